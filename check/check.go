@@ -1,0 +1,36 @@
+// Package check says what is wrong with a tree. The engine asks it when
+// nothing else stands in the way, and its answer is the last word.
+package check
+
+import "context"
+
+// Finding is one thing that is wrong, worded for the model's next round.
+type Finding struct {
+	// Source says who found it: "checker", "check", "reply", "apply" …
+	Source string `json:"source"`
+	// File is relative to the tree's root; empty when it concerns the whole.
+	File string `json:"file,omitempty"`
+	Text string `json:"text"`
+	// Advisory findings are told to the model and to the person, and never
+	// keep a loop going.
+	Advisory bool `json:"advisory,omitempty"`
+	// Broken says that the check itself could not run, so that nothing is
+	// known of the tree. It blocks like any other finding.
+	Broken bool `json:"broken,omitempty"`
+}
+
+// Func looks at the tree and says what is wrong with it; no finding means
+// that it is right. A check that fails to run is a finding too, with Broken
+// set (ruling B9). Its error means that the question was not asked, as when
+// the context was cancelled.
+type Func func(ctx context.Context) ([]Finding, error)
+
+// Blocking reports whether any of the findings keeps a loop going.
+func Blocking(findings []Finding) bool {
+	for _, f := range findings {
+		if !f.Advisory {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,51 @@
+// Package sandbox runs commands: behind walls where a model asked for them,
+// and bounded in time, output and processes in any case.
+//
+// A [Runner] starts one command, waits for it and ends everything that it
+// started. [None] is the one without walls, for programs that are the user's
+// own: checkers, builds and hooks.
+package sandbox
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Runner runs a command to its end. A command that ran and failed, was ended
+// by a limit or by the context is a Result, not an error; the error says that
+// it could not be started.
+type Runner interface {
+	Run(ctx context.Context, c Command) (Result, error)
+}
+
+// Command is what to run. It has no standard input and no terminal.
+type Command struct {
+	// Argv is the program and its arguments. A program without a slash is
+	// looked up in PATH; it is never given to a shell.
+	Argv []string
+	// Dir is the working directory; empty is not allowed.
+	Dir string
+	// Env is the whole environment, as KEY=VALUE; nil means an empty one.
+	Env []string
+	// Timeout ends the command and all that it started; 0 means none but the
+	// context's.
+	Timeout time.Duration
+	// MaxOutput is how many bytes of each of the two streams are kept; 0
+	// means 64 MiB. What comes after is read, thrown away and counted.
+	MaxOutput int64
+	// Live, if not nil, is given both streams as they come, interleaved, from
+	// one goroutine at a time. Its errors are ignored.
+	Live io.Writer
+}
+
+// Result is how a command ended.
+type Result struct {
+	Exit     int           // its exit status; -1 where a signal or a limit ended it
+	Signal   string        // the signal that ended it, such as "killed"; empty otherwise
+	TimedOut bool          // Command.Timeout passed
+	Stdout   []byte        // at most MaxOutput bytes
+	Stderr   []byte        // at most MaxOutput bytes
+	Lost     int64         // bytes of both streams past MaxOutput
+	Duration time.Duration // by the monotonic clock
+}
