@@ -1,0 +1,235 @@
+package modeltest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"hone/model"
+)
+
+// gemini speaks generateContent and streamGenerateContent of the Gemini API.
+// Its stream has no last event of its own: the finishReason, or a prompt's
+// blockReason, is all that says that it is complete.
+//
+// Turn.Thinking is sent as a thoughtSignature: on the first call where there
+// are calls, else on an empty text part at the end, as the models do. Calls
+// without an ID are sent without one. A Filtered turn without text is a
+// blocked prompt.
+type gemini struct{}
+
+func (gemini) Match(path string) bool { return strings.HasPrefix(path, "/v1beta/models") }
+
+func (gemini) Stream(r *http.Request, _ []byte) bool {
+	return strings.HasSuffix(r.URL.Path, ":streamGenerateContent") && r.URL.Query().Get("alt") == "sse"
+}
+
+func (g gemini) Events(t Turn) [][]byte {
+	var events [][]byte
+	send := func(chunk map[string]any) {
+		events = append(events, fmt.Appendf(nil, "data: %s\r\n\r\n", encode(chunk)))
+	}
+	for _, text := range textPieces(t.Text, t.Chunk) {
+		send(g.chunk(t, nil, object{"text": text}))
+	}
+	for i, call := range t.Calls {
+		send(g.chunk(t, nil, g.call(t, i, call)))
+	}
+	send(g.last(t))
+	return events
+}
+
+func (g gemini) Body(t Turn) []byte {
+	var parts []any
+	if t.Text != "" {
+		parts = append(parts, object{"text": t.Text})
+	}
+	for i, call := range t.Calls {
+		parts = append(parts, g.call(t, i, call))
+	}
+	if t.Thinking != "" && len(t.Calls) == 0 {
+		parts = append(parts, g.signed(t))
+	}
+	if g.blocked(t) {
+		return encode(g.last(t))
+	}
+	return encode(g.chunk(t, g.finish(t), parts...))
+}
+
+// last is the chunk that ends the stream.
+func (g gemini) last(t Turn) object {
+	if g.blocked(t) {
+		chunk := object{"promptFeedback": object{"blockReason": or(t.Detail, "SAFETY")}}
+		return g.trailer(t, chunk)
+	}
+	if t.Thinking != "" && len(t.Calls) == 0 {
+		return g.chunk(t, g.finish(t), g.signed(t))
+	}
+	return g.chunk(t, g.finish(t), object{"text": ""})
+}
+
+func (gemini) blocked(t Turn) bool {
+	return t.Finish == model.Filtered && t.Text == "" && len(t.Calls) == 0
+}
+
+func (gemini) signed(t Turn) object {
+	return object{"text": "", "thoughtSignature": signature(t)}
+}
+
+func (gemini) call(t Turn, i int, call model.Call) object {
+	function := object{"name": call.Name, "args": arguments(call.Args)}
+	if call.ID != "" {
+		function["id"] = call.ID
+	}
+	part := object{"functionCall": function}
+	if i == 0 && t.Thinking != "" {
+		part["thoughtSignature"] = signature(t)
+	}
+	return part
+}
+
+func (g gemini) chunk(t Turn, finish object, parts ...any) object {
+	candidate := object{"content": object{"parts": parts, "role": "model"}, "index": 0}
+	for key, value := range finish {
+		candidate[key] = value
+	}
+	return g.trailer(t, object{"candidates": []any{candidate}})
+}
+
+func (gemini) finish(t Turn) object {
+	reason := map[model.Finish]string{
+		model.Length:   "MAX_TOKENS",
+		model.Filtered: "SAFETY",
+		model.Other:    "OTHER",
+	}[t.Finish]
+	finish := object{"finishReason": or(t.Detail, reason, "STOP")}
+	if t.Detail == "MALFORMED_FUNCTION_CALL" {
+		finish["finishMessage"] = "Malformed function call: " + t.Text
+	}
+	return finish
+}
+
+// trailer adds what every chunk of a stream carries.
+func (gemini) trailer(t Turn, chunk object) object {
+	chunk["modelVersion"] = "gemini-test"
+	chunk["responseId"] = "mAItaLmkHPPlz7IPvtfUqQ4"
+	if u := t.Usage; u != nil {
+		chunk["usageMetadata"] = object{
+			"promptTokenCount":        u.Input + u.CacheRead,
+			"cachedContentTokenCount": u.CacheRead,
+			"candidatesTokenCount":    u.Output - u.Reasoning,
+			"thoughtsTokenCount":      u.Reasoning,
+			"totalTokenCount":         u.Input + u.CacheRead + u.Output,
+			"promptTokensDetails":     []any{object{"modality": "TEXT", "tokenCount": u.Input + u.CacheRead}},
+		}
+	}
+	return chunk
+}
+
+// Error knows two codes by what the API says in place of them: a context
+// that is too long and a key that is not valid are both INVALID_ARGUMENT.
+func (gemini) Error(t Turn) []byte {
+	status, message, details := or(t.Code, geminiStatus(t.Status)), t.Message, []any{}
+	switch t.Code {
+	case "context_length_exceeded":
+		status = "INVALID_ARGUMENT"
+		message = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+	case "API_KEY_INVALID":
+		status = "INVALID_ARGUMENT"
+		details = append(details, object{
+			"@type":  "type.googleapis.com/google.rpc.ErrorInfo",
+			"reason": "API_KEY_INVALID", "domain": "googleapis.com",
+		})
+	}
+	if t.RetryAfter != "" {
+		details = append(details, object{
+			"@type":      "type.googleapis.com/google.rpc.RetryInfo",
+			"retryDelay": t.RetryAfter + "s",
+		})
+	}
+	problem := object{"code": t.Status, "message": message, "status": status}
+	if len(details) > 0 {
+		problem["details"] = details
+	}
+	return encode(object{"error": problem})
+}
+
+func geminiStatus(status int) string {
+	switch status {
+	case 400:
+		return "INVALID_ARGUMENT"
+	case 401:
+		return "UNAUTHENTICATED"
+	case 403:
+		return "PERMISSION_DENIED"
+	case 404:
+		return "NOT_FOUND"
+	case 429:
+		return "RESOURCE_EXHAUSTED"
+	case 503:
+		return "UNAVAILABLE"
+	case 504:
+		return "DEADLINE_EXCEEDED"
+	}
+	return "INTERNAL"
+}
+
+// object is a JSON object; its keys are sent in the order of the alphabet.
+type object = map[string]any
+
+// signature is what a turn's thinking looks like when it is signed.
+func signature(t Turn) string { return base64.StdEncoding.EncodeToString([]byte(t.Thinking)) }
+
+// arguments are a call's arguments as a JSON value: themselves, or a string
+// where they are not JSON.
+func arguments(args string) any {
+	if args == "" {
+		return object{}
+	}
+	if json.Valid([]byte(args)) {
+		return json.RawMessage(args)
+	}
+	return args
+}
+
+// or is the first string that is not empty.
+func or(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// textPieces cuts text into pieces of at most size bytes, 16 when size is 0,
+// and never within a character.
+func textPieces(text string, size int) []string {
+	if size <= 0 {
+		size = 16
+	}
+	var pieces []string
+	start, last := 0, 0
+	for i := range text {
+		if i-start > size && last > start {
+			pieces = append(pieces, text[start:last])
+			start = last
+		}
+		last = i
+	}
+	if start < len(text) {
+		pieces = append(pieces, text[start:])
+	}
+	return pieces
+}
+
+// encode is v as JSON; what a turn holds always is encodable.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
