@@ -13,6 +13,7 @@ const (
 	Auth        Kind = "auth"         // 401, 403: the key is missing, wrong or not allowed; no
 	Invalid     Kind = "invalid"      // 400, 404, 422: the request or the model's name is not accepted; no
 	TooLong     Kind = "too long"     // the request does not fit the model's context; no
+	Quota       Kind = "quota"        // 402, or 429 and 400 for an account that is used up; no
 	RateLimited Kind = "rate limited" // 429; yes, after After
 	Overloaded  Kind = "overloaded"   // 408, 409, 5xx, 529; yes, after After
 	Unreachable Kind = "unreachable"  // no connection; yes
@@ -49,7 +50,7 @@ func (e *Error) Error() string {
 // Temporary reports whether another attempt may succeed.
 func (e *Error) Temporary() bool {
 	switch e.Kind {
-	case Auth, Invalid, TooLong:
+	case Auth, Invalid, TooLong, Quota:
 		return false
 	}
 	return true

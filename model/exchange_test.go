@@ -1,0 +1,246 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serve starts a server with one handler, which sees the client leave because
+// the request was read.
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		h(w, r)
+	}))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return s.URL
+}
+
+// get fetches url through x and returns the error of the request or the body.
+func get(x *Exchange, url string) error {
+	req, err := http.NewRequestWithContext(x.Context(), http.MethodPost, url, strings.NewReader("{}"))
+	if err != nil {
+		return err
+	}
+	res, err := x.Client().Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(io.Discard, res.Body)
+	return err
+}
+
+func fault(t *testing.T, x *Exchange, err error) *Error {
+	t.Helper()
+	var e *Error
+	if got := x.Fault(err); !errors.As(got, &e) {
+		t.Fatalf("Fault(%v) = %v, want an *Error", err, got)
+	}
+	return e
+}
+
+func TestExchangeRaw(t *testing.T) {
+	for _, test := range []struct{ name, body, want string }{
+		{"JSON", " {\"a\": 1}\n", `{"a": 1}`},
+		{"events", "event: x\ndata: {\"a\":1}\n\n: comment\ndata:{\"b\":2}\r\n\r\ndata: [DONE]\n\n", `[{"a":1},{"b":2}]`},
+		{"several data lines", "data: {\ndata: \"a\":1}\n\n", "[{\n\"a\":1}]"},
+		{"data that is not JSON", "data: {\"a\ndata: b\n\n", `["{\"a\nb"]`},
+		{"unfinished last event", "data: {\"a\":1}\n\ndata: {\"b\"", `[{"a":1},"{\"b\""]`},
+		{"neither", "<html>", ""},
+		{"nothing", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, test.body) })
+			x := NewExchange(t.Context(), Timeouts{})
+			defer x.Close()
+			if err := get(x, url); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(x.Raw()); got != test.want {
+				t.Errorf("Raw = %q, want %q", got, test.want)
+			}
+			if x.Raw() != nil && !json.Valid(x.Raw()) {
+				t.Errorf("Raw is not JSON: %s", x.Raw())
+			}
+			if string(x.Body()) != test.body {
+				t.Errorf("Body = %q, want %q", x.Body(), test.body)
+			}
+		})
+	}
+}
+
+func TestExchangeKeepsTheLastAnswer(t *testing.T) {
+	n := 0
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		n++
+		w.Header().Set("N", string(rune('0'+n)))
+		w.WriteHeader(200 + n)
+		_ = json.NewEncoder(w).Encode(n)
+	})
+	x := NewExchange(t.Context(), Timeouts{})
+	defer x.Close()
+	for range 2 {
+		if err := get(x, url); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if string(x.Raw()) != "2" || x.Status() != 202 || x.Header().Get("N") != "2" {
+		t.Errorf("Raw = %s, Status = %d, N = %s; want those of the second answer", x.Raw(), x.Status(), x.Header().Get("N"))
+	}
+}
+
+func TestFaultKinds(t *testing.T) {
+	hijack := func(answer string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			_, _ = io.WriteString(conn, answer)
+			_ = conn.Close()
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		handler http.HandlerFunc
+		want    Kind
+	}{
+		{"closed without an answer", hijack(""), Cut},
+		{"cut in the header", hijack("HTTP/1.1 200 OK\r\nContent-Le"), Cut},
+		{"cut in a body of known length", hijack("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), Cut},
+		{"cut in a chunk", hijack("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"), Cut},
+		{"silent before the header", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Silent},
+		{"silent in the body", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, "abc")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}, Silent},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://user:secret@elsewhere.invalid/path?key=secret", http.StatusTemporaryRedirect)
+		}, Invalid},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			x := NewExchange(t.Context(), Timeouts{Idle: 50 * time.Millisecond})
+			defer x.Close()
+			url := serve(t, test.handler)
+			e := fault(t, x, get(x, url+"/?key=secret"))
+			if e.Kind != test.want {
+				t.Errorf("kind = %q (%v), want %q", e.Kind, e, test.want)
+			}
+			if strings.Contains(e.Error()+e.Hint, "secret") {
+				t.Errorf("the error tells the secret: %v", e)
+			}
+		})
+	}
+}
+
+func TestFaultTotalTimeout(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, "data: still thinking\n\n")
+			w.(http.Flusher).Flush()
+			time.Sleep(time.Millisecond)
+		}
+	})
+	x := NewExchange(t.Context(), Timeouts{Total: 50 * time.Millisecond})
+	defer x.Close()
+	if e := fault(t, x, get(x, url)); e.Kind != Silent || !strings.Contains(e.Message, "50ms") {
+		t.Errorf("fault = %v, want kind %q with its limit", e, Silent)
+	}
+}
+
+// A server that is slow but never silent for the idle time is waited for.
+func TestExchangeBytesKeepItAwake(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		for range 30 {
+			_, _ = io.WriteString(w, ".")
+			w.(http.Flusher).Flush()
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+	x := NewExchange(t.Context(), Timeouts{Idle: time.Second})
+	defer x.Close()
+	if err := get(x, url); err != nil {
+		t.Errorf("a slow answer failed: %v", x.Fault(err))
+	}
+}
+
+func TestFaultUnreachable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + l.Addr().String()
+	_ = l.Close()
+	for _, url := range []string{url, "http://nobody.invalid"} {
+		x := NewExchange(t.Context(), Timeouts{})
+		defer x.Close()
+		if e := fault(t, x, get(x, url+"/?key=secret")); e.Kind != Unreachable || strings.Contains(e.Error(), "secret") {
+			t.Errorf("%s: fault = %v, want %q without the query", url, e, Unreachable)
+		}
+	}
+}
+
+func TestFaultBeforeAnythingWasSent(t *testing.T) {
+	x := NewExchange(t.Context(), Timeouts{})
+	defer x.Close()
+	if e := fault(t, x, get(x, "gopher://127.0.0.1/")); e.Kind != Invalid {
+		t.Errorf("fault = %v, want kind %q", e, Invalid)
+	}
+}
+
+func TestFaultTooLarge(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) })
+	x := NewExchange(t.Context(), Timeouts{})
+	x.limit = 1 << 16
+	defer x.Close()
+	if e := fault(t, x, get(x, url)); e.Kind != Garbage || len(x.Body()) > 1<<18 {
+		t.Errorf("fault = %v after %d bytes, want kind %q soon after %d", e, len(x.Body()), Garbage, x.limit)
+	}
+}
+
+func TestFaultOfAnAnswerThatWasReadWhole(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{") })
+	x := NewExchange(t.Context(), Timeouts{})
+	defer x.Close()
+	if err := get(x, url); err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if e := fault(t, x, json.Unmarshal(x.Body(), &v)); e.Kind != Garbage {
+		t.Errorf("fault = %v, want kind %q", e, Garbage)
+	}
+}
+
+func TestFaultPassesTheCallersContext(t *testing.T) {
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	x := NewExchange(ctx, Timeouts{})
+	defer x.Close()
+	if got := x.Fault(get(x, url)); got != context.DeadlineExceeded {
+		t.Errorf("Fault = %v, want the context's own error", got)
+	}
+	if got := x.Fault(nil); got != nil {
+		t.Errorf("Fault(nil) = %v, want nil", got)
+	}
+}
+
+func TestFaultKeepsAnErrorOfOurs(t *testing.T) {
+	x := NewExchange(t.Context(), Timeouts{})
+	defer x.Close()
+	want := &Error{Kind: Cut, Message: "x"}
+	if got := x.Fault(errors.Join(errors.New("outer"), want)); got != want {
+		t.Errorf("Fault = %v, want the error inside", got)
+	}
+}
