@@ -1,0 +1,248 @@
+package gemini
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"hone/model"
+)
+
+// chunk is a GenerateContentResponse, of which a stream has many.
+type chunk struct {
+	Candidates []candidate `json:"candidates"`
+	Feedback   *struct {
+		Reason  string `json:"blockReason"`
+		Message string `json:"blockReasonMessage"`
+	} `json:"promptFeedback"`
+	Usage *usage    `json:"usageMetadata"`
+	Error *apiError `json:"error"`
+	ID    string    `json:"responseId"`
+}
+
+type candidate struct {
+	Index   int `json:"index"`
+	Content struct {
+		Parts []json.RawMessage `json:"parts"`
+	} `json:"content"`
+	Reason  string `json:"finishReason"`
+	Message string `json:"finishMessage"`
+}
+
+type usage struct {
+	Prompt     int64 `json:"promptTokenCount"` // what was cached included
+	Cached     int64 `json:"cachedContentTokenCount"`
+	ToolPrompt int64 `json:"toolUsePromptTokenCount"`
+	Candidates int64 `json:"candidatesTokenCount"` // thoughts not included
+	Thoughts   int64 `json:"thoughtsTokenCount"`
+}
+
+// reader folds a stream's chunks into a reply.
+type reader struct {
+	show   func(string)
+	calls  int // before this reply and in it, for the ids that it needs
+	parts  []model.Part
+	open   bool // the last part is text that the next may be added to
+	text   bytes.Buffer
+	reason string
+	detail string
+	block  bool
+	usage  *model.Usage
+}
+
+func newReader(req model.Request) *reader {
+	r := &reader{show: req.Stream}
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			if p.Call != nil {
+				r.calls++
+			}
+		}
+	}
+	return r
+}
+
+// event takes the data of one event.
+func (r *reader) event(data []byte) error {
+	// The decoder would put replacement characters for what is not UTF-8.
+	if !utf8.Valid(data) {
+		return errors.New("an event is not UTF-8")
+	}
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return fmt.Errorf("an event: %w", err)
+	}
+	switch {
+	case c.Error != nil:
+		return c.Error.fault()
+	case c.Candidates == nil && c.Feedback == nil && c.Usage == nil && c.ID == "":
+		return errors.New("an event is not of the protocol")
+	}
+	if c.Usage != nil {
+		r.usage = c.Usage.normal()
+	}
+	if c.Feedback != nil && c.Feedback.Reason != "" {
+		r.block = true
+		r.detail = detail(c.Feedback.Reason, c.Feedback.Message)
+	}
+	for _, candidate := range c.Candidates {
+		if candidate.Index == 0 {
+			return r.candidate(candidate)
+		}
+	}
+	return nil
+}
+
+func (r *reader) candidate(c candidate) error {
+	for _, raw := range c.Content.Parts {
+		if err := r.part(raw); err != nil {
+			return err
+		}
+	}
+	if c.Reason != "" {
+		r.reason, r.detail = c.Reason, detail(c.Reason, c.Message)
+	}
+	return nil
+}
+
+// part adds one part. Text joins the text before it unless one of them is
+// signed, since a signature holds for its own part alone.
+func (r *reader) part(raw json.RawMessage) error {
+	var p part
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return fmt.Errorf("a part: %w", err)
+	}
+	signed := len(p.Signature) > 0 && !bytes.Equal(p.Signature, []byte("null"))
+	if signed && !isString(p.Signature) {
+		return errors.New("a thought signature is not a string")
+	}
+	switch {
+	case !signed && (p.Thought || p.Text != nil && *p.Text == ""), isEmpty(raw):
+		return nil
+	case p.Thought, p.Call == nil && (p.Text == nil || *p.Text == ""):
+		return r.opaque(raw)
+	case signed:
+		if err := r.opaque(p.Signature); err != nil {
+			return err
+		}
+	}
+	if p.Call != nil {
+		r.call(*p.Call)
+		return nil
+	}
+	r.visible(*p.Text, signed)
+	return nil
+}
+
+func isEmpty(raw json.RawMessage) bool {
+	var fields map[string]json.RawMessage
+	return json.Unmarshal(raw, &fields) == nil && len(fields) == 0
+}
+
+// opaque keeps a signature, which is a JSON string and belongs to the part
+// that follows, or a whole part, which is an object.
+func (r *reader) opaque(raw json.RawMessage) error {
+	// As the journal would write it, so that it stays byte for byte the same.
+	data, err := json.Marshal(raw)
+	if err != nil {
+		return err
+	}
+	r.add(model.Part{Opaque: &model.Opaque{Wire: Wire, Data: data}})
+	return nil
+}
+
+func (r *reader) call(c functionCall) {
+	r.calls++
+	if c.ID == "" {
+		c.ID = ownID + strconv.Itoa(r.calls)
+	}
+	args := string(c.Args)
+	if isString(c.Args) {
+		// What is no object is kept as the model wrote it.
+		_ = json.Unmarshal(c.Args, &args)
+	}
+	r.add(model.Part{Call: &model.Call{ID: c.ID, Name: c.Name, Args: cmp.Or(args, "{}")}})
+}
+
+func (r *reader) visible(text string, signed bool) {
+	if signed || !r.open {
+		r.add(model.Part{})
+	}
+	r.text.WriteString(text)
+	r.open = true
+	if signed {
+		r.seal()
+	}
+	if r.show != nil {
+		r.show(text)
+	}
+}
+
+// seal ends the text part that is being collected, if there is one.
+func (r *reader) seal() {
+	if r.open {
+		r.parts[len(r.parts)-1].Text = r.text.String()
+		r.text.Reset()
+		r.open = false
+	}
+}
+
+func (r *reader) add(p model.Part) {
+	r.seal()
+	r.parts = append(r.parts, p)
+}
+
+// complete reports a stream that ended without the word that it is whole.
+func (r *reader) complete() error {
+	if r.reason == "" && !r.block {
+		return &model.Error{Kind: model.Cut, Message: "the stream ended without a finish reason"}
+	}
+	return nil
+}
+
+func (r *reader) reply() model.Reply {
+	r.seal()
+	reply := model.Reply{Parts: r.parts, Detail: r.detail, Usage: r.usage, Finish: finish(r.reason)}
+	switch {
+	case r.block:
+		reply.Finish = model.Filtered
+	case reply.Finish == model.Stop && len(reply.Calls()) > 0:
+		reply.Finish = model.Calls
+	}
+	return reply
+}
+
+func finish(reason string) model.Finish {
+	switch reason {
+	case "STOP":
+		return model.Stop
+	case "MAX_TOKENS":
+		return model.Length
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return model.Filtered
+	}
+	return model.Other
+}
+
+func detail(reason, message string) string {
+	if message == "" {
+		return reason
+	}
+	return reason + ": " + strings.TrimSpace(message)
+}
+
+func (u *usage) normal() *model.Usage {
+	cached := min(u.Cached, u.Prompt)
+	return &model.Usage{
+		Input:     u.Prompt - cached + u.ToolPrompt,
+		CacheRead: cached,
+		Output:    u.Candidates + u.Thoughts,
+		Reasoning: u.Thoughts,
+	}
+}

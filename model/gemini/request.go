@@ -1,0 +1,220 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"hone/model"
+)
+
+// request is a GenerateContentRequest. What changes from call to call comes
+// last, so that a longer conversation begins with the bytes of a shorter one.
+type request struct {
+	System   *content    `json:"systemInstruction,omitempty"`
+	Tools    []tool      `json:"tools,omitempty"`
+	Contents []content   `json:"contents"`
+	Config   *generation `json:"generationConfig,omitempty"`
+}
+
+type content struct {
+	Role  string            `json:"role,omitempty"`
+	Parts []json.RawMessage `json:"parts"`
+}
+
+type tool struct {
+	Functions []function `json:"functionDeclarations"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"parametersJsonSchema,omitempty"`
+}
+
+type generation struct {
+	MaxOutput int64     `json:"maxOutputTokens,omitempty"`
+	Thinking  *thinking `json:"thinkingConfig,omitempty"`
+}
+
+type thinking struct {
+	Level  string `json:"thinkingLevel,omitempty"`
+	Budget int    `json:"thinkingBudget,omitempty"`
+}
+
+// part is a Part of the kinds that this package reads and writes.
+type part struct {
+	Text      *string         `json:"text,omitempty"`
+	Thought   bool            `json:"thought,omitempty"`
+	Call      *functionCall   `json:"functionCall,omitempty"`
+	Response  *functionResult `json:"functionResponse,omitempty"`
+	Signature json.RawMessage `json:"thoughtSignature,omitempty"`
+}
+
+type functionCall struct {
+	ID   string          `json:"id,omitempty"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+type functionResult struct {
+	ID       string            `json:"id,omitempty"`
+	Name     string            `json:"name"`
+	Response map[string]string `json:"response"`
+}
+
+// encode is the body of a request to the model of that name.
+func encode(name string, req model.Request) ([]byte, error) {
+	r := request{Contents: []content{}, Config: generationFor(name, req)}
+	if req.System != "" {
+		text, err := json.Marshal(part{Text: &req.System})
+		if err != nil {
+			return nil, fmt.Errorf("encode the system text: %w", err)
+		}
+		r.System = &content{Role: "user", Parts: []json.RawMessage{text}}
+	}
+	for i, message := range req.Messages {
+		c, err := encodeMessage(message)
+		if err != nil {
+			return nil, fmt.Errorf("encode message %d: %w", i+1, err)
+		}
+		// The API refuses a content without parts.
+		if len(c.Parts) > 0 {
+			r.Contents = append(r.Contents, c)
+		}
+	}
+	if len(req.Tools) > 0 {
+		r.Tools = []tool{{functions(req.Tools)}}
+	}
+	return json.Marshal(r)
+}
+
+func functions(specs []model.Spec) []function {
+	var list []function
+	for _, s := range specs {
+		list = append(list, function(s))
+	}
+	return list
+}
+
+// Budgets that every model of the 2.5 family takes; Google's own translation
+// of these levels.
+const (
+	budgetLow    = 1024
+	budgetMedium = 8192
+	budgetHigh   = 24576
+)
+
+// The most that a request may ask for; the API refuses more.
+const (
+	outputEarly = 8192
+	outputLater = 65536
+)
+
+// generationFor is nil where there is nothing to say. Models before 2.5 do
+// not think, those of the 2.5 family take a budget, and later ones a level,
+// of which gemini-3-pro has no middle one.
+func generationFor(name string, req model.Request) *generation {
+	name = strings.TrimPrefix(name, "models/")
+	early := hasPrefix(name, "gemini-1", "gemini-2.0", "gemma")
+	g := generation{MaxOutput: min(req.MaxOutput, outputLater)}
+	if early {
+		g.MaxOutput = min(req.MaxOutput, outputEarly)
+	}
+	switch {
+	case req.Reasoning == "", early:
+	case strings.HasPrefix(name, "gemini-2.5"):
+		budgets := map[model.Reasoning]int{
+			model.Low: budgetLow, model.Medium: budgetMedium, model.High: budgetHigh,
+		}
+		g.Thinking = &thinking{Budget: budgets[req.Reasoning]}
+	case req.Reasoning == model.Medium && strings.HasPrefix(name, "gemini-3-pro"):
+		g.Thinking = &thinking{Level: "HIGH"}
+	default:
+		g.Thinking = &thinking{Level: strings.ToUpper(string(req.Reasoning))}
+	}
+	if g == (generation{}) {
+		return nil
+	}
+	return &g
+}
+
+func hasPrefix(name string, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func encodeMessage(m model.Message) (content, error) {
+	c := content{Role: "user"}
+	if m.Role == model.Assistant {
+		c.Role = "model"
+	}
+	var signature json.RawMessage
+	for _, p := range m.Parts {
+		if p.Opaque != nil && p.Opaque.Wire != Wire {
+			continue
+		}
+		if p.Opaque != nil && isString(p.Opaque.Data) {
+			signature = p.Opaque.Data
+			continue
+		}
+		raw, err := encodePart(p, signature)
+		if err != nil {
+			return c, err
+		}
+		if raw != nil {
+			c.Parts = append(c.Parts, raw)
+			signature = nil
+		}
+	}
+	return c, nil
+}
+
+// encodePart is nil for a part without content, which the API refuses.
+func encodePart(p model.Part, signature json.RawMessage) (json.RawMessage, error) {
+	out := part{Signature: signature}
+	switch {
+	case p.Opaque != nil:
+		return p.Opaque.Data, nil
+	case p.Call != nil:
+		out.Call = &functionCall{sentID(p.Call.ID), p.Call.Name, asObject(p.Call.Args)}
+	case p.Result != nil:
+		key := "output"
+		if p.Result.Failed {
+			key = "error"
+		}
+		out.Response = &functionResult{sentID(p.Result.ID), p.Result.Name, map[string]string{key: p.Result.Text}}
+	case p.Text != "":
+		out.Text = &p.Text
+	default:
+		return nil, nil
+	}
+	return json.Marshal(out)
+}
+
+// ownID begins the ids of calls that the API gave none. They are never sent:
+// without an id it matches results to calls by name and order.
+const ownID = "unnamed_call_"
+
+func sentID(id string) string {
+	if strings.HasPrefix(id, ownID) {
+		return ""
+	}
+	return id
+}
+
+// asObject is args where they are a JSON object, else an empty one.
+func asObject(args string) json.RawMessage {
+	raw := bytes.TrimSpace([]byte(args))
+	if len(raw) > 0 && raw[0] == '{' && json.Valid(raw) {
+		return raw
+	}
+	return json.RawMessage("{}")
+}
+
+func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
