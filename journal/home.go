@@ -1,0 +1,241 @@
+package journal
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// HomeName is the folder at a workspace's root that hone keeps its own things
+// in and that no model ever sees.
+const HomeName = ".hone"
+
+const (
+	runsDir    = "runs"
+	objectsDir = "objects"
+	lockFile   = "lock"
+)
+
+// Home is the folder .hone of one workspace: journals, their objects and the
+// lock. It is reached through an [os.Root], so that a link which a hostile
+// repository put in its place leads nowhere.
+type Home struct {
+	dir  string
+	root *os.Root
+}
+
+// OpenHome opens the folder below the workspace dir, and makes it where it is
+// not there yet, with a .gitignore that ignores all of it.
+func OpenHome(dir string) (*Home, error) {
+	h, err := findHome(dir, true)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", filepath.Join(dir, HomeName), err)
+	}
+	return h, nil
+}
+
+// FindHome opens the folder where it is there already; the error wraps
+// [fs.ErrNotExist] where it is not.
+func FindHome(dir string) (*Home, error) { return findHome(dir, false) }
+
+func findHome(dir string, create bool) (*Home, error) {
+	top, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer top.Close()
+	if create {
+		if err := makeDir(top, HomeName); err != nil {
+			return nil, err
+		}
+	}
+	info, err := top.Lstat(HomeName)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is no folder: move it away", filepath.Join(dir, HomeName))
+	}
+	root, err := top.OpenRoot(HomeName)
+	if err != nil {
+		return nil, err
+	}
+	h := &Home{dir: filepath.Join(dir, HomeName), root: root}
+	if create {
+		if err := h.furnish(); err != nil {
+			root.Close()
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+func (h *Home) furnish() error {
+	f, err := h.root.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+	case err != nil:
+		return err
+	default:
+		_, err := f.WriteString("*\n")
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return errors.Join(makeDir(h.root, runsDir), makeDir(h.root, objectsDir))
+}
+
+func makeDir(root *os.Root, name string) error {
+	if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// Dir is the folder's path.
+func (h *Home) Dir() string { return h.dir }
+
+// Close lets go of the folder.
+func (h *Home) Close() error { return h.root.Close() }
+
+// NewRun makes up an id for a run that starts now. Ids sort by their time, in
+// UTC.
+func (h *Home) NewRun() string {
+	var b [3]byte
+	_, _ = rand.Read(b[:])
+	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
+}
+
+// Runs are the ids of all runs, the oldest first.
+func (h *Home) Runs() ([]string, error) {
+	d, err := h.root.Open(runsDir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var runs []string
+	for _, n := range names {
+		if run, ok := strings.CutSuffix(n, ".jsonl"); ok {
+			runs = append(runs, run)
+		}
+	}
+	slices.Sort(runs)
+	return runs, nil
+}
+
+// Find resolves what a person typed: an id, a unique prefix of one, or "last".
+// The error is a [*NotFoundError].
+func (h *Home) Find(ref string) (string, error) {
+	runs, err := h.Runs()
+	if err != nil {
+		return "", err
+	}
+	if ref == "last" && len(runs) > 0 {
+		return runs[len(runs)-1], nil
+	}
+	var matches []string
+	for _, r := range runs {
+		if r == ref {
+			return r, nil
+		}
+		if ref != "" && strings.HasPrefix(r, ref) {
+			matches = append(matches, r)
+		}
+	}
+	if len(matches) == 1 {
+		return matches[0], nil
+	}
+	return "", &NotFoundError{Ref: ref, Matches: matches}
+}
+
+// Put stores an object and returns its name, the SHA-256 of its bytes in hex.
+// It and its folder are durable when Put returns.
+func (h *Home) Put(b []byte) (string, error) {
+	name := hash(b)
+	dir := objectsDir + "/" + name[:2]
+	file := dir + "/" + name[2:]
+	if info, err := h.root.Lstat(file); err == nil && info.Size() == int64(len(b)) {
+		return name, nil
+	}
+	if err := makeDir(h.root, dir); err != nil {
+		return "", fmt.Errorf("store an object: %w", err)
+	}
+	if err := h.store(file, b); err != nil {
+		return "", fmt.Errorf("store an object: %w", err)
+	}
+	return name, errors.Join(h.syncDir(dir), h.syncDir(objectsDir))
+}
+
+func (h *Home) store(file string, b []byte) error {
+	temp := file + ".tmp"
+	f, err := h.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = h.root.Rename(temp, file)
+	}
+	if err != nil {
+		_ = h.root.Remove(temp)
+	}
+	return err
+}
+
+// Get reads an object and checks that it is still what was stored.
+func (h *Home) Get(name string) ([]byte, error) {
+	if len(name) != 64 || strings.Trim(name, "0123456789abcdef") != "" {
+		return nil, fmt.Errorf("%q names no object", name)
+	}
+	f, err := h.root.Open(objectFile(name))
+	if err != nil {
+		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	if hash(b) != name {
+		return nil, fmt.Errorf("%s was changed since it was stored", h.path(objectFile(name)))
+	}
+	return b, nil
+}
+
+// ObjectPath is where an object's bytes lie, for a person to look at.
+func (h *Home) ObjectPath(name string) string { return h.path(objectFile(name)) }
+
+func objectFile(name string) string { return objectsDir + "/" + name[:2] + "/" + name[2:] }
+
+func runFile(run string) string { return runsDir + "/" + run + ".jsonl" }
+
+func (h *Home) path(name string) string { return filepath.Join(h.dir, filepath.FromSlash(name)) }
+
+// syncDir makes the names in a folder durable. Windows has no such call; its
+// file systems journal names by themselves.
+func (h *Home) syncDir(name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := h.root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
