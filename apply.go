@@ -1,0 +1,294 @@
+package hone
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"hone/journal"
+	"hone/workspace"
+)
+
+// Seen tells which contents of a file the model was shown, by digest; nil
+// means that every file counts as seen.
+type Seen func(path string) (digest string, ok bool)
+
+// Apply is the one door to the tree: it reviews a change, asks about what has
+// to be asked, makes every edit that is allowed or none of them, and returns
+// what became of each, in order. A refusal is a verdict, never an error. An
+// edit that a person did not approve keeps the others from nothing; a question
+// that stays open stops the run with nothing applied.
+func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
+	v, err := step(ctx, r, work[verdicts]{event: "step", name: "review", input: ch, do: func(context.Context) (verdicts, error) {
+		rules := r.Rules
+		rules.Seen = seen
+		v, err := r.Tree.Review(ch, rules)
+		return verdicts{v}, err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.approve(ctx, ch, v.Verdicts); err != nil {
+		return nil, err
+	}
+	return v.Verdicts, r.make(ctx, ch, v.Verdicts)
+}
+
+type verdicts struct {
+	Verdicts []workspace.Verdict `json:"verdicts"`
+}
+
+// approve puts the questions of a change, one a file, and turns each Ask into
+// Allow or Declined.
+func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
+	more := 0
+	for _, v := range vs {
+		if v.Ruling == workspace.Ask {
+			more++
+		}
+	}
+	rest := false
+	for i := range vs {
+		if vs[i].Ruling != workspace.Ask {
+			continue
+		}
+		more--
+		a, err := r.question(ctx, ch.Edits[i], vs[i], more, rest)
+		if err != nil {
+			return err
+		}
+		rest = rest || a.Rest
+		vs[i].Ruling, vs[i].Reason = ruling(vs[i], a)
+	}
+	return nil
+}
+
+// ruling is what an answer makes of a question's verdict.
+func ruling(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
+	switch {
+	case a.Approved:
+		return workspace.Allow, "approved by " + a.By
+	case a.By == nobody:
+		return workspace.Declined, v.Reason + ", and nobody was there to ask"
+	}
+	return workspace.Declined, v.Reason + ", and a person declined it"
+}
+
+// nobody is who answers where there is no Human.
+const nobody = "nobody"
+
+// question asks about one edit. The question is on record, with the contents
+// that it is about, before anybody sees it.
+func (r *Run) question(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
+	q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Before: v.Before, After: v.After, More: more}
+	return step(ctx, r, work[Answer]{
+		event: "approval", name: "approval", input: q, inline: true, sync: true,
+		open: func() (any, error) { return q, r.keepImages(&q, e) },
+		do: func(ctx context.Context) (Answer, error) {
+			switch {
+			case rest:
+				return Answer{Approved: true, By: "person"}, nil
+			case r.Human == nil:
+				return Answer{By: nobody}, nil
+			}
+			a, err := r.Human.Ask(ctx, q)
+			if errors.Is(err, ErrPending) {
+				return a, &Stop{Exit: ExitBlocked, Result: "blocked", Why: "whether to change " + q.Path + " is still to be answered",
+					Hint: "hone resume last"}
+			}
+			return a, err
+		},
+	})
+}
+
+// keepImages stores what an edit replaces and what it puts there.
+func (r *Run) keepImages(q *Question, e workspace.Edit) error {
+	home := r.Journal.Home()
+	if q.Before.Exists() {
+		old, image, err := r.Tree.Read(q.Path)
+		if err != nil {
+			return err
+		}
+		if image.Digest != q.Before.Digest {
+			return conflict(home, q.Path, q.Before)
+		}
+		q.Old = old
+		if _, err := home.Put(old); err != nil {
+			return err
+		}
+	}
+	if e.Delete {
+		return nil
+	}
+	q.New = e.Content
+	if q.New == nil {
+		q.New = []byte{}
+	}
+	_, err := home.Put(q.New)
+	return err
+}
+
+// make applies what is allowed, and tells what became of every edit. It can be
+// done twice: what a crash left half done is rolled forward.
+func (r *Run) make(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
+	todo, allowed := permitted(ch, vs)
+	if len(allowed) == 0 {
+		return r.tell(ch, vs)
+	}
+	_, err := step(ctx, r, work[Applied]{
+		event: "apply", name: "apply", input: allowed, inline: true, sync: true,
+		open: func() (any, error) { return Applied{allowed}, r.keepAll(todo, allowed) },
+		do: func(ctx context.Context) (Applied, error) {
+			return Applied{allowed}, applyAll(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), todo, allowed)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return r.tell(ch, vs)
+}
+
+// permitted is the part of a change that is allowed, by cleaned paths.
+func permitted(ch workspace.Change, vs []workspace.Verdict) (workspace.Change, []workspace.Verdict) {
+	var todo workspace.Change
+	var allowed []workspace.Verdict
+	for i, v := range vs {
+		if v.Ruling == workspace.Allow {
+			e := ch.Edits[i]
+			e.Path = v.Path
+			todo.Edits = append(todo.Edits, e)
+			allowed = append(allowed, v)
+		}
+	}
+	return todo, allowed
+}
+
+// keepAll stores the images of every edit that is about to be made.
+func (r *Run) keepAll(ch workspace.Change, vs []workspace.Verdict) error {
+	for i, v := range vs {
+		q := Question{Path: v.Path, Before: v.Before, After: v.After}
+		if err := r.keepImages(&q, ch.Edits[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyAll makes the edits and words a conflict for a person.
+func applyAll(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch workspace.Change, vs []workspace.Verdict) error {
+	err := tree.Apply(ctx, ch, vs)
+	var c *workspace.ConflictError
+	if !errors.As(err, &c) {
+		return err
+	}
+	for _, v := range vs {
+		if v.Path == c.Paths[0] {
+			return conflict(home, v.Path, v.Before)
+		}
+	}
+	return err
+}
+
+// conflict says that a file is in a state that hone will not overwrite, and
+// how a person can put it back into one that it knows.
+func conflict(home *journal.Home, path string, before workspace.Image) error {
+	back := "rm " + path
+	if before.Exists() {
+		back = fmt.Sprintf("cp %s %s", home.ObjectPath(before.Digest), path)
+	}
+	return &Stop{Exit: ExitBlocked, Result: "blocked",
+		Why:  path + " was changed by somebody else in the meantime, and hone overwrites nothing that it does not know",
+		Hint: fmt.Sprintf("keep your version elsewhere, then: %s && hone resume last", back)}
+}
+
+// tell appends a change event for each edit, once, and keeps what was
+// attempted where it was not made.
+func (r *Run) tell(ch workspace.Change, vs []workspace.Verdict) error {
+	for i, v := range vs {
+		id := r.identify("change")
+		if _, told := r.Journal.Lookup(id); told != nil {
+			continue
+		}
+		e := ch.Edits[i]
+		c := Changed{Verdict: v, Delete: e.Delete}
+		if !e.Delete {
+			c.Bytes = int64(len(e.Content))
+		}
+		if !e.Delete && (v.Ruling == workspace.Deny || v.Ruling == workspace.Declined) {
+			var err error
+			if c.Attempted, err = r.Journal.Home().Put(e.Content); err != nil {
+				return err
+			}
+		}
+		if _, err := r.append(journal.Entry{Type: "change", Phase: journal.Record, Step: &id, Payload: c}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Settle rolls forward what an earlier process had begun to apply and not
+// recorded. last is the run that was worked on last ([journal.Lock]); each run
+// settles before it begins, so no other can have left anything open. It is
+// called with the workspace locked, before a run begins or goes on.
+func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last string) error {
+	if last == "" {
+		return nil
+	}
+	j, err := home.Open(last)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range j.Events() {
+		if e.Type != "apply" || e.Phase != journal.Begin {
+			continue
+		}
+		if _, record := j.Lookup(*e.Step); record == nil {
+			err = errors.Join(err, settle(ctx, j, tree, e))
+		}
+	}
+	return errors.Join(err, j.Close())
+}
+
+func settle(ctx context.Context, j *journal.Journal, tree *workspace.Tree, e journal.Event) error {
+	var in Applied
+	if err := e.Decode(&in); err != nil {
+		return err
+	}
+	ch, err := contents(j.Home(), in.Verdicts)
+	if err != nil {
+		return err
+	}
+	if err := applyAll(ctx, tree, j.Home(), ch, in.Verdicts); err != nil {
+		return err
+	}
+	payload, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	_, err = j.Append(journal.Entry{Type: "apply", Phase: journal.Record, Step: e.Step, Input: e.Input,
+		Payload: json.RawMessage(payload), Sync: true})
+	return err
+}
+
+// contents makes the change that verdicts were about out of the objects.
+func contents(home *journal.Home, vs []workspace.Verdict) (workspace.Change, error) {
+	var ch workspace.Change
+	for _, v := range vs {
+		e := workspace.Edit{Path: v.Path, Delete: !v.After.Exists()}
+		if !e.Delete {
+			b, err := home.Get(v.After.Digest)
+			if err != nil {
+				return ch, err
+			}
+			e.Content = b
+		}
+		ch.Edits = append(ch.Edits, e)
+	}
+	return ch, nil
+}

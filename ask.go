@@ -1,0 +1,315 @@
+package hone
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"hone/journal"
+	"hone/model"
+)
+
+// Role is whom a loop asks, and under which terms.
+type Role struct {
+	Name   string // "editor"
+	Model  model.Model
+	Called string // the model as the user names it: "gemini/gemini-2.5-pro"
+	System string
+	// Reasoning is the effort asked for; empty leaves it to the provider.
+	Reasoning model.Reasoning
+	// MaxOutput is the most tokens that a reply may have. It must be positive:
+	// without a limit that is sent nothing could be reserved.
+	MaxOutput int64
+	// Context is how many tokens the model can read and write in one call; 0
+	// means that it is not known, and then the provider says when it is too
+	// much.
+	Context int64
+	// Price is nil where it is not known.
+	Price *Price
+}
+
+// Retry bounds how a temporary fault of a provider is met.
+type Retry struct {
+	Attempts int           // in all; 0 means 6
+	First    time.Duration // before the second attempt; 0 means 1 s; doubled each time
+	Most     time.Duration // between two attempts; 0 means 1 min; Retry-After may ask for more
+}
+
+// longestWait is how long a provider may ask to be left alone before the run
+// rather stops and is gone on with later.
+const longestWait = 15 * time.Minute
+
+// answer is what the reply's object holds.
+type answer struct {
+	Reply model.Reply     `json:"reply"`
+	Raw   json.RawMessage `json:"raw,omitempty"`
+}
+
+// Ask asks a role and returns its reply, the recorded one where there is one.
+// The whole request is kept. Temporary faults are tried again; each attempt is
+// on the ledger before it leaves, with the most that it can use.
+func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (model.Reply, error) {
+	at := r.at
+	defer func() { r.at = at }()
+	r.sessions++
+	r.at.Session, r.at.Turn = r.sessions, 1
+	req := model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning, Stream: r.Stream}
+	sent, err := marshal(req)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	sent = r.redact(sent)
+	got, err := step(ctx, r, work[Replied]{
+		event: "ask", record: "reply", name: role.Name, inline: true, sync: true,
+		input: []any{role.Name, role.Called, json.RawMessage(sent)},
+		open: func() (any, error) {
+			name, err := r.Journal.Home().Put(sent)
+			return Asked{role.Name, role.Called, name, int64(len(sent))}, err
+		},
+		do: func(ctx context.Context) (Replied, error) { return r.attempts(ctx, role, sent) },
+	})
+	if err != nil {
+		return model.Reply{}, err
+	}
+	return r.reply(got)
+}
+
+// reply reads the object that a record names.
+func (r *Run) reply(got Replied) (model.Reply, error) {
+	b, err := r.Journal.Home().Get(got.Reply)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	var a answer
+	if err := json.Unmarshal(b, &a); err != nil {
+		return model.Reply{}, fmt.Errorf("recorded reply %s: %w", got.Reply, err)
+	}
+	a.Reply.Raw = a.Raw
+	return a.Reply, nil
+}
+
+// attempts makes the call until it succeeds, cannot, or was tried often enough.
+func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (Replied, error) {
+	var req model.Request
+	if err := json.Unmarshal(sent, &req); err != nil {
+		return Replied{}, err
+	}
+	req.Stream, req.Seq = r.Stream, r.replies()
+	pause := r.Retry.backoff()
+	for n := 0; ; n++ {
+		req.Attempt = n
+		reply, err := r.attempt(ctx, role, req, sent)
+		if err == nil {
+			return r.keep(role, reply, n+1)
+		}
+		var fault *model.Error
+		if ctx.Err() != nil || !errors.As(err, &fault) {
+			return Replied{}, err
+		}
+		wait := max(pause.NextBackOff(), fault.After)
+		if !fault.Temporary() || n+1 >= r.Retry.attempts() || wait > longestWait {
+			return Replied{}, r.gaveUp(role, fault, n+1)
+		}
+		if err := r.wait(ctx, fault, n, wait); err != nil {
+			return Replied{}, err
+		}
+	}
+}
+
+// keep stores an accepted reply.
+func (r *Run) keep(role Role, reply model.Reply, attempts int) (Replied, error) {
+	b, err := marshal(answer{reply, reply.Raw})
+	if err != nil {
+		return Replied{}, err
+	}
+	name, err := r.Journal.Home().Put(r.redact(b))
+	return Replied{Role: role.Name, Model: role.Called, Reply: name, Bytes: len(reply.Text()),
+		Finish: reply.Finish, Detail: reply.Detail, Usage: reply.Usage, Attempts: attempts}, err
+}
+
+// attempt makes one attempt, with its reserve before and its commit after.
+func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []byte) (model.Reply, error) {
+	in := int64(len(sent)) + framing
+	out, err := r.afford(role, in)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	req.MaxOutput = out
+	res := Reserve{Role: role.Name, Model: role.Called, Attempt: req.Attempt, Tokens: in + out}
+	if role.Price != nil {
+		cost := role.Price.most(in, out)
+		res.Cost = &cost
+	}
+	e, err := r.append(journal.Entry{Type: "reserve", Payload: res, Sync: true})
+	if err != nil {
+		return model.Reply{}, err
+	}
+	reply, fault := role.Model.Generate(ctx, req)
+	if err := r.commit(e.Seq, res, role.Price, reply.Usage, fault); err != nil {
+		return model.Reply{}, err
+	}
+	if fault == nil && reply.Usage != nil && reply.Usage.Output > out {
+		return model.Reply{}, &Stop{Exit: ExitBudget, Result: "budget",
+			Why: fmt.Sprintf("%s wrote %d tokens and was allowed %d: a provider that keeps no limit cannot be given a budget", role.Called, reply.Usage.Output, out)}
+	}
+	return reply, fault
+}
+
+// framing is what a wire may add to a request's bytes, in tokens.
+const framing = 1024
+
+// leastOutput is what a reply needs to be worth asking for, in tokens.
+const leastOutput = 256
+
+// afford is the output limit that fits what is left of the budget.
+func (r *Run) afford(role Role, in int64) (int64, error) {
+	r.ledger.fold(r.Journal.Events())
+	out := role.MaxOutput
+	if limit := r.Limits.Tokens; limit > 0 {
+		out = min(out, limit-r.ledger.tokens-in)
+		if out < leastOutput {
+			return 0, budgetStop("token", fmt.Sprintf("%d of %d tokens are used or reserved, and the next request can take %d more",
+				r.ledger.tokens, limit, in+leastOutput), fmt.Sprintf("hone resume last --max-tokens %d", limit*2+in))
+		}
+	}
+	if limit := r.Limits.Cost; limit > 0 {
+		if role.Price == nil || r.ledger.unpriced {
+			return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
+				Hint: fmt.Sprintf("write it into .config/hone.toml: [prices.%q] input = …, output = … (USD per million tokens)", role.Called)}
+		}
+		left := limit - r.ledger.cost - role.Price.most(in, 0)
+		if role.Price.Output > 0 {
+			out = min(out, int64(left*1e6/role.Price.Output))
+		}
+		if out < leastOutput || left < 0 {
+			return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and the next request can cost $%.4f more",
+				r.ledger.cost, limit, role.Price.most(in, leastOutput)), fmt.Sprintf("hone resume last --max-cost %.2f", limit*2))
+		}
+	}
+	return out, nil
+}
+
+func budgetStop(which, why, hint string) error {
+	return &Stop{Exit: ExitBudget, Result: "budget", Why: "the " + which + " budget is used up: " + why, Hint: hint}
+}
+
+// commit puts on the ledger what an attempt used.
+func (r *Run) commit(seq int64, res Reserve, price *Price, used *model.Usage, fault error) error {
+	c := Commit{Reserve: seq, Usage: used, Tokens: res.Tokens, Cost: res.Cost, Basis: "assumed in full"}
+	var f *model.Error
+	if fault != nil {
+		c.Error = r.clean(fault.Error())
+		if errors.As(fault, &f) {
+			c.Usage = f.Usage
+		}
+	}
+	if c.Usage != nil {
+		c.Tokens, c.Basis = c.Usage.Total(), "provider"
+		if price != nil {
+			cost := price.of(*c.Usage)
+			c.Cost = &cost
+		}
+	}
+	if _, err := r.append(journal.Entry{Type: "commit", Payload: c}); err != nil {
+		return err
+	}
+	r.ledger.fold(r.Journal.Events())
+	_, err := r.append(journal.Entry{Type: "usage", Payload: Usage{r.ledger.tokens, r.ledger.price(), r.ledger.known}})
+	return err
+}
+
+// replies is how many replies the run has on record.
+func (r *Run) replies() int {
+	n := 0
+	for _, e := range r.Journal.Events() {
+		if e.Type == "reply" {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Run) wait(ctx context.Context, fault *model.Error, n int, d time.Duration) error {
+	e := Retried{Attempt: n, Error: r.clean(fault.Error()), Wait: d.Milliseconds()}
+	if _, err := r.append(journal.Entry{Type: "retry", Payload: e}); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// gaveUp words a fault that no further attempt can mend now.
+func (r *Run) gaveUp(role Role, fault *model.Error, attempts int) error {
+	stop := &Stop{Exit: ExitEnvironment, Result: "failed", Hint: r.clean(fault.Hint),
+		Why: fmt.Sprintf("%s did not answer: %s", role.Called, r.clean(fault.Error()))}
+	switch {
+	case fault.Kind == model.TooLong:
+		return &ContextError{First: r.replies() == 0, Limit: role.Context, Says: r.clean(fault.Message)}
+	case fault.After > longestWait:
+		stop.Hint = fmt.Sprintf("it asks to be left alone for %s; then: hone resume last", fault.After)
+	case attempts > 1:
+		stop.Why += fmt.Sprintf(" (%d attempts)", attempts)
+	}
+	if stop.Hint == "" {
+		stop.Hint = "hone resume last"
+	}
+	return stop
+}
+
+// ContextError says that a request does not fit the model's context (ruling
+// G10). A loop knows what takes the room and says so with it.
+type ContextError struct {
+	First bool   // it was the run's first request
+	Need  int64  // tokens, by estimate; 0: the provider said so
+	Limit int64  // tokens; 0: not known
+	Says  string // the provider's words, if it was the provider
+	Room  string // what takes the room and how to make some, in lines; the loop's word
+}
+
+func (e *ContextError) Error() string {
+	if e.Need == 0 {
+		return "the prompt does not fit the model's context: " + e.Says
+	}
+	return fmt.Sprintf("the prompt does not fit the model's context: about %d tokens, and %d is the most", e.Need, e.Limit)
+}
+
+// Fits says whether a request of so many bytes fits the role's context beside
+// a reply; a token is taken for four bytes. The error is a [*ContextError].
+func (r *Run) Fits(role Role, bytes int64) error {
+	need := bytes/4 + min(role.MaxOutput, role.Context/8)
+	if role.Context == 0 || need <= role.Context {
+		return nil
+	}
+	return &ContextError{First: r.replies() == 0, Need: need, Limit: role.Context}
+}
+
+// clean makes a provider's words fit to show: one line without keys.
+func (r *Run) clean(s string) string { return string(r.redact([]byte(s))) }
+
+func (t Retry) attempts() int {
+	if t.Attempts == 0 {
+		return 6
+	}
+	return t.Attempts
+}
+
+func (t Retry) backoff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval, b.Multiplier = time.Second, time.Minute, 2
+	if t.First > 0 {
+		b.InitialInterval = t.First
+	}
+	if t.Most > 0 {
+		b.MaxInterval = t.Most
+	}
+	b.Reset()
+	return b
+}

@@ -1,0 +1,42 @@
+// Package hone runs bounded loops in which a language model edits a tree and
+// something that is not the model says whether the result is right.
+//
+// This comment is the tour of the house, bottom up. Arrows run down only;
+// imports_test.go holds the table.
+//
+// # The ground floor
+//
+// Four rooms that know nothing of each other. [hone/model] asks a language
+// model once, over one wire; the providers live below it. [hone/workspace] is
+// the tree: what may be read, what may be written on a model's word, and how
+// every edit of a change is made or none. [hone/sandbox] runs commands and
+// ends all that they started. [hone/journal] keeps what a run did, in one
+// append-only file, and is what a run resumes from. Beside them stands
+// internal/git, which asks git without letting a repository run programs.
+//
+// # One floor up
+//
+// [hone/check] turns a command's verdict into findings: what is wrong, worded
+// for the next round.
+//
+// # The engine, this package
+//
+// What flows from round to round is always a list of findings, so a [Round] is
+// a function from findings to findings, and [Run.Do] is a bounded search for
+// the empty list. A loop's author has four verbs: [Step] looks at the world,
+// [Once] changes it in a way that must not be repeated, [Run.Ask] asks a model
+// and [Run.Apply] changes the tree. Each leaves a begin and a record in the
+// journal, so that a run which was killed anywhere goes on from there, and a
+// recorded answer is never bought again. Two rules: touch the world only
+// through a step, and remember nothing in a struct; fold it from the journal
+// ([Past]).
+//
+// The model never decides that it is done. The check runs exactly when no
+// blocking finding stands, and the run is done only if then none stands.
+//
+// # The loops and the command
+//
+// Each folder of loop/ holds one loop, a function that reads from top to
+// bottom like its specification. cmd/hone is the program: it alone chooses
+// providers, draws screens and exits.
+package hone

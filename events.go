@@ -1,0 +1,122 @@
+package hone
+
+import (
+	"encoding/json"
+	"time"
+
+	"hone/check"
+	"hone/model"
+	"hone/workspace"
+)
+
+// The payloads of a run's events, for whoever reads a journal. What stands in
+// every event is [journal.Event]; events.schema.json describes both.
+
+// Start is the first event's: the run's settings, resolved. A resumed run
+// takes them from here.
+type Start struct {
+	Version  string          `json:"hone"` // of the program
+	Loop     string          `json:"loop"`
+	Dir      string          `json:"dir"`
+	Model    string          `json:"model"` // provider/name
+	Limits   Limits          `json:"limits"`
+	Settings json.RawMessage `json:"settings"` // the loop's own, role texts included
+}
+
+// Notice is something that a person is told once.
+type Notice struct {
+	Text string `json:"text"`
+}
+
+// Opened is what is known of the tree when a round begins ("open").
+type Opened struct {
+	Manifest string   `json:"manifest"`          // object that holds the manifest
+	Tree     string   `json:"tree"`              // its digest
+	Outside  []string `json:"outside,omitempty"` // changed by others since the round before
+}
+
+// Asked is the begin of a model call ("ask").
+type Asked struct {
+	Role    string `json:"role"`
+	Model   string `json:"model"`
+	Request string `json:"request"` // object with all that is sent
+	Bytes   int64  `json:"bytes"`
+}
+
+// Replied is its record ("reply").
+type Replied struct {
+	Role     string       `json:"role"`
+	Model    string       `json:"model"`
+	Reply    string       `json:"reply"` // object with the reply and the provider's bytes
+	Bytes    int          `json:"bytes"` // of visible text
+	Finish   model.Finish `json:"finish"`
+	Detail   string       `json:"detail,omitempty"`
+	Usage    *model.Usage `json:"usage,omitempty"` // nil: the provider said nothing of it
+	Attempts int          `json:"attempts"`
+}
+
+// Reserve stands, durably, before an attempt's request leaves (ruling G11).
+// Without a commit it counts in full, also after a crash.
+type Reserve struct {
+	Role    string   `json:"role"`
+	Model   string   `json:"model"`
+	Attempt int      `json:"attempt"`        // 0 is the first
+	Tokens  int64    `json:"tokens"`         // most that the attempt can use
+	Cost    *float64 `json:"cost,omitempty"` // USD; nil: the price is not known
+}
+
+// Commit replaces a reserve by what the attempt used.
+type Commit struct {
+	Reserve int64        `json:"reserve"` // the reserve's sequence number
+	Usage   *model.Usage `json:"usage,omitempty"`
+	Tokens  int64        `json:"tokens"` // charged
+	Cost    *float64     `json:"cost,omitempty"`
+	// Basis is "provider" where the provider said what was used, and "assumed
+	// in full" where it did not.
+	Basis string `json:"basis"`
+	Error string `json:"error,omitempty"`
+}
+
+// Usage is a run's sums after an attempt.
+type Usage struct {
+	Tokens int64       `json:"tokens"` // charged or reserved
+	Cost   *float64    `json:"cost,omitempty"`
+	Known  model.Usage `json:"known"` // what providers reported, added up
+}
+
+// Retried is a wait between two attempts ("retry").
+type Retried struct {
+	Attempt int    `json:"attempt"`
+	Error   string `json:"error"`
+	Wait    int64  `json:"wait_ms"`
+}
+
+// Changed is what became of one edit ("change").
+type Changed struct {
+	workspace.Verdict
+	Delete bool  `json:"delete,omitempty"`
+	Bytes  int64 `json:"bytes"` // of the contents that were wanted
+	// Attempted is the object that holds the contents of an edit that was not
+	// made; empty where there are none.
+	Attempted string `json:"attempted,omitempty"`
+}
+
+// Applied is both the begin and the record of an apply: every edit that is
+// made, with objects that hold each file as it was and as it is.
+type Applied struct {
+	Verdicts []workspace.Verdict `json:"verdicts"`
+}
+
+// Checked is a check's record ("check"). It counts only while the tree is the
+// one that it left.
+type Checked struct {
+	Findings []check.Finding `json:"findings"`
+	Tree     string          `json:"tree"`
+	Manifest string          `json:"manifest"`
+	Took     time.Duration   `json:"took_ns"`
+}
+
+// Outside names files that somebody else changed while no hone was at work.
+type Outside struct {
+	Paths []string `json:"paths"`
+}

@@ -1,0 +1,329 @@
+package hone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hone/check"
+	"hone/journal"
+	"hone/workspace"
+)
+
+// Round is one round of a loop: from what is still wrong to what is wrong
+// afterwards. Between steps it is a pure function of its arguments and of the
+// steps' results. Blocking findings mean that the tree cannot be right yet;
+// the engine then leaves the check out.
+type Round func(ctx context.Context, r *Run, prior []check.Finding) ([]check.Finding, error)
+
+// Run is one run of a loop over one tree. Its exported fields are set before
+// the first call and not changed afterwards.
+type Run struct {
+	Tree    *workspace.Tree
+	Journal *journal.Journal
+	// Check has the last word; nil means that there is none, and the loop's
+	// own end counts.
+	Check check.Func
+	// Human can be asked; nil denies what would have to be asked.
+	Human Human
+	// Rules are what Apply reviews changes by. Their Seen is given to Apply.
+	Rules  workspace.Rules
+	Limits Limits
+	Retry  Retry
+	// Redact takes provider keys out of a text; nil takes nothing out. All
+	// that is journaled goes through it. Contract: it keeps JSON valid JSON,
+	// and redacting twice is redacting once.
+	Redact func(string) string
+	// Stream, if not nil, is given a model's visible text as it arrives.
+	Stream func(text string)
+
+	at       journal.Identity // where the run is; its name and index are empty
+	count    map[journal.Identity]int
+	sessions int // begun in the round
+	ledger   ledger
+	last     workspace.Manifest // the newest manifest, for its stat cache
+	arrived  bool               // what happened since the last process is on record
+}
+
+// Decision is what follows from a round.
+type Decision string
+
+// The three decisions.
+const (
+	GoOn    Decision = "go on" // another round
+	Done    Decision = "done"
+	StopNow Decision = "stop" // not done, and no further round; see State.Exit
+)
+
+// State is where a run stands after a round, as its journal tells it.
+type State struct {
+	Round    int             `json:"round"` // 0: none is finished
+	Decision Decision        `json:"decision"`
+	Result   string          `json:"result,omitempty"`
+	Exit     int             `json:"exit"`
+	Why      string          `json:"why,omitempty"`
+	Hint     string          `json:"hint,omitempty"`
+	Findings []check.Finding `json:"findings"`
+	// Checked are the findings of the last check alone; they are carried over
+	// until it runs again.
+	Checked  []check.Finding `json:"checked,omitempty"`
+	Manifest string          `json:"manifest,omitempty"` // object that holds the tree's manifest
+	Tree     string          `json:"tree,omitempty"`     // its digest
+}
+
+// End is how a run ended, this time.
+type End struct {
+	Result   string          `json:"result"`
+	Exit     int             `json:"exit"`
+	Why      string          `json:"why"`
+	Hint     string          `json:"hint,omitempty"`
+	Rounds   int             `json:"rounds"`
+	Tokens   int64           `json:"tokens"`
+	Cost     *float64        `json:"cost,omitempty"` // USD; nil where a price is not known
+	Findings []check.Finding `json:"findings"`
+}
+
+// Start records the run's settings, before anything else.
+func (r *Run) Start(s Start) error {
+	_, err := r.append(journal.Entry{Type: "start", Payload: s, Sync: true})
+	return err
+}
+
+// Do runs rounds until one decides that the run ends, or something stops it,
+// and records how it ended. The error is why even that could not be recorded;
+// the End is meant for a person all the same.
+func (r *Run) Do(ctx context.Context, round Round) (End, error) {
+	ctx, cancel := r.limitTime(ctx)
+	defer cancel()
+	for {
+		s, err := r.Next(ctx, round)
+		if err == nil && s.Decision == GoOn {
+			continue
+		}
+		if err != nil {
+			stop := stopOf(ctx, err)
+			s = r.state()
+			s.Result, s.Exit, s.Why, s.Hint = stop.Result, stop.Exit, stop.Error(), stop.Hint
+		}
+		return r.end(s)
+	}
+}
+
+// limitTime bounds a context by what is left of the run's time.
+func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.Limits.Time == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, r.Limits.Time-r.Journal.Active(), errTime)
+}
+
+// end records how the run ended. A run that had ended before is left as it is.
+func (r *Run) end(s State) (End, error) {
+	r.ledger.fold(r.Journal.Events())
+	end := End{Result: s.Result, Exit: s.Exit, Why: s.Why, Hint: s.Hint, Rounds: s.Round,
+		Tokens: r.ledger.tokens, Cost: r.ledger.price(), Findings: s.Findings}
+	events := r.Journal.Events()
+	if n := len(events); n > 0 && events[n-1].Type == "end" {
+		return end, nil
+	}
+	_, err := r.append(journal.Entry{Type: "end", Payload: end, Sync: true})
+	return end, err
+}
+
+// Next finishes a round that was begun or runs another, and returns where the
+// run stands then. A run whose last decision was to end is left alone, unless
+// what stopped it was lifted meanwhile: a round limit that was raised, or a
+// question that now can be put to somebody. It keeps nothing in memory that is
+// not in the journal, and may be called again after an error.
+func (r *Run) Next(ctx context.Context, round Round) (State, error) {
+	s := r.state()
+	r.enter(s.Round)
+	if s.Decision == Done {
+		return s, nil
+	}
+	approved, err := r.arrive(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	if approved && s.Decision == StopNow {
+		return r.decide(ctx, s, advisory(s.Findings))
+	}
+	if s.Decision == StopNow && (s.Result != "rounds" && s.Result != "blocked" || s.Round >= r.Limits.rounds()) {
+		return s, nil
+	}
+	return r.play(ctx, s, round)
+}
+
+// play runs one round and decides.
+func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
+	s.Round++
+	r.enter(s.Round)
+	o, err := step(ctx, r, work[Opened]{event: "step", name: "open", do: r.open})
+	if err != nil {
+		return s, err
+	}
+	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], told(o.Outside)...)
+	findings, err := round(ctx, r, prior)
+	if err != nil {
+		return s, err
+	}
+	return r.decide(ctx, s, findings)
+}
+
+// enter puts the run at the beginning of a round.
+func (r *Run) enter(round int) {
+	r.at = journal.Identity{Round: round}
+	r.count, r.sessions = nil, 0
+}
+
+// open takes the manifest that a resumed run compares the tree with.
+func (r *Run) open(ctx context.Context) (Opened, error) {
+	name, tree, err := r.manifest(ctx)
+	return Opened{Manifest: name, Tree: tree, Outside: r.untold()}, err
+}
+
+// manifest takes a manifest and keeps it as an object.
+func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
+	m, err := r.Tree.Manifest(ctx, r.last)
+	if err != nil {
+		return "", "", fmt.Errorf("look at the tree: %w", err)
+	}
+	r.last = m
+	object, err = r.Journal.Home().Put(m.Encode())
+	return object, m.Digest(), err
+}
+
+// decide asks the check if nothing stands in its way, and records what
+// follows from the round.
+func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (State, error) {
+	done := !check.Blocking(findings)
+	if done && r.Check != nil {
+		c, err := r.check(ctx)
+		if err != nil {
+			return s, err
+		}
+		s.Checked = c.Findings
+		done = !check.Blocking(c.Findings)
+	}
+	s.Findings = append(findings[:len(findings):len(findings)], s.Checked...)
+	s.Decision, s.Result, s.Exit, s.Why, s.Hint = GoOn, "", 0, "", ""
+	switch declined := r.declined(s.Round); {
+	case done && (r.Check != nil || !declined):
+		s.Decision, s.Result, s.Why = Done, "done", r.doneWhy()
+	case done || declined && s.Round >= r.Limits.rounds():
+		s.stop("blocked", ExitBlocked, "changes were not approved", "hone resume last, on a terminal, to be asked again")
+	case s.Round >= r.Limits.rounds():
+		s.stop("rounds", ExitNotDone, fmt.Sprintf("human intervention needed: %d of %d rounds are used up and findings are left", s.Round, r.Limits.rounds()),
+			fmt.Sprintf("mend what is left by hand, or: hone resume last --rounds %d", r.Limits.rounds()*2))
+	}
+	var err error
+	if s.Manifest, s.Tree, err = r.manifest(ctx); err != nil {
+		return s, err
+	}
+	_, err = r.append(journal.Entry{Type: "round", Payload: s, Sync: true})
+	return s, err
+}
+
+func (r *Run) doneWhy() string {
+	if r.Check == nil {
+		return "the changes are made; no check was given, so nothing verified them"
+	}
+	return "the check has no findings"
+}
+
+func (s *State) stop(result string, exit int, why, hint string) {
+	s.Decision, s.Result, s.Exit, s.Why, s.Hint = StopNow, result, exit, why, hint
+}
+
+// check runs the check, unless it is on record for the tree as it is.
+func (r *Run) check(ctx context.Context) (Checked, error) {
+	_, now, err := r.manifest(ctx)
+	if err != nil {
+		return Checked{}, err
+	}
+	for {
+		if c, ok, err := r.checkedBefore(); err != nil || ok && c.Tree == now {
+			return c, err
+		} else if !ok {
+			break
+		}
+		r.identify("check")
+	}
+	return step(ctx, r, work[Checked]{event: "check", name: "check", inline: true, do: func(ctx context.Context) (Checked, error) {
+		began := time.Now()
+		findings, err := r.Check(ctx)
+		if err != nil {
+			return Checked{}, err
+		}
+		object, tree, err := r.manifest(ctx)
+		return Checked{Findings: findings, Tree: tree, Manifest: object, Took: time.Since(began)}, err
+	}})
+}
+
+// checkedBefore reads the record of the check that would come next.
+func (r *Run) checkedBefore() (c Checked, ok bool, err error) {
+	id := r.at
+	id.Name = "check"
+	id.Index = r.count[id]
+	if _, record := r.Journal.Lookup(id); record != nil {
+		c, err = result[Checked](r, *record)
+		return c, true, err
+	}
+	return c, false, nil
+}
+
+// state folds where the run stands out of the journal.
+func (r *Run) state() State {
+	s := State{Decision: GoOn}
+	for _, e := range r.Journal.Events() {
+		if e.Type == "round" {
+			s = State{}
+			if err := e.Decode(&s); err != nil {
+				s = State{Decision: StopNow, Result: "failed", Exit: ExitEnvironment, Why: err.Error()}
+			}
+		}
+	}
+	return s
+}
+
+// declined reports whether a person, or the want of one, kept an edit of the
+// round from being made, and no later answer let it be.
+func (r *Run) declined(round int) bool {
+	last := map[string]workspace.Ruling{}
+	for _, e := range r.Journal.Events() {
+		var c Changed
+		if e.Type == "change" && e.Step.Round == round && e.Decode(&c) == nil {
+			last[c.Path] = c.Ruling
+		}
+	}
+	for _, ruling := range last {
+		if ruling == workspace.Declined {
+			return true
+		}
+	}
+	return false
+}
+
+func advisory(findings []check.Finding) []check.Finding {
+	var kept []check.Finding
+	for _, f := range findings {
+		if f.Advisory {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// Limits bound a run. A zero field sets no bound, but for Rounds.
+type Limits struct {
+	Rounds int           `json:"rounds"`         // most rounds; 0 means 1
+	Tokens int64         `json:"tokens"`         // of every call of every role
+	Cost   float64       `json:"cost,omitempty"` // USD
+	Time   time.Duration `json:"time_ns"`        // active time, over all processes
+}
+
+func (l Limits) rounds() int { return max(1, l.Rounds) }
+
+// errNoPrice is why a run with a cost limit cannot ask a model.
+var errNoPrice = errors.New("the model's price is not known")

@@ -1,0 +1,233 @@
+package hone
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"hone/journal"
+)
+
+// Step does what looks at the world, or changes it in a way that may be done
+// twice, once per run: its result is recorded under the step's identity, and
+// a resumed run is given the record. A step that was begun and not recorded is
+// done again.
+//
+// T must be a struct whose JSON form is all there is to it: what Step returns
+// has been through it. input is what the result depends on besides the world;
+// if a resumed run comes with another one, the run stops, because a recorded
+// answer is never given to a different question. An error of do means that
+// there is nothing to remember; every outcome that should stick is a value.
+func Step[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error)) (T, error) {
+	return step(ctx, r, work[T]{event: "step", name: name, input: input, do: do})
+}
+
+// Once does what must not be repeated on its own, such as a command that a
+// model asked for. A resumed run that finds it begun and not recorded calls
+// interrupted instead of do, and records what that makes of it.
+func Once[T any](ctx context.Context, r *Run, name string, input any, do, interrupted func(context.Context) (T, error)) (T, error) {
+	return step(ctx, r, work[T]{event: "command", name: name, input: input, do: do, again: interrupted})
+}
+
+// Past returns what steps of a name recorded in the rounds before this one,
+// in order.
+func Past[T any](r *Run, name string) ([]T, error) {
+	var past []T
+	for _, e := range r.Journal.Events() {
+		if e.Phase != journal.Record || e.Step.Name != name || e.Step.Round >= r.at.Round {
+			continue
+		}
+		v, err := result[T](r, e)
+		if err != nil {
+			return nil, err
+		}
+		past = append(past, v)
+	}
+	return past, nil
+}
+
+// Notice tells a person something that is no finding, once a run.
+func (r *Run) Notice(text string) error {
+	for _, e := range r.Journal.Events() {
+		var n Notice
+		if e.Type == "notice" && e.Decode(&n) == nil && n.Text == text {
+			return nil
+		}
+	}
+	_, err := r.append(journal.Entry{Type: "notice", Payload: Notice{text}})
+	return err
+}
+
+// work is a step as the engine sees it.
+type work[T any] struct {
+	event  string // the type of its begin
+	record string // the type of its record; empty: the same
+	name   string
+	input  any
+	// open stores what the begin names and returns the begin's payload; nil
+	// begins without one. A begin with a payload is durable before do.
+	open   func() (any, error)
+	do     func(context.Context) (T, error)
+	again  func(context.Context) (T, error) // nil: do
+	inline bool                             // never as an object: the event is read by others
+	sync   bool                             // the record is durable before anything follows
+}
+
+func step[T any](ctx context.Context, r *Run, w work[T]) (T, error) {
+	var none T
+	id := r.identify(w.name)
+	input, err := digest(w.input)
+	if err != nil {
+		return none, fmt.Errorf("step %s: %w", id, err)
+	}
+	begin, record := r.Journal.Lookup(id)
+	if err := sameInput(id, input, begin, record); err != nil {
+		return none, err
+	}
+	if record != nil {
+		return result[T](r, *record)
+	}
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	do := w.do
+	if begin != nil && w.again != nil {
+		do = w.again
+	} else if err := r.begin(id, input, w.event, w.open); err != nil {
+		return none, err
+	}
+	v, err := do(ctx)
+	if err != nil {
+		return none, err
+	}
+	return recordStep(r, id, input, w, v)
+}
+
+// begin writes a step's first event.
+func (r *Run) begin(id journal.Identity, input, event string, open func() (any, error)) error {
+	var payload any
+	if open != nil {
+		var err error
+		if payload, err = open(); err != nil {
+			return err
+		}
+	}
+	_, err := r.append(journal.Entry{Type: event, Phase: journal.Begin, Step: &id, Input: input, Payload: payload, Sync: open != nil})
+	return err
+}
+
+// recordStep writes a step's second event and returns what a resumed run
+// would read from it.
+func recordStep[T any](r *Run, id journal.Identity, input string, w work[T], v T) (T, error) {
+	payload, err := r.pack(v, w.inline)
+	if err != nil {
+		return v, fmt.Errorf("record %s: %w", id, err)
+	}
+	e, err := r.append(journal.Entry{Type: cmp.Or(w.record, w.event), Phase: journal.Record, Step: &id, Input: input, Payload: payload, Sync: w.sync})
+	if err != nil {
+		return v, err
+	}
+	return result[T](r, e)
+}
+
+// inlineLimit is how many bytes of a result stand in the line itself.
+const inlineLimit = 16 << 10
+
+// packed is the payload of a record whose result lies in an object.
+type packed struct {
+	Object string `json:"result_object"`
+}
+
+func (r *Run) pack(v any, inline bool) (any, error) {
+	b, err := marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	b = r.redact(b)
+	if inline || len(b) <= inlineLimit {
+		return json.RawMessage(b), nil
+	}
+	name, err := r.Journal.Home().Put(b)
+	return packed{Object: name}, err
+}
+
+// result reads a record back.
+func result[T any](r *Run, e journal.Event) (T, error) {
+	var v T
+	var p packed
+	if err := e.Decode(&p); err != nil {
+		return v, err
+	}
+	if p.Object == "" {
+		return v, e.Decode(&v)
+	}
+	b, err := r.Journal.Home().Get(p.Object)
+	if err != nil {
+		return v, err
+	}
+	return v, json.Unmarshal(b, &v)
+}
+
+// sameInput refuses to give a recorded answer to a different question.
+func sameInput(id journal.Identity, input string, events ...*journal.Event) error {
+	for _, e := range events {
+		if e != nil && e.Input != input {
+			return &Stop{Exit: ExitEnvironment, Result: "failed",
+				Why:  fmt.Sprintf("step %s was recorded for input %.12s and is now asked with %.12s", id, e.Input, input),
+				Hint: "hone or its loop changed since the run began: start a new run"}
+		}
+	}
+	return nil
+}
+
+// identify gives the next step of a name its identity.
+func (r *Run) identify(name string) journal.Identity {
+	id := r.at
+	id.Name = name
+	if r.count == nil {
+		r.count = map[journal.Identity]int{}
+	}
+	r.count[id]++
+	id.Index = r.count[id] - 1
+	return id
+}
+
+// append writes an event; what the journal cannot take ends the run.
+func (r *Run) append(n journal.Entry) (journal.Event, error) {
+	e, err := r.Journal.Append(n)
+	if err != nil {
+		return e, &Stop{Exit: ExitEnvironment, Result: "failed", Why: "the journal cannot be written",
+			Hint: "make room on the disk, then: hone resume last", Err: err}
+	}
+	return e, nil
+}
+
+func (r *Run) redact(b []byte) []byte {
+	if r.Redact == nil {
+		return b
+	}
+	return []byte(r.Redact(string(b)))
+}
+
+func digest(v any) (string, error) {
+	b, err := marshal(v)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
