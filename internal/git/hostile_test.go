@@ -1,0 +1,299 @@
+//go:build unix
+
+package git
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// trap is a repository that names programs wherever git would run one. Each
+// leaves a file of its own name in marks.
+type trap struct {
+	dir, marks string
+}
+
+// program is a shell command that leaves a mark.
+func (tr trap) program(mark string) string {
+	return "touch '" + filepath.Join(tr.marks, mark) + "'; cat"
+}
+
+// sprung is the marks that were left since the last call.
+func (tr trap) sprung(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(tr.marks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+		if err := os.Remove(filepath.Join(tr.marks, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return names
+}
+
+// attributes give every file below specs a filter, a converter or a diff.
+const attributes = `specs/clean filter=clean
+specs/odd filter=a=b.c
+specs/process filter=process
+specs/textconv diff=textconv
+specs/command diff=command
+`
+
+// set arms a repository: every file below specs differs from main, and was
+// touched, so that git has to look into it.
+func set(t *testing.T) trap {
+	t.Helper()
+	tr := trap{marks: t.TempDir()}
+	files := []string{".gitattributes", attributes, "sub/f", "1\n"}
+	changed := []string{}
+	for _, name := range []string{"clean", "odd", "process", "textconv", "command"} {
+		files = append(files, "specs/"+name, "one\n")
+		changed = append(changed, "specs/"+name, "two\n")
+	}
+	tr.dir = repository(t, files...)
+	write(t, tr.dir, changed...)
+	tr.armModule(t)
+	tr.arm(t, tr.dir, "")
+	return tr
+}
+
+// arm writes a hostile configuration and hooks.
+func (tr trap) arm(t *testing.T, dir, prefix string) {
+	t.Helper()
+	mark := func(name string) string { return tr.program(prefix + name) }
+	for key, value := range map[string]string{
+		"core.fsmonitor": mark("fsmonitor"), "core.pager": mark("pager"), "core.editor": mark("editor"),
+		"core.sshCommand": mark("ssh"), "core.askPass": mark("askpass"), "core.alternateRefsCommand": mark("alternates"),
+		"core.hooksPath": ".hooks", "credential.helper": "!" + mark("credential"), "gpg.program": mark("gpg"),
+		"diff.external": mark("external"), "diff.textconv.textconv": mark("textconv"), "diff.command.command": mark("driver"),
+		"filter.clean.clean": mark("clean"), "filter.clean.smudge": mark("smudge"), "filter.clean.required": "true",
+		"filter.a=b.c.clean": mark("odd"), "filter.process.process": mark("process"), "filter.process.required": "true",
+		"alias.ls-files": "!" + mark("alias"), "alias.diff-index": "!" + mark("alias"), "alias.for-each-ref": "!" + mark("alias"),
+		"pager.ls-files": mark("pager"), "pager.diff-index": mark("pager"), "interactive.diffFilter": mark("interactive"),
+		"diff.submodule": "diff", "diff.ignoreSubmodules": "none", "submodule.recurse": "true", "status.submoduleSummary": "true",
+	} {
+		git(t, dir, "config", key, value)
+	}
+	for _, hook := range []string{"post-index-change", "fsmonitor-watchman", "reference-transaction"} {
+		file := filepath.Join(dir, ".hooks", hook)
+		write(t, dir, ".hooks/"+hook, "#!/bin/sh\n"+mark("hook-"+hook)+"\n")
+		if err := os.Chmod(file, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// armModule puts a submodule below specs whose own configuration is hostile,
+// and whose files differ.
+func (tr trap) armModule(t *testing.T) {
+	t.Helper()
+	module := filepath.Join(tr.dir, "specs", "module")
+	write(t, module, "f", "1\n", ".gitattributes", "* filter=clean\n")
+	git(t, module, "init", "-q")
+	git(t, module, "add", "-A")
+	git(t, module, "commit", "-q", "-m", "first")
+	head := strings.TrimSpace(git(t, module, "rev-parse", "HEAD"))
+	git(t, tr.dir, "update-index", "--add", "--cacheinfo", "160000,"+head+",specs/module")
+	tr.arm(t, module, "module-")
+	write(t, module, "f", "2\n")
+}
+
+func TestHostileRepositoryRunsNothing(t *testing.T) {
+	g := person(t)
+	tr := set(t)
+	r := open(t, g, filepath.Join(tr.dir, "sub"))
+	ctx := context.Background()
+	tr.sprung(t)
+
+	entries, err := r.List(ctx, "")
+	if err != nil || len(entries) < 6 {
+		t.Errorf("List() = %v, %v", entries, err)
+	}
+	d, err := r.DiffMain(ctx, "specs/")
+	if err != nil || strings.Count(string(d.Patch), "-one\n+two\n") != 5 {
+		t.Errorf("DiffMain() = %v\n%s", err, d.Patch)
+	}
+	if _, err := r.Diff(ctx, d.Base); err != nil {
+		t.Error(err)
+	}
+	if _, err := g.Version(ctx); err != nil {
+		t.Error(err)
+	}
+	if marks := tr.sprung(t); len(marks) > 0 {
+		t.Errorf("the repository ran: %v", marks)
+	}
+}
+
+// The traps work: git as a person runs it springs them.
+func TestHostileRepositoryIsArmed(t *testing.T) {
+	person(t)
+	tr := set(t)
+	for _, c := range []struct {
+		args, want string
+	}{
+		{"ls-files -co --exclude-standard", "fsmonitor"},
+		{"diff -- specs/textconv", "external"},
+		{"diff --no-ext-diff -- specs/textconv", "textconv"},
+		{"diff -- specs/command", "driver"},
+		{"diff --no-ext-diff -- specs/clean", "clean"},
+		{"diff --no-ext-diff -- specs/odd", "odd"},
+		{"diff --no-ext-diff -- specs/process", "process"},
+		{"-c core.fsmonitor=false diff --no-ext-diff main -- specs/module", "module-clean"},
+		{"-c core.fsmonitor=false update-index --chmod=+x sub/f", "hook-post-index-change"},
+	} {
+		tr.sprung(t)
+		out, _ := tryGit(tr.dir, strings.Fields(c.args)...)
+		if marks := strings.Join(tr.sprung(t), " "); !strings.Contains(marks, c.want) {
+			t.Errorf("git %s left %q, not %s:\n%s", c.args, marks, c.want, out)
+		}
+	}
+}
+
+// A partial clone whose objects are missing does not fetch them, by whatever
+// program its configuration calls a transport.
+func TestPartialCloneFetchesNothing(t *testing.T) {
+	g := person(t)
+	dir := repository(t, "specs/a", "one\n")
+	tr := trap{dir: dir, marks: t.TempDir()}
+	blob := strings.TrimSpace(git(t, dir, "rev-parse", "HEAD:specs/a"))
+	if err := os.Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "specs/a", "two\n")
+	for _, pair := range [][2]string{
+		{"core.repositoryFormatVersion", "1"}, {"extensions.partialClone", "origin"}, {"remote.origin.promisor", "true"},
+		{"remote.origin.url", "ext::sh -c touch% " + filepath.Join(tr.marks, "ext")}, {"protocol.ext.allow", "always"},
+		{"protocol.allow", "always"},
+	} {
+		git(t, dir, "config", pair[0], pair[1])
+	}
+	r := open(t, g, dir)
+	ways := map[string]string{
+		"ext":        "ext::sh -c touch% " + filepath.Join(tr.marks, "ext"),
+		"uploadpack": dir,
+		"ssh":        "ssh://localhost/x",
+	}
+	git(t, dir, "config", "remote.origin.uploadpack", "touch "+filepath.Join(tr.marks, "uploadpack")+"; false")
+	git(t, dir, "config", "core.sshCommand", "touch "+filepath.Join(tr.marks, "ssh")+"; false")
+	for name, url := range ways {
+		git(t, dir, "config", "remote.origin.url", url)
+		if _, err := r.DiffMain(context.Background(), "specs"); err == nil {
+			t.Errorf("%s: a difference from what is missing was made", name)
+		}
+		// Versions of git that do not know of lazy fetching being off have the
+		// list of transports to hold to.
+		old := *g
+		old.env = nil
+		for _, kv := range g.env {
+			if !strings.HasPrefix(kv, "GIT_NO_LAZY_FETCH=") {
+				old.env = append(old.env, kv)
+			}
+		}
+		if _, err := open(t, &old, dir).DiffMain(context.Background(), "specs"); err == nil {
+			t.Errorf("%s: a difference from what is missing was made", name)
+		}
+		if marks := tr.sprung(t); len(marks) > 0 {
+			t.Errorf("%s: the repository ran %v", name, marks)
+		}
+		if out, _ := tryGit(dir, "diff-index", "-p", "main"); strings.Join(tr.sprung(t), " ") != name {
+			t.Errorf("%s: plain git did not fetch, so the test shows nothing:\n%s", name, out)
+		}
+	}
+}
+
+// A repository's configuration does not move the work tree.
+func TestWorkTreeStays(t *testing.T) {
+	g := person(t)
+	dir := repository(t, "f", "1\n")
+	elsewhere := t.TempDir()
+	write(t, elsewhere, "secret", "x")
+	git(t, dir, "config", "core.worktree", elsewhere)
+	write(t, dir, "f", "2\n")
+	r := open(t, g, dir)
+	entries, err := r.List(context.Background(), "")
+	if err != nil || len(entries) != 1 || entries[0].Path != "f" {
+		t.Errorf("List() = %v, %v", entries, err)
+	}
+	if got := patch(t, r); !strings.Contains(got, "+2\n") {
+		t.Errorf("Diff() = %s", got)
+	}
+}
+
+// Variables of a git that called hone, as from a hook, do not point it
+// elsewhere.
+func TestOutsideVariables(t *testing.T) {
+	person(t)
+	dir, other := repository(t, "f", "1\n"), repository(t, "other", "1\n")
+	t.Setenv("GIT_DIR", filepath.Join(other, ".git"))
+	t.Setenv("GIT_WORK_TREE", other)
+	t.Setenv("GIT_INDEX_FILE", filepath.Join(other, ".git", "index"))
+	t.Setenv("GIT_EXTERNAL_DIFF", "false")
+	g, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := open(t, g, dir).List(context.Background(), "")
+	if err != nil || len(entries) != 1 || entries[0].Path != "f" {
+		t.Errorf("List() = %v, %v", entries, err)
+	}
+}
+
+// A git that does not read settings from its environment is not given a
+// repository with filters.
+func TestOldGitWithFilters(t *testing.T) {
+	g := person(t)
+	dir := repository(t, "f", "1\n")
+	old := filepath.Join(t.TempDir(), "git")
+	write(t, filepath.Dir(old), "git", "#!/bin/sh\nunset GIT_CONFIG_COUNT\nexec '"+g.path+"' \"$@\"\n")
+	if err := os.Chmod(old, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, &Git{path: old, env: g.env}, dir)
+	if _, err := r.DiffMain(context.Background()); err != nil {
+		t.Errorf("without filters: %v", err)
+	}
+	git(t, dir, "config", "filter.x.clean", "cat")
+	if _, err := r.DiffMain(context.Background()); err == nil || !strings.Contains(err.Error(), "2.31") {
+		t.Errorf("with a filter: %v", err)
+	}
+}
+
+func TestDubiousOwnership(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a repository to someone else")
+	}
+	g := person(t)
+	dir := repository(t, "f", "1\n")
+	if err := os.Chown(dir, 4321, 4321); err != nil {
+		t.Fatal(err)
+	}
+	_, err := open(t, g, dir).List(context.Background(), "")
+	checkHint(t, err, "git config --global --add safe.directory "+dir)
+}
+
+func TestUnreadableConfiguration(t *testing.T) {
+	g := person(t)
+	dir := repository(t, "f", "1\n")
+	if err := os.Mkdir(filepath.Join(os.Getenv("HOME"), ".gitconfig"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := open(t, g, dir).List(context.Background(), "")
+	if err == nil || !strings.Contains(err.Error(), ".gitconfig") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("List() = %v", err)
+	}
+}
+
+func checkHint(t *testing.T, err error, want string) {
+	t.Helper()
+	failure, ok := err.(*Error)
+	if !ok || failure.Hint != want {
+		t.Errorf("error %v, want the hint %q", err, want)
+	}
+}
