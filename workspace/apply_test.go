@@ -1,0 +1,326 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func chmod(t testing.TB, tree *Tree, path string, mode fs.FileMode) {
+	t.Helper()
+	if err := os.Chmod(filepath.Join(tree.Dir(), path), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reviewed returns verdicts that are all Allow, or fails.
+func reviewed(t testing.TB, tree *Tree, ch Change) []Verdict {
+	t.Helper()
+	verdicts, err := tree.Review(ch, Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range verdicts {
+		if v.Ruling != Allow {
+			t.Fatalf("verdict %s", outcome(v))
+		}
+	}
+	return verdicts
+}
+
+// mixed is a tree, a change of every kind of edit, and what shall come of it.
+func mixed() (files map[string]string, ch Change, after map[string]string) {
+	files = map[string]string{"a": "old a", "d/b": "old b", "d/gone": "old", "keep": "kept", "e/x": "x"}
+	ch = Change{Edits: []Edit{
+		write("a", "new a"), write("d/b", "new b"), {Path: "d/gone", Delete: true},
+		write("n/e/w", "new"), write("n/two", ""), {Path: "e/x", Delete: true}, write("d/c", "#!/bin/sh\n"),
+	}}
+	after = map[string]string{
+		"a": "new a", "d/": "", "d/b": "new b", "d/c": "#!/bin/sh\n", "e/": "", "keep": "kept",
+		"n/": "", "n/e/": "", "n/e/w": "new", "n/two": "",
+	}
+	return files, ch, after
+}
+
+func TestApply(t *testing.T) {
+	files, ch, after := mixed()
+	tree := newTree(t, files, Options{})
+	chmod(t, tree, "d/b", 0o710)
+	verdicts := reviewed(t, tree, ch)
+	for range 2 { // the second time there is nothing left to do
+		if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(after, contents(t, tree.Dir())); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+	for path, mode := range map[string]uint32{"a": 0o644, "d/b": 0o710, "d/c": 0o755, "n/two": 0o644} {
+		if _, image, err := tree.Read(path); err != nil || image.Mode != mode {
+			t.Errorf("%s has mode %o, want %o (%v)", path, image.Mode, mode, err)
+		}
+	}
+}
+
+func TestApplyOnlyAllowed(t *testing.T) {
+	files, ch, _ := mixed()
+	tree := newTree(t, files, Options{})
+	verdicts := reviewed(t, tree, ch)
+	for i, r := range []Ruling{Ask, Drop, Deny, Declined, Ask, Allow, Deny} {
+		verdicts[i].Ruling = r
+	}
+	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+		t.Fatal(err)
+	}
+	delete(files, "e/x")
+	files["d/"], files["e/"] = "", ""
+	if diff := cmp.Diff(files, contents(t, tree.Dir())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestApplyConflicts(t *testing.T) {
+	files, ch, _ := mixed()
+	tree := newTree(t, files, Options{})
+	verdicts := reviewed(t, tree, ch)
+	put(t, tree.Dir(), "d/gone", "somebody's")
+	put(t, tree.Dir(), "n/two", "somebody's")
+	put(t, tree.Dir(), "a", "new a") // as it shall be: no conflict
+	before := contents(t, tree.Dir())
+	err := tree.Apply(t.Context(), ch, verdicts)
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) || !cmp.Equal(conflict.Paths, []string{"d/gone", "n/two"}) {
+		t.Errorf("Apply = %v", err)
+	}
+	if diff := cmp.Diff(before, contents(t, tree.Dir())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestApplyRefusesForeignVerdicts(t *testing.T) {
+	files, ch, _ := mixed()
+	tree := newTree(t, files, Options{})
+	verdicts := reviewed(t, tree, ch)
+	before := contents(t, tree.Dir())
+	other := Change{Edits: append([]Edit(nil), ch.Edits...)}
+	other.Edits[1] = write("d/b", "something else")
+	protected := Change{Edits: []Edit{write(".hone/x", "x")}}
+	for name, err := range map[string]error{
+		"fewer":     tree.Apply(t.Context(), ch, verdicts[1:]),
+		"contents":  tree.Apply(t.Context(), other, verdicts),
+		"protected": tree.Apply(t.Context(), protected, []Verdict{{Path: ".hone/x", Ruling: Allow, After: imageOf([]byte("x"), 0o644)}}),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if diff := cmp.Diff(before, contents(t, tree.Dir())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestApplyBreaksHardLinks(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": "old"}, Options{})
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.Link(filepath.Join(tree.Dir(), "a"), outside); err != nil {
+		t.Skipf("no hard links here: %v", err)
+	}
+	ch := Change{Edits: []Edit{write("a", "new")}}
+	if err := tree.Apply(t.Context(), ch, reviewed(t, tree, ch)); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(outside); string(got) != "old" {
+		t.Errorf("the other name holds %q", got)
+	}
+}
+
+func TestApplyKeepsModeOfNow(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": "old"}, Options{})
+	ch := Change{Edits: []Edit{write("a", "new")}}
+	verdicts := reviewed(t, tree, ch)
+	chmod(t, tree, "a", 0o600)
+	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+		t.Fatal(err)
+	}
+	if _, image, _ := tree.Read("a"); image.Mode != 0o600 {
+		t.Errorf("mode %o", image.Mode)
+	}
+}
+
+func TestApplyCancelled(t *testing.T) {
+	files, ch, _ := mixed()
+	tree := newTree(t, files, Options{})
+	verdicts := reviewed(t, tree, ch)
+	before := contents(t, tree.Dir())
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	tree.fault = func(string) error {
+		if calls++; calls == 3 {
+			cancel()
+		}
+		return nil
+	}
+	if err := tree.Apply(ctx, ch, verdicts); !errors.Is(err, context.Canceled) {
+		t.Errorf("Apply = %v", err)
+	}
+	if diff := cmp.Diff(before, contents(t, tree.Dir())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// An error at any step before the sync leaves the tree as it was.
+func TestApplyTakesBack(t *testing.T) {
+	broken := errors.New("broken")
+	for fail := 0; ; fail++ {
+		files, ch, after := mixed()
+		tree := newTree(t, files, Options{})
+		verdicts := reviewed(t, tree, ch)
+		before := contents(t, tree.Dir())
+		calls, at := 0, ""
+		tree.fault = func(step string) error {
+			calls++
+			if calls-1 == fail {
+				at = step
+				return broken
+			}
+			return nil
+		}
+		err := tree.Apply(t.Context(), ch, verdicts)
+		if at == "" {
+			if err != nil || fail < 14 {
+				t.Fatalf("after %d steps: %v", fail, err)
+			}
+			return
+		}
+		if !errors.Is(err, broken) {
+			t.Fatalf("step %s: %v", at, err)
+		}
+		want := before
+		if len(at) > 4 && at[:4] == "sync" {
+			want = after
+		}
+		if diff := cmp.Diff(want, contents(t, tree.Dir())); diff != "" {
+			t.Fatalf("step %s:\n%s", at, diff)
+		}
+		tree.fault = nil
+		if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+			t.Fatalf("again after step %s: %v", at, err)
+		}
+		if diff := cmp.Diff(after, contents(t, tree.Dir())); diff != "" {
+			t.Fatalf("again after step %s:\n%s", at, diff)
+		}
+	}
+}
+
+// What cannot be put back is named, and Apply goes on from there.
+func TestApplyPartial(t *testing.T) {
+	files, ch, after := mixed()
+	tree := newTree(t, files, Options{})
+	verdicts := reviewed(t, tree, ch)
+	broken, stuck := errors.New("broken"), errors.New("stuck")
+	tree.fault = func(step string) error {
+		switch step {
+		case "place n/e/w":
+			return broken
+		case "restore d/b":
+			return stuck
+		}
+		return nil
+	}
+	err := tree.Apply(t.Context(), ch, verdicts)
+	var partial *PartialError
+	if !errors.As(err, &partial) || !errors.Is(err, broken) || !errors.Is(partial.Why, stuck) || !cmp.Equal(partial.Paths, []string{"d/b"}) {
+		t.Fatalf("Apply = %v", err)
+	}
+	want := map[string]string{"a": "old a", "d/": "", "d/b": "new b", "d/gone": "old", "keep": "kept", "e/": "", "e/x": "x"}
+	if diff := cmp.Diff(want, contents(t, tree.Dir())); diff != "" {
+		t.Error(diff)
+	}
+	tree.fault = nil
+	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(after, contents(t, tree.Dir())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A third state that comes up while Apply runs is not overwritten, neither on
+// the way forward nor on the way back.
+func TestApplyMeetsAnother(t *testing.T) {
+	for _, at := range []string{"write a", "staged", "place d/gone", "place n/e/w"} {
+		t.Run(at, func(t *testing.T) {
+			files, ch, _ := mixed()
+			tree := newTree(t, files, Options{})
+			verdicts := reviewed(t, tree, ch)
+			tree.fault = func(step string) error {
+				if step == at {
+					put(t, tree.Dir(), "d/c", "somebody's")
+				}
+				return nil
+			}
+			err := tree.Apply(t.Context(), ch, verdicts)
+			var conflict *ConflictError
+			if !errors.As(err, &conflict) || !cmp.Equal(conflict.Paths, []string{"d/c"}) {
+				t.Fatalf("Apply = %v", err)
+			}
+			want := map[string]string{
+				"a": "old a", "d/": "", "d/b": "old b", "d/c": "somebody's", "d/gone": "old", "keep": "kept", "e/": "", "e/x": "x",
+			}
+			if diff := cmp.Diff(want, contents(t, tree.Dir())); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestApplyRemovesLeftovers(t *testing.T) {
+	files, ch, after := mixed()
+	tree := newTree(t, files, Options{})
+	verdicts := reviewed(t, tree, ch)
+	for i, v := range verdicts {
+		if i < 3 {
+			name := join(parentOf(v.Path), tempName(&pending{path: v.Path, after: v.After}))
+			put(t, tree.Dir(), name, fmt.Sprint("left over ", i))
+		}
+	}
+	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(after, contents(t, tree.Dir())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A directory that was replaced by a link to itself elsewhere in the tree is
+// not written through.
+func TestApplyThroughSwappedDirectory(t *testing.T) {
+	for _, at := range []string{"write d/b", "staged"} {
+		files, ch, _ := mixed()
+		tree := newTree(t, files, Options{})
+		verdicts := reviewed(t, tree, ch)
+		dir := tree.Dir()
+		tree.fault = func(step string) error {
+			if step != at {
+				return nil
+			}
+			return errors.Join(os.Rename(filepath.Join(dir, "d"), filepath.Join(dir, "moved")), os.Symlink("moved", filepath.Join(dir, "d")))
+		}
+		var refused *RefusedError
+		if err := tree.Apply(t.Context(), ch, verdicts); !errors.As(err, &refused) {
+			t.Errorf("swapped at %s: %v", at, err)
+		}
+		want := map[string]string{
+			"a": "old a", "d": "->moved", "moved/": "", "moved/b": "old b", "moved/gone": "old", "keep": "kept", "e/": "", "e/x": "x",
+		}
+		if diff := cmp.Diff(want, contents(t, dir)); diff != "" {
+			t.Errorf("swapped at %s:\n%s", at, diff)
+		}
+	}
+}

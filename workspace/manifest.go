@@ -1,0 +1,222 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Manifest is the state of all kept paths of a tree at one time, sorted by the
+// bytes of the path. Nil is an empty tree.
+type Manifest []Entry
+
+// Entry is one path of a manifest.
+type Entry struct {
+	Path   string
+	Kind   Kind
+	Mode   fs.FileMode // permission bits; of regular files
+	Size   int64       // bytes; of regular files
+	Digest string      // SHA-256 in hex; of regular files that could be read
+	Target string      // of a symlink
+	Note   string      // why it could not be read; empty where it could
+
+	// stamp lets the next manifest trust the digest without reading. It is
+	// zero where the file was touched so shortly before that a later change
+	// might not show.
+	stamp stamp
+}
+
+// Manifest reads the state of the tree. A file whose stamp (size, permission
+// bits, times and inode) is that of its entry in prev is not read again, save
+// when it was touched within two seconds before prev was taken; prev may be
+// nil. A file that cannot be read is an entry with a note, not an error.
+//
+// Where the system keeps no time of the inode's last change (Windows), a
+// program that sets the modification time back hides its change.
+func (t *Tree) Manifest(ctx context.Context, prev Manifest) (Manifest, error) {
+	taken := time.Now()
+	files, err := t.Files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := make(Manifest, len(files))
+	workers := min(runtime.GOMAXPROCS(0), 1+len(files)/256)
+	part := (len(files) + workers - 1) / workers
+	var wait sync.WaitGroup
+	for low := 0; low < len(files); low += part {
+		high := min(low+part, len(files))
+		wait.Go(func() {
+			h := hasher{tree: t, cur: cursor{root: t.root}, prev: prev, taken: taken}
+			defer h.cur.close()
+			for i := low; i < high && ctx.Err() == nil; i++ {
+				m[i] = h.entry(files[i])
+			}
+		})
+	}
+	wait.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("manifest of %s: %w", t.dir, err)
+	}
+	return m, nil
+}
+
+// hasher makes the entries of neighbouring files, in order.
+type hasher struct {
+	tree  *Tree
+	cur   cursor
+	prev  Manifest
+	taken time.Time
+	buf   []byte
+}
+
+// entry describes a listed file.
+func (h *hasher) entry(f File) Entry {
+	e := Entry{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Target: f.Target, Note: f.Note, stamp: f.stamp}
+	if f.Kind != Regular {
+		e.stamp = stamp{}
+		return e
+	}
+	if old, ok := h.find(f.Path); ok && old.trusted(e) {
+		e.Digest = old.Digest
+	} else if err := h.read(&e); err != nil {
+		e.Note, e.stamp = plainError(err), stamp{}
+	}
+	if !e.stamp.settled(h.taken) {
+		e.stamp = stamp{}
+	}
+	return e
+}
+
+// find returns the entry of prev for a path, asked in order, and forgets what
+// stands before it.
+func (h *hasher) find(path string) (Entry, bool) {
+	if len(h.prev) > 0 && h.prev[0].Path < path {
+		next := 1
+		if len(h.prev) > 1 && h.prev[1].Path < path {
+			next = sort.Search(len(h.prev), func(i int) bool { return h.prev[i].Path >= path })
+		}
+		h.prev = h.prev[next:]
+	}
+	if len(h.prev) == 0 || h.prev[0].Path != path {
+		return Entry{}, false
+	}
+	return h.prev[0], true
+}
+
+// trusted reports whether a file that looks like e has the digest of this
+// entry.
+func (e Entry) trusted(now Entry) bool {
+	return e.Digest != "" && e.stamp != stamp{} && e.stamp == now.stamp &&
+		e.Kind == now.Kind && e.Size == now.Size && e.Mode == now.Mode
+}
+
+// read fills the digest, and what the open file says of itself.
+func (h *hasher) read(e *Entry) error {
+	dir, err := h.cur.at(parentOf(e.Path))
+	if err != nil {
+		return err
+	}
+	f, info, err := openRegular(dir, e.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if h.buf == nil {
+		h.buf = make([]byte, 64<<10)
+	}
+	sum := sha256.New()
+	size := int64(0)
+	for {
+		n, err := f.Read(h.buf)
+		sum.Write(h.buf[:n])
+		size += int64(n)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	e.Digest = hex.EncodeToString(sum.Sum(nil))
+	// The stamp is from before the reading: a write meanwhile leaves another.
+	e.Size, e.Mode, e.stamp = size, info.Mode().Perm(), stampOf(info)
+	return nil
+}
+
+// Digest is one value for the whole state: path, kind, permission bits,
+// contents and link target of every entry, and nothing of stamps and notes.
+func (m Manifest) Digest() string {
+	sum := sha256.New()
+	var line []byte
+	for _, e := range m {
+		e.stamp, e.Size, e.Note = stamp{}, 0, ""
+		line = appendEntry(line[:0], e)
+		sum.Write(line)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Delta is one difference between two manifests.
+type Delta struct {
+	Path   string
+	Op     Op
+	Before Entry // zero where the path was added
+	After  Entry // zero where it was removed
+}
+
+// Op is what became of a path.
+type Op string
+
+// What can become of a path.
+const (
+	Added   Op = "added"
+	Changed Op = "changed"
+	Removed Op = "removed"
+)
+
+// Diff says what became of the paths from m to n, sorted by path. Stamps do
+// not count, notes do.
+func (m Manifest) Diff(n Manifest) []Delta {
+	var deltas []Delta
+	for len(m) > 0 || len(n) > 0 {
+		switch order := compareHeads(m, n); {
+		case order < 0:
+			deltas = append(deltas, Delta{Path: m[0].Path, Op: Removed, Before: m[0]})
+			m = m[1:]
+		case order > 0:
+			deltas = append(deltas, Delta{Path: n[0].Path, Op: Added, After: n[0]})
+			n = n[1:]
+		default:
+			if !m[0].same(n[0]) {
+				deltas = append(deltas, Delta{Path: m[0].Path, Op: Changed, Before: m[0], After: n[0]})
+			}
+			m, n = m[1:], n[1:]
+		}
+	}
+	return deltas
+}
+
+// compareHeads orders the first paths; an empty manifest comes last.
+func compareHeads(m, n Manifest) int {
+	switch {
+	case len(m) == 0:
+		return 1
+	case len(n) == 0:
+		return -1
+	}
+	return strings.Compare(m[0].Path, n[0].Path)
+}
+
+// same reports whether two entries differ in their stamps at most.
+func (e Entry) same(o Entry) bool {
+	e.stamp, o.stamp = stamp{}, stamp{}
+	return e == o
+}

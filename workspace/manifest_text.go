@@ -1,0 +1,161 @@
+package workspace
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+// manifestHead is the first line of the text form, and names its version.
+const manifestHead = "hone manifest 1\n"
+
+// Encode returns the manifest as text: a first line with the version, then a
+// line an entry of nine fields with single spaces between: kind, permission
+// bits in octal, size, digest or "-", modification time, change time and
+// inode (zeros where the stamp is not to be trusted), and, quoted as Go
+// quotes strings, so that any bytes survive, path, link target and note.
+func (m Manifest) Encode() []byte {
+	out := make([]byte, 0, len(manifestHead)+160*len(m))
+	out = append(out, manifestHead...)
+	for _, e := range m {
+		out = appendEntry(out, e)
+	}
+	return out
+}
+
+func appendEntry(b []byte, e Entry) []byte {
+	b = append(b, e.Kind...)
+	b = append(b, ' ')
+	b = strconv.AppendUint(b, uint64(e.Mode), 8)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, e.Size, 10)
+	b = append(b, ' ')
+	if e.Digest == "" {
+		b = append(b, '-')
+	}
+	b = append(b, e.Digest...)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, e.stamp.modified, 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, e.stamp.changed, 10)
+	b = append(b, ' ')
+	b = strconv.AppendUint(b, e.stamp.inode, 10)
+	for _, text := range []string{e.Path, e.Target, e.Note} {
+		b = append(b, ' ')
+		b = strconv.AppendQuoteToASCII(b, text)
+	}
+	return append(b, '\n')
+}
+
+// DecodeManifest reads what Encode wrote, and nothing else: a field that is
+// spelled otherwise than Encode spells it, paths out of order or twice, or a
+// cut last line are errors.
+func DecodeManifest(text []byte) (Manifest, error) {
+	rest, ok := bytes.CutPrefix(text, []byte(manifestHead))
+	if !ok {
+		return nil, fmt.Errorf("decode manifest: the first line is not %q", strings.TrimSpace(manifestHead))
+	}
+	m := make(Manifest, 0, bytes.Count(rest, []byte("\n")))
+	number := 1
+	for line := range bytes.Lines(rest) {
+		number++
+		e, err := decodeEntry(string(line))
+		if err == nil && len(m) > 0 && m[len(m)-1].Path >= e.Path {
+			err = fmt.Errorf("%q is out of order", e.Path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decode manifest: line %d: %w", number, err)
+		}
+		m = append(m, e)
+	}
+	if len(m) == 0 {
+		return nil, nil
+	}
+	return m, nil
+}
+
+// decodeEntry reads one line.
+func decodeEntry(line string) (Entry, error) {
+	f := fields{rest: line}
+	e := Entry{
+		Kind:   Kind(f.word()),
+		Mode:   fs.FileMode(f.number(8)),
+		Size:   int64(f.number(10)),
+		Digest: f.word(),
+	}
+	if e.Digest == "-" {
+		e.Digest = ""
+	}
+	e.stamp = stamp{modified: f.signed(), changed: f.signed(), inode: f.number(10)}
+	e.Path, e.Target, e.Note = f.quoted(), f.quoted(), f.quoted()
+	if f.err != nil {
+		return Entry{}, f.err
+	}
+	if err := e.check(); err != nil {
+		return Entry{}, err
+	}
+	if string(appendEntry(nil, e)) != line {
+		return Entry{}, fmt.Errorf("%q is not as it would be written", strings.TrimSuffix(line, "\n"))
+	}
+	return e, nil
+}
+
+// check refuses entries that no tree has.
+func (e Entry) check() error {
+	if e.Kind != Regular && e.Kind != Symlink && e.Kind != Other {
+		return fmt.Errorf("unknown kind %q", e.Kind)
+	}
+	if e.Path == "" || e.Size < 0 || e.Mode != e.Mode.Perm() {
+		return fmt.Errorf("an empty path, a negative size or a mode of more than permission bits")
+	}
+	if raw, err := hex.DecodeString(e.Digest); err != nil || len(raw) != 0 && len(raw) != 32 || strings.ToLower(e.Digest) != e.Digest {
+		return fmt.Errorf("%q is no digest", e.Digest)
+	}
+	return nil
+}
+
+// fields cuts a line. After an error the rest is zeros.
+type fields struct {
+	rest string
+	err  error
+}
+
+func (f *fields) word() string {
+	word, rest, found := strings.Cut(f.rest, " ")
+	if !found && f.err == nil {
+		f.err = fmt.Errorf("a field is missing")
+	}
+	f.rest = rest
+	return word
+}
+
+func (f *fields) number(base int) uint64 {
+	n, err := strconv.ParseUint(f.word(), base, 64)
+	if err != nil && f.err == nil {
+		f.err = err
+	}
+	return n
+}
+
+func (f *fields) signed() int64 {
+	n, err := strconv.ParseInt(f.word(), 10, 64)
+	if err != nil && f.err == nil {
+		f.err = err
+	}
+	return n
+}
+
+func (f *fields) quoted() string {
+	quoted, err := strconv.QuotedPrefix(f.rest)
+	if err == nil {
+		f.rest = strings.TrimPrefix(f.rest[len(quoted):], " ")
+		quoted, err = strconv.Unquote(quoted)
+	}
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("a quoted field is missing: %w", err)
+	}
+	return quoted
+}

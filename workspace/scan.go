@@ -1,0 +1,204 @@
+package workspace
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// shape is one form of secret. It is tried wherever one of its literals
+// stands in a text.
+type shape struct {
+	what     string   // "a GitHub token": for people
+	literals []string // of two bytes at least
+	// find is given the text and where a literal begins and ends in it. It
+	// returns the bounds of the secret, or ok false.
+	//
+	// Contract: it looks at no more of the text than it needs, never fails
+	// and keeps nothing.
+	find func(text string, begin, end int) (from, to int, ok bool)
+}
+
+// span is one secret in a text.
+type span struct {
+	start, end int
+	what       string
+}
+
+// scanner looks for all shapes in one pass: the first two bytes of every
+// literal index a table, so that most of a text costs one look-up a byte.
+type scanner struct {
+	first2 [1 << 16]uint8 // 0, or an index into tries plus one
+	tries  [][]try
+}
+
+// try is one literal of a shape.
+type try struct {
+	literal string
+	shape   *shape
+}
+
+func newScanner(list []shape) *scanner {
+	s := &scanner{}
+	for i := range list {
+		for _, literal := range list[i].literals {
+			s.add(try{literal: literal, shape: &list[i]})
+		}
+	}
+	return s
+}
+
+func (s *scanner) add(t try) {
+	pair := uint16(t.literal[0])<<8 | uint16(t.literal[1])
+	if s.first2[pair] == 0 {
+		s.tries = append(s.tries, nil)
+		s.first2[pair] = uint8(len(s.tries))
+	}
+	group := &s.tries[s.first2[pair]-1]
+	*group = append(*group, t)
+}
+
+// first returns the first secret of a text.
+func (s *scanner) first(text string) (span, bool) { return s.next(text, 0) }
+
+// all returns the secrets of a text, in order and apart.
+func (s *scanner) all(text string) []span {
+	var found []span
+	for at := 0; ; {
+		f, ok := s.next(text, at)
+		if !ok {
+			return found
+		}
+		if last := len(found) - 1; last >= 0 && f.start <= found[last].end {
+			found[last].end = max(found[last].end, f.end)
+		} else {
+			found = append(found, f)
+		}
+		at = f.end
+	}
+}
+
+// next returns the first secret that begins at or after a place.
+func (s *scanner) next(text string, at int) (span, bool) {
+	if at >= len(text) {
+		return span{}, false
+	}
+	pair := uint16(text[at])
+	for i := at + 1; i < len(text); i++ {
+		pair = pair<<8 | uint16(text[i])
+		group := s.first2[pair]
+		if group == 0 {
+			continue
+		}
+		if found, ok := s.tryAll(s.tries[group-1], text, i-1); ok && found.end > at {
+			return found, true
+		}
+	}
+	return span{}, false
+}
+
+func (s *scanner) tryAll(tries []try, text string, at int) (span, bool) {
+	for _, t := range tries {
+		if !strings.HasPrefix(text[at:], t.literal) {
+			continue
+		}
+		if from, to, ok := t.shape.find(text, at, at+len(t.literal)); ok {
+			return span{start: from, end: to, what: t.shape.what}, true
+		}
+	}
+	return span{}, false
+}
+
+// charset is a set of ASCII bytes.
+type charset [128]bool
+
+// chars makes a set of ranges such as "a-zA-Z0-9_"; a "-" at the end stands
+// for itself.
+func chars(ranges string) *charset {
+	var set charset
+	for i := 0; i < len(ranges); i++ {
+		low, high := ranges[i], ranges[i]
+		if i+2 < len(ranges) && ranges[i+1] == '-' {
+			high = ranges[i+2]
+			i += 2
+		}
+		for c := low; c <= high; c++ {
+			set[c] = true
+		}
+	}
+	return &set
+}
+
+func (set *charset) has(c byte) bool { return c < 128 && set[c] }
+
+// run returns where the bytes of the set end that begin at a place.
+func (set *charset) run(text string, at int) int {
+	for at < len(text) && set.has(text[at]) {
+		at++
+	}
+	return at
+}
+
+// runBack returns where the bytes of the set begin that end at a place.
+func (set *charset) runBack(text string, at int) int {
+	for at > 0 && set.has(text[at-1]) {
+		at--
+	}
+	return at
+}
+
+// startsWord reports whether a token can begin at a place: after no letter,
+// digit or underscore, save an escape such as \n or %22 in front of it.
+func startsWord(text string, at int) bool {
+	if at == 0 || !isAlnum(text[at-1]) && text[at-1] != '_' && text[at-1] != '-' {
+		return true
+	}
+	if at >= 2 && text[at-2] == '\\' && strings.IndexByte("nrt", text[at-1]) >= 0 {
+		return true
+	}
+	return at >= 3 && text[at-3] == '%' && isHex(text[at-2]) && isHex(text[at-1])
+}
+
+func isHex(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
+
+// entropy is Shannon's, in bits a byte.
+func entropy(s string) float64 {
+	var count [256]int
+	for i := range len(s) {
+		count[s[i]]++
+	}
+	bits := 0.0
+	for _, n := range count {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}
+
+// isRandom reports whether a token's body looks drawn, not written: three bits
+// a byte, which random hex of 16 digits has as a rule and words seldom have,
+// and none of the words and rows that stand in examples.
+func isRandom(body string) bool { return entropy(body) >= 3 && !isPlaceholder(body) }
+
+// isPlaceholder reports whether a value stands for one that is to be filled
+// in.
+func isPlaceholder(value string) bool {
+	if strings.ContainsAny(value, "<>{}") || strings.Contains(value, "...") || strings.Contains(value, "***") {
+		return true
+	}
+	if len(value) >= 2 && (value[0] == '$' || value[0] == '%') && (isLetter(value[1]) || value[1] == '(') {
+		return true
+	}
+	lower := strings.ToLower(value)
+	return slices.ContainsFunc(placeholders(), func(word string) bool { return strings.Contains(lower, word) })
+}
+
+// placeholders are words and rows that make a value an example.
+func placeholders() []string {
+	return []string{
+		"example", "placeholder", "changeme", "change_me", "change-me", "replace", "redacted", "dummy", "sample",
+		"xxxx", "0000000", "1234567890", "0123456789", "abcdefgh", "deadbeef", "your", "insert", "fake", "todo",
+	}
+}

@@ -1,0 +1,193 @@
+package workspace
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+)
+
+// maxBlock is how far the end of a key block is looked for, in bytes. Keys of
+// 16384 bits take 13 KB.
+const maxBlock = 64 << 10
+
+// findKeyBlock finds a private key between its BEGIN and END lines, also with
+// line ends that are escaped, and one whose end was cut off. A certificate or
+// a public key is none, and neither are the lines alone, as programs have
+// them that look for keys.
+func findKeyBlock(text string, begin, end int) (from, to int, ok bool) {
+	text = text[:min(len(text), end+maxBlock)]
+	label, body, found := strings.Cut(text[end:], "-----")
+	if !found || len(label) > 40 || !strings.Contains(label, "PRIVATE KEY") {
+		return 0, 0, false
+	}
+	start := len(text) - len(body)
+	inner, _, closed := strings.Cut(body, "-----")
+	if !hasKeyLine(inner) {
+		return 0, 0, false
+	}
+	to = start + len(inner)
+	if !closed {
+		return begin, keyBody().run(text, start), true
+	}
+	if footer, found := strings.CutPrefix(text[to:], "-----END "); found {
+		if name, _, found := strings.Cut(footer, "-----"); found && len(name) <= 40 {
+			to += len("-----END ") + len(name) + len("-----")
+		}
+	}
+	return begin, to, true
+}
+
+// keyBody are the bytes of a key block, its headers included.
+func keyBody() *charset { return chars("a-zA-Z0-9+/= \t\r\n\\\"',:;.-") }
+
+// hasKeyLine reports whether a row of base64 is long and mixed enough to be a
+// key's.
+func hasKeyLine(body string) bool {
+	set := chars("a-zA-Z0-9+/")
+	for at := 0; at < len(body); at++ {
+		to := set.run(body, at)
+		if to-at >= 40 {
+			return isRandom(body[at:to])
+		}
+		at = to
+	}
+	return false
+}
+
+// findPutty finds the private part of a PuTTY key: as many lines as it says.
+func findPutty(text string, begin, end int) (from, to int, ok bool) {
+	count, _, found := strings.Cut(text[end:min(len(text), end+5)], "\n")
+	lines, err := strconv.Atoi(strings.TrimSuffix(count, "\r"))
+	if !found || err != nil {
+		return 0, 0, false
+	}
+	from = end + len(count) + 1
+	to = from
+	for range lines {
+		line, _, _ := strings.Cut(text[to:min(len(text), to+128)], "\n")
+		to = min(len(text), to+len(line)+1)
+	}
+	if text[to-1] == '\n' {
+		to--
+	}
+	return from, to, from < to && hasKeyLine(text[from:to])
+}
+
+// findSendGrid finds SG.<22>.<43>.
+func findSendGrid(text string, begin, end int) (from, to int, ok bool) {
+	set := chars("a-zA-Z0-9_-")
+	dot := set.run(text, end)
+	if !startsWord(text, begin) || dot-end != 22 || dot == len(text) || text[dot] != '.' {
+		return 0, 0, false
+	}
+	to = set.run(text[:min(len(text), dot+64)], dot+1)
+	return begin, to, to-dot-1 == 43 && isRandom(text[end:to])
+}
+
+// findTelegram finds <8 to 10 digits>:AA<33>.
+func findTelegram(text string, begin, end int) (from, to int, ok bool) {
+	low := max(0, begin-11)
+	from = low + chars("0-9").runBack(text[low:begin], begin-low)
+	if n := begin - from; n < 8 || n > 10 || !startsWord(text, from) && !strings.HasSuffix(text[:from], "bot") {
+		return 0, 0, false
+	}
+	to = chars("a-zA-Z0-9_-").run(text[:min(len(text), end+40)], end)
+	return from, to, to-end == 33 && isRandom(text[end:to])
+}
+
+// maxJWT is the longest part of a token that is looked at, in bytes.
+const maxJWT = 8 << 10
+
+// findJWT finds header.payload.signature where the header names an algorithm
+// and the payload is nobody's example.
+func findJWT(text string, begin, end int) (from, to int, ok bool) {
+	if !startsWord(text, begin) {
+		return 0, 0, false
+	}
+	set := chars("a-zA-Z0-9_-")
+	at := begin
+	var parts [3]string
+	for i := range parts {
+		to = set.run(text[:min(len(text), at+maxJWT)], at)
+		parts[i] = text[at:to]
+		if i < 2 && (to == len(text) || text[to] != '.') {
+			return 0, 0, false
+		}
+		at = to + 1
+	}
+	header, err := base64.RawURLEncoding.DecodeString(parts[0])
+	if err != nil || !strings.Contains(string(header), `"alg"`) {
+		return 0, 0, false
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || isExampleClaim(string(payload)) {
+		return 0, 0, false
+	}
+	return begin, to, len(parts[2]) >= 32 && isRandom(parts[2])
+}
+
+// isExampleClaim reports whether a token's payload is that of documentation.
+func isExampleClaim(payload string) bool {
+	lower := strings.ToLower(payload)
+	for _, word := range []string{"john doe", "jane doe", "1234567890", "example", "supabase-demo"} {
+		if strings.Contains(lower, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// findURL finds the password of scheme://user:password@host. Weak ones that
+// stand in every manual, and those for this machine, are let through.
+func findURL(text string, begin, end int) (from, to int, ok bool) {
+	if begin == 0 || !isLetter(text[begin-1]) {
+		return 0, 0, false
+	}
+	rest := text[end:min(len(text), end+512)]
+	if stop := strings.IndexAny(rest, " \t\r\n\"'`<>/?#\\"); stop >= 0 {
+		rest = rest[:stop]
+	}
+	at := strings.LastIndexByte(rest, '@')
+	colon := strings.IndexByte(rest, ':')
+	if at < 0 || colon < 0 || colon > at {
+		return 0, 0, false
+	}
+	user, password, host := rest[:colon], rest[colon+1:at], rest[at+1:]
+	if isLocalHost(host) || !isPassword(user, password) {
+		return 0, 0, false
+	}
+	return end + colon + 1, end + at, true
+}
+
+// isPassword reports whether what stands in a URL was made to be secret.
+func isPassword(user, password string) bool {
+	if len(password) < 8 || strings.EqualFold(user, password) || isPlaceholder(password) {
+		return false
+	}
+	lower := strings.ToLower(password)
+	for _, weak := range []string{"password", "passwd", "secret", "postgres", "mysql", "mongo", "redis", "rabbit", "token", "test"} {
+		if strings.Contains(lower, weak) {
+			return false
+		}
+	}
+	return strings.ContainsAny(password, "0123456789") && entropy(password) >= 2.5
+}
+
+// isLocalHost reports whether a URL's host is this machine or an example.
+func isLocalHost(host string) bool {
+	host, _, _ = strings.Cut(strings.ToLower(host), ",")
+	if host == "" || strings.HasPrefix(host, "[::1]") {
+		return true
+	}
+	name, _, _ := strings.Cut(host, ":")
+	switch name {
+	case "localhost", "127.0.0.1", "0.0.0.0", "host", "hostname":
+		return true
+	}
+	for _, end := range []string{"example.com", "example.org", "example.net", ".example", ".invalid", ".test", ".localhost"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,312 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// newTree returns a tree with the given files, names that end in "/" being
+// directories and contents that begin with "->" symlinks.
+func newTree(t testing.TB, files map[string]string, o Options) *Tree {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		put(t, dir, name, content)
+	}
+	tree, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	return tree
+}
+
+func put(t testing.TB, dir, name, content string) {
+	t.Helper()
+	full := filepath.Join(dir, filepath.FromSlash(name))
+	parent := filepath.Dir(full)
+	if strings.HasSuffix(name, "/") {
+		parent = full
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if target, ok := strings.CutPrefix(content, "->"); ok {
+		err = os.Symlink(target, full)
+	} else if parent != full {
+		err = os.WriteFile(full, []byte(content), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// contents returns all that is below a directory, for comparison.
+func contents(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, path)
+		rel = filepath.ToSlash(rel)
+		switch {
+		case d.IsDir():
+			found[rel+"/"] = ""
+		case d.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			found[rel] = "->" + target
+			return err
+		default:
+			content, err := os.ReadFile(path)
+			found[rel] = string(content)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// gitLister asks the git program, as package git does.
+func gitLister(t testing.TB) Lister {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("the git program is not there")
+	}
+	ask := func(ctx context.Context, dir string, args ...string) ([]string, error) {
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "core.fsmonitor=false", "ls-files", "-z"}, args...)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil && strings.Contains(stderr.String(), "not a git repository") {
+			return nil, ErrNoRepository
+		}
+		if err != nil {
+			return nil, fmt.Errorf("git ls-files: %w: %s", err, stderr.Bytes())
+		}
+		return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), nil
+	}
+	return func(ctx context.Context, dir string) (Listing, error) {
+		tracked, err := ask(ctx, dir, "-c")
+		if err != nil {
+			return Listing{}, err
+		}
+		untracked, err := ask(ctx, dir, "-o", "--exclude-standard")
+		l := Listing{Kept: append(tracked, untracked...), Untracked: map[string]bool{}}
+		for _, name := range untracked {
+			l.Untracked[name] = true
+		}
+		return l, err
+	}
+}
+
+func git(t testing.TB, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
+
+// summary renders listed files, one a line.
+func summary(files []File) string {
+	var b strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&b, "%s %s %d", f.Path, f.Kind, f.Size)
+		if f.Target != "" {
+			fmt.Fprintf(&b, " -> %s", f.Target)
+		}
+		if f.Untracked {
+			b.WriteString(" untracked")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func TestFilesWalked(t *testing.T) {
+	tree := newTree(t, map[string]string{
+		"b.txt":            "bb",
+		"a/c":              "c",
+		"a-b":              "1",
+		"link":             "->/etc/passwd",
+		"dirlink":          "->a",
+		".git/config":      "x",
+		"a/.git/config":    "x",
+		"a/.GIT":           "x",
+		".hone/journal":    "x",
+		"a/.hone/kept":     "x",
+		".hone~0123":       "x",
+		"a/.hone~0123":     "x",
+		".github/ci.yml":   "x",
+		"empty/":           "",
+		"deep/er/and/er/f": "x",
+	}, Options{})
+	files, err := tree.Files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `.github/ci.yml file 1
+a-b file 1
+a/.hone/kept file 1
+a/c file 1
+b.txt file 2
+deep/er/and/er/f file 1
+dirlink symlink 0 -> a
+link symlink 0 -> /etc/passwd
+`
+	if diff := cmp.Diff(want, summary(files)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFilesOfRepositories(t *testing.T) {
+	list := gitLister(t)
+	tree := newTree(t, map[string]string{
+		".gitignore":         "ignored/\n*.o\n",
+		"tracked":            "1",
+		"gone":               "1",
+		"dir/file":           "1",
+		"nested/.gitignore":  "secret\n",
+		"nested/in":          "1",
+		"nested/secret":      "1",
+		"ignored/x":          "1",
+		"ignored/repo/x":     "1",
+		"sub/module":         "1",
+		"nested/deeper/file": "1",
+	}, Options{List: list})
+	dir := tree.Dir()
+	git(t, dir, "init", "-q")
+	for _, nested := range []string{"nested", "nested/deeper", "ignored/repo", "sub"} {
+		git(t, filepath.Join(dir, nested), "init", "-q")
+	}
+	git(t, filepath.Join(dir, "sub"), "add", ".")
+	git(t, filepath.Join(dir, "sub"), "commit", "-q", "-m", "x")
+	git(t, dir, "add", ".gitignore", "tracked", "gone", "dir/file", "sub")
+	put(t, dir, "new", "1")
+	put(t, dir, "a.o", "1")
+	put(t, dir, "outside/file", "1")
+	if err := errors.Join(os.Remove(filepath.Join(dir, "gone")), os.RemoveAll(filepath.Join(dir, "dir"))); err != nil {
+		t.Fatal(err)
+	}
+	// dir/file is tracked still, and now lies behind a symlink.
+	put(t, dir, "dir", "->outside")
+	files, err := tree.Files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `.gitignore file 13
+dir symlink 0 -> outside untracked
+nested/.gitignore file 7 untracked
+nested/deeper/file file 1 untracked
+nested/in file 1 untracked
+new file 1 untracked
+outside/file file 1 untracked
+sub/module file 1
+tracked file 1
+`
+	if diff := cmp.Diff(want, summary(files)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFilesTrustNoLister(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": "1", ".git/x": "1", "d/e": "1"}, Options{
+		List: func(context.Context, string) (Listing, error) {
+			return Listing{Kept: []string{"a", "a", "./a", "../outside", "/etc/passwd", "", ".", "./", ".git/x", "d/../a", "d/"}}, nil
+		},
+	})
+	files, err := tree.Files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("a file 1\nd/e file 1\n", summary(files)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFilesErrors(t *testing.T) {
+	broken := errors.New("git is broken")
+	tree := newTree(t, map[string]string{"a": "1"}, Options{
+		List: func(context.Context, string) (Listing, error) { return Listing{}, broken },
+	})
+	if _, err := tree.Files(t.Context()); !errors.Is(err, broken) {
+		t.Errorf("Files = %v, want the lister's error", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := newTree(t, map[string]string{"a": "1"}, Options{}).Files(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Files of a cancelled context = %v", err)
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "nothing"), Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open of nothing = %v", err)
+	}
+}
+
+func TestNamesThatAreNotUTF8(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("this file system refuses such names")
+	}
+	name := "b\xff\n\"x"
+	for _, o := range []Options{{}, {List: gitLister(t)}} {
+		tree := newTree(t, map[string]string{name: "1", "a": "1"}, o)
+		git(t, tree.Dir(), "init", "-q")
+		m, err := tree.Manifest(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m) != 2 || m[1].Path != name || m[1].Digest != Digest([]byte("1")) {
+			t.Errorf("manifest %+v", m)
+		}
+		if _, _, err := tree.Read(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	tree := newTree(t, map[string]string{
+		"a": "hello", "d/e": "x", "link": "->a", "dirlink": "->d", "dangling": "->nothing",
+		"big": strings.Repeat("x", 101), ".git/config": "x", ".hone/j": "x", ".config/hone.toml": "x",
+	}, Options{MaxFile: 100})
+	content, image, err := tree.Read("./a")
+	want := Image{Digest: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", Size: 5, Mode: 0o644}
+	if err != nil || string(content) != "hello" || image != want {
+		t.Errorf("Read = %q, %+v, %v", content, image, err)
+	}
+	if _, _, err := tree.Read(".config/hone.toml"); err != nil {
+		t.Errorf("the configuration may be read: %v", err)
+	}
+	for _, path := range []string{"link", "dirlink/e", "dangling", "d", "a/x", ".git/config", ".hone/j", "../a", ""} {
+		var refused *RefusedError
+		if _, _, err := tree.Read(path); !errors.As(err, &refused) {
+			t.Errorf("Read(%q) = %v, want a refusal", path, err)
+		}
+	}
+	for _, path := range []string{"nothing", "no/thing"} {
+		if _, _, err := tree.Read(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Read(%q) = %v", path, err)
+		}
+	}
+	var large *TooLargeError
+	if _, _, err := tree.Read("big"); !errors.As(err, &large) || large.Size != 101 || large.Max != 100 {
+		t.Errorf("Read of a large file = %v", err)
+	}
+}
