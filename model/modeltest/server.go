@@ -118,7 +118,7 @@ func (s *Server) next(r *http.Request, body []byte) Turn {
 }
 
 // wires are those that a Server speaks; each stands in a file of its name.
-var wires = []Wire{gemini{}, anthropic{}}
+var wires = []Wire{chat{}, responses{}, gemini{}, anthropic{}}
 
 // play sends one turn, faults included.
 func play(w http.ResponseWriter, r *http.Request, wire Wire, t Turn, body []byte) {

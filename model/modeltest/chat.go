@@ -1,0 +1,162 @@
+package modeltest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"hone/model"
+)
+
+// chat speaks OpenAI's chat completions, as OpenAI and the many servers that
+// follow it do. The event that completes its stream is the finish reason with
+// what follows it: the usage and [DONE].
+//
+// Turn.Thinking is sent as reasoning_content, as DeepSeek and vLLM do, which
+// no wire sends back. A Filtered turn with the detail "refusal" is sent as a
+// refusal, whose finish reason is an ordinary stop.
+type chat struct{}
+
+func (chat) Match(path string) bool { return strings.HasSuffix(path, "/chat/completions") }
+
+func (chat) Stream(_ *http.Request, body []byte) bool { return asksForStream(body) }
+
+// asksForStream reports whether a JSON body holds "stream": true.
+func asksForStream(body []byte) bool {
+	var request struct {
+		Stream bool `json:"stream"`
+	}
+	return json.Unmarshal(body, &request) == nil && request.Stream
+}
+
+func (c chat) Events(t Turn) [][]byte {
+	var events [][]byte
+	send := func(delta object) { events = append(events, c.event(delta, nil)) }
+	send(object{"role": "assistant", "content": "", "refusal": nil})
+	for _, text := range textPieces(t.Thinking, t.Chunk) {
+		send(object{"reasoning_content": text})
+	}
+	for _, text := range textPieces(t.Text, t.Chunk) {
+		send(object{c.textField(t): text})
+	}
+	for i, call := range t.Calls {
+		head := c.call(call, "")
+		head["index"] = i
+		send(object{"tool_calls": []any{head}})
+		for _, args := range textPieces(call.Args, t.Chunk) {
+			more := object{"index": i, "function": object{"arguments": args}}
+			send(object{"tool_calls": []any{more}})
+		}
+	}
+	end := c.event(object{}, c.reason(t))
+	if t.Usage != nil {
+		end = fmt.Appendf(end, "data: %s\n\n", encode(c.envelope(".chunk", []any{}, c.usage(t))))
+	}
+	return append(events, append(end, "data: [DONE]\n\n"...))
+}
+
+func (c chat) event(delta object, reason any) []byte {
+	choice := object{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": reason}
+	return fmt.Appendf(nil, "data: %s\n\n", encode(c.envelope(".chunk", []any{choice}, nil)))
+}
+
+func (c chat) Body(t Turn) []byte {
+	message := object{"role": "assistant", "content": nil, "refusal": nil}
+	if t.Text != "" || len(t.Calls) == 0 {
+		message[c.textField(t)] = t.Text
+	}
+	if t.Thinking != "" {
+		message["reasoning_content"] = t.Thinking
+	}
+	var calls []any
+	for _, call := range t.Calls {
+		calls = append(calls, c.call(call, call.Args))
+	}
+	if calls != nil {
+		message["tool_calls"] = calls
+	}
+	choice := object{"index": 0, "message": message, "logprobs": nil, "finish_reason": c.reason(t)}
+	return encode(c.envelope("", []any{choice}, c.usage(t)))
+}
+
+func (chat) envelope(kind string, choices []any, usage any) object {
+	e := object{
+		"id": "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT", "object": "chat.completion" + kind,
+		"created": 1741569952, "model": "gpt-test", "choices": choices,
+	}
+	if usage != nil || kind != "" {
+		e["usage"] = usage
+	}
+	return e
+}
+
+func (chat) call(call model.Call, args string) object {
+	c := object{"type": "function", "function": object{"name": call.Name, "arguments": args}}
+	if call.ID != "" {
+		c["id"] = call.ID
+	}
+	return c
+}
+
+func (chat) textField(t Turn) string {
+	if t.Detail == "refusal" {
+		return "refusal"
+	}
+	return "content"
+}
+
+func (chat) reason(t Turn) string {
+	switch {
+	case t.Detail == "refusal":
+		return "stop"
+	case t.Detail != "":
+		return t.Detail
+	case t.Finish == model.Length:
+		return "length"
+	case t.Finish == model.Filtered:
+		return "content_filter"
+	case t.Finish == model.Other:
+		return "error"
+	case len(t.Calls) > 0:
+		return "tool_calls"
+	}
+	return "stop"
+}
+
+func (chat) usage(t Turn) any {
+	u := t.Usage
+	if u == nil {
+		return nil
+	}
+	return object{
+		"prompt_tokens":         u.Input + u.CacheRead,
+		"completion_tokens":     u.Output,
+		"total_tokens":          u.Total(),
+		"prompt_tokens_details": object{"cached_tokens": u.CacheRead, "audio_tokens": 0},
+		"completion_tokens_details": object{
+			"reasoning_tokens": u.Reasoning, "audio_tokens": 0,
+			"accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0,
+		},
+	}
+}
+
+func (chat) Error(t Turn) []byte { return openaiError(t) }
+
+// openaiError is an error body of both of OpenAI's wires.
+func openaiError(t Turn) []byte {
+	kind := "invalid_request_error"
+	switch {
+	case t.Code == "insufficient_quota":
+		kind = t.Code
+	case t.Status == http.StatusTooManyRequests:
+		kind = "requests"
+	case t.Status >= 500:
+		kind = "server_error"
+	}
+	var code any
+	if t.Code != "" {
+		code = t.Code
+	}
+	return encode(object{"error": object{"message": t.Message, "type": kind, "param": nil, "code": code}})
+}
