@@ -1,0 +1,211 @@
+package modeltest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"hone/model"
+)
+
+// Provider is what the conformance suite must know of a provider. The paths
+// lead into the JSON body of its requests: names and indices with dots
+// between them, such as "messages.0.content".
+type Provider struct {
+	// New makes a model that calls the server at url, which has no path, with
+	// the key.
+	// Contract: it reads nothing from the environment.
+	New func(url, key string, t model.Timeouts) model.Model
+	// Wire is the name of its opaque parts; empty where it has none.
+	Wire string
+	// KeyVariable is what the hint of a refused key names.
+	KeyVariable string
+
+	System    string // path of the system text
+	Messages  string // path of the list that grows with the conversation
+	MaxOutput string // path of the output limit
+	Reasoning string // path of what differs between the reasoning levels
+
+	// CacheWrite says that the wire counts tokens written to a cache.
+	CacheWrite bool
+	// ObjectArgs says that the wire carries a call's arguments as a JSON
+	// object, so that only their value is kept and other text cannot occur.
+	ObjectArgs bool
+}
+
+// Conformance names the behaviours that every provider shows, against a
+// loopback server that speaks its protocol.
+func Conformance(t *testing.T, p Provider) {
+	groups := []struct {
+		name string
+		run  func(*testing.T, Provider)
+	}{
+		{"reply", conformReplies},
+		{"fault", conformFaults},
+		{"request", conformRequests},
+	}
+	for _, g := range groups {
+		t.Run(g.name, func(t *testing.T) { g.run(t, p) })
+	}
+}
+
+// key is the secret of every conformance test.
+const key = "sk-conformance-0123456789abcdef"
+
+// start gives a server with the turns and a model that calls it.
+func (p Provider) start(t *testing.T, turns ...Turn) (*Server, model.Model) {
+	t.Helper()
+	s := NewServer(t, turns...)
+	return s, p.New(s.URL, key, model.Timeouts{})
+}
+
+// ask plays one turn and wants a reply.
+func (p Provider) ask(t *testing.T, turn Turn) model.Reply {
+	t.Helper()
+	_, m := p.start(t, turn)
+	reply, err := m.Generate(t.Context(), question())
+	if err != nil {
+		t.Fatalf("Generate: %v", err)
+	}
+	return reply
+}
+
+// fault plays one turn and wants an error of one of the kinds.
+func (p Provider) fault(t *testing.T, turn Turn, kinds ...model.Kind) *model.Error {
+	t.Helper()
+	_, m := p.start(t, turn)
+	reply, err := m.Generate(t.Context(), question())
+	return wantFault(t, reply, err, kinds...)
+}
+
+func wantFault(t *testing.T, reply model.Reply, err error, kinds ...model.Kind) *model.Error {
+	t.Helper()
+	var e *model.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("Generate = %.200q, %v; want a *model.Error of kind %q", reply.Text(), err, kinds)
+	}
+	for _, kind := range kinds {
+		if e.Kind == kind {
+			return e
+		}
+	}
+	t.Fatalf("the error %v is of kind %q, want %q", e, e.Kind, kinds)
+	return nil
+}
+
+// question is the least that can be asked.
+func question() model.Request {
+	return model.Request{Messages: []model.Message{userText("What is the capital of France?")}}
+}
+
+func userText(texts ...string) model.Message {
+	m := model.Message{Role: model.User}
+	for _, text := range texts {
+		m.Parts = append(m.Parts, model.Part{Text: text})
+	}
+	return m
+}
+
+// tools are two tools whose names and schemas are not in alphabetical order.
+func tools() []model.Spec {
+	return []model.Spec{
+		{Name: "write", Description: "Writes a file.", Schema: json.RawMessage(
+			`{"type":"object","properties":{"path":{"type":"string","description":"where it stands"},"content":{"type":"string"}},"required":["path","content"]}`)},
+		{Name: "read", Description: "Reads a file.", Schema: json.RawMessage(
+			`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
+	}
+}
+
+// send asks a server that answers with an empty turn, and returns the body
+// that it received.
+func (p Provider) send(t *testing.T, req model.Request) []byte {
+	t.Helper()
+	s, m := p.start(t, Turn{Text: "ok"})
+	if _, err := m.Generate(t.Context(), req); err != nil {
+		t.Fatalf("Generate: %v", err)
+	}
+	return lastBody(t, s)
+}
+
+func lastBody(t *testing.T, s *Server) []byte {
+	t.Helper()
+	received := s.Received()
+	if len(received) == 0 {
+		t.Fatal("the server received no request")
+	}
+	body := received[len(received)-1].Body
+	if !json.Valid(body) {
+		t.Fatalf("the request's body is not JSON: %.500q", body)
+	}
+	return body
+}
+
+// at is the raw JSON at a path; nil where there is none.
+func at(body []byte, path string) json.RawMessage {
+	value := json.RawMessage(body)
+	for name := range strings.SplitSeq(path, ".") {
+		if index, err := strconv.Atoi(name); err == nil {
+			var list []json.RawMessage
+			if json.Unmarshal(value, &list) != nil || index >= len(list) {
+				return nil
+			}
+			value = list[index]
+			continue
+		}
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(value, &fields) != nil {
+			return nil
+		}
+		value = fields[name]
+	}
+	return value
+}
+
+// inOrder fails unless the words stand in the body once each, in this order.
+func inOrder(t *testing.T, body []byte, words ...string) {
+	t.Helper()
+	last := -1
+	for _, word := range words {
+		switch n := bytes.Count(body, []byte(word)); n {
+		case 1:
+		default:
+			t.Errorf("%q stands %d times in the request, want once: %.2000s", word, n, body)
+			return
+		}
+		i := bytes.Index(body, []byte(word))
+		if i < last {
+			t.Errorf("%q does not stand after what it follows: %.2000s", word, body)
+		}
+		last = i
+	}
+}
+
+// sameArgs reports whether two calls' arguments are the same text, or the
+// same JSON value where the wire carries no text.
+func (p Provider) sameArgs(a, b string) bool {
+	if !p.ObjectArgs || a == b {
+		return a == b
+	}
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil &&
+		bytes.Equal(encode(x), encode(y))
+}
+
+// eventually waits until ok holds, and gives up after half a minute.
+func eventually(ok func() bool) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return true
+}

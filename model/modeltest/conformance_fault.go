@@ -1,0 +1,236 @@
+package modeltest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"hone/model"
+)
+
+func conformFaults(t *testing.T, p Provider) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, Provider)
+	}{
+		{"cut in the middle", cutStream},
+		{"ended without its end", unfinishedStream},
+		{"garbage", garbage},
+		{"rate limited", rateLimited},
+		{"overloaded", overloaded},
+		{"key refused", keyRefused},
+		{"context too long", contextTooLong},
+		{"unknown model", unknownModel},
+		{"cancelled in the middle", cancelled},
+		{"cancelled before", cancelledBefore},
+		{"deadline of the caller", callersDeadline},
+		{"idle time-out", idle},
+		{"silent from the start", silentStart},
+		{"unreachable", unreachable},
+		{"no redirect is followed", redirect},
+		{"key only in headers", keyOnlyInHeaders},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, p) })
+	}
+}
+
+// long is a text of many events.
+var long = strings.Repeat("The quick brown fox jumps over the lazy dog. ", 20)
+
+func cutStream(t *testing.T, p Provider) {
+	e := p.fault(t, Turn{Text: long, Cut: true}, model.Cut)
+	if !e.Temporary() {
+		t.Errorf("%v is not temporary", e)
+	}
+	call := model.Call{ID: "call_1", Name: "write", Args: string(encode(object{"path": "a", "content": long}))}
+	p.fault(t, Turn{Calls: []model.Call{call}, Cut: true}, model.Cut)
+}
+
+func unfinishedStream(t *testing.T, p Provider) {
+	p.fault(t, Turn{Text: long, NoEnd: true}, model.Cut)
+	p.fault(t, Turn{Calls: []model.Call{{ID: "call_1", Name: "read", Args: `{"path":"a"}`}}, NoEnd: true}, model.Cut)
+}
+
+func garbage(t *testing.T, p Provider) {
+	p.fault(t, Turn{Text: long, Garbage: true}, model.Garbage, model.Cut)
+}
+
+func rateLimited(t *testing.T, p Provider) {
+	e := p.fault(t, Turn{Status: 429, Message: "Slow down.\nPlease.", RetryAfter: "7"}, model.RateLimited)
+	if e.After != 7*time.Second || e.Status != 429 || !e.Temporary() {
+		t.Errorf("error = %+v, want status 429, temporary, after 7s", e)
+	}
+	if e.Message != "Slow down. Please." {
+		t.Errorf("message = %q, want the provider's on one line", e.Message)
+	}
+}
+
+func overloaded(t *testing.T, p Provider) {
+	for _, status := range []int{500, 502, 503, 529} {
+		e := p.fault(t, Turn{Status: status, Message: "The server is overloaded."}, model.Overloaded)
+		if e.Status != status || e.Message != "The server is overloaded." || !e.Temporary() {
+			t.Errorf("error = %+v, want status %d, temporary, with the provider's message", e, status)
+		}
+	}
+}
+
+func keyRefused(t *testing.T, p Provider) {
+	for _, status := range []int{401, 403} {
+		e := p.fault(t, Turn{Status: status, Message: "The key is not valid."}, model.Auth)
+		if !strings.Contains(e.Hint, p.KeyVariable) || e.Temporary() {
+			t.Errorf("error = %+v, want one that is not temporary, with a hint at %s", e, p.KeyVariable)
+		}
+	}
+}
+
+func contextTooLong(t *testing.T, p Provider) {
+	const message = "Your input exceeds the context window of this model."
+	e := p.fault(t, Turn{Status: 400, Code: "context_length_exceeded", Message: message}, model.TooLong)
+	if e.Temporary() {
+		t.Errorf("%v is temporary", e)
+	}
+	p.fault(t, Turn{Status: 413, Message: "Request too large."}, model.TooLong)
+}
+
+func unknownModel(t *testing.T, p Provider) {
+	e := p.fault(t, Turn{Status: 404, Message: "The model does not exist."}, model.Invalid)
+	if e.Temporary() || !strings.Contains(e.Error(), "The model does not exist.") {
+		t.Errorf("error = %v, want one that is not temporary, with the provider's message", e)
+	}
+}
+
+// A cancelled call returns the context's error and leaves nothing running.
+func cancelled(t *testing.T, p Provider) {
+	_, m := p.start(t, Turn{Text: long, Hang: true})
+	before := runtime.NumGoroutine()
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		req := question()
+		req.Stream = func(string) { cancel() }
+		_, err := m.Generate(ctx, req)
+		cancel()
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("Generate = %v, want context.Canceled", err)
+		}
+	}
+	if !eventually(func() bool { return runtime.NumGoroutine() <= before }) {
+		t.Errorf("%d goroutines are left, %d were there before", runtime.NumGoroutine(), before)
+	}
+}
+
+func cancelledBefore(t *testing.T, p Provider) {
+	s, m := p.start(t, Turn{Text: "Paris"})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.Generate(ctx, question()); !errors.Is(err, context.Canceled) {
+		t.Errorf("Generate = %v, want context.Canceled", err)
+	}
+	if n := len(s.Received()); n != 0 {
+		t.Errorf("the server received %d requests, want none", n)
+	}
+}
+
+func callersDeadline(t *testing.T, p Provider) {
+	_, m := p.start(t, Turn{Text: long, Hang: true})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := m.Generate(ctx, question()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Generate = %v, want the caller's own deadline", err)
+	}
+}
+
+func idle(t *testing.T, p Provider) { p.silent(t, Turn{Text: long, Hang: true}) }
+
+func silentStart(t *testing.T, p Provider) { p.silent(t, Turn{Text: long, Delay: time.Hour}) }
+
+func (p Provider) silent(t *testing.T, turn Turn) {
+	t.Helper()
+	s := NewServer(t, turn)
+	reply, err := p.New(s.URL, key, model.Timeouts{Idle: 50 * time.Millisecond}).Generate(t.Context(), question())
+	if e := wantFault(t, reply, err, model.Silent); !e.Temporary() {
+		t.Errorf("%v is not temporary", e)
+	}
+}
+
+// nowhere is the URL of a port that nobody listens on.
+func nowhere(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String()
+}
+
+func unreachable(t *testing.T, p Provider) {
+	reply, err := p.New(nowhere(t), key, model.Timeouts{}).Generate(t.Context(), question())
+	if e := wantFault(t, reply, err, model.Unreachable); !e.Temporary() {
+		t.Errorf("%v is not temporary", e)
+	}
+}
+
+// A key header must not be carried to wherever a server points.
+func redirect(t *testing.T, p Provider) {
+	s := NewServer(t, Turn{Text: "stolen"})
+	from := http.RedirectHandler(s.URL, http.StatusTemporaryRedirect)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: from}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	reply, err := p.New("http://"+l.Addr().String(), key, model.Timeouts{}).Generate(t.Context(), question())
+	wantFault(t, reply, err, model.Invalid)
+	if n := len(s.Received()); n != 0 {
+		t.Errorf("the redirect was followed with %d requests", n)
+	}
+}
+
+func keyOnlyInHeaders(t *testing.T, p Provider) {
+	turns := []Turn{
+		{Text: "Paris", Thinking: "a thought"},
+		{Status: 401, Message: "no"},
+		{Status: 500, Message: "no"},
+		{Text: long, Garbage: true},
+		{Text: long, Cut: true},
+	}
+	s, m := p.start(t, turns...)
+	for range turns {
+		reply, err := m.Generate(t.Context(), question())
+		wantNoKey(t, reply, err)
+	}
+	reply, err := p.New(nowhere(t), key, model.Timeouts{}).Generate(t.Context(), question())
+	wantNoKey(t, reply, err)
+	for _, r := range s.Received() {
+		if text := r.Path + r.Query + string(r.Body); strings.Contains(text, key) {
+			t.Errorf("the key stands in %s", text)
+		}
+		if !strings.Contains(fmt.Sprint(r.Header), key) {
+			t.Errorf("the key stands in no header of %s", r.Path)
+		}
+	}
+}
+
+func wantNoKey(t *testing.T, reply model.Reply, err error) {
+	t.Helper()
+	text, encodeErr := json.Marshal(reply)
+	if encodeErr != nil {
+		t.Fatal(encodeErr)
+	}
+	told := fmt.Sprintf("%s %s %v", text, reply.Raw, err)
+	if e := (*model.Error)(nil); errors.As(err, &e) {
+		told += fmt.Sprintf(" %+v", *e)
+	}
+	if strings.Contains(told, key) {
+		t.Errorf("the key is told: %.500s", told)
+	}
+}

@@ -1,0 +1,261 @@
+package modeltest
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"hone/model"
+)
+
+func conformRequests(t *testing.T, p Provider) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, Provider)
+	}{
+		{"system text in its own field", systemText},
+		{"messages in order", messagesInOrder},
+		{"tools in order", toolsInOrder},
+		{"tool results go back", resultsGoBack},
+		{"output limit", sendsMaxOutput},
+		{"reasoning level", sendsReasoning},
+		{"opaque parts go back", opaqueGoesBack},
+		{"another wire's opaque parts do not", foreignOpaque},
+		{"prefix repeats byte for byte", stablePrefix},
+		{"journaled conversation is the same request", journaled},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, p) })
+	}
+}
+
+func systemText(t *testing.T, p Provider) {
+	req := question()
+	req.System = "You are terse <and> exact & \"quoted\"."
+	body := p.send(t, req)
+	var got string
+	if err := json.Unmarshal(at(body, p.System), &got); err != nil || got != req.System {
+		t.Errorf("%s = %s, want %q: %.2000s", p.System, at(body, p.System), req.System, body)
+	}
+	if n := bytes.Count(body, []byte("You are terse")); n != 1 {
+		t.Errorf("the system text stands %d times in the request", n)
+	}
+	if without := p.send(t, question()); bytes.Equal(at(without, p.System), at(body, p.System)) {
+		t.Errorf("%s is sent without a system text: %.2000s", p.System, without)
+	}
+}
+
+func messagesInOrder(t *testing.T, p Provider) {
+	req := model.Request{Messages: []model.Message{
+		userText("first user part", "second user part"),
+		{Role: model.Assistant, Parts: []model.Part{{Text: "an assistant part"}}},
+		userText("last user part"),
+	}}
+	inOrder(t, p.send(t, req), "first user part", "second user part", "an assistant part", "last user part")
+}
+
+func toolsInOrder(t *testing.T, p Provider) {
+	req := question()
+	req.Tools = tools()
+	body := p.send(t, req)
+	inOrder(t, body, `"write"`, `"read"`)
+	inOrder(t, body, "Writes a file.", "Reads a file.")
+	inOrder(t, body, "where it stands")
+	if bytes.Contains(p.send(t, question()), []byte(`"tools"`)) {
+		t.Error("tools are sent where none are offered")
+	}
+}
+
+// conversation is a question, a reply with the turn's parts, and results for
+// its calls.
+func (p Provider) conversation(t *testing.T, m model.Model) model.Request {
+	t.Helper()
+	req := model.Request{System: "system text", Tools: tools(), Messages: []model.Message{userText("the question")}}
+	reply, err := m.Generate(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer(req, reply)
+}
+
+// answer appends the reply and a result for each of its calls.
+func answer(req model.Request, reply model.Reply) model.Request {
+	req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: reply.Parts})
+	next := model.Message{Role: model.User}
+	for _, call := range reply.Calls() {
+		result := model.Result{ID: call.ID, Name: call.Name, Text: "result of " + call.Args[len(`{"path":"`):len(call.Args)-2]}
+		next.Parts = append(next.Parts, model.Part{Result: &result})
+	}
+	if len(next.Parts) == 0 {
+		next.Parts = []model.Part{{Text: "go on"}}
+	}
+	req.Messages = append(req.Messages, next)
+	return req
+}
+
+// thoughtful thinks, says something and calls two tools.
+var thoughtful = Turn{
+	Thinking: "a signed thought",
+	Text:     "I look at both.",
+	Calls: []model.Call{
+		{ID: "call_b", Name: "read", Args: `{"path":"beta"}`},
+		{ID: "call_a", Name: "read", Args: `{"path":"alpha"}`},
+	},
+}
+
+func resultsGoBack(t *testing.T, p Provider) {
+	s, m := p.start(t, thoughtful, Turn{Text: "done"})
+	req := p.conversation(t, m)
+	req.Messages[2].Parts[1].Result.Failed = true
+	if _, err := m.Generate(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	body := lastBody(t, s)
+	inOrder(t, body, "the question", "I look at both.", "result of beta", "result of alpha")
+	for _, id := range []string{"call_a", "call_b"} {
+		if n := bytes.Count(body, []byte(id)); n != 2 {
+			t.Errorf("the id %s stands %d times, want it at the call and at its result: %.2000s", id, n, body)
+		}
+	}
+}
+
+func sendsMaxOutput(t *testing.T, p Provider) {
+	req := question()
+	req.MaxOutput = 4321
+	if got := string(at(p.send(t, req), p.MaxOutput)); got != "4321" {
+		t.Errorf("%s = %s, want 4321", p.MaxOutput, got)
+	}
+	req.MaxOutput = 0
+	if got := string(at(p.send(t, req), p.MaxOutput)); got == "0" {
+		t.Errorf("%s = 0 where no limit was asked for", p.MaxOutput)
+	}
+}
+
+func sendsReasoning(t *testing.T, p Provider) {
+	seen := map[string]model.Reasoning{}
+	for _, level := range []model.Reasoning{"", model.Low, model.Medium, model.High} {
+		req := question()
+		req.Reasoning = level
+		got := string(at(p.send(t, req), p.Reasoning))
+		if (got == "") != (level == "") {
+			t.Errorf("level %q: %s = %q", level, p.Reasoning, got)
+		}
+		if other, ok := seen[got]; ok {
+			t.Errorf("levels %q and %q both send %s", other, level, got)
+		}
+		seen[got] = level
+	}
+}
+
+func opaqueGoesBack(t *testing.T, p Provider) {
+	s, m := p.start(t, thoughtful, Turn{Text: "done"})
+	req := p.conversation(t, m)
+	var found []model.Opaque
+	for _, part := range req.Messages[1].Parts {
+		if part.Opaque != nil {
+			found = append(found, *part.Opaque)
+		}
+	}
+	if p.Wire == "" {
+		if len(found) != 0 {
+			t.Errorf("opaque parts %s, want none", encode(found))
+		}
+		return
+	}
+	if len(found) == 0 || found[0].Wire != p.Wire {
+		t.Fatalf("opaque parts = %s, want one of %s", encode(found), p.Wire)
+	}
+	if _, err := m.Generate(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	inOrder(t, lastBody(t, s), "the question", signature(thoughtful), "result of beta")
+}
+
+// A conversation that went through the journal is sent in the same bytes.
+func journaled(t *testing.T, p Provider) {
+	s, m := p.start(t, thoughtful, Turn{Text: "done"})
+	req := p.conversation(t, m)
+	if _, err := m.Generate(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	fresh := lastBody(t, s)
+	var stored model.Request
+	if err := json.Unmarshal(encode(req), &stored); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Generate(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	if again := lastBody(t, s); !bytes.Equal(fresh, again) {
+		t.Errorf("the request changed:\n%s\n%s", fresh, again)
+	}
+}
+
+func foreignOpaque(t *testing.T, p Provider) {
+	foreign := model.Part{Opaque: &model.Opaque{Wire: "somebody-else", Data: json.RawMessage(`{"signature":"foreign-bytes"}`)}}
+	req := model.Request{Messages: []model.Message{
+		userText("the question"),
+		{Role: model.Assistant, Parts: []model.Part{foreign, {Text: "an answer"}, foreign}},
+		userText("go on"),
+	}}
+	body := p.send(t, req)
+	inOrder(t, body, "the question", "an answer", "go on")
+	if strings.Contains(string(body), "foreign-bytes") {
+		t.Errorf("another wire's bytes were sent: %s", body)
+	}
+	req.Messages[1].Parts = []model.Part{foreign}
+	body = p.send(t, req)
+	inOrder(t, body, "the question", "go on")
+}
+
+// Providers' prompt caches hit on a prefix that is the same bytes, so what is
+// appended changes nothing that was sent before.
+func stablePrefix(t *testing.T, p Provider) {
+	s, m := p.start(t, thoughtful, thoughtful, Turn{Text: "one more"}, Turn{Text: "done"})
+	req := p.conversation(t, m)
+	for range 2 {
+		reply, err := m.Generate(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req = answer(req, reply)
+	}
+	if _, err := m.Generate(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	received := s.Received()
+	for i := 1; i < len(received); i++ {
+		p.wantPrefix(t, received[i-1].Body, received[i].Body)
+	}
+}
+
+func (p Provider) wantPrefix(t *testing.T, before, after []byte) {
+	t.Helper()
+	old, grown := list(t, at(before, p.Messages)), list(t, at(after, p.Messages))
+	if len(grown) <= len(old) {
+		t.Fatalf("%s has %d elements after %d", p.Messages, len(grown), len(old))
+	}
+	for i := range old {
+		if !bytes.Equal(old[i], grown[i]) {
+			t.Errorf("%s.%d changed:\n%s\n%s", p.Messages, i, old[i], grown[i])
+		}
+	}
+	var was, is map[string]json.RawMessage
+	if json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &is) != nil {
+		t.Fatal("a request is not an object")
+	}
+	for name := range is {
+		if name != p.Messages && !bytes.Equal(was[name], is[name]) {
+			t.Errorf("%s changed:\n%s\n%s", name, was[name], is[name])
+		}
+	}
+}
+
+func list(t *testing.T, raw json.RawMessage) []json.RawMessage {
+	t.Helper()
+	var elements []json.RawMessage
+	if err := json.Unmarshal(raw, &elements); err != nil {
+		t.Fatalf("not a list: %s", raw)
+	}
+	return elements
+}
