@@ -1,0 +1,59 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"hone/model"
+)
+
+// FuzzRead holds that no answer makes the reader panic or is taken for whole
+// without the message's end, and that what is read can be kept and sent back.
+func FuzzRead(f *testing.F) {
+	const end = "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n"
+	block := func(start, delta string) string {
+		return "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":" + start + "}\n\n" +
+			"data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":" + delta + "}\n\n" +
+			"data: {\"type\":\"content_block_stop\",\"index\":0}\n\n" + end
+	}
+	f.Add(block(`{"type":"text","text":""}`, `{"type":"text_delta","text":"ü"}`))
+	f.Add(block(`{"type":"tool_use","id":"a","name":"b","input":{}}`, `{"type":"input_json_delta","partial_json":"{"}`))
+	f.Add(block(`{"type":"thinking","thinking":"<"}`, `{"type":"signature_delta","signature":"a"}`))
+	f.Add("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n")
+	f.Add(end)
+	f.Fuzz(func(t *testing.T, body string) {
+		r := &reader{}
+		if err := read(&http.Response{Body: io.NopCloser(strings.NewReader(body))}, r); err != nil {
+			return
+		}
+		reply := r.reply()
+		if reply.Finish == "" || reply.Detail == "" {
+			t.Fatalf("read as %+v", reply)
+		}
+		kept, err := json.Marshal(reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again model.Reply
+		if err := json.Unmarshal(kept, &again); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := sent(t, reply), sent(t, again); a != b {
+			t.Errorf("sent back as\n%s\nand, once kept, as\n%s", a, b)
+		}
+	})
+}
+
+func sent(t *testing.T, reply model.Reply) string {
+	t.Helper()
+	body, err := json.Marshal(encode("claude", model.Request{
+		Messages: []model.Message{{Role: model.Assistant, Parts: reply.Parts}},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}

@@ -1,0 +1,162 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"hone/model"
+)
+
+// encode is the request to the model of that name.
+func encode(name string, req model.Request) sdk.MessageNewParams {
+	abilities := abilitiesOf(name)
+	p := sdk.MessageNewParams{
+		Model:     name,
+		MaxTokens: abilities.output(name, req.MaxOutput),
+		Tools:     tools(req.Tools),
+	}
+	if req.System != "" {
+		p.System = []sdk.TextBlockParam{{Text: req.System}}
+	}
+	var c cache
+	for _, m := range req.Messages {
+		// The API refuses a message without content.
+		if blocks := c.blocks(m.Parts); len(blocks) > 0 {
+			p.Messages = append(p.Messages, sdk.MessageParam{Role: role(m.Role), Content: blocks})
+		}
+	}
+	c.mark(&p)
+	abilities.think(&p, req.Reasoning)
+	return p
+}
+
+func role(r model.Role) sdk.MessageParamRole {
+	if r == model.Assistant {
+		return sdk.MessageParamRoleAssistant
+	}
+	return sdk.MessageParamRoleUser
+}
+
+func tools(specs []model.Spec) []sdk.ToolUnionParam {
+	var list []sdk.ToolUnionParam
+	for _, s := range specs {
+		schema := s.Schema
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		tool := &sdk.ToolParam{
+			Name:        s.Name,
+			InputSchema: param.Override[sdk.ToolInputSchemaParam](schema),
+		}
+		if s.Description != "" {
+			tool.Description = sdk.String(s.Description)
+		}
+		list = append(list, sdk.ToolUnionParam{OfTool: tool})
+	}
+	return list
+}
+
+// cache collects the blocks at which a prefix ends that later requests
+// repeat.
+type cache struct {
+	last  *sdk.CacheControlEphemeralParam // of the last block that can be marked
+	marks []*sdk.CacheControlEphemeralParam
+}
+
+// blocks are the parts as content. A mark on a part that cannot carry one,
+// such as thinking, goes to the block before it.
+func (c *cache) blocks(parts []model.Part) []sdk.ContentBlockParamUnion {
+	var list []sdk.ContentBlockParamUnion
+	for _, p := range parts {
+		if b, ok := block(p); ok {
+			list = append(list, b)
+			if control := b.GetCacheControl(); control != nil {
+				c.last = control
+			}
+		}
+		if n := len(c.marks); p.Cache && c.last != nil && (n == 0 || c.marks[n-1] != c.last) {
+			c.marks = append(c.marks, c.last)
+		}
+	}
+	return list
+}
+
+// maxMarks is how many marks the API takes.
+const maxMarks = 4
+
+// mark sets the last marks. A mark covers all that stands before it, in the
+// order tools, system, messages; where one is left it goes behind the system
+// text, which other conversations of the same role repeat.
+func (c *cache) mark(p *sdk.MessageNewParams) {
+	n := len(c.marks)
+	for _, control := range c.marks[max(0, n-maxMarks):] {
+		*control = sdk.NewCacheControlEphemeralParam()
+	}
+	if n == 0 || n >= maxMarks {
+		return
+	}
+	switch {
+	case len(p.System) > 0:
+		p.System[0].CacheControl = sdk.NewCacheControlEphemeralParam()
+	case len(p.Tools) > 0:
+		p.Tools[len(p.Tools)-1].OfTool.CacheControl = sdk.NewCacheControlEphemeralParam()
+	}
+}
+
+// block is false for a part of another wire and for text of white space
+// alone, which the API refuses.
+func block(p model.Part) (sdk.ContentBlockParamUnion, bool) {
+	var b sdk.ContentBlockParamUnion
+	switch {
+	case p.Opaque != nil:
+		if p.Opaque.Wire != Wire {
+			return b, false
+		}
+		return param.Override[sdk.ContentBlockParamUnion](p.Opaque.Data), true
+	case p.Call != nil:
+		b.OfToolUse = &sdk.ToolUseBlockParam{ID: id(p.Call.ID), Name: p.Call.Name, Input: asObject(p.Call.Args)}
+	case p.Result != nil:
+		b.OfToolResult = result(p.Result)
+	case strings.TrimSpace(p.Text) != "":
+		b.OfText = &sdk.TextBlockParam{Text: p.Text}
+	default:
+		return b, false
+	}
+	return b, true
+}
+
+func result(r *model.Result) *sdk.ToolResultBlockParam {
+	b := &sdk.ToolResultBlockParam{ToolUseID: id(r.ID)}
+	if r.Failed {
+		b.IsError = sdk.Bool(true)
+	}
+	if strings.TrimSpace(r.Text) != "" {
+		b.Content = []sdk.ToolResultBlockParamContentUnion{{OfText: &sdk.TextBlockParam{Text: r.Text}}}
+	}
+	return b
+}
+
+// id is a call's id in the characters that the API takes, for the calls that
+// another provider's model made.
+func id(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+// asObject is args where they are a JSON object, else an empty one.
+func asObject(args string) json.RawMessage {
+	raw := bytes.TrimSpace([]byte(args))
+	if len(raw) > 0 && raw[0] == '{' && json.Valid(raw) {
+		return raw
+	}
+	return json.RawMessage("{}")
+}
