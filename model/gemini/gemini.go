@@ -109,6 +109,10 @@ func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 		return err
 	}
 	defer body.Close()
+	return read(body, r)
+}
+
+func read(body io.Reader, r *reader) error {
 	if err := events(body, r.event); err != nil {
 		return err
 	}

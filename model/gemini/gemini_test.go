@@ -379,32 +379,3 @@ func TestProbe(t *testing.T) {
 		t.Errorf("cancelled: got %v", err)
 	}
 }
-
-// FuzzAnswer holds that no answer is read as whole without a reason to stop,
-// and that every fault is a *model.Error.
-func FuzzAnswer(f *testing.F) {
-	f.Add("data: " + stop + "\n\n")
-	f.Add("data: " + parts(`{"text":"a","thoughtSignature":"bQ=="}`, `{"functionCall":{"args":"x"}}`) + "\r\n\r\n")
-	f.Add(`[{"error":{"code":503}}]`)
-	f.Add("data: {\"promptFeedback\":{\"blockReason\":\"X\"}}")
-	var answer string
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, answer)
-	}))
-	f.Cleanup(s.Close)
-	m := newModel(s.URL)
-	f.Fuzz(func(t *testing.T, body string) {
-		answer = body
-		reply, err := m.Generate(t.Context(), ask("hi"))
-		if err != nil {
-			fault(t, err)
-			return
-		}
-		if reply.Finish == "" || !strings.Contains(strings.ToLower(body), "reason") {
-			t.Errorf("%q was read as %+v", body, reply)
-		}
-		if _, err := json.Marshal(reply); err != nil {
-			t.Errorf("a reply that cannot be kept: %v", err)
-		}
-	})
-}

@@ -1,0 +1,51 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"hone/model"
+)
+
+// FuzzRead holds that no answer makes the reader panic or is taken for whole
+// without a reason to stop, and that what is read can be kept and sent back.
+func FuzzRead(f *testing.F) {
+	f.Add("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"ü\"}]},\"finishReason\":\"STOP\"}]}\r\n\r\n")
+	f.Add("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\",\"thoughtSignature\":\"bQ==\"}," +
+		"{\"functionCall\":{\"args\":\"x\"}},{\"x\":1}]},\"finishReason\":\"X\"}]}\n\n")
+	f.Add("data: {\"candidates\":[{}]}\n\n[{\"error\":{\"code\":503,\"details\":[{\"retryDelay\":\"1s\"}]}}]")
+	f.Add("data: {\"promptFeedback\":{\"blockReason\":\"X\"}}")
+	f.Fuzz(func(t *testing.T, body string) {
+		r := newReader(model.Request{})
+		if err := read(strings.NewReader(body), r); err != nil {
+			return
+		}
+		reply := r.reply()
+		if reply.Finish == "" || reply.Detail == "" {
+			t.Fatalf("read as %+v", reply)
+		}
+		kept, err := json.Marshal(reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again model.Reply
+		if err := json.Unmarshal(kept, &again); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := sent(t, reply), sent(t, again); a != b {
+			t.Errorf("sent back as\n%s\nand, once kept, as\n%s", a, b)
+		}
+	})
+}
+
+func sent(t *testing.T, reply model.Reply) string {
+	t.Helper()
+	body, err := encode("gemini-3", model.Request{
+		Messages: []model.Message{{Role: model.Assistant, Parts: reply.Parts}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
