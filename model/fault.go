@@ -46,7 +46,7 @@ func (a *answer) fault(err error) *Error {
 	case a.err != nil:
 		return &Error{Kind: Cut, Message: "the answer ended early: " + errorText(a.err)}
 	case a.status >= 300:
-		message, code := errorBody(a.body.Bytes())
+		message, code := ErrorBody(a.body.Bytes())
 		return StatusError(a.status, a.header, message, code)
 	case a.status != 0:
 		return &Error{Kind: Garbage, Message: "the answer cannot be read: " + errorText(err)}
@@ -179,10 +179,12 @@ func number(value string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(f * float64(unit)), true
 }
 
-// errorBody finds the message and the code in an error's body. Providers use
-// {"error":{"message","code","type","status"}}, {"error":"text"},
-// {"message"} or {"detail":"text"}; Gemini's streams wrap it in an array.
-func errorBody(body []byte) (message, code string) {
+// ErrorBody finds the message and the code in an error's JSON, a body or an
+// event of a stream, for [StatusError]; both are empty where it has none.
+// Providers use {"error":{"message","code","type","status"}},
+// {"error":"text"}, {"message"} or {"detail":"text"}; Gemini's streams wrap
+// it in an array. A body that is plain text is the message itself.
+func ErrorBody(body []byte) (message, code string) {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {

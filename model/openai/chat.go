@@ -1,0 +1,324 @@
+package openai
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	sdk "github.com/openai/openai-go/v3"
+
+	"hone/model"
+)
+
+// chatModel asks over chat completions.
+type chatModel struct{ Config }
+
+func (m chatModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
+	if err := cmp.Or(ctx.Err(), m.check()); err != nil {
+		return model.Reply{}, err
+	}
+	body, err := encode(m.request(req))
+	if err != nil {
+		return model.Reply{}, err
+	}
+	x := model.NewExchange(ctx, m.Timeouts)
+	defer x.Close()
+	reply, err := m.read(x, req, body)
+	if err != nil {
+		return model.Reply{}, m.fault(x, err)
+	}
+	reply.Raw = x.Raw()
+	return reply, nil
+}
+
+func (m chatModel) read(x *model.Exchange, req model.Request, body []byte) (model.Reply, error) {
+	service := sdk.NewChatCompletionService(m.options(x, body)...)
+	stream := service.NewStreaming(x.Context(), sdk.ChatCompletionNewParams{})
+	defer stream.Close()
+	answer := chatAnswer{calls: callList{before: countCalls(req)}}
+	for stream.Next() {
+		answer.add(stream.Current(), req.Stream)
+	}
+	if err := stream.Err(); err != nil {
+		return model.Reply{}, err
+	}
+	if answer.reason == "" && !answer.addPlain(x.Raw(), req.Stream) {
+		return model.Reply{}, &model.Error{
+			Kind: model.Cut, Message: "the stream ended before its finish reason", Usage: answer.usage,
+		}
+	}
+	return answer.reply(), nil
+}
+
+// chatRequest is the body, with what changes from call to call at its end.
+type chatRequest struct {
+	Model         string          `json:"model"`
+	Effort        model.Reasoning `json:"reasoning_effort,omitempty"`
+	Tools         []chatTool      `json:"tools,omitempty"`
+	Messages      []chatMessage   `json:"messages"`
+	MaxCompletion int64           `json:"max_completion_tokens,omitempty"`
+	MaxTokens     int64           `json:"max_tokens,omitempty"`
+	Stream        bool            `json:"stream"`
+	StreamOptions streamOptions   `json:"stream_options"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type chatTool struct {
+	Type     string       `json:"type"`
+	Function chatFunction `json:"function"`
+}
+
+type chatFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// chatMessage has a string as its content, a list of texts where there are
+// several, or null beside calls alone.
+type chatMessage struct {
+	Role    string     `json:"role"`
+	Content any        `json:"content"`
+	Calls   []chatCall `json:"tool_calls,omitempty"`
+	CallID  string     `json:"tool_call_id,omitempty"`
+}
+
+type chatText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+type chatCall struct {
+	ID     string     `json:"id"`
+	Type   string     `json:"type"`
+	Called calledWith `json:"function"`
+}
+
+type calledWith struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+func (m chatModel) request(req model.Request) chatRequest {
+	r := chatRequest{
+		Model: m.Name, Effort: req.Reasoning, Stream: true,
+		StreamOptions: streamOptions{IncludeUsage: true},
+	}
+	// OpenAI's reasoning models refuse max_tokens; most other servers know
+	// nothing else.
+	if m.own() {
+		r.MaxCompletion = req.MaxOutput
+	} else {
+		r.MaxTokens = req.MaxOutput
+	}
+	for _, s := range req.Tools {
+		f := chatFunction{s.Name, s.Description, schema(s)}
+		r.Tools = append(r.Tools, chatTool{Type: "function", Function: f})
+	}
+	if req.System != "" {
+		r.Messages = append(r.Messages, chatMessage{Role: "system", Content: req.System})
+	}
+	for _, message := range req.Messages {
+		if message.Role == model.Assistant {
+			r.Messages = append(r.Messages, assistantMessage(message.Parts)...)
+		} else {
+			r.Messages = append(r.Messages, userMessages(message.Parts)...)
+		}
+	}
+	return r
+}
+
+// userMessages puts results first: nothing may stand between them and their
+// calls.
+func userMessages(parts []model.Part) []chatMessage {
+	var messages []chatMessage
+	var texts []chatText
+	for _, p := range parts {
+		switch {
+		case p.Result != nil:
+			messages = append(messages, chatMessage{Role: "tool", Content: p.Result.Text, CallID: p.Result.ID})
+		case p.Text != "":
+			texts = append(texts, chatText{"text", p.Text})
+		}
+	}
+	switch len(texts) {
+	case 0:
+		return messages
+	case 1:
+		return append(messages, chatMessage{Role: "user", Content: texts[0].Text})
+	}
+	return append(messages, chatMessage{Role: "user", Content: texts})
+}
+
+// assistantMessage is one message, or none where nothing is left to say.
+func assistantMessage(parts []model.Part) []chatMessage {
+	message := chatMessage{Role: "assistant"}
+	if text := joinText(parts); text != "" {
+		message.Content = text
+	}
+	for _, c := range (model.Reply{Parts: parts}).Calls() {
+		called := calledWith{c.Name, decodable(c.Args)}
+		message.Calls = append(message.Calls, chatCall{ID: c.ID, Type: "function", Called: called})
+	}
+	if message.Content == nil && message.Calls == nil {
+		return nil
+	}
+	return []chatMessage{message}
+}
+
+// decodable is args, or an empty object in place of what is not JSON: many
+// servers decode the arguments of earlier calls for the model's template.
+func decodable(args string) string {
+	if json.Valid([]byte(args)) {
+		return args
+	}
+	return "{}"
+}
+
+func countCalls(req model.Request) int {
+	n := 0
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			if p.Call != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// chatAnswer is what a stream has said so far.
+type chatAnswer struct {
+	text    []byte
+	refusal string
+	calls   callList
+	reason  string
+	usage   *model.Usage
+}
+
+func (a *chatAnswer) add(chunk sdk.ChatCompletionChunk, stream func(string)) {
+	if chunk.JSON.Usage.Valid() {
+		a.usage = chatUsage(chunk.Usage)
+	}
+	for _, choice := range chunk.Choices {
+		a.say(choice.Delta.Content, stream)
+		a.refusal += choice.Delta.Refusal
+		for _, d := range choice.Delta.ToolCalls {
+			a.calls.add(d.Index, d.ID, d.Function.Name, d.Function.Arguments)
+		}
+		a.reason = cmp.Or(choice.FinishReason, a.reason)
+	}
+}
+
+func (a *chatAnswer) say(text string, stream func(string)) {
+	a.text = append(a.text, text...)
+	if stream != nil && text != "" {
+		stream(text)
+	}
+}
+
+// addPlain reads the answer of a server that does not stream, and reports
+// whether it is one.
+func (a *chatAnswer) addPlain(raw json.RawMessage, stream func(string)) bool {
+	var completion sdk.ChatCompletion
+	if json.Unmarshal(raw, &completion) != nil || len(completion.Choices) == 0 {
+		return false
+	}
+	choice := completion.Choices[0]
+	if completion.JSON.Usage.Valid() {
+		a.usage = chatUsage(completion.Usage)
+	}
+	a.say(choice.Message.Content, stream)
+	a.refusal, a.reason = choice.Message.Refusal, choice.FinishReason
+	for i, c := range choice.Message.ToolCalls {
+		a.calls.add(int64(i), c.ID, c.Function.Name, c.Function.Arguments)
+	}
+	return a.reason != ""
+}
+
+func (a *chatAnswer) reply() model.Reply {
+	r := model.Reply{Detail: a.reason, Usage: a.usage}
+	if len(a.text) > 0 {
+		r.Parts = append(r.Parts, model.Part{Text: string(a.text)})
+	}
+	for _, c := range a.calls.finish() {
+		r.Parts = append(r.Parts, model.Part{Call: &c})
+	}
+	r.Finish = chatFinish(a.reason, len(a.calls.list) > 0)
+	if a.refusal != "" {
+		r.Finish, r.Detail = model.Filtered, "refusal: "+model.OneLine(a.refusal)
+	}
+	return r
+}
+
+func chatFinish(reason string, calls bool) model.Finish {
+	switch reason {
+	case "stop", "tool_calls", "function_call":
+		if calls {
+			return model.Calls
+		}
+		if reason == "stop" {
+			return model.Stop
+		}
+	case "length":
+		return model.Length
+	case "content_filter":
+		return model.Filtered
+	}
+	return model.Other
+}
+
+func chatUsage(u sdk.CompletionUsage) *model.Usage {
+	cached := u.PromptTokensDetails.CachedTokens
+	return &model.Usage{
+		Input:     max(0, u.PromptTokens-cached),
+		Output:    u.CompletionTokens,
+		Reasoning: u.CompletionTokensDetails.ReasoningTokens,
+		CacheRead: cached,
+	}
+}
+
+// callList puts calls together that arrive in pieces.
+type callList struct {
+	before int // calls of earlier replies
+	list   []pendingCall
+}
+
+type pendingCall struct {
+	index    int64
+	id, name string
+	args     []byte
+}
+
+// add gives a piece to its call. A piece with another ID begins another call
+// even where a server numbers them all alike, and so does a second name where
+// it gives no IDs either.
+func (l *callList) add(index int64, id, name, args string) {
+	var c *pendingCall
+	for i := range l.list {
+		if l.list[i].index == index {
+			c = &l.list[i]
+		}
+	}
+	if c == nil || id != "" && id != c.id || id == "" && c.id == "" && name != "" && json.Valid(c.args) {
+		l.list = append(l.list, pendingCall{index: index, id: id})
+		c = &l.list[len(l.list)-1]
+	}
+	c.name = cmp.Or(c.name, name)
+	c.args = append(c.args, args...)
+}
+
+// finish are the calls. Those without an ID are numbered on from the
+// conversation's earlier ones, so that an ID never stands for two.
+func (l *callList) finish() []model.Call {
+	var calls []model.Call
+	for i, c := range l.list {
+		id := cmp.Or(c.id, fmt.Sprintf("call_%d", l.before+i+1))
+		calls = append(calls, model.Call{ID: id, Name: c.name, Args: string(c.args)})
+	}
+	return calls
+}

@@ -1,0 +1,311 @@
+package openai
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/openai/openai-go/v3/responses"
+
+	"hone/model"
+)
+
+// opaqueWire names the Responses API's items in opaque parts.
+const opaqueWire = "openai-responses"
+
+// responsesModel asks over the Responses API.
+type responsesModel struct{ Config }
+
+func (m responsesModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
+	if err := cmp.Or(ctx.Err(), m.check()); err != nil {
+		return model.Reply{}, err
+	}
+	body, err := encode(m.request(req))
+	if err != nil {
+		return model.Reply{}, err
+	}
+	x := model.NewExchange(ctx, m.Timeouts)
+	defer x.Close()
+	reply, err := m.read(x, req, body)
+	if err != nil {
+		return model.Reply{}, m.fault(x, err)
+	}
+	reply.Raw = x.Raw()
+	return reply, nil
+}
+
+func (m responsesModel) read(x *model.Exchange, req model.Request, body []byte) (model.Reply, error) {
+	service := responses.NewResponseService(m.options(x, body)...)
+	stream := service.NewStreaming(x.Context(), responses.ResponseNewParams{})
+	defer stream.Close()
+	answer := responseAnswer{stream: req.Stream}
+	for stream.Next() {
+		if err := answer.add(stream.Current()); err != nil {
+			return model.Reply{}, err
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return model.Reply{}, err
+	}
+	if answer.end == nil && !answer.addPlain(x.Raw()) {
+		return model.Reply{}, &model.Error{Kind: model.Cut, Message: "the stream ended before its last event"}
+	}
+	return answer.reply(countCalls(req))
+}
+
+// responseRequest is the body, with what changes from call to call at its end.
+type responseRequest struct {
+	Model        string          `json:"model"`
+	Instructions string          `json:"instructions,omitempty"`
+	Reasoning    *responseEffort `json:"reasoning,omitempty"`
+	Tools        []responseTool  `json:"tools,omitempty"`
+	Store        bool            `json:"store"`
+	Include      []string        `json:"include,omitempty"`
+	Input        []any           `json:"input"`
+	MaxOutput    int64           `json:"max_output_tokens,omitempty"`
+	Stream       bool            `json:"stream"`
+}
+
+type responseEffort struct {
+	Effort model.Reasoning `json:"effort"`
+}
+
+type responseTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict"`
+}
+
+type messageItem struct {
+	Type    string     `json:"type"`
+	Role    model.Role `json:"role"`
+	Phase   string     `json:"phase,omitempty"`
+	Content []chatText `json:"content"`
+}
+
+type callItem struct {
+	Type      string `json:"type"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type resultItem struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output string `json:"output"`
+}
+
+func (m responsesModel) request(req model.Request) responseRequest {
+	r := responseRequest{
+		Model: m.Name, Instructions: req.System, MaxOutput: req.MaxOutput, Stream: true,
+		Input: []any{},
+	}
+	if reasons(m.Name) {
+		r.Include = []string{"reasoning.encrypted_content"}
+	}
+	if req.Reasoning != "" {
+		r.Reasoning = &responseEffort{req.Reasoning}
+	}
+	for _, s := range req.Tools {
+		r.Tools = append(r.Tools, responseTool{
+			Type: "function", Name: s.Name, Description: s.Description, Parameters: schema(s),
+		})
+	}
+	for _, message := range req.Messages {
+		r.Input = append(r.Input, items(message)...)
+	}
+	return r
+}
+
+// reasons reports whether a model may be asked for encrypted reasoning. The
+// families that do not reason refuse the request for it.
+func reasons(name string) bool {
+	for _, family := range []string{"gpt-3.5", "gpt-4", "chatgpt-4o"} {
+		if strings.HasPrefix(name, family) {
+			return false
+		}
+	}
+	return true
+}
+
+// items are a message's parts as input items. Neighbouring texts are one
+// item; an opaque message part holds what the provider said of the next one.
+func items(m model.Message) []any {
+	var list []any
+	var text *messageItem
+	phase := ""
+	for _, p := range m.Parts {
+		switch {
+		case p.Opaque != nil:
+			if p.Opaque.Wire != opaqueWire {
+				continue
+			}
+			if mark, ok := messageMark(p.Opaque.Data); ok {
+				phase, text = mark.Phase, nil
+				continue
+			}
+			list, text = append(list, p.Opaque.Data), nil
+		case p.Call != nil:
+			args := cmp.Or(p.Call.Args, "{}")
+			list, text = append(list, callItem{"function_call", p.Call.ID, p.Call.Name, args}), nil
+		case p.Result != nil:
+			list, text = append(list, resultItem{"function_call_output", p.Result.ID, p.Result.Text}), nil
+		case p.Text != "":
+			if text == nil {
+				text = &messageItem{Type: "message", Role: m.Role, Phase: phase}
+				list, phase = append(list, text), ""
+			}
+			text.Content = append(text.Content, chatText{textType(m.Role), p.Text})
+		}
+	}
+	return list
+}
+
+func textType(r model.Role) string {
+	if r == model.Assistant {
+		return "output_text"
+	}
+	return "input_text"
+}
+
+// mark is kept of a message item beside its text: newer models ask for its
+// phase (commentary or final answer) back.
+type mark struct {
+	Type  string `json:"type"`
+	Phase string `json:"phase"`
+}
+
+func messageMark(data json.RawMessage) (mark, bool) {
+	var m mark
+	err := json.Unmarshal(data, &m)
+	return m, err == nil && m.Type == "message"
+}
+
+// responseAnswer is what a stream has said so far.
+type responseAnswer struct {
+	stream func(string)
+	items  []responses.ResponseOutputItemUnion
+	end    *responses.Response
+}
+
+func (a *responseAnswer) add(event responses.ResponseStreamEventUnion) error {
+	switch event.Type {
+	case "response.output_text.delta":
+		if a.stream != nil && event.Delta != "" {
+			a.stream(event.Delta)
+		}
+	case "response.output_item.done":
+		a.items = append(a.items, event.Item)
+	case "response.completed", "response.incomplete", "response.failed":
+		a.end = &event.Response
+	case "error":
+		return model.StatusError(0, nil, event.Message, event.Code)
+	}
+	return nil
+}
+
+// addPlain reads the answer of a server that does not stream, and reports
+// whether it is one.
+func (a *responseAnswer) addPlain(raw json.RawMessage) bool {
+	var r responses.Response
+	if json.Unmarshal(raw, &r) != nil || r.Status == "" {
+		return false
+	}
+	a.end = &r
+	if a.stream != nil {
+		if text := r.OutputText(); text != "" {
+			a.stream(text)
+		}
+	}
+	return true
+}
+
+// reply is the answer's; before is how many calls earlier replies made.
+func (a *responseAnswer) reply(before int) (model.Reply, error) {
+	usage := responseUsage(a.end)
+	if a.end.Status == responses.ResponseStatusFailed {
+		err := model.StatusError(0, nil, a.end.Error.Message, string(a.end.Error.Code))
+		err.Usage = usage
+		return model.Reply{}, err
+	}
+	output := a.items
+	if len(a.end.Output) > 0 {
+		output = a.end.Output
+	}
+	r := model.Reply{Usage: usage}
+	calls := callList{before: before}
+	refusal := ""
+	for i, item := range output {
+		switch item.Type {
+		case "message":
+			var parts []model.Part
+			parts, refusal = messageParts(item, refusal)
+			r.Parts = append(r.Parts, parts...)
+		case "function_call":
+			calls.list = []pendingCall{{id: item.CallID, name: item.Name, args: []byte(item.Arguments.OfString)}}
+			r.Parts = append(r.Parts, model.Part{Call: &calls.finish()[0]})
+			calls.before++
+		default:
+			raw := json.RawMessage(output[i].RawJSON())
+			r.Parts = append(r.Parts, model.Part{Opaque: &model.Opaque{Wire: opaqueWire, Data: raw}})
+		}
+	}
+	r.Finish, r.Detail = responseFinish(a.end, calls.before > before)
+	if refusal != "" {
+		r.Finish, r.Detail = model.Filtered, "refusal: "+model.OneLine(refusal)
+	}
+	return r, nil
+}
+
+// messageParts are a message item's texts, after its phase where it has one;
+// what it refuses with is added to refusal.
+func messageParts(item responses.ResponseOutputItemUnion, refusal string) ([]model.Part, string) {
+	var parts []model.Part
+	for _, content := range item.Content {
+		if content.Text != "" {
+			parts = append(parts, model.Part{Text: content.Text})
+		}
+		refusal += content.Refusal
+	}
+	if item.Phase == "" || len(parts) == 0 {
+		return parts, refusal
+	}
+	data, err := encode(mark{"message", string(item.Phase)})
+	if err != nil {
+		return parts, refusal
+	}
+	phase := model.Part{Opaque: &model.Opaque{Wire: opaqueWire, Data: data}}
+	return append([]model.Part{phase}, parts...), refusal
+}
+
+func responseFinish(r *responses.Response, calls bool) (model.Finish, string) {
+	reason := r.IncompleteDetails.Reason
+	switch {
+	case r.Status == responses.ResponseStatusIncomplete && reason == "max_output_tokens":
+		return model.Length, reason
+	case r.Status == responses.ResponseStatusIncomplete && reason == "content_filter":
+		return model.Filtered, reason
+	case r.Status != responses.ResponseStatusCompleted:
+		return model.Other, cmp.Or(reason, string(r.Status))
+	case calls:
+		return model.Calls, string(r.Status)
+	}
+	return model.Stop, string(r.Status)
+}
+
+func responseUsage(r *responses.Response) *model.Usage {
+	if !r.JSON.Usage.Valid() {
+		return nil
+	}
+	cached := r.Usage.InputTokensDetails.CachedTokens
+	return &model.Usage{
+		Input:     max(0, r.Usage.InputTokens-cached),
+		Output:    r.Usage.OutputTokens,
+		Reasoning: r.Usage.OutputTokensDetails.ReasoningTokens,
+		CacheRead: cached,
+	}
+}
