@@ -52,8 +52,9 @@ func displayAll(paths []string) string {
 // is changed; one that is as After is left, so that Apply after a crash rolls
 // the same change forward and removes its temporary files; anything else is a
 // [*ConflictError]. Contents decide, not permission bits, which a file keeps
-// as it has them now; set-user-id bits are dropped, and so are other names of
-// the file (hard links), which keep the old contents.
+// as it has them now, and so its owner where this process may give it.
+// Set-user-id bits, access lists and extended attributes are lost; other names
+// of the file (hard links) keep the old contents.
 //
 // New contents are written and synced to temporary files beside their targets
 // before the first one is renamed. An error until then takes back all of

@@ -8,10 +8,6 @@ import (
 	"syscall"
 )
 
-// errMoved says that a directory was exchanged between looking at it and
-// opening it.
-var errMoved = errors.New("the directory was replaced while it was opened")
-
 // openDir opens the directory of that name in parent, and nothing else: a
 // symlink is refused even when it stays inside the tree, and so is whatever
 // takes the directory's place meanwhile. The path is for the error alone.
@@ -34,7 +30,7 @@ func openDir(parent *os.Root, name, path string) (*os.Root, fs.FileInfo, error) 
 	}
 	opened, err := dir.Stat(".")
 	if err == nil && !os.SameFile(seen, opened) {
-		err = refuse(path, "%s: %v", display(path), errMoved)
+		err = refuse(path, "%s was replaced while it was opened", display(path))
 	}
 	if err != nil {
 		dir.Close()

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Kind is what stands at a path.
@@ -198,15 +198,11 @@ func kindOf(info fs.FileInfo) Kind {
 	return Other
 }
 
-// plainError is an error's reason without the path, which the entry has.
+// plainError is an error's reason without the path, which the reader has.
 func plainError(err error) string {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err.Error()
+	var code syscall.Errno
+	if errors.As(err, &code) {
+		return code.Error()
 	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
-		return link.Err.Error()
-	}
-	return err.Error()
+	return withoutPath(err).Error()
 }

@@ -291,13 +291,13 @@ func FuzzRedact(f *testing.F) {
 }
 
 // sourceText is ordinary source code of that size.
-func sourceText(b *testing.B, size int) []byte {
+func sourceText(size int) []byte {
 	line := []byte("	if err := s.task(ctx, \"disk-usage\", opts.Token); err != nil { // see https://example.com/x:y\n")
 	return bytes.Repeat(line, 1+size/len(line))[:size]
 }
 
 func BenchmarkGuardSource(b *testing.B) {
-	text := sourceText(b, 5<<20)
+	text := sourceText(5 << 20)
 	guard := NewGuard(nil)
 	guard.Known = []string{"correct-horse-battery"}
 	b.SetBytes(int64(len(text)))

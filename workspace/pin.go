@@ -47,8 +47,12 @@ func (s *pins) at(path string, create bool) (*pin, error) {
 	if create && errors.Is(err, fs.ErrNotExist) {
 		err = p.make()
 	}
+	var refused *RefusedError
+	if err != nil && !errors.As(err, &refused) {
+		err = fmt.Errorf("directory %s: %w", display(path), withoutPath(err))
+	}
 	if err != nil {
-		return nil, readError(path, err)
+		return nil, err
 	}
 	return s.hold(p), nil
 }

@@ -119,7 +119,7 @@ func reasonOf(err error) string {
 	case errors.As(err, &large):
 		return fmt.Sprintf("%d bytes is more than the limit of %d", large.Size, large.Max)
 	}
-	return "the file cannot be read: " + plainError(errors.Join(err))
+	return "the file cannot be read: " + plainError(err)
 }
 
 // repeated denies a path that the change has named already, and paths below

@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,7 +25,7 @@ func TestReview(t *testing.T) {
 	rules := Rules{
 		Immutable: []string{"build.sh", "logs/"},
 		NotSent:   []string{"vendored/**"},
-		Approve:   []string{"ask.md"},
+		Approve:   []string{"ask.md", "New.md"},
 		Guard:     NewGuard(nil),
 		Seen: func(path string) (string, bool) {
 			switch path {
@@ -49,7 +51,7 @@ func TestReview(t *testing.T) {
 		{"delete below nothing", []Edit{{Path: "no/x", Delete: true}}, "drop no/x: nothing there to delete"},
 		{"stale", []Edit{write("stale", "new")}, "ask stale: its contents have changed since they were shown to the model"},
 		{"approval", []Edit{write("ask.md", "new")}, "ask ask.md: changes to it need approval"},
-		{"approval, folded", []Edit{write("ASK.md", "new")}, "ask ASK.md: changes to it need approval"},
+		{"approval, folded", []Edit{write("nEW.md", "new")}, "ask nEW.md: changes to it need approval"},
 		{"approval of nothing", []Edit{write("ask.md", "old")}, "drop ask.md: the file has these contents already"},
 		{"git", []Edit{write("sub/.Git/config", "new")}, "deny sub/.Git/config: git's own files are protected"},
 		{"journal", []Edit{write(".Hone/x", "new")}, "deny .Hone/x: hone's own files are protected"},
@@ -176,5 +178,12 @@ func TestReviewImages(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, verdicts); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestReviewReasons(t *testing.T) {
+	err := readError("a", &fs.PathError{Op: "openat", Path: "a", Err: syscall.EACCES})
+	if got := reasonOf(err); got != "the file cannot be read: permission denied" {
+		t.Errorf("reason %q", got)
 	}
 }

@@ -150,7 +150,7 @@ func TestFilesWalked(t *testing.T) {
 		"dirlink":          "->a",
 		".git/config":      "x",
 		"a/.git/config":    "x",
-		"a/.GIT":           "x",
+		"deep/.GIT":        "x",
 		".hone/journal":    "x",
 		"a/.hone/kept":     "x",
 		".hone~0123":       "x",

@@ -8,6 +8,9 @@
 // overwrites no state that Review did not see. Both hold against a process
 // that swaps directories for symlinks meanwhile: nothing lands outside.
 //
+// A [Manifest] is the state of all files that git would keep, to compare
+// states by; a [Guard] finds the secrets that no model may see.
+//
 // It does not guard against what commands do (that is package sandbox), nor
 // against bind mounts, which are directories like any other.
 package workspace

@@ -1,0 +1,343 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// TestMain lets the test binary be another process as well: one that
+// exchanges directories, or one that is killed while it applies a change.
+func TestMain(m *testing.M) {
+	var err error
+	switch os.Getenv("WORKSPACE_TEST_AS") {
+	case "swapper":
+		err = swap(os.Args[1], os.Args[2:])
+	case "victim":
+		err = die(os.Args[1], os.Args[2])
+	case "reader":
+		err = read(os.Args[1])
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// as starts the test binary as another process.
+func as(t *testing.T, role string, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, args...)
+	cmd.Env = append(os.Environ(), "WORKSPACE_TEST_AS="+role)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// inMemory puts the test's directories on a file system in memory, where
+// there is one: syncs would take most of the time otherwise.
+func inMemory(t *testing.T) {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		t.Setenv("TMPDIR", "/dev/shm")
+	}
+}
+
+// swap exchanges the directory with each of the names in turn, for ever. The
+// exchange is atomic: something stands there at all times.
+func swap(dir string, others []string) error {
+	for i := 0; ; i++ {
+		other := others[i/2%len(others)] // there and back
+		if err := unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE); err != nil {
+			return err
+		}
+	}
+}
+
+// The attack: while files are written into d/e by the thousand, d/e is
+// exchanged for links that lead outside, into the .git beside it and to a
+// neighbour, and for a FIFO.
+func TestApplyUnderAttack(t *testing.T) {
+	inMemory(t)
+	outside := t.TempDir()
+	tree := newTree(t, map[string]string{
+		"d/.git/config": "x", "d/e/x": "x", "d/git": "->.git", "d/out": "->" + outside, "d/near": "->neighbour", "d/neighbour/x": "secret",
+	}, Options{})
+	dir := filepath.Join(tree.Dir(), "d")
+	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	swapper := as(t, "swapper", filepath.Join(dir, "e"), filepath.Join(dir, "git"), filepath.Join(dir, "out"), filepath.Join(dir, "near"), filepath.Join(dir, "fifo"))
+	if err := swapper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		swapper.Process.Kill()
+		swapper.Wait()
+	})
+
+	length := 10 * time.Second
+	if testing.Short() {
+		length = 2 * time.Second
+	}
+	count := map[string]int{}
+	for end, i := time.Now().Add(length), 0; time.Now().Before(end); i++ {
+		count[attempt(t, tree, i)]++
+	}
+	t.Log(count)
+	if count["written"] == 0 || count["denied"] == 0 || count["refused"] == 0 {
+		t.Errorf("the attack tried nothing: %v", count)
+	}
+	if found := contents(t, outside); len(found) > 0 {
+		t.Errorf("written outside: %v", found)
+	}
+	if diff := cmp.Diff(map[string]string{"config": "x"}, contents(t, filepath.Join(dir, ".git"))); diff != "" {
+		t.Errorf("written into .git:\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"x": "secret"}, contents(t, filepath.Join(dir, "neighbour"))); diff != "" {
+		t.Errorf("written through a link that stays inside:\n%s", diff)
+	}
+	swapper.Process.Kill()
+	swapper.Wait()
+	leftovers(t, tree.Dir())
+}
+
+// leftovers fails for temporary files of ours.
+func leftovers(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if strings.HasPrefix(d.Name(), tempPrefix) {
+			t.Errorf("left over: %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// attempt reviews and applies one change, and says what came of it.
+func attempt(t *testing.T, tree *Tree, i int) string {
+	if content, _, err := tree.Read("d/e/x"); err == nil && string(content) == "secret" {
+		t.Error("read through a link that stays inside")
+	}
+	ch := Change{Edits: []Edit{write(fmt.Sprintf("d/e/f%d", i), "new"), write(fmt.Sprintf("d/e/n%d/f", i), "new"), write("d/e/x", fmt.Sprint(i))}}
+	verdicts, err := tree.Review(ch, Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range verdicts {
+		if v.Ruling != Allow {
+			return "denied"
+		}
+	}
+	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+		return "refused"
+	}
+	return "written"
+}
+
+// large is a change of every kind of edit, large enough for a kill to come
+// in the middle.
+func large() (files map[string]string, ch Change) {
+	files = map[string]string{"keep": "x"}
+	for i := range 60 {
+		old, gone := fmt.Sprintf("d%d/old%d", i%3, i), fmt.Sprintf("gone%d", i)
+		files[old], files[gone] = "old", "old"
+		ch.Edits = append(ch.Edits, write(old, "new"), write(fmt.Sprintf("new%d/f%d", i%5, i), "new"), Edit{Path: gone, Delete: true})
+	}
+	return files, ch
+}
+
+// die applies the large change and kills itself at one step.
+func die(dir, at string) error {
+	tree, err := Open(dir, Options{})
+	if err != nil {
+		return err
+	}
+	left, err := strconv.Atoi(at)
+	if err != nil {
+		return err
+	}
+	_, ch := large()
+	verdicts, err := tree.Review(ch, Rules{})
+	if err != nil {
+		return err
+	}
+	tree.fault = func(string) error {
+		if left--; left < 0 {
+			return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		return nil
+	}
+	fmt.Println("applying")
+	return tree.Apply(context.Background(), ch, verdicts)
+}
+
+// Apply after a crash at any step makes the change whole, and leaves nothing
+// else behind.
+func TestApplyAfterCrash(t *testing.T) {
+	inMemory(t)
+	for at, died := 0, true; died; at += 7 {
+		died = crashAt(t, func(cmd *exec.Cmd) error { return cmd.Run() }, strconv.Itoa(at))
+		if !died && at < 200 {
+			t.Fatalf("there are only %d steps", at)
+		}
+	}
+	for i := range 20 {
+		crashAt(t, func(cmd *exec.Cmd) error {
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				return err
+			}
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+			_, _ = out.Read(make([]byte, 1))
+			time.Sleep(time.Duration(i) * 3 * time.Millisecond)
+			return errors.Join(cmd.Process.Kill(), cmd.Wait())
+		}, "1000000")
+	}
+}
+
+// crashAt runs a process that is killed, applies the change again and
+// compares. It reports whether the process died.
+func crashAt(t *testing.T, run func(*exec.Cmd) error, at string) bool {
+	t.Helper()
+	files, ch := large()
+	tree := newTree(t, files, Options{})
+	verdicts := reviewed(t, tree, ch)
+	err := run(as(t, "victim", tree.Dir(), at))
+	if err != nil && !strings.Contains(err.Error(), "killed") {
+		t.Fatal(err)
+	}
+	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+		t.Fatalf("killed at %s: %v", at, err)
+	}
+	want := map[string]string{"keep": "x"}
+	for _, e := range ch.Edits {
+		if !e.Delete {
+			want[e.Path], want[parentOf(e.Path)+"/"] = "new", ""
+		}
+	}
+	if diff := cmp.Diff(want, contents(t, tree.Dir())); diff != "" {
+		t.Fatalf("killed at %s:\n%s", at, diff)
+	}
+	return err != nil
+}
+
+// On a full disk nothing is changed, and nothing is left behind.
+func TestApplyOnFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	defer func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	}()
+	put(t, dir, "a", "old")
+	tree, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	ch := Change{Edits: []Edit{write("a", "new"), write("n/b", strings.Repeat("x", 600<<10)), write("n/c", strings.Repeat("y", 600<<10))}}
+	verdicts := reviewed(t, tree, ch)
+	if err := tree.Apply(t.Context(), ch, verdicts); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("Apply = %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "old"}, contents(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	ch.Edits, verdicts = ch.Edits[:2], verdicts[:2]
+	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+		t.Errorf("a change that fits: %v", err)
+	}
+}
+
+// What is neither file, directory nor symlink is listed, and never opened.
+func TestDevices(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": "1", "d/x": "1"}, Options{})
+	if err := unix.Mkfifo(filepath.Join(tree.Dir(), "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := manifest(t, tree, nil)
+	if len(m) != 3 || m[2].Path != "fifo" || m[2].Kind != Other {
+		t.Errorf("manifest %+v", m)
+	}
+	var refused *RefusedError
+	if _, _, err := tree.Read("fifo"); !errors.As(err, &refused) {
+		t.Errorf("Read = %v", err)
+	}
+	for _, e := range []Edit{write("fifo", "x"), {Path: "fifo", Delete: true}} {
+		verdicts, err := tree.Review(Change{Edits: []Edit{e}}, Rules{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := outcome(verdicts[0]); got != "deny fifo: it is not a regular file" {
+			t.Error(got)
+		}
+	}
+}
+
+// A file that may not be read is an entry with a note, and so is a directory.
+func TestManifestUnreadable(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": "1", "closed": "2", "shut/x": "3"}, Options{})
+	chmod(t, tree, "closed", 0)
+	chmod(t, tree, "shut", 0)
+	defer chmod(t, tree, "shut", 0o700)
+	text, err := as(t, "reader", tree.Dir()).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := DecodeManifest(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range m {
+		got = append(got, fmt.Sprint(e.Path, " ", e.Kind, " ", e.Digest != "", " ", e.Note))
+	}
+	want := []string{"a file true ", "closed file false permission denied", "shut other false permission denied"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// read prints a tree's manifest, without the rights of root.
+func read(dir string) error {
+	tree, err := Open(dir, Options{})
+	if err != nil {
+		return err
+	}
+	if os.Getuid() == 0 {
+		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(65534), syscall.Setuid(65534)); err != nil {
+			return err
+		}
+	}
+	m, err := tree.Manifest(context.Background(), nil)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(m.Encode())
+	return err
+}

@@ -1,0 +1,275 @@
+package workspace
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func manifest(t testing.TB, tree *Tree, prev Manifest) Manifest {
+	t.Helper()
+	m, err := tree.Manifest(t.Context(), prev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestManifest(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": "1", "d/b": "22", "link": "->nowhere", ".git/x": "x", ".hone/x": "x"}, Options{})
+	chmod(t, tree, "d/b", 0o755)
+	want := Manifest{
+		{Path: "a", Kind: Regular, Mode: 0o644, Size: 1, Digest: Digest([]byte("1"))},
+		{Path: "d/b", Kind: Regular, Mode: 0o755, Size: 2, Digest: Digest([]byte("22"))},
+		{Path: "link", Kind: Symlink, Target: "nowhere"},
+	}
+	got := manifest(t, tree, nil)
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Entry{})); diff != "" {
+		t.Error(diff)
+	}
+	if got.Digest() != want.Digest() {
+		t.Error("the stamps are part of the digest")
+	}
+}
+
+func TestManifestDigest(t *testing.T) {
+	base := Manifest{{Path: "a", Kind: Regular, Mode: 0o644, Digest: Digest(nil)}, {Path: "b", Kind: Symlink, Target: "x"}}
+	seen := map[string]string{base.Digest(): "base", Manifest(nil).Digest(): "nil"}
+	for name, change := range map[string]func(*Entry){
+		"path":   func(e *Entry) { e.Path = "a2" },
+		"kind":   func(e *Entry) { e.Kind = Other },
+		"mode":   func(e *Entry) { e.Mode = 0o755 },
+		"digest": func(e *Entry) { e.Digest = Digest([]byte("x")) },
+		"target": func(e *Entry) { e.Target = "y" },
+	} {
+		m := append(Manifest(nil), base...)
+		change(&m[0])
+		if other, ok := seen[m.Digest()]; ok {
+			t.Errorf("another %s has the digest of %s", name, other)
+		}
+		seen[m.Digest()] = name
+	}
+	m := append(Manifest(nil), base...)
+	m[0].Size, m[0].Note, m[0].stamp = 7, "x", stamp{1, 2, 3}
+	if m.Digest() != base.Digest() {
+		t.Error("size, note and stamp are part of the digest")
+	}
+}
+
+func TestManifestDiff(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": "1", "b": "1", "c": "1", "d": "1", "e": "->1", "f": "1"}, Options{})
+	before := manifest(t, tree, nil)
+	if deltas := before.Diff(before); deltas != nil {
+		t.Errorf("no difference is %v", deltas)
+	}
+	dir := tree.Dir()
+	for _, gone := range []string{"b", "e"} {
+		if err := os.Remove(filepath.Join(dir, gone)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, dir, "c", "2")
+	put(t, dir, "e", "->2")
+	put(t, dir, "0", "new")
+	put(t, dir, "z", "new")
+	chmod(t, tree, "f", 0o600)
+	var got []string
+	for _, d := range before.Diff(manifest(t, tree, before)) {
+		got = append(got, fmt.Sprint(d.Op, " ", d.Path, " ", d.Before.Path != "", " ", d.After.Path != ""))
+	}
+	want := []string{"added 0 false true", "removed b true false", "changed c true true", "changed e true true", "changed f true true", "added z false true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A digest of prev is taken over when the stamp is the same, and only then.
+func TestManifestTrustsStamps(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": "1", "b": "1", "c": "1"}, Options{})
+	files, err := tree.Files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := strings.Repeat("0", 64)
+	prev := Manifest{}
+	for _, f := range files {
+		prev = append(prev, Entry{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Digest: mark, stamp: f.stamp})
+	}
+	prev[1].stamp.modified++
+	prev[2].stamp = stamp{}
+	real := Digest([]byte("1"))
+	got := manifest(t, tree, prev)
+	for i, want := range []string{mark, real, real} {
+		if got[i].Digest != want {
+			t.Errorf("%s has digest %s, want %s", got[i].Path, got[i].Digest, want)
+		}
+		if got[i].stamp != (stamp{}) {
+			t.Errorf("%s was touched just now, and its stamp is trusted", got[i].Path)
+		}
+	}
+	put(t, tree.Dir(), "a", "22")
+	if got := manifest(t, tree, prev); got[0].Digest != Digest([]byte("22")) {
+		t.Error("a changed file was not read again")
+	}
+}
+
+func TestStampSettles(t *testing.T) {
+	now := time.Now()
+	at := func(d time.Duration) int64 { return now.Add(d).UnixNano() }
+	for _, c := range []struct {
+		stamp stamp
+		want  bool
+	}{
+		{stamp{modified: at(-3 * time.Second)}, true},
+		{stamp{modified: at(-time.Second)}, false},
+		{stamp{modified: at(time.Hour)}, false},
+		{stamp{modified: at(time.Hour), changed: at(-3 * time.Second)}, true},
+		{stamp{modified: at(-time.Hour), changed: at(-time.Second)}, false},
+	} {
+		if got := c.stamp.settled(now); got != c.want {
+			t.Errorf("%+v: settled %v, want %v", c.stamp, got, c.want)
+		}
+	}
+}
+
+func TestManifestText(t *testing.T) {
+	tree := newTree(t, map[string]string{"a b": "1", "l": "-> x\ty"}, Options{})
+	m := manifest(t, tree, nil)
+	m = append(m, Entry{Path: "z\n\xff\"", Kind: Other, Note: "ä", stamp: stamp{-1, 2, 1<<64 - 1}})
+	again, err := DecodeManifest(m.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(m, again, cmp.AllowUnexported(Entry{}, stamp{})); diff != "" {
+		t.Error(diff)
+	}
+	if empty, err := DecodeManifest(Manifest(nil).Encode()); err != nil || empty != nil {
+		t.Errorf("nil is read as %v, %v", empty, err)
+	}
+	text := string(m.Encode())
+	for name, bad := range map[string]string{
+		"nothing":     "",
+		"version":     strings.Replace(text, "manifest 1", "manifest 2", 1),
+		"cut":         text[:len(text)-1],
+		"cut more":    text[:len(text)-9],
+		"kind":        strings.Replace(text, "file ", "fine ", 1),
+		"mode":        strings.Replace(text, "file 644", "file 8644", 1),
+		"large mode":  strings.Replace(text, "file 644", "file 40000644", 1),
+		"zeros":       strings.Replace(text, "file 644", "file 0644", 1),
+		"digest":      strings.Replace(text, Digest([]byte("1")), "abc", 1),
+		"quoting":     strings.Replace(text, `"a b"`, "`a b`", 1),
+		"more fields": strings.Replace(text, "\n", " \"\"\n", 2),
+		"order":       manifestHead + text[strings.LastIndex(text[:len(text)-1], "\n")+1:] + text[len(manifestHead):],
+		"twice":       text + text[strings.LastIndex(text[:len(text)-1], "\n")+1:],
+		"no path":     strings.Replace(text, `"a b"`, `""`, 1),
+	} {
+		if _, err := DecodeManifest([]byte(bad)); err == nil {
+			t.Errorf("%s: no error for %q", name, bad)
+		}
+	}
+}
+
+func FuzzManifestText(f *testing.F) {
+	f.Add("a\n\xff", "x y", "", int64(3), int64(-1), uint32(0o644))
+	f.Fuzz(func(t *testing.T, path, target, note string, size, modified int64, mode uint32) {
+		if path == "" || size < 0 {
+			return
+		}
+		m := Manifest{{
+			Path: path, Kind: Symlink, Mode: fs.FileMode(mode).Perm(), Size: size, Digest: Digest([]byte(path)),
+			Target: target, Note: note, stamp: stamp{modified, ^modified, uint64(modified)},
+		}}
+		again, err := DecodeManifest(m.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(m, again, cmp.AllowUnexported(Entry{}, stamp{})); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func FuzzDecodeManifest(f *testing.F) {
+	m := Manifest{{Path: "a b", Kind: Regular, Mode: 0o644, Size: 1, Digest: Digest([]byte("1")), stamp: stamp{1, 2, 3}}, {Path: "l\xff", Kind: Symlink, Target: "x"}}
+	f.Add(m.Encode())
+	f.Add([]byte(manifestHead))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := DecodeManifest(text)
+		if err == nil && string(m.Encode()) != string(text) {
+			t.Fatalf("%q is read, and written as %q", text, m.Encode())
+		}
+	})
+}
+
+// manyFiles makes a repository of n files in directories of a hundred.
+func manyFiles(b *testing.B, n int) string {
+	b.Helper()
+	dir := b.TempDir()
+	for i := range n {
+		put(b, dir, fmt.Sprintf("pkg%02d/sub%03d/file%05d.go", i/5000, i/100, i), strings.Repeat("some source code\n", 1+i%300))
+	}
+	git(b, dir, "init", "-q")
+	git(b, dir, "add", ".")
+	return dir
+}
+
+func BenchmarkTree50k(b *testing.B) {
+	list := gitLister(b)
+	dir := manyFiles(b, 50_000)
+	// The stamps of files that were written just now are not trusted.
+	time.Sleep(raceWindow + 100*time.Millisecond)
+	walked, err := Open(dir, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer walked.Close()
+	listed, err := Open(dir, Options{List: list})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer listed.Close()
+	b.Run("git ls-files alone", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := list(b.Context(), dir); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for name, tree := range map[string]*Tree{"walked": walked, "listed": listed} {
+		b.Run("Files "+name, func(b *testing.B) {
+			for b.Loop() {
+				if files, err := tree.Files(b.Context()); err != nil || len(files) != 50_000 {
+					b.Fatal(len(files), err)
+				}
+			}
+		})
+	}
+	prev := manifest(b, listed, nil)
+	for name, prev := range map[string]Manifest{"cold": nil, "with prev": prev} {
+		b.Run("Manifest "+name, func(b *testing.B) {
+			for b.Loop() {
+				manifest(b, listed, prev)
+			}
+		})
+	}
+	text := prev.Encode()
+	b.Run("Encode", func(b *testing.B) {
+		for b.Loop() {
+			prev.Encode()
+		}
+	})
+	b.Run("DecodeManifest", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := DecodeManifest(text); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
