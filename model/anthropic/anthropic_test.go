@@ -464,9 +464,10 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := sdk.NewClient(option.WithoutEnvironmentDefaults(), option.WithBaseURL(s.URL), option.WithAPIKey(key))
-	events := client.Messages.NewStreaming(t.Context(), sdk.MessageNewParams{
+	params := sdk.MessageNewParams{
 		Model: "claude-opus-4-8", MaxTokens: 100, Messages: []sdk.MessageParam{sdk.NewUserMessage(sdk.NewTextBlock("hi"))},
-	})
+	}
+	events := client.Messages.NewStreaming(t.Context(), params)
 	defer events.Close()
 	var message sdk.Message
 	for events.Next() {
@@ -477,7 +478,36 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 	if err := events.Err(); err != nil {
 		t.Fatal(err)
 	}
-	var parts []model.Part
+	whole, err := client.Messages.New(t.Context(), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asValue := cmp.Transformer("value", func(raw json.RawMessage) (v any) {
+		if err := json.Unmarshal(raw, &v); err != nil {
+			t.Error(err)
+		}
+		return v
+	})
+	if diff := cmp.Diff(sdkParts(t, &message), sdkParts(t, whole), asValue); diff != "" || whole.StopReason != message.StopReason {
+		t.Errorf("the server's answers (-streamed +whole):\n%s", diff)
+	}
+	if diff := cmp.Diff(sdkParts(t, &message), reply.Parts, asValue); diff != "" {
+		t.Errorf("parts (-SDK +ours):\n%s", diff)
+	}
+	if string(message.StopReason) != reply.Detail {
+		t.Errorf("the SDK reads stop %q, we %q", message.StopReason, reply.Detail)
+	}
+	u := message.Usage
+	read := model.Usage{Input: u.InputTokens, Output: u.OutputTokens, Reasoning: u.OutputTokensDetails.ThinkingTokens,
+		CacheRead: u.CacheReadInputTokens, CacheWrite: u.CacheCreationInputTokens}
+	if diff := cmp.Diff(&read, reply.Usage); diff != "" || read != *turn.Usage {
+		t.Errorf("usage (-SDK +ours):\n%s\nsent %+v", diff, turn.Usage)
+	}
+}
+
+// sdkParts is how this package would keep what the SDK read.
+func sdkParts(t *testing.T, message *sdk.Message) (parts []model.Part) {
+	t.Helper()
 	for _, b := range message.Content {
 		switch b := b.AsAny().(type) {
 		case sdk.TextBlock:
@@ -492,22 +522,5 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 			parts = append(parts, model.Part{Opaque: &model.Opaque{Wire: "anthropic", Data: data}})
 		}
 	}
-	asValue := cmp.Transformer("value", func(raw json.RawMessage) (v any) {
-		if err := json.Unmarshal(raw, &v); err != nil {
-			t.Error(err)
-		}
-		return v
-	})
-	if diff := cmp.Diff(parts, reply.Parts, asValue); diff != "" {
-		t.Errorf("parts (-SDK +ours):\n%s", diff)
-	}
-	if string(message.StopReason) != reply.Detail {
-		t.Errorf("the SDK reads stop %q, we %q", message.StopReason, reply.Detail)
-	}
-	u := message.Usage
-	read := model.Usage{Input: u.InputTokens, Output: u.OutputTokens, Reasoning: u.OutputTokensDetails.ThinkingTokens,
-		CacheRead: u.CacheReadInputTokens, CacheWrite: u.CacheCreationInputTokens}
-	if diff := cmp.Diff(&read, reply.Usage); diff != "" || read != *turn.Usage {
-		t.Errorf("usage (-SDK +ours):\n%s\nsent %+v", diff, turn.Usage)
-	}
+	return parts
 }

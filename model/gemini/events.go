@@ -59,18 +59,26 @@ func strayError(line []byte, rest io.Reader) error {
 	if err != nil {
 		return err
 	}
-	text := bytes.TrimSpace(append(append(line, '\n'), more...))
+	if e := errorBody(append(append(line, '\n'), more...)); e != nil {
+		return e.fault()
+	}
+	return errors.New("a line is not of an event stream")
+}
+
+// errorBody is the error that an answer consists of, alone or in a list; nil
+// if it is none.
+func errorBody(text []byte) *apiError {
 	var list []chunk
 	if json.Unmarshal(text, &list) != nil {
 		list = make([]chunk, 1)
 		if json.Unmarshal(text, &list[0]) != nil {
-			return errors.New("a line is not of an event stream")
+			return nil
 		}
 	}
 	for _, c := range list {
 		if c.Error != nil {
-			return c.Error.fault()
+			return c.Error
 		}
 	}
-	return errors.New("a line is not of an event stream")
+	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -157,9 +156,8 @@ func (m *Model) fault(x *model.Exchange, err error, used *model.Usage) error {
 	e := *known
 	e.Usage = used
 	if x.Status() >= 300 {
-		var body chunk
-		if json.Unmarshal(x.Body(), &body) == nil && body.Error != nil {
-			body.Error.refine(&e)
+		if said := errorBody(x.Body()); said != nil {
+			said.refine(&e)
 		}
 	}
 	if e.Kind == model.Auth {

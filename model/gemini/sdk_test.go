@@ -1,8 +1,8 @@
 package gemini_test
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -160,12 +160,44 @@ func appendSDK(t *testing.T, parts []model.Part, p *genai.Part) []model.Part {
 }
 
 func TestTheSDKReadsErrorsTheSame(t *testing.T) {
-	s := modeltest.NewServer(t, modeltest.Turn{Status: 429, Message: "Slow down.", RetryAfter: "13"})
-	_, err := newModel(s.URL).Generate(t.Context(), ask("hi"))
-	ours := fault(t, err)
-	_, err = sdk(t, s.URL).Models.GenerateContent(context.Background(), "gemini-3", genai.Text("hi"), nil)
-	theirs, ok := err.(genai.APIError)
-	if !ok || theirs.Code != ours.Status || theirs.Message != ours.Message {
-		t.Errorf("the SDK reads %v, we %v", err, ours)
+	for _, turn := range []modeltest.Turn{
+		{Status: 429, Message: "Slow down.", RetryAfter: "13"},
+		{Status: 400, Message: "No such key.", Code: "API_KEY_INVALID"},
+	} {
+		s := modeltest.NewServer(t, turn)
+		_, err := newModel(s.URL).Generate(t.Context(), ask("hi"))
+		ours := fault(t, err)
+		_, err = sdk(t, s.URL).Models.GenerateContent(t.Context(), "gemini-3", genai.Text("hi"), nil)
+		var theirs genai.APIError
+		if !errors.As(err, &theirs) || theirs.Code != ours.Status || theirs.Message != ours.Message || len(theirs.Details) != 1 {
+			t.Errorf("the SDK reads %v, we %v", err, ours)
+		}
+	}
+}
+
+// What the test server answers without a stream says the same as its stream.
+func TestTheServersWholeAnswer(t *testing.T) {
+	turn := modeltest.Turn{Text: "Größe", Thinking: "signed", Usage: &model.Usage{Input: 7, Output: 5}}
+	called := modeltest.Turn{Text: "Größe", Thinking: "signed", Calls: []model.Call{{ID: "a", Name: "read", Args: `{"path":"x"}`}}}
+	for _, turn := range []modeltest.Turn{turn, called} {
+		s := modeltest.NewServer(t, turn)
+		whole, err := sdk(t, s.URL).Models.GenerateContent(t.Context(), "gemini-3", genai.Text("hi"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var streamed []*genai.Part
+		for chunk, err := range sdk(t, s.URL).Models.GenerateContentStream(t.Context(), "gemini-3", genai.Text("hi"), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range chunk.Candidates[0].Content.Parts {
+				if p.Text != "" || p.FunctionCall != nil || p.ThoughtSignature != nil {
+					streamed = append(streamed, p)
+				}
+			}
+		}
+		if diff := cmp.Diff(streamed, whole.Candidates[0].Content.Parts); diff != "" {
+			t.Errorf("parts (-streamed +whole):\n%s", diff)
+		}
 	}
 }
