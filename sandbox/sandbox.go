@@ -26,7 +26,9 @@ type Command struct {
 	Argv []string
 	// Dir is the working directory; empty is not allowed.
 	Dir string
-	// Env is the whole environment, as KEY=VALUE; nil means an empty one.
+	// Env is the whole environment, as KEY=VALUE; nil means an empty one. On
+	// Linux HONE_COMMAND_ID is added to it, by which what the command leaves
+	// behind is known.
 	Env []string
 	// Timeout ends the command and all that it started; 0 means none but the
 	// context's.
@@ -35,8 +37,11 @@ type Command struct {
 	// means 64 MiB. What comes after is read, thrown away and counted.
 	MaxOutput int64
 	// Live, if not nil, is given both streams as they come, interleaved, from
-	// one goroutine at a time. Its errors are ignored.
+	// one goroutine at a time. Its errors are ignored. It must not block for
+	// ever: the command waits for it, and Run with it.
 	Live io.Writer
+	// LiveErr is Live for standard error alone; both may be given.
+	LiveErr io.Writer
 }
 
 // Result is how a command ended.

@@ -1,0 +1,306 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// long is a time-out that only a broken test reaches.
+const long = time.Minute
+
+// shell is a command that sh reads.
+func shell(t *testing.T, script string) Command {
+	t.Helper()
+	return Command{Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: long}
+}
+
+func mustRun(t *testing.T, c Command) Result {
+	t.Helper()
+	r, err := None{Grace: 100 * time.Millisecond}.Run(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		script, stdout, stderr, signal string
+		exit                           int
+	}{
+		"success":               {script: "echo a; echo b >&2", stdout: "a\n", stderr: "b\n"},
+		"failure":               {script: "exit 3", exit: 3},
+		"a signal":              {script: "kill -9 $$", exit: -1, signal: "killed"},
+		"another signal":        {script: "kill -SEGV $$", exit: -1, signal: "segmentation fault"},
+		"no standard input":     {script: "cat; echo end", stdout: "end\n"},
+		"no terminal":           {script: "(: </dev/tty) 2>/dev/null || echo none", stdout: "none\n"},
+		"output that is binary": {script: `printf '\000\377'`, stdout: "\x00\xff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := mustRun(t, shell(t, c.script))
+			if r.Exit != c.exit || r.Signal != c.signal || string(r.Stdout) != c.stdout || string(r.Stderr) != c.stderr || r.TimedOut || r.Lost != 0 {
+				t.Errorf("%+v\nstdout %q, stderr %q", r, r.Stdout, r.Stderr)
+			}
+			if r.Duration <= 0 {
+				t.Errorf("it lasted %v", r.Duration)
+			}
+		})
+	}
+}
+
+func TestRunDirAndEnv(t *testing.T) {
+	t.Setenv("LEAK", "1")
+	c := shell(t, `pwd; echo "$A-$LEAK"`)
+	c.Env = append(c.Env, "A=1")
+	dir, _ := filepath.EvalSymlinks(c.Dir)
+	if r := mustRun(t, c); string(r.Stdout) != dir+"\n1-\n" {
+		t.Errorf("stdout %q", r.Stdout)
+	}
+	c = Command{Argv: []string{"/bin/sh", "-c", `echo "$LEAK"`}, Dir: c.Dir}
+	if r := mustRun(t, c); string(r.Stdout) != "\n" {
+		t.Errorf("a nil environment is not empty: %q", r.Stdout)
+	}
+}
+
+func TestFindProgram(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	script(t, filepath.Join(dir, "tool"), "#!/bin/sh\necho here\n", 0o755)
+	script(t, filepath.Join(other, "tool"), "#!/bin/sh\necho there\n", 0o755)
+	script(t, filepath.Join(dir, "sub", "tool"), "#!/bin/sh\necho below\n", 0o755)
+	t.Setenv("PATH", dir)
+	for _, c := range []struct{ name, path, want string }{
+		{"tool", "PATH=" + other, "there\n"},
+		{"./tool", "PATH=" + other, "here\n"},
+		{"sub/tool", "PATH=" + other, "below\n"},
+		{filepath.Join(other, "tool"), "A=1", "there\n"},
+		{"tool", "PATH=:.:sub:" + other, "there\n"},
+	} {
+		r := mustRun(t, Command{Argv: []string{c.name}, Dir: dir, Env: []string{"PATH=/nowhere", c.path}})
+		if string(r.Stdout) != c.want {
+			t.Errorf("%s with %s: %q, want %q", c.name, c.path, r.Stdout, c.want)
+		}
+	}
+}
+
+func script(t *testing.T, file, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	dir := t.TempDir()
+	script(t, filepath.Join(dir, "plain"), "#!/bin/sh\n", 0o644)
+	script(t, filepath.Join(dir, "nohead"), "echo hello\n", 0o755)
+	script(t, filepath.Join(dir, "crlf"), "#!/bin/sh\r\necho\r\n", 0o755)
+	for _, c := range []struct {
+		argv []string
+		dir  string
+		err  error
+		text string
+	}{
+		{[]string{"./gone"}, dir, fs.ErrNotExist, "start ./gone: there is no such file"},
+		{[]string{"gone"}, dir, fs.ErrNotExist, "start gone: it is not on the PATH that it would run with"},
+		{[]string{"./plain"}, dir, fs.ErrPermission, "start ./plain: it is not executable (chmod +x makes it so)"},
+		{[]string{"./nohead"}, dir, syscall.ENOEXEC, "start ./nohead: it is neither a program for this machine nor a script whose first line begins with #!"},
+		{[]string{"./crlf"}, dir, fs.ErrNotExist, "start ./crlf: the interpreter that its first line names does not exist"},
+		{[]string{"./"}, dir, syscall.EISDIR, "start ./: it is a directory"},
+		{nil, dir, errNoProgram, "start a command: the command is empty"},
+		{[]string{"./plain"}, "", errNoDir, "start ./plain: no working directory was given"},
+		{[]string{"./plain"}, filepath.Join(dir, "plain"), syscall.ENOTDIR, "start ./plain: working directory " + filepath.Join(dir, "plain") + ": not a directory"},
+	} {
+		_, err := None{}.Run(context.Background(), Command{Argv: c.argv, Dir: c.dir})
+		start, ok := errors.AsType[*StartError](err)
+		if !ok || !errors.Is(err, c.err) || start.Error() != c.text {
+			t.Errorf("%v: error %v (%T)", c.argv, err, err)
+		}
+	}
+}
+
+func TestCancelledBeforeStart(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	c := shell(t, "touch started")
+	if _, err := (None{}).Run(ctx, c); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(c.Dir, "started")); err == nil {
+		t.Error("it was started")
+	}
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	const gigabyte = 1 << 30
+	c := shell(t, fmt.Sprintf("echo start; head -c %d /dev/zero; head -c 3000 /dev/zero >&2", gigabyte))
+	c.MaxOutput = 1000
+	r := mustRun(t, c)
+	if len(r.Stdout) != 1000 || cap(r.Stdout) > 1000 || !bytes.HasPrefix(r.Stdout, []byte("start\n")) || len(r.Stderr) != 1000 {
+		t.Errorf("kept %d (of %d) and %d", len(r.Stdout), cap(r.Stdout), len(r.Stderr))
+	}
+	if want := int64(gigabyte + 6 - 1000 + 2000); r.Lost != want {
+		t.Errorf("lost %d, want %d", r.Lost, want)
+	}
+}
+
+func TestCaptureGrowsNoFurtherThanItMust(t *testing.T) {
+	c := capture{max: 10_000}
+	for range 100 {
+		c.take(make([]byte, 333))
+		if cap(c.kept) > 10_000 {
+			t.Fatalf("a capture of 10000 bytes takes %d", cap(c.kept))
+		}
+	}
+	if len(c.kept) != 10_000 || c.lost != 33_300-10_000 {
+		t.Errorf("kept %d, lost %d", len(c.kept), c.lost)
+	}
+}
+
+// broken is a writer that fails.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("broken") }
+
+func TestLive(t *testing.T) {
+	var both, stderr bytes.Buffer
+	c := shell(t, "echo a; sleep 0.1; echo b >&2; sleep 0.1; echo c")
+	c.Live, c.LiveErr, c.MaxOutput = &both, &stderr, 1
+	mustRun(t, c)
+	if both.String() != "a\nb\nc\n" || stderr.String() != "b\n" {
+		t.Errorf("both %q, stderr %q", both.String(), stderr.String())
+	}
+	c.Live, c.MaxOutput = broken{}, 0
+	if r := mustRun(t, c); string(r.Stdout) != "a\nc\n" {
+		t.Errorf("with a broken writer: %q", r.Stdout)
+	}
+}
+
+func TestTimeoutAndCancel(t *testing.T) {
+	polite := `trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done`
+	stubborn := `trap '' TERM; echo ready; while :; do sleep 0.01; done`
+	for name, c := range map[string]struct {
+		script, stdout, signal string
+	}{
+		"asked":    {polite, "ready\nbye\n", ""},
+		"stubborn": {stubborn, "ready\n", "killed"},
+		"plain":    {"echo ready; exec sleep 1000", "ready\n", "terminated"},
+	} {
+		t.Run("cancel/"+name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			cmd := shell(t, c.script)
+			cmd.Live = onWrite(cancel)
+			r, err := None{Grace: 200 * time.Millisecond}.Run(ctx, cmd)
+			if err != nil || r.Exit != -1 || r.TimedOut || r.Signal != c.signal || string(r.Stdout) != c.stdout {
+				t.Errorf("%v, %+v, stdout %q", err, r, r.Stdout)
+			}
+		})
+	}
+	t.Run("timeout", func(t *testing.T) {
+		c := shell(t, stubborn)
+		c.Timeout = 50 * time.Millisecond
+		if r := mustRun(t, c); !r.TimedOut || r.Exit != -1 || r.Signal != "killed" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// onWrite is a writer that calls a function.
+type onWrite func()
+
+func (f onWrite) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
+}
+
+// A command's group is given its grace, not only the command.
+func TestGraceIsTheGroups(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := shell(t, `sh -c 'trap "sleep 0.2; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done' & wait`)
+	c.Live = onWrite(cancel)
+	r, err := None{Grace: long}.Run(ctx, c)
+	if err != nil || string(r.Stdout) != "ready\ntidied\n" {
+		t.Errorf("%v, stdout %q", err, r.Stdout)
+	}
+}
+
+// What still writes when the command has exited may finish: shells do not wait
+// for a tee.
+func TestTrailingOutput(t *testing.T) {
+	r := mustRun(t, shell(t, `(sleep 0.1; echo late) & echo early`))
+	if string(r.Stdout) != "early\nlate\n" {
+		t.Errorf("stdout %q", r.Stdout)
+	}
+}
+
+func TestNothingIsLeftInThisProcess(t *testing.T) {
+	mustRun(t, shell(t, "true"))
+	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	for range 20 {
+		mustRun(t, shell(t, "echo a & exit 1"))
+		if _, err := (None{}).Run(context.Background(), Command{Argv: []string{"./gone"}, Dir: "/"}); err == nil {
+			t.Fatal("a missing program was started")
+		}
+		if _, err := (None{}).Run(context.Background(), Command{Argv: []string{os.Args[0], "\x00"}, Dir: "/"}); err == nil {
+			t.Fatal("an argument with a NUL was passed")
+		}
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= goroutines {
+			break
+		}
+		time.Sleep(10 * time.Millisecond) // a goroutine that has closed its channel may not be gone yet
+	}
+	if n := runtime.NumGoroutine(); n > goroutines {
+		t.Errorf("%d goroutines, before %d", n, goroutines)
+	}
+	if n := openFiles(t); n > files {
+		t.Errorf("%d open files, before %d", n, files)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(entries)
+}
+
+func TestCleanEnv(t *testing.T) {
+	env := []string{"A=1", "KEY=secret", "B=", "KEYS=2", "odd", "KEY=again"}
+	got := CleanEnv(env, []string{"KEY", "absent"})
+	if strings.Join(got, " ") != "A=1 B= KEYS=2 odd" {
+		t.Errorf("%q", got)
+	}
+	got = append(CleanEnv(env, nil), "more")
+	if got[0] = "changed"; env[0] != "A=1" || len(got) != 7 {
+		t.Errorf("%q from %q", got, env)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	env := []string{"PATH=a", "PATH=b=c", "PATHS=d", "=C:=e", ""}
+	for name, want := range map[string]string{"PATH": "b=c", "PATHS": "d", "=C:": "e", "gone": "", "PAT": ""} {
+		if got := lookup(env, name); got != want {
+			t.Errorf("lookup(%s) = %q, want %q", name, got, want)
+		}
+	}
+}
