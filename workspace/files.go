@@ -200,8 +200,12 @@ func kindOf(info fs.FileInfo) Kind {
 
 // plainError is an error's reason without the path, which the reader has.
 func plainError(err error) string {
+	var refused *RefusedError
 	var code syscall.Errno
-	if errors.As(err, &code) {
+	switch {
+	case errors.As(err, &refused):
+		return refused.Reason
+	case errors.As(err, &code):
 		return code.Error()
 	}
 	return withoutPath(err).Error()

@@ -3,6 +3,7 @@ package workspace
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -23,8 +24,9 @@ type Guard struct {
 	Known []string
 
 	send    patterns
-	index   sync.Once
+	once    sync.Once
 	scanner *scanner
+	values  []string // of Known, the longest first
 }
 
 // NewGuard returns a guard that withholds no file that one of the send
@@ -57,6 +59,7 @@ func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 	if g == nil {
 		return "", false
 	}
+	g.prepare()
 	if g.knows(content) {
 		return "it holds a key of hone's own", true
 	}
@@ -69,7 +72,7 @@ func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 	if reason := secretConfig(path, content); reason != "" {
 		return reason, true
 	}
-	if found, ok := g.scan().first(string(content)); ok {
+	if found, ok := g.scanner.first(string(content)); ok {
 		line := 1 + bytes.Count(content[:found.start], []byte("\n"))
 		return fmt.Sprintf("line %d looks like %s", line, found.what), true
 	}
@@ -85,12 +88,11 @@ func (g *Guard) Redact(text string) string {
 	if g == nil {
 		return text
 	}
-	for _, value := range g.Known {
-		if len(value) >= minKnown {
-			text = strings.ReplaceAll(text, value, redacted)
-		}
+	g.prepare()
+	for _, value := range g.values {
+		text = strings.ReplaceAll(text, value, redacted)
 	}
-	found := g.scan().all(text)
+	found := g.scanner.all(text)
 	if len(found) == 0 {
 		return text
 	}
@@ -111,16 +113,20 @@ const minKnown = 8
 
 // knows reports whether the contents hold a known value.
 func (g *Guard) knows(content []byte) bool {
-	for _, value := range g.Known {
-		if len(value) >= minKnown && bytes.Contains(content, []byte(value)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.values, func(value string) bool { return bytes.Contains(content, []byte(value)) })
 }
 
-// scan returns the scanner, made on first use.
-func (g *Guard) scan() *scanner {
-	g.index.Do(func() { g.scanner = newScanner(shapes()) })
-	return g.scanner
+// prepare makes what is needed to scan, on first use: a run that looks at
+// nothing pays nothing.
+func (g *Guard) prepare() {
+	g.once.Do(func() {
+		g.scanner = newScanner(shapes())
+		for _, value := range g.Known {
+			if len(value) >= minKnown {
+				g.values = append(g.values, value)
+			}
+		}
+		// One may be part of another, whose rest would stay.
+		slices.SortFunc(g.values, func(a, b string) int { return len(b) - len(a) })
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"unicode/utf8"
 )
 
 // Review says what would become of every edit of a change, in its order, and
@@ -16,7 +17,8 @@ import (
 // could be looked at.
 //
 // Whatever the rules say, it denies (rulings G4, G5) paths that Clean refuses,
-// hone's own files and configuration, a path twice in one change or below
+// hone's own files and configuration, paths that are not UTF-8 (which a record
+// could not carry), a path twice in one change or below
 // another path of it (case folded), a path through a symlink or below a file,
 // and a target that is anything but a regular file. A file with several hard
 // links is no reason: Apply breaks the link and leaves the other names alone.
@@ -158,6 +160,8 @@ func (r *review) forbidden(path string) string {
 		return reason
 	}
 	switch {
+	case !utf8.ValidString(path):
+		return "the path is not UTF-8 text"
 	case r.immutable.match(path):
 		return "this file may not be changed here"
 	case r.notSent.match(path):

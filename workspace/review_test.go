@@ -70,6 +70,7 @@ func TestReview(t *testing.T) {
 		{"withheld name", []Edit{write(".env", "new")}, "deny .env: it is withheld from the model: an environment file"},
 		{"withheld new name", []Edit{write("x/.env.local", "new")}, "deny x/.env.local: it is withheld from the model: an environment file"},
 		{"parent", []Edit{write("../x", "new")}, `deny ../x: ".." is not allowed in a path`},
+		{"not text", []Edit{write("a\xff", "new")}, "deny a\xff: the path is not UTF-8 text"},
 		{"twice", []Edit{write("a", "1"), write("./a", "2")}, "deny a: the change names this path twice"},
 		{"twice, folded", []Edit{write("x", "1"), write("X", "2")}, "deny X: the change names this path twice, also as x"},
 		{"below another", []Edit{write("x", "1"), write("X/y", "2")}, "deny X/y: it lies below x of the same change"},
