@@ -249,6 +249,14 @@ func TestWhatIsNotOfTheProtocolNeverSucceeds(t *testing.T) {
 	}
 }
 
+func TestLineThatIsTooLong(t *testing.T) {
+	body := events(start) + "data: " + strings.Repeat("x", 33<<20) + "\n\n" + events(endTurn, stop)
+	_, err := raw(t, 200, body).Generate(t.Context(), hi)
+	if e := fault(t, err); e.Kind != model.Garbage || !strings.Contains(e.Message, "too long") {
+		t.Errorf("got %v", e)
+	}
+}
+
 func TestUnknownEventsArePassedOver(t *testing.T) {
 	body := ": comment\n\nevent: message_start\ndata:\n\n" +
 		events(start, `{"type":"news","of":["next year"]}`, textStart, textDelta, blockStop, endTurn) + "data: " + stop + "\n\n"
@@ -340,6 +348,7 @@ func TestCacheMarks(t *testing.T) {
 		{"four", model.Request{System: "S", Messages: ask(marked("a"), marked("b"), marked("c"), marked("d")).Messages}, true, []string{"a", "b", "c", "d"}},
 		{"the last four", model.Request{System: "S", Messages: ask(marked("a"), marked("b"), marked("c"), marked("d"), marked("e")).Messages}, false, []string{"b", "c", "d", "e"}},
 		{"on the block before", model.Request{Messages: ask(model.Part{Text: "a"}, thought, marked(" "), marked("b")).Messages}, false, []string{"a", "b"}},
+		{"a block counts once", model.Request{System: "S", Messages: ask(marked("a"), marked("b"), marked("c"), thought, marked(" ")).Messages}, false, []string{"S", "a", "b", "c"}},
 		{"nowhere to go", model.Request{Messages: ask(thought, model.Part{Text: "a"}).Messages}, false, nil},
 	}
 	for _, test := range tests {
