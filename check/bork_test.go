@@ -1,0 +1,224 @@
+//go:build unix
+
+package check
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// checker is a repository with a checker that sh reads.
+func checker(t *testing.T, script string) BorkConfig {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "check.sh"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return BorkConfig{Root: root, Checker: "./check.sh", Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute}
+}
+
+const noFindings = `{"per_file_findings": [], "overall_findings": []}`
+
+// found is the seed's sample with its commas in place.
+const found = `{
+    "per_file_findings": [
+        { "provenance": "code-review", "file": "foo/bar.py", "finding": "The function omits a check." }
+    ],
+    "overall_findings": [
+        { "provenance": "code-review", "finding": "The approach *works*, but …" },
+        { "provenance": "command", "command": "uv run pyright .", "stdout": "1 error\n", "stderr": "", "exit-code": 1 }
+    ]
+}
+`
+
+var foundFindings = []Finding{
+	{Source: "checker", File: "foo/bar.py", Text: "The function omits a check."},
+	{Source: "checker", Text: "The approach *works*, but …"},
+	{Source: "checker", Text: "The checker ran this command, whose exit status was 1:\n\n    uv run pyright .\n\nIts standard output:\n\n1 error\n\nIts standard error: nothing\n"},
+}
+
+// seedSample stands in the seed as it is here: a comma too many, and one
+// missing.
+const seedSample = `{
+    "per_file_findings": [
+        { "provenance": "code-review", "file": "foo/bar.py", "finding": "x" },
+    ],
+    "overall_findings": [
+        { "provenance": "code-review", "finding": "y" }
+        { "provenance": "command", "command": "c", "stdout": "o", "stderr": "e", "exit-code": 1 }
+    ]
+}`
+
+// prints is a script that prints a text and goes on.
+func prints(text, rest string) string { return "cat <<'END'\n" + text + "\nEND\n" + rest + "\n" }
+
+func TestBorkFindings(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		want   []Finding
+	}{
+		"exit 0 without findings":        {prints(noFindings, "exit 0"), nil},
+		"exit 1 with findings":           {prints(found, "exit 1"), foundFindings},
+		"exit 0 with findings":           {prints(found, "exit 0"), foundFindings},
+		"one list":                       {prints(`{"overall_findings": []}`, ""), nil},
+		"keys from later":                {prints(`{"version": 2, "overall_findings": [{"provenance": "code-review", "finding": "x", "line": 3}]}`, "exit 1"), []Finding{{Source: "checker", Text: "x"}}},
+		"a command of a file":            {prints(`{"per_file_findings": [{"provenance": "command", "file": "a", "command": "c", "stdout": "", "stderr": "e", "exit-code": -9}]}`, "exit 1"), []Finding{{Source: "checker", File: "a", Text: "The checker ran this command, whose exit status was -9:\n\n    c\n\nIts standard output: nothing\n\nIts standard error:\n\ne\n"}}},
+		"no arguments, at the Git root":  {`[ $# = 0 ] && [ -x ./check.sh ] && ` + prints(noFindings, ""), nil},
+		"a text that is not UTF-8":       {`printf '{"overall_findings": [{"provenance": "code-review", "finding": "a\377"}]}'`, []Finding{{Source: "checker", Text: "<non-UTF8 output>"}}},
+		"words on standard error":        {"echo hello >&2\n" + prints(noFindings, ""), nil},
+		"a daemon that holds the output": {prints(noFindings, "(setsid sleep 1000 &)\nsleep 1000 &\nexit 0"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, ask(t, Bork(runner, checker(t, c.script)))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestBorkFailedToRun(t *testing.T) {
+	const notJSON = "exit status 0, and its output is not the JSON that a checker prints: "
+	for name, c := range map[string]struct{ script, why string }{
+		"exit 1 without findings":  {prints(noFindings, "exit 1"), "exit status 1, which says that it has findings, and none in its output"},
+		"exit 2":                   {prints(found, "exit 2"), "exit status 2"},
+		"exit 2 without findings":  {prints(noFindings, "exit 2"), "exit status 2"},
+		"exit 3":                   {prints(noFindings, "exit 3"), "exit status 3"},
+		"a signal":                 {prints(noFindings, "kill -9 $$"), "a signal ended it (killed)"},
+		"no output":                {"exit 0", notJSON + "it is empty"},
+		"exit 1 and no output":     {"exit 1", "exit status 1, and its output is not the JSON that a checker prints: it is empty"},
+		"not JSON":                 {"echo all is well", notJSON + "line 1: invalid character 'a' looking for beginning of value"},
+		"the seed's sample":        {prints(seedSample, "exit 0"), notJSON + "line 4: invalid character ']' looking for beginning of value"},
+		"JSON that is cut":         {`printf '{"overall_findings": ['`, notJSON + "it ends before the object does"},
+		"a list":                   {"echo []", notJSON + "it is not an object"},
+		"null":                     {"echo null", notJSON + "it is null, not an object"},
+		"two objects":              {prints(noFindings+"\n"+noFindings, ""), notJSON + "something follows the object in line 2"},
+		"something else":           {"echo '{}'", notJSON + `it has neither "per_file_findings" nor "overall_findings"`},
+		"keys in other letters":    {`echo '{"Overall_Findings": []}'`, notJSON + `it has neither "per_file_findings" nor "overall_findings"`},
+		"a list that is null":      {`echo '{"overall_findings": null}'`, notJSON + `"overall_findings" is not a list`},
+		"a list that is an object": {`echo '{"overall_findings": {}}'`, notJSON + `"overall_findings" is not a list`},
+		"a finding that is text":   {`echo '{"overall_findings": ["x"]}'`, notJSON + "overall_findings[0]: it is not an object"},
+		"no provenance":            {`echo '{"overall_findings": [{"finding": "x"}]}'`, notJSON + `overall_findings[0]: "provenance" is missing`},
+		"another provenance":       {`echo '{"overall_findings": [{"provenance": "Code-Review", "finding": "x"}]}'`, notJSON + `overall_findings[0]: "provenance" is "Code-Review", neither "code-review" nor "command"`},
+		"no finding":               {`echo '{"overall_findings": [{"provenance": "code-review"}]}'`, notJSON + `overall_findings[0]: "finding" is missing`},
+		"a finding that is null":   {`echo '{"overall_findings": [{"provenance": "code-review", "finding": null}]}'`, notJSON + `overall_findings[0]: "finding" is not a string`},
+		"no file":                  {`echo '{"per_file_findings": [{"provenance": "code-review", "finding": "x"}]}'`, notJSON + `per_file_findings[0]: "file" is missing`},
+		"an exit code that is text": {`echo '{"overall_findings": [{"provenance": "command", "command": "c", "stdout": "", "stderr": "", "exit-code": "1"}]}'`,
+			notJSON + `overall_findings[0]: "exit-code" is not a whole number`},
+		"an exit code that is null": {`echo '{"overall_findings": [{"provenance": "command", "command": "c", "stdout": "", "stderr": "", "exit-code": null}]}'`,
+			notJSON + `overall_findings[0]: "exit-code" is not a whole number`},
+		"no standard error": {`echo '{"overall_findings": [{"provenance": "command", "command": "c", "stdout": "", "exit-code": 1}]}'`,
+			notJSON + `overall_findings[0]: "stderr" is missing`},
+		"binary": {`printf '\000\377'`, notJSON + `line 1: invalid character '\x00' looking for beginning of value`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := []Finding{{Source: "checker", Broken: true, Text: "The correctness checker ./check.sh failed to run: " + c.why + ".\n"}}
+			if diff := cmp.Diff(want, ask(t, Bork(runner, checker(t, c.script)))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestBorkCannotStart(t *testing.T) {
+	root := checker(t, prints(noFindings, "")).Root
+	for name, mode := range map[string]os.FileMode{"plain": 0o644, "nohead": 0o755} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte("echo x\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ path, why string }{
+		{"gone", "there is no such file"},
+		{"plain", "it is not executable"},
+		{"nohead", "nor a script whose first line begins with #!"},
+		{".", "it is a directory"},
+		{"sh", "there is no such file"}, // though it is on PATH
+		{"../check.sh", "its path does not lie below the Git root"},
+		{"/bin/true", "its path does not lie below the Git root"},
+		{"", "its path does not lie below the Git root"},
+	} {
+		found := ask(t, Bork(runner, BorkConfig{Root: root, Checker: c.path, Env: []string{"PATH=" + os.Getenv("PATH")}}))
+		if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, c.why) {
+			t.Errorf("%q: %+v", c.path, found)
+		}
+	}
+}
+
+func TestBorkPathWithoutDot(t *testing.T) {
+	c := checker(t, prints(noFindings, ""))
+	c.Checker = "check.sh"
+	if found := ask(t, Bork(runner, c)); found != nil {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestBorkTimeout(t *testing.T) {
+	c := checker(t, prints(noFindings, "echo waiting >&2; sleep 1000"))
+	c.Timeout = 200 * time.Millisecond
+	found := ask(t, Bork(runner, c))
+	if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, "it had not ended after 200ms, and was ended") {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestBorkEndlessOutput(t *testing.T) {
+	c := checker(t, "head -c 1073741824 /dev/zero; exit 0")
+	c.MaxOutput = 1 << 20
+	found := ask(t, Bork(runner, c))
+	if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, "it printed more than is kept: 1072693248 bytes too many") {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestBorkShowsStandardError(t *testing.T) {
+	var seen bytes.Buffer
+	c := checker(t, "echo looking at secret >&2\n"+prints(found, "exit 2"))
+	c.Live, c.Redact = &seen, hide("secret")
+	found := ask(t, Bork(runner, c))
+	if seen.String() != "looking at ***\n" {
+		t.Errorf("shown: %q", seen.String())
+	}
+	want := "The correctness checker ./check.sh failed to run: exit status 2.\n\nThe end of its standard error:\n\nlooking at ***\n"
+	if len(found) != 1 || found[0].Text != want {
+		t.Errorf("%+v", found)
+	}
+}
+
+// A secret that JSON wrote with escapes is a secret all the same.
+func TestBorkRedactsWhatJSONSays(t *testing.T) {
+	c := checker(t, `echo '{"overall_findings": [{"provenance": "code-review", "finding": "it prints \u0073ecret"}]}'`)
+	c.Redact = hide("secret")
+	if found := ask(t, Bork(runner, c)); len(found) != 1 || found[0].Text != "it prints ***" {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestBorkEnvironment(t *testing.T) {
+	c := checker(t, `printf '{"overall_findings": [{"provenance": "code-review", "finding": "%s"}]}' "$KEY"`)
+	c.Env = append(c.Env, "KEY=kept")
+	if found := ask(t, Bork(runner, c)); len(found) != 1 || found[0].Text != "kept" {
+		t.Errorf("%+v", found)
+	}
+}
+
+func FuzzParseBork(f *testing.F) {
+	for _, seed := range []string{noFindings, found, seedSample, "{}", "null", "{\"overall_findings\": [{\"provenance\": \"code-review\", \"finding\": \"\xff\"}]}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, out []byte) {
+		found, err := parseBork(out, nil)
+		for _, finding := range found {
+			if err != nil || finding.Source != SourceBork || finding.Broken || finding.Advisory {
+				t.Errorf("%q: %+v, %v", out, finding, err)
+			}
+		}
+	})
+}

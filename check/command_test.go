@@ -1,0 +1,199 @@
+//go:build unix
+
+package check
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"hone/sandbox"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// runner does not wait long for what does not want to end.
+var runner = sandbox.None{Grace: 50 * time.Millisecond}
+
+func ask(t *testing.T, f Func) []Finding {
+	t.Helper()
+	found, err := f(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func command(t *testing.T, cmd string) CommandConfig {
+	t.Helper()
+	return CommandConfig{Command: cmd, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute}
+}
+
+func TestCommand(t *testing.T) {
+	for name, c := range map[string]struct {
+		command, text string
+		broken        bool
+	}{
+		"success":               {command: "echo fine; true"},
+		"a bad word and then 0": {command: "no-such-program; true"},
+		"failure": {command: "echo out; echo err >&2; echo more; exit 7",
+			text: "The check command failed: exit status 7.\n\n    echo out; echo err >&2; echo more; exit 7\n\nIts output:\n\nout\nerr\nmore\n"},
+		"no output": {command: "exit 1",
+			text: "The check command failed: exit status 1.\n\n    exit 1\n\nIts output: nothing\n"},
+		"several lines": {command: "true\nfalse\n",
+			text: "The check command failed: exit status 1.\n\n    true\n    false\n\nIts output: nothing\n"},
+		"not UTF-8": {command: `printf 'a\377'; exit 1`,
+			text: "The check command failed: exit status 1.\n\n    printf 'a\\377'; exit 1\n\nIts output:\n\n<non-UTF8 output>\n"},
+		"a signal": {command: "kill -9 $$",
+			text: "The check command failed: a signal ended it (killed).\n\n    kill -9 $$\n\nIts output: nothing\n"},
+		"no such program": {command: "no-such-program 2>/dev/null", broken: true,
+			text: "The check command could not run: the shell ended with exit status 127, which says that there is no such program or that it is not executable.\n\n    no-such-program 2>/dev/null\n\nIts output: nothing\n"},
+		"no program": {command: "/ 2>/dev/null", broken: true,
+			text: "The check command could not run: the shell ended with exit status 126, which says that there is no such program or that it is not executable.\n\n    / 2>/dev/null\n\nIts output: nothing\n"},
+		"the shell's own words": {command: "echo a\nif", text: "Syntax error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := ask(t, Command(runner, command(t, c.command)))
+			if name == "the shell's own words" {
+				if len(found) != 1 || !strings.Contains(found[0].Text, "yntax error") {
+					t.Errorf("%+v", found)
+				}
+				return
+			}
+			var want []Finding
+			if c.text != "" {
+				want = []Finding{{Source: "check", Text: c.text, Broken: c.broken}}
+			}
+			if diff := cmp.Diff(want, found); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestCommandTimeout(t *testing.T) {
+	c := command(t, "echo begun; sleep 1000 & wait")
+	c.Timeout = 100 * time.Millisecond
+	found := ask(t, Command(runner, c))
+	if len(found) != 1 || found[0].Broken || !strings.Contains(found[0].Text, "it had not ended after 100ms, and was ended") {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestCommandNotStarted(t *testing.T) {
+	c := command(t, "echo $KEY")
+	c.Env = []string{"PATH=/nowhere"}
+	c.Redact = hide("$KEY")
+	found := ask(t, Command(runner, c))
+	want := []Finding{{Source: "check", Broken: true,
+		Text: "The check command could not be started: start sh: it is not on the PATH that it would run with\n\n    echo ***\n"}}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func hide(secret string) func(string) string {
+	return func(text string) string { return strings.ReplaceAll(text, secret, "***") }
+}
+
+func TestCommandRedacts(t *testing.T) {
+	var seen bytes.Buffer
+	c := command(t, `printf 'a sec'; sleep 0.1; printf 'ret b\nlast secret'; exit 1`)
+	c.Redact, c.Live = hide("secret"), &seen
+	found := ask(t, Command(runner, c))
+	if len(found) != 1 || strings.Contains(found[0].Text, "secret") || !strings.HasSuffix(found[0].Text, "\n\na *** b\nlast ***\n") {
+		t.Errorf("%+v", found)
+	}
+	if seen.String() != "a *** b\nlast ***" {
+		t.Errorf("shown: %q", seen.String())
+	}
+}
+
+func TestCommandCutsAfterRedacting(t *testing.T) {
+	c := command(t, `i=0; while [ $i -lt 9000 ]; do i=$((i+1)); echo "line $i secret"; done; exit 1`)
+	c.Redact = hide("secret")
+	text := ask(t, Command(runner, c))[0].Text
+	if len(text) > MaxText+500 || strings.Contains(text, "ecret") ||
+		!strings.Contains(text, "\n\nline 1 ***\nline 2 ***\n") || !strings.HasSuffix(text, "\nline 8999 ***\nline 9000 ***\n") ||
+		!strings.Contains(text, " ***\n[... ") || !strings.Contains(text, " bytes left out here ...]\nline ") {
+		t.Errorf("%d bytes: %.200s", len(text), text)
+	}
+}
+
+func TestCommandSaysWhatWasLost(t *testing.T) {
+	c := command(t, "head -c 5000 /dev/zero | tr '\\0' x; exit 1")
+	c.MaxOutput = 1000
+	text := ask(t, Command(runner, c))[0].Text
+	if !strings.HasSuffix(text, strings.Repeat("x", 1000)+"\n\n[... 4000 more bytes came after that and were not kept ...]\n") {
+		t.Error(text)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	for name, f := range map[string]func(cancel func()) Func{
+		"command": func(cancel func()) Func {
+			c := command(t, "echo begun; sleep 1000")
+			c.Live = onWrite(cancel)
+			return Command(runner, c)
+		},
+		"checker": func(cancel func()) Func {
+			c := checker(t, "echo begun >&2; sleep 1000")
+			c.Live = onWrite(cancel)
+			return Bork(runner, c)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			found, err := f(cancel)(ctx)
+			if found != nil || !errors.Is(err, context.Canceled) {
+				t.Errorf("%+v, %v", found, err)
+			}
+		})
+	}
+}
+
+// onWrite is a writer that calls a function.
+type onWrite func()
+
+func (f onWrite) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
+}
+
+func TestAll(t *testing.T) {
+	says := func(text string) Func {
+		return func(context.Context) ([]Finding, error) { return []Finding{{Text: text}}, nil }
+	}
+	fails := func(context.Context) ([]Finding, error) { return nil, os.ErrClosed }
+	nothing := func(context.Context) ([]Finding, error) { return nil, nil }
+	if diff := cmp.Diff([]Finding{{Text: "a"}, {Text: "b"}}, ask(t, All(says("a"), nothing, says("b")))); diff != "" {
+		t.Error(diff)
+	}
+	if found := ask(t, All()); found != nil {
+		t.Errorf("%+v", found)
+	}
+	if found, err := All(says("a"), fails, says("b"))(context.Background()); !errors.Is(err, os.ErrClosed) || found != nil {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+func TestBlocking(t *testing.T) {
+	for _, c := range []struct {
+		findings []Finding
+		want     bool
+	}{
+		{nil, false},
+		{[]Finding{{Advisory: true}}, false},
+		{[]Finding{{Advisory: true}, {}}, true},
+		{[]Finding{{Broken: true}}, true},
+	} {
+		if got := Blocking(c.findings); got != c.want {
+			t.Errorf("Blocking(%+v) = %v", c.findings, got)
+		}
+	}
+}
