@@ -1,0 +1,262 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"hone/model"
+)
+
+// section is a marker line and the lines below it.
+type section struct {
+	line  int
+	words []word
+	body  string
+}
+
+// word is a word of a marker line: a name with a value, or a value alone.
+type word struct{ name, value string }
+
+const (
+	markBegin = "=== "
+	markEnd   = " ==="
+)
+
+// isMark reports whether a line is a marker, such as "=== reply ===".
+func isMark(line string) bool {
+	inner, ok := strings.CutPrefix(strings.TrimRight(line, " \t\r"), markBegin)
+	if !ok {
+		return false
+	}
+	inner, ok = strings.CutSuffix(inner, markEnd)
+	fields := strings.Fields(inner)
+	return ok && len(fields) > 0 && (fields[0] == "reply" || fields[0] == "call" || fields[0] == "error")
+}
+
+func parseText(name, text string) ([]Reply, error) {
+	sections, err := cut(name, text)
+	if err != nil {
+		return nil, err
+	}
+	var b builder
+	for _, s := range sections {
+		if err := b.add(s); err != nil {
+			return nil, problem(name, s.line, "%v", err)
+		}
+	}
+	if len(b.replies) == 0 {
+		return nil, problem(name, 1, "there is no reply; begin one with the line %q", "=== reply ===")
+	}
+	for i, r := range b.replies {
+		if err := r.check(); err != nil {
+			return nil, problem(name, b.lines[i], "%v", err)
+		}
+	}
+	return b.replies, nil
+}
+
+// cut splits a script at its markers.
+func cut(name, text string) ([]section, error) {
+	var sections []section
+	var body []string
+	flush := func() {
+		if len(sections) > 0 {
+			sections[len(sections)-1].body = strings.Join(body, "\n")
+		}
+		body = nil
+	}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSuffix(line, "\n")
+		if !isMark(line) {
+			if rest := strings.TrimLeft(line, `\`); rest != line && isMark(rest) {
+				line = line[1:]
+			}
+			body = append(body, line)
+			continue
+		}
+		flush()
+		inner := strings.TrimRight(line, " \t\r")
+		words, err := split(inner[len(markBegin) : len(inner)-len(markEnd)])
+		if err != nil {
+			return nil, problem(name, number, "%v", err)
+		}
+		sections = append(sections, section{line: number, words: words})
+	}
+	flush()
+	return sections, nil
+}
+
+// split cuts a marker's inside into words. A value is bare, or quoted as a Go
+// string.
+func split(s string) ([]word, error) {
+	var words []word
+	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
+		var w word
+		if i := strings.IndexFunc(s, func(r rune) bool { return r == '=' || r == '"' || unicode.IsSpace(r) }); i > 0 && s[i] == '=' {
+			w.name, s = s[:i], s[i+1:]
+		}
+		if strings.HasPrefix(s, `"`) {
+			quoted, err := strconv.QuotedPrefix(s)
+			if err != nil {
+				return nil, errors.New(`a quotation is not closed; write it as "…", with \" for a quote in it`)
+			}
+			// What QuotedPrefix finds can be unquoted.
+			w.value, _ = strconv.Unquote(quoted)
+			s = s[len(quoted):]
+		} else {
+			end := strings.IndexFunc(s, unicode.IsSpace)
+			if end < 0 {
+				end = len(s)
+			}
+			w.value, s = s[:end], s[end:]
+		}
+		words = append(words, w)
+	}
+	return words, nil
+}
+
+// builder puts sections together.
+type builder struct {
+	replies []Reply
+	lines   []int // where each begins
+	open    bool  // the last reply has errors so far, and waits for the next attempt
+}
+
+func (b *builder) add(s section) error {
+	kind, words := s.words[0].value, s.words[1:]
+	if kind == "call" {
+		return b.call(words, s.body)
+	}
+	begins := !b.open
+	if begins {
+		b.replies, b.lines = append(b.replies, Reply{}), append(b.lines, s.line)
+	}
+	r := &b.replies[len(b.replies)-1]
+	a := Attempt{Text: s.body}
+	if kind == "error" {
+		a = Attempt{Error: &model.Error{Message: s.body}}
+	}
+	b.open = a.Error != nil
+	for _, w := range words {
+		if a.Error != nil && w == (word{"", "last"}) {
+			b.open = false
+			continue
+		}
+		if err := r.set(&a, w, begins); err != nil {
+			return err
+		}
+	}
+	if a.Error != nil && a.Error.Kind == "" {
+		return fmt.Errorf("an error has a kind; write kind= and %s", oneOf(kinds()))
+	}
+	r.Attempts = append(r.Attempts, a)
+	return nil
+}
+
+// set reads a word of an attempt; first says that it is the reply's first.
+func (r *Reply) set(a *Attempt, w word, first bool) error {
+	switch {
+	case w.name == "when" && first:
+		r.When = w.value
+		return nil
+	case w.name == "when":
+		return errors.New("when belongs to the first attempt at a reply")
+	case a.Error != nil:
+		return setError(a, w)
+	}
+	return setReply(a, w)
+}
+
+func (b *builder) call(words []word, body string) error {
+	if len(b.replies) == 0 || b.open || b.last().Error != nil {
+		return fmt.Errorf("a call belongs to a reply; write %q before it", "=== reply ===")
+	}
+	if len(words) == 0 || words[0].name != "" {
+		return fmt.Errorf("a call begins with its name; write %q", "=== call read ===")
+	}
+	c := Call{Name: words[0].value, Args: body}
+	if body == "" {
+		c.Args = "{}"
+	}
+	for _, w := range words[1:] {
+		switch {
+		case w.name == "id":
+			c.ID = w.value
+		case w == word{"", "no-args"}:
+			c.Args = ""
+		default:
+			return fmt.Errorf("%q is not known at a call; write id=… or no-args", w.name+w.value)
+		}
+	}
+	a := b.last()
+	a.Calls = append(a.Calls, c)
+	return nil
+}
+
+func (b *builder) last() *Attempt {
+	attempts := b.replies[len(b.replies)-1].Attempts
+	return &attempts[len(attempts)-1]
+}
+
+func setError(a *Attempt, w word) (err error) {
+	switch w.name {
+	case "kind":
+		a.Error.Kind, err = parseKind(w.value)
+	case "status":
+		a.Error.Status, err = strconv.Atoi(w.value)
+	case "after":
+		a.Error.After, err = time.ParseDuration(w.value)
+	case "hint":
+		a.Error.Hint = w.value
+	case "delay":
+		a.Delay, err = time.ParseDuration(w.value)
+	default:
+		err = fmt.Errorf("%q is not known at an error; write kind, status, after, hint, delay or when with =, or last", w.name+w.value)
+	}
+	return err
+}
+
+func setReply(a *Attempt, w word) (err error) {
+	switch w.name {
+	case "finish":
+		a.Finish, err = parseFinish(w.value)
+	case "detail":
+		a.Detail = w.value
+	case "delay":
+		a.Delay, err = time.ParseDuration(w.value)
+	default:
+		if a.Usage == nil {
+			a.Usage = &model.Usage{}
+		}
+		count := a.count(w.name)
+		if count == nil {
+			return fmt.Errorf("%q is not known at a reply; write finish, detail, delay, when, input, output, "+
+				"reasoning, cache_read or cache_write, with =", w.name+w.value)
+		}
+		*count, err = strconv.ParseInt(w.value, 10, 64)
+	}
+	return err
+}
+
+// count is the field of the usage that a name stands for; nil for none.
+func (a *Attempt) count(name string) *int64 {
+	switch name {
+	case "input":
+		return &a.Usage.Input
+	case "output":
+		return &a.Usage.Output
+	case "reasoning":
+		return &a.Usage.Reasoning
+	case "cache_read":
+		return &a.Usage.CacheRead
+	case "cache_write":
+		return &a.Usage.CacheWrite
+	}
+	return nil
+}
