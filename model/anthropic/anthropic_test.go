@@ -230,6 +230,7 @@ func TestWhatIsNotOfTheProtocolNeverSucceeds(t *testing.T) {
 		around(`null`):                               model.Garbage,
 		around("{\"type\":\"ping\",\"x\":\"\xff\"}"): model.Garbage,
 		events(start, textStart, textDelta, blockStop) + "data: {\"oops\": [,,,\n\n" + events(endTurn, stop): model.Garbage,
+		events(start, textStart, blockStop, textDelta, endTurn, stop):                                        model.Garbage,
 		events(start, textStart, textDelta, endTurn, stop):                                                   model.Garbage,
 		events(start, textStart, textDelta, blockStop, endTurn):                                              model.Cut,
 		events(start, textStart, textDelta, blockStop, stop):                                                 model.Cut,
