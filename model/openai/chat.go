@@ -312,13 +312,16 @@ func (l *callList) add(index int64, id, name, args string) {
 	c.args = append(c.args, args...)
 }
 
-// finish are the calls. Those without an ID are numbered on from the
-// conversation's earlier ones, so that an ID never stands for two.
+// finish are the calls, each with an ID.
 func (l *callList) finish() []model.Call {
 	var calls []model.Call
 	for i, c := range l.list {
-		id := cmp.Or(c.id, fmt.Sprintf("call_%d", l.before+i+1))
+		id := cmp.Or(c.id, callID(l.before+i+1))
 		calls = append(calls, model.Call{ID: id, Name: c.name, Args: string(c.args)})
 	}
 	return calls
 }
+
+// callID names a call to which its server gave no ID. Calls are numbered
+// through a conversation, so that an ID never stands for two.
+func callID(number int) string { return fmt.Sprintf("call_%d", number) }

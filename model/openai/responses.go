@@ -237,28 +237,36 @@ func (a *responseAnswer) reply(before int) (model.Reply, error) {
 		output = a.end.Output
 	}
 	r := model.Reply{Usage: usage}
-	calls := callList{before: before}
 	refusal := ""
-	for i, item := range output {
+	for _, item := range output {
+		var parts []model.Part
 		switch item.Type {
 		case "message":
-			var parts []model.Part
 			parts, refusal = messageParts(item, refusal)
-			r.Parts = append(r.Parts, parts...)
 		case "function_call":
-			calls.list = []pendingCall{{id: item.CallID, name: item.Name, args: []byte(item.Arguments.OfString)}}
-			r.Parts = append(r.Parts, model.Part{Call: &calls.finish()[0]})
-			calls.before++
+			before++
+			parts = []model.Part{callPart(item, before)}
 		default:
-			raw := json.RawMessage(output[i].RawJSON())
-			r.Parts = append(r.Parts, model.Part{Opaque: &model.Opaque{Wire: opaqueWire, Data: raw}})
+			parts = []model.Part{opaquePart(json.RawMessage(item.RawJSON()))}
 		}
+		r.Parts = append(r.Parts, parts...)
 	}
-	r.Finish, r.Detail = responseFinish(a.end, calls.before > before)
+	r.Finish, r.Detail = responseFinish(a.end, len(r.Calls()) > 0)
 	if refusal != "" {
 		r.Finish, r.Detail = model.Filtered, "refusal: "+model.OneLine(refusal)
 	}
 	return r, nil
+}
+
+func opaquePart(data json.RawMessage) model.Part {
+	return model.Part{Opaque: &model.Opaque{Wire: opaqueWire, Data: data}}
+}
+
+// callPart is a call item's; number stands in for an ID that is missing.
+func callPart(item responses.ResponseOutputItemUnion, number int) model.Part {
+	return model.Part{Call: &model.Call{
+		ID: cmp.Or(item.CallID, callID(number)), Name: item.Name, Args: item.Arguments.OfString,
+	}}
 }
 
 // messageParts are a message item's texts, after its phase where it has one;
@@ -278,8 +286,7 @@ func messageParts(item responses.ResponseOutputItemUnion, refusal string) ([]mod
 	if err != nil {
 		return parts, refusal
 	}
-	phase := model.Part{Opaque: &model.Opaque{Wire: opaqueWire, Data: data}}
-	return append([]model.Part{phase}, parts...), refusal
+	return append([]model.Part{opaquePart(data)}, parts...), refusal
 }
 
 func responseFinish(r *responses.Response, calls bool) (model.Finish, string) {

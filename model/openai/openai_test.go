@@ -1,0 +1,358 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/model"
+	"hone/model/modeltest"
+	"hone/model/openai"
+)
+
+// answering starts a server that gives one answer and keeps the last request.
+func answering(t *testing.T, contentType, body string) (url string, last *modeltest.Received) {
+	t.Helper()
+	last = new(modeltest.Received)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		*last = modeltest.Received{Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: sent}
+		w.Header().Set("Content-Type", contentType)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, last
+}
+
+// events is a stream of the data, each an event.
+func events(data ...string) string {
+	return "data: " + strings.Join(data, "\n\ndata: ") + "\n\n"
+}
+
+const stream = "text/event-stream"
+
+func hello() model.Request {
+	return model.Request{Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: "Hello"}}}}}
+}
+
+func generate(t *testing.T, c openai.Config, req model.Request) model.Reply {
+	t.Helper()
+	c.Name = "m"
+	reply, err := openai.New(c).Generate(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+const chatEnd = `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
+
+// Nothing of the environment reaches a server that a person runs at home.
+func TestEnvironmentIsNotRead(t *testing.T) {
+	for name, value := range map[string]string{
+		"OPENAI_API_KEY": "sk-environment", "OPENAI_ADMIN_KEY": "sk-environment", "OPENAI_ORG_ID": "org-environment",
+		"OPENAI_PROJECT_ID": "proj-environment", "OPENAI_BASE_URL": "http://environment.invalid",
+		"OPENAI_CUSTOM_HEADERS": "X-Custom: environment",
+	} {
+		t.Setenv(name, value)
+	}
+	for _, wire := range []openai.Wire{openai.Chat, openai.Responses} {
+		s := modeltest.NewServer(t, modeltest.Turn{Text: "ok"})
+		generate(t, openai.Config{BaseURL: s.URL + "/v1", Wire: wire}, hello())
+		r := s.Received()[0]
+		if _, ok := r.Header["Authorization"]; ok {
+			t.Errorf("%s: a request without a key has the header %q", wire, r.Header["Authorization"])
+		}
+		for name, values := range r.Header {
+			if strings.Contains(strings.Join(values, " "), "environment") {
+				t.Errorf("%s: the header %s is %q", wire, name, values)
+			}
+		}
+	}
+}
+
+func TestWireAndAddress(t *testing.T) {
+	for _, test := range []struct {
+		wire openai.Wire
+		base string
+		path string
+	}{
+		{"", "/v1", "/v1/chat/completions"},
+		{"", "/v1/", "/v1/chat/completions"},
+		{"", "", "/chat/completions"},
+		{openai.Responses, "/api/v1", "/api/v1/responses"},
+	} {
+		s := modeltest.NewServer(t, modeltest.Turn{Text: "ok"})
+		generate(t, openai.Config{BaseURL: s.URL + test.base, Wire: test.wire}, hello())
+		if got := s.Received()[0].Path; got != test.path {
+			t.Errorf("wire %q at %q: path %s, want %s", test.wire, test.base, got, test.path)
+		}
+	}
+}
+
+func TestConfigurationFaults(t *testing.T) {
+	for _, c := range []openai.Config{
+		{Name: "m", BaseURL: "localhost:11434/v1"},
+		{Name: "m", BaseURL: "http://user:secret@[::1"},
+		{Name: "m", BaseURL: "/v1"},
+		{Name: "m", BaseURL: "ftp://secret.invalid/"},
+		{BaseURL: "http://localhost/v1"},
+	} {
+		for _, wire := range []openai.Wire{openai.Chat, openai.Responses} {
+			c.Wire = wire
+			_, err := openai.New(c).Generate(t.Context(), hello())
+			var e *model.Error
+			if !errors.As(err, &e) || e.Kind != model.Invalid || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%+v: error = %v, want kind %q", c, err, model.Invalid)
+			}
+		}
+	}
+}
+
+// A server that ignores the wish for a stream is understood all the same.
+func TestPlainAnswers(t *testing.T) {
+	for wire, body := range map[openai.Wire]string{
+		openai.Chat: `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"I look.",
+			"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{}"}}]}}],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}}`,
+		openai.Responses: `{"id":"x","object":"response","status":"completed","output":[
+			{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"I look.","annotations":[]}]},
+			{"type":"function_call","id":"f","call_id":"c1","name":"read","arguments":"{}","status":"completed"}],
+			"usage":{"input_tokens":9,"output_tokens":4,"total_tokens":13}}`,
+	} {
+		url, _ := answering(t, "application/json", body)
+		req, streamed := hello(), ""
+		req.Stream = func(text string) { streamed += text }
+		reply := generate(t, openai.Config{BaseURL: url, Wire: wire}, req)
+		want := []model.Part{{Text: "I look."}, {Call: &model.Call{ID: "c1", Name: "read", Args: "{}"}}}
+		if diff := cmp.Diff(want, reply.Parts); diff != "" || reply.Finish != model.Calls || streamed != "I look." {
+			t.Errorf("%s: finish %q, streamed %q, parts (-want +got):\n%s", wire, reply.Finish, streamed, diff)
+		}
+		if diff := cmp.Diff(&model.Usage{Input: 9, Output: 4}, reply.Usage); diff != "" {
+			t.Errorf("%s: usage (-want +got):\n%s", wire, diff)
+		}
+	}
+}
+
+// callDelta is a chunk with one piece of a call.
+func callDelta(call string) string {
+	return `{"choices":[{"index":0,"delta":{"tool_calls":[` + call + `]},"finish_reason":null}]}`
+}
+
+func TestChatCallsAsServersSendThem(t *testing.T) {
+	a := model.Call{ID: "a", Name: "read", Args: `{"p":1}`}
+	b := model.Call{ID: "b", Name: "write", Args: `{"p":2}`}
+	for name, test := range map[string]struct {
+		chunks []string
+		want   []model.Call
+	}{
+		"in pieces that alternate": {
+			[]string{
+				`{"index":0,"id":"a","function":{"name":"read","arguments":""}},{"index":1,"id":"b","function":{"name":"write","arguments":""}}`,
+				`{"index":0,"function":{"arguments":"{\"p\""}}`, `{"index":1,"function":{"arguments":"{\"p\""}}`,
+				`{"index":1,"function":{"arguments":":2}"}}`, `{"index":0,"function":{"arguments":":1}"}}`,
+			}, []model.Call{a, b},
+		},
+		"all with one index": {
+			[]string{
+				`{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":1}"}}`,
+				`{"index":0,"id":"b","function":{"name":"write","arguments":"{\"p\":2}"}}`,
+			}, []model.Call{a, b},
+		},
+		"without IDs": {
+			[]string{
+				`{"index":0,"function":{"name":"read","arguments":"{\"p\":1}"}}`,
+				`{"index":1,"function":{"name":"write","arguments":"{\"p\":2}"}}`,
+			}, []model.Call{{ID: "call_1", Name: "read", Args: a.Args}, {ID: "call_2", Name: "write", Args: b.Args}},
+		},
+		"without IDs and with one index": {
+			[]string{
+				`{"function":{"name":"read","arguments":"{\"p\":1}"}}`,
+				`{"function":{"name":"write","arguments":"{\"p\":2}"}}`,
+			}, []model.Call{{ID: "call_1", Name: "read", Args: a.Args}, {ID: "call_2", Name: "write", Args: b.Args}},
+		},
+	} {
+		var chunks []string
+		for _, c := range test.chunks {
+			chunks = append(chunks, callDelta(c))
+		}
+		url, _ := answering(t, stream, events(append(chunks, chatEnd, "[DONE]")...))
+		reply := generate(t, openai.Config{BaseURL: url}, hello())
+		if diff := cmp.Diff(test.want, reply.Calls()); diff != "" || reply.Finish != model.Calls {
+			t.Errorf("calls %s: finish %q (-want +got):\n%s", name, reply.Finish, diff)
+		}
+	}
+}
+
+// IDs of our own must not meet those of earlier replies.
+func TestChatMadeIDsAreNewInTheConversation(t *testing.T) {
+	url, last := answering(t, stream, events(callDelta(`{"index":0,"function":{"name":"read","arguments":"{}"}}`), chatEnd))
+	req := hello()
+	seen := map[string]bool{}
+	for range 3 {
+		reply := generate(t, openai.Config{BaseURL: url}, req)
+		call := reply.Calls()[0]
+		if seen[call.ID] {
+			t.Errorf("the ID %s was given twice", call.ID)
+		}
+		seen[call.ID] = true
+		req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: reply.Parts},
+			model.Message{Role: model.User, Parts: []model.Part{{Result: &model.Result{ID: call.ID, Name: "read", Text: "ok"}}}})
+	}
+	if n := strings.Count(string(last.Body), `"call_2"`); n != 2 {
+		t.Errorf("call_2 stands %d times in the request, want at its call and its result: %s", n, last.Body)
+	}
+}
+
+// Results follow their calls directly, whatever else the message says.
+func TestChatResultsComeBeforeText(t *testing.T) {
+	url, last := answering(t, stream, events(chatEnd))
+	req := hello()
+	req.Messages = append(req.Messages,
+		model.Message{Role: model.Assistant, Parts: []model.Part{{Call: &model.Call{ID: "a", Name: "read", Args: "no JSON"}}}},
+		model.Message{Role: model.User, Parts: []model.Part{{Text: "and answer now"}, {Result: &model.Result{ID: "a", Name: "read", Text: "ok"}}}})
+	generate(t, openai.Config{BaseURL: url}, req)
+	var sent struct{ Messages json.RawMessage }
+	if err := json.Unmarshal(last.Body, &sent); err != nil {
+		t.Fatal(err)
+	}
+	const want = `[{"role":"user","content":"Hello"},` +
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"read","arguments":"{}"}}]},` +
+		`{"role":"tool","content":"ok","tool_call_id":"a"},{"role":"user","content":"and answer now"}]`
+	if diff := cmp.Diff(want, string(sent.Messages)); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestChatAsksForUsageAndAStream(t *testing.T) {
+	url, last := answering(t, stream, events(chatEnd))
+	req := hello()
+	req.MaxOutput = 7
+	generate(t, openai.Config{BaseURL: url}, req)
+	const want = `{"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":7,"stream":true,"stream_options":{"include_usage":true}}`
+	if diff := cmp.Diff(want, string(last.Body)); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+}
+
+func TestResponsesStoresNothing(t *testing.T) {
+	for name, include := range map[string]bool{"gpt-5": true, "o4-mini": true, "gpt-4o": false, "gpt-4.1-mini": false} {
+		s := modeltest.NewServer(t, modeltest.Turn{Text: "ok"})
+		m := openai.New(openai.Config{Name: name, BaseURL: s.URL, Wire: openai.Responses})
+		if _, err := m.Generate(t.Context(), hello()); err != nil {
+			t.Fatal(err)
+		}
+		body := string(s.Received()[0].Body)
+		if !strings.Contains(body, `"store":false`) || strings.Contains(body, `"include":["reasoning.encrypted_content"]`) != include {
+			t.Errorf("%s: body = %s, want store false and include %t", name, body, include)
+		}
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	turn := modeltest.Turn{Text: "I can't help\nwith that.", Finish: model.Filtered, Detail: "refusal"}
+	for _, wire := range []openai.Wire{openai.Chat, openai.Responses} {
+		s := modeltest.NewServer(t, turn)
+		reply := generate(t, openai.Config{BaseURL: s.URL, Wire: wire}, hello())
+		if reply.Finish != model.Filtered || reply.Detail != "refusal: I can't help with that." || reply.Text() != "" {
+			t.Errorf("%s: reply = %+v, want a refusal", wire, reply)
+		}
+	}
+}
+
+func TestErrorsInsideOfAStream(t *testing.T) {
+	for name, test := range map[string]struct {
+		wire openai.Wire
+		body string
+		want model.Error
+	}{
+		"chat": {
+			openai.Chat, events(`{"error":{"message":"Too many\nrequests.","type":"requests","code":"rate_limit_exceeded"}}`),
+			model.Error{Kind: model.RateLimited, Message: "Too many requests."},
+		},
+		"OpenRouter": {
+			openai.Chat, events(`{"choices":[{"index":0,"delta":{"content":"a"}}]}`, `{"error":{"message":"The provider disconnected.","code":502},"choices":[]}`),
+			model.Error{Kind: model.Overloaded, Message: "The provider disconnected."},
+		},
+		"responses": {
+			openai.Responses, events(`{"type":"error","code":"server_error","message":"It broke.","param":null,"sequence_number":1}`),
+			model.Error{Kind: model.Overloaded, Message: "It broke."},
+		},
+		"responses, nested": {
+			openai.Responses, events(`{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"Too long."}}`),
+			model.Error{Kind: model.TooLong, Message: "Too long."},
+		},
+		"a failed response": {
+			openai.Responses, events(`{"type":"response.failed","response":{"status":"failed","output":[],"error":{"code":"rate_limit_exceeded","message":"Later."},` +
+				`"usage":{"input_tokens":5,"output_tokens":2,"total_tokens":7}}}`),
+			model.Error{Kind: model.RateLimited, Message: "Later.", Usage: &model.Usage{Input: 5, Output: 2}},
+		},
+	} {
+		url, _ := answering(t, stream, test.body)
+		_, err := openai.New(openai.Config{Name: "m", BaseURL: url, Wire: test.wire}).Generate(t.Context(), hello())
+		var e *model.Error
+		if !errors.As(err, &e) {
+			t.Errorf("%s: error = %v, want a *model.Error", name, err)
+			continue
+		}
+		if diff := cmp.Diff(test.want, *e); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A stream whose finish reason came is complete, also where a server leaves
+// out the closing [DONE].
+func TestChatStreamWithoutDone(t *testing.T) {
+	url, _ := answering(t, stream, events(`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`, chatEnd))
+	if reply := generate(t, openai.Config{BaseURL: url}, hello()); reply.Text() != "Hi" || reply.Finish != model.Stop {
+		t.Errorf("reply = %+v, want it complete", reply)
+	}
+}
+
+// Items that are neither text nor calls go back as they came, and so does the
+// phase of a message.
+func TestResponsesItemsGoBack(t *testing.T) {
+	const reasoning = `{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"a <b> & c"}],"encrypted_content":"gAAA+/=="}`
+	const search = `{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}`
+	const message = `{"id":"m_1","type":"message","status":"completed","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"I look.","annotations":[]}]}`
+	const call = `{"id":"fc_1","type":"function_call","status":"completed","call_id":"c1","name":"read","arguments":"{\"p\":1}"}`
+	url, last := answering(t, stream, events(
+		`{"type":"response.output_item.done","output_index":0,"item":`+reasoning+`}`,
+		`{"type":"response.completed","response":{"status":"completed","output":[`+strings.Join([]string{reasoning, search, message, call}, ",")+`]}}`))
+	c := openai.Config{BaseURL: url, Wire: openai.Responses}
+	req := hello()
+	reply := generate(t, c, req)
+	if reply.Text() != "I look." || reply.Finish != model.Calls {
+		t.Errorf("reply = %+v", reply)
+	}
+	req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: reply.Parts},
+		model.Message{Role: model.User, Parts: []model.Part{{Result: &model.Result{ID: "c1", Name: "read", Text: "ok"}}}})
+	generate(t, c, req)
+	var sent struct{ Input json.RawMessage }
+	if err := json.Unmarshal(last.Body, &sent); err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hello"}]},` + reasoning + "," + search + "," +
+		`{"type":"message","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"I look."}]},` +
+		`{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"p\":1}"},` +
+		`{"type":"function_call_output","call_id":"c1","output":"ok"}]`
+	if diff := cmp.Diff(want, string(sent.Input)); diff != "" {
+		t.Errorf("input (-want +got):\n%s", diff)
+	}
+}
+
+// Some servers leave the closing event's output empty.
+func TestResponsesOutputFromItsItems(t *testing.T) {
+	url, _ := answering(t, stream, events(
+		`{"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hi"}]}}`,
+		`{"type":"response.completed","response":{"status":"completed","output":[]}}`))
+	if reply := generate(t, openai.Config{BaseURL: url, Wire: openai.Responses}, hello()); reply.Text() != "Hi" {
+		t.Errorf("reply = %+v, want the items' text", reply)
+	}
+}
