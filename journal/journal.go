@@ -91,6 +91,9 @@ func (e Event) Decode(v any) error {
 // not be changed.
 func (e Event) Line() []byte { return e.line }
 
+// Hash is the SHA-256 of the event's line, as the next one names it.
+func (e Event) Hash() string { return hash(e.line) }
+
 // Entry is what a caller gives [Journal.Append]; the rest of the event is the
 // journal's to fill in.
 type Entry struct {
