@@ -1,0 +1,80 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// specDiff is how the specifications differ from main (ruling B3).
+type specDiff struct {
+	Ref  string `json:"ref,omitempty"` // empty: there is no main
+	Text string `json:"text,omitempty"`
+}
+
+// diff asks git how specs/ differs from main. What is not shown is left out of
+// it too, and secrets in what is gone by now are replaced.
+func (l Loop) diff(ctx context.Context, items []item) (specDiff, error) {
+	main, err := l.Repo.DiffMain(ctx, "specs")
+	if err != nil || !main.Found {
+		return specDiff{}, err
+	}
+	hidden := map[string]bool{}
+	for _, it := range items {
+		hidden[it.Path] = it.Digest == ""
+	}
+	var b strings.Builder
+	for _, f := range splitPatch(string(main.Patch)) {
+		if hidden[f.path] {
+			fmt.Fprintf(&b, "[the difference of %s is not shown, like its contents]\n", shown(f.path))
+		} else {
+			b.WriteString(f.text)
+		}
+	}
+	text := strings.ToValidUTF8(b.String(), "\uFFFD")
+	return specDiff{Ref: main.Base.Name, Text: l.Guard.Redact(text)}, nil
+}
+
+// filePatch is one file's part of a patch.
+type filePatch struct{ path, text string }
+
+// splitPatch cuts a patch without renames into its files. Lines of a file's
+// own have a sign before them, so none of them looks like a header.
+func splitPatch(patch string) []filePatch {
+	var files []filePatch
+	begin, at := 0, 0
+	for line := range strings.Lines(patch) {
+		if head, ok := strings.CutPrefix(line, "diff --git "); ok {
+			begin = at
+			files = append(files, filePatch{path: patchedPath(strings.TrimSuffix(head, "\n"))})
+		}
+		at += len(line)
+		if n := len(files); n > 0 {
+			files[n-1].text = patch[begin:at]
+		}
+	}
+	return files
+}
+
+// patchedPath reads a path from "a/PATH b/PATH", both of the same length, or
+// from the quoted form that git gives to odd names.
+func patchedPath(head string) string {
+	half := head[:len(head)/2]
+	if unquoted, err := strconv.Unquote(half); err == nil {
+		half = unquoted
+	}
+	return strings.TrimPrefix(half, "a/")
+}
+
+// write words the difference for the prompt.
+func (d specDiff) write(b *strings.Builder) {
+	switch {
+	case d.Ref == "":
+		b.WriteString("# How the specifications differ from `main`\n\nThis is not known: there is no branch `main`, here or at `origin`.\n\n")
+	case d.Text == "":
+		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nThey do not, but for files that are headed as newly added.\n\n", d.Ref)
+	default:
+		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nThis is probably the task.\n\n%s\n", d.Ref, d.Text)
+	}
+}

@@ -1,0 +1,283 @@
+package reconcile
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"hone"
+	"hone/check"
+	"hone/model"
+	"hone/workspace"
+)
+
+// prompt is what a round's composing comes to; its record is what later
+// rounds build on.
+type prompt struct {
+	// Base begins every prompt until it is composed anew, byte for byte.
+	Base string `json:"base"`
+	// Since is what follows it: what changed, and what was found.
+	Since string `json:"since,omitempty"`
+	// Anew says that Base was composed in this round.
+	Anew bool `json:"anew,omitempty"`
+	// Items are the files as the base shows them, Now as they are in this
+	// round. Now is nil where both are the same.
+	Items []item `json:"items"`
+	Now   []item `json:"now,omitempty"`
+	// Diff is the specs' difference as the base shows it.
+	Diff specDiff `json:"diff"`
+}
+
+func (p prompt) messages() []model.Message {
+	parts := []model.Part{{Text: p.Base, Cache: true}}
+	if p.Since != "" {
+		parts = append(parts, model.Part{Text: p.Since})
+	}
+	return []model.Message{{Role: model.User, Parts: parts}}
+}
+
+// current are the files as this round's prompt leaves them known.
+func (p prompt) current() []item {
+	if p.Now != nil {
+		return p.Now
+	}
+	return p.Items
+}
+
+// seen tells which contents the model was shown.
+func (p prompt) seen(path string) (string, bool) {
+	for _, it := range p.current() {
+		if it.Path == path && it.Digest != "" {
+			return it.Digest, true
+		}
+	}
+	return "", false
+}
+
+func (p prompt) paths() []string {
+	var paths []string
+	for _, it := range p.current() {
+		paths = append(paths, it.Path)
+	}
+	return paths
+}
+
+// compose makes the round's prompt, as a step: it looks at the tree and asks
+// git. The prompt that does not fit stops the run before anything is sent.
+func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
+	past, err := hone.Past[prompt](r, "compose")
+	if err != nil {
+		return prompt{}, err
+	}
+	p, err := hone.Step(ctx, r, "compose", prior, func(ctx context.Context) (prompt, error) {
+		items, diff, err := l.look(ctx, r.Tree)
+		if err != nil {
+			return prompt{}, err
+		}
+		base, ok := lastBase(past)
+		if ok {
+			base.Since, base.Now, ok = since(base, items, diff)
+		}
+		if !ok {
+			base = prompt{Base: whole(items, diff), Anew: true, Items: items, Diff: diff}
+		}
+		base.Since += findings(prior)
+		return base, nil
+	})
+	if err != nil {
+		return p, err
+	}
+	if err := l.notices(r, p); err != nil {
+		return p, err
+	}
+	return p, l.explain(l.Editor.Fits(int64(len(l.Editor.System)+len(p.Base)+len(p.Since))), p)
+}
+
+// lastBase is the newest prompt that was composed anew.
+func lastBase(past []prompt) (prompt, bool) {
+	for _, p := range slices.Backward(past) {
+		if p.Anew {
+			p.Anew = false
+			return p, true
+		}
+	}
+	return prompt{}, false
+}
+
+// look reads what a prompt is made of.
+func (l Loop) look(ctx context.Context, tree *workspace.Tree) ([]item, specDiff, error) {
+	items, err := l.inventory(ctx, tree)
+	if err != nil {
+		return nil, specDiff{}, err
+	}
+	diff, err := l.diff(ctx, items)
+	return items, diff, err
+}
+
+// whole is a prompt that shows everything: specifications, their difference,
+// files.
+func whole(items []item, diff specDiff) string {
+	var b strings.Builder
+	b.WriteString("# The specifications\n\n")
+	n := 0
+	for ; n < len(items) && isSpec(items[n].Path); n++ {
+		items[n].write(&b)
+	}
+	if n == 0 {
+		b.WriteString("There are none.\n\n")
+	}
+	diff.write(&b)
+	b.WriteString("# The files\n\n")
+	for _, it := range items[n:] {
+		it.write(&b)
+	}
+	return b.String()
+}
+
+// write shows one file between headers that no line of it resembles.
+func (it item) write(b *strings.Builder) {
+	head := "--- FILE: " + shown(it.Path)
+	if it.Added {
+		head = "--- FILE (newly added): " + shown(it.Path)
+	}
+	if it.Digest == "" {
+		fmt.Fprintf(b, "%s (%s) ---\n\n", head, it.Note)
+		return
+	}
+	mark, end := "", ""
+	if bytes.Contains(it.content, []byte("--- FILE")) || bytes.Contains(it.content, []byte("--- END FILE")) {
+		mark = " #" + it.Digest[:8]
+	}
+	fmt.Fprintf(b, "%s%s ---\n%s", head, mark, it.content)
+	if n := len(it.content); n > 0 && it.content[n-1] != '\n' {
+		b.WriteByte('\n')
+		end = " (no newline at the end)"
+	}
+	fmt.Fprintf(b, "--- END FILE: %s%s%s ---\n\n", shown(it.Path), end, mark)
+}
+
+// shown is a path as a prompt writes it: as it is, or quoted where it holds
+// what would break a line or is no UTF-8.
+func shown(path string) string {
+	if utf8.ValidString(path) && strings.IndexFunc(path, unicode.IsControl) < 0 {
+		return path
+	}
+	return strconv.QuoteToASCII(path)
+}
+
+// since says what replaces parts of the base. It is not ok where that passes
+// a quarter of it: then the prompt is better composed anew (ruling B10).
+func since(base prompt, items []item, diff specDiff) (text string, now []item, ok bool) {
+	var b strings.Builder
+	old := map[string]item{}
+	for _, it := range base.Items {
+		old[it.Path] = it
+	}
+	for _, it := range items {
+		if was, ok := old[it.Path]; !ok || !was.same(it) {
+			it.write(&b)
+		}
+		delete(old, it.Path)
+	}
+	for _, it := range base.Items {
+		if _, gone := old[it.Path]; gone {
+			fmt.Fprintf(&b, "--- FILE: %s (deleted) ---\n\n", shown(it.Path))
+		}
+	}
+	if diff != base.Diff {
+		diff.write(&b)
+	}
+	if b.Len() == 0 {
+		return "", nil, true
+	}
+	if b.Len() > len(base.Base)/4 {
+		return "", nil, false
+	}
+	return "\n# Since then\n\nSince then these files changed; what follows replaces what stands above.\n\n" + b.String(), items, true
+}
+
+// findings words what the last round left, for the model.
+func findings(prior []check.Finding) string {
+	if len(prior) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n# What was found after your last change\n\n")
+	if check.Blocking(prior) {
+		b.WriteString("The loop ends when none of the findings is left. Notes are for you to know.\n\n")
+	}
+	for i, f := range prior {
+		kind := "Finding"
+		if f.Advisory {
+			kind = "Note"
+		}
+		fmt.Fprintf(&b, "## %s %d, from %s", kind, i+1, f.Source)
+		if f.File != "" {
+			fmt.Fprintf(&b, ", on %s", shown(f.File))
+		}
+		fmt.Fprintf(&b, "\n\n%s\n\n", strings.TrimRight(f.Text, "\n"))
+	}
+	b.WriteString("Answer with the JSON object.\n")
+	return b.String()
+}
+
+// room says what takes the room in a prompt that does not fit (ruling G10).
+func (p prompt) room() string {
+	sent := slices.DeleteFunc(slices.Clone(p.current()), func(it item) bool { return it.Digest == "" })
+	slices.SortStableFunc(sent, func(a, b item) int { return cmp.Compare(b.Size, a.Size) })
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d files are sent whole; the largest:\n", len(sent))
+	for _, it := range sent[:min(10, len(sent))] {
+		fmt.Fprintf(&b, "  %9d bytes  %s\n", it.Size, shown(it.Path))
+	}
+	b.WriteString(`leave files out with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR, or take a model with a larger context`)
+	return b.String()
+}
+
+// Preview is what the first round would send.
+type Preview struct {
+	System string
+	Text   string
+	Files  int // sent whole
+	Fits   error
+}
+
+// Preview composes the first prompt without sending or recording anything.
+func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (Preview, error) {
+	items, diff, err := l.look(ctx, tree)
+	if err != nil {
+		return Preview{}, err
+	}
+	p := prompt{Base: whole(items, diff), Items: items}
+	v := Preview{System: l.Editor.System, Text: p.Base}
+	for _, it := range items {
+		if it.Digest != "" {
+			v.Files++
+		}
+	}
+	v.Fits = l.explain(l.Editor.Fits(int64(len(v.System)+len(v.Text))), p)
+	return v, nil
+}
+
+// notices tells a person, once a run, what the model is not shown.
+func (l Loop) notices(r *hone.Run, p prompt) error {
+	if p.Diff.Ref == "" {
+		if err := r.Notice("there is no branch main, here or at origin: the prompt says nothing of how specs/ changed"); err != nil {
+			return err
+		}
+	}
+	for _, it := range p.current() {
+		if strings.HasPrefix(it.Note, "contents withheld") {
+			if err := r.Notice(fmt.Sprintf("%s: %s (to send it: [guard] send in .config/hone.toml)", shown(it.Path), it.Note)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package reconcile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/model"
+	"hone/workspace"
+)
+
+func reply(text string) model.Reply {
+	return model.Reply{Parts: []model.Part{{Text: text}}, Finish: model.Stop}
+}
+
+func TestReadReply(t *testing.T) {
+	write := func(path, content string) workspace.Edit {
+		return workspace.Edit{Path: path, Content: []byte(content)}
+	}
+	gone := func(path string) workspace.Edit { return workspace.Edit{Path: path, Delete: true} }
+	for name, c := range map[string]struct {
+		text string
+		want []workspace.Edit
+	}{
+		"bare":                         {`{"create-or-update": {"b": "1\n", "a": ""}, "delete": ["c/d"]}`, []workspace.Edit{write("b", "1\n"), write("a", ""), gone("c/d")}},
+		"in a fence with prose":        {"I changed a.\n\n```json\n{\"create-or-update\": {\"a\": \"x\"}}\n```\n\nThat is all.", []workspace.Edit{write("a", "x")}},
+		"a fence inside a string":      {"```json\n{\"create-or-update\": {\"a\": \"```json\\n{}\\n```\\n\"}}\n```", []workspace.Edit{write("a", "```json\n{}\n```\n")}},
+		"a fence with CRLF":            {"```json\r\n{\"delete\": [\"a\"]}\r\n```\r\n", []workspace.Edit{gone("a")}},
+		"another fence beside it":      {"```sh\nmake\n```\n```json\n{\"delete\": [\"a\"]}\n```\n```sh\nmake test\n```", []workspace.Edit{gone("a")}},
+		"both lists empty":             {`{"create-or-update": {}, "delete": []}`, nil},
+		"missing keys mean empty":      {`{}`, nil},
+		"null means empty":             {`{"create-or-update": null, "delete": null}`, nil},
+		"other keys are passed over":   {`{"rationale": {"x": [1]}, "delete": ["a"]}`, []workspace.Edit{gone("a")}},
+		"non-ASCII and escapes":        {`{"create-or-update": {"ä/日.txt": "\u00e9\t😀"}}`, []workspace.Edit{write("ä/日.txt", "é\t😀")}},
+		"forbidden paths are no fault": {`{"create-or-update": {"../x": "1", ".git/config": "2"}}`, []workspace.Edit{write("../x", "1"), write(".git/config", "2")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ch, problems := read(reply(c.text), []string{"c/d", "a"})
+			if len(problems) > 0 {
+				t.Fatalf("unreadable: %v", problems)
+			}
+			if diff := cmp.Diff(c.want, ch.Edits); diff != "" {
+				t.Errorf("edits (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnreadableReplySaysWhy(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"empty":                       {" \n", "empty"},
+		"prose alone":                 {"All is well.", "no JSON object"},
+		"two fences":                  {"```json\n{\"delete\": [\"a\"]}\n```\n```json\n{}\n```", "more than one"},
+		"something behind":            {`{} and so on`, "something follows"},
+		"not closed":                  {`{"delete": ["a"`, "not closed"},
+		"broken in line 3":            {"{\n\"delete\": [],\n\"create-or-update\": {\"a\": x}}", "line 3"},
+		"no object":                   {"```json\n[1]\n```", "no object"},
+		"a misspelt key":              {`{"create_or_update": {"a": "x"}}`, `"create_or_update" is not one of`},
+		"neither key":                 {`{"files": {"a": "x"}}`, "neither"},
+		"a key twice":                 {`{"delete": [], "delete": ["a"]}`, "stands twice in the object"},
+		"contents that are no string": {`{"create-or-update": {"a": {"contents": "x"}}}`, `contents of "a"`},
+		"contents null":               {`{"create-or-update": {"a": null}}`, `contents of "a"`},
+		"a list where an object is":   {`{"create-or-update": ["a"]}`, "must be an object"},
+		"delete that is no list":      {`{"delete": "a"}`, "must be a list"},
+		"a path in both lists":        {`{"create-or-update": {"a": "x"}, "delete": ["a"]}`, `"a" stands in it twice`},
+		"a path twice after cleaning": {`{"create-or-update": {"a": "x", "./a": "y"}}`, `"./a" stands in it twice`},
+		"the same key twice":          {`{"create-or-update": {"a": "x", "a": "y"}}`, `"a" stands in it twice`},
+		"a path below a new file":     {`{"create-or-update": {"n": "x", "n/m": "y"}}`, `"n/m" lies below "n"`},
+		"a path below a file":         {`{"create-or-update": {"a/b": "x"}}`, `"a/b" lies below "a"`},
+		"a folder to delete":          {`{"delete": ["c"]}`, `"c" is a folder`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, problems := read(reply(c.text), []string{"c/d", "a"})
+			if len(problems) == 0 {
+				t.Fatal("it was read")
+			}
+			if p := problems[0]; p.Advisory || p.Source != "reply" || !strings.Contains(p.Text, c.want) {
+				t.Errorf("problem %+v, want one that says %q", p, c.want)
+			}
+		})
+	}
+}
+
+func TestAllCollisionsAreSaidAtOnce(t *testing.T) {
+	_, problems := read(reply(`{"create-or-update": {"a/b": "x", "n": "1"}, "delete": ["c", "n"]}`), []string{"c/d", "a"})
+	if len(problems) != 3 {
+		t.Errorf("%d problems, want 3: %v", len(problems), problems)
+	}
+}
+
+// TestAbnormalEndIsUnreadable: ruling G3, whatever the text parses to.
+func TestAbnormalEndIsUnreadable(t *testing.T) {
+	for _, f := range []model.Finish{model.Length, model.Filtered, model.Other} {
+		r := reply(`{"delete": ["a"]}`)
+		r.Finish, r.Detail = f, "why it ended"
+		ch, problems := read(r, nil)
+		if len(ch.Edits) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Text, string(f)) {
+			t.Errorf("%s: %v, %v", f, ch, problems)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{`{"create-or-update": {"a": "x"}, "delete": ["b"]}`, "```json\n{}\n```", `{"delete": ["a/../..//b", "/"]}`, `{"create-or-update":{"":""}}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		ch, problems := read(reply(s), []string{"a", "b/c"})
+		if len(problems) == 0 && strings.TrimSpace(s) == "" {
+			t.Error("an empty reply was read")
+		}
+		_ = ch
+	})
+}
+
+// BenchmarkReadHostile shows that neither nesting nor repetition costs more
+// than the reply is long.
+func BenchmarkReadHostile(b *testing.B) {
+	for name, s := range map[string]string{
+		"1 MB of fences":     strings.Repeat("```json\n", 125_000),
+		"1 MB of open lists": `{"delete": ` + strings.Repeat("[", 1_000_000),
+		"1 MB of slashes":    `{"delete": ["` + strings.Repeat("a/", 500_000) + `"]}`,
+		"10 000 files":       `{"delete": ["x"` + strings.Repeat(`, "some/path/that/is/long"`, 10_000) + `]}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(s)))
+			for b.Loop() {
+				read(reply(s), nil)
+			}
+		})
+	}
+}
