@@ -75,11 +75,15 @@ func (p Provider) ask(t *testing.T, turn Turn) model.Reply {
 	return reply
 }
 
-// fault plays one turn and wants an error of one of the kinds.
+// fault plays one turn and wants an error of one of the kinds, after one
+// attempt: whether to try again is the caller's to say.
 func (p Provider) fault(t *testing.T, turn Turn, kinds ...model.Kind) *model.Error {
 	t.Helper()
-	_, m := p.start(t, turn)
+	s, m := p.start(t, turn)
 	reply, err := m.Generate(t.Context(), question())
+	if n := len(s.Received()); n != 1 {
+		t.Errorf("the server received %d requests, want one attempt", n)
+	}
 	return wantFault(t, reply, err, kinds...)
 }
 

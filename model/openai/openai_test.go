@@ -309,7 +309,8 @@ func TestErrorsInsideOfAStream(t *testing.T) {
 // A stream whose finish reason came is complete, also where a server leaves
 // out the closing [DONE].
 func TestChatStreamWithoutDone(t *testing.T) {
-	url, _ := answering(t, stream, events(`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`, chatEnd))
+	url, _ := answering(t, stream, events(`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`, chatEnd,
+		`{"choices":[{"index":0,"delta":{"content":""},"finish_reason":null}],"usage":{"prompt_tokens":1}}`))
 	if reply := generate(t, openai.Config{BaseURL: url}, hello()); reply.Text() != "Hi" || reply.Finish != model.Stop {
 		t.Errorf("reply = %+v, want it complete", reply)
 	}
