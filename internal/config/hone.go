@@ -1,0 +1,235 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// File is what .config/hone.toml says. What it does not say is zero, here and
+// in the sections below, and whoever uses it has a default for that.
+type File struct {
+	Model     Model
+	Limits    Limits
+	Check     Check
+	Guard     Guard
+	Prices    map[string]Price // by "provider/name"
+	Reconcile Reconcile
+}
+
+// Model is the [model] section.
+type Model struct {
+	Model        string        // "provider/name"
+	BaseURL      string        // the provider's endpoint, http or https
+	Reasoning    string        // "low", "medium" or "high"
+	Wire         string        // "responses" or "chat"
+	Context      int64         // the model's window, in tokens
+	MaxOutput    int64         // the most that one reply may have, in tokens
+	IdleTimeout  time.Duration // without a byte from the provider
+	TotalTimeout time.Duration // for one attempt
+}
+
+// Limits is the [limits] section: a run's budget.
+type Limits struct {
+	Rounds    int
+	MaxTokens int64
+	MaxCost   float64 // in USD
+	MaxTime   time.Duration
+}
+
+// Check is the [check] section.
+type Check struct {
+	Command string   // given to a shell
+	Env     []string // names of variables that it has although they hold keys (ruling G6)
+	Timeout time.Duration
+}
+
+// Guard is the [guard] section.
+type Guard struct {
+	Send []string // globs of what is sent although it looks secret (ruling G8)
+}
+
+// Price is one [prices."provider/name"] section, in USD for a million tokens.
+// Where the file does not say what cached tokens cost, they cost as much as
+// others that are read.
+type Price struct {
+	Input, Output, CacheRead, CacheWrite float64
+}
+
+// Reconcile is the [reconcile] section.
+type Reconcile struct {
+	Rounds  int
+	Approve string // "ask", "none" or "all" (ruling G2)
+}
+
+// Load reads .config/hone.toml below root.
+func Load(root string) (File, error) {
+	text, ok, err := read(root, HonePath)
+	if err != nil || !ok {
+		return File{}, err
+	}
+	return parseHone(text)
+}
+
+// parseHone reads the file as a tree, and then one leaf after the other in the
+// order of their lines.
+func parseHone(text []byte) (File, error) {
+	var tree map[string]any
+	if err := toml.Unmarshal(text, &tree); err != nil {
+		return File{}, syntaxError(err)
+	}
+	var f File
+	prices := priceList{}
+	for _, l := range leaves(text, tree) {
+		set := prices.take
+		if l.path[0] != "prices" {
+			set = f.take
+		}
+		if err := set(l); err != nil {
+			return File{}, err
+		}
+	}
+	var err error
+	f.Prices, err = prices.complete()
+	return f, err
+}
+
+// syntaxError is an error with the line where the file is no TOML.
+func syntaxError(err error) error {
+	e := &Error{File: HonePath, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "write TOML: sections in brackets, and lines such as rounds = 5"}
+	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+		e.Line, _ = at.Position()
+		e.Key = keyText(at.Key())
+	}
+	return e
+}
+
+// keys are the settings that there are, and where each goes. Sections for
+// other loops join when the loops do.
+func (f *File) keys() map[string]setter {
+	return map[string]setter{
+		"model.model":         text(&f.Model.Model, badModel),
+		"model.base-url":      text(&f.Model.BaseURL, badURL),
+		"model.reasoning":     choice(&f.Model.Reasoning, "low", "medium", "high"),
+		"model.wire":          choice(&f.Model.Wire, "responses", "chat"),
+		"model.context":       whole(&f.Model.Context, "context = 200000"),
+		"model.max-output":    whole(&f.Model.MaxOutput, "max-output = 32000"),
+		"model.idle-timeout":  span(&f.Model.IdleTimeout),
+		"model.total-timeout": span(&f.Model.TotalTimeout),
+		"limits.rounds":       whole(&f.Limits.Rounds, "rounds = 5"),
+		"limits.max-tokens":   whole(&f.Limits.MaxTokens, "max-tokens = 5000000"),
+		"limits.max-cost":     amount(&f.Limits.MaxCost, false, "max-cost = 2.50"),
+		"limits.max-time":     span(&f.Limits.MaxTime),
+		"check.command":       text(&f.Check.Command, badCommand),
+		"check.env":           list(&f.Check.Env, badVariable, `env = ["DATABASE_URL"]`),
+		"check.timeout":       span(&f.Check.Timeout),
+		"guard.send":          list(&f.Guard.Send, badPattern, `send = ["testdata/**"]`),
+		"reconcile.rounds":    whole(&f.Reconcile.Rounds, "rounds = 5"),
+		"reconcile.approve":   choice(&f.Reconcile.Approve, "ask", "none", "all"),
+	}
+}
+
+// take takes in one leaf of a section other than prices.
+func (f *File) take(l leaf) error {
+	keys := f.keys()
+	if set, ok := keys[strings.Join(l.path, ".")]; ok && len(l.path) == 2 {
+		return set(l)
+	}
+	sections := map[string][]string{"prices": nil}
+	for _, key := range sorted(keys) {
+		section, name, _ := strings.Cut(key, ".")
+		sections[section] = append(sections[section], name)
+	}
+	names, ok := sections[l.path[0]]
+	switch {
+	case !ok:
+		top := leaf{path: l.path[:1], line: l.top}
+		return top.wrong("there is no such section", unknownHint(l.path[0], sorted(sections)))
+	case len(l.path) == 1 && !l.empty():
+		return l.wrong("it is a section", fmt.Sprintf("write [%s], and its keys below", l.path[0]))
+	case len(l.path) == 1:
+		return nil
+	}
+	return l.wrong("there is no such key", unknownHint(l.path[1], names))
+}
+
+// priceList is what was read of the prices.
+type priceList map[string]*quote
+
+// quote is one model's prices, and which of them stand where.
+type quote struct {
+	Price
+	lines map[string]int
+	first leaf
+}
+
+func (q *quote) keys() map[string]setter {
+	return map[string]setter{
+		"input":       amount(&q.Input, true, "input = 1.25"),
+		"output":      amount(&q.Output, true, "output = 10"),
+		"cache-read":  amount(&q.CacheRead, true, "cache-read = 0.125"),
+		"cache-write": amount(&q.CacheWrite, true, "cache-write = 1.25"),
+	}
+}
+
+// take takes in one leaf below prices.
+func (ps priceList) take(l leaf) error {
+	const hint = `write [prices."provider/name"], and below it input and output in USD for a million tokens`
+	if len(l.path) == 1 && l.empty() {
+		return nil
+	}
+	if len(l.path) == 1 || len(l.path) == 2 && !l.empty() {
+		return l.wrong("it is not a section of one model's prices", hint)
+	}
+	name := l.path[1]
+	if problem, _ := badModel(name); problem != "" {
+		return l.wrong(problem, hint)
+	}
+	q := ps[name]
+	if q == nil {
+		q = &quote{lines: map[string]int{}, first: l}
+		ps[name] = q
+	}
+	if len(l.path) == 2 {
+		return nil
+	}
+	keys := q.keys()
+	set, ok := keys[l.path[2]]
+	if !ok || len(l.path) != 3 {
+		return l.wrong("there is no such key", unknownHint(l.path[2], sorted(keys)))
+	}
+	q.lines[l.path[2]] = l.line
+	return set(l)
+}
+
+// complete is the finished list, nil where there is none.
+func (ps priceList) complete() (map[string]Price, error) {
+	if len(ps) == 0 {
+		return nil, nil
+	}
+	prices := make(map[string]Price, len(ps))
+	for _, name := range sorted(ps) {
+		q := ps[name]
+		for _, key := range []string{"input", "output"} {
+			if q.lines[key] == 0 {
+				at := leaf{path: []string{"prices", name}, line: q.first.line}
+				return nil, at.wrong(fmt.Sprintf("the price %q is missing", key), fmt.Sprintf("write %s = 0 if it costs nothing", key))
+			}
+		}
+		if q.lines["cache-read"] == 0 {
+			q.CacheRead = q.Input
+		}
+		if q.lines["cache-write"] == 0 {
+			q.CacheWrite = q.Input
+		}
+		prices[name] = q.Price
+	}
+	return prices, nil
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,150 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// project is a directory with one file.
+func project(t *testing.T, file, text string) string {
+	t.Helper()
+	root := t.TempDir()
+	path := filepath.Join(root, filepath.FromSlash(file))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+const everything = `# a comment
+[model]
+model = "openai/gpt-5"
+base-url = "http://localhost:8080/v1"
+reasoning = "high"
+wire = "chat"
+context = 200_000
+max-output = 32000
+idle-timeout = "90s"
+total-timeout = "1h"
+
+[limits]
+rounds = 5
+max-tokens = 5000000
+max-cost = 2
+max-time = "4h"
+
+[check]
+command = "go test ./..."
+env = ["DATABASE_URL", "OPENAI_API_KEY"]
+timeout = "10m"
+
+[guard]
+send = ["testdata/**", ".env.ci"]
+
+[prices."openai/gpt-5"]
+input = 1.25
+output = 10
+cache-read = 0
+
+[prices]
+"ollama/qwen3:8b" = { input = 0, output = 0 }
+
+[reconcile]
+rounds = 3
+approve = "none"
+`
+
+func TestLoad(t *testing.T) {
+	got, err := Load(project(t, HonePath, everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := File{
+		Model: Model{Model: "openai/gpt-5", BaseURL: "http://localhost:8080/v1", Reasoning: "high", Wire: "chat", Context: 200_000,
+			MaxOutput: 32_000, IdleTimeout: 90 * time.Second, TotalTimeout: time.Hour},
+		Limits:    Limits{Rounds: 5, MaxTokens: 5_000_000, MaxCost: 2, MaxTime: 4 * time.Hour},
+		Check:     Check{Command: "go test ./...", Env: []string{"DATABASE_URL", "OPENAI_API_KEY"}, Timeout: 10 * time.Minute},
+		Guard:     Guard{Send: []string{"testdata/**", ".env.ci"}},
+		Prices:    map[string]Price{"openai/gpt-5": {Input: 1.25, Output: 10, CacheWrite: 1.25}, "ollama/qwen3:8b": {}},
+		Reconcile: Reconcile{Rounds: 3, Approve: "none"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLoadNothing(t *testing.T) {
+	for name, root := range map[string]string{
+		"no file":        t.TempDir(),
+		"an empty file":  project(t, HonePath, ""),
+		"a comment":      project(t, HonePath, "# nothing\n"),
+		"empty sections": project(t, HonePath, "[model]\n[limits]\n[prices]\n[reconcile]\n"),
+	} {
+		got, err := Load(root)
+		if diff := cmp.Diff(File{}, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	const at = ".config/hone.toml:"
+	for _, c := range []struct{ text, want string }{
+		{"[modle]\nmodel = 'a/b'\n", at + "1: modle: there is no such section; did you mean model?"},
+		{"[nonsense]\n", at + "1: nonsense: there is no such section; remove it, or write one of: check, guard, limits, model, prices, reconcile"},
+		{"rounds = 5\n", at + "1: rounds: there is no such section; remove it, or write one of: check, guard, limits, model, prices, reconcile"},
+		{"\n[limits]\nround = 5\n", at + "3: limits.round: there is no such key; did you mean rounds?"},
+		{"[limits]\nmax_tokens = 5\n", at + "2: limits.max_tokens: there is no such key; did you mean max-tokens?"},
+		{"[limits]\nROUNDS = 5\n", at + "2: limits.ROUNDS: there is no such key; did you mean rounds?"},
+		{"[limits]\nspeed = 5\n", at + "2: limits.speed: there is no such key; remove it, or write one of: max-cost, max-time, max-tokens, rounds"},
+		{"[limits.rounds]\nx = 5\n", at + "2: limits.rounds.x: there is no such key; did you mean rounds?"},
+		{"model = 'openai/gpt-5'\n", at + "1: model: it is a section; write [model], and its keys below"},
+		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is a section; write [model], and its keys below"},
+		{"'model.model' = 1\n", at + "1: \"model.model\": there is no such section; remove it, or write one of: check, guard, limits, model, prices, reconcile"},
+		{"limits = { rounds = 1,\n  # x\n  max-time = 3 }\n", at + "3: limits.max-time: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
+		{"limits.rounds = '5'\n", at + "1: limits.rounds: it is not a whole number; write a number from 1, such as rounds = 5"},
+		{"[limits]\nrounds = 0\n", at + "2: limits.rounds: 0 is not a number from 1; write one, such as rounds = 5"},
+		{"[limits]\nmax-tokens = -1\n", at + "2: limits.max-tokens: -1 is not a number from 1; write one, such as max-tokens = 5000000"},
+		{"[limits]\nmax-tokens = 1.5\n", at + "2: limits.max-tokens: it is not a whole number; write a number from 1, such as max-tokens = 5000000"},
+		{"[limits]\nmax-cost = 0\n", at + "2: limits.max-cost: 0 is no amount of money; write US dollars, such as max-cost = 2.50"},
+		{"[limits]\nmax-cost = nan\n", at + "2: limits.max-cost: NaN is no amount of money; write US dollars, such as max-cost = 2.50"},
+		{"[limits]\nmax-cost = '2 USD'\n", at + "2: limits.max-cost: it is not a number; write US dollars without a sign, such as max-cost = 2.50"},
+		{"[limits]\nmax-time = '4'\n", at + "2: limits.max-time: \"4\" is not a time; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
+		{"[limits]\nmax-time = '-4h'\n", at + "2: limits.max-time: \"-4h\" is not longer than nothing; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
+		{"[model]\nmodel = 'gpt-5'\n", at + "2: model.model: \"gpt-5\" names no model; write \"provider/name\", such as \"openai/gpt-5\""},
+		{"[model]\nmodel = 5\n", at + "2: model.model: it is not a string; write it in double quotes"},
+		{"[model]\nreasoning = 'hihg'\n", at + "2: model.reasoning: there is no \"hihg\"; write \"low\", \"medium\" or \"high\""},
+		{"[model]\nreasoning = 3\n", at + "2: model.reasoning: it is not a string; write \"low\", \"medium\" or \"high\""},
+		{"[model]\nwire = 'x'\n", at + "2: model.wire: there is no \"x\"; write \"responses\" or \"chat\""},
+		{"[model]\nbase-url = 'localhost:8080'\n", at + "2: model.base-url: it is not an http address; write one, such as \"http://localhost:11434/v1\""},
+		{"[model]\nbase-url = 'http://me:secret@host/'\n", at + "2: model.base-url: there is a user or a password in the address; take it out, and set the provider's key variable"},
+		{"[check]\ncommand = ' '\n", at + "2: check.command: it is empty; write a command, such as \"go test ./...\", or remove the line"},
+		{"[check]\nenv = 'A'\n", at + "2: check.env: it is not a list; write a list of strings, such as env = [\"DATABASE_URL\"]"},
+		{"[check]\nenv = ['A=secret']\n", at + "2: check.env: \"A\" is not the name of a variable alone; write names without values, such as \"DATABASE_URL\""},
+		{"[guard]\nsend = [1]\n", at + "2: guard.send: there is something else than a string in the list; write a list of strings, such as send = [\"testdata/**\"]"},
+		{"[guard]\nsend = ['a[']\n", at + "2: guard.send: \"a[\" is not a glob; close its brackets and braces, or write \\[ and \\{ for the letters themselves"},
+		{"[guard]\nsend = ['/etc/*']\n", at + "2: guard.send: \"/etc/*\" is absolute; write it relative to the root, such as \"docs/**\""},
+		{"[prices]\ngpt-5 = 3\n", at + "2: prices.gpt-5: it is not a section of one model's prices; write [prices.\"provider/name\"], and below it input and output in USD for a million tokens"},
+		{"[prices.gpt-5]\ninput = 3\n", at + "2: prices.gpt-5.input: \"gpt-5\" names no model; write [prices.\"provider/name\"], and below it input and output in USD for a million tokens"},
+		{"[prices.'a/b']\ninput = -3\n", at + "2: prices.\"a/b\".input: -3 is no amount of money; write US dollars, such as input = 1.25"},
+		{"[prices.'a/b']\ninput = 3\n", at + "2: prices.\"a/b\": the price \"output\" is missing; write output = 0 if it costs nothing"},
+		{"[prices.'a/b']\n", at + "1: prices.\"a/b\": the price \"input\" is missing; write input = 0 if it costs nothing"},
+		{"[prices.'a/b']\ninputs = 3\n", at + "2: prices.\"a/b\".inputs: there is no such key; did you mean input?"},
+		{"[reconcile]\napprove = true\n", at + "2: reconcile.approve: it is not a string; write \"ask\", \"none\" or \"all\""},
+		{"[limits]\nrounds = 5\nrounds = 6\n", at + "3: rounds: key rounds is already defined; write TOML: sections in brackets, and lines such as rounds = 5"},
+		{"[limits\n", at + "1: "},
+		{"[limits]\nrounds =\n", at + "2: "},
+		{"[model]\nmodel = 'a\xff/b'\n", at + "2: it is not UTF-8; save it as UTF-8"},
+		{"\xef\xbb\xbf[model]\n", at + "1: it begins with a byte order mark; save it as UTF-8 without one"},
+	} {
+		_, err := Load(project(t, HonePath, c.text))
+		checkError(t, c.text, err, c.want)
+	}
+}
