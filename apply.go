@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"strings"
 
 	"hone/journal"
 	"hone/workspace"
@@ -194,13 +196,23 @@ func applyAll(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch 
 // conflict says that a file is in a state that hone will not overwrite, and
 // how a person can put it back into one that it knows.
 func conflict(home *journal.Home, path string, before workspace.Image) error {
-	back := "rm " + path
+	file := quote(filepath.Join(filepath.Dir(home.Dir()), filepath.FromSlash(path)))
+	back := "rm " + file
 	if before.Exists() {
-		back = fmt.Sprintf("cp %s %s", home.ObjectPath(before.Digest), path)
+		back = fmt.Sprintf("cp %s %s", quote(home.ObjectPath(before.Digest)), file)
 	}
 	return &Stop{Exit: ExitBlocked, Result: "blocked",
 		Why:  path + " was changed by somebody else in the meantime, and hone overwrites nothing that it does not know",
 		Hint: fmt.Sprintf("keep your version elsewhere, then: %s && hone resume last", back)}
+}
+
+// quote makes a path one word of a shell's command line.
+func quote(path string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:+,@%="
+	if path != "" && !strings.HasPrefix(path, "-") && strings.Trim(path, plain) == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // tell appends a change event for each edit, once, and keeps what was

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -149,12 +150,14 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 		return model.Reply{}, err
 	}
 	reply, fault := role.Model.Generate(ctx, req)
-	if err := r.commit(e.Seq, res, role.Price, reply.Usage, fault); err != nil {
+	used, err := r.commit(e.Seq, res, role.Price, reply.Usage, fault)
+	if err != nil {
 		return model.Reply{}, err
 	}
-	if fault == nil && reply.Usage != nil && reply.Usage.Output > out {
+	if used != nil && used.Output > out {
 		return model.Reply{}, &Stop{Exit: ExitBudget, Result: "budget",
-			Why: fmt.Sprintf("%s wrote %d tokens and was allowed %d: a provider that keeps no limit cannot be given a budget", role.Called, reply.Usage.Output, out)}
+			Why:  fmt.Sprintf("%s wrote %d tokens and was allowed %d: a provider that keeps no limit cannot be given a budget", role.Called, used.Output, out),
+			Hint: "start a new run with another model"}
 	}
 	return reply, fault
 }
@@ -168,27 +171,39 @@ const leastOutput = 256
 // afford is the output limit that fits what is left of the budget.
 func (r *Run) afford(role Role, in int64) (int64, error) {
 	r.ledger.fold(r.Journal.Events())
-	out := role.MaxOutput
+	out, least := role.MaxOutput, min(role.MaxOutput, leastOutput)
+	if out <= 0 {
+		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "role " + role.Name + " has no output limit, so nothing can be reserved for its replies"}
+	}
 	if limit := r.Limits.Tokens; limit > 0 {
 		out = min(out, limit-r.ledger.tokens-in)
-		if out < leastOutput {
+		if out < least {
+			enough := max(limit*2, r.ledger.tokens+in+role.MaxOutput)
 			return 0, budgetStop("token", fmt.Sprintf("%d of %d tokens are used or reserved, and the next request can take %d more",
-				r.ledger.tokens, limit, in+leastOutput), fmt.Sprintf("hone resume last --max-tokens %d", limit*2+in))
+				r.ledger.tokens, limit, in+least), fmt.Sprintf("hone resume last --max-tokens %d", enough))
 		}
 	}
-	if limit := r.Limits.Cost; limit > 0 {
-		if role.Price == nil || r.ledger.unpriced {
-			return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
-				Hint: fmt.Sprintf("write it into .config/hone.toml: [prices.%q] input = …, output = … (USD per million tokens)", role.Called)}
-		}
-		left := limit - r.ledger.cost - role.Price.most(in, 0)
-		if role.Price.Output > 0 {
-			out = min(out, int64(left*1e6/role.Price.Output))
-		}
-		if out < leastOutput || left < 0 {
-			return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and the next request can cost $%.4f more",
-				r.ledger.cost, limit, role.Price.most(in, leastOutput)), fmt.Sprintf("hone resume last --max-cost %.2f", limit*2))
-		}
+	if r.Limits.Cost > 0 {
+		return r.affordCost(role, in, out)
+	}
+	return out, nil
+}
+
+// affordCost lowers an output limit to what is left of the cost limit.
+func (r *Run) affordCost(role Role, in, out int64) (int64, error) {
+	if role.Price == nil || r.ledger.unpriced {
+		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
+			Hint: fmt.Sprintf("write it into .config/hone.toml: [prices.%q] input = …, output = … (USD per million tokens)", role.Called)}
+	}
+	limit, least := r.Limits.Cost, min(role.MaxOutput, leastOutput)
+	left := limit - r.ledger.cost - role.Price.most(in, 0)
+	if role.Price.Output > 0 {
+		out = min(out, int64(left*1e6/role.Price.Output))
+	}
+	if out < least || left < 0 {
+		enough := max(limit*2, r.ledger.cost+role.Price.most(in, role.MaxOutput))
+		return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and the next request can cost $%.4f more",
+			r.ledger.cost, limit, role.Price.most(in, least)), fmt.Sprintf("hone resume last --max-cost %.2f", math.Ceil(100*enough)/100))
 	}
 	return out, nil
 }
@@ -197,8 +212,9 @@ func budgetStop(which, why, hint string) error {
 	return &Stop{Exit: ExitBudget, Result: "budget", Why: "the " + which + " budget is used up: " + why, Hint: hint}
 }
 
-// commit puts on the ledger what an attempt used.
-func (r *Run) commit(seq int64, res Reserve, price *Price, used *model.Usage, fault error) error {
+// commit puts on the ledger what an attempt used, and returns it; nil where
+// the provider said nothing of it.
+func (r *Run) commit(seq int64, res Reserve, price *Price, used *model.Usage, fault error) (*model.Usage, error) {
 	c := Commit{Reserve: seq, Usage: used, Tokens: res.Tokens, Cost: res.Cost, Basis: "assumed in full"}
 	var f *model.Error
 	if fault != nil {
@@ -215,11 +231,11 @@ func (r *Run) commit(seq int64, res Reserve, price *Price, used *model.Usage, fa
 		}
 	}
 	if _, err := r.append(journal.Entry{Type: "commit", Payload: c}); err != nil {
-		return err
+		return nil, err
 	}
 	r.ledger.fold(r.Journal.Events())
 	_, err := r.append(journal.Entry{Type: "usage", Payload: Usage{r.ledger.tokens, r.ledger.price(), r.ledger.known}})
-	return err
+	return c.Usage, err
 }
 
 // replies is how many replies the run has on record.
@@ -252,7 +268,7 @@ func (r *Run) gaveUp(role Role, fault *model.Error, attempts int) error {
 		Why: fmt.Sprintf("%s did not answer: %s", role.Called, r.clean(fault.Error()))}
 	switch {
 	case fault.Kind == model.TooLong:
-		return &ContextError{First: r.replies() == 0, Limit: role.Context, Says: r.clean(fault.Message)}
+		return &ContextError{Limit: role.Context, Says: r.clean(fault.Message)}
 	case fault.After > longestWait:
 		stop.Hint = fmt.Sprintf("it asks to be left alone for %s; then: hone resume last", fault.After)
 	case attempts > 1:
@@ -267,7 +283,6 @@ func (r *Run) gaveUp(role Role, fault *model.Error, attempts int) error {
 // ContextError says that a request does not fit the model's context (ruling
 // G10). A loop knows what takes the room and says so with it.
 type ContextError struct {
-	First bool   // it was the run's first request
 	Need  int64  // tokens, by estimate; 0: the provider said so
 	Limit int64  // tokens; 0: not known
 	Says  string // the provider's words, if it was the provider
@@ -283,12 +298,12 @@ func (e *ContextError) Error() string {
 
 // Fits says whether a request of so many bytes fits the role's context beside
 // a reply; a token is taken for four bytes. The error is a [*ContextError].
-func (r *Run) Fits(role Role, bytes int64) error {
+func (role Role) Fits(bytes int64) error {
 	need := bytes/4 + min(role.MaxOutput, role.Context/8)
 	if role.Context == 0 || need <= role.Context {
 		return nil
 	}
-	return &ContextError{First: r.replies() == 0, Need: need, Limit: role.Context}
+	return &ContextError{Need: need, Limit: role.Context}
 }
 
 // clean makes a provider's words fit to show: one line without keys.

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"hone"
 	"hone/check"
@@ -15,73 +14,6 @@ import (
 	"hone/model"
 	"hone/workspace"
 )
-
-func text(s string) model.Reply {
-	return model.Reply{Parts: []model.Part{{Text: s}}, Finish: model.Stop, Usage: &model.Usage{Input: 10, Output: 5}}
-}
-
-// play is a process of its own: it opens everything afresh, goes on with the
-// last run or starts one, and closes everything.
-func play(t testing.TB, dir string, round hone.Round, o journal.Observer, change func(*hone.Run)) hone.End {
-	t.Helper()
-	ctx := context.Background()
-	home, err := journal.OpenHome(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer home.Close()
-	lock, err := home.Lock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Unlock()
-	tree, err := workspace.Open(dir, workspace.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tree.Close()
-	if err := hone.Settle(ctx, home, tree, lock.Last); err != nil {
-		t.Fatal(err)
-	}
-	r := &hone.Run{Tree: tree, Journal: openJournal(t, home), Limits: hone.Limits{Rounds: 3}}
-	defer r.Journal.Close()
-	if err := lock.Say(r.Journal.Run()); err != nil {
-		t.Fatal(err)
-	}
-	r.Retry = hone.Retry{First: time.Millisecond}
-	if change != nil {
-		change(r)
-	}
-	r.Journal.Observe(o)
-	if len(r.Journal.Events()) == 0 {
-		if err := r.Start(hone.Start{Loop: "test"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	end, err := r.Do(ctx, round)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return end
-}
-
-func openJournal(t testing.TB, home *journal.Home) *journal.Journal {
-	t.Helper()
-	runs, err := home.Runs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var j *journal.Journal
-	if len(runs) == 0 {
-		j, err = home.Create(home.NewRun())
-	} else {
-		j, err = home.Open(runs[0])
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
-}
 
 // effects is a file that a step appends to, so that doing it twice shows.
 func effects(dir string) string { return filepath.Join(dir, "effects") }
@@ -145,7 +77,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 			}
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
-			return play(t, dir, everyKind(dir, m), o, func(r *hone.Run) {
+			return process{round: everyKind(dir, m), observe: o, set: func(r *hone.Run) {
 				r.Human = hone.Always{}
 				r.Rules.Approve = []string{"sub/**"}
 				r.Check = func(context.Context) ([]check.Finding, error) {
@@ -155,7 +87,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 					}
 					return []check.Finding{{Source: "check", Text: "a must be two"}}, err
 				}
-			})
+			}}.end(t, dir)
 		},
 	}.Run(t)
 }

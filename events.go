@@ -28,7 +28,8 @@ type Notice struct {
 	Text string `json:"text"`
 }
 
-// Opened is what is known of the tree when a round begins ("open").
+// Opened is what is known of the tree when a round begins ("open") and after
+// a command ("afterwards").
 type Opened struct {
 	Manifest string   `json:"manifest"`          // object that holds the manifest
 	Tree     string   `json:"tree"`              // its digest

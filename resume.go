@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"hone/check"
 	"hone/journal"
@@ -12,26 +13,24 @@ import (
 
 // arrive is what a process does first that goes on with a run: it records that
 // it does, and what others changed meanwhile, and puts to a person who is
-// there now what nobody could be asked. It reports whether anything was
-// approved and applied by that.
-func (r *Run) arrive(ctx context.Context, s State) (approved bool, err error) {
+// there now what nobody could be asked.
+func (r *Run) arrive(ctx context.Context, s State) error {
 	if r.arrived {
-		return false, nil
+		return nil
+	}
+	if r.begun() {
+		if _, err := r.append(journal.Entry{Type: "resume", Payload: r.Limits}); err != nil {
+			return err
+		}
+		if err := r.compare(ctx); err != nil {
+			return err
+		}
+		if err := r.askAgain(ctx, s); err != nil {
+			return err
+		}
 	}
 	r.arrived = true
-	if !r.begun() {
-		return false, nil
-	}
-	if _, err := r.append(journal.Entry{Type: "resume", Payload: r.Limits}); err != nil {
-		return false, err
-	}
-	if err := r.compare(ctx); err != nil {
-		return false, err
-	}
-	if r.Human == nil {
-		return false, nil
-	}
-	return r.askAgain(ctx, s)
+	return nil
 }
 
 // begun reports whether an earlier process has worked on the run.
@@ -47,7 +46,15 @@ func (r *Run) begun() bool {
 // compare records how the tree differs from what the journal says it should
 // be. It is never undone: whoever changed it meant to.
 func (r *Run) compare(ctx context.Context) error {
-	want, changed, err := r.expected()
+	object, applied, err := r.expected()
+	if err != nil || object == "" {
+		return err
+	}
+	b, err := r.Journal.Home().Get(object)
+	if err != nil {
+		return err
+	}
+	want, err := workspace.DecodeManifest(b)
 	if err != nil {
 		return err
 	}
@@ -58,49 +65,55 @@ func (r *Run) compare(ctx context.Context) error {
 	r.last = now
 	var o Outside
 	for _, d := range want.Diff(now) {
-		if image, ok := changed[d.Path]; !ok || image.Digest != d.After.Digest {
+		if _, ok := applied[d.Path]; !ok {
 			o.Paths = append(o.Paths, d.Path)
+		}
+	}
+	for path, image := range applied {
+		if !r.holds(path, image) {
+			o.Paths = append(o.Paths, path)
 		}
 	}
 	if len(o.Paths) == 0 {
 		return nil
 	}
+	slices.Sort(o.Paths)
 	_, err = r.append(journal.Entry{Type: "outside", Payload: o})
 	return err
 }
 
-// expected folds the newest manifest and what was applied since.
-func (r *Run) expected() (workspace.Manifest, map[string]workspace.Image, error) {
-	object, changed := "", map[string]workspace.Image{}
+// expected folds the newest manifest and what was applied since. The object is
+// empty where none was taken, and where a command has run since the newest:
+// then nobody can tell what it changed from what others did.
+func (r *Run) expected() (object string, applied map[string]workspace.Image, err error) {
+	applied = map[string]workspace.Image{}
 	for _, e := range r.Journal.Events() {
 		var seen struct {
 			Manifest string `json:"manifest"`
 			Applied
 		}
-		if e.Phase == journal.Begin || e.Type != "round" && e.Phase != journal.Record {
-			continue
+		switch {
+		case e.Type == "command":
+			object = ""
+		case e.Type == "round", e.Phase == journal.Record && (e.Type == "apply" || e.Type == "check" || looked(e)):
+			err = errors.Join(err, e.Decode(&seen))
 		}
-		if err := e.Decode(&seen); err != nil {
-			return nil, nil, err
-		}
-		if e.Type == "apply" {
-			for _, v := range seen.Verdicts {
-				changed[v.Path] = v.After
-			}
-		} else if seen.Manifest != "" {
+		if seen.Manifest != "" {
 			object = seen.Manifest
-			clear(changed)
+			clear(applied)
+		}
+		for _, v := range seen.Verdicts {
+			applied[v.Path] = v.After
 		}
 	}
-	if object == "" {
-		return nil, nil, nil
-	}
-	b, err := r.Journal.Home().Get(object)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := workspace.DecodeManifest(b)
-	return m, changed, err
+	return object, applied, err
+}
+
+// looked reports whether an event is the record of a look at the whole tree
+// that the engine took itself: when a round begins, or after a command.
+func looked(e journal.Event) bool {
+	return e.Phase == journal.Record && e.Type == "step" &&
+		(e.Step.Name == afterwards || e.Step.Name == "open" && e.Step.Session == 0 && e.Step.Index == 0)
 }
 
 // untold are the outside changes that no round was told of yet.
@@ -109,7 +122,7 @@ func (r *Run) untold() []string {
 	for _, e := range r.Journal.Events() {
 		var o Outside
 		switch {
-		case e.Phase == journal.Record && e.Step.Name == "open":
+		case looked(e) && e.Step.Name == "open":
 			paths = nil
 		case e.Type == "outside" && e.Decode(&o) == nil:
 			paths = append(paths, o.Paths...)
@@ -128,26 +141,42 @@ func told(outside []string) []check.Finding {
 	return findings
 }
 
-// askAgain puts the questions that nobody could be asked, and applies what is
-// approved.
-func (r *Run) askAgain(ctx context.Context, s State) (bool, error) {
+// askAgain puts the questions that nobody could be asked to whoever is there
+// now, and applies what is approved.
+func (r *Run) askAgain(ctx context.Context, s State) error {
+	if r.Human == nil {
+		return nil
+	}
 	r.at.Session = -r.resumes()
-	var ch workspace.Change
+	defer func() { r.at.Session = 0 }()
 	var vs []workspace.Verdict
 	for _, q := range r.unasked(s.Round) {
-		v := workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After}
-		one, err := contents(r.Journal.Home(), []workspace.Verdict{v})
-		if err != nil {
-			return false, err
-		}
-		ch.Edits = append(ch.Edits, one.Edits...)
-		vs = append(vs, v)
+		vs = append(vs, workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After})
+	}
+	ch, err := contents(r.Journal.Home(), vs)
+	if err != nil {
+		return err
 	}
 	if err := r.approve(ctx, ch, vs); err != nil {
-		return false, err
+		return err
 	}
-	_, allowed := permitted(ch, vs)
-	return len(allowed) > 0, r.make(ctx, ch, vs)
+	return r.make(ctx, ch, vs)
+}
+
+// granted reports whether an answer that came after the last decision let
+// something be applied, so that there is something new to decide about.
+func (r *Run) granted() bool {
+	granted := false
+	for _, e := range r.Journal.Events() {
+		granted = appliedLater(e) || granted && e.Type != "round"
+	}
+	return granted
+}
+
+// appliedLater reports whether an event records an apply that was approved
+// when its question was put again.
+func appliedLater(e journal.Event) bool {
+	return e.Type == "apply" && e.Phase == journal.Record && e.Step.Session < 0
 }
 
 // resumes is how often the run was gone on with. Its negative is the session
@@ -177,7 +206,7 @@ func (r *Run) unasked(round int) []Question {
 		case e.Type == "approval" && e.Decode(&a) == nil && a.By == nobody:
 			begin, _ := r.Journal.Lookup(*e.Step)
 			var q Question
-			if begin != nil && begin.Decode(&q) == nil && r.stands(q) {
+			if begin != nil && begin.Decode(&q) == nil && r.holds(q.Path, q.Before) {
 				open[q.Path] = q
 				order = append(order, q.Path)
 			}
@@ -201,11 +230,11 @@ func (r *Run) unasked(round int) []Question {
 	return questions
 }
 
-// stands reports whether a question's file is still as it was when it was asked.
-func (r *Run) stands(q Question) bool {
-	_, image, err := r.Tree.Read(q.Path)
+// holds reports whether a file has an image's contents.
+func (r *Run) holds(path string, image workspace.Image) bool {
+	_, now, err := r.Tree.Read(path)
 	if err != nil {
-		return !q.Before.Exists() && errors.Is(err, fs.ErrNotExist)
+		return !image.Exists() && errors.Is(err, fs.ErrNotExist)
 	}
-	return image.Digest == q.Before.Digest
+	return now.Digest == image.Digest
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hone/check"
@@ -102,7 +103,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 			continue
 		}
 		if err != nil {
-			stop := stopOf(ctx, err)
+			stop := r.stop(ctx, err)
 			s = r.state()
 			s.Result, s.Exit, s.Why, s.Hint = stop.Result, stop.Exit, stop.Error(), stop.Hint
 		}
@@ -121,7 +122,7 @@ func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFun
 // end records how the run ended. A run that had ended before is left as it is.
 func (r *Run) end(s State) (End, error) {
 	r.ledger.fold(r.Journal.Events())
-	end := End{Result: s.Result, Exit: s.Exit, Why: s.Why, Hint: s.Hint, Rounds: s.Round,
+	end := End{Result: s.Result, Exit: s.Exit, Why: r.clean(s.Why), Hint: r.clean(s.Hint), Rounds: s.Round,
 		Tokens: r.ledger.tokens, Cost: r.ledger.price(), Findings: s.Findings}
 	events := r.Journal.Events()
 	if n := len(events); n > 0 && events[n-1].Type == "end" {
@@ -139,20 +140,33 @@ func (r *Run) end(s State) (End, error) {
 func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	s := r.state()
 	r.enter(s.Round)
-	if s.Decision == Done {
+	if r.over(s) {
 		return s, nil
 	}
-	approved, err := r.arrive(ctx, s)
-	if err != nil {
+	if err := r.arrive(ctx, s); err != nil {
 		return s, err
 	}
-	if approved && s.Decision == StopNow {
-		return r.decide(ctx, s, advisory(s.Findings))
-	}
-	if s.Decision == StopNow && (s.Result != "rounds" && s.Result != "blocked" || s.Round >= r.Limits.rounds()) {
+	switch {
+	case s.Decision == StopNow && r.granted():
+		return r.decide(ctx, s, s.own())
+	case r.over(s):
 		return s, nil
 	}
 	return r.play(ctx, s, round)
+}
+
+// over reports whether the last decision was to end, and nothing that stopped
+// the run was lifted since.
+func (r *Run) over(s State) bool {
+	switch {
+	case s.Decision == GoOn, s.Decision == StopNow && r.granted():
+		return false
+	case s.Decision == Done:
+		return true
+	case check.Blocking(s.Findings) && s.Round < r.Limits.rounds():
+		return false
+	}
+	return r.Human == nil || len(r.unasked(s.Round)) == 0
 }
 
 // play runs one round and decides.
@@ -206,7 +220,7 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (St
 		s.Checked = c.Findings
 		done = !check.Blocking(c.Findings)
 	}
-	s.Findings = append(findings[:len(findings):len(findings)], s.Checked...)
+	s.Findings = join(findings, s.Checked)
 	s.Decision, s.Result, s.Exit, s.Why, s.Hint = GoOn, "", 0, "", ""
 	switch declined := r.declined(s.Round); {
 	case done && (r.Check != nil || !declined):
@@ -257,7 +271,7 @@ func (r *Run) check(ctx context.Context) (Checked, error) {
 			return Checked{}, err
 		}
 		object, tree, err := r.manifest(ctx)
-		return Checked{Findings: findings, Tree: tree, Manifest: object, Took: time.Since(began)}, err
+		return Checked{Findings: join(findings), Tree: tree, Manifest: object, Took: time.Since(began)}, err
 	}})
 }
 
@@ -275,45 +289,53 @@ func (r *Run) checkedBefore() (c Checked, ok bool, err error) {
 
 // state folds where the run stands out of the journal.
 func (r *Run) state() State {
-	s := State{Decision: GoOn}
+	s := State{Decision: GoOn, Findings: []check.Finding{}}
 	for _, e := range r.Journal.Events() {
 		if e.Type == "round" {
 			s = State{}
 			if err := e.Decode(&s); err != nil {
-				s = State{Decision: StopNow, Result: "failed", Exit: ExitEnvironment, Why: err.Error()}
+				s = State{Decision: StopNow, Result: "failed", Exit: ExitEnvironment, Why: err.Error(), Findings: []check.Finding{}}
 			}
 		}
 	}
 	return s
 }
 
+// join makes one list, which is never nil: in JSON it is always an array.
+func join(lists ...[]check.Finding) []check.Finding {
+	return append([]check.Finding{}, slices.Concat(lists...)...)
+}
+
+// own are the findings of the round itself.
+func (s State) own() []check.Finding { return s.Findings[:len(s.Findings)-len(s.Checked)] }
+
 // declined reports whether a person, or the want of one, kept an edit of the
 // round from being made, and no later answer let it be.
 func (r *Run) declined(round int) bool {
-	last := map[string]workspace.Ruling{}
+	last := map[string]workspace.Verdict{}
+	answered := map[string]bool{}
 	for _, e := range r.Journal.Events() {
 		var c Changed
-		if e.Type == "change" && e.Step.Round == round && e.Decode(&c) == nil {
-			last[c.Path] = c.Ruling
+		var a Applied
+		switch {
+		case e.Type == "change" && e.Step.Round == round && e.Decode(&c) == nil:
+			last[c.Path] = c.Verdict
+		case appliedLater(e) && e.Decode(&a) == nil:
+			for _, v := range a.Verdicts {
+				answered[edited(v)] = true
+			}
 		}
 	}
-	for _, ruling := range last {
-		if ruling == workspace.Declined {
+	for _, v := range last {
+		if v.Ruling == workspace.Declined && !answered[edited(v)] {
 			return true
 		}
 	}
 	return false
 }
 
-func advisory(findings []check.Finding) []check.Finding {
-	var kept []check.Finding
-	for _, f := range findings {
-		if f.Advisory {
-			kept = append(kept, f)
-		}
-	}
-	return kept
-}
+// edited tells one edit from another by what it does to which file.
+func edited(v workspace.Verdict) string { return v.Before.Digest + " " + v.After.Digest + " " + v.Path }
 
 // Limits bound a run. A zero field sets no bound, but for Rounds.
 type Limits struct {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"hone/journal"
 )
@@ -17,8 +18,8 @@ import (
 // a resumed run is given the record. A step that was begun and not recorded is
 // done again.
 //
-// T must be a struct whose JSON form is all there is to it: what Step returns
-// has been through it. input is what the result depends on besides the world;
+// T's JSON form must be all there is to it: what Step returns has been through
+// it. input is what the result depends on besides the world;
 // if a resumed run comes with another one, the run stops, because a recorded
 // answer is never given to a different question. An error of do means that
 // there is nothing to remember; every outcome that should stick is a value.
@@ -28,10 +29,23 @@ func Step[T any](ctx context.Context, r *Run, name string, input any, do func(co
 
 // Once does what must not be repeated on its own, such as a command that a
 // model asked for. A resumed run that finds it begun and not recorded calls
-// interrupted instead of do, and records what that makes of it.
+// interrupted instead of do, and records what that makes of it. The tree is
+// looked at afterwards, so that what was changed by this is not taken for
+// somebody else's doing.
 func Once[T any](ctx context.Context, r *Run, name string, input any, do, interrupted func(context.Context) (T, error)) (T, error) {
-	return step(ctx, r, work[T]{event: "command", name: name, input: input, do: do, again: interrupted})
+	v, err := step(ctx, r, work[T]{event: "command", name: name, input: input, do: do, again: interrupted})
+	if err != nil {
+		return v, err
+	}
+	_, err = step(ctx, r, work[Opened]{event: "step", name: afterwards, do: func(ctx context.Context) (Opened, error) {
+		object, tree, err := r.manifest(ctx)
+		return Opened{Manifest: object, Tree: tree}, err
+	}})
+	return v, err
 }
+
+// afterwards is the name of the look at the tree that follows a command.
+const afterwards = "afterwards"
 
 // Past returns what steps of a name recorded in the rounds before this one,
 // in order.
@@ -148,11 +162,27 @@ func (r *Run) pack(v any, inline bool) (any, error) {
 		return nil, err
 	}
 	b = r.redact(b)
-	if inline || len(b) <= inlineLimit {
+	if inline || len(b) <= inlineLimit && fitsLine(b) {
 		return json.RawMessage(b), nil
 	}
 	name, err := r.Journal.Home().Put(b)
 	return packed{Object: name}, err
+}
+
+// fitsLine reports whether a result is an object that can stand in an event's
+// line: none of its keys is one of the event's own.
+func fitsLine(b []byte) bool {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(b, &keys) != nil || keys == nil {
+		return false
+	}
+	for key := range keys {
+		switch strings.ToLower(key) {
+		case "v", "seq", "time", "run", "type", "phase", "step", "input", "active_ms", "prev", "result_object":
+			return false
+		}
+	}
+	return true
 }
 
 // result reads a record back.
@@ -198,6 +228,13 @@ func (r *Run) identify(name string) journal.Identity {
 
 // append writes an event; what the journal cannot take ends the run.
 func (r *Run) append(n journal.Entry) (journal.Event, error) {
+	if n.Payload != nil && r.Redact != nil {
+		b, err := marshal(n.Payload)
+		if err != nil {
+			return journal.Event{}, err
+		}
+		n.Payload = json.RawMessage(r.redact(b))
+	}
 	e, err := r.Journal.Append(n)
 	if err != nil {
 		return e, &Stop{Exit: ExitEnvironment, Result: "failed", Why: "the journal cannot be written",

@@ -39,9 +39,9 @@ func (s *Stop) Unwrap() error { return s.Err }
 // errTime is the cause of a context that the run's own time limit ended.
 var errTime = errors.New("the run's time is used up")
 
-// stopOf says how an error ends the run. Whatever names no other status is
+// stop says how an error ends the run. Whatever names no other status is
 // the environment's fault.
-func stopOf(ctx context.Context, err error) *Stop {
+func (r *Run) stop(ctx context.Context, err error) *Stop {
 	var stop *Stop
 	var room *ContextError
 	switch {
@@ -50,7 +50,7 @@ func stopOf(ctx context.Context, err error) *Stop {
 			Hint: "hone resume last --max-time 8h", Err: nil}
 	case errors.As(err, &stop):
 		return stop
-	case errors.As(err, &room) && room.First:
+	case errors.As(err, &room) && r.replies() == 0:
 		return &Stop{Exit: ExitUsage, Result: "context", Why: room.Error(), Hint: room.Room}
 	case room != nil:
 		return &Stop{Exit: ExitBudget, Result: "context", Why: room.Error(), Hint: room.Room}

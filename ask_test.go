@@ -1,0 +1,281 @@
+package hone_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/journal"
+	"hone/model"
+)
+
+// TestAskKeepsRequestAndReply as objects that can be read again.
+func TestAskKeepsRequestAndReply(t *testing.T) {
+	dir := t.TempDir()
+	reply := text("the answer")
+	reply.Raw = json.RawMessage(`{"id":"r1","text":"the answer"}`)
+	m := speaker(func(context.Context, model.Request) (model.Reply, error) { return reply, nil })
+	role := editor(m)
+	role.Reasoning = model.High
+	wantEnd(t, process{round: asks(role, "the question")}.end(t, dir), hone.ExitDone, "done")
+	all := events(t, dir)
+	asked, replied := of[hone.Asked](t, all, "ask", journal.Begin)[0], of[hone.Replied](t, all, "reply", journal.Record)[0]
+	var req model.Request
+	must(0, json.Unmarshal(object(t, dir, asked.Request), &req))
+	want := model.Request{System: "be brief", Messages: user("the question"), Reasoning: model.High}
+	if diff := cmp.Diff(want, req); diff != "" {
+		t.Errorf("the recorded request (-want +got):\n%s", diff)
+	}
+	var kept struct {
+		Reply model.Reply
+		Raw   json.RawMessage
+	}
+	must(0, json.Unmarshal(object(t, dir, replied.Reply), &kept))
+	if kept.Reply.Text() != "the answer" || string(kept.Raw) != string(reply.Raw) {
+		t.Errorf("the recorded reply: %+v", kept)
+	}
+	if *replied.Usage != *reply.Usage || replied.Attempts != 1 || replied.Finish != model.Stop || replied.Bytes != len("the answer") {
+		t.Errorf("the reply's event: %+v", replied)
+	}
+	sent := m.requests[0]
+	if sent.MaxOutput != role.MaxOutput || sent.Seq != 0 || sent.Attempt != 0 || sent.System != "be brief" {
+		t.Errorf("what the model was sent: %+v", sent)
+	}
+}
+
+// TestAskReturnsTheRecord: a reply on record is not bought again, and is what
+// it was, the provider's own bytes in it too.
+func TestAskReturnsTheRecord(t *testing.T) {
+	dir := t.TempDir()
+	const opaque, raw = `{"z":"<s>&AAA\u003d","a":12345678901234567890,"n":1.0e5}`, `[{"b":1},{"a":[1.50,null]}]`
+	m := speaker(func(context.Context, model.Request) (model.Reply, error) {
+		return model.Reply{Finish: model.Calls, Detail: "d", Usage: &model.Usage{Input: 1, Output: 2}, Raw: json.RawMessage(raw), Parts: []model.Part{
+			{Opaque: &model.Opaque{Wire: "gemini", Data: json.RawMessage(opaque)}},
+			{Call: &model.Call{ID: "1", Name: "read", Args: `{"path": "a"`}},
+			{Text: "and\ttext\u2028"},
+		}}, nil
+	})
+	var got []model.Reply
+	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		reply, err := r.Ask(ctx, editor(m), user("?"))
+		got = append(got, reply)
+		return nil, err
+	}}
+	if !p.killedAt(t, dir, on("before", "round", "")) {
+		t.Fatal("the run was not killed")
+	}
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	if m.calls() != 1 {
+		t.Errorf("%d calls, want 1", m.calls())
+	}
+	if diff := cmp.Diff(got[0], got[1]); diff != "" {
+		t.Errorf("the first process's reply and the resumed one's:\n%s", diff)
+	}
+	if s := string(got[1].Parts[0].Opaque.Data); s != opaque {
+		t.Errorf("opaque data came back as %s", s)
+	}
+	if s := string(got[1].Raw); s != raw {
+		t.Errorf("the provider's body came back as %s", s)
+	}
+}
+
+// TestAskWithAnotherPrompt stops and names both digests.
+func TestAskWithAnotherPrompt(t *testing.T) {
+	for _, kill := range []func(string, string, journal.Phase) bool{on("before", "round", ""), on("before", "reply", journal.Record)} {
+		dir := t.TempDir()
+		m := speaker(says("1"), says("2"))
+		if !(process{round: asks(editor(m), "one")}).killedAt(t, dir, kill) {
+			t.Fatal("the run was not killed")
+		}
+		end := process{round: asks(editor(m), "two")}.end(t, dir)
+		wantEnd(t, end, hone.ExitEnvironment, "failed")
+		var begin journal.Event
+		for _, e := range events(t, dir) {
+			if e.Type == "ask" {
+				begin = e
+			}
+		}
+		if !strings.Contains(end.Why, begin.Input[:12]) || strings.Count(end.Why, "input ") != 1 || !strings.Contains(end.Why, "asked with ") {
+			t.Errorf("the reason names not both digests, one of them %.12s: %s", begin.Input, end.Why)
+		}
+		if m.calls() != 1 || end.Hint == "" {
+			t.Errorf("%d calls, hint %q", m.calls(), end.Hint)
+		}
+	}
+}
+
+// TestRetry: a temporary fault is met with another attempt, later each time,
+// and not before the provider allows it.
+func TestRetry(t *testing.T) {
+	dir := t.TempDir()
+	busy := &model.Error{Kind: model.Overloaded, Message: "busy"}
+	after := &model.Error{Kind: model.RateLimited, Message: "slow down", Status: 429, After: 40 * time.Millisecond}
+	m := speaker(fails(busy), fails(after), fails(busy), says("at last"))
+	wantEnd(t, process{round: asks(editor(m), "?")}.end(t, dir), hone.ExitDone, "done")
+	retries := of[hone.Retried](t, events(t, dir), "retry", "")
+	if len(retries) != 3 || retries[0].Attempt != 0 || retries[2].Attempt != 2 {
+		t.Fatalf("retries: %+v", retries)
+	}
+	if retries[1].Wait < 40 || !strings.Contains(retries[1].Error, "slow down") {
+		t.Errorf("the wait that the provider asked for: %+v", retries[1])
+	}
+	attempts := []int{}
+	for _, req := range m.requests {
+		attempts = append(attempts, req.Attempt)
+	}
+	if !slices.Equal(attempts, []int{0, 1, 2, 3}) {
+		t.Errorf("attempts are numbered %v", attempts)
+	}
+	if r := of[hone.Replied](t, events(t, dir), "reply", journal.Record)[0]; r.Attempts != 4 {
+		t.Errorf("the reply took %d attempts, want 4", r.Attempts)
+	}
+}
+
+// TestBackOffGrows: without the provider's word, the waits grow up to the most.
+func TestBackOffGrows(t *testing.T) {
+	dir := t.TempDir()
+	m := speaker(slices.Repeat([]answer{fails(&model.Error{Kind: model.Cut, Message: "cut"})}, 8)...)
+	end := process{round: asks(editor(m), "?"), set: func(r *hone.Run) {
+		r.Retry = hone.Retry{Attempts: 8, First: 4 * time.Millisecond, Most: 32 * time.Millisecond}
+	}}.end(t, dir)
+	wantEnd(t, end, hone.ExitEnvironment, "failed")
+	retries := of[hone.Retried](t, events(t, dir), "retry", "")
+	if len(retries) != 7 {
+		t.Fatalf("%d waits between 8 attempts", len(retries))
+	}
+	for i, r := range retries {
+		least, most := min(int64(4)<<i, 32)/2, min(int64(4)<<i, 32)*3/2
+		if r.Wait < least || r.Wait > most {
+			t.Errorf("wait %d is %d ms, want %d to %d", i, r.Wait, least, most)
+		}
+	}
+	if !strings.Contains(end.Why, "8 attempts") || !strings.Contains(end.Why, "cut") || end.Hint == "" {
+		t.Errorf("why and hint: %q, %q", end.Why, end.Hint)
+	}
+}
+
+// TestFault: how faults that no further attempt can mend end a run.
+func TestFault(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		fault  error
+		after  int // replies before
+		exit   int
+		result string
+		says   []string // in reason or hint
+	}{
+		{"a wrong key", &model.Error{Kind: model.Auth, Status: 401, Message: "no such key", Hint: "set TEST_API_KEY"}, 0,
+			hone.ExitEnvironment, "failed", []string{"test/model", "no such key", "set TEST_API_KEY"}},
+		{"a refused request", &model.Error{Kind: model.Invalid, Message: "no such model"}, 0,
+			hone.ExitEnvironment, "failed", []string{"no such model", "hone resume"}},
+		{"an empty account", &model.Error{Kind: model.Quota, Message: "no credit"}, 0,
+			hone.ExitEnvironment, "failed", []string{"no credit"}},
+		{"a first prompt that is too long", &model.Error{Kind: model.TooLong, Message: "too many tokens"}, 0,
+			hone.ExitUsage, "context", []string{"too many tokens"}},
+		{"a later prompt that is too long", &model.Error{Kind: model.TooLong, Message: "too many tokens"}, 1,
+			hone.ExitBudget, "context", []string{"too many tokens"}},
+		{"more patience than there is", &model.Error{Kind: model.RateLimited, Message: "come back", After: 2 * time.Hour}, 0,
+			hone.ExitEnvironment, "failed", []string{"2h0m0s", "hone resume"}},
+		{"an error of another kind", errors.New("a defect"), 0,
+			hone.ExitEnvironment, "failed", []string{"a defect"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := speaker(append(slices.Repeat([]answer{says("fine")}, tt.after), fails(tt.fault))...)
+			end := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+				for range 2 {
+					if _, err := r.Ask(ctx, editor(m), user("?")); err != nil {
+						return nil, err
+					}
+				}
+				return nil, nil
+			}}.end(t, t.TempDir())
+			wantEnd(t, end, tt.exit, tt.result)
+			for _, s := range tt.says {
+				if !strings.Contains(end.Why+"\n"+end.Hint, s) {
+					t.Errorf("%q is said neither in %q nor in %q", s, end.Why, end.Hint)
+				}
+			}
+			if m.calls() != tt.after+1 {
+				t.Errorf("%d calls, want %d: a fault like this is not tried again", m.calls(), tt.after+1)
+			}
+		})
+	}
+}
+
+// TestLoopSaysWhatTakesTheRoom: the engine shows the loop's words with it.
+func TestLoopSaysWhatTakesTheRoom(t *testing.T) {
+	role := editor(speaker())
+	role.Context = 4000
+	end := process{round: func(_ context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		if err := role.Fits(4 * 3500); err != nil {
+			return nil, err
+		}
+		err := role.Fits(4 * 3501)
+		var room *hone.ContextError
+		if errors.As(err, &room) {
+			room.Room = "src/ takes most of it"
+		}
+		return nil, err
+	}}.end(t, t.TempDir())
+	wantEnd(t, end, hone.ExitUsage, "context")
+	if end.Hint != "src/ takes most of it" || !strings.Contains(end.Why, "4001") || !strings.Contains(end.Why, "4000") {
+		t.Errorf("why %q, hint %q", end.Why, end.Hint)
+	}
+	role.Context = 0
+	fits := process{round: func(_ context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		return nil, role.Fits(1 << 40)
+	}}
+	wantEnd(t, fits.end(t, t.TempDir()), hone.ExitDone, "done")
+}
+
+// TestCancelledCallStaysCharged: what it used is not known.
+func TestCancelledCallStaysCharged(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	m := speaker(func(ctx context.Context, _ model.Request) (model.Reply, error) {
+		cancel()
+		return model.Reply{}, ctx.Err()
+	}, says("fine"))
+	end := process{ctx: ctx, round: asks(editor(m), "?")}.end(t, dir)
+	wantEnd(t, end, hone.ExitInterrupted, "interrupted")
+	reserve := of[hone.Reserve](t, events(t, dir), "reserve", "")[0]
+	if end.Tokens != reserve.Tokens || end.Tokens < 1000 {
+		t.Errorf("%d tokens are charged and %d were reserved", end.Tokens, reserve.Tokens)
+	}
+	again := process{round: asks(editor(m), "?")}.end(t, dir)
+	wantEnd(t, again, hone.ExitDone, "done")
+	if again.Tokens != reserve.Tokens+15 {
+		t.Errorf("%d tokens after the call was made again, want %d", again.Tokens, reserve.Tokens+15)
+	}
+}
+
+// TestReplyIsRecordedThoughCancelled: an effect that came about is kept.
+func TestReplyIsRecordedThoughCancelled(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	m := speaker(func(context.Context, model.Request) (model.Reply, error) {
+		cancel()
+		return text("paid for"), nil
+	})
+	look := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		reply, err := r.Ask(ctx, editor(m), user("?"))
+		if err != nil {
+			return nil, err
+		}
+		_, err = hone.Step(ctx, r, "next", reply.Text(), func(context.Context) (seen, error) { return seen{}, nil })
+		return nil, err
+	}
+	wantEnd(t, process{ctx: ctx, round: look}.end(t, dir), hone.ExitInterrupted, "interrupted")
+	wantEnd(t, process{round: look}.end(t, dir), hone.ExitDone, "done")
+	if m.calls() != 1 {
+		t.Errorf("%d calls, want 1", m.calls())
+	}
+}

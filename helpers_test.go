@@ -1,0 +1,319 @@
+package hone_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"hone"
+	"hone/check"
+	"hone/journal"
+	"hone/model"
+	"hone/workspace"
+)
+
+// process is one life of a program on a workspace. The zero process but for
+// its round starts a run, or goes on with the last, for three rounds.
+type process struct {
+	ctx     context.Context // nil: never cancelled
+	round   hone.Round
+	set     func(*hone.Run) // may be nil
+	observe journal.Observer
+	fresh   bool // a new run, whatever runs there are
+}
+
+// live opens everything afresh, runs and closes everything. Each line of the
+// journal that it leaves is held against the schema.
+func (p process) live(t testing.TB, dir string) (hone.End, error) {
+	t.Helper()
+	ctx := p.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	home := must(journal.OpenHome(dir))
+	defer home.Close()
+	lock := must(home.Lock())
+	defer lock.Unlock()
+	tree := must(workspace.Open(dir, workspace.Options{}))
+	defer tree.Close()
+	if err := hone.Settle(ctx, home, tree, lock.Last); err != nil {
+		return hone.End{}, err
+	}
+	r := &hone.Run{Tree: tree, Journal: openJournal(home, p.fresh), Limits: hone.Limits{Rounds: 3}}
+	defer r.Journal.Close()
+	must(0, lock.Say(r.Journal.Run()))
+	r.Retry = hone.Retry{First: time.Millisecond}
+	if p.set != nil {
+		p.set(r)
+	}
+	r.Journal.Observe(p.observe)
+	if len(r.Journal.Events()) == 0 {
+		must(0, r.Start(hone.Start{Loop: "test", Settings: json.RawMessage("{}")}))
+	}
+	end, err := r.Do(ctx, p.round)
+	holdAgainstSchema(t, r.Journal.Events())
+	return end, err
+}
+
+// end is live for whoever expects that the end could be recorded.
+func (p process) end(t testing.TB, dir string) hone.End {
+	t.Helper()
+	end, err := p.live(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return end
+}
+
+// killed is what a killed process panics with.
+type killed struct{}
+
+// killedAt is a process that dies where at says so, as the kernel would have
+// it: nothing of it runs any more. It reports whether it came to that.
+func (p process) killedAt(t testing.TB, dir string, at func(when string, typ string, phase journal.Phase) bool) (dead bool) {
+	t.Helper()
+	p.observe = journal.Observer{
+		Before: func(n journal.Entry) {
+			if at("before", n.Type, n.Phase) {
+				panic(killed{})
+			}
+		},
+		After: func(e journal.Event) {
+			if at("after", e.Type, e.Phase) {
+				panic(killed{})
+			}
+		},
+	}
+	defer func() {
+		p := recover()
+		if p != nil && p != (killed{}) {
+			panic(p)
+		}
+		dead = p != nil
+	}()
+	_, _ = p.live(t, dir)
+	return false
+}
+
+// on is a place for killedAt: the first event of a type and phase.
+func on(when, typ string, phase journal.Phase) func(string, string, journal.Phase) bool {
+	return func(w, ty string, p journal.Phase) bool { return w == when && ty == typ && p == phase }
+}
+
+// must is for what can only fail where the test itself is wrong.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func openJournal(home *journal.Home, fresh bool) *journal.Journal {
+	runs := must(home.Runs())
+	if len(runs) == 0 || fresh {
+		return must(home.Create(home.NewRun()))
+	}
+	return must(home.Open(runs[len(runs)-1]))
+}
+
+// events reads the last run's journal.
+func events(t testing.TB, dir string) []journal.Event {
+	t.Helper()
+	home := must(journal.FindHome(dir))
+	defer home.Close()
+	return must(home.Read(must(home.Find("last"))))
+}
+
+// of is the payloads of events of a type and phase, in order.
+func of[T any](t testing.TB, events []journal.Event, typ string, phase journal.Phase) []T {
+	t.Helper()
+	var all []T
+	for _, e := range events {
+		if e.Type == typ && e.Phase == phase {
+			var v T
+			must(0, e.Decode(&v))
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// count is how many events there are of a type.
+func count(events []journal.Event, typ string) int {
+	n := 0
+	for _, e := range events {
+		if e.Type == typ {
+			n++
+		}
+	}
+	return n
+}
+
+// object reads an object of the workspace's home.
+func object(t testing.TB, dir, name string) []byte {
+	t.Helper()
+	home := must(journal.FindHome(dir))
+	defer home.Close()
+	return must(home.Get(name))
+}
+
+// furnished is a workspace with files in it.
+func furnished(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		write(dir, name, content)
+	}
+	return dir
+}
+
+func write(dir, name, content string) {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	must(0, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(0, os.WriteFile(path, []byte(content), 0o644))
+}
+
+func read(dir, name string) string {
+	b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		return "no file"
+	}
+	return string(b)
+}
+
+// text is a reply of one text.
+func text(s string) model.Reply {
+	return model.Reply{Parts: []model.Part{{Text: s}}, Finish: model.Stop, Usage: &model.Usage{Input: 10, Output: 5}}
+}
+
+// user is a conversation of one message.
+func user(s string) []model.Message {
+	return []model.Message{{Role: model.User, Parts: []model.Part{{Text: s}}}}
+}
+
+// answers is a model that gives one answer after the other.
+type answers struct {
+	mu       sync.Mutex
+	list     []answer
+	requests []model.Request
+}
+
+type answer func(context.Context, model.Request) (model.Reply, error)
+
+func (a *answers) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
+	a.mu.Lock()
+	n := len(a.requests)
+	a.requests = append(a.requests, req)
+	a.mu.Unlock()
+	if n >= len(a.list) {
+		return model.Reply{}, &model.Error{Kind: model.Invalid, Message: "the test has no further answer"}
+	}
+	return a.list[n](ctx, req)
+}
+
+// calls is how often it was asked.
+func (a *answers) calls() int { return len(a.requests) }
+
+func says(s string) answer {
+	return func(context.Context, model.Request) (model.Reply, error) { return text(s), nil }
+}
+
+func fails(err error) answer {
+	return func(context.Context, model.Request) (model.Reply, error) { return model.Reply{}, err }
+}
+
+// speaker is a model that is asked and gives these answers.
+func speaker(list ...answer) *answers { return &answers{list: list} }
+
+// editor is a role with room for a reply of a thousand tokens.
+func editor(m model.Model) hone.Role {
+	return hone.Role{Name: "editor", Model: m, Called: "test/model", System: "be brief", MaxOutput: 1000}
+}
+
+// asks is a round that asks one question and returns no finding.
+func asks(role hone.Role, prompt string) hone.Round {
+	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		_, err := r.Ask(ctx, role, user(prompt))
+		return nil, err
+	}
+}
+
+// applies is a round that makes edits and returns findings.
+func applies(edits []workspace.Edit, findings ...check.Finding) hone.Round {
+	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		_, err := r.Apply(ctx, workspace.Change{Edits: edits}, nil)
+		return findings, err
+	}
+}
+
+// finds is a round that touches nothing.
+func finds(findings ...check.Finding) hone.Round { return applies(nil, findings...) }
+
+func edit(path, content string) workspace.Edit {
+	return workspace.Edit{Path: path, Content: []byte(content)}
+}
+
+// checks is a check that gives one list of findings after the other, and the
+// last for ever; it counts in asked how often it ran.
+func checks(asked *int, lists ...[]check.Finding) check.Func {
+	return func(context.Context) ([]check.Finding, error) {
+		*asked++
+		return lists[min(*asked, len(lists))-1], nil
+	}
+}
+
+func wrong(s string) check.Finding { return check.Finding{Source: "test", Text: s} }
+
+func advice(s string) check.Finding {
+	return check.Finding{Source: "test", Text: s, Advisory: true}
+}
+
+// texts are the texts of findings.
+func texts(findings []check.Finding) []string {
+	list := []string{}
+	for _, f := range findings {
+		list = append(list, f.Text)
+	}
+	return list
+}
+
+// person answers questions by the path, and remembers what it was asked.
+type person struct {
+	answer func(q hone.Question) (hone.Answer, error)
+	asked  []hone.Question
+}
+
+func (p *person) Ask(_ context.Context, q hone.Question) (hone.Answer, error) {
+	p.asked = append(p.asked, q)
+	return p.answer(q)
+}
+
+func (p *person) paths() []string {
+	var paths []string
+	for _, q := range p.asked {
+		paths = append(paths, q.Path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func yes(hone.Question) (hone.Answer, error) {
+	return hone.Answer{Approved: true, By: "person"}, nil
+}
+
+func no(hone.Question) (hone.Answer, error) { return hone.Answer{By: "person"}, nil }
+
+func later(hone.Question) (hone.Answer, error) { return hone.Answer{}, hone.ErrPending }
+
+// wantEnd checks how a run ended.
+func wantEnd(t testing.TB, end hone.End, exit int, result string) {
+	t.Helper()
+	if end.Exit != exit || end.Result != result {
+		t.Fatalf("the run ended %q with exit %d (%s; %s), want %q with exit %d", end.Result, end.Exit, end.Why, end.Hint, result, exit)
+	}
+}

@@ -1,0 +1,204 @@
+package hone_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"hone"
+	"hone/check"
+	"hone/journal"
+	"hone/model"
+	"hone/workspace"
+)
+
+const schemaFile = "events.schema.json"
+
+// eventSchema reads the published schema, once.
+var eventSchema = sync.OnceValue(func() *jsonschema.Resolved {
+	var s jsonschema.Schema
+	must(0, json.Unmarshal(must(os.ReadFile(schemaFile)), &s))
+	return must(s.Resolve(nil))
+})
+
+func validate(s *jsonschema.Resolved, line []byte) error {
+	var v map[string]any
+	if err := json.Unmarshal(line, &v); err != nil {
+		return err
+	}
+	return s.Validate(v)
+}
+
+// holdAgainstSchema is called with the journal of every run of these tests.
+func holdAgainstSchema(t testing.TB, events []journal.Event) {
+	t.Helper()
+	s := eventSchema()
+	for _, e := range events {
+		if err := validate(s, e.Line()); err != nil {
+			t.Errorf("the schema does not describe this event: %v\n%s", err, e.Line())
+		}
+	}
+}
+
+// eventful is a workspace with a run that has events of every type that the
+// engine appends: its first process is interrupted after its first round, and
+// somebody changes a file before the second.
+func eventful(t testing.TB) (dir string) {
+	dir = furnished(t, map[string]string{"a": "zero", "asked": "zero"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	m := speaker(fails(&model.Error{Kind: model.Overloaded, Message: "busy"}), says("one"), says("two"))
+	round := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		if err := r.Notice("told once"); err != nil {
+			return nil, err
+		}
+		reply, err := r.Ask(ctx, editor(m), user("what now?"))
+		if err != nil {
+			return nil, err
+		}
+		run := func(context.Context) (seen, error) { return seen{"ran"}, nil }
+		if _, err := hone.Once(ctx, r, "command", nil, run, run); err != nil {
+			return nil, err
+		}
+		_, err = r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{
+			edit("a", reply.Text()), edit("asked", reply.Text()), edit("../out", "no"), {Path: "none", Delete: true},
+		}}, nil)
+		return []check.Finding{advice("as you like")}, err
+	}
+	ran := 0
+	p := process{ctx: ctx, round: round, set: func(r *hone.Run) {
+		r.Limits = hone.Limits{Rounds: 3, Tokens: 1e6, Time: time.Hour}
+		r.Rules.Approve = []string{"asked"}
+		r.Check = func(context.Context) ([]check.Finding, error) {
+			if ran++; ran == 2 {
+				return nil, nil
+			}
+			return []check.Finding{{Source: "check", File: "a", Text: "not yet"}}, nil
+		}
+	}}
+	round1 := p
+	round1.round = func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		if len(prior) > 0 {
+			cancel()
+			return nil, ctx.Err()
+		}
+		return round(ctx, r, prior)
+	}
+	wantEnd(t, round1.end(t, dir), hone.ExitInterrupted, "interrupted")
+	write(dir, "a", "somebody else's")
+	p.ctx = nil
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	return dir
+}
+
+// engineTypes are the types of all events that the engine can append.
+func engineTypes() []string {
+	return []string{"apply", "approval", "ask", "change", "check", "command", "commit", "end", "notice", "outside",
+		"reply", "reserve", "resume", "retry", "round", "start", "step", "usage"}
+}
+
+func TestSchemaNamesEveryTypeThatARunAppends(t *testing.T) {
+	types := map[string]bool{}
+	for _, e := range events(t, eventful(t)) {
+		types[e.Type] = true
+	}
+	if diff := cmp.Diff(engineTypes(), slices.Sorted(maps.Keys(types))); diff != "" {
+		t.Errorf("types of events (-known +appended):\n%s", diff)
+	}
+	var s struct {
+		Properties struct {
+			Type struct{ Enum []string }
+		}
+	}
+	must(0, json.Unmarshal(must(os.ReadFile(schemaFile)), &s))
+	slices.Sort(s.Properties.Type.Enum)
+	if diff := cmp.Diff(engineTypes(), s.Properties.Type.Enum); diff != "" {
+		t.Errorf("types of events (-known +in the schema):\n%s", diff)
+	}
+}
+
+// TestSchemaRefusesDamagedEvents damages each kind of event in turn: every
+// field that it has is removed, and given another type, and one is added.
+func TestSchemaRefusesDamagedEvents(t *testing.T) {
+	s := eventSchema()
+	done := map[string]bool{}
+	for _, e := range events(t, eventful(t)) {
+		kind := e.Type + " " + string(e.Phase)
+		if done[kind] {
+			continue
+		}
+		done[kind] = true
+		for what, line := range damaged(t, e) {
+			if validate(s, line) == nil {
+				t.Errorf("%s: the schema takes an event with %s\n%s", kind, what, line)
+			}
+		}
+	}
+	if len(done) < len(engineTypes()) {
+		t.Errorf("only %d kinds of events were damaged", len(done))
+	}
+}
+
+// optional are fields that an event may lack.
+const optional = " cost usage detail delete rest reason attempted hint why result checked phase input error "
+
+// damaged are the lines that come of damaging an event, by what was done.
+func damaged(t *testing.T, e journal.Event) map[string][]byte {
+	t.Helper()
+	var whole map[string]any
+	must(0, json.Unmarshal(e.Line(), &whole))
+	lines := map[string][]byte{}
+	change := func(what string, f func(map[string]any)) {
+		m := maps.Clone(whole)
+		f(m)
+		lines[what] = must(json.Marshal(m))
+	}
+	open := e.Phase == journal.Record && (e.Type == "step" || e.Type == "command")
+	for key := range whole {
+		if open && !strings.Contains(" v seq time run type phase step input active_ms prev ", " "+key+" ") {
+			continue // a step's own result
+		}
+		if !strings.Contains(optional, " "+key+" ") {
+			change("no "+key, func(m map[string]any) { delete(m, key) })
+		}
+		change("a strange "+key, func(m map[string]any) { m[key] = []any{[]any{}} })
+	}
+	if !open {
+		change("a field of its own", func(m map[string]any) { m["extra"] = 1 })
+	}
+	change("another type", func(m map[string]any) { m["type"] = "tool?" })
+	return lines
+}
+
+func TestSchemaRefuses(t *testing.T) {
+	s := eventSchema()
+	envelope := `"v":1,"seq":1,"time":"2026-01-02T03:04:05Z","run":"r","active_ms":0,"prev":""`
+	for _, tt := range []struct {
+		name, fields string
+		ok           bool
+	}{
+		{"a notice", `"type":"notice","text":"x"`, true},
+		{"a notice of a step", `"type":"notice","text":"x","phase":"begin","step":{"round":1,"name":"x"}`, false},
+		{"an apply of no step", `"type":"apply","verdicts":[]`, false},
+		{"a reply that begins", `"type":"reply","phase":"begin","step":{"round":1,"name":"x"}`, false},
+		{"an exit status that is none", `"type":"end","result":"done","exit":7,"why":"","rounds":1,"tokens":0,"findings":[]`, false},
+		{"an end", `"type":"end","result":"done","exit":0,"why":"","rounds":1,"tokens":0,"findings":[]`, true},
+		{"findings that are null", `"type":"end","result":"done","exit":0,"why":"","rounds":1,"tokens":0,"findings":null`, false},
+	} {
+		if err := validate(s, []byte("{"+envelope+","+tt.fields+"}")); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	if err := validate(s, []byte("[]")); err == nil {
+		t.Error("an array is taken for an event")
+	}
+}

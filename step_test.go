@@ -1,0 +1,311 @@
+package hone_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/journal"
+	"hone/model"
+	"hone/workspace"
+)
+
+// odd is a result whose keys are an event's own, and which hides a field.
+type odd struct {
+	Type   string         `json:"type"`
+	Input  string         `json:"input"`
+	Prev   map[string]int `json:"prev"`
+	Hidden string         `json:"-"`
+}
+
+// looks is a round that takes one look and shows what it was given.
+func looks[T any](name string, input any, do func(context.Context) (T, error), show func(T)) hone.Round {
+	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		v, err := hone.Step(ctx, r, name, input, do)
+		if err == nil {
+			show(v)
+		}
+		return nil, err
+	}
+}
+
+// TestStepGoesThroughJSON: the first process is given what a resumed one is.
+func TestStepGoesThroughJSON(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	t.Run("a struct", func(t *testing.T) {
+		stepTwice(t, seen{"here"}, seen{"here"})
+	})
+	t.Run("a struct with an event's keys", func(t *testing.T) {
+		stepTwice(t, odd{"t", "i", map[string]int{"a": 1}, "gone"}, odd{"t", "i", map[string]int{"a": 1}, ""})
+	})
+	t.Run("no struct at all", func(t *testing.T) { stepTwice(t, []string{"a", "b"}, []string{"a", "b"}) })
+	t.Run("a large result", func(t *testing.T) { stepTwice(t, seen{long}, seen{long}) })
+}
+
+func stepTwice[T any](t *testing.T, result, want T) {
+	dir := t.TempDir()
+	did := 0
+	var got []T
+	p := process{round: looks("look", "in", func(context.Context) (T, error) {
+		did++
+		return result, nil
+	}, func(v T) { got = append(got, v) })}
+	if !p.killedAt(t, dir, on("before", "round", "")) {
+		t.Fatal("the run was not killed")
+	}
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	if diff := cmp.Diff([]T{want, want}, got); diff != "" {
+		t.Errorf("what the step returned, and the resumed one (-want +got):\n%s", diff)
+	}
+	if did != 1 {
+		t.Errorf("a recorded step was done %d times", did)
+	}
+	for _, e := range events(t, dir) {
+		if len(e.Line()) > 20<<10 {
+			t.Errorf("a line has %d bytes; what is large belongs into an object", len(e.Line()))
+		}
+	}
+}
+
+// TestStepErrorIsNotRemembered: there is no record, and the step is done again.
+func TestStepErrorIsNotRemembered(t *testing.T) {
+	dir := t.TempDir()
+	did := 0
+	p := process{round: looks("look", nil, func(context.Context) (seen, error) {
+		if did++; did == 1 {
+			return seen{}, errors.New("busy")
+		}
+		return seen{"now"}, nil
+	}, func(seen) {})}
+	wantEnd(t, p.end(t, dir), hone.ExitEnvironment, "failed")
+	if n := len(of[seen](t, events(t, dir), "step", journal.Record)); n != 1 { // the engine's own look
+		t.Errorf("%d steps are on record", n)
+	}
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	if did != 2 {
+		t.Errorf("the step was done %d times, want 2", did)
+	}
+}
+
+// TestStepWithAnotherInput: a recorded answer is never given to a different
+// question, whether it was recorded or only begun.
+func TestStepWithAnotherInput(t *testing.T) {
+	for _, place := range []struct {
+		name string
+		kill func(string, string, journal.Phase) bool
+	}{
+		{"recorded", on("before", "round", "")},
+		{"begun", nthStep("before", journal.Record, 2)},
+	} {
+		t.Run(place.name, func(t *testing.T) {
+			dir := t.TempDir()
+			look := func(context.Context) (seen, error) { return seen{"x"}, nil }
+			if !(process{round: looks("look", "one", look, func(seen) {})}).killedAt(t, dir, place.kill) {
+				t.Fatal("the run was not killed")
+			}
+			end := process{round: looks("look", "two", look, func(seen) {})}.end(t, dir)
+			wantEnd(t, end, hone.ExitEnvironment, "failed")
+			for _, in := range []string{`"one"`, `"two"`} {
+				if d := workspace.Digest([]byte(in))[:12]; !strings.Contains(end.Why, d) {
+					t.Errorf("the reason does not name the digest %s: %s", d, end.Why)
+				}
+			}
+		})
+	}
+}
+
+// nthStep is a place for killedAt: the nth step event of a phase.
+func nthStep(when string, phase journal.Phase, n int) func(string, string, journal.Phase) bool {
+	return func(w, typ string, p journal.Phase) bool {
+		if w != when || typ != "step" || p != phase {
+			return false
+		}
+		n--
+		return n == 0
+	}
+}
+
+// TestOnceInterrupted: what was begun and not recorded is not done again.
+func TestOnceInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	var did, asked int
+	var got []seen
+	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		v, err := hone.Once(ctx, r, "bash", "make", func(context.Context) (seen, error) {
+			did++
+			return seen{"ran"}, nil
+		}, func(context.Context) (seen, error) {
+			asked++
+			return seen{"outcome unknown"}, nil
+		})
+		got = append(got, v)
+		return nil, err
+	}}
+	if !p.killedAt(t, dir, on("before", "command", journal.Record)) {
+		t.Fatal("the run was not killed")
+	}
+	if !p.killedAt(t, dir, on("before", "round", "")) {
+		t.Fatal("the run was not killed again")
+	}
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	if did != 1 || asked != 1 {
+		t.Errorf("done %d times and asked what became of it %d times, want 1 and 1", did, asked)
+	}
+	if diff := cmp.Diff([]seen{{"outcome unknown"}, {"outcome unknown"}}, got); diff != "" {
+		t.Errorf("what it returned (-want +got):\n%s", diff)
+	}
+}
+
+// TestOnceIsNobodyElsesDoing: what a command changed is not told as somebody
+// else's change when the run is resumed.
+func TestOnceIsNobodyElsesDoing(t *testing.T) {
+	for _, place := range []struct {
+		name string
+		kill func(string, string, journal.Phase) bool
+	}{
+		{"killed in the command", on("before", "command", journal.Record)},
+		{"killed after it", on("after", "command", journal.Record)},
+		{"killed after the look", on("before", "round", "")},
+	} {
+		t.Run(place.name, func(t *testing.T) {
+			dir := t.TempDir()
+			p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+				run := func(context.Context) (seen, error) {
+					write(dir, "made", "by the command")
+					return seen{"ran"}, nil
+				}
+				_, err := hone.Once(ctx, r, "bash", nil, run, run)
+				return nil, err
+			}}
+			if !p.killedAt(t, dir, place.kill) {
+				t.Fatal("the run was not killed")
+			}
+			wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+			if o := of[hone.Outside](t, events(t, dir), "outside", ""); len(o) != 0 {
+				t.Errorf("told as changed by others: %v", o)
+			}
+		})
+	}
+}
+
+// TestPast gives what earlier rounds recorded, in order, and nothing of this
+// round or of steps of another name.
+func TestPast(t *testing.T) {
+	var past [][]seen
+	n, checked := 0, 0
+	end := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		for _, name := range []string{"look", "other", "look"} {
+			n++
+			if _, err := hone.Step(ctx, r, name, nil, func(context.Context) (seen, error) {
+				return seen{name + strings.Repeat("'", n)}, nil
+			}); err != nil {
+				return nil, err
+			}
+		}
+		p, err := hone.Past[seen](r, "look")
+		past = append(past, p)
+		return nil, err
+	}, set: func(r *hone.Run) {
+		r.Check = checks(&checked, []check.Finding{wrong("c")}, nil)
+	}}.end(t, t.TempDir())
+	wantEnd(t, end, hone.ExitDone, "done")
+	if diff := cmp.Diff([][]seen{nil, {{"look'"}, {"look'''"}}}, past); diff != "" {
+		t.Errorf("the past in rounds 1 and 2 (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoticeIsToldOnce(t *testing.T) {
+	dir := t.TempDir()
+	p := process{round: func(_ context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		return nil, errors.Join(r.Notice("a"), r.Notice("a"), r.Notice("b"))
+	}}
+	if !p.killedAt(t, dir, on("before", "round", "")) {
+		t.Fatal("the run was not killed")
+	}
+	p.end(t, dir)
+	if diff := cmp.Diff([]hone.Notice{{Text: "a"}, {Text: "b"}}, of[hone.Notice](t, events(t, dir), "notice", "")); diff != "" {
+		t.Errorf("notices (-want +got):\n%s", diff)
+	}
+}
+
+// TestKeysStayOut: a provider's key is nowhere in the run's files, wherever it
+// came from, nor in what a person is shown at the end (ruling G6).
+func TestKeysStayOut(t *testing.T) {
+	const key = "sk-0123456789abcdef"
+	dir := t.TempDir()
+	m := speaker(
+		fails(&model.Error{Kind: model.Overloaded, Message: "bad key " + key}),
+		says("your key is "+key),
+		fails(&model.Error{Kind: model.Auth, Message: "wrong key " + key, Hint: "unset " + key}))
+	round := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		if err := r.Notice("notice " + key); err != nil {
+			return nil, err
+		}
+		v, err := hone.Step(ctx, r, "look "+r.Journal.Run(), key, func(context.Context) (seen, error) { return seen{key}, nil })
+		if err != nil {
+			return nil, err
+		}
+		_, err = r.Ask(ctx, editor(m), user("prompt "+key+v.Text+strings.Join(texts(prior), "")))
+		return []check.Finding{wrong("found " + key)}, err
+	}
+	set := func(r *hone.Run) {
+		r.Redact = func(s string) string { return strings.ReplaceAll(s, key, "[key]") }
+	}
+	end := process{round: round, set: set}.end(t, dir)
+	wantEnd(t, end, hone.ExitEnvironment, "failed")
+	if strings.Contains(end.Why+end.Hint+strings.Join(texts(end.Findings), ""), key) {
+		t.Errorf("the end has the key: %+v", end)
+	}
+	if got := m.requests[2].Messages[0].Parts[0].Text; got != "prompt [key][key]found [key]" {
+		t.Errorf("the model was sent %q", got)
+	}
+	leak := func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) {
+		return nil, errors.New("a plain error with " + key)
+	}
+	if end := (process{round: leak, set: set}).end(t, dir); strings.Contains(end.Why, key) {
+		t.Errorf("the end has the key: %+v", end)
+	}
+	must(0, filepath.WalkDir(filepath.Join(dir, journal.HomeName), func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.Contains(string(must(os.ReadFile(path))), key) {
+			t.Errorf("%s holds the key", path)
+		}
+		return err
+	}))
+}
+
+// TestNoGoroutinesAreLeft after runs that were cancelled while they waited for
+// a model and between two attempts.
+func TestNoGoroutinesAreLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		hang := speaker(func(ctx context.Context, _ model.Request) (model.Reply, error) {
+			cancel()
+			<-ctx.Done()
+			return model.Reply{}, ctx.Err()
+		})
+		wantEnd(t, process{ctx: ctx, round: asks(editor(hang), "?")}.end(t, t.TempDir()), hone.ExitInterrupted, "interrupted")
+		ctx, cancel = context.WithCancel(t.Context())
+		busy := speaker(func(context.Context, model.Request) (model.Reply, error) {
+			time.AfterFunc(time.Millisecond, cancel)
+			return model.Reply{}, &model.Error{Kind: model.Overloaded, Message: "busy", After: time.Minute}
+		})
+		wantEnd(t, process{ctx: ctx, round: asks(editor(busy), "?")}.end(t, t.TempDir()), hone.ExitInterrupted, "interrupted")
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+}
