@@ -95,13 +95,15 @@ func (tr trap) arm(t *testing.T, dir, prefix string) {
 func (tr trap) armModule(t *testing.T) {
 	t.Helper()
 	module := filepath.Join(tr.dir, "specs", "module")
-	write(t, module, "f", "1\n", ".gitattributes", "* filter=clean\n")
+	write(t, module, "f", "1\n", ".gitattributes", "* filter=inner\n")
 	git(t, module, "init", "-q")
 	git(t, module, "add", "-A")
 	git(t, module, "commit", "-q", "-m", "first")
 	head := strings.TrimSpace(git(t, module, "rev-parse", "HEAD"))
 	git(t, tr.dir, "update-index", "--add", "--cacheinfo", "160000,"+head+",specs/module")
 	tr.arm(t, module, "module-")
+	// A name that the outer configuration does not have.
+	git(t, module, "config", "filter.inner.clean", tr.program("module-inner"))
 	write(t, module, "f", "2\n")
 }
 
@@ -145,7 +147,7 @@ func TestHostileRepositoryIsArmed(t *testing.T) {
 		{"diff --no-ext-diff -- specs/clean", "clean"},
 		{"diff --no-ext-diff -- specs/odd", "odd"},
 		{"diff --no-ext-diff -- specs/process", "process"},
-		{"-c core.fsmonitor=false diff --no-ext-diff main -- specs/module", "module-clean"},
+		{"-c core.fsmonitor=false diff --no-ext-diff main -- specs/module", "module-inner"},
 		{"-c core.fsmonitor=false update-index --chmod=+x sub/f", "hook-post-index-change"},
 	} {
 		tr.sprung(t)
