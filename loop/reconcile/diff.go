@@ -1,10 +1,11 @@
 package reconcile
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"hone/internal/git"
 )
 
 // specDiff is how the specifications differ from main (ruling B3).
@@ -13,12 +14,11 @@ type specDiff struct {
 	Text string `json:"text,omitempty"`
 }
 
-// diff asks git how specs/ differs from main. What is not shown is left out of
-// it too, and secrets in what is gone by now are replaced.
-func (l Loop) diff(ctx context.Context, items []item) (specDiff, error) {
-	main, err := l.Repo.DiffMain(ctx, "specs")
-	if err != nil || !main.Found {
-		return specDiff{}, err
+// diff is git's answer as the prompt shows it. What is not shown is left out
+// of it too, and secrets in what is gone by now are replaced.
+func (l Loop) diff(main git.MainDiff, items []item) specDiff {
+	if !main.Found {
+		return specDiff{}
 	}
 	hidden := map[string]bool{}
 	for _, it := range items {
@@ -33,7 +33,7 @@ func (l Loop) diff(ctx context.Context, items []item) (specDiff, error) {
 		}
 	}
 	text := strings.ToValidUTF8(b.String(), "\uFFFD")
-	return specDiff{Ref: main.Base.Name, Text: l.Guard.Redact(text)}, nil
+	return specDiff{Ref: main.Base.Name, Text: l.Guard.Redact(text)}
 }
 
 // filePatch is one file's part of a patch.

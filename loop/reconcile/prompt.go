@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"hone"
 	"hone/check"
+	"hone/internal/git"
 	"hone/model"
 	"hone/workspace"
 )
@@ -110,14 +112,24 @@ func lastBase(past []prompt) (prompt, bool) {
 	return prompt{}, false
 }
 
-// look reads what a prompt is made of.
+// look reads what a prompt is made of. Git is asked for the difference while
+// the files are read: a run's start waits for both.
 func (l Loop) look(ctx context.Context, tree *workspace.Tree) ([]item, specDiff, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var main git.MainDiff
+	var gitErr error
+	var wait sync.WaitGroup
+	wait.Go(func() { main, gitErr = l.Repo.DiffMain(ctx, "specs") })
 	items, err := l.inventory(ctx, tree)
 	if err != nil {
+		cancel()
+	}
+	wait.Wait()
+	if err = cmp.Or(err, gitErr); err != nil {
 		return nil, specDiff{}, err
 	}
-	diff, err := l.diff(ctx, items)
-	return items, diff, err
+	return items, l.diff(main, items), nil
 }
 
 // whole is a prompt that shows everything: specifications, their difference,
