@@ -317,3 +317,5 @@ func wantEnd(t testing.TB, end hone.End, exit int, result string) {
 		t.Fatalf("the run ended %q with exit %d (%s; %s), want %q with exit %d", end.Result, end.Exit, end.Why, end.Hint, result, exit)
 	}
 }
+
+func removeFile(dir, name string) error { return os.Remove(filepath.Join(dir, name)) }

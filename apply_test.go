@@ -1,0 +1,382 @@
+package hone_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/journal"
+	"hone/workspace"
+)
+
+// approve is a run's settings with files that have to be asked about.
+func approve(h hone.Human, patterns ...string) func(*hone.Run) {
+	return func(r *hone.Run) {
+		r.Human = h
+		r.Rules.Approve = patterns
+	}
+}
+
+// TestApplyGivesVerdicts in the order of the edits; a refusal is a verdict and
+// no error, and keeps nothing else from being made.
+func TestApplyGivesVerdicts(t *testing.T) {
+	dir := furnished(t, map[string]string{"same": "same", "gone": "soon", "seen": "old", "unseen": "old"})
+	var got []workspace.Verdict
+	end := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		ch := workspace.Change{Edits: []workspace.Edit{
+			edit("./new", "n"), edit("../out", "x"), edit("same", "same"), {Path: "gone", Delete: true},
+			edit("asked", "a"), edit("seen", "s"), edit("unseen", "u"), {Path: "not/there", Delete: true},
+		}}
+		var err error
+		got, err = r.Apply(ctx, ch, func(path string) (string, bool) {
+			return workspace.Digest([]byte(read(dir, path))), path != "unseen"
+		})
+		return nil, err
+	}, set: approve(&person{answer: func(q hone.Question) (hone.Answer, error) {
+		return hone.Answer{Approved: q.Path == "asked", By: "person"}, nil
+	}}, "asked")}.end(t, dir)
+	wantEnd(t, end, hone.ExitBlocked, "blocked")
+	var rulings []string
+	for _, v := range got {
+		rulings = append(rulings, v.Path+" "+string(v.Ruling))
+		if v.Ruling != workspace.Allow && v.Reason == "" {
+			t.Errorf("no reason for %+v", v)
+		}
+	}
+	want := []string{"new allow", "../out deny", "same drop", "gone allow", "asked allow", "seen allow", "unseen declined", "not/there drop"}
+	if diff := cmp.Diff(want, rulings); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+	for name, content := range map[string]string{"new": "n", "same": "same", "gone": "no file", "asked": "a", "seen": "s", "unseen": "old"} {
+		if s := read(dir, name); s != content {
+			t.Errorf("%s is %q, want %q", name, s, content)
+		}
+	}
+	changes := of[hone.Changed](t, events(t, dir), "change", journal.Record)
+	if len(changes) != len(got) {
+		t.Fatalf("%d edits are told as %d changes", len(got), len(changes))
+	}
+	for i, c := range changes {
+		if diff := cmp.Diff(got[i], c.Verdict); diff != "" {
+			t.Errorf("the verdict and its event:\n%s", diff)
+		}
+		kept := c.Ruling == workspace.Deny || c.Ruling == workspace.Declined
+		if kept != (c.Attempted != "") {
+			t.Errorf("%s: attempted contents %q", c.Path, c.Attempted)
+		}
+		if kept && string(object(t, dir, c.Attempted)) != map[string]string{"../out": "x", "unseen": "u"}[c.Path] {
+			t.Errorf("%s: what was attempted is %q", c.Path, object(t, dir, c.Attempted))
+		}
+	}
+}
+
+// TestQuestionIsOnRecordBeforeItIsAsked, with the contents that it is about,
+// and the answer is bound to their digests.
+func TestQuestionIsOnRecordBeforeItIsAsked(t *testing.T) {
+	dir := furnished(t, map[string]string{"a": "old", "b": "soon"})
+	h := &person{}
+	h.answer = func(q hone.Question) (hone.Answer, error) {
+		all := events(t, dir)
+		last := all[len(all)-1]
+		if last.Type != "approval" || last.Phase != journal.Begin {
+			t.Errorf("the last event is %s %s when the question is asked", last.Type, last.Phase)
+		}
+		var recorded hone.Question
+		must(0, last.Decode(&recorded))
+		if recorded.Path != q.Path || recorded.Before != q.Before || recorded.After != q.After || recorded.Delete != q.Delete {
+			t.Errorf("recorded %+v, asked %+v", recorded, q)
+		}
+		if s := string(object(t, dir, q.Before.Digest)); s != string(q.Old) || s != read(dir, q.Path) {
+			t.Errorf("%s was %q, its object is %q", q.Path, q.Old, s)
+		}
+		if q.After.Exists() && string(object(t, dir, q.After.Digest)) != string(q.New) {
+			t.Errorf("%s shall be %q, its object is another", q.Path, q.New)
+		}
+		return yes(q)
+	}
+	edits := []workspace.Edit{edit("a", "new"), {Path: "b", Delete: true}}
+	end := process{round: applies(edits), set: approve(h, "a", "b")}.end(t, dir)
+	wantEnd(t, end, hone.ExitDone, "done")
+	if len(h.asked) != 2 || h.asked[0].More != 1 || h.asked[1].More != 0 || !h.asked[1].Delete || h.asked[1].New != nil {
+		t.Errorf("asked %+v", h.asked)
+	}
+	if read(dir, "a") != "new" || read(dir, "b") != "no file" {
+		t.Error("what was approved was not applied")
+	}
+}
+
+func TestRestIsNotAsked(t *testing.T) {
+	dir := t.TempDir()
+	h := &person{answer: func(q hone.Question) (hone.Answer, error) {
+		return hone.Answer{Approved: true, Rest: q.Path == "b", By: "person"}, nil
+	}}
+	edits := []workspace.Edit{edit("a", "1"), edit("b", "2"), edit("c", "3"), edit("d", "4")}
+	wantEnd(t, process{round: applies(edits), set: approve(h, "*")}.end(t, dir), hone.ExitDone, "done")
+	if diff := cmp.Diff([]string{"a", "b"}, h.paths()); diff != "" {
+		t.Errorf("asked about (-want +got):\n%s", diff)
+	}
+	if read(dir, "d") != "4" {
+		t.Error("the rest was not applied")
+	}
+	if n := len(of[hone.Answer](t, events(t, dir), "approval", journal.Record)); n != 4 {
+		t.Errorf("%d answers are on record, want one a file", n)
+	}
+}
+
+// TestPendingQuestionStops with nothing applied, and a resumed run asks again.
+func TestPendingQuestionStops(t *testing.T) {
+	dir := t.TempDir()
+	h := &person{answer: later}
+	p := process{round: applies([]workspace.Edit{edit("plain", "1"), edit("asked", "2")}), set: approve(h, "asked")}
+	end := p.end(t, dir)
+	wantEnd(t, end, hone.ExitBlocked, "blocked")
+	if read(dir, "plain") != "no file" || !strings.Contains(end.Why, "asked") || end.Hint == "" {
+		t.Errorf("plain is %q, end %+v", read(dir, "plain"), end)
+	}
+	h.answer = yes
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	if read(dir, "plain") != "1" || read(dir, "asked") != "2" || len(h.asked) != 2 {
+		t.Errorf("after the answer: %q, %q, asked %d times", read(dir, "plain"), read(dir, "asked"), len(h.asked))
+	}
+}
+
+// TestAnsweredQuestionIsNotAskedAgain in the round that is gone on with.
+func TestAnsweredQuestionIsNotAskedAgain(t *testing.T) {
+	dir := t.TempDir()
+	h := &person{answer: func(q hone.Question) (hone.Answer, error) {
+		if q.Path == "b" {
+			return later(q)
+		}
+		return yes(q)
+	}}
+	p := process{round: applies([]workspace.Edit{edit("a", "1"), edit("b", "2")}), set: approve(h, "*")}
+	wantEnd(t, p.end(t, dir), hone.ExitBlocked, "blocked")
+	h.answer = yes
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	if diff := cmp.Diff([]string{"a", "b", "b"}, h.paths()); diff != "" {
+		t.Errorf("asked about (-want +got):\n%s", diff)
+	}
+}
+
+// TestNobodyThere: without anybody to ask an edit is declined, and a resume
+// with somebody there asks first thing, applies, checks and decides anew.
+func TestNobodyThere(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		answer  func(hone.Question) (hone.Answer, error)
+		own     []check.Finding // the round's own
+		check   bool
+		exit    int
+		content string
+	}{
+		{"approved", yes, nil, false, hone.ExitDone, "new"},
+		{"approved, and the check is asked again", yes, nil, true, hone.ExitDone, "new"},
+		{"declined", no, nil, true, hone.ExitBlocked, "old"},
+		{"still open", later, nil, true, hone.ExitBlocked, "old"},
+		{"approved, and the round had found more", yes, []check.Finding{wrong("pending")}, false, hone.ExitNotDone, "new"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := furnished(t, map[string]string{"asked": "old"})
+			played, checked := 0, 0
+			round := applies([]workspace.Edit{edit("asked", "new"), edit("made", "1")}, tt.own...)
+			p := process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+				played++
+				return round(ctx, r, prior)
+			}}
+			var h *person
+			p.set = func(r *hone.Run) {
+				r.Limits.Rounds = 1
+				r.Rules.Approve = []string{"asked"}
+				if h != nil {
+					r.Human = h
+				}
+				if tt.check {
+					r.Check = func(context.Context) ([]check.Finding, error) {
+						if checked++; read(dir, "asked") == "new" {
+							return nil, nil
+						}
+						return []check.Finding{wrong("asked must be new")}, nil
+					}
+				}
+			}
+			end := p.end(t, dir)
+			wantEnd(t, end, hone.ExitBlocked, "blocked")
+			if a := of[hone.Answer](t, events(t, dir), "approval", journal.Record)[0]; a.Approved || a.By != "nobody" {
+				t.Errorf("the answer on record: %+v", a)
+			}
+			if read(dir, "made") != "1" || end.Hint == "" {
+				t.Errorf("the rest of the change was not made, or no hint: %+v", end)
+			}
+			h = &person{answer: tt.answer}
+			end = p.end(t, dir)
+			if end.Exit != tt.exit || read(dir, "asked") != tt.content {
+				t.Errorf("the resumed run ended %+v, the file is %q; want exit %d and %q", end, read(dir, "asked"), tt.exit, tt.content)
+			}
+			if len(h.asked) != 1 || string(h.asked[0].Old) != "old" || string(h.asked[0].New) != "new" {
+				t.Errorf("asked %+v", h.asked)
+			}
+			if want := map[bool]int{false: 1, true: 2}[tt.content == "new"]; tt.check && checked != want {
+				t.Errorf("the check ran %d times, want %d", checked, want)
+			}
+			if played != 1 {
+				t.Errorf("%d rounds were played, want 1: nothing but the question was open", played)
+			}
+			again := p.end(t, dir)
+			if open := tt.name == "still open"; again.Exit != tt.exit || (len(h.asked) == 1) == open {
+				t.Errorf("resumed once more: %+v, asked %d times in all", again, len(h.asked))
+			}
+		})
+	}
+}
+
+// TestChangedFileIsNotAskedAbout again: the question was about other contents.
+func TestChangedFileIsNotAskedAbout(t *testing.T) {
+	dir := furnished(t, map[string]string{"asked": "old"})
+	p := process{round: applies([]workspace.Edit{edit("asked", "new")}), set: approve(nil, "asked")}
+	wantEnd(t, p.end(t, dir), hone.ExitBlocked, "blocked")
+	write(dir, "asked", "mine")
+	h := &person{answer: yes}
+	p.set = approve(h, "asked")
+	wantEnd(t, p.end(t, dir), hone.ExitBlocked, "blocked")
+	if len(h.asked) != 0 || read(dir, "asked") != "mine" {
+		t.Errorf("asked %d times, the file is %q", len(h.asked), read(dir, "asked"))
+	}
+}
+
+// TestKillsWhileAskingAgain: wherever a process dies that puts a question
+// again, the next one comes to the same tree and the same end.
+func TestKillsWhileAskingAgain(t *testing.T) {
+	for point := 0; ; point++ {
+		dir := furnished(t, map[string]string{"asked": "old", "other": "old"})
+		checked := 0
+		p := process{round: applies([]workspace.Edit{edit("asked", "new"), edit("other", "new")})}
+		p.set = func(r *hone.Run) {
+			approve(nil, "asked", "other")(r)
+			r.Limits.Rounds = 1
+			r.Check = func(context.Context) ([]check.Finding, error) {
+				if checked++; read(dir, "asked")+read(dir, "other") == "newnew" {
+					return nil, nil
+				}
+				return []check.Finding{wrong("both must be new")}, nil
+			}
+		}
+		wantEnd(t, p.end(t, dir), hone.ExitBlocked, "blocked")
+		without := p
+		set := p.set
+		p.set = func(r *hone.Run) {
+			set(r)
+			r.Human = &person{answer: yes}
+		}
+		n, where := point, ""
+		dead := p.killedAt(t, dir, func(when, typ string, phase journal.Phase) bool {
+			n--
+			where = when + " " + typ + " " + string(phase)
+			return n < 0
+		})
+		if point%2 == 1 { // now and then nobody is there the next time
+			without.end(t, dir)
+		}
+		end := p.end(t, dir)
+		if end.Exit != hone.ExitDone || read(dir, "asked")+read(dir, "other") != "newnew" {
+			t.Errorf("after a kill %s (point %d): %+v, the files are %q and %q", where, point, end, read(dir, "asked"), read(dir, "other"))
+		}
+		if !dead {
+			if point < 10 {
+				t.Errorf("there were only %d points", point)
+			}
+			return
+		}
+	}
+}
+
+// TestConflictNamesTheFile: a file that changes between review and apply is
+// left alone; what the hint says restores it, and the run goes on.
+func TestConflictNamesTheFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the hint is for a POSIX shell")
+	}
+	dir := furnished(t, map[string]string{"sub dir/it's": "old"})
+	h := &person{answer: func(q hone.Question) (hone.Answer, error) {
+		write(dir, q.Path, "mine")
+		return yes(q)
+	}}
+	edits := []workspace.Edit{edit("first", "1"), edit("sub dir/it's", "new")}
+	p := process{round: applies(edits), set: approve(h, "sub dir/*")}
+	end := p.end(t, dir)
+	wantEnd(t, end, hone.ExitBlocked, "blocked")
+	if !strings.Contains(end.Why, "sub dir/it's") || read(dir, "sub dir/it's") != "mine" || read(dir, "first") != "no file" {
+		t.Errorf("why %q; the files are %q and %q", end.Why, read(dir, "sub dir/it's"), read(dir, "first"))
+	}
+	_, command, _ := strings.Cut(end.Hint, "then: ")
+	command, _, ok := strings.Cut(command, " && hone resume last")
+	if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil || !ok {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	if read(dir, "sub dir/it's") != "old" {
+		t.Fatalf("the hint's command left %q", read(dir, "sub dir/it's"))
+	}
+	h.answer = yes
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	if read(dir, "sub dir/it's") != "new" || len(h.asked) != 1 {
+		t.Errorf("the file is %q after %d questions", read(dir, "sub dir/it's"), len(h.asked))
+	}
+}
+
+// halfApplied is a workspace whose last run died in the middle of an apply.
+func halfApplied(t *testing.T) (dir string) {
+	dir = furnished(t, map[string]string{"a": "old", "b": "old"})
+	edits := []workspace.Edit{edit("a", "new"), edit("b", "new"), edit("c", "new")}
+	if !(process{round: applies(edits)}).killedAt(t, dir, on("after", "apply", journal.Begin)) {
+		t.Fatal("the run was not killed")
+	}
+	write(dir, "a", "new")
+	if read(dir, "b") != "old" {
+		t.Fatal("the apply was made already")
+	}
+	return dir
+}
+
+// TestSettle: whatever run comes next, it first rolls forward what the last
+// one had begun.
+func TestSettle(t *testing.T) {
+	for _, fresh := range []bool{false, true} {
+		dir := halfApplied(t)
+		var found []string
+		p := process{fresh: fresh, round: func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) {
+			found = []string{read(dir, "a"), read(dir, "b"), read(dir, "c")}
+			return nil, nil
+		}}
+		wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+		if !slices.Equal(found, []string{"new", "new", "new"}) {
+			t.Errorf("the next run (a new one: %v) found %q", fresh, found)
+		}
+	}
+}
+
+// TestSettleOverwritesNoThirdState, not even for a new run, and says which.
+func TestSettleOverwritesNoThirdState(t *testing.T) {
+	dir := halfApplied(t)
+	write(dir, "b", "mine")
+	end, err := process{fresh: true, round: finds()}.live(t, dir)
+	var stop *hone.Stop
+	if !asStop(err, &stop) || stop.Exit != hone.ExitBlocked || !strings.Contains(stop.Why, "b was changed") {
+		t.Fatalf("end %+v, error %v", end, err)
+	}
+	if read(dir, "b") != "mine" || read(dir, "c") != "no file" {
+		t.Errorf("the files are %q and %q", read(dir, "b"), read(dir, "c"))
+	}
+	must(0, os.WriteFile(filepath.Join(dir, "b"), []byte("old"), 0o644))
+	wantEnd(t, process{round: applies([]workspace.Edit{edit("a", "new"), edit("b", "new"), edit("c", "new")})}.end(t, dir), hone.ExitDone, "done")
+	if read(dir, "b") != "new" || read(dir, "c") != "new" {
+		t.Errorf("the files are %q and %q", read(dir, "b"), read(dir, "c"))
+	}
+}

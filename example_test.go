@@ -1,0 +1,95 @@
+package hone_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hone"
+	"hone/check"
+	"hone/journal"
+	"hone/model"
+	"hone/workspace"
+)
+
+// parrot is a model that says what it was taught, one reply after the other.
+// Request.Seq tells it how far the run is, so it needs no memory of its own.
+type parrot []string
+
+func (p parrot) Generate(_ context.Context, req model.Request) (model.Reply, error) {
+	return model.Reply{Finish: model.Stop, Parts: []model.Part{{Text: p[req.Seq]}}}, nil
+}
+
+// A loop is one function. This one asks a model to rewrite a file until the
+// check is content: whatever the last round left wrong is what the next one
+// tells the model.
+func Example() {
+	dir, _ := os.MkdirTemp("", "example")
+	defer os.RemoveAll(dir)
+	greeting := filepath.Join(dir, "greeting.txt")
+	_ = os.WriteFile(greeting, []byte("hi"), 0o644)
+
+	editor := hone.Role{
+		Name:      "editor",
+		Model:     parrot{"hello", "hello, world"},
+		System:    "Answer with the new contents of the file.",
+		MaxOutput: 1000,
+	}
+	rewrite := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		prompt := "Improve greeting.txt."
+		for _, f := range prior {
+			prompt += "\n" + f.Text
+			fmt.Println("the model is told:", f.Text)
+		}
+		reply, err := r.Ask(ctx, editor, []model.Message{{Role: model.User, Parts: []model.Part{{Text: prompt}}}})
+		if err != nil {
+			return nil, err
+		}
+		_, err = r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{
+			{Path: "greeting.txt", Content: []byte(reply.Text())},
+		}}, nil)
+		return nil, err // nothing that the check could not find itself
+	}
+
+	run, done, err := open(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer done()
+	run.Limits.Rounds = 5
+	run.Check = func(context.Context) ([]check.Finding, error) {
+		b, err := os.ReadFile(greeting)
+		if strings.Contains(string(b), "world") {
+			return nil, err
+		}
+		return []check.Finding{{Source: "check", Text: "greet the whole world"}}, err
+	}
+
+	end, err := run.Do(context.Background(), rewrite)
+	b, _ := os.ReadFile(greeting)
+	fmt.Printf("%s after %d rounds: %s (%v)\n", end.Result, end.Rounds, b, err)
+	// Output:
+	// the model is told: greet the whole world
+	// done after 2 rounds: hello, world (<nil>)
+}
+
+// open begins a run on a folder: what it does is kept in .hone there.
+func open(dir string) (run *hone.Run, done func(), err error) {
+	tree, err := workspace.Open(dir, workspace.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	home, err := journal.OpenHome(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := home.Create(home.NewRun())
+	if err != nil {
+		return nil, nil, err
+	}
+	run = &hone.Run{Tree: tree, Journal: j}
+	return run, func() { j.Close(); home.Close(); tree.Close() }, run.Start(hone.Start{Loop: "example"})
+}

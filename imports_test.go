@@ -1,0 +1,331 @@
+package hone_test
+
+import (
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// room is a folder, or all folders that a pattern names, and what its files
+// may import of the module. The first room whose pattern fits is a folder's.
+type room struct {
+	folder string // "." is the root package, which is the engine
+	floor  int
+	may    []string // patterns of folders
+	test   bool     // only tests and other test rooms import it
+}
+
+// house is the table of who may know whom. Arrows run down: a room imports
+// lower floors only, or the one beside it that its row names.
+func house() []room {
+	const (
+		providers = "model/*"
+		root      = "."
+	)
+	ground := []string{"model", "workspace", "sandbox", "journal", "internal/git"}
+	first := append(ground[:len(ground):len(ground)], "check", "block", "tool", "internal/render")
+	return []room{
+		{folder: "model", floor: 0},
+		{folder: "workspace", floor: 0},
+		{folder: "sandbox", floor: 0},
+		{folder: "journal", floor: 0},
+		{folder: "internal/git", floor: 0},
+
+		{folder: "check", floor: 1, may: []string{"sandbox"}},
+		{folder: "block", floor: 1, may: []string{"workspace"}},
+		{folder: "tool", floor: 1, may: []string{"model", "workspace", "sandbox"}},
+		{folder: "internal/render", floor: 1, may: []string{"workspace", "block"}},
+		{folder: "model/command", floor: 1, may: []string{"model", "sandbox"}},
+		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
+		{folder: providers, floor: 1, may: []string{"model"}},
+
+		{folder: root, floor: 2, may: []string{"model", "tool", "workspace", "check", "journal"}},
+
+		{folder: "internal/crashtest", floor: 3, may: []string{root, "journal", "model"}, test: true},
+		{folder: "loop/*", floor: 3, may: append(first[:len(first):len(first)], root)},
+
+		{folder: "internal/config", floor: 4, may: append(first[:len(first):len(first)], root, "loop/*")},
+		{folder: "cmd/hone/screen", floor: 4, may: []string{root, "journal", "check", "workspace", "internal/render"}},
+
+		{folder: "cmd/hone", floor: 5, may: append(first[:len(first):len(first)], root, "loop/*", providers, "internal/config", "cmd/hone/screen")},
+	}
+}
+
+func fits(pattern, folder string) bool {
+	return must(path.Match(pattern, folder))
+}
+
+// roomOf is the folder's row; ok is false where it has none.
+func roomOf(folder string) (room, bool) {
+	rooms := house()
+	i := slices.IndexFunc(rooms, func(r room) bool { return fits(r.folder, folder) })
+	if i < 0 {
+		return room{}, false
+	}
+	return rooms[i], true
+}
+
+// fault says what is wrong with one arrow; empty where nothing is.
+func fault(from, to string) string {
+	a, ok := roomOf(from)
+	if !ok {
+		return "the table has no room " + from
+	}
+	b, ok := roomOf(to)
+	switch {
+	case !ok:
+		return "the table has no room " + to
+	case b.test && !a.test:
+		return from + " imports " + to + ", which is for tests"
+	case !slices.ContainsFunc(a.may, func(p string) bool { return fits(p, to) }):
+		return from + " may not import " + to
+	case b.floor > a.floor:
+		return from + " imports " + to + " from above"
+	}
+	return ""
+}
+
+// sources parses the module's files that are not tests, by folder.
+func sources(t *testing.T, fset *token.FileSet) map[string][]*ast.File {
+	t.Helper()
+	folders := map[string][]*ast.File{}
+	must(0, filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		folder := filepath.ToSlash(filepath.Dir(name))
+		folders[folder] = append(folders[folder], must(parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)))
+		return nil
+	}))
+	return folders
+}
+
+// folderOf is the folder of an import path of this module.
+func folderOf(path string) (string, bool) {
+	if path == "hone" {
+		return ".", true
+	}
+	return strings.CutPrefix(path, "hone/")
+}
+
+func TestArrowsRunDown(t *testing.T) {
+	fset := token.NewFileSet()
+	arrows := 0
+	for folder, files := range sources(t, fset) {
+		if _, ok := roomOf(folder); !ok {
+			t.Errorf("the table has no room for %s", folder)
+		}
+		for _, f := range files {
+			for _, im := range f.Imports {
+				to, ok := folderOf(must(strconv.Unquote(im.Path.Value)))
+				if !ok {
+					continue
+				}
+				arrows++
+				if why := fault(folder, to); why != "" {
+					t.Errorf("%s: %s", fset.Position(im.Pos()), why)
+				}
+			}
+		}
+	}
+	if arrows < 20 {
+		t.Errorf("only %d arrows were looked at", arrows)
+	}
+}
+
+// TestTableForbids holds what the table is there for.
+func TestTableForbids(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{".", "model", true},
+		{".", "model/gemini", false},
+		{".", "loop/task", false},
+		{".", "sandbox", false},
+		{"model", "journal", false},
+		{"model/gemini", "model", true},
+		{"model/gemini", "model/modeltest", false},
+		{"model/gemini", "model/openai", false},
+		{"model/command", "sandbox", true},
+		{"model/script", "sandbox", false},
+		{"loop/task", ".", true},
+		{"loop/task", "tool", true},
+		{"loop/task", "loop/phase", false},
+		{"loop/task", "model/gemini", false},
+		{"internal/config", "loop/task", true},
+		{"internal/config", "model/gemini", false},
+		{"cmd/hone", "model/gemini", true},
+		{"cmd/hone", "internal/crashtest", false},
+		{"cmd/hone/screen", "loop/task", false},
+		{"check", "hall", false},
+		{"hall", "check", false},
+	} {
+		if why := fault(tt.from, tt.to); (why == "") != tt.ok {
+			t.Errorf("%s → %s: %q", tt.from, tt.to, why)
+		}
+	}
+}
+
+// TestOnlyTheCommandExits, and nothing runs before main by itself.
+func TestOnlyTheCommandExits(t *testing.T) {
+	fset := token.NewFileSet()
+	for folder, files := range sources(t, fset) {
+		for _, f := range files {
+			for _, pos := range inits(f) {
+				t.Errorf("%s: a func init", fset.Position(pos))
+			}
+			for _, pos := range exits(f) {
+				if folder != "cmd/hone" {
+					t.Errorf("%s: ends the process, which only cmd/hone does", fset.Position(pos))
+				}
+			}
+		}
+	}
+}
+
+// inits are a file's func inits.
+func inits(f *ast.File) (at []token.Pos) {
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+			at = append(at, fn.Pos())
+		}
+	}
+	return at
+}
+
+// exits are the places where a file names a function that ends the process.
+func exits(f *ast.File) (at []token.Pos) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		name := imported(f, sel.X) + "." + sel.Sel.Name
+		if name == "os.Exit" || name == "syscall.Exit" || strings.HasPrefix(name, "log.Fatal") {
+			at = append(at, sel.Pos())
+		}
+		return true
+	})
+	return at
+}
+
+// imported is the path of the package that an expression names, if it does.
+func imported(f *ast.File, x ast.Expr) string {
+	id, ok := x.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	for _, im := range f.Imports {
+		p := must(strconv.Unquote(im.Path.Value))
+		if name := path.Base(p); im.Name != nil && im.Name.Name == id.Name || im.Name == nil && name == id.Name {
+			return p
+		}
+	}
+	return ""
+}
+
+// TestOneDoorToTheTree: outside of the engine nothing names Tree.Apply, be it
+// to call it or to hand it on.
+func TestOneDoorToTheTree(t *testing.T) {
+	h := &inspector{fset: token.NewFileSet(), packages: map[string]*types.Package{}, uses: map[string][]string{}}
+	h.folders = sources(t, h.fset)
+	for folder := range h.folders {
+		must(h.Import(importPath(folder)))
+	}
+	if len(h.uses["."]) != 1 {
+		t.Errorf("the engine names Tree.Apply at %v; if that is right, this test sees nothing", h.uses["."])
+	}
+	for folder, places := range h.uses {
+		if folder != "." && folder != "workspace" {
+			t.Errorf("%s names Tree.Apply, which is the engine's: %v", folder, places)
+		}
+	}
+}
+
+func importPath(folder string) string {
+	if folder == "." {
+		return "hone"
+	}
+	return "hone/" + folder
+}
+
+// inspector checks the types of the module's packages and notes who names
+// Tree.Apply. Packages from elsewhere are empty to it, and what does not
+// resolve for that is passed over.
+type inspector struct {
+	fset     *token.FileSet
+	folders  map[string][]*ast.File
+	packages map[string]*types.Package
+	uses     map[string][]string // places, by folder
+}
+
+// Import makes it a types.Importer.
+func (h *inspector) Import(name string) (*types.Package, error) {
+	if p := h.packages[name]; p != nil {
+		return p, nil
+	}
+	folder, ours := folderOf(name)
+	if !ours {
+		p := types.NewPackage(name, path.Base(name))
+		p.MarkComplete()
+		h.packages[name] = p
+		return p, nil
+	}
+	info := &types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}}
+	conf := types.Config{Importer: h, Error: func(error) {}, FakeImportC: true}
+	p, _ := conf.Check(name, h.fset, h.built(folder), info)
+	h.packages[name] = p
+	for sel, s := range info.Selections {
+		if f, ok := s.Obj().(*types.Func); ok && f.FullName() == "(*hone/workspace.Tree).Apply" {
+			h.uses[folder] = append(h.uses[folder], h.fset.Position(sel.Pos()).String())
+		}
+	}
+	return p, nil
+}
+
+// built are the files of a folder that are built on this system.
+func (h *inspector) built(folder string) []*ast.File {
+	var files []*ast.File
+	for _, f := range h.folders[folder] {
+		name := h.fset.Position(f.Pos()).Filename
+		if must(build.Default.MatchFile(filepath.Dir(name), filepath.Base(name))) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// TestTheDoorIsSeen: a package that calls Tree.Apply, or hands it on, is found
+// out.
+func TestTheDoorIsSeen(t *testing.T) {
+	const src = `package sly
+import "hone/workspace"
+type T struct{ inner struct{ *workspace.Tree } }
+func open() (*workspace.Tree, error) { return nil, nil }
+func (t *T) a() any { return t.inner.Apply }
+func b() { tree, _ := open(); tree.Apply(nil, workspace.Change{}, nil) }
+`
+	h := &inspector{fset: token.NewFileSet(), packages: map[string]*types.Package{}, uses: map[string][]string{}}
+	h.folders = sources(t, h.fset)
+	f := must(parser.ParseFile(h.fset, "doc.go", src, 0)) // any name that is built
+	h.folders["loop/sly"] = []*ast.File{f}
+	must(h.Import("hone/loop/sly"))
+	if len(h.uses["loop/sly"]) != 2 {
+		t.Errorf("found %v, want two places", h.uses["loop/sly"])
+	}
+}

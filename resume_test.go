@@ -1,0 +1,242 @@
+package hone_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/journal"
+	"hone/workspace"
+)
+
+func asStop(err error, stop **hone.Stop) bool { return errors.As(err, stop) }
+
+// TestOutsideChanges are recorded, told to exactly one round as advice, and
+// never undone.
+func TestOutsideChanges(t *testing.T) {
+	dir := furnished(t, map[string]string{"kept": "1", "changed": "1", "removed": "1", "reverted": "1", "ours": "1"})
+	var told [][]check.Finding
+	fail := true
+	p := process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		told = append(told, prior)
+		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("reverted", "2"), edit("ours", "2")}}, nil)
+		if err == nil && fail {
+			err = errors.New("not now")
+		}
+		return nil, err
+	}, set: func(r *hone.Run) {
+		n := 0
+		r.Check = checks(&n, []check.Finding{wrong("c")}, []check.Finding{wrong("c")}, nil)
+	}}
+	wantEnd(t, p.end(t, dir), hone.ExitEnvironment, "failed")
+	write(dir, "changed", "theirs")
+	write(dir, "added", "theirs")
+	write(dir, "reverted", "1")
+	must(0, removeFile(dir, "removed"))
+	fail = false
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+
+	want := []string{"added", "changed", "removed", "reverted"}
+	if diff := cmp.Diff([]hone.Outside{{Paths: want}}, of[hone.Outside](t, events(t, dir), "outside", "")); diff != "" {
+		t.Errorf("changes on record (-want +got):\n%s", diff)
+	}
+	var rounds []int
+	for i, prior := range told {
+		var files []string
+		for _, f := range prior {
+			if f.Source != "outside" {
+				continue
+			}
+			files = append(files, f.File)
+			if !f.Advisory {
+				t.Errorf("a change from outside blocks: %+v", f)
+			}
+		}
+		if files != nil {
+			rounds = append(rounds, i)
+			if diff := cmp.Diff(want, files); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+		}
+	}
+	// The round that was interrupted goes on as it began; the next is told.
+	if diff := cmp.Diff([]int{2}, rounds); diff != "" || len(told) != 4 {
+		t.Errorf("of %d calls of the round, these were told: %v", len(told), rounds)
+	}
+	if read(dir, "changed") != "theirs" || read(dir, "added") != "theirs" || read(dir, "removed") != "no file" || read(dir, "ours") != "2" {
+		t.Error("a change from outside was undone")
+	}
+}
+
+// TestNothingIsOutside for a run that was killed before it had looked at the
+// tree, or that changed the files itself.
+func TestNothingIsOutside(t *testing.T) {
+	for _, place := range []struct {
+		name string
+		kill func(string, string, journal.Phase) bool
+	}{
+		{"before the first look", on("before", "step", journal.Begin)},
+		{"in the first look", on("before", "step", journal.Record)},
+		{"before the apply", on("after", "apply", journal.Begin)},
+		{"after the apply", on("after", "apply", journal.Record)},
+		{"before the round's end", on("before", "round", "")},
+	} {
+		t.Run(place.name, func(t *testing.T) {
+			dir := furnished(t, map[string]string{"a": "old", "gone": "soon"})
+			p := process{round: applies([]workspace.Edit{edit("a", "new"), edit("new", "new"), {Path: "gone", Delete: true}})}
+			if !p.killedAt(t, dir, place.kill) {
+				t.Fatal("the run was not killed")
+			}
+			wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+			if o := of[hone.Outside](t, events(t, dir), "outside", ""); len(o) != 0 {
+				t.Errorf("told as changed by others: %+v", o)
+			}
+		})
+	}
+}
+
+// TestEmptyTreeIsATree: what others put into it is theirs.
+func TestEmptyTreeIsATree(t *testing.T) {
+	dir := t.TempDir()
+	if !(process{round: finds()}).killedAt(t, dir, on("before", "round", "")) {
+		t.Fatal("the run was not killed")
+	}
+	write(dir, "new", "theirs")
+	wantEnd(t, process{round: finds()}.end(t, dir), hone.ExitDone, "done")
+	if diff := cmp.Diff([]hone.Outside{{Paths: []string{"new"}}}, of[hone.Outside](t, events(t, dir), "outside", "")); diff != "" {
+		t.Errorf("changes on record (-want +got):\n%s", diff)
+	}
+}
+
+// TestStepsMayHaveAnyNameAndFields: a loop's own steps that are called like
+// the engine's do not confuse it.
+func TestStepsMayHaveAnyNameAndFields(t *testing.T) {
+	dir := furnished(t, map[string]string{"a": "1"})
+	type strange struct {
+		Manifest int    `json:"manifest"`
+		Verdicts string `json:"verdicts"`
+	}
+	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		for _, name := range []string{"open", "review", "check", "apply"} {
+			look := func(context.Context) (strange, error) { return strange{1, "x"}, nil }
+			if _, err := hone.Step(ctx, r, name, nil, look); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}, set: func(r *hone.Run) {
+		n := 0
+		r.Check = checks(&n, nil)
+	}}
+	if !p.killedAt(t, dir, on("before", "round", "")) {
+		t.Fatal("the run was not killed")
+	}
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+}
+
+// TestResumeIsOnRecord with the limits that hold from then on.
+func TestResumeIsOnRecord(t *testing.T) {
+	dir := t.TempDir()
+	if !(process{round: finds()}).killedAt(t, dir, on("before", "round", "")) {
+		t.Fatal("the run was not killed")
+	}
+	limits := hone.Limits{Rounds: 7, Tokens: 1000}
+	process{round: finds(), set: func(r *hone.Run) { r.Limits = limits }}.end(t, dir)
+	if diff := cmp.Diff([]hone.Limits{limits}, of[hone.Limits](t, events(t, dir), "resume", "")); diff != "" {
+		t.Errorf("limits on record (-want +got):\n%s", diff)
+	}
+}
+
+// TestKillsWithNobodyThere: wherever a process dies that had nobody to ask,
+// somebody who is there the next time is asked, in the round or before it goes
+// on, and what they approve is made and counts.
+func TestKillsWithNobodyThere(t *testing.T) {
+	for point := 0; ; point++ {
+		dir := furnished(t, map[string]string{"asked": "old"})
+		p := process{round: applies([]workspace.Edit{edit("asked", "new"), edit("plain", "new")}), set: approve(nil, "asked")}
+		n, where := point, ""
+		dead := p.killedAt(t, dir, func(when, typ string, phase journal.Phase) bool {
+			n--
+			where = when + " " + typ + " " + string(phase)
+			return n < 0
+		})
+		h := &person{answer: yes}
+		p.set = approve(h, "asked")
+		end := p.end(t, dir)
+		if end.Exit != hone.ExitDone || read(dir, "asked") != "new" || read(dir, "plain") != "new" || len(h.asked) != 1 {
+			t.Errorf("after a kill %s (point %d): %+v, the files are %q and %q, asked %d times",
+				where, point, end, read(dir, "asked"), read(dir, "plain"), len(h.asked))
+		}
+		if !dead {
+			if point < 10 {
+				t.Errorf("there were only %d points", point)
+			}
+			return
+		}
+	}
+}
+
+// TestNextMayBeCalledAgain after an error, in the same process.
+func TestNextMayBeCalledAgain(t *testing.T) {
+	dir := t.TempDir()
+	r, done, err := open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	h := &person{answer: later}
+	r.Human = h
+	r.Rules.Approve = []string{"asked"}
+	m := speaker(says("new"))
+	round := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		reply, err := r.Ask(ctx, editor(m), user("?"))
+		if err != nil {
+			return nil, err
+		}
+		_, err = r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("asked", reply.Text())}}, nil)
+		return nil, err
+	}
+	var stop *hone.Stop
+	for range 2 {
+		s, err := r.Next(t.Context(), round)
+		if !asStop(err, &stop) || stop.Exit != hone.ExitBlocked || s.Decision == hone.Done {
+			t.Fatalf("state %+v, error %v; want that the question is open", s, err)
+		}
+	}
+	h.answer = yes
+	for range 2 { // the second finds the run done
+		s, err := r.Next(t.Context(), round)
+		if err != nil || s.Decision != hone.Done || s.Round != 1 || read(dir, "asked") != "new" {
+			t.Fatalf("state %+v, error %v", s, err)
+		}
+	}
+	if m.calls() != 1 || len(h.asked) != 3 {
+		t.Errorf("%d calls and %d questions, want 1 and 3", m.calls(), len(h.asked))
+	}
+}
+
+// TestUnwritableJournalEndsTheRun: what cannot be recorded is not done.
+func TestUnwritableJournalEndsTheRun(t *testing.T) {
+	dir := t.TempDir()
+	r, done, err := open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	m := speaker(says("new"))
+	end, err := r.Do(t.Context(), func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		must(0, r.Journal.Close())
+		return asks(editor(m), "?")(ctx, r, prior)
+	})
+	var stop *hone.Stop
+	if !asStop(err, &stop) || stop.Exit != hone.ExitEnvironment || end.Exit != hone.ExitEnvironment || end.Hint == "" {
+		t.Errorf("end %+v, error %v", end, err)
+	}
+	if m.calls() != 0 {
+		t.Error("a model was asked without a reserve")
+	}
+}
