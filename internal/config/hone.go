@@ -32,6 +32,7 @@ type Model struct {
 	MaxOutput    int64         // the most that one reply may have, in tokens
 	IdleTimeout  time.Duration // without a byte from the provider
 	TotalTimeout time.Duration // for one attempt
+	Attempts     int           // most tries at one call, the first included
 }
 
 // Limits is the [limits] section: a run's budget.
@@ -121,6 +122,7 @@ func (f *File) keys() map[string]setter {
 		"model.max-output":    whole(&f.Model.MaxOutput, "max-output = 32000"),
 		"model.idle-timeout":  span(&f.Model.IdleTimeout),
 		"model.total-timeout": span(&f.Model.TotalTimeout),
+		"model.attempts":      whole(&f.Model.Attempts, "attempts = 6"),
 		"limits.rounds":       whole(&f.Limits.Rounds, "rounds = 5"),
 		"limits.max-tokens":   whole(&f.Limits.MaxTokens, "max-tokens = 5000000"),
 		"limits.max-cost":     amount(&f.Limits.MaxCost, false, "max-cost = 2.50"),

@@ -32,6 +32,7 @@ wire = "chat"
 context = 200_000
 max-output = 32000
 idle-timeout = "90s"
+attempts = 3
 total-timeout = "1h"
 
 [limits]
@@ -68,7 +69,7 @@ func TestLoad(t *testing.T) {
 	}
 	want := File{
 		Model: Model{Model: "openai/gpt-5", BaseURL: "http://localhost:8080/v1", Reasoning: "high", Wire: "chat", Context: 200_000,
-			MaxOutput: 32_000, IdleTimeout: 90 * time.Second, TotalTimeout: time.Hour},
+			MaxOutput: 32_000, IdleTimeout: 90 * time.Second, TotalTimeout: time.Hour, Attempts: 3},
 		Limits:    Limits{Rounds: 5, MaxTokens: 5_000_000, MaxCost: 2, MaxTime: 4 * time.Hour},
 		Check:     Check{Command: "go test ./...", Env: []string{"DATABASE_URL", "OPENAI_API_KEY"}, Timeout: 10 * time.Minute},
 		Guard:     Guard{Send: []string{"testdata/**", ".env.ci"}},
