@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+)
+
+// demonstration is a little project, and the replies that stand in for a
+// model's.
+//
+//go:embed demo
+var demonstration embed.FS
+
+func (a *app) demoCommand() *cobra.Command {
+	var output outputFlags
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "a real loop on a real little project, offline: scripted replies are the model",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.demo(c.Context(), output)
+		},
+	}
+	output.register(c)
+	return c
+}
+
+func (a *app) demo(ctx context.Context, output outputFlags) error {
+	dir, err := os.MkdirTemp("", "hone-demo-")
+	if err != nil {
+		return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error()}
+	}
+	if err := furnish(ctx, dir); err != nil {
+		return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "hone doctor"}
+	}
+	a.tell("A little project lies in %s: a script, a specification that it does not keep, and a\n"+
+		"correctness checker. The replies of a model are scripted; everything else is real.\n\n", dir)
+	f := loopFlags{dir: dir, model: "script/" + filepath.Join(dir, ".git", "replies.script"), output: output}
+	if err := a.startReconcile(ctx, f, nil); err != nil || a.exit != hone.ExitDone {
+		return err
+	}
+	a.tell(`
+Look at it:
+  cd %s
+  hone show last --diff         what happened, round by round
+  git diff                      what has changed
+
+Then your own repository, with your own key:
+  export GEMINI_API_KEY=…       or OPENAI_API_KEY, ANTHROPIC_API_KEY; or --model ollama/NAME
+  cd your/repository
+  hone init reconcile           a specification and a checker to begin with
+  hone prompt reconcile         what would be sent, and how large it is
+  hone reconcile
+`, dir)
+	return nil
+}
+
+// tell prints what frames the demonstration, away from the JSON lines.
+func (a *app) tell(format string, args ...any) { fmt.Fprintf(a.err, format, args...) }
+
+// furnish writes the project and commits it.
+func furnish(ctx context.Context, dir string) error {
+	err := unpack(demonstration, "demo/project", func(rel string, content []byte) error { return put(dir, rel, content) })
+	if err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--initial-branch=main"},
+		{"add", "--all"},
+		{"-c", "user.name=hone", "-c", "user.email=hone@localhost", "-c", "commit.gpgSign=false", "commit", "--quiet", "--message=a little project"},
+	} {
+		c := exec.CommandContext(ctx, "git", args...)
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
+		}
+	}
+	replies, err := demonstration.ReadFile("demo/replies.script")
+	if err != nil {
+		return err
+	}
+	return put(dir, ".git/replies.script", replies)
+}

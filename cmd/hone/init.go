@@ -1,0 +1,110 @@
+package main
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+)
+
+// starters holds the files that init writes, a folder a loop. A name with
+// "dot-" in front stands for a dot file: embedding leaves those out.
+//
+//go:embed starters
+var starters embed.FS
+
+func (a *app) initCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "init LOOP",
+		Short: "write starter files; never overwrites",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usage("init needs to know for which loop", "hone init reconcile")
+		},
+	}
+	var dir string
+	one := &cobra.Command{
+		Use:   "reconcile",
+		Short: "a specification, a correctness checker and .config/bork.json",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			root, err := reconcileRoot(dir)
+			if err != nil {
+				return err
+			}
+			return a.start(root, "reconcile",
+				"say in specs/ what you want, make correctness-check.sh run your own checks, then: hone prompt reconcile && hone reconcile")
+		},
+	}
+	registerDir(one, &dir)
+	c.AddCommand(one)
+	return c
+}
+
+// start writes a loop's starter files below root, and says of each whether it
+// was written or was there.
+func (a *app) start(root, loop, next string) error {
+	err := unpack(starters, "starters/"+loop, func(rel string, content []byte) error {
+		return a.place(root, rel, content)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "next: %s\n", next)
+	return err
+}
+
+// unpack visits the embedded files below a folder, by the paths that they are
+// to have.
+func unpack(from embed.FS, folder string, visit func(rel string, content []byte) error) error {
+	return fs.WalkDir(from, folder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := from.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return visit(strings.ReplaceAll(strings.TrimPrefix(name, folder+"/"), "dot-", "."), content)
+	})
+}
+
+// put writes a file that must not be there yet. What begins with #! can be
+// run.
+func put(root, rel string, content []byte) error {
+	at := filepath.Join(root, filepath.FromSlash(rel))
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if strings.HasPrefix(string(content), "#!") {
+		mode = 0o755
+	}
+	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// place writes one starter file, unless something is there.
+func (a *app) place(root, rel string, content []byte) error {
+	said := "written " + rel
+	err := put(root, rel, content)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		said = "kept    " + rel + ", which is there already"
+	case err != nil:
+		return &hone.Stop{Exit: hone.ExitEnvironment, Why: "write " + rel, Err: err, Hint: "hone doctor"}
+	}
+	_, err = fmt.Fprintln(a.out, said)
+	return err
+}

@@ -1,0 +1,153 @@
+// Command hone runs bounded, unattended loops in which a language model edits
+// a code base and something that is not the model says whether it is right.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"hone"
+	"hone/internal/render"
+	"hone/journal"
+)
+
+// Version is the program's, set when a release is built.
+var Version = "devel"
+
+func main() { os.Exit(Main(os.Args[1:], journal.Observer{})) }
+
+// Main is the whole program but for the exit, so that tests can be it. The
+// observer is added to every journal that is opened.
+func Main(args []string, o journal.Observer) int {
+	ctx, stop := interruptible()
+	defer stop()
+	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, environ: os.Environ(), observer: o}
+	a.terminal = term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
+	a.colour = a.terminal && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"
+	return a.run(ctx, args)
+}
+
+// interruptible is a context that the first signal cancels, so that what is
+// under way ends in order and can be resumed. The second ends the process.
+func interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		if _, ok := <-signals; !ok {
+			return
+		}
+		cancel()
+		if _, ok := <-signals; ok {
+			os.Exit(hone.ExitInterrupted)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		cancel()
+	}
+}
+
+// app is the program with the world that it runs in.
+type app struct {
+	in       *os.File
+	out, err io.Writer
+	env      func(string) string
+	environ  []string
+	terminal bool // somebody is there to see and answer
+	colour   bool
+	observer journal.Observer
+	exit     int
+}
+
+// run runs a command line and returns the exit status.
+func (a *app) run(ctx context.Context, args []string) int {
+	if clean := redactor(knownKeys(a.env)); clean != nil {
+		a.out, a.err = redacted{a.out, clean}, redacted{a.err, clean}
+	}
+	root := a.command()
+	root.SetArgs(args)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	if err := root.ExecuteContext(ctx); err != nil {
+		return a.fail(err)
+	}
+	return a.exit
+}
+
+// redacted is a writer that keys do not get through. Callers write whole
+// lines, so that no key is split.
+type redacted struct {
+	w     io.Writer
+	clean func(string) string
+}
+
+func (r redacted) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(r.w, r.clean(string(b))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// usage is what is wrong with a command line or a configuration, and the next
+// thing to type.
+func usage(why, hint string) error {
+	return &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: why, Hint: hint}
+}
+
+// hinter is an error of a lower room that knows what to do about it.
+type hinter interface{ Hint() string }
+
+// fail says an error and returns its exit status. What is no Stop came from
+// the command line itself.
+func (a *app) fail(err error) int {
+	stop := &hone.Stop{Exit: hone.ExitUsage, Why: err.Error(), Hint: "hone help"}
+	var h hinter
+	switch {
+	case errors.As(err, &stop):
+	case errors.As(err, &h):
+		stop.Hint = h.Hint()
+	}
+	a.say("error", stop.Error())
+	a.say("hint", stop.Hint)
+	return stop.Exit
+}
+
+// say prints a text in the form of all errors and hints, one line each.
+func (a *app) say(what, text string) {
+	if text == "" {
+		return
+	}
+	fmt.Fprintf(a.err, "hone: %s: %s\n", what, strings.TrimRight(render.Escape(text), "\n"))
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hone",
+		Short: "loops in which a model edits a tree and something else says whether it is right",
+		Long: `hone runs bounded, unattended loops in which a language model edits a code base and
+something that is not the model says whether the result is right.
+
+Start with: hone demo`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return errors.Join(c.Help(), nil)
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(a.reconcileCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
+		a.showCommand(), a.resumeCommand(), a.doctorCommand(), a.versionCommand())
+	return root
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"hone/journal"
+	"hone/model/modeltest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"hone": func() { os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")))) },
+	})
+}
+
+// killer is an observer that ends the process as kill -9 does, at the nth
+// point: before and after each event of the journal stands one, counted from
+// 0 over the process's life. For empty it observes nothing.
+func killer(point string) journal.Observer {
+	n, err := strconv.Atoi(point)
+	if err != nil {
+		return journal.Observer{}
+	}
+	var mu sync.Mutex
+	at := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if n == 0 {
+			p, _ := os.FindProcess(os.Getpid())
+			_ = p.Kill()
+			select {}
+		}
+		n--
+	}
+	return journal.Observer{Before: func(journal.Entry) { at() }, After: func(journal.Event) { at() }}
+}
+
+// TestScripts runs the program itself. Each script of a ruling names it in
+// its first line. Beside testscript's own commands there are:
+//
+//	repo [DIR]            makes DIR (default: repo) a repository with one commit on main, with
+//	                      whatever begins with #! executable, and goes there
+//	serve FILE            starts a server that speaks every provider's wire and answers with the
+//	                      turns (modeltest.Turn) in FILE, a JSON list; sets the base URLs and keys
+//	served N              there were just N requests
+//	request N FILE        writes the body of request N (1 is the first) to FILE
+//	await N               waits for N requests
+//	schema FILE           every line of FILE is an event by events.schema.json
+//	nowhere TEXT          TEXT stands in no file below $WORK, but for script inputs that hold it
+//	status N ARGS…        runs hone and wants exit status N
+//	count N REGEXP FILE   FILE has just N matches
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setup,
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"repo":    repo,
+			"serve":   func(ts *testscript.TestScript, _ bool, args []string) { serve(t, ts, args) },
+			"served":  served,
+			"request": request,
+			"await":   await,
+			"schema":  schema,
+			"nowhere": nowhere,
+			"status":  status,
+			"count":   count,
+		},
+	})
+}
+
+// setup gives a script an environment of its own: no key, no configuration of
+// whoever runs the tests.
+func setup(e *testscript.Env) error {
+	e.Vars = append(e.Vars,
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
+	e.Values[serverKey{}] = &holder{}
+	return nil
+}
+
+type serverKey struct{}
+
+// holder is where a script keeps its server.
+type holder struct{ server *modeltest.Server }
+
+func repo(ts *testscript.TestScript, neg bool, args []string) {
+	dir := "repo"
+	if len(args) > 0 {
+		dir = args[0]
+	}
+	top := ts.MkAbs(dir)
+	ts.Check(os.MkdirAll(top, 0o755))
+	ts.Check(filepath.WalkDir(top, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err == nil && bytes.HasPrefix(b, []byte("#!")) {
+			err = os.Chmod(path, 0o755)
+		}
+		return err
+	}))
+	ts.Check(ts.Chdir(dir))
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "--allow-empty", "-m", "first"}} {
+		ts.Check(ts.Exec("git", args...))
+	}
+}
+
+func serve(t *testing.T, ts *testscript.TestScript, args []string) {
+	var turns []modeltest.Turn
+	if err := json.Unmarshal([]byte(ts.ReadFile(args[0])), &turns); err != nil {
+		ts.Fatalf("%s: %v", args[0], err)
+	}
+	s := modeltest.NewServer(t, turns...)
+	ts.Value(serverKey{}).(*holder).server = s
+	ts.Setenv("SERVER", s.URL)
+	ts.Setenv("GOOGLE_GEMINI_BASE_URL", s.URL)
+	ts.Setenv("ANTHROPIC_BASE_URL", s.URL)
+	ts.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
+	ts.Setenv("OLLAMA_HOST", strings.TrimPrefix(s.URL, "http://"))
+	for _, v := range keyVariables() {
+		ts.Setenv(v, "test-key-of-"+strings.ToLower(v))
+	}
+}
+
+func server(ts *testscript.TestScript) *modeltest.Server {
+	s := ts.Value(serverKey{}).(*holder).server
+	if s == nil {
+		ts.Fatalf("no server was started")
+	}
+	return s
+}
+
+func served(ts *testscript.TestScript, neg bool, args []string) {
+	if got := len(server(ts).Received()); fmt.Sprint(got) != args[0] {
+		ts.Fatalf("%d requests were made", got)
+	}
+}
+
+func request(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	all := server(ts).Received()
+	if n < 1 || n > len(all) {
+		ts.Fatalf("%d requests were made", len(all))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), all[n-1].Body, 0o644))
+}
+
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for range 1000 {
+		if len(server(ts).Received()) >= n {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("there were only %d requests in 10 s", len(server(ts).Received()))
+}
+
+func schema(ts *testscript.TestScript, neg bool, args []string) {
+	b, err := os.ReadFile("../../events.schema.json")
+	ts.Check(err)
+	var s jsonschema.Schema
+	ts.Check(json.Unmarshal(b, &s))
+	resolved, err := s.Resolve(nil)
+	ts.Check(err)
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile(args[0])), "\n")
+	for i, line := range lines {
+		var v any
+		ts.Check(json.Unmarshal([]byte(line), &v))
+		if err := resolved.Validate(v); err != nil {
+			ts.Fatalf("line %d is no event: %v\n%s", i+1, err, line)
+		}
+	}
+}
+
+func nowhere(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(filepath.WalkDir(ts.Getenv("WORK"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(b, []byte(args[0])) {
+			return fmt.Errorf("%s holds %q", path, args[0])
+		}
+		return err
+	}))
+}
+
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	err := ts.Exec("hone", args[1:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if fmt.Sprint(got) != args[0] {
+		ts.Fatalf("hone %s: exit status %d, want %s\n%s%s", strings.Join(args[1:], " "), got, args[0],
+			ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+func count(ts *testscript.TestScript, neg bool, args []string) {
+	got := len(regexp.MustCompile(args[1]).FindAllString(ts.ReadFile(args[2]), -1))
+	if fmt.Sprint(got) != args[0] {
+		ts.Fatalf("%d matches of %q in %s:\n%s", got, args[1], args[2], ts.ReadFile(args[2]))
+	}
+}

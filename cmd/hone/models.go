@@ -1,0 +1,214 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hone"
+	"hone/model"
+	"hone/model/anthropic"
+	"hone/model/gemini"
+	"hone/model/openai"
+	"hone/model/script"
+)
+
+// provider is one way to reach models, and the variables that its own tools
+// take keys and addresses from.
+type provider struct {
+	name     string
+	keys     []string // the first that is set counts; nil: no key is needed
+	base     string   // variable with the address; empty: none
+	standard string   // the model that is taken where none was named; empty: none
+}
+
+// providers are in the order in which a default is looked for.
+func providers() []provider {
+	return []provider{
+		{"gemini", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "GOOGLE_GEMINI_BASE_URL", "gemini-2.5-pro"},
+		{"openai", []string{"OPENAI_API_KEY"}, "OPENAI_BASE_URL", "gpt-5.4"},
+		{"anthropic", []string{"ANTHROPIC_API_KEY"}, "ANTHROPIC_BASE_URL", "claude-sonnet-5"},
+		{"ollama", nil, "OLLAMA_HOST", ""},
+		{"script", nil, "", ""},
+	}
+}
+
+// key is the provider's key, and the variable that it is in.
+func (p provider) key(env func(string) string) (value, variable string) {
+	for _, v := range p.keys {
+		if value := env(v); value != "" {
+			return value, v
+		}
+	}
+	if len(p.keys) == 0 {
+		return "", ""
+	}
+	return "", p.keys[0]
+}
+
+// modelSettings are what a run keeps of how it reaches its model.
+type modelSettings struct {
+	Name      string          `json:"name"` // provider/name
+	BaseURL   string          `json:"base_url,omitempty"`
+	Wire      string          `json:"wire,omitempty"`
+	Reasoning model.Reasoning `json:"reasoning,omitempty"`
+	Context   int64           `json:"context,omitempty"` // tokens; 0: not known
+	MaxOutput int64           `json:"max_output"`        // tokens
+	Idle      time.Duration   `json:"idle_ns,omitempty"`
+	Total     time.Duration   `json:"total_ns,omitempty"`
+	Attempts  int             `json:"attempts,omitempty"` // 0: the engine's default
+	Price     *hone.Price     `json:"price,omitempty"`
+}
+
+// split takes "provider/name" apart.
+func (m modelSettings) split() (provider, string, error) {
+	p, name, ok := strings.Cut(m.Name, "/")
+	known := providers()
+	i := slices.IndexFunc(known, func(k provider) bool { return k.name == p })
+	if ok && i >= 0 && name != "" {
+		return known[i], name, nil
+	}
+	var names []string
+	for _, k := range known {
+		names = append(names, k.name+"/NAME")
+	}
+	return provider{}, "", usage(fmt.Sprintf("model %q is not one of %s", m.Name, strings.Join(names, ", ")),
+		"for example: --model gemini/gemini-2.5-pro; an OpenAI-compatible server is openai/NAME with --base-url URL")
+}
+
+// anchor checks the name, and makes a script's path one that a resume finds
+// again from anywhere.
+func (m *modelSettings) anchor() error {
+	p, name, err := m.split()
+	if err != nil || p.name != "script" {
+		return err
+	}
+	path, err := filepath.Abs(name)
+	m.Name = p.name + "/" + path
+	return err
+}
+
+// defaultModel is the first provider's whose key is set.
+func defaultModel(env func(string) string) (string, error) {
+	for _, p := range providers() {
+		if value, _ := p.key(env); value != "" {
+			return p.name + "/" + p.standard, nil
+		}
+	}
+	return "", usage("no model was named, and no provider's key is set",
+		"set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model that needs none: --model ollama/NAME")
+}
+
+// prober is a model whose provider can be asked whether it is there at no
+// cost.
+type prober interface {
+	Probe(ctx context.Context) error
+}
+
+// open makes the model. The key and the address come from the environment of
+// this process, never from a journal.
+func (m modelSettings) open(env func(string) string) (model.Model, error) {
+	p, name, err := m.split()
+	if err != nil {
+		return nil, err
+	}
+	key, variable := p.key(env)
+	base := cmp.Or(m.BaseURL, env(p.base))
+	if base != "" {
+		if base, err = address(p, base); err != nil {
+			return nil, err
+		}
+	}
+	if key == "" && len(p.keys) > 0 && !(p.name == "openai" && base != "") {
+		return nil, usage(fmt.Sprintf("%s needs a key, and %s is not set", p.name, strings.Join(p.keys, " or ")),
+			fmt.Sprintf("export %s=…", variable))
+	}
+	t := model.Timeouts{Idle: m.Idle, Total: m.Total}
+	switch p.name {
+	case "gemini":
+		return gemini.New(gemini.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Timeouts: t}), nil
+	case "anthropic":
+		return anthropic.New(anthropic.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Timeouts: t}), nil
+	case "openai":
+		return openai.New(openai.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Wire: openai.Wire(m.Wire), Timeouts: t}), nil
+	case "ollama":
+		return openai.New(openai.Config{Name: name, BaseURL: cmp.Or(base, "http://127.0.0.1:11434/v1"), Wire: openai.Chat, Timeouts: t}), nil
+	}
+	return script.New(name)
+}
+
+// address reads what a person wrote as the provider's address. Ollama's own
+// variable holds a host, often without a scheme and always without a path.
+func address(p provider, text string) (string, error) {
+	if p.name == "ollama" && !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", usage(fmt.Sprintf("%q is no address of a provider", redactURL(text)), "write it like http://127.0.0.1:8080/v1")
+	}
+	if p.name == "ollama" {
+		if u.Port() == "" {
+			u.Host += ":11434"
+		}
+		if u.Path == "" || u.Path == "/" {
+			u.Path = "/v1"
+		}
+	}
+	return u.String(), nil
+}
+
+// redactURL takes a password out of an address.
+func redactURL(text string) string {
+	if u, err := url.Parse(text); err == nil {
+		return u.Redacted()
+	}
+	return "that"
+}
+
+// abilities are a family's context and the most that a reply may hold, in
+// tokens, as its provider publishes them.
+type abilities struct {
+	prefix          string
+	context, output int64
+}
+
+// families go from the more special to the more general name.
+func families() []abilities {
+	return []abilities{
+		{"gemini/gemini-2.5-", 1_048_576, 65_536},
+		{"gemini/gemini-3", 1_048_576, 65_536},
+		{"gemini/", 0, 8_192},
+		{"openai/gpt-5", 400_000, 128_000},
+		{"openai/gpt-4.1", 1_047_576, 32_768},
+		{"openai/gpt-4o", 128_000, 16_384},
+		{"openai/o3", 200_000, 100_000},
+		{"openai/o4", 200_000, 100_000},
+		{"anthropic/claude-opus-4-0", 200_000, 32_000},
+		{"anthropic/claude-opus-4-1", 200_000, 32_000},
+		{"anthropic/claude-", 200_000, 64_000},
+		{"", 0, 16_384},
+	}
+}
+
+// complete fills in what neither a flag nor the configuration says.
+func (m *modelSettings) complete() {
+	for _, f := range families() {
+		if strings.HasPrefix(m.Name, f.prefix) {
+			m.Context = cmp.Or(m.Context, f.context)
+			m.MaxOutput = cmp.Or(m.MaxOutput, f.output)
+			return
+		}
+	}
+}
+
+// role is what the engine asks.
+func (m modelSettings) role(name, system string, opened model.Model) hone.Role {
+	return hone.Role{Name: name, Model: opened, Called: m.Name, System: system, Reasoning: m.Reasoning,
+		MaxOutput: m.MaxOutput, Context: m.Context, Price: m.Price}
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/check"
+	"hone/internal/config"
+	"hone/internal/git"
+	"hone/journal"
+	"hone/loop/reconcile"
+	"hone/model"
+	"hone/sandbox"
+)
+
+// reconcileSettings are all that a reconciliation depends on, resolved: what
+// its start event holds.
+type reconcileSettings struct {
+	runSettings
+	System       string        `json:"system"`
+	Scope        string        `json:"scope,omitempty"`
+	Checker      string        `json:"checker,omitempty"`
+	NeedApproval []string      `json:"edits_require_approval,omitempty"`
+	NotSent      []string      `json:"not_sent,omitempty"`
+	Check        string        `json:"check,omitempty"`
+	CheckTime    time.Duration `json:"check_timeout_ns,omitempty"`
+	CheckEnv     []string      `json:"check_env,omitempty"`
+}
+
+func (a *app) reconcileCommand() *cobra.Command {
+	var f loopFlags
+	c := &cobra.Command{
+		Use:   "reconcile [SOURCE_DIR]",
+		Short: "bring code and specifications into sync",
+		Long: `reconcile sends the whole code base, its specifications (specs/*.md) and how those differ from
+main to a model, applies the edits that come back, and runs the correctness checker named in
+.config/bork.json. What it finds begins the next round. Changes to specs/ are put to you.
+
+SOURCE_DIR limits which files are sent and may be changed; specs/ always belongs.`,
+		Example: `  hone reconcile
+  hone reconcile --model ollama/qwen3-coder --check "make test"
+  hone prompt reconcile`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.valid(c); err != nil {
+				return err
+			}
+			return a.startReconcile(c.Context(), f, args)
+		},
+	}
+	f.register(c, 0)
+	c.Flags().Lookup("rounds").Usage = fmt.Sprintf("most rounds (default %d)", reconcile.Rounds)
+	return c
+}
+
+// startReconcile resolves everything before anything is written.
+func (a *app) startReconcile(ctx context.Context, f loopFlags, args []string) error {
+	root, s, limits, err := a.resolveReconcile(f, args)
+	if err != nil {
+		return err
+	}
+	m, err := s.Model.open(a.env)
+	if err != nil {
+		return err
+	}
+	p, err := a.enter(ctx, root, true)
+	if err != nil {
+		return err
+	}
+	defer p.leave()
+	j, err := p.home.Create(p.home.NewRun())
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	start, err := startOf("reconcile", root, s.Model, limits, s)
+	if err != nil {
+		return err
+	}
+	return a.driveReconcile(ctx, p, j, s, limits, m, f.output, start)
+}
+
+// resumeReconcile goes on with a run by the settings in its start event.
+func (a *app) resumeReconcile(ctx context.Context, p *place, j *journal.Journal, start hone.Start, limits hone.Limits, baseURL string, o outputFlags) error {
+	var s reconcileSettings
+	if err := json.Unmarshal(start.Settings, &s); err != nil {
+		return fmt.Errorf("read the settings of the run: %w", err)
+	}
+	s.Model.BaseURL = cmp.Or(baseURL, s.Model.BaseURL)
+	m, err := s.Model.open(a.env)
+	if err != nil {
+		return err
+	}
+	return a.driveReconcile(ctx, p, j, s, limits, m, o, nil)
+}
+
+// driveReconcile puts loop, check and rules together.
+func (a *app) driveReconcile(ctx context.Context, p *place, j *journal.Journal, s reconcileSettings, limits hone.Limits, m model.Model, o outputFlags, start *hone.Start) error {
+	l := s.loop(a, p.repo, m)
+	r := &hone.Run{Tree: p.tree, Journal: j, Rules: l.Rules(), Limits: limits, Retry: hone.Retry{Attempts: s.Model.Attempts}}
+	return a.drive(ctx, p, r, driven{
+		loop: "reconcile", settings: s.runSettings, output: o, start: start,
+		round: func(live io.Writer) hone.Round {
+			r.Check = a.reconcileCheck(p.root, s, l.Guard.Redact, live)
+			return l.Round
+		},
+	})
+}
+
+// loop is the loop of the settings.
+func (s reconcileSettings) loop(a *app, repo *git.Repo, m model.Model) reconcile.Loop {
+	return reconcile.Loop{
+		Editor: s.Model.role("editor", s.System, m), Repo: repo, Scope: s.Scope, Checker: s.Checker,
+		Approve: s.NeedApproval, NotSent: s.NotSent, Guard: a.guard(s.runSettings),
+	}
+}
+
+// reconcileCheck is the correctness checker, and the command of --check beside
+// it; nil where there is neither. The checker keeps its environment, the
+// command is not given providers' keys (ruling G6).
+func (a *app) reconcileCheck(root string, s reconcileSettings, redact func(string) string, live io.Writer) check.Func {
+	var checks []check.Func
+	if s.Checker != "" {
+		checks = append(checks, check.Bork(sandbox.None{}, check.BorkConfig{
+			Root: root, Checker: s.Checker, Env: a.environ, Timeout: s.CheckTime, Redact: redact, Live: live}))
+	}
+	if s.Check != "" {
+		checks = append(checks, check.Command(sandbox.None{}, check.CommandConfig{
+			Command: s.Check, Dir: root, Env: sandbox.CleanEnv(a.environ, without(keyVariables(), s.CheckEnv)),
+			Timeout: s.CheckTime, Redact: redact, Live: live}))
+	}
+	if len(checks) == 0 {
+		return nil
+	}
+	return check.All(checks...)
+}
+
+// resolveReconcile reads flags, environment and configuration, in that order
+// of precedence.
+func (a *app) resolveReconcile(f loopFlags, args []string) (root string, s reconcileSettings, l hone.Limits, err error) {
+	if root, err = reconcileRoot(f.dir); err != nil {
+		return root, s, l, err
+	}
+	file, err := config.Load(root)
+	if err != nil {
+		return root, s, l, configError(err)
+	}
+	bork, err := config.Bork(root)
+	if err != nil {
+		return root, s, l, configError(err)
+	}
+	s = reconcileSettings{
+		System: reconcile.System, Checker: bork.Checker, NeedApproval: bork.Approve, NotSent: bork.NotSent,
+		Check: cmp.Or(f.check, file.Check.Command), CheckTime: file.Check.Timeout, CheckEnv: file.Check.Env,
+	}
+	if s.Scope, err = scope(root, f.dir, args); err != nil {
+		return root, s, l, err
+	}
+	s.runSettings, err = a.resolveRun(f, file)
+	s.Approve = cmp.Or(f.approve, file.Reconcile.Approve, "ask")
+	rounds := cmp.Or(file.Reconcile.Rounds, file.Limits.Rounds, reconcile.Rounds)
+	return root, s, resolveLimits(f.limits, file.Limits, rounds), err
+}
+
+// reconcileRoot is the top of the repository (ruling B12).
+func reconcileRoot(dir string) (string, error) {
+	root, err := findRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	if _, err := git.Root(root); err != nil {
+		return "", usage(err.Error(), "reconcile works on a Git repository: cd into one, name it with --dir, or: git init")
+	}
+	return root, nil
+}
+
+// scope is SOURCE_DIR as a path from the root; empty where it is all of it.
+func scope(root, dir string, args []string) (string, error) {
+	if len(args) == 0 {
+		return "", nil
+	}
+	at := args[0]
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(dir, at)
+	}
+	real, err := filepath.EvalSymlinks(at)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if info, statErr := os.Stat(real); err != nil || statErr != nil || !info.IsDir() {
+		return "", usage(fmt.Sprintf("SOURCE_DIR %s is no folder", args[0]), "hone reconcile src")
+	}
+	rel, err := filepath.Rel(root, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", usage(fmt.Sprintf("SOURCE_DIR %s does not lie in the repository %s", args[0], root), "name the repository with --dir")
+	}
+	if rel == "." {
+		return "", nil
+	}
+	return filepath.ToSlash(rel), nil
+}

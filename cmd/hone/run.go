@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"hone"
+	"hone/cmd/hone/screen"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/workspace"
+)
+
+// runSettings are what every loop's start event holds beside the loop's own.
+type runSettings struct {
+	Model   modelSettings `json:"model"`
+	Approve string        `json:"approve"`        // "ask", "none" or "all"
+	Send    []string      `json:"send,omitempty"` // what is sent though it looks secret
+}
+
+// drive runs a loop on a workspace to its end, fresh or gone on with, and
+// shows it.
+func (a *app) drive(ctx context.Context, p *place, r *hone.Run, d driven) error {
+	if err := p.lock.Say(r.Journal.Run()); err != nil {
+		return err
+	}
+	s := screen.New(a.err, screen.Options{Live: a.terminal && !d.output.quiet, Colour: a.colour,
+		Verbose: d.output.verbose, Quiet: d.output.quiet, Get: p.home.Get, Rounds: r.Limits.Rounds})
+	defer s.Close()
+	a.watch(r, s, d)
+	if d.start != nil {
+		if err := r.Start(*d.start); err != nil {
+			return err
+		}
+	}
+	if !d.output.quiet {
+		s.Say("hone: run %s, %s with %s", r.Journal.Run(), d.loop, d.settings.Model.Name)
+	}
+	end, err := r.Do(ctx, d.round(s))
+	s.Close()
+	a.exit = end.Exit
+	a.conclude(end, d.output)
+	return err
+}
+
+// driven is what drive needs to know of a loop.
+type driven struct {
+	loop     string
+	settings runSettings
+	output   outputFlags
+	start    *hone.Start // nil: the run is gone on with
+	round    func(live io.Writer) hone.Round
+}
+
+// watch connects a run with the screen, the JSON feed and whoever can be
+// asked.
+func (a *app) watch(r *hone.Run, s *screen.Screen, d driven) {
+	r.Redact = redactor(knownKeys(a.env, d.settings.Model.BaseURL))
+	r.Journal.Observe(a.observer)
+	r.Journal.Observe(journal.Observer{After: s.Event})
+	if d.output.json {
+		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", e.Line()) }})
+	}
+	if d.output.verbose {
+		r.Stream = s.Text
+	}
+	switch {
+	case d.settings.Approve == "all":
+		r.Human = hone.Always{}
+		s.Say("hone: every change that would be asked about is approved, by --approve=all")
+	case d.settings.Approve == "ask" && a.terminal:
+		r.Human = screen.NewPerson(s, a.in)
+	}
+}
+
+// conclude prints the line that says why the run stopped, and the one that
+// says what to type next.
+func (a *app) conclude(end hone.End, o outputFlags) {
+	out := a.out
+	if o.json {
+		out = a.err
+	}
+	cost := ""
+	if end.Cost != nil {
+		cost = fmt.Sprintf(", $%.4f", *end.Cost)
+	}
+	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s)\n", end.Result, render.Line(end.Why), screen.Count(end.Rounds, "round"), render.Tokens(end.Tokens), cost)
+	hint := end.Hint
+	if hint == "" {
+		hint = "hone show last --diff"
+	}
+	fmt.Fprintf(out, "next: %s\n", render.Escape(hint))
+}
+
+// guard finds secrets for a run.
+func (a *app) guard(s runSettings) *workspace.Guard {
+	g := workspace.NewGuard(s.Send)
+	g.Known = knownKeys(a.env, s.Model.BaseURL)
+	return g
+}
+
+// started reads a run's first event.
+func started(events []journal.Event) (hone.Start, error) {
+	var s hone.Start
+	if len(events) == 0 || events[0].Type != "start" {
+		return s, fmt.Errorf("the run has no start")
+	}
+	return s, events[0].Decode(&s)
+}
+
+// startOf makes a run's first event.
+func startOf(loop, root string, m modelSettings, l hone.Limits, settings any) (*hone.Start, error) {
+	b, err := json.Marshal(settings)
+	return &hone.Start{Version: version(), Loop: loop, Dir: root, Model: m.Name, Limits: l, Settings: b}, err
+}
+
+// defaults of a run's budget.
+const (
+	defaultTokens = 5_000_000
+	defaultTime   = 4 * time.Hour
+)

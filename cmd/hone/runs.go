@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/internal/render"
+	"hone/journal"
+)
+
+func (a *app) runsCommand() *cobra.Command {
+	var dir string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "runs",
+		Short: "list runs: id, loop, model, rounds, result, tokens, cost, when",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return a.runs(dir, asJSON)
+		},
+	}
+	registerDir(c, &dir)
+	c.Flags().BoolVar(&asJSON, "json", false, "a JSON object a line")
+	return c
+}
+
+// summary is one run in the list.
+type summary struct {
+	Run    string    `json:"run"`
+	Loop   string    `json:"loop"`
+	Model  string    `json:"model"`
+	Rounds int       `json:"rounds"`
+	Result string    `json:"result"` // "running" or "died" where it has no end
+	Exit   *int      `json:"exit,omitempty"`
+	Tokens int64     `json:"tokens"`
+	Cost   *float64  `json:"cost,omitempty"`
+	When   time.Time `json:"when"`
+}
+
+func (a *app) runs(dir string, asJSON bool) error {
+	root, err := findRoot(dir)
+	if err != nil {
+		return err
+	}
+	home, err := journal.FindHome(root)
+	if err != nil {
+		return noHome(root, err)
+	}
+	defer home.Close()
+	runs, err := home.Runs()
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 {
+		return usage("no run was ever started in "+root, "hone demo, or: hone help")
+	}
+	if asJSON {
+		return listJSON(a.out, home, runs)
+	}
+	return list(a.out, home, runs)
+}
+
+func listJSON(out io.Writer, home *journal.Home, runs []string) error {
+	enc := json.NewEncoder(out)
+	for _, run := range runs {
+		if err := enc.Encode(summarise(home, run)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func list(out io.Writer, home *journal.Home, runs []string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tLOOP\tMODEL\tROUNDS\tRESULT\tTOKENS\tCOST\tWHEN")
+	for _, run := range runs {
+		s := summarise(home, run)
+		cost := "-"
+		if s.Cost != nil {
+			cost = fmt.Sprintf("$%.4f", *s.Cost)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Run, s.Loop, render.Line(s.Model), s.Rounds, s.Result,
+			render.Tokens(s.Tokens), cost, s.When.Local().Format("2006-01-02 15:04"))
+	}
+	return w.Flush()
+}
+
+// summarise folds a run's journal into a line. One that cannot be read is
+// listed all the same.
+func summarise(home *journal.Home, run string) summary {
+	s := summary{Run: run, Result: "died"}
+	if holder, ok := home.Holder(); ok && holder == run {
+		s.Result = "running"
+	}
+	events, err := home.Read(run)
+	if err != nil || len(events) == 0 {
+		s.Result = "damaged"
+		return s
+	}
+	if start, err := started(events); err == nil {
+		s.Loop, s.Model = start.Loop, start.Model
+	}
+	s.When = events[0].Time
+	for _, e := range events {
+		s.fold(e)
+	}
+	return s
+}
+
+func (s *summary) fold(e journal.Event) {
+	switch e.Type {
+	case "round":
+		var st hone.State
+		_ = e.Decode(&st)
+		s.Rounds = st.Round
+	case "usage":
+		var u hone.Usage
+		_ = e.Decode(&u)
+		s.Tokens, s.Cost = u.Tokens, u.Cost
+	case "resume":
+		s.Exit = nil
+		if s.Result != "running" {
+			s.Result = "died"
+		}
+	case "end":
+		var end hone.End
+		_ = e.Decode(&end)
+		s.Exit, s.Tokens, s.Cost = &end.Exit, end.Tokens, end.Cost
+		if s.Result != "running" {
+			s.Result = end.Result
+		}
+	}
+}

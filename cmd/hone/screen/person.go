@@ -1,0 +1,103 @@
+package screen
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"hone"
+	"hone/internal/render"
+)
+
+// Person asks whoever sits at the terminal, one question a file, each with
+// the change as a diff.
+type Person struct {
+	screen *Screen
+	lines  <-chan string // closed at the end of input
+}
+
+// NewPerson reads answers, one a line, from in. The reading goes on in the
+// background until the input ends, because a terminal's read cannot be
+// cancelled.
+func NewPerson(s *Screen, in io.Reader) *Person {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		scan := bufio.NewScanner(in)
+		for scan.Scan() {
+			lines <- scan.Text()
+		}
+	}()
+	return &Person{screen: s, lines: lines}
+}
+
+// Ask shows the question and waits for an answer. The end of input, like q,
+// leaves it open.
+func (p *Person) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) {
+	p.show(q)
+	for {
+		p.prompt(q)
+		select {
+		case <-ctx.Done():
+			p.screen.Say("")
+			return hone.Answer{}, ctx.Err()
+		case line, ok := <-p.lines:
+			if !ok {
+				p.screen.Say("")
+				return hone.Answer{}, hone.ErrPending
+			}
+			if a, err, known := answer(line); known {
+				return a, err
+			}
+			p.screen.Say("  y: make this change · n: leave the file as it is · a: make this and the rest of this reply · q: apply nothing of this reply and stop")
+		}
+	}
+}
+
+func answer(line string) (a hone.Answer, err error, known bool) {
+	a.By = "person"
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		a.Approved = true
+	case "n", "no":
+	case "a", "all":
+		a.Approved, a.Rest = true, true
+	case "q", "quit":
+		err = hone.ErrPending
+	default:
+		return a, nil, false
+	}
+	return a, err, true
+}
+
+func (p *Person) show(q hone.Question) {
+	s := p.screen
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	d := render.Diff(q.Path, q.Old, q.New)
+	if s.o.Colour {
+		d = render.Colour(d)
+	}
+	fmt.Fprintf(s.out, "\n%s\n", d)
+}
+
+func (p *Person) prompt(q hone.Question) {
+	s := p.screen
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	verb := "Change"
+	switch {
+	case q.Delete:
+		verb = "Delete"
+	case !q.Before.Exists():
+		verb = "Create"
+	}
+	more := ""
+	if q.More > 0 {
+		more = fmt.Sprintf(" (%d more to ask)", q.More)
+	}
+	fmt.Fprintf(s.out, "%s %s? It is asked because %s.%s [y/n/a/q] ", verb, render.Line(q.Path), render.Line(q.Reason), more)
+}

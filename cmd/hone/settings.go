@@ -1,0 +1,84 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+
+	"hone"
+	"hone/internal/config"
+	"hone/model"
+)
+
+// resolveRun resolves what every loop needs: flag, environment, file,
+// default.
+func (a *app) resolveRun(f loopFlags, file config.File) (runSettings, error) {
+	m := modelSettings{
+		Name:      cmp.Or(f.model, a.env("HONE_MODEL"), file.Model.Model),
+		BaseURL:   cmp.Or(f.baseURL, file.Model.BaseURL),
+		Wire:      cmp.Or(f.wire, file.Model.Wire),
+		Reasoning: cmp.Or(model.Reasoning(f.reasoning), model.Reasoning(file.Model.Reasoning)),
+		Context:   file.Model.Context,
+		MaxOutput: file.Model.MaxOutput,
+		Idle:      file.Model.IdleTimeout,
+		Total:     file.Model.TotalTimeout,
+		Attempts:  file.Model.Attempts,
+	}
+	if m.Name == "" {
+		name, err := defaultModel(a.env)
+		if err != nil {
+			return runSettings{}, err
+		}
+		m.Name = name
+		a.say("note", "no model was named; "+name+" is the first whose key is set")
+	}
+	if err := m.anchor(); err != nil {
+		return runSettings{}, err
+	}
+	m.complete()
+	if p, ok := file.Prices[m.Name]; ok {
+		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
+	}
+	return runSettings{Model: m, Send: file.Guard.Send}, costKnown(f, file, m)
+}
+
+// costKnown refuses a cost limit that could not be kept.
+func costKnown(f loopFlags, file config.File, m modelSettings) error {
+	if cmp.Or(f.limits.maxCost, file.Limits.MaxCost) > 0 && m.Price == nil {
+		return usage("a cost limit was given, and the price of "+m.Name+" is not known",
+			"write into .config/hone.toml: [prices.\""+m.Name+"\"] with input = and output =, in USD per million tokens")
+	}
+	return nil
+}
+
+func resolveLimits(f limitFlags, file config.Limits, rounds int) hone.Limits {
+	return hone.Limits{
+		Rounds: cmp.Or(f.rounds, rounds),
+		Tokens: cmp.Or(f.maxTokens, file.MaxTokens, defaultTokens),
+		Cost:   cmp.Or(f.maxCost, file.MaxCost),
+		Time:   cmp.Or(f.maxTime, file.MaxTime, defaultTime),
+	}
+}
+
+// raised are a run's limits with those that a resume raises. A lower one is
+// refused: what a run was promised is not taken back.
+func raised(l hone.Limits, f limitFlags) (hone.Limits, error) {
+	lower := f.rounds != 0 && f.rounds < l.Rounds || f.maxTokens != 0 && f.maxTokens < l.Tokens ||
+		f.maxCost != 0 && f.maxCost < l.Cost || f.maxTime != 0 && f.maxTime < l.Time
+	if lower {
+		return l, usage("a resumed run's limits can only be raised", "hone show last, to see them")
+	}
+	l.Rounds = cmp.Or(f.rounds, l.Rounds)
+	l.Tokens = cmp.Or(f.maxTokens, l.Tokens)
+	l.Cost = cmp.Or(f.maxCost, l.Cost)
+	l.Time = cmp.Or(f.maxTime, l.Time)
+	return l, nil
+}
+
+// configError is what is wrong with a configuration file: it names the place
+// itself.
+func configError(err error) error { return usage(err.Error(), "nothing was sent or written") }
+
+// without are the names that are not among the exceptions.
+func without(names, exceptions []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(exceptions, n) })
+}

@@ -1,0 +1,49 @@
+#!/bin/sh
+# The correctness checker: says what is wrong with the tree, as JSON on stdout.
+# Exit status: 0 nothing is wrong, 1 something is, 2 the checker itself could not run.
+# Add your own checks at the bottom, one "try" a line.
+
+findings=""
+
+# quote writes its input as a JSON string. Bytes that are no UTF-8 text are said to be so.
+quote() {
+    if ! text=$(iconv -f UTF-8 -t UTF-8 2>/dev/null); then
+        text="<non-UTF8 output>"
+    fi
+    printf '%s' "$text" | awk '
+        BEGIN { printf "\""; for (i = 1; i < 32; i++) control[sprintf("%c", i)] = sprintf("\\u%04x", i) }
+        {
+            if (NR > 1) printf "\\n"
+            n = split($0, c, "")
+            for (i = 1; i <= n; i++) {
+                if (c[i] == "\"" || c[i] == "\\") printf "\\%s", c[i]
+                else if (c[i] in control) printf "%s", control[c[i]]
+                else printf "%s", c[i]
+            }
+        }
+        END { printf "\"" }'
+}
+
+# try runs a command, and adds a finding if it fails.
+try() {
+    "$@" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    if [ $status -ne 0 ]; then
+        finding=$(printf '{"provenance": "command", "command": %s, "stdout": %s, "stderr": %s, "exit-code": %d}' \
+            "$(printf '%s' "$*" | quote)" "$(quote <"$scratch/out")" "$(quote <"$scratch/err")" $status)
+        findings="${findings:+$findings, }$finding"
+    fi
+}
+
+scratch=$(mktemp -d) || exit 2
+trap 'rm -rf "$scratch"' EXIT
+
+# Your checks, for example:
+#   try go vet ./...
+#   try go test ./...
+#   try uv run pyright .
+#   try npm test
+try git diff --check
+
+printf '{"per_file_findings": [], "overall_findings": [%s]}\n' "$findings"
+[ -z "$findings" ]

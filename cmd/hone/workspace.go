@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"hone"
+	"hone/internal/git"
+	"hone/journal"
+	"hone/workspace"
+)
+
+// place is a workspace that this process has to itself.
+type place struct {
+	root string
+	repo *git.Repo // nil outside of a repository
+	home *journal.Home
+	lock *journal.Lock
+	tree *workspace.Tree
+}
+
+// enter opens a workspace, locks it and rolls forward what an earlier process
+// left half applied. With create, hone's folder is made where it is missing.
+func (a *app) enter(ctx context.Context, root string, create bool) (*place, error) {
+	p := &place{root: root}
+	err := p.open(create)
+	if err == nil {
+		err = hone.Settle(ctx, p.home, p.tree, p.lock.Last)
+	}
+	if err != nil {
+		p.leave()
+		return nil, locked(err)
+	}
+	return p, nil
+}
+
+func (p *place) open(create bool) (err error) {
+	var list workspace.Lister
+	if p.repo, err = repository(p.root); err != nil {
+		return err
+	}
+	if p.repo != nil {
+		list = lister(p.repo)
+	}
+	if create {
+		p.home, err = journal.OpenHome(p.root)
+	} else {
+		p.home, err = journal.FindHome(p.root)
+	}
+	if err != nil {
+		return noHome(p.root, err)
+	}
+	if p.lock, err = p.home.Lock(); err != nil {
+		return err
+	}
+	p.tree, err = workspace.Open(p.root, workspace.Options{List: list})
+	return err
+}
+
+func (p *place) leave() {
+	if p.tree != nil {
+		p.tree.Close()
+	}
+	if p.lock != nil {
+		p.lock.Unlock()
+	}
+	if p.home != nil {
+		p.home.Close()
+	}
+}
+
+// locked says what to do about a workspace that another hone works on.
+func locked(err error) error {
+	var held *journal.LockedError
+	if !errors.As(err, &held) {
+		return err
+	}
+	return usage(held.Error(), "wait for it, or stop it; to watch it: hone show last")
+}
+
+func noHome(root string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return usage("no run was ever started in "+root, "hone demo, or: hone help")
+	}
+	return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "hone doctor"}
+}
+
+// repository opens the repository that a folder is the top of, or nil.
+func repository(root string) (*git.Repo, error) {
+	top, err := git.Root(root)
+	if errors.Is(err, git.ErrNotRepository) || err == nil && top != root {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	g, err := git.Find()
+	if err != nil {
+		return nil, &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "install git"}
+	}
+	return g.Open(root)
+}
+
+// lister lets the tree ask git what is kept, in the repository itself and in
+// each that is nested in it.
+func lister(top *git.Repo) workspace.Lister {
+	return func(ctx context.Context, dir string) (workspace.Listing, error) {
+		repo := top
+		if dir != top.Root() {
+			var err error
+			if repo, err = repository(dir); err != nil || repo == nil {
+				return workspace.Listing{}, errors.Join(err, workspace.ErrNoRepository)
+			}
+		}
+		entries, err := repo.List(ctx, "")
+		if err != nil {
+			return workspace.Listing{}, err
+		}
+		l := workspace.Listing{Kept: make([]string, len(entries)), Untracked: map[string]bool{}}
+		for i, e := range entries {
+			l.Kept[i] = e.Path
+			if e.Untracked {
+				l.Untracked[e.Path] = true
+			}
+		}
+		return l, nil
+	}
+}
+
+// findRoot is the workspace that a folder belongs to: its repository's top,
+// else the nearest folder with runs, else the folder itself.
+func findRoot(dir string) (string, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", usage(fmt.Sprintf("%s is no folder", dir), "name an existing one with --dir")
+	}
+	top, err := git.Root(dir)
+	if !errors.Is(err, git.ErrNotRepository) {
+		return top, err
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return "", err
+	}
+	for at := abs; ; at = filepath.Dir(at) {
+		if info, err := os.Lstat(filepath.Join(at, journal.HomeName)); err == nil && info.IsDir() {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return abs, nil
+		}
+	}
+}
