@@ -202,7 +202,7 @@ func orNothing(err error) error {
 func inTheWay(err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) {
-		return refuse(refused.Path, "the path leads nowhere: %s", refused.Reason)
+		return refuse(refused.Path, "the way there is closed: %s", refused.Reason)
 	}
 	return err
 }

@@ -20,6 +20,7 @@ type item struct {
 	Digest string `json:"digest,omitempty"`
 	Note   string `json:"note,omitempty"`
 	Added  bool   `json:"added,omitempty"` // a specification that git does not track yet (ruling B4)
+	Link   bool   `json:"link,omitempty"`
 	Size   int64  `json:"size"`
 
 	content []byte
@@ -67,7 +68,7 @@ func (l Loop) within(path string) bool {
 
 // item reads one file. ok is false where it is gone by now.
 func (l Loop) item(tree *workspace.Tree, f workspace.File) (it item, ok bool, err error) {
-	it = item{Path: f.Path, Size: f.Size, Added: isSpec(f.Path) && f.Untracked}
+	it = item{Path: f.Path, Size: f.Size, Added: isSpec(f.Path) && f.Untracked, Link: f.Kind == workspace.Symlink}
 	if it.Note = l.unsent(f); it.Note != "" {
 		return it, true, nil
 	}

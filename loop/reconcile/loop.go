@@ -76,7 +76,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil {
 		return nil, l.explain(err, p)
 	}
-	ch, problems := read(reply, p.paths())
+	ch, problems := read(reply, p.files())
 	if len(problems) > 0 {
 		return problems, nil
 	}

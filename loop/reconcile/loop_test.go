@@ -333,6 +333,21 @@ func TestWhatThePromptShows(t *testing.T) {
 	}
 }
 
+// TestBelowALinkIsRefusedAlone: ruling G5; the rest of the reply is applied.
+func TestBelowALinkIsRefusedAlone(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	project(t, dir, map[string]string{"specs/s.md": "do\n", "a": "zero"}, nil)
+	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	m := &recorder{replies: []string{`{"create-or-update": {"link/y": "through", "a": "one"}}`}}
+	end := process{model: m}.live(t, dir)
+	left, _ := os.ReadDir(outside)
+	if tree := crashtest.Tree(t, dir); end.Exit != 0 || tree["a"] != "one" || len(left) > 0 {
+		t.Errorf("%+v: %v, outside %v", end, tree, left)
+	}
+}
+
 func TestScopeLimitsWhatIsSent(t *testing.T) {
 	dir := t.TempDir()
 	project(t, dir, map[string]string{"specs/s.md": "do\n", "in/a": "here\n", "inside-not": "x\n", "out/b": "beyond\n"}, nil)

@@ -62,10 +62,14 @@ func (p prompt) seen(path string) (string, bool) {
 	return "", false
 }
 
-func (p prompt) paths() []string {
+// files are the paths that hold a file. Below a link is another matter, which
+// the review refuses.
+func (p prompt) files() []string {
 	var paths []string
 	for _, it := range p.current() {
-		paths = append(paths, it.Path)
+		if !it.Link {
+			paths = append(paths, it.Path)
+		}
 	}
 	return paths
 }

@@ -43,6 +43,7 @@ type Screen struct {
 	mu      sync.Mutex
 	out     io.Writer
 	wait    waiting
+	round   int       // whose heading was shown last
 	asked   time.Time // when the event of the last request was made
 	streams bool      // the model's text is being shown, and its line is open
 	stop    chan struct{}
@@ -174,6 +175,7 @@ func (s *Screen) Write(b []byte) (int, error) {
 func (s *Screen) Event(e journal.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.heading(e)
 	switch {
 	case e.Type == "notice":
 		show(s, e, s.notice)
@@ -183,9 +185,19 @@ func (s *Screen) Event(e journal.Event) {
 		show(s, e, s.changed)
 	case e.Type == "retry":
 		show(s, e, s.retried)
+	case e.Type == "round":
+		show(s, e, s.decided)
 	case s.o.Quiet:
 	default:
 		s.progress(e)
+	}
+}
+
+// heading begins a round; also one that an earlier process began.
+func (s *Screen) heading(e journal.Event) {
+	if e.Step != nil && e.Step.Round > s.round && !s.o.Quiet {
+		s.round = e.Step.Round
+		s.line("round %d of %d", s.round, max(s.o.Rounds, s.round))
 	}
 }
 
@@ -193,8 +205,6 @@ func (s *Screen) Event(e journal.Event) {
 func (s *Screen) progress(e journal.Event) {
 	begin := e.Phase == journal.Begin
 	switch {
-	case e.Type == "step" && begin && e.Step.Name == "open":
-		s.line("round %d of %d", e.Step.Round, max(s.o.Rounds, e.Step.Round))
 	case e.Type == "ask":
 		s.asked = e.Time
 		show(s, e, s.request)
@@ -270,6 +280,15 @@ func (s *Screen) changed(c hone.Changed) {
 	}
 }
 
+// decided shows what stood in the way of the check: why a reply was not used.
+func (s *Screen) decided(st hone.State) {
+	for _, f := range st.Findings[:max(0, len(st.Findings)-len(st.Checked))] {
+		if !f.Advisory {
+			s.line("  ! %s", f.Text)
+		}
+	}
+}
+
 func sign(c hone.Changed) string {
 	switch {
 	case c.Delete:
@@ -327,8 +346,8 @@ func (s *Screen) finding(f check.Finding) {
 	lines := strings.Split(strings.TrimRight(f.Text, "\n"), "\n")
 	s.line("    - %s: %s", where, lines[0])
 	for i, line := range lines[1:] {
-		if i+1 >= findingLines && !s.o.Verbose {
-			s.line("      [%d more lines: hone show last]", len(lines)-1-i)
+		if left := len(lines) - 1 - i; i+1 >= findingLines && left > 1 && !s.o.Verbose {
+			s.line("      [%d more lines: hone show last]", left)
 			return
 		}
 		s.line("      %s", line)
