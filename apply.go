@@ -143,6 +143,7 @@ func (r *Run) make(ctx context.Context, ch workspace.Change, vs []workspace.Verd
 		event: "apply", name: "apply", input: allowed, inline: true, sync: true,
 		open: func() (any, error) { return Applied{allowed}, r.keepAll(todo, allowed) },
 		do: func(ctx context.Context) (Applied, error) {
+			r.stale = true
 			return Applied{allowed}, applyAll(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), todo, allowed)
 		},
 	})

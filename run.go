@@ -44,6 +44,7 @@ type Run struct {
 	sessions int // begun in the round
 	ledger   ledger
 	last     workspace.Manifest // the newest manifest, for its stat cache
+	stale    bool               // something may have changed the tree since
 	arrived  bool               // what happened since the last process is on record
 }
 
@@ -197,13 +198,24 @@ func (r *Run) open(ctx context.Context) (Opened, error) {
 	return Opened{Manifest: name, Tree: tree, Outside: r.untold()}, err
 }
 
+// Manifest is the state of the tree: the one that was taken at the round's
+// beginning, where nothing was changed since.
+func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
+	if r.stale || r.last == nil {
+		if _, _, err := r.manifest(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r.last, nil
+}
+
 // manifest takes a manifest and keeps it as an object.
 func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
 	m, err := r.Tree.Manifest(ctx, r.last)
 	if err != nil {
 		return "", "", fmt.Errorf("look at the tree: %w", err)
 	}
-	r.last = m
+	r.last, r.stale = m, false
 	object, err = r.Journal.Home().Put(m.Encode())
 	return object, m.Digest(), err
 }
@@ -266,6 +278,7 @@ func (r *Run) check(ctx context.Context) (Checked, error) {
 	}
 	return step(ctx, r, work[Checked]{event: "check", name: "check", inline: true, do: func(ctx context.Context) (Checked, error) {
 		began := time.Now()
+		r.stale = true
 		findings, err := r.Check(ctx)
 		if err != nil {
 			return Checked{}, err

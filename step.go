@@ -109,6 +109,7 @@ func step[T any](ctx context.Context, r *Run, w work[T]) (T, error) {
 		return none, err
 	}
 	do := w.do
+	r.stale = r.stale || w.again != nil
 	if begin != nil && w.again != nil {
 		do = w.again
 	} else if err := r.begin(id, input, w.event, w.open); err != nil {

@@ -170,13 +170,23 @@ func (h *Home) Put(b []byte) (string, error) {
 	if info, err := h.root.Lstat(file); err == nil && info.Size() == int64(len(b)) {
 		return name, nil
 	}
-	if err := makeDir(h.root, dir); err != nil {
+	err := h.root.Mkdir(dir, 0o700)
+	switch {
+	case err == nil:
+		err = h.syncDir(objectsDir)
+	case errors.Is(err, fs.ErrExist):
+		err = nil
+	}
+	if err == nil {
+		err = h.store(file, b)
+	}
+	if err == nil {
+		err = h.syncDir(dir)
+	}
+	if err != nil {
 		return "", fmt.Errorf("store an object: %w", err)
 	}
-	if err := h.store(file, b); err != nil {
-		return "", fmt.Errorf("store an object: %w", err)
-	}
-	return name, errors.Join(h.syncDir(dir), h.syncDir(objectsDir))
+	return name, nil
 }
 
 func (h *Home) store(file string, b []byte) error {

@@ -28,6 +28,10 @@ type Entry struct {
 	Target string      // of a symlink
 	Note   string      // why it could not be read; empty where it could
 
+	// Untracked is File's. It says nothing of the contents, so it is neither
+	// in the digest nor encoded.
+	Untracked bool
+
 	// stamp lets the next manifest trust the digest without reading. It is
 	// zero where the file was touched so shortly before that a later change
 	// might not show.
@@ -79,7 +83,7 @@ type hasher struct {
 
 // entry describes a listed file.
 func (h *hasher) entry(f File) Entry {
-	e := Entry{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Target: f.Target, Note: f.Note, stamp: f.stamp}
+	e := Entry{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Target: f.Target, Note: f.Note, Untracked: f.Untracked, stamp: f.stamp}
 	if f.Kind != Regular {
 		e.stamp = stamp{}
 		return e

@@ -77,6 +77,7 @@ func (a *app) startReconcile(ctx context.Context, f loopFlags, args []string) er
 		return err
 	}
 	defer p.leave()
+	p.repo.Prepare(ctx)
 	j, err := p.home.Create(p.home.NewRun())
 	if err != nil {
 		return err

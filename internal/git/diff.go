@@ -2,10 +2,12 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Base is the tip that a work tree is compared with.
@@ -80,32 +82,50 @@ type MainDiff struct {
 }
 
 // DiffMain is [Repo.DiffBase] and [Repo.Diff] at once, in the time of two calls
-// of git one after the other rather than three.
+// of git one after the other rather than three, and of one after [Repo.Prepare].
 func (r *Repo) DiffMain(ctx context.Context, paths ...string) (MainDiff, error) {
-	type filters struct {
-		off []string
-		err error
+	var p preparation
+	if ready := r.ready.Swap(nil); ready != nil {
+		p = <-*ready
+	} else {
+		p = r.prepare(ctx)
 	}
-	asked := make(chan filters, 1)
-	go func() {
-		off, err := r.filtersOff(ctx)
-		asked <- filters{off, err}
-	}()
-	base, ok, err := r.DiffBase(ctx)
-	f := <-asked
-	switch {
-	case err != nil:
-		return MainDiff{}, err
-	case !ok:
-		return MainDiff{}, nil
-	case f.err != nil:
-		return MainDiff{}, f.err
+	if p.err != nil || !p.found {
+		return MainDiff{}, p.err
 	}
-	patch, err := r.diff(ctx, base, f.off, paths)
+	patch, err := r.diff(ctx, p.base, p.filtersOff, paths)
 	if err != nil {
 		return MainDiff{}, err
 	}
-	return MainDiff{Base: base, Found: true, Patch: patch}, nil
+	return MainDiff{Base: p.base, Found: true, Patch: patch}, nil
+}
+
+// preparation is what has to be known before the work tree can be compared.
+type preparation struct {
+	base       Base
+	found      bool
+	filtersOff []string
+	err        error
+}
+
+// Prepare asks in the background what the next [Repo.DiffMain] needs to know
+// first. It is for a program's start, where nothing that could change the
+// answers runs in between.
+func (r *Repo) Prepare(ctx context.Context) {
+	ready := make(chan preparation, 1)
+	r.ready.Store(&ready)
+	go func() { ready <- r.prepare(ctx) }()
+}
+
+// prepare asks both questions at once.
+func (r *Repo) prepare(ctx context.Context) preparation {
+	var off []string
+	var offErr error
+	var wait sync.WaitGroup
+	wait.Go(func() { off, offErr = r.filtersOff(ctx) })
+	base, found, err := r.DiffBase(ctx)
+	wait.Wait()
+	return preparation{base, found, off, cmp.Or(err, offErr)}
 }
 
 func (r *Repo) diff(ctx context.Context, base Base, filtersOff, paths []string) ([]byte, error) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // ErrNotRepository says that neither a directory nor any above it is the top
@@ -68,8 +69,9 @@ func pointsAway(file string) bool {
 
 // Repo is one work tree and its repository.
 type Repo struct {
-	git  *Git
-	root string
+	git   *Git
+	root  string
+	ready atomic.Pointer[chan preparation] // of Prepare; nil: nothing is prepared
 }
 
 // Open finds the work tree that dir stands in; see [Root]. It starts no

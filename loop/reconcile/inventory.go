@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,11 +34,7 @@ func isSpec(path string) bool { return strings.HasPrefix(path, "specs/") }
 
 // inventory lists what belongs into the prompt, specifications first, each
 // file with its contents or with the reason why they are left out.
-func (l Loop) inventory(ctx context.Context, tree *workspace.Tree) ([]item, error) {
-	files, err := tree.Files(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (l Loop) inventory(tree *workspace.Tree, files workspace.Manifest) ([]item, error) {
 	if err := l.tooMuch(files); err != nil {
 		return nil, err
 	}
@@ -67,7 +62,7 @@ func (l Loop) within(path string) bool {
 }
 
 // item reads one file. ok is false where it is gone by now.
-func (l Loop) item(tree *workspace.Tree, f workspace.File) (it item, ok bool, err error) {
+func (l Loop) item(tree *workspace.Tree, f workspace.Entry) (it item, ok bool, err error) {
 	it = item{Path: f.Path, Size: f.Size, Added: isSpec(f.Path) && f.Untracked, Link: f.Kind == workspace.Symlink}
 	if it.Note = l.unsent(f); it.Note != "" {
 		return it, true, nil
@@ -100,7 +95,7 @@ func (l Loop) item(tree *workspace.Tree, f workspace.File) (it item, ok bool, er
 }
 
 // unsent says why a file is not even read; empty where it is.
-func (l Loop) unsent(f workspace.File) string {
+func (l Loop) unsent(f workspace.Entry) string {
 	if reason, secret := l.Guard.WithheldName(f.Path); secret {
 		return "contents withheld: " + reason
 	}
@@ -123,7 +118,7 @@ func isText(b []byte) bool { return bytes.IndexByte(b, 0) < 0 && utf8.Valid(b) }
 
 // tooMuch refuses a tree whose files alone pass the model's context several
 // times over, before all of it is read.
-func (l Loop) tooMuch(files []workspace.File) error {
+func (l Loop) tooMuch(files workspace.Manifest) error {
 	var total int64
 	var big []item
 	for _, f := range files {

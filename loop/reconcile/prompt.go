@@ -82,7 +82,11 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		return prompt{}, err
 	}
 	p, err := hone.Step(ctx, r, "compose", prior, func(ctx context.Context) (prompt, error) {
-		items, diff, err := l.look(ctx, r.Tree)
+		files, err := r.Manifest(ctx)
+		if err != nil {
+			return prompt{}, err
+		}
+		items, diff, err := l.look(ctx, r.Tree, files)
 		if err != nil {
 			return prompt{}, err
 		}
@@ -118,14 +122,14 @@ func lastBase(past []prompt) (prompt, bool) {
 
 // look reads what a prompt is made of. Git is asked for the difference while
 // the files are read: a run's start waits for both.
-func (l Loop) look(ctx context.Context, tree *workspace.Tree) ([]item, specDiff, error) {
+func (l Loop) look(ctx context.Context, tree *workspace.Tree, files workspace.Manifest) ([]item, specDiff, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var main git.MainDiff
 	var gitErr error
 	var wait sync.WaitGroup
 	wait.Go(func() { main, gitErr = l.Repo.DiffMain(ctx, "specs") })
-	items, err := l.inventory(ctx, tree)
+	items, err := l.inventory(tree, files)
 	if err != nil {
 		cancel()
 	}
@@ -266,7 +270,11 @@ type Preview struct {
 
 // Preview composes the first prompt without sending or recording anything.
 func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (Preview, error) {
-	items, diff, err := l.look(ctx, tree)
+	files, err := tree.Manifest(ctx, nil)
+	if err != nil {
+		return Preview{}, err
+	}
+	items, diff, err := l.look(ctx, tree, files)
 	if err != nil {
 		return Preview{}, err
 	}
