@@ -114,6 +114,16 @@ func TestQuestionIsOnRecordBeforeItIsAsked(t *testing.T) {
 	}
 }
 
+// TestQuestionAboutAnEmptyFile: no contents are not the same as no file.
+func TestQuestionAboutAnEmptyFile(t *testing.T) {
+	h := &person{answer: yes}
+	dir := t.TempDir()
+	wantEnd(t, process{round: applies([]workspace.Edit{{Path: "empty"}}), set: approve(h, "empty")}.end(t, dir), hone.ExitDone, "done")
+	if q := h.asked[0]; q.Old != nil || q.New == nil || read(dir, "empty") != "" {
+		t.Errorf("asked %+v, the file is %q", q, read(dir, "empty"))
+	}
+}
+
 func TestRestIsNotAsked(t *testing.T) {
 	dir := t.TempDir()
 	h := &person{answer: func(q hone.Question) (hone.Answer, error) {

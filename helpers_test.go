@@ -143,17 +143,6 @@ func of[T any](t testing.TB, events []journal.Event, typ string, phase journal.P
 	return all
 }
 
-// count is how many events there are of a type.
-func count(events []journal.Event, typ string) int {
-	n := 0
-	for _, e := range events {
-		if e.Type == typ {
-			n++
-		}
-	}
-	return n
-}
-
 // object reads an object of the workspace's home.
 func object(t testing.TB, dir, name string) []byte {
 	t.Helper()
