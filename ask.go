@@ -8,8 +8,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"hone/journal"
 	"hone/model"
 )
@@ -31,13 +29,6 @@ type Role struct {
 	Context int64
 	// Price is nil where it is not known.
 	Price *Price
-}
-
-// Retry bounds how a temporary fault of a provider is met.
-type Retry struct {
-	Attempts int           // in all; 0 means 6
-	First    time.Duration // before the second attempt; 0 means 1 s; doubled each time
-	Most     time.Duration // between two attempts; 0 means 1 min; Retry-After may ask for more
 }
 
 // longestWait is how long a provider may ask to be left alone before the run
@@ -280,22 +271,6 @@ func (r *Run) gaveUp(role Role, fault *model.Error, attempts int) error {
 	return stop
 }
 
-// ContextError says that a request does not fit the model's context (ruling
-// G10). A loop knows what takes the room and says so with it.
-type ContextError struct {
-	Need  int64  // tokens, by estimate; 0: the provider said so
-	Limit int64  // tokens; 0: not known
-	Says  string // the provider's words, if it was the provider
-	Room  string // what takes the room and how to make some, in lines; the loop's word
-}
-
-func (e *ContextError) Error() string {
-	if e.Need == 0 {
-		return "the prompt does not fit the model's context: " + e.Says
-	}
-	return fmt.Sprintf("the prompt does not fit the model's context: about %d tokens, and %d is the most", e.Need, e.Limit)
-}
-
 // Fits says whether a request of so many bytes fits the role's context beside
 // a reply; a token is taken for four bytes. The error is a [*ContextError].
 func (role Role) Fits(bytes int64) error {
@@ -306,25 +281,5 @@ func (role Role) Fits(bytes int64) error {
 	return &ContextError{Need: need, Limit: role.Context}
 }
 
-// clean makes a provider's words fit to show: one line without keys.
-func (r *Run) clean(s string) string { return string(r.redact([]byte(s))) }
-
-func (t Retry) attempts() int {
-	if t.Attempts == 0 {
-		return 6
-	}
-	return t.Attempts
-}
-
-func (t Retry) backoff() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier = time.Second, time.Minute, 2
-	if t.First > 0 {
-		b.InitialInterval = t.First
-	}
-	if t.Most > 0 {
-		b.MaxInterval = t.Most
-	}
-	b.Reset()
-	return b
-}
+// errNoPrice is why a run with a cost limit cannot ask a model.
+var errNoPrice = errors.New("the model's price is not known")

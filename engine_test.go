@@ -51,7 +51,7 @@ func TestDecision(t *testing.T) {
 		{name: "no round means one", rounds: 0, findings: []check.Finding{wrong("b")},
 			exit: 1, result: "rounds", want: []string{"b"}, took: 1},
 		{name: "a broken check is never success", rounds: 1, check: [][]check.Finding{{broken}},
-			exit: 1, result: "rounds", want: []string{"it crashed"}, took: 1, checked: 1},
+			exit: 5, result: "failed", want: []string{"it crashed"}, took: 1, checked: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			checked := 0

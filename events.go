@@ -121,3 +121,51 @@ type Checked struct {
 type Outside struct {
 	Paths []string `json:"paths"`
 }
+
+// Decision is what follows from a round.
+type Decision string
+
+// The three decisions.
+const (
+	GoOn    Decision = "go on" // another round
+	Done    Decision = "done"
+	StopNow Decision = "stop" // not done, and no further round; see State.Exit
+)
+
+// State is where a run stands after a round, as its journal tells it.
+type State struct {
+	Round    int             `json:"round"` // 0: none is finished
+	Decision Decision        `json:"decision"`
+	Result   string          `json:"result,omitempty"`
+	Exit     int             `json:"exit"`
+	Why      string          `json:"why,omitempty"`
+	Hint     string          `json:"hint,omitempty"`
+	Findings []check.Finding `json:"findings"`
+	// Checked are the findings of the last check alone; they are carried over
+	// until it runs again.
+	Checked  []check.Finding `json:"checked,omitempty"`
+	Manifest string          `json:"manifest,omitempty"` // object that holds the tree's manifest
+	Tree     string          `json:"tree,omitempty"`     // its digest
+}
+
+func (s *State) stop(result string, exit int, why, hint string) {
+	s.Decision, s.Result, s.Exit, s.Why, s.Hint = StopNow, result, exit, why, hint
+}
+
+// own are the findings of the round itself.
+func (s State) own() []check.Finding { return s.Findings[:len(s.Findings)-len(s.Checked)] }
+
+// End is how a run ended, this time.
+type End struct {
+	Result string `json:"result"`
+	Exit   int    `json:"exit"`
+	Why    string `json:"why"`
+	Hint   string `json:"hint,omitempty"`
+	Rounds int    `json:"rounds"`
+	Tokens int64  `json:"tokens"`
+	// Assumed are those of Tokens that no provider confirmed: of calls whose
+	// end is not known, the most that they can have used.
+	Assumed  int64           `json:"assumed_tokens"`
+	Cost     *float64        `json:"cost,omitempty"` // USD; nil where a price is not known
+	Findings []check.Finding `json:"findings"`
+}

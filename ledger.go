@@ -30,6 +30,7 @@ type ledger struct {
 	folded   int // events that are in
 	open     map[int64]Reserve
 	tokens   int64
+	assumed  int64 // of tokens: what no provider confirmed
 	cost     float64
 	unpriced bool
 	known    model.Usage
@@ -65,6 +66,10 @@ func (l *ledger) settle(c Commit) {
 	}
 	delete(l.open, c.Reserve)
 	l.tokens += c.Tokens - r.Tokens
+	l.assumed -= r.Tokens
+	if c.Usage == nil {
+		l.assumed += c.Tokens
+	}
 	if r.Cost != nil && c.Cost != nil {
 		l.cost += *c.Cost - *r.Cost
 	}
@@ -75,6 +80,7 @@ func (l *ledger) settle(c Commit) {
 
 func (l *ledger) add(tokens int64, cost *float64) {
 	l.tokens += tokens
+	l.assumed += tokens
 	if cost == nil {
 		l.unpriced = true
 		return

@@ -2,21 +2,13 @@ package hone
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"slices"
-	"time"
 
 	"hone/check"
 	"hone/journal"
 	"hone/workspace"
 )
-
-// Round is one round of a loop: from what is still wrong to what is wrong
-// afterwards. Between steps it is a pure function of its arguments and of the
-// steps' results. Blocking findings mean that the tree cannot be right yet;
-// the engine then leaves the check out.
-type Round func(ctx context.Context, r *Run, prior []check.Finding) ([]check.Finding, error)
 
 // Run is one run of a loop over one tree. Its exported fields are set before
 // the first call and not changed afterwards.
@@ -48,154 +40,16 @@ type Run struct {
 	arrived  bool               // what happened since the last process is on record
 }
 
-// Decision is what follows from a round.
-type Decision string
-
-// The three decisions.
-const (
-	GoOn    Decision = "go on" // another round
-	Done    Decision = "done"
-	StopNow Decision = "stop" // not done, and no further round; see State.Exit
-)
-
-// State is where a run stands after a round, as its journal tells it.
-type State struct {
-	Round    int             `json:"round"` // 0: none is finished
-	Decision Decision        `json:"decision"`
-	Result   string          `json:"result,omitempty"`
-	Exit     int             `json:"exit"`
-	Why      string          `json:"why,omitempty"`
-	Hint     string          `json:"hint,omitempty"`
-	Findings []check.Finding `json:"findings"`
-	// Checked are the findings of the last check alone; they are carried over
-	// until it runs again.
-	Checked  []check.Finding `json:"checked,omitempty"`
-	Manifest string          `json:"manifest,omitempty"` // object that holds the tree's manifest
-	Tree     string          `json:"tree,omitempty"`     // its digest
-}
-
-// End is how a run ended, this time.
-type End struct {
-	Result   string          `json:"result"`
-	Exit     int             `json:"exit"`
-	Why      string          `json:"why"`
-	Hint     string          `json:"hint,omitempty"`
-	Rounds   int             `json:"rounds"`
-	Tokens   int64           `json:"tokens"`
-	Cost     *float64        `json:"cost,omitempty"` // USD; nil where a price is not known
-	Findings []check.Finding `json:"findings"`
-}
-
 // Start records the run's settings, before anything else.
 func (r *Run) Start(s Start) error {
 	_, err := r.append(journal.Entry{Type: "start", Payload: s, Sync: true})
 	return err
 }
 
-// Do runs rounds until one decides that the run ends, or something stops it,
-// and records how it ended. The error is why even that could not be recorded;
-// the End is meant for a person all the same.
-func (r *Run) Do(ctx context.Context, round Round) (End, error) {
-	ctx, cancel := r.limitTime(ctx)
-	defer cancel()
-	for {
-		s, err := r.Next(ctx, round)
-		if err == nil && s.Decision == GoOn {
-			continue
-		}
-		if err != nil {
-			stop := r.stop(ctx, err)
-			s = r.state()
-			s.Result, s.Exit, s.Why, s.Hint = stop.Result, stop.Exit, stop.Error(), stop.Hint
-		}
-		return r.end(s)
-	}
-}
-
-// limitTime bounds a context by what is left of the run's time.
-func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	if r.Limits.Time == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeoutCause(ctx, r.Limits.Time-r.Journal.Active(), errTime)
-}
-
-// end records how the run ended. A run that had ended before is left as it is.
-func (r *Run) end(s State) (End, error) {
-	r.ledger.fold(r.Journal.Events())
-	end := End{Result: s.Result, Exit: s.Exit, Why: r.clean(s.Why), Hint: r.clean(s.Hint), Rounds: s.Round,
-		Tokens: r.ledger.tokens, Cost: r.ledger.price(), Findings: s.Findings}
-	events := r.Journal.Events()
-	if n := len(events); n > 0 && events[n-1].Type == "end" {
-		return end, nil
-	}
-	_, err := r.append(journal.Entry{Type: "end", Payload: end, Sync: true})
-	return end, err
-}
-
-// Next finishes a round that was begun or runs another, and returns where the
-// run stands then. A run whose last decision was to end is left alone, unless
-// what stopped it was lifted meanwhile: a round limit that was raised, or a
-// question that now can be put to somebody. It keeps nothing in memory that is
-// not in the journal, and may be called again after an error.
-func (r *Run) Next(ctx context.Context, round Round) (State, error) {
-	s := r.state()
-	r.enter(s.Round)
-	if r.over(s) {
-		return s, nil
-	}
-	if err := r.arrive(ctx, s); err != nil {
-		return s, err
-	}
-	switch {
-	case s.Decision == StopNow && r.granted():
-		return r.decide(ctx, s, s.own())
-	case r.over(s):
-		return s, nil
-	}
-	return r.play(ctx, s, round)
-}
-
-// over reports whether the last decision was to end, and nothing that stopped
-// the run was lifted since.
-func (r *Run) over(s State) bool {
-	switch {
-	case s.Decision == GoOn, s.Decision == StopNow && r.granted():
-		return false
-	case s.Decision == Done:
-		return true
-	case check.Blocking(s.Findings) && s.Round < r.Limits.rounds():
-		return false
-	}
-	return r.Human == nil || len(r.unasked(s.Round)) == 0
-}
-
-// play runs one round and decides.
-func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
-	s.Round++
-	r.enter(s.Round)
-	o, err := step(ctx, r, work[Opened]{event: "step", name: "open", do: r.open})
-	if err != nil {
-		return s, err
-	}
-	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], told(o.Outside)...)
-	findings, err := round(ctx, r, prior)
-	if err != nil {
-		return s, err
-	}
-	return r.decide(ctx, s, findings)
-}
-
 // enter puts the run at the beginning of a round.
 func (r *Run) enter(round int) {
 	r.at = journal.Identity{Round: round}
 	r.count, r.sessions = nil, 0
-}
-
-// open takes the manifest that a resumed run compares the tree with.
-func (r *Run) open(ctx context.Context) (Opened, error) {
-	name, tree, err := r.manifest(ctx)
-	return Opened{Manifest: name, Tree: tree, Outside: r.untold()}, err
 }
 
 // Manifest is the state of the tree: the one that was taken at the round's
@@ -220,145 +74,41 @@ func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
 	return object, m.Digest(), err
 }
 
-// decide asks the check if nothing stands in its way, and records what
-// follows from the round.
-func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (State, error) {
-	done := !check.Blocking(findings)
-	if done && r.Check != nil {
-		c, err := r.check(ctx)
-		if err != nil {
-			return s, err
+// Notice tells a person something that is no finding, once a run.
+func (r *Run) Notice(text string) error {
+	for _, e := range r.Journal.Events() {
+		var n Notice
+		if e.Type == "notice" && e.Decode(&n) == nil && n.Text == text {
+			return nil
 		}
-		s.Checked = c.Findings
-		done = !check.Blocking(c.Findings)
 	}
-	s.Findings = join(findings, s.Checked)
-	s.Decision, s.Result, s.Exit, s.Why, s.Hint = GoOn, "", 0, "", ""
-	switch declined := r.declined(s.Round); {
-	case done && (r.Check != nil || !declined):
-		s.Decision, s.Result, s.Why = Done, "done", r.doneWhy()
-	case done || declined && s.Round >= r.Limits.rounds():
-		s.stop("blocked", ExitBlocked, "changes were not approved", "hone resume last, on a terminal, to be asked again")
-	case s.Round >= r.Limits.rounds():
-		s.stop("rounds", ExitNotDone, fmt.Sprintf("human intervention needed: %d of %d rounds are used up and findings are left", s.Round, r.Limits.rounds()),
-			fmt.Sprintf("mend what is left by hand, or: hone resume last --rounds %d", r.Limits.rounds()*2))
-	}
-	var err error
-	if s.Manifest, s.Tree, err = r.manifest(ctx); err != nil {
-		return s, err
-	}
-	_, err = r.append(journal.Entry{Type: "round", Payload: s, Sync: true})
-	return s, err
+	_, err := r.append(journal.Entry{Type: "notice", Payload: Notice{text}})
+	return err
 }
 
-func (r *Run) doneWhy() string {
-	if r.Check == nil {
-		return "the changes are made; no check was given, so nothing verified them"
+// append writes an event; what the journal cannot take ends the run.
+func (r *Run) append(n journal.Entry) (journal.Event, error) {
+	if n.Payload != nil && r.Redact != nil {
+		b, err := marshal(n.Payload)
+		if err != nil {
+			return journal.Event{}, err
+		}
+		n.Payload = json.RawMessage(r.redact(b))
 	}
-	return "the check has no findings"
-}
-
-func (s *State) stop(result string, exit int, why, hint string) {
-	s.Decision, s.Result, s.Exit, s.Why, s.Hint = StopNow, result, exit, why, hint
-}
-
-// check runs the check, unless it is on record for the tree as it is.
-func (r *Run) check(ctx context.Context) (Checked, error) {
-	_, now, err := r.manifest(ctx)
+	e, err := r.Journal.Append(n)
 	if err != nil {
-		return Checked{}, err
+		return e, &Stop{Exit: ExitEnvironment, Result: "failed", Why: "the journal cannot be written",
+			Hint: "make room on the disk, then: hone resume last", Err: err}
 	}
-	for {
-		if c, ok, err := r.checkedBefore(); err != nil || ok && c.Tree == now {
-			return c, err
-		} else if !ok {
-			break
-		}
-		r.identify("check")
-	}
-	return step(ctx, r, work[Checked]{event: "check", name: "check", inline: true, do: func(ctx context.Context) (Checked, error) {
-		began := time.Now()
-		r.stale = true
-		findings, err := r.Check(ctx)
-		if err != nil {
-			return Checked{}, err
-		}
-		object, tree, err := r.manifest(ctx)
-		return Checked{Findings: join(findings), Tree: tree, Manifest: object, Took: time.Since(began)}, err
-	}})
+	return e, nil
 }
 
-// checkedBefore reads the record of the check that would come next.
-func (r *Run) checkedBefore() (c Checked, ok bool, err error) {
-	id := r.at
-	id.Name = "check"
-	id.Index = r.count[id]
-	if _, record := r.Journal.Lookup(id); record != nil {
-		c, err = result[Checked](r, *record)
-		return c, true, err
+func (r *Run) redact(b []byte) []byte {
+	if r.Redact == nil {
+		return b
 	}
-	return c, false, nil
+	return []byte(r.Redact(string(b)))
 }
 
-// state folds where the run stands out of the journal.
-func (r *Run) state() State {
-	s := State{Decision: GoOn, Findings: []check.Finding{}}
-	for _, e := range r.Journal.Events() {
-		if e.Type == "round" {
-			s = State{}
-			if err := e.Decode(&s); err != nil {
-				s = State{Decision: StopNow, Result: "failed", Exit: ExitEnvironment, Why: err.Error(), Findings: []check.Finding{}}
-			}
-		}
-	}
-	return s
-}
-
-// join makes one list, which is never nil: in JSON it is always an array.
-func join(lists ...[]check.Finding) []check.Finding {
-	return append([]check.Finding{}, slices.Concat(lists...)...)
-}
-
-// own are the findings of the round itself.
-func (s State) own() []check.Finding { return s.Findings[:len(s.Findings)-len(s.Checked)] }
-
-// declined reports whether a person, or the want of one, kept an edit of the
-// round from being made, and no later answer let it be.
-func (r *Run) declined(round int) bool {
-	last := map[string]workspace.Verdict{}
-	answered := map[string]bool{}
-	for _, e := range r.Journal.Events() {
-		var c Changed
-		var a Applied
-		switch {
-		case e.Type == "change" && e.Step.Round == round && e.Decode(&c) == nil:
-			last[c.Path] = c.Verdict
-		case appliedLater(e) && e.Decode(&a) == nil:
-			for _, v := range a.Verdicts {
-				answered[edited(v)] = true
-			}
-		}
-	}
-	for _, v := range last {
-		if v.Ruling == workspace.Declined && !answered[edited(v)] {
-			return true
-		}
-	}
-	return false
-}
-
-// edited tells one edit from another by what it does to which file.
-func edited(v workspace.Verdict) string { return v.Before.Digest + " " + v.After.Digest + " " + v.Path }
-
-// Limits bound a run. A zero field sets no bound, but for Rounds.
-type Limits struct {
-	Rounds int           `json:"rounds"`         // most rounds; 0 means 1
-	Tokens int64         `json:"tokens"`         // of every call of every role
-	Cost   float64       `json:"cost,omitempty"` // USD
-	Time   time.Duration `json:"time_ns"`        // active time, over all processes
-}
-
-func (l Limits) rounds() int { return max(1, l.Rounds) }
-
-// errNoPrice is why a run with a cost limit cannot ask a model.
-var errNoPrice = errors.New("the model's price is not known")
+// clean makes a provider's words fit to show: one line without keys.
+func (r *Run) clean(s string) string { return string(r.redact([]byte(s))) }

@@ -64,18 +64,6 @@ func Past[T any](r *Run, name string) ([]T, error) {
 	return past, nil
 }
 
-// Notice tells a person something that is no finding, once a run.
-func (r *Run) Notice(text string) error {
-	for _, e := range r.Journal.Events() {
-		var n Notice
-		if e.Type == "notice" && e.Decode(&n) == nil && n.Text == text {
-			return nil
-		}
-	}
-	_, err := r.append(journal.Entry{Type: "notice", Payload: Notice{text}})
-	return err
-}
-
 // work is a step as the engine sees it.
 type work[T any] struct {
 	event  string // the type of its begin
@@ -225,30 +213,6 @@ func (r *Run) identify(name string) journal.Identity {
 	r.count[id]++
 	id.Index = r.count[id] - 1
 	return id
-}
-
-// append writes an event; what the journal cannot take ends the run.
-func (r *Run) append(n journal.Entry) (journal.Event, error) {
-	if n.Payload != nil && r.Redact != nil {
-		b, err := marshal(n.Payload)
-		if err != nil {
-			return journal.Event{}, err
-		}
-		n.Payload = json.RawMessage(r.redact(b))
-	}
-	e, err := r.Journal.Append(n)
-	if err != nil {
-		return e, &Stop{Exit: ExitEnvironment, Result: "failed", Why: "the journal cannot be written",
-			Hint: "make room on the disk, then: hone resume last", Err: err}
-	}
-	return e, nil
-}
-
-func (r *Run) redact(b []byte) []byte {
-	if r.Redact == nil {
-		return b
-	}
-	return []byte(r.Redact(string(b)))
 }
 
 func digest(v any) (string, error) {

@@ -1,8 +1,6 @@
 package hone
 
 import (
-	"context"
-	"errors"
 	"fmt"
 )
 
@@ -36,26 +34,18 @@ func (s *Stop) Error() string {
 
 func (s *Stop) Unwrap() error { return s.Err }
 
-// errTime is the cause of a context that the run's own time limit ended.
-var errTime = errors.New("the run's time is used up")
+// ContextError says that a request does not fit the model's context (ruling
+// G10). A loop knows what takes the room and says so with it.
+type ContextError struct {
+	Need  int64  // tokens, by estimate; 0: the provider said so
+	Limit int64  // tokens; 0: not known
+	Says  string // the provider's words, if it was the provider
+	Room  string // what takes the room and how to make some, in lines; the loop's word
+}
 
-// stop says how an error ends the run. Whatever names no other status is
-// the environment's fault.
-func (r *Run) stop(ctx context.Context, err error) *Stop {
-	var stop *Stop
-	var room *ContextError
-	switch {
-	case errors.Is(context.Cause(ctx), errTime):
-		return &Stop{Exit: ExitBudget, Result: "budget", Why: "the time limit is reached",
-			Hint: "hone resume last --max-time 8h", Err: nil}
-	case errors.As(err, &stop):
-		return stop
-	case errors.As(err, &room) && r.replies() == 0:
-		return &Stop{Exit: ExitUsage, Result: "context", Why: room.Error(), Hint: room.Room}
-	case room != nil:
-		return &Stop{Exit: ExitBudget, Result: "context", Why: room.Error(), Hint: room.Room}
-	case ctx.Err() != nil:
-		return &Stop{Exit: ExitInterrupted, Result: "interrupted", Why: "interrupted", Hint: "hone resume last"}
+func (e *ContextError) Error() string {
+	if e.Need == 0 {
+		return "the prompt does not fit the model's context: " + e.Says
 	}
-	return &Stop{Exit: ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "mend that, then: hone resume last"}
+	return fmt.Sprintf("the prompt does not fit the model's context: about %d tokens, and %d is the most", e.Need, e.Limit)
 }

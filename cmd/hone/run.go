@@ -87,7 +87,11 @@ func (a *app) conclude(end hone.End, o outputFlags) {
 	if end.Cost != nil {
 		cost = fmt.Sprintf(", $%.4f", *end.Cost)
 	}
-	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s)\n", end.Result, render.Line(end.Why), screen.Count(end.Rounds, "round"), render.Tokens(end.Tokens), cost)
+	assumed := ""
+	if end.Assumed > 0 {
+		assumed = fmt.Sprintf(", %s of them reserved for calls whose use nobody confirmed", render.Tokens(end.Assumed))
+	}
+	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s%s)\n", end.Result, render.Line(end.Why), screen.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)
 	hint := end.Hint
 	if hint == "" {
 		hint = "hone show last --diff"

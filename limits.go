@@ -1,0 +1,44 @@
+package hone
+
+import (
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Limits bound a run. A zero field sets no bound, but for Rounds.
+type Limits struct {
+	Rounds int           `json:"rounds"`         // most rounds; 0 means 1
+	Tokens int64         `json:"tokens"`         // of every call of every role
+	Cost   float64       `json:"cost,omitempty"` // USD
+	Time   time.Duration `json:"time_ns"`        // active time, over all processes
+}
+
+func (l Limits) rounds() int { return max(1, l.Rounds) }
+
+// Retry bounds how a temporary fault of a provider is met.
+type Retry struct {
+	Attempts int           // in all; 0 means 6
+	First    time.Duration // before the second attempt; 0 means 1 s; doubled each time
+	Most     time.Duration // between two attempts; 0 means 1 min; Retry-After may ask for more
+}
+
+func (t Retry) attempts() int {
+	if t.Attempts == 0 {
+		return 6
+	}
+	return t.Attempts
+}
+
+func (t Retry) backoff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval, b.Multiplier = time.Second, time.Minute, 2
+	if t.First > 0 {
+		b.InitialInterval = t.First
+	}
+	if t.Most > 0 {
+		b.MaxInterval = t.Most
+	}
+	b.Reset()
+	return b
+}
