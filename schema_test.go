@@ -190,9 +190,9 @@ func TestSchemaRefuses(t *testing.T) {
 		{"a notice of a step", `"type":"notice","text":"x","phase":"begin","step":{"round":1,"name":"x"}`, false},
 		{"an apply of no step", `"type":"apply","verdicts":[]`, false},
 		{"a reply that begins", `"type":"reply","phase":"begin","step":{"round":1,"name":"x"}`, false},
-		{"an exit status that is none", `"type":"end","result":"done","exit":7,"why":"","rounds":1,"tokens":0,"findings":[]`, false},
-		{"an end", `"type":"end","result":"done","exit":0,"why":"","rounds":1,"tokens":0,"findings":[]`, true},
-		{"findings that are null", `"type":"end","result":"done","exit":0,"why":"","rounds":1,"tokens":0,"findings":null`, false},
+		{"an exit status that is none", `"type":"end","result":"done","exit":7,"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, false},
+		{"an end", `"type":"end","result":"done","exit":0,"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, true},
+		{"findings that are null", `"type":"end","result":"done","exit":0,"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":null`, false},
 	} {
 		if err := validate(s, []byte("{"+envelope+","+tt.fields+"}")); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
