@@ -35,7 +35,7 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 	if err := r.approve(ctx, ch, v.Verdicts); err != nil {
 		return nil, err
 	}
-	return v.Verdicts, r.make(ctx, ch, v.Verdicts)
+	return v.Verdicts, r.carryOut(ctx, ch, v.Verdicts)
 }
 
 type verdicts struct {
@@ -132,9 +132,9 @@ func (r *Run) keepImages(q *Question, e workspace.Edit) error {
 	return err
 }
 
-// make applies what is allowed, and tells what became of every edit. It can be
+// carryOut applies what is allowed, and tells what became of every edit. It can be
 // done twice: what a crash left half done is rolled forward.
-func (r *Run) make(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
+func (r *Run) carryOut(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
 	todo, allowed := permitted(ch, vs)
 	if len(allowed) == 0 {
 		return r.tell(ch, vs)

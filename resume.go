@@ -160,7 +160,7 @@ func (r *Run) askAgain(ctx context.Context, s State) error {
 	if err := r.approve(ctx, ch, vs); err != nil {
 		return err
 	}
-	return r.make(ctx, ch, vs)
+	return r.carryOut(ctx, ch, vs)
 }
 
 // granted reports whether an answer that came after the last decision let

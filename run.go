@@ -1,6 +1,7 @@
 package hone
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -112,3 +113,14 @@ func (r *Run) redact(b []byte) []byte {
 
 // clean makes a provider's words fit to show: one line without keys.
 func (r *Run) clean(s string) string { return string(r.redact([]byte(s))) }
+
+// marshal encodes a value as the journal keeps it.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
