@@ -140,6 +140,8 @@ func Counts(before, after []byte) (added, removed int) {
 // Bytes words a size.
 func Bytes(n int64) string {
 	switch {
+	case n == 1:
+		return "1 byte"
 	case n < 10_000:
 		return fmt.Sprintf("%d bytes", n)
 	case n < 10_000_000:

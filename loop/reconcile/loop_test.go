@@ -365,7 +365,7 @@ func TestScopeLimitsWhatIsSent(t *testing.T) {
 // TestPromptThatDoesNotFit: ruling G10.
 func TestPromptThatDoesNotFit(t *testing.T) {
 	dir := t.TempDir()
-	project(t, dir, map[string]string{"specs/s.md": "do\n", "large": strings.Repeat("x", 50_000), "small": "x"}, nil)
+	project(t, dir, map[string]string{"specs/s.md": "do\n", "large": strings.Repeat("x", 50_000), "small": "x", "in/a": strings.Repeat("x", 1000), "in/b": "x"}, nil)
 	m := &recorder{}
 	l := reconcile.Loop{}
 	l.Editor.Context = 8_000
@@ -373,7 +373,7 @@ func TestPromptThatDoesNotFit(t *testing.T) {
 	if end.Exit != 2 || len(m.asked) > 0 {
 		t.Errorf("%+v after %d calls", end, len(m.asked))
 	}
-	for _, want := range []string{"50000 bytes  large", "not-sent", ".gitignore", "SOURCE_DIR"} {
+	for _, want := range []string{"50000 bytes  large\n", "1001 bytes  in/\n", "not-sent", ".gitignore", "SOURCE_DIR"} {
 		if !strings.Contains(end.Hint, want) {
 			t.Errorf("the hint lacks %q: %s", want, end.Hint)
 		}

@@ -247,19 +247,6 @@ func findings(prior []check.Finding) string {
 	return b.String()
 }
 
-// room says what takes the room in a prompt that does not fit (ruling G10).
-func (p prompt) room() string {
-	sent := slices.DeleteFunc(slices.Clone(p.current()), func(it item) bool { return it.Digest == "" })
-	slices.SortStableFunc(sent, func(a, b item) int { return cmp.Compare(b.Size, a.Size) })
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d files are sent whole; the largest:\n", len(sent))
-	for _, it := range sent[:min(10, len(sent))] {
-		fmt.Fprintf(&b, "  %9d bytes  %s\n", it.Size, shown(it.Path))
-	}
-	b.WriteString(`leave files out with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR, or take a model with a larger context`)
-	return b.String()
-}
-
 // Preview is what the first round would send.
 type Preview struct {
 	System string
