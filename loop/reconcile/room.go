@@ -1,0 +1,50 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// room says what takes the room in a prompt that does not fit, and how to make
+// some (ruling G10).
+func (p prompt) room() string {
+	sent := slices.DeleteFunc(slices.Clone(p.current()), func(it item) bool { return it.Digest == "" })
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d files are sent whole; the largest files and folders:\n", len(sent))
+	for _, l := range largest(sent, 5) {
+		fmt.Fprintf(&b, "  %10d bytes  %s\n", l.Size, shown(l.Path))
+	}
+	for _, l := range largest(folders(sent), 5) {
+		fmt.Fprintf(&b, "  %10d bytes  %s\n", l.Size, shown(l.Path))
+	}
+	b.WriteString(`leave files out with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR, or take a model with a larger context`)
+	return b.String()
+}
+
+func largest(items []item, n int) []item {
+	sorted := slices.Clone(items)
+	slices.SortStableFunc(sorted, func(a, b item) int { return cmp.Compare(b.Size, a.Size) })
+	return sorted[:min(n, len(sorted))]
+}
+
+// folders are the top folders, as items of the size of all that is sent of
+// them. Items are sorted by path, so that a folder's stand together but for
+// the specifications, which come first.
+func folders(items []item) []item {
+	var tops []item
+	at := map[string]int{}
+	for _, it := range items {
+		top, _, ok := strings.Cut(it.Path, "/")
+		if !ok {
+			continue
+		}
+		if _, known := at[top]; !known {
+			at[top] = len(tops)
+			tops = append(tops, item{Path: top + "/"})
+		}
+		tops[at[top]].Size += it.Size
+	}
+	return tops
+}
