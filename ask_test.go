@@ -260,6 +260,17 @@ func TestCancelledCallStaysCharged(t *testing.T) {
 	}
 }
 
+// TestFaultOfACancelledCall is no fault of the provider's.
+func TestFaultOfACancelledCall(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	m := speaker(func(context.Context, model.Request) (model.Reply, error) {
+		cancel()
+		return model.Reply{}, &model.Error{Kind: model.Invalid, Message: "cut in the middle of the request"}
+	})
+	end := process{ctx: ctx, round: asks(editor(m), "?")}.end(t, t.TempDir())
+	wantEnd(t, end, hone.ExitInterrupted, "interrupted")
+}
+
 // TestReplyIsRecordedThoughCancelled: an effect that came about is kept.
 func TestReplyIsRecordedThoughCancelled(t *testing.T) {
 	dir := t.TempDir()

@@ -193,7 +193,9 @@ func TestCheckCountsForItsTree(t *testing.T) {
 
 func TestTimeLimit(t *testing.T) {
 	dir := t.TempDir()
+	played := 0
 	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		played++
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}, set: func(r *hone.Run) { r.Limits.Time = 30 * time.Millisecond }}
@@ -204,6 +206,9 @@ func TestTimeLimit(t *testing.T) {
 	}
 	// The time is used up over all processes.
 	wantEnd(t, p.end(t, dir), hone.ExitBudget, "budget")
+	if played != 1 {
+		t.Error("a process worked on a run whose time was used up")
+	}
 	p.set, p.round = nil, finds()
 	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
 }

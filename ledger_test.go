@@ -60,7 +60,11 @@ func TestReserveStandsBeforeTheRequestLeaves(t *testing.T) {
 		}
 	}
 	m := speaker(enter(fails(&model.Error{Kind: model.Silent, Message: "silent"})), enter(says("hello")))
-	process{round: asks(editor(m), "?"), observe: journal.Observer{After: func(e journal.Event) {
+	process{round: asks(editor(m), "?"), observe: journal.Observer{Before: func(n journal.Entry) {
+		if n.Type == "reserve" && !n.Sync {
+			t.Error("a reserve is not durable when the request leaves")
+		}
+	}, After: func(e journal.Event) {
 		if e.Type == "reserve" || e.Type == "commit" || e.Type == "reply" {
 			order = append(order, e.Type)
 		}
