@@ -59,6 +59,8 @@ func killer(point string) journal.Observer {
 //	                      turns (modeltest.Turn) in FILE, a JSON list; sets the base URLs and keys
 //	served N              there were just N requests
 //	request N FILE        writes the body of request N (1 is the first) to FILE
+//	sent N FILE           writes the prompt of request N, made over chat completions, to FILE
+//	[!] begins A B        the file B begins with the bytes of the file A
 //	await N               waits for N requests
 //	schema FILE           every line of FILE is an event by events.schema.json
 //	nowhere TEXT          TEXT stands in no file below $WORK, but for script inputs that hold it
@@ -81,6 +83,8 @@ func TestScripts(t *testing.T) {
 			"serve":   func(ts *testscript.TestScript, _ bool, args []string) { serve(t, ts, args) },
 			"served":  served,
 			"request": request,
+			"sent":    sent,
+			"begins":  begins,
 			"await":   await,
 			"schema":  schema,
 			"nowhere": nowhere,
