@@ -15,7 +15,7 @@ type Finding struct {
 	// keep a loop going.
 	Advisory bool `json:"advisory,omitempty"`
 	// Broken says that the check itself could not run, so that nothing is
-	// known of the tree. It blocks like any other finding.
+	// known of the tree. It always blocks.
 	Broken bool `json:"broken,omitempty"`
 }
 
@@ -28,7 +28,7 @@ type Func func(ctx context.Context) ([]Finding, error)
 // Blocking reports whether any of the findings keeps a loop going.
 func Blocking(findings []Finding) bool {
 	for _, f := range findings {
-		if !f.Advisory {
+		if !f.Advisory || f.Broken {
 			return true
 		}
 	}

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -107,12 +106,14 @@ func (h *Home) Dir() string { return h.dir }
 // Close lets go of the folder.
 func (h *Home) Close() error { return h.root.Close() }
 
-// NewRun makes up an id for a run that starts now. Ids sort by their time, in
-// UTC.
+// NewRun makes up an id for a run that starts now: the time in UTC, then the
+// millisecond and a random number in hex. Ids sort by their time.
 func (h *Home) NewRun() string {
-	var b [3]byte
+	now := time.Now().UTC()
+	var b [2]byte
 	_, _ = rand.Read(b[:])
-	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
+	random := (uint(b[0])<<8 | uint(b[1])) & 0xfff
+	return fmt.Sprintf("%s-%03x%03x", now.Format("20060102-150405"), now.Nanosecond()/1e6, random)
 }
 
 // Runs are the ids of all runs, the oldest first.

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hone/journal"
 )
@@ -209,6 +211,18 @@ func TestFind(t *testing.T) {
 		if _, err := h.Find(ref); !errors.As(err, &n) {
 			t.Errorf("%q: %v", ref, err)
 		}
+	}
+}
+
+func TestRunsSortByTheirTime(t *testing.T) {
+	h := home(t)
+	var runs []string
+	for range 5 {
+		runs = append(runs, h.NewRun())
+		time.Sleep(2 * time.Millisecond)
+	}
+	if !slices.IsSorted(runs) {
+		t.Errorf("%v", runs)
 	}
 }
 
