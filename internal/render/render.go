@@ -1,10 +1,10 @@
 // Package render makes text fit for a person's eyes: what a model, a checker
 // or a file says is shown without control characters, and a change is shown
-// as a unified diff.
+// as a unified diff. For a model's eyes it reads a tree's files, and leaves out
+// what no model may see.
 package render
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
@@ -83,8 +83,6 @@ func Diff(path string, before, after []byte) string {
 	}
 	return Escape(strings.ReplaceAll(d, "\r\n", "\\r\n"))
 }
-
-func text(b []byte) bool { return bytes.IndexByte(b, 0) < 0 && utf8.Valid(b) }
 
 // The colours of a diff, as terminals know them.
 const (

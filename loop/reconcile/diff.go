@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hone/internal/git"
+	"hone/internal/render"
 )
 
 // specDiff is how the specifications differ from main (ruling B3).
@@ -27,7 +28,7 @@ func (l Loop) diff(main git.MainDiff, items []item) specDiff {
 	var b strings.Builder
 	for _, f := range splitPatch(string(main.Patch)) {
 		if hidden[f.path] {
-			fmt.Fprintf(&b, "[the difference of %s is not shown, like its contents]\n", shown(f.path))
+			fmt.Fprintf(&b, "[the difference of %s is not shown, like its contents]\n", render.Path(f.path))
 		} else {
 			b.WriteString(f.text)
 		}

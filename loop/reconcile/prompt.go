@@ -6,15 +6,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"hone"
 	"hone/check"
 	"hone/internal/git"
+	"hone/internal/render"
 	"hone/model"
 	"hone/workspace"
 )
@@ -162,33 +160,24 @@ func whole(items []item, diff specDiff) string {
 
 // write shows one file between headers that no line of it resembles.
 func (it item) write(b *strings.Builder) {
-	head := "--- FILE: " + shown(it.Path)
+	head := "--- FILE: " + render.Path(it.Path)
 	if it.Added {
-		head = "--- FILE (newly added): " + shown(it.Path)
+		head = "--- FILE (newly added): " + render.Path(it.Path)
 	}
 	if it.Digest == "" {
 		fmt.Fprintf(b, "%s (%s) ---\n\n", head, it.Note)
 		return
 	}
 	mark, end := "", ""
-	if bytes.Contains(it.content, []byte("--- FILE")) || bytes.Contains(it.content, []byte("--- END FILE")) {
+	if bytes.Contains(it.Content, []byte("--- FILE")) || bytes.Contains(it.Content, []byte("--- END FILE")) {
 		mark = " #" + it.Digest[:8]
 	}
-	fmt.Fprintf(b, "%s%s ---\n%s", head, mark, it.content)
-	if n := len(it.content); n > 0 && it.content[n-1] != '\n' {
+	fmt.Fprintf(b, "%s%s ---\n%s", head, mark, it.Content)
+	if n := len(it.Content); n > 0 && it.Content[n-1] != '\n' {
 		b.WriteByte('\n')
 		end = " (no newline at the end)"
 	}
-	fmt.Fprintf(b, "--- END FILE: %s%s%s ---\n\n", shown(it.Path), end, mark)
-}
-
-// shown is a path as a prompt writes it: as it is, or quoted where it holds
-// what would break a line or is no UTF-8.
-func shown(path string) string {
-	if utf8.ValidString(path) && strings.IndexFunc(path, unicode.IsControl) < 0 {
-		return path
-	}
-	return strconv.QuoteToASCII(path)
+	fmt.Fprintf(b, "--- END FILE: %s%s%s ---\n\n", render.Path(it.Path), end, mark)
 }
 
 // since says what replaces parts of the base. It is not ok where that passes
@@ -207,7 +196,7 @@ func since(base prompt, items []item, diff specDiff) (text string, now []item, o
 	}
 	for _, it := range base.Items {
 		if _, gone := old[it.Path]; gone {
-			fmt.Fprintf(&b, "--- FILE: %s (deleted) ---\n\n", shown(it.Path))
+			fmt.Fprintf(&b, "--- FILE: %s (deleted) ---\n\n", render.Path(it.Path))
 		}
 	}
 	if diff != base.Diff {
@@ -239,7 +228,7 @@ func findings(prior []check.Finding) string {
 		}
 		fmt.Fprintf(&b, "## %s %d, from %s", kind, i+1, f.Source)
 		if f.File != "" {
-			fmt.Fprintf(&b, ", on %s", shown(f.File))
+			fmt.Fprintf(&b, ", on %s", render.Path(f.File))
 		}
 		fmt.Fprintf(&b, "\n\n%s\n\n", strings.TrimRight(f.Text, "\n"))
 	}
@@ -284,8 +273,8 @@ func (l Loop) notices(r *hone.Run, p prompt) error {
 		}
 	}
 	for _, it := range p.current() {
-		if strings.HasPrefix(it.Note, "contents withheld") {
-			if err := r.Notice(fmt.Sprintf("%s: %s (to send it: [guard] send in .config/hone.toml)", shown(it.Path), it.Note)); err != nil {
+		if strings.HasPrefix(it.Note, render.Withheld) {
+			if err := r.Notice(fmt.Sprintf("%s: %s (to send it: [guard] send in .config/hone.toml)", render.Path(it.Path), it.Note)); err != nil {
 				return err
 			}
 		}

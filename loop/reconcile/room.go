@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hone/internal/render"
 )
 
 // room says what takes the room in a prompt that does not fit, and how to make
@@ -14,10 +16,10 @@ func (p prompt) room() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d files are sent whole; the largest files and folders:\n", len(sent))
 	for _, l := range largest(sent, 5) {
-		fmt.Fprintf(&b, "  %10d bytes  %s\n", l.Size, shown(l.Path))
+		fmt.Fprintf(&b, "  %10d bytes  %s\n", l.Size, render.Path(l.Path))
 	}
 	for _, l := range largest(folders(sent), 5) {
-		fmt.Fprintf(&b, "  %10d bytes  %s\n", l.Size, shown(l.Path))
+		fmt.Fprintf(&b, "  %10d bytes  %s\n", l.Size, render.Path(l.Path))
 	}
 	b.WriteString(`leave files out with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR, or take a model with a larger context`)
 	return b.String()
@@ -42,7 +44,7 @@ func folders(items []item) []item {
 		}
 		if _, known := at[top]; !known {
 			at[top] = len(tops)
-			tops = append(tops, item{Path: top + "/"})
+			tops = append(tops, item{File: render.File{Path: top + "/"}})
 		}
 		tops[at[top]].Size += it.Size
 	}
