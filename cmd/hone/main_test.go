@@ -61,10 +61,13 @@ func killer(point string) journal.Observer {
 //	request N FILE        writes the body of request N (1 is the first) to FILE
 //	sent N FILE           writes the prompt of request N, made over chat completions, to FILE
 //	[!] begins A B        the file B begins with the bytes of the file A
+//	header N NAME VALUE   request N had that header
 //	await N               waits for N requests
 //	schema FILE           every line of FILE is an event by events.schema.json
 //	nowhere TEXT          TEXT stands in no file below $WORK, but for script inputs that hold it
 //	status N ARGS…        runs hone and wants exit status N
+//	terminal N ARGS…      is status with standard error on the terminal of "ttyin -stdin FILE"; what
+//	                      was shown there is ttyout
 //	count N REGEXP FILE   FILE has just N matches
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -79,17 +82,19 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repo":    repo,
-			"serve":   func(ts *testscript.TestScript, _ bool, args []string) { serve(t, ts, args) },
-			"served":  served,
-			"request": request,
-			"sent":    sent,
-			"begins":  begins,
-			"await":   await,
-			"schema":  schema,
-			"nowhere": nowhere,
-			"status":  status,
-			"count":   count,
+			"repo":     repo,
+			"serve":    func(ts *testscript.TestScript, _ bool, args []string) { serve(t, ts, args) },
+			"served":   served,
+			"request":  request,
+			"header":   header,
+			"sent":     sent,
+			"begins":   begins,
+			"await":    await,
+			"schema":   schema,
+			"nowhere":  nowhere,
+			"status":   status,
+			"terminal": terminal,
+			"count":    count,
 		},
 	})
 }
@@ -173,6 +178,18 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), all[n-1].Body, 0o644))
 }
 
+func header(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	all := server(ts).Received()
+	if n < 1 || n > len(all) {
+		ts.Fatalf("%d requests were made", len(all))
+	}
+	if got := all[n-1].Header.Get(args[1]); got != args[2] {
+		ts.Fatalf("%s of request %d is %q", args[1], n, got)
+	}
+}
+
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -216,7 +233,17 @@ func nowhere(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func status(ts *testscript.TestScript, neg bool, args []string) {
-	err := ts.Exec("hone", args[1:]...)
+	exits(ts, args, ts.Exec("hone", args[1:]...))
+}
+
+// terminal needs a shell: the testscript package gives a terminal to standard
+// input alone.
+func terminal(ts *testscript.TestScript, neg bool, args []string) {
+	exits(ts, args, ts.Exec("sh", append([]string{"-c", `exec hone "$@" 2>/dev/tty`, "hone"}, args[1:]...)...))
+}
+
+// exits wants the status that args begins with.
+func exits(ts *testscript.TestScript, args []string, err error) {
 	got := 0
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

@@ -275,9 +275,21 @@ func (s *Screen) changed(c hone.Changed) {
 	case workspace.Declined:
 		s.line("  ! %s is not changed: %s", c.Path, c.Reason)
 	default:
-		s.line("  ! %s is refused: %s", c.Path, c.Reason)
+		s.line("  ! %s is refused: %s", wanted(c), c.Reason)
 		s.attempted(c)
 	}
+}
+
+// wanted says what a refused edit would have done.
+func wanted(c hone.Changed) string {
+	path := c.Path
+	if path == "" {
+		path = `""`
+	}
+	if c.Delete {
+		return "deleting " + path
+	}
+	return path
 }
 
 // decided shows what stood in the way of the check: why a reply was not used.
