@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"hone"
+	"hone/check"
+	"hone/journal"
 	"hone/model"
 	"hone/model/anthropic"
 	"hone/model/gemini"
@@ -93,15 +95,19 @@ func (m *modelSettings) anchor() error {
 	return err
 }
 
-// defaultModel is the first provider's whose key is set.
+// errNoModel is why there is no default model.
+var errNoModel = usage("no model was named, and no provider's key is set",
+	"set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model that needs none: --model ollama/NAME")
+
+// defaultModel is the first provider's whose key is set; else the error is
+// errNoModel.
 func defaultModel(env func(string) string) (string, error) {
 	for _, p := range providers() {
 		if value, _ := p.key(env); value != "" {
 			return p.name + "/" + p.standard, nil
 		}
 	}
-	return "", usage("no model was named, and no provider's key is set",
-		"set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model that needs none: --model ollama/NAME")
+	return "", errNoModel
 }
 
 // prober is a model whose provider can be asked whether it is there at no
@@ -211,4 +217,37 @@ func (m *modelSettings) complete() {
 func (m modelSettings) role(name, system string, opened model.Model) hone.Role {
 	return hone.Role{Name: name, Model: opened, Called: m.Name, System: system, Reasoning: m.Reasoning,
 		MaxOutput: m.MaxOutput, Context: m.Context, Price: m.Price}
+}
+
+// absent stands for a model that cannot be opened, such as for want of a key.
+// That matters when it is asked and not before.
+type absent struct{ why error }
+
+// Generate says why there is no model.
+func (m absent) Generate(context.Context, model.Request) (model.Reply, error) {
+	return model.Reply{}, m.why
+}
+
+// present is a round that ends with the reason where it would ask a model that
+// is absent. A reply that is on record is used all the same.
+func present(m model.Model, round hone.Round) hone.Round {
+	missing, ok := m.(absent)
+	if !ok {
+		return round
+	}
+	return func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		if !answered(r.Journal.Events()) {
+			return nil, missing.why
+		}
+		return round(ctx, r, prior)
+	}
+}
+
+// answered reports whether the reply of the round under way is on record.
+func answered(events []journal.Event) bool {
+	is := false
+	for _, e := range events {
+		is = e.Type == "reply" || is && e.Type != "round"
+	}
+	return is
 }

@@ -57,10 +57,12 @@ type preview struct {
 // promptReconcile needs no key: a model that nobody named only means that the
 // size is compared with nothing.
 func (a *app) promptReconcile(ctx context.Context, f loopFlags, args []string) error {
-	if _, err := defaultModel(a.env); err != nil && f.model == "" && a.env("HONE_MODEL") == "" {
-		f.model = "script/none"
-	}
 	root, s, _, err := a.resolveReconcile(f, args)
+	unnamed := errors.Is(err, errNoModel)
+	if unnamed {
+		f.model = "script/none"
+		root, s, _, err = a.resolveReconcile(f, args)
+	}
 	if err != nil {
 		return err
 	}
@@ -83,8 +85,12 @@ func (a *app) promptReconcile(ctx context.Context, f loopFlags, args []string) e
 		return errors.Join(json.NewEncoder(a.out).Encode(p), tooLong(v.Fits))
 	}
 	fmt.Fprintf(a.out, "%s\n%s", p.System, p.Text)
-	fmt.Fprintf(a.err, "hone: %s and the instructions, %s, about %s tokens for %s\n", screen.Count(p.Files, "file"),
-		render.Bytes(int64(p.Bytes)), render.Tokens(int64(p.Tokens)), s.Model.Name)
+	whose := " for " + s.Model.Name
+	if unnamed {
+		whose = ""
+	}
+	fmt.Fprintf(a.err, "hone: %s and the instructions, %s, about %s tokens%s\n", screen.Count(p.Files, "file"),
+		render.Bytes(int64(p.Bytes)), render.Tokens(int64(p.Tokens)), whose)
 	return tooLong(v.Fits)
 }
 

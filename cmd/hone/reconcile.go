@@ -99,7 +99,7 @@ func (a *app) resumeReconcile(ctx context.Context, p *place, j *journal.Journal,
 	s.Model.BaseURL = cmp.Or(baseURL, s.Model.BaseURL)
 	m, err := s.Model.open(a.env)
 	if err != nil {
-		return err
+		m = absent{err}
 	}
 	return a.driveReconcile(ctx, p, j, s, limits, m, o, nil)
 }
@@ -112,7 +112,7 @@ func (a *app) driveReconcile(ctx context.Context, p *place, j *journal.Journal, 
 		loop: "reconcile", settings: s.runSettings, output: o, start: start,
 		round: func(live io.Writer) hone.Round {
 			r.Check = a.reconcileCheck(p.root, s, l.Guard.Redact, live)
-			return l.Round
+			return present(m, l.Round)
 		},
 	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,6 +65,9 @@ func (a *app) show(f showFlags, ref string) error {
 	if err != nil {
 		return err
 	}
+	if f.round != 0 && !slices.ContainsFunc(events, func(e journal.Event) bool { return roundOf(e) == f.round }) {
+		return usage(fmt.Sprintf("the run has no round %d", f.round), "hone show "+run)
+	}
 	if f.json {
 		return a.showJSON(events, f.round)
 	}
@@ -97,19 +101,14 @@ func roundOf(e journal.Event) int {
 }
 
 func (a *app) showEvents(s *screen.Screen, home *journal.Home, events []journal.Event, f showFlags) error {
-	shown := false
 	for _, e := range events {
 		if f.round != 0 && roundOf(e) != f.round {
 			continue
 		}
-		shown = true
 		s.Event(e)
 		if err := a.showMore(home, e, f); err != nil {
 			return err
 		}
-	}
-	if !shown {
-		return usage(fmt.Sprintf("the run has no round %d", f.round), "hone show last")
 	}
 	return nil
 }
