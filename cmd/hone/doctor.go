@@ -155,12 +155,11 @@ func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) dia
 	if err != nil {
 		return stopped("provider", err)
 	}
-	m, err := s.Model.open(a.env)
+	p, err := s.Model.probe(a.env)
 	if err != nil {
 		return stopped("provider", err)
 	}
-	p, ok := m.(prober)
-	if !ok {
+	if p == nil {
 		return diagnosis{what: "provider", found: s.Model.Name + " has none to ask"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)

@@ -79,8 +79,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	if err := root.ExecuteContext(ctx); err != nil {
-		return a.fail(err)
+	if c, err := root.ExecuteContextC(ctx); err != nil {
+		return a.fail(c, err)
 	}
 	return a.exit
 }
@@ -108,10 +108,10 @@ func usage(why, hint string) error {
 // hinter is an error of a lower room that knows what to do about it.
 type hinter interface{ Hint() string }
 
-// fail says an error and returns its exit status. What is no Stop came from
-// the command line itself.
-func (a *app) fail(err error) int {
-	stop := &hone.Stop{Exit: hone.ExitUsage, Why: err.Error(), Hint: "hone help"}
+// fail says an error of a command and returns its exit status. What is no Stop
+// came from the command line itself.
+func (a *app) fail(c *cobra.Command, err error) int {
+	stop := &hone.Stop{Exit: hone.ExitUsage, Why: err.Error(), Hint: helpFor(c)}
 	var h hinter
 	switch {
 	case errors.As(err, &stop):
@@ -121,6 +121,12 @@ func (a *app) fail(err error) int {
 	a.say("error", stop.Error())
 	a.say("hint", stop.Hint)
 	return stop.Exit
+}
+
+// helpFor is what to type to learn how a command is used.
+func helpFor(c *cobra.Command) string {
+	_, sub, _ := strings.Cut(c.CommandPath(), " ")
+	return strings.TrimSpace("hone help " + sub)
 }
 
 // say prints a text in the form of all errors and hints, one line each.
@@ -149,5 +155,45 @@ Start with: hone demo`,
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.reconcileCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
 		a.showCommand(), a.resumeCommand(), a.doctorCommand(), a.versionCommand())
+	completeHelp(root)
+	completeCompletion(root)
 	return root
+}
+
+// completeCompletion wants a shell to be named.
+func completeCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	c, _, err := root.Find([]string{"completion"})
+	if err != nil || c == root {
+		return
+	}
+	c.RunE = func(*cobra.Command, []string) error {
+		return usage("completion needs to know for which shell", "hone completion bash, zsh, fish or powershell")
+	}
+}
+
+// completeHelp makes help about a command that there is not an error.
+func completeHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil || help == root {
+		return
+	}
+	say := help.Run
+	help.Run = nil
+	help.RunE = func(c *cobra.Command, args []string) error {
+		if about, rest, err := root.Find(args); err != nil || about.HasSubCommands() && len(rest) > 0 {
+			return usage(fmt.Sprintf("there is no command %q to help with", strings.Join(args, " ")), "hone help")
+		}
+		say(c, args)
+		return nil
+	}
+}
+
+// oneRun wants a run, and nothing else, after a command's name.
+func oneRun(c *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return usage(fmt.Sprintf("%s needs one RUN: an id from hone runs, the beginning of one, or last", c.Name()), helpFor(c))
 }

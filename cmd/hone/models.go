@@ -110,12 +110,6 @@ func defaultModel(env func(string) string) (string, error) {
 	return "", errNoModel
 }
 
-// prober is a model whose provider can be asked whether it is there at no
-// cost.
-type prober interface {
-	Probe(ctx context.Context) error
-}
-
 // open makes the model. The key and the address come from the environment of
 // this process, never from a journal.
 func (m modelSettings) open(env func(string) string) (model.Model, error) {
@@ -124,11 +118,9 @@ func (m modelSettings) open(env func(string) string) (model.Model, error) {
 		return nil, err
 	}
 	key, variable := p.key(env)
-	base := cmp.Or(m.BaseURL, env(p.base))
-	if base != "" {
-		if base, err = address(p, base); err != nil {
-			return nil, err
-		}
+	base, err := m.address(p, env)
+	if err != nil {
+		return nil, err
 	}
 	if key == "" && len(p.keys) > 0 && !(p.name == "openai" && base != "") {
 		return nil, usage(fmt.Sprintf("%s needs a key, and %s is not set", p.name, strings.Join(p.keys, " or ")),
@@ -143,9 +135,21 @@ func (m modelSettings) open(env func(string) string) (model.Model, error) {
 	case "openai":
 		return openai.New(openai.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Wire: openai.Wire(m.Wire), Timeouts: t}), nil
 	case "ollama":
-		return openai.New(openai.Config{Name: name, BaseURL: cmp.Or(base, "http://127.0.0.1:11434/v1"), Wire: openai.Chat, Timeouts: t}), nil
+		return openai.New(openai.Config{Name: name, BaseURL: base, Wire: openai.Chat, Timeouts: t}), nil
 	}
 	return script.New(name)
+}
+
+// address is where the provider is; empty for its own place.
+func (m modelSettings) address(p provider, env func(string) string) (string, error) {
+	base := cmp.Or(m.BaseURL, env(p.base))
+	if p.name == "ollama" {
+		base = cmp.Or(base, "127.0.0.1")
+	}
+	if base == "" {
+		return "", nil
+	}
+	return address(p, base)
 }
 
 // address reads what a person wrote as the provider's address. Ollama's own

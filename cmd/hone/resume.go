@@ -20,7 +20,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		Long: `resume goes on with a run: nothing that is on record is done or bought again. RUN is an id, a
 unique prefix of one, or "last". Settings are the run's own; limits can be raised. Questions that
 nobody could be asked are asked first. A finished run only prints its end again.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := limits.valid(c); err != nil {
 				return err

@@ -32,7 +32,7 @@ func (a *app) showCommand() *cobra.Command {
 		Short: "what happened in a run, round by round",
 		Long: `show tells what happened in a run: what was asked, what came back, what became of every edit and
 what the check found. RUN is an id, a unique prefix of one, or "last".`,
-		Args: cobra.ExactArgs(1),
+		Args: oneRun,
 		RunE: func(_ *cobra.Command, args []string) error { return a.show(f, args[0]) },
 	}
 	registerDir(c, &f.dir)
