@@ -55,8 +55,9 @@ func (p provider) key(env func(string) string) (value, variable string) {
 
 // modelSettings are what a run keeps of how it reaches its model.
 type modelSettings struct {
-	Name      string          `json:"name"` // provider/name
-	BaseURL   string          `json:"base_url,omitempty"`
+	Name      string          `json:"name"`               // provider/name
+	BaseURL   string          `json:"base_url,omitempty"` // without its login
+	Login     bool            `json:"login,omitempty"`    // BaseURL came with a user or a password
 	Wire      string          `json:"wire,omitempty"`
 	Reasoning model.Reasoning `json:"reasoning,omitempty"`
 	Context   int64           `json:"context,omitempty"` // tokens; 0: not known
@@ -65,6 +66,26 @@ type modelSettings struct {
 	Total     time.Duration   `json:"total_ns,omitempty"`
 	Attempts  int             `json:"attempts,omitempty"` // 0: the engine's default
 	Price     *hone.Price     `json:"price,omitempty"`
+
+	login string // of BaseURL; on no record (ruling G6)
+}
+
+// reach sets the base URL that a person named.
+func (m *modelSettings) reach(url string) {
+	m.BaseURL, m.login = cutLogin(url)
+	m.Login = m.login != ""
+}
+
+// whole is the base URL as it was named; empty where none was.
+func (m modelSettings) whole() string {
+	if m.login == "" {
+		return m.BaseURL
+	}
+	scheme, rest, ok := strings.Cut(m.BaseURL, "://")
+	if !ok {
+		return m.login + "@" + m.BaseURL
+	}
+	return scheme + "://" + m.login + "@" + rest
 }
 
 // split takes "provider/name" apart.
@@ -142,7 +163,10 @@ func (m modelSettings) open(env func(string) string) (model.Model, error) {
 
 // address is where the provider is; empty for its own place.
 func (m modelSettings) address(p provider, env func(string) string) (string, error) {
-	base := cmp.Or(m.BaseURL, env(p.base))
+	if m.Login && m.login == "" {
+		return "", usage("the run's base URL held a user or a password, which is not kept", "hone resume last --base-url URL, the whole one")
+	}
+	base := cmp.Or(m.whole(), env(p.base))
 	if p.name == "ollama" {
 		base = cmp.Or(base, "127.0.0.1")
 	}

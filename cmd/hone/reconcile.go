@@ -96,7 +96,9 @@ func (a *app) resumeReconcile(ctx context.Context, p *place, j *journal.Journal,
 	if err := json.Unmarshal(start.Settings, &s); err != nil {
 		return fmt.Errorf("read the settings of the run: %w", err)
 	}
-	s.Model.BaseURL = cmp.Or(baseURL, s.Model.BaseURL)
+	if baseURL != "" {
+		s.Model.reach(baseURL)
+	}
 	m, err := s.Model.open(a.env)
 	if err != nil {
 		m = absent{err}

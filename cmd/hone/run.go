@@ -59,14 +59,21 @@ type driven struct {
 // watch connects a run with the screen, the JSON feed and whoever can be
 // asked.
 func (a *app) watch(r *hone.Run, s *screen.Screen, d driven) {
-	r.Redact = redactor(knownKeys(a.env, d.settings.Model.BaseURL))
+	keys := knownKeys(a.env, d.settings.Model.whole())
+	r.Redact = redactor(keys)
 	r.Journal.Observe(a.observer)
 	r.Journal.Observe(journal.Observer{After: s.Event})
 	if d.output.json {
 		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", e.Line()) }})
 	}
 	if d.output.verbose {
-		r.Stream = s.Text
+		g := newGate(keys, s.Text)
+		r.Stream = g.pass
+		r.Journal.Observe(journal.Observer{Before: func(e journal.Entry) {
+			if e.Type == "commit" {
+				g.flush()
+			}
+		}})
 	}
 	switch {
 	case d.settings.Approve == "all":
@@ -103,7 +110,7 @@ func (a *app) conclude(end hone.End, o outputFlags) {
 // guard finds secrets for a run.
 func (a *app) guard(s runSettings) *workspace.Guard {
 	g := workspace.NewGuard(s.Send)
-	g.Known = knownKeys(a.env, s.Model.BaseURL)
+	g.Known = knownKeys(a.env, s.Model.whole())
 	return g
 }
 

@@ -14,7 +14,6 @@ import (
 func (a *app) resolveRun(f loopFlags, file config.File) (runSettings, error) {
 	m := modelSettings{
 		Name:      cmp.Or(f.model, a.env("HONE_MODEL"), file.Model.Model),
-		BaseURL:   cmp.Or(f.baseURL, file.Model.BaseURL),
 		Wire:      cmp.Or(f.wire, file.Model.Wire),
 		Reasoning: cmp.Or(model.Reasoning(f.reasoning), model.Reasoning(file.Model.Reasoning)),
 		Context:   file.Model.Context,
@@ -23,6 +22,7 @@ func (a *app) resolveRun(f loopFlags, file config.File) (runSettings, error) {
 		Total:     file.Model.TotalTimeout,
 		Attempts:  file.Model.Attempts,
 	}
+	m.reach(cmp.Or(f.baseURL, file.Model.BaseURL))
 	if m.Name == "" {
 		name, err := defaultModel(a.env)
 		if err != nil {
