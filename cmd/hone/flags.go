@@ -62,7 +62,7 @@ func (f *outputFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	fs.BoolVar(&f.json, "json", false, "the run's events as JSON lines on stdout, and nothing else there")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the model's text and findings whole")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only refusals, notices and the end")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only refusals, notices, what is left and the end")
 }
 
 // valid says what is wrong with the flags by themselves.

@@ -67,6 +67,7 @@ type app struct {
 	terminal bool // somebody is there to see and answer
 	colour   bool
 	observer journal.Observer
+	began    bool // the command line was understood, and a command is at work
 	exit     int
 }
 
@@ -109,9 +110,12 @@ func usage(why, hint string) error {
 type hinter interface{ Hint() string }
 
 // fail says an error of a command and returns its exit status. What is no Stop
-// came from the command line itself.
+// came from the command line itself, or else from the disk and the like.
 func (a *app) fail(c *cobra.Command, err error) int {
 	stop := &hone.Stop{Exit: hone.ExitUsage, Why: err.Error(), Hint: helpFor(c)}
+	if a.began {
+		stop.Exit, stop.Hint = hone.ExitEnvironment, "hone doctor"
+	}
 	var h hinter
 	switch {
 	case errors.As(err, &stop):
@@ -148,6 +152,9 @@ Start with: hone demo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.began = true
+		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return errors.Join(c.Help(), nil)
 		},

@@ -158,7 +158,11 @@ func (m modelSettings) open(env func(string) string) (model.Model, error) {
 	case "ollama":
 		return openai.New(openai.Config{Name: name, BaseURL: base, Wire: openai.Chat, Timeouts: t}), nil
 	}
-	return script.New(name)
+	s, err := script.New(name)
+	if err != nil {
+		return nil, usage(err.Error(), "--model script/FILE takes a file of scripted replies")
+	}
+	return s, nil
 }
 
 // address is where the provider is; empty for its own place.

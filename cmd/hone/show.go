@@ -149,7 +149,7 @@ func (a *app) showDiff(home *journal.Home, e journal.Event) error {
 	if err != nil {
 		return err
 	}
-	d := render.Diff(c.Path, before, after)
+	d := render.Diff(render.Line(c.Path), before, after)
 	if a.colour {
 		d = render.Colour(d)
 	}

@@ -77,7 +77,7 @@ func (p *Person) show(q hone.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clear()
-	d := render.Diff(q.Path, q.Old, q.New)
+	d := render.Diff(render.Line(q.Path), q.Old, q.New)
 	if s.o.Colour {
 		d = render.Colour(d)
 	}

@@ -27,7 +27,8 @@ type Options struct {
 	// Colour paints diffs and streamed text.
 	Colour bool
 	// Verbose shows the model's text and the findings whole; Quiet shows
-	// only what a person must know: refusals and notices.
+	// only what a person must know: refusals, notices and the findings that
+	// are left at the end.
 	Verbose, Quiet bool
 	// Get reads an object of the run, for the contents of refused edits. Nil
 	// shows none.
@@ -159,9 +160,12 @@ func (s *Screen) Text(text string) {
 	fmt.Fprint(s.out, text)
 }
 
-// Write shows what a child process says, line by line as it comes. It makes a
-// Screen the Live writer of a command.
+// Write shows what a child process says, line by line as it comes; nothing
+// where the screen is Quiet. It makes a Screen the Live writer of a command.
 func (s *Screen) Write(b []byte) (int, error) {
+	if s.o.Quiet {
+		return len(b), nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clear()
@@ -293,10 +297,24 @@ func wanted(c hone.Changed) string {
 }
 
 // decided shows what stood in the way of the check: why a reply was not used.
+// Quiet shows what is left at the end, and nothing before.
 func (s *Screen) decided(st hone.State) {
+	if s.o.Quiet {
+		s.left(st)
+		return
+	}
 	for _, f := range st.Findings[:max(0, len(st.Findings)-len(st.Checked))] {
 		if !f.Advisory {
 			s.line("  ! %s", f.Text)
+		}
+	}
+}
+
+// left shows the findings that a run ends with.
+func (s *Screen) left(st hone.State) {
+	for _, f := range st.Findings {
+		if st.Decision == hone.StopNow && !f.Advisory {
+			s.finding(f)
 		}
 	}
 }
