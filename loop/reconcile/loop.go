@@ -14,11 +14,13 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"hone"
 	"hone/check"
 	"hone/internal/git"
+	"hone/internal/render"
 	"hone/workspace"
 )
 
@@ -104,6 +106,9 @@ const attemptLimit = 64 << 10
 // round: whether one follows is the check's to say (ruling B13).
 func told(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	var found []check.Finding
+	if done := made(ch, verdicts); done != "" {
+		found = append(found, note("", "Your last answer "+done+"."))
+	}
 	for i, v := range verdicts {
 		e := ch.Edits[i]
 		switch {
@@ -116,6 +121,24 @@ func told(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 		}
 	}
 	return found
+}
+
+// made lists what was done of a change: the model is not shown its own answers
+// again, and should know which files are its own.
+func made(ch workspace.Change, verdicts []workspace.Verdict) string {
+	var done []string
+	for i, v := range verdicts {
+		switch {
+		case v.Ruling != workspace.Allow:
+		case ch.Edits[i].Delete:
+			done = append(done, "deleted "+render.Path(v.Path))
+		case v.Before.Exists():
+			done = append(done, "changed "+render.Path(v.Path))
+		default:
+			done = append(done, "created "+render.Path(v.Path))
+		}
+	}
+	return strings.Join(done, ", ")
 }
 
 func note(path, text string) check.Finding {

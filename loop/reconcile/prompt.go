@@ -95,7 +95,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		if !ok {
 			base = prompt{Base: whole(items, diff), Anew: true, Items: items, Diff: diff}
 		}
-		base.Since += findings(prior)
+		base.Since += findings(prior, r.Round(), r.Limits.Rounds)
 		return base, nil
 	})
 	if err != nil {
@@ -155,8 +155,12 @@ func whole(items []item, diff specDiff) string {
 	for _, it := range items[n:] {
 		it.write(&b)
 	}
+	b.WriteString(closing)
 	return b.String()
 }
+
+// closing ends a prompt: what stands last is what is done.
+const closing = "# Your answer\n\nAnswer with the JSON object.\n"
 
 // write shows one file between headers that no line of it resembles.
 func (it item) write(b *strings.Builder) {
@@ -176,6 +180,9 @@ func (it item) write(b *strings.Builder) {
 	if n := len(it.Content); n > 0 && it.Content[n-1] != '\n' {
 		b.WriteByte('\n')
 		end = " (no newline at the end)"
+	}
+	if bytes.Contains(it.Content, []byte("\r\n")) {
+		end += " (lines end in CR LF)"
 	}
 	fmt.Fprintf(b, "--- END FILE: %s%s%s ---\n\n", render.Path(it.Path), end, mark)
 }
@@ -212,16 +219,17 @@ func since(base prompt, items []item, diff specDiff) (text string, now []item, o
 }
 
 // findings words what the last round left, for the model.
-func findings(prior []check.Finding) string {
+func findings(prior []check.Finding, round, rounds int) string {
 	if len(prior) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("\n# What was found after your last change\n\n")
+	fmt.Fprintf(&b, "\n# What came of your last answer\n\nThis is round %d of %d.", round, max(round, rounds))
 	if check.Blocking(prior) {
-		b.WriteString("The loop ends when none of the findings is left. Notes are for you to know.\n\n")
+		b.WriteString(" The loop ends when none of the findings is left.")
 	}
-	for i, f := range prior {
+	b.WriteString("\n\n")
+	for i, f := range blockingFirst(prior) {
 		kind := "Finding"
 		if f.Advisory {
 			kind = "Note"
@@ -232,8 +240,22 @@ func findings(prior []check.Finding) string {
 		}
 		fmt.Fprintf(&b, "\n\n%s\n\n", strings.TrimRight(f.Text, "\n"))
 	}
-	b.WriteString("Answer with the JSON object.\n")
+	b.WriteString(closing)
 	return b.String()
+}
+
+func blockingFirst(prior []check.Finding) []check.Finding {
+	sorted := slices.Clone(prior)
+	slices.SortStableFunc(sorted, func(a, b check.Finding) int {
+		switch {
+		case a.Advisory == b.Advisory:
+			return 0
+		case a.Advisory:
+			return 1
+		}
+		return -1
+	})
+	return sorted
 }
 
 // Preview is what the first round would send.
