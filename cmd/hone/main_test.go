@@ -28,26 +28,38 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// killer is an observer that ends the process as kill -9 does, at the nth
-// point: before and after each event of the journal stands one, counted from
-// 0 over the process's life. For empty it observes nothing.
+// killer is an observer that ends the process as kill -9 does. The point is a
+// number: before and after each event of the journal stands one, counted from
+// 0 over the process's life. Or it is a type of event, and stands after the
+// first of these. For empty it observes nothing.
 func killer(point string) journal.Observer {
 	n, err := strconv.Atoi(point)
-	if err != nil {
+	switch {
+	case point == "":
 		return journal.Observer{}
+	case err != nil:
+		return journal.Observer{After: func(e journal.Event) {
+			if e.Type == point {
+				die()
+			}
+		}}
 	}
 	var mu sync.Mutex
 	at := func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if n == 0 {
-			p, _ := os.FindProcess(os.Getpid())
-			_ = p.Kill()
-			select {}
+			die()
 		}
 		n--
 	}
 	return journal.Observer{Before: func(journal.Entry) { at() }, After: func(journal.Event) { at() }}
+}
+
+func die() {
+	p, _ := os.FindProcess(os.Getpid())
+	_ = p.Kill()
+	select {}
 }
 
 // TestScripts runs the program itself. Each script of a ruling names it in
