@@ -23,19 +23,26 @@ type Seen func(path string) (digest string, ok bool)
 // edit that a person did not approve keeps the others from nothing; a question
 // that stays open stops the run with nothing applied.
 func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
+	vs, err := r.Review(ctx, ch, seen)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.approve(ctx, ch, vs); err != nil {
+		return nil, err
+	}
+	return vs, r.carryOut(ctx, ch, vs)
+}
+
+// Review says what Apply would make of a change, and makes nothing: for a loop
+// whose changes are made as a whole or not at all, whatever the reason.
+func (r *Run) Review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	v, err := step(ctx, r, work[verdicts]{event: "step", name: "review", input: ch, do: func(context.Context) (verdicts, error) {
 		rules := r.Rules
 		rules.Seen = seen
 		v, err := r.Tree.Review(ch, rules)
 		return verdicts{v}, err
 	}})
-	if err != nil {
-		return nil, err
-	}
-	if err := r.approve(ctx, ch, v.Verdicts); err != nil {
-		return nil, err
-	}
-	return v.Verdicts, r.carryOut(ctx, ch, v.Verdicts)
+	return v.Verdicts, err
 }
 
 type verdicts struct {

@@ -41,6 +41,9 @@ type Run struct {
 	arrived  bool               // what happened since the last process is on record
 }
 
+// Round is the number of the round that the run is in; 0 before the first.
+func (r *Run) Round() int { return r.at.Round }
+
 // Start records the run's settings, before anything else.
 func (r *Run) Start(s Start) error {
 	_, err := r.append(journal.Entry{Type: "start", Payload: s, Sync: true})

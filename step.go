@@ -63,6 +63,19 @@ func Past[T any](r *Run, name string) ([]T, error) {
 	return past, nil
 }
 
+// Recorded returns what the run's first step of a name recorded, in whichever
+// round: for what a run decides once, before anything that asks for it. ok is
+// false while there is none.
+func Recorded[T any](r *Run, name string) (v T, ok bool, err error) {
+	for _, e := range r.Journal.Events() {
+		if e.Phase == journal.Record && e.Step.Name == name {
+			v, err = result[T](r, e)
+			return v, true, err
+		}
+	}
+	return v, false, nil
+}
+
 // work is a step as the engine sees it.
 type work[T any] struct {
 	event  string // the type of its begin
