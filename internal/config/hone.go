@@ -20,6 +20,7 @@ type File struct {
 	Guard     Guard
 	Prices    map[string]Price // by "provider/name"
 	Reconcile Reconcile
+	Implement Implement
 }
 
 // Model is the [model] section.
@@ -66,6 +67,13 @@ type Price struct {
 type Reconcile struct {
 	Rounds  int
 	Approve string // "ask", "none" or "all" (ruling G2)
+}
+
+// Implement is the [implement] section.
+type Implement struct {
+	Rounds       int
+	MaxOutput    int // bytes of the build's output that the model is shown (ruling C11)
+	BuildTimeout time.Duration
 }
 
 // Load reads .config/hone.toml below root.
@@ -133,6 +141,10 @@ func (f *File) keys() map[string]setter {
 		"guard.send":          list(&f.Guard.Send, badPattern, `send = ["testdata/**"]`),
 		"reconcile.rounds":    whole(&f.Reconcile.Rounds, "rounds = 5"),
 		"reconcile.approve":   choice(&f.Reconcile.Approve, "ask", "none", "all"),
+
+		"implement.rounds":        whole(&f.Implement.Rounds, "rounds = 8"),
+		"implement.max-output":    whole(&f.Implement.MaxOutput, "max-output = 65536"),
+		"implement.build-timeout": span(&f.Implement.BuildTimeout),
 	}
 }
 
