@@ -1,0 +1,211 @@
+package implement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"hone"
+	"hone/block"
+	"hone/check"
+	"hone/model"
+	"hone/workspace"
+)
+
+// The fixed sentences of the history (the seed, and ruling C1).
+const (
+	firstLead = "The above query was provided, and you provided the following data in your response"
+	laterLead = "You then provided the following data in your subsequent response"
+	buildLead = "When the file replacements were made, the build provided the following output:"
+)
+
+// prompt is what a round adds to what was sent before; the rounds' additions
+// one after the other are what is sent.
+type prompt struct {
+	Added string `json:"added"`
+	// Shown are the files that count as seen (ruling C13): those of the
+	// rollup, in the first round alone.
+	Shown []string `json:"shown,omitempty"`
+
+	before  []string // what earlier rounds added
+	visible []string // what counts as seen now
+}
+
+func (p prompt) parts() []string { return append(p.before[:len(p.before):len(p.before)], p.Added) }
+
+func (p prompt) text() string { return strings.Join(p.parts(), "") }
+
+// messages keeps each round's addition as a part of its own, so that the
+// request too begins as the one before.
+func (p prompt) messages() []model.Message {
+	var parts []model.Part
+	for _, text := range p.parts() {
+		parts = append(parts, model.Part{Text: text, Cache: true})
+	}
+	return []model.Message{{Role: model.User, Parts: parts}}
+}
+
+// seen tells which files the model knows, whatever a build has made of them
+// since.
+func (p prompt) seen(r *hone.Run) hone.Seen {
+	return func(path string) (string, bool) {
+		if !slices.Contains(p.visible, path) {
+			return "", false
+		}
+		_, image, err := r.Tree.Read(path)
+		return image.Digest, err == nil
+	}
+}
+
+// compose makes the round's prompt: query and code base in the first round,
+// and afterwards what the model answered and what came of it. What does not
+// fit stops the run before anything is sent.
+func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
+	past, err := hone.Past[prompt](r, "compose")
+	if err != nil {
+		return prompt{}, err
+	}
+	said, err := hone.Past[exchange](r, "exchange")
+	if err != nil {
+		return prompt{}, err
+	}
+	p, err := hone.Step(ctx, r, "compose", prior, func(ctx context.Context) (prompt, error) {
+		if len(past) == 0 {
+			return l.first(ctx, r)
+		}
+		return prompt{Added: history(len(past), said[len(said)-1], prior)}, nil
+	})
+	if err != nil {
+		return p, err
+	}
+	for _, before := range past {
+		p.before = append(p.before, before.Added)
+		p.visible = append(p.visible, before.Shown...)
+	}
+	p.visible = append(p.visible, p.Shown...)
+	for _, e := range said {
+		p.visible = append(p.visible, e.Files...)
+	}
+	return p, explain(l.Coder.Fits(int64(len(l.Coder.System)+len(p.text()))), p)
+}
+
+// first reads the code base, or makes the rollup of it, once and for all.
+func (l Loop) first(ctx context.Context, r *hone.Run) (prompt, error) {
+	files, err := r.Manifest(ctx)
+	if err != nil {
+		return prompt{}, err
+	}
+	return l.opening(r.Tree, files)
+}
+
+// opening is the first round's prompt.
+func (l Loop) opening(tree *workspace.Tree, files workspace.Manifest) (prompt, error) {
+	rollup, _, err := tree.Read(RollupName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		rollup = Rollup(l.reader(tree), files)
+	case err != nil:
+		return prompt{}, fmt.Errorf("read the code base: %w", err)
+	}
+	text := l.clean(string(rollup))
+	shown := shownIn(text)
+	if len(shown) == 0 {
+		for _, e := range files {
+			if !e.Untracked {
+				shown = append(shown, e.Path)
+			}
+		}
+	}
+	return prompt{Added: strings.TrimRight(l.Query, "\n") + "\n\n" + ended(strings.ToValidUTF8(text, "\uFFFD")), Shown: shown}, nil
+}
+
+// Preview is what the first round would send.
+type Preview struct {
+	System string
+	Text   string
+	Files  int   // that count as seen
+	Fits   error // nil: it fits
+}
+
+// Preview composes the first prompt without sending or recording anything.
+func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (Preview, error) {
+	files, err := tree.Manifest(ctx, nil)
+	if err != nil {
+		return Preview{}, err
+	}
+	p, err := l.opening(tree, files)
+	fits := l.Coder.Fits(int64(len(l.Coder.System) + len(p.Added)))
+	return Preview{System: l.Coder.System, Text: p.Added, Files: len(p.Shown), Fits: explain(fits, p)}, err
+}
+
+// exchange is what of a reply the next prompts repeat.
+type exchange struct {
+	Text  string   `json:"text"`
+	Files []string `json:"files,omitempty"`
+}
+
+// exchangeOf keeps what could be read of a reply, also where the whole could
+// not be used (ruling C7).
+func exchangeOf(said block.Reply) exchange {
+	e := exchange{Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
+	for _, f := range said.Files {
+		if p, err := workspace.Clean(f.Path); err == nil {
+			e.Files = append(e.Files, p)
+		}
+	}
+	return e
+}
+
+// history is what one round adds (ruling C1): the lead-in, debugging thoughts,
+// file blocks, and what came of them.
+func history(round int, said exchange, prior []check.Finding) string {
+	var b strings.Builder
+	b.WriteString("\n")
+	if round == 1 {
+		b.WriteString(firstLead + "\n\n")
+	} else {
+		b.WriteString(laterLead + "\n\n")
+	}
+	b.WriteString(ended(said.Text) + "\n" + buildLead + "\n\n")
+	for _, f := range outcome(prior) {
+		if f.File != "" {
+			fmt.Fprintf(&b, "%s: ", f.File)
+		}
+		b.WriteString(ended(f.Text))
+	}
+	return b.String()
+}
+
+// outcome is what came of the last reply alone. What was wrong with a reply
+// stands where the build's output would; what an earlier build found, which
+// the engine carries over until the next, stands in the history already.
+func outcome(prior []check.Finding) []check.Finding {
+	if !slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == sourceReply }) {
+		return prior
+	}
+	return slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool { return f.Source != sourceReply && !f.Advisory })
+}
+
+// ended is a text that ends its last line.
+func ended(text string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
+}
+
+// explain adds to a context error what takes the room (ruling G10).
+func explain(err error, p prompt) error {
+	var c *hone.ContextError
+	if !errors.As(err, &c) || c.Room != "" {
+		return err
+	}
+	parts := p.parts()
+	c.Room = fmt.Sprintf("the query and the code base take %d bytes, and the history of %d rounds %d; "+
+		"write a smaller codeRollup.txt (hone rollup, with fewer files or more in .gitignore), or take a model with a larger context",
+		len(parts[0]), len(parts)-1, len(p.text())-len(parts[0]))
+	return err
+}
