@@ -20,6 +20,8 @@ type loopFlags struct {
 	approve   string
 	limits    limitFlags
 	output    outputFlags
+
+	standard string // the loop's own default model; empty: the first whose key is set
 }
 
 // limitFlags bound a run. A resumed run may raise them.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/loop/implement"
 )
 
 // starters holds the files that init writes, a folder a loop. A name with
@@ -29,8 +30,13 @@ func (a *app) initCommand() *cobra.Command {
 			return usage("init needs to know for which loop", "hone init reconcile")
 		},
 	}
+	c.AddCommand(a.initReconcileCommand(), a.initImplementCommand())
+	return c
+}
+
+func (a *app) initReconcileCommand() *cobra.Command {
 	var dir string
-	one := &cobra.Command{
+	c := &cobra.Command{
 		Use:   "reconcile",
 		Short: "a specification, a correctness checker and .config/bork.json",
 		Args:  cobra.NoArgs,
@@ -39,26 +45,81 @@ func (a *app) initCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.start(root, "reconcile",
-				"say in specs/ what you want, make correctness-check.sh run your own checks, then: hone prompt reconcile && hone reconcile")
+			if err := a.start(root, "reconcile"); err != nil {
+				return err
+			}
+			return a.next("say in specs/ what you want, make correctness-check.sh run your own checks, then: hone prompt reconcile && hone reconcile")
 		},
 	}
-	registerDir(one, &dir)
-	c.AddCommand(one)
+	registerDir(c, &dir)
 	return c
+}
+
+func (a *app) initImplementCommand() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use:   "implement",
+		Short: "build.sh for what the folder holds, query.txt and the system prompt",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			root, err := folder(dir)
+			if err != nil {
+				return err
+			}
+			return a.initImplement(root)
+		},
+	}
+	registerDir(c, &dir)
+	return c
+}
+
+func (a *app) initImplement(root string) error {
+	kind := buildKind(root)
+	script, err := starters.ReadFile("starters/build/" + kind + ".sh")
+	if err != nil {
+		return err
+	}
+	if err := a.place(root, implement.BuildName, script); err != nil {
+		return err
+	}
+	if err := a.place(root, implement.SystemName, []byte(implement.System)); err != nil {
+		return err
+	}
+	if err := a.start(root, "implement"); err != nil {
+		return err
+	}
+	if kind == "none" {
+		return a.next("make build.sh build and test the project, say in query.txt what you want, then: hone prompt implement && hone implement")
+	}
+	return a.next("say in query.txt what you want, look at build.sh, then: hone prompt implement && hone implement")
+}
+
+// buildKind is how a folder is built, by what lies in it.
+func buildKind(root string) string {
+	for _, k := range []struct{ file, kind string }{
+		{"go.mod", "go"}, {"Cargo.toml", "rust"}, {"package.json", "node"},
+		{"pyproject.toml", "python"}, {"setup.py", "python"}, {"requirements.txt", "python"},
+		{"Makefile", "make"}, {"makefile", "make"}, {"GNUmakefile", "make"},
+	} {
+		if info, err := os.Stat(filepath.Join(root, k.file)); err == nil && info.Mode().IsRegular() {
+			return k.kind
+		}
+	}
+	return "none"
+}
+
+// next says what to do now.
+func (a *app) next(what string) error {
+	_, err := fmt.Fprintf(a.out, "next: %s\n", what)
+	return err
 }
 
 // start writes a loop's starter files below root, and says of each whether it
 // was written or was there.
-func (a *app) start(root, loop, next string) error {
-	err := unpack(starters, "starters/"+loop, func(rel string, content []byte) error {
+func (a *app) start(root, loop string) error {
+	return unpack(starters, "starters/"+loop, func(rel string, content []byte) error {
 		return a.place(root, rel, content)
 	})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.out, "next: %s\n", next)
-	return err
 }
 
 // unpack visits the embedded files below a folder, by the paths that they are

@@ -160,7 +160,7 @@ Start with: hone demo`,
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(a.reconcileCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
+	root.AddCommand(a.reconcileCommand(), a.implementCommand(), a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
 		a.showCommand(), a.resumeCommand(), a.doctorCommand(), a.versionCommand())
 	completeHelp(root)
 	completeCompletion(root)

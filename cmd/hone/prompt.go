@@ -24,7 +24,7 @@ func (a *app) promptCommand() *cobra.Command {
 			return usage("prompt needs to know which loop", "hone prompt reconcile")
 		},
 	}
-	c.AddCommand(a.promptReconcileCommand())
+	c.AddCommand(a.promptReconcileCommand(), a.promptImplementCommand())
 	return c
 }
 
@@ -70,7 +70,11 @@ func (a *app) promptReconcile(ctx context.Context, f loopFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	tree, err := workspace.Open(root, workspace.Options{List: lister(repo)})
+	list, err := listerOf(root)
+	if err != nil {
+		return err
+	}
+	tree, err := workspace.Open(root, workspace.Options{List: list})
 	if err != nil {
 		return err
 	}
@@ -79,19 +83,62 @@ func (a *app) promptReconcile(ctx context.Context, f loopFlags, args []string) e
 	if err != nil {
 		return tooLong(err)
 	}
-	p := preview{System: v.System, Text: v.Text, Bytes: len(v.System) + len(v.Text), Files: v.Files, Fits: v.Fits == nil}
-	p.Tokens = p.Bytes / 4
-	if f.output.json {
-		return errors.Join(json.NewEncoder(a.out).Encode(p), tooLong(v.Fits))
-	}
-	fmt.Fprintf(a.out, "%s\n%s", p.System, p.Text)
-	whose := " for " + s.Model.Name
+	whose := s.Model.Name
 	if unnamed {
 		whose = ""
 	}
+	return a.preview(preview{System: v.System, Text: v.Text, Files: v.Files}, v.Fits, whose, f.output.json)
+}
+
+// preview prints a request, and on stderr its size and whose context it was
+// compared with; empty compares with nobody's.
+func (a *app) preview(p preview, fits error, whose string, asJSON bool) error {
+	p.Bytes, p.Fits = len(p.System)+len(p.Text), fits == nil
+	p.Tokens = p.Bytes / 4
+	if asJSON {
+		return errors.Join(json.NewEncoder(a.out).Encode(p), tooLong(fits))
+	}
+	fmt.Fprintf(a.out, "%s\n%s", p.System, p.Text)
+	if whose != "" {
+		whose = " for " + whose
+	}
 	fmt.Fprintf(a.err, "hone: %s and the instructions, %s, about %s tokens%s\n", screen.Count(p.Files, "file"),
 		render.Bytes(int64(p.Bytes)), render.Tokens(int64(p.Tokens)), whose)
-	return tooLong(v.Fits)
+	return tooLong(fits)
+}
+
+func (a *app) promptImplementCommand() *cobra.Command {
+	var f implementFlags
+	c := &cobra.Command{
+		Use:   "implement",
+		Short: "what implement would send first",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.promptImplement(c.Context(), f)
+		},
+	}
+	registerDir(c, &f.dir)
+	f.registerQuery(c)
+	c.Flags().StringVarP(&f.model, "model", "m", "", "whose context the size is compared with, as PROVIDER/NAME")
+	c.Flags().BoolVar(&f.output.json, "json", false, "the request as one JSON object")
+	return c
+}
+
+func (a *app) promptImplement(ctx context.Context, f implementFlags) error {
+	root, s, _, err := a.resolveImplement(f)
+	if err != nil {
+		return err
+	}
+	tree, _, err := manifest(ctx, root)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	v, err := s.loop(a, nil).Preview(ctx, tree)
+	if err != nil {
+		return err
+	}
+	return a.preview(preview{System: v.System, Text: v.Text, Files: v.Files}, v.Fits, s.Model.Name, f.output.json)
 }
 
 // tooLong is a prompt that does not fit, as the run itself would say it.

@@ -176,11 +176,12 @@ func (a *app) resolveReconcile(f loopFlags, args []string) (root string, s recon
 
 // reconcileRoot is the top of the repository (ruling B12).
 func reconcileRoot(dir string) (string, error) {
-	root, err := findRoot(dir)
+	abs, err := folder(dir)
 	if err != nil {
 		return "", err
 	}
-	if _, err := git.Root(root); err != nil {
+	root, err := git.Root(abs)
+	if err != nil {
 		return "", usage(err.Error(), "reconcile works on a Git repository: cd into one, name it with --dir, or: git init")
 	}
 	return root, nil

@@ -57,6 +57,8 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits limitFlags, ba
 	switch start.Loop {
 	case "reconcile":
 		return a.resumeReconcile(ctx, p, j, start, l, baseURL, output)
+	case "implement":
+		return a.resumeImplement(ctx, p, j, start, l, baseURL, output)
 	}
 	return usage(fmt.Sprintf("this hone knows no loop %q", start.Loop), "hone help")
 }

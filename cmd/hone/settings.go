@@ -23,6 +23,7 @@ func (a *app) resolveRun(f loopFlags, file config.File) (runSettings, error) {
 		Attempts:  file.Model.Attempts,
 	}
 	m.reach(cmp.Or(f.baseURL, file.Model.BaseURL))
+	m.Name = cmp.Or(m.Name, f.standard)
 	if m.Name == "" {
 		name, err := defaultModel(a.env)
 		if err != nil {

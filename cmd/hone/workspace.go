@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"hone"
 	"hone/internal/git"
@@ -39,12 +40,12 @@ func (a *app) enter(ctx context.Context, root string, create bool) (*place, erro
 }
 
 func (p *place) open(create bool) (err error) {
-	var list workspace.Lister
 	if p.repo, err = repository(p.root); err != nil {
 		return err
 	}
-	if p.repo != nil {
-		list = lister(p.repo)
+	list, err := listerOf(p.root)
+	if err != nil {
+		return err
 	}
 	if create {
 		p.home, err = journal.OpenHome(p.root)
@@ -105,55 +106,89 @@ func repository(root string) (*git.Repo, error) {
 	return g.Open(root)
 }
 
-// lister lets the tree ask git what is kept, in the repository itself and in
-// each that is nested in it.
-func lister(top *git.Repo) workspace.Lister {
-	return func(ctx context.Context, dir string) (workspace.Listing, error) {
-		repo := top
-		if dir != top.Root() {
-			var err error
-			if repo, err = repository(dir); err != nil || repo == nil {
-				return workspace.Listing{}, errors.Join(err, workspace.ErrNoRepository)
-			}
-		}
-		entries, err := repo.List(ctx, "")
-		if err != nil {
-			return workspace.Listing{}, err
-		}
-		l := workspace.Listing{Kept: make([]string, len(entries)), Untracked: map[string]bool{}}
-		for i, e := range entries {
-			l.Kept[i] = e.Path
-			if e.Untracked {
-				l.Untracked[e.Path] = true
-			}
-		}
-		return l, nil
+// listerOf is how a folder's tree is listed: by asking git, where the folder is
+// a repository or lies in one, and in each repository that is nested in it. It
+// is nil where there is none, and the tree is walked.
+func listerOf(root string) (workspace.Lister, error) {
+	top, err := git.Root(root)
+	if errors.Is(err, git.ErrNotRepository) {
+		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	outer, err := repository(top)
+	if err != nil {
+		return nil, err
+	}
+	below, err := filepath.Rel(top, root)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, dir string) (workspace.Listing, error) {
+		if dir == root {
+			return listing(ctx, outer, filepath.ToSlash(below))
+		}
+		inner, err := repository(dir)
+		if err != nil || inner == nil {
+			return workspace.Listing{}, errors.Join(err, workspace.ErrNoRepository)
+		}
+		return listing(ctx, inner, ".")
+	}, nil
 }
 
-// findRoot is the workspace that a folder belongs to: its repository's top,
-// else the nearest folder with runs, else the folder itself.
+// listing asks a repository for what it keeps below a folder of it.
+func listing(ctx context.Context, repo *git.Repo, below string) (workspace.Listing, error) {
+	entries, err := repo.List(ctx, below)
+	if err != nil {
+		return workspace.Listing{}, err
+	}
+	prefix := ""
+	if below != "." {
+		prefix = below + "/"
+	}
+	l := workspace.Listing{Kept: make([]string, len(entries)), Untracked: map[string]bool{}}
+	for i, e := range entries {
+		l.Kept[i] = strings.TrimPrefix(e.Path, prefix)
+		if e.Untracked {
+			l.Untracked[l.Kept[i]] = true
+		}
+	}
+	return l, nil
+}
+
+// findRoot is the workspace that a folder belongs to: the nearest folder with
+// runs, up to its repository's top; else that, else the folder itself.
 func findRoot(dir string) (string, error) {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", usage(fmt.Sprintf("%s is no folder", dir), "name an existing one with --dir")
-	}
-	top, err := git.Root(dir)
-	if !errors.Is(err, git.ErrNotRepository) {
-		return top, err
-	}
-	abs, err := filepath.Abs(dir)
+	abs, err := folder(dir)
 	if err != nil {
 		return "", err
 	}
-	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+	top, err := git.Root(abs)
+	if err != nil && !errors.Is(err, git.ErrNotRepository) {
 		return "", err
 	}
 	for at := abs; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(at, journal.HomeName)); err == nil && info.IsDir() {
 			return at, nil
 		}
+		if at == top {
+			return top, nil
+		}
 		if at == filepath.Dir(at) {
 			return abs, nil
 		}
 	}
+}
+
+// folder is a folder that a person named, absolute and free of links.
+func folder(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if info, statErr := os.Stat(dir); err != nil || statErr != nil || !info.IsDir() {
+		return "", usage(fmt.Sprintf("%s is no folder", dir), "name an existing one with --dir")
+	}
+	return abs, nil
 }

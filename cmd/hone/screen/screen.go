@@ -45,6 +45,7 @@ type Screen struct {
 	out     io.Writer
 	wait    waiting
 	round   int       // whose heading was shown last
+	heard   bool      // what the check that is under way printed has been shown
 	asked   time.Time // when the event of the last request was made
 	streams bool      // the model's text is being shown, and its line is open
 	stop    chan struct{}
@@ -169,6 +170,7 @@ func (s *Screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clear()
+	s.heard = true
 	for line := range strings.Lines(string(b)) {
 		fmt.Fprintf(s.out, "  | %s\n", render.Line(strings.TrimRight(line, "\r\n")))
 	}
@@ -218,6 +220,7 @@ func (s *Screen) progress(e journal.Event) {
 	case e.Type == "approval" && begin:
 		s.waitFor("")
 	case e.Type == "check" && begin:
+		s.heard = false
 		s.waitFor("checking")
 	case e.Type == "check":
 		show(s, e, s.checked)
@@ -305,7 +308,7 @@ func (s *Screen) decided(st hone.State) {
 	}
 	for _, f := range st.Findings[:max(0, len(st.Findings)-len(st.Checked))] {
 		if !f.Advisory {
-			s.line("  ! %s", f.Text)
+			s.lines("  ! ", "    ", f.Text)
 		}
 	}
 }
@@ -361,6 +364,10 @@ func (s *Screen) checked(c hone.Checked) {
 	}
 	s.line("  the check found %s, after %s", Count(n, "thing"), took)
 	for _, f := range c.Findings {
+		if s.heard && !f.Broken && (f.Source == check.SourceBuild || f.Source == check.SourceCommand) {
+			s.line("    - %s failed; what it printed stands above", f.Source)
+			continue
+		}
 		s.finding(f)
 	}
 }
@@ -373,14 +380,19 @@ func (s *Screen) finding(f check.Finding) {
 	if f.File != "" {
 		where += ", " + f.File
 	}
-	lines := strings.Split(strings.TrimRight(f.Text, "\n"), "\n")
-	s.line("    - %s: %s", where, lines[0])
+	s.lines("    - "+render.Line(where)+": ", "      ", f.Text)
+}
+
+// lines shows a text of several lines, cut short unless Verbose.
+func (s *Screen) lines(head, indent, text string) {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	s.line("%s%s", head, lines[0])
 	for i, line := range lines[1:] {
 		if left := len(lines) - 1 - i; i+1 >= findingLines && left > 1 && !s.o.Verbose {
-			s.line("      [%d more lines: hone show last]", left)
+			s.line("%s[%d more lines: hone show last]", indent, left)
 			return
 		}
-		s.line("      %s", line)
+		s.line("%s%s", indent, line)
 	}
 }
 

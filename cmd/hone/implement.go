@@ -1,0 +1,293 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/check"
+	"hone/internal/config"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/loop/implement"
+	"hone/model"
+	"hone/sandbox"
+	"hone/workspace"
+)
+
+// implementFlags are the loop's own beside those of every loop.
+type implementFlags struct {
+	loopFlags
+	query        string
+	queryFile    string
+	maxOutput    int
+	buildTimeout time.Duration
+}
+
+// implementSettings are all that an implementation depends on, resolved: what
+// its start event holds. The code base is read in the first round.
+type implementSettings struct {
+	runSettings
+	System       string        `json:"system"`
+	Query        string        `json:"query"`
+	Build        bool          `json:"build"` // there is a build.sh
+	BuildTimeout time.Duration `json:"build_timeout_ns"`
+	MaxOutput    int           `json:"max_output"` // bytes of the build's output that the model is shown
+	Check        string        `json:"check,omitempty"`
+	CheckTime    time.Duration `json:"check_timeout_ns,omitempty"`
+	CheckEnv     []string      `json:"check_env,omitempty"`
+}
+
+func (a *app) implementCommand() *cobra.Command {
+	var f implementFlags
+	c := &cobra.Command{
+		Use:   "implement",
+		Short: "query in, build passing out",
+		Long: `implement sends a query and the code base to a model, writes the files that it answers with, all or
+none, and runs build.sh. What the build prints begins the next round, until it passes.
+
+It works in the folder that it is started in: query.txt, codeRollup.txt, gemini-key.txt and
+gemini-system-prompt.txt are used as they are where they are there. Without them --query says what is
+wanted, hone makes the rollup itself, the provider's usual variable holds the key, and a text of hone's
+own teaches the model how to answer. --check stands in for build.sh, or joins it.
+
+Every query, response and build output is kept in logs/.`,
+		Example: `  hone implement
+  hone implement --query "add a --json flag to the list command" --check "make test"`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.valid(c); err != nil {
+				return err
+			}
+			return a.startImplement(c.Context(), f)
+		},
+	}
+	f.register(c, 0)
+	c.Flags().Lookup("rounds").Usage = fmt.Sprintf("most rounds (default %d)", implement.Rounds)
+	f.registerQuery(c)
+	c.Flags().IntVar(&f.maxOutput, "max-output", 0, "bytes of the build's output that the model is shown (default 65536)")
+	c.Flags().DurationVar(&f.buildTimeout, "build-timeout", 0, "ends the build with all its children (default 10m)")
+	return c
+}
+
+func (f *implementFlags) registerQuery(c *cobra.Command) {
+	c.Flags().StringVar(&f.query, "query", "", "what is wanted, in place of query.txt")
+	c.Flags().StringVar(&f.queryFile, "query-file", "", "the file that says what is wanted, in place of query.txt")
+}
+
+// startImplement resolves everything before anything is written.
+func (a *app) startImplement(ctx context.Context, f implementFlags) error {
+	root, s, limits, err := a.resolveImplement(f)
+	if err != nil {
+		return err
+	}
+	if !s.Build && s.Check == "" {
+		return usage("nothing says whether the result is right: there is no build.sh, and no --check",
+			`hone init implement, or: hone implement --check "make test"`)
+	}
+	m, err := s.Model.open(a.env)
+	if err != nil {
+		return err
+	}
+	p, err := a.enter(ctx, root, true)
+	if err != nil {
+		return err
+	}
+	defer p.leave()
+	j, err := p.home.Create(newRun())
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	start, err := startOf("implement", root, s.Model, limits, s)
+	if err != nil {
+		return err
+	}
+	return a.driveImplement(ctx, p, j, s, limits, m, f.output, start)
+}
+
+// resumeImplement goes on with a run by the settings in its start event.
+func (a *app) resumeImplement(ctx context.Context, p *place, j *journal.Journal, start hone.Start, limits hone.Limits, baseURL string, o outputFlags) error {
+	var s implementSettings
+	if err := json.Unmarshal(start.Settings, &s); err != nil {
+		return fmt.Errorf("read the settings of the run: %w", err)
+	}
+	if baseURL != "" {
+		s.Model.reach(baseURL)
+	}
+	if err := a.takeKey(p.tree); err != nil {
+		return err
+	}
+	m, err := s.Model.open(a.env)
+	if err != nil {
+		m = absent{err}
+	}
+	return a.driveImplement(ctx, p, j, s, limits, m, o, nil)
+}
+
+// driveImplement puts loop, check and rules together.
+func (a *app) driveImplement(ctx context.Context, p *place, j *journal.Journal, s implementSettings, limits hone.Limits, m model.Model, o outputFlags, start *hone.Start) error {
+	l := s.loop(a, m)
+	r := &hone.Run{Tree: p.tree, Journal: j, Rules: l.Rules(), Limits: limits, Retry: hone.Retry{Attempts: s.Model.Attempts}}
+	return a.drive(ctx, p, r, driven{
+		loop: "implement", settings: s.runSettings, output: o, start: start,
+		round: func(live io.Writer) hone.Round {
+			l.Say = a.thoughts(o)
+			r.Check = a.implementCheck(p.root, s, l, r, live)
+			return l.Round
+		},
+	})
+}
+
+// thoughts prints what a model wants its user to know: on stdout, unless that
+// is for the events alone.
+func (a *app) thoughts(o outputFlags) func(string) {
+	out := a.out
+	if o.json {
+		out = a.err
+	}
+	return func(text string) { fmt.Fprintln(out, render.Escape(text)) }
+}
+
+// loop is the loop of the settings.
+func (s implementSettings) loop(a *app, m model.Model) implement.Loop {
+	g := a.guard(s.runSettings)
+	return implement.Loop{Coder: s.Model.role("coder", s.System, m), Query: s.Query, Guard: g, Redact: g.Redact}
+}
+
+// implementCheck is build.sh, and the command of --check beside it. Neither is
+// given providers' keys (ruling G6).
+func (a *app) implementCheck(root string, s implementSettings, l implement.Loop, r *hone.Run, live io.Writer) check.Func {
+	env := sandbox.CleanEnv(a.environ, without(keyVariables(), s.CheckEnv))
+	var checks []check.Func
+	if s.Build {
+		checks = append(checks, l.Build(r, sandbox.None{}, check.BuildConfig{
+			Root: root, Env: env, Timeout: s.BuildTimeout, MaxText: s.MaxOutput, Live: live}))
+	}
+	if s.Check != "" {
+		checks = append(checks, check.Command(sandbox.None{}, check.CommandConfig{
+			Command: s.Check, Dir: root, Env: env, Timeout: s.CheckTime, Redact: l.Redact, Live: live}))
+	}
+	return check.All(checks...)
+}
+
+// resolveImplement reads flags, environment, the folder's files and the
+// configuration.
+func (a *app) resolveImplement(f implementFlags) (root string, s implementSettings, l hone.Limits, err error) {
+	if root, err = folder(f.dir); err != nil {
+		return root, s, l, err
+	}
+	file, err := config.Load(root)
+	if err != nil {
+		return root, s, l, configError(err)
+	}
+	tree, err := workspace.Open(root, workspace.Options{})
+	if err != nil {
+		return root, s, l, err
+	}
+	defer tree.Close()
+	if err := a.takeKey(tree); err != nil {
+		return root, s, l, err
+	}
+	f.standard = "gemini/gemini-2.5-pro"
+	s = implementSettings{
+		BuildTimeout: cmp.Or(f.buildTimeout, file.Implement.BuildTimeout), MaxOutput: cmp.Or(f.maxOutput, file.Implement.MaxOutput, check.MaxText),
+		Check: cmp.Or(f.check, file.Check.Command), CheckTime: file.Check.Timeout, CheckEnv: file.Check.Env,
+	}
+	if s.Query, err = f.resolveQuery(tree); err != nil {
+		return root, s, l, err
+	}
+	if s.System, _, err = input(tree, implement.SystemName); err != nil {
+		return root, s, l, err
+	}
+	s.System = cmp.Or(s.System, implement.System)
+	_, s.Build, err = input(tree, implement.BuildName)
+	if err != nil {
+		return root, s, l, err
+	}
+	s.runSettings, err = a.resolveRun(f.loopFlags, file)
+	s.Approve = "none"
+	return root, s, resolveLimits(f.limits, file.Limits, cmp.Or(file.Implement.Rounds, file.Limits.Rounds, implement.Rounds)), err
+}
+
+// resolveQuery is what is wanted.
+func (f implementFlags) resolveQuery(tree *workspace.Tree) (string, error) {
+	if f.query != "" {
+		return f.query, nil
+	}
+	name := implement.QueryName
+	if f.queryFile != "" {
+		rel, err := filepath.Rel(tree.Dir(), absolute(f.queryFile))
+		if err != nil {
+			return "", usage(fmt.Sprintf("--query-file %s: %v", f.queryFile, err), "")
+		}
+		name = filepath.ToSlash(rel)
+	}
+	text, ok, err := input(tree, name)
+	if err != nil {
+		return "", err
+	}
+	if !ok || strings.TrimSpace(text) == "" {
+		return "", usage(fmt.Sprintf("there is no query: %s is missing or empty", name), `write it, or: hone implement --query "what is wanted"`)
+	}
+	if starter, err := starters.ReadFile("starters/implement/" + implement.QueryName); err == nil && text == string(starter) {
+		return "", usage(name+" still holds the starter's text", "say in it what you want")
+	}
+	return text, nil
+}
+
+func absolute(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	return abs
+}
+
+// input reads one of the folder's files. A link is not followed: what it leads
+// to was not put into the folder.
+func input(tree *workspace.Tree, name string) (text string, ok bool, err error) {
+	b, _, err := tree.Read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", false, nil
+	case err != nil:
+		return "", false, usage(err.Error(), "put the file itself there")
+	}
+	return string(b), true, nil
+}
+
+// takeKey lets gemini-key.txt stand in for the variable, in this process
+// alone, and keeps it out of everything that is printed.
+func (a *app) takeKey(tree *workspace.Tree) error {
+	text, ok, err := input(tree, implement.KeyName)
+	if err != nil || !ok {
+		return err
+	}
+	key := strings.TrimSpace(text)
+	if key == "" {
+		return usage(implement.KeyName+" is empty", "write the key into it, or remove it and set GEMINI_API_KEY")
+	}
+	env := a.env
+	a.env = func(name string) string {
+		if name == providers()[0].keys[0] {
+			return key
+		}
+		return env(name)
+	}
+	clean := redactor([]string{key})
+	if clean != nil {
+		a.out, a.err = redacted{a.out, clean}, redacted{a.err, clean}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/internal/config"
+	"hone/internal/render"
+	"hone/loop/implement"
+	"hone/workspace"
+)
+
+func (a *app) rollupCommand() *cobra.Command {
+	var dir, out string
+	c := &cobra.Command{
+		Use:   "rollup",
+		Short: "write the code base into one file, as implement sends it",
+		Long: `rollup writes codeRollup.txt: every file of the folder that git does not ignore, one after the other.
+What is binary or looks secret is named and left out. implement makes the same by itself where there
+is no codeRollup.txt; write one to choose what is in it.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.rollup(c.Context(), dir, out)
+		},
+	}
+	registerDir(c, &dir)
+	c.Flags().StringVarP(&out, "output", "o", implement.RollupName, "the file to write below the folder; - is stdout")
+	return c
+}
+
+func (a *app) rollup(ctx context.Context, dir, out string) error {
+	root, err := folder(dir)
+	if err != nil {
+		return err
+	}
+	file, err := config.Load(root)
+	if err != nil {
+		return configError(err)
+	}
+	tree, files, err := manifest(ctx, root)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	if err := a.takeKey(tree); err != nil {
+		return err
+	}
+	text := implement.Rollup(render.Reader{Tree: tree, Guard: a.guard(runSettings{Send: file.Guard.Send})}, files)
+	if out == "-" {
+		_, err := a.out.Write(text)
+		return err
+	}
+	if err := implement.Write(root, out, string(text)); err != nil {
+		return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "hone doctor"}
+	}
+	_, err = fmt.Fprintf(a.err, "hone: %s written, %s, about %s tokens\n", out, render.Bytes(int64(len(text))), render.Tokens(int64(len(text)/4)))
+	return err
+}
+
+// manifest opens a folder's tree and looks at it.
+func manifest(ctx context.Context, root string) (*workspace.Tree, workspace.Manifest, error) {
+	list, err := listerOf(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := workspace.Open(root, workspace.Options{List: list})
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := tree.Manifest(ctx, nil)
+	if err != nil {
+		tree.Close()
+	}
+	return tree, files, err
+}

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Exit status 0 says that the project is right. What is printed is shown to the model.
+set -e
+python3 -m compileall -q .
+if python3 -m pytest --version >/dev/null 2>&1; then
+    python3 -m pytest -q
+else
+    python3 -m unittest discover
+fi
