@@ -1,0 +1,201 @@
+//go:build unix
+
+package check
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// builder is a project whose build.sh is a script, and what Keep was given.
+func builder(t *testing.T, script string) (c BuildConfig, kept *string) {
+	t.Helper()
+	kept = new(string)
+	c = BuildConfig{Root: t.TempDir(), Script: "build.sh", Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute,
+		Keep: func(output string) error { *kept = output; return nil }}
+	if err := os.WriteFile(filepath.Join(c.Root, c.Script), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return c, kept
+}
+
+func TestBuild(t *testing.T) {
+	for name, c := range map[string]struct {
+		script, kept string
+		passes       bool
+	}{
+		"success": {script: "#!/bin/sh\necho out; echo err >&2\n", passes: true,
+			kept: "STDOUT:\nout\n\n\nSTDERR:\nerr\n\n"},
+		"failure": {script: "#!/bin/sh\necho out; echo err >&2; exit 7\n",
+			kept: "STDOUT:\nout\n\n\nSTDERR:\nerr\n\n\nbuild.sh: exit status 7\n"},
+		"no output": {script: "#!/bin/sh\nexit 1\n",
+			kept: "STDOUT:\n\n\nSTDERR:\n\n\nbuild.sh: exit status 1\n"},
+		"not UTF-8": {script: "#!/bin/sh\nprintf 'a\\377'; echo err >&2; exit 1\n",
+			kept: "STDOUT:\n<non-UTF8 output>\n\nSTDERR:\nerr\n\n\nbuild.sh: exit status 1\n"},
+		"a signal": {script: "#!/bin/sh\nkill -9 $$\n",
+			kept: "STDOUT:\n\n\nSTDERR:\n\n\nbuild.sh: a signal ended it (killed)\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, kept := builder(t, c.script)
+			found := ask(t, Build(runner, b))
+			var want []Finding
+			if !c.passes {
+				want = []Finding{{Source: SourceBuild, Text: c.kept}}
+			}
+			if diff := cmp.Diff(want, found); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.kept, *kept); diff != "" {
+				t.Errorf("kept: %s", diff)
+			}
+		})
+	}
+}
+
+// TestBuildRunsInItsFolder: ruling C12, also for a script that is no program.
+func TestBuildRunsInItsFolder(t *testing.T) {
+	for _, mode := range []os.FileMode{0o755, 0o644} {
+		b, kept := builder(t, "#!/usr/bin/env bash\n[[ -f build.sh ]] && pwd -P\n")
+		if err := os.Chmod(filepath.Join(b.Root, b.Script), mode); err != nil {
+			t.Fatal(err)
+		}
+		root, err := filepath.EvalSymlinks(b.Root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := ask(t, Build(runner, b)); found != nil || !strings.Contains(*kept, root+"\n") {
+			t.Errorf("mode %v: %+v, kept %q", mode, found, *kept)
+		}
+	}
+}
+
+// TestBuildThatCannotRun: it says nothing of the tree.
+func TestBuildThatCannotRun(t *testing.T) {
+	for name, spoil := range map[string]func(script string) error{
+		"missing":        os.Remove,
+		"a folder":       func(s string) error { return errors.Join(os.Remove(s), os.Mkdir(s, 0o755)) },
+		"no interpreter": func(s string) error { return os.WriteFile(s, []byte("#!/nowhere/at/all\n"), 0o755) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, kept := builder(t, "#!/bin/sh\n")
+			if err := spoil(filepath.Join(b.Root, b.Script)); err != nil {
+				t.Fatal(err)
+			}
+			found := ask(t, Build(runner, b))
+			if len(found) != 1 || !found[0].Broken || !strings.HasPrefix(found[0].Text, "build.sh could not be run: ") || found[0].Text != *kept {
+				t.Errorf("%+v, kept %q", found, *kept)
+			}
+		})
+	}
+}
+
+// TestBuildEndsAllItsChildren: ruling C11. The pipe comes to its end when
+// nobody holds it open for writing any more.
+func TestBuildEndsAllItsChildren(t *testing.T) {
+	b, kept := builder(t, `#!/bin/sh
+exec 3>held
+echo begun >&3
+(trap '' TERM; while :; do sleep 1000; done) &
+sh -c 'sleep 1000 & wait' &
+wait
+`)
+	b.Timeout = time.Second
+	held := filepath.Join(b.Root, "held")
+	if err := syscall.Mkfifo(held, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan string, 1)
+	go func() {
+		b, err := os.ReadFile(held)
+		read <- fmt.Sprint(string(b), err)
+	}()
+	found := ask(t, Build(runner, b))
+	if len(found) != 1 || found[0].Broken || !strings.HasSuffix(*kept, "build.sh: it had not ended after 1s, and was ended\n") {
+		t.Errorf("%+v", found)
+	}
+	select {
+	case got := <-read:
+		if got != "begun\n<nil>" {
+			t.Errorf("read %q", got)
+		}
+	case <-time.After(time.Minute):
+		t.Error("a child of the build is still there")
+	}
+}
+
+// TestBuildOutputIsCutInTheMiddle: ruling C11. What is kept is whole.
+func TestBuildOutputIsCutInTheMiddle(t *testing.T) {
+	b, kept := builder(t, "#!/bin/sh\nseq 1 20000\necho the end >&2\nexit 1\n")
+	b.MaxText = 1000
+	text := ask(t, Build(runner, b))[0].Text
+	m := regexp.MustCompile(`(?s)^(.*)\n\[\.\.\. (\d+) bytes left out here \.\.\.\]\n(.*)$`).FindStringSubmatch(text)
+	if m == nil || len(text) > 1100 || !strings.HasPrefix(m[1], "STDOUT:\n1\n2\n") || !strings.HasSuffix(m[3], "the end\n\n\nbuild.sh: exit status 1\n") {
+		t.Fatalf("%d bytes:\n%s", len(text), text)
+	}
+	if left, _ := strconv.Atoi(m[2]); left != len(*kept)-len(m[1])-len("\n")-len(m[3]) {
+		t.Errorf("%d bytes are said to be left out of %d, and %d and %d are there", left, len(*kept), len(m[1]), len(m[3]))
+	}
+	if !strings.Contains(*kept, "\n9999\n10000\n10001\n") {
+		t.Error("what is kept is not whole")
+	}
+}
+
+// TestBuildThatNeverStopsTalking keeps what fits into memory, and says so.
+func TestBuildThatNeverStopsTalking(t *testing.T) {
+	b, kept := builder(t, "#!/bin/sh\nhead -c 200000000 /dev/zero | tr '\\0' '\\n'\nexit 1\n")
+	text := ask(t, Build(runner, b))[0].Text
+	lost := 200_000_000 - 64<<20
+	if want := fmt.Sprintf("[... %d more bytes came after that and were not kept ...]", lost); !strings.Contains(text, want) || len(text) > MaxText+200 {
+		t.Errorf("%d bytes, without %q: %q", len(text), want, text[max(0, len(text)-200):])
+	}
+	if len(*kept) < 64<<20 {
+		t.Errorf("%d bytes are kept", len(*kept))
+	}
+}
+
+// TestBuildRedacts: ruling G6. Nothing that leaves the check holds a secret.
+func TestBuildRedacts(t *testing.T) {
+	var seen bytes.Buffer
+	b, kept := builder(t, "#!/bin/sh\necho a secret\necho another secret >&2\nexit 1\n")
+	b.Redact, b.Live = hide("secret"), &seen
+	found := ask(t, Build(runner, b))
+	if text := found[0].Text + *kept + seen.String(); strings.Contains(text, "secret") || strings.Count(text, "***") != 6 {
+		t.Error(text)
+	}
+}
+
+func TestBuildCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b, kept := builder(t, "#!/bin/sh\necho begun; sleep 1000\n")
+	b.Live = onWrite(cancel)
+	found, err := Build(runner, b)(ctx)
+	if found != nil || !errors.Is(err, context.Canceled) || *kept != "" {
+		t.Errorf("%+v, %v, kept %q", found, err, *kept)
+	}
+}
+
+// TestBuildThatCannotBeKept: a full disk is no verdict about the tree.
+func TestBuildThatCannotBeKept(t *testing.T) {
+	b, _ := builder(t, "#!/bin/sh\n")
+	b.Keep = func(string) error { return syscall.ENOSPC }
+	if found, err := Build(runner, b)(context.Background()); found != nil || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("%+v, %v", found, err)
+	}
+	b.Keep = nil
+	if found := ask(t, Build(runner, b)); found != nil {
+		t.Errorf("%+v", found)
+	}
+}
