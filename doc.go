@@ -17,7 +17,9 @@
 // # One floor up
 //
 // [hone/check] turns a command's verdict into findings: what is wrong, worded
-// for the next round.
+// for the next round. [hone/block] is the codec of the blocks in which a model
+// answers when it has no tools, and internal/render shows a tree to a model
+// and a change to a person.
 //
 // # The engine, this package
 //
