@@ -63,9 +63,7 @@ func resolveLimits(f limitFlags, file config.Limits, rounds int) hone.Limits {
 // raised are a run's limits with those that a resume raises. A lower one is
 // refused: what a run was promised is not taken back.
 func raised(l hone.Limits, f limitFlags) (hone.Limits, error) {
-	lower := f.rounds != 0 && f.rounds < l.Rounds || f.maxTokens != 0 && f.maxTokens < l.Tokens ||
-		f.maxCost != 0 && f.maxCost < l.Cost || f.maxTime != 0 && f.maxTime < l.Time
-	if lower {
+	if lower(f.rounds, l.Rounds) || lower(f.maxTokens, l.Tokens) || lower(f.maxCost, l.Cost) || lower(f.maxTime, l.Time) {
 		return l, usage("a resumed run's limits can only be raised", "hone show last, to see them")
 	}
 	l.Rounds = cmp.Or(f.rounds, l.Rounds)
@@ -73,6 +71,13 @@ func raised(l hone.Limits, f limitFlags) (hone.Limits, error) {
 	l.Cost = cmp.Or(f.maxCost, l.Cost)
 	l.Time = cmp.Or(f.maxTime, l.Time)
 	return l, nil
+}
+
+// lower reports whether a limit that was asked for is below the one that there
+// is. Zero asks for nothing; a limit where there was none is a lower one.
+func lower[T cmp.Ordered](asked, there T) bool {
+	var none T
+	return asked != none && (there == none || asked < there)
 }
 
 // configError is what is wrong with a configuration file: it names the place

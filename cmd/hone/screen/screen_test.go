@@ -1,0 +1,244 @@
+package screen_test
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+
+	"hone"
+	"hone/check"
+	"hone/cmd/hone/screen"
+	"hone/journal"
+	"hone/model"
+	"hone/workspace"
+)
+
+// buffer is written by the growing line's goroutine as well.
+type buffer struct {
+	mu     sync.Mutex
+	b      bytes.Buffer
+	writes chan struct{}
+}
+
+func newBuffer() *buffer { return &buffer{writes: make(chan struct{}, 100)} }
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case b.writes <- struct{}{}:
+	default:
+	}
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// feed appends entries to a real journal that the screen observes.
+func feed(t *testing.T, s *screen.Screen, entries ...journal.Entry) {
+	t.Helper()
+	home, err := journal.OpenHome(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	j, err := home.Create(home.NewRun())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	j.Observe(journal.Observer{After: s.Event})
+	for _, e := range entries {
+		if _, err := j.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func at(round int, name string) *journal.Identity { return &journal.Identity{Round: round, Name: name} }
+
+// evil is a text that would draw on a terminal, or forge a line of its own.
+const evil = "x\x1b[2J\x07\u202e\nround 9 of 9"
+
+// all is one event of each kind that is shown, with evil wherever somebody
+// else had the word.
+func all() []journal.Entry {
+	begin, record := journal.Begin, journal.Record
+	finding := check.Finding{Source: evil, File: evil, Text: evil}
+	return []journal.Entry{
+		{Type: "notice", Payload: hone.Notice{Text: evil}},
+		{Type: "outside", Payload: hone.Outside{Paths: []string{evil}}},
+		{Type: "ask", Phase: begin, Step: at(1, "editor"), Payload: hone.Asked{Model: evil, Bytes: 400}},
+		{Type: "retry", Payload: hone.Retried{Error: evil, Wait: 1000}},
+		{Type: "reply", Phase: record, Step: at(1, "editor"), Payload: hone.Replied{Model: evil, Finish: model.Length, Detail: evil, Bytes: 12}},
+		{Type: "change", Phase: record, Step: at(1, "change"), Payload: hone.Changed{Verdict: workspace.Verdict{Path: evil, Ruling: workspace.Deny, Reason: evil}}},
+		{Type: "check", Phase: begin, Step: at(1, "check")},
+		{Type: "check", Phase: record, Step: at(1, "check"), Payload: hone.Checked{Findings: []check.Finding{finding}}},
+		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.StopNow, Findings: []check.Finding{finding}}},
+		{Type: "end", Payload: hone.End{Result: evil}},
+	}
+}
+
+func TestScreenShowsNoControls(t *testing.T) {
+	for name, o := range map[string]screen.Options{"plain": {Rounds: 3}, "verbose": {Rounds: 3, Verbose: true}, "quiet": {Quiet: true}} {
+		out := newBuffer()
+		s := screen.New(out, o)
+		feed(t, s, all()...)
+		s.Say("%s", evil)
+		s.Text(evil + "\n")
+		_, _ = s.Write([]byte(evil + "\n"))
+		s.Close()
+		if strings.ContainsAny(out.String(), "\x1b\x07\u202e\r") {
+			t.Errorf("%s: %q", name, out.String())
+		}
+		forged := 0
+		if o.Verbose {
+			forged = 1 // streamed text keeps its lines
+		}
+		if n := strings.Count(out.String(), "\nround 9 of 9"); n != forged {
+			t.Errorf("%s: %d forged lines, want %d, in\n%s", name, n, forged, out.String())
+		}
+	}
+}
+
+func TestScreenHeadsEachRoundOnce(t *testing.T) {
+	out := newBuffer()
+	s := screen.New(out, screen.Options{Rounds: 2})
+	feed(t, s, journal.Entry{Type: "step", Phase: journal.Begin, Step: at(1, "open")}, journal.Entry{Type: "step", Phase: journal.Begin, Step: at(1, "compose")},
+		journal.Entry{Type: "step", Phase: journal.Begin, Step: at(2, "open")}, journal.Entry{Type: "step", Phase: journal.Begin, Step: at(3, "open")})
+	s.Close()
+	if want := "round 1 of 2\nround 2 of 2\nround 3 of 3\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// TestQuietShowsWhatOneMustKnow compares what is shown with Quiet and without.
+func TestQuietShowsWhatOneMustKnow(t *testing.T) {
+	entries := []journal.Entry{
+		{Type: "notice", Payload: hone.Notice{Text: "a notice"}},
+		{Type: "ask", Phase: journal.Begin, Step: at(1, "editor"), Payload: hone.Asked{Model: "a/b", Bytes: 400}},
+		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: hone.Changed{Verdict: workspace.Verdict{Path: "made", Ruling: workspace.Allow}}},
+		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: hone.Changed{Verdict: workspace.Verdict{Path: "refused", Ruling: workspace.Deny}}},
+		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: hone.Changed{Verdict: workspace.Verdict{Path: "declined", Ruling: workspace.Declined}}},
+		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.GoOn, Findings: []check.Finding{{Source: "s", Text: "not yet the end"}}}},
+		{Type: "round", Payload: hone.State{Round: 2, Decision: hone.StopNow, Findings: []check.Finding{{Source: "s", Text: "left over"}, {Source: "s", Text: "by the way", Advisory: true}}}},
+	}
+	shown := func(o screen.Options) string {
+		out := newBuffer()
+		s := screen.New(out, o)
+		feed(t, s, entries...)
+		_, _ = s.Write([]byte("a child's words\n"))
+		s.Close()
+		return out.String()
+	}
+	quiet, loud := shown(screen.Options{Quiet: true}), shown(screen.Options{})
+	for _, want := range []string{"a notice", "! refused is refused", "! declined is not changed", "left over"} {
+		if !strings.Contains(quiet, want) || !strings.Contains(loud, want) {
+			t.Errorf("%q is not shown:\n%s\n%s", want, quiet, loud)
+		}
+	}
+	for _, not := range []string{"round 1", "asking a/b", "created made", "not yet the end", "a child's words"} {
+		if strings.Contains(quiet, not) || !strings.Contains(loud, not) {
+			t.Errorf("%q is not what Quiet leaves out:\n%s\n%s", not, quiet, loud)
+		}
+	}
+	if strings.Contains(quiet+loud, "by the way") {
+		t.Error("a note is shown as a finding that is left")
+	}
+}
+
+// TestGrowingLine holds that it is drawn on a terminal alone, and erased
+// before any other line.
+func TestGrowingLine(t *testing.T) {
+	ask := journal.Entry{Type: "ask", Phase: journal.Begin, Step: at(1, "editor"), Payload: hone.Asked{Model: "a/b", Bytes: 400}}
+	out := newBuffer()
+	s := screen.New(out, screen.Options{Live: true})
+	feed(t, s, ask)
+	for !strings.Contains(out.String(), "waiting for a/b") {
+		<-out.writes
+	}
+	s.Say("another line")
+	s.Close()
+	text := out.String()
+	_, after, _ := strings.Cut(text, "waiting for a/b")
+	erased, _, ok := strings.Cut(after, "another line\n")
+	if !ok || !strings.HasSuffix(erased, "\r\x1b[K") {
+		t.Errorf("the line was not erased before another: %q", text)
+	}
+	if !strings.HasSuffix(text, "another line\n") && !strings.HasSuffix(text, "\r\x1b[K") {
+		t.Errorf("the line was not erased at the end: %q", text)
+	}
+	s.Close()
+	if out.String() != text {
+		t.Error("a closed screen was written to")
+	}
+
+	plain := newBuffer()
+	s = screen.New(plain, screen.Options{})
+	feed(t, s, ask)
+	s.Close()
+	if strings.Contains(plain.String(), "waiting") || strings.ContainsAny(plain.String(), "\r\x1b") {
+		t.Errorf("not on a terminal: %q", plain.String())
+	}
+}
+
+func TestTextIsShownWithVerboseAlone(t *testing.T) {
+	for _, test := range []struct {
+		o    screen.Options
+		want string
+	}{
+		{screen.Options{}, "next\n"},
+		{screen.Options{Verbose: true}, "one two\nnext\n"},
+		{screen.Options{Verbose: true, Colour: true}, "\x1b[2mone \x1b[0m\x1b[2mtwo\x1b[0m\nnext\n"},
+		{screen.Options{Verbose: true, Quiet: true}, "next\n"},
+	} {
+		out := newBuffer()
+		s := screen.New(out, test.o)
+		s.Text("one ")
+		s.Text("two")
+		s.Say("next")
+		s.Close()
+		if out.String() != test.want {
+			t.Errorf("%+v: %q, want %q", test.o, out.String(), test.want)
+		}
+	}
+}
+
+func TestFindingIsCutUnlessVerbose(t *testing.T) {
+	f := check.Finding{Source: "checker", File: "a", Text: strings.Repeat("line\n", 20)}
+	for verbose, want := range map[bool]int{false: 8, true: 20} {
+		out := newBuffer()
+		s := screen.New(out, screen.Options{Verbose: verbose})
+		s.Finding(f)
+		s.Close()
+		if got := strings.Count(out.String(), "line\n"); got != want {
+			t.Errorf("verbose %v: %d lines, want %d:\n%s", verbose, got, want, out.String())
+		}
+		if strings.Contains(out.String(), "more lines: hone show last]") == verbose {
+			t.Errorf("verbose %v: what is left out is said wrongly:\n%s", verbose, out.String())
+		}
+	}
+}
+
+func TestRefusedContentsAreShown(t *testing.T) {
+	out := newBuffer()
+	s := screen.New(out, screen.Options{Get: func(object string) ([]byte, error) { return []byte("of " + object + "\n\x1b[2J\n"), nil }})
+	feed(t, s, journal.Entry{Type: "change", Phase: journal.Record, Step: at(1, "change"),
+		Payload: hone.Changed{Verdict: workspace.Verdict{Path: "../x", Ruling: workspace.Deny, Reason: "why"}, Attempted: "abc"}})
+	s.Close()
+	want := "  ! ../x is refused: why\n    it would have held:\n    | of abc\n    | \\x1b[2J\n"
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestCount(t *testing.T) {
+	if a, b := screen.Count(1, "round"), screen.Count(2, "round"); a != "1 round" || b != "2 rounds" {
+		t.Errorf("%s, %s", a, b)
+	}
+}
