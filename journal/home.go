@@ -106,14 +106,14 @@ func (h *Home) Dir() string { return h.dir }
 // Close lets go of the folder.
 func (h *Home) Close() error { return h.root.Close() }
 
-// NewRun makes up an id for a run that starts now: the time in UTC, then the
-// millisecond and a random number in hex. Ids sort by their time.
+// NewRun makes up an id for a run that starts now: the time in UTC, the part of
+// the second, and a random number in hex. Ids sort by their time, also within
+// a second, so that "last" is the run that was begun last.
 func (h *Home) NewRun() string {
 	now := time.Now().UTC()
-	var b [2]byte
+	var b [1]byte
 	_, _ = rand.Read(b[:])
-	random := (uint(b[0])<<8 | uint(b[1])) & 0xfff
-	return fmt.Sprintf("%s-%03x%03x", now.Format("20060102-150405"), now.Nanosecond()/1e6, random)
+	return fmt.Sprintf("%s-%04x%02x", now.Format("20060102-150405"), now.Nanosecond()>>14, b)
 }
 
 // Runs are the ids of all runs, the oldest first.

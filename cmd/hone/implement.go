@@ -104,7 +104,7 @@ func (a *app) startImplement(ctx context.Context, f implementFlags) error {
 		return err
 	}
 	defer p.leave()
-	j, err := p.home.Create(newRun())
+	j, err := p.home.Create(p.home.NewRun())
 	if err != nil {
 		return err
 	}

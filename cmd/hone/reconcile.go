@@ -78,7 +78,7 @@ func (a *app) startReconcile(ctx context.Context, f loopFlags, args []string) er
 	}
 	defer p.leave()
 	p.repo.Prepare(ctx)
-	j, err := p.home.Create(newRun())
+	j, err := p.home.Create(p.home.NewRun())
 	if err != nil {
 		return err
 	}

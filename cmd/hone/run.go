@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -121,15 +120,6 @@ func started(events []journal.Event) (hone.Start, error) {
 		return s, fmt.Errorf("the run has no start")
 	}
 	return s, events[0].Decode(&s)
-}
-
-// newRun makes up an id for a run that starts now. Ids sort by their time, also
-// within a second, so that "last" is the one that was begun last.
-func newRun() string {
-	now := time.Now().UTC()
-	var b [1]byte
-	_, _ = rand.Read(b[:])
-	return fmt.Sprintf("%s-%04x%02x", now.Format("20060102-150405"), now.Nanosecond()>>14, b)
 }
 
 // startOf makes a run's first event.
