@@ -43,6 +43,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 	points := 2 * facts.events
 	for n := range points {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
 			v := newVictim(t, template)
 			if exit, out := v.hone(t, fmt.Sprint(n), reconcileArgs...); exit != -1 {
 				t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
@@ -144,7 +145,7 @@ func (v victim) hone(t *testing.T, point string, args ...string) (exit int, outp
 	t.Helper()
 	c := exec.Command("hone", args...)
 	c.Dir = v.dir
-	c.Env = append(os.Environ(), "HONE_TEST_KILL="+point, "OPENAI_BASE_URL="+v.url+"/v1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+	c.Env = append(os.Environ(), "HONE_TEST_KILL="+point, "OPENAI_BASE_URL="+v.url+"/v1", "GIT_CONFIG_GLOBAL="+os.DevNull, promptExit)
 	out, err := c.CombinedOutput()
 	var failed *exec.ExitError
 	if err != nil && !errors.As(err, &failed) {

@@ -76,7 +76,7 @@ func die() {
 //	header N NAME VALUE   request N had that header
 //	await N               waits for N requests
 //	schema FILE           every line of FILE is an event by events.schema.json
-//	nowhere TEXT          TEXT stands in no file below $WORK, but for script inputs that hold it
+//	nowhere TEXT          TEXT stands in no file below $WORK, the script's own included
 //	status N ARGS…        runs hone and wants exit status N
 //	terminal N ARGS…      is status with standard error on the terminal of "ttyin -stdin FILE"; what
 //	                      was shown there is ttyout
@@ -111,11 +111,15 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// promptExit keeps the race detector from waiting for a second at the end of
+// every process.
+const promptExit = "GORACE=atexit_sleep_ms=0"
+
 // setup gives a script an environment of its own: no key, no configuration of
 // whoever runs the tests.
 func setup(e *testscript.Env) error {
 	e.Vars = append(e.Vars,
-		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", promptExit,
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 	e.Values[serverKey{}] = &holder{}
 	return nil
