@@ -14,13 +14,13 @@ import (
 )
 
 // asked puts a question to somebody who types the lines.
-func asked(t *testing.T, o screen.Options, q hone.Question, lines string) (hone.Answer, error, string) {
+func asked(t *testing.T, o screen.Options, q hone.Question, lines string) (hone.Answer, string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	s := screen.New(&out, o)
 	defer s.Close()
 	a, err := screen.NewPerson(s, strings.NewReader(lines)).Ask(t.Context(), q)
-	return a, err, out.String()
+	return a, out.String(), err
 }
 
 func change() hone.Question {
@@ -47,7 +47,7 @@ func TestPersonAnswers(t *testing.T) {
 		{"", hone.Answer{}, true},
 		{"what\n", hone.Answer{}, true},
 	} {
-		got, err, _ := asked(t, screen.Options{}, change(), test.lines)
+		got, _, err := asked(t, screen.Options{}, change(), test.lines)
 		if got != test.want || errors.Is(err, hone.ErrPending) != test.open || err != nil && !test.open {
 			t.Errorf("%q: %+v, %v; want %+v, open %v", test.lines, got, err, test.want, test.open)
 		}
@@ -55,7 +55,7 @@ func TestPersonAnswers(t *testing.T) {
 }
 
 func TestPersonIsTold(t *testing.T) {
-	_, _, out := asked(t, screen.Options{Colour: true}, change(), "what\ny\n")
+	_, out, _ := asked(t, screen.Options{Colour: true}, change(), "what\ny\n")
 	for _, want := range []string{"\x1b[31m-old\x1b[0m", "\x1b[32m+new\x1b[0m",
 		"Change specs/s.md? It is asked because changes to it need approval. [y/n/a/q] ", "y: make this change"} {
 		if !strings.Contains(out, want) {
@@ -65,7 +65,7 @@ func TestPersonIsTold(t *testing.T) {
 	if n := strings.Count(out, "[y/n/a/q]"); n != 2 {
 		t.Errorf("it was asked %d times, want 2:\n%s", n, out)
 	}
-	_, _, out = asked(t, screen.Options{}, change(), "y\n")
+	_, out, _ = asked(t, screen.Options{}, change(), "y\n")
 	if strings.Contains(out, "\x1b") || !strings.Contains(out, "\n-old\n+new\n") {
 		t.Errorf("without colour:\n%q", out)
 	}
@@ -75,10 +75,10 @@ func TestPersonIsToldWhatHappensToTheFile(t *testing.T) {
 	create, remove := change(), change()
 	create.Before, create.Old, create.More = workspace.Image{}, nil, 3
 	remove.Delete, remove.New, remove.After = true, nil, workspace.Image{}
-	if _, _, out := asked(t, screen.Options{}, create, "y\n"); !strings.Contains(out, "Create specs/s.md?") || !strings.Contains(out, "(3 more to ask) [y/n/a/q]") {
+	if _, out, _ := asked(t, screen.Options{}, create, "y\n"); !strings.Contains(out, "Create specs/s.md?") || !strings.Contains(out, "(3 more to ask) [y/n/a/q]") {
 		t.Errorf("creating:\n%s", out)
 	}
-	if _, _, out := asked(t, screen.Options{}, remove, "y\n"); !strings.Contains(out, "Delete specs/s.md?") || !strings.Contains(out, "+++ /dev/null") {
+	if _, out, _ := asked(t, screen.Options{}, remove, "y\n"); !strings.Contains(out, "Delete specs/s.md?") || !strings.Contains(out, "+++ /dev/null") {
 		t.Errorf("deleting:\n%s", out)
 	}
 }
@@ -89,7 +89,7 @@ func TestPersonSeesNoControls(t *testing.T) {
 	q := change()
 	q.Path = "a\x1b[2J\nCreate b? [y/n/a/q] y"
 	q.New = []byte("\x1b]0;title\x07 \x9b \u202e\n")
-	_, _, out := asked(t, screen.Options{}, q, "n\n")
+	_, out, _ := asked(t, screen.Options{}, q, "n\n")
 	if strings.ContainsAny(out, "\x1b\x07\u202e") || strings.Contains(out, "\nCreate b?") {
 		t.Errorf("%q", out)
 	}
