@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"time"
 )
 
@@ -53,8 +54,8 @@ func Write(dir, name, content string) error {
 // write puts a file into the tree that is not the model's: a log. It can be
 // done twice. A link in its place is not followed.
 func write(root *os.Root, name, content string) error {
-	temp := name + ".tmp"
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil { // a build may have removed it
+	temp := name + ".hone-tmp"
+	if err := makeDir(root, path.Dir(name)); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	if err := root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -74,8 +75,21 @@ func write(root *os.Root, name, content string) error {
 	return nil
 }
 
-// appendOnce adds a text to a file that had a size before, unless it was added
-// already by a process that died after it: so it can be done twice.
+// makeDir makes a folder again that a build may have removed. It refuses one
+// whose way leads through a link, which the root would follow to anywhere in
+// the tree.
+func makeDir(root *os.Root, dir string) error {
+	for at := dir; at != "." && at != "/"; at = path.Dir(at) {
+		info, err := root.Lstat(at)
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a symbolic link: move it away", at)
+		}
+	}
+	return root.MkdirAll(dir, 0o755)
+}
+
+// appendOnce adds a text to a file that had a size before, but for what of it
+// a process added already that died then: so it can be done twice.
 func appendOnce(root *os.Root, name, text string, before int64) error {
 	info, err := root.Lstat(name)
 	switch {
@@ -83,9 +97,8 @@ func appendOnce(root *os.Root, name, text string, before int64) error {
 		return fmt.Errorf("%s is no regular file: move it away", name)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("write %s: %w", name, err)
-	case err == nil && info.Size() >= before+int64(len(text)) && holds(root, name, text, before):
-		return nil
 	}
+	text = strings.TrimPrefix(text, standing(root, name, before, text))
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err == nil {
 		_, err = f.WriteString(text)
@@ -97,16 +110,20 @@ func appendOnce(root *os.Root, name, text string, before int64) error {
 	return nil
 }
 
-// holds reports whether a text stands in a file at an offset.
-func holds(root *os.Root, name, text string, at int64) bool {
+// standing is how much of a text stands in a file from an offset to its end;
+// empty where something else does.
+func standing(root *os.Root, name string, at int64, text string) string {
 	f, err := root.Open(name)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer f.Close()
 	b := make([]byte, len(text))
-	_, err = f.ReadAt(b, at)
-	return err == nil && string(b) == text
+	n, _ := f.ReadAt(b, at)
+	if !strings.HasPrefix(text, string(b[:n])) {
+		return ""
+	}
+	return string(b[:n])
 }
 
 // sizeOf is a file's size; 0 where there is none.

@@ -72,6 +72,10 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	if err != nil {
 		return prompt{}, err
 	}
+	written, err := hone.Past[hone.Applied](r, "apply")
+	if err != nil {
+		return prompt{}, err
+	}
 	p, err := hone.Step(ctx, r, "compose", prior, func(ctx context.Context) (prompt, error) {
 		if len(past) == 0 {
 			return l.first(ctx, r)
@@ -86,8 +90,10 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		p.visible = append(p.visible, before.Shown...)
 	}
 	p.visible = append(p.visible, p.Shown...)
-	for _, e := range said {
-		p.visible = append(p.visible, e.Files...)
+	for _, e := range written {
+		for _, v := range e.Verdicts {
+			p.visible = append(p.visible, v.Path)
+		}
 	}
 	return p, explain(l.Coder.Fits(int64(len(l.Coder.System)+len(p.text()))), p)
 }
@@ -103,23 +109,34 @@ func (l Loop) first(ctx context.Context, r *hone.Run) (prompt, error) {
 
 // opening is the first round's prompt.
 func (l Loop) opening(tree *workspace.Tree, files workspace.Manifest) (prompt, error) {
-	rollup, _, err := tree.Read(RollupName)
+	var shown []string
+	text, _, err := tree.Read(RollupName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		rollup = Rollup(l.reader(tree), files)
+		text, shown = rollup(l.reader(tree), files)
 	case err != nil:
 		return prompt{}, fmt.Errorf("read the code base: %w", err)
+	default:
+		shown = known(string(text), files)
 	}
-	text := l.clean(string(rollup))
-	shown := shownIn(text)
-	if len(shown) == 0 {
-		for _, e := range files {
-			if !e.Untracked {
-				shown = append(shown, e.Path)
-			}
+	base := strings.ToValidUTF8(l.clean(string(text)), "\uFFFD")
+	return prompt{Added: strings.TrimRight(l.Query, "\r\n") + "\n\n" + ended(base), Shown: shown}, nil
+}
+
+// known are the files that count as seen where somebody made the rollup: those
+// of its headers, or, where it has none, every file that is tracked (ruling
+// C13).
+func known(rollup string, files workspace.Manifest) []string {
+	shown := shownIn(rollup)
+	if len(shown) > 0 {
+		return shown
+	}
+	for _, e := range files {
+		if !e.Untracked {
+			shown = append(shown, e.Path)
 		}
 	}
-	return prompt{Added: strings.TrimRight(l.Query, "\n") + "\n\n" + ended(strings.ToValidUTF8(text, "\uFFFD")), Shown: shown}, nil
+	return shown
 }
 
 // Preview is what the first round would send.
@@ -143,20 +160,13 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (Preview, error
 
 // exchange is what of a reply the next prompts repeat.
 type exchange struct {
-	Text  string   `json:"text"`
-	Files []string `json:"files,omitempty"`
+	Text string `json:"text"`
 }
 
 // exchangeOf keeps what could be read of a reply, also where the whole could
 // not be used (ruling C7).
 func exchangeOf(said block.Reply) exchange {
-	e := exchange{Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
-	for _, f := range said.Files {
-		if p, err := workspace.Clean(f.Path); err == nil {
-			e.Files = append(e.Files, p)
-		}
-	}
-	return e
+	return exchange{Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
 }
 
 // history is what one round adds (ruling C1): the lead-in, debugging thoughts,
@@ -181,12 +191,13 @@ func history(round int, said exchange, prior []check.Finding) string {
 
 // outcome is what came of the last reply alone. What was wrong with a reply
 // stands where the build's output would; what an earlier build found, which
-// the engine carries over until the next, stands in the history already.
+// the engine carries over until the next, stands in the history already. That
+// the loop's own logs came to be while it was stopped concerns no model.
 func outcome(prior []check.Finding) []check.Finding {
-	if !slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == sourceReply }) {
-		return prior
-	}
-	return slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool { return f.Source != sourceReply && !f.Advisory })
+	unusable := slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == sourceReply })
+	return slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool {
+		return f.Advisory && own(f.File) || unusable && f.Source != sourceReply && !f.Advisory
+	})
 }
 
 // ended is a text that ends its last line.

@@ -21,6 +21,12 @@ const (
 // have: a rule, a header, a rule, the contents, an empty line. What no model
 // may see is named with the reason why it is left out.
 func Rollup(read render.Reader, files workspace.Manifest) []byte {
+	text, _ := rollup(read, files)
+	return text
+}
+
+// rollup is Rollup, and which files it shows.
+func rollup(read render.Reader, files workspace.Manifest) (text []byte, shown []string) {
 	var b bytes.Buffer
 	for _, e := range files {
 		if own(e.Path) {
@@ -37,9 +43,10 @@ func Rollup(read render.Reader, files workspace.Manifest) []byte {
 				b.WriteByte('\n')
 			}
 			b.WriteByte('\n')
+			shown = append(shown, f.Path)
 		}
 	}
-	return b.Bytes()
+	return b.Bytes(), shown
 }
 
 // own reports whether a file is one of the loop's, which are no part of the
@@ -58,8 +65,12 @@ func own(path string) bool {
 func shownIn(rollup string) []string {
 	var paths []string
 	for line := range strings.Lines(rollup) {
-		if path, ok := strings.CutPrefix(line, header); ok {
-			paths = append(paths, strings.TrimSpace(path))
+		path, ok := strings.CutPrefix(line, header)
+		if !ok {
+			continue
+		}
+		if cleaned, err := workspace.Clean(strings.TrimSpace(path)); err == nil {
+			paths = append(paths, cleaned)
 		}
 	}
 	return paths

@@ -1,0 +1,375 @@
+package implement_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/internal/crashtest"
+	"hone/journal"
+	"hone/loop/implement"
+	"hone/model"
+	"hone/sandbox"
+	"hone/workspace"
+)
+
+// files furnishes a folder. What begins with #! can be run.
+func files(t testing.TB, dir string, contents map[string]string) {
+	t.Helper()
+	for name, content := range contents {
+		at, mode := filepath.Join(dir, name), fs.FileMode(0o644)
+		if strings.HasPrefix(content, "#!") {
+			mode = 0o755
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(content), mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// process is one life of a program that implements.
+type process struct {
+	loop    implement.Loop // its Coder's Model is filled in
+	model   model.Model
+	rounds  int
+	max     int // bytes of the build's output in a prompt
+	list    workspace.Lister
+	observe journal.Observer
+}
+
+func (p process) live(t testing.TB, dir string) hone.End {
+	t.Helper()
+	ctx := context.Background()
+	home, err := journal.OpenHome(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	lock, err := home.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Unlock()
+	tree, err := workspace.Open(dir, workspace.Options{List: p.list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	if err := hone.Settle(ctx, home, tree, lock.Last); err != nil {
+		t.Fatal(err)
+	}
+	j := journalOf(t, home)
+	defer j.Close()
+	if err := lock.Say(j.Run()); err != nil {
+		t.Fatal(err)
+	}
+	l := p.loop
+	l.Coder = hone.Role{Name: "coder", Model: p.model, Called: "test/model", System: "Answer in blocks.", MaxOutput: 4096, Context: l.Coder.Context}
+	if l.Query == "" {
+		l.Query = "Say done."
+	}
+	r := &hone.Run{Tree: tree, Journal: j, Rules: l.Rules(), Limits: hone.Limits{Rounds: max(p.rounds, 1)}, Retry: hone.Retry{First: time.Millisecond}}
+	r.Check = l.Build(r, sandbox.None{Grace: 50 * time.Millisecond},
+		check.BuildConfig{Root: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute, MaxText: p.max})
+	j.Observe(p.observe)
+	if len(j.Events()) == 0 {
+		if err := r.Start(hone.Start{Loop: "implement", Settings: json.RawMessage("{}")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end, err := r.Do(ctx, l.Round)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return end
+}
+
+// journalOf is the run that is there, or a new one.
+func journalOf(t testing.TB, home *journal.Home) *journal.Journal {
+	t.Helper()
+	runs, err := home.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var j *journal.Journal
+	if len(runs) == 0 {
+		j, err = home.Create(home.NewRun())
+	} else {
+		j, err = home.Open(runs[0])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// recorder answers with its replies in order, and keeps what it was asked.
+type recorder struct {
+	replies []string
+	finish  map[int]model.Finish // of a reply that is no Stop
+	asked   []model.Request
+}
+
+func (m *recorder) Generate(_ context.Context, req model.Request) (model.Reply, error) {
+	m.asked = append(m.asked, req)
+	if req.Seq >= len(m.replies) {
+		return model.Reply{}, &model.Error{Kind: model.Invalid, Message: "no more replies"}
+	}
+	reply := answer(m.replies[req.Seq])
+	if f, ok := m.finish[req.Seq]; ok {
+		reply.Finish = f
+	}
+	return reply, nil
+}
+
+func answer(text string) model.Reply {
+	return model.Reply{Parts: []model.Part{{Text: text}}, Finish: model.Stop, Usage: &model.Usage{Input: 100, Output: 10},
+		Raw: json.RawMessage(`{"candidates":[]}`)}
+}
+
+func prompt(r model.Request) string {
+	var b strings.Builder
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// added is what the request of a round says beyond the one before it.
+func added(t *testing.T, m *recorder, round int) string {
+	t.Helper()
+	if len(m.asked) < round {
+		t.Fatalf("there were %d requests", len(m.asked))
+	}
+	if round == 1 {
+		return prompt(m.asked[0])
+	}
+	text, ok := strings.CutPrefix(prompt(m.asked[round-1]), prompt(m.asked[round-2]))
+	if !ok {
+		t.Fatalf("the prompt of round %d does not begin with the one before", round)
+	}
+	return text
+}
+
+// logs reads the run's log folder, whose name holds the time.
+func logs(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for name, text := range crashtest.Tree(t, dir) {
+		if rest, ok := strings.CutPrefix(name, "logs/"); ok {
+			_, file, _ := strings.Cut(rest, "/")
+			if _, twice := found[file]; twice {
+				t.Errorf("there is more than one %s", file)
+			}
+			found[file] = text
+		}
+	}
+	return found
+}
+
+// untilDone is a build that passes when the file a says done.
+const untilDone = "#!/bin/sh\necho \"a says $(cat a)\"\necho \"looked\" >&2\ngrep -q done a\n"
+
+func TestCrashAtEveryPoint(t *testing.T) {
+	crashtest.Scene{
+		Replies: []model.Reply{
+			answer("&&&start\nfirst thought\n&&&end\n^^^a\none\n"),
+			answer("&&&start\nsecond\n&&&end\n&&&start\nthird\n&&&end\n^^^.git/config\nno\n^^^end\n^^^a\nnot written\n^^^end\n"),
+			answer("%%%start\nnote\n%%%end\n^^^a\ntwo\n^^^end\n^^^sub/b\nbee\n^^^end\n"),
+			answer("&&&start\nlast\n&&&end\n^^^a\ndone\n^^^end\n"),
+		},
+		Furnish: func(t testing.TB, dir string) {
+			files(t, dir, map[string]string{"a": "zero\n", "build.sh": untilDone, "llm-user-output.txt": "of an earlier run\n---\n"})
+		},
+		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
+			end := process{model: m, rounds: 8, observe: o}.live(t, dir)
+			timeless(t, dir)
+			return end
+		},
+	}.Run(t)
+}
+
+// timeless gives the log folder a name that does not hold the time. One that a
+// killed process made and did not record is empty.
+func timeless(t testing.TB, dir string) {
+	t.Helper()
+	folders, err := os.ReadDir(filepath.Join(dir, "logs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		at := filepath.Join(dir, "logs", f.Name())
+		if left, err := os.ReadDir(at); err != nil || len(left) == 0 {
+			continue
+		}
+		if err := os.Rename(at, filepath.Join(dir, "logs", "run")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestHistory: rulings C1, C3, C7, C8 and C9, and G3 for the reply that was
+// cut. Each prompt begins with the whole of the one before.
+func TestHistory(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"a": "zero\n", "build.sh": untilDone, "codeRollup.txt": "====\n--- File: ./a\r\n====\nzero"})
+	var said []string
+	m := &recorder{
+		replies: []string{
+			"Some prose.\n&&&start\nfor you\n&&&end\n%%%start\nI assume A.\n%%%end\n```\n ^^^ a  \r\none\r\n  ^^^ end",
+			"&&&start\nread this all the same\n&&&end\n%%%start\nI assume B.\n%%%end\n^^^c\ncee\n^^^end\n^^^a\ntwo\n",
+			"$$$start\nIt is right.\n$$$end\n",
+			"^^^a\nhalf\n^^^end\n",
+			"^^^a\ndone\n^^^end\n",
+		},
+		finish: map[int]model.Finish{3: model.Length},
+	}
+	l := implement.Loop{Query: "Say done.\r\n", Say: func(text string) { said = append(said, text) }}
+	if end := (process{loop: l, model: m, rounds: 8}).live(t, dir); end.Exit != 0 || end.Rounds != 5 {
+		t.Fatalf("%+v", end)
+	}
+	want := []string{
+		"Say done.\n\n====\n--- File: ./a\r\n====\nzero\n",
+		`
+The above query was provided, and you provided the following data in your response
+
+%%%start
+I assume A.
+%%%end
+
+^^^a
+` + "one\r" + `
+^^^end
+
+When the file replacements were made, the build provided the following output:
+
+STDOUT:
+` + "a says one\r" + `
+
+
+STDERR:
+looked
+
+
+build.sh: exit status 1
+`, `
+You then provided the following data in your subsequent response
+
+%%%start
+I assume B.
+%%%end
+
+^^^c
+cee
+^^^end
+
+When the file replacements were made, the build provided the following output:
+
+The response could not be used: no file was written and the build was not run.
+
+- line 10: ^^^a is not closed; write ^^^end alone on the line after its text
+`, `
+You then provided the following data in your subsequent response
+
+$$$start
+It is right.
+$$$end
+
+When the file replacements were made, the build provided the following output:
+
+STDOUT:
+` + "a says one\r" + `
+
+
+STDERR:
+looked
+
+
+build.sh: exit status 1
+`, `
+You then provided the following data in your subsequent response
+
+^^^a
+half
+^^^end
+
+When the file replacements were made, the build provided the following output:
+
+The response could not be used: no file was written and the build was not run.
+
+- the response did not come to its end (length)
+`}
+	kept := logs(t, dir)
+	for i, w := range want {
+		if diff := cmp.Diff(w, added(t, m, i+1)); diff != "" {
+			t.Errorf("prompt %d adds (-want +got):\n%s", i+1, diff)
+		}
+		if diff := cmp.Diff("Answer in blocks.\n\n"+prompt(m.asked[i]), kept["query-"+string(rune('1'+i))+".txt"]); diff != "" {
+			t.Errorf("the log of query %d: %s", i+1, diff)
+		}
+	}
+	for name, w := range map[string]string{
+		"query-1-response.json": "{\"candidates\":[]}\n",
+		"query-2-response.txt":  m.replies[1],
+		"query-1-build.txt":     "STDOUT:\na says one\r\n\n\nSTDERR:\nlooked\n\n\nbuild.sh: exit status 1\n",
+		"query-2-build.txt":     "The response could not be used: no file was written and the build was not run.\n\n- line 10: ^^^a is not closed; write ^^^end alone on the line after its text\n",
+		"query-5-build.txt":     "STDOUT:\na says done\n\n\nSTDERR:\nlooked\n\n",
+	} {
+		if diff := cmp.Diff(w, kept[name]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if len(kept) != 20 {
+		t.Errorf("%d logs", len(kept))
+	}
+	if diff := cmp.Diff([]string{"for you", "read this all the same"}, said); diff != "" {
+		t.Errorf("what was said: %s", diff)
+	}
+	tree := crashtest.Tree(t, dir)
+	if tree["llm-user-output.txt"] != "for you\n---\nread this all the same\n---\n" || tree["c"] != "" {
+		t.Errorf("%v", tree)
+	}
+}
+
+// TestRequestsBeginAlike measures what a provider's prompt cache can reuse:
+// each request's JSON repeats the one before, up to the end of its last part.
+func TestRequestsBeginAlike(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"a": "zero\n", "build.sh": untilDone, "src/big": strings.Repeat("a line that does not change\n", 200)})
+	m := &recorder{replies: []string{"^^^a\none\n^^^end\n", "no block", "^^^a\ntwo\n^^^end\n", "^^^a\ndone\n^^^end\n"}}
+	if end := (process{model: m, rounds: 8}).live(t, dir); end.Exit != 0 {
+		t.Fatalf("%+v", end)
+	}
+	var sent [][]byte
+	for i, req := range m.asked {
+		b, err := json.Marshal(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := req.Messages[0].Parts
+		if len(req.Messages) != 1 || len(parts) != i+1 || !parts[i].Cache || req.System != "Answer in blocks." {
+			t.Fatalf("request %d: %s", i+1, b)
+		}
+		sent = append(sent, b)
+	}
+	const closing = "]}]}" // of the parts, the message, the messages and the request
+	for i := 1; i < len(sent); i++ {
+		before := strings.TrimSuffix(string(sent[i-1]), closing)
+		if len(before)+len(closing) != len(sent[i-1]) || !strings.HasPrefix(string(sent[i]), before+",") {
+			t.Errorf("request %d does not begin as the one before:\n%s\n%s", i+1, sent[i-1], sent[i])
+		}
+		t.Logf("request %d: %d of %d bytes are those of the one before", i+1, len(before), len(sent[i]))
+	}
+}
