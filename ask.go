@@ -214,7 +214,10 @@ func (r *Run) commit(seq int64, res Reserve, price *Price, used *model.Usage, fa
 			c.Usage = f.Usage
 		}
 	}
-	if c.Usage != nil {
+	if c.Usage == nil && f != nil && f.Rejected() {
+		c.Usage = &model.Usage{}
+		c.Tokens, c.Cost, c.Basis = 0, free(price), "nothing was generated"
+	} else if c.Usage != nil {
 		c.Tokens, c.Basis = c.Usage.Total(), "provider"
 		if price != nil {
 			cost := price.of(*c.Usage)
@@ -227,6 +230,14 @@ func (r *Run) commit(seq int64, res Reserve, price *Price, used *model.Usage, fa
 	r.ledger.fold(r.Journal.Events())
 	_, err := r.append(journal.Entry{Type: "usage", Payload: Usage{r.ledger.tokens, r.ledger.price(), r.ledger.known}})
 	return c.Usage, err
+}
+
+// free is a cost of nothing; nil where the price is not known.
+func free(price *Price) *float64 {
+	if price == nil {
+		return nil
+	}
+	return new(float64)
 }
 
 // replies is how many replies the run has on record.

@@ -72,8 +72,9 @@ type Commit struct {
 	Usage   *model.Usage `json:"usage,omitempty"`
 	Tokens  int64        `json:"tokens"` // charged
 	Cost    *float64     `json:"cost,omitempty"`
-	// Basis is "provider" where the provider said what was used, and "assumed
-	// in full" where it did not.
+	// Basis is "provider" where the provider said what was used, "nothing was
+	// generated" where it turned the request away, and "assumed in full" where
+	// neither is known.
 	Basis string `json:"basis"`
 	Error string `json:"error,omitempty"`
 }

@@ -116,6 +116,33 @@ func TestCharge(t *testing.T) {
 	}
 }
 
+// TestRejectedRequestIsFree: what was turned away by its status has used
+// nothing; the same word inside a stream may come after work.
+func TestRejectedRequestIsFree(t *testing.T) {
+	for _, tt := range []struct {
+		fault model.Error
+		basis string
+	}{
+		{model.Error{Kind: model.RateLimited, Status: 429}, "nothing was generated"},
+		{model.Error{Kind: model.Auth, Status: 401}, "nothing was generated"},
+		{model.Error{Kind: model.TooLong, Status: 400}, "nothing was generated"},
+		{model.Error{Kind: model.Unreachable}, "nothing was generated"},
+		{model.Error{Kind: model.RateLimited}, "assumed in full"},
+		{model.Error{Kind: model.Overloaded, Status: 503}, "assumed in full"},
+		{model.Error{Kind: model.Cut, Status: 200}, "assumed in full"},
+	} {
+		dir := t.TempDir()
+		role := editor(speaker(fails(&tt.fault), says("x")))
+		role.Price = &hone.Price{Input: 1, Output: 1}
+		process{round: asks(role, "?")}.end(t, dir)
+		com := of[hone.Commit](t, events(t, dir), "commit", "")[0]
+		free := tt.basis == "nothing was generated"
+		if com.Basis != tt.basis || (com.Tokens == 0) != free || com.Cost == nil || (*com.Cost == 0) != free {
+			t.Errorf("%v: committed %+v", &tt.fault, com)
+		}
+	}
+}
+
 func near(a, b float64) bool { return a-b < 1e-12 && b-a < 1e-12 }
 
 // TestReserveIsTheMost: a token a byte, the wire's framing and the output

@@ -158,9 +158,9 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (St
 	s.Decision, s.Result, s.Exit, s.Why, s.Hint = GoOn, "", 0, "", ""
 	switch declined := r.declined(s.Round); {
 	case done && (r.Check != nil || !declined):
-		s.Decision, s.Result, s.Why = Done, "done", r.doneWhy()
+		s.Decision, s.Result, s.Why = Done, "done", r.doneWhy(s.Round)
 	case done || declined && s.Round >= r.Limits.rounds():
-		s.stop("blocked", ExitBlocked, "changes were not approved", "hone resume last, on a terminal, to be asked again")
+		s.stop("blocked", ExitBlocked, "changes were not approved", r.blockedHint(s.Round))
 	case s.Round >= r.Limits.rounds() && broken(s.Checked):
 		s.stop("failed", ExitEnvironment, fmt.Sprintf("the check could not run, and %d of %d rounds are used up", s.Round, r.Limits.rounds()),
 			fmt.Sprintf("mend the check, then: hone resume last --rounds %d", r.Limits.rounds()*2))
@@ -182,11 +182,30 @@ func broken(checked []check.Finding) bool {
 	return len(checked) > 0 && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
 }
 
-func (r *Run) doneWhy() string {
-	if r.Check == nil {
+// blockedHint says how to go on after a denial: a person's no stands, the want
+// of a person does not.
+func (r *Run) blockedHint(round int) string {
+	if len(r.unasked(round)) > 0 {
+		return "hone resume last, on a terminal, to be asked again"
+	}
+	return "hone show last --diff; what was declined stays as it is, and another run may find another way"
+}
+
+func (r *Run) doneWhy(round int) string {
+	switch {
+	case r.Check != nil:
+		return "the check has no findings"
+	case r.changedIn(round):
 		return "the changes are made; no check was given, so nothing verified them"
 	}
-	return "the check has no findings"
+	return "the model asked for no change; no check was given, so nothing verified that"
+}
+
+// changedIn reports whether an edit was made in the round.
+func (r *Run) changedIn(round int) bool {
+	return slices.ContainsFunc(r.Journal.Events(), func(e journal.Event) bool {
+		return e.Type == "apply" && e.Phase == journal.Record && e.Step.Round == round
+	})
 }
 
 // check runs the check, unless it is on record for the tree as it is.

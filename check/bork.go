@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -71,7 +72,7 @@ func (c BorkConfig) judge(r sandbox.Result) []Finding {
 	if r.TimedOut || r.Exit != 0 && r.Exit != 1 {
 		return c.broken(outcome(r, c.Timeout), r.Stderr)
 	}
-	if r.Lost > 0 {
+	if most := cmp.Or(c.MaxOutput, sandbox.DefaultMaxOutput); r.Lost > 0 && int64(len(r.Stdout)) >= most {
 		return c.broken(fmt.Sprintf("it printed more than is kept: %d bytes too many", r.Lost), r.Stderr)
 	}
 	findings, err := parseBork(r.Stdout, c.Redact)

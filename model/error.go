@@ -55,3 +55,17 @@ func (e *Error) Temporary() bool {
 	}
 	return true
 }
+
+// Rejected reports whether the request was turned away before anything was
+// generated, so that nothing was used: by an HTTP status that says so, or for
+// want of a connection. A server's own failure (5xx) may come after work that
+// is charged.
+func (e *Error) Rejected() bool {
+	switch e.Kind {
+	case Unreachable:
+		return true
+	case Auth, Invalid, TooLong, RateLimited, Quota:
+		return e.Status >= 400 && e.Status < 500
+	}
+	return false
+}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// defaultMaxOutput is what Command.MaxOutput of 0 means.
-const defaultMaxOutput = 64 << 20
+// DefaultMaxOutput is what Command.MaxOutput of 0 means.
+const DefaultMaxOutput = 64 << 20
 
 // output reads both streams of a command while it runs.
 type output struct {
@@ -101,7 +101,7 @@ func closeAll(files []*os.File) {
 // capture keeps the beginning of a stream.
 type capture struct {
 	kept []byte
-	max  int64 // 0 means defaultMaxOutput
+	max  int64 // 0 means DefaultMaxOutput
 	lost int64
 	live []io.Writer
 }
@@ -110,7 +110,7 @@ type capture struct {
 func (c *capture) take(p []byte) {
 	most := c.max
 	if most == 0 {
-		most = defaultMaxOutput
+		most = DefaultMaxOutput
 	}
 	room := max(0, most-int64(len(c.kept)))
 	if int64(len(p)) > room {

@@ -29,6 +29,9 @@ type Guard struct {
 	values  []string // of Known, the longest first
 }
 
+// OwnKey is the reason for which a file is withheld that holds a Known value.
+const OwnKey = "it holds a key of hone's own"
+
 // NewGuard returns a guard that withholds no file that one of the send
 // patterns means (ruling G8), unless it holds a Known value. A pattern that
 // cannot be read means nothing.
@@ -61,7 +64,7 @@ func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 	}
 	g.prepare()
 	if g.knows(content) {
-		return "it holds a key of hone's own", true
+		return OwnKey, true
 	}
 	if g.send.match(path) {
 		return "", false

@@ -19,7 +19,7 @@ func TestProbeAsksForTheModels(t *testing.T) {
 		{"openai/m", "/v1/models", "Authorization", "Bearer the-key", 401, "auth (HTTP 401)"},
 		{"openai/m", "/v1/models", "Authorization", "Bearer the-key", 404, ""},
 		{"openai/m", "/v1/models", "Authorization", "Bearer the-key", 503, "overloaded (HTTP 503)"},
-		{"openai/m", "/v1/models", "Authorization", "Bearer the-key", 302, "invalid (HTTP 302)"},
+		{"openai/m", "/v1/models", "Authorization", "Bearer the-key", 302, "invalid: the server redirects"},
 		{"ollama/m", "/v1/models", "Authorization", "", 200, ""},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

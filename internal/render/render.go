@@ -67,6 +67,7 @@ func Line(s string) string {
 // Diff is the unified diff of one file, with its control characters escaped.
 // Nil stands for no file. What is not text is described by its sizes.
 func Diff(path string, before, after []byte) string {
+	path = Line(path) // a line feed in it could forge a header
 	from, to := "a/"+path, "b/"+path
 	if before == nil {
 		from = "/dev/null"
@@ -75,7 +76,7 @@ func Diff(path string, before, after []byte) string {
 		to = "/dev/null"
 	}
 	if !text(before) || !text(after) {
-		return fmt.Sprintf("--- %s\n+++ %s\nbinary: %d bytes before, %d after\n", Line(from), Line(to), len(before), len(after))
+		return fmt.Sprintf("--- %s\n+++ %s\nbinary: %d bytes before, %d after\n", from, to, len(before), len(after))
 	}
 	d := udiff.Unified(from, to, string(before), string(after))
 	if d == "" {

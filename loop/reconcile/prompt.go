@@ -295,10 +295,15 @@ func (l Loop) notices(r *hone.Run, p prompt) error {
 		}
 	}
 	for _, it := range p.current() {
-		if strings.HasPrefix(it.Note, render.Withheld) {
-			if err := r.Notice(fmt.Sprintf("%s: %s (to send it: [guard] send in .config/hone.toml)", render.Path(it.Path), it.Note)); err != nil {
-				return err
-			}
+		if !strings.HasPrefix(it.Note, render.Withheld) {
+			continue
+		}
+		text := render.Path(it.Path) + ": " + it.Note
+		if !strings.HasSuffix(it.Note, workspace.OwnKey) { // no setting lets that out
+			text += " (to send it: [guard] send in .config/hone.toml)"
+		}
+		if err := r.Notice(text); err != nil {
+			return err
 		}
 	}
 	return nil
