@@ -3,12 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
+	"os"
 	"strings"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"hone/check"
 	"hone/internal/config"
 	"hone/internal/render"
-	"hone/journal"
 	"hone/loop/implement"
 	"hone/model"
 	"hone/sandbox"
@@ -80,6 +78,16 @@ Every query, response and build output is kept in logs/.`,
 	return c
 }
 
+// valid says what is wrong with the flags by themselves.
+func (f *implementFlags) valid(c *cobra.Command) error {
+	for flag, bad := range map[string]bool{"max-output": f.maxOutput < 1, "build-timeout": f.buildTimeout <= 0} {
+		if bad && c.Flags().Changed(flag) {
+			return usage(fmt.Sprintf("--%s must be more than nothing", flag), "hone help "+c.Name())
+		}
+	}
+	return f.loopFlags.valid(c)
+}
+
 func (f *implementFlags) registerQuery(c *cobra.Command) {
 	c.Flags().StringVar(&f.query, "query", "", "what is wanted, in place of query.txt")
 	c.Flags().StringVar(&f.queryFile, "query-file", "", "the file that says what is wanted, in place of query.txt")
@@ -95,55 +103,34 @@ func (a *app) startImplement(ctx context.Context, f implementFlags) error {
 		return usage("nothing says whether the result is right: there is no build.sh, and no --check",
 			`hone init implement, or: hone implement --check "make test"`)
 	}
-	m, err := s.Model.open(a.env)
-	if err != nil {
-		return err
-	}
-	p, err := a.enter(ctx, root, true)
-	if err != nil {
-		return err
-	}
-	defer p.leave()
-	j, err := p.home.Create(p.home.NewRun())
-	if err != nil {
-		return err
-	}
-	defer j.Close()
 	start, err := startOf("implement", root, s.Model, limits, s)
 	if err != nil {
 		return err
 	}
-	return a.driveImplement(ctx, p, j, s, limits, m, f.output, start)
+	return a.begin(ctx, root, start, s.Model, f.output, func(o session) error { return a.driveImplement(ctx, o, s) })
 }
 
 // resumeImplement goes on with a run by the settings in its start event.
-func (a *app) resumeImplement(ctx context.Context, p *place, j *journal.Journal, start hone.Start, limits hone.Limits, baseURL string, o outputFlags) error {
-	var s implementSettings
-	if err := json.Unmarshal(start.Settings, &s); err != nil {
-		return fmt.Errorf("read the settings of the run: %w", err)
-	}
-	if baseURL != "" {
-		s.Model.reach(baseURL)
-	}
-	if err := a.takeKey(p.tree); err != nil {
+func (a *app) resumeImplement(ctx context.Context, o session, start hone.Start, baseURL string) error {
+	if err := a.takeKey(o.tree); err != nil {
 		return err
 	}
-	m, err := s.Model.open(a.env)
-	if err != nil {
-		m = absent{err}
+	var s implementSettings
+	if err := a.goOn(&o, start, &s, &s.Model, baseURL); err != nil {
+		return err
 	}
-	return a.driveImplement(ctx, p, j, s, limits, m, o, nil)
+	return a.driveImplement(ctx, o, s)
 }
 
 // driveImplement puts loop, check and rules together.
-func (a *app) driveImplement(ctx context.Context, p *place, j *journal.Journal, s implementSettings, limits hone.Limits, m model.Model, o outputFlags, start *hone.Start) error {
-	l := s.loop(a, m)
-	r := &hone.Run{Tree: p.tree, Journal: j, Rules: l.Rules(), Limits: limits, Retry: hone.Retry{Attempts: s.Model.Attempts}}
-	return a.drive(ctx, p, r, driven{
-		loop: "implement", settings: s.runSettings, output: o, start: start,
+func (a *app) driveImplement(ctx context.Context, o session, s implementSettings) error {
+	l := s.loop(a, o.model)
+	r := o.run(l.Rules(), s.Model)
+	return a.drive(ctx, o, r, driven{
+		loop: "implement", settings: s.runSettings,
 		round: func(live io.Writer) hone.Round {
-			l.Say = a.thoughts(o)
-			r.Check = a.implementCheck(p.root, s, l, r, live)
+			l.Say = a.thoughts(o.output)
+			r.Check = a.implementCheck(o.root, s, l, r, live)
 			return l.Round
 		},
 	})
@@ -222,36 +209,34 @@ func (a *app) resolveImplement(f implementFlags) (root string, s implementSettin
 
 // resolveQuery is what is wanted.
 func (f implementFlags) resolveQuery(tree *workspace.Tree) (string, error) {
-	if f.query != "" {
+	switch {
+	case f.query != "" && f.queryFile != "":
+		return "", usage("--query and --query-file both say what is wanted", "give one of them")
+	case f.query != "":
 		return f.query, nil
-	}
-	name := implement.QueryName
-	if f.queryFile != "" {
-		rel, err := filepath.Rel(tree.Dir(), absolute(f.queryFile))
+	case f.queryFile != "":
+		text, err := os.ReadFile(f.queryFile)
 		if err != nil {
-			return "", usage(fmt.Sprintf("--query-file %s: %v", f.queryFile, err), "")
+			return "", usage("--query-file: "+err.Error(), "name a file that can be read")
 		}
-		name = filepath.ToSlash(rel)
+		return asked(f.queryFile, string(text))
 	}
-	text, ok, err := input(tree, name)
+	text, _, err := input(tree, implement.QueryName)
 	if err != nil {
 		return "", err
 	}
-	if !ok || strings.TrimSpace(text) == "" {
+	return asked(implement.QueryName, text)
+}
+
+// asked is a query out of a file, unless nobody has written one yet.
+func asked(name, text string) (string, error) {
+	if strings.TrimSpace(text) == "" {
 		return "", usage(fmt.Sprintf("there is no query: %s is missing or empty", name), `write it, or: hone implement --query "what is wanted"`)
 	}
 	if starter, err := starters.ReadFile("starters/implement/" + implement.QueryName); err == nil && text == string(starter) {
 		return "", usage(name+" still holds the starter's text", "say in it what you want")
 	}
 	return text, nil
-}
-
-func absolute(path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	return abs
 }
 
 // input reads one of the folder's files. A link is not followed: what it leads
@@ -285,8 +270,7 @@ func (a *app) takeKey(tree *workspace.Tree) error {
 		}
 		return env(name)
 	}
-	clean := redactor([]string{key})
-	if clean != nil {
+	if clean := redactor(knownKeys(a.env)); clean != nil {
 		a.out, a.err = redacted{a.out, clean}, redacted{a.err, clean}
 	}
 	return nil

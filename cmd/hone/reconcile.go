@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"hone/check"
 	"hone/internal/config"
 	"hone/internal/git"
-	"hone/journal"
 	"hone/loop/reconcile"
 	"hone/model"
 	"hone/sandbox"
@@ -68,53 +66,34 @@ func (a *app) startReconcile(ctx context.Context, f loopFlags, args []string) er
 	if err != nil {
 		return err
 	}
-	m, err := s.Model.open(a.env)
-	if err != nil {
-		return err
-	}
-	p, err := a.enter(ctx, root, true)
-	if err != nil {
-		return err
-	}
-	defer p.leave()
-	p.repo.Prepare(ctx)
-	j, err := p.home.Create(p.home.NewRun())
-	if err != nil {
-		return err
-	}
-	defer j.Close()
 	start, err := startOf("reconcile", root, s.Model, limits, s)
 	if err != nil {
 		return err
 	}
-	return a.driveReconcile(ctx, p, j, s, limits, m, f.output, start)
+	return a.begin(ctx, root, start, s.Model, f.output, func(o session) error {
+		o.repo.Prepare(ctx)
+		return a.driveReconcile(ctx, o, s)
+	})
 }
 
 // resumeReconcile goes on with a run by the settings in its start event.
-func (a *app) resumeReconcile(ctx context.Context, p *place, j *journal.Journal, start hone.Start, limits hone.Limits, baseURL string, o outputFlags) error {
+func (a *app) resumeReconcile(ctx context.Context, o session, start hone.Start, baseURL string) error {
 	var s reconcileSettings
-	if err := json.Unmarshal(start.Settings, &s); err != nil {
-		return fmt.Errorf("read the settings of the run: %w", err)
+	if err := a.goOn(&o, start, &s, &s.Model, baseURL); err != nil {
+		return err
 	}
-	if baseURL != "" {
-		s.Model.reach(baseURL)
-	}
-	m, err := s.Model.open(a.env)
-	if err != nil {
-		m = absent{err}
-	}
-	return a.driveReconcile(ctx, p, j, s, limits, m, o, nil)
+	return a.driveReconcile(ctx, o, s)
 }
 
 // driveReconcile puts loop, check and rules together.
-func (a *app) driveReconcile(ctx context.Context, p *place, j *journal.Journal, s reconcileSettings, limits hone.Limits, m model.Model, o outputFlags, start *hone.Start) error {
-	l := s.loop(a, p.repo, m)
-	r := &hone.Run{Tree: p.tree, Journal: j, Rules: l.Rules(), Limits: limits, Retry: hone.Retry{Attempts: s.Model.Attempts}}
-	return a.drive(ctx, p, r, driven{
-		loop: "reconcile", settings: s.runSettings, output: o, start: start,
+func (a *app) driveReconcile(ctx context.Context, o session, s reconcileSettings) error {
+	l := s.loop(a, o.repo, o.model)
+	r := o.run(l.Rules(), s.Model)
+	return a.drive(ctx, o, r, driven{
+		loop: "reconcile", settings: s.runSettings,
 		round: func(live io.Writer) hone.Round {
-			r.Check = a.reconcileCheck(p.root, s, l.Guard.Redact, live)
-			return present(m, l.Round)
+			r.Check = a.reconcileCheck(o.root, s, l.Guard.Redact, live)
+			return l.Round
 		},
 	})
 }

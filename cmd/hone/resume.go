@@ -54,11 +54,12 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits limitFlags, ba
 	if err != nil {
 		return err
 	}
+	o := session{place: p, journal: j, limits: l, output: output}
 	switch start.Loop {
 	case "reconcile":
-		return a.resumeReconcile(ctx, p, j, start, l, baseURL, output)
+		return a.resumeReconcile(ctx, o, start, baseURL)
 	case "implement":
-		return a.resumeImplement(ctx, p, j, start, l, baseURL, output)
+		return a.resumeImplement(ctx, o, start, baseURL)
 	}
 	return usage(fmt.Sprintf("this hone knows no loop %q", start.Loop), "hone help")
 }

@@ -23,26 +23,26 @@ type runSettings struct {
 
 // drive runs a loop on a workspace to its end, fresh or gone on with, and
 // shows it.
-func (a *app) drive(ctx context.Context, p *place, r *hone.Run, d driven) error {
-	if err := p.lock.Say(r.Journal.Run()); err != nil {
+func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error {
+	if err := o.lock.Say(r.Journal.Run()); err != nil {
 		return err
 	}
-	s := screen.New(a.err, screen.Options{Live: a.terminal && !d.output.quiet, Colour: a.colour,
-		Verbose: d.output.verbose, Quiet: d.output.quiet, Get: p.home.Get, Rounds: r.Limits.Rounds})
+	s := screen.New(a.err, screen.Options{Live: a.terminal && !o.output.quiet, Colour: a.colour,
+		Verbose: o.output.verbose, Quiet: o.output.quiet, Get: o.home.Get, Rounds: r.Limits.Rounds})
 	defer s.Close()
-	a.watch(r, s, d)
-	if d.start != nil {
-		if err := r.Start(*d.start); err != nil {
+	a.watch(r, s, o.output, d)
+	if o.start != nil {
+		if err := r.Start(*o.start); err != nil {
 			return err
 		}
 	}
-	if !d.output.quiet {
+	if !o.output.quiet {
 		s.Say("hone: run %s, %s with %s", r.Journal.Run(), d.loop, d.settings.Model.Name)
 	}
-	end, err := r.Do(ctx, d.round(s))
+	end, err := r.Do(ctx, present(o.model, d.round(s)))
 	s.Close()
 	a.exit = end.Exit
-	a.conclude(end, d.output)
+	a.conclude(end, o.output)
 	return err
 }
 
@@ -50,22 +50,20 @@ func (a *app) drive(ctx context.Context, p *place, r *hone.Run, d driven) error 
 type driven struct {
 	loop     string
 	settings runSettings
-	output   outputFlags
-	start    *hone.Start // nil: the run is gone on with
 	round    func(live io.Writer) hone.Round
 }
 
 // watch connects a run with the screen, the JSON feed and whoever can be
 // asked.
-func (a *app) watch(r *hone.Run, s *screen.Screen, d driven) {
+func (a *app) watch(r *hone.Run, s *screen.Screen, output outputFlags, d driven) {
 	keys := knownKeys(a.env, d.settings.Model.whole())
 	r.Redact = redactor(keys)
 	r.Journal.Observe(a.observer)
 	r.Journal.Observe(journal.Observer{After: s.Event})
-	if d.output.json {
+	if output.json {
 		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", e.Line()) }})
 	}
-	if d.output.verbose {
+	if output.verbose {
 		g := newGate(keys, s.Text)
 		r.Stream = g.pass
 		r.Journal.Observe(journal.Observer{Before: func(e journal.Entry) {
