@@ -60,6 +60,11 @@ cache-read = 0
 [reconcile]
 rounds = 3
 approve = "none"
+
+[implement]
+rounds = 4
+max-output = 1000
+build-timeout = "90s"
 `
 
 func TestLoad(t *testing.T) {
@@ -75,6 +80,7 @@ func TestLoad(t *testing.T) {
 		Guard:     Guard{Send: []string{"testdata/**", ".env.ci"}},
 		Prices:    map[string]Price{"openai/gpt-5": {Input: 1.25, Output: 10, CacheWrite: 1.25}, "ollama/qwen3:8b": {}},
 		Reconcile: Reconcile{Rounds: 3, Approve: "none"},
+		Implement: Implement{Rounds: 4, MaxOutput: 1000, BuildTimeout: 90 * time.Second},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -99,8 +105,8 @@ func TestLoadErrors(t *testing.T) {
 	const at = ".config/hone.toml:"
 	for _, c := range []struct{ text, want string }{
 		{"[modle]\nmodel = 'a/b'\n", at + "1: modle: there is no such section; did you mean model?"},
-		{"[nonsense]\n", at + "1: nonsense: there is no such section; remove it, or write one of: check, guard, limits, model, prices, reconcile"},
-		{"rounds = 5\n", at + "1: rounds: there is no such section; remove it, or write one of: check, guard, limits, model, prices, reconcile"},
+		{"[nonsense]\n", at + "1: nonsense: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile"},
+		{"rounds = 5\n", at + "1: rounds: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile"},
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: there is no such key; did you mean rounds?"},
 		{"[limits]\nmax_tokens = 5\n", at + "2: limits.max_tokens: there is no such key; did you mean max-tokens?"},
 		{"[limits]\nROUNDS = 5\n", at + "2: limits.ROUNDS: there is no such key; did you mean rounds?"},
@@ -108,7 +114,7 @@ func TestLoadErrors(t *testing.T) {
 		{"[limits.rounds]\nx = 5\n", at + "2: limits.rounds.x: there is no such key; did you mean rounds?"},
 		{"model = 'openai/gpt-5'\n", at + "1: model: it is a section; write [model], and its keys below"},
 		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is a section; write [model], and its keys below"},
-		{"'model.model' = 1\n", at + "1: \"model.model\": there is no such section; remove it, or write one of: check, guard, limits, model, prices, reconcile"},
+		{"'model.model' = 1\n", at + "1: \"model.model\": there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile"},
 		{"limits = { rounds = 1,\n  # x\n  max-time = 3 }\n", at + "3: limits.max-time: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
 		{"limits.rounds = '5'\n", at + "1: limits.rounds: it is not a whole number; write a number from 1, such as rounds = 5"},
 		{"[limits]\nrounds = 0\n", at + "2: limits.rounds: 0 is not a number from 1; write one, such as rounds = 5"},
