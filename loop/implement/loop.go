@@ -76,7 +76,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil {
 		return nil, err
 	}
-	if err := l.log(ctx, r, "query.txt", l.Coder.System+"\n\n"+p.text()); err != nil {
+	if err := l.log(ctx, r, "query.txt", ended(l.Coder.System)+"\n"+p.text()); err != nil {
 		return nil, err
 	}
 	reply, err := r.Ask(ctx, l.Coder, p.messages())

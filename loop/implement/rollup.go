@@ -65,8 +65,8 @@ func own(path string) bool {
 func shownIn(rollup string) []string {
 	var paths []string
 	for line := range strings.Lines(rollup) {
-		path, ok := strings.CutPrefix(line, header)
-		if !ok {
+		path, ok := strings.CutPrefix(strings.TrimSpace(line), header)
+		if !ok || leftOut(path) {
 			continue
 		}
 		if cleaned, err := workspace.Clean(strings.TrimSpace(path)); err == nil {
@@ -74,4 +74,9 @@ func shownIn(rollup string) []string {
 		}
 	}
 	return paths
+}
+
+// leftOut reports whether a header of [Rollup] says why there are no contents.
+func leftOut(path string) bool {
+	return strings.HasSuffix(path, ")") && (strings.Contains(path, " (contents ") || strings.Contains(path, " (symbolic link to "))
 }
