@@ -1,0 +1,142 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/model"
+	"hone/model/modeltest"
+)
+
+// TestImplementKilledAtEveryPoint is TestKillAtEveryPoint for a run of
+// implement: a reply that is void, one whose build fails, one whose build
+// passes. Thoughts and logs are compared too.
+func TestImplementKilledAtEveryPoint(t *testing.T) {
+	whole := newBuilder(t)
+	if exit, out := whole.hone(t, "", "implement"); exit != 0 {
+		t.Fatalf("exit status %d\n%s", exit, out)
+	}
+	tree, facts := whole.files(t), whole.facts(t)
+	if whole.requests() != 3 || facts.replies != 3 || facts.checks != 2 || !strings.HasSuffix(tree["/llm-user-output.txt"], " one\n---\ntwo\n---\n") {
+		t.Fatalf("the run is not the one that is meant: %d requests, %+v\n%v", whole.requests(), facts, tree)
+	}
+	points := 2 * facts.events
+	for n := range points {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			v := newBuilder(t)
+			if exit, out := v.hone(t, fmt.Sprint(n), "implement"); exit != -1 {
+				t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
+			}
+			killed := v.facts(t)
+			lost := v.requests() - killed.replies
+			args := []string{"resume", "last"}
+			if killed.events == 0 {
+				args = []string{"implement"}
+			}
+			if exit, out := v.hone(t, "", args...); exit != 0 {
+				t.Fatalf("%s: exit status %d\n%s", args[0], exit, out)
+			}
+			if diff := cmp.Diff(tree, v.files(t)); diff != "" {
+				t.Errorf("the tree differs (-want +got):\n%s", diff)
+			}
+			if got := v.requests(); lost < 0 || lost > 1 || got != 3+lost {
+				t.Errorf("%d requests, of which %d were lost", got, lost)
+			}
+			got := v.facts(t)
+			got.events = facts.events
+			if got != facts {
+				t.Errorf("on record stand %+v, want %+v", got, facts)
+			}
+		})
+	}
+}
+
+// builder is a folder that is set up for implement, with a server of its own.
+type builder struct{ victim }
+
+func newBuilder(t *testing.T) builder {
+	b := builder{victim{dir: t.TempDir(), asked: new(atomic.Int64)}}
+	for name, text := range map[string]string{
+		"query.txt": "Say done.\n", "gemini-key.txt": "the-key-of-this-folder\n", "a": "zero\n",
+		"build.sh": "echo \"a says $(cat a)\"\ngrep -q done a\n",
+	} {
+		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main", "--template="}, {"add", "-A"},
+		{"-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "first"}} {
+		c := exec.Command("git", args...)
+		c.Dir = b.dir
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("git: %v\n%s", err, out)
+		}
+	}
+	b.url = coder(t, b.asked)
+	return b
+}
+
+// coder answers by what is asked, as newVictim's server does, and returns its
+// address.
+func coder(t *testing.T, asked *atomic.Int64) string {
+	use := &model.Usage{Input: 10, Output: 10}
+	void := modeltest.NewServer(t, modeltest.Turn{Usage: use, Text: "&&&start\none\n&&&end\n^^^build.sh\ntrue\n^^^end\n^^^a\nno\n^^^end\n"})
+	fails := modeltest.NewServer(t, modeltest.Turn{Usage: use, Text: "&&&start\ntwo\n&&&end\n^^^a\ntwo\n^^^end\n"})
+	passes := modeltest.NewServer(t, modeltest.Turn{Usage: use, Text: "^^^a\ndone\n^^^end\n^^^sub/b\nbee\n^^^end\n"})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		switch {
+		case bytes.Contains(body, []byte("a says two")):
+			passes.ServeHTTP(w, r)
+		case bytes.Contains(body, []byte("could not be used")):
+			fails.ServeHTTP(w, r)
+		default:
+			void.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// hone runs the program against the server, as victim.hone does.
+func (b builder) hone(t *testing.T, point string, args ...string) (exit int, output string) {
+	t.Helper()
+	return b.victim.hone(t, point, append(args, "--base-url", b.url)...)
+}
+
+// files is the tree, with the log folder's name made one that does not hold
+// the time.
+func (b builder) files(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for name, text := range b.tree(t) {
+		if rest, ok := strings.CutPrefix(name, "/logs/"); ok {
+			_, file, _ := strings.Cut(rest, "/")
+			name = "/logs/" + file
+		}
+		if _, twice := files[name]; twice {
+			t.Errorf("%s is there twice", name)
+		}
+		files[name] = text
+	}
+	return files
+}
