@@ -74,6 +74,9 @@ func (r *Run) compare(ctx context.Context) error {
 			o.Paths = append(o.Paths, path)
 		}
 	}
+	if r.Own != nil {
+		o.Paths = slices.DeleteFunc(o.Paths, r.Own)
+	}
 	if len(o.Paths) == 0 {
 		return nil
 	}
@@ -83,8 +86,8 @@ func (r *Run) compare(ctx context.Context) error {
 }
 
 // expected folds the newest manifest and what was applied since. The object is
-// empty where none was taken, and where a command has run since the newest:
-// then nobody can tell what it changed from what others did.
+// empty where none was taken, and where a command or a check was begun since
+// the newest: then nobody can tell what it changed from what others did.
 func (r *Run) expected() (object string, applied map[string]workspace.Image, err error) {
 	applied = map[string]workspace.Image{}
 	for _, e := range r.Journal.Events() {
@@ -93,7 +96,7 @@ func (r *Run) expected() (object string, applied map[string]workspace.Image, err
 			Applied
 		}
 		switch {
-		case e.Type == "command":
+		case e.Type == "command", e.Type == "check" && e.Phase == journal.Begin:
 			object = ""
 		case e.Type == "round", e.Phase == journal.Record && (e.Type == "apply" || e.Type == "check" || looked(e)):
 			err = errors.Join(err, e.Decode(&seen))

@@ -25,6 +25,9 @@ type Run struct {
 	Rules  workspace.Rules
 	Limits Limits
 	Retry  Retry
+	// Own tells the files that the loop itself writes for people, such as
+	// logs: nobody else's change. Nil: there are none.
+	Own func(path string) bool
 	// Redact takes provider keys out of a text; nil takes nothing out. All
 	// that is journaled goes through it. Contract: it keeps JSON valid JSON,
 	// and redacting twice is redacting once.

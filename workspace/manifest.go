@@ -186,8 +186,8 @@ const (
 	Removed Op = "removed"
 )
 
-// Diff says what became of the paths from m to n, sorted by path. Stamps do
-// not count, notes do.
+// Diff says what became of the paths from m to n, sorted by path. Stamps and
+// what git tracks do not count, notes do.
 func (m Manifest) Diff(n Manifest) []Delta {
 	var deltas []Delta
 	for len(m) > 0 || len(n) > 0 {
@@ -222,5 +222,6 @@ func compareHeads(m, n Manifest) int {
 // same reports whether two entries differ in their stamps at most.
 func (e Entry) same(o Entry) bool {
 	e.stamp, o.stamp = stamp{}, stamp{}
+	e.Untracked, o.Untracked = false, false
 	return e == o
 }

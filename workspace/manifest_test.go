@@ -63,6 +63,19 @@ func TestManifestDigest(t *testing.T) {
 	}
 }
 
+// TestUntrackedSaysNothingOfContents: what is encoded and read back is the same
+// tree, whatever git knew of it.
+func TestUntrackedSaysNothingOfContents(t *testing.T) {
+	m := Manifest{{Path: "new", Kind: Regular, Mode: 0o644, Size: 1, Digest: Digest([]byte("x")), Untracked: true}}
+	back, err := DecodeManifest(m.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := back.Diff(m); len(d) > 0 || back.Digest() != m.Digest() {
+		t.Errorf("%v", d)
+	}
+}
+
 func TestManifestDiff(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "b": "1", "c": "1", "d": "1", "e": "->1", "f": "1"}, Options{})
 	before := manifest(t, tree, nil)

@@ -126,6 +126,7 @@ func (a *app) resumeImplement(ctx context.Context, o session, start hone.Start, 
 func (a *app) driveImplement(ctx context.Context, o session, s implementSettings) error {
 	l := s.loop(a, o.model)
 	r := o.run(l.Rules(), s.Model)
+	r.Own = implement.Own
 	return a.drive(ctx, o, r, driven{
 		loop: "implement", settings: s.runSettings,
 		round: func(live io.Writer) hone.Round {

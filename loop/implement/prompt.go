@@ -196,7 +196,7 @@ func history(round int, said exchange, prior []check.Finding) string {
 func outcome(prior []check.Finding) []check.Finding {
 	unusable := slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == sourceReply })
 	return slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool {
-		return f.Advisory && own(f.File) || unusable && f.Source != sourceReply && !f.Advisory
+		return f.Advisory && Own(f.File) || unusable && f.Source != sourceReply && !f.Advisory
 	})
 }
 

@@ -29,7 +29,7 @@ func Rollup(read render.Reader, files workspace.Manifest) []byte {
 func rollup(read render.Reader, files workspace.Manifest) (text []byte, shown []string) {
 	var b bytes.Buffer
 	for _, e := range files {
-		if own(e.Path) {
+		if Own(e.Path) {
 			continue
 		}
 		f, ok := read.File(e)
@@ -49,9 +49,9 @@ func rollup(read render.Reader, files workspace.Manifest) (text []byte, shown []
 	return b.Bytes(), shown
 }
 
-// own reports whether a file is one of the loop's, which are no part of the
+// Own reports whether a file is one of the loop's, which are no part of the
 // code base.
-func own(path string) bool {
+func Own(path string) bool {
 	for _, name := range append([]string{OutputName}, Inputs...) {
 		if path == name {
 			return true
