@@ -54,6 +54,9 @@ func Clean(p string) (string, error) {
 		return "", err
 	}
 	cleaned := path.Clean(p)
+	if err := checkSpelling(cleaned); err != nil { // "./C:x" begins with a drive letter as well
+		return "", err
+	}
 	if cleaned == "." || strings.HasSuffix(p, "/") || strings.HasSuffix(p, "/.") {
 		return "", refuse(p, "names a directory, not a file")
 	}

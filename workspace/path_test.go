@@ -158,7 +158,7 @@ func TestMatch(t *testing.T) {
 }
 
 func FuzzClean(f *testing.F) {
-	for _, s := range []string{"a/b", "./a//b/.", "..\\x", ".git", "a/.g\u200cit", "C:x", "\xff/\x00", "a/../../b", "GIT~1"} {
+	for _, s := range []string{"a/b", "./a//b/.", "..\\x", ".git", "a/.g\u200cit", "C:x", "\xff/\x00", "a/../../b", "GIT~1", `./\`, "./C:x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
