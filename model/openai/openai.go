@@ -15,6 +15,7 @@ package openai
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -83,6 +84,25 @@ func (c Config) check() error {
 		return &model.Error{Kind: model.Invalid, Message: "no model is named"}
 	}
 	return nil
+}
+
+// attempt sends a request's body over an exchange, which reads the reply.
+func (c Config) attempt(ctx context.Context, request any, read func(*model.Exchange, []byte) (model.Reply, error)) (model.Reply, error) {
+	if err := cmp.Or(ctx.Err(), c.check()); err != nil {
+		return model.Reply{}, err
+	}
+	body, err := encode(request)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	x := model.NewExchange(ctx, c.Timeouts)
+	defer x.Close()
+	reply, err := read(x, body)
+	if err != nil {
+		return model.Reply{}, c.fault(x, err)
+	}
+	reply.Raw = x.Raw()
+	return reply, nil
 }
 
 // options are the SDK's for one request. Its services are made with these

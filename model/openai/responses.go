@@ -18,21 +18,9 @@ const opaqueWire = "openai-responses"
 type responsesModel struct{ Config }
 
 func (m responsesModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
-	if err := cmp.Or(ctx.Err(), m.check()); err != nil {
-		return model.Reply{}, err
-	}
-	body, err := encode(m.request(req))
-	if err != nil {
-		return model.Reply{}, err
-	}
-	x := model.NewExchange(ctx, m.Timeouts)
-	defer x.Close()
-	reply, err := m.read(x, req, body)
-	if err != nil {
-		return model.Reply{}, m.fault(x, err)
-	}
-	reply.Raw = x.Raw()
-	return reply, nil
+	return m.attempt(ctx, m.request(req), func(x *model.Exchange, body []byte) (model.Reply, error) {
+		return m.read(x, req, body)
+	})
 }
 
 func (m responsesModel) read(x *model.Exchange, req model.Request, body []byte) (model.Reply, error) {
