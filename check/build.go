@@ -2,10 +2,12 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"hone/sandbox"
@@ -34,9 +36,10 @@ type BuildConfig struct {
 	// Redact takes secrets out of a text; nil leaves it as it is. Contract: as
 	// in CommandConfig.
 	Redact func(string) string
-	// Keep, if not nil, is given the whole output, redacted, however the build
-	// ended. Its error ends the check.
-	Keep func(output string) error
+	// Keep, if not nil, is given the whole output, however large, redacted,
+	// however the build ended. Contract: it reads to the end before it
+	// returns. Its error ends the check.
+	Keep func(output io.Reader) error
 }
 
 // Build is the check that a build script exits 0. Its finding's text is what
@@ -49,26 +52,62 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 	if c.MaxText == 0 {
 		c.MaxText = MaxText
 	}
-	return func(ctx context.Context) ([]Finding, error) {
-		watched := newLive(c.Live, c.Redact)
-		result, err := r.Run(ctx, sandbox.Command{
-			Argv: c.argv(), Dir: c.Root, Env: c.Env, Timeout: c.Timeout, Live: watched.writer(),
-		})
-		watched.close()
-		if ctx.Err() != nil && (err != nil || result.Exit < 0) {
-			return nil, fmt.Errorf("build: %w", context.Cause(ctx))
+	return func(ctx context.Context) (found []Finding, err error) {
+		var out, errs spool
+		defer func() { err = errors.Join(err, out.remove(), errs.remove()) }()
+		result, text, err := c.run(ctx, r, &out, &errs)
+		if err != nil {
+			return nil, err
 		}
-		text := c.text(result, err)
 		if c.Keep != nil {
-			if err := c.Keep(text); err != nil {
+			if err := c.keep(result, text, &out, &errs); err != nil {
 				return nil, err
 			}
 		}
-		if err == nil && result.Exit == 0 && !result.TimedOut {
+		if result != nil && result.Exit == 0 && !result.TimedOut {
 			return nil, nil
 		}
-		return []Finding{{Source: SourceBuild, Text: cut(text, c.MaxText), Broken: err != nil}}, nil
+		return []Finding{{Source: SourceBuild, Text: cut(text, c.MaxText), Broken: result == nil}}, nil
 	}
+}
+
+// run builds, with each stream into its spool. The result is nil where the
+// build could not be started, and text says why then, and what was printed
+// otherwise.
+func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool) (*sandbox.Result, string, error) {
+	watched, whole, wholeErr := newLive(c.Live, c.Redact), newLive(out, c.Redact), newLive(errs, c.Redact)
+	result, err := r.Run(ctx, sandbox.Command{
+		Argv: c.argv(), Dir: c.Root, Env: c.Env, Timeout: c.Timeout,
+		Live: watched.writer(), LiveOut: whole.writer(), LiveErr: wholeErr.writer(),
+	})
+	watched.close()
+	whole.close()
+	wholeErr.close()
+	switch {
+	case ctx.Err() != nil && (err != nil || result.Exit < 0):
+		return nil, "", fmt.Errorf("build: %w", context.Cause(ctx))
+	case err != nil:
+		return nil, clean(c.Redact, fmt.Sprintf("%s could not be run: %v\n", c.Script, err)), nil
+	}
+	return &result, c.text(result), nil
+}
+
+// keep hands on the whole output: the text, or what was spooled where the text
+// does not have all of it.
+func (c BuildConfig) keep(result *sandbox.Result, text string, out, errs *spool) error {
+	if result == nil || result.Lost == 0 {
+		return c.Keep(strings.NewReader(text))
+	}
+	stdout, err := out.reader()
+	if err != nil {
+		return fmt.Errorf("keep the build's output: %w", err)
+	}
+	stderr, err := errs.reader()
+	if err != nil {
+		return fmt.Errorf("keep the build's output: %w", err)
+	}
+	return c.Keep(io.MultiReader(strings.NewReader("STDOUT:\n"), stdout, strings.NewReader("\n\nSTDERR:\n"), stderr,
+		strings.NewReader("\n"+c.ending(*result))))
 }
 
 // argv is how the script is run.
@@ -80,17 +119,20 @@ func (c BuildConfig) argv() []string {
 	return []string{script}
 }
 
-// text is what a build printed, and what its exit status does not say.
-func (c BuildConfig) text(r sandbox.Result, err error) string {
-	if err != nil {
-		return clean(c.Redact, fmt.Sprintf("%s could not be run: %v\n", c.Script, err))
-	}
+// text is what a build printed, as far as it is held, and what its exit status
+// does not say.
+func (c BuildConfig) text(r sandbox.Result) string {
 	text := fmt.Sprintf("STDOUT:\n%s\n\nSTDERR:\n%s\n", readable(r.Stdout), readable(r.Stderr))
 	if r.Lost > 0 {
-		text += fmt.Sprintf("\n[... %d more bytes came after that and were not kept ...]\n", r.Lost)
+		text += fmt.Sprintf("\n[... %d more bytes came after that, and are in the log alone ...]\n", r.Lost)
 	}
-	if r.Exit != 0 || r.TimedOut {
-		text += fmt.Sprintf("\n%s: %s\n", c.Script, outcome(r, c.Timeout))
+	return clean(c.Redact, text+c.ending(r))
+}
+
+// ending says how a build ended that failed.
+func (c BuildConfig) ending(r sandbox.Result) string {
+	if r.Exit == 0 && !r.TimedOut {
+		return ""
 	}
-	return clean(c.Redact, text)
+	return fmt.Sprintf("\n%s: %s\n", c.Script, outcome(r, c.Timeout))
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,7 +25,11 @@ func builder(t *testing.T, script string) (c BuildConfig, kept *string) {
 	t.Helper()
 	kept = new(string)
 	c = BuildConfig{Root: t.TempDir(), Script: "build.sh", Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute,
-		Keep: func(output string) error { *kept = output; return nil }}
+		Keep: func(output io.Reader) error {
+			b, err := io.ReadAll(output)
+			*kept = string(b)
+			return err
+		}}
 	if err := os.WriteFile(filepath.Join(c.Root, c.Script), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -152,16 +157,22 @@ func TestBuildOutputIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestBuildThatNeverStopsTalking keeps what fits into memory, and says so.
+// TestBuildThatNeverStopsTalking shows the model what fits into memory, and
+// keeps all of it, secrets aside, and no temporary file.
 func TestBuildThatNeverStopsTalking(t *testing.T) {
-	b, kept := builder(t, "#!/bin/sh\nhead -c 200000000 /dev/zero | tr '\\0' '\\n'\nexit 1\n")
+	b, kept := builder(t, "#!/bin/sh\nhead -c 200000000 /dev/zero | tr '\\0' '\\n'\necho the end\necho a secret >&2\nexit 1\n")
+	b.Redact = hide("secret")
+	t.Setenv("TMPDIR", t.TempDir())
 	text := ask(t, Build(runner, b))[0].Text
-	lost := 200_000_000 - 64<<20
-	if want := fmt.Sprintf("[... %d more bytes came after that and were not kept ...]", lost); !strings.Contains(text, want) || len(text) > MaxText+200 {
+	lost := 200_000_000 + len("the end\n") - 64<<20
+	if want := fmt.Sprintf("[... %d more bytes came after that, and are in the log alone ...]", lost); !strings.Contains(text, want) || len(text) > MaxText+200 {
 		t.Errorf("%d bytes, without %q: %q", len(text), want, text[max(0, len(text)-200):])
 	}
-	if len(*kept) < 64<<20 {
-		t.Errorf("%d bytes are kept", len(*kept))
+	if !strings.HasSuffix(*kept, "\n\nthe end\n\n\nSTDERR:\na ***\n\n\nbuild.sh: exit status 1\n") || len(*kept) < 200_000_000 {
+		t.Errorf("%d bytes are kept: %q", len(*kept), (*kept)[max(0, len(*kept)-100):])
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
@@ -190,7 +201,7 @@ func TestBuildCancelled(t *testing.T) {
 // TestBuildThatCannotBeKept: a full disk is no verdict about the tree.
 func TestBuildThatCannotBeKept(t *testing.T) {
 	b, _ := builder(t, "#!/bin/sh\n")
-	b.Keep = func(string) error { return syscall.ENOSPC }
+	b.Keep = func(io.Reader) error { return syscall.ENOSPC }
 	if found, err := Build(runner, b)(context.Background()); found != nil || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%+v, %v", found, err)
 	}

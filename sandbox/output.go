@@ -35,7 +35,7 @@ func newOutput(cmd *exec.Cmd, c Command) (*output, error) {
 		o.ours, o.theirs = append(o.ours, r), append(o.theirs, w)
 	}
 	cmd.Stdout, cmd.Stderr = o.theirs[0], o.theirs[1]
-	o.stdout = capture{max: c.MaxOutput, live: []io.Writer{c.Live}}
+	o.stdout = capture{max: c.MaxOutput, live: []io.Writer{c.Live, c.LiveOut}}
 	o.stderr = capture{max: c.MaxOutput, live: []io.Writer{c.Live, c.LiveErr}}
 	o.readers.Go(func() { o.read(o.ours[0], &o.stdout) })
 	o.readers.Go(func() { o.read(o.ours[1], &o.stderr) })

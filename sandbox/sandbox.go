@@ -40,8 +40,9 @@ type Command struct {
 	// one goroutine at a time. Its errors are ignored. It must not block for
 	// ever: the command waits for it, and Run with it.
 	Live io.Writer
-	// LiveErr is Live for standard error alone; both may be given.
-	LiveErr io.Writer
+	// LiveOut and LiveErr are Live for one of the streams alone; all may be
+	// given.
+	LiveOut, LiveErr io.Writer
 }
 
 // Result is how a command ended.

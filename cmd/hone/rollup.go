@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -53,7 +54,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 		_, err := a.out.Write(text)
 		return err
 	}
-	if err := implement.Write(root, out, string(text)); err != nil {
+	if err := implement.Write(root, out, bytes.NewReader(text)); err != nil {
 		return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "hone doctor"}
 	}
 	_, err = fmt.Fprintf(a.err, "hone: %s written, %s, about %s tokens\n", out, render.Bytes(int64(len(text))), render.Tokens(int64(len(text)/4)))

@@ -3,6 +3,7 @@ package implement
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -40,9 +41,9 @@ func folder(root *os.Root, now time.Time) (string, error) {
 	}
 }
 
-// Write puts a text into a file below a folder, in place of what is there. A
+// Write puts a text, read to its end, into a file below a folder, in place of what is there. A
 // link in its place, or on the way, is not followed out of the folder.
-func Write(dir, name, content string) error {
+func Write(dir, name string, content io.Reader) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -53,7 +54,7 @@ func Write(dir, name, content string) error {
 
 // write puts a file into the tree that is not the model's: a log. It can be
 // done twice. A link in its place is not followed.
-func write(root *os.Root, name, content string) error {
+func write(root *os.Root, name string, content io.Reader) error {
 	temp := name + ".hone-tmp"
 	if err := makeDir(root, path.Dir(name)); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -65,7 +66,7 @@ func write(root *os.Root, name, content string) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	_, err = f.WriteString(content)
+	_, err = io.Copy(f, content)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = root.Rename(temp, name)
 	}

@@ -13,6 +13,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -211,7 +212,7 @@ func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error 
 		return err
 	}
 	_, err = inTree(ctx, r, "log "+name, func(root *os.Root) (done, error) {
-		return done{}, write(root, fmt.Sprintf("%s/%s", at, logName(r.Round(), name)), l.clean(content))
+		return done{}, write(root, fmt.Sprintf("%s/%s", at, logName(r.Round(), name)), strings.NewReader(l.clean(content)))
 	})
 	return err
 }
@@ -265,7 +266,7 @@ func (l Loop) clean(text string) string {
 func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) check.Func {
 	c.Script = BuildName
 	c.Redact = l.Redact
-	c.Keep = func(output string) error {
+	c.Keep = func(output io.Reader) error {
 		m, _, err := hone.Recorded[made](r, "log folder")
 		if err != nil {
 			return err
