@@ -50,7 +50,7 @@ func house() []room {
 
 		{folder: root, floor: 2, may: []string{"model", "tool", "workspace", "check", "journal"}},
 
-		{folder: "internal/crashtest", floor: 3, may: []string{root, "journal", "model"}, test: true},
+		{folder: "internal/crashtest", floor: 3, may: []string{root, "journal", "model", "workspace"}, test: true},
 		{folder: "loop/*", floor: 3, may: append(first[:len(first):len(first)], root)},
 
 		{folder: "internal/config", floor: 4, may: append(first[:len(first):len(first)], root, "loop/*")},

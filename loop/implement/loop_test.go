@@ -49,68 +49,17 @@ type process struct {
 
 func (p process) live(t testing.TB, dir string) hone.End {
 	t.Helper()
-	ctx := context.Background()
-	home, err := journal.OpenHome(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer home.Close()
-	lock, err := home.Lock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Unlock()
-	tree, err := workspace.Open(dir, workspace.Options{List: p.list})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tree.Close()
-	if err := hone.Settle(ctx, home, tree, lock.Last); err != nil {
-		t.Fatal(err)
-	}
-	j := journalOf(t, home)
-	defer j.Close()
-	if err := lock.Say(j.Run()); err != nil {
-		t.Fatal(err)
-	}
-	l := p.loop
-	l.Coder = hone.Role{Name: "coder", Model: p.model, Called: "test/model", System: "Answer in blocks.", MaxOutput: 4096, Context: l.Coder.Context}
-	if l.Query == "" {
-		l.Query = "Say done."
-	}
-	r := &hone.Run{Tree: tree, Journal: j, Rules: l.Rules(), Limits: hone.Limits{Rounds: max(p.rounds, 1)}, Retry: hone.Retry{First: time.Millisecond}}
-	r.Check = l.Build(r, sandbox.None{Grace: 50 * time.Millisecond},
-		check.BuildConfig{Root: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute, MaxText: p.max})
-	j.Observe(p.observe)
-	if len(j.Events()) == 0 {
-		if err := r.Start(hone.Start{Loop: "implement", Settings: json.RawMessage("{}")}); err != nil {
-			t.Fatal(err)
+	return crashtest.Live(t, dir, p.list, p.observe, func(r *hone.Run) hone.Round {
+		l := p.loop
+		l.Coder = hone.Role{Name: "coder", Model: p.model, Called: "test/model", System: "Answer in blocks.", MaxOutput: 4096, Context: l.Coder.Context}
+		if l.Query == "" {
+			l.Query = "Say done."
 		}
-	}
-	end, err := r.Do(ctx, l.Round)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return end
-}
-
-// journalOf is the run that is there, or a new one.
-func journalOf(t testing.TB, home *journal.Home) *journal.Journal {
-	t.Helper()
-	runs, err := home.Runs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var j *journal.Journal
-	if len(runs) == 0 {
-		j, err = home.Create(home.NewRun())
-	} else {
-		j, err = home.Open(runs[0])
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
+		r.Rules, r.Own, r.Limits.Rounds = l.Rules(), implement.Own, max(p.rounds, 1)
+		r.Check = l.Build(r, sandbox.None{Grace: 50 * time.Millisecond},
+			check.BuildConfig{Root: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute, MaxText: p.max})
+		return l.Round
+	})
 }
 
 // recorder answers with its replies in order, and keeps what it was asked.

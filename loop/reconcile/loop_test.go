@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"hone"
 	"hone/check"
@@ -65,47 +64,14 @@ type process struct {
 
 func (p process) live(t testing.TB, dir string) hone.End {
 	t.Helper()
-	ctx := context.Background()
 	repo, list := opened(t, dir)
-	home, err := journal.OpenHome(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer home.Close()
-	lock, err := home.Lock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Unlock()
-	tree, err := workspace.Open(dir, workspace.Options{List: list})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tree.Close()
-	if err := hone.Settle(ctx, home, tree, lock.Last); err != nil {
-		t.Fatal(err)
-	}
-	j := journalOf(t, home)
-	defer j.Close()
-	if err := lock.Say(j.Run()); err != nil {
-		t.Fatal(err)
-	}
-	l := p.loop
-	l.Repo = repo
-	l.Editor = hone.Role{Name: "editor", Model: p.model, Called: "test/model", System: reconcile.System, MaxOutput: 4096, Context: l.Editor.Context}
-	r := &hone.Run{Tree: tree, Journal: j, Human: p.human, Check: p.check, Rules: l.Rules(),
-		Limits: hone.Limits{Rounds: max(p.rounds, 1)}, Retry: hone.Retry{First: time.Millisecond}}
-	j.Observe(p.observe)
-	if len(j.Events()) == 0 {
-		if err := r.Start(hone.Start{Loop: "reconcile", Settings: json.RawMessage("{}")}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	end, err := r.Do(ctx, l.Round)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return end
+	return crashtest.Live(t, dir, list, p.observe, func(r *hone.Run) hone.Round {
+		l := p.loop
+		l.Repo = repo
+		l.Editor = hone.Role{Name: "editor", Model: p.model, Called: "test/model", System: reconcile.System, MaxOutput: 4096, Context: l.Editor.Context}
+		r.Human, r.Check, r.Rules, r.Limits.Rounds = p.human, p.check, l.Rules(), max(p.rounds, 1)
+		return l.Round
+	})
 }
 
 func opened(t testing.TB, dir string) (*git.Repo, workspace.Lister) {
@@ -127,24 +93,6 @@ func opened(t testing.TB, dir string) (*git.Repo, workspace.Lister) {
 		}
 		return l, err
 	}
-}
-
-func journalOf(t testing.TB, home *journal.Home) *journal.Journal {
-	t.Helper()
-	runs, err := home.Runs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var j *journal.Journal
-	if len(runs) == 0 {
-		j, err = home.Create(home.NewRun())
-	} else {
-		j, err = home.Open(runs[0])
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
 }
 
 // recorder answers with its replies in order, and keeps what it was asked.

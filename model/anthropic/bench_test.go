@@ -1,52 +1,12 @@
 package anthropic_test
 
 import (
-	"bytes"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	"hone/model"
 	"hone/model/modeltest"
 )
 
-// BenchmarkGenerate sets one attempt over loopback beside a bare POST of the
-// same bytes to the same server, whose answer is read and thrown away.
 func BenchmarkGenerate(b *testing.B) {
-	s := modeltest.NewServer(b, modeltest.Turn{
-		Text: strings.Repeat("All work and no play. ", 200), Chunk: 64,
-		Calls: []model.Call{{ID: "c1", Name: "read", Args: `{"path":"main.go"}`}},
-	})
-	req := model.Request{System: "Be brief.", Messages: []model.Message{
-		{Role: model.User, Parts: []model.Part{{Text: strings.Repeat("package main // and so on\n", 2000)}}},
-	}}
-	m := newModel(s.URL)
-	if _, err := m.Generate(b.Context(), req); err != nil {
-		b.Fatal(err)
-	}
-	sent := s.Received()[0]
-	b.Run("Generate", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := m.Generate(b.Context(), req); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("net http", func(b *testing.B) {
-		for b.Loop() {
-			post(b, s.URL+sent.Path+"?"+sent.Query, sent.Body)
-		}
-	})
-}
-
-func post(b *testing.B, url string, body []byte) {
-	res, err := http.Post(url, "application/json", bytes.NewReader(body))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer res.Body.Close()
-	if n, err := io.Copy(io.Discard, res.Body); err != nil || n == 0 {
-		b.Fatal(n, err)
-	}
+	modeltest.Benchmark(b, func(url string) model.Model { return newModel(url) })
 }
