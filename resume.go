@@ -197,8 +197,7 @@ func (r *Run) resumes() int {
 // unasked are the questions of a round and the one after it that were denied
 // for want of somebody to ask, and whose file is still as it was.
 func (r *Run) unasked(round int) []Question {
-	open := map[string]Question{}
-	var order []string
+	var open []Question
 	for _, e := range r.Journal.Events() {
 		if e.Step == nil || e.Phase != journal.Record || e.Step.Round < round {
 			continue
@@ -206,31 +205,39 @@ func (r *Run) unasked(round int) []Question {
 		var a Answer
 		var c Changed
 		switch {
-		case e.Type == "approval" && e.Decode(&a) == nil && a.By == nobody:
-			begin, _ := r.Journal.Lookup(*e.Step)
-			var q Question
-			if begin != nil && begin.Decode(&q) == nil && r.holds(q.Path, q.Before) {
-				open[q.Path] = q
-				order = append(order, q.Path)
-			}
-		case e.Type == "approval" && !a.Approved:
-			begin, _ := r.Journal.Lookup(*e.Step)
-			var q Question
-			if begin != nil && begin.Decode(&q) == nil {
-				delete(open, q.Path)
+		case e.Type == "approval" && e.Decode(&a) == nil:
+			switch q, ok := r.questionOf(e); {
+			case !ok || a.Approved:
+			case a.By != nobody:
+				open = without(open, q.Path)
+			case r.holds(q.Path, q.Before):
+				open = with(open, q)
 			}
 		case e.Type == "change" && e.Decode(&c) == nil && c.Ruling == workspace.Allow:
-			delete(open, c.Path)
+			open = without(open, c.Path)
 		}
 	}
-	var questions []Question
-	for _, path := range order {
-		if q, ok := open[path]; ok {
-			questions = append(questions, q)
-			delete(open, path)
-		}
+	return open
+}
+
+// questionOf is what an answer was about.
+func (r *Run) questionOf(answer journal.Event) (q Question, ok bool) {
+	begin, _ := r.Journal.Lookup(*answer.Step)
+	return q, begin != nil && begin.Decode(&q) == nil
+}
+
+// with adds a question, in the place of an earlier one about the same path.
+func with(questions []Question, q Question) []Question {
+	if i := slices.IndexFunc(questions, func(old Question) bool { return old.Path == q.Path }); i >= 0 {
+		questions[i] = q
+		return questions
 	}
-	return questions
+	return append(questions, q)
+}
+
+// without leaves out what is asked about a path.
+func without(questions []Question, path string) []Question {
+	return slices.DeleteFunc(questions, func(q Question) bool { return q.Path == path })
 }
 
 // holds reports whether a file has an image's contents.
