@@ -146,13 +146,17 @@ func (r *Run) open(ctx context.Context) (Opened, error) {
 // follows from the round.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (State, error) {
 	done := !check.Blocking(findings)
+	var err error
 	if done && r.Check != nil {
-		c, err := r.check(ctx)
-		if err != nil {
-			return s, err
-		}
-		s.Checked = c.Findings
+		var c Checked
+		c, err = r.check(ctx)
+		s.Checked, s.Manifest, s.Tree = c.Findings, c.Manifest, c.Tree
 		done = !check.Blocking(c.Findings)
+	} else {
+		s.Manifest, s.Tree, err = r.manifest(ctx)
+	}
+	if err != nil {
+		return s, err
 	}
 	s.Findings = join(findings, s.Checked)
 	s.Decision, s.Result, s.Exit, s.Why, s.Hint = GoOn, "", 0, "", ""
@@ -167,10 +171,6 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (St
 	case s.Round >= r.Limits.rounds():
 		s.stop("rounds", ExitNotDone, fmt.Sprintf("human intervention needed: %d of %d rounds are used up and findings are left", s.Round, r.Limits.rounds()),
 			fmt.Sprintf("mend what is left by hand, or: hone resume last --rounds %d", r.Limits.rounds()*2))
-	}
-	var err error
-	if s.Manifest, s.Tree, err = r.manifest(ctx); err != nil {
-		return s, err
 	}
 	_, err = r.append(journal.Entry{Type: "round", Payload: s, Sync: true})
 	return s, err
