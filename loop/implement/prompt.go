@@ -191,12 +191,11 @@ func history(round int, said exchange, prior []check.Finding) string {
 
 // outcome is what came of the last reply alone. What was wrong with a reply
 // stands where the build's output would; what an earlier build found, which
-// the engine carries over until the next, stands in the history already. That
-// the loop's own logs came to be while it was stopped concerns no model.
+// the engine carries over until the next, stands in the history already.
 func outcome(prior []check.Finding) []check.Finding {
 	unusable := slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == sourceReply })
 	return slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool {
-		return f.Advisory && Own(f.File) || unusable && f.Source != sourceReply && !f.Advisory
+		return unusable && f.Source != sourceReply && !f.Advisory
 	})
 }
 
