@@ -345,9 +345,6 @@ func (j *Journal) cutBack(cause error) {
 	}
 }
 
-// Sync makes every event so far durable.
-func (j *Journal) Sync() error { return j.file.Sync() }
-
 // Close closes the file. What was appended stays.
 func (j *Journal) Close() error { return j.file.Close() }
 

@@ -84,9 +84,6 @@ func (g *Git) Open(dir string) (*Repo, error) {
 	return &Repo{git: g, root: root}, nil
 }
 
-// Root is the top of the work tree, absolute and free of symbolic links.
-func (r *Repo) Root() string { return r.root }
-
 // run calls git at the top of the work tree, and holds it to that top: a
 // core.worktree in the repository's configuration does not move it, and a
 // broken .git does not make it go on upwards.
