@@ -54,4 +54,11 @@ type Result struct {
 	Stderr   []byte        // at most MaxOutput bytes
 	Lost     int64         // bytes of both streams past MaxOutput
 	Duration time.Duration // by the monotonic clock
+
+	// OverLimit names the limit of the policy that ended it: memory or
+	// processes; empty otherwise.
+	OverLimit string
+	// Restored are the protected paths that the command changed, and that are
+	// now as they were.
+	Restored []Restored
 }
