@@ -18,6 +18,7 @@ type File struct {
 	Limits    Limits
 	Check     Check
 	Guard     Guard
+	Sandbox   Sandbox
 	Prices    map[string]Price // by "provider/name"
 	Reconcile Reconcile
 	Implement Implement
@@ -54,6 +55,19 @@ type Check struct {
 // Guard is the [guard] section.
 type Guard struct {
 	Send []string // globs of what is sent although it looks secret (ruling G8)
+}
+
+// Sandbox is the [sandbox] section: the walls. Of the paths, ~ is the person's
+// home, and what is not absolute is relative to the project's root.
+type Sandbox struct {
+	Wall      string   // "auto", "hidden", "bwrap", "landlock", "firejail" or "none"; empty where nothing is said
+	Net       bool     // commands may reach the network
+	Write     []string // what else may be changed
+	Read      []string // what else may be read, or may only be read
+	Hide      []string // what else is not there
+	Env       []string // names of variables that are passed on, be they keys (ruling G6)
+	Memory    int64    // bytes a command may use; 0 where nothing is said
+	Processes int      // that a command may have at once
 }
 
 // Price is one [prices."provider/name"] section, in USD for a million tokens.
@@ -139,6 +153,14 @@ func (f *File) keys() map[string]setter {
 		"check.env":           list(&f.Check.Env, badVariable, `env = ["DATABASE_URL"]`),
 		"check.timeout":       span(&f.Check.Timeout),
 		"guard.send":          list(&f.Guard.Send, badPattern, `send = ["testdata/**"]`),
+		"sandbox.wall":        choice(&f.Sandbox.Wall, "auto", "hidden", "bwrap", "landlock", "firejail", "none"),
+		"sandbox.net":         truth(&f.Sandbox.Net),
+		"sandbox.write":       list(&f.Sandbox.Write, badPath, `write = ["~/.cache/pre-commit"]`),
+		"sandbox.read":        list(&f.Sandbox.Read, badPath, `read = ["/opt/data"]`),
+		"sandbox.hide":        list(&f.Sandbox.Hide, badPath, `hide = ["private"]`),
+		"sandbox.env":         list(&f.Sandbox.Env, badVariable, `env = ["DATABASE_URL"]`),
+		"sandbox.memory":      size(&f.Sandbox.Memory),
+		"sandbox.processes":   whole(&f.Sandbox.Processes, "processes = 512"),
 		"reconcile.rounds":    whole(&f.Reconcile.Rounds, "rounds = 5"),
 		"reconcile.approve":   choice(&f.Reconcile.Approve, "ask", "none", "all"),
 

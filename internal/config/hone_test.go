@@ -49,6 +49,16 @@ timeout = "10m"
 [guard]
 send = ["testdata/**", ".env.ci"]
 
+[sandbox]
+wall = "bwrap"
+net = true
+write = ["~/.cache/x", "out"]
+read = ["/opt/data"]
+hide = ["private"]
+env = ["DATABASE_URL"]
+memory = "4GB"
+processes = 512
+
 [prices."openai/gpt-5"]
 input = 1.25
 output = 10
@@ -75,9 +85,11 @@ func TestLoad(t *testing.T) {
 	want := File{
 		Model: Model{Model: "openai/gpt-5", BaseURL: "http://localhost:8080/v1", Reasoning: "high", Wire: "chat", Context: 200_000,
 			MaxOutput: 32_000, IdleTimeout: 90 * time.Second, TotalTimeout: time.Hour, Attempts: 3},
-		Limits:    Limits{Rounds: 5, MaxTokens: 5_000_000, MaxCost: 2, MaxTime: 4 * time.Hour},
-		Check:     Check{Command: "go test ./...", Env: []string{"DATABASE_URL", "OPENAI_API_KEY"}, Timeout: 10 * time.Minute},
-		Guard:     Guard{Send: []string{"testdata/**", ".env.ci"}},
+		Limits: Limits{Rounds: 5, MaxTokens: 5_000_000, MaxCost: 2, MaxTime: 4 * time.Hour},
+		Check:  Check{Command: "go test ./...", Env: []string{"DATABASE_URL", "OPENAI_API_KEY"}, Timeout: 10 * time.Minute},
+		Guard:  Guard{Send: []string{"testdata/**", ".env.ci"}},
+		Sandbox: Sandbox{Wall: "bwrap", Net: true, Write: []string{"~/.cache/x", "out"}, Read: []string{"/opt/data"}, Hide: []string{"private"},
+			Env: []string{"DATABASE_URL"}, Memory: 4 << 30, Processes: 512},
 		Prices:    map[string]Price{"openai/gpt-5": {Input: 1.25, Output: 10, CacheWrite: 1.25}, "ollama/qwen3:8b": {}},
 		Reconcile: Reconcile{Rounds: 3, Approve: "none"},
 		Implement: Implement{Rounds: 4, MaxOutput: 1000, BuildTimeout: 90 * time.Second},
@@ -105,8 +117,8 @@ func TestLoadErrors(t *testing.T) {
 	const at = ".config/hone.toml:"
 	for _, c := range []struct{ text, want string }{
 		{"[modle]\nmodel = 'a/b'\n", at + "1: modle: there is no such section; did you mean model?"},
-		{"[nonsense]\n", at + "1: nonsense: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile"},
-		{"rounds = 5\n", at + "1: rounds: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile"},
+		{"[nonsense]\n", at + "1: nonsense: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox"},
+		{"rounds = 5\n", at + "1: rounds: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox"},
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: there is no such key; did you mean rounds?"},
 		{"[limits]\nmax_tokens = 5\n", at + "2: limits.max_tokens: there is no such key; did you mean max-tokens?"},
 		{"[limits]\nROUNDS = 5\n", at + "2: limits.ROUNDS: there is no such key; did you mean rounds?"},
@@ -114,7 +126,7 @@ func TestLoadErrors(t *testing.T) {
 		{"[limits.rounds]\nx = 5\n", at + "2: limits.rounds.x: there is no such key; did you mean rounds?"},
 		{"model = 'openai/gpt-5'\n", at + "1: model: it is a section; write [model], and its keys below"},
 		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is a section; write [model], and its keys below"},
-		{"'model.model' = 1\n", at + "1: \"model.model\": there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile"},
+		{"'model.model' = 1\n", at + "1: \"model.model\": there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox"},
 		{"limits = { rounds = 1,\n  # x\n  max-time = 3 }\n", at + "3: limits.max-time: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
 		{"limits.rounds = '5'\n", at + "1: limits.rounds: it is not a whole number; write a number from 1, such as rounds = 5"},
 		{"[limits]\nrounds = 0\n", at + "2: limits.rounds: 0 is not a number from 1; write one, such as rounds = 5"},
@@ -145,6 +157,18 @@ func TestLoadErrors(t *testing.T) {
 		{"[prices.'a/b']\n", at + "1: prices.\"a/b\": the price \"input\" is missing; write input = 0 if it costs nothing"},
 		{"[prices.'a/b']\ninputs = 3\n", at + "2: prices.\"a/b\".inputs: there is no such key; did you mean input?"},
 		{"[reconcile]\napprove = true\n", at + "2: reconcile.approve: it is not a string; write \"ask\", \"none\" or \"all\""},
+		{"[sandbox]\nwall = 'bubblewrap'\n", at + "2: sandbox.wall: there is no \"bubblewrap\"; write \"auto\", \"hidden\", \"bwrap\", \"landlock\", \"firejail\" or \"none\""},
+		{"[sandbox]\nnet = 'yes'\n", at + "2: sandbox.net: it is neither true nor false; write true or false, without quotes"},
+		{"[sandbox]\nread = '/opt'\n", at + "2: sandbox.read: it is not a list; write a list of strings, such as read = [\"/opt/data\"]"},
+		{"[sandbox]\nwrite = ['']\n", at + "2: sandbox.write: there is an empty path in the list; remove it"},
+		{"[sandbox]\nhide = [\"a\\u0000b\"]\n", at + "2: sandbox.hide: there is a NUL in a path; remove it"},
+		{"[sandbox]\nread = ['~bob/x']\n", at + "2: sandbox.read: \"~bob/x\": only ~ and ~/ mean a home; write the path whole, or ./ before it"},
+		{"[sandbox]\nenv = ['A=b']\n", at + "2: sandbox.env: \"A\" is not the name of a variable alone; write names without values, such as \"DATABASE_URL\""},
+		{"[sandbox]\nmemory = '4 elephants'\n", at + "2: sandbox.memory: \"4 elephants\" is no size; write bytes, or a number with its unit, such as \"4GB\""},
+		{"[sandbox]\nmemory = 0\n", at + "2: sandbox.memory: 0 is no size; write bytes, or a number with its unit, such as \"4GB\""},
+		{"[sandbox]\nmemory = 1.5\n", at + "2: sandbox.memory: it is no size; write bytes, or a number with its unit, such as \"4GB\""},
+		{"[sandbox]\nprocesses = 0\n", at + "2: sandbox.processes: 0 is not a number from 1; write one, such as processes = 512"},
+		{"\n[sandbox]\nwal = 'auto'\n", at + "3: sandbox.wal: there is no such key; did you mean wall?"},
 		{"[limits]\nrounds = 5\nrounds = 6\n", at + "3: rounds: key rounds is already defined; write TOML: sections in brackets, and lines such as rounds = 5"},
 		{"[limits\n", at + "1: "},
 		{"[limits]\nrounds =\n", at + "2: "},
@@ -153,5 +177,17 @@ func TestLoadErrors(t *testing.T) {
 	} {
 		_, err := Load(project(t, HonePath, c.text))
 		checkError(t, c.text, err, c.want)
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1": 1, "4GB": 4 << 30, "4 GiB": 4 << 30, "4g": 4 << 30, "64k": 64 << 10, "2Tb": 2 << 40, " 7 MB ": 7 << 20, "12b": 12, "8388607T": 8388607 << 40,
+		"": 0, "0": 0, "-1": 0, "1.5GB": 0, "GB": 0, "4XB": 0, "4 G B": 0, "8388608T": 0, "9223372036854775808": 0, "4i": 0,
+	} {
+		got, err := ParseSize(text)
+		if got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
 	}
 }

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -60,6 +62,58 @@ func whole[T int | int64](into *T, example string) setter {
 		*into = T(n)
 		return nil
 	}
+}
+
+// truth takes true or false.
+func truth(into *bool) setter {
+	return func(l leaf) error {
+		b, ok := l.value.(bool)
+		if !ok {
+			return l.wrong("it is neither true nor false", "write true or false, without quotes")
+		}
+		*into = b
+		return nil
+	}
+}
+
+// size takes a number of bytes, or a text that [ParseSize] reads.
+func size(into *int64) setter {
+	return func(l leaf) error {
+		const hint = `write bytes, or a number with its unit, such as "4GB"`
+		n, ok := l.value.(int64)
+		if s, isText := l.value.(string); isText {
+			var err error
+			if n, err = ParseSize(s); err != nil {
+				return l.wrong(err.Error(), hint)
+			}
+		} else if !ok {
+			return l.wrong("it is no size", hint)
+		}
+		if n < 1 {
+			return l.wrong(fmt.Sprintf("%d is no size", n), hint)
+		}
+		*into = n
+		return nil
+	}
+}
+
+var sizeText = regexp.MustCompile(`^([0-9]+)\s*([kmgt]?)(i?b)?$`)
+
+// ParseSize reads a number of bytes as people write it: "4GB", "512 MiB",
+// "64k" or "1048576". The units are powers of 1024, whatever the spelling, as
+// memory is counted; one that is not more than nothing, or past what a number
+// of 64 bits holds, is an error.
+func ParseSize(s string) (int64, error) {
+	m := sizeText.FindStringSubmatch(strings.ToLower(strings.TrimSpace(s)))
+	if m == nil {
+		return 0, fmt.Errorf("%q is no size", s)
+	}
+	unit := int64(1) << (10 * (1 + strings.Index("kmgt", cmp.Or(m[2], "-"))))
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil || n < 1 || n > math.MaxInt64/unit {
+		return 0, fmt.Errorf("%q is no size", s)
+	}
+	return n * unit, nil
 }
 
 // amount takes a finite number of dollars, which may be 0 where free says so.
@@ -154,6 +208,19 @@ func badCommand(s string) (problem, hint string) {
 		return "it is empty", `write a command, such as "go test ./...", or remove the line`
 	case strings.ContainsRune(s, 0):
 		return "there is a NUL in it", "remove it"
+	}
+	return "", ""
+}
+
+// badPath objects to what names no file, and to another person's home.
+func badPath(s string) (problem, hint string) {
+	switch {
+	case strings.TrimSpace(s) == "":
+		return "there is an empty path in the list", "remove it"
+	case strings.ContainsRune(s, 0):
+		return "there is a NUL in a path", "remove it"
+	case s[0] == '~' && len(s) > 1 && s[1] != '/':
+		return fmt.Sprintf("%q: only ~ and ~/ mean a home", s), "write the path whole, or ./ before it"
 	}
 	return "", ""
 }
