@@ -1,0 +1,38 @@
+package sandbox
+
+import "testing"
+
+func TestWantsNetwork(t *testing.T) {
+	for text, want := range map[string]bool{
+		"curl: (6) Could not resolve host: example.org":                                                                                           true,
+		"wget: unable to resolve host address 'example.org'":                                                                                      true,
+		"ping: connect: Network is unreachable":                                                                                                   true,
+		"fatal: unable to access 'https://example.org/x.git/': Could not resolve host: example.org":                                               true,
+		"ssh: Could not resolve hostname example.org: Temporary failure in name resolution\nfatal: Could not read from remote repository.":        true,
+		"go: example.org/x@v1.0.0: module lookup disabled by GOPROXY=off":                                                                         true,
+		"go: example.org/x: Get \"https://proxy.golang.org/x\": dial tcp: lookup proxy.golang.org on 10.0.0.1:53: dial udp 10.0.0.1:53: connect:": true,
+		"Get \"https://1.2.3.4/\": dial tcp 1.2.3.4:443: connect: permission denied":                                                              true,
+		"npm error code ENOTCACHED\nnpm error request to https://registry.npmjs.org/x failed: cache mode is 'only-if-cached'":                     true,
+		"npm error code EAI_AGAIN\nnpm error errno EAI_AGAIN\nnpm error request failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org":         true,
+		"error: failed to get `x` as a dependency\nattempting to make an HTTP request, but --offline was specified":                               true,
+		"urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>":                                                  true,
+		"ERROR: Could not find a version that satisfies the requirement x\nERROR: No matching distribution found for x":                           true,
+		"java.net.UnknownHostException: repo.maven.apache.org":                                                                                    true,
+		"[ERROR] Cannot access central (https://repo.maven.apache.org/maven2) in offline mode":                                                    true,
+		"> No cached version of com.example:x:1 available for offline mode.":                                                                      true,
+
+		"": false,
+		"dial tcp 127.0.0.1:8080: connect: connection refused":        false,
+		"psql: error: connection to server on socket failed":          false,
+		"--- FAIL: TestNetwork (0.00s)":                               false,
+		"cat: /etc/shadow: Permission denied":                         false,
+		"main.go:3: undefined: net.Dial":                              false,
+		"AssertionError: expected the host to be resolved":            false,
+		"connect.go:12: wrong number of arguments\nx: exit status 1":  false,
+		"open /x: permission denied\nconnect failed\nfoo: EPERMANENT": false,
+	} {
+		if got := WantsNetwork(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
