@@ -28,6 +28,22 @@ type Notice struct {
 	Text string `json:"text"`
 }
 
+// Walls is what holds back the commands that this process starts for a run
+// ("walls"), as it was reached and tried on this machine.
+type Walls struct {
+	Wall     string `json:"wall"`               // its name, such as "hidden" or "none"
+	Level    string `json:"level"`              // "hidden", "guarded" or "open"
+	Landlock int    `json:"landlock,omitempty"` // the ABI that is used; 0: none
+	Seccomp  bool   `json:"seccomp,omitempty"`
+	Net      string `json:"net"` // "off", "doors" or "on"
+	// Text is all that in a line for people.
+	Text string `json:"text"`
+	// Why says why no stronger wall was taken, where nobody named one.
+	Why string `json:"why,omitempty"`
+	// Open are what a command can still do that it should not, in words.
+	Open []string `json:"open,omitempty"`
+}
+
 // Opened is what is known of the tree when a round begins ("open") and after
 // a command ("afterwards").
 type Opened struct {

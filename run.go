@@ -53,6 +53,17 @@ func (r *Run) Start(s Start) error {
 	return err
 }
 
+// Walled records what this process runs commands behind. It is called once a
+// process, before the first round.
+func (r *Run) Walled(w Walls) error {
+	_, err := r.append(journal.Entry{Type: "walls", Payload: w})
+	return err
+}
+
+// Over reports whether the run has ended and nothing that stopped it was
+// lifted since: [Run.Do] would only tell its end again.
+func (r *Run) Over() bool { return r.over(r.state()) }
+
 // enter puts the run at the beginning of a round.
 func (r *Run) enter(round int) {
 	r.at = journal.Identity{Round: round}

@@ -49,6 +49,12 @@ func holdAgainstSchema(t testing.TB, events []journal.Event) {
 	}
 }
 
+// walled is a wall with everything that is said of one.
+func walled() hone.Walls {
+	return hone.Walls{Wall: "landlock", Level: "guarded", Landlock: 7, Seccomp: true, Net: "off", Text: "landlock (guarded)",
+		Why: "no user namespaces", Open: []string{"see that a file exists"}}
+}
+
 // eventful is a workspace with a run that has events of every type that the
 // engine appends: its first process is interrupted after its first round, and
 // somebody changes a file before the second.
@@ -59,6 +65,9 @@ func eventful(t testing.TB) (dir string) {
 	m := speaker(fails(&model.Error{Kind: model.Overloaded, Message: "busy"}), says("one"), says("two"))
 	round := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		if err := r.Notice("told once"); err != nil {
+			return nil, err
+		}
+		if err := r.Walled(walled()); err != nil {
 			return nil, err
 		}
 		reply, err := r.Ask(ctx, editor(m), user("what now?"))
@@ -103,7 +112,7 @@ func eventful(t testing.TB) (dir string) {
 // engineTypes are the types of all events that the engine can append.
 func engineTypes() []string {
 	return []string{"apply", "approval", "ask", "change", "check", "command", "commit", "end", "notice", "outside",
-		"reply", "reserve", "resume", "retry", "round", "start", "step", "usage"}
+		"reply", "reserve", "resume", "retry", "round", "start", "step", "usage", "walls"}
 }
 
 func TestSchemaNamesEveryTypeThatARunAppends(t *testing.T) {
@@ -149,7 +158,7 @@ func TestSchemaRefusesDamagedEvents(t *testing.T) {
 }
 
 // optional are fields that an event may lack.
-const optional = " cost usage detail delete rest reason attempted hint why result checked phase input error "
+const optional = " cost usage detail delete rest reason attempted hint why result checked phase input error landlock seccomp open "
 
 // damaged are the lines that come of damaging an event, by what was done.
 func damaged(t *testing.T, e journal.Event) map[string][]byte {
