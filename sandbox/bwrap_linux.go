@@ -22,7 +22,8 @@ import (
 //
 // What they do not guard:
 //   - A hidden path in a folder that is shown has its place taken: by a device
-//     that cannot be opened, or by an empty folder. That it exists is seen.
+//     that cannot be opened, or by an empty folder. That it exists is seen, and
+//     git add fails on such a device, where the file is not ignored.
 //   - A protected symlink, or a protected file that does not exist, is not held
 //     in place by a mount: a command in whose folder it lies can change it.
 //   - Where entries lie below /tmp and Policy.Tmp is set, the folders in which
