@@ -30,7 +30,8 @@ import (
 //     file or folder of root's.
 //   - A protected symlink, or a protected file that does not exist, can be
 //     changed, as with bubblewrap.
-//   - firejail is setuid, and runs as root until the walls stand.
+//   - firejail is setuid, and runs as root until the walls stand. It does not
+//     end with the process that started it; the keeper sees to that.
 //
 // What they cannot show: [Policy.Tmp] as /tmp; it is shown under its own name.
 // The home of another user. What is shown in a hidden folder. Paths with
