@@ -185,10 +185,13 @@ func (o *outfit) cargoCaches() {
 // javaCaches: Maven and Gradle write to their caches even to read them, so
 // theirs are the run's. Maven's leads to the person's repository without the
 // network, and asks it first with the network (from Maven 3.9 on); Gradle has
-// a variable for a cache to read. The Java machine does not believe HOME.
+// a variable for a cache to read. The Java machine believes neither HOME nor
+// TMPDIR.
 func (o *outfit) javaCaches() {
 	if home := o.own(""); !strings.ContainsAny(home, " \t") {
-		o.set("MAVEN_OPTS", strings.TrimSpace(o.get("MAVEN_OPTS")+" -Duser.home="+home))
+		options := "-Duser.home=" + home + " -Djava.io.tmpdir=" + filepath.Join(o.run, tmpFolder)
+		o.set("MAVEN_OPTS", options)
+		o.set("GRADLE_OPTS", options)
 	}
 	if repository := o.showDir(o.below(".m2"), "repository"); repository != "" {
 		if o.net {

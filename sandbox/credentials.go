@@ -34,13 +34,7 @@ func credentialNames() []string {
 // secret reports whether a path is one of the places where the person's keys
 // are.
 func (o *outfit) secret(path string) bool {
-	if o.home == "" {
-		return false
-	}
-	return slices.ContainsFunc(homeSecrets(), func(name string) bool {
-		at := o.below(name)
-		return holds(at, path) || holds(realPath(at), path)
-	})
+	return slices.ContainsFunc(o.keys, func(k place) bool { return holds(k.name, path) || holds(k.real, path) })
 }
 
 // credentials are the files with keys that lie in what a policy shows, and that
@@ -67,12 +61,10 @@ func (o *outfit) credentials(named, shown []string) []string {
 	for _, dir := range shown {
 		reals = append(reals, realPath(dir))
 	}
-	for _, name := range homeSecrets() {
-		at := o.below(name)
-		real := realPath(at)
-		covers := func(dir string) bool { return holds(dir, at) || holds(dir, real) }
-		if at != "" && (slices.ContainsFunc(shown, covers) || slices.ContainsFunc(reals, covers)) {
-			hideAt(at)
+	for _, k := range o.keys {
+		covers := func(dir string) bool { return holds(dir, k.name) || holds(dir, k.real) }
+		if slices.ContainsFunc(shown, covers) || slices.ContainsFunc(reals, covers) {
+			hideAt(k.name)
 		}
 	}
 	return found

@@ -19,7 +19,8 @@ import (
 // name, and what package managers have downloaded; never the home itself, and
 // no file that is known to hold keys. A file with keys under another name in a
 // toolchain's folder, or a password in a file of .git, is not known: the caller
-// lists such files in Hide.
+// lists such files in Hide. The settings of package managers, such as which
+// mirror they ask, stay away with the tokens that lie beside them.
 type Workshop struct {
 	// Root is the workspace, absolute: what may be written.
 	Root string
@@ -63,10 +64,12 @@ const (
 // followed.
 //
 // TMPDIR is the run's tmp by its own name, which every wall shows, and not
-// /tmp, which only some can show in its place. Without the network package
-// managers are told so and read the person's caches in place; with it they
-// download into the run's home. The error is a [*LeadsOutError] where a symlink
-// in the workspace would show what lies outside of it.
+// /tmp, which only some can show in its place; programs that insist on /tmp, as
+// Java does unless it is told java.io.tmpdir, work behind those only. Without
+// the network package managers are told so and read the person's caches in
+// place; with it they download into the run's home. The error is a
+// [*LeadsOutError] where a symlink in the workspace would show what lies
+// outside of it.
 func (w Workshop) Policy() (Policy, []string, error) {
 	w, err := w.clean()
 	if err != nil {
@@ -181,7 +184,7 @@ func plain(name string) bool {
 		"CC", "CXX", "AR", "LD", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "PKG_CONFIG_PATH", "DEBIAN_FRONTEND",
 		"GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOMAXPROCS", "GOGC", "GODEBUG", "CGO_CFLAGS", "CGO_LDFLAGS",
 		"RUSTUP_TOOLCHAIN", "RUSTFLAGS", "RUSTDOCFLAGS", "RUST_BACKTRACE", "CARGO_BUILD_JOBS", "CARGO_TERM_COLOR",
-		"NODE_ENV", "PYENV_VERSION", "RBENV_VERSION", "NODENV_VERSION", "ASDF_DIR", "CONDA_DEFAULT_ENV", "MAVEN_OPTS",
+		"NODE_ENV", "PYENV_VERSION", "RBENV_VERSION", "NODENV_VERSION", "ASDF_DIR", "CONDA_DEFAULT_ENV",
 		"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONUTF8", "PYTHONIOENCODING",
 		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
 		"SYSTEMROOT", "SystemRoot", "ComSpec", "PATHEXT", "WINDIR", "NUMBER_OF_PROCESSORS",

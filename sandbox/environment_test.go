@@ -309,3 +309,18 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("%s %v", text, err)
 	}
 }
+
+func BenchmarkWorkshop(b *testing.B) {
+	base := b.TempDir()
+	w := Workshop{Root: filepath.Join(base, "project"), Home: filepath.Join(base, "run"), Environ: os.Environ()}
+	for _, dir := range []string{w.Root, w.Home} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if _, _, err := w.Policy(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

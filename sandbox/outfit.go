@@ -21,6 +21,7 @@ type outfit struct {
 	run  string   // the folder of this run
 	kept []string // the home, the workspace and the run's folder, under all their names
 	net  bool
+	keys []place // where the person's keys are
 
 	read  []string // to show
 	reals []string // the same without symlinks
@@ -28,6 +29,10 @@ type outfit struct {
 	vars  []string // to set, as KEY=VALUE
 	links []link   // to make in the per-run home
 }
+
+// place is a path under both of its names: as it is called, and without
+// symlinks.
+type place struct{ name, real string }
 
 // link is a symlink in the per-run home.
 type link struct{ Name, Target string }
@@ -39,6 +44,9 @@ func newOutfit(w Workshop) *outfit {
 	if home := lookup(w.Environ, "HOME"); filepath.IsAbs(home) {
 		o.home = filepath.Clean(home)
 		o.kept = append(o.kept, o.home, realPath(o.home))
+		for _, name := range homeSecrets() {
+			o.keys = append(o.keys, place{o.below(name), realPath(o.below(name))})
+		}
 	}
 	for _, path := range System() {
 		o.add(path)

@@ -8,15 +8,19 @@ import (
 	"testing"
 )
 
-func TestToolchains(t *testing.T) {
-	for name, c := range map[string]struct {
-		files, env         []string
-		path               string // % stands for the common folder
-		read, none, hidden []string
-		vars               []string
-		gone               bool // the folder does not stay on PATH
-		net                bool
-	}{
+// toolCase is a home with a toolchain, and what commands reach of it. In all of
+// it % stands for the folder that holds everything.
+type toolCase struct {
+	files, env         []string
+	path               string // % stands for the common folder
+	read, none, hidden []string
+	vars               []string
+	net                bool
+}
+
+// nodeTools are JavaScript's.
+func nodeTools() map[string]toolCase {
+	return map[string]toolCase{
 		"nvm": {
 			files:  []string{"person/.nvm/versions/node/v20/bin/node*", "person/.nvm/versions/node/v20/lib/x.js", "person/.nvm/versions/node/v20/etc/npmrc", "person/.nvm/versions/node/v18/bin/node*", "person/.npmrc"},
 			path:   "%/person/.nvm/versions/node/v20/bin",
@@ -30,26 +34,27 @@ func TestToolchains(t *testing.T) {
 			read:  []string{"person/.local/state/fnm_multishells/1_2/bin/node", "person/.local/share/fnm/node-versions/v20/installation/lib/x.js"},
 			none:  []string{"person/.local/state/secret"},
 		},
-		"rustup": {
-			files: []string{"person/.cargo/bin/rustup*", "person/.cargo/bin/cargo -> rustup", "person/.cargo/credentials.toml", "person/.cargo/config.toml", "person/.cargo/registry/cache/x", "person/.cargo/git/db/x", "person/.rustup/toolchains/stable/bin/rustc*", "person/.rustup/settings.toml", "person/.rustup/downloads/x"},
-			path:  "%/person/.cargo/bin",
-			read:  []string{"person/.cargo/bin/cargo", "person/.rustup/toolchains/stable/bin/rustc", "person/.rustup/settings.toml", "person/.cargo/registry/cache/x", "person/.cargo/git/db/x"},
-			none:  []string{"person/.cargo/credentials.toml", "person/.cargo/config.toml", "person/.rustup/downloads/x"},
-			vars:  []string{"RUSTUP_HOME=%/person/.rustup", "CARGO_HOME=%/cache/run/home/.cargo"},
+		"volta": {files: []string{"person/.volta/bin/node*", "person/.volta/tools/x"}, path: "%/person/.volta/bin", read: []string{"person/.volta/tools/x"}, vars: []string{"VOLTA_HOME=%/person/.volta"}},
+		"npm's own prefix": {
+			files:  []string{"person/.npm-global/bin/x -> ../lib/node_modules/x/cli.js", "person/.npm-global/lib/node_modules/x/cli.js*", "person/.npm-global/etc/npmrc"},
+			path:   "%/person/.npm-global/bin",
+			read:   []string{"person/.npm-global/lib/node_modules/x/cli.js"},
+			hidden: []string{"person/.npm-global/etc/npmrc"},
 		},
-		"rustup elsewhere": {
-			files: []string{"tools/cargo/bin/cargo*", "tools/cargo/credentials", "tools/cargo/lib/x", "tools/rustup/toolchains/stable/bin/rustc*"},
-			env:   []string{"CARGO_HOME=%/tools/cargo", "RUSTUP_HOME=%/tools/rustup"},
-			path:  "%/tools/cargo/bin",
-			read:  []string{"tools/cargo/bin/cargo", "tools/rustup/toolchains/stable/bin/rustc"},
-			none:  []string{"tools/cargo/credentials", "tools/cargo/lib/x"},
-			vars:  []string{"RUSTUP_HOME=%/tools/rustup"},
+		"npm's prefix in ~/.local": {
+			files: []string{"person/.local/bin/x -> ../lib/node_modules/x/bin/cli.js", "person/.local/lib/node_modules/x/bin/cli.js*", "person/.local/lib/node_modules/y/i.js", "person/.local/lib/z"},
+			path:  "%/person/.local/bin",
+			read:  []string{"person/.local/lib/node_modules/x/bin/cli.js", "person/.local/lib/node_modules/y/i.js"},
+			none:  []string{"person/.local/lib/z"},
 		},
-		"crates with the network": {
-			files: []string{"person/.cargo/bin/cargo*", "person/.cargo/registry/cache/x"},
-			path:  "%/person/.cargo/bin", net: true,
-			none: []string{"person/.cargo/registry/cache/x"},
-		},
+		"npm's packages": {files: []string{"person/.npm/_cacache/x", "person/.npm/_logs/x"}, path: "/usr/bin", read: []string{"person/.npm/_cacache/x"}, none: []string{"person/.npm/_logs/x"}},
+		"browsers":       {files: []string{"person/.cache/ms-playwright/x", "person/.cache/other"}, path: "/usr/bin", read: []string{"person/.cache/ms-playwright/x"}, none: []string{"person/.cache/other"}, vars: []string{"PLAYWRIGHT_BROWSERS_PATH=%/person/.cache/ms-playwright"}},
+	}
+}
+
+// pythonTools are Python's, and those that lie beside them.
+func pythonTools() map[string]toolCase {
+	return map[string]toolCase{
 		"pyenv": {
 			files: []string{"person/.pyenv/shims/python*", "person/.pyenv/versions/3.12/bin/python*", "person/.pyenv/version", "person/.pypirc"},
 			path:  "%/person/.pyenv/shims",
@@ -82,6 +87,41 @@ func TestToolchains(t *testing.T) {
 			none:  []string{"person/.local/lib/other"},
 			vars:  []string{"PYTHONUSERBASE=%/person/.local"},
 		},
+		"conda": {
+			files:  []string{"person/miniconda3/envs/x/bin/python*", "person/miniconda3/envs/x/conda-meta/x", "person/miniconda3/.condarc", "person/miniconda3/condabin/conda*", "person/miniconda3/conda-meta/x", "person/.condarc"},
+			env:    []string{"CONDA_PREFIX=%/person/miniconda3/envs/x"},
+			path:   "%/person/miniconda3/envs/x/bin:%/person/miniconda3/condabin",
+			read:   []string{"person/miniconda3/envs/x/conda-meta/x", "person/miniconda3/conda-meta/x"},
+			hidden: []string{"person/miniconda3/.condarc"},
+			none:   []string{"person/.condarc"},
+			vars:   []string{"CONDA_PREFIX=%/person/miniconda3/envs/x"},
+		},
+	}
+}
+
+// compiledTools are those of Rust, Go, Java and .NET.
+func compiledTools() map[string]toolCase {
+	return map[string]toolCase{
+		"rustup": {
+			files: []string{"person/.cargo/bin/rustup*", "person/.cargo/bin/cargo -> rustup", "person/.cargo/credentials.toml", "person/.cargo/config.toml", "person/.cargo/registry/cache/x", "person/.cargo/git/db/x", "person/.rustup/toolchains/stable/bin/rustc*", "person/.rustup/settings.toml", "person/.rustup/downloads/x"},
+			path:  "%/person/.cargo/bin",
+			read:  []string{"person/.cargo/bin/cargo", "person/.rustup/toolchains/stable/bin/rustc", "person/.rustup/settings.toml", "person/.cargo/registry/cache/x", "person/.cargo/git/db/x"},
+			none:  []string{"person/.cargo/credentials.toml", "person/.cargo/config.toml", "person/.rustup/downloads/x"},
+			vars:  []string{"RUSTUP_HOME=%/person/.rustup", "CARGO_HOME=%/cache/run/home/.cargo"},
+		},
+		"rustup elsewhere": {
+			files: []string{"tools/cargo/bin/cargo*", "tools/cargo/credentials", "tools/cargo/lib/x", "tools/rustup/toolchains/stable/bin/rustc*"},
+			env:   []string{"CARGO_HOME=%/tools/cargo", "RUSTUP_HOME=%/tools/rustup"},
+			path:  "%/tools/cargo/bin",
+			read:  []string{"tools/cargo/bin/cargo", "tools/rustup/toolchains/stable/bin/rustc"},
+			none:  []string{"tools/cargo/credentials", "tools/cargo/lib/x"},
+			vars:  []string{"RUSTUP_HOME=%/tools/rustup"},
+		},
+		"crates with the network": {
+			files: []string{"person/.cargo/bin/cargo*", "person/.cargo/registry/cache/x"},
+			path:  "%/person/.cargo/bin", net: true,
+			none: []string{"person/.cargo/registry/cache/x"},
+		},
 		"sdkman": {
 			files: []string{"person/.sdkman/candidates/java/17/bin/java*", "person/.sdkman/candidates/java/17/lib/x", "person/.sdkman/candidates/java/current -> 17", "person/.sdkman/etc/config"},
 			env:   []string{"JAVA_HOME=%/person/.sdkman/candidates/java/current"},
@@ -89,12 +129,6 @@ func TestToolchains(t *testing.T) {
 			read:  []string{"person/.sdkman/candidates/java/current/lib/x"},
 			none:  []string{"person/.sdkman/etc/config"},
 			vars:  []string{"JAVA_HOME=%/person/.sdkman/candidates/java/current"},
-		},
-		"volta": {files: []string{"person/.volta/bin/node*", "person/.volta/tools/x"}, path: "%/person/.volta/bin", read: []string{"person/.volta/tools/x"}, vars: []string{"VOLTA_HOME=%/person/.volta"}},
-		"asdf":  {files: []string{"person/.asdf/shims/node*", "person/.asdf/installs/x"}, path: "%/person/.asdf/shims", read: []string{"person/.asdf/installs/x"}, vars: []string{"ASDF_DATA_DIR=%/person/.asdf"}},
-		"mise":  {files: []string{"person/.local/share/mise/installs/node/20/bin/node*", "person/.local/share/other"}, path: "%/person/.local/share/mise/installs/node/20/bin", read: []string{"person/.local/share/mise/installs/node/20/bin/node"}, none: []string{"person/.local/share/other"}, vars: []string{"MISE_DATA_DIR=%/person/.local/share/mise"}},
-		"a manager that PATH does not name": {
-			files: []string{"person/.rbenv/shims/ruby*"}, path: "/usr/bin", none: []string{"person/.rbenv/shims/ruby"},
 		},
 		"Go": {
 			files: []string{"person/sdk/go1.26/bin/go*", "person/sdk/go1.26/pkg/x", "person/go/bin/tool*", "person/go/pkg/mod/x", "person/go/src/private/x", "person/.config/go/env"},
@@ -110,26 +144,19 @@ func TestToolchains(t *testing.T) {
 			read: []string{"person/go/pkg/mod/cache/download/x"},
 			vars: []string{"GOMODCACHE=%/cache/run/home/go/pkg/mod", "GOPROXY=file://%/person/go/pkg/mod/cache/download,https://proxy.example"},
 		},
-		"conda": {
-			files:  []string{"person/miniconda3/envs/x/bin/python*", "person/miniconda3/envs/x/conda-meta/x", "person/miniconda3/.condarc", "person/miniconda3/condabin/conda*", "person/miniconda3/conda-meta/x", "person/.condarc"},
-			env:    []string{"CONDA_PREFIX=%/person/miniconda3/envs/x"},
-			path:   "%/person/miniconda3/envs/x/bin:%/person/miniconda3/condabin",
-			read:   []string{"person/miniconda3/envs/x/conda-meta/x", "person/miniconda3/conda-meta/x"},
-			hidden: []string{"person/miniconda3/.condarc"},
-			none:   []string{"person/.condarc"},
-			vars:   []string{"CONDA_PREFIX=%/person/miniconda3/envs/x"},
-		},
-		"npm's own prefix": {
-			files:  []string{"person/.npm-global/bin/x -> ../lib/node_modules/x/cli.js", "person/.npm-global/lib/node_modules/x/cli.js*", "person/.npm-global/etc/npmrc"},
-			path:   "%/person/.npm-global/bin",
-			read:   []string{"person/.npm-global/lib/node_modules/x/cli.js"},
-			hidden: []string{"person/.npm-global/etc/npmrc"},
-		},
-		"npm's prefix in ~/.local": {
-			files: []string{"person/.local/bin/x -> ../lib/node_modules/x/bin/cli.js", "person/.local/lib/node_modules/x/bin/cli.js*", "person/.local/lib/node_modules/y/i.js", "person/.local/lib/z"},
-			path:  "%/person/.local/bin",
-			read:  []string{"person/.local/lib/node_modules/x/bin/cli.js", "person/.local/lib/node_modules/y/i.js"},
-			none:  []string{"person/.local/lib/z"},
+		"Maven":  {files: []string{"person/.m2/repository/x", "person/.m2/settings.xml"}, path: "/usr/bin", read: []string{"person/.m2/repository/x"}, none: []string{"person/.m2/settings.xml"}},
+		"Gradle": {files: []string{"person/.gradle/caches/modules-2/x", "person/.gradle/gradle.properties"}, path: "/usr/bin", read: []string{"person/.gradle/caches/modules-2/x"}, none: []string{"person/.gradle/gradle.properties"}, vars: []string{"GRADLE_RO_DEP_CACHE=%/person/.gradle/caches"}},
+		".NET":   {files: []string{"person/.nuget/packages/x", "person/.nuget/NuGet/NuGet.Config", "person/.dotnet/dotnet*"}, path: "%/person/.dotnet", read: []string{"person/.nuget/packages/x", "person/.dotnet/dotnet"}, none: []string{"person/.nuget/NuGet/NuGet.Config"}, vars: []string{"NUGET_FALLBACK_PACKAGES=%/person/.nuget/packages"}},
+	}
+}
+
+// otherTools are managers of many languages, and folders that are nobody's.
+func otherTools() map[string]toolCase {
+	return map[string]toolCase{
+		"asdf": {files: []string{"person/.asdf/shims/node*", "person/.asdf/installs/x"}, path: "%/person/.asdf/shims", read: []string{"person/.asdf/installs/x"}, vars: []string{"ASDF_DATA_DIR=%/person/.asdf"}},
+		"mise": {files: []string{"person/.local/share/mise/installs/node/20/bin/node*", "person/.local/share/other"}, path: "%/person/.local/share/mise/installs/node/20/bin", read: []string{"person/.local/share/mise/installs/node/20/bin/node"}, none: []string{"person/.local/share/other"}, vars: []string{"MISE_DATA_DIR=%/person/.local/share/mise"}},
+		"a manager that PATH does not name": {
+			files: []string{"person/.rbenv/shims/ruby*"}, path: "/usr/bin", none: []string{"person/.rbenv/shims/ruby"},
 		},
 		"a project with programs": {
 			files: []string{"person/code/tool/bin/x*", "person/code/tool/lib/x", "person/code/tool/.git/HEAD", "person/code/tool/.env"},
@@ -139,38 +166,41 @@ func TestToolchains(t *testing.T) {
 		},
 		"~/bin":          {files: []string{"person/bin/x*", "person/lib/x"}, path: "%/person/bin", read: []string{"person/bin/x"}, none: []string{"person/lib/x"}},
 		"Docker Desktop": {files: []string{"person/.docker/bin/docker*", "person/.docker/config.json"}, path: "%/person/.docker/bin", read: []string{"person/.docker/bin/docker"}, none: []string{"person/.docker/config.json"}},
-		"Maven":          {files: []string{"person/.m2/repository/x", "person/.m2/settings.xml"}, path: "/usr/bin", read: []string{"person/.m2/repository/x"}, none: []string{"person/.m2/settings.xml"}},
-		"Gradle":         {files: []string{"person/.gradle/caches/modules-2/x", "person/.gradle/gradle.properties"}, path: "/usr/bin", read: []string{"person/.gradle/caches/modules-2/x"}, none: []string{"person/.gradle/gradle.properties"}, vars: []string{"GRADLE_RO_DEP_CACHE=%/person/.gradle/caches"}},
-		"npm's packages": {files: []string{"person/.npm/_cacache/x", "person/.npm/_logs/x"}, path: "/usr/bin", read: []string{"person/.npm/_cacache/x"}, none: []string{"person/.npm/_logs/x"}},
-		".NET":           {files: []string{"person/.nuget/packages/x", "person/.nuget/NuGet/NuGet.Config", "person/.dotnet/dotnet*"}, path: "%/person/.dotnet", read: []string{"person/.nuget/packages/x", "person/.dotnet/dotnet"}, none: []string{"person/.nuget/NuGet/NuGet.Config"}, vars: []string{"NUGET_FALLBACK_PACKAGES=%/person/.nuget/packages"}},
-		"browsers":       {files: []string{"person/.cache/ms-playwright/x", "person/.cache/other"}, path: "/usr/bin", read: []string{"person/.cache/ms-playwright/x"}, none: []string{"person/.cache/other"}, vars: []string{"PLAYWRIGHT_BROWSERS_PATH=%/person/.cache/ms-playwright"}},
 		"a variable that names the home": {
 			files: []string{"person/x"}, env: []string{"JAVA_HOME=%/person", "GEM_HOME=%", "PYENV_ROOT=/", "GOMODCACHE=%/person", "NUGET_PACKAGES=%/src"}, path: "/usr/bin",
 			none: []string{"person/x", "src/x"}, vars: []string{"JAVA_HOME=", "GEM_HOME=", "PYENV_ROOT=", "GOMODCACHE="},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t, c.files...)
-			path := strings.ReplaceAll(c.path, "%", b.base)
-			b.env("PATH=" + path)
-			b.env(c.env...)
-			b.shop.Net = c.net
-			p, env := b.policy(t)
-			b.check(t, p, "read", c.read...)
-			b.check(t, p, "none", c.none...)
-			b.check(t, p, "hidden", c.hidden...)
-			b.check(t, p, "none", "person", "src/other")
-			b.check(t, p, "write", "src/project/x")
-			if got := lookup(env, "PATH"); got != path {
-				t.Errorf("PATH=%s, want %s", got, path)
-			}
-			for _, kv := range c.vars {
-				kv = strings.ReplaceAll(kv, "%", b.base)
-				if got := lookup(env, varName(kv)); got != lookup([]string{kv}, varName(kv)) {
-					t.Errorf("%s=%s, want %s", varName(kv), got, kv)
-				}
-			}
-		})
+	}
+}
+
+func TestToolchains(t *testing.T) {
+	for _, cases := range []map[string]toolCase{nodeTools(), pythonTools(), compiledTools(), otherTools()} {
+		for name, c := range cases {
+			t.Run(name, c.test)
+		}
+	}
+}
+
+func (c toolCase) test(t *testing.T) {
+	b := newBench(t, c.files...)
+	path := strings.ReplaceAll(c.path, "%", b.base)
+	b.env("PATH=" + path)
+	b.env(c.env...)
+	b.shop.Net = c.net
+	p, env := b.policy(t)
+	b.check(t, p, "read", c.read...)
+	b.check(t, p, "none", c.none...)
+	b.check(t, p, "hidden", c.hidden...)
+	b.check(t, p, "none", "person", "src/other")
+	b.check(t, p, "write", "src/project/x")
+	if got := lookup(env, "PATH"); got != path {
+		t.Errorf("PATH=%s, want %s", got, path)
+	}
+	for _, kv := range c.vars {
+		kv = strings.ReplaceAll(kv, "%", b.base)
+		if got := lookup(env, varName(kv)); got != lookup([]string{kv}, varName(kv)) {
+			t.Errorf("%s=%s, want %s", varName(kv), got, kv)
+		}
 	}
 }
 
