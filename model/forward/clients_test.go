@@ -1,0 +1,145 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	anthropicsdk "github.com/anthropics/anthropic-sdk-go"
+	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
+	openaisdk "github.com/openai/openai-go/v3"
+	openaioption "github.com/openai/openai-go/v3/option"
+	"google.golang.org/genai"
+
+	"hone/model"
+	"hone/model/anthropic"
+	"hone/model/gemini"
+	"hone/model/modeltest"
+	"hone/model/openai"
+)
+
+// hone's own providers, which stream, read what comes through a forwarder.
+func TestProvidersThroughIt(t *testing.T) {
+	turn := modeltest.Turn{Text: "Grüße, " + strings.Repeat("wörld ", 50), Thinking: "hm", Split: 7,
+		Calls: []model.Call{{ID: "c1", Name: "read", Args: `{"path":"a"}`}}, Usage: &model.Usage{Input: 30, Output: 20, Reasoning: 4, CacheRead: 3}}
+	for name, test := range map[string]struct {
+		wire Wire
+		make func(url string) model.Model
+	}{
+		"gemini": {Gemini, func(url string) model.Model {
+			return gemini.New(gemini.Config{Name: "g", BaseURL: url, Key: "dummy"})
+		}},
+		"anthropic": {Anthropic, func(url string) model.Model {
+			return anthropic.New(anthropic.Config{Name: "m", BaseURL: url, Key: "dummy"})
+		}},
+		"chat": {OpenAI, func(url string) model.Model {
+			return openai.New(openai.Config{Name: "m", BaseURL: url, Key: "dummy", Wire: openai.Chat})
+		}},
+		"responses": {OpenAI, func(url string) model.Model {
+			return openai.New(openai.Config{Name: "m", BaseURL: url, Key: "dummy", Wire: openai.Responses})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			up := modeltest.NewServer(t, turn)
+			ledger := &book{grant: 60}
+			f, addr := open(t, Config{Wire: test.wire, Base: up.URL, Ledger: ledger})
+			req := model.Request{MaxOutput: 100, Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: "hi"}}}},
+				Tools: []model.Spec{{Name: "read", Schema: []byte(`{"type":"object"}`)}}}
+			got, err := test.make(f.URL(addr)).Generate(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Text() != turn.Text || len(got.Calls()) != 1 || got.Usage == nil || *got.Usage != *turn.Usage {
+				t.Errorf("the reply is %+v", got)
+			}
+			if done := ledger.one(t); done.used == nil || *done.used != *turn.Usage {
+				t.Errorf("settled with %+v, %v", done.used, done.fault)
+			}
+			if sent := string(up.Received()[0].Body); !strings.Contains(sent, ":60") || strings.Contains(sent, ":100") {
+				t.Errorf("the limit was not lowered in %s", sent)
+			}
+		})
+	}
+}
+
+// The SDKs that agents are made of, with their own ways of trying again, stop
+// at the first word that the budget is used up, and show it.
+func TestClientsDoNotTryAgain(t *testing.T) {
+	clients := map[string]struct {
+		wire Wire
+		call func(ctx context.Context, url string) error
+	}{
+		"genai": {Gemini, func(ctx context.Context, url string) error {
+			c, err := genai.NewClient(ctx, &genai.ClientConfig{APIKey: "dummy", Backend: genai.BackendGeminiAPI,
+				HTTPOptions: genai.HTTPOptions{BaseURL: url}})
+			if err != nil {
+				return nil
+			}
+			_, err = c.Models.GenerateContent(ctx, "gemini-x", genai.Text("hi"), nil)
+			return err
+		}},
+		"anthropic": {Anthropic, func(ctx context.Context, url string) error {
+			c := anthropicsdk.NewClient(anthropicoption.WithBaseURL(url), anthropicoption.WithAPIKey("dummy"))
+			_, err := c.Messages.New(ctx, anthropicsdk.MessageNewParams{Model: "m", MaxTokens: 10,
+				Messages: []anthropicsdk.MessageParam{anthropicsdk.NewUserMessage(anthropicsdk.NewTextBlock("hi"))}})
+			return err
+		}},
+		"openai": {OpenAI, func(ctx context.Context, url string) error {
+			c := openaisdk.NewClient(openaioption.WithBaseURL(url), openaioption.WithAPIKey("dummy"))
+			_, err := c.Chat.Completions.New(ctx, openaisdk.ChatCompletionNewParams{Model: "m",
+				Messages: []openaisdk.ChatCompletionMessageParamUnion{openaisdk.UserMessage("hi")}})
+			return err
+		}},
+	}
+	for name, client := range clients {
+		t.Run(name, func(t *testing.T) {
+			ledger := &book{refuse: errors.New("nothing is left")}
+			f, addr := open(t, Config{Wire: client.wire, Base: forbid(t), Ledger: ledger})
+			err := client.call(t.Context(), f.URL(addr))
+			if err == nil || !strings.Contains(err.Error(), "the budget of this run is used up") {
+				t.Errorf("the client says %v", err)
+			}
+			if r := f.Report(); r.Refused != 1 {
+				t.Errorf("the client asked %d times", r.Refused)
+			}
+		})
+	}
+}
+
+// A connection is kept for the next call, and ServeConn returns at its end.
+func TestConnectionIsKept(t *testing.T) {
+	up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 1, Output: 1}})
+	f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Ledger: &book{}})
+	var dialled atomic.Int64
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, a string) (net.Conn, error) {
+		dialled.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, a)
+	}}
+	for range 3 {
+		m := anthropicsdk.NewClient(anthropicoption.WithBaseURL(f.URL(addr)), anthropicoption.WithAPIKey("dummy"),
+			anthropicoption.WithHTTPClient(&http.Client{Transport: transport}))
+		if _, err := m.Messages.New(t.Context(), anthropicsdk.MessageNewParams{Model: "m", MaxTokens: 10,
+			Messages: []anthropicsdk.MessageParam{anthropicsdk.NewUserMessage(anthropicsdk.NewTextBlock("hi"))}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := dialled.Load(); n != 1 {
+		t.Errorf("%d connections were made for 3 calls", n)
+	}
+	transport.CloseIdleConnections()
+
+	inside, outside := net.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		f.ServeConn(outside)
+		close(ended)
+	}()
+	inside.Close()
+	<-ended
+	f.Close()
+	f.ServeConn(dial(t, addr, "")) // it returns at once
+}

@@ -1,0 +1,362 @@
+package forward
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"hone/model"
+	"hone/model/modeltest"
+)
+
+func TestPassesOn(t *testing.T) {
+	used := model.Usage{Input: 11, Output: 7, Reasoning: 2, CacheRead: 5}
+	for _, s := range simples() {
+		t.Run(s.name, func(t *testing.T) {
+			up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &used})
+			ledger := &book{grant: 40}
+			base := up.URL
+			if s.wire == OpenAI {
+				base += "/v1"
+			}
+			f, addr := open(t, Config{Wire: s.wire, Base: base, Ledger: ledger})
+			got := post(t, "http://"+addr+s.path, s.body)
+			if got.status != 200 || got.err != nil || !strings.Contains(got.body, "hello") {
+				t.Fatalf("the answer is %d, %q, %v", got.status, got.body, got.err)
+			}
+			sent := up.Received()[0]
+			want := strings.Replace(s.body, s.limit, strings.Replace(s.limit, "500", "40", 1), 1)
+			if string(sent.Body) != want {
+				t.Errorf("sent %s, want %s", sent.Body, want)
+			}
+			if key := auth(sent.Header); key != testKey {
+				t.Errorf("the key that was sent is %q", key)
+			}
+			calls, _ := ledger.list()
+			wantCall := Call{Model: calls[0].Model, RequestBytes: int64(len(s.body)), MaxOutput: 500}
+			if calls[0] != wantCall || calls[0].Model != "m" && calls[0].Model != "gemini-x" {
+				t.Errorf("reserved %+v, want %+v", calls[0], wantCall)
+			}
+			done := ledger.one(t)
+			if done.used == nil || *done.used != used || done.fault != nil {
+				t.Errorf("settled with %+v, %v, want %+v", done.used, done.fault, used)
+			}
+			if r := f.Report(); r.Calls != 1 || r.Lost != 0 || r.Refused != 0 || r.Usage != used || r.Stopped != nil {
+				t.Errorf("the report is %+v", r)
+			}
+		})
+	}
+}
+
+// auth is the key of a request to a provider.
+func auth(h http.Header) string {
+	for _, name := range []string{"X-Goog-Api-Key", "X-Api-Key", "Authorization"} {
+		if v := h.Get(name); v != "" {
+			return strings.TrimPrefix(v, "Bearer ")
+		}
+	}
+	return ""
+}
+
+func TestOnlySomeHeadersPass(t *testing.T) {
+	var got http.Header
+	var host, query string
+	up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
+		got, host, query = r.Header, r.Host, r.URL.RawQuery
+		w.Header().Set("Set-Cookie", "a=b")
+		w.Header().Set("Connection", "X-Hop")
+		w.Header().Set("X-Hop", "1")
+		w.Header().Set("X-Echo", "you sent "+auth(r.Header))
+		w.Header().Set("X-Request-Id", "42")
+		_, _ = io.WriteString(w, `{"models":[]}`)
+	})
+	_, addr := open(t, Config{Wire: Gemini, Base: up, Ledger: &book{}})
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/v1beta/models?key=dummy&pageSize=5", nil)
+	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Cookie", "X-Http-Method-Override",
+		"X-Goog-User-Project", "X-Forwarded-For", "Proxy-Authorization", "Idempotency-Key", "X-Goog-Fieldmask", "Te"} {
+		req.Header.Set(name, "dummy")
+	}
+	req.Header.Set("Connection", "close, User-Agent")
+	req.Header.Set("User-Agent", "agent/1")
+	req.Host = "elsewhere.example"
+	res := do(t, req)
+	if res.status != 200 {
+		t.Fatalf("the answer is %+v", res)
+	}
+	for name, values := range got {
+		if strings.Contains(strings.Join(values, " "), "dummy") {
+			t.Errorf("%s: %v was passed on", name, values)
+		}
+	}
+	if got.Get("X-Goog-Api-Key") != testKey || got.Get("User-Agent") != "agent/1" || "http://"+host != up || query != "pageSize=5" {
+		t.Errorf("the provider got %v of %s with %s", got, host, query)
+	}
+	if res.header.Get("Set-Cookie") != "" || res.header.Get("X-Hop") != "" || res.header.Get("X-Request-Id") != "42" || res.header.Get("X-Echo") != "you sent [key]" {
+		t.Errorf("the answer's header is %v", res.header)
+	}
+}
+
+func TestEventsAreNotHeldBack(t *testing.T) {
+	for _, s := range simples() {
+		if !strings.Contains(s.name, "stream") {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			seen := make(chan struct{})
+			up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, "data: {\"first\":1}\n\n")
+				w.(http.Flusher).Flush()
+				select {
+				case <-seen:
+				case <-r.Context().Done():
+				}
+			})
+			_, addr := open(t, Config{Wire: s.wire, Base: up, Ledger: &book{}})
+			res, err := http.Post("http://"+addr+s.path, "application/json", strings.NewReader(s.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			line, err := bufio.NewReader(res.Body).ReadString('\n')
+			close(seen)
+			if line != "data: {\"first\":1}\n" || err != nil {
+				t.Errorf("read %q, %v", line, err)
+			}
+		})
+	}
+}
+
+// An agent that has seen the last event may call again at once, and must not
+// find its own reserve in the way.
+func TestSettledBeforeTheLastEventIsSeen(t *testing.T) {
+	ledger := &book{}
+	up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"type":"message_start","message":{"usage":{"input_tokens":3,"output_tokens":1}}}`+"\n\n"+
+			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}`+"\n\n"+
+			`data: {"type":"message_stop"}`+"\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done() // it never ends by itself
+	})
+	_, addr := open(t, Config{Wire: Anthropic, Base: up, Ledger: ledger})
+	res, err := http.Post("http://"+addr+"/v1/messages", "application/json", strings.NewReader(simples()[3].body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() && !strings.Contains(lines.Text(), "message_stop") {
+		continue
+	}
+	done := ledger.one(t)
+	if done.used == nil || *done.used != (model.Usage{Input: 3, Output: 9}) {
+		t.Errorf("settled with %+v", done.used)
+	}
+	res.Body.Close()
+}
+
+func TestChargedInFull(t *testing.T) {
+	used := model.Usage{Input: 11, Output: 7}
+	for _, s := range simples() {
+		for name, turn := range map[string]modeltest.Turn{
+			"cut":           {Text: strings.Repeat("hello ", 20), Usage: &used, Cut: true},
+			"no last event": {Text: "hello", Usage: &used, NoEnd: true},
+			"no usage":      {Text: "hello"},
+			"a 500":         {Status: 500, Message: "sorry"},
+			"negative":      {Text: "hello", Usage: &model.Usage{Input: 5, Output: -100}},
+			"beyond reason": {Text: "hello", Usage: &model.Usage{Input: 5, Output: 1 << 50}},
+		} {
+			if name == "no last event" && !strings.Contains(s.name, "stream") {
+				continue // the server has nothing to leave out then
+			}
+			t.Run(s.name+"/"+name, func(t *testing.T) {
+				up := modeltest.NewServer(t, turn)
+				ledger := &book{}
+				f, addr := open(t, Config{Wire: s.wire, Base: up.URL, Ledger: ledger})
+				got := post(t, "http://"+addr+s.path, s.body)
+				if cut := got.err != nil; cut != (name == "cut") {
+					t.Errorf("the agent's answer is %d %q, %v", got.status, got.body, got.err)
+				}
+				f.Close()
+				done := ledger.one(t)
+				if done.used != nil || done.fault == nil {
+					t.Errorf("settled with %+v, %v", done.used, done.fault)
+				}
+				if r := f.Report(); r.Lost != 1 || r.Usage != (model.Usage{}) {
+					t.Errorf("the report is %+v", r)
+				}
+			})
+		}
+	}
+}
+
+func TestTurnedAway(t *testing.T) {
+	for _, s := range simples() {
+		for _, status := range []int{400, 401, 402, 403, 404, 413, 422, 429} {
+			up := modeltest.NewServer(t, modeltest.Turn{Status: status, Message: "no " + testKey, RetryAfter: "7"})
+			ledger := &book{}
+			_, addr := open(t, Config{Wire: s.wire, Base: up.URL, Ledger: ledger})
+			got := post(t, "http://"+addr+s.path, s.body)
+			if got.status != status || got.header.Get("Retry-After") != "7" || !strings.Contains(got.body, "no [key]") {
+				t.Errorf("%s: the answer is %d %v %s", s.name, got.status, got.header, got.body)
+			}
+			done := ledger.one(t)
+			var fault *model.Error
+			if !errors.As(done.fault, &fault) || fault.Status != status || !fault.Rejected() || strings.Contains(fault.Message, testKey) {
+				t.Errorf("%s: the fault is %v", s.name, done.fault)
+			}
+			if done.used == nil || *done.used != (model.Usage{}) {
+				t.Errorf("%s: %d is charged with %+v", s.name, status, done.used)
+			}
+		}
+	}
+}
+
+func TestUnreachableCostsNothing(t *testing.T) {
+	ledger := &book{}
+	_, addr := open(t, Config{Wire: Anthropic, Base: "http://127.0.0.1:1", Ledger: ledger})
+	got := post(t, "http://"+addr+"/v1/messages", simples()[2].body)
+	if got.status != http.StatusBadGateway || !strings.Contains(got.body, `"api_error"`) {
+		t.Errorf("the answer is %d %s", got.status, got.body)
+	}
+	if done := ledger.one(t); done.used == nil || *done.used != (model.Usage{}) || done.fault == nil {
+		t.Errorf("settled with %+v, %v", done.used, done.fault)
+	}
+}
+
+func TestHostileProviders(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer http.HandlerFunc
+		status int
+	}{
+		"redirects": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/"+testKey, http.StatusTemporaryRedirect)
+		}, 400},
+		"encodes": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, "\x1f\x8b")
+		}, 502},
+		"sends a huge header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X", strings.Repeat("x", 2*maxHeader))
+		}, 502},
+		"is silent": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504},
+		"hangs up":  {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 502},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ledger := &book{}
+			up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) { test.answer(w, r) })
+			_, addr := open(t, Config{Wire: OpenAI, Base: up, Ledger: ledger, Timeouts: model.Timeouts{Idle: 200 * time.Millisecond}})
+			got := post(t, "http://"+addr+"/chat/completions", simples()[4].body)
+			if got.status != test.status || got.err != nil || strings.Contains(got.body, testKey) || got.header.Get("Location") != "" {
+				t.Errorf("the answer is %+v", got)
+			}
+			if done := ledger.one(t); done.used != nil {
+				t.Errorf("settled with %+v, %v", done.used, done.fault)
+			}
+		})
+	}
+}
+
+func TestOverrunEndsAll(t *testing.T) {
+	for _, s := range simples() {
+		up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 3, Output: 501}})
+		ledger := &book{}
+		f, addr := open(t, Config{Wire: s.wire, Base: up.URL, Ledger: ledger})
+		if got := post(t, "http://"+addr+s.path, s.body); got.status != 200 {
+			t.Fatalf("%s: the answer is %+v", s.name, got)
+		}
+		done := ledger.one(t)
+		var over *Overrun
+		if !errors.As(done.fault, &over) || over.Wrote != 501 || over.Allowed != 500 || done.used == nil || done.used.Output != 501 {
+			t.Errorf("%s: settled with %+v, %v", s.name, done.used, done.fault)
+		}
+		if got := post(t, "http://"+addr+s.path, s.body); got.status != 400 || len(up.Received()) != 1 {
+			t.Errorf("%s: the next call is answered with %d", s.name, got.status)
+		}
+		if r := f.Report(); !errors.As(r.Stopped, &over) || r.Refused != 1 {
+			t.Errorf("%s: the report is %+v", s.name, r)
+		}
+	}
+}
+
+func TestFailedCommitEndsAll(t *testing.T) {
+	broken := errors.New("the journal is full")
+	up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 3, Output: 5}})
+	f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Ledger: &book{fail: broken}})
+	for i, want := range []int{200, 400} {
+		if got := post(t, "http://"+addr+"/v1/messages", simples()[2].body); got.status != want {
+			t.Errorf("call %d is answered with %d, want %d", i, got.status, want)
+		}
+	}
+	if r := f.Report(); !errors.Is(r.Stopped, broken) {
+		t.Errorf("the report is %+v", r)
+	}
+}
+
+// An agent that goes away takes its call with it, and what it may have cost.
+func TestAgentGoesAway(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		gone, there := make(chan struct{}), make(chan struct{})
+		up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
+			if begun {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, ": begun\n\n")
+				w.(http.Flusher).Flush()
+			}
+			close(there)
+			<-r.Context().Done()
+			close(gone)
+		})
+		ledger := &book{}
+		f, addr := open(t, Config{Wire: OpenAI, Base: up, Ledger: ledger})
+		c := dial(t, addr, plainPost("/v1/responses", simples()[6].body))
+		<-there
+		c.Close()
+		<-gone
+		f.active.Wait()
+		if done := ledger.one(t); done.used != nil || done.fault == nil {
+			t.Errorf("settled with %+v, %v", done.used, done.fault)
+		}
+	}
+}
+
+// Close ends what hangs, settles it and leaves no goroutine behind.
+func TestCloseLeavesNothing(t *testing.T) {
+	before := runtime.NumGoroutine()
+	t.Run("hanging", func(t *testing.T) {
+		there := make(chan struct{}, 10)
+		up := upstream(t, func(_ http.ResponseWriter, r *http.Request, _ []byte) {
+			there <- struct{}{}
+			<-r.Context().Done()
+		})
+		ledger := &book{}
+		f, addr := open(t, Config{Wire: OpenAI, Base: up, Ledger: ledger, MaxConcurrent: 3})
+		for range 5 {
+			dial(t, addr, plainPost("/v1/responses", simples()[6].body))
+		}
+		dial(t, addr, "POST /v1/resp")
+		dial(t, addr, "POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: 57\r\n\r\n{")
+		for range 3 {
+			<-there
+		}
+		f.Close()
+		if calls, done := ledger.list(); len(calls) != 3 || len(done) != 3 {
+			t.Errorf("%d calls are reserved and %d settled, want 3 each", len(calls), len(done))
+		}
+		if r := f.Report(); r.Lost != 3 || !errors.Is(r.Stopped, ErrClosed) {
+			t.Errorf("the report is %+v", r)
+		}
+	})
+	// Those that have ended are counted until they are switched away from.
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<16)
+			t.Fatalf("%d goroutines are left of %d:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package forward
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"hone/model"
+)
+
+const testKey = "sk-real/0123456789abcdef"
+
+// book is a ledger that grants what it is told to, and remembers.
+type book struct {
+	grant  int64 // 0: as much as is asked for, or 1000
+	refuse error
+	fail   error // of a commit
+
+	mu      sync.Mutex
+	calls   []Call
+	settled []settled
+}
+
+type settled struct {
+	used  *model.Usage
+	fault error
+}
+
+func (b *book) Reserve(_ context.Context, c Call) (Grant, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.refuse != nil {
+		return Grant{}, b.refuse
+	}
+	b.calls = append(b.calls, c)
+	out := b.grant
+	if out == 0 {
+		out = c.MaxOutput
+	}
+	if out == 0 {
+		out = 1000
+	}
+	return Grant{MaxOutput: out, Commit: func(used *model.Usage, fault error) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.settled = append(b.settled, settled{used, fault})
+		return b.fail
+	}}, nil
+}
+
+func (b *book) list() ([]Call, []settled) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.calls), slices.Clone(b.settled)
+}
+
+// one is the only call's settlement.
+func (b *book) one(t *testing.T) settled {
+	t.Helper()
+	calls, done := b.list()
+	if len(calls) != 1 || len(done) != 1 {
+		t.Fatalf("%d calls were reserved and %d settled, want 1 of each", len(calls), len(done))
+	}
+	return done[0]
+}
+
+// open starts a forwarder to an upstream and a door to it, whose address it
+// returns.
+func open(t *testing.T, c Config) (*Forward, string) {
+	t.Helper()
+	if c.Key == "" {
+		c.Key = testKey
+	}
+	f, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, door(t, f)
+}
+
+// door is an address whose connections the forwarder serves.
+func door(t *testing.T, f *Forward) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served sync.WaitGroup
+	served.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			served.Go(func() { f.ServeConn(c) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		f.Close()
+		served.Wait()
+	})
+	return l.Addr().String()
+}
+
+// upstream is a provider that does what h does, once the request is read.
+func upstream(t *testing.T, h func(w http.ResponseWriter, r *http.Request, body []byte)) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		h(w, r, body)
+	}))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return s.URL
+}
+
+// forbid is a provider that nothing may reach.
+func forbid(t *testing.T) string {
+	return upstream(t, func(_ http.ResponseWriter, r *http.Request, _ []byte) {
+		t.Errorf("%s %s reached the provider", r.Method, r.RequestURI)
+	})
+}
+
+type reply struct {
+	status int
+	header http.Header
+	body   string
+	err    error // of reading the body
+}
+
+// post sends a body as an agent does.
+func post(t *testing.T, url, body string) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return do(t, req)
+}
+
+func do(t *testing.T, req *http.Request) reply {
+	t.Helper()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return reply{err: err}
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return reply{res.StatusCode, res.Header, string(b), err}
+}
+
+// raw sends bytes over a connection of its own and reads until it is closed.
+func raw(t *testing.T, addr, request string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, c); err != nil && !errors.Is(err, net.ErrClosed) {
+		fmt.Fprintf(&b, "\n%v", err)
+	}
+	return b.String()
+}
+
+// A wire's simplest call, and its path behind a base URL as agents use it.
+type simple struct {
+	wire       Wire
+	name, path string
+	body       string // with its limit of 500 tokens
+	limit      string // the member as the body has it
+}
+
+func simples() []simple {
+	return []simple{
+		{Gemini, "gemini", "/v1beta/models/gemini-x:generateContent",
+			`{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"maxOutputTokens":500}}`, `"maxOutputTokens":500`},
+		{Gemini, "gemini stream", "/v1beta/models/gemini-x:streamGenerateContent?alt=sse",
+			`{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"maxOutputTokens":500}}`, `"maxOutputTokens":500`},
+		{Anthropic, "anthropic", "/v1/messages",
+			`{"model":"m","max_tokens":500,"messages":[{"role":"user","content":"hi"}]}`, `"max_tokens":500`},
+		{Anthropic, "anthropic stream", "/v1/messages?beta=true",
+			`{"model":"m","max_tokens":500,"stream":true,"messages":[{"role":"user","content":"hi"}]}`, `"max_tokens":500`},
+		{OpenAI, "chat", "/v1/chat/completions",
+			`{"model":"m","max_tokens":500,"messages":[{"role":"user","content":"hi"}]}`, `"max_tokens":500`},
+		{OpenAI, "chat stream", "/v1/chat/completions",
+			`{"model":"m","max_tokens":500,"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}]}`, `"max_tokens":500`},
+		{OpenAI, "responses", "/v1/responses", `{"model":"m","max_output_tokens":500,"input":"hi"}`, `"max_output_tokens":500`},
+		{OpenAI, "responses stream", "/v1/responses", `{"model":"m","max_output_tokens":500,"stream":true,"input":"hi"}`, `"max_output_tokens":500`},
+	}
+}
+
+// dial sends bytes and leaves the connection open until the test's end.
+func dial(t *testing.T, addr, request string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// plainPost is a request as it goes over a connection.
+func plainPost(path, body string) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
+}

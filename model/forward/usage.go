@@ -1,0 +1,314 @@
+package forward
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"hone/model"
+)
+
+// meter reads an answer on its way and finds out what was used. It is fed
+// all that came, and keeps no more than an event, or an answer that is no
+// stream.
+type meter struct {
+	read   func(data []byte) // takes a whole answer, an element or an event's data
+	known  *usage
+	events bool   // it is a stream of events
+	line   []byte // the line, or without events the whole, so far
+	data   []byte // of the event so far
+	broken bool   // an event is too long to be kept
+}
+
+// usage is what a wire's answer said so far.
+type usage struct {
+	used   model.Usage
+	told   bool   // used is known, as of now
+	ended  bool   // the answer says why it ended
+	closed bool   // nothing more can come
+	fault  string // an error within the answer, empty for none
+}
+
+// mostEvent is the most bytes of an event, or of an answer without events.
+const mostEvent = 64 << 20
+
+func newMeter(k kind, events bool) *meter {
+	u := &usage{}
+	read := map[kind]func([]byte){generate: u.gemini, messages: u.anthropic, chat: u.chat, responses: u.responses}[k]
+	return &meter{read: read, known: u, events: events}
+}
+
+// feed takes the next bytes.
+func (m *meter) feed(p []byte) {
+	if m.broken || len(m.line)+len(m.data)+len(p) > mostEvent {
+		m.broken = true
+		return
+	}
+	if !m.events {
+		m.line = append(m.line, p...)
+		return
+	}
+	for {
+		line, rest, ok := bytes.Cut(p, []byte("\n"))
+		m.line = append(m.line, line...)
+		if !ok {
+			return
+		}
+		m.take(bytes.TrimSuffix(m.line, []byte("\r")))
+		m.line, p = m.line[:0], rest
+	}
+}
+
+// take takes a line of a stream of events.
+func (m *meter) take(line []byte) {
+	if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+		m.data = append(append(m.data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+		return
+	}
+	if len(line) == 0 && len(m.data) > 0 {
+		m.read(bytes.TrimSpace(m.data))
+		m.data = m.data[:0]
+	}
+}
+
+// end takes the end of the answer: an event needs no blank line then. An
+// answer that was not announced as a stream may be a list of its elements, or
+// a stream all the same.
+func (m *meter) end() {
+	switch whole := bytes.TrimSpace(m.line); {
+	case m.broken:
+	case m.events:
+		m.take(bytes.TrimSuffix(m.line, []byte("\r")))
+		m.take(nil)
+	case len(whole) > 0 && whole[0] == '[':
+		var list []json.RawMessage
+		// What is no list holds no usage.
+		_ = json.Unmarshal(whole, &list)
+		for _, element := range list {
+			m.read(element)
+		}
+	case json.Valid(whole):
+		m.read(whole)
+	default:
+		m.events, m.line = true, nil
+		m.feed(append(whole, '\n', '\n'))
+	}
+}
+
+// final is the usage, if the answer is complete and tells it; a stream may
+// know before its end. It is nil otherwise.
+func (m *meter) final(atEnd bool) *model.Usage {
+	u := m.known
+	if m.broken || !u.told || !u.ended || !atEnd && !u.closed || !sane(u.used) {
+		return nil
+	}
+	used := u.used
+	return &used
+}
+
+// sane reports whether numbers can be a count of tokens. Sums of such stay in
+// range.
+func sane(u model.Usage) bool {
+	for _, n := range []int64{u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite} {
+		if n < 0 || n > mostTokens {
+			return false
+		}
+	}
+	return true
+}
+
+func (u *usage) failed(message string) { u.fault = model.OneLine(message) }
+
+// geminiChunk is an answer of Gemini, or an element of a streamed one.
+type geminiChunk struct {
+	Candidates []struct {
+		Reason string `json:"finishReason"`
+	} `json:"candidates"`
+	Feedback struct {
+		Block string `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Usage *struct {
+		Prompt     int64 `json:"promptTokenCount"`
+		Cached     int64 `json:"cachedContentTokenCount"`
+		ToolPrompt int64 `json:"toolUsePromptTokenCount"`
+		Candidates int64 `json:"candidatesTokenCount"`
+		Thoughts   int64 `json:"thoughtsTokenCount"`
+	} `json:"usageMetadata"`
+	Error *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func (u *usage) gemini(data []byte) {
+	var c geminiChunk
+	if json.Unmarshal(data, &c) != nil {
+		return
+	}
+	if c.Error != nil {
+		u.failed(c.Error.Message)
+	}
+	u.ended = u.ended || c.Feedback.Block != ""
+	for _, candidate := range c.Candidates {
+		u.ended = u.ended || candidate.Reason != ""
+	}
+	if n := c.Usage; n != nil {
+		cached := min(n.Cached, n.Prompt)
+		u.told = true
+		u.used = model.Usage{Input: n.Prompt - cached + n.ToolPrompt, CacheRead: cached,
+			Output: n.Candidates + n.Thoughts, Reasoning: n.Thoughts}
+	}
+}
+
+// anthropicUsage is what an event says of it; a later event's fields count.
+type anthropicUsage struct {
+	Input      *int64 `json:"input_tokens"`
+	Output     *int64 `json:"output_tokens"`
+	CacheWrite *int64 `json:"cache_creation_input_tokens"`
+	CacheRead  *int64 `json:"cache_read_input_tokens"`
+	Details    struct {
+		Thinking *int64 `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+func (u *usage) anthropic(data []byte) {
+	var e struct {
+		Type    string `json:"type"`
+		Message struct {
+			Usage *anthropicUsage `json:"usage"`
+		} `json:"message"`
+		Usage *anthropicUsage `json:"usage"`
+		Stop  string          `json:"stop_reason"`
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(data, &e) != nil {
+		return
+	}
+	switch e.Type {
+	case "message_start":
+		u.add(e.Message.Usage)
+		// What it says of the output is only what there is so far.
+		u.told = false
+	case "message_delta":
+		u.add(e.Usage)
+	case "message_stop":
+		u.ended, u.closed = true, true
+	case "message":
+		u.add(e.Usage)
+		u.ended = e.Stop != ""
+	case "error":
+		u.failed(e.Error.Message)
+	}
+}
+
+func (u *usage) add(a *anthropicUsage) {
+	if a == nil {
+		return
+	}
+	u.told = a.Output != nil
+	for _, f := range []struct {
+		to   *int64
+		from *int64
+	}{
+		{&u.used.Input, a.Input}, {&u.used.Output, a.Output}, {&u.used.CacheRead, a.CacheRead},
+		{&u.used.CacheWrite, a.CacheWrite}, {&u.used.Reasoning, a.Details.Thinking},
+	} {
+		if f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	u.used.Reasoning = min(u.used.Reasoning, u.used.Output)
+}
+
+func (u *usage) chat(data []byte) {
+	if string(data) == "[DONE]" {
+		u.closed = true
+		return
+	}
+	var c struct {
+		Choices []struct {
+			Reason string `json:"finish_reason"`
+		} `json:"choices"`
+		Usage *struct {
+			Prompt     int64 `json:"prompt_tokens"`
+			Completion int64 `json:"completion_tokens"`
+			PromptSide struct {
+				Cached int64 `json:"cached_tokens"`
+			} `json:"prompt_tokens_details"`
+			Details struct {
+				Reasoning int64 `json:"reasoning_tokens"`
+			} `json:"completion_tokens_details"`
+		} `json:"usage"`
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(data, &c) != nil {
+		return
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		message, _ := model.ErrorBody(data)
+		u.failed(message)
+	}
+	for _, choice := range c.Choices {
+		u.ended = u.ended || choice.Reason != ""
+	}
+	if n := c.Usage; n != nil {
+		u.tell(n.Prompt, n.PromptSide.Cached, n.Completion, n.Details.Reasoning)
+	}
+}
+
+// tell takes OpenAI's numbers: what was cached is part of the input.
+func (u *usage) tell(in, cached, out, reasoning int64) {
+	u.told = true
+	u.used = model.Usage{Input: max(0, in-cached), CacheRead: cached, Output: out, Reasoning: reasoning}
+}
+
+// response is an answer of the Responses API.
+type response struct {
+	Status string `json:"status"`
+	Usage  *struct {
+		Input     int64 `json:"input_tokens"`
+		Output    int64 `json:"output_tokens"`
+		InputSide struct {
+			Cached int64 `json:"cached_tokens"`
+		} `json:"input_tokens_details"`
+		Details struct {
+			Reasoning int64 `json:"reasoning_tokens"`
+		} `json:"output_tokens_details"`
+	} `json:"usage"`
+	Error *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func (u *usage) responses(data []byte) {
+	var e struct {
+		Type     string   `json:"type"`
+		Message  string   `json:"message"`
+		Response response `json:"response"`
+		response
+	}
+	if json.Unmarshal(data, &e) != nil {
+		return
+	}
+	whole := e.response
+	switch e.Type {
+	case "response.completed", "response.incomplete", "response.failed":
+		whole = e.Response
+	case "error":
+		u.failed(e.Message)
+		return
+	case "":
+	default:
+		return
+	}
+	if whole.Error != nil {
+		u.failed(whole.Error.Message)
+	}
+	switch whole.Status {
+	case "completed", "incomplete", "failed":
+		u.ended, u.closed = true, true
+	}
+	if n := whole.Usage; n != nil {
+		u.tell(n.Input, n.InputSide.Cached, n.Output, n.Details.Reasoning)
+	}
+}
