@@ -76,8 +76,16 @@ func (e *WallError) Unwrap() error { return e.Err }
 // Hint is what to do about it.
 func (e *WallError) Hint() string { return e.Next }
 
-// Restored is a protected path that a command changed and that was put back.
+// Restored is a protected path that a command changed, or tried to.
 type Restored struct {
+	// Path is absolute. Of a folder that was replaced as a whole only the folder
+	// is told, and after the first hundred changes the folder around the rest.
 	Path string `json:"path"`
-	Kept string `json:"kept,omitempty"` // where what the command left is kept; empty where it was removed something
+	// Kept is where what the command left at Path is now, in [Policy.Aside];
+	// empty where it left nothing there, where only a mode, an owner or a
+	// second name was changed, or where there is no Aside.
+	Kept string `json:"kept,omitempty"`
+	// Lost says, for a person, why Path is NOT as it was before, or may not be;
+	// empty means that it is.
+	Lost string `json:"lost,omitempty"`
 }

@@ -1,0 +1,321 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// guard puts back what commands did to the protected paths of a policy that
+// their wall cannot hold in place (rulings G9 and S6): those that may only be
+// read and lie in what may be written. Before a command it looks at them, and
+// keeps what is needed to bring them back in memory and in the policy's Aside;
+// after the command it compares. What is kept:
+//
+//   - of a file or symlink its contents, mode, owner and time of change; of a
+//     folder the same of all that it holds, and that it holds nothing else;
+//   - of a path that does not exist, that it does not;
+//   - of a folder on the way to one of these that it is a folder, at its place,
+//     and that its owner may do with it what he could. What else it holds is
+//     not protected, and is never touched.
+//
+// Files are kept up to mostKept bytes a policy, small ones first; of the others
+// it is only told that they changed. Not kept are extended attributes, access
+// control lists, and what FIFOs, sockets and devices stand for; a file that had
+// a second name before is put back under the protected one alone. On file
+// systems and clocks that the command can lie with (as root it can set the
+// clock) a change can be hidden.
+//
+// Commands that run at the same time share one look, taken before the first of
+// them, and each one's end puts back what any of them did so far. Two guards
+// over the same paths must not be at work at the same time.
+//
+// A nil guard protects nothing.
+type guard struct {
+	plots []*plot
+	form  form
+
+	mu     sync.Mutex
+	active int
+	owed   bool // the last restoration failed, and the look before it still stands
+}
+
+// plot is an outermost folder that may be written, and what is protected in it.
+type plot struct {
+	path string
+	spot *spot
+	node *node    // as the last look found it
+	root *os.Root // open from the first command's start to the last one's end
+	self *os.File // the same folder, which can be changed when it can no longer be searched
+}
+
+// spot is a path that a policy names, or one on the way to it.
+type spot struct {
+	named  bool
+	closed bool // it may only be read; otherwise only its way to inner ones is protected
+	inner  map[string]*spot
+}
+
+// guarded are the entries of a policy that lie in what may be written, but may
+// only be read, and those that may be written and lie around or in these: what
+// [newGuard] needs.
+func guarded(entries []entry) []entry {
+	around := func(e entry) bool {
+		return slices.ContainsFunc(entries, func(o entry) bool {
+			return o.Access == write && o.Path != e.Path && holds(o.Path, e.Path)
+		})
+	}
+	kept := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
+		return e.Access == hide || e.Access == read && !around(e)
+	})
+	if !slices.ContainsFunc(kept, func(e entry) bool { return e.Access == read }) {
+		return nil
+	}
+	return kept
+}
+
+// newGuard guards the entries of a policy, of which it takes what [guarded]
+// does. Where aside is empty nothing outlives this process, and what commands
+// left is lost. Its error says that aside is not fit for what it is for.
+func newGuard(entries []entry, aside string) (*guard, error) {
+	g := &guard{}
+	entries = guarded(entries)
+	for _, e := range entries {
+		if e.Access == write && !slices.ContainsFunc(entries, func(o entry) bool {
+			return o.Access == write && o.Path != e.Path && holds(o.Path, e.Path)
+		}) {
+			g.plots = append(g.plots, &plot{path: e.Path, spot: &spot{}})
+		}
+	}
+	for _, p := range g.plots {
+		for _, e := range entries {
+			if e.Path != p.path && holds(p.path, e.Path) {
+				p.spot.name(strings.TrimLeft(e.Path[len(p.path):], string(filepath.Separator)), e.Access == read)
+			}
+		}
+		p.spot.spread(false)
+	}
+	g.plots = slices.DeleteFunc(g.plots, func(p *plot) bool { return !p.spot.guards() })
+	if len(g.plots) == 0 || aside == "" {
+		return g, nil
+	}
+	real, err := openAside(aside)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range g.plots {
+		if holds(p.path, real) {
+			return nil, fmt.Errorf("the folder %s is for what commands left in the place of protected files, and lies in %s, which they may write", aside, p.path)
+		}
+	}
+	g.form.aside = real
+	return g, nil
+}
+
+// name puts a path of the policy below a spot.
+func (s *spot) name(path string, closed bool) {
+	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
+		if s.inner[part] == nil {
+			if s.inner == nil {
+				s.inner = map[string]*spot{}
+			}
+			s.inner[part] = &spot{}
+		}
+		s = s.inner[part]
+	}
+	s.named, s.closed = true, closed
+}
+
+// spread gives the spots that no entry names what holds around them.
+func (s *spot) spread(closed bool) {
+	if !s.named {
+		s.closed = closed
+	}
+	for _, inner := range s.inner {
+		inner.spread(s.closed)
+	}
+}
+
+// guards reports whether anything is protected at a spot or in it.
+func (s *spot) guards() bool {
+	if s.closed {
+		return true
+	}
+	for _, inner := range s.inner {
+		if inner.guards() {
+			return true
+		}
+	}
+	return false
+}
+
+// protection is a command's share in a guard.
+type protection struct {
+	guard   *guard
+	earlier []Restored
+	alone   bool // the guard is for this one command
+	over    bool
+}
+
+// protect looks at the protected paths, before a command starts. Its error says
+// that they cannot be seen, or that an earlier command's changes to them could
+// not be put back: the command must not start then.
+func (g *guard) protect() (*protection, error) {
+	p := &protection{guard: g}
+	if g == nil || len(g.plots) == 0 {
+		p.over = true
+		return p, nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.owed {
+		restored, err := g.putBack()
+		if err != nil {
+			return nil, err
+		}
+		p.earlier = restored
+		g.leave()
+	}
+	if g.active == 0 {
+		if err := g.enter(); err != nil {
+			g.leave()
+			return nil, err
+		}
+	}
+	g.active++
+	return p, nil
+}
+
+// protect is a guard for one command; see [guard.protect]. Walls whose commands
+// may run at the same time need one guard for all.
+func protect(entries []entry, aside string) (*protection, error) {
+	g, err := newGuard(entries, aside)
+	if err != nil {
+		return nil, err
+	}
+	p, err := g.protect()
+	if err != nil {
+		return nil, errors.Join(err, g.close())
+	}
+	p.alone = true
+	return p, nil
+}
+
+// enter opens the folders, looks at what is protected, and writes it down.
+func (g *guard) enter() error {
+	budget := &keeping{}
+	for _, p := range g.plots {
+		if err := p.pin(); err != nil {
+			return fmt.Errorf("protect what is in %s: %w", p.path, err)
+		}
+		node, err := look(p.root, p.path, p.spot, p.node, budget)
+		if err != nil {
+			return fmt.Errorf("protect what is in %s: %w", p.path, err)
+		}
+		p.node = node
+	}
+	budget.keep()
+	return g.form.arm(g.plots)
+}
+
+// pin opens the folder of a plot, whatever it is called later.
+func (p *plot) pin() (err error) {
+	if p.root, err = os.OpenRoot(p.path); err != nil {
+		return err
+	}
+	p.self, err = p.root.Open(".")
+	return err
+}
+
+// leave closes the folders.
+func (g *guard) leave() {
+	g.owed = false
+	for _, p := range g.plots {
+		if p.self != nil {
+			p.self.Close()
+		}
+		if p.root != nil {
+			p.root.Close()
+		}
+		p.root, p.self = nil, nil
+	}
+}
+
+// restore puts back what is protected, when a command and all that it started
+// have ended. It tells what was changed also where that could not be put back;
+// its error says that something went wrong with it, and that the next command,
+// or the next process, has to try again.
+func (p *protection) restore() ([]Restored, error) {
+	if p.over {
+		return nil, nil
+	}
+	p.over = true
+	restored, err := p.guard.restore(p.earlier)
+	if p.alone {
+		err = errors.Join(err, p.guard.close())
+	}
+	return restored, err
+}
+
+func (g *guard) restore(earlier []Restored) ([]Restored, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	restored, err := g.putBack()
+	restored = append(earlier, restored...)
+	if g.active--; g.active > 0 {
+		return restored, err
+	}
+	if err != nil {
+		g.owed = true
+		return restored, err
+	}
+	g.leave()
+	return restored, g.form.disarm()
+}
+
+// putBack compares all that is protected, and puts it back.
+func (g *guard) putBack() ([]Restored, error) {
+	left := &leftovers{aside: g.form.aside}
+	return putBack(g.plots, left)
+}
+
+// close removes what the guard keeps in Aside. A guard that still owes a
+// restoration leaves it there, for [settle].
+func (g *guard) close() error {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.active > 0 {
+		return errors.New("protected paths cannot be let go of while a command runs")
+	}
+	owed := g.owed
+	g.leave()
+	return g.form.close(owed)
+}
+
+// openAside makes the folder for what commands left, and says what it is
+// really called.
+func openAside(aside string) (string, error) {
+	if err := os.MkdirAll(aside, 0o700); err != nil {
+		return "", fmt.Errorf("the folder for what commands left in the place of protected files: %w", err)
+	}
+	real, err := filepath.EvalSymlinks(aside)
+	if err != nil {
+		return "", fmt.Errorf("the folder for what commands left in the place of protected files: %w", err)
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", fmt.Errorf("the folder for what commands left in the place of protected files: %w", err)
+	}
+	if !info.IsDir() || sharesModes && info.Mode().Perm()&0o022 != 0 {
+		return "", fmt.Errorf("%s is for what commands left in the place of protected files, and others may write it: chmod 700 it, or name another folder: %w", aside, fs.ErrPermission)
+	}
+	return real, nil
+}
