@@ -66,7 +66,7 @@ type Config struct {
 	// between bytes, and for an agent that does not read or write. Zero fields
 	// have the defaults of [model.Timeouts].
 	Timeouts model.Timeouts
-	// MaxBody is the most bytes of a request; 0 means 64 MiB. An answer is
+	// MaxBody is the most bytes of a request; 0 means 32 MiB. An answer is
 	// bounded by [model.MaxBody].
 	MaxBody int64
 	// MaxCalls is the most calls in all, free ones apart and bounded alike; 0
@@ -167,7 +167,7 @@ type Forward struct {
 }
 
 const (
-	defaultBody       = 64 << 20
+	defaultBody       = 32 << 20
 	defaultCalls      = 10_000
 	defaultConcurrent = 16
 	maxHeader         = 64 << 10
@@ -178,6 +178,9 @@ const (
 func New(c Config) (*Forward, error) {
 	if c.Ledger == nil {
 		return nil, errors.New("a forwarder needs a ledger")
+	}
+	if c.MaxBody < 0 || c.MaxCalls < 0 || c.MaxConcurrent < 0 {
+		return nil, errors.New("a bound of a forwarder is negative")
 	}
 	base, err := parseBase(c)
 	if err != nil {

@@ -313,12 +313,12 @@ func TestAgentGoesAway(t *testing.T) {
 			close(gone)
 		})
 		ledger := &book{}
-		f, addr := open(t, Config{Wire: OpenAI, Base: up, Ledger: ledger})
+		_, addr := open(t, Config{Wire: OpenAI, Base: up, Ledger: ledger})
 		c := dial(t, addr, plainPost("/v1/responses", simples()[6].body))
 		<-there
 		c.Close()
 		<-gone
-		f.active.Wait()
+		ledger.wait()
 		if done := ledger.one(t); done.used != nil || done.fault == nil {
 			t.Errorf("settled with %+v, %v", done.used, done.fault)
 		}
@@ -339,11 +339,11 @@ func TestCloseLeavesNothing(t *testing.T) {
 		for range 5 {
 			dial(t, addr, plainPost("/v1/responses", simples()[6].body))
 		}
-		dial(t, addr, "POST /v1/resp")
-		dial(t, addr, "POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: 57\r\n\r\n{")
 		for range 3 {
 			<-there
 		}
+		dial(t, addr, "POST /v1/resp")
+		dial(t, addr, "POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: 57\r\n\r\n{")
 		f.Close()
 		if calls, done := ledger.list(); len(calls) != 3 || len(done) != 3 {
 			t.Errorf("%d calls are reserved and %d settled, want 3 each", len(calls), len(done))

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"hone/model"
 	"hone/model/modeltest"
@@ -260,10 +261,37 @@ func TestBounds(t *testing.T) {
 	})
 }
 
+// An agent that does not send what it announced gives its turn back.
+func TestBodyThatDoesNotCome(t *testing.T) {
+	f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Ledger: &book{}, MaxConcurrent: 1,
+		Timeouts: model.Timeouts{Idle: 100 * time.Millisecond}})
+	raw(t, addr, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{")
+	if r := f.Report(); r.Calls != 0 || len(f.turns) != 0 {
+		t.Errorf("the report is %+v, %d turns are taken", r, len(f.turns))
+	}
+}
+
+// An agent that does not read its answer loses it, and pays for it.
+func TestAnswerThatIsNotRead(t *testing.T) {
+	up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, strings.Repeat("x", 1<<16))
+		}
+	})
+	ledger := &book{}
+	_, addr := open(t, Config{Wire: Anthropic, Base: up, Ledger: ledger, Timeouts: model.Timeouts{Idle: 200 * time.Millisecond}})
+	dial(t, addr, plainPost("/v1/messages", simples()[2].body))
+	ledger.wait()
+	if done := ledger.one(t); done.used != nil || done.fault == nil {
+		t.Errorf("settled with %+v, %v", done.used, done.fault)
+	}
+}
+
 func TestConfigurations(t *testing.T) {
 	for name, c := range map[string]Config{
 		"no ledger":  {Wire: OpenAI},
 		"no wire":    {Ledger: &book{}},
+		"a bound":    {Wire: OpenAI, Ledger: &book{}, MaxConcurrent: -1},
 		"no address": {Wire: OpenAI, Ledger: &book{}, Base: "localhost:8080"},
 		"a query":    {Wire: OpenAI, Ledger: &book{}, Base: "http://x/v1?key=secret"},
 		"a bad path": {Wire: OpenAI, Ledger: &book{}, Base: "http://x/a/../b"},

@@ -141,7 +141,9 @@ func (c *call) last() {
 	defer c.mu.Unlock()
 	c.over = true
 	_ = c.rc.SetWriteDeadline(time.Now().Add(headerTime))
-	_ = c.rc.SetReadDeadline(time.Now().Add(drainTime))
+	if c.ctx.Err() == nil {
+		_ = c.rc.SetReadDeadline(time.Now().Add(drainTime))
+	}
 }
 
 // alive starts the idle time afresh; the error is why the call is over.
@@ -155,17 +157,21 @@ func (c *call) serve() error {
 	if err != nil {
 		return err
 	}
+	// Before the body is read, so that no more of them are held at once.
+	if err := c.f.turn(c.ctx); err != nil {
+		return err
+	}
+	defer func() { <-c.f.turns }()
+	if err := c.alive(); err != nil {
+		return err
+	}
 	var body []byte
 	if c.r.Method == http.MethodPost {
 		if body, err = c.body(); err != nil {
 			return err
 		}
 	}
-	if err := c.f.turn(c.ctx); err != nil {
-		return err
-	}
-	defer func() { <-c.f.turns }()
-	// The wait for others is not the provider's.
+	// The time that the agent took is not the provider's.
 	if err := c.alive(); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -61,6 +62,16 @@ func (b *book) list() ([]Call, []settled) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.calls), slices.Clone(b.settled)
+}
+
+// wait returns when a call is settled.
+func (b *book) wait() {
+	for {
+		if _, done := b.list(); len(done) > 0 {
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 // one is the only call's settlement.
