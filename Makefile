@@ -13,8 +13,9 @@ RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
 
 .PHONY: build demo test bench needs format vet cross static tidy unit fuzz clean
 
+# Without cgo: walls start the program itself in places that show no libraries.
 build:
-	$(GO) build -trimpath -ldflags '-X main.Version=$(VERSION)' -o bin/hone ./cmd/hone
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.Version=$(VERSION)' -o bin/hone ./cmd/hone
 
 demo: build
 	bin/hone demo

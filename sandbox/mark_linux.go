@@ -48,13 +48,13 @@ func (m mark) on(pid int) bool {
 	return err == nil && bytes.Contains(env, []byte(m.text))
 }
 
-// setLimit limits the time that a process may hold a processor in real-time
+// markLimit limits the time that a process may hold a processor in real-time
 // scheduling, to tens of thousands of years and a random number of
 // microseconds: a limit that nothing meets, that children inherit, that
 // programs leave alone, and that is still there to be read of a zombie. It
 // returns the limit, or 0 where the process has a lower one or may not be
 // limited.
-func setLimit(pid int) uint64 {
+func markLimit(pid int) uint64 {
 	const highest, spread = 1 << 62, 1 << 40
 	var has unix.Rlimit
 	if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &has); err != nil {

@@ -76,9 +76,20 @@ func prepare(c Command) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
+// running is a command under way and all that it started.
+type running interface {
+	exits() <-chan struct{} // closed when the command has exited
+	ask()                   // asks its group to end
+	kill()                  // ends its group
+	groupLives() bool       // whether the command or another of its group has not ended yet
+	end() Result            // ends all that is left, and says how the command exited
+}
+
+func (t *tree) exits() <-chan struct{} { return t.exited }
+
 // supervise waits for the command, ends it where it must, ends what it left
 // behind, and says how it went.
-func (n None) supervise(ctx context.Context, c Command, t *tree, out *output) Result {
+func (n None) supervise(ctx context.Context, c Command, t running, out *output) Result {
 	how := n.wait(ctx, c.Timeout, t)
 	if how == byItself {
 		out.wait(lull)
@@ -103,7 +114,7 @@ const (
 )
 
 // wait returns when the command has exited, and sees to it that it does.
-func (n None) wait(ctx context.Context, timeout time.Duration, t *tree) ending {
+func (n None) wait(ctx context.Context, timeout time.Duration, t running) ending {
 	var late <-chan time.Time
 	if timeout > 0 {
 		timer := time.NewTimer(timeout)
@@ -112,7 +123,7 @@ func (n None) wait(ctx context.Context, timeout time.Duration, t *tree) ending {
 	}
 	how := byItself
 	select {
-	case <-t.exited:
+	case <-t.exits():
 		return how
 	case <-late:
 		how = byTimeout
@@ -124,7 +135,7 @@ func (n None) wait(ctx context.Context, timeout time.Duration, t *tree) ending {
 }
 
 // stop asks the command's group to end, and ends it when the grace is over.
-func (n None) stop(t *tree) {
+func (n None) stop(t running) {
 	grace := n.Grace
 	if grace == 0 {
 		grace = 2 * time.Second
@@ -138,12 +149,12 @@ func (n None) stop(t *tree) {
 		select {
 		case <-over.C:
 			t.kill()
-			<-t.exited
+			<-t.exits()
 			return
 		case <-tick.C:
 		}
 	}
-	<-t.exited
+	<-t.exits()
 }
 
 // first is the program as it was asked for.

@@ -17,6 +17,7 @@ type process struct {
 type status struct {
 	process
 	parent, group, session int
+	threads                int
 	zombie                 bool
 }
 
@@ -52,8 +53,8 @@ func readStatus(pid int) (status, bool) {
 }
 
 // parseStatus takes the fields that follow the command's name, which stands in
-// parentheses and may hold anything: state, parent, group, session, and as the
-// twentieth the time of birth.
+// parentheses and may hold anything: state, parent, group, session, as the
+// eighteenth the number of threads, and as the twentieth the time of birth.
 func parseStatus(pid int, text string) (status, bool) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(fields) < 20 {
@@ -67,6 +68,6 @@ func parseStatus(pid int, text string) (status, bool) {
 	return status{
 		process: process{pid: pid, born: born},
 		zombie:  fields[0] == "Z" || fields[0] == "X",
-		parent:  number(1), group: number(2), session: number(3),
+		parent:  number(1), group: number(2), session: number(3), threads: number(17),
 	}, err == nil
 }

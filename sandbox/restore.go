@@ -158,7 +158,6 @@ func (s *spot) guards() bool {
 type protection struct {
 	guard   *guard
 	earlier []Restored
-	alone   bool // the guard is for this one command
 	over    bool
 }
 
@@ -191,19 +190,20 @@ func (g *guard) protect() (*protection, error) {
 	return p, nil
 }
 
-// protect is a guard for one command; see [guard.protect]. Walls whose commands
-// may run at the same time need one guard for all.
-func protect(entries []entry, aside string) (*protection, error) {
-	g, err := newGuard(entries, aside)
-	if err != nil {
-		return nil, err
-	}
+// around runs a command with what is protected looked at before and put back
+// after.
+func (g *guard) around(run func() (Result, error)) (Result, error) {
 	p, err := g.protect()
 	if err != nil {
-		return nil, errors.Join(err, g.close())
+		return Result{}, err
 	}
-	p.alone = true
-	return p, nil
+	result, err := run()
+	restored, undone := p.restore()
+	result.Restored = restored
+	if undone != nil {
+		err = errors.Join(err, undone)
+	}
+	return result, err
 }
 
 // enter opens the folders, looks at what is protected, and writes it down.
@@ -255,11 +255,7 @@ func (p *protection) restore() ([]Restored, error) {
 		return nil, nil
 	}
 	p.over = true
-	restored, err := p.guard.restore(p.earlier)
-	if p.alone {
-		err = errors.Join(err, p.guard.close())
-	}
-	return restored, err
+	return p.guard.restore(p.earlier)
 }
 
 func (g *guard) restore(earlier []Restored) ([]Restored, error) {

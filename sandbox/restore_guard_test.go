@@ -343,18 +343,19 @@ func TestGuardRefuses(t *testing.T) {
 	}
 }
 
-func TestProtectAlone(t *testing.T) {
+func TestAround(t *testing.T) {
 	y := newPlotted(t)
 	before := y.state(true)
-	entries, err := y.policy.view()
-	y.must(err)
-	p, err := protect(guarded(entries), y.aside)
-	y.must(err)
-	y.write(".git/config", "[evil]\n", 0o644)
-	if restored, err := p.restore(); err != nil || len(restored) != 1 {
-		t.Errorf("%v, %v", restored, err)
+	g := y.guard()
+	result, err := g.around(func() (Result, error) {
+		y.write(".git/config", "[evil]\n", 0o644)
+		return Result{Exit: 3}, nil
+	})
+	if err != nil || result.Exit != 3 || len(result.Restored) != 1 {
+		t.Errorf("%v, %+v", err, result.Restored)
 	}
 	diff(t, "protected", y.state(true), before)
+	y.must(g.close())
 	if forms, _ := filepath.Glob(filepath.Join(y.aside, formPrefix+"*")); len(forms) > 0 {
 		t.Errorf("left in aside: %v", forms)
 	}

@@ -59,6 +59,6 @@ type Result struct {
 	// processes; empty otherwise.
 	OverLimit string
 	// Restored are the protected paths that the command changed, and that are
-	// now as they were.
+	// now as they were, unless Lost says otherwise.
 	Restored []Restored
 }

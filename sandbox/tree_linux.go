@@ -21,26 +21,43 @@ type tree struct {
 	born   uint64 // when the command began, in the kernel's ticks
 	mark   mark
 	exited chan struct{} // closed when the command has exited, which is not reaped yet
-	known  map[process]bool
+	status Result        // how it did; only once exited is closed
+	// only says that this process has no other children, so that whatever
+	// becomes one is the tree's.
+	only  bool
+	known map[process]bool
 	// sessions are those that members of the tree were seen in. None of them
 	// can be anyone else's, as nobody can enter a session.
 	sessions map[int]bool
 }
 
-// start starts a command in a session of its own.
+// start starts a command in a session of its own. It dies with the thread that
+// called start.
 func start(cmd *exec.Cmd) (*tree, error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	return startFree(cmd)
+}
+
+// startFree is start for a command that may outlive this process.
+func startFree(cmd *exec.Cmd) (*tree, error) {
 	// Without it daemons become children of init, are found by their mark
 	// alone, and are not reaped here; so an error changes nothing.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	t := &tree{cmd: cmd, mark: newMark(), exited: make(chan struct{}), known: map[process]bool{}, sessions: map[int]bool{}}
 	cmd.Env = t.mark.env(cmd.Env)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	t.pid = cmd.Process.Pid
 	t.sessions[t.pid] = true
-	t.mark.limit = setLimit(t.pid)
+	t.mark.limit = markLimit(t.pid)
 	if s, ok := readStatus(t.pid); ok {
 		t.born = s.born
 	}
@@ -52,11 +69,10 @@ func start(cmd *exec.Cmd) (*tree, error) {
 // number, and its group's, is not given to another.
 func (t *tree) await() {
 	defer close(t.exited)
-	for {
-		err := unix.Waitid(unix.P_PID, t.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return
-		}
+	info, err := waitid(unix.P_PID, t.pid)
+	t.status = info.result()
+	if err != nil {
+		t.status = Result{Exit: -1}
 	}
 }
 
@@ -84,7 +100,7 @@ func (t *tree) groupLives() bool {
 // exited.
 func (t *tree) end() Result {
 	t.kill()
-	_ = t.cmd.Wait() // an exit that is not 0 is no error here
+	t.reap()
 	deadline := time.Now().Add(sweeping)
 	for quiet := 0; quiet < 2 && !childless() && time.Now().Before(deadline); {
 		if t.sweep() == 0 {
@@ -96,6 +112,9 @@ func (t *tree) end() Result {
 	}
 	return exitResult(t.cmd.ProcessState)
 }
+
+// reap takes away the command itself, which has exited.
+func (t *tree) reap() { _ = t.cmd.Wait() } // an exit that is not 0 is no error here
 
 // childless reports whether this process has no children at all, so that
 // nothing can be left behind.
@@ -147,8 +166,11 @@ func (t *tree) descends(s status, byPID map[int]status) bool {
 			return true
 		}
 		parent, ok := byPID[s.parent]
-		if !ok || s.pid == os.Getpid() || parent.pid == os.Getpid() {
+		if !ok || s.pid == os.Getpid() {
 			return false
+		}
+		if parent.pid == os.Getpid() {
+			return t.only
 		}
 		s = parent
 	}

@@ -17,8 +17,14 @@ import (
 
 // TestMain is also a hone that runs a command and is killed.
 func TestMain(m *testing.M) {
+	Helper()
+	restrainedChild()
 	if script := os.Getenv("SANDBOX_TEST_RUN"); script != "" {
-		_, err := None{}.Run(context.Background(), Command{
+		runner := Runner(None{})
+		if wall := os.Getenv("SANDBOX_TEST_WALL"); wall != "" {
+			runner = must(Build(context.Background(), Wall(wall), system()))
+		}
+		_, err := runner.Run(context.Background(), Command{
 			Argv: []string{"/bin/sh", "-c", script}, Dir: "/", Env: []string{"PATH=" + os.Getenv("PATH")}, Live: os.Stdout,
 		})
 		if err != nil {
@@ -87,8 +93,10 @@ func assertGone(t *testing.T, pids []int) {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}
+	self, _ := readStatus(os.Getpid())
 	for _, s := range processes() {
-		if s.parent == os.Getpid() {
+		// What other tests started in other ways is in this process's session.
+		if s.parent == os.Getpid() && s.session != self.session {
 			t.Errorf("a child is left: %+v", s)
 		}
 	}
@@ -210,7 +218,7 @@ func TestMarkEnv(t *testing.T) {
 
 func TestParseStatus(t *testing.T) {
 	text := "42 (a) b (c) Z 7 8 9 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 0 0"
-	want := status{process: process{42, 12345}, parent: 7, group: 8, session: 9, zombie: true}
+	want := status{process: process{42, 12345}, parent: 7, group: 8, session: 9, threads: 1, zombie: true}
 	if got, ok := parseStatus(42, text); !ok || got != want {
 		t.Errorf("%+v, %v", got, ok)
 	}

@@ -8,14 +8,57 @@ import (
 // Wall names a kind of walls.
 type Wall string
 
-// The walls, strongest first. Beyond NoWall they are Linux's.
+// The walls, strongest first. Beyond NoWall they are Linux's. None of them
+// guards the kernel against its own faults, or what is done with the tree after
+// the command: what a command wrote may have been written to attack whoever
+// reads it (ruling G9). The table of what was tried against each of them, and
+// what came of it, is in the package prove.
 const (
-	Auto       Wall = "auto"     // the strongest of Hidden, Bubblewrap and Landlock that can be had here
-	Hidden     Wall = "hidden"   // namespaces, built by this program alone
-	Bubblewrap Wall = "bwrap"    // namespaces, built by bubblewrap
-	Firejail   Wall = "firejail" // firejail, only when it is named
-	Landlock   Wall = "landlock" // Landlock and seccomp alone
-	NoWall     Wall = "none"     // bounded, but not walled in
+	// Auto is the strongest of Hidden, Bubblewrap and Landlock that can be had
+	// here; the grade says which, and why not a stronger one.
+	Auto Wall = "auto"
+
+	// Hidden is built by this program alone: the command has user, mount,
+	// process, IPC, host name and network namespaces of its own, and sees a
+	// file system that is put together from what the policy shows. Everything
+	// else does not exist. Landlock and a filter of system calls stand behind
+	// it, as far as the kernel has them. It needs Linux 5.12 and a system that
+	// lets the user make user namespaces.
+	//
+	// What it does not guard: files and folders that are hidden within one that
+	// is shown leave an empty one behind. What was linked into a writable
+	// folder before can be changed there. How busy the machine is can be seen.
+	// The machine's root stays the one user inside, without its powers: files
+	// of others cannot be written even where the policy shows them writable.
+	// With Policy.Net, whatever listens on this machine can be reached.
+	Hidden Wall = "hidden"
+
+	// Bubblewrap is the same put together by the program bwrap, from 0.4 on,
+	// which may be installed setuid where users must not make namespaces. Its
+	// hidden files look like devices. Doors below port 1024 cannot be opened.
+	Bubblewrap Wall = "bwrap"
+
+	// Firejail is built by the program firejail, from 0.9.72 on, and is taken
+	// only when it is named. Folders beside those of the policy do not exist;
+	// the rest of the machine is seen, and only Landlock keeps it from being
+	// opened. Where firejail runs inside of another sandbox it would run
+	// commands without walls; that is refused.
+	Firejail Wall = "firejail"
+
+	// Landlock is Landlock and a filter of system calls alone, where there are
+	// no namespaces to be had. What is not allowed cannot be opened, but is
+	// seen to exist, and its mode, owner, times and attributes can be changed
+	// where the user may. Read and Hide have no effect within a folder of
+	// Write; protected files that were changed are put back after the command
+	// (see Result.Restored), hidden ones stay readable. Other processes are
+	// seen. A command cannot connect to servers of its own, unix sockets
+	// included, nor anywhere else but to doors, whose ports are open at every
+	// address. It needs Linux 5.13; the grade says what an old one leaves open.
+	Landlock Wall = "landlock"
+
+	// NoWall holds nothing back. Commands are bounded, and end with their
+	// daemons, as behind walls, and protected files are put back.
+	NoWall Wall = "none"
 )
 
 // Level is how much walls hold back.
@@ -23,7 +66,7 @@ type Level string
 
 const (
 	LevelHidden  Level = "hidden"  // what is not allowed does not exist
-	LevelGuarded Level = "guarded" // what is not allowed cannot be opened, but is seen to exist
+	LevelGuarded Level = "guarded" // what is not allowed cannot be opened, but may be seen to exist
 	LevelOpen    Level = "open"    // nothing is held back
 )
 

@@ -1,0 +1,281 @@
+package sandbox
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// keeper starts the command behind the walls and stays with it: it reaps what
+// the command leaves behind, watches the limits, and ends everything when it
+// is told to or when the caller is gone. It is not behind the last walls
+// itself, which hold only for the thread that starts the command.
+type keeper struct {
+	spec
+	control
+	tree    *tree         // the command; only once started is closed
+	started chan struct{} // closed when the command runs
+	asked   atomic.Bool   // the command was asked to end
+	gone    chan struct{} // closed when the caller is gone
+	over    chan string   // the limit that was passed
+}
+
+// keep is a keeper's work.
+func keep(s spec, c control) error {
+	k := &keeper{spec: s, control: c, started: make(chan struct{}), gone: make(chan struct{}), over: make(chan string, 1)}
+	go k.listen()
+	switch {
+	case len(s.Wrapper) > 0:
+		if err := takeStreams(); err != nil {
+			return err
+		}
+	case s.Wall == Hidden:
+		if err := buildHidden(s); err != nil {
+			return err
+		}
+	}
+	if same := s.shared(); len(same) > 0 {
+		return fmt.Errorf("the command would not be walled in: it shares the namespaces %s with its caller", strings.Join(same, ", "))
+	}
+	if err := k.openDoors(); err != nil {
+		return err
+	}
+	// What runs behind the walls must not look into this process.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	drained := make(chan os.Signal, 1)
+	signal.Notify(drained, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM)
+	if err := k.startCommand(); err != nil || k.tree == nil {
+		return err
+	}
+	k.Policy.Limits.takeSpare(k.tree.pid)
+	letGo()
+	k.attend()
+	return nil
+}
+
+// listen hears what the caller says. Before the command runs, any word of it
+// means that it need not be started any more.
+func (k *keeper) listen() {
+	for {
+		_, _, err := k.receive()
+		select {
+		case <-k.started:
+		default:
+			os.Exit(1)
+		}
+		if err != nil {
+			close(k.gone)
+			return
+		}
+		k.asked.Store(true)
+		k.tree.ask()
+	}
+}
+
+// openDoors opens the doors inside and hands them to the caller.
+func (k *keeper) openDoors() error {
+	if len(k.Doors) == 0 || !k.ownNet() {
+		return nil
+	}
+	var fds []int
+	for _, addr := range k.Doors {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			return fmt.Errorf("open a door: %w", err)
+		}
+		f, err := l.(*net.TCPListener).File()
+		if err != nil {
+			return fmt.Errorf("open a door: %w", err)
+		}
+		fds = append(fds, int(f.Fd()))
+	}
+	return k.send(message{Doors: len(fds)}, fds...)
+}
+
+// ownNet reports whether commands have a network of their own.
+func (s spec) ownNet() bool { return !s.Policy.Net && s.apart() }
+
+// startCommand starts the command from a thread that has given up everything
+// that the command must not have, and that lives as long as this process.
+func (k *keeper) startCommand() error {
+	var err error
+	onOwnThread(func() { err = k.startRestrained() })
+	return err
+}
+
+func (k *keeper) startRestrained() error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	r, err := k.restraint().apply()
+	if err != nil {
+		return fmt.Errorf("give up what the command must not have: %w", err)
+	}
+	if len(k.Argv) == 0 {
+		return k.send(message{Ready: &r})
+	}
+	c := Command{Argv: k.Argv, Dir: k.Dir, Env: k.Env}
+	cmd, err := prepare(c)
+	if err != nil {
+		return err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = null, os.Stdout, os.Stderr
+	t, err := start(cmd)
+	if err != nil {
+		return startError(c.Argv[0], cmd.Path, err)
+	}
+	t.only = true
+	k.tree = t
+	close(k.started)
+	return nil
+}
+
+// attend waits for the end of the command, tells it, and ends what is left
+// when the caller has all that it wants.
+func (k *keeper) attend() {
+	go k.reap()
+	go k.watch()
+	over := ""
+	select {
+	case <-k.tree.exited:
+	case <-k.gone:
+	case over = <-k.over:
+		k.tree.kill()
+		<-k.tree.exited
+	}
+	k.awaitGroup()
+	how := k.tree.status
+	_ = k.send(message{Exit: &ended{Exit: how.Exit, Signal: how.Signal, Over: over}})
+	if over == "" {
+		<-k.gone
+	}
+	if os.Getpid() != 1 { // else the kernel ends all the others
+		k.tree.end()
+	}
+}
+
+// awaitGroup waits for the rest of a group that was asked to end: it has its
+// grace too.
+func (k *keeper) awaitGroup() {
+	for k.asked.Load() && k.tree.groupLives() {
+		select {
+		case <-k.gone:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// reap takes away the zombies of processes whose parents are gone, until the
+// command itself has ended.
+func (k *keeper) reap() {
+	for {
+		pid, err := waitAny()
+		if err != nil || pid == k.tree.pid {
+			return
+		}
+		_ = again(func() error { _, err := unix.Wait4(pid, nil, 0, nil); return err })
+	}
+}
+
+// watch looks at what cannot be limited for a whole tree otherwise. How many
+// tasks the machine has is cheap to ask, and tells when to count the command's.
+func (k *keeper) watch() {
+	const look, count = 10 * time.Millisecond, 100 * time.Millisecond
+	limit, most := k.Policy.Limits, k.Policy.Limits.processes()
+	others, counted := machineTasks(), time.Now()
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-k.tree.exited:
+			return
+		}
+		now := machineTasks()
+		crowded, due := most > 0 && now > others+most/2, limit.Memory > 0 && time.Since(counted) >= count
+		if !crowded && !due {
+			continue
+		}
+		tasks, memory := k.usage()
+		others, counted = now-tasks, time.Now()
+		if what := limit.passed(tasks, memory); what != "" {
+			k.over <- what
+			return
+		}
+	}
+}
+
+// passed is the limit that so many tasks and so much memory pass; empty where
+// they do not.
+func (l Limits) passed(tasks int, memory int64) string {
+	switch most := l.processes(); {
+	case most > 0 && tasks > most:
+		return "processes"
+	case l.Memory > 0 && memory > l.Memory:
+		return "memory"
+	}
+	return ""
+}
+
+// machineTasks is how many processes and threads there are; 0 where that cannot
+// be told.
+func machineTasks() (n int) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	_, total, _ := strings.Cut(string(text), "/")
+	_, _ = fmt.Sscan(total, &n)
+	return n
+}
+
+// usage is how many processes and how much memory the command's tree takes.
+func (k *keeper) usage() (tasks int, memory int64) {
+	all := processes()
+	if os.Getpid() != 1 {
+		all = k.tree.members(all)
+	}
+	for _, s := range all {
+		if s.pid != 1 && !s.zombie {
+			tasks += s.threads
+			memory += anonymous(s.pid)
+		}
+	}
+	return tasks, memory
+}
+
+// anonymous is the memory of a process that no file backs, in bytes; 0 where
+// it is gone.
+func anonymous(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	var size, resident, shared int64
+	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err != nil {
+		return 0
+	}
+	return (resident - shared) * int64(os.Getpagesize())
+}
+
+// processes is how many processes and threads are allowed; 0 means any number.
+func (l Limits) processes() int {
+	const standard = 4096
+	switch {
+	case l.Processes < 0:
+		return 0
+	case l.Processes == 0:
+		return standard
+	}
+	return l.Processes
+}
