@@ -1,0 +1,253 @@
+package prove
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// guardedAttempts try what a policy guards in a folder that may be written. Of
+// those that change something only what is seen outside counts, as walls may
+// put it back.
+func guardedAttempts() []Attempt {
+	return slices.Concat(gitConfigAttempts(), gitFolderAttempts(), missingAttempts(), secretAttempts())
+}
+
+// git is an attempt on a repository's configuration and hooks.
+func git(name string, try func(Scene) error) Attempt {
+	return Attempt{Name: name, Try: try, Outside: true, Set: setGit}
+}
+
+func gitConfigAttempts() []Attempt {
+	write := git("git-config-write", func(s Scene) error { return put(s.config(), unix.O_WRONLY) })
+	write.Short = true
+	return []Attempt{
+		write,
+		git("git-config-truncate", func(s Scene) error { return unix.Truncate(s.config(), 0) }),
+		git("git-config-replace", func(s Scene) error {
+			if err := put(s.work("new"), unix.O_WRONLY|unix.O_CREAT); err != nil {
+				return errUnknown(err.Error())
+			}
+			return unix.Rename(s.work("new"), s.config())
+		}),
+		git("git-config-remove", func(s Scene) error { return unix.Unlink(s.config()) }),
+		git("git-config-chmod", func(s Scene) error { return unix.Chmod(s.config(), 0o777) }),
+		git("git-config-hard-link", func(s Scene) error {
+			if err := unix.Link(s.config(), s.work("hard")); err != nil {
+				return err
+			}
+			return put(s.work("hard"), unix.O_WRONLY)
+		}),
+		git("git-config-descriptor", tryDescriptorWrite),
+		git("git-config-map", tryMapWrite),
+	}
+}
+
+func gitFolderAttempts() []Attempt {
+	return []Attempt{
+		git("git-folder-move", func(s Scene) error {
+			if err := unix.Rename(s.work(".git"), s.work("old")); err != nil {
+				return err
+			}
+			return s.fakeGit()
+		}),
+		git("git-folder-exchange", func(s Scene) error {
+			if err := unix.Mkdir(s.work("new"), 0o755); err != nil {
+				return errUnknown(err.Error())
+			}
+			return unix.Renameat2(unix.AT_FDCWD, s.work("new"), unix.AT_FDCWD, s.work(".git"), unix.RENAME_EXCHANGE)
+		}),
+		git("git-folder-symlink", func(s Scene) error {
+			if err := unix.Rename(s.work(".git"), s.work("old")); err != nil {
+				return err
+			}
+			return unix.Symlink("old", s.work(".git"))
+		}),
+		git("git-tree-move", func(s Scene) error {
+			if err := unix.Rename(s.work(), s.work()+"-old"); err != nil {
+				return err
+			}
+			if err := unix.Mkdir(s.work(), 0o755); err != nil {
+				return err
+			}
+			return s.fakeGit()
+		}),
+		git("git-hook-create", func(s Scene) error {
+			return put(s.work(".git", "hooks", "pre-commit"), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+		}),
+		git("git-hook-write", func(s Scene) error { return put(s.work(".git", "hooks", "sample"), unix.O_WRONLY) }),
+		git("git-hook-chmod", func(s Scene) error { return unix.Chmod(s.work(".git", "hooks", "sample"), 0o755) }),
+		git("git-hooks-move", func(s Scene) error { return unix.Rename(s.work(".git", "hooks"), s.work(".git", "old")) }),
+	}
+}
+
+func missingAttempts() []Attempt {
+	return []Attempt{
+		{Name: "missing-file-create", Outside: true, Set: setMissing, Try: func(s Scene) error {
+			return put(s.work(".config", "hone.toml"), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+		}},
+		{Name: "missing-file-symlink", Outside: true, Set: setMissing, Try: func(s Scene) error {
+			if err := put(s.work("mine"), unix.O_WRONLY|unix.O_CREAT); err != nil {
+				return errUnknown(err.Error())
+			}
+			return unix.Symlink("../mine", s.work(".config", "hone.toml"))
+		}},
+		{Name: "missing-file-folder", Outside: true, Set: setMissing, Try: func(s Scene) error {
+			if err := unix.Rename(s.work(".config"), s.work("old")); err != nil {
+				return err
+			}
+			if err := unix.Mkdir(s.work(".config"), 0o755); err != nil {
+				return err
+			}
+			return put(s.work(".config", "hone.toml"), unix.O_WRONLY|unix.O_CREAT)
+		}},
+	}
+}
+
+func secretAttempts() []Attempt {
+	secret := func(name string, try func(Scene) error) Attempt {
+		return Attempt{Name: name, Try: try, Set: setSecret}
+	}
+	read := secret("hidden-read", func(s Scene) error { return s.readSecret(s.work(".env")) })
+	read.Short = true
+	return []Attempt{
+		read,
+		secret("hidden-hard-link", func(s Scene) error {
+			if err := unix.Link(s.work(".env"), s.work("hard")); err != nil {
+				return err
+			}
+			return s.readSecret(s.work("hard"))
+		}),
+		secret("hidden-rename", func(s Scene) error {
+			if err := unix.Rename(s.work(".env"), s.work("plain")); err != nil {
+				return err
+			}
+			return s.readSecret(s.work("plain"))
+		}),
+		secret("hidden-folder-rename", func(s Scene) error {
+			if err := unix.Rename(s.work("sub"), s.work("sub2")); err != nil {
+				return err
+			}
+			return s.readSecret(s.work("sub2", ".env"))
+		}),
+		secret("hidden-sendfile", trySendfile),
+		secret("hidden-chmod", func(s Scene) error {
+			if err := unix.Chmod(s.work(".env"), 0o666); err != nil {
+				return err
+			}
+			return s.readSecret(s.work(".env"))
+		}),
+		secret("hidden-list", func(s Scene) error { return s.listHidden(s.work("secrets")) }),
+		secret("hidden-slash", func(s Scene) error { return s.listHidden(s.work("secrets") + "/") }),
+		secret("hidden-inner", func(s Scene) error { return s.readSecret(s.work("secrets", "key")) }),
+		secret("hidden-case", func(s Scene) error { return s.readSecret(s.work(".ENV")) }),
+		secret("hidden-up", func(s Scene) error { return s.readSecret(s.work() + "/../" + s.Name + "/./.env") }),
+		secret("hidden-create", func(s Scene) error {
+			return put(s.work("secrets", "new"), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+		}),
+		secret("hidden-umount", func(s Scene) error {
+			return onThread(func() error {
+				if err := unix.Unmount(s.work(".env"), unix.MNT_DETACH); err != nil {
+					return err
+				}
+				return s.readSecret(s.work(".env"))
+			})
+		}),
+	}
+}
+
+func (s Scene) config() string { return s.work(".git", "config") }
+
+// hidden is the file that is hidden, itself or with its folder.
+func (s Scene) hidden() string {
+	switch s.Name {
+	case "hidden-list", "hidden-slash", "hidden-inner", "hidden-create":
+		return s.work("secrets", "key")
+	case "hidden-folder-rename":
+		return s.work("sub", ".env")
+	}
+	return s.work(".env")
+}
+
+// guarded is what the policy hides, once with a slash at its end.
+func (s Scene) guarded() string {
+	dir := filepath.Dir(s.hidden())
+	switch {
+	case s.Name == "hidden-slash":
+		return dir + "/"
+	case filepath.Base(dir) == "secrets":
+		return dir
+	}
+	return s.hidden()
+}
+
+// fakeGit makes a .git of its own making.
+func (s Scene) fakeGit() error {
+	if err := unix.Mkdir(s.work(".git"), 0o755); err != nil {
+		return err
+	}
+	return put(s.config(), unix.O_WRONLY|unix.O_CREAT)
+}
+
+// listHidden lists a folder whose only file must not be seen.
+func (s Scene) listHidden(path string) error {
+	entries, err := os.ReadDir(path)
+	if err == nil && len(entries) == 0 {
+		return errHeld("it is empty")
+	}
+	return err
+}
+
+// descriptor is the file that a descriptor leads to, as a path.
+func descriptor(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
+
+// tryDescriptorWrite opens a file for reading, and again for writing by its
+// descriptor.
+func tryDescriptorWrite(s Scene) error {
+	fd, err := unix.Open(s.config(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return put(descriptor(fd), unix.O_WRONLY)
+}
+
+// tryMapWrite maps a file that was opened for reading, and makes the memory
+// writable.
+func tryMapWrite(s Scene) error {
+	fd, err := unix.Open(s.config(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	memory, err := unix.Mmap(fd, 0, os.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Munmap(memory) }()
+	if err := unix.Mprotect(memory, unix.PROT_READ|unix.PROT_WRITE); err != nil {
+		return err
+	}
+	memory[0] = '#'
+	return nil
+}
+
+func trySendfile(s Scene) error {
+	from, err := unix.Open(s.work(".env"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(from)
+	to, err := unix.Open(s.work("copy"), unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return errUnknown(err.Error())
+	}
+	defer unix.Close(to)
+	if _, err := unix.Sendfile(to, from, nil, 1<<16); err != nil {
+		return err
+	}
+	return s.readSecret(s.work("copy"))
+}

@@ -1,0 +1,148 @@
+package prove
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// helperName is how this program knows that it was started to try walls.
+const helperName = "hone-attempts"
+
+// Helper does the work of a helper and exits, where this process was started
+// as one; else it returns at once. Every program that proves walls calls it
+// first thing in main, right after [sandbox.Helper].
+func Helper() {
+	if len(os.Args) < 2 || filepath.Base(os.Args[0]) != helperName {
+		return
+	}
+	os.Exit(help(os.Args[1], os.Args[2:]))
+}
+
+// help does one kind of helper's work, and returns the exit status.
+func help(what string, args []string) int {
+	var err error
+	switch {
+	case what == "try" && len(args) > 1:
+		err = tryAll(os.Stdout, args[0], args[1:])
+	case what == "victim":
+		err = suffer(os.Stdin, os.Stdout)
+	case what == "oom":
+		err = lowerScore()
+	case what == "leave" && len(args) == 2:
+		err = leave(args[0], args[1])
+	case what == "daemon" && len(args) == 1:
+		err = stay(args[0])
+	case what != "nothing":
+		err = fmt.Errorf("there is no helper %q", what)
+	}
+	return status(err)
+}
+
+// status is an exit status that says the error's number.
+func status(err error) int {
+	var errno unix.Errno
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &errno) && errno < 126:
+		return int(errno)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 126
+}
+
+// note is what a helper tells of an attempt: that it begins, and what came out.
+type note struct {
+	Begin string `json:"begin,omitempty"`
+	End   string `json:"end,omitempty"`
+	Got   string `json:"got,omitempty"`
+	Text  string `json:"text,omitempty"`
+}
+
+// tryAll makes attempts, one after the other. The walls may end it at any of
+// them.
+func tryAll(out io.Writer, scene string, names []string) error {
+	text, err := os.ReadFile(scene)
+	if err != nil {
+		return err
+	}
+	var s Scene
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	tell, all := json.NewEncoder(out), attempts()
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(a Attempt) bool { return a.Name == name })
+		if i < 0 {
+			return fmt.Errorf("there is no attempt %s", name)
+		}
+		_ = tell.Encode(note{Begin: name})
+		s.Name = name
+		got, text := word(all[i].Try(s))
+		_ = tell.Encode(note{End: name, Got: got, Text: text})
+	}
+	return nil
+}
+
+// attempts are all there are.
+func attempts() []Attempt {
+	return slices.Concat(fileAttempts(), guardedAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), sharedAttempts(), programAttempts())
+}
+
+// suffer is the victim: a process of the prover's, outside of the walls, that
+// holds a secret. It says where, tells of each signal, and ends with its input.
+func suffer(in io.Reader, out io.Writer) error {
+	secret := []byte(os.Getenv(keyName))
+	if len(secret) == 0 {
+		return errors.New("no secret")
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGWINCH, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGUSR1)
+	fmt.Fprintln(out, uintptr(unsafe.Pointer(&secret[0])))
+	go func() {
+		for range signals {
+			fmt.Fprintln(out, "signalled")
+		}
+	}()
+	_, err := io.Copy(io.Discard, in)
+	if secret[0] == 0 { // the secret stays where it is till the end
+		return errors.New("the secret is gone")
+	}
+	return err
+}
+
+// leave starts a process that stays, and goes.
+func leave(program, lock string) error {
+	cmd := &exec.Cmd{Path: program, Args: []string{helperName, "daemon", lock}, Env: []string{}, Dir: "/", SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	return cmd.Start()
+}
+
+// stay takes a lock, and stays as long as it is let.
+func stay(lock string) error {
+	signal.Ignore(unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT)
+	f, err := os.OpenFile(lock, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		return err
+	}
+	if _, err := f.WriteString("held\n"); err != nil {
+		return err
+	}
+	for { // the lock is the file's, which has to stay open
+		_, _ = unix.Poll(nil, -1)
+		_ = f.Name()
+	}
+}

@@ -1,0 +1,343 @@
+package prove
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ears hear who was reached outside.
+type ears struct {
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func (e *ears) hear(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.calls == nil {
+		e.calls = map[string]int{}
+	}
+	e.calls[name]++
+}
+
+func (e *ears) heard(name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.calls[name] > 0
+}
+
+// answer hears a connection, and ends it.
+func (e *ears) answer(name string) func(net.Conn) {
+	return func(conn net.Conn) {
+		e.hear(name)
+		conn.Close()
+	}
+}
+
+// listen listens for the attempts that try to reach somebody.
+func (st *stage) listen() error {
+	st.identifyNetwork()
+	for _, a := range st.all {
+		s := st.at(a)
+		switch a.Name {
+		case "tcp", "tcp-other-port", "tcp-fast-open":
+			st.accept(a.Name, "tcp", "127.0.0.1:0")
+		case "tcp-ipv6":
+			st.accept(a.Name, "tcp", "[::1]:0")
+		case "tcp-address":
+			if ip := ownAddress(); ip != "" {
+				st.accept(a.Name, "tcp", net.JoinHostPort(ip, "0"))
+			}
+		case "mptcp":
+			if socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP) == nil {
+				st.accept(a.Name, "tcp", "127.0.0.1:0")
+			}
+		case "udp":
+			st.receive(a.Name, "udp", "127.0.0.1:0")
+		case "unix-path":
+			st.accept(a.Name, "unix", s.outside("socket"))
+		case "unix-path-datagram", "unix-pair-datagram":
+			st.receive(a.Name, "unixgram", s.outside("socket"))
+		case "unix-abstract":
+			st.accept(a.Name, "unix", "@"+filepath.Base(st.Dir)+a.Name)
+		case "unix-abstract-datagram":
+			st.receive(a.Name, "unixgram", "@"+filepath.Base(st.Dir)+a.Name)
+		}
+	}
+	return nil
+}
+
+// accept listens for connections. Where that cannot be done the attempt has no
+// address, and its result is unknown.
+func (st *stage) accept(name, network, addr string) {
+	var config net.ListenConfig
+	config.SetMultipathTCP(name == "mptcp")
+	l, err := config.Listen(context.Background(), network, addr)
+	if err != nil {
+		return
+	}
+	st.Addr[name] = l.Addr().String()
+	st.later(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			st.heard.answer(name)(conn)
+		}
+	}()
+}
+
+// receive listens for packets, and answers those that can be.
+func (st *stage) receive(name, network, addr string) {
+	conn, err := net.ListenPacket(network, addr)
+	if err != nil {
+		return
+	}
+	st.Addr[name] = conn.LocalAddr().String()
+	st.later(func() { conn.Close() })
+	go func() {
+		for {
+			_, from, err := conn.ReadFrom(make([]byte, 16))
+			if err != nil {
+				return
+			}
+			st.heard.hear(name)
+			if network == "udp" {
+				_, _ = conn.WriteTo([]byte("x"), from) // the attempt waits for it only so long
+			}
+		}
+	}()
+}
+
+// ownAddress is an address of this machine's that others could call; empty if
+// there is none.
+func ownAddress() string {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return ""
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	return ""
+}
+
+// identifyNetwork finds the machine's name server.
+func (st *stage) identifyNetwork() {
+	text, err := os.ReadFile("/etc/resolv.conf")
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "nameserver" {
+			st.Resolver = net.JoinHostPort(fields[1], "53")
+			return
+		}
+	}
+}
+
+// identify says who the prover is, and what there is on this machine to be
+// tried.
+func (st *stage) identify() error {
+	st.Prover.PID, st.Group = os.Getpid(), unix.Getpgrp()
+	var err error
+	if st.Prover.Born, err = bornAt(st.Prover.PID); err != nil {
+		return err
+	}
+	if st.PIDSpace, err = os.Readlink("/proc/self/ns/pid"); err != nil {
+		return err
+	}
+	if home, err := os.UserHomeDir(); err == nil && list(home) == nil {
+		st.Home = home
+	}
+	st.There = map[string]bool{}
+	for _, path := range append(machineFiles(), filepath.Join(st.Home, ".ssh")) {
+		st.There[path] = stat(path) == nil
+	}
+	devices, _ := os.ReadDir("/dev") // without it there is no such attempt
+	for _, d := range devices {
+		if d.Type()&os.ModeDevice != 0 && d.Type()&os.ModeCharDevice == 0 {
+			st.BlockDevice = "/dev/" + d.Name()
+			break
+		}
+	}
+	return nil
+}
+
+// share makes what processes share by number or name. What cannot be made here
+// stays empty.
+func (st *stage) share() error {
+	if !slices.ContainsFunc(st.all, func(a Attempt) bool { return !a.Short }) {
+		return nil
+	}
+	if id, err := unix.SysvShmGet(unix.IPC_PRIVATE, os.Getpagesize(), unix.IPC_CREAT|unix.IPC_EXCL|0o600); err == nil {
+		st.Shm = strconv.Itoa(id)
+		st.later(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+	}
+	name := filepath.Base(st.Dir)
+	if openQueue(name, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR) == nil {
+		st.Queue = name
+		st.later(func() { removeQueue(name) })
+	}
+	if path := "/dev/shm/" + name; os.WriteFile(path, []byte(st.value), 0o600) == nil {
+		st.ShmFile = path
+		st.later(func() { os.Remove(path) })
+	}
+	secret := Scene{Dir: st.Dir, Name: "file-handle"}.outside("secret")
+	if handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, secret, 0); err == nil {
+		st.Handle, st.HandleType = handle.Bytes(), handle.Type()
+	}
+	return st.leaveOpen()
+}
+
+// leaveOpen leaves a descriptor open, for every program that this one starts.
+func (st *stage) leaveOpen() error {
+	fd, err := unix.Open(filepath.Join(st.Dir, "outside"), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	st.FD = fd
+	st.later(func() { unix.Close(fd) })
+	return nil
+}
+
+// victim is a process of the prover's, outside of the walls.
+type victim struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+func (st *stage) startVictim() error {
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "victim"}, Env: []string{keyName + "=" + st.value}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	v := &victim{cmd: cmd, exited: make(chan struct{})}
+	st.later(func() {
+		in.Close()
+		<-v.exited
+	})
+	lines := bufio.NewScanner(out)
+	if lines.Scan() {
+		address, _ := strconv.ParseUint(lines.Text(), 10, 64) // 0: the attempt says that there is none
+		st.Address = uintptr(address)
+	}
+	go v.watch(lines, &st.heard)
+	st.victim, st.Victim.PID = v, cmd.Process.Pid
+	st.Victim.Born, err = bornAt(cmd.Process.Pid)
+	return err
+}
+
+// victimName is what the victim's signals are heard as: no attempt's name.
+const victimName = "(victim)"
+
+// watch hears the victim's signals, until it ends.
+func (v *victim) watch(lines *bufio.Scanner, heard *ears) {
+	for lines.Scan() {
+		heard.hear(victimName)
+	}
+	_ = v.cmd.Wait() // how it ended does not matter
+	close(v.exited)
+}
+
+// dead reports whether a process was the victim of an attempt.
+func (v *victim) dead() bool {
+	if v == nil {
+		return false
+	}
+	select {
+	case <-v.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// left are the processes that attempts left behind: they have the scene's
+// folder, whose name nobody else knows, on their command line.
+func (st *stage) left() []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		line, err := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+		if err == nil && bytes.Contains(line, []byte(st.Dir)) && bytes.HasPrefix(program(line), []byte(helperName)) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// program is the name of the program that a command line begins with, and
+// what follows it.
+func program(line []byte) []byte {
+	path, rest, _ := bytes.Cut(line, []byte{0})
+	return slices.Concat(path[bytes.LastIndexByte(path, '/')+1:], []byte{0}, rest)
+}
+
+// trace says what is seen outside of an attempt; empty if nothing is.
+func (st *stage) trace(a Attempt) string {
+	switch {
+	case st.heard.heard(a.Name):
+		return "it was heard outside"
+	case st.look(a) != st.before[a.Name]:
+		return "something outside was changed"
+	case (a.Alone || a.Name == "signal-process") && st.victim.dead():
+		return "a process outside was ended"
+	case a.Name == "signal-process" && st.heard.heard(victimName):
+		return "a process outside was signalled"
+	case a.Alone && len(st.left()) > 0:
+		return fmt.Sprintf("it left %d processes behind", len(st.left()))
+	case a.Name == "daemon" && locked(st.at(a).work("lock")):
+		return "it still runs"
+	}
+	return ""
+}
+
+// locked reports whether somebody holds the lock on a file.
+func locked(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK
+}
+
+// end ends what attempts left behind.
+func (st *stage) end() {
+	for _, pid := range st.left() {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}

@@ -1,0 +1,149 @@
+// Package prove finds out whether walls hold, by trying to cross them.
+//
+// It sets up a scene outside of the walls: files with secrets, files to
+// overwrite, sockets that listen, a process to be signalled. Then it runs
+// itself behind the walls, where each [Attempt] tries one way out, and looks
+// at the scene afterwards. What has to come out of each attempt stands in one
+// table, attempts.md, for each wall.
+//
+// An attempt that was stopped shows that this way is closed on this machine
+// now. It does not show that there is no other way.
+//
+// Nothing outside of the scene is changed. Of the machine's own files it opens
+// some, and reads or writes none of them; it sends no packet beyond the
+// machine, and signals no process that is not its own.
+package prove
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hone/sandbox"
+)
+
+// Attempt is one way to cross walls. What it tries, in words, stands in the
+// table.
+type Attempt struct {
+	// Name is its row in the table.
+	Name string
+	// Try crosses the walls: nil says that it got through, else the error says
+	// what stopped it. An error without a number of the operating system's is
+	// shown as "held".
+	// Contract: it runs behind the walls, in a process that tries others after
+	// it, and leaves that process as it was.
+	Try func(Scene) error
+	// Short says that it is among the few that are tried before each run.
+	Short bool
+	// Alone says that it gets a process of its own, as it may end or block it.
+	Alone bool
+	// Outside says that only what is seen outside afterwards counts, whatever
+	// Try returned.
+	Outside bool
+	// Set is what it needs in folders of its own.
+	Set set
+}
+
+// set is what an attempt needs of the scene in folders of its own.
+type set string
+
+// The words of a result, beside the names of error numbers.
+const (
+	wordOpen     = "open"      // it got through
+	wordHeld     = "held"      // it came to nothing, without an error number
+	wordNotTried = "not tried" // it would harm the machine; it has to be taken for open
+	wordUnknown  = "unknown"   // it could not be set up here
+)
+
+// Result is what came out of an attempt.
+type Result struct {
+	Name     string
+	About    string      // what it tries, in words
+	Expected Expectation // what the table says
+	Got      string      // the name of the error number that stopped it, "open", "held", "not tried" or "unknown"
+	Text     string      // the error, or what was seen outside; may be empty
+}
+
+// Crossed reports whether the attempt got through. One that was not tried, as
+// it would harm the machine, counts as such.
+func (r Result) Crossed() bool { return r.Got == wordOpen || r.Got == wordNotTried }
+
+// Known reports whether the attempt could be made here. One that could not
+// be is neither stopped nor crossed.
+func (r Result) Known() bool { return r.Got != wordUnknown }
+
+// String is the result in a line.
+func (r Result) String() string {
+	line := fmt.Sprintf("%s: %s", r.Name, r.Got)
+	if r.Text != "" {
+		line += " (" + r.Text + ")"
+	}
+	if !r.asExpected() {
+		line += ", expected " + r.Expected.String()
+	}
+	return line
+}
+
+// asExpected reports whether the table has the very word.
+func (r Result) asExpected() bool { return !r.Known() || r.Expected.allows(r.Got) }
+
+// Report is what came out of all attempts.
+type Report struct {
+	Grade   sandbox.Grade
+	Results []Result
+}
+
+// Holes are the attempts that got through and that the table says are stopped.
+func (r Report) Holes() []Result {
+	return r.pick(func(one Result) bool { return one.Crossed() && !one.Expected.open() })
+}
+
+// Open are the attempts that got through, as the table says.
+func (r Report) Open() []Result {
+	return r.pick(func(one Result) bool { return one.Crossed() && one.Expected.open() })
+}
+
+// Shut are the attempts that should have got through and did not: a door of
+// the policy, for one.
+func (r Report) Shut() []Result {
+	return r.pick(func(one Result) bool {
+		return one.Known() && !one.Crossed() && one.Expected.open() && !one.asExpected()
+	})
+}
+
+// Unknown are the attempts that could not be made here.
+func (r Report) Unknown() []Result {
+	return r.pick(func(one Result) bool { return !one.Known() })
+}
+
+// Stopped are the attempts that did not get through.
+func (r Report) Stopped() []Result {
+	return r.pick(func(one Result) bool { return one.Known() && !one.Crossed() })
+}
+
+func (r Report) pick(keep func(Result) bool) []Result {
+	return slices.DeleteFunc(slices.Clone(r.Results), func(one Result) bool { return !keep(one) })
+}
+
+// HoleError says that walls do not hold.
+type HoleError struct {
+	Wall  sandbox.Wall
+	Holes []Result // at least one
+}
+
+// Error names the attempts that got through.
+func (e *HoleError) Error() string {
+	names := make([]string, len(e.Holes))
+	for i, hole := range e.Holes {
+		names[i] = hole.Name
+	}
+	return fmt.Sprintf("the wall %s does not hold: %s", e.Wall, strings.Join(names, ", "))
+}
+
+// Err is a [*HoleError] where there are holes, and nil otherwise.
+func (r Report) Err() error {
+	if holes := r.Holes(); len(holes) > 0 {
+		return &HoleError{Wall: r.Grade.Wall, Holes: holes}
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package prove
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"hone/sandbox"
+)
+
+// All makes all attempts, and looks at the outside afterwards. It takes a few
+// seconds. The error says that the walls cannot be had, or that nothing could
+// be tried; what came out is in the report, holes too.
+func All(ctx context.Context, wall sandbox.Wall) (Report, error) {
+	return prove(ctx, wall, attempts())
+}
+
+// Short makes the few attempts that are worth their time before each run, in
+// one process. It is otherwise as [All].
+func Short(ctx context.Context, wall sandbox.Wall) (Report, error) {
+	return prove(ctx, wall, slices.DeleteFunc(attempts(), func(a Attempt) bool { return !a.Short }))
+}
+
+func prove(ctx context.Context, wall sandbox.Wall, all []Attempt) (Report, error) {
+	st, err := setUp(all)
+	if err != nil {
+		return Report{}, err
+	}
+	defer st.takeDown()
+	defer st.end()
+	r := Report{Grade: sandbox.Grade{Wall: wall}}
+	for _, batch := range batches(all) {
+		if err := st.prove(ctx, st.policy(batch), batch, &r); err != nil {
+			return Report{}, err
+		}
+	}
+	order := func(one Result) int { return slices.IndexFunc(all, func(a Attempt) bool { return a.Name == one.Name }) }
+	slices.SortFunc(r.Results, func(a, b Result) int { return order(a) - order(b) })
+	return r, nil
+}
+
+// prove makes attempts behind walls of a policy, and adds the results to the
+// report, whose grade names the wall.
+func (st *stage) prove(ctx context.Context, p sandbox.Policy, batch []Attempt, r *Report) error {
+	w, err := sandbox.Build(ctx, r.Grade.Wall, p)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	why := r.Grade.Why
+	r.Grade = w.Grade()
+	r.Grade.Why = cmp.Or(why, r.Grade.Why)
+	if !batch[0].Alone {
+		return st.run(ctx, w, batch, r)
+	}
+	for _, a := range batch {
+		if err := st.run(ctx, w, []Attempt{a}, r); err != nil {
+			return err
+		}
+		st.end()
+	}
+	return nil
+}
+
+// batches are the attempts that go behind the same walls: those that want a
+// process of their own in the last one, and of those with something guarded
+// only so many in each that firejail's command line can hold them.
+func batches(all []Attempt) [][]Attempt {
+	const most = 10
+	var found [][]Attempt
+	var batch, alone []Attempt
+	sets := 0
+	for _, a := range all {
+		if a.Alone {
+			alone = append(alone, a)
+			continue
+		}
+		if a.Set == setGit || a.Set == setMissing || a.Set == setSecret {
+			sets++
+		}
+		if sets > most {
+			found, batch, sets = append(found, batch), nil, 1
+		}
+		batch = append(batch, a)
+	}
+	for _, last := range [][]Attempt{batch, alone} {
+		if len(last) > 0 {
+			found = append(found, last)
+		}
+	}
+	return found
+}
+
+// run makes attempts in one process, and in further ones where the walls ended
+// it, and adds the results to the report.
+func (st *stage) run(ctx context.Context, w *sandbox.Walls, all []Attempt, r *Report) error {
+	st.Wall, st.Landlock = r.Grade.Wall, r.Grade.Landlock
+	st.Addr["door"] = w.DoorAddr(0)
+	env := environment(all)
+	st.Env = names(env)
+	scene, err := st.write()
+	if err != nil {
+		return err
+	}
+	var raw []Result
+	for left := all; len(left) > 0; {
+		argv := []string{st.Program, "try", scene}
+		for _, a := range left {
+			argv = append(argv, a.Name)
+		}
+		how, err := w.Run(ctx, sandbox.Command{Argv: argv, Dir: st.Dir + "/work", Env: env, Timeout: longest})
+		if err != nil {
+			return err
+		}
+		got, err := readNotes(how, left[0].Alone)
+		if err != nil {
+			return err
+		}
+		if len(got) == 0 || len(got) > len(left) {
+			return fmt.Errorf("nothing could be tried behind the wall %s: exit %d, signal %q: %s", st.Wall, how.Exit, how.Signal, bytes.TrimSpace(how.Stderr))
+		}
+		raw, left = append(raw, got...), left[len(got):]
+	}
+	return st.judge(all, raw, r)
+}
+
+// longest is how long the attempts of one process may take on the busiest
+// machine.
+const longest = 2 * time.Minute
+
+// environment is what commands are given. One attempt is given the variables
+// by which others' walls say that they are there: they must change nothing.
+func environment(all []Attempt) []string {
+	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG=C"}
+	if len(all) == 1 && all[0].Name == "claims" {
+		env = append(env, Claims()...)
+	}
+	return env
+}
+
+// Claims are variables that say that a process is behind walls already. They
+// prove nothing, and change nothing.
+func Claims() []string {
+	return []string{"HONE_SANDBOX=1", "HONE_WALL=none", "container=bwrap", "CODEX_SANDBOX=seatbelt", "IN_NIX_SHELL=pure", "FLATPAK_ID=x", "SNAP=/snap/x", "GEMINI_SANDBOX=1", "SANDBOX_RUNTIME=1"}
+}
+
+// names are the variables of an environment, with the one that commands are
+// always given.
+func names(env []string) []string {
+	list := []string{"HONE_COMMAND_ID"}
+	for _, pair := range env {
+		name, _, _ := bytes.Cut([]byte(pair), []byte("="))
+		list = append(list, string(name))
+	}
+	return list
+}
+
+// readNotes are the results that a process told of. One that did not live to
+// tell gets its result from how it ended.
+func readNotes(how sandbox.Result, alone bool) ([]Result, error) {
+	var results []Result
+	begun := ""
+	notes := json.NewDecoder(bytes.NewReader(how.Stdout))
+	for notes.More() {
+		var n note
+		if err := notes.Decode(&n); err != nil {
+			return nil, fmt.Errorf("read what was tried: %w", err)
+		}
+		if begun = n.Begin; n.End != "" {
+			results = append(results, Result{Name: n.End, Got: n.Got, Text: n.Text})
+		}
+	}
+	if begun == "" {
+		return results, nil
+	}
+	died := Result{Name: begun, Got: wordUnknown, Text: fmt.Sprintf("the process ended: exit %d %s", how.Exit, how.Signal)}
+	switch {
+	case how.TimedOut:
+		died.Text = "it did not come to an end"
+	case how.OverLimit != "":
+		died.Got, died.Text = wordHeld, "ended by the limit of "+how.OverLimit
+	case alone:
+		died.Got = wordHeld
+	}
+	return append(results, died), nil
+}
+
+// judge looks at the outside, and adds results to the report.
+func (st *stage) judge(all []Attempt, raw []Result, r *Report) error {
+	rows, err := table()
+	if err != nil {
+		return err
+	}
+	for i, a := range all {
+		one := raw[i]
+		if one.Name != a.Name {
+			return fmt.Errorf("%s was tried in the place of %s", one.Name, a.Name)
+		}
+		switch trace := st.trace(a); {
+		case trace != "":
+			one.Got, one.Text = wordOpen, trace
+		case a.Outside && one.Got == wordOpen:
+			one.Got, one.Text = wordHeld, "it is as it was"
+		}
+		at := slices.IndexFunc(rows, func(line row) bool { return line.name == a.Name })
+		if at < 0 {
+			return fmt.Errorf("the table of attempts has no %s", a.Name)
+		}
+		expected, err := rows[at].expected(st.Wall, os.Getuid() == 0)
+		if err != nil {
+			return err
+		}
+		one.About, one.Expected = rows[at].about, expected.under(st.Landlock)
+		r.Results = append(r.Results, one)
+	}
+	return nil
+}

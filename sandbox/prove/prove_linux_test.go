@@ -1,0 +1,375 @@
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"hone/sandbox"
+)
+
+// TestAttemptsAndTable holds the table and the code together.
+func TestAttemptsAndTable(t *testing.T) {
+	rows, err := table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := attempts()
+	if len(all) < 80 || len(rows) != len(all) {
+		t.Errorf("%d attempts and %d lines of the table", len(all), len(rows))
+	}
+	for i := range min(len(all), len(rows)) {
+		if all[i].Name != rows[i].name {
+			t.Errorf("line %d of the table is %s, and the attempt %s", i+1, rows[i].name, all[i].Name)
+		}
+	}
+	short := slices.DeleteFunc(all, func(a Attempt) bool { return !a.Short })
+	if len(short) == 0 || len(short) > 12 || slices.ContainsFunc(short, func(a Attempt) bool { return a.Alone }) {
+		t.Errorf("%d attempts are short, or want processes of their own", len(short))
+	}
+}
+
+// The ways in which the tests run themselves again.
+const (
+	againLoosely = "HONE_PROVE_LOOSELY" // the machine is not as the table has it: only holes count
+	againMissing = "HONE_PROVE_MISSING" // a wall that must not be there
+)
+
+// TestWalls makes every attempt behind every wall that can be had, and holds
+// the results against the table, word by word.
+func TestWalls(t *testing.T) {
+	scenes := t.TempDir()
+	t.Setenv("TMPDIR", scenes)
+	for _, wall := range columns() {
+		t.Run(string(wall), func(t *testing.T) {
+			if wall == sandbox.NoWall && os.Getenv(againLoosely) != "" {
+				t.Skip("the walls around it are tried elsewhere")
+			}
+			r := proved(t, wall)
+			for _, one := range r.Results {
+				if !one.Known() {
+					t.Logf("unknown: %s", one)
+				}
+			}
+			wrong := slices.Concat(r.Holes(), r.Shut())
+			if os.Getenv(againLoosely) == "" {
+				wrong = r.pick(func(one Result) bool { return !one.asExpected() })
+			}
+			for _, one := range wrong {
+				t.Errorf("%s", one)
+			}
+			t.Logf("PROVED %s: %d stopped, %d open, %d unknown", r.Grade, len(r.Stopped()), len(r.Open()), len(r.Unknown()))
+			if left, _ := os.ReadDir(scenes); len(left) > 0 {
+				t.Errorf("%s is left behind", left[0])
+			}
+		})
+	}
+}
+
+// proved makes every attempt behind a wall. Where it cannot be had here the
+// test is skipped, but for a wall that must not be there.
+func proved(t *testing.T, wall sandbox.Wall) Report {
+	t.Helper()
+	if raced {
+		t.Skipf("NOT PROVED %s: the race detector takes more memory than the attempts are allowed", wall)
+	}
+	r, err := All(t.Context(), wall)
+	var cannot *sandbox.WallError
+	if errors.As(err, &cannot) {
+		t.Skipf("NOT PROVED %s: %v", wall, err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv(againMissing) == string(wall) {
+		t.Errorf("the wall %s is there, inside of walls in which it must refuse", wall)
+	}
+	return r
+}
+
+func TestWallsAsUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("NOT PROVED as another user: this is not root")
+	}
+	const nobody = 65534
+	cmd := exec.Command(copied(t), again()...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}
+	passes(t, cmd, "hidden", "landlock")
+}
+
+func TestWallsInsideBubblewrap(t *testing.T) {
+	program, err := exec.LookPath("bwrap")
+	if err != nil {
+		t.Skip("NOT PROVED inside bubblewrap: it is not installed")
+	}
+	if err := exec.Command(program, "--ro-bind", "/", "/", "true").Run(); err != nil {
+		t.Skipf("NOT PROVED inside bubblewrap: %v", err)
+	}
+	cmd := exec.Command(program, append([]string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", "/tmp", "/tmp", "--unshare-pid", "--unshare-ipc", copied(t)}, again()...)...)
+	cmd.Env = append(os.Environ(), againLoosely+"=1")
+	passes(t, cmd, "landlock")
+}
+
+func TestWallsInsideHidden(t *testing.T) {
+	program := copied(t)
+	scenes := t.TempDir()
+	p := sandbox.Policy{Write: []string{scenes}, Read: append(sandbox.System(), filepath.Dir(program))}
+	w, err := sandbox.Build(t.Context(), sandbox.Hidden, p)
+	if err != nil {
+		t.Skipf("NOT PROVED inside hidden walls: %v", err)
+	}
+	defer w.Close()
+	how, err := w.Run(t.Context(), sandbox.Command{
+		Argv: append([]string{program}, again()...), Dir: scenes,
+		Env: []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + scenes, againLoosely + "=1", againMissing + "=hidden"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(how.Stdout) + string(how.Stderr)
+	if how.Exit != 0 {
+		t.Fatalf("exit %d %s:\n%s", how.Exit, how.Signal, text)
+	}
+	provedIn(t, text, "landlock")
+	if strings.Contains(text, "PROVED hidden (") {
+		t.Error("the hidden walls did not refuse")
+	}
+}
+
+func TestWallsInsideFirejail(t *testing.T) {
+	program, err := exec.LookPath("firejail")
+	if err != nil {
+		t.Skip("NOT PROVED inside firejail: it is not installed")
+	}
+	if out, err := exec.Command(program, "--noprofile", "true").CombinedOutput(); err != nil {
+		t.Skipf("NOT PROVED inside firejail: %v: %s", err, out)
+	}
+	cmd := exec.Command(program, append([]string{"--noprofile", copied(t)}, again()...)...)
+	cmd.Env = append(os.Environ(), againLoosely+"=1", againMissing+"=firejail")
+	passes(t, cmd, "landlock")
+}
+
+// again are the arguments with which the tests run themselves again.
+func again() []string { return []string{"-test.run=^TestWalls$", "-test.v"} }
+
+// copied is a copy of the test's program that every user may run.
+func copied(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "prove")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	path := filepath.Join(dir, "prove.test")
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(to, from); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// passes runs the tests again, and wants some walls to be among those proved.
+func passes(t *testing.T, cmd *exec.Cmd, walls ...string) {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	provedIn(t, string(out), walls...)
+}
+
+func provedIn(t *testing.T, text string, walls ...string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "PROVED") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
+	for _, wall := range walls {
+		if !strings.Contains(text, " PROVED "+wall+" (") && !strings.Contains(text, "NOT PROVED "+wall) {
+			t.Errorf("nothing was said of the wall %s:\n%s", wall, text)
+		}
+	}
+}
+
+// TestNothingHolds shows that the prover sees what gets through: without walls
+// everything does that the table calls open.
+func TestNothingHolds(t *testing.T) {
+	r := proved(t, sandbox.NoWall)
+	open := 0
+	for _, one := range r.Results {
+		if !one.Known() || !slices.Equal(one.Expected.Words, []string{wordOpen}) {
+			continue
+		}
+		open++
+		if !one.Crossed() {
+			t.Errorf("%s", one)
+		}
+	}
+	if open < 60 {
+		t.Errorf("only %d attempts get through without walls", open)
+	}
+	if len(r.Holes()) > 0 {
+		t.Errorf("without walls there are holes: %v", r.Holes())
+	}
+}
+
+// TestHoles shows that walls that let too much pass are found out.
+func TestHoles(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		widen func(*sandbox.Policy, *stage)
+		holes []string
+	}{
+		{"a folder too many", func(p *sandbox.Policy, st *stage) { p.Write = append(p.Write, filepath.Join(st.Dir, "outside")) }, []string{"read-file", "overwrite-file", "symlink-there"}},
+		{"the network", func(p *sandbox.Policy, _ *stage) { p.Net = true }, []string{"tcp"}},
+		{"nothing hidden", func(p *sandbox.Policy, _ *stage) { p.Hide = nil }, []string{"hidden-read"}},
+		{"nothing guarded", func(p *sandbox.Policy, st *stage) {
+			p.Read = slices.DeleteFunc(p.Read, func(path string) bool { return strings.Contains(path, ".git/") })
+		}, []string{"git-config-write"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			st, err := setUp(slices.DeleteFunc(attempts(), func(a Attempt) bool { return !a.Short }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer st.takeDown()
+			r := Report{Grade: sandbox.Grade{Wall: sandbox.Hidden}}
+			p := st.policy(st.all)
+			tt.widen(&p, st)
+			err = st.prove(t.Context(), p, st.all, &r)
+			var cannot *sandbox.WallError
+			if errors.As(err, &cannot) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range tt.holes {
+				if !slices.ContainsFunc(r.Holes(), func(one Result) bool { return one.Name == name }) {
+					t.Errorf("%s is not among the holes %v", name, r.Holes())
+				}
+			}
+		})
+	}
+}
+
+// TestClaims shows that variables of other walls change nothing.
+func TestClaims(t *testing.T) {
+	before, err := Short(t.Context(), sandbox.Auto)
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, pair := range Claims() {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+	after, err := Short(t.Context(), sandbox.Auto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Grade.String() != after.Grade.String() || after.Err() != nil {
+		t.Errorf("the walls were %s, and are %s: %v", before.Grade, after.Grade, after.Err())
+	}
+}
+
+func TestShort(t *testing.T) {
+	for _, wall := range columns() {
+		r, err := Short(t.Context(), wall)
+		var cannot *sandbox.WallError
+		if errors.As(err, &cannot) {
+			t.Logf("NOT PROVED %s: %v", wall, err)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Grade.Wall != wall || len(r.Results) == 0 || r.Err() != nil {
+			t.Errorf("%s: %v, %d results", r.Grade, r.Err(), len(r.Results))
+		}
+	}
+}
+
+func TestNoSuchWall(t *testing.T) {
+	var cannot *sandbox.WallError
+	if _, err := Short(t.Context(), "paper"); !errors.As(err, &cannot) {
+		t.Errorf("a wall of paper: %v", err)
+	}
+}
+
+// TestEndedInTheMiddle shows that an attempt that did not live to tell is never
+// taken for stopped, unless its walls ended it for passing a limit.
+func TestEndedInTheMiddle(t *testing.T) {
+	const told = `{"begin":"a"}` + "\n" + `{"end":"a","got":"ENOENT"}` + "\n" + `{"begin":"b"}` + "\n"
+	for _, tt := range []struct {
+		how  sandbox.Result
+		want string
+	}{
+		{sandbox.Result{Signal: "killed", Exit: -1}, wordUnknown},
+		{sandbox.Result{TimedOut: true, Exit: -1}, wordUnknown},
+		{sandbox.Result{OverLimit: "memory", Exit: -1}, wordHeld},
+	} {
+		tt.how.Stdout = []byte(told)
+		got, err := readNotes(tt.how, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 2 || got[0].Got != "ENOENT" || got[1].Name != "b" || got[1].Got != tt.want {
+			t.Errorf("%+v: got %+v", tt.how, got)
+		}
+	}
+}
+
+func TestWord(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{nil, wordOpen},
+		{&os.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, "EACCES"},
+		{fmt.Errorf("wrapped: %w", syscall.EXDEV), "EXDEV"},
+		{errHeld("empty"), wordHeld},
+		{errUnknown("none here"), wordUnknown},
+		{errNotTried, wordNotTried},
+		{io.EOF, wordHeld},
+	} {
+		if got, _ := word(tt.err); got != tt.want {
+			t.Errorf("word(%v) = %s, want %s", tt.err, got, tt.want)
+		}
+	}
+}
+
+func BenchmarkShort(b *testing.B) {
+	for _, wall := range columns() {
+		b.Run(string(wall), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Short(context.Background(), wall); err != nil {
+					b.Skip(err)
+				}
+			}
+		})
+	}
+}

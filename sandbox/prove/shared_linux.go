@@ -1,0 +1,97 @@
+package prove
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sharedAttempts try what processes of a machine share by number or name.
+func sharedAttempts() []Attempt {
+	return []Attempt{
+		{Name: "sysv-memory", Try: func(s Scene) error {
+			id, err := strconv.Atoi(s.Shm)
+			if err != nil {
+				return errUnknown("no shared memory")
+			}
+			memory, err := unix.SysvShmAttach(id, 0, unix.SHM_RDONLY)
+			if err != nil {
+				return err
+			}
+			return unix.SysvShmDetach(memory)
+		}},
+		{Name: "message-queue", Try: func(s Scene) error {
+			if s.Queue == "" {
+				return errUnknown("no message queue")
+			}
+			return openQueue(s.Queue, unix.O_RDONLY)
+		}},
+	}
+}
+
+// openQueue opens a POSIX message queue, and makes it if the flags say so.
+func openQueue(name string, flags int) error {
+	at, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return err
+	}
+	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(at)), uintptr(flags|unix.O_CLOEXEC), 0o600, 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return unix.Close(int(fd))
+}
+
+func removeQueue(name string) {
+	if at, err := unix.BytePtrFromString(name); err == nil {
+		_, _, _ = unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(at)), 0, 0)
+	}
+}
+
+// programAttempts try what programs may do that a process may not, where they
+// are there.
+func programAttempts() []Attempt {
+	return []Attempt{
+		{Name: "git-outside", Set: setFiles, Try: func(s Scene) error {
+			return s.askGit("", "-C", s.outside(), "config", "--local", "hone.secret")
+		}},
+		{Name: "git-dir-outside", Set: setFiles, Try: func(s Scene) error {
+			return s.askGit("GIT_DIR="+s.outside(".git"), "config", "--local", "hone.secret")
+		}},
+		{Name: "sudo", Try: func(Scene) error {
+			program, err := exec.LookPath("sudo")
+			if err != nil {
+				return errUnknown("no sudo")
+			}
+			return ended(exec.Command(program, "-n", "true").Run())
+		}},
+		{Name: "claims", Set: setFiles, Alone: true, Try: func(s Scene) error { return s.readSecret(s.outside("secret")) }},
+	}
+}
+
+// askGit asks git for the secret that a repository's configuration holds.
+func (s Scene) askGit(variable string, args ...string) error {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		return errUnknown("no git")
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Dir = s.work()
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "HOME="+s.work(), variable)
+	text, err := cmd.Output()
+	if err != nil {
+		return ended(err)
+	}
+	return s.secret(text[:max(len(text)-1, 0)])
+}
+
+// ended is a program's failure, which has no number of the system's.
+func ended(err error) error {
+	if exit, ok := err.(*exec.ExitError); ok {
+		return errHeld(exit.String())
+	}
+	return err
+}

@@ -1,0 +1,198 @@
+package prove
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hone/sandbox"
+)
+
+//go:embed attempts.md
+var tableText string
+
+// columns are the table's walls, in its order.
+func columns() []sandbox.Wall {
+	return []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall}
+}
+
+// Expectation is what has to come out of an attempt.
+type Expectation struct {
+	// Words are the results that are right: names of error numbers, "open",
+	// "held" or "not tried".
+	Words []string
+	// Since is the Landlock ABI from which they hold; below it the attempt gets
+	// through. 0 means always.
+	Since int
+}
+
+// String is the expectation as the table has it.
+func (e Expectation) String() string {
+	text := strings.Join(e.Words, " or ")
+	if e.Since > 0 {
+		text += fmt.Sprintf(" from %d", e.Since)
+	}
+	return text
+}
+
+// open reports whether the attempt is expected to get through. A word that
+// says so makes the others an accident of the machine.
+func (e Expectation) open() bool {
+	return slices.Contains(e.Words, wordOpen) || slices.Contains(e.Words, wordNotTried)
+}
+
+func (e Expectation) allows(word string) bool { return slices.Contains(e.Words, word) }
+
+// under is the expectation on a machine with a Landlock ABI.
+func (e Expectation) under(abi int) Expectation {
+	if abi < e.Since {
+		return Expectation{Words: append([]string{wordOpen, wordNotTried}, e.Words...)}
+	}
+	return Expectation{Words: e.Words}
+}
+
+// row is an attempt's line of the table.
+type row struct {
+	name  string
+	about string
+	cells map[sandbox.Wall]cell
+}
+
+// cell is what has to come out for root, and for other users.
+type cell struct{ root, user Expectation }
+
+// Expected is what the table says of an attempt. An unknown name or wall is an
+// error.
+func Expected(wall sandbox.Wall, root bool, name string) (Expectation, error) {
+	rows, err := table()
+	if err != nil {
+		return Expectation{}, err
+	}
+	i := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
+	if i < 0 {
+		return Expectation{}, fmt.Errorf("the table of attempts has no %s", name)
+	}
+	return rows[i].expected(wall, root)
+}
+
+func (r row) expected(wall sandbox.Wall, root bool) (Expectation, error) {
+	c, ok := r.cells[wall]
+	switch {
+	case !ok:
+		return Expectation{}, fmt.Errorf("the table of attempts has no wall %s", wall)
+	case root:
+		return c.root, nil
+	}
+	return c.user, nil
+}
+
+// table is attempts.md, read.
+func table() ([]row, error) { return parseTable(tableText) }
+
+// parseTable reads the one table of a Markdown text. It is strict: a line that
+// begins with a bar and is not a row as described there is an error.
+func parseTable(text string) ([]row, error) {
+	var rows []row
+	head := []string{"attempt", "what it tries"}
+	for _, wall := range columns() {
+		head = append(head, string(wall))
+	}
+	seen := 0
+	for i, line := range strings.Split(text, "\n") {
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		seen++
+		fields, err := splitRow(line, len(head))
+		if err == nil {
+			switch seen {
+			case 1:
+				err = checkHead(fields, head)
+			case 2: // the line below the head
+			default:
+				rows, err = appendRow(rows, fields)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("attempts.md:%d: %w", i+1, err)
+		}
+	}
+	return rows, nil
+}
+
+func splitRow(line string, columns int) ([]string, error) {
+	fields := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
+	if len(fields) != columns || !strings.HasSuffix(line, "|") {
+		return nil, fmt.Errorf("%d columns instead of %d", len(fields), columns)
+	}
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+		if fields[i] == "" {
+			return nil, fmt.Errorf("column %d is empty", i+1)
+		}
+	}
+	return fields, nil
+}
+
+func checkHead(fields, head []string) error {
+	if !slices.Equal(fields, head) {
+		return fmt.Errorf("the head is %q instead of %q", fields, head)
+	}
+	return nil
+}
+
+func appendRow(rows []row, fields []string) ([]row, error) {
+	r := row{name: strings.Trim(fields[0], "`"), about: fields[1], cells: map[sandbox.Wall]cell{}}
+	if slices.ContainsFunc(rows, func(other row) bool { return other.name == r.name }) {
+		return nil, fmt.Errorf("%s has a line already", r.name)
+	}
+	for i, wall := range columns() {
+		c, err := parseCell(fields[i+2])
+		if err != nil {
+			return nil, fmt.Errorf("%s, %s: %w", r.name, wall, err)
+		}
+		r.cells[wall] = c
+	}
+	return append(rows, r), nil
+}
+
+// parseCell reads "ENOENT", "EACCES or EPERM", "EPERM from 6", or two of them
+// with a slash between: root's and other users'.
+func parseCell(text string) (cell, error) {
+	root, user, both := strings.Cut(text, "/")
+	if !both {
+		user = root
+	}
+	r, err := parseExpectation(root)
+	if err != nil {
+		return cell{}, err
+	}
+	u, err := parseExpectation(user)
+	return cell{root: r, user: u}, err
+}
+
+func parseExpectation(text string) (Expectation, error) {
+	var e Expectation
+	words, since, limited := strings.Cut(text, " from ")
+	if limited {
+		abi, err := strconv.Atoi(since)
+		if err != nil || abi < 1 {
+			return e, fmt.Errorf("%q is not a Landlock ABI", since)
+		}
+		e.Since = abi
+	}
+	for word := range strings.SplitSeq(words, " or ") {
+		if !isWord(word) {
+			return e, fmt.Errorf("%q is not a result", word)
+		}
+		e.Words = append(e.Words, word)
+	}
+	return e, nil
+}
+
+func isWord(text string) bool {
+	return text == wordOpen || text == wordHeld || text == wordNotTried || regexp.MustCompile(`^E[A-Z0-9]+$`).MatchString(text)
+}

@@ -1,0 +1,111 @@
+package prove
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/sandbox"
+)
+
+func TestParseCell(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want cell
+	}{
+		{"ENOENT", cell{Expectation{Words: []string{"ENOENT"}}, Expectation{Words: []string{"ENOENT"}}}},
+		{"open/EPERM", cell{Expectation{Words: []string{"open"}}, Expectation{Words: []string{"EPERM"}}}},
+		{"EPERM from 6", cell{Expectation{Words: []string{"EPERM"}, Since: 6}, Expectation{Words: []string{"EPERM"}, Since: 6}}},
+		{"EAGAIN or held/not tried", cell{Expectation{Words: []string{"EAGAIN", "held"}}, Expectation{Words: []string{"not tried"}}}},
+	} {
+		got, err := parseCell(tt.text)
+		if err != nil {
+			t.Errorf("parseCell(%q): %v", tt.text, err)
+		}
+		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(cell{})); diff != "" {
+			t.Errorf("parseCell(%q) (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
+func TestTableIsStrict(t *testing.T) {
+	const head = "| attempt | what it tries | hidden | bwrap | landlock | firejail | none |\n|-|-|-|-|-|-|-|\n"
+	for _, tt := range []struct{ name, text, want string }{
+		{"a column is missing", head + "| `a` | b | open | open | open | open |\n", "attempts.md:3: 6 columns instead of 7"},
+		{"a cell is empty", head + "| `a` | b | open |  | open | open | open |\n", "attempts.md:3: column 4 is empty"},
+		{"the bar at the end is missing", head + "| `a` | b | open | open | open | open | open\n", "attempts.md:3: 7 columns instead of 7"},
+		{"a word that is none", head + "| `a` | b | open | stopped | open | open | open |\n", `"stopped" is not a result`},
+		{"a number that is none", head + "| `a` | b | open | open | EPERM from now | open | open |\n", `"now" is not a Landlock ABI`},
+		{"a name twice", head + strings.Repeat("| `a` | b | open | open | open | open | open |\n", 2), "attempts.md:4: a has a line already"},
+		{"another head", strings.Replace(head, "bwrap", "bubblewrap", 1), "attempts.md:1: the head is"},
+	} {
+		_, err := parseTable(tt.text)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestExpected(t *testing.T) {
+	e, err := Expected(sandbox.Hidden, true, "read-file")
+	if err != nil || e.String() != "ENOENT" {
+		t.Errorf("read-file behind hidden walls: %v, %v", e, err)
+	}
+	if _, err := Expected(sandbox.Hidden, true, "no-such-attempt"); err == nil {
+		t.Error("an unknown attempt is expected to do something")
+	}
+	if _, err := Expected(sandbox.Auto, true, "read-file"); err == nil {
+		t.Error("auto is in the table")
+	}
+}
+
+func TestOlderLandlock(t *testing.T) {
+	e := Expectation{Words: []string{"EPERM"}, Since: 6}
+	if !e.under(5).open() || !e.under(5).allows("EPERM") {
+		t.Errorf("below its ABI: %v", e.under(5))
+	}
+	if e.under(6).open() {
+		t.Errorf("at its ABI: %v", e.under(6))
+	}
+}
+
+func TestReport(t *testing.T) {
+	stopped, open := Expectation{Words: []string{"ENOENT"}}, Expectation{Words: []string{"open"}}
+	r := Report{Grade: sandbox.Grade{Wall: sandbox.Hidden}, Results: []Result{
+		{Name: "fine", Expected: stopped, Got: "ENOENT"},
+		{Name: "odd", Expected: stopped, Got: "EACCES"},
+		{Name: "hole", Expected: stopped, Got: "open"},
+		{Name: "untried", Expected: stopped, Got: "not tried"},
+		{Name: "known", Expected: open, Got: "open"},
+		{Name: "shut", Expected: open, Got: "ENOENT"},
+		{Name: "missing", Expected: stopped, Got: "unknown"},
+	}}
+	for _, tt := range []struct {
+		what string
+		got  []Result
+		want []string
+	}{
+		{"holes", r.Holes(), []string{"hole", "untried"}},
+		{"open", r.Open(), []string{"known"}},
+		{"shut", r.Shut(), []string{"shut"}},
+		{"unknown", r.Unknown(), []string{"missing"}},
+		{"stopped", r.Stopped(), []string{"fine", "odd", "shut"}},
+	} {
+		var names []string
+		for _, one := range tt.got {
+			names = append(names, one.Name)
+		}
+		if diff := cmp.Diff(tt.want, names); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.what, diff)
+		}
+	}
+	var hole *HoleError
+	if err := r.Err(); !errors.As(err, &hole) || err.Error() != "the wall hidden does not hold: hole, untried" {
+		t.Errorf("the error is %v", err)
+	}
+	if err := (Report{}).Err(); err != nil {
+		t.Errorf("nothing was tried, and the error is %v", err)
+	}
+}
