@@ -11,7 +11,7 @@ FUZZTIME    ?= 10000x
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
 
-.PHONY: build demo test bench needs format vet cross static tidy unit fuzz clean
+.PHONY: build demo test bench needs format vet cross static tidy unit walls fuzz clean
 
 # Without cgo: walls start the program itself in places that show no libraries.
 build:
@@ -20,7 +20,7 @@ build:
 demo: build
 	bin/hone demo
 
-test: needs format vet static tidy cross unit fuzz demo
+test: needs format vet static tidy cross unit walls fuzz demo
 	@echo "all tests passed"
 
 needs:
@@ -44,6 +44,11 @@ cross:
 
 unit:
 	$(GO) test $(RACE) ./...
+
+# The table of attempts again, without the race detector, whose memory is more than the attempts may
+# have.
+walls:
+	$(GO) test ./sandbox/prove
 
 # Every fuzz target for a moment, one after the other: a package can only run one at a time.
 fuzz:

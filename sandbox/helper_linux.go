@@ -59,7 +59,6 @@ func Helper() {
 	if !ok {
 		return
 	}
-	runtime.LockOSThread() // children are tied to the thread that starts them
 	// Nothing that this process was left with by accident goes any further.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	c := control{controlFD}
@@ -130,6 +129,7 @@ func outer(s spec, c control) error {
 	case s.Wall != Hidden:
 		return keep(s, c)
 	}
+	runtime.LockOSThread() // the keeper dies with the thread that started it
 	cmd := inherit(&exec.Cmd{Path: selfPath, Args: []string{helperName, "keeper"}, SysProcAttr: namespaces(s.Policy.Net)})
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	t, err := start(cmd)
@@ -159,6 +159,7 @@ func wrapped(s spec, c control) error {
 	if err != nil {
 		return err
 	}
+	runtime.LockOSThread() // it dies with the thread that started it
 	cmd := inherit(&exec.Cmd{Path: s.Wrapper[0], Args: s.Wrapper})
 	cmd.ExtraFiles = append(cmd.ExtraFiles, theirs)
 	said := &capture{max: 4 << 10}

@@ -240,7 +240,7 @@ func TestMemoryLimit(t *testing.T) {
 
 func TestProcessLimit(t *testing.T) {
 	everyWall(t, func(p *Policy) { p.Limits.Processes = 100 }, func(t *testing.T, w *Walls, dir string) {
-		c := inside(dir, `bomb() { bomb | bomb & }; bomb; sleep 5; echo survived`)
+		c := inside(dir, `bomb() { bomb | bomb & }; bomb; sleep 2; echo survived`)
 		c.Timeout = 20 * time.Second
 		r, err := w.Run(context.Background(), c)
 		if err != nil || r.TimedOut {
