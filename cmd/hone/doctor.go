@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,21 +17,35 @@ import (
 	"hone/internal/git"
 	"hone/journal"
 	"hone/model"
+	"hone/sandbox"
+	"hone/sandbox/prove"
 )
 
+// doctorFlags are what a look is made with.
+type doctorFlags struct {
+	dir, model, baseURL string
+	wall                string
+	verbose             bool
+}
+
 func (a *app) doctorCommand() *cobra.Command {
-	var dir, name, baseURL string
+	var f doctorFlags
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "look at what hone needs: git, keys (never shown), the provider, the disk",
+		Short: "look at what hone needs: git, keys (never shown), the provider, the disk, the walls",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.doctor(c.Context(), dir, name, baseURL)
+			if err := knownWall("wall", f.wall); err != nil {
+				return err
+			}
+			return a.doctor(c.Context(), f)
 		},
 	}
-	registerDir(c, &dir)
-	c.Flags().StringVarP(&name, "model", "m", "", "also ask this model's provider, as PROVIDER/NAME")
-	c.Flags().StringVar(&baseURL, "base-url", "", "the provider's endpoint")
+	registerDir(c, &f.dir)
+	c.Flags().StringVarP(&f.model, "model", "m", "", "also ask this model's provider, as PROVIDER/NAME")
+	c.Flags().StringVar(&f.baseURL, "base-url", "", "the provider's endpoint")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "say of each wall what it leaves open")
+	c.Flags().StringVar(&f.wall, "wall", "auto", "try this wall alone; auto tries all of them, none tries none")
 	return c
 }
 
@@ -38,22 +53,41 @@ func (a *app) doctorCommand() *cobra.Command {
 type diagnosis struct {
 	what, found, hint string
 	bad               bool
+	absent            bool     // it is not there, and need not be
+	more              []string // further lines
 }
 
-func (a *app) doctor(ctx context.Context, dir, name, baseURL string) error {
-	looks := []diagnosis{{what: "hone", found: version()}, a.lookAtGit(ctx), a.lookAtRepository(dir), a.lookAtConfig(dir), a.lookAtDisk(dir)}
+// amiss is a look that found what is in the way.
+func amiss(what, found, hint string) diagnosis {
+	return diagnosis{what: what, found: found, hint: hint, bad: true}
+}
+
+// mark is the word in front of it.
+func (d diagnosis) mark() string {
+	switch {
+	case d.bad:
+		return "BAD"
+	case d.absent:
+		return "-- "
+	}
+	return "ok "
+}
+
+func (a *app) doctor(ctx context.Context, f doctorFlags) error {
+	looks := []diagnosis{{what: "hone", found: version()}, a.lookAtGit(ctx), a.lookAtRepository(f.dir), a.lookAtConfig(f.dir), a.lookAtDisk(f.dir)}
 	looks = append(looks, a.lookAtKeys()...)
-	looks = append(looks, a.lookAtProvider(ctx, dir, name, baseURL))
+	looks = append(looks, a.lookAtProvider(ctx, f.dir, f.model, f.baseURL))
+	looks = append(looks, lookAtWalls(ctx, f)...)
 	bad := 0
 	for _, d := range looks {
-		mark := "ok "
 		if d.bad {
-			mark = "BAD"
 			bad++
 		}
-		fmt.Fprintf(a.out, "%s  %-12s %s\n", mark, d.what, d.found)
-		if d.hint != "" {
-			fmt.Fprintf(a.out, "     %-12s %s\n", "", d.hint)
+		fmt.Fprintf(a.out, "%s  %-12s %s\n", d.mark(), d.what, d.found)
+		for _, line := range append(d.more, d.hint) {
+			if line != "" {
+				fmt.Fprintf(a.out, "     %-12s %s\n", "", line)
+			}
 		}
 	}
 	if bad > 0 {
@@ -65,11 +99,11 @@ func (a *app) doctor(ctx context.Context, dir, name, baseURL string) error {
 func (a *app) lookAtGit(ctx context.Context) diagnosis {
 	g, err := git.Find()
 	if err != nil {
-		return diagnosis{"git", err.Error(), "install git", true}
+		return amiss("git", err.Error(), "install git")
 	}
 	v, err := g.Version(ctx)
 	if err != nil {
-		return diagnosis{"git", err.Error(), "", true}
+		return amiss("git", err.Error(), "")
 	}
 	return diagnosis{what: "git", found: v}
 }
@@ -77,7 +111,7 @@ func (a *app) lookAtGit(ctx context.Context) diagnosis {
 func (a *app) lookAtRepository(dir string) diagnosis {
 	top, err := git.Root(dir)
 	if err != nil {
-		return diagnosis{"repository", err.Error(), "reconcile needs one: git init", false}
+		return diagnosis{what: "repository", found: err.Error(), hint: "reconcile needs one: git init"}
 	}
 	return diagnosis{what: "repository", found: top}
 }
@@ -85,13 +119,13 @@ func (a *app) lookAtRepository(dir string) diagnosis {
 func (a *app) lookAtConfig(dir string) diagnosis {
 	root, err := findRoot(dir)
 	if err != nil {
-		return diagnosis{"config", err.Error(), "", true}
+		return amiss("config", err.Error(), "")
 	}
 	if _, err := config.Load(root); err != nil {
-		return diagnosis{"config", err.Error(), "correct the file", true}
+		return amiss("config", err.Error(), "correct the file")
 	}
 	if _, err := config.Bork(root); err != nil {
-		return diagnosis{"config", err.Error(), "correct the file", true}
+		return amiss("config", err.Error(), "correct the file")
 	}
 	return diagnosis{what: "config", found: "readable"}
 }
@@ -101,7 +135,7 @@ func (a *app) lookAtConfig(dir string) diagnosis {
 func (a *app) lookAtDisk(dir string) diagnosis {
 	root, err := findRoot(dir)
 	if err != nil {
-		return diagnosis{"disk", err.Error(), "", true}
+		return amiss("disk", err.Error(), "")
 	}
 	at := filepath.Join(root, journal.HomeName)
 	if _, err := os.Stat(at); errors.Is(err, os.ErrNotExist) {
@@ -113,7 +147,7 @@ func (a *app) lookAtDisk(dir string) diagnosis {
 		err = errors.Join(err, probe.Sync(), probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		return diagnosis{"disk", err.Error(), "make room, or make the folder writable", true}
+		return amiss("disk", err.Error(), "make room, or make the folder writable")
 	}
 	free, ok := freeBytes(at)
 	if !ok {
@@ -145,13 +179,13 @@ func (a *app) lookAtKeys() []diagnosis {
 func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) diagnosis {
 	root, err := findRoot(dir)
 	if err != nil {
-		return diagnosis{"provider", err.Error(), "", true}
+		return amiss("provider", err.Error(), "")
 	}
 	file, err := config.Load(root)
 	if err != nil {
-		return diagnosis{"provider", "not asked, because the configuration cannot be read", "", false}
+		return diagnosis{what: "provider", found: "not asked, because the configuration cannot be read"}
 	}
-	s, err := a.resolveRun(loopFlags{model: name, baseURL: baseURL}, file)
+	s, err := a.resolveRun(loopFlags{model: name, baseURL: baseURL}, root, file)
 	if err != nil {
 		return stopped("provider", err)
 	}
@@ -166,7 +200,7 @@ func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) dia
 	defer cancel()
 	if err := p.Probe(ctx); err != nil {
 		var fault *model.Error
-		d := diagnosis{"provider", s.Model.Name + ": " + err.Error(), "", true}
+		d := amiss("provider", s.Model.Name+": "+err.Error(), "")
 		if errors.As(err, &fault) {
 			d.hint = fault.Hint
 		}
@@ -175,11 +209,82 @@ func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) dia
 	return diagnosis{what: "provider", found: s.Model.Name + " answers"}
 }
 
+// lookAtWalls tries every wall by trying to cross it, the strongest first.
+func lookAtWalls(ctx context.Context, f doctorFlags) []diagnosis {
+	walls := []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail}
+	switch wall := sandbox.Wall(f.wall); {
+	case wall == sandbox.NoWall:
+		return nil
+	case runtime.GOOS != "linux":
+		return []diagnosis{{what: "walls", absent: true, found: "walls are Linux's; here build.sh and --check run with your rights"}}
+	case wall != sandbox.Auto:
+		return []diagnosis{lookAtWall(ctx, wall, f.verbose)}
+	}
+	auto := diagnosis{what: "walls", absent: true, found: "none of hidden, bwrap and landlock can be had here; what needs one ends with exit status 5"}
+	var looks []diagnosis
+	for _, wall := range walls {
+		d := lookAtWall(ctx, wall, f.verbose)
+		looks = append(looks, d)
+		if auto.absent && !d.absent && wall != sandbox.Firejail {
+			auto = diagnosis{what: "walls", found: fmt.Sprintf("auto is %s here", wall)}
+		}
+	}
+	return append([]diagnosis{auto}, looks...)
+}
+
+// lookAtWall tries one wall.
+func lookAtWall(ctx context.Context, wall sandbox.Wall, verbose bool) diagnosis {
+	report, err := prove.All(ctx, wall)
+	var cannot *sandbox.WallError
+	switch {
+	case errors.As(err, &cannot):
+		return diagnosis{what: string(wall), found: cannot.Error(), hint: cannot.Next, absent: true}
+	case err != nil:
+		return amiss(string(wall), err.Error(), "")
+	}
+	stopped, unknown := len(report.Stopped()), len(report.Unknown())
+	grade := report.Grade
+	grade.Net = "off" // but for the door that the proof tries
+	d := diagnosis{what: string(wall), found: fmt.Sprintf("%d of %d attempts stopped; %s", stopped, len(report.Results)-unknown, grade)}
+	if unknown > 0 {
+		d.found += fmt.Sprintf("; %d could not be tried", unknown)
+	}
+	for _, hole := range report.Holes() {
+		d.bad = true
+		d.more = append(d.more, "crossed: "+hole.String())
+	}
+	if d.bad {
+		d.hint = "do not rely on this wall here; --sandbox names another"
+	}
+	if verbose {
+		d.more = append(d.more, details(report)...)
+	}
+	return d
+}
+
+// details are what a wall leaves open, and what could not be told of it.
+func details(report prove.Report) []string {
+	var lines []string
+	for _, list := range []struct {
+		word    string
+		results []prove.Result
+	}{{"open", report.Open()}, {"shut, though it should be open", report.Shut()}, {"not tried", report.Unknown()}} {
+		for _, r := range list.results {
+			line := list.word + ": " + r.Name + ", " + r.About
+			if r.Text != "" {
+				line += " (" + r.Text + ")"
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
 // stopped is a diagnosis of what would keep a run from starting.
 func stopped(what string, err error) diagnosis {
 	var stop *hone.Stop
 	if errors.As(err, &stop) {
-		return diagnosis{what, stop.Why, stop.Hint, true}
+		return amiss(what, stop.Why, stop.Hint)
 	}
-	return diagnosis{what, err.Error(), "", true}
+	return amiss(what, err.Error(), "")
 }

@@ -18,6 +18,7 @@ type loopFlags struct {
 	reasoning string
 	check     string
 	approve   string
+	walls     wallFlags
 	limits    limitFlags
 	output    outputFlags
 
@@ -44,6 +45,7 @@ func (f *loopFlags) register(c *cobra.Command, rounds int) {
 	fs.StringVar(&f.reasoning, "reasoning", "", "low, medium or high, where the provider has it")
 	fs.StringVar(&f.check, "check", "", "a shell command that must exit 0 as well")
 	fs.StringVar(&f.approve, "approve", "", "ask, none (deny what would be asked) or all; default ask")
+	f.walls.register(fs)
 	f.limits.register(c, rounds)
 	f.output.register(c)
 }
@@ -83,6 +85,9 @@ func (f *loopFlags) valid(c *cobra.Command) error {
 	case "", model.Low, model.Medium, model.High:
 	default:
 		return usage(fmt.Sprintf("--reasoning %s is not low, medium or high", f.reasoning), "hone help "+c.Name())
+	}
+	if err := knownWall("sandbox", f.walls.wall); err != nil {
+		return err
 	}
 	return f.limits.valid(c)
 }

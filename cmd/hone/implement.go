@@ -127,11 +127,12 @@ func (a *app) driveImplement(ctx context.Context, o session, s implementSettings
 	l := s.loop(a, o.model)
 	r := o.run(l.Rules(), s.Model)
 	r.Own = implement.Own
+	walls := a.runWalls(o, r, s.runSettings, s.CheckEnv, append([]string{implement.BuildName}, implement.Inputs...))
 	return a.drive(ctx, o, r, driven{
-		loop: "implement", settings: s.runSettings,
+		loop: "implement", settings: s.runSettings, walls: walls,
 		round: func(live io.Writer) hone.Round {
 			l.Say = a.thoughts(o.output)
-			r.Check = a.implementCheck(o.root, s, l, r, live)
+			r.Check = a.implementCheck(o.root, s, l, r, walls.runner(), live)
 			return l.Round
 		},
 	})
@@ -155,15 +156,15 @@ func (s implementSettings) loop(a *app, m model.Model) implement.Loop {
 
 // implementCheck is build.sh, and the command of --check beside it. Neither is
 // given providers' keys (ruling G6).
-func (a *app) implementCheck(root string, s implementSettings, l implement.Loop, r *hone.Run, live io.Writer) check.Func {
+func (a *app) implementCheck(root string, s implementSettings, l implement.Loop, r *hone.Run, runner sandbox.Runner, live io.Writer) check.Func {
 	env := sandbox.CleanEnv(a.environ, without(keyVariables(), s.CheckEnv))
 	var checks []check.Func
 	if s.Build {
-		checks = append(checks, l.Build(r, sandbox.None{}, check.BuildConfig{
+		checks = append(checks, l.Build(r, runner, check.BuildConfig{
 			Root: root, Env: env, Timeout: s.BuildTimeout, MaxText: s.MaxOutput, Live: live}))
 	}
 	if s.Check != "" {
-		checks = append(checks, check.Command(sandbox.None{}, check.CommandConfig{
+		checks = append(checks, check.Command(runner, check.CommandConfig{
 			Command: s.Check, Dir: root, Env: env, Timeout: s.CheckTime, Redact: l.Redact, Live: live}))
 	}
 	return check.All(checks...)
@@ -203,7 +204,7 @@ func (a *app) resolveImplement(f implementFlags) (root string, s implementSettin
 	if err != nil {
 		return root, s, l, err
 	}
-	s.runSettings, err = a.resolveRun(f.loopFlags, file)
+	s.runSettings, err = a.resolveRun(f.loopFlags, root, file)
 	s.Approve = "none"
 	return root, s, resolveLimits(f.limits, file.Limits, cmp.Or(file.Implement.Rounds, file.Limits.Rounds, implement.Rounds)), err
 }

@@ -18,12 +18,19 @@ import (
 	"hone"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/sandbox"
+	"hone/sandbox/prove"
 )
 
 // Version is the program's, set when a release is built.
 var Version = "devel"
 
-func main() { os.Exit(Main(os.Args[1:], journal.Observer{})) }
+func main() {
+	// A helper of the walls does not come back from here.
+	sandbox.Helper()
+	prove.Helper()
+	os.Exit(Main(os.Args[1:], journal.Observer{}))
+}
 
 // Main is the whole program but for the exit, so that tests can be it. The
 // observer is added to every journal that is opened.
@@ -161,7 +168,7 @@ Start with: hone demo`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.reconcileCommand(), a.implementCommand(), a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
-		a.showCommand(), a.resumeCommand(), a.doctorCommand(), a.versionCommand())
+		a.showCommand(), a.resumeCommand(), a.sandboxCommand(), a.doctorCommand(), a.versionCommand())
 	completeHelp(root)
 	completeCompletion(root)
 	return root

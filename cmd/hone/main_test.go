@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,9 +22,13 @@ import (
 
 	"hone/journal"
 	"hone/model/modeltest"
+	"hone/sandbox"
+	"hone/sandbox/prove"
 )
 
 func TestMain(m *testing.M) {
+	sandbox.Helper()
+	prove.Helper()
 	testscript.Main(m, map[string]func(){
 		"hone": func() { os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")))) },
 	})
@@ -81,6 +87,10 @@ func die() {
 //	terminal N ARGS…      is status with standard error on the terminal of "ttyin -stdin FILE"; what
 //	                      was shown there is ttyout
 //	count N REGEXP FILE   FILE has just N matches
+//	within N ARGS…        waits until ARGS… exits 0, N seconds at most
+//
+// and the conditions wall:NAME, which holds where that wall can be had, and race, where the race
+// detector is at work.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -88,8 +98,14 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               setup,
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			switch cond {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "race":
+				return raced(), nil
+			}
+			if wall, ok := strings.CutPrefix(cond, "wall:"); ok {
+				return canHave(t, sandbox.Wall(wall)), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
@@ -107,8 +123,27 @@ func TestScripts(t *testing.T) {
 			"status":   status,
 			"terminal": terminal,
 			"count":    count,
+			"within":   within,
 		},
 	})
+}
+
+// raced reports whether the race detector is at work, whose shadow memory does
+// not fit into the bounds that some walls are tried with.
+func raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// canHave reports whether a wall can be had on this machine, and says so where
+// it cannot: what scripts would try of it is left out.
+func canHave(t *testing.T, wall sandbox.Wall) bool {
+	w, err := sandbox.Build(t.Context(), wall, sandbox.Policy{Read: sandbox.System()})
+	if err != nil {
+		t.Logf("WARNING: not tested: %v", err)
+		return false
+	}
+	return w.Close() == nil
 }
 
 // promptExit keeps the race detector from waiting for a second at the end of
@@ -119,7 +154,7 @@ const promptExit = "GORACE=atexit_sleep_ms=0"
 // whoever runs the tests.
 func setup(e *testscript.Env) error {
 	e.Vars = append(e.Vars,
-		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", promptExit,
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", promptExit, "XDG_CACHE_HOME="+filepath.Join(e.WorkDir, ".cache"),
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 	e.Values[serverKey{}] = &holder{}
 	return nil
@@ -278,4 +313,16 @@ func count(ts *testscript.TestScript, neg bool, args []string) {
 	if fmt.Sprint(got) != args[0] {
 		ts.Fatalf("%d matches of %q in %s:\n%s", got, args[1], args[2], ts.ReadFile(args[2]))
 	}
+}
+
+func within(ts *testscript.TestScript, neg bool, args []string) {
+	seconds, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for range seconds * 20 {
+		if ts.Exec(args[1], args[2:]...) == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("%s did not come to pass in %d s", strings.Join(args[1:], " "), seconds)
 }

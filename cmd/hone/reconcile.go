@@ -66,6 +66,9 @@ func (a *app) startReconcile(ctx context.Context, f loopFlags, args []string) er
 	if err != nil {
 		return err
 	}
+	if !s.Walls.none() && s.Checker != "" && s.Check == "" {
+		a.say("note", "the correctness checker is your own program and is not walled in; --sandbox is for --check")
+	}
 	start, err := startOf("reconcile", root, s.Model, limits, s)
 	if err != nil {
 		return err
@@ -89,10 +92,14 @@ func (a *app) resumeReconcile(ctx context.Context, o session, start hone.Start, 
 func (a *app) driveReconcile(ctx context.Context, o session, s reconcileSettings) error {
 	l := s.loop(a, o.repo, o.model)
 	r := o.run(l.Rules(), s.Model)
+	var walls *runWalls
+	if s.Check != "" {
+		walls = a.runWalls(o, r, s.runSettings, s.CheckEnv, l.Rules().Immutable)
+	}
 	return a.drive(ctx, o, r, driven{
-		loop: "reconcile", settings: s.runSettings,
+		loop: "reconcile", settings: s.runSettings, walls: walls,
 		round: func(live io.Writer) hone.Round {
-			r.Check = a.reconcileCheck(o.root, s, l.Guard.Redact, live)
+			r.Check = a.reconcileCheck(o.root, s, l.Guard.Redact, walls.runner(), live)
 			return l.Round
 		},
 	})
@@ -108,15 +115,16 @@ func (s reconcileSettings) loop(a *app, repo *git.Repo, m model.Model) reconcile
 
 // reconcileCheck is the correctness checker, and the command of --check beside
 // it; nil where there is neither. The checker keeps its environment, the
-// command is not given providers' keys (ruling G6).
-func (a *app) reconcileCheck(root string, s reconcileSettings, redact func(string) string, live io.Writer) check.Func {
+// command is not given providers' keys (ruling G6). The command may stand
+// behind walls; the checker is the person's own program and never does.
+func (a *app) reconcileCheck(root string, s reconcileSettings, redact func(string) string, runner sandbox.Runner, live io.Writer) check.Func {
 	var checks []check.Func
 	if s.Checker != "" {
 		checks = append(checks, check.Bork(sandbox.None{}, check.BorkConfig{
 			Root: root, Checker: s.Checker, Env: a.environ, Timeout: s.CheckTime, Redact: redact, Live: live}))
 	}
 	if s.Check != "" {
-		checks = append(checks, check.Command(sandbox.None{}, check.CommandConfig{
+		checks = append(checks, check.Command(runner, check.CommandConfig{
 			Command: s.Check, Dir: root, Env: sandbox.CleanEnv(a.environ, without(keyVariables(), s.CheckEnv)),
 			Timeout: s.CheckTime, Redact: redact, Live: live}))
 	}
@@ -147,7 +155,7 @@ func (a *app) resolveReconcile(f loopFlags, args []string) (root string, s recon
 	if s.Scope, err = scope(root, f.dir, args); err != nil {
 		return root, s, l, err
 	}
-	s.runSettings, err = a.resolveRun(f, file)
+	s.runSettings, err = a.resolveRun(f, root, file)
 	s.Approve = cmp.Or(f.approve, file.Reconcile.Approve, "ask")
 	rounds := cmp.Or(file.Reconcile.Rounds, file.Limits.Rounds, reconcile.Rounds)
 	return root, s, resolveLimits(f.limits, file.Limits, rounds), err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -19,6 +20,7 @@ type runSettings struct {
 	Model   modelSettings `json:"model"`
 	Approve string        `json:"approve"`        // "ask", "none" or "all"
 	Send    []string      `json:"send,omitempty"` // what is sent though it looks secret
+	Walls   wallSettings  `json:"walls,omitzero"`
 }
 
 // drive runs a loop on a workspace to its end, fresh or gone on with, and
@@ -39,8 +41,9 @@ func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error
 	if !o.output.quiet {
 		s.Say("hone: run %s, %s with %s", r.Journal.Run(), d.loop, d.settings.Model.Name)
 	}
-	end, err := r.Do(ctx, present(o.model, d.round(s)))
+	end, err := r.Do(ctx, d.walls.round(present(o.model, d.round(s))))
 	s.Close()
+	err = errors.Join(err, d.walls.close())
 	a.exit = end.Exit
 	a.conclude(end, o.output)
 	return err
@@ -50,6 +53,7 @@ func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error
 type driven struct {
 	loop     string
 	settings runSettings
+	walls    *runWalls // nil: commands run with the person's rights
 	round    func(live io.Writer) hone.Round
 }
 

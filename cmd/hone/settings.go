@@ -11,7 +11,7 @@ import (
 
 // resolveRun resolves what every loop needs: flag, environment, file,
 // default.
-func (a *app) resolveRun(f loopFlags, file config.File) (runSettings, error) {
+func (a *app) resolveRun(f loopFlags, root string, file config.File) (runSettings, error) {
 	m := modelSettings{
 		Name:      cmp.Or(f.model, a.env("HONE_MODEL"), file.Model.Model),
 		Wire:      cmp.Or(f.wire, file.Model.Wire),
@@ -39,7 +39,11 @@ func (a *app) resolveRun(f loopFlags, file config.File) (runSettings, error) {
 	if p, ok := file.Prices[m.Name]; ok {
 		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 	}
-	return runSettings{Model: m, Send: file.Guard.Send}, costKnown(f, file, m)
+	walls, err := resolveWalls(f.walls, file.Sandbox, root, "")
+	if err != nil {
+		return runSettings{}, err
+	}
+	return runSettings{Model: m, Send: file.Guard.Send, Walls: walls}, costKnown(f, file, m)
 }
 
 // costKnown refuses a cost limit that could not be kept.

@@ -46,6 +46,8 @@ func (s *Screen) heading(e journal.Event) {
 func (s *Screen) progress(e journal.Event) {
 	begin := e.Phase == journal.Begin
 	switch {
+	case e.Type == "walls":
+		show(s, e, s.walls)
 	case e.Type == "ask":
 		s.asked = e.Time
 		show(s, e, s.request)
@@ -74,6 +76,21 @@ func show[T any](s *Screen, e journal.Event, draw func(T)) {
 }
 
 func (s *Screen) notice(n hone.Notice) { s.line("hone: %s", n.Text) }
+
+// walls shows what commands stand behind, and with Verbose what is open all
+// the same.
+func (s *Screen) walls(w hone.Walls) {
+	s.line("hone: commands run behind %s", w.Text)
+	if !s.o.Verbose {
+		return
+	}
+	if w.Why != "" {
+		s.line("  no stronger wall: %s", w.Why)
+	}
+	for _, o := range w.Open {
+		s.line("  open: %s", o)
+	}
+}
 
 func (s *Screen) outside(o hone.Outside) {
 	for _, p := range o.Paths {

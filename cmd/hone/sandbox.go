@@ -1,0 +1,335 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/internal/config"
+	"hone/internal/git"
+	"hone/internal/render"
+	"hone/sandbox"
+	"hone/workspace"
+)
+
+// sandboxFlags are what the walls by hand are made of.
+type sandboxFlags struct {
+	wallFlags
+	dir            string
+	rw, ro, hide   []string
+	doors          []string
+	timeout        time.Duration
+	memory         string
+	processes      int
+	verbose, quiet bool
+}
+
+func (a *app) sandboxCommand() *cobra.Command {
+	var f sandboxFlags
+	c := &cobra.Command{
+		Use:   "sandbox [flags] -- CMD ARGS…",
+		Short: "run a command behind the walls that a model's commands have",
+		Long: `sandbox runs a command behind the walls that a model's commands have: the workspace can be written but
+for what is protected, the system's programs and your toolchains can be read, and nothing else is
+there. There is no network, no terminal and no standard input; HOME is an empty folder that is
+removed afterwards, and only harmless variables are passed on. Paths are relative to --dir.
+
+The exit status is the command's own: 128+N where signal N ended it, 127 where there is no such
+program. hone's own are those of every command: 5 where there is no wall, 3 where a limit ended it.`,
+		Example: `  hone sandbox -- make test
+  hone sandbox --wall landlock --ro /opt/data --timeout 5m -- ./build.sh
+  hone sandbox --door 127.0.0.1:5432 -- go test ./...`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.ArgsLenAtDash() != 0 || len(args) == 0 {
+				return usage("sandbox needs a command, behind two dashes", "hone sandbox -- make test")
+			}
+			if err := f.valid(c); err != nil {
+				return err
+			}
+			return a.sandbox(c.Context(), f, args)
+		},
+	}
+	registerDir(c, &f.dir)
+	f.register(c)
+	return c
+}
+
+func (f *sandboxFlags) register(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&f.wall, "wall", "", "auto, hidden, bwrap, landlock, firejail or none (default auto)")
+	fs.BoolVar(&f.net, "net", false, "let the command reach the network")
+	fs.StringArrayVar(&f.rw, "rw", nil, "a further folder or file that may be changed; can be given again")
+	fs.StringArrayVar(&f.ro, "ro", nil, "a further folder or file that may be read, and not changed; can be given again")
+	fs.StringArrayVar(&f.hide, "hide", nil, "a folder or file that is not there; can be given again")
+	fs.StringArrayVar(&f.doors, "door", nil, "a loopback address that can be reached without --net, such as 127.0.0.1:3000; can be given again")
+	fs.DurationVar(&f.timeout, "timeout", 0, "end the command with all its children after so long, such as 5m")
+	fs.StringVar(&f.memory, "memory", "", "most memory of the command, such as 4GB")
+	fs.IntVar(&f.processes, "processes", 0, "most processes and threads at a time (default 4096)")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "say what stays open, and what is hidden")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing of hone's own but errors")
+	c.Flags().SetInterspersed(false)
+}
+
+// valid says what is wrong with the flags by themselves.
+func (f *sandboxFlags) valid(c *cobra.Command) error {
+	for flag, bad := range map[string]bool{"timeout": f.timeout <= 0, "processes": f.processes < 1} {
+		if bad && c.Flags().Changed(flag) {
+			return usage(fmt.Sprintf("--%s must be more than nothing", flag), "hone help sandbox")
+		}
+	}
+	return knownWall("wall", f.wall)
+}
+
+// sandbox runs a command behind walls, and ends with its exit status.
+func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error {
+	dir, w, err := a.resolveSandbox(f)
+	if err != nil {
+		return err
+	}
+	doors, err := forward(f.doors)
+	if err != nil {
+		return err
+	}
+	for _, d := range doors {
+		defer d.Close()
+		w.doors = append(w.doors, d.Door())
+	}
+	e, err := a.walls(ctx, w)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	defer e.Close()
+	a.introduce(e, w, f)
+	out, errs := a.shown(a.out), a.shown(a.err)
+	r, err := e.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, Timeout: f.timeout, MaxOutput: 1, LiveOut: out, LiveErr: errs})
+	out.flush()
+	errs.flush()
+	a.doorsUsed(doors, f)
+	return a.sandboxEnd(ctx, f, w, r, err, out.text()+"\n"+errs.text())
+}
+
+// resolveSandbox resolves flags and file: the folder that the command runs in,
+// and the walls around it.
+func (a *app) resolveSandbox(f sandboxFlags) (dir string, w wanted, err error) {
+	if dir, err = folder(f.dir); err != nil {
+		return dir, w, err
+	}
+	if w.root, err = workshopRoot(dir); err != nil {
+		return dir, w, err
+	}
+	file, err := config.Load(w.root)
+	if err != nil {
+		return dir, w, configError(err)
+	}
+	if w.wallSettings, err = resolveWalls(f.wallFlags, file.Sandbox, w.root, string(sandbox.Auto)); err != nil {
+		return dir, w, err
+	}
+	w.id, w.guard = "by-hand", workspace.NewGuard(file.Guard.Send)
+	w.guard.Known = knownKeys(a.env)
+	if f.memory != "" {
+		if w.Memory, err = config.ParseSize(f.memory); err != nil {
+			return dir, w, usage("--memory: "+err.Error(), "write a number with its unit, such as --memory 4GB")
+		}
+	}
+	if f.processes > 0 {
+		w.Processes = f.processes
+	}
+	return dir, w, w.extend(f, dir)
+}
+
+// workshopRoot is what a command may write, of the folder that it runs in: the
+// workspace that the folder belongs to in its repository, else the folder
+// alone.
+func workshopRoot(dir string) (string, error) {
+	if _, err := git.Root(dir); errors.Is(err, git.ErrNotRepository) {
+		return dir, nil
+	}
+	return findRoot(dir)
+}
+
+// extend adds the paths of flags. What is written on the command line has to
+// be there, but for what is to be kept from coming into being.
+func (w *wanted) extend(f sandboxFlags, dir string) error {
+	for _, list := range []struct {
+		flag  string
+		from  []string
+		to    *[]string
+		there func(at string) bool
+	}{
+		{"rw", f.rw, &w.Write, func(string) bool { return true }},
+		{"ro", f.ro, &w.Read, func(at string) bool { return !inside(w.root, at) }},
+		{"hide", f.hide, &w.Hide, func(string) bool { return false }},
+	} {
+		for _, p := range list.from {
+			at, err := placed(dir, p)
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(at); err != nil && list.there(at) {
+				return usage(fmt.Sprintf("--%s %s: there is no such folder or file", list.flag, p), "make it, or name one that is there")
+			}
+			*list.to = append(*list.to, at)
+		}
+	}
+	return nil
+}
+
+// inside reports whether a path is a folder or lies in it.
+func inside(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// forward makes doors of addresses.
+func forward(addresses []string) ([]*sandbox.Forwarding, error) {
+	var doors []*sandbox.Forwarding
+	for _, a := range addresses {
+		host, port, err := net.SplitHostPort(a)
+		if host == "localhost" {
+			host = "127.0.0.1"
+		}
+		n, convErr := strconv.Atoi(port)
+		if ip := net.ParseIP(host); err != nil || convErr != nil || n < 1 || n > 65535 || ip == nil || !ip.IsLoopback() {
+			return nil, usage(fmt.Sprintf("--door %s is no address of this machine with a port", a), "--door 127.0.0.1:3000; other machines need --net")
+		}
+		doors = append(doors, sandbox.Forward(net.JoinHostPort(host, port)))
+	}
+	return doors, nil
+}
+
+// introduce says what the command runs behind.
+func (a *app) introduce(e *enclosed, w wanted, f sandboxFlags) {
+	if f.quiet {
+		return
+	}
+	g := e.Grade()
+	a.sayPlain("behind %s", g.String())
+	if said := e.secrets.told(g.Wall); said != "" {
+		a.sayPlain("%s", said)
+	}
+	if !f.verbose {
+		return
+	}
+	for _, p := range e.secrets.paths {
+		a.sayPlain("secret: %s", p)
+	}
+	if g.Why != "" {
+		a.sayPlain("no stronger wall: %s", g.Why)
+	}
+	for _, o := range g.Open {
+		a.sayPlain("open: %s", o)
+	}
+}
+
+// doorsUsed says what went through the doors.
+func (a *app) doorsUsed(doors []*sandbox.Forwarding, f sandboxFlags) {
+	for _, d := range doors {
+		passed, failed := d.Connections()
+		from, to := d.Bytes()
+		switch {
+		case f.quiet:
+		case failed > 0 && passed == 0:
+			a.sayPlain("nobody answered at %s, outside of the walls", d.Door().Addr)
+		case f.verbose && passed > 0:
+			a.sayPlain("door %s: %d connections, %s out, %s in", d.Door().Addr, passed, render.Bytes(from), render.Bytes(to))
+		}
+	}
+}
+
+// sayPlain prints a line of hone's own on stderr.
+func (a *app) sayPlain(format string, args ...any) {
+	for i, arg := range args {
+		if text, ok := arg.(string); ok {
+			args[i] = render.Line(text)
+		}
+	}
+	fmt.Fprintf(a.err, "hone: "+format+"\n", args...)
+}
+
+// sandboxEnd says how the command ended where its exit status does not, and
+// takes that status over.
+func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, w wanted, r sandbox.Result, err error, output string) error {
+	for _, p := range r.Restored {
+		a.sayPlain("%s", restored(p))
+	}
+	var start *sandbox.StartError
+	switch {
+	case ctx.Err() != nil:
+		return interrupted(ctx, err)
+	case errors.As(err, &start):
+		a.say("error", start.Error())
+		a.exit = 126
+		if errors.Is(start, fs.ErrNotExist) {
+			a.exit = 127
+		}
+		return nil
+	case err != nil:
+		return noWalls(ctx, err)
+	case r.OverLimit != "":
+		return &hone.Stop{Exit: hone.ExitBudget, Why: "the command went over its limit of " + r.OverLimit, Hint: "raise it with --memory or --processes"}
+	case r.TimedOut:
+		return &hone.Stop{Exit: hone.ExitBudget, Why: fmt.Sprintf("the command had not ended after %s, and was ended", f.timeout), Hint: "raise --timeout"}
+	}
+	a.exit = exitStatus(r)
+	if a.exit != 0 && !w.Net && !w.none() && !f.quiet && sandbox.WantsNetwork(output) {
+		a.say("hint", wantsNet)
+	}
+	return nil
+}
+
+// interrupted is the end of a command that a signal to hone ended, or the
+// error itself.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return noWalls(ctx, err)
+	}
+	return &hone.Stop{Exit: hone.ExitInterrupted, Result: "interrupted", Why: "interrupted"}
+}
+
+// exitStatus is how a shell tells the end of a command.
+func exitStatus(r sandbox.Result) int {
+	if r.Signal == "" {
+		return r.Exit
+	}
+	for n := range 65 {
+		if syscall.Signal(n).String() == r.Signal {
+			return 128 + n
+		}
+	}
+	return 128
+}
+
+// shown is a stream of a command's output that is printed as it comes, without
+// keys (ruling G6), and whose end is kept.
+type shown struct {
+	*gate
+	end []byte
+}
+
+// mostShown is how much of the end of a stream is kept, in bytes.
+const mostShown = 64 << 10
+
+func (a *app) shown(to io.Writer) *shown {
+	return &shown{gate: newGate(knownKeys(a.env), func(text string) { _, _ = io.WriteString(to, text) })}
+}
+
+func (s *shown) Write(b []byte) (int, error) {
+	s.end = append(s.end, b...)
+	s.end = append(s.end[:0], s.end[max(0, len(s.end)-mostShown):]...)
+	s.pass(string(b))
+	return len(b), nil
+}
+
+// text is the end of the stream.
+func (s *shown) text() string { return string(s.end) }
