@@ -49,6 +49,7 @@ unit:
 # have.
 walls:
 	$(GO) test ./sandbox/prove
+	$(GO) test -run 'TestScripts/sandbox_doctor' ./cmd/hone
 
 # Every fuzz target for a moment, one after the other: a package can only run one at a time.
 fuzz:

@@ -60,10 +60,6 @@ func (r *Run) Walled(w Walls) error {
 	return err
 }
 
-// Over reports whether the run has ended and nothing that stopped it was
-// lifted since: [Run.Do] would only tell its end again.
-func (r *Run) Over() bool { return r.over(r.state()) }
-
 // enter puts the run at the beginning of a round.
 func (r *Run) enter(round int) {
 	r.at = journal.Identity{Round: round}

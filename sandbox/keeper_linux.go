@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -69,7 +70,7 @@ func (k *keeper) listen() {
 		select {
 		case <-k.started:
 		default:
-			os.Exit(1)
+			syscall.Exit(1)
 		}
 		if err != nil {
 			close(k.gone)

@@ -245,9 +245,9 @@ func lookAtWall(ctx context.Context, wall sandbox.Wall, verbose bool) diagnosis 
 	stopped, unknown := len(report.Stopped()), len(report.Unknown())
 	grade := report.Grade
 	grade.Net = "off" // but for the door that the proof tries
-	d := diagnosis{what: string(wall), found: fmt.Sprintf("%d of %d attempts stopped; %s", stopped, len(report.Results)-unknown, grade)}
+	d := diagnosis{what: string(wall), found: fmt.Sprintf("%d attempts stopped, %d open as documented; %s", stopped, len(report.Open()), grade)}
 	if unknown > 0 {
-		d.found += fmt.Sprintf("; %d could not be tried", unknown)
+		d.found += fmt.Sprintf("; %d could not be made here", unknown)
 	}
 	for _, hole := range report.Holes() {
 		d.bad = true
