@@ -10,6 +10,7 @@ import (
 
 	"hone/journal"
 	"hone/model"
+	"hone/tool"
 )
 
 // Role is whom a loop asks, and under which terms.
@@ -29,6 +30,15 @@ type Role struct {
 	Context int64
 	// Price is nil where it is not known.
 	Price *Price
+
+	// Tools are what the role can call in a conversation, in this order; see
+	// [Run.Talk]. Ask offers none.
+	Tools []tool.Tool
+	// Bounds bound each of its sessions.
+	Bounds Bounds
+	// Answered says what an answer lacks that came without calls, worded for
+	// the model; empty where it is one. Nil takes every text for an answer.
+	Answered func(text string) string
 }
 
 // longestWait is how long a provider may ask to be left alone before the run
@@ -41,25 +51,30 @@ type answer struct {
 	Raw   json.RawMessage `json:"raw,omitempty"`
 }
 
-// Ask asks a role and returns its reply, the recorded one where there is one.
-// The whole request is kept. Temporary faults are tried again; each attempt is
-// on the ledger before it leaves, with the most that it can use.
+// Ask asks a role once and returns its reply, the recorded one where there is
+// one. The whole request is kept. Temporary faults are tried again; each
+// attempt is on the ledger before it leaves, with the most that it can use.
 func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (model.Reply, error) {
 	at := r.at
 	defer func() { r.at = at }()
 	r.sessions++
 	r.at.Session, r.at.Turn = r.sessions, 1
-	req := model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning, Stream: r.Stream}
-	sent, err := marshal(req)
+	sent, err := marshal(model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning})
 	if err != nil {
 		return model.Reply{}, err
 	}
 	sent = r.redact(sent)
+	return r.send(ctx, role, sent, sent)
+}
+
+// send makes a call, of which keep is what is kept: the same, or what it adds
+// to an earlier one.
+func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Reply, error) {
 	got, err := step(ctx, r, work[Replied]{
 		event: "ask", record: "reply", name: role.Name, inline: true, sync: true,
-		input: []any{role.Name, role.Called, json.RawMessage(sent)},
+		input: []any{role.Name, role.Called, json.RawMessage(keep)},
 		open: func() (any, error) {
-			name, err := r.Journal.Home().Put(sent)
+			name, err := r.Journal.Home().Put(keep)
 			return Asked{role.Name, role.Called, name, int64(len(sent))}, err
 		},
 		do: func(ctx context.Context) (Replied, error) { return r.attempts(ctx, role, sent) },
@@ -90,7 +105,7 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (Replied, er
 	if err := json.Unmarshal(sent, &req); err != nil {
 		return Replied{}, err
 	}
-	req.Stream, req.Seq = r.Stream, r.replies()
+	req.Stream, req.Seq, req.Messages = r.Stream, r.replies(), cacheMarks(req.Messages)
 	pause := r.Retry.backoff()
 	for n := 0; ; n++ {
 		req.Attempt = n

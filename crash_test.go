@@ -46,7 +46,7 @@ func everyKind(dir string, m model.Model) hone.Round {
 			_, err = f.WriteString(reply.Text() + "\n")
 			return seen{"done"}, err
 		}
-		again := func(context.Context) (seen, error) {
+		again := func(context.Context, []string) (seen, error) {
 			b, _ := os.ReadFile(effects(dir))
 			if !strings.Contains(string(b), reply.Text()+"\n") {
 				return run(ctx) // this test knows how to tell; most commands cannot

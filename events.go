@@ -72,6 +72,19 @@ type Replied struct {
 	Attempts int          `json:"attempts"`
 }
 
+// Begun is the begin of a tool call ("tool") or of another command
+// ("command").
+type Begun struct {
+	Role    string `json:"role,omitempty"`
+	Tool    string `json:"tool,omitempty"`    // as the model called it
+	Args    string `json:"args,omitempty"`    // as the model wrote them
+	Object  string `json:"object,omitempty"`  // that holds Args where they are long
+	Refused string `json:"refused,omitempty"` // why it is not run
+	// Command says that it runs commands: what it changes is not known before.
+	Command  bool   `json:"command,omitempty"`
+	Manifest string `json:"manifest,omitempty"` // object that holds the tree's manifest before a command
+}
+
 // Reserve stands, durably, before an attempt's request leaves (ruling G11).
 // Without a commit it counts in full, also after a crash.
 type Reserve struct {

@@ -96,7 +96,7 @@ func (r *Run) expected() (object string, applied map[string]workspace.Image, err
 			Applied
 		}
 		switch {
-		case e.Type == "command", e.Type == "check" && e.Phase == journal.Begin:
+		case e.Type == "command", command(e), e.Type == "check" && e.Phase == journal.Begin:
 			object = ""
 		case e.Type == "round", e.Phase == journal.Record && (e.Type == "apply" || e.Type == "check" || looked(e)):
 			err = errors.Join(err, e.Decode(&seen))
@@ -110,6 +110,12 @@ func (r *Run) expected() (object string, applied map[string]workspace.Image, err
 		}
 	}
 	return object, applied, err
+}
+
+// command reports whether an event begins a tool call that runs commands.
+func command(e journal.Event) bool {
+	var b Begun
+	return e.Type == "tool" && e.Phase == journal.Begin && e.Decode(&b) == nil && b.Command
 }
 
 // looked reports whether an event is the record of a look at the whole tree

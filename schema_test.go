@@ -75,7 +75,7 @@ func eventful(t testing.TB) (dir string) {
 			return nil, err
 		}
 		run := func(context.Context) (seen, error) { return seen{"ran"}, nil }
-		if _, err := hone.Once(ctx, r, "command", nil, run, run); err != nil {
+		if _, err := hone.Once(ctx, r, "command", nil, run, nil); err != nil {
 			return nil, err
 		}
 		_, err = r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hone/journal"
+	"hone/workspace"
 )
 
 // Step does what looks at the world, or changes it in a way that may be done
@@ -28,11 +29,34 @@ func Step[T any](ctx context.Context, r *Run, name string, input any, do func(co
 
 // Once does what must not be repeated on its own, such as a command that a
 // model asked for. A resumed run that finds it begun and not recorded calls
-// interrupted instead of do, and records what that makes of it. The tree is
-// looked at afterwards, so that what was changed by this is not taken for
-// somebody else's doing.
-func Once[T any](ctx context.Context, r *Run, name string, input any, do, interrupted func(context.Context) (T, error)) (T, error) {
-	v, err := step(ctx, r, work[T]{event: "command", name: name, input: input, do: do, again: interrupted})
+// interrupted instead of do, with the files that changed since it began, and
+// records what that makes of it. The tree is looked at before and afterwards,
+// so that what was changed by this is not taken for somebody else's doing.
+func Once[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error), interrupted Interrupted[T]) (T, error) {
+	return once(ctx, r, work[T]{event: "command", name: name, input: input, do: do}, Begun{}, interrupted)
+}
+
+// Interrupted is what becomes of something that was begun and never recorded.
+type Interrupted[T any] func(ctx context.Context, changed []string) (T, error)
+
+// once fills in a piece of work what all commands need, and does it.
+func once[T any](ctx context.Context, r *Run, w work[T], b Begun, interrupted Interrupted[T]) (T, error) {
+	w.open = func() (any, error) {
+		var err error
+		if b.Manifest, err = r.before(ctx); err != nil {
+			return nil, err
+		}
+		return b, r.limit(&b)
+	}
+	w.again = func(ctx context.Context) (T, error) {
+		changed, err := r.changedSince(ctx, w.name)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		return interrupted(ctx, changed)
+	}
+	v, err := step(ctx, r, w)
 	if err != nil {
 		return v, err
 	}
@@ -41,6 +65,45 @@ func Once[T any](ctx context.Context, r *Run, name string, input any, do, interr
 		return Opened{Manifest: object, Tree: tree}, err
 	}})
 	return v, err
+}
+
+// before keeps the tree as it is before a command.
+func (r *Run) before(ctx context.Context) (object string, err error) {
+	m, err := r.Manifest(ctx)
+	if err != nil {
+		return "", err
+	}
+	return r.Journal.Home().Put(m.Encode())
+}
+
+// changedSince are the files that differ from what they were when the command
+// began that was begun last and never recorded.
+func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
+	id := r.at
+	id.Name, id.Index = name, r.count[r.named(name)]-1
+	begin, _ := r.Journal.Lookup(id)
+	var b Begun
+	if begin == nil || begin.Decode(&b) != nil || b.Manifest == "" {
+		return nil, nil
+	}
+	kept, err := r.Journal.Home().Get(b.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	was, err := workspace.DecodeManifest(kept)
+	if err != nil {
+		return nil, err
+	}
+	r.stale = true
+	now, err := r.Manifest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var changed []string
+	for _, d := range was.Diff(now) {
+		changed = append(changed, d.Path)
+	}
+	return changed, nil
 }
 
 // afterwards is the name of the look at the tree that follows a command.
@@ -109,12 +172,12 @@ func step[T any](ctx context.Context, r *Run, w work[T]) (T, error) {
 		return none, err
 	}
 	do := w.do
-	r.stale = r.stale || w.again != nil
 	if begin != nil && w.again != nil {
 		do = w.again
 	} else if err := r.begin(id, input, w.event, w.open); err != nil {
 		return none, err
 	}
+	r.stale = r.stale || w.again != nil
 	v, err := do(ctx)
 	if err != nil {
 		return none, err
@@ -215,10 +278,16 @@ func sameInput(id journal.Identity, input string, events ...*journal.Event) erro
 	return nil
 }
 
-// identify gives the next step of a name its identity.
-func (r *Run) identify(name string) journal.Identity {
+// named is a name's identity, without its index, where the run is.
+func (r *Run) named(name string) journal.Identity {
 	id := r.at
 	id.Name = name
+	return id
+}
+
+// identify gives the next step of a name its identity.
+func (r *Run) identify(name string) journal.Identity {
+	id := r.named(name)
 	if r.count == nil {
 		r.count = map[journal.Identity]int{}
 	}
@@ -232,6 +301,11 @@ func digest(v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
+	return sum(b), nil
+}
+
+// sum is the SHA-256 of some bytes in hex, which is also an object's name.
+func sum(b []byte) string {
+	s := sha256.Sum256(b)
+	return hex.EncodeToString(s[:])
 }

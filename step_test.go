@@ -142,9 +142,13 @@ func TestOnceInterrupted(t *testing.T) {
 	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		v, err := hone.Once(ctx, r, "bash", "make", func(context.Context) (seen, error) {
 			did++
+			write(dir, "half", "done")
 			return seen{"ran"}, nil
-		}, func(context.Context) (seen, error) {
+		}, func(_ context.Context, changed []string) (seen, error) {
 			asked++
+			if diff := cmp.Diff([]string{"half"}, changed); diff != "" {
+				t.Errorf("what changed since it began (-want +got):\n%s", diff)
+			}
 			return seen{"outcome unknown"}, nil
 		})
 		got = append(got, v)
@@ -183,7 +187,7 @@ func TestOnceIsNobodyElsesDoing(t *testing.T) {
 					write(dir, "made", "by the command")
 					return seen{"ran"}, nil
 				}
-				_, err := hone.Once(ctx, r, "bash", nil, run, run)
+				_, err := hone.Once(ctx, r, "bash", nil, run, func(ctx context.Context, _ []string) (seen, error) { return run(ctx) })
 				return nil, err
 			}}
 			if !p.killedAt(t, dir, place.kill) {

@@ -70,12 +70,13 @@ type Identity struct {
 	Round   int    `json:"round"`
 	Session int    `json:"session,omitempty"` // within the round; 0: outside of any
 	Turn    int    `json:"turn,omitempty"`    // within the session
-	Index   int    `json:"index,omitempty"`   // among steps of one name in the turn
+	Call    int    `json:"call,omitempty"`    // of a tool, within the turn; 0: outside of any
+	Index   int    `json:"index,omitempty"`   // among steps of one name in the same place
 	Name    string `json:"name"`
 }
 
 func (i Identity) String() string {
-	return fmt.Sprintf("%s (round %d, session %d, turn %d, index %d)", i.Name, i.Round, i.Session, i.Turn, i.Index)
+	return fmt.Sprintf("%s (round %d, session %d, turn %d, call %d, index %d)", i.Name, i.Round, i.Session, i.Turn, i.Call, i.Index)
 }
 
 // Decode reads the event's payload into v, which points to a struct. Fields

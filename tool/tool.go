@@ -29,6 +29,8 @@ type Tool struct {
 	// Repeats is how often the same call is answered in a session; 0 means 2
 	// (ruling S11).
 	Repeats int
+	// MaxText is how many bytes of a result the model is sent; 0 means 16 KiB.
+	MaxText int
 	// Run does it.
 	// Contract: Args fit the schema. What is wrong with a call is a Result that
 	// Failed, worded for the model; an error means that nothing is to be

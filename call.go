@@ -1,0 +1,304 @@
+package hone
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"hone/journal"
+	"hone/model"
+	"hone/tool"
+)
+
+// run runs the calls of a reply and puts their results into the history, all
+// of them and in order.
+func (t *talk) run(ctx context.Context, reply model.Reply, calls []model.Call) error {
+	t.prompts = 0
+	results := make([]Called, len(calls))
+	for i := 0; i < len(calls); {
+		n, err := t.group(ctx, calls, i, results)
+		if err != nil {
+			return err
+		}
+		i += n
+	}
+	answers := model.Message{Role: model.User}
+	for i, c := range results {
+		t.Calls = append(t.Calls, c)
+		t.outputs = append(t.outputs, c.Result.Text)
+		answers.Parts = append(answers.Parts, model.Part{Result: &model.Result{
+			ID: calls[i].ID, Name: c.Name, Text: t.cut(c), Failed: c.Result.Failed}})
+	}
+	t.history = append(t.history, model.Message{Role: model.Assistant, Parts: reply.Parts}, answers)
+	return nil
+}
+
+// group runs the calls from i on that can run beside each other, and returns
+// how many those are: neighbours that only look, or one.
+func (t *talk) group(ctx context.Context, calls []model.Call, i int, results []Called) (int, error) {
+	var group []*calling
+	for j := i; j < len(calls); j++ {
+		c := t.plan(calls[j], j)
+		looks := c.refused == "" && c.tool.Looks
+		if len(group) > 0 && !looks {
+			t.unplan(c)
+			break
+		}
+		group = append(group, c)
+		if !looks {
+			break
+		}
+	}
+	if err := t.carry(ctx, group); err != nil {
+		return 0, err
+	}
+	for k, c := range group {
+		results[i+k] = Called{Name: c.call.Name, Args: c.call.Args, Refused: c.refused, Result: c.result}
+		t.note(c)
+	}
+	return len(group), nil
+}
+
+// calling is a call on its way.
+type calling struct {
+	call    model.Call
+	index   int // in its reply, from 0
+	tool    tool.Tool
+	key     string // what tells it from other calls
+	refused string
+	result  tool.Result
+}
+
+// plan looks at a call, and says why it is not to be run where it is not.
+func (t *talk) plan(call model.Call, index int) *calling {
+	c := &calling{call: call, index: index, key: call.Name + "\x00" + compact(call.Args)}
+	i := slices.IndexFunc(t.role.Tools, func(one tool.Tool) bool { return one.Name == call.Name })
+	switch bounds := t.role.Bounds; {
+	case i < 0:
+		c.refuse(RefusedName, fmt.Sprintf("there is no tool %q; there are: %s", call.Name, t.names()))
+	case !json.Valid([]byte(call.Args)):
+		c.refuse(RefusedJSON, fmt.Sprintf("the arguments are not JSON: %s. They were: %s", jsonFault(call.Args), middle(call.Args, 500)))
+	case index >= bounds.perTurn():
+		c.refuse(RefusedTurn, fmt.Sprintf("not run: a reply may have %d calls at most", bounds.perTurn()))
+	case t.ran >= bounds.calls():
+		c.refuse(RefusedSession, fmt.Sprintf("not run: the session's %d calls are used up", bounds.calls()))
+	case t.times[c.key] >= orElse(t.role.Tools[i].Repeats, 2):
+		c.refuse(RefusedRepeat, "not run: this very call was answered before, and nothing was changed since; use what it said, or do something else")
+	default:
+		c.tool = t.role.Tools[i]
+		t.ran++
+		t.times[c.key]++
+	}
+	return c
+}
+
+// unplan takes back what plan counted.
+func (t *talk) unplan(c *calling) {
+	if c.refused == "" {
+		t.ran--
+		t.times[c.key]--
+	}
+}
+
+func (c *calling) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
+
+// compact is a call's arguments without white space that means nothing.
+func compact(args string) string {
+	var v any
+	if json.Unmarshal([]byte(args), &v) != nil {
+		return args
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return args
+	}
+	return string(b)
+}
+
+func jsonFault(args string) string {
+	var v any
+	if err := json.Unmarshal([]byte(args), &v); err != nil {
+		return err.Error()
+	}
+	return "unreadable"
+}
+
+func (t *talk) names() string {
+	var names []string
+	for _, one := range t.role.Tools {
+		names = append(names, one.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// note remembers what a call showed and changed.
+func (t *talk) note(c *calling) {
+	for path, digest := range c.result.Saw {
+		t.seen[path] = digest
+	}
+	if c.refused == "" && !c.tool.Looks && !c.tool.Commands && !c.result.Failed {
+		clear(t.times)
+	}
+}
+
+// carry runs planned calls, and records them in their order.
+func (t *talk) carry(ctx context.Context, group []*calling) error {
+	if len(group) > 1 {
+		return t.beside(ctx, group)
+	}
+	c := group[0]
+	at := t.r.at
+	defer func() { t.r.at = at }()
+	t.r.at.Call = c.index + 1
+	w := work[tool.Result]{event: "tool", name: toolStep, input: []string{c.call.Name, c.call.Args}, do: func(ctx context.Context) (tool.Result, error) {
+		if c.refused != "" {
+			return c.result, nil
+		}
+		return c.tool.Run(ctx, t.input(c.call.Args))
+	}}
+	begun := Begun{Role: t.role.Name, Tool: c.call.Name, Args: c.call.Args, Refused: c.refused}
+	var err error
+	if c.refused == "" && c.tool.Commands {
+		begun.Command = true
+		c.result, err = once(ctx, t.r, w, begun, interrupted)
+	} else {
+		w.open = func() (any, error) { return begun, t.r.limit(&begun) }
+		c.result, err = step(ctx, t.r, w)
+	}
+	return err
+}
+
+// toolStep is the name of the step that a call is; which tool it calls is told
+// by its begin, as models can call by any name.
+const toolStep = "tool"
+
+// limit keeps arguments that are too long for a line as an object.
+func (r *Run) limit(b *Begun) error {
+	if len(b.Args) <= inlineLimit {
+		return nil
+	}
+	name, err := r.Journal.Home().Put(r.redact([]byte(b.Args)))
+	b.Args, b.Object = "", name
+	return err
+}
+
+// interrupted is the result of a command that was cut off.
+func interrupted(_ context.Context, changed []string) (tool.Result, error) {
+	text := "the command was cut off, because the program that ran it ended; whether it did what it was to do is not known, and it was not run again."
+	if len(changed) > 0 {
+		text += " Files that changed since it began: " + strings.Join(changed[:min(len(changed), 50)], ", ") + "."
+	} else {
+		text += " No file has changed since it began."
+	}
+	return tool.Failure(text), nil
+}
+
+// mostBeside is how many calls run at the same time.
+const mostBeside = 8
+
+// beside runs calls that only look at the same time. Their identities are
+// given before, and their records are written after, in the order of the
+// calls.
+func (t *talk) beside(ctx context.Context, group []*calling) error {
+	ids, inputs, recorded := make([]journal.Identity, len(group)), make([]string, len(group)), make([]bool, len(group))
+	at := t.r.at
+	defer func() { t.r.at = at }()
+	for i, c := range group {
+		t.r.at.Call = c.index + 1
+		ids[i] = t.r.identify(toolStep)
+		var err error
+		if inputs[i], err = digest([]string{c.call.Name, c.call.Args}); err != nil {
+			return err
+		}
+		if recorded[i], err = t.lookFor(c, ids[i], inputs[i]); err != nil {
+			return err
+		}
+	}
+	errs := make([]error, len(group))
+	var fork sync.WaitGroup
+	room := make(chan struct{}, mostBeside)
+	for i, c := range group {
+		if recorded[i] {
+			continue
+		}
+		in := t.input(c.call.Args)
+		fork.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			c.result, errs[i] = c.tool.Run(ctx, in)
+		})
+	}
+	fork.Wait()
+	for i, c := range group {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if recorded[i] {
+			continue
+		}
+		var err error
+		if c.result, err = recordStep(t.r, ids[i], inputs[i], work[tool.Result]{event: "tool"}, c.result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookFor finds a call's record; where there is none it begins the call.
+func (t *talk) lookFor(c *calling, id journal.Identity, input string) (bool, error) {
+	begin, record := t.r.Journal.Lookup(id)
+	if err := sameInput(id, input, begin, record); err != nil {
+		return false, err
+	}
+	if record != nil {
+		var err error
+		c.result, err = result[tool.Result](t.r, *record)
+		return true, err
+	}
+	return false, t.r.begin(id, input, "tool", func() (any, error) {
+		b := Begun{Role: t.role.Name, Tool: c.call.Name, Args: c.call.Args}
+		return b, t.r.limit(&b)
+	})
+}
+
+// cut is a result as the model is sent it: what is too long is left out in the
+// middle, and can be had with the tool that reads.
+func (t *talk) cut(c Called) string {
+	most := 16 << 10
+	for _, one := range t.role.Tools {
+		if one.Name == c.Name && one.MaxText > 0 {
+			most = one.MaxText
+		}
+	}
+	text := c.Result.Text
+	if len(text) <= most {
+		return text
+	}
+	head, tail := lines(text[:most*2/3], false), lines(text[len(text)-most/3:], true)
+	return fmt.Sprintf("%s\n[%d bytes are left out here; the whole is \"output:%d\" for the tool that reads]\n%s",
+		head, len(text)-len(head)-len(tail), len(t.outputs), tail)
+}
+
+// lines is a piece of a text without the torn line at its end, or at its
+// beginning, unless that is most of it.
+func lines(piece string, beginning bool) string {
+	if beginning {
+		if i := strings.IndexByte(piece, '\n'); i >= 0 && i < len(piece)/2 {
+			return piece[i+1:]
+		}
+	} else if i := strings.LastIndexByte(piece, '\n'); i > len(piece)/2 {
+		return piece[:i]
+	}
+	return strings.ToValidUTF8(piece, "")
+}
+
+// middle is a text shortened to about so many bytes.
+func middle(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most/2]+" … "+text[len(text)-most/2:], "")
+}

@@ -1,0 +1,340 @@
+package hone
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"hone/model"
+	"hone/tool"
+)
+
+// Bounds bound one session of a conversation (rulings S8, S11 and G11). They
+// end the session, never the run.
+type Bounds struct {
+	Turns   int `json:"turns"`    // most model calls; 0 means 30
+	Calls   int `json:"calls"`    // most tool calls that are run; 0 means 120
+	PerTurn int `json:"per_turn"` // of those, in one reply; 0 means 10
+}
+
+func (b Bounds) turns() int   { return orElse(b.Turns, 30) }
+func (b Bounds) calls() int   { return orElse(b.Calls, 120) }
+func (b Bounds) perTurn() int { return orElse(b.PerTurn, 10) }
+
+func orElse(n, standard int) int {
+	if n == 0 {
+		return standard
+	}
+	return n
+}
+
+// How a conversation ended.
+const (
+	EndedAnswer = "answer" // the model gave its answer
+	EndedTurns  = "turns"  // the turns were used up; the last reply is what there is
+	EndedCalls  = "calls"  // the calls were used up
+)
+
+// Talk is what came of a conversation.
+type Talk struct {
+	// Reply is the last one. Where the model was told to answer and called
+	// tools all the same, its calls were not run.
+	Reply model.Reply
+	Ended string
+	Turns int
+	Calls []Called // in order, those that were refused too
+	Usage model.Usage
+}
+
+// Called is a tool call and what came of it.
+type Called struct {
+	Name string
+	Args string
+	// Refused says why the call was not run; empty where it was.
+	Refused string
+	Result  tool.Result
+}
+
+// Why a call was not run.
+const (
+	RefusedJSON    = "bad_json"       // its arguments cannot be read
+	RefusedName    = "unknown_tool"   // there is no such tool
+	RefusedRepeat  = "repeat_blocked" // the same call was answered often enough
+	RefusedTurn    = "iteration_skip" // too many in one reply
+	RefusedSession = "tool_budget"    // too many in the session
+)
+
+// Talk asks a role and runs the tools that it calls, until it answers or its
+// session is used up. Everything that the model is sent is on record, each
+// piece once; all that the conversation knows is folded from it.
+func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Talk, error) {
+	at := r.at
+	defer func() { r.at = at }()
+	r.sessions++
+	r.at.Session = r.sessions
+	t := &talk{r: r, role: role, history: slices.Clip(messages), seen: map[string]string{}, times: map[string]int{}}
+	for _, one := range role.Tools {
+		t.specs = append(t.specs, one.Spec)
+	}
+	err := t.hold(ctx)
+	return t.Talk, err
+}
+
+// talk is a conversation under way.
+type talk struct {
+	Talk
+	r       *Run
+	role    Role
+	specs   []model.Spec
+	history []model.Message
+
+	base    string // the object of the last request; empty: the next is kept whole
+	kept    int    // how many messages of the history it holds
+	prompts int    // how often the model was told that it had not answered
+
+	ran     int               // calls
+	outputs []string          // of all calls, whole; the first is number 1
+	seen    map[string]string // what the model was shown of files, by path
+	times   map[string]int    // how often each call was answered since something changed
+}
+
+// hold takes turns until the conversation ends.
+func (t *talk) hold(ctx context.Context) error {
+	most := t.role.Bounds.turns()
+	for t.Ended == "" {
+		t.Turns++
+		t.r.at.Turn, t.r.at.Call = t.Turns, 0
+		switch {
+		case t.ran >= t.role.Bounds.calls():
+			t.Ended = EndedCalls
+			t.say("Your tool calls are used up. Give your final answer now, from what you know, and call no more tools.")
+		case t.Turns >= most:
+			t.Ended = EndedTurns
+			t.say("This is your last turn. Give your final answer now, from what you know, and call no more tools.")
+		}
+		reply, err := t.ask(ctx)
+		if err != nil {
+			return err
+		}
+		t.Reply = reply
+		if reply.Usage != nil {
+			t.Usage = t.Usage.Add(*reply.Usage)
+		}
+		if err := t.take(ctx, reply); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take makes of a reply what comes next.
+func (t *talk) take(ctx context.Context, reply model.Reply) error {
+	calls := reply.Calls()
+	last := t.Ended != ""
+	switch {
+	case last && reply.Finish == model.Stop && reply.Text() != "":
+		t.Ended = EndedAnswer
+	case last:
+	case !reply.Finish.Normal():
+		// What was cut off is not sent back: parts of it may be unreadable.
+		t.say(fmt.Sprintf("Your last reply was not taken, and none of its calls was run: it ended early (%s). Go on in smaller steps.", ending(reply)))
+	case len(calls) > 0:
+		return t.run(ctx, reply, calls)
+	default:
+		t.answered(reply)
+	}
+	return nil
+}
+
+// ending is why a reply ended, in words.
+func ending(reply model.Reply) string {
+	if reply.Detail == "" {
+		return string(reply.Finish)
+	}
+	return fmt.Sprintf("%s: %s", reply.Finish, reply.Detail)
+}
+
+// mostPrompts is how often in a row a model that neither calls nor answers is
+// told to.
+const mostPrompts = 2
+
+// answered takes a reply without calls for the answer, unless the role says
+// that it is none.
+func (t *talk) answered(reply model.Reply) {
+	text := strings.TrimSpace(reply.Text())
+	missing := ""
+	switch {
+	case text == "":
+		missing = "Your reply was empty. Call tools to go on, or give your final answer."
+	case t.role.Answered != nil:
+		missing = t.role.Answered(text)
+	}
+	if missing == "" || t.prompts >= mostPrompts {
+		t.Ended = EndedAnswer
+		return
+	}
+	t.prompts++
+	if len(reply.Parts) > 0 && text != "" {
+		t.history = append(t.history, model.Message{Role: model.Assistant, Parts: reply.Parts})
+	}
+	t.say(missing)
+}
+
+// say adds words of the harness to what the model is sent next. What was sent
+// before is not changed any more, so that the provider's cache has it; and as
+// not every provider takes two messages of one side in a row, a reply that was
+// not taken leaves its place behind.
+func (t *talk) say(text string) {
+	part := model.Part{Text: text}
+	n := len(t.history)
+	if n > t.kept && t.history[n-1].Role == model.User {
+		last := t.history[n-1]
+		last.Parts = append(last.Parts[:len(last.Parts):len(last.Parts)], part)
+		t.history = append(t.history[:n-1:n-1], last)
+		return
+	}
+	if n > 0 && t.history[n-1].Role == model.User {
+		t.history = append(t.history, model.Message{Role: model.Assistant, Parts: []model.Part{{Text: "(no reply)"}}})
+	}
+	t.history = append(t.history, model.Message{Role: model.User, Parts: []model.Part{part}})
+}
+
+// continued is a request that repeats an earlier one and adds to it, as it is
+// kept.
+type continued struct {
+	After    string          `json:"after"` // object of the earlier one
+	Messages []model.Message `json:"messages"`
+}
+
+// ask makes the call of a turn.
+func (t *talk) ask(ctx context.Context) (model.Reply, error) {
+	whole, err := t.request(ctx)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	keep := whole
+	if t.base != "" {
+		if keep, err = marshal(continued{t.base, t.history[t.kept:]}); err != nil {
+			return model.Reply{}, err
+		}
+		keep = t.r.redact(keep)
+	}
+	t.base, t.kept = sum(keep), len(t.history)
+	return t.r.send(ctx, t.role, whole, keep)
+}
+
+// request is all that is sent, redacted; older tool output gives way where it
+// would not fit.
+func (t *talk) request(ctx context.Context) ([]byte, error) {
+	whole, err := t.encode()
+	if err != nil || !t.role.crowded(int64(len(whole))) {
+		return whole, err
+	}
+	if err := t.elide(ctx); err != nil {
+		return nil, err
+	}
+	return t.encode()
+}
+
+func (t *talk) encode() ([]byte, error) {
+	b, err := marshal(model.Request{System: t.role.System, Messages: t.history, Tools: t.specs, Reasoning: t.role.Reasoning})
+	return t.r.redact(b), err
+}
+
+// crowded reports whether a request takes more than four fifths of the context
+// (ruling G13); a token is taken for four bytes.
+func (role Role) crowded(bytes int64) bool {
+	return role.Context > 0 && bytes/4 > role.Context*8/10
+}
+
+// elided is the record of tool output that is not sent any more.
+type elided struct {
+	Results int   `json:"results"` // so many, the oldest ones
+	Bytes   int64 `json:"bytes"`
+}
+
+// elide takes old tool output out of the history, the oldest first, until what
+// is sent fills two fifths of the context. That breaks the provider's cache,
+// and so it is done in one go and seldom.
+func (t *talk) elide(ctx context.Context) error {
+	whole, err := t.encode()
+	if err != nil {
+		return err
+	}
+	goal := int64(len(whole)) - t.role.Context*4*4/10
+	_, err = Step(ctx, t.r, "elide", goal, func(context.Context) (elided, error) {
+		return t.remove(goal, false), nil
+	})
+	if err == nil {
+		t.remove(goal, true)
+		t.base, t.kept = "", 0
+	}
+	return err
+}
+
+// remove takes so many bytes of output out of the history, or counts what it
+// would take. What the model was sent last stays.
+func (t *talk) remove(goal int64, really bool) (done elided) {
+	for i := 0; i < len(t.history)-1 && done.Bytes < goal; i++ {
+		parts := t.history[i].Parts
+		for j, p := range parts {
+			if p.Result == nil || done.Bytes >= goal {
+				continue
+			}
+			note := fmt.Sprintf("[%d bytes of output are not shown any more; call again for what you still need]", len(p.Result.Text))
+			if len(p.Result.Text) <= 2*len(note) {
+				continue
+			}
+			done.Results++
+			done.Bytes += int64(len(p.Result.Text) - len(note))
+			if really {
+				result := *p.Result
+				result.Text = note
+				parts = append(parts[:0:0], parts...)
+				parts[j].Result = &result
+				t.history[i].Parts = parts
+			}
+		}
+	}
+	return done
+}
+
+// input is what a tool is told of the session. It does not change while tools
+// run beside each other.
+func (t *talk) input(args string) tool.Input {
+	seen, outputs := maps.Clone(t.seen), t.outputs
+	return tool.Input{
+		Args: json.RawMessage(args),
+		Seen: func(path string) (string, bool) {
+			digest, ok := seen[path]
+			return digest, ok
+		},
+		Output: func(call int) (string, bool) {
+			if call < 1 || call > len(outputs) {
+				return "", false
+			}
+			return outputs[call-1], true
+		},
+	}
+}
+
+// cacheMarks marks where a conversation's stable parts end, for providers that
+// want to be told: its first message, and all that is sent now, which the next
+// turn repeats. A request of one message keeps the marks that its loop set.
+func cacheMarks(messages []model.Message) []model.Message {
+	if len(messages) < 2 {
+		return messages
+	}
+	marked := append([]model.Message{}, messages...)
+	for _, i := range []int{0, len(marked) - 1} {
+		parts := append([]model.Part{}, marked[i].Parts...)
+		if n := len(parts); n > 0 {
+			parts[n-1].Cache = true
+		}
+		marked[i].Parts = parts
+	}
+	return marked
+}
