@@ -162,8 +162,10 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 	begun := Begun{Role: t.role.Name, Tool: c.call.Name, Args: c.call.Args, Refused: c.refused}
 	var err error
 	if c.refused == "" && c.tool.Commands {
-		begun.Command = true
-		c.result, err = once(ctx, t.r, w, begun, interrupted)
+		c.result, err = once(ctx, t.r, w, func(manifest string) (any, error) {
+			begun.Command, begun.Manifest = true, manifest
+			return begun, t.r.limit(&begun)
+		}, interrupted)
 	} else {
 		w.open = func() (any, error) { return begun, t.r.limit(&begun) }
 		c.result, err = step(ctx, t.r, w)

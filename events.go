@@ -72,13 +72,17 @@ type Replied struct {
 	Attempts int          `json:"attempts"`
 }
 
-// Begun is the begin of a tool call ("tool") or of another command
-// ("command").
+// Before is the begin of a command that is not a tool's ("command").
+type Before struct {
+	Manifest string `json:"manifest"` // object that holds the tree's manifest
+}
+
+// Begun is the begin of a tool call ("tool").
 type Begun struct {
-	Role    string `json:"role,omitempty"`
-	Tool    string `json:"tool,omitempty"`    // as the model called it
-	Args    string `json:"args,omitempty"`    // as the model wrote them
-	Object  string `json:"object,omitempty"`  // that holds Args where they are long
+	Role    string `json:"role"`
+	Tool    string `json:"tool"`              // as the model called it
+	Args    string `json:"args"`              // as the model wrote them
+	Object  string `json:"object,omitempty"`  // that holds them where they are long
 	Refused string `json:"refused,omitempty"` // why it is not run
 	// Command says that it runs commands: what it changes is not known before.
 	Command  bool   `json:"command,omitempty"`

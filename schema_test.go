@@ -18,6 +18,7 @@ import (
 	"hone/check"
 	"hone/journal"
 	"hone/model"
+	"hone/tool"
 	"hone/workspace"
 )
 
@@ -62,7 +63,23 @@ func eventful(t testing.TB) (dir string) {
 	dir = furnished(t, map[string]string{"a": "zero", "asked": "zero"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	m := speaker(fails(&model.Error{Kind: model.Overloaded, Message: "busy"}), says("one"), says("two"))
+	calls := func(context.Context, model.Request) (model.Reply, error) {
+		return model.Reply{Finish: model.Calls, Parts: []model.Part{
+			{Call: &model.Call{ID: "1", Name: "look", Args: "{}"}}, {Call: &model.Call{ID: "2", Name: "make", Args: "{}"}},
+			{Call: &model.Call{ID: "3", Name: "make", Args: "no"}},
+		}}, nil
+	}
+	exit := 2
+	handy := editor(nil)
+	handy.Tools = []tool.Tool{
+		{Spec: model.Spec{Name: "look"}, Looks: true, Run: func(context.Context, tool.Input) (tool.Result, error) {
+			return tool.Result{Text: "zero", Saw: map[string]string{"a": "digest"}}, nil
+		}},
+		{Spec: model.Spec{Name: "make"}, Commands: true, Run: func(context.Context, tool.Input) (tool.Result, error) {
+			return tool.Result{Text: "failed", Failed: true, Exit: &exit}, nil
+		}},
+	}
+	m := speaker(fails(&model.Error{Kind: model.Overloaded, Message: "busy"}), says("one"), calls, says("done"), says("two"), calls, says("done"))
 	round := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		if err := r.Notice("told once"); err != nil {
 			return nil, err
@@ -76,6 +93,10 @@ func eventful(t testing.TB) (dir string) {
 		}
 		run := func(context.Context) (seen, error) { return seen{"ran"}, nil }
 		if _, err := hone.Once(ctx, r, "command", nil, run, nil); err != nil {
+			return nil, err
+		}
+		handy.Model = m
+		if _, err := r.Talk(ctx, handy, user("do it")); err != nil {
 			return nil, err
 		}
 		_, err = r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{
@@ -112,7 +133,7 @@ func eventful(t testing.TB) (dir string) {
 // engineTypes are the types of all events that the engine can append.
 func engineTypes() []string {
 	return []string{"apply", "approval", "ask", "change", "check", "command", "commit", "end", "notice", "outside",
-		"reply", "reserve", "resume", "retry", "round", "start", "step", "usage", "walls"}
+		"reply", "reserve", "resume", "retry", "round", "start", "step", "tool", "usage", "walls"}
 }
 
 func TestSchemaNamesEveryTypeThatARunAppends(t *testing.T) {
@@ -158,7 +179,7 @@ func TestSchemaRefusesDamagedEvents(t *testing.T) {
 }
 
 // optional are fields that an event may lack.
-const optional = " cost usage detail delete rest reason attempted hint why result checked phase input error landlock seccomp open "
+const optional = " cost usage detail delete rest reason attempted hint why result checked phase input error landlock seccomp open saw "
 
 // damaged are the lines that come of damaging an event, by what was done.
 func damaged(t *testing.T, e journal.Event) map[string][]byte {

@@ -33,20 +33,22 @@ func Step[T any](ctx context.Context, r *Run, name string, input any, do func(co
 // records what that makes of it. The tree is looked at before and afterwards,
 // so that what was changed by this is not taken for somebody else's doing.
 func Once[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error), interrupted Interrupted[T]) (T, error) {
-	return once(ctx, r, work[T]{event: "command", name: name, input: input, do: do}, Begun{}, interrupted)
+	begun := func(manifest string) (any, error) { return Before{manifest}, nil }
+	return once(ctx, r, work[T]{event: "command", name: name, input: input, do: do}, begun, interrupted)
 }
 
 // Interrupted is what becomes of something that was begun and never recorded.
 type Interrupted[T any] func(ctx context.Context, changed []string) (T, error)
 
-// once fills in a piece of work what all commands need, and does it.
-func once[T any](ctx context.Context, r *Run, w work[T], b Begun, interrupted Interrupted[T]) (T, error) {
+// once fills in a piece of work what all commands need, and does it. begun
+// makes the begin's payload, which holds the manifest before.
+func once[T any](ctx context.Context, r *Run, w work[T], begun func(manifest string) (any, error), interrupted Interrupted[T]) (T, error) {
 	w.open = func() (any, error) {
-		var err error
-		if b.Manifest, err = r.before(ctx); err != nil {
+		manifest, err := r.before(ctx)
+		if err != nil {
 			return nil, err
 		}
-		return b, r.limit(&b)
+		return begun(manifest)
 	}
 	w.again = func(ctx context.Context) (T, error) {
 		changed, err := r.changedSince(ctx, w.name)
@@ -82,7 +84,7 @@ func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	id := r.at
 	id.Name, id.Index = name, r.count[r.named(name)]-1
 	begin, _ := r.Journal.Lookup(id)
-	var b Begun
+	var b Before
 	if begin == nil || begin.Decode(&b) != nil || b.Manifest == "" {
 		return nil, nil
 	}
