@@ -111,11 +111,6 @@ func TestRestoreAgainstAnything(t *testing.T) {
 	}
 }
 
-func FuzzRestore(f *testing.F) {
-	f.Add(uint64(1), false)
-	f.Fuzz(attack)
-}
-
 // The tests above once more, as a user to whom modes mean something.
 func TestRestoreAsNobody(t *testing.T) {
 	if os.Getuid() != 0 {
