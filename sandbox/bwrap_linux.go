@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -158,37 +157,22 @@ func tmpPoint(tmp string, m mount) (made bool, err error) {
 	return made, nil
 }
 
-// findBwrap is the path of a bubblewrap that can build walls here, as a trial
-// shows, which takes as long as a command does. The error is a [*WallError].
+// findBwrap is the path of bubblewrap. The error is a [*WallError].
 func findBwrap() (string, error) {
-	path, err := exec.LookPath("bwrap")
+	return findWrapper(Bubblewrap, "apt install bubblewrap (dnf, pacman and apk call it so too)")
+}
+
+// findWrapper is the path of a program that builds walls, which is called as
+// they are. Whether it can build them here is seen when they are tried.
+func findWrapper(wall Wall, next string) (string, error) {
+	path, err := exec.LookPath(string(wall))
 	if err == nil {
 		path, err = filepath.Abs(path)
 	}
 	if err != nil {
-		return "", &WallError{Wall: Bubblewrap, Reason: "there is no bwrap in PATH", Next: "apt install bubblewrap (dnf, pacman and apk call it so too)", Err: err}
-	}
-	// Behind the walls that name still means bubblewrap itself, which is there
-	// in any case.
-	args, err := bwrapArgs(path, Policy{}, []entry{{Path: "/", Access: read, Dir: true}}, []string{"/proc/self/exe", "--version"})
-	if err != nil {
-		return "", err
-	}
-	if _, said, err := try(args); err != nil {
-		reason, next := whyNoNamespaces(path)
-		return "", &WallError{Wall: Bubblewrap, Reason: strings.TrimSuffix(reason+"; "+said, "; "), Next: next, Err: err}
+		return "", &WallError{Wall: wall, Reason: fmt.Sprintf("there is no %s in PATH", wall), Next: next, Err: err}
 	}
 	return path, nil
-}
-
-// try runs a command line, and returns its output and, of what it had to say
-// about an error, the beginning in one line.
-func try(args []string) (output, said string, err error) {
-	var stdout, stderr bytes.Buffer
-	cmd := &exec.Cmd{Path: args[0], Args: args, Dir: "/", Env: []string{"PATH=" + os.Getenv("PATH")}, Stdout: &stdout, Stderr: &stderr}
-	err = cmd.Run()
-	said = strings.Join(strings.Fields(stderr.String()), " ")
-	return stdout.String(), said[:min(len(said), 300)], err
 }
 
 // whyNoNamespaces is the likely reason that a program cannot make namespaces,

@@ -155,7 +155,7 @@ func everywhere() map[string]attempt {
 }
 
 func TestBwrapWalls(t *testing.T) {
-	path, err := findBwrap()
+	path, err := usable(Bubblewrap)
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -186,7 +186,7 @@ func uids() []int {
 }
 
 func TestBwrapTmp(t *testing.T) {
-	path, err := findBwrap()
+	path, err := usable(Bubblewrap)
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -223,7 +223,7 @@ var strangeNames = []string{
 }
 
 func TestBwrapStrangePaths(t *testing.T) {
-	path, err := findBwrap()
+	path, err := usable(Bubblewrap)
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -256,7 +256,7 @@ echo ${d#../strange}: $(
 }
 
 func TestBwrapPassesDescriptors(t *testing.T) {
-	path, err := findBwrap()
+	path, err := usable(Bubblewrap)
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -323,7 +323,7 @@ func TestBwrapArgsTooMany(t *testing.T) {
 
 func TestFindBwrapAbsent(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := findBwrap()
+	_, err := usable(Bubblewrap)
 	wall, ok := errors.AsType[*WallError](err)
 	if !ok || wall.Wall != Bubblewrap || !strings.HasPrefix(wall.Next, "apt install bubblewrap") || !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("%v, %+v", err, wall)
@@ -334,7 +334,7 @@ func TestFindBwrapThatFails(t *testing.T) {
 	dir := t.TempDir()
 	script(t, filepath.Join(dir, "bwrap"), "#!/bin/sh\necho 'no permissions here' >&2\nexit 1\n", 0o755)
 	t.Setenv("PATH", dir)
-	_, err := findBwrap()
+	_, err := usable(Bubblewrap)
 	wall, ok := errors.AsType[*WallError](err)
 	if !ok || !strings.Contains(wall.Reason, "no permissions here") || wall.Next == "" {
 		t.Errorf("%v, %+v", err, wall)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -231,53 +230,7 @@ func systemFolder(path string) bool {
 	return false
 }
 
-// findFirejail is the path of a firejail that builds walls here, as a trial
-// shows: where it finds itself in a sandbox already it runs commands without
-// walls, and silently. The error is a [*WallError].
+// findFirejail is the path of firejail. The error is a [*WallError].
 func findFirejail() (string, error) {
-	path, err := exec.LookPath("firejail")
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
-	if err != nil {
-		return "", &WallError{Wall: Firejail, Reason: "there is no firejail in PATH", Next: "apt install firejail (dnf, pacman and apk call it so too), 0.9.72 or later", Err: err}
-	}
-	args, err := firejailArgs(path, Policy{}, nil, []string{"readlink", "/proc/self/ns/mnt", "/proc/self/ns/pid", "/proc/self/ns/net"})
-	if err != nil {
-		return "", err
-	}
-	outside, err := namespaceLinks("mnt", "pid", "net")
-	if err != nil {
-		return "", err
-	}
-	inside, said, err := try(args)
-	if err != nil {
-		return "", &WallError{Wall: Firejail, Reason: cmp.Or(said, "it does not run"), Next: "use the wall hidden or bwrap; firejail must be setuid, 0.9.72 or later, and allow this user (man firejail-users)", Err: err}
-	}
-	if shared := common(strings.Fields(inside), outside); len(shared) > 0 {
-		return "", &WallError{Wall: Firejail, Reason: "it runs commands without walls where it is in a sandbox already (" + strings.Join(shared, ", ") + " is shared)", Next: "use the wall hidden or landlock"}
-	}
-	return path, nil
-}
-
-// namespaceLinks are the names of this process's namespaces of some kinds.
-func namespaceLinks(kinds ...string) (links []string, err error) {
-	for _, kind := range kinds {
-		link, err := os.Readlink("/proc/self/ns/" + kind)
-		if err != nil {
-			return nil, err
-		}
-		links = append(links, link)
-	}
-	return links, nil
-}
-
-// common is what of wanted differences is the same, or missing.
-func common(inside, outside []string) (shared []string) {
-	for i, link := range outside {
-		if i >= len(inside) || inside[i] == link {
-			shared = append(shared, link)
-		}
-	}
-	return shared
+	return findWrapper(Firejail, "apt install firejail (dnf, pacman and apk call it so too), 0.9.72 or later")
 }

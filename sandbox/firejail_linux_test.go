@@ -14,7 +14,7 @@ import (
 )
 
 func TestFirejailWalls(t *testing.T) {
-	path, err := findFirejail()
+	path, err := usable(Firejail)
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -26,7 +26,7 @@ func TestFirejailWalls(t *testing.T) {
 }
 
 func TestFirejailTmp(t *testing.T) {
-	path, err := findFirejail()
+	path, err := usable(Firejail)
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -44,7 +44,7 @@ func TestFirejailTmp(t *testing.T) {
 }
 
 func TestFirejailPassesDescriptors(t *testing.T) {
-	path, err := findFirejail()
+	path, err := usable(Firejail)
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -53,7 +53,7 @@ func TestFirejailPassesDescriptors(t *testing.T) {
 
 // TestFirejailStrangePaths holds that what is not refused arrives as it is.
 func TestFirejailStrangePaths(t *testing.T) {
-	path, err := findFirejail()
+	path, err := usable(Firejail)
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -180,8 +180,8 @@ func TestFindFirejail(t *testing.T) {
 	for name, c := range map[string]struct{ script, reason, next string }{
 		"absent":                {"", "there is no firejail", "apt install firejail"},
 		"one that fails":        {"#!/bin/sh\necho 'Error: not allowed' >&2\nexit 1\n", "Error: not allowed", "use the wall"},
-		"one that says nothing": {"#!/bin/sh\nexit 1\n", "it does not run", "use the wall"},
-		"one without walls":     {"#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n", "without walls", "use the wall"},
+		"one that says nothing": {"#!/bin/sh\nexit 1\n", "firejail says: nothing", "use the wall"},
+		"one without walls":     {"#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n", "would not be walled in", "use the wall"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -190,7 +190,7 @@ func TestFindFirejail(t *testing.T) {
 				script(t, filepath.Join(dir, "firejail"), c.script, 0o755)
 				t.Setenv("PATH", dir+":/usr/bin:/bin")
 			}
-			_, err := findFirejail()
+			_, err := usable(Firejail)
 			wall, ok := errors.AsType[*WallError](err)
 			if !ok || !strings.Contains(wall.Reason, c.reason) || !strings.HasPrefix(wall.Next, c.next) || (c.script == "") != errors.Is(err, exec.ErrNotFound) {
 				t.Errorf("%v, %+v", err, wall)
@@ -199,9 +199,10 @@ func TestFindFirejail(t *testing.T) {
 	}
 }
 
-// TestFirejailInFirejail holds the reason for the trial to the real thing.
+// TestFirejailInFirejail holds the reason why the keeper looks at its namespaces
+// to the real thing.
 func TestFirejailInFirejail(t *testing.T) {
-	path, err := findFirejail()
+	path, err := usable(Firejail)
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -210,8 +211,8 @@ func TestFirejailInFirejail(t *testing.T) {
 		t.Fatal(err)
 	}
 	outer := append([]string{path, "--noprofile", "--quiet", "--", "sh", "-c", `readlink /proc/self/ns/mnt; exec "$@"`, "sh"}, inner...)
-	output, said, err := try(outer)
-	if lines := strings.Fields(output); err != nil || len(lines) != 2 || lines[0] != lines[1] {
-		t.Errorf("firejail in firejail: %q, %q, %v", output, said, err)
+	output, err := exec.Command(outer[0], outer[1:]...).Output()
+	if lines := strings.Fields(string(output)); err != nil || len(lines) != 2 || lines[0] != lines[1] {
+		t.Errorf("firejail in firejail: %q, %v", output, err)
 	}
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/gob"
 	"fmt"
 	"os"
@@ -183,7 +184,7 @@ func wrapped(s spec, c control) error {
 	t.end()
 	<-complaints
 	if t.status.Exit != 0 { // the keeper's own word has come before, if it had one
-		return fmt.Errorf("%s: %s", filepath.Base(cmd.Path), strings.TrimSpace(string(said.kept)))
+		return fmt.Errorf("%s says: %s", filepath.Base(cmd.Path), cmp.Or(strings.Join(strings.Fields(string(said.kept)), " "), "nothing"))
 	}
 	return nil
 }

@@ -206,10 +206,21 @@ func (w *Walls) try(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if l.ready == nil {
-		return &WallError{Wall: w.spec.Wall, Reason: l.excuse(), Next: w.spec.Wall.advice()}
+		return w.cannot(l.excuse())
 	}
 	w.grade = w.spec.grade(*l.ready)
 	return nil
+}
+
+// cannot says why the walls did not come up, and what to do about it.
+func (w *Walls) cannot(reason string) error {
+	next := w.spec.Wall.advice()
+	if w.spec.Wall == Bubblewrap {
+		var likely string
+		likely, next = whyNoNamespaces(w.spec.Wrapper[0])
+		reason = likely + "; " + reason
+	}
+	return &WallError{Wall: w.spec.Wall, Reason: reason, Next: next}
 }
 
 // trying is how long walls may take to come up on the busiest machine.
@@ -220,6 +231,8 @@ func (wall Wall) advice() string {
 	switch wall {
 	case Hidden:
 		return "user namespaces may be switched off here (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), or this is a container that does not allow them; try --sandbox landlock"
+	case Firejail:
+		return "use the wall hidden or bwrap; firejail must be setuid, 0.9.72 or later, allow this user (man firejail-users), and not run in a sandbox already"
 	case Landlock:
 		return "Landlock needs Linux 5.13 and has to be switched on (lsm=landlock,… on the kernel's command line); try --sandbox hidden"
 	}
@@ -276,7 +289,7 @@ func (w *Walls) run(ctx context.Context, c Command) (Result, error) {
 		return Result{}, start
 	}
 	if l.failed != nil && ctx.Err() == nil {
-		return Result{}, &WallError{Wall: w.spec.Wall, Reason: l.failed.Error(), Next: w.spec.Wall.advice()}
+		return Result{}, w.cannot(l.failed.Error())
 	}
 	result.OverLimit = l.result.Over
 	return result, nil

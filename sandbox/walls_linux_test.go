@@ -52,6 +52,15 @@ func everyWall(t *testing.T, add func(*Policy), test func(t *testing.T, w *Walls
 	}
 }
 
+// usable is the path of the program that builds a wall, if it can here.
+func usable(wall Wall) (string, error) {
+	w, err := Build(context.Background(), wall, system())
+	if err != nil {
+		return "", err
+	}
+	return w.spec.Wrapper[0], w.Close()
+}
+
 func behind(t *testing.T, w *Walls, dir, script string) Result {
 	t.Helper()
 	r, err := w.Run(context.Background(), inside(dir, script))
