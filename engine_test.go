@@ -273,3 +273,19 @@ func TestRoundNamesTheTree(t *testing.T) {
 		t.Errorf("the round's manifest is %+v with digest %s, and its tree %s", m, m.Digest(), s.Tree)
 	}
 }
+
+// TestBlockerEndsBlocked: what only a person can take out of the way keeps a
+// run going while there are rounds, and ends it blocked when there are none
+// (ruling S5).
+func TestBlockerEndsBlocked(t *testing.T) {
+	dir, rounds := t.TempDir(), 0
+	p := process{round: func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) {
+		rounds++
+		return []check.Finding{{Source: "review", Text: "pending"}, {Source: "blocker", Text: "no database\n", Blocker: true}}, nil
+	}, set: func(r *hone.Run) { r.Limits = hone.Limits{Rounds: 2} }}
+	end := p.end(t, dir)
+	wantEnd(t, end, hone.ExitBlocked, "blocked")
+	if rounds != 2 || end.Why != "blocked: no database" {
+		t.Errorf("%d rounds, because %q", rounds, end.Why)
+	}
+}

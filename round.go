@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"hone/check"
@@ -165,6 +166,9 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (St
 		s.Decision, s.Result, s.Why = Done, "done", r.doneWhy(s.Round)
 	case done || declined && s.Round >= r.Limits.rounds():
 		s.stop("blocked", ExitBlocked, "changes were not approved", r.blockedHint(s.Round))
+	case s.Round >= r.Limits.rounds() && blocker(findings) != "":
+		s.stop("blocked", ExitBlocked, "blocked: "+blocker(findings),
+			fmt.Sprintf("take it out of the way, then: hone resume last --rounds %d", r.Limits.rounds()*2))
 	case s.Round >= r.Limits.rounds() && broken(s.Checked):
 		s.stop("failed", ExitEnvironment, fmt.Sprintf("the check could not run, and %d of %d rounds are used up", s.Round, r.Limits.rounds()),
 			fmt.Sprintf("mend the check, then: hone resume last --rounds %d", r.Limits.rounds()*2))
@@ -174,6 +178,17 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (St
 	}
 	_, err = r.append(journal.Entry{Type: "round", Payload: s, Sync: true})
 	return s, err
+}
+
+// blocker is what only a person can take out of the way; empty where there is
+// nothing.
+func blocker(findings []check.Finding) string {
+	for _, f := range findings {
+		if f.Blocker {
+			return strings.TrimSpace(f.Text)
+		}
+	}
+	return ""
 }
 
 // broken reports whether nothing but a check that could not run stands in the
@@ -196,15 +211,17 @@ func (r *Run) doneWhy(round int) string {
 	case r.Check != nil:
 		return "the check has no findings"
 	case r.changedIn(round):
-		return "the changes are made; no check was given, so nothing verified them"
+		return "the changes are made, not verified: no check was given"
 	}
-	return "the model asked for no change; no check was given, so nothing verified that"
+	return "the model asked for no change, not verified: no check was given"
 }
 
-// changedIn reports whether an edit was made in the round.
+// changedIn reports whether an edit was made in the round, or a command run
+// that may have changed something.
 func (r *Run) changedIn(round int) bool {
 	return slices.ContainsFunc(r.Journal.Events(), func(e journal.Event) bool {
-		return e.Type == "apply" && e.Phase == journal.Record && e.Step.Round == round
+		made := e.Type == "apply" && e.Phase == journal.Record || e.Type == "command" || command(e)
+		return made && e.Step.Round == round
 	})
 }
 

@@ -103,7 +103,9 @@ func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	}
 	var changed []string
 	for _, d := range was.Diff(now) {
-		changed = append(changed, d.Path)
+		if r.Own == nil || !r.Own(d.Path) {
+			changed = append(changed, d.Path)
+		}
 	}
 	return changed, nil
 }

@@ -17,6 +17,9 @@ type Finding struct {
 	// Broken says that the check itself could not run, so that nothing is
 	// known of the tree. It always blocks.
 	Broken bool `json:"broken,omitempty"`
+	// Blocker says that only a person can take it out of the way (ruling S5).
+	// It always blocks.
+	Blocker bool `json:"blocker,omitempty"`
 }
 
 // Func looks at the tree and says what is wrong with it; no finding means
@@ -28,7 +31,7 @@ type Func func(ctx context.Context) ([]Finding, error)
 // Blocking reports whether any of the findings keeps a loop going.
 func Blocking(findings []Finding) bool {
 	for _, f := range findings {
-		if !f.Advisory || f.Broken {
+		if !f.Advisory || f.Broken || f.Blocker {
 			return true
 		}
 	}
