@@ -1,0 +1,82 @@
+package texttools
+
+import (
+	"strings"
+	"testing"
+)
+
+// hostile are units of texts that make a careless reader go back over what it
+// has read, each repeated.
+func hostile() map[string]string {
+	return map[string]string{
+		"words":            "All work and no play.\n",
+		"one line":         "All work and no play. ",
+		"tags":             "<tool_call>",
+		"open calls":       "<tool_call>{",
+		"open calls lines": "<tool_call>{\"\n",
+		"open in a line":   "x <tool_call>{\"a",
+		"functions":        "<function=a>",
+		"parameters":       "x<function=a><parameter=b>",
+		"closed values":    "\n<function=a><parameter=b></parameter>x",
+		"lists":            "[TOOL_CALLS][",
+		"names":            "[TOOL_CALLS]a",
+		"brackets":         "[",
+		"broken calls":     "<tool_call>{'a'}</tool_call>\n",
+		"calls":            "<tool_call>" + a + "</tool_call>\n",
+		"fences":           "```json\n{\n```\n",
+		"fenced calls":     "```json\n" + a + "\n```\n",
+		"open fences":      "```\n{\n~~~\n",
+		"backticks":        "`<tool_call>{",
+		"thoughts":         "<think></think>",
+		"blank lines":      "\n",
+		"blank fences":     "```\n \n",
+		"envelopes":        `{"text":"","tool_calls":[{`,
+		"results":          "<tool_result>\n",
+		"backslashes":      `<\\\`,
+	}
+}
+
+// repeat is the unit up to a size, with the beginning that it needs.
+func repeat(unit string, size int) string { return strings.Repeat(unit, size/len(unit)+1) }
+
+// BenchmarkParse is for its MB/s, which are to be alike at both sizes: the
+// time grows with the text, not with its square.
+func BenchmarkParse(b *testing.B) {
+	tools := testTools()
+	for name, unit := range hostile() {
+		for _, size := range []int{1 << 17, 1 << 20} {
+			text := repeat(unit, size)
+			b.Run(strings.ReplaceAll(name, " ", "_")+map[int]string{1 << 17: "/128K", 1 << 20: "/1M"}[size], func(b *testing.B) {
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					Parse(text, tools)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkStream gives the text in the small pieces that providers send.
+func BenchmarkStream(b *testing.B) {
+	for name, unit := range hostile() {
+		text := repeat(unit, 1<<20)
+		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				streamed(text, text, 16)
+			}
+		})
+	}
+}
+
+func BenchmarkEscape(b *testing.B) {
+	for name, unit := range hostile() {
+		text := repeat(unit, 1<<20)
+		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				escape(text)
+			}
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package texttools
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"hone/model"
+)
+
+// span is a stretch of a text that holds calls.
+type span struct {
+	from, to int
+	words    string // the visible text inside
+	calls    []model.Call
+	// fenced calls count only at the end of a reply that has no others.
+	fenced bool
+}
+
+// take returns what the span holds, once.
+func (s *span) take() []model.Part {
+	parts := appendText(nil, s.words)
+	for _, c := range s.calls {
+		parts = append(parts, model.Part{Call: &c})
+	}
+	s.words, s.calls = "", nil
+	return parts
+}
+
+// find returns the text's spans, in order. Its time grows with the text's
+// length: what was read is not read again, and a call whose end is not found
+// takes all that follows with it.
+func find(text string, tools []model.Spec) []span {
+	r := newReader(text, tools)
+	var spans []span
+	for {
+		p := r.next(true)
+		if p == nowhere || p == endsCalls && len(spans) > 0 {
+			return settle(text, spans)
+		}
+		s, ok := r.at(p)
+		if !ok && p == atWhole && json.Valid([]byte(text[r.pos:])) {
+			// An answer in JSON may hold anything in its strings.
+			return nil
+		}
+		if !ok {
+			r.pass(p)
+			continue
+		}
+		spans = append(spans, s)
+		if p == atWhole {
+			return spans
+		}
+		r.moveTo(s.to)
+	}
+}
+
+// at reads the calls at a place.
+func (r *reader) at(p place) (span, bool) {
+	switch p {
+	case atWhole:
+		return r.whole()
+	case atFence:
+		return r.fenced()
+	case atTag:
+		return r.tagged(r.pos, r.words)
+	}
+	return span{}, false
+}
+
+// pass goes over a place where there is no call after all.
+func (r *reader) pass(p place) {
+	switch p {
+	case atFence:
+		run, _ := opensFence(r.text[r.pos:r.end])
+		r.enter(run)
+	case atTag, endsCalls:
+		r.pos, r.words = r.pos+1, true
+	}
+}
+
+// settle says which fenced calls count.
+func settle(text string, spans []span) []span {
+	isFenced := func(s span) bool { return s.fenced }
+	if slices.ContainsFunc(spans, func(s span) bool { return !s.fenced }) {
+		return slices.DeleteFunc(spans, isFenced)
+	}
+	first, end := len(spans), len(text)
+	for first > 0 && strings.Trim(text[spans[first-1].to:end], space) == "" {
+		first--
+		end = spans[first].from
+	}
+	return spans[first:]
+}
+
+// fenced reads a fenced block whose whole contents are calls.
+func (r *reader) fenced() (span, bool) {
+	run, _ := opensFence(r.text[r.pos:r.end])
+	begin, end, to := r.end, len(r.text), len(r.text)
+	for at := begin; at < len(r.text); {
+		next := len(r.text)
+		if i := strings.IndexByte(r.text[at:], '\n'); i >= 0 {
+			next = at + i + 1
+		}
+		if closes(r.text[at:next], run) {
+			end, to = at, len(strings.TrimRight(r.text[:next], "\r\n"))
+			break
+		}
+		at = next
+	}
+	s, ok := onlyCalls(r.text[begin:end], r.tools)
+	s.from, s.to, s.fenced = r.pos, to, true
+	return s, ok
+}
+
+// onlyCalls reads a text that is nothing but calls of offered tools.
+func onlyCalls(text string, tools []model.Spec) (span, bool) {
+	r := newReader(text, tools)
+	r.pos = r.skip(0)
+	if !strings.HasPrefix(text[r.pos:], "<") && !strings.HasPrefix(text[r.pos:], mistral) {
+		s, ok := r.whole()
+		return s, ok && r.skip(s.to) == len(text) && r.offersAll(s.calls)
+	}
+	var all span
+	for at := r.pos; at < len(text); at = r.skip(at) {
+		if !opensCall(text[at:]) {
+			return all, false
+		}
+		s, ok := r.tagged(at, false)
+		if !ok || !r.offersAll(s.calls) {
+			return all, false
+		}
+		all.calls = append(all.calls, s.calls...)
+		at = s.to
+	}
+	return all, len(all.calls) > 0
+}
+
+// whole reads a reply that is JSON from its beginning.
+func (r *reader) whole() (span, bool) {
+	if s, ok := r.envelope(); ok {
+		return s, true
+	}
+	s := span{from: r.pos, to: len(r.text)}
+	for at := r.pos; at < len(r.text); {
+		end := valueEnd(r.text[at:])
+		if end < 0 {
+			return r.brokenWhole()
+		}
+		calls, ok := decode(r.text[at : at+end])
+		if !ok || len(calls) == 0 {
+			return r.brokenWhole()
+		}
+		for _, c := range calls {
+			if !c.exact || !r.offers(c.Name) || !isObject(c.Args) {
+				return s, false
+			}
+			s.calls = append(s.calls, c.Call)
+		}
+		at = r.skipJoint(at + end)
+		if at < len(r.text) && r.text[at] != '{' && r.text[at] != '[' {
+			return s, false
+		}
+	}
+	return s, len(s.calls) > 0
+}
+
+// brokenWhole takes a reply that begins like a call of an offered tool for
+// one, which cannot be read.
+func (r *reader) brokenWhole() (span, bool) {
+	raw := strings.Trim(r.text[r.pos:], space)
+	m := callHead.FindStringSubmatch(raw)
+	if m == nil || !r.offers(m[1]) {
+		return span{}, false
+	}
+	return span{from: r.pos, to: len(r.text), calls: []model.Call{{Name: m[1], Args: raw}}}, true
+}
+
+// skipJoint goes over what models put between objects.
+func (r *reader) skipJoint(at int) int {
+	return len(r.text) - len(strings.TrimLeft(r.text[at:], space+",;"))
+}
+
+// offersAll reports whether there are calls, all of offered tools.
+func (r *reader) offersAll(calls []model.Call) bool {
+	return len(calls) > 0 && !slices.ContainsFunc(calls, func(c model.Call) bool { return !r.offers(c.Name) })
+}
+
+func (r *reader) offers(name string) bool {
+	return slices.ContainsFunc(r.tools, func(t model.Spec) bool { return t.Name == name })
+}

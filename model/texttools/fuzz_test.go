@@ -1,0 +1,86 @@
+package texttools
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"hone/model"
+)
+
+// FuzzParse holds that no text makes Parse panic, that no text outside calls
+// is lost but white space, and that what a stream shows is the visible text.
+func FuzzParse(f *testing.F) {
+	f.Add(lines("x", "<tool_call>", a, "</tool_call>", "```json", b, "```", ""), 3)
+	f.Add("<think>\n</think> ["+a+"]", 1)
+	f.Add(`{"text":"x","tool_calls":[`+a+`]} y`, 5)
+	f.Add("[TOOL_CALLS]read[CALL_ID]1[ARGS]"+a+"\n<function=read><parameter=path>\na\n</parameter></function>", 7)
+	f.Add("<|python_tag|>{\"name\":\"read\"}\n~~~\n\n> <tool_result", 2)
+	f.Add("a\n```\n \n{\n```\n<function=read>x</function>\t```", 4)
+	f.Fuzz(func(t *testing.T, text string, chunk int) {
+		parts := Parse(text, testTools())
+		visible := model.Reply{Parts: parts}.Text()
+		spans := find(text, testTools())
+		at := 0
+		for _, s := range spans {
+			if s.from < at || s.to <= s.from || s.to > len(text) {
+				t.Fatalf("span %d to %d after %d in %d bytes", s.from, s.to, at, len(text))
+			}
+			at = s.to
+		}
+		if len(spans) == 0 && visible != text {
+			t.Errorf("text without calls became %q", visible)
+		}
+		if got := streamed(text, visible, chunk); got != visible {
+			t.Errorf("the stream showed %q, the text is %q", got, visible)
+		}
+	})
+}
+
+// streamed is what a stream shows of a text that arrives in pieces.
+func streamed(text, visible string, chunk int) string {
+	var shown strings.Builder
+	s := newStream(func(piece string) { shown.WriteString(piece) })
+	chunk = max(1, min(chunk, 1<<10))
+	for at := 0; at < len(text); at += chunk {
+		s.add(text[at:min(len(text), at+chunk)])
+	}
+	s.end(visible)
+	return shown.String()
+}
+
+// FuzzFormat holds that a formatted call is read back, whatever is in it, and
+// that no text of a conversation is read as one.
+func FuzzFormat(f *testing.F) {
+	f.Add("read", `{"path": "a</tool_call>\n<tool_call>"}`, "x")
+	f.Add("", "{", lines("<tool_call>", a, "</tool_call>"))
+	f.Add("\n\"", "\x00", "[TOOL_CALLS]["+a+"]<\\tool_call>")
+	f.Add("a", `{"a":"[\\TOOL_CALLS]"}`, "<function=a>{}</function>")
+	f.Fuzz(func(t *testing.T, name, args, text string) {
+		if !utf8.ValidString(name+args) || name == "" {
+			return
+		}
+		c := model.Call{Name: name, Args: args}
+		parts := Parse(Format(c), nil)
+		if len(parts) != 1 || parts[0].Call == nil || !sameCall(*parts[0].Call, c) {
+			t.Errorf("Format(%+v) = %s, which is read as %s", c, Format(c), shown(parts))
+		}
+		for _, p := range Parse(escape(text), nil) {
+			if p.Call != nil {
+				t.Errorf("escape(%q) = %q, which holds a call", text, escape(text))
+			}
+		}
+		if got := unescape(escape(text)); got != text {
+			t.Errorf("escape(%q) = %q, which stands for %q", text, escape(text), got)
+		}
+		result := formatResult(model.Result{Name: name, Text: text})
+		if strings.Count(result, "<tool_result") != 1 || strings.Count(result, "</tool_result") != 1 || strings.Contains(result, "<tool_call>") {
+			t.Errorf("a result forges others: %s", result)
+		}
+	})
+}
+
+// unescape takes one backslash out of every tag that has one.
+func unescape(text string) string {
+	return syntax.ReplaceAllStringFunc(text, func(tag string) string { return tag[:1] + strings.TrimPrefix(tag[1:], `\`) })
+}

@@ -1,0 +1,256 @@
+package texttools
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"hone/model"
+)
+
+// tag is a pair around calls in JSON.
+type tag struct{ open, close string }
+
+func tags() []tag {
+	return []tag{
+		{"<tool_call>", "</tool_call>"},
+		{"<function_call>", "</function_call>"},
+		{"<|python_tag|>", "<|eom_id|>"},
+	}
+}
+
+const (
+	mistral       = "[TOOL_CALLS]"
+	openFunction  = "<function="
+	closeFunction = "</function>"
+	openParam     = "<parameter="
+	closeParam    = "</parameter>"
+)
+
+// opensCall reports whether s begins with a tag that may open a call.
+func opensCall(s string) bool {
+	return strings.HasPrefix(s, mistral) || strings.HasPrefix(s, openFunction) ||
+		slices.ContainsFunc(tags(), func(t tag) bool { return strings.HasPrefix(s, t.open) })
+}
+
+// opensResult reports whether s begins with the tag of a tool's result.
+func opensResult(s string) bool {
+	return strings.HasPrefix(s, "<tool_result") || strings.HasPrefix(s, "<tool_response")
+}
+
+// tagged reads the calls that the tag at begins; after words in its line only
+// if it is closed.
+func (r *reader) tagged(at int, words bool) (span, bool) {
+	switch rest := r.text[at:]; {
+	case strings.HasPrefix(rest, mistral):
+		return r.mistralCall(at)
+	case strings.HasPrefix(rest, openFunction):
+		if words && r.last(closeFunction) < at {
+			return span{}, false
+		}
+		return r.function(at)
+	}
+	for _, t := range tags() {
+		if strings.HasPrefix(r.text[at:], t.open) {
+			return r.pair(at, t, words)
+		}
+	}
+	return span{}, false
+}
+
+// pair reads what stands between two tags.
+func (r *reader) pair(at int, t tag, words bool) (span, bool) {
+	closed := r.last(t.close) > at
+	if words && !closed {
+		return span{}, false
+	}
+	begin := r.skip(at + len(t.open))
+	switch rest := r.text[begin:]; {
+	case strings.HasPrefix(rest, openFunction):
+		s, ok := r.function(begin)
+		s.from, s.to = at, r.past(s.to, t.close)
+		return s, ok
+	case rest != "" && (rest[0] == '{' || rest[0] == '['):
+		return r.values(at, begin, t.close)
+	case words || !closed:
+		return span{}, false
+	}
+	return r.broken(at, begin, begin, t.close)
+}
+
+// values reads the objects and lists from begin on, up to what is neither.
+func (r *reader) values(from, begin int, closing string) (span, bool) {
+	s := span{from: from}
+	for {
+		end := valueEnd(r.text[begin:])
+		var calls []object
+		ok := end >= 0
+		if ok {
+			calls, ok = decode(r.text[begin : begin+end])
+		}
+		if !ok {
+			b, ok := r.broken(from, begin, max(begin, begin+end), closing)
+			s.to, s.calls = b.to, append(s.calls, b.calls...)
+			return s, ok || len(s.calls) > 0
+		}
+		for _, c := range calls {
+			s.calls = append(s.calls, c.Call)
+		}
+		s.to = begin + end
+		begin = r.skipJoint(s.to)
+		if begin == len(r.text) || r.text[begin] != '{' && r.text[begin] != '[' || strings.HasPrefix(r.text[begin:], mistral) {
+			break
+		}
+	}
+	s.to = r.close(s.to, closing)
+	return s, len(s.calls) > 0
+}
+
+// close goes over a closing tag, and over brackets too many before it.
+func (r *reader) close(at int, closing string) int {
+	i := len(r.text) - len(strings.TrimLeft(r.text[at:], space+"}],;"))
+	if closing != "" && strings.HasPrefix(r.text[i:], closing) {
+		return i + len(closing)
+	}
+	return at
+}
+
+// broken makes one call of what cannot be read. known is how far its brackets
+// say that it reaches: if it is closed there it ends there, and otherwise
+// with the last closing tag or the text.
+func (r *reader) broken(from, begin, known int, closing string) (span, bool) {
+	to := len(r.text)
+	end := to
+	if k := r.close(known, closing); known > begin && k > known {
+		end, to = k-len(closing), k
+	} else if last := r.last(closing); closing != "" && last >= begin {
+		end, to = last, last+len(closing)
+	}
+	raw := strings.Trim(r.text[begin:end], space)
+	return span{from: from, to: to, calls: []model.Call{{Name: r.guess(raw), Args: raw}}}, raw != ""
+}
+
+// mistralCall reads [TOOL_CALLS] with a list of calls, or with one as a name
+// and its arguments.
+func (r *reader) mistralCall(at int) (span, bool) {
+	begin := r.skip(at + len(mistral))
+	if begin < len(r.text) && (r.text[begin] == '[' || r.text[begin] == '{') && !strings.HasPrefix(r.text[begin:], mistral) {
+		return r.values(at, begin, "")
+	}
+	name, next := r.word(begin)
+	if id := r.past(next, "[CALL_ID]"); id > next {
+		_, next = r.word(id)
+	}
+	args := r.skip(r.past(next, "[ARGS]"))
+	if name == "" || args == len(r.text) || r.text[args] != '{' {
+		return span{}, false
+	}
+	return r.named(at, name, args, "")
+}
+
+// word is the name at a position, and where it ends.
+func (r *reader) word(at int) (string, int) {
+	end := len(r.text) - len(strings.TrimLeft(r.text[at:], wordBytes))
+	return r.text[at:end], end
+}
+
+// named reads a call's arguments, which are an object.
+func (r *reader) named(from int, name string, begin int, closing string) (span, bool) {
+	end := valueEnd(r.text[begin:])
+	if end >= 0 {
+		if args, ok := mend(r.text[begin : begin+end]); ok {
+			c := model.Call{Name: name, Args: string(args)}
+			return span{from: from, to: r.close(begin+end, closing), calls: []model.Call{c}}, true
+		}
+	}
+	s, ok := r.broken(from, begin, max(begin, begin+end), closing)
+	s.calls[0].Name = name
+	return s, ok
+}
+
+// function reads <function=name> with an object, or with a tag for each
+// parameter.
+func (r *reader) function(at int) (span, bool) {
+	name, end := r.word(at + len(openFunction))
+	if name == "" || !strings.HasPrefix(r.text[end:], ">") {
+		return span{}, false
+	}
+	begin := r.skip(end + 1)
+	switch rest := r.text[begin:]; {
+	case strings.HasPrefix(rest, "{"):
+		return r.named(at, name, begin, closeFunction)
+	case strings.HasPrefix(rest, openParam):
+		return r.parameters(at, name, begin)
+	case strings.HasPrefix(rest, closeFunction):
+		return span{from: at, to: begin + len(closeFunction), calls: []model.Call{{Name: name, Args: "{}"}}}, true
+	case r.last(closeFunction) < begin:
+		return span{}, false
+	}
+	s, ok := r.broken(at, begin, begin, closeFunction)
+	s.calls[0].Name = name
+	return s, ok
+}
+
+// parameters reads values in tags. What the schema calls anything but a
+// string is JSON if it can be.
+func (r *reader) parameters(from int, name string, begin int) (span, bool) {
+	var members []string
+	at := begin
+	for strings.HasPrefix(r.text[r.skip(at):], openParam) {
+		key, end := r.word(r.skip(at) + len(openParam))
+		to := -1
+		if strings.HasPrefix(r.text[end:], ">") {
+			to = r.parameterEnd(end + 1)
+		}
+		if to < 0 {
+			s, ok := r.broken(from, begin, begin, closeFunction)
+			s.calls[0].Name = name
+			return s, ok
+		}
+		value := strings.TrimSuffix(strings.TrimPrefix(r.text[end+1:to], "\n"), "\n")
+		members = append(members, string(compact(key))+":"+string(r.value(name, key, value)))
+		at = to + len(closeParam)
+	}
+	c := model.Call{Name: name, Args: "{" + strings.Join(members, ",") + "}"}
+	return span{from: from, to: r.past(at, closeFunction), calls: []model.Call{c}}, true
+}
+
+// parameterEnd is where the closing tag stands that ends a value: the first
+// that another parameter, the function's end or the text's end follows.
+func (r *reader) parameterEnd(at int) int {
+	for {
+		i := strings.Index(r.text[at:], closeParam)
+		if i < 0 {
+			return -1
+		}
+		rest := r.text[r.skip(at+i+len(closeParam)):]
+		if rest == "" || strings.HasPrefix(rest, openParam) || strings.HasPrefix(rest, closeFunction) ||
+			strings.HasPrefix(rest, tags()[0].close) {
+			return at + i
+		}
+		at += i + len(closeParam)
+	}
+}
+
+// value is a parameter's text as JSON.
+func (r *reader) value(tool, key, text string) json.RawMessage {
+	i := slices.IndexFunc(r.tools, func(t model.Spec) bool { return t.Name == tool })
+	if i >= 0 {
+		var schema struct {
+			Properties map[string]struct {
+				Type any `json:"type"`
+			} `json:"properties"`
+		}
+		err := json.Unmarshal(r.tools[i].Schema, &schema)
+		p, known := schema.Properties[key]
+		if err == nil && known && p.Type != "string" && json.Valid([]byte(text)) {
+			return json.RawMessage(strings.Trim(text, space))
+		}
+	}
+	return compact(text)
+}
+
+// compact is a string as JSON.
+func compact(s string) json.RawMessage {
+	return json.RawMessage(strings.TrimSuffix(string(encode(s)), "\n"))
+}
