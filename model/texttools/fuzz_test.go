@@ -21,12 +21,16 @@ func FuzzParse(f *testing.F) {
 		parts := Parse(text, testTools())
 		visible := model.Reply{Parts: parts}.Text()
 		spans := find(text, testTools())
-		at := 0
+		at, want := 0, ""
 		for _, s := range spans {
 			if s.from < at || s.to <= s.from || s.to > len(text) {
 				t.Fatalf("span %d to %d after %d in %d bytes", s.from, s.to, at, len(text))
 			}
+			want += text[at:s.from] + s.words
 			at = s.to
+		}
+		if want += text[at:]; dense(visible) != dense(want) {
+			t.Errorf("the visible text is %q, outside of calls stands %q", visible, want)
 		}
 		if len(spans) == 0 && visible != text {
 			t.Errorf("text without calls became %q", visible)
@@ -35,6 +39,11 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("the stream showed %q, the text is %q", got, visible)
 		}
 	})
+}
+
+// dense is a text without white space.
+func dense(text string) string {
+	return strings.NewReplacer(" ", "", "\t", "", "\r", "", "\n", "").Replace(text)
 }
 
 // streamed is what a stream shows of a text that arrives in pieces.
@@ -57,7 +66,7 @@ func FuzzFormat(f *testing.F) {
 	f.Add("\n\"", "\x00", "[TOOL_CALLS]["+a+"]<\\tool_call>")
 	f.Add("a", `{"a":"[\\TOOL_CALLS]"}`, "<function=a>{}</function>")
 	f.Fuzz(func(t *testing.T, name, args, text string) {
-		if !utf8.ValidString(name+args) || name == "" {
+		if !utf8.ValidString(name) || !utf8.ValidString(args) || name == "" {
 			return
 		}
 		c := model.Call{Name: name, Args: args}
