@@ -78,7 +78,7 @@ func (t *talk) plan(call model.Call, index int) *calling {
 	i := slices.IndexFunc(t.role.Tools, func(one tool.Tool) bool { return one.Name == call.Name })
 	switch bounds := t.role.Bounds; {
 	case i < 0:
-		c.refuse(RefusedName, fmt.Sprintf("there is no tool %q; there are: %s", call.Name, t.names()))
+		c.refuse(RefusedName, fmt.Sprintf("there is no tool %q; there are: %s", middle(call.Name, longestName), t.names()))
 	case !json.Valid([]byte(call.Args)):
 		c.refuse(RefusedJSON, fmt.Sprintf("the arguments are not JSON: %s. They were: %s", jsonFault(call.Args), middle(call.Args, 500)))
 	case index >= bounds.perTurn():
@@ -105,10 +105,13 @@ func (t *talk) unplan(c *calling) {
 
 func (c *calling) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
 
-// compact is a call's arguments without white space that means nothing.
+// compact is a call's arguments without white space that means nothing; its
+// numbers stay as they are written, as float64 would make long ones the same.
 func compact(args string) string {
 	var v any
-	if json.Unmarshal([]byte(args), &v) != nil {
+	d := json.NewDecoder(strings.NewReader(args))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
 		return args
 	}
 	b, err := json.Marshal(v)
@@ -159,15 +162,11 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 		}
 		return c.tool.Run(ctx, t.input(c.call.Args))
 	}}
-	begun := Begun{Role: t.role.Name, Tool: c.call.Name, Args: c.call.Args, Refused: c.refused}
 	var err error
 	if c.refused == "" && c.tool.Commands {
-		c.result, err = once(ctx, t.r, w, func(manifest string) (any, error) {
-			begun.Command, begun.Manifest = true, manifest
-			return begun, t.r.limit(&begun)
-		}, interrupted)
+		c.result, err = once(ctx, t.r, w, func(manifest string) (any, error) { return t.begun(c, manifest) }, interrupted)
 	} else {
-		w.open = func() (any, error) { return begun, t.r.limit(&begun) }
+		w.open = func() (any, error) { return t.begun(c, "") }
 		c.result, err = step(ctx, t.r, w)
 	}
 	return err
@@ -177,14 +176,22 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 // by its begin, as models can call by any name.
 const toolStep = "tool"
 
-// limit keeps arguments that are too long for a line as an object.
-func (r *Run) limit(b *Begun) error {
+// longestName is how many bytes of a tool's name are repeated: a model can
+// call by a name of any length.
+const longestName = 100
+
+// begun is a call's begin; manifest is empty where it runs no commands.
+// Arguments that are too long for a line are kept as an object.
+func (t *talk) begun(c *calling, manifest string) (Begun, error) {
+	b := Begun{Role: t.role.Name, Tool: middle(c.call.Name, longestName), Args: c.call.Args, Refused: c.refused,
+		Command: manifest != "", Manifest: manifest}
 	if len(b.Args) <= inlineLimit {
-		return nil
+		return b, nil
 	}
-	name, err := r.Journal.Home().Put(r.redact([]byte(b.Args)))
-	b.Args, b.Object = "", name
-	return err
+	var err error
+	b.Args = ""
+	b.Object, err = t.r.Journal.Home().Put(t.r.redact([]byte(c.call.Args)))
+	return b, err
 }
 
 // interrupted is the result of a command that was cut off.
@@ -215,7 +222,7 @@ func (t *talk) beside(ctx context.Context, group []*calling) error {
 		if inputs[i], err = digest([]string{c.call.Name, c.call.Args}); err != nil {
 			return err
 		}
-		if recorded[i], err = t.lookFor(c, ids[i], inputs[i]); err != nil {
+		if recorded[i], err = t.lookFor(ctx, c, ids[i], inputs[i]); err != nil {
 			return err
 		}
 	}
@@ -250,7 +257,7 @@ func (t *talk) beside(ctx context.Context, group []*calling) error {
 }
 
 // lookFor finds a call's record; where there is none it begins the call.
-func (t *talk) lookFor(c *calling, id journal.Identity, input string) (bool, error) {
+func (t *talk) lookFor(ctx context.Context, c *calling, id journal.Identity, input string) (bool, error) {
 	begin, record := t.r.Journal.Lookup(id)
 	if err := sameInput(id, input, begin, record); err != nil {
 		return false, err
@@ -260,10 +267,10 @@ func (t *talk) lookFor(c *calling, id journal.Identity, input string) (bool, err
 		c.result, err = result[tool.Result](t.r, *record)
 		return true, err
 	}
-	return false, t.r.begin(id, input, "tool", func() (any, error) {
-		b := Begun{Role: t.role.Name, Tool: c.call.Name, Args: c.call.Args}
-		return b, t.r.limit(&b)
-	})
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	return false, t.r.begin(id, input, "tool", func() (any, error) { return t.begun(c, "") })
 }
 
 // cut is a result as the model is sent it: what is too long is left out in the

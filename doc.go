@@ -17,21 +17,22 @@
 // # One floor up
 //
 // [hone/check] turns a command's verdict into findings: what is wrong, worded
-// for the next round. [hone/block] is the codec of the blocks in which a model
-// answers when it has no tools, and internal/render shows a tree to a model
-// and a change to a person.
+// for the next round. [hone/tool] is what a model can do in a conversation,
+// and [hone/block] the codec of the blocks in which it answers when it has no
+// tools. internal/render shows a tree to a model and a change to a person.
 //
 // # The engine, this package
 //
 // What flows from round to round is always a list of findings, so a [Round] is
 // a function from findings to findings, and [Run.Do] is a bounded search for
-// the empty list. A loop's author has four verbs: [Step] looks at the world,
+// the empty list. A loop's author has five verbs: [Step] looks at the world,
 // [Once] changes it in a way that must not be repeated, [Run.Ask] asks a model
-// and [Run.Apply] changes the tree. Each leaves a begin and a record in the
-// journal, so that a run which was killed anywhere goes on from there, and a
-// recorded answer is never bought again. Two rules: touch the world only
-// through a step, and remember nothing in a struct; fold it from the journal
-// ([Past]).
+// once, [Run.Talk] lets it call tools until it answers, and [Run.Apply] changes
+// the tree. Each leaves a begin and a record in the journal, so that a run
+// which was killed anywhere goes on from there, in the middle of a conversation
+// too: a tool that only looks is run again, a command is not, and a recorded
+// answer is never bought again. Two rules: touch the world only through a step,
+// and remember nothing in a struct; fold it from the journal ([Past]).
 //
 // The model never decides that it is done. The check runs exactly when no
 // blocking finding stands, and the run is done only if then none stands.

@@ -56,7 +56,7 @@ type Opened struct {
 type Asked struct {
 	Role    string `json:"role"`
 	Model   string `json:"model"`
-	Request string `json:"request"` // object with all that is sent
+	Request string `json:"request"` // object with what is sent; see Sent
 	Bytes   int64  `json:"bytes"`
 }
 

@@ -2,6 +2,7 @@ package hone_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"hone/check"
 	"hone/journal"
 	"hone/model"
+	"hone/tool"
 	"hone/workspace"
 )
 
@@ -74,6 +76,69 @@ func Example() {
 	// Output:
 	// the model is told: greet the whole world
 	// done after 2 rounds: hello, world (<nil>)
+}
+
+// reader is a model that reads a file before it answers.
+type reader struct{}
+
+func (reader) Generate(_ context.Context, req model.Request) (model.Reply, error) {
+	last := req.Messages[len(req.Messages)-1].Parts[0]
+	if last.Result == nil {
+		call := &model.Call{ID: "1", Name: "read", Args: `{"path":"greeting.txt"}`}
+		return model.Reply{Finish: model.Calls, Parts: []model.Part{{Call: call}}}, nil
+	}
+	return model.Reply{Finish: model.Stop, Parts: []model.Part{{Text: "It says " + last.Result.Text + "."}}}, nil
+}
+
+// A conversation: the model calls tools until it answers. A tool is data with
+// one func; here it reads from the run's own tree.
+func ExampleRun_Talk() {
+	dir, _ := os.MkdirTemp("", "example")
+	defer os.RemoveAll(dir)
+	_ = os.WriteFile(filepath.Join(dir, "greeting.txt"), []byte("hello"), 0o644)
+	run, done, err := open(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer done()
+
+	read := tool.Tool{
+		Spec: model.Spec{Name: "read", Description: "reads a file", Schema: json.RawMessage(
+			`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
+		Looks: true,
+		Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
+			var args struct{ Path string }
+			if err := json.Unmarshal(in.Args, &args); err != nil {
+				return tool.Failure(err.Error()), nil
+			}
+			content, image, err := run.Tree.Read(args.Path)
+			if err != nil {
+				return tool.Failure(err.Error()), nil
+			}
+			return tool.Result{Text: string(content), Saw: map[string]string{args.Path: image.Digest}}, nil
+		},
+	}
+	assistant := hone.Role{
+		Name:      "assistant",
+		Model:     reader{},
+		MaxOutput: 1000,
+		Tools:     []tool.Tool{read},
+		Bounds:    hone.Bounds{Turns: 5},
+	}
+	end, err := run.Do(context.Background(), func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		talk, err := r.Talk(ctx, assistant, []model.Message{{Role: model.User, Parts: []model.Part{{Text: "What does greeting.txt say?"}}}})
+		for _, c := range talk.Calls {
+			fmt.Println("it called", c.Name, c.Args)
+		}
+		fmt.Println(talk.Reply.Text())
+		return nil, err
+	})
+	fmt.Println(end.Result, err)
+	// Output:
+	// it called read {"path":"greeting.txt"}
+	// It says hello.
+	// done <nil>
 }
 
 // open begins a run on a folder: what it does is kept in .hone there.

@@ -212,6 +212,8 @@ func damaged(t *testing.T, e journal.Event) map[string][]byte {
 func TestSchemaRefuses(t *testing.T) {
 	s := eventSchema()
 	envelope := `"v":1,"seq":1,"time":"2026-01-02T03:04:05Z","run":"r","active_ms":0,"prev":""`
+	digest := strings.Repeat("0", 64)
+	call := `"type":"tool","phase":"begin","step":{"round":1,"session":1,"turn":1,"call":1,"name":"tool"},"input":"` + digest + `","role":"r","tool":"look","args":"{}"`
 	for _, tt := range []struct {
 		name, fields string
 		ok           bool
@@ -222,6 +224,15 @@ func TestSchemaRefuses(t *testing.T) {
 		{"a reply that begins", `"type":"reply","phase":"begin","step":{"round":1,"name":"x"}`, false},
 		{"an exit status that is none", `"type":"end","result":"done","exit":7,"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, false},
 		{"an end", `"type":"end","result":"done","exit":0,"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, true},
+		{"a tool call", call, true},
+		{"a command", call + `,"command":true,"manifest":"` + digest + `"`, true},
+		{"a command of no tree", call + `,"command":true`, false},
+		{"a tree of no command", call + `,"manifest":"` + digest + `"`, false},
+		{"a call that is refused", call + `,"refused":"bad_json"`, true},
+		{"a command that is refused", call + `,"command":true,"manifest":"` + digest + `","refused":"bad_json"`, false},
+		{"a call that is refused for no known reason", call + `,"refused":"why not"`, false},
+		{"arguments here and there", call + `,"object":"` + digest + `"`, false},
+		{"a call's record without a result", strings.Replace(call, "begin", "record", 1), false},
 		{"findings that are null", `"type":"end","result":"done","exit":0,"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":null`, false},
 	} {
 		if err := validate(s, []byte("{"+envelope+","+tt.fields+"}")); (err == nil) != tt.ok {

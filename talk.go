@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/journal"
 	"hone/model"
 	"hone/tool"
 )
@@ -75,7 +76,7 @@ func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Ta
 	defer func() { r.at = at }()
 	r.sessions++
 	r.at.Session = r.sessions
-	t := &talk{r: r, role: role, history: slices.Clip(messages), seen: map[string]string{}, times: map[string]int{}}
+	t := &talk{r: r, role: role, history: slices.Clone(messages), seen: map[string]string{}, times: map[string]int{}}
 	for _, one := range role.Tools {
 		t.specs = append(t.specs, one.Spec)
 	}
@@ -135,7 +136,7 @@ func (t *talk) take(ctx context.Context, reply model.Reply) error {
 	calls := reply.Calls()
 	last := t.Ended != ""
 	switch {
-	case last && reply.Finish == model.Stop && reply.Text() != "":
+	case last && reply.Finish == model.Stop && len(calls) == 0 && strings.TrimSpace(reply.Text()) != "":
 		t.Ended = EndedAnswer
 	case last:
 	case !reply.Finish.Normal():
@@ -209,6 +210,33 @@ type continued struct {
 	Messages []model.Message `json:"messages"`
 }
 
+// Sent puts together what a model was sent, of the object that an ask names
+// ([Asked]): each request of a conversation is kept as what it adds to the one
+// before, where it repeats that.
+func Sent(home *journal.Home, object string) (model.Request, error) {
+	var added [][]model.Message
+	for {
+		b, err := home.Get(object)
+		if err != nil {
+			return model.Request{}, err
+		}
+		var kept struct {
+			After string `json:"after"`
+			model.Request
+		}
+		if err := json.Unmarshal(b, &kept); err != nil {
+			return model.Request{}, fmt.Errorf("recorded request %s: %w", object, err)
+		}
+		added = append(added, kept.Messages)
+		if kept.After == "" {
+			slices.Reverse(added)
+			kept.Messages = slices.Concat(added...)
+			return kept.Request, nil
+		}
+		object = kept.After
+	}
+}
+
 // ask makes the call of a turn.
 func (t *talk) ask(ctx context.Context) (model.Reply, error) {
 	whole, err := t.request(ctx)
@@ -227,16 +255,19 @@ func (t *talk) ask(ctx context.Context) (model.Reply, error) {
 }
 
 // request is all that is sent, redacted; older tool output gives way where it
-// would not fit.
+// would not fit. The error is a [*ContextError] where that is not enough.
 func (t *talk) request(ctx context.Context) ([]byte, error) {
 	whole, err := t.encode()
 	if err != nil || !t.role.crowded(int64(len(whole))) {
 		return whole, err
 	}
-	if err := t.elide(ctx); err != nil {
+	if err := t.elide(ctx, int64(len(whole))); err != nil {
 		return nil, err
 	}
-	return t.encode()
+	if whole, err = t.encode(); err != nil {
+		return nil, err
+	}
+	return whole, t.role.Fits(int64(len(whole)))
 }
 
 func (t *talk) encode() ([]byte, error) {
@@ -258,27 +289,26 @@ type elided struct {
 
 // elide takes old tool output out of the history, the oldest first, until what
 // is sent fills two fifths of the context. That breaks the provider's cache,
-// and so it is done in one go and seldom.
-func (t *talk) elide(ctx context.Context) error {
-	whole, err := t.encode()
-	if err != nil {
-		return err
+// and so it is done in one go and seldom: never for little while all fits.
+func (t *talk) elide(ctx context.Context, size int64) error {
+	goal := size - t.role.Context*4*4/10
+	can := t.remove(goal, false)
+	if can.Results == 0 || can.Bytes < goal/4 && t.role.Fits(size) == nil {
+		return nil
 	}
-	goal := int64(len(whole)) - t.role.Context*4*4/10
-	_, err = Step(ctx, t.r, "elide", goal, func(context.Context) (elided, error) {
-		return t.remove(goal, false), nil
-	})
+	_, err := Step(ctx, t.r, "elide", goal, func(context.Context) (elided, error) { return can, nil })
 	if err == nil {
 		t.remove(goal, true)
 		t.base, t.kept = "", 0
+		clear(t.times) // what was answered is not there to be used any more
 	}
 	return err
 }
 
 // remove takes so many bytes of output out of the history, or counts what it
-// would take. What the model was sent last stays.
+// would take. The last results stay.
 func (t *talk) remove(goal int64, really bool) (done elided) {
-	for i := 0; i < len(t.history)-1 && done.Bytes < goal; i++ {
+	for i := 0; i < t.lastResults() && done.Bytes < goal; i++ {
 		parts := t.history[i].Parts
 		for j, p := range parts {
 			if p.Result == nil || done.Bytes >= goal {
@@ -300,6 +330,16 @@ func (t *talk) remove(goal int64, really bool) (done elided) {
 		}
 	}
 	return done
+}
+
+// lastResults is the index of the last message that holds results; -1 where
+// there is none.
+func (t *talk) lastResults() int {
+	i := len(t.history) - 1
+	for i >= 0 && !slices.ContainsFunc(t.history[i].Parts, func(p model.Part) bool { return p.Result != nil }) {
+		i--
+	}
+	return i
 }
 
 // input is what a tool is told of the session. It does not change while tools
