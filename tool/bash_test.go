@@ -1,0 +1,190 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/sandbox"
+)
+
+// canned is a runner that notes what it was asked for, and answers.
+type canned struct {
+	asked  sandbox.Command
+	result sandbox.Result
+	err    error
+}
+
+func (c *canned) Run(_ context.Context, cmd sandbox.Command) (sandbox.Result, error) {
+	c.asked = cmd
+	return c.result, c.err
+}
+
+func bashInput(t *testing.T, command string, seconds int) Input {
+	t.Helper()
+	args := map[string]any{"command": command}
+	if seconds != 0 {
+		args["timeout"] = seconds
+	}
+	text, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Input{Args: text}
+}
+
+func callBash(t *testing.T, r sandbox.Runner, c BashConfig, command string, seconds int) Result {
+	t.Helper()
+	got, err := Bash(r, c).Run(t.Context(), bashInput(t, command, seconds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func listConfig(dir string) BashConfig {
+	return BashConfig{Lines: Lines{Programs: append(Execution(), "sleep"), Dir: dir}, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}}
+}
+
+func TestBashRuns(t *testing.T) {
+	dir, _ := workplace(t)
+	for _, shell := range []string{"bash", "sh"} {
+		if _, err := exec.LookPath(shell); err != nil {
+			t.Logf("no %s here", shell)
+			continue
+		}
+		c := listConfig(dir)
+		c.Shell = shell
+		for command, want := range map[string]string{
+			"echo hello":                         "exit_code: 0\nSTDOUT:\nhello\n\nSTDERR:\n",
+			"echo hello | wc -l | grep -c 1":     "exit_code: 0\nSTDOUT:\n1\n\nSTDERR:\n",
+			"cd sub && ls *.go && pwd >&2":       "exit_code: 0\nSTDOUT:\nx.go\n\nSTDERR:\n" + dir + "/sub\n",
+			"test -f none":                       "exit_code: 1\nSTDOUT:\n\nSTDERR:\n",
+			"for f in *.go go.*; do ls $f; done": "Error: not allowed: ",
+			"wc -l":                              "exit_code: 0\nSTDOUT:\n0\n\nSTDERR:\n", // no standard input
+			"id":                                 "Error: command not allowed: 'id' (allowed: ",
+		} {
+			got := callBash(t, sandbox.None{}, c, command, 0)
+			text := strings.ReplaceAll(got.Text, unlinked(t, dir), dir)
+			refused := strings.HasPrefix(want, "Error: ")
+			if refused != got.Failed || refused && !strings.HasPrefix(text, want) || !refused && text != want || refused != (got.Exit == nil) {
+				t.Errorf("%s: %q: got %+v", shell, command, got)
+			}
+		}
+	}
+}
+
+func unlinked(t *testing.T, dir string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestBashTimesOut(t *testing.T) {
+	dir, _ := workplace(t)
+	got := callBash(t, sandbox.None{Grace: time.Millisecond}, listConfig(dir), "echo before; sleep 600", 1)
+	want := "Error: the command timed out after 1s; it and everything that it started was ended.\nexit_code: -1\nSTDOUT:\nbefore\n\nSTDERR:\n"
+	if got.Text != want || !got.Failed {
+		t.Errorf("got %q", got.Text)
+	}
+}
+
+func TestBashAsks(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		config  BashConfig
+		seconds int
+		want    time.Duration
+	}{
+		{"default", BashConfig{}, 0, 2 * time.Minute},
+		{"less", BashConfig{}, 5, 5 * time.Second},
+		{"more than the ceiling", BashConfig{}, 600, 2 * time.Minute},
+		{"up to the ceiling", BashConfig{Ceiling: time.Hour}, 600, 10 * time.Minute},
+		{"far too much", BashConfig{Ceiling: time.Hour}, 1 << 40, time.Hour},
+		{"a ceiling below", BashConfig{Timeout: time.Hour, Ceiling: time.Minute}, 0, time.Minute},
+	} {
+		r := &canned{}
+		tt.config.Lines, tt.config.Env, tt.config.Shell = Lines{Dir: "/srv/x"}, []string{"A=b"}, "bash"
+		callBash(t, r, tt.config, "-x && $(any)", tt.seconds)
+		want := sandbox.Command{Argv: []string{"bash", "-c", "--", "-x && $(any)"}, Dir: "/srv/x", Env: []string{"A=b"}, Timeout: tt.want, MaxOutput: 1 << 20}
+		if diff := cmp.Diff(want, r.asked); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestBashTells(t *testing.T) {
+	redact := func(text string) string { return strings.ReplaceAll(text, "k3y", "[redacted]") }
+	const head = "exit_code: 1\nSTDOUT:\n\nSTDERR:\n"
+	for _, tt := range []struct {
+		name   string
+		config BashConfig
+		result sandbox.Result
+		want   string
+	}{
+		{"odd bytes and a key", BashConfig{Redact: redact}, sandbox.Result{Stdout: []byte("a\xffk3y"), Stderr: []byte("k3y")},
+			"exit_code: 0\nSTDOUT:\na\uFFFD[redacted]\nSTDERR:\n[redacted]"},
+		{"network", BashConfig{}, sandbox.Result{Exit: 1, Stderr: []byte("could not resolve host")},
+			head + "could not resolve host\nNOTE: the network is off for commands, and only the person who started this run can open it (--net). Do without it, or say in your answer what needs it."},
+		{"network open", BashConfig{Net: true}, sandbox.Result{Exit: 1, Stderr: []byte("could not resolve host")}, head + "could not resolve host"},
+		{"network, but fine", BashConfig{}, sandbox.Result{Stdout: []byte("dial udp")}, "exit_code: 0\nSTDOUT:\ndial udp\nSTDERR:\n"},
+		{"limit", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed", OverLimit: "memory"},
+			"exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: it was ended because it went over the limit of memory."},
+		{"signal", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed"}, "exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: it was ended by a signal: killed."},
+		{"lost", BashConfig{}, sandbox.Result{Exit: 1, Lost: 7}, head + "\nNOTE: 7 more bytes of output were not kept; print less."},
+		{"restored", BashConfig{Redact: redact}, sandbox.Result{Exit: 1, Restored: []sandbox.Restored{{Path: "/w/.git/config"}, {Path: "/w/k3y", Lost: "it is gone"}}},
+			head + "\nNOTE: /w/.git/config is protected: what the command changed there was put back." +
+				"\nNOTE: /w/[redacted] is protected, and the command changed it: it is gone"},
+	} {
+		got := callBash(t, &canned{result: tt.result}, tt.config, "x", 0)
+		if diff := cmp.Diff(tt.want, got.Text); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if got.Failed || got.Exit == nil || *got.Exit != tt.result.Exit {
+			t.Errorf("%s: failed %v, exit %v", tt.name, got.Failed, got.Exit)
+		}
+	}
+}
+
+func TestBashFaults(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("the person is gone")
+	cancel(gone)
+	tool := Bash(&canned{}, BashConfig{})
+	if _, err := tool.Run(ctx, bashInput(t, "x", 0)); !errors.Is(err, gone) {
+		t.Errorf("cancelled: %v", err)
+	}
+	broken := errors.New("no shell")
+	if _, err := Bash(&canned{err: broken}, BashConfig{}).Run(t.Context(), bashInput(t, "x", 0)); !errors.Is(err, broken) {
+		t.Errorf("not started: %v", err)
+	}
+	got, err := tool.Run(t.Context(), Input{Args: json.RawMessage(`{`)})
+	if err != nil || !got.Failed {
+		t.Errorf("bad arguments: %+v, %v", got, err)
+	}
+}
+
+func TestBashDescribesItself(t *testing.T) {
+	free := Bash(&canned{}, BashConfig{})
+	held := Bash(&canned{}, BashConfig{Lines: Lines{Programs: Review(), ReadOnly: true}})
+	if strings.Contains(free.Description, "Programs that may be run") || !strings.Contains(free.Description, "2m0s at most") {
+		t.Errorf("without a list:\n%s", free.Description)
+	}
+	if !strings.Contains(held.Description, "ls, stat, pwd, find, grep, head, tail, which, env, rg.") || !strings.Contains(held.Description, "/dev/null") {
+		t.Errorf("review:\n%s", held.Description)
+	}
+	if !held.Commands || held.Looks || held.Name != "bash" || !json.Valid(held.Schema) {
+		t.Errorf("spec: %+v", held)
+	}
+}
