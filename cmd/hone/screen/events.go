@@ -16,6 +16,7 @@ import (
 func (s *Screen) Event(e journal.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.enter(e)
 	s.heading(e)
 	switch {
 	case e.Type == "notice":
@@ -23,7 +24,9 @@ func (s *Screen) Event(e journal.Event) {
 	case e.Type == "outside":
 		show(s, e, s.outside)
 	case e.Type == "change":
-		show(s, e, s.changed)
+		show(s, e, func(c hone.Changed) { s.changed(c, indent(e)) })
+	case e.Type == "tool":
+		s.tool(e)
 	case e.Type == "retry":
 		show(s, e, s.retried)
 	case e.Type == "round":
@@ -50,20 +53,41 @@ func (s *Screen) progress(e journal.Event) {
 		show(s, e, s.walls)
 	case e.Type == "ask":
 		s.asked = e.Time
-		show(s, e, s.request)
+		show(s, e, func(a hone.Asked) { s.request(a, turn(e)) })
 	case e.Type == "reply":
 		took := e.Time.Sub(s.asked)
-		show(s, e, func(r hone.Replied) { s.reply(r, took) })
+		show(s, e, func(r hone.Replied) { s.reply(r, turn(e), took) })
+	case e.Type == "commit":
+		show(s, e, s.paid)
 	case e.Type == "approval" && begin:
 		s.waitFor("")
+	case e.Type == "approval":
+		s.waitFor(s.running())
 	case e.Type == "check" && begin:
 		s.heard = false
 		s.waitFor("checking")
 	case e.Type == "check":
 		show(s, e, s.checked)
-	case e.Type == "end":
+	case e.Type == "end", e.Type == "resume":
 		s.waitFor("")
+		s.settle()
 	}
+}
+
+// turn is the turn of a conversation that an event belongs to, or 0.
+func turn(e journal.Event) int {
+	if e.Step == nil {
+		return 0
+	}
+	return e.Step.Turn
+}
+
+// indent sets what a tool call does below its conversation.
+func indent(e journal.Event) string {
+	if e.Step != nil && e.Step.Call > 0 {
+		return "    "
+	}
+	return "  "
 }
 
 // show decodes an event for whoever draws it. What cannot be decoded was
@@ -77,11 +101,11 @@ func show[T any](s *Screen, e journal.Event, draw func(T)) {
 
 func (s *Screen) notice(n hone.Notice) { s.line("hone: %s", n.Text) }
 
-// walls shows what commands stand behind, and with Verbose what is open all
+// walls shows what commands stand behind, and in whole what is open all
 // the same.
 func (s *Screen) walls(w hone.Walls) {
 	s.line("hone: commands run behind %s", w.Text)
-	if !s.o.Verbose {
+	if !s.o.whole() {
 		return
 	}
 	if w.Why != "" {
@@ -98,44 +122,28 @@ func (s *Screen) outside(o hone.Outside) {
 	}
 }
 
-func (s *Screen) request(a hone.Asked) {
-	s.line("  asking %s: %s, about %s tokens", a.Model, render.Bytes(a.Bytes), render.Tokens(a.Bytes/4))
-	s.waitFor("waiting for " + a.Model)
-}
-
-func (s *Screen) reply(r hone.Replied, took time.Duration) {
-	s.waitFor("")
-	used := ""
-	if u := r.Usage; u != nil {
-		used = fmt.Sprintf(", %s tokens in (%s of them cached), %s out", render.Tokens(u.Input+u.CacheRead+u.CacheWrite),
-			render.Tokens(u.CacheRead), render.Tokens(u.Output))
-	}
-	s.line("  it answered: %s in %s%s", render.Bytes(int64(r.Bytes)), took.Round(100*time.Millisecond), used)
-	if !r.Finish.Normal() {
-		s.line("  ! the answer did not come to its end: %s %s", string(r.Finish), r.Detail)
-	}
-}
-
 func (s *Screen) retried(r hone.Retried) {
 	s.line("  ! %s; trying again in %s", r.Error, time.Duration(r.Wait)*time.Millisecond)
 	s.waitFor("waiting before another attempt")
 }
 
-func (s *Screen) changed(c hone.Changed) {
+// changed shows what became of an edit, indented by in.
+func (s *Screen) changed(c hone.Changed, in string) {
 	switch c.Ruling {
 	case workspace.Allow:
+		s.session.files[c.Path] = true
 		if !s.o.Quiet {
-			s.line("  %s %s%s", sign(c), c.Path, size(c))
+			s.line("%s%s %s%s", in, sign(c), c.Path, written(c))
 		}
 	case workspace.Drop:
 		if !s.o.Quiet {
-			s.line("  = %s: %s", c.Path, c.Reason)
+			s.line("%s= %s: %s", in, c.Path, c.Reason)
 		}
 	case workspace.Declined:
-		s.line("  ! %s is not changed: %s", c.Path, c.Reason)
+		s.line("%s! %s is not changed: %s", in, c.Path, c.Reason)
 	default:
-		s.line("  ! %s is refused: %s", wanted(c), c.Reason)
-		s.attempted(c)
+		s.line("%s! %s is refused: %s", in, wanted(c), c.Reason)
+		s.attempted(c, in)
 	}
 }
 
@@ -184,7 +192,8 @@ func sign(c hone.Changed) string {
 	return "created"
 }
 
-func size(c hone.Changed) string {
+// written words how large a file is now.
+func written(c hone.Changed) string {
 	if c.Delete {
 		return ""
 	}
@@ -192,7 +201,7 @@ func size(c hone.Changed) string {
 }
 
 // attempted shows what a refused edit would have written, as the seed asks.
-func (s *Screen) attempted(c hone.Changed) {
+func (s *Screen) attempted(c hone.Changed, in string) {
 	if c.Attempted == "" || s.o.Get == nil {
 		return
 	}
@@ -200,9 +209,9 @@ func (s *Screen) attempted(c hone.Changed) {
 	if err != nil {
 		return
 	}
-	s.line("    it would have held:")
+	s.line("%s  it would have held:", in)
 	for line := range strings.Lines(string(b)) {
-		s.line("    | %s", strings.TrimSuffix(line, "\n"))
+		s.line("%s  | %s", in, strings.TrimSuffix(line, "\n"))
 	}
 }
 

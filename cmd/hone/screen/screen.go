@@ -22,16 +22,23 @@ type Options struct {
 	Live bool
 	// Colour paints diffs and streamed text.
 	Colour bool
-	// Verbose shows the model's text and the findings whole; Quiet shows
-	// only what a person must know: refusals, notices and the findings that
-	// are left at the end.
+	// Verbose shows the model's text, the beginning of what tools print, and
+	// findings whole; Quiet shows only what a person must know: refusals,
+	// notices and the findings that are left at the end.
 	Verbose, Quiet bool
-	// Get reads an object of the run, for the contents of refused edits. Nil
-	// shows none.
+	// Whole shows findings whole, as Verbose does, and no more than that.
+	Whole bool
+	// Get reads an object of the run, for the contents of refused edits and
+	// for calls with long arguments or results. Nil shows none of these.
 	Get func(object string) ([]byte, error)
 	// Rounds is the most rounds there can be.
 	Rounds int
+	// Turns is the most turns that a session of a role can have. A role that
+	// is missing, or has 0, is shown without.
+	Turns map[string]int
 }
+
+func (o Options) whole() bool { return o.Whole || o.Verbose }
 
 // Screen writes lines. Its methods may be called from several goroutines.
 type Screen struct {
@@ -41,7 +48,9 @@ type Screen struct {
 	out     io.Writer
 	wait    waiting
 	round   int       // whose heading was shown last
-	heard   bool      // what the check that is under way printed has been shown
+	heard   bool      // what the check or the call that is under way printed has been shown
+	session session   // that is under way
+	open    []call    // tool calls without a result, in the order of their beginnings
 	asked   time.Time // when the event of the last request was made
 	streams bool      // the model's text is being shown, and its line is open
 	stop    chan struct{}
@@ -58,18 +67,20 @@ type waiting struct {
 
 // New makes a screen that writes to out until it is closed.
 func New(out io.Writer, o Options) *Screen {
-	s := &Screen{o: o, out: out, stop: make(chan struct{})}
+	s := &Screen{o: o, out: out, session: session{files: map[string]bool{}}, stop: make(chan struct{})}
 	if o.Live {
 		s.done.Go(s.tick)
 	}
 	return s
 }
 
-// Close ends the growing line. It may be called again.
+// Close ends the growing line, and says which calls have no result. It may be
+// called again.
 func (s *Screen) Close() {
 	s.stopped.Do(func() {
 		s.mu.Lock()
 		s.waitFor("")
+		s.settle()
 		s.mu.Unlock()
 		close(s.stop)
 		s.done.Wait()
@@ -92,6 +103,13 @@ func (s *Screen) tick() {
 	}
 }
 
+// A growing line that were wrapped could not be erased: the terminal, which
+// alone knows its width and that of each character, cuts it off instead.
+const (
+	noWrap = "\x1b[?7l"
+	wrap   = "\x1b[?7h"
+)
+
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 func (s *Screen) draw() {
@@ -100,14 +118,14 @@ func (s *Screen) draw() {
 	}
 	took := time.Since(s.wait.since)
 	frame := spinner[int(took/(100*time.Millisecond))%len(spinner)]
-	fmt.Fprintf(s.out, "\r\x1b[K  %c %s, %s", frame, s.wait.what, took.Round(time.Second))
+	fmt.Fprintf(s.out, "\r\x1b[K"+noWrap+"  %c %s %s"+wrap, frame, took.Round(time.Second), s.wait.what)
 	s.wait.drawn = true
 }
 
 // waitFor begins the growing line, or ends it for what is empty.
 func (s *Screen) waitFor(what string) {
 	s.clear()
-	s.wait = waiting{what: what, since: time.Now()}
+	s.wait = waiting{what: render.Line(what), since: time.Now()}
 }
 
 func (s *Screen) clear() {
@@ -166,6 +184,7 @@ func (s *Screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clear()
+	s.above()
 	s.heard = true
 	for line := range strings.Lines(string(b)) {
 		fmt.Fprintf(s.out, "  | %s\n", render.Line(strings.TrimRight(line, "\r\n")))
@@ -173,15 +192,15 @@ func (s *Screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// findingLines is how much of a finding is shown unless Verbose.
+// findingLines is how much of a finding is shown unless in whole.
 const findingLines = 8
 
-// lines shows a text of several lines, cut short unless Verbose.
+// lines shows a text of several lines, cut short unless in whole.
 func (s *Screen) lines(head, indent, text string) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	s.line("%s%s", head, lines[0])
 	for i, line := range lines[1:] {
-		if left := len(lines) - 1 - i; i+1 >= findingLines && left > 1 && !s.o.Verbose {
+		if left := len(lines) - 1 - i; i+1 >= findingLines && left > 1 && !s.o.whole() {
 			s.line("%s[%d more lines: hone show last]", indent, left)
 			return
 		}

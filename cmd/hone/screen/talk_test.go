@@ -1,0 +1,514 @@
+package screen_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/cmd/hone/screen"
+	"hone/internal/crashtest"
+	"hone/journal"
+	"hone/model"
+	"hone/tool"
+	"hone/workspace"
+)
+
+// replies is a model that gives these, in order.
+type replies []model.Reply
+
+func (list replies) Generate(_ context.Context, req model.Request) (model.Reply, error) {
+	if req.Seq >= len(list) {
+		return model.Reply{}, &model.Error{Kind: model.Invalid, Message: "no more replies"}
+	}
+	return list[req.Seq], nil
+}
+
+// calls is a reply of pairs of a tool's name and its arguments.
+func calls(pairs ...string) model.Reply {
+	r := model.Reply{Finish: model.Calls, Usage: &model.Usage{Input: 1000, CacheRead: 500, Output: 20}}
+	for i := 0; i < len(pairs); i += 2 {
+		r.Parts = append(r.Parts, model.Part{Call: &model.Call{ID: fmt.Sprint(i), Name: pairs[i], Args: pairs[i+1]}})
+	}
+	return r
+}
+
+func words(s string) model.Reply {
+	return model.Reply{Parts: []model.Part{{Text: s}}, Finish: model.Stop, Usage: &model.Usage{Input: 2000, Output: 30}}
+}
+
+// says is a tool of a name that says something.
+func says(name, text string, set ...func(*tool.Result)) tool.Tool {
+	return tool.Tool{Spec: model.Spec{Name: name}, Run: func(context.Context, tool.Input) (tool.Result, error) {
+		r := tool.Result{Text: text}
+		for _, f := range set {
+			f(&r)
+		}
+		return r, nil
+	}}
+}
+
+func failed(r *tool.Result) { r.Failed = true }
+
+func exited(status int) func(*tool.Result) {
+	return func(r *tool.Result) { r.Exit = &status }
+}
+
+func looks(t tool.Tool) tool.Tool {
+	t.Looks = true
+	return t
+}
+
+func commands(t tool.Tool) tool.Tool {
+	t.Commands = true
+	return t
+}
+
+// writes is a tool that changes the tree by a run.
+func writes(r *hone.Run) tool.Tool {
+	return tool.Tool{Spec: model.Spec{Name: "write"}, Run: func(ctx context.Context, in tool.Input) (tool.Result, error) {
+		var args struct{ Path, Content string }
+		if err := json.Unmarshal(in.Args, &args); err != nil {
+			return tool.Failure(err.Error()), nil
+		}
+		vs, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{{Path: args.Path, Content: []byte(args.Content)}}}, nil)
+		if err == nil && vs[0].Ruling != workspace.Allow {
+			return tool.Failure(args.Path + " was refused"), nil
+		}
+		return tool.Result{Text: "written"}, err
+	}}
+}
+
+// process is one life of a program that holds a conversation, once a round,
+// before its screens.
+type process struct {
+	replies replies
+	tools   func(*hone.Run) []tool.Tool
+	bounds  hone.Bounds
+	screens []*screen.Screen
+	fails   bool // each round finds something; it has two
+}
+
+func (p process) live(t *testing.T, dir string) {
+	t.Helper()
+	o := journal.Observer{After: func(e journal.Event) {
+		for _, s := range p.screens {
+			s.Event(e)
+		}
+	}}
+	crashtest.Live(t, dir, nil, o, func(r *hone.Run) hone.Round {
+		role := hone.Role{Name: "executor", Model: p.replies, Called: "test/model", MaxOutput: 1000, Bounds: p.bounds,
+			Price: &hone.Price{Input: 10, Output: 10}}
+		if p.tools != nil {
+			role.Tools = p.tools(r)
+		}
+		if p.fails {
+			r.Limits.Rounds = 2
+		}
+		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+			_, err := r.Talk(ctx, role, []model.Message{{Role: model.User, Parts: []model.Part{{Text: "do it"}}}})
+			if err == nil && p.fails {
+				return []check.Finding{{Source: "test", Text: "not yet"}}, nil
+			}
+			return nil, err
+		}
+	})
+	for _, s := range p.screens {
+		s.Close()
+	}
+}
+
+// shown is what a process shows, with every time as 0s.
+func (p process) shown(t *testing.T, dir string, o screen.Options) string {
+	t.Helper()
+	o.Get = getter(t, dir)
+	out := newBuffer()
+	p.screens = []*screen.Screen{screen.New(out, o)}
+	p.live(t, dir)
+	return still(out.String())
+}
+
+func getter(t *testing.T, dir string) func(string) ([]byte, error) {
+	home, err := journal.OpenHome(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { home.Close() })
+	return home.Get
+}
+
+// still takes the times out of a text.
+func still(text string) string {
+	text = regexp.MustCompile(`(?m), [0-9.]+m?s$`).ReplaceAllString(text, "")
+	return regexp.MustCompile(`\b[0-9.]+m?s\b`).ReplaceAllString(text, "0s")
+}
+
+// everyday is a conversation with a call of each kind.
+func everyday() process {
+	return process{
+		replies: replies{
+			calls("read", `{"path": "go.mod"}`, "read", `{"path": "main.go", "offset": 100, "limit": 50}`, "grep", `{"pattern": "func main", "path": "cmd"}`, "remember", "{}"),
+			calls("write", `{"path": "a.txt", "content": "one\n"}`, "write", `{"path": ".git/config", "content": "x"}`, "bash", `{"command": "go test ./..."}`, "bash", `{"command": "curl x | sh"}`, "read", `{"path": `),
+			words("Done."),
+		},
+		tools: func(r *hone.Run) []tool.Tool {
+			return []tool.Tool{looks(says("read", "one\ntwo\nthree\n")), looks(says("grep", "Error: no such folder\n", failed)), writes(r),
+				commands(tool.Tool{Spec: model.Spec{Name: "bash"}, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
+					if strings.Contains(string(in.Args), "curl") {
+						return tool.Failure("command not allowed: 'curl'"), nil
+					}
+					one := 1
+					return tool.Result{Text: strings.Repeat("FAIL\n", 20), Exit: &one}, nil
+				}})}
+		},
+	}
+}
+
+func TestConversation(t *testing.T) {
+	got := everyday().shown(t, t.TempDir(), screen.Options{Rounds: 1, Turns: map[string]int{"executor": 30}})
+	if diff := cmp.Diff(everydayShown, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+const everydayShown = `round 1 of 1
+  asking test/model: 256 bytes, about 64 tokens
+  executor, turn 1/30: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102
+    read go.mod: ok, 3 lines
+    read main.go, limit 50, offset 100: ok, 3 lines
+    grep func main in cmd: failed: no such folder
+    ! remember is refused: there is no tool "remember"; there are: read, grep, write, bash
+  executor, turn 2/30: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102
+    created a.txt, 4 bytes
+    write a.txt: ok, 7 bytes
+    ! .git/config is refused: git's own files are protected
+      it would have held:
+      | x
+    write .git/config: failed: .git/config was refused
+    bash go test ./...: exit 1, 20 lines
+    ! bash curl x | sh failed: command not allowed: 'curl'
+    ! read {"path":  is refused: the arguments are not JSON: unexpected end of JSON input. They were: {"path":
+  executor, turn 3/30: it answered: 5 bytes in 0s, 2 000 tokens in (0 of them cached), 30 out, $0.0203
+  executor, in all: 3 turns, 9 calls (3 failed, 2 refused), 1 file changed, 5 070 tokens, $0.0407, in 0s
+`
+
+// TestConversationInQuiet: what was not run is shown, with what it was, and
+// nothing else is.
+func TestConversationInQuiet(t *testing.T) {
+	got := everyday().shown(t, t.TempDir(), screen.Options{Quiet: true, Verbose: true})
+	want := `    ! remember is refused: there is no tool "remember"; there are: read, grep, write, bash
+    ! .git/config is refused: git's own files are protected
+      it would have held:
+      | x
+    ! bash curl x | sh failed: command not allowed: 'curl'
+    ! read {"path":  is refused: the arguments are not JSON: unexpected end of JSON input. They were: {"path":
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestBeginningOfResults: Verbose shows it, dimmed where there is colour.
+func TestBeginningOfResults(t *testing.T) {
+	p := process{
+		replies: replies{calls("short", `{"path": "a"}`, "long", "{}", "wide", "{}", "none", "{}", "wrong", "{}"), words("Done.")},
+		tools: func(*hone.Run) []tool.Tool {
+			return []tool.Tool{says("short", "one\r\n\ttwo\n\x1b[31m\n"), says("long", strings.Repeat("line\n", 5000)), says("wide", strings.Repeat("x", 1<<20)), says("none", ""), says("wrong", "Error: no", failed)}
+		},
+	}
+	plain := p.shown(t, t.TempDir(), screen.Options{Verbose: true})
+	want := "round 1 of 1\n  asking test/model: 304 bytes, about 76 tokens\n" +
+		"  executor, turn 1: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102\n" +
+		"    short a: ok, 3 lines\n      | one\n      | \\ttwo\n      | \\x1b[31m\n" +
+		"    long: ok, 5000 lines\n" + strings.Repeat("      | line\n", 8) + "      [4992 more lines: hone show last --full]\n" +
+		"    wide: ok, 1048 KB\n      | " + strings.Repeat("x", 106) + "…" + strings.Repeat("x", 53) + "\n" +
+		"    none: ok, 0 bytes\n    wrong: failed: no\n" +
+		"  executor, turn 2: it answered: 5 bytes in 0s, 2 000 tokens in (0 of them cached), 30 out, $0.0203\n" +
+		"  executor, in all: 2 turns, 5 calls (1 failed), 0 files changed, 3 550 tokens, $0.0305, in 0s\n"
+	if diff := cmp.Diff(want, plain); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	coloured := p.shown(t, t.TempDir(), screen.Options{Verbose: true, Colour: true})
+	if got := regexp.MustCompile(`\x1b\[(2|0)m`).ReplaceAllString(coloured, ""); got != plain {
+		t.Errorf("colours change more than colours:\n%s", got)
+	}
+	if n := strings.Count(coloured, "\x1b[2m"); n != strings.Count(plain, "      ") || strings.Count(coloured, "\x1b[0m\n") != n {
+		t.Errorf("not every line of a result is dimmed by itself:\n%q", coloured)
+	}
+}
+
+// TestHostileConversation: nothing that a model or a tool says reaches a
+// terminal, begins a line or fills the screen.
+func TestHostileConversation(t *testing.T) {
+	big := strings.Repeat("\x1b]0;x\x07\u202e\u200b\r", 5000)
+	quoted, err := json.Marshal(evil + big)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := process{
+		replies: replies{
+			calls(evil, evil, "", "{}", big, big, "read", string(quoted), "read", `{"path": `+string(quoted)+`}`, "read", `{"`+strings.Repeat("a", 1<<20)+`": 1}`),
+			calls("bad", `{"command": `+string(quoted)+`}`, "bash", `{"command": "\u001b[2J", "n": 1e999, "\u001b[2J": 3}`, "nul", `{"path": "\u0000\ud800"}`),
+			words("Done."),
+		},
+		tools: func(*hone.Run) []tool.Tool {
+			return []tool.Tool{looks(says("read", evil+strings.Repeat(big, 20))), says("bad", "Error: "+evil+big, failed), commands(says("bash", big, failed)), says("nul", "\x00\xff\xfe\n", exited(-1))}
+		},
+	}
+	for name, o := range map[string]screen.Options{"plain": {}, "verbose": {Verbose: true}, "quiet": {Quiet: true}} {
+		got := p.shown(t, t.TempDir(), o)
+		if strings.ContainsAny(got, "\x1b\x07\x00\r\u202e\u200b") {
+			t.Errorf("%s: controls are shown: %.2000q", name, got)
+		}
+		if strings.Contains(got, "\nround 9 of 9") {
+			t.Errorf("%s: a line is forged:\n%s", name, got)
+		}
+		lines := strings.Split(got, "\n")
+		if len(lines) > 60 {
+			t.Errorf("%s: %d lines", name, len(lines))
+		}
+		for _, line := range lines {
+			if len([]rune(line)) > 500 {
+				t.Errorf("%s: a line of %d characters: %.500s", name, len(line), line)
+			}
+		}
+		if !strings.Contains(got, `! x\x1b[2J\x07\u202e\nround 9 of 9 x\x1b[2J`) || !strings.Contains(got, `! "" is refused: there is no tool ""`) {
+			t.Errorf("%s: a refused call is not named:\n%s", name, got)
+		}
+	}
+}
+
+// terminal makes of what was written what a terminal of a width shows.
+func terminal(written string, width int) string {
+	lines, col, wraps := []string{""}, 0, true
+	put := func(r rune) {
+		if col == width && wraps {
+			lines, col = append(lines, ""), 0
+		}
+		row := []rune(lines[len(lines)-1])
+		at := min(col, width-1)
+		for len(row) <= at {
+			row = append(row, ' ')
+		}
+		row[at] = r
+		lines[len(lines)-1], col = string(row), at+1
+	}
+	controls := regexp.MustCompile(`^\x1b\[(\?7[lh]|K|[02]m)`)
+	for rest := written; rest != ""; {
+		switch code := controls.FindString(rest); {
+		case code != "":
+			rest = rest[len(code):]
+			switch code {
+			case "\x1b[?7l", "\x1b[?7h":
+				wraps = code == "\x1b[?7h"
+			case "\x1b[K":
+				lines[len(lines)-1] = string([]rune(lines[len(lines)-1])[:min(col, width)])
+			}
+		case rest[0] == '\r':
+			rest, col = rest[1:], 0
+		case rest[0] == '\n':
+			rest, lines, col = rest[1:], append(lines, ""), 0
+		default:
+			r := []rune(rest[:min(len(rest), 4)])[0]
+			put(r)
+			rest = rest[len(string(r)):]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestNarrowTerminal: however narrow it is and whatever is under way, the
+// growing line leaves nothing behind.
+func TestNarrowTerminal(t *testing.T) {
+	for _, width := range []int{10, 40, 200} {
+		live, plain := newBuffer(), newBuffer()
+		o := screen.Options{Rounds: 1}
+		s := screen.New(plain, o)
+		o.Live = true
+		p := everyday()
+		p.screens = []*screen.Screen{screen.New(live, o), s}
+		tools := p.tools
+		p.tools = func(r *hone.Run) []tool.Tool {
+			list := tools(r)
+			bash := &list[len(list)-1]
+			run := bash.Run
+			bash.Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
+				for !strings.Contains(live.String(), "bash go test ./...\x1b[?7h") {
+					<-live.writes
+				}
+				return run(ctx, in)
+			}
+			return list
+		}
+		p.live(t, t.TempDir())
+		if diff := cmp.Diff(terminal(plain.String(), width), terminal(live.String(), width)); diff != "" {
+			t.Errorf("%d columns (-plain +live):\n%s", width, diff)
+		}
+		if strings.ContainsAny(plain.String(), "\x1b\r") {
+			t.Errorf("not on a terminal: %q", plain.String())
+		}
+	}
+}
+
+// TestGrowingLineOfCalls: it names what is under way, also after a question
+// was asked, and without control characters.
+func TestGrowingLineOfCalls(t *testing.T) {
+	begun := func(call int, name, args string) journal.Entry {
+		return journal.Entry{Type: "tool", Phase: journal.Begin, Step: &journal.Identity{Round: 1, Session: 1, Turn: 1, Call: call, Name: "tool"},
+			Payload: hone.Begun{Role: "executor", Tool: name, Args: args}}
+	}
+	asked := journal.Entry{Type: "approval", Phase: journal.Begin, Step: at(1, "approval")}
+	answered := journal.Entry{Type: "approval", Phase: journal.Record, Step: at(1, "approval")}
+	safe := `x\x1b[2J\x07\u202e\nround 9 of 9`
+	for _, tt := range []struct {
+		entries []journal.Entry
+		want    string
+	}{
+		{[]journal.Entry{{Type: "ask", Phase: journal.Begin, Step: at(1, "executor"), Payload: hone.Asked{Model: evil}}}, "waiting for " + safe},
+		{[]journal.Entry{begun(1, "read", `{"path": "a"}`), begun(2, "read", `{"path": "b"}`)}, "2 calls: read a · read b"},
+		{[]journal.Entry{begun(1, evil, evil), asked, answered}, safe + " " + safe},
+	} {
+		out := newBuffer()
+		s := screen.New(out, screen.Options{Live: true})
+		feed(t, s, tt.entries...)
+		for !strings.Contains(out.String(), "0s "+tt.want+"\x1b[?7h") {
+			<-out.writes
+		}
+		s.Close()
+	}
+}
+
+// TestCallBegunAgain: one that was begun twice, as the process was killed in
+// it, is one call; at the end of all that there is it is said to be open.
+func TestCallBegunAgain(t *testing.T) {
+	id := &journal.Identity{Round: 1, Session: 1, Turn: 1, Call: 1, Name: "tool"}
+	begin := journal.Entry{Type: "tool", Phase: journal.Begin, Step: id, Payload: hone.Begun{Role: "executor", Tool: "read", Args: "{}"}}
+	record := journal.Entry{Type: "tool", Phase: journal.Record, Step: id, Payload: tool.Result{Text: "text"}}
+	for want, entries := range map[string][]journal.Entry{
+		"ok, 4 bytes":            {begin, begin, record},
+		"no result is on record": {begin, begin},
+	} {
+		out := newBuffer()
+		s := screen.New(out, screen.Options{})
+		feed(t, s, entries...)
+		s.Close()
+		if got, want := still(out.String()), "round 1 of 1\n  executor, turn 1, gone on with\n    read: "+want+"\n"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestOutputIsHeaded: what a command prints while it runs stands below its
+// name, and is not shown again.
+func TestOutputIsHeaded(t *testing.T) {
+	out := newBuffer()
+	s := screen.New(out, screen.Options{Verbose: true})
+	p := process{replies: replies{calls("bash", `{"command": "make"}`, "bash", `{"command": "true"}`), words("Done.")}, screens: []*screen.Screen{s},
+		tools: func(*hone.Run) []tool.Tool {
+			return []tool.Tool{commands(tool.Tool{Spec: model.Spec{Name: "bash"}, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
+				zero, text := 0, "quiet\n"
+				if strings.Contains(string(in.Args), "make") {
+					text = "cc a.c\ncc b.c\n"
+					for line := range strings.Lines(text) {
+						_, _ = s.Write([]byte(line))
+					}
+				}
+				return tool.Result{Text: text, Exit: &zero}, nil
+			}})}
+		}}
+	p.live(t, t.TempDir())
+	want := "    bash make:\n  | cc a.c\n  | cc b.c\n    bash make: exit 0, 2 lines\n    bash true: exit 0, 6 bytes\n      | quiet\n  executor, turn 2:"
+	if got := still(out.String()); !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant in it\n%s", got, want)
+	}
+}
+
+// TestSessionsAreToldApart: each ends with its own sums.
+func TestSessionsAreToldApart(t *testing.T) {
+	p := process{fails: true, replies: replies{calls("read", "{}"), words("One."), calls("read", "{}", "read", `{"path": "x"}`), calls("nothing", "{}"), words("Two.")},
+		tools: func(*hone.Run) []tool.Tool { return []tool.Tool{looks(says("read", "text"))} }}
+	got := p.shown(t, t.TempDir(), screen.Options{Rounds: 2})
+	var ends []string
+	for line := range strings.Lines(got) {
+		if strings.HasPrefix(line, "round ") || strings.Contains(line, ", in all: ") {
+			ends = append(ends, line)
+		}
+	}
+	want := []string{
+		"round 1 of 2\n",
+		"  executor, in all: 2 turns, 1 call, 0 files changed, 3 550 tokens, $0.0305, in 0s\n",
+		"round 2 of 2\n",
+		"  executor, in all: 3 turns, 3 calls (1 refused), 0 files changed, 5 070 tokens, $0.0407, in 0s\n",
+	}
+	if diff := cmp.Diff(want, ends); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestCutOffCall: a process that is killed in a call leaves it open; the next
+// one says what became of it, and a reader of both says so in order.
+func TestCutOffCall(t *testing.T) {
+	dir, dead := t.TempDir(), errors.New("killed")
+	p := process{replies: replies{calls("bash", `{"command": "sleep 1000"}`, "bash", `{"command": "true"}`), words("Done.")},
+		tools: func(*hone.Run) []tool.Tool {
+			return []tool.Tool{commands(tool.Tool{Spec: model.Spec{Name: "bash"}, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
+				if strings.Contains(string(in.Args), "sleep") {
+					panic(dead)
+				}
+				return tool.Result{Text: "fine\n"}, nil
+			}})}
+		}}
+	func() {
+		defer func() {
+			if r := recover(); r != dead {
+				panic(r)
+			}
+		}()
+		p.live(t, dir)
+	}()
+	cut := "the command was cut off, because the program that ran it ended"
+	resumed := p.shown(t, dir, screen.Options{})
+	for _, want := range []string{"    ! call 1 failed: " + cut, "  executor, turn 1, gone on with\n    bash true: ok, 5 bytes\n"} {
+		if !strings.Contains(resumed, want) {
+			t.Errorf("the resumed run does not show %q:\n%s", want, resumed)
+		}
+	}
+	if strings.Contains(resumed, "in all") {
+		t.Errorf("sums of a session that was seen in part:\n%s", resumed)
+	}
+
+	home, err := journal.OpenHome(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	run, err := home.Find("last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := home.Read(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := newBuffer()
+	s := screen.New(all, screen.Options{Whole: true, Get: home.Get})
+	for _, e := range events {
+		s.Event(e)
+	}
+	s.Close()
+	rest := still(all.String())
+	for _, want := range []string{"    bash sleep 1000: no result is on record\n", "    ! bash sleep 1000 failed: " + cut, "    bash true: ok, 5 bytes\n", "  executor, in all: 2 turns, 2 calls (1 failed)"} {
+		_, after, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Fatalf("%q does not follow:\n%s", want, still(all.String()))
+		}
+		rest = after
+	}
+}
