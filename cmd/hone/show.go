@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,32 +14,39 @@ import (
 	"hone/internal/render"
 	"hone/journal"
 	"hone/model"
+	"hone/tool"
 	"hone/workspace"
 )
 
 // showFlags say which part of a run is shown.
 type showFlags struct {
-	dir   string
-	round int
-	diff  bool
-	full  bool
-	json  bool
+	dir     string
+	round   int
+	diff    bool
+	full    bool
+	verbose bool
+	json    bool
 }
+
+// more reports whether models' words and the beginning of what tools printed
+// are shown as well.
+func (f showFlags) more() bool { return (f.verbose || f.round != 0) && !f.full }
 
 func (a *app) showCommand() *cobra.Command {
 	var f showFlags
 	c := &cobra.Command{
 		Use:   "show RUN",
 		Short: "what happened in a run, round by round",
-		Long: `show tells what happened in a run: what was asked, what came back, what became of every edit and
-what the check found. RUN is an id, a unique prefix of one, or "last".`,
+		Long: `show tells what happened in a run: what was asked, what came back, which tools were called and what
+became of it, what became of every edit and what the check found. RUN is an id, a unique prefix of one, or "last".`,
 		Args: oneRun,
 		RunE: func(_ *cobra.Command, args []string) error { return a.show(f, args[0]) },
 	}
 	registerDir(c, &f.dir)
 	c.Flags().IntVar(&f.round, "round", 0, "only this round")
 	c.Flags().BoolVar(&f.diff, "diff", false, "with every change as a diff")
-	c.Flags().BoolVar(&f.full, "full", false, "with requests and replies whole")
+	c.Flags().BoolVar(&f.full, "full", false, "with requests, replies, calls and their results whole")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "with the model's words and the beginning of results, as --round shows them too")
 	c.Flags().BoolVar(&f.json, "json", false, "the events as they are on record")
 	return c
 }
@@ -71,7 +79,7 @@ func (a *app) show(f showFlags, ref string) error {
 	if f.json {
 		return a.showJSON(events, f.round)
 	}
-	s := screen.New(a.out, screen.Options{Verbose: true, Get: home.Get, Rounds: lastLimits(start, events).Rounds})
+	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Rounds: lastLimits(start, events).Rounds})
 	defer s.Close()
 	s.Say("run %s: %s with %s in %s, begun %s", run, start.Loop, start.Model, start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
 	return a.showEvents(s, home, events, f)
@@ -100,10 +108,28 @@ func roundOf(e journal.Event) int {
 	return 0
 }
 
+// roundAround is roundOf for whoever shows a round: what tells of attempts at a
+// call belongs to the round of the event before it.
+func roundAround(e journal.Event, round int) int {
+	if e.Type == "commit" || e.Type == "retry" {
+		return round
+	}
+	return roundOf(e)
+}
+
 func (a *app) showEvents(s *screen.Screen, home *journal.Home, events []journal.Event, f showFlags) error {
+	round := 0
 	for _, e := range events {
-		if f.round != 0 && roundOf(e) != f.round {
+		if e.Step != nil {
+			round = e.Step.Round
+		}
+		if f.round != 0 && roundAround(e, round) != f.round {
 			continue
+		}
+		if e.Type == "reply" && f.more() {
+			if err := a.showWords(s, home, e); err != nil {
+				return err
+			}
 		}
 		s.Event(e)
 		if err := a.showMore(home, e, f); err != nil {
@@ -122,6 +148,8 @@ func (a *app) showMore(home *journal.Home, e journal.Event, f showFlags) error {
 		return a.showRequest(home, e)
 	case e.Type == "reply" && f.full:
 		return a.showReply(home, e)
+	case e.Type == "tool" && f.full:
+		return a.showCall(home, e)
 	case e.Type == "resume":
 		fmt.Fprintf(a.out, "gone on with at %s\n", e.Time.Local().Format("2006-01-02 15:04:05"))
 	case e.Type == "end":
@@ -165,44 +193,116 @@ func image(home *journal.Home, i workspace.Image) ([]byte, error) {
 	return home.Get(i.Digest)
 }
 
+// showRequest shows what was sent; of a request that repeats an earlier one,
+// what it adds to it.
 func (a *app) showRequest(home *journal.Home, e journal.Event) error {
 	var asked hone.Asked
 	if err := e.Decode(&asked); err != nil {
 		return err
 	}
-	b, err := home.Get(asked.Request)
-	if err != nil {
+	var held struct {
+		After string `json:"after"`
+		model.Request
+	}
+	if err := fetch(home, asked.Request, &held); err != nil {
 		return err
 	}
-	var req model.Request
-	if err := json.Unmarshal(b, &req); err != nil {
-		return err
+	if held.After != "" {
+		fmt.Fprintln(a.out, "---- what was sent before, and ----")
 	}
-	a.showText("system", req.System)
-	for _, m := range req.Messages {
-		for _, p := range m.Parts {
-			a.showText(string(m.Role), p.Text)
-		}
+	a.showText("system", held.System)
+	for _, t := range held.Tools {
+		a.showText("tool "+render.Line(t.Name), t.Description)
+	}
+	for _, m := range held.Messages {
+		a.showParts(string(m.Role), m.Parts)
 	}
 	return nil
 }
 
-func (a *app) showReply(home *journal.Home, e journal.Event) error {
-	var replied hone.Replied
-	if err := e.Decode(&replied); err != nil {
-		return err
+// showParts shows parts of a message. Results stand whole where they came
+// about, and are not shown again.
+func (a *app) showParts(who string, parts []model.Part) {
+	for _, p := range parts {
+		a.showText(who, p.Text)
+		if p.Result != nil {
+			a.showText(who, fmt.Sprintf("(the result of %s, %s of it)", p.Result.Name, render.Bytes(int64(len(p.Result.Text)))))
+		}
+		if p.Call != nil {
+			a.showText(who, fmt.Sprintf("(calls %s: %s)", p.Call.Name, render.Bytes(int64(len(p.Call.Args)))))
+		}
 	}
-	b, err := home.Get(replied.Reply)
+}
+
+// fetch reads an object that holds JSON.
+func fetch(home *journal.Home, object string, v any) error {
+	b, err := home.Get(object)
 	if err != nil {
 		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("read object %s: %w", object, err)
+	}
+	return nil
+}
+
+// replied is the reply that a record names.
+func replied(home *journal.Home, e journal.Event) (model.Reply, error) {
+	var r hone.Replied
+	if err := e.Decode(&r); err != nil {
+		return model.Reply{}, err
 	}
 	var held struct {
 		Reply model.Reply `json:"reply"`
 	}
-	if err := json.Unmarshal(b, &held); err != nil {
+	err := fetch(home, r.Reply, &held)
+	return held.Reply, err
+}
+
+func (a *app) showReply(home *journal.Home, e journal.Event) error {
+	r, err := replied(home, e)
+	if err == nil {
+		a.showParts("reply", r.Parts)
+	}
+	return err
+}
+
+// showWords shows a reply's text as whoever watched the run with -v saw it.
+func (a *app) showWords(s *screen.Screen, home *journal.Home, e journal.Event) error {
+	r, err := replied(home, e)
+	if text := r.Text(); text != "" {
+		s.Text(strings.TrimRight(text, "\n"))
+	}
+	return err
+}
+
+// showCall shows the arguments of a tool call, or its result.
+func (a *app) showCall(home *journal.Home, e journal.Event) error {
+	var held struct {
+		hone.Begun
+		tool.Result
+		Long string `json:"result_object"`
+	}
+	if err := e.Decode(&held); err != nil {
 		return err
 	}
-	a.showText("reply", held.Reply.Text())
+	if e.Phase == journal.Record {
+		if held.Long != "" {
+			if err := fetch(home, held.Long, &held.Result); err != nil {
+				return err
+			}
+		}
+		a.showText("result", held.Text)
+		return nil
+	}
+	if held.Object != "" {
+		b, err := home.Get(held.Object)
+		if err != nil {
+			return err
+		}
+		held.Args = string(b)
+	}
+	a.showText("call of "+render.Line(held.Tool), held.Args)
 	return nil
 }
 

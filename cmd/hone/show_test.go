@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"hone"
+	"hone/check"
+	"hone/internal/crashtest"
+	"hone/journal"
+	"hone/model"
+	"hone/tool"
+)
+
+// scripted is a model that gives these replies, in order.
+type scripted []model.Reply
+
+func (list scripted) Generate(_ context.Context, req model.Request) (model.Reply, error) {
+	return list[req.Seq], nil
+}
+
+// conversed is a repository with a run of two rounds: a conversation each, with
+// long arguments and a long result in the second.
+func conversed(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	call := func(text, name, args string) model.Reply {
+		return model.Reply{Finish: model.Calls, Usage: &model.Usage{Input: 10, Output: 1},
+			Parts: []model.Part{{Text: text}, {Call: &model.Call{ID: "1", Name: name, Args: args}}}}
+	}
+	answer := model.Reply{Finish: model.Stop, Parts: []model.Part{{Text: "an answer"}}, Usage: &model.Usage{Input: 20, Output: 2}}
+	long := `{"path": "long.txt", "content": "` + strings.Repeat("c", 50_000) + `\u001b[2J"}`
+	replies := scripted{call("words of round one\n", "read", `{"path": "one.txt"}`), answer,
+		call("words of round two \x1b[2J\n", "read", long), call("", "nothing", "{}"), answer}
+	read := tool.Tool{Spec: model.Spec{Name: "read", Description: "reads a file"}, Looks: true, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
+		if strings.Contains(string(in.Args), "long.txt") {
+			return tool.Result{Text: strings.Repeat("line of a long result\n", 1000) + "\x1b[2J the last line\n"}, nil
+		}
+		return tool.Result{Text: "the one line\n"}, nil
+	}}
+	crashtest.Live(t, dir, nil, journal.Observer{}, func(r *hone.Run) hone.Round {
+		r.Limits.Rounds = 2
+		role := hone.Role{Name: "executor", Model: replies, Called: "test/model", System: "a system text", MaxOutput: 1000, Tools: []tool.Tool{read}}
+		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+			_, err := r.Talk(ctx, role, []model.Message{{Role: model.User, Parts: []model.Part{{Text: "the task"}}}})
+			return []check.Finding{{Source: "test", Text: "not yet"}}, err
+		}
+	})
+	return dir
+}
+
+// TestShowConversation: each flag shows what it says, and none a control
+// character.
+func TestShowConversation(t *testing.T) {
+	dir := conversed(t)
+	inAll := "  executor, in all: 3 turns, 2 calls (1 refused), 0 files changed, 44 tokens, in "
+	brief := []string{"round 1 of 1\n", "    read one.txt: ok, 13 bytes", "round 2 of 2\n", "    read long.txt: ok, 1001 lines", "! nothing is refused: there is no tool", inAll}
+	for _, tt := range []struct {
+		args       []string
+		want, lack []string // what is shown, in order, and what is not
+	}{
+		{nil, brief, []string{"words of", "the one line", "line of a long result", "the task", "\x1b"}},
+		{[]string{"-v"}, []string{"words of round one\n", "    read one.txt", "      | the one line\n", `words of round two \x1b[2J` + "\n", "    read long.txt", "      | line of a long result\n",
+			"[993 more lines: hone show last --full]", inAll}, []string{"the last line", "the task", "\x1b"}},
+		{[]string{"--round", "2"}, []string{"round 2 of 2\n", `words of round two \x1b[2J` + "\n", "      | line of a long result\n", inAll}, []string{"round 1", "one.txt", "the last line", "\x1b"}},
+		{[]string{"--full"}, []string{"---- system ----\na system text\n", "---- tool read ----\nreads a file\n", "---- user ----\nthe task\n", "---- reply ----\nwords of round one\n",
+			"---- call of read ----\n{\"path\": \"one.txt\"}\n", "---- result ----\nthe one line\n", "---- what was sent before, and ----\n", "(the result of read, 13 bytes of it)", "---- reply ----\nan answer\n",
+			strings.Repeat("c", 50_000) + `\u001b[2J`, strings.Repeat("line of a long result\n", 1000) + `\x1b[2J the last line`}, []string{"\x1b"}},
+		{[]string{"--full", "-v"}, []string{"---- result ----\nthe one line\n"}, []string{"      | the one line"}},
+	} {
+		var out, errs bytes.Buffer
+		a := &app{out: &out, err: &errs, env: func(string) string { return "" }}
+		if status := a.run(t.Context(), append([]string{"show", "last", "-C", dir}, tt.args...)); status != 0 {
+			t.Fatalf("show %v: exit %d, %s", tt.args, status, &errs)
+		}
+		rest := out.String()
+		for _, want := range tt.want {
+			_, after, ok := strings.Cut(rest, want)
+			if !ok {
+				t.Fatalf("show %v: %.200q does not follow in\n%.5000s", tt.args, want, rest)
+			}
+			rest = after
+		}
+		for _, lack := range tt.lack {
+			if strings.Contains(out.String(), lack) {
+				t.Errorf("show %v: %q is shown", tt.args, lack)
+			}
+		}
+	}
+}
