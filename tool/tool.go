@@ -48,6 +48,11 @@ type Input struct {
 	// Output is the whole output of an earlier call of this session, by the
 	// call's number; nil means that there is none.
 	Output func(call int) (text string, ok bool)
+	// Was is what a file held before this very call changed it, where the call
+	// was cut off after it had begun to and is run again; ok is false for a
+	// file that it had not begun to change. Nil means that the call was not cut
+	// off.
+	Was func(path string) (content []byte, ok bool)
 }
 
 // Result is what came of a call.

@@ -1,0 +1,199 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"hone/workspace"
+)
+
+//go:embed read.md
+var readText string
+
+const readSchema = `{
+	"type": "object",
+	"properties": {
+		"path": {"type": "string", "minLength": 1, "description": "file, relative to the working directory; or output:N"},
+		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line, from 1"},
+		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "most lines; 2000 at most"},
+		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "show only the line at offset, from this byte on"},
+		"with_line_numbers": {"type": "integer", "minimum": 0, "maximum": 1, "description": "1, the default, or 0"}
+	},
+	"required": ["path"],
+	"additionalProperties": false
+}`
+
+// What one call of read shows at most.
+const (
+	maxReadLines = 2000
+	maxReadBytes = 32 << 10
+	maxReadLine  = 2000 // bytes of one line; column shows the rest
+)
+
+// Read shows files of the tree, and the outputs of earlier calls. The guard
+// says what is withheld (ruling G8); nil withholds nothing.
+func Read(tree *workspace.Tree, guard *workspace.Guard) Tool {
+	// What a call shows is limited here, with a line that says how to go on:
+	// the engine need not cut it.
+	t := Tool{Looks: true, Repeats: 6, MaxText: maxReadBytes + 16<<10}
+	return define(t, "read", readText, readSchema, func(ctx context.Context, in Input, args readArgs) (Result, error) {
+		if n, ok := outputNumber(args.Path); ok {
+			return readOutput(in, guard, n, args), nil
+		}
+		p, err := locate(tree, args.Path)
+		if err != nil {
+			return unreadable(ctx, tree, args.Path, err), nil
+		}
+		content, image, err := tree.Read(p)
+		if err != nil {
+			return unreadable(ctx, tree, p, err), ctx.Err()
+		}
+		if reason, ok := guard.Withheld(p, content); ok {
+			return withheld(p, reason), nil
+		}
+		if isBinary(content) {
+			return Failure(fmt.Sprintf("%s is binary (%d bytes) and not shown", p, len(content))), nil
+		}
+		text, some := args.page(p, content)
+		r := Result{Text: text}
+		if some || len(content) == 0 {
+			r.Saw = map[string]string{p: image.Digest}
+		}
+		return r, nil
+	})
+}
+
+type readArgs struct {
+	Path    string `json:"path"`
+	Offset  int    `json:"offset"`
+	Limit   int    `json:"limit"`
+	Column  int    `json:"column"`
+	Numbers *int   `json:"with_line_numbers"`
+}
+
+// outputNumber reads "output:N".
+func outputNumber(p string) (n int, ok bool) {
+	digits, found := strings.CutPrefix(p, "output:")
+	n, err := strconv.Atoi(digits)
+	return n, found && err == nil
+}
+
+// output is an earlier call's output with its secrets taken out before it is
+// cut into pieces, which could tear one apart.
+func output(in Input, guard *workspace.Guard, n int) (string, bool) {
+	if in.Output == nil {
+		return "", false
+	}
+	text, ok := in.Output(n)
+	return guard.Redact(text), ok
+}
+
+func readOutput(in Input, guard *workspace.Guard, n int, args readArgs) Result {
+	text, ok := output(in, guard, n)
+	if !ok {
+		return Failure(fmt.Sprintf("there is no output:%d in this session", n))
+	}
+	shown, _ := args.page(args.Path, []byte(text))
+	return Result{Text: shown}
+}
+
+// page is the piece of a text that was asked for; some is false where no line
+// of it is.
+func (a readArgs) page(name string, content []byte) (text string, some bool) {
+	a.Offset = max(a.Offset, 1)
+	if a.Limit == 0 || a.Limit > maxReadLines {
+		a.Limit = maxReadLines
+	}
+	rest := bytes.TrimPrefix(content, []byte(bom))
+	total := countLines(rest)
+	for i := 1; i < a.Offset && len(rest) > 0; i++ {
+		_, rest, _ = bytes.Cut(rest, []byte("\n"))
+	}
+	head := fmt.Sprintf("# path: %s\n", name)
+	switch {
+	case total == 0:
+		return head + "# lines: none, it is empty\n", false
+	case a.Offset > total:
+		return fmt.Sprintf("%s# lines: none; the last one is %d\n", head, total), false
+	}
+	head += peculiar(content)
+	if a.Column > 0 {
+		return head + a.piece(rest), true
+	}
+	return a.lines(head, rest, total, content[len(content)-1] == '\n'), true
+}
+
+// peculiar tells what a page cannot show of a file.
+func peculiar(content []byte) string {
+	var b strings.Builder
+	if bytes.HasPrefix(content, []byte(bom)) {
+		b.WriteString("# begins with a byte order mark\n")
+	}
+	switch crlf, all := bytes.Count(content, []byte("\r\n")), bytes.Count(content, []byte("\n")); {
+	case crlf == 0:
+	case crlf == all:
+		b.WriteString("# lines end in CRLF\n")
+	default:
+		fmt.Fprintf(&b, "# %d of %d lines end in CRLF\n", crlf, all)
+	}
+	if !utf8.Valid(content) {
+		b.WriteString("# not UTF-8: bytes that cannot be shown stand as \uFFFD\n")
+	}
+	return b.String()
+}
+
+// lines shows lines from the beginning of rest, which is the line at offset.
+func (a readArgs) lines(head string, rest []byte, total int, ended bool) string {
+	var b strings.Builder
+	last := a.Offset - 1
+	for len(rest) > 0 && last-a.Offset+1 < a.Limit {
+		line, after, _ := bytes.Cut(rest, []byte("\n"))
+		text := a.line(last+1, bare(line))
+		if b.Len() > 0 && b.Len()+len(text) > maxReadBytes {
+			break
+		}
+		b.WriteString(text)
+		last, rest = last+1, after
+	}
+	switch {
+	case last < total:
+		fmt.Fprintf(&b, "# %d more lines; go on with offset=%d\n", total-last, last+1)
+	case !ended:
+		b.WriteString("# no newline at the end\n")
+	}
+	return fmt.Sprintf("%s# lines: %d-%d of %d\n%s", head, a.Offset, last, total, b.String())
+}
+
+// line shows one line, cut where it is too long.
+func (a readArgs) line(number int, line []byte) string {
+	text := string(line)
+	if len(text) > maxReadLine {
+		cut := boundary(text, maxReadLine)
+		text = fmt.Sprintf("%s […%d more bytes; go on with offset=%d and column=%d]", text[:cut], len(text)-cut, number, cut+1)
+	}
+	if a.Numbers != nil && *a.Numbers == 0 {
+		return valid(text) + "\n"
+	}
+	return fmt.Sprintf("%04d: %s\n", number, valid(text))
+}
+
+// piece shows the line at the beginning of rest from a column on.
+func (a readArgs) piece(rest []byte) string {
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	text := string(bare(line))
+	if a.Column > len(text) {
+		return fmt.Sprintf("# line %d has %d bytes\n", a.Offset, len(text))
+	}
+	from := boundary(text, a.Column-1)
+	to := boundary(text, from+maxReadBytes)
+	shown := fmt.Sprintf("# line: %d, bytes %d-%d of %d\n%s\n", a.Offset, from+1, to, len(text), valid(text[from:to]))
+	if to < len(text) {
+		shown += fmt.Sprintf("# %d more bytes; go on with offset=%d and column=%d\n", len(text)-to, a.Offset, to+1)
+	}
+	return shown
+}

@@ -1,0 +1,121 @@
+package tool
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestArgumentsThatDoNotFit(t *testing.T) {
+	s := newSession(t, map[string]string{"a.txt": "a\n"})
+	for _, c := range []struct {
+		tool, args string
+		words      []string
+	}{
+		{"read", `{}`, []string{"path is missing: expected a string that is not empty"}},
+		{"read", `[]`, []string{"they: expected an object with column, limit, offset, path, with_line_numbers, got []"}},
+		{"read", `null`, []string{"expected an object"}},
+		{"read", `"a.txt"`, []string{"expected an object", `got "a.txt"`}},
+		{"read", `{"path": ""}`, []string{`path: expected a string that is not empty, got ""`}},
+		{"read", `{"path": 7}`, []string{"path: expected a string that is not empty, got 7"}},
+		{"read", `{"path": null}`, []string{"path: expected a string", "got null"}},
+		{"read", `{"path": "a.txt", "offset": 0}`, []string{"offset: expected a whole number from 1 to 1000000000, got 0"}},
+		{"read", `{"path": "a.txt", "offset": -1, "limit": "ten"}`, []string{"offset: ", "limit: ", `got "ten"`}},
+		{"read", `{"path": "a.txt", "offset": 1.5}`, []string{"offset: expected a whole number", "got 1.5"}},
+		{"read", `{"path": "a.txt", "offset": 1e300}`, []string{"offset: expected a whole number"}},
+		{"read", `{"path": "a.txt", "offset": 1e400}`, []string{"they are not JSON"}},
+		{"read", `{"path": "a.txt", "offset": "99999999999999999999"}`, []string{"offset: expected a whole number"}},
+		{"read", `{"file_path": "a.txt"}`, []string{"path is missing", "file_path is unknown; there are: column, limit, offset, path"}},
+		{"read", `{"path": "a.txt", "with_line_numbers": 2}`, []string{"with_line_numbers: expected a whole number from 0 to 1, got 2"}},
+		{"grep", `{"pattern": "a", "files_only": "perhaps"}`, []string{`files_only: expected true or false, got "perhaps"`}},
+		{"edit", `{"path": "a.txt", "edits": []}`, []string{"edits: expected a list of at least 1 and at most 200, got []"}},
+		{"edit", `{"path": "a.txt", "edits": "a"}`, []string{"edits: expected a list"}},
+		{"edit", `{"path": "a.txt", "edits": [{"oldText": "a"}]}`, []string{"edits[0].newText is missing: expected a string"}},
+		{"edit", `{"path": "a.txt", "edits": [{"oldText": "a", "newText": "b"}, {"oldText": "", "newText": "b", "all": true}]}`,
+			[]string{"edits[1].oldText: expected a string that is not empty", "edits[1].all is unknown; there are: newText, oldText"}},
+		{"edit", `{"path": "a.txt", "edits": ["a"]}`, []string{"edits[0]: expected an object with newText, oldText"}},
+		{"write", `{"path": "a.txt", "content": {"a": 1}}`, []string{`content: expected a string, got {"a":1}`}},
+		{"write", `{"path": "a.txt", "content": ["` + strings.Repeat("x", 1<<20) + `"]}`, []string{"content: expected a string, got "}},
+	} {
+		r := s.raw(c.tool, c.args)
+		if !r.Failed {
+			t.Errorf("%s %.100s did not fail: %.200s", c.tool, c.args, r.Text)
+		}
+		contains(t, r.Text, append(c.words, "the arguments of "+c.tool+" do not fit: ")...)
+		if len(r.Text) > 1000 {
+			t.Errorf("%s %.100s: the answer has %d bytes", c.tool, c.args, len(r.Text))
+		}
+	}
+	if len(s.changes) > 0 {
+		t.Errorf("changes were made: %v", s.changes)
+	}
+}
+
+func TestArgumentsThatAreMadeToFit(t *testing.T) {
+	s := newSession(t, map[string]string{"a.txt": "one\ntwo\nthree\n"})
+	for _, c := range []struct{ tool, args, want string }{
+		{"read", `{"path": "a.txt", "offset": "2", "limit": " 1 "}`, "# lines: 2-2 of 3\n0002: two\n"},
+		{"read", `{"path": "a.txt", "offset": 2.0, "limit": 1e0}`, "# lines: 2-2 of 3\n0002: two\n"},
+		{"read", `{"path": "a.txt", "offset": null, "limit": 1, "with_line_numbers": false}`, "\none\n"},
+		{"read", `{"path": "a.txt", "limit": 1, "with_line_numbers": "1"}`, "0001: one\n"},
+		{"grep", `{"pattern": "TWO", "ignore_case": "true", "files_only": 1}`, "a.txt\n"},
+		{"glob", `{"pattern": "*", "include_dirs": true, "root": null}`, "a.txt\n"},
+		{"edit", `{"path": "a.txt", "edits": "[{\"oldText\": \"one\", \"newText\": \"1\"}]"}`, `"applied":1`},
+		{"edit", `{"path": "a.txt", "edits": {"oldText": "two", "newText": "2"}}`, `"applied":1`},
+	} {
+		r := s.raw(c.tool, c.args)
+		if r.Failed {
+			t.Errorf("%s %s: %s", c.tool, c.args, r.Text)
+		}
+		contains(t, r.Text, c.want)
+	}
+	if got := s.file("a.txt"); got != "1\n2\nthree\n" {
+		t.Errorf("the file is %q", got)
+	}
+}
+
+// Ruling G13: what a tool is described with is the same at all times.
+func TestDescriptions(t *testing.T) {
+	s := newSession(t, nil)
+	for _, name := range []string{"read", "glob", "grep", "write", "edit"} {
+		one, again := s.tool(name), s.tool(name)
+		if one.Name != name || one.Description != again.Description || string(one.Schema) != string(again.Schema) {
+			t.Errorf("%s is described in two ways", name)
+		}
+		var schema map[string]any
+		if err := json.Unmarshal(one.Schema, &schema); err != nil || schema["type"] != "object" || schema["additionalProperties"] != false {
+			t.Errorf("%s: schema %s", name, one.Schema)
+		}
+		if len(one.Description) < 100 || len(one.Description) > 2000 {
+			t.Errorf("%s: the description has %d bytes", name, len(one.Description))
+		}
+		lacks(t, one.Description+string(one.Schema), s.tree.Dir())
+		if looks := name != "write" && name != "edit"; one.Looks != looks || one.Commands {
+			t.Errorf("%s: looks %v, commands %v", name, one.Looks, one.Commands)
+		}
+	}
+}
+
+func FuzzArguments(f *testing.F) {
+	for _, seed := range []string{`{"path":"a.txt"}`, `{"path":"a.txt","offset":"1","column":2}`, `{"path":"../a"}`,
+		`{"pattern":"**/*","path":"a"}`, `{"pattern":"(a|b","glob":"{a,b}"}`, `{"path":"a.txt","edits":[{"oldText":"a","newText":"b"}]}`,
+		`{"path":"b","content":"x"}`, `{"path":"output:1"}`, `[1]`, `{"pattern":"a","context":20,"limit":1}`} {
+		f.Add(seed)
+	}
+	s := newSession(f, map[string]string{"a.txt": "a\r\nb\n"})
+	f.Fuzz(func(t *testing.T, text string) {
+		if !json.Valid([]byte(text)) {
+			t.Skip()
+		}
+		for _, name := range []string{"read", "glob", "grep", "edit"} {
+			in := Input{Args: json.RawMessage(text), Output: func(int) (string, bool) { return "a\nb", true }}
+			r, err := s.tool(name).Run(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Failed && !strings.HasPrefix(r.Text, "Error: ") {
+				t.Errorf("%s: %q", name, r.Text)
+			}
+		}
+	})
+}
