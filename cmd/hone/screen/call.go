@@ -129,7 +129,7 @@ func (s *Screen) called(c call, e journal.Event) {
 	default:
 		s.line("    %s: %s%s", c.name(lineArgs), outcome(r), took(e.Time.Sub(c.at)))
 	}
-	told := refused || r.Failed && lineCount(r.Text) == 1
+	told := refused || r.Failed && r.Exit == nil && lineCount(r.Text) == 1
 	if s.o.Verbose && !s.o.Quiet && !told && !s.heard {
 		s.beginning(r.Text)
 	}
@@ -170,8 +170,8 @@ func (s *Screen) result(e journal.Event) (r tool.Result, ok bool) {
 // outcome words a result in a few words.
 func outcome(r tool.Result) string {
 	switch {
-	case r.Exit != nil && r.Failed && *r.Exit == 0:
-		return "failed, exit 0, " + size(r.Text)
+	case r.Exit != nil && r.Failed: // such as one that took too long
+		return fmt.Sprintf("failed, exit %d, %s", *r.Exit, size(r.Text))
 	case r.Exit != nil:
 		return fmt.Sprintf("exit %d, %s", *r.Exit, size(r.Text))
 	case r.Failed:

@@ -218,20 +218,20 @@ func TestConversationInQuiet(t *testing.T) {
 // TestBeginningOfResults: Verbose shows it, dimmed where there is colour.
 func TestBeginningOfResults(t *testing.T) {
 	p := process{
-		replies: replies{calls("short", `{"path": "a"}`, "long", "{}", "wide", "{}", "none", "{}", "wrong", "{}"), words("Done.")},
+		replies: replies{calls("short", `{"path": "a"}`, "long", "{}", "wide", "{}", "none", "{}", "wrong", "{}", "slow", "{}"), words("Done.")},
 		tools: func(*hone.Run) []tool.Tool {
-			return []tool.Tool{says("short", "one\r\n\ttwo\n\x1b[31m\n"), says("long", strings.Repeat("line\n", 5000)), says("wide", strings.Repeat("x", 1<<20)), says("none", ""), says("wrong", "Error: no", failed)}
+			return []tool.Tool{says("short", "one\r\n\ttwo\n\x1b[31m\n"), says("long", strings.Repeat("line\n", 5000)), says("wide", strings.Repeat("x", 1<<20)), says("none", ""), says("wrong", "Error: no", failed), says("slow", "ended\n", failed, exited(-1))}
 		},
 	}
 	plain := p.shown(t, t.TempDir(), screen.Options{Verbose: true})
-	want := "round 1 of 1\n  asking test/model: 304 bytes, about 76 tokens\n" +
+	want := "round 1 of 1\n  asking test/model: 351 bytes, about 87 tokens\n" +
 		"  executor, turn 1: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102\n" +
 		"    short a: ok, 3 lines\n      | one\n      | \\ttwo\n      | \\x1b[31m\n" +
 		"    long: ok, 5000 lines\n" + strings.Repeat("      | line\n", 8) + "      [4992 more lines: hone show last --full]\n" +
 		"    wide: ok, 1048 KB\n      | " + strings.Repeat("x", 106) + "…" + strings.Repeat("x", 53) + "\n" +
-		"    none: ok, 0 bytes\n    wrong: failed: no\n" +
+		"    none: ok, 0 bytes\n    wrong: failed: no\n    slow: failed, exit -1, 6 bytes\n      | ended\n" +
 		"  executor, turn 2: it answered: 5 bytes in 0s, 2 000 tokens in (0 of them cached), 30 out, $0.0203\n" +
-		"  executor, in all: 2 turns, 5 calls (1 failed), 0 files changed, 3 550 tokens, $0.0305, in 0s\n"
+		"  executor, in all: 2 turns, 6 calls (2 failed), 0 files changed, 3 550 tokens, $0.0305, in 0s\n"
 	if diff := cmp.Diff(want, plain); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
