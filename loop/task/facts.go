@@ -1,0 +1,92 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"hone"
+	"hone/internal/render"
+)
+
+// LoopSummary is what an execution session verifiably did, computed from its
+// calls and never from what the model says of them.
+type LoopSummary struct {
+	Loop  int    `json:"loop"`
+	Ended string `json:"ended"` // how the session did: one of hone's words
+
+	Written  []string `json:"files_written,omitempty"`
+	Edited   []string `json:"files_edited,omitempty"`
+	Read     []string `json:"files_read,omitempty"` // as often as it was read
+	Commands []string `json:"commands_run,omitempty"`
+	Errors   []string `json:"errors,omitempty"`
+	// Rejected calls were not run.
+	Rejected []string `json:"rejected,omitempty"`
+}
+
+// The tools whose calls are told one by one. Of the others only what went
+// wrong is told.
+const (
+	toolRead  = "read"
+	toolWrite = "write"
+	toolEdit  = "edit"
+	toolBash  = "bash"
+)
+
+// summarize computes the facts of a session.
+func summarize(loop int, talk hone.Talk) LoopSummary {
+	s := LoopSummary{Loop: loop, Ended: talk.Ended}
+	for _, c := range talk.Calls {
+		s.add(c)
+	}
+	return s
+}
+
+func (s *LoopSummary) add(c hone.Called) {
+	subject := subjectOf(c.Args)
+	call := fmt.Sprintf("%s(%s)", line(c.Name, 40), line(subject, 80))
+	switch {
+	case c.Refused != "":
+		s.Rejected = append(s.Rejected, call+": "+c.Refused)
+	case c.Result.Failed:
+		s.Errors = append(s.Errors, call+": "+line(c.Result.Text, 80))
+	case c.Name == toolRead:
+		s.Read = append(s.Read, line(subject, 1000))
+	case c.Name == toolWrite:
+		s.Written = append(s.Written, line(subject, 1000))
+	case c.Name == toolEdit:
+		s.Edited = append(s.Edited, line(subject, 1000))
+	case c.Name == toolBash:
+		first, _, _ := strings.Cut(c.Result.Text, "\n")
+		s.Commands = append(s.Commands, line(subject, 80)+"  →  "+line(first, 60))
+	}
+}
+
+// empty reports whether nothing that was run is worth telling.
+func (s LoopSummary) empty() bool {
+	return len(s.Written)+len(s.Edited)+len(s.Read)+len(s.Commands)+len(s.Errors) == 0
+}
+
+// subjectOf is what a call is about, as the model wrote it.
+func subjectOf(args string) string {
+	var a struct{ Path, Command, Pattern any }
+	if json.Unmarshal([]byte(args), &a) != nil {
+		return args
+	}
+	for _, v := range []any{a.Path, a.Command, a.Pattern} {
+		if text, ok := v.(string); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+// line is a text on one line, cut after so many characters: what a model
+// wrote cannot pass for a line of hone's.
+func line(text string, most int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return render.Line(text)
+}

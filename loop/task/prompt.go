@@ -1,0 +1,326 @@
+package task
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hone"
+	"hone/check"
+	"hone/internal/render"
+	"hone/model"
+	"hone/workspace"
+)
+
+// System is what both agents are told about their part. It never changes
+// within a run (ruling G13).
+//
+//go:embed prompt.md
+var System string
+
+var (
+	//go:embed prompt-execution.md
+	executionProtocol string
+	//go:embed prompt-review.md
+	reviewProtocol string
+)
+
+// composed is the record of a prompt: the part that only this loop has.
+type composed struct {
+	Text string `json:"text"`
+}
+
+// composeExecution is the first prompt of an execution session: the task's own
+// turns, and with the last of them where the work stands. The task is sent
+// once, and no two messages of one side follow each other.
+func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t Task, prior []check.Finding) ([]model.Message, error) {
+	past, err := hone.Past[LoopSummary](r, stepSummary)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := hone.Past[Task](r, stepTask)
+	if err != nil {
+		return nil, err
+	}
+	s := standing{task: t, loop: r.Round(), past: past, prior: prior}
+	s.changed = len(tasks) > 0 && !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns)
+	p, err := hone.Step(ctx, r, "compose execution", prior, func(context.Context) (composed, error) {
+		return composed{s.text(r.Tree.Dir(), r.Limits.Rounds)}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	messages := t.messages(p.Text)
+	return messages, l.fits(l.Executor, t, len(p.Text))
+}
+
+// messages are the task's turns with a text added to the last of them.
+func (t Task) messages(text string) []model.Message {
+	var messages []model.Message
+	for _, turn := range t.Turns {
+		messages = append(messages, model.Message{Role: turn.Role, Parts: []model.Part{{Text: turn.Text}}})
+	}
+	last := &messages[len(messages)-1]
+	last.Parts[0].Cache = true
+	if !strings.HasSuffix(last.Parts[0].Text, "\n") {
+		text = "\n" + text
+	}
+	last.Parts = append(last.Parts, model.Part{Text: text})
+	return messages
+}
+
+// bytes is how much the task's own turns take.
+func (t Task) bytes() int {
+	n := 0
+	for _, turn := range t.Turns {
+		n += len(turn.Text)
+	}
+	return n
+}
+
+// fits is an error where a prompt does not fit the role's context, and says
+// what takes the room (ruling G10).
+func (l Loop) fits(role hone.Role, t Task, rest int) error {
+	err := role.Fits(int64(len(role.System) + t.bytes() + rest))
+	var c *hone.ContextError
+	if errors.As(err, &c) && c.Room == "" {
+		c.Room = fmt.Sprintf("the task takes %d bytes, and what is told of the loops before %d; shorten the task, or take a model with a larger context",
+			t.bytes(), rest)
+	}
+	return err
+}
+
+// standing is where the work stands when a loop begins.
+type standing struct {
+	task    Task
+	changed bool // since the last loop
+	loop    int
+	past    []LoopSummary
+	prior   []check.Finding
+}
+
+// text says it to the executing agent, and what is to be done now.
+func (s standing) text(dir string, loops int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nLoop %d of %d.\n", s.loop, max(s.loop, loops))
+	if s.changed {
+		b.WriteString("The task was changed since the last loop; it stands above as it is now.\n")
+	}
+	var written, edited []string
+	for _, did := range s.past {
+		written, edited = append(written, did.Written...), append(edited, did.Edited...)
+	}
+	list(&b, "Files created across all prior loops", once(written))
+	list(&b, "Files edited across all prior loops", once(edited))
+	if n := len(s.past); n > 0 {
+		b.WriteString(s.past[n-1].last())
+	}
+	b.WriteString(pendingText(s.prior))
+	fmt.Fprintf(&b, "\nWorking directory: %s\n", render.Line(dir))
+	if s.task.File != "" {
+		fmt.Fprintf(&b, "Task file: %s (read-only; its task stands above)\n", render.Line(s.task.File))
+	}
+	b.WriteString("\n")
+	fmt.Fprintf(&b, executionProtocol, orientation(s.loop))
+	return b.String()
+}
+
+// orientation is the protocol's first point.
+func orientation(loop int) string {
+	if loop == 1 {
+		return "The task stands above, whole. Do not read the task file as well."
+	}
+	return "The task stands above, and what was done so far is summarised above. Do not read the task file, and do not list the whole directory again."
+}
+
+// last says what the last loop ran and ended with.
+func (s LoopSummary) last() string {
+	var parts []string
+	if len(s.Commands) > 0 {
+		parts = append(parts, "ran: "+strings.Join(s.Commands[:min(3, len(s.Commands))], "; "))
+	}
+	if len(s.Errors) > 0 {
+		parts = append(parts, "errors: "+strings.Join(s.Errors[:min(3, len(s.Errors))], "; "))
+	}
+	text := ""
+	if len(parts) > 0 {
+		text = "Last loop — " + strings.Join(parts, " | ") + ".\n"
+	}
+	if why := s.unanswered(); why != "" {
+		text += "Last loop — its session ended without a final answer: " + why + ".\n"
+	}
+	return text
+}
+
+// unanswered says why a session gave no final answer; empty where it did.
+func (s LoopSummary) unanswered() string {
+	switch s.Ended {
+	case hone.EndedTurns:
+		return "its turns were used up"
+	case hone.EndedCalls:
+		return "its tool calls were used up"
+	case endedEmpty:
+		return "the model said nothing"
+	}
+	return ""
+}
+
+// pendingText lists what is left, as the loops before and the check say.
+func pendingText(prior []check.Finding) string {
+	var items, blockers, notes strings.Builder
+	for _, f := range prior {
+		text := f.Text
+		if f.File != "" {
+			text = render.Line(f.File) + ": " + text
+		}
+		switch {
+		case f.Source == sourceUnfinished:
+		case f.Source == sourceBlocker:
+			entry(&blockers, text)
+		case f.Advisory && !f.Broken:
+			entry(&notes, text)
+		case f.Source == sourcePending:
+			entry(&items, text)
+		default:
+			entry(&items, "["+f.Source+"] "+text)
+		}
+	}
+	var b strings.Builder
+	if items.Len() > 0 {
+		b.WriteString("Pending next steps:\n" + items.String())
+	} else {
+		b.WriteString("No pending steps recorded — determine next action from the task above.\n")
+	}
+	if blockers.Len() > 0 {
+		b.WriteString("The last review saw this in the way:\n" + blockers.String())
+	}
+	if notes.Len() > 0 {
+		b.WriteString("Also to be known:\n" + notes.String())
+	}
+	return b.String()
+}
+
+// entry is a list item, whose further lines are indented.
+func entry(b *strings.Builder, text string) {
+	fmt.Fprintf(b, "  - %s\n", strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\n", "\n    "))
+}
+
+func list(b *strings.Builder, label string, items []string) {
+	if len(items) > 0 {
+		fmt.Fprintf(b, "%s: %s\n", label, strings.Join(items, ", "))
+	}
+}
+
+// once leaves out what was there before.
+func once(items []string) []string {
+	var kept []string
+	for _, item := range items {
+		if !slices.Contains(kept, item) {
+			kept = append(kept, item)
+		}
+	}
+	return kept
+}
+
+// composeReview is the prompt of a review session. Its agent is not shown the
+// task's turns, but for a task that stands in no file.
+func (l Loop) composeReview(ctx context.Context, r *hone.Run, t Task, did executed) ([]model.Message, error) {
+	p, err := hone.Step(ctx, r, "compose review", nil, func(context.Context) (composed, error) {
+		return composed{reviewText(r.Tree.Dir(), t, did)}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return user(p.Text), l.fits(l.Reviewer, Task{}, len(p.Text))
+}
+
+// reviewText says what was done and what was claimed, and asks for the review.
+func reviewText(dir string, t Task, did executed) string {
+	var b strings.Builder
+	s := did.Facts
+	fmt.Fprintf(&b, "Working directory: %s\n", render.Line(dir))
+	if t.File != "" {
+		fmt.Fprintf(&b, "Task file: %s (read-only; read it first)\n", render.Line(t.File))
+	}
+	fmt.Fprintf(&b, "Review output: %s (write here)\n\nPHASE: REVIEW\n\n", reviewOutput)
+	if t.File == "" {
+		fmt.Fprintf(&b, "## The task\n%s\n\n", ended(t.Turns[len(t.Turns)-1].Text))
+	}
+	b.WriteString(s.facts())
+	switch {
+	case s.unanswered() != "":
+		fmt.Fprintf(&b, "[Execution agent report — loop %d]\nThere is none: the session ended without a final answer, because %s. "+
+			"These items were pending before it and are so until you say otherwise:\n", s.Loop, s.unanswered())
+		for _, item := range did.Pending {
+			entry(&b, item)
+		}
+		if len(did.Pending) == 0 {
+			b.WriteString("  (none recorded)\n")
+		}
+		b.WriteString("\n")
+	default:
+		fmt.Fprintf(&b, "[Execution agent report — loop %d]\n%s\n", s.Loop, ended(did.Text))
+	}
+	fmt.Fprintf(&b, reviewProtocol, reviewOutput, s.Loop)
+	return b.String()
+}
+
+// facts are the verified actions, as a reviewer is told them.
+func (s LoopSummary) facts() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## Verified actions from loop %d (harness-computed)\n", s.Loop)
+	if s.empty() {
+		b.WriteString("  (no verified actions)\n")
+	}
+	list(&b, "Files read", s.Read)
+	list(&b, "Files written", s.Written)
+	list(&b, "Files edited", s.Edited)
+	indented(&b, "Commands run:", s.Commands)
+	indented(&b, "Errors:", s.Errors)
+	b.WriteString("\n")
+	if len(s.Rejected) > 0 {
+		indented(&b, "## Attempted but NOT executed (harness-rejected — no workspace effect)", s.Rejected)
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func indented(b *strings.Builder, label string, lines []string) {
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "%s\n  %s\n", label, strings.Join(lines, "\n  "))
+	}
+}
+
+func ended(text string) string { return strings.TrimRight(text, "\r\n") + "\n" }
+
+// Preview is what the first session would be sent.
+type Preview struct {
+	System string
+	Text   string
+	Fits   error // nil: it fits
+}
+
+// Preview composes the first prompt of so many loops without sending or
+// recording anything.
+func (l Loop) Preview(tree *workspace.Tree, loops int) (Preview, error) {
+	t, err := l.task(tree)
+	if err != nil {
+		return Preview{}, err
+	}
+	text := standing{task: t, loop: 1}.text(tree.Dir(), loops)
+	p := Preview{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
+	messages := t.messages(text)
+	for _, m := range messages {
+		if len(messages) > 1 {
+			p.Text += fmt.Sprintf("[%s]\n", m.Role)
+		}
+		for _, part := range m.Parts {
+			p.Text += part.Text
+		}
+		p.Text = ended(p.Text)
+	}
+	return p, nil
+}

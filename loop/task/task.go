@@ -1,0 +1,249 @@
+// Package task carries out a task file: an executing agent works on it with
+// tools, what it did is computed from its calls, and a reviewing agent with
+// fewer tools says what is left, loop after loop (the seed "Loop mode" of
+// CodeScribe, rulings S1 to S11).
+//
+// It promises that facts which a reviewer is told are hone's own, that a
+// review counts only for the loop that it was written in, and that neither
+// agent's word ends a run that has a check: that one has the last. Without a
+// check nothing verifies that the task is done. The files below
+// .codescribe/loop are written for people, in CodeScribe's shapes; the one that
+// is read is the reviewer's answer. What commands do to the tree is the
+// affair of the walls that they run behind.
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"hone"
+	"hone/check"
+	"hone/model"
+	"hone/tool"
+	"hone/workspace"
+)
+
+// Loops is how many the seed gives.
+const Loops = 5
+
+// Loop is one task, resolved: it asks nobody for settings.
+type Loop struct {
+	// Executor and Reviewer are the two agents; their System is usually
+	// [System]. Their Tools and Answered are the loop's to fill in, as are the
+	// Reviewer's Bounds.Turns: half of the Executor's, and at least 6. Their
+	// Names must differ.
+	Executor hone.Role
+	Reviewer hone.Role
+	// File is the task file, relative to the tree's root; empty where Text is
+	// the task.
+	File string
+	Text string
+	// Tools builds what the two agents can call, from the programs that the
+	// task file adds to the list of those that commands may run.
+	// Contract: it is called before each session, depends on nothing but allow,
+	// and gives the reviewer no tool named "write": that one is the loop's.
+	Tools func(allow []string) (execute, review []tool.Tool)
+	// Log is the absolute path of a file to which execution's events are
+	// written too; empty: none.
+	Log string
+	// Guard finds what is withheld; nil withholds nothing.
+	Guard *workspace.Guard
+}
+
+// Rules are what the engine reviews changes by (ruling S6).
+func (l Loop) Rules() workspace.Rules {
+	rules := workspace.Rules{Immutable: []string{artifactsHome, artifactsHome + "/**"}, Guard: l.Guard}
+	if l.File != "" {
+		rules.Immutable = append(rules.Immutable, l.File)
+	}
+	return rules
+}
+
+// Own reports whether a file is one that the loop writes for people.
+func Own(path string) bool { return strings.HasPrefix(path, artifactsHome+"/") }
+
+// Where the findings of this loop come from.
+const (
+	sourcePending    = "pending"    // an item that is left to do
+	sourceBlocker    = "blocker"    // what only a person can take out of the way
+	sourceUnfinished = "unfinished" // nobody says that it is done, nor what is left
+)
+
+// Round is one loop.
+func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	t, err := l.reload(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	did, err := l.execute(ctx, r, t, prior)
+	if err != nil || did.Status == complete {
+		return nil, err
+	}
+	if err := clearReview(ctx, r); err != nil {
+		return nil, err
+	}
+	said, err := l.review(ctx, r, t, did)
+	if err != nil {
+		return nil, err
+	}
+	return left(did, said), nil
+}
+
+// reload reads the task file as it is now: a person may edit it while hone
+// runs (ruling S6). One that cannot be read stops the run rather than let it
+// go on with what is no longer wanted.
+func (l Loop) reload(ctx context.Context, r *hone.Run) (Task, error) {
+	return hone.Step(ctx, r, stepTask, nil, func(context.Context) (Task, error) {
+		t, err := l.task(r.Tree)
+		var wrong *FileError
+		switch {
+		case errors.As(err, &wrong):
+			return t, &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: fmt.Sprintf("the task file is wrong: %v", err), Hint: "mend it, then: hone resume last"}
+		case errors.Is(err, fs.ErrNotExist):
+			return t, &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: fmt.Sprintf("the task file %s is gone", l.File), Hint: "put it back, then: hone resume last"}
+		}
+		return t, err
+	})
+}
+
+// task is the task as it stands.
+func (l Loop) task(tree *workspace.Tree) (Task, error) {
+	if l.File == "" {
+		return Plain(l.Text), nil
+	}
+	return Load(tree, l.File)
+}
+
+// executed is what came of an execution session.
+type executed struct {
+	Facts   LoopSummary
+	Text    string // the final answer; empty where there is none
+	Status  status
+	Pending []string // what is left by its own word, or what was pending before
+}
+
+// The steps whose records later loops and the logs are folded from.
+const (
+	stepTask          = "task"
+	stepSummary       = "summary"
+	stepReviewSummary = "review summary"
+)
+
+// endedEmpty is a session that ended with an answer that says nothing.
+const endedEmpty = "empty"
+
+// execute holds the execution session.
+func (l Loop) execute(ctx context.Context, r *hone.Run, t Task, prior []check.Finding) (executed, error) {
+	messages, err := l.composeExecution(ctx, r, t, prior)
+	if err != nil {
+		return executed{}, err
+	}
+	if err := l.record(ctx, r, phaseExecution); err != nil {
+		return executed{}, err
+	}
+	role := l.Executor
+	role.Tools, _ = l.Tools(t.Allow)
+	role.Answered = answered
+	talk, err := r.Talk(ctx, role, messages)
+	if err != nil {
+		return executed{}, err
+	}
+	did := executed{Pending: pending(prior)}
+	if did.Facts, err = facts(ctx, r, stepSummary, talk); err != nil {
+		return did, err
+	}
+	if did.Facts.unanswered() == "" {
+		did.Text = talk.Reply.Text()
+		a := parseAnswer(did.Text)
+		did.Status = a.Status
+		if len(a.Next) > 0 {
+			did.Pending = a.Next
+		}
+	}
+	phase := phaseReview
+	if did.Status == complete {
+		phase = phaseIdle
+	}
+	return did, l.record(ctx, r, phase)
+}
+
+// facts records what a session did.
+func facts(ctx context.Context, r *hone.Run, name string, talk hone.Talk) (LoopSummary, error) {
+	return hone.Step(ctx, r, name, nil, func(context.Context) (LoopSummary, error) {
+		s := summarize(r.Round(), talk)
+		if s.Ended == hone.EndedAnswer && strings.TrimSpace(talk.Reply.Text()) == "" {
+			s.Ended = endedEmpty
+		}
+		return s, nil
+	})
+}
+
+// pending are the items that were left before.
+func pending(prior []check.Finding) []string {
+	var items []string
+	for _, f := range prior {
+		if f.Source == sourcePending {
+			items = append(items, f.Text)
+		}
+	}
+	return items
+}
+
+// review holds the review session and reads what came of it.
+func (l Loop) review(ctx context.Context, r *hone.Run, t Task, did executed) (reviewed, error) {
+	messages, err := l.composeReview(ctx, r, t, did)
+	if err != nil {
+		return reviewed{}, err
+	}
+	role := l.Reviewer
+	_, role.Tools = l.Tools(t.Allow)
+	role.Tools = append(slices.Clip(role.Tools), reviewWrite(r.Tree.Dir(), r.Round()))
+	role.Bounds.Turns = l.reviewTurns()
+	role.Answered = answered
+	talk, err := r.Talk(ctx, role, messages)
+	if err != nil {
+		return reviewed{}, err
+	}
+	if _, err := facts(ctx, r, stepReviewSummary, talk); err != nil {
+		return reviewed{}, err
+	}
+	said, err := readReview(ctx, r)
+	if err == nil && !said.Counts {
+		err = r.Notice(fmt.Sprintf("loop %d has no review: %s; the pending items stay", r.Round(), said.Why))
+	}
+	if err != nil {
+		return said, err
+	}
+	return said, l.record(ctx, r, phaseIdle)
+}
+
+// reviewTurns is a review's share of the turns.
+func (l Loop) reviewTurns() int { return max(6, turnsOf(l.Executor)/2) }
+
+// left is what a loop leaves to do (rulings G12, S4 and S5).
+func left(did executed, said reviewed) []check.Finding {
+	items := did.Pending
+	if said.Counts {
+		items = said.Pending
+	}
+	var found []check.Finding
+	for _, item := range items {
+		found = append(found, check.Finding{Source: sourcePending, Text: item})
+	}
+	if said.Blocker != "" {
+		found = append(found, check.Finding{Source: sourceBlocker, Text: said.Blocker, Blocker: true})
+	}
+	if len(found) == 0 && !said.Counts {
+		found = append(found, check.Finding{Source: sourceUnfinished, Text: "nobody said that the task is complete, nor what is left of it"})
+	}
+	return found
+}
+
+// user is a message of the user's side.
+func user(text string) []model.Message {
+	return []model.Message{{Role: model.User, Parts: []model.Part{{Text: text}}}}
+}
