@@ -126,9 +126,18 @@ func parseLine(line string) (*syntax.File, error) {
 type refusal struct{ what, why, instead string }
 
 func (r *refusal) Error() string {
-	text := "not allowed: " + r.what + ": " + r.why
+	text := "not allowed: " + clipped(r.what) + ": " + r.why
 	if r.instead != "" {
 		text += "; instead, " + r.instead
+	}
+	return text
+}
+
+// clipped keeps what a model wrote, and is told again, short.
+func clipped(text string) string {
+	const most = 200
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
 }
@@ -137,7 +146,7 @@ func disallow(what, why, instead string) error { return &refusal{what, why, inst
 
 // unlisted is what a model reads that asked for a program which is not listed.
 func (l Lines) unlisted(name string) error {
-	text := fmt.Sprintf("command not allowed: '%s' (allowed: %s)", name, strings.Join(l.Programs, ", "))
+	text := fmt.Sprintf("command not allowed: '%s' (allowed: %s)", clipped(name), strings.Join(l.Programs, ", "))
 	if strings.Contains(name, "/") {
 		text += "; programs are run by name, not by path"
 	}

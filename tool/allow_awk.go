@@ -57,7 +57,7 @@ type awkReader struct {
 	print int    // brackets open since print, plus one; 0 where there is no print
 }
 
-var awkWord = regexp.MustCompile(`^[A-Za-z0-9_.]+`)
+var awkWord = regexp.MustCompile(`^(?:[A-Za-z_][A-Za-z0-9_]*|[0-9.]+)`)
 
 func (r *awkReader) token() error {
 	if word := awkWord.FindString(r.text); word != "" {

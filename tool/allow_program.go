@@ -33,13 +33,13 @@ func (c *checker) run(program string, args []arg) error {
 }
 
 // listed reports whether a program is on the list, by the name that is written
-// there; [ is test by another name.
+// there; [ is test by another name. A path means another file after a cd.
 func (c *checker) listed(program string) bool {
 	if program == "[" && slices.Contains(c.Programs, "test") {
 		return true
 	}
 	if strings.Contains(program, "/") {
-		return !c.outside(program) && slices.ContainsFunc(c.Programs, func(p string) bool {
+		return !c.moves && !c.outside(program) && slices.ContainsFunc(c.Programs, func(p string) bool {
 			return strings.Contains(p, "/") && path.Clean(p) == path.Clean(program)
 		})
 	}

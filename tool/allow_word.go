@@ -203,7 +203,14 @@ func spread(w *syntax.Word) ([]*syntax.Word, error) {
 	if n := countBraces(parts); n == 0 || n > mostBraces {
 		return nil, disallow(shellText(w), "it stands for too many words", "write it out, or use a pattern")
 	}
-	return expand.Braces(parts), nil
+	var words []*syntax.Word
+	for one, err := range expand.BracesSeq(nil, parts) {
+		if err != nil {
+			return nil, disallow(shellText(w), "its braces cannot be read: "+err.Error(), "write it out")
+		}
+		words = append(words, one)
+	}
+	return words, nil
 }
 
 // countBraces is how many words come of a word; 0 stands for too many, or for
@@ -331,26 +338,33 @@ func (f field) trimmed() field {
 }
 
 // unquoted reads a literal part outside of quotes.
-func unquoted(text string) (f field) {
-	add := func(p piece) {
-		if n := len(f); n > 0 && f[n-1].kind == p.kind && f[n-1].quoted == p.quoted {
-			f[n-1].text += p.text
-			return
+func unquoted(text string) field {
+	var f field
+	var run []byte
+	var now piece
+	add := func(kind pieceKind, quoted bool, b byte) {
+		if len(run) > 0 && (now.kind != kind || now.quoted != quoted) {
+			now.text, run = string(run), nil
+			f = append(f, now)
 		}
-		f = append(f, p)
+		now.kind, now.quoted = kind, quoted
+		run = append(run, b)
 	}
 	for i := 0; i < len(text); i++ {
-		switch ch := text[i]; {
-		case ch == '\\' && i+1 < len(text):
-			i++
-			if text[i] != '\n' {
-				add(piece{text: text[i : i+1], quoted: true})
+		switch b := text[i]; {
+		case b == '\\' && i+1 < len(text):
+			if i++; text[i] != '\n' {
+				add(asWritten, true, text[i])
 			}
-		case strings.IndexByte("*?[", ch) >= 0:
-			add(piece{kind: globbed, text: text[i : i+1]})
+		case strings.IndexByte("*?[", b) >= 0:
+			add(globbed, false, b)
 		default:
-			add(piece{text: text[i : i+1]})
+			add(asWritten, false, b)
 		}
+	}
+	if len(run) > 0 {
+		now.text = string(run)
+		f = append(f, now)
 	}
 	return f
 }

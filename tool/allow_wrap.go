@@ -66,6 +66,9 @@ func (c *checker) runs(program string, rest []arg) error {
 	if !rest[0].fixed {
 		return unclear(program)
 	}
+	if rest[0].text == "cd" {
+		return disallow(program+" cd", "what comes after it could not be checked", "write cd FOLDER as a command of its own")
+	}
 	return c.run(rest[0].text, rest[1:])
 }
 
@@ -219,8 +222,8 @@ func (c *checker) findExec(word string, rest []arg) (int, error) {
 	if rest[0].fixed && strings.Contains(rest[0].text, "{}") {
 		return 0, unclear("find " + word)
 	}
-	if name := rest[0].text; name == "cd" || name == "git" && word == "-execdir" {
-		return 0, disallow("find "+word+" "+name, "it would work in another folder", "run it in the working directory")
+	if rest[0].text == "git" && word == "-execdir" {
+		return 0, disallow("find -execdir git", "it would work in another folder", "run it in the working directory")
 	}
 	return end + 1, c.runs("find "+word, filledIn(rest[:end], "{}"))
 }

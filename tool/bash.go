@@ -3,13 +3,11 @@ package tool
 import (
 	"context"
 	_ "embed" // the description
-	"encoding/json"
 	"fmt"
 	"os/exec"
 	"strings"
 	"time"
 
-	"hone/model"
 	"hone/sandbox"
 )
 
@@ -85,11 +83,7 @@ func shell() string {
 // the context's, or says that no command could be started.
 func Bash(r sandbox.Runner, c BashConfig) Tool {
 	b := bash{runner: r, BashConfig: c.withDefaults()}
-	return Tool{
-		Spec:     model.Spec{Name: "bash", Description: b.description(), Schema: json.RawMessage(bashSchema)},
-		Commands: true,
-		Run:      b.run,
-	}
+	return define(Tool{Commands: true}, "bash", b.description(), bashSchema, b.run)
 }
 
 type bash struct {
@@ -115,11 +109,7 @@ func (b bash) description() string {
 	return text
 }
 
-func (b bash) run(ctx context.Context, in Input) (Result, error) {
-	var args bashArgs
-	if err := json.Unmarshal(in.Args, &args); err != nil {
-		return Failure("the arguments of bash cannot be read: " + err.Error()), nil
-	}
+func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
 		return Failure(err.Error()), nil
 	}
