@@ -160,7 +160,9 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 		if c.refused != "" {
 			return c.result, nil
 		}
-		return c.tool.Run(ctx, t.input(c.call.Args))
+		in := t.input(c.call.Args)
+		in.Was = t.was
+		return c.tool.Run(ctx, in)
 	}}
 	var err error
 	if c.refused == "" && c.tool.Commands {

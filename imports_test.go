@@ -55,7 +55,7 @@ func house() []room {
 		{folder: "loop/*", floor: 3, may: append(first[:len(first):len(first)], root)},
 
 		{folder: "internal/config", floor: 4, may: append(first[:len(first):len(first)], root, "loop/*")},
-		{folder: "cmd/hone/screen", floor: 4, may: []string{root, "journal", "check", "workspace", "internal/render"}},
+		{folder: "cmd/hone/screen", floor: 4, may: []string{root, "journal", "model", "tool", "check", "workspace", "internal/render"}},
 
 		{folder: "cmd/hone", floor: 5, may: append(first[:len(first):len(first)], root, "loop/*", providers, "internal/config", "cmd/hone/screen", "sandbox/prove")},
 	}
