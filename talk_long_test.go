@@ -1,0 +1,320 @@
+package hone_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hone"
+	"hone/check"
+	"hone/internal/crashtest"
+	"hone/journal"
+	"hone/model"
+	"hone/tool"
+)
+
+// wordy is a tool that looks and says so many letters.
+func wordy(bytes int) tool.Tool {
+	one := echo()
+	one.Run = func(_ context.Context, in tool.Input) (tool.Result, error) {
+		s := string(in.Args) + strings.Repeat("x", bytes)
+		return tool.Result{Text: s[:bytes]}, nil
+	}
+	return one
+}
+
+// looking are replies that look at one thing after the other, and then answer.
+func looking(n, each int) []model.Reply {
+	var replies []model.Reply
+	for i := 0; i < n; i += each {
+		var pairs []string
+		for j := i; j < min(n, i+each); j++ {
+			pairs = append(pairs, "look", fmt.Sprintf(`{"at":%d}`, j))
+		}
+		replies = append(replies, calls(pairs...))
+	}
+	return append(replies, text("so"))
+}
+
+// roomy is a role with a context of so many tokens.
+func roomy(context int64, tools ...tool.Tool) hone.Role {
+	role := handy(nil, tools...)
+	role.Context = context
+	return role
+}
+
+// TestElision: at four fifths of the context old output gives way, down to two
+// fifths, in one go (ruling G13).
+func TestElision(t *testing.T) {
+	const context, size = 10_000, 3_000 // tokens, bytes
+	dir := t.TempDir()
+	talk, m := converse(t, dir, roomy(context, wordy(size)), looking(20, 1)...)
+	gone := 0
+	for i, req := range m.requests {
+		whole, now := int64(len(encoded(plain(req)))), 0
+		for _, message := range req.Messages {
+			for _, p := range message.Parts {
+				if p.Result != nil && strings.Contains(p.Result.Text, "not shown any more") {
+					now++
+				}
+			}
+		}
+		if whole/4 > context*8/10 {
+			t.Errorf("request %d takes %d bytes", i, whole)
+		}
+		if least := int64(context*4*4/10) - size; now > gone && (whole < least || whole > least+size+1000) {
+			t.Errorf("request %d takes %d bytes after output was taken out", i, whole)
+		}
+		if now > gone && now-gone < 4 {
+			t.Errorf("request %d had %d results taken out at a time", i, now-gone)
+		}
+		if got := m.results(i); i > 0 && (len(got) != 1 || len(got[0]) != size) {
+			t.Errorf("request %d does not end with the last results", i)
+		}
+		if req.Messages[0].Parts[0].Text != "do it" {
+			t.Errorf("request %d does not begin with the first message", i)
+		}
+		gone = now
+	}
+	elisions := of[struct{ Results, Bytes int }](t, named(t, dir, "elide"), "step", journal.Record)
+	if len(elisions) != 2 || elisions[0].Results+elisions[1].Results != gone {
+		t.Errorf("elisions on record: %+v; %d results are gone", elisions, gone)
+	}
+	for i, e := range of[tool.Result](t, events(t, dir), "tool", journal.Record) {
+		if len(e.Text) != size || talk.Calls[i].Result.Text != e.Text {
+			t.Errorf("output %d is not kept whole", i)
+		}
+	}
+}
+
+// named are the events of steps of a name.
+func named(t testing.TB, dir, name string) []journal.Event {
+	t.Helper()
+	return slices.DeleteFunc(slices.Clone(events(t, dir)), func(e journal.Event) bool { return e.Step == nil || e.Step.Name != name })
+}
+
+// TestElidedOutputCanBeHadAgain: what the model is told to call again is not
+// refused as a repetition.
+func TestElidedOutputCanBeHadAgain(t *testing.T) {
+	same := calls("look", `{}`)
+	replies := append(slices.Concat([]model.Reply{same, same}, looking(10, 1)[:10]), same, text("so"))
+	dir := t.TempDir()
+	talk, _ := converse(t, dir, roomy(10_000, wordy(3000)), replies...)
+	if len(named(t, dir, "elide")) == 0 {
+		t.Fatal("nothing was taken out")
+	}
+	if c := talk.Calls[12]; c.Refused != "" {
+		t.Errorf("the call was refused: %+v", c)
+	}
+}
+
+// TestElisionOfLittle: where old output is not what takes the room, it is not
+// taken out turn by turn.
+func TestElisionOfLittle(t *testing.T) {
+	role := roomy(10_000, wordy(400))
+	role.System = strings.Repeat("s", 33_000)
+	dir := t.TempDir()
+	if talk, _ := converse(t, dir, role, looking(4, 1)...); talk.Ended != hone.EndedAnswer {
+		t.Errorf("ended by %q", talk.Ended)
+	}
+	if n := len(named(t, dir, "elide")); n != 0 {
+		t.Errorf("%d events of elisions", n)
+	}
+}
+
+// TestLastResultsStay though a reply that was not taken came after them.
+func TestLastResultsStay(t *testing.T) {
+	short := text("half")
+	short.Finish, short.Detail = model.Length, strings.Repeat("d", 12_000)
+	_, m := converse(t, t.TempDir(), roomy(10_000, wordy(10_000)), append(looking(2, 1)[:2], short, text("so"))...)
+	var got []int
+	for _, message := range m.requests[3].Messages {
+		if p := message.Parts[0]; p.Result != nil {
+			got = append(got, len(p.Result.Text))
+		}
+	}
+	if len(got) != 2 || got[0] > 1000 || got[1] != 10_000 {
+		t.Errorf("results have %v bytes, want the first taken out and the second whole", got)
+	}
+}
+
+// TestElisionAtEveryPoint kills around it.
+func TestElisionAtEveryPoint(t *testing.T) {
+	crashtest.Scene{
+		Replies: looking(4, 1),
+		Furnish: func(testing.TB, string) {},
+		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
+			role := roomy(1000, wordy(1000))
+			role.Model, role.MaxOutput = m, 100
+			end := process{round: talks(role, func(hone.Talk) {}), observe: o}.end(t, dir)
+			holdRequests(t, dir)
+			if len(of[struct{}](t, named(t, dir, "elide"), "step", journal.Record)) != 1 {
+				t.Error("output was not taken out once")
+			}
+			return end
+		},
+	}.Run(t)
+}
+
+// TestContextOutgrown: exit 2 where the first prompt does not fit, and exit 3
+// where it outgrows the context later and nothing is left to take out.
+func TestContextOutgrown(t *testing.T) {
+	tooLong := fails(&model.Error{Kind: model.TooLong, Message: "too many tokens"})
+	look := func(context.Context, model.Request) (model.Reply, error) { return calls("look", "{}"), nil }
+	for _, tt := range []struct {
+		name    string
+		context int64
+		first   int // bytes
+		result  int
+		answers []answer
+		exit    int
+		calls   int
+	}{
+		{"the first prompt", 1000, 4000, 0, []answer{says("so")}, hone.ExitUsage, 0},
+		{"the first prompt, says the provider", 0, 4000, 0, []answer{tooLong}, hone.ExitUsage, 1},
+		{"the last results", 1000, 100, 4000, []answer{look, says("so")}, hone.ExitBudget, 1},
+		{"the last results, says the provider", 0, 100, 4000, []answer{look, tooLong}, hone.ExitBudget, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := speaker(tt.answers...)
+			role := roomy(tt.context, wordy(tt.result))
+			role.Model = m
+			end := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+				_, err := r.Talk(ctx, role, user(strings.Repeat("x", tt.first)))
+				return nil, err
+			}}.end(t, t.TempDir())
+			wantEnd(t, end, tt.exit, "context")
+			if m.calls() != tt.calls {
+				t.Errorf("%d calls, want %d", m.calls(), tt.calls)
+			}
+		})
+	}
+}
+
+// TestReserveOfATurn is of the whole request, not of what it adds.
+func TestReserveOfATurn(t *testing.T) {
+	dir := t.TempDir()
+	_, m := converse(t, dir, handy(nil, wordy(5000)), looking(4, 1)...)
+	asked, reserves := of[hone.Asked](t, events(t, dir), "ask", journal.Begin), of[hone.Reserve](t, events(t, dir), "reserve", "")
+	for i, req := range m.requests {
+		whole := int64(len(encoded(plain(req))))
+		if asked[i].Bytes != whole || reserves[i].Tokens != whole+1024+1000 {
+			t.Errorf("request %d has %d bytes; %d are told, and %d tokens reserved", i, whole, asked[i].Bytes, reserves[i].Tokens)
+		}
+	}
+}
+
+// TestBudgetInTheMiddle stops with exit 3, and a larger one goes on.
+func TestBudgetInTheMiddle(t *testing.T) {
+	dir := t.TempDir()
+	m := &actor{replies: looking(5, 1)}
+	ran := 0
+	look := wordy(3000)
+	run := look.Run
+	look.Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
+		ran++
+		return run(ctx, in)
+	}
+	p := process{round: talks(handy(m, look), func(hone.Talk) {}), set: func(r *hone.Run) { r.Limits.Tokens = 8000 }}
+	wantEnd(t, p.end(t, dir), hone.ExitBudget, "budget")
+	if n := len(m.requests); n < 2 || n > 4 || ran != n {
+		t.Fatalf("%d requests and %d calls before the budget was used up", n, ran)
+	}
+	p.set = func(r *hone.Run) { r.Limits.Tokens = 1e6 }
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	if len(m.requests) != 6 || ran != 5 {
+		t.Errorf("%d requests and %d calls in all, want 6 and 5", len(m.requests), ran)
+	}
+	holdRequests(t, dir)
+}
+
+// long holds a conversation of n calls, so many a turn, with a kilobyte of
+// output each; last is called when the model is asked last.
+func long(t testing.TB, dir string, n, each int, last func()) {
+	t.Helper()
+	replies := looking(n, each)
+	m := &quick{replies: replies, last: last}
+	role := handy(m, wordy(1000))
+	role.Bounds = hone.Bounds{Turns: n + 2, Calls: n + 1, PerTurn: each}
+	var talk hone.Talk
+	wantEnd(t, process{round: talks(role, func(got hone.Talk) { talk = got })}.end(t, dir), hone.ExitDone, "done")
+	if len(talk.Calls) != n || talk.Ended != hone.EndedAnswer {
+		t.Fatalf("%d calls, ended by %q", len(talk.Calls), talk.Ended)
+	}
+}
+
+// quick is an actor that remembers nothing.
+type quick struct {
+	replies []model.Reply
+	last    func()
+}
+
+func (q *quick) Generate(_ context.Context, req model.Request) (model.Reply, error) {
+	if req.Seq == len(q.replies)-1 {
+		q.last()
+	}
+	return q.replies[req.Seq], nil
+}
+
+// TestLongTalk: what a session keeps, on disk and in memory, grows with what
+// it is about, not with its square; and nothing goes on after it.
+func TestLongTalk(t *testing.T) {
+	before := runtime.NumGoroutine()
+	var start, end runtime.MemStats
+	kept := func(n int) int64 {
+		dir := t.TempDir()
+		runtime.GC()
+		runtime.ReadMemStats(&start)
+		long(t, dir, n, 10, func() {
+			runtime.GC()
+			runtime.ReadMemStats(&end)
+		})
+		return size(dir)
+	}
+	half, whole := kept(500), kept(1000)
+	if whole > half*22/10 {
+		t.Errorf("500 calls keep %d bytes and 1000 keep %d", half, whole)
+	}
+	// A thousand outputs of 1 kB, kept as such, in the history, as lines, and
+	// in a request under way; a hundred whole requests would be 60 MB.
+	if used := int64(end.HeapAlloc) - int64(start.HeapAlloc); used > 20<<20 {
+		t.Errorf("%d bytes of memory at the end of 1000 calls", used)
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+}
+
+// size is how many bytes a workspace's home holds.
+func size(dir string) (n int64) {
+	must(0, filepath.WalkDir(filepath.Join(dir, journal.HomeName), func(_ string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			n += must(d.Info()).Size()
+		}
+		return err
+	}))
+	return n
+}
+
+// BenchmarkTalk1000 is a session of a thousand calls, ten to a turn and one.
+func BenchmarkTalk1000(b *testing.B) {
+	for _, each := range []int{10, 1} {
+		b.Run(fmt.Sprintf("%d a turn", each), func(b *testing.B) {
+			for b.Loop() {
+				dir := b.TempDir()
+				long(b, dir, 1000, each, func() {})
+				b.ReportMetric(float64(size(dir)), "kept-bytes")
+			}
+		})
+	}
+}
