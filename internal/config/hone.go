@@ -22,6 +22,7 @@ type File struct {
 	Prices    map[string]Price // by "provider/name"
 	Reconcile Reconcile
 	Implement Implement
+	Task      Task
 }
 
 // Model is the [model] section.
@@ -30,6 +31,7 @@ type Model struct {
 	BaseURL      string        // the provider's endpoint, http or https
 	Reasoning    string        // "low", "medium" or "high"
 	Wire         string        // "responses" or "chat"
+	Tools        string        // how tools are called: "native" or "text"
 	Context      int64         // the model's window, in tokens
 	MaxOutput    int64         // the most that one reply may have, in tokens
 	IdleTimeout  time.Duration // without a byte from the provider
@@ -90,6 +92,14 @@ type Implement struct {
 	BuildTimeout time.Duration
 }
 
+// Task is the [task] section.
+type Task struct {
+	Rounds       int
+	Turns        int    // most model calls in one execution session
+	MaxToolCalls int    // most tool calls in one session
+	Approve      string // "ask", "none" or "all" (ruling G2)
+}
+
 // Load reads .config/hone.toml below root.
 func Load(root string) (File, error) {
 	text, ok, err := read(root, HonePath)
@@ -140,6 +150,7 @@ func (f *File) keys() map[string]setter {
 		"model.base-url":      text(&f.Model.BaseURL, badURL),
 		"model.reasoning":     choice(&f.Model.Reasoning, "low", "medium", "high"),
 		"model.wire":          choice(&f.Model.Wire, "responses", "chat"),
+		"model.tools":         choice(&f.Model.Tools, "native", "text"),
 		"model.context":       whole(&f.Model.Context, "context = 200000"),
 		"model.max-output":    whole(&f.Model.MaxOutput, "max-output = 32000"),
 		"model.idle-timeout":  span(&f.Model.IdleTimeout),
@@ -167,6 +178,11 @@ func (f *File) keys() map[string]setter {
 		"implement.rounds":        whole(&f.Implement.Rounds, "rounds = 8"),
 		"implement.max-output":    whole(&f.Implement.MaxOutput, "max-output = 65536"),
 		"implement.build-timeout": span(&f.Implement.BuildTimeout),
+
+		"task.rounds":         whole(&f.Task.Rounds, "rounds = 5"),
+		"task.turns":          whole(&f.Task.Turns, "turns = 30"),
+		"task.max-tool-calls": whole(&f.Task.MaxToolCalls, "max-tool-calls = 120"),
+		"task.approve":        choice(&f.Task.Approve, "ask", "none", "all"),
 	}
 }
 

@@ -29,6 +29,7 @@ model = "openai/gpt-5"
 base-url = "http://localhost:8080/v1"
 reasoning = "high"
 wire = "chat"
+tools = "text"
 context = 200_000
 max-output = 32000
 idle-timeout = "90s"
@@ -75,6 +76,12 @@ approve = "none"
 rounds = 4
 max-output = 1000
 build-timeout = "90s"
+
+[task]
+rounds = 6
+turns = 20
+max-tool-calls = 50
+approve = "all"
 `
 
 func TestLoad(t *testing.T) {
@@ -83,7 +90,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := File{
-		Model: Model{Model: "openai/gpt-5", BaseURL: "http://localhost:8080/v1", Reasoning: "high", Wire: "chat", Context: 200_000,
+		Model: Model{Model: "openai/gpt-5", BaseURL: "http://localhost:8080/v1", Reasoning: "high", Wire: "chat", Tools: "text", Context: 200_000,
 			MaxOutput: 32_000, IdleTimeout: 90 * time.Second, TotalTimeout: time.Hour, Attempts: 3},
 		Limits: Limits{Rounds: 5, MaxTokens: 5_000_000, MaxCost: 2, MaxTime: 4 * time.Hour},
 		Check:  Check{Command: "go test ./...", Env: []string{"DATABASE_URL", "OPENAI_API_KEY"}, Timeout: 10 * time.Minute},
@@ -93,6 +100,7 @@ func TestLoad(t *testing.T) {
 		Prices:    map[string]Price{"openai/gpt-5": {Input: 1.25, Output: 10, CacheWrite: 1.25}, "ollama/qwen3:8b": {}},
 		Reconcile: Reconcile{Rounds: 3, Approve: "none"},
 		Implement: Implement{Rounds: 4, MaxOutput: 1000, BuildTimeout: 90 * time.Second},
+		Task:      Task{Rounds: 6, Turns: 20, MaxToolCalls: 50, Approve: "all"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -117,8 +125,8 @@ func TestLoadErrors(t *testing.T) {
 	const at = ".config/hone.toml:"
 	for _, c := range []struct{ text, want string }{
 		{"[modle]\nmodel = 'a/b'\n", at + "1: modle: there is no such section; did you mean model?"},
-		{"[nonsense]\n", at + "1: nonsense: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox"},
-		{"rounds = 5\n", at + "1: rounds: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox"},
+		{"[nonsense]\n", at + "1: nonsense: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox, task"},
+		{"rounds = 5\n", at + "1: rounds: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox, task"},
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: there is no such key; did you mean rounds?"},
 		{"[limits]\nmax_tokens = 5\n", at + "2: limits.max_tokens: there is no such key; did you mean max-tokens?"},
 		{"[limits]\nROUNDS = 5\n", at + "2: limits.ROUNDS: there is no such key; did you mean rounds?"},
@@ -126,7 +134,7 @@ func TestLoadErrors(t *testing.T) {
 		{"[limits.rounds]\nx = 5\n", at + "2: limits.rounds.x: there is no such key; did you mean rounds?"},
 		{"model = 'openai/gpt-5'\n", at + "1: model: it is a section; write [model], and its keys below"},
 		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is a section; write [model], and its keys below"},
-		{"'model.model' = 1\n", at + "1: \"model.model\": there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox"},
+		{"'model.model' = 1\n", at + "1: \"model.model\": there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox, task"},
 		{"limits = { rounds = 1,\n  # x\n  max-time = 3 }\n", at + "3: limits.max-time: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
 		{"limits.rounds = '5'\n", at + "1: limits.rounds: it is not a whole number; write a number from 1, such as rounds = 5"},
 		{"[limits]\nrounds = 0\n", at + "2: limits.rounds: 0 is not a number from 1; write one, such as rounds = 5"},
