@@ -159,7 +159,7 @@ func (a *app) lookAtDisk(dir string) diagnosis {
 func (a *app) lookAtKeys() []diagnosis {
 	var looks []diagnosis
 	for _, p := range providers() {
-		if len(p.keys) == 0 {
+		if value, _ := p.key(a.env); len(p.keys) == 0 || p.unlisted && value == "" {
 			continue
 		}
 		d := diagnosis{what: p.name, found: "no key", hint: ""}

@@ -16,6 +16,7 @@ type loopFlags struct {
 	baseURL   string
 	wire      string
 	reasoning string
+	tools     string // how tools are called; empty: natively
 	check     string
 	approve   string
 	walls     wallFlags

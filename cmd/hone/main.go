@@ -84,7 +84,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		a.out, a.err = redacted{a.out, clean}, redacted{a.err, clean}
 	}
 	root := a.command()
-	root.SetArgs(args)
+	root.SetArgs(codescribeArgs(args))
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	if c, err := root.ExecuteContextC(ctx); err != nil {
@@ -167,7 +167,7 @@ Start with: hone demo`,
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(a.reconcileCommand(), a.implementCommand(), a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
+	root.AddCommand(a.reconcileCommand(), a.implementCommand(), a.taskCommand(), a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
 		a.showCommand(), a.resumeCommand(), a.sandboxCommand(), a.doctorCommand(), a.versionCommand())
 	completeHelp(root)
 	completeCompletion(root)

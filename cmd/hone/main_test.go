@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/pelletier/go-toml/v2"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"hone/journal"
@@ -86,6 +87,7 @@ func die() {
 //	status N ARGS…        runs hone and wants exit status N
 //	terminal N ARGS…      is status with standard error on the terminal of "ttyin -stdin FILE"; what
 //	                      was shown there is ttyout
+//	tomls DIR             every .toml file below DIR can be read, and there is one
 //	count N REGEXP FILE   FILE has just N matches
 //	within N ARGS…        waits until ARGS… exits 0, N seconds at most
 //
@@ -124,6 +126,7 @@ func TestScripts(t *testing.T) {
 			"terminal": terminal,
 			"count":    count,
 			"within":   within,
+			"tomls":    tomls,
 		},
 	})
 }
@@ -312,6 +315,28 @@ func count(ts *testscript.TestScript, neg bool, args []string) {
 	got := len(regexp.MustCompile(args[1]).FindAllString(ts.ReadFile(args[2]), -1))
 	if fmt.Sprint(got) != args[0] {
 		ts.Fatalf("%d matches of %q in %s:\n%s", got, args[1], args[2], ts.ReadFile(args[2]))
+	}
+}
+
+func tomls(ts *testscript.TestScript, neg bool, args []string) {
+	n := 0
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, d os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".toml" {
+			return err
+		}
+		n++
+		b, err := os.ReadFile(path)
+		var doc map[string]any
+		if err == nil {
+			err = toml.Unmarshal(b, &doc)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w\n%s", path, err, b)
+		}
+		return nil
+	}))
+	if n == 0 {
+		ts.Fatalf("%s holds no .toml file", args[0])
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"hone/model/gemini"
 	"hone/model/openai"
 	"hone/model/script"
+	"hone/model/texttools"
 )
 
 // provider is one way to reach models, and the variables that its own tools
@@ -27,16 +28,18 @@ type provider struct {
 	keys     []string // the first that is set counts; nil: no key is needed
 	base     string   // variable with the address; empty: none
 	standard string   // the model that is taken where none was named; empty: none
+	unlisted bool     // a name for CodeScribe's users, which others are not told
 }
 
 // providers are in the order in which a default is looked for.
 func providers() []provider {
 	return []provider{
-		{"gemini", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "GOOGLE_GEMINI_BASE_URL", "gemini-2.5-pro"},
-		{"openai", []string{"OPENAI_API_KEY"}, "OPENAI_BASE_URL", "gpt-5.4"},
-		{"anthropic", []string{"ANTHROPIC_API_KEY"}, "ANTHROPIC_BASE_URL", "claude-sonnet-5"},
-		{"ollama", nil, "OLLAMA_HOST", ""},
-		{"script", nil, "", ""},
+		{name: "gemini", keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, base: "GOOGLE_GEMINI_BASE_URL", standard: "gemini-2.5-pro"},
+		{name: "openai", keys: []string{"OPENAI_API_KEY"}, base: "OPENAI_BASE_URL", standard: "gpt-5.4"},
+		{name: "anthropic", keys: []string{"ANTHROPIC_API_KEY"}, base: "ANTHROPIC_BASE_URL", standard: "claude-sonnet-5"},
+		{name: "ollama", base: "OLLAMA_HOST"},
+		{name: "script"},
+		{name: compatible, keys: []string{"OPENAI_COMP_APIKEY"}, base: "OPENAI_COMP_BASEURL", unlisted: true},
 	}
 }
 
@@ -59,6 +62,7 @@ type modelSettings struct {
 	BaseURL   string          `json:"base_url,omitempty"` // without its login
 	Login     bool            `json:"login,omitempty"`    // BaseURL came with a user or a password
 	Wire      string          `json:"wire,omitempty"`
+	Tools     string          `json:"tools,omitempty"` // "text": calls are read out of the replies' text
 	Reasoning model.Reasoning `json:"reasoning,omitempty"`
 	Context   int64           `json:"context,omitempty"` // tokens; 0: not known
 	MaxOutput int64           `json:"max_output"`        // tokens
@@ -98,7 +102,9 @@ func (m modelSettings) split() (provider, string, error) {
 	}
 	var names []string
 	for _, k := range known {
-		names = append(names, k.name+"/NAME")
+		if !k.unlisted {
+			names = append(names, k.name+"/NAME")
+		}
 	}
 	return provider{}, "", usage(fmt.Sprintf("model %q is not one of %s", m.Name, strings.Join(names, ", ")),
 		"for example: --model gemini/gemini-2.5-pro; an OpenAI-compatible server is openai/NAME with --base-url URL")
@@ -124,16 +130,31 @@ var errNoModel = usage("no model was named, and no provider's key is set",
 // errNoModel.
 func defaultModel(env func(string) string) (string, error) {
 	for _, p := range providers() {
-		if value, _ := p.key(env); value != "" {
+		if value, _ := p.key(env); value != "" && p.standard != "" {
 			return p.name + "/" + p.standard, nil
 		}
 	}
 	return "", errNoModel
 }
 
-// open makes the model. The key and the address come from the environment of
-// this process, never from a journal.
+// How a model calls tools.
+const (
+	nativeTools = "native" // by its provider's own means
+	textTools   = "text"   // in the text of its replies
+)
+
+// open makes the model, with tools by text where the settings say so.
 func (m modelSettings) open(env func(string) string) (model.Model, error) {
+	opened, err := m.connect(env)
+	if err == nil && m.Tools == textTools {
+		opened = texttools.Wrap(opened)
+	}
+	return opened, err
+}
+
+// connect makes the model of the provider. The key and the address come from
+// the environment of this process, never from a journal.
+func (m modelSettings) connect(env func(string) string) (model.Model, error) {
 	p, name, err := m.split()
 	if err != nil {
 		return nil, err
@@ -155,6 +176,8 @@ func (m modelSettings) open(env func(string) string) (model.Model, error) {
 		return anthropic.New(anthropic.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Timeouts: t}), nil
 	case "openai":
 		return openai.New(openai.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Wire: openai.Wire(m.Wire), Timeouts: t}), nil
+	case compatible:
+		return openai.New(openai.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Wire: openai.Chat, Timeouts: t}), nil
 	case "ollama":
 		return openai.New(openai.Config{Name: name, BaseURL: base, Wire: openai.Chat, Timeouts: t}), nil
 	}
@@ -174,7 +197,10 @@ func (m modelSettings) address(p provider, env func(string) string) (string, err
 	if p.name == "ollama" {
 		base = cmp.Or(base, "127.0.0.1")
 	}
-	if base == "" {
+	switch {
+	case base == "" && p.name == compatible:
+		return "", usage(p.name+" needs an address, and "+p.base+" is not set", "export "+p.base+"=http://…/v1")
+	case base == "":
 		return "", nil
 	}
 	return address(p, base)

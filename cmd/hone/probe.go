@@ -10,7 +10,7 @@ type prober interface {
 
 // probe is whom to ask about a model's provider; nil where there is nobody.
 func (m modelSettings) probe(env func(string) string) (prober, error) {
-	opened, err := m.open(env)
+	opened, err := m.connect(env)
 	if err != nil {
 		return nil, err
 	}

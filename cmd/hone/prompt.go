@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,7 @@ func (a *app) promptCommand() *cobra.Command {
 			return usage("prompt needs to know which loop", "hone prompt reconcile")
 		},
 	}
-	c.AddCommand(a.promptReconcileCommand(), a.promptImplementCommand())
+	c.AddCommand(a.promptReconcileCommand(), a.promptImplementCommand(), a.promptTaskCommand())
 	return c
 }
 
@@ -52,6 +53,8 @@ type preview struct {
 	Tokens int    `json:"tokens_estimate"`
 	Files  int    `json:"files"`
 	Fits   bool   `json:"fits"`
+
+	what string // in words; empty: the files and the instructions
 }
 
 // promptReconcile needs no key: a model that nobody named only means that the
@@ -102,7 +105,8 @@ func (a *app) preview(p preview, fits error, whose string, asJSON bool) error {
 	if whose != "" {
 		whose = " for " + whose
 	}
-	fmt.Fprintf(a.err, "hone: %s and the instructions, %s, about %s tokens%s\n", screen.Count(p.Files, "file"),
+	what := cmp.Or(p.what, screen.Count(p.Files, "file")+" and the instructions")
+	fmt.Fprintf(a.err, "hone: %s, %s, about %s tokens%s\n", what,
 		render.Bytes(int64(p.Bytes)), render.Tokens(int64(p.Tokens)), whose)
 	return tooLong(fits)
 }

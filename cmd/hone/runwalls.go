@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"hone"
@@ -18,6 +19,11 @@ type runWalls struct {
 	app  *app
 	want wanted
 	run  *hone.Run
+	// prepare makes what the walls need to find in the tree; nil makes nothing.
+	prepare func() error
+	// review are walls of the same run behind which the tree is read-only;
+	// nil where there are none.
+	review *runWalls
 
 	once sync.Once
 	up   *enclosed
@@ -29,8 +35,12 @@ func (a *app) runWalls(o session, r *hone.Run, s runSettings, keep, protect []st
 	if s.Walls.none() {
 		return nil
 	}
-	return &runWalls{app: a, run: r, want: wanted{
-		wallSettings: s.Walls, root: o.root, id: r.Journal.Run(), keep: keep, protect: protect, guard: a.guard(s)}}
+	return &runWalls{app: a, run: r, want: a.wanted(o, r, s, keep, protect)}
+}
+
+// wanted are the walls of a run's settings.
+func (a *app) wanted(o session, r *hone.Run, s runSettings, keep, protect []string) wanted {
+	return wanted{wallSettings: s.Walls, root: o.root, id: r.Journal.Run(), keep: keep, protect: protect, guard: a.guard(s)}
 }
 
 // runner is what starts build.sh and --check.
@@ -44,8 +54,17 @@ func (w *runWalls) runner() sandbox.Runner {
 // stand builds the walls, once, and tells the journal what they reached.
 func (w *runWalls) stand(ctx context.Context) error {
 	w.once.Do(func() {
+		if w.prepare != nil {
+			if w.err = w.prepare(); w.err != nil {
+				return
+			}
+		}
 		if w.up, w.err = w.app.walls(ctx, w.want); w.err != nil {
 			w.err = noWalls(ctx, w.err)
+			return
+		}
+		if w.want.reading {
+			w.err = w.tellReading()
 			return
 		}
 		w.err = w.run.Walled(graded(w.up.Grade()))
@@ -56,6 +75,15 @@ func (w *runWalls) stand(ctx context.Context) error {
 	return w.err
 }
 
+// tellReading says where the tree is not read-only though it should be. What
+// the walls reach otherwise is on record by those that stood before.
+func (w *runWalls) tellReading() error {
+	if w.up.Grade().Level != sandbox.LevelOpen {
+		return nil
+	}
+	return w.run.Notice("there are no walls, so what the reviewer runs could change files; only the list of its commands is against that")
+}
+
 // noWalls is the end of a run whose walls cannot be had.
 func noWalls(ctx context.Context, err error) error {
 	var stop *hone.Stop
@@ -64,7 +92,11 @@ func noWalls(ctx context.Context, err error) error {
 	}
 	stop = &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "hone doctor"}
 	var h hinter
-	if errors.As(err, &h) && h.Hint() != "" {
+	var none *sandbox.WallError
+	switch {
+	case errors.As(err, &none) && none.Wall == sandbox.Auto:
+		stop.Hint = "hone doctor, to see what is missing; --sandbox none lets commands do whatever you may do"
+	case errors.As(err, &h) && h.Hint() != "":
 		stop.Hint = h.Hint()
 	}
 	return stop
@@ -87,10 +119,16 @@ func (w *runWalls) round(next hone.Round) hone.Round {
 // Run runs a command behind the walls, and tells a person what it did to
 // protected files, and what it may have missed.
 func (w *runWalls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	return w.runWith(ctx, c, nil)
+}
+
+// runWith runs a command with variables beside those that all commands have.
+func (w *runWalls) runWith(ctx context.Context, c sandbox.Command, vars []string) (sandbox.Result, error) {
 	if err := w.stand(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
-	result, err := w.up.Run(ctx, c)
+	c.Env = slices.Concat(w.up.env, vars)
+	result, err := w.up.Walls.Run(ctx, c)
 	for _, text := range aftermath(result, w.want.Net) {
 		err = errors.Join(err, w.run.Notice(text))
 	}
@@ -99,10 +137,26 @@ func (w *runWalls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 
 // close takes the walls down, where they stand.
 func (w *runWalls) close() error {
-	if w == nil || w.up == nil {
+	if w == nil {
 		return nil
 	}
-	return w.up.Close()
+	err := w.review.close()
+	if w.up != nil {
+		err = errors.Join(err, w.up.Close())
+	}
+	return err
+}
+
+// privileged is a runner behind the same walls whose commands are given
+// variables that those of a model are not.
+type privileged struct {
+	walls *runWalls
+	vars  []string // KEY=VALUE
+}
+
+// Run runs a command with the variables.
+func (p privileged) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	return p.walls.runWith(ctx, c, p.vars)
 }
 
 // aftermath is what there is to say of a command that has ended.

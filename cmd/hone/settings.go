@@ -15,6 +15,7 @@ func (a *app) resolveRun(f loopFlags, root string, file config.File) (runSetting
 	m := modelSettings{
 		Name:      cmp.Or(f.model, a.env("HONE_MODEL"), file.Model.Model),
 		Wire:      cmp.Or(f.wire, file.Model.Wire),
+		Tools:     cmp.Or(f.tools, file.Model.Tools),
 		Reasoning: cmp.Or(model.Reasoning(f.reasoning), model.Reasoning(file.Model.Reasoning)),
 		Context:   file.Model.Context,
 		MaxOutput: file.Model.MaxOutput,
@@ -39,7 +40,7 @@ func (a *app) resolveRun(f loopFlags, root string, file config.File) (runSetting
 	if p, ok := file.Prices[m.Name]; ok {
 		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 	}
-	walls, err := resolveWalls(f.walls, file.Sandbox, root, "")
+	walls, err := resolveWalls(f.walls, file.Sandbox, root, f.walls.standard)
 	if err != nil {
 		return runSettings{}, err
 	}

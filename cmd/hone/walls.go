@@ -40,6 +40,8 @@ func (s wallSettings) none() bool { return s.Wall == "" || s.Wall == string(sand
 type wallFlags struct {
 	wall string
 	net  bool
+
+	standard string // the loop's own default; empty: none
 }
 
 // register adds the flags of a loop whose commands are build.sh and --check.
@@ -109,6 +111,8 @@ type wanted struct {
 	id      string   // names the folder that commands work with
 	keep    []string // variables that are passed on beside those of the settings
 	protect []string // what stays read-only in the tree beside the usual
+	reading bool     // all of the tree stays read-only
+	environ []string // the whole environment of commands; nil makes one that fits the walls
 	guard   *workspace.Guard
 	doors   []sandbox.Door
 }
@@ -146,7 +150,8 @@ func (a *app) walls(ctx context.Context, w wanted) (*enclosed, error) {
 	}
 	e := &enclosed{folder: folder}
 	err = a.raise(ctx, e, w)
-	if err == nil {
+	// Those of a review are of the kind that was proved a moment before.
+	if err == nil && !w.reading {
 		err = holds(ctx, e.Grade())
 	}
 	if err == nil {
@@ -175,10 +180,29 @@ func (a *app) raise(ctx context.Context, e *enclosed, w wanted) (err error) {
 	if err != nil {
 		return err
 	}
+	if w.reading {
+		readOnly(&policy, w.root)
+	}
 	policy.Aside, policy.Doors = e.folder.aside, w.doors
 	e.env = env
+	if w.environ != nil {
+		e.env = w.environ
+	}
 	e.Walls, err = sandbox.Build(ctx, sandbox.Wall(w.Wall), policy)
 	return err
+}
+
+// readOnly lets a tree be read and not written, whatever else the policy says
+// may be written in it.
+func readOnly(p *sandbox.Policy, root string) {
+	p.Write = slices.DeleteFunc(p.Write, func(path string) bool {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		rel, err := filepath.Rel(root, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+	p.Read = append(p.Read, root)
 }
 
 // holds tries in short to cross walls of the kind, and is an error where that

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/check"
+	"hone/internal/config"
+	"hone/loop/task"
+	"hone/model"
+	"hone/sandbox"
+	"hone/workspace"
+)
+
+// taskSettings are all that a task run depends on, resolved: what its start
+// event holds. The task file is read in each loop.
+type taskSettings struct {
+	runSettings
+	System    string        `json:"system"`
+	File      string        `json:"task_file,omitempty"` // from the root; empty where Text is the task
+	Text      string        `json:"task,omitempty"`
+	Turns     int           `json:"turns"`          // most model calls in an execution session
+	Calls     int           `json:"max_tool_calls"` // most in a session
+	Log       string        `json:"log,omitempty"`  // absolute
+	Check     string        `json:"check,omitempty"`
+	CheckTime time.Duration `json:"check_timeout_ns,omitempty"`
+	CheckEnv  []string      `json:"check_env,omitempty"`
+}
+
+// Bounds of a session (ruling S11, and the seed).
+const (
+	taskTurns = 30
+	taskCalls = 120
+)
+
+func (a *app) taskCommand() *cobra.Command {
+	f := taskFlags{loopFlags: loopFlags{walls: wallFlags{standard: string(sandbox.Auto)}}}
+	c := &cobra.Command{
+		Use:   `task TASK.toml|"TEXT"`,
+		Short: "execute and review until complete",
+		Long: `task gives a model tools (read, glob, grep, write, edit, bash) and a task, and lets it work. Then a
+reviewer that cannot change anything says what is left, and that begins the next loop. What the
+reviewer is told of the work is computed from the tool calls, never taken from the model's word.
+A check, where there is one, has the last word.
+
+The task is a file in CodeScribe's form, or a text. Commands are limited to a list of programs, which
+the task file can extend, and run behind walls, without network. CodeScribe's command line works as
+well: the options of code-scribe loop, and models written openai-NAME.`,
+		Example: `  hone task TASK.toml
+  hone task "make the tests in ./parse pass" --check "go test ./parse"
+  hone task TASK.toml -nloop 3 -niter 40 -m anthropic-claude-sonnet-5`,
+		Args: oneTask,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.valid(c); err != nil {
+				return err
+			}
+			return a.startTask(c.Context(), f, args[0])
+		},
+	}
+	f.register(c)
+	return c
+}
+
+// startTask resolves everything before anything is written.
+func (a *app) startTask(ctx context.Context, f taskFlags, arg string) error {
+	root, s, limits, err := a.resolveTask(f, arg)
+	if err != nil {
+		return err
+	}
+	start, err := startOf("task", root, s.Model, limits, s)
+	if err != nil {
+		return err
+	}
+	return a.begin(ctx, root, start, s.Model, f.output, func(o session) error { return a.driveTask(ctx, o, s) })
+}
+
+// resumeTask goes on with a run by the settings in its start event.
+func (a *app) resumeTask(ctx context.Context, o session, start hone.Start, baseURL string) error {
+	var s taskSettings
+	if err := a.goOn(&o, start, &s, &s.Model, baseURL); err != nil {
+		return err
+	}
+	return a.driveTask(ctx, o, s)
+}
+
+// driveTask puts loop, tools, check and rules together, and ends with
+// CodeScribe's own line (ruling S9).
+func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
+	l := s.loop(a, o.model)
+	r := o.run(l.Rules(), s.Model)
+	r.Own = task.Own
+	walls := a.taskWalls(o, r, s)
+	seen, err := agentTree(o.root)
+	if err != nil {
+		return err
+	}
+	defer seen.Close()
+	l.Tools = s.tools(seen, l.Guard, r, walls)
+	err = a.drive(ctx, o, r, driven{
+		loop: "task", settings: s.runSettings, walls: walls,
+		round: func(live io.Writer) hone.Round {
+			r.Check = a.taskCheck(s, o.root, l.Guard, walls, live)
+			return l.Round
+		},
+	})
+	if err != nil {
+		return err
+	}
+	out := a.out
+	if o.output.json {
+		out = a.err
+	}
+	_, err = fmt.Fprintln(out, task.Summary(r))
+	return err
+}
+
+// loop is the loop of the settings, but for its tools.
+func (s taskSettings) loop(a *app, m model.Model) task.Loop {
+	bounds := hone.Bounds{Turns: s.Turns, Calls: s.Calls}
+	l := task.Loop{File: s.File, Text: s.Text, Log: s.Log, Guard: a.guard(s.runSettings),
+		Executor: s.Model.role("executor", s.System, m), Reviewer: s.Model.role("reviewer", s.System, m)}
+	l.Executor.Bounds, l.Reviewer.Bounds = bounds, bounds
+	return l
+}
+
+// taskCheck is the command that has the last word; nil where there is none. It
+// runs behind the walls, and has the variables with keys that the
+// configuration gives it, which a model's commands have not.
+func (a *app) taskCheck(s taskSettings, root string, guard *workspace.Guard, walls *runWalls, live io.Writer) check.Func {
+	if s.Check == "" {
+		return nil
+	}
+	return check.Command(walls.with(s.CheckEnv), check.CommandConfig{
+		Command: s.Check, Dir: root, Timeout: s.CheckTime, Redact: guard.Redact, Live: live})
+}
+
+// resolveTask reads flags, environment, task file and configuration, in that
+// order of precedence.
+func (a *app) resolveTask(f taskFlags, arg string) (root string, s taskSettings, l hone.Limits, err error) {
+	if root, err = folder(f.dir); err != nil {
+		return root, s, l, err
+	}
+	file, err := config.Load(root)
+	if err != nil {
+		return root, s, l, configError(err)
+	}
+	s = taskSettings{System: task.System, CheckTime: file.Check.Timeout, CheckEnv: file.Check.Env,
+		Turns: cmp.Or(f.turns, file.Task.Turns, taskTurns), Calls: cmp.Or(f.calls, file.Task.MaxToolCalls, taskCalls)}
+	if s.File, s.Text, err = taskArgument(root, arg); err != nil {
+		return root, s, l, err
+	}
+	asked, err := s.asked(root)
+	if err != nil {
+		return root, s, l, err
+	}
+	s.Check = cmp.Or(f.check, asked.Check, file.Check.Command)
+	if s.Log, err = f.logFile(); err != nil {
+		return root, s, l, err
+	}
+	if f.model, err = a.taskModel(f.model); err != nil {
+		return root, s, l, err
+	}
+	s.runSettings, err = a.resolveRun(f.loopFlags, root, file)
+	s.Approve = cmp.Or(f.approve, file.Task.Approve, "ask")
+	rounds := cmp.Or(file.Task.Rounds, file.Limits.Rounds, task.Loops)
+	return root, s, resolveLimits(f.limits, file.Limits, rounds), err
+}
+
+// asked is the task as it stands now: what is wrong with its file is wrong
+// before anything is sent.
+func (s taskSettings) asked(root string) (task.Task, error) {
+	if s.File == "" {
+		return task.Plain(s.Text), nil
+	}
+	tree, err := workspace.Open(root, workspace.Options{})
+	if err != nil {
+		return task.Task{}, err
+	}
+	defer tree.Close()
+	t, err := task.Load(tree, s.File)
+	if err != nil {
+		return t, usage(err.Error(), "hone init task writes an example")
+	}
+	return t, nil
+}
+
+func (a *app) promptTaskCommand() *cobra.Command {
+	var f taskFlags
+	c := &cobra.Command{
+		Use:   `task TASK.toml|"TEXT"`,
+		Short: "what task would send first",
+		Args:  oneTask,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.promptTask(f, args[0])
+		},
+	}
+	registerDir(c, &f.dir)
+	c.Flags().StringVarP(&f.model, "model", "m", "", "whose context the size is compared with, as PROVIDER/NAME")
+	c.Flags().BoolVar(&f.output.json, "json", false, "the request as one JSON object")
+	c.Flags().SetNormalizeFunc(codescribeName)
+	return c
+}
+
+// promptTask needs no key, as [app.promptReconcile] needs none.
+func (a *app) promptTask(f taskFlags, arg string) error {
+	root, s, limits, err := a.resolveTask(f, arg)
+	unnamed := errors.Is(err, errNoModel)
+	if unnamed {
+		f.model = "script/none"
+		root, s, limits, err = a.resolveTask(f, arg)
+	}
+	if err != nil {
+		return err
+	}
+	tree, err := workspace.Open(root, workspace.Options{})
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	v, err := s.loop(a, nil).Preview(tree, limits.Rounds)
+	if err != nil {
+		return err
+	}
+	whose := s.Model.Name
+	if unnamed {
+		whose = ""
+	}
+	return a.preview(preview{System: v.System, Text: v.Text, what: "the task and the instructions"}, v.Fits, whose, f.output.json)
+}
+
+func (a *app) initTaskCommand() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use:   "task",
+		Short: "TASK.toml, a task file that can be run as it is",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			root, err := folder(dir)
+			if err != nil {
+				return err
+			}
+			if err := a.start(root, "task"); err != nil {
+				return err
+			}
+			return a.next("say in TASK.toml what you want, then: hone prompt task TASK.toml && hone task TASK.toml")
+		},
+	}
+	registerDir(c, &dir)
+	c.Flags().SetNormalizeFunc(codescribeName)
+	return c
+}
