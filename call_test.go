@@ -475,11 +475,18 @@ func TestKeysOfTools(t *testing.T) {
 	m := &actor{replies: []model.Reply{
 		calls("look", `"`+key+`"`, "look", `"1"`, "bash", `"`+key+strings.Repeat("z", 20<<10)+`"`, key, "{}", "look", "no "+key),
 		text("so " + key),
+		text("and"),
 	}}
+	role := handy(m, looker("look", leak), command)
+	role.System, role.Tools[0].Description = "system "+key, "says "+key
+	role.Answered = func(s string) string { return map[bool]string{true: "not " + key}[strings.HasPrefix(s, "so")] }
 	var talk hone.Talk
 	wantEnd(t, process{
-		round: talks(handy(m, looker("look", leak), command), func(got hone.Talk) { talk = got }),
-		set:   func(r *hone.Run) { r.Redact = func(s string) string { return strings.ReplaceAll(s, key, "[key]") } },
+		round: func(ctx context.Context, r *hone.Run, _ []check.Finding) (_ []check.Finding, err error) {
+			talk, err = r.Talk(ctx, role, user("the key is "+key))
+			return nil, err
+		},
+		set: func(r *hone.Run) { r.Redact = func(s string) string { return strings.ReplaceAll(s, key, "[key]") } },
 	}.end(t, dir), hone.ExitDone, "done")
 	if s := encoded(m.requests); strings.Contains(s, key[:8]) || !strings.Contains(s, "[ke") {
 		t.Error("the model was sent the key, or nothing of it")

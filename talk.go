@@ -361,6 +361,24 @@ func (t *talk) input(args string) tool.Input {
 	}
 }
 
+// was is what a file held before a call changed it that was cut off and is run
+// again: the tool must not take its own change for somebody else's.
+func (t *talk) was(path string) ([]byte, bool) {
+	id := t.r.named("apply")
+	begin, _ := t.r.Journal.Lookup(id)
+	var in Applied
+	if begin == nil || begin.Decode(&in) != nil {
+		return nil, false
+	}
+	for _, v := range in.Verdicts {
+		if v.Path == path && v.Before.Exists() {
+			content, err := t.r.Journal.Home().Get(v.Before.Digest)
+			return content, err == nil
+		}
+	}
+	return nil, false
+}
+
 // cacheMarks marks where a conversation's stable parts end, for providers that
 // want to be told: its first message, and all that is sent now, which the next
 // turn repeats. A request of one message keeps the marks that its loop set.

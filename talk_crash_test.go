@@ -103,6 +103,16 @@ func workshop(dir string, r *hone.Run) []tool.Tool {
 			}
 			return said, err
 		}),
+		doing("append", func(ctx context.Context, in tool.Input) (tool.Result, error) {
+			var line string
+			must(0, json.Unmarshal(in.Args, &line))
+			b, ok := in.Was("a")
+			if !ok {
+				b, _, _ = r.Tree.Read("a")
+			}
+			_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", string(b)+line)}}, in.Seen)
+			return tool.Result{Text: "appended"}, err
+		}),
 		commands,
 	}
 }
@@ -116,7 +126,7 @@ func mixed() []model.Reply {
 		calls("read", `"a"`, "read", `"none"`, "read", `"b"`, "write", `{"a":"a1","b":"b1"}`, "bash", `1`),
 		cut,
 		calls("bash", `2`, "write", `no`, "write", `{"../out":"x","asked":"1"}`, "nothing", `{}`, "read", `"a"`, "read", `"b"`),
-		calls("write", `{"made":"in the end","sub/new":"n"}`),
+		calls("append", `" and"`, "append", `" so"`, "write", `{"made":"in the end","sub/new":"n"}`),
 		text("so"),
 	}
 }

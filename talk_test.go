@@ -261,9 +261,13 @@ func TestTalksAreApart(t *testing.T) {
 				return nil, err
 			}
 		}
-		return nil, nil
+		_, err := hone.Step(ctx, r, "after", nil, func(context.Context) (seen, error) { return seen{}, nil })
+		return nil, err
 	}}.end(t, dir), hone.ExitDone, "done")
 	holdRequests(t, dir)
+	if after := *named(t, dir, "after")[0].Step; after != (journal.Identity{Round: 1, Name: "after"}) {
+		t.Errorf("a step after them is %s", after)
+	}
 	var got []string
 	for _, e := range events(t, dir) {
 		if e.Type == "reply" || e.Type == "tool" && e.Phase == journal.Record {
@@ -409,6 +413,9 @@ func TestNoAnswer(t *testing.T) {
 			for i, want := range tt.told {
 				if got := m.told(i); !strings.Contains(got, want) || want == "" && got != "" {
 					t.Errorf("request %d says %q, want %q", i, got, want)
+				}
+				if want == "was empty" && m.requests[i].Messages[len(m.requests[i].Messages)-2].Parts[0].Text != "(no reply)" {
+					t.Errorf("request %d holds the reply that said nothing", i)
 				}
 			}
 		})
