@@ -1,0 +1,167 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestKillTask ends the real process as kill -9 does, before or after every
+// second event of a task of two loops with edits, commands and a review, and
+// resumes it; with HONE_TEST_ALL set, before and after each. The tree and the exit status must be those of a run that
+// nobody killed, no reply may be bought twice, and a command that was cut off
+// is not run again.
+func TestKillTask(t *testing.T) {
+	exit, out, whole := worked(t, "")
+	if exit != 0 {
+		t.Fatalf("exit status %d\n%s", exit, out)
+	}
+	want := whole.files(t)
+	if want["a.txt"] != "three\n" || want["b.txt"] != "new\n" {
+		t.Fatalf("the run is not the one that is meant: %v\n%s", want, out)
+	}
+	replies, points := whole.count(t, "reply", "record"), 2*whole.count(t, "", "")
+	if replies != 9 {
+		t.Fatalf("%d replies\n%s", replies, out)
+	}
+	for n := range points {
+		if n%4 != 0 && os.Getenv("HONE_TEST_ALL") == "" {
+			continue // each takes two processes; the engine's crash tests take every point
+		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			exit, out, w := worked(t, fmt.Sprint(n))
+			if exit != -1 {
+				t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
+			}
+			again := []string{"resume", "last"}
+			if n < 2 { // nothing is on record
+				again = w.args
+			}
+			if exit, out := honeIn(t, w.dir, nil, again...); exit != 0 {
+				t.Fatalf("%s: exit status %d\n%s", again[0], exit, out)
+			}
+			if diff := cmp.Diff(want, w.files(t)); diff != "" {
+				t.Errorf("the tree differs (-want +got):\n%s", diff)
+			}
+			if got := w.count(t, "reply", "record"); got != replies {
+				t.Errorf("%d replies on record, want %d", got, replies)
+			}
+			if got := w.count(t, "reserve", ""); got > replies+1 {
+				t.Errorf("%d calls were made for %d replies", got, replies)
+			}
+			log, _ := os.ReadFile(filepath.Join(w.dir, "ran.log"))
+			if runs := strings.Count(string(log), "ran\n"); runs > 1 {
+				t.Errorf("the command ran %d times", runs)
+			}
+		})
+	}
+}
+
+// work is a folder that a task runs in.
+type work struct {
+	dir  string
+	args []string
+}
+
+// worked runs a task that is killed at a point; empty kills it nowhere.
+func worked(t *testing.T, point string) (exit int, out string, w work) {
+	t.Helper()
+	w.dir = t.TempDir()
+	replies := filepath.Join(t.TempDir(), "replies")
+	for name, text := range map[string]string{
+		"a.txt": "one\n", "run.sh": "#!/bin/sh\necho ran >>ran.log\n",
+		"TASK.toml": "[tools]\nbash = [\"sh\"]\n\n[[chat.user]]\ncontent = 'Make a.txt say three.'\n",
+	} {
+		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(replies, []byte(workReplies), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.args = []string{"task", "TASK.toml", "-m", "script/" + replies, "--sandbox", "none", "--check", "grep -q three a.txt"}
+	exit, out = honeIn(t, w.dir, []string{"HONE_TEST_KILL=" + point}, w.args...)
+	return exit, out, w
+}
+
+const workReplies = `=== reply ===
+=== call read ===
+{"path": "a.txt"}
+=== call glob ===
+{"pattern": "*"}
+=== reply ===
+=== call edit ===
+{"path": "a.txt", "edits": [{"oldText": "one", "newText": "two"}]}
+=== call write ===
+{"path": "b.txt", "content": "new\n"}
+=== call bash ===
+{"command": "sh run.sh"}
+=== reply ===
+<final_answer>
+STATUS: INCOMPLETE
+NEXT STEPS:
+- say three
+</final_answer>
+=== reply ===
+=== call bash ===
+{"command": "grep -c two a.txt"}
+=== call write ===
+{"path": ".codescribe/loop/review_output.toml", "content": "loop = 1\nsummary = \"two\"\nblocker = \"\"\n\n[[pending]]\nitem = \"say three\"\n"}
+=== reply ===
+<final_answer>Reviewed.</final_answer>
+=== reply ===
+=== call read ===
+{"path": "a.txt"}
+=== reply ===
+=== call edit ===
+{"path": "a.txt", "edits": [{"oldText": "two", "newText": "three"}]}
+=== reply ===
+Nearly.
+=== reply ===
+<final_answer>
+STATUS: COMPLETE
+</final_answer>
+`
+
+// files is the tree without hone's own and the loop's files, whose times and
+// ids differ, and without what only some of the runs come to.
+func (w work) files(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() || e.Name() == "ran.log" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(w.dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(text)
+	}
+	return files
+}
+
+// count is how many events of a type and a phase the run has; empty counts all.
+func (w work) count(t *testing.T, kind, phase string) (n int) {
+	t.Helper()
+	_, out := honeIn(t, w.dir, nil, "show", "last", "--json")
+	for line := range strings.Lines(out) {
+		var e struct{ Type, Phase string }
+		if json.Unmarshal([]byte(line), &e) == nil && (kind == "" || e.Type == kind && (phase == "" || e.Phase == phase)) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,147 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hone/model"
+	"hone/model/modeltest"
+)
+
+// TestTaskOverEachWire: a task on a real Go repository, over each provider's
+// protocol with parallel calls. The first session leaves a failing test, the
+// reviewer lists it as pending, and the second mends it.
+func TestTaskOverEachWire(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, wire := range map[string]struct{ model, base, path string }{
+		"gemini":    {"gemini/gemini-2.5-pro", "", ":streamGenerateContent"},
+		"anthropic": {"anthropic/claude-sonnet-5", "", "/v1/messages"},
+		"chat":      {"openai/some-model", "/v1", "/chat/completions"},
+		"responses": {"openai/gpt-5.4", "/v1", "/responses"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := modeltest.NewServer(t, adding()...)
+			dir := goRepository(t, strings.TrimSpace(string(cache)))
+			args := []string{"task", "TASK.toml", "-m", wire.model, "--base-url", s.URL + wire.base, "--check", "go test ./...", "--sandbox", "auto"}
+			if name == "responses" {
+				args = append(args, "--wire", "responses")
+			}
+			exit, out := honeIn(t, dir, []string{"GOCACHE=" + strings.TrimSpace(string(cache))}, args...)
+			if exit != 0 {
+				t.Fatalf("exit status %d\n%s", exit, out)
+			}
+			for _, want := range []string{"done: the check has no findings (2 rounds", "completed 2/5 loop(s)"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+			received := s.Received()
+			if len(received) != len(adding()) {
+				t.Fatalf("%d requests, want %d", len(received), len(adding()))
+			}
+			for _, r := range received {
+				if !strings.Contains(r.Path, wire.path) {
+					t.Errorf("a request to %s", r.Path)
+				}
+			}
+			// The results of parallel calls went back in their order, the
+			// failing test among what was told, and the reviewer's item to the
+			// second session.
+			ordered(t, received[1].Body, "a - b", "want 5", "add.go", "add_test.go")
+			ordered(t, received[2].Body, "FAIL")
+			ordered(t, received[3].Body, "FAIL")
+			ordered(t, received[5].Body, "mend Add: it multiplies")
+		})
+	}
+}
+
+// ordered checks that a request has these words, in this order.
+func ordered(t *testing.T, body []byte, words ...string) {
+	t.Helper()
+	rest := body
+	for _, w := range words {
+		i := bytes.Index(rest, []byte(w))
+		if i < 0 {
+			t.Errorf("%q is missing, or not in its place, in %d bytes:\n%.3000s", w, len(body), body)
+			return
+		}
+		rest = rest[i:]
+	}
+}
+
+// goRepository is a module whose test fails. Commands share the machine's
+// build cache: a cold one takes most of a minute to fill.
+func goRepository(t *testing.T, cache string) string {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".config"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		".config/hone.toml": fmt.Sprintf("[sandbox]\nwrite = [%q]\nenv = [\"GOCACHE\"]\n", cache),
+		"go.mod":            "module sum\n\ngo 1.26\n",
+		"add.go":            "package sum\n\n// Add adds.\nfunc Add(a, b int) int { return a - b }\n",
+		"add_test.go":       "package sum\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif got := Add(2, 3); got != 5 {\n\t\tt.Errorf(\"got %d, want 5\", got)\n\t}\n}\n",
+		"TASK.toml":         "[tools]\nbash = [\"go\"]\n\n[[chat.user]]\ncontent = '''\nMake the tests pass.\n'''\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.Command("git", "init", "-q", "-b", "main", "--template=")
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("git: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// adding are the replies of executor and reviewer.
+func adding() []modeltest.Turn {
+	use := &model.Usage{Input: 100, Output: 10}
+	n := 0
+	call := func(name, args string) model.Call {
+		n++
+		return model.Call{ID: fmt.Sprintf("call_%d", n), Name: name, Args: args}
+	}
+	edit := func(from, to string) model.Call {
+		return call("edit", fmt.Sprintf(`{"path":"add.go","edits":[{"oldText":%q,"newText":%q}]}`, from, to))
+	}
+	test := func() model.Call { return call("bash", `{"command":"go test ./..."}`) }
+	review := "loop = 1\nsummary = \"the test fails\"\nblocker = \"\"\n\n[[pending]]\nitem = \"mend Add: it multiplies\"\n"
+	return []modeltest.Turn{
+		{Usage: use, Text: "I look.", Calls: []model.Call{call("read", `{"path":"add.go"}`), call("read", `{"path":"add_test.go"}`), call("glob", `{"pattern":"*.go"}`)}},
+		{Usage: use, Calls: []model.Call{edit("a - b", "a * b"), test()}},
+		{Usage: use, Text: "<final_answer>\nSTATUS: INCOMPLETE\nThe test says FAIL.\nNEXT STEPS:\n- look again\n</final_answer>"},
+		{Usage: use, Calls: []model.Call{call("bash", `{"command":"grep -n return add.go"}`), call("write", fmt.Sprintf(`{"path":".codescribe/loop/review_output.toml","content":%q}`, review))}},
+		{Usage: use, Text: "<final_answer>Reviewed.</final_answer>"},
+		{Usage: use, Calls: []model.Call{call("read", `{"path":"add.go"}`)}},
+		{Usage: use, Calls: []model.Call{edit("a * b", "a + b"), test()}},
+		{Usage: use, Text: "<final_answer>\nSTATUS: COMPLETE\nok\n</final_answer>"},
+	}
+}
+
+// honeIn runs the program in a folder.
+func honeIn(t *testing.T, dir string, env []string, args ...string) (exit int, output string) {
+	t.Helper()
+	c := exec.Command("hone", args...)
+	c.Dir = dir
+	c.Env = append(append(os.Environ(), env...), "GEMINI_API_KEY=test-key-gemini", "ANTHROPIC_API_KEY=test-key-anthropic", "OPENAI_API_KEY=test-key-openai", promptExit)
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), string(out)
+}
