@@ -111,7 +111,7 @@ func (b bash) description() string {
 
 func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
-		return Failure(err.Error()), nil
+		return Failure(err.Error() + " (nothing of the line was run)"), nil
 	}
 	limit := b.limit(args.Timeout)
 	got, err := b.runner.Run(ctx, sandbox.Command{

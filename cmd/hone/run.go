@@ -30,7 +30,7 @@ func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error
 		return err
 	}
 	s := screen.New(a.err, screen.Options{Live: a.terminal && !o.output.quiet, Colour: a.colour,
-		Verbose: o.output.verbose, Quiet: o.output.quiet, Get: o.home.Get, Rounds: r.Limits.Rounds})
+		Verbose: o.output.verbose, Quiet: o.output.quiet, Get: o.home.Get, Rounds: r.Limits.Rounds, Turns: d.turns})
 	defer s.Close()
 	a.watch(r, s, o.output, d)
 	if o.start != nil {
@@ -44,6 +44,9 @@ func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error
 	end, err := r.Do(ctx, d.walls.round(present(o.model, d.round(s))))
 	s.Close()
 	err = errors.Join(err, d.walls.close())
+	if d.finish != nil {
+		err = errors.Join(err, d.finish(end))
+	}
 	a.exit = end.Exit
 	a.conclude(end, o.output)
 	return err
@@ -55,6 +58,8 @@ type driven struct {
 	settings runSettings
 	walls    *runWalls // nil: commands run with the person's rights
 	round    func(live io.Writer) hone.Round
+	turns    map[string]int       // most in a session, by role; nil where there are no conversations
+	finish   func(hone.End) error // writes what the loop leaves for people; may be nil
 }
 
 // watch connects a run with the screen, the JSON feed and whoever can be

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -95,7 +96,7 @@ func (a *app) resumeTask(ctx context.Context, o session, start hone.Start, baseU
 func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
 	l := s.loop(a, o.model)
 	r := o.run(l.Rules(), s.Model)
-	r.Own = task.Own
+	r.Own = s.own(o.root)
 	walls := a.taskWalls(o, r, s)
 	seen, err := agentTree(o.root)
 	if err != nil {
@@ -109,6 +110,8 @@ func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
 			r.Check = a.taskCheck(s, o.root, l.Guard, walls, live)
 			return l.Round
 		},
+		turns:  map[string]int{l.Executor.Name: s.Turns, l.Reviewer.Name: task.ReviewTurns(s.Turns)},
+		finish: func(end hone.End) error { return l.Finish(r, end) },
 	})
 	if err != nil {
 		return err
@@ -119,6 +122,16 @@ func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
 	}
 	_, err = fmt.Fprintln(out, task.Summary(r))
 	return err
+}
+
+// own tells the loop's own files, a log that a person placed in the tree among
+// them.
+func (s taskSettings) own(root string) func(path string) bool {
+	log, err := filepath.Rel(root, s.Log)
+	if s.Log == "" || err != nil {
+		return task.Own
+	}
+	return func(path string) bool { return path == filepath.ToSlash(log) || task.Own(path) }
 }
 
 // loop is the loop of the settings, but for its tools.

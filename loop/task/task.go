@@ -222,7 +222,10 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t Task, did executed) (re
 }
 
 // reviewTurns is a review's share of the turns.
-func (l Loop) reviewTurns() int { return max(6, turnsOf(l.Executor)/2) }
+func (l Loop) reviewTurns() int { return ReviewTurns(turnsOf(l.Executor)) }
+
+// ReviewTurns is how many turns a review has beside an execution's.
+func ReviewTurns(execution int) int { return max(6, execution/2) }
 
 // left is what a loop leaves to do (rulings G12, S4 and S5).
 func left(did executed, said reviewed) []check.Finding {
