@@ -43,7 +43,8 @@ func house() []room {
 		{folder: "check", floor: 1, may: []string{"sandbox"}},
 		{folder: "sandbox/prove", floor: 1, may: []string{"sandbox"}},
 		{folder: "block", floor: 1, may: []string{"workspace"}},
-		{folder: "tool", floor: 1, may: []string{"model", "workspace", "sandbox"}},
+		{folder: "tool/allow", floor: 0},
+		{folder: "tool", floor: 1, may: []string{"model", "workspace", "sandbox", "tool/allow"}},
 		{folder: "internal/render", floor: 1, may: []string{"workspace", "block"}},
 		{folder: "model/command", floor: 1, may: []string{"model", "sandbox"}},
 		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
@@ -57,7 +58,7 @@ func house() []room {
 		{folder: "internal/config", floor: 4, may: append(first[:len(first):len(first)], root, "loop/*")},
 		{folder: "cmd/hone/screen", floor: 4, may: []string{root, "journal", "model", "tool", "check", "workspace", "internal/render"}},
 
-		{folder: "cmd/hone", floor: 5, may: append(first[:len(first):len(first)], root, "loop/*", providers, "internal/config", "cmd/hone/screen", "sandbox/prove")},
+		{folder: "cmd/hone", floor: 5, may: append(first[:len(first):len(first)], root, "loop/*", providers, "internal/config", "cmd/hone/screen", "sandbox/prove", "tool/allow")},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hone/sandbox"
+	"hone/tool/allow"
 )
 
 //go:embed bash.md
@@ -27,7 +28,7 @@ const bashSchema = `{
 // BashConfig is what command lines are run with.
 type BashConfig struct {
 	// Lines says which lines are allowed. Its Dir is where they run.
-	Lines Lines
+	Lines allow.Lines
 	// Env is the whole environment, as KEY=VALUE; nil means an empty one.
 	// Contract: no key of a provider is in it (ruling G6).
 	Env []string

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone/sandbox"
+	"hone/tool/allow"
 )
 
 // canned is a runner that notes what it was asked for, and answers.
@@ -51,11 +52,17 @@ func callBash(t *testing.T, r sandbox.Runner, c BashConfig, command string, seco
 }
 
 func listConfig(dir string) BashConfig {
-	return BashConfig{Lines: Lines{Programs: append(Execution(), "sleep"), Dir: dir}, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}}
+	return BashConfig{Lines: allow.Lines{Programs: append(allow.Execution(), "sleep"), Dir: dir}, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}}
 }
 
 func TestBashRuns(t *testing.T) {
-	dir, _ := workplace(t)
+	dir := t.TempDir()
+	for _, name := range []string{"go.mod", "sub/x.go"} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, shell := range []string{"bash", "sh"} {
 		if _, err := exec.LookPath(shell); err != nil {
 			t.Logf("no %s here", shell)
@@ -92,7 +99,7 @@ func unlinked(t *testing.T, dir string) string {
 }
 
 func TestBashTimesOut(t *testing.T) {
-	dir, _ := workplace(t)
+	dir := t.TempDir()
 	got := callBash(t, sandbox.None{Grace: time.Millisecond}, listConfig(dir), "echo before; sleep 600", 1)
 	want := "Error: the command timed out after 1s; it and everything that it started was ended.\nexit_code: -1\nSTDOUT:\nbefore\n\nSTDERR:\n"
 	if got.Text != want || !got.Failed {
@@ -115,7 +122,7 @@ func TestBashAsks(t *testing.T) {
 		{"a ceiling below", BashConfig{Timeout: time.Hour, Ceiling: time.Minute}, 0, time.Minute},
 	} {
 		r := &canned{}
-		tt.config.Lines, tt.config.Env, tt.config.Shell = Lines{Dir: "/srv/x"}, []string{"A=b"}, "bash"
+		tt.config.Lines, tt.config.Env, tt.config.Shell = allow.Lines{Dir: "/srv/x"}, []string{"A=b"}, "bash"
 		callBash(t, r, tt.config, "-x && $(any)", tt.seconds)
 		want := sandbox.Command{Argv: []string{"bash", "-c", "--", "-x && $(any)"}, Dir: "/srv/x", Env: []string{"A=b"}, Timeout: tt.want, MaxOutput: 1 << 20}
 		if diff := cmp.Diff(want, r.asked); diff != "" {
@@ -177,7 +184,7 @@ func TestBashFaults(t *testing.T) {
 
 func TestBashDescribesItself(t *testing.T) {
 	free := Bash(&canned{}, BashConfig{})
-	held := Bash(&canned{}, BashConfig{Lines: Lines{Programs: Review(), ReadOnly: true}})
+	held := Bash(&canned{}, BashConfig{Lines: allow.Lines{Programs: allow.Review(), ReadOnly: true}})
 	if strings.Contains(free.Description, "Programs that may be run") || !strings.Contains(free.Description, "2m0s at most") {
 		t.Errorf("without a list:\n%s", free.Description)
 	}

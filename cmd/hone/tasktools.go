@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/tool"
+	lines "hone/tool/allow"
 	"hone/workspace"
 )
 
@@ -27,14 +28,14 @@ func (s taskSettings) tools(seen *workspace.Tree, guard *workspace.Guard, r *hon
 	}
 	bash := func(w *runWalls, programs []string, readOnly bool) tool.Tool {
 		return tool.Bash(w, tool.BashConfig{Net: s.Walls.Net, Redact: guard.Redact, Ceiling: longestCommand,
-			Lines: tool.Lines{Programs: programs, Dir: seen.Dir(), ReadOnly: readOnly}})
+			Lines: lines.Lines{Programs: programs, Dir: seen.Dir(), ReadOnly: readOnly}})
 	}
 	return func(allow []string) (execute, review []tool.Tool) {
 		look := []tool.Tool{
 			closed(tool.Read(seen, guard), seen.Dir()), closed(tool.Glob(seen, guard), seen.Dir()), closed(tool.Grep(seen, guard), seen.Dir())}
 		execute = append(look[:len(look):len(look)], tool.Write(seen, apply), tool.Edit(seen, apply),
-			bash(walls, append(tool.Execution(), allow...), false))
-		review = append(look[:len(look):len(look)], bash(walls.review, tool.Review(), true))
+			bash(walls, append(lines.Execution(), allow...), false))
+		review = append(look[:len(look):len(look)], bash(walls.review, lines.Review(), true))
 		return execute, review
 	}
 }

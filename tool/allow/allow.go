@@ -1,4 +1,8 @@
-package tool
+// Package allow says which shell lines a model may have run: those whose every
+// program is on a list and whose every path stays in a folder. Lines are parsed
+// by a real shell's grammar, and the arguments of programs that can run others
+// or write files (find, sed, awk, git, xargs, tar …) by their own.
+package allow
 
 import (
 	"errors"
