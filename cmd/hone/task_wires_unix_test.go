@@ -26,19 +26,11 @@ func TestTaskOverEachWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, wire := range map[string]struct{ model, base, path string }{
-		"gemini":    {"gemini/gemini-2.5-pro", "", ":streamGenerateContent"},
-		"anthropic": {"anthropic/claude-sonnet-5", "", "/v1/messages"},
-		"chat":      {"openai/some-model", "/v1", "/chat/completions"},
-		"responses": {"openai/gpt-5.4", "/v1", "/responses"},
-	} {
+	for name, wire := range providerWires() {
 		t.Run(name, func(t *testing.T) {
 			s := modeltest.NewServer(t, adding()...)
 			dir := goRepository(t, strings.TrimSpace(string(cache)))
-			args := []string{"task", "TASK.toml", "-m", wire.model, "--base-url", s.URL + wire.base, "--check", "go test ./...", "--sandbox", "auto"}
-			if name == "responses" {
-				args = append(args, "--wire", "responses")
-			}
+			args := append([]string{"task", "TASK.toml", "--check", "go test ./...", "--sandbox", "auto"}, wire.flags(s.URL)...)
 			exit, out := honeIn(t, dir, []string{"GOCACHE=" + strings.TrimSpace(string(cache))}, args...)
 			if exit != 0 {
 				t.Fatalf("exit status %d\n%s", exit, out)
@@ -66,6 +58,82 @@ func TestTaskOverEachWire(t *testing.T) {
 			ordered(t, received[5].Body, "mend Add: it multiplies")
 		})
 	}
+}
+
+// providerWire is how a provider's protocol is asked for, and known.
+type providerWire struct{ model, base, wire, path string }
+
+func providerWires() map[string]providerWire {
+	return map[string]providerWire{
+		"gemini":    {"gemini/gemini-2.5-pro", "", "", ":streamGenerateContent"},
+		"anthropic": {"anthropic/claude-sonnet-5", "", "", "/v1/messages"},
+		"chat":      {"openai/some-model", "/v1", "chat", "/chat/completions"},
+		"responses": {"openai/gpt-5.4", "/v1", "responses", "/responses"},
+	}
+}
+
+func (w providerWire) flags(url string) []string {
+	flags := []string{"-m", w.model, "--base-url", url + w.base}
+	if w.wire != "" {
+		flags = append(flags, "--wire", w.wire)
+	}
+	return flags
+}
+
+// TestUselessReviewsOverEachWire: a review that was not written, cannot be
+// read, is the last loop's or went elsewhere is none (ruling S4). What the
+// execution itself left to do stays, and the next loop does it.
+func TestUselessReviewsOverEachWire(t *testing.T) {
+	const place = ".codescribe/loop/review_output.toml"
+	for what, call := range map[string][2]string{
+		"nothing":    {},
+		"garbage":    {place, "= {{ not TOML"},
+		"old number": {place, "loop = 0\nsummary = \"\"\nblocker = \"\"\n"},
+		"elsewhere":  {"a.txt", "loop = 1\nsummary = \"\"\nblocker = \"\"\n"},
+	} {
+		for name, wire := range providerWires() {
+			t.Run(what+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				turns := reviewed(call[0], call[1])
+				s := modeltest.NewServer(t, turns...)
+				dir := t.TempDir()
+				if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				args := append([]string{"task", "Make a.txt say two.", "--check", "grep -q two a.txt", "--sandbox", "none"}, wire.flags(s.URL)...)
+				exit, out := honeIn(t, dir, nil, args...)
+				if text, _ := os.ReadFile(filepath.Join(dir, "a.txt")); exit != 0 || string(text) != "two\n" {
+					t.Fatalf("exit status %d, a.txt says %q\n%s", exit, text, out)
+				}
+				received := s.Received()
+				if len(received) != len(turns) {
+					t.Fatalf("%d requests, want %d\n%s", len(received), len(turns), out)
+				}
+				ordered(t, received[len(turns)-3].Body, "Pending next steps", "say two at last")
+				if !strings.Contains(out, "loop 1 has no review") {
+					t.Errorf("it does not say that there was no review:\n%s", out)
+				}
+			})
+		}
+	}
+}
+
+// reviewed are the replies of a run whose review is written to a file; empty
+// writes none.
+func reviewed(file, content string) []modeltest.Turn {
+	use := &model.Usage{Input: 100, Output: 10}
+	say := func(text string) modeltest.Turn {
+		return modeltest.Turn{Usage: use, Text: "<final_answer>\n" + text + "\n</final_answer>"}
+	}
+	call := func(name, args string) modeltest.Turn {
+		return modeltest.Turn{Usage: use, Calls: []model.Call{{ID: "call_" + name, Name: name, Args: args}}}
+	}
+	turns := []modeltest.Turn{call("read", `{"path":"a.txt"}`), say("STATUS: INCOMPLETE\nNEXT STEPS:\n- say two at last")}
+	if file != "" {
+		turns = append(turns, call("write", fmt.Sprintf(`{"path":%q,"content":%q}`, file, content)))
+	}
+	return append(turns, say("Reviewed."), call("read", `{"path":"a.txt"}`),
+		call("edit", `{"path":"a.txt","edits":[{"oldText":"one","newText":"two"}]}`), say("STATUS: COMPLETE"))
 }
 
 // ordered checks that a request has these words, in this order.

@@ -48,7 +48,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t Task, prior [
 	s := standing{task: t, loop: r.Round(), past: past, prior: prior}
 	s.changed = len(tasks) > 0 && !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns)
 	p, err := hone.Step(ctx, r, "compose execution", prior, func(context.Context) (composed, error) {
-		return composed{s.text(r.Tree.Dir(), r.Limits.Rounds)}, nil
+		return composed{s.text(r.Tree.Dir(), r.Limits.Rounds, session(turnsOf(l.Executor), l.Executor))}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ type standing struct {
 }
 
 // text says it to the executing agent, and what is to be done now.
-func (s standing) text(dir string, loops int) string {
+func (s standing) text(dir string, loops int, session string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nLoop %d of %d.\n", s.loop, max(s.loop, loops))
 	if s.changed {
@@ -124,7 +124,7 @@ func (s standing) text(dir string, loops int) string {
 		fmt.Fprintf(&b, "Task file: %s (read-only; its task stands above)\n", render.Line(s.task.File))
 	}
 	b.WriteString("\n")
-	fmt.Fprintf(&b, executionProtocol, orientation(s.loop))
+	fmt.Fprintf(&b, executionProtocol, orientation(s.loop), session)
 	return b.String()
 }
 
@@ -229,7 +229,7 @@ func once(items []string) []string {
 // task's turns, but for a task that stands in no file.
 func (l Loop) composeReview(ctx context.Context, r *hone.Run, t Task, did executed) ([]model.Message, error) {
 	p, err := hone.Step(ctx, r, "compose review", nil, func(context.Context) (composed, error) {
-		return composed{reviewText(r.Tree.Dir(), t, did)}, nil
+		return composed{reviewText(r.Tree.Dir(), t, did, session(l.reviewTurns(), l.Reviewer))}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func (l Loop) composeReview(ctx context.Context, r *hone.Run, t Task, did execut
 }
 
 // reviewText says what was done and what was claimed, and asks for the review.
-func reviewText(dir string, t Task, did executed) string {
+func reviewText(dir string, t Task, did executed, session string) string {
 	var b strings.Builder
 	s := did.Facts
 	fmt.Fprintf(&b, "Working directory: %s\n", render.Line(dir))
@@ -264,8 +264,17 @@ func reviewText(dir string, t Task, did executed) string {
 	default:
 		fmt.Fprintf(&b, "[Execution agent report — loop %d]\n%s\n", s.Loop, ended(did.Text))
 	}
-	fmt.Fprintf(&b, reviewProtocol, reviewOutput, s.Loop)
+	fmt.Fprintf(&b, reviewProtocol, reviewOutput, s.Loop, session)
 	return b.String()
+}
+
+// session says how much a role can do in one, so that it can plan.
+func session(turns int, role hone.Role) string {
+	calls := role.Bounds.Calls
+	if calls == 0 {
+		calls = 120
+	}
+	return fmt.Sprintf("at most %d replies of yours, and %d tool calls; the last reply is for the final answer", turns, calls)
 }
 
 // facts are the verified actions, as a reviewer is told them.
@@ -310,7 +319,7 @@ func (l Loop) Preview(tree *workspace.Tree, loops int) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	text := standing{task: t, loop: 1}.text(tree.Dir(), loops)
+	text := standing{task: t, loop: 1}.text(tree.Dir(), loops, session(turnsOf(l.Executor), l.Executor))
 	p := Preview{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
 	messages := t.messages(text)
 	for _, m := range messages {
