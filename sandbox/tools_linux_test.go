@@ -147,6 +147,12 @@ func workBehindWalls(t *testing.T, dir string) {
 	root := filepath.Join(dir, "project")
 	shop := Workshop{Root: root, Home: filepath.Join(dir, "run"), Environ: append(os.Environ(), "GOMODCACHE="+dir+"/modules",
 		"GIT_AUTHOR_NAME=Ann Author", "GIT_AUTHOR_EMAIL=ann@example.org", "GIT_COMMITTER_NAME=Ann Author", "GIT_COMMITTER_EMAIL=ann@example.org")}
+	// One user shares the machine's cache of builds, the other begins with an
+	// empty one, as runs do.
+	if cache, err := exec.Command("go", "env", "GOCACHE").Output(); err == nil && os.Getuid() == 0 {
+		at := strings.TrimSpace(string(cache))
+		shop.Environ, shop.Keep, shop.Write = append(shop.Environ, "GOCACHE="+at), []string{"GOCACHE"}, []string{at}
+	}
 	p, env, err := shop.Policy()
 	if err != nil {
 		t.Fatal(err)
