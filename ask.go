@@ -309,3 +309,21 @@ func (role Role) Fits(bytes int64) error {
 
 // errNoPrice is why a run with a cost limit cannot ask a model.
 var errNoPrice = errors.New("the model's price is not known")
+
+// cacheMarks marks where a conversation's stable parts end, for providers that
+// want to be told: its first message, and all that is sent now, which the next
+// turn repeats. A request of one message keeps the marks that its loop set.
+func cacheMarks(messages []model.Message) []model.Message {
+	if len(messages) < 2 {
+		return messages
+	}
+	marked := append([]model.Message{}, messages...)
+	for _, i := range []int{0, len(marked) - 1} {
+		parts := append([]model.Part{}, marked[i].Parts...)
+		if n := len(parts); n > 0 {
+			parts[n-1].Cache = true
+		}
+		marked[i].Parts = parts
+	}
+	return marked
+}

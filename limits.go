@@ -42,3 +42,22 @@ func (t Retry) backoff() *backoff.ExponentialBackOff {
 	b.Reset()
 	return b
 }
+
+// Bounds bound one session of a conversation (rulings S8, S11 and G11). They
+// end the session, never the run.
+type Bounds struct {
+	Turns   int `json:"turns"`    // most model calls; 0 means 30
+	Calls   int `json:"calls"`    // most tool calls that are run; 0 means 120
+	PerTurn int `json:"per_turn"` // of those, in one reply; 0 means 10
+}
+
+func (b Bounds) turns() int   { return orElse(b.Turns, 30) }
+func (b Bounds) calls() int   { return orElse(b.Calls, 120) }
+func (b Bounds) perTurn() int { return orElse(b.PerTurn, 10) }
+
+func orElse(n, standard int) int {
+	if n == 0 {
+		return standard
+	}
+	return n
+}

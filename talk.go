@@ -13,25 +13,6 @@ import (
 	"hone/tool"
 )
 
-// Bounds bound one session of a conversation (rulings S8, S11 and G11). They
-// end the session, never the run.
-type Bounds struct {
-	Turns   int `json:"turns"`    // most model calls; 0 means 30
-	Calls   int `json:"calls"`    // most tool calls that are run; 0 means 120
-	PerTurn int `json:"per_turn"` // of those, in one reply; 0 means 10
-}
-
-func (b Bounds) turns() int   { return orElse(b.Turns, 30) }
-func (b Bounds) calls() int   { return orElse(b.Calls, 120) }
-func (b Bounds) perTurn() int { return orElse(b.PerTurn, 10) }
-
-func orElse(n, standard int) int {
-	if n == 0 {
-		return standard
-	}
-	return n
-}
-
 // How a conversation ended.
 const (
 	EndedAnswer = "answer" // the model gave its answer
@@ -377,22 +358,4 @@ func (t *talk) was(path string) ([]byte, bool) {
 		}
 	}
 	return nil, false
-}
-
-// cacheMarks marks where a conversation's stable parts end, for providers that
-// want to be told: its first message, and all that is sent now, which the next
-// turn repeats. A request of one message keeps the marks that its loop set.
-func cacheMarks(messages []model.Message) []model.Message {
-	if len(messages) < 2 {
-		return messages
-	}
-	marked := append([]model.Message{}, messages...)
-	for _, i := range []int{0, len(marked) - 1} {
-		parts := append([]model.Part{}, marked[i].Parts...)
-		if n := len(parts); n > 0 {
-			parts[n-1].Cache = true
-		}
-		marked[i].Parts = parts
-	}
-	return marked
 }
