@@ -81,10 +81,10 @@ func (t *talk) plan(call model.Call, index int) *calling {
 		c.refuse(RefusedName, fmt.Sprintf("there is no tool %q; there are: %s", middle(call.Name, longestName), t.names()))
 	case !json.Valid([]byte(call.Args)):
 		c.refuse(RefusedJSON, fmt.Sprintf("the arguments are not JSON: %s. They were: %s", jsonFault(call.Args), middle(call.Args, 500)))
-	case index >= bounds.perTurn():
-		c.refuse(RefusedTurn, fmt.Sprintf("not run: a reply may have %d calls at most", bounds.perTurn()))
-	case t.ran >= bounds.calls():
-		c.refuse(RefusedSession, fmt.Sprintf("not run: the session's %d calls are used up", bounds.calls()))
+	case index >= bounds.PerTurn:
+		c.refuse(RefusedTurn, fmt.Sprintf("not run: a reply may have %d calls at most", bounds.PerTurn))
+	case t.ran >= bounds.Calls:
+		c.refuse(RefusedSession, fmt.Sprintf("not run: the session's %d calls are used up", bounds.Calls))
 	case t.times[c.key] >= orElse(t.role.Tools[i].Repeats, 2):
 		c.refuse(RefusedRepeat, "not run: this very call was answered before, and nothing was changed since; use what it said, or do something else")
 	default:

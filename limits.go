@@ -51,9 +51,10 @@ type Bounds struct {
 	PerTurn int `json:"per_turn"` // of those, in one reply; 0 means 10
 }
 
-func (b Bounds) turns() int   { return orElse(b.Turns, 30) }
-func (b Bounds) calls() int   { return orElse(b.Calls, 120) }
-func (b Bounds) perTurn() int { return orElse(b.PerTurn, 10) }
+// Resolved are the bounds with what zeros mean in their place.
+func (b Bounds) Resolved() Bounds {
+	return Bounds{Turns: orElse(b.Turns, 30), Calls: orElse(b.Calls, 120), PerTurn: orElse(b.PerTurn, 10)}
+}
 
 func orElse(n, standard int) int {
 	if n == 0 {

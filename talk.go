@@ -57,6 +57,7 @@ func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Ta
 	defer func() { r.at = at }()
 	r.sessions++
 	r.at.Session = r.sessions
+	role.Bounds = role.Bounds.Resolved()
 	t := &talk{r: r, role: role, history: slices.Clone(messages), seen: map[string]string{}, times: map[string]int{}}
 	for _, one := range role.Tools {
 		t.specs = append(t.specs, one.Spec)
@@ -85,12 +86,12 @@ type talk struct {
 
 // hold takes turns until the conversation ends.
 func (t *talk) hold(ctx context.Context) error {
-	most := t.role.Bounds.turns()
+	most := t.role.Bounds.Turns
 	for t.Ended == "" {
 		t.Turns++
 		t.r.at.Turn, t.r.at.Call = t.Turns, 0
 		switch {
-		case t.ran >= t.role.Bounds.calls():
+		case t.ran >= t.role.Bounds.Calls:
 			t.Ended = EndedCalls
 			t.say("Your tool calls are used up. Give your final answer now, from what you know, and call no more tools.")
 		case t.Turns >= most:

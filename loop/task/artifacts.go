@@ -183,7 +183,7 @@ func (l Loop) runPairs(r *hone.Run) []pair {
 		{"task_file", l.taskPath(r)},
 		{"model", l.Executor.Called},
 		{"agent_loops", max(1, r.Limits.Rounds)},
-		{"agent_iterations", turnsOf(l.Executor)},
+		{"agent_iterations", l.Executor.Bounds.Resolved().Turns},
 		{"cumulative_input_tokens", used.Input},
 		{"cumulative_output_tokens", used.Output},
 		{"cumulative_cache_creation_tokens", used.CacheWrite},
@@ -215,13 +215,6 @@ func (l Loop) taskPath(r *hone.Run) string {
 		return ""
 	}
 	return filepath.Join(r.Tree.Dir(), filepath.FromSlash(l.File))
-}
-
-func turnsOf(role hone.Role) int {
-	if role.Bounds.Turns == 0 {
-		return 30
-	}
-	return role.Bounds.Turns
 }
 
 // stamp is a time as CodeScribe writes it.

@@ -83,7 +83,7 @@ func (w *sessionWriter) ask(e journal.Event) error {
 	}
 	if at := (journal.Identity{Round: e.Step.Round, Session: e.Step.Session}); at != w.at {
 		*w = sessionWriter{fold: w.fold, role: w.role, summary: w.summary, out: w.out, at: at, run: sessionID(e)}
-		w.event("run_start", e.Time, pair{"mode", "native_tools"}, pair{"max_iterations", turnsOf(w.role)})
+		w.event("run_start", e.Time, pair{"mode", "native_tools"}, pair{"max_iterations", w.role.Bounds.Resolved().Turns})
 	}
 	w.endTurn(e.Time)
 	w.turn = e.Step.Turn

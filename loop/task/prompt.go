@@ -48,7 +48,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t Task, prior [
 	s := standing{task: t, loop: r.Round(), past: past, prior: prior}
 	s.changed = len(tasks) > 0 && !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns)
 	p, err := hone.Step(ctx, r, "compose execution", prior, func(context.Context) (composed, error) {
-		return composed{s.text(r.Tree.Dir(), r.Limits.Rounds, session(turnsOf(l.Executor), l.Executor))}, nil
+		return composed{s.text(r.Tree.Dir(), r.Limits.Rounds, session(l.Executor.Bounds.Resolved().Turns, l.Executor))}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -270,11 +270,7 @@ func reviewText(dir string, t Task, did executed, session string) string {
 
 // session says how much a role can do in one, so that it can plan.
 func session(turns int, role hone.Role) string {
-	calls := role.Bounds.Calls
-	if calls == 0 {
-		calls = 120
-	}
-	return fmt.Sprintf("at most %d replies of yours, and %d tool calls; the last reply is for the final answer", turns, calls)
+	return fmt.Sprintf("at most %d replies of yours, and %d tool calls; the last reply is for the final answer", turns, role.Bounds.Resolved().Calls)
 }
 
 // facts are the verified actions, as a reviewer is told them.
@@ -319,7 +315,7 @@ func (l Loop) Preview(tree *workspace.Tree, loops int) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	text := standing{task: t, loop: 1}.text(tree.Dir(), loops, session(turnsOf(l.Executor), l.Executor))
+	text := standing{task: t, loop: 1}.text(tree.Dir(), loops, session(l.Executor.Bounds.Resolved().Turns, l.Executor))
 	p := Preview{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
 	messages := t.messages(text)
 	for _, m := range messages {

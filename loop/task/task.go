@@ -222,7 +222,7 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t Task, did executed) (re
 }
 
 // reviewTurns is a review's share of the turns.
-func (l Loop) reviewTurns() int { return ReviewTurns(turnsOf(l.Executor)) }
+func (l Loop) reviewTurns() int { return ReviewTurns(l.Executor.Bounds.Resolved().Turns) }
 
 // ReviewTurns is how many turns a review has beside an execution's.
 func ReviewTurns(execution int) int { return max(6, execution/2) }
