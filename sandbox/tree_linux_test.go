@@ -102,7 +102,18 @@ func assertGone(t *testing.T, pids []int) {
 	}
 }
 
+// takeZombies takes away what earlier tests' programs left to this process,
+// such as git's housekeeping: it has become their parent.
+func takeZombies() {
+	for {
+		if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != nil || pid <= 0 {
+			return
+		}
+	}
+}
+
 func TestDaemonsEndWithTheCommand(t *testing.T) {
+	takeZombies()
 	for name, rest := range map[string]string{
 		"normal exit": "while [ ! -e go ]; do sleep 0.01; done; exit 5",
 		"timeout":     "sleep 1000",
@@ -141,6 +152,7 @@ func TestDaemonsEndWithTheCommand(t *testing.T) {
 // Ending one command's daemons leaves another command, and what this process
 // started in other ways, alone.
 func TestOthersAreLeftAlone(t *testing.T) {
+	takeZombies()
 	other := exec.Command("sleep", "1000")
 	other.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := other.Start(); err != nil {
