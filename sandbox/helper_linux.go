@@ -175,15 +175,16 @@ func wrapped(s spec, c control) error {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	t.only = true
-	if err := ours.send(message{Streams: true}, unix.Stdout, unix.Stderr); err != nil {
-		return err
+	unsent := ours.send(message{Streams: true}, unix.Stdout, unix.Stderr)
+	if unsent != nil { // it has ended already, or has no keeper that could wait
+		t.kill()
 	}
 	letGo()
 	go endWithCaller(t)
 	<-t.exited
 	t.end()
 	<-complaints
-	if t.status.Exit != 0 { // the keeper's own word has come before, if it had one
+	if t.status.Exit != 0 || unsent != nil { // the keeper's own word has come before, if it had one
 		return fmt.Errorf("%s says: %s", filepath.Base(cmd.Path), cmp.Or(strings.Join(strings.Fields(string(said.kept)), " "), "nothing"))
 	}
 	return nil
