@@ -96,6 +96,8 @@ func (k *keeper) openDoors() error {
 		if err != nil {
 			return fmt.Errorf("open a door: %w", err)
 		}
+		defer f.Close() // not before it is sent, and the collector would close it
+		defer l.Close()
 		fds = append(fds, int(f.Fd()))
 	}
 	return k.send(message{Doors: len(fds)}, fds...)
