@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"hone/journal"
@@ -15,8 +14,13 @@ import (
 
 // Role is whom a loop asks, and under which terms.
 type Role struct {
-	Name   string // "editor"
-	Model  model.Model
+	Name  string // "editor"
+	Model model.Model
+	// Agent says that Model is a command-line agent: a call of it is a whole
+	// session, with tools of its own, that may change the tree. Tools, Bounds
+	// and Answered then mean nothing, and what it asks models is charged by
+	// whoever passes that on; see [Run.Reserve].
+	Agent  bool
 	Called string // the model as the user names it: "gemini/gemini-2.5-pro"
 	System string
 	// Reasoning is the effort asked for; empty leaves it to the provider.
@@ -75,7 +79,7 @@ func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Rep
 		input: []any{role.Name, role.Called, json.RawMessage(keep)},
 		open: func() (any, error) {
 			name, err := r.Journal.Home().Put(keep)
-			return Asked{role.Name, role.Called, name, int64(len(sent))}, err
+			return Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent))}, err
 		},
 		do: func(ctx context.Context) (Replied, error) { return r.attempts(ctx, role, sent) },
 	})
@@ -140,119 +144,22 @@ func (r *Run) keep(role Role, reply model.Reply, attempts int) (Replied, error) 
 
 // attempt makes one attempt, with its reserve before and its commit after.
 func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []byte) (model.Reply, error) {
-	in := int64(len(sent)) + framing
-	out, err := r.afford(role, in)
+	held, err := r.reserve(role, req.Attempt, int64(len(sent))+framing)
 	if err != nil {
 		return model.Reply{}, err
 	}
-	req.MaxOutput = out
-	res := Reserve{Role: role.Name, Model: role.Called, Attempt: req.Attempt, Tokens: in + out}
-	if role.Price != nil {
-		cost := role.Price.most(in, out)
-		res.Cost = &cost
-	}
-	e, err := r.append(journal.Entry{Type: "reserve", Payload: res, Sync: true})
-	if err != nil {
-		return model.Reply{}, err
-	}
+	req.MaxOutput = held.out
 	reply, fault := role.Model.Generate(ctx, req)
-	used, err := r.commit(e.Seq, res, role.Price, reply.Usage, fault)
+	used, err := r.commit(held, reply.Usage, fault)
 	if err != nil {
 		return model.Reply{}, err
 	}
-	if used != nil && used.Output > out {
+	if used != nil && used.Output > held.out {
 		return model.Reply{}, &Stop{Exit: ExitBudget, Result: "budget",
-			Why:  fmt.Sprintf("%s wrote %d tokens and was allowed %d: a provider that keeps no limit cannot be given a budget", role.Called, used.Output, out),
+			Why:  fmt.Sprintf("%s wrote %d tokens and was allowed %d: a provider that keeps no limit cannot be given a budget", role.Called, used.Output, held.out),
 			Hint: "start a new run with another model"}
 	}
 	return reply, fault
-}
-
-// framing is what a wire may add to a request's bytes, in tokens.
-const framing = 1024
-
-// leastOutput is what a reply needs to be worth asking for, in tokens.
-const leastOutput = 256
-
-// afford is the output limit that fits what is left of the budget.
-func (r *Run) afford(role Role, in int64) (int64, error) {
-	r.ledger.fold(r.Journal.Events())
-	out, least := role.MaxOutput, min(role.MaxOutput, leastOutput)
-	if out <= 0 {
-		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "role " + role.Name + " has no output limit, so nothing can be reserved for its replies"}
-	}
-	if limit := r.Limits.Tokens; limit > 0 {
-		out = min(out, limit-r.ledger.tokens-in)
-		if out < least {
-			enough := max(limit*2, r.ledger.tokens+in+role.MaxOutput)
-			return 0, budgetStop("token", fmt.Sprintf("%d of %d tokens are used or reserved, and the next request can take %d more",
-				r.ledger.tokens, limit, in+least), fmt.Sprintf("hone resume last --max-tokens %d", enough))
-		}
-	}
-	if r.Limits.Cost > 0 {
-		return r.affordCost(role, in, out)
-	}
-	return out, nil
-}
-
-// affordCost lowers an output limit to what is left of the cost limit.
-func (r *Run) affordCost(role Role, in, out int64) (int64, error) {
-	if role.Price == nil || r.ledger.unpriced {
-		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
-			Hint: fmt.Sprintf("write it into .config/hone.toml: [prices.%q] input = …, output = … (USD per million tokens)", role.Called)}
-	}
-	limit, least := r.Limits.Cost, min(role.MaxOutput, leastOutput)
-	left := limit - r.ledger.cost - role.Price.most(in, 0)
-	if role.Price.Output > 0 {
-		out = min(out, int64(left*1e6/role.Price.Output))
-	}
-	if out < least || left < 0 {
-		enough := max(limit*2, r.ledger.cost+role.Price.most(in, role.MaxOutput))
-		return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and the next request can cost $%.4f more",
-			r.ledger.cost, limit, role.Price.most(in, least)), fmt.Sprintf("hone resume last --max-cost %.2f", math.Ceil(100*enough)/100))
-	}
-	return out, nil
-}
-
-func budgetStop(which, why, hint string) error {
-	return &Stop{Exit: ExitBudget, Result: "budget", Why: "the " + which + " budget is used up: " + why, Hint: hint}
-}
-
-// commit puts on the ledger what an attempt used, and returns it; nil where
-// the provider said nothing of it.
-func (r *Run) commit(seq int64, res Reserve, price *Price, used *model.Usage, fault error) (*model.Usage, error) {
-	c := Commit{Reserve: seq, Usage: used, Tokens: res.Tokens, Cost: res.Cost, Basis: "assumed in full"}
-	var f *model.Error
-	if fault != nil {
-		c.Error = r.clean(fault.Error())
-		if errors.As(fault, &f) {
-			c.Usage = f.Usage
-		}
-	}
-	if c.Usage == nil && f != nil && f.Rejected() {
-		c.Usage = &model.Usage{}
-		c.Tokens, c.Cost, c.Basis = 0, free(price), "nothing was generated"
-	} else if c.Usage != nil {
-		c.Tokens, c.Basis = c.Usage.Total(), "provider"
-		if price != nil {
-			cost := price.of(*c.Usage)
-			c.Cost = &cost
-		}
-	}
-	if _, err := r.append(journal.Entry{Type: "commit", Payload: c}); err != nil {
-		return nil, err
-	}
-	r.ledger.fold(r.Journal.Events())
-	_, err := r.append(journal.Entry{Type: "usage", Payload: Usage{r.ledger.tokens, r.ledger.price(), r.ledger.known}})
-	return c.Usage, err
-}
-
-// free is a cost of nothing; nil where the price is not known.
-func free(price *Price) *float64 {
-	if price == nil {
-		return nil
-	}
-	return new(float64)
 }
 
 // replies is how many replies the run has on record.
@@ -306,9 +213,6 @@ func (role Role) Fits(bytes int64) error {
 	}
 	return &ContextError{Need: need, Limit: role.Context}
 }
-
-// errNoPrice is why a run with a cost limit cannot ask a model.
-var errNoPrice = errors.New("the model's price is not known")
 
 // cacheMarks marks where a conversation's stable parts end, for providers that
 // want to be told: its first message, and all that is sent now, which the next

@@ -52,12 +52,16 @@ type Opened struct {
 	Outside  []string `json:"outside,omitempty"` // changed by others since the round before
 }
 
-// Asked is the begin of a model call ("ask").
+// Asked is the begin of a model call ("ask"), or of an agent's whole session.
 type Asked struct {
 	Role    string `json:"role"`
 	Model   string `json:"model"`
 	Request string `json:"request"` // object with what is sent; see Sent
 	Bytes   int64  `json:"bytes"`
+	// Command says that it is an agent's session, which runs commands: what it
+	// changes is not known before.
+	Command  bool   `json:"command,omitempty"`
+	Manifest string `json:"manifest,omitempty"` // object that holds the tree's manifest before a session
 }
 
 // Replied is its record ("reply").
@@ -70,6 +74,9 @@ type Replied struct {
 	Detail   string       `json:"detail,omitempty"`
 	Usage    *model.Usage `json:"usage,omitempty"` // nil: the provider said nothing of it
 	Attempts int          `json:"attempts"`
+	// Request is the object with what an agent was sent whose first session was
+	// cut off: it was told of that. Empty where it was sent what its ask names.
+	Request string `json:"request,omitempty"`
 }
 
 // Before is the begin of a command that is not a tool's ("command").
@@ -105,9 +112,10 @@ type Commit struct {
 	Usage   *model.Usage `json:"usage,omitempty"`
 	Tokens  int64        `json:"tokens"` // charged
 	Cost    *float64     `json:"cost,omitempty"`
-	// Basis is "provider" where the provider said what was used, "nothing was
-	// generated" where it turned the request away, and "assumed in full" where
-	// neither is known.
+	// Basis is "provider" where the provider said what was used, "agent" where
+	// only the agent that asked it did, "nothing was generated" where the
+	// provider turned the request away, and "assumed in full" where nothing is
+	// known.
 	Basis string `json:"basis"`
 	Error string `json:"error,omitempty"`
 }
@@ -125,6 +133,20 @@ type Retried struct {
 	Error   string `json:"error"`
 	Wait    int64  `json:"wait_ms"`
 }
+
+// Served is something that happened to a server which a loop holds open for a
+// role ("server"). It is no step: the server lives as long as what needs it.
+type Served struct {
+	What string `json:"what"` // see Up and its like
+	URL  string `json:"url"`  // where the role finds it
+}
+
+// What happens to a server.
+const (
+	Up      = "up"      // it answers
+	Reached = "reached" // the first bytes of the role's commands have arrived there, since it is up
+	Down    = "down"    // it was ended
+)
 
 // Changed is what became of one edit ("change").
 type Changed struct {

@@ -112,10 +112,13 @@ func (r *Run) expected() (object string, applied map[string]workspace.Image, err
 	return object, applied, err
 }
 
-// command reports whether an event begins a tool call that runs commands.
+// command reports whether an event begins something that runs commands: a tool
+// call, or an agent's session.
 func command(e journal.Event) bool {
-	var b Begun
-	return e.Type == "tool" && e.Phase == journal.Begin && e.Decode(&b) == nil && b.Command
+	var b struct {
+		Command bool `json:"command"`
+	}
+	return (e.Type == "tool" || e.Type == "ask") && e.Phase == journal.Begin && e.Decode(&b) == nil && b.Command
 }
 
 // looked reports whether an event is the record of a look at the whole tree

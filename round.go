@@ -162,7 +162,7 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (St
 	s.Findings = join(findings, s.Checked)
 	s.Decision, s.Result, s.Exit, s.Why, s.Hint = GoOn, "", 0, "", ""
 	switch declined := r.declined(s.Round); {
-	case done && (r.Check != nil || !declined):
+	case done && (r.Check != nil || r.Passed != "" || !declined):
 		s.Decision, s.Result, s.Why = Done, "done", r.doneWhy(s.Round)
 	case done || declined && s.Round >= r.Limits.rounds():
 		s.stop("blocked", ExitBlocked, "changes were not approved", r.blockedHint(s.Round))
@@ -208,6 +208,10 @@ func (r *Run) blockedHint(round int) string {
 
 func (r *Run) doneWhy(round int) string {
 	switch {
+	case r.Check != nil && r.Passed != "":
+		return r.Passed + ", and the check has no findings"
+	case r.Passed != "":
+		return r.Passed
 	case r.Check != nil:
 		return "the check has no findings"
 	case r.changedIn(round):

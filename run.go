@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"hone/check"
 	"hone/journal"
@@ -25,6 +26,10 @@ type Run struct {
 	Rules  workspace.Rules
 	Limits Limits
 	Retry  Retry
+	// Passed is what is true when a loop that verifies by itself has no blocking
+	// finding left, such as "phase 2 passed". Empty means that only a check
+	// verifies.
+	Passed string
 	// Own tells the files that the loop itself writes for people, such as
 	// logs: nobody else's change. Nil: there are none.
 	Own func(path string) bool
@@ -38,7 +43,8 @@ type Run struct {
 	at       journal.Identity // where the run is; its name and index are empty
 	count    map[journal.Identity]int
 	sessions int // begun in the round
-	ledger   ledger
+	money    sync.Mutex
+	ledger   ledger             // after the start by money's holder alone
 	last     workspace.Manifest // the newest manifest, for its stat cache
 	stale    bool               // something may have changed the tree since
 	arrived  bool               // what happened since the last process is on record
@@ -57,6 +63,13 @@ func (r *Run) Start(s Start) error {
 // process, before the first round.
 func (r *Run) Walled(w Walls) error {
 	_, err := r.append(journal.Entry{Type: "walls", Payload: w})
+	return err
+}
+
+// Served records what happened to a server that a loop holds open. It may be
+// called from any goroutine.
+func (r *Run) Served(s Served) error {
+	_, err := r.append(journal.Entry{Type: "server", Payload: s})
 	return err
 }
 

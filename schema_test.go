@@ -87,6 +87,12 @@ func eventful(t testing.TB) (dir string) {
 		if err := r.Walled(walled()); err != nil {
 			return nil, err
 		}
+		if err := r.Served(hone.Served{What: hone.Up, URL: "http://localhost:3000"}); err != nil {
+			return nil, err
+		}
+		if _, err := r.Talk(ctx, agent(says("worked")), user("work")); err != nil {
+			return nil, err
+		}
 		reply, err := r.Ask(ctx, editor(m), user("what now?"))
 		if err != nil {
 			return nil, err
@@ -133,7 +139,7 @@ func eventful(t testing.TB) (dir string) {
 // engineTypes are the types of all events that the engine can append.
 func engineTypes() []string {
 	return []string{"apply", "approval", "ask", "change", "check", "command", "commit", "end", "notice", "outside",
-		"reply", "reserve", "resume", "retry", "round", "start", "step", "tool", "usage", "walls"}
+		"reply", "reserve", "resume", "retry", "round", "server", "start", "step", "tool", "usage", "walls"}
 }
 
 func TestSchemaNamesEveryTypeThatARunAppends(t *testing.T) {

@@ -51,12 +51,16 @@ const (
 
 // Talk asks a role and runs the tools that it calls, until it answers or its
 // session is used up. Everything that the model is sent is on record, each
-// piece once; all that the conversation knows is folded from it.
+// piece once; all that the conversation knows is folded from it. An agent holds
+// the whole conversation by itself: of that only its answer is known.
 func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Talk, error) {
 	at := r.at
 	defer func() { r.at = at }()
 	r.sessions++
 	r.at.Session = r.sessions
+	if role.Agent {
+		return r.delegate(ctx, role, messages)
+	}
 	role.Bounds = role.Bounds.Resolved()
 	t := &talk{r: r, role: role, history: slices.Clone(messages), seen: map[string]string{}, times: map[string]int{}}
 	for _, one := range role.Tools {

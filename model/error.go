@@ -20,6 +20,7 @@ const (
 	Cut         Kind = "cut"          // the stream or body ended early; yes
 	Garbage     Kind = "garbage"      // an answer that is not of the protocol; yes
 	Silent      Kind = "silent"       // the idle or total time-out passed; yes
+	Failed      Kind = "failed"       // an agent's session ended badly; no: a session is not repeated as it was
 )
 
 // Error is the fault of one attempt, in words for a person. It never holds a
@@ -50,7 +51,7 @@ func (e *Error) Error() string {
 // Temporary reports whether another attempt may succeed.
 func (e *Error) Temporary() bool {
 	switch e.Kind {
-	case Auth, Invalid, TooLong, Quota:
+	case Auth, Invalid, TooLong, Quota, Failed:
 		return false
 	}
 	return true

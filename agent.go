@@ -1,0 +1,116 @@
+package hone
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hone/model"
+)
+
+// delegate has an agent hold a session. It is a command to the engine: one that
+// was cut off is not repeated as it was, but begun afresh by an agent that is
+// told of it and of what has changed since.
+func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message) (Talk, error) {
+	r.at.Turn = 1
+	request := model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning}
+	sent, err := marshal(request)
+	if err != nil {
+		return Talk{}, err
+	}
+	sent = r.redact(sent)
+	w := work[Replied]{event: "ask", record: "reply", name: role.Name, inline: true, sync: true,
+		input: []any{role.Name, role.Called, json.RawMessage(sent)},
+		do:    func(ctx context.Context) (Replied, error) { return r.session(ctx, role, sent) },
+	}
+	begun := func(manifest string) (any, error) {
+		name, err := r.Journal.Home().Put(sent)
+		return Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Manifest: manifest}, err
+	}
+	got, err := once(ctx, r, w, begun, func(ctx context.Context, changed []string) (Replied, error) {
+		return r.sessionAgain(ctx, role, request, changed)
+	})
+	if err != nil {
+		return Talk{}, err
+	}
+	reply, err := r.reply(got)
+	t := Talk{Reply: reply, Ended: EndedAnswer, Turns: 1}
+	if got.Usage != nil {
+		t.Usage = *got.Usage
+	}
+	if !reply.Finish.Normal() {
+		t.Ended = EndedTurns
+	}
+	return t, err
+}
+
+// session asks an agent. Its failure is no reply: nothing is recorded, and a
+// resumed run begins the session afresh.
+func (r *Run) session(ctx context.Context, role Role, sent []byte) (Replied, error) {
+	var req model.Request
+	if err := json.Unmarshal(sent, &req); err != nil {
+		return Replied{}, err
+	}
+	req.Stream, req.Seq = r.Stream, r.replies()
+	before := r.reserves()
+	reply, fault := role.Model.Generate(ctx, req)
+	used := reply.Usage
+	var failed *model.Error
+	if errors.As(fault, &failed) {
+		used = failed.Usage
+	}
+	if used != nil && r.reserves() == before {
+		if err := r.believe(role, used); err != nil {
+			return Replied{}, err
+		}
+	}
+	switch {
+	case fault == nil:
+		return r.keep(role, reply, 1)
+	case ctx.Err() == nil && failed != nil:
+		return Replied{}, &Stop{Exit: ExitEnvironment, Result: "failed", Why: fmt.Sprintf("%s: %s", role.Called, r.clean(failed.Error())),
+			Hint: cmp.Or(r.clean(failed.Hint), "mend that, then: hone resume last")}
+	}
+	return Replied{}, fault
+}
+
+// sessionAgain begins a session afresh that was cut off.
+func (r *Run) sessionAgain(ctx context.Context, role Role, req model.Request, changed []string) (Replied, error) {
+	text := "An earlier session with this very task was cut off, because the program that ran it ended; how far it came is not known."
+	if len(changed) > 0 {
+		text += " Files that changed since it began: " + strings.Join(changed[:min(len(changed), 50)], ", ") + "."
+	} else {
+		text += " No file has changed since it began."
+	}
+	last := req.Messages[len(req.Messages)-1]
+	// The last part is the instruction itself; see the package command.
+	last.Parts = slices.Insert(slices.Clone(last.Parts), max(0, len(last.Parts)-1), model.Part{Text: text})
+	req.Messages = append(slices.Clone(req.Messages[:len(req.Messages)-1]), last)
+	sent, err := marshal(req)
+	if err != nil {
+		return Replied{}, err
+	}
+	sent = r.redact(sent)
+	name, err := r.Journal.Home().Put(sent)
+	if err != nil {
+		return Replied{}, err
+	}
+	got, err := r.session(ctx, role, sent)
+	got.Request = name
+	return got, err
+}
+
+// reserves is how many calls of models were put on the ledger.
+func (r *Run) reserves() int {
+	n := 0
+	for _, e := range r.Journal.Events() {
+		if e.Type == "reserve" {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,156 @@
+package hone_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"hone"
+	"hone/check"
+	"hone/journal"
+	"hone/model"
+	"hone/workspace"
+)
+
+// agent is a role whose sessions the answer holds.
+func agent(answer func(context.Context, model.Request) (model.Reply, error)) hone.Role {
+	return hone.Role{Name: "builder", Called: "command/worker", Agent: true, System: "rules", Model: modelFunc(answer)}
+}
+
+// modelFunc is a model of one func.
+type modelFunc func(context.Context, model.Request) (model.Reply, error)
+
+func (f modelFunc) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
+	return f(ctx, req)
+}
+
+// delegating is a round that is one session of an agent.
+func delegating(role *hone.Role, got *hone.Talk) hone.Round {
+	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		talk, err := r.Talk(ctx, *role, user("do it"))
+		*got = talk
+		return nil, err
+	}
+}
+
+// TestAgentAfterACrash: a session that was cut off is begun afresh, and the
+// agent is told of what the first one left.
+func TestAgentAfterACrash(t *testing.T) {
+	for _, when := range []string{"before the record", "after the record"} {
+		t.Run(when, func(t *testing.T) {
+			dir := furnished(t, map[string]string{"old": "1", "kept": "1"})
+			var sent []model.Request
+			role := agent(func(_ context.Context, req model.Request) (model.Reply, error) {
+				sent = append(sent, req)
+				write(dir, "old", "2")
+				return model.Reply{Finish: model.Stop, Parts: []model.Part{{Text: "worked"}}}, nil
+			})
+			var talk hone.Talk
+			p := process{round: delegating(&role, &talk)}
+			edge, sessions := "before", 2
+			if when == "after the record" {
+				edge, sessions = "after", 1
+			}
+			if !p.killedAt(t, dir, on(edge, "reply", journal.Record)) {
+				t.Fatal("the run was not killed")
+			}
+			wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+			if len(sent) != sessions || talk.Reply.Text() != "worked" || talk.Ended != hone.EndedAnswer {
+				t.Fatalf("%d sessions, want %d; the last ended %q with %q", len(sent), sessions, talk.Ended, talk.Reply.Text())
+			}
+			if sessions == 1 {
+				return
+			}
+			parts := sent[1].Messages[0].Parts
+			if told := parts[0].Text; !strings.Contains(told, "cut off") || !strings.Contains(told, "old.") || strings.Contains(told, "kept") {
+				t.Errorf("the second session was told %q", told)
+			}
+			if last := parts[len(parts)-1].Text; last != "do it" {
+				t.Errorf("the instruction of the second session is %q", last)
+			}
+			for _, e := range events(t, dir) {
+				if e.Type == "outside" {
+					t.Errorf("what the agent changed is taken for somebody else's: %s", e.Line())
+				}
+			}
+		})
+	}
+}
+
+// TestAgentsFailureIsNotRemembered: the run stops, and goes on with a fresh
+// session.
+func TestAgentsFailureIsNotRemembered(t *testing.T) {
+	dir := furnished(t, nil)
+	broken := true
+	role := agent(func(context.Context, model.Request) (model.Reply, error) {
+		if broken {
+			return model.Reply{}, &model.Error{Kind: model.Failed, Message: "it ended with exit status 41", Usage: &model.Usage{Input: 7}}
+		}
+		return model.Reply{Finish: model.Stop, Parts: []model.Part{{Text: "worked"}}}, nil
+	})
+	var talk hone.Talk
+	p := process{round: delegating(&role, &talk)}
+	end := p.end(t, dir)
+	wantEnd(t, end, hone.ExitEnvironment, "failed")
+	if !strings.Contains(end.Why, "command/worker") || !strings.Contains(end.Why, "41") || end.Tokens != 7 {
+		t.Errorf("the end says %q, %d tokens", end.Why, end.Tokens)
+	}
+	broken = false
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+}
+
+// TestForwardedCallsAreOnTheLedger: calls that an agent makes, at the same
+// time, are reserved within the budget, and counted once.
+func TestForwardedCallsAreOnTheLedger(t *testing.T) {
+	dir := furnished(t, nil)
+	var refused int
+	role := agent(nil)
+	round := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		role.Model = modelFunc(func(context.Context, model.Request) (model.Reply, error) {
+			var all sync.WaitGroup
+			var mu sync.Mutex
+			for range 20 {
+				all.Go(func() {
+					_, settle, err := r.Reserve(hone.Role{Name: "builder", Called: "gemini/x", MaxOutput: 1000}, 100)
+					mu.Lock()
+					defer mu.Unlock()
+					if err != nil {
+						refused++
+						return
+					}
+					must(0, settle(&model.Usage{Input: 90, Output: 910}, nil))
+				})
+			}
+			all.Wait()
+			return model.Reply{Finish: model.Stop, Usage: &model.Usage{Input: 5000}, Parts: []model.Part{{Text: "worked"}}}, nil
+		})
+		_, err := r.Talk(ctx, role, user("do it"))
+		return nil, err
+	}
+	p := process{round: round, set: func(r *hone.Run) { r.Limits.Tokens = 10_000 }}
+	end := p.end(t, dir)
+	wantEnd(t, end, hone.ExitDone, "done")
+	if end.Tokens > 10_000 || end.Tokens%1000 != 0 || end.Tokens == 0 || end.Tokens/1000+int64(refused) != 20 {
+		t.Errorf("%d tokens are charged, and %d of 20 calls were refused", end.Tokens, refused)
+	}
+}
+
+// TestPassed: a loop that verifies by itself ends verified, whatever was
+// declined.
+func TestPassed(t *testing.T) {
+	dir := furnished(t, map[string]string{"asked": "zero"})
+	round := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("asked", "one")}}, nil)
+		return nil, err
+	}
+	p := process{round: round, set: func(r *hone.Run) {
+		r.Rules.Approve = []string{"asked"}
+		r.Passed = "phase 2 passed"
+	}}
+	end := p.end(t, dir)
+	wantEnd(t, end, hone.ExitDone, "done")
+	if end.Why != "phase 2 passed" {
+		t.Errorf("the end says %q", end.Why)
+	}
+}

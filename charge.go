@@ -1,0 +1,170 @@
+package hone
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"hone/journal"
+	"hone/model"
+)
+
+// framing is what a wire may add to a request's bytes, in tokens.
+const framing = 1024
+
+// leastOutput is what a reply needs to be worth asking for, in tokens.
+const leastOutput = 256
+
+// afford is the output limit that fits what is left of the budget.
+func (r *Run) afford(role Role, in int64) (int64, error) {
+	r.ledger.fold(r.Journal.Events())
+	out, least := role.MaxOutput, min(role.MaxOutput, leastOutput)
+	if out <= 0 {
+		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "role " + role.Name + " has no output limit, so nothing can be reserved for its replies"}
+	}
+	if limit := r.Limits.Tokens; limit > 0 {
+		out = min(out, limit-r.ledger.tokens-in)
+		if out < least {
+			enough := max(limit*2, r.ledger.tokens+in+role.MaxOutput)
+			return 0, budgetStop("token", fmt.Sprintf("%d of %d tokens are used or reserved, and the next request can take %d more",
+				r.ledger.tokens, limit, in+least), fmt.Sprintf("hone resume last --max-tokens %d", enough))
+		}
+	}
+	if r.Limits.Cost > 0 {
+		return r.affordCost(role, in, out)
+	}
+	return out, nil
+}
+
+// affordCost lowers an output limit to what is left of the cost limit.
+func (r *Run) affordCost(role Role, in, out int64) (int64, error) {
+	if role.Price == nil || r.ledger.unpriced {
+		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
+			Hint: fmt.Sprintf("write it into .config/hone.toml: [prices.%q] input = …, output = … (USD per million tokens)", role.Called)}
+	}
+	limit, least := r.Limits.Cost, min(role.MaxOutput, leastOutput)
+	left := limit - r.ledger.cost - role.Price.most(in, 0)
+	if role.Price.Output > 0 {
+		out = min(out, int64(left*1e6/role.Price.Output))
+	}
+	if out < least || left < 0 {
+		enough := max(limit*2, r.ledger.cost+role.Price.most(in, role.MaxOutput))
+		return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and the next request can cost $%.4f more",
+			r.ledger.cost, limit, role.Price.most(in, least)), fmt.Sprintf("hone resume last --max-cost %.2f", math.Ceil(100*enough)/100))
+	}
+	return out, nil
+}
+
+func budgetStop(which, why, hint string) error {
+	return &Stop{Exit: ExitBudget, Result: "budget", Why: "the " + which + " budget is used up: " + why, Hint: hint}
+}
+
+// held is a reserve that is open.
+type held struct {
+	Reserve
+	seq   int64
+	out   int64 // most tokens that the reply may have
+	price *Price
+}
+
+// reserve puts an attempt on the ledger that sends at most so many tokens.
+func (r *Run) reserve(role Role, attempt int, in int64) (held, error) {
+	r.money.Lock()
+	defer r.money.Unlock()
+	out, err := r.afford(role, in)
+	if err != nil {
+		return held{}, err
+	}
+	h := held{Reserve: Reserve{Role: role.Name, Model: role.Called, Attempt: attempt, Tokens: in + out}, out: out, price: role.Price}
+	if role.Price != nil {
+		cost := role.Price.most(in, out)
+		h.Cost = &cost
+	}
+	e, err := r.append(journal.Entry{Type: "reserve", Payload: h.Reserve, Sync: true})
+	h.seq = e.Seq
+	return h, err
+}
+
+// Reserve puts a call on the ledger that is not the engine's own: an agent
+// makes it in its session, and somebody passes it on (rulings A8 and G11). The
+// role says whom the agent asks: its price, and in MaxOutput the most that the
+// reply may have. bytes are those of the request. The answer is how many tokens
+// the reply may have, and what settles the reserve, once; used is nil where it
+// is not known. The error is a [*Stop] where the call cannot be afforded. Both
+// may be called from any goroutine.
+func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, settle func(used *model.Usage, fault error) error, err error) {
+	h, err := r.reserve(role, 0, bytes+framing)
+	if err != nil {
+		return 0, nil, err
+	}
+	return h.out, func(used *model.Usage, fault error) error {
+		_, err := r.commit(h, used, fault)
+		return err
+	}, nil
+}
+
+// commit puts on the ledger what an attempt used, and returns it; nil where
+// the provider said nothing of it.
+func (r *Run) commit(h held, used *model.Usage, fault error) (*model.Usage, error) {
+	r.money.Lock()
+	defer r.money.Unlock()
+	c := Commit{Reserve: h.seq, Usage: used, Tokens: h.Tokens, Cost: h.Cost, Basis: "assumed in full"}
+	var f *model.Error
+	if fault != nil {
+		c.Error = r.clean(fault.Error())
+		if errors.As(fault, &f) && f.Usage != nil {
+			c.Usage = f.Usage
+		}
+	}
+	if c.Usage == nil && f != nil && f.Rejected() {
+		c.Usage = &model.Usage{}
+		c.Tokens, c.Cost, c.Basis = 0, free(h.price), "nothing was generated"
+	} else if c.Usage != nil {
+		c.Basis = "provider"
+		c.charge(h.price)
+	}
+	return c.Usage, r.settle(c)
+}
+
+// charge is what a usage takes, at a price.
+func (c *Commit) charge(price *Price) {
+	c.Tokens = c.Usage.Total()
+	if price != nil {
+		cost := price.of(*c.Usage)
+		c.Cost = &cost
+	}
+}
+
+// settle writes a commit, and the run's sums after it.
+func (r *Run) settle(c Commit) error {
+	if _, err := r.append(journal.Entry{Type: "commit", Payload: c}); err != nil {
+		return err
+	}
+	r.ledger.fold(r.Journal.Events())
+	_, err := r.append(journal.Entry{Type: "usage", Payload: Usage{r.ledger.tokens, r.ledger.price(), r.ledger.known}})
+	return err
+}
+
+// believe charges what an agent says that it used, where nobody else counted.
+func (r *Run) believe(role Role, used *model.Usage) error {
+	r.money.Lock()
+	defer r.money.Unlock()
+	e, err := r.append(journal.Entry{Type: "reserve", Payload: Reserve{Role: role.Name, Model: role.Called, Cost: free(role.Price)}})
+	if err != nil {
+		return err
+	}
+	c := Commit{Reserve: e.Seq, Usage: used, Basis: "agent"}
+	c.charge(role.Price)
+	return r.settle(c)
+}
+
+// free is a cost of nothing; nil where the price is not known.
+func free(price *Price) *float64 {
+	if price == nil {
+		return nil
+	}
+	return new(float64)
+}
+
+// errNoPrice is why a run with a cost limit cannot ask a model.
+var errNoPrice = errors.New("the model's price is not known")
