@@ -31,7 +31,7 @@ func house() []room {
 		providers = "model/*"
 		root      = "."
 	)
-	ground := []string{"model", "workspace", "sandbox", "journal", "internal/git"}
+	ground := []string{"model", "workspace", "sandbox", "journal", "internal/git", "internal/artifact"}
 	first := append(ground[:len(ground):len(ground)], "check", "block", "tool", "internal/render")
 	return []room{
 		{folder: "model", floor: 0},
@@ -39,6 +39,7 @@ func house() []room {
 		{folder: "sandbox", floor: 0},
 		{folder: "journal", floor: 0},
 		{folder: "internal/git", floor: 0},
+		{folder: "internal/artifact", floor: 0},
 
 		{folder: "check", floor: 1, may: []string{"sandbox"}},
 		{folder: "sandbox/prove", floor: 1, may: []string{"sandbox"}},

@@ -6,9 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 	"time"
+
+	"hone/internal/artifact"
 )
 
 // The files that the loop writes for people (the seed's "Logging"). It never
@@ -49,44 +50,7 @@ func Write(dir, name string, content io.Reader) error {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	defer root.Close()
-	return write(root, name, content)
-}
-
-// write puts a file into the tree that is not the model's: a log. It can be
-// done twice. A link in its place is not followed.
-func write(root *os.Root, name string, content io.Reader) error {
-	temp := name + ".hone-tmp"
-	if err := makeDir(root, path.Dir(name)); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	if err := root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	_, err = io.Copy(f, content)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = root.Rename(temp, name)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, errors.Join(err, root.Remove(temp)))
-	}
-	return nil
-}
-
-// makeDir makes a folder again that a build may have removed. It refuses one
-// whose way leads through a link, which the root would follow to anywhere in
-// the tree.
-func makeDir(root *os.Root, dir string) error {
-	for at := dir; at != "." && at != "/"; at = path.Dir(at) {
-		info, err := root.Lstat(at)
-		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("%s is a symbolic link: move it away", at)
-		}
-	}
-	return root.MkdirAll(dir, 0o755)
+	return artifact.Write(root, name, content)
 }
 
 // appendOnce adds a text to a file that had a size before, but for what of it

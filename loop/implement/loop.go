@@ -21,6 +21,7 @@ import (
 	"hone"
 	"hone/block"
 	"hone/check"
+	"hone/internal/artifact"
 	"hone/internal/render"
 	"hone/model"
 	"hone/sandbox"
@@ -212,7 +213,7 @@ func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error 
 		return err
 	}
 	_, err = inTree(ctx, r, "log "+name, func(root *os.Root) (done, error) {
-		return done{}, write(root, fmt.Sprintf("%s/%s", at, logName(r.Round(), name)), strings.NewReader(l.clean(content)))
+		return done{}, artifact.Write(root, fmt.Sprintf("%s/%s", at, logName(r.Round(), name)), strings.NewReader(l.clean(content)))
 	})
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hone"
+	"hone/internal/artifact"
 	"hone/journal"
 	"hone/model"
 )
@@ -146,9 +147,9 @@ func (l Loop) write(r *hone.Run, root *os.Root, before logsBefore, s state) erro
 		return err
 	}
 	return errors.Join(
-		writeFile(root, artifactsFolder+"/run.toml", []byte(encode(l.runPairs(r)))),
-		writeFile(root, artifactsFolder+"/state.toml", []byte(encode(l.statePairs(r, s)))),
-		writeFile(root, artifactsFolder+"/execution.toml", execution),
+		artifact.Write(root, artifactsFolder+"/run.toml", strings.NewReader(encode(l.runPairs(r)))),
+		artifact.Write(root, artifactsFolder+"/state.toml", strings.NewReader(encode(l.statePairs(r, s)))),
+		artifact.Write(root, artifactsFolder+"/execution.toml", bytes.NewReader(execution)),
 		addTo(root, artifactsFolder+"/review.toml", before.Review, reviews),
 		l.atLog(func(folder *os.Root, name string) error { return addTo(folder, name, before.Log, all) }),
 	)
@@ -163,7 +164,7 @@ func addTo(root *os.Root, name string, before prefix, events []byte) error {
 	if len(text) > 0 {
 		events = slices.Concat(text, []byte("\n\n"), events)
 	}
-	return writeFile(root, name, events)
+	return artifact.Write(root, name, bytes.NewReader(events))
 }
 
 // runPairs are run.toml.

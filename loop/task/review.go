@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"hone"
+	"hone/internal/artifact"
 	"hone/model"
 	"hone/tool"
 	"hone/workspace"
@@ -32,7 +33,7 @@ type done struct{}
 // for this one's (ruling S4).
 func clearReview(ctx context.Context, r *hone.Run) error {
 	_, err := inTree(ctx, r, "clear review", nil, func(root *os.Root) (done, error) {
-		return done{}, remove(root, reviewOutput)
+		return done{}, artifact.Remove(root, reviewOutput)
 	})
 	return err
 }
@@ -52,7 +53,7 @@ type reviewed struct {
 // want of it, is no review (ruling S4).
 func readReview(ctx context.Context, r *hone.Run) (reviewed, error) {
 	return inTree(ctx, r, "read review", nil, func(root *os.Root) (reviewed, error) {
-		text, err := readFile(root, reviewOutput, mostReview)
+		text, err := artifact.Read(root, reviewOutput, mostReview)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return reviewed{Why: "none was written"}, nil
@@ -166,7 +167,7 @@ func reviewWrite(dir string, loop int) tool.Tool {
 				return tool.Result{}, err
 			}
 			defer root.Close()
-			if err := writeFile(root, reviewOutput, []byte(content)); err != nil {
+			if err := artifact.Write(root, reviewOutput, strings.NewReader(content)); err != nil {
 				return tool.Result{}, err
 			}
 			return tool.Result{Text: fmt.Sprintf("Wrote %s (%d bytes)", reviewOutput, len(content))}, nil

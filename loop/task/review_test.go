@@ -92,34 +92,3 @@ func TestReviewWrite(t *testing.T) {
 		}
 	}
 }
-
-// TestStoreFollowsNoLink: a link in the way is nothing to write through.
-func TestStoreFollowsNoLink(t *testing.T) {
-	dir, outside := t.TempDir(), t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "src"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, target := range []string{"src", outside} {
-		link := filepath.Join(dir, artifactsHome)
-		if err := os.Symlink(target, link); err != nil {
-			t.Skip(err)
-		}
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer root.Close()
-		if err := writeFile(root, reviewOutput, []byte("x")); err == nil || !strings.Contains(err.Error(), "move it away") {
-			t.Errorf("write through a link to %s: %v", target, err)
-		}
-		if _, err := readFile(root, reviewOutput, 10); err == nil {
-			t.Errorf("read through a link to %s", target)
-		}
-		if err := remove(root, reviewOutput); err == nil {
-			t.Errorf("remove through a link to %s", target)
-		}
-		if err := os.Remove(link); err != nil {
-			t.Fatal(err)
-		}
-	}
-}

@@ -1,0 +1,88 @@
+package artifact
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func open(t *testing.T) (*os.Root, string) {
+	t.Helper()
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root, dir
+}
+
+func try(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWriteReplacesWhatIsThere: a file, a folder and a link alike.
+func TestWriteReplacesWhatIsThere(t *testing.T) {
+	root, dir := open(t)
+	outside := filepath.Join(t.TempDir(), "outside")
+	try(t, os.WriteFile(outside, []byte("theirs"), 0o644))
+	try(t, os.MkdirAll(filepath.Join(dir, "logs"), 0o755))
+	try(t, os.Symlink(outside, filepath.Join(dir, "logs", "one")))
+	for _, text := range []string{"first", "second"} {
+		try(t, Write(root, "logs/one", strings.NewReader(text)))
+		got, err := Read(root, "logs/one", 100)
+		if err != nil || string(got) != text {
+			t.Errorf("read %q, %v; want %q", got, err, text)
+		}
+	}
+	if got, _ := os.ReadFile(outside); string(got) != "theirs" {
+		t.Errorf("what a link led to is now %q", got)
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "logs", "*")); len(names) != 1 {
+		t.Errorf("left behind: %q", names)
+	}
+}
+
+// TestNoWayThroughALink: a folder that is a link is not gone through.
+func TestNoWayThroughALink(t *testing.T) {
+	root, dir := open(t)
+	try(t, os.MkdirAll(filepath.Join(dir, "secret"), 0o755))
+	try(t, os.WriteFile(filepath.Join(dir, "secret", "key"), []byte("k"), 0o600))
+	try(t, os.Symlink("secret", filepath.Join(dir, "logs")))
+	if err := Write(root, "logs/key", strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("written through a link: %v", err)
+	}
+	if _, err := Read(root, "logs/key", 10); err == nil {
+		t.Error("read through a link")
+	}
+	if err := Remove(root, "logs/key"); err == nil {
+		t.Error("removed through a link")
+	}
+	if got, _ := os.ReadFile(filepath.Join(dir, "secret", "key")); string(got) != "k" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+// TestReadIsBounded: links, folders and long files are no files to read.
+func TestReadIsBounded(t *testing.T) {
+	root, dir := open(t)
+	try(t, os.WriteFile(filepath.Join(dir, "long"), []byte("12345"), 0o644))
+	try(t, os.Symlink("long", filepath.Join(dir, "link")))
+	try(t, os.Mkdir(filepath.Join(dir, "folder"), 0o755))
+	for name, most := range map[string]int64{"long": 4, "link": 10, "folder": 10} {
+		if _, err := Read(root, name, most); err == nil {
+			t.Errorf("%s was read", name)
+		}
+	}
+	if _, err := Read(root, "none", 10); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of a missing file: %v", err)
+	}
+	try(t, Remove(root, "none"))
+	try(t, Remove(root, "folder"))
+}
