@@ -192,14 +192,20 @@ func FuzzBork(f *testing.F) {
 }
 
 func FuzzHone(f *testing.F) {
-	for _, seed := range []string{"", everything, "[a]\n[[a.b]]\nc = {d = 1}\n", "a.b.c = 1\n", "[prices.'a/b'.c]\n", "prices = {}\n"} {
+	for _, seed := range []string{"", everything, "[a]\n[[a.b]]\nc = {d = 1}\n", "a.b.c = 1\n", "[prices.'a/b'.c]\n", "prices = {}\n",
+		"[phase]\nhook_read = []\nhook-read = []\n", "[commands.a]\nargv = ['a']\nusage = {}\nexits = [1]\nset = ['A=']\n", "[commands.a.usage.b]\n"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if checkText(HonePath, text) != nil {
 			return
 		}
-		_, err := parseHone(text)
+		file, err := parseHone(text)
 		checkFuzzed(t, text, err)
+		for name, a := range file.Commands {
+			if len(a.Argv) == 0 || (a.Wire == "") != (a.BaseURLEnv == "") || a.Net && a.BaseURLEnv != "" {
+				t.Errorf("%q gives the agent %s: %+v", text, name, a)
+			}
+		}
 	})
 }

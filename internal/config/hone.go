@@ -12,7 +12,9 @@ import (
 )
 
 // File is what .config/hone.toml says. What it does not say is zero, here and
-// in the sections below, and whoever uses it has a default for that.
+// in the sections below, and whoever uses it has a default for that. A dash in
+// a key may be written as an underscore and the other way round; what a person
+// names, a model or an agent, is as it is written.
 type File struct {
 	Model     Model
 	Limits    Limits
@@ -20,9 +22,11 @@ type File struct {
 	Guard     Guard
 	Sandbox   Sandbox
 	Prices    map[string]Price // by "provider/name"
+	Commands  map[string]Agent // by NAME, as in "command/NAME"; nil where there is none
 	Reconcile Reconcile
 	Implement Implement
 	Task      Task
+	Phase     Phase
 }
 
 // Model is the [model] section.
@@ -72,13 +76,6 @@ type Sandbox struct {
 	Processes int      // that a command may have at once
 }
 
-// Price is one [prices."provider/name"] section, in USD for a million tokens.
-// Where the file does not say what cached tokens cost, they cost as much as
-// others that are read.
-type Price struct {
-	Input, Output, CacheRead, CacheWrite float64
-}
-
 // Reconcile is the [reconcile] section.
 type Reconcile struct {
 	Rounds  int
@@ -117,19 +114,32 @@ func parseHone(text []byte) (File, error) {
 		return File{}, syntaxError(err)
 	}
 	var f File
-	prices := priceList{}
+	prices, commands := priceList{}, commandList{}
+	seen := map[string]leaf{}
 	for _, l := range leaves(text, tree) {
-		set := prices.take
-		if l.path[0] != "prices" {
-			set = f.take
+		if first, twice := seen[l.id()]; twice {
+			return File{}, l.wrong(fmt.Sprintf("it stands in line %d as %s already", first.line, first.name()), "keep one of the two")
+		}
+		seen[l.id()] = l
+		set := f.take
+		switch l.path[0] {
+		case "prices":
+			set = prices.take
+		case "commands":
+			set = commands.take
 		}
 		if err := set(l); err != nil {
 			return File{}, err
 		}
 	}
 	var err error
-	f.Prices, err = prices.complete()
-	return f, err
+	if f.Prices, err = prices.complete(); err != nil {
+		return File{}, err
+	}
+	if f.Commands, err = commands.complete(); err != nil {
+		return File{}, err
+	}
+	return f, nil
 }
 
 // syntaxError is an error with the line where the file is no TOML.
@@ -142,10 +152,10 @@ func syntaxError(err error) error {
 	return e
 }
 
-// keys are the settings that there are, and where each goes. Sections for
-// other loops join when the loops do.
+// keys are the settings that there are, as the documentation spells them, and
+// where each goes.
 func (f *File) keys() map[string]setter {
-	return map[string]setter{
+	keys := map[string]setter{
 		"model.model":         text(&f.Model.Model, badModel),
 		"model.base-url":      text(&f.Model.BaseURL, badURL),
 		"model.reasoning":     choice(&f.Model.Reasoning, "low", "medium", "high"),
@@ -184,15 +194,17 @@ func (f *File) keys() map[string]setter {
 		"task.max-tool-calls": whole(&f.Task.MaxToolCalls, "max-tool-calls = 120"),
 		"task.approve":        choice(&f.Task.Approve, "ask", "none", "all"),
 	}
+	maps.Copy(keys, f.Phase.keys())
+	return keys
 }
 
-// take takes in one leaf of a section other than prices.
+// take takes in one leaf of a section other than prices and commands.
 func (f *File) take(l leaf) error {
 	keys := f.keys()
-	if set, ok := keys[strings.Join(l.path, ".")]; ok && len(l.path) == 2 {
+	if _, set, ok := find(keys, l.path); ok {
 		return set(l)
 	}
-	sections := map[string][]string{"prices": nil}
+	sections := map[string][]string{"prices": nil, "commands": nil}
 	for _, key := range sorted(keys) {
 		section, name, _ := strings.Cut(key, ".")
 		sections[section] = append(sections[section], name)
@@ -200,88 +212,13 @@ func (f *File) take(l leaf) error {
 	names, ok := sections[l.path[0]]
 	switch {
 	case !ok:
-		top := leaf{path: l.path[:1], line: l.top}
-		return top.wrong("there is no such section", unknownHint(l.path[0], sorted(sections)))
+		return l.upTo(1).wrong("there is no such section", unknownHint(l.path[0], sorted(sections)))
 	case len(l.path) == 1 && !l.empty():
 		return l.wrong("it is a section", fmt.Sprintf("write [%s], and its keys below", l.path[0]))
 	case len(l.path) == 1:
 		return nil
 	}
 	return l.wrong("there is no such key", unknownHint(l.path[1], names))
-}
-
-// priceList is what was read of the prices.
-type priceList map[string]*quote
-
-// quote is one model's prices, and which of them stand where.
-type quote struct {
-	Price
-	lines map[string]int
-	first leaf
-}
-
-func (q *quote) keys() map[string]setter {
-	return map[string]setter{
-		"input":       amount(&q.Input, true, "input = 1.25"),
-		"output":      amount(&q.Output, true, "output = 10"),
-		"cache-read":  amount(&q.CacheRead, true, "cache-read = 0.125"),
-		"cache-write": amount(&q.CacheWrite, true, "cache-write = 1.25"),
-	}
-}
-
-// take takes in one leaf below prices.
-func (ps priceList) take(l leaf) error {
-	const hint = `write [prices."provider/name"], and below it input and output in USD for a million tokens`
-	if len(l.path) == 1 && l.empty() {
-		return nil
-	}
-	if len(l.path) == 1 || len(l.path) == 2 && !l.empty() {
-		return l.wrong("it is not a section of one model's prices", hint)
-	}
-	name := l.path[1]
-	if problem, _ := badModel(name); problem != "" {
-		return l.wrong(problem, hint)
-	}
-	q := ps[name]
-	if q == nil {
-		q = &quote{lines: map[string]int{}, first: l}
-		ps[name] = q
-	}
-	if len(l.path) == 2 {
-		return nil
-	}
-	keys := q.keys()
-	set, ok := keys[l.path[2]]
-	if !ok || len(l.path) != 3 {
-		return l.wrong("there is no such key", unknownHint(l.path[2], sorted(keys)))
-	}
-	q.lines[l.path[2]] = l.line
-	return set(l)
-}
-
-// complete is the finished list, nil where there is none.
-func (ps priceList) complete() (map[string]Price, error) {
-	if len(ps) == 0 {
-		return nil, nil
-	}
-	prices := make(map[string]Price, len(ps))
-	for _, name := range sorted(ps) {
-		q := ps[name]
-		for _, key := range []string{"input", "output"} {
-			if q.lines[key] == 0 {
-				at := leaf{path: []string{"prices", name}, line: q.first.line}
-				return nil, at.wrong(fmt.Sprintf("the price %q is missing", key), fmt.Sprintf("write %s = 0 if it costs nothing", key))
-			}
-		}
-		if q.lines["cache-read"] == 0 {
-			q.CacheRead = q.Input
-		}
-		if q.lines["cache-write"] == 0 {
-			q.CacheWrite = q.Input
-		}
-		prices[name] = q.Price
-	}
-	return prices, nil
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,6 +3,8 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +84,49 @@ rounds = 6
 turns = 20
 max-tool-calls = 50
 approve = "all"
+
+[phase]
+builder-model = "command/gemini/gemini-2.5-pro"
+verifier-model = "gpt-5"
+rounds = 4
+health-attempts = 2
+turns = 60
+max-tool-calls = 200
+dev-url = "http://localhost:3000"
+hook_read = ["~/.npmrc"]
+hook_env = ["DATABASE_URL"]
+hook_net = true
+hook-timeout = "5m"
+
+[commands.gemini]
+argv = ["gemini", "-m", "{model}", "-p", "{prompt}"]
+model = "gemini-2.5-pro"
+stdin = "context"
+wire = "gemini"
+base-url-env = "GOOGLE_GEMINI_BASE_URL"
+key-env = "GEMINI_API_KEY"
+base-url = "https://proxy.example/v1"
+set = ["NO_COLOR=1", "EMPTY="]
+env = ["LANG"]
+home = ["~/.gemini/settings.json"]
+home-write = ["~/.gemini/tmp"]
+read = ["/opt/node"]
+write = ["out"]
+net = false
+hosted = true
+timeout = "30m"
+exits = [0, 53]
+answer = "response"
+usage = { input = "stats.in", output = "stats.out", cache-read = "stats.read", cache-write = "stats.write", reasoning = "stats.thoughts", cached-in-input = true, each = true }
+
+[commands.Own_agent-2]
+argv = ["./agent"]
+net = true
+hosted = false
+key-env = "KEY"
+
+[commands.Own_agent-2.usage]
+input = "in"
 `
 
 func TestLoad(t *testing.T) {
@@ -101,6 +146,18 @@ func TestLoad(t *testing.T) {
 		Reconcile: Reconcile{Rounds: 3, Approve: "none"},
 		Implement: Implement{Rounds: 4, MaxOutput: 1000, BuildTimeout: 90 * time.Second},
 		Task:      Task{Rounds: 6, Turns: 20, MaxToolCalls: 50, Approve: "all"},
+		Phase: Phase{BuilderModel: "command/gemini/gemini-2.5-pro", VerifierModel: "gpt-5", Rounds: 4, HealthAttempts: 2, Turns: 60, MaxToolCalls: 200,
+			DevURL: "http://localhost:3000", HookRead: []string{"~/.npmrc"}, HookEnv: []string{"DATABASE_URL"}, HookNet: true, HookTimeout: 5 * time.Minute},
+		Commands: map[string]Agent{
+			"gemini": {
+				Argv: []string{"gemini", "-m", "{model}", "-p", "{prompt}"}, Model: "gemini-2.5-pro", Stdin: "context",
+				Wire: "gemini", BaseURLEnv: "GOOGLE_GEMINI_BASE_URL", KeyEnv: "GEMINI_API_KEY", BaseURL: "https://proxy.example/v1", Hosted: true,
+				Set: []string{"NO_COLOR=1", "EMPTY="}, Env: []string{"LANG"}, Home: []string{"~/.gemini/settings.json"}, HomeWrite: []string{"~/.gemini/tmp"},
+				Read: []string{"/opt/node"}, Write: []string{"out"}, Timeout: 30 * time.Minute, Exits: []int{0, 53}, Answer: "response",
+				Usage: AgentUsage{Input: "stats.in", Output: "stats.out", CacheRead: "stats.read", CacheWrite: "stats.write", Reasoning: "stats.thoughts", CachedInInput: true, Each: true},
+			},
+			"Own_agent-2": {Argv: []string{"./agent"}, Net: true, KeyEnv: "KEY", Usage: AgentUsage{Input: "in"}},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -112,7 +169,7 @@ func TestLoadNothing(t *testing.T) {
 		"no file":        t.TempDir(),
 		"an empty file":  project(t, HonePath, ""),
 		"a comment":      project(t, HonePath, "# nothing\n"),
-		"empty sections": project(t, HonePath, "[model]\n[limits]\n[prices]\n[reconcile]\n"),
+		"empty sections": project(t, HonePath, "[model]\n[limits]\n[prices]\n[reconcile]\n[phase]\n[commands]\n"),
 	} {
 		got, err := Load(root)
 		if diff := cmp.Diff(File{}, got); err != nil || diff != "" {
@@ -125,16 +182,16 @@ func TestLoadErrors(t *testing.T) {
 	const at = ".config/hone.toml:"
 	for _, c := range []struct{ text, want string }{
 		{"[modle]\nmodel = 'a/b'\n", at + "1: modle: there is no such section; did you mean model?"},
-		{"[nonsense]\n", at + "1: nonsense: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox, task"},
-		{"rounds = 5\n", at + "1: rounds: there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox, task"},
+		{"[nonsense]\n", at + "1: nonsense: there is no such section; remove it, or write one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task"},
+		{"rounds = 5\n", at + "1: rounds: there is no such section; remove it, or write one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task"},
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: there is no such key; did you mean rounds?"},
-		{"[limits]\nmax_tokens = 5\n", at + "2: limits.max_tokens: there is no such key; did you mean max-tokens?"},
+		{"[limits]\nmax_token = 5\n", at + "2: limits.max_token: there is no such key; did you mean max-tokens?"},
 		{"[limits]\nROUNDS = 5\n", at + "2: limits.ROUNDS: there is no such key; did you mean rounds?"},
 		{"[limits]\nspeed = 5\n", at + "2: limits.speed: there is no such key; remove it, or write one of: max-cost, max-time, max-tokens, rounds"},
 		{"[limits.rounds]\nx = 5\n", at + "2: limits.rounds.x: there is no such key; did you mean rounds?"},
 		{"model = 'openai/gpt-5'\n", at + "1: model: it is a section; write [model], and its keys below"},
 		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is a section; write [model], and its keys below"},
-		{"'model.model' = 1\n", at + "1: \"model.model\": there is no such section; remove it, or write one of: check, guard, implement, limits, model, prices, reconcile, sandbox, task"},
+		{"'model.model' = 1\n", at + "1: \"model.model\": there is no such section; remove it, or write one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task"},
 		{"limits = { rounds = 1,\n  # x\n  max-time = 3 }\n", at + "3: limits.max-time: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
 		{"limits.rounds = '5'\n", at + "1: limits.rounds: it is not a whole number; write a number from 1, such as rounds = 5"},
 		{"[limits]\nrounds = 0\n", at + "2: limits.rounds: 0 is not a number from 1; write one, such as rounds = 5"},
@@ -185,6 +242,48 @@ func TestLoadErrors(t *testing.T) {
 	} {
 		_, err := Load(project(t, HonePath, c.text))
 		checkError(t, c.text, err, c.want)
+	}
+}
+
+// TestSpellings holds that a file reads the same whichever of dash and
+// underscore its keys have.
+func TestSpellings(t *testing.T) {
+	want, err := Load(project(t, HonePath, everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := regexp.MustCompile(`(?m)^[a-z_-]+ =|[{,] [a-z_-]+ =`)
+	for name, swap := range map[string]*strings.Replacer{"underscores": strings.NewReplacer("-", "_"), "dashes": strings.NewReplacer("_", "-")} {
+		text := key.ReplaceAllStringFunc(everything, swap.Replace)
+		if text == everything {
+			t.Fatalf("%s: nothing is spelled otherwise", name)
+		}
+		got, err := Load(project(t, HonePath, text))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
+}
+
+func TestSpelledTwice(t *testing.T) {
+	const at = ".config/hone.toml:"
+	const one = "; keep one of the two"
+	for _, c := range []struct{ text, want string }{
+		{"[limits]\nmax-tokens = 5\nmax_tokens = 5\n", at + "3: limits.max_tokens: it stands in line 2 as max-tokens already" + one},
+		{"[limits]\nmax_tokens = 5\n\nmax-tokens = 5\n", at + "4: limits.max-tokens: it stands in line 2 as max_tokens already" + one},
+		{"[phase]\nhook-net = true\nhook_net = false\n", at + "3: phase.hook_net: it stands in line 2 as hook-net already" + one},
+		{"[phase]\nhook-time_out = '1s'\n", at + "2: phase.hook-time_out: there is no such key; did you mean hook-timeout?"},
+		{"[prices.'a/b']\ncache-read = 1\ncache_read = 1\n", at + "3: prices.\"a/b\".cache_read: it stands in line 2 as cache-read already" + one},
+		{"[commands.a]\nkey_env = 'A'\nkey-env = 'A'\n", at + "3: commands.a.key-env: it stands in line 2 as key_env already" + one},
+		{"[commands.a]\nusage.cache_read = 'a'\n[commands.a.usage]\ncache-read = 'a'\n", at + "3: "},
+		{"[commands.a]\n[commands.a.usage]\ncache_read = 'a'\ncache-read = 'a'\n", at + "4: commands.a.usage.cache-read: it stands in line 3 as cache_read already" + one},
+	} {
+		_, err := Load(project(t, HonePath, c.text))
+		checkError(t, c.text, err, c.want)
+	}
+	got, err := Load(project(t, HonePath, "[prices]\n'a/b-c' = { input = 1, output = 2 }\n'a/b_c' = { input = 3, output = 4 }\n[commands]\na-b.argv = ['x']\na_b.argv = ['y']\n"))
+	if err != nil || got.Prices["a/b-c"].Input != 1 || got.Prices["a/b_c"].Input != 3 || got.Commands["a-b"].Argv[0] != "x" || got.Commands["a_b"].Argv[0] != "y" {
+		t.Errorf("names that differ in a dash: %+v, %v", got, err)
 	}
 }
 

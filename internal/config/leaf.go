@@ -16,8 +16,44 @@ import (
 type leaf struct {
 	path  []string
 	line  int
-	top   int // the line in which the first part of the path first stands
+	lines []int // the line in which each part of the path first stands
 	value any
+}
+
+// name is the last part of the path.
+func (l leaf) name() string { return l.path[len(l.path)-1] }
+
+// upTo is the place that the first n parts of the path name.
+func (l leaf) upTo(n int) leaf {
+	return leaf{path: l.path[:n], line: l.lines[n-1], lines: l.lines[:n]}
+}
+
+// id is the same for both spellings of a setting. What a person names, a model
+// or an agent, has but one.
+func (l leaf) id() string {
+	parts := make([]string, len(l.path))
+	for i, part := range l.path {
+		parts[i] = dashed(part)
+		if i == 1 && (l.path[0] == "prices" || l.path[0] == "commands") {
+			parts[i] = part
+		}
+	}
+	return joined(parts)
+}
+
+// dashed is a key in one of its two spellings: hook_read is hook-read.
+func dashed(key string) string { return strings.ReplaceAll(key, "_", "-") }
+
+// find is the setter whose key, its parts joined by dots, has this path in
+// either spelling.
+func find(keys map[string]setter, path []string) (key string, set setter, ok bool) {
+	same := func(a, b string) bool { return dashed(a) == dashed(b) }
+	for key, set := range keys {
+		if slices.EqualFunc(strings.Split(key, "."), path, same) {
+			return key, set, true
+		}
+	}
+	return "", nil, false
 }
 
 // wrong is an error at the leaf.
@@ -55,7 +91,11 @@ func leaves(text []byte, tree map[string]any) []leaf {
 	walk = func(path []string, value any) {
 		table, ok := value.(map[string]any)
 		if !ok || len(table) == 0 {
-			all = append(all, leaf{path: path, line: lines[joined(path)], top: lines[joined(path[:1])], value: value})
+			l := leaf{path: path, line: lines[joined(path)], value: value}
+			for n := range path {
+				l.lines = append(l.lines, lines[joined(path[:n+1])])
+			}
+			all = append(all, l)
 			return
 		}
 		for _, key := range slices.Sorted(maps.Keys(table)) {

@@ -10,7 +10,7 @@ import (
 func unknownHint(key string, known []string) string {
 	best, distance := "", 1+len(key)/3
 	for _, k := range known {
-		if d := edits(strings.ToLower(strings.ReplaceAll(key, "_", "-")), k); d <= distance {
+		if d := edits(strings.ToLower(dashed(key)), dashed(k)); d <= distance {
 			best, distance = k, d-1
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // setter takes the value of a leaf into its place, or says what is wrong with
@@ -177,6 +178,17 @@ func list(into *[]string, bad judge, example string) setter {
 		*into = taken
 		return nil
 	}
+}
+
+// badLine objects to what is not one line of text that can be read.
+func badLine(s string) (problem, hint string) {
+	switch {
+	case strings.TrimSpace(s) == "":
+		return "it is empty", "write it in one line, or remove it"
+	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "there is something in it that cannot be printed", "write it in one line of plain text"
+	}
+	return "", ""
 }
 
 // badModel objects to what is not "provider/name".
