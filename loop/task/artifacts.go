@@ -1,11 +1,13 @@
 package task
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"slices"
 	"time"
 
