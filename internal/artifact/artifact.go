@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 )
@@ -19,8 +20,11 @@ import (
 // folders: a root follows links to anywhere below it.
 func straight(root *os.Root, name string) error {
 	for at := path.Dir(name); at != "." && at != "/"; at = path.Dir(at) {
-		info, err := root.Lstat(at)
-		if err == nil && !info.IsDir() {
+		switch info, err := root.Lstat(at); {
+		case err != nil:
+		case info.Mode()&fs.ModeSymlink != 0:
+			return fmt.Errorf("%s is a symbolic link: move it away", at)
+		case !info.IsDir():
 			return fmt.Errorf("%s is no folder: move it away", at)
 		}
 	}
