@@ -22,7 +22,7 @@ type message struct {
 	Exit  *ended   `json:"exit,omitempty"`  // it has ended
 
 	// From one helper to another.
-	Streams bool `json:"streams,omitempty"` // the command's standard output and error come with it
+	Streams bool `json:"streams,omitempty"` // the command's standard input, output and error come with it
 
 	// From this process.
 	Ask bool `json:"ask,omitempty"` // ask the command to end

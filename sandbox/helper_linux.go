@@ -45,9 +45,10 @@ type spec struct {
 	// Outside are the namespaces of the process that asked, by kind.
 	Outside map[string]string
 
-	Argv []string // empty: build the walls, say what was reached, and end
-	Dir  string
-	Env  []string
+	Argv  []string // empty: build the walls, say what was reached, and end
+	Dir   string
+	Env   []string
+	Stdin bool // the helpers' standard input is the command's; otherwise it has none
 }
 
 // Helper does a helper's work and exits, where this process was started as
@@ -132,7 +133,7 @@ func outer(s spec, c control) error {
 	}
 	runtime.LockOSThread() // the keeper dies with the thread that started it
 	cmd := inherit(&exec.Cmd{Path: selfPath, Args: []string{helperName, "keeper"}, SysProcAttr: namespaces(s.Policy.Net)})
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	t, err := start(cmd)
 	if err != nil {
 		return fmt.Errorf("make namespaces: %w", err)
@@ -175,7 +176,7 @@ func wrapped(s spec, c control) error {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	t.only = true
-	unsent := ours.send(message{Streams: true}, unix.Stdout, unix.Stderr)
+	unsent := ours.send(message{Streams: true}, streamNumbers[:]...)
 	if unsent != nil { // it has ended already, or has no keeper that could wait
 		t.kill()
 	}
@@ -212,13 +213,16 @@ func readInto(said *capture, cmd *exec.Cmd) (done chan struct{}, err error) {
 	return done, nil
 }
 
+// streamNumbers are the descriptors of a command's streams.
+var streamNumbers = [...]int{unix.Stdin, unix.Stdout, unix.Stderr}
+
 // takeStreams makes the streams that come from outer this process's own.
 func takeStreams() error {
 	_, fds, err := control{streamsFD}.receive()
-	if err != nil || len(fds) != 2 {
+	if err != nil || len(fds) != len(streamNumbers) {
 		return fmt.Errorf("the command's streams did not come: %w", err)
 	}
-	for i, fd := range []int{unix.Stdout, unix.Stderr} {
+	for i, fd := range streamNumbers {
 		if err := unix.Dup3(fds[i], fd, 0); err != nil {
 			return os.NewSyscallError("dup3", err)
 		}
@@ -244,10 +248,11 @@ func namespaces(net bool) *syscall.SysProcAttr {
 }
 
 // letGo gives up this process's hold of the command's streams, so that they
-// end when the command's processes do.
+// end when the command's processes do, and who feeds a command that reads no
+// more is told so.
 func letGo() {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	for _, fd := range []int{unix.Stdout, unix.Stderr} {
+	for _, fd := range streamNumbers {
 		if err != nil || unix.Dup3(null, fd, 0) != nil {
 			_ = unix.Close(fd)
 		}

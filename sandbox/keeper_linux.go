@@ -115,7 +115,7 @@ func (k *keeper) startCommand() error {
 }
 
 func (k *keeper) startRestrained() error {
-	null, err := os.Open(os.DevNull)
+	stdin, err := k.stdin()
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (k *keeper) startRestrained() error {
 	if err != nil {
 		return err
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = null, os.Stdout, os.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, os.Stdout, os.Stderr
 	t, err := start(cmd)
 	if err != nil {
 		return startError(c.Argv[0], cmd.Path, err)
@@ -140,6 +140,15 @@ func (k *keeper) startRestrained() error {
 	k.tree = t
 	close(k.started)
 	return nil
+}
+
+// stdin is what the command reads. Nothing is the device of its own file
+// system: the caller's would lie outside.
+func (k *keeper) stdin() (*os.File, error) {
+	if k.Stdin {
+		return os.Stdin, nil
+	}
+	return os.Open(os.DevNull)
 }
 
 // attend waits for the end of the command, tells it, and ends what is left

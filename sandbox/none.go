@@ -47,21 +47,21 @@ func (n None) Run(ctx context.Context, c Command) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	out, err := newOutput(cmd, c)
+	streams, err := newStreams(cmd, c)
 	if err != nil {
-		return Result{}, &StartError{Program: c.Argv[0], Reason: "its output cannot be read", Err: err}
+		return Result{}, &StartError{Program: c.Argv[0], Reason: "its streams cannot be made", Err: err}
 	}
 	// The signal at hone's death follows the thread that made the child.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := time.Now()
 	t, err := start(cmd)
-	out.started()
+	streams.started(err)
 	if err != nil {
-		out.finish(0)
+		streams.finish(0)
 		return Result{}, startError(c.Argv[0], cmd.Path, err)
 	}
-	result := n.supervise(ctx, c, t, out)
+	result := n.supervise(ctx, c, t, streams)
 	result.Duration = time.Since(began)
 	return result, nil
 }
@@ -76,8 +76,8 @@ func prepare(c Command) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// running is a command under way and all that it started.
-type running interface {
+// underway is a command that runs, and all that it started.
+type underway interface {
 	exits() <-chan struct{} // closed when the command has exited
 	ask()                   // asks its group to end
 	kill()                  // ends its group
@@ -89,18 +89,18 @@ func (t *tree) exits() <-chan struct{} { return t.exited }
 
 // supervise waits for the command, ends it where it must, ends what it left
 // behind, and says how it went.
-func (n None) supervise(ctx context.Context, c Command, t running, out *output) Result {
+func (n None) supervise(ctx context.Context, c Command, t underway, s *streams) Result {
 	how := n.wait(ctx, c.Timeout, t)
 	if how == byItself {
-		out.wait(lull)
+		s.wait(lull)
 	}
 	result := t.end()
-	out.finish(lull)
+	s.finish(lull)
 	if how != byItself {
 		result.Exit = -1
 	}
 	result.TimedOut = how == byTimeout
-	result.Stdout, result.Stderr, result.Lost = out.stdout.kept, out.stderr.kept, out.stdout.lost+out.stderr.lost
+	result.Stdout, result.Stderr, result.Lost = s.stdout.kept, s.stderr.kept, s.stdout.lost+s.stderr.lost
 	return result
 }
 
@@ -114,7 +114,7 @@ const (
 )
 
 // wait returns when the command has exited, and sees to it that it does.
-func (n None) wait(ctx context.Context, timeout time.Duration, t running) ending {
+func (n None) wait(ctx context.Context, timeout time.Duration, t underway) ending {
 	var late <-chan time.Time
 	if timeout > 0 {
 		timer := time.NewTimer(timeout)
@@ -135,7 +135,7 @@ func (n None) wait(ctx context.Context, timeout time.Duration, t running) ending
 }
 
 // stop asks the command's group to end, and ends it when the grace is over.
-func (n None) stop(t running) {
+func (n None) stop(t underway) {
 	grace := n.Grace
 	if grace == 0 {
 		grace = 2 * time.Second

@@ -254,6 +254,12 @@ func TestNothingIsLeftInThisProcess(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
 	for range 20 {
 		mustRun(t, shell(t, "echo a & exit 1"))
+		c := shell(t, "read x")
+		c.Stdin = strings.NewReader(strings.Repeat("a\n", megabytes))
+		mustRun(t, c)
+		if _, err := (None{}).Run(context.Background(), Command{Argv: []string{"./gone"}, Dir: "/", Stdin: c.Stdin}); err == nil {
+			t.Fatal("a missing program was started")
+		}
 		if _, err := (None{}).Run(context.Background(), Command{Argv: []string{"./gone"}, Dir: "/"}); err == nil {
 			t.Fatal("a missing program was started")
 		}

@@ -201,7 +201,7 @@ func (w *Walls) try(ctx context.Context) error {
 	case <-time.After(trying):
 	}
 	l.end()
-	l.out.finish(lull)
+	l.streams.finish(lull)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -252,6 +252,9 @@ func (w *Walls) Run(ctx context.Context, c Command) (Result, error) {
 	if c.Dir == "" {
 		return Result{}, &StartError{Program: c.Argv[0], Err: errNoDir}
 	}
+	if err := checkStdin(c.Stdin); err != nil {
+		return Result{}, &StartError{Program: c.Argv[0], Err: err}
+	}
 	c.Timeout = lower(c.Timeout, w.spec.Policy.Limits.Time)
 	c.MaxOutput = lower(cmp.Or(c.MaxOutput, DefaultMaxOutput), w.spec.Policy.Limits.Output)
 	return w.guard.around(func() (Result, error) {
@@ -284,7 +287,7 @@ func (w *Walls) run(ctx context.Context, c Command) (Result, error) {
 	if err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Reason: "its walls cannot be built", Err: err}
 	}
-	result := None{Grace: w.grace}.supervise(ctx, c, l, l.out)
+	result := None{Grace: w.grace}.supervise(ctx, c, l, l.streams)
 	if start, ok := errors.AsType[*StartError](l.failed); ok {
 		return Result{}, start
 	}
@@ -299,7 +302,7 @@ func (w *Walls) run(ctx context.Context, c Command) (Result, error) {
 type walled struct {
 	*tree   // the outer helper and all below it
 	control control
-	out     *output
+	streams *streams
 	doors   []net.Listener
 
 	apart  bool          // the command's processes cannot outlive their namespace
@@ -318,7 +321,7 @@ func (s spec) apart() bool { return s.Wall == Hidden || s.Wall == Bubblewrap || 
 // start starts the helper that builds the walls and runs a command, or none.
 func (w *Walls) start(c Command) (*walled, error) {
 	s := w.spec
-	s.Argv, s.Dir, s.Env = c.Argv, c.Dir, c.Env
+	s.Argv, s.Dir, s.Env, s.Stdin = c.Argv, c.Dir, c.Env, c.Stdin != nil
 	file, err := specFile(s)
 	if err != nil {
 		return nil, err
@@ -336,14 +339,14 @@ func (w *Walls) start(c Command) (*walled, error) {
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "outer"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{file, theirs, self}}
 	l := &walled{control: ours, apart: s.apart(), over: make(chan struct{})}
-	if l.out, err = newOutput(cmd, c); err != nil {
+	if l.streams, err = newStreams(cmd, c); err != nil {
 		ours.close()
 		return nil, err
 	}
 	l.tree, err = startFree(cmd)
-	l.out.started()
+	l.streams.started(err)
 	if err != nil {
-		l.out.finish(0)
+		l.streams.finish(0)
 		ours.close()
 		return nil, err
 	}
@@ -393,7 +396,7 @@ func (l *walled) excuse() string {
 	if l.failed != nil {
 		return l.failed.Error()
 	}
-	said := strings.TrimSpace(string(l.out.stderr.kept))
+	said := strings.TrimSpace(string(l.streams.stderr.kept))
 	if said == "" {
 		return "its helper ended without a word"
 	}

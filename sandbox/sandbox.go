@@ -19,7 +19,7 @@ type Runner interface {
 	Run(ctx context.Context, c Command) (Result, error)
 }
 
-// Command is what to run. It has no standard input and no terminal.
+// Command is what to run. It has no terminal.
 type Command struct {
 	// Argv is the program and its arguments. A program without a slash is
 	// looked up in PATH; it is never given to a shell.
@@ -30,6 +30,19 @@ type Command struct {
 	// Linux HONE_COMMAND_ID is added to it, by which what the command leaves
 	// behind is known.
 	Env []string
+	// Stdin is what the command reads; nil means nothing (an empty device). A
+	// *os.File is handed over as it is: the command can do with it all that it
+	// was opened for, behind walls too. What a wall must not let through must
+	// not be given: there a folder is refused, and a regular file can be opened
+	// anew, for writing as well, where the kernel has no Landlock.
+	//
+	// Anything else is copied through a pipe by a goroutine, until it ends or
+	// fails, which both are the end of the input for the command, or until the
+	// command ends. A command that reads none of it, or not all, is no error;
+	// whatever was read by then is lost.
+	// Contract: a Read that blocks does not hold up Run for more than half a
+	// second after the command; it may return later, and none follows it.
+	Stdin io.Reader
 	// Timeout ends the command and all that it started; 0 means none but the
 	// context's.
 	Timeout time.Duration

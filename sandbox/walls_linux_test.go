@@ -18,13 +18,6 @@ import (
 	"time"
 )
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // system is a policy that shows the system's programs and nothing else.
 func system() Policy {
 	return Policy{Read: []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd", "/etc/group"}}
@@ -300,6 +293,9 @@ func TestWallsLeaveNothingInThisProcess(t *testing.T) {
 		goroutines, files := runtime.NumGoroutine(), openFiles(t)
 		for range 5 {
 			behind(t, w, dir, "echo a & exit 1")
+			c := inside(dir, "read x")
+			c.Stdin = strings.NewReader(strings.Repeat("a\n", megabytes))
+			must(w.Run(context.Background(), c))
 			if _, err := w.Run(context.Background(), Command{Argv: []string{"./gone"}, Dir: "/"}); err == nil {
 				t.Fatal("a missing program was started")
 			}

@@ -11,49 +11,55 @@ import (
 // DefaultMaxOutput is what Command.MaxOutput of 0 means.
 const DefaultMaxOutput = 64 << 20
 
-// output reads both streams of a command while it runs.
-type output struct {
+// streams are a command's standard input, output and error, while it runs.
+type streams struct {
+	in             input
 	stdout, stderr capture
 	live           sync.Mutex
 	theirs         []*os.File // the ends that the command writes to
 	ours           []*os.File
-	done           chan struct{} // closed when both streams have ended
+	done           chan struct{} // closed when output and error have ended
 	readers        sync.WaitGroup
 }
 
-// newOutput gives the command its two streams and begins to read them. After
-// the start, whether or not it worked, come started and finish.
-func newOutput(cmd *exec.Cmd, c Command) (*output, error) {
-	o := &output{done: make(chan struct{})}
+// newStreams gives the command its streams and begins to read the two that it
+// writes. After the start, whether or not it worked, come started and finish.
+func newStreams(cmd *exec.Cmd, c Command) (*streams, error) {
+	s := &streams{done: make(chan struct{})}
+	if err := s.in.open(cmd, c.Stdin); err != nil {
+		return nil, err
+	}
 	for range 2 {
 		r, w, err := os.Pipe()
 		if err != nil {
-			closeAll(o.ours)
-			closeAll(o.theirs)
+			s.in.started(err)
+			s.in.end(0)
+			closeAll(s.ours)
+			closeAll(s.theirs)
 			return nil, err
 		}
-		o.ours, o.theirs = append(o.ours, r), append(o.theirs, w)
+		s.ours, s.theirs = append(s.ours, r), append(s.theirs, w)
 	}
-	cmd.Stdout, cmd.Stderr = o.theirs[0], o.theirs[1]
-	o.stdout = capture{max: c.MaxOutput, live: []io.Writer{c.Live, c.LiveOut}}
-	o.stderr = capture{max: c.MaxOutput, live: []io.Writer{c.Live, c.LiveErr}}
-	o.readers.Go(func() { o.read(o.ours[0], &o.stdout) })
-	o.readers.Go(func() { o.read(o.ours[1], &o.stderr) })
+	cmd.Stdout, cmd.Stderr = s.theirs[0], s.theirs[1]
+	s.stdout = capture{max: c.MaxOutput, live: []io.Writer{c.Live, c.LiveOut}}
+	s.stderr = capture{max: c.MaxOutput, live: []io.Writer{c.Live, c.LiveErr}}
+	s.readers.Go(func() { s.read(s.ours[0], &s.stdout) })
+	s.readers.Go(func() { s.read(s.ours[1], &s.stderr) })
 	go func() {
-		o.readers.Wait()
-		close(o.done)
+		s.readers.Wait()
+		close(s.done)
 	}()
-	return o, nil
+	return s, nil
 }
 
 // read takes a stream until it ends or is closed.
-func (o *output) read(r io.Reader, into *capture) {
+func (s *streams) read(r io.Reader, into *capture) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
 			into.take(buf[:n])
-			o.show(buf[:n], into.live)
+			s.show(buf[:n], into.live)
 		}
 		if err != nil {
 			return
@@ -62,9 +68,9 @@ func (o *output) read(r io.Reader, into *capture) {
 }
 
 // show gives a piece to those who watch, one piece at a time.
-func (o *output) show(piece []byte, live []io.Writer) {
-	o.live.Lock()
-	defer o.live.Unlock()
+func (s *streams) show(piece []byte, live []io.Writer) {
+	s.live.Lock()
+	defer s.live.Unlock()
 	for _, w := range live {
 		if w != nil {
 			_, _ = w.Write(piece)
@@ -72,24 +78,29 @@ func (o *output) show(piece []byte, live []io.Writer) {
 	}
 }
 
-// started gives up this process's hold of the ends that the command writes to.
-func (o *output) started() { closeAll(o.theirs) }
+// started gives up this process's hold of the command's ends, and begins to
+// feed a command that was started without an error.
+func (s *streams) started(err error) {
+	closeAll(s.theirs)
+	s.in.started(err)
+}
 
-// wait waits until both streams have ended, at most so long.
-func (o *output) wait(most time.Duration) {
+// wait waits until output and error have ended, at most so long.
+func (s *streams) wait(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
-	case <-o.done:
+	case <-s.done:
 	case <-timer.C:
 	}
 }
 
-// finish waits like wait, and then stops reading.
-func (o *output) finish(most time.Duration) {
-	o.wait(most)
-	closeAll(o.ours)
-	<-o.done
+// finish waits like wait, and then stops reading and feeding.
+func (s *streams) finish(most time.Duration) {
+	s.wait(most)
+	s.in.end(most)
+	closeAll(s.ours)
+	<-s.done
 }
 
 func closeAll(files []*os.File) {
