@@ -1,0 +1,200 @@
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/model"
+	"hone/sandbox"
+)
+
+// What the configurations in docs/agents.md say of each agent's output.
+var (
+	geminiUsage = Usage{
+		Input:     "stats.models.*.tokens.prompt + stats.models.*.tokens.tool",
+		Output:    "stats.models.*.tokens.candidates + stats.models.*.tokens.thoughts",
+		CacheRead: "stats.models.*.tokens.cached", Reasoning: "stats.models.*.tokens.thoughts", CachedInInput: true,
+	}
+	codexUsage = Usage{
+		Input: "usage.input_tokens", Output: "usage.output_tokens", CacheRead: "usage.cached_input_tokens",
+		Reasoning: "usage.reasoning_output_tokens", CachedInInput: true,
+	}
+	claudeUsage = Usage{
+		Input: "modelUsage.*.inputTokens", Output: "modelUsage.*.outputTokens",
+		CacheRead: "modelUsage.*.cacheReadInputTokens", CacheWrite: "modelUsage.*.cacheCreationInputTokens",
+	}
+	opencodeUsage = Usage{
+		Input: "part.tokens.input", Output: "part.tokens.output + part.tokens.reasoning", CacheRead: "part.tokens.cache.read",
+		CacheWrite: "part.tokens.cache.write", Reasoning: "part.tokens.reasoning", Each: true,
+	}
+	qwenUsage = Usage{
+		Input: "[type=result].usage.input_tokens", Output: "[type=result].usage.output_tokens",
+		CacheRead: "[type=result].usage.cache_read_input_tokens", CachedInInput: true,
+	}
+)
+
+const (
+	codexAnswer  = "item[type=agent_message].text"
+	claudeAnswer = "[is_error=false].result"
+)
+
+const geminiOut = `Loaded cached credentials.
+[WARN] Skipping unreadable directory: /root
+{
+  "session_id": "3f",
+  "response": "All contracts hold.",
+  "stats": {
+    "models": {
+      "gemini-2.5-pro": {
+        "api": {"totalRequests": 2, "totalErrors": 0, "totalLatencyMs": 5053},
+        "tokens": {"input": 3676, "prompt": 24939, "candidates": 20, "total": 25113, "cached": 21263, "thoughts": 154, "tool": 0},
+        "roles": {"main": {"tokens": {"prompt": 24939}}}
+      },
+      "gemini-2.5-flash": {
+        "api": {"totalRequests": 1},
+        "tokens": {"prompt": 1000, "candidates": 10, "total": 1017, "cached": 0, "thoughts": 0, "tool": 7}
+      }
+    },
+    "tools": {"totalCalls": 1, "byName": {"write_file": {"count": 1}}}
+  }
+}
+`
+
+const codexOut = `{"type":"thread.started","thread_id":"0199"}
+{"type":"turn.started"}
+{"type":"item.completed","item":{"id":"item_0","type":"reasoning","text":"**Looking**"}}
+{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"I shall look."}}
+{"type":"item.started","item":{"id":"item_2","type":"command_execution","command":"ls","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+{"type":"item.completed","item":{"id":"item_2","type":"command_execution","command":"ls","aggregated_output":"a\n","exit_code":0,"status":"completed"}}
+{"type":"item.completed","item":{"id":"item_3","type":"agent_message","text":"It is done."}}
+{"type":"item.completed","item":{"id":"item_4","type":"reasoning","text":"**Done**"}}
+{"type":"turn.completed","usage":{"input_tokens":26549,"cached_input_tokens":22272,"output_tokens":1590,"reasoning_output_tokens":1152}}
+`
+
+const claudeOut = `{"type":"result","subtype":"success","is_error":false,"duration_ms":5230,"num_turns":3,"result":"It is done.","session_id":"a","total_cost_usd":0.01,` +
+	`"usage":{"input_tokens":4,"cache_creation_input_tokens":900,"cache_read_input_tokens":3000,"output_tokens":50},` +
+	`"modelUsage":{"claude-sonnet-4-5":{"inputTokens":4,"outputTokens":50,"cacheReadInputTokens":3000,"cacheCreationInputTokens":900},` +
+	`"claude-haiku-4-5":{"inputTokens":100,"outputTokens":5,"cacheReadInputTokens":0,"cacheCreationInputTokens":0}}}` + "\n"
+
+const claudeFailed = `{"type":"result","subtype":"success","is_error":true,"result":"There is an issue with the selected model.","modelUsage":{}}` + "\n"
+
+const opencodeOut = `{"type":"step_start","timestamp":1,"sessionID":"s","part":{"type":"step-start"}}
+{"type":"text","timestamp":2,"sessionID":"s","part":{"type":"text","text":"I shall look."}}
+{"type":"tool_use","timestamp":3,"sessionID":"s","part":{"type":"tool","tool":"read","state":{"status":"completed","output":"text"}}}
+{"type":"step_finish","timestamp":4,"sessionID":"s","part":{"type":"step-finish","reason":"tool-calls","cost":0,"tokens":{"input":671,"output":8,"reasoning":40,"cache":{"read":21415,"write":12}}}}
+{"type":"text","timestamp":5,"sessionID":"s","part":{"type":"text","text":"It is done."}}
+{"type":"step_finish","timestamp":6,"sessionID":"s","part":{"type":"step-finish","reason":"stop","cost":0,"tokens":{"input":9,"output":3,"reasoning":0,"cache":{"read":22000,"write":0}}}}
+`
+
+const qwenOut = `[{"type":"system","subtype":"session_start","uuid":"u","session_id":"s","model":"qwen3-coder-plus"},
+{"type":"assistant","uuid":"v","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"It is done."}],"usage":{"input_tokens":100,"output_tokens":9}}},
+{"type":"result","subtype":"success","is_error":false,"duration_ms":1234,"result":"It is done.","usage":{"input_tokens":100,"output_tokens":9,"cache_read_input_tokens":60,"total_tokens":109}}]`
+
+// reader is an agent that is asked about an output alone.
+func reader(t *testing.T, answer string, usage Usage) *Agent {
+	t.Helper()
+	a, err := New(sandbox.None{}, Config{Name: "x", Argv: []string{"x"}, Answer: answer, Usage: usage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestOutputOfAgents(t *testing.T) {
+	const done = "It is done."
+	for name, c := range map[string]struct {
+		answer string
+		usage  Usage
+		out    string
+		want   told
+	}{
+		"gemini": {"response", geminiUsage, geminiOut,
+			told{"All contracts hold.", true, &model.Usage{Input: 24939 - 21263 + 1000 + 7, Output: 184, Reasoning: 154, CacheRead: 21263}}},
+		"gemini failed": {"response", geminiUsage, `{"session_id":"3f","error":{"type":"FatalTurnLimitedError","message":"Reached max session turns","code":53}}`, told{}},
+		"codex":         {codexAnswer, codexUsage, codexOut, told{done, true, &model.Usage{Input: 4277, Output: 1590, Reasoning: 1152, CacheRead: 22272}}},
+		"codex of an older version": {codexAnswer, codexUsage, strings.ReplaceAll(codexOut, `,"reasoning_output_tokens":1152`, ""),
+			told{done, true, &model.Usage{Input: 4277, Output: 1590, CacheRead: 22272}}},
+		"codex cut":                {codexAnswer, codexUsage, codexOut[:len(codexOut)-80], told{answer: done, found: true}},
+		"claude":                   {claudeAnswer, claudeUsage, claudeOut, told{done, true, &model.Usage{Input: 104, Output: 55, CacheRead: 3000, CacheWrite: 900}}},
+		"claude verbose":           {claudeAnswer, claudeUsage, `[{"type":"system"},` + claudeOut + `]`, told{done, true, &model.Usage{Input: 104, Output: 55, CacheRead: 3000, CacheWrite: 900}}},
+		"claude failed":            {claudeAnswer, claudeUsage, claudeFailed, told{}},
+		"opencode":                 {"part[type=text].text", opencodeUsage, opencodeOut, told{done, true, &model.Usage{Input: 680, Output: 51, Reasoning: 40, CacheRead: 43415, CacheWrite: 12}}},
+		"qwen":                     {claudeAnswer, qwenUsage, qwenOut, told{done, true, &model.Usage{Input: 40, Output: 9, CacheRead: 60}}},
+		"all of standard output":   {"", Usage{}, "\x1b[32mIt is\x1b[0m done.\r\n", told{answer: done, found: true}},
+		"empty":                    {"", Usage{}, "", told{found: true}},
+		"an empty answer":          {"response", Usage{}, `{"response":""}`, told{found: true}},
+		"an answer of other kind":  {"response", Usage{}, `{"response":{"text":"x"}}`, told{}},
+		"usage beside plain words": {"", codexUsage, "x\n" + `{"usage":{"input_tokens":1,"output_tokens":2}}`, told{"x\n" + `{"usage":{"input_tokens":1,"output_tokens":2}}`, true, &model.Usage{Input: 1, Output: 2}}},
+		"more cached than read":    {"", codexUsage, `{"usage":{"input_tokens":1,"output_tokens":2,"cached_input_tokens":5,"reasoning_output_tokens":9}}`, told{`{"usage":{"input_tokens":1,"output_tokens":2,"cached_input_tokens":5,"reasoning_output_tokens":9}}`, true, &model.Usage{Output: 2, Reasoning: 2, CacheRead: 5}}},
+		"half of the usage":        {"response", codexUsage, `{"response":"x","usage":{"input_tokens":1}}`, told{answer: "x", found: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := reader(t, c.answer, c.usage).read([]byte(c.out), true)
+			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(told{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Of output that was lost the end still counts, unless a part of the usage may
+// have been in what is gone.
+func TestOutputThatWasLost(t *testing.T) {
+	cut := "half\":1}\n" + codexOut
+	if got := reader(t, codexAnswer, codexUsage).read([]byte(cut), false); !got.found || got.usage == nil {
+		t.Errorf("codex told %+v", got)
+	}
+	if got := reader(t, "part.text", opencodeUsage).read([]byte(opencodeOut), false); !got.found || got.usage != nil {
+		t.Errorf("opencode told %+v", got)
+	}
+	if got := reader(t, "", Usage{}).read([]byte("the end"), false); got.found || got.answer != "" {
+		t.Errorf("plain output told %+v", got)
+	}
+}
+
+func FuzzOutput(f *testing.F) {
+	for _, out := range []string{geminiOut, codexOut, claudeOut, claudeFailed, opencodeOut, qwenOut, "[\n[\n", "{\"a\":\n", "\xff\x00"} {
+		f.Add([]byte(out), true)
+	}
+	c := Config{Name: "x", Argv: []string{"x"}, Answer: "*.text", Usage: Usage{Input: "*.n + n", Output: "n", CacheRead: "n", Reasoning: "*.n", CachedInInput: true, Each: true}}
+	a, err := New(sandbox.None{}, c)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, out []byte, whole bool) {
+		got := a.read(out, whole)
+		if !got.found && got.answer != "" {
+			t.Errorf("an answer that was not found: %q", got.answer)
+		}
+		if strings.ContainsFunc(got.answer, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' }) {
+			t.Errorf("control characters in %q", got.answer)
+		}
+		if u := got.usage; u != nil && (u.Input < 0 || u.Output < u.Reasoning || u.CacheRead < 0 || u.Reasoning < 0) {
+			t.Errorf("usage %+v", *u)
+		}
+		// A line in front that is no document changes nothing.
+		again := a.read(append([]byte("note\n"), out...), true)
+		if diff := cmp.Diff(a.read(out, true), again, cmp.AllowUnexported(told{})); diff != "" && !strings.HasPrefix(string(out), "\xef\xbb\xbf") {
+			t.Error(diff)
+		}
+	})
+}
+
+func FuzzPath(f *testing.F) {
+	for _, p := range []string{"a", "a.*.b", "a[k=v].b", "[k=v].c", "a + b", "..", "[", "a[b=c"} {
+		f.Add(p)
+	}
+	doc := map[string]any{"a": map[string]any{"b": "x", "k": "v"}, "k": "v"}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := parseSum(text)
+		if err != nil {
+			return
+		}
+		if len(s) == 0 != (text == "") {
+			t.Errorf("%q has %d paths", text, len(s))
+		}
+		s.in(doc)
+	})
+}

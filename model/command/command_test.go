@@ -1,0 +1,193 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/model"
+	"hone/sandbox"
+)
+
+// runner is a runner that is one function.
+type runner func(context.Context, sandbox.Command) (sandbox.Result, error)
+
+func (r runner) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) { return r(ctx, c) }
+
+// asking is a request of one message.
+func asking(system string, texts ...string) model.Request {
+	m := model.Message{Role: model.User}
+	for _, text := range texts {
+		m.Parts = append(m.Parts, model.Part{Text: text})
+	}
+	return model.Request{System: system, Messages: []model.Message{m}}
+}
+
+// fault is an error's facts, which say in any case that no other attempt helps.
+func fault(t *testing.T, err error) *model.Error {
+	t.Helper()
+	var e *model.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("the error is %v (%T)", err, err)
+	}
+	if e.Temporary() {
+		t.Errorf("%v is temporary", e)
+	}
+	return e
+}
+
+func TestTexts(t *testing.T) {
+	part := func(text string) model.Part { return model.Part{Text: text} }
+	for name, c := range map[string]struct {
+		req            model.Request
+		prompt, before string
+	}{
+		"one text":     {asking("", "do"), "do", ""},
+		"with system":  {asking("be\n", "do"), "do", "be"},
+		"several":      {asking("be", "spec\n\n", "map", "do\n"), "do\n", "be\n\nspec\n\nmap"},
+		"empty parts":  {asking("", "", "spec", "", "do", ""), "do", "spec"},
+		"no messages":  {model.Request{System: "be"}, "", ""},
+		"no last text": {model.Request{Messages: []model.Message{{Parts: []model.Part{part("do")}}, {Parts: []model.Part{{Call: &model.Call{}}}}}}, "", ""},
+		"conversation": {model.Request{System: "be", Messages: []model.Message{
+			{Role: model.User, Parts: []model.Part{part("one")}},
+			{Role: model.Assistant, Parts: []model.Part{part("two"), {Call: &model.Call{Name: "x"}}}},
+			{Role: model.User, Parts: []model.Part{{Result: &model.Result{Text: "y"}}, part("three")}},
+		}}, "three", "be\n\none\n\ntwo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			prompt, before := texts(c.req)
+			if prompt != c.prompt || before != c.before {
+				t.Errorf("prompt %q, before it %q", prompt, before)
+			}
+		})
+	}
+}
+
+func TestStdinFollowsFromArgv(t *testing.T) {
+	for argv, want := range map[string]Stdin{
+		"x": StdinAll, "x {prompt}": StdinContext, "x {prompt} {context}": StdinNone, "x -p={prompt}\n\n{context}": StdinNone,
+	} {
+		a, err := New(sandbox.None{}, Config{Argv: strings.Fields(argv)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.config.Stdin != want {
+			t.Errorf("%s has %q", argv, a.config.Stdin)
+		}
+	}
+}
+
+func TestConfigurationsThatCannotBe(t *testing.T) {
+	argv := func(args ...string) Config { return Config{Name: "gemini", Argv: args} }
+	with := func(c Config, change func(*Config)) Config { change(&c); return c }
+	for name, c := range map[string]struct {
+		config Config
+		want   string
+	}{
+		"no program":         {argv(), "no program to run"},
+		"an empty program":   {argv(""), "no program to run"},
+		"no model":           {argv("x", "-m", "{model}"), "no model is named"},
+		"context only":       {argv("x", "{context}"), "the prompt would not reach it"},
+		"no prompt":          {with(argv("x"), func(c *Config) { c.Stdin = StdinContext }), "the prompt would not reach it"},
+		"neither":            {with(argv("x"), func(c *Config) { c.Stdin = StdinNone }), "the prompt would not reach it"},
+		"no context":         {with(argv("x", "{prompt}"), func(c *Config) { c.Stdin = StdinNone }), "the context would not reach it"},
+		"another stdin":      {with(argv("x"), func(c *Config) { c.Stdin = "prompt" }), `"prompt" is nothing that standard input can have`},
+		"a broken answer":    {with(argv("x"), func(c *Config) { c.Answer = "a..b" }), "answer: the path"},
+		"a broken count":     {with(argv("x"), func(c *Config) { c.Usage.CacheRead = "a[b" }), "usage.cache-read: the path"},
+		"input without more": {with(argv("x"), func(c *Config) { c.Usage.Input = "a" }), "usage needs both input and output"},
+		"each alone":         {with(argv("x"), func(c *Config) { c.Usage.Each = true }), "usage needs both input and output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(sandbox.None{}, c.config)
+			e := fault(t, err)
+			if !strings.HasPrefix(e.Message, "gemini: ") || !strings.Contains(e.Message, c.want) || !strings.Contains(e.Hint, "[commands.gemini]") {
+				t.Errorf("%s; hint: %s", e.Message, e.Hint)
+			}
+		})
+	}
+}
+
+func TestWhatIsRun(t *testing.T) {
+	var got sandbox.Command
+	c := Config{Name: "x", Argv: []string{"{model}", "-m={model}", "{prompt}", "{other}", "$HOME"}, Model: "m/{prompt}", Dir: "/d", Env: []string{"A=1"}}
+	a, err := New(runner(func(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+		got = c
+		return sandbox.Result{}, nil
+	}), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Generate(t.Context(), asking("be", "{model} `x` {context}")); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"m/{prompt}", "-m=m/{prompt}", "{model} `x` {context}", "{other}", "$HOME"}
+	if diff := cmp.Diff(want, got.Argv); diff != "" {
+		t.Error(diff)
+	}
+	if got.Dir != "/d" || len(got.Env) != 1 || got.Timeout != DefaultTimeout {
+		t.Errorf("run with %+v", got)
+	}
+}
+
+func TestArgumentsThatDoNotFit(t *testing.T) {
+	never := runner(func(context.Context, sandbox.Command) (sandbox.Result, error) {
+		t.Error("it was started")
+		return sandbox.Result{}, nil
+	})
+	long := strings.Repeat("x", mostArgument()+1)
+	for name, c := range map[string]struct {
+		argv []string
+		req  model.Request
+		want string
+		hint string
+	}{
+		"a long prompt":    {[]string{"x", "{prompt}"}, asking("", long), "its argument 1 would have", `stdin = "all"`},
+		"a long context":   {[]string{"x", "{context}", "{prompt}"}, asking(long, "do"), "its argument 1 would have", "take {context} out of argv in [commands.x]"},
+		"NUL in a prompt":  {[]string{"x", "{prompt}"}, asking("", "a\x00b"), "a NUL in it", `stdin = "all"`},
+		"no text at all":   {[]string{"x", "{prompt}"}, model.Request{System: "be"}, "has no text", ""},
+		"only empty texts": {[]string{"x"}, asking("be", ""), "has no text", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := New(never, Config{Name: "x", Argv: c.argv})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = a.Generate(t.Context(), c.req)
+			e := fault(t, err)
+			if !strings.Contains(e.Message, c.want) || !strings.Contains(e.Hint, c.hint) {
+				t.Errorf("%s; hint: %s", e.Message, e.Hint)
+			}
+			if e.Usage == nil || e.Usage.Total() != 0 {
+				t.Errorf("the usage of nothing is %+v", e.Usage)
+			}
+		})
+	}
+	a, err := New(runner(func(context.Context, sandbox.Command) (sandbox.Result, error) { return sandbox.Result{}, nil }), Config{Argv: []string{"x", "{prompt}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Generate(t.Context(), asking("", long[1:])); err != nil {
+		t.Errorf("the longest argument: %v", err)
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	a, err := New(runner(func(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+		_, _ = c.LiveOut.Write([]byte(codexOut))
+		return sandbox.Result{Exit: -1, OverLimit: "memory", Signal: "killed"}, nil
+	}), Config{Name: "codex", Argv: []string{"codex"}, Answer: codexAnswer, Usage: codexUsage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.Generate(t.Context(), asking("", "do"))
+	e := fault(t, err)
+	if !strings.HasPrefix(e.Message, "codex: it went over its limit of memory, and was ended; its standard output ends: ") {
+		t.Errorf("the error is %s", e.Message)
+	}
+	if e.Usage == nil || e.Usage.Output != 1590 {
+		t.Errorf("the usage is %+v", e.Usage)
+	}
+}
