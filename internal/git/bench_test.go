@@ -49,3 +49,16 @@ func BenchmarkOpenListDiff(b *testing.B) {
 		})
 	}
 }
+
+// A commit reads every file anew, as it trusts no index.
+func BenchmarkCommit(b *testing.B) {
+	for _, n := range []int{10, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			g := person(b)
+			r := open(b, g, big(b, n))
+			for i := 0; b.Loop(); i++ {
+				commit(b, r, Commit{Subject: fmt.Sprint("s", i)})
+			}
+		})
+	}
+}

@@ -1,17 +1,24 @@
 // Package git asks the git program about a repository: what it holds, what is
-// ignored, and how a tree differs from a branch.
+// ignored, and how a tree differs from a branch. It also makes repositories and
+// commits, for the loops that keep their history in git.
 //
-// A repository may have been written to attack whoever looks at it. So every
-// call here only looks, and no call lets the repository choose a program to
-// run: file system monitors, hooks, external diffs, text converters, content
-// filters, pagers, aliases, signing programs and transports are switched off
-// (ruling G9). Nor does it let the repository move its work tree elsewhere, or
-// git go on to a repository further up.
+// A repository may have been written to attack whoever looks at it. So no call
+// lets the repository choose a program to run: file system monitors, hooks,
+// external diffs, text converters, content filters, pagers, aliases, signing
+// programs, editors and transports are switched off (ruling G9). Nor does it
+// let the repository move its work tree elsewhere, or git go on to a repository
+// further up.
 //
-// What it does not guard against: a process that writes the repository's
-// configuration while git runs, and repositories that only cost time. A person
-// who has configured a filter, such as Git LFS, gets differences of what is in
-// the files rather than of what the filter makes of it.
+// Every call only looks, save two. [Git.Init] makes a repository, and
+// [Repo.Commit] writes objects, the index and the branch of one whose git
+// directory lies in the work tree and leads nowhere else. Neither changes a file
+// of the work tree.
+//
+// What it does not guard against: a process that writes the repository while
+// git runs, objects whose contents are not what their names say, and
+// repositories that only cost time. A person who has configured a filter, such
+// as Git LFS, gets differences and commits of what is in the files rather than
+// of what the filter makes of it.
 package git
 
 import (
@@ -109,17 +116,31 @@ func harmless() []string {
 
 // call is one call of the git program.
 type call struct {
-	dir  string   // working directory; empty means the process's
-	args []string // the subcommand and its arguments
-	env  []string // beside the usual environment
-	none int      // an exit status that means "nothing", besides 0
+	dir   string   // working directory; empty means the process's
+	set   []string // settings, such as "core.safecrlf=false", beside the harmless ones
+	args  []string // the subcommand and its arguments
+	env   []string // beside the usual environment
+	stdin []byte   // nil means nothing
+	none  int      // an exit status that means "nothing", besides 0
+}
+
+// flags is everything before the subcommand.
+func (c call) flags() []string {
+	args := harmless()
+	for _, setting := range c.set {
+		args = append(args, "-c", setting)
+	}
+	return args
 }
 
 // run runs git to its end and returns its standard output.
 func (g *Git) run(ctx context.Context, c call) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, g.path, append(harmless(), c.args...)...)
+	cmd := exec.CommandContext(ctx, g.path, append(c.flags(), c.args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, &stdout, &stderr
+	if c.stdin != nil {
+		cmd.Stdin = bytes.NewReader(c.stdin)
+	}
 	cmd.Env = append(g.env[:len(g.env):len(g.env)], c.env...)
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()

@@ -1,0 +1,313 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// commit makes a commit, which must be made, and leaves nothing to commit.
+func commit(t testing.TB, r *Repo, c Commit) string {
+	t.Helper()
+	id, made, err := r.Commit(context.Background(), c)
+	if err != nil || !made {
+		t.Fatalf("Commit(%q) = %v, %v", c.Subject, made, err)
+	}
+	if head := strings.TrimSpace(git(t, r.root, "rev-parse", "HEAD")); head != id {
+		t.Errorf("HEAD is %s, the commit %s", head, id)
+	}
+	if _, err := os.Lstat(filepath.Join(r.root, ".git", "hone-index")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the room for the index is left: %v", err)
+	}
+	return id
+}
+
+// clean fails the test if git has something to say about the work tree.
+func clean(t testing.TB, dir string) {
+	t.Helper()
+	if out := git(t, dir, "status", "--porcelain"); out != "" {
+		t.Errorf("git status:\n%s", out)
+	}
+}
+
+// tree is what HEAD holds: a mode and a path a line.
+func tree(t testing.TB, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.SplitSeq(git(t, dir, "ls-tree", "-r", "-z", "HEAD"), "\x00") {
+		if meta, path, ok := strings.Cut(line, "\t"); ok {
+			b.WriteString(meta[:6] + " " + path + "\n")
+		}
+	}
+	return b.String()
+}
+
+func checkTree(t testing.TB, dir, want string) {
+	t.Helper()
+	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+		t.Errorf("the commit's tree: %s", diff)
+	}
+}
+
+func TestCommit(t *testing.T) {
+	g := person(t)
+	dir := folder(t)
+	r := initialise(t, g, dir, "/results/")
+	write(t, dir, "a", "1", "b/c", "2", "results/log", "x", ".gitignore", "*.tmp\n", "x.tmp", "1", "b/y.tmp", "1")
+	run := []string{"Hone-Run: 7", "Hone-Step: build"}
+	first := commit(t, r, Commit{Subject: "phase1/build/step-1/pre", Trailers: run})
+	clean(t, dir)
+	checkTree(t, dir, "100644 .gitignore\n100644 a\n100644 b/c\n")
+
+	again, made, err := r.Commit(context.Background(), Commit{Subject: "phase1/build/step-1/pre", Trailers: run})
+	if again != first || made || err != nil {
+		t.Errorf("the same again: %s, %v, %v; want %s", again, made, err, first)
+	}
+	commit(t, r, Commit{Subject: "phase1/build/step-1/post", Trailers: run})
+	if err := os.RemoveAll(filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "a", "2", "b", "a file now", "new", "3")
+	git(t, dir, "add", "new")
+	commit(t, r, Commit{Subject: "phase1/build/step-2/pre"})
+	clean(t, dir)
+	checkTree(t, dir, "100644 .gitignore\n100644 a\n100644 b\n100644 new\n")
+	// The same subject in another run is another commit.
+	commit(t, r, Commit{Subject: "phase1/build/step-2/pre", Trailers: []string{"Hone-Run: 8"}})
+
+	want := "phase1/build/step-2/pre\nphase1/build/step-2/pre\nphase1/build/step-1/post\nphase1/build/step-1/pre\n"
+	if got := git(t, dir, "log", "--format=%s"); got != want {
+		t.Errorf("git log:\n%s", got)
+	}
+	if got := git(t, dir, "log", "-1", "--format=%B", first); got != "phase1/build/step-1/pre\n\nHone-Run: 7\nHone-Step: build\n\n" {
+		t.Errorf("the message is %q", got)
+	}
+	if got := git(t, dir, "fsck", "--strict", "--no-dangling"); strings.Contains(got, "error") {
+		t.Error(got)
+	}
+	if got := git(t, dir, "reflog", "--format=%gs"); !strings.Contains(got, "commit: phase1/build/step-1/post\n") {
+		t.Errorf("the log of the branch:\n%s", got)
+	}
+}
+
+func TestCommitOfNothing(t *testing.T) {
+	g := person(t)
+	r := initialise(t, g, folder(t))
+	commit(t, r, Commit{Subject: "s"})
+	clean(t, r.root)
+	checkTree(t, r.root, "")
+}
+
+func TestMessagesAreChecked(t *testing.T) {
+	g := person(t)
+	r := initialise(t, g, folder(t))
+	for _, c := range []Commit{
+		{}, {Subject: " a"}, {Subject: "a\nb"}, {Subject: "a\x00"}, {Subject: "\xff"},
+		{Subject: "a", Trailers: []string{""}}, {Subject: "a", Trailers: []string{"b\nc"}},
+		{Subject: "a", Exclude: []string{"../x"}}, {Subject: "a", Exclude: []string{"."}}, {Subject: "a", Exclude: []string{""}},
+	} {
+		if _, made, err := r.Commit(context.Background(), c); !errors.Is(err, fs.ErrInvalid) || made {
+			t.Errorf("Commit(%q) = %v, %v", c, made, err)
+		}
+	}
+	if _, _, err := r.Find(context.Background(), ""); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("Find() of nothing: %v", err)
+	}
+	if id, _, err := r.Find(context.Background(), "s"); id != "" || err != nil {
+		t.Errorf("Find() without commits = %q, %v", id, err)
+	}
+}
+
+// A model may force files into the repository, or take the list of ignored
+// files away.
+func TestExcluded(t *testing.T) {
+	g := person(t)
+	dir := folder(t)
+	r := initialise(t, g, dir, "/results/")
+	write(t, dir, "results/dev.log", "1", "results2", "1", "a/results/x", "1")
+	git(t, dir, "add", "-f", "results/dev.log", "results2")
+	git(t, dir, "commit", "-q", "-m", "forced")
+	write(t, dir, "results/dev.log", "2", "results/new", "1", ".git/info/exclude", "")
+	commit(t, r, Commit{Subject: "s", Exclude: []string{"results/", "gone"}})
+	checkTree(t, dir, "100644 a/results/x\n100644 results/dev.log\n100644 results2\n")
+	if got := git(t, dir, "show", "HEAD:results/dev.log"); got != "1" {
+		t.Errorf("the excluded file is %q", got)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "results")); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, r, Commit{Subject: "t", Exclude: []string{"results"}})
+	if got := git(t, dir, "diff", "--name-only", "HEAD~", "HEAD"); got != "" {
+		t.Errorf("excluded files were deleted: %s", got)
+	}
+}
+
+func TestIgnored(t *testing.T) {
+	g := person(t)
+	write(t, os.Getenv("HOME"), "ignore", "*.swp\n")
+	git(t, "", "config", "--global", "core.excludesFile", filepath.Join(os.Getenv("HOME"), "ignore"))
+	dir := repository(t, "kept.log", "1", "out/kept", "1", "out/deleted", "1", "f", "1")
+	write(t, dir, ".gitignore", "*.log\n/out/\n!good.log\n", "kept.log", "2", "out/kept", "2", "out/new", "1", "a.log", "1",
+		"d/good.log", "1", "x.swp", "1", "d/.gitignore", "/only\n", "d/only", "1", "only", "1")
+	if err := os.Remove(filepath.Join(dir, "out", "deleted")); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, open(t, g, dir), Commit{Subject: "s"})
+	clean(t, dir)
+	checkTree(t, dir, "100644 .gitignore\n100644 d/.gitignore\n100644 d/good.log\n100644 f\n100644 kept.log\n100644 only\n100644 out/kept\n")
+	if got := git(t, dir, "show", "HEAD:out/kept"); got != "2" {
+		t.Errorf("a tracked file that is ignored was not added: %q", got)
+	}
+}
+
+// Line endings are the attributes' business, or status would never be clean.
+func TestLineEndings(t *testing.T) {
+	g := person(t)
+	git(t, "", "config", "--global", "core.safecrlf", "true")
+	dir := folder(t)
+	r := initialise(t, g, dir)
+	write(t, dir, ".gitattributes", "*.bat text eol=crlf\n*.txt text\n", "a.bat", "1\r\n2\n", "b.txt", "1\r\n", "c", "1\r\n")
+	commit(t, r, Commit{Subject: "s"})
+	then := time.Now().Add(-time.Hour)
+	for _, name := range []string{"a.bat", "b.txt", "c"} {
+		if err := os.Chtimes(filepath.Join(dir, name), then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean(t, dir)
+}
+
+func TestIdentity(t *testing.T) {
+	for name, c := range map[string]struct{ global, want string }{
+		"nobody":       {"", "hone <hone@localhost>"},
+		"half":         {"[user]\nname = Ada\n", "hone <hone@localhost>"},
+		"empty":        {"[user]\nname = Ada\nemail =\n", "hone <hone@localhost>"},
+		"the person's": {"[user]\nname = Wrong\n[user]\nname = Ada L\nemail = ada@example.com\n", "Ada L <ada@example.com>"},
+		"included":     {"[include]\npath = more\n", "Grace <g@example.com>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := person(t)
+			write(t, os.Getenv("HOME"), ".gitconfig", c.global, "more", "[user]\nname = Grace\nemail = g@example.com\n")
+			dir := folder(t)
+			r := initialise(t, g, dir)
+			git(t, dir, "config", "user.name", "Model")
+			git(t, dir, "config", "user.email", "model@example.com")
+			git(t, dir, "config", "author.name", "Model")
+			commit(t, r, Commit{Subject: "s"})
+			if got := strings.TrimSpace(git(t, dir, "log", "-1", "--format=%an <%ae>")); got != c.want {
+				t.Errorf("the author is %s, want %s", got, c.want)
+			}
+			if got := strings.TrimSpace(git(t, dir, "log", "-1", "--format=%cn <%ce>")); got != c.want {
+				t.Errorf("the committer is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFind(t *testing.T) {
+	g := person(t)
+	dir := folder(t)
+	r := initialise(t, g, dir)
+	ctx := context.Background()
+	older := commit(t, r, Commit{Subject: "a/b.c", Trailers: []string{"Run: 1"}})
+	newer := commit(t, r, Commit{Subject: "a/b.c", Trailers: []string{"Run: 2"}})
+	commit(t, r, Commit{Subject: "a/b.c more"})
+	commit(t, r, Commit{Subject: "other", Trailers: []string{"a/b.c"}})
+	last := commit(t, r, Commit{Subject: "--all"})
+	git(t, dir, "config", "grep.patternType", "perl")
+	git(t, dir, "config", "log.showSignature", "true")
+	for subject, want := range map[string]string{"a/b.c": newer, "--all": last, "a/b": "", "a/b?c": "", "Run: 1": "", "nonsense": ""} {
+		if id, _, err := r.Find(ctx, subject); id != want || err != nil {
+			t.Errorf("Find(%q) = %s, %v; want %s", subject, id, err, want)
+		}
+	}
+	if _, message, _ := r.Find(ctx, "a/b.c"); message != "a/b.c\n\nRun: 2\n" {
+		t.Errorf("the message found is %q", message)
+	}
+	if id, message, err := r.Head(ctx); id != last || message != "--all\n" || err != nil {
+		t.Errorf("Head() = %s, %q, %v", id, message, err)
+	}
+	// What HEAD does not reach is not found.
+	git(t, dir, "checkout", "-q", older)
+	if id, _, err := r.Find(ctx, "--all"); id != "" || err != nil {
+		t.Errorf("Find() = %s, %v", id, err)
+	}
+}
+
+func TestCommitIsCancelled(t *testing.T) {
+	g := person(t)
+	r := initialise(t, g, folder(t))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); !errors.Is(err, context.Canceled) || made {
+		t.Errorf("Commit() = %v, %v", made, err)
+	}
+}
+
+func TestSparseIsRefused(t *testing.T) {
+	g := person(t)
+	dir := repository(t, "a/f", "1", "b/f", "1")
+	git(t, dir, "sparse-checkout", "set", "a")
+	_, made, err := open(t, g, dir).Commit(context.Background(), Commit{Subject: "s"})
+	if err == nil || made || !strings.Contains(err.Error(), "sparse") {
+		t.Errorf("Commit() = %v, %v", made, err)
+	}
+}
+
+// A branch that somebody else moves meanwhile is not overwritten.
+func TestMovedBranch(t *testing.T) {
+	g := person(t)
+	dir := repository(t, "f", "1")
+	r := open(t, g, dir)
+	ctx := context.Background()
+	head, _, err := r.Head(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "commit", "-q", "--allow-empty", "-m", "theirs")
+	if err := r.moveHead(ctx, head, head, "s"); err == nil {
+		t.Error("the branch was moved back")
+	}
+	if err := r.moveHead(ctx, head, "", "s"); err == nil {
+		t.Error("the branch was taken for a new one")
+	}
+	if got := git(t, dir, "log", "-1", "--format=%s"); got != "theirs\n" {
+		t.Errorf("HEAD is %s", got)
+	}
+}
+
+// A lock of the index does not matter; one of the branch does while it is young.
+func TestLocks(t *testing.T) {
+	g := person(t)
+	for _, name := range []string{"index.lock", "hone-index/index.lock", "HEAD.lock", "refs/heads/main.lock"} {
+		t.Run(name, func(t *testing.T) {
+			dir := repository(t, "f", "1")
+			r := open(t, g, dir)
+			write(t, dir, ".git/"+name, "", "f", "2")
+			lock := filepath.Join(dir, ".git", filepath.FromSlash(name))
+			if strings.HasSuffix(name, "index.lock") {
+				commit(t, r, Commit{Subject: "s"})
+				clean(t, dir)
+				return
+			}
+			_, made, err := r.Commit(context.Background(), Commit{Subject: "s"})
+			failure, ok := errors.AsType[*Error](err)
+			if !ok || made || !strings.Contains(failure.Hint, lock) {
+				t.Errorf("Commit() = %v, %v", made, err)
+			}
+			then := time.Now().Add(-2 * lockAge)
+			if err := os.Chtimes(lock, then, then); err != nil {
+				t.Fatal(err)
+			}
+			commit(t, r, Commit{Subject: "s"})
+			clean(t, dir)
+		})
+	}
+}
