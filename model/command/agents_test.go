@@ -1,10 +1,13 @@
 package command
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
 
 	"hone/model"
 	"hone/sandbox"
@@ -36,8 +39,9 @@ var (
 )
 
 const (
-	codexAnswer  = "item[type=agent_message].text"
-	claudeAnswer = "[is_error=false].result"
+	codexAnswer    = "item[type=agent_message].text"
+	claudeAnswer   = "[is_error=false].result"
+	opencodeAnswer = "part[type=text].text"
 )
 
 const geminiOut = `Loaded cached credentials.
@@ -102,6 +106,70 @@ func reader(t *testing.T, answer string, usage Usage) *Agent {
 	return a
 }
 
+// section is what of a documented section this package reads.
+type section struct {
+	Argv   []string `toml:"argv"`
+	Model  string   `toml:"model"`
+	Stdin  Stdin    `toml:"stdin"`
+	Answer string   `toml:"answer"`
+	Usage  struct {
+		Input         string `toml:"input"`
+		Output        string `toml:"output"`
+		CacheRead     string `toml:"cache-read"`
+		CacheWrite    string `toml:"cache-write"`
+		Reasoning     string `toml:"reasoning"`
+		CachedInInput bool   `toml:"cached-in-input"`
+		Each          bool   `toml:"each"`
+	} `toml:"usage"`
+}
+
+// documented are the sections that docs/agents.md offers.
+func documented(t *testing.T) map[string]section {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "agents.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]section{}
+	blocks := strings.Split(string(page), "```toml\n")
+	for _, block := range blocks[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		var file struct {
+			Commands map[string]section `toml:"commands"`
+		}
+		if err := toml.Unmarshal([]byte(text), &file); err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		for name, s := range file.Commands {
+			all[name] = s
+		}
+	}
+	return all
+}
+
+// What is documented can be used as it stands, and reads the outputs here.
+func TestDocumentedAgents(t *testing.T) {
+	usages := map[string]Usage{"gemini": geminiUsage, "codex": codexUsage, "claude": claudeUsage, "opencode": opencodeUsage, "qwen": qwenUsage, "aider": {}, "mine": {}}
+	answers := map[string]string{"gemini": "response", "codex": codexAnswer, "claude": claudeAnswer, "opencode": opencodeAnswer, "qwen": claudeAnswer}
+	sections := documented(t)
+	if len(sections) != len(usages) {
+		t.Errorf("there are %d sections, not %d", len(sections), len(usages))
+	}
+	for name, s := range sections {
+		t.Run(name, func(t *testing.T) {
+			if _, err := New(sandbox.None{}, Config{Name: name, Argv: s.Argv, Model: s.Model, Stdin: s.Stdin, Answer: s.Answer, Usage: Usage(s.Usage)}); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(usages[name], Usage(s.Usage)); diff != "" {
+				t.Error(diff)
+			}
+			if s.Answer != answers[name] {
+				t.Errorf("the answer is at %q, not %q", s.Answer, answers[name])
+			}
+		})
+	}
+}
+
 func TestOutputOfAgents(t *testing.T) {
 	const done = "It is done."
 	for name, c := range map[string]struct {
@@ -120,7 +188,7 @@ func TestOutputOfAgents(t *testing.T) {
 		"claude":                   {claudeAnswer, claudeUsage, claudeOut, told{done, true, &model.Usage{Input: 104, Output: 55, CacheRead: 3000, CacheWrite: 900}}},
 		"claude verbose":           {claudeAnswer, claudeUsage, `[{"type":"system"},` + claudeOut + `]`, told{done, true, &model.Usage{Input: 104, Output: 55, CacheRead: 3000, CacheWrite: 900}}},
 		"claude failed":            {claudeAnswer, claudeUsage, claudeFailed, told{}},
-		"opencode":                 {"part[type=text].text", opencodeUsage, opencodeOut, told{done, true, &model.Usage{Input: 680, Output: 51, Reasoning: 40, CacheRead: 43415, CacheWrite: 12}}},
+		"opencode":                 {opencodeAnswer, opencodeUsage, opencodeOut, told{done, true, &model.Usage{Input: 680, Output: 51, Reasoning: 40, CacheRead: 43415, CacheWrite: 12}}},
 		"qwen":                     {claudeAnswer, qwenUsage, qwenOut, told{done, true, &model.Usage{Input: 40, Output: 9, CacheRead: 60}}},
 		"all of standard output":   {"", Usage{}, "\x1b[32mIt is\x1b[0m done.\r\n", told{answer: done, found: true}},
 		"empty":                    {"", Usage{}, "", told{found: true}},

@@ -150,7 +150,7 @@ func TestHostileDocuments(t *testing.T) {
 		"deep nesting":            strings.Repeat("[", 1<<20) + last,
 		"deep nesting that ends":  strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + last,
 		"a million lines":         strings.Repeat("{\"a\":1}\n", 1_000_000) + last,
-		"a million broken lines":  strings.Repeat("{\"a\":\n", 1_000_000) + last,
+		"many broken lines":       strings.Repeat("{\"a\":\n", 200_000) + last,
 		"lists that never end":    strings.Repeat("[\n", 9000) + strings.Repeat("1,\n", 1<<20) + last,
 		"a string that never end": `{"a":"` + strings.Repeat("x", 8<<20) + last,
 		"very many values":        "[" + strings.Repeat("[],", 4<<20) + "0]" + last,
