@@ -1,9 +1,14 @@
 package sandbox
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // listen is a loopback server that answers connections until the test ends.
@@ -127,5 +132,108 @@ func TestForwardBroken(t *testing.T) {
 		if _, err := c.Write(make([]byte, 64<<10)); err != nil {
 			return
 		}
+	}
+}
+
+// TestForwardBy: whoever dials decides where it leads; that is told once, of all
+// connections, before any answer, and not for a connection without a byte.
+func TestForwardBy(t *testing.T) {
+	server := listen(t, func(c net.Conn) {
+		defer c.Close()
+		_, _ = io.Copy(c, c)
+	})
+	var reached, told atomic.Int64
+	release := make(chan struct{})
+	f := ForwardBy("127.0.0.1:0", func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, server.Network(), server.String())
+	}, func() {
+		reached.Add(1)
+		<-release
+		told.Store(1)
+	})
+	defer f.Close()
+	if f.Door().Addr != "127.0.0.1:0" {
+		t.Errorf("the door is at %s", f.Door().Addr)
+	}
+	silent := through(t, f)
+	must(0, silent.CloseWrite())
+	if b := must(io.ReadAll(silent)); len(b) != 0 || reached.Load() != 0 {
+		t.Errorf("a silent connection: read %q, reached %d times", b, reached.Load())
+	}
+	var all sync.WaitGroup
+	for range 20 {
+		c := through(t, f)
+		all.Go(func() {
+			must(c.Write([]byte("a")))
+			b := make([]byte, 1)
+			if _, err := io.ReadFull(c, b); err != nil || b[0] != 'a' || told.Load() != 1 {
+				t.Errorf("%v, %q, told before: %d", err, b, told.Load())
+			}
+		})
+	}
+	close(release)
+	all.Wait()
+	if n := reached.Load(); n != 1 {
+		t.Errorf("reached was called %d times", n)
+	}
+}
+
+// TestForwardByThatFails: who cannot be dialled was not reached.
+func TestForwardByThatFails(t *testing.T) {
+	f := ForwardBy("127.0.0.1:0", func(context.Context) (net.Conn, error) { return nil, errors.New("nobody") }, func() { t.Error("reached") })
+	defer f.Close()
+	c := through(t, f)
+	_, _ = c.Write([]byte("a"))
+	if b, _ := io.ReadAll(c); len(b) != 0 {
+		t.Errorf("read %q", b)
+	}
+	if passed, failed := f.Connections(); passed != 0 || failed != 1 {
+		t.Errorf("counted %d connections, %d failed", passed, failed)
+	}
+}
+
+// TestForwardByHoldsTheAnswer: a server that answers at once is not heard while
+// reached runs.
+func TestForwardByHoldsTheAnswer(t *testing.T) {
+	server := listen(t, func(c net.Conn) {
+		defer c.Close()
+		_, _ = c.Read(make([]byte, 1))
+		_, _ = c.Write([]byte("answer"))
+	})
+	connected, told := make(chan net.Conn, 1), make(chan struct{})
+	f := ForwardBy(server.String(), nil, func() {
+		defer close(told)
+		if _, err := readSoon(<-connected); err == nil {
+			t.Error("an answer came before it was told")
+		}
+	})
+	defer f.Close()
+	c := through(t, f)
+	connected <- c
+	must(c.Write([]byte("x")))
+	<-told
+	if b, err := io.ReadAll(c); err != nil || string(b) != "answer" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// readSoon reads what is there, or comes in the next moment.
+func readSoon(c net.Conn) (int, error) {
+	must(0, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+	defer c.SetReadDeadline(time.Time{})
+	return c.Read(make([]byte, 1))
+}
+
+// TestForwardByLetsTheServerSpeakFirst: that is no answer, and nothing is told.
+func TestForwardByLetsTheServerSpeakFirst(t *testing.T) {
+	server := listen(t, func(c net.Conn) {
+		defer c.Close()
+		_, _ = c.Write([]byte("hello"))
+	})
+	f := ForwardBy(server.String(), nil, func() { t.Error("reached") })
+	defer f.Close()
+	if b, err := io.ReadAll(through(t, f)); err != nil || string(b) != "hello" {
+		t.Errorf("%q, %v", b, err)
 	}
 }

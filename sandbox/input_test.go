@@ -59,21 +59,6 @@ func fed(t *testing.T) map[string]struct {
 	}
 }
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-// must2 is must for two values.
-func must2[A, B any](a A, b B, err error) (A, B) {
-	if err != nil {
-		panic(err)
-	}
-	return a, b
-}
-
 // feedAll runs what is fed by a runner.
 func feedAll(t *testing.T, runner Runner, dir string) {
 	for name, c := range fed(t) {
