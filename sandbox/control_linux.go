@@ -19,13 +19,22 @@ type message struct {
 	Doors int      `json:"doors,omitempty"` // so many listening sockets come with it
 	Ready *reached `json:"ready,omitempty"` // the walls stand; the command starts next
 	Fail  *failure `json:"fail,omitempty"`  // it could not be started
+	Runs  bool     `json:"runs,omitempty"`  // it runs
+	Given *given   `json:"given,omitempty"` // sockets that were asked for come with it
 	Exit  *ended   `json:"exit,omitempty"`  // it has ended
 
 	// From one helper to another.
 	Streams bool `json:"streams,omitempty"` // the command's standard input, output and error come with it
 
-	// From this process.
-	Ask bool `json:"ask,omitempty"` // ask the command to end
+	// From this process, once the command runs.
+	Ask  bool `json:"ask,omitempty"`  // ask the command to end
+	Give int  `json:"give,omitempty"` // give sockets of the command's network; the number returns with them
+}
+
+// given answers a request for sockets.
+type given struct {
+	To   int      `json:"to"` // the request's number
+	Fail *failure `json:"fail,omitempty"`
 }
 
 // failure is an error on its way out of a helper.
@@ -89,7 +98,13 @@ func newControl() (ours control, theirs *os.File, err error) {
 }
 
 // send sends a message, and descriptors with it.
-func (c control) send(m message, fds ...int) error {
+func (c control) send(m message, fds ...int) error { return c.sendWith(0, m, fds...) }
+
+// sendNow sends a message, unless the other end leaves so many unread that it
+// would have to wait.
+func (c control) sendNow(m message) error { return c.sendWith(unix.MSG_DONTWAIT, m) }
+
+func (c control) sendWith(flags int, m message, fds ...int) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -101,7 +116,7 @@ func (c control) send(m message, fds ...int) error {
 	if len(fds) > 0 {
 		rights = unix.UnixRights(fds...)
 	}
-	return again(func() error { return unix.Sendmsg(c.fd, text, rights, nil, unix.MSG_NOSIGNAL) })
+	return again(func() error { return unix.Sendmsg(c.fd, text, rights, nil, flags|unix.MSG_NOSIGNAL) })
 }
 
 // receive waits for a message; io.EOF says that the other end is gone.

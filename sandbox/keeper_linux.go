@@ -66,18 +66,22 @@ func keep(s spec, c control) error {
 // means that it need not be started any more.
 func (k *keeper) listen() {
 	for {
-		_, _, err := k.receive()
+		m, _, err := k.receive()
 		select {
 		case <-k.started:
 		default:
 			syscall.Exit(1)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			close(k.gone)
 			return
+		case m.Give != 0:
+			k.give(m.Give)
+		default:
+			k.asked.Store(true)
+			k.tree.ask()
 		}
-		k.asked.Store(true)
-		k.tree.ask()
 	}
 }
 
@@ -139,6 +143,7 @@ func (k *keeper) startRestrained() error {
 	t.only = true
 	k.tree = t
 	close(k.started)
+	_ = k.send(message{Runs: true}) // attend sees when nobody hears it any more
 	return nil
 }
 

@@ -40,6 +40,11 @@ const lull = 500 * time.Millisecond
 // Run runs the command to its end; see [Runner]. Its error is a [*StartError],
 // or the context's where that was done before the start.
 func (n None) Run(ctx context.Context, c Command) (Result, error) {
+	return n.run(ctx, c, func(underway) {})
+}
+
+// run tells when the command runs.
+func (n None) run(ctx context.Context, c Command, up func(underway)) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, fmt.Errorf("start %s: %w", first(c.Argv), context.Cause(ctx))
 	}
@@ -61,6 +66,7 @@ func (n None) Run(ctx context.Context, c Command) (Result, error) {
 		streams.finish(0)
 		return Result{}, startError(c.Argv[0], cmd.Path, err)
 	}
+	up(t)
 	result := n.supervise(ctx, c, t, streams)
 	result.Duration = time.Since(began)
 	return result, nil

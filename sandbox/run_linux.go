@@ -190,7 +190,7 @@ func (w *Walls) Close() error {
 
 // try builds the walls once around nothing.
 func (w *Walls) try(ctx context.Context) error {
-	l, err := w.start(Command{Dir: "/"})
+	l, err := w.start(Command{Dir: "/"}, nil)
 	if err != nil {
 		return &WallError{Wall: w.spec.Wall, Reason: "it cannot be started", Err: err}
 	}
@@ -243,6 +243,21 @@ func (wall Wall) advice() string {
 // [*StartError], the context's where that was done before the start, or one
 // that says that the walls did not come up.
 func (w *Walls) Run(ctx context.Context, c Command) (Result, error) {
+	return w.run(ctx, c, func(underway, dialer) {})
+}
+
+// Start is Run for a command that is held open, such as a server: it returns
+// when the command runs, or is over already, and what Run would have returned
+// comes with [Running.Wait]. Its error is Run's where the command could not be
+// started. The context, the command's time and the policy's end it as they do
+// with Run, and so does the end of this process; the walls must not be closed
+// before. While it runs, what is protected is put back, as it was at its start,
+// after each command of the same walls.
+func (w *Walls) Start(ctx context.Context, c Command) (*Running, error) {
+	return hold(func(up starting) (Result, error) { return w.run(ctx, c, up) })
+}
+
+func (w *Walls) run(ctx context.Context, c Command, up starting) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, fmt.Errorf("start %s: %w", first(c.Argv), context.Cause(ctx))
 	}
@@ -259,7 +274,7 @@ func (w *Walls) Run(ctx context.Context, c Command) (Result, error) {
 	c.MaxOutput = lower(cmp.Or(c.MaxOutput, DefaultMaxOutput), w.spec.Policy.Limits.Output)
 	return w.guard.around(func() (Result, error) {
 		began := time.Now()
-		result, err := w.run(ctx, c)
+		result, err := w.oversee(ctx, c, up)
 		result.Duration = time.Since(began)
 		return result, err
 	})
@@ -282,8 +297,9 @@ func (w *Walls) unheld() []entry {
 	return slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e entry) bool { return e.Access != write && !e.Absent && e.Link == "" })
 }
 
-func (w *Walls) run(ctx context.Context, c Command) (Result, error) {
-	l, err := w.start(c)
+// oversee starts a command and stays with it to its end.
+func (w *Walls) oversee(ctx context.Context, c Command, up starting) (Result, error) {
+	l, err := w.start(c, up)
 	if err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Reason: "its walls cannot be built", Err: err}
 	}
@@ -300,10 +316,11 @@ func (w *Walls) run(ctx context.Context, c Command) (Result, error) {
 
 // walled is a command behind walls, as seen from outside.
 type walled struct {
-	*tree   // the outer helper and all below it
-	control control
-	streams *streams
-	doors   []net.Listener
+	*tree    // the outer helper and all below it
+	control  control
+	streams  *streams
+	doors    []net.Listener
+	requests requests // for sockets of its network
 
 	apart  bool          // the command's processes cannot outlive their namespace
 	over   chan struct{} // closed when there is nothing more to wait for
@@ -318,8 +335,9 @@ type walled struct {
 // which the kernel ends all of them.
 func (s spec) apart() bool { return s.Wall == Hidden || s.Wall == Bubblewrap || s.Wall == Firejail }
 
-// start starts the helper that builds the walls and runs a command, or none.
-func (w *Walls) start(c Command) (*walled, error) {
+// start starts the helper that builds the walls and runs a command, or none. Up
+// may be nil where there is none.
+func (w *Walls) start(c Command, up starting) (*walled, error) {
 	s := w.spec
 	s.Argv, s.Dir, s.Env, s.Stdin = c.Argv, c.Dir, c.Env, c.Stdin != nil
 	file, err := specFile(s)
@@ -350,12 +368,16 @@ func (w *Walls) start(c Command) (*walled, error) {
 		ours.close()
 		return nil, err
 	}
-	go l.listen(w.doors)
+	reach := dialLoopback
+	if s.ownNet() {
+		reach = l.dial
+	}
+	go l.listen(w.doors, sync.OnceFunc(func() { up(l, reach) }))
 	return l, nil
 }
 
 // listen hears what the helper says until there is nothing more to hear.
-func (l *walled) listen(doors []Door) {
+func (l *walled) listen(doors []Door, runs func()) {
 	defer close(l.over)
 	for {
 		m, fds, err := l.control.receive()
@@ -364,6 +386,10 @@ func (l *walled) listen(doors []Door) {
 			return
 		case m.Doors > 0:
 			l.openDoors(doors, fds)
+		case m.Runs:
+			runs()
+		case m.Given != nil:
+			l.requests.answer(*m.Given, fds)
 		case m.Ready != nil:
 			l.ready = m.Ready
 			return
@@ -439,6 +465,7 @@ func (l *walled) end() Result {
 		l.tree.end()
 	}
 	<-l.over
+	l.requests.end()
 	for _, d := range l.doors {
 		d.Close()
 	}

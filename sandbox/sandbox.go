@@ -3,7 +3,10 @@
 //
 // A [Runner] starts one command, waits for it and ends everything that it
 // started. [None] is the one without walls, for programs that are the user's
-// own: checkers, builds and hooks.
+// own: checkers, builds and hooks. [Walls] are the one with walls; they also hold
+// a command open, such as a server, and connect to it ([Walls.Start]). A [Door]
+// lets commands behind walls reach one place outside of them, or behind others
+// ([ForwardBy]).
 package sandbox
 
 import (

@@ -19,6 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	Helper()
 	restrainedChild()
+	webChild()
 	if script := os.Getenv("SANDBOX_TEST_RUN"); script != "" {
 		runner := Runner(None{})
 		if wall := os.Getenv("SANDBOX_TEST_WALL"); wall != "" {

@@ -42,6 +42,16 @@ func (w *Walls) Run(ctx context.Context, c Command) (Result, error) {
 	return w.guard.around(func() (Result, error) { return None{}.Run(ctx, c) })
 }
 
+// Start is Run for a command that is held open; see [Running]. The walls must
+// not be closed before it has ended.
+func (w *Walls) Start(ctx context.Context, c Command) (*Running, error) {
+	return hold(func(up starting) (Result, error) {
+		return w.guard.around(func() (Result, error) {
+			return None{}.run(ctx, c, func(t underway) { up(t, dialLoopback) })
+		})
+	})
+}
+
 // Settled are the protected paths that commands of an earlier process had
 // changed, which ended before it could put them back, and that Build put back.
 func (w *Walls) Settled() []Restored { return w.settled }
