@@ -24,6 +24,7 @@ type loopFlags struct {
 	output    outputFlags
 
 	standard string // the loop's own default model; empty: the first whose key is set
+	agents   bool   // command-line agents may take the loop's roles
 }
 
 // limitFlags bound a run. A resumed run may raise them.

@@ -107,7 +107,7 @@ func (a *app) startImplement(ctx context.Context, f implementFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.begin(ctx, root, start, s.Model, f.output, func(o session) error { return a.driveImplement(ctx, o, s) })
+	return a.begin(ctx, root, start, f.output, func(o session) error { return a.driveImplement(ctx, o, s) }, s.Model)
 }
 
 // resumeImplement goes on with a run by the settings in its start event.
@@ -116,7 +116,7 @@ func (a *app) resumeImplement(ctx context.Context, o session, start hone.Start, 
 		return err
 	}
 	var s implementSettings
-	if err := a.goOn(&o, start, &s, &s.Model, baseURL); err != nil {
+	if err := a.goOn(&o, start, &s, baseURL, &s.Model); err != nil {
 		return err
 	}
 	return a.driveImplement(ctx, o, s)
@@ -124,7 +124,7 @@ func (a *app) resumeImplement(ctx context.Context, o session, start hone.Start, 
 
 // driveImplement puts loop, check and rules together.
 func (a *app) driveImplement(ctx context.Context, o session, s implementSettings) error {
-	l := s.loop(a, o.model)
+	l := s.loop(a, o.models[0])
 	r := o.run(l.Rules(), s.Model)
 	r.Own = implement.Own
 	walls := a.runWalls(o, r, s.runSettings, s.CheckEnv, append([]string{implement.BuildName}, implement.Inputs...))

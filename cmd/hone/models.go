@@ -39,6 +39,7 @@ func providers() []provider {
 		{name: "anthropic", keys: []string{"ANTHROPIC_API_KEY"}, base: "ANTHROPIC_BASE_URL", standard: "claude-sonnet-5"},
 		{name: "ollama", base: "OLLAMA_HOST"},
 		{name: "script"},
+		{name: agentProvider, unlisted: true},
 		{name: compatible, keys: []string{"OPENAI_COMP_APIKEY"}, base: "OPENAI_COMP_BASEURL", unlisted: true},
 	}
 }
@@ -70,6 +71,7 @@ type modelSettings struct {
 	Total     time.Duration   `json:"total_ns,omitempty"`
 	Attempts  int             `json:"attempts,omitempty"` // 0: the engine's default
 	Price     *hone.Price     `json:"price,omitempty"`
+	Agent     *agentSettings  `json:"agent,omitempty"` // nil: it is no command-line agent
 
 	login string // of BaseURL; on no record (ruling G6)
 }
@@ -108,6 +110,12 @@ func (m modelSettings) split() (provider, string, error) {
 	}
 	return provider{}, "", usage(fmt.Sprintf("model %q is not one of %s", m.Name, strings.Join(names, ", ")),
 		"for example: --model gemini/gemini-2.5-pro; an OpenAI-compatible server is openai/NAME with --base-url URL")
+}
+
+// who is the provider's name; empty where the model's names none.
+func (m modelSettings) who() string {
+	p, _, _ := m.split()
+	return p.name
 }
 
 // anchor checks the name, and makes a script's path one that a resume finds
@@ -158,6 +166,9 @@ func (m modelSettings) connect(env func(string) string) (model.Model, error) {
 	p, name, err := m.split()
 	if err != nil {
 		return nil, err
+	}
+	if m.Agent != nil {
+		return nil, m.Agent.ready(env)
 	}
 	key, variable := p.key(env)
 	base, err := m.address(p, env)
@@ -263,7 +274,7 @@ func families() []abilities {
 // complete fills in what neither a flag nor the configuration says.
 func (m *modelSettings) complete() {
 	for _, f := range families() {
-		if strings.HasPrefix(m.Name, f.prefix) {
+		if strings.HasPrefix(m.asked(), f.prefix) {
 			m.Context = cmp.Or(m.Context, f.context)
 			m.MaxOutput = cmp.Or(m.MaxOutput, f.output)
 			return
@@ -288,11 +299,12 @@ func (m absent) Generate(context.Context, model.Request) (model.Reply, error) {
 
 // present is a round that ends with the reason where it would ask a model that
 // is absent. A reply that is on record is used all the same.
-func present(m model.Model, round hone.Round) hone.Round {
-	missing, ok := m.(absent)
-	if !ok {
+func present(models []model.Model, round hone.Round) hone.Round {
+	i := slices.IndexFunc(models, func(m model.Model) bool { _, missing := m.(absent); return missing })
+	if i < 0 {
 		return round
 	}
+	missing := models[i].(absent)
 	return func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		if !answered(r.Journal.Events()) {
 			return nil, missing.why

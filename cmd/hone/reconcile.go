@@ -73,16 +73,16 @@ func (a *app) startReconcile(ctx context.Context, f loopFlags, args []string) er
 	if err != nil {
 		return err
 	}
-	return a.begin(ctx, root, start, s.Model, f.output, func(o session) error {
+	return a.begin(ctx, root, start, f.output, func(o session) error {
 		o.repo.Prepare(ctx)
 		return a.driveReconcile(ctx, o, s)
-	})
+	}, s.Model)
 }
 
 // resumeReconcile goes on with a run by the settings in its start event.
 func (a *app) resumeReconcile(ctx context.Context, o session, start hone.Start, baseURL string) error {
 	var s reconcileSettings
-	if err := a.goOn(&o, start, &s, &s.Model, baseURL); err != nil {
+	if err := a.goOn(&o, start, &s, baseURL, &s.Model); err != nil {
 		return err
 	}
 	return a.driveReconcile(ctx, o, s)
@@ -90,7 +90,7 @@ func (a *app) resumeReconcile(ctx context.Context, o session, start hone.Start, 
 
 // driveReconcile puts loop, check and rules together.
 func (a *app) driveReconcile(ctx context.Context, o session, s reconcileSettings) error {
-	l := s.loop(a, o.repo, o.model)
+	l := s.loop(a, o.repo, o.models[0])
 	r := o.run(l.Rules(), s.Model)
 	var walls *runWalls
 	if s.Check != "" {

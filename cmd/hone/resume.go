@@ -62,6 +62,8 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits limitFlags, ba
 		return a.resumeImplement(ctx, o, start, baseURL)
 	case "task":
 		return a.resumeTask(ctx, o, start, baseURL)
+	case "phase":
+		return a.resumePhase(ctx, o, start, baseURL)
 	}
 	return usage(fmt.Sprintf("this hone knows no loop %q", start.Loop), "hone help")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,9 +40,9 @@ func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error
 		}
 	}
 	if !o.output.quiet {
-		s.Say("hone: run %s, %s with %s", r.Journal.Run(), d.loop, d.settings.Model.Name)
+		s.Say("hone: run %s, %s with %s", r.Journal.Run(), d.loop, cmp.Or(d.with, d.settings.Model.Name))
 	}
-	end, err := r.Do(ctx, d.walls.round(present(o.model, d.round(s))))
+	end, err := r.Do(ctx, d.walls.round(present(o.models, d.round(s))))
 	s.Close()
 	err = errors.Join(err, d.walls.close())
 	if d.finish != nil {
@@ -56,16 +57,27 @@ func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error
 type driven struct {
 	loop     string
 	settings runSettings
-	walls    *runWalls // nil: commands run with the person's rights
+	with     string   // whom it asks, in words; empty: the settings' model
+	secrets  []string // addresses that may hold a login, beside the model's
+	walls    standing
 	round    func(live io.Writer) hone.Round
 	turns    map[string]int       // most in a session, by role; nil where there are no conversations
 	finish   func(hone.End) error // writes what the loop leaves for people; may be nil
 }
 
+// standing are the walls of a loop's commands. A nil [*runWalls] is none:
+// commands run with the person's rights.
+type standing interface {
+	// round is a round that begins with the walls standing.
+	round(next hone.Round) hone.Round
+	// close takes them down.
+	close() error
+}
+
 // watch connects a run with the screen, the JSON feed and whoever can be
 // asked.
 func (a *app) watch(r *hone.Run, s *screen.Screen, output outputFlags, d driven) {
-	keys := knownKeys(a.env, d.settings.Model.whole())
+	keys := knownKeys(a.env, append(d.secrets, d.settings.Model.whole())...)
 	r.Redact = redactor(keys)
 	r.Journal.Observe(a.observer)
 	r.Journal.Observe(journal.Observer{After: s.Event})

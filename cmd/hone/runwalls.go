@@ -21,6 +21,8 @@ type runWalls struct {
 	run  *hone.Run
 	// prepare makes what the walls need to find in the tree; nil makes nothing.
 	prepare func() error
+	// stood is told of the walls when they stand; may be nil.
+	stood func(*enclosed)
 	// review are walls of the same run behind which the tree is read-only;
 	// nil where there are none.
 	review *runWalls
@@ -63,8 +65,13 @@ func (w *runWalls) stand(ctx context.Context) error {
 			w.err = noWalls(ctx, w.err)
 			return
 		}
+		if w.stood != nil {
+			w.stood(w.up)
+		}
 		if w.want.reading {
 			w.err = w.tellReading()
+		}
+		if w.want.proved {
 			return
 		}
 		w.err = w.run.Walled(graded(w.up.Grade()))
@@ -133,6 +140,15 @@ func (w *runWalls) runWith(ctx context.Context, c sandbox.Command, vars []string
 		err = errors.Join(err, w.run.Notice(text))
 	}
 	return result, err
+}
+
+// Start is Run for a command that is held open; see [sandbox.Walls.Start].
+func (w *runWalls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
+	if err := w.stand(ctx); err != nil {
+		return nil, err
+	}
+	c.Env = w.up.env
+	return w.up.Walls.Start(ctx, c)
 }
 
 // close takes the walls down, where they stand.

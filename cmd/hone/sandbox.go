@@ -97,7 +97,7 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	if err != nil {
 		return err
 	}
-	doors, err := forward(f.doors)
+	doors, err := doorsTo(f.doors)
 	if err != nil {
 		return err
 	}
@@ -191,8 +191,8 @@ func inside(folder, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// forward makes doors of addresses.
-func forward(addresses []string) ([]*sandbox.Forwarding, error) {
+// doorsTo makes doors of addresses.
+func doorsTo(addresses []string) ([]*sandbox.Forwarding, error) {
 	var doors []*sandbox.Forwarding
 	for _, a := range addresses {
 		host, port, err := net.SplitHostPort(a)

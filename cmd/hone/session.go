@@ -16,17 +16,20 @@ type session struct {
 	*place
 	journal *journal.Journal
 	limits  hone.Limits
-	model   model.Model
-	start   *hone.Start // nil: the run is gone on with
+	models  []model.Model // in the order of the settings that they were opened by
+	start   *hone.Start   // nil: the run is gone on with
 	output  outputFlags
 }
 
 // begin makes a run of settings that are resolved and checked, and drives it.
-// Nothing is written before the model is known to have what it needs.
-func (a *app) begin(ctx context.Context, root string, start *hone.Start, m modelSettings, o outputFlags, drive func(session) error) error {
-	opened, err := m.open(a.env)
-	if err != nil {
-		return err
+// Nothing is written before the models are known to have what they need.
+func (a *app) begin(ctx context.Context, root string, start *hone.Start, o outputFlags, drive func(session) error, models ...modelSettings) error {
+	opened := make([]model.Model, len(models))
+	for i, m := range models {
+		var err error
+		if opened[i], err = m.open(a.env); err != nil {
+			return err
+		}
 	}
 	p, err := a.enter(ctx, root, true)
 	if err != nil {
@@ -38,24 +41,26 @@ func (a *app) begin(ctx context.Context, root string, start *hone.Start, m model
 		return err
 	}
 	defer j.Close()
-	return drive(session{place: p, journal: j, limits: start.Limits, model: opened, start: start, output: o})
+	return drive(session{place: p, journal: j, limits: start.Limits, models: opened, start: start, output: o})
 }
 
-// goOn reads the settings of a run's start event into settings, which holds m,
-// and opens the model. One that cannot be opened is only missed when it is
+// goOn reads the settings of a run's start event into settings, which holds the
+// models', and opens those. One that cannot be opened is only missed when it is
 // asked.
-func (a *app) goOn(s *session, start hone.Start, settings any, m *modelSettings, baseURL string) error {
+func (a *app) goOn(s *session, start hone.Start, settings any, baseURL string, models ...*modelSettings) error {
 	if err := json.Unmarshal(start.Settings, settings); err != nil {
 		return fmt.Errorf("read the settings of the run: %w", err)
 	}
-	if baseURL != "" {
-		m.reach(baseURL)
+	for _, m := range models {
+		if baseURL != "" {
+			m.reach(baseURL)
+		}
+		opened, err := m.open(a.env)
+		if err != nil {
+			opened = absent{err}
+		}
+		s.models = append(s.models, opened)
 	}
-	opened, err := m.open(a.env)
-	if err != nil {
-		opened = absent{err}
-	}
-	s.model = opened
 	return nil
 }
 

@@ -36,8 +36,11 @@ func (a *app) resolveRun(f loopFlags, root string, file config.File) (runSetting
 	if err := m.anchor(); err != nil {
 		return runSettings{}, err
 	}
+	if err := m.appoint(f.agents, file.Commands); err != nil {
+		return runSettings{}, err
+	}
 	m.complete()
-	if p, ok := file.Prices[m.Name]; ok {
+	if p, ok := file.Prices[m.asked()]; ok {
 		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 	}
 	walls, err := resolveWalls(f.walls, file.Sandbox, root, f.walls.standard)
@@ -49,9 +52,14 @@ func (a *app) resolveRun(f loopFlags, root string, file config.File) (runSetting
 
 // costKnown refuses a cost limit that could not be kept.
 func costKnown(f loopFlags, file config.File, m modelSettings) error {
-	if cmp.Or(f.limits.maxCost, file.Limits.MaxCost) > 0 && m.Price == nil {
-		return usage("a cost limit was given, and the price of "+m.Name+" is not known",
-			"write into .config/hone.toml: [prices.\""+m.Name+"\"] with input = and output =, in USD per million tokens")
+	limited := cmp.Or(f.limits.maxCost, file.Limits.MaxCost) > 0
+	if limited && m.Agent != nil && m.Agent.Wire == "" {
+		return usage("a cost limit was given, and nobody counts what "+m.Name+" uses: it has no forwarder",
+			"give it wire and base-url-env in [commands."+m.Agent.Name+"], or leave --max-cost out")
+	}
+	if limited && m.Price == nil {
+		return usage("a cost limit was given, and the price of "+m.asked()+" is not known",
+			"write into .config/hone.toml: [prices.\""+m.asked()+"\"] with input = and output =, in USD per million tokens")
 	}
 	return nil
 }

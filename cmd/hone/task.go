@@ -79,13 +79,13 @@ func (a *app) startTask(ctx context.Context, f taskFlags, arg string) error {
 	if err != nil {
 		return err
 	}
-	return a.begin(ctx, root, start, s.Model, f.output, func(o session) error { return a.driveTask(ctx, o, s) })
+	return a.begin(ctx, root, start, f.output, func(o session) error { return a.driveTask(ctx, o, s) }, s.Model)
 }
 
 // resumeTask goes on with a run by the settings in its start event.
 func (a *app) resumeTask(ctx context.Context, o session, start hone.Start, baseURL string) error {
 	var s taskSettings
-	if err := a.goOn(&o, start, &s, &s.Model, baseURL); err != nil {
+	if err := a.goOn(&o, start, &s, baseURL, &s.Model); err != nil {
 		return err
 	}
 	return a.driveTask(ctx, o, s)
@@ -94,11 +94,11 @@ func (a *app) resumeTask(ctx context.Context, o session, start hone.Start, baseU
 // driveTask puts loop, tools, check and rules together, and ends with
 // CodeScribe's own line (ruling S9).
 func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
-	l := s.loop(a, o.model)
+	l := s.loop(a, o.models[0])
 	r := o.run(l.Rules(), s.Model)
 	r.Own = s.own(o.root)
 	walls := a.taskWalls(o, r, s)
-	seen, err := agentTree(o.root)
+	seen, err := treeWithout(o.root, taskFolder)
 	if err != nil {
 		return err
 	}

@@ -118,22 +118,22 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-func TestOwnFile(t *testing.T) {
+func TestInFolder(t *testing.T) {
 	root := t.TempDir()
 	for at, want := range map[string]bool{
 		".codescribe": true, ".codescribe/loop/run.toml": true, "./.codescribe": true, "a/../.codescribe/x": true, ".CodeScribe/x": true,
 		filepath.Join(root, ".codescribe", "x"): true, "../.codescribe": true,
 		"": false, ".": false, "a": false, "a/.codescribe": false, ".codescribed": false, filepath.Join(root, "a"): false,
 	} {
-		if got := ownFile(root, at); got != want {
+		if got := inFolder(root, taskFolder, at); got != want {
 			t.Errorf("%q: %v", at, got)
 		}
 	}
 }
 
-// TestAgentTree: agents do not find the loop's own files, in a repository or
+// TestTreeWithout: agents do not find the loop's own files, in a repository or
 // out of one.
-func TestAgentTree(t *testing.T) {
+func TestTreeWithout(t *testing.T) {
 	plain, repo := t.TempDir(), t.TempDir()
 	if out, err := exec.Command("git", "init", "-q", repo).CombinedOutput(); err != nil {
 		t.Fatalf("git init: %v\n%s", err, out)
@@ -144,7 +144,7 @@ func TestAgentTree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		tree, err := agentTree(dir)
+		tree, err := treeWithout(dir, taskFolder)
 		if err != nil {
 			t.Fatal(err)
 		}

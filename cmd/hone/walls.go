@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,7 +113,11 @@ type wanted struct {
 	keep    []string // variables that are passed on beside those of the settings
 	protect []string // what stays read-only in the tree beside the usual
 	reading bool     // all of the tree stays read-only
+	proved  bool     // walls of the kind were proved a moment before
+	hides   bool     // auto takes none but walls that hide (ruling A10)
 	environ []string // the whole environment of commands; nil makes one that fits the walls
+	vars    []string // KEY=VALUE, beside those
+	home    []string // what of the person's home stands in that of the commands too, as ~/PATH
 	guard   *workspace.Guard
 	doors   []sandbox.Door
 }
@@ -149,9 +154,8 @@ func (a *app) walls(ctx context.Context, w wanted) (*enclosed, error) {
 		return nil, err
 	}
 	e := &enclosed{folder: folder}
-	err = a.raise(ctx, e, w)
-	// Those of a review are of the kind that was proved a moment before.
-	if err == nil && !w.reading {
+	err = a.raiseOne(ctx, e, w)
+	if err == nil && !w.proved {
 		err = holds(ctx, e.Grade())
 	}
 	if err == nil {
@@ -165,6 +169,31 @@ func (a *app) walls(ctx context.Context, w wanted) (*enclosed, error) {
 		return nil, context.Cause(ctx)
 	}
 	return nil, err
+}
+
+// kinds are the walls to try, strongest first: what Auto chooses from is its
+// own affair, unless it must hide.
+func (w wanted) kinds() []sandbox.Wall {
+	if w.hides && sandbox.Wall(w.Wall) == sandbox.Auto {
+		return []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap}
+	}
+	return []sandbox.Wall{sandbox.Wall(w.Wall)}
+}
+
+// raiseOne builds walls of the first kind that can be had.
+func (a *app) raiseOne(ctx context.Context, e *enclosed, w wanted) error {
+	kinds := w.kinds()
+	var why []string
+	for _, wall := range kinds {
+		w.Wall = string(wall)
+		err := a.raise(ctx, e, w)
+		none, cannot := errors.AsType[*sandbox.WallError](err)
+		if !cannot || len(kinds) == 1 {
+			return err
+		}
+		why = append(why, none.Error())
+	}
+	return &sandbox.WallError{Wall: sandbox.Auto, Reason: "here a wall must hide the rest of the project; " + strings.Join(why, "; ")}
 }
 
 // raise builds the walls.
@@ -183,13 +212,36 @@ func (a *app) raise(ctx context.Context, e *enclosed, w wanted) (err error) {
 	if w.reading {
 		readOnly(&policy, w.root)
 	}
+	if err := linkHome(filepath.Join(e.folder.dir, "home"), w.home); err != nil {
+		return err
+	}
 	policy.Aside, policy.Doors = e.folder.aside, w.doors
 	e.env = env
 	if w.environ != nil {
 		e.env = w.environ
 	}
+	e.env = slices.Concat(e.env, w.vars)
 	e.Walls, err = sandbox.Build(ctx, sandbox.Wall(w.Wall), policy)
 	return err
+}
+
+// linkHome has paths of the person's home stand at the same place in another,
+// where nothing is there yet.
+func linkHome(home string, paths []string) error {
+	for _, p := range paths {
+		target, err := placed("", p)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(home, filepath.FromSlash(strings.TrimPrefix(p, "~/")))
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return err
+		}
+		if err := os.Symlink(target, at); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // readOnly lets a tree be read and not written, whatever else the policy says

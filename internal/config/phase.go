@@ -34,7 +34,7 @@ func (p *Phase) keys() map[string]setter {
 		"phase.health-attempts": whole(&p.HealthAttempts, "health-attempts = 1"),
 		"phase.turns":           whole(&p.Turns, "turns = 60"),
 		"phase.max-tool-calls":  whole(&p.MaxToolCalls, "max-tool-calls = 240"),
-		"phase.dev-url":         text(&p.DevURL, badDevURL),
+		"phase.dev-url":         text(&p.DevURL, BadDevURL),
 		"phase.hook_read":       list(&p.HookRead, badPath, `hook_read = ["~/.npmrc"]`),
 		"phase.hook_env":        list(&p.HookEnv, badVariable, `hook_env = ["DATABASE_URL"]`),
 		"phase.hook_net":        truth(&p.HookNet),
@@ -42,9 +42,10 @@ func (p *Phase) keys() map[string]setter {
 	}
 }
 
-// badDevURL objects to all but the scheme, a host of this machine and a port:
+// BadDevURL is what is wrong with the address of a server, and what to write
+// instead; an empty problem says that nothing is. It objects to all but the scheme, a host of this machine and a port:
 // the verifier's wall lets exactly these through (ruling A13).
-func badDevURL(s string) (problem, hint string) {
+func BadDevURL(s string) (problem, hint string) {
 	const example = `write the server's address, such as "http://localhost:3000"`
 	u, err := url.Parse(s)
 	switch {

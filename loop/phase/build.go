@@ -1,0 +1,132 @@
+package phase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"hone"
+	"hone/check"
+	"hone/internal/artifact"
+)
+
+// build has the builder write code until the health check passes, or the
+// round's attempts are used up: then the findings say what it printed.
+func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (sick []check.Finding, err error) {
+	for attempt := 1; ; attempt++ {
+		messages, err := l.compose(ctx, r, toBuild, prior)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := r.Talk(ctx, l.Builder, messages); err != nil {
+			return nil, err
+		}
+		if err := l.commit(ctx, r, Src, fmt.Sprintf("build/step-%d/pre-deterministic", r.Round()), attempt); err != nil {
+			return nil, err
+		}
+		h, err := l.health(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if h.Healthy {
+			return nil, l.commit(ctx, r, Src, fmt.Sprintf("build/step-%d/post-deterministic", r.Round()), attempt)
+		}
+		sick = []check.Finding{{Source: sourceHealth, Text: h.Log}}
+		if attempt >= max(1, l.HealthAttempts) {
+			return sick, nil
+		}
+		prior = append(sick, without(prior, sourceHealth)...)
+	}
+}
+
+// health is what the health check says of the code.
+type health struct {
+	Healthy bool   `json:"healthy"`
+	Log     string `json:"log,omitempty"` // what it printed and wrote into lint.log
+}
+
+// health runs the health check. It leaves lint.log for people also where the
+// hook itself only prints.
+func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
+	return again(ctx, r, "health check", func(ctx context.Context) (health, error) {
+		root, err := os.OpenRoot(r.Tree.Dir())
+		if err != nil {
+			return health{}, err
+		}
+		defer root.Close()
+		if err := artifact.Remove(root, lintLog); err != nil {
+			return health{}, err
+		}
+		said, err := l.Hooks.call(ctx, "health_check")
+		if err != nil {
+			return health{}, err
+		}
+		written, err := artifact.Read(root, lintLog, mostLog)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = artifact.Write(root, lintLog, strings.NewReader(said.Output))
+		}
+		if err != nil {
+			return health{}, fmt.Errorf("the log of the health check: %w", err)
+		}
+		h := health{Healthy: said.Exit == 0}
+		if !h.Healthy {
+			h.Log = l.readable(string(written), said.Output)
+			if h.Log == "" {
+				h.Log = fmt.Sprintf("(the health check ended with exit status %d and printed nothing)", said.Exit)
+			}
+		}
+		return h, nil
+	})
+}
+
+// mostLog is how long a log may be that is read, in bytes, and mostTold how
+// much of it is told.
+const (
+	mostLog  = 16 << 20
+	mostTold = 48 << 10
+)
+
+// readable are logs as a model or a person can read them, without secrets. Of
+// a long one the middle is left out: errors stand at either end.
+func (l Loop) readable(texts ...string) string {
+	var parts []string
+	for _, text := range texts {
+		text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+		if text != "" {
+			parts = append(parts, l.redact(text))
+		}
+	}
+	return middle(strings.Join(parts, "\n"), mostTold)
+}
+
+// redact takes out what is withheld.
+func (l Loop) redact(text string) string {
+	if l.Guard == nil {
+		return text
+	}
+	return l.Guard.Redact(text)
+}
+
+// middle is a text without its middle, where it is longer than so many bytes.
+func middle(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	head, tail := text[:most*2/3], text[len(text)-most/3:]
+	if i := strings.LastIndexByte(head, '\n'); i > 0 {
+		head = head[:i]
+	}
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)-1 {
+		tail = tail[i+1:]
+	}
+	left := len(text) - len(head) - len(tail)
+	return strings.ToValidUTF8(fmt.Sprintf("%s\n[%d bytes are left out here]\n%s", head, left, tail), "")
+}
+
+// again is a step that runs commands and can be repeated: a hook is.
+func again[T any](ctx context.Context, r *hone.Run, name string, do func(context.Context) (T, error)) (T, error) {
+	return hone.Once(ctx, r, name, nil, do, func(ctx context.Context, _ []string) (T, error) { return do(ctx) })
+}

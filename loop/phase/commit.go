@@ -1,0 +1,115 @@
+package phase
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"hone"
+	"hone/internal/git"
+)
+
+// The trailers of hone's commits: which run made one, at which attempt of its
+// step, and by which specifications a phase passed.
+const (
+	trailerRun     = "Hone-Run"
+	trailerAttempt = "Hone-Attempt"
+	trailerSpecs   = "Hone-Specs"
+)
+
+// committed is a commit's record.
+type committed struct {
+	Repo    string `json:"repo"` // "src" or "tests"
+	Subject string `json:"subject"`
+	ID      string `json:"id"`
+}
+
+// commit makes one of the seed's commit points, whether something has changed
+// or not (ruling A6). Run and attempt, from 1, tell it from all others, so that it is
+// made once.
+func (l Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attempt int) error {
+	trailers := []string{trailerRun + ": " + r.Journal.Run()}
+	if attempt > 1 {
+		trailers = append(trailers, fmt.Sprintf("%s: %d", trailerAttempt, attempt))
+	}
+	_, err := hone.Step(ctx, r, "commit", []any{repo, point, attempt}, func(ctx context.Context) (committed, error) {
+		return l.commitIn(ctx, r.Tree.Dir(), repo, point, trailers)
+	})
+	return err
+}
+
+// commitIn commits all of a repository, but for logs.
+func (l Loop) commitIn(ctx context.Context, root, repo, point string, trailers []string) (committed, error) {
+	c := git.Commit{Subject: fmt.Sprintf("phase%d/%s", l.Phase, point), Trailers: trailers}
+	if repo == Tests {
+		c.Exclude = []string{path.Base(Results)}
+	}
+	at, err := l.Git.Open(filepath.Join(root, repo))
+	if err != nil {
+		return committed{}, err
+	}
+	id, _, err := at.Commit(ctx, c)
+	return committed{repo, c.Subject, id}, err
+}
+
+// passedPoint is the commit point of a phase that has passed.
+const passedPoint = "passed"
+
+// markPassed records in both repositories that the phase has passed.
+func (l Loop) markPassed(ctx context.Context, r *hone.Run) error {
+	sum, err := specsSum(r.Tree.Dir(), l.Phase)
+	if err != nil {
+		return err
+	}
+	trailers := []string{trailerRun + ": " + r.Journal.Run(), trailerSpecs + ": " + sum}
+	for _, repo := range []string{Src, Tests} {
+		if _, err := l.commitIn(ctx, r.Tree.Dir(), repo, passedPoint, trailers); err != nil {
+			return fmt.Errorf("record that phase %d passed: %w", l.Phase, err)
+		}
+	}
+	return nil
+}
+
+// HasPassed reports whether both repositories of a project record that a phase
+// passed, by the specifications as they are now.
+func HasPassed(ctx context.Context, g *git.Git, root string, phase int) (bool, error) {
+	sum, err := specsSum(root, phase)
+	if err != nil {
+		return false, err
+	}
+	for _, repo := range []string{Src, Tests} {
+		dir := filepath.Join(root, repo)
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		at, err := g.Open(dir)
+		if err != nil {
+			return false, err
+		}
+		_, message, err := at.Find(ctx, fmt.Sprintf("phase%d/%s", phase, passedPoint))
+		if err != nil || !strings.Contains(message, trailerSpecs+": "+sum) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// specsSum tells the specifications of the phases up to one from all others.
+func specsSum(dir string, phase int) (string, error) {
+	specs, err := Specs(dir, phase)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, s := range specs {
+		fmt.Fprintf(h, "%s\x00%s\x00", s.Path, s.Text)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16], nil
+}

@@ -1,0 +1,166 @@
+package phase
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"hone/sandbox"
+)
+
+// conductor runs hooks one after the other in one place: what they start in
+// the background, such as the server, lives until the conductor ends, and they
+// find it there.
+type conductor struct {
+	hooks   Hooks
+	running *sandbox.Running
+	cancel  context.CancelFunc
+	in      *os.File
+	mark    string
+	ended   chan int // the exit status of the hook that was asked for
+
+	mu   sync.Mutex
+	line []byte // that is not whole yet
+	said []byte // since the last hook began
+}
+
+// conducting reads the names of hooks and says how each ended, on a line that
+// begins with a mark.
+const conducting = `while IFS= read -r hook; do bash "$1" "$hook" </dev/null 2>&1; printf '\n%s %d\n' "$0" "$?"; done`
+
+// conduct starts a conductor, which lives as long as the context and until it
+// is ended.
+func (h Hooks) conduct(ctx context.Context) (*conductor, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	c := &conductor{hooks: h, in: w, mark: rand.Text(), ended: make(chan int, 1)}
+	ctx, c.cancel = context.WithCancel(ctx)
+	c.running, err = h.Runner.Start(ctx, sandbox.Command{
+		Argv: []string{"bash", "-c", conducting, c.mark, ConfigName}, Dir: h.Dir, Stdin: r, Live: c, MaxOutput: mostLog})
+	if err != nil {
+		c.cancel()
+		w.Close()
+		return nil, hookStop("start_dev", "could not be run: "+err.Error(), "")
+	}
+	return c, nil
+}
+
+// Write hears what the hooks, and what they started, print.
+func (c *conductor) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.line = append(c.line, b...)
+	for {
+		i := bytes.IndexByte(c.line, '\n')
+		if i < 0 && len(c.line) < mostTold {
+			return len(b), nil
+		}
+		if i < 0 {
+			i = len(c.line) - 1
+		}
+		c.hear(c.line[:i+1])
+		c.line = c.line[i+1:]
+	}
+}
+
+// hear takes a line in.
+func (c *conductor) hear(line []byte) {
+	if status, ok := bytes.CutPrefix(line, []byte(c.mark+" ")); ok {
+		exit, err := strconv.Atoi(string(bytes.TrimSpace(status)))
+		if err != nil {
+			exit = -1
+		}
+		select {
+		case c.ended <- exit:
+		default: // nobody asked
+		}
+		return
+	}
+	c.said = append(c.said, line...)
+	if over := len(c.said) - 2*mostTold; over > 0 {
+		c.said = append(c.said[:0], c.said[over:]...)
+	}
+}
+
+// output is what was printed since the last hook began.
+func (c *conductor) output() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return string(c.said) + string(c.line)
+}
+
+// must runs a hook, which must not fail.
+func (c *conductor) must(ctx context.Context, name string) error {
+	c.mu.Lock()
+	c.said = nil
+	c.mu.Unlock()
+	if _, err := io.WriteString(c.in, name+"\n"); err != nil {
+		return hookStop(name, "could not be run: "+err.Error(), c.output())
+	}
+	limit := time.NewTimer(c.hooks.time())
+	defer limit.Stop()
+	select {
+	case exit := <-c.ended:
+		if exit != 0 {
+			return hookStop(name, fmt.Sprintf("failed with exit status %d", exit), c.output())
+		}
+		return nil
+	case <-c.running.Done():
+		return hookStop(name, "was ended with all that it had started", c.output())
+	case <-limit.C:
+		return hookStop(name, fmt.Sprintf("had not ended after %s: what runs on must be started in the background, with &", c.hooks.time()), c.output())
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// answers waits until a server answers on a port; empty says that it does, else
+// why not.
+func (c *conductor) answers(ctx context.Context, port int) string {
+	ctx, cancel := context.WithTimeout(ctx, comeUp)
+	defer cancel()
+	for {
+		try, stop := context.WithTimeout(ctx, asking)
+		conn, err := c.running.Dial(try, port)
+		stop()
+		if err == nil {
+			conn.Close()
+			return ""
+		}
+		select {
+		case <-c.running.Done():
+			return fmt.Sprintf("the server did not answer on port %d: all that start_dev had started has ended", port)
+		case <-ctx.Done():
+			return fmt.Sprintf("start_dev ended well, and nothing answered on port %d within %s", port, comeUp)
+		case <-time.After(restful):
+		}
+	}
+}
+
+// end has the project stop its server in its own way, where it has one, and
+// ends all that is left.
+func (c *conductor) end(ctx context.Context) error {
+	if ctx.Err() == nil {
+		polite, cancel := context.WithTimeout(ctx, goDown)
+		// stop_dev is optional, and what it leaves is ended anyway.
+		_ = c.must(polite, "stop_dev")
+		cancel()
+	}
+	c.in.Close()
+	c.cancel()
+	_, err := c.running.Wait()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package phase
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hone"
+	"hone/check"
+	"hone/internal/render"
+)
+
+// Finish records in both repositories that a phase has passed. It can be done
+// again.
+func (l Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
+	if end.Exit != hone.ExitDone || end.Result != string(hone.Done) {
+		return nil
+	}
+	return l.markPassed(ctx, r)
+}
+
+// Summary is how a phase ended, for a person: that it passed, or what it is
+// stuck on (ruling A11).
+func (l Loop) Summary(r *hone.Run, end hone.End) string {
+	if end.Exit == hone.ExitDone {
+		return fmt.Sprintf("✓ Phase %d passed\n", l.Phase)
+	}
+	if end.Exit != hone.ExitNotDone {
+		return ""
+	}
+	var b strings.Builder
+	contracts, logs := from(end.Findings, sourceContract), append(from(end.Findings, sourceHealth), from(end.Findings, sourceServer)...)
+	fmt.Fprintf(&b, "✗ Phase %d is STUCK — see %s\n", l.Phase, strings.Join(files(contracts, logs), ", "))
+	for _, f := range contracts {
+		fmt.Fprintf(&b, "\n%s\n", render.Escape(strings.TrimSpace(f.Text)))
+	}
+	for _, f := range logs {
+		fmt.Fprintf(&b, "\n%s, the end of it:\n%s\n", logName(f.Source), render.Escape(tail(f.Text, 20)))
+	}
+	return b.String()
+}
+
+func logName(source string) string {
+	if source == sourceServer {
+		return serverLog
+	}
+	return lintLog
+}
+
+// files are those in which a person finds what a phase is stuck on.
+func files(contracts, logs []check.Finding) []string {
+	var names []string
+	if len(contracts) > 0 {
+		names = append(names, failedPath)
+	}
+	for _, f := range logs {
+		names = append(names, logName(f.Source))
+	}
+	if len(names) == 0 {
+		names = []string{"what the check printed: hone show last"}
+	}
+	return names
+}
+
+// tail is the last lines of a text.
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

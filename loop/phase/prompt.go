@@ -1,0 +1,307 @@
+package phase
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // the texts of the roles
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"hone"
+	"hone/check"
+	"hone/internal/artifact"
+	"hone/model"
+)
+
+// The roles as `hone init phase` writes them into prompts/, and as they are
+// where those files are missing.
+var (
+	//go:embed builder.md
+	BuilderRole string
+	//go:embed verifier.md
+	VerifierRole string
+)
+
+var (
+	//go:embed seat-builder.md
+	builderSeat string
+	//go:embed seat-builder-tools.md
+	builderTools string
+	//go:embed seat-verifier.md
+	verifierSeat string
+	//go:embed seat-verifier-tools.md
+	verifierTools string
+)
+
+// BuilderSystem is the system text of a builder whose role a text describes:
+// with what hone adds of its place, and of its tools unless it is an agent with
+// tools of its own.
+func BuilderSystem(role string, agent bool) string {
+	return system(role, builderSeat, builderTools, agent)
+}
+
+// VerifierSystem is that of a verifier; url is where it finds the server.
+func VerifierSystem(role, url string, agent bool) string {
+	return system(role, fmt.Sprintf(verifierSeat, url), verifierTools, agent)
+}
+
+func system(role, seat, tools string, agent bool) string {
+	text := strings.TrimSpace(role) + "\n\n" + strings.TrimSpace(seat)
+	if !agent {
+		text += "\n\n" + strings.TrimSpace(tools)
+	}
+	return text + "\n"
+}
+
+// What a role is asked to do, in the seed's words.
+type errand string
+
+const (
+	toBuild  errand = "Execute your build instructions."
+	toWrite  errand = "Write the initial test suite for this phase."
+	toVerify errand = "Run the test suite. Write failed_specs.md on failure."
+)
+
+// composed is the record of a prompt.
+type composed struct {
+	Context     string `json:"context"`
+	Instruction string `json:"instruction"`
+}
+
+// compose makes what a role is sent, of the project as it is now, and writes
+// the map for people. What is in it and what is not is the information boundary
+// (the seed's table).
+func (l Loop) compose(ctx context.Context, r *hone.Run, e errand, prior []check.Finding) ([]model.Message, error) {
+	deps, err := again(ctx, r, "map dependencies", func(ctx context.Context) (string, error) {
+		return l.Hooks.must(ctx, "map_deps")
+	})
+	if err != nil {
+		return nil, err
+	}
+	c, err := hone.Step(ctx, r, "compose", []any{e, prior, deps}, func(context.Context) (composed, error) {
+		m, err := l.writeMap(r.Tree.Dir(), deps)
+		if err != nil {
+			return composed{}, err
+		}
+		return l.prompt(r.Tree.Dir(), e, r.Round(), m, prior)
+	})
+	if err != nil {
+		return nil, err
+	}
+	role := l.role(e)
+	if err := role.Fits(int64(len(role.System) + len(c.Context) + len(c.Instruction))); err != nil {
+		return nil, l.tooLong(err, r.Tree.Dir(), c)
+	}
+	return []model.Message{{Role: model.User, Parts: []model.Part{{Text: c.Context}, {Text: c.Instruction}}}}, nil
+}
+
+func (l Loop) role(e errand) hone.Role {
+	switch e {
+	case toBuild:
+		return l.Builder
+	case toWrite:
+		return l.Writer
+	}
+	return l.Verifier
+}
+
+// writeMap makes the map of src/, and leaves it for people.
+func (l Loop) writeMap(dir, deps string) (string, error) {
+	tree, err := Map(filepath.Join(dir, Src))
+	if err != nil {
+		return "", fmt.Errorf("map %s: %w", Src, err)
+	}
+	text := strings.TrimRight(tree, "\n") + "\n---\n" + l.readable(deps) + "\n"
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	return text, artifact.Write(root, MapName, strings.NewReader(text))
+}
+
+// prompt is what a role is sent at a step.
+func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []check.Finding) (composed, error) {
+	specs, err := l.specs(dir)
+	if err != nil {
+		return composed{}, err
+	}
+	project, err := readText(dir, projectName)
+	if err != nil {
+		return composed{}, err
+	}
+	var b strings.Builder
+	section(&b, projectName, project)
+	section(&b, MapName+": what "+Src+"/ holds", projectMap)
+	for _, s := range specs {
+		title := s.Path + ": an earlier phase"
+		if s.Phase == l.Phase {
+			title = s.Path + ": the current phase"
+		}
+		section(&b, title, s.Text)
+	}
+	for _, p := range l.told(e, prior) {
+		section(&b, p.title, p.text)
+	}
+	return composed{l.redact(strings.TrimRight(b.String(), "\n")), l.instruction(e, step)}, nil
+}
+
+// instruction is the errand with where it stands.
+func (l Loop) instruction(e errand, step int) string {
+	at := fmt.Sprintf("This is phase %d, step %d.", l.Phase, step)
+	if e == toWrite {
+		at = fmt.Sprintf("This is phase %d. There is no server yet.", l.Phase)
+	}
+	if e == toVerify {
+		at += fmt.Sprintf(" The server was started and its state reset just now; it answers at %s.", l.Server.Address())
+	}
+	return string(e) + " " + at
+}
+
+// section adds a titled text.
+func section(b *strings.Builder, title, text string) {
+	if text = strings.TrimRight(text, "\n"); text != "" {
+		fmt.Fprintf(b, "===== %s =====\n%s\n\n", title, text)
+	}
+}
+
+// part is one section of a prompt.
+type part struct{ title, text string }
+
+// told is what a role hears of the rounds before, and no more (ruling A2 and
+// the seed's information boundaries).
+func (l Loop) told(e errand, prior []check.Finding) []part {
+	if e == toWrite {
+		return nil
+	}
+	parts := []part{{failedName + ": the contracts that failed in the last verification", join(from(prior, sourceContract))}}
+	if e == toBuild {
+		parts = append(parts,
+			part{path.Base(lintLog) + ": what the health check printed when it failed", join(from(prior, sourceHealth))},
+			part{path.Base(serverLog) + ": the server did not come up", join(from(prior, sourceServer))},
+			part{"the project's check, which must have no findings", join(from(prior, check.SourceCommand))})
+	}
+	folder := l.folder(e) + "/"
+	for _, f := range from(prior, "outside") {
+		if name, ok := strings.CutPrefix(f.File, folder); ok {
+			parts = append(parts, part{name + ": changed by somebody else", f.Text})
+		}
+	}
+	return parts
+}
+
+func (l Loop) folder(e errand) string {
+	if e == toBuild {
+		return Src
+	}
+	return Tests
+}
+
+func join(findings []check.Finding) string {
+	var texts []string
+	for _, f := range findings {
+		texts = append(texts, strings.TrimSpace(f.Text))
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// specs are those that both roles get: of the phases up to this one (rulings
+// A1 and A13).
+func (l Loop) specs(dir string) ([]Spec, error) { return Specs(dir, l.Phase) }
+
+// All are a project's specifications, in the order of their phases; never none
+// without an error.
+func All(dir string) ([]Spec, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	specs, err := ReadSpecs(root)
+	if err != nil {
+		return nil, &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: err.Error(), Hint: "hone init phase writes an example"}
+	}
+	return specs, nil
+}
+
+// Specs are the specifications of the phases up to one, in their order, below a
+// project's root. There is one of that phase itself, or an error.
+func Specs(dir string, phase int) ([]Spec, error) {
+	all, err := All(dir)
+	if err != nil {
+		return nil, err
+	}
+	var some []Spec
+	for _, s := range all {
+		if s.Phase <= phase {
+			some = append(some, s)
+		}
+	}
+	if len(some) == 0 || some[len(some)-1].Phase != phase {
+		return nil, &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: fmt.Sprintf("there is no specs/phase%d.md", phase), Hint: "write it, or name a phase that is there: hone phase N --list"}
+	}
+	return some, nil
+}
+
+// mostText is how long a text of a person's may be that goes into prompts.
+const mostText = 1 << 20
+
+// readText is a person's text; empty where there is none.
+func readText(dir, name string) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	text, err := artifact.Read(root, name, mostText)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case !utf8.Valid(text):
+		return "", fmt.Errorf("%s is not UTF-8 text", name)
+	}
+	return string(bytes.TrimPrefix(text, []byte("\uFEFF"))), nil
+}
+
+// RoleText is the text of a role as the project has it, in prompts/; where it
+// has none, hone's own.
+func RoleText(dir, role string) (string, error) {
+	text, err := readText(dir, "prompts/"+role+".md")
+	if err != nil || strings.TrimSpace(text) != "" {
+		return text, err
+	}
+	if role == "builder" {
+		return BuilderRole, nil
+	}
+	return VerifierRole, nil
+}
+
+// tooLong says what takes the room in a prompt that does not fit (ruling G10).
+func (l Loop) tooLong(err error, dir string, c composed) error {
+	var room *hone.ContextError
+	if !errors.As(err, &room) {
+		return err
+	}
+	specs, readErr := l.specs(dir)
+	if readErr != nil {
+		return err
+	}
+	var b strings.Builder
+	rest := len(c.Context)
+	for _, s := range specs {
+		fmt.Fprintf(&b, "  %10d bytes  %s\n", len(s.Text), s.Path)
+		rest -= len(s.Text)
+	}
+	fmt.Fprintf(&b, "  %10d bytes  %s, %s and what failed\n", max(rest, 0), projectName, MapName)
+	b.WriteString("make the specifications shorter, or take a model with a larger context")
+	room.Room = b.String()
+	return room
+}

@@ -1,0 +1,141 @@
+package phase
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"hone/internal/render"
+)
+
+// List shows the specs of the phases to upTo as plain text for a terminal: of
+// each phase its contracts and flows with their lines, what was superseded and
+// where, and at the end what Check has to say. Control characters are escaped.
+// It ends in a line feed and is never empty.
+func List(specs []Spec, upTo int) string {
+	specs = until(specs, upTo)
+	if len(specs) == 0 {
+		return fmt.Sprintf("there is no spec for any phase to %d\n", upTo)
+	}
+	l := lister{history: readHistory(specs)}
+	for i, s := range specs {
+		if i > 0 {
+			l.out.WriteByte('\n')
+		}
+		l.spec(s)
+	}
+	if warnings := Check(specs); len(warnings) > 0 {
+		l.out.WriteString("\nWarnings\n")
+		for _, w := range warnings {
+			fmt.Fprintf(&l.out, "  %s\n", w)
+		}
+	}
+	return l.out.String()
+}
+
+type lister struct {
+	history *history
+	out     strings.Builder
+}
+
+func (l *lister) spec(s Spec) {
+	title := ""
+	if s.Title != "" {
+		title = ": " + s.Title
+	}
+	fmt.Fprintf(&l.out, "%s\n", render.Line(fmt.Sprintf("Phase %d%s (%s)", s.Phase, title, s.Path)))
+	claims := l.of(s.Path)
+	width := actionWidth(claims)
+	lone, flows := split(claims)
+	l.section("Contracts", len(lone))
+	for _, c := range lone {
+		l.contract(fmt.Sprintf("%6d", c.contract.Line), c, width)
+	}
+	for _, f := range flows {
+		l.flow(f, width)
+	}
+}
+
+// section heads a list that is not empty.
+func (l *lister) section(name string, count int) {
+	if count > 0 {
+		fmt.Fprintf(&l.out, "  %s\n", name)
+	}
+}
+
+// flow shows a flow's name and its steps in their order.
+func (l *lister) flow(f []*claim, width int) {
+	head := f[0]
+	fmt.Fprintf(&l.out, "  Flow %s (line %d)%s\n", render.Line(head.contract.Action), head.contract.Line, fate(head))
+	l.replaced(head)
+	for i, c := range f[1:] {
+		l.contract(fmt.Sprintf("%6d  %d.", c.contract.Line, i+1), c, width)
+	}
+}
+
+func (l *lister) contract(lead string, c *claim, width int) {
+	action := render.Line(c.contract.Action)
+	pad := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(action)))
+	fmt.Fprintf(&l.out, "%s  %s%s → %s%s\n", lead, action, pad, render.Line(c.contract.Expected), fate(c))
+	l.replaced(c)
+}
+
+func (l *lister) replaced(c *claim) {
+	for _, target := range c.contract.Supersedes {
+		fmt.Fprintf(&l.out, "          supersedes %s\n", render.Line(target))
+	}
+}
+
+// fate says what became of a claim, behind it on its line.
+func fate(c *claim) string {
+	if c.by == nil {
+		return ""
+	}
+	return render.Line(fmt.Sprintf("  [superseded by phase %d, %s]", c.by.contract.Phase, c.by.at()))
+}
+
+// of are the claims of one spec.
+func (l *lister) of(path string) []*claim {
+	var own []*claim
+	for _, c := range l.history.claims {
+		if c.path == path {
+			own = append(own, c)
+		}
+	}
+	return own
+}
+
+// split parts a spec's claims into contracts and flows, each of which begins
+// with its own claim and goes on with its steps.
+func split(claims []*claim) (lone []*claim, flows [][]*claim) {
+	at := map[*claim]int{}
+	for _, c := range claims {
+		if c.kind == flowClaim {
+			at[c] = len(flows)
+			flows = append(flows, []*claim{c})
+		}
+	}
+	for _, c := range claims {
+		switch c.kind {
+		case loneClaim:
+			lone = append(lone, c)
+		case stepClaim:
+			flows[at[c.flow]] = append(flows[at[c.flow]], c)
+		}
+	}
+	return lone, flows
+}
+
+// actionWidth is the column, in characters, at which the arrows of a spec
+// stand; actions that are much longer than most stand out.
+func actionWidth(claims []*claim) int {
+	const most = 64
+	width := 0
+	for _, c := range claims {
+		n := utf8.RuneCountInString(render.Line(c.contract.Action))
+		if c.kind != flowClaim && n <= most {
+			width = max(width, n)
+		}
+	}
+	return width
+}

@@ -1,0 +1,333 @@
+package phase
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ParseSpec reads a spec's text. It takes what it understands and never fails;
+// [Check] says what it did not understand.
+//
+// Where the spec has a heading with the word "contracts", a line with an arrow
+// counts as a contract below it and below a heading "Flows", to the next
+// heading of the same rank. A spec without such a heading is read by the shape
+// of its lines: what begins like a request, a list item or a line of code with
+// one arrow, or a paragraph of nothing else. FLOW: and SUPERSEDES: count
+// anywhere. Tables, quotations, comments and code in programming languages are
+// context.
+func ParseSpec(phase int, path, text string) Spec {
+	spec, _ := parseSpec(phase, path, text)
+	return spec
+}
+
+// parseSpec is ParseSpec with what it did not understand.
+func parseSpec(phase int, path, text string) (Spec, []Warning) {
+	p := specParser{
+		spec:  Spec{Phase: phase, Path: path, Text: text},
+		lines: joined(scanSpec(text)),
+	}
+	p.sectioned = slices.ContainsFunc(p.lines, func(l specLine) bool {
+		return l.kind == headingLine && sectionOf(l.text) == contractSection
+	})
+	for i, line := range p.lines {
+		p.read(i, line)
+	}
+	p.endFlow()
+	p.dropTargets()
+	return p.spec, p.problems
+}
+
+// sectionKind is what the lines below a heading are.
+type sectionKind int
+
+const (
+	contextSection sectionKind = iota
+	contractSection
+	flowSection
+)
+
+var (
+	contractHeading = regexp.MustCompile(`(?i)\b(?:contracts|supersedes|superseded|supersessions?)\b|^contract$`)
+	flowHeading     = regexp.MustCompile(`(?i)^[0-9.)\s]*(?:flow|(?:[\w-]+ )?flows\b.*|(?:[\w-]+ )?flow blocks?\b.*)$`)
+	phaseHeading    = regexp.MustCompile(`(?i)^phase\b\s*([0-9]+)?\s*[:.,–—-]*\s*`)
+)
+
+// sectionOf is what a heading says of the lines below it.
+func sectionOf(heading string) sectionKind {
+	switch {
+	case phaseHeading.MatchString(heading):
+		return contextSection
+	case contractHeading.MatchString(heading):
+		return contractSection
+	case flowHeading.MatchString(heading):
+		return flowSection
+	}
+	return contextSection
+}
+
+// replacedText is a SUPERSEDES line that waits for the contract that replaces it.
+type replacedText struct {
+	line int
+	text string
+}
+
+// openFlow is the flow that is being read.
+type openFlow struct {
+	at       specLine
+	heading  bool // a heading names it, so that it goes on to the next one
+	explicit bool // it is called a flow, so that it needs steps
+	indented bool // its steps stand deeper than its name
+}
+
+type specParser struct {
+	spec      Spec
+	lines     []specLine
+	problems  []Warning
+	sectioned bool // the spec has a heading for its contracts
+	headed    bool // a heading was read
+	section   sectionKind
+	level     int // of the section's heading
+	flow      *openFlow
+	gap       bool // a blank line stood before
+	targets   []replacedText
+}
+
+func (p *specParser) warn(line int, format string, args ...any) {
+	p.problems = append(p.problems, Warning{p.spec.Path, line, fmt.Sprintf(format, args...)})
+}
+
+var (
+	flowWord      = regexp.MustCompile(`^(?i:flow)\s*:\s*(.*)$`)
+	supersedeWord = regexp.MustCompile(`^(?i:supersedes)\s*(?:\([^)]*\)\s*)?:\s*(.*)$`)
+	// supersedeBare has forgotten the colon.
+	supersedeBare = regexp.MustCompile(`^SUPERSEDES\s+(.*)$`)
+)
+
+// supersedeTarget is what a line says it supersedes; ok is false where it says
+// nothing of the kind.
+func supersedeTarget(text string) (target string, ok bool) {
+	if found := supersedeWord.FindStringSubmatch(text); found != nil {
+		return found[1], true
+	}
+	found := supersedeBare.FindStringSubmatch(text)
+	if found == nil || !hasArrow(found[1]) {
+		return "", text == "SUPERSEDES"
+	}
+	return found[1], true
+}
+
+// keyword reports whether a line is no contract, whatever arrows it has.
+func keyword(text string) bool {
+	_, supersedes := supersedeTarget(text)
+	return supersedes || strings.HasPrefix(text, "FLOW") && flowWord.MatchString(text)
+}
+
+func (p *specParser) read(i int, line specLine) {
+	switch line.kind {
+	case blankLine:
+		p.gap = true
+	case headingLine:
+		p.heading(line)
+	case plainLine:
+		p.plain(i, line)
+		p.gap = false
+	}
+}
+
+// heading ends what stands above it, and begins a section or a flow.
+func (p *specParser) heading(line specLine) {
+	first := !p.headed
+	p.headed, p.gap = true, true
+	p.endFlow()
+	if target, ok := supersedeTarget(line.text); ok {
+		p.supersedes(line, target)
+		return
+	}
+	if name := flowWord.FindStringSubmatch(line.text); name != nil {
+		p.startFlow(openFlow{at: line, heading: true, explicit: keyword(line.text)}, name[1])
+		return
+	}
+	p.dropTargets()
+	found := sectionOf(line.text)
+	if first && found == contextSection {
+		p.title(line)
+	}
+	switch {
+	case found != contextSection || line.level <= p.level:
+		p.section, p.level = found, line.level
+	case p.section == flowSection:
+		p.startFlow(openFlow{at: line, heading: true}, line.text)
+	}
+}
+
+// title takes the spec's title from its first heading.
+func (p *specParser) title(line specLine) {
+	p.spec.Title = line.text
+	found := phaseHeading.FindStringSubmatch(line.text)
+	if found == nil {
+		return
+	}
+	p.spec.Title = line.text[len(found[0]):]
+	if n := strings.TrimLeft(found[1], "0"); n != "" && n != fmt.Sprint(p.spec.Phase) {
+		p.warn(line.number, "the heading says phase %s, and the file's name phase %d", n, p.spec.Phase)
+	}
+}
+
+func (p *specParser) plain(i int, line specLine) {
+	if target, ok := supersedeTarget(line.text); ok {
+		p.supersedes(line, target)
+		return
+	}
+	if found := flowWord.FindStringSubmatch(line.text); found != nil && (keyword(line.text) || p.section == flowSection) {
+		p.endFlow()
+		p.startFlow(openFlow{at: line, explicit: true}, found[1])
+		return
+	}
+	if p.belongs(line) {
+		p.step(line)
+		return
+	}
+	arrow := hasArrow(line.text)
+	if !arrow {
+		p.dropTargets()
+	}
+	if p.flow != nil && p.flow.heading {
+		return
+	}
+	p.endFlow()
+	if arrow && (p.targets != nil || p.section != contextSection || !p.sectioned && p.shaped(i)) {
+		p.spec.Contracts = append(p.spec.Contracts, p.contract(line))
+	}
+}
+
+// supersedes keeps the target of a SUPERSEDES line for the contract to come.
+func (p *specParser) supersedes(line specLine, text string) {
+	if p.flow != nil && !p.flow.heading && line.indent <= p.flow.at.indent {
+		p.endFlow()
+	}
+	if text == "" {
+		p.warn(line.number, "SUPERSEDES names no contract; write SUPERSEDES: ACTION → EXPECTED, and below it the new contract")
+		return
+	}
+	p.targets = append(p.targets, replacedText{line.number, text})
+}
+
+// takeTargets are what the contract, step or flow that is being read replaces.
+func (p *specParser) takeTargets() []string {
+	var texts []string
+	for _, t := range p.targets {
+		texts = append(texts, t.text)
+	}
+	p.targets = nil
+	return texts
+}
+
+// dropTargets says of what waits that nothing replaces it.
+func (p *specParser) dropTargets() {
+	for _, t := range p.targets {
+		p.warn(t.line, "SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed")
+	}
+	p.targets = nil
+}
+
+// contract reads the two sides of a line that has an arrow.
+func (p *specParser) contract(line specLine) Contract {
+	action, expected, _ := cutArrow(line.text)
+	switch {
+	case action == "":
+		p.warn(line.number, "the contract has no action left of its arrow")
+	case expected == "":
+		p.warn(line.number, "the contract has no expected result right of its arrow")
+	}
+	return Contract{Phase: p.spec.Phase, Line: line.number, Action: action, Expected: expected, Supersedes: p.takeTargets()}
+}
+
+func (p *specParser) startFlow(flow openFlow, name string) {
+	if name == "" {
+		p.warn(flow.at.number, "FLOW has no name; write FLOW: NAME")
+	}
+	p.flow = &flow
+	p.spec.Flows = append(p.spec.Flows, Flow{Line: flow.at.number, Name: name, Supersedes: p.takeTargets()})
+}
+
+// endFlow ends the flow that is being read, if there is one. A heading without
+// contracts below it was no flow, unless it is called one.
+func (p *specParser) endFlow() {
+	if p.flow == nil {
+		return
+	}
+	last := len(p.spec.Flows) - 1
+	switch {
+	case len(p.spec.Flows[last].Steps) > 0:
+	case p.flow.explicit || p.spec.Flows[last].Supersedes != nil:
+		p.warn(p.flow.at.number, "FLOW has no steps; write them below it, one a line, as ACTION → EXPECTED")
+	default:
+		p.spec.Flows = p.spec.Flows[:last]
+	}
+	p.flow = nil
+}
+
+// belongs reports whether a line is a step of the flow that is being read, or
+// was meant as one.
+func (p *specParser) belongs(line specLine) bool {
+	f := p.flow
+	if f == nil {
+		return false
+	}
+	arrow := hasArrow(line.text)
+	begun := len(p.spec.Flows[len(p.spec.Flows)-1].Steps) > 0
+	switch {
+	case f.heading:
+		return arrow
+	case line.indent > f.at.indent:
+		return arrow || !p.gap
+	case f.at.item || begun && f.indented:
+		return false
+	case line.item || !begun:
+		return arrow || !p.gap
+	}
+	return !p.gap
+}
+
+func (p *specParser) step(line specLine) {
+	if !hasArrow(line.text) {
+		p.warn(line.number, "the step has no arrow; write ACTION → EXPECTED")
+		return
+	}
+	flow := &p.spec.Flows[len(p.spec.Flows)-1]
+	step := p.contract(line)
+	step.Flow = flow.Name
+	p.flow.indented = line.indent > p.flow.at.indent
+	flow.Steps = append(flow.Steps, step)
+}
+
+// requestShape is how a request, a path or a command line begins.
+var requestShape = regexp.MustCompile(`^(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s|/\S|\$\s)`)
+
+// shaped reports whether a line with an arrow looks like a contract where no
+// heading says so, rather than like prose or a drawing.
+func (p *specParser) shaped(i int) bool {
+	line := p.lines[i]
+	action, expected, _ := cutArrow(line.text)
+	switch {
+	case action == "" || expected == "":
+		return false
+	case requestShape.MatchString(line.text):
+		return true
+	case hasArrow(expected) || strings.HasSuffix(expected, "."):
+		return false
+	}
+	return line.item || line.fenced || p.alone(i-1) && p.alone(i+1)
+}
+
+// alone reports whether the line at i, if there is one, is no prose that the
+// line beside it could be part of.
+func (p *specParser) alone(i int) bool {
+	if i < 0 || i >= len(p.lines) {
+		return true
+	}
+	line := p.lines[i]
+	return line.kind != plainLine || hasArrow(line.text) || keyword(line.text)
+}

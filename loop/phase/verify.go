@@ -1,0 +1,184 @@
+package phase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"hone"
+	"hone/check"
+	"hone/internal/artifact"
+	"hone/journal"
+	"hone/tool"
+)
+
+// verify has the suite run against the server, and says which contracts fail.
+// A run of it that proves nothing ends hone's run (ruling A4); one that is
+// resumed afterwards tries again.
+func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	for attempt := 1; ; attempt++ {
+		v, err := l.suite(ctx, r, prior)
+		if err != nil || v.down != nil {
+			return v.down, err
+		}
+		if v.unproved == "" {
+			return l.judge(r, v.read), l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
+		}
+		now := false
+		if _, err := hone.Step(ctx, r, "unverified", v.unproved, func(context.Context) (done, error) {
+			now = true
+			return done{}, nil
+		}); err != nil {
+			return nil, err
+		}
+		if now {
+			return nil, &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "nothing was verified: " + v.unproved, Hint: "hone resume last, to have it tried again"}
+		}
+	}
+}
+
+// done is the record of a step that has nothing to say.
+type done struct{}
+
+// verification is what came of one run of the suite.
+type verification struct {
+	down     []check.Finding // why there was no run: the server did not come up
+	read     verdict
+	unproved string // why the verdict does not count; empty where it does
+}
+
+// verdict is failed_specs.md as the verifier left it.
+type verdict struct {
+	Text string `json:"text"`
+	Bad  string `json:"bad,omitempty"` // why it cannot be read
+}
+
+// suite has the suite run once: removing the old verdict, the session, and
+// reading the new verdict are three steps (ruling A4).
+func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v verification, err error) {
+	if err := l.clear(ctx, r); err != nil {
+		return v, err
+	}
+	stage := l.Server.stage(ctx, r, l.Hooks)
+	defer func() { err = errors.Join(err, stage.down()) }()
+	up, err := again(ctx, r, "server", stage.first)
+	if err != nil {
+		return v, err
+	}
+	if !up.Up {
+		v.down = []check.Finding{{Source: sourceServer, Text: l.readable(up.Why, up.Log)}}
+		return v, nil
+	}
+	messages, err := l.compose(ctx, r, toVerify, prior)
+	if err != nil {
+		return v, err
+	}
+	talk, err := r.Talk(ctx, stage.role(l.Verifier), messages)
+	if err != nil {
+		return v, err
+	}
+	if v.read, err = l.read(ctx, r); err != nil {
+		return v, err
+	}
+	v.unproved = l.unproved(r, talk, v.read)
+	return v, nil
+}
+
+// stepClear is the step after which evidence counts.
+const stepClear = "clear verdict"
+
+// clear removes the verdict of an earlier run of the suite.
+func (l Loop) clear(ctx context.Context, r *hone.Run) error {
+	_, err := hone.Step(ctx, r, stepClear, nil, func(context.Context) (done, error) {
+		root, err := os.OpenRoot(r.Tree.Dir())
+		if err != nil {
+			return done{}, err
+		}
+		defer root.Close()
+		return done{}, artifact.Remove(root, failedPath)
+	})
+	return err
+}
+
+// mostVerdict is how long a verdict may be, in bytes.
+const mostVerdict = 1 << 20
+
+// read reads the verdict. What cannot be read is none.
+func (l Loop) read(ctx context.Context, r *hone.Run) (verdict, error) {
+	return hone.Step(ctx, r, "read verdict", nil, func(context.Context) (verdict, error) {
+		root, err := os.OpenRoot(r.Tree.Dir())
+		if err != nil {
+			return verdict{}, err
+		}
+		defer root.Close()
+		text, err := artifact.Read(root, failedPath, mostVerdict)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return verdict{}, nil
+		case err != nil:
+			return verdict{Bad: err.Error()}, nil
+		}
+		return verdict{Text: l.redact(strings.ToValidUTF8(string(text), "\uFFFD"))}, nil
+	})
+}
+
+// unproved says what a verification lacks to count; empty where it lacks
+// nothing. Failures count as the verifier reports them; a pass needs evidence.
+func (l Loop) unproved(r *hone.Run, talk hone.Talk, read verdict) string {
+	switch {
+	case read.Bad != "":
+		return "its verdict cannot be read: " + read.Bad
+	case len(ParseVerdict(read.Text).Failures) > 0:
+	case talk.Ended != hone.EndedAnswer || strings.TrimSpace(talk.Reply.Text()) == "":
+		return fmt.Sprintf("the verifier gave no final answer (it ended by: %s)", talk.Ended)
+	case !l.Verifier.Agent && !ran(talk, l.Verifier.Tools):
+		return "the verifier ran no command"
+	case !reached(r):
+		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.Address())
+	}
+	return ""
+}
+
+// ran reports whether a command ran in a session.
+func ran(talk hone.Talk, tools []tool.Tool) bool {
+	for _, c := range talk.Calls {
+		for _, one := range tools {
+			if one.Name == c.Name && one.Commands && c.Refused == "" && c.Result.Exit != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reached reports whether a request of a command's reached the server since the
+// last verdict was removed.
+func reached(r *hone.Run) bool {
+	since := false
+	for _, e := range r.Journal.Events() {
+		var s hone.Served
+		switch {
+		case e.Phase == journal.Record && e.Step.Name == stepClear:
+			since = false
+		case e.Type == "server" && e.Decode(&s) == nil && s.What == hone.Reached:
+			since = true
+		}
+	}
+	return since
+}
+
+// judge makes findings of a verdict.
+func (l Loop) judge(r *hone.Run, read verdict) []check.Finding {
+	v := ParseVerdict(read.Text)
+	var found []check.Finding
+	for _, f := range v.Failures {
+		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})
+	}
+	for _, w := range v.Warnings {
+		found = append(found, check.Finding{Source: sourceVerdict, Advisory: true, Text: failedPath + ": " + w})
+	}
+	return found
+}
