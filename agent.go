@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"hone/model"
 )
@@ -80,12 +79,7 @@ func (r *Run) session(ctx context.Context, role Role, sent []byte) (Replied, err
 
 // sessionAgain begins a session afresh that was cut off.
 func (r *Run) sessionAgain(ctx context.Context, role Role, req model.Request, changed []string) (Replied, error) {
-	text := "An earlier session with this very task was cut off, because the program that ran it ended; how far it came is not known."
-	if len(changed) > 0 {
-		text += " Files that changed since it began: " + strings.Join(changed[:min(len(changed), 50)], ", ") + "."
-	} else {
-		text += " No file has changed since it began."
-	}
+	text := "An earlier session with this very task was cut off, because the program that ran it ended; how far it came is not known. " + role.since(changed)
 	last := req.Messages[len(req.Messages)-1]
 	// The last part is the instruction itself; see the package command.
 	last.Parts = slices.Insert(slices.Clone(last.Parts), max(0, len(last.Parts)-1), model.Part{Text: text})

@@ -37,15 +37,20 @@ func delegating(role *hone.Role, got *hone.Talk) hone.Round {
 // TestAgentAfterACrash: a session that was cut off is begun afresh, and the
 // agent is told of what the first one left.
 func TestAgentAfterACrash(t *testing.T) {
-	for _, when := range []string{"before the record", "after the record"} {
+	for _, when := range []string{"before the record", "after the record", "in a folder"} {
 		t.Run(when, func(t *testing.T) {
 			dir := furnished(t, map[string]string{"old": "1", "kept": "1"})
 			var sent []model.Request
 			role := agent(func(_ context.Context, req model.Request) (model.Reply, error) {
 				sent = append(sent, req)
 				write(dir, "old", "2")
+				write(dir, "in/new", "2")
 				return model.Reply{Finish: model.Stop, Parts: []model.Part{{Text: "worked"}}}, nil
 			})
+			want := "in/new, old."
+			if when == "in a folder" {
+				role.Folder, want = "in", ": new."
+			}
 			var talk hone.Talk
 			p := process{round: delegating(&role, &talk)}
 			edge, sessions := "before", 2
@@ -63,7 +68,7 @@ func TestAgentAfterACrash(t *testing.T) {
 				return
 			}
 			parts := sent[1].Messages[0].Parts
-			if told := parts[0].Text; !strings.Contains(told, "cut off") || !strings.Contains(told, "old.") || strings.Contains(told, "kept") {
+			if told := parts[0].Text; !strings.Contains(told, "cut off") || !strings.Contains(told, want) || strings.Contains(told, "kept") {
 				t.Errorf("the second session was told %q", told)
 			}
 			if last := parts[len(parts)-1].Text; last != "do it" {

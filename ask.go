@@ -35,6 +35,10 @@ type Role struct {
 	// Price is nil where it is not known.
 	Price *Price
 
+	// Folder is the part of the tree that the role works in, with slashes: of
+	// what changed it is told only there, by paths relative to it. Empty is the
+	// whole tree.
+	Folder string
 	// Tools are what the role can call in a conversation, in this order; see
 	// [Run.Talk]. Ask offers none.
 	Tools []tool.Tool

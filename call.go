@@ -166,7 +166,7 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 	}}
 	var err error
 	if c.refused == "" && c.tool.Commands {
-		c.result, err = once(ctx, t.r, w, func(manifest string) (any, error) { return t.begun(c, manifest) }, interrupted)
+		c.result, err = once(ctx, t.r, w, func(manifest string) (any, error) { return t.begun(c, manifest) }, t.interrupted)
 	} else {
 		w.open = func() (any, error) { return t.begun(c, "") }
 		c.result, err = step(ctx, t.r, w)
@@ -197,14 +197,29 @@ func (t *talk) begun(c *calling, manifest string) (Begun, error) {
 }
 
 // interrupted is the result of a command that was cut off.
-func interrupted(_ context.Context, changed []string) (tool.Result, error) {
-	text := "the command was cut off, because the program that ran it ended; whether it did what it was to do is not known, and it was not run again."
-	if len(changed) > 0 {
-		text += " Files that changed since it began: " + strings.Join(changed[:min(len(changed), 50)], ", ") + "."
-	} else {
-		text += " No file has changed since it began."
+func (t *talk) interrupted(_ context.Context, changed []string) (tool.Result, error) {
+	return tool.Failure("the command was cut off, because the program that ran it ended; whether it did what it was to do is not known, and it was not run again. " +
+		t.role.since(changed)), nil
+}
+
+// since says which files have changed since something began, as far as they
+// are the role's.
+func (role Role) since(changed []string) string {
+	var own []string
+	for _, path := range changed {
+		if role.Folder != "" {
+			inside, ok := strings.CutPrefix(path, role.Folder+"/")
+			if !ok {
+				continue
+			}
+			path = inside
+		}
+		own = append(own, path)
 	}
-	return tool.Failure(text), nil
+	if len(own) == 0 {
+		return "No file has changed since it began."
+	}
+	return "Files that changed since it began: " + strings.Join(own[:min(len(own), 50)], ", ") + "."
 }
 
 // mostBeside is how many calls run at the same time.

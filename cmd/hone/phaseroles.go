@@ -32,6 +32,7 @@ func (a *app) staff(l *phase.Loop, o session, r *hone.Run, s phaseSettings, wall
 		{&l.Verifier, "verifier", s.Verifier, o.models[1], s.VerifierSystem, phase.Tests, walls.verifier},
 	} {
 		*one.role = one.model.role(one.name, one.system, one.opened)
+		one.role.Folder = one.folder
 		one.role.Bounds = hone.Bounds{Turns: s.Turns, Calls: s.Calls}
 		if one.model.Agent != nil {
 			agent, err := a.enclose(one.model, one.name, r, one.walls, l.Guard.Redact)

@@ -70,11 +70,25 @@ func (l Loop) markPassed(ctx context.Context, r *hone.Run) error {
 	}
 	trailers := []string{trailerRun + ": " + r.Journal.Run(), trailerSpecs + ": " + sum}
 	for _, repo := range []string{Src, Tests} {
+		if message, err := l.lastPassed(ctx, filepath.Join(r.Tree.Dir(), repo)); err == nil && strings.Contains(message, trailers[0]) {
+			continue // by an earlier process
+		}
 		if _, err := l.commitIn(ctx, r.Tree.Dir(), repo, passedPoint, trailers); err != nil {
 			return fmt.Errorf("record that phase %d passed: %w", l.Phase, err)
 		}
 	}
 	return nil
+}
+
+// lastPassed is the message of the last commit in a repository that says that
+// the phase has passed; empty where there is none.
+func (l Loop) lastPassed(ctx context.Context, dir string) (string, error) {
+	at, err := l.Git.Open(dir)
+	if err != nil {
+		return "", err
+	}
+	_, message, err := at.Find(ctx, fmt.Sprintf("phase%d/%s", l.Phase, passedPoint))
+	return message, err
 }
 
 // HasPassed reports whether both repositories of a project record that a phase

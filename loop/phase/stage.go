@@ -185,7 +185,7 @@ func (s staged) Generate(ctx context.Context, req model.Request) (model.Reply, e
 
 // restarted is what the verifier is told with the first command after the
 // server was started again.
-const restarted = "NOTE: the program that runs you was stopped and went on. The server was started again just now and its state reset: what earlier commands made there is gone.\n\n"
+const restarted = "NOTE: the program that runs you was stopped and went on. The server was started again just now and its state reset: what earlier commands made there is gone. It answers at %s.\n\n"
 
 // command is a tool's command that finds the server up.
 func (g *stage) command(run func(context.Context, tool.Input) (tool.Result, error)) func(context.Context, tool.Input) (tool.Result, error) {
@@ -199,7 +199,7 @@ func (g *stage) command(run func(context.Context, tool.Input) (tool.Result, erro
 		g.again = false
 		g.mu.Unlock()
 		if tell {
-			result.Text = restarted + result.Text
+			result.Text = fmt.Sprintf(restarted, g.server.Address()) + result.Text
 		}
 		return result, err
 	}
