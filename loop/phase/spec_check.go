@@ -13,7 +13,8 @@ import (
 // SUPERSEDES, superseded contracts that nobody stated, missing phases, phases
 // without contracts, and files that are passed over. Contracts are compared
 // without regard to white space and to how the arrow is written. Nil means
-// that there is nothing to say; the order is that of phases and lines.
+// that there is nothing to say; the order is that of phases and lines, and of
+// one spec's warnings there are about fifty at most.
 func Check(specs []Spec) []Warning {
 	specs = ordered(specs)
 	h := readHistory(specs)
@@ -30,10 +31,20 @@ func Check(specs []Spec) []Warning {
 		_, own := parseSpec(s.Phase, s.Path, s.Text)
 		own = append(append(whole(s, before), own...), byPath[s.Path]...)
 		slices.SortStableFunc(own, func(a, b Warning) int { return cmp.Compare(a.Line, b.Line) })
-		all = append(all, own...)
+		all = append(all, few(own)...)
 		before = s.Phase
 	}
 	return all
+}
+
+// few are the first warnings of a spec, and how many more there are.
+func few(own []Warning) []Warning {
+	const most = 50
+	if len(own) <= most {
+		return own
+	}
+	more := Warning{own[most].Path, own[most].Line, fmt.Sprintf("and %d more warnings from here on", len(own)-most)}
+	return append(own[:most:most], more)
 }
 
 // whole are the warnings that concern a spec as one among others; before is
@@ -148,8 +159,8 @@ func readHistory(specs []Spec) *history {
 	h := &history{byAction: map[string][]*claim{}, byFlow: map[string][]*claim{}}
 	for _, s := range specs {
 		for _, c := range claimsOf(s) {
-			for _, target := range c.contract.Supersedes {
-				h.supersede(c, target)
+			for _, text := range c.contract.Supersedes {
+				h.supersede(c, text)
 			}
 			if c.kind == loneClaim {
 				h.compare(c)
@@ -180,15 +191,26 @@ func claimsOf(s Spec) []*claim {
 	return all
 }
 
+// sameAction is how many statements of one action are compared with each
+// other: more are no contracts that somebody wrote, and the time that they
+// take grows with their square.
+const sameAction = 200
+
 func (h *history) add(c *claim) {
 	h.claims = append(h.claims, c)
 	if c.kind == flowClaim {
-		h.byFlow[c.key.exact] = append(h.byFlow[c.key.exact], c)
+		keep(h.byFlow, c.key.exact, c)
 		return
 	}
-	h.byAction[c.key.exact] = append(h.byAction[c.key.exact], c)
+	keep(h.byAction, c.key.exact, c)
 	if c.key.plain != c.key.exact {
-		h.byAction[c.key.plain] = append(h.byAction[c.key.plain], c)
+		keep(h.byAction, c.key.plain, c)
+	}
+}
+
+func keep(claims map[string][]*claim, key string, c *claim) {
+	if len(claims[key]) < sameAction {
+		claims[key] = append(claims[key], c)
 	}
 }
 
@@ -197,18 +219,18 @@ func (h *history) warn(c *claim, format string, args ...any) {
 }
 
 // supersede marks what a SUPERSEDES line names, and says what is odd about it.
-func (h *history) supersede(by *claim, target string) {
-	found := h.named(target)
+func (h *history) supersede(by *claim, text string) {
+	found := h.named(text)
 	live := slices.DeleteFunc(slices.Clone(found), func(c *claim) bool { return c.by != nil })
 	lone := slices.DeleteFunc(slices.Clone(live), func(c *claim) bool { return c.kind == stepClaim })
 	switch {
 	case len(found) == 0:
-		h.warn(by, "it supersedes “%s”, which nothing before it states", short(target))
+		h.warn(by, "it supersedes “%s”, which nothing before it states", short(text))
 	case len(live) == 0:
 		last := found[len(found)-1]
-		h.warn(by, "it supersedes “%s” of %s, which %s superseded already", short(target), last.at(), last.by.at())
+		h.warn(by, "it supersedes “%s” of %s, which %s superseded already", short(text), last.at(), last.by.at())
 	case len(lone) > 1:
-		h.warn(by, "it supersedes “%s”, which could be any of %s; write out the one that is meant", short(target), places(lone))
+		h.warn(by, "it supersedes “%s”, which could be any of %s; write out the one that is meant", short(text), places(lone))
 	}
 	for _, c := range live {
 		c.by = by
@@ -216,30 +238,37 @@ func (h *history) supersede(by *claim, target string) {
 }
 
 // named are the claims that the text of a SUPERSEDES line may mean: those that
-// it repeats word for word; else those that it repeats without what stands in
-// brackets. A text without an arrow means an action, whatever its result.
-func (h *history) named(target string) []*claim {
-	if name := flowWord.FindStringSubmatch(target); name != nil {
+// it repeats word for word; else the contracts, else the steps, that it repeats
+// without what stands in brackets. A text without an arrow means an action,
+// whatever its result.
+func (h *history) named(text string) []*claim {
+	if name := flowWord.FindStringSubmatch(text); name != nil {
 		return h.byFlow[sideOf(name[1]).exact]
 	}
-	action, expected, hasResult := cutArrow(target)
+	action, expected, hasResult := cutArrow(text)
 	if !hasResult {
-		action = target
+		action = text
 	}
 	key, result := sideOf(action).exact, sideOf(expected).exact
-	var exact, loose []*claim
+	var exact, lone, steps []*claim
 	for _, c := range h.byAction[key] {
 		switch {
 		case c.key.exact == key && (!hasResult || c.result.exact == result):
 			exact = append(exact, c)
-		case !hasResult || c.result.exact == result || c.result.plain == result:
-			loose = append(loose, c)
+		case hasResult && c.result.exact != result && c.result.plain != result:
+		case c.kind == stepClaim:
+			steps = append(steps, c)
+		default:
+			lone = append(lone, c)
 		}
 	}
-	if exact != nil {
+	switch {
+	case exact != nil:
 		return exact
+	case lone != nil:
+		return lone
 	}
-	return loose
+	return steps
 }
 
 // compare says of a contract that it stands there already, or that an earlier
