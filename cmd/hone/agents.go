@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -262,4 +264,41 @@ func (m modelSettings) exposed() string {
 		return m.Name + " has the network, and so has whatever it runs"
 	}
 	return ""
+}
+
+// lookAtAgents looks at the command-line agents of a folder's configuration.
+// What is wrong with that is said by another look.
+func (a *app) lookAtAgents(dir string) []diagnosis {
+	root, err := findRoot(dir)
+	if err != nil {
+		return nil
+	}
+	file, err := config.Load(root)
+	if err != nil {
+		return nil
+	}
+	var looks []diagnosis
+	for _, name := range slices.Sorted(maps.Keys(file.Commands)) {
+		looks = append(looks, a.lookAtAgent(modelSettings{Name: agentProvider + "/" + name, Agent: &agentSettings{Name: name, Agent: file.Commands[name], Asked: file.Commands[name].Model}}))
+	}
+	return looks
+}
+
+func (a *app) lookAtAgent(m modelSettings) diagnosis {
+	program := m.Agent.Argv[0]
+	at, err := exec.LookPath(program)
+	if err != nil {
+		return amiss("agent", m.Name+": "+program+" is not on your PATH", "install it, or name it whole in argv")
+	}
+	if m.Agent.Asked == "" {
+		m.Agent.Asked = "NAME" // a role may name the model
+	}
+	if err := m.Agent.ready(a.env); err != nil {
+		return amiss("agent", m.Name+": "+err.Error(), "")
+	}
+	found := m.Name + ": " + at
+	if p, ok := m.Agent.provider(); ok {
+		found += ", which asks " + p.name + " by a forwarder"
+	}
+	return diagnosis{what: "agent", found: found, hint: m.exposed()}
 }

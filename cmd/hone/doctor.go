@@ -76,6 +76,7 @@ func (d diagnosis) mark() string {
 func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	looks := []diagnosis{{what: "hone", found: version()}, a.lookAtGit(ctx), a.lookAtRepository(f.dir), a.lookAtConfig(f.dir), a.lookAtDisk(f.dir)}
 	looks = append(looks, a.lookAtKeys()...)
+	looks = append(looks, a.lookAtAgents(f.dir)...)
 	looks = append(looks, a.lookAtProvider(ctx, f.dir, f.model, f.baseURL))
 	looks = append(looks, lookAtWalls(ctx, f)...)
 	bad := 0
