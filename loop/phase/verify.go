@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -120,6 +121,8 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdict, error) {
 			return verdict{}, nil
 		case err != nil:
 			return verdict{Bad: err.Error()}, nil
+		case bytes.IndexByte(text, 0) >= 0:
+			return verdict{Bad: failedPath + " is no UTF-8 text"}, nil
 		}
 		return verdict{Text: l.redact(strings.ToValidUTF8(string(text), "\uFFFD"))}, nil
 	})
