@@ -52,6 +52,15 @@ type Opened struct {
 	Outside  []string `json:"outside,omitempty"` // changed by others since the round before
 }
 
+// Told is what a loop's own records ("step", "command") can hold for people,
+// beside what the loop reads of them. Every screen shows it; none knows more
+// of a loop.
+type Told struct {
+	Said string `json:"said,omitempty"` // what is done, or has come of it
+	// Log is what was printed, where something is wrong.
+	Log string `json:"log,omitempty"`
+}
+
 // Asked is the begin of a model call ("ask"), or of an agent's whole session.
 type Asked struct {
 	Role    string `json:"role"`

@@ -44,8 +44,9 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (si
 
 // health is what the health check says of the code.
 type health struct {
-	Healthy bool   `json:"healthy"`
-	Log     string `json:"log,omitempty"` // what it printed and wrote into lint.log
+	Healthy bool `json:"healthy"`
+	// Told's Log is what it printed and wrote into lint.log.
+	hone.Told
 }
 
 // health runs the health check. It leaves lint.log for people also where the
@@ -71,8 +72,9 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		if err != nil {
 			return health{}, fmt.Errorf("the log of the health check: %w", err)
 		}
-		h := health{Healthy: said.Exit == 0}
+		h := health{Healthy: said.Exit == 0, Told: hone.Told{Said: "passed"}}
 		if !h.Healthy {
+			h.Said = "failed, see " + lintLog
 			h.Log = l.readable(string(written), said.Output)
 			if h.Log == "" {
 				h.Log = fmt.Sprintf("(the health check ended with exit status %d and printed nothing)", said.Exit)

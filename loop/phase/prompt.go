@@ -72,6 +72,7 @@ const (
 type composed struct {
 	Context     string `json:"context"`
 	Instruction string `json:"instruction"`
+	hone.Told
 }
 
 // compose makes what a role is sent, of the project as it is now, and writes
@@ -149,7 +150,32 @@ func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []
 	for _, p := range l.told(e, prior) {
 		section(&b, p.title, p.text)
 	}
-	return composed{l.redact(strings.TrimRight(b.String(), "\n")), l.instruction(e, step)}, nil
+	return composed{l.redact(strings.TrimRight(b.String(), "\n")), l.instruction(e, step), hone.Told{Said: l.announce(e, prior)}}, nil
+}
+
+// announce says what is done next, for people.
+func (l Loop) announce(e errand, prior []check.Finding) string {
+	name := "the " + l.role(e).Name
+	switch e {
+	case toWrite:
+		return name + " writes the suite"
+	case toVerify:
+		return name + " runs the suite"
+	}
+	var failed []string
+	if n := len(from(prior, sourceContract)); n > 0 {
+		failed = append(failed, plural(n, "contract", "contracts"))
+	}
+	for _, f := range []struct{ source, name string }{
+		{sourceHealth, "the health check"}, {sourceServer, "the server"}, {check.SourceCommand, "the project's check"}} {
+		if len(from(prior, f.source)) > 0 {
+			failed = append(failed, f.name)
+		}
+	}
+	if len(failed) == 0 {
+		return name + " writes code"
+	}
+	return name + " is told what failed: " + strings.Join(failed, ", ")
 }
 
 // instruction is the errand with where it stands.

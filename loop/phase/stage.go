@@ -46,7 +46,8 @@ func (s *Server) stage(ctx context.Context, r *hone.Run, hooks Hooks) *stage {
 type started struct {
 	Up  bool   `json:"up"`
 	Why string `json:"why,omitempty"` // it is not up
-	Log string `json:"log,omitempty"` // what it wrote, where it is not
+	// Told's Log is what it wrote, where it is not up.
+	hone.Told
 }
 
 // first is the step that starts the server.
@@ -121,9 +122,9 @@ func (g *stage) raise(ctx context.Context, c *conductor) (started, error) {
 		if ctx.Err() != nil {
 			return started{}, context.Cause(ctx)
 		}
-		return started{Why: why, Log: g.log() + c.output()}, nil
+		return started{Why: why, Told: hone.Told{Said: "did not come up, see " + serverLog, Log: g.log() + c.output()}}, nil
 	}
-	return started{Up: true}, c.must(ctx, "reset_state")
+	return started{Up: true, Told: hone.Told{Said: "up at " + g.server.url}}, c.must(ctx, "reset_state")
 }
 
 // log is what the server wrote into the place that the seed has for it.

@@ -55,6 +55,20 @@ type verification struct {
 type verdict struct {
 	Text string `json:"text"`
 	Bad  string `json:"bad,omitempty"` // why it cannot be read
+	hone.Told
+}
+
+// reported is a verdict of a text, and what a person is told of it.
+func reported(text string) verdict {
+	v := ParseVerdict(text)
+	said := "the verifier reports no failure"
+	if n := len(v.Failures); n > 0 {
+		said = fmt.Sprintf("the verifier reports %s, see %s", plural(n, "failure", "failures"), failedPath)
+	}
+	for _, w := range v.Warnings {
+		said += "\n" + w
+	}
+	return verdict{Text: text, Told: hone.Told{Said: said}}
 }
 
 // suite has the suite run once: removing the old verdict, the session, and
@@ -65,12 +79,16 @@ func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v 
 	}
 	stage := l.Server.stage(ctx, r, l.Hooks)
 	defer func() { err = errors.Join(err, stage.down()) }()
-	up, err := again(ctx, r, "server", stage.first)
+	up, err := again(ctx, r, "server", func(ctx context.Context) (started, error) {
+		up, err := stage.first(ctx)
+		up.Log = l.readable(up.Why, up.Log)
+		return up, err
+	})
 	if err != nil {
 		return v, err
 	}
 	if !up.Up {
-		v.down = []check.Finding{{Source: sourceServer, Text: l.readable(up.Why, up.Log)}}
+		v.down = []check.Finding{{Source: sourceServer, Text: up.Log}}
 		return v, nil
 	}
 	messages, err := l.compose(ctx, r, toVerify, prior)
@@ -118,13 +136,13 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdict, error) {
 		text, err := artifact.Read(root, failedPath, mostVerdict)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return verdict{}, nil
+			return reported(""), nil
 		case err != nil:
 			return verdict{Bad: err.Error()}, nil
 		case bytes.IndexByte(text, 0) >= 0:
 			return verdict{Bad: failedPath + " is no UTF-8 text"}, nil
 		}
-		return verdict{Text: l.redact(strings.ToValidUTF8(string(text), "\uFFFD"))}, nil
+		return reported(l.redact(strings.ToValidUTF8(string(text), "\uFFFD"))), nil
 	})
 }
 
