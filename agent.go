@@ -71,7 +71,11 @@ func (r *Run) session(ctx context.Context, role Role, sent []byte) (Replied, err
 	case fault == nil:
 		return r.keep(role, reply, 1)
 	case ctx.Err() == nil && failed != nil:
-		return Replied{}, &Stop{Exit: ExitEnvironment, Result: "failed", Why: fmt.Sprintf("%s: %s", role.Called, r.clean(failed.Error())),
+		why := failed.Error()
+		if failed.Kind == model.Failed {
+			why = failed.Message // how it ended; that it failed is said by the result
+		}
+		return Replied{}, &Stop{Exit: ExitEnvironment, Result: "failed", Why: fmt.Sprintf("%s: %s", role.Called, r.clean(why)),
 			Hint: cmp.Or(r.clean(failed.Hint), "mend that, then: hone resume last")}
 	}
 	return Replied{}, fault

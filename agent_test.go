@@ -98,7 +98,7 @@ func TestAgentsFailureIsNotRemembered(t *testing.T) {
 	p := process{round: delegating(&role, &talk)}
 	end := p.end(t, dir)
 	wantEnd(t, end, hone.ExitEnvironment, "failed")
-	if !strings.Contains(end.Why, "command/worker") || !strings.Contains(end.Why, "41") || end.Tokens != 7 {
+	if end.Why != "command/worker: it ended with exit status 41" || end.Tokens != 7 {
 		t.Errorf("the end says %q, %d tokens", end.Why, end.Tokens)
 	}
 	broken = false

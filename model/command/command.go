@@ -162,12 +162,20 @@ func (c *Config) settleStdin() error {
 // invalid is an error that no other attempt can mend, and for which nothing was
 // used. The hint's %s stands for the section.
 func (c *Config) invalid(message, hint string) *model.Error {
-	section := "[commands." + cmp.Or(c.Name, "NAME") + "]"
 	return &model.Error{
 		Kind: model.Invalid, Message: cmp.Or(c.Name, "the agent") + ": " + message,
-		Hint: strings.ReplaceAll(hint, "%s", section), Usage: &model.Usage{},
+		Hint: strings.ReplaceAll(hint, "%s", c.section()), Usage: &model.Usage{},
 	}
 }
+
+// failed is the error of a session that ended badly, or could not begin.
+// Whoever tells it knows the agent by another name, so that it has none.
+func (c *Config) failed(message, hint string, used *model.Usage) *model.Error {
+	return &model.Error{Kind: model.Failed, Message: message, Hint: strings.ReplaceAll(hint, "%s", c.section()), Usage: used}
+}
+
+// section is where an agent stands in a configuration.
+func (c *Config) section() string { return "[commands." + cmp.Or(c.Name, "NAME") + "]" }
 
 // Generate runs one session. The request's last text, which must be in its last
 // message, is the prompt: a short instruction. The system text and all texts
@@ -179,9 +187,10 @@ func (c *Config) invalid(message, hint string) *model.Error {
 // it unreadable; Detail says so then.
 //
 // The error is the context's, or a [*model.Error] that is never temporary: a
-// session is too dear, and has changed too much, to be repeated unseen. It
-// says how the agent ended, with the end of what it printed, and in Usage what
-// it told of its usage until then.
+// session is too dear, and has changed too much, to be repeated unseen. Its
+// Kind is Invalid where the request cannot be put to the agent, and otherwise
+// Failed: it says how the agent ended, with the end of what it printed, and in
+// Usage what it told of its usage until then.
 func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	prompt, before := texts(req)
 	if prompt == "" {
@@ -202,13 +211,11 @@ func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, e
 		return model.Reply{}, fmt.Errorf("%s: %w", a.config.Name, context.Cause(ctx))
 	}
 	if err != nil {
-		return model.Reply{}, a.config.invalid(oneLine(a.clean(err.Error())), "see argv in %s, and the PATH that it runs with")
+		return model.Reply{}, a.config.failed("it could not be started: "+oneLine(a.clean(err.Error())), "see argv in %s, and the PATH that it runs with; then start a new run", &model.Usage{})
 	}
 	t := a.read(s.stdout.kept())
 	if how, hint := a.ending(result); how != "" {
-		fault := a.config.invalid(how+"; "+a.lastWords(s), hint)
-		fault.Usage = t.usage
-		return model.Reply{}, fault
+		return model.Reply{}, a.config.failed(how+"; "+a.lastWords(s), hint, t.usage)
 	}
 	reply := a.reply(t, s)
 	if req.Stream != nil && len(reply.Parts) > 0 {
@@ -217,17 +224,19 @@ func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	return reply, nil
 }
 
-// ending says how a session ended; empty where it did so normally.
+// ending says how a session ended, and what to do about it; empty where it did
+// so normally. A run keeps the settings that it began with.
 func (a *Agent) ending(r sandbox.Result) (how, hint string) {
 	switch {
 	case r.OverLimit != "":
-		return "it went over its limit of " + r.OverLimit + ", and was ended", ""
+		return "it went over its limit of " + r.OverLimit + ", and was ended", "raise " + r.OverLimit + " in [sandbox] and start a new run; or, for another try: hone resume last"
 	case r.TimedOut:
-		return fmt.Sprintf("it had not ended after %v, and was ended", a.config.Timeout), "raise timeout in %s"
+		return fmt.Sprintf("it had not ended after %v, and was ended", a.config.Timeout), "raise timeout in %s and start a new run; or, for another try: hone resume last"
 	case r.Signal != "":
 		return "a signal ended it (" + r.Signal + ")", ""
 	case !slices.Contains(a.config.Exits, r.Exit):
-		return fmt.Sprintf("it ended with exit status %d", r.Exit), "see what it says; where that is a normal end of it, write the status into exits in %s"
+		return fmt.Sprintf("it ended with exit status %d", r.Exit),
+			fmt.Sprintf("mend what it says, then: hone resume last; if %d is a normal end of it, write that into exits in %%s and start a new run", r.Exit)
 	}
 	return "", ""
 }

@@ -184,7 +184,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	_, err = a.Generate(t.Context(), asking("", "do"))
 	e := fault(t, err)
-	if !strings.HasPrefix(e.Message, "codex: it went over its limit of memory, and was ended; its standard output ends: ") {
+	if !strings.HasPrefix(e.Message, "it went over its limit of memory, and was ended; its standard output ends: ") {
 		t.Errorf("the error is %s", e.Message)
 	}
 	if e.Usage == nil || e.Usage.Output != 1590 {

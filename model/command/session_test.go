@@ -115,7 +115,7 @@ func TestSessionThatFails(t *testing.T) {
 		want   []string
 		hint   string
 	}{
-		"an exit status":  {json + `echo 'bad	key' >&2; exit 42`, nil, []string{"sh: it ended with exit status 42; ", "its standard error ends: bad key; ", "its standard output ends: {"}, "exits in [commands.sh]"},
+		"an exit status":  {json + `echo 'bad	key' >&2; exit 42`, nil, []string{"it ended with exit status 42; ", "its standard error ends: bad key; ", "its standard output ends: {"}, "exits in [commands.sh]"},
 		"0 is not normal": {json, func(c *Config) { c.Exits = []int{1} }, []string{"exit status 0"}, "exits in [commands.sh]"},
 		"a signal":        {json + `kill -SEGV $$`, nil, []string{"a signal ended it (segmentation fault"}, ""},
 		"time":            {json + `sleep 1000`, func(c *Config) { c.Timeout = 300 * time.Millisecond }, []string{"it had not ended after 300ms, and was ended"}, "raise timeout in [commands.sh]"},
