@@ -171,7 +171,8 @@ func placedHome(paths []string) []string {
 }
 
 // Generate has the agent hold a session. What it could not do because its
-// calls were refused is the budget's doing, not its own.
+// calls were refused is the budget's doing, not its own, whatever it says and
+// however it ends.
 func (e *enclosedAgent) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	e.report = forward.Report{}
 	reply, err := e.inner.Generate(ctx, req)
@@ -181,7 +182,7 @@ func (e *enclosedAgent) Generate(ctx context.Context, req model.Request) (model.
 	case ctx.Err() != nil:
 	case errors.As(e.report.Stopped, &over):
 		return reply, &hone.Stop{Exit: hone.ExitBudget, Result: "budget", Why: over.Error(), Hint: "start a new run with another model"}
-	case err != nil && (errors.As(e.report.Why, &stop) || errors.As(e.report.Stopped, &stop)):
+	case errors.As(e.report.Why, &stop) || errors.As(e.report.Stopped, &stop):
 		return reply, stop
 	}
 	return reply, err
