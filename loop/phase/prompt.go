@@ -270,7 +270,7 @@ func Specs(dir string, phase int) ([]Spec, error) {
 		}
 	}
 	if len(some) == 0 || some[len(some)-1].Phase != phase {
-		return nil, &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: fmt.Sprintf("there is no specs/phase%d.md", phase), Hint: "write it, or name a phase that is there: hone phase N --list"}
+		return nil, &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: fmt.Sprintf("there is no specs/phase%d.md", phase), Hint: "write it, or name one that is there: hone phase all --list"}
 	}
 	return some, nil
 }
