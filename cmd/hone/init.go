@@ -30,7 +30,7 @@ func (a *app) initCommand() *cobra.Command {
 			return usage("init needs to know for which loop", "hone init reconcile")
 		},
 	}
-	c.AddCommand(a.initReconcileCommand(), a.initImplementCommand(), a.initTaskCommand())
+	c.AddCommand(a.initReconcileCommand(), a.initImplementCommand(), a.initTaskCommand(), a.initPhaseCommand())
 	return c
 }
 

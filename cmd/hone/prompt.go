@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"hone"
 	"hone/cmd/hone/screen"
 	"hone/internal/render"
+	"hone/loop/phase"
 	"hone/workspace"
 )
 
@@ -25,7 +27,7 @@ func (a *app) promptCommand() *cobra.Command {
 			return usage("prompt needs to know which loop", "hone prompt reconcile")
 		},
 	}
-	c.AddCommand(a.promptReconcileCommand(), a.promptImplementCommand(), a.promptTaskCommand())
+	c.AddCommand(a.promptReconcileCommand(), a.promptImplementCommand(), a.promptTaskCommand(), a.promptPhaseCommand())
 	return c
 }
 
@@ -143,6 +145,64 @@ func (a *app) promptImplement(ctx context.Context, f implementFlags) error {
 		return err
 	}
 	return a.preview(preview{System: v.System, Text: v.Text, Files: v.Files}, v.Fits, s.Model.Name, f.output.json)
+}
+
+func (a *app) promptPhaseCommand() *cobra.Command {
+	var f phaseFlags
+	var role string
+	c := &cobra.Command{
+		Use:   "phase N",
+		Short: "what phase would send a role first",
+		Long: `prompt phase prints what phase would send a role first: the verifier to write the suite, or the
+builder in round 1. No hook is run: the map ends where map_deps would print the dependencies.`,
+		Args: oneNumber,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.promptPhase(f, args[0], role)
+		},
+	}
+	registerDir(c, &f.dir)
+	fs := c.Flags()
+	fs.StringVar(&role, "role", "verifier", "whose: verifier, which is asked first, or builder")
+	fs.StringVarP(&f.model, "model", "m", "", "whose context the size is compared with, as PROVIDER/NAME")
+	fs.StringVar(&f.builderModel, "builder-model", "", "the same for the builder")
+	fs.StringVar(&f.verifierModel, "verifier-model", "", "the same for the verifier")
+	fs.BoolVar(&f.output.json, "json", false, "the request as one JSON object")
+	return c
+}
+
+// oneNumber wants one phase's number.
+func oneNumber(c *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == allPhases {
+		return usage("prompt phase needs the number of one phase", helpFor(c))
+	}
+	return somePhases(c, args)
+}
+
+// promptPhase needs no key, as [app.promptReconcile] needs none.
+func (a *app) promptPhase(f phaseFlags, arg, role string) error {
+	if role != "builder" && role != "verifier" {
+		return usage(fmt.Sprintf("--role %s is not builder or verifier", role), "hone help prompt phase")
+	}
+	root, err := phaseRoot(f.dir)
+	if err != nil {
+		return err
+	}
+	f.agents = true
+	n, _ := strconv.Atoi(arg)
+	s, _, err := a.resolvePhase(root, f, n)
+	if err != nil {
+		return err
+	}
+	l := phase.Loop{Phase: n, Guard: a.phaseGuard(s), Builder: s.Model.role("builder", s.BuilderSystem, nil), Writer: s.Verifier.role("verifier", s.VerifierSystem, nil)}
+	v, err := l.Preview(root, role)
+	if err != nil {
+		return err
+	}
+	whose := s.Verifier.Name
+	if role == "builder" {
+		whose = s.Model.Name
+	}
+	return a.preview(preview{System: v.System, Text: v.Text, what: "to the " + role + ": the instructions, the project and its contracts"}, v.Fits, whose, f.output.json)
 }
 
 // tooLong is a prompt that does not fit, as the run itself would say it.

@@ -95,9 +95,8 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, e errand, prior []check.
 	if err != nil {
 		return nil, err
 	}
-	role := l.role(e)
-	if err := role.Fits(int64(len(role.System) + len(c.Context) + len(c.Instruction))); err != nil {
-		return nil, l.tooLong(err, r.Tree.Dir(), c)
+	if err := l.fits(e, r.Tree.Dir(), c); err != nil {
+		return nil, err
 	}
 	return []model.Message{{Role: model.User, Parts: []model.Part{{Text: c.Context}, {Text: c.Instruction}}}}, nil
 }
@@ -118,13 +117,19 @@ func (l Loop) writeMap(dir, deps string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("map %s: %w", Src, err)
 	}
-	text := strings.TrimRight(tree, "\n") + "\n---\n" + l.readable(deps) + "\n"
+	text := l.mapText(tree, deps)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
 	return text, artifact.Write(root, MapName, strings.NewReader(text))
+}
+
+// mapText is the map in the seed's form: the tree, and below it what the project
+// depends on.
+func (l Loop) mapText(tree, deps string) string {
+	return strings.TrimRight(tree, "\n") + "\n---\n" + l.readable(deps) + "\n"
 }
 
 // prompt is what a role is sent at a step.
@@ -308,6 +313,16 @@ func RoleText(dir, role string) (string, error) {
 		return BuilderRole, nil
 	}
 	return VerifierRole, nil
+}
+
+// fits says whether a prompt fits its role's context.
+func (l Loop) fits(e errand, dir string, c composed) error {
+	role := l.role(e)
+	err := role.Fits(int64(len(role.System) + len(c.Context) + len(c.Instruction)))
+	if err == nil {
+		return nil
+	}
+	return l.tooLong(err, dir, c)
 }
 
 // tooLong says what takes the room in a prompt that does not fit (ruling G10).

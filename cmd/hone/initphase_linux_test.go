@@ -1,0 +1,198 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hone/sandbox"
+)
+
+// builtReply is a scripted reply; builtCall is a tool call of one.
+type (
+	builtReply struct {
+		Text  string      `json:"text,omitempty"`
+		Calls []builtCall `json:"calls,omitempty"`
+	}
+	builtCall struct {
+		Name string            `json:"name"`
+		Args map[string]string `json:"args"`
+	}
+)
+
+// TestPhaseTemplates: what init phase writes is complete: behind walls its
+// hooks say that nothing is built yet, and pass, start and stop a service that
+// fulfils its specification (ruling A12).
+func TestPhaseTemplates(t *testing.T) {
+	for template, program := range map[string]string{"go": "go", "node": "npm", "python": "python3"} {
+		t.Run(template, func(t *testing.T) {
+			t.Parallel()
+			mustHave(t, program, "curl", "bash", "git")
+			dir := starterOf(t, template)
+			var env []string
+			if template == "go" {
+				env = sharedCache(t, dir)
+			}
+			// Without a program there is nothing to verify, and the log says so.
+			nothing := builtBy(t, writingOf(t, "suite.sh", "testdata/initphase/suite.sh"), builtReply{Text: "written"}, builtReply{Text: "nothing to do"})
+			exit, out := honeIn(t, dir, env, "phase", "1", "-m", nothing, "--rounds", "1")
+			if log := leftIn(t, dir, "tests/results/lint.log"); exit != 1 || !strings.Contains(log, "yet") || !strings.Contains(out, strings.TrimSpace(log)) {
+				t.Fatalf("exit status %d, lint.log %q\n%s", exit, log, out)
+			}
+			passes(t, dir, env, template)
+		})
+	}
+}
+
+// passes has a phase built in one round, by the program in testdata.
+func passes(t *testing.T, dir string, env []string, template string) {
+	t.Helper()
+	replies := []builtReply{{Text: "the suite stands"}, {}, {Text: "built"}, runningOf("bash suite.sh; cat failed_specs.md"), {Text: "run"}}
+	for _, f := range starterFiles(t, "testdata/initphase/"+template) {
+		replies[1].Calls = append(replies[1].Calls, writingOf(t, filepath.Base(f), f).Calls...)
+	}
+	exit, out := honeIn(t, dir, env, "phase", "1", "-m", builtBy(t, replies...), "--rounds", "1")
+	if exit != 0 || !strings.Contains(out, "✓ Phase 1 passed") {
+		t.Fatalf("exit status %d\n%s\nlint.log: %s\ndev.log: %s\nfailed_specs.md: %s", exit, out,
+			leftIn(t, dir, "tests/results/lint.log"), leftIn(t, dir, "tests/results/dev.log"), leftIn(t, dir, "tests/failed_specs.md"))
+	}
+	if left := leftIn(t, dir, "tests/results/dev.pid"); left != "" {
+		t.Errorf("stop_dev has left dev.pid: %s", left)
+	}
+	commits, err := exec.Command("git", "-C", filepath.Join(dir, "src"), "log", "--format=", "--name-only").Output()
+	if names := string(commits); err != nil || strings.Contains(names, "pyc") || strings.Contains(names, "server\n") {
+		t.Errorf("%v; what was built is committed: %s", err, names)
+	}
+}
+
+// TestMakePhase: the seed's interface, make phase PHASE=N BUILDER_MODEL=…
+// VERIFIER_MODEL=…, runs hone, of which the second phase knows the first
+// (ruling A12).
+func TestMakePhase(t *testing.T) {
+	mustHave(t, "python3", "make", "curl", "bash", "git")
+	dir := starterOf(t, "python")
+	spec := "## Phase 2: Count\n\nPeople watch the service.\n\n### Contracts\nSUPERSEDES: GET /health → 200 {status: \"ok\"}\nGET /health → 200 {status: \"ok\", notes: 0}\n"
+	if err := os.WriteFile(dir+"/specs/phase2.md", []byte(spec), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	one := builtBy(t,
+		writingOf(t, "suite.sh", "testdata/initphase/suite.sh"), builtReply{Text: "written"},
+		writingOf(t, "main.py", "testdata/initphase/python/main.py"), builtReply{Text: "built"},
+		runningOf("bash suite.sh"), builtReply{Text: "run"})
+	makes(t, dir, "✓ Phase 1 passed", "phase", "PHASE=1", "BUILDER_MODEL="+one, "VERIFIER_MODEL="+one)
+	two := builtBy(t,
+		runningOf(`sed -i 's/"ok"\*}/"ok","notes":0}/' suite.sh`), builtReply{Text: "refined"},
+		runningOf(`sed -i 's/{"status": "ok"}/{"status": "ok", "notes": len(notes)}/' main.py`), builtReply{Text: "built"},
+		runningOf("bash suite.sh"), builtReply{Text: "run"})
+	makes(t, dir, "✓ Phase 2 passed", "phase", "PHASE=2", "BUILDER_MODEL="+two, "VERIFIER_MODEL="+two, "HONE_FLAGS=-v")
+	makes(t, dir, "passed already, by these specifications: phase 1, 2", "phase", "PHASE=all")
+	makes(t, dir, "[superseded by phase 2, specs/phase2.md:7]", "list", "PHASE=2")
+	makes(t, dir, "===== specs/phase2.md: the current phase =====", "prompt", "PHASE=2", "ROLE=verifier")
+	makes(t, dir, "make phase PHASE=3 VERIFIER_MODEL=gemini-2.5-pro")
+}
+
+// makes runs make, which has to go well and say something.
+func makes(t *testing.T, dir, want string, args ...string) {
+	t.Helper()
+	c := exec.Command("make", args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), promptExit)
+	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+		t.Fatalf("make %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// mustHave skips a test that lacks a program, or the walls.
+func mustHave(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip("SKIPPED: ", err)
+		}
+	}
+	if !canHave(t, sandbox.Hidden) {
+		t.Skip("SKIPPED: there is no hidden wall here")
+	}
+}
+
+// starterOf is a folder of its own with what init phase writes.
+func starterOf(t *testing.T, template string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if exit, out := honeIn(t, dir, nil, "init", "phase", "--template", template); exit != 0 {
+		t.Fatalf("exit status %d\n%s", exit, out)
+	}
+	return dir
+}
+
+// sharedCache gives a project's hooks the build cache of these tests: that the
+// standard library compiles is not in question. It returns the variable that
+// names it.
+func sharedCache(t *testing.T, dir string) []string {
+	t.Helper()
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.TrimSpace(string(cache))
+	config := fmt.Sprintf("[sandbox]\nwrite = [%q]\nenv = [\"GOCACHE\"]\n", at)
+	if err := errors.Join(os.Mkdir(dir+"/.config", 0o755), os.WriteFile(dir+"/.config/hone.toml", []byte(config), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"GOCACHE=" + at}
+}
+
+// builtBy writes replies down, and returns the model that gives them.
+func builtBy(t *testing.T, replies ...builtReply) string {
+	t.Helper()
+	text, err := json.Marshal(replies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.CreateTemp(t.TempDir(), "replies")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	return "script/" + f.Name()
+}
+
+func writingOf(t *testing.T, name, from string) builtReply {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return builtReply{Calls: []builtCall{{"write", map[string]string{"path": name, "content": string(text)}}}}
+}
+
+func runningOf(command string) builtReply {
+	return builtReply{Calls: []builtCall{{"bash", map[string]string{"command": command}}}}
+}
+
+func starterFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/*")
+	if err != nil || files == nil {
+		t.Fatal(dir, " holds nothing: ", err)
+	}
+	return files
+}
+
+// leftIn is what a file holds; empty where it is not there.
+func leftIn(t *testing.T, dir, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
