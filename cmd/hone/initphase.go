@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func (a *app) chooseTemplate(root, named string) (string, error) {
 	for _, dir := range []string{phase.Src, "."} {
 		for _, t := range phaseTemplates() {
 			if mark := marked(filepath.Join(root, dir), t); mark != "" {
-				a.say("note", chosen(t.name, filepath.Join(dir, mark), dir))
+				a.say("note", chosen(t.name, path.Join(dir, mark), dir))
 				return t.name, nil
 			}
 		}

@@ -70,6 +70,52 @@ func passes(t *testing.T, dir string, env []string, template string) {
 	}
 }
 
+// TestHealthChecks: what is wrong with the code stands in lint.log, with the
+// file that it is in.
+func TestHealthChecks(t *testing.T) {
+	for _, c := range []struct {
+		template, program string
+		files             map[string]string
+		want              []string
+	}{
+		{"go", "go", map[string]string{"go.mod": "module x\n", "x.go": "package main\nfunc main( ) { x() }\n"}, []string{"+func main() { x() }", "undefined: x"}},
+		{"go", "go", map[string]string{"go.mod": "module x\n", "x.go": "package main\n\nfunc main() {\n"}, []string{"x.go:3:15"}},
+		{"go", "go", map[string]string{"go.mod": "module x\n"}, []string{"no packages"}},
+		{"node", "node", map[string]string{"package.json": `{`}, []string{"JSON"}},
+		{"node", "node", map[string]string{"package.json": `{"scripts": {"start": "node x.js"}}`}, []string{"no script 'dev'"}},
+		{"node", "node", map[string]string{"package.json": `{"scripts": {"dev": "node x.js"}}`, "lib/a b.mjs": "let = 1 2;\n", "node_modules/y.js": "(("},
+			[]string{"lib/a b.mjs:1"}},
+		{"node", "npm", map[string]string{"package.json": `{"scripts": {"dev": "node x.js", "lint": "echo x.js is ugly; exit 3"}}`, "node_modules/y.js": "(("},
+			[]string{"x.js is ugly"}},
+		{"python", "python3", map[string]string{"main.py": "x = 1\n", "lib/y.py": "def\n"}, []string{"lib/y.py"}},
+	} {
+		t.Run(c.template, func(t *testing.T) {
+			mustFind(t, c.program, "bash")
+			dir := starterOf(t, c.template)
+			for name, text := range c.files {
+				at := filepath.Join(dir, "src", filepath.FromSlash(name))
+				if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			check := exec.Command("bash", "abl.config.sh", "health_check")
+			check.Dir = dir
+			if out, err := check.CombinedOutput(); err == nil || len(out) > 0 {
+				t.Errorf("it passes, or prints beside its log: %v\n%s", err, out)
+			}
+			log := leftIn(t, dir, "tests/results/lint.log")
+			for _, want := range c.want {
+				if !strings.Contains(log, want) {
+					t.Errorf("the log does not say %q:\n%s", want, log)
+				}
+			}
+			if strings.Contains(log, "y.js") {
+				t.Errorf("what is in node_modules is checked:\n%s", log)
+			}
+		})
+	}
+}
+
 // TestMakePhase: the seed's interface, make phase PHASE=N BUILDER_MODEL=…
 // VERIFIER_MODEL=…, runs hone, of which the second phase knows the first
 // (ruling A12).
@@ -110,13 +156,19 @@ func makes(t *testing.T, dir, want string, args ...string) {
 // mustHave skips a test that lacks a program, or the walls.
 func mustHave(t *testing.T, programs ...string) {
 	t.Helper()
+	mustFind(t, programs...)
+	if !canHave(t, sandbox.Hidden) {
+		t.Skip("SKIPPED: there is no hidden wall here")
+	}
+}
+
+// mustFind skips a test that lacks a program.
+func mustFind(t *testing.T, programs ...string) {
+	t.Helper()
 	for _, name := range programs {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skip("SKIPPED: ", err)
 		}
-	}
-	if !canHave(t, sandbox.Hidden) {
-		t.Skip("SKIPPED: there is no hidden wall here")
 	}
 }
 
