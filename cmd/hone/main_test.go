@@ -74,6 +74,8 @@ func die() {
 //
 //	repo [DIR]            makes DIR (default: repo) a repository with one commit on main, with
 //	                      whatever begins with #! executable, and goes there
+//	project [DIR]         makes DIR (default: project) a project of hone phase, and goes there; what the
+//	                      script puts there stays as it is
 //	serve FILE            starts a server that speaks every provider's wire and answers with the
 //	                      turns (modeltest.Turn) in FILE, a JSON list; sets the base URLs and keys
 //	served N              there were just N requests
@@ -113,6 +115,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"repo":     repo,
+			"project":  project,
 			"serve":    func(ts *testscript.TestScript, _ bool, args []string) { serve(t, ts, args) },
 			"served":   served,
 			"request":  request,

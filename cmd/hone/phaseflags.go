@@ -153,7 +153,11 @@ func (a *app) listPhases(dir string, args []string) error {
 	}
 	last := specs[len(specs)-1].Phase
 	if args[0] != allPhases {
-		last, _ = strconv.Atoi(args[len(args)-1])
+		last = 0
+		for _, arg := range args {
+			n, _ := strconv.Atoi(arg)
+			last = max(last, n)
+		}
 		if _, err := phase.Specs(root, last); err != nil {
 			return err
 		}
