@@ -222,6 +222,7 @@ const inlineLimit = 16 << 10
 // packed is the payload of a record whose result lies in an object.
 type packed struct {
 	Object string `json:"result_object"`
+	Said   string `json:"said,omitempty"` // the result's, as in [Told]
 }
 
 func (r *Run) pack(v any, inline bool) (any, error) {
@@ -233,8 +234,10 @@ func (r *Run) pack(v any, inline bool) (any, error) {
 	if inline || len(b) <= inlineLimit && fitsLine(b) {
 		return json.RawMessage(b), nil
 	}
+	var told Told
+	_ = json.Unmarshal(b, &told) // what is no object says nothing
 	name, err := r.Journal.Home().Put(b)
-	return packed{Object: name}, err
+	return packed{name, told.Said}, err
 }
 
 // fitsLine reports whether a result is an object that can stand in an event's

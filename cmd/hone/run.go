@@ -31,7 +31,7 @@ func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error
 		return err
 	}
 	s := screen.New(a.err, screen.Options{Live: a.terminal && !o.output.quiet, Colour: a.colour,
-		Verbose: o.output.verbose, Quiet: o.output.quiet, Get: o.home.Get, Rounds: r.Limits.Rounds, Turns: d.turns})
+		Verbose: o.output.verbose, Quiet: o.output.quiet, Get: o.home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: d.turns})
 	defer s.Close()
 	a.watch(r, s, o.output, d)
 	if o.start != nil {

@@ -32,15 +32,16 @@ func (a *app) runsCommand() *cobra.Command {
 
 // summary is one run in the list.
 type summary struct {
-	Run    string    `json:"run"`
-	Loop   string    `json:"loop"`
-	Model  string    `json:"model"`
-	Rounds int       `json:"rounds"`
-	Result string    `json:"result"` // "running" or "died" where it has no end
-	Exit   *int      `json:"exit,omitempty"`
-	Tokens int64     `json:"tokens"`
-	Cost   *float64  `json:"cost,omitempty"`
-	When   time.Time `json:"when"`
+	Run      string    `json:"run"`
+	Loop     string    `json:"loop"`
+	Model    string    `json:"model"`              // a phase's builder's
+	Verifier string    `json:"verifier,omitempty"` // a phase's verifier's, where it is another
+	Rounds   int       `json:"rounds"`
+	Result   string    `json:"result"` // "running" or "died" where it has no end
+	Exit     *int      `json:"exit,omitempty"`
+	Tokens   int64     `json:"tokens"`
+	Cost     *float64  `json:"cost,omitempty"`
+	When     time.Time `json:"when"`
 }
 
 func (a *app) runs(dir string, asJSON bool) error {
@@ -85,7 +86,7 @@ func list(out io.Writer, home *journal.Home, runs []string) error {
 		if s.Cost != nil {
 			cost = fmt.Sprintf("$%.4f", *s.Cost)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Run, s.Loop, render.Line(s.Model), s.Rounds, s.Result,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Run, s.Loop, render.Line(s.models()), s.Rounds, s.Result,
 			render.Tokens(s.Tokens), cost, s.When.Local().Format("2006-01-02 15:04"))
 	}
 	return w.Flush()
@@ -105,12 +106,23 @@ func summarise(home *journal.Home, run string) summary {
 	}
 	if start, err := started(events); err == nil {
 		s.Loop, s.Model = start.Loop, start.Model
+		if asked := askedBy(start); len(asked) > 1 {
+			s.Verifier = asked[1]
+		}
 	}
 	s.When = events[0].Time
 	for _, e := range events {
 		s.fold(e)
 	}
 	return s
+}
+
+// models names whom a run asked.
+func (s summary) models() string {
+	if s.Verifier == "" {
+		return s.Model
+	}
+	return s.Model + " + " + s.Verifier
 }
 
 func (s *summary) fold(e journal.Event) {

@@ -13,6 +13,8 @@ import (
 	"hone/cmd/hone/screen"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/loop/implement"
+	"hone/loop/phase"
 	"hone/model"
 	"hone/tool"
 	"hone/workspace"
@@ -79,10 +81,40 @@ func (a *app) show(f showFlags, ref string) error {
 	if f.json {
 		return a.showJSON(events, f.round)
 	}
-	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Rounds: lastLimits(start, events).Rounds})
+	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: lastLimits(start, events).Rounds})
 	defer s.Close()
-	s.Say("run %s: %s with %s in %s, begun %s", run, start.Loop, start.Model, start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
+	s.Say("run %s: %s with %s in %s, begun %s", run, start.Loop, strings.Join(askedBy(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
 	return a.showEvents(s, home, events, f)
+}
+
+// ownOf says which files a run's loop writes for people.
+func ownOf(start hone.Start) func(string) bool {
+	switch start.Loop {
+	case "implement":
+		return implement.Own
+	case "phase":
+		return phase.Own
+	case "task":
+		var s taskSettings
+		if json.Unmarshal(start.Settings, &s) == nil {
+			return s.own(start.Dir)
+		}
+	}
+	return nil
+}
+
+// askedBy are the models that a run asks: one, or the builder's and the
+// verifier's.
+func askedBy(start hone.Start) []string {
+	var s struct {
+		Verifier struct {
+			Name string `json:"name"`
+		} `json:"verifier_model"`
+	}
+	if json.Unmarshal(start.Settings, &s) != nil || s.Verifier.Name == "" || s.Verifier.Name == start.Model {
+		return []string{start.Model}
+	}
+	return []string{start.Model, s.Verifier.Name}
 }
 
 func (a *app) showJSON(events []journal.Event, round int) error {
@@ -109,9 +141,10 @@ func roundOf(e journal.Event) int {
 }
 
 // roundAround is roundOf for whoever shows a round: what tells of attempts at a
-// call belongs to the round of the event before it.
+// call, or of a server, belongs to the round of the event before it.
 func roundAround(e journal.Event, round int) int {
-	if e.Type == "commit" || e.Type == "retry" {
+	switch e.Type {
+	case "commit", "retry", "server":
 		return round
 	}
 	return roundOf(e)
@@ -144,6 +177,8 @@ func (a *app) showMore(home *journal.Home, e journal.Event, f showFlags) error {
 	switch {
 	case e.Type == "change" && f.diff:
 		return a.showDiff(home, e)
+	case e.Type == "step" && e.Phase == journal.Record && f.diff:
+		return a.showCommit(e)
 	case e.Type == "ask" && f.full:
 		return a.showRequest(home, e)
 	case e.Type == "reply" && f.full:
@@ -182,6 +217,20 @@ func (a *app) showDiff(home *journal.Home, e journal.Event) error {
 		d = render.Colour(d)
 	}
 	_, err = fmt.Fprint(a.out, d)
+	return err
+}
+
+// showCommit says where the diff of a commit is: what commands change is in no
+// other.
+func (a *app) showCommit(e journal.Event) error {
+	var made struct {
+		Repo string `json:"repo"`
+		ID   string `json:"id"`
+	}
+	if e.Step.Name != "commit" || e.Decode(&made) != nil || made.ID == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.out, "    git -C %s show %.12s\n", render.Line(made.Repo), render.Line(made.ID))
 	return err
 }
 

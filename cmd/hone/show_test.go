@@ -94,3 +94,76 @@ func TestShowConversation(t *testing.T) {
 		}
 	}
 }
+
+// TestShowCommitsAndServers: with --diff it is said where a commit's diff is, and
+// a server belongs to the round in which it ran.
+func TestShowCommitsAndServers(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	type made struct {
+		Repo string `json:"repo"`
+		ID   string `json:"id"`
+		hone.Told
+	}
+	crashtest.Live(t, dir, nil, journal.Observer{}, func(r *hone.Run) hone.Round {
+		r.Limits.Rounds = 2
+		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+			_, err := hone.Step(ctx, r, "commit", nil, func(context.Context) (made, error) {
+				return made{"src", "0123456789abcdef0123", hone.Told{Said: "commit 0123456 in src: build"}}, nil
+			})
+			if err == nil && r.Round() == 2 {
+				err = r.Served(hone.Served{What: hone.Reached, URL: "http://localhost:3000"})
+			}
+			return []check.Finding{{Source: "test", Text: "not yet"}}, err
+		}
+	})
+	for _, tt := range []struct {
+		args            []string
+		commits, server int
+	}{{nil, 0, 1}, {[]string{"--diff"}, 2, 1}, {[]string{"--diff", "--round", "1"}, 1, 0}, {[]string{"--round", "2"}, 0, 1}} {
+		var out, errs bytes.Buffer
+		a := &app{out: &out, err: &errs, env: func(string) string { return "" }}
+		if status := a.run(t.Context(), append([]string{"show", "last", "-C", dir}, tt.args...)); status != 0 {
+			t.Fatalf("show %v: exit %d, %s", tt.args, status, &errs)
+		}
+		commits := strings.Count(out.String(), "  commit 0123456 in src: build\n    git -C src show 0123456789ab\n")
+		if server := strings.Count(out.String(), "the server is reached"); commits != tt.commits || server != tt.server {
+			t.Errorf("show %v: %d commits to look at and %d servers, want %d and %d:\n%s", tt.args, commits, server, tt.commits, tt.server, &out)
+		}
+	}
+}
+
+// TestModelsOfARun: a phase has two, which are told apart where they are
+// others.
+func TestModelsOfARun(t *testing.T) {
+	for settings, want := range map[string]string{
+		`{"verifier_model": {"name": "b/2"}}`: "a/1 + b/2",
+		`{"verifier_model": {"name": "a/1"}}`: "a/1",
+		`{"model": {"name": "a/1"}}`:          "a/1",
+		`null`:                                "a/1",
+	} {
+		asked := askedBy(hone.Start{Model: "a/1", Settings: []byte(settings)})
+		s := summary{Model: asked[0]}
+		if len(asked) > 1 {
+			s.Verifier = asked[1]
+		}
+		if got := s.models(); got != want {
+			t.Errorf("%s: %q, want %q", settings, got, want)
+		}
+	}
+}
+
+// TestOwnFilesOfALoop: what a loop writes for people is known of each.
+func TestOwnFilesOfALoop(t *testing.T) {
+	for loop, path := range map[string]string{"phase": "project_map.txt", "implement": "llm-user-output.txt", "task": "a.log"} {
+		own := ownOf(hone.Start{Loop: loop, Dir: "/p", Settings: []byte(`{"log": "/p/a.log"}`)})
+		if !own(path) || own("main.go") {
+			t.Errorf("%s: %s is not its own, or main.go is", loop, path)
+		}
+	}
+	if ownOf(hone.Start{Loop: "reconcile"}) != nil {
+		t.Error("reconcile writes files for people")
+	}
+}

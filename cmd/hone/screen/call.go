@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -54,6 +53,7 @@ func (s *Screen) tool(e journal.Event) {
 // call begins one.
 func (s *Screen) call(b hone.Begun, e journal.Event) {
 	s.take(*e.Step, e) // begun before, by a process that was killed
+	s.before = b.Manifest
 	s.open = append(s.open, call{id: *e.Step, begun: b, args: telling(s.args(b)), at: e.Time})
 	if s.o.Quiet {
 		return
@@ -111,7 +111,7 @@ func (s *Screen) running() string {
 
 // called shows what came of a call. Quiet shows what was not run.
 func (s *Screen) called(c call, e journal.Event) {
-	r, known := s.result(e)
+	r, known := record[tool.Result](s, e)
 	refused := c.begun.Refused != ""
 	idle := refused || c.begun.Command && r.Failed && r.Exit == nil
 	s.session.count(refused, r)
@@ -143,28 +143,6 @@ func (t *session) count(refused bool, r tool.Result) {
 	case r.Failed:
 		t.failed++
 	}
-}
-
-// result reads a call's record.
-func (s *Screen) result(e journal.Event) (r tool.Result, ok bool) {
-	var held struct {
-		Object string `json:"result_object"`
-		tool.Result
-	}
-	if e.Decode(&held) != nil {
-		return r, false
-	}
-	if held.Object == "" {
-		return held.Result, true
-	}
-	if s.o.Get == nil {
-		return r, false
-	}
-	b, err := s.o.Get(held.Object)
-	if err != nil {
-		return r, false
-	}
-	return r, json.Unmarshal(b, &r) == nil
 }
 
 // outcome words a result in a few words.
@@ -263,4 +241,8 @@ func (s *Screen) settle() {
 		}
 		s.open[i].settled = true
 	}
+	if s.command != nil && !s.o.Quiet {
+		s.line("  %s: no result is on record", s.command.id.Name)
+	}
+	s.command = nil
 }

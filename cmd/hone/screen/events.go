@@ -59,6 +59,12 @@ func (s *Screen) progress(e journal.Event) {
 		show(s, e, func(r hone.Replied) { s.reply(r, turn(e), took) })
 	case e.Type == "commit":
 		show(s, e, s.paid)
+	case e.Type == "command":
+		s.commanded(e)
+	case e.Type == "step":
+		s.stepped(e)
+	case e.Type == "server":
+		show(s, e, s.served)
 	case e.Type == "approval" && begin:
 		s.waitFor("")
 	case e.Type == "approval":
@@ -162,12 +168,13 @@ func wanted(c hone.Changed) string {
 // decided shows what stood in the way of the check: why a reply was not used.
 // Quiet shows what is left at the end, and nothing before.
 func (s *Screen) decided(st hone.State) {
+	defer clear(s.logs)
 	if s.o.Quiet {
 		s.left(st)
 		return
 	}
 	for _, f := range st.Findings[:max(0, len(st.Findings)-len(st.Checked))] {
-		if !f.Advisory {
+		if !f.Advisory && !s.logs[f.Text] {
 			s.lines("  ! ", "    ", f.Text)
 		}
 	}
@@ -190,6 +197,27 @@ func sign(c hone.Changed) string {
 		return "changed"
 	}
 	return "created"
+}
+
+// differs words a difference between two manifests.
+func differs(d workspace.Delta) string {
+	switch {
+	case d.Op == workspace.Removed:
+		return "deleted " + d.Path
+	case d.Op == workspace.Added:
+		return "created " + d.Path + sized(d.After)
+	case d.Before.Digest == d.After.Digest && d.Before.Mode != d.After.Mode:
+		return "changed the mode of " + d.Path
+	}
+	return "changed " + d.Path + sized(d.After)
+}
+
+// sized words how large a regular file is.
+func sized(e workspace.Entry) string {
+	if e.Digest == "" {
+		return ""
+	}
+	return ", " + render.Bytes(e.Size)
 }
 
 // written words how large a file is now.

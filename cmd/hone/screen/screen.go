@@ -31,6 +31,9 @@ type Options struct {
 	// Get reads an object of the run, for the contents of refused edits and
 	// for calls with long arguments or results. Nil shows none of these.
 	Get func(object string) ([]byte, error)
+	// Own reports whether the loop itself writes a file for people: what
+	// becomes of it is nobody's change. Nil: there is none.
+	Own func(path string) bool
 	// Rounds is the most rounds there can be.
 	Rounds int
 	// Turns is the most turns that a session of a role can have. A role that
@@ -47,12 +50,15 @@ type Screen struct {
 	mu      sync.Mutex
 	out     io.Writer
 	wait    waiting
-	round   int       // whose heading was shown last
-	heard   bool      // what the check or the call that is under way printed has been shown
-	session session   // that is under way
-	open    []call    // tool calls without a result, in the order of their beginnings
-	asked   time.Time // when the event of the last request was made
-	streams bool      // the model's text is being shown, and its line is open
+	round   int             // whose heading was shown last
+	heard   bool            // what the check or the call that is under way printed has been shown
+	session session         // that is under way
+	open    []call          // tool calls without a result, in the order of their beginnings
+	command *command        // the loop's own that is under way; nil: none is
+	before  string          // object that holds the manifest before a command of a role's, or its session
+	logs    map[string]bool // that were shown in this round
+	asked   time.Time       // when the event of the last request was made
+	streams bool            // the model's text is being shown, and its line is open
 	stop    chan struct{}
 	stopped sync.Once
 	done    sync.WaitGroup
@@ -67,7 +73,7 @@ type waiting struct {
 
 // New makes a screen that writes to out until it is closed.
 func New(out io.Writer, o Options) *Screen {
-	s := &Screen{o: o, out: out, session: session{files: map[string]bool{}}, stop: make(chan struct{})}
+	s := &Screen{o: o, out: out, session: session{files: map[string]bool{}}, logs: map[string]bool{}, stop: make(chan struct{})}
 	if o.Live {
 		s.done.Go(s.tick)
 	}

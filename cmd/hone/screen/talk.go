@@ -15,12 +15,14 @@ type session struct {
 	round, number int
 	whole         bool // it was seen from its first turn on
 	role          string
-	turn          int // that was shown last
+	turn          int  // that was shown last
+	agent         bool // it holds the whole conversation by itself
 	since, last   int64
 
 	calls, failed, refused int
 	files                  map[string]bool // that were changed
 
+	paid     int // attempts that are paid for
 	tokens   int64
 	cost     float64
 	unpriced bool    // of some of it the cost is not known
@@ -46,13 +48,34 @@ func (s *Screen) enter(e journal.Event) {
 func (s *Screen) leave(round, number int) {
 	left := s.session
 	s.session = session{round: round, number: number, files: map[string]bool{}}
-	if s.o.Quiet || !left.whole || left.turn == 0 {
+	if s.o.Quiet || !left.whole || left.turn == 0 && !left.agent {
 		return
 	}
 	s.waitFor("")
+	if left.agent {
+		s.line("  %s, in all: %s changed%s, in %s", left.role, Count(len(left.files), "file"), left.spent(), left.took())
+		return
+	}
 	s.line("  %s, in all: %s, %s%s, %s changed, %s tokens%s, in %s", left.role, Count(left.turn, "turn"), Count(left.calls, "call"),
-		left.faults(), Count(len(left.files), "file"), render.Tokens(left.tokens), left.price(left.cost),
-		(time.Duration(left.last-left.since) * time.Millisecond).Round(100*time.Millisecond))
+		left.faults(), Count(len(left.files), "file"), render.Tokens(left.tokens), left.price(left.cost), left.took())
+}
+
+// took is how long a session was worked on.
+func (t session) took() time.Duration {
+	return (time.Duration(t.last-t.since) * time.Millisecond).Round(100 * time.Millisecond)
+}
+
+// spent words what an agent's calls of models took; nothing where none is known
+// of.
+func (t session) spent() string {
+	text := ""
+	if t.paid > 0 {
+		text = ", " + Count(t.paid, "call") + " of models"
+	}
+	if t.tokens > 0 {
+		text += ", " + render.Tokens(t.tokens) + " tokens" + t.price(t.cost)
+	}
+	return text
 }
 
 // faults words how many calls came to nothing.
@@ -78,26 +101,46 @@ func (t session) price(cost float64) string {
 
 // paid adds an attempt to the sums.
 func (s *Screen) paid(c hone.Commit) {
+	if c.Basis != "agent" { // which sums up calls that nobody counted
+		s.session.paid++
+	}
 	s.session.tokens += c.Tokens
 	if c.Cost == nil {
 		s.session.unpriced = true
-		return
+	} else {
+		s.session.cost += *c.Cost
+		s.session.turnCost += *c.Cost
 	}
-	s.session.cost += *c.Cost
-	s.session.turnCost += *c.Cost
+	if s.session.agent && s.wait.what != "" {
+		s.wait.what = render.Line(s.session.role + " works" + s.session.spent())
+	}
 }
 
 // request says who is asked. The later turns of a conversation get a line of
 // their own only when they are over, as there can be many a minute.
 func (s *Screen) request(a hone.Asked, turn int) {
 	s.session.role, s.session.turnCost = a.Role, 0
-	if turn <= 1 {
+	switch {
+	case a.Command:
+		s.session.whole, s.session.agent, s.before = true, true, a.Manifest
+		s.line("  %s works: %s, told %s", a.Role, a.Model, render.Bytes(a.Bytes))
+		s.waitFor(a.Role + " works")
+		return
+	case turn <= 1:
 		s.session.whole = true
 		s.line("  asking %s: %s, about %s tokens", a.Model, render.Bytes(a.Bytes), render.Tokens(a.Bytes/4))
-		s.waitFor("waiting for " + a.Model)
+		s.waitFor(of(a.Role) + "waiting for " + a.Model)
 		return
 	}
 	s.waitFor(fmt.Sprintf("waiting for %s, %s tokens so far%s", s.turnOf(a.Role, turn), render.Tokens(s.session.tokens), s.session.price(s.session.cost)))
+}
+
+// of begins what is said of a role, where it is known.
+func of(role string) string {
+	if role == "" {
+		return ""
+	}
+	return role + ": "
 }
 
 // turnOf names a turn.
@@ -115,6 +158,8 @@ func (s *Screen) reply(r hone.Replied, turn int, took time.Duration) {
 	took = took.Round(100 * time.Millisecond)
 	said := fmt.Sprintf("it answered: %s in %s", render.Bytes(int64(r.Bytes)), took)
 	switch {
+	case s.session.agent || r.Request != "": // the second was cut off and begun afresh
+		s.line("  %s: %s%s", r.Role, said, used(r.Usage))
 	case turn <= 1 && r.Finish != model.Calls && s.o.Turns[r.Role] == 0:
 		s.line("  %s%s", said, used(r.Usage))
 	case r.Finish == model.Calls:

@@ -1,0 +1,287 @@
+package screen_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/cmd/hone/screen"
+	"hone/internal/crashtest"
+	"hone/journal"
+	"hone/model"
+	"hone/tool"
+)
+
+// begun and recorded are a loop's step that runs commands.
+func begun(name string) journal.Entry {
+	return journal.Entry{Type: "command", Phase: journal.Begin, Step: at(1, name), Payload: hone.Before{}}
+}
+
+func recorded(name string, v any) journal.Entry {
+	return journal.Entry{Type: "command", Phase: journal.Record, Step: at(1, name), Payload: v}
+}
+
+// shown is what a screen makes of entries.
+func shown(t *testing.T, o screen.Options, entries ...journal.Entry) string {
+	t.Helper()
+	out := newBuffer()
+	s := screen.New(out, o)
+	feed(t, s, entries...)
+	s.Close()
+	return out.String()
+}
+
+// TestCommand: a step that runs commands is a line, with the end of what was
+// printed where something is wrong; that is not shown again as a finding of
+// the round, and is in the next.
+func TestCommand(t *testing.T) {
+	log := ""
+	for i := range 20 {
+		log += fmt.Sprintf("line %d\n", i)
+	}
+	failed := check.Finding{Source: "health", Text: log}
+	entries := []journal.Entry{
+		begun("look"), recorded("look", map[string]any{"loops": "own"}),
+		begun("health check"), recorded("health check", hone.Told{Said: "failed, see lint.log", Log: log}),
+		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.GoOn, Findings: []check.Finding{failed, {Source: "contract", Text: "GET /\nno answer"}}}},
+		{Type: "round", Payload: hone.State{Round: 2, Decision: hone.GoOn, Findings: []check.Finding{{Source: "health", Text: "line 0"}, failed}}},
+	}
+	want := "round 1 of 2\n  ! health check: failed, see lint.log\n    [12 lines before: hone show last]\n"
+	for i := 12; i < 20; i++ {
+		want += fmt.Sprintf("    | line %d\n", i)
+	}
+	want += "  ! GET /\n    no answer\n  ! line 0\n  ! line 0\n"
+	got := shown(t, screen.Options{Rounds: 2}, entries...)
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant first\n%s", got, want)
+	}
+	if got := shown(t, screen.Options{Rounds: 2, Verbose: true}, entries...); !strings.Contains(got, "    | line 0\n    | line 1\n") || strings.Contains(got, "lines before") {
+		t.Errorf("the log is not shown whole:\n%s", got)
+	}
+	if got := shown(t, screen.Options{Quiet: true}, entries...); got != "" {
+		t.Errorf("Quiet shows\n%s", got)
+	}
+	if got := shown(t, screen.Options{Quiet: true}, entries[2]); got != "" {
+		t.Errorf("Quiet shows of a step that was cut off\n%s", got)
+	}
+}
+
+// TestCommandTime: it is the run's, and a long step is worth a line though it
+// says nothing.
+func TestCommandTime(t *testing.T) {
+	out := newBuffer()
+	s := screen.New(out, screen.Options{})
+	for _, e := range []journal.Event{
+		{Type: "command", Phase: journal.Begin, Step: at(0, "short"), Active: 100}, {Type: "command", Phase: journal.Record, Step: at(0, "short"), Active: 5000},
+		{Type: "command", Phase: journal.Begin, Step: at(0, "long"), Active: 5000}, {Type: "command", Phase: journal.Record, Step: at(0, "long"), Active: 65_230},
+	} {
+		s.Event(e)
+	}
+	s.Close()
+	if got, want := out.String(), "  long (1m0.2s)\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestCommandCutOff: at the end it is said to be open, once; its record, which
+// another process writes, is shown all the same.
+func TestCommandCutOff(t *testing.T) {
+	got := shown(t, screen.Options{Rounds: 1}, begun("health check"), journal.Entry{Type: "end", Payload: hone.End{}},
+		journal.Entry{Type: "resume", Payload: hone.Limits{}}, recorded("health check", hone.Told{Said: "passed"}))
+	if want := "round 1 of 1\n  health check: no result is on record\n  health check: passed\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestStepsOfALoop: what they say is shown, also where it lies in an object,
+// with what else was recorded; a server is spoken of where no step does.
+func TestStepsOfALoop(t *testing.T) {
+	type told struct {
+		hone.Told
+		Own string `json:"own"`
+	}
+	long := strings.Repeat("x", 100_000)
+	dir, out := t.TempDir(), newBuffer()
+	home, err := journal.OpenHome(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	s := screen.New(out, screen.Options{Rounds: 1, Get: home.Get})
+	crashtest.Live(t, dir, nil, journal.Observer{After: s.Event}, func(*hone.Run) hone.Round {
+		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+			say := func(t told) func(context.Context) (told, error) {
+				return func(context.Context) (told, error) { return t, nil }
+			}
+			_, err := hone.Step(ctx, r, "compose", nil, say(told{hone.Told{Said: "the role does this\nand that"}, long}))
+			_, err2 := hone.Step(ctx, r, "other", nil, say(told{Own: long}))
+			_, err3 := hone.Once(ctx, r, "server", nil, func(ctx context.Context) (told, error) {
+				return told{hone.Told{Said: "up"}, ""}, r.Served(hone.Served{What: hone.Up, URL: "http://a"})
+			}, nil)
+			_, err4 := hone.Once(ctx, r, "hook", nil, say(told{hone.Told{Said: "failed", Log: "why\n"}, long}), nil)
+			for _, what := range []string{hone.Reached, hone.Down, hone.Up} {
+				err = errors.Join(err, r.Served(hone.Served{What: what, URL: "http://a"}))
+			}
+			return nil, errors.Join(err, err2, err3, err4)
+		}
+	})
+	s.Close()
+	want := "round 1 of 1\n  the role does this\n    and that\n  server: up\n  ! hook: failed\n    | why\n" +
+		"    the server is reached\n  the server is stopped\n  the server is up at http://a\n"
+	if diff := cmp.Diff(want, still(out.String())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// worker is an agent that does something in a folder, and calls models.
+type worker func(r *hone.Run) error
+
+func (w worker) generate(r *hone.Run) model.Model { return hired{w, r} }
+
+type hired struct {
+	work worker
+	run  *hone.Run
+}
+
+func (h hired) Generate(context.Context, model.Request) (model.Reply, error) {
+	return model.Reply{Parts: []model.Part{{Text: "I did it."}}, Finish: model.Stop, Usage: &model.Usage{Input: 100, Output: 10}}, h.work(h.run)
+}
+
+// session has an agent hold one before a screen, and then another that does
+// nothing.
+func session(t *testing.T, o screen.Options, files map[string]string, w worker) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home, err := journal.OpenHome(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	out := newBuffer()
+	o.Rounds, o.Get, o.Turns = 1, home.Get, map[string]int{"builder": 60}
+	s := screen.New(out, o)
+	crashtest.Live(t, dir, nil, journal.Observer{After: s.Event}, func(r *hone.Run) hone.Round {
+		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+			for _, work := range []worker{w, func(*hone.Run) error { return nil }} {
+				role := hone.Role{Name: "builder", Model: work.generate(r), Agent: true, Called: "command/toy", MaxOutput: 1000, Price: &hone.Price{Input: 10, Output: 10}}
+				if _, err := r.Talk(ctx, role, []model.Message{{Role: model.User, Parts: []model.Part{{Text: "build it"}}}}); err != nil {
+					return nil, err
+				}
+			}
+			return nil, nil
+		}
+	})
+	s.Close()
+	return still(out.String())
+}
+
+// build changes files in a run's tree and pays for two calls of models.
+func build(r *hone.Run) error {
+	dir := r.Tree.Dir()
+	err := errors.Join(os.WriteFile(filepath.Join(dir, "new.txt"), []byte("12345"), 0o644), os.WriteFile(filepath.Join(dir, "old.txt"), []byte("other"), 0o644),
+		os.WriteFile(filepath.Join(dir, "own.log"), []byte("of the loop"), 0o644), os.Remove(filepath.Join(dir, "gone.txt")))
+	for range 2 {
+		_, settle, err2 := r.Reserve(hone.Role{Name: "builder", Called: "a/b", MaxOutput: 100, Price: &hone.Price{Input: 10, Output: 10}}, 10)
+		if err2 == nil {
+			err2 = settle(&model.Usage{Input: 500, Output: 20}, nil)
+		}
+		err = errors.Join(err, err2)
+	}
+	return err
+}
+
+// TestAgentSession: that one works, what came of it, which files are others
+// now, and what was paid.
+func TestAgentSession(t *testing.T) {
+	files := map[string]string{"old.txt": "one", "gone.txt": "two", "same.txt": "three"}
+	own := func(path string) bool { return path == "own.log" }
+	want := `round 1 of 1
+  builder works: command/toy, told 60 bytes
+  builder: it answered: 9 bytes in 0s, 100 tokens in (0 of them cached), 10 out
+    deleted gone.txt
+    created new.txt, 5 bytes
+    changed old.txt, 5 bytes
+  builder, in all: 3 files changed, 2 calls of models, 1 040 tokens, $0.0104, in 0s
+  builder works: command/toy, told 60 bytes
+  builder: it answered: 9 bytes in 0s, 100 tokens in (0 of them cached), 10 out
+  builder, in all: 0 files changed, 110 tokens, $0.0011, in 0s
+`
+	if diff := cmp.Diff(want, session(t, screen.Options{Own: own}, files, build)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := session(t, screen.Options{Quiet: true}, files, build); got != "" {
+		t.Errorf("Quiet shows\n%s", got)
+	}
+	many := func(r *hone.Run) error {
+		for i := range 20 {
+			if err := os.WriteFile(filepath.Join(r.Tree.Dir(), fmt.Sprint(i)), nil, 0o644); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	got := session(t, screen.Options{}, nil, many)
+	if n := strings.Count(got, "    created "); n != 12 || !strings.Contains(got, "    [8 more files changed: hone show last]\n  builder, in all: 20 files changed") {
+		t.Errorf("%d of 20 files are named:\n%s", n, got)
+	}
+	if n := strings.Count(session(t, screen.Options{Whole: true}, nil, many), "    created "); n != 20 {
+		t.Errorf("%d of 20 files are named with Whole", n)
+	}
+}
+
+// TestGrowingLineOfSteps: it names the step, or the agent and what it has used
+// so far.
+func TestGrowingLineOfSteps(t *testing.T) {
+	agent := journal.Entry{Type: "ask", Phase: journal.Begin, Step: &journal.Identity{Round: 1, Session: 1, Turn: 1, Name: "builder"}, Payload: hone.Asked{Role: "builder", Model: "command/toy", Command: true}}
+	cost := 0.5
+	for want, entries := range map[string][]journal.Entry{
+		"health check":             {begun("health check")},
+		"builder works":            {agent},
+		"builder: waiting for a/b": {{Type: "ask", Phase: journal.Begin, Step: at(1, "builder"), Payload: hone.Asked{Role: "builder", Model: "a/b"}}},
+		"builder works, 1 call of models, 1 200 tokens, $0.5000": {agent, {Type: "commit", Payload: hone.Commit{Tokens: 1200, Cost: &cost, Basis: "provider"}}},
+	} {
+		out := newBuffer()
+		s := screen.New(out, screen.Options{Live: true})
+		feed(t, s, entries...)
+		for !strings.Contains(out.String(), "0s "+want+"\x1b[?7h") {
+			<-out.writes
+		}
+		s.Close()
+	}
+}
+
+// TestCommandOfAModelChangesFiles: they are shown like those of edits, and are
+// among the session's.
+func TestCommandOfAModelChangesFiles(t *testing.T) {
+	dir := t.TempDir()
+	p := process{replies: replies{calls("bash", `{"command": "make"}`), words("Done.")}, tools: func(r *hone.Run) []tool.Tool {
+		return []tool.Tool{commands(tool.Tool{Spec: model.Spec{Name: "bash"}, Run: func(context.Context, tool.Input) (tool.Result, error) {
+			zero := 0
+			return tool.Result{Exit: &zero}, os.WriteFile(filepath.Join(dir, "made"), []byte("123"), 0o644)
+		}})}
+	}}
+	home, err := journal.OpenHome(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	got := p.shown(t, dir, screen.Options{Get: home.Get})
+	for _, want := range []string{"    bash make: exit 0, 0 bytes\n    created made, 3 bytes\n", "1 call, 1 file changed"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not shown:\n%s", want, got)
+		}
+	}
+}
