@@ -37,6 +37,9 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	for _, f := range logs {
 		fmt.Fprintf(&b, "\n%s, the end of it:\n%s\n", logName(f.Source), render.Escape(tail(f.Text, 20)))
 	}
+	for _, f := range from(end.Findings, check.SourceCommand) {
+		fmt.Fprintf(&b, "\nthe check, the end of it:\n%s\n", render.Escape(tail(f.Text, 20)))
+	}
 	return b.String()
 }
 
