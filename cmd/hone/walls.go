@@ -193,7 +193,8 @@ func (a *app) raiseOne(ctx context.Context, e *enclosed, w wanted) error {
 		}
 		why = append(why, none.Error())
 	}
-	return &sandbox.WallError{Wall: sandbox.Auto, Reason: "here a wall must hide the rest of the project; " + strings.Join(why, "; ")}
+	return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "no wall that hides the rest of the project can be had: " + strings.Join(why, "; "),
+		Hint: "hone doctor, to see what is missing; --sandbox landlock, firejail or none hides less of the project from the roles"}
 }
 
 // raise builds the walls.
