@@ -5,7 +5,9 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -53,6 +55,7 @@ func keep(s spec, c control) error {
 	}
 	drained := make(chan os.Signal, 1)
 	signal.Notify(drained, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM)
+	readyThreads()
 	if err := k.startCommand(); err != nil || k.tree == nil {
 		return err
 	}
@@ -60,6 +63,24 @@ func keep(s spec, c control) error {
 	letGo()
 	k.attend()
 	return nil
+}
+
+// readyThreads makes the threads that a keeper waits and works on. The runtime
+// ends a process that can have no more of them, and a command may take all
+// tasks that are left as soon as it runs.
+func readyThreads() {
+	const enough = 8
+	var up sync.WaitGroup
+	up.Add(enough)
+	for range enough {
+		go func() {
+			runtime.LockOSThread() // else one thread would do for all
+			defer runtime.UnlockOSThread()
+			up.Done()
+			up.Wait()
+		}()
+	}
+	up.Wait()
 }
 
 // listen hears what the caller says. Before the command runs, any word of it
@@ -143,7 +164,6 @@ func (k *keeper) startRestrained() error {
 	t.only = true
 	k.tree = t
 	close(k.started)
-	_ = k.send(message{Runs: true}) // attend sees when nobody hears it any more
 	return nil
 }
 
@@ -156,11 +176,12 @@ func (k *keeper) stdin() (*os.File, error) {
 	return os.Open(os.DevNull)
 }
 
-// attend waits for the end of the command, tells it, and ends what is left
-// when the caller has all that it wants.
+// attend tells that the command runs, waits for its end, tells that as well, and
+// ends what is left when the caller has all that it wants.
 func (k *keeper) attend() {
 	go k.reap()
 	go k.watch()
+	_ = k.send(message{Runs: true}) // who does not hear it any more is gone
 	over := ""
 	select {
 	case <-k.tree.exited:
