@@ -53,27 +53,24 @@ func TestStdinIsHeldByNobodyElse(t *testing.T) {
 		defer feed.Close()
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		c := inside(dir, "exec <&-; echo closed; sleep 1000")
+		c := inside(dir, "exec <&-; sleep 1000")
 		c.Stdin = r
-		broken := make(chan bool, 1)
-		c.Live = onWrite(func() {
-			r.Close()
-			go func() {
-				defer cancel()
-				for range 1000 {
-					if _, err := feed.Write([]byte("x")); errors.Is(err, syscall.EPIPE) {
-						broken <- true
-						return
-					}
-					time.Sleep(10 * time.Millisecond)
-				}
-				broken <- false
-			}()
-		})
-		must(w.Run(ctx, c))
-		if !<-broken {
+		running, err := w.Start(ctx, c)
+		r.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := false
+		for i := 0; i < 1000 && !broken; i++ {
+			_, err := feed.Write([]byte("x"))
+			broken = errors.Is(err, syscall.EPIPE)
+			time.Sleep(10 * time.Millisecond)
+		}
+		if !broken {
 			t.Error("somebody holds on to it")
 		}
+		cancel()
+		must(running.Wait())
 	})
 }
 
