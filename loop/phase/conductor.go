@@ -2,6 +2,7 @@ package phase
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -25,6 +26,8 @@ type conductor struct {
 	in      *os.File
 	mark    string
 	ended   chan int // the exit status of the hook that was asked for
+
+	busy bool // a hook was given up on, and may still run
 
 	mu   sync.Mutex
 	line []byte // that is not whole yet
@@ -118,6 +121,7 @@ func (c *conductor) must(ctx context.Context, name string) error {
 	case <-c.running.Done():
 		return hookStop(name, "was ended with all that it had started", c.output())
 	case <-limit.C:
+		c.busy = true
 		return hookStop(name, fmt.Sprintf("had not ended after %s: what runs on must be started in the background, with &", c.hooks.time()), c.output())
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -127,7 +131,8 @@ func (c *conductor) must(ctx context.Context, name string) error {
 // answers waits until a server answers on a port; empty says that it does, else
 // why not.
 func (c *conductor) answers(ctx context.Context, port int) string {
-	ctx, cancel := context.WithTimeout(ctx, comeUp)
+	limit := cmp.Or(c.hooks.Up, comeUp)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
 		try, stop := context.WithTimeout(ctx, asking)
@@ -141,7 +146,7 @@ func (c *conductor) answers(ctx context.Context, port int) string {
 		case <-c.running.Done():
 			return fmt.Sprintf("the server did not answer on port %d: all that start_dev had started has ended", port)
 		case <-ctx.Done():
-			return fmt.Sprintf("start_dev ended well, and nothing answered on port %d within %s", port, comeUp)
+			return fmt.Sprintf("start_dev ended well, and nothing answered on port %d within %s", port, limit)
 		case <-time.After(restful):
 		}
 	}
@@ -150,7 +155,7 @@ func (c *conductor) answers(ctx context.Context, port int) string {
 // end has the project stop its server in its own way, where it has one, and
 // ends all that is left.
 func (c *conductor) end(ctx context.Context) error {
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && !c.busy {
 		polite, cancel := context.WithTimeout(ctx, goDown)
 		// stop_dev is optional, and what it leaves is ended anyway.
 		_ = c.must(polite, "stop_dev")

@@ -21,6 +21,9 @@ type Hooks struct {
 	Dir    string // the project's root, absolute
 	// Time is the most that one hook may take; 0 means ten minutes.
 	Time time.Duration
+	// Up is the most that the server may take until it answers, once start_dev
+	// has ended; 0 means two minutes.
+	Up time.Duration
 }
 
 // HookRunner runs a hook, or holds one open with what it started.

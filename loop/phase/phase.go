@@ -137,7 +137,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	}
 	if sick != nil {
 		// What failed in the last verification is not verified again, and stands.
-		return append(sick, from(prior, sourceContract)...), nil
+		return slices.Concat(sick, from(prior, sourceServer), from(prior, sourceContract)), nil
 	}
 	return l.verify(ctx, r, prior)
 }

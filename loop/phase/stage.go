@@ -164,11 +164,18 @@ func (g *stage) role(role hone.Role) hone.Role {
 	for i, one := range role.Tools {
 		if tools[i] = one; one.Commands {
 			tools[i].Run = g.command(one.Run)
+			// What the server says is another thing each time, also where no file
+			// has changed.
+			tools[i].Repeats = max(one.Repeats, repeats)
 		}
 	}
 	role.Tools = tools
 	return role
 }
+
+// repeats is how often the verifier may run the same command while nothing in
+// its folder changes.
+const repeats = 20
 
 // staged is a model that is asked while the server is up.
 type staged struct {
@@ -211,5 +218,5 @@ const (
 	comeUp  = 2 * time.Minute // between the end of start_dev and the first answer
 	goDown  = 10 * time.Second
 	asking  = time.Second // one try to connect
-	restful = 100 * time.Millisecond
+	restful = 50 * time.Millisecond
 )

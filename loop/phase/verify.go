@@ -23,7 +23,8 @@ func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([
 	for attempt := 1; ; attempt++ {
 		v, err := l.suite(ctx, r, prior)
 		if err != nil || v.down != nil {
-			return v.down, err
+			// What failed in the last verification stands until there is another.
+			return append(v.down, from(prior, sourceContract)...), err
 		}
 		if v.unproved == "" {
 			return l.judge(r, v.read), l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
@@ -111,7 +112,9 @@ const stepClear = "clear verdict"
 
 // clear removes the verdict of an earlier run of the suite.
 func (l Loop) clear(ctx context.Context, r *hone.Run) error {
-	_, err := hone.Step(ctx, r, stepClear, nil, func(context.Context) (done, error) {
+	// As a command does, it leaves a manifest: that the file is gone is nobody
+	// else's doing.
+	_, err := again(ctx, r, stepClear, func(context.Context) (done, error) {
 		root, err := os.OpenRoot(r.Tree.Dir())
 		if err != nil {
 			return done{}, err
@@ -158,7 +161,7 @@ func (l Loop) unproved(r *hone.Run, talk hone.Talk, read verdict) string {
 	case !l.Verifier.Agent && !ran(talk, l.Verifier.Tools):
 		return "the verifier ran no command"
 	case !reached(r):
-		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.Address())
+		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.url)
 	}
 	return ""
 }
