@@ -1,0 +1,431 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hone"
+	"hone/journal"
+	"hone/model"
+	"hone/model/modeltest"
+	"hone/sandbox"
+)
+
+// cli is a command-line agent that people use, and how a model calls its tools.
+type cli struct {
+	name  string // of its section in docs/agents.md, and of its program
+	model string
+	run   func(command string) model.Call
+	write func(path, text string) model.Call
+}
+
+func geminiCLI() cli {
+	return cli{"gemini", "gemini-2.5-pro",
+		func(command string) model.Call { return toolCall("run_shell_command", "command", command) },
+		func(path, text string) model.Call { return toolCall("write_file", "file_path", path, "content", text) }}
+}
+
+// otherCLIs are run only where somebody has installed them.
+func otherCLIs() []cli {
+	codex := func(command string) model.Call { return toolCall("exec_command", "cmd", command) }
+	return []cli{
+		{"codex", "gpt-5.3-codex", codex,
+			func(path, text string) model.Call { return codex("cat > '" + path + "' <<'END'\n" + text + "END\n") }},
+		{"claude", "claude-sonnet-4-5",
+			func(command string) model.Call { return toolCall("Bash", "command", command, "description", "run") },
+			func(path, text string) model.Call { return toolCall("Write", "file_path", path, "content", text) }},
+		{"opencode", "claude-sonnet-4-5",
+			func(command string) model.Call { return toolCall("bash", "command", command, "description", "run") },
+			func(path, text string) model.Call { return toolCall("write", "filePath", path, "content", text) }},
+		{"qwen", "qwen3-coder-plus",
+			func(command string) model.Call {
+				return model.Call{ID: "call_1", Name: "run_shell_command", Args: fmt.Sprintf(`{"command": %q, "is_background": false}`, command)}
+			},
+			func(path, text string) model.Call { return toolCall("write_file", "file_path", path, "content", text) }},
+	}
+}
+
+// toolCall is a call with arguments that are texts, name and value by turns.
+func toolCall(name string, args ...string) model.Call {
+	values := map[string]string{}
+	for i := 0; i < len(args); i += 2 {
+		values[args[i]] = args[i+1]
+	}
+	text, _ := json.Marshal(values)
+	return model.Call{ID: "call_" + name, Name: name, Args: string(text)}
+}
+
+// TestGeminiCLI has the Gemini CLI itself hold every session of hone phase, in
+// both roles, with its section of docs/agents.md and nothing else. It must be
+// on PATH, or where .ci/needs installs it, or below HONE_TEST_AGENTS.
+func TestGeminiCLI(t *testing.T) {
+	cache, _ := os.UserCacheDir()
+	installed, _ := filepath.Glob(filepath.Join(cache, "hone-agents", "gemini-cli-*"))
+	c := geminiCLI()
+	c.try(t, c.program(t, append(installed, filepath.SplitList(os.Getenv("PATH"))...)))
+}
+
+// TestOtherCLIs is TestGeminiCLI for others, where HONE_TEST_AGENTS names the
+// folders, as PATH does, that they were installed in.
+func TestOtherCLIs(t *testing.T) {
+	for _, c := range otherCLIs() {
+		t.Run(c.name, func(t *testing.T) { c.try(t, c.program(t, nil)) })
+	}
+}
+
+// program is the folder that an agent's program lies in.
+func (c cli) program(t *testing.T, folders []string) string {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	for _, dir := range append(filepath.SplitList(os.Getenv("HONE_TEST_AGENTS")), folders...) {
+		for _, at := range []string{dir, filepath.Join(dir, "node_modules", ".bin")} {
+			if _, err := exec.LookPath(filepath.Join(at, c.name)); err == nil && filepath.IsAbs(at) {
+				return at
+			}
+		}
+	}
+	t.Skipf("SKIPPED: there is no %s; npm install it into a folder, and name that in HONE_TEST_AGENTS", c.name)
+	return ""
+}
+
+// try has the agent take both roles behind one wall, and the builder's behind
+// the other.
+func (c cli) try(t *testing.T, dir string) {
+	model := "command/" + c.name + "/" + c.model
+	t.Run("hidden", func(t *testing.T) {
+		s := newSeat(t, c, dir, "hidden")
+		args := []string{"phase", "1", "--sandbox", "hidden", "-m", model}
+		s.refused(t, append(args, "--max-tokens", "9000"))
+		s.killed(t, args)
+		s.passes(t, "resume", "last")
+		s.sessions(t, "suite", "suite done", "look", "build", "build done", "test", "test done")
+		s.boundary(t)
+		s.ledger(t, "verifier", "builder")
+	})
+	t.Run("bwrap", func(t *testing.T) {
+		s := newSeat(t, c, dir, "bwrap")
+		s.passes(t, "phase", "1", "--sandbox", "bwrap", "--builder-model", model, "--verifier-model", "script/"+s.scripted(t))
+		s.sessions(t, "look", "build", "build done")
+		s.boundary(t)
+		s.ledger(t, "builder")
+	})
+}
+
+// scripted are the verifier's replies where the agent does not take its role.
+func (s *cliSeat) scripted(t *testing.T) string {
+	t.Helper()
+	args, err := json.Marshal(map[string]string{"path": "suite.js", "content": suiteSource})
+	file := filepath.Join(t.TempDir(), "replies.json")
+	text := fmt.Sprintf(`{"replies": [{"calls": [{"name": "write", "args": %s}]}, {"text": "The suite is written."}, {"text": "the builder's"},
+		{"calls": [{"name": "bash", "args": {"command": "node suite.js"}}]}, {"text": "All contracts hold."}]}`, args)
+	if err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// cliSeat is a project whose roles an agent takes, and the provider that the
+// agent asks.
+type cliSeat struct {
+	cli
+	dir, cache string
+	env        []string
+	url        string
+	replies    map[string]*modeltest.Server // by step
+
+	mu     sync.Mutex
+	wrong  []string // what is wrong with the requests
+	steps  map[string]bool
+	called int
+}
+
+// realKey is what an agent must not have, and the canaries what it must not see.
+const (
+	realKey        = "canary-the-real-key"
+	makefileCanary = "canary-of-the-makefile"
+	suiteCanary    = "canary-of-the-suite"
+)
+
+// callTokens is what each call of a model takes.
+const callTokens = 1010
+
+func newSeat(t *testing.T, c cli, program string, wall sandbox.Wall) *cliSeat {
+	if !canHave(t, wall) {
+		t.Skip("SKIPPED: the wall cannot be had")
+	}
+	s := &cliSeat{cli: c, dir: t.TempDir(), cache: t.TempDir(), replies: map[string]*modeltest.Server{}, steps: map[string]bool{}}
+	for name, text := range map[string]string{
+		"Makefile": "# " + makefileCanary + "\n", "project.md": "A service in Node.\n",
+		"specs/phase1.md": "## Phase 1\n\n### Contracts\nGET /health → 200\n", ".config/hone.toml": documentedSections(t),
+		"abl.config.sh": `case "$1" in
+start_dev) (cd src && exec node server.js) > tests/results/dev.log 2>&1 & ;;
+health_check) cd src && node --check server.js ;;
+esac
+`,
+	} {
+		at := filepath.Join(s.dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	provider := httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(provider.Close)
+	s.url = provider.URL
+	for step, turn := range s.script() {
+		turn.Usage = &model.Usage{Input: callTokens - 10, Output: 10}
+		s.replies[step] = modeltest.NewServer(t, turn)
+	}
+	s.env = append(os.Environ(), "PATH="+program+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+s.cache, "GIT_CONFIG_GLOBAL="+os.DevNull,
+		"GOOGLE_GEMINI_BASE_URL="+s.url, "ANTHROPIC_BASE_URL="+s.url, "OPENAI_BASE_URL="+s.url+"/v1",
+		"GEMINI_API_KEY="+realKey, "ANTHROPIC_API_KEY="+realKey, "OPENAI_API_KEY="+realKey, promptExit)
+	return s
+}
+
+// documentedSections are the sections of docs/agents.md.
+func documentedSections(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```toml\n(\\[commands.*?)```").FindAllSubmatch(page, -1) {
+		sections.Write(block[1])
+	}
+	return sections.String()
+}
+
+// hone runs the program in the project; see killer for the point.
+func (s *cliSeat) hone(t *testing.T, point string, args ...string) (exit int, output string) {
+	t.Helper()
+	command := exec.Command("hone", args...)
+	command.Dir, command.Env = s.dir, append(s.env, "HONE_TEST_KILL="+point)
+	out, err := command.CombinedOutput()
+	if command.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return command.ProcessState.ExitCode(), string(out)
+}
+
+// serve answers by what is asked, not by how often: agents also ask for titles
+// and the like, and a session may be begun afresh.
+func (s *cliSeat) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	step := s.step(body)
+	s.note(step, r, body)
+	s.replies[step].ServeHTTP(w, r)
+}
+
+// script are the replies, each by its step.
+func (s *cliSeat) script() map[string]modeltest.Turn {
+	calls := func(c model.Call) modeltest.Turn { return modeltest.Turn{Calls: []model.Call{c}} }
+	return map[string]modeltest.Turn{
+		"beside":     {Text: "a title"},
+		"suite":      calls(s.write(filepath.Join(s.dir, "tests", "suite.js"), suiteSource)),
+		"suite done": {Text: "The suite is written."},
+		"look":       calls(s.run(s.probe())),
+		"build":      calls(s.write(filepath.Join(s.dir, "src", "server.js"), serverSource)),
+		"build done": {Text: "The service is built."},
+		"test":       calls(s.run("node suite.js")),
+		"test done":  {Text: "All contracts hold."},
+	}
+}
+
+// The files that the roles write.
+const (
+	suiteSource = `// ` + suiteCanary + `
+const fs = require("fs");
+fs.rmSync("failed_specs.md", {force: true});
+fetch(process.env.DEV_URL + "/health").then(r => r.status, e => "no answer: " + e).then(status => {
+  if (status !== 200) fs.writeFileSync("failed_specs.md", "SPEC: GET /health → 200\nINPUT: GET /health\nOBSERVED: " + status + "\n");
+  console.log(["the suite", "ran"].join(" "));
+});
+`
+	serverSource = `// source of the server
+require("http").createServer((request, response) => { response.writeHead(request.url === "/health" ? 200 : 404); response.end("{}"); }).listen(3000, "127.0.0.1");
+`
+)
+
+// probe looks for what no role may have, and for a way out.
+func (s *cliSeat) probe() string {
+	return `{ env; ls -la ..; cat ../Makefile ../tests/suite.js; cat ../specs/phase1.md; tr '\0' '\n' < /proc/1/environ; tr '\0' '\n' < /proc/$PPID/environ; ` +
+		`bash -c 'exec 3<>/dev/tcp/` + strings.Replace(strings.TrimPrefix(s.url, "http://"), ":", "/", 1) + ` && echo got out'; } > probe.txt 2>&1; printf 'looked %s\n' around`
+}
+
+// step is where a session stands, by what its request holds.
+func (s *cliSeat) step(body []byte) string {
+	var request struct{ Tools []any }
+	has := func(text string) bool { return bytes.Contains(body, []byte(text)) }
+	switch {
+	case json.Unmarshal(body, &request) != nil || len(request.Tools) == 0:
+		return "beside"
+	case has("Write the initial test suite"):
+		return choose(has(suiteCanary), "suite done", "suite")
+	case has("Run the test suite"):
+		return choose(has("the suite ran"), "test done", "test")
+	case has("source of the server"):
+		return "build done"
+	}
+	return choose(has("looked around"), "build", "look")
+}
+
+func choose(cond bool, yes, no string) string {
+	if cond {
+		return yes
+	}
+	return no
+}
+
+// note looks at a request.
+func (s *cliSeat) note(step string, r *http.Request, body []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps[step] = true
+	s.called++
+	if h := r.Header; !strings.Contains(h.Get("x-goog-api-key")+h.Get("x-api-key")+h.Get("Authorization"), realKey) {
+		s.wrong = append(s.wrong, r.URL.Path+" has not the key")
+	}
+	if bytes.Contains(body, []byte(realKey)) || bytes.Contains(body, []byte(makefileCanary)) {
+		s.wrong = append(s.wrong, r.URL.Path+" holds what an agent must not know")
+	}
+}
+
+// passes: the phase passes.
+func (s *cliSeat) passes(t *testing.T, args ...string) {
+	t.Helper()
+	if exit, out := s.hone(t, "", args...); exit != 0 || !strings.Contains(out, "phase 1 passed") {
+		t.Fatalf("exit status %d\n%s", exit, out)
+	}
+}
+
+// refused: a call that the budget does not allow is not passed on, and ends
+// the run.
+func (s *cliSeat) refused(t *testing.T, args []string) {
+	exit, out := s.hone(t, "", args...)
+	if exit != hone.ExitBudget || !strings.Contains(out, "the token budget is used up") || s.called != 0 {
+		t.Fatalf("exit status %d after %d calls\n%s", exit, s.called, out)
+	}
+}
+
+// killed: nothing of an agent outlives a hone that was killed in its session.
+func (s *cliSeat) killed(t *testing.T, args []string) {
+	if exit, out := s.hone(t, "reserve", args...); exit != -1 {
+		t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
+	}
+	var left []string
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if left = workingIn(s.dir); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("these are left: %s", strings.Join(left, "; "))
+}
+
+// workingIn are the processes whose working directory lies in a folder.
+func workingIn(dir string) []string {
+	var found []string
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range processes {
+		if at, err := os.Readlink(p + "/cwd"); err == nil && strings.HasPrefix(at, dir+"/") {
+			line, _ := os.ReadFile(p + "/cmdline")
+			found = append(found, p+" "+strings.ReplaceAll(string(line[:min(len(line), 200)]), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// sessions: every step was taken, by the agent's own tools.
+func (s *cliSeat) sessions(t *testing.T, steps ...string) {
+	t.Helper()
+	for _, step := range steps {
+		if !s.steps[step] {
+			t.Errorf("no request for the step %q", step)
+		}
+	}
+	for _, wrong := range s.wrong {
+		t.Error(wrong)
+	}
+	for name, want := range map[string]string{"src/server.js": serverSource, "tests/suite.js": suiteSource} {
+		if got, err := os.ReadFile(filepath.Join(s.dir, name)); string(got) != want {
+			t.Errorf("%s: %v\n%s", name, err, got)
+		}
+	}
+}
+
+// boundary: the agent had a dummy key, its folder, and no way out.
+func (s *cliSeat) boundary(t *testing.T) {
+	t.Helper()
+	saw, err := os.ReadFile(filepath.Join(s.dir, "src", "probe.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"KEY=" + dummyKey, "../Makefile: No such file", "../tests/suite.js: No such file", "../specs/phase1.md: No such file", "Connection refused"} {
+		if !bytes.Contains(saw, []byte(want)) {
+			t.Errorf("the builder did not see %q:\n%s", want, saw)
+		}
+	}
+	for _, secret := range []string{realKey, makefileCanary, suiteCanary, "got out"} {
+		if bytes.Contains(saw, []byte(secret)) {
+			t.Errorf("the builder saw %q:\n%s", secret, saw)
+		}
+	}
+}
+
+// ledger: every call of the agent's is reserved and charged by what the
+// provider said, under the model's own name.
+func (s *cliSeat) ledger(t *testing.T, roles ...string) {
+	t.Helper()
+	home, err := journal.FindHome(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	run, err := home.Find("last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := home.Read(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved, charged := map[string]int{}, 0
+	for _, e := range events {
+		var reserve hone.Reserve
+		var commit hone.Commit
+		if e.Type == "reserve" && e.Decode(&reserve) == nil && strings.HasSuffix(reserve.Model, "/"+s.model) && !strings.HasPrefix(reserve.Model, "command/") {
+			reserved[reserve.Role]++
+		}
+		if e.Type == "commit" && e.Decode(&commit) == nil && commit.Basis == "provider" && commit.Tokens == callTokens {
+			charged++
+		}
+	}
+	least := 0
+	for _, role := range roles {
+		least += 2
+		if reserved[role] < 2 {
+			t.Errorf("%d calls of the %s are reserved", reserved[role], role)
+		}
+	}
+	if charged < least {
+		t.Errorf("%d calls are charged by what the provider said, at least %d were made", charged, least)
+	}
+}
