@@ -58,7 +58,7 @@ type Opened struct {
 type Told struct {
 	Said string `json:"said,omitempty"` // what is done, or has come of it
 	// Log is what was printed, where something is wrong.
-	Log string `json:"log,omitempty"`
+	Log string `json:"printed,omitempty"`
 }
 
 // Asked is the begin of a model call ("ask"), or of an agent's whole session.
