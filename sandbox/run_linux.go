@@ -145,28 +145,16 @@ func (w *Walls) placeDoors() error {
 			d.Addr = net.JoinHostPort(host, fmt.Sprint(firstDoor+i))
 		}
 		if port == "0" && !w.spec.ownNet() {
-			l, err := net.Listen("tcp", d.Addr)
+			l, err := openOutside(d)
 			if err != nil {
-				return fmt.Errorf("the door %s: %w", d.Addr, err)
+				return err
 			}
 			w.host = append(w.host, l)
 			d.Addr = l.Addr().String()
-			go serve(l, d.Serve)
 		}
 		w.spec.Doors = append(w.spec.Doors, d.Addr)
 	}
 	return nil
-}
-
-// serve answers a door until its listener is closed.
-func serve(l net.Listener, answer func(net.Conn)) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go answer(conn)
-	}
 }
 
 // Grade says what the walls reached.

@@ -4,7 +4,9 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"runtime"
 )
 
@@ -14,7 +16,8 @@ func Helper() {}
 // Walls is the runner whose commands stand behind walls, of which there are
 // none here.
 type Walls struct {
-	doors   []Door
+	doors   []string // addresses
+	host    []net.Listener
 	guard   *guard
 	settled []Restored
 }
@@ -28,12 +31,32 @@ func Build(_ context.Context, wall Wall, p Policy) (*Walls, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the policy of the walls: %w", err)
 	}
-	w := &Walls{doors: p.Doors}
+	w := &Walls{}
+	if err := w.placeDoors(p.Doors); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
 	if w.settled, err = settle(p.Aside); err != nil {
 		return nil, err
 	}
 	w.guard, err = newGuard(entries, p.Aside)
 	return w, err
+}
+
+// placeDoors opens the doors whose port the walls choose. Others stand where a
+// command finds what there is at that port anyway.
+func (w *Walls) placeDoors(doors []Door) error {
+	for _, d := range doors {
+		if _, port, _ := net.SplitHostPort(d.Addr); port == "0" {
+			l, err := openOutside(d)
+			if err != nil {
+				return err
+			}
+			w.host = append(w.host, l)
+			d.Addr = l.Addr().String()
+		}
+		w.doors = append(w.doors, d.Addr)
+	}
+	return nil
 }
 
 // Run runs a command, and puts back what it must not have changed; see
@@ -60,7 +83,16 @@ func (w *Walls) Settled() []Restored { return w.settled }
 func (w *Walls) Grade() Grade { return Grade{Wall: NoWall, Level: LevelOpen, Net: "on"} }
 
 // DoorAddr is where commands find a door of the policy, by its index.
-func (w *Walls) DoorAddr(i int) string { return w.doors[i].Addr }
+func (w *Walls) DoorAddr(i int) string { return w.doors[i] }
 
-// Close lets go of what is protected. No command may run any more.
-func (w *Walls) Close() error { return w.guard.close() }
+// Close closes the doors, and lets go of what is protected. No command may run
+// any more.
+func (w *Walls) Close() error {
+	for _, l := range w.host {
+		l.Close()
+	}
+	if w.guard == nil {
+		return nil
+	}
+	return w.guard.close()
+}
