@@ -173,6 +173,24 @@ func TestNotStartedForNothing(t *testing.T) {
 	}
 }
 
+// TestOldVerdictIsRemovedByHone, and a run that is killed right then takes that
+// for nobody else's change.
+func TestOldVerdictIsRemovedByHone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	project(t, dir, usual(), map[string]string{"tests/failed_specs.md": failed})
+	m := script(suite(), build("hello"), pass())
+	killedAt(t, process{model: m}, dir, func(e journal.Event) bool {
+		return e.Phase == journal.Record && e.Step.Name == "clear verdict"
+	})
+	if read(dir, "tests/failed_specs.md") != "" {
+		t.Error("the old verdict is there")
+	}
+	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone || count(t, dir, "outside", "") > 0 {
+		t.Fatalf("%+v", end)
+	}
+}
+
 // TestServerDoesNotComeBack: one that came up before and does not in a resumed
 // run is exit 5, and no contract's failure.
 func TestServerDoesNotComeBack(t *testing.T) {
