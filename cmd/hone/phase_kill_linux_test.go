@@ -1,0 +1,332 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/model"
+	"hone/model/modeltest"
+	"hone/sandbox"
+)
+
+// TestKillPhase ends the real process as kill -9 does, before or after some
+// events of a phase of two rounds, a contract that fails and a pass, and
+// resumes it; with HONE_TEST_ALL set, before and after each. What stands in
+// src/ and tests/, and each commit, must be what a run that nobody killed makes,
+// at most one more question is put, and no process outlives its run.
+func TestKillPhase(t *testing.T) {
+	needsPhase(t)
+	whole := newBuilt(t, sandbox.Hidden)
+	if exit, out := whole.hone(t, "", whole.args...); exit != 0 {
+		t.Fatalf("exit status %d\n%s", exit, out)
+	}
+	want, asked, points := whole.outcome(t), whole.asked.Load(), 2*whole.events(t)
+	if asked != 9 || strings.Count(want["log of tests"], "\n") != 4 || strings.Count(want["log of src"], "\n") != 5 {
+		t.Fatalf("the run is not the one that is meant: %d questions, %v", asked, want)
+	}
+	for n := range points {
+		if n%50 != 4 && os.Getenv("HONE_TEST_ALL") == "" {
+			continue // each takes two processes; the loop's crash test takes every point
+		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			b := newBuilt(t, sandbox.Hidden)
+			if exit, out := b.hone(t, fmt.Sprint(n), b.args...); exit != -1 {
+				t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
+			}
+			b.deserted(t)
+			again := []string{"resume", "last"}
+			if n < 2 { // nothing is on record
+				again = b.args
+			}
+			if exit, out := b.hone(t, "", again...); exit != 0 {
+				t.Fatalf("%s: exit status %d\n%s", again[0], exit, out)
+			}
+			if diff := cmp.Diff(want, b.outcome(t)); diff != "" {
+				t.Errorf("it came to something else (-want +got):\n%s", diff)
+			}
+			if got := b.asked.Load(); got > asked+1 {
+				t.Errorf("%d questions were put, where %d are enough", got, asked)
+			}
+			b.deserted(t)
+		})
+	}
+}
+
+// TestKillServer: the project's server is up while the verifier is asked, and
+// is gone with all that it started when hone is killed then, or interrupted,
+// behind every wall and behind none (ruling A9).
+func TestKillServer(t *testing.T) {
+	needsPhase(t)
+	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall} {
+		for _, end := range []os.Signal{os.Kill, os.Interrupt} {
+			t.Run(fmt.Sprintf("%s/%s", wall, end), func(t *testing.T) {
+				if wall != sandbox.NoWall && !canHave(t, wall) {
+					t.Skip("SKIPPED: that wall cannot be had")
+				}
+				t.Parallel()
+				b := newBuilt(t, wall)
+				b.hang.Store(true)
+				c := b.command("", b.args...)
+				var said bytes.Buffer
+				c.Stdout, c.Stderr = &said, &said
+				if err := c.Start(); err != nil {
+					t.Fatal(err)
+				}
+				if !came(func() bool { return b.hung.Load() }) {
+					t.Error("the verifier was not asked within 30 s")
+				}
+				if len(b.processes(t, b.marker)) == 0 {
+					t.Error("the server is not up while the verifier is asked")
+				}
+				if err := c.Process.Signal(end); err != nil {
+					t.Fatal(err)
+				}
+				_ = c.Wait()
+				b.deserted(t)
+				if t.Failed() {
+					t.Logf("it said:\n%s", said.String())
+				}
+			})
+		}
+	}
+}
+
+// needsPhase skips a test where the project's service cannot run.
+func needsPhase(t *testing.T) {
+	t.Helper()
+	for _, program := range []string{"git", "curl", "/usr/bin/python3"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("SKIPPED: ", err)
+		}
+	}
+	if !canHave(t, sandbox.Hidden) {
+		t.Skip("SKIPPED: there is no wall that hides")
+	}
+}
+
+// built is a project that a phase is built in, with a model of its own.
+type built struct {
+	dir, cache, url string
+	marker          string // in the server's arguments
+	args            []string
+	asked           *atomic.Int64
+	hang, hung      *atomic.Bool // the verifier's first answer never comes, and is waited for
+}
+
+// newBuilt is a project whose server has a port of its own where walls leave
+// it on the machine's network.
+func newBuilt(t *testing.T, wall sandbox.Wall) built {
+	t.Helper()
+	b := built{dir: t.TempDir(), cache: t.TempDir(), asked: new(atomic.Int64), hang: new(atomic.Bool), hung: new(atomic.Bool)}
+	b.marker = "marker-of-" + filepath.Base(filepath.Dir(b.dir)) + filepath.Base(b.dir)
+	if err := copyProject(b.dir); err != nil {
+		t.Fatal(err)
+	}
+	port := "3000"
+	if wall == sandbox.Landlock || wall == sandbox.NoWall {
+		port = freePort(t)
+	}
+	hooks := filepath.Join(b.dir, "abl.config.sh")
+	text, err := os.ReadFile(hooks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its children are in groups of their own, and do not mind a hang-up.
+	start := "' $port " + b.marker + " "
+	changed := strings.NewReplacer("port=3000", "port="+port, "' $port ", start,
+		"  start_dev)\n", "  start_dev)\n    setsid nohup sh -c 'sleep 600; true' "+b.marker+" &\n").Replace(string(text))
+	if err := os.WriteFile(hooks, []byte(changed), 0o644); err != nil || !strings.Contains(changed, start) {
+		t.Fatal(err, "the hooks are not those that are meant")
+	}
+	b.args = []string{"phase", "1", "-m", "openai/m", "--sandbox", string(wall), "--dev-url", "http://localhost:" + port}
+	s := httptest.NewServer(b)
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	b.url = s.URL
+	t.Cleanup(func() {
+		for _, p := range b.processes(t, b.marker) {
+			_ = p.Kill()
+		}
+	})
+	return b
+}
+
+// ServeHTTP answers by what is asked, not by how often.
+func (b built) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.asked.Add(1)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	answer := b.answer(body)
+	if b.hang.Load() && answer.Calls != nil && bytes.Contains(body, []byte("# Role: verifier")) {
+		b.hung.Store(true)
+		<-r.Context().Done()
+		return
+	}
+	answer.Usage = &model.Usage{Input: 10, Output: 10}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var s modeltest.Server
+	s.Script(answer)
+	s.ServeHTTP(w, r)
+}
+
+// answer is what either role does next: it runs one command, again where that
+// was cut off, and ends.
+func (b built) answer(body []byte) modeltest.Turn {
+	var asked struct {
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(body, &asked); err != nil || len(asked.Messages) == 0 {
+		return modeltest.Turn{Status: http.StatusBadRequest, Message: fmt.Sprint(err)}
+	}
+	last := asked.Messages[len(asked.Messages)-1]
+	says := func(text string) bool { return bytes.Contains(body, []byte(text)) }
+	switch {
+	case says("Write the initial test suite"):
+		return modeltest.Turn{Text: "The suite stands."}
+	case last.Role == "tool" && !bytes.Contains(last.Content, []byte("was cut off")):
+		return modeltest.Turn{Text: "That is done."}
+	case says("Run the test suite."):
+		return bash("bash suite.sh /health=200")
+	case says("the contracts that failed"):
+		return bash("echo /health 200 ok > routes")
+	}
+	return bash("echo /health 500 down > routes")
+}
+
+func bash(line string) modeltest.Turn {
+	args, _ := json.Marshal(map[string]string{"command": line})
+	return modeltest.Turn{Calls: []model.Call{{ID: "call_1", Name: "bash", Args: string(args)}}}
+}
+
+// command is the program in the project, to be killed at a point unless that
+// is empty.
+func (b built) command(point string, args ...string) *exec.Cmd {
+	c := exec.Command("hone", args...)
+	c.Dir = b.dir
+	c.Env = append(os.Environ(), "HONE_TEST_KILL="+point, "OPENAI_BASE_URL="+b.url+"/v1", "XDG_CACHE_HOME="+b.cache, "GIT_CONFIG_GLOBAL="+os.DevNull, promptExit)
+	return c
+}
+
+// hone runs the program. The exit status of what was killed is -1.
+func (b built) hone(t *testing.T, point string, args ...string) (exit int, output string) {
+	t.Helper()
+	c := b.command(point, args...)
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), string(out)
+}
+
+// outcome is what a run leaves for people: its files, and its commits.
+func (b built) outcome(t *testing.T) map[string]string {
+	t.Helper()
+	left := map[string]string{}
+	for _, name := range []string{"src/routes", "tests/suite.sh", "tests/failed_specs.md", "project_map.txt", "tests/results/lint.log"} {
+		if text, err := os.ReadFile(filepath.Join(b.dir, name)); err == nil {
+			left[name] = string(text)
+		}
+	}
+	for _, repo := range []string{"src", "tests"} {
+		for what, args := range map[string][]string{
+			"log of ":     {"log", "--reverse", "--format=%s"},
+			"status of ":  {"status", "--porcelain"},
+			"files of ":   {"ls-files", "-s"},
+			"changes of ": {"log", "--reverse", "-p", "--format=%s"},
+		} {
+			c := exec.Command("git", append([]string{"-C", filepath.Join(b.dir, repo)}, args...)...)
+			out, err := c.CombinedOutput()
+			if err != nil {
+				t.Fatalf("git: %v\n%s", err, out)
+			}
+			left[what+repo] = string(out)
+		}
+	}
+	return left
+}
+
+// events is how many events the run has.
+func (b built) events(t *testing.T) int {
+	t.Helper()
+	_, out := b.hone(t, "", "show", "last", "--json")
+	return strings.Count(out, "\n")
+}
+
+// deserted waits until nothing is left of what ran behind the run's walls: the
+// server and what it started by their arguments, the rest by its HOME.
+func (b built) deserted(t *testing.T) {
+	t.Helper()
+	var left []*os.Process
+	came(func() bool {
+		left = append(b.processes(t, b.marker), b.processes(t, b.cache)...)
+		return len(left) == 0
+	})
+	for _, p := range left {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.Pid))
+		t.Errorf("process %d is left: %q", p.Pid, line)
+	}
+}
+
+// came waits until something has come to pass, half a minute at most.
+func came(is func() bool) bool {
+	for range 600 {
+		if is() {
+			return true
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return false
+}
+
+// processes are those that have a word among their arguments or in their
+// environment.
+func (b built) processes(t *testing.T, word string) []*os.Process {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []*os.Process
+	for _, e := range entries {
+		var pid int
+		if _, err := fmt.Sscan(e.Name(), &pid); err != nil {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		vars, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if bytes.Contains(line, []byte(word)) || bytes.Contains(vars, []byte(word)) {
+			p, err := os.FindProcess(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// freePort is a port that nobody has now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l := httptest.NewServer(http.NotFoundHandler())
+	defer l.Close()
+	return l.URL[strings.LastIndexByte(l.URL, ':')+1:]
+}
