@@ -21,7 +21,7 @@ import (
 // TestCrashAtEveryPoint: a contract fails in round 1, round 2 passes. Every
 // point is tried only where HONE_TEST_ALL is set.
 func TestCrashAtEveryPoint(t *testing.T) {
-	crashScene(false, 12, suite(), build("no"), fail(), build("hello"), pass()).Run(t)
+	crashScene(false, 20, suite(), build("no"), fail(), build("hello"), pass()).Run(t)
 }
 
 // TestAgentCrashesAtEveryPoint: the same with agents in both roles.
@@ -29,7 +29,7 @@ func TestAgentCrashesAtEveryPoint(t *testing.T) {
 	reach := []string{"bash", "command", binary() + " " + asClient + ` "$DEV_URL"`}
 	fails := agent("verifier", "one fails", reach...)
 	fails[0].reply.Parts = append(fails[0].reply.Parts, call("write", "path", "failed_specs.md", "content", failed).Parts...)
-	crashScene(true, 20, agent("verifier", "written", "write", "path", "suite.sh", "content", "# CANARY-TEST\n"),
+	crashScene(true, 30, agent("verifier", "written", "write", "path", "suite.sh", "content", "# CANARY-TEST\n"),
 		agent("builder", "built", "write", "path", "answer", "content", "no\n"), fails,
 		agent("builder", "built", "write", "path", "answer", "content", "hello\n"), agent("verifier", "all pass", reach...)).Run(t)
 }
