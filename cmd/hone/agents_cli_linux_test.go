@@ -86,6 +86,25 @@ func TestOtherCLIs(t *testing.T) {
 	}
 }
 
+// TestRefusedAgentThatSaysItIsDone: an agent that was refused a call for want of
+// budget ends the run, also where it ends well and has an answer.
+func TestRefusedAgentThatSaysItIsDone(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	s := newSeat(t, cli{name: "polite", model: "m", run: geminiCLI().run, write: geminiCLI().write}, t.TempDir(), "hidden")
+	section := `[commands.polite]
+argv = ["sh", "-c", "cat > /dev/null; curl -s -d '{}' -H 'Content-Type: application/json' $BASE/v1beta/models/{model}:generateContent; echo done"]
+stdin = "all"
+wire = "gemini"
+base-url-env = "BASE"
+`
+	if err := os.WriteFile(filepath.Join(s.dir, ".config", "hone.toml"), []byte(section), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.refused(t, []string{"phase", "1", "--sandbox", "hidden", "-m", "command/polite/m", "--max-tokens", "500"})
+}
+
 // program is the folder that an agent's program lies in.
 func (c cli) program(t *testing.T, folders []string) string {
 	t.Helper()
