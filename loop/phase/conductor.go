@@ -34,9 +34,20 @@ type conductor struct {
 	said []byte // since the last hook began
 }
 
-// conducting reads the names of hooks and says how each ended, on a line that
-// begins with a mark.
-const conducting = `while IFS= read -r hook; do bash "$1" "$hook" </dev/null 2>&1; printf '\n%s %d\n' "$0" "$?"; done`
+// conducting reads a mark, and then the names of hooks, and says how each ended on
+// a line that begins with the mark. What a hook starts is not told the mark.
+const conducting = `IFS= read -r mark
+while IFS= read -r hook; do
+	if [ "$hook" = '?' ]; then
+		[ ! -f "$1" ] || ! read -r pid <"$1" || kill -0 "$pid" 2>/dev/null
+	else
+		bash "$0" "$hook" </dev/null 2>&1
+	fi
+	printf '\n%s %d\n' "$mark" "$?"
+done`
+
+// isAlive asks for no hook, but whether the process lives that dev.pid names.
+const isAlive = "?"
 
 // conduct starts a conductor, which lives as long as the context and until it
 // is ended.
@@ -49,7 +60,10 @@ func (h Hooks) conduct(ctx context.Context) (*conductor, error) {
 	c := &conductor{hooks: h, in: w, mark: rand.Text(), ended: make(chan int, 1)}
 	ctx, c.cancel = context.WithCancel(ctx)
 	c.running, err = h.Runner.Start(ctx, sandbox.Command{
-		Argv: []string{"bash", "-c", conducting, c.mark, ConfigName}, Dir: h.Dir, Stdin: r, Live: c, MaxOutput: mostLog})
+		Argv: []string{"bash", "-c", conducting, ConfigName, serverPID}, Dir: h.Dir, Stdin: r, Live: c, MaxOutput: mostLog})
+	if err == nil {
+		_, err = io.WriteString(w, c.mark+"\n")
+	}
 	if err != nil {
 		c.cancel()
 		w.Close()
@@ -107,25 +121,39 @@ func (c *conductor) must(ctx context.Context, name string) error {
 	c.mu.Lock()
 	c.said = nil
 	c.mu.Unlock()
+	exit, err := c.ask(ctx, name)
+	if err == nil && exit != 0 {
+		err = hookStop(name, fmt.Sprintf("failed with exit status %d", exit), c.output())
+	}
+	return err
+}
+
+// ask has a hook run, and waits for its end.
+func (c *conductor) ask(ctx context.Context, name string) (exit int, err error) {
 	if _, err := io.WriteString(c.in, name+"\n"); err != nil {
-		return hookStop(name, "could not be run: "+err.Error(), c.output())
+		return 0, hookStop(name, "could not be run: "+err.Error(), c.output())
 	}
 	limit := time.NewTimer(c.hooks.time())
 	defer limit.Stop()
 	select {
 	case exit := <-c.ended:
-		if exit != 0 {
-			return hookStop(name, fmt.Sprintf("failed with exit status %d", exit), c.output())
-		}
-		return nil
+		return exit, nil
 	case <-c.running.Done():
-		return hookStop(name, "was ended with all that it had started", c.output())
+		return 0, hookStop(name, "was ended with all that it had started", c.output())
 	case <-limit.C:
 		c.busy = true
-		return hookStop(name, fmt.Sprintf("had not ended after %s: what runs on must be started in the background, with &", c.hooks.time()), c.output())
+		return 0, hookStop(name, fmt.Sprintf("had not ended after %s: what runs on must be started in the background, with &", c.hooks.time()), c.output())
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		c.busy = true
+		return 0, context.Cause(ctx)
 	}
+}
+
+// gone reports whether the process has ended that start_dev named, where it
+// named one.
+func (c *conductor) gone(ctx context.Context) bool {
+	exit, err := c.ask(ctx, isAlive)
+	return err == nil && exit != 0
 }
 
 // answers waits until a server answers on a port; empty says that it does, else
@@ -134,13 +162,17 @@ func (c *conductor) answers(ctx context.Context, port int) string {
 	limit := cmp.Or(c.hooks.Up, comeUp)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for {
+	for tries := 1; ; tries++ {
 		try, stop := context.WithTimeout(ctx, asking)
 		conn, err := c.running.Dial(try, port)
 		stop()
 		if err == nil {
 			conn.Close()
 			return ""
+		}
+		// One that daemonises has ended as well, and answers soon.
+		if tries%patience == 0 && c.gone(ctx) {
+			return fmt.Sprintf("the process that start_dev left in %s has ended, and nothing answers on port %d", serverPID, port)
 		}
 		select {
 		case <-c.running.Done():

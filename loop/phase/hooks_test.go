@@ -145,18 +145,22 @@ esac`), map[string]string{"tests/results/lint.log": "CANARY-OLD\n"})
 func TestServerDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	for name, log := range map[string]string{"crash": "server: cannot find the crash module", "deaf": "server: waiting for the database"} {
+		why, patience := "nothing answered on port", soon
+		if name == "crash" {
+			why, patience = "has ended, and nothing answers on port", func(*phase.Loop, *hone.Run) {}
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			project(t, dir, usual(), nil)
 			m := script(suite(), build(name), build("LINT "+name), build("hello"), pass())
-			end := process{model: m, set: soon}.live(t, dir)
+			end := process{model: m, set: patience}.live(t, dir)
 			if end.Exit != hone.ExitDone || end.Rounds != 3 {
 				t.Fatalf("%+v", end)
 			}
 			gone(t, dir)
 			prompts := m.first()
-			holds(t, "the second prompt", prompts[2].prompt(), "dev.log: the server did not come up", "nothing answered on port", log)
+			holds(t, "the second prompt", prompts[2].prompt(), "dev.log: the server did not come up", why, log)
 			holds(t, "the third prompt", prompts[3].prompt(), "dev.log: the server did not come up", log, "LINT "+name)
 			lacks(t, "the verifier's prompt", prompts[4].prompt(), "did not come up", "LINT", log)
 			if got := subjects(t, dir, phase.Tests); got != "phase2/verify/suite-written phase2/verify/step-3/results phase2/passed" {

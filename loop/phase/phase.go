@@ -51,6 +51,7 @@ const (
 	failedPath  = Tests + "/" + failedName
 	lintLog     = Results + "/lint.log"
 	serverLog   = Results + "/dev.log"
+	serverPID   = Results + "/dev.pid"
 	projectName = "project.md"
 )
 

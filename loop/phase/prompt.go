@@ -144,7 +144,7 @@ func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []
 	}
 	var b strings.Builder
 	section(&b, projectName, project)
-	section(&b, MapName+": what "+Src+"/ holds", projectMap)
+	section(&b, MapName+": what "+Src+"/ holds, and below the line what it depends on", projectMap)
 	for _, s := range specs {
 		title := s.Path + ": an earlier phase"
 		if s.Phase == l.Phase {
@@ -155,7 +155,8 @@ func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []
 	for _, p := range l.told(e, prior) {
 		section(&b, p.title, p.text)
 	}
-	return composed{l.redact(strings.TrimRight(b.String(), "\n")), l.instruction(e, step), hone.Told{Said: l.announce(e, prior)}}, nil
+	b.WriteString("===== what is to be done now =====\n")
+	return composed{l.redact(b.String()), l.instruction(e, step), hone.Told{Said: l.announce(e, prior)}}, nil
 }
 
 // announce says what is done next, for people.
@@ -191,6 +192,10 @@ func (l Loop) instruction(e errand, step int) string {
 	}
 	if e == toVerify {
 		at += fmt.Sprintf(" The server was started and its state reset just now; it answers at %s.", l.Server.Address())
+	}
+	if role := l.role(e); !role.Agent {
+		bounds := role.Bounds.Resolved()
+		at += fmt.Sprintf(" The session has at most %d turns and %d tool calls.", bounds.Turns, bounds.Calls)
 	}
 	return string(e) + " " + at
 }

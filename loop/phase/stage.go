@@ -115,6 +115,9 @@ func (g *stage) raise(ctx context.Context, c *conductor) (started, error) {
 		return started{}, &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: fmt.Sprintf("something else answers on port %d, where the project's server should", g.server.port),
 			Hint: "stop it, or give the server another port, in " + ConfigName + " and with --dev-url; then: hone resume last"}
 	}
+	if err := g.forget(serverPID); err != nil {
+		return started{}, err
+	}
 	if err := c.must(ctx, "start_dev"); err != nil {
 		return started{}, err
 	}
@@ -125,6 +128,17 @@ func (g *stage) raise(ctx context.Context, c *conductor) (started, error) {
 		return started{Why: why, Told: hone.Told{Said: "did not come up, see " + serverLog, Log: g.log() + c.output()}}, nil
 	}
 	return started{Up: true, Told: hone.Told{Said: "up at " + g.server.url}}, c.must(ctx, "reset_state")
+}
+
+// forget removes what an earlier server left, so that it is not taken for this
+// one's.
+func (g *stage) forget(name string) error {
+	root, err := os.OpenRoot(g.run.Tree.Dir())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return artifact.Remove(root, name)
 }
 
 // log is what the server wrote into the place that the seed has for it.
@@ -219,4 +233,6 @@ const (
 	goDown  = 10 * time.Second
 	asking  = time.Second // one try to connect
 	restful = 50 * time.Millisecond
+
+	patience = 20 // tries after which it is looked whether there is anything to wait for
 )
