@@ -52,7 +52,9 @@ func (l Loop) commitIn(ctx context.Context, root, repo, point string, trailers [
 	if repo == Tests {
 		c.Exclude = []string{path.Base(Results)}
 	}
-	at, err := l.Git.Open(filepath.Join(root, repo))
+	// Open would go on upwards where a role has broken its repository, into the
+	// person's own.
+	at, err := l.Git.Init(ctx, filepath.Join(root, repo))
 	if err != nil {
 		return committed{}, err
 	}
@@ -84,7 +86,7 @@ func (l Loop) markPassed(ctx context.Context, r *hone.Run) error {
 // lastPassed is the message of the last commit in a repository that says that
 // the phase has passed; empty where there is none.
 func (l Loop) lastPassed(ctx context.Context, dir string) (string, error) {
-	at, err := l.Git.Open(dir)
+	at, err := l.Git.Init(ctx, dir)
 	if err != nil {
 		return "", err
 	}
@@ -104,7 +106,7 @@ func HasPassed(ctx context.Context, g *git.Git, root string, phase int) (bool, e
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}
-		at, err := g.Open(dir)
+		at, err := g.Init(ctx, dir)
 		if err != nil {
 			return false, err
 		}
