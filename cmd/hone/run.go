@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"hone"
@@ -117,7 +118,11 @@ func (a *app) conclude(end hone.End, o outputFlags) {
 	if end.Assumed > 0 {
 		assumed = fmt.Sprintf(", %s of them reserved for calls whose use nobody confirmed", render.Tokens(end.Assumed))
 	}
-	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s%s)\n", end.Result, render.Line(end.Why), screen.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)
+	why, more, _ := strings.Cut(end.Why, "\n")
+	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s%s)\n", end.Result, render.Line(why), screen.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)
+	if more != "" {
+		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
+	}
 	hint := end.Hint
 	if hint == "" {
 		hint = "hone show last --diff"

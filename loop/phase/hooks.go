@@ -85,7 +85,7 @@ func (h Hooks) must(ctx context.Context, name string) (string, error) {
 func hookStop(name, what, output string) error {
 	why := fmt.Sprintf("the hook %s in %s %s", name, ConfigName, what)
 	if output = strings.TrimSpace(strings.ToValidUTF8(output, "\uFFFD")); output != "" {
-		why += "; it printed:\n" + middle(output, 2<<10)
+		why += "; it printed\n" + middle(output, 2<<10)
 	}
 	return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: why,
 		Hint: "mend " + ConfigName + " ([phase] hook_read, hook_env and hook_net in .config/hone.toml let it reach more), then: hone resume last"}
