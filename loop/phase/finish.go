@@ -25,7 +25,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	if end.Exit == hone.ExitDone {
 		return fmt.Sprintf("✓ Phase %d passed\n", l.Phase)
 	}
-	if end.Exit != hone.ExitNotDone {
+	if end.Exit != hone.ExitNotDone && end.Exit != hone.ExitBlocked {
 		return ""
 	}
 	var b strings.Builder
