@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -355,7 +356,10 @@ func (s *schedule) run(dir string) {
 // killed: what was really used never passes what is on the books, and that
 // never passes the limits.
 func TestLedgerHolds(t *testing.T) {
-	const schedules = 200
+	schedules := 60
+	if os.Getenv("HONE_TEST_ALL") != "" {
+		schedules = 600
+	}
 	seed := rand.Uint64()
 	for i := range uint64(schedules) {
 		rng := rand.New(rand.NewPCG(seed, i))

@@ -189,7 +189,7 @@ func TestTalkAtEveryPoint(t *testing.T) {
 // die early comes to its end all the same.
 func TestTalkKilledAgain(t *testing.T) {
 	want := killedAfter(t)
-	for first := 5; first < want.points; first += 12 {
+	for first := 5; first < want.points; first += 24 {
 		for _, then := range [][]int{{2}, {3 + first%9}} {
 			same(t, want, killedAfter(t, append([]int{first}, then...)...))
 		}
