@@ -14,7 +14,6 @@ import (
 	"hone"
 	"hone/internal/artifact"
 	"hone/journal"
-	"hone/model"
 )
 
 // The phases that state.toml names.
@@ -172,14 +171,11 @@ func addTo(root *os.Root, name string, before prefix, events []byte) error {
 // runPairs are run.toml.
 func (l Loop) runPairs(r *hone.Run) []pair {
 	events := r.Journal.Events()
-	var used model.Usage
+	var m meter
 	for _, e := range events {
-		var reply hone.Replied
-		if e.Type == "reply" && e.Decode(&reply) == nil && reply.Usage != nil {
-			used = used.Add(*reply.Usage)
-		}
+		m.take(e)
 	}
-	return []pair{
+	pairs := []pair{
 		{"run_id", r.Journal.Run()},
 		{"created_at", stamp(events[0].Time)},
 		{"workdir", r.Tree.Dir()},
@@ -187,12 +183,16 @@ func (l Loop) runPairs(r *hone.Run) []pair {
 		{"model", l.Executor.Called},
 		{"agent_loops", max(1, r.Limits.Rounds)},
 		{"agent_iterations", l.Executor.Bounds.Resolved().Turns},
-		{"cumulative_input_tokens", used.Input},
-		{"cumulative_output_tokens", used.Output},
-		{"cumulative_cache_creation_tokens", used.CacheWrite},
-		{"cumulative_cache_read_tokens", used.CacheRead},
+		{"cumulative_input_tokens", m.all.Input},
+		{"cumulative_output_tokens", m.all.Output},
+		{"cumulative_cache_creation_tokens", m.all.CacheWrite},
+		{"cumulative_cache_read_tokens", m.all.CacheRead},
 		{"loops_completed", completed(events)},
 	}
+	if l.Reviewer.Called != l.Executor.Called {
+		pairs = append(pairs, pair{"review_model", l.Reviewer.Called})
+	}
+	return pairs
 }
 
 // statePairs are state.toml. How a run ended is hone's own word there.

@@ -27,6 +27,7 @@ func (f fold) sessions(role hone.Role, summary string, counts func(round int) bo
 	w := &sessionWriter{fold: f, role: role, summary: summary}
 	begun := map[journal.Identity]bool{}
 	for _, e := range f.events {
+		w.meter.take(e)
 		if e.Step == nil || !counts(e.Step.Round) || e.Phase == journal.Begin && begun[*e.Step] {
 			continue // what a killed process began is begun again
 		}
@@ -50,7 +51,9 @@ type sessionWriter struct {
 	turn   int
 	called bool   // the turn has calls
 	said   string // the turn's text
+	agent  bool   // the session is one of an agent's
 	used   model.Usage
+	meter  meter
 }
 
 // take writes what an event of the journal comes to.
@@ -82,8 +85,12 @@ func (w *sessionWriter) ask(e journal.Event) error {
 		return err
 	}
 	if at := (journal.Identity{Round: e.Step.Round, Session: e.Step.Session}); at != w.at {
-		*w = sessionWriter{fold: w.fold, role: w.role, summary: w.summary, out: w.out, at: at, run: sessionID(e)}
-		w.event("run_start", e.Time, pair{"mode", "native_tools"}, pair{"max_iterations", w.role.Bounds.Resolved().Turns})
+		*w = sessionWriter{fold: w.fold, role: w.role, summary: w.summary, out: w.out, at: at, run: sessionID(e), agent: a.Command, meter: w.meter}
+		mode, most := "native_tools", w.role.Bounds.Resolved().Turns
+		if w.agent {
+			mode, most = "agent", 1
+		}
+		w.event("run_start", e.Time, pair{"mode", mode}, pair{"max_iterations", most})
 	}
 	w.endTurn(e.Time)
 	w.turn = e.Step.Turn
@@ -119,15 +126,19 @@ func (w *sessionWriter) reply(e journal.Event) error {
 		return fmt.Errorf("recorded reply %s: %w", got.Reply, err)
 	}
 	w.said = kept.Reply.Text()
+	tools := pair{"tool_calls", len(kept.Reply.Calls())}
+	if w.agent {
+		tools = pair{"tools", agentsOwn}
+	}
 	pairs := []pair{
 		{"iteration", w.turn},
 		{"duration_ms", w.took(e)},
 		{"text_chars", characters(w.said)},
-		{"tool_calls", len(kept.Reply.Calls())},
+		tools,
 	}
-	if got.Usage != nil {
-		w.used = w.used.Add(*got.Usage)
-		pairs = append(pairs, pair{"usage", usageText(*got.Usage)})
+	if used := w.meter.last; used != nil {
+		w.used = w.used.Add(*used)
+		pairs = append(pairs, pair{"usage", usageText(*used)})
 	}
 	if w.said != "" {
 		pairs = append(pairs, pair{"model_text", short(w.said, 500)})
@@ -212,10 +223,19 @@ func (w *sessionWriter) end(e journal.Event) error {
 		return err
 	}
 	w.endTurn(e.Time)
-	w.event("run_end", e.Time, pair{"iteration", w.turn}, pair{"stop_reason", stopReason(s.Ended)},
-		pair{"total_input_tokens", w.used.Input}, pair{"total_output_tokens", w.used.Output},
-		pair{"total_reasoning_tokens", w.used.Reasoning},
-		pair{"total_cache_creation_tokens", w.used.CacheWrite}, pair{"total_cache_read_tokens", w.used.CacheRead})
+	pairs := []pair{
+		{"iteration", w.turn},
+		{"stop_reason", stopReason(s.Ended)},
+		{"total_input_tokens", w.used.Input},
+		{"total_output_tokens", w.used.Output},
+		{"total_reasoning_tokens", w.used.Reasoning},
+		{"total_cache_creation_tokens", w.used.CacheWrite},
+		{"total_cache_read_tokens", w.used.CacheRead},
+	}
+	if s.Agent {
+		pairs = append(pairs, pair{"files", s.filesText()})
+	}
+	w.event("run_end", e.Time, pairs...)
 	return nil
 }
 

@@ -10,14 +10,19 @@ import (
 )
 
 // LoopSummary is what an execution session verifiably did, computed from its
-// calls and never from what the model says of them.
+// calls and never from what the model says of them. Of an agent's session it is
+// what hone saw of the files before and after it: its calls are not known.
 type LoopSummary struct {
-	Loop  int    `json:"loop"`
-	Ended string `json:"ended"` // how the session did: one of hone's words
+	Loop   int    `json:"loop"`
+	Agent  bool   `json:"agent,omitempty"`
+	Ended  string `json:"ended"`            // how the session did: one of hone's words
+	Detail string `json:"detail,omitempty"` // why an agent's output was not read
 
-	Written  []string `json:"files_written,omitempty"`
+	Written  []string `json:"files_written,omitempty"` // an agent's: created
 	Edited   []string `json:"files_edited,omitempty"`
-	Read     []string `json:"files_read,omitempty"` // as often as it was read
+	Deleted  []string `json:"files_deleted,omitempty"`  // by an agent
+	Unlisted int      `json:"files_unlisted,omitempty"` // how many files more an agent changed
+	Read     []string `json:"files_read,omitempty"`     // as often as it was read
 	Commands []string `json:"commands_run,omitempty"`
 	Errors   []string `json:"errors,omitempty"`
 	// Rejected calls were not run.
@@ -64,7 +69,7 @@ func (s *LoopSummary) add(c hone.Called) {
 
 // empty reports whether nothing that was run is worth telling.
 func (s LoopSummary) empty() bool {
-	return len(s.Written)+len(s.Edited)+len(s.Read)+len(s.Commands)+len(s.Errors) == 0
+	return len(s.Written)+len(s.Edited)+len(s.Deleted)+len(s.Read)+len(s.Commands)+len(s.Errors) == 0
 }
 
 // subjectOf is what a call is about, as the model wrote it.

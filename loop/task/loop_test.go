@@ -104,6 +104,8 @@ type process struct {
 	turns   int
 	check   check.Func
 	observe journal.Observer
+	agent   bool        // the executor is one
+	run     **hone.Run  // is told the run; may be nil
 	allowed *[][]string // what Tools was asked for
 	after   func(path string)
 }
@@ -111,6 +113,9 @@ type process struct {
 func (p process) set(dir string) func(r *hone.Run) hone.Round {
 	return func(r *hone.Run) hone.Round {
 		l := p.whole()
+		if p.run != nil {
+			*p.run = r
+		}
 		l.Tools = func(allow []string) (execute, review []tool.Tool) {
 			if p.allowed != nil {
 				*p.allowed = append(*p.allowed, allow)
@@ -127,6 +132,9 @@ func (p process) whole() task.Loop {
 	l := p.loop
 	l.Executor = hone.Role{Name: "executor", Model: p.model, Called: "test/model", System: task.System, MaxOutput: 4096, Bounds: hone.Bounds{Turns: p.turns}}
 	l.Reviewer = hone.Role{Name: "reviewer", Model: p.model, Called: "test/model", System: task.System, MaxOutput: 4096}
+	if p.agent {
+		l.Executor.Agent, l.Executor.Called, l.Executor.System = true, "command/test", task.AgentSystem
+	}
 	if l.Text == "" {
 		l.File = "Spec.toml"
 	}

@@ -21,12 +21,14 @@ import (
 //go:embed prompt.md
 var System string
 
-var (
-	//go:embed prompt-execution.md
-	executionProtocol string
-	//go:embed prompt-review.md
-	reviewProtocol string
-)
+// AgentSystem is System for an executor that is a command-line agent with
+// tools of its own.
+//
+//go:embed prompt-agent.md
+var AgentSystem string
+
+//go:embed prompt-execution.md
+var executionProtocol string
 
 // composed is the record of a prompt: the part that only this loop has.
 type composed struct {
@@ -48,13 +50,38 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t Task, prior [
 	s := standing{task: t, loop: r.Round(), past: past, prior: prior}
 	s.changed = len(tasks) > 0 && !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns)
 	p, err := hone.Step(ctx, r, "compose execution", prior, func(context.Context) (composed, error) {
-		return composed{s.text(r.Tree.Dir(), r.Limits.Rounds, session(l.Executor.Bounds.Resolved().Turns, l.Executor))}, nil
+		return composed{s.text(r.Tree.Dir(), r.Limits.Rounds, l.Executor)}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	messages := t.messages(p.Text)
-	return messages, l.fits(l.Executor, t, len(p.Text))
+	return l.messages(t, p.Text), l.fits(l.Executor, t, len(p.Text))
+}
+
+// messages are what the executor is sent: the task, where the work stands, and
+// what is to be done now.
+func (l Loop) messages(t Task, text string) []model.Message {
+	if l.Executor.Agent {
+		return t.message(text)
+	}
+	return t.messages(text)
+}
+
+// agentPrompt is an agent's prompt; all else is its context.
+const agentPrompt = "Carry out the task as PHASE: EXECUTION says, as far as you can in this session, and end with your final answer."
+
+// message is the task for an agent, which is sent texts that nobody's name
+// stands before.
+func (t Task) message(text string) []model.Message {
+	var parts []model.Part
+	for _, turn := range t.Turns {
+		said := turn.Text
+		if len(t.Turns) > 1 {
+			said = fmt.Sprintf("[%s]\n%s", turn.Role, said)
+		}
+		parts = append(parts, model.Part{Text: ended(said)})
+	}
+	return []model.Message{{Role: model.User, Parts: append(parts, model.Part{Text: text}, model.Part{Text: agentPrompt})}}
 }
 
 // messages are the task's turns with a text added to the last of them.
@@ -103,18 +130,19 @@ type standing struct {
 }
 
 // text says it to the executing agent, and what is to be done now.
-func (s standing) text(dir string, loops int, session string) string {
+func (s standing) text(dir string, loops int, role hone.Role) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nLoop %d of %d.\n", s.loop, max(s.loop, loops))
 	if s.changed {
 		b.WriteString("The task was changed since the last loop; it stands above as it is now.\n")
 	}
-	var written, edited []string
+	var written, edited, deleted []string
 	for _, did := range s.past {
-		written, edited = append(written, did.Written...), append(edited, did.Edited...)
+		written, edited, deleted = append(written, did.Written...), append(edited, did.Edited...), append(deleted, did.Deleted...)
 	}
 	list(&b, "Files created across all prior loops", once(written))
 	list(&b, "Files edited across all prior loops", once(edited))
+	list(&b, "Files deleted across all prior loops", once(deleted))
 	if n := len(s.past); n > 0 {
 		b.WriteString(s.past[n-1].last())
 	}
@@ -124,9 +152,17 @@ func (s standing) text(dir string, loops int, session string) string {
 		fmt.Fprintf(&b, "Task file: %s (read-only; its task stands above)\n", render.Line(s.task.File))
 	}
 	b.WriteString("\n")
-	fmt.Fprintf(&b, executionProtocol, orientation(s.loop), session)
+	bounds, checks := " The session has "+session(role.Bounds.Resolved().Turns, role)+".", checksOfTools
+	if role.Agent {
+		bounds, checks = "", ""
+	}
+	fmt.Fprintf(&b, executionProtocol, orientation(s.loop), bounds, checks)
 	return b.String()
 }
+
+// checksOfTools are the checks that a model's commands can run.
+const checksOfTools = ", among the programs that `bash` allows. Run it on a line of its own, or joined by `&&`: the exit status that is recorded is that of " +
+	"the line's last command"
 
 // orientation is the protocol's first point.
 func orientation(loop int) string {
@@ -164,6 +200,8 @@ func (s LoopSummary) unanswered() string {
 		return "its tool calls were used up"
 	case endedEmpty:
 		return "the model said nothing"
+	case endedUnread:
+		return "what it printed holds none (" + s.Detail + ")"
 	}
 	return ""
 }
@@ -225,78 +263,9 @@ func once(items []string) []string {
 	return kept
 }
 
-// composeReview is the prompt of a review session. Its agent is not shown the
-// task's turns, but for a task that stands in no file.
-func (l Loop) composeReview(ctx context.Context, r *hone.Run, t Task, did executed) ([]model.Message, error) {
-	p, err := hone.Step(ctx, r, "compose review", nil, func(context.Context) (composed, error) {
-		return composed{reviewText(r.Tree.Dir(), t, did, session(l.reviewTurns(), l.Reviewer))}, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return user(p.Text), l.fits(l.Reviewer, Task{}, len(p.Text))
-}
-
-// reviewText says what was done and what was claimed, and asks for the review.
-func reviewText(dir string, t Task, did executed, session string) string {
-	var b strings.Builder
-	s := did.Facts
-	fmt.Fprintf(&b, "Working directory: %s\n", render.Line(dir))
-	if t.File != "" {
-		fmt.Fprintf(&b, "Task file: %s (read-only; read it first)\n", render.Line(t.File))
-	}
-	fmt.Fprintf(&b, "Review output: %s (write here)\n\nPHASE: REVIEW\n\n", reviewOutput)
-	if t.File == "" {
-		fmt.Fprintf(&b, "## The task\n%s\n\n", ended(t.Turns[len(t.Turns)-1].Text))
-	}
-	b.WriteString(s.facts())
-	switch {
-	case s.unanswered() != "":
-		fmt.Fprintf(&b, "[Execution agent report — loop %d]\nThere is none: the session ended without a final answer, because %s. "+
-			"These items were pending before it and are so until you say otherwise:\n", s.Loop, s.unanswered())
-		for _, item := range did.Pending {
-			entry(&b, item)
-		}
-		if len(did.Pending) == 0 {
-			b.WriteString("  (none recorded)\n")
-		}
-		b.WriteString("\n")
-	default:
-		fmt.Fprintf(&b, "[Execution agent report — loop %d]\n%s\n", s.Loop, ended(did.Text))
-	}
-	fmt.Fprintf(&b, reviewProtocol, reviewOutput, s.Loop, session)
-	return b.String()
-}
-
 // session says how much a role can do in one, so that it can plan.
 func session(turns int, role hone.Role) string {
 	return fmt.Sprintf("at most %d replies of yours, and %d tool calls; the last reply is for the final answer", turns, role.Bounds.Resolved().Calls)
-}
-
-// facts are the verified actions, as a reviewer is told them.
-func (s LoopSummary) facts() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "## Verified actions from loop %d (harness-computed)\n", s.Loop)
-	if s.empty() {
-		b.WriteString("  (no verified actions)\n")
-	}
-	list(&b, "Files read", s.Read)
-	list(&b, "Files written", s.Written)
-	list(&b, "Files edited", s.Edited)
-	indented(&b, "Commands run:", s.Commands)
-	indented(&b, "Errors:", s.Errors)
-	b.WriteString("\n")
-	if len(s.Rejected) > 0 {
-		indented(&b, "## Attempted but NOT executed (harness-rejected — no workspace effect)", s.Rejected)
-		b.WriteString("\n")
-	}
-	return b.String()
-}
-
-func indented(b *strings.Builder, label string, lines []string) {
-	if len(lines) > 0 {
-		fmt.Fprintf(b, "%s\n  %s\n", label, strings.Join(lines, "\n  "))
-	}
 }
 
 func ended(text string) string { return strings.TrimRight(text, "\r\n") + "\n" }
@@ -315,14 +284,17 @@ func (l Loop) Preview(tree *workspace.Tree, loops int) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	text := standing{task: t, loop: 1}.text(tree.Dir(), loops, session(l.Executor.Bounds.Resolved().Turns, l.Executor))
+	text := standing{task: t, loop: 1}.text(tree.Dir(), loops, l.Executor)
 	p := Preview{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
-	messages := t.messages(text)
+	messages := l.messages(t, text)
 	for _, m := range messages {
 		if len(messages) > 1 {
 			p.Text += fmt.Sprintf("[%s]\n", m.Role)
 		}
-		for _, part := range m.Parts {
+		for i, part := range m.Parts {
+			if i > 0 && l.Executor.Agent {
+				p.Text += "\n"
+			}
 			p.Text += part.Text
 		}
 		p.Text = ended(p.Text)

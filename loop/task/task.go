@@ -1,7 +1,8 @@
 // Package task carries out a task file: an executing agent works on it with
 // tools, what it did is computed from its calls, and a reviewing agent with
 // fewer tools says what is left, loop after loop (the seed "Loop mode" of
-// CodeScribe, rulings S1 to S11).
+// CodeScribe, rulings S1 to S11). The executing agent may be a command-line one,
+// with tools of its own; what that did is computed from the files.
 //
 // It promises that facts which a reviewer is told are hone's own, that a
 // review counts only for the loop that it was written in, and that neither
@@ -35,7 +36,9 @@ type Loop struct {
 	// Executor and Reviewer are the two agents; their System is usually
 	// [System]. Their Tools and Answered are the loop's to fill in, as are the
 	// Reviewer's Bounds.Turns: half of the Executor's, and at least 6. Their
-	// Names must differ.
+	// Names must differ. The Executor may be an agent (ruling A8): it is shown no
+	// tools, its Bounds only say how long a review is, and its System is usually
+	// [AgentSystem]. The Reviewer may not: its one write is a tool of the loop's.
 	Executor hone.Role
 	Reviewer hone.Role
 	// File is the task file, relative to the tree's root; empty where Text is
@@ -133,8 +136,11 @@ const (
 	stepReviewSummary = "review summary"
 )
 
-// endedEmpty is a session that ended with an answer that says nothing.
-const endedEmpty = "empty"
+// How a session ended, beside hone's words.
+const (
+	endedEmpty  = "empty"      // with an answer that says nothing
+	endedUnread = "unreadable" // the agent's output holds no answer
+)
 
 // execute holds the execution session.
 func (l Loop) execute(ctx context.Context, r *hone.Run, t Task, prior []check.Finding) (executed, error) {
@@ -146,14 +152,16 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t Task, prior []check.Fi
 		return executed{}, err
 	}
 	role := l.Executor
-	role.Tools, _ = l.Tools(t.Allow)
-	role.Answered = answered
+	if !role.Agent {
+		role.Tools, _ = l.Tools(t.Allow)
+		role.Answered = answered
+	}
 	talk, err := r.Talk(ctx, role, messages)
 	if err != nil {
 		return executed{}, err
 	}
 	did := executed{Pending: pending(prior)}
-	if did.Facts, err = facts(ctx, r, stepSummary, talk); err != nil {
+	if did.Facts, err = facts(ctx, r, role, stepSummary, talk); err != nil {
 		return did, err
 	}
 	if did.Facts.unanswered() == "" {
@@ -172,13 +180,15 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t Task, prior []check.Fi
 }
 
 // facts records what a session did.
-func facts(ctx context.Context, r *hone.Run, name string, talk hone.Talk) (LoopSummary, error) {
-	return hone.Step(ctx, r, name, nil, func(context.Context) (LoopSummary, error) {
-		s := summarize(r.Round(), talk)
+func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Talk) (LoopSummary, error) {
+	return hone.Step(ctx, r, name, nil, func(context.Context) (s LoopSummary, err error) {
+		if s = summarize(r.Round(), talk); role.Agent {
+			s, err = observe(r, talk)
+		}
 		if s.Ended == hone.EndedAnswer && strings.TrimSpace(talk.Reply.Text()) == "" {
 			s.Ended = endedEmpty
 		}
-		return s, nil
+		return s, err
 	})
 }
 
@@ -208,7 +218,7 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t Task, did executed) (re
 	if err != nil {
 		return reviewed{}, err
 	}
-	if _, err := facts(ctx, r, stepReviewSummary, talk); err != nil {
+	if _, err := facts(ctx, r, role, stepReviewSummary, talk); err != nil {
 		return reviewed{}, err
 	}
 	said, err := readReview(ctx, r)

@@ -1,0 +1,120 @@
+package task
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"hone"
+	"hone/internal/render"
+	"hone/model"
+)
+
+//go:embed prompt-review.md
+var reviewProtocol string
+
+// composeReview is the prompt of a review session. Its agent is not shown the
+// task's turns, but for a task that stands in no file.
+func (l Loop) composeReview(ctx context.Context, r *hone.Run, t Task, did executed) ([]model.Message, error) {
+	p, err := hone.Step(ctx, r, "compose review", nil, func(context.Context) (composed, error) {
+		return composed{reviewText(r.Tree.Dir(), t, did, session(l.reviewTurns(), l.Reviewer))}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return user(p.Text), l.fits(l.Reviewer, Task{}, len(p.Text))
+}
+
+// reviewText says what was done and what was claimed, and asks for the review.
+func reviewText(dir string, t Task, did executed, session string) string {
+	var b strings.Builder
+	s := did.Facts
+	fmt.Fprintf(&b, "Working directory: %s\n", render.Line(dir))
+	if t.File != "" {
+		fmt.Fprintf(&b, "Task file: %s (read-only; read it first)\n", render.Line(t.File))
+	}
+	fmt.Fprintf(&b, "Review output: %s (write here)\n\nPHASE: REVIEW\n\n", reviewOutput)
+	if t.File == "" {
+		fmt.Fprintf(&b, "## The task\n%s\n\n", ended(t.Turns[len(t.Turns)-1].Text))
+	}
+	b.WriteString(s.facts())
+	switch {
+	case s.unanswered() != "":
+		fmt.Fprintf(&b, "[Execution agent report — loop %d]\nThere is none: the session ended without a final answer, because %s. "+
+			"These items were pending before it and are so until you say otherwise:\n", s.Loop, s.unanswered())
+		for _, item := range did.Pending {
+			entry(&b, item)
+		}
+		if len(did.Pending) == 0 {
+			b.WriteString("  (none recorded)\n")
+		}
+		b.WriteString("\n")
+	default:
+		fmt.Fprintf(&b, "[Execution agent report — loop %d]\n%s\n", s.Loop, ended(did.Text))
+	}
+	evidence, enough := evidenceOfCalls, enoughOfCalls
+	if s.Agent {
+		evidence, enough = evidenceOfFiles, enoughOfFiles
+	}
+	fmt.Fprintf(&b, reviewProtocol, reviewOutput, s.Loop, session, evidence, enough)
+	return b.String()
+}
+
+// What a reviewer goes by: the calls of a model are known, and of an agent only
+// what became of the files.
+const (
+	evidenceOfCalls = "What was rejected had no effect, whatever the report says of it. You cannot run the checks yourself: " +
+		"that one passed you know from a verified command with exit code 0, which is the status of the last command in its line."
+	evidenceOfFiles = "What it says of files, the files show. You cannot run the checks yourself, and which commands were run is not known: " +
+		"that a check passed is the report's word and no more. Where the loop has a check of its own, that runs after your review."
+	enoughOfCalls = "the check passed, no error is open and the task's requirements are met"
+	enoughOfFiles = "the files meet the task's requirements and the report leaves nothing open"
+)
+
+// facts are the verified actions, as a reviewer is told them.
+func (s LoopSummary) facts() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## Verified actions from loop %d (harness-computed)\n", s.Loop)
+	switch {
+	case s.Agent:
+		b.WriteString(s.filesText())
+	case s.empty():
+		b.WriteString("  (no verified actions)\n")
+	}
+	list(&b, "Files read", s.Read)
+	if !s.Agent {
+		list(&b, "Files written", s.Written)
+		list(&b, "Files edited", s.Edited)
+	}
+	indented(&b, "Commands run:", s.Commands)
+	indented(&b, "Errors:", s.Errors)
+	b.WriteString("\n")
+	if len(s.Rejected) > 0 {
+		indented(&b, "## Attempted but NOT executed (harness-rejected — no workspace effect)", s.Rejected)
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// filesText is what an agent's session did to the files.
+func (s LoopSummary) filesText() string {
+	var b strings.Builder
+	b.WriteString("  (the session was held by " + agentsOwn + "; what follows is how the files differ from before it, those that git ignores left out)\n")
+	list(&b, "Files created", s.Written)
+	list(&b, "Files edited", s.Edited)
+	list(&b, "Files deleted", s.Deleted)
+	switch {
+	case s.Unlisted > 0:
+		fmt.Fprintf(&b, "  (and %d more)\n", s.Unlisted)
+	case s.empty():
+		b.WriteString("  (no file differs)\n")
+	}
+	return b.String()
+}
+
+func indented(b *strings.Builder, label string, lines []string) {
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "%s\n  %s\n", label, strings.Join(lines, "\n  "))
+	}
+}
