@@ -45,10 +45,11 @@ cross:
 unit:
 	$(GO) test $(RACE) ./...
 
-# The table of attempts again, without the race detector, whose memory is more than the attempts may
+# The tables of attempts again, without the race detector, whose memory is more than the attempts may
 # have.
 walls:
 	$(GO) test ./sandbox/prove
+	$(GO) test -run 'TestPhaseBounds|TestPhaseSabotage' ./cmd/hone
 	$(GO) test -run 'TestScripts/sandbox_doctor' ./cmd/hone
 
 # Every fuzz target for a moment, one after the other: a package can only run one at a time.
