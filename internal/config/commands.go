@@ -15,51 +15,59 @@ import (
 type Agent struct {
 	// Argv is the program and its arguments, never empty. {model}, {prompt} and
 	// {context} stand for what a session gives it; no shell reads it.
-	Argv []string
+	Argv []string `json:"argv"`
 	// Model is the model where "command/NAME" names none; empty where nothing is said.
-	Model string
+	Model string `json:"model,omitempty"`
 	// Stdin is what its standard input has: "context", "all" or "none"; empty
 	// where nothing is said.
-	Stdin string
+	Stdin string `json:"stdin,omitempty"`
 
 	// Wire is the forwarder's protocol: "gemini", "anthropic" or "openai". It is
 	// empty exactly where BaseURLEnv is: there is no forwarder then.
-	Wire string
+	Wire string `json:"wire,omitempty"`
 	// BaseURLEnv is the variable that has the forwarder's address.
-	BaseURLEnv string
+	BaseURLEnv string `json:"base_url_env,omitempty"`
 	// BaseURL is where the forwarder sends calls, http or https; empty for the
 	// provider's own endpoint.
-	BaseURL string
+	BaseURL string `json:"base_url,omitempty"`
 	// Hosted lets the provider's own tools, such as web search, pass the forwarder.
-	Hosted bool
+	Hosted bool `json:"hosted,omitempty"`
 
-	KeyEnv string   // the variable that has a dummy key; empty for none
-	Set    []string // more variables, "NAME=value"; nil for none
-	Env    []string // names of variables passed on from the person's environment, be they keys; nil for none
+	KeyEnv string   `json:"key_env,omitempty"` // the variable that has a dummy key; empty for none
+	Set    []string `json:"set,omitempty"`     // more variables, "NAME=value"; nil for none
+	// Env are names of variables passed on from the person's environment, be
+	// they keys; nil for none.
+	Env []string `json:"env,omitempty"`
 
 	// Home and HomeWrite are files and folders of the person's home, each
 	// beginning with "~/", that stand at the same place below the agent's own
 	// home: to be read, and to be written too. Nil means none.
-	Home, HomeWrite []string
+	Home      []string `json:"home,omitempty"`
+	HomeWrite []string `json:"home_write,omitempty"`
 	// Read and Write are what else it may read, and change; paths as in
 	// [Sandbox]. Nil means nothing.
-	Read, Write []string
+	Read  []string `json:"read,omitempty"`
+	Write []string `json:"write,omitempty"`
 	// Net gives it the whole network.
-	Net bool
+	Net bool `json:"net,omitempty"`
 
-	Timeout time.Duration // for one session; 0 where nothing is said
-	Exits   []int         // exit statuses of a normal end, 0 to 255; nil where nothing is said
-	Answer  string        // where in its JSON output its answer stands; empty where all output is the answer
-	Usage   AgentUsage    // zero where its output does not tell
+	Timeout time.Duration `json:"timeout_ns,omitempty"` // for one session; 0 where nothing is said
+	Exits   []int         `json:"exits,omitempty"`      // exit statuses of a normal end, 0 to 255; nil where nothing is said
+	Answer  string        `json:"answer,omitempty"`     // where in its JSON output its answer stands; empty where all output is the answer
+	Usage   AgentUsage    `json:"usage,omitzero"`       // zero where its output does not tell
 }
 
 // AgentUsage is the table [commands.NAME.usage]: where in an agent's JSON output
 // its counts of tokens stand. An empty path means that there is no such count.
 type AgentUsage struct {
-	Input, Output, CacheRead, CacheWrite, Reasoning string
+	Input      string `json:"input,omitempty"`
+	Output     string `json:"output,omitempty"`
+	CacheRead  string `json:"cache_read,omitempty"`
+	CacheWrite string `json:"cache_write,omitempty"`
+	Reasoning  string `json:"reasoning,omitempty"`
 
-	CachedInInput bool // the count at Input has the cached tokens in it
-	Each          bool // every document that the agent prints has counts of its own, to be added up
+	CachedInInput bool `json:"cached_in_input,omitempty"` // the count at Input has the cached tokens in it
+	Each          bool `json:"each,omitempty"`            // every document that the agent prints has counts of its own, to be added up
 }
 
 // commandList is what was read of the agents.

@@ -95,6 +95,9 @@ type Task struct {
 	Turns        int    // most model calls in one execution session
 	MaxToolCalls int    // most tool calls in one session
 	Approve      string // "ask", "none" or "all" (ruling G2)
+	// ReviewerModel is the reviewer's, "provider/name"; empty where it is the
+	// executor's.
+	ReviewerModel string
 }
 
 // Load reads .config/hone.toml below root.
@@ -193,6 +196,7 @@ func (f *File) keys() map[string]setter {
 		"task.turns":          whole(&f.Task.Turns, "turns = 30"),
 		"task.max-tool-calls": whole(&f.Task.MaxToolCalls, "max-tool-calls = 120"),
 		"task.approve":        choice(&f.Task.Approve, "ask", "none", "all"),
+		"task.reviewer-model": text(&f.Task.ReviewerModel, badModel),
 	}
 	maps.Copy(keys, f.Phase.keys())
 	return keys

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -84,6 +85,7 @@ rounds = 6
 turns = 20
 max-tool-calls = 50
 approve = "all"
+reviewer-model = "gemini/gemini-2.5-flash"
 
 [phase]
 builder-model = "command/gemini/gemini-2.5-pro"
@@ -145,7 +147,7 @@ func TestLoad(t *testing.T) {
 		Prices:    map[string]Price{"openai/gpt-5": {Input: 1.25, Output: 10, CacheWrite: 1.25}, "ollama/qwen3:8b": {}},
 		Reconcile: Reconcile{Rounds: 3, Approve: "none"},
 		Implement: Implement{Rounds: 4, MaxOutput: 1000, BuildTimeout: 90 * time.Second},
-		Task:      Task{Rounds: 6, Turns: 20, MaxToolCalls: 50, Approve: "all"},
+		Task:      Task{Rounds: 6, Turns: 20, MaxToolCalls: 50, Approve: "all", ReviewerModel: "gemini/gemini-2.5-flash"},
 		Phase: Phase{BuilderModel: "command/gemini/gemini-2.5-pro", VerifierModel: "gpt-5", Rounds: 4, HealthAttempts: 2, Turns: 60, MaxToolCalls: 200,
 			DevURL: "http://localhost:3000", HookRead: []string{"~/.npmrc"}, HookEnv: []string{"DATABASE_URL"}, HookNet: true, HookTimeout: 5 * time.Minute},
 		Commands: map[string]Agent{
@@ -161,6 +163,34 @@ func TestLoad(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAgentJSON: an agent stands in a run's start event, from which a resumed
+// run takes it, and is spelled there as all the rest is.
+func TestAgentJSON(t *testing.T) {
+	file, err := Load(project(t, HonePath, everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range file.Commands {
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key := regexp.MustCompile(`"[^"]*[A-Z][^"]*":|""`).Find(text); key != nil {
+			t.Errorf("%s: %s in %s", name, key, text)
+		}
+		var got Agent
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if text, _ := json.Marshal(Agent{Argv: []string{"a"}}); string(text) != `{"argv":["a"]}` {
+		t.Errorf("what is not said is written: %s", text)
 	}
 }
 
