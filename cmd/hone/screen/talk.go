@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"hone"
@@ -170,8 +171,17 @@ func (s *Screen) reply(r hone.Replied, turn int, took time.Duration) {
 		s.line("  %s: %s%s%s", s.turnOf(r.Role, turn), said, used(r.Usage), s.session.price(s.session.turnCost))
 	}
 	if !r.Finish.Normal() {
-		s.line("  ! the answer did not come to its end: %s %s", string(r.Finish), r.Detail)
+		s.line("  ! the answer did not come to its end: %s", unfinished(r))
 	}
+}
+
+// unfinished words why a reply ended early. What is none of the reasons that
+// models have is told by its detail alone.
+func unfinished(r hone.Replied) string {
+	if r.Finish == model.Other && r.Detail != "" {
+		return r.Detail
+	}
+	return strings.TrimSpace(string(r.Finish) + " " + r.Detail)
 }
 
 // used words what a reply took.
