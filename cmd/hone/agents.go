@@ -41,7 +41,7 @@ func (m *modelSettings) appoint(allowed bool, agents map[string]config.Agent) er
 		return err
 	}
 	if !allowed {
-		return usage(m.Name+": a command-line agent can take the roles of phase, and no others", "name a model: --model gemini/gemini-2.5-pro")
+		return usage(m.Name+": a command-line agent can take the roles of phase and be the executor of task, and nothing else", "name a model: --model gemini/gemini-2.5-pro")
 	}
 	name, asked, _ := strings.Cut(rest, "/")
 	agent, ok := agents[name]

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,8 +35,9 @@ func (a *app) runsCommand() *cobra.Command {
 type summary struct {
 	Run      string    `json:"run"`
 	Loop     string    `json:"loop"`
-	Model    string    `json:"model"`              // a phase's builder's
+	Model    string    `json:"model"`              // a phase's builder's, a task's executor's
 	Verifier string    `json:"verifier,omitempty"` // a phase's verifier's, where it is another
+	Reviewer string    `json:"reviewer,omitempty"` // a task's reviewer's, where it is another
 	Rounds   int       `json:"rounds"`
 	Result   string    `json:"result"` // "running" or "died" where it has no end
 	Exit     *int      `json:"exit,omitempty"`
@@ -106,7 +108,9 @@ func summarise(home *journal.Home, run string) summary {
 	}
 	if start, err := started(events); err == nil {
 		s.Loop, s.Model = start.Loop, start.Model
-		if asked := askedBy(start); len(asked) > 1 {
+		if asked := askedBy(start); len(asked) > 1 && start.Loop == "task" {
+			s.Reviewer = asked[1]
+		} else if len(asked) > 1 {
 			s.Verifier = asked[1]
 		}
 	}
@@ -119,10 +123,10 @@ func summarise(home *journal.Home, run string) summary {
 
 // models names whom a run asked.
 func (s summary) models() string {
-	if s.Verifier == "" {
-		return s.Model
+	if second := cmp.Or(s.Verifier, s.Reviewer); second != "" {
+		return s.Model + " + " + second
 	}
-	return s.Model + " + " + s.Verifier
+	return s.Model
 }
 
 func (s *summary) fold(e journal.Event) {

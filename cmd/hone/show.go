@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -104,17 +105,21 @@ func ownOf(start hone.Start) func(string) bool {
 }
 
 // askedBy are the models that a run asks: one, or the builder's and the
-// verifier's.
+// verifier's, or the executor's and the reviewer's.
 func askedBy(start hone.Start) []string {
-	var s struct {
-		Verifier struct {
-			Name string `json:"name"`
-		} `json:"verifier_model"`
+	type named struct {
+		Name string `json:"name"`
 	}
-	if json.Unmarshal(start.Settings, &s) != nil || s.Verifier.Name == "" || s.Verifier.Name == start.Model {
+	var s struct {
+		Verifier named `json:"verifier_model"`
+		Reviewer named `json:"reviewer_model"`
+	}
+	err := json.Unmarshal(start.Settings, &s)
+	second := cmp.Or(s.Verifier.Name, s.Reviewer.Name)
+	if err != nil || second == "" || second == start.Model {
 		return []string{start.Model}
 	}
-	return []string{start.Model, s.Verifier.Name}
+	return []string{start.Model, second}
 }
 
 func (a *app) showJSON(events []journal.Event, round int) error {

@@ -24,15 +24,17 @@ import (
 // event holds. The task file is read in each loop.
 type taskSettings struct {
 	runSettings
-	System    string        `json:"system"`
-	File      string        `json:"task_file,omitempty"` // from the root; empty where Text is the task
-	Text      string        `json:"task,omitempty"`
-	Turns     int           `json:"turns"`          // most model calls in an execution session
-	Calls     int           `json:"max_tool_calls"` // most in a session
-	Log       string        `json:"log,omitempty"`  // absolute
-	Check     string        `json:"check,omitempty"`
-	CheckTime time.Duration `json:"check_timeout_ns,omitempty"`
-	CheckEnv  []string      `json:"check_env,omitempty"`
+	Reviewer    modelSettings `json:"reviewer_model,omitzero"` // zero: the executor's, which is Model
+	System      string        `json:"system"`
+	AgentSystem string        `json:"agent_system,omitempty"` // the executor's, where that is an agent; else System is
+	File        string        `json:"task_file,omitempty"`    // from the root; empty where Text is the task
+	Text        string        `json:"task,omitempty"`
+	Turns       int           `json:"turns"`          // most model calls in an execution session
+	Calls       int           `json:"max_tool_calls"` // most in a session
+	Log         string        `json:"log,omitempty"`  // absolute
+	Check       string        `json:"check,omitempty"`
+	CheckTime   time.Duration `json:"check_timeout_ns,omitempty"`
+	CheckEnv    []string      `json:"check_env,omitempty"`
 }
 
 // Bounds of a session (ruling S11, and the seed).
@@ -42,7 +44,7 @@ const (
 )
 
 func (a *app) taskCommand() *cobra.Command {
-	f := taskFlags{loopFlags: loopFlags{walls: wallFlags{standard: string(sandbox.Auto)}}}
+	f := taskFlags{loopFlags: loopFlags{agents: true, walls: wallFlags{standard: string(sandbox.Auto)}}}
 	c := &cobra.Command{
 		Use:   `task TASK.toml|"TEXT"`,
 		Short: "execute and review until complete",
@@ -53,10 +55,14 @@ A check, where there is one, has the last word.
 
 The task is a file in CodeScribe's form, or a text. Commands are limited to a list of programs, which
 the task file can extend, and run behind walls, without network. CodeScribe's command line works as
-well: the options of code-scribe loop, and models written openai-NAME.`,
+well: the options of code-scribe loop, and models written openai-NAME.
+
+The executor may also be a command-line agent of the configuration, command/NAME, behind the same
+walls. What it did is then read off the files, and the reviewer needs a model of its own.`,
 		Example: `  hone task TASK.toml
   hone task "make the tests in ./parse pass" --check "go test ./parse"
-  hone task TASK.toml -nloop 3 -niter 40 -m anthropic-claude-sonnet-5`,
+  hone task TASK.toml -nloop 3 -niter 40 -m anthropic-claude-sonnet-5
+  hone task TASK.toml -m command/gemini --reviewer-model gemini/gemini-2.5-flash`,
 		Args: oneTask,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.valid(c); err != nil {
@@ -75,17 +81,28 @@ func (a *app) startTask(ctx context.Context, f taskFlags, arg string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.reviewed(); err != nil {
+		return err
+	}
 	start, err := startOf("task", root, s.Model, limits, s)
 	if err != nil {
 		return err
 	}
-	return a.begin(ctx, root, start, f.output, func(o session) error { return a.driveTask(ctx, o, s) }, s.Model)
+	models := []modelSettings{s.Model}
+	if s.Reviewer.Name != "" {
+		models = append(models, s.Reviewer)
+	}
+	return a.begin(ctx, root, start, f.output, func(o session) error { return a.driveTask(ctx, o, s) }, models...)
 }
 
 // resumeTask goes on with a run by the settings in its start event.
 func (a *app) resumeTask(ctx context.Context, o session, start hone.Start, baseURL string) error {
 	var s taskSettings
-	if err := a.goOn(&o, start, &s, baseURL, &s.Model); err != nil {
+	models := []*modelSettings{&s.Model}
+	if len(askedBy(start)) > 1 {
+		models = append(models, &s.Reviewer)
+	}
+	if err := a.goOn(&o, start, &s, baseURL, models...); err != nil {
 		return err
 	}
 	return a.driveTask(ctx, o, s)
@@ -94,20 +111,23 @@ func (a *app) resumeTask(ctx context.Context, o session, start hone.Start, baseU
 // driveTask puts loop, tools, check and rules together, and ends with
 // CodeScribe's own line (ruling S9).
 func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
-	l := s.loop(a, o.models[0])
+	l := s.loop(a, o.models[0], o.models[len(o.models)-1])
 	r := o.run(l.Rules(), s.Model)
 	r.Own = s.own(o.root)
 	walls := a.taskWalls(o, r, s)
+	if err := a.employ(&l, r, s, walls); err != nil {
+		return err
+	}
 	seen, err := treeWithout(o.root, taskFolder)
 	if err != nil {
 		return err
 	}
 	defer seen.Close()
-	l.Tools = s.tools(seen, l.Guard, r, walls)
+	l.Tools = s.tools(seen, l.Guard, r, walls.commands)
 	err = a.drive(ctx, o, r, driven{
-		loop: "task", settings: s.runSettings, walls: walls,
+		loop: "task", settings: s.runSettings, walls: walls, with: s.staff(), secrets: []string{s.Reviewer.whole()},
 		round: func(live io.Writer) hone.Round {
-			r.Check = a.taskCheck(s, o.root, l.Guard, walls, live)
+			r.Check = a.taskCheck(s, o.root, l.Guard, walls.commands, live)
 			return l.Round
 		},
 		turns:  map[string]int{l.Executor.Name: s.Turns, l.Reviewer.Name: task.ReviewTurns(s.Turns)},
@@ -134,12 +154,17 @@ func (s taskSettings) own(root string) func(path string) bool {
 	return func(path string) bool { return path == filepath.ToSlash(log) || task.Own(path) }
 }
 
-// loop is the loop of the settings, but for its tools.
-func (s taskSettings) loop(a *app, m model.Model) task.Loop {
+// loop is the loop of the settings, but for its tools and what an agent is run
+// by.
+func (s taskSettings) loop(a *app, executor, reviewer model.Model) task.Loop {
 	bounds := hone.Bounds{Turns: s.Turns, Calls: s.Calls}
 	l := task.Loop{File: s.File, Text: s.Text, Log: s.Log, Guard: a.guard(s.runSettings),
-		Executor: s.Model.role("executor", s.System, m), Reviewer: s.Model.role("reviewer", s.System, m)}
+		Executor: s.Model.role("executor", s.System, executor), Reviewer: s.reviewer().role("reviewer", s.System, reviewer)}
+	l.Guard.Known = knownKeys(a.env, s.Model.whole(), s.Reviewer.whole())
 	l.Executor.Bounds, l.Reviewer.Bounds = bounds, bounds
+	if s.Model.Agent != nil {
+		l.Executor.Agent, l.Executor.System = true, s.AgentSystem
+	}
 	return l
 }
 
@@ -180,10 +205,12 @@ func (a *app) resolveTask(f taskFlags, arg string) (root string, s taskSettings,
 	if f.model, err = a.taskModel(f.model); err != nil {
 		return root, s, l, err
 	}
-	s.runSettings, err = a.resolveRun(f.loopFlags, root, file)
+	if err := a.resolveStaff(&s, f, root, file); err != nil {
+		return root, s, l, err
+	}
 	s.Approve = cmp.Or(f.approve, file.Task.Approve, "ask")
 	rounds := cmp.Or(file.Task.Rounds, file.Limits.Rounds, task.Loops)
-	return root, s, resolveLimits(f.limits, file.Limits, rounds), err
+	return root, s, resolveLimits(f.limits, file.Limits, rounds), nil
 }
 
 // asked is the task as it stands now: what is wrong with its file is wrong
@@ -205,7 +232,7 @@ func (s taskSettings) asked(root string) (task.Task, error) {
 }
 
 func (a *app) promptTaskCommand() *cobra.Command {
-	var f taskFlags
+	f := taskFlags{loopFlags: loopFlags{agents: true}}
 	c := &cobra.Command{
 		Use:   `task TASK.toml|"TEXT"`,
 		Short: "what task would send first",
@@ -237,7 +264,7 @@ func (a *app) promptTask(f taskFlags, arg string) error {
 		return err
 	}
 	defer tree.Close()
-	v, err := s.loop(a, nil).Preview(tree, limits.Rounds)
+	v, err := s.loop(a, nil, nil).Preview(tree, limits.Rounds)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,6 +64,76 @@ func TestKillTask(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKillTaskAgent ends the real process right before and right after the
+// record of an agent's session. Before it the session is held again, and told
+// of the first; in either case the facts hold what both did.
+func TestKillTaskAgent(t *testing.T) {
+	exit, out, whole := agentWorked(t, "")
+	if exit != 0 {
+		t.Fatalf("exit status %d\n%s", exit, out)
+	}
+	record := whole.first(t, "reply")
+	for _, c := range []struct{ name, point, ran, told string }{
+		{"before", fmt.Sprint(2 * record), "ran\nran\n", "cut off, because the program that ran it ended; how far it came is not known"},
+		{"after", fmt.Sprint(2*record + 1), "ran\n", "Loop 1 of 5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			exit, out, w := agentWorked(t, c.point)
+			if exit != -1 {
+				t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
+			}
+			if exit, out := honeIn(t, w.dir, nil, "resume", "last"); exit != 0 {
+				t.Fatalf("exit status %d\n%s", exit, out)
+			}
+			files := w.files(t)
+			if files["made.txt"] != c.ran || !strings.Contains(files["told"], c.told) {
+				t.Errorf("made.txt: %q\n%s", files["made.txt"], files["told"])
+			}
+			if _, shown := honeIn(t, w.dir, nil, "show", "last", "--full"); !strings.Contains(shown, "\nFiles created: made.txt, told\n") {
+				t.Errorf("the reviewer was not told what was made:\n%s", shown)
+			}
+			if got := w.count(t, "reply", "record"); got != 3 {
+				t.Errorf("%d replies on record", got)
+			}
+		})
+	}
+}
+
+// agentWorked runs a task whose executor is an agent, killed at a point; empty
+// kills it nowhere.
+func agentWorked(t *testing.T, point string) (exit int, out string, w work) {
+	t.Helper()
+	w.dir = t.TempDir()
+	replies := filepath.Join(t.TempDir(), "replies")
+	err := errors.Join(
+		os.Mkdir(filepath.Join(w.dir, ".config"), 0o755),
+		os.WriteFile(filepath.Join(w.dir, ".config", "hone.toml"), []byte("[commands.worker]\nargv = [\"sh\", \"-c\", \"cat >told; echo ran >>made.txt; echo STATUS: INCOMPLETE\"]\n"), 0o644),
+		os.WriteFile(replies, []byte("=== reply ===\n(the agent's)\n=== reply ===\n=== call write ===\n"+
+			`{"path": ".codescribe/loop/review_output.toml", "content": "loop = 1\nblocker = \"\"\n"}`+
+			"\n=== reply ===\n<final_answer>Reviewed.</final_answer>\n"), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.args = []string{"task", "make it", "-m", "command/worker", "--reviewer-model", "script/" + replies, "--sandbox", "none"}
+	exit, out = honeIn(t, w.dir, []string{"HONE_TEST_KILL=" + point}, w.args...)
+	return exit, out, w
+}
+
+// first is the index of the run's first event of a type.
+func (w work) first(t *testing.T, kind string) int {
+	t.Helper()
+	_, out := honeIn(t, w.dir, nil, "show", "last", "--json")
+	for i, line := range strings.Split(out, "\n") {
+		var e struct{ Type string }
+		if json.Unmarshal([]byte(line), &e) == nil && e.Type == kind {
+			return i
+		}
+	}
+	t.Fatalf("there is no %s", kind)
+	return 0
 }
 
 // work is a folder that a task runs in.

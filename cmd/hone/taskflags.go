@@ -19,6 +19,8 @@ import (
 // work as well (ruling S10).
 type taskFlags struct {
 	loopFlags
+	reviewerModel string
+
 	turns   int
 	calls   int
 	log     bool
@@ -30,6 +32,7 @@ type taskFlags struct {
 func (f *taskFlags) register(c *cobra.Command) {
 	f.loopFlags.register(c, 0)
 	fs := c.Flags()
+	fs.StringVar(&f.reviewerModel, "reviewer-model", "", "the reviewer's model, as PROVIDER/NAME; needed where --model is a command-line agent (default the executor's)")
 	fs.IntVar(&f.turns, "turns", 0, fmt.Sprintf("most model calls in one execution session; also --agent-iterations, -niter (default %d)", taskTurns))
 	fs.IntVar(&f.calls, "max-tool-calls", 0, fmt.Sprintf("most tool calls in one session (default %d)", taskCalls))
 	fs.StringVar(&f.tools, "tools", "", "how the model calls tools: native, or text for one that was not made for it (default native)")
@@ -38,7 +41,7 @@ func (f *taskFlags) register(c *cobra.Command) {
 	fs.BoolVar(&f.reason, "reason", false, "the same as --reasoning high")
 	fs.Lookup("rounds").Usage = fmt.Sprintf("most loops of execution and review; also --agent-loops, -nloop (default %d)", task.Loops)
 	fs.Lookup("dir").Usage = "work in this folder; also --workdir"
-	fs.Lookup("model").Usage += "; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME"
+	fs.Lookup("model").Usage += "; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"
 	fs.Lookup("sandbox").Usage = "walls for what the model runs, and for --check: auto, hidden, bwrap, landlock, firejail or none (default auto)"
 	fs.SetNormalizeFunc(codescribeName)
 }
