@@ -37,6 +37,7 @@ func setScene(t *testing.T, agents bool) *scene {
 		t.Fatal(err)
 	}
 	s := &scene{dir: dir, token: "hone-bounds-" + filepath.Base(filepath.Dir(dir)) + filepath.Base(dir), blobs: map[string]string{}}
+	t.Cleanup(s.clear)
 	s.provider = modeltest.NewServer(t)
 	s.providerPort = s.provider.URL[strings.LastIndexByte(s.provider.URL, ':')+1:]
 	s.machinePort = answering(t, "tcp", "127.0.0.1:0")
@@ -63,6 +64,17 @@ func setScene(t *testing.T, agents bool) *scene {
 	answering(t, "unix", "\x00"+s.token)
 	answering(t, "unix", s.at("second/socket"))
 	return s
+}
+
+// clear removes what attempts left where all processes can write: without walls
+// they do.
+func (s *scene) clear() {
+	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
+		left, _ := filepath.Glob(dir + "/" + s.token + "-*")
+		for _, path := range left {
+			os.Remove(path)
+		}
+	}
 }
 
 // repository makes src or tests, with what is tried there, and a file that only
