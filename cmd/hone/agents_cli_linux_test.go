@@ -340,6 +340,8 @@ func (s *cliSeat) passes(t *testing.T, args ...string) {
 // the run.
 func (s *cliSeat) refused(t *testing.T, args []string) {
 	exit, out := s.hone(t, "", args...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if exit != hone.ExitBudget || !strings.Contains(out, "the token budget is used up") || s.called != 0 {
 		t.Fatalf("exit status %d after %d calls\n%s", exit, s.called, out)
 	}
@@ -375,6 +377,8 @@ func workingIn(dir string) []string {
 // sessions: every step was taken, by the agent's own tools.
 func (s *cliSeat) sessions(t *testing.T, steps ...string) {
 	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, step := range steps {
 		if !s.steps[step] {
 			t.Errorf("no request for the step %q", step)

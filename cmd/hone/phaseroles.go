@@ -31,15 +31,14 @@ func (a *app) staff(l *phase.Loop, o session, r *hone.Run, s phaseSettings, wall
 		{&l.Writer, "verifier", s.Verifier, o.models[1], s.VerifierSystem, phase.Tests, walls.writer},
 		{&l.Verifier, "verifier", s.Verifier, o.models[1], s.VerifierSystem, phase.Tests, walls.verifier},
 	} {
-		*one.role = one.model.role(one.name, one.system, one.opened)
-		one.role.Folder = one.folder
-		one.role.Bounds = hone.Bounds{Turns: s.Turns, Calls: s.Calls}
+		*one.role = s.role(one.name, one.model, one.system)
+		one.role.Model, one.role.Folder = one.opened, one.folder
 		if one.model.Agent != nil {
 			agent, err := a.enclose(one.model, one.name, r, one.walls, l.Guard.Redact)
 			if err != nil {
 				return err
 			}
-			one.role.Model, one.role.Agent = agent, true
+			one.role.Model = agent
 			if text := one.model.exposed(); text != "" {
 				walls.told = append(walls.told, text)
 			}
@@ -52,6 +51,13 @@ func (a *app) staff(l *phase.Loop, o session, r *hone.Run, s phaseSettings, wall
 		one.role.Tools = tools
 	}
 	return nil
+}
+
+// role is a role of the settings, without a model and tools.
+func (s phaseSettings) role(name string, m modelSettings, system string) hone.Role {
+	role := m.role(name, system, nil)
+	role.Agent, role.Bounds = m.Agent != nil, hone.Bounds{Turns: s.Turns, Calls: s.Calls}
+	return role
 }
 
 // seats are the folders that roles see as their whole world, opened.

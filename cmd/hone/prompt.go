@@ -193,7 +193,7 @@ func (a *app) promptPhase(f phaseFlags, arg, role string) error {
 	if err != nil {
 		return err
 	}
-	l := phase.Loop{Phase: n, Guard: a.phaseGuard(s), Builder: s.Model.role("builder", s.BuilderSystem, nil), Writer: s.Verifier.role("verifier", s.VerifierSystem, nil)}
+	l := phase.Loop{Phase: n, Guard: a.phaseGuard(s), Builder: s.role("builder", s.Model, s.BuilderSystem), Writer: s.role("verifier", s.Verifier, s.VerifierSystem)}
 	v, err := l.Preview(root, role)
 	if err != nil {
 		return err

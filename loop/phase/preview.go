@@ -36,7 +36,7 @@ func (l Loop) Preview(dir, role string) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	p := Preview{System: l.role(e).System, Text: c.Context + "\n\n" + c.Instruction + "\n"}
+	p := Preview{System: l.role(e).System, Text: c.Context + "\n" + c.Instruction + "\n"}
 	p.Fits = l.fits(e, dir, c)
 	return p, nil
 }
