@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -228,14 +229,15 @@ func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 	if err := e.walls.stand(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
-	vars := slices.Clone(e.settings.Set)
+	vars, config := slices.Clone(e.settings.Set), e.config
 	if e.settings.KeyEnv != "" {
-		vars = append(vars, e.settings.KeyEnv+"="+dummyKey)
+		config.Secret = dummyKey + rand.Text()
+		vars = append(vars, e.settings.KeyEnv+"="+config.Secret)
 	}
 	if e.config.Ledger == nil {
 		return e.walls.runWith(ctx, c, vars)
 	}
-	passes, err := forward.New(e.config)
+	passes, err := forward.New(config)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -248,9 +250,10 @@ func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 	return result, err
 }
 
-// dummyKey is what an agent has in the place of a key: the forwarder adds the
-// real one.
-const dummyKey = "the-key-is-added-outside-of-the-walls"
+// dummyKey begins what an agent has in the place of a key: the forwarder adds
+// the real one. What follows is another in each session, by which the forwarder
+// knows the agent.
+const dummyKey = "the-key-is-added-outside-of-the-walls-"
 
 // exposed says what an agent could do with its key, or with the network; empty
 // where there is nothing to say.

@@ -56,6 +56,10 @@ type Config struct {
 	Base string
 	// Key is sent in place of the agent's; empty sends none.
 	Key string
+	// Secret is what a request must bring where it would bring a key: without
+	// it whoever finds the forwarder's address could spend the budget. Empty
+	// asks for none.
+	Secret string
 	// Ledger is asked before each call that generates. It must not be nil.
 	Ledger Ledger
 	// Hosted lets pass requests for tools that the provider runs (web search,

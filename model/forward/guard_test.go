@@ -90,6 +90,40 @@ func TestOnlySomePathsPass(t *testing.T) {
 	}
 }
 
+// TestAgentAlone: nobody else who finds the address can spend the budget.
+func TestAgentAlone(t *testing.T) {
+	passed := 0
+	up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
+		passed++
+		_, _ = io.WriteString(w, `{"models":[]}`)
+	})
+	b := &book{}
+	f, addr := open(t, Config{Wire: Gemini, Base: up, Ledger: b, Secret: "the-secret"})
+	for _, tt := range []struct {
+		header, value, query string
+		status               int
+	}{
+		{"", "", "", 401}, {"X-Goog-Api-Key", "the-secreT", "", 401}, {"X-Goog-Api-Key", "", "", 401}, {"Authorization", "Bearer ", "", 401}, {"Cookie", "the-secret", "", 401},
+		{"X-Goog-Api-Key", "the-secret", "", 200}, {"X-Api-Key", "the-secret", "", 200}, {"Authorization", "Bearer the-secret", "", 200}, {"", "", "?key=the-secret", 200},
+	} {
+		for _, way := range []struct{ method, path string }{{http.MethodGet, "/v1beta/models"}, {http.MethodPost, "/v1beta/models/m:countTokens"}} {
+			req, _ := http.NewRequestWithContext(t.Context(), way.method, "http://"+addr+way.path+tt.query, strings.NewReader("{}"))
+			if tt.header != "" {
+				req.Header.Set(tt.header, tt.value)
+			}
+			if way.method == http.MethodPost && tt.query != "" {
+				continue // counting takes no query
+			}
+			if res := do(t, req); res.status != tt.status {
+				t.Errorf("%s %q %q: %s is answered with %d", tt.header, tt.value, tt.query, way.path, res.status)
+			}
+		}
+	}
+	if passed != 7 || f.Report().Refused != 10 {
+		t.Errorf("%d requests were passed on, and %d refused", passed, f.Report().Refused)
+	}
+}
+
 func TestHostileRequests(t *testing.T) {
 	body := simples()[2].body
 	for name, test := range map[string]struct{ request, want string }{

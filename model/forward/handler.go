@@ -153,6 +153,9 @@ func (c *call) alive() error {
 }
 
 func (c *call) serve() error {
+	if !c.f.admits(c.r) {
+		return errStranger
+	}
 	t, err := c.f.target(c.r)
 	if err != nil {
 		return err

@@ -1,9 +1,11 @@
 package forward
 
 import (
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"hone/model"
 )
@@ -17,6 +19,16 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
+// admits reports whether a request brings the secret, where there is one.
+func (f *Forward) admits(r *http.Request) bool {
+	for _, brought := range []string{r.Header.Get("x-goog-api-key"), r.Header.Get("x-api-key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), r.URL.Query().Get("key")} {
+		if subtle.ConstantTimeCompare([]byte(brought), []byte(f.config.Secret)) == 1 {
+			return true
+		}
+	}
+	return f.config.Secret == ""
+}
+
 func forbidden(why string) error {
 	return &refusal{http.StatusForbidden, "not_allowed", "hone refuses this request: " + why}
 }
@@ -26,8 +38,9 @@ func malformed(why string) error {
 }
 
 var (
-	errBody    = &refusal{http.StatusRequestEntityTooLarge, "request_too_large", "hone refuses this request: its body is too large"}
-	errEncoded = &refusal{http.StatusUnsupportedMediaType, "unsupported_encoding", "hone refuses this request: its body is encoded"}
+	errBody     = &refusal{http.StatusRequestEntityTooLarge, "request_too_large", "hone refuses this request: its body is too large"}
+	errStranger = &refusal{http.StatusUnauthorized, "not_the_agent", "hone answers the agent alone: the key that it was given is missing"}
+	errEncoded  = &refusal{http.StatusUnsupportedMediaType, "unsupported_encoding", "hone refuses this request: its body is encoded"}
 	// An agent that would rather have a web socket takes this for the hint that
 	// a plain request does it.
 	errUpgrade = &refusal{http.StatusUpgradeRequired, "no_upgrade", "hone passes on plain HTTP requests only"}
