@@ -16,8 +16,8 @@ import (
 // phaseWalls are the walls of a phase: each role behind its own, and the hooks
 // behind others, so that nobody sees what is another's (rulings A7 to A10).
 type phaseWalls struct {
-	app                              *app
 	run                              *hone.Run
+	server                           *phase.Server
 	builder, writer, verifier, hooks *runWalls
 	trees                            seats
 	prepare                          func(context.Context) error
@@ -35,7 +35,7 @@ func (a *app) phaseWalls(o session, r *hone.Run, s phaseSettings, l phase.Loop) 
 		change(&w.want)
 		return w
 	}
-	p := &phaseWalls{app: a, run: r,
+	p := &phaseWalls{run: r, server: l.Server,
 		builder: one(src, func(*wanted) {}),
 		hooks: one(src, func(w *wanted) {
 			w.proved, w.Net, w.keep = true, s.Hooks.Net, s.Hooks.Env
@@ -47,12 +47,14 @@ func (a *app) phaseWalls(o session, r *hone.Run, s phaseSettings, l phase.Loop) 
 	tester := func(w *wanted) {
 		w.proved = true
 		w.Hide = append(slices.Clone(w.Hide), filepath.Join(o.root, phase.Results))
-		w.vars = []string{"DEV_URL=" + s.DevURL}
 	}
-	p.writer = one(tests, tester)
+	p.writer = one(tests, func(w *wanted) {
+		tester(w)
+		w.vars = []string{"DEV_URL=" + s.DevURL}
+	})
 	p.verifier = one(tests, func(w *wanted) {
 		tester(w)
-		w.doors = []sandbox.Door{l.Server.Door(ownNet(s.Walls))}
+		w.doors = []sandbox.Door{l.Server.Door(true)}
 	})
 	p.verifier.stood = func(e *enclosed) {
 		l.Server.Found(e.DoorAddr(0))
@@ -62,13 +64,9 @@ func (a *app) phaseWalls(o session, r *hone.Run, s phaseSettings, l phase.Loop) 
 	return p, nil
 }
 
-// ownNet reports whether commands behind walls have a network of their own.
-func ownNet(s wallSettings) bool {
-	switch sandbox.Wall(s.Wall) {
-	case sandbox.Landlock, sandbox.NoWall:
-		return false
-	}
-	return !s.Net
+// ownNet reports whether commands behind a wall have a network of their own.
+func ownNet(wall sandbox.Wall, net bool) bool {
+	return wall != sandbox.Landlock && wall != sandbox.NoWall && !net
 }
 
 // round is a round that begins with all walls standing.
@@ -90,6 +88,8 @@ func (p *phaseWalls) stand(ctx context.Context) error {
 		return err
 	}
 	grade := p.builder.up.Grade()
+	// An agent may have been given the network meanwhile.
+	p.verifier.want.doors[0] = p.server.Door(ownNet(grade.Wall, p.verifier.want.Net))
 	for _, w := range []*runWalls{p.hooks, p.writer, p.verifier} {
 		w.want.Wall = string(grade.Wall)
 		if err := w.stand(ctx); err != nil {
