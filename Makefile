@@ -45,12 +45,12 @@ cross:
 unit:
 	$(GO) test $(RACE) ./...
 
-# The tables of attempts again, without the race detector, whose memory is more than the attempts may
-# have.
+# What is about other processes, without the race detector: it needs more memory than the attempts of
+# the tables may have, and minutes.
 walls:
 	$(GO) test ./sandbox/prove
-	$(GO) test -run 'TestPhaseBounds|TestPhaseSabotage' ./cmd/hone
-	$(GO) test -run 'TestScripts/sandbox_doctor' ./cmd/hone
+	$(GO) test -run 'TestPhase|TestHealthChecks|TestMakePhase|TestKillServer|TestGeminiCLI' ./cmd/hone
+	$(GO) test -run 'TestScripts/(phase|sandbox)_' ./cmd/hone
 
 # Every fuzz target for a moment, one after the other: a package can only run one at a time.
 fuzz:

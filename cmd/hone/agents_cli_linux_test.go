@@ -72,6 +72,7 @@ func toolCall(name string, args ...string) model.Call {
 // both roles, with its section of docs/agents.md and nothing else. It must be
 // on PATH, or where .ci/needs installs it, or below HONE_TEST_AGENTS.
 func TestGeminiCLI(t *testing.T) {
+	unraced(t)
 	cache, _ := os.UserCacheDir()
 	installed, _ := filepath.Glob(filepath.Join(cache, "hone-agents", "gemini-cli-*"))
 	c := geminiCLI()

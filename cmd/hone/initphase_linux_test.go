@@ -29,6 +29,7 @@ type (
 // hooks say that nothing is built yet, and pass, start and stop a service that
 // fulfils its specification (ruling A12).
 func TestPhaseTemplates(t *testing.T) {
+	unraced(t)
 	for template, program := range map[string]string{"go": "go", "node": "npm", "python": "python3"} {
 		t.Run(template, func(t *testing.T) {
 			t.Parallel()
@@ -73,6 +74,7 @@ func passes(t *testing.T, dir string, env []string, template string) {
 // TestHealthChecks: what is wrong with the code stands in lint.log, with the
 // file that it is in.
 func TestHealthChecks(t *testing.T) {
+	unraced(t)
 	for _, c := range []struct {
 		template, program string
 		files             map[string]string
@@ -120,6 +122,7 @@ func TestHealthChecks(t *testing.T) {
 // VERIFIER_MODEL=…, runs hone, of which the second phase knows the first
 // (ruling A12).
 func TestMakePhase(t *testing.T) {
+	unraced(t)
 	mustHave(t, "python3", "make", "curl", "bash", "git")
 	dir := starterOf(t, "python")
 	spec := "## Phase 2: Count\n\nPeople watch the service.\n\n### Contracts\nSUPERSEDES: GET /health → 200 {status: \"ok\"}\nGET /health → 200 {status: \"ok\", notes: 0}\n"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,16 +142,36 @@ func raced() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
+// unraced skips a test that is about other processes under the race detector,
+// where it takes minutes: make walls runs it without.
+func unraced(t *testing.T) {
+	t.Helper()
+	if raced() {
+		t.Skip("it is about other processes: make walls runs it without the race detector")
+	}
+}
+
 // canHave reports whether a wall can be had on this machine, and says so where
 // it cannot: what scripts would try of it is left out.
 func canHave(t *testing.T, wall sandbox.Wall) bool {
-	w, err := sandbox.Build(t.Context(), wall, sandbox.Policy{Read: sandbox.System()})
-	if err != nil {
-		t.Logf("WARNING: not tested: %v", err)
-		return false
+	t.Helper()
+	why, tried := walls.Load(wall)
+	if !tried {
+		w, err := sandbox.Build(context.Background(), wall, sandbox.Policy{Read: sandbox.System()})
+		if err == nil {
+			err = w.Close()
+		}
+		why = err
+		walls.Store(wall, why)
 	}
-	return w.Close() == nil
+	if why != nil {
+		t.Logf("WARNING: not tested: %v", why)
+	}
+	return why == nil
 }
+
+// walls are those that were tried on this machine, with why they cannot be had.
+var walls sync.Map
 
 // promptExit keeps the race detector from waiting for a second at the end of
 // every process.

@@ -70,6 +70,7 @@ func TestKillPhase(t *testing.T) {
 // is gone with all that it started when hone is killed then, or interrupted,
 // behind every wall and behind none (ruling A9).
 func TestKillServer(t *testing.T) {
+	unraced(t)
 	needsPhase(t)
 	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall} {
 		for _, end := range []os.Signal{os.Kill, os.Interrupt} {

@@ -20,6 +20,7 @@ import (
 // protocol in three rounds: it is not formatted, a contract fails, all hold.
 // Neither role is sent what is the other's.
 func TestPhaseOverAWire(t *testing.T) {
+	unraced(t)
 	if testing.Short() {
 		t.Skip("SKIPPED: this builds a program four times")
 	}
