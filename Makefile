@@ -42,8 +42,9 @@ cross:
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hone
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hone
 
+# Packages beside each other, more than there may be cores: much of the time they wait for processes and the disk.
 unit:
-	$(GO) test $(RACE) ./...
+	$(GO) test $(RACE) -p 4 ./...
 
 # What is about other processes, without the race detector: it needs more memory than the attempts of
 # the tables may have, and minutes.
