@@ -36,7 +36,7 @@ type agentSettings struct {
 
 // appoint finds the agent that a model's name names, among those of the
 // configuration.
-func (m *modelSettings) appoint(allowed bool, agents map[string]config.Agent) error {
+func (m *modelSettings) appoint(allowed bool, agents map[string]config.Agent, root string) error {
 	p, rest, err := m.split()
 	if err != nil || p.name != agentProvider {
 		return err
@@ -49,6 +49,17 @@ func (m *modelSettings) appoint(allowed bool, agents map[string]config.Agent) er
 	if !ok {
 		return usage(fmt.Sprintf("there is no command-line agent %q", name),
 			fmt.Sprintf("write [commands.%s] with argv = […] into %s; docs/agents.md has them for gemini, codex, claude, opencode, qwen and aider", name, config.HonePath))
+	}
+	if agent.Read, err = placedAll(root, agent.Read); err != nil {
+		return err
+	}
+	if agent.Write, err = placedAll(root, agent.Write); err != nil {
+		return err
+	}
+	for _, p := range agent.Write {
+		if _, err := os.Stat(p); err != nil {
+			return usage(fmt.Sprintf("%s: commands.%s.write: %s is not there", config.HonePath, name, p), "make it, or take it out of the list")
+		}
 	}
 	m.Agent = &agentSettings{Name: name, Agent: agent, Asked: cmp.Or(asked, agent.Model)}
 	return nil
@@ -98,12 +109,10 @@ func (s *agentSettings) ready(env func(string) string) error {
 
 // agent is the agent as a model, by a runner behind its walls.
 func (s *agentSettings) agent(r sandbox.Runner, dir string, redact func(string) string) (*command.Agent, error) {
-	u := s.Usage
 	agent, err := command.New(r, command.Config{
 		Name: s.Name, Argv: s.Argv, Model: s.Asked, Stdin: command.Stdin(s.Stdin), Dir: dir,
 		Timeout: s.Timeout, Exits: s.Exits, Answer: s.Answer, Redact: redact,
-		Usage: command.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite,
-			Reasoning: u.Reasoning, CachedInInput: u.CachedInInput, Each: u.Each},
+		Usage: command.Usage(s.Usage),
 	})
 	var wrong *model.Error
 	if errors.As(err, &wrong) {

@@ -278,15 +278,8 @@ func phaseModel(name string) string {
 }
 
 func resolveHooks(root string, file config.Phase) (hookSettings, error) {
-	h := hookSettings{Env: file.HookEnv, Net: file.HookNet, Time: file.HookTimeout}
-	for _, p := range file.HookRead {
-		at, err := placed(root, p)
-		if err != nil {
-			return h, err
-		}
-		h.Read = append(h.Read, at)
-	}
-	return h, nil
+	read, err := placedAll(root, file.HookRead)
+	return hookSettings{Read: read, Env: file.HookEnv, Net: file.HookNet, Time: file.HookTimeout}, err
 }
 
 // spending is what several runs of one command have used of its one budget.

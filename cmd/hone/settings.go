@@ -36,7 +36,7 @@ func (a *app) resolveRun(f loopFlags, root string, file config.File) (runSetting
 	if err := m.anchor(); err != nil {
 		return runSettings{}, err
 	}
-	if err := m.appoint(f.agents, file.Commands); err != nil {
+	if err := m.appoint(f.agents, file.Commands, root); err != nil {
 		return runSettings{}, err
 	}
 	m.complete()

@@ -72,12 +72,9 @@ func resolveWalls(f wallFlags, file config.Sandbox, root, standard string) (wall
 		from []string
 		to   *[]string
 	}{{file.Write, &s.Write}, {file.Read, &s.Read}, {file.Hide, &s.Hide}} {
-		for _, p := range list.from {
-			at, err := placed(root, p)
-			if err != nil {
-				return s, err
-			}
-			*list.to = append(*list.to, at)
+		var err error
+		if *list.to, err = placedAll(root, list.from); err != nil {
+			return s, err
 		}
 	}
 	for i, p := range s.Write {
@@ -86,6 +83,19 @@ func resolveWalls(f wallFlags, file config.Sandbox, root, standard string) (wall
 		}
 	}
 	return s, nil
+}
+
+// placedAll are paths that a person wrote, absolute; nil for none.
+func placedAll(from string, paths []string) ([]string, error) {
+	var all []string
+	for _, p := range paths {
+		at, err := placed(from, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, at)
+	}
+	return all, nil
 }
 
 // placed is a path that a person wrote, absolute: from their home where it
