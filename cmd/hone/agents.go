@@ -62,6 +62,7 @@ func (m *modelSettings) appoint(allowed bool, agents map[string]config.Agent, ro
 		}
 	}
 	m.Agent = &agentSettings{Name: name, Agent: agent, Asked: cmp.Or(asked, agent.Model)}
+	m.reach("") // it is reached by the address of its section
 	return nil
 }
 

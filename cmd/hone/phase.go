@@ -262,7 +262,7 @@ func (s phaseSettings) complete(root string) error {
 	if info, err := os.Stat(root + "/" + phase.ConfigName); err != nil || !info.Mode().IsRegular() {
 		return usage("there is no "+phase.ConfigName+" in "+root+", which says how the project is checked and started", "hone init phase, or name the project's folder with --dir")
 	}
-	if s.Model.BaseURL != "" && s.Model.who() != s.Verifier.who() {
+	if s.Model.BaseURL != "" && s.Verifier.BaseURL != "" && s.Model.who() != s.Verifier.who() {
 		return usage("--base-url is one address, and the two roles ask different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
 	}
 	return nil

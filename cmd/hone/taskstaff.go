@@ -19,7 +19,6 @@ func (a *app) resolveStaff(s *taskSettings, f taskFlags, root string, file confi
 	}
 	if s.Model.Agent != nil {
 		s.AgentSystem = task.AgentSystem
-		s.Model.reach("") // it is reached by the address of its section
 	}
 	reviewer := f.loopFlags
 	if reviewer.model, err = reviewerModel(f.reviewerModel, file.Task.ReviewerModel); err != nil || reviewer.model == "" {
