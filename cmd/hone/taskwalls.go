@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"hone"
 	"hone/check"
+	"hone/internal/artifact"
 	"hone/sandbox"
 )
 
@@ -82,18 +81,10 @@ func (w *taskWalls) close() error { return errors.Join(w.agent.close(), w.comman
 
 // makeFolder makes a folder below a root, where nothing else is in its place.
 func makeFolder(root, name string) error {
-	at, err := os.OpenRoot(root)
-	if err != nil {
-		return err
+	if err := artifact.MakeFolder(root, name); err != nil {
+		return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "move it away, then: hone resume last"}
 	}
-	defer at.Close()
-	err = at.Mkdir(name, 0o755)
-	info, statErr := at.Lstat(name)
-	if statErr == nil && info.IsDir() {
-		return nil
-	}
-	return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: fmt.Sprintf("%s is no folder that hone could write to", name),
-		Err: errors.Join(err, statErr), Hint: "move it away, then: hone resume last"}
+	return nil
 }
 
 // with is a runner behind the walls whose commands have variables beside the

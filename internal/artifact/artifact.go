@@ -31,6 +31,25 @@ func straight(root *os.Root, name string) error {
 	return nil
 }
 
+// MakeFolder makes a folder below another, where nothing else is in its
+// place; one that is there stays.
+func MakeFolder(dir, name string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	err = root.Mkdir(name, 0o755)
+	info, statErr := root.Lstat(name)
+	switch {
+	case statErr == nil && info.IsDir():
+		return nil
+	case statErr == nil:
+		return fmt.Errorf("%s is no folder that hone could write to", name)
+	}
+	return err
+}
+
 // Write puts a text, read to its end, in the place of what is at a name, with
 // the folders above it. It can be done twice.
 func Write(root *os.Root, name string, content io.Reader) error {

@@ -86,3 +86,20 @@ func TestReadIsBounded(t *testing.T) {
 	try(t, Remove(root, "none"))
 	try(t, Remove(root, "folder"))
 }
+
+// TestMakeFolder: one that is there stays, and nothing else is taken for one.
+func TestMakeFolder(t *testing.T) {
+	_, dir := open(t)
+	try(t, MakeFolder(dir, "new"))
+	try(t, MakeFolder(dir, "new"))
+	try(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
+	try(t, os.Symlink("new", filepath.Join(dir, "link")))
+	for _, name := range []string{"file", "link"} {
+		if err := MakeFolder(dir, name); err == nil || !strings.Contains(err.Error(), "is no folder") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := MakeFolder(dir, "none/new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("below a missing folder: %v", err)
+	}
+}

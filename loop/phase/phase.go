@@ -19,9 +19,6 @@ package phase
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -29,6 +26,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/internal/artifact"
 	"hone/internal/git"
 	"hone/workspace"
 )
@@ -89,30 +87,14 @@ func Own(name string) bool { return name == MapName || strings.HasPrefix(name, R
 // before any walls stand around them. It can be done again.
 func Prepare(ctx context.Context, g *git.Git, root string) error {
 	for _, dir := range []string{Src, Tests, Results} {
-		if err := makeFolder(root, dir); err != nil {
-			return err
+		if err := artifact.MakeFolder(root, dir); err != nil {
+			return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "move it away, then: hone resume last"}
 		}
 	}
 	for dir, exclude := range map[string][]string{Src: nil, Tests: {path.Base(Results) + "/"}} {
 		if _, err := g.Init(ctx, filepath.Join(root, dir), exclude...); err != nil {
 			return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "mend that, then: hone resume last"}
 		}
-	}
-	return nil
-}
-
-// makeFolder makes a folder below a root, where nothing else is in its place.
-func makeFolder(dir, name string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if err := root.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "make room for that folder"}
-	}
-	if info, err := root.Lstat(name); err != nil || !info.IsDir() {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: name + " is no folder that hone could work in", Hint: "move it away"}
 	}
 	return nil
 }
