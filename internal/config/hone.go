@@ -21,6 +21,7 @@ type File struct {
 	Check     Check
 	Guard     Guard
 	Sandbox   Sandbox
+	Undo      Undo
 	Prices    map[string]Price // by "provider/name"
 	Commands  map[string]Agent // by NAME, as in "command/NAME"; nil where there is none
 	Reconcile Reconcile
@@ -49,6 +50,8 @@ type Limits struct {
 	MaxTokens int64
 	MaxCost   float64 // in USD
 	MaxTime   time.Duration
+	Patience  int    // rounds that may end as an earlier one did before the run stops; 0 for as many as there are
+	Keep      string // the tree that a run leaves when it ends short: "best" or "last"; empty where nothing is said
 }
 
 // Check is the [check] section.
@@ -56,6 +59,9 @@ type Check struct {
 	Command string   // given to a shell
 	Env     []string // names of variables that it has although they hold keys (ruling G6)
 	Timeout time.Duration
+	Protect []string // globs of what may not be changed without approval where it was there at a run's start; nil for nothing
+	Flaky   int      // most reruns of a check that fails; 0 for none
+	Prove   string   // "off", "on" or "strict"; empty where nothing is said
 }
 
 // Guard is the [guard] section.
@@ -74,6 +80,12 @@ type Sandbox struct {
 	Env       []string // names of variables that are passed on, be they keys (ruling G6)
 	Memory    int64    // bytes a command may use; 0 where nothing is said
 	Processes int      // that a command may have at once
+}
+
+// Undo is the [undo] section: what is kept so that a run can be taken back.
+type Undo struct {
+	Include []string // globs of what git ignores and is kept all the same; nil for nothing
+	MaxFile int64    // bytes of the largest file whose contents are kept; 0 for no limit
 }
 
 // Reconcile is the [reconcile] section.
@@ -173,9 +185,14 @@ func (f *File) keys() map[string]setter {
 		"limits.max-tokens":   whole(&f.Limits.MaxTokens, "max-tokens = 5000000"),
 		"limits.max-cost":     amount(&f.Limits.MaxCost, false, "max-cost = 2.50"),
 		"limits.max-time":     span(&f.Limits.MaxTime),
+		"limits.patience":     count(&f.Limits.Patience, "patience = 2"),
+		"limits.keep":         choice(&f.Limits.Keep, "best", "last"),
 		"check.command":       text(&f.Check.Command, badCommand),
 		"check.env":           list(&f.Check.Env, badVariable, `env = ["DATABASE_URL"]`),
 		"check.timeout":       span(&f.Check.Timeout),
+		"check.protect":       list(&f.Check.Protect, badPattern, `protect = ["tests/**"]`),
+		"check.flaky":         count(&f.Check.Flaky, "flaky = 2"),
+		"check.prove":         choice(&f.Check.Prove, "off", "on", "strict"),
 		"guard.send":          list(&f.Guard.Send, badPattern, `send = ["testdata/**"]`),
 		"sandbox.wall":        choice(&f.Sandbox.Wall, "auto", "hidden", "bwrap", "landlock", "firejail", "none"),
 		"sandbox.net":         truth(&f.Sandbox.Net),
@@ -185,6 +202,8 @@ func (f *File) keys() map[string]setter {
 		"sandbox.env":         list(&f.Sandbox.Env, badVariable, `env = ["DATABASE_URL"]`),
 		"sandbox.memory":      size(&f.Sandbox.Memory),
 		"sandbox.processes":   whole(&f.Sandbox.Processes, "processes = 512"),
+		"undo.include":        list(&f.Undo.Include, badPattern, `include = [".env.local"]`),
+		"undo.max-file":       sizeOrNone(&f.Undo.MaxFile),
 		"reconcile.rounds":    whole(&f.Reconcile.Rounds, "rounds = 5"),
 		"reconcile.approve":   choice(&f.Reconcile.Approve, "ask", "none", "all"),
 

@@ -44,11 +44,16 @@ rounds = 5
 max-tokens = 5000000
 max-cost = 2
 max-time = "4h"
+patience = 2
+keep = "best"
 
 [check]
 command = "go test ./..."
 env = ["DATABASE_URL", "OPENAI_API_KEY"]
 timeout = "10m"
+protect = ["tests/**", "Makefile"]
+flaky = 3
+prove = "strict"
 
 [guard]
 send = ["testdata/**", ".env.ci"]
@@ -62,6 +67,10 @@ hide = ["private"]
 env = ["DATABASE_URL"]
 memory = "4GB"
 processes = 512
+
+[undo]
+include = [".env.local", "data/*.db"]
+max-file = "64MB"
 
 [prices."openai/gpt-5"]
 input = 1.25
@@ -139,11 +148,13 @@ func TestLoad(t *testing.T) {
 	want := File{
 		Model: Model{Model: "openai/gpt-5", BaseURL: "http://localhost:8080/v1", Reasoning: "high", Wire: "chat", Tools: "text", Context: 200_000,
 			MaxOutput: 32_000, IdleTimeout: 90 * time.Second, TotalTimeout: time.Hour, Attempts: 3},
-		Limits: Limits{Rounds: 5, MaxTokens: 5_000_000, MaxCost: 2, MaxTime: 4 * time.Hour},
-		Check:  Check{Command: "go test ./...", Env: []string{"DATABASE_URL", "OPENAI_API_KEY"}, Timeout: 10 * time.Minute},
-		Guard:  Guard{Send: []string{"testdata/**", ".env.ci"}},
+		Limits: Limits{Rounds: 5, MaxTokens: 5_000_000, MaxCost: 2, MaxTime: 4 * time.Hour, Patience: 2, Keep: "best"},
+		Check: Check{Command: "go test ./...", Env: []string{"DATABASE_URL", "OPENAI_API_KEY"}, Timeout: 10 * time.Minute,
+			Protect: []string{"tests/**", "Makefile"}, Flaky: 3, Prove: "strict"},
+		Guard: Guard{Send: []string{"testdata/**", ".env.ci"}},
 		Sandbox: Sandbox{Wall: "bwrap", Net: true, Write: []string{"~/.cache/x", "out"}, Read: []string{"/opt/data"}, Hide: []string{"private"},
 			Env: []string{"DATABASE_URL"}, Memory: 4 << 30, Processes: 512},
+		Undo:      Undo{Include: []string{".env.local", "data/*.db"}, MaxFile: 64 << 20},
 		Prices:    map[string]Price{"openai/gpt-5": {Input: 1.25, Output: 10, CacheWrite: 1.25}, "ollama/qwen3:8b": {}},
 		Reconcile: Reconcile{Rounds: 3, Approve: "none"},
 		Implement: Implement{Rounds: 4, MaxOutput: 1000, BuildTimeout: 90 * time.Second},
@@ -212,16 +223,16 @@ func TestLoadErrors(t *testing.T) {
 	const at = ".config/hone.toml:"
 	for _, c := range []struct{ text, want string }{
 		{"[modle]\nmodel = 'a/b'\n", at + "1: modle: there is no such section; did you mean model?"},
-		{"[nonsense]\n", at + "1: nonsense: there is no such section; remove it, or write one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task"},
-		{"rounds = 5\n", at + "1: rounds: there is no such section; remove it, or write one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task"},
+		{"[nonsense]\n", at + "1: nonsense: there is no such section; remove it, or write one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task, undo"},
+		{"rounds = 5\n", at + "1: rounds: there is no such section; remove it, or write one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task, undo"},
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: there is no such key; did you mean rounds?"},
 		{"[limits]\nmax_token = 5\n", at + "2: limits.max_token: there is no such key; did you mean max-tokens?"},
 		{"[limits]\nROUNDS = 5\n", at + "2: limits.ROUNDS: there is no such key; did you mean rounds?"},
-		{"[limits]\nspeed = 5\n", at + "2: limits.speed: there is no such key; remove it, or write one of: max-cost, max-time, max-tokens, rounds"},
+		{"[limits]\nspeed = 5\n", at + "2: limits.speed: there is no such key; remove it, or write one of: keep, max-cost, max-time, max-tokens, patience, rounds"},
 		{"[limits.rounds]\nx = 5\n", at + "2: limits.rounds.x: there is no such key; did you mean rounds?"},
 		{"model = 'openai/gpt-5'\n", at + "1: model: it is a section; write [model], and its keys below"},
 		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is a section; write [model], and its keys below"},
-		{"'model.model' = 1\n", at + "1: \"model.model\": there is no such section; remove it, or write one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task"},
+		{"'model.model' = 1\n", at + "1: \"model.model\": there is no such section; remove it, or write one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task, undo"},
 		{"limits = { rounds = 1,\n  # x\n  max-time = 3 }\n", at + "3: limits.max-time: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
 		{"limits.rounds = '5'\n", at + "1: limits.rounds: it is not a whole number; write a number from 1, such as rounds = 5"},
 		{"[limits]\nrounds = 0\n", at + "2: limits.rounds: 0 is not a number from 1; write one, such as rounds = 5"},
@@ -242,6 +253,20 @@ func TestLoadErrors(t *testing.T) {
 		{"[check]\ncommand = ' '\n", at + "2: check.command: it is empty; write a command, such as \"go test ./...\", or remove the line"},
 		{"[check]\nenv = 'A'\n", at + "2: check.env: it is not a list; write a list of strings, such as env = [\"DATABASE_URL\"]"},
 		{"[check]\nenv = ['A=secret']\n", at + "2: check.env: \"A\" is not the name of a variable alone; write names without values, such as \"DATABASE_URL\""},
+		{"[limits]\npatience = -1\n", at + "2: limits.patience: -1 is not a number from 0; write one, such as patience = 2"},
+		{"[limits]\npatience = 'long'\n", at + "2: limits.patience: it is not a whole number; write a number from 0, such as patience = 2"},
+		{"[limits]\nkeep = 'first'\n", at + "2: limits.keep: there is no \"first\"; write \"best\" or \"last\""},
+		{"[check]\nprotect = 'tests/**'\n", at + "2: check.protect: it is not a list; write a list of strings, such as protect = [\"tests/**\"]"},
+		{"[check]\nprotect = ['../tests']\n", at + "2: check.protect: \"../tests\" has a \"..\" in it; write it relative to the root, such as \"docs/**\""},
+		{"[check]\nprotect = ['a{b']\n", at + "2: check.protect: \"a{b\" is not a glob; close its brackets and braces, or write \\[ and \\{ for the letters themselves"},
+		{"[check]\nflaky = 1.5\n", at + "2: check.flaky: it is not a whole number; write a number from 0, such as flaky = 2"},
+		{"[check]\nflaky = -2\n", at + "2: check.flaky: -2 is not a number from 0; write one, such as flaky = 2"},
+		{"[check]\nprove = true\n", at + "2: check.prove: it is not a string; write \"off\", \"on\" or \"strict\""},
+		{"[check]\nprove = 'yes'\n", at + "2: check.prove: there is no \"yes\"; write \"off\", \"on\" or \"strict\""},
+		{"[undo]\ninclude = true\n", at + "2: undo.include: it is not a list; write a list of strings, such as include = [\".env.local\"]"},
+		{"[undo]\ninclude = ['/etc/*']\n", at + "2: undo.include: \"/etc/*\" is absolute; write it relative to the root, such as \"docs/**\""},
+		{"[undo]\nmax-file = -1\n", at + "2: undo.max-file: -1 is no size; write bytes, or a number with its unit, such as \"4GB\""},
+		{"[undo]\nmax-files = 1\n", at + "2: undo.max-files: there is no such key; did you mean max-file?"},
 		{"[guard]\nsend = [1]\n", at + "2: guard.send: there is something else than a string in the list; write a list of strings, such as send = [\"testdata/**\"]"},
 		{"[guard]\nsend = ['a[']\n", at + "2: guard.send: \"a[\" is not a glob; close its brackets and braces, or write \\[ and \\{ for the letters themselves"},
 		{"[guard]\nsend = ['/etc/*']\n", at + "2: guard.send: \"/etc/*\" is absolute; write it relative to the root, such as \"docs/**\""},
@@ -314,6 +339,21 @@ func TestSpelledTwice(t *testing.T) {
 	got, err := Load(project(t, HonePath, "[prices]\n'a/b-c' = { input = 1, output = 2 }\n'a/b_c' = { input = 3, output = 4 }\n[commands]\na-b.argv = ['x']\na_b.argv = ['y']\n"))
 	if err != nil || got.Prices["a/b-c"].Input != 1 || got.Prices["a/b_c"].Input != 3 || got.Commands["a-b"].Argv[0] != "x" || got.Commands["a_b"].Argv[0] != "y" {
 		t.Errorf("names that differ in a dash: %+v, %v", got, err)
+	}
+}
+
+// TestNone: where a limit can be none, that can be written down.
+func TestNone(t *testing.T) {
+	got, err := Load(project(t, HonePath, "[limits]\npatience = 0\n[check]\nflaky = 0\nprotect = []\n[undo]\nmax-file = 0\ninclude = []\n"))
+	want := File{Check: Check{Protect: []string{}}, Undo: Undo{Include: []string{}}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	for text, want := range map[string]int64{"5000000000": 5_000_000_000, "'1GB'": 1 << 30} {
+		got, err := Load(project(t, HonePath, "[undo]\nmax_file = "+text+"\n"))
+		if err != nil || got.Undo.MaxFile != want {
+			t.Errorf("%s: %d, %v", text, got.Undo.MaxFile, err)
+		}
 	}
 }
 

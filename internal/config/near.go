@@ -10,7 +10,7 @@ import (
 func unknownHint(key string, known []string) string {
 	best, distance := "", 1+len(key)/3
 	for _, k := range known {
-		if d := edits(strings.ToLower(dashed(key)), dashed(k)); d <= distance {
+		if d := edits(strings.ToLower(dashed(key)), dashed(k)); d <= min(distance, 1+len(k)/3) {
 			best, distance = k, d-1
 		}
 	}

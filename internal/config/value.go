@@ -65,6 +65,21 @@ func whole[T int | int64](into *T, example string) setter {
 	}
 }
 
+// count takes a whole number, which may be 0.
+func count(into *int, example string) setter {
+	return func(l leaf) error {
+		n, ok := l.value.(int64)
+		switch {
+		case !ok:
+			return l.wrong("it is not a whole number", "write a number from 0, such as "+example)
+		case n < 0 || int64(int(n)) != n:
+			return l.wrong(fmt.Sprintf("%d is not a number from 0", n), "write one, such as "+example)
+		}
+		*into = int(n)
+		return nil
+	}
+}
+
 // truth takes true or false.
 func truth(into *bool) setter {
 	return func(l leaf) error {
@@ -95,6 +110,18 @@ func size(into *int64) setter {
 		}
 		*into = n
 		return nil
+	}
+}
+
+// sizeOrNone takes what size takes, and 0, which stands for no limit.
+func sizeOrNone(into *int64) setter {
+	sized := size(into)
+	return func(l leaf) error {
+		if n, ok := l.value.(int64); ok && n == 0 {
+			*into = 0
+			return nil
+		}
+		return sized(l)
 	}
 }
 
