@@ -31,20 +31,29 @@ type File struct {
 	Mode      fs.FileMode // permission bits; of regular files
 	Target    string      // of a symlink, as it stands there
 	Untracked bool        // git keeps it but does not track it; false where no git was asked
+	Ignored   bool        // git ignores it, and it is in manifests because the user asked; never set by Files
 	Note      string      // why it could not be looked at; empty where it could
 
 	stamp stamp
 }
 
-// Files lists what the tree keeps, sorted by the bytes of the path: what the
-// Lister names, or everything where it was walked. Git's own files at any
-// depth, .hone at the root and the temporary files of Apply are left out, and
-// so is a listed path that is gone or lies behind a symlink. A directory that
-// cannot be read is an entry of kind Other with a note, not an error.
+// Files lists what the tree keeps and a model may hear of, sorted by the bytes
+// of the path: what the Lister names, or everything where it was walked. What
+// git ignores is left out even where it is kept. Git's own files at any
+// depth, .hone at the root and the temporary files of Apply and Restore are
+// left out, and so is a listed path that is gone or lies behind a symlink. A
+// directory that cannot be read is an entry of kind Other with a note, not an
+// error.
 func (t *Tree) Files(ctx context.Context) ([]File, error) {
+	files, err := t.kept(ctx)
+	return slices.DeleteFunc(files, func(f File) bool { return f.Ignored }), err
+}
+
+// kept is Files with what git ignores and the user wants kept.
+func (t *Tree) kept(ctx context.Context) ([]File, error) {
 	l := &lister{tree: t, ctx: ctx, cur: cursor{root: t.root}}
 	defer l.cur.close()
-	if err := l.repository(""); err != nil {
+	if err := l.repository("", marks{}); err != nil {
 		return nil, fmt.Errorf("list %s: %w", t.dir, err)
 	}
 	byPath := func(a, b File) int { return strings.Compare(a.Path, b.Path) }
@@ -60,15 +69,19 @@ type lister struct {
 	files []File
 }
 
+// marks are what git says of a path, and of all that is walked below it.
+type marks struct{ untracked, ignored bool }
+
 // repository lists a directory by asking git, or walks it where git has no
-// answer.
-func (l *lister) repository(dir string) error {
+// answer. What lies in an ignored one is ignored.
+func (l *lister) repository(dir string, of marks) error {
+	of.untracked = false
 	if l.tree.list == nil {
-		return l.walk(dir, false)
+		return l.walk(dir, of)
 	}
 	listing, err := l.tree.list(l.ctx, filepath.Join(l.tree.dir, filepath.FromSlash(dir)))
 	if errors.Is(err, ErrNoRepository) {
-		return l.walk(dir, false)
+		return l.walk(dir, of)
 	}
 	if err != nil {
 		return err
@@ -76,7 +89,8 @@ func (l *lister) repository(dir string) error {
 	kept := slices.Clone(listing.Kept)
 	slices.Sort(kept)
 	for _, name := range slices.Compact(kept) {
-		if err := l.named(dir, name, listing.Untracked[name]); err != nil {
+		m := marks{untracked: listing.Untracked[name], ignored: of.ignored || listing.Ignored[name]}
+		if err := l.named(dir, name, m); err != nil {
 			return err
 		}
 	}
@@ -84,7 +98,7 @@ func (l *lister) repository(dir string) error {
 }
 
 // named adds what git named in a repository at dir.
-func (l *lister) named(dir, name string, untracked bool) error {
+func (l *lister) named(dir, name string, m marks) error {
 	cleaned := path.Clean(name)
 	if cleaned == "." || !fs.ValidPath(toValid(cleaned)) {
 		return nil
@@ -93,7 +107,7 @@ func (l *lister) named(dir, name string, untracked bool) error {
 	if hidden(full) {
 		return nil
 	}
-	return l.add(full, untracked)
+	return l.add(full, m)
 }
 
 // toValid makes a path that fs.ValidPath can judge out of one that is not
@@ -101,13 +115,13 @@ func (l *lister) named(dir, name string, untracked bool) error {
 func toValid(p string) string { return strings.ToValidUTF8(p, "?") }
 
 // walk adds everything below a directory.
-func (l *lister) walk(dir string, untracked bool) error {
+func (l *lister) walk(dir string, m marks) error {
 	names, err := l.names(dir)
 	if absent(err) && dir != "" {
 		return nil
 	}
 	if err != nil && dir != "" {
-		l.note(dir, untracked, err)
+		l.note(dir, m, err)
 		return nil
 	}
 	if err != nil {
@@ -117,7 +131,7 @@ func (l *lister) walk(dir string, untracked bool) error {
 		if hiddenName(name, dir == "") {
 			continue
 		}
-		if err := l.add(join(dir, name), untracked); err != nil {
+		if err := l.add(join(dir, name), m); err != nil {
 			return err
 		}
 	}
@@ -141,7 +155,7 @@ func (l *lister) names(dir string) ([]string, error) {
 }
 
 // add adds one path, and enters it if it is a directory.
-func (l *lister) add(path string, untracked bool) error {
+func (l *lister) add(path string, m marks) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
@@ -149,31 +163,31 @@ func (l *lister) add(path string, untracked bool) error {
 	switch {
 	case absent(err):
 	case err != nil:
-		l.note(path, untracked, err)
+		l.note(path, m, err)
 	case info.IsDir():
-		return l.enter(path, untracked)
+		return l.enter(path, m)
 	default:
-		l.files = append(l.files, l.file(path, info, untracked))
+		l.files = append(l.files, l.file(path, info, m))
 	}
 	return nil
 }
 
 // enter lists a nested repository, or walks a plain directory.
-func (l *lister) enter(dir string, untracked bool) error {
+func (l *lister) enter(dir string, m marks) error {
 	if _, err := l.cur.lstat(join(dir, ".git")); err == nil {
-		return l.repository(dir)
+		return l.repository(dir, m)
 	}
-	return l.walk(dir, untracked)
+	return l.walk(dir, m)
 }
 
 // note adds a path that cannot be looked at.
-func (l *lister) note(path string, untracked bool, err error) {
-	l.files = append(l.files, File{Path: path, Kind: Other, Untracked: untracked, Note: plainError(err)})
+func (l *lister) note(path string, m marks, err error) {
+	l.files = append(l.files, File{Path: path, Kind: Other, Untracked: m.untracked, Ignored: m.ignored, Note: plainError(err)})
 }
 
 // file describes what was seen at a path.
-func (l *lister) file(path string, info fs.FileInfo, untracked bool) File {
-	f := File{Path: path, Kind: kindOf(info), Untracked: untracked, stamp: stampOf(info)}
+func (l *lister) file(path string, info fs.FileInfo, m marks) File {
+	f := File{Path: path, Kind: kindOf(info), Untracked: m.untracked, Ignored: m.ignored, stamp: stampOf(info)}
 	switch f.Kind {
 	case Regular:
 		f.Size, f.Mode = info.Size(), info.Mode().Perm()

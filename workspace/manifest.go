@@ -28,9 +28,10 @@ type Entry struct {
 	Target string      // of a symlink
 	Note   string      // why it could not be read; empty where it could
 
-	// Untracked is File's. It says nothing of the contents, so it is neither
-	// in the digest nor encoded.
+	// Untracked and Ignored are File's. They say nothing of the contents, so
+	// they are neither in the digest nor encoded.
 	Untracked bool
+	Ignored   bool
 
 	// stamp lets the next manifest trust the digest without reading. It is
 	// zero where the file was touched so shortly before that a later change
@@ -38,7 +39,8 @@ type Entry struct {
 	stamp stamp
 }
 
-// Manifest reads the state of the tree. A file whose stamp (size, permission
+// Manifest reads the state of the tree: what Files lists, and the ignored files
+// that the user wants kept. A file whose stamp (size, permission
 // bits, times and inode) is that of its entry in prev is not read again, save
 // when it was touched within two seconds before prev was taken; prev may be
 // nil. A file that cannot be read is an entry with a note, not an error.
@@ -47,7 +49,7 @@ type Entry struct {
 // program that sets the modification time back hides its change.
 func (t *Tree) Manifest(ctx context.Context, prev Manifest) (Manifest, error) {
 	taken := time.Now()
-	files, err := t.Files(ctx)
+	files, err := t.kept(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +85,8 @@ type hasher struct {
 
 // entry describes a listed file.
 func (h *hasher) entry(f File) Entry {
-	e := Entry{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Target: f.Target, Note: f.Note, Untracked: f.Untracked, stamp: f.stamp}
+	e := Entry{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Target: f.Target, Note: f.Note, stamp: f.stamp}
+	e.Untracked, e.Ignored = f.Untracked, f.Ignored
 	if f.Kind != Regular {
 		e.stamp = stamp{}
 		return e
@@ -187,7 +190,7 @@ const (
 )
 
 // Diff says what became of the paths from m to n, sorted by path. Stamps and
-// what git tracks do not count, notes do.
+// what git tracks or ignores do not count, notes do.
 func (m Manifest) Diff(n Manifest) []Delta {
 	var deltas []Delta
 	for len(m) > 0 || len(n) > 0 {
@@ -223,5 +226,6 @@ func compareHeads(m, n Manifest) int {
 func (e Entry) same(o Entry) bool {
 	e.stamp, o.stamp = stamp{}, stamp{}
 	e.Untracked, o.Untracked = false, false
+	e.Ignored, o.Ignored = false, false
 	return e == o
 }

@@ -14,7 +14,7 @@ import (
 var ErrNoRepository = errors.New("not a git repository")
 
 // Lister says which files of one git repository are kept: tracked, or
-// untracked and not ignored.
+// untracked and not ignored, and what the user wants kept besides.
 //
 // Contract: dir is absolute and is the root of a repository or a directory
 // below one; the answer covers what lies below dir and does not enter
@@ -33,6 +33,10 @@ type Listing struct {
 	Kept []string
 	// Untracked are those of Kept that the repository does not track yet.
 	Untracked map[string]bool
+	// Ignored are those of Kept that git ignores, and that are kept all the
+	// same because the user asked for it. Manifests have them, prompts do not.
+	// An ignored directory stands for all that lies below it.
+	Ignored map[string]bool
 }
 
 // DefaultMaxFile is the size in bytes of the largest file that a Tree reads
@@ -50,15 +54,15 @@ type Options struct {
 
 // Tree is a directory whose regular files are listed, read and changed
 // without following a symlink. It is safe for use by several goroutines,
-// apart from Close; two calls of Apply at the same time may each report a
-// conflict with the other.
+// apart from Close; two calls of Apply or Restore at the same time may each
+// report a conflict with the other.
 type Tree struct {
 	root    *os.Root
 	dir     string
 	list    Lister
 	maxFile int64
 
-	// fault is called at every step of Apply; an error is treated as the
+	// fault is called at every step of Apply and Restore; an error is treated as the
 	// failure of that step. Only tests set it.
 	fault func(step string) error
 }

@@ -1,0 +1,161 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// longAgo is a modification time that no test comes by on its own.
+var longAgo = time.Date(2001, 2, 3, 4, 5, 6, 700_000_000, time.UTC)
+
+func TestCopy(t *testing.T) {
+	outside := t.TempDir()
+	put(t, outside, "x", "secret")
+	tree := newTree(t, map[string]string{
+		"a": "1", "d/b": "22", "d/run": "#!", "empty/": "", "link": "->a", "dirlink": "->d", "out": "->" + outside,
+		".git/config": "c", "d/.git/HEAD": "h", "d/.hone/x": "x", ".hone/journal": "j", ".hone~12": "t", "d/.hone~34/x": "t", "shut/in/x": "3",
+	}, Options{})
+	chmod(t, tree, "d/run", 0o751)
+	chmod(t, tree, "a", 0o444)
+	for _, path := range []string{"d/b", "d", "shut/in", "shut"} {
+		if err := os.Chtimes(filepath.Join(tree.Dir(), path), longAgo, longAgo); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"shut/in", "shut"} {
+		chmod(t, tree, path, 0o555)
+		defer chmod(t, tree, path, 0o755)
+	}
+	dst := t.TempDir()
+	skipped, err := tree.Copy(t.Context(), dst)
+	if err != nil || len(skipped) > 0 {
+		t.Fatalf("Copy skipped %q: %v", skipped, err)
+	}
+	want := contents(t, tree.Dir())
+	for path := range want {
+		if strings.HasPrefix(path, ".hone") || strings.HasPrefix(path, "d/.hone~") {
+			delete(want, path)
+		}
+	}
+	if diff := cmp.Diff(want, contents(t, dst)); diff != "" {
+		t.Error(diff)
+	}
+	for path := range want {
+		if path[len(path)-1] == '/' {
+			path = path[:len(path)-1]
+		}
+		sameStat(t, filepath.Join(tree.Dir(), path), filepath.Join(dst, path))
+	}
+	for _, path := range []string{"shut", "shut/in"} {
+		defer os.Chmod(filepath.Join(dst, path), 0o755)
+	}
+}
+
+// sameStat compares permission bits and modification time.
+func sameStat(t *testing.T, original, duplicate string) {
+	t.Helper()
+	a, err := os.Lstat(original)
+	b, err2 := os.Lstat(duplicate)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	link := a.Mode()&fs.ModeSymlink != 0
+	if a.Mode() != b.Mode() || !link && !a.ModTime().Equal(b.ModTime()) {
+		t.Errorf("%s is %v of %v, its copy %v of %v", original, a.Mode(), a.ModTime(), b.Mode(), b.ModTime())
+	}
+}
+
+func TestCopyOfLargeFile(t *testing.T) {
+	tree := newTree(t, nil, Options{MaxFile: 10})
+	file := filepath.Join(tree.Dir(), "large")
+	const size = 64<<20 + 17
+	if err := os.WriteFile(file, []byte("head"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, size); err != nil {
+		t.Fatal(err)
+	}
+	dst := t.TempDir()
+	if skipped, err := tree.Copy(t.Context(), dst); err != nil || len(skipped) > 0 {
+		t.Fatalf("Copy skipped %q: %v", skipped, err)
+	}
+	duplicate, err := Open(dst, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer duplicate.Close()
+	a, b := manifest(t, tree, nil), manifest(t, duplicate, nil)
+	if len(b) != 1 || b[0].Size != size || a.Digest() != b.Digest() {
+		t.Errorf("the copy is %+v", b)
+	}
+}
+
+func TestCopyRefuses(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": "1", "in/side/": "", "full/x": "1"}, Options{})
+	for _, dst := range []string{"in/side", "full", ".", "nothing", "a"} {
+		if _, err := tree.Copy(t.Context(), filepath.Join(tree.Dir(), dst)); err == nil {
+			t.Errorf("copied to %s", dst)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := tree.Copy(ctx, t.TempDir()); !errors.Is(err, context.Canceled) {
+		t.Errorf("Copy = %v", err)
+	}
+}
+
+// A copy in hone's own folder is fine: the folder is left out.
+func TestCopyIntoJournalDir(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": "1", ".hone/scratch/": ""}, Options{})
+	dst := filepath.Join(tree.Dir(), ".hone", "scratch")
+	if _, err := tree.Copy(t.Context(), dst); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "1"}, contents(t, dst)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCopyNamesThatAreNotUTF8(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("this file system refuses such names")
+	}
+	files := map[string]string{"b\xff\n/": "", "b\xff\n/\xfe": "1", "l\xfd": "->b\xff\n"}
+	tree := newTree(t, files, Options{})
+	dst := t.TempDir()
+	if _, err := tree.Copy(t.Context(), dst); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(files, contents(t, dst)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func BenchmarkCopy(b *testing.B) {
+	tree, err := Open(manyFiles(b, 20_000), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer tree.Close()
+	for b.Loop() {
+		dst, err := os.MkdirTemp(b.TempDir(), "copy")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := tree.Copy(b.Context(), dst); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		os.RemoveAll(dst)
+		b.StartTimer()
+	}
+}
