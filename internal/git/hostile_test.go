@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // trap is a repository that names programs wherever git would run one. Each
@@ -60,8 +61,22 @@ func set(t *testing.T) trap {
 	tr.dir = repository(t, files...)
 	write(t, tr.dir, changed...)
 	tr.armModule(t)
+	tr.armCommit(t)
 	tr.arm(t, tr.dir, "")
 	return tr
+}
+
+// armCommit makes a signed commit the last one: whoever asks whether it is
+// genuine runs the program that checks signatures.
+func (tr trap) armCommit(t *testing.T) {
+	t.Helper()
+	head := strings.TrimSpace(git(t, tr.dir, "rev-parse", "HEAD"))
+	tree := strings.TrimSpace(git(t, tr.dir, "rev-parse", "HEAD^{tree}"))
+	who := "a <a@example.com> 1 +0000\n"
+	write(t, tr.marks, "signed", "tree "+tree+"\nparent "+head+"\nauthor "+who+"committer "+who+
+		"gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\nsigned\n")
+	signed := strings.TrimSpace(git(t, tr.dir, "hash-object", "-w", "-t", "commit", filepath.Join(tr.marks, "signed")))
+	git(t, tr.dir, "update-ref", "-m", "commit: signed", "HEAD", signed)
 }
 
 // arm writes a hostile configuration and hooks.
@@ -71,19 +86,21 @@ func (tr trap) arm(t *testing.T, dir, prefix string) {
 	for key, value := range map[string]string{
 		"core.fsmonitor": mark("fsmonitor"), "core.pager": mark("pager"), "core.editor": mark("editor"),
 		"core.sshCommand": mark("ssh"), "core.askPass": mark("askpass"), "core.alternateRefsCommand": mark("alternates"),
-		"core.hooksPath": ".hooks", "credential.helper": "!" + mark("credential"), "gpg.program": mark("gpg"),
+		"core.hooksPath": ".hooks", "credential.helper": "!" + mark("credential"), "gpg.program": filepath.Join(dir, ".hooks", "gpg"),
 		"diff.external": mark("external"), "diff.textconv.textconv": mark("textconv"), "diff.command.command": mark("driver"),
 		"filter.clean.clean": mark("clean"), "filter.clean.smudge": mark("smudge"), "filter.clean.required": "true",
 		"filter.a=b.c.clean": mark("odd"), "filter.process.process": mark("process"), "filter.process.required": "true",
 		"alias.ls-files": "!" + mark("alias"), "alias.diff-index": "!" + mark("alias"), "alias.for-each-ref": "!" + mark("alias"),
 		"pager.ls-files": mark("pager"), "pager.diff-index": mark("pager"), "interactive.diffFilter": mark("interactive"),
+		"log.showSignature": "true", "log.diffMerges": "on", "format.pretty": "%GG",
 		"diff.submodule": "diff", "diff.ignoreSubmodules": "none", "submodule.recurse": "true", "status.submoduleSummary": "true",
 	} {
 		git(t, dir, "config", key, value)
 	}
-	for _, hook := range []string{"post-index-change", "fsmonitor-watchman", "reference-transaction"} {
-		file := filepath.Join(dir, ".hooks", hook)
-		write(t, dir, ".hooks/"+hook, "#!/bin/sh\n"+mark("hook-"+hook)+"\n")
+	for name, hook := range map[string]string{"post-index-change": "hook-post-index-change", "fsmonitor-watchman": "hook-fsmonitor-watchman",
+		"reference-transaction": "hook-reference-transaction", "gpg": "gpg"} {
+		file := filepath.Join(dir, ".hooks", name)
+		write(t, dir, ".hooks/"+name, "#!/bin/sh\n"+mark(hook)+"\n")
 		if err := os.Chmod(file, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -128,6 +145,18 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	if _, err := g.Version(ctx); err != nil {
 		t.Error(err)
 	}
+	if _, err := r.IgnoredPaths(ctx, ""); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.ListIgnored(ctx, "."); err != nil {
+		t.Error(err)
+	}
+	if list, err := r.Moves(ctx, time.Time{}, time.Time{}); err != nil || len(list) != 2 {
+		t.Errorf("Moves() = %v, %v", list, err)
+	}
+	if err := r.walkReflog(ctx, &interval{open: true}); err != nil {
+		t.Error(err)
+	}
 	if marks := tr.sprung(t); len(marks) > 0 {
 		t.Errorf("the repository ran: %v", marks)
 	}
@@ -148,6 +177,7 @@ func TestHostileRepositoryIsArmed(t *testing.T) {
 		{"diff --no-ext-diff -- specs/odd", "odd"},
 		{"diff --no-ext-diff -- specs/process", "process"},
 		{"-c core.fsmonitor=false diff --no-ext-diff main -- specs/module", "module-inner"},
+		{"log --walk-reflogs --no-patch --format=%H", "gpg"},
 		{"-c core.fsmonitor=false update-index --chmod=+x sub/f", "hook-post-index-change"},
 	} {
 		tr.sprung(t)

@@ -1,0 +1,185 @@
+package git
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// moves is what Moves says, which must not fail.
+func moves(t testing.TB, r *Repo, since, until time.Time) []Move {
+	t.Helper()
+	list, err := r.Moves(context.Background(), since, until)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// said are actions and subjects.
+func said(list []Move) []string {
+	var lines []string
+	for _, m := range list {
+		lines = append(lines, m.Action+": "+m.Subject)
+	}
+	return lines
+}
+
+// at runs plain git with a clock that stands still.
+func at(t testing.TB, dir string, seconds string, args ...string) {
+	t.Helper()
+	t.Setenv("GIT_COMMITTER_DATE", "@"+seconds+" +0200")
+	git(t, dir, args...)
+}
+
+func TestMoves(t *testing.T) {
+	g := person(t)
+	dir := repository(t)
+	write(t, dir, "f", "1")
+	git(t, dir, "add", "f")
+	at(t, dir, "1000", "commit", "-qm", "first")
+	at(t, dir, "2000", "commit", "-q", "--allow-empty", "-m", "second: of two")
+	at(t, dir, "2001", "commit", "-q", "--amend", "--allow-empty", "-m", "second \x1b[31m\xff")
+	amended := strings.TrimSpace(git(t, dir, "rev-parse", "HEAD"))
+	at(t, dir, "2002", "reset", "-q", "--hard", "HEAD~1")
+	at(t, dir, "2003", "checkout", "-q", "-b", "other")
+	at(t, dir, "1500", "commit", "-q", "--allow-empty", "-m", "dated back")
+	at(t, dir, "2004", "checkout", "-q", "main")
+	at(t, dir, "2004", "merge", "-q", "--no-ff", "-m", "joined", "other")
+	at(t, dir, "3000", "commit", "-q", "--allow-empty", "-m", "last")
+	r := open(t, g, dir)
+	all := []string{"commit (initial): first", "commit: second: of two", "commit (amend): second \x1b[31m\xff", "reset: moving to HEAD~1",
+		"checkout: moving from main to other", "commit: dated back", "checkout: moving from other to main", "merge other: Merge made by the 'ort' strategy.", "commit: last"}
+	all[7] = said(moves(t, r, time.Time{}, time.Time{}))[7] // how git merges is its own affair
+	for _, c := range []struct {
+		name         string
+		since, until time.Time
+		want         []string
+	}{
+		{"everything", time.Time{}, time.Time{}, all},
+		{"one dated back between two", time.Unix(2000, 0), time.Unix(2999, 0), all[1:8]},
+		{"parts of a second", time.Unix(2001, 999), time.Unix(2003, 1), all[2:5]},
+		{"from the last on", time.Unix(2500, 0), time.Time{}, all[8:]},
+		{"before all", time.Time{}, time.Unix(999, 0), nil},
+		{"after all", time.Unix(3001, 0), time.Time{}, nil},
+	} {
+		if diff := cmp.Diff(c.want, said(moves(t, r, c.since, c.until))); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+	if m := moves(t, r, time.Unix(2001, 0), time.Unix(2001, 0)); len(m) != 1 || m[0].ID != amended || !m[0].When.Equal(time.Unix(2001, 0)) {
+		t.Errorf("Moves() = %+v", m)
+	}
+	if !strings.HasPrefix(all[7], "merge other: ") {
+		t.Errorf("a merge is %q", all[7])
+	}
+}
+
+// A work tree whose branch was taken away has its history still, and so has one
+// whose commits are gone.
+func TestMovesOfWhatIsGone(t *testing.T) {
+	g := person(t)
+	dir := repository(t, "f", "1")
+	git(t, dir, "update-ref", "-d", "HEAD")
+	list := moves(t, open(t, g, dir), time.Time{}, time.Time{})
+	if len(list) != 2 || list[0].Subject != "first" || strings.Trim(list[1].ID, "0") != "" || list[1].Action+list[1].Subject != "" {
+		t.Errorf("Moves() = %+v", list)
+	}
+}
+
+// Each work tree has a HEAD of its own, wherever its git directory is.
+func TestMovesElsewhere(t *testing.T) {
+	g := person(t)
+	top := repository(t, "f", "1")
+	linked := filepath.Join(t.TempDir(), "linked")
+	git(t, top, "worktree", "add", "-q", linked)
+	git(t, linked, "commit", "-q", "--allow-empty", "-m", "in the linked one")
+	got := said(moves(t, open(t, g, linked), time.Time{}, time.Time{}))
+	if len(got) == 0 || got[len(got)-1] != "commit: in the linked one" {
+		t.Errorf("Moves() = %q", got)
+	}
+	if got := said(moves(t, open(t, g, top), time.Time{}, time.Time{})); !cmp.Equal(got, []string{"commit (initial): first"}) {
+		t.Errorf("Moves() = %q", got)
+	}
+}
+
+func TestMovesWithoutReflog(t *testing.T) {
+	g := person(t)
+	none := repository(t)
+	off := repository(t)
+	git(t, off, "config", "core.logAllRefUpdates", "false")
+	git(t, off, "commit", "-q", "--allow-empty", "-m", "unseen")
+	for _, dir := range []string{none, off} {
+		if got := moves(t, open(t, g, dir), time.Time{}, time.Time{}); len(got) != 0 {
+			t.Errorf("Moves() = %v", got)
+		}
+	}
+}
+
+// A reflog that somebody made up costs little, and what can be read of it is
+// raw.
+func TestHostileReflog(t *testing.T) {
+	g := person(t)
+	dir := repository(t, "f", "1")
+	file := filepath.Join(dir, ".git", "logs", "HEAD")
+	id := strings.Repeat("a", 40)
+	entry := func(message string) string { return id + " " + id + " n <a@b> 5 +0000\t" + message + "\n" }
+	read := func(text string) []Move {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return moves(t, open(t, g, dir), time.Time{}, time.Time{})
+	}
+	junk := "\n\x00\xff\n" + id + "\n" + id + " " + id + "\n" + id + " " + id + " n <a@b> x +0000\tcommit: no time\n" +
+		id + " xyz n <a@b> 5 +0000\tcommit: no id\n" + id + " " + id + " n <a@b> 99999999999999999999 +0000\tcommit: no such time\n"
+	got := read(junk + entry("commit: a\x1b]0;\xff\x00\r") + entry(strings.Repeat("x", 1<<20)) + entry("") + strings.TrimSuffix(entry("commit: torn"), "\n"))
+	want := []string{"commit: a\x1b]0;\xff\x00\r", ": " + strings.Repeat("x", 1000), ": ", "commit: torn"}
+	if diff := cmp.Diff(want, said(got)); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(read(strings.Repeat(entry("commit: x"), MaxMoves+1))); n != MaxMoves {
+		t.Errorf("%d moves were returned", n)
+	}
+	for name, make := range map[string]func() error{
+		"a link":   func() error { return os.Symlink("/dev/zero", file) },
+		"a folder": func() error { return os.Mkdir(file, 0o755) },
+	} {
+		if err := os.RemoveAll(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := make(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(t, g, dir).Moves(context.Background(), time.Time{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: Moves() = %v", name, err)
+		}
+	}
+}
+
+// Git reads a reflog that is no file as hone reads one that is.
+func TestWalkReflog(t *testing.T) {
+	g := person(t)
+	dir := repository(t, "f", "1")
+	git(t, dir, "commit", "-q", "--amend", "-m", "first: again")
+	git(t, dir, "checkout", "-q", "-b", "other")
+	r := open(t, g, dir)
+	i := interval{open: true}
+	if err := r.walkReflog(context.Background(), &i); err != nil {
+		t.Fatal(err)
+	}
+	want := moves(t, r, time.Time{}, time.Time{})
+	if diff := cmp.Diff(want, i.moves); diff != "" || len(want) != 3 || i.last != 3 {
+		t.Errorf("%d of %d moves: %s", i.last, len(want), diff)
+	}
+	git(t, dir, "update-ref", "-d", "HEAD")
+	i = interval{open: true}
+	if err := r.walkReflog(context.Background(), &i); err != nil || len(i.moves) != 0 {
+		t.Errorf("without a commit: %v, %v", i.moves, err)
+	}
+}
