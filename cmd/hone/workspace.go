@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"hone"
 	"hone/internal/git"
@@ -108,8 +107,9 @@ func repository(root string) (*git.Repo, error) {
 
 // listerOf is how a folder's tree is listed: by asking git, where the folder is
 // a repository or lies in one, and in each repository that is nested in it. It
-// is nil where there is none, and the tree is walked.
-func listerOf(root string) (workspace.Lister, error) {
+// is nil where there is none, and the tree is walked. What git ignores is kept
+// as well where one of the globs means it; without git nothing is ignored.
+func listerOf(root string, include ...string) (workspace.Lister, error) {
 	top, err := git.Root(root)
 	if errors.Is(err, git.ErrNotRepository) {
 		return nil, nil
@@ -125,34 +125,44 @@ func listerOf(root string) (workspace.Lister, error) {
 	if err != nil {
 		return nil, err
 	}
+	also := inclusion{root: root, globs: include}
 	return func(ctx context.Context, dir string) (workspace.Listing, error) {
 		if dir == root {
-			return listing(ctx, outer, filepath.ToSlash(below))
+			return listing(ctx, outer, filepath.ToSlash(below), also, "")
 		}
 		inner, err := repository(dir)
 		if err != nil || inner == nil {
 			return workspace.Listing{}, errors.Join(err, workspace.ErrNoRepository)
 		}
-		return listing(ctx, inner, ".")
+		at, err := filepath.Rel(root, dir)
+		if err != nil {
+			return workspace.Listing{}, err
+		}
+		return listing(ctx, inner, ".", also, filepath.ToSlash(at))
 	}, nil
 }
 
-// listing asks a repository for what it keeps below a folder of it.
-func listing(ctx context.Context, repo *git.Repo, below string) (workspace.Listing, error) {
+// listing asks a repository for what it keeps below a folder of it, which lies
+// at a path of the workspace; "" is its root.
+func listing(ctx context.Context, repo *git.Repo, below string, also inclusion, at string) (workspace.Listing, error) {
 	entries, err := repo.List(ctx, below)
 	if err != nil {
 		return workspace.Listing{}, err
 	}
-	prefix := ""
-	if below != "." {
-		prefix = below + "/"
+	ignored, err := also.in(ctx, repo, below, at)
+	if err != nil {
+		return workspace.Listing{}, err
 	}
-	l := workspace.Listing{Kept: make([]string, len(entries)), Untracked: map[string]bool{}}
+	l := workspace.Listing{Kept: make([]string, len(entries)), Untracked: map[string]bool{}, Ignored: map[string]bool{}}
 	for i, e := range entries {
-		l.Kept[i] = strings.TrimPrefix(e.Path, prefix)
+		l.Kept[i], _ = trimFolder(e.Path, below)
 		if e.Untracked {
 			l.Untracked[l.Kept[i]] = true
 		}
+	}
+	for _, p := range ignored {
+		l.Kept = append(l.Kept, p)
+		l.Untracked[p], l.Ignored[p] = true, true
 	}
 	return l, nil
 }
