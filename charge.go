@@ -45,7 +45,8 @@ func (r *Run) affordCost(role Role, in, out int64) (int64, error) {
 	limit, least := r.Limits.Cost, min(role.MaxOutput, leastOutput)
 	left := limit - r.ledger.cost - role.Price.most(in, 0)
 	if role.Price.Output > 0 {
-		out = min(out, int64(left*1e6/role.Price.Output))
+		// Compared before it is converted: a low price gives more than an int64.
+		out = int64(min(float64(out), left*1e6/role.Price.Output))
 	}
 	if out < least || left < 0 {
 		enough := max(limit*2, r.ledger.cost+role.Price.most(in, role.MaxOutput))
@@ -93,6 +94,7 @@ func (r *Run) reserve(role Role, attempt int, in int64) (held, error) {
 // is not known. The error is a [*Stop] where the call cannot be afforded. Both
 // may be called from any goroutine.
 func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, settle func(used *model.Usage, fault error) error, err error) {
+	r.passes(role)
 	h, err := r.reserve(role, 0, bytes+framing)
 	if err != nil {
 		return 0, nil, err
@@ -103,8 +105,19 @@ func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, settle func(used
 	}, nil
 }
 
+// passes notes that a role's calls are passed on, whether they can be afforded
+// or not: what its agent says of them does not count then.
+func (r *Run) passes(role Role) {
+	r.money.Lock()
+	defer r.money.Unlock()
+	if r.ledger.passed == nil {
+		r.ledger.passed = map[string]bool{}
+	}
+	r.ledger.passed[role.Name] = true
+}
+
 // commit puts on the ledger what an attempt used, and returns it; nil where
-// the provider said nothing of it.
+// the provider said nothing of it that counts.
 func (r *Run) commit(h held, used *model.Usage, fault error) (*model.Usage, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
@@ -116,10 +129,17 @@ func (r *Run) commit(h held, used *model.Usage, fault error) (*model.Usage, erro
 			c.Usage = f.Usage
 		}
 	}
-	if c.Usage == nil && f != nil && f.Rejected() {
-		c.Usage = &model.Usage{}
-		c.Tokens, c.Cost, c.Basis = 0, free(h.price), "nothing was generated"
-	} else if c.Usage != nil {
+	if clearAbsurd(c.Usage); c.Usage != nil && c.Usage.Total() == 0 && (fault == nil || f != nil) {
+		c.Usage = nil
+	}
+	switch {
+	case c.Usage == nil && f != nil && f.Rejected():
+		c.Usage, c.Basis = &model.Usage{}, "nothing was generated"
+		c.charge(h.price)
+	case c.Usage == nil:
+	case f != nil && f.Temporary() && c.Usage.Output <= h.out:
+		c.chargeSoFar(h)
+	default:
 		c.Basis = "provider"
 		c.charge(h.price)
 	}
@@ -132,6 +152,36 @@ func (c *Commit) charge(price *Price) {
 	if price != nil {
 		cost := price.of(*c.Usage)
 		c.Cost = &cost
+	}
+}
+
+// chargeSoFar takes what was told of a reply that did not come to its end: what
+// was read is known then, and what was written after the last word of it is
+// not.
+func (c *Commit) chargeSoFar(h held) {
+	if c.Usage.Total() > c.Usage.Output {
+		most := *c.Usage
+		most.Output = h.out
+		c.Usage = &most
+		c.charge(h.price)
+	}
+	c.Usage = nil
+}
+
+// mostTokens is more than any attempt can use, and little enough for sums.
+const mostTokens = 1 << 40
+
+// clearAbsurd takes back, where they stand, numbers that cannot be counts of
+// tokens: no record of a reply shall repeat them.
+func clearAbsurd(u *model.Usage) {
+	if u == nil {
+		return
+	}
+	for _, n := range []int64{u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite} {
+		if n < 0 || n > mostTokens {
+			*u = model.Usage{}
+			return
+		}
 	}
 }
 
@@ -149,6 +199,9 @@ func (r *Run) settle(c Commit) error {
 func (r *Run) believe(role Role, used *model.Usage) error {
 	r.money.Lock()
 	defer r.money.Unlock()
+	if clearAbsurd(used); r.ledger.passed[role.Name] {
+		return nil
+	}
 	e, err := r.append(journal.Entry{Type: "reserve", Payload: Reserve{Role: role.Name, Model: role.Called, Cost: free(role.Price)}})
 	if err != nil {
 		return err

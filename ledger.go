@@ -34,6 +34,7 @@ type ledger struct {
 	cost     float64
 	unpriced bool
 	known    model.Usage
+	passed   map[string]bool // roles whose agent's calls came by in this process
 }
 
 // fold takes in the events that are new.
