@@ -1,0 +1,230 @@
+package check
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+)
+
+// The parts of times.
+const (
+	yearPart  = `(?:19|20)\d\d`
+	monthPart = `(?:0[1-9]|1[0-2])`
+	dayPart   = `(?:0[1-9]|[12]\d|3[01])`
+	clockPart = `(?:[01]?\d|2[0-3]):[0-5]\d:[0-6]\d(?:[.,]\d{1,12})?(?: ?[AP]M)?`
+	zonePart  = `(?:Z| ?(?:UTC|GMT|CES?T|MSK|BST|IST|JST|[ECMP][SD]T)| ?[+-]\d\d:?\d\d(?: (?:UTC|GMT|CES?T|MSK|BST|IST|JST|[ECMP][SD]T|[+-]\d\d(?:\d\d)?))?)?`
+	monthName = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}`
+	weekday   = `(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?`
+	dayClock  = `(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-6]\d(?:[.,]\d{1,12})?)?(?: ?[AP]M)?`
+	dayZone   = dayClock + zonePart
+)
+
+var (
+	dateTime  = regexp.MustCompile(`^` + yearPart + `(?:-` + monthPart + `-|/` + monthPart + `/)` + dayPart + `(?:(?:[T_]|,? )` + dayZone + `(?: m=[+-]\d+\.\d+)?)?\b`)
+	basicTime = regexp.MustCompile(`^` + yearPart + monthPart + dayPart + `[-_T](?:[01]\d|2[0-3])[0-5]\d[0-6]\d(?:\.\d{1,12})?Z?\b`)
+	clock     = regexp.MustCompile(`^` + clockPart + zonePart + `\b`)
+	logTime   = regexp.MustCompile(`^\d\d/(?:` + monthName + `|\d\d)/\d{4}[: ]` + dayZone + `\b`)
+	dayFirst  = regexp.MustCompile(`^\d{1,2}[ -]` + monthName + `[ -](?:\d\d)?\d\d,? ` + dayZone + `\b`)
+	weekFirst = regexp.MustCompile(`^` + weekday + `,? \d{1,2}[ -]` + monthName + `[ -](?:\d\d)?\d\d,? ` + dayZone + `\b`)
+	unixDate  = regexp.MustCompile(`^(?:` + weekday + `,? )?` + monthName + ` {1,2}\d{1,2} ` + dayZone + `(?: \d{4})?\b`)
+	longDate  = regexp.MustCompile(`^(?:` + weekday + `,? )?` + monthName + ` {1,2}\d{1,2}, \d{4}(?:,? (?:at )?` + dayZone + `)?\b`)
+)
+
+// The parts of durations. A number of minutes or hours alone is none: it may be
+// a size, and what is measured is never a whole number of them.
+const number = `\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?`
+
+var (
+	shortSpan = regexp.MustCompile(`^(?:\d+h ?)?(?:\d+m ?)?` + number + `(?:ns|us|µs|μs|ms|s)\b`)
+	namedSpan = regexp.MustCompile(`^` + number + ` ?(?:nanosec(?:ond)?s?|microsec(?:ond)?s?|millisec(?:ond)?s?|msecs?|sec(?:ond)?s?|min(?:ute)?s?|hours?)\b`)
+	apartSpan = regexp.MustCompile(`^` + number + ` (?:ms|ns|µs|μs)\b`)
+	realSpan  = regexp.MustCompile(`^\d+\.\d+ s\b`)
+	wholeSpan = regexp.MustCompile(`^\d+ s\b`)
+	clockSpan = regexp.MustCompile(`^\d{1,3}:\d\d(?:\.\d+)? min\b`)
+)
+
+var (
+	uuid      = regexp.MustCompile(`^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b`)
+	ipv4Port  = regexp.MustCompile(`^127\.\d{1,3}\.\d{1,3}\.\d{1,3}:(\d{1,5})`)
+	traceLine = regexp.MustCompile(`#\d{1,3} +$`)
+)
+
+// volatile is how much of what begins here with a word is to be taken out, and
+// what is written for it.
+func (s *scanner) volatile() (n int, name string) {
+	rest := s.rest()
+	c := rest[0]
+	switch {
+	case isHex(c) && len(rest) > 8 && rest[8] == '-' && uuid.MatchString(rest):
+		return 36, someUUID
+	case strings.HasPrefix(rest, "0x"):
+		return s.address()
+	case isHex(c) && s.longHex() > 0:
+		return s.longHex(), someHex
+	case isDigit(c):
+		return s.measured(rest)
+	case mayBeDay(rest):
+		return longest(rest, weekFirst, longDate, unixDate), someTime
+	case len(rest) > 3 && isDrive(rest):
+		return tempDrive(rest), someTemp
+	}
+	return 0, ""
+}
+
+// measured looks for a time or a duration.
+func (s *scanner) measured(rest string) (n int, name string) {
+	digits := 0
+	for digits < len(rest) && isDigit(rest[digits]) {
+		digits++
+	}
+	if strings.IndexByte("./-", s.last()) >= 0 || !goesOn(rest[digits:]) {
+		return 0, ""
+	}
+	if n := s.moment(rest, digits); n > 0 {
+		return n, someTime
+	}
+	if n := longest(rest, shortSpan, namedSpan, apartSpan, realSpan, clockSpan); n > 0 {
+		return n, someDuration
+	}
+	for _, before := range []string{"in ", "took ", "after ", "estimated ", "("} {
+		if bytes.HasSuffix(s.out, []byte(before)) {
+			return longest(rest, wholeSpan), someDuration
+		}
+	}
+	return 0, ""
+}
+
+// goesOn reports whether a time or a duration can go on with a text after its
+// first digits. It spares most numbers the expressions.
+func goesOn(text string) bool {
+	switch {
+	case len(text) < 2:
+		return text == "s"
+	case text[0] == ' ':
+		return isWord(text[1]) && !isDigit(text[1])
+	}
+	return isWord(text[0]) || strings.IndexByte(".,:-/", text[0]) >= 0 && isWord(text[1])
+}
+
+// moment is how long a date or a time of day is that begins with so many
+// digits.
+func (s *scanner) moment(rest string, digits int) int {
+	switch {
+	case digits == 4 && (rest[4] == '-' || rest[4] == '/'):
+		return longest(rest, dateTime)
+	case digits == 8:
+		return longest(rest, basicTime)
+	case digits > 2:
+		return 0
+	case rest[digits] == ':' && s.last() != ':':
+		return longest(rest, clock)
+	}
+	return longest(rest, logTime, dayFirst)
+}
+
+// address looks for a hexadecimal number that says where something lies in
+// memory: one as large as addresses are, or one that stands where they do.
+func (s *scanner) address() (n int, name string) {
+	rest := s.rest()
+	n = len("0x")
+	for n < len(rest) && isHex(rest[n]) {
+		n++
+	}
+	if n == len("0x") || n < len(rest) && isWord(rest[n]) {
+		return 0, ""
+	}
+	digits := len(strings.TrimLeft(rest[len("0x"):n], "0"))
+	kernel := digits == 16 && strings.HasPrefix(rest, "0xffff")
+	if kernel || 9 <= digits && digits <= 12 || s.frame || s.points(digits) {
+		return n, someAddress
+	}
+	return 0, ""
+}
+
+// points reports whether what was written last says that a number of so many
+// hexadecimal digits is an address.
+func (s *scanner) points(digits int) bool {
+	before := s.out[max(s.line, len(s.out)-16):]
+	for _, end := range []string{"+", "pc=", "sp=", "fp=", "lr="} {
+		if bytes.HasSuffix(before, []byte(end)) {
+			return true
+		}
+	}
+	return digits >= 7 && bytes.HasSuffix(before, []byte("at ")) || traceLine.Match(before)
+}
+
+// longHex is the length of a hexadecimal number as sums are: 32 digits and
+// more, and not all of them decimal.
+func (s *scanner) longHex() int {
+	n, letters := 0, false
+	for s.at+n < len(s.text) && isHex(s.text[s.at+n]) {
+		letters = letters || !isDigit(s.text[s.at+n])
+		n++
+	}
+	if n < 32 || !letters || s.at+n < len(s.text) && isWord(s.text[s.at+n]) {
+		return 0
+	}
+	return n
+}
+
+// The words that say what the number is that follows them.
+var (
+	afterGoroutine = regexp.MustCompile(`^ (\d+)`)
+	afterPID       = regexp.MustCompile(`^["']?[ =:#]{1,3}(\d+)`)
+	afterHost      = regexp.MustCompile(`^:(\d{1,5})`)
+	afterNode      = regexp.MustCompile(`^:(\d+)\)`)
+	afterTime      = regexp.MustCompile(`^="(\d+(?:\.\d+)?)"`)
+	afterStamp     = regexp.MustCompile(`^["']?[ \t]?[=:][ \t]?["']?(1\d{9}(?:\d{9}|\d{6}|\d{3}|\.\d+)?)`)
+	afterElapsed   = regexp.MustCompile(`^["']?[ \t]?[=:][ \t]?["']?(\d+(?:\.\d+)?)`)
+	afterMillis    = regexp.MustCompile(`^["']?[ \t]?[=:]?[ \t]?["']?(\d+(?:\.\d+)?)`)
+)
+
+// hint looks at what follows a word that says what it is.
+func (s *scanner) hint(word string, end int) {
+	if dot := strings.LastIndexByte(word, '.'); dot >= 0 && !isDigit(word[0]) {
+		word = word[dot+1:]
+	}
+	if len(word) > len("duration_ms") {
+		return
+	}
+	switch strings.ToLower(word) {
+	case "goroutine":
+		s.expectAt(end, afterGoroutine, someID)
+	case "pid", "ppid":
+		s.expectAt(end, afterPID, someID)
+	case "localhost":
+		s.expectAt(end, afterHost, somePort)
+	case "node":
+		if s.last() == '(' {
+			s.expectAt(end, afterNode, someID)
+		}
+	case "time", "ts", "timestamp", "epoch":
+		_ = s.expectAt(end, afterTime, someDuration) || s.expectAt(end, afterStamp, someTime)
+	case "elapsed", "duration":
+		s.expectAt(end, afterElapsed, someDuration)
+	case "elapsed_ms", "duration_ms":
+		s.expectAt(end, afterMillis, someDuration)
+	default:
+		if strings.HasPrefix(word, "127.") {
+			s.expect(ipv4Port, somePort)
+		}
+	}
+}
+
+// longest is how much of a text the first of the expressions matches that
+// does.
+func longest(text string, res ...*regexp.Regexp) int {
+	for _, re := range res {
+		if m := re.FindStringIndex(text); m != nil {
+			return m[1]
+		}
+	}
+	return 0
+}
+
+// mayBeDay reports whether a text begins like the name of a weekday or month.
+func mayBeDay(text string) bool {
+	return len(text) > 3 && strings.Contains("Mon Tue Wed Thu Fri Sat Sun Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec", text[:3])
+}
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
