@@ -2,8 +2,10 @@ package journal
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	stdhash "hash"
 	"io"
 	"io/fs"
 	"os"
@@ -25,11 +27,13 @@ const (
 )
 
 // Home is the folder .hone of one workspace: journals, their objects and the
-// lock. It is reached through an [os.Root], so that a link which a hostile
+// lock. An object is a file of its own ([Home.Put]) or one of many in a file
+// ([Home.NewPack]). The folder is reached through an [os.Root], so that a link which a hostile
 // repository put in its place leads nowhere.
 type Home struct {
-	dir  string
-	root *os.Root
+	dir   string
+	root  *os.Root
+	packs packs
 }
 
 // OpenHome opens the folder below the workspace dir, and makes it where it is
@@ -163,7 +167,8 @@ func (h *Home) Find(ref string) (string, error) {
 }
 
 // Put stores an object and returns its name, the SHA-256 of its bytes in hex.
-// It and its folder are durable when Put returns.
+// It and its folder are durable when Put returns. It has a file of its own then,
+// also where a pack holds it as well.
 func (h *Home) Put(b []byte) (string, error) {
 	name := hash(b)
 	dir := objectsDir + "/" + name[:2]
@@ -209,27 +214,149 @@ func (h *Home) store(file string, b []byte) error {
 	return err
 }
 
-// Get reads an object and checks that it is still what was stored.
+// Has says whether an object is stored. Of a pack that another process
+// finishes at this moment it may not know yet. A name that is no digest names
+// nothing that is stored. It does not read the object: [Home.Get] and
+// [Home.OpenObject] do, and find what has become of it.
+func (h *Home) Has(name string) bool {
+	d, err := parseDigest(name)
+	if err != nil {
+		return false
+	}
+	if _, ok := h.packs.find(d); ok {
+		return true
+	}
+	if info, err := h.root.Lstat(objectFile(name)); err == nil && info.Mode().IsRegular() {
+		return true
+	}
+	if err := h.refreshPacks(false); err != nil {
+		return false
+	}
+	_, ok := h.packs.find(d)
+	return ok
+}
+
+// holds is Has without a look at the disk for new packs. A loose file of
+// another length is not the object.
+func (h *Home) holds(d digest, size int64) bool {
+	if _, ok := h.packs.find(d); ok {
+		return true
+	}
+	info, err := h.root.Lstat(objectFile(d.String()))
+	return err == nil && info.Mode().IsRegular() && info.Size() == size
+}
+
+// Get reads an object and checks that it is still what was stored. The error
+// is as of [Home.OpenObject].
 func (h *Home) Get(name string) ([]byte, error) {
-	if len(name) != 64 || strings.Trim(name, "0123456789abcdef") != "" {
-		return nil, fmt.Errorf("%q names no object", name)
+	o, err := h.OpenObject(name)
+	if err != nil {
+		return nil, err
 	}
-	f, err := h.root.Open(objectFile(name))
+	defer o.Close()
+	b, err := io.ReadAll(o)
 	if err != nil {
 		return nil, fmt.Errorf("read an object: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	if err != nil {
-		return nil, fmt.Errorf("read an object: %w", err)
-	}
-	if hash(b) != name {
-		return nil, fmt.Errorf("%s was changed since it was stored", h.path(objectFile(name)))
 	}
 	return b, nil
 }
 
-// ObjectPath is where an object's bytes lie, for a person to look at.
+// OpenObject opens an object for reading from its beginning to its end. Where
+// it is not what was stored, an error that names the file stands in place of
+// [io.EOF]; nobody should act on what was read before. Close without reading
+// to the end is no error. What is not stored, or was in a pack that is
+// damaged, is a [*MissingError].
+func (h *Home) OpenObject(name string) (io.ReadCloser, error) {
+	d, err := parseDigest(name)
+	if err != nil {
+		return nil, err
+	}
+	file := objectFile(name)
+	f, err := h.openRegular(file)
+	switch {
+	case err == nil:
+		return &object{from: f, file: f, sum: sha256.New(), want: d, path: h.path(file)}, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	return h.openPacked(d)
+}
+
+func (h *Home) openPacked(d digest) (io.ReadCloser, error) {
+	p, ok := h.packs.find(d)
+	if !ok {
+		if err := h.refreshPacks(true); err != nil {
+			return nil, fmt.Errorf("read an object: %w", err)
+		}
+		if p, ok = h.packs.find(d); !ok {
+			return nil, &MissingError{Name: d.String(), Packs: h.packs.damage()}
+		}
+	}
+	file := packsDir + "/" + p.pack
+	f, err := h.openRegular(file)
+	if err != nil {
+		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	return &object{from: io.NewSectionReader(f, p.offset, p.size), file: f, sum: sha256.New(), want: d, path: h.path(file)}, nil
+}
+
+// openRegular opens a file for reading. Anything else is an error: opening a
+// pipe would wait for somebody to write into it.
+func (h *Home) openRegular(name string) (*os.File, error) {
+	info, err := h.root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", h.path(name))
+	}
+	return h.root.Open(name)
+}
+
+// object reads a stored object and checks it at its end.
+type object struct {
+	from io.Reader // nothing but the object
+	file *os.File
+	sum  stdhash.Hash
+	want digest
+	path string
+}
+
+func (o *object) Read(b []byte) (int, error) {
+	n, err := o.from.Read(b)
+	o.sum.Write(b[:n])
+	if err == io.EOF && digest(o.sum.Sum(nil)) != o.want {
+		err = fmt.Errorf("%s was changed since it was stored: it does not hold the object %s any more", o.path, o.want)
+	}
+	return n, err
+}
+
+func (o *object) Close() error { return o.file.Close() }
+
+// MissingError says that an object is not stored. It wraps [fs.ErrNotExist].
+type MissingError struct {
+	Name string
+	// Packs tells of each damaged pack, any of which may have held the object;
+	// empty where there is none.
+	Packs []error
+}
+
+func (e *MissingError) Error() string {
+	s := fmt.Sprintf("the object %s is not stored", e.Name)
+	switch n := len(e.Packs); n {
+	case 0:
+		return s
+	case 1:
+		return fmt.Sprintf("%s; it may have been in a damaged pack: %v", s, e.Packs[0])
+	default:
+		return fmt.Sprintf("%s; it may have been in one of %d damaged packs: %v, and others", s, n, e.Packs[0])
+	}
+}
+
+func (e *MissingError) Unwrap() error { return fs.ErrNotExist }
+
+// ObjectPath is where the bytes of an object lie that was stored by [Home.Put],
+// for a person to look at. What only a pack holds has no file of its own.
 func (h *Home) ObjectPath(name string) string { return h.path(objectFile(name)) }
 
 func objectFile(name string) string { return objectsDir + "/" + name[:2] + "/" + name[2:] }

@@ -1,0 +1,183 @@
+package journal_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"testing"
+
+	"hone/journal"
+)
+
+const benchSize = 2 << 10
+
+// nth is an object of benchSize bytes that no other number has.
+func nth(n int) []byte {
+	b := bytes.Repeat([]byte("0123456789abcdef"), benchSize/16)
+	binary.BigEndian.PutUint64(b, uint64(n))
+	return b
+}
+
+// BenchmarkStore stores so many objects of 2 KiB in a new workspace: each in
+// a file of its own, and by a pack.
+func BenchmarkStore(b *testing.B) {
+	for _, n := range []int{1, 2, 3, 5, 10, 1000, 50_000} {
+		if n <= 1000 {
+			b.Run(fmt.Sprintf("loose/%d", n), func(b *testing.B) { benchStore(b, n, putAll) })
+		}
+		b.Run(fmt.Sprintf("pack/%d", n), func(b *testing.B) { benchStore(b, n, packAll) })
+	}
+}
+
+func benchStore(b *testing.B, n int, store func(*journal.Home, int) error) {
+	for b.Loop() {
+		b.StopTimer()
+		h, err := journal.OpenHome(b.TempDir())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if err := store(h, n); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		h.Close()
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/object")
+}
+
+func putAll(h *journal.Home, n int) error {
+	for i := range n {
+		if _, err := h.Put(nth(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func packAll(h *journal.Home, n int) error { return packFrom(h, 0, n) }
+
+// packFrom stores so many objects in one pack, the first of which has a number.
+func packFrom(h *journal.Home, first, n int) error {
+	p, err := h.NewPack()
+	if err != nil {
+		return err
+	}
+	for i := first; i < first+n; i++ {
+		if _, _, err := p.Add(bytes.NewReader(nth(i))); err != nil {
+			return err
+		}
+	}
+	return p.Close()
+}
+
+// BenchmarkHas asks for each of 100 000 objects, which lie in a pack, each in
+// a file of its own (of 1 000), or nowhere.
+func BenchmarkHas(b *testing.B) {
+	const n = 100_000
+	h := home(b)
+	if err := packAll(h, n); err != nil {
+		b.Fatal(err)
+	}
+	names := make([]string, n)
+	absent := make([]string, n)
+	for i := range n {
+		names[i], absent[i] = digest(nth(i)), digest(nth(n+i))
+	}
+	b.Run("packed", func(b *testing.B) { benchHas(b, h, names, true) })
+	b.Run("absent", func(b *testing.B) { benchHas(b, h, absent, false) })
+	loose := home(b)
+	if err := putAll(loose, 1000); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("loose", func(b *testing.B) { benchHas(b, loose, names[:1000], true) })
+}
+
+func benchHas(b *testing.B, h *journal.Home, names []string, want bool) {
+	for b.Loop() {
+		for _, n := range names {
+			if h.Has(n) != want {
+				b.Fatalf("%s: %t", n, !want)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(names)), "ns/object")
+}
+
+// BenchmarkFirstHas opens a workspace and asks for one object: all indexes
+// are read.
+func BenchmarkFirstHas(b *testing.B) {
+	for _, c := range []struct{ packs, objects int }{{1, 100_000}, {1000, 10}} {
+		b.Run(fmt.Sprintf("%d packs of %d", c.packs, c.objects), func(b *testing.B) {
+			dir := b.TempDir()
+			h, err := journal.OpenHome(dir)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer h.Close()
+			for i := range c.packs {
+				if err := packFrom(h, i*c.objects, c.objects); err != nil {
+					b.Fatal(err)
+				}
+			}
+			name := digest(nth(0))
+			for b.Loop() {
+				h, err := journal.OpenHome(dir)
+				if err != nil || !h.Has(name) {
+					b.Fatal(err)
+				}
+				h.Close()
+			}
+		})
+	}
+}
+
+// BenchmarkGet reads each of 10 000 packed objects of 2 KiB.
+func BenchmarkGet(b *testing.B) {
+	const n = 10_000
+	h := home(b)
+	if err := packAll(h, n); err != nil {
+		b.Fatal(err)
+	}
+	names := make([]string, n)
+	for i := range n {
+		names[i] = digest(nth(i))
+	}
+	b.SetBytes(n * benchSize)
+	for b.Loop() {
+		for _, name := range names {
+			if _, err := h.Get(name); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// BenchmarkLarge stores one object of 256 MiB.
+func BenchmarkLarge(b *testing.B) {
+	const size = 256 << 20
+	b.SetBytes(size)
+	b.ReportAllocs()
+	for b.Loop() {
+		h := home(b)
+		p, err := h.NewPack()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := p.Add(io.LimitReader(zeros{}, size)); err != nil {
+			b.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
