@@ -110,14 +110,30 @@ func (h *Home) Dir() string { return h.dir }
 // Close lets go of the folder.
 func (h *Home) Close() error { return h.root.Close() }
 
+// runTime is the layout of the time that a run's id begins with.
+const runTime = "20060102-150405"
+
 // NewRun makes up an id for a run that starts now: the time in UTC, the part of
 // the second, and a random number in hex. Ids sort by their time, also within
-// a second, so that "last" is the run that was begun last.
+// a second, so that "last" is the run that was begun last. Where the clock was
+// set back since the newest run, the id has the second after that one's.
 func (h *Home) NewRun() string {
-	now := time.Now().UTC()
+	id := newRun(time.Now())
+	runs, err := h.Runs()
+	if err != nil || len(runs) == 0 || runs[len(runs)-1] < id {
+		return id
+	}
+	newest := runs[len(runs)-1]
+	if at, err := time.Parse(runTime, newest[:min(len(newest), len(runTime))]); err == nil {
+		id = newRun(at.Add(time.Second))
+	}
+	return id
+}
+
+func newRun(at time.Time) string {
 	var b [1]byte
 	_, _ = rand.Read(b[:])
-	return fmt.Sprintf("%s-%04x%02x", now.Format("20060102-150405"), now.Nanosecond()>>14, b)
+	return fmt.Sprintf("%s-%04x%02x", at.UTC().Format(runTime), at.Nanosecond()>>14, b)
 }
 
 // Runs are the ids of all runs, the oldest first.
@@ -303,14 +319,19 @@ func (h *Home) openPacked(d digest) (io.ReadCloser, error) {
 // openRegular opens a file for reading. Anything else is an error: opening a
 // pipe would wait for somebody to write into it.
 func (h *Home) openRegular(name string) (*os.File, error) {
-	info, err := h.root.Lstat(name)
-	if err != nil {
+	if err := h.regular(name); err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", h.path(name))
-	}
 	return h.root.Open(name)
+}
+
+// regular is nil where a name is a regular file's.
+func (h *Home) regular(name string) error {
+	info, err := h.root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file: move it away", h.path(name))
+	}
+	return err
 }
 
 // object reads a stored object and checks it at its end.

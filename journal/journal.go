@@ -156,7 +156,11 @@ func (h *Home) Create(run string) (*Journal, error) {
 
 // Open opens a run's file to go on with it. A torn last line is cut off.
 func (h *Home) Open(run string) (*Journal, error) {
-	f, err := h.root.OpenFile(runFile(run), os.O_RDWR, 0)
+	err := h.regular(runFile(run))
+	var f *os.File
+	if err == nil {
+		f, err = h.root.OpenFile(runFile(run), os.O_RDWR, 0)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open the run's journal: %w", err)
 	}
@@ -179,7 +183,7 @@ func (j *Journal) load() error {
 	if err != nil {
 		return err
 	}
-	events, size, err := parse(data)
+	events, size, err := parse(j.run, data)
 	if err != nil {
 		return err
 	}

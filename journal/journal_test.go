@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -149,6 +150,7 @@ func TestDamageIsFound(t *testing.T) {
 		"a line from else": {lines(0, 1, 1, 3), 3},
 		"no JSON inside":   {edit(`{"v":1,"seq":2`, `{"v":1 "seq":2`), 2},
 		"a newer format":   {edit(`"v":1`, `"v":2`), 1},
+		"another's line":   {edit(`"run":"r"`, `"run":"q"`), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := home(t)
@@ -223,6 +225,52 @@ func TestRunsSortByTheirTime(t *testing.T) {
 	}
 	if !slices.IsSorted(runs) {
 		t.Errorf("%v", runs)
+	}
+}
+
+// TestRunsAfterTheClockWasSetBack: "last" is the run that was begun last, also
+// where an earlier one says that it was begun later.
+func TestRunsAfterTheClockWasSetBack(t *testing.T) {
+	h := home(t)
+	fill(t, h, "29991231-235959-fffe00", 1)
+	for range 3 {
+		run := h.NewRun()
+		fill(t, h, run, 1)
+		if last, err := h.Find("last"); err != nil || last != run {
+			t.Errorf("last is %s, not %s (%v)", last, run, err)
+		}
+	}
+}
+
+// TestPipes: what stands in a file's place, and would never end, is an error.
+func TestPipes(t *testing.T) {
+	h := home(t)
+	fill(t, h, "r", 1)
+	for _, path := range []string{file(h, "r"), filepath.Join(h.Dir(), "lock")} {
+		if err := errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		if mkfifo, err := exec.LookPath("mkfifo"); err == nil {
+			if err := errors.Join(os.Remove(path), exec.Command(mkfifo, path).Run()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	follow := func() (err error) {
+		for _, err = range h.Follow(t.Context(), "r") {
+			break
+		}
+		return err
+	}
+	for what, open := range map[string]func() error{
+		"read":   func() error { _, err := h.Read("r"); return err },
+		"open":   func() error { _, err := h.Open("r"); return err },
+		"follow": follow,
+		"lock":   func() error { _, err := h.Lock(); return err },
+	} {
+		if err := open(); err == nil || !strings.Contains(err.Error(), "is no regular file: move it away") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 )
@@ -35,7 +36,15 @@ var errHeld = errors.New("held")
 // Lock takes the workspace for this process, or answers a [*LockedError] at
 // once: it never waits.
 func (h *Home) Lock() (*Lock, error) {
-	f, err := h.root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
+	// Reading what is no file, a pipe above all, could wait for ever.
+	err := h.regular(lockFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	var f *os.File
+	if err == nil {
+		f, err = h.root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lock the workspace: %w", err)
 	}

@@ -24,7 +24,7 @@ func (e *DamageError) Error() string { return fmt.Sprintf("line %d: %s", e.Line,
 // Read returns a run's events without opening it for appending. A torn last
 // line is passed over; a run that is going on can be read meanwhile.
 func (h *Home) Read(run string) ([]Event, error) {
-	f, err := h.root.Open(runFile(run))
+	f, err := h.openRegular(runFile(run))
 	if err != nil {
 		return nil, fmt.Errorf("read the run's journal: %w", err)
 	}
@@ -33,7 +33,7 @@ func (h *Home) Read(run string) ([]Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the run's journal: %w", err)
 	}
-	events, _, err := parse(data)
+	events, _, err := parse(run, data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.path(runFile(run)), err)
 	}
@@ -45,21 +45,21 @@ func (h *Home) Read(run string) ([]Event, error) {
 // damaged ends it with an error.
 func (h *Home) Follow(ctx context.Context, run string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		f, err := h.root.Open(runFile(run))
+		f, err := h.openRegular(runFile(run))
 		if err != nil {
 			yield(Event{}, fmt.Errorf("follow the run's journal: %w", err))
 			return
 		}
 		defer f.Close()
-		follow(ctx, f, yield)
+		follow(ctx, run, f, yield)
 	}
 }
 
 // followEvery is how often a followed file is looked at.
 const followEvery = 50 * time.Millisecond
 
-func follow(ctx context.Context, f *os.File, yield func(Event, error) bool) {
-	var c chain
+func follow(ctx context.Context, run string, f *os.File, yield func(Event, error) bool) {
+	c := chain{run: run}
 	var rest []byte
 	for {
 		more, err := io.ReadAll(f)
@@ -91,8 +91,8 @@ func follow(ctx context.Context, f *os.File, yield func(Event, error) bool) {
 // line ends; what stands behind it is torn. A last line that ends in a newline
 // and is no event is taken for torn as well: after a power cut a file may have
 // its length before its contents.
-func parse(data []byte) (events []Event, size int64, err error) {
-	var c chain
+func parse(run string, data []byte) (events []Event, size int64, err error) {
+	c := chain{run: run}
 	for size < int64(len(data)) {
 		n := bytes.IndexByte(data[size:], '\n')
 		if n < 0 {
@@ -114,6 +114,7 @@ func parse(data []byte) (events []Event, size int64, err error) {
 
 // chain checks each line against the one before.
 type chain struct {
+	run  string
 	n    int
 	head string
 }
@@ -130,6 +131,8 @@ func (c *chain) next(line []byte) (Event, error) {
 	switch {
 	case e.Version != Version:
 		return Event{}, damage("format %d, and this hone reads format %d", e.Version, Version)
+	case e.Run != c.run:
+		return Event{}, damage("it is of run %s, and the file of run %s", e.Run, c.run)
 	case e.Seq != int64(c.n):
 		return Event{}, damage("event %d stands where event %d belongs", e.Seq, c.n)
 	case e.Prev != c.head:
