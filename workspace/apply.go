@@ -4,26 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
 )
 
-// ConflictError says that files are neither as they were reviewed nor as they
-// shall become. Nothing was written.
+// ConflictError says that paths are neither as they may be found nor as they
+// shall become: not as reviewed (Apply), in none of the states that may be
+// replaced (Restore). Nothing was changed.
 type ConflictError struct {
-	Paths []string // cleaned, in the order of the change
+	Paths []string // cleaned, in the order of the change; sorted by Restore
 }
 
 func (e *ConflictError) Error() string {
-	return "changed since the review, and left alone: " + displayAll(e.Paths)
+	return "neither as expected nor as wanted, and left alone: " + displayAll(e.Paths)
 }
 
 // PartialError says that an error came after some files were replaced, and
-// that these could not be put back. Apply with the same change goes on from
-// there.
+// that these could not be put back. Apply or Restore, asked for the same, goes
+// on from there.
 type PartialError struct {
-	Err   error    // what stopped Apply
+	Err   error    // what stopped it
 	Paths []string // left as the change wants them, though the whole failed
 	Why   error    // what kept them from being put back
 }
@@ -32,7 +34,7 @@ func (e *PartialError) Error() string {
 	return fmt.Sprintf("%v; not put back: %s: %v", e.Err, displayAll(e.Paths), e.Why)
 }
 
-// Unwrap returns what stopped Apply.
+// Unwrap returns what stopped the change.
 func (e *PartialError) Unwrap() error { return e.Err }
 
 func displayAll(paths []string) string {
@@ -99,7 +101,7 @@ type pending struct {
 
 	now    []byte      // contents found
 	info   fs.FileInfo // what was found; nil: nothing
-	temp   bool        // the temporary file is written
+	staged bool        // the temporary file is written
 	placed bool        // the edit is made, by this run
 	done   bool        // nothing is left to do: it was as After when looked at
 }
@@ -219,7 +221,7 @@ func (a *application) stage(ctx context.Context) error {
 			return err
 		}
 		dir.changed = true
-		if err := dir.removeTemp(p); err != nil {
+		if err := dir.removeTemp(p.temporary(), p.path); err != nil {
 			return err
 		}
 		if p.done || p.remove {
@@ -228,12 +230,27 @@ func (a *application) stage(ctx context.Context) error {
 		if err := a.step("write %s", p.path); err != nil {
 			return err
 		}
-		p.temp = true // even a write that fails may leave a file
-		if err := dir.writeTemp(p, p.content, p.mode()); err != nil {
+		p.staged = true // even a write that fails may leave a file
+		if err := dir.writeTemp(p.temp(p.mode()), writes(p.content)); err != nil {
 			return err
 		}
 	}
 	return a.step("staged")
+}
+
+// temporary is the name of the temporary file.
+func (p *pending) temporary() string { return tempName(p.path, p.after.Digest) }
+
+func (p *pending) temp(mode fs.FileMode) temp {
+	return temp{name: p.temporary(), path: p.path, mode: mode, old: p.info}
+}
+
+// writes returns what fills a temporary file.
+func writes(content []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	}
 }
 
 // mode is the permission bits of the file to be.
@@ -295,7 +312,7 @@ func (a *application) place() error {
 		if p.remove {
 			err = dir.dir.Remove(base(p.path))
 		} else {
-			err = dir.dir.Rename(tempName(p), base(p.path))
+			err = dir.dir.Rename(p.temporary(), base(p.path))
 		}
 		if err != nil {
 			return fmt.Errorf("replace %s: %w", display(p.path), withoutPath(err))

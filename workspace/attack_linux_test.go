@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		err = die(os.Args[1], os.Args[2])
 	case "reader":
 		err = read(os.Args[1])
+	case "nobody":
+		err = asNobody(os.Args[1], os.Args[2], os.Args[3:])
 	default:
 		os.Exit(m.Run())
 	}
@@ -50,14 +52,6 @@ func as(t *testing.T, role string, args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), "WORKSPACE_TEST_AS="+role)
 	cmd.Stderr = os.Stderr
 	return cmd
-}
-
-// inMemory puts the test's directories on a file system in memory, where
-// there is one: syncs would take most of the time otherwise.
-func inMemory(t *testing.T) {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		t.Setenv("TMPDIR", "/dev/shm")
-	}
 }
 
 // swap exchanges the directory with each of the names in turn, for ever. The
@@ -323,16 +317,22 @@ func TestManifestUnreadable(t *testing.T) {
 	}
 }
 
+// dropRights makes this process one without the rights of root.
+func dropRights() error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	return errors.Join(syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody))
+}
+
 // read prints a tree's manifest, without the rights of root.
 func read(dir string) error {
 	tree, err := Open(dir, Options{})
 	if err != nil {
 		return err
 	}
-	if os.Getuid() == 0 {
-		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(65534), syscall.Setuid(65534)); err != nil {
-			return err
-		}
+	if err := dropRights(); err != nil {
+		return err
 	}
 	m, err := tree.Manifest(context.Background(), nil)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // openNonblock keeps an open from waiting for a FIFO's other end.
@@ -25,6 +27,26 @@ func syncDir(dir *os.Root) error {
 	}
 	return err
 }
+
+// mayWrite finds out whether names in a directory can be changed.
+func mayWrite(dir *os.Root) error {
+	f, err := dir.Open(".")
+	if err != nil {
+		return withoutPath(err)
+	}
+	defer f.Close()
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var denied error
+	err = conn.Control(func(fd uintptr) { denied = unix.Faccessat(int(fd), ".", unix.W_OK|unix.X_OK, 0) })
+	return errors.Join(err, denied)
+}
+
+// chmodOpen changes the permission bits of an open file, which also has a
+// name.
+func chmodOpen(f *os.File, _ *os.Root, _ string, mode fs.FileMode) error { return f.Chmod(mode) }
 
 // keepOwner gives a new file the owner of the one that it replaces, as far as
 // this process may.

@@ -14,8 +14,8 @@ import (
 // journalDir is hone's own folder at the root of a tree; no model sees it.
 const journalDir = ".hone"
 
-// tempPrefix begins the names of the temporary files that Apply makes beside
-// its targets. The names are reserved: such files are not listed, not read
+// tempPrefix begins the names of the temporary files that Apply and Restore
+// make beside their targets. The names are reserved: such files are not listed, not read
 // and cannot be written on request.
 const tempPrefix = ".hone~"
 
@@ -156,7 +156,7 @@ func protected(cleaned string) string {
 }
 
 // hidden reports whether a path is never listed or read: .git at any depth,
-// .hone at the root, and the temporary files of Apply.
+// .hone at the root, and the temporary files of Apply and Restore.
 func hidden(p string) bool {
 	first := true
 	for name := range strings.SplitSeq(p, "/") {

@@ -5,27 +5,33 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
 )
 
-// pins are the directories that one Apply works in, held open from the first
-// look to the last sync, so that names are changed in the very directories
-// that were looked at.
+// maxOpen is how many directories are held open at once.
+const maxOpen = 512
+
+// pins are the directories that one Apply or Restore works in, known from the
+// first look to the last sync, so that names are changed in the very
+// directories that were looked at. As many as descriptors allow are held open;
+// the others are opened again, and have to be the same.
 type pins struct {
 	root *os.Root
 	held map[string]*pin
+	open int
 }
 
 // pin is one directory.
 type pin struct {
 	path    string
-	dir     *os.Root
+	dir     *os.Root // nil while it is not open; open until the next call of at
 	info    fs.FileInfo
 	parent  *pin // nil for the root
-	made    bool // by this Apply
+	made    bool // by this run
 	changed bool // its names were changed
 }
 
@@ -33,7 +39,7 @@ type pin struct {
 // fs.ErrNotExist.
 func (s *pins) at(path string, create bool) (*pin, error) {
 	if p := s.held[path]; p != nil {
-		return p, nil
+		return p, s.reopen(p)
 	}
 	if path == "" {
 		return s.hold(&pin{dir: s.root}), nil
@@ -62,7 +68,59 @@ func (s *pins) hold(p *pin) *pin {
 		s.held = map[string]*pin{}
 	}
 	s.held[p.path] = p
+	s.opened(p)
 	return p
+}
+
+// opened counts, and closes what is not on the way to p when it is too much.
+func (s *pins) opened(p *pin) {
+	if s.open++; s.open <= maxOpen {
+		return
+	}
+	for _, other := range s.held {
+		if other.parent != nil && !holds(other.path, p.path) {
+			s.release(other)
+		}
+	}
+}
+
+func (s *pins) release(p *pin) {
+	if p.dir != nil {
+		p.dir.Close()
+		p.dir = nil
+		s.open--
+	}
+}
+
+// reopen makes sure that a directory is open.
+func (s *pins) reopen(p *pin) error {
+	if p.dir != nil {
+		return nil
+	}
+	parent, err := s.at(p.parent.path, false)
+	if err != nil {
+		return err
+	}
+	dir, info, err := openDir(parent.dir, base(p.path), p.path)
+	if err == nil && !os.SameFile(info, p.info) {
+		dir.Close()
+		err = refuse(p.path, "the directory was replaced meanwhile")
+	}
+	if err != nil {
+		return fmt.Errorf("directory %s: %w", display(p.path), withoutPath(err))
+	}
+	p.dir = dir
+	s.opened(p)
+	return nil
+}
+
+// forget closes a directory that is about to be removed or renamed, and that
+// holds no other pin.
+func (s *pins) forget(path string) {
+	if p := s.held[path]; p != nil && p.parent != nil {
+		s.release(p)
+		delete(s.held, path)
+	}
 }
 
 // make creates and opens the directory.
@@ -94,15 +152,27 @@ func (s *pins) check() error {
 		if p.parent == nil {
 			continue
 		}
-		info, err := p.parent.dir.Lstat(base(p.path))
-		if err != nil || !os.SameFile(info, p.info) {
-			return refuse(p.path, "the directory was replaced meanwhile")
+		if err := s.inPlace(p); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// removeMade removes the directories that this Apply made, the deepest first.
+// inPlace finds out whether a directory is still where it was opened.
+func (s *pins) inPlace(p *pin) error {
+	parent, err := s.at(p.parent.path, false)
+	if err != nil {
+		return err
+	}
+	info, err := parent.dir.Lstat(base(p.path))
+	if err != nil || !os.SameFile(info, p.info) {
+		return refuse(p.path, "the directory was replaced meanwhile")
+	}
+	return nil
+}
+
+// removeMade removes the directories that this run made, the deepest first.
 // One that is not empty any more stays.
 func (s *pins) removeMade() error {
 	var errs []error
@@ -110,15 +180,29 @@ func (s *pins) removeMade() error {
 		if !p.made {
 			continue
 		}
-		info, err := p.parent.dir.Lstat(base(p.path))
-		if err == nil && os.SameFile(info, p.info) && p.empty() {
-			err = p.parent.dir.Remove(base(p.path))
-		}
-		if err != nil && !missing(err) {
+		if err := s.removeEmpty(p); err != nil && !absent(err) {
 			errs = append(errs, fmt.Errorf("remove %s: %w", display(p.path), withoutPath(err)))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// removeEmpty removes a directory that is empty and still where it was opened;
+// any other stays.
+func (s *pins) removeEmpty(p *pin) error {
+	if err := s.inPlace(p); err != nil {
+		return err
+	}
+	if _, err := s.at(p.path, false); err != nil || !p.empty() {
+		return err
+	}
+	parent, err := s.at(p.parent.path, false)
+	if err != nil {
+		return err
+	}
+	s.forget(p.path)
+	parent.changed = true
+	return parent.dir.Remove(base(p.path))
 }
 
 // empty reports whether nothing is in the directory.
@@ -128,8 +212,8 @@ func (p *pin) empty() bool {
 		return false
 	}
 	defer f.Close()
-	names, _ := f.Readdirnames(1)
-	return len(names) == 0
+	_, err = f.Readdirnames(1)
+	return errors.Is(err, io.EOF)
 }
 
 // sync makes the changed names durable.
@@ -141,7 +225,11 @@ func (s *pins) sync(step func(string, ...any) error) error {
 		if err := step("sync %s", p.path); err != nil {
 			return err
 		}
-		if err := syncDir(p.dir); err != nil {
+		p, err := s.at(p.path, false)
+		if err == nil {
+			err = syncDir(p.dir)
+		}
+		if err != nil {
 			return fmt.Errorf("sync %s: %w", display(p.path), withoutPath(err))
 		}
 	}
@@ -152,45 +240,55 @@ func (s *pins) sync(step func(string, ...any) error) error {
 func (s *pins) close() {
 	for _, p := range s.held {
 		if p.parent != nil {
-			p.dir.Close()
+			s.release(p)
 		}
 	}
 }
 
-// tempName is the name of an edit's temporary file. It follows from path and
-// contents, so that the same change finds what a crash has left.
-func tempName(p *pending) string {
-	sum := sha256.Sum256([]byte(p.path + "\x00" + p.after.Digest))
+// tempName is the name of a path's temporary file. It follows from the path and
+// what it shall be, so that the same change finds what a crash has left.
+func tempName(path, shallBe string) string {
+	sum := sha256.Sum256([]byte(path + "\x00" + shallBe))
 	return tempPrefix + hex.EncodeToString(sum[:12])
 }
 
-// writeTemp writes a temporary file in the directory and syncs it.
-func (p *pin) writeTemp(e *pending, content []byte, mode fs.FileMode) error {
-	f, err := p.dir.OpenFile(tempName(e), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// temp is a temporary file, or what will be one.
+type temp struct {
+	name string
+	path string      // that it stands for
+	mode fs.FileMode // permission bits
+	old  fs.FileInfo // the file that it replaces; nil: none
+}
+
+// writeTemp writes a temporary file in the directory and syncs it. An error
+// may leave a part of it.
+func (p *pin) writeTemp(t temp, fill func(io.Writer) error) error {
+	f, err := p.dir.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", display(e.path), withoutPath(err))
+		return fmt.Errorf("write %s: %w", display(t.path), withoutPath(err))
 	}
-	if e.info != nil {
-		keepOwner(f, e.info)
+	if t.old != nil {
+		keepOwner(f, t.old)
 	}
-	_, err = f.Write(content)
+	err = fill(f)
 	if err == nil {
-		err = f.Chmod(mode)
+		err = f.Chmod(t.mode)
 	}
 	if err == nil {
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", display(e.path), withoutPath(err))
+		return fmt.Errorf("write %s: %w", display(t.path), withoutPath(err))
 	}
 	return nil
 }
 
-// removeTemp removes an edit's temporary file, if there is one.
-func (p *pin) removeTemp(e *pending) error {
-	err := p.dir.Remove(tempName(e))
+// removeTemp removes the temporary file of that name, if there is one. The
+// path that it stands for is for the error alone.
+func (p *pin) removeTemp(name, path string) error {
+	err := p.dir.Remove(name)
 	if err != nil && !missing(err) {
-		return fmt.Errorf("remove the temporary file of %s: %w", display(e.path), withoutPath(err))
+		return fmt.Errorf("remove the temporary file of %s: %w", display(path), withoutPath(err))
 	}
 	return nil
 }

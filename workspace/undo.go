@@ -11,12 +11,12 @@ import (
 func (a *application) takeBack() error {
 	var errs []error
 	for _, p := range a.edits {
-		if !p.temp || p.placed {
+		if !p.staged || p.placed {
 			continue
 		}
 		dir, err := a.pins.at(parentOf(p.path), false)
 		if err == nil {
-			err = dir.removeTemp(p)
+			err = dir.removeTemp(p.temporary(), p.path)
 		}
 		errs = append(errs, err)
 	}
@@ -67,8 +67,8 @@ func (a *application) restore(p *pending) error {
 	if p.info == nil {
 		return dir.dir.Remove(base(p.path))
 	}
-	if err := dir.writeTemp(p, p.now, p.info.Mode().Perm()); err != nil {
-		return errors.Join(err, dir.removeTemp(p))
+	if err := dir.writeTemp(p.temp(p.info.Mode().Perm()), writes(p.now)); err != nil {
+		return errors.Join(err, dir.removeTemp(p.temporary(), p.path))
 	}
-	return dir.dir.Rename(tempName(p), base(p.path))
+	return dir.dir.Rename(p.temporary(), base(p.path))
 }
