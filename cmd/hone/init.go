@@ -25,7 +25,13 @@ func (a *app) initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init LOOP",
 		Short: "write starter files; never overwrites",
-		Args:  cobra.NoArgs,
+		Long: `init writes what a loop starts from. A file that is there already is kept.
+
+Where the folder tells its language, init also writes a .config/hone.toml whose only setting is a
+comment: which files say whether the code is right, so that a model would need your approval to change
+them. Nothing is protected until you take the comment sign away. Where that file is there already, the
+lines that could be added are printed.`,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return usage("init needs to know for which loop", "hone init reconcile")
 		},
@@ -114,10 +120,23 @@ func (a *app) next(what string) error {
 	return err
 }
 
-// start writes a loop's starter files below root, and says of each whether it
-// was written or was there.
+// start writes a loop's starter files below root, and offers to protect the
+// project's tests.
 func (a *app) start(root, loop string) error {
-	return unpack(starters, "starters/"+loop, func(rel string, content []byte) error {
+	if err := a.placeAll(root, loop); err != nil {
+		return err
+	}
+	found := spoken(root, languages())
+	if len(found) == 0 {
+		found = spoken(root, []language{anyLanguage()})
+	}
+	return a.offerProtect(root, found)
+}
+
+// placeAll writes a folder of starter files below root, and says of each
+// whether it was written or was there.
+func (a *app) placeAll(root, folder string) error {
+	return unpack(starters, "starters/"+folder, func(rel string, content []byte) error {
 		return a.place(root, rel, content)
 	})
 }

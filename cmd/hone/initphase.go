@@ -39,7 +39,8 @@ func (a *app) initPhaseCommand() *cobra.Command {
 		Short: "specification, project description, abl.config.sh, prompts and a Makefile",
 		Long: `init phase writes what phase works with: a specification of phase 1, a description of the project, the
 hooks in abl.config.sh, what builder and verifier are told of themselves, and a Makefile. All of it
-can be run as it is. A file that is there already is kept.`,
+can be run as it is. A file that is there already is kept. Where the root holds code, a .config/hone.toml
+offers to protect its tests, as "hone help init" says.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			root, err := folder(dir)
@@ -69,9 +70,13 @@ func (a *app) initPhase(root, template string) error {
 		}
 	}
 	for _, starter := range []string{"phase", "phase-" + template} {
-		if err := a.start(root, starter); err != nil {
+		if err := a.placeAll(root, starter); err != nil {
 			return err
 		}
+	}
+	// The Makefile is init's own and tells nothing of the project.
+	if err := a.offerProtect(root, spoken(root, languages())); err != nil {
+		return err
 	}
 	return a.next("say in project.md and specs/phase1.md what you want, look at abl.config.sh, then: hone phase 1 --list && " + run)
 }

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hone"
+	"hone/internal/config"
+)
+
+// language is a kind of project that init knows the tests of.
+type language struct {
+	name    string
+	marks   []string // globs of files at the root by which it is known
+	protect []string // globs of what says whether the code is right
+}
+
+// languages are those that there are. Of the files that list what a project is
+// made of, those are named that also say how it is tested, and no others:
+// adding a source file should not need approval.
+func languages() []language {
+	return []language{
+		{"Go", []string{"go.mod", "go.work"}, []string{"**/*_test.go", "**/testdata/**", ".golangci.yml", "Makefile"}},
+		{"Python", []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"},
+			[]string{"**/tests/**", "**/test_*.py", "**/*_test.py", "**/conftest.py", "pytest.ini", "tox.ini", "noxfile.py"}},
+		{"Node", []string{"package.json"},
+			[]string{"**/*.{test,spec}.*", "**/__tests__/**", "**/__snapshots__/**", "{test,tests,e2e,cypress}/**", "package.json", "{jest,vitest,playwright,eslint}.config.*", "tsconfig*.json"}},
+		{"Rust", []string{"Cargo.toml"}, []string{"**/tests/**", "**/*.snap", ".cargo/**", "clippy.toml"}},
+		{"Java", []string{"pom.xml", "build.gradle", "build.gradle.kts"}, []string{"**/src/test/**", "config/**", "checkstyle.xml"}},
+		{"Ruby", []string{"Gemfile", "*.gemspec"}, []string{"**/spec/**", "**/test/**", ".rspec", ".rubocop.yml", "Rakefile"}},
+		{"PHP", []string{"composer.json"}, []string{"tests/**", "phpunit.xml*", "phpstan.neon*"}},
+		{"Elixir", []string{"mix.exs"}, []string{"**/test/**", ".credo.exs", ".formatter.exs"}},
+		{".NET", []string{"*.sln", "*.slnx", "*.csproj", "*.fsproj"}, []string{"**/*Tests/**", "**/*{Test,Tests}.{cs,fs}", "{test,tests}/**", ".editorconfig"}},
+		{"C and C++", []string{"CMakeLists.txt", "meson.build", "configure.ac"},
+			[]string{"{test,tests}/**", "**/test_*.{c,cc,cpp}", "**/*_test.{c,cc,cpp}", ".clang-tidy"}},
+	}
+}
+
+// anyLanguage is for a folder that has a Makefile and tells no more.
+func anyLanguage() language {
+	return language{"make", []string{"Makefile", "makefile", "GNUmakefile"}, []string{"{test,tests}/**", "Makefile", "makefile", "GNUmakefile"}}
+}
+
+// spoken are the languages of a folder. A folder that cannot be read has none.
+func spoken(root string, known []language) []language {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(known), func(l language) bool {
+		return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Type().IsRegular() && l.marked(e.Name()) })
+	})
+}
+
+// marked reports whether a file's name says that the language is spoken.
+func (l language) marked(name string) bool {
+	return slices.ContainsFunc(l.marks, func(mark string) bool {
+		ok, _ := path.Match(mark, name)
+		return ok
+	})
+}
+
+// protectLine is the setting for some languages, each glob once.
+func protectLine(ls []language) string {
+	var globs []string
+	for _, l := range ls {
+		for _, glob := range l.protect {
+			if quoted := strconv.Quote(glob); !slices.Contains(globs, quoted) {
+				globs = append(globs, quoted)
+			}
+		}
+	}
+	return "protect = [" + strings.Join(globs, ", ") + "]"
+}
+
+// honeStarter is a .config/hone.toml in which nothing is switched on.
+func honeStarter(ls []language) string {
+	names := make([]string, len(ls))
+	for i, l := range ls {
+		names[i] = l.name
+	}
+	return `# What hone is to do in this project. Flags go before what stands here.
+
+[check]
+# These files say whether the code is right (` + strings.Join(names, ", ") + `). Those that are there when a run begins
+# can be kept as they are: a model changes them with your approval alone, and what its commands
+# change in them is put back. Take the sign away from the next line for that, and adapt the list.
+# ` + protectLine(ls) + "\n"
+}
+
+// offerProtect writes a .config/hone.toml that offers to protect what the
+// languages are tested by, or says what could be added to the one that is
+// there. Without a language it does nothing.
+func (a *app) offerProtect(root string, ls []language) error {
+	if len(ls) == 0 {
+		return nil
+	}
+	err := put(root, config.HonePath, []byte(honeStarter(ls)))
+	said := "written " + config.HonePath + ", with nothing in it switched on"
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		said = "kept    " + config.HonePath + ", which is there already"
+		if line := protectLine(ls); !knowsProtect(root, line) {
+			said += "; this could be added:\n\n    [check]\n    " + line + "\n"
+		}
+	case err != nil:
+		return &hone.Stop{Exit: hone.ExitEnvironment, Why: "write " + config.HonePath, Err: err, Hint: "hone doctor"}
+	}
+	_, err = fmt.Fprintln(a.out, said)
+	return err
+}
+
+// knowsProtect reports whether a project's file says what is protected, or
+// has the line, be it as a comment.
+func knowsProtect(root, line string) bool {
+	if file, err := config.Load(root); err != nil || file.Check.Protect != nil {
+		return err == nil
+	}
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(config.HonePath)))
+	return err == nil && strings.Contains(string(text), line)
+}
