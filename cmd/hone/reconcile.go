@@ -85,6 +85,10 @@ func (a *app) resumeReconcile(ctx context.Context, o session, start hone.Start, 
 	if err := a.goOn(&o, start, &s, baseURL, &s.Model); err != nil {
 		return err
 	}
+	if o.repo == nil {
+		return &hone.Stop{Exit: hone.ExitEnvironment, Why: o.root + " is no Git repository any more",
+			Hint: "bring its .git back, then: hone resume " + o.journal.Run()}
+	}
 	return a.driveReconcile(ctx, o, s)
 }
 

@@ -50,6 +50,7 @@ func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error
 		err = errors.Join(err, d.finish(end))
 	}
 	a.exit = end.Exit
+	end.Hint = nextAfter(o.home, r.Journal.Run(), end.Hint)
 	a.conclude(end, o.output)
 	return err
 }
@@ -123,11 +124,7 @@ func (a *app) conclude(end hone.End, o outputFlags) {
 	if more != "" {
 		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
 	}
-	hint := end.Hint
-	if hint == "" {
-		hint = "hone show last --diff"
-	}
-	fmt.Fprintf(out, "next: %s\n", render.Escape(hint))
+	fmt.Fprintf(out, "next: %s\n", render.Escape(end.Hint))
 }
 
 // guard finds secrets for a run.
@@ -141,7 +138,7 @@ func (a *app) guard(s runSettings) *workspace.Guard {
 func started(events []journal.Event) (hone.Start, error) {
 	var s hone.Start
 	if len(events) == 0 || events[0].Type != "start" {
-		return s, fmt.Errorf("the run has no start")
+		return s, fmt.Errorf("nothing of it is on record: it ended as it began, and can only be started anew")
 	}
 	return s, events[0].Decode(&s)
 }

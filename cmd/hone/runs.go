@@ -88,8 +88,12 @@ func list(out io.Writer, home *journal.Home, runs []string) error {
 		if s.Cost != nil {
 			cost = fmt.Sprintf("$%.4f", *s.Cost)
 		}
+		when := "-"
+		if !s.When.IsZero() {
+			when = s.When.Local().Format("2006-01-02 15:04")
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Run, s.Loop, render.Line(s.models()), s.Rounds, s.Result,
-			render.Tokens(s.Tokens), cost, s.When.Local().Format("2006-01-02 15:04"))
+			render.Tokens(s.Tokens), cost, when)
 	}
 	return w.Flush()
 }

@@ -197,6 +197,7 @@ func (a *app) showMore(home *journal.Home, e journal.Event, f showFlags) error {
 		if err := e.Decode(&end); err != nil {
 			return err
 		}
+		end.Hint = nextAfter(home, e.Run, end.Hint)
 		a.conclude(end, outputFlags{})
 		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
 		fmt.Fprintf(a.out, "after %s of work; the journal's hash is %s\n", active, e.Hash())

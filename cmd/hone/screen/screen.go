@@ -52,6 +52,7 @@ type Screen struct {
 	wait    waiting
 	round   int             // whose heading was shown last
 	heard   bool            // what the check or the call that is under way printed has been shown
+	written int             // bytes of it
 	session session         // that is under way
 	open    []call          // tool calls without a result, in the order of their beginnings
 	command *command        // the loop's own that is under way; nil: none is
@@ -181,21 +182,45 @@ func (s *Screen) Text(text string) {
 	fmt.Fprint(s.out, text)
 }
 
+// mostHeard is how many bytes of one command are shown as they come.
+const mostHeard = 4 << 20
+
 // Write shows what a child process says, line by line as it comes; nothing
-// where the screen is Quiet. It makes a Screen the Live writer of a command.
+// where the screen is Quiet. What goes beyond mostHeard is not shown. It makes a
+// Screen the Live writer of a command.
 func (s *Screen) Write(b []byte) (int, error) {
 	if s.o.Quiet {
 		return len(b), nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	text := s.hear(b)
+	if text == "" {
+		return len(b), nil
+	}
 	s.clear()
 	s.above()
 	s.heard = true
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(text) {
 		fmt.Fprintf(s.out, "  | %s\n", render.Line(strings.TrimRight(line, "\r\n")))
 	}
 	return len(b), nil
+}
+
+// hear is what is shown of more of a command's output.
+func (s *Screen) hear(b []byte) string {
+	if !s.heard {
+		s.written = 0
+	}
+	room := mostHeard - s.written
+	s.written += len(b)
+	switch {
+	case room < 0:
+		return ""
+	case len(b) <= room:
+		return string(b)
+	}
+	return string(b[:room]) + "\n[it prints more than is shown here]"
 }
 
 // findingLines is how much of a finding is shown unless in whole.

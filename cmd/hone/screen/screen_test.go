@@ -244,6 +244,29 @@ func TestRefusedContentsAreShown(t *testing.T) {
 	}
 }
 
+// TestMuchOutput: a check that prints without end does not fill whatever the
+// screen is written to, and the next one is shown from its beginning.
+func TestMuchOutput(t *testing.T) {
+	out := newBuffer()
+	s := screen.New(out, screen.Options{})
+	begin := journal.Entry{Type: "check", Phase: journal.Begin, Step: at(1, "check")}
+	for range 2 {
+		feed(t, s, begin)
+		for range 64 {
+			if n, err := s.Write(bytes.Repeat([]byte("0123456789abcdef"), 8<<10)); n != 128<<10 || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+	}
+	s.Close()
+	if got := strings.Count(out.String(), "[it prints more than is shown here]"); got != 2 {
+		t.Errorf("that more was printed is said %d times", got)
+	}
+	if got := len(out.String()); got < 8<<20 || got > 9<<20 {
+		t.Errorf("%d bytes are shown", got)
+	}
+}
+
 func TestCount(t *testing.T) {
 	if a, b := screen.Count(1, "round"), screen.Count(2, "round"); a != "1 round" || b != "2 rounds" {
 		t.Errorf("%s, %s", a, b)
