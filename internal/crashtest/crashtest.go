@@ -5,10 +5,12 @@ package crashtest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,6 +30,10 @@ type Scene struct {
 	Play func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End
 	// Replies are the model's, in order.
 	Replies []model.Reply
+	// Prompts says that no request depends on how often the run was killed: it
+	// runs no command of a model's, which could be cut off. Then the requests are
+	// compared as well.
+	Prompts bool
 }
 
 // killed is what a killed run panics with.
@@ -35,104 +41,148 @@ type killed struct{}
 
 // most is about how many points of a scene are tried, evenly spread, unless
 // HONE_TEST_ALL is set: the rest is for those who change how steps are taken.
-const most = 40
+const most = 20
 
 // Sampled reports whether a point of so many is tried.
 func Sampled(point, points int) bool {
-	return os.Getenv("HONE_TEST_ALL") != "" || point%max(1, points/most) == 0
+	return all() || point%max(1, points/most) == 0
 }
+
+func all() bool { return os.Getenv("HONE_TEST_ALL") != "" }
 
 // Run plays the scene once undisturbed, then once for each point that is tried
 // with a kill there, and compares: the same tree, the same end, and the same
 // number of model calls, but for exactly one more where the kill came between a
-// reply and its record.
+// reply and its record. Some of the processes that go on are killed as well.
+// Where a change of several files has been announced, it is killed with none,
+// some and all of them in place too.
 func (s Scene) Run(t *testing.T) {
-	want := s.undisturbed(t)
-	if want.points == 0 {
+	want := s.play(t)
+	if len(want.points) == 0 {
 		t.Fatal("the run appended nothing")
 	}
-	for point := range want.points {
-		if !Sampled(point, want.points) {
-			continue
+	for point, edits := range want.points {
+		name := fmt.Sprintf("kill at point %d of %d", point, len(want.points))
+		if Sampled(point, len(want.points)) {
+			s.compare(t, name, want, kill{at: point})
 		}
-		t.Run(fmt.Sprintf("kill at point %d of %d", point, want.points), func(t *testing.T) {
-			got := s.disturbed(t, point)
-			if diff := cmp.Diff(want.tree, got.tree); diff != "" {
-				t.Errorf("the tree after a kill %s (-undisturbed +resumed):\n%s", got.where, diff)
+		if again := point * 7 % 23; all() || point%max(1, 3*len(want.points)/most) == 0 {
+			s.compare(t, fmt.Sprintf("%s and again after %d", name, again), want, kill{at: point}, kill{at: again})
+		}
+		for made := range edits + 1 {
+			if edits > 1 || edits > 0 && all() {
+				s.compare(t, fmt.Sprintf("%s with %d of %d files", name, made, edits), want, kill{at: point, torn: true, made: made})
 			}
-			if got.end.Result != want.end.Result || got.end.Exit != want.end.Exit {
-				t.Errorf("the end after a kill %s: %+v, undisturbed %+v", got.where, got.end, want.end)
-			}
-			calls := want.calls
-			if got.lost {
-				calls++
-			}
-			if got.calls != calls {
-				t.Errorf("%d model calls after a kill %s, want %d", got.calls, got.where, calls)
-			}
-		})
+		}
 	}
+}
+
+// compare plays the scene with kills, and holds what came of it against what
+// comes of it without.
+func (s Scene) compare(t *testing.T, name string, want outcome, kills ...kill) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		got := s.play(t, kills...)
+		for _, one := range []struct {
+			what      string
+			want, got any
+		}{
+			{"tree", want.tree, got.tree},
+			{"end", []any{want.end.Result, want.end.Exit, want.end.Rounds, want.end.Findings}, []any{got.end.Result, got.end.Exit, got.end.Rounds, got.end.Findings}},
+			{"model calls", want.calls + got.lost, got.calls},
+			{"changes that are taken for somebody else's", want.outside, got.outside},
+			{"requests", want.requests, got.requests},
+		} {
+			if diff := cmp.Diff(one.want, one.got); diff != "" {
+				t.Errorf("the %s after a kill %s (-undisturbed +resumed):\n%s", one.what, strings.Join(got.where, ", then "), diff)
+			}
+		}
+	})
+}
+
+// kill is where a process dies.
+type kill struct {
+	at   int  // after so many points of its life
+	torn bool // in the middle of the change of files that is announced there
+	made int  // of which so many are in place, and the others about to be
 }
 
 // outcome is what is compared.
 type outcome struct {
-	tree   map[string]string
-	end    hone.End
-	calls  int
-	points int
-	where  string
-	lost   bool // a reply was in and not on record
+	tree     map[string]string
+	end      hone.End
+	calls    int
+	lost     int // replies that were in and not on record, which had to be asked for again
+	outside  []string
+	requests map[int]string // of the model, by how many replies there were; the last of each
+
+	points []int    // how many edits each point of an undisturbed run announces
+	where  []string // it was killed
 }
 
-func (s Scene) undisturbed(t *testing.T) outcome {
+// play plays the scene with a kill in each of the first lives.
+func (s Scene) play(t *testing.T, kills ...kill) outcome {
 	dir := t.TempDir()
 	s.Furnish(t, dir)
-	m := &script{replies: s.Replies}
+	m := &script{dir: dir, replies: s.Replies, requests: map[int]string{}}
 	var o outcome
-	o.end = s.Play(t, dir, m, journal.Observer{
-		Before: func(journal.Entry) { o.points++ },
-		After:  func(journal.Event) { o.points++ },
-	})
-	o.tree, o.calls = Tree(t, dir), m.calls
-	return o
-}
-
-func (s Scene) disturbed(t *testing.T, point int) outcome {
-	dir := t.TempDir()
-	s.Furnish(t, dir)
-	m := &script{replies: s.Replies}
-	var o outcome
-	pending := 0 // replies that are in and not recorded
-	at := func(what string) {
-		if o.points == point {
-			o.where, o.lost = what, m.calls > pending
-			panic(killed{})
+	recorded, over := 0, false // replies on record, and whether a life came to its end
+	for _, k := range kills {
+		left := k.at
+		at := func(what string) bool {
+			left--
+			if left == -1 {
+				o.where = append(o.where, what)
+			}
+			return left < 0
 		}
-		o.points++
-	}
-	untilKilled(func() {
-		s.Play(t, dir, m, journal.Observer{
-			Before: func(n journal.Entry) { at(fmt.Sprintf("before %s %s", n.Type, n.Phase)) },
-			After: func(e journal.Event) {
-				if e.Type == "reply" {
-					pending++
-				}
-				at(fmt.Sprintf("after %s %s", e.Type, e.Phase))
-			},
+		over = untilKilled(func() {
+			o.end = s.Play(t, dir, m, journal.Observer{
+				Before: func(n journal.Entry) {
+					if at(fmt.Sprintf("before %s %s", n.Type, n.Phase)) {
+						panic(killed{})
+					}
+				},
+				After: func(e journal.Event) {
+					if e.Type == "reply" {
+						recorded++
+					}
+					if at(fmt.Sprintf("after %s %s", e.Type, e.Phase)) {
+						if k.torn {
+							tear(dir, e, k.made)
+						}
+						panic(killed{})
+					}
+				},
+			})
 		})
-	})
-	o.end = s.Play(t, dir, m, journal.Observer{})
-	o.tree, o.calls = Tree(t, dir), m.calls
+		if over {
+			break
+		}
+		o.lost = m.calls - recorded
+	}
+	if !over {
+		o.end = s.Play(t, dir, m, journal.Observer{
+			Before: func(journal.Entry) { o.points = append(o.points, 0) },
+			After:  func(e journal.Event) { o.points = append(o.points, len(announced(e))) },
+		})
+	}
+	o.tree, o.calls, o.outside = Tree(t, dir), m.calls, outside(dir)
+	if s.Prompts {
+		o.requests = m.requests
+	}
 	return o
 }
 
-func untilKilled(f func()) {
+// untilKilled reports whether a process came to its end.
+func untilKilled(f func()) (over bool) {
 	defer func() {
 		if p := recover(); p != nil && p != (killed{}) {
 			panic(p)
 		}
 	}()
 	f()
+	return true
 }
 
 // Tree reads all files below a directory but hone's own.
@@ -164,8 +214,10 @@ func Tree(t testing.TB, dir string) map[string]string {
 
 // script answers with the reply that the run has not got yet.
 type script struct {
-	replies []model.Reply
-	calls   int
+	dir      string // which no two runs have in common
+	replies  []model.Reply
+	calls    int
+	requests map[int]string
 }
 
 func (s *script) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
@@ -173,6 +225,7 @@ func (s *script) Generate(ctx context.Context, req model.Request) (model.Reply, 
 		return model.Reply{}, err
 	}
 	s.calls++
+	s.requests[req.Seq] = strings.ReplaceAll(string(must(json.Marshal(req))), s.dir, "WORKSPACE")
 	if req.Seq >= len(s.replies) {
 		return model.Reply{}, &model.Error{Kind: model.Invalid, Message: fmt.Sprintf("there is no reply %d", req.Seq+1)}
 	}

@@ -20,7 +20,7 @@ func Live(t testing.TB, dir string, list workspace.Lister, o journal.Observer, s
 	ctx := context.Background()
 	home := must(journal.OpenHome(dir))
 	defer home.Close()
-	lock := must(home.Lock())
+	lock := locked(home)
 	defer lock.Unlock()
 	tree := must(workspace.Open(dir, workspace.Options{List: list}))
 	defer tree.Close()
@@ -39,6 +39,19 @@ func Live(t testing.TB, dir string, list workspace.Lister, o journal.Observer, s
 		t.Fatal(err)
 	}
 	return end
+}
+
+// locked takes the workspace's lock. A program that another test of this process
+// is just starting holds everything that was open for a moment, so that a lock
+// which was let go can seem to be held.
+func locked(home *journal.Home) *journal.Lock {
+	for range 500 {
+		if lock, err := home.Lock(); err == nil {
+			return lock
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return must(home.Lock())
 }
 
 // journalOf is the run that is there, or a new one.

@@ -133,6 +133,7 @@ const untilDone = "#!/bin/sh\necho \"a says $(cat a)\"\necho \"looked\" >&2\ngre
 
 func TestCrashAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
+		Prompts: true,
 		Replies: []model.Reply{
 			answer("&&&start\nfirst thought\n&&&end\n^^^a\none\n"),
 			answer("&&&start\nsecond\n&&&end\n&&&start\nthird\n&&&end\n^^^.git/config\nno\n^^^end\n^^^a\nnot written\n^^^end\n"),

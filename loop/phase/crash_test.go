@@ -68,7 +68,6 @@ func sample(t testing.TB, oneIn int) {
 	if n%oneIn != 0 && os.Getenv("HONE_TEST_ALL") == "" {
 		t.Skipf("one point in %d is tried; HONE_TEST_ALL=1 tries all", oneIn)
 	}
-	t.(*testing.T).Parallel()
 }
 
 // quiet is an observer whose kill ends no more than the goroutine where that

@@ -136,6 +136,7 @@ func until(dir, file, want string) check.Func {
 
 func TestCrashAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
+		Prompts: true,
 		Replies: []model.Reply{
 			answer(`{"create-or-update": {"src/a": "one\n", "specs/s.md": "changed\n", ".git/config": "no"}, "delete": ["old"]}`),
 			answer(`not JSON`),
