@@ -4,6 +4,10 @@ package check
 
 import "context"
 
+// SourceReply is where the findings come from of a reply that could not be
+// used: nothing was judged.
+const SourceReply = "reply"
+
 // Finding is one thing that is wrong, worded for the model's next round.
 type Finding struct {
 	// Source says who found it: "checker", "check", "reply", "apply" …

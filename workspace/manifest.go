@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -220,6 +221,53 @@ func compareHeads(m, n Manifest) int {
 		return -1
 	}
 	return strings.Compare(m[0].Path, n[0].Path)
+}
+
+// Entry finds a path.
+func (m Manifest) Entry(path string) (Entry, bool) {
+	i, ok := slices.BinarySearchFunc(m, path, func(e Entry, path string) int { return strings.Compare(e.Path, path) })
+	if !ok {
+		return Entry{}, false
+	}
+	return m[i], true
+}
+
+// Same reports whether two entries, of whatever path, are of one state: kind,
+// permission bits, contents and link target. A zero Entry is the state of a
+// path where nothing is. One that could not be read is like no other.
+func (e Entry) Same(o Entry) bool {
+	return e.Note == "" && o.Note == "" && e.Kind == o.Kind && e.Mode == o.Mode && e.Digest == o.Digest && e.Target == o.Target
+}
+
+// ChangedBefore reports whether the file, when it was looked at, had last been
+// changed before a time; false where that is not known.
+func (e Entry) ChangedBefore(t time.Time) bool {
+	last := max(e.stamp.changed, e.stamp.modified)
+	return last != 0 && last < t.UnixNano()
+}
+
+// At reads the state of single paths, whatever git says of them; what is not
+// there is left out. prev is as in [Tree.Manifest].
+func (t *Tree) At(ctx context.Context, paths []string, prev Manifest) (Manifest, error) {
+	l := &lister{tree: t, ctx: ctx, cur: cursor{root: t.root}}
+	defer l.cur.close()
+	h := hasher{tree: t, cur: cursor{root: t.root}, prev: prev, taken: time.Now()}
+	defer h.cur.close()
+	var m Manifest
+	for _, p := range slices.Sorted(slices.Values(paths)) {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("look at %s: %w", t.dir, err)
+		}
+		info, err := l.cur.lstat(p)
+		switch {
+		case absent(err) || err == nil && info.IsDir():
+		case err != nil:
+			m = append(m, Entry{Path: p, Kind: Other, Note: plainError(err)})
+		default:
+			m = append(m, h.entry(l.file(p, info, marks{})))
+		}
+	}
+	return m, nil
 }
 
 // same reports whether two entries differ in their stamps at most.

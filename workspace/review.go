@@ -260,5 +260,8 @@ func (r *review) question(path string, before Image) string {
 	if r.approve.match(path) {
 		reasons = append(reasons, "changes to it need approval")
 	}
+	if r.rules.Protected != nil && r.rules.Protected(path) {
+		reasons = append(reasons, "it is protected, as part of what checks the work")
+	}
 	return strings.Join(reasons, "; ")
 }

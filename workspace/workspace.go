@@ -70,6 +70,9 @@ type Rules struct {
 	NotSent []string
 	// Approve patterns are asked about.
 	Approve []string
+	// Protected tells paths that are asked about as well, because they are part
+	// of what judges the change; nil: there are none.
+	Protected func(path string) bool
 	// Scope limits changes to patterns; nil means the whole tree.
 	Scope []string
 	// Seen tells which contents of a file the model was shown, by digest. A
