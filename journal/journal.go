@@ -135,6 +135,9 @@ type Journal struct {
 	observers []Observer
 	opened    time.Time // with its monotonic reading
 	active    int64     // of earlier processes, ms
+
+	playing bool    // it is played back
+	ahead   []Event // what is still to be played
 }
 
 // ErrBroken is wrapped by every append after one that failed and could not be
@@ -274,6 +277,9 @@ func (j *Journal) Append(n Entry) (Event, error) {
 			o.Before(n)
 		}
 	}
+	if j.playing {
+		return j.replay(n)
+	}
 	e, err := j.compose(n)
 	if err != nil {
 		return Event{}, err
@@ -297,6 +303,9 @@ func (j *Journal) compose(n Entry) (Event, error) {
 		Version: Version, Seq: int64(len(j.events)) + 1, Time: time.Now().UTC(), Run: j.run,
 		Type: n.Type, Phase: n.Phase, Step: n.Step, Input: n.Input,
 		Active: j.Active().Milliseconds(), Prev: j.head,
+	}
+	if len(j.ahead) > 0 {
+		e.Time, e.Active = j.ahead[0].Time, j.ahead[0].Active
 	}
 	line, err := encode(e)
 	if err != nil {
@@ -351,7 +360,12 @@ func (j *Journal) cutBack(cause error) {
 }
 
 // Close closes the file. What was appended stays.
-func (j *Journal) Close() error { return j.file.Close() }
+func (j *Journal) Close() error {
+	if j.playing {
+		return nil
+	}
+	return j.file.Close()
+}
 
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
