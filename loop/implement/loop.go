@@ -265,15 +265,24 @@ func (l Loop) clean(text string) string {
 // Build is the loop's check: build.sh, whose whole output is logged for the
 // round that it judges (ruling C11).
 func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) check.Func {
-	c.Script = BuildName
-	c.Redact = l.Redact
 	c.Keep = func(output io.Reader) error {
-		m, _, err := hone.Recorded[made](r, "log folder")
+		m, begun, err := hone.Recorded[made](r, "log folder")
+		if err == nil && !begun { // before the first round, to see it fail
+			_, err = io.Copy(io.Discard, output)
+			return err
+		}
 		if err != nil {
 			return err
 		}
 		return Write(r.Tree.Dir(), m.Folder+"/"+logName(r.Round(), "build.txt"), output)
 	}
+	return l.BuildUnlogged(runner, c)
+}
+
+// BuildUnlogged is Build without a log: for a build that judges no round.
+func (l Loop) BuildUnlogged(runner sandbox.Runner, c check.BuildConfig) check.Func {
+	c.Script = BuildName
+	c.Redact = l.Redact
 	return check.Build(runner, c)
 }
 
