@@ -30,7 +30,7 @@ func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message)
 		name, err := r.Journal.Home().Put(sent)
 		return Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Manifest: manifest}, err
 	}
-	got, err := once(ctx, r, w, begun, func(ctx context.Context, changed []string) (Replied, error) {
+	got, _, err := once(ctx, r, w, begun, func(ctx context.Context, changed []string) (Replied, error) {
 		return r.sessionAgain(ctx, role, request, changed)
 	})
 	if err != nil {

@@ -37,7 +37,10 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 // whose changes are made as a whole or not at all, whatever the reason.
 func (r *Run) Review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	v, err := step(ctx, r, work[verdicts]{event: "step", name: "review", input: ch, do: func(context.Context) (verdicts, error) {
-		rules := r.Rules
+		rules, err := r.guarded(r.Rules)
+		if err != nil {
+			return verdicts{}, err
+		}
 		rules.Seen = seen
 		v, err := r.Tree.Review(ch, rules)
 		return verdicts{v}, err
@@ -238,7 +241,7 @@ func (r *Run) tell(ch workspace.Change, vs []workspace.Verdict) error {
 		}
 		if !e.Delete && (v.Ruling == workspace.Deny || v.Ruling == workspace.Declined) {
 			var err error
-			if c.Attempted, err = r.Journal.Home().Put(e.Content); err != nil {
+			if c.Attempted, err = r.put(e.Content); err != nil {
 				return err
 			}
 		}

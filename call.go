@@ -166,7 +166,11 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 	}}
 	var err error
 	if c.refused == "" && c.tool.Commands {
-		c.result, err = once(ctx, t.r, w, func(manifest string) (any, error) { return t.begun(c, manifest) }, t.interrupted)
+		var back []string
+		c.result, back, err = once(ctx, t.r, w, func(manifest string) (any, error) { return t.begun(c, manifest) }, t.interrupted)
+		if said := kept(back); said != "" {
+			c.result.Text += "\n[" + said + "; change the code, not what checks it]"
+		}
 	} else {
 		w.open = func() (any, error) { return t.begun(c, "") }
 		c.result, err = step(ctx, t.r, w)
@@ -229,6 +233,9 @@ const mostBeside = 8
 // given before, and their records are written after, in the order of the
 // calls.
 func (t *talk) beside(ctx context.Context, group []*calling) error {
+	if t.r.played != nil {
+		return t.besidePlayed(ctx, group)
+	}
 	ids, inputs, recorded := make([]journal.Identity, len(group)), make([]string, len(group)), make([]bool, len(group))
 	at := t.r.at
 	defer func() { t.r.at = at }()
@@ -267,6 +274,20 @@ func (t *talk) beside(ctx context.Context, group []*calling) error {
 		}
 		var err error
 		if c.result, err = recordStep(t.r, ids[i], inputs[i], work[tool.Result]{event: "tool"}, c.result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// besidePlayed gives what the calls gave.
+func (t *talk) besidePlayed(ctx context.Context, group []*calling) (err error) {
+	at := t.r.at
+	defer func() { t.r.at = at }()
+	for _, c := range group {
+		t.r.at.Call = c.index + 1
+		w := work[tool.Result]{event: "tool", name: toolStep, input: []string{c.call.Name, c.call.Args}}
+		if c.result, err = step(ctx, t.r, w); err != nil {
 			return err
 		}
 	}

@@ -50,6 +50,12 @@ type Opened struct {
 	Manifest string   `json:"manifest"`          // object that holds the manifest
 	Tree     string   `json:"tree"`              // its digest
 	Outside  []string `json:"outside,omitempty"` // changed by others since the round before
+	// Back is set where the tree was put back since the round before: to what it
+	// was at the end of that round, 0 for before the first.
+	Back *int `json:"back,omitempty"`
+	// PutBack are protected files that the command changed.
+	PutBack []string `json:"put_back,omitempty"`
+	Told
 }
 
 // Told is what a loop's own records ("step", "command") can hold for people,
@@ -177,6 +183,10 @@ type Applied struct {
 // one that it left.
 type Checked struct {
 	Findings []check.Finding `json:"findings"`
+	// Flaky are findings that did not come again when the check was run again;
+	// they count for nothing.
+	Flaky    []check.Finding `json:"flaky,omitempty"`
+	PutBack  []string        `json:"put_back,omitempty"` // protected files that it changed
 	Tree     string          `json:"tree"`
 	Manifest string          `json:"manifest"`
 	Took     time.Duration   `json:"took_ns"`
@@ -184,7 +194,16 @@ type Checked struct {
 
 // Outside names files that somebody else changed while no hone was at work.
 type Outside struct {
-	Paths []string `json:"paths"`
+	Paths    []string `json:"paths"`
+	Manifest string   `json:"manifest"` // object that holds the tree's manifest since
+}
+
+// Undone says that the files which the run had changed were put back ("undo").
+type Undone struct {
+	Round    int      `json:"round"` // as they were at its end; 0: before the first
+	Paths    []string `json:"paths"`
+	Manifest string   `json:"manifest"` // object that holds the tree's manifest since
+	Tree     string   `json:"tree"`     // its digest
 }
 
 // Decision is what follows from a round.
@@ -211,6 +230,10 @@ type State struct {
 	Checked  []check.Finding `json:"checked,omitempty"`
 	Manifest string          `json:"manifest,omitempty"` // object that holds the tree's manifest
 	Tree     string          `json:"tree,omitempty"`     // its digest
+	// Fingerprint is the same for rounds that ended with the same tree and the
+	// same findings, but for times and the like.
+	Fingerprint string `json:"fingerprint"`
+	Same        int    `json:"same_as,omitempty"` // an earlier round with it; 0: none
 }
 
 func (s *State) stop(result string, exit int, why, hint string) {
@@ -233,4 +256,8 @@ type End struct {
 	Assumed  int64           `json:"assumed_tokens"`
 	Cost     *float64        `json:"cost,omitempty"` // USD; nil where a price is not known
 	Findings []check.Finding `json:"findings"`
+	// Best is an earlier round that had fewer findings than the last; 0: none,
+	// or it does not matter.
+	Best  int      `json:"best_round,omitempty"`
+	Notes []string `json:"notes,omitempty"` // what else a person should know, a line each
 }

@@ -53,7 +53,7 @@ func (p process) live(t testing.TB, dir string) (hone.End, error) {
 	}
 	r.Journal.Observe(p.observe)
 	if len(r.Journal.Events()) == 0 {
-		must(0, r.Start(hone.Start{Loop: "test", Settings: json.RawMessage("{}")}))
+		must(0, r.Start(hone.Start{Loop: "test", Limits: r.Limits, Settings: json.RawMessage("{}")}))
 	}
 	end, err := r.Do(ctx, p.round)
 	holdAgainstSchema(t, r.Journal.Events())

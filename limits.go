@@ -12,6 +12,8 @@ type Limits struct {
 	Tokens int64         `json:"tokens"`         // of every call of every role
 	Cost   float64       `json:"cost,omitempty"` // USD
 	Time   time.Duration `json:"time_ns"`        // active time, over all processes
+	// Patience is how many rounds may end in a state that an earlier one ended in.
+	Patience int `json:"patience,omitempty"`
 }
 
 func (l Limits) rounds() int { return max(1, l.Rounds) }

@@ -3,6 +3,7 @@ package hone
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 
@@ -50,21 +51,16 @@ func (r *Run) compare(ctx context.Context) error {
 	if err != nil || object == "" {
 		return err
 	}
-	b, err := r.Journal.Home().Get(object)
+	want, err := r.recalled(object)
 	if err != nil {
 		return err
 	}
-	want, err := workspace.DecodeManifest(b)
-	if err != nil {
-		return err
-	}
-	now, err := r.Tree.Manifest(ctx, want)
-	if err != nil {
-		return err
-	}
-	r.last = now
+	r.last = want
 	var o Outside
-	for _, d := range want.Diff(now) {
+	if o.Manifest, _, err = r.manifest(ctx); err != nil {
+		return err
+	}
+	for _, d := range want.Diff(r.last) {
 		if _, ok := applied[d.Path]; !ok {
 			o.Paths = append(o.Paths, d.Path)
 		}
@@ -98,7 +94,7 @@ func (r *Run) expected() (object string, applied map[string]workspace.Image, err
 		switch {
 		case e.Type == "command", command(e), e.Type == "check" && e.Phase == journal.Begin:
 			object = ""
-		case e.Type == "round", e.Phase == journal.Record && (e.Type == "apply" || e.Type == "check" || looked(e)):
+		case e.Type == "round", e.Type == "undo", e.Phase == journal.Record && (e.Type == "apply" || e.Type == "check" || looked(e)):
 			err = errors.Join(err, e.Decode(&seen))
 		}
 		if seen.Manifest != "" {
@@ -143,10 +139,33 @@ func (r *Run) untold() []string {
 	return paths
 }
 
-// told words outside changes for the model.
-func told(outside []string) []check.Finding {
+// putBackTo is the round that a person, or the run itself, had the tree put
+// back to since the last one began; nil where none.
+func (r *Run) putBackTo() *int {
+	var to *int
+	for _, e := range r.Journal.Events() {
+		var u Undone
+		switch {
+		case looked(e) && e.Step.Name == "open":
+			to = nil
+		case e.Type == "undo" && e.Decode(&u) == nil:
+			to = &u.Round
+		}
+	}
+	return to
+}
+
+// told words for the model what was changed by others.
+func told(o Opened) []check.Finding {
 	var findings []check.Finding
-	for _, p := range outside {
+	if o.Back != nil {
+		text := "The files were put back to what they were before the first round; nothing of what was changed since is there any more."
+		if *o.Back > 0 {
+			text = fmt.Sprintf("The files were put back to what they were at the end of round %d, because that was the better state; what later rounds changed is not there any more. What is found here is about the files as they are now.", *o.Back)
+		}
+		findings = append(findings, check.Finding{Source: "undo", Advisory: true, Text: text})
+	}
+	for _, p := range o.Outside {
 		findings = append(findings, check.Finding{Source: "outside", File: p, Advisory: true,
 			Text: "somebody else changed this file while the run was stopped; the change is theirs, build on it"})
 	}

@@ -35,7 +35,9 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 			s = r.state()
 			s.Result, s.Exit, s.Why, s.Hint = stop.Result, stop.Exit, stop.Error(), stop.Hint
 		}
-		return r.end(s)
+		kept := r.keepBest(ctx, s.Exit)
+		end, err := r.end(s)
+		return end, errors.Join(kept, err)
 	}
 }
 
@@ -76,6 +78,7 @@ func (r *Run) end(s State) (End, error) {
 	r.ledger.fold(r.Journal.Events())
 	end := End{Result: s.Result, Exit: s.Exit, Why: r.clean(s.Why), Hint: r.clean(s.Hint), Rounds: s.Round,
 		Tokens: r.ledger.tokens, Assumed: r.ledger.assumed, Cost: r.ledger.price(), Findings: s.Findings}
+	r.remark(&end, r.ended())
 	events := r.Journal.Events()
 	if n := len(events); n > 0 && events[n-1].Type == "end" {
 		return end, nil
@@ -113,7 +116,7 @@ func (r *Run) over(s State) bool {
 	switch {
 	case s.Decision == GoOn, s.Decision == StopNow && r.granted():
 		return false
-	case s.Decision == Done:
+	case s.Decision == Done, s.Decision == StopNow && r.stuck(r.ended()):
 		return true
 	case check.Blocking(s.Findings) && s.Round < r.Limits.rounds():
 		return false
@@ -123,13 +126,18 @@ func (r *Run) over(s State) bool {
 
 // play runs one round and decides.
 func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
+	if s.Round == 0 {
+		if err := r.seeRed(ctx); err != nil {
+			return s, err
+		}
+	}
 	s.Round++
 	r.enter(s.Round)
 	o, err := step(ctx, r, work[Opened]{event: "step", name: "open", do: r.open})
 	if err != nil {
 		return s, err
 	}
-	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], told(o.Outside)...)
+	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], told(o)...)
 	findings, err := round(ctx, r, prior)
 	if err != nil {
 		return s, err
@@ -140,44 +148,65 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 // open takes the manifest that a resumed run compares the tree with.
 func (r *Run) open(ctx context.Context) (Opened, error) {
 	name, tree, err := r.manifest(ctx)
-	return Opened{Manifest: name, Tree: tree, Outside: r.untold()}, err
+	return Opened{Manifest: name, Tree: tree, Outside: r.untold(), Back: r.putBackTo()}, err
 }
 
 // decide asks the check if nothing stands in its way, and records what
 // follows from the round.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (State, error) {
-	done := !check.Blocking(findings)
-	var err error
-	if done && r.Check != nil {
-		var c Checked
-		c, err = r.check(ctx)
-		s.Checked, s.Manifest, s.Tree = c.Findings, c.Manifest, c.Tree
-		done = !check.Blocking(c.Findings)
-	} else {
-		s.Manifest, s.Tree, err = r.manifest(ctx)
-	}
+	findings = join(findings, r.untouchable(s.Round))
+	done, err := r.judge(ctx, &s, !check.Blocking(findings))
 	if err != nil {
 		return s, err
 	}
 	s.Findings = join(findings, s.Checked)
+	if err := r.locate(&s); err != nil {
+		return s, err
+	}
+	s.Findings = join(findings, r.circling(s), s.Checked)
 	s.Decision, s.Result, s.Exit, s.Why, s.Hint = GoOn, "", 0, "", ""
 	switch declined := r.declined(s.Round); {
 	case done && (r.Check != nil || r.Passed != "" || !declined):
 		s.Decision, s.Result, s.Why = Done, "done", r.doneWhy(s.Round)
 	case done || declined && s.Round >= r.Limits.rounds():
 		s.stop("blocked", ExitBlocked, "changes were not approved", r.blockedHint(s.Round))
-	case s.Round >= r.Limits.rounds() && blocker(findings) != "":
-		s.stop("blocked", ExitBlocked, "blocked: "+blocker(findings),
-			fmt.Sprintf("take it out of the way, then: hone resume last --rounds %d", r.Limits.rounds()*2))
-	case s.Round >= r.Limits.rounds() && broken(s.Checked):
-		s.stop("failed", ExitEnvironment, fmt.Sprintf("the check could not run, and %d of %d rounds are used up", s.Round, r.Limits.rounds()),
-			fmt.Sprintf("mend the check, then: hone resume last --rounds %d", r.Limits.rounds()*2))
 	case s.Round >= r.Limits.rounds():
-		s.stop("rounds", ExitNotDone, fmt.Sprintf("human intervention needed: %d of %d rounds are used up and findings are left", s.Round, r.Limits.rounds()),
-			fmt.Sprintf("mend what is left by hand, or: hone resume last --rounds %d", r.Limits.rounds()*2))
+		r.outOfRounds(&s, findings)
+	default:
+		r.outOfPatience(&s)
 	}
 	_, err = r.append(journal.Entry{Type: "round", Payload: s, Sync: true})
 	return s, err
+}
+
+// judge has the check look at the tree, where nothing else stands in the way,
+// and where it is green have it proved; done says that nothing is wrong.
+func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
+	var err error
+	if !done || r.Check == nil {
+		s.Manifest, s.Tree, err = r.manifest(ctx)
+		return done, err
+	}
+	c, err := r.check(ctx)
+	if err == nil && !check.Blocking(c.Findings) && r.Proof != nil {
+		c, err = r.prove(ctx)
+	}
+	s.Checked, s.Manifest, s.Tree = c.Findings, c.Manifest, c.Tree
+	return !check.Blocking(c.Findings), err
+}
+
+// outOfRounds says how a run ends whose rounds are used up.
+func (r *Run) outOfRounds(s *State, findings []check.Finding) {
+	used := fmt.Sprintf("%d of %d rounds are used up", s.Round, r.Limits.rounds())
+	more := fmt.Sprintf("hone resume last --rounds %d", r.Limits.rounds()*2)
+	switch {
+	case blocker(findings) != "":
+		s.stop("blocked", ExitBlocked, "blocked: "+blocker(findings), "take it out of the way, then: "+more)
+	case broken(s.Checked):
+		s.stop("failed", ExitEnvironment, "the check could not run, and "+used, "mend the check, then: "+more)
+	default:
+		s.stop("rounds", ExitNotDone, "human intervention needed: "+used+" and findings are left", "mend what is left by hand, or: "+more)
+	}
 }
 
 // blocker is what only a person can take out of the way; empty where there is
@@ -231,34 +260,86 @@ func (r *Run) changedIn(round int) bool {
 
 // check runs the check, unless it is on record for the tree as it is.
 func (r *Run) check(ctx context.Context) (Checked, error) {
-	_, now, err := r.manifest(ctx)
+	return r.looking(ctx, "check", r.checkOften)
+}
+
+// looking does what judges the tree, unless it is on record for the tree as it
+// is.
+func (r *Run) looking(ctx context.Context, name string, do func(context.Context) (Checked, error)) (Checked, error) {
+	if r.played != nil {
+		return r.lookedAgain(ctx, name)
+	}
+	before, now, err := r.manifest(ctx)
 	if err != nil {
 		return Checked{}, err
 	}
 	for {
-		if c, ok, err := r.checkedBefore(); err != nil || ok && c.Tree == now {
+		if c, ok, err := r.lookedBefore(name); err != nil || ok && c.Tree == now {
 			return c, err
 		} else if !ok {
 			break
 		}
-		r.identify("check")
+		r.identify(name)
 	}
-	return step(ctx, r, work[Checked]{event: "check", name: "check", inline: true, do: func(ctx context.Context) (Checked, error) {
-		began := time.Now()
-		r.stale = true
-		findings, err := r.Check(ctx)
+	return step(ctx, r, work[Checked]{event: "check", name: name, inline: true,
+		open: func() (any, error) { return Before{before}, nil },
+		do: func(ctx context.Context) (Checked, error) {
+			began := time.Now()
+			c, err := do(ctx)
+			if err != nil {
+				return Checked{}, err
+			}
+			c.Findings, c.Took = join(c.Findings), time.Since(began)
+			c.Manifest, c.Tree, err = r.manifest(ctx)
+			return c, err
+		}})
+}
+
+// checkOften runs the check, and where it fails as often again as it takes to
+// tell what comes and goes.
+func (r *Run) checkOften(ctx context.Context) (Checked, error) {
+	var c Checked
+	var runs [][]check.Finding
+	for {
+		findings, back, err := r.checkOnce(ctx)
 		if err != nil {
 			return Checked{}, err
 		}
-		object, tree, err := r.manifest(ctx)
-		return Checked{Findings: join(findings), Tree: tree, Manifest: object, Took: time.Since(began)}, err
-	}})
+		runs, c.PutBack = append(runs, findings), append(c.PutBack, back...)
+		if !check.Blocking(findings) || len(runs) > r.Flaky {
+			break
+		}
+	}
+	slices.Sort(c.PutBack)
+	c.PutBack, c.Findings = slices.Compact(c.PutBack), runs[0]
+	if len(runs) > 1 {
+		c.Findings, c.Flaky = check.Recurring(runs...)
+	}
+	return c, nil
 }
 
-// checkedBefore reads the record of the check that would come next.
-func (r *Run) checkedBefore() (c Checked, ok bool, err error) {
-	id := r.at
-	id.Name = "check"
+// checkOnce runs the check. What it changed of what it belongs to is put back,
+// and is a finding: the code that it ran has tried to judge itself.
+func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) {
+	r.stale = true
+	findings, err := r.Check(ctx)
+	if err != nil || len(r.Protect) == 0 {
+		return findings, nil, err
+	}
+	if err := r.snapshot(ctx); err != nil {
+		return nil, nil, err
+	}
+	back, err := r.putBack(ctx)
+	for _, path := range back {
+		findings = append(findings, check.Finding{Source: "protect", File: path,
+			Text: "This file is protected, because it is part of what judges the work; it was changed while the check ran, and was put back as it was."})
+	}
+	return findings, back, err
+}
+
+// lookedBefore reads the record of the look that would come next.
+func (r *Run) lookedBefore(name string) (c Checked, ok bool, err error) {
+	id := r.named(name)
 	id.Index = r.count[id]
 	if _, record := r.Journal.Lookup(id); record != nil {
 		c, err = result[Checked](r, *record)
@@ -271,11 +352,27 @@ func (r *Run) checkedBefore() (c Checked, ok bool, err error) {
 func (r *Run) state() State {
 	s := State{Decision: GoOn, Findings: []check.Finding{}}
 	for _, e := range r.Journal.Events() {
-		if e.Type == "round" {
+		var u Undone
+		switch {
+		case e.Type == "round":
 			s = State{}
 			if err := e.Decode(&s); err != nil {
 				s = State{Decision: StopNow, Result: "failed", Exit: ExitEnvironment, Why: err.Error(), Findings: []check.Finding{}}
 			}
+		case e.Type == "undo" && e.Decode(&u) == nil:
+			s = r.backAt(s, u)
+		}
+	}
+	return s
+}
+
+// backAt is a state whose tree was put back to an earlier round's: what was
+// wrong then is what is wrong now.
+func (r *Run) backAt(s State, u Undone) State {
+	s.Manifest, s.Tree = u.Manifest, u.Tree
+	for _, before := range r.earlier(s.Round + 1) {
+		if before.Round == u.Round {
+			s.Findings, s.Checked = before.Findings, before.Checked
 		}
 	}
 	return s

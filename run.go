@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 
 	"hone/check"
@@ -26,6 +25,20 @@ type Run struct {
 	Rules  workspace.Rules
 	Limits Limits
 	Retry  Retry
+	// Flaky is how often a failing check is run again, to tell what fails
+	// always from what comes and goes; 0: never.
+	Flaky int
+	// Protect are globs of files that belong to what judges the work; see
+	// protect.go. Nil protects none.
+	Protect []string
+	// Proof proves the check; nil takes its word.
+	Proof *Proof
+	// KeepBest puts the tree of the best round back when rounds or budget have
+	// run out.
+	KeepBest bool
+	// Largest is the size in bytes of the largest file whose contents are kept
+	// to be had back; 0: there is no limit.
+	Largest int64
 	// Passed is what is true when a loop that verifies by itself has no blocking
 	// finding left, such as "phase 2 passed". Empty means that only a check
 	// verifies.
@@ -46,8 +59,10 @@ type Run struct {
 	money    sync.Mutex
 	ledger   ledger             // after the start by money's holder alone
 	last     workspace.Manifest // the newest manifest, for its stat cache
+	began    workspace.Manifest // the run's first
 	stale    bool               // something may have changed the tree since
 	arrived  bool               // what happened since the last process is on record
+	played   *playing           // nil: the run is not gone through once more
 }
 
 // Round is the number of the round that the run is in; 0 before the first.
@@ -79,28 +94,6 @@ func (r *Run) enter(round int) {
 	r.count, r.sessions = nil, 0
 }
 
-// Manifest is the state of the tree: the one that was taken at the round's
-// beginning, where nothing was changed since.
-func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
-	if r.stale || r.last == nil {
-		if _, _, err := r.manifest(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return r.last, nil
-}
-
-// manifest takes a manifest and keeps it as an object.
-func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
-	m, err := r.Tree.Manifest(ctx, r.last)
-	if err != nil {
-		return "", "", fmt.Errorf("look at the tree: %w", err)
-	}
-	r.last, r.stale = m, false
-	object, err = r.Journal.Home().Put(m.Encode())
-	return object, m.Digest(), err
-}
-
 // Notice tells a person something that is no finding, once a run.
 func (r *Run) Notice(text string) error {
 	for _, e := range r.Journal.Events() {
@@ -121,6 +114,9 @@ func (r *Run) append(n journal.Entry) (journal.Event, error) {
 			return journal.Event{}, err
 		}
 		n.Payload = json.RawMessage(r.redact(b))
+	}
+	if r.played != nil {
+		return r.replayed(context.Background(), n)
 	}
 	e, err := r.Journal.Append(n)
 	if err != nil {

@@ -133,13 +133,16 @@ func eventful(t testing.TB) (dir string) {
 	write(dir, "a", "somebody else's")
 	p.ctx = nil
 	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	if _, _, err := undo(t, dir, 1, true); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 
 // engineTypes are the types of all events that the engine can append.
 func engineTypes() []string {
 	return []string{"apply", "approval", "ask", "change", "check", "command", "commit", "end", "notice", "outside",
-		"reply", "reserve", "resume", "retry", "round", "server", "start", "step", "tool", "usage", "walls"}
+		"reply", "reserve", "resume", "retry", "round", "server", "start", "step", "tool", "undo", "usage", "walls"}
 }
 
 func TestSchemaNamesEveryTypeThatARunAppends(t *testing.T) {
@@ -185,7 +188,7 @@ func TestSchemaRefusesDamagedEvents(t *testing.T) {
 }
 
 // optional are fields that an event may lack.
-const optional = " cost usage detail delete rest reason attempted hint why result checked phase input error landlock seccomp open saw "
+const optional = " cost usage detail delete rest reason attempted hint why result checked phase input error same_as best_round notes flaky put_back landlock seccomp open saw "
 
 // damaged are the lines that come of damaging an event, by what was done.
 func damaged(t *testing.T, e journal.Event) map[string][]byte {

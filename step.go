@@ -34,15 +34,17 @@ func Step[T any](ctx context.Context, r *Run, name string, input any, do func(co
 // so that what was changed by this is not taken for somebody else's doing.
 func Once[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error), interrupted Interrupted[T]) (T, error) {
 	begun := func(manifest string) (any, error) { return Before{manifest}, nil }
-	return once(ctx, r, work[T]{event: "command", name: name, input: input, do: do}, begun, interrupted)
+	v, _, err := once(ctx, r, work[T]{event: "command", name: name, input: input, do: do}, begun, interrupted)
+	return v, err
 }
 
 // Interrupted is what becomes of something that was begun and never recorded.
 type Interrupted[T any] func(ctx context.Context, changed []string) (T, error)
 
 // once fills in a piece of work what all commands need, and does it. begun
-// makes the begin's payload, which holds the manifest before.
-func once[T any](ctx context.Context, r *Run, w work[T], begun func(manifest string) (any, error), interrupted Interrupted[T]) (T, error) {
+// makes the begin's payload, which holds the manifest before. back are protected
+// files that it changed.
+func once[T any](ctx context.Context, r *Run, w work[T], begun func(manifest string) (any, error), interrupted Interrupted[T]) (v T, back []string, err error) {
 	w.open = func() (any, error) {
 		manifest, err := r.before(ctx)
 		if err != nil {
@@ -58,15 +60,25 @@ func once[T any](ctx context.Context, r *Run, w work[T], begun func(manifest str
 		}
 		return interrupted(ctx, changed)
 	}
-	v, err := step(ctx, r, w)
-	if err != nil {
-		return v, err
+	if v, err = step(ctx, r, w); err != nil {
+		return v, nil, err
 	}
-	_, err = step(ctx, r, work[Opened]{event: "step", name: afterwards, do: func(ctx context.Context) (Opened, error) {
-		object, tree, err := r.manifest(ctx)
-		return Opened{Manifest: object, Tree: tree}, err
-	}})
-	return v, err
+	o, err := step(ctx, r, work[Opened]{event: "step", name: afterwards, do: r.afterwards})
+	return v, o.PutBack, err
+}
+
+// afterwards looks at the tree when a command has ended, and puts back what it
+// was not to change.
+func (r *Run) afterwards(ctx context.Context) (Opened, error) {
+	if err := r.snapshot(ctx); err != nil {
+		return Opened{}, err
+	}
+	back, err := r.putBack(ctx)
+	if err != nil {
+		return Opened{}, err
+	}
+	object, tree, err := r.manifest(ctx)
+	return Opened{Manifest: object, Tree: tree, PutBack: back, Told: Told{Said: kept(back)}}, err
 }
 
 // before keeps the tree as it is before a command.
@@ -174,6 +186,9 @@ func step[T any](ctx context.Context, r *Run, w work[T]) (T, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		return none, err
+	}
+	if r.played != nil {
+		return playStep(ctx, r, id, input, w)
 	}
 	do := w.do
 	if begin != nil && w.again != nil {

@@ -1,0 +1,336 @@
+package hone_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/model"
+	"hone/tool"
+	"hone/workspace"
+)
+
+// writing is a loop that writes one content after the other into a; an empty one
+// stands for a reply that could not be read.
+func writing(prior *[][]check.Finding, contents ...string) hone.Round {
+	return func(ctx context.Context, r *hone.Run, given []check.Finding) ([]check.Finding, error) {
+		*prior = append(*prior, given)
+		content := contents[r.Round()-1]
+		if content == "" {
+			return []check.Finding{{Source: check.SourceReply, Text: "it could not be read"}}, nil
+		}
+		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", content)}}, nil)
+		return nil, err
+	}
+}
+
+// complains is a check whose finding is the file's contents and something that
+// is never the same twice.
+func complains(dir string) check.Func {
+	n := 0
+	return func(context.Context) ([]check.Finding, error) {
+		n++
+		return []check.Finding{wrong(fmt.Sprintf("%s is wrong (0.%ds) at 2026-01-02T03:04:%02dZ", read(dir, "a"), n, n))}, nil
+	}
+}
+
+func sames(t testing.TB, dir string) []int {
+	var got []int
+	for _, s := range of[hone.State](t, events(t, dir), "round", "") {
+		got = append(got, s.Same)
+	}
+	return got
+}
+
+func TestCircles(t *testing.T) {
+	for name, c := range map[string]struct {
+		writes   []string
+		same     []int
+		told     []int // rounds that are told
+		patience int
+		rounds   int
+		note     string
+	}{
+		"two states by turns": {writes: []string{"A", "B", "A", "B", "A"}, same: []int{0, 0, 1, 2, 1}, told: []int{4}, rounds: 5,
+			note: "round 3 ended as round 1 had, round 4 ended as round 2 had, round 5 ended as round 1 had"},
+		"two circles":           {writes: []string{"A", "B", "A", "C", "B"}, same: []int{0, 0, 1, 0, 2}, told: []int{4}, rounds: 5, note: "round 3 ended as round 1 had"},
+		"patience":              {writes: []string{"A", "B", "A", "B", "A"}, same: []int{0, 0, 1, 2}, told: []int{4}, patience: 2, rounds: 4, note: "round 3"},
+		"progress":              {writes: []string{"A", "B", "C", "D", "E"}, same: []int{0, 0, 0, 0, 0}, rounds: 5},
+		"nothing is changed":    {writes: []string{"A", "", "", "A", ""}, same: []int{0, 0, 0, 0, 0}, patience: 1, rounds: 5},
+		"unreadable in between": {writes: []string{"A", "B", "", "A", "B"}, same: []int{0, 0, 0, 1, 2}, told: []int{5}, rounds: 5, note: "round 4 ended as round 1 had"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := furnished(t, map[string]string{"a": "zero"})
+			var prior [][]check.Finding
+			p := process{round: writing(&prior, c.writes...), set: func(r *hone.Run) {
+				r.Limits = hone.Limits{Rounds: 5, Patience: c.patience}
+				r.Check = complains(dir)
+			}}
+			end := p.end(t, dir)
+			want := "rounds"
+			if c.rounds < 5 {
+				want = "stuck"
+			}
+			wantEnd(t, end, hone.ExitNotDone, want)
+			if diff := cmp.Diff(c.same, sames(t, dir)); diff != "" {
+				t.Errorf("rounds that came back (-want +got):\n%s", diff)
+			}
+			var told []int
+			for i, findings := range prior {
+				for _, f := range findings {
+					if f.Source == "progress" {
+						told = append(told, i+1)
+					}
+				}
+			}
+			if diff := cmp.Diff(c.told, told); diff != "" {
+				t.Errorf("rounds that were told (-want +got):\n%s", diff)
+			}
+			if notes := strings.Join(end.Notes, "\n"); !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
+				t.Errorf("notes: %s", notes)
+			}
+			p.replays(t, dir)
+		})
+	}
+}
+
+// A run that had no patience left goes on when it is given more.
+func TestMorePatience(t *testing.T) {
+	dir := furnished(t, map[string]string{"a": "zero"})
+	var prior [][]check.Finding
+	p := process{round: writing(&prior, "A", "B", "A", "B", "A", "B"), set: func(r *hone.Run) {
+		r.Limits = hone.Limits{Rounds: 6, Patience: 1}
+		r.Check = complains(dir)
+	}}
+	wantEnd(t, p.end(t, dir), hone.ExitNotDone, "stuck")
+	wantEnd(t, p.end(t, dir), hone.ExitNotDone, "stuck")
+	if len(prior) != 3 {
+		t.Errorf("%d rounds without more patience", len(prior))
+	}
+	set := p.set
+	p.set = func(r *hone.Run) { set(r); r.Limits.Patience = 2 }
+	end := p.end(t, dir)
+	wantEnd(t, end, hone.ExitNotDone, "stuck")
+	if end.Rounds != 4 || !strings.Contains(end.Hint, "--patience 4") {
+		t.Errorf("%+v", end)
+	}
+}
+
+func TestFlaky(t *testing.T) {
+	always, sometimes := check.Finding{Source: "test", File: "a", Text: "always (0.1s)"}, check.Finding{Source: "test", File: "b", Text: "sometimes"}
+	again := always
+	again.Text = "always (0.2s)"
+	dir := furnished(t, nil)
+	var prior [][]check.Finding
+	asked := 0
+	p := process{round: writing(&prior, "1", "2", "3"), set: func(r *hone.Run) {
+		r.Flaky = 2
+		r.Check = checks(&asked, []check.Finding{always, sometimes}, []check.Finding{again}, []check.Finding{always, sometimes},
+			[]check.Finding{sometimes}, nil)
+	}}
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	got := of[hone.Checked](t, events(t, dir), "check", "record")
+	if len(got) != 2 || asked != 5 {
+		t.Fatalf("%d checks on record, %d were run", len(got), asked)
+	}
+	if diff := cmp.Diff([]string{"always (0.1s)"}, texts(got[0].Findings)); diff != "" {
+		t.Error(diff)
+	}
+	for _, c := range got {
+		if diff := cmp.Diff([]string{"sometimes"}, texts(c.Flaky)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	for _, f := range prior[1] {
+		if f.Text == "sometimes" {
+			t.Error("the model is told of what comes and goes")
+		}
+	}
+}
+
+// protects is a run whose tests are protected.
+func protects(r *hone.Run) { r.Protect = []string{"tests/**", "*_test.go"} }
+
+func TestProtectedFilesNeedApproval(t *testing.T) {
+	for name, approved := range map[string]bool{"declined": false, "approved": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := furnished(t, map[string]string{"tests/old": "1", "a_test.go": "1", "a.go": "1"})
+			who := &person{answer: no}
+			if approved {
+				who.answer = yes
+			}
+			p := process{round: applies([]workspace.Edit{edit("tests/old", "2"), {Path: "a_test.go", Delete: true}, edit("tests/new", "2"), edit("a.go", "2")}),
+				set: func(r *hone.Run) { protects(r); r.Human = who; r.Limits.Rounds = 1 }}
+			p.end(t, dir)
+			if diff := cmp.Diff([]string{"a_test.go", "tests/old"}, who.paths()); diff != "" {
+				t.Errorf("asked about (-want +got):\n%s", diff)
+			}
+			want := map[bool][2]string{true: {"2", "no file"}, false: {"1", "1"}}[approved]
+			if got := [2]string{read(dir, "tests/old"), read(dir, "a_test.go")}; got != want || read(dir, "tests/new") != "2" || read(dir, "a.go") != "2" {
+				t.Errorf("%v", got)
+			}
+			p.replays(t, dir)
+		})
+	}
+}
+
+// What a command changes in protected files is put back, whatever it did; what
+// was approved stays.
+func TestProtectedFilesArePutBack(t *testing.T) {
+	dir := furnished(t, map[string]string{"tests/a": "1", "tests/b": "1", "tests/c": "1", "tests/d": "1", "x": "1"})
+	var told [][]check.Finding
+	attack := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		told = append(told, prior)
+		if _, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("tests/d", "approved")}}, nil); err != nil {
+			return nil, err
+		}
+		_, err := hone.Once(ctx, r, "attack", nil, func(context.Context) (seen, error) {
+			write(dir, "tests/a", "2")
+			must(0, os.Remove(filepath.Join(dir, "tests/b")))
+			must(0, os.Remove(filepath.Join(dir, "tests/c")))
+			must(0, os.Symlink("../x", filepath.Join(dir, "tests/c")))
+			write(dir, "tests/d", "mine")
+			write(dir, "tests/e", "new")
+			write(dir, "x", "2")
+			return seen{"done"}, nil
+		}, nil)
+		return []check.Finding{wrong("not yet")}, err
+	}
+	p := process{round: attack, set: func(r *hone.Run) { protects(r); r.Human = hone.Always{}; r.Limits.Rounds = 2 }}
+	p.end(t, dir)
+	for path, want := range map[string]string{"tests/a": "1", "tests/b": "1", "tests/c": "1", "tests/d": "approved", "tests/e": "new", "x": "2"} {
+		if got := read(dir, path); got != want {
+			t.Errorf("%s holds %q, want %q", path, got, want)
+		}
+	}
+	var files []string
+	for _, f := range told[1] {
+		if f.Source == "protect" {
+			files = append(files, f.File)
+			if !f.Advisory {
+				t.Error("what was put back keeps the loop going")
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"tests/a", "tests/b", "tests/c", "tests/d"}, files); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	p.replays(t, dir)
+}
+
+// The model is told at once, in the result of the call.
+func TestToolIsToldWhatWasPutBack(t *testing.T) {
+	dir := furnished(t, map[string]string{"tests/a": "1"})
+	m := speaker(func(context.Context, model.Request) (model.Reply, error) {
+		return model.Reply{Finish: model.Calls, Parts: []model.Part{{Call: &model.Call{ID: "1", Name: "bash", Args: "{}"}}}}, nil
+	}, says("done"))
+	role := editor(m)
+	role.Tools = []tool.Tool{{Spec: model.Spec{Name: "bash"}, Commands: true, Run: func(context.Context, tool.Input) (tool.Result, error) {
+		write(dir, "tests/a", "2")
+		return tool.Result{Text: "ran"}, nil
+	}}}
+	process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		_, err := r.Talk(ctx, role, user("do it"))
+		return nil, err
+	}, set: protects}.end(t, dir)
+	last := m.requests[1].Messages
+	if got := last[len(last)-1].Parts[0].Result.Text; !strings.HasPrefix(got, "ran\n") || !strings.Contains(got, "put back: tests/a") {
+		t.Errorf("the model was told %q", got)
+	}
+}
+
+// A check that runs code which changes the check is not green.
+func TestCheckThatChangesItselfIsNotGreen(t *testing.T) {
+	dir := furnished(t, map[string]string{"tests/a": "1"})
+	n := 0
+	p := process{round: finds(), set: func(r *hone.Run) {
+		protects(r)
+		r.Limits.Rounds = 2
+		r.Check = func(context.Context) ([]check.Finding, error) {
+			if n++; n == 1 {
+				write(dir, "tests/a", "always green")
+			}
+			return nil, nil
+		}
+	}}
+	end := p.end(t, dir)
+	if end.Rounds != 2 || end.Exit != hone.ExitDone || read(dir, "tests/a") != "1" {
+		t.Errorf("%+v, tests/a %q", end, read(dir, "tests/a"))
+	}
+	got := of[hone.Checked](t, events(t, dir), "check", "record")
+	if diff := cmp.Diff([]string{"tests/a"}, got[0].PutBack); diff != "" || !check.Blocking(got[0].Findings) {
+		t.Errorf("%+v", got[0])
+	}
+}
+
+func TestProve(t *testing.T) {
+	for name, c := range map[string]struct {
+		before string // what a holds
+		strict bool
+		hidden bool // the check needs something that is not in the tree
+		exit   int
+		rounds int
+		note   string
+	}{
+		"red, then green":         {before: "0", exit: hone.ExitDone, rounds: 2},
+		"red, then green, strict": {before: "0", strict: true, exit: hone.ExitDone, rounds: 2},
+		"green":                   {before: "2", exit: hone.ExitDone, rounds: 2, note: "green before the first round"},
+		"green, strict":           {before: "2", strict: true, exit: hone.ExitUsage},
+		"green in place alone":    {before: "0", hidden: true, exit: hone.ExitNotDone, rounds: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := furnished(t, map[string]string{"a": c.before, ".hone-is-not-copied": ""})
+			looked := func(dir string) ([]check.Finding, error) {
+				if got := read(dir, "a"); got == "2" || got == "3" {
+					return nil, nil
+				}
+				return []check.Finding{wrong("in " + dir + ", a is not 2")}, nil
+			}
+			var copies []string
+			asked := 0
+			p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+				asked++
+				_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", string(rune('0'+r.Round())))}}, nil)
+				return nil, err
+			}, set: func(r *hone.Run) {
+				r.Check = func(context.Context) ([]check.Finding, error) { return looked(dir) }
+				r.Proof = &hone.Proof{Strict: c.strict, Check: func(_ context.Context, in string) ([]check.Finding, error) {
+					copies = append(copies, in)
+					if _, err := os.Stat(filepath.Join(in, ".hone")); err == nil {
+						t.Error("hone's own folder was copied")
+					}
+					if c.hidden {
+						return []check.Finding{wrong("in " + in + " something is missing")}, nil
+					}
+					return looked(in)
+				}}
+			}}
+			end := p.end(t, dir)
+			if end.Exit != c.exit || c.rounds != end.Rounds && name != "green" {
+				t.Errorf("%+v", end)
+			}
+			if !strings.Contains(strings.Join(end.Notes, "\n"), c.note) || c.note == "" && len(end.Notes) > 0 {
+				t.Errorf("notes %q", end.Notes)
+			}
+			if c.exit == hone.ExitUsage && asked > 0 {
+				t.Error("somebody was asked")
+			}
+			for _, in := range copies {
+				if _, err := os.Stat(in); err == nil || in == dir || filepath.Base(in) != filepath.Base(dir) {
+					t.Errorf("the copy is %s, and is still there: %v", in, err == nil)
+				}
+			}
+			if c.hidden && !strings.Contains(end.Findings[0].Text, "in "+dir+" something is missing") {
+				t.Errorf("%+v", end.Findings)
+			}
+			p.replays(t, dir)
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package hone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hone/check"
+	"hone/journal"
+)
+
+// Proof says whether a check is to be trusted: whether it is seen red before the
+// first round, and once more green, on a clean copy, after the last.
+type Proof struct {
+	// Check is the run's check of a copy of the tree in a folder. Contract: as
+	// of a [check.Func]; it looks at the folder alone.
+	Check func(ctx context.Context, dir string) ([]check.Finding, error)
+	// Strict ends a run whose check is green before the first round.
+	Strict bool
+}
+
+// SourceProof is where the findings of a check come from that was run on a
+// clean copy.
+const SourceProof = "proof"
+
+// seeRed runs the check before the first round, once a run.
+func (r *Run) seeRed(ctx context.Context) error {
+	if r.Proof == nil || r.Check == nil {
+		return nil
+	}
+	r.enter(0)
+	if _, err := step(ctx, r, work[Opened]{event: "step", name: "open", do: r.open}); err != nil {
+		return err
+	}
+	c, err := r.check(ctx)
+	if err != nil || check.Blocking(c.Findings) {
+		return err
+	}
+	if r.Proof.Strict {
+		return &Stop{Exit: ExitUsage, Result: "usage", Why: "the check is green before the first round, so that it can prove nothing",
+			Hint: "make the check ask for what is wanted, and see it fail; --prove=on goes on all the same"}
+	}
+	return r.Notice("the check is green before the first round: that it will be green afterwards proves nothing of what is done")
+}
+
+// greenBefore reports whether the check was seen green before the first round.
+func (r *Run) greenBefore() bool {
+	for _, e := range r.Journal.Events() {
+		var c Checked
+		if e.Type == "check" && e.Phase == journal.Record && e.Step.Round == 0 && e.Decode(&c) == nil {
+			return !check.Blocking(c.Findings)
+		}
+	}
+	return false
+}
+
+// prove runs the check on a copy of the tree that no command of a model's could
+// write, and says what is wrong there that is not wrong in the tree.
+func (r *Run) prove(ctx context.Context) (Checked, error) {
+	return r.looking(ctx, "prove", func(ctx context.Context) (c Checked, err error) {
+		top, err := os.MkdirTemp("", "hone-prove-")
+		if err != nil {
+			return c, fmt.Errorf("prove the check: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
+		// The copy has the folder's name: some checks look at it.
+		dir := filepath.Join(top, filepath.Base(r.Tree.Dir()))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return c, fmt.Errorf("prove the check: %w", err)
+		}
+		if _, err := r.Tree.Copy(ctx, dir); err != nil {
+			return c, fmt.Errorf("prove the check: copy the tree: %w", err)
+		}
+		found, err := r.Proof.Check(ctx, dir)
+		return Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
+	})
+}
+
+// disproved words what a check found in the copy.
+func disproved(found []check.Finding, copied, dir string) []check.Finding {
+	var findings []check.Finding
+	for _, f := range found {
+		if !check.Blocking([]check.Finding{f}) {
+			continue
+		}
+		f.Source = SourceProof
+		f.Text = "The check passes in the tree, and fails in a clean copy of it that nothing but the check was run in. It must pass there too, so it may not depend on the tree's place, or on a process or a file that is not part of it. In the copy it says:\n\n" +
+			strings.ReplaceAll(f.Text, copied, dir)
+		findings = append(findings, f)
+	}
+	return findings
+}

@@ -1,0 +1,103 @@
+package hone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hone/workspace"
+)
+
+// Manifest is the state of the tree: the one that was taken at the round's
+// beginning, where nothing was changed since.
+func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
+	if r.stale || r.last == nil {
+		if err := r.snapshot(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r.last, nil
+}
+
+// manifest takes a snapshot and keeps its manifest as an object.
+func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
+	if r.played != nil {
+		return r.recordedManifest(ctx)
+	}
+	if err := r.snapshot(ctx); err != nil {
+		return "", "", err
+	}
+	object, err = r.Journal.Home().Put(r.last.Encode())
+	return object, r.last.Digest(), err
+}
+
+// snapshot looks at the tree, and keeps the contents of all that is new in it.
+func (r *Run) snapshot(ctx context.Context) error {
+	m, err := r.Tree.Manifest(ctx, r.last)
+	if err != nil {
+		return fmt.Errorf("look at the tree: %w", err)
+	}
+	if m, err = r.keepContents(ctx, m); err != nil {
+		return fmt.Errorf("keep the tree's contents: %w", err)
+	}
+	r.last, r.stale = m, false
+	return nil
+}
+
+// keepContents stores the files of a manifest that are not stored yet, so that
+// every tree that was looked at can be had back.
+func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace.Manifest, error) {
+	fresh := map[string]bool{}
+	for _, d := range r.last.Diff(m) {
+		if d.After.Digest != "" && d.After.Digest != d.Before.Digest {
+			fresh[d.Path] = true
+		}
+	}
+	if len(fresh) == 0 {
+		return m, nil
+	}
+	home := r.Journal.Home()
+	pack, err := home.NewPack()
+	if err != nil {
+		return nil, err
+	}
+	m, err = r.Tree.Keep(ctx, m, func(e workspace.Entry) bool {
+		return fresh[e.Path] && (r.Largest == 0 || e.Size <= r.Largest) && !home.Has(e.Digest)
+	}, pack.Add)
+	if err != nil {
+		return nil, errors.Join(err, pack.Discard())
+	}
+	return m, pack.Close()
+}
+
+// recalled reads a manifest back.
+func (r *Run) recalled(object string) (workspace.Manifest, error) {
+	b, err := r.Journal.Home().Get(object)
+	if err != nil {
+		return nil, err
+	}
+	return workspace.DecodeManifest(b)
+}
+
+// ours is a manifest without the files that the loop writes for people.
+func (r *Run) ours(m workspace.Manifest) workspace.Manifest {
+	if r.Own == nil {
+		return m
+	}
+	var kept workspace.Manifest
+	for _, e := range m {
+		if !r.Own(e.Path) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// put keeps an object; where the run is gone through once more it is only
+// named.
+func (r *Run) put(b []byte) (name string, err error) {
+	if r.played != nil {
+		return sum(b), nil
+	}
+	return r.Journal.Home().Put(b)
+}

@@ -1,0 +1,298 @@
+package hone
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"hone/journal"
+	"hone/workspace"
+)
+
+// Reversal is what it takes to put the files that a run changed back to what
+// they were at the end of one of its rounds. Only kept files count: git's own
+// and, but for those that hone itself wrote, ignored ones are left alone.
+type Reversal struct {
+	Round int // 0: before the first
+	// Back are the paths that can be put back with nothing lost: what stands
+	// there is on record. Sorted.
+	Back []string
+	// Conflicts are those that cannot, and why; sorted.
+	Conflicts []Conflict
+	// Theirs were changed while the run was stopped and never by the run; they
+	// stay as they are.
+	Theirs []string
+	// Left appeared during the run, and may have been there before, ignored:
+	// they stay.
+	Left []string
+
+	journal *journal.Journal
+	tree    *workspace.Tree
+	states  map[string]*trace
+	now     map[string]workspace.Entry
+}
+
+// Conflict is a path that a reversal does not put back by itself.
+type Conflict struct {
+	Path, Why string
+	// Lost says that even by force it cannot be put back.
+	Lost bool
+}
+
+// trace is what a run's record knows of one path.
+type trace struct {
+	want   workspace.Entry // at the end of the round; zero: nothing was there
+	states []workspace.Entry
+	ours   bool // the run changed it
+	theirs bool // somebody else did, after the round
+	made   bool // hone itself created it
+}
+
+// knows reports whether a state of the path is on record.
+func (t *trace) knows(e workspace.Entry) bool { return slices.ContainsFunc(t.states, e.Same) }
+
+// Reverse finds out what it takes; it changes nothing. An unknown round is an
+// error. The workspace has to be locked and settled ([Settle]).
+func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, round int) (*Reversal, error) {
+	h := history{home: j.Home(), round: round, traces: map[string]*trace{}, applied: map[string]workspace.Entry{}, ignored: map[string]workspace.Entry{}}
+	for _, e := range j.Events() {
+		if err := h.take(e); err != nil {
+			return nil, fmt.Errorf("read what the run changed: %w", err)
+		}
+	}
+	if !h.reached {
+		return nil, fmt.Errorf("the run has no tree of round %d", round)
+	}
+	v := &Reversal{Round: round, journal: j, tree: tree, states: h.traces, now: map[string]workspace.Entry{}}
+	if err := v.look(ctx, h.last); err != nil {
+		return nil, err
+	}
+	began := j.Events()[0].Time
+	for _, p := range slices.Sorted(maps.Keys(h.traces)) {
+		v.sort(p, h.traces[p], h.loosened, func(e workspace.Entry) bool { return e.ChangedBefore(began) })
+	}
+	return v, nil
+}
+
+// sort puts a path into one of the lists.
+func (v *Reversal) sort(p string, t *trace, loosened bool, older func(workspace.Entry) bool) {
+	now := v.now[p]
+	switch {
+	case now.Same(t.want):
+	case !t.ours:
+		v.Theirs = append(v.Theirs, p)
+	case t.want.Kind == "" && !t.made && (loosened || older(now)):
+		v.Left = append(v.Left, p)
+	case t.want.Kind == workspace.Regular && !v.journal.Home().Has(t.want.Digest):
+		v.Conflicts = append(v.Conflicts, Conflict{p, "what it held was not kept: it is larger than [undo] max-file, or could not be read", true})
+	case t.want.Kind == workspace.Other:
+		v.Conflicts = append(v.Conflicts, Conflict{p, cmp.Or(t.want.Note, "it was no file and no link"), true})
+	case t.theirs:
+		v.Conflicts = append(v.Conflicts, Conflict{p, "somebody else changed it too, while the run was stopped", false})
+	case !t.knows(now):
+		v.Conflicts = append(v.Conflicts, Conflict{p, "it was changed since", now.Kind == workspace.Other})
+	default:
+		v.Back = append(v.Back, p)
+	}
+}
+
+// look reads how the paths are now, whatever git says of them.
+func (v *Reversal) look(ctx context.Context, last workspace.Manifest) error {
+	m, err := v.tree.At(ctx, slices.Sorted(maps.Keys(v.states)), last)
+	for _, e := range m {
+		v.now[e.Path] = e
+	}
+	return err
+}
+
+// Carry puts the files back, all of them or none, and records that. With force
+// the conflicts are put back as well, but for those that are lost; what stands
+// there is kept before, and the answer names the objects that hold it, by path.
+// Without force a conflict is an error, and nothing is changed.
+func (v *Reversal) Carry(ctx context.Context, force bool) (kept map[string]string, err error) {
+	todo := slices.Clone(v.Back)
+	for _, c := range v.Conflicts {
+		switch {
+		case !force:
+			return nil, &Stop{Exit: ExitBlocked, Result: "blocked", Why: fmt.Sprintf("%s: %s", c.Path, c.Why)}
+		case !c.Lost:
+			todo = append(todo, c.Path)
+		}
+	}
+	slices.Sort(todo)
+	r := &Run{Tree: v.tree, Journal: v.journal}
+	if kept, err = v.keep(ctx, r); err != nil {
+		return nil, err
+	}
+	var list []workspace.Restoration
+	for _, p := range todo {
+		list = append(list, workspace.Restoration{Path: p, Want: v.states[p].want, From: []workspace.Entry{v.now[p]}})
+	}
+	if _, err := v.tree.Restore(ctx, list, r.contents); err != nil {
+		return kept, fmt.Errorf("put files back: %w", err)
+	}
+	object, tree, err := r.manifest(ctx)
+	if err != nil {
+		return kept, err
+	}
+	_, err = r.append(journal.Entry{Type: "undo", Payload: Undone{Round: v.Round, Paths: todo, Manifest: object, Tree: tree}, Sync: true})
+	return kept, err
+}
+
+// keep stores what the conflicts hold now, so that even force loses nothing.
+func (v *Reversal) keep(ctx context.Context, r *Run) (map[string]string, error) {
+	kept := map[string]string{}
+	var m workspace.Manifest
+	for _, c := range v.Conflicts {
+		if e := v.now[c.Path]; e.Kind == workspace.Regular && !c.Lost {
+			m = append(m, e)
+		}
+	}
+	m, err := r.keepContents(ctx, m)
+	for _, e := range m {
+		v.now[e.Path], kept[e.Path] = e, e.Digest
+	}
+	return kept, err
+}
+
+// history folds a journal into what was made of each path.
+type history struct {
+	home   *journal.Home
+	round  int
+	traces map[string]*trace // of all paths that ever changed
+
+	object   string // the newest manifest's
+	last     workspace.Manifest
+	applied  map[string]workspace.Entry // by hone since that manifest
+	ignored  map[string]workspace.Entry // files that hone wrote and no manifest has
+	reached  bool                       // the round's end has been passed
+	loosened bool                       // which files are ignored was changed
+}
+
+// take takes in the next event.
+func (h *history) take(e journal.Event) error {
+	var seen struct {
+		Manifest string   `json:"manifest"`
+		Paths    []string `json:"paths"`
+		Round    int      `json:"round"`
+		Applied
+	}
+	if e.Type == "start" {
+		return nil
+	}
+	if err := e.Decode(&seen); err != nil {
+		return err
+	}
+	if e.Type == "apply" && e.Phase == journal.Record {
+		h.apply(seen.Verdicts)
+	}
+	if seen.Manifest == "" {
+		return nil
+	}
+	first := h.object == ""
+	if e.Type != "outside" {
+		seen.Paths = nil
+	}
+	err := h.pass(seen.Manifest, seen.Paths)
+	if first && h.round == 0 || e.Type == "round" && seen.Round == h.round {
+		h.mark()
+	}
+	return err
+}
+
+// pass goes on to the next manifest; theirs are paths that somebody else
+// changed on the way there.
+func (h *history) pass(object string, theirs []string) error {
+	if object == h.object {
+		return nil
+	}
+	b, err := h.home.Get(object)
+	if err != nil {
+		return err
+	}
+	next, err := workspace.DecodeManifest(b)
+	if err != nil {
+		return err
+	}
+	if h.object != "" {
+		for _, d := range h.last.Diff(next) {
+			h.delta(d, slices.Contains(theirs, d.Path))
+		}
+	}
+	h.object, h.last = object, next
+	for p, e := range h.applied {
+		if _, listed := next.Entry(p); !listed {
+			h.ignored[p] = e
+		}
+	}
+	clear(h.applied)
+	return nil
+}
+
+// delta takes in what became of a path between two manifests.
+func (h *history) delta(d workspace.Delta, theirs bool) {
+	t := h.trace(d.Path)
+	t.states = append(t.states, d.Before, d.After)
+	t.ours = t.ours || !theirs
+	t.theirs = t.theirs || theirs && h.reached
+	h.loosened = h.loosened || path.Base(d.Path) == ".gitignore"
+}
+
+// apply takes in edits that hone made.
+func (h *history) apply(vs []workspace.Verdict) {
+	for _, v := range vs {
+		t := h.trace(v.Path)
+		was := h.state(v.Path)
+		if was.Kind == "" && v.Before.Exists() { // an ignored file, which no manifest has
+			was = entryOf(v.Path, v.Before)
+			t.want = was
+			t.states = append(t.states, was)
+		}
+		t.ours, t.made = true, t.made || !v.Before.Exists()
+		h.applied[v.Path] = after(was, v)
+		t.states = append(t.states, h.applied[v.Path])
+	}
+}
+
+// trace is a path's, made where there is none.
+func (h *history) trace(p string) *trace {
+	t, ok := h.traces[p]
+	if !ok {
+		was := h.state(p)
+		t = &trace{want: was, states: []workspace.Entry{was}}
+		h.traces[p] = t
+	}
+	return t
+}
+
+// state is how a path stands by the record so far; zero where nothing does.
+func (h *history) state(p string) workspace.Entry {
+	if e, ok := h.applied[p]; ok {
+		return e
+	}
+	if e, ok := h.last.Entry(p); ok {
+		return e
+	}
+	return h.ignored[p]
+}
+
+// mark notes that the end of the round is passed: how the paths stand now is
+// how they are to stand.
+func (h *history) mark() {
+	h.reached = true
+	for p, t := range h.traces {
+		t.want, t.theirs = h.state(p), false
+	}
+}
+
+// entryOf is a file's image as a manifest has it.
+func entryOf(p string, i workspace.Image) workspace.Entry {
+	if !i.Exists() {
+		return workspace.Entry{}
+	}
+	return workspace.Entry{Path: p, Kind: workspace.Regular, Mode: fs.FileMode(i.Mode).Perm(), Size: i.Size, Digest: i.Digest}
+}

@@ -1,0 +1,225 @@
+package hone_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/internal/crashtest"
+	"hone/journal"
+	"hone/workspace"
+)
+
+// undo puts the last run's files back, as the command does.
+func undo(t testing.TB, dir string, round int, force bool) (*hone.Reversal, map[string]string, error) {
+	t.Helper()
+	home := must(journal.FindHome(dir))
+	defer home.Close()
+	lock := must(home.Lock())
+	defer lock.Unlock()
+	tree := must(workspace.Open(dir, workspace.Options{}))
+	defer tree.Close()
+	must(0, hone.Settle(context.Background(), home, tree, lock.Last))
+	j := must(home.Open(must(home.Find("last"))))
+	defer j.Close()
+	v, err := hone.Reverse(context.Background(), j, tree, round)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := v.Carry(context.Background(), force)
+	holdAgainstSchema(t, j.Events())
+	return v, kept, err
+}
+
+// busy is a loop whose rounds edit a file and have a command do all that can be
+// done to files.
+func busy(dir string) hone.Round {
+	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		n := r.Round()
+		mark := string(rune('0' + n))
+		if _, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("edited", mark), edit("made"+mark, mark)}}, nil); err != nil {
+			return nil, err
+		}
+		_, err := hone.Once(ctx, r, "work", nil, func(context.Context) (seen, error) {
+			write(dir, "sub/deep/written", mark)
+			write(dir, "edited", mark+" and by a command")
+			if n == 1 {
+				must(0, os.Remove(filepath.Join(dir, "gone")))
+				must(0, os.Remove(filepath.Join(dir, "link")))
+				must(0, os.Symlink("b", filepath.Join(dir, "link")))
+				must(0, os.Chmod(filepath.Join(dir, "mode"), 0o755))
+				must(0, os.RemoveAll(filepath.Join(dir, "folder")))
+				write(dir, "folder", "a file now")
+			}
+			return seen{"done"}, nil
+		}, func(context.Context, []string) (seen, error) { return seen{"cut off"}, nil })
+		return []check.Finding{wrong("never right")}, err
+	}
+}
+
+func busyTree(t testing.TB) string {
+	dir := furnished(t, map[string]string{"edited": "0", "gone": "here", "mode": "m", "folder/one": "1", "folder/two": "2", "untouched": "u"})
+	must(0, os.Symlink("a", filepath.Join(dir, "link")))
+	return dir
+}
+
+func TestUndo(t *testing.T) {
+	dir := busyTree(t)
+	trees := []map[string]string{crashtest.Tree(t, dir)}
+	wantEnd(t, process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		findings, err := busy(dir)(ctx, r, prior)
+		trees = append(trees, crashtest.Tree(t, dir))
+		return findings, err
+	}}.end(t, dir), hone.ExitNotDone, "rounds")
+	for _, round := range []int{0, 2, 1, 3, 0} {
+		if _, _, err := undo(t, dir, round, false); err != nil {
+			t.Fatalf("to round %d: %v", round, err)
+		}
+		if diff := cmp.Diff(trees[round], crashtest.Tree(t, dir)); diff != "" {
+			t.Errorf("to round %d (-then +undone):\n%s", round, diff)
+		}
+	}
+	v, _, err := undo(t, dir, 0, false)
+	if err != nil || len(v.Back) > 0 {
+		t.Errorf("there was something left to undo: %v, %v", v.Back, err)
+	}
+	if _, _, err := undo(t, dir, 7, false); err == nil || !strings.Contains(err.Error(), "no tree of round 7") {
+		t.Errorf("round 7: %v", err)
+	}
+}
+
+// What was changed since is not overwritten; by force it is, and is kept.
+func TestUndoRefusesWhatWasChangedSince(t *testing.T) {
+	dir := busyTree(t)
+	process{round: busy(dir)}.end(t, dir)
+	write(dir, "edited", "mine")
+	write(dir, "untouched", "mine too")
+	write(dir, "made1", "")
+	before := crashtest.Tree(t, dir)
+	v, _, err := undo(t, dir, 0, false)
+	if err == nil || len(v.Conflicts) != 2 || v.Conflicts[0].Path != "edited" || v.Conflicts[1].Path != "made1" {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if diff := cmp.Diff(before, crashtest.Tree(t, dir)); diff != "" {
+		t.Errorf("something was changed:\n%s", diff)
+	}
+	_, kept, err := undo(t, dir, 0, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(object(t, dir, kept["edited"])); got != "mine" {
+		t.Errorf("%q was kept of what was overwritten", got)
+	}
+	if read(dir, "edited") != "0" || read(dir, "made1") != "no file" || read(dir, "untouched") != "mine too" {
+		t.Errorf("%v", crashtest.Tree(t, dir))
+	}
+}
+
+// What others changed while the run was stopped stays theirs.
+func TestUndoLeavesOthersAlone(t *testing.T) {
+	dir := busyTree(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	stops := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		if r.Round() == 2 && len(of[hone.Outside](t, r.Journal.Events(), "outside", "")) == 0 {
+			cancel()
+			return nil, ctx.Err()
+		}
+		return busy(dir)(ctx, r, prior)
+	}
+	wantEnd(t, process{ctx: ctx, round: stops}.end(t, dir), hone.ExitInterrupted, "interrupted")
+	write(dir, "untouched", "theirs")
+	write(dir, "theirs", "new")
+	write(dir, "edited", "by both")
+	process{round: stops}.end(t, dir)
+	v, _, err := undo(t, dir, 0, false)
+	if diff := cmp.Diff([]string{"theirs", "untouched"}, v.Theirs); diff != "" || err == nil {
+		t.Errorf("theirs (-want +got), error %v:\n%s", err, diff)
+	}
+	if len(v.Conflicts) != 1 || v.Conflicts[0].Path != "edited" {
+		t.Errorf("conflicts %+v", v.Conflicts)
+	}
+	if _, _, err := undo(t, dir, 2, false); err != nil { // that is after their change
+		t.Error(err)
+	}
+	if read(dir, "edited") != "2 and by a command" || read(dir, "untouched") != "theirs" {
+		t.Errorf("%v", crashtest.Tree(t, dir))
+	}
+}
+
+// Whatever kills an undo, the next one finishes it.
+func TestUndoIsDoneAgain(t *testing.T) {
+	dir := busyTree(t)
+	want := crashtest.Tree(t, dir)
+	process{round: busy(dir)}.end(t, dir)
+	for _, p := range []string{"gone", "sub/deep/written"} { // half done
+		if p == "gone" {
+			write(dir, p, "here")
+		} else {
+			must(0, os.Remove(filepath.Join(dir, p)))
+		}
+	}
+	if _, _, err := undo(t, dir, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	got := crashtest.Tree(t, dir)
+	delete(got, "sub/deep/")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-before +undone):\n%s", diff)
+	}
+}
+
+// A run goes on from where it was put back to, with what was wrong there.
+func TestGoOnFromAnEarlierRound(t *testing.T) {
+	dir := furnished(t, map[string]string{"a": "0"})
+	found := map[string][]check.Finding{"1": {wrong("x")}, "2": {wrong("x"), wrong("y")}, "3": {wrong("z"), wrong("y"), wrong("x")}}
+	var prior []check.Finding
+	p := process{round: func(ctx context.Context, r *hone.Run, given []check.Finding) ([]check.Finding, error) {
+		prior = given
+		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", string(rune('0'+r.Round())))}}, nil)
+		return nil, err
+	}, set: func(r *hone.Run) {
+		r.Check = func(context.Context) ([]check.Finding, error) { return found[read(dir, "a")], nil }
+	}}
+	end := p.end(t, dir)
+	wantEnd(t, end, hone.ExitNotDone, "rounds")
+	if end.Best != 1 || len(end.Notes) != 1 || !strings.Contains(end.Notes[0], "--to-round 1") {
+		t.Errorf("best round %d, notes %q", end.Best, end.Notes)
+	}
+	if _, _, err := undo(t, dir, 1, false); err != nil {
+		t.Fatal(err)
+	}
+	set := p.set
+	p.set = func(r *hone.Run) { set(r); r.Limits.Rounds = 4 }
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	if len(prior) != 2 || prior[1].Source != "undo" || prior[0].Text != "x" && prior[1].Text != "x" {
+		t.Errorf("the fourth round was told %+v", prior)
+	}
+	p.replays(t, dir)
+}
+
+func TestKeepBest(t *testing.T) {
+	dir := furnished(t, map[string]string{"a": "0"})
+	found := map[string][]check.Finding{"1": {wrong("x"), wrong("y")}, "2": {wrong("x")}, "3": {wrong("x"), wrong("z")}}
+	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", string(rune('0'+r.Round())))}}, nil)
+		return nil, err
+	}, set: func(r *hone.Run) {
+		r.KeepBest = true
+		r.Check = func(context.Context) ([]check.Finding, error) { return found[read(dir, "a")], nil }
+	}}
+	end := p.end(t, dir)
+	wantEnd(t, end, hone.ExitNotDone, "rounds")
+	if read(dir, "a") != "2" || end.Best != 2 || len(end.Notes) != 1 || !strings.Contains(end.Notes[0], "--to-round 3") {
+		t.Errorf("a is %q; best %d, notes %q", read(dir, "a"), end.Best, end.Notes)
+	}
+	p.replays(t, dir)
+	if again := p.end(t, dir); again.Best != 2 || read(dir, "a") != "2" {
+		t.Errorf("a finished run, gone on with: %+v", again)
+	}
+}
