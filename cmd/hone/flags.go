@@ -20,6 +20,7 @@ type loopFlags struct {
 	check     string
 	approve   string
 	walls     wallFlags
+	trust     trustFlags
 	limits    limitFlags
 	output    outputFlags
 
@@ -30,6 +31,7 @@ type loopFlags struct {
 // limitFlags bound a run. A resumed run may raise them.
 type limitFlags struct {
 	rounds    int
+	patience  int // rounds that may end as an earlier one did; 0: all
 	maxTokens int64
 	maxCost   float64
 	maxTime   time.Duration
@@ -48,6 +50,7 @@ func (f *loopFlags) register(c *cobra.Command, rounds int) {
 	fs.StringVar(&f.check, "check", "", "a shell command that must exit 0 as well")
 	fs.StringVar(&f.approve, "approve", "", "ask, none (deny what would be asked) or all; default ask")
 	f.walls.register(fs)
+	f.trust.register(fs)
 	f.limits.register(c, rounds)
 	f.output.register(c)
 }
@@ -59,6 +62,7 @@ func registerDir(c *cobra.Command, dir *string) {
 func (f *limitFlags) register(c *cobra.Command, rounds int) {
 	fs := c.Flags()
 	fs.IntVar(&f.rounds, "rounds", rounds, "most rounds")
+	fs.IntVar(&f.patience, "patience", 0, "stop when N rounds have ended as an earlier one did (default: never)")
 	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "the run's budget of tokens (default 5000000)")
 	fs.Float64Var(&f.maxCost, "max-cost", 0, "the run's budget in USD; needs [prices] in .config/hone.toml")
 	fs.DurationVar(&f.maxTime, "max-time", 0, "the run's active time, such as 90m (default 4h)")
@@ -91,6 +95,9 @@ func (f *loopFlags) valid(c *cobra.Command) error {
 	if err := knownWall("sandbox", f.walls.wall); err != nil {
 		return err
 	}
+	if err := f.trust.valid(c); err != nil {
+		return err
+	}
 	return f.limits.valid(c)
 }
 
@@ -99,6 +106,7 @@ func (f limitFlags) valid(c *cobra.Command) error {
 		flag string
 		bad  bool
 	}{
+		{"patience", f.patience < 1 && c.Flags().Changed("patience")},
 		{"rounds", f.rounds < 1 && c.Flags().Changed("rounds")},
 		{"max-tokens", f.maxTokens < 1 && c.Flags().Changed("max-tokens")},
 		{"max-cost", f.maxCost <= 0 && c.Flags().Changed("max-cost")},

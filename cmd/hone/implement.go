@@ -125,14 +125,17 @@ func (a *app) resumeImplement(ctx context.Context, o session, start hone.Start, 
 // driveImplement puts loop, check and rules together.
 func (a *app) driveImplement(ctx context.Context, o session, s implementSettings) error {
 	l := s.loop(a, o.models[0])
-	r := o.run(l.Rules(), s.Model)
+	r := o.run(l.Rules(), s.runSettings)
 	r.Own = implement.Own
 	walls := a.runWalls(o, r, s.runSettings, s.CheckEnv, append([]string{implement.BuildName}, implement.Inputs...))
 	return a.drive(ctx, o, r, driven{
 		loop: "implement", settings: s.runSettings, walls: walls,
 		round: func(live io.Writer) hone.Round {
 			l.Say = a.thoughts(o.output)
-			r.Check = a.implementCheck(o.root, s, l, r, walls.runner(), live)
+			r.Check = a.implementCheck(o.root, s, func(runner sandbox.Runner, c check.BuildConfig) check.Func { return l.Build(r, runner, c) }, l.Redact, walls, live)
+			s.Trust.prove(r, o.root, walls, func(dir string, walls *runWalls) check.Func {
+				return a.implementCheck(dir, s, l.BuildUnlogged, l.Redact, walls, live)
+			})
 			return l.Round
 		},
 	})
@@ -154,18 +157,18 @@ func (s implementSettings) loop(a *app, m model.Model) implement.Loop {
 	return implement.Loop{Coder: s.Model.role("coder", s.System, m), Query: s.Query, Guard: g, Redact: g.Redact}
 }
 
-// implementCheck is build.sh, and the command of --check beside it. Neither is
-// given providers' keys (ruling G6).
-func (a *app) implementCheck(root string, s implementSettings, l implement.Loop, r *hone.Run, runner sandbox.Runner, live io.Writer) check.Func {
+// implementCheck is build.sh, as build runs it, and the command of --check
+// beside it. Neither is given providers' keys (ruling G6).
+func (a *app) implementCheck(root string, s implementSettings, build func(sandbox.Runner, check.BuildConfig) check.Func, redact func(string) string, walls *runWalls, live io.Writer) check.Func {
 	env := sandbox.CleanEnv(a.environ, without(keyVariables(), s.CheckEnv))
 	var checks []check.Func
 	if s.Build {
-		checks = append(checks, l.Build(r, runner, check.BuildConfig{
+		checks = append(checks, build(walls.runner(), check.BuildConfig{
 			Root: root, Env: env, Timeout: s.BuildTimeout, MaxText: s.MaxOutput, Live: live}))
 	}
 	if s.Check != "" {
-		checks = append(checks, check.Command(runner, check.CommandConfig{
-			Command: s.Check, Dir: root, Env: env, Timeout: s.CheckTime, Redact: l.Redact, Live: live}))
+		checks = append(checks, check.Command(walls.runner(), check.CommandConfig{
+			Command: s.Check, Dir: root, Env: env, Timeout: s.CheckTime, Redact: redact, Live: live}))
 	}
 	return check.All(checks...)
 }

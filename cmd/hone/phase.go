@@ -121,6 +121,9 @@ func (a *app) startPhase(ctx context.Context, root string, f phaseFlags, n int, 
 	if limits, err = spent.left(limits); err != nil {
 		return err
 	}
+	if err := s.Trust.provable(s.Check != ""); err != nil {
+		return err
+	}
 	start, err := startOf("phase", root, s.Model, limits, s)
 	if err != nil {
 		return err
@@ -154,7 +157,7 @@ func (a *app) drivePhase(ctx context.Context, o session, s phaseSettings) (end h
 		return end, usage(err.Error(), "--dev-url http://localhost:3000")
 	}
 	l := phase.Loop{Phase: s.Phase, HealthAttempts: s.HealthAttempts, Server: server, Git: g, Guard: a.phaseGuard(s)}
-	r := o.run(l.Rules(), s.Model)
+	r := o.run(l.Rules(), s.runSettings)
 	r.Own, r.Passed = phase.Own, fmt.Sprintf("phase %d passed", s.Phase)
 	walls, err := a.phaseWalls(o, r, s, l)
 	if err != nil {
@@ -169,7 +172,9 @@ func (a *app) drivePhase(ctx context.Context, o session, s phaseSettings) (end h
 		loop: "phase", settings: s.runSettings, walls: walls, secrets: []string{s.Verifier.whole()},
 		with: fmt.Sprintf("builder %s and verifier %s", s.Model.Name, s.Verifier.Name),
 		round: func(live io.Writer) hone.Round {
-			r.Check = a.phaseCheck(s, o.root, l, walls, live)
+			made := func(dir string, hooks *runWalls) check.Func { return a.phaseCheck(s, dir, l, hooks, live) }
+			r.Check = made(o.root, walls.hooks)
+			s.Trust.prove(r, o.root, walls.hooks, made)
 			return l.Round
 		},
 		turns: map[string]int{l.Builder.Name: s.Turns, l.Verifier.Name: s.Turns},
@@ -198,11 +203,11 @@ func (a *app) phaseGuard(s phaseSettings) *workspace.Guard {
 
 // phaseCheck is the command that has the last word; nil where there is none.
 // It runs where the hooks do.
-func (a *app) phaseCheck(s phaseSettings, root string, l phase.Loop, walls *phaseWalls, live io.Writer) check.Func {
+func (a *app) phaseCheck(s phaseSettings, root string, l phase.Loop, hooks *runWalls, live io.Writer) check.Func {
 	if s.Check == "" {
 		return nil
 	}
-	return check.Command(walls.hooks.with(s.CheckEnv), check.CommandConfig{
+	return check.Command(hooks.with(s.CheckEnv), check.CommandConfig{
 		Command: s.Check, Dir: root, Timeout: s.CheckTime, Redact: l.Guard.Redact, Live: live})
 }
 

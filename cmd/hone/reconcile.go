@@ -69,6 +69,9 @@ func (a *app) startReconcile(ctx context.Context, f loopFlags, args []string) er
 	if !s.Walls.none() && s.Checker != "" && s.Check == "" {
 		a.say("note", "the correctness checker is your own program and is not walled in; --sandbox is for --check")
 	}
+	if err := s.Trust.provable(s.Checker != "" || s.Check != ""); err != nil {
+		return err
+	}
 	start, err := startOf("reconcile", root, s.Model, limits, s)
 	if err != nil {
 		return err
@@ -95,7 +98,7 @@ func (a *app) resumeReconcile(ctx context.Context, o session, start hone.Start, 
 // driveReconcile puts loop, check and rules together.
 func (a *app) driveReconcile(ctx context.Context, o session, s reconcileSettings) error {
 	l := s.loop(a, o.repo, o.models[0])
-	r := o.run(l.Rules(), s.Model)
+	r := o.run(l.Rules(), s.runSettings)
 	var walls *runWalls
 	if s.Check != "" {
 		walls = a.runWalls(o, r, s.runSettings, s.CheckEnv, l.Rules().Immutable)
@@ -103,7 +106,11 @@ func (a *app) driveReconcile(ctx context.Context, o session, s reconcileSettings
 	return a.drive(ctx, o, r, driven{
 		loop: "reconcile", settings: s.runSettings, walls: walls,
 		round: func(live io.Writer) hone.Round {
-			r.Check = a.reconcileCheck(o.root, s, l.Guard.Redact, walls.runner(), live)
+			made := func(dir string, walls *runWalls) check.Func {
+				return a.reconcileCheck(dir, s, l.Guard.Redact, walls.runner(), live)
+			}
+			r.Check = made(o.root, walls)
+			s.Trust.prove(r, o.root, walls, made)
 			return l.Round
 		},
 	})

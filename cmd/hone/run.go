@@ -23,6 +23,7 @@ type runSettings struct {
 	Approve string        `json:"approve"`        // "ask", "none" or "all"
 	Send    []string      `json:"send,omitempty"` // what is sent though it looks secret
 	Walls   wallSettings  `json:"walls,omitzero"`
+	Trust   trustSettings `json:"trust,omitzero"`
 }
 
 // drive runs a loop on a workspace to its end, fresh or gone on with, and

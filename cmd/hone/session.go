@@ -65,6 +65,8 @@ func (a *app) goOn(s *session, start hone.Start, settings any, baseURL string, m
 }
 
 // run is the engine's view of the session.
-func (s session) run(rules workspace.Rules, m modelSettings) *hone.Run {
-	return &hone.Run{Tree: s.tree, Journal: s.journal, Rules: rules, Limits: s.limits, Retry: hone.Retry{Attempts: m.Attempts}}
+func (s session) run(rules workspace.Rules, of runSettings) *hone.Run {
+	r := &hone.Run{Tree: s.tree, Journal: s.journal, Rules: rules, Limits: s.limits, Retry: hone.Retry{Attempts: of.Model.Attempts}}
+	of.Trust.govern(r)
+	return r
 }

@@ -47,7 +47,7 @@ func (a *app) resolveRun(f loopFlags, root string, file config.File) (runSetting
 	if err != nil {
 		return runSettings{}, err
 	}
-	return runSettings{Model: m, Send: file.Guard.Send, Walls: walls}, costKnown(f, file, m)
+	return runSettings{Model: m, Send: file.Guard.Send, Walls: walls, Trust: resolveTrust(f.trust, file)}, costKnown(f, file, m)
 }
 
 // costKnown refuses a cost limit that could not be kept.
@@ -66,7 +66,7 @@ func costKnown(f loopFlags, file config.File, m modelSettings) error {
 
 func resolveLimits(f limitFlags, file config.Limits, rounds int) hone.Limits {
 	return hone.Limits{
-		Rounds: cmp.Or(f.rounds, rounds),
+		Rounds: cmp.Or(f.rounds, rounds), Patience: cmp.Or(f.patience, file.Patience),
 		Tokens: cmp.Or(f.maxTokens, file.MaxTokens, defaultTokens),
 		Cost:   cmp.Or(f.maxCost, file.MaxCost),
 		Time:   cmp.Or(f.maxTime, file.MaxTime, defaultTime),
@@ -76,10 +76,11 @@ func resolveLimits(f limitFlags, file config.Limits, rounds int) hone.Limits {
 // raised are a run's limits with those that a resume raises. A lower one is
 // refused: what a run was promised is not taken back.
 func raised(l hone.Limits, f limitFlags) (hone.Limits, error) {
-	if lower(f.rounds, l.Rounds) || lower(f.maxTokens, l.Tokens) || lower(f.maxCost, l.Cost) || lower(f.maxTime, l.Time) {
+	if lower(f.rounds, l.Rounds) || lower(f.maxTokens, l.Tokens) || lower(f.maxCost, l.Cost) || lower(f.maxTime, l.Time) ||
+		lower(f.patience, l.Patience) {
 		return l, usage("a resumed run's limits can only be raised", "hone show last, to see them")
 	}
-	l.Rounds = cmp.Or(f.rounds, l.Rounds)
+	l.Rounds, l.Patience = cmp.Or(f.rounds, l.Rounds), cmp.Or(f.patience, l.Patience)
 	l.Tokens = cmp.Or(f.maxTokens, l.Tokens)
 	l.Cost = cmp.Or(f.maxCost, l.Cost)
 	l.Time = cmp.Or(f.maxTime, l.Time)

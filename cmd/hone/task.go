@@ -84,6 +84,9 @@ func (a *app) startTask(ctx context.Context, f taskFlags, arg string) error {
 	if err := s.reviewed(); err != nil {
 		return err
 	}
+	if err := s.Trust.provable(s.Check != ""); err != nil {
+		return err
+	}
 	start, err := startOf("task", root, s.Model, limits, s)
 	if err != nil {
 		return err
@@ -112,7 +115,7 @@ func (a *app) resumeTask(ctx context.Context, o session, start hone.Start, baseU
 // CodeScribe's own line (ruling S9).
 func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
 	l := s.loop(a, o.models[0], o.models[len(o.models)-1])
-	r := o.run(l.Rules(), s.Model)
+	r := o.run(l.Rules(), s.runSettings)
 	r.Own = s.own(o.root)
 	walls := a.taskWalls(o, r, s)
 	if err := a.employ(&l, r, s, walls); err != nil {
@@ -127,7 +130,9 @@ func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
 	err = a.drive(ctx, o, r, driven{
 		loop: "task", settings: s.runSettings, walls: walls, with: s.staff(), secrets: []string{s.Reviewer.whole()},
 		round: func(live io.Writer) hone.Round {
-			r.Check = a.taskCheck(s, o.root, l.Guard, walls.commands, live)
+			made := func(dir string, walls *runWalls) check.Func { return a.taskCheck(s, dir, l.Guard, walls, live) }
+			r.Check = made(o.root, walls.commands)
+			s.Trust.prove(r, o.root, walls.commands, made)
 			return l.Round
 		},
 		turns:  map[string]int{l.Executor.Name: s.Turns, l.Reviewer.Name: task.ReviewTurns(s.Turns)},
