@@ -41,7 +41,8 @@ type Restoration struct {
 // missing, in a directory that is renamed as a whole. Then come the removals,
 // the deepest first, then the writing, each path by one rename; where
 // permission bits are all that differs they are changed alone. Directories
-// that removals leave empty are removed where this process may. An error after
+// that hold nothing once the removals are made are removed, where this process
+// may, also when an earlier call removed the files. An error after
 // the first change puts back what was there, from what open gives; what that
 // cannot do is a [*PartialError]. After a crash each path is in the wanted
 // state or in one that it was in before, so that the same call goes on, and

@@ -220,9 +220,9 @@ func TestRestoreUnderAttack(t *testing.T) {
 	})
 	s := store{}
 	s.entry("x")
-	length := 10 * time.Second
+	length := 4 * time.Second
 	if testing.Short() {
-		length = 2 * time.Second
+		length = 1 * time.Second
 	}
 	count := map[bool]int{}
 	for end, i := time.Now().Add(length), 0; time.Now().Before(end); i++ {

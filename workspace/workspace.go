@@ -9,7 +9,10 @@
 // that swaps directories for symlinks meanwhile: nothing lands outside.
 //
 // A [Manifest] is the state of all files that git would keep, to compare
-// states by; a [Guard] finds the secrets that no model may see.
+// states by. [Tree.Keep] hands out the contents of one for storing, and
+// [Tree.Restore] puts paths back into such a state, all of them or none,
+// whoever changed them; [Tree.Copy] copies all that there is. A [Guard] finds
+// the secrets that no model may see.
 //
 // It does not guard against what commands do (that is package sandbox), nor
 // against bind mounts, which are directories like any other.

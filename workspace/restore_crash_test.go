@@ -1,0 +1,280 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// errBroken is what the tests let fail.
+var errBroken = errors.New("broken")
+
+// An error at any step before the sweeping leaves the tree as it was, and the
+// same call goes on from there.
+func TestRestorePutsBack(t *testing.T) {
+	inMemory(t)
+	first, second := states()
+	for fail := 0; ; fail++ {
+		tree, s, one, two := twoStates(t)
+		list := back(one, two)
+		calls, at := 0, ""
+		tree.fault = func(step string) error {
+			if calls++; calls-1 == fail {
+				at = step
+				return errBroken
+			}
+			return nil
+		}
+		_, err := tree.Restore(t.Context(), list, s.open)
+		if at == "" {
+			if err != nil || fail < 40 {
+				t.Fatalf("after %d steps: %v", fail, err)
+			}
+			return
+		}
+		if !errors.Is(err, errBroken) {
+			t.Fatalf("step %s: %v", at, err)
+		}
+		tree.fault = nil
+		if !strings.HasPrefix(at, "sync") && !strings.HasPrefix(at, "sweep") {
+			is(t, tree, one, first)
+		}
+		if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
+			t.Fatalf("again after step %s: %v", at, err)
+		}
+		is(t, tree, two, second)
+		if t.Failed() {
+			t.Fatalf("step %s", at)
+		}
+	}
+}
+
+// crash restores and dies at one step, which it returns; empty: there was no
+// such step. Nothing is put right.
+func crash(tree *Tree, list []Restoration, s store, die func(step string, calls int) bool) (at string) {
+	calls := 0
+	tree.fault = func(step string) error {
+		calls++
+		if die(step, calls-1) {
+			at = step
+			panic(errBroken)
+		}
+		return nil
+	}
+	defer func() {
+		tree.fault = nil
+		if p := recover(); p != nil && p != any(errBroken) {
+			panic(p)
+		}
+	}()
+	_, _ = tree.Restore(context.Background(), list, s.open)
+	return ""
+}
+
+// After a crash at any step the same call goes on, or the opposite one leads
+// back from whatever state each path is in.
+func TestRestoreAfterCrash(t *testing.T) {
+	inMemory(t)
+	first, second := states()
+	for fail := 0; ; fail++ {
+		tree, s, one, two := twoStates(t)
+		list := back(one, two)
+		at := crash(tree, list, s, func(_ string, calls int) bool { return calls == fail })
+		if at == "" {
+			if fail < 40 {
+				t.Fatalf("only %d steps", fail)
+			}
+			return
+		}
+		if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
+			t.Fatalf("again after a crash at %s: %v", at, err)
+		}
+		is(t, tree, two, second)
+		list = back(two, one)
+		crash(tree, list, s, func(_ string, calls int) bool { return calls == fail })
+		for i, l := range list {
+			list[i].From = append(l.From, l.Want, Entry{})
+		}
+		if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
+			t.Fatalf("back after a crash at %s: %v", at, err)
+		}
+		is(t, tree, one, first)
+		if t.Failed() {
+			t.Fatalf("crash at %s", at)
+		}
+	}
+}
+
+// A crash while an error is being put right leaves nothing that the same call
+// cannot go on from.
+func TestRestoreAfterCrashWhilePuttingBack(t *testing.T) {
+	inMemory(t)
+	_, second := states()
+	for fail := 0; ; fail++ {
+		tree, s, one, two := twoStates(t)
+		list := back(one, two)
+		restores, at := 0, ""
+		func() {
+			defer func() {
+				if p := recover(); p != nil && p != any(errBroken) {
+					panic(p)
+				}
+			}()
+			tree.fault = func(step string) error {
+				if step == "placed" {
+					return errBroken
+				}
+				if strings.HasPrefix(step, "restore ") {
+					if restores++; restores-1 == fail {
+						at = step
+						panic(errBroken)
+					}
+				}
+				return nil
+			}
+			_, _ = tree.Restore(context.Background(), list, s.open)
+		}()
+		tree.fault = nil
+		if at == "" {
+			if fail < 20 {
+				t.Fatalf("only %d paths were put back", fail)
+			}
+			return
+		}
+		if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
+			t.Fatalf("after a crash at %s: %v", at, err)
+		}
+		is(t, tree, two, second)
+		if t.Failed() {
+			t.Fatalf("crash at %s", at)
+		}
+	}
+}
+
+// What cannot be put back is named, and Restore goes on from there.
+func TestRestorePartial(t *testing.T) {
+	tree, s, one, two := twoStates(t)
+	list := back(one, two)
+	stuck := errors.New("stuck")
+	tree.fault = func(step string) error {
+		switch step {
+		case "placed":
+			return errBroken
+		case "restore gone", "restore text":
+			return stuck
+		}
+		return nil
+	}
+	_, err := tree.Restore(t.Context(), list, s.open)
+	var partial *PartialError
+	if !errors.As(err, &partial) || !errors.Is(err, errBroken) || !errors.Is(partial.Why, stuck) || !cmp.Equal(partial.Paths, []string{"gone", "text"}) {
+		t.Fatalf("Restore = %v", err)
+	}
+	tree.fault = nil
+	changed := manifest(t, tree, nil).Diff(one)
+	if len(changed) != 2 || changed[0].Path != "gone" || changed[1].Path != "text" {
+		t.Errorf("changed: %+v", changed)
+	}
+	if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
+		t.Fatal(err)
+	}
+	_, second := states()
+	is(t, tree, two, second)
+}
+
+// A third state that comes up while Restore runs is not overwritten.
+func TestRestoreMeetsAnother(t *testing.T) {
+	for _, at := range []string{"write new", "staged", "remove gone", "clear dir-file", "place dir-link", "place n"} {
+		tree, s, one, two := twoStates(t)
+		tree.fault = func(step string) error {
+			if step == at {
+				put(t, tree.Dir(), "text", "somebody's")
+			}
+			return nil
+		}
+		_, err := tree.Restore(t.Context(), back(one, two), s.open)
+		var conflict *ConflictError
+		if !errors.As(err, &conflict) || !cmp.Equal(conflict.Paths, []string{"text"}) {
+			t.Errorf("%s: %v", at, err)
+		}
+		first, _ := states()
+		first["text"] = "somebody's"
+		want := slices.Clone(one)
+		for i := range want {
+			if want[i].Path == "text" {
+				want[i].Digest, want[i].Size = Digest([]byte("somebody's")), 10
+			}
+		}
+		is(t, tree, want, first)
+	}
+}
+
+// Something that comes up in a directory that was emptied, or where one is to
+// be made, stays, and the rest is put back.
+func TestRestoreMeetsNewcomer(t *testing.T) {
+	for at, path := range map[string]string{"clear dir-file": "dir-file/mine", "place dir-link": "dir-link", "place n": "n", "place file-dir": "file-dir"} {
+		tree, s, one, two := twoStates(t)
+		tree.fault = func(step string) error {
+			if step == at {
+				put(t, tree.Dir(), path, "somebody's")
+			}
+			return nil
+		}
+		_, err := tree.Restore(t.Context(), back(one, two), s.open)
+		if err == nil {
+			t.Errorf("%s: no error", at)
+		}
+		if got, _, err := tree.Read(path); string(got) != "somebody's" {
+			t.Errorf("%s: %s holds %q, %v", at, path, got, err)
+		}
+		for _, d := range manifest(t, tree, nil).Diff(one) {
+			if !holds(path, d.Path) {
+				t.Errorf("%s: %s was not put back", at, d.Path)
+			}
+		}
+	}
+}
+
+// A directory that was replaced by a link to itself elsewhere in the tree, to
+// .git or to the outside is not written through.
+func TestRestoreThroughSwappedDirectory(t *testing.T) {
+	for _, at := range []string{"write d/new", "staged", "place d/new", "remove d/gone"} {
+		for _, to := range []string{"moved", ".git", "outside"} {
+			files := map[string]string{"d/gone": "one", "d/x": "one", ".git/HEAD": "h"}
+			tree, s := newTree(t, files, Options{}), store{}
+			one := s.keepAll(t, tree)
+			list := []Restoration{
+				{Path: "d/gone", From: []Entry{one[0]}}, {Path: "d/x", Want: s.entry("two"), From: []Entry{one[1]}},
+				{Path: "d/new", Want: s.entry("two")}, {Path: "d/e/new", Want: s.entry("two")},
+			}
+			dir, target := tree.Dir(), to
+			if to == "outside" {
+				target = t.TempDir()
+			}
+			tree.fault = func(step string) error {
+				if step != at {
+					return nil
+				}
+				return errors.Join(os.Rename(filepath.Join(dir, "d"), filepath.Join(dir, "moved")), os.Symlink(target, filepath.Join(dir, "d")))
+			}
+			if _, err := tree.Restore(t.Context(), list, s.open); err == nil && at != "place d/new" && at != "remove d/gone" {
+				t.Errorf("swapped at %s: no error", at)
+			}
+			if diff := cmp.Diff(map[string]string{"HEAD": "h"}, contents(t, filepath.Join(dir, ".git"))); diff != "" {
+				t.Errorf("swapped at %s for %s:\n%s", at, to, diff)
+			}
+			if to == "outside" && len(contents(t, target)) > 0 {
+				t.Errorf("swapped at %s: written outside", at)
+			}
+			if got, _ := os.Readlink(filepath.Join(dir, "d")); got != target {
+				t.Errorf("swapped at %s: d is %q", at, got)
+			}
+		}
+	}
+}
