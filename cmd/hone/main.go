@@ -35,6 +35,7 @@ func main() {
 // Main is the whole program but for the exit, so that tests can be it. The
 // observer is added to every journal that is opened.
 func Main(args []string, o journal.Observer) int {
+	ownFiles()
 	ctx, stop := interruptible()
 	defer stop()
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, environ: os.Environ(), observer: o}

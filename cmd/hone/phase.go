@@ -150,7 +150,7 @@ func (a *app) resumePhase(ctx context.Context, o session, start hone.Start, base
 func (a *app) drivePhase(ctx context.Context, o session, s phaseSettings) (end hone.End, err error) {
 	g, err := git.Find()
 	if err != nil {
-		return end, &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "install git"}
+		return end, &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "install git"}
 	}
 	server, err := phase.NewServer(s.DevURL)
 	if err != nil {

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"hone"
@@ -29,6 +32,7 @@ type runSettings struct {
 // drive runs a loop on a workspace to its end, fresh or gone on with, and
 // shows it.
 func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error {
+	defer unheard()()
 	if err := o.lock.Say(r.Journal.Run()); err != nil {
 		return err
 	}
@@ -54,6 +58,15 @@ func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error
 	end.Hint = nextAfter(o.home, r.Journal.Run(), end.Hint)
 	a.conclude(end, o.output)
 	return err
+}
+
+// unheard keeps a run going whose reader went away, as in "hone task … | head":
+// what it shows is lost, and the run is not. Children keep the usual way, as
+// they would not if the signal was ignored.
+func unheard() (undo func()) {
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	return func() { signal.Stop(gone) }
 }
 
 // driven is what drive needs to know of a loop.

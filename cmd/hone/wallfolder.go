@@ -52,7 +52,7 @@ func newWallFolder(root, id string) (*wallFolder, error) {
 func wallBase(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", &hone.Stop{Exit: hone.ExitEnvironment, Why: "there is no place for what commands behind walls work with", Err: err,
+		return "", &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "there is no place for what commands behind walls work with", Err: err,
 			Hint: "set XDG_CACHE_HOME to a folder outside of the tree"}
 	}
 	base := filepath.Join(cache, "hone")
@@ -60,7 +60,7 @@ func wallBase(root string) (string, error) {
 		base, err = filepath.EvalSymlinks(base)
 	}
 	if err != nil {
-		return "", &hone.Stop{Exit: hone.ExitEnvironment, Why: "there is no place for what commands behind walls work with", Err: err,
+		return "", &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "there is no place for what commands behind walls work with", Err: err,
 			Hint: "set XDG_CACHE_HOME to a folder that can be written"}
 	}
 	if rel, err := filepath.Rel(root, base); err == nil && filepath.IsLocal(rel) {
