@@ -2,6 +2,7 @@ package hone_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +89,113 @@ func TestCrashAtEveryPoint(t *testing.T) {
 					return []check.Finding{{Source: "check", Text: "a must be two"}}, err
 				}
 			}}.end(t, dir)
+		},
+	}.Run(t)
+}
+
+// TestCrashAmongAnswers: a person says yes, no, and yes to all the rest; what
+// was declined is told, asked about again in the next round, and left again.
+func TestCrashAmongAnswers(t *testing.T) {
+	round := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		text := "w" + fmt.Sprint(r.Round(), len(prior))
+		for range 2 {
+			vs, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{
+				edit("asked/yes", text), edit("asked/no", text), edit("plain", text), edit("asked/all", text), edit("asked/rest", text),
+				{Path: "asked/gone", Delete: true}, edit(".hone/x", text),
+			}}, nil)
+			if err != nil {
+				return nil, err
+			}
+			text += string(vs[1].Ruling)
+		}
+		return nil, nil
+	}
+	crashtest.Scene{
+		Furnish: func(_ testing.TB, dir string) {
+			for _, name := range []string{"asked/yes", "asked/no", "asked/gone"} {
+				write(dir, name, "zero")
+			}
+		},
+		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
+			return process{round: round, observe: o, set: func(r *hone.Run) {
+				r.Rules.Approve = []string{"asked/**"}
+				r.Human = &person{answer: func(q hone.Question) (hone.Answer, error) {
+					return hone.Answer{Approved: q.Path != "asked/no", Rest: q.Path == "asked/all", By: "person"}, nil
+				}}
+				r.Check = func(context.Context) ([]check.Finding, error) {
+					if strings.HasPrefix(read(dir, "plain"), "w2") {
+						return []check.Finding{advice("well done")}, nil
+					}
+					return []check.Finding{wrong("plain must be of round 2"), advice("see " + read(dir, "asked/all"))}, nil
+				}
+			}}.end(t, dir)
+		},
+	}.Run(t)
+}
+
+// TestCrashAroundOpenQuestions: a question stays open, is denied for want of
+// somebody to ask, and is answered by a third process.
+func TestCrashAroundOpenQuestions(t *testing.T) {
+	crashtest.Scene{
+		Furnish: func(_ testing.TB, dir string) { write(dir, "asked", "zero") },
+		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) (end hone.End) {
+			for _, human := range []hone.Human{&person{answer: later}, nil, &person{answer: yes}} {
+				if b := read(dir, "asked"); b != "zero" && human == nil {
+					continue
+				}
+				p := process{round: applies([]workspace.Edit{edit("asked", "one"), edit("b", "bee"), edit("c", "sea")}), observe: o, set: func(r *hone.Run) {
+					r.Rules.Approve = []string{"asked"}
+					r.Human = human
+				}}
+				if end = p.end(t, dir); end.Result != "blocked" {
+					return end
+				}
+			}
+			return end
+		},
+	}.Run(t)
+}
+
+// TestCrashOfAnAgent: a session that changes files and asks models of its own;
+// one that was cut off is told of, so that the agent goes on from there.
+func TestCrashOfAnAgent(t *testing.T) {
+	crashtest.Scene{
+		Replies: []model.Reply{text("first"), text("second")},
+		Furnish: func(_ testing.TB, dir string) { write(dir, "a", "zero") },
+		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
+			round := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+				role := agent(func(ctx context.Context, req model.Request) (model.Reply, error) {
+					reply, err := m.Generate(ctx, req)
+					if err != nil {
+						return reply, err
+					}
+					_, settle, err := r.Reserve(hone.Role{Name: "builder", Called: "test/inner", MaxOutput: 1000}, 100)
+					if err != nil {
+						return reply, err
+					}
+					write(dir, "a", reply.Text())
+					write(dir, "in/"+reply.Text(), "made")
+					return reply, settle(&model.Usage{Input: 10, Output: 10}, nil)
+				})
+				_, err := r.Talk(ctx, role, user("do it"))
+				return nil, err
+			}
+			end := process{round: round, observe: o, set: func(r *hone.Run) {
+				r.Check = func(context.Context) ([]check.Finding, error) {
+					if read(dir, "a") != "second" {
+						return []check.Finding{wrong("a must be second")}, nil
+					}
+					return nil, nil
+				}
+			}}.end(t, dir)
+			books := newBooks()
+			for _, e := range events(t, dir) {
+				books.take(e)
+			}
+			if tokens, _ := books.sum(); tokens != end.Tokens {
+				t.Errorf("the run ended at %d tokens, and %d are on the books", end.Tokens, tokens)
+			}
+			return end
 		},
 	}.Run(t)
 }

@@ -34,6 +34,9 @@ type Scene struct {
 	// runs no command of a model's, which could be cut off. Then the requests are
 	// compared as well.
 	Prompts bool
+	// Most is about how many points are tried where HONE_TEST_ALL is not set; 0
+	// means 20.
+	Most int
 }
 
 // killed is what a killed run panics with.
@@ -44,8 +47,11 @@ type killed struct{}
 const most = 20
 
 // Sampled reports whether a point of so many is tried.
-func Sampled(point, points int) bool {
-	return all() || point%max(1, points/most) == 0
+func Sampled(point, points int) bool { return sampled(point, points, most) }
+
+func sampled(point, points, most int) bool {
+	// An odd distance: points before and after an event take turns.
+	return all() || point%(points/most|1) == 0
 }
 
 func all() bool { return os.Getenv("HONE_TEST_ALL") != "" }
@@ -61,12 +67,17 @@ func (s Scene) Run(t *testing.T) {
 	if len(want.points) == 0 {
 		t.Fatal("the run appended nothing")
 	}
+	t.Logf("undisturbed, %d points and %d model calls to %q in round %d: %s", len(want.points), want.calls, want.end.Result, want.end.Rounds, want.end.Why)
+	tries := s.Most
+	if tries == 0 {
+		tries = most
+	}
 	for point, edits := range want.points {
 		name := fmt.Sprintf("kill at point %d of %d", point, len(want.points))
-		if Sampled(point, len(want.points)) {
+		if sampled(point, len(want.points), tries) {
 			s.compare(t, name, want, kill{at: point})
 		}
-		if again := point * 7 % 23; all() || point%max(1, 3*len(want.points)/most) == 0 {
+		if again := point * 7 % 23; sampled(point, len(want.points), max(1, tries/3)) {
 			s.compare(t, fmt.Sprintf("%s and again after %d", name, again), want, kill{at: point}, kill{at: again})
 		}
 		for made := range edits + 1 {
@@ -116,8 +127,9 @@ type outcome struct {
 	outside  []string
 	requests map[int]string // of the model, by how many replies there were; the last of each
 
-	points []int    // how many edits each point of an undisturbed run announces
-	where  []string // it was killed
+	points   []int    // how many edits each point of a life that is not killed announces
+	where    []string // it was killed
+	recorded int      // replies
 }
 
 // play plays the scene with a kill in each of the first lives.
@@ -126,40 +138,12 @@ func (s Scene) play(t *testing.T, kills ...kill) outcome {
 	s.Furnish(t, dir)
 	m := &script{dir: dir, replies: s.Replies, requests: map[int]string{}}
 	var o outcome
-	recorded, over := 0, false // replies on record, and whether a life came to its end
+	over := false
 	for _, k := range kills {
-		left := k.at
-		at := func(what string) bool {
-			left--
-			if left == -1 {
-				o.where = append(o.where, what)
-			}
-			return left < 0
-		}
-		over = untilKilled(func() {
-			o.end = s.Play(t, dir, m, journal.Observer{
-				Before: func(n journal.Entry) {
-					if at(fmt.Sprintf("before %s %s", n.Type, n.Phase)) {
-						panic(killed{})
-					}
-				},
-				After: func(e journal.Event) {
-					if e.Type == "reply" {
-						recorded++
-					}
-					if at(fmt.Sprintf("after %s %s", e.Type, e.Phase)) {
-						if k.torn {
-							tear(dir, e, k.made)
-						}
-						panic(killed{})
-					}
-				},
-			})
-		})
-		if over {
+		if over = untilKilled(func() { o.end = s.Play(t, dir, m, o.until(k, dir)) }); over {
 			break
 		}
-		o.lost = m.calls - recorded
+		o.lost = m.calls - o.recorded
 	}
 	if !over {
 		o.end = s.Play(t, dir, m, journal.Observer{
@@ -172,6 +156,37 @@ func (s Scene) play(t *testing.T, kills ...kill) outcome {
 		o.requests = m.requests
 	}
 	return o
+}
+
+// until observes a life that is killed.
+func (o *outcome) until(k kill, dir string) journal.Observer {
+	left := k.at
+	at := func(what, typ string, phase journal.Phase) bool {
+		if left == 0 {
+			o.where = append(o.where, fmt.Sprintf("%s %s %s", what, typ, phase))
+		}
+		left--
+		return left < 0 // for good: nothing of a killed process goes on
+	}
+	return journal.Observer{
+		Before: func(n journal.Entry) {
+			if at("before", n.Type, n.Phase) {
+				panic(killed{})
+			}
+		},
+		After: func(e journal.Event) {
+			if e.Type == "reply" {
+				o.recorded++
+			}
+			if !at("after", e.Type, e.Phase) {
+				return
+			}
+			if k.torn {
+				tear(dir, e, k.made)
+			}
+			panic(killed{})
+		},
+	}
 }
 
 // untilKilled reports whether a process came to its end.

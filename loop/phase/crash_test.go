@@ -3,6 +3,7 @@
 package phase_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,16 +13,16 @@ import (
 	"testing"
 
 	"hone"
+	"hone/check"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/loop/phase"
 	"hone/model"
 )
 
-// TestCrashAtEveryPoint: a contract fails in round 1, round 2 passes. Every
-// point is tried only where HONE_TEST_ALL is set.
+// TestCrashAtEveryPoint: a contract fails in round 1, round 2 passes.
 func TestCrashAtEveryPoint(t *testing.T) {
-	crashScene(false, 20, suite(), build("no"), fail(), build("hello"), pass()).Run(t)
+	crashScene(false, suite(), build("no"), fail(), build("hello"), pass()).Run(t)
 }
 
 // TestAgentCrashesAtEveryPoint: the same with agents in both roles.
@@ -29,44 +30,60 @@ func TestAgentCrashesAtEveryPoint(t *testing.T) {
 	reach := []string{"bash", "command", binary() + " " + asClient + ` "$DEV_URL"`}
 	fails := agent("verifier", "one fails", reach...)
 	fails[0].reply.Parts = append(fails[0].reply.Parts, call("write", "path", "failed_specs.md", "content", failed).Parts...)
-	crashScene(true, 30, agent("verifier", "written", "write", "path", "suite.sh", "content", "# CANARY-TEST\n"),
+	crashScene(true, agent("verifier", "written", "write", "path", "suite.sh", "content", "# CANARY-TEST\n"),
 		agent("builder", "built", "write", "path", "answer", "content", "no\n"), fails,
 		agent("builder", "built", "write", "path", "answer", "content", "hello\n"), agent("verifier", "all pass", reach...)).Run(t)
 }
 
+// TestCrashBesideACheck: the health check fails in round 1, all contracts hold
+// in round 2 and the check beside them does not, and round 3 passes.
+func TestCrashBesideACheck(t *testing.T) {
+	more := builder(call("write", "path", "more", "content", "more\n"), say("built"))
+	s := crashScene(false, suite(), build("LINT"), build("hello"), pass(), more, pass())
+	s.Play = playing(func(dir string) process {
+		return process{check: func(context.Context) ([]check.Finding, error) {
+			if read(dir, "src/more") == "" {
+				return []check.Finding{{Source: "check", File: "src/more", Text: "there must be more"}}, nil
+			}
+			return nil, nil
+		}}
+	})
+	s.Run(t)
+}
+
+// TestCrashOfAStuckPhase: the one round is used up, and a contract fails.
+func TestCrashOfAStuckPhase(t *testing.T) {
+	s := crashScene(false, suite(), build("no"), fail())
+	s.Play = playing(func(string) process { return process{rounds: 1} })
+	s.Run(t)
+}
+
 // crashScene is a phase that is killed, and goes on. Beside the tree the
 // repositories' commits are compared, and what is on record of outside changes.
-// One point in so many is tried, unless all are asked for.
-func crashScene(agents bool, every int, sessions ...[]turn) crashtest.Scene {
+func crashScene(agents bool, sessions ...[]turn) crashtest.Scene {
 	var replies []model.Reply
 	for _, one := range slices.Concat(sessions...) {
 		replies = append(replies, one.reply)
 	}
 	return crashtest.Scene{
 		Replies: replies,
+		Most:    6,
 		Furnish: func(t testing.TB, dir string) {
-			sample(t, every)
 			project(t, dir, usual(), map[string]string{"tests/failed_specs.md": failed, "src/deps": "greeting 1.0\n"})
 		},
-		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
-			end := process{model: m, agents: agents, observe: quiet(o)}.live(t, dir)
-			gone(t, dir)
-			summarise(t, dir)
-			return end.End
-		},
+		Play: playing(func(string) process { return process{agents: agents} }),
 	}
 }
 
-// sample skips a point unless it is one of those that are tried.
-func sample(t testing.TB, oneIn int) {
-	var n, of int
-	_, name, killed := strings.Cut(t.Name(), "/kill_at_point_")
-	if !killed {
-		return
-	}
-	must(fmt.Sscanf(name, "%d_of_%d", &n, &of))
-	if n%oneIn != 0 && os.Getenv("HONE_TEST_ALL") == "" {
-		t.Skipf("one point in %d is tried; HONE_TEST_ALL=1 tries all", oneIn)
+// playing plays a process in a project's folder.
+func playing(in func(dir string) process) func(testing.TB, string, model.Model, journal.Observer) hone.End {
+	return func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
+		p := in(dir)
+		p.model, p.observe = m, quiet(o)
+		end := p.live(t, dir)
+		gone(t, dir)
+		summarise(t, dir)
+		return end.End
 	}
 }
 
