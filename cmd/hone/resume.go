@@ -54,7 +54,14 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits limitFlags, ba
 	if err != nil {
 		return err
 	}
-	o := session{place: p, journal: j, limits: l, output: output}
+	if err := p.include(trustOf(start).Include); err != nil {
+		return err
+	}
+	return a.again(ctx, session{place: p, journal: j, limits: l, output: output}, start, baseURL)
+}
+
+// again drives a run that has begun, by the loop and the settings of its start.
+func (a *app) again(ctx context.Context, o session, start hone.Start, baseURL string) error {
 	switch start.Loop {
 	case "reconcile":
 		return a.resumeReconcile(ctx, o, start, baseURL)
@@ -76,8 +83,7 @@ func reopen(home *journal.Home, ref string) (*journal.Journal, hone.Start, error
 	}
 	j, err := home.Open(run)
 	if err != nil {
-		return nil, hone.Start{}, &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(),
-			Hint: "the journal was changed by somebody else; start a new run"}
+		return nil, hone.Start{}, damaged(err)
 	}
 	start, err := started(j.Events())
 	if err != nil {

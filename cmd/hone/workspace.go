@@ -73,13 +73,24 @@ func (p *place) leave() {
 	}
 }
 
-// locked says what to do about a workspace that another hone works on.
+// locked says what to do about a workspace that another hone works on, or whose
+// last run cannot be read.
 func locked(err error) error {
 	var held *journal.LockedError
-	if !errors.As(err, &held) {
+	if errors.As(err, &held) {
+		return usage(held.Error(), "wait for it, or stop it; to watch it: hone show last")
+	}
+	return damaged(err)
+}
+
+// damaged says what to do about a journal that is not what was written. What it
+// was about to apply, if anything, nobody can tell any more.
+func damaged(err error) error {
+	if !errors.As(err, new(*journal.DamageError)) {
 		return err
 	}
-	return usage(held.Error(), "wait for it, or stop it; to watch it: hone show last")
+	return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(),
+		Hint: "the journal was changed by somebody else, and nothing can go on with it; look at the tree, move the journal away, and start a new run"}
 }
 
 func noHome(root string, err error) error {
