@@ -62,12 +62,23 @@ func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace
 		return nil, err
 	}
 	m, err = r.Tree.Keep(ctx, m, func(e workspace.Entry) bool {
-		return fresh[e.Path] && (r.Largest == 0 || e.Size <= r.Largest) && !home.Has(e.Digest)
+		return fresh[e.Path] && (r.Largest == 0 || e.Size <= r.Largest) && !home.Has(e.Digest) && !r.hasKey(e.Path)
 	}, pack.Add)
 	if err != nil {
 		return nil, errors.Join(err, pack.Discard())
 	}
 	return m, pack.Close()
+}
+
+// hasKey reports whether a file holds a provider's key: such a one is kept
+// nowhere (ruling G6). One that is too large to be read whole is no text with a
+// key.
+func (r *Run) hasKey(path string) bool {
+	if r.Redact == nil {
+		return false
+	}
+	b, _, err := r.Tree.Read(path)
+	return err == nil && r.clean(string(b)) != string(b)
 }
 
 // recalled reads a manifest back.

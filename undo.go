@@ -29,6 +29,8 @@ type Reversal struct {
 	// Left appeared during the run, and may have been there before, ignored:
 	// they stay.
 	Left []string
+	// Done are the paths that Carry has put back; sorted.
+	Done []string
 
 	journal *journal.Journal
 	tree    *workspace.Tree
@@ -88,7 +90,7 @@ func (v *Reversal) sort(p string, t *trace, loosened bool, older func(workspace.
 	case t.want.Kind == "" && !t.made && (loosened || older(now)):
 		v.Left = append(v.Left, p)
 	case t.want.Kind == workspace.Regular && !v.journal.Home().Has(t.want.Digest):
-		v.Conflicts = append(v.Conflicts, Conflict{p, "what it held was not kept: it is larger than [undo] max-file, or could not be read", true})
+		v.Conflicts = append(v.Conflicts, Conflict{p, "what it held was not kept: it is larger than [undo] max-file, holds a provider's key, or could not be read", true})
 	case t.want.Kind == workspace.Other:
 		v.Conflicts = append(v.Conflicts, Conflict{p, cmp.Or(t.want.Note, "it was no file and no link"), true})
 	case t.theirs:
@@ -111,7 +113,7 @@ func (v *Reversal) look(ctx context.Context, last workspace.Manifest) error {
 
 // Carry puts the files back, all of them or none, and records that. With force
 // the conflicts are put back as well, but for those that are lost; what stands
-// there is kept before, and the answer names the objects that hold it, by path.
+// there is kept before, and the answer names the files that hold it, by path.
 // Without force a conflict is an error, and nothing is changed.
 func (v *Reversal) Carry(ctx context.Context, force bool) (kept map[string]string, err error) {
 	todo := slices.Clone(v.Back)
@@ -122,6 +124,9 @@ func (v *Reversal) Carry(ctx context.Context, force bool) (kept map[string]strin
 		case !c.Lost:
 			todo = append(todo, c.Path)
 		}
+	}
+	if len(todo) == 0 {
+		return nil, nil
 	}
 	slices.Sort(todo)
 	r := &Run{Tree: v.tree, Journal: v.journal}
@@ -135,6 +140,7 @@ func (v *Reversal) Carry(ctx context.Context, force bool) (kept map[string]strin
 	if _, err := v.tree.Restore(ctx, list, r.contents); err != nil {
 		return kept, fmt.Errorf("put files back: %w", err)
 	}
+	v.Done = todo
 	object, tree, err := r.manifest(ctx)
 	if err != nil {
 		return kept, err
@@ -143,7 +149,8 @@ func (v *Reversal) Carry(ctx context.Context, force bool) (kept map[string]strin
 	return kept, err
 }
 
-// keep stores what the conflicts hold now, so that even force loses nothing.
+// keep stores what the conflicts hold now, so that even force loses nothing, and
+// says where, by path.
 func (v *Reversal) keep(ctx context.Context, r *Run) (map[string]string, error) {
 	kept := map[string]string{}
 	var m workspace.Manifest
@@ -153,10 +160,23 @@ func (v *Reversal) keep(ctx context.Context, r *Run) (map[string]string, error) 
 		}
 	}
 	m, err := r.keepContents(ctx, m)
-	for _, e := range m {
-		v.now[e.Path], kept[e.Path] = e, e.Digest
+	if err != nil {
+		return nil, err
 	}
-	return kept, err
+	home := r.Journal.Home()
+	for _, e := range m {
+		v.now[e.Path] = e
+		held, err := home.Get(e.Digest)
+		if err != nil {
+			return nil, err
+		}
+		name, err := home.Put(held) // not in a pack: a person shall find it
+		if err != nil {
+			return nil, err
+		}
+		kept[e.Path] = home.ObjectPath(name)
+	}
+	return kept, nil
 }
 
 // history folds a journal into what was made of each path.

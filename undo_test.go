@@ -113,7 +113,7 @@ func TestUndoRefusesWhatWasChangedSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(object(t, dir, kept["edited"])); got != "mine" {
+	if got := string(must(os.ReadFile(kept["edited"]))); got != "mine" {
 		t.Errorf("%q was kept of what was overwritten", got)
 	}
 	if read(dir, "edited") != "0" || read(dir, "made1") != "no file" || read(dir, "untouched") != "mine too" {
