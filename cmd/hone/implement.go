@@ -131,7 +131,9 @@ func (a *app) driveImplement(ctx context.Context, o session, s implementSettings
 	return a.drive(ctx, o, r, driven{
 		loop: "implement", settings: s.runSettings, walls: walls,
 		round: func(live io.Writer) hone.Round {
-			l.Say = a.thoughts(o.output)
+			if o.replayed == nil {
+				l.Say = a.thoughts(o.output)
+			}
 			r.Check = a.implementCheck(o.root, s, func(runner sandbox.Runner, c check.BuildConfig) check.Func { return l.Build(r, runner, c) }, l.Redact, walls, live)
 			s.Trust.prove(r, o.root, walls, func(dir string, walls *runWalls) check.Func {
 				return a.implementCheck(dir, s, l.BuildUnlogged, l.Redact, walls, live)
@@ -144,10 +146,7 @@ func (a *app) driveImplement(ctx context.Context, o session, s implementSettings
 // thoughts prints what a model wants its user to know: on stdout, unless that
 // is for the events alone.
 func (a *app) thoughts(o outputFlags) func(string) {
-	out := a.out
-	if o.json {
-		out = a.err
-	}
+	out := a.results(o)
 	return func(text string) { fmt.Fprintln(out, render.Escape(text)) }
 }
 

@@ -169,7 +169,7 @@ Start with: hone demo`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.reconcileCommand(), a.implementCommand(), a.taskCommand(), a.phaseCommand(), a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
-		a.showCommand(), a.resumeCommand(), a.sandboxCommand(), a.doctorCommand(), a.versionCommand())
+		a.showCommand(), a.resumeCommand(), a.undoCommand(), a.replayCommand(), a.sandboxCommand(), a.doctorCommand(), a.versionCommand())
 	completeHelp(root)
 	completeCompletion(root)
 	return root

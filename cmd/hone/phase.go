@@ -182,15 +182,8 @@ func (a *app) drivePhase(ctx context.Context, o session, s phaseSettings) (end h
 			end = e
 			return l.Finish(context.WithoutCancel(ctx), r, e)
 		},
+		summary: func(end hone.End) string { return l.Summary(r, end) },
 	})
-	if err != nil {
-		return end, err
-	}
-	out := a.out
-	if o.output.json {
-		out = a.err
-	}
-	_, err = io.WriteString(out, l.Summary(r, end))
 	return end, err
 }
 

@@ -88,7 +88,7 @@ func (a *app) resumeReconcile(ctx context.Context, o session, start hone.Start, 
 	if err := a.goOn(&o, start, &s, baseURL, &s.Model); err != nil {
 		return err
 	}
-	if o.repo == nil {
+	if o.repo == nil && o.replayed == nil {
 		return &hone.Stop{Exit: hone.ExitEnvironment, Why: o.root + " is no Git repository any more",
 			Hint: "bring its .git back, then: hone resume " + o.journal.Run()}
 	}

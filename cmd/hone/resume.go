@@ -54,7 +54,14 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits limitFlags, ba
 	if err != nil {
 		return err
 	}
-	o := session{place: p, journal: j, limits: l, output: output}
+	if err := p.include(trustOf(start).Include); err != nil {
+		return err
+	}
+	return a.again(ctx, session{place: p, journal: j, limits: l, output: output}, start, baseURL)
+}
+
+// again drives a run that has begun, by the loop and the settings of its start.
+func (a *app) again(ctx context.Context, o session, start hone.Start, baseURL string) error {
 	switch start.Loop {
 	case "reconcile":
 		return a.resumeReconcile(ctx, o, start, baseURL)

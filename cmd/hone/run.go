@@ -32,6 +32,9 @@ type runSettings struct {
 // drive runs a loop on a workspace to its end, fresh or gone on with, and
 // shows it.
 func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error {
+	if o.replayed != nil {
+		return a.driveAgain(ctx, o, r, d)
+	}
 	defer unheard()()
 	if err := o.lock.Say(r.Journal.Run()); err != nil {
 		return err
@@ -57,7 +60,31 @@ func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error
 	a.exit = end.Exit
 	end.Hint = nextAfter(o.home, r.Journal.Run(), end.Hint)
 	a.conclude(end, o.output)
+	if d.summary != nil && err == nil {
+		fmt.Fprint(a.results(o.output), d.summary(end))
+	}
 	return err
+}
+
+// driveAgain goes through a run once more; only a verbose one is shown.
+func (a *app) driveAgain(ctx context.Context, o session, r *hone.Run, d driven) (err error) {
+	r.Redact = redactor(knownKeys(a.env, append(d.secrets, d.settings.Model.whole())...))
+	s := screen.New(a.err, screen.Options{Whole: true, Colour: a.colour, Get: o.home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: d.turns})
+	defer s.Close()
+	if o.output.verbose {
+		r.Journal.Observe(journal.Observer{After: s.Event})
+	}
+	*o.replayed, err = r.Replay(ctx, d.round(io.Discard))
+	return err
+}
+
+// results is where a run's results go: stdout, unless that is for its events
+// alone.
+func (a *app) results(o outputFlags) io.Writer {
+	if o.json {
+		return a.err
+	}
+	return a.out
 }
 
 // unheard keeps a run going whose reader went away, as in "hone task … | head":
@@ -77,8 +104,9 @@ type driven struct {
 	secrets  []string // addresses that may hold a login, beside the model's
 	walls    standing
 	round    func(live io.Writer) hone.Round
-	turns    map[string]int       // most in a session, by role; nil where there are no conversations
-	finish   func(hone.End) error // writes what the loop leaves for people; may be nil
+	turns    map[string]int        // most in a session, by role; nil where there are no conversations
+	finish   func(hone.End) error  // writes what the loop leaves for people; may be nil
+	summary  func(hone.End) string // the loop's own last lines; may be nil
 }
 
 // standing are the walls of a loop's commands. A nil [*runWalls] is none:
@@ -121,9 +149,9 @@ func (a *app) watch(r *hone.Run, s *screen.Screen, output outputFlags, d driven)
 // conclude prints the line that says why the run stopped, and the one that
 // says what to type next.
 func (a *app) conclude(end hone.End, o outputFlags) {
-	out := a.out
-	if o.json {
-		out = a.err
+	out := a.results(o)
+	for _, note := range end.Notes {
+		fmt.Fprintf(out, "note: %s\n", render.Line(note))
 	}
 	cost := ""
 	if end.Cost != nil && end.Tokens > 0 {

@@ -19,6 +19,9 @@ type session struct {
 	models  []model.Model // in the order of the settings that they were opened by
 	start   *hone.Start   // nil: the run is gone on with
 	output  outputFlags
+	// replayed is where it goes what comes of going through the run once more;
+	// nil: the run is driven.
+	replayed *hone.Replayed
 }
 
 // begin makes a run of settings that are resolved and checked, and drives it.
@@ -36,6 +39,9 @@ func (a *app) begin(ctx context.Context, root string, start *hone.Start, o outpu
 		return err
 	}
 	defer p.leave()
+	if err := p.include(trustOf(*start).Include); err != nil {
+		return err
+	}
 	j, err := p.home.Create(p.home.NewRun())
 	if err != nil {
 		return err

@@ -18,7 +18,6 @@ import (
 	"hone/loop/phase"
 	"hone/model"
 	"hone/tool"
-	"hone/workspace"
 )
 
 // showFlags say which part of a run is shown.
@@ -47,7 +46,7 @@ became of it, what became of every edit and what the check found. RUN is an id, 
 	}
 	registerDir(c, &f.dir)
 	c.Flags().IntVar(&f.round, "round", 0, "only this round")
-	c.Flags().BoolVar(&f.diff, "diff", false, "with every change as a diff")
+	c.Flags().BoolVar(&f.diff, "diff", false, "with what each round changed as a diff, also what commands changed")
 	c.Flags().BoolVar(&f.full, "full", false, "with requests, replies, calls and their results whole")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "with the model's words and the beginning of results, as --round shows them too")
 	c.Flags().BoolVar(&f.json, "json", false, "the events as they are on record")
@@ -85,7 +84,7 @@ func (a *app) show(f showFlags, ref string) error {
 	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: lastLimits(start, events).Rounds})
 	defer s.Close()
 	s.Say("run %s: %s with %s in %s, begun %s", run, start.Loop, strings.Join(askedBy(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
-	return a.showEvents(s, home, events, f)
+	return a.showEvents(s, home, events, ownOf(start), f)
 }
 
 // ownOf says which files a run's loop writes for people.
@@ -155,9 +154,9 @@ func roundAround(e journal.Event, round int) int {
 	return roundOf(e)
 }
 
-func (a *app) showEvents(s *screen.Screen, home *journal.Home, events []journal.Event, f showFlags) error {
-	round := 0
-	for _, e := range events {
+func (a *app) showEvents(s *screen.Screen, home *journal.Home, events []journal.Event, own func(string) bool, f showFlags) error {
+	round, last := 0, ends(events)
+	for i, e := range events {
 		if e.Step != nil {
 			round = e.Step.Round
 		}
@@ -173,15 +172,34 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, events []journal.
 		if err := a.showMore(home, e, f); err != nil {
 			return err
 		}
+		if f.diff && last[round] == i {
+			if err := a.showChanges(home, events, round, own); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// ends are the indexes of the events that each round ends with: its decision,
+// or the last step of one that came to none.
+func ends(events []journal.Event) map[int]int {
+	last, decided := map[int]int{}, map[int]bool{}
+	for i, e := range events {
+		switch n := roundOf(e); {
+		case n == 0:
+		case e.Type == "round":
+			last[n], decided[n] = i, true
+		case !decided[n]:
+			last[n] = i
+		}
+	}
+	return last
 }
 
 // showMore shows what the screen of a running loop does not.
 func (a *app) showMore(home *journal.Home, e journal.Event, f showFlags) error {
 	switch {
-	case e.Type == "change" && f.diff:
-		return a.showDiff(home, e)
 	case e.Type == "step" && e.Phase == journal.Record && f.diff:
 		return a.showCommit(e)
 	case e.Type == "ask" && f.full:
@@ -205,27 +223,6 @@ func (a *app) showMore(home *journal.Home, e journal.Event, f showFlags) error {
 	return nil
 }
 
-func (a *app) showDiff(home *journal.Home, e journal.Event) error {
-	var c hone.Changed
-	if err := e.Decode(&c); err != nil || c.Ruling != workspace.Allow {
-		return err
-	}
-	before, err := image(home, c.Before)
-	if err != nil {
-		return err
-	}
-	after, err := image(home, c.After)
-	if err != nil {
-		return err
-	}
-	d := render.Diff(render.Line(c.Path), before, after)
-	if a.colour {
-		d = render.Colour(d)
-	}
-	_, err = fmt.Fprint(a.out, d)
-	return err
-}
-
 // showCommit says where the diff of a commit is: what commands change is in no
 // other.
 func (a *app) showCommit(e journal.Event) error {
@@ -238,14 +235,6 @@ func (a *app) showCommit(e journal.Event) error {
 	}
 	_, err := fmt.Fprintf(a.out, "    git -C %s show %.12s\n", render.Line(made.Repo), render.Line(made.ID))
 	return err
-}
-
-// image reads a file as it was; nil where there was none.
-func image(home *journal.Home, i workspace.Image) ([]byte, error) {
-	if !i.Exists() {
-		return nil, nil
-	}
-	return home.Get(i.Digest)
 }
 
 // showRequest shows what was sent; of a request that repeats an earlier one,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"time"
@@ -127,7 +126,7 @@ func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
 	}
 	defer seen.Close()
 	l.Tools = s.tools(seen, l.Guard, r, walls.commands)
-	err = a.drive(ctx, o, r, driven{
+	return a.drive(ctx, o, r, driven{
 		loop: "task", settings: s.runSettings, walls: walls, with: s.staff(), secrets: []string{s.Reviewer.whole()},
 		round: func(live io.Writer) hone.Round {
 			made := func(dir string, walls *runWalls) check.Func { return a.taskCheck(s, dir, l.Guard, walls, live) }
@@ -135,18 +134,10 @@ func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
 			s.Trust.prove(r, o.root, walls.commands, made)
 			return l.Round
 		},
-		turns:  map[string]int{l.Executor.Name: s.Turns, l.Reviewer.Name: task.ReviewTurns(s.Turns)},
-		finish: func(end hone.End) error { return l.Finish(r, end) },
+		turns:   map[string]int{l.Executor.Name: s.Turns, l.Reviewer.Name: task.ReviewTurns(s.Turns)},
+		finish:  func(end hone.End) error { return l.Finish(r, end) },
+		summary: func(hone.End) string { return task.Summary(r) + "\n" },
 	})
-	if err != nil {
-		return err
-	}
-	out := a.out
-	if o.output.json {
-		out = a.err
-	}
-	_, err = fmt.Fprintln(out, task.Summary(r))
-	return err
 }
 
 // own tells the loop's own files, a log that a person placed in the tree among

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/cmd/hone/screen"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/workspace"
+)
+
+// replayFlags say where a run is gone through again, and what is shown of it.
+type replayFlags struct {
+	dir     string
+	into    string
+	verbose bool
+}
+
+func (a *app) replayCommand() *cobra.Command {
+	var f replayFlags
+	c := &cobra.Command{
+		Use:   "replay RUN",
+		Short: "go through a run again offline, in a scratch copy, and compare",
+		Long: `replay goes through a run once more in a scratch copy of the tree, from what is on record: replies are the
+recorded ones, edits are made anew, and what commands changed is put there as it was kept. No model is
+asked, no command runs, and neither the workspace nor its record is written to.
+
+Every prompt has to come out the same byte for byte, every decision the same, and the tree has to be the one
+on record wherever there is one. A line of the record that was edited, cut out or swapped is found; what that
+cannot show is said in the README. RUN is an id, a unique prefix of one, or "last".`,
+		Example: `  hone replay last
+  hone replay last --into /tmp/again`,
+		Args: oneRun,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.replay(c.Context(), f, args[0])
+		},
+	}
+	registerDir(c, &f.dir)
+	c.Flags().StringVar(&f.into, "into", "", "keep the scratch copy in this folder, which must be new or empty")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show the run as it is gone through")
+	return c
+}
+
+func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error) {
+	root, err := findRoot(f.dir)
+	if err != nil {
+		return err
+	}
+	home, err := journal.FindHome(root)
+	if err != nil {
+		return noHome(root, err)
+	}
+	defer home.Close()
+	j, start, err := playback(home, ref)
+	if err != nil {
+		return err
+	}
+	scratch, remove, err := scratchFolder(f.into)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	tree, err := workspace.Open(scratch, workspace.Options{})
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	var done hone.Replayed
+	o := session{place: &place{root: root, home: home, tree: tree}, journal: j, limits: start.Limits, replayed: &done, output: outputFlags{verbose: f.verbose}}
+	if err := a.again(ctx, o, start, ""); err != nil {
+		return another(err, j)
+	}
+	a.tellReplayed(done, j, f.into)
+	return nil
+}
+
+// playback finds a run and opens its journal to be gone through.
+func playback(home *journal.Home, ref string) (*journal.Journal, hone.Start, error) {
+	run, err := home.Find(ref)
+	if err != nil {
+		return nil, hone.Start{}, usage(err.Error(), "hone runs")
+	}
+	j, err := home.Playback(run)
+	if err != nil {
+		return nil, hone.Start{}, &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(),
+			Hint: "the record is not what hone wrote: believe nothing of it from that line on"}
+	}
+	start, err := started(j.Ahead())
+	if err != nil {
+		return nil, start, usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
+	}
+	return j, start, nil
+}
+
+// scratchFolder is an empty folder, and what removes it unless a person wants
+// to have it.
+func scratchFolder(into string) (dir string, remove func() error, err error) {
+	if into == "" {
+		dir, err = os.MkdirTemp("", "hone-replay-")
+		return dir, func() error { return os.RemoveAll(dir) }, err
+	}
+	err = os.Mkdir(into, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		var there []os.DirEntry
+		if there, err = os.ReadDir(into); len(there) > 0 {
+			return "", nil, usage(into+" is not empty", "name a folder that is new with --into")
+		}
+	}
+	if err != nil {
+		return "", nil, usage("--into: "+err.Error(), "name a folder that is new")
+	}
+	dir, err = filepath.Abs(into)
+	return dir, func() error { return nil }, err
+}
+
+// another says that a replay came to something else than is on record.
+func another(err error, j *journal.Journal) error {
+	var stop *hone.Stop
+	if errors.As(err, &stop) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	at := "before its first event"
+	if events := j.Events(); len(events) > 0 {
+		last := events[len(events)-1]
+		at = fmt.Sprintf("after event %d (%s)", last.Seq, last.Type)
+	}
+	return &hone.Stop{Exit: hone.ExitNotDone, Result: "differs", Why: fmt.Sprintf("the run goes another way than its record, %s: %v", at, err),
+		Hint: "somebody changed the record, or this is another hone than the run's; hone show " + j.Run() + " --json shows what is on record"}
+}
+
+// tellReplayed says what was the same, and what could not be compared.
+func (a *app) tellReplayed(r hone.Replayed, j *journal.Journal, into string) {
+	for _, p := range r.Unexplained {
+		fmt.Fprintf(a.out, "changed while no command ran, by nobody who is on record: %s\n", render.Line(p))
+	}
+	for _, p := range r.Lost {
+		fmt.Fprintf(a.out, "not compared, as what it held was not kept: %s\n", render.Line(p))
+	}
+	if r.Open {
+		fmt.Fprintln(a.out, "the record ends within a round: the run was stopped there, or died")
+	}
+	fmt.Fprintf(a.out, "same: %s, %s, %s and %s are as they are on record; the journal's hash is %s\n",
+		screen.Count(r.Rounds, "decision"), screen.Count(r.Requests, "request"), screen.Count(r.Edits, "edit"), screen.Count(r.Trees, "tree"), j.Head())
+	next := "hone show " + j.Run()
+	if into != "" {
+		next = "git diff --no-index " + strings.TrimSpace(into) + " ."
+	}
+	fmt.Fprintf(a.out, "next: %s\n", render.Line(next))
+}

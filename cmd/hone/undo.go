@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/cmd/hone/screen"
+	"hone/internal/render"
+	"hone/journal"
+)
+
+// undoFlags say how far a run is taken back.
+type undoFlags struct {
+	dir   string
+	round int
+	force bool
+}
+
+func (a *app) undoCommand() *cobra.Command {
+	var f undoFlags
+	c := &cobra.Command{
+		Use:   "undo RUN",
+		Short: "put every kept file that a run changed back as it was",
+		Long: `undo puts every kept file that a run changed back to what it was before the run, or with --to-round to
+what it was at the end of a round: what the model edited, and what commands and agents changed, in
+nested repositories as well. RUN is an id, a unique prefix of one, or "last".
+
+A file that was changed since is not overwritten, and then nothing is: --force overwrites it, and keeps
+what it held. Files that git ignores are left alone, but for those that hone itself wrote and those that
+[undo] include names; so are git's index, HEAD, stash and hooks. What is left is named.
+
+An undo can be undone: hone undo RUN --to-round K, with the last round, brings all of it back. A run that was
+put back to a round goes on from there: hone resume RUN.`,
+		Example: `  hone undo last
+  hone undo last --to-round 2`,
+		Args: oneRun,
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.round < 0 {
+				return usage("--to-round must not be less than nothing", helpFor(c))
+			}
+			return a.undo(c.Context(), f, args[0])
+		},
+	}
+	registerDir(c, &f.dir)
+	c.Flags().IntVar(&f.round, "to-round", 0, "as it was at the end of this round; 0 is before the first")
+	c.Flags().BoolVar(&f.force, "force", false, "overwrite also what was changed since; what it held is kept")
+	return c
+}
+
+func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
+	root, err := findRoot(f.dir)
+	if err != nil {
+		return err
+	}
+	p, err := a.enter(ctx, root, false)
+	if err != nil {
+		return err
+	}
+	defer p.leave()
+	j, start, err := reopen(p.home, ref)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	if err := p.include(trustOf(start).Include); err != nil {
+		return err
+	}
+	if rounds := roundsOf(j.Events()); f.round > rounds {
+		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, screen.Count(rounds, "round")), "hone show "+j.Run())
+	}
+	events := j.Events()
+	v, err := hone.Reverse(ctx, j, p.tree, f.round)
+	if err != nil {
+		return err
+	}
+	if len(v.Conflicts) > 0 && (!f.force || slices.ContainsFunc(v.Conflicts, func(c hone.Conflict) bool { return c.Lost })) {
+		if err := a.refuseUndo(v, j.Run(), f); err != nil {
+			return err
+		}
+	}
+	kept, err := v.Carry(ctx, f.force)
+	if err != nil {
+		return err
+	}
+	a.tellUndone(v, j.Run(), kept)
+	return a.tellLeft(ctx, root, j.Run(), v, events)
+}
+
+// trustOf reads what a run's start says of trust, whatever its loop.
+func trustOf(start hone.Start) trustSettings {
+	var s runSettings
+	_ = json.Unmarshal(start.Settings, &s) // what cannot be read says nothing
+	return s.Trust
+}
+
+// roundsOf is how many rounds of a run have ended.
+func roundsOf(events []journal.Event) int {
+	rounds := 0
+	for _, e := range events {
+		if e.Type == "round" {
+			rounds = max(rounds, roundOf(e))
+		}
+	}
+	return rounds
+}
+
+// refuseUndo names what keeps a run from being taken back. With force only what
+// is lost is named, and it keeps nothing.
+func (a *app) refuseUndo(v *hone.Reversal, run string, f undoFlags) error {
+	forced := 0
+	for _, c := range v.Conflicts {
+		switch {
+		case c.Lost:
+			a.say("error", fmt.Sprintf("%s cannot be put back: %s", c.Path, c.Why))
+		case !f.force:
+			forced++
+			a.say("error", c.Path+": "+c.Why)
+		}
+	}
+	if f.force {
+		return nil
+	}
+	hint := fmt.Sprintf("hone undo %s%s --force", run, toRound(f.round))
+	if forced > 0 {
+		hint += " overwrites that, and keeps what it held; or move your version away"
+	} else {
+		hint += " puts the others back"
+	}
+	return &hone.Stop{Exit: hone.ExitBlocked, Result: "blocked", Hint: hint,
+		Why: fmt.Sprintf("nothing was put back: %s in the way", screen.Count(len(v.Conflicts), "file")+is(len(v.Conflicts)))}
+}
+
+func is(n int) string {
+	if n == 1 {
+		return " is"
+	}
+	return " are"
+}
+
+// toRound is the flag for a round, where it is not the default.
+func toRound(round int) string {
+	if round == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" --to-round %d", round)
+}
+
+// tellUndone says what was put back, and where what was overwritten is kept.
+func (a *app) tellUndone(v *hone.Reversal, run string, kept map[string]string) {
+	for _, p := range v.Done {
+		fmt.Fprintf(a.out, "  %s\n", render.Line(p))
+		if file, ok := kept[p]; ok {
+			fmt.Fprintf(a.out, "    what it held is kept: %s\n", render.Line(file))
+		}
+	}
+	when := "before the run"
+	if v.Round > 0 {
+		when = fmt.Sprintf("at the end of round %d", v.Round)
+	}
+	if len(v.Done) == 0 {
+		fmt.Fprintf(a.out, "undone: every file that run %s changed is already as it was %s\n", run, when)
+		return
+	}
+	fmt.Fprintf(a.out, "undone: %s as %s\n", screen.Count(len(v.Done), "file")+is(len(v.Done)), wasOf(len(v.Done))+" "+when)
+}
+
+func wasOf(n int) string {
+	if n == 1 {
+		return "it was"
+	}
+	return "they were"
+}
+
+// tellLeft names what undo leaves alone, and what to type next.
+func (a *app) tellLeft(ctx context.Context, root, run string, v *hone.Reversal, events []journal.Event) error {
+	left, err := leftovers(ctx, root, v.Done, events[0].Time, events[len(events)-1].Time)
+	for _, p := range v.Theirs {
+		fmt.Fprintf(a.out, "left, as somebody else changed it: %s\n", render.Line(p))
+	}
+	for _, p := range v.Left {
+		fmt.Fprintf(a.out, "left, as it may have been there before: %s\n", render.Line(p))
+	}
+	for _, p := range left.ignored {
+		fmt.Fprintf(a.out, "left, as git ignores it, and changed since the run began: %s\n", render.Line(p))
+	}
+	for _, c := range left.commits {
+		fmt.Fprintf(a.out, "left, as it is a commit: %s\n", render.Line(c))
+	}
+	if left.more {
+		fmt.Fprintln(a.out, "there may be more that git ignores and that changed: not all could be looked at")
+	}
+	fmt.Fprintf(a.out, "next: git status; all of it again: hone undo %s%s\n", run, toRound(roundsOf(events)))
+	return err
+}
