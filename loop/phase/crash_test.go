@@ -122,8 +122,9 @@ func summarise(t testing.TB, dir string) {
 	for _, name := range []string{"dev.log", "dev.pid", "resets", "stops"} {
 		must(0, os.RemoveAll(filepath.Join(dir, phase.Results, name)))
 	}
-	config := read(dir, phase.ConfigName)
-	config = strings.ReplaceAll(strings.ReplaceAll(config, portOf(dir), "PORT"), dir, "DIR")
+	config, port := read(dir, phase.ConfigName), portOf(dir)
+	// The folder first: its name can hold the port.
+	config = strings.ReplaceAll(strings.ReplaceAll(config, dir, "DIR"), port, "PORT")
 	files(t, dir, map[string]string{
 		"commits":        commits(t, dir, phase.Src) + commits(t, dir, phase.Tests),
 		"outside":        fmt.Sprint(count(t, dir, "outside", "")),

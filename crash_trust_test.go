@@ -1,0 +1,119 @@
+package hone_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"hone"
+	"hone/check"
+	"hone/internal/crashtest"
+	"hone/journal"
+	"hone/model"
+	"hone/workspace"
+)
+
+// meddles is a round whose command changes what is protected, and whose edits
+// ask to.
+func meddles(dir string, edits func(round int) []workspace.Edit) hone.Round {
+	return func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		command := func(context.Context) (seen, error) {
+			write(dir, "tests/t", fmt.Sprint("bought in round ", r.Round()))
+			write(dir, "tests/new", "new")
+			if read(dir, "tests/gone") != "no file" {
+				return seen{"done"}, removeFile(dir, "tests/gone")
+			}
+			return seen{"done"}, nil
+		}
+		again := func(ctx context.Context, _ []string) (seen, error) { return command(ctx) }
+		if _, err := hone.Once(ctx, r, "command", "meddle", command, again); err != nil {
+			return nil, err
+		}
+		_, err := r.Apply(ctx, workspace.Change{Edits: edits(r.Round())}, nil)
+		return nil, err
+	}
+}
+
+// TestCrashOfATrustedCheck: the check is seen red, what commands change of it is
+// put back, an edit of it is approved and another declined, and it must pass on
+// a copy too.
+func TestCrashOfATrustedCheck(t *testing.T) {
+	edits := func(round int) []workspace.Edit {
+		list := []workspace.Edit{edit("a", fmt.Sprint(round)), edit("tests/t", "mine"), edit("tests/more", fmt.Sprint(round))}
+		if round == 3 {
+			list = append(list, edit("proof", "here"))
+		}
+		return list
+	}
+	crashtest.Scene{
+		Furnish: func(_ testing.TB, dir string) {
+			for _, name := range []string{"a", "tests/t", "tests/gone", "tests/more"} {
+				write(dir, name, "zero")
+			}
+		},
+		Play: func(t testing.TB, dir string, _ model.Model, o journal.Observer) hone.End {
+			end := process{round: meddles(dir, edits), observe: o, set: func(r *hone.Run) {
+				r.Protect = []string{"tests/**"}
+				r.Human = &person{answer: func(q hone.Question) (hone.Answer, error) {
+					return hone.Answer{Approved: q.Path == "tests/more", By: "person"}, nil
+				}}
+				r.Check = func(context.Context) ([]check.Finding, error) {
+					if n := read(dir, "a"); n != "2" && n != "3" {
+						return []check.Finding{wrong("a must be more than 1")}, nil
+					}
+					return nil, nil
+				}
+				r.Proof = &hone.Proof{Check: func(_ context.Context, copied string) ([]check.Finding, error) {
+					if read(copied, "proof") != "here" {
+						return []check.Finding{wrong("there is no proof in the copy")}, nil
+					}
+					return nil, nil
+				}}
+			}}.end(t, dir)
+			if end.Exit != hone.ExitDone || read(dir, "tests/t") != "zero" || read(dir, "tests/gone") != "zero" || read(dir, "tests/more") != "3" {
+				t.Errorf("the run ended %+v; tests hold %q, %q and %q", end, read(dir, "tests/t"), read(dir, "tests/gone"), read(dir, "tests/more"))
+			}
+			// A kill after a file was put back and before that is on record
+			// loses the word of it, not the file.
+			end.Findings = nil
+			return end
+		},
+	}.Run(t)
+}
+
+// TestCrashOfTheBestRound: rounds are used up, and the tree of the one with the
+// fewest findings is put back.
+func TestCrashOfTheBestRound(t *testing.T) {
+	edits := func(round int) []workspace.Edit {
+		list := []workspace.Edit{edit("a", fmt.Sprint(round)), edit(fmt.Sprint("made/", round), "made")}
+		if round > 1 {
+			list = append(list, workspace.Edit{Path: fmt.Sprint("made/", round-1), Delete: true})
+		}
+		return list
+	}
+	crashtest.Scene{
+		Furnish: func(_ testing.TB, dir string) {
+			write(dir, "a", "zero")
+			write(dir, "tests/gone", "zero")
+		},
+		Play: func(t testing.TB, dir string, _ model.Model, o journal.Observer) hone.End {
+			end := process{round: meddles(dir, edits), observe: o, set: func(r *hone.Run) {
+				r.KeepBest = true
+				r.Check = func(context.Context) ([]check.Finding, error) {
+					found := []check.Finding{wrong("never right")}
+					if read(dir, "a") != "2" {
+						found = append(found, wrong("a is "+read(dir, "a")))
+					}
+					return found, nil
+				}
+			}}.end(t, dir)
+			if end.Exit != hone.ExitNotDone || read(dir, "a") != "2" || read(dir, "made/2") != "made" || read(dir, "made/3") != "no file" {
+				t.Errorf("the run ended %+v with a = %q", end, read(dir, "a"))
+			}
+			// The process that puts the tree back ends with the last round's
+			// findings, a later one with those of the tree.
+			end.Findings = nil
+			return end
+		},
+	}.Run(t)
+}
