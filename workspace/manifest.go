@@ -225,11 +225,16 @@ func compareHeads(m, n Manifest) int {
 
 // Entry finds a path.
 func (m Manifest) Entry(path string) (Entry, bool) {
-	i, ok := slices.BinarySearchFunc(m, path, func(e Entry, path string) int { return strings.Compare(e.Path, path) })
+	i, ok := m.search(path)
 	if !ok {
 		return Entry{}, false
 	}
 	return m[i], true
+}
+
+// search finds where a path stands, or would.
+func (m Manifest) search(path string) (i int, found bool) {
+	return slices.BinarySearchFunc(m, path, func(e Entry, path string) int { return strings.Compare(e.Path, path) })
 }
 
 // Same reports whether two entries, of whatever path, are of one state: kind,

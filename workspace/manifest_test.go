@@ -213,10 +213,24 @@ func FuzzDecodeManifest(f *testing.F) {
 	m := Manifest{{Path: "a b", Kind: Regular, Mode: 0o644, Size: 1, Digest: Digest([]byte("1")), stamp: stamp{1, 2, 3}}, {Path: "l\xff", Kind: Symlink, Target: "x"}}
 	f.Add(m.Encode())
 	f.Add([]byte(manifestHead))
+	base := "hone manifest 1 since " + Digest(m.Encode()) + "\n"
+	f.Add([]byte(base))
+	f.Add([]byte(base + "link 0 0 - 0 0 0 \"a\" \"x\" \"\"\ngone \"a b\"\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := DecodeManifest(text)
-		if err == nil && string(m.Encode()) != string(text) {
+		if m, err := DecodeManifest(text); err == nil && string(m.Encode()) != string(text) {
 			t.Fatalf("%q is read, and written as %q", text, m.Encode())
+		}
+		c, err := decodeChanges(text)
+		if err != nil {
+			return
+		}
+		if string(c.encode()) != string(text) {
+			t.Fatalf("%q is read, and written as %q", text, c.encode())
+		}
+		texts := texts{Digest(text): text, Digest(m.Encode()): m.Encode()}
+		s, err := ReadManifest(Digest(text), texts.get)
+		if err == nil && string(s.Manifest.changesSince(m, c.base).encode()) != string(text) {
+			t.Fatalf("%q makes %q", text, s.Manifest.Encode())
 		}
 	})
 }

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"bytes"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -45,24 +44,54 @@ func appendEntry(b []byte, e Entry) []byte {
 	b = strconv.AppendUint(b, e.stamp.inode, 10)
 	for _, text := range []string{e.Path, e.Target, e.Note} {
 		b = append(b, ' ')
-		b = strconv.AppendQuoteToASCII(b, text)
+		b = appendQuoted(b, text)
 	}
 	return append(b, '\n')
 }
 
+// appendQuoted quotes a string as Go does, the many plain ones faster.
+func appendQuoted(b []byte, s string) []byte {
+	if !plain(s) {
+		return strconv.AppendQuoteToASCII(b, s)
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// plain reports whether nothing in a string is quoted otherwise than it stands.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
 // DecodeManifest reads what Encode wrote, and nothing else: a field that is
 // spelled otherwise than Encode spells it, paths out of order or twice, or a
-// cut last line are errors.
+// cut last line are errors. So is a text that holds only what differs from another
+// manifest; [ReadManifest] reads both.
 func DecodeManifest(text []byte) (Manifest, error) {
 	rest, ok := bytes.CutPrefix(text, []byte(manifestHead))
 	if !ok {
 		return nil, fmt.Errorf("decode manifest: the first line is not %q", strings.TrimSpace(manifestHead))
 	}
-	m := make(Manifest, 0, bytes.Count(rest, []byte("\n")))
+	return decodeLines(string(rest), (*decoder).entry)
+}
+
+// decodeLines reads the lines below the first one, which are sorted by path.
+func decodeLines(text string, decode func(d *decoder, line string) (Entry, error)) (Manifest, error) {
+	var m Manifest
+	if n := strings.Count(text, "\n"); n > 0 {
+		m = make(Manifest, 0, n)
+	}
+	var d decoder
 	number := 1
-	for line := range bytes.Lines(rest) {
+	for line := range strings.Lines(text) {
 		number++
-		e, err := decodeEntry(string(line))
+		e, err := decode(&d, line)
 		if err == nil && len(m) > 0 && m[len(m)-1].Path >= e.Path {
 			err = fmt.Errorf("%q is out of order", e.Path)
 		}
@@ -71,14 +100,16 @@ func DecodeManifest(text []byte) (Manifest, error) {
 		}
 		m = append(m, e)
 	}
-	if len(m) == 0 {
-		return nil, nil
-	}
 	return m, nil
 }
 
-// decodeEntry reads one line.
-func decodeEntry(line string) (Entry, error) {
+// decoder reads lines one after the other.
+type decoder struct {
+	again []byte // the last one, written anew
+}
+
+// entry reads a line, which the entry then shares its memory with.
+func (d *decoder) entry(line string) (Entry, error) {
 	f := fields{rest: line}
 	e := Entry{
 		Kind:   Kind(f.word()),
@@ -97,7 +128,7 @@ func decodeEntry(line string) (Entry, error) {
 	if err := e.check(); err != nil {
 		return Entry{}, err
 	}
-	if string(appendEntry(nil, e)) != line {
+	if d.again = appendEntry(d.again[:0], e); string(d.again) != line {
 		return Entry{}, fmt.Errorf("%q is not as it would be written", strings.TrimSuffix(line, "\n"))
 	}
 	return e, nil
@@ -111,10 +142,20 @@ func (e Entry) check() error {
 	if e.Path == "" || e.Size < 0 || e.Mode != e.Mode.Perm() {
 		return fmt.Errorf("an empty path, a negative size or a mode of more than permission bits")
 	}
-	if raw, err := hex.DecodeString(e.Digest); err != nil || len(raw) != 0 && len(raw) != 32 || strings.ToLower(e.Digest) != e.Digest {
+	if e.Digest != "" && !isDigest(e.Digest) {
 		return fmt.Errorf("%q is no digest", e.Digest)
 	}
 	return nil
+}
+
+// isDigest reports whether a text is a SHA-256 in hex.
+func isDigest(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !isDigit(c) && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(s) == 64
 }
 
 // fields cuts a line. After an error the rest is zeros.
@@ -149,6 +190,10 @@ func (f *fields) signed() int64 {
 }
 
 func (f *fields) quoted() string {
+	if text, rest, found := strings.Cut(strings.TrimPrefix(f.rest, `"`), `"`); found && f.rest[0] == '"' && plain(text) {
+		f.rest = strings.TrimPrefix(rest, " ")
+		return text
+	}
 	quoted, err := strconv.QuotedPrefix(f.rest)
 	if err == nil {
 		f.rest = strings.TrimPrefix(f.rest[len(quoted):], " ")
