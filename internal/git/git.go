@@ -23,6 +23,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +39,9 @@ var ErrNoGit = errors.New("git is not installed, or not on PATH")
 
 // Git is the git program, found once. The zero Git is of no use; see [Find].
 type Git struct {
-	path string
-	env  []string
+	path     string
+	env      []string
+	patience time.Duration // how long a call may take; 0: the constant
 }
 
 // Find looks the git program up on PATH and chooses the environment that it
@@ -133,8 +135,18 @@ func (c call) flags() []string {
 	return args
 }
 
-// run runs git to its end and returns its standard output.
+// patience is how long one call may take: a file system that does not answer
+// must not hold up whoever waits for git.
+const patience = 15 * time.Minute
+
+// errPatience is the cause of a call's end that took too long.
+var errPatience = fmt.Errorf("it had not ended after %s", patience)
+
+// run runs git to its end, but no longer than patience, and returns its
+// standard output.
 func (g *Git) run(ctx context.Context, c call) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(g.patience, patience), errPatience)
+	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, g.path, append(c.flags(), c.args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, &stdout, &stderr
