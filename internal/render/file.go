@@ -45,6 +45,8 @@ func (r Reader) Unsent(e workspace.Entry) string {
 	switch {
 	case e.Kind == workspace.Symlink:
 		return "symbolic link to " + Path(e.Target)
+	case e.Kind != workspace.Regular && e.Note != "":
+		return "contents omitted: " + e.Note
 	case e.Kind != workspace.Regular:
 		return "contents omitted: not a regular file"
 	case workspace.Match(r.NotSent, e.Path):

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"hone/workspace"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -72,5 +73,16 @@ func TestFigures(t *testing.T) {
 		if got := render.Bytes(n); got != want {
 			t.Errorf("Bytes(%d) = %q", n, got)
 		}
+	}
+}
+
+// What may not even be looked at is said to be that, not another kind of file.
+func TestFileThatCannotBeLookedAt(t *testing.T) {
+	closed := workspace.Entry{Path: "closed/a", Kind: workspace.Other, Note: "permission denied"}
+	if got := (Reader{}).Unsent(closed); got != "contents omitted: permission denied" {
+		t.Errorf("%q", got)
+	}
+	if got := (Reader{}).Unsent(workspace.Entry{Path: "pipe", Kind: workspace.Other}); got != "contents omitted: not a regular file" {
+		t.Errorf("%q", got)
 	}
 }
