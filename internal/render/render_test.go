@@ -79,10 +79,10 @@ func TestFigures(t *testing.T) {
 // What may not even be looked at is said to be that, not another kind of file.
 func TestFileThatCannotBeLookedAt(t *testing.T) {
 	closed := workspace.Entry{Path: "closed/a", Kind: workspace.Other, Note: "permission denied"}
-	if got := (Reader{}).Unsent(closed); got != "contents omitted: permission denied" {
+	if got := (render.Reader{}).Unsent(closed); got != "contents omitted: permission denied" {
 		t.Errorf("%q", got)
 	}
-	if got := (Reader{}).Unsent(workspace.Entry{Path: "pipe", Kind: workspace.Other}); got != "contents omitted: not a regular file" {
+	if got := (render.Reader{}).Unsent(workspace.Entry{Path: "pipe", Kind: workspace.Other}); got != "contents omitted: not a regular file" {
 		t.Errorf("%q", got)
 	}
 }
