@@ -45,7 +45,7 @@ type stage struct {
 func setUp(all []Attempt) (*stage, error) {
 	dir, err := os.MkdirTemp("", "hone-prove-")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no folder can be made where TMPDIR says, which must name one that can be written: %w", err)
 	}
 	st := &stage{all: all, value: rand.Text(), before: map[string]string{}}
 	st.later(func() { os.RemoveAll(dir) })
