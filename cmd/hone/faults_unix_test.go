@@ -1,0 +1,254 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/journal"
+	"hone/sandbox"
+)
+
+// TestFaultKill ends the real process as kill -9 does at moments that nobody
+// chose, in each of the four loops, and lets it go on, to be killed again. What
+// the run leaves is what one leaves that nobody killed, and each kill costs one
+// model call at most.
+func TestFaultKill(t *testing.T) {
+	unraced(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	template := killedRepository(t)
+	for _, l := range []struct {
+		name  string
+		lives int
+		scene func(t *testing.T) mortal
+	}{
+		{"reconcile", 6, func(t *testing.T) mortal {
+			v := newVictim(t, template)
+			return mortal{args: reconcileArgs, run: v.command, state: v.tree, paid: v.requests}
+		}},
+		{"implement", 6, func(t *testing.T) mortal {
+			b := newBuilder(t)
+			args := []string{"implement", "--base-url", b.url}
+			return mortal{args: args, run: b.command, state: b.files, paid: b.requests}
+		}},
+		{"task", 6, func(t *testing.T) mortal {
+			_, _, w := worked(t, "0") // killed before anything is on record
+			return mortal{args: w.args, run: w.command, state: w.files, paid: func() int { return w.count(t, "reserve", "") }}
+		}},
+		{"phase", 1, func(t *testing.T) mortal {
+			needsPhase(t)
+			b := newBuilt(t, sandbox.Hidden)
+			run := func(args ...string) *exec.Cmd { return b.command("", args...) }
+			return mortal{args: b.args, run: run, state: b.outcome, paid: func() int { return int(b.asked.Load()) }, after: b.deserted}
+		}},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			whole := l.scene(t)
+			began := time.Now()
+			if out, err := whole.run(whole.args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			took, want, paid := time.Since(began), whole.state(t), whole.paid()
+			for life := range l.lives {
+				t.Run(fmt.Sprint(life), func(t *testing.T) {
+					t.Parallel()
+					m := l.scene(t)
+					kills := m.live(t, rand.New(rand.NewPCG(seed, uint64(life))), took)
+					if diff := cmp.Diff(want, m.state(t)); diff != "" {
+						t.Errorf("after %d kills it came to something else (-want +got):\n%s", kills, diff)
+					}
+					if got := m.paid(); got > paid+kills {
+						t.Errorf("%d model calls were paid after %d kills, and %d are enough", got, kills, paid)
+					}
+				})
+			}
+		})
+	}
+}
+
+// mortal is a run that can be killed, and gone on with.
+type mortal struct {
+	args  []string
+	run   func(args ...string) *exec.Cmd // the program on its workspace
+	state func(t *testing.T) map[string]string
+	paid  func() int         // model calls
+	after func(t *testing.T) // looks at what a kill leaves; may be nil
+}
+
+// live lets the run live, killed up to three times within the time that it
+// takes, until it is done. It returns how often it was killed.
+func (m mortal) live(t *testing.T, r *rand.Rand, took time.Duration) (kills int) {
+	t.Helper()
+	for {
+		args := m.args
+		if onRecord(t, m.run().Dir) {
+			args = []string{"resume", "last"}
+		}
+		c := m.run(args...)
+		var out bytes.Buffer
+		c.Stdout, c.Stderr = &out, &out
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var fate *time.Timer
+		if kills < 3 {
+			fate = time.AfterFunc(time.Duration(r.Int64N(int64(took))), func() { _ = c.Process.Kill() })
+		}
+		err := c.Wait()
+		if fate != nil {
+			fate.Stop()
+		}
+		if err == nil {
+			return kills
+		}
+		if c.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			t.Fatalf("%s after %d kills: %v\n%s", args[0], kills, err, out.String())
+		}
+		kills++
+		if m.after != nil {
+			m.after(t)
+		}
+	}
+}
+
+// onRecord reports whether a run has begun in a folder.
+func onRecord(t *testing.T, dir string) bool {
+	t.Helper()
+	home, err := journal.FindHome(dir)
+	if err != nil {
+		return false
+	}
+	defer home.Close()
+	run, err := home.Find("last")
+	if err != nil {
+		return false
+	}
+	events, err := home.Read(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(events) > 0
+}
+
+// command is the program in the victim's folder.
+func (v victim) command(args ...string) *exec.Cmd {
+	c := exec.Command("hone", args...)
+	c.Dir = v.dir
+	c.Env = append(os.Environ(), "HONE_TEST_KILL=", "OPENAI_BASE_URL="+v.url+"/v1", "GOOGLE_GEMINI_BASE_URL="+v.url, "GIT_CONFIG_GLOBAL="+os.DevNull, promptExit)
+	return c
+}
+
+// command is the program in the task's folder.
+func (w work) command(args ...string) *exec.Cmd {
+	return victim{dir: w.dir}.command(args...)
+}
+
+// TestFaultTrickle: a provider that sends a little every now and then keeps no
+// run waiting for longer than an answer may take in all.
+func TestFaultTrickle(t *testing.T) {
+	v := victim{dir: t.TempDir(), asked: new(atomic.Int64)}
+	if err := errors.Join(os.CopyFS(v.dir, os.DirFS(killedRepository(t))), os.Mkdir(filepath.Join(v.dir, ".config"), 0o755),
+		os.WriteFile(filepath.Join(v.dir, ".config", "hone.toml"), []byte("[model]\nattempts = 1\nidle-timeout = \"1m\"\ntotal-timeout = \"1s\"\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v.asked.Add(1)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			if _, err := w.Write([]byte(": still thinking\n")); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}))
+	defer func() { s.CloseClientConnections(); s.Close() }()
+	v.url = s.URL
+	exit, out := v.hone(t, "", reconcileArgs...)
+	if exit != 5 || !strings.Contains(out, "failed: openai/x did not answer: ") || !strings.Contains(out, "the answer was not complete after 1s") ||
+		!strings.Contains(out, "hone resume last") || v.requests() != 1 {
+		t.Errorf("exit status %d after %d requests\n%s", exit, v.requests(), out)
+	}
+}
+
+// TestFaultSize: what is large, in the tree, in a reply or in what a check
+// prints, is met in bounded memory, and what is left out of it is said.
+func TestFaultSize(t *testing.T) {
+	unraced(t)
+	if testing.Short() {
+		t.Skip("SKIPPED: it takes half a minute")
+	}
+	for _, c := range []struct {
+		name    string
+		furnish string // run in the repository by a shell
+		args    []string
+		exit    int
+		says    string
+	}{
+		{"a file of 1 GB", `truncate -s 1G big; mkdir .config; printf '[undo]\nmax-file = "16m"\n' >.config/hone.toml`, []string{"reconcile", "--check", "true"}, 0, `(?m)^done: the check has no findings`},
+		{"100 000 files", `mkdir m; cd m; for d in $(seq 100); do mkdir $d; (cd $d; seq 1000 | xargs touch); done`,
+			[]string{"reconcile", "--check", "true", "--max-tokens", "100000000"}, 0, `(?m)^done: the check has no findings`},
+		{"a check that prints 1 GB", "true",
+			[]string{"reconcile", "--rounds", "1", "--check", "yes 0123456789abcdef0123456789abcdef0123456789abcdef | head -c 1000000000; exit 1"}, 1,
+			`(?m)\[it prints more than is shown here\]$`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := victim{dir: t.TempDir()}
+			replies := filepath.Join(t.TempDir(), "replies")
+			err := errors.Join(os.CopyFS(v.dir, os.DirFS(killedRepository(t))),
+				os.WriteFile(replies, []byte("=== reply ===\n{\"create-or-update\": {\"made\": \"one\\n\"}}\n"), 0o644))
+			if err != nil {
+				t.Fatal(err)
+			}
+			furnish := exec.Command("sh", "-c", c.furnish)
+			furnish.Dir = v.dir
+			if out, err := furnish.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			run := v.command(append(c.args, "-m", "script/"+replies)...)
+			out, _ := run.CombinedOutput()
+			if got := run.ProcessState.ExitCode(); got != c.exit || !regexp.MustCompile(c.says).Match(out) {
+				t.Errorf("exit status %d\n%s", got, last(out, 2000))
+			}
+			if most := memory(run.ProcessState); most > 300<<20 {
+				t.Errorf("it took %d MB of memory", most>>20)
+			}
+			if made, err := os.ReadFile(filepath.Join(v.dir, "made")); err != nil || string(made) != "one\n" {
+				t.Errorf("made: %q, %v", made, err)
+			}
+		})
+	}
+}
+
+// memory is the most that a process had at a time, in bytes.
+func memory(s *os.ProcessState) int64 {
+	most := int64(s.SysUsage().(*syscall.Rusage).Maxrss)
+	if runtime.GOOS == "darwin" {
+		return most
+	}
+	return most << 10
+}
+
+func last(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
