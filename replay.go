@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 
 	"hone/journal"
@@ -42,7 +43,7 @@ var errEnds = errors.New("the record ends here")
 type playing struct {
 	Replayed
 	commands bool            // one may have changed the tree since it was compared
-	written  map[string]bool // by edits, be they ignored
+	written  map[string]bool // by edits, and in no manifest since
 }
 
 // Replay goes through the run once more. Its journal is played back, and its
@@ -82,9 +83,8 @@ func (r *Run) again(ctx context.Context, round Round) error {
 		} else {
 			_, err = r.play(ctx, s, round)
 		}
-		var stop *Stop
-		if errors.As(err, &stop) {
-			err = r.stopped(ctx, stop)
+		if err != nil {
+			err = r.stopped(ctx, err)
 		}
 		if err != nil {
 			return err
@@ -105,16 +105,22 @@ func (r *Run) restart() error {
 	return err
 }
 
-// stopped goes on from a stop that the loop came to by itself: on record it has
-// to be as well.
-func (r *Run) stopped(ctx context.Context, stop *Stop) error {
+// stopped goes on from an error that the loop came to by itself: on record it
+// has to have ended the run as well.
+func (r *Run) stopped(ctx context.Context, err error) error {
+	var diverged *journal.DivergedError
+	if ctx.Err() != nil || errors.Is(err, errEnds) || errors.As(err, &diverged) {
+		return err
+	}
 	if err := r.catchUp(ctx, "end"); err != nil {
 		return err
 	}
-	s := r.state()
+	s, stop := r.state(), r.stop(ctx, err)
 	s.Result, s.Exit, s.Why, s.Hint = stop.Result, stop.Exit, stop.Error(), stop.Hint
-	_, err := r.end(s)
-	return err
+	if _, ending := r.end(s); ending != nil {
+		return err // on record it went on
+	}
+	return nil
 }
 
 // catchUp passes what the run did not do itself, up to what it did, or to a
@@ -219,6 +225,9 @@ func (r *Run) meet(ctx context.Context, object string) error {
 	if same {
 		r.played.Trees++
 	}
+	for _, e := range want {
+		delete(r.played.written, e.Path)
+	}
 	r.played.commands, r.last, r.stale = false, want, false
 	return nil
 }
@@ -228,13 +237,15 @@ func (r *Run) meet(ctx context.Context, object string) error {
 // else.
 func (r *Run) differences(now, want workspace.Manifest) (list []workspace.Restoration, same bool) {
 	same = true
+	reruled := slices.ContainsFunc(r.last.Diff(want), func(d workspace.Delta) bool { return path.Base(d.Path) == ".gitignore" })
 	for _, d := range now.Diff(want) {
 		switch {
-		case d.Op == workspace.Removed && r.played.written[d.Path], d.Before.Same(d.After):
+		case d.Op == workspace.Removed && (r.played.written[d.Path] || reruled && !r.played.commands), d.Before.Same(d.After):
 			continue // ignored by git, and by the manifest
 		case d.After.Note != "", d.After.Kind == workspace.Other, d.After.Kind == workspace.Regular && !r.Journal.Home().Has(d.After.Digest):
 			r.played.Lost = append(r.played.Lost, d.Path)
 			continue
+		case reruled && d.Op == workspace.Added:
 		case !r.played.commands && r.last != nil && (r.Own == nil || !r.Own(d.Path)):
 			same = false
 			r.played.Unexplained = append(r.played.Unexplained, d.Path)

@@ -93,7 +93,11 @@ func die() {
 //	tomls DIR             every .toml file below DIR can be read, and there is one
 //	count N REGEXP FILE   FILE has just N matches
 //	within N ARGS…        waits until ARGS… exits 0, N seconds at most
+//	unreplayed DIR WHY    the runs in DIR are not gone through again: the script damaged them on purpose
+//	unaccounted WHY F…    the files F… change beside a run, which its replay may say
 //
+// After each script every run that it leaves behind is gone through again ([replayAll]).
+// //
 // and the conditions wall:NAME, which holds where that wall can be had, and race, where the race
 // detector is at work.
 func TestScripts(t *testing.T) {
@@ -115,22 +119,24 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repo":     repo,
-			"project":  project,
-			"serve":    func(ts *testscript.TestScript, _ bool, args []string) { serve(t, ts, args) },
-			"served":   served,
-			"request":  request,
-			"header":   header,
-			"sent":     sent,
-			"begins":   begins,
-			"await":    await,
-			"schema":   schema,
-			"nowhere":  nowhere,
-			"status":   status,
-			"terminal": terminal,
-			"count":    count,
-			"within":   within,
-			"tomls":    tomls,
+			"repo":        repo,
+			"project":     project,
+			"serve":       func(ts *testscript.TestScript, _ bool, args []string) { serve(t, ts, args) },
+			"served":      served,
+			"request":     request,
+			"header":      header,
+			"sent":        sent,
+			"begins":      begins,
+			"await":       await,
+			"schema":      schema,
+			"nowhere":     nowhere,
+			"status":      status,
+			"terminal":    terminal,
+			"count":       count,
+			"within":      within,
+			"unreplayed":  unreplayed,
+			"unaccounted": unaccounted,
+			"tomls":       tomls,
 		},
 	})
 }
@@ -184,6 +190,8 @@ func setup(e *testscript.Env) error {
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", promptExit, "XDG_CACHE_HOME="+filepath.Join(e.WorkDir, ".cache"),
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 	e.Values[serverKey{}] = &holder{}
+	e.Values[replaysKey{}] = &replays{}
+	e.Defer(func() { replayAll(e) })
 	return nil
 }
 
