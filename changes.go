@@ -81,9 +81,6 @@ func withEdit(m workspace.Manifest, v workspace.Verdict) workspace.Manifest {
 
 // manifestIn reads a manifest back.
 func manifestIn(home *journal.Home, object string) (workspace.Manifest, error) {
-	b, err := home.Get(object)
-	if err != nil {
-		return nil, err
-	}
-	return workspace.DecodeManifest(b)
+	s, err := workspace.ReadManifest(object, home.Get)
+	return s.Manifest, err
 }

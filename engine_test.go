@@ -268,7 +268,7 @@ func TestRoundNamesTheTree(t *testing.T) {
 	dir := furnished(t, map[string]string{"a": "zero"})
 	process{round: applies([]workspace.Edit{edit("a", "one")})}.end(t, dir)
 	s := of[hone.State](t, events(t, dir), "round", "")[0]
-	m := must(workspace.DecodeManifest(object(t, dir, s.Manifest)))
+	m := manifestOf(t, dir, s.Manifest)
 	if len(m) != 1 || m[0].Digest != workspace.Digest([]byte("one")) || m.Digest() != s.Tree {
 		t.Errorf("the round's manifest is %+v with digest %s, and its tree %s", m, m.Digest(), s.Tree)
 	}

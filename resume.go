@@ -51,16 +51,16 @@ func (r *Run) compare(ctx context.Context) error {
 	if err != nil || object == "" {
 		return err
 	}
-	want, err := r.recalled(object)
+	want, err := workspace.ReadManifest(object, r.Journal.Home().Get)
 	if err != nil {
 		return err
 	}
-	r.last = want
+	r.last, r.stored = want.Manifest, want
 	var o Outside
 	if o.Manifest, _, err = r.manifest(ctx); err != nil {
 		return err
 	}
-	for _, d := range want.Diff(r.last) {
+	for _, d := range want.Manifest.Diff(r.last) {
 		if _, ok := applied[d.Path]; !ok {
 			o.Paths = append(o.Paths, d.Path)
 		}

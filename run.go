@@ -46,6 +46,11 @@ type Run struct {
 	// Own tells the files that the loop itself writes for people, such as
 	// logs: nobody else's change. Nil: there are none.
 	Own func(path string) bool
+	// Before gives a manifest of the tree from an earlier run (see
+	// [LastManifest]), so that files which are what they were need not be read
+	// again; nil has all read. Contract: it is called where the run has no
+	// manifest of its own yet; its result may be nil.
+	Before func() workspace.Manifest
 	// Redact takes provider keys out of a text; nil takes nothing out. All
 	// that is journaled goes through it. Contract: it keeps JSON valid JSON,
 	// and redacting twice is redacting once.
@@ -59,6 +64,7 @@ type Run struct {
 	money    sync.Mutex
 	ledger   ledger             // after the start by money's holder alone
 	last     workspace.Manifest // the newest manifest, for its stat cache
+	stored   workspace.Stored   // the manifest that was kept last
 	began    workspace.Manifest // the run's first
 	stale    bool               // something may have changed the tree since
 	arrived  bool               // what happened since the last process is on record

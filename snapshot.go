@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 
+	"hone/journal"
 	"hone/workspace"
 )
 
@@ -27,13 +30,28 @@ func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
 	if err := r.snapshot(ctx); err != nil {
 		return "", "", err
 	}
-	object, err = r.Journal.Home().Put(r.last.Encode())
+	object, err = r.store()
 	return object, r.last.Digest(), err
+}
+
+// store keeps the newest manifest as an object: mostly as what differs from
+// the one that was kept before it.
+func (r *Run) store() (object string, err error) {
+	home := r.Journal.Home()
+	if !home.Has(r.stored.Name) {
+		r.stored = workspace.Stored{}
+	}
+	r.stored, err = r.stored.Next(r.last, home.Put)
+	return r.stored.Name, err
 }
 
 // snapshot looks at the tree, and keeps the contents of all that is new in it.
 func (r *Run) snapshot(ctx context.Context) error {
-	m, err := r.Tree.Manifest(ctx, r.last)
+	known := r.last
+	if known == nil && r.Before != nil {
+		known = r.Before()
+	}
+	m, err := r.Tree.Manifest(ctx, known)
 	if err != nil {
 		return fmt.Errorf("look at the tree: %w", err)
 	}
@@ -83,11 +101,30 @@ func (r *Run) hasKey(path string) bool {
 
 // recalled reads a manifest back.
 func (r *Run) recalled(object string) (workspace.Manifest, error) {
-	b, err := r.Journal.Home().Get(object)
-	if err != nil {
-		return nil, err
+	return manifestIn(r.Journal.Home(), object)
+}
+
+// LastManifest is the newest manifest that a run has on record, for
+// [Run.Before]. It is nil where the run has none, where it cannot be read, and
+// where the run was of another folder than the home's.
+func LastManifest(home *journal.Home, run string) workspace.Manifest {
+	events, err := home.Read(run)
+	if err != nil || len(events) == 0 {
+		return nil
 	}
-	return workspace.DecodeManifest(b)
+	var s Start
+	if events[0].Type != "start" || events[0].Decode(&s) != nil || s.Dir != filepath.Dir(home.Dir()) {
+		return nil
+	}
+	for _, e := range slices.Backward(events) {
+		var seen Before
+		if e.Type == "start" || e.Decode(&seen) != nil || seen.Manifest == "" {
+			continue
+		}
+		m, _ := manifestIn(home, seen.Manifest) // nil with an error
+		return m
+	}
+	return nil
 }
 
 // ours is a manifest without the files that the loop writes for people.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"hone/journal"
-	"hone/workspace"
 )
 
 // Step does what looks at the world, or changes it in a way that may be done
@@ -77,17 +76,16 @@ func (r *Run) afterwards(ctx context.Context) (Opened, error) {
 	if err != nil {
 		return Opened{}, err
 	}
-	object, tree, err := r.manifest(ctx)
-	return Opened{Manifest: object, Tree: tree, PutBack: back, Told: Told{Said: kept(back)}}, err
+	object, err := r.store()
+	return Opened{Manifest: object, Tree: r.last.Digest(), PutBack: back, Told: Told{Said: kept(back)}}, err
 }
 
 // before keeps the tree as it is before a command.
 func (r *Run) before(ctx context.Context) (object string, err error) {
-	m, err := r.Manifest(ctx)
-	if err != nil {
+	if _, err := r.Manifest(ctx); err != nil {
 		return "", err
 	}
-	return r.Journal.Home().Put(m.Encode())
+	return r.store()
 }
 
 // changedSince are the files that differ from what they were when the command
@@ -100,11 +98,7 @@ func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	if begin == nil || begin.Decode(&b) != nil || b.Manifest == "" {
 		return nil, nil
 	}
-	kept, err := r.Journal.Home().Get(b.Manifest)
-	if err != nil {
-		return nil, err
-	}
-	was, err := workspace.DecodeManifest(kept)
+	was, err := r.recalled(b.Manifest)
 	if err != nil {
 		return nil, err
 	}

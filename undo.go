@@ -36,6 +36,7 @@ type Reversal struct {
 	tree    *workspace.Tree
 	states  map[string]*trace
 	now     map[string]workspace.Entry
+	last    workspace.Stored // the run's newest
 }
 
 // Conflict is a path that a reversal does not put back by itself.
@@ -60,7 +61,7 @@ func (t *trace) knows(e workspace.Entry) bool { return slices.ContainsFunc(t.sta
 // Reverse finds out what it takes; it changes nothing. An unknown round is an
 // error. The workspace has to be locked and settled ([Settle]).
 func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, round int) (*Reversal, error) {
-	h := history{home: j.Home(), round: round, traces: map[string]*trace{}, applied: map[string]workspace.Entry{}, ignored: map[string]workspace.Entry{}}
+	h := history{tree: workspace.Series{Get: j.Home().Get}, round: round, traces: map[string]*trace{}, applied: map[string]workspace.Entry{}, ignored: map[string]workspace.Entry{}}
 	for _, e := range j.Events() {
 		if err := h.take(e); err != nil {
 			return nil, fmt.Errorf("read what the run changed: %w", err)
@@ -70,7 +71,8 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 		return nil, fmt.Errorf("the run has no tree of round %d", round)
 	}
 	v := &Reversal{Round: round, journal: j, tree: tree, states: h.traces, now: map[string]workspace.Entry{}}
-	if err := v.look(ctx, h.last); err != nil {
+	v.last = h.tree.Stored()
+	if err := v.look(ctx); err != nil {
 		return nil, err
 	}
 	began := j.Events()[0].Time
@@ -103,8 +105,8 @@ func (v *Reversal) sort(p string, t *trace, loosened bool, older func(workspace.
 }
 
 // look reads how the paths are now, whatever git says of them.
-func (v *Reversal) look(ctx context.Context, last workspace.Manifest) error {
-	m, err := v.tree.At(ctx, slices.Sorted(maps.Keys(v.states)), last)
+func (v *Reversal) look(ctx context.Context) error {
+	m, err := v.tree.At(ctx, slices.Sorted(maps.Keys(v.states)), v.last.Manifest)
 	for _, e := range m {
 		v.now[e.Path] = e
 	}
@@ -141,6 +143,7 @@ func (v *Reversal) Carry(ctx context.Context, force bool) (kept map[string]strin
 		return kept, fmt.Errorf("put files back: %w", err)
 	}
 	v.Done = todo
+	r.last, r.stored = v.last.Manifest, v.last
 	object, tree, err := r.manifest(ctx)
 	if err != nil {
 		return kept, err
@@ -181,12 +184,10 @@ func (v *Reversal) keep(ctx context.Context, r *Run) (map[string]string, error) 
 
 // history folds a journal into what was made of each path.
 type history struct {
-	home   *journal.Home
 	round  int
 	traces map[string]*trace // of all paths that ever changed
 
-	object   string // the newest manifest's
-	last     workspace.Manifest
+	tree     workspace.Series           // at the newest manifest
 	applied  map[string]workspace.Entry // by hone since that manifest
 	ignored  map[string]workspace.Entry // files that hone wrote and no manifest has
 	reached  bool                       // the round's end has been passed
@@ -213,7 +214,7 @@ func (h *history) take(e journal.Event) error {
 	if seen.Manifest == "" {
 		return nil
 	}
-	first := h.object == ""
+	first := h.tree.Name() == ""
 	if e.Type != "outside" {
 		seen.Paths = nil
 	}
@@ -227,25 +228,18 @@ func (h *history) take(e journal.Event) error {
 // pass goes on to the next manifest; theirs are paths that somebody else
 // changed on the way there.
 func (h *history) pass(object string, theirs []string) error {
-	if object == h.object {
+	if object == h.tree.Name() {
 		return nil
 	}
-	b, err := h.home.Get(object)
+	deltas, err := h.tree.Go(object)
 	if err != nil {
 		return err
 	}
-	next, err := workspace.DecodeManifest(b)
-	if err != nil {
-		return err
+	for _, d := range deltas {
+		h.delta(d, slices.Contains(theirs, d.Path))
 	}
-	if h.object != "" {
-		for _, d := range h.last.Diff(next) {
-			h.delta(d, slices.Contains(theirs, d.Path))
-		}
-	}
-	h.object, h.last = object, next
 	for p, e := range h.applied {
-		if _, listed := next.Entry(p); !listed {
+		if _, listed := h.tree.Entry(p); !listed {
 			h.ignored[p] = e
 		}
 	}
@@ -255,7 +249,7 @@ func (h *history) pass(object string, theirs []string) error {
 
 // delta takes in what became of a path between two manifests.
 func (h *history) delta(d workspace.Delta, theirs bool) {
-	t := h.trace(d.Path)
+	t := h.trace(d.Path, h.standing(d.Path, d.Before))
 	t.states = append(t.states, d.Before, d.After)
 	t.ours = t.ours || !theirs
 	t.theirs = t.theirs || theirs && h.reached
@@ -265,8 +259,8 @@ func (h *history) delta(d workspace.Delta, theirs bool) {
 // apply takes in edits that hone made.
 func (h *history) apply(vs []workspace.Verdict) {
 	for _, v := range vs {
-		t := h.trace(v.Path)
 		was := h.state(v.Path)
+		t := h.trace(v.Path, was)
 		if was.Kind == "" && v.Before.Exists() { // an ignored file, which no manifest has
 			was = entryOf(v.Path, v.Before)
 			t.want = was
@@ -278,11 +272,10 @@ func (h *history) apply(vs []workspace.Verdict) {
 	}
 }
 
-// trace is a path's, made where there is none.
-func (h *history) trace(p string) *trace {
+// trace is a path's, made where there is none: was is how it stands.
+func (h *history) trace(p string, was workspace.Entry) *trace {
 	t, ok := h.traces[p]
 	if !ok {
-		was := h.state(p)
 		t = &trace{want: was, states: []workspace.Entry{was}}
 		h.traces[p] = t
 	}
@@ -291,11 +284,18 @@ func (h *history) trace(p string) *trace {
 
 // state is how a path stands by the record so far; zero where nothing does.
 func (h *history) state(p string) workspace.Entry {
+	e, _ := h.tree.Entry(p)
+	return h.standing(p, e)
+}
+
+// standing is how a path stands that the newest manifest has so; zero where it
+// has none.
+func (h *history) standing(p string, listed workspace.Entry) workspace.Entry {
 	if e, ok := h.applied[p]; ok {
 		return e
 	}
-	if e, ok := h.last.Entry(p); ok {
-		return e
+	if listed.Kind != "" {
+		return listed
 	}
 	return h.ignored[p]
 }

@@ -93,9 +93,6 @@ func begunSession(r *hone.Run) (at journal.Identity, object string, err error) {
 
 // manifest reads a manifest from its object.
 func manifest(r *hone.Run, object string) (workspace.Manifest, error) {
-	b, err := r.Journal.Home().Get(object)
-	if err != nil {
-		return nil, err
-	}
-	return workspace.DecodeManifest(b)
+	s, err := workspace.ReadManifest(object, r.Journal.Home().Get)
+	return s.Manifest, err
 }

@@ -143,12 +143,8 @@ func (s *Screen) manifest(object string) (workspace.Manifest, bool) {
 	if object == "" || s.o.Get == nil {
 		return nil, false
 	}
-	b, err := s.o.Get(object)
-	if err != nil {
-		return nil, false
-	}
-	m, err := workspace.DecodeManifest(b)
-	return m, err == nil
+	kept, err := workspace.ReadManifest(object, s.o.Get)
+	return kept.Manifest, err == nil
 }
 
 // record reads a record, also where it lies in an object.

@@ -1,0 +1,301 @@
+package hone_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/internal/crashtest"
+	"hone/journal"
+	"hone/workspace"
+)
+
+// manifestOf reads a manifest of the last run.
+func manifestOf(t testing.TB, dir, name string) workspace.Manifest {
+	t.Helper()
+	home := must(journal.FindHome(dir))
+	defer home.Close()
+	return must(workspace.ReadManifest(name, home.Get)).Manifest
+}
+
+// wide is a workspace of many files that have long been as they are.
+func wide(t testing.TB, files int) string {
+	t.Helper()
+	dir := t.TempDir()
+	old := time.Now().Add(-time.Hour)
+	for i := range files {
+		name := fmt.Sprintf("pkg%02d/file%04d", i/100, i)
+		write(dir, name, "")
+		must(0, os.Chtimes(filepath.Join(dir, filepath.FromSlash(name)), old, old))
+	}
+	return dir
+}
+
+// settled waits until what was written is old enough for its stamp to be
+// trusted: the change time cannot be set.
+func settled() { time.Sleep(2100 * time.Millisecond) }
+
+// works is a round of so many commands, each of which changes one file.
+func works(dir string, commands int) hone.Round {
+	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		for i := range commands {
+			_, err := hone.Once(ctx, r, "work", i, func(context.Context) (seen, error) {
+				write(dir, fmt.Sprintf("pkg00/file%04d", i%10), fmt.Sprint(r.Round(), i))
+				return seen{"done"}, nil
+			}, func(context.Context, []string) (seen, error) { return seen{"cut off"}, nil })
+			if err != nil {
+				return nil, err
+			}
+		}
+		return []check.Finding{wrong("never right")}, nil
+	}
+}
+
+// onRecord are the manifests and trees that a journal names, in order.
+func onRecord(events []journal.Event) (all []hone.Opened) {
+	for _, e := range events {
+		var o hone.Opened
+		if e.Type != "start" && e.Decode(&o) == nil && o.Manifest != "" {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// Of the manifests of a run most are kept as what has changed, also those of a
+// process that goes on with it, and each is the tree that is on record with it.
+func TestManifestsAreSmall(t *testing.T) {
+	dir := wide(t, 100)
+	settled()
+	p := process{round: works(dir, 30)}
+	for range 3 {
+		begun := 0
+		p.killedAt(t, dir, func(when, typ string, phase journal.Phase) bool {
+			if when == "after" && typ == "command" && phase == journal.Begin {
+				begun++
+			}
+			return begun == 25
+		})
+	}
+	p.end(t, dir)
+	all := onRecord(events(t, dir))
+	whole := map[string]bool{}
+	for _, o := range all {
+		if o.Tree != "" && manifestOf(t, dir, o.Manifest).Digest() != o.Tree {
+			t.Errorf("manifest %.12s is another tree", o.Manifest)
+		}
+		if !bytes.Contains(object(t, dir, o.Manifest)[:30], []byte("since")) {
+			whole[o.Manifest] = true
+		}
+	}
+	if len(all) < 180 || len(whole) < 5 || len(whole) > 12 {
+		t.Errorf("of %d looks %d are kept whole", len(all), len(whole))
+	}
+	if _, _, err := undo(t, dir, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if read(dir, "pkg00/file0003") != "" {
+		t.Error("not undone")
+	}
+	all = onRecord(events(t, dir))
+	if last := object(t, dir, all[len(all)-1].Manifest); !bytes.Contains(last[:30], []byte("since")) {
+		t.Error("the tree that undo leaves is kept whole")
+	}
+}
+
+// Many commands are undone, replayed and killed like few.
+func TestManyCommands(t *testing.T) {
+	dir := wide(t, 60)
+	before := crashtest.Tree(t, dir)
+	p := process{round: works(dir, 25)}
+	p.end(t, dir)
+	p.replays(t, dir)
+	want := crashtest.Tree(t, dir)
+	for _, round := range []int{1, 3, 2, 0, 3} {
+		if _, _, err := undo(t, dir, round, false); err != nil {
+			t.Fatalf("to round %d: %v", round, err)
+		}
+		if round > 0 && read(dir, "pkg00/file0004") != fmt.Sprint(round, 24) {
+			t.Errorf("in round %d it is %q", round, read(dir, "pkg00/file0004"))
+		}
+		if diff := cmp.Diff(before, crashtest.Tree(t, dir)); diff != "" && round == 0 {
+			t.Errorf("(-before +undone):\n%s", diff)
+		}
+	}
+	if diff := cmp.Diff(want, crashtest.Tree(t, dir)); diff != "" {
+		t.Errorf("(-after the run +undone again):\n%s", diff)
+	}
+}
+
+// A manifest that cannot be read is an error that says so, and nothing is
+// undone.
+func TestUndoWithoutManifest(t *testing.T) {
+	for name, damage := range map[string]func(path string){
+		"missing": func(path string) { must(0, os.Remove(path)) },
+		"damaged": func(path string) { must(0, os.WriteFile(path, []byte("hone manifest 1\n"), 0o600)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := wide(t, 40)
+			process{round: works(dir, 5)}.end(t, dir)
+			home := must(journal.FindHome(dir))
+			damage(home.ObjectPath(onRecord(events(t, dir))[4].Manifest))
+			home.Close()
+			want := crashtest.Tree(t, dir)
+			_, _, err := undo(t, dir, 0, false)
+			if err == nil || !strings.Contains(err.Error(), "manifest ") || name == "missing" && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the error is %v", err)
+			}
+			if diff := cmp.Diff(want, crashtest.Tree(t, dir)); diff != "" {
+				t.Errorf("something was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+// A manifest whose object is gone is not built upon.
+func TestManifestIsKeptAgain(t *testing.T) {
+	dir := wide(t, 40)
+	process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		findings, err := works(dir, 3)(ctx, r, prior)
+		all := onRecord(r.Journal.Events())
+		must(0, os.Remove(r.Journal.Home().ObjectPath(all[len(all)-1].Manifest)))
+		return findings, err
+	}}.end(t, dir)
+	all := onRecord(events(t, dir))
+	if o := all[len(all)-1]; manifestOf(t, dir, o.Manifest) == nil {
+		t.Error("it cannot be read back")
+	}
+}
+
+// A run begins from what the one before knew of the tree, and keeps what that
+// one did not.
+func TestBefore(t *testing.T) {
+	dir := wide(t, 40)
+	write(dir, "pkg00/file0007", "contents")
+	settled()
+	asked, run := 0, ""
+	from := func(last *workspace.Manifest) process {
+		return process{fresh: true, round: finds(), set: func(r *hone.Run) {
+			r.Largest, run = 3, r.Journal.Run()
+			if last == nil {
+				return
+			}
+			r.Largest = 0
+			r.Before = func() workspace.Manifest { asked++; return *last }
+		}}
+	}
+	from(nil).end(t, dir)
+	home := must(journal.FindHome(dir))
+	defer home.Close()
+	all := onRecord(must(home.Read(run)))
+	last := manifestOf(t, dir, all[len(all)-1].Manifest)
+	digest := workspace.Digest([]byte("contents"))
+	if home.Has(digest) {
+		t.Fatal("the first run kept it")
+	}
+	forged := bytes.ReplaceAll(last.Encode(), []byte(workspace.Digest(nil)), []byte(digest))
+	mark := must(workspace.DecodeManifest(forged))
+	write(dir, "pkg00/file0001", "changed")
+	none := workspace.Manifest(nil)
+	for i, name := range []string{"last", "mark", "none"} { // the first keeps what the second says is there
+		asked = 0
+		from([]*workspace.Manifest{&last, &mark, &none}[i]).end(t, dir)
+		if asked != 1 {
+			t.Errorf("%s: asked %d times", name, asked)
+		}
+		got := manifestOf(t, dir, onRecord(must(home.Read(run)))[0].Manifest)
+		if name == "mark" && got[2].Digest != digest || name != "mark" && got[2].Digest != workspace.Digest(nil) {
+			t.Errorf("%s: a file that was not touched has digest %s", name, got[2].Digest)
+		}
+		if got[1].Digest != workspace.Digest([]byte("changed")) {
+			t.Errorf("%s: a file that was changed has digest %s", name, got[1].Digest)
+		}
+		if !home.Has(digest) || !home.Has(got[1].Digest) {
+			t.Errorf("%s: contents are not kept", name)
+		}
+	}
+}
+
+func TestLastManifest(t *testing.T) {
+	dir := must(filepath.EvalSymlinks(wide(t, 3)))
+	run := func(in string) string {
+		home := must(journal.OpenHome(dir))
+		defer home.Close()
+		tree := must(workspace.Open(dir, workspace.Options{}))
+		defer tree.Close()
+		r := &hone.Run{Tree: tree, Journal: must(home.Create(home.NewRun())), Limits: hone.Limits{Rounds: 1}}
+		defer r.Journal.Close()
+		must(0, r.Start(hone.Start{Loop: "test", Dir: in, Settings: json.RawMessage("{}")}))
+		must(r.Do(t.Context(), works(dir, 1)))
+		return r.Journal.Run()
+	}
+	here, elsewhere := run(dir), run(filepath.Dir(dir))
+	home := must(journal.FindHome(dir))
+	defer home.Close()
+	tree := must(workspace.Open(dir, workspace.Options{}))
+	defer tree.Close()
+	now := must(tree.Manifest(t.Context(), nil))
+	if got := hone.LastManifest(home, here); got == nil || len(got.Diff(now)) != 0 {
+		t.Errorf("got %v, want %v", got, now)
+	}
+	for name, ref := range map[string]string{"of another folder": elsewhere, "unknown": "20000101-000000-zzzz", "empty": "", "no name": "../x"} {
+		if got := hone.LastManifest(home, ref); got != nil {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	all := onRecord(must(home.Read(here)))
+	must(0, os.WriteFile(home.ObjectPath(all[len(all)-1].Manifest), []byte("x"), 0o600))
+	if got := hone.LastManifest(home, here); got != nil {
+		t.Errorf("of a damaged manifest: got %v", got)
+	}
+	if b, err := os.ReadFile(filepath.Join(home.Dir(), "runs", here+".jsonl")); err != nil {
+		t.Error(err)
+	} else {
+		must(0, os.WriteFile(filepath.Join(home.Dir(), "runs", here+".jsonl"), bytes.Replace(b, []byte("work"), []byte("walk"), 1), 0o600))
+	}
+	if got := hone.LastManifest(home, here); got != nil {
+		t.Errorf("of a damaged journal: got %v", got)
+	}
+}
+
+// BenchmarkReverse is what it takes to find out what a run changed: 200 commands
+// in a tree of 20 000 files.
+func BenchmarkReverse(b *testing.B) {
+	dir := wide(b, 20_000)
+	settled()
+	process{round: works(dir, 200), set: func(r *hone.Run) { r.Limits.Rounds = 1 }}.end(b, dir)
+	home := must(journal.FindHome(dir))
+	defer home.Close()
+	tree := must(workspace.Open(dir, workspace.Options{}))
+	defer tree.Close()
+	j := must(home.Open(must(home.Find("last"))))
+	defer j.Close()
+	size := int64(0)
+	for _, o := range onRecord(j.Events()) {
+		size += int64(len(must(home.Get(o.Manifest))))
+	}
+	b.Run("reverse", func(b *testing.B) {
+		for b.Loop() {
+			must(hone.Reverse(b.Context(), j, tree, 0))
+		}
+		b.ReportMetric(float64(size), "manifest-bytes")
+	})
+	b.Run("look at the tree", func(b *testing.B) {
+		last := manifestOf(b, dir, onRecord(j.Events())[len(onRecord(j.Events()))-1].Manifest)
+		for b.Loop() {
+			must(tree.Manifest(b.Context(), last))
+		}
+	})
+}
