@@ -51,7 +51,7 @@ unit:
 walls:
 	$(GO) test ./sandbox/prove
 	$(GO) test -run 'TestPhase|TestHealthChecks|TestMakePhase|TestKillServer|TestGeminiCLI|TestFault' ./cmd/hone
-	$(GO) test -run 'TestScripts/(phase|sandbox)_' ./cmd/hone
+	$(GO) test -run 'TestScripts/(phase|sandbox|fault)_' ./cmd/hone
 
 # Every fuzz target for a moment, one after the other: a package can only run one at a time.
 fuzz:
