@@ -15,43 +15,49 @@ const framing = 1024
 // leastOutput is what a reply needs to be worth asking for, in tokens.
 const leastOutput = 256
 
+// need is what is to be paid for, in tokens: those that are sent, and the least
+// that can be written in reply to be of use.
+type need struct {
+	in, out int64
+	what    string // for people
+}
+
 // afford is the output limit that fits what is left of the budget.
-func (r *Run) afford(role Role, in int64) (int64, error) {
+func (r *Run) afford(role Role, n need) (int64, error) {
 	r.ledger.fold(r.Journal.Events())
-	out, least := role.MaxOutput, min(role.MaxOutput, leastOutput)
-	if out <= 0 {
+	if role.MaxOutput <= 0 {
 		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "role " + role.Name + " has no output limit, so nothing can be reserved for its replies"}
 	}
+	out := max(role.MaxOutput, n.out)
 	if limit := r.Limits.Tokens; limit > 0 {
-		out = min(out, limit-r.ledger.tokens-in)
-		if out < least {
-			enough := max(limit*2, r.ledger.tokens+in+role.MaxOutput)
-			return 0, budgetStop("token", fmt.Sprintf("%d of %d tokens are used or reserved, and the next request can take %d more",
-				r.ledger.tokens, limit, in+least), fmt.Sprintf("hone resume last --max-tokens %d", enough))
+		enough := max(limit*2, r.ledger.tokens+n.in+out)
+		if out = min(out, limit-r.ledger.tokens-n.in); out < n.out {
+			return 0, budgetStop("token", fmt.Sprintf("%d of %d tokens are used or reserved, and %s can take %d more",
+				r.ledger.tokens, limit, n.what, n.in+n.out), fmt.Sprintf("hone resume last --max-tokens %d", enough))
 		}
 	}
 	if r.Limits.Cost > 0 {
-		return r.affordCost(role, in, out)
+		return r.affordCost(role, n, out)
 	}
 	return out, nil
 }
 
 // affordCost lowers an output limit to what is left of the cost limit.
-func (r *Run) affordCost(role Role, in, out int64) (int64, error) {
+func (r *Run) affordCost(role Role, n need, out int64) (int64, error) {
 	if role.Price == nil || r.ledger.unpriced {
 		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
 			Hint: fmt.Sprintf("write it into .config/hone.toml: [prices.%q] input = …, output = … (USD per million tokens)", role.Called)}
 	}
-	limit, least := r.Limits.Cost, min(role.MaxOutput, leastOutput)
-	left := limit - r.ledger.cost - role.Price.most(in, 0)
+	limit := r.Limits.Cost
+	left := limit - r.ledger.cost - role.Price.most(n.in, 0)
 	if role.Price.Output > 0 {
 		// Compared before it is converted: a low price gives more than an int64.
 		out = int64(min(float64(out), left*1e6/role.Price.Output))
 	}
-	if out < least || left < 0 {
-		enough := max(limit*2, r.ledger.cost+role.Price.most(in, role.MaxOutput))
-		return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and the next request can cost $%.4f more",
-			r.ledger.cost, limit, role.Price.most(in, least)), fmt.Sprintf("hone resume last --max-cost %.2f", math.Ceil(100*enough)/100))
+	if out < n.out || left < 0 {
+		enough := max(limit*2, r.ledger.cost+role.Price.most(n.in, max(role.MaxOutput, n.out)))
+		return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and %s can cost $%.4f more",
+			r.ledger.cost, limit, n.what, role.Price.most(n.in, n.out)), fmt.Sprintf("hone resume last --max-cost %.2f", math.Ceil(100*enough)/100))
 	}
 	return out, nil
 }
@@ -72,7 +78,7 @@ type held struct {
 func (r *Run) reserve(role Role, attempt int, in int64) (held, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
-	out, err := r.afford(role, in)
+	out, err := r.afford(role, need{in: in, out: role.least(leastOutput), what: "the next request"})
 	if err != nil {
 		return held{}, err
 	}

@@ -206,6 +206,13 @@ type Undone struct {
 	Tree     string   `json:"tree"`     // its digest
 }
 
+// Unpaid is why the rest of a round could not be paid: the record of the step
+// "unpaid".
+type Unpaid struct {
+	Why  string `json:"why"`
+	Hint string `json:"hint"`
+}
+
 // Decision is what follows from a round.
 type Decision string
 

@@ -42,14 +42,15 @@ var errEnds = errors.New("the record ends here")
 // playing is what is known while a journal is played back.
 type playing struct {
 	Replayed
-	commands bool            // one may have changed the tree since it was compared
-	written  map[string]bool // by edits, and in no manifest since
+	commands bool                      // one may have changed the tree since it was compared
+	written  map[string]bool           // by edits, and in no manifest since
+	unpaid   map[journal.Identity]bool // steps that their rounds ended without
 }
 
 // Replay goes through the run once more. Its journal is played back, and its
 // tree is a scratch copy that is empty. The error says what was not the same.
 func (r *Run) Replay(ctx context.Context, round Round) (Replayed, error) {
-	r.played = &playing{written: map[string]bool{}}
+	r.played = &playing{written: map[string]bool{}, unpaid: map[journal.Identity]bool{}}
 	err := r.again(ctx, round)
 	if errors.Is(err, errEnds) {
 		err = nil
@@ -79,7 +80,7 @@ func (r *Run) again(ctx context.Context, round Round) error {
 		r.enter(s.Round)
 		var err error
 		if s.Decision == StopNow && r.granted() {
-			_, err = r.decide(ctx, s, s.own())
+			_, err = r.decide(ctx, s, s.own(), nil)
 		} else {
 			_, err = r.play(ctx, s, round)
 		}
@@ -128,7 +129,7 @@ func (r *Run) stopped(ctx context.Context, err error) error {
 func (r *Run) catchUp(ctx context.Context, until ...string) error {
 	for {
 		ahead := r.Journal.Ahead()
-		if len(ahead) == 0 || !foreign(ahead[0]) || slices.Contains(until, ahead[0].Type) {
+		if len(ahead) == 0 || !r.beside(ahead[0]) || slices.Contains(until, ahead[0].Type) {
 			return nil
 		}
 		if err := r.pass(ctx); err != nil {
@@ -274,13 +275,16 @@ func playStep[T any](ctx context.Context, r *Run, id journal.Identity, input str
 		return none, errors.New(err.Error()) // no end of the run, but another run
 	}
 	if record == nil {
+		if err := r.unpaidAt(ctx, id); err != nil {
+			return none, err
+		}
 		return none, r.endsAt(id, begin)
 	}
 	inside := begin != nil && begin.Seq <= int64(len(r.Journal.Events()))
 	for int64(len(r.Journal.Events())) < record.Seq {
 		next := r.Journal.Ahead()[0]
 		inside = inside || next.Step != nil && *next.Step == id
-		if !inside && !foreign(next) {
+		if !inside && !r.beside(next) {
 			return none, &journal.DivergedError{Recorded: next.Line(), Made: []byte("the step " + id.String())}
 		}
 		if next.Seq == record.Seq && w.event == "ask" {
@@ -296,11 +300,41 @@ func playStep[T any](ctx context.Context, r *Run, id journal.Identity, input str
 	return result[T](r, *record)
 }
 
+// unpaidAt is the stop that a step had in the place of a record, where the
+// budget could not pay for it and its round was ended without; else nil. What
+// of it was begun is passed wherever it stands: each process began it anew.
+func (r *Run) unpaidAt(ctx context.Context, id journal.Identity) error {
+	ended, session := false, false
+	for _, e := range r.Journal.Ahead() {
+		if e.Type == "round" {
+			break
+		}
+		if e.Step != nil {
+			ended = ended || e.Step.Name == stepUnpaid && e.Step.Round == id.Round && e.Phase == journal.Record
+			session = session || *e.Step == id && command(e)
+		}
+	}
+	if !ended {
+		return nil
+	}
+	r.played.unpaid[id] = true
+	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
+	r.played.commands = r.played.commands || session
+	return &Stop{Exit: ExitBudget, Result: resultBudget}
+}
+
+// beside reports whether an event is passed where it stands.
+func (r *Run) beside(e journal.Event) bool {
+	return foreign(e) || e.Step != nil && r.played.unpaid[*e.Step]
+}
+
 // endsAt is why a step has no record: the run came no further. It did come
 // further where it did something else, which is not part of the step.
 func (r *Run) endsAt(id journal.Identity, begin *journal.Event) error {
 	for _, e := range r.Journal.Ahead() {
-		if foreign(e) || begin != nil && e.Step != nil && within(*e.Step, id) {
+		if r.beside(e) || begin != nil && e.Step != nil && within(*e.Step, id) {
 			continue
 		}
 		return &journal.DivergedError{Recorded: e.Line(), Made: []byte("the step " + id.String())}
@@ -342,7 +376,7 @@ func (r *Run) replayed(ctx context.Context, n journal.Entry) (journal.Event, err
 		if errors.As(err, &diverged) && len(ahead) == 0 {
 			return e, errEnds
 		}
-		if !errors.As(err, &diverged) || !foreign(ahead[0]) {
+		if !errors.As(err, &diverged) || !r.beside(ahead[0]) {
 			if err == nil && n.Type == "round" {
 				r.played.Rounds++
 			}
@@ -361,7 +395,7 @@ func (r *Run) recordedManifest(ctx context.Context) (object, tree string, err er
 		var seen struct {
 			Manifest string `json:"manifest"`
 		}
-		if foreign(e) || e.Decode(&seen) != nil || seen.Manifest == "" {
+		if r.beside(e) || e.Decode(&seen) != nil || seen.Manifest == "" {
 			continue
 		}
 		err := r.meet(ctx, seen.Manifest)

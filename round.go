@@ -16,7 +16,9 @@ import (
 // Round is one round of a loop: from what is still wrong to what is wrong
 // afterwards. Between steps it is a pure function of its arguments and of the
 // steps' results. Blocking findings mean that the tree cannot be right yet;
-// the engine then leaves the check out.
+// the engine then leaves the check out. Findings beside an error that is
+// [OutOfBudget] say that the rest of the round could not be paid: the round then
+// ends with these, and the check looks at what was done, before the run ends.
 type Round func(ctx context.Context, r *Run, prior []check.Finding) ([]check.Finding, error)
 
 // Do runs rounds until one decides that the run ends, or something stops it,
@@ -103,7 +105,7 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	}
 	switch {
 	case s.Decision == StopNow && r.granted():
-		return r.decide(ctx, s, s.own())
+		return r.decide(ctx, s, s.own(), nil)
 	case r.over(s):
 		return s, nil
 	}
@@ -118,7 +120,7 @@ func (r *Run) over(s State) bool {
 		return false
 	case s.Decision == Done, s.Decision == StopNow && r.stuck(r.ended()):
 		return true
-	case check.Blocking(s.Findings) && s.Round < r.Limits.rounds():
+	case (check.Blocking(s.Findings) || s.Result == resultBudget) && s.Round < r.Limits.rounds():
 		return false
 	}
 	return r.Human == nil || len(r.unasked(s.Round)) == 0
@@ -139,10 +141,28 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	}
 	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], told(o)...)
 	findings, err := round(ctx, r, prior)
+	short, err := r.unpaid(ctx, findings, err)
 	if err != nil {
 		return s, err
 	}
-	return r.decide(ctx, s, findings)
+	return r.decide(ctx, s, findings, short)
+}
+
+// stepUnpaid is the step that puts on record why the rest of a round could not
+// be paid.
+const stepUnpaid = "unpaid"
+
+// unpaid is why the rest of a round could not be paid; nil where it could. Any
+// other error is left one.
+func (r *Run) unpaid(ctx context.Context, findings []check.Finding, err error) (*Stop, error) {
+	if findings == nil || !OutOfBudget(err) {
+		return nil, err
+	}
+	u, err := Step(ctx, r, stepUnpaid, nil, func(context.Context) (Unpaid, error) {
+		stop := r.stop(ctx, err)
+		return Unpaid{stop.Error(), stop.Hint}, nil
+	})
+	return &Stop{Exit: ExitBudget, Result: resultBudget, Why: u.Why, Hint: u.Hint}, err
 }
 
 // open takes the manifest that a resumed run compares the tree with.
@@ -152,10 +172,11 @@ func (r *Run) open(ctx context.Context) (Opened, error) {
 }
 
 // decide asks the check if nothing stands in its way, and records what
-// follows from the round.
-func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (State, error) {
+// follows from the round. short is why the rest of it could not be paid: what
+// stands in the check's way may then be no more than that.
+func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
 	findings = join(findings, r.untouchable(s.Round))
-	done, err := r.judge(ctx, &s, !check.Blocking(findings))
+	done, err := r.judge(ctx, &s, !check.Blocking(findings) || short != nil)
 	if err != nil {
 		return s, err
 	}
@@ -166,6 +187,8 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding) (St
 	s.Findings = join(findings, r.circling(s), s.Checked)
 	s.Decision, s.Result, s.Exit, s.Why, s.Hint = GoOn, "", 0, "", ""
 	switch declined := r.declined(s.Round); {
+	case short != nil:
+		r.outOfBudget(&s, short)
 	case done && (r.Check != nil || r.Passed != "" || !declined):
 		s.Decision, s.Result, s.Why = Done, "done", r.doneWhy(s.Round)
 	case done || declined && s.Round >= r.Limits.rounds():
@@ -193,6 +216,19 @@ func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 	}
 	s.Checked, s.Manifest, s.Tree = c.Findings, c.Manifest, c.Tree
 	return !check.Blocking(c.Findings), err
+}
+
+// outOfBudget says how a run ends whose last round could not be paid to its
+// end. That the check passes is not the last word there (ruling G12).
+func (r *Run) outOfBudget(s *State, short *Stop) {
+	why, hint := short.Why, short.Hint
+	if r.Check != nil && !check.Blocking(s.Checked) {
+		why += "; the check passes, and the rest of the round is missing"
+	}
+	if s.Round >= r.Limits.rounds() && strings.HasPrefix(hint, "hone resume ") {
+		hint += fmt.Sprintf(" --rounds %d", r.Limits.rounds()*2)
+	}
+	s.stop(resultBudget, ExitBudget, why, hint)
 }
 
 // outOfRounds says how a run ends whose rounds are used up.

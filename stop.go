@@ -1,6 +1,7 @@
 package hone
 
 import (
+	"errors"
 	"fmt"
 )
 
@@ -33,6 +34,17 @@ func (s *Stop) Error() string {
 }
 
 func (s *Stop) Unwrap() error { return s.Err }
+
+// OutOfBudget reports whether an error is that something could not be paid any
+// more. A loop that has something to put on record by then ends its round with
+// that; see [Round].
+func OutOfBudget(err error) bool {
+	var stop *Stop
+	return errors.As(err, &stop) && stop.Result == resultBudget
+}
+
+// resultBudget is the result of a run that the budget stopped.
+const resultBudget = "budget"
 
 // ContextError says that a request does not fit the model's context (ruling
 // G10). A loop knows what takes the room and says so with it.

@@ -18,6 +18,7 @@ const (
 	EndedAnswer = "answer" // the model gave its answer
 	EndedTurns  = "turns"  // the turns were used up; the last reply is what there is
 	EndedCalls  = "calls"  // the calls were used up
+	EndedBudget = "budget" // the run's budget is nearly used up
 )
 
 // Talk is what came of a conversation.
@@ -88,21 +89,26 @@ type talk struct {
 	times   map[string]int    // how often each call was answered since something changed
 }
 
-// hold takes turns until the conversation ends.
+// hold takes turns until the conversation ends: by an answer, or because there
+// is not enough left for more than one.
 func (t *talk) hold(ctx context.Context) error {
-	most := t.role.Bounds.Turns
 	for t.Ended == "" {
 		t.Turns++
 		t.r.at.Turn, t.r.at.Call = t.Turns, 0
 		switch {
 		case t.ran >= t.role.Bounds.Calls:
-			t.Ended = EndedCalls
-			t.say("Your tool calls are used up. Give your final answer now, from what you know, and call no more tools.")
-		case t.Turns >= most:
-			t.Ended = EndedTurns
-			t.say("This is your last turn. Give your final answer now, from what you know, and call no more tools.")
+			t.close(EndedCalls, "Your tool calls are used up.")
+		case t.Turns >= t.role.Bounds.Turns:
+			t.close(EndedTurns, "This is your last turn.")
 		}
-		reply, err := t.ask(ctx)
+		left, err := t.left(ctx)
+		if err != nil {
+			return err
+		}
+		if left.Last {
+			t.close(EndedBudget, "The budget is nearly used up.")
+		}
+		reply, err := t.ask(ctx, left)
 		if err != nil {
 			return err
 		}
@@ -115,6 +121,12 @@ func (t *talk) hold(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// close has the model give its answer with the reply that comes next.
+func (t *talk) close(how, why string) {
+	t.Ended = how
+	t.say(why + " Give your final answer now, from what you know, and call no more tools.")
 }
 
 // take makes of a reply what comes next.
@@ -223,9 +235,9 @@ func Sent(home *journal.Home, object string) (model.Request, error) {
 	}
 }
 
-// ask makes the call of a turn.
-func (t *talk) ask(ctx context.Context) (model.Reply, error) {
-	whole, err := t.request(ctx)
+// ask makes the call of a turn, within what is left for it.
+func (t *talk) ask(ctx context.Context, left Allowance) (model.Reply, error) {
+	whole, err := t.request(ctx, left.Request)
 	if err != nil {
 		return model.Reply{}, err
 	}
@@ -237,17 +249,29 @@ func (t *talk) ask(ctx context.Context) (model.Reply, error) {
 		keep = t.r.redact(keep)
 	}
 	t.base, t.kept = sum(keep), len(t.history)
-	return t.r.send(ctx, t.role, whole, keep)
+	role := t.role
+	if left.Output > 0 {
+		role.MaxOutput = left.Output
+	}
+	return t.r.send(ctx, role, whole, keep)
 }
 
 // request is all that is sent, redacted; older tool output gives way where it
-// would not fit. The error is a [*ContextError] where that is not enough.
-func (t *talk) request(ctx context.Context) ([]byte, error) {
+// would not fit the context, or the budget, which pays for so many bytes. The
+// error is a [*ContextError] where that is not enough.
+func (t *talk) request(ctx context.Context, most int64) ([]byte, error) {
 	whole, err := t.encode()
-	if err != nil || !t.role.crowded(int64(len(whole))) {
+	size := int64(len(whole))
+	over := most > 0 && size > most
+	switch {
+	case err != nil || !over && !t.role.crowded(size):
 		return whole, err
+	case over:
+		err = t.elide(ctx, size-most, true)
+	case t.worthEliding(size):
+		err = t.elide(ctx, t.surplus(size), false)
 	}
-	if err := t.elide(ctx, int64(len(whole))); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if whole, err = t.encode(); err != nil {
@@ -273,18 +297,28 @@ type elided struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// elide takes old tool output out of the history, the oldest first, until what
-// is sent fills two fifths of the context. That breaks the provider's cache,
-// and so it is done in one go and seldom: never for little while all fits.
-func (t *talk) elide(ctx context.Context, size int64) error {
-	goal := size - t.role.Context*4*4/10
-	can := t.remove(goal, false)
-	if can.Results == 0 || can.Bytes < goal/4 && t.role.Fits(size) == nil {
+// surplus is how much of a crowded request gives way, so that it fills two
+// fifths of the context.
+func (t *talk) surplus(size int64) int64 { return size - t.role.Context*4*4/10 }
+
+// worthEliding reports whether tool output should give way in a crowded
+// request: never for little while all fits, as that breaks the provider's cache.
+func (t *talk) worthEliding(size int64) bool {
+	goal := t.surplus(size)
+	can := t.remove(goal, false, false)
+	return can.Results > 0 && (can.Bytes >= goal/4 || t.role.Fits(size) != nil)
+}
+
+// elide takes so many bytes of tool output out of the history, the oldest first,
+// in one go; the last results too where all may go.
+func (t *talk) elide(ctx context.Context, goal int64, all bool) error {
+	can := t.remove(goal, all, false)
+	if can.Results == 0 {
 		return nil
 	}
 	_, err := Step(ctx, t.r, "elide", goal, func(context.Context) (elided, error) { return can, nil })
 	if err == nil {
-		t.remove(goal, true)
+		t.remove(goal, all, true)
 		t.base, t.kept = "", 0
 		clear(t.times) // what was answered is not there to be used any more
 	}
@@ -292,9 +326,13 @@ func (t *talk) elide(ctx context.Context, size int64) error {
 }
 
 // remove takes so many bytes of output out of the history, or counts what it
-// would take. The last results stay.
-func (t *talk) remove(goal int64, really bool) (done elided) {
-	for i := 0; i < t.lastResults() && done.Bytes < goal; i++ {
+// would take. The last results stay, unless all may go.
+func (t *talk) remove(goal int64, all, really bool) (done elided) {
+	end := t.lastResults()
+	if all {
+		end++
+	}
+	for i := 0; i < end && done.Bytes < goal; i++ {
 		parts := t.history[i].Parts
 		for j, p := range parts {
 			if p.Result == nil || done.Bytes >= goal {

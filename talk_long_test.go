@@ -210,30 +210,6 @@ func TestReserveOfATurn(t *testing.T) {
 	}
 }
 
-// TestBudgetInTheMiddle stops with exit 3, and a larger one goes on.
-func TestBudgetInTheMiddle(t *testing.T) {
-	dir := t.TempDir()
-	m := &actor{replies: looking(5, 1)}
-	ran := 0
-	look := wordy(3000)
-	run := look.Run
-	look.Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
-		ran++
-		return run(ctx, in)
-	}
-	p := process{round: talks(handy(m, look), func(hone.Talk) {}), set: func(r *hone.Run) { r.Limits.Tokens = 8000 }}
-	wantEnd(t, p.end(t, dir), hone.ExitBudget, "budget")
-	if n := len(m.requests); n < 2 || n > 4 || ran != n {
-		t.Fatalf("%d requests and %d calls before the budget was used up", n, ran)
-	}
-	p.set = func(r *hone.Run) { r.Limits.Tokens = 1e6 }
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
-	if len(m.requests) != 6 || ran != 5 {
-		t.Errorf("%d requests and %d calls in all, want 6 and 5", len(m.requests), ran)
-	}
-	holdRequests(t, dir)
-}
-
 // long holds a conversation of n calls, so many a turn, with a kilobyte of
 // output each; last is called when the model is asked last.
 func long(t testing.TB, dir string, n, each int, last func()) {

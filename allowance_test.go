@@ -1,0 +1,421 @@
+package hone_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/internal/crashtest"
+	"hone/journal"
+	"hone/model"
+	"hone/tool"
+)
+
+const answerNow = "The budget is nearly used up. Give your final answer now"
+
+// thrifty is a process that holds a conversation within limits.
+func thrifty(role hone.Role, limits hone.Limits, talk *hone.Talk) process {
+	limits.Rounds = 3
+	return process{round: talks(role, func(got hone.Talk) { *talk = got }), set: func(r *hone.Run) { r.Limits = limits }}
+}
+
+// unsaid are replies of which no provider says what they used, so that they are
+// charged in full.
+func unsaid(replies ...model.Reply) []model.Reply {
+	for i := range replies {
+		replies[i].Usage = nil
+	}
+	return replies
+}
+
+// TestAnswerInTime: before the budget is used up the model is asked for its
+// answer, once, while that can be paid.
+func TestAnswerInTime(t *testing.T) {
+	answer := text("so")
+	for _, tt := range []struct {
+		name   string
+		limits hone.Limits
+		last   *model.Reply // nil: it calls again
+		ended  string
+	}{
+		{"tokens", hone.Limits{Tokens: 30_000}, &answer, hone.EndedAnswer},
+		{"cost", hone.Limits{Cost: 0.15}, &answer, hone.EndedAnswer},
+		{"both", hone.Limits{Tokens: 30_000, Cost: 9}, &answer, hone.EndedAnswer},
+		{"a model that goes on", hone.Limits{Tokens: 30_000}, nil, hone.EndedBudget},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			m := &eager{answer: tt.last}
+			role := handy(m, wordy(100))
+			role.Price = &hone.Price{Input: 1, Output: 10, CacheWrite: 2}
+			var talk hone.Talk
+			end := thrifty(role, tt.limits, &talk).end(t, dir)
+			wantEnd(t, end, hone.ExitDone, "done")
+			n := len(m.requests)
+			if talk.Ended != tt.ended || talk.Turns != n || n < 4 || len(talk.Calls) != n-1 {
+				t.Errorf("ended by %q after %d turns in %d requests with %d calls", talk.Ended, talk.Turns, n, len(talk.Calls))
+			}
+			for i, req := range m.requests {
+				if last := i == n-1; strings.Contains(m.told(i), answerNow) != last || !last && req.MaxOutput != 1000 || req.MaxOutput < 256 {
+					t.Errorf("request %d of %d says %q, with %d tokens for the reply", i+1, n, m.told(i), req.MaxOutput)
+				}
+			}
+			within(t, end, tt.limits)
+			holdRequests(t, dir)
+			thrifty(role, tt.limits, &talk).replays(t, dir)
+		})
+	}
+}
+
+// within checks that a run kept its limits.
+func within(t testing.TB, end hone.End, limits hone.Limits) {
+	t.Helper()
+	if limits.Tokens > 0 && end.Tokens > limits.Tokens || limits.Cost > 0 && *end.Cost > limits.Cost {
+		t.Errorf("%d tokens and $%v are on the ledger of a run with the limits %+v", end.Tokens, *end.Cost, limits)
+	}
+}
+
+// eager is a model that calls tools until it is asked for its answer, and says
+// nothing of what it used.
+type eager struct {
+	actor
+	answer *model.Reply
+}
+
+func (e *eager) Generate(_ context.Context, req model.Request) (model.Reply, error) {
+	e.requests = append(e.requests, req)
+	if e.answer != nil && strings.Contains(e.told(len(e.requests)-1), "final answer now") {
+		return *e.answer, nil
+	}
+	return unsaid(calls("look", fmt.Sprintf(`{"n":%d}`, len(e.requests))))[0], nil
+}
+
+// TestNoDanger: as long as the budget is far, a limit changes nothing of what is
+// sent.
+func TestNoDanger(t *testing.T) {
+	var plainly, limited []model.Request
+	for _, one := range []struct {
+		limits hone.Limits
+		into   *[]model.Request
+	}{{hone.Limits{}, &plainly}, {hone.Limits{Tokens: 5_000_000, Cost: 50}, &limited}} {
+		m := &actor{replies: append(looking(4, 2), text("so"))}
+		role := handy(m, wordy(2000))
+		role.Price = &hone.Price{Input: 1, Output: 10}
+		var talk hone.Talk
+		wantEnd(t, thrifty(role, one.limits, &talk).end(t, t.TempDir()), hone.ExitDone, "done")
+		*one.into = m.requests
+	}
+	if diff := cmp.Diff(plainly, limited); diff != "" || len(plainly) != 3 {
+		t.Errorf("%d requests without limits and with (-without +with):\n%s", len(plainly), diff)
+	}
+}
+
+// TestNotBegun: a conversation that could only be ended is not begun, and what
+// the hint says to type begins it.
+func TestNotBegun(t *testing.T) {
+	for _, limits := range []hone.Limits{{Tokens: 3000}, {Cost: 0.01}} {
+		dir := t.TempDir()
+		m := &actor{replies: append(looking(1, 1), text("so"))}
+		role := handy(m, wordy(100))
+		role.Price = &hone.Price{Input: 1, Output: 10}
+		var talk hone.Talk
+		end := thrifty(role, limits, &talk).end(t, dir)
+		wantEnd(t, end, hone.ExitBudget, "budget")
+		if len(m.requests) != 0 || !strings.Contains(end.Why, "the next turn and an answer after it can") {
+			t.Errorf("%d requests; %s", len(m.requests), end.Why)
+		}
+		if limits.Tokens > 0 {
+			must(fmt.Sscanf(end.Hint, "hone resume last --max-tokens %d", &limits.Tokens))
+		} else {
+			must(fmt.Sscanf(end.Hint, "hone resume last --max-cost %f", &limits.Cost))
+		}
+		wantEnd(t, thrifty(role, limits, &talk).end(t, dir), hone.ExitDone, "done")
+		if len(talk.Calls) != 1 || strings.Contains(m.told(0), answerNow) {
+			t.Errorf("%d calls; the first request says %q", len(talk.Calls), m.told(0))
+		}
+		thrifty(role, limits, &talk).replays(t, dir)
+	}
+}
+
+// TestWithoutTools: who has no tools answers at once, and is let as long as that
+// can be paid.
+func TestWithoutTools(t *testing.T) {
+	m := &actor{replies: []model.Reply{text("so")}}
+	var talk hone.Talk
+	wantEnd(t, thrifty(editor(m), hone.Limits{Tokens: 3000}, &talk).end(t, t.TempDir()), hone.ExitDone, "done")
+	if m.told(0) != "do it" || m.requests[0].MaxOutput != 1000 {
+		t.Errorf("the request says %q, with %d tokens for the reply", m.told(0), m.requests[0].MaxOutput)
+	}
+}
+
+// TestOutputGivesWayToTheAnswer: output that was not reckoned with is left out
+// rather than the answer, the oldest first.
+func TestOutputGivesWayToTheAnswer(t *testing.T) {
+	dir := t.TempDir()
+	m := &actor{replies: append(unsaid(looking(2, 2)...), text("so"))}
+	var talk hone.Talk
+	p := thrifty(handy(m, wordy(12_000)), hone.Limits{Tokens: 20_000}, &talk)
+	end := p.end(t, dir)
+	wantEnd(t, end, hone.ExitDone, "done")
+	within(t, end, hone.Limits{Tokens: 20_000})
+	results := m.results(1)
+	if len(m.requests) != 2 || len(results) != 2 || !strings.HasPrefix(results[0], "[12000 bytes of output are not shown") || len(results[1]) != 12_000 {
+		t.Errorf("%d requests, the last with results %.60q", len(m.requests), results)
+	}
+	p.replays(t, dir)
+}
+
+// TestLostCallInTheMiddle: where a call that was lost took what was kept for
+// the answer, the run ends there, and a larger budget goes on as if nothing had
+// been.
+func TestLostCallInTheMiddle(t *testing.T) {
+	dir := t.TempDir()
+	cut := fails(&model.Error{Kind: model.Cut, Message: "cut"})
+	look := func(context.Context, model.Request) (model.Reply, error) { return calls("look", "{}"), nil }
+	m := speaker(look, cut, cut, cut, cut, cut, cut, says("so"))
+	limits := hone.Limits{Tokens: 13_000}
+	var talk hone.Talk
+	end := thrifty(handy(m, wordy(100)), limits, &talk).end(t, dir)
+	wantEnd(t, end, hone.ExitBudget, "budget")
+	within(t, end, limits)
+	if end.Rounds != 0 || m.calls() < 4 || m.calls() > 6 {
+		t.Errorf("%d calls, %+v", m.calls(), end)
+	}
+	for m.calls() < 7 {
+		m.requests = append(m.requests, model.Request{})
+	}
+	p := thrifty(handy(m, wordy(100)), hone.Limits{Tokens: 1e6}, &talk)
+	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	if len(talk.Calls) != 1 || talk.Reply.Text() != "so" || strings.Contains(string(journalOf(t, dir)), "nearly used up") {
+		t.Errorf("what came of it: %+v", talk)
+	}
+	holdRequests(t, dir)
+	p.replays(t, dir)
+}
+
+// TestAnswerIsAlwaysPaid, whatever replies and tools bring, as long as no call
+// is lost: a conversation that is begun is asked for its answer, never refused
+// in mid-work. HONE_TEST_SEED plays one again.
+func TestAnswerIsAlwaysPaid(t *testing.T) {
+	began := 0
+	for n := range 60 {
+		seed := rand.Uint64()
+		if again := os.Getenv("HONE_TEST_SEED"); again != "" {
+			seed = must(strconv.ParseUint(again, 10, 64))
+		}
+		w := &wasteful{rng: rand.New(rand.NewPCG(seed, 1))}
+		role := handy(w, doing("work", w.work), looker("look", w.work))
+		role.MaxOutput = 100 + w.rng.Int64N(8000)
+		role.Price = &hone.Price{Input: w.rng.Float64() * 5, Output: w.rng.Float64() * 20, CacheWrite: w.rng.Float64() * 6}
+		role.Bounds = hone.Bounds{Turns: 2 + w.rng.IntN(20)}
+		limits := hone.Limits{Tokens: 8000 + w.rng.Int64N(300_000)}
+		if n%2 == 0 {
+			limits = hone.Limits{Cost: 0.01 + w.rng.Float64()}
+		}
+		var talk hone.Talk
+		end := thrifty(role, limits, &talk).end(t, t.TempDir())
+		within(t, end, limits)
+		if w.asked == 0 {
+			wantEnd(t, end, hone.ExitBudget, "budget")
+			continue
+		}
+		began++
+		if end.Exit != hone.ExitDone || talk.Ended == "" {
+			t.Fatalf("after %d requests: %s (HONE_TEST_SEED=%d)", w.asked, end.Why, seed)
+		}
+	}
+	if began < 20 {
+		t.Errorf("%d of 60 conversations began", began)
+	}
+}
+
+// wasteful is a model that uses as much as it may, and never answers.
+type wasteful struct {
+	rng   *rand.Rand
+	asked int
+}
+
+func (w *wasteful) Generate(_ context.Context, req model.Request) (model.Reply, error) {
+	w.asked++
+	var pairs []string
+	room := int(req.MaxOutput) * 4
+	for range 1 + w.rng.IntN(4) {
+		size := w.rng.IntN(max(1, room/2))
+		if room -= size + 120; room < 0 {
+			break
+		}
+		pairs = append(pairs, []string{"work", "look"}[w.rng.IntN(2)], fmt.Sprintf(`{"n":"%d %s"}`, w.asked, strings.Repeat("x", size)))
+	}
+	if pairs == nil {
+		return model.Reply{Finish: model.Length}, nil
+	}
+	reply := calls(pairs...)
+	reply.Usage = nil
+	if w.rng.IntN(2) == 0 {
+		reply.Usage = &model.Usage{Input: w.rng.Int64N(contents(req) + 1024), Output: w.rng.Int64N(req.MaxOutput + 1)}
+	}
+	return reply, nil
+}
+
+func (w *wasteful) work(context.Context, tool.Input) (tool.Result, error) {
+	return tool.Result{Text: strings.Repeat("y", 20_000)}, nil
+}
+
+// spent is a reply that took so many tokens.
+func spent(tokens int64, reply model.Reply) model.Reply {
+	reply.Usage = &model.Usage{Input: tokens}
+	return reply
+}
+
+// refunded raises a limit by the dear calls that were lost, so that a run which
+// was killed there has as much left as one that was not. The cheap ones stay.
+func refunded(r *hone.Run, tokens int64) int64 {
+	var pending int64
+	for _, e := range r.Journal.Events() {
+		var c hone.Commit
+		switch {
+		case e.Type == "reserve" || e.Type == "end":
+			tokens += pending
+			pending = 0
+		case e.Type == "commit" && e.Decode(&c) == nil && c.Tokens > 10_000:
+			pending = c.Tokens
+		case e.Type == "reply":
+			pending = 0
+		}
+	}
+	return tokens + pending
+}
+
+// TestAnswerInTimeAtEveryPoint: whether the budget is short is decided once a
+// turn, whatever a lost call took of it since.
+func TestAnswerInTimeAtEveryPoint(t *testing.T) {
+	crashtest.Scene{
+		Prompts: true,
+		Furnish: func(testing.TB, string) {},
+		Replies: []model.Reply{calls("look", `{"n":1}`), spent(28_500, calls("look", `{"n":2}`)), text("so")},
+		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
+			var talk hone.Talk
+			p := thrifty(handy(m, wordy(100)), hone.Limits{}, &talk)
+			var limits hone.Limits
+			p.set = func(r *hone.Run) {
+				limits = hone.Limits{Rounds: 3, Tokens: refunded(r, 40_000)}
+				r.Limits = limits
+			}
+			p.observe = o
+			end := p.end(t, dir)
+			wantEnd(t, end, hone.ExitDone, "done")
+			within(t, end, limits)
+			if n := strings.Count(string(journalOf(t, dir)), `"last":true`); n != 1 {
+				t.Errorf("the budget was said to be nearly used up %d times", n)
+			}
+			p.replays(t, dir)
+			return end
+		},
+	}.Run(t)
+}
+
+// reviewed is a process whose rounds work and have the work reviewed. The check
+// wants "works" in the file a, which the first round writes.
+func reviewed(dir string, m model.Model, limits hone.Limits) process {
+	return process{
+		round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+			worker := handy(m, workshop(dir, r)...)
+			if _, err := r.Talk(ctx, worker, user("do it")); err != nil {
+				return nil, err
+			}
+			reviewer := handy(m, echo())
+			reviewer.Name = "reviewer"
+			_, err := r.Talk(ctx, reviewer, user("is it right?"))
+			if hone.OutOfBudget(err) {
+				return []check.Finding{wrong("nobody has reviewed it")}, err
+			}
+			return nil, err
+		},
+		set: func(r *hone.Run) {
+			r.Limits = limits
+			r.Limits.Tokens = refunded(r, limits.Tokens)
+			r.Check = func(context.Context) ([]check.Finding, error) {
+				if read(dir, "a") == "works" {
+					return nil, nil
+				}
+				return []check.Finding{wrong("a does not work")}, nil
+			}
+		},
+	}
+}
+
+// work writes a, and leaves nothing for a review.
+func working(content string) []model.Reply {
+	return []model.Reply{spent(30_000, calls("write", fmt.Sprintf(`{"a":%q}`, content))), text("done")}
+}
+
+// TestRoundWithoutItsEnd: what cannot be paid any more does not take with it
+// what was done.
+func TestRoundWithoutItsEnd(t *testing.T) {
+	for _, tt := range []struct {
+		name, content, check string
+		rounds               int
+	}{
+		{"the check passes", "works", "; the check passes, and the rest of the round is missing", 3},
+		{"the check fails", "breaks", "", 3},
+		{"in the last round", "works", "; the check passes", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			must(0, os.WriteFile(dir+".ran", nil, 0o644))
+			m := &actor{replies: append(working(tt.content), calls("read", `"a"`), calls("write", `{"a":"works"}`), text("done"), text("right"))}
+			limits := hone.Limits{Rounds: tt.rounds, Tokens: 40_000}
+			p := reviewed(dir, m, limits)
+			end := p.end(t, dir)
+			wantEnd(t, end, hone.ExitBudget, "budget")
+			within(t, end, limits)
+			left := []string{"nobody has reviewed it"}
+			if tt.check == "" {
+				left = append(left, "a does not work")
+			}
+			if end.Rounds != 1 || !strings.Contains(end.Why, "the token budget is used up") || !strings.Contains(end.Why, tt.check) || tt.check == "" && strings.Contains(end.Why, "passes") {
+				t.Errorf("%+v", end)
+			}
+			if diff := cmp.Diff(left, texts(end.Findings)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			p.replays(t, dir)
+			n := must(fmt.Sscanf(end.Hint+" --rounds 0", "hone resume last --max-tokens %d --rounds %d", &limits.Tokens, &tt.rounds))
+			if strings.Contains(end.Hint, "--rounds") != (limits.Rounds == 1) || n != 2 {
+				t.Fatalf("the hint is %q", end.Hint)
+			}
+			limits.Rounds = max(tt.rounds, limits.Rounds)
+			wantEnd(t, reviewed(dir, m, limits).end(t, dir), hone.ExitDone, "done")
+			if len(m.requests) != 6 || len(of[hone.State](t, events(t, dir), "round", "")) != 2 {
+				t.Errorf("%d requests", len(m.requests))
+			}
+			p.replays(t, dir)
+		})
+	}
+}
+
+// TestRoundWithoutItsEndAtEveryPoint: it ends so wherever it is killed, and can
+// be gone through again.
+func TestRoundWithoutItsEndAtEveryPoint(t *testing.T) {
+	crashtest.Scene{
+		Prompts: true,
+		Furnish: func(_ testing.TB, dir string) { must(0, os.WriteFile(dir+".ran", nil, 0o644)) },
+		Replies: working("works"),
+		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
+			p := reviewed(dir, m, hone.Limits{Rounds: 3, Tokens: 40_000})
+			p.observe = o
+			end := p.end(t, dir)
+			wantEnd(t, end, hone.ExitBudget, "budget")
+			p.replays(t, dir)
+			return end
+		},
+	}.Run(t)
+}
