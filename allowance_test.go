@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
+	"hone/workspace"
 )
 
 const answerNow = "The budget is nearly used up. Give your final answer now"
@@ -418,4 +420,63 @@ func TestRoundWithoutItsEndAtEveryPoint(t *testing.T) {
 			return end
 		},
 	}.Run(t)
+}
+
+// TestRoundWithoutALostCall: the rest of a round can also turn out not to be
+// payable in the middle of a call, or of an agent's session, which may have
+// changed files by then. The round can be gone through again all the same.
+func TestRoundWithoutALostCall(t *testing.T) {
+	lost := fails(&model.Error{Kind: model.Cut, Message: "cut"})
+	for name, tt := range map[string]struct {
+		reviewer func(dir string) hone.Role
+		tokens   int64
+	}{
+		"a call": {func(string) hone.Role { return handy(speaker(slices.Repeat([]answer{lost}, 9)...), echo()) }, 13_000},
+		"a session": {func(dir string) hone.Role {
+			return agent(func(context.Context, model.Request) (model.Reply, error) {
+				write(dir, "b", "half a review")
+				return model.Reply{}, &hone.Stop{Exit: hone.ExitBudget, Result: "budget", Why: "the token budget is used up", Hint: "hone resume last --max-tokens 1000000"}
+			})
+		}, 1e6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			p := process{
+				round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+					if _, err := r.Apply(ctx, change("a", "works"), nil); err != nil {
+						return nil, err
+					}
+					_, err := r.Talk(ctx, tt.reviewer(dir), user("is it right?"))
+					return []check.Finding{wrong("nobody has reviewed it")}, err
+				},
+				set: func(r *hone.Run) { r.Limits.Tokens, r.Retry.Attempts = tt.tokens, 9 },
+			}
+			for life := 1; life < 3; life++ {
+				end := p.end(t, dir)
+				wantEnd(t, end, hone.ExitBudget, "budget")
+				if end.Rounds != life || len(end.Findings) != 1 || !strings.Contains(end.Why, "the token budget is used up") {
+					t.Errorf("life %d: %+v", life, end)
+				}
+				if done := p.replays(t, dir); done.Rounds != life || done.Open {
+					t.Errorf("gone through again after life %d: %+v", life, done)
+				}
+			}
+		})
+	}
+}
+
+// TestOutOfBudget is said of nothing else.
+func TestOutOfBudget(t *testing.T) {
+	for _, err := range []error{nil, context.Canceled, &hone.Stop{Exit: hone.ExitBudget, Result: "context"}, &model.Error{Kind: model.RateLimited}} {
+		if hone.OutOfBudget(err) {
+			t.Errorf("%v", err)
+		}
+	}
+	if !hone.OutOfBudget(fmt.Errorf("review: %w", &hone.Stop{Exit: hone.ExitBudget, Result: "budget"})) {
+		t.Error("a budget that is used up")
+	}
+}
+
+func change(path, content string) workspace.Change {
+	return workspace.Change{Edits: []workspace.Edit{edit(path, content)}}
 }
