@@ -23,62 +23,56 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone/journal"
-	"hone/sandbox"
 )
 
 // TestFaultKill ends the real process as kill -9 does at moments that nobody
-// chose, in each of the four loops, and lets it go on, to be killed again. What
+// chose, and lets it go on, to be killed again. What
 // the run leaves is what one leaves that nobody killed, and each kill costs one
 // model call at most.
 func TestFaultKill(t *testing.T) {
 	unraced(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
 	template := killedRepository(t)
-	for _, l := range []struct {
-		name  string
-		lives int
-		scene func(t *testing.T) mortal
-	}{
-		{"reconcile", 6, func(t *testing.T) mortal {
+	t.Run("reconcile", func(t *testing.T) {
+		mortality(t, 12, func(t *testing.T) mortal {
 			v := newVictim(t, template)
 			return mortal{args: reconcileArgs, run: v.command, state: v.tree, paid: v.requests}
-		}},
-		{"implement", 6, func(t *testing.T) mortal {
+		})
+	})
+	t.Run("implement", func(t *testing.T) {
+		mortality(t, 12, func(t *testing.T) mortal {
 			b := newBuilder(t)
-			args := []string{"implement", "--base-url", b.url}
-			return mortal{args: args, run: b.command, state: b.files, paid: b.requests}
-		}},
-		{"task", 6, func(t *testing.T) mortal {
+			return mortal{args: []string{"implement", "--base-url", b.url}, run: b.command, state: b.files, paid: b.requests}
+		})
+	})
+	t.Run("task", func(t *testing.T) {
+		mortality(t, 12, func(t *testing.T) mortal {
 			_, _, w := worked(t, "0") // killed before anything is on record
 			return mortal{args: w.args, run: w.command, state: w.files, paid: func() int { return w.count(t, "reserve", "") }}
-		}},
-		{"phase", 1, func(t *testing.T) mortal {
-			needsPhase(t)
-			b := newBuilt(t, sandbox.Hidden)
-			run := func(args ...string) *exec.Cmd { return b.command("", args...) }
-			return mortal{args: b.args, run: run, state: b.outcome, paid: func() int { return int(b.asked.Load()) }, after: b.deserted}
-		}},
-	} {
-		t.Run(l.name, func(t *testing.T) {
-			whole := l.scene(t)
-			began := time.Now()
-			if out, err := whole.run(whole.args...).CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
+		})
+	})
+}
+
+// mortality lets so many runs of a scene live, and compares what each leaves
+// with one that nobody killed.
+func mortality(t *testing.T, lives int, scene func(t *testing.T) mortal) {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	whole, began := scene(t), time.Now()
+	if out, err := whole.run(whole.args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	took, want, paid := time.Since(began), whole.state(t), whole.paid()
+	for life := range lives {
+		t.Run(fmt.Sprint(life), func(t *testing.T) {
+			t.Parallel()
+			m := scene(t)
+			kills := m.live(t, rand.New(rand.NewPCG(seed, uint64(life))), took)
+			if diff := cmp.Diff(want, m.state(t)); diff != "" {
+				t.Errorf("after %d kills it came to something else (-want +got):\n%s", kills, diff)
 			}
-			took, want, paid := time.Since(began), whole.state(t), whole.paid()
-			for life := range l.lives {
-				t.Run(fmt.Sprint(life), func(t *testing.T) {
-					t.Parallel()
-					m := l.scene(t)
-					kills := m.live(t, rand.New(rand.NewPCG(seed, uint64(life))), took)
-					if diff := cmp.Diff(want, m.state(t)); diff != "" {
-						t.Errorf("after %d kills it came to something else (-want +got):\n%s", kills, diff)
-					}
-					if got := m.paid(); got > paid+kills {
-						t.Errorf("%d model calls were paid after %d kills, and %d are enough", got, kills, paid)
-					}
-				})
+			if got := m.paid(); got > paid+kills {
+				t.Errorf("%d model calls were paid after %d kills, and %d are enough", got, kills, paid)
 			}
 		})
 	}
