@@ -246,6 +246,8 @@ func stopReason(ended string) string {
 		return "max_iterations"
 	case hone.EndedCalls:
 		return "tool_budget"
+	case hone.EndedBudget:
+		return "token_budget"
 	}
 	return "final_text"
 }

@@ -102,6 +102,7 @@ type process struct {
 	model   model.Model
 	rounds  int
 	turns   int
+	tokens  int64 // 0: any number
 	check   check.Func
 	observe journal.Observer
 	agent   bool        // the executor is one
@@ -123,7 +124,7 @@ func (p process) set(dir string) func(r *hone.Run) hone.Round {
 			looks := []tool.Tool{readTool(r), bashTool(dir)}
 			return append([]tool.Tool{writeTool(r, p.after)}, looks...), looks
 		}
-		r.Rules, r.Own, r.Limits.Rounds, r.Check = l.Rules(), task.Own, max(p.rounds, 1), p.check
+		r.Rules, r.Own, r.Limits, r.Check = l.Rules(), task.Own, hone.Limits{Rounds: max(p.rounds, 1), Tokens: p.tokens}, p.check
 		return l.Round
 	}
 }

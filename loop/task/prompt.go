@@ -198,6 +198,8 @@ func (s LoopSummary) unanswered() string {
 		return "its turns were used up"
 	case hone.EndedCalls:
 		return "its tool calls were used up"
+	case hone.EndedBudget:
+		return "the run's budget was nearly used up"
 	case endedEmpty:
 		return "the model said nothing"
 	case endedUnread:

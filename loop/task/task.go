@@ -90,10 +90,10 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		return nil, err
 	}
 	said, err := l.review(ctx, r, t, did)
-	if err != nil {
+	if err != nil && !hone.OutOfBudget(err) {
 		return nil, err
 	}
-	return left(did, said), nil
+	return left(did, said), err // what was done stands, and nobody has reviewed it
 }
 
 // reload reads the task file as it is now: a person may edit it while hone

@@ -1,0 +1,133 @@
+package task_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/journal"
+	"hone/model"
+)
+
+// took is a reply that took so many tokens.
+func took(tokens int64, reply model.Reply) model.Reply {
+	reply.Usage = &model.Usage{Input: tokens}
+	return reply
+}
+
+// TestReviewIsNotPaid: what the executor did is on record as a round, and the
+// check looks at it, where there is nothing left for a review of it. A larger
+// budget goes on from there.
+func TestReviewIsNotPaid(t *testing.T) {
+	for name, tt := range map[string]struct {
+		content, says string
+		check         bool
+		left          []string
+	}{
+		"the check passes": {"done\n", "; the check passes, and the rest of the round is missing", true, []string{"pending: mend a"}},
+		"the check fails":  {"one\n", "", true, []string{"pending: mend a", "check: a says \"one\\n\"\nand not done\n"}},
+		"no check":         {"one\n", "", false, []string{"pending: mend a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
+			m := &recorder{replies: []model.Reply{
+				call("read", "path", "a"), call("write", "path", "a", "content", tt.content),
+				took(60_000, say("<final_answer>\nSTATUS: INCOMPLETE\nNEXT STEPS:\n- mend a\n</final_answer>")),
+				call("read", "path", "a"), call("write", "path", "a", "content", "done\n"), say(complete),
+			}}
+			p := process{model: m, rounds: 5, tokens: 75_000}
+			if tt.check {
+				p.check = saysDone(dir)
+			}
+			end := p.live(t, dir)
+			if end.Exit != hone.ExitBudget || end.Result != "budget" || end.Rounds != 1 || end.Tokens > 75_000 || len(m.asked) != 3 {
+				t.Fatalf("%d requests, %+v", len(m.asked), end)
+			}
+			if strings.Contains(end.Why, "check passes") != (tt.says != "") || !strings.HasSuffix(end.Why, tt.says) {
+				t.Errorf("it says %q", end.Why)
+			}
+			if diff := cmp.Diff(tt.left, sourced(end.Findings)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			must(fmt.Sscanf(end.Hint, "hone resume last --max-tokens %d", &p.tokens))
+			if end = p.live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 2 {
+				t.Fatalf("%+v", end)
+			}
+			prompts := m.prompts()
+			holds(t, "the second loop", prompts[len(prompts)-1], "Loop 2 of 5.", "Pending next steps:\n  - mend a\n")
+		})
+	}
+}
+
+func sourced(findings []check.Finding) (list []string) {
+	for _, f := range findings {
+		list = append(list, f.Source+": "+f.Text)
+	}
+	return list
+}
+
+// TestExecutorIsAskedInTime: an executor whose budget comes to its end says what
+// is left, or at least is known not to have said it.
+func TestExecutorIsAskedInTime(t *testing.T) {
+	for name, tt := range map[string]struct {
+		last    model.Reply
+		left    string
+		stopped string
+	}{
+		"it answers": {say("<final_answer>\nSTATUS: INCOMPLETE\nNEXT STEPS:\n- mend a\n</final_answer>"), "pending: mend a", "final_text"},
+		"it goes on": {call("read", "path", "b"), "unfinished: nobody said that the task is complete, nor what is left of it", "token_budget"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
+			m := &recorder{replies: slices.Concat([]model.Reply{took(55_000, call("read", "path", "a")), tt.last},
+				[]model.Reply{call("write", "path", "a", "content", "done\n"), say(incomplete)}, wrote("loop = 2\nblocker = ''\n"))}
+			p := process{model: m, rounds: 5, tokens: 75_000}
+			end := p.live(t, dir)
+			if end.Exit != hone.ExitBudget || end.Rounds != 1 || len(m.asked) != 2 {
+				t.Fatalf("%d requests, %+v", len(m.asked), end)
+			}
+			holds(t, "the last request", whole(m.asked[1]), "The budget is nearly used up. Give your final answer now")
+			if diff := cmp.Diff([]string{tt.left}, sourced(end.Findings)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			log := string(must(os.ReadFile(filepath.Join(dir, ".codescribe", "loop", "execution.toml"))))
+			holds(t, "the log", log, "stop_reason = \""+tt.stopped+"\"")
+			p.tokens = 1e6
+			if end = p.live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 2 {
+				t.Fatalf("%+v", end)
+			}
+		})
+	}
+}
+
+// TestReviewIsCutShort: what a call takes beyond its reserve can be what a
+// review needs, in the middle of it; the round ends without one.
+func TestReviewIsCutShort(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
+	m := &recorder{replies: slices.Concat([]model.Reply{say(incomplete), took(60_000, call("read", "path", "a"))})}
+	end := process{model: m, rounds: 5, tokens: 62_000}.live(t, dir)
+	if end.Exit != hone.ExitBudget || end.Rounds != 1 || len(m.asked) != 2 {
+		t.Fatalf("%d requests, %+v", len(m.asked), end)
+	}
+	rounds := 0
+	home := must(journal.FindHome(dir))
+	defer home.Close()
+	for _, e := range must(home.Read(must(home.Find("last")))) {
+		if e.Type == "round" {
+			rounds++
+		}
+	}
+	if rounds != 1 {
+		t.Errorf("%d rounds are on record", rounds)
+	}
+}
