@@ -14,7 +14,8 @@ import (
 )
 
 // build has the builder write code until the health check passes, or the
-// round's attempts are used up: then the findings say what it printed.
+// round's attempts are used up, or cannot be paid: then the findings say what it
+// printed.
 func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (sick []check.Finding, err error) {
 	for attempt := 1; ; attempt++ {
 		messages, err := l.compose(ctx, r, toBuild, prior)
@@ -22,7 +23,10 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (si
 			return nil, err
 		}
 		if _, err := r.Talk(ctx, l.Builder, messages); err != nil {
-			return nil, err
+			if !hone.OutOfBudget(err) {
+				sick = nil
+			}
+			return sick, err
 		}
 		if err := l.commit(ctx, r, Src, fmt.Sprintf("build/step-%d/pre-deterministic", r.Round()), attempt); err != nil {
 			return nil, err

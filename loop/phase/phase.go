@@ -105,6 +105,7 @@ const (
 	sourceServer   = "server"   // the server did not answer
 	sourceContract = "contract" // a contract that does not hold, as the verifier words it
 	sourceVerdict  = "verdict"  // the verifier's list of those is not as it should be
+	sourceUnpaid   = "unpaid"   // the verifier could not be paid
 )
 
 // Round is one round: build until the code is healthy, then verify it.
@@ -114,15 +115,24 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 			return nil, err
 		}
 	}
-	sick, err := l.build(ctx, r, prior)
-	if err != nil {
-		return nil, err
-	}
-	if sick != nil {
-		// What failed in the last verification is not verified again, and stands.
-		return slices.Concat(sick, from(prior, sourceServer), from(prior, sourceContract)), nil
+	if !built(prior) {
+		sick, err := l.build(ctx, r, prior)
+		if sick != nil {
+			// What failed in the last verification is not verified again, and stands.
+			return slices.Concat(sick, from(prior, sourceServer), from(prior, sourceContract)), err
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return l.verify(ctx, r, prior)
+}
+
+// built reports whether there is nothing for the builder to do: the code was
+// healthy in the round before, and only the verifier could not be paid. What
+// failed before that round, the builder was told in it.
+func built(prior []check.Finding) bool {
+	return len(without(without(prior, sourceUnpaid), sourceContract)) == 0 && len(from(prior, sourceUnpaid)) > 0
 }
 
 // begin is what is done once: people are told what is wrong with the

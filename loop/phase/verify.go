@@ -22,6 +22,9 @@ import (
 func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	for attempt := 1; ; attempt++ {
 		v, err := l.suite(ctx, r, prior)
+		if hone.OutOfBudget(err) {
+			v.down = []check.Finding{{Source: sourceUnpaid, Text: "Nothing was verified: the budget did not suffice for it."}}
+		}
 		if err != nil || v.down != nil {
 			// What failed in the last verification stands until there is another.
 			return append(v.down, from(prior, sourceContract)...), err
