@@ -62,6 +62,8 @@ func (r *Run) session(ctx context.Context, role Role, sent []byte) (Replied, err
 	if errors.As(fault, &failed) {
 		used = failed.Usage
 	}
+	used = counted(used)
+	reply.Usage = used
 	if used != nil && r.reserves() == before {
 		if err := r.believe(role, used); err != nil {
 			return Replied{}, err

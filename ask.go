@@ -158,6 +158,7 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 	if err != nil {
 		return model.Reply{}, err
 	}
+	reply.Usage = used // what cannot be is not on record as said
 	if used != nil && used.Output > held.out {
 		return model.Reply{}, &Stop{Exit: ExitBudget, Result: "budget",
 			Why:  fmt.Sprintf("%s wrote %d tokens and was allowed %d: a provider that keeps no limit cannot be given a budget", role.Called, used.Output, held.out),

@@ -135,7 +135,7 @@ func (r *Run) commit(h held, used *model.Usage, fault error) (*model.Usage, erro
 			c.Usage = f.Usage
 		}
 	}
-	if clearAbsurd(c.Usage); c.Usage != nil && c.Usage.Total() == 0 && (fault == nil || f != nil) {
+	if c.Usage = counted(c.Usage); c.Usage != nil && c.Usage.Total() == 0 && (fault == nil || f != nil) {
 		c.Usage = nil
 	}
 	switch {
@@ -177,18 +177,18 @@ func (c *Commit) chargeSoFar(h held) {
 // mostTokens is more than any attempt can use, and little enough for sums.
 const mostTokens = 1 << 40
 
-// clearAbsurd takes back, where they stand, numbers that cannot be counts of
-// tokens: no record of a reply shall repeat them.
-func clearAbsurd(u *model.Usage) {
+// counted is what was used, by somebody's word; nil where its numbers cannot be
+// counts of tokens.
+func counted(u *model.Usage) *model.Usage {
 	if u == nil {
-		return
+		return nil
 	}
 	for _, n := range []int64{u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite} {
 		if n < 0 || n > mostTokens {
-			*u = model.Usage{}
-			return
+			return nil
 		}
 	}
+	return u
 }
 
 // settle writes a commit, and the run's sums after it.
@@ -205,7 +205,7 @@ func (r *Run) settle(c Commit) error {
 func (r *Run) believe(role Role, used *model.Usage) error {
 	r.money.Lock()
 	defer r.money.Unlock()
-	if clearAbsurd(used); r.ledger.passed[role.Name] {
+	if r.ledger.passed[role.Name] {
 		return nil
 	}
 	e, err := r.append(journal.Entry{Type: "reserve", Payload: Reserve{Role: role.Name, Model: role.Called, Cost: free(role.Price)}})
