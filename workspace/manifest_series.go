@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,6 +79,7 @@ type Series struct {
 
 	name  string
 	base  Manifest         // some manifest of the series
+	text  []byte           // its text; nil: not known
 	since map[string]Entry // how the one at hand differs from it; of no kind: gone
 	links int
 	whole int
@@ -115,7 +117,7 @@ func (s *Series) Manifest() Manifest {
 			m = append(m, e)
 		}
 	}
-	s.base, s.since = slices.Clip(append(m, rest...)), nil
+	s.base, s.text, s.since = slices.Clip(append(m, rest...)), nil, nil
 	return s.base
 }
 
@@ -133,39 +135,35 @@ func (s *Series) Go(name string) ([]Delta, error) {
 		return nil, nil
 	}
 	links, whole, err := s.way(name)
+	first, was := s.name == "", map[string]Entry{}
+	if err == nil && whole != nil {
+		err = s.restart(whole, was)
+	}
+	if err == nil {
+		err = s.follow(links, was)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("manifest %.12s: %w", name, err)
 	}
-	first, was := s.name == "", Manifest(nil)
-	if whole != nil {
-		was = s.Manifest()
-		s.base, s.since, s.links, s.whole = whole.Manifest, nil, 0, whole.whole
-	}
-	deltas, err := s.follow(links)
-	if err != nil {
-		return nil, fmt.Errorf("manifest %.12s: %w", name, err)
-	}
-	s.name = name
-	switch {
-	case first:
+	if s.name = name; first {
 		return nil, nil
-	case whole != nil:
-		return was.Diff(s.Manifest()), nil
 	}
-	return deltas, nil
+	return s.deltas(was), nil
 }
 
 // way reads what leads to a manifest: changes, the last first, to a whole one,
 // or, where that is nil, to the one at hand.
-func (s *Series) way(name string) (links []changes, whole *Stored, err error) {
+func (s *Series) way(name string) (links []changes, whole []byte, err error) {
 	for at := name; at != s.name; at = links[len(links)-1].base {
 		text, err := s.Get(at)
+		if err == nil && len(text) == 0 {
+			err = errors.New("it is empty")
+		}
 		if err != nil {
 			return nil, nil, err
 		}
 		if !isChanges(text) {
-			m, err := DecodeManifest(text)
-			return links, &Stored{Manifest: m, whole: len(text)}, err
+			return links, text, nil
 		}
 		c, err := decodeChanges(text)
 		if err == nil && len(links) == mostLinks {
@@ -179,19 +177,64 @@ func (s *Series) way(name string) (links []changes, whole *Stored, err error) {
 	return links, nil, nil
 }
 
-// follow makes changes, the last first, to the manifest at hand, and says what
-// became of the paths.
-func (s *Series) follow(links []changes) ([]Delta, error) {
-	made := map[string]Delta{}
+// restart goes to a manifest that was kept whole, and adds how paths were. Of
+// the second and later ones it decodes only what is not as in the base.
+func (s *Series) restart(text []byte, was map[string]Entry) (err error) {
+	s.links, s.whole = 0, len(text)
+	if s.name == "" {
+		s.base, err = DecodeManifest(text)
+		s.text = text
+		return err
+	}
+	if s.text == nil {
+		s.text = s.Manifest().Encode()
+	}
+	list, err := s.base.changesTo(s.text, text)
+	if err != nil {
+		return err
+	}
+	since := make(map[string]Entry, len(list))
+	for _, e := range list {
+		since[e.Path] = e
+		was[e.Path], _ = s.Entry(e.Path)
+	}
+	for path := range s.since {
+		was[path], _ = s.Entry(path)
+	}
+	s.since = since
+	return nil
+}
+
+// follow makes changes, the last first, to the manifest at hand, and adds how
+// paths were that it does not know of yet.
+func (s *Series) follow(links []changes, was map[string]Entry) error {
+	if s.since == nil {
+		s.since = map[string]Entry{}
+	}
 	for _, c := range slices.Backward(links) {
-		if err := s.take(c, made); err != nil {
-			return nil, err
+		for _, e := range c.list {
+			now, there := s.Entry(e.Path)
+			switch _, known := was[e.Path]; {
+			case e.Kind == "" && !there:
+				return fmt.Errorf("%q is gone and was not there", e.Path)
+			case there && now.equal(e):
+				return fmt.Errorf("%q is changed and is what it was", e.Path)
+			case !known:
+				was[e.Path] = now
+			}
+			s.since[e.Path] = e
 		}
 	}
 	s.links += len(links)
-	var deltas []Delta
-	for _, path := range slices.Sorted(maps.Keys(made)) {
-		d := made[path]
+	return nil
+}
+
+// deltas says what became of paths that were so.
+func (s *Series) deltas(was map[string]Entry) []Delta {
+	var list []Delta
+	for _, path := range slices.Sorted(maps.Keys(was)) {
+		d := Delta{Path: path, Op: Changed, Before: was[path]}
+		d.After, _ = s.Entry(path)
 		switch {
 		case d.Before.same(d.After):
 			continue
@@ -199,36 +242,8 @@ func (s *Series) follow(links []changes) ([]Delta, error) {
 			d.Op = Added
 		case d.After.Kind == "":
 			d.Op = Removed
-		default:
-			d.Op = Changed
 		}
-		deltas = append(deltas, d)
+		list = append(list, d)
 	}
-	return deltas, nil
-}
-
-// take makes changes, and notes how their paths were and are.
-func (s *Series) take(c changes, made map[string]Delta) error {
-	if s.since == nil {
-		s.since = make(map[string]Entry, len(c.list))
-	}
-	for _, e := range c.list {
-		was, there := s.Entry(e.Path)
-		switch {
-		case e.Kind == "" && !there:
-			return fmt.Errorf("%q is gone and was not there", e.Path)
-		case there && was.equal(e):
-			return fmt.Errorf("%q is changed and is what it was", e.Path)
-		}
-		d := Delta{Path: e.Path, Before: was}
-		if earlier, ok := made[e.Path]; ok {
-			d.Before = earlier.Before
-		}
-		if e.Kind != "" {
-			d.After = e
-		}
-		made[e.Path] = d
-		s.since[e.Path] = e
-	}
-	return nil
+	return list
 }

@@ -96,7 +96,10 @@ func TestSeriesAgainstAnything(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d, manifest %d: %v", seed, i, err)
 			}
-			if diff := cmp.Diff(at.Diff(want.Manifest), deltas, exact); diff != "" && i > 0 {
+			if i == 0 {
+				at = want.Manifest
+			}
+			if diff := cmp.Diff(at.Diff(want.Manifest), deltas, exact); diff != "" {
 				t.Fatalf("seed %d: the way to manifest %d (-want +got):\n%s", seed, i, diff)
 			}
 			if r.IntN(3) > 0 { // or else several are gone through in a row

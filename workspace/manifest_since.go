@@ -36,6 +36,49 @@ func (m Manifest) changesSince(base Manifest, name string) changes {
 	return c
 }
 
+// changesTo is the list of changes that make m, whose text is given, into the
+// manifest of another text. Lines that both have are not decoded.
+func (m Manifest) changesTo(text, other []byte) (list []Entry, err error) {
+	own := text[len(manifestHead):]
+	rest, err := cutHead(other)
+	if err != nil {
+		return nil, err
+	}
+	var d decoder
+	pass := func() {
+		_, own, _ = bytes.Cut(own, []byte("\n"))
+		m = m[1:]
+	}
+	number, last := 1, ""
+	for line := range bytes.Lines(rest) {
+		number++
+		same := len(m) > 0 && bytes.HasPrefix(own, line) && bytes.HasSuffix(line, []byte("\n"))
+		var e Entry
+		if same {
+			e = m[0]
+		} else if e, err = d.entry(string(line)); err != nil {
+			return nil, fmt.Errorf("decode manifest: line %d: %w", number, err)
+		}
+		if e.Path <= last {
+			return nil, fmt.Errorf("decode manifest: line %d: %q is out of order", number, e.Path)
+		}
+		last = e.Path
+		for ; len(m) > 0 && m[0].Path < e.Path; pass() {
+			list = append(list, Entry{Path: m[0].Path})
+		}
+		if !same && (len(m) == 0 || !m[0].equal(e)) {
+			list = append(list, e)
+		}
+		if len(m) > 0 && m[0].Path == e.Path {
+			pass()
+		}
+	}
+	for ; len(m) > 0; pass() {
+		list = append(list, Entry{Path: m[0].Path})
+	}
+	return list, nil
+}
+
 // equal reports whether two entries are encoded alike.
 func (e Entry) equal(o Entry) bool { return e.stamp == o.stamp && e.same(o) }
 

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +187,9 @@ func TestManifestText(t *testing.T) {
 		if _, err := DecodeManifest([]byte(bad)); err == nil {
 			t.Errorf("%s: no error for %q", name, bad)
 		}
+		if _, err := m.changesTo([]byte(text), []byte(bad)); err == nil {
+			t.Errorf("%s: no error for %q after %q", name, bad, text)
+		}
 	}
 }
 
@@ -217,8 +221,13 @@ func FuzzDecodeManifest(f *testing.F) {
 	f.Add([]byte(base))
 	f.Add([]byte(base + "link 0 0 - 0 0 0 \"a\" \"x\" \"\"\ngone \"a b\"\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if m, err := DecodeManifest(text); err == nil && string(m.Encode()) != string(text) {
-			t.Fatalf("%q is read, and written as %q", text, m.Encode())
+		alone, err := DecodeManifest(text)
+		if err == nil && string(alone.Encode()) != string(text) {
+			t.Fatalf("%q is read, and written as %q", text, alone.Encode())
+		}
+		list, after := m.changesTo(m.Encode(), text)
+		if want := alone.changesSince(m, ""); (err == nil) != (after == nil) || err == nil && !slices.Equal(want.list, list) {
+			t.Fatalf("%q is %v (%v) alone and %v (%v) after another", text, want, err, list, after)
 		}
 		c, err := decodeChanges(text)
 		if err != nil {

@@ -74,11 +74,20 @@ func plain(s string) bool {
 // cut last line are errors. So is a text that holds only what differs from another
 // manifest; [ReadManifest] reads both.
 func DecodeManifest(text []byte) (Manifest, error) {
-	rest, ok := bytes.CutPrefix(text, []byte(manifestHead))
+	lines, err := cutHead(text)
+	if err != nil {
+		return nil, err
+	}
+	return decodeLines(string(lines), (*decoder).entry)
+}
+
+// cutHead cuts the first line off.
+func cutHead(text []byte) (lines []byte, err error) {
+	lines, ok := bytes.CutPrefix(text, []byte(manifestHead))
 	if !ok {
 		return nil, fmt.Errorf("decode manifest: the first line is not %q", strings.TrimSpace(manifestHead))
 	}
-	return decodeLines(string(rest), (*decoder).entry)
+	return lines, nil
 }
 
 // decodeLines reads the lines below the first one, which are sorted by path.
