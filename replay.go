@@ -42,6 +42,8 @@ var errEnds = errors.New("the record ends here")
 // playing is what is known while a journal is played back.
 type playing struct {
 	Replayed
+	tree     workspace.Series          // as it is on record, at the newest manifest
+	scratch  workspace.Manifest        // the scratch tree's, for its stat cache
 	commands bool                      // one may have changed the tree since it was compared
 	written  map[string]bool           // by edits, and in no manifest since
 	unpaid   map[journal.Identity]bool // steps that their rounds ended without
@@ -50,7 +52,7 @@ type playing struct {
 // Replay goes through the run once more. Its journal is played back, and its
 // tree is a scratch copy that is empty. The error says what was not the same.
 func (r *Run) Replay(ctx context.Context, round Round) (Replayed, error) {
-	r.played = &playing{written: map[string]bool{}, unpaid: map[journal.Identity]bool{}}
+	r.played = &playing{tree: workspace.Series{Get: r.Journal.Home().Get}, written: map[string]bool{}, unpaid: map[journal.Identity]bool{}}
 	err := r.again(ctx, round)
 	if errors.Is(err, errEnds) {
 		err = nil
@@ -211,14 +213,15 @@ func (r *Run) unignored(ctx context.Context, v workspace.Verdict) error {
 
 // meet compares the scratch tree with a manifest on record, and makes it that.
 func (r *Run) meet(ctx context.Context, object string) error {
-	want, err := r.recalled(object)
+	if _, err := r.played.tree.Go(object); err != nil {
+		return err
+	}
+	want := r.played.tree.Manifest()
+	now, err := r.Tree.Manifest(ctx, r.played.scratch)
 	if err != nil {
 		return err
 	}
-	now, err := r.Tree.Manifest(ctx, nil)
-	if err != nil {
-		return err
-	}
+	r.played.scratch = now
 	list, same := r.differences(now, want)
 	if _, err := r.Tree.Restore(ctx, list, r.contents); err != nil {
 		return err
