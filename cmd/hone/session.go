@@ -74,5 +74,18 @@ func (a *app) goOn(s *session, start hone.Start, settings any, baseURL string, m
 func (s session) run(rules workspace.Rules, of runSettings) *hone.Run {
 	r := &hone.Run{Tree: s.tree, Journal: s.journal, Rules: rules, Limits: s.limits, Retry: hone.Retry{Attempts: of.Model.Attempts}}
 	of.Trust.govern(r)
+	if s.replayed == nil {
+		r.Before = s.before()
+	}
 	return r
+}
+
+// before looks for what is known of the tree: from the run itself, where it is
+// gone on with, or else from the one before.
+func (s session) before() func() workspace.Manifest {
+	run := s.journal.Run()
+	if s.start != nil {
+		run = s.lock.Last
+	}
+	return func() workspace.Manifest { return hone.LastManifest(s.home, run) }
 }
