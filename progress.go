@@ -233,19 +233,19 @@ func (r *Run) stands() int {
 }
 
 // keepBest puts the tree of the best round back, where rounds or budget have
-// run out and it had fewer findings than the last.
-func (r *Run) keepBest(ctx context.Context, exit int) error {
+// run out and it had fewer findings than the last; kept says that it did.
+func (r *Run) keepBest(ctx context.Context, exit int) (kept bool, err error) {
 	best, ok := better(r.ended())
 	if !ok || !r.KeepBest || exit != ExitNotDone && exit != ExitBudget || r.stands() == best.Round {
-		return nil
+		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)
 	back, err := Reverse(ctx, r.Journal, r.Tree, best.Round)
 	if err != nil {
-		return err
+		return false, err
 	}
 	_, err = back.Carry(ctx, false)
-	return err
+	return err == nil, err
 }
 
 // outOfPatience ends a run that has come back as often as it may.

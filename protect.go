@@ -82,17 +82,23 @@ func (r *Run) guarded(rules workspace.Rules) (workspace.Rules, error) {
 	return rules, err
 }
 
-// putBack restores what commands changed in protected files, and returns their
-// paths. The newest manifest must be up to date; it is taken anew where
-// something was put back.
-func (r *Run) putBack(ctx context.Context) ([]string, error) {
+// tampered are the restorations of protected files that are not as they should
+// be. The newest manifest must be up to date.
+func (r *Run) tampered() ([]workspace.Restoration, error) {
 	kept, err := r.protected()
 	if err != nil || len(kept) == 0 {
 		return nil, err
 	}
-	list := changed(kept, r.last)
-	if len(list) == 0 {
-		return nil, nil
+	return changed(kept, r.last), nil
+}
+
+// putBack restores what commands changed in protected files, and returns their
+// paths. The newest manifest must be up to date; it is taken anew where
+// something was put back.
+func (r *Run) putBack(ctx context.Context) ([]string, error) {
+	list, err := r.tampered()
+	if err != nil || len(list) == 0 {
+		return nil, err
 	}
 	done, err := r.Tree.Restore(context.WithoutCancel(ctx), list, r.contents)
 	if err != nil {

@@ -171,7 +171,7 @@ func (r *Run) pass(ctx context.Context) error {
 		return r.remake(ctx, seen.Verdicts)
 	case e.Type == "outside", e.Type == "undo":
 		r.played.commands = true
-	case e.Type == "check" && e.Phase == journal.Record, e.Phase == journal.Record && looked(e) && e.Step.Name == afterwards:
+	case e.Type == "check" && e.Phase == journal.Record, e.Phase == journal.Record && looked(e) && e.Step.Name != "open":
 		r.played.commands = true
 	}
 	if seen.Manifest == "" || e.Type == "round" {

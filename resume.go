@@ -121,7 +121,7 @@ func command(e journal.Event) bool {
 // that the engine took itself: when a round begins, or after a command.
 func looked(e journal.Event) bool {
 	return e.Phase == journal.Record && e.Type == "step" &&
-		(e.Step.Name == afterwards || e.Step.Name == "open" && e.Step.Session == 0 && e.Step.Index == 0)
+		(e.Step.Name == afterwards || e.Step.Name == putRight || e.Step.Name == "open" && e.Step.Session == 0 && e.Step.Index == 0)
 }
 
 // untold are the outside changes that no round was told of yet.

@@ -37,9 +37,12 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 			s = r.state()
 			s.Result, s.Exit, s.Why, s.Hint = stop.Result, stop.Exit, stop.Error(), stop.Hint
 		}
-		kept := r.keepBest(ctx, s.Exit)
-		end, err := r.end(s)
-		return end, errors.Join(kept, err)
+		kept, err := r.keepBest(ctx, s.Exit)
+		if kept {
+			s.Findings = r.state().Findings // of the tree that was put back
+		}
+		end, err2 := r.end(s)
+		return end, errors.Join(err, err2)
 	}
 }
 
@@ -66,6 +69,9 @@ func (r *Run) stop(ctx context.Context, err error) *Stop {
 		return &Stop{Exit: ExitUsage, Result: "context", Why: room.Error(), Hint: room.Room}
 	case room != nil:
 		return &Stop{Exit: ExitBudget, Result: "context", Why: room.Error(), Hint: room.Room}
+	case errors.As(err, new(*journal.MissingError)):
+		return &Stop{Exit: ExitEnvironment, Result: "failed", Why: "what the run has on record cannot be read any more: " + err.Error(),
+			Hint: "bring .hone back from a backup, or start a new run; the files stay as they are"}
 	case ctx.Err() != nil:
 		return &Stop{Exit: ExitInterrupted, Result: "interrupted", Why: "interrupted", Hint: "hone resume last"}
 	}

@@ -63,21 +63,41 @@ func once[T any](ctx context.Context, r *Run, w work[T], begun func(manifest str
 		return v, nil, err
 	}
 	o, err := step(ctx, r, work[Opened]{event: "step", name: afterwards, do: r.afterwards})
+	if err == nil && len(o.PutBack) > 0 {
+		_, err = step(ctx, r, work[Opened]{event: "step", name: putRight, do: r.putRight})
+	}
 	return v, o.PutBack, err
 }
 
-// afterwards looks at the tree when a command has ended, and puts back what it
-// was not to change.
+// afterwards looks at the tree when a command has ended, and at what it was not
+// to change. That is on record before it is put back: whatever kills this
+// process, the model and a person hear of it.
 func (r *Run) afterwards(ctx context.Context) (Opened, error) {
 	if err := r.snapshot(ctx); err != nil {
 		return Opened{}, err
 	}
-	back, err := r.putBack(ctx)
+	list, err := r.tampered()
 	if err != nil {
 		return Opened{}, err
 	}
+	var back []string
+	for _, p := range list {
+		back = append(back, p.Path)
+	}
 	object, err := r.store()
 	return Opened{Manifest: object, Tree: r.last.Digest(), PutBack: back, Told: Told{Said: kept(back)}}, err
+}
+
+// putRight puts back what a command was not to change.
+func (r *Run) putRight(ctx context.Context) (Opened, error) {
+	if _, err := r.Manifest(ctx); err != nil {
+		return Opened{}, err
+	}
+	if _, err := r.putBack(ctx); err != nil {
+		return Opened{}, err
+	}
+	object, err := r.store()
+	return Opened{Manifest: object, Tree: r.last.Digest()}, err
 }
 
 // before keeps the tree as it is before a command.
@@ -116,8 +136,12 @@ func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	return changed, nil
 }
 
-// afterwards is the name of the look at the tree that follows a command.
-const afterwards = "afterwards"
+// The steps that follow a command: a look at the tree, and putting back what
+// was not to be changed.
+const (
+	afterwards = "afterwards"
+	putRight   = "put back"
+)
 
 // Past returns what steps of a name recorded in the rounds before this one,
 // in order.
