@@ -255,11 +255,13 @@ func (r *Run) tell(ch workspace.Change, vs []workspace.Verdict) error {
 // Settle rolls forward what an earlier process had begun to apply and not
 // recorded. last is the run that was worked on last ([journal.Lock]); each run
 // settles before it begins, so no other can have left anything open. It is
-// called with the workspace locked, before a run begins or goes on.
+// called with the workspace locked, before a run begins or goes on. Copies of the
+// tree that the process left behind are removed.
 func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last string) error {
 	if last == "" {
 		return nil
 	}
+	forget(last)
 	j, err := home.Open(last)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -31,37 +31,55 @@ func (r *Run) seeRed(ctx context.Context) error {
 	if r.Proof == nil || r.Check == nil {
 		return nil
 	}
-	r.enter(0)
-	if _, err := step(ctx, r, work[Opened]{event: "step", name: "open", do: r.open}); err != nil {
-		return err
+	c, seen := r.checkedBefore() // the tree may be another by now
+	if !seen {
+		r.enter(0)
+		if _, err := step(ctx, r, work[Opened]{event: "step", name: "open", do: r.open}); err != nil {
+			return err
+		}
+		var err error
+		if c, err = r.check(ctx); err != nil {
+			return err
+		}
 	}
-	c, err := r.check(ctx)
-	if err != nil || check.Blocking(c.Findings) {
-		return err
-	}
-	if r.Proof.Strict {
+	switch {
+	case broken(c.Findings) && r.Proof.Strict:
+		return &Stop{Exit: ExitUsage, Result: "usage", Why: "the check could not run before the first round, so that it was not seen to fail",
+			Hint: "mend the check; --prove=on goes on all the same"}
+	case broken(c.Findings):
+		return r.Notice("the check could not run before the first round: it was not seen to fail")
+	case check.Blocking(c.Findings):
+		return nil
+	case r.Proof.Strict:
 		return &Stop{Exit: ExitUsage, Result: "usage", Why: "the check is green before the first round, so that it can prove nothing",
 			Hint: "make the check ask for what is wanted, and see it fail; --prove=on goes on all the same"}
 	}
 	return r.Notice("the check is green before the first round: that it will be green afterwards proves nothing of what is done")
 }
 
-// greenBefore reports whether the check was seen green before the first round.
-func (r *Run) greenBefore() bool {
+// checkedBefore is what the check found before the first round; ok is false
+// where it was not asked then, or not yet.
+func (r *Run) checkedBefore() (c Checked, ok bool) {
 	for _, e := range r.Journal.Events() {
-		var c Checked
-		if e.Type == "check" && e.Phase == journal.Record && e.Step.Round == 0 && e.Decode(&c) == nil {
-			return !check.Blocking(c.Findings)
+		if e.Type == "check" && e.Phase == journal.Record && e.Step.Round == 0 {
+			return c, e.Decode(&c) == nil
 		}
 	}
-	return false
+	return c, false
+}
+
+// greenBefore reports whether the check was seen green before the first round.
+func (r *Run) greenBefore() bool {
+	c, seen := r.checkedBefore()
+	return seen && !check.Blocking(c.Findings)
 }
 
 // prove runs the check on a copy of the tree that no command of a model's could
 // write, and says what is wrong there that is not wrong in the tree.
 func (r *Run) prove(ctx context.Context) (Checked, error) {
 	return r.looking(ctx, "prove", func(ctx context.Context) (c Checked, err error) {
-		top, err := os.MkdirTemp("", "hone-prove-")
+		forget(r.Journal.Run())
+		top, err := os.MkdirTemp("", provingPlace(r.Journal.Run()))
 		if err != nil {
 			return c, fmt.Errorf("prove the check: %w", err)
 		}
@@ -77,6 +95,22 @@ func (r *Run) prove(ctx context.Context) (Checked, error) {
 		found, err := r.Proof.Check(ctx, dir)
 		return Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
 	})
+}
+
+// provingPlace is what the name of a folder begins with that a run has its check
+// proved in.
+func provingPlace(run string) string { return "hone-prove-" + run + "-" }
+
+// forget removes the copies of the tree that a run left behind when it died
+// while its check was proved. The workspace is locked, so nobody uses them; what
+// cannot be removed is another user's.
+func forget(run string) {
+	entries, _ := os.ReadDir(os.TempDir())
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), provingPlace(run)) {
+			_ = os.RemoveAll(filepath.Join(os.TempDir(), e.Name()))
+		}
+	}
 }
 
 // disproved words what a check found in the copy.

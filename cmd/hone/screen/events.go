@@ -23,6 +23,8 @@ func (s *Screen) Event(e journal.Event) {
 		show(s, e, s.notice)
 	case e.Type == "outside":
 		show(s, e, s.outside)
+	case e.Type == "undo":
+		show(s, e, s.undone)
 	case e.Type == "change":
 		show(s, e, func(c hone.Changed) { s.changed(c, indent(e)) })
 	case e.Type == "tool":
@@ -73,7 +75,7 @@ func (s *Screen) progress(e journal.Event) {
 		s.heard = false
 		s.waitFor("checking")
 	case e.Type == "check":
-		show(s, e, s.checked)
+		show(s, e, func(c hone.Checked) { s.checked(c, e.Step != nil && e.Step.Name == "prove") })
 	case e.Type == "end", e.Type == "resume":
 		s.waitFor("")
 		s.settle()
@@ -125,6 +127,43 @@ func (s *Screen) walls(w hone.Walls) {
 func (s *Screen) outside(o hone.Outside) {
 	for _, p := range o.Paths {
 		s.line("hone: %s was changed by somebody else while the run was stopped", p)
+	}
+}
+
+// undone shows that a person, or the run itself, had the files put back.
+func (s *Screen) undone(u hone.Undone) {
+	when := "before the first round"
+	if u.Round > 0 {
+		when = fmt.Sprintf("at the end of round %d", u.Round)
+	}
+	s.line("hone: %s put back as %s %s", are(len(u.Paths), "file"), were(len(u.Paths)), when)
+	if !s.o.Quiet {
+		s.list(u.Paths)
+	}
+}
+
+func are(n int, thing string) string {
+	if n == 1 {
+		return Count(n, thing) + " is"
+	}
+	return Count(n, thing) + " are"
+}
+
+func were(n int) string {
+	if n == 1 {
+		return "it was"
+	}
+	return "they were"
+}
+
+// list shows some of the paths, or all of them.
+func (s *Screen) list(paths []string) {
+	for i, p := range paths {
+		if i == mostChanged && len(paths) > mostChanged+1 && !s.o.whole() {
+			s.line("    [%s: hone show last]", Count(len(paths)-i, "more file"))
+			return
+		}
+		s.line("    %s", p)
 	}
 }
 
@@ -243,20 +282,29 @@ func (s *Screen) attempted(c hone.Changed, in string) {
 	}
 }
 
-func (s *Screen) checked(c hone.Checked) {
+// checked shows what the check found, or what it found in a clean copy when it
+// had found nothing in the tree.
+func (s *Screen) checked(c hone.Checked, copied bool) {
 	s.waitFor("")
 	n := len(c.Findings)
-	took := c.Took.Round(100 * time.Millisecond)
-	if n == 0 {
-		s.line("  the check found nothing, after %s", took)
-		return
+	where := ""
+	if copied {
+		where = " in a clean copy"
 	}
-	s.line("  the check found %s, after %s", Count(n, "thing"), took)
+	found := Count(n, "thing")
+	if n == 0 {
+		found = "nothing"
+	}
+	s.line("  the check%s found %s, after %s", where, found, c.Took.Round(100*time.Millisecond))
 	for _, f := range c.Findings {
 		if s.heard && !f.Broken && (f.Source == check.SourceBuild || f.Source == check.SourceCommand) {
 			s.line("    - %s failed; what it printed stands above", f.Source)
 			continue
 		}
+		s.finding(f)
+	}
+	for _, f := range c.Flaky {
+		f.Text = "(flaky: it did not come again, and counts for nothing) " + f.Text
 		s.finding(f)
 	}
 }

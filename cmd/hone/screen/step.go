@@ -57,6 +57,7 @@ func (s *Screen) stepped(e journal.Event) {
 	}
 	if e.Step.Name == "afterwards" {
 		show(s, e, s.worked)
+		show(s, e, s.restored)
 		return
 	}
 	if told := s.heardOf(e); told.Said != "" {
@@ -110,8 +111,14 @@ func (s *Screen) served(v hone.Served) {
 	}
 }
 
-// mostChanged is how many files are named that a command changed, unless all
-// are.
+// restored shows that protected files were put back after a command.
+func (s *Screen) restored(o hone.Opened) {
+	if o.Said != "" {
+		s.lines("  ! ", "    ", o.Said)
+	}
+}
+
+// mostChanged is how many files are named at once, unless all are.
 const mostChanged = 12
 
 // worked shows the files that a command of a role's changed, or an agent: what
