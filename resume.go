@@ -92,7 +92,7 @@ func (r *Run) expected() (object string, applied map[string]workspace.Image, err
 			Applied
 		}
 		switch {
-		case e.Type == "command", command(e), e.Type == "check" && e.Phase == journal.Begin:
+		case e.Type == "command", command(e), e.Phase == journal.Begin && (e.Type == "check" || e.Type == "step" && e.Step.Name == putRight):
 			object = ""
 		case e.Type == "round", e.Type == "undo", e.Phase == journal.Record && (e.Type == "apply" || e.Type == "check" || looked(e)):
 			err = errors.Join(err, e.Decode(&seen))
