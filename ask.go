@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"hone/journal"
@@ -203,8 +204,11 @@ func (r *Run) gaveUp(role Role, fault *model.Error, attempts int) error {
 	case attempts > 1:
 		stop.Why += fmt.Sprintf(" (%d attempts)", attempts)
 	}
-	if stop.Hint == "" {
+	switch {
+	case stop.Hint == "":
 		stop.Hint = "hone resume last"
+	case !strings.Contains(stop.Hint, "hone resume"):
+		stop.Hint += "; then: hone resume last"
 	}
 	return stop
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 
@@ -79,14 +80,27 @@ func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace
 	if err != nil {
 		return nil, err
 	}
+	stored := int64(0)
+	keep := func(in io.Reader) (string, int64, error) {
+		name, size, err := pack.Add(in)
+		stored += size
+		return name, size, err
+	}
 	m, err = r.Tree.Keep(ctx, m, func(e workspace.Entry) bool {
 		return fresh[e.Path] && (r.Largest == 0 || e.Size <= r.Largest) && !home.Has(e.Digest) && !r.hasKey(e.Path)
-	}, pack.Add)
+	}, keep)
 	if err != nil {
 		return nil, errors.Join(err, pack.Discard())
 	}
-	return m, pack.Close()
+	if err := pack.Close(); err != nil || stored < worthSaying {
+		return m, err
+	}
+	return m, r.Notice(fmt.Sprintf("%d MB of files were copied into .hone, so that they can be had back; [undo] max-file in .config/hone.toml leaves large ones out", stored>>20))
 }
+
+// worthSaying is how many bytes of contents are kept at once before a person is
+// told of the room that they take.
+const worthSaying = 256 << 20
 
 // hasKey reports whether a file holds a provider's key: such a one is kept
 // nowhere (ruling G6). One that is too large to be read whole is no text with a
