@@ -250,8 +250,11 @@ func BenchmarkLeftovers(b *testing.B) {
 	for _, glob := range []string{"", ".env*", "**/*.db"} {
 		b.Run("listing with "+glob, func(b *testing.B) {
 			list, err := listerOf(root, strings.Fields(glob)...)
+			if err != nil {
+				b.Fatal(err)
+			}
 			for b.Loop() {
-				if _, err = list(context.Background(), root); err != nil {
+				if _, err := list(context.Background(), root); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -124,6 +124,11 @@ func scratchFolder(into string) (dir string, remove func() error, err error) {
 
 // another says that a replay came to something else than is on record.
 func another(err error, j *journal.Journal) error {
+	var missing *journal.MissingError
+	if errors.As(err, &missing) {
+		return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "what the run has on record cannot be read any more: " + err.Error(),
+			Hint: "bring .hone back from a backup; hone show " + j.Run() + " tells what is left"}
+	}
 	var stop *hone.Stop
 	if errors.As(err, &stop) || errors.Is(err, context.Canceled) {
 		return err

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,7 @@ import (
 	"hone/cmd/hone/screen"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/workspace"
 )
 
 // undoFlags say how far a run is taken back.
@@ -85,10 +88,24 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	}
 	kept, err := v.Carry(ctx, f.force)
 	if err != nil {
-		return err
+		return inTheWay(err, j.Run(), f.round)
+	}
+	if slices.ContainsFunc(v.Conflicts, func(c hone.Conflict) bool { return c.Lost }) {
+		a.exit = hone.ExitBlocked // what could be put back was, and that is not all
 	}
 	a.tellUndone(v, j.Run(), kept)
 	return a.tellLeft(ctx, root, j.Run(), v, events)
+}
+
+// inTheWay says what to do about what even force does not remove: a folder in
+// the place of a file, or what came there at this moment.
+func inTheWay(err error, run string, round int) error {
+	var conflict *workspace.ConflictError
+	if !errors.As(err, &conflict) {
+		return err
+	}
+	return &hone.Stop{Exit: hone.ExitBlocked, Result: "blocked", Why: "nothing was put back: something else stands in the place of " + strings.Join(conflict.Paths, ", "),
+		Hint: fmt.Sprintf("move that away, then: hone undo %s%s", run, toRound(round))}
 }
 
 // trustOf reads what a run's start says of trust, whatever its loop.
