@@ -35,7 +35,15 @@
 // and remember nothing in a struct; fold it from the journal ([Past]).
 //
 // The model never decides that it is done. The check runs exactly when no
-// blocking finding stands, and the run is done only if then none stands.
+// blocking finding stands, and the run is done only if then none stands. What
+// belongs to the check is guarded from those whom it judges (protect.go), it can
+// be seen red first and proved on a copy (prove.go), and whether a run gets on
+// is told from its states alone (progress.go).
+//
+// What a file held is kept with each look at the tree (snapshot.go). So any
+// round's tree can be had back ([Reverse]), and a run can be gone through again
+// from its journal alone ([Run.Replay]): the same engine, over a journal that
+// takes only what stands next in it.
 //
 // # The loops and the command
 //
