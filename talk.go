@@ -267,7 +267,7 @@ func (t *talk) request(ctx context.Context, most int64) ([]byte, error) {
 	case err != nil || !over && !t.role.crowded(size):
 		return whole, err
 	case over:
-		err = t.elide(ctx, size-most, true)
+		err = t.elide(ctx, max(size-most, t.surplus(size)), true)
 	case t.worthEliding(size):
 		err = t.elide(ctx, t.surplus(size), false)
 	}
@@ -298,8 +298,13 @@ type elided struct {
 }
 
 // surplus is how much of a crowded request gives way, so that it fills two
-// fifths of the context.
-func (t *talk) surplus(size int64) int64 { return size - t.role.Context*4*4/10 }
+// fifths of the context; 0 where it is not crowded.
+func (t *talk) surplus(size int64) int64 {
+	if !t.role.crowded(size) {
+		return 0
+	}
+	return size - t.role.Context*4*4/10
+}
 
 // worthEliding reports whether tool output should give way in a crowded
 // request: never for little while all fits, as that breaks the provider's cache.
