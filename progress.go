@@ -240,7 +240,7 @@ func (r *Run) keepBest(ctx context.Context, exit int) (kept bool, err error) {
 		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	back, err := Reverse(ctx, r.Journal, r.Tree, best.Round)
+	back, err := Reverse(ctx, r.Journal, r.Tree, best.Round, r.Own)
 	if err != nil {
 		return false, err
 	}

@@ -290,7 +290,7 @@ func BenchmarkReverse(b *testing.B) {
 	}
 	b.Run("reverse", func(b *testing.B) {
 		for b.Loop() {
-			must(hone.Reverse(b.Context(), j, tree, 0))
+			must(hone.Reverse(b.Context(), j, tree, 0, nil))
 		}
 		b.ReportMetric(float64(size), "manifest-bytes")
 	})

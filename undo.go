@@ -29,6 +29,8 @@ type Reversal struct {
 	// Left appeared during the run, and may have been there before, ignored:
 	// they stay.
 	Left []string
+	// Own are the loop's own files: they stay as well.
+	Own []string
 	// Done are the paths that Carry has put back; sorted.
 	Done []string
 
@@ -53,43 +55,58 @@ type trace struct {
 	ours   bool // the run changed it
 	theirs bool // somebody else did, after the round
 	made   bool // hone itself created it
+	cut    bool // it changed while a command ran that was cut off, or since
 }
 
 // knows reports whether a state of the path is on record.
 func (t *trace) knows(e workspace.Entry) bool { return slices.ContainsFunc(t.states, e.Same) }
 
 // Reverse finds out what it takes; it changes nothing. An unknown round is an
-// error. The workspace has to be locked and settled ([Settle]).
-func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, round int) (*Reversal, error) {
-	h := history{tree: workspace.Series{Get: j.Home().Get}, round: round, traces: map[string]*trace{}, applied: map[string]workspace.Entry{}, ignored: map[string]workspace.Entry{}}
+// error. The files that own means stay as they are: the loop wrote them for
+// people, to say what was done ([Run.Own]; nil: there are none). The workspace has
+// to be locked and settled ([Settle]).
+func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, round int, own func(path string) bool) (*Reversal, error) {
+	h := history{home: j.Home(), tree: workspace.Series{Get: j.Home().Get}, round: round,
+		traces: map[string]*trace{}, applied: map[string]workspace.Entry{}, ignored: map[string]workspace.Entry{}}
 	for _, e := range j.Events() {
 		if err := h.take(e); err != nil {
 			return nil, fmt.Errorf("read what the run changed: %w", err)
 		}
 	}
+	if err := h.lookOn(ctx, j, tree); err != nil {
+		return nil, fmt.Errorf("look at what a command changed that was cut off: %w", err)
+	}
 	if !h.reached {
 		return nil, fmt.Errorf("the run has no tree of round %d", round)
 	}
 	v := &Reversal{Round: round, journal: j, tree: tree, states: h.traces, now: map[string]workspace.Entry{}}
+	for p := range h.traces {
+		if own != nil && own(p) {
+			v.Own = append(v.Own, p)
+			delete(h.traces, p)
+		}
+	}
+	slices.Sort(v.Own)
 	v.last = h.tree.Stored()
 	if err := v.look(ctx); err != nil {
 		return nil, err
 	}
 	began := j.Events()[0].Time
 	for _, p := range slices.Sorted(maps.Keys(h.traces)) {
-		v.sort(p, h.traces[p], h.loosened, func(e workspace.Entry) bool { return e.ChangedBefore(began) })
+		v.sort(p, h.traces[p], workspace.Match(h.freed, p), func(e workspace.Entry) bool { return e.ChangedBefore(began) })
 	}
+	v.barred()
 	return v, nil
 }
 
 // sort puts a path into one of the lists.
-func (v *Reversal) sort(p string, t *trace, loosened bool, older func(workspace.Entry) bool) {
+func (v *Reversal) sort(p string, t *trace, freed bool, older func(workspace.Entry) bool) {
 	now := v.now[p]
 	switch {
 	case now.Same(t.want):
 	case !t.ours:
 		v.Theirs = append(v.Theirs, p)
-	case t.want.Kind == "" && !t.made && (loosened || older(now)):
+	case t.want.Kind == "" && !t.made && (freed || older(now)):
 		v.Left = append(v.Left, p)
 	case t.want.Kind == workspace.Regular && !v.journal.Home().Has(t.want.Digest):
 		v.Conflicts = append(v.Conflicts, Conflict{p, "what it held was not kept: it is larger than [undo] max-file, holds a provider's key, or could not be read", true})
@@ -97,6 +114,8 @@ func (v *Reversal) sort(p string, t *trace, loosened bool, older func(workspace.
 		v.Conflicts = append(v.Conflicts, Conflict{p, cmp.Or(t.want.Note, "it was no file and no link"), true})
 	case t.theirs:
 		v.Conflicts = append(v.Conflicts, Conflict{p, "somebody else changed it too, while the run was stopped", false})
+	case t.cut && !t.knows(now):
+		v.Conflicts = append(v.Conflicts, Conflict{p, "a command that was cut off changed it, or somebody has since", now.Kind == workspace.Other})
 	case !t.knows(now):
 		v.Conflicts = append(v.Conflicts, Conflict{p, "it was changed since", now.Kind == workspace.Other})
 	default:
@@ -184,14 +203,16 @@ func (v *Reversal) keep(ctx context.Context, r *Run) (map[string]string, error) 
 
 // history folds a journal into what was made of each path.
 type history struct {
+	home   *journal.Home
 	round  int
 	traces map[string]*trace // of all paths that ever changed
 
-	tree     workspace.Series           // at the newest manifest
-	applied  map[string]workspace.Entry // by hone since that manifest
-	ignored  map[string]workspace.Entry // files that hone wrote and no manifest has
-	reached  bool                       // the round's end has been passed
-	loosened bool                       // which files are ignored was changed
+	tree    workspace.Series           // at the newest manifest
+	applied map[string]workspace.Entry // by hone since that manifest
+	ignored map[string]workspace.Entry // files that hone wrote and no manifest has
+	cut     bool                       // the record ends within a command
+	reached bool                       // the round's end has been passed
+	freed   []string                   // globs of what a changed .gitignore may have made appear
 }
 
 // take takes in the next event.
@@ -211,6 +232,7 @@ func (h *history) take(e journal.Event) error {
 	if e.Type == "apply" && e.Phase == journal.Record {
 		h.apply(seen.Verdicts)
 	}
+	h.cut = h.runs(e, seen.Manifest != "")
 	if seen.Manifest == "" {
 		return nil
 	}
@@ -253,7 +275,9 @@ func (h *history) delta(d workspace.Delta, theirs bool) {
 	t.states = append(t.states, d.Before, d.After)
 	t.ours = t.ours || !theirs
 	t.theirs = t.theirs || theirs && h.reached
-	h.loosened = h.loosened || path.Base(d.Path) == ".gitignore"
+	if path.Base(d.Path) == ".gitignore" {
+		h.reruled(d)
+	}
 }
 
 // apply takes in edits that hone made.

@@ -28,7 +28,7 @@ func undo(t testing.TB, dir string, round int, force bool) (*hone.Reversal, map[
 	must(0, hone.Settle(context.Background(), home, tree, lock.Last))
 	j := must(home.Open(must(home.Find("last"))))
 	defer j.Close()
-	v, err := hone.Reverse(context.Background(), j, tree, round)
+	v, err := hone.Reverse(context.Background(), j, tree, round, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -35,7 +35,8 @@ nested repositories as well. RUN is an id, a unique prefix of one, or "last".
 
 A file that was changed since is not overwritten, and then nothing is: --force overwrites it, and keeps
 what it held. Files that git ignores are left alone, but for those that hone itself wrote and those that
-[undo] include names; so are git's index, HEAD, stash and hooks. What is left is named.
+[undo] include names; so are git's index, HEAD, stash and hooks, and the logs that hone wrote of the run.
+What is left is named.
 
 An undo can be undone: hone undo RUN --to-round K, with the last round, brings all of it back. A run that was
 put back to a round goes on from there: hone resume RUN.`,
@@ -77,7 +78,7 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, screen.Count(rounds, "round")), "hone show "+j.Run())
 	}
 	events := j.Events()
-	v, err := hone.Reverse(ctx, j, p.tree, f.round)
+	v, err := hone.Reverse(ctx, j, p.tree, f.round, ownOf(start))
 	if err != nil {
 		return err
 	}
@@ -193,11 +194,27 @@ func wasOf(n int) string {
 	return "they were"
 }
 
+// foldersOf are the folders of paths that have one, and the other paths.
+func foldersOf(paths []string) []string {
+	var folders []string
+	for _, p := range paths {
+		if top, _, inside := strings.Cut(p, "/"); inside {
+			p = top + "/"
+		}
+		folders = append(folders, p)
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
+
 // tellLeft names what undo leaves alone, and what to type next.
 func (a *app) tellLeft(ctx context.Context, root, run string, v *hone.Reversal, events []journal.Event) error {
-	left, err := leftovers(ctx, root, v.Done, events[0].Time, events[len(events)-1].Time)
+	left, err := leftovers(ctx, root, slices.Concat(v.Done, v.Left), events[0].Time, events[len(events)-1].Time)
 	for _, p := range v.Theirs {
 		fmt.Fprintf(a.out, "left, as somebody else changed it: %s\n", render.Line(p))
+	}
+	for _, dir := range foldersOf(v.Own) {
+		fmt.Fprintf(a.out, "left, as it says what was done: %s\n", render.Line(dir))
 	}
 	for _, p := range v.Left {
 		fmt.Fprintf(a.out, "left, as it may have been there before: %s\n", render.Line(p))
@@ -206,7 +223,7 @@ func (a *app) tellLeft(ctx context.Context, root, run string, v *hone.Reversal, 
 		fmt.Fprintf(a.out, "left, as git ignores it, and changed since the run began: %s\n", render.Line(p))
 	}
 	for _, c := range left.commits {
-		fmt.Fprintf(a.out, "left, as it is a commit: %s\n", render.Line(c))
+		fmt.Fprintf(a.out, "left, a commit: %s\n", render.Line(c))
 	}
 	if left.more {
 		fmt.Fprintln(a.out, "there may be more that git ignores and that changed: not all could be looked at")
