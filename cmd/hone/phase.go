@@ -173,7 +173,7 @@ func (a *app) drivePhase(ctx context.Context, o session, s phaseSettings) (end h
 		with: fmt.Sprintf("builder %s and verifier %s", s.Model.Name, s.Verifier.Name),
 		round: func(live io.Writer) hone.Round {
 			made := func(dir string, hooks *runWalls) check.Func { return a.phaseCheck(s, dir, l, hooks, live) }
-			r.Check = made(o.root, walls.hooks)
+			r.Check = walls.standing(made(o.root, walls.hooks))
 			s.Trust.prove(r, o.root, walls.hooks, made)
 			return l.Round
 		},

@@ -79,6 +79,20 @@ func (p *phaseWalls) round(next hone.Round) hone.Round {
 	}
 }
 
+// standing is a check that begins with all walls standing: it may come before the
+// first round. Nil stays nil.
+func (p *phaseWalls) standing(next check.Func) check.Func {
+	if next == nil {
+		return nil
+	}
+	return func(ctx context.Context) ([]check.Finding, error) {
+		if err := p.stand(ctx); err != nil {
+			return nil, err
+		}
+		return next(ctx)
+	}
+}
+
 // stand builds all walls, of the kind that the first could be built of.
 func (p *phaseWalls) stand(ctx context.Context) error {
 	if err := p.prepare(ctx); err != nil {
