@@ -34,6 +34,7 @@ type Reversal struct {
 	// Done are the paths that Carry has put back; sorted.
 	Done []string
 
+	unsaid  []string // are as they are to be, and the record has them otherwise
 	journal *journal.Journal
 	tree    *workspace.Tree
 	states  map[string]*trace
@@ -93,6 +94,9 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 	}
 	began := j.Events()[0].Time
 	for _, p := range slices.Sorted(maps.Keys(h.traces)) {
+		if t := h.traces[p]; t.ours && v.now[p].Same(t.want) && !h.state(p).Same(t.want) {
+			v.unsaid = append(v.unsaid, p)
+		}
 		v.sort(p, h.traces[p], workspace.Match(h.freed, p), func(e workspace.Entry) bool { return e.ChangedBefore(began) })
 	}
 	v.barred()
@@ -132,7 +136,8 @@ func (v *Reversal) look(ctx context.Context) error {
 	return err
 }
 
-// Carry puts the files back, all of them or none, and records that. With force
+// Carry puts the files back, all of them or none, and records that; also what an
+// undo had put back that died before its record. With force
 // the conflicts are put back as well, but for those that are lost; what stands
 // there is kept before, and the answer names the files that hold it, by path.
 // Without force a conflict is an error, and nothing is changed.
@@ -146,7 +151,7 @@ func (v *Reversal) Carry(ctx context.Context, force bool) (kept map[string]strin
 			todo = append(todo, c.Path)
 		}
 	}
-	if len(todo) == 0 {
+	if len(todo)+len(v.unsaid) == 0 {
 		return nil, nil
 	}
 	slices.Sort(todo)
@@ -167,7 +172,9 @@ func (v *Reversal) Carry(ctx context.Context, force bool) (kept map[string]strin
 	if err != nil {
 		return kept, err
 	}
-	_, err = r.append(journal.Entry{Type: "undo", Payload: Undone{Round: v.Round, Paths: todo, Manifest: object, Tree: tree}, Sync: true})
+	paths := slices.Concat(todo, v.unsaid)
+	slices.Sort(paths)
+	_, err = r.append(journal.Entry{Type: "undo", Payload: Undone{Round: v.Round, Paths: paths, Manifest: object, Tree: tree}, Sync: true})
 	return kept, err
 }
 

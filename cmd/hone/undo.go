@@ -71,6 +71,7 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		return err
 	}
 	defer j.Close()
+	j.Observe(a.observer)
 	if err := p.include(trustOf(start).Include); err != nil {
 		return err
 	}
