@@ -44,14 +44,14 @@ cross:
 
 # Packages beside each other, more than there may be cores: much of the time they wait for processes and the disk.
 unit:
-	$(GO) test $(RACE) -p 4 ./...
+	$(GO) test $(RACE) -p 4 -timeout 30m ./...
 
 # What is about other processes, without the race detector: it needs more memory than the attempts of
 # the tables may have, and minutes.
 walls:
 	$(GO) test ./sandbox/prove
 	$(GO) test -run 'TestPhase|TestHealthChecks|TestMakePhase|TestKillServer|TestGeminiCLI|TestFault' ./cmd/hone
-	$(GO) test -run 'TestScripts/(phase|sandbox|fault)_' ./cmd/hone
+	$(GO) test -run 'TestScripts/(phase_|sandbox_|fault_|prove_phase|undo_disk)' ./cmd/hone
 
 # Every fuzz target for a moment, one after the other: a package can only run one at a time.
 fuzz:
