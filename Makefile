@@ -50,7 +50,7 @@ unit:
 # the tables may have, and minutes.
 walls:
 	$(GO) test ./sandbox/prove
-	$(GO) test -run 'TestPhase|TestHealthChecks|TestMakePhase|TestKillServer|TestGeminiCLI|TestFault' ./cmd/hone
+	$(GO) test -run 'TestPhase|TestHealthChecks|TestMakePhase|TestKillServer|TestKillPhase|TestGeminiCLI|TestFault' ./cmd/hone
 	$(GO) test -run 'TestScripts/(phase_|sandbox_|fault_|prove_phase|undo_disk)' ./cmd/hone
 
 # Every fuzz target for a moment, one after the other: a package can only run one at a time.

@@ -28,6 +28,7 @@ import (
 // src/ and tests/, and each commit, must be what a run that nobody killed makes,
 // at most one more question is put, and no process outlives its run.
 func TestKillPhase(t *testing.T) {
+	unraced(t)
 	needsPhase(t)
 	whole := newBuilt(t, sandbox.Hidden)
 	if exit, out := whole.hone(t, "", whole.args...); exit != 0 {
