@@ -46,9 +46,10 @@ cross:
 unit:
 	$(GO) test $(RACE) -p 4 -timeout 30m ./...
 
-# What is about other processes, without the race detector: it needs more memory than the attempts of
-# the tables may have, and minutes.
+# What is about other processes, and kills at many points, without the race detector: it needs more memory
+# than the attempts of the tables may have, and minutes.
 walls:
+	$(GO) test -run Crash . ./loop/...
 	$(GO) test ./sandbox/prove
 	$(GO) test -run 'TestPhase|TestHealthChecks|TestMakePhase|TestKillServer|TestKillPhase|TestGeminiCLI|TestFault' ./cmd/hone
 	$(GO) test -run 'TestScripts/(phase_|sandbox_|fault_|prove_phase|undo_disk)' ./cmd/hone

@@ -47,7 +47,7 @@ type killed struct{}
 const most = 20
 
 // Sampled reports whether a point of so many is tried.
-func Sampled(point, points int) bool { return sampled(point, points, most) }
+func Sampled(point, points int) bool { return sampled(point, points, share(most)) }
 
 func sampled(point, points, most int) bool {
 	// An odd distance: points before and after an event take turns.
@@ -72,6 +72,7 @@ func (s Scene) Run(t *testing.T) {
 	if tries == 0 {
 		tries = most
 	}
+	tries = share(tries)
 	for point, edits := range want.points {
 		name := fmt.Sprintf("kill at point %d of %d", point, len(want.points))
 		if sampled(point, len(want.points), tries) {
