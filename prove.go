@@ -117,7 +117,7 @@ func forget(run string) {
 func disproved(found []check.Finding, copied, dir string) []check.Finding {
 	var findings []check.Finding
 	for _, f := range found {
-		if !check.Blocking([]check.Finding{f}) {
+		if !f.Blocks() {
 			continue
 		}
 		f.Source = SourceProof

@@ -2,7 +2,10 @@
 // nothing else stands in the way, and its answer is the last word.
 package check
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // SourceReply is where the findings come from of a reply that could not be
 // used: nothing was judged.
@@ -32,12 +35,8 @@ type Finding struct {
 // the context was cancelled.
 type Func func(ctx context.Context) ([]Finding, error)
 
+// Blocks reports whether the finding keeps a loop going.
+func (f Finding) Blocks() bool { return !f.Advisory || f.Broken || f.Blocker }
+
 // Blocking reports whether any of the findings keeps a loop going.
-func Blocking(findings []Finding) bool {
-	for _, f := range findings {
-		if !f.Advisory || f.Broken || f.Blocker {
-			return true
-		}
-	}
-	return false
-}
+func Blocking(findings []Finding) bool { return slices.ContainsFunc(findings, Finding.Blocks) }
