@@ -41,7 +41,7 @@ func (r *Run) earlier(round int) []State {
 func (r *Run) fingerprint(s State) (string, error) {
 	var wrong []string
 	for _, f := range s.Findings {
-		if check.Blocking([]check.Finding{f}) {
+		if f.Blocks() {
 			wrong = append(wrong, check.Key(f))
 		}
 	}
@@ -141,7 +141,7 @@ func circles(states []State) string {
 func (s State) blocking() int {
 	n := 0
 	for _, f := range s.Findings {
-		if check.Blocking([]check.Finding{f}) && f.Source != check.SourceReply {
+		if f.Blocks() && f.Source != check.SourceReply {
 			n++
 		}
 	}
@@ -152,7 +152,7 @@ func (s State) blocking() int {
 func (s State) sources() map[string]bool {
 	m := map[string]bool{}
 	for _, f := range s.Findings {
-		if check.Blocking([]check.Finding{f}) {
+		if f.Blocks() {
 			m[f.Source] = true
 		}
 	}
@@ -208,7 +208,7 @@ func (r *Run) remark(end *End, states []State) {
 	}
 	end.Best = best.Round
 	fewer := fmt.Sprintf("round %d had fewer findings (%d) than round %d (%d)", best.Round, best.blocking(), states[len(states)-1].Round, states[len(states)-1].blocking())
-	if r.stands() == best.Round {
+	if r.stands(best.Round) {
 		end.Notes = append(end.Notes, fmt.Sprintf("%s, and the tree is as it was then; for the last one's: hone undo %s --to-round %d",
 			fewer, r.Journal.Run(), states[len(states)-1].Round))
 		return
@@ -216,27 +216,18 @@ func (r *Run) remark(end *End, states []State) {
 	end.Notes = append(end.Notes, fmt.Sprintf("%s; to have that tree: hone undo %s --to-round %d", fewer, r.Journal.Run(), best.Round))
 }
 
-// stands is the round whose tree was put back last and is still worked on; -1
-// where none was since the last round.
-func (r *Run) stands() int {
-	at := -1
-	for _, e := range r.Journal.Events() {
-		var u Undone
-		switch {
-		case e.Type == "undo" && e.Decode(&u) == nil:
-			at = u.Round
-		case looked(e) && e.Step.Name == "open":
-			at = -1
-		}
-	}
-	return at
+// stands reports whether the tree is the one that a round left because it was
+// put back to it since the last round.
+func (r *Run) stands(round int) bool {
+	to := r.putBackTo()
+	return to != nil && *to == round
 }
 
 // keepBest puts the tree of the best round back, where rounds or budget have
 // run out and it had fewer findings than the last; kept says that it did.
 func (r *Run) keepBest(ctx context.Context, exit int) (kept bool, err error) {
 	best, ok := better(r.ended())
-	if !ok || !r.KeepBest || exit != ExitNotDone && exit != ExitBudget || r.stands() == best.Round {
+	if !ok || !r.KeepBest || exit != ExitNotDone && exit != ExitBudget || r.stands(best.Round) {
 		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,16 +24,11 @@ func (r *Run) protected() (map[string]workspace.Entry, error) {
 	if len(r.Protect) == 0 {
 		return nil, nil
 	}
-	found, err := r.beginning()
+	found, err := r.foundProtected()
 	if err != nil {
 		return nil, err
 	}
-	kept := map[string]workspace.Entry{}
-	for _, e := range found {
-		if workspace.Match(r.Protect, e.Path) {
-			kept[e.Path] = e
-		}
-	}
+	kept := maps.Clone(found)
 	for _, e := range r.Journal.Events() {
 		var a Applied
 		if e.Type != "apply" || e.Phase != journal.Record || e.Decode(&a) != nil {
@@ -58,18 +54,28 @@ func after(was workspace.Entry, v workspace.Verdict) workspace.Entry {
 	return e
 }
 
-// beginning is the first manifest of the run; nil before there is one.
-func (r *Run) beginning() (workspace.Manifest, error) {
-	if r.began == nil {
-		o, ok, err := Recorded[Opened](r, "open")
-		if err != nil || !ok {
-			return nil, err
-		}
-		if r.began, err = r.recalled(o.Manifest); err != nil {
-			return nil, err
+// foundProtected are the protected files as the run found them; nil before it
+// has looked. That never changes, and a tree may be large: it is matched once a
+// process.
+func (r *Run) foundProtected() (map[string]workspace.Entry, error) {
+	if r.guard != nil {
+		return r.guard, nil
+	}
+	o, ok, err := Recorded[Opened](r, "open")
+	if err != nil || !ok {
+		return nil, err
+	}
+	first, err := r.recalled(o.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	r.guard = map[string]workspace.Entry{}
+	for _, e := range first {
+		if workspace.Match(r.Protect, e.Path) {
+			r.guard[e.Path] = e
 		}
 	}
-	return r.began, nil
+	return r.guard, nil
 }
 
 // guarded are the rules of a review, with the protected files to be asked

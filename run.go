@@ -62,13 +62,13 @@ type Run struct {
 	count    map[journal.Identity]int
 	sessions int // begun in the round
 	money    sync.Mutex
-	ledger   ledger             // after the start by money's holder alone
-	last     workspace.Manifest // the newest manifest, for its stat cache
-	stored   workspace.Stored   // the manifest that was kept last
-	began    workspace.Manifest // the run's first
-	stale    bool               // something may have changed the tree since
-	arrived  bool               // what happened since the last process is on record
-	played   *playing           // nil: the run is not gone through once more
+	ledger   ledger                     // after the start by money's holder alone
+	last     workspace.Manifest         // the newest manifest, for its stat cache
+	stored   workspace.Stored           // the manifest that was kept last
+	guard    map[string]workspace.Entry // protected files as the run found them; nil: not looked for yet
+	stale    bool                       // something may have changed the tree since
+	arrived  bool                       // what happened since the last process is on record
+	played   *playing                   // nil: the run is not gone through once more
 }
 
 // Round is the number of the round that the run is in; 0 before the first.
