@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 )
 
@@ -282,15 +281,7 @@ func (a *application) lookAgain() error {
 // unchanged reports whether a path still has what was found there.
 func (a *application) unchanged(p *pending) bool {
 	dir, err := a.pins.at(parentOf(p.path), false)
-	if err != nil {
-		return false
-	}
-	info, err := dir.dir.Lstat(base(p.path))
-	if err != nil {
-		return p.info == nil && missing(err)
-	}
-	return p.info != nil && os.SameFile(info, p.info) && info.Mode() == p.info.Mode() &&
-		info.Size() == p.info.Size() && info.ModTime().Equal(p.info.ModTime())
+	return err == nil && dir.still(base(p.path), p.info)
 }
 
 // place renames and deletes. From here on an error is put right, not left.

@@ -205,6 +205,20 @@ func (s *pins) removeEmpty(p *pin) error {
 	return parent.dir.Remove(base(p.path))
 }
 
+// still reports whether a name has what was found there; nil is that nothing
+// was. Of a directory it is only that it is the same: its contents change under
+// our hands.
+func (p *pin) still(name string, was fs.FileInfo) bool {
+	now, err := p.dir.Lstat(name)
+	if err != nil {
+		return was == nil && missing(err)
+	}
+	if was == nil || !os.SameFile(now, was) || now.Mode() != was.Mode() {
+		return false
+	}
+	return now.IsDir() || now.Size() == was.Size() && now.ModTime().Equal(was.ModTime())
+}
+
 // empty reports whether nothing is in the directory.
 func (p *pin) empty() bool {
 	f, err := p.dir.Open(".")

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 )
 
 // lookAtAll finds out what stands at every path, reports all conflicts at
@@ -285,8 +284,7 @@ func (r *restorer) lookAgain() error {
 	return nil
 }
 
-// unchanged reports whether a path still has what was found there. Of a
-// directory only that it is the same: its contents change under our hands.
+// unchanged reports whether a path still has what was found there.
 func (r *restorer) unchanged(it *restored) bool {
 	path := it.Path
 	if it.top != "" {
@@ -296,15 +294,5 @@ func (r *restorer) unchanged(it *restored) bool {
 		path = it.top
 	}
 	dir, err := r.pins.at(parentOf(path), false)
-	if err != nil {
-		return false
-	}
-	info, err := dir.dir.Lstat(base(path))
-	if err != nil {
-		return it.info == nil && missing(err)
-	}
-	if it.info == nil || !os.SameFile(info, it.info) || info.Mode() != it.info.Mode() {
-		return false
-	}
-	return info.IsDir() || info.Size() == it.info.Size() && info.ModTime().Equal(it.info.ModTime())
+	return err == nil && dir.still(base(path), it.info)
 }
