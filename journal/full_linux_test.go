@@ -12,15 +12,23 @@ import (
 	"hone/journal"
 )
 
+// smallDisk is a folder with a file system of its own, of a size as mount takes
+// it.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("SKIPPED, this needs root and mount: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
 // TestFullDisk fills a small file system of its own until an append fails:
 // nothing torn may stay, and what is appended once there is room again
 // continues the chain.
 func TestFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("SKIPPED, this needs root and mount: %v", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	dir := smallDisk(t, "256k")
 	h, err := journal.OpenHome(dir)
 	if err != nil {
 		t.Fatal(err)

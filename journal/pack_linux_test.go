@@ -20,11 +20,7 @@ import (
 // does not fit is an error, nothing temporary stays, and with room again the
 // same contents are stored.
 func TestPackOnAFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skipf("SKIPPED, this needs root and mount: %v", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	dir := smallDisk(t, "8m")
 	h, err := journal.OpenHome(dir)
 	if err != nil {
 		t.Fatal(err)

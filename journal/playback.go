@@ -30,9 +30,6 @@ func (h *Home) Playback(run string) (*Journal, error) {
 	return j, nil
 }
 
-// Playing reports whether the journal is played back.
-func (j *Journal) Playing() bool { return j.playing }
-
 // Ahead are the events that are still to come, in order; nil unless the journal
 // is played back.
 func (j *Journal) Ahead() []Event {
