@@ -36,6 +36,18 @@ nobody could be asked are asked first. A finished run only prints its end again.
 }
 
 func (a *app) resume(ctx context.Context, dir, ref string, limits limitFlags, baseURL string, output outputFlags) error {
+	return a.takeUp(ctx, dir, ref, func(p *place, j *journal.Journal, start hone.Start) error {
+		l, err := raised(lastLimits(start, j.Events()), limits)
+		if err != nil {
+			return err
+		}
+		return a.again(ctx, session{place: p, journal: j, limits: l, output: output}, start, baseURL)
+	})
+}
+
+// takeUp has something done with a run that has begun: its workspace is locked
+// and settled, keeps the files that the run keeps, and its journal is open.
+func (a *app) takeUp(ctx context.Context, dir, ref string, do func(*place, *journal.Journal, hone.Start) error) error {
 	root, err := findRoot(dir)
 	if err != nil {
 		return err
@@ -50,14 +62,10 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits limitFlags, ba
 		return err
 	}
 	defer j.Close()
-	l, err := raised(lastLimits(start, j.Events()), limits)
-	if err != nil {
-		return err
-	}
 	if err := p.include(trustOf(start).Include); err != nil {
 		return err
 	}
-	return a.again(ctx, session{place: p, journal: j, limits: l, output: output}, start, baseURL)
+	return do(p, j, start)
 }
 
 // again drives a run that has begun, by the loop and the settings of its start.

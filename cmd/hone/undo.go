@@ -47,7 +47,9 @@ put back to a round goes on from there: hone resume RUN.`,
 			if f.round < 0 {
 				return usage("--to-round must not be less than nothing", helpFor(c))
 			}
-			return a.undo(c.Context(), f, args[0])
+			return a.takeUp(c.Context(), f.dir, args[0], func(p *place, j *journal.Journal, start hone.Start) error {
+				return a.undo(c.Context(), f, p, j, start)
+			})
 		},
 	}
 	registerDir(c, &f.dir)
@@ -56,25 +58,9 @@ put back to a round goes on from there: hone resume RUN.`,
 	return c
 }
 
-func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
-	root, err := findRoot(f.dir)
-	if err != nil {
-		return err
-	}
-	p, err := a.enter(ctx, root, false)
-	if err != nil {
-		return err
-	}
-	defer p.leave()
-	j, start, err := reopen(p.home, ref)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
+// undo takes a run back.
+func (a *app) undo(ctx context.Context, f undoFlags, p *place, j *journal.Journal, start hone.Start) error {
 	j.Observe(a.observer)
-	if err := p.include(trustOf(start).Include); err != nil {
-		return err
-	}
 	if rounds := roundsOf(j.Events()); f.round > rounds {
 		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, screen.Count(rounds, "round")), "hone show "+j.Run())
 	}
@@ -96,7 +82,7 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		a.exit = hone.ExitBlocked // what could be put back was, and that is not all
 	}
 	a.tellUndone(v, j.Run(), kept)
-	return a.tellLeft(ctx, root, j.Run(), v, events)
+	return a.tellLeft(ctx, p.root, j.Run(), v, events)
 }
 
 // inTheWay says what to do about what even force does not remove: a folder in
