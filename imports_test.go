@@ -53,13 +53,16 @@ func house() []room {
 
 		{folder: root, floor: 2, may: []string{"model", "tool", "workspace", "check", "journal"}},
 
+		{folder: "internal/config", floor: 3},
+		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace"}},
 		{folder: "internal/crashtest", floor: 3, may: []string{root, "journal", "model", "workspace"}, test: true},
-		{folder: "loop/*", floor: 3, may: append(first[:len(first):len(first)], root)},
+		{folder: "loop", floor: 4, may: append(first[:len(first):len(first)], root, "tool/allow", "internal/config")},
+		{folder: "loop/*", floor: 5, may: append(first[:len(first):len(first)], root, "loop", "tool/allow", "internal/config")},
 
-		{folder: "internal/config", floor: 4, may: append(first[:len(first):len(first)], root, "loop/*")},
-		{folder: "cmd/hone/screen", floor: 4, may: []string{root, "journal", "model", "tool", "check", "workspace", "internal/render"}},
+		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "loop", providers, "sandbox/prove", "internal/config", "internal/listing")},
 
-		{folder: "cmd/hone", floor: 5, may: append(first[:len(first):len(first)], root, "loop/*", providers, "internal/config", "cmd/hone/screen", "sandbox/prove", "tool/allow")},
+		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "journal", "model", "tool", "check", "workspace", "internal/render"}},
+		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "loop", "loop/*", "harness", "internal/config", "internal/listing", "cmd/hone/screen", "sandbox/prove")},
 	}
 }
 
@@ -170,9 +173,15 @@ func TestTableForbids(t *testing.T) {
 		{"loop/task", "tool", true},
 		{"loop/task", "loop/phase", false},
 		{"loop/task", "model/gemini", false},
-		{"internal/config", "loop/task", true},
-		{"internal/config", "model/gemini", false},
-		{"cmd/hone", "model/gemini", true},
+		{"loop/task", "loop", true},
+		{"loop/task", "harness", false},
+		{"loop", "loop/task", false},
+		{"harness", "loop", true},
+		{"harness", "loop/task", false},
+		{"harness", "model/gemini", true},
+		{"internal/config", "loop/task", false},
+		{"cmd/hone", "harness", true},
+		{"cmd/hone", "model/gemini", false},
 		{"cmd/hone", "internal/crashtest", false},
 		{"cmd/hone/screen", "loop/task", false},
 		{"cmd/hone", "sandbox/prove", true},

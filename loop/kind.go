@@ -32,7 +32,7 @@ type Kind struct {
 	Long    string
 	Example string
 
-	// Args says what is wrong with the command's arguments. Nil takes none.
+	// Args returns what is wrong with the command's arguments. Nil takes none.
 	Args func(args []string) error
 	// Rewrite rewrites arguments of the command line that the flags of other
 	// programs come in, before flags are read. Nil changes nothing.
@@ -71,43 +71,49 @@ type Loop interface {
 	// Flags adds the loop's own flags to the shared ones, which it may look up
 	// to say more of them.
 	Flags(fs *pflag.FlagSet)
+	// Valid returns what is wrong with the flags by themselves. It may change
+	// the shared ones. Only Kind, Dir, Args, Flags, Changed and Getenv of the
+	// input are set.
+	Valid(in *Input) error
 	// Section is a pointer to the loop's own table of .config/hone.toml, a
-	// struct with toml tags; nil: there is none.
+	// struct with toml tags; nil if there is none.
 	Section() any
 	// Resolve fills the settings from flags, environment, configuration and
 	// defaults. Nothing has been written or sent yet, and nothing may be.
 	Resolve(ctx context.Context, in *Input) (hone.Limits, error)
-	// Ready says what keeps resolved settings from being run. A preview does
+	// Ready returns what keeps resolved settings from being run. A preview does
 	// not ask for it.
 	Ready(in *Input) error
-	// Asks are the models that are asked. Models are pointers into the
-	// settings; a role whose model is the zero value is left out.
-	Asks() []Asked
-	// Own tells the files below root that the loop writes for people, such as
-	// logs; nil: there are none.
+	// Models returns the models that the loop asks, one for each role that has
+	// its own. The pointers lead into the settings.
+	Models() []RoleModel
+	// Own reports which files below root the loop writes for the user, such as
+	// logs; nil if none.
 	Own(root string) func(path string) bool
 	// Build puts the loop together. It is called for a new run, a resumed one
 	// and a replay alike, and decides by the settings alone.
 	Build(s Session) (Built, error)
 }
 
-// Asked is one model that a loop asks.
-type Asked struct {
+// RoleModel is one model that a loop asks.
+type RoleModel struct {
 	Role  string
 	Model *Model
 }
 
 // Built is a loop that is ready to run.
 type Built struct {
+	// Run is what [Session.NewRun] returned.
+	Run *hone.Run
 	// Round is the loop's round. It is called with the session's walls up.
 	Round hone.Round
-	// With says in words which models are asked; empty: the settings' one.
+	// With names in words which models are asked; empty for the settings' one.
 	With string
-	// Turns are the most turns of a session, by role; nil without conversations.
+	// Turns are the most turns of a session, by role; nil if there are no conversations.
 	Turns map[string]int
-	// Finish writes what the loop leaves for people; nil writes nothing.
-	Finish func(hone.End) error
-	// Summary is the loop's own last lines; nil: there are none.
+	// Finish writes what the loop leaves for the user; nil writes nothing.
+	Finish func(ctx context.Context, end hone.End) error
+	// Summary is the loop's own last lines; nil if there are none.
 	Summary func(hone.End) string
 }
 
@@ -136,8 +142,8 @@ type Input struct {
 
 	// Resolve resolves the shared settings; see [Input.Settings].
 	Resolve func(Flags) (Settings, error)
-	// Known reports whether a name begins with one of hone's providers.
-	Known func(model string) bool
+	// HasProvider reports whether a model's name is PROVIDER/NAME.
+	HasProvider func(model string) bool
 }
 
 // Settings resolves the shared settings. Approve is the flag's value, else
@@ -155,7 +161,7 @@ func (in *Input) Model(name string) (Model, error) {
 // Limits are the run's limits: the flags', else rounds, which is the loop's own
 // table's value or 0, else the shared configuration's, else the defaults.
 func (in *Input) Limits(rounds int) hone.Limits {
-	return in.Flags.Limits.resolve(in.File.Limits, rounds, in.Kind.Rounds)
+	return in.Flags.Limits.Resolve(in.File.Limits, rounds, in.Kind.Rounds)
 }
 
 // Preview is how a kind's first prompt is shown without sending it. The zero
@@ -164,7 +170,7 @@ type Preview struct {
 	Short string // one line of help
 	Use   string // the command line after "hone prompt"; empty: the Kind's
 	Long  string
-	Args  func(args []string) error // nil: the Kind's
+	Args  func(args []string) error // nil takes the Kind's
 }
 
 // Previewer is implemented by a Loop that can show its first prompt.
@@ -179,7 +185,7 @@ type Previewer interface {
 // View is what a preview is composed from.
 type View struct {
 	Tree   *workspace.Tree // as the run would see it
-	Repo   *git.Repo       // nil outside of a repository
+	Repo   *git.Repo       // nil if there is none
 	Guard  *workspace.Guard
 	Limits hone.Limits
 }
@@ -198,11 +204,11 @@ type Prompt struct {
 type Starters struct {
 	Short string // one line of help
 	Long  string
-	Flags func(fs *pflag.FlagSet) // nil: there are none
+	Flags func(fs *pflag.FlagSet) // nil if there are none
 	// Files returns the files for a folder, in the order in which they are
 	// written. A file that exists is kept.
 	Files func(root string, note func(text string)) ([]File, error)
-	// Next says what to do when the files of Files are written. It is called
+	// Next returns what to do when the files of Files are written. It is called
 	// before they are.
 	Next func(root string) string
 }

@@ -18,17 +18,12 @@ import (
 type Session interface {
 	// Root is the workspace's folder, absolute.
 	Root() string
-	// Repo is the repository whose top the workspace is; nil: there is none.
+	// Repo is the repository whose top the workspace is; nil if there is none.
 	Repo() *git.Repo
-	// Environ is the user's environment, keys included. It is for programs of
-	// the user's own, not for what a model asks for or wrote.
-	Environ() []string
+	// IO returns what checks run with, and where output goes.
+	IO() IO
 	// Guard finds what is withheld from models, keys of providers included.
 	Guard() *workspace.Guard
-	// Live shows a check's output as it comes.
-	Live() io.Writer
-	// Say prints what a model wants its user to know.
-	Say(text string)
 	// Replayed reports whether a recorded run is replayed: then no command runs
 	// and no model is asked.
 	Replayed() bool
@@ -38,23 +33,35 @@ type Session interface {
 	// Role is a role with the settings' model and [Session.Tools] of the whole
 	// tree.
 	Role(name, system string) hone.Role
-	// Staff gives a role its model. A command-line agent works behind the walls,
-	// which may be nil for a model of another kind.
-	Staff(role *hone.Role, m *Model, w Walls) error
+	// SetModel gives a role its model. A command-line agent works behind the
+	// walls, which may be nil for another model.
+	SetModel(role *hone.Role, m *Model, w Walls) error
 	// Tools are what a role can call.
-	Tools(b Bench) ([]tool.Tool, error)
+	Tools(b Toolset) ([]tool.Tool, error)
 	// Walls plans walls. They are built when a round begins or a command needs
 	// them, and taken down with the session.
-	Walls(f Fence) Walls
+	Walls(f WallPlan) Walls
 	// Command is a check that runs a command line in the workspace, behind
-	// walls of Fence{}, and passes if it exits 0.
+	// walls of WallPlan{}, and passes if it exits 0.
 	Command(line string) check.Func
 	// Check is the settings' check in a folder, which is the workspace or a
 	// copy of it, behind walls; nil where the settings have none.
 	Check(dir string, w Walls) check.Func
-	// Judge gives the run its check, and the proof of it if the settings want
-	// one: made makes the check for a folder and the walls around it.
-	Judge(w Walls, made func(dir string, w Walls) check.Func)
+	// SetCheck gives the run its check, and the proof of it if the settings want
+	// one. makeCheck returns the check for a folder, which is the workspace or a
+	// copy, and the walls around it.
+	SetCheck(w Walls, makeCheck func(dir string, w Walls) check.Func)
+}
+
+// IO is what a program's own checks run with, and where output goes.
+type IO struct {
+	// Environ is the user's environment, keys included. It is for programs of
+	// the user's own, not for what a model asks for or wrote.
+	Environ []string
+	// CheckOutput shows a check's output as it comes.
+	CheckOutput io.Writer
+	// Say prints what a model wants its user to know.
+	Say func(text string)
 }
 
 // Walls run commands. They cannot be crossed as far as [Walls.Grade] says.
@@ -69,10 +76,10 @@ type Walls interface {
 	Grade() sandbox.Grade
 }
 
-// Fence says what commands behind walls have beside what the settings give
+// WallPlan says what commands behind walls have beside what the settings give
 // them. The zero value adds nothing: commands may write the workspace, and
 // where the settings want no wall they run with the user's rights.
-type Fence struct {
+type WallPlan struct {
 	// Root is the folder that commands may write; empty is the workspace.
 	Root string
 	// Bounded keeps protected files as they are and bounds commands also where
@@ -93,7 +100,7 @@ type Fence struct {
 	// when a round begins.
 	Later bool
 
-	Net         bool     // allow the network, also where the settings do not
+	Net         *bool    // allow the network; nil allows what the settings do
 	Protect     []string // paths of the tree that commands may not change
 	Write, Read []string // absolute
 	Hide        []string // absolute
@@ -111,9 +118,9 @@ type Fence struct {
 	Stood func(g sandbox.Grade, door string) (vars []string, err error)
 }
 
-// Bench says which tools a role has. The zero value is read, glob, grep, write,
-// edit and bash for the whole tree, behind walls of Fence{Bounded: true}.
-type Bench struct {
+// Toolset says which tools a role has. The zero value is read, glob, grep, write,
+// edit and bash for the whole tree, behind walls of WallPlan{Bounded: true}.
+type Toolset struct {
 	// Folder is what the role sees as its whole tree; empty is the workspace.
 	Folder string
 	// Closed is a folder at the top of that tree that the role cannot look into,
@@ -129,6 +136,6 @@ type Bench struct {
 }
 
 // Lines are the command lines that the bench's bash takes, in a folder.
-func (b Bench) Lines(dir string) allow.Lines {
+func (b Toolset) Lines(dir string) allow.Lines {
 	return allow.Lines{Programs: b.Programs, Dir: dir, ReadOnly: b.ReadOnly}
 }

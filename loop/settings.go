@@ -50,7 +50,9 @@ const (
 	DefaultTime   = 4 * time.Hour
 )
 
-func (f LimitFlags) resolve(file config.Limits, rounds, standard int) hone.Limits {
+// Resolve resolves the limits: the flags, else rounds, else the configuration, else
+// standard and the defaults. 0 is no value.
+func (f LimitFlags) Resolve(file config.Limits, rounds, standard int) hone.Limits {
 	return hone.Limits{
 		Rounds: cmp.Or(f.Rounds, rounds, file.Rounds, standard), Patience: cmp.Or(f.Patience, file.Patience),
 		Tokens: cmp.Or(f.MaxTokens, file.MaxTokens, DefaultTokens),
@@ -78,6 +80,9 @@ func (s *Settings) Shared() *Settings { return s }
 // Flags adds none.
 func (s *Settings) Flags(*pflag.FlagSet) {}
 
+// Valid finds nothing wrong.
+func (s *Settings) Valid(*Input) error { return nil }
+
 // Section is nil: there is no table of the loop's own.
 func (s *Settings) Section() any { return nil }
 
@@ -90,8 +95,8 @@ func (s *Settings) Resolve(_ context.Context, in *Input) (l hone.Limits, err err
 // Ready refuses to prove a check that there is not.
 func (s *Settings) Ready(*Input) error { return s.Trust.Provable(s.Check != "") }
 
-// Asks is the one model.
-func (s *Settings) Asks() []Asked { return []Asked{{Model: &s.Model}} }
+// Models is the one model.
+func (s *Settings) Models() []RoleModel { return []RoleModel{{Model: &s.Model}} }
 
 // Own is nil: the loop writes no files for people.
 func (s *Settings) Own(string) func(string) bool { return nil }
@@ -140,11 +145,11 @@ func (m Model) Address() (string, error) {
 	if m.Login && m.login == "" {
 		return "", Usage("the run's base URL held a user or a password, which is not kept", "hone resume last --base-url URL, the whole one")
 	}
-	return m.Whole(), nil
+	return m.BaseURLWithLogin(), nil
 }
 
-// Whole is the base URL with what is known of its login.
-func (m Model) Whole() string {
+// BaseURLWithLogin is the base URL with what is known of its login.
+func (m Model) BaseURLWithLogin() string {
 	if m.login == "" {
 		return m.BaseURL
 	}
@@ -178,15 +183,15 @@ func (m Model) Provider() string {
 	return p
 }
 
-// Charged is the model that is paid for: the agent's, where it is one.
-func (m Model) Charged() string {
+// PricedAs is the model that is paid for: the agent's, where it is one.
+func (m Model) PricedAs() string {
 	if m.Agent == nil || m.Agent.Wire == "" {
 		return m.Name
 	}
 	return m.Agent.Wire + "/" + m.Agent.Asked
 }
 
-// Role is what the engine asks, without its model; see [Session.Staff].
+// Role is what the engine asks, without its model; see [Session.SetModel].
 func (m Model) Role(name, system string) hone.Role {
 	return hone.Role{Name: name, Called: m.Name, System: system, Reasoning: m.Reasoning,
 		MaxOutput: m.MaxOutput, Context: m.Context, Price: m.Price, Agent: m.Agent != nil}
@@ -247,8 +252,8 @@ func Usage(why, hint string) error {
 	return &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: why, Hint: hint}
 }
 
-// Misused is [Usage] about a flag, with the help of the command as what to type.
-func (in *Input) Misused(format string, args ...any) error {
+// Usagef is [Usage] about a flag, with the help of the command as what to type.
+func (in *Input) Usagef(format string, args ...any) error {
 	return Usage(fmt.Sprintf(format, args...), "hone help "+in.Kind.Name)
 }
 
@@ -257,7 +262,7 @@ func (in *Input) Misused(format string, args ...any) error {
 func (in *Input) Positive(flags map[string]bool) error {
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
 		if !flags[flag] && in.Changed(flag) {
-			return in.Misused("--%s must be greater than 0", flag)
+			return in.Usagef("--%s must be greater than 0", flag)
 		}
 	}
 	return nil

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/term"
 
 	"hone"
+	"hone/harness"
 	"hone/internal/render"
 	"hone/journal"
-	"hone/sandbox"
-	"hone/sandbox/prove"
+	"hone/loop"
 )
 
 // Version is the program's, set when a release is built.
@@ -27,8 +27,7 @@ var Version = "devel"
 
 func main() {
 	// A helper of the walls does not come back from here.
-	sandbox.Helper()
-	prove.Helper()
+	harness.Main()
 	os.Exit(Main(os.Args[1:], journal.Observer{}))
 }
 
@@ -81,17 +80,33 @@ type app struct {
 
 // run runs a command line and returns the exit status.
 func (a *app) run(ctx context.Context, args []string) int {
-	if clean := redactor(knownKeys(a.env)); clean != nil {
-		a.out, a.err = redacted{a.out, clean}, redacted{a.err, clean}
-	}
+	a.conceal(harness.KnownKeys(a.env))
 	root := a.command()
-	root.SetArgs(codescribeArgs(args))
+	root.SetArgs(rewritten(args))
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	if c, err := root.ExecuteContextC(ctx); err != nil {
 		return a.fail(c, err)
 	}
 	return a.exit
+}
+
+// rewritten are the arguments with options of other programs as hone spells
+// them.
+func rewritten(args []string) []string {
+	for _, k := range kinds() {
+		if k.Rewrite != nil && len(args) > 0 && args[0] == k.Name {
+			return k.Rewrite(args)
+		}
+	}
+	return args
+}
+
+// conceal keeps keys out of whatever is printed.
+func (a *app) conceal(keys []string) {
+	if clean := harness.Redactor(keys); clean != nil {
+		a.out, a.err = redacted{a.out, clean}, redacted{a.err, clean}
+	}
 }
 
 // redacted is a writer that keys do not get through. Callers write whole
@@ -111,7 +126,7 @@ func (r redacted) Write(b []byte) (int, error) {
 // usage is what is wrong with a command line or a configuration, and the next
 // thing to type.
 func usage(why, hint string) error {
-	return &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: why, Hint: hint}
+	return loop.Usage(why, hint)
 }
 
 // hinter is an error of a lower room that knows what to do about it.
@@ -168,7 +183,10 @@ Start with: hone demo`,
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(a.reconcileCommand(), a.implementCommand(), a.taskCommand(), a.phaseCommand(), a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
+	for _, k := range kinds() {
+		root.AddCommand(a.loopCommand(k))
+	}
+	root.AddCommand(a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
 		a.showCommand(), a.resumeCommand(), a.undoCommand(), a.replayCommand(), a.sandboxCommand(), a.doctorCommand(), a.versionCommand())
 	completeHelp(root)
 	completeCompletion(root)

@@ -22,15 +22,14 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hone/harness"
 	"hone/journal"
 	"hone/model/modeltest"
 	"hone/sandbox"
-	"hone/sandbox/prove"
 )
 
 func TestMain(m *testing.M) {
-	sandbox.Helper()
-	prove.Helper()
+	harness.Main()
 	testscript.Main(m, map[string]func(){
 		"hone": func() { os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")))) },
 	})
@@ -235,7 +234,7 @@ func serve(t *testing.T, ts *testscript.TestScript, args []string) {
 	ts.Setenv("ANTHROPIC_BASE_URL", s.URL)
 	ts.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
 	ts.Setenv("OLLAMA_HOST", strings.TrimPrefix(s.URL, "http://"))
-	for _, v := range keyVariables() {
+	for _, v := range harness.KeyVariables() {
 		ts.Setenv(v, "test-key-of-"+strings.ToLower(v))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hone"
+	"hone/internal/render"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -90,7 +91,7 @@ func (s *Screen) told(head string, t hone.Told) {
 	s.logs[t.Log] = true
 	lines := strings.Split(strings.TrimRight(t.Log, "\n"), "\n")
 	if before := len(lines) - outputLines; before > 1 && !s.o.whole() {
-		s.faint(fmt.Sprintf("    [%s before: hone show last]", Count(before, "line")))
+		s.faint(fmt.Sprintf("    [%s before: hone show last]", render.Count(before, "line")))
 		lines = lines[before:]
 	}
 	for _, line := range lines {
@@ -138,7 +139,7 @@ func (s *Screen) worked(o hone.Opened) {
 		s.session.files[d.Path] = true
 		switch {
 		case i == mostChanged && len(deltas) > mostChanged+1 && !s.o.whole():
-			s.line("    [%s changed: hone show last]", Count(len(deltas)-i, "more file"))
+			s.line("    [%s changed: hone show last]", render.Count(len(deltas)-i, "more file"))
 		case i < mostChanged || len(deltas) == mostChanged+1 || s.o.whole():
 			s.line("    %s", differs(d))
 		}
