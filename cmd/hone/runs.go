@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,7 +56,8 @@ func (s summary) MarshalJSON() ([]byte, error) {
 		return b, err
 	}
 	name, err := json.Marshal(map[string]string{s.role: s.second})
-	return slices.Concat(name[:len(name)-1], []byte{','}, b[1:]), err
+	first, rest, _ := bytes.Cut(b, []byte(`,"rounds":`))
+	return slices.Concat(first, []byte{','}, name[1:len(name)-1], []byte(`,"rounds":`), rest), err
 }
 
 func (a *app) runs(dir string, asJSON bool) error {

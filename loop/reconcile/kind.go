@@ -136,19 +136,21 @@ func (v *invocation) Ready(in *loop.Input) error {
 // Build puts loop and checks together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	repo := s.Repo()
-	if repo == nil && !s.Replayed() {
-		return built, &hone.Stop{Exit: hone.ExitEnvironment, Why: s.Root() + " is no Git repository any more",
-			Hint: "bring its .git back, then: hone resume last"}
-	}
 	l := v.loop(repo, s.Guard())
 	r := s.NewRun(l.Rules())
+	if repo == nil && !s.Replayed() {
+		return built, &hone.Stop{Exit: hone.ExitEnvironment, Why: s.Root() + " is no Git repository any more",
+			Hint: "bring its .git back, then: hone resume " + r.Journal.Run()}
+	}
 	if r.Round() == 0 && repo != nil && !s.Replayed() {
 		repo.Prepare(context.Background())
 	}
 	if err := s.SetModel(&l.Editor, &v.Model, nil); err != nil {
 		return built, err
 	}
-	s.SetCheck(s.Walls(loop.WallPlan{Protect: l.Rules().Immutable}), func(dir string, w loop.Walls) check.Func { return v.check(s, dir, w) })
+	// Without --check nothing runs behind walls: the checker is the user's own.
+	walls := s.Walls(loop.WallPlan{Protect: l.Rules().Immutable, Later: v.Check == ""})
+	s.SetCheck(walls, func(dir string, w loop.Walls) check.Func { return v.check(s, dir, w) })
 	return loop.Built{Run: r, Round: l.Round}, nil
 }
 
