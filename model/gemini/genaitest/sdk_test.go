@@ -1,4 +1,6 @@
-package gemini_test
+// Package genaitest tests hone's Gemini wire against Google's own SDK. It is a
+// module of its own, so that the SDK's many dependencies stay out of hone's.
+package genaitest
 
 import (
 	"encoding/json"
@@ -9,12 +11,23 @@ import (
 	"google.golang.org/genai"
 
 	"hone/model"
+	"hone/model/gemini"
 	"hone/model/modeltest"
 )
 
 // The official SDK is the second opinion on both ends of the wire: it must
-// send what this package sends, and read from the test server what this
-// package reads.
+// send what package gemini sends, and read from the test server what package
+// gemini reads.
+
+const key = "AIza-test-key"
+
+func newModel(url string) *gemini.Model {
+	return gemini.New(gemini.Config{Name: "gemini-3-pro-preview", Key: key, BaseURL: url})
+}
+
+func ask(text string) model.Request {
+	return model.Request{Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: text}}}}}
+}
 
 func sdk(t *testing.T, url string) *genai.Client {
 	for _, name := range []string{"GOOGLE_API_KEY", "GEMINI_API_KEY"} {
@@ -135,7 +148,8 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 	}
 }
 
-// appendSDK is how this package would keep a part that the SDK read.
+// appendSDK appends a part that the SDK read, in the form in which package
+// gemini returns it.
 func appendSDK(t *testing.T, parts []model.Part, p *genai.Part) []model.Part {
 	if p.ThoughtSignature != nil {
 		data, err := json.Marshal(p.ThoughtSignature)
@@ -166,7 +180,10 @@ func TestTheSDKReadsErrorsTheSame(t *testing.T) {
 	} {
 		s := modeltest.NewServer(t, turn)
 		_, err := newModel(s.URL).Generate(t.Context(), ask("hi"))
-		ours := fault(t, err)
+		var ours *model.Error
+		if !errors.As(err, &ours) {
+			t.Fatalf("got %v, want a *model.Error", err)
+		}
 		_, err = sdk(t, s.URL).Models.GenerateContent(t.Context(), "gemini-3", genai.Text("hi"), nil)
 		var theirs genai.APIError
 		if !errors.As(err, &theirs) || theirs.Code != ours.Status || theirs.Message != ours.Message || len(theirs.Details) != 1 {
