@@ -51,15 +51,17 @@ func house() []room {
 		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
 		{folder: providers, floor: 1, may: []string{"model"}},
 
-		{folder: root, floor: 2, may: []string{"model", "tool", "workspace", "check", "journal"}},
+		{folder: "history", floor: 2, may: []string{"journal", "workspace", "check", "model"}},
 
-		{folder: "internal/crashtest", floor: 3, may: []string{root, "journal", "model", "workspace"}, test: true},
-		{folder: "loop/*", floor: 3, may: append(first[:len(first):len(first)], root)},
+		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "check", "journal", "history"}},
 
-		{folder: "internal/config", floor: 4, may: append(first[:len(first):len(first)], root, "loop/*")},
-		{folder: "cmd/hone/screen", floor: 4, may: []string{root, "journal", "model", "tool", "check", "workspace", "internal/render"}},
+		{folder: "internal/crashtest", floor: 4, may: []string{root, "history", "journal", "model", "workspace"}, test: true},
+		{folder: "loop/*", floor: 4, may: append(first[:len(first):len(first)], root, "history")},
 
-		{folder: "cmd/hone", floor: 5, may: append(first[:len(first):len(first)], root, "loop/*", providers, "internal/config", "cmd/hone/screen", "sandbox/prove", "tool/allow")},
+		{folder: "internal/config", floor: 5, may: append(first[:len(first):len(first)], root, "loop/*")},
+		{folder: "cmd/hone/screen", floor: 5, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render"}},
+
+		{folder: "cmd/hone", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop/*", providers, "internal/config", "cmd/hone/screen", "sandbox/prove", "tool/allow")},
 	}
 }
 
@@ -160,6 +162,9 @@ func TestTableForbids(t *testing.T) {
 		{".", "model/gemini", false},
 		{".", "loop/task", false},
 		{".", "sandbox", false},
+		{".", "history", true},
+		{"history", ".", false},
+		{"history", "tool", false},
 		{"model", "journal", false},
 		{"model/gemini", "model", true},
 		{"model/gemini", "model/modeltest", false},

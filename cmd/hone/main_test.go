@@ -47,7 +47,7 @@ func killer(point string) journal.Observer {
 		return journal.Observer{}
 	case err != nil:
 		return journal.Observer{After: func(e journal.Event) {
-			if e.Type == point {
+			if string(e.Type) == point {
 				die()
 			}
 		}}

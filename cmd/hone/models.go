@@ -12,6 +12,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 	"hone/model/anthropic"
@@ -317,7 +318,7 @@ func present(models []model.Model, round hone.Round) hone.Round {
 func answered(events []journal.Event) bool {
 	is := false
 	for _, e := range events {
-		is = e.Type == "reply" || is && e.Type != "round"
+		is = e.Type == history.TypeReply || is && e.Type != history.TypeRound
 	}
 	return is
 }

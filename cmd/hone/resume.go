@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/history"
 	"hone/journal"
 )
 
@@ -105,7 +106,7 @@ func reopen(home *journal.Home, ref string) (*journal.Journal, hone.Start, error
 func lastLimits(start hone.Start, events []journal.Event) hone.Limits {
 	l := start.Limits
 	for _, e := range events {
-		if e.Type == "resume" {
+		if e.Type == history.TypeResume {
 			_ = e.Decode(&l)
 		}
 	}

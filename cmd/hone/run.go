@@ -15,6 +15,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/workspace"
@@ -132,7 +133,7 @@ func (a *app) watch(r *hone.Run, s *screen.Screen, output outputFlags, d driven)
 		g := newGate(keys, s.Text)
 		r.Stream = g.pass
 		r.Journal.Observe(journal.Observer{Before: func(e journal.Entry) {
-			if e.Type == "commit" {
+			if e.Type == history.TypeCommit {
 				g.flush()
 			}
 		}})
@@ -179,7 +180,7 @@ func (a *app) guard(s runSettings) *workspace.Guard {
 // started reads a run's first event.
 func started(events []journal.Event) (hone.Start, error) {
 	var s hone.Start
-	if len(events) == 0 || events[0].Type != "start" {
+	if len(events) == 0 || events[0].Type != history.TypeStart {
 		return s, fmt.Errorf("nothing of it is on record: it ended as it began, and can only be started anew")
 	}
 	return s, events[0].Decode(&s)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 )
@@ -140,7 +141,7 @@ func (s *summary) fold(e journal.Event) {
 		_ = e.Decode(&st)
 		s.Rounds = st.Round
 	case "usage":
-		var u hone.Usage
+		var u history.Usage
 		_ = e.Decode(&u)
 		s.Tokens, s.Cost = u.Tokens, u.Cost
 	case "resume":

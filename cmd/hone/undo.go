@@ -12,6 +12,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/workspace"
@@ -107,7 +108,7 @@ func trustOf(start hone.Start) trustSettings {
 func roundsOf(events []journal.Event) int {
 	rounds := 0
 	for _, e := range events {
-		if e.Type == "round" {
+		if e.Type == history.TypeRound {
 			rounds = max(rounds, roundOf(e))
 		}
 	}

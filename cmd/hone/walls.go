@@ -15,6 +15,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
+	"hone/history"
 	"hone/internal/config"
 	"hone/sandbox"
 	"hone/sandbox/prove"
@@ -286,8 +287,8 @@ func holds(ctx context.Context, g sandbox.Grade) error {
 }
 
 // graded is a grade as a run's journal holds it.
-func graded(g sandbox.Grade) hone.Walls {
-	return hone.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
+func graded(g sandbox.Grade) history.Walls {
+	return history.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
 		Text: g.String(), Why: g.Why, Open: g.Open}
 }
 
