@@ -18,8 +18,8 @@ import (
 	"hone"
 	"hone/internal/render"
 	"hone/journal"
-	"hone/sandbox"
 	"hone/sandbox/prove"
+	"hone/sandbox/wall"
 )
 
 // Version is the program's, set when a release is built.
@@ -27,7 +27,7 @@ var Version = "devel"
 
 func main() {
 	// A helper of the walls does not come back from here.
-	sandbox.Helper()
+	wall.Helper()
 	prove.Helper()
 	os.Exit(Main(os.Args[1:], journal.Observer{}))
 }

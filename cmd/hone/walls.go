@@ -19,6 +19,8 @@ import (
 	"hone/internal/config"
 	"hone/sandbox"
 	"hone/sandbox/prove"
+	"hone/sandbox/wall"
+	"hone/sandbox/workshop"
 	"hone/workspace"
 )
 
@@ -135,7 +137,7 @@ type wanted struct {
 
 // enclosed are walls that stand, and what commands behind them work with.
 type enclosed struct {
-	*sandbox.Walls
+	*wall.Walls
 	env     []string
 	secrets secretFiles
 	folder  *wallFolder
@@ -213,7 +215,7 @@ func (a *app) raise(ctx context.Context, e *enclosed, w wanted) (err error) {
 	if e.secrets, err = findSecrets(ctx, w.root, w.guard); err != nil {
 		return err
 	}
-	policy, env, err := sandbox.Workshop{
+	policy, env, err := workshop.Workshop{
 		Root: w.root, Home: e.folder.dir, Environ: a.environ, Drop: keyVariables(), Keep: slices.Concat(w.Env, w.keep), Net: w.Net,
 		Write: w.Write, Read: w.Read, Hide: slices.Concat(w.Hide, e.secrets.paths), Protect: w.protect,
 		Limits: sandbox.Limits{Memory: w.Memory, Processes: w.Processes},
@@ -233,7 +235,7 @@ func (a *app) raise(ctx context.Context, e *enclosed, w wanted) (err error) {
 		e.env = w.environ
 	}
 	e.env = slices.Concat(e.env, w.vars)
-	e.Walls, err = sandbox.Build(ctx, sandbox.Wall(w.Wall), policy)
+	e.Walls, err = wall.Build(ctx, sandbox.Wall(w.Wall), policy)
 	return err
 }
 
