@@ -179,6 +179,29 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// TestAlways: the lines of Always pass as they stand, and no others do
+// (ruling S12).
+func TestAlways(t *testing.T) {
+	l := Lines{Programs: []string{"ls"}, Always: []string{"make check $(nproc) > ../log\n"}, Dir: "/srv/x", ReadOnly: true}
+	for line, allowed := range map[string]bool{
+		"make check $(nproc) > ../log":           true,
+		"  make check $(nproc) > ../log ":        true,
+		"make check $(nproc) > ../log; ls":       false,
+		"ls && make check $(nproc) > ../log":     false,
+		"make check":                             false,
+		"bash -c 'make check $(nproc) > ../log'": false,
+		"ls":                                     true,
+		"":                                       false,
+	} {
+		if err := l.Check(line); (err == nil) != allowed {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	if (Lines{Programs: []string{}, Always: []string{""}}).Check(" ") == nil {
+		t.Error("an empty line is allowed")
+	}
+}
+
 func TestWording(t *testing.T) {
 	l := Lines{Programs: []string{"ls", "pwd"}, Dir: "/srv/x"}
 	for line, want := range map[string]string{
