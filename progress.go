@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -20,7 +21,7 @@ func (r *Run) ended() []State {
 	var states []State
 	for _, e := range r.Journal.Events() {
 		var s State
-		if e.Type != "round" || e.Decode(&s) != nil {
+		if e.Type != history.TypeRound || e.Decode(&s) != nil {
 			continue
 		}
 		if n := len(states); n > 0 && states[n-1].Round == s.Round {
@@ -77,12 +78,12 @@ func (r *Run) moved(round int) (bool, error) {
 		if e.Step == nil || e.Step.Round != round || e.Phase != journal.Record {
 			continue
 		}
-		var a Applied
-		var o Opened
+		var a history.Applied
+		var o history.Opened
 		switch {
-		case e.Type == "apply" && e.Decode(&a) == nil && slices.ContainsFunc(a.Verdicts, changes):
+		case e.Type == history.TypeApply && e.Decode(&a) == nil && slices.ContainsFunc(a.Verdicts, changes):
 			return true, nil
-		case looked(e) && e.Step.Name == "open" && e.Decode(&o) == nil:
+		case looked(e) && e.Step.Name == history.StepOpen && e.Decode(&o) == nil:
 			opened = o.Manifest
 		}
 	}
@@ -138,7 +139,7 @@ func circles(states []State) string {
 
 // blocking is how many findings keep a state's tree from being right. That a
 // reply could not be used says nothing of it.
-func (s State) blocking() int {
+func blocking(s State) int {
 	n := 0
 	for _, f := range s.Findings {
 		if f.Blocks() && f.Source != check.SourceReply {
@@ -149,7 +150,7 @@ func (s State) blocking() int {
 }
 
 // sources are who found what keeps a state from being right.
-func (s State) sources() map[string]bool {
+func sources(s State) map[string]bool {
 	m := map[string]bool{}
 	for _, f := range s.Findings {
 		if f.Blocks() {
@@ -169,10 +170,10 @@ func better(states []State) (best State, ok bool) {
 	}
 	last := states[len(states)-1]
 	for _, s := range states[:len(states)-1] {
-		if !comparable(s, last) || s.blocking() >= last.blocking() {
+		if !comparable(s, last) || blocking(s) >= blocking(last) {
 			continue
 		}
-		if !ok || s.blocking() <= best.blocking() {
+		if !ok || blocking(s) <= blocking(best) {
 			best, ok = s, true
 		}
 	}
@@ -182,7 +183,7 @@ func better(states []State) (best State, ok bool) {
 // comparable reports whether a state was judged by nobody but those who judged
 // the last one.
 func comparable(s, last State) bool {
-	found, now := s.sources(), last.sources()
+	found, now := sources(s), sources(last)
 	if len(found) == 0 || found[check.SourceReply] {
 		return false
 	}
@@ -207,7 +208,7 @@ func (r *Run) remark(end *End, states []State) {
 		return
 	}
 	end.Best = best.Round
-	fewer := fmt.Sprintf("round %d had fewer findings (%d) than round %d (%d)", best.Round, best.blocking(), states[len(states)-1].Round, states[len(states)-1].blocking())
+	fewer := fmt.Sprintf("round %d had fewer findings (%d) than round %d (%d)", best.Round, blocking(best), states[len(states)-1].Round, blocking(states[len(states)-1]))
 	if r.stands(best.Round) {
 		end.Notes = append(end.Notes, fmt.Sprintf("%s, and the tree is as it was then; for the last one's: hone undo %s --to-round %d",
 			fewer, r.Journal.Run(), states[len(states)-1].Round))
@@ -243,7 +244,7 @@ func (r *Run) keepBest(ctx context.Context, exit int) (kept bool, err error) {
 func (r *Run) outOfPatience(s *State) {
 	states := append(r.earlier(s.Round), *s)
 	if r.stuck(states) {
-		s.stop("stuck", ExitNotDone, fmt.Sprintf("no progress: %d of %d rounds ended as an earlier one had", repeats(states), s.Round),
+		halt(s, "stuck", ExitNotDone, fmt.Sprintf("no progress: %d of %d rounds ended as an earlier one had", repeats(states), s.Round),
 			fmt.Sprintf("mend what is left by hand, or: hone resume last --patience %d", r.Limits.Patience*2))
 	}
 }

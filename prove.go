@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 )
 
@@ -34,7 +35,7 @@ func (r *Run) seeRed(ctx context.Context) error {
 	c, seen := r.checkedBefore() // the tree may be another by now
 	if !seen {
 		r.enter(0)
-		if _, err := step(ctx, r, work[Opened]{event: "step", name: "open", do: r.open}); err != nil {
+		if _, err := step(ctx, r, work[history.Opened]{event: history.TypeStep, name: history.StepOpen, inline: true, do: r.open}); err != nil {
 			return err
 		}
 		var err error
@@ -59,9 +60,9 @@ func (r *Run) seeRed(ctx context.Context) error {
 
 // checkedBefore is what the check found before the first round; ok is false
 // where it was not asked then, or not yet.
-func (r *Run) checkedBefore() (c Checked, ok bool) {
+func (r *Run) checkedBefore() (c history.Checked, ok bool) {
 	for _, e := range r.Journal.Events() {
-		if e.Type == "check" && e.Phase == journal.Record && e.Step.Round == 0 {
+		if e.Type == history.TypeCheck && e.Phase == journal.Record && e.Step.Round == 0 {
 			return c, e.Decode(&c) == nil
 		}
 	}
@@ -76,8 +77,8 @@ func (r *Run) greenBefore() bool {
 
 // prove runs the check on a copy of the tree that no command of a model's could
 // write, and says what is wrong there that is not wrong in the tree.
-func (r *Run) prove(ctx context.Context) (Checked, error) {
-	return r.looking(ctx, "prove", func(ctx context.Context) (c Checked, err error) {
+func (r *Run) prove(ctx context.Context) (history.Checked, error) {
+	return r.looking(ctx, "prove", func(ctx context.Context) (c history.Checked, err error) {
 		forget(r.Journal.Run())
 		top, err := os.MkdirTemp("", provingPlace(r.Journal.Run()))
 		if err != nil {
@@ -93,7 +94,7 @@ func (r *Run) prove(ctx context.Context) (Checked, error) {
 			return c, fmt.Errorf("prove the check: copy the tree: %w", err)
 		}
 		found, err := r.Proof.Check(ctx, dir)
-		return Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
+		return history.Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
 	})
 }
 

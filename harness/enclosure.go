@@ -11,11 +11,14 @@ import (
 	"strings"
 
 	"hone"
+	"hone/history"
 	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
 	"hone/sandbox/prove"
+	"hone/sandbox/wall"
+	"hone/sandbox/workshop"
 	"hone/workspace"
 )
 
@@ -40,7 +43,7 @@ type Enclosure struct {
 
 // Enclosed are walls that stand, and what commands behind them work with.
 type Enclosed struct {
-	*sandbox.Walls
+	*wall.Walls
 	env     []string
 	secrets secretFiles
 	folder  *wallFolder
@@ -118,7 +121,7 @@ func (h Host) raise(ctx context.Context, e *Enclosed, w Enclosure) (err error) {
 	if e.secrets, err = findSecrets(ctx, w.Root, w.Guard); err != nil {
 		return err
 	}
-	policy, env, err := sandbox.Workshop{
+	policy, env, err := workshop.Workshop{
 		Root: w.Root, Home: e.folder.dir, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keep), Net: w.Settings.Net,
 		Write: w.Settings.Write, Read: w.Settings.Read, Hide: slices.Concat(w.Settings.Hide, e.secrets.paths), Protect: w.protect,
 		Limits: sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes},
@@ -138,7 +141,7 @@ func (h Host) raise(ctx context.Context, e *Enclosed, w Enclosure) (err error) {
 		e.env = w.environ
 	}
 	e.env = slices.Concat(e.env, w.vars)
-	e.Walls, err = sandbox.Build(ctx, sandbox.Wall(w.Settings.Wall), policy)
+	e.Walls, err = wall.Build(ctx, sandbox.Wall(w.Settings.Wall), policy)
 	return err
 }
 
@@ -192,8 +195,8 @@ func holds(ctx context.Context, g sandbox.Grade) error {
 }
 
 // graded is a grade as a run's journal holds it.
-func graded(g sandbox.Grade) hone.Walls {
-	return hone.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
+func graded(g sandbox.Grade) history.Walls {
+	return history.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
 		Text: g.String(), Why: g.Why, Open: g.Open}
 }
 

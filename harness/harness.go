@@ -41,13 +41,14 @@ import (
 	"hone/loop"
 	"hone/sandbox"
 	"hone/sandbox/prove"
+	"hone/sandbox/wall"
 	"hone/workspace"
 )
 
 // Main is the first call of a program that holds sessions. In a helper process
 // of the walls, which is the program itself started anew, it does not return.
 func Main() {
-	sandbox.Helper()
+	wall.Helper()
 	prove.Helper()
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/loop"
 	"hone/model"
@@ -278,7 +279,7 @@ func (s *Session) present(round hone.Round) hone.Round {
 func answered(events []journal.Event) bool {
 	is := false
 	for _, e := range events {
-		is = e.Type == "reply" || is && e.Type != "round"
+		is = e.Type == history.TypeReply || is && e.Type != history.TypeRound
 	}
 	return is
 }

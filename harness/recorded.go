@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"hone"
+	"hone/history"
 	"hone/journal"
 	"hone/loop"
 )
@@ -67,7 +68,7 @@ func (r *Recorded) Limits() hone.Limits { return LastLimits(r.Start, r.Journal.E
 func LastLimits(start hone.Start, events []journal.Event) hone.Limits {
 	l := start.Limits
 	for _, e := range events {
-		if e.Type == "resume" {
+		if e.Type == history.TypeResume {
 			_ = e.Decode(&l)
 		}
 	}
@@ -77,7 +78,7 @@ func LastLimits(start hone.Start, events []journal.Event) hone.Limits {
 // Started reads a run's first event.
 func Started(events []journal.Event) (hone.Start, error) {
 	var s hone.Start
-	if len(events) == 0 || events[0].Type != "start" {
+	if len(events) == 0 || events[0].Type != history.TypeStart {
 		return s, fmt.Errorf("nothing of it is on record: it ended as it began, and can only be started anew")
 	}
 	return s, events[0].Decode(&s)

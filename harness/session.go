@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/git"
 	"hone/journal"
 	"hone/loop"
@@ -249,7 +250,7 @@ func (s *Session) Stream(show func(text string)) {
 	g := NewGate(s.Keys(), show)
 	s.run.Stream = g.Pass
 	s.journal.Observe(journal.Observer{Before: func(e journal.Entry) {
-		if e.Type == "commit" {
+		if e.Type == history.TypeCommit {
 			g.Flush()
 		}
 	}})

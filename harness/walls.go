@@ -197,7 +197,7 @@ func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string) (
 	return result, err
 }
 
-// Start is Run for a command that is held open; see [sandbox.Walls.Start].
+// Start is Run for a command that is held open; see [wall.Walls.Start].
 func (w *walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
 	if err := w.stand(ctx); err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"hone"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 	"hone/model/modeltest"
@@ -433,8 +434,8 @@ func (s *cliSeat) ledger(t *testing.T, roles ...string) {
 	}
 	reserved, charged := map[string]int{}, 0
 	for _, e := range events {
-		var reserve hone.Reserve
-		var commit hone.Commit
+		var reserve history.Reserve
+		var commit history.Commit
 		if e.Type == "reserve" && e.Decode(&reserve) == nil && strings.HasSuffix(reserve.Model, "/"+s.model) && !strings.HasPrefix(reserve.Model, "command/") {
 			reserved[reserve.Role]++
 		}

@@ -26,6 +26,8 @@ import (
 	"hone/journal"
 	"hone/model/modeltest"
 	"hone/sandbox"
+	"hone/sandbox/wall"
+	"hone/sandbox/workshop"
 )
 
 func TestMain(m *testing.M) {
@@ -46,7 +48,7 @@ func killer(point string) journal.Observer {
 		return journal.Observer{}
 	case err != nil:
 		return journal.Observer{After: func(e journal.Event) {
-			if e.Type == point {
+			if string(e.Type) == point {
 				die()
 			}
 		}}
@@ -158,16 +160,16 @@ func unraced(t *testing.T) {
 
 // canHave reports whether a wall can be had on this machine, and says so where
 // it cannot: what scripts would try of it is left out.
-func canHave(t *testing.T, wall sandbox.Wall) bool {
+func canHave(t *testing.T, kind sandbox.Wall) bool {
 	t.Helper()
-	why, tried := walls.Load(wall)
+	why, tried := walls.Load(kind)
 	if !tried {
-		w, err := sandbox.Build(context.Background(), wall, sandbox.Policy{Read: sandbox.System()})
+		w, err := wall.Build(context.Background(), kind, sandbox.Policy{Read: workshop.System()})
 		if err == nil {
 			err = w.Close()
 		}
 		why = err
-		walls.Store(wall, why)
+		walls.Store(kind, why)
 	}
 	if why != nil {
 		t.Logf("WARNING: not tested: %v", why)

@@ -13,6 +13,7 @@ import (
 
 	"hone"
 	"hone/harness"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 )
@@ -150,7 +151,7 @@ func (s *summary) fold(e journal.Event) {
 		_ = e.Decode(&st)
 		s.Rounds = st.Round
 	case "usage":
-		var u hone.Usage
+		var u history.Usage
 		_ = e.Decode(&u)
 		s.Tokens, s.Cost = u.Tokens, u.Cost
 	case "resume":

@@ -12,6 +12,7 @@ import (
 	"hone"
 	"hone/cmd/hone/screen"
 	"hone/harness"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/model"
@@ -110,7 +111,7 @@ func roundOf(e journal.Event) int {
 		return e.Step.Round
 	}
 	var s hone.State
-	if e.Type == "round" && e.Decode(&s) == nil {
+	if e.Type == history.TypeRound && e.Decode(&s) == nil {
 		return s.Round
 	}
 	return 0
@@ -135,7 +136,7 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, events []journal.
 		if f.round != 0 && roundAround(e, round) != f.round {
 			continue
 		}
-		if e.Type == "reply" && f.more() {
+		if e.Type == history.TypeReply && f.more() {
 			if err := a.showWords(s, home, e); err != nil {
 				return err
 			}
@@ -160,7 +161,7 @@ func ends(events []journal.Event) map[int]int {
 	for i, e := range events {
 		switch n := roundOf(e); {
 		case n == 0:
-		case e.Type == "round":
+		case e.Type == history.TypeRound:
 			last[n], decided[n] = i, true
 		case !decided[n]:
 			last[n] = i
@@ -172,17 +173,17 @@ func ends(events []journal.Event) map[int]int {
 // showMore shows what the screen of a running loop does not.
 func (a *app) showMore(home *journal.Home, e journal.Event, f showFlags) error {
 	switch {
-	case e.Type == "step" && e.Phase == journal.Record && f.diff:
+	case e.Type == history.TypeStep && e.Phase == journal.Record && f.diff:
 		return a.showCommit(e)
-	case e.Type == "ask" && f.full:
+	case e.Type == history.TypeAsk && f.full:
 		return a.showRequest(home, e)
-	case e.Type == "reply" && f.full:
+	case e.Type == history.TypeReply && f.full:
 		return a.showReply(home, e)
-	case e.Type == "tool" && f.full:
+	case e.Type == history.TypeTool && f.full:
 		return a.showCall(home, e)
-	case e.Type == "resume":
+	case e.Type == history.TypeResume:
 		fmt.Fprintf(a.out, "gone on with at %s\n", e.Time.Local().Format("2006-01-02 15:04:05"))
-	case e.Type == "end":
+	case e.Type == history.TypeEnd:
 		var end hone.End
 		if err := e.Decode(&end); err != nil {
 			return err
@@ -212,7 +213,7 @@ func (a *app) showCommit(e journal.Event) error {
 // showRequest shows what was sent; of a request that repeats an earlier one,
 // what it adds to it.
 func (a *app) showRequest(home *journal.Home, e journal.Event) error {
-	var asked hone.Asked
+	var asked history.Asked
 	if err := e.Decode(&asked); err != nil {
 		return err
 	}
@@ -264,7 +265,7 @@ func fetch(home *journal.Home, object string, v any) error {
 
 // replied is the reply that a record names.
 func replied(home *journal.Home, e journal.Event) (model.Reply, error) {
-	var r hone.Replied
+	var r history.Replied
 	if err := e.Decode(&r); err != nil {
 		return model.Reply{}, err
 	}
@@ -295,7 +296,7 @@ func (a *app) showWords(s *screen.Screen, home *journal.Home, e journal.Event) e
 // showCall shows the arguments of a tool call, or its result.
 func (a *app) showCall(home *journal.Home, e journal.Event) error {
 	var held struct {
-		hone.Begun
+		history.ToolCall
 		tool.Result
 		Long string `json:"result_object"`
 	}

@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/harness"
+	"hone/history"
 	"hone/internal/listing"
 	"hone/internal/render"
 	"hone/journal"
@@ -104,7 +105,7 @@ func inTheWay(err error, run string, round int) error {
 func roundsOf(events []journal.Event) int {
 	rounds := 0
 	for _, e := range events {
-		if e.Type == "round" {
+		if e.Type == history.TypeRound {
 			rounds = max(rounds, roundOf(e))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"hone"
 	"hone/block"
 	"hone/check"
+	"hone/history"
 	"hone/loop"
 	"hone/model"
 	"hone/workspace"
@@ -73,7 +74,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	if err != nil {
 		return prompt{}, err
 	}
-	written, err := hone.Past[hone.Applied](r, "apply")
+	written, err := hone.Past[history.Applied](r, "apply")
 	if err != nil {
 		return prompt{}, err
 	}
@@ -81,7 +82,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		if len(past) == 0 {
 			return l.first(ctx, r)
 		}
-		return prompt{Added: history(len(past), said[len(said)-1], prior)}, nil
+		return prompt{Added: roundHistory(len(past), said[len(said)-1], prior)}, nil
 	})
 	if err != nil {
 		return p, err
@@ -162,9 +163,9 @@ func exchangeOf(said block.Reply) exchange {
 	return exchange{Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
 }
 
-// history is what one round adds (ruling C1): the lead-in, debugging thoughts,
+// roundHistory is what one round adds (ruling C1): the lead-in, debugging thoughts,
 // file blocks, and what came of them.
-func history(round int, said exchange, prior []check.Finding) string {
+func roundHistory(round int, said exchange, prior []check.Finding) string {
 	var b strings.Builder
 	b.WriteString("\n")
 	if round == 1 {
