@@ -210,7 +210,7 @@ type Undone struct {
 // "unpaid".
 type Unpaid struct {
 	Why  string `json:"why"`
-	Hint string `json:"hint"`
+	Next Next   `json:"next,omitzero"`
 }
 
 // Decision is what follows from a round.
@@ -220,17 +220,16 @@ type Decision string
 const (
 	GoOn    Decision = "go on" // another round
 	Done    Decision = "done"
-	StopNow Decision = "stop" // not done, and no further round; see State.Exit
+	StopNow Decision = "stop" // not done, and no further round; see State.Kind
 )
 
 // State is where a run stands after a round, as its journal tells it.
 type State struct {
 	Round    int             `json:"round"` // 0: none is finished
 	Decision Decision        `json:"decision"`
-	Result   string          `json:"result,omitempty"`
-	Exit     int             `json:"exit"`
+	Kind     Kind            `json:"result,omitempty"` // empty: the run has not ended
 	Why      string          `json:"why,omitempty"`
-	Hint     string          `json:"hint,omitempty"`
+	Next     Next            `json:"next,omitzero"`
 	Findings []check.Finding `json:"findings"`
 	// Checked are the findings of the last check alone; they are carried over
 	// until it runs again.
@@ -243,8 +242,8 @@ type State struct {
 	Same        int    `json:"same_as,omitempty"` // an earlier round with it; 0: none
 }
 
-func (s *State) stop(result string, exit int, why, hint string) {
-	s.Decision, s.Result, s.Exit, s.Why, s.Hint = StopNow, result, exit, why, hint
+func (s *State) stop(kind Kind, why string, next Next) {
+	s.Decision, s.Kind, s.Why, s.Next = StopNow, kind, why, next
 }
 
 // own are the findings of the round itself.
@@ -252,10 +251,9 @@ func (s State) own() []check.Finding { return s.Findings[:len(s.Findings)-len(s.
 
 // End is how a run ended, this time.
 type End struct {
-	Result string `json:"result"`
-	Exit   int    `json:"exit"`
+	Kind   Kind   `json:"result"`
 	Why    string `json:"why"`
-	Hint   string `json:"hint,omitempty"`
+	Next   Next   `json:"next,omitzero"`
 	Rounds int    `json:"rounds"`
 	Tokens int64  `json:"tokens"`
 	// Assumed are those of Tokens that no provider confirmed: of calls whose
@@ -265,6 +263,8 @@ type End struct {
 	Findings []check.Finding `json:"findings"`
 	// Best is an earlier round that had fewer findings than the last; 0: none,
 	// or it does not matter.
-	Best  int      `json:"best_round,omitempty"`
-	Notes []string `json:"notes,omitempty"` // what else a person should know, a line each
+	Best int `json:"best_round,omitempty"`
+	// Restored says that the tree is the one that Best ended with.
+	Restored bool     `json:"restored,omitempty"`
+	Notes    []string `json:"notes,omitempty"` // what else the user should know, a line each
 }

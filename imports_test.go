@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,6 +207,29 @@ func TestOnlyTheCommandExits(t *testing.T) {
 					t.Errorf("%s: ends the process, which only cmd/hone does", fset.Position(pos))
 				}
 			}
+		}
+	}
+}
+
+// TestOnlyTheCommandWordsCommandLines: what to type is told as data
+// ([hone.Next]), which only the program puts into words.
+func TestOnlyTheCommandWordsCommandLines(t *testing.T) {
+	line := regexp.MustCompile(`\bhone (resume|show|undo|runs|replay|doctor|help|init|prompt|rollup|demo|sandbox|trust|reconcile|implement|task|phase|fix)\b`)
+	fset := token.NewFileSet()
+	for folder, files := range sources(t, fset) {
+		if strings.HasPrefix(folder, "cmd/") || folder == "harness" {
+			continue
+		}
+		for _, f := range files {
+			if path.Base(filepath.ToSlash(fset.Position(f.Pos()).Filename)) == "kind.go" {
+				continue // a loop's own words for its command
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && line.MatchString(text.Value) {
+					t.Errorf("%s: words a command line: %s", fset.Position(text.Pos()), text.Value)
+				}
+				return true
+			})
 		}
 	}
 }

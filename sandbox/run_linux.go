@@ -65,7 +65,7 @@ func strongest(ctx context.Context, p Policy) (*Walls, error) {
 		}
 		why = append(why, cannot.Error())
 	}
-	return nil, &WallError{Wall: Auto, Reason: strings.Join(why, "; "), Next: "hone doctor"}
+	return nil, &WallError{Wall: Auto, Reason: strings.Join(why, "; ")}
 }
 
 // plan makes walls that nobody has tried yet.

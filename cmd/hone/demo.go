@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-
-	"hone"
 )
 
 // demonstration is a little project, and the replies that stand in for a
@@ -36,15 +34,15 @@ func (a *app) demoCommand() *cobra.Command {
 func (a *app) demo(ctx context.Context, output outputFlags) error {
 	dir, err := os.MkdirTemp("", "hone-demo-")
 	if err != nil {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error()}
+		return failed(err, "")
 	}
 	if err := furnish(ctx, dir); err != nil {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "hone doctor"}
+		return failed(err, "hone doctor")
 	}
 	a.tell("A little project lies in %s: a script, a specification that it does not keep, and a\n"+
 		"correctness checker. The replies of a model are scripted; everything else is real.\n\n", dir)
 	f := loopFlags{dir: dir, model: "script/" + filepath.Join(dir, ".git", "replies.script"), output: output}
-	if err := a.startReconcile(ctx, f, nil); err != nil || a.exit != hone.ExitDone {
+	if err := a.startReconcile(ctx, f, nil); err != nil || a.exit != 0 {
 		return err
 	}
 	a.tell(`

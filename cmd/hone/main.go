@@ -56,7 +56,7 @@ func interruptible() (context.Context, func()) {
 		}
 		cancel()
 		if _, ok := <-signals; ok {
-			os.Exit(hone.ExitInterrupted)
+			os.Exit(exitStatus(hone.KindInterrupted))
 		}
 	}()
 	return ctx, func() {
@@ -108,31 +108,26 @@ func (r redacted) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// usage is what is wrong with a command line or a configuration, and the next
-// thing to type.
-func usage(why, hint string) error {
-	return &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: why, Hint: hint}
-}
-
 // hinter is an error of a lower room that knows what to do about it.
 type hinter interface{ Hint() string }
 
-// fail says an error of a command and returns its exit status. What is no Stop
-// came from the command line itself, or else from the disk and the like.
+// fail says an error of a command and returns its exit status. An error that
+// explains nothing came from the command line itself, or else from the disk and
+// the like.
 func (a *app) fail(c *cobra.Command, err error) int {
-	stop := &hone.Stop{Exit: hone.ExitUsage, Why: err.Error(), Hint: helpFor(c)}
-	if a.began {
-		stop.Exit, stop.Hint = hone.ExitEnvironment, "hone doctor"
+	f, ok := explained(err)
+	if !ok {
+		f = &failure{kind: hone.KindUsage, why: err.Error(), hint: helpFor(c)}
+		if a.began {
+			f.kind, f.hint = hone.KindFailed, "hone doctor"
+		}
+		if h := hinter(nil); errors.As(err, &h) {
+			f.hint = h.Hint()
+		}
 	}
-	var h hinter
-	switch {
-	case errors.As(err, &stop):
-	case errors.As(err, &h):
-		stop.Hint = h.Hint()
-	}
-	a.say("error", stop.Error())
-	a.say("hint", stop.Hint)
-	return stop.Exit
+	a.say("error", f.Error())
+	a.say("hint", f.hint)
+	return exitStatus(f.kind)
 }
 
 // helpFor is what to type to learn how a command is used.

@@ -202,7 +202,8 @@ func (m modelSettings) connect(env func(string) string) (model.Model, error) {
 // address is where the provider is; empty for its own place.
 func (m modelSettings) address(p provider, env func(string) string) (string, error) {
 	if m.Login && m.login == "" {
-		return "", usage("the run's base URL held a user or a password, which is not kept", "hone resume last --base-url URL, the whole one")
+		return "", &hone.Stop{Kind: hone.KindUsage, Why: "the run's base URL held a user or a password, which hone does not keep",
+			Next: hone.Next{Verb: hone.Resume, Flags: []hone.Flag{{Name: "base-url", Value: "URL"}}}}
 	}
 	base := cmp.Or(m.whole(), env(p.base))
 	if p.name == "ollama" {

@@ -105,7 +105,7 @@ func (a *app) startPhases(ctx context.Context, f phaseFlags, args []string) erro
 		if i > 0 {
 			fmt.Fprintln(a.err)
 		}
-		if err := a.startPhase(ctx, root, f, n, &spent); err != nil || a.exit != hone.ExitDone {
+		if err := a.startPhase(ctx, root, f, n, &spent); err != nil || a.exit != 0 {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (a *app) resumePhase(ctx context.Context, o session, start hone.Start, base
 func (a *app) drivePhase(ctx context.Context, o session, s phaseSettings) (end hone.End, err error) {
 	g, err := git.Find()
 	if err != nil {
-		return end, &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "install git"}
+		return end, failed(err, "install git")
 	}
 	server, err := phase.NewServer(s.DevURL)
 	if err != nil {
@@ -255,7 +255,7 @@ func (s *phaseSettings) roles(root string) error {
 // complete says what the project lacks before anything is written.
 func (s phaseSettings) complete(root string) error {
 	if _, err := phase.Specs(root, s.Phase); err != nil {
-		return err
+		return wrongSpecs(err)
 	}
 	if info, err := os.Stat(root + "/" + phase.ConfigName); err != nil || !info.Mode().IsRegular() {
 		return usage("there is no "+phase.ConfigName+" in "+root+", which says how the project is checked and started", "hone init phase, or name the project's folder with --dir")
@@ -315,8 +315,8 @@ func (s *spending) left(l hone.Limits) (hone.Limits, error) {
 		}
 	}
 	if over != "" {
-		return l, &hone.Stop{Exit: hone.ExitBudget, Result: "budget", Why: "the budget of " + over + " was used up by the phases before",
-			Hint: "hone phase all goes on with what has not passed, on a new budget"}
+		return l, &failure{kind: hone.KindBudget, why: "earlier phases used up the budget of " + over,
+			hint: "hone phase all runs the phases that have not passed, on a new budget"}
 	}
 	return l, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -106,14 +107,14 @@ func (a *app) phases(ctx context.Context, root string, args []string) ([]int, er
 		numbers = slices.Compact(numbers)
 		for _, n := range numbers {
 			if _, err := phase.Specs(root, n); err != nil {
-				return nil, err
+				return nil, wrongSpecs(err)
 			}
 		}
 		return numbers, nil
 	}
 	specs, err := phase.All(root)
 	if err != nil {
-		return nil, err
+		return nil, wrongSpecs(err)
 	}
 	g, err := git.Find()
 	if err != nil {
@@ -141,6 +142,18 @@ func (a *app) phases(ctx context.Context, root string, args []string) ([]int, er
 	return numbers, nil
 }
 
+// wrongSpecs words what is wrong with a project's specifications.
+func wrongSpecs(err error) error {
+	var wrong *phase.SpecError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.None:
+		return usage(wrong.Why, "hone init phase writes an example")
+	}
+	return usage(wrong.Why, "write it, or name one that exists: hone phase all --list")
+}
+
 // listPhases prints what the specifications say, as hone reads them.
 func (a *app) listPhases(dir string, args []string) error {
 	root, err := phaseRoot(dir)
@@ -149,7 +162,7 @@ func (a *app) listPhases(dir string, args []string) error {
 	}
 	specs, err := phase.All(root)
 	if err != nil {
-		return err
+		return wrongSpecs(err)
 	}
 	last := specs[len(specs)-1].Phase
 	if args[0] != allPhases {
@@ -159,7 +172,7 @@ func (a *app) listPhases(dir string, args []string) error {
 			last = max(last, n)
 		}
 		if _, err := phase.Specs(root, last); err != nil {
-			return err
+			return wrongSpecs(err)
 		}
 	}
 	_, err = fmt.Fprint(a.out, phase.List(specs, last))

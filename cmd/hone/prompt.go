@@ -209,7 +209,7 @@ func (a *app) promptPhase(f phaseFlags, arg, role string) error {
 func tooLong(err error) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) {
-		return usage(c.Error(), c.Room)
+		return usage(c.Error(), c.Remedy)
 	}
 	return err
 }

@@ -89,8 +89,8 @@ func (a *app) resumeReconcile(ctx context.Context, o session, start hone.Start, 
 		return err
 	}
 	if o.repo == nil && o.replayed == nil {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Why: o.root + " is no Git repository any more",
-			Hint: "bring its .git back, then: hone resume " + o.journal.Run()}
+		return &failure{kind: hone.KindFailed, why: o.root + " is no longer a Git repository",
+			hint: "restore its .git, then run: hone resume " + o.journal.Run()}
 	}
 	return a.driveReconcile(ctx, o, s)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -57,9 +58,8 @@ func (a *app) drive(ctx context.Context, o session, r *hone.Run, d driven) error
 	if d.finish != nil {
 		err = errors.Join(err, d.finish(end))
 	}
-	a.exit = end.Exit
-	end.Hint = nextAfter(o.home, r.Journal.Run(), end.Hint)
-	a.conclude(end, o.output)
+	a.exit = exitStatus(end.Kind)
+	a.conclude(o.home, r.Journal.Run(), end, o.output)
 	if d.summary != nil && err == nil {
 		fmt.Fprint(a.results(o.output), d.summary(end))
 	}
@@ -126,7 +126,7 @@ func (a *app) watch(r *hone.Run, s *screen.Screen, output outputFlags, d driven)
 	r.Journal.Observe(a.observer)
 	r.Journal.Observe(journal.Observer{After: s.Event})
 	if output.json {
-		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", e.Line()) }})
+		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", feedLine(e)) }})
 	}
 	if output.verbose {
 		g := newGate(keys, s.Text)
@@ -148,9 +148,9 @@ func (a *app) watch(r *hone.Run, s *screen.Screen, output outputFlags, d driven)
 
 // conclude prints the line that says why the run stopped, and the one that
 // says what to type next.
-func (a *app) conclude(end hone.End, o outputFlags) {
+func (a *app) conclude(home *journal.Home, run string, end hone.End, o outputFlags) {
 	out := a.results(o)
-	for _, note := range end.Notes {
+	for _, note := range append(end.Notes, otherTree(run, end)...) {
 		fmt.Fprintf(out, "note: %s\n", render.Line(note))
 	}
 	cost := ""
@@ -159,14 +159,37 @@ func (a *app) conclude(end hone.End, o outputFlags) {
 	}
 	assumed := ""
 	if end.Assumed > 0 {
-		assumed = fmt.Sprintf(", %s of them reserved for calls whose use nobody confirmed", render.Tokens(end.Assumed))
+		assumed = fmt.Sprintf(", %s of them reserved for calls whose use no provider confirmed", render.Tokens(end.Assumed))
 	}
 	why, more, _ := strings.Cut(end.Why, "\n")
-	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s%s)\n", end.Result, render.Line(why), screen.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)
+	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s%s)\n", end.Kind, render.Line(why), screen.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)
 	if more != "" {
 		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
 	}
-	fmt.Fprintf(out, "next: %s\n", render.Escape(end.Hint))
+	fmt.Fprintf(out, "next: %s\n", render.Escape(nextAfter(home, run, end.Next)))
+}
+
+// otherTree says how to get the tree of the best round, or of the last one
+// where the best is there.
+func otherTree(run string, end hone.End) []string {
+	round := end.Best
+	if end.Restored {
+		round = end.Rounds
+	}
+	if end.Best == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, run, round)}
+}
+
+// feedLine is an event as --json prints it: its line in the journal, and in the
+// end the exit status.
+func feedLine(e journal.Event) []byte {
+	var end hone.End
+	if e.Type != "end" || e.Decode(&end) != nil {
+		return e.Line()
+	}
+	return fmt.Appendf(nil, `%s,"exit":%d}`, bytes.TrimSuffix(e.Line(), []byte("}")), exitStatus(end.Kind))
 }
 
 // guard finds secrets for a run.

@@ -93,18 +93,17 @@ func (w *runWalls) tellReading() error {
 
 // noWalls is the end of a run whose walls cannot be had.
 func noWalls(ctx context.Context, err error) error {
-	var stop *hone.Stop
-	if ctx.Err() != nil || errors.As(err, &stop) {
+	if _, ok := explained(err); ok || ctx.Err() != nil {
 		return err
 	}
-	stop = &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "hone doctor"}
+	stop := &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
 	var h hinter
 	var none *sandbox.WallError
 	switch {
 	case errors.As(err, &none) && none.Wall == sandbox.Auto:
-		stop.Hint = "hone doctor, to see what is missing; --sandbox none lets commands do whatever you may do"
+		stop.Next.Or = "use --sandbox none, which lets commands do whatever you may do"
 	case errors.As(err, &h) && h.Hint() != "":
-		stop.Hint = h.Hint()
+		stop.Next = hone.Next{First: h.Hint()}
 	}
 	return stop
 }

@@ -26,10 +26,10 @@ func TestRaised(t *testing.T) {
 		{"a cost limit where there was none", limitFlags{maxCost: 100}, hone.Limits{}},
 	} {
 		got, err := raised(had, test.ask)
-		var stop *hone.Stop
+		var wrong *hone.UsageError
 		switch {
 		case test.want == hone.Limits{}:
-			if !errors.As(err, &stop) || stop.Exit != hone.ExitUsage || got != had {
+			if !errors.As(err, &wrong) || got != had {
 				t.Errorf("%s: %+v, %v; want it refused", test.name, got, err)
 			}
 		case err != nil || got != test.want:
@@ -63,10 +63,10 @@ func TestAddress(t *testing.T) {
 		{openai, "http://a b/", ""},
 	} {
 		got, err := address(test.p, test.text)
-		var stop *hone.Stop
+		var wrong *hone.UsageError
 		switch {
 		case test.want == "":
-			if !errors.As(err, &stop) || stop.Exit != hone.ExitUsage {
+			if !errors.As(err, &wrong) {
 				t.Errorf("%s, %q: %q, %v; want it refused", test.p.name, test.text, got, err)
 			}
 		case err != nil || got != test.want:

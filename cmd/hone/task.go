@@ -135,7 +135,7 @@ func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
 			return l.Round
 		},
 		turns:   map[string]int{l.Executor.Name: s.Turns, l.Reviewer.Name: task.ReviewTurns(s.Turns)},
-		finish:  func(end hone.End) error { return l.Finish(r, end) },
+		finish:  func(end hone.End) error { return l.Finish(r, end, exitStatus(end.Kind)) },
 		summary: func(hone.End) string { return task.Summary(r) + "\n" },
 	})
 }

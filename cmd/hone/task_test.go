@@ -60,9 +60,9 @@ func TestCodescribeModel(t *testing.T) {
 		"~/llama":                 "",
 	} {
 		got, err := codescribeModel(name)
-		var stop *hone.Stop
+		var wrong *hone.UsageError
 		switch {
-		case want == "" && (!errors.As(err, &stop) || stop.Exit != hone.ExitUsage || stop.Hint == ""):
+		case want == "" && (!errors.As(err, &wrong) || wrong.Hint == ""):
 			t.Errorf("%s: %q, %v; want it refused with a hint", name, got, err)
 		case want != "" && (err != nil || got != want):
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
@@ -91,11 +91,11 @@ func TestTaskModelPrecedence(t *testing.T) {
 func TestNoWalls(t *testing.T) {
 	var stop *hone.Stop
 	err := noWalls(t.Context(), &sandbox.WallError{Wall: sandbox.Auto, Reason: "none", Next: "hone doctor"})
-	if !errors.As(err, &stop) || stop.Exit != hone.ExitEnvironment || !strings.Contains(stop.Hint, "--sandbox none") {
+	if !errors.As(err, &stop) || stop.Kind != hone.KindFailed || !strings.Contains(stop.Next.Or, "--sandbox none") {
 		t.Errorf("%+v", err)
 	}
 	err = noWalls(t.Context(), &sandbox.WallError{Wall: sandbox.Bubblewrap, Reason: "none", Next: "install it"})
-	if !errors.As(err, &stop) || stop.Hint != "install it" {
+	if !errors.As(err, &stop) || stop.Next.First != "install it" {
 		t.Errorf("%+v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -89,15 +89,14 @@ func damaged(err error) error {
 	if !errors.As(err, new(*journal.DamageError)) {
 		return err
 	}
-	return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(),
-		Hint: "the journal was changed by somebody else, and nothing can go on with it; look at the tree, move the journal away, and start a new run"}
+	return failed(err, "the journal was changed by another program, so the run cannot be resumed; look at the tree, move the journal away, and start a new run")
 }
 
 func noHome(root string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return usage("no run was ever started in "+root, "hone demo, or: hone help")
 	}
-	return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "hone doctor"}
+	return failed(err, "hone doctor")
 }
 
 // repository opens the repository that a folder is the top of, or nil.
@@ -111,7 +110,7 @@ func repository(root string) (*git.Repo, error) {
 	}
 	g, err := git.Find()
 	if err != nil {
-		return nil, &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "install git"}
+		return nil, failed(err, "install git")
 	}
 	return g.Open(root)
 }

@@ -87,7 +87,7 @@ func all() []journal.Entry {
 		{Type: "check", Phase: begin, Step: at(1, "check")},
 		{Type: "check", Phase: record, Step: at(1, "check"), Payload: hone.Checked{Findings: []check.Finding{finding}}},
 		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.StopNow, Findings: []check.Finding{finding}}},
-		{Type: "end", Payload: hone.End{Result: evil}},
+		{Type: "end", Payload: hone.End{Kind: hone.Kind(evil)}},
 	}
 }
 
