@@ -1,7 +1,6 @@
 package hone
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,8 +77,7 @@ func (r *Run) session(ctx context.Context, role Role, sent []byte) (history.Repl
 		if failed.Kind == model.Failed {
 			why = failed.Message // how it ended; that it failed is said by the result
 		}
-		return history.Replied{}, &Stop{Exit: ExitEnvironment, Result: "failed", Why: fmt.Sprintf("%s: %s", role.Called, r.clean(why)),
-			Hint: cmp.Or(r.clean(failed.Hint), "mend that, then: hone resume last")}
+		return history.Replied{}, &Stop{Kind: KindFailed, Why: fmt.Sprintf("%s: %s", role.Called, r.clean(why)), Next: afterFault(failed)}
 	}
 	return history.Replied{}, fault
 }

@@ -60,7 +60,7 @@ func TestAgentAfterACrash(t *testing.T) {
 			if !p.killedAt(t, dir, on(edge, "reply", journal.Record)) {
 				t.Fatal("the run was not killed")
 			}
-			wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+			wantEnd(t, p.end(t, dir), hone.KindDone)
 			if len(sent) != sessions || talk.Reply.Text() != "worked" || talk.Ended != hone.EndedAnswer {
 				t.Fatalf("%d sessions, want %d; the last ended %q with %q", len(sent), sessions, talk.Ended, talk.Reply.Text())
 			}
@@ -97,12 +97,12 @@ func TestAgentsFailureIsNotRemembered(t *testing.T) {
 	var talk hone.Talk
 	p := process{round: delegating(&role, &talk)}
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitEnvironment, "failed")
+	wantEnd(t, end, hone.KindFailed)
 	if end.Why != "command/worker: it ended with exit status 41" || end.Tokens != 7 {
 		t.Errorf("the end says %q, %d tokens", end.Why, end.Tokens)
 	}
 	broken = false
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 }
 
 // TestForwardedCallsAreOnTheLedger: calls that an agent makes, at the same
@@ -135,7 +135,7 @@ func TestForwardedCallsAreOnTheLedger(t *testing.T) {
 	}
 	p := process{round: round, set: func(r *hone.Run) { r.Limits.Tokens = 10_000 }}
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitDone, "done")
+	wantEnd(t, end, hone.KindDone)
 	if end.Tokens > 10_000 || end.Tokens%1000 != 0 || end.Tokens == 0 || end.Tokens/1000+int64(refused) != 20 {
 		t.Errorf("%d tokens are charged, and %d of 20 calls were refused", end.Tokens, refused)
 	}
@@ -154,7 +154,7 @@ func TestPassed(t *testing.T) {
 		r.Passed = "phase 2 passed"
 	}}
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitDone, "done")
+	wantEnd(t, end, hone.KindDone)
 	if end.Why != "phase 2 passed" {
 		t.Errorf("the end says %q", end.Why)
 	}

@@ -61,7 +61,7 @@ func TestAnswerInTime(t *testing.T) {
 			role.Price = &hone.Price{Input: 1, Output: 10, CacheWrite: 2}
 			var talk hone.Talk
 			end := thrifty(role, tt.limits, &talk).end(t, dir)
-			wantEnd(t, end, hone.ExitDone, "done")
+			wantEnd(t, end, hone.KindDone)
 			n := len(m.requests)
 			if talk.Ended != tt.ended || talk.Turns != n || n < 4 || len(talk.Calls) != n-1 {
 				t.Errorf("ended by %q after %d turns in %d requests with %d calls", talk.Ended, talk.Turns, n, len(talk.Calls))
@@ -113,7 +113,7 @@ func TestNoDanger(t *testing.T) {
 		role := handy(m, wordy(2000))
 		role.Price = &hone.Price{Input: 1, Output: 10}
 		var talk hone.Talk
-		wantEnd(t, thrifty(role, one.limits, &talk).end(t, t.TempDir()), hone.ExitDone, "done")
+		wantEnd(t, thrifty(role, one.limits, &talk).end(t, t.TempDir()), hone.KindDone)
 		*one.into = m.requests
 	}
 	if diff := cmp.Diff(plainly, limited); diff != "" || len(plainly) != 3 {
@@ -131,16 +131,16 @@ func TestNotBegun(t *testing.T) {
 		role.Price = &hone.Price{Input: 1, Output: 10}
 		var talk hone.Talk
 		end := thrifty(role, limits, &talk).end(t, dir)
-		wantEnd(t, end, hone.ExitBudget, "budget")
+		wantEnd(t, end, hone.KindBudget)
 		if len(m.requests) != 0 || !strings.Contains(end.Why, "the next turn and an answer after it can") {
 			t.Errorf("%d requests; %s", len(m.requests), end.Why)
 		}
 		if limits.Tokens > 0 {
-			must(fmt.Sscanf(end.Hint, "hone resume last --max-tokens %d", &limits.Tokens))
+			must(fmt.Sscan(flag(end.Next, "max-tokens"), &limits.Tokens))
 		} else {
-			must(fmt.Sscanf(end.Hint, "hone resume last --max-cost %f", &limits.Cost))
+			must(fmt.Sscan(flag(end.Next, "max-cost"), &limits.Cost))
 		}
-		wantEnd(t, thrifty(role, limits, &talk).end(t, dir), hone.ExitDone, "done")
+		wantEnd(t, thrifty(role, limits, &talk).end(t, dir), hone.KindDone)
 		if len(talk.Calls) != 1 || strings.Contains(m.told(0), answerNow) {
 			t.Errorf("%d calls; the first request says %q", len(talk.Calls), m.told(0))
 		}
@@ -153,7 +153,7 @@ func TestNotBegun(t *testing.T) {
 func TestWithoutTools(t *testing.T) {
 	m := &actor{replies: []model.Reply{text("so")}}
 	var talk hone.Talk
-	wantEnd(t, thrifty(editor(m), hone.Limits{Tokens: 3000}, &talk).end(t, t.TempDir()), hone.ExitDone, "done")
+	wantEnd(t, thrifty(editor(m), hone.Limits{Tokens: 3000}, &talk).end(t, t.TempDir()), hone.KindDone)
 	if m.told(0) != "do it" || m.requests[0].MaxOutput != 1000 {
 		t.Errorf("the request says %q, with %d tokens for the reply", m.told(0), m.requests[0].MaxOutput)
 	}
@@ -167,7 +167,7 @@ func TestOutputGivesWayToTheAnswer(t *testing.T) {
 	var talk hone.Talk
 	p := thrifty(handy(m, wordy(12_000)), hone.Limits{Tokens: 20_000}, &talk)
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitDone, "done")
+	wantEnd(t, end, hone.KindDone)
 	within(t, end, hone.Limits{Tokens: 20_000})
 	results := m.results(1)
 	if len(m.requests) != 2 || len(results) != 2 || !strings.HasPrefix(results[0], "[12000 bytes of output are not shown") || len(results[1]) != 12_000 {
@@ -187,7 +187,7 @@ func TestLostCallInTheMiddle(t *testing.T) {
 	limits := hone.Limits{Tokens: 13_000}
 	var talk hone.Talk
 	end := thrifty(handy(m, wordy(100)), limits, &talk).end(t, dir)
-	wantEnd(t, end, hone.ExitBudget, "budget")
+	wantEnd(t, end, hone.KindBudget)
 	within(t, end, limits)
 	if end.Rounds != 0 || m.calls() < 4 || m.calls() > 6 {
 		t.Errorf("%d calls, %+v", m.calls(), end)
@@ -196,7 +196,7 @@ func TestLostCallInTheMiddle(t *testing.T) {
 		m.requests = append(m.requests, model.Request{})
 	}
 	p := thrifty(handy(m, wordy(100)), hone.Limits{Tokens: 1e6}, &talk)
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if len(talk.Calls) != 1 || talk.Reply.Text() != "so" || strings.Contains(string(journalOf(t, dir)), "nearly used up") {
 		t.Errorf("what came of it: %+v", talk)
 	}
@@ -227,11 +227,11 @@ func TestAnswerIsAlwaysPaid(t *testing.T) {
 		end := thrifty(role, limits, &talk).end(t, t.TempDir())
 		within(t, end, limits)
 		if w.asked == 0 {
-			wantEnd(t, end, hone.ExitBudget, "budget")
+			wantEnd(t, end, hone.KindBudget)
 			continue
 		}
 		began++
-		if end.Exit != hone.ExitDone || talk.Ended == "" {
+		if end.Kind != hone.KindDone || talk.Ended == "" {
 			t.Fatalf("after %d requests: %s (HONE_TEST_SEED=%d)", w.asked, end.Why, seed)
 		}
 	}
@@ -314,7 +314,7 @@ func TestAnswerInTimeAtEveryPoint(t *testing.T) {
 			}
 			p.observe = o
 			end := p.end(t, dir)
-			wantEnd(t, end, hone.ExitDone, "done")
+			wantEnd(t, end, hone.KindDone)
 			within(t, end, limits)
 			if n := strings.Count(string(journalOf(t, dir)), `"last":true`); n != 1 {
 				t.Errorf("the budget was said to be nearly used up %d times", n)
@@ -378,7 +378,7 @@ func TestRoundWithoutItsEnd(t *testing.T) {
 			limits := hone.Limits{Rounds: tt.rounds, Tokens: 40_000}
 			p := reviewed(dir, m, limits)
 			end := p.end(t, dir)
-			wantEnd(t, end, hone.ExitBudget, "budget")
+			wantEnd(t, end, hone.KindBudget)
 			within(t, end, limits)
 			left := []string{"nobody has reviewed it"}
 			if tt.check == "" {
@@ -391,12 +391,13 @@ func TestRoundWithoutItsEnd(t *testing.T) {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 			p.replays(t, dir)
-			n := must(fmt.Sscanf(end.Hint+" --rounds 0", "hone resume last --max-tokens %d --rounds %d", &limits.Tokens, &tt.rounds))
-			if strings.Contains(end.Hint, "--rounds") != (limits.Rounds == 1) || n != 2 {
-				t.Fatalf("the hint is %q", end.Hint)
+			must(fmt.Sscan(flag(end.Next, "max-tokens"), &limits.Tokens))
+			tt.rounds, _ = strconv.Atoi(flag(end.Next, "rounds"))
+			if (tt.rounds > 0) != (limits.Rounds == 1) {
+				t.Fatalf("next: %+v", end.Next)
 			}
 			limits.Rounds = max(tt.rounds, limits.Rounds)
-			wantEnd(t, reviewed(dir, m, limits).end(t, dir), hone.ExitDone, "done")
+			wantEnd(t, reviewed(dir, m, limits).end(t, dir), hone.KindDone)
 			if len(m.requests) != 6 || len(of[hone.State](t, events(t, dir), "round", "")) != 2 {
 				t.Errorf("%d requests", len(m.requests))
 			}
@@ -416,7 +417,7 @@ func TestRoundWithoutItsEndAtEveryPoint(t *testing.T) {
 			p := reviewed(dir, m, hone.Limits{Rounds: 3, Tokens: 40_000})
 			p.observe = o
 			end := p.end(t, dir)
-			wantEnd(t, end, hone.ExitBudget, "budget")
+			wantEnd(t, end, hone.KindBudget)
 			p.replays(t, dir)
 			return end
 		},
@@ -436,7 +437,7 @@ func TestRoundWithoutALostCall(t *testing.T) {
 		"a session": {func(dir string) hone.Role {
 			return agent(func(context.Context, model.Request) (model.Reply, error) {
 				write(dir, "b", "half a review")
-				return model.Reply{}, &hone.Stop{Exit: hone.ExitBudget, Result: "budget", Why: "the token budget is used up", Hint: "hone resume last --max-tokens 1000000"}
+				return model.Reply{}, &hone.Stop{Kind: hone.KindBudget, Why: "the token budget is used up"}
 			})
 		}, 1e6},
 	} {
@@ -454,7 +455,7 @@ func TestRoundWithoutALostCall(t *testing.T) {
 			}
 			for life := 1; life < 3; life++ {
 				end := p.end(t, dir)
-				wantEnd(t, end, hone.ExitBudget, "budget")
+				wantEnd(t, end, hone.KindBudget)
 				if end.Rounds != life || len(end.Findings) != 1 || !strings.Contains(end.Why, "the token budget is used up") {
 					t.Errorf("life %d: %+v", life, end)
 				}
@@ -468,12 +469,12 @@ func TestRoundWithoutALostCall(t *testing.T) {
 
 // TestOutOfBudget is said of nothing else.
 func TestOutOfBudget(t *testing.T) {
-	for _, err := range []error{nil, context.Canceled, &hone.Stop{Exit: hone.ExitBudget, Result: "context"}, &model.Error{Kind: model.RateLimited}} {
+	for _, err := range []error{nil, context.Canceled, &hone.Stop{Kind: hone.KindContext}, &model.Error{Kind: model.RateLimited}} {
 		if hone.OutOfBudget(err) {
 			t.Errorf("%v", err)
 		}
 	}
-	if !hone.OutOfBudget(fmt.Errorf("review: %w", &hone.Stop{Exit: hone.ExitBudget, Result: "budget"})) {
+	if !hone.OutOfBudget(fmt.Errorf("review: %w", &hone.Stop{Kind: hone.KindBudget})) {
 		t.Error("a budget that is used up")
 	}
 }

@@ -105,8 +105,7 @@ func (r *Run) question(ctx context.Context, e workspace.Edit, v workspace.Verdic
 			}
 			a, err := r.Human.Ask(ctx, q)
 			if errors.Is(err, ErrPending) {
-				return a, &Stop{Exit: ExitBlocked, Result: "blocked", Why: "whether to change " + q.Path + " is still to be answered",
-					Hint: "hone resume last"}
+				return a, &Stop{Kind: KindBlocked, Why: "the question about " + q.Path + " is not answered yet", Next: Next{Verb: Resume}}
 			}
 			return a, err
 		},
@@ -203,16 +202,16 @@ func applyAll(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch 
 }
 
 // conflict says that a file is in a state that hone will not overwrite, and
-// how a person can put it back into one that it knows.
+// how the user can restore one that it knows.
 func conflict(home *journal.Home, path string, before workspace.Image) error {
 	file := quote(filepath.Join(filepath.Dir(home.Dir()), filepath.FromSlash(path)))
 	back := "rm " + file
 	if before.Exists() {
 		back = fmt.Sprintf("cp %s %s", quote(home.ObjectPath(before.Digest)), file)
 	}
-	return &Stop{Exit: ExitBlocked, Result: "blocked",
-		Why:  path + " was changed by somebody else in the meantime, and hone overwrites nothing that it does not know",
-		Hint: fmt.Sprintf("keep your version elsewhere, then: %s && hone resume last", back)}
+	return &Stop{Kind: KindBlocked,
+		Why:  path + " was changed outside of the run in the meantime, and hone does not overwrite unknown contents",
+		Next: Next{First: "save your version elsewhere", Shell: back, Verb: Resume}}
 }
 
 // quote makes a path one word of a shell's command line.

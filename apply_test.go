@@ -45,7 +45,7 @@ func TestApplyGivesVerdicts(t *testing.T) {
 	}, set: approve(&person{answer: func(q hone.Question) (hone.Answer, error) {
 		return hone.Answer{Approved: q.Path == "asked", By: "person"}, nil
 	}}, "asked")}.end(t, dir)
-	wantEnd(t, end, hone.ExitBlocked, "blocked")
+	wantEnd(t, end, hone.KindBlocked)
 	var rulings []string
 	for _, v := range got {
 		rulings = append(rulings, v.Path+" "+string(v.Ruling))
@@ -106,7 +106,7 @@ func TestQuestionIsOnRecordBeforeItIsAsked(t *testing.T) {
 	}
 	edits := []workspace.Edit{edit("a", "new"), {Path: "b", Delete: true}}
 	end := process{round: applies(edits), set: approve(h, "a", "b")}.end(t, dir)
-	wantEnd(t, end, hone.ExitDone, "done")
+	wantEnd(t, end, hone.KindDone)
 	if len(h.asked) != 2 || h.asked[0].More != 1 || h.asked[1].More != 0 || !h.asked[1].Delete || h.asked[1].New != nil {
 		t.Errorf("asked %+v", h.asked)
 	}
@@ -119,7 +119,7 @@ func TestQuestionIsOnRecordBeforeItIsAsked(t *testing.T) {
 func TestQuestionAboutAnEmptyFile(t *testing.T) {
 	h := &person{answer: yes}
 	dir := t.TempDir()
-	wantEnd(t, process{round: applies([]workspace.Edit{{Path: "empty"}}), set: approve(h, "empty")}.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, process{round: applies([]workspace.Edit{{Path: "empty"}}), set: approve(h, "empty")}.end(t, dir), hone.KindDone)
 	if q := h.asked[0]; q.Old != nil || q.New == nil || read(dir, "empty") != "" {
 		t.Errorf("asked %+v, the file is %q", q, read(dir, "empty"))
 	}
@@ -131,7 +131,7 @@ func TestRestIsNotAsked(t *testing.T) {
 		return hone.Answer{Approved: true, Rest: q.Path == "b", By: "person"}, nil
 	}}
 	edits := []workspace.Edit{edit("a", "1"), edit("b", "2"), edit("c", "3"), edit("d", "4")}
-	wantEnd(t, process{round: applies(edits), set: approve(h, "*")}.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, process{round: applies(edits), set: approve(h, "*")}.end(t, dir), hone.KindDone)
 	if diff := cmp.Diff([]string{"a", "b"}, h.paths()); diff != "" {
 		t.Errorf("asked about (-want +got):\n%s", diff)
 	}
@@ -149,12 +149,12 @@ func TestPendingQuestionStops(t *testing.T) {
 	h := &person{answer: later}
 	p := process{round: applies([]workspace.Edit{edit("plain", "1"), edit("asked", "2")}), set: approve(h, "asked")}
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitBlocked, "blocked")
-	if read(dir, "plain") != "no file" || !strings.Contains(end.Why, "asked") || end.Hint == "" {
+	wantEnd(t, end, hone.KindBlocked)
+	if read(dir, "plain") != "no file" || !strings.Contains(end.Why, "asked") || end.Next.IsZero() {
 		t.Errorf("plain is %q, end %+v", read(dir, "plain"), end)
 	}
 	h.answer = yes
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if read(dir, "plain") != "1" || read(dir, "asked") != "2" || len(h.asked) != 2 {
 		t.Errorf("after the answer: %q, %q, asked %d times", read(dir, "plain"), read(dir, "asked"), len(h.asked))
 	}
@@ -170,9 +170,9 @@ func TestAnsweredQuestionIsNotAskedAgain(t *testing.T) {
 		return yes(q)
 	}}
 	p := process{round: applies([]workspace.Edit{edit("a", "1"), edit("b", "2")}), set: approve(h, "*")}
-	wantEnd(t, p.end(t, dir), hone.ExitBlocked, "blocked")
+	wantEnd(t, p.end(t, dir), hone.KindBlocked)
 	h.answer = yes
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if diff := cmp.Diff([]string{"a", "b", "b"}, h.paths()); diff != "" {
 		t.Errorf("asked about (-want +got):\n%s", diff)
 	}
@@ -186,14 +186,14 @@ func TestNobodyThere(t *testing.T) {
 		answer  func(hone.Question) (hone.Answer, error)
 		own     []check.Finding // the round's own
 		check   bool
-		exit    int
+		kind    hone.Kind
 		content string
 	}{
-		{"approved", yes, nil, false, hone.ExitDone, "new"},
-		{"approved, and the check is asked again", yes, nil, true, hone.ExitDone, "new"},
-		{"declined", no, nil, true, hone.ExitBlocked, "old"},
-		{"still open", later, nil, true, hone.ExitBlocked, "old"},
-		{"approved, and the round had found more", yes, []check.Finding{wrong("pending")}, false, hone.ExitNotDone, "new"},
+		{"approved", yes, nil, false, hone.KindDone, "new"},
+		{"approved, and the check is asked again", yes, nil, true, hone.KindDone, "new"},
+		{"declined", no, nil, true, hone.KindBlocked, "old"},
+		{"still open", later, nil, true, hone.KindBlocked, "old"},
+		{"approved, and the round had found more", yes, []check.Finding{wrong("pending")}, false, hone.KindRounds, "new"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := furnished(t, map[string]string{"asked": "old"})
@@ -220,17 +220,17 @@ func TestNobodyThere(t *testing.T) {
 				}
 			}
 			end := p.end(t, dir)
-			wantEnd(t, end, hone.ExitBlocked, "blocked")
+			wantEnd(t, end, hone.KindBlocked)
 			if a := of[hone.Answer](t, events(t, dir), "approval", journal.Record)[0]; a.Approved || a.By != "nobody" {
 				t.Errorf("the answer on record: %+v", a)
 			}
-			if read(dir, "made") != "1" || end.Hint == "" {
+			if read(dir, "made") != "1" || end.Next.IsZero() {
 				t.Errorf("the rest of the change was not made, or no hint: %+v", end)
 			}
 			h = &person{answer: tt.answer}
 			end = p.end(t, dir)
-			if end.Exit != tt.exit || read(dir, "asked") != tt.content {
-				t.Errorf("the resumed run ended %+v, the file is %q; want exit %d and %q", end, read(dir, "asked"), tt.exit, tt.content)
+			if end.Kind != tt.kind || read(dir, "asked") != tt.content {
+				t.Errorf("the resumed run ended %+v, the file is %q; want %s and %q", end, read(dir, "asked"), tt.kind, tt.content)
 			}
 			if len(h.asked) != 1 || string(h.asked[0].Old) != "old" || string(h.asked[0].New) != "new" {
 				t.Errorf("asked %+v", h.asked)
@@ -242,7 +242,7 @@ func TestNobodyThere(t *testing.T) {
 				t.Errorf("%d rounds were played, want 1: nothing but the question was open", played)
 			}
 			again := p.end(t, dir)
-			if open := tt.name == "still open"; again.Exit != tt.exit || (len(h.asked) == 1) == open {
+			if open := tt.name == "still open"; again.Kind != tt.kind || (len(h.asked) == 1) == open {
 				t.Errorf("resumed once more: %+v, asked %d times in all", again, len(h.asked))
 			}
 		})
@@ -253,11 +253,11 @@ func TestNobodyThere(t *testing.T) {
 func TestChangedFileIsNotAskedAbout(t *testing.T) {
 	dir := furnished(t, map[string]string{"asked": "old"})
 	p := process{round: applies([]workspace.Edit{edit("asked", "new")}), set: approve(nil, "asked")}
-	wantEnd(t, p.end(t, dir), hone.ExitBlocked, "blocked")
+	wantEnd(t, p.end(t, dir), hone.KindBlocked)
 	write(dir, "asked", "mine")
 	h := &person{answer: yes}
 	p.set = approve(h, "asked")
-	wantEnd(t, p.end(t, dir), hone.ExitBlocked, "blocked")
+	wantEnd(t, p.end(t, dir), hone.KindBlocked)
 	if len(h.asked) != 0 || read(dir, "asked") != "mine" {
 		t.Errorf("asked %d times, the file is %q", len(h.asked), read(dir, "asked"))
 	}
@@ -280,7 +280,7 @@ func TestKillsWhileAskingAgain(t *testing.T) {
 				return []check.Finding{wrong("both must be new")}, nil
 			}
 		}
-		wantEnd(t, p.end(t, dir), hone.ExitBlocked, "blocked")
+		wantEnd(t, p.end(t, dir), hone.KindBlocked)
 		without := p
 		set := p.set
 		p.set = func(r *hone.Run) {
@@ -297,7 +297,7 @@ func TestKillsWhileAskingAgain(t *testing.T) {
 			without.end(t, dir)
 		}
 		end := p.end(t, dir)
-		if end.Exit != hone.ExitDone || read(dir, "asked")+read(dir, "other") != "newnew" {
+		if end.Kind != hone.KindDone || read(dir, "asked")+read(dir, "other") != "newnew" {
 			t.Errorf("after a kill %s (point %d): %+v, the files are %q and %q", where, point, end, read(dir, "asked"), read(dir, "other"))
 		}
 		if !dead {
@@ -323,20 +323,18 @@ func TestConflictNamesTheFile(t *testing.T) {
 	edits := []workspace.Edit{edit("first", "1"), edit("sub dir/it's", "new")}
 	p := process{round: applies(edits), set: approve(h, "sub dir/*")}
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitBlocked, "blocked")
+	wantEnd(t, end, hone.KindBlocked)
 	if !strings.Contains(end.Why, "sub dir/it's") || read(dir, "sub dir/it's") != "mine" || read(dir, "first") != "no file" {
 		t.Errorf("why %q; the files are %q and %q", end.Why, read(dir, "sub dir/it's"), read(dir, "first"))
 	}
-	_, command, _ := strings.Cut(end.Hint, "then: ")
-	command, _, ok := strings.Cut(command, " && hone resume last")
-	if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil || !ok {
-		t.Fatalf("%s: %v\n%s", command, err, out)
+	if out, err := exec.Command("sh", "-c", end.Next.Shell).CombinedOutput(); err != nil || end.Next.Verb != hone.Resume {
+		t.Fatalf("%+v: %v\n%s", end.Next, err, out)
 	}
 	if read(dir, "sub dir/it's") != "old" {
 		t.Fatalf("the hint's command left %q", read(dir, "sub dir/it's"))
 	}
 	h.answer = yes
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if read(dir, "sub dir/it's") != "new" || len(h.asked) != 1 {
 		t.Errorf("the file is %q after %d questions", read(dir, "sub dir/it's"), len(h.asked))
 	}
@@ -366,7 +364,7 @@ func TestSettle(t *testing.T) {
 			found = []string{read(dir, "a"), read(dir, "b"), read(dir, "c")}
 			return nil, nil
 		}}
-		wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+		wantEnd(t, p.end(t, dir), hone.KindDone)
 		if !slices.Equal(found, []string{"new", "new", "new"}) {
 			t.Errorf("the next run (a new one: %v) found %q", fresh, found)
 		}
@@ -379,14 +377,14 @@ func TestSettleOverwritesNoThirdState(t *testing.T) {
 	write(dir, "b", "mine")
 	end, err := process{fresh: true, round: finds()}.live(t, dir)
 	var stop *hone.Stop
-	if !asStop(err, &stop) || stop.Exit != hone.ExitBlocked || !strings.Contains(stop.Why, "b was changed") {
+	if !asStop(err, &stop) || stop.Kind != hone.KindBlocked || !strings.Contains(stop.Why, "b was changed") {
 		t.Fatalf("end %+v, error %v", end, err)
 	}
 	if read(dir, "b") != "mine" || read(dir, "c") != "no file" {
 		t.Errorf("the files are %q and %q", read(dir, "b"), read(dir, "c"))
 	}
 	must(0, os.WriteFile(filepath.Join(dir, "b"), []byte("old"), 0o644))
-	wantEnd(t, process{round: applies([]workspace.Edit{edit("a", "new"), edit("b", "new"), edit("c", "new")})}.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, process{round: applies([]workspace.Edit{edit("a", "new"), edit("b", "new"), edit("c", "new")})}.end(t, dir), hone.KindDone)
 	if read(dir, "b") != "new" || read(dir, "c") != "new" {
 		t.Errorf("the files are %q and %q", read(dir, "b"), read(dir, "c"))
 	}

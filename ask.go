@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"hone/history"
@@ -162,9 +161,8 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 	}
 	reply.Usage = used // what cannot be is not on record as said
 	if used != nil && used.Output > held.out {
-		return model.Reply{}, &Stop{Exit: ExitBudget, Result: "budget",
-			Why:  fmt.Sprintf("%s wrote %d tokens and was allowed %d: a provider that keeps no limit cannot be given a budget", role.Called, used.Output, held.out),
-			Hint: "start a new run with another model"}
+		return model.Reply{}, &Stop{Kind: KindBudget, Next: Next{First: "choose another model", Verb: NewRun},
+			Why: fmt.Sprintf("%s wrote %d tokens where %d were allowed: a provider that ignores the output limit cannot be held to a budget", role.Called, used.Output, held.out)}
 	}
 	return reply, fault
 }
@@ -193,25 +191,23 @@ func (r *Run) wait(ctx context.Context, fault *model.Error, n int, d time.Durati
 	}
 }
 
-// gaveUp words a fault that no further attempt can mend now.
+// gaveUp is the stop for a fault that another attempt now does not help.
 func (r *Run) gaveUp(role Role, fault *model.Error, attempts int) error {
-	stop := &Stop{Exit: ExitEnvironment, Result: "failed", Hint: r.clean(fault.Hint),
-		Why: fmt.Sprintf("%s did not answer: %s", role.Called, r.clean(fault.Error()))}
+	stop := &Stop{Kind: KindFailed, Next: afterFault(fault), Why: fmt.Sprintf("%s did not answer: %s", role.Called, r.clean(fault.Error()))}
 	switch {
 	case fault.Kind == model.TooLong:
 		return &ContextError{Limit: role.Context, Says: r.clean(fault.Message)}
 	case fault.After > longestWait:
-		stop.Hint = fmt.Sprintf("it asks to be left alone for %s; then: hone resume last", fault.After)
+		stop.Next = resumeAfter(fmt.Sprintf("wait %s, as it asks", fault.After))
 	case attempts > 1:
 		stop.Why += fmt.Sprintf(" (%d attempts)", attempts)
 	}
-	switch {
-	case stop.Hint == "":
-		stop.Hint = "hone resume last"
-	case !strings.Contains(stop.Hint, "hone resume"):
-		stop.Hint += "; then: hone resume last"
-	}
 	return stop
+}
+
+// afterFault is what the user can do about a provider's or an agent's fault.
+func afterFault(fault *model.Error) Next {
+	return Next{First: fault.Hint, Verb: Resume, Or: fault.Or}
 }
 
 // Fits says whether a request of so many bytes fits the role's context beside

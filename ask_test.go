@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestAskKeepsRequestAndReply(t *testing.T) {
 	m := speaker(func(context.Context, model.Request) (model.Reply, error) { return reply, nil })
 	role := editor(m)
 	role.Reasoning = model.High
-	wantEnd(t, process{round: asks(role, "the question")}.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, process{round: asks(role, "the question")}.end(t, dir), hone.KindDone)
 	all := events(t, dir)
 	asked, replied := of[history.Asked](t, all, "ask", journal.Begin)[0], of[history.Replied](t, all, "reply", journal.Record)[0]
 	var req model.Request
@@ -73,7 +74,7 @@ func TestAskReturnsTheRecord(t *testing.T) {
 	if !p.killedAt(t, dir, on("before", "round", "")) {
 		t.Fatal("the run was not killed")
 	}
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if m.calls() != 1 {
 		t.Errorf("%d calls, want 1", m.calls())
 	}
@@ -97,7 +98,7 @@ func TestAskWithAnotherPrompt(t *testing.T) {
 			t.Fatal("the run was not killed")
 		}
 		end := process{round: asks(editor(m), "two")}.end(t, dir)
-		wantEnd(t, end, hone.ExitEnvironment, "failed")
+		wantEnd(t, end, hone.KindFailed)
 		var begin journal.Event
 		for _, e := range events(t, dir) {
 			if e.Type == "ask" {
@@ -107,8 +108,8 @@ func TestAskWithAnotherPrompt(t *testing.T) {
 		if !strings.Contains(end.Why, begin.Input[:12]) || strings.Count(end.Why, "input ") != 1 || !strings.Contains(end.Why, "asked with ") {
 			t.Errorf("the reason names not both digests, one of them %.12s: %s", begin.Input, end.Why)
 		}
-		if m.calls() != 1 || end.Hint == "" {
-			t.Errorf("%d calls, hint %q", m.calls(), end.Hint)
+		if m.calls() != 1 || end.Next.IsZero() {
+			t.Errorf("%d calls, next %+v", m.calls(), end.Next)
 		}
 	}
 }
@@ -120,7 +121,7 @@ func TestRetry(t *testing.T) {
 	busy := &model.Error{Kind: model.Overloaded, Message: "busy"}
 	after := &model.Error{Kind: model.RateLimited, Message: "slow down", Status: 429, After: 40 * time.Millisecond}
 	m := speaker(fails(busy), fails(after), fails(busy), says("at last"))
-	wantEnd(t, process{round: asks(editor(m), "?")}.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, process{round: asks(editor(m), "?")}.end(t, dir), hone.KindDone)
 	retries := of[history.Retried](t, events(t, dir), "retry", "")
 	if len(retries) != 3 || retries[0].Attempt != 0 || retries[2].Attempt != 2 {
 		t.Fatalf("retries: %+v", retries)
@@ -147,7 +148,7 @@ func TestBackOffGrows(t *testing.T) {
 	end := process{round: asks(editor(m), "?"), set: func(r *hone.Run) {
 		r.Retry = hone.Retry{Attempts: 8, First: 4 * time.Millisecond, Most: 32 * time.Millisecond}
 	}}.end(t, dir)
-	wantEnd(t, end, hone.ExitEnvironment, "failed")
+	wantEnd(t, end, hone.KindFailed)
 	retries := of[history.Retried](t, events(t, dir), "retry", "")
 	if len(retries) != 7 {
 		t.Fatalf("%d waits between 8 attempts", len(retries))
@@ -158,35 +159,34 @@ func TestBackOffGrows(t *testing.T) {
 			t.Errorf("wait %d is %d ms, want %d to %d", i, r.Wait, least, most)
 		}
 	}
-	if !strings.Contains(end.Why, "8 attempts") || !strings.Contains(end.Why, "cut") || end.Hint == "" {
-		t.Errorf("why and hint: %q, %q", end.Why, end.Hint)
+	if !strings.Contains(end.Why, "8 attempts") || !strings.Contains(end.Why, "cut") || end.Next.IsZero() {
+		t.Errorf("why and next: %q, %+v", end.Why, end.Next)
 	}
 }
 
 // TestFault: how faults that no further attempt can mend end a run.
 func TestFault(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		fault  error
-		after  int // replies before
-		exit   int
-		result string
-		says   []string // in reason or hint
+		name  string
+		fault error
+		after int // replies before
+		kind  hone.Kind
+		says  []string // in reason or next action
 	}{
 		{"a wrong key", &model.Error{Kind: model.Auth, Status: 401, Message: "no such key", Hint: "set TEST_API_KEY"}, 0,
-			hone.ExitEnvironment, "failed", []string{"test/model", "no such key", "set TEST_API_KEY"}},
+			hone.KindFailed, []string{"test/model", "no such key", "set TEST_API_KEY"}},
 		{"a refused request", &model.Error{Kind: model.Invalid, Message: "no such model"}, 0,
-			hone.ExitEnvironment, "failed", []string{"no such model", "hone resume"}},
+			hone.KindFailed, []string{"no such model", "Verb:resume"}},
 		{"an empty account", &model.Error{Kind: model.Quota, Message: "no credit"}, 0,
-			hone.ExitEnvironment, "failed", []string{"no credit"}},
+			hone.KindFailed, []string{"no credit"}},
 		{"a first prompt that is too long", &model.Error{Kind: model.TooLong, Message: "too many tokens"}, 0,
-			hone.ExitUsage, "context", []string{"too many tokens"}},
+			hone.KindPrompt, []string{"too many tokens"}},
 		{"a later prompt that is too long", &model.Error{Kind: model.TooLong, Message: "too many tokens"}, 1,
-			hone.ExitBudget, "context", []string{"too many tokens"}},
+			hone.KindContext, []string{"too many tokens"}},
 		{"more patience than there is", &model.Error{Kind: model.RateLimited, Message: "come back", After: 2 * time.Hour}, 0,
-			hone.ExitEnvironment, "failed", []string{"2h0m0s", "hone resume"}},
+			hone.KindFailed, []string{"2h0m0s", "Verb:resume"}},
 		{"an error of another kind", errors.New("a defect"), 0,
-			hone.ExitEnvironment, "failed", []string{"a defect"}},
+			hone.KindFailed, []string{"a defect"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := speaker(append(slices.Repeat([]answer{says("fine")}, tt.after), fails(tt.fault))...)
@@ -201,10 +201,10 @@ func TestFault(t *testing.T) {
 				}
 				return nil, nil
 			}}.end(t, t.TempDir())
-			wantEnd(t, end, tt.exit, tt.result)
+			wantEnd(t, end, tt.kind)
 			for _, s := range tt.says {
-				if !strings.Contains(end.Why+"\n"+end.Hint, s) {
-					t.Errorf("%q is said neither in %q nor in %q", s, end.Why, end.Hint)
+				if !strings.Contains(fmt.Sprintf("%s\n%+v", end.Why, end.Next), s) {
+					t.Errorf("%q is said neither in %q nor in %+v", s, end.Why, end.Next)
 				}
 			}
 			if m.calls() != tt.after+1 {
@@ -225,19 +225,19 @@ func TestLoopSaysWhatTakesTheRoom(t *testing.T) {
 		err := role.Fits(4 * 3501)
 		var room *hone.ContextError
 		if errors.As(err, &room) {
-			room.Room = "src/ takes most of it"
+			room.Room, room.Remedy = "src/ takes most of it", "leave src/ out"
 		}
 		return nil, err
 	}}.end(t, t.TempDir())
-	wantEnd(t, end, hone.ExitUsage, "context")
-	if end.Hint != "src/ takes most of it" || !strings.Contains(end.Why, "4001") || !strings.Contains(end.Why, "4000") {
-		t.Errorf("why %q, hint %q", end.Why, end.Hint)
+	wantEnd(t, end, hone.KindPrompt)
+	if end.Next.First != "leave src/ out" || !strings.HasSuffix(end.Why, "\nsrc/ takes most of it") || !strings.Contains(end.Why, "4001") || !strings.Contains(end.Why, "4000") {
+		t.Errorf("why %q, next %+v", end.Why, end.Next)
 	}
 	role.Context = 0
 	fits := process{round: func(_ context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		return nil, role.Fits(1 << 40)
 	}}
-	wantEnd(t, fits.end(t, t.TempDir()), hone.ExitDone, "done")
+	wantEnd(t, fits.end(t, t.TempDir()), hone.KindDone)
 }
 
 // TestCancelledCallStaysCharged: what it used is not known.
@@ -249,13 +249,13 @@ func TestCancelledCallStaysCharged(t *testing.T) {
 		return model.Reply{}, ctx.Err()
 	}, says("fine"))
 	end := process{ctx: ctx, round: asks(editor(m), "?")}.end(t, dir)
-	wantEnd(t, end, hone.ExitInterrupted, "interrupted")
+	wantEnd(t, end, hone.KindInterrupted)
 	reserve := of[history.Reserve](t, events(t, dir), "reserve", "")[0]
 	if end.Tokens != reserve.Tokens || end.Tokens < 1000 {
 		t.Errorf("%d tokens are charged and %d were reserved", end.Tokens, reserve.Tokens)
 	}
 	again := process{round: asks(editor(m), "?")}.end(t, dir)
-	wantEnd(t, again, hone.ExitDone, "done")
+	wantEnd(t, again, hone.KindDone)
 	if again.Tokens != reserve.Tokens+15 {
 		t.Errorf("%d tokens after the call was made again, want %d", again.Tokens, reserve.Tokens+15)
 	}
@@ -269,7 +269,7 @@ func TestFaultOfACancelledCall(t *testing.T) {
 		return model.Reply{}, &model.Error{Kind: model.Invalid, Message: "cut in the middle of the request"}
 	})
 	end := process{ctx: ctx, round: asks(editor(m), "?")}.end(t, t.TempDir())
-	wantEnd(t, end, hone.ExitInterrupted, "interrupted")
+	wantEnd(t, end, hone.KindInterrupted)
 }
 
 // TestReplyIsRecordedThoughCancelled: an effect that came about is kept.
@@ -288,8 +288,8 @@ func TestReplyIsRecordedThoughCancelled(t *testing.T) {
 		_, err = hone.Step(ctx, r, "next", reply.Text(), func(context.Context) (seen, error) { return seen{}, nil })
 		return nil, err
 	}
-	wantEnd(t, process{ctx: ctx, round: look}.end(t, dir), hone.ExitInterrupted, "interrupted")
-	wantEnd(t, process{round: look}.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, process{ctx: ctx, round: look}.end(t, dir), hone.KindInterrupted)
+	wantEnd(t, process{round: look}.end(t, dir), hone.KindDone)
 	if m.calls() != 1 {
 		t.Errorf("%d calls, want 1", m.calls())
 	}

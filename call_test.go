@@ -182,14 +182,14 @@ func TestErrorOfATool(t *testing.T) {
 			m := &actor{replies: []model.Reply{calls(pairs("do", 3)...), text("so")}}
 			p := process{round: talks(handy(m, one), func(hone.Talk) {})}
 			end := p.end(t, dir)
-			wantEnd(t, end, hone.ExitEnvironment, "failed")
+			wantEnd(t, end, hone.KindFailed)
 			if !strings.Contains(end.Why, "the disk is gone") {
 				t.Errorf("why: %s", end.Why)
 			}
 			if n := len(of[tool.Result](t, events(t, dir), "tool", journal.Record)); n != 1 {
 				t.Errorf("%d results are on record, want the first", n)
 			}
-			wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+			wantEnd(t, p.end(t, dir), hone.KindDone)
 			for i, want := range group.ran {
 				if got := ran[i].Load(); got != want {
 					t.Errorf("call %d was run %d times, want %d", i, got, want)
@@ -387,7 +387,7 @@ func TestSeen(t *testing.T) {
 			}
 		}
 		return nil, nil
-	}}.end(t, t.TempDir()), hone.ExitDone, "done")
+	}}.end(t, t.TempDir()), hone.KindDone)
 	if diff := cmp.Diff([]string{" false false", "1 true false", "2 true false", " false false"}, got); diff != "" {
 		t.Errorf("what calls were told (-want +got):\n%s", diff)
 	}
@@ -421,9 +421,9 @@ func TestCancelledCall(t *testing.T) {
 				m.replies[0] = calls("do", "0", "do", "0")
 			}
 			p := process{ctx: ctx, round: talks(handy(m, one), func(hone.Talk) {})}
-			wantEnd(t, p.end(t, dir), hone.ExitInterrupted, "interrupted")
+			wantEnd(t, p.end(t, dir), hone.KindInterrupted)
 			p.ctx = nil
-			wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+			wantEnd(t, p.end(t, dir), hone.KindDone)
 			if ran.Load() != tt.ran || len(m.requests) != 2 {
 				t.Errorf("run %d times in %d model calls, want %d in 2", ran.Load(), len(m.requests), tt.ran)
 			}
@@ -448,12 +448,12 @@ func TestNothingBeginsOnceCancelled(t *testing.T) {
 	})
 	m := &actor{replies: []model.Reply{calls("do", "{}", "look", "1", "look", "2"), text("so")}}
 	p := process{ctx: ctx, round: talks(handy(m, last, echo()), func(hone.Talk) {})}
-	wantEnd(t, p.end(t, dir), hone.ExitInterrupted, "interrupted")
+	wantEnd(t, p.end(t, dir), hone.KindInterrupted)
 	if n := len(named(t, dir, "tool")); n != 2 {
 		t.Errorf("%d events of calls, want the two of the first", n)
 	}
 	p.ctx = nil
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if did != 1 || len(m.results(1)) != 3 {
 		t.Errorf("the first call was run %d times, and the model was told %v", did, m.results(1))
 	}
@@ -488,7 +488,7 @@ func TestKeysOfTools(t *testing.T) {
 			return nil, err
 		},
 		set: func(r *hone.Run) { r.Redact = func(s string) string { return strings.ReplaceAll(s, key, "[key]") } },
-	}.end(t, dir), hone.ExitDone, "done")
+	}.end(t, dir), hone.KindDone)
 	if s := encoded(m.requests); strings.Contains(s, key[:8]) || !strings.Contains(s, "[ke") {
 		t.Error("the model was sent the key, or nothing of it")
 	}

@@ -27,14 +27,14 @@ type need struct {
 func (r *Run) afford(role Role, n need) (int64, error) {
 	r.ledger.fold(r.Journal.Events())
 	if role.MaxOutput <= 0 {
-		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "role " + role.Name + " has no output limit, so nothing can be reserved for its replies"}
+		return 0, &Stop{Kind: KindUsage, Why: "the role " + role.Name + " has no output limit, so nothing can be reserved for its replies"}
 	}
 	out := max(role.MaxOutput, n.out)
 	if limit := r.Limits.Tokens; limit > 0 {
 		enough := max(limit*2, r.ledger.tokens+n.in+out)
 		if out = min(out, limit-r.ledger.tokens-n.in); out < n.out {
 			return 0, budgetStop("token", fmt.Sprintf("%d of %d tokens are used or reserved, and %s can take %d more",
-				r.ledger.tokens, limit, n.what, n.in+n.out), fmt.Sprintf("hone resume last --max-tokens %d", enough))
+				r.ledger.tokens, limit, n.what, n.in+n.out), resumeWith("max-tokens", enough))
 		}
 	}
 	if r.Limits.Cost > 0 {
@@ -46,8 +46,8 @@ func (r *Run) afford(role Role, n need) (int64, error) {
 // affordCost lowers an output limit to what is left of the cost limit.
 func (r *Run) affordCost(role Role, n need, out int64) (int64, error) {
 	if role.Price == nil || r.ledger.unpriced {
-		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
-			Hint: fmt.Sprintf("write it into .config/hone.toml: [prices.%q] input = …, output = … (USD per million tokens)", role.Called)}
+		return 0, &Stop{Kind: KindUsage, Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
+			Next: Next{First: fmt.Sprintf("write it into .config/hone.toml: [prices.%q] input = …, output = … (USD per million tokens)", role.Called), Verb: NewRun}}
 	}
 	limit := r.Limits.Cost
 	left := limit - r.ledger.cost - role.Price.most(n.in, 0)
@@ -58,13 +58,13 @@ func (r *Run) affordCost(role Role, n need, out int64) (int64, error) {
 	if out < n.out || left < 0 {
 		enough := max(limit*2, r.ledger.cost+role.Price.most(n.in, max(role.MaxOutput, n.out)))
 		return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and %s can cost $%.4f more",
-			r.ledger.cost, limit, n.what, role.Price.most(n.in, n.out)), fmt.Sprintf("hone resume last --max-cost %.2f", math.Ceil(100*enough)/100))
+			r.ledger.cost, limit, n.what, role.Price.most(n.in, n.out)), resumeWith("max-cost", fmt.Sprintf("%.2f", math.Ceil(100*enough)/100)))
 	}
 	return out, nil
 }
 
-func budgetStop(which, why, hint string) error {
-	return &Stop{Exit: ExitBudget, Result: "budget", Why: "the " + which + " budget is used up: " + why, Hint: hint}
+func budgetStop(which, why string, next Next) error {
+	return &Stop{Kind: KindBudget, Why: "the " + which + " budget is used up: " + why, Next: next}
 }
 
 // held is a reserve that is open.

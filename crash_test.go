@@ -147,7 +147,7 @@ func TestCrashAroundOpenQuestions(t *testing.T) {
 					r.Rules.Approve = []string{"asked"}
 					r.Human = human
 				}}
-				if end = p.end(t, dir); end.Result != "blocked" {
+				if end = p.end(t, dir); end.Kind != hone.KindBlocked {
 					return end
 				}
 			}

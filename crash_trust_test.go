@@ -70,7 +70,7 @@ func TestCrashOfATrustedCheck(t *testing.T) {
 					return nil, nil
 				}}
 			}}.end(t, dir)
-			if end.Exit != hone.ExitDone || read(dir, "tests/t") != "zero" || read(dir, "tests/gone") != "zero" || read(dir, "tests/more") != "3" {
+			if end.Kind != hone.KindDone || read(dir, "tests/t") != "zero" || read(dir, "tests/gone") != "zero" || read(dir, "tests/more") != "3" {
 				t.Errorf("the run ended %+v; tests hold %q, %q and %q", end, read(dir, "tests/t"), read(dir, "tests/gone"), read(dir, "tests/more"))
 			}
 			return end
@@ -104,7 +104,7 @@ func TestCrashOfTheBestRound(t *testing.T) {
 					return found, nil
 				}
 			}}.end(t, dir)
-			if end.Exit != hone.ExitNotDone || read(dir, "a") != "2" || read(dir, "made/2") != "made" || read(dir, "made/3") != "no file" {
+			if end.Kind != hone.KindRounds || read(dir, "a") != "2" || read(dir, "made/2") != "made" || read(dir, "made/3") != "no file" {
 				t.Errorf("the run ended %+v with a = %q", end, read(dir, "a"))
 			}
 			return end

@@ -24,34 +24,33 @@ func TestDecision(t *testing.T) {
 		findings []check.Finding
 		check    [][]check.Finding // what it says, each time; nil: there is none
 		rounds   int
-		exit     int
-		result   string
+		kind     hone.Kind
 		want     []string // texts of the end's findings
 		took     int      // rounds
 		checked  int
 	}{
 		{name: "no check and nothing blocking is done", rounds: 3, findings: []check.Finding{advice("a")},
-			exit: 0, result: "done", want: []string{"a"}, took: 1},
+			kind: hone.KindDone, want: []string{"a"}, took: 1},
 		{name: "a clean check is done", rounds: 3, check: [][]check.Finding{nil},
-			exit: 0, result: "done", want: []string{}, took: 1, checked: 1},
+			kind: hone.KindDone, want: []string{}, took: 1, checked: 1},
 		{name: "a clean check is done even after denials", rounds: 3, edits: asked, check: [][]check.Finding{nil},
-			exit: 0, result: "done", want: []string{}, took: 1, checked: 1},
+			kind: hone.KindDone, want: []string{}, took: 1, checked: 1},
 		{name: "advice of the check is no obstacle", rounds: 3, check: [][]check.Finding{{advice("c")}},
-			exit: 0, result: "done", want: []string{"c"}, took: 1, checked: 1},
+			kind: hone.KindDone, want: []string{"c"}, took: 1, checked: 1},
 		{name: "the check is asked after each round", rounds: 3, check: [][]check.Finding{{wrong("c1")}, nil},
-			exit: 0, result: "done", want: []string{}, took: 2, checked: 2},
+			kind: hone.KindDone, want: []string{}, took: 2, checked: 2},
 		{name: "a blocking finding leaves the check out", rounds: 2, findings: []check.Finding{wrong("b")}, check: [][]check.Finding{nil},
-			exit: 1, result: "rounds", want: []string{"b"}, took: 2},
+			kind: hone.KindRounds, want: []string{"b"}, took: 2},
 		{name: "used up rounds are not done", rounds: 2, check: [][]check.Finding{{wrong("c1")}, {wrong("c2")}},
-			exit: 1, result: "rounds", want: []string{"c2"}, took: 2, checked: 2},
+			kind: hone.KindRounds, want: []string{"c2"}, took: 2, checked: 2},
 		{name: "used up rounds with a declined edit are blocked", rounds: 2, edits: asked, check: [][]check.Finding{{wrong("c")}},
-			exit: 4, result: "blocked", want: []string{"c"}, took: 2, checked: 2},
+			kind: hone.KindBlocked, want: []string{"c"}, took: 2, checked: 2},
 		{name: "no check and a declined edit is blocked at once", rounds: 3, edits: asked,
-			exit: 4, result: "blocked", want: []string{}, took: 1},
+			kind: hone.KindBlocked, want: []string{}, took: 1},
 		{name: "no round means one", rounds: 0, findings: []check.Finding{wrong("b")},
-			exit: 1, result: "rounds", want: []string{"b"}, took: 1},
+			kind: hone.KindRounds, want: []string{"b"}, took: 1},
 		{name: "a broken check is never success", rounds: 1, check: [][]check.Finding{{broken}},
-			exit: 5, result: "failed", want: []string{"it crashed"}, took: 1, checked: 1},
+			kind: hone.KindFailed, want: []string{"it crashed"}, took: 1, checked: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			checked := 0
@@ -62,14 +61,14 @@ func TestDecision(t *testing.T) {
 					r.Check = checks(&checked, tt.check...)
 				}
 			}}.end(t, t.TempDir())
-			wantEnd(t, end, tt.exit, tt.result)
+			wantEnd(t, end, tt.kind)
 			if diff := cmp.Diff(tt.want, texts(end.Findings)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 			if end.Rounds != tt.took || checked != tt.checked {
 				t.Errorf("%d rounds and %d checks, want %d and %d", end.Rounds, checked, tt.took, tt.checked)
 			}
-			if end.Why == "" || end.Exit != 0 && end.Hint == "" {
+			if end.Why == "" || end.Kind != hone.KindDone && end.Next.IsZero() {
 				t.Errorf("a stop says why and what to do: %+v", end)
 			}
 		})
@@ -91,7 +90,7 @@ func TestCarriedOver(t *testing.T) {
 	end := process{round: round, set: func(r *hone.Run) {
 		r.Check = checks(&checked, []check.Finding{wrong("c1")}, nil)
 	}}.end(t, t.TempDir())
-	wantEnd(t, end, hone.ExitDone, "done")
+	wantEnd(t, end, hone.KindDone)
 	if diff := cmp.Diff([][]string{{}, {"c1"}, {"unreadable", "c1"}}, told); diff != "" {
 		t.Errorf("what each round was told (-want +got):\n%s", diff)
 	}
@@ -138,10 +137,10 @@ func TestRaisedRoundsGoOn(t *testing.T) {
 		r.Limits.Rounds = rounds
 		r.Check = checks(&checked, []check.Finding{wrong("c")}, []check.Finding{wrong("c")}, nil)
 	}}
-	wantEnd(t, p.end(t, dir), hone.ExitNotDone, "rounds")
+	wantEnd(t, p.end(t, dir), hone.KindRounds)
 	rounds = 4
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitDone, "done")
+	wantEnd(t, end, hone.KindDone)
 	if end.Rounds != 3 {
 		t.Errorf("done in round %d, want 3", end.Rounds)
 	}
@@ -156,10 +155,10 @@ func TestRaisedRoundsDoNotReopenAnEnd(t *testing.T) {
 		played++
 		return applies([]workspace.Edit{edit("asked", "new")})(ctx, r, nil)
 	}, set: func(r *hone.Run) { r.Rules.Approve = []string{"asked"} }}
-	wantEnd(t, p.end(t, dir), hone.ExitBlocked, "blocked")
-	wantEnd(t, p.end(t, dir), hone.ExitBlocked, "blocked")
+	wantEnd(t, p.end(t, dir), hone.KindBlocked)
+	wantEnd(t, p.end(t, dir), hone.KindBlocked)
 	p.set = func(r *hone.Run) { r.Human = &person{answer: no} }
-	wantEnd(t, p.end(t, dir), hone.ExitBlocked, "blocked")
+	wantEnd(t, p.end(t, dir), hone.KindBlocked)
 	if played != 1 {
 		t.Errorf("%d rounds were played, want 1", played)
 	}
@@ -183,7 +182,7 @@ func TestCheckCountsForItsTree(t *testing.T) {
 			if tt.change != "" {
 				write(dir, "a", tt.change)
 			}
-			wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+			wantEnd(t, p.end(t, dir), hone.KindDone)
 			if checked != tt.want {
 				t.Errorf("the check ran %d times, want %d", checked, tt.want)
 			}
@@ -200,17 +199,17 @@ func TestTimeLimit(t *testing.T) {
 		return nil, ctx.Err()
 	}, set: func(r *hone.Run) { r.Limits.Time = 30 * time.Millisecond }}
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitBudget, "budget")
-	if end.Hint == "" {
+	wantEnd(t, end, hone.KindBudget)
+	if end.Next.IsZero() {
 		t.Error("there is no hint how to go on")
 	}
 	// The time is used up over all processes.
-	wantEnd(t, p.end(t, dir), hone.ExitBudget, "budget")
+	wantEnd(t, p.end(t, dir), hone.KindBudget)
 	if played != 1 {
 		t.Error("a process worked on a run whose time was used up")
 	}
 	p.set, p.round = nil, finds()
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 }
 
 // TestActiveTime: the time between two processes is nobody's.
@@ -218,13 +217,13 @@ func TestActiveTime(t *testing.T) {
 	dir := t.TempDir()
 	stop := errors.New("not now")
 	p := process{round: func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) { return nil, stop }}
-	wantEnd(t, p.end(t, dir), hone.ExitEnvironment, "failed")
+	wantEnd(t, p.end(t, dir), hone.KindFailed)
 	all := events(t, dir)
 	last := all[len(all)-1]
 	const idle = 300 * time.Millisecond
 	time.Sleep(idle)
 	p.round = finds()
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	next := events(t, dir)[len(all)]
 	active := time.Duration(next.Active-last.Active) * time.Millisecond
 	if passed := next.Time.Sub(last.Time); active > passed-idle+10*time.Millisecond {
@@ -241,9 +240,9 @@ func TestCancel(t *testing.T) {
 		_, err := hone.Step(ctx, r, "look", nil, func(ctx context.Context) (seen, error) { return seen{}, ctx.Err() })
 		return nil, err
 	}}
-	wantEnd(t, p.end(t, dir), hone.ExitInterrupted, "interrupted")
+	wantEnd(t, p.end(t, dir), hone.KindInterrupted)
 	p = process{round: finds()}
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 }
 
 func TestErrorOfALoopIsTheEnvironments(t *testing.T) {
@@ -252,14 +251,14 @@ func TestErrorOfALoopIsTheEnvironments(t *testing.T) {
 		return nil, errors.New("no such program")
 	}}
 	end := broken.end(t, dir)
-	wantEnd(t, end, hone.ExitEnvironment, "failed")
+	wantEnd(t, end, hone.KindFailed)
 	if end.Why != "no such program" {
 		t.Errorf("why: %q", end.Why)
 	}
 	if n := len(of[hone.State](t, events(t, dir), "round", "")); n != 0 {
 		t.Errorf("a round that failed is on record %d times", n)
 	}
-	wantEnd(t, process{round: finds()}.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, process{round: finds()}.end(t, dir), hone.KindDone)
 }
 
 // TestRoundNamesTheTree: the state of the tree is on record with the
@@ -284,7 +283,7 @@ func TestBlockerEndsBlocked(t *testing.T) {
 		return []check.Finding{{Source: "review", Text: "pending"}, {Source: "blocker", Text: "no database\n", Blocker: true}}, nil
 	}, set: func(r *hone.Run) { r.Limits = hone.Limits{Rounds: 2} }}
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitBlocked, "blocked")
+	wantEnd(t, end, hone.KindBlocked)
 	if rounds != 2 || end.Why != "blocked: no database" {
 		t.Errorf("%d rounds, because %q", rounds, end.Why)
 	}

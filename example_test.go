@@ -72,7 +72,7 @@ func Example() {
 
 	end, err := run.Do(context.Background(), rewrite)
 	b, _ := os.ReadFile(greeting)
-	fmt.Printf("%s after %d rounds: %s (%v)\n", end.Result, end.Rounds, b, err)
+	fmt.Printf("%s after %d rounds: %s (%v)\n", end.Kind, end.Rounds, b, err)
 	// Output:
 	// the model is told: greet the whole world
 	// done after 2 rounds: hello, world (<nil>)
@@ -134,7 +134,7 @@ func ExampleRun_Talk() {
 		fmt.Println(talk.Reply.Text())
 		return nil, err
 	})
-	fmt.Println(end.Result, err)
+	fmt.Println(end.Kind, err)
 	// Output:
 	// it called read {"path":"greeting.txt"}
 	// It says hello.

@@ -299,11 +299,21 @@ func no(hone.Question) (hone.Answer, error) { return hone.Answer{By: "person"}, 
 
 func later(hone.Question) (hone.Answer, error) { return hone.Answer{}, hone.ErrPending }
 
+// flag is the value of a next action's flag; empty where it has none.
+func flag(next hone.Next, name string) string {
+	for _, f := range next.Flags {
+		if next.Verb == hone.Resume && f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
+}
+
 // wantEnd checks how a run ended.
-func wantEnd(t testing.TB, end hone.End, exit int, result string) {
+func wantEnd(t testing.TB, end hone.End, kind hone.Kind) {
 	t.Helper()
-	if end.Exit != exit || end.Result != result {
-		t.Fatalf("the run ended %q with exit %d (%s; %s), want %q with exit %d", end.Result, end.Exit, end.Why, end.Hint, result, exit)
+	if end.Kind != kind {
+		t.Fatalf("the run ended %q (%s; %+v), want %q", end.Kind, end.Why, end.Next, kind)
 	}
 }
 

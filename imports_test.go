@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,6 +234,38 @@ func TestOnlyTheCommandExits(t *testing.T) {
 					t.Errorf("%s: ends the process, which only cmd/hone does", fset.Position(pos))
 				}
 			}
+		}
+	}
+}
+
+// wordsCommandLines reports whether a file may hold command lines: those of the
+// program, of the floor that prepares its runs, and of each loop's own command.
+func wordsCommandLines(folder, file string) bool {
+	switch {
+	case folder == "loop", folder == "harness", strings.HasPrefix(folder, "cmd/"):
+		return true
+	case strings.HasPrefix(folder, "loop/"):
+		return slices.Contains([]string{"kind.go", "flags.go", "starters.go", "codescribe.go"}, file)
+	}
+	return false
+}
+
+// TestOnlyTheCommandWordsCommandLines: what to type next is data ([hone.Next]),
+// which the program words.
+func TestOnlyTheCommandWordsCommandLines(t *testing.T) {
+	line := regexp.MustCompile(`\bhone (resume|show|undo|runs|replay|doctor|help|init|prompt|rollup|demo|sandbox|trust|reconcile|implement|task|phase|fix)\b`)
+	fset := token.NewFileSet()
+	for folder, files := range sources(t, fset) {
+		for _, f := range files {
+			if wordsCommandLines(folder, path.Base(filepath.ToSlash(fset.Position(f.Pos()).Filename))) {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && line.MatchString(text.Value) {
+					t.Errorf("%s: words a command line: %s", fset.Position(text.Pos()), text.Value)
+				}
+				return true
+			})
 		}
 	}
 }

@@ -154,12 +154,12 @@ func (s *schedule) run(dir string) map[string]int {
 			continue
 		}
 		s.ended(end)
-		switch came[end.Result]++; end.Result {
-		case "rounds":
+		switch came[string(end.Kind)]++; end.Kind {
+		case hone.KindRounds:
 			s.limits.Rounds++
-		case "budget":
+		case hone.KindBudget:
 			s.raise()
-		case "failed":
+		case hone.KindFailed:
 		default:
 			s.t.Errorf("the run ended %+v", end)
 		}
@@ -245,7 +245,7 @@ func (s *schedule) ended(end hone.End) {
 	if end.Tokens != tokens || end.Cost != nil && math.Abs(*end.Cost-cost) > 1e-9 {
 		s.t.Errorf("the run ended at %d tokens and $%v, and the books say %d and $%g", end.Tokens, end.Cost, tokens, cost)
 	}
-	if s.broke && (end.Result != "budget" || !strings.Contains(end.Why, "keeps no limit")) {
+	if s.broke && (end.Kind != hone.KindBudget || !strings.Contains(end.Why, "ignores the output limit")) {
 		s.t.Errorf("a provider kept no limit, and the run ended %+v", end)
 	}
 }

@@ -213,7 +213,7 @@ func TestAgentsWordBesideTheLedger(t *testing.T) {
 				return nil, err
 			}
 			end := process{round: round, set: func(r *hone.Run) { r.Limits.Tokens = 10_000 }}.end(t, t.TempDir())
-			if wantEnd(t, end, hone.ExitDone, "done"); end.Tokens != tt.tokens {
+			if wantEnd(t, end, hone.KindDone); end.Tokens != tt.tokens {
 				t.Errorf("%d tokens are charged, want %d", end.Tokens, tt.tokens)
 			}
 		})
@@ -248,17 +248,17 @@ func TestOutputLimitIsLoweredToFit(t *testing.T) {
 		name   string
 		limits func(in int64) hone.Limits // in: what the request is reserved at
 		price  *hone.Price
-		out    int64 // the limit sent; 0: nothing is asked
-		hint   string
+		out    int64  // the limit sent; 0: nothing is asked
+		flag   string // that raises the limit
 	}{
 		{"room enough", func(in int64) hone.Limits { return hone.Limits{Tokens: in + 1000} }, nil, 1000, ""},
 		{"less room", func(in int64) hone.Limits { return hone.Limits{Tokens: in + 400} }, nil, 400, ""},
 		{"the least", func(in int64) hone.Limits { return hone.Limits{Tokens: in + 256} }, nil, 256, ""},
-		{"too little", func(in int64) hone.Limits { return hone.Limits{Tokens: in + 255} }, nil, 0, "hone resume last --max-tokens "},
+		{"too little", func(in int64) hone.Limits { return hone.Limits{Tokens: in + 255} }, nil, 0, "max-tokens"},
 		{"less money", func(in int64) hone.Limits { return hone.Limits{Cost: float64(in)*1e-6 + 400.5*10e-6} }, priced, 400, ""},
 		{"next to no price", func(in int64) hone.Limits { return hone.Limits{Cost: 100} }, &hone.Price{Input: 1, Output: 1e-15}, 1000, ""},
-		{"too little money", func(in int64) hone.Limits { return hone.Limits{Cost: float64(in)*1e-6 + 200*10e-6} }, priced, 0, "hone resume last --max-cost "},
-		{"no money for the request", func(in int64) hone.Limits { return hone.Limits{Cost: float64(in) * 0.5e-6} }, &hone.Price{Input: 1}, 0, "hone resume last --max-cost "},
+		{"too little money", func(in int64) hone.Limits { return hone.Limits{Cost: float64(in)*1e-6 + 200*10e-6} }, priced, 0, "max-cost"},
+		{"no money for the request", func(in int64) hone.Limits { return hone.Limits{Cost: float64(in) * 0.5e-6} }, &hone.Price{Input: 1}, 0, "max-cost"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			probe := t.TempDir()
@@ -269,13 +269,13 @@ func TestOutputLimitIsLoweredToFit(t *testing.T) {
 			role.Price = tt.price
 			end := process{round: asks(role, "?"), set: func(r *hone.Run) { r.Limits = tt.limits(in) }}.end(t, t.TempDir())
 			if tt.out == 0 {
-				wantEnd(t, end, hone.ExitBudget, "budget")
-				if !strings.HasPrefix(end.Hint, tt.hint) || m.calls() != 0 {
-					t.Errorf("hint %q after %d calls", end.Hint, m.calls())
+				wantEnd(t, end, hone.KindBudget)
+				if flag(end.Next, tt.flag) == "" || m.calls() != 0 {
+					t.Errorf("next %+v after %d calls", end.Next, m.calls())
 				}
 				return
 			}
-			wantEnd(t, end, hone.ExitDone, "done")
+			wantEnd(t, end, hone.KindDone)
 			if got := m.requests[0].MaxOutput; got != tt.out {
 				t.Errorf("the output limit is %d, want %d", got, tt.out)
 			}
@@ -288,14 +288,14 @@ func TestSmallRole(t *testing.T) {
 	role := editor(speaker(says("x")))
 	role.MaxOutput = 100
 	end := process{round: asks(role, "?"), set: func(r *hone.Run) { r.Limits.Tokens = 5_000_000 }}.end(t, t.TempDir())
-	wantEnd(t, end, hone.ExitDone, "done")
+	wantEnd(t, end, hone.KindDone)
 }
 
 func TestRoleWithoutOutputLimit(t *testing.T) {
 	m := speaker(says("x"))
 	role := editor(m)
 	role.MaxOutput = 0
-	wantEnd(t, process{round: asks(role, "?")}.end(t, t.TempDir()), hone.ExitUsage, "usage")
+	wantEnd(t, process{round: asks(role, "?")}.end(t, t.TempDir()), hone.KindUsage)
 	if m.calls() != 0 {
 		t.Error("a model was asked without a limit")
 	}
@@ -304,9 +304,9 @@ func TestRoleWithoutOutputLimit(t *testing.T) {
 func TestCostLimitNeedsAPrice(t *testing.T) {
 	m := speaker(says("x"))
 	end := process{round: asks(editor(m), "?"), set: func(r *hone.Run) { r.Limits.Cost = 5 }}.end(t, t.TempDir())
-	wantEnd(t, end, hone.ExitUsage, "usage")
-	if !strings.Contains(end.Hint, `[prices."test/model"]`) || m.calls() != 0 {
-		t.Errorf("hint %q after %d calls", end.Hint, m.calls())
+	wantEnd(t, end, hone.KindUsage)
+	if !strings.Contains(end.Next.First, `[prices."test/model"]`) || m.calls() != 0 {
+		t.Errorf("next %+v after %d calls", end.Next, m.calls())
 	}
 }
 
@@ -318,13 +318,13 @@ func TestRaisedBudgetGoesOn(t *testing.T) {
 		role.Price = &hone.Price{Input: 1, Output: 10}
 		p := process{round: asks(role, "?"), set: func(r *hone.Run) { r.Limits = limits }}
 		end := p.end(t, dir)
-		wantEnd(t, end, hone.ExitBudget, "budget")
+		wantEnd(t, end, hone.KindBudget)
 		if limits.Tokens > 0 {
-			must(fmt.Sscanf(end.Hint, "hone resume last --max-tokens %d", &limits.Tokens))
+			must(fmt.Sscan(flag(end.Next, "max-tokens"), &limits.Tokens))
 		} else {
-			must(fmt.Sscanf(end.Hint, "hone resume last --max-cost %f", &limits.Cost))
+			must(fmt.Sscan(flag(end.Next, "max-cost"), &limits.Cost))
 		}
-		wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+		wantEnd(t, p.end(t, dir), hone.KindDone)
 	}
 }
 
@@ -340,8 +340,8 @@ func TestProviderThatKeepsNoLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := speaker(a, says("never asked"))
 			end := process{round: asks(editor(m), "?")}.end(t, t.TempDir())
-			wantEnd(t, end, hone.ExitBudget, "budget")
-			if end.Tokens != 1011 || m.calls() != 1 || !strings.Contains(end.Why, "1001") || !strings.Contains(end.Why, "1000") || end.Hint == "" {
+			wantEnd(t, end, hone.KindBudget)
+			if end.Tokens != 1011 || m.calls() != 1 || !strings.Contains(end.Why, "1001") || !strings.Contains(end.Why, "1000") || end.Next.IsZero() {
 				t.Errorf("%d calls, end %+v", m.calls(), end)
 			}
 		})

@@ -200,21 +200,20 @@ func (r *Run) remark(end *End, states []State) {
 	if said := circles(states); said != "" {
 		end.Notes = append(end.Notes, said)
 	}
-	if end.Exit != ExitUsage && r.greenBefore() {
-		end.Notes = append(end.Notes, "the check was green before the first round: that it is green now proves nothing of what was done")
+	if end.Kind != KindUsage && end.Kind != KindPrompt && r.greenBefore() {
+		end.Notes = append(end.Notes, "the check already passed before the first round, so its passing proves nothing")
 	}
 	best, ok := better(states)
-	if !ok || end.Exit != ExitNotDone && end.Exit != ExitBudget {
+	if !ok || !end.Kind.UsedUp() {
 		return
 	}
-	end.Best = best.Round
-	fewer := fmt.Sprintf("round %d had fewer findings (%d) than round %d (%d)", best.Round, blocking(best), states[len(states)-1].Round, blocking(states[len(states)-1]))
-	if r.stands(best.Round) {
-		end.Notes = append(end.Notes, fmt.Sprintf("%s, and the tree is as it was then; for the last one's: hone undo %s --to-round %d",
-			fewer, r.Journal.Run(), states[len(states)-1].Round))
-		return
+	last := states[len(states)-1]
+	note := fmt.Sprintf("round %d had fewer findings (%d) than round %d (%d)", best.Round, blocking(best), last.Round, blocking(last))
+	end.Best, end.Restored = best.Round, r.stands(best.Round)
+	if end.Restored {
+		note += ", and its tree is restored"
 	}
-	end.Notes = append(end.Notes, fmt.Sprintf("%s; to have that tree: hone undo %s --to-round %d", fewer, r.Journal.Run(), best.Round))
+	end.Notes = append(end.Notes, note)
 }
 
 // stands reports whether the tree is the one that a round left because it was
@@ -226,9 +225,9 @@ func (r *Run) stands(round int) bool {
 
 // keepBest puts the tree of the best round back, where rounds or budget have
 // run out and it had fewer findings than the last; kept says that it did.
-func (r *Run) keepBest(ctx context.Context, exit int) (kept bool, err error) {
+func (r *Run) keepBest(ctx context.Context, kind Kind) (kept bool, err error) {
 	best, ok := better(r.ended())
-	if !ok || !r.KeepBest || exit != ExitNotDone && exit != ExitBudget || r.stands(best.Round) {
+	if !ok || !r.KeepBest || !kind.UsedUp() || r.stands(best.Round) {
 		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -244,7 +243,8 @@ func (r *Run) keepBest(ctx context.Context, exit int) (kept bool, err error) {
 func (r *Run) outOfPatience(s *State) {
 	states := append(r.earlier(s.Round), *s)
 	if r.stuck(states) {
-		halt(s, "stuck", ExitNotDone, fmt.Sprintf("no progress: %d of %d rounds ended as an earlier one had", repeats(states), s.Round),
-			fmt.Sprintf("mend what is left by hand, or: hone resume last --patience %d", r.Limits.Patience*2))
+		next := resumeWith("patience", r.Limits.Patience*2)
+		next.Or = byHand
+		halt(s, KindStuck, fmt.Sprintf("no progress: %d of %d rounds ended in an earlier state", repeats(states), s.Round), next)
 	}
 }

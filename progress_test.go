@@ -75,11 +75,11 @@ func TestCircles(t *testing.T) {
 				r.Check = complains(dir)
 			}}
 			end := p.end(t, dir)
-			want := "rounds"
+			want := hone.KindRounds
 			if c.rounds < 5 {
-				want = "stuck"
+				want = hone.KindStuck
 			}
-			wantEnd(t, end, hone.ExitNotDone, want)
+			wantEnd(t, end, want)
 			if diff := cmp.Diff(c.same, sames(t, dir)); diff != "" {
 				t.Errorf("rounds that came back (-want +got):\n%s", diff)
 			}
@@ -110,16 +110,16 @@ func TestMorePatience(t *testing.T) {
 		r.Limits = hone.Limits{Rounds: 6, Patience: 1}
 		r.Check = complains(dir)
 	}}
-	wantEnd(t, p.end(t, dir), hone.ExitNotDone, "stuck")
-	wantEnd(t, p.end(t, dir), hone.ExitNotDone, "stuck")
+	wantEnd(t, p.end(t, dir), hone.KindStuck)
+	wantEnd(t, p.end(t, dir), hone.KindStuck)
 	if len(prior) != 3 {
 		t.Errorf("%d rounds without more patience", len(prior))
 	}
 	set := p.set
 	p.set = func(r *hone.Run) { set(r); r.Limits.Patience = 2 }
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitNotDone, "stuck")
-	if end.Rounds != 4 || !strings.Contains(end.Hint, "--patience 4") {
+	wantEnd(t, end, hone.KindStuck)
+	if end.Rounds != 4 || flag(end.Next, "patience") != "4" {
 		t.Errorf("%+v", end)
 	}
 }
@@ -136,7 +136,7 @@ func TestFlaky(t *testing.T) {
 		r.Check = checks(&asked, []check.Finding{always, sometimes}, []check.Finding{again}, []check.Finding{always, sometimes},
 			[]check.Finding{sometimes}, nil)
 	}}
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	got := of[history.Checked](t, events(t, dir), "check", "record")
 	if len(got) != 2 || asked != 5 {
 		t.Fatalf("%d checks on record, %d were run", len(got), asked)
@@ -262,7 +262,7 @@ func TestCheckThatChangesItselfIsNotGreen(t *testing.T) {
 		}
 	}}
 	end := p.end(t, dir)
-	if end.Rounds != 2 || end.Exit != hone.ExitDone || read(dir, "tests/a") != "1" {
+	if end.Rounds != 2 || end.Kind != hone.KindDone || read(dir, "tests/a") != "1" {
 		t.Errorf("%+v, tests/a %q", end, read(dir, "tests/a"))
 	}
 	got := of[history.Checked](t, events(t, dir), "check", "record")
@@ -276,15 +276,15 @@ func TestProve(t *testing.T) {
 		before string // what a holds
 		strict bool
 		hidden bool // the check needs something that is not in the tree
-		exit   int
+		end    hone.Kind
 		rounds int
 		note   string
 	}{
-		"red, then green":         {before: "0", exit: hone.ExitDone, rounds: 2},
-		"red, then green, strict": {before: "0", strict: true, exit: hone.ExitDone, rounds: 2},
-		"green":                   {before: "2", exit: hone.ExitDone, rounds: 2, note: "green before the first round"},
-		"green, strict":           {before: "2", strict: true, exit: hone.ExitUsage},
-		"green in place alone":    {before: "0", hidden: true, exit: hone.ExitNotDone, rounds: 3},
+		"red, then green":         {before: "0", end: hone.KindDone, rounds: 2},
+		"red, then green, strict": {before: "0", strict: true, end: hone.KindDone, rounds: 2},
+		"green":                   {before: "2", end: hone.KindDone, rounds: 2, note: "already passed before the first round"},
+		"green, strict":           {before: "2", strict: true, end: hone.KindUsage},
+		"green in place alone":    {before: "0", hidden: true, end: hone.KindRounds, rounds: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := furnished(t, map[string]string{"a": c.before, ".hone-is-not-copied": ""})
@@ -314,13 +314,13 @@ func TestProve(t *testing.T) {
 				}}
 			}}
 			end := p.end(t, dir)
-			if end.Exit != c.exit || c.rounds != end.Rounds && name != "green" {
+			if end.Kind != c.end || c.rounds != end.Rounds && name != "green" {
 				t.Errorf("%+v", end)
 			}
 			if !strings.Contains(strings.Join(end.Notes, "\n"), c.note) || c.note == "" && len(end.Notes) > 0 {
 				t.Errorf("notes %q", end.Notes)
 			}
-			if c.exit == hone.ExitUsage && asked > 0 {
+			if c.end == hone.KindUsage && asked > 0 {
 				t.Error("somebody was asked")
 			}
 			for _, in := range copies {

@@ -109,8 +109,8 @@ func (r *Run) putBack(ctx context.Context) ([]string, error) {
 	}
 	done, err := r.Tree.Restore(context.WithoutCancel(ctx), list, r.contents)
 	if err != nil {
-		return nil, &Stop{Exit: ExitBlocked, Result: "blocked", Why: "a protected file was changed by a command and cannot be put back", Err: err,
-			Hint: "put it back by hand (git diff shows it), then: hone resume last"}
+		return nil, &Stop{Kind: KindBlocked, Why: "a command changed a protected file, which cannot be restored", Err: err,
+			Next: resumeAfter("restore it by hand (git diff shows the change)")}
 	}
 	slices.Sort(done)
 	return done, r.snapshot(ctx)

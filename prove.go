@@ -45,17 +45,17 @@ func (r *Run) seeRed(ctx context.Context) error {
 	}
 	switch {
 	case broken(c.Findings) && r.Proof.Strict:
-		return &Stop{Exit: ExitUsage, Result: "usage", Why: "the check could not run before the first round, so that it was not seen to fail",
-			Hint: "mend the check; --prove=on goes on all the same"}
+		return &Stop{Kind: KindUsage, Why: "the check could not run before the first round, so it was not seen to fail",
+			Next: Next{First: "fix the check", Verb: NewRun, Or: "use --prove=on, which does not insist"}}
 	case broken(c.Findings):
-		return r.Notice("the check could not run before the first round: it was not seen to fail")
+		return r.Notice("the check could not run before the first round, so it was not seen to fail")
 	case check.Blocking(c.Findings):
 		return nil
 	case r.Proof.Strict:
-		return &Stop{Exit: ExitUsage, Result: "usage", Why: "the check is green before the first round, so that it can prove nothing",
-			Hint: "make the check ask for what is wanted, and see it fail; --prove=on goes on all the same"}
+		return &Stop{Kind: KindUsage, Why: "the check already passes, so passing later proves nothing",
+			Next: Next{First: "make the check test what is wanted, so that it fails", Verb: NewRun, Or: "use --prove=on, which does not insist"}}
 	}
-	return r.Notice("the check is green before the first round: that it will be green afterwards proves nothing of what is done")
+	return r.Notice("the check already passes, so passing later proves nothing")
 }
 
 // checkedBefore is what the check found before the first round; ok is false

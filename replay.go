@@ -120,7 +120,7 @@ func (r *Run) stopped(ctx context.Context, err error) error {
 		return err
 	}
 	s, stop := r.state(), r.stop(ctx, err)
-	s.Result, s.Exit, s.Why, s.Hint = stop.Result, stop.Exit, stop.Error(), stop.Hint
+	s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
 	if _, ending := r.end(s); ending != nil {
 		return err // on record it went on
 	}
@@ -327,7 +327,7 @@ func (r *Run) unpaidAt(ctx context.Context, id journal.Identity) error {
 		return err
 	}
 	r.played.commands = r.played.commands || session
-	return &Stop{Exit: ExitBudget, Result: resultBudget}
+	return &Stop{Kind: KindBudget}
 }
 
 // beside reports whether an event is passed where it stands.

@@ -82,7 +82,7 @@ func everything(dir string, m model.Model) process {
 func TestReplay(t *testing.T) {
 	dir := furnished(t, map[string]string{"a": "zero", "gone": "soon", "kept": "kept"})
 	p := everything(dir, speaker(says("one"), says("two")))
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	journalBefore := journalOf(t, dir)
 	done := p.replays(t, dir)
 	if done.Rounds != 2 || done.Requests != 2 || done.Edits != 5 || done.Trees == 0 || done.Open {

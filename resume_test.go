@@ -33,13 +33,13 @@ func TestOutsideChanges(t *testing.T) {
 		n := 0
 		r.Check = checks(&n, []check.Finding{wrong("c")}, []check.Finding{wrong("c")}, nil)
 	}}
-	wantEnd(t, p.end(t, dir), hone.ExitEnvironment, "failed")
+	wantEnd(t, p.end(t, dir), hone.KindFailed)
 	write(dir, "changed", "theirs")
 	write(dir, "added", "theirs")
 	write(dir, "reverted", "1")
 	must(0, removeFile(dir, "removed"))
 	fail = false
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 
 	want := []string{"added", "changed", "removed", "reverted"}
 	if diff := cmp.Diff([][]string{want}, outside(t, dir)); diff != "" {
@@ -92,7 +92,7 @@ func TestNothingIsOutside(t *testing.T) {
 			if !p.killedAt(t, dir, place.kill) {
 				t.Fatal("the run was not killed")
 			}
-			wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+			wantEnd(t, p.end(t, dir), hone.KindDone)
 			if o := of[history.Outside](t, events(t, dir), "outside", ""); len(o) != 0 {
 				t.Errorf("told as changed by others: %+v", o)
 			}
@@ -107,7 +107,7 @@ func TestEmptyTreeIsATree(t *testing.T) {
 		t.Fatal("the run was not killed")
 	}
 	write(dir, "new", "theirs")
-	wantEnd(t, process{round: finds()}.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, process{round: finds()}.end(t, dir), hone.KindDone)
 	if diff := cmp.Diff([][]string{{"new"}}, outside(t, dir)); diff != "" {
 		t.Errorf("changes on record (-want +got):\n%s", diff)
 	}
@@ -136,7 +136,7 @@ func TestStepsMayHaveAnyNameAndFields(t *testing.T) {
 	if !p.killedAt(t, dir, on("before", "round", "")) {
 		t.Fatal("the run was not killed")
 	}
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 }
 
 // TestResumeIsOnRecord with the limits that hold from then on.
@@ -168,7 +168,7 @@ func TestKillsWithNobodyThere(t *testing.T) {
 		h := &person{answer: yes}
 		p.set = approve(h, "asked")
 		end := p.end(t, dir)
-		if end.Exit != hone.ExitDone || read(dir, "asked") != "new" || read(dir, "plain") != "new" || len(h.asked) != 1 {
+		if end.Kind != hone.KindDone || read(dir, "asked") != "new" || read(dir, "plain") != "new" || len(h.asked) != 1 {
 			t.Errorf("after a kill %s (point %d): %+v, the files are %q and %q, asked %d times",
 				where, point, end, read(dir, "asked"), read(dir, "plain"), len(h.asked))
 		}
@@ -204,7 +204,7 @@ func TestNextMayBeCalledAgain(t *testing.T) {
 	var stop *hone.Stop
 	for range 2 {
 		s, err := r.Next(t.Context(), round)
-		if !asStop(err, &stop) || stop.Exit != hone.ExitBlocked || s.Decision == hone.Done {
+		if !asStop(err, &stop) || stop.Kind != hone.KindBlocked || s.Decision == hone.Done {
 			t.Fatalf("state %+v, error %v; want that the question is open", s, err)
 		}
 	}
@@ -234,7 +234,7 @@ func TestUnwritableJournalEndsTheRun(t *testing.T) {
 		return asks(editor(m), "?")(ctx, r, prior)
 	})
 	var stop *hone.Stop
-	if !asStop(err, &stop) || stop.Exit != hone.ExitEnvironment || end.Exit != hone.ExitEnvironment || end.Hint == "" {
+	if !asStop(err, &stop) || stop.Kind != hone.KindFailed || end.Kind != hone.KindFailed || end.Next.IsZero() {
 		t.Errorf("end %+v, error %v", end, err)
 	}
 	if m.calls() != 0 {

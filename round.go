@@ -36,9 +36,9 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 		if err != nil {
 			stop := r.stop(ctx, err)
 			s = r.state()
-			s.Result, s.Exit, s.Why, s.Hint = stop.Result, stop.Exit, stop.Error(), stop.Hint
+			s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
 		}
-		kept, err := r.keepBest(ctx, s.Exit)
+		kept, err := r.keepBest(ctx, s.Kind)
 		if kept {
 			s.Findings = r.state().Findings // of the tree that was put back
 		}
@@ -55,28 +55,30 @@ func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, r.Limits.Time-r.Journal.Active(), errTime)
 }
 
-// stop says how an error ends the run. Whatever names no other status is
-// the environment's fault.
+// stop says how an error ends the run. An error that says nothing about that is
+// a fault of the environment.
 func (r *Run) stop(ctx context.Context, err error) *Stop {
 	var stop *Stop
+	var usage *UsageError
 	var room *ContextError
 	switch {
 	case errors.Is(context.Cause(ctx), errTime):
-		return &Stop{Exit: ExitBudget, Result: "budget", Why: fmt.Sprintf("the time limit of %s is reached", r.Limits.Time),
-			Hint: fmt.Sprintf("hone resume last --max-time %s", 2*r.Limits.Time)}
+		return &Stop{Kind: KindBudget, Why: fmt.Sprintf("the time limit of %s is reached", r.Limits.Time), Next: resumeWith("max-time", 2*r.Limits.Time)}
 	case errors.As(err, &stop):
 		return stop
+	case errors.As(err, &usage):
+		return &Stop{Kind: KindUsage, Why: usage.Why, Next: resumeAfter(usage.Hint)}
 	case errors.As(err, &room) && r.replies() == 0:
-		return &Stop{Exit: ExitUsage, Result: "context", Why: room.Error(), Hint: room.Room}
+		return &Stop{Kind: KindPrompt, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
 	case room != nil:
-		return &Stop{Exit: ExitBudget, Result: "context", Why: room.Error(), Hint: room.Room}
+		return &Stop{Kind: KindContext, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
 	case errors.As(err, new(*journal.MissingError)):
-		return &Stop{Exit: ExitEnvironment, Result: "failed", Why: "what the run has on record cannot be read any more: " + err.Error(),
-			Hint: "bring .hone back from a backup, or start a new run; the files stay as they are"}
+		return &Stop{Kind: KindFailed, Why: "cannot read what the run recorded: " + err.Error(),
+			Next: Next{First: "restore .hone from a backup", Verb: Resume, Or: "start a new run; the files stay as they are"}}
 	case ctx.Err() != nil:
-		return &Stop{Exit: ExitInterrupted, Result: "interrupted", Why: "interrupted", Hint: "hone resume last"}
+		return &Stop{Kind: KindInterrupted, Why: "interrupted", Next: Next{Verb: Resume}}
 	}
-	return &Stop{Exit: ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "mend that, then: hone resume last"}
+	return &Stop{Kind: KindFailed, Why: err.Error(), Next: resumeAfter("fix this")}
 }
 
 // errTime is the cause of a context that the run's own time limit ended.
@@ -85,7 +87,7 @@ var errTime = errors.New("the run's time is used up")
 // end records how the run ended. A run that had ended before is left as it is.
 func (r *Run) end(s State) (End, error) {
 	r.ledger.fold(r.Journal.Events())
-	end := End{Result: s.Result, Exit: s.Exit, Why: r.clean(s.Why), Hint: r.clean(s.Hint), Rounds: s.Round,
+	end := End{Kind: s.Kind, Why: r.clean(s.Why), Next: s.Next.Cleaned(r.clean), Rounds: s.Round,
 		Tokens: r.ledger.tokens, Assumed: r.ledger.assumed, Cost: r.ledger.price(), Findings: s.Findings}
 	r.remark(&end, r.ended())
 	events := r.Journal.Events()
@@ -127,7 +129,7 @@ func (r *Run) over(s State) bool {
 		return false
 	case s.Decision == Done, s.Decision == StopNow && r.stuck(r.ended()):
 		return true
-	case (check.Blocking(s.Findings) || s.Result == resultBudget) && s.Round < r.Limits.MaxRounds():
+	case (check.Blocking(s.Findings) || s.Kind == KindBudget) && s.Round < r.Limits.MaxRounds():
 		return false
 	}
 	return r.Human == nil || len(r.unasked(s.Round)) == 0
@@ -163,9 +165,9 @@ func (r *Run) unpaid(ctx context.Context, findings []check.Finding, err error) (
 	}
 	u, err := Step(ctx, r, history.StepUnpaid, nil, func(context.Context) (history.Unpaid, error) {
 		stop := r.stop(ctx, err)
-		return history.Unpaid{Why: stop.Error(), Hint: stop.Hint}, nil
+		return history.Unpaid{Why: stop.Error(), Next: stop.Next}, nil
 	})
-	return &Stop{Exit: ExitBudget, Result: resultBudget, Why: u.Why, Hint: u.Hint}, err
+	return &Stop{Kind: KindBudget, Why: u.Why, Next: u.Next}, err
 }
 
 // open takes the manifest that a resumed run compares the tree with.
@@ -188,14 +190,14 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 		return s, err
 	}
 	s.Findings = join(findings, r.circling(s), s.Checked)
-	s.Decision, s.Result, s.Exit, s.Why, s.Hint = GoOn, "", 0, "", ""
+	s.Decision, s.Kind, s.Why, s.Next = GoOn, "", "", Next{}
 	switch declined := r.declined(s.Round); {
 	case short != nil:
 		r.outOfBudget(&s, short)
 	case done && (r.Check != nil || r.Passed != "" || !declined):
-		s.Decision, s.Result, s.Why = Done, "done", r.doneWhy(s.Round)
+		s.Decision, s.Kind, s.Why = Done, KindDone, r.doneWhy(s.Round)
 	case done || declined && s.Round >= r.Limits.MaxRounds():
-		halt(&s, "blocked", ExitBlocked, "changes were not approved", r.blockedHint(s.Round))
+		halt(&s, KindBlocked, "changes were not approved", r.afterDenial(s.Round))
 	case s.Round >= r.Limits.MaxRounds():
 		r.outOfRounds(&s, findings)
 	default:
@@ -224,37 +226,42 @@ func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 // outOfBudget says how a run ends whose last round could not be paid to its
 // end. That the check passes is not the last word there (ruling G12).
 func (r *Run) outOfBudget(s *State, short *Stop) {
-	why, hint := short.Why, short.Hint
+	why, next := short.Why, short.Next
 	if r.Check != nil && !check.Blocking(s.Checked) {
 		why += "; the check passes, and the rest of the round is missing"
 	}
-	if s.Round >= r.Limits.MaxRounds() && strings.HasPrefix(hint, "hone resume ") {
-		hint += fmt.Sprintf(" --rounds %d", r.Limits.MaxRounds()*2)
+	if s.Round >= r.Limits.MaxRounds() && next.Verb == Resume {
+		next.Flags = append(slices.Clone(next.Flags), r.moreRounds())
 	}
-	halt(s, resultBudget, ExitBudget, why, hint)
+	halt(s, KindBudget, why, next)
 }
 
 // outOfRounds says how a run ends whose rounds are used up.
 func (r *Run) outOfRounds(s *State, findings []check.Finding) {
 	used := fmt.Sprintf("%d of %d rounds are used up", s.Round, r.Limits.MaxRounds())
-	more := fmt.Sprintf("hone resume last --rounds %d", r.Limits.MaxRounds()*2)
+	more := []Flag{r.moreRounds()}
 	switch {
 	case blocker(findings) != "":
-		halt(s, "blocked", ExitBlocked, "blocked: "+blocker(findings), "take it out of the way, then: "+more)
+		halt(s, KindBlocked, "blocked: "+blocker(findings), Next{First: "remove what blocks it", Verb: Resume, Flags: more})
 	case broken(s.Checked):
-		halt(s, "failed", ExitEnvironment, "the check could not run, and "+used, "mend the check, then: "+more)
+		halt(s, KindFailed, "the check could not run, and "+used, Next{First: "fix the check", Verb: Resume, Flags: more})
 	default:
-		halt(s, "rounds", ExitNotDone, "human intervention needed: "+used+" and findings are left", "mend what is left by hand, or: "+more)
+		halt(s, KindRounds, "human intervention needed: "+used+" and findings are left", Next{Verb: Resume, Flags: more, Or: byHand})
 	}
 }
 
-// halt decides that a run stops without being done.
-func halt(s *State, result string, exit int, why, hint string) {
-	s.Decision, s.Result, s.Exit, s.Why, s.Hint = StopNow, result, exit, why, hint
+// halt decides that the run stops without being done.
+func halt(s *State, kind Kind, why string, next Next) {
+	s.Decision, s.Kind, s.Why, s.Next = StopNow, kind, why, next
 }
 
-// blocker is what only a person can take out of the way; empty where there is
-// nothing.
+// byHand is what the user can do about findings that are left.
+const byHand = "fix the remaining findings by hand"
+
+// moreRounds doubles the rounds.
+func (r *Run) moreRounds() Flag { return Flag{Name: "rounds", Value: fmt.Sprint(r.Limits.MaxRounds() * 2)} }
+
+// blocker is what only the user can remove; empty where there is nothing.
 func blocker(findings []check.Finding) string {
 	for _, f := range findings {
 		if f.Blocker {
@@ -270,13 +277,13 @@ func broken(checked []check.Finding) bool {
 	return len(checked) > 0 && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
 }
 
-// blockedHint says how to go on after a denial: a person's no stands, the want
-// of a person does not.
-func (r *Run) blockedHint(round int) string {
+// afterDenial is what to do after a denial: the user's denial is final, an
+// unanswered question is asked again.
+func (r *Run) afterDenial(round int) Next {
 	if len(r.unasked(round)) > 0 {
-		return "hone resume last, on a terminal, to be asked again"
+		return resumeAfter("open a terminal, where hone can ask you")
 	}
-	return "hone show last --diff; what was declined stays as it is, and another run may find another way"
+	return Next{Verb: Show, Flags: []Flag{{Name: "diff"}}, Or: "start a new run, which may do without the declined changes"}
 }
 
 func (r *Run) doneWhy(round int) string {
@@ -401,7 +408,7 @@ func (r *Run) state() State {
 		case e.Type == history.TypeRound:
 			s = State{}
 			if err := e.Decode(&s); err != nil {
-				s = State{Decision: StopNow, Result: "failed", Exit: ExitEnvironment, Why: err.Error(), Findings: []check.Finding{}}
+				s = State{Decision: StopNow, Kind: KindFailed, Why: err.Error(), Findings: []check.Finding{}}
 			}
 		case e.Type == history.TypeUndo && e.Decode(&u) == nil:
 			s = r.backAt(s, u)

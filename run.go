@@ -127,8 +127,7 @@ func (r *Run) append(n journal.Entry) (journal.Event, error) {
 	}
 	e, err := r.Journal.Append(n)
 	if err != nil {
-		return e, &Stop{Exit: ExitEnvironment, Result: "failed", Why: "the journal cannot be written",
-			Hint: "make room on the disk, then: hone resume last", Err: err}
+		return e, &Stop{Kind: KindFailed, Why: "cannot write the journal", Next: resumeAfter("free some disk space"), Err: err}
 	}
 	return e, nil
 }

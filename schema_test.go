@@ -130,10 +130,10 @@ func eventful(t testing.TB) (dir string) {
 		}
 		return round(ctx, r, prior)
 	}
-	wantEnd(t, round1.end(t, dir), hone.ExitInterrupted, "interrupted")
+	wantEnd(t, round1.end(t, dir), hone.KindInterrupted)
 	write(dir, "a", "somebody else's")
 	p.ctx = nil
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if _, _, err := undo(t, dir, 1, true); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestSchemaRefusesDamagedEvents(t *testing.T) {
 }
 
 // optional are fields that an event may lack.
-const optional = " cost usage detail delete rest reason attempted hint why result checked phase input error same_as best_round notes flaky put_back landlock seccomp open saw "
+const optional = " cost usage detail delete rest reason attempted next why result checked phase input error same_as best_round notes flaky put_back landlock seccomp open saw "
 
 // damaged are the lines that come of damaging an event, by what was done.
 func damaged(t *testing.T, e journal.Event) map[string][]byte {
@@ -233,7 +233,11 @@ func TestSchemaRefuses(t *testing.T) {
 		{"an apply of no step", `"type":"apply","verdicts":[]`, false},
 		{"a reply that begins", `"type":"reply","phase":"begin","step":{"round":1,"name":"x"}`, false},
 		{"an exit status that is none", `"type":"end","result":"done","exit":7,"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, false},
-		{"an end", `"type":"end","result":"done","exit":0,"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, true},
+		{"an end", `"type":"end","result":"done","why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, true},
+		{"an end in the feed", `"type":"end","result":"done","exit":0,"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, true},
+		{"an end of no kind", `"type":"end","result":"finished","why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, false},
+		{"an end with what to do next", `"type":"end","result":"rounds","next":{"verb":"resume","flags":[{"name":"rounds","value":"4"}]},"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, true},
+		{"an end with nothing to do next", `"type":"end","result":"rounds","next":{},"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, false},
 		{"a tool call", call, true},
 		{"a command", call + `,"command":true,"manifest":"` + digest + `"`, true},
 		{"a command of no tree", call + `,"command":true`, false},

@@ -304,9 +304,8 @@ func result[T any](r *Run, e journal.Event) (T, error) {
 func sameInput(id journal.Identity, input string, events ...*journal.Event) error {
 	for _, e := range events {
 		if e != nil && e.Input != input {
-			return &Stop{Exit: ExitEnvironment, Result: "failed",
-				Why:  fmt.Sprintf("step %s was recorded for input %.12s and is now asked with %.12s", id, e.Input, input),
-				Hint: "hone or its loop changed since the run began: start a new run"}
+			return &Stop{Kind: KindFailed, Next: Next{Verb: NewRun},
+				Why: fmt.Sprintf("step %s was recorded for input %.12s and is now asked with %.12s: hone or its loop has changed since the run began", id, e.Input, input)}
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func stepTwice[T any](t *testing.T, result, want T) {
 	if !p.killedAt(t, dir, on("before", "round", "")) {
 		t.Fatal("the run was not killed")
 	}
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if diff := cmp.Diff([]T{want, want}, got); diff != "" {
 		t.Errorf("what the step returned, and the resumed one (-want +got):\n%s", diff)
 	}
@@ -87,11 +87,11 @@ func TestStepErrorIsNotRemembered(t *testing.T) {
 		}
 		return seen{"now"}, nil
 	}, func(seen) {})}
-	wantEnd(t, p.end(t, dir), hone.ExitEnvironment, "failed")
+	wantEnd(t, p.end(t, dir), hone.KindFailed)
 	if n := len(of[seen](t, events(t, dir), "step", journal.Record)); n != 1 { // the engine's own look
 		t.Errorf("%d steps are on record", n)
 	}
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if did != 2 {
 		t.Errorf("the step was done %d times, want 2", did)
 	}
@@ -114,7 +114,7 @@ func TestStepWithAnotherInput(t *testing.T) {
 				t.Fatal("the run was not killed")
 			}
 			end := process{round: looks("look", "two", look, func(seen) {})}.end(t, dir)
-			wantEnd(t, end, hone.ExitEnvironment, "failed")
+			wantEnd(t, end, hone.KindFailed)
 			for _, in := range []string{`"one"`, `"two"`} {
 				if d := workspace.Digest([]byte(in))[:12]; !strings.Contains(end.Why, d) {
 					t.Errorf("the reason does not name the digest %s: %s", d, end.Why)
@@ -161,7 +161,7 @@ func TestOnceInterrupted(t *testing.T) {
 	if !p.killedAt(t, dir, on("before", "round", "")) {
 		t.Fatal("the run was not killed again")
 	}
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if did != 1 || asked != 1 {
 		t.Errorf("done %d times and asked what became of it %d times, want 1 and 1", did, asked)
 	}
@@ -194,7 +194,7 @@ func TestOnceIsNobodyElsesDoing(t *testing.T) {
 			if !p.killedAt(t, dir, place.kill) {
 				t.Fatal("the run was not killed")
 			}
-			wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+			wantEnd(t, p.end(t, dir), hone.KindDone)
 			if o := of[history.Outside](t, events(t, dir), "outside", ""); len(o) != 0 {
 				t.Errorf("told as changed by others: %v", o)
 			}
@@ -222,7 +222,7 @@ func TestPast(t *testing.T) {
 	}, set: func(r *hone.Run) {
 		r.Check = checks(&checked, []check.Finding{wrong("c")}, nil)
 	}}.end(t, t.TempDir())
-	wantEnd(t, end, hone.ExitDone, "done")
+	wantEnd(t, end, hone.KindDone)
 	if diff := cmp.Diff([][]seen{nil, {{"look'"}, {"look'''"}}}, past); diff != "" {
 		t.Errorf("the past in rounds 1 and 2 (-want +got):\n%s", diff)
 	}
@@ -266,8 +266,8 @@ func TestKeysStayOut(t *testing.T) {
 		r.Redact = func(s string) string { return strings.ReplaceAll(s, key, "[key]") }
 	}
 	end := process{round: round, set: set}.end(t, dir)
-	wantEnd(t, end, hone.ExitEnvironment, "failed")
-	if strings.Contains(end.Why+end.Hint+strings.Join(texts(end.Findings), ""), key) {
+	wantEnd(t, end, hone.KindFailed)
+	if strings.Contains(end.Why+end.Next.First+strings.Join(texts(end.Findings), ""), key) {
 		t.Errorf("the end has the key: %+v", end)
 	}
 	if got := m.requests[2].Messages[0].Parts[0].Text; got != "prompt [key][key]found [key]" {
@@ -298,13 +298,13 @@ func TestNoGoroutinesAreLeft(t *testing.T) {
 			<-ctx.Done()
 			return model.Reply{}, ctx.Err()
 		})
-		wantEnd(t, process{ctx: ctx, round: asks(editor(hang), "?")}.end(t, t.TempDir()), hone.ExitInterrupted, "interrupted")
+		wantEnd(t, process{ctx: ctx, round: asks(editor(hang), "?")}.end(t, t.TempDir()), hone.KindInterrupted)
 		ctx, cancel = context.WithCancel(t.Context())
 		busy := speaker(func(context.Context, model.Request) (model.Reply, error) {
 			time.AfterFunc(time.Millisecond, cancel)
 			return model.Reply{}, &model.Error{Kind: model.Overloaded, Message: "busy", After: time.Minute}
 		})
-		wantEnd(t, process{ctx: ctx, round: asks(editor(busy), "?")}.end(t, t.TempDir()), hone.ExitInterrupted, "interrupted")
+		wantEnd(t, process{ctx: ctx, round: asks(editor(busy), "?")}.end(t, t.TempDir()), hone.KindInterrupted)
 	}
 	for range 100 {
 		if runtime.NumGoroutine() <= before {

@@ -3,27 +3,34 @@ package hone
 import (
 	"errors"
 	"fmt"
+
+	"hone/history"
 )
 
-// The exit statuses of a run, as users' scripts know them.
+// Kind is how a run ended, in one word that users see.
+type Kind = history.Kind
+
+// The ways to end; see [history.Kind].
 const (
-	ExitDone        = 0   // the check is clean, or there is none and the loop reached its end
-	ExitNotDone     = 1   // rounds used up, findings are left
-	ExitUsage       = 2   // usage or configuration is wrong
-	ExitBudget      = 3   // tokens, cost, time or the model's context is used up
-	ExitBlocked     = 4   // it waits for a person
-	ExitEnvironment = 5   // a provider, a program or the disk failed
-	ExitInterrupted = 130 // by a signal
+	KindDone        = history.KindDone
+	KindRounds      = history.KindRounds
+	KindStuck       = history.KindStuck
+	KindUsage       = history.KindUsage
+	KindPrompt      = history.KindPrompt
+	KindBudget      = history.KindBudget
+	KindContext     = history.KindContext
+	KindBlocked     = history.KindBlocked
+	KindFailed      = history.KindFailed
+	KindInterrupted = history.KindInterrupted
 )
 
-// Stop is why a run ended short of a decision of its own: an error that says
-// what a person sees and types next. A run that stopped can be resumed.
+// Stop is why a run ended short of a decision of its own, and what the user can
+// do next. A run that stopped can be resumed.
 type Stop struct {
-	Exit   int
-	Result string // one or two words: "budget", "blocked", "failed" …
-	Why    string // one line
-	Hint   string // what to do or type next; may be empty
-	Err    error  // the cause; may be nil
+	Kind Kind
+	Why  string // one line for the user; more lines hold details
+	Next Next   // the zero Next means that nothing in particular helps
+	Err  error  // the cause; may be nil
 }
 
 func (s *Stop) Error() string {
@@ -35,29 +42,40 @@ func (s *Stop) Error() string {
 
 func (s *Stop) Unwrap() error { return s.Err }
 
-// OutOfBudget reports whether an error is that something could not be paid any
-// more. A loop that has something to put on record by then ends its round with
-// that; see [Round].
-func OutOfBudget(err error) bool {
-	var stop *Stop
-	return errors.As(err, &stop) && stop.Result == resultBudget
+// UsageError is an error in what the user asked for: a flag, a setting or a file.
+// The engine passes both texts through.
+type UsageError struct {
+	Why  string
+	Hint string // what to type or to write instead
 }
 
-// resultBudget is the result of a run that the budget stopped.
-const resultBudget = "budget"
+func (u *UsageError) Error() string { return u.Why }
+
+// OutOfBudget reports whether an error is that the budget cannot pay for
+// something. A loop that has findings to record by then ends its round with
+// those; see [Round].
+func OutOfBudget(err error) bool {
+	var stop *Stop
+	return errors.As(err, &stop) && stop.Kind == KindBudget
+}
 
 // ContextError says that a request does not fit the model's context (ruling
-// G10). A loop knows what takes the room and says so with it.
+// G10). The loop adds what takes the room.
 type ContextError struct {
-	Need  int64  // tokens, by estimate; 0: the provider said so
-	Limit int64  // tokens; 0: not known
-	Says  string // the provider's words, if it was the provider
-	Room  string // what takes the room and how to make some, in lines; the loop's word
+	Need   int64  // tokens, by estimate; 0: the provider said so
+	Limit  int64  // tokens; 0: not known
+	Says   string // the provider's words, if it was the provider
+	Room   string // what takes the room, in lines; empty: not known
+	Remedy string // how to make room, as a clause in the imperative; empty: not known
 }
 
 func (e *ContextError) Error() string {
-	if e.Need == 0 {
-		return "the prompt does not fit the model's context: " + e.Says
+	text := "the prompt does not fit the model's context: " + e.Says
+	if e.Need > 0 {
+		text = fmt.Sprintf("the prompt does not fit the model's context: about %d tokens, and %d is the most", e.Need, e.Limit)
 	}
-	return fmt.Sprintf("the prompt does not fit the model's context: about %d tokens, and %d is the most", e.Need, e.Limit)
+	if e.Room != "" {
+		text += "\n" + e.Room
+	}
+	return text
 }

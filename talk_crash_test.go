@@ -50,7 +50,7 @@ func TestCallsAfterACrash(t *testing.T) {
 			if !p.killedAt(t, dir, on("before", "tool", journal.Record)) {
 				t.Fatal("the run was not killed")
 			}
-			wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+			wantEnd(t, p.end(t, dir), hone.KindDone)
 			if ran != tt.ran || len(m.requests) != 2 || len(talk.Calls) != 1 {
 				t.Errorf("run %d times in %d model calls, want %d in 2", ran, len(m.requests), tt.ran)
 			}
@@ -238,7 +238,7 @@ func same(t *testing.T, want, got killings) {
 	if diff := cmp.Diff(want.tree, got.tree); diff != "" {
 		t.Errorf("the tree after kills at %v (-undisturbed +resumed):\n%s", at, diff)
 	}
-	if got.end.Exit != want.end.Exit || got.end.Result != want.end.Result {
+	if got.end.Kind != want.end.Kind {
 		t.Errorf("the end after kills at %v: %+v", at, got.end)
 	}
 	if got.calls != want.calls+got.lost {

@@ -174,13 +174,13 @@ func TestContextOutgrown(t *testing.T) {
 		first   int // bytes
 		result  int
 		answers []answer
-		exit    int
+		kind    hone.Kind
 		calls   int
 	}{
-		{"the first prompt", 1000, 4000, 0, []answer{says("so")}, hone.ExitUsage, 0},
-		{"the first prompt, says the provider", 0, 4000, 0, []answer{tooLong}, hone.ExitUsage, 1},
-		{"the last results", 1000, 100, 4000, []answer{look, says("so")}, hone.ExitBudget, 1},
-		{"the last results, says the provider", 0, 100, 4000, []answer{look, tooLong}, hone.ExitBudget, 2},
+		{"the first prompt", 1000, 4000, 0, []answer{says("so")}, hone.KindPrompt, 0},
+		{"the first prompt, says the provider", 0, 4000, 0, []answer{tooLong}, hone.KindPrompt, 1},
+		{"the last results", 1000, 100, 4000, []answer{look, says("so")}, hone.KindContext, 1},
+		{"the last results, says the provider", 0, 100, 4000, []answer{look, tooLong}, hone.KindContext, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := speaker(tt.answers...)
@@ -190,7 +190,7 @@ func TestContextOutgrown(t *testing.T) {
 				_, err := r.Talk(ctx, role, user(strings.Repeat("x", tt.first)))
 				return nil, err
 			}}.end(t, t.TempDir())
-			wantEnd(t, end, tt.exit, "context")
+			wantEnd(t, end, tt.kind)
 			if m.calls() != tt.calls {
 				t.Errorf("%d calls, want %d", m.calls(), tt.calls)
 			}
@@ -220,7 +220,7 @@ func long(t testing.TB, dir string, n, each int, last func()) {
 	role := handy(m, wordy(1000))
 	role.Bounds = hone.Bounds{Turns: n + 2, Calls: n + 1, PerTurn: each}
 	var talk hone.Talk
-	wantEnd(t, process{round: talks(role, func(got hone.Talk) { talk = got })}.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, process{round: talks(role, func(got hone.Talk) { talk = got })}.end(t, dir), hone.KindDone)
 	if len(talk.Calls) != n || talk.Ended != hone.EndedAnswer {
 		t.Fatalf("%d calls, ended by %q", len(talk.Calls), talk.Ended)
 	}

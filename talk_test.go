@@ -99,7 +99,7 @@ func converse(t testing.TB, dir string, role hone.Role, replies ...model.Reply) 
 	m := &actor{replies: replies}
 	role.Model = m
 	var talk hone.Talk
-	wantEnd(t, process{round: talks(role, func(got hone.Talk) { talk = got })}.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, process{round: talks(role, func(got hone.Talk) { talk = got })}.end(t, dir), hone.KindDone)
 	if talk.Turns != len(m.requests) {
 		t.Errorf("%d turns in %d requests", talk.Turns, len(m.requests))
 	}
@@ -264,7 +264,7 @@ func TestTalksAreApart(t *testing.T) {
 		}
 		_, err := hone.Step(ctx, r, "after", nil, func(context.Context) (seen, error) { return seen{}, nil })
 		return nil, err
-	}}.end(t, dir), hone.ExitDone, "done")
+	}}.end(t, dir), hone.KindDone)
 	holdRequests(t, dir)
 	if after := *named(t, dir, "after")[0].Step; after != (journal.Identity{Round: 1, Name: "after"}) {
 		t.Errorf("a step after them is %s", after)

@@ -147,7 +147,7 @@ func (v *Reversal) Carry(ctx context.Context, force bool) (kept map[string]strin
 	for _, c := range v.Conflicts {
 		switch {
 		case !force:
-			return nil, &Stop{Exit: ExitBlocked, Result: "blocked", Why: fmt.Sprintf("%s: %s", c.Path, c.Why)}
+			return nil, &Stop{Kind: KindBlocked, Why: fmt.Sprintf("%s: %s", c.Path, c.Why)}
 		case !c.Lost:
 			todo = append(todo, c.Path)
 		}

@@ -77,7 +77,7 @@ func TestUndo(t *testing.T) {
 		findings, err := busy(dir)(ctx, r, prior)
 		trees = append(trees, crashtest.Tree(t, dir))
 		return findings, err
-	}}.end(t, dir), hone.ExitNotDone, "rounds")
+	}}.end(t, dir), hone.KindRounds)
 	for _, round := range []int{0, 2, 1, 3, 0} {
 		if _, _, err := undo(t, dir, round, false); err != nil {
 			t.Fatalf("to round %d: %v", round, err)
@@ -133,7 +133,7 @@ func TestUndoLeavesOthersAlone(t *testing.T) {
 		}
 		return busy(dir)(ctx, r, prior)
 	}
-	wantEnd(t, process{ctx: ctx, round: stops}.end(t, dir), hone.ExitInterrupted, "interrupted")
+	wantEnd(t, process{ctx: ctx, round: stops}.end(t, dir), hone.KindInterrupted)
 	write(dir, "untouched", "theirs")
 	write(dir, "theirs", "new")
 	write(dir, "edited", "by both")
@@ -188,8 +188,8 @@ func TestGoOnFromAnEarlierRound(t *testing.T) {
 		r.Check = func(context.Context) ([]check.Finding, error) { return found[read(dir, "a")], nil }
 	}}
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitNotDone, "rounds")
-	if end.Best != 1 || len(end.Notes) != 1 || !strings.Contains(end.Notes[0], "--to-round 1") {
+	wantEnd(t, end, hone.KindRounds)
+	if end.Best != 1 || end.Restored || len(end.Notes) != 1 {
 		t.Errorf("best round %d, notes %q", end.Best, end.Notes)
 	}
 	if _, _, err := undo(t, dir, 1, false); err != nil {
@@ -197,7 +197,7 @@ func TestGoOnFromAnEarlierRound(t *testing.T) {
 	}
 	set := p.set
 	p.set = func(r *hone.Run) { set(r); r.Limits.Rounds = 4 }
-	wantEnd(t, p.end(t, dir), hone.ExitDone, "done")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if len(prior) != 2 || prior[1].Source != "undo" || prior[0].Text != "x" && prior[1].Text != "x" {
 		t.Errorf("the fourth round was told %+v", prior)
 	}
@@ -215,8 +215,8 @@ func TestKeepBest(t *testing.T) {
 		r.Check = func(context.Context) ([]check.Finding, error) { return found[read(dir, "a")], nil }
 	}}
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.ExitNotDone, "rounds")
-	if read(dir, "a") != "2" || end.Best != 2 || len(end.Notes) != 1 || !strings.Contains(end.Notes[0], "--to-round 3") {
+	wantEnd(t, end, hone.KindRounds)
+	if read(dir, "a") != "2" || end.Best != 2 || !end.Restored || len(end.Notes) != 1 {
 		t.Errorf("a is %q; best %d, notes %q", read(dir, "a"), end.Best, end.Notes)
 	}
 	p.replays(t, dir)

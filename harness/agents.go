@@ -177,7 +177,7 @@ func (e *enclosedAgent) Generate(ctx context.Context, req model.Request) (model.
 	switch {
 	case ctx.Err() != nil:
 	case errors.As(e.report.Stopped, &over):
-		return reply, &hone.Stop{Exit: hone.ExitBudget, Result: "budget", Why: over.Error(), Hint: "start a new run with another model"}
+		return reply, &hone.Stop{Kind: hone.KindBudget, Why: over.Error(), Next: hone.Next{First: "choose another model", Verb: hone.NewRun}}
 	case errors.As(e.report.Why, &stop) || errors.As(e.report.Stopped, &stop):
 		return reply, stop
 	}

@@ -112,8 +112,8 @@ func (h Host) raiseOne(ctx context.Context, e *Enclosed, w Enclosure) error {
 		}
 		why = append(why, none.Error())
 	}
-	return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "no wall that hides the rest of the project can be had: " + strings.Join(why, "; "),
-		Hint: "hone doctor, to see what is missing; --sandbox landlock, firejail or none hides less of the project from the roles"}
+	return &hone.Stop{Kind: hone.KindFailed, Why: "no wall that hides the rest of the project can be had: " + strings.Join(why, "; "),
+		Next: hone.Next{Verb: hone.Doctor, Or: "use --sandbox landlock, firejail or none, which hides less of the project from the roles"}}
 }
 
 // raise builds the walls.
@@ -188,8 +188,8 @@ func holds(ctx context.Context, g sandbox.Grade) error {
 		return err
 	}
 	if err := report.Err(); err != nil {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(),
-			Hint: "hone doctor -v; another wall may hold: --sandbox bwrap or --sandbox landlock"}
+		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(),
+			Next: hone.Next{Verb: hone.Doctor, Or: "try another wall: --sandbox bwrap or --sandbox landlock"}}
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func Example() {
 		return nil, err
 	})
 	text, _ := os.ReadFile(filepath.Join(dir, "greeting.txt"))
-	fmt.Printf("%s after %d rounds: %s%v\n", end.Result, end.Rounds, text, err)
+	fmt.Printf("%s after %d rounds: %s%v\n", end.Kind, end.Rounds, text, err)
 	// Output:
 	// the model: That is better.
 	// the model: That is right.

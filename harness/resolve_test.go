@@ -30,10 +30,10 @@ func TestAddress(t *testing.T) {
 		{openai, "http://a b/", ""},
 	} {
 		got, err := address(test.p, test.text)
-		var stop *hone.Stop
+		var wrong *hone.UsageError
 		switch {
 		case test.want == "":
-			if !errors.As(err, &stop) || stop.Exit != hone.ExitUsage {
+			if !errors.As(err, &wrong) {
 				t.Errorf("%s, %q: %q, %v; want it refused", test.p.Name, test.text, got, err)
 			}
 		case err != nil || got != test.want:

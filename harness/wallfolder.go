@@ -53,16 +53,16 @@ func newWallFolder(root, id string) (*wallFolder, error) {
 func wallBase(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "there is no place for what commands behind walls work with", Err: err,
-			Hint: "set XDG_CACHE_HOME to a folder outside of the tree"}
+		return "", &hone.Stop{Kind: hone.KindFailed, Why: "there is no folder for the caches of commands behind walls", Err: err,
+			Next: hone.Next{First: "set XDG_CACHE_HOME to a folder outside of the tree"}}
 	}
 	base := filepath.Join(cache, "hone")
 	if err = os.MkdirAll(base, 0o700); err == nil {
 		base, err = filepath.EvalSymlinks(base)
 	}
 	if err != nil {
-		return "", &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "there is no place for what commands behind walls work with", Err: err,
-			Hint: "set XDG_CACHE_HOME to a folder that can be written"}
+		return "", &hone.Stop{Kind: hone.KindFailed, Why: "there is no folder for the caches of commands behind walls", Err: err,
+			Next: hone.Next{First: "set XDG_CACHE_HOME to a folder that can be written"}}
 	}
 	if rel, err := filepath.Rel(root, base); err == nil && filepath.IsLocal(rel) {
 		return "", loop.Usage(fmt.Sprintf("your cache folder %s lies in the tree %s, which commands may write", base, root),

@@ -140,18 +140,17 @@ func (w *walls) record() error {
 
 // NoWalls is how a command ends whose walls cannot be built.
 func NoWalls(ctx context.Context, err error) error {
-	var stop *hone.Stop
-	if ctx.Err() != nil || errors.As(err, &stop) {
+	if ctx.Err() != nil || errors.As(err, new(*hone.Stop)) || errors.As(err, new(*hone.UsageError)) {
 		return err
 	}
-	stop = &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "hone doctor"}
+	stop := &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
 	var hinter interface{ Hint() string }
 	var none *sandbox.WallError
 	switch {
 	case errors.As(err, &none) && none.Wall == sandbox.Auto:
-		stop.Hint = "hone doctor, to see what is missing; --sandbox none lets commands do whatever you may do"
+		stop.Next.Or = "use --sandbox none, which lets commands do whatever you may do"
 	case errors.As(err, &hinter) && hinter.Hint() != "":
-		stop.Hint = hinter.Hint()
+		stop.Next = hone.Next{First: hinter.Hint()}
 	}
 	return stop
 }

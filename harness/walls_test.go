@@ -278,11 +278,11 @@ func TestWallFolder(t *testing.T) {
 func TestNoWalls(t *testing.T) {
 	var stop *hone.Stop
 	err := NoWalls(t.Context(), &sandbox.WallError{Wall: sandbox.Auto, Reason: "none", Next: "hone doctor"})
-	if !errors.As(err, &stop) || stop.Exit != hone.ExitEnvironment || !strings.Contains(stop.Hint, "--sandbox none") {
+	if !errors.As(err, &stop) || stop.Kind != hone.KindFailed || !strings.Contains(stop.Next.Or, "--sandbox none") {
 		t.Errorf("%+v", err)
 	}
 	err = NoWalls(t.Context(), &sandbox.WallError{Wall: sandbox.Bubblewrap, Reason: "none", Next: "install it"})
-	if !errors.As(err, &stop) || stop.Hint != "install it" {
+	if !errors.As(err, &stop) || stop.Next.First != "install it" {
 		t.Errorf("%+v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -114,8 +114,8 @@ func damaged(err error) error {
 	if !errors.As(err, new(*journal.DamageError)) {
 		return err
 	}
-	return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(),
-		Hint: "the journal was changed by somebody else, and nothing can go on with it; look at the tree, move the journal away, and start a new run"}
+	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.NewRun,
+		First: "another program changed the journal, so the run cannot be resumed: look at the tree, and move the journal away"}}
 }
 
 // NoHome says what to do about a folder whose runs cannot be opened.
@@ -123,7 +123,7 @@ func NoHome(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return loop.Usage("no run was ever started in "+dir, "hone demo, or: hone help")
 	}
-	return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "hone doctor"}
+	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
 }
 
 // FindRoot is the workspace that a folder belongs to: the nearest folder with

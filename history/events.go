@@ -275,7 +275,7 @@ type Undone struct {
 // the rest of a round.
 type Unpaid struct {
 	Why  string `json:"why"`
-	Hint string `json:"hint"`
+	Next Next   `json:"next,omitzero"`
 }
 
 // Decision says what follows a round.
@@ -285,17 +285,16 @@ type Decision string
 const (
 	GoOn    Decision = "go on" // another round
 	Done    Decision = "done"
-	StopNow Decision = "stop" // not done, and no further round; see State.Exit
+	StopNow Decision = "stop" // not done, and no further round; see State.Kind
 )
 
 // State is where a run stands after a round.
 type State struct {
 	Round    int             `json:"round"` // the last round that was decided; 0: none
 	Decision Decision        `json:"decision"`
-	Result   string          `json:"result,omitempty"`
-	Exit     int             `json:"exit"`
+	Kind     Kind            `json:"result,omitempty"` // empty: the run has not ended
 	Why      string          `json:"why,omitempty"`
-	Hint     string          `json:"hint,omitempty"`
+	Next     Next            `json:"next,omitzero"`
 	Findings []check.Finding `json:"findings"`
 	// Checked are the last of Findings: those of the check alone. They stay until
 	// the check runs again.
@@ -315,10 +314,9 @@ func (s State) RoundFindings() []check.Finding {
 
 // End says how a run ended. A run that is resumed ends again.
 type End struct {
-	Result string `json:"result"`
-	Exit   int    `json:"exit"`
+	Kind   Kind   `json:"result"`
 	Why    string `json:"why"`
-	Hint   string `json:"hint,omitempty"`
+	Next   Next   `json:"next,omitzero"`
 	Rounds int    `json:"rounds"`
 	Tokens int64  `json:"tokens"`
 	// Assumed is the part of Tokens that no provider confirmed. A call whose
@@ -328,6 +326,8 @@ type End struct {
 	Findings []check.Finding `json:"findings"`
 	// Best is an earlier round that had fewer findings than the last; 0: none,
 	// or it does not matter.
-	Best  int      `json:"best_round,omitempty"`
-	Notes []string `json:"notes,omitempty"` // what else the user should know, a line each
+	Best int `json:"best_round,omitempty"`
+	// Restored says that the tree is the one that Best ended with.
+	Restored bool     `json:"restored,omitempty"`
+	Notes    []string `json:"notes,omitempty"` // what else the user should know, a line each
 }

@@ -73,7 +73,7 @@ func Files(from embed.FS, folder string) (files []File, err error) {
 // stands there.
 func MakeFolder(root, name string) error {
 	if err := artifact.MakeFolder(root, name); err != nil {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "move it away, then: hone resume last"}
+		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
 	}
 	return nil
 }

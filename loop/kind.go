@@ -111,8 +111,9 @@ type Built struct {
 	With string
 	// Turns are the most turns of a session, by role; nil if there are no conversations.
 	Turns map[string]int
-	// Finish writes what the loop leaves for the user; nil writes nothing.
-	Finish func(ctx context.Context, end hone.End) error
+	// Finish writes what the loop leaves for the user, such as the program's exit
+	// status; nil writes nothing.
+	Finish func(ctx context.Context, end hone.End, exit int) error
 	// Summary is the loop's own last lines; nil if there are none.
 	Summary func(hone.End) string
 }

@@ -249,7 +249,7 @@ func (t Trust) Provable(check bool) error {
 // Usage is what is wrong with a command line, a configuration or a folder,
 // found before anything is sent or written, and what to type next.
 func Usage(why, hint string) error {
-	return &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: why, Hint: hint}
+	return &hone.UsageError{Why: why, Hint: hint}
 }
 
 // Usagef is [Usage] about a flag, with the help of the command as what to type.

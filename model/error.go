@@ -37,8 +37,13 @@ type Error struct {
 	// Usage is what the provider said was used before the fault; nil where
 	// it said nothing, and then the caller must assume the worst.
 	Usage *Usage
-	// Hint says what a person can do, such as the variable to set; may be empty.
+	// Hint is what the user can do before another try, such as "set X to a
+	// key": a clause in the imperative, without a command line of hone's. Empty
+	// means that nothing is known to help.
 	Hint string
+	// Or is what the user can do instead of another try: a clause like Hint.
+	// Empty means nothing.
+	Or string
 }
 
 func (e *Error) Error() string {

@@ -344,7 +344,7 @@ func (s *cliSeat) refused(t *testing.T, args []string) {
 	exit, out := s.hone(t, "", args...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if exit != hone.ExitBudget || !strings.Contains(out, "the token budget is used up") || s.called != 0 {
+	if exit != exitStatus(hone.KindBudget) || !strings.Contains(out, "the token budget is used up") || s.called != 0 {
 		t.Fatalf("exit status %d after %d calls\n%s", exit, s.called, out)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"hone/harness"
 	"hone/internal/render"
 	"hone/journal"
-	"hone/loop"
 )
 
 // app is the program with the world that it runs in.
@@ -50,31 +49,26 @@ func (r redacted) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// usage is what is wrong with a command line or a configuration, and the next
-// thing to type.
-func usage(why, hint string) error {
-	return loop.Usage(why, hint)
-}
-
 // hinter is an error of a lower room that knows what to do about it.
 type hinter interface{ Hint() string }
 
-// fail says an error of a command and returns its exit status. What is no Stop
-// came from the command line itself, or else from the disk and the like.
+// fail prints an error of a command and returns its exit status. An error that
+// explains nothing came from the command line itself, or else from the disk and
+// the like.
 func (a *app) fail(c *cobra.Command, err error) int {
-	stop := &hone.Stop{Exit: hone.ExitUsage, Why: err.Error(), Hint: helpFor(c)}
-	if a.began {
-		stop.Exit, stop.Hint = hone.ExitEnvironment, "hone doctor"
+	f, ok := explained(err)
+	if !ok {
+		f = &failure{kind: hone.KindUsage, why: err.Error(), hint: helpFor(c)}
+		if a.began {
+			f.kind, f.hint = hone.KindFailed, "hone doctor"
+		}
+		if h := hinter(nil); errors.As(err, &h) {
+			f.hint = h.Hint()
+		}
 	}
-	var h hinter
-	switch {
-	case errors.As(err, &stop):
-	case errors.As(err, &h):
-		stop.Hint = h.Hint()
-	}
-	a.say("error", stop.Error())
-	a.say("hint", stop.Hint)
-	return stop.Exit
+	a.say("error", f.Error())
+	a.say("hint", f.hint)
+	return exitStatus(f.kind)
 }
 
 // helpFor is what to type to learn how a command is used.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone"
 	"hone/loop"
 	"hone/loop/reconcile"
 )
@@ -38,10 +37,10 @@ func (a *app) demoCommand() *cobra.Command {
 func (a *app) demo(ctx context.Context, output outputFlags) error {
 	dir, err := os.MkdirTemp("", "hone-demo-")
 	if err != nil {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error()}
+		return failed(err, "")
 	}
 	if err := furnish(ctx, dir); err != nil {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "hone doctor"}
+		return failed(err, "hone doctor")
 	}
 	a.tell("A little project lies in %s: a script, a specification that it does not keep, and a\n"+
 		"correctness checker. The replies of a model are scripted; everything else is real.\n\n", dir)
@@ -49,7 +48,7 @@ func (a *app) demo(ctx context.Context, output outputFlags) error {
 	f.Model = "script/" + filepath.Join(dir, ".git", "replies.script")
 	k := reconcile.Kind()
 	given := func(flag string) bool { return flag == "model" || flag == "dir" }
-	if err := a.startLoop(ctx, k, k.New(), f, given, nil); err != nil || a.exit != hone.ExitDone {
+	if err := a.startLoop(ctx, k, k.New(), f, given, nil); err != nil || a.exit != 0 {
 		return err
 	}
 	a.tell(`

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/git"
@@ -94,7 +93,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		}
 	}
 	if bad > 0 {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Why: fmt.Sprintf("%s in the way", render.Count(bad, "thing")), Hint: "see the lines marked BAD"}
+		return failed(fmt.Errorf("%s found", render.Count(bad, "problem")), "see the lines marked BAD")
 	}
 	return nil
 }
@@ -285,9 +284,8 @@ func details(report prove.Report) []string {
 
 // stopped is a diagnosis of what would keep a run from starting.
 func stopped(what string, err error) diagnosis {
-	var stop *hone.Stop
-	if errors.As(err, &stop) {
-		return amiss(what, stop.Why, stop.Hint)
+	if f, ok := explained(err); ok {
+		return amiss(what, f.Error(), f.hint)
 	}
 	return amiss(what, err.Error(), "")
 }

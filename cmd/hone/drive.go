@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -40,15 +41,13 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	end, err = r.Do(ctx, h.Round(built.Round))
 	s.Close()
 	err = errors.Join(err, h.CloseWalls())
+	a.exit = exitStatus(end.Kind)
 	if built.Finish != nil {
-		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end))
+		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end, a.exit))
 	}
-	a.exit = end.Exit
-	shown := end
-	shown.Hint = nextAfter(h.Home, h.ID(), end.Hint)
-	a.conclude(shown, o)
+	a.conclude(h.Home, h.ID(), end, o)
 	if built.Summary != nil && err == nil {
-		fmt.Fprint(a.results(o), built.Summary(shown))
+		fmt.Fprint(a.results(o), built.Summary(end))
 	}
 	return end, err
 }
@@ -77,7 +76,7 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s *screen.Screen, o outputF
 	h.Thoughts = func(text string) { fmt.Fprintln(a.results(o), render.Escape(text)) }
 	r.Journal.Observe(journal.Observer{After: s.Event})
 	if o.json {
-		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", e.Line()) }})
+		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", feedLine(e)) }})
 	}
 	if o.verbose {
 		h.Stream(s.Text)
@@ -93,9 +92,9 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s *screen.Screen, o outputF
 
 // conclude prints the line that says why the run stopped, and the one that
 // says what to type next.
-func (a *app) conclude(end hone.End, o outputFlags) {
+func (a *app) conclude(home *journal.Home, run string, end hone.End, o outputFlags) {
 	out := a.results(o)
-	for _, note := range end.Notes {
+	for _, note := range append(end.Notes, otherTree(run, end)...) {
 		fmt.Fprintf(out, "note: %s\n", render.Line(note))
 	}
 	cost := ""
@@ -104,12 +103,35 @@ func (a *app) conclude(end hone.End, o outputFlags) {
 	}
 	assumed := ""
 	if end.Assumed > 0 {
-		assumed = fmt.Sprintf(", %s of them reserved for calls whose use nobody confirmed", render.Tokens(end.Assumed))
+		assumed = fmt.Sprintf(", %s of them reserved for calls whose use no provider confirmed", render.Tokens(end.Assumed))
 	}
 	why, more, _ := strings.Cut(end.Why, "\n")
-	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s%s)\n", end.Result, render.Line(why), render.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)
+	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s%s)\n", end.Kind, render.Line(why), render.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)
 	if more != "" {
 		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
 	}
-	fmt.Fprintf(out, "next: %s\n", render.Escape(end.Hint))
+	fmt.Fprintf(out, "next: %s\n", render.Escape(nextAfter(home, run, end.Next)))
+}
+
+// otherTree says how to get the tree of the best round, or of the last one
+// where the best is there.
+func otherTree(run string, end hone.End) []string {
+	round := end.Best
+	if end.Restored {
+		round = end.Rounds
+	}
+	if end.Best == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, run, round)}
+}
+
+// feedLine is an event as --json prints it: its line in the journal, and in the
+// end the exit status.
+func feedLine(e journal.Event) []byte {
+	var end hone.End
+	if e.Type != "end" || e.Decode(&end) != nil {
+		return e.Line()
+	}
+	return fmt.Appendf(nil, `%s,"exit":%d}`, bytes.TrimSuffix(e.Line(), []byte("}")), exitStatus(end.Kind))
 }

@@ -26,10 +26,9 @@ func TestRaised(t *testing.T) {
 		{"a cost limit where there was none", loop.LimitFlags{MaxCost: 100}, hone.Limits{}},
 	} {
 		got, err := raised(had, test.ask)
-		var stop *hone.Stop
 		switch {
 		case test.want == hone.Limits{}:
-			if !errors.As(err, &stop) || stop.Exit != hone.ExitUsage || got != had {
+			if !errors.As(err, new(*hone.UsageError)) || got != had {
 				t.Errorf("%s: %+v, %v; want it refused", test.name, got, err)
 			}
 		case err != nil || got != test.want:

@@ -25,8 +25,8 @@ func TestRunsOfOtherPrograms(t *testing.T) {
 	}{
 		{"runs", 0, "greeter  script/"},
 		{"show last --diff", 0, "+hello"},
-		{"resume last", hone.ExitUsage, `the run is of the loop "greeter", which this hone does not have`},
-		{"replay last", hone.ExitUsage, "hint: use the program that started the run"},
+		{"resume last", exitStatus(hone.KindUsage), `the run is of the loop "greeter", which this hone does not have`},
+		{"replay last", exitStatus(hone.KindUsage), "hint: use the program that started the run"},
 		{"undo last", 0, "undone: 1 file"},
 	} {
 		var out, errs bytes.Buffer

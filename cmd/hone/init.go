@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone"
 	"hone/loop"
 )
 
@@ -112,7 +111,7 @@ func (a *app) place(root, rel string, content []byte) error {
 	case errors.Is(err, fs.ErrExist):
 		said = "kept    " + rel + ", which is there already"
 	case err != nil:
-		return &hone.Stop{Exit: hone.ExitEnvironment, Why: "write " + rel, Err: err, Hint: "hone doctor"}
+		return failed(fmt.Errorf("write %s: %w", rel, err), "hone doctor")
 	}
 	_, err = fmt.Fprintln(a.out, said)
 	return err

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"hone"
 	"hone/internal/config"
 )
 
@@ -111,7 +110,7 @@ func (a *app) offerProtect(root string, ls []language) error {
 			said += "; this could be added:\n\n    [check]\n    " + line + "\n"
 		}
 	case err != nil:
-		return &hone.Stop{Exit: hone.ExitEnvironment, Why: "write " + config.HonePath, Err: err, Hint: "hone doctor"}
+		return failed(fmt.Errorf("write %s: %w", config.HonePath, err), "hone doctor")
 	}
 	_, err = fmt.Fprintln(a.out, said)
 	return err

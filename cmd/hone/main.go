@@ -52,7 +52,7 @@ func interruptible() (context.Context, func()) {
 		}
 		cancel()
 		if _, ok := <-signals; ok {
-			os.Exit(hone.ExitInterrupted)
+			os.Exit(exitStatus(hone.KindInterrupted))
 		}
 	}()
 	return ctx, func() {

@@ -128,7 +128,7 @@ func (a *app) showPrompt(p loop.Prompt, whose string, asJSON bool) error {
 func tooLong(err error) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) {
-		return usage(c.Error(), c.Room)
+		return usage(c.Error(), c.Remedy)
 	}
 	return err
 }

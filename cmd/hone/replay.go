@@ -117,8 +117,7 @@ func playback(home *journal.Home, ref string) (*journal.Journal, hone.Start, err
 	}
 	j, err := home.Playback(run)
 	if err != nil {
-		return nil, hone.Start{}, &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(),
-			Hint: "the record is not what hone wrote: believe nothing of it from that line on"}
+		return nil, hone.Start{}, failed(err, "do not trust this journal from that line on: it is not what hone wrote")
 	}
 	start, err := harness.Started(j.Ahead())
 	if err != nil {
@@ -152,11 +151,9 @@ func scratchFolder(into string) (dir string, remove func() error, err error) {
 func another(err error, j *journal.Journal) error {
 	var missing *journal.MissingError
 	if errors.As(err, &missing) {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "what the run has on record cannot be read any more: " + err.Error(),
-			Hint: "bring .hone back from a backup; hone show " + j.Run() + " tells what is left"}
+		return failed(fmt.Errorf("cannot read what the run recorded: %w", err), "restore .hone from a backup; hone show "+j.Run()+" shows what is left")
 	}
-	var stop *hone.Stop
-	if errors.As(err, &stop) || errors.Is(err, context.Canceled) {
+	if _, ok := explained(err); ok || errors.Is(err, context.Canceled) {
 		return err
 	}
 	at := "before its first event"
@@ -164,8 +161,8 @@ func another(err error, j *journal.Journal) error {
 		last := events[len(events)-1]
 		at = fmt.Sprintf("after event %d (%s)", last.Seq, last.Type)
 	}
-	return &hone.Stop{Exit: hone.ExitNotDone, Result: "differs", Why: fmt.Sprintf("the run goes another way than its record, %s: %v", at, err),
-		Hint: "somebody changed the record, or this is another hone than the run's; hone show " + j.Run() + " --json shows what is on record"}
+	return &failure{kind: kindDiffers, why: fmt.Sprintf("the replay does not match the journal, %s: %v", at, err),
+		hint: "the journal was changed, or another version of hone wrote it; hone show " + j.Run() + " --json shows it"}
 }
 
 // tellReplayed says what was the same, and what could not be compared.

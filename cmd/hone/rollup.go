@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone"
 	"hone/harness"
 	"hone/internal/render"
 	"hone/loop"
@@ -62,7 +61,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 		return err
 	}
 	if err := implement.Write(root, out, bytes.NewReader(text)); err != nil {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "hone doctor"}
+		return failed(err, "hone doctor")
 	}
 	_, err = fmt.Fprintf(a.err, "hone: %s written, %s, about %s tokens\n", out, render.Bytes(int64(len(text))), render.Tokens(int64(len(text)/4)))
 	return err

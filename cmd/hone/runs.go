@@ -162,9 +162,10 @@ func (s *summary) fold(e journal.Event) {
 	case "end":
 		var end hone.End
 		_ = e.Decode(&end)
-		s.Exit, s.Tokens, s.Cost = &end.Exit, end.Tokens, end.Cost
+		exit := exitStatus(end.Kind)
+		s.Exit, s.Tokens, s.Cost = &exit, end.Tokens, end.Cost
 		if s.Result != "running" {
-			s.Result = end.Result
+			s.Result = string(end.Kind)
 		}
 	}
 }

@@ -280,11 +280,11 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, w harness.Enclosur
 	case err != nil:
 		return harness.NoWalls(ctx, err)
 	case r.OverLimit != "":
-		return &hone.Stop{Exit: hone.ExitBudget, Why: "the command went over its limit of " + r.OverLimit, Hint: "raise it with --memory or --processes"}
+		return &failure{kind: hone.KindBudget, why: "the command went over its limit of " + r.OverLimit, hint: "raise it with --memory or --processes"}
 	case r.TimedOut:
-		return &hone.Stop{Exit: hone.ExitBudget, Why: fmt.Sprintf("the command had not ended after %s, and was ended", f.timeout), Hint: "raise --timeout"}
+		return &failure{kind: hone.KindBudget, why: fmt.Sprintf("the command did not end within %s and was killed", f.timeout), hint: "raise --timeout"}
 	}
-	a.exit = exitStatus(r)
+	a.exit = shellStatus(r)
 	if a.exit != 0 && !w.Settings.Net && !w.Settings.None() && !f.quiet && sandbox.WantsNetwork(output) {
 		a.say("hint", harness.WantsNet)
 	}
@@ -297,11 +297,11 @@ func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return harness.NoWalls(ctx, err)
 	}
-	return &hone.Stop{Exit: hone.ExitInterrupted, Result: "interrupted", Why: "interrupted"}
+	return &failure{kind: hone.KindInterrupted, why: "interrupted"}
 }
 
-// exitStatus is how a shell tells the end of a command.
-func exitStatus(r sandbox.Result) int {
+// shellStatus is how a shell tells the end of a command.
+func shellStatus(r sandbox.Result) int {
 	if r.Signal == "" {
 		return r.Exit
 	}

@@ -9,7 +9,7 @@ import (
 	"hone/sandbox"
 )
 
-func TestExitStatus(t *testing.T) {
+func TestShellStatus(t *testing.T) {
 	for want, r := range map[int]sandbox.Result{
 		0:   {},
 		7:   {Exit: 7},
@@ -17,7 +17,7 @@ func TestExitStatus(t *testing.T) {
 		143: {Exit: -1, Signal: syscall.SIGTERM.String()},
 		128: {Exit: -1, Signal: "something new"},
 	} {
-		if got := exitStatus(r); got != want {
+		if got := shellStatus(r); got != want {
 			t.Errorf("%+v: %d", r, got)
 		}
 	}

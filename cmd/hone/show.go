@@ -68,7 +68,7 @@ func (a *app) show(f showFlags, ref string) error {
 	}
 	events, err := home.Read(run)
 	if err != nil {
-		return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "hone runs"}
+		return failed(err, "hone runs")
 	}
 	start, err := harness.Started(events)
 	if err != nil {
@@ -97,7 +97,7 @@ func askedBy(start hone.Start) []string {
 func (a *app) showJSON(events []journal.Event, round int) error {
 	for _, e := range events {
 		if round == 0 || roundOf(e) == round {
-			if _, err := fmt.Fprintf(a.out, "%s\n", e.Line()); err != nil {
+			if _, err := fmt.Fprintf(a.out, "%s\n", feedLine(e)); err != nil {
 				return err
 			}
 		}
@@ -188,8 +188,7 @@ func (a *app) showMore(home *journal.Home, e journal.Event, f showFlags) error {
 		if err := e.Decode(&end); err != nil {
 			return err
 		}
-		end.Hint = nextAfter(home, e.Run, end.Hint)
-		a.conclude(end, outputFlags{})
+		a.conclude(home, e.Run, end, outputFlags{})
 		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
 		fmt.Fprintf(a.out, "after %s of work; the journal's hash is %s\n", active, e.Hash())
 	}

@@ -60,7 +60,7 @@ func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFl
 		}
 		one := *in
 		one.Args = args
-		if err := a.startRun(ctx, k, l, &one, f.output, &spent); err != nil || a.exit != hone.ExitDone {
+		if err := a.startRun(ctx, k, l, &one, f.output, &spent); err != nil || a.exit != 0 {
 			return err
 		}
 	}
@@ -171,8 +171,8 @@ func (s *spending) left(l hone.Limits) (hone.Limits, error) {
 		}
 	}
 	if over != "" {
-		return l, &hone.Stop{Exit: hone.ExitBudget, Result: "budget", Why: "the runs before used up the budget of " + over,
-			Hint: "start the rest with the same command: it has a new budget"}
+		return l, &failure{kind: hone.KindBudget, why: "earlier runs of this command used up the budget of " + over,
+			hint: "start the rest with the same command: it has a new budget"}
 	}
 	return l, nil
 }

@@ -84,7 +84,7 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		return inTheWay(err, j.Run(), f.round)
 	}
 	if slices.ContainsFunc(v.Conflicts, func(c hone.Conflict) bool { return c.Lost }) {
-		a.exit = hone.ExitBlocked // what could be put back was, and that is not all
+		a.exit = exitStatus(hone.KindBlocked) // what could be put back was, and that is not all
 	}
 	a.tellUndone(v, j.Run(), kept)
 	return a.tellLeft(ctx, run.Dir, j.Run(), v, events)
@@ -97,8 +97,8 @@ func inTheWay(err error, run string, round int) error {
 	if !errors.As(err, &conflict) {
 		return err
 	}
-	return &hone.Stop{Exit: hone.ExitBlocked, Result: "blocked", Why: "nothing was put back: something else stands in the place of " + strings.Join(conflict.Paths, ", "),
-		Hint: fmt.Sprintf("move that away, then: hone undo %s%s", run, toRound(round))}
+	return &failure{kind: hone.KindBlocked, why: "nothing was restored: something else stands in the place of " + strings.Join(conflict.Paths, ", "),
+		hint: fmt.Sprintf("move it away, then run: hone undo %s%s", run, toRound(round))}
 }
 
 // roundsOf is how many rounds of a run have ended.
@@ -119,7 +119,7 @@ func (a *app) refuseUndo(v *hone.Reversal, run string, f undoFlags) error {
 	for _, c := range v.Conflicts {
 		switch {
 		case c.Lost:
-			a.say("error", fmt.Sprintf("%s cannot be put back: %s", c.Path, c.Why))
+			a.say("error", fmt.Sprintf("%s cannot be restored: %s", c.Path, c.Why))
 		case !f.force:
 			forced++
 			a.say("error", c.Path+": "+c.Why)
@@ -130,12 +130,12 @@ func (a *app) refuseUndo(v *hone.Reversal, run string, f undoFlags) error {
 	}
 	hint := fmt.Sprintf("hone undo %s%s --force", run, toRound(f.round))
 	if forced > 0 {
-		hint += " overwrites that, and keeps what it held; or move your version away"
+		hint += " overwrites them, and keeps what they held; or move your version away"
 	} else {
-		hint += " puts the others back"
+		hint += " restores the others"
 	}
-	return &hone.Stop{Exit: hone.ExitBlocked, Result: "blocked", Hint: hint,
-		Why: fmt.Sprintf("nothing was put back: %s in the way", render.Count(len(v.Conflicts), "file")+is(len(v.Conflicts)))}
+	return &failure{kind: hone.KindBlocked, hint: hint,
+		why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(v.Conflicts), "file")+is(len(v.Conflicts)))}
 }
 
 func is(n int) string {

@@ -68,7 +68,7 @@ func (s Scene) Run(t *testing.T) {
 	if len(want.points) == 0 {
 		t.Fatal("the run appended nothing")
 	}
-	t.Logf("undisturbed, %d points and %d model calls to %q in round %d: %s", len(want.points), want.calls, want.end.Result, want.end.Rounds, want.end.Why)
+	t.Logf("undisturbed, %d points and %d model calls to %q in round %d: %s", len(want.points), want.calls, want.end.Kind, want.end.Rounds, want.end.Why)
 	tries := s.Most
 	if tries == 0 {
 		tries = most
@@ -101,7 +101,7 @@ func (s Scene) compare(t *testing.T, name string, want outcome, kills ...kill) {
 			want, got any
 		}{
 			{"tree", want.tree, got.tree},
-			{"end", []any{want.end.Result, want.end.Exit, want.end.Rounds, want.end.Findings}, []any{got.end.Result, got.end.Exit, got.end.Rounds, got.end.Findings}},
+			{"end", []any{want.end.Kind, want.end.Rounds, want.end.Findings}, []any{got.end.Kind, got.end.Rounds, got.end.Findings}},
 			{"model calls", want.calls + got.lost, got.calls},
 			{"changes that are taken for somebody else's", want.outside, got.outside},
 			{"requests", want.requests, got.requests},

@@ -187,7 +187,7 @@ func TestHistory(t *testing.T) {
 		finish: map[int]model.Finish{3: model.Length},
 	}
 	l := implement.Loop{Query: "Say done.\r\n", Say: func(text string) { said = append(said, text) }}
-	if end := (process{loop: l, model: m, rounds: 8}).live(t, dir); end.Exit != 0 || end.Rounds != 5 {
+	if end := (process{loop: l, model: m, rounds: 8}).live(t, dir); end.Kind != hone.KindDone || end.Rounds != 5 {
 		t.Fatalf("%+v", end)
 	}
 	want := []string{
@@ -299,7 +299,7 @@ func TestRequestsBeginAlike(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"a": "zero\n", "build.sh": untilDone, "src/big": strings.Repeat("a line that does not change\n", 200)})
 	m := &recorder{replies: []string{"^^^a\none\n^^^end\n", "no block", "^^^a\ntwo\n^^^end\n", "^^^a\ndone\n^^^end\n"}}
-	if end := (process{model: m, rounds: 8}).live(t, dir); end.Exit != 0 {
+	if end := (process{model: m, rounds: 8}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	var sent [][]byte

@@ -208,8 +208,8 @@ func explain(err error, p prompt) error {
 		return err
 	}
 	parts := p.parts()
-	c.Room = fmt.Sprintf("the query and the code base take %d bytes, and the history of %d rounds %d; "+
-		"write a smaller codeRollup.txt (hone rollup, with fewer files or more in .gitignore), or take a model with a larger context",
+	c.Room = fmt.Sprintf("the query and the code base take %d bytes, and the history of %d rounds %d",
 		len(parts[0]), len(parts)-1, len(p.text())-len(parts[0]))
+	c.Remedy = "make codeRollup.txt smaller, with fewer files or more in .gitignore, or choose a model with a larger context"
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"hone"
 	"hone/internal/crashtest"
 	"hone/internal/render"
 	"hone/loop/implement"
@@ -24,7 +25,7 @@ func refusals(t *testing.T, dir string, p process, reply string) []string {
 	before := code(t, dir)
 	m := &recorder{replies: []string{reply, "^^^a\ndone\n^^^end\n"}}
 	p.model, p.rounds = m, 2
-	if end := p.live(t, dir); end.Exit != 0 || end.Rounds != 2 {
+	if end := p.live(t, dir); end.Kind != hone.KindDone || end.Rounds != 2 {
 		t.Fatalf("%+v", end)
 	}
 	before["a"] = "done\n"
@@ -118,7 +119,7 @@ func TestSeen(t *testing.T) {
 	}}
 	end := process{model: m, rounds: 8}.live(t, dir)
 	tree := crashtest.Tree(t, dir)
-	if end.Exit != 0 || end.Rounds != 4 || tree["hidden"] != "precious\n" || tree["new"] != "three\n" {
+	if end.Kind != hone.KindDone || end.Rounds != 4 || tree["hidden"] != "precious\n" || tree["new"] != "three\n" {
 		t.Fatalf("%+v\n%v", end, tree)
 	}
 	for round := 2; round <= 3; round++ {
@@ -138,7 +139,7 @@ func TestSeenWithoutHeaders(t *testing.T) {
 	}
 	m := &recorder{replies: []string{"^^^mine\nx\n^^^end\n", "^^^a\ndone\n^^^end\n^^^b\nx\n^^^end\n"}}
 	end := process{model: m, rounds: 8, list: list}.live(t, dir)
-	if tree := crashtest.Tree(t, dir); end.Exit != 0 || tree["mine"] != "untracked\n" || tree["b"] != "x\n" {
+	if tree := crashtest.Tree(t, dir); end.Kind != hone.KindDone || tree["mine"] != "untracked\n" || tree["b"] != "x\n" {
 		t.Errorf("%+v\n%v", end, tree)
 	}
 }
@@ -150,7 +151,7 @@ func TestOwnRollupIsFrozen(t *testing.T) {
 	files(t, dir, map[string]string{"a": "====\n--- File: bin\n====\n", "bin": "\x00\x01", "build.sh": "#!/bin/sh\necho made >later\ngrep -q done a\n"})
 	m := &recorder{replies: []string{"^^^bin\nmine\n^^^end\n", "^^^a\none\n^^^end\n", "^^^later\nmine\n^^^end\n", "^^^a\ndone\n^^^end\n"}}
 	end := process{model: m, rounds: 8}.live(t, dir)
-	if tree := crashtest.Tree(t, dir); end.Exit != 0 || end.Rounds != 4 || tree["bin"] != "\x00\x01" || tree["later"] != "made\n" {
+	if tree := crashtest.Tree(t, dir); end.Kind != hone.KindDone || end.Rounds != 4 || tree["bin"] != "\x00\x01" || tree["later"] != "made\n" {
 		t.Fatalf("%+v\n%q", end, tree)
 	}
 	for _, round := range []int{2, 4} {
@@ -168,7 +169,7 @@ func TestContextIsOutgrown(t *testing.T) {
 	var l implement.Loop
 	l.Coder.Context = 8_000
 	end := process{loop: l, model: m, rounds: 8}.live(t, dir)
-	if end.Exit != 3 || len(m.asked) != 1 || !strings.Contains(end.Hint, "the history of 1 rounds") {
+	if end.Kind != hone.KindContext || len(m.asked) != 1 || !strings.Contains(end.Why, "the history of 1 rounds") {
 		t.Errorf("%+v after %d calls", end, len(m.asked))
 	}
 	files(t, dir, map[string]string{"big": strings.Repeat("x", 50_000)})
@@ -176,7 +177,7 @@ func TestContextIsOutgrown(t *testing.T) {
 		t.Fatal(err)
 	}
 	m = &recorder{}
-	if end := (process{loop: l, model: m}).live(t, dir); end.Exit != 2 || len(m.asked) != 0 {
+	if end := (process{loop: l, model: m}).live(t, dir); end.Kind != hone.KindPrompt || len(m.asked) != 0 {
 		t.Errorf("%+v after %d calls", end, len(m.asked))
 	}
 }
@@ -196,7 +197,7 @@ func TestLogsBehindALink(t *testing.T) {
 				end := process{model: m}.live(t, dir)
 				left, err := os.ReadDir(outside)
 				inside, err2 := os.ReadDir(filepath.Join(dir, "src"))
-				if err := errors.Join(err, err2); err != nil || end.Exit != 5 || len(left) != 0 || len(inside) != 1 || !strings.Contains(end.Why, link) {
+				if err := errors.Join(err, err2); err != nil || end.Kind != hone.KindFailed || len(left) != 0 || len(inside) != 1 || !strings.Contains(end.Why, link) {
 					t.Errorf("%+v, outside %v, inside %v, %v", end, left, inside, err)
 				}
 			})
@@ -212,7 +213,7 @@ func TestBuildThatDestroys(t *testing.T) {
 		"build.sh": "#!/bin/sh\nrm -rf logs query.txt codeRollup.txt llm-user-output.txt\ngrep -q done a\n"})
 	m := &recorder{replies: []string{"&&&start\none\n&&&end\n^^^a\none\n^^^end\n", "&&&start\ntwo\n&&&end\n^^^a\ndone\n^^^end\n"}}
 	end := process{model: m, rounds: 8}.live(t, dir)
-	if got := logs(t, dir); end.Exit != 0 || end.Rounds != 2 || got["query-2-build.txt"] == "" {
+	if got := logs(t, dir); end.Kind != hone.KindDone || end.Rounds != 2 || got["query-2-build.txt"] == "" {
 		t.Errorf("%+v\n%v", end, got)
 	}
 	if got := added(t, m, 2); !strings.Contains(got, "build.sh: exit status 1") {
@@ -224,7 +225,7 @@ func TestBuildThatDestroys(t *testing.T) {
 	m = &recorder{replies: []string{"^^^a\none\n^^^end\n"}}
 	end = process{model: m, rounds: 8}.live(t, dir)
 	left, err := os.ReadDir(filepath.Join(dir, "src"))
-	if err != nil || end.Exit != 5 || len(left) != 1 || !strings.Contains(end.Why, "logs is a symbolic link: move it away") {
+	if err != nil || end.Kind != hone.KindFailed || len(left) != 1 || !strings.Contains(end.Why, "logs is a symbolic link: move it away") {
 		t.Errorf("%+v, %v, %v", end, left, err)
 	}
 }

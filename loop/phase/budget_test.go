@@ -60,7 +60,7 @@ func TestVerifierIsNotPaid(t *testing.T) {
 			tokens := int64(210_000)
 			p := process{model: m, check: tt.check, set: limit(&tokens)}
 			end := p.live(t, dir)
-			if end.Exit != hone.ExitBudget || end.Rounds != 1 || end.summary != "" || len(m.asked) != 4 {
+			if end.Kind != hone.KindBudget || end.Rounds != 1 || end.summary != "" || len(m.asked) != 4 {
 				t.Fatalf("%d requests, %+v", len(m.asked), end)
 			}
 			if !strings.HasSuffix(end.Why, tt.says) || strings.Contains(end.Why, "passes") != (tt.says != "") {
@@ -74,8 +74,8 @@ func TestVerifierIsNotPaid(t *testing.T) {
 				t.Errorf("findings of %q: %+v", got, end.Findings)
 			}
 			gone(t, dir)
-			must(fmt.Sscanf(end.Hint, "hone resume last --max-tokens %d", &tokens))
-			if end = p.live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 2 {
+			must(fmt.Sscan(end.Next.Flags[0].Value, &tokens))
+			if end = p.live(t, dir); end.Kind != hone.KindDone || end.Rounds != 2 {
 				t.Fatalf("%+v", end)
 			}
 			gone(t, dir)
@@ -93,11 +93,11 @@ func TestBuilderIsNotPaidAgain(t *testing.T) {
 	tokens := int64(210_000)
 	p := process{model: m, set: func(l *phase.Loop, r *hone.Run) { l.HealthAttempts, r.Limits.Tokens = 2, tokens }}
 	end := p.live(t, dir)
-	if end.Exit != hone.ExitBudget || end.Rounds != 1 || len(end.Findings) != 1 || end.Findings[0].Source != "health" {
+	if end.Kind != hone.KindBudget || end.Rounds != 1 || len(end.Findings) != 1 || end.Findings[0].Source != "health" {
 		t.Fatalf("%+v", end)
 	}
 	tokens = 900_000
-	if end = p.live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 2 {
+	if end = p.live(t, dir); end.Kind != hone.KindDone || end.Rounds != 2 {
 		t.Fatalf("%+v", end)
 	}
 	if diff := cmp.Diff("phase2/build/step-1/pre-deterministic phase2/build/step-2/pre-deterministic phase2/build/step-2/post-deterministic phase2/passed", subjects(t, dir, phase.Src)); diff != "" {

@@ -155,7 +155,7 @@ func TestResumedVerification(t *testing.T) {
 				t.Fatal("it was not killed")
 			}
 			gone(t, dir)
-			if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone {
+			if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone {
 				t.Fatalf("%+v", end)
 			}
 			if resets := read(dir, "tests/results/resets"); resets != "reset\nreset\n" {
@@ -183,7 +183,7 @@ func TestNotStartedForNothing(t *testing.T) {
 	killedAt(t, process{model: m}, dir, func(e journal.Event) bool {
 		return e.Phase == journal.Begin && e.Step != nil && e.Step.Name == "read verdict"
 	})
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone || len(m.asked) != len(m.turns) {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
 	if resets := read(dir, "tests/results/resets"); resets != "reset\n" {
@@ -204,7 +204,7 @@ func TestOldVerdictIsRemovedByHone(t *testing.T) {
 	if read(dir, "tests/failed_specs.md") != "" {
 		t.Error("the old verdict is there")
 	}
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone || count(t, dir, "outside", "") > 0 {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone || count(t, dir, "outside", "") > 0 {
 		t.Fatalf("%+v", end)
 	}
 }
@@ -222,12 +222,12 @@ func TestServerDoesNotComeBack(t *testing.T) {
 	files(t, dir, map[string]string{"src/answer": "crash\n"})
 	asked := len(m.asked)
 	end := process{model: m, set: soon}.live(t, dir)
-	if end.Exit != hone.ExitEnvironment || !strings.Contains(end.Why, "came up before, and does not now") || len(m.asked) != asked {
+	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "came up before, and does not now") || len(m.asked) != asked {
 		t.Fatalf("%+v after %d requests", end, len(m.asked)-asked)
 	}
 	gone(t, dir)
 	files(t, dir, map[string]string{"src/answer": "hello\n"})
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 }

@@ -45,7 +45,7 @@ func TestEvidence(t *testing.T) {
 			again := verifier(run("rm -rf failed_specs.md"), ask(), say("all pass"))
 			m := script(suite(), build("hello"), c.verify, again)
 			end := process{model: m, turns: 5}.live(t, dir)
-			if end.Exit != hone.ExitEnvironment || !strings.HasPrefix(end.Why, "nothing was verified: ") || !strings.Contains(end.Why, c.why) {
+			if end.Kind != hone.KindFailed || !strings.HasPrefix(end.Why, "nothing was verified: ") || !strings.Contains(end.Why, c.why) {
 				t.Fatalf("%+v", end)
 			}
 			if strings.Contains(subjects(t, dir, phase.Tests), "results") {
@@ -56,7 +56,7 @@ func TestEvidence(t *testing.T) {
 				return
 			}
 			end = process{model: m, turns: 5}.live(t, dir)
-			if end.Exit != hone.ExitDone || end.Rounds != 1 || len(m.asked) != len(m.turns) {
+			if end.Kind != hone.KindDone || end.Rounds != 1 || len(m.asked) != len(m.turns) {
 				t.Fatalf("resumed: %+v after %d of %d turns", end, len(m.asked), len(m.turns))
 			}
 			holds(t, "the commits of tests", commits(t, dir, phase.Tests), "phase2/verify/step-1/results\nHone-Run: X\nHone-Attempt: 2\n")
@@ -73,11 +73,11 @@ func TestTriedAgainAndAgain(t *testing.T) {
 	ran := call("bash", "command", "true")
 	m := script(suite(), build("hello"), verifier(ask(), ran, call("write", "path", "x", "content", "1"), ran, call("dance")), verifier(ran, say("all pass")), verifier(say("all pass")), pass())
 	for i, why := range []string{"gave no final answer", "no request of the verifier reached", "ran no command"} {
-		if end := (process{model: m, turns: 5}).live(t, dir); end.Exit != hone.ExitEnvironment || !strings.Contains(end.Why, why) {
+		if end := (process{model: m, turns: 5}).live(t, dir); end.Kind != hone.KindFailed || !strings.Contains(end.Why, why) {
 			t.Fatalf("life %d: %+v", i+1, end)
 		}
 	}
-	if end := (process{model: m, turns: 5}).live(t, dir); end.Exit != hone.ExitDone {
+	if end := (process{model: m, turns: 5}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	if n := count(t, dir, "outside", ""); n > 0 {
@@ -100,7 +100,7 @@ func TestVerifierCrashes(t *testing.T) {
 			}
 			p := process{model: m, agents: agents}
 			end := p.live(t, dir)
-			if end.Exit != hone.ExitEnvironment || !strings.Contains(end.Why, "there is no turn") {
+			if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "there is no turn") {
 				t.Fatalf("%+v", end)
 			}
 			gone(t, dir)
@@ -108,7 +108,7 @@ func TestVerifierCrashes(t *testing.T) {
 			if agents {
 				m.turns = append(m.turns[:2], agent("verifier", "all pass", "bash", "command", binary()+" "+asClient+` "$DEV_URL"`)...)
 			}
-			if end := p.live(t, dir); end.Exit != hone.ExitDone {
+			if end := p.live(t, dir); end.Kind != hone.KindDone {
 				t.Fatalf("%+v", end)
 			}
 		})
@@ -133,11 +133,11 @@ func TestAgentMustReach(t *testing.T) {
 	m := script(agent("verifier", "written"), agent("builder", "built", "write", "path", "answer", "content", "hello\n"),
 		agent("verifier", "all pass", "bash", "command", "true"), agent("verifier", " "), agent("verifier", "all pass", "bash", "command", binary()+" "+asClient+` "$DEV_URL"`))
 	for _, why := range []string{"no request of the verifier reached", "gave no final answer"} {
-		if end := (process{model: m, agents: true}).live(t, dir); end.Exit != hone.ExitEnvironment || !strings.Contains(end.Why, why) {
+		if end := (process{model: m, agents: true}).live(t, dir); end.Kind != hone.KindFailed || !strings.Contains(end.Why, why) {
 			t.Fatalf("want %q: %+v", why, end)
 		}
 	}
-	if end := (process{model: m, agents: true}).live(t, dir); end.Exit != hone.ExitDone {
+	if end := (process{model: m, agents: true}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 }
@@ -150,7 +150,7 @@ func TestFailuresNeedNoEvidence(t *testing.T) {
 	project(t, dir, usual(), nil)
 	m := script(suite(), build("no"), verifier(call("write", "path", "failed_specs.md", "content", "It went wrong:\n\n- **SPEC:** GET / → 200 {hello}\n"), call("bash", "command", "true"), call("dance")))
 	end := process{model: m, turns: 3, rounds: 1}.live(t, dir)
-	if end.Exit != hone.ExitNotDone || len(end.Findings) != 3 {
+	if end.Kind != hone.KindRounds || len(end.Findings) != 3 {
 		t.Fatalf("%+v", end)
 	}
 	holds(t, "the finding", end.Findings[0].Text, "SPEC:** GET / → 200 {hello}")
@@ -171,7 +171,7 @@ func TestNote(t *testing.T) {
 	project(t, dir, usual(), nil)
 	m := script(suite(), build("hello"), verifier(ask(), call("write", "path", "failed_specs.md", "content", "All specs pass.\n"), say("all pass")))
 	end := process{model: m}.live(t, dir)
-	if end.Exit != hone.ExitDone || len(end.Findings) != 1 || !end.Findings[0].Advisory {
+	if end.Kind != hone.KindDone || len(end.Findings) != 1 || !end.Findings[0].Advisory {
 		t.Fatalf("%+v", end)
 	}
 }
@@ -187,7 +187,7 @@ func TestWarningsOfSpecs(t *testing.T) {
 	})
 	m := script(suite())
 	for range 2 {
-		if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitEnvironment {
+		if end := (process{model: m}).live(t, dir); end.Kind != hone.KindFailed {
 			t.Fatalf("%+v", end)
 		}
 	}
@@ -204,13 +204,13 @@ func TestOutsideChanges(t *testing.T) {
 	m := script(suite(), build("no"), fail(), build("no"), fail(), build("hello"), pass())
 	all := m.turns
 	m.turns = all[:7] // the first life ends as round 2 begins: a reply is missing
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitEnvironment {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindFailed {
 		t.Fatalf("%+v", end)
 	}
 	m.asked, m.turns = nil, all
 	files(t, dir, map[string]string{"src/theirs.go": "x\n", "tests/theirs.sh": "x\n", "Makefile": "x\n", phase.MapName: "x\n", "tests/results/dev.log": "x\n"})
 	must(0, os.Remove(filepath.Join(dir, "tests", "failed_specs.md")))
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 3 {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone || end.Rounds != 3 {
 		t.Fatalf("%+v", end)
 	}
 	var outside []string
@@ -242,7 +242,7 @@ func TestWithheldIsNotSent(t *testing.T) {
 	g.Known = []string{key}
 	m := script(suite(), build("LINT"), build("crash "), build("hello"), pass())
 	end := process{model: m, rounds: 3, set: func(l *phase.Loop, r *hone.Run) { l.Guard = g; soon(l, r) }}.live(t, dir)
-	if end.Exit != hone.ExitDone {
+	if end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	for i, a := range m.asked {
@@ -263,11 +263,11 @@ func TestTooLong(t *testing.T) {
 	project(t, dir, usual(), map[string]string{"specs/phase1.md": "## Phase 1: Long\n\n" + strings.Repeat("x", 50_000) + "\n\n### Contracts\nGET / → 200\n"})
 	m := script(suite())
 	end := process{model: m, set: func(l *phase.Loop, _ *hone.Run) { l.Writer.Context = 8_000 }}.live(t, dir)
-	if end.Exit != hone.ExitUsage || len(m.asked) > 0 {
+	if end.Kind != hone.KindPrompt || len(m.asked) > 0 {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
-	holds(t, "the hint", end.Hint, "50048 bytes  specs/phase1.md", "bytes  specs/phase2.md")
-	lacks(t, "the hint", end.Hint, "phase10")
+	holds(t, "the reason", end.Why, "50048 bytes  specs/phase1.md", "bytes  specs/phase2.md")
+	lacks(t, "the reason", end.Why, "phase10")
 }
 
 // TestNoSuchPhase: exit 2, before anybody is asked.
@@ -278,7 +278,7 @@ func TestNoSuchPhase(t *testing.T) {
 	must(0, os.Remove(filepath.Join(dir, "specs", "phase2.md")))
 	m := script(suite())
 	end := process{model: m}.live(t, dir)
-	if end.Exit != hone.ExitUsage || !strings.Contains(end.Why, "there is no specs/phase2.md") || len(m.asked) > 0 {
+	if end.Kind != hone.KindUsage || !strings.Contains(end.Why, "there is no specs/phase2.md") || len(m.asked) > 0 {
 		t.Fatalf("%+v", end)
 	}
 }

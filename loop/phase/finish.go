@@ -3,6 +3,7 @@ package phase
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hone"
@@ -13,7 +14,7 @@ import (
 // Finish records in both repositories that a phase has passed. It can be done
 // again.
 func (l Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
-	if end.Exit != hone.ExitDone || end.Result != string(hone.Done) {
+	if end.Kind != hone.KindDone {
 		return nil
 	}
 	return l.markPassed(ctx, r)
@@ -22,10 +23,10 @@ func (l Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
 // Summary is how a phase ended, for a person: that it passed, or what it is
 // stuck on (ruling A11).
 func (l Loop) Summary(r *hone.Run, end hone.End) string {
-	if end.Exit == hone.ExitDone {
+	if end.Kind == hone.KindDone {
 		return fmt.Sprintf("✓ Phase %d passed\n", l.Phase)
 	}
-	if end.Exit != hone.ExitNotDone && end.Exit != hone.ExitBlocked {
+	if !slices.Contains([]hone.Kind{hone.KindRounds, hone.KindStuck, hone.KindBlocked}, end.Kind) {
 		return ""
 	}
 	var b strings.Builder
@@ -60,7 +61,7 @@ func files(contracts, logs []check.Finding) []string {
 		names = append(names, logName(f.Source))
 	}
 	if len(names) == 0 {
-		names = []string{"what the check printed: hone show last"}
+		names = []string{"what the check printed"}
 	}
 	return names
 }

@@ -3,6 +3,7 @@ package phase
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -98,6 +99,24 @@ func oneNumber(args []string) error {
 // their order. Of all, those that have passed are left out. With --list it
 // prints what the specifications say, as hone reads them.
 func (v *invocation) Split(ctx context.Context, in *loop.Input) ([][]string, error) {
+	runs, err := v.split(ctx, in)
+	return runs, wrongSpecs(err)
+}
+
+// wrongSpecs words what is wrong with a project's specifications; other errors
+// stay as they are.
+func wrongSpecs(err error) error {
+	var wrong *SpecError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.None:
+		return loop.Usage(wrong.Why, "hone init phase writes an example")
+	}
+	return loop.Usage(wrong.Why, "write it, or name one that exists: hone phase all --list")
+}
+
+func (v *invocation) split(ctx context.Context, in *loop.Input) ([][]string, error) {
 	if err := project(in.Root); err != nil {
 		return nil, err
 	}

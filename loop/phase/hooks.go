@@ -87,6 +87,6 @@ func hookStop(name, what, output string) error {
 	if output = strings.TrimSpace(strings.ToValidUTF8(output, "\uFFFD")); output != "" {
 		why += "; it printed\n" + middle(output, 2<<10)
 	}
-	return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: why,
-		Hint: "mend " + ConfigName + " ([phase] hook_read, hook_env and hook_net in .config/hone.toml let it reach more), then: hone resume last"}
+	return &hone.Stop{Kind: hone.KindFailed, Why: why, Next: hone.Next{Verb: hone.Resume,
+		First: "fix " + ConfigName + " ([phase] hook_read, hook_env and hook_net in .config/hone.toml let it reach more)"}}
 }

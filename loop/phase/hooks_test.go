@@ -4,6 +4,7 @@ package phase_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -41,17 +42,17 @@ func TestHookFails(t *testing.T) {
 			m := script(suite(), build("hello"), pass())
 			quick := func(l *phase.Loop, _ *hone.Run) { l.Hooks.Time = 3 * time.Second }
 			end := process{model: m, set: quick}.live(t, dir)
-			if end.Exit != hone.ExitEnvironment || len(m.asked) != c.turns {
+			if end.Kind != hone.KindFailed || len(m.asked) != c.turns {
 				t.Fatalf("%+v after %d requests", end, len(m.asked))
 			}
 			holds(t, "the end", end.Why, c.why...)
-			holds(t, "the hint", end.Hint, "mend abl.config.sh", "hone resume last")
+			holds(t, "what to do next", fmt.Sprintf("%+v", end.Next), "fix abl.config.sh", "Verb:resume")
 			gone(t, dir)
 			if c.hook == "health_check" || strings.HasSuffix(name, "fails") {
 				return
 			}
 			project(t, dir, usual(), nil)
-			if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone || len(m.asked) != len(m.turns) {
+			if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
 				t.Fatalf("mended: %+v after %d requests", end, len(m.asked))
 			}
 			gone(t, dir)
@@ -67,7 +68,7 @@ func TestNoConfig(t *testing.T) {
 	m := script(suite())
 	gone := func(l *phase.Loop, _ *hone.Run) { must(0, os.Remove(filepath.Join(dir, phase.ConfigName))) }
 	end := process{model: m, set: gone}.live(t, dir)
-	if end.Exit != hone.ExitEnvironment || !strings.Contains(end.Why, "there is no abl.config.sh") || len(m.asked) > 0 {
+	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "there is no abl.config.sh") || len(m.asked) > 0 {
 		t.Fatalf("%+v", end)
 	}
 }
@@ -84,7 +85,7 @@ func TestStopDev(t *testing.T) {
 			dir := t.TempDir()
 			project(t, dir, h, nil)
 			m := script(suite(), build("no"), fail(), build("hello"), pass())
-			if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 2 {
+			if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone || end.Rounds != 2 {
 				t.Fatalf("%+v", end)
 			}
 			gone(t, dir)
@@ -105,7 +106,7 @@ func TestHealthCheckSaysNothing(t *testing.T) {
 	project(t, dir, usual().but("health_check", "exit 9"), nil)
 	m := script(suite(), build("x"))
 	end := process{model: m, rounds: 1}.live(t, dir)
-	if end.Exit != hone.ExitNotDone || len(end.Findings) != 1 {
+	if end.Kind != hone.KindRounds || len(end.Findings) != 1 {
 		t.Fatalf("%+v", end)
 	}
 	holds(t, "the finding", end.Findings[0].Text, "exit status 9")
@@ -124,7 +125,7 @@ func TestHealthLog(t *testing.T) {
 2) seq 100000; exit 1;;
 esac`), map[string]string{"tests/results/lint.log": "CANARY-OLD\n"})
 	m := script(suite(), build("1"), build("2"), build("3"))
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitEnvironment {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindFailed {
 		t.Fatalf("%+v", end)
 	}
 	prompts := m.first()
@@ -155,7 +156,7 @@ func TestServerDoesNotAnswer(t *testing.T) {
 			project(t, dir, usual(), nil)
 			m := script(suite(), build(name), build("LINT "+name), build("hello"), pass())
 			end := process{model: m, set: patience}.live(t, dir)
-			if end.Exit != hone.ExitDone || end.Rounds != 3 {
+			if end.Kind != hone.KindDone || end.Rounds != 3 {
 				t.Fatalf("%+v", end)
 			}
 			gone(t, dir)
@@ -176,7 +177,7 @@ func TestFailedContractsStand(t *testing.T) {
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
 	m := script(suite(), build("no"), fail(), build("crash"), build("hello"), pass())
-	if end := (process{model: m, set: soon}).live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 3 {
+	if end := (process{model: m, set: soon}).live(t, dir); end.Kind != hone.KindDone || end.Rounds != 3 {
 		t.Fatalf("%+v", end)
 	}
 	for i, a := range m.first()[3:] {
@@ -196,11 +197,11 @@ func TestSomethingElseAnswers(t *testing.T) {
 	defer l.Close()
 	m := script(suite(), build("hello"), pass())
 	end := process{model: m}.live(t, dir)
-	if end.Exit != hone.ExitEnvironment || !strings.Contains(end.Why, "something else answers on port "+portOf(dir)) || read(dir, "tests/results/dev.log") != "" {
+	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "something else answers on port "+portOf(dir)) || read(dir, "tests/results/dev.log") != "" {
 		t.Fatalf("%+v", end)
 	}
 	l.Close()
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 }
@@ -213,7 +214,7 @@ func TestServerBehindWallsHasItsOwnPort(t *testing.T) {
 	l := must(net.Listen("tcp", "127.0.0.1:"+portOf(dir)))
 	defer l.Close()
 	m := script(suite(), build("hello"), pass())
-	if end := (process{model: m, wall: sandbox.Hidden}).live(t, dir); end.Exit != hone.ExitDone {
+	if end := (process{model: m, wall: sandbox.Hidden}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 }
@@ -256,12 +257,12 @@ func TestCancelled(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 			}()
-			if end := p.live(t, dir); end.Exit == hone.ExitDone || !strings.Contains(end.Why, "canceled") {
+			if end := p.live(t, dir); end.Kind == hone.KindDone || !strings.Contains(end.Why, "canceled") {
 				t.Fatalf("%+v", end)
 			}
 			gone(t, dir)
 			must(0, os.Remove(filepath.Join(dir, "src", "slow")))
-			if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone {
+			if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone {
 				t.Fatalf("resumed: %+v", end)
 			}
 			gone(t, dir)

@@ -181,7 +181,7 @@ func (v *invocation) readRoles(root string) error {
 // complete says what the project lacks before anything is written.
 func (v *invocation) complete(root string) error {
 	if _, err := Specs(root, v.Phase); err != nil {
-		return err
+		return wrongSpecs(err)
 	}
 	if info, err := os.Stat(filepath.Join(root, ConfigName)); err != nil || !info.Mode().IsRegular() {
 		return loop.Usage("there is no "+ConfigName+" in "+root+", which says how the project is checked and started", "hone init phase, or name the project's folder with --dir")
@@ -196,7 +196,7 @@ func (v *invocation) complete(root string) error {
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	g, err := git.Find()
 	if err != nil {
-		return built, &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "install git"}
+		return built, &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "install git", Verb: hone.Resume}}
 	}
 	server, err := NewServer(v.DevURL)
 	if err != nil {
@@ -217,7 +217,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		Round:   l.Round,
 		With:    fmt.Sprintf("builder %s and verifier %s", v.Model.Name, v.Verifier.Name),
 		Turns:   map[string]int{l.Builder.Name: v.Turns, l.Verifier.Name: v.Turns},
-		Finish:  func(ctx context.Context, end hone.End) error { return l.Finish(ctx, r, end) },
+		Finish:  func(ctx context.Context, end hone.End, _ int) error { return l.Finish(ctx, r, end) },
 		Summary: func(end hone.End) string { return l.Summary(r, end) },
 	}, nil
 }

@@ -41,7 +41,7 @@ func TestPhase(t *testing.T) {
 			project(t, dir, usual(), map[string]string{"src/deps": "greeting 1.0\n"})
 			m := script(suite(), build("LINT"), build("no"), fail(), build("hello"), pass())
 			end := process{model: m, wall: wall}.live(t, dir)
-			if end.Exit != hone.ExitDone || end.Rounds != 3 || end.Why != "phase 2 passed" || end.summary != "✓ Phase 2 passed\n" || len(end.Findings) > 0 {
+			if end.Kind != hone.KindDone || end.Rounds != 3 || end.Why != "phase 2 passed" || end.summary != "✓ Phase 2 passed\n" || len(end.Findings) > 0 {
 				t.Fatalf("%+v", end)
 			}
 			if diff := cmp.Diff(srcPoints, subjects(t, dir, phase.Src)); diff != "" {
@@ -74,7 +74,7 @@ func TestPrompts(t *testing.T) {
 	dir := t.TempDir()
 	project(t, dir, usual(), map[string]string{"src/deps": "greeting 1.0\n"})
 	m := script(suite(), build("no"), fail(), build("LINT"), build("hello"), pass())
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	var b strings.Builder
@@ -106,7 +106,7 @@ func TestBoundaries(t *testing.T) {
 		"src/deps": "greeting 1.0\n", "src/inner/code.go": "CANARY-CODE\n", "tests/results/old.log": "CANARY-RESULTS\n", "tests/helper.sh": "CANARY-HELPER\n",
 	})
 	m := script(suite(), build("LINT CANARY-LINT"), build("CANARY-ANSWER"), fail(), build("crash"), build("CANARY-ANSWER"), pass())
-	if end := (process{model: m, rounds: 4, set: soon}).live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 4 {
+	if end := (process{model: m, rounds: 4, set: soon}).live(t, dir); end.Kind != hone.KindDone || end.Rounds != 4 {
 		t.Fatalf("%+v", end)
 	}
 	common := []string{"CANARY-CONFIG", "CANARY-MAKEFILE", "CANARY-LATER", "CANARY-ENV", "CANARY-RESULTS", "phase10", "CANARY-BUILDER-ROLE", "CANARY-VERIFIER-ROLE"}
@@ -131,7 +131,7 @@ func TestHealthAttempts(t *testing.T) {
 	project(t, dir, usual(), nil)
 	m := script(suite(), build("LINT 1"), build("LINT 2"), build("no"), fail(), build("LINT 3"), build("hello"), pass())
 	end := process{model: m, rounds: 2, set: func(l *phase.Loop, _ *hone.Run) { l.HealthAttempts = 3 }}.live(t, dir)
-	if end.Exit != hone.ExitDone || end.Rounds != 2 {
+	if end.Kind != hone.KindDone || end.Rounds != 2 {
 		t.Fatalf("%+v", end)
 	}
 	const hash, who = "Hone-Run: X\n", "hone <hone@localhost>\n"
@@ -174,7 +174,7 @@ func TestCommits(t *testing.T) {
 		must(0, os.Chmod(at, 0o755))
 	}
 	m := script(suite(), build("hello"), pass())
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	if ran := read(dir, "hook-ran"); ran != "" {
@@ -202,11 +202,11 @@ func TestPassedByTheSpecifications(t *testing.T) {
 	}
 	has(false, 2, "before anything")
 	m := script(suite(), build("hello"), pass())
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	// What a later life finds ended it finishes again, and that is nothing new.
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone || len(m.asked) != len(m.turns) {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
 	if got := strings.Count(subjects(t, dir, phase.Src)+subjects(t, dir, phase.Tests), "passed"); got != 2 {
@@ -227,7 +227,7 @@ func TestHalfFinished(t *testing.T) {
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
 	m := script(suite(), build("hello"), pass())
-	if end := (process{model: m}).live(t, dir); end.Exit != hone.ExitDone {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	c := exec.Command("git", "update-ref", "HEAD", "HEAD~1")
@@ -266,7 +266,7 @@ func TestStuck(t *testing.T) {
 			dir := t.TempDir()
 			project(t, dir, usual(), nil)
 			end := process{model: c.script, rounds: 2, set: soon}.live(t, dir)
-			if end.Exit != hone.ExitNotDone || end.Rounds != 2 {
+			if end.Kind != hone.KindRounds || end.Rounds != 2 {
 				t.Fatalf("%+v", end)
 			}
 			holds(t, "the summary", end.summary, c.want...)
@@ -293,7 +293,7 @@ func TestCheckHasTheLastWord(t *testing.T) {
 		return []check.Finding{{Source: check.SourceCommand, Text: "CANARY-CHECK: say it louder"}}, nil
 	}
 	end := process{model: m, check: says}.live(t, dir)
-	if end.Exit != hone.ExitDone || end.Rounds != 2 {
+	if end.Kind != hone.KindDone || end.Rounds != 2 {
 		t.Fatalf("%+v", end)
 	}
 	for i, a := range m.first() {

@@ -88,12 +88,12 @@ func Own(name string) bool { return name == MapName || strings.HasPrefix(name, R
 func Prepare(ctx context.Context, g *git.Git, root string) error {
 	for _, dir := range []string{Src, Tests, Results} {
 		if err := artifact.MakeFolder(root, dir); err != nil {
-			return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "move it away, then: hone resume last"}
+			return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
 		}
 	}
 	for dir, exclude := range map[string][]string{Src: nil, Tests: {path.Base(Results) + "/"}} {
 		if _, err := g.Init(ctx, filepath.Join(root, dir), exclude...); err != nil {
-			return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "mend that, then: hone resume last"}
+			return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "fix this", Verb: hone.Resume}}
 		}
 	}
 	return nil

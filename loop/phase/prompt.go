@@ -250,10 +250,24 @@ func join(findings []check.Finding) string {
 
 // specs are those that both roles get: of the phases up to this one (rulings
 // A1 and A13).
-func (l Loop) specs(dir string) ([]Spec, error) { return Specs(dir, l.Phase) }
+func (l Loop) specs(dir string) ([]Spec, error) {
+	specs, err := Specs(dir, l.Phase)
+	if wrong := (*SpecError)(nil); errors.As(err, &wrong) {
+		err = &hone.Stop{Kind: hone.KindUsage, Why: wrong.Why, Next: hone.Next{First: "fix the specifications", Verb: hone.Resume}}
+	}
+	return specs, err
+}
+
+// SpecError says which specification a project lacks.
+type SpecError struct {
+	Why  string
+	None bool // it has none that can be read
+}
+
+func (e *SpecError) Error() string { return e.Why }
 
 // All are a project's specifications, in the order of their phases; never none
-// without an error.
+// without an error. The error is a [*SpecError] where the project is at fault.
 func All(dir string) ([]Spec, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -262,13 +276,13 @@ func All(dir string) ([]Spec, error) {
 	defer root.Close()
 	specs, err := ReadSpecs(root)
 	if err != nil {
-		return nil, &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: err.Error(), Hint: "hone init phase writes an example"}
+		return nil, &SpecError{Why: err.Error(), None: true}
 	}
 	return specs, nil
 }
 
 // Specs are the specifications of the phases up to one, in their order, below a
-// project's root. There is one of that phase itself, or an error.
+// project's root. There is one of that phase itself, or an error as of [All].
 func Specs(dir string, phase int) ([]Spec, error) {
 	all, err := All(dir)
 	if err != nil {
@@ -281,7 +295,7 @@ func Specs(dir string, phase int) ([]Spec, error) {
 		}
 	}
 	if len(some) == 0 || some[len(some)-1].Phase != phase {
-		return nil, &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: fmt.Sprintf("there is no specs/phase%d.md", phase), Hint: "write it, or name one that is there: hone phase all --list"}
+		return nil, &SpecError{Why: fmt.Sprintf("there is no specs/phase%d.md", phase)}
 	}
 	return some, nil
 }
@@ -348,7 +362,7 @@ func (l Loop) tooLong(err error, dir string, c composed) error {
 		rest -= len(s.Text)
 	}
 	fmt.Fprintf(&b, "  %10d bytes  %s, %s and what failed\n", max(rest, 0), projectName, MapName)
-	b.WriteString("make the specifications shorter, or take a model with a larger context")
-	room.Room = b.String()
+	room.Room = strings.TrimRight(b.String(), "\n")
+	room.Remedy = "shorten the specifications, or choose a model with a larger context"
 	return room
 }

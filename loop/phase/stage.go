@@ -70,7 +70,8 @@ func (g *stage) ensure(ctx context.Context) error {
 	before := wasUp(g.run)
 	got, err := g.start(ctx)
 	if err == nil && !got.Up {
-		err = &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "the server came up before, and does not now: " + got.Why, Hint: "see " + serverLog + ", then: hone resume last"}
+		err = &hone.Stop{Kind: hone.KindFailed, Why: "the server came up before, and does not now: " + got.Why,
+			Next: hone.Next{First: "read " + serverLog, Verb: hone.Resume}}
 	}
 	g.mu.Lock()
 	g.again = before
@@ -113,8 +114,8 @@ func (g *stage) start(ctx context.Context) (started, error) {
 func (g *stage) raise(ctx context.Context, c *conductor) (started, error) {
 	if conn, err := c.running.Dial(ctx, g.server.port); err == nil {
 		conn.Close()
-		return started{}, &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: fmt.Sprintf("something else answers on port %d, where the project's server should", g.server.port),
-			Hint: "stop it, or give the server another port, in " + ConfigName + " and with --dev-url; then: hone resume last"}
+		return started{}, &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("something else answers on port %d, where the project's server should", g.server.port),
+			Next: hone.Next{First: "stop it", Verb: hone.Resume, Or: "give the server another port, in " + ConfigName + " and with --dev-url, and start a new run"}}
 	}
 	if err := g.forget(serverPID); err != nil {
 		return started{}, err

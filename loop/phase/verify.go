@@ -41,7 +41,7 @@ func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([
 			return nil, err
 		}
 		if now {
-			return nil, &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "nothing was verified: " + v.unproved, Hint: "hone resume last, to have it tried again"}
+			return nil, &hone.Stop{Kind: hone.KindFailed, Why: "nothing was verified: " + v.unproved, Next: hone.Next{Verb: hone.Resume}}
 		}
 	}
 }

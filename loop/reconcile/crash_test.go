@@ -53,7 +53,7 @@ func TestCrashWhenAskedLater(t *testing.T) {
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 			p := process{model: m, rounds: 2, check: until(dir, "specs/new.md", "asked otherwise\n"), observe: o}
-			if end := p.live(t, dir); end.Result != "blocked" {
+			if end := p.live(t, dir); end.Kind != "blocked" {
 				return end
 			}
 			p.human = someone{}

@@ -139,8 +139,8 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	l := v.loop(repo, s.Guard())
 	r := s.NewRun(l.Rules())
 	if repo == nil && !s.Replayed() {
-		return built, &hone.Stop{Exit: hone.ExitEnvironment, Why: s.Root() + " is no Git repository any more",
-			Hint: "bring its .git back, then: hone resume " + r.Journal.Run()}
+		return built, &hone.Stop{Kind: hone.KindFailed, Why: s.Root() + " is no longer a Git repository",
+			Next: hone.Next{First: "restore its .git", Verb: hone.Resume}}
 	}
 	if r.Round() == 0 && repo != nil && !s.Replayed() {
 		repo.Prepare(context.Background())

@@ -162,7 +162,7 @@ func TestLaterPromptsBeginWithTheFirst(t *testing.T) {
 		`{"create-or-update": {"src/a": "done\n"}}`,
 	}}
 	end := process{model: m, rounds: 5, check: until(dir, "src/a", "done\n")}.live(t, dir)
-	if end.Exit != 0 || len(m.asked) != 3 {
+	if end.Kind != hone.KindDone || len(m.asked) != 3 {
 		t.Fatalf("%+v after %d calls", end, len(m.asked))
 	}
 	first := prompt(m.asked[0])
@@ -206,7 +206,7 @@ func TestPromptIsComposedAnew(t *testing.T) {
 		`{"create-or-update": {"c": "ok"}}`,
 	}}
 	end := process{model: m, rounds: 5, check: until(dir, "c", "ok")}.live(t, dir)
-	if end.Exit != 0 {
+	if end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	second := prompt(m.asked[1])
@@ -250,7 +250,7 @@ func TestWhatThePromptShows(t *testing.T) {
 	}
 	m := &recorder{replies: []string{`{}`}}
 	l := reconcile.Loop{Checker: "checker.sh", NotSent: []string{"lock", "specs/dark.md"}, Guard: workspace.NewGuard(nil)}
-	if end := (process{loop: l, model: m}).live(t, dir); end.Exit != 0 {
+	if end := (process{loop: l, model: m}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	got := prompt(m.asked[0])
@@ -292,7 +292,7 @@ func TestBelowALinkIsRefusedAlone(t *testing.T) {
 	m := &recorder{replies: []string{`{"create-or-update": {"link/y": "through", "a": "one"}}`}}
 	end := process{model: m}.live(t, dir)
 	left, _ := os.ReadDir(outside)
-	if tree := crashtest.Tree(t, dir); end.Exit != 0 || tree["a"] != "one" || len(left) > 0 {
+	if tree := crashtest.Tree(t, dir); end.Kind != hone.KindDone || tree["a"] != "one" || len(left) > 0 {
 		t.Errorf("%+v: %v, outside %v", end, tree, left)
 	}
 }
@@ -319,12 +319,12 @@ func TestPromptThatDoesNotFit(t *testing.T) {
 	l := reconcile.Loop{}
 	l.Editor.Context = 8_000
 	end := process{loop: l, model: m}.live(t, dir)
-	if end.Exit != 2 || len(m.asked) > 0 {
+	if end.Kind != hone.KindPrompt || len(m.asked) > 0 {
 		t.Errorf("%+v after %d calls", end, len(m.asked))
 	}
 	for _, want := range []string{"50000 bytes  large\n", "1001 bytes  in/\n", "not-sent", ".gitignore", "SOURCE_DIR"} {
-		if !strings.Contains(end.Hint, want) {
-			t.Errorf("the hint lacks %q: %s", want, end.Hint)
+		if said := end.Why + "\n" + end.Next.First; !strings.Contains(said, want) {
+			t.Errorf("%q is missing: %s", want, said)
 		}
 	}
 }
@@ -337,7 +337,7 @@ func TestPromptThatOutgrowsTheContext(t *testing.T) {
 	l := reconcile.Loop{}
 	l.Editor.Context = 8_000
 	end := process{loop: l, model: m, rounds: 3, check: until(dir, "a", "")}.live(t, dir)
-	if end.Exit != 3 || len(m.asked) != 1 {
+	if end.Kind != hone.KindContext || len(m.asked) != 1 {
 		t.Errorf("%+v after %d calls", end, len(m.asked))
 	}
 }
@@ -351,7 +351,7 @@ func TestRefusalsAreToldWithWhatWasAttempted(t *testing.T) {
 		`{"create-or-update": {"a": "done"}}`,
 	}}
 	end := process{model: m, rounds: 3, check: until(dir, "a", "done")}.live(t, dir)
-	if end.Exit != 0 {
+	if end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	second := prompt(m.asked[1])

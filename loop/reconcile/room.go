@@ -9,8 +9,7 @@ import (
 	"hone/internal/render"
 )
 
-// room says what takes the room in a prompt that does not fit, and how to make
-// some (ruling G10).
+// room says what takes the room in a prompt that does not fit (ruling G10).
 func (p prompt) room() string {
 	sent := slices.DeleteFunc(slices.Clone(p.current()), func(it item) bool { return it.Digest == "" })
 	var b strings.Builder
@@ -21,9 +20,11 @@ func (p prompt) room() string {
 	for _, l := range largest(folders(sent), 5) {
 		fmt.Fprintf(&b, "  %10d bytes  %s\n", l.Size, render.Path(l.Path))
 	}
-	b.WriteString(`leave files out with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR, or take a model with a larger context`)
-	return b.String()
+	return strings.TrimRight(b.String(), "\n")
 }
+
+// remedy is how the user can make room.
+const remedy = `leave files out with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR, or choose a model with a larger context`
 
 func largest(items []item, n int) []item {
 	sorted := slices.Clone(items)

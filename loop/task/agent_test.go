@@ -51,7 +51,7 @@ func TestAgentExecutes(t *testing.T) {
 		3: func() { files(t, dir, map[string]string{"a": "done\n"}) },
 	}}
 	p := process{model: m, agent: true, rounds: 5, check: saysDone(dir)}
-	if end := p.live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 2 || len(m.asked) != 4 {
+	if end := p.live(t, dir); end.Kind != hone.KindDone || end.Rounds != 2 || len(m.asked) != 4 {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
 	first, review, second := m.asked[0], m.asked[1].Messages[0].Parts[0].Text, m.asked[3]
@@ -90,7 +90,7 @@ func TestAgentArtifacts(t *testing.T) {
 		}
 	}}}
 	p := process{model: m, agent: true, rounds: 1, run: &run}
-	if end := p.live(t, dir); end.Exit != hone.ExitDone {
+	if end := p.live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	p.finish(t, dir)
@@ -131,7 +131,7 @@ func TestAgentDoesNotSay(t *testing.T) {
 			dir := t.TempDir()
 			files(t, dir, map[string]string{"Spec.toml": specText})
 			m := &agents{recorder: recorder{replies: slices.Concat([]model.Reply{c.reply}, wrote("loop = 1\n[[pending]]\nitem = 'x'\n"))}}
-			if end := (process{model: m, agent: true, rounds: 1}).live(t, dir); end.Exit != hone.ExitNotDone || len(m.asked) != 3 {
+			if end := (process{model: m, agent: true, rounds: 1}).live(t, dir); end.Kind != hone.KindRounds || len(m.asked) != 3 {
 				t.Fatalf("%+v after %d requests", end, len(m.asked))
 			}
 			holds(t, "the review", m.asked[1].Messages[0].Parts[0].Text, c.want, "its calls are not known", "  (no file differs)\n")
@@ -203,7 +203,7 @@ func TestAgentIsCutOff(t *testing.T) {
 	}()
 	m.acts = map[int]func(){0: func() { files(t, dir, map[string]string{"c": "sea\n"}) }}
 	p.observe = journal.Observer{}
-	if end := p.live(t, dir); end.Exit != hone.ExitDone || len(m.asked) != 4 {
+	if end := p.live(t, dir); end.Kind != hone.KindDone || len(m.asked) != 4 {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
 	parts := m.asked[1].Messages[0].Parts

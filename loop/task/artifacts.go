@@ -43,8 +43,9 @@ func (l Loop) record(ctx context.Context, r *hone.Run, phase string) error {
 }
 
 // Finish writes the artifacts once more when a run has ended, be it in the
-// middle of a session, and says in state.toml how. It can be called again.
-func (l Loop) Finish(r *hone.Run, end hone.End) error {
+// middle of a session, and says in state.toml how, with the program's exit
+// status. It can be called again.
+func (l Loop) Finish(r *hone.Run, end hone.End, exit int) error {
 	before, ok, err := hone.Recorded[logsBefore](r, stepLogs)
 	if err != nil || !ok {
 		return err // nothing was begun
@@ -54,7 +55,7 @@ func (l Loop) Finish(r *hone.Run, end hone.End) error {
 		return err
 	}
 	defer root.Close()
-	return l.write(r, root, before, state{phaseIdle, end.Result, end.Exit})
+	return l.write(r, root, before, state{phaseIdle, end.Kind, exit})
 }
 
 // Summary is CodeScribe's line for the end of a run (ruling S9).
@@ -124,9 +125,9 @@ func (l Loop) atLog(do func(folder *os.Root, name string) error) error {
 
 // state is what state.toml says beside what the journal does.
 type state struct {
-	phase  string
-	result string // of a run that ended; empty otherwise
-	exit   int
+	phase string
+	kind  hone.Kind // of the end of a run; empty: it has not ended
+	exit  int
 }
 
 // write writes all artifacts.
@@ -206,8 +207,8 @@ func (l Loop) statePairs(r *hone.Run, s state) []pair {
 		{"phase", s.phase},
 		{"updated_at", stamp(events[len(events)-1].Time)},
 	}
-	if s.result != "" {
-		pairs = append(pairs, pair{"result", s.result}, pair{"exit", s.exit})
+	if s.kind != "" {
+		pairs = append(pairs, pair{"result", string(s.kind)}, pair{"exit", s.exit})
 	}
 	return pairs
 }

@@ -48,7 +48,7 @@ func TestReviewIsNotPaid(t *testing.T) {
 				p.check = saysDone(dir)
 			}
 			end := p.live(t, dir)
-			if end.Exit != hone.ExitBudget || end.Result != "budget" || end.Rounds != 1 || end.Tokens > 75_000 || len(m.asked) != 3 {
+			if end.Kind != hone.KindBudget || end.Rounds != 1 || end.Tokens > 75_000 || len(m.asked) != 3 {
 				t.Fatalf("%d requests, %+v", len(m.asked), end)
 			}
 			if strings.Contains(end.Why, "check passes") != (tt.says != "") || !strings.HasSuffix(end.Why, tt.says) {
@@ -57,8 +57,8 @@ func TestReviewIsNotPaid(t *testing.T) {
 			if diff := cmp.Diff(tt.left, sourced(end.Findings)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
-			must(fmt.Sscanf(end.Hint, "hone resume last --max-tokens %d", &p.tokens))
-			if end = p.live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 2 {
+			must(fmt.Sscan(end.Next.Flags[0].Value, &p.tokens))
+			if end = p.live(t, dir); end.Kind != hone.KindDone || end.Rounds != 2 {
 				t.Fatalf("%+v", end)
 			}
 			prompts := m.prompts()
@@ -92,7 +92,7 @@ func TestExecutorIsAskedInTime(t *testing.T) {
 				[]model.Reply{call("write", "path", "a", "content", "done\n"), say(incomplete)}, wrote("loop = 2\nblocker = ''\n"))}
 			p := process{model: m, rounds: 5, tokens: 75_000}
 			end := p.live(t, dir)
-			if end.Exit != hone.ExitBudget || end.Rounds != 1 || len(m.asked) != 2 {
+			if end.Kind != hone.KindBudget || end.Rounds != 1 || len(m.asked) != 2 {
 				t.Fatalf("%d requests, %+v", len(m.asked), end)
 			}
 			holds(t, "the last request", whole(m.asked[1]), "The budget is nearly used up. Give your final answer now")
@@ -102,7 +102,7 @@ func TestExecutorIsAskedInTime(t *testing.T) {
 			log := string(must(os.ReadFile(filepath.Join(dir, ".codescribe", "loop", "execution.toml"))))
 			holds(t, "the log", log, "stop_reason = \""+tt.stopped+"\"")
 			p.tokens = 1e6
-			if end = p.live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 2 {
+			if end = p.live(t, dir); end.Kind != hone.KindDone || end.Rounds != 2 {
 				t.Fatalf("%+v", end)
 			}
 		})
@@ -116,7 +116,7 @@ func TestReviewIsCutShort(t *testing.T) {
 	files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
 	m := &recorder{replies: slices.Concat([]model.Reply{say(incomplete), took(60_000, call("read", "path", "a"))})}
 	end := process{model: m, rounds: 5, tokens: 62_000}.live(t, dir)
-	if end.Exit != hone.ExitBudget || end.Rounds != 1 || len(m.asked) != 2 {
+	if end.Kind != hone.KindBudget || end.Rounds != 1 || len(m.asked) != 2 {
 		t.Fatalf("%d requests, %+v", len(m.asked), end)
 	}
 	rounds := 0

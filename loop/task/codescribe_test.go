@@ -37,9 +37,9 @@ func TestCodescribeModel(t *testing.T) {
 		"~/llama":                 "",
 	} {
 		got, err := codescribeModel(name, hasProvider)
-		var stop *hone.Stop
+		var wrong *hone.UsageError
 		switch {
-		case want == "" && (!errors.As(err, &stop) || stop.Exit != hone.ExitUsage || stop.Hint == ""):
+		case want == "" && (!errors.As(err, &wrong) || wrong.Hint == ""):
 			t.Errorf("%s: %q, %v; want it refused with a hint", name, got, err)
 		case want != "" && (err != nil || got != want):
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)

@@ -208,7 +208,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		Run:     r,
 		Round:   l.Round,
 		Turns:   map[string]int{l.Executor.Name: v.Turns, l.Reviewer.Name: ReviewTurns(v.Turns)},
-		Finish:  func(_ context.Context, end hone.End) error { return l.Finish(r, end) },
+		Finish:  func(_ context.Context, end hone.End, exit int) error { return l.Finish(r, end, exit) },
 		Summary: func(hone.End) string { return Summary(r) + "\n" },
 	}
 	if v.Reviewer.Name != "" {

@@ -159,7 +159,8 @@ func (p process) finish(t *testing.T, dir string) string {
 	r := &hone.Run{Tree: tree, Journal: j}
 	round := p.set(dir)(r)
 	end := must(r.Do(context.Background(), round))
-	if err := p.whole().Finish(r, end); err != nil {
+	exit := map[hone.Kind]int{hone.KindRounds: 1, hone.KindFailed: 5}[end.Kind]
+	if err := p.whole().Finish(r, end, exit); err != nil {
 		t.Fatal(err)
 	}
 	return task.Summary(r)
@@ -256,7 +257,7 @@ func TestPendingIsMended(t *testing.T) {
 	)}
 	var allowed [][]string
 	p := process{model: m, rounds: 5, check: saysDone(dir), allowed: &allowed}
-	if end := p.live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 2 {
+	if end := p.live(t, dir); end.Kind != hone.KindDone || end.Rounds != 2 {
 		t.Fatalf("%+v", end)
 	}
 	if diff := cmp.Diff([][]string{{"make"}, {"make"}, {"make"}}, allowed); diff != "" {
@@ -325,7 +326,7 @@ func TestNoReview(t *testing.T) {
 			for _, f := range end.Findings {
 				left = append(left, f.Source+": "+f.Text)
 			}
-			if diff := cmp.Diff([]string{"pending: write done", "pending: look again"}, left); diff != "" || end.Exit != hone.ExitNotDone || end.Rounds != 2 {
+			if diff := cmp.Diff([]string{"pending: write done", "pending: look again"}, left); diff != "" || end.Kind != hone.KindRounds || end.Rounds != 2 {
 				t.Errorf("%+v (-want +got):\n%s", end, diff)
 			}
 			holds(t, "the second execution", strings.Join(m.prompts(), "\n"), "Loop 2 of 2.\nPending next steps:\n  - write done\n  - look again\n")
@@ -340,7 +341,7 @@ func TestNothingIsKnown(t *testing.T) {
 	files(t, dir, map[string]string{"Spec.toml": specText})
 	m := &recorder{replies: []model.Reply{say("<final_answer>I looked.</final_answer>"), say("<final_answer>Fine.</final_answer>"),
 		say("<final_answer>I looked.</final_answer>"), say("<final_answer>Fine.</final_answer>")}}
-	if end := (process{model: m, rounds: 2}).live(t, dir); end.Exit != hone.ExitNotDone || len(end.Findings) != 1 || end.Findings[0].Source != "unfinished" {
+	if end := (process{model: m, rounds: 2}).live(t, dir); end.Kind != hone.KindRounds || len(end.Findings) != 1 || end.Findings[0].Source != "unfinished" {
 		t.Errorf("%+v", end)
 	}
 	if strings.Contains(m.prompts()[2], "nobody said") {
@@ -354,12 +355,12 @@ func TestNothingPendingIsTheEnd(t *testing.T) {
 	replies := append([]model.Reply{say("STATUS: INCOMPLETE")}, wrote("loop = 1\nblocker = ''\n")...)
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"Spec.toml": specText})
-	if end := (process{model: &recorder{replies: replies}, rounds: 5}).live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 1 || !strings.Contains(end.Why, "no check was given") {
+	if end := (process{model: &recorder{replies: replies}, rounds: 5}).live(t, dir); end.Kind != hone.KindDone || end.Rounds != 1 || !strings.Contains(end.Why, "no check was given") {
 		t.Errorf("without a check: %+v", end)
 	}
 	dir = t.TempDir()
 	files(t, dir, map[string]string{"Spec.toml": specText})
-	if end := (process{model: &recorder{replies: replies}, rounds: 1, check: saysDone(dir)}).live(t, dir); end.Exit != hone.ExitNotDone {
+	if end := (process{model: &recorder{replies: replies}, rounds: 1, check: saysDone(dir)}).live(t, dir); end.Kind != hone.KindRounds {
 		t.Errorf("with a check that fails: %+v", end)
 	}
 }
@@ -371,7 +372,7 @@ func TestCompleteIsNotBelieved(t *testing.T) {
 	files(t, dir, map[string]string{"a": "zero\n"})
 	m := &recorder{replies: []model.Reply{say(complete), say(complete), call("write", "path", "a", "content", "done\n"), say(complete)}}
 	end := process{model: m, loop: task.Loop{Text: "Make a say done."}, rounds: 5, check: saysDone(dir)}.live(t, dir)
-	if end.Exit != hone.ExitDone || end.Rounds != 3 {
+	if end.Kind != hone.KindDone || end.Rounds != 3 {
 		t.Fatalf("%+v", end)
 	}
 	prompts := m.prompts()
@@ -393,7 +394,7 @@ func TestNoFinalAnswer(t *testing.T) {
 	none := say("<final_answer>I could not tell.</final_answer>")
 	m := &recorder{replies: []model.Reply{say(incomplete), none, look(1), look(2), none, look(1), look(2), none}}
 	end := process{model: m, loop: task.Loop{Text: "Make a say done."}, rounds: 3, turns: 2}.live(t, dir)
-	if end.Exit != hone.ExitNotDone || len(end.Findings) != 2 || end.Findings[0].Text != "write done" {
+	if end.Kind != hone.KindRounds || len(end.Findings) != 2 || end.Findings[0].Text != "write done" {
 		t.Fatalf("%+v", end)
 	}
 	prompts := m.prompts()
@@ -416,7 +417,7 @@ func TestBlocker(t *testing.T) {
 		[]model.Reply{say("STATUS: INCOMPLETE")}, wrote("loop = 1\nblocker = 'the database needs a password'\n"),
 		[]model.Reply{say("STATUS: INCOMPLETE")}, wrote("loop = 2\nblocker = 'still the password'\n[[pending]]\nitem = 'ask'\n"))}
 	end := process{model: m, rounds: 2}.live(t, dir)
-	if end.Exit != hone.ExitBlocked || end.Rounds != 2 || !strings.Contains(end.Why, "still the password") {
+	if end.Kind != hone.KindBlocked || end.Rounds != 2 || !strings.Contains(end.Why, "still the password") {
 		t.Errorf("%+v", end)
 	}
 	holds(t, "the second execution", m.prompts()[2], "The last review saw this in the way:\n  - the database needs a password\n")
@@ -433,17 +434,17 @@ func TestTaskFileIsReloaded(t *testing.T) {
 	var allowed [][]string
 	p := process{model: m, rounds: 3, allowed: &allowed, after: func(string) { edit("[[chat.user]]\ncontent = 'Make\n") }}
 	end := p.live(t, dir)
-	if end.Exit != hone.ExitUsage || !strings.Contains(end.Why, "Spec.toml:2") || len(m.asked) != 3 {
+	if end.Kind != hone.KindUsage || !strings.Contains(end.Why, "Spec.toml:2") || len(m.asked) != 3 {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
 	if err := os.Remove(filepath.Join(dir, "Spec.toml")); err != nil {
 		t.Fatal(err)
 	}
-	if end = p.live(t, dir); end.Exit != hone.ExitUsage || !strings.Contains(end.Why, "gone") {
+	if end = p.live(t, dir); end.Kind != hone.KindUsage || !strings.Contains(end.Why, "gone") {
 		t.Fatalf("%+v", end)
 	}
 	edit("[tools]\nbash = ['go']\n[[chat.user]]\ncontent = 'First'\n[[chat.assistant]]\ncontent = 'Yes?'\n[[chat.user]]\ncontent = 'Second'\n")
-	if end = p.live(t, dir); end.Exit != hone.ExitDone || end.Rounds != 2 {
+	if end = p.live(t, dir); end.Kind != hone.KindDone || end.Rounds != 2 {
 		t.Fatalf("%+v", end)
 	}
 	if last := allowed[len(allowed)-1]; !slices.Equal(last, []string{"go"}) {
@@ -486,7 +487,7 @@ func TestArtifacts(t *testing.T) {
 		[]model.Reply{call("read", "path", "gone"), say("STATUS: INCOMPLETE")},
 		wrote("loop = 2\n[[pending]]\nitem = 'x'\n"))}
 	p := process{model: m, rounds: 2, loop: task.Loop{Log: log}}
-	if end := p.live(t, dir); end.Exit != hone.ExitNotDone {
+	if end := p.live(t, dir); end.Kind != hone.KindRounds {
 		t.Fatalf("%+v", end)
 	}
 	const session = "run_start iteration_start model_response tool_start tool_end iteration_end iteration_start model_response run_end"
@@ -535,7 +536,7 @@ func TestFinishInTheMiddle(t *testing.T) {
 	files(t, dir, map[string]string{"Spec.toml": specText})
 	m := &recorder{replies: []model.Reply{call("bash", "command", "make")}}
 	p := process{model: m, rounds: 2}
-	if end := p.live(t, dir); end.Exit != hone.ExitEnvironment {
+	if end := p.live(t, dir); end.Kind != hone.KindFailed {
 		t.Fatalf("%+v", end)
 	}
 	if line := p.finish(t, dir); !strings.HasPrefix(line, "completed 0/2 loop(s)") {
@@ -549,7 +550,7 @@ func TestFinishInTheMiddle(t *testing.T) {
 	state := string(must(os.ReadFile(filepath.Join(dir, ".codescribe", "loop", "state.toml"))))
 	holds(t, "state.toml", state, "loop_index = 1\nphase = \"idle\"\n", "result = \"failed\"\nexit = 5\n")
 	m.replies = append(m.replies, say(complete))
-	if end := p.live(t, dir); end.Exit != hone.ExitDone {
+	if end := p.live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
 	if got := names(events(t, dir, log)); got != half+" model_response run_end" {

@@ -115,8 +115,8 @@ func (l Loop) fits(role hone.Role, t Task, rest int) error {
 	err := role.Fits(int64(len(role.System) + t.bytes() + rest))
 	var c *hone.ContextError
 	if errors.As(err, &c) && c.Room == "" {
-		c.Room = fmt.Sprintf("the task takes %d bytes, and what is told of the loops before %d; shorten the task, or take a model with a larger context",
-			t.bytes(), rest)
+		c.Room = fmt.Sprintf("the task takes %d bytes, and the account of earlier loops %d", t.bytes(), rest)
+		c.Remedy = "shorten the task, or choose a model with a larger context"
 	}
 	return err
 }

@@ -105,9 +105,9 @@ func (l Loop) reload(ctx context.Context, r *hone.Run) (Task, error) {
 		var wrong *FileError
 		switch {
 		case errors.As(err, &wrong):
-			return t, &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: fmt.Sprintf("the task file is wrong: %v", err), Hint: "mend it, then: hone resume last"}
+			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file is wrong: %v", err), Next: hone.Next{First: "fix it", Verb: hone.Resume}}
 		case errors.Is(err, fs.ErrNotExist):
-			return t, &hone.Stop{Exit: hone.ExitUsage, Result: "usage", Why: fmt.Sprintf("the task file %s is gone", l.File), Hint: "put it back, then: hone resume last"}
+			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file %s is gone", l.File), Next: hone.Next{First: "restore it", Verb: hone.Resume}}
 		}
 		return t, err
 	})

@@ -168,11 +168,16 @@ func (c *Config) invalid(message, hint string) *model.Error {
 	}
 }
 
-// failed is the error of a session that ended badly, or could not begin.
-// Whoever tells it knows the agent by another name, so that it has none.
-func (c *Config) failed(message, hint string, used *model.Usage) *model.Error {
-	return &model.Error{Kind: model.Failed, Message: message, Hint: strings.ReplaceAll(hint, "%s", c.section()), Usage: used}
+// failed is the error of a session that ended badly, or could not begin. The
+// caller names the agent. remedy's %s stand for the section.
+func (c *Config) failed(message string, help remedy, used *model.Usage) *model.Error {
+	return &model.Error{Kind: model.Failed, Message: message, Usage: used,
+		Hint: help.first, Or: strings.ReplaceAll(help.or, "%s", c.section())}
 }
+
+// remedy is what the user can do about a session that ended badly: before
+// another try, or instead of one. A run keeps the settings that it began with.
+type remedy struct{ first, or string }
 
 // section is where an agent stands in a configuration.
 func (c *Config) section() string { return "[commands." + cmp.Or(c.Name, "NAME") + "]" }
@@ -211,11 +216,11 @@ func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, e
 		return model.Reply{}, fmt.Errorf("%s: %w", a.config.Name, context.Cause(ctx))
 	}
 	if err != nil {
-		return model.Reply{}, a.config.failed("it could not be started: "+oneLine(a.clean(err.Error())), "see argv in %s, and the PATH that it runs with; then start a new run", &model.Usage{})
+		return model.Reply{}, a.config.failed("it could not be started: "+oneLine(a.clean(err.Error())), remedy{or: "fix argv in %s, or the PATH that it runs with, and start a new run"}, &model.Usage{})
 	}
 	t := a.read(s.stdout.kept())
-	if how, hint := a.ending(result); how != "" {
-		return model.Reply{}, a.config.failed(how+"; "+a.lastWords(s), hint, t.usage)
+	if how, help := a.ending(result); how != "" {
+		return model.Reply{}, a.config.failed(how+"; "+a.lastWords(s), help, t.usage)
 	}
 	reply := a.reply(t, s)
 	if req.Stream != nil && len(reply.Parts) > 0 {
@@ -224,21 +229,21 @@ func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	return reply, nil
 }
 
-// ending says how a session ended, and what to do about it; empty where it did
-// so normally. A run keeps the settings that it began with.
-func (a *Agent) ending(r sandbox.Result) (how, hint string) {
+// ending says how a session ended, and what to do about it; empty where it
+// ended normally.
+func (a *Agent) ending(r sandbox.Result) (how string, help remedy) {
 	switch {
 	case r.OverLimit != "":
-		return "it went over its limit of " + r.OverLimit + ", and was ended", "raise " + r.OverLimit + " in [sandbox] and start a new run; or, for another try: hone resume last"
+		return "it went over its limit of " + r.OverLimit + ", and was ended", remedy{or: "raise " + r.OverLimit + " in [sandbox] and start a new run"}
 	case r.TimedOut:
-		return fmt.Sprintf("it had not ended after %v, and was ended", a.config.Timeout), "raise timeout in %s and start a new run; or, for another try: hone resume last"
+		return fmt.Sprintf("it had not ended after %v, and was ended", a.config.Timeout), remedy{or: "raise timeout in %s and start a new run"}
 	case r.Signal != "":
-		return "a signal ended it (" + r.Signal + ")", ""
+		return "a signal ended it (" + r.Signal + ")", remedy{}
 	case !slices.Contains(a.config.Exits, r.Exit):
 		return fmt.Sprintf("it ended with exit status %d", r.Exit),
-			fmt.Sprintf("mend what it says, then: hone resume last; if %d is a normal end of it, write that into exits in %%s and start a new run", r.Exit)
+			remedy{"fix what it says", fmt.Sprintf("add %d to exits in %%s, if that is a normal end, and start a new run", r.Exit)}
 	}
-	return "", ""
+	return "", remedy{}
 }
 
 // reply is what a session that ended normally answered.

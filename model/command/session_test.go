@@ -113,7 +113,7 @@ func TestSessionThatFails(t *testing.T) {
 		script string
 		change func(*Config)
 		want   []string
-		hint   string
+		or     string
 	}{
 		"an exit status":  {json + `echo 'bad	key' >&2; exit 42`, nil, []string{"it ended with exit status 42; ", "its standard error ends: bad key; ", "its standard output ends: {"}, "exits in [commands.sh]"},
 		"0 is not normal": {json, func(c *Config) { c.Exits = []int{1} }, []string{"exit status 0"}, "exits in [commands.sh]"},
@@ -134,8 +134,8 @@ func TestSessionThatFails(t *testing.T) {
 					t.Errorf("no %q in %s", want, e.Message)
 				}
 			}
-			if !strings.Contains(e.Hint, c.hint) {
-				t.Errorf("the hint is %q", e.Hint)
+			if !strings.Contains(e.Or, c.or) {
+				t.Errorf("it can be done instead: %q", e.Or)
 			}
 			if e.Usage == nil || *e.Usage != (model.Usage{Input: 7, Output: 3}) {
 				t.Errorf("the usage is %+v", e.Usage)
@@ -160,8 +160,8 @@ func TestNotStarted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := agent(t, "", change).Generate(t.Context(), asking("", "do"))
 			e := fault(t, err)
-			if !strings.Contains(e.Hint, "[commands.sh]") || e.Usage == nil || e.Usage.Total() != 0 {
-				t.Errorf("%v; hint: %s; usage %+v", e, e.Hint, e.Usage)
+			if !strings.Contains(e.Or, "[commands.sh]") || e.Usage == nil || e.Usage.Total() != 0 {
+				t.Errorf("%v; or: %s; usage %+v", e, e.Or, e.Usage)
 			}
 		})
 	}

@@ -67,7 +67,7 @@ func strongest(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 		}
 		why = append(why, cannot.Error())
 	}
-	return nil, &sandbox.WallError{Wall: sandbox.Auto, Reason: strings.Join(why, "; "), Next: "hone doctor"}
+	return nil, &sandbox.WallError{Wall: sandbox.Auto, Reason: strings.Join(why, "; ")}
 }
 
 // plan makes walls that nobody has tried yet.

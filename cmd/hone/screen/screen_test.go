@@ -10,6 +10,7 @@ import (
 	"hone/check"
 	"hone/cmd/hone/screen"
 	"hone/history"
+	"hone/internal/render"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"
@@ -88,7 +89,7 @@ func all() []journal.Entry {
 		{Type: "check", Phase: begin, Step: at(1, "check")},
 		{Type: "check", Phase: record, Step: at(1, "check"), Payload: history.Checked{Findings: []check.Finding{finding}}},
 		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.StopNow, Findings: []check.Finding{finding}}},
-		{Type: "end", Payload: hone.End{Result: evil}},
+		{Type: "end", Payload: hone.End{Kind: hone.Kind(evil)}},
 	}
 }
 
@@ -269,7 +270,7 @@ func TestMuchOutput(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	if a, b := screen.Count(1, "round"), screen.Count(2, "round"); a != "1 round" || b != "2 rounds" {
+	if a, b := render.Count(1, "round"), render.Count(2, "round"); a != "1 round" || b != "2 rounds" {
 		t.Errorf("%s, %s", a, b)
 	}
 }

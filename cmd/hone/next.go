@@ -1,0 +1,122 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hone"
+	"hone/journal"
+)
+
+// exitStatus is the program's exit status for a way to end, as users' scripts
+// know it.
+func exitStatus(kind hone.Kind) int {
+	switch kind {
+	case hone.KindDone:
+		return 0
+	case hone.KindRounds, hone.KindStuck, kindDiffers:
+		return 1
+	case hone.KindUsage, hone.KindPrompt:
+		return 2
+	case hone.KindBudget, hone.KindContext:
+		return 3
+	case hone.KindBlocked:
+		return 4
+	case hone.KindInterrupted:
+		return 130
+	}
+	return 5 // hone.KindFailed
+}
+
+// kindDiffers is how a replay ends that does not match its record.
+const kindDiffers hone.Kind = "differs"
+
+// nextAfter is what to type after a run has ended.
+func nextAfter(home *journal.Home, run string, next hone.Next) string {
+	if _, err := os.Lstat(filepath.Join(home.Dir(), "runs", run+".jsonl")); errors.Is(err, fs.ErrNotExist) {
+		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed"
+	}
+	if next.IsZero() {
+		next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
+	}
+	if last, err := home.Find("last"); err == nil && last == run {
+		run = "last"
+	}
+	return nextLine(next, run)
+}
+
+// nextLine words a next action. A run is named by its id, or is the last one.
+func nextLine(n hone.Next, run string) string {
+	line, then := "", ", then run: "
+	switch n.Verb {
+	case "":
+	case hone.NewRun:
+		line, then = "start a new run", ", then "
+	case hone.Doctor:
+		line = "hone doctor"
+	default:
+		line = fmt.Sprintf("hone %s %s", n.Verb, run)
+	}
+	for _, f := range n.Flags {
+		line += strings.TrimRight(" --"+f.Name+" "+f.Value, " ")
+	}
+	if n.Shell != "" {
+		line = n.Shell + " && " + line
+	}
+	switch {
+	case n.First != "" && line != "":
+		line = n.First + then + line
+	case n.First != "":
+		line = n.First
+	}
+	if n.Or != "" && line != "" {
+		return line + "; or " + n.Or
+	}
+	return cmp.Or(line, n.Or)
+}
+
+// usage is what is wrong with a command line or a configuration, and the next
+// thing to type.
+func usage(why, hint string) error { return &hone.UsageError{Why: why, Hint: hint} }
+
+// failure is why a command failed, and the next thing to type.
+type failure struct {
+	kind hone.Kind
+	why  string
+	hint string // empty: nothing in particular
+	err  error  // the cause; may be nil
+}
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return f.why
+	}
+	return fmt.Sprintf("%s: %v", f.why, f.err)
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// failed is the failure of something around hone.
+func failed(err error, hint string) error {
+	return &failure{kind: hone.KindFailed, why: err.Error(), hint: hint}
+}
+
+// explained is what an error itself says of how the program ends; ok is false
+// where it says nothing.
+func explained(err error) (f *failure, ok bool) {
+	var stop *hone.Stop
+	var usage *hone.UsageError
+	switch {
+	case errors.As(err, &stop):
+		return &failure{kind: stop.Kind, why: stop.Error(), hint: nextLine(stop.Next, "last")}, true
+	case errors.As(err, &usage):
+		return &failure{kind: hone.KindUsage, why: usage.Why, hint: usage.Hint}, true
+	}
+	ok = errors.As(err, &f)
+	return f, ok
+}

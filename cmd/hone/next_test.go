@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"hone"
+)
+
+func TestNextLine(t *testing.T) {
+	flags := []hone.Flag{{Name: "max-tokens", Value: "200000"}, {Name: "rounds", Value: "8"}}
+	for want, n := range map[string]hone.Next{
+		"hone resume RUN": {Verb: hone.Resume},
+		"hone resume RUN --max-tokens 200000 --rounds 8": {Verb: hone.Resume, Flags: flags},
+		"fix the check, then run: hone resume RUN":       {First: "fix the check", Verb: hone.Resume},
+		"save it, then run: cp a b && hone resume RUN":   {First: "save it", Shell: "cp a b", Verb: hone.Resume},
+		"hone show RUN --diff; or start a new run":       {Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}, Or: "start a new run"},
+		"hone undo RUN --to-round 2":                     {Verb: hone.Undo, Flags: []hone.Flag{{Name: "to-round", Value: "2"}}},
+		"choose another model, then start a new run":     {First: "choose another model", Verb: hone.NewRun},
+		"start a new run":                                {Verb: hone.NewRun},
+		"hone doctor; or use --sandbox none":             {Verb: hone.Doctor, Or: "use --sandbox none"},
+		"install bwrap":                                  {First: "install bwrap"},
+		"fix it by hand":                                 {Or: "fix it by hand"},
+		"":                                               {},
+	} {
+		if got := nextLine(n, "RUN"); got != want {
+			t.Errorf("%+v is %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	for kind, want := range map[hone.Kind]int{
+		hone.KindDone: 0, hone.KindRounds: 1, hone.KindStuck: 1, kindDiffers: 1, hone.KindUsage: 2, hone.KindPrompt: 2,
+		hone.KindBudget: 3, hone.KindContext: 3, hone.KindBlocked: 4, hone.KindFailed: 5, hone.KindInterrupted: 130,
+	} {
+		if got := exitStatus(kind); got != want {
+			t.Errorf("%s: exit status %d, want %d", kind, got, want)
+		}
+	}
+}
+
+// TestExplained: what a stop, a usage error and a failure say is what the user
+// sees, however they are wrapped; another error says nothing of the end.
+func TestExplained(t *testing.T) {
+	cause := errors.New("cause")
+	for want, err := range map[string]error{
+		"blocked: why: cause (hone resume last)": &hone.Stop{Kind: hone.KindBlocked, Why: "why", Err: cause, Next: hone.Next{Verb: hone.Resume}},
+		"usage: why (hint)":                      usage("why", "hint"),
+		"failed: cause (hint)":                   failed(cause, "hint"),
+		"budget: why: cause ()":                  &failure{kind: hone.KindBudget, why: "why", err: cause},
+	} {
+		f, ok := explained(fmt.Errorf("wrapped: %w", err))
+		if !ok {
+			t.Fatalf("%v says nothing", err)
+		}
+		if got := fmt.Sprintf("%s: %v (%s)", f.kind, f, f.hint); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if f, ok := explained(cause); ok {
+		t.Errorf("%v says %+v", cause, f)
+	}
+}
