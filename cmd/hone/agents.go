@@ -112,7 +112,7 @@ func (s *agentSettings) ready(env func(string) string) error {
 func (s *agentSettings) agent(r sandbox.Runner, dir string, redact func(string) string) (*command.Agent, error) {
 	agent, err := command.New(r, command.Config{
 		Name: s.Name, Argv: s.Argv, Model: s.Asked, Stdin: command.Stdin(s.Stdin), Dir: dir,
-		Timeout: s.Timeout, Exits: s.Exits, Answer: s.Answer, Redact: redact,
+		Timeout: s.Timeout.Value(), Exits: s.Exits, Answer: s.Answer, Redact: redact,
 		Usage: command.Usage(s.Usage),
 	})
 	var wrong *model.Error
@@ -287,7 +287,7 @@ func (a *app) lookAtAgents(dir string) []diagnosis {
 	if err != nil {
 		return nil
 	}
-	file, err := config.Load(root)
+	file, _, err := loadConfig(root)
 	if err != nil {
 		return nil
 	}

@@ -122,7 +122,7 @@ func (a *app) lookAtConfig(dir string) diagnosis {
 	if err != nil {
 		return amiss("config", err.Error(), "")
 	}
-	if _, err := config.Load(root); err != nil {
+	if _, _, err := loadConfig(root); err != nil {
 		return amiss("config", err.Error(), "correct the file")
 	}
 	if _, err := config.Bork(root); err != nil {
@@ -182,7 +182,7 @@ func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) dia
 	if err != nil {
 		return amiss("provider", err.Error(), "")
 	}
-	file, err := config.Load(root)
+	file, _, err := loadConfig(root)
 	if err != nil {
 		return diagnosis{what: "provider", found: "not asked, because the configuration cannot be read"}
 	}

@@ -15,7 +15,6 @@ import (
 
 	"hone"
 	"hone/check"
-	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop/implement"
 	"hone/model"
@@ -178,7 +177,7 @@ func (a *app) resolveImplement(f implementFlags) (root string, s implementSettin
 	if root, err = folder(f.dir); err != nil {
 		return root, s, l, err
 	}
-	file, err := config.Load(root)
+	file, loops, err := loadConfig(root)
 	if err != nil {
 		return root, s, l, configError(err)
 	}
@@ -192,8 +191,8 @@ func (a *app) resolveImplement(f implementFlags) (root string, s implementSettin
 	}
 	f.standard = "gemini/gemini-2.5-pro"
 	s = implementSettings{
-		BuildTimeout: cmp.Or(f.buildTimeout, file.Implement.BuildTimeout), MaxOutput: cmp.Or(f.maxOutput, file.Implement.MaxOutput, check.MaxText),
-		Check: cmp.Or(f.check, file.Check.Command), CheckTime: file.Check.Timeout, CheckEnv: file.Check.Env,
+		BuildTimeout: cmp.Or(f.buildTimeout, loops.Implement.BuildTimeout.Value()), MaxOutput: cmp.Or(f.maxOutput, loops.Implement.MaxOutput, check.MaxText),
+		Check: cmp.Or(f.check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env,
 	}
 	if s.Query, err = f.resolveQuery(tree); err != nil {
 		return root, s, l, err
@@ -208,7 +207,7 @@ func (a *app) resolveImplement(f implementFlags) (root string, s implementSettin
 	}
 	s.runSettings, err = a.resolveRun(f.loopFlags, root, file)
 	s.Approve = "none"
-	return root, s, resolveLimits(f.limits, file.Limits, cmp.Or(file.Implement.Rounds, file.Limits.Rounds, implement.Rounds)), err
+	return root, s, resolveLimits(f.limits, file.Limits, cmp.Or(loops.Implement.Rounds, file.Limits.Rounds, implement.Rounds)), err
 }
 
 // resolveQuery is what is wanted.

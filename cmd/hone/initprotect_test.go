@@ -50,7 +50,7 @@ func TestInitProtect(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), "("+c.language+")") {
 			t.Errorf("%s: %v, and the file says:\n%s", c.mark, err, text)
 		}
-		if off, err := config.Load(root); err != nil || !cmp.Equal(off, config.File{}) {
+		if off, _, err := loadConfig(root); err != nil || !cmp.Equal(off, config.File{}) {
 			t.Errorf("%s: something is switched on: %+v, %v", c.mark, off, err)
 		}
 		on := switchedOn(t, root)
@@ -108,7 +108,7 @@ func switchedOn(t *testing.T, root string) config.File {
 	if err := os.WriteFile(at, bytes.Replace(text, []byte("# protect"), []byte("protect"), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	file, err := config.Load(root)
+	file, _, err := loadConfig(root)
 	if err != nil {
 		t.Fatal(err)
 	}

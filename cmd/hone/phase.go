@@ -207,21 +207,21 @@ func (a *app) phaseCheck(s phaseSettings, root string, l phase.Loop, hooks *runW
 // resolvePhase reads flags, environment, roles and configuration, in that order
 // of precedence.
 func (a *app) resolvePhase(root string, f phaseFlags, n int) (s phaseSettings, l hone.Limits, err error) {
-	file, err := config.Load(root)
+	file, loops, err := loadConfig(root)
 	if err != nil {
 		return s, l, configError(err)
 	}
-	s = phaseSettings{Phase: n, CheckTime: file.Check.Timeout, CheckEnv: file.Check.Env, Check: cmp.Or(f.check, file.Check.Command),
-		HealthAttempts: cmp.Or(f.healthAttempts, file.Phase.HealthAttempts, phase.HealthAttempts),
-		Turns:          cmp.Or(f.turns, file.Phase.Turns, phaseTurns), Calls: cmp.Or(f.calls, file.Phase.MaxToolCalls, phaseCalls),
-		DevURL: cmp.Or(f.devURL, file.Phase.DevURL, phaseURL)}
-	if s.Hooks, err = resolveHooks(root, file.Phase); err != nil {
+	s = phaseSettings{Phase: n, CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env, Check: cmp.Or(f.check, file.Check.Command),
+		HealthAttempts: cmp.Or(f.healthAttempts, loops.Phase.HealthAttempts, phase.HealthAttempts),
+		Turns:          cmp.Or(f.turns, loops.Phase.Turns, phaseTurns), Calls: cmp.Or(f.calls, loops.Phase.MaxToolCalls, phaseCalls),
+		DevURL: cmp.Or(f.devURL, loops.Phase.DevURL, phaseURL)}
+	if s.Hooks, err = resolveHooks(root, loops.Phase); err != nil {
 		return s, l, err
 	}
 	all := cmp.Or(f.model, a.env("HONE_MODEL"))
 	verifier := f.loopFlags
-	verifier.model = phaseModel(cmp.Or(f.verifierModel, all, file.Phase.VerifierModel, file.Model.Model, phaseVerifier))
-	f.model = phaseModel(cmp.Or(f.builderModel, all, file.Phase.BuilderModel, file.Model.Model, phaseBuilder))
+	verifier.model = phaseModel(cmp.Or(f.verifierModel, all, loops.Phase.VerifierModel, file.Model.Model, phaseVerifier))
+	f.model = phaseModel(cmp.Or(f.builderModel, all, loops.Phase.BuilderModel, file.Model.Model, phaseBuilder))
 	if s.runSettings, err = a.resolveRun(f.loopFlags, root, file); err != nil {
 		return s, l, err
 	}
@@ -234,7 +234,7 @@ func (a *app) resolvePhase(root string, f phaseFlags, n int) (s phaseSettings, l
 	if err := s.roles(root); err != nil {
 		return s, l, err
 	}
-	return s, resolveLimits(f.limits, file.Limits, cmp.Or(file.Phase.Rounds, file.Limits.Rounds, phase.Rounds)), s.complete(root)
+	return s, resolveLimits(f.limits, file.Limits, cmp.Or(loops.Phase.Rounds, file.Limits.Rounds, phase.Rounds)), s.complete(root)
 }
 
 // roles reads what the two roles are told of themselves.
@@ -277,7 +277,7 @@ func phaseModel(name string) string {
 
 func resolveHooks(root string, file config.Phase) (hookSettings, error) {
 	read, err := placedAll(root, file.HookRead)
-	return hookSettings{Read: read, Env: file.HookEnv, Net: file.HookNet, Time: file.HookTimeout}, err
+	return hookSettings{Read: read, Env: file.HookEnv, Net: file.HookNet, Time: file.HookTimeout.Value()}, err
 }
 
 // spending is what several runs of one command have used of its one budget.

@@ -151,7 +151,7 @@ func (a *app) resolveReconcile(f loopFlags, args []string) (root string, s recon
 	if root, err = reconcileRoot(f.dir); err != nil {
 		return root, s, l, err
 	}
-	file, err := config.Load(root)
+	file, loops, err := loadConfig(root)
 	if err != nil {
 		return root, s, l, configError(err)
 	}
@@ -161,14 +161,14 @@ func (a *app) resolveReconcile(f loopFlags, args []string) (root string, s recon
 	}
 	s = reconcileSettings{
 		System: reconcile.System, Checker: bork.Checker, NeedApproval: bork.Approve, NotSent: bork.NotSent,
-		Check: cmp.Or(f.check, file.Check.Command), CheckTime: file.Check.Timeout, CheckEnv: file.Check.Env,
+		Check: cmp.Or(f.check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env,
 	}
 	if s.Scope, err = scope(root, f.dir, args); err != nil {
 		return root, s, l, err
 	}
 	s.runSettings, err = a.resolveRun(f, root, file)
-	s.Approve = cmp.Or(f.approve, file.Reconcile.Approve, "ask")
-	rounds := cmp.Or(file.Reconcile.Rounds, file.Limits.Rounds, reconcile.Rounds)
+	s.Approve = cmp.Or(f.approve, loops.Reconcile.Approve, "ask")
+	rounds := cmp.Or(loops.Reconcile.Rounds, file.Limits.Rounds, reconcile.Rounds)
 	return root, s, resolveLimits(f.limits, file.Limits, rounds), err
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
-	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop/implement"
 	"hone/workspace"
@@ -37,7 +36,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err != nil {
 		return err
 	}
-	file, err := config.Load(root)
+	file, _, err := loadConfig(root)
 	if err != nil {
 		return configError(err)
 	}

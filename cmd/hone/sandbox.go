@@ -128,7 +128,7 @@ func (a *app) resolveSandbox(f sandboxFlags) (dir string, w wanted, err error) {
 	if w.root, err = workshopRoot(dir); err != nil {
 		return dir, w, err
 	}
-	file, err := config.Load(w.root)
+	file, _, err := loadConfig(w.root)
 	if err != nil {
 		return dir, w, configError(err)
 	}

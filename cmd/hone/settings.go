@@ -9,6 +9,12 @@ import (
 	"hone/model"
 )
 
+// loadConfig reads .config/hone.toml with the sections of all loops.
+func loadConfig(root string) (file config.File, loops config.Loops, err error) {
+	file, err = config.Load(root, loops.Sections())
+	return file, loops, err
+}
+
 // resolveRun resolves what every loop needs: flag, environment, file,
 // default.
 func (a *app) resolveRun(f loopFlags, root string, file config.File) (runSettings, error) {
@@ -19,8 +25,8 @@ func (a *app) resolveRun(f loopFlags, root string, file config.File) (runSetting
 		Reasoning: cmp.Or(model.Reasoning(f.reasoning), model.Reasoning(file.Model.Reasoning)),
 		Context:   file.Model.Context,
 		MaxOutput: file.Model.MaxOutput,
-		Idle:      file.Model.IdleTimeout,
-		Total:     file.Model.TotalTimeout,
+		Idle:      file.Model.IdleTimeout.Value(),
+		Total:     file.Model.TotalTimeout.Value(),
 		Attempts:  file.Model.Attempts,
 	}
 	m.reach(cmp.Or(f.baseURL, file.Model.BaseURL))
@@ -69,7 +75,7 @@ func resolveLimits(f limitFlags, file config.Limits, rounds int) hone.Limits {
 		Rounds: cmp.Or(f.rounds, rounds), Patience: cmp.Or(f.patience, file.Patience),
 		Tokens: cmp.Or(f.maxTokens, file.MaxTokens, defaultTokens),
 		Cost:   cmp.Or(f.maxCost, file.MaxCost),
-		Time:   cmp.Or(f.maxTime, file.MaxTime, defaultTime),
+		Time:   cmp.Or(f.maxTime, file.MaxTime.Value(), defaultTime),
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"hone"
 	"hone/check"
-	"hone/internal/config"
 	"hone/loop/task"
 	"hone/model"
 	"hone/sandbox"
@@ -181,12 +180,12 @@ func (a *app) resolveTask(f taskFlags, arg string) (root string, s taskSettings,
 	if root, err = folder(f.dir); err != nil {
 		return root, s, l, err
 	}
-	file, err := config.Load(root)
+	file, loops, err := loadConfig(root)
 	if err != nil {
 		return root, s, l, configError(err)
 	}
-	s = taskSettings{System: task.System, CheckTime: file.Check.Timeout, CheckEnv: file.Check.Env,
-		Turns: cmp.Or(f.turns, file.Task.Turns, taskTurns), Calls: cmp.Or(f.calls, file.Task.MaxToolCalls, taskCalls)}
+	s = taskSettings{System: task.System, CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env,
+		Turns: cmp.Or(f.turns, loops.Task.Turns, taskTurns), Calls: cmp.Or(f.calls, loops.Task.MaxToolCalls, taskCalls)}
 	if s.File, s.Text, err = taskArgument(root, arg); err != nil {
 		return root, s, l, err
 	}
@@ -201,11 +200,11 @@ func (a *app) resolveTask(f taskFlags, arg string) (root string, s taskSettings,
 	if f.model, err = a.taskModel(f.model); err != nil {
 		return root, s, l, err
 	}
-	if err := a.resolveStaff(&s, f, root, file); err != nil {
+	if err := a.resolveStaff(&s, f, root, file, loops); err != nil {
 		return root, s, l, err
 	}
-	s.Approve = cmp.Or(f.approve, file.Task.Approve, "ask")
-	rounds := cmp.Or(file.Task.Rounds, file.Limits.Rounds, task.Loops)
+	s.Approve = cmp.Or(f.approve, loops.Task.Approve, "ask")
+	rounds := cmp.Or(loops.Task.Rounds, file.Limits.Rounds, task.Loops)
 	return root, s, resolveLimits(f.limits, file.Limits, rounds), nil
 }
 

@@ -13,7 +13,7 @@ const reviewerHint = "--reviewer-model gemini/gemini-2.5-flash, or reviewer-mode
 
 // resolveStaff resolves whom a task asks: the executor, and the reviewer where
 // that is another.
-func (a *app) resolveStaff(s *taskSettings, f taskFlags, root string, file config.File) (err error) {
+func (a *app) resolveStaff(s *taskSettings, f taskFlags, root string, file config.File, loops config.Loops) (err error) {
 	if s.runSettings, err = a.resolveRun(f.loopFlags, root, file); err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (a *app) resolveStaff(s *taskSettings, f taskFlags, root string, file confi
 		s.AgentSystem = task.AgentSystem
 	}
 	reviewer := f.loopFlags
-	if reviewer.model, err = reviewerModel(f.reviewerModel, file.Task.ReviewerModel); err != nil || reviewer.model == "" {
+	if reviewer.model, err = reviewerModel(f.reviewerModel, loops.Task.ReviewerModel); err != nil || reviewer.model == "" {
 		return err
 	}
 	run, err := a.resolveRun(reviewer, root, file)

@@ -57,7 +57,7 @@ type trustSettings struct {
 func resolveTrust(f trustFlags, file config.File) trustSettings {
 	s := trustSettings{
 		Protect: file.Check.Protect, Flaky: cmp.Or(f.flaky, file.Check.Flaky), Prove: cmp.Or(f.prove, file.Check.Prove),
-		KeepBest: cmp.Or(f.keep, file.Limits.Keep) == "best", Include: file.Undo.Include, MaxFile: file.Undo.MaxFile,
+		KeepBest: cmp.Or(f.keep, file.Limits.Keep) == "best", Include: file.Undo.Include, MaxFile: int64(file.Undo.MaxFile),
 	}
 	if s.Prove == "off" {
 		s.Prove = ""

@@ -67,7 +67,7 @@ func knownWall(flag, name string) error {
 // resolveWalls resolves flag, file and default.
 func resolveWalls(f wallFlags, file config.Sandbox, root, standard string) (wallSettings, error) {
 	s := wallSettings{Wall: cmp.Or(f.wall, file.Wall, standard), Net: f.net || file.Net,
-		Env: file.Env, Memory: file.Memory, Processes: file.Processes}
+		Env: file.Env, Memory: int64(file.Memory), Processes: file.Processes}
 	for _, list := range []struct {
 		from []string
 		to   *[]string
