@@ -40,6 +40,7 @@ func house() []room {
 		{folder: "journal", floor: 0},
 		{folder: "internal/git", floor: 0},
 		{folder: "internal/artifact", floor: 0},
+		{folder: "internal/config", floor: 0},
 
 		{folder: "check", floor: 1, may: []string{"sandbox"}},
 		{folder: "sandbox/prove", floor: 1, may: []string{"sandbox"}},
@@ -56,7 +57,6 @@ func house() []room {
 		{folder: "internal/crashtest", floor: 3, may: []string{root, "journal", "model", "workspace"}, test: true},
 		{folder: "loop/*", floor: 3, may: append(first[:len(first):len(first)], root)},
 
-		{folder: "internal/config", floor: 4, may: append(first[:len(first):len(first)], root, "loop/*")},
 		{folder: "cmd/hone/screen", floor: 4, may: []string{root, "journal", "model", "tool", "check", "workspace", "internal/render"}},
 
 		{folder: "cmd/hone", floor: 5, may: append(first[:len(first):len(first)], root, "loop/*", providers, "internal/config", "cmd/hone/screen", "sandbox/prove", "tool/allow")},
@@ -170,7 +170,7 @@ func TestTableForbids(t *testing.T) {
 		{"loop/task", "tool", true},
 		{"loop/task", "loop/phase", false},
 		{"loop/task", "model/gemini", false},
-		{"internal/config", "loop/task", true},
+		{"internal/config", "loop/task", false},
 		{"internal/config", "model/gemini", false},
 		{"cmd/hone", "model/gemini", true},
 		{"cmd/hone", "internal/crashtest", false},
