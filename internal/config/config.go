@@ -102,15 +102,10 @@ func checkText(file string, text []byte) error {
 	if bytes.HasPrefix(text, []byte("\xef\xbb\xbf")) {
 		return &Error{File: file, Line: 1, Problem: "it begins with a byte order mark", Hint: "save it as UTF-8 without one"}
 	}
-	for line := 1; len(text) > 0; {
-		r, n := utf8.DecodeRune(text)
-		if r == utf8.RuneError && n == 1 {
-			return &Error{File: file, Line: line, Problem: "it is not UTF-8", Hint: "save it as UTF-8"}
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		if !utf8.Valid(line) {
+			return &Error{File: file, Line: i + 1, Problem: "it is not UTF-8", Hint: "save it as UTF-8"}
 		}
-		if r == '\n' {
-			line++
-		}
-		text = text[n:]
 	}
 	return nil
 }
