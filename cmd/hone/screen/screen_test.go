@@ -10,6 +10,7 @@ import (
 	"hone/check"
 	"hone/cmd/hone/screen"
 	"hone/history"
+	"hone/internal/render"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"
@@ -269,7 +270,7 @@ func TestMuchOutput(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	if a, b := screen.Count(1, "round"), screen.Count(2, "round"); a != "1 round" || b != "2 rounds" {
+	if a, b := render.Count(1, "round"), render.Count(2, "round"); a != "1 round" || b != "2 rounds" {
 		t.Errorf("%s, %s", a, b)
 	}
 }
