@@ -64,7 +64,7 @@ func house() []room {
 
 		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "check", "journal", "history"}},
 
-		{folder: "internal/config", floor: 3},
+		{folder: "internal/config", floor: 0},
 		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace"}},
 		{folder: "internal/crashtest", floor: 4, may: []string{root, "history", "journal", "model", "workspace"}, test: true},
 		{folder: "loop", floor: 4, may: append(first[:len(first):len(first)], root, "tool/allow", "internal/config")},

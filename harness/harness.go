@@ -79,7 +79,7 @@ func Open(dir string, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := config.Load(root)
+	file, err := config.LoadShared(root)
 	if err != nil {
 		return nil, ConfigError(err)
 	}

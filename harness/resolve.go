@@ -24,7 +24,7 @@ func (h Host) Resolve(k loop.Kind, root string, f loop.Flags, file config.File) 
 		return loop.Settings{}, err
 	}
 	return loop.Settings{Model: m, Approve: cmp.Or(f.Approve, "ask"), Send: file.Guard.Send, Walls: walls, Trust: resolveTrust(f, file),
-		Check: cmp.Or(f.Check, file.Check.Command), CheckTime: file.Check.Timeout, CheckEnv: file.Check.Env}, costKnown(f, file, m)
+		Check: cmp.Or(f.Check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env}, costKnown(f, file, m)
 }
 
 // resolveModel resolves the model that the flags name.
@@ -36,8 +36,8 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 		Reasoning: cmp.Or(model.Reasoning(f.Reasoning), model.Reasoning(file.Model.Reasoning)),
 		Context:   file.Model.Context,
 		MaxOutput: file.Model.MaxOutput,
-		Idle:      file.Model.IdleTimeout,
-		Total:     file.Model.TotalTimeout,
+		Idle:      file.Model.IdleTimeout.Value(),
+		Total:     file.Model.TotalTimeout.Value(),
 		Attempts:  file.Model.Attempts,
 	}
 	m.Reach(cmp.Or(f.BaseURL, file.Model.BaseURL))
@@ -79,7 +79,7 @@ func costKnown(f loop.Flags, file config.File, m loop.Model) error {
 func resolveTrust(f loop.Flags, file config.File) loop.Trust {
 	t := loop.Trust{
 		Protect: file.Check.Protect, Flaky: cmp.Or(f.Flaky, file.Check.Flaky), Prove: cmp.Or(f.Prove, file.Check.Prove),
-		KeepBest: cmp.Or(f.Keep, file.Limits.Keep) == "best", Include: file.Undo.Include, MaxFile: file.Undo.MaxFile,
+		KeepBest: cmp.Or(f.Keep, file.Limits.Keep) == "best", Include: file.Undo.Include, MaxFile: int64(file.Undo.MaxFile),
 	}
 	if t.Prove == "off" {
 		t.Prove = ""
@@ -90,7 +90,7 @@ func resolveTrust(f loop.Flags, file config.File) loop.Trust {
 // ResolveWalls resolves the walls: flag, file and default.
 func ResolveWalls(f loop.Flags, file config.Sandbox, root string, standard sandbox.Wall) (loop.WallSettings, error) {
 	s := loop.WallSettings{Wall: cmp.Or(f.Wall, file.Wall, string(standard)), Net: f.Net || file.Net,
-		Env: file.Env, Memory: file.Memory, Processes: file.Processes}
+		Env: file.Env, Memory: int64(file.Memory), Processes: file.Processes}
 	for _, list := range []struct {
 		from []string
 		to   *[]string

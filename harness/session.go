@@ -309,6 +309,9 @@ func (s *Session) Check(dir string, w loop.Walls) check.Func {
 
 // SetCheck gives the run its check and the proof of it; see [loop.Session].
 func (s *Session) SetCheck(w loop.Walls, makeCheck func(dir string, w loop.Walls) check.Func) {
+	if w == nil {
+		w = s.commands()
+	}
 	s.run.Check = makeCheck(s.Dir, w)
 	prove := s.loop.Shared().Trust.Prove
 	if prove == "" {

@@ -37,11 +37,15 @@ func (s *Session) bench(b loop.Toolset, seen *workspace.Tree) []tool.Tool {
 		at := seat{b.Folder, s.run}
 		tools = append(tools, at.changing(tool.Write(seen, at.apply)), at.changing(tool.Edit(seen, at.apply)))
 	}
+	lines := b.Lines(seen.Dir())
+	if check := s.loop.Shared().Check; check != "" && !b.ReadOnly && b.Folder == "" {
+		lines.Always = []string{check}
+	}
 	w := b.Walls
 	if w == nil {
 		w = s.commands()
 	}
-	return append(tools, tool.Bash(w, tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, Ceiling: longestCommand, Lines: b.Lines(seen.Dir())}))
+	return append(tools, tool.Bash(w, tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, Ceiling: longestCommand, Lines: lines}))
 }
 
 // seen is a folder's tree as a role sees it: without the files of one folder at

@@ -28,28 +28,30 @@ type Session interface {
 	// and no model is asked.
 	Replayed() bool
 
-	// NewRun returns the run, whose changes are reviewed by the rules.
+	// NewRun returns the run, whose changes are reviewed by the rules. It is
+	// called once.
 	NewRun(rules workspace.Rules) *hone.Run
-	// Role is a role with the settings' model and [Session.Tools] of the whole
-	// tree.
+	// Role returns a role with the settings' model and the tools of Toolset{}.
+	// It is called after NewRun, as are the methods below.
 	Role(name, system string) hone.Role
 	// SetModel gives a role its model. A command-line agent works behind the
-	// walls, which may be nil for another model.
+	// walls, which may be nil for any other model.
 	SetModel(role *hone.Role, m *Model, w Walls) error
-	// Tools are what a role can call.
-	Tools(b Toolset) ([]tool.Tool, error)
+	// Tools returns what a role can call.
+	Tools(t Toolset) ([]tool.Tool, error)
 	// Walls plans walls. They are built when a round begins or a command needs
 	// them, and taken down with the session.
-	Walls(f WallPlan) Walls
-	// Command is a check that runs a command line in the workspace, behind
-	// walls of WallPlan{}, and passes if it exits 0.
+	Walls(p WallPlan) Walls
+	// Command returns a check that runs a command line in the workspace, behind
+	// the session's own walls, and passes if it exits 0.
 	Command(line string) check.Func
-	// Check is the settings' check in a folder, which is the workspace or a
-	// copy of it, behind walls; nil where the settings have none.
+	// Check returns the settings' check in a folder, which is the workspace or
+	// a copy of it, behind walls; nil if the settings have none.
 	Check(dir string, w Walls) check.Func
 	// SetCheck gives the run its check, and the proof of it if the settings want
 	// one. makeCheck returns the check for a folder, which is the workspace or a
-	// copy, and the walls around it.
+	// copy, and the walls around it. Nil walls are the session's own, which
+	// are also those of Role, Command and a Toolset without Walls.
 	SetCheck(w Walls, makeCheck func(dir string, w Walls) check.Func)
 }
 

@@ -57,7 +57,7 @@ func (f LimitFlags) Resolve(file config.Limits, rounds, standard int) hone.Limit
 		Rounds: cmp.Or(f.Rounds, rounds, file.Rounds, standard), Patience: cmp.Or(f.Patience, file.Patience),
 		Tokens: cmp.Or(f.MaxTokens, file.MaxTokens, DefaultTokens),
 		Cost:   cmp.Or(f.MaxCost, file.MaxCost),
-		Time:   cmp.Or(f.MaxTime, file.MaxTime, DefaultTime),
+		Time:   cmp.Or(f.MaxTime, file.MaxTime.Value(), DefaultTime),
 	}
 }
 

@@ -64,7 +64,7 @@ func ranElsewhere(t *testing.T) string {
 		_, err = r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{{Path: "greeting.txt", Content: []byte(reply.Text() + "\n")}}}, nil)
 		return nil, err
 	})
-	if err != nil || end.Exit != hone.ExitDone {
+	if err != nil || end.Kind != hone.KindDone {
 		t.Fatalf("%+v, %v", end, err)
 	}
 	return dir

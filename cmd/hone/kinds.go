@@ -73,12 +73,14 @@ func second(start hone.Start) (role, name string) {
 func loadConfig(root, name string, l loop.Loop) (config.File, error) {
 	sections := map[string]any{}
 	for _, k := range kinds() {
-		sections[k.Name] = k.New().Section()
+		if s := k.New().Section(); s != nil {
+			sections[k.Name] = s
+		}
 	}
-	if l != nil {
+	if l != nil && l.Section() != nil {
 		sections[name] = l.Section()
 	}
-	file, err := config.LoadWith(root, sections)
+	file, err := config.Load(root, sections)
 	if err != nil {
 		return file, harness.ConfigError(err)
 	}

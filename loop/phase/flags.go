@@ -228,21 +228,22 @@ func guessProvider(name string) string {
 	return name
 }
 
-// badDevURL is what is wrong with the address of a server, and what to write
-// instead; an empty problem says that nothing is. It objects to all but the scheme, a host of this machine and a port:
-// the verifier's wall lets exactly these through (ruling A13).
+// badDevURL returns what is wrong with the URL of a server, and what the user
+// should write. An empty problem means that all is well: the URL is http, a
+// loopback host and a port, because the wall of the verifier lets exactly these
+// through (ruling A13).
 func badDevURL(s string) (problem, hint string) {
-	const example = `write the server's address, such as "http://localhost:3000"`
+	const example = `write the URL of the server, such as "http://localhost:3000"`
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Scheme != "http" || u.Hostname() == "":
-		return "it is not an http address", example
+		return "it is not an http URL", example
 	case u.User != nil:
-		return "there is a user or a password in the address", example
+		return "the URL contains a user name or a password", example
 	case !strings.EqualFold(s, "http://"+u.Host):
-		return "something follows the host and the port", example
+		return "the URL does not end after the port", example
 	case !loopback(u.Hostname()):
-		return "its host is not this machine's loopback", "write localhost, 127.0.0.1 or [::1] for the host"
+		return "the host is not a loopback address", "use localhost, 127.0.0.1 or [::1] as the host"
 	case u.Port() == "":
 		return "the port is missing", example
 	}

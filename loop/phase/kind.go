@@ -90,7 +90,7 @@ type hookSettings struct {
 }
 
 // table is the table [phase]. The hooks are those of abl.config.sh; they and
-// the server run behind walls, which hook_read, hook_env and hook_net open.
+// the server run behind walls, which hook-read, hook-env and hook-net open.
 type table struct {
 	BuilderModel   string          `toml:"builder-model" valid:"line"` // "provider/name", or a name alone
 	VerifierModel  string          `toml:"verifier-model" valid:"line"`
@@ -99,16 +99,16 @@ type table struct {
 	Turns          int             `toml:"turns" valid:"positive"`           // limit of model calls in one session
 	MaxToolCalls   int             `toml:"max-tool-calls" valid:"positive"`  // limit of tool calls in one session
 	DevURL         string          `toml:"dev-url" valid:"line"`             // of the server
-	HookRead       []string        `toml:"hook_read" valid:"path"`           // more that hooks may read
-	HookEnv        []string        `toml:"hook_env" valid:"variable"`        // variables that hooks get although they hold keys
-	HookNet        bool            `toml:"hook_net"`                         // hooks may reach the network
+	HookRead       []string        `toml:"hook-read" valid:"path"`           // more that hooks may read
+	HookEnv        []string        `toml:"hook-env" valid:"variable"`        // variables that hooks get although they hold keys
+	HookNet        bool            `toml:"hook-net"`                         // hooks may reach the network
 	HookTimeout    config.Duration `toml:"hook-timeout"`                     // for one hook
 }
 
 // Section is the table [phase].
 func (v *invocation) Section() any { return &v.table }
 
-// Valid returns what is wrong with the address of the server.
+// Valid implements [config.Validator].
 func (s table) Valid() (key, problem, hint string) {
 	if s.DevURL != "" {
 		problem, hint = badDevURL(s.DevURL)
@@ -146,7 +146,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if err != nil {
 		return l, err
 	}
-	v.Hooks = hookSettings{Read: read, Env: t.HookEnv, Net: t.HookNet, Time: time.Duration(t.HookTimeout)}
+	v.Hooks = hookSettings{Read: read, Env: t.HookEnv, Net: t.HookNet, Time: t.HookTimeout.Value()}
 	both := cmp.Or(in.Flags.Model, in.Getenv("HONE_MODEL"))
 	verifier := modelName(in, f.verifierModel, both, t.VerifierModel, in.File.Model.Model, defaultVerifier)
 	in.Flags.Model = modelName(in, f.builderModel, both, t.BuilderModel, in.File.Model.Model, defaultBuilder)

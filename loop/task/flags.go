@@ -23,6 +23,7 @@ type flags struct {
 	log           bool
 	logPath       string
 	reason        bool
+	allow         []string
 }
 
 // Flags adds the loop's own flags.
@@ -34,6 +35,7 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.tools, "tools", "", "how the model calls tools: native, or text for one that was not made for it (default native)")
 	fs.BoolVar(&f.log, "log", false, "log the sessions' events in "+standardLog+" as well")
 	fs.StringVar(&f.logPath, "log-path", "", "log them in this file instead")
+	fs.StringSliceVar(&f.allow, "allow", nil, "programs that the model may run beside the standard list and the task file's, such as go,make; the check itself is always allowed")
 	fs.BoolVar(&f.reason, "reason", false, "the same as --reasoning high")
 	fs.Lookup("rounds").Usage = fmt.Sprintf("most loops of execution and review; also --agent-loops, -nloop (default %d)", Loops)
 	fs.Lookup("dir").Usage = "work in this folder; also --workdir"

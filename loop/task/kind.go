@@ -66,9 +66,10 @@ type invocation struct {
 	AgentSystem string     `json:"agent_system,omitempty"` // the executor's, where that is an agent; else System is
 	File        string     `json:"task_file,omitempty"`    // from the root; empty where Text is the task
 	Text        string     `json:"task,omitempty"`
-	Turns       int        `json:"turns"`          // most model calls in an execution session
-	Calls       int        `json:"max_tool_calls"` // most in a session
-	Log         string     `json:"log,omitempty"`  // absolute
+	Turns       int        `json:"turns"`           // most model calls in an execution session
+	Calls       int        `json:"max_tool_calls"`  // most in a session
+	Log         string     `json:"log,omitempty"`   // absolute
+	Allow       []string   `json:"allow,omitempty"` // programs that commands may run, beside the task file's
 
 	flags flags
 	table table
@@ -115,7 +116,7 @@ func (v *invocation) Own(root string) func(path string) bool {
 
 // Resolve reads flags, environment, task file and configuration.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
-	v.System = System
+	v.System, v.Allow = System, v.flags.allow
 	v.Turns, v.Calls = cmp.Or(v.flags.turns, v.table.Turns, defaultTurns), cmp.Or(v.flags.calls, v.table.MaxToolCalls, defaultCalls)
 	if v.File, v.Text, err = argument(in.Root, in.Args[0]); err != nil {
 		return l, err
@@ -200,7 +201,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	if err := s.SetModel(&l.Reviewer, v.reviewer(), nil); err != nil {
 		return built, err
 	}
-	if l.Tools, err = tools(s, commands, review); err != nil {
+	if l.Tools, err = v.tools(s, commands, review); err != nil {
 		return built, err
 	}
 	s.SetCheck(commands, s.Check)
@@ -241,7 +242,7 @@ func (v *invocation) walls(s loop.Session) (agent, commands, review loop.Walls) 
 
 // tools build what the two agents can call. The reviewer's command lines run
 // behind walls of their own, and its write is the loop's.
-func tools(s loop.Session, commands, review loop.Walls) (func(programs []string) (execute, review []tool.Tool), error) {
+func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(programs []string) (execute, review []tool.Tool), error) {
 	set := loop.Toolset{Closed: artifactsHome, Why: artifactsHome + " holds hone's own records and is closed; what happened so far stands in your instructions"}
 	execution, inspection := set, set
 	execution.Walls, inspection.Walls = commands, review
@@ -252,7 +253,7 @@ func tools(s loop.Session, commands, review loop.Walls) (func(programs []string)
 	}
 	return func(programs []string) (execute, review []tool.Tool) {
 		with := execution
-		with.Programs = slices.Concat(allow.Execution(), programs)
+		with.Programs = slices.Concat(allow.Execution(), v.Allow, programs)
 		execute, _ = s.Tools(with) // the tree is open
 		return execute, looking
 	}, nil
