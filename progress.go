@@ -226,7 +226,7 @@ func (r *Run) stands(round int) bool {
 // run out and it had fewer findings than the last; kept says that it did.
 func (r *Run) keepBest(ctx context.Context, kind Kind) (kept bool, err error) {
 	best, ok := better(r.ended())
-	if !ok || !r.KeepBest || !kind.usedUp() || r.stands(best.Round) {
+	if !ok || !r.Trust.KeepBest || !kind.usedUp() || r.stands(best.Round) {
 		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)

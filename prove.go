@@ -12,8 +12,44 @@ import (
 	"hone/journal"
 )
 
-// Proof says whether a check is to be trusted: whether it is seen red before the
-// first round, and once more green, on a clean copy, after the last.
+// Trust says how far a run's check counts, and what guards it. The zero Trust
+// runs the check after each round, and takes its word.
+type Trust struct {
+	// CheckFirst says whether the check also runs before the first round.
+	CheckFirst CheckFirst
+	// Proof has the check fail before the first round and pass on a clean copy
+	// after the last; nil does not.
+	Proof *Proof
+	// Protect are globs of the files that belong to what judges the work; see
+	// protect.go. Nil protects none.
+	Protect []string
+	// Flaky is how often a failing check runs again, to tell what always fails
+	// from what comes and goes; 0 means never.
+	Flaky int
+	// Passed is what is true when a loop that verifies by itself has no blocking
+	// finding left, such as "phase 2 passed". Empty means that only a check
+	// verifies.
+	Passed string
+	// KeepBest restores the tree of the best round when rounds or budget are
+	// used up.
+	KeepBest bool
+}
+
+// CheckFirst says whether a run's check runs before its first round.
+type CheckFirst int
+
+const (
+	// Blind does not run it: the first round begins without findings.
+	Blind CheckFirst = iota
+	// Informed runs it, and the first round begins with its findings. That it
+	// passes does not end the run.
+	Informed
+	// UnlessClean is Informed, but a check that passes ends the run as done.
+	UnlessClean
+)
+
+// Proof says whether a check is to be trusted: whether it fails before the
+// first round, and passes once more, on a clean copy, after the last.
 type Proof struct {
 	// Check is the run's check of a copy of the tree in a folder. Contract: as
 	// of a [check.Func]; it looks at the folder alone.
@@ -28,7 +64,7 @@ const SourceProof = "proof"
 
 // seeRed runs the check before the first round, once a run.
 func (r *Run) seeRed(ctx context.Context) error {
-	if r.Proof == nil || r.Check == nil {
+	if r.Trust.Proof == nil || r.Check == nil {
 		return nil
 	}
 	c, seen := r.checkedBefore() // the tree may be another by now
@@ -43,14 +79,14 @@ func (r *Run) seeRed(ctx context.Context) error {
 		}
 	}
 	switch {
-	case broken(c.Findings) && r.Proof.Strict:
+	case broken(c.Findings) && r.Trust.Proof.Strict:
 		return &Stop{Kind: KindUsage, Why: "the check could not run before the first round, so it was not seen to fail",
 			Next: Next{First: "fix the check", Verb: NewRun, Or: "use --prove=on, which does not insist"}}
 	case broken(c.Findings):
 		return r.Notice("the check could not run before the first round, so it was not seen to fail")
 	case check.Blocking(c.Findings):
 		return nil
-	case r.Proof.Strict:
+	case r.Trust.Proof.Strict:
 		return &Stop{Kind: KindUsage, Why: "the check already passes, so passing later proves nothing",
 			Next: Next{First: "make the check test what is wanted, so that it fails", Verb: NewRun, Or: "use --prove=on, which does not insist"}}
 	}
@@ -92,7 +128,7 @@ func (r *Run) prove(ctx context.Context) (Checked, error) {
 		if _, err := r.Tree.Copy(ctx, dir); err != nil {
 			return c, fmt.Errorf("prove the check: copy the tree: %w", err)
 		}
-		found, err := r.Proof.Check(ctx, dir)
+		found, err := r.Trust.Proof.Check(ctx, dir)
 		return Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
 	})
 }

@@ -197,7 +197,7 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 	switch declined := r.declined(s.Round); {
 	case short != nil:
 		r.outOfBudget(&s, short)
-	case done && (r.Check != nil || r.Passed != "" || !declined):
+	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
 		s.Decision, s.Kind, s.Why = Done, KindDone, r.doneWhy(s.Round)
 	case done || declined && s.Round >= r.Limits.rounds():
 		s.stop(KindBlocked, "changes were not approved", r.afterDenial(s.Round))
@@ -219,7 +219,7 @@ func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 		return done, err
 	}
 	c, err := r.check(ctx)
-	if err == nil && !check.Blocking(c.Findings) && r.Proof != nil {
+	if err == nil && !check.Blocking(c.Findings) && r.Trust.Proof != nil {
 		c, err = r.prove(ctx)
 	}
 	s.Checked, s.Manifest, s.Tree = c.Findings, c.Manifest, c.Tree
@@ -286,10 +286,10 @@ func (r *Run) afterDenial(round int) Next {
 
 func (r *Run) doneWhy(round int) string {
 	switch {
-	case r.Check != nil && r.Passed != "":
-		return r.Passed + ", and the check has no findings"
-	case r.Passed != "":
-		return r.Passed
+	case r.Check != nil && r.Trust.Passed != "":
+		return r.Trust.Passed + ", and the check has no findings"
+	case r.Trust.Passed != "":
+		return r.Trust.Passed
 	case r.Check != nil:
 		return "the check has no findings"
 	case r.changedIn(round):
@@ -355,7 +355,7 @@ func (r *Run) checkOften(ctx context.Context) (Checked, error) {
 			return Checked{}, err
 		}
 		runs, c.PutBack = append(runs, findings), append(c.PutBack, back...)
-		if !check.Blocking(findings) || len(runs) > r.Flaky {
+		if !check.Blocking(findings) || len(runs) > r.Trust.Flaky {
 			break
 		}
 	}
@@ -372,7 +372,7 @@ func (r *Run) checkOften(ctx context.Context) (Checked, error) {
 func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) {
 	r.stale = true
 	findings, err := r.Check(ctx)
-	if err != nil || len(r.Protect) == 0 {
+	if err != nil || len(r.Trust.Protect) == 0 {
 		return findings, nil, err
 	}
 	if err := r.snapshot(ctx); err != nil {

@@ -158,7 +158,7 @@ func (a *app) drivePhase(ctx context.Context, o session, s phaseSettings) (end h
 	}
 	l := phase.Loop{Phase: s.Phase, HealthAttempts: s.HealthAttempts, Server: server, Git: g, Guard: a.phaseGuard(s)}
 	r := o.run(l.Rules(), s.runSettings)
-	r.Own, r.Passed = phase.Own, fmt.Sprintf("phase %d passed", s.Phase)
+	r.Own, r.Trust.Passed = phase.Own, fmt.Sprintf("phase %d passed", s.Phase)
 	walls, err := a.phaseWalls(o, r, s, l)
 	if err != nil {
 		return end, err

@@ -68,7 +68,7 @@ func resolveTrust(f trustFlags, file config.File) trustSettings {
 // govern gives a run the settings, but for the proof: only a loop knows how its
 // check is made.
 func (s trustSettings) govern(r *hone.Run) {
-	r.Protect, r.Flaky, r.KeepBest, r.Largest = s.Protect, s.Flaky, s.KeepBest, s.MaxFile
+	r.Trust.Protect, r.Trust.Flaky, r.Trust.KeepBest, r.Largest = s.Protect, s.Flaky, s.KeepBest, s.MaxFile
 }
 
 // provable refuses to prove a check that there is not.
@@ -85,7 +85,7 @@ func (s trustSettings) prove(r *hone.Run, root string, walls *runWalls, made fun
 	if s.Prove == "" {
 		return
 	}
-	r.Proof = &hone.Proof{Strict: s.Prove == "strict", Check: func(ctx context.Context, dir string) (found []check.Finding, err error) {
+	r.Trust.Proof = &hone.Proof{Strict: s.Prove == "strict", Check: func(ctx context.Context, dir string) (found []check.Finding, err error) {
 		there := walls.around(root, dir)
 		defer func() {
 			if closing := there.close(); err == nil {
