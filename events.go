@@ -216,7 +216,7 @@ type Unpaid struct {
 // Decision is what follows from a round.
 type Decision string
 
-// The three decisions.
+// The three decisions. Empty means that none was made yet.
 const (
 	GoOn    Decision = "go on" // another round
 	Done    Decision = "done"
@@ -225,7 +225,7 @@ const (
 
 // State is where a run stands after a round, as its journal tells it.
 type State struct {
-	Round    int             `json:"round"` // 0: none is finished
+	Round    int             `json:"round"` // 0: none is finished, at most the check before the first
 	Decision Decision        `json:"decision"`
 	Kind     Kind            `json:"result,omitempty"` // empty: the run has not ended
 	Why      string          `json:"why,omitempty"`

@@ -20,7 +20,7 @@ func (r *Run) ended() []State {
 	var states []State
 	for _, e := range r.Journal.Events() {
 		var s State
-		if e.Type != "round" || e.Decode(&s) != nil {
+		if e.Type != "round" || e.Decode(&s) != nil || s.Round == 0 {
 			continue
 		}
 		if n := len(states); n > 0 && states[n-1].Round == s.Round {
@@ -199,7 +199,7 @@ func (r *Run) remark(end *End, states []State) {
 	if said := circles(states); said != "" {
 		end.Notes = append(end.Notes, said)
 	}
-	if end.Kind != KindUsage && end.Kind != KindPrompt && r.greenBefore() {
+	if end.Rounds > 0 && r.passedBefore() {
 		end.Notes = append(end.Notes, "the check already passed before the first round, so its passing proves nothing")
 	}
 	best, ok := better(states)

@@ -62,35 +62,81 @@ type Proof struct {
 // clean copy.
 const SourceProof = "proof"
 
-// seeRed runs the check before the first round, once a run.
-func (r *Run) seeRed(ctx context.Context) error {
-	if r.Trust.Proof == nil || r.Check == nil {
-		return nil
+// first has the check look at the tree before the first round, where the run
+// wants that, and decides whether the first round begins.
+func (r *Run) first(ctx context.Context, s State) (State, error) {
+	if r.Check == nil || r.Trust.CheckFirst == Blind && r.Trust.Proof == nil {
+		return s, nil
 	}
-	c, seen := r.checkedBefore() // the tree may be another by now
-	if !seen {
-		r.enter(0)
-		if _, err := step(ctx, r, work[Opened]{event: "step", name: "open", do: r.open}); err != nil {
-			return err
-		}
-		var err error
-		if c, err = r.check(ctx); err != nil {
-			return err
+	r.enter(0)
+	if _, err := step(ctx, r, work[Opened]{event: "step", name: "open", do: r.open}); err != nil {
+		return s, err
+	}
+	c, err := r.looking(ctx, "check", r.checkUsable)
+	if err == nil {
+		err = r.sayBefore(c.Findings)
+	}
+	if err != nil {
+		return s, err
+	}
+	s.Decision, s.Manifest, s.Tree = GoOn, c.Manifest, c.Tree
+	if r.Trust.CheckFirst != Blind {
+		s.Findings, s.Checked = join(c.Findings), c.Findings
+	}
+	if r.Trust.CheckFirst == UnlessClean && !check.Blocking(c.Findings) {
+		s.Decision, s.Kind, s.Why = Done, KindDone, "the check already passes"
+	}
+	if s.Fingerprint, err = r.fingerprint(s); err != nil {
+		return s, err
+	}
+	return s, r.record(s)
+}
+
+// checkUsable is checkOften before the first round. Where the run cannot begin
+// without the check, one that could not run is an error: a resumed run tries it
+// again.
+func (r *Run) checkUsable(ctx context.Context) (Checked, error) {
+	c, err := r.checkOften(ctx)
+	if err != nil || !broken(c.Findings) {
+		return c, err
+	}
+	said := ""
+	for _, f := range c.Findings {
+		if f.Broken {
+			said += "\n" + strings.TrimSpace(f.Text)
 		}
 	}
 	switch {
-	case broken(c.Findings) && r.Trust.Proof.Strict:
-		return &Stop{Kind: KindUsage, Why: "the check could not run before the first round, so it was not seen to fail",
-			Next: Next{First: "fix the check", Verb: NewRun, Or: "use --prove=on, which does not insist"}}
-	case broken(c.Findings):
-		return r.Notice("the check could not run before the first round, so it was not seen to fail")
-	case check.Blocking(c.Findings):
-		return nil
-	case r.Trust.Proof.Strict:
-		return &Stop{Kind: KindUsage, Why: "the check already passes, so passing later proves nothing",
-			Next: Next{First: "make the check test what is wanted, so that it fails", Verb: NewRun, Or: "use --prove=on, which does not insist"}}
+	case r.Trust.CheckFirst == UnlessClean:
+		return c, &Stop{Kind: KindFailed, Why: "the check could not run" + said, Next: resumeAfter("fix the check")}
+	case r.strict():
+		return c, &Stop{Kind: KindUsage, Why: neverFailed + said, Next: Next{First: "fix the check", Verb: Resume, Or: notStrict}}
 	}
-	return r.Notice("the check already passes, so passing later proves nothing")
+	return c, nil
+}
+
+const (
+	neverFailed = "the check could not run before the first round, so it was not seen to fail"
+	alreadyOK   = "the check already passes, so passing later proves nothing"
+	notStrict   = "use --prove=on, which does not insist"
+)
+
+func (r *Run) strict() bool { return r.Trust.Proof != nil && r.Trust.Proof.Strict }
+
+// sayBefore says what the check's findings before the first round are worth.
+func (r *Run) sayBefore(found []check.Finding) error {
+	passes, proves := !check.Blocking(found), r.Trust.Proof != nil && r.Trust.CheckFirst != UnlessClean
+	switch {
+	case broken(found) && proves:
+		return r.Notice(neverFailed)
+	case broken(found):
+		return r.Notice("the check could not run before the first round")
+	case passes && proves && r.strict():
+		return &Stop{Kind: KindUsage, Why: alreadyOK, Next: Next{First: "make the check test what is wanted, so that it fails", Verb: NewRun, Or: notStrict}}
+	case passes && proves:
+		return r.Notice(alreadyOK)
+	}
+	return nil
 }
 
 // checkedBefore is what the check found before the first round; ok is false
@@ -104,10 +150,11 @@ func (r *Run) checkedBefore() (c Checked, ok bool) {
 	return c, false
 }
 
-// greenBefore reports whether the check was seen green before the first round.
-func (r *Run) greenBefore() bool {
+// passedBefore reports whether the check, which was to be seen failing, passed
+// before the first round.
+func (r *Run) passedBefore() bool {
 	c, seen := r.checkedBefore()
-	return seen && !check.Blocking(c.Findings)
+	return r.Trust.Proof != nil && seen && !check.Blocking(c.Findings)
 }
 
 // prove runs the check on a copy of the tree that no command of a model's could

@@ -14,7 +14,8 @@ import (
 )
 
 // Round is one round of a loop: from what is still wrong to what is wrong
-// afterwards. Between steps it is a pure function of its arguments and of the
+// afterwards. The first round begins without findings, unless the check runs
+// before it ([Trust]). Between steps it is a pure function of its arguments and of the
 // steps' results. Blocking findings mean that the tree cannot be right yet;
 // the engine then leaves the check out. Findings beside an error that is
 // [OutOfBudget] say that the rest of the round could not be paid: the round then
@@ -124,7 +125,7 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 // the run was lifted since.
 func (r *Run) over(s State) bool {
 	switch {
-	case s.Decision == GoOn, s.Decision == StopNow && r.granted():
+	case s.Decision == "", s.Decision == GoOn, s.Decision == StopNow && r.granted():
 		return false
 	case s.Decision == Done, s.Decision == StopNow && r.stuck(r.ended()):
 		return true
@@ -136,8 +137,9 @@ func (r *Run) over(s State) bool {
 
 // play runs one round and decides.
 func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
-	if s.Round == 0 {
-		if err := r.seeRed(ctx); err != nil {
+	if s.Decision == "" {
+		var err error
+		if s, err = r.first(ctx, s); err != nil || s.Decision == Done {
 			return s, err
 		}
 	}
@@ -206,8 +208,13 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 	default:
 		r.outOfPatience(&s)
 	}
-	_, err = r.append(journal.Entry{Type: "round", Payload: s, Sync: true})
-	return s, err
+	return s, r.record(s)
+}
+
+// record records a decision.
+func (r *Run) record(s State) error {
+	_, err := r.append(journal.Entry{Type: "round", Payload: s, Sync: true})
+	return err
 }
 
 // judge has the check look at the tree, where nothing else stands in the way,
@@ -272,7 +279,7 @@ func blocker(findings []check.Finding) string {
 // broken reports whether nothing but a check that could not run stands in the
 // way, so that nothing is known of the tree.
 func broken(checked []check.Finding) bool {
-	return len(checked) > 0 && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
+	return check.Blocking(checked) && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
 }
 
 // afterDenial is what to do after a denial: the user's denial is final, an
@@ -397,9 +404,10 @@ func (r *Run) lookedBefore(name string) (c Checked, ok bool, err error) {
 	return c, false, nil
 }
 
-// state folds where the run stands out of the journal.
+// state folds where the run stands out of the journal. Without a Decision it has
+// not begun its first round, or not ended it.
 func (r *Run) state() State {
-	s := State{Decision: GoOn, Findings: []check.Finding{}}
+	s := State{Findings: []check.Finding{}}
 	for _, e := range r.Journal.Events() {
 		var u Undone
 		switch {

@@ -248,7 +248,7 @@ func (h *history) take(e journal.Event) error {
 		seen.Paths = nil
 	}
 	err := h.pass(seen.Manifest, seen.Paths)
-	if first && h.round == 0 || e.Type == "round" && seen.Round == h.round {
+	if first && h.round == 0 || h.round > 0 && e.Type == "round" && seen.Round == h.round {
 		h.mark()
 	}
 	return err

@@ -34,6 +34,7 @@ type taskSettings struct {
 	Check       string        `json:"check,omitempty"`
 	CheckTime   time.Duration `json:"check_timeout_ns,omitempty"`
 	CheckEnv    []string      `json:"check_env,omitempty"`
+	CheckFirst  bool          `json:"check_first,omitempty"` // the first loop begins with what the check reports
 }
 
 // Bounds of a session (ruling S11, and the seed).
@@ -116,6 +117,9 @@ func (a *app) driveTask(ctx context.Context, o session, s taskSettings) error {
 	l := s.loop(a, o.models[0], o.models[len(o.models)-1])
 	r := o.run(l.Rules(), s.runSettings)
 	r.Own = s.own(o.root)
+	if s.CheckFirst {
+		r.Trust.CheckFirst = hone.Informed
+	}
 	walls := a.taskWalls(o, r, s)
 	if err := a.employ(&l, r, s, walls); err != nil {
 		return err
@@ -195,6 +199,7 @@ func (a *app) resolveTask(f taskFlags, arg string) (root string, s taskSettings,
 		return root, s, l, err
 	}
 	s.Check = cmp.Or(f.check, asked.Check, file.Check.Command)
+	s.CheckFirst = s.Check != ""
 	if s.Log, err = f.logFile(); err != nil {
 		return root, s, l, err
 	}
@@ -268,7 +273,11 @@ func (a *app) promptTask(f taskFlags, arg string) error {
 	if unnamed {
 		whose = ""
 	}
-	return a.preview(preview{System: v.System, Text: v.Text, what: "the task and the instructions"}, v.Fits, whose, f.output.json)
+	what := "the task and the instructions"
+	if s.CheckFirst {
+		what += "; a run adds what the check reports"
+	}
+	return a.preview(preview{System: v.System, Text: v.Text, what: what}, v.Fits, whose, f.output.json)
 }
 
 func (a *app) initTaskCommand() *cobra.Command {
