@@ -14,12 +14,12 @@ import (
 // delegate has an agent hold a session. It is a command to the engine: one that
 // was cut off is not repeated as it was, but begun afresh by an agent that is
 // told of it and of what has changed since.
-func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message) (Talk, error) {
+func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
 	r.at.Turn = 1
 	request := model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning}
 	sent, err := marshal(request)
 	if err != nil {
-		return Talk{}, err
+		return Conversation{}, err
 	}
 	sent = r.redact(sent)
 	w := work[history.Replied]{event: history.TypeAsk, record: history.TypeReply, name: role.Name, inline: true, sync: true,
@@ -34,10 +34,10 @@ func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message)
 		return r.sessionAgain(ctx, role, request, changed)
 	})
 	if err != nil {
-		return Talk{}, err
+		return Conversation{}, err
 	}
 	reply, err := r.reply(got)
-	t := Talk{Reply: reply, Ended: EndedAnswer, Turns: 1}
+	t := Conversation{Reply: reply, Ended: EndedAnswer, Turns: 1}
 	if got.Usage != nil {
 		t.Usage = *got.Usage
 	}

@@ -26,7 +26,7 @@ func (f modelFunc) Generate(ctx context.Context, req model.Request) (model.Reply
 }
 
 // delegating is a round that is one session of an agent.
-func delegating(role *hone.Role, got *hone.Talk) hone.Round {
+func delegating(role *hone.Role, got *hone.Conversation) hone.Round {
 	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		talk, err := r.Talk(ctx, *role, user("do it"))
 		*got = talk
@@ -51,7 +51,7 @@ func TestAgentAfterACrash(t *testing.T) {
 			if when == "in a folder" {
 				role.Folder, want = "in", ": new."
 			}
-			var talk hone.Talk
+			var talk hone.Conversation
 			p := process{round: delegating(&role, &talk)}
 			edge, sessions := "before", 2
 			if when == "after the record" {
@@ -94,7 +94,7 @@ func TestAgentsFailureIsNotRemembered(t *testing.T) {
 		}
 		return model.Reply{Finish: model.Stop, Parts: []model.Part{{Text: "worked"}}}, nil
 	})
-	var talk hone.Talk
+	var talk hone.Conversation
 	p := process{round: delegating(&role, &talk)}
 	end := p.end(t, dir)
 	wantEnd(t, end, hone.KindFailed)
@@ -151,7 +151,7 @@ func TestPassed(t *testing.T) {
 	}
 	p := process{round: round, set: func(r *hone.Run) {
 		r.Rules.Approve = []string{"asked"}
-		r.Passed = "phase 2 passed"
+		r.Trust.Passed = "phase 2 passed"
 	}}
 	end := p.end(t, dir)
 	wantEnd(t, end, hone.KindDone)

@@ -25,9 +25,9 @@ import (
 const answerNow = "The budget is nearly used up. Give your final answer now"
 
 // thrifty is a process that holds a conversation within limits.
-func thrifty(role hone.Role, limits hone.Limits, talk *hone.Talk) process {
+func thrifty(role hone.Role, limits hone.Limits, talk *hone.Conversation) process {
 	limits.Rounds = 3
-	return process{round: talks(role, func(got hone.Talk) { *talk = got }), set: func(r *hone.Run) { r.Limits = limits }}
+	return process{round: talks(role, func(got hone.Conversation) { *talk = got }), set: func(r *hone.Run) { r.Limits = limits }}
 }
 
 // unsaid are replies of which no provider says what they used, so that they are
@@ -59,7 +59,7 @@ func TestAnswerInTime(t *testing.T) {
 			m := &eager{answer: tt.last}
 			role := handy(m, wordy(100))
 			role.Price = &hone.Price{Input: 1, Output: 10, CacheWrite: 2}
-			var talk hone.Talk
+			var talk hone.Conversation
 			end := thrifty(role, tt.limits, &talk).end(t, dir)
 			wantEnd(t, end, hone.KindDone)
 			n := len(m.requests)
@@ -112,7 +112,7 @@ func TestNoDanger(t *testing.T) {
 		m := &actor{replies: append(looking(4, 2), text("so"))}
 		role := handy(m, wordy(2000))
 		role.Price = &hone.Price{Input: 1, Output: 10}
-		var talk hone.Talk
+		var talk hone.Conversation
 		wantEnd(t, thrifty(role, one.limits, &talk).end(t, t.TempDir()), hone.KindDone)
 		*one.into = m.requests
 	}
@@ -129,7 +129,7 @@ func TestNotBegun(t *testing.T) {
 		m := &actor{replies: append(looking(1, 1), text("so"))}
 		role := handy(m, wordy(100))
 		role.Price = &hone.Price{Input: 1, Output: 10}
-		var talk hone.Talk
+		var talk hone.Conversation
 		end := thrifty(role, limits, &talk).end(t, dir)
 		wantEnd(t, end, hone.KindBudget)
 		if len(m.requests) != 0 || !strings.Contains(end.Why, "the next turn and an answer after it can") {
@@ -152,7 +152,7 @@ func TestNotBegun(t *testing.T) {
 // can be paid.
 func TestWithoutTools(t *testing.T) {
 	m := &actor{replies: []model.Reply{text("so")}}
-	var talk hone.Talk
+	var talk hone.Conversation
 	wantEnd(t, thrifty(editor(m), hone.Limits{Tokens: 3000}, &talk).end(t, t.TempDir()), hone.KindDone)
 	if m.told(0) != "do it" || m.requests[0].MaxOutput != 1000 {
 		t.Errorf("the request says %q, with %d tokens for the reply", m.told(0), m.requests[0].MaxOutput)
@@ -164,7 +164,7 @@ func TestWithoutTools(t *testing.T) {
 func TestOutputGivesWayToTheAnswer(t *testing.T) {
 	dir := t.TempDir()
 	m := &actor{replies: append(unsaid(looking(2, 2)...), text("so"))}
-	var talk hone.Talk
+	var talk hone.Conversation
 	p := thrifty(handy(m, wordy(12_000)), hone.Limits{Tokens: 20_000}, &talk)
 	end := p.end(t, dir)
 	wantEnd(t, end, hone.KindDone)
@@ -185,7 +185,7 @@ func TestLostCallInTheMiddle(t *testing.T) {
 	look := func(context.Context, model.Request) (model.Reply, error) { return calls("look", "{}"), nil }
 	m := speaker(look, cut, cut, cut, cut, cut, cut, says("so"))
 	limits := hone.Limits{Tokens: 13_000}
-	var talk hone.Talk
+	var talk hone.Conversation
 	end := thrifty(handy(m, wordy(100)), limits, &talk).end(t, dir)
 	wantEnd(t, end, hone.KindBudget)
 	within(t, end, limits)
@@ -223,7 +223,7 @@ func TestAnswerIsAlwaysPaid(t *testing.T) {
 		if n%2 == 0 {
 			limits = hone.Limits{Cost: 0.01 + w.rng.Float64()}
 		}
-		var talk hone.Talk
+		var talk hone.Conversation
 		end := thrifty(role, limits, &talk).end(t, t.TempDir())
 		within(t, end, limits)
 		if w.asked == 0 {
@@ -305,7 +305,7 @@ func TestAnswerInTimeAtEveryPoint(t *testing.T) {
 		Furnish: func(testing.TB, string) {},
 		Replies: []model.Reply{calls("look", `{"n":1}`), spent(28_500, calls("look", `{"n":2}`)), text("so")},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
-			var talk hone.Talk
+			var talk hone.Conversation
 			p := thrifty(handy(m, wordy(100)), hone.Limits{}, &talk)
 			var limits hone.Limits
 			p.set = func(r *hone.Run) {

@@ -93,7 +93,7 @@ func TestLooksRunBeside(t *testing.T) {
 	}
 }
 
-func outputs(talk hone.Talk) []string {
+func outputs(talk hone.Conversation) []string {
 	var list []string
 	for _, c := range talk.Calls {
 		list = append(list, c.Result.Text)
@@ -180,7 +180,7 @@ func TestErrorOfATool(t *testing.T) {
 			})
 			one.Looks = group.looks
 			m := &actor{replies: []model.Reply{calls(pairs("do", 3)...), text("so")}}
-			p := process{round: talks(handy(m, one), func(hone.Talk) {})}
+			p := process{round: talks(handy(m, one), func(hone.Conversation) {})}
 			end := p.end(t, dir)
 			wantEnd(t, end, hone.KindFailed)
 			if !strings.Contains(end.Why, "the disk is gone") {
@@ -420,7 +420,7 @@ func TestCancelledCall(t *testing.T) {
 			if one.Looks { // both are under way when the first one cancels
 				m.replies[0] = calls("do", "0", "do", "0")
 			}
-			p := process{ctx: ctx, round: talks(handy(m, one), func(hone.Talk) {})}
+			p := process{ctx: ctx, round: talks(handy(m, one), func(hone.Conversation) {})}
 			wantEnd(t, p.end(t, dir), hone.KindInterrupted)
 			p.ctx = nil
 			wantEnd(t, p.end(t, dir), hone.KindDone)
@@ -447,7 +447,7 @@ func TestNothingBeginsOnceCancelled(t *testing.T) {
 		return tool.Result{Text: "done"}, nil
 	})
 	m := &actor{replies: []model.Reply{calls("do", "{}", "look", "1", "look", "2"), text("so")}}
-	p := process{ctx: ctx, round: talks(handy(m, last, echo()), func(hone.Talk) {})}
+	p := process{ctx: ctx, round: talks(handy(m, last, echo()), func(hone.Conversation) {})}
 	wantEnd(t, p.end(t, dir), hone.KindInterrupted)
 	if n := len(named(t, dir, "tool")); n != 2 {
 		t.Errorf("%d events of calls, want the two of the first", n)
@@ -481,7 +481,7 @@ func TestKeysOfTools(t *testing.T) {
 	role := handy(m, looker("look", leak), command)
 	role.System, role.Tools[0].Description = "system "+key, "says "+key
 	role.Answered = func(s string) string { return map[bool]string{true: "not " + key}[strings.HasPrefix(s, "so")] }
-	var talk hone.Talk
+	var talk hone.Conversation
 	wantEnd(t, process{
 		round: func(ctx context.Context, r *hone.Run, _ []check.Finding) (_ []check.Finding, err error) {
 			talk, err = r.Talk(ctx, role, user("the key is "+key))

@@ -53,7 +53,7 @@ func TestCrashOfATrustedCheck(t *testing.T) {
 		},
 		Play: func(t testing.TB, dir string, _ model.Model, o journal.Observer) hone.End {
 			end := process{round: meddles(dir, edits), observe: o, set: func(r *hone.Run) {
-				r.Protect = []string{"tests/**"}
+				r.Trust.Protect = []string{"tests/**"}
 				r.Human = &person{answer: func(q hone.Question) (hone.Answer, error) {
 					return hone.Answer{Approved: q.Path == "tests/more", By: "person"}, nil
 				}}
@@ -63,7 +63,7 @@ func TestCrashOfATrustedCheck(t *testing.T) {
 					}
 					return nil, nil
 				}
-				r.Proof = &hone.Proof{Check: func(_ context.Context, copied string) ([]check.Finding, error) {
+				r.Trust.Proof = &hone.Proof{Check: func(_ context.Context, copied string) ([]check.Finding, error) {
 					if read(copied, "proof") != "here" {
 						return []check.Finding{wrong("there is no proof in the copy")}, nil
 					}
@@ -95,7 +95,7 @@ func TestCrashOfTheBestRound(t *testing.T) {
 		},
 		Play: func(t testing.TB, dir string, _ model.Model, o journal.Observer) hone.End {
 			end := process{round: meddles(dir, edits), observe: o, set: func(r *hone.Run) {
-				r.KeepBest = true
+				r.Trust.KeepBest = true
 				r.Check = func(context.Context) ([]check.Finding, error) {
 					found := []check.Finding{wrong("never right")}
 					if read(dir, "a") != "2" {

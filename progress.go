@@ -21,7 +21,7 @@ func (r *Run) ended() []State {
 	var states []State
 	for _, e := range r.Journal.Events() {
 		var s State
-		if e.Type != history.TypeRound || e.Decode(&s) != nil {
+		if e.Type != history.TypeRound || e.Decode(&s) != nil || s.Round == 0 {
 			continue
 		}
 		if n := len(states); n > 0 && states[n-1].Round == s.Round {
@@ -200,7 +200,7 @@ func (r *Run) remark(end *End, states []State) {
 	if said := circles(states); said != "" {
 		end.Notes = append(end.Notes, said)
 	}
-	if end.Kind != KindUsage && end.Kind != KindPrompt && r.greenBefore() {
+	if end.Rounds > 0 && r.passedBefore() {
 		end.Notes = append(end.Notes, "the check already passed before the first round, so its passing proves nothing")
 	}
 	best, ok := better(states)
@@ -227,7 +227,7 @@ func (r *Run) stands(round int) bool {
 // run out and it had fewer findings than the last; kept says that it did.
 func (r *Run) keepBest(ctx context.Context, kind Kind) (kept bool, err error) {
 	best, ok := better(r.ended())
-	if !ok || !r.KeepBest || !kind.UsedUp() || r.stands(best.Round) {
+	if !ok || !r.Trust.KeepBest || !kind.UsedUp() || r.stands(best.Round) {
 		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)

@@ -132,7 +132,7 @@ func TestFlaky(t *testing.T) {
 	var prior [][]check.Finding
 	asked := 0
 	p := process{round: writing(&prior, "1", "2", "3"), set: func(r *hone.Run) {
-		r.Flaky = 2
+		r.Trust.Flaky = 2
 		r.Check = checks(&asked, []check.Finding{always, sometimes}, []check.Finding{again}, []check.Finding{always, sometimes},
 			[]check.Finding{sometimes}, nil)
 	}}
@@ -157,7 +157,7 @@ func TestFlaky(t *testing.T) {
 }
 
 // protects is a run whose tests are protected.
-func protects(r *hone.Run) { r.Protect = []string{"tests/**", "*_test.go"} }
+func protects(r *hone.Run) { r.Trust.Protect = []string{"tests/**", "*_test.go"} }
 
 func TestProtectedFilesNeedApproval(t *testing.T) {
 	for name, approved := range map[string]bool{"declined": false, "approved": true} {
@@ -302,7 +302,7 @@ func TestProve(t *testing.T) {
 				return nil, err
 			}, set: func(r *hone.Run) {
 				r.Check = func(context.Context) ([]check.Finding, error) { return looked(dir) }
-				r.Proof = &hone.Proof{Strict: c.strict, Check: func(_ context.Context, in string) ([]check.Finding, error) {
+				r.Trust.Proof = &hone.Proof{Strict: c.strict, Check: func(_ context.Context, in string) ([]check.Finding, error) {
 					copies = append(copies, in)
 					if _, err := os.Stat(filepath.Join(in, ".hone")); err == nil {
 						t.Error("hone's own folder was copied")

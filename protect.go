@@ -22,7 +22,7 @@ import (
 // protected are the protected files as they should be: as the run found them,
 // or as an approved edit left them.
 func (r *Run) protected() (map[string]workspace.Entry, error) {
-	if len(r.Protect) == 0 {
+	if len(r.Trust.Protect) == 0 {
 		return nil, nil
 	}
 	found, err := r.foundProtected()
@@ -72,7 +72,7 @@ func (r *Run) foundProtected() (map[string]workspace.Entry, error) {
 	}
 	r.guard = map[string]workspace.Entry{}
 	for _, e := range first {
-		if workspace.Match(r.Protect, e.Path) {
+		if workspace.Match(r.Trust.Protect, e.Path) {
 			r.guard[e.Path] = e
 		}
 	}

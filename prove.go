@@ -13,8 +13,44 @@ import (
 	"hone/journal"
 )
 
-// Proof says whether a check is to be trusted: whether it is seen red before the
-// first round, and once more green, on a clean copy, after the last.
+// Trust says how far a run's check counts, and what guards it. The zero Trust
+// runs the check after each round, and takes its word.
+type Trust struct {
+	// CheckFirst says whether the check also runs before the first round.
+	CheckFirst CheckFirst
+	// Proof has the check fail before the first round and pass on a clean copy
+	// after the last; nil does not.
+	Proof *Proof
+	// Protect are globs of the files that belong to what judges the work; see
+	// protect.go. Nil protects none.
+	Protect []string
+	// Flaky is how often a failing check runs again, to tell what always fails
+	// from what comes and goes; 0 means never.
+	Flaky int
+	// Passed is what is true when a loop that verifies by itself has no blocking
+	// finding left, such as "phase 2 passed". Empty means that only a check
+	// verifies.
+	Passed string
+	// KeepBest restores the tree of the best round when rounds or budget are
+	// used up.
+	KeepBest bool
+}
+
+// CheckFirst says whether a run's check runs before its first round.
+type CheckFirst int
+
+const (
+	// Blind does not run it: the first round begins without findings.
+	Blind CheckFirst = iota
+	// Informed runs it, and the first round begins with its findings. That it
+	// passes does not end the run.
+	Informed
+	// UnlessClean is Informed, but a check that passes ends the run as done.
+	UnlessClean
+)
+
+// Proof says whether a check is to be trusted: whether it fails before the
+// first round, and passes once more, on a clean copy, after the last.
 type Proof struct {
 	// Check is the run's check of a copy of the tree in a folder. Contract: as
 	// of a [check.Func]; it looks at the folder alone.
@@ -27,35 +63,81 @@ type Proof struct {
 // clean copy.
 const SourceProof = "proof"
 
-// seeRed runs the check before the first round, once a run.
-func (r *Run) seeRed(ctx context.Context) error {
-	if r.Proof == nil || r.Check == nil {
-		return nil
+// first has the check look at the tree before the first round, where the run
+// wants that, and decides whether the first round begins.
+func (r *Run) first(ctx context.Context, s State) (State, error) {
+	if r.Check == nil || r.Trust.CheckFirst == Blind && r.Trust.Proof == nil {
+		return s, nil
 	}
-	c, seen := r.checkedBefore() // the tree may be another by now
-	if !seen {
-		r.enter(0)
-		if _, err := step(ctx, r, work[history.Opened]{event: history.TypeStep, name: history.StepOpen, inline: true, do: r.open}); err != nil {
-			return err
-		}
-		var err error
-		if c, err = r.check(ctx); err != nil {
-			return err
+	r.enter(0)
+	if _, err := step(ctx, r, work[history.Opened]{event: history.TypeStep, name: history.StepOpen, inline: true, do: r.open}); err != nil {
+		return s, err
+	}
+	c, err := r.looking(ctx, "check", r.checkUsable)
+	if err == nil {
+		err = r.sayBefore(c.Findings)
+	}
+	if err != nil {
+		return s, err
+	}
+	s.Decision, s.Manifest, s.Tree = GoOn, c.Manifest, c.Tree
+	if r.Trust.CheckFirst != Blind {
+		s.Findings, s.Checked = join(c.Findings), c.Findings
+	}
+	if r.Trust.CheckFirst == UnlessClean && !check.Blocking(c.Findings) {
+		s.Decision, s.Kind, s.Why = Done, KindDone, "the check already passes"
+	}
+	if s.Fingerprint, err = r.fingerprint(s); err != nil {
+		return s, err
+	}
+	return s, r.record(s)
+}
+
+// checkUsable is checkOften before the first round. Where the run cannot begin
+// without the check, one that could not run is an error: a resumed run tries it
+// again.
+func (r *Run) checkUsable(ctx context.Context) (history.Checked, error) {
+	c, err := r.checkOften(ctx)
+	if err != nil || !broken(c.Findings) {
+		return c, err
+	}
+	said := ""
+	for _, f := range c.Findings {
+		if f.Broken {
+			said += "\n" + strings.TrimSpace(f.Text)
 		}
 	}
 	switch {
-	case broken(c.Findings) && r.Proof.Strict:
-		return &Stop{Kind: KindUsage, Why: "the check could not run before the first round, so it was not seen to fail",
-			Next: Next{First: "fix the check", Verb: NewRun, Or: "use --prove=on, which does not insist"}}
-	case broken(c.Findings):
-		return r.Notice("the check could not run before the first round, so it was not seen to fail")
-	case check.Blocking(c.Findings):
-		return nil
-	case r.Proof.Strict:
-		return &Stop{Kind: KindUsage, Why: "the check already passes, so passing later proves nothing",
-			Next: Next{First: "make the check test what is wanted, so that it fails", Verb: NewRun, Or: "use --prove=on, which does not insist"}}
+	case r.Trust.CheckFirst == UnlessClean:
+		return c, &Stop{Kind: KindFailed, Why: "the check could not run" + said, Next: resumeAfter("fix the check")}
+	case r.strict():
+		return c, &Stop{Kind: KindUsage, Why: neverFailed + said, Next: Next{First: "fix the check", Verb: Resume, Or: notStrict}}
 	}
-	return r.Notice("the check already passes, so passing later proves nothing")
+	return c, nil
+}
+
+const (
+	neverFailed = "the check could not run before the first round, so it was not seen to fail"
+	alreadyOK   = "the check already passes, so passing later proves nothing"
+	notStrict   = "use --prove=on, which does not insist"
+)
+
+func (r *Run) strict() bool { return r.Trust.Proof != nil && r.Trust.Proof.Strict }
+
+// sayBefore says what the check's findings before the first round are worth.
+func (r *Run) sayBefore(found []check.Finding) error {
+	passes, proves := !check.Blocking(found), r.Trust.Proof != nil && r.Trust.CheckFirst != UnlessClean
+	switch {
+	case broken(found) && proves:
+		return r.Notice(neverFailed)
+	case broken(found):
+		return r.Notice("the check could not run before the first round")
+	case passes && proves && r.strict():
+		return &Stop{Kind: KindUsage, Why: alreadyOK, Next: Next{First: "make the check test what is wanted, so that it fails", Verb: NewRun, Or: notStrict}}
+	case passes && proves:
+		return r.Notice(alreadyOK)
+	}
+	return nil
 }
 
 // checkedBefore is what the check found before the first round; ok is false
@@ -69,10 +151,11 @@ func (r *Run) checkedBefore() (c history.Checked, ok bool) {
 	return c, false
 }
 
-// greenBefore reports whether the check was seen green before the first round.
-func (r *Run) greenBefore() bool {
+// passedBefore reports whether the check, which was to be seen failing, passed
+// before the first round.
+func (r *Run) passedBefore() bool {
 	c, seen := r.checkedBefore()
-	return seen && !check.Blocking(c.Findings)
+	return r.Trust.Proof != nil && seen && !check.Blocking(c.Findings)
 }
 
 // prove runs the check on a copy of the tree that no command of a model's could
@@ -93,7 +176,7 @@ func (r *Run) prove(ctx context.Context) (history.Checked, error) {
 		if _, err := r.Tree.Copy(ctx, dir); err != nil {
 			return c, fmt.Errorf("prove the check: copy the tree: %w", err)
 		}
-		found, err := r.Proof.Check(ctx, dir)
+		found, err := r.Trust.Proof.Check(ctx, dir)
 		return history.Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
 	})
 }

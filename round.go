@@ -15,7 +15,8 @@ import (
 )
 
 // Round is one round of a loop: from what is still wrong to what is wrong
-// afterwards. Between steps it is a pure function of its arguments and of the
+// afterwards. The first round begins without findings, unless the check runs
+// before it ([Trust]). Between steps it is a pure function of its arguments and of the
 // steps' results. Blocking findings mean that the tree cannot be right yet;
 // the engine then leaves the check out. Findings beside an error that is
 // [OutOfBudget] say that the rest of the round could not be paid: the round then
@@ -125,7 +126,7 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 // the run was lifted since.
 func (r *Run) over(s State) bool {
 	switch {
-	case s.Decision == GoOn, s.Decision == StopNow && r.granted():
+	case s.Decision == "", s.Decision == GoOn, s.Decision == StopNow && r.granted():
 		return false
 	case s.Decision == Done, s.Decision == StopNow && r.stuck(r.ended()):
 		return true
@@ -137,8 +138,9 @@ func (r *Run) over(s State) bool {
 
 // play runs one round and decides.
 func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
-	if s.Round == 0 {
-		if err := r.seeRed(ctx); err != nil {
+	if s.Decision == "" {
+		var err error
+		if s, err = r.first(ctx, s); err != nil || s.Decision == Done {
 			return s, err
 		}
 	}
@@ -194,7 +196,7 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 	switch declined := r.declined(s.Round); {
 	case short != nil:
 		r.outOfBudget(&s, short)
-	case done && (r.Check != nil || r.Passed != "" || !declined):
+	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
 		s.Decision, s.Kind, s.Why = Done, KindDone, r.doneWhy(s.Round)
 	case done || declined && s.Round >= r.Limits.MaxRounds():
 		halt(&s, KindBlocked, "changes were not approved", r.afterDenial(s.Round))
@@ -203,8 +205,13 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 	default:
 		r.outOfPatience(&s)
 	}
-	_, err = r.append(journal.Entry{Type: history.TypeRound, Payload: s, Sync: true})
-	return s, err
+	return s, r.record(s)
+}
+
+// record records a decision.
+func (r *Run) record(s State) error {
+	_, err := r.append(journal.Entry{Type: history.TypeRound, Payload: s, Sync: true})
+	return err
 }
 
 // judge has the check look at the tree, where nothing else stands in the way,
@@ -216,7 +223,7 @@ func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 		return done, err
 	}
 	c, err := r.check(ctx)
-	if err == nil && !check.Blocking(c.Findings) && r.Proof != nil {
+	if err == nil && !check.Blocking(c.Findings) && r.Trust.Proof != nil {
 		c, err = r.prove(ctx)
 	}
 	s.Checked, s.Manifest, s.Tree = c.Findings, c.Manifest, c.Tree
@@ -274,7 +281,7 @@ func blocker(findings []check.Finding) string {
 // broken reports whether nothing but a check that could not run stands in the
 // way, so that nothing is known of the tree.
 func broken(checked []check.Finding) bool {
-	return len(checked) > 0 && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
+	return check.Blocking(checked) && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
 }
 
 // afterDenial is what to do after a denial: the user's denial is final, an
@@ -288,10 +295,10 @@ func (r *Run) afterDenial(round int) Next {
 
 func (r *Run) doneWhy(round int) string {
 	switch {
-	case r.Check != nil && r.Passed != "":
-		return r.Passed + ", and the check has no findings"
-	case r.Passed != "":
-		return r.Passed
+	case r.Check != nil && r.Trust.Passed != "":
+		return r.Trust.Passed + ", and the check has no findings"
+	case r.Trust.Passed != "":
+		return r.Trust.Passed
 	case r.Check != nil:
 		return "the check has no findings"
 	case r.changedIn(round):
@@ -357,7 +364,7 @@ func (r *Run) checkOften(ctx context.Context) (history.Checked, error) {
 			return history.Checked{}, err
 		}
 		runs, c.Restored = append(runs, findings), append(c.Restored, back...)
-		if !check.Blocking(findings) || len(runs) > r.Flaky {
+		if !check.Blocking(findings) || len(runs) > r.Trust.Flaky {
 			break
 		}
 	}
@@ -374,7 +381,7 @@ func (r *Run) checkOften(ctx context.Context) (history.Checked, error) {
 func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) {
 	r.stale = true
 	findings, err := r.Check(ctx)
-	if err != nil || len(r.Protect) == 0 {
+	if err != nil || len(r.Trust.Protect) == 0 {
 		return findings, nil, err
 	}
 	if err := r.snapshot(ctx); err != nil {
@@ -399,9 +406,10 @@ func (r *Run) lookedBefore(name string) (c history.Checked, ok bool, err error) 
 	return c, false, nil
 }
 
-// state folds where the run stands out of the journal.
+// state folds where the run stands out of the journal. Without a Decision it has
+// not begun its first round, or not ended it.
 func (r *Run) state() State {
-	s := State{Decision: GoOn, Findings: []check.Finding{}}
+	s := State{Findings: []check.Finding{}}
 	for _, e := range r.Journal.Events() {
 		var u history.Undone
 		switch {

@@ -26,24 +26,10 @@ type Run struct {
 	Rules  workspace.Rules
 	Limits Limits
 	Retry  Retry
-	// Flaky is how often a failing check is run again, to tell what fails
-	// always from what comes and goes; 0: never.
-	Flaky int
-	// Protect are globs of files that belong to what judges the work; see
-	// protect.go. Nil protects none.
-	Protect []string
-	// Proof proves the check; nil takes its word.
-	Proof *Proof
-	// KeepBest puts the tree of the best round back when rounds or budget have
-	// run out.
-	KeepBest bool
+	Trust  Trust
 	// Largest is the size in bytes of the largest file whose contents are kept
 	// to be had back; 0: there is no limit.
 	Largest int64
-	// Passed is what is true when a loop that verifies by itself has no blocking
-	// finding left, such as "phase 2 passed". Empty means that only a check
-	// verifies.
-	Passed string
 	// Own tells the files that the loop itself writes for people, such as
 	// logs: nobody else's change. Nil: there are none.
 	Own func(path string) bool

@@ -22,8 +22,8 @@ const (
 	EndedBudget = "budget" // the run's budget is nearly used up
 )
 
-// Talk is what came of a conversation.
-type Talk struct {
+// Conversation is what came of one: its last reply, and how it got there.
+type Conversation struct {
 	// Reply is the last one. Where the model was told to answer and called
 	// tools all the same, its calls were not run.
 	Reply model.Reply
@@ -55,7 +55,7 @@ const (
 // session is used up. Everything that the model is sent is on record, each
 // piece once; all that the conversation knows is folded from it. An agent holds
 // the whole conversation by itself: of that only its answer is known.
-func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Talk, error) {
+func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
 	at := r.at
 	defer func() { r.at = at }()
 	r.sessions++
@@ -69,12 +69,12 @@ func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Ta
 		t.specs = append(t.specs, one.Spec)
 	}
 	err := t.hold(ctx)
-	return t.Talk, err
+	return t.Conversation, err
 }
 
 // talk is a conversation under way.
 type talk struct {
-	Talk
+	Conversation
 	r       *Run
 	role    Role
 	specs   []model.Spec

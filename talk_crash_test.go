@@ -45,8 +45,8 @@ func TestCallsAfterACrash(t *testing.T) {
 			})
 			tt.flag(&one)
 			m := &actor{replies: []model.Reply{calls("do", "{}"), text("so")}}
-			var talk hone.Talk
-			p := process{round: talks(handy(m, one), func(got hone.Talk) { talk = got })}
+			var talk hone.Conversation
+			p := process{round: talks(handy(m, one), func(got hone.Conversation) { talk = got })}
 			if !p.killedAt(t, dir, on("before", "tool", journal.Record)) {
 				t.Fatal("the run was not killed")
 			}

@@ -153,7 +153,7 @@ func TestElisionAtEveryPoint(t *testing.T) {
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 			role := roomy(1000, wordy(1000))
 			role.Model, role.MaxOutput = m, 100
-			end := process{round: talks(role, func(hone.Talk) {}), observe: o}.end(t, dir)
+			end := process{round: talks(role, func(hone.Conversation) {}), observe: o}.end(t, dir)
 			holdRequests(t, dir)
 			if len(of[struct{}](t, named(t, dir, "elide"), "step", journal.Record)) != 1 {
 				t.Error("output was not taken out once")
@@ -219,8 +219,8 @@ func long(t testing.TB, dir string, n, each int, last func()) {
 	m := &quick{replies: replies, last: last}
 	role := handy(m, wordy(1000))
 	role.Bounds = hone.Bounds{Turns: n + 2, Calls: n + 1, PerTurn: each}
-	var talk hone.Talk
-	wantEnd(t, process{round: talks(role, func(got hone.Talk) { talk = got })}.end(t, dir), hone.KindDone)
+	var talk hone.Conversation
+	wantEnd(t, process{round: talks(role, func(got hone.Conversation) { talk = got })}.end(t, dir), hone.KindDone)
 	if len(talk.Calls) != n || talk.Ended != hone.EndedAnswer {
 		t.Fatalf("%d calls, ended by %q", len(talk.Calls), talk.Ended)
 	}

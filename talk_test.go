@@ -84,7 +84,7 @@ func handy(m model.Model, tools ...tool.Tool) hone.Role {
 }
 
 // talks is a round that holds one conversation.
-func talks(role hone.Role, show func(hone.Talk)) hone.Round {
+func talks(role hone.Role, show func(hone.Conversation)) hone.Round {
 	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		talk, err := r.Talk(ctx, role, user("do it"))
 		show(talk)
@@ -94,12 +94,12 @@ func talks(role hone.Role, show func(hone.Talk)) hone.Round {
 
 // converse holds one conversation with a model that gives these replies, and
 // checks what holds for all.
-func converse(t testing.TB, dir string, role hone.Role, replies ...model.Reply) (hone.Talk, *actor) {
+func converse(t testing.TB, dir string, role hone.Role, replies ...model.Reply) (hone.Conversation, *actor) {
 	t.Helper()
 	m := &actor{replies: replies}
 	role.Model = m
-	var talk hone.Talk
-	wantEnd(t, process{round: talks(role, func(got hone.Talk) { talk = got })}.end(t, dir), hone.KindDone)
+	var talk hone.Conversation
+	wantEnd(t, process{round: talks(role, func(got hone.Conversation) { talk = got })}.end(t, dir), hone.KindDone)
 	if talk.Turns != len(m.requests) {
 		t.Errorf("%d turns in %d requests", talk.Turns, len(m.requests))
 	}

@@ -249,7 +249,7 @@ func (h *pathHistory) take(e journal.Event) error {
 		seen.Paths = nil
 	}
 	err := h.pass(seen.Manifest, seen.Paths)
-	if first && h.round == 0 || e.Type == history.TypeRound && seen.Round == h.round {
+	if first && h.round == 0 || h.round > 0 && e.Type == history.TypeRound && seen.Round == h.round {
 		h.mark()
 	}
 	return err

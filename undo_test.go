@@ -211,7 +211,7 @@ func TestKeepBest(t *testing.T) {
 		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", string(rune('0'+r.Round())))}}, nil)
 		return nil, err
 	}, set: func(r *hone.Run) {
-		r.KeepBest = true
+		r.Trust.KeepBest = true
 		r.Check = func(context.Context) ([]check.Finding, error) { return found[read(dir, "a")], nil }
 	}}
 	end := p.end(t, dir)

@@ -212,8 +212,8 @@ func (o checkOutput) Write(b []byte) (int, error) {
 func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	set := s.loop.Shared()
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
-		Retry:   hone.Retry{Attempts: set.Model.Attempts},
-		Protect: set.Trust.Protect, Flaky: set.Trust.Flaky, KeepBest: set.Trust.KeepBest, Largest: set.Trust.MaxFile,
+		Retry: hone.Retry{Attempts: set.Model.Attempts},
+		Trust: hone.Trust{Protect: set.Trust.Protect, Flaky: set.Trust.Flaky, KeepBest: set.Trust.KeepBest}, Largest: set.Trust.MaxFile,
 		Own: s.loop.Own(s.Dir), Redact: Redactor(s.Keys())}
 	if !s.replayed {
 		s.run.Before = s.before()
@@ -317,7 +317,7 @@ func (s *Session) SetCheck(w loop.Walls, makeCheck func(dir string, w loop.Walls
 	if prove == "" {
 		return
 	}
-	s.run.Proof = &hone.Proof{Strict: prove == "strict", Check: func(ctx context.Context, dir string) (found []check.Finding, err error) {
+	s.run.Trust.Proof = &hone.Proof{Strict: prove == "strict", Check: func(ctx context.Context, dir string) (found []check.Finding, err error) {
 		there := w.(*walls).around(dir)
 		defer func() { err = errors.Join(err, there.close()) }()
 		return makeCheck(dir, there)(ctx)

@@ -205,7 +205,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	l := v.loop(s.Guard())
 	l.Server, l.Git = server, g
 	r := s.NewRun(l.Rules())
-	r.Passed = fmt.Sprintf("phase %d passed", v.Phase)
+	r.Trust.Passed = fmt.Sprintf("phase %d passed", v.Phase)
 	walls := v.walls(s, r, g, server)
 	l.Hooks = Hooks{Runner: walls.hooks, Dir: s.Root(), Time: v.Hooks.Time}
 	if err := v.equip(&l, s, walls); err != nil {

@@ -233,7 +233,7 @@ func (p process) live(t testing.TB, dir string) lived {
 	var run *hone.Run
 	end := crashtest.Live(t, dir, nil, p.observe, func(r *hone.Run) hone.Round {
 		run = r
-		r.Rules, r.Own, r.Passed, r.Check, r.Limits.Rounds = l.Rules(), phase.Own, "phase 2 passed", p.check, p.rounds
+		r.Rules, r.Own, r.Trust.Passed, r.Check, r.Limits.Rounds = l.Rules(), phase.Own, "phase 2 passed", p.check, p.rounds
 		if p.rounds == 0 {
 			r.Limits.Rounds = phase.Rounds
 		}

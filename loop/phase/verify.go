@@ -155,7 +155,7 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdict, error) {
 
 // unproved says what a verification lacks to count; empty where it lacks
 // nothing. Failures count as the verifier reports them; a pass needs evidence.
-func (l Loop) unproved(r *hone.Run, talk hone.Talk, read verdict) string {
+func (l Loop) unproved(r *hone.Run, talk hone.Conversation, read verdict) string {
 	switch {
 	case read.Bad != "":
 		return "its verdict cannot be read: " + read.Bad
@@ -171,7 +171,7 @@ func (l Loop) unproved(r *hone.Run, talk hone.Talk, read verdict) string {
 }
 
 // ran reports whether a command ran in a session.
-func ran(talk hone.Talk, tools []tool.Tool) bool {
+func ran(talk hone.Conversation, tools []tool.Tool) bool {
 	for _, c := range talk.Calls {
 		for _, one := range tools {
 			if one.Name == c.Name && one.Commands && c.Refused == "" && c.Result.Exit != nil {

@@ -39,7 +39,7 @@ const (
 )
 
 // summarize computes the facts of a session.
-func summarize(loop int, talk hone.Talk) LoopSummary {
+func summarize(loop int, talk hone.Conversation) LoopSummary {
 	s := LoopSummary{Loop: loop, Ended: talk.Ended}
 	for _, c := range talk.Calls {
 		s.add(c)

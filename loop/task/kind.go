@@ -205,6 +205,9 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		return built, err
 	}
 	s.SetCheck(commands, s.Check)
+	if v.Check != "" {
+		r.Trust.CheckFirst = hone.Informed
+	}
 	built = loop.Built{
 		Run:     r,
 		Round:   l.Round,
@@ -278,6 +281,9 @@ func (v *invocation) PreviewFlags(fs *pflag.FlagSet) { fs.SetNormalizeFunc(codes
 func (v *invocation) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
 	p, err := v.loop(view.Guard).Preview(view.Tree, view.Limits.Rounds)
 	p.What = "the task and the instructions"
+	if v.Check != "" {
+		p.What += "; a run adds what the check reports"
+	}
 	return p, err
 }
 

@@ -125,6 +125,7 @@ func (p process) set(dir string) func(r *hone.Run) hone.Round {
 			return append([]tool.Tool{writeTool(r, p.after)}, looks...), looks
 		}
 		r.Rules, r.Own, r.Limits, r.Check = l.Rules(), task.Own, hone.Limits{Rounds: max(p.rounds, 1), Tokens: p.tokens}, p.check
+		r.Trust.CheckFirst = hone.Informed // as the command has it
 		return l.Round
 	}
 }
@@ -267,7 +268,7 @@ func TestPendingIsMended(t *testing.T) {
 	if len(prompts) != 3 {
 		t.Fatalf("%d sessions", len(prompts))
 	}
-	holds(t, "the first execution", prompts[0], "Make a say done.\n\nLoop 1 of 5.\nNo pending steps recorded",
+	holds(t, "the first execution", prompts[0], "Make a say done.\n\nLoop 1 of 5.\nPending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n",
 		"Working directory: "+dir, "Task file: Spec.toml (read-only", "PHASE: EXECUTION", "1. The task stands above, whole.")
 	holds(t, "the review", prompts[1], "Task file: Spec.toml", "Review output: "+output+" (write here)", "PHASE: REVIEW",
 		"## Verified actions from loop 1 (harness-computed)\nFiles read: a\nFiles written: a, b\nCommands run:\n  make test  →  exit_code: 0\nErrors:\n  read(gone): Error:",
@@ -275,7 +276,7 @@ func TestPendingIsMended(t *testing.T) {
 		"## Attempted but NOT executed (harness-rejected — no workspace effect)\n  dance(): unknown_tool\n",
 		"[Execution agent report — loop 1]\n<final_answer>\n**STATUS: INCOMPLETE**", "loop = 1\n")
 	holds(t, "the second execution", prompts[2], "Make a say done.\n\nLoop 2 of 5.\nFiles created across all prior loops: a, b\nLast loop — ran: make test  →  exit_code: 0 | errors: read(gone)",
-		"Pending next steps:\n  - make a say done\n\nWorking directory", "what was done so far is summarised above")
+		"Pending next steps:\n  - make a say done\n  - [check] a says \"zero\\n\"\n    and not done\n\nWorking directory", "what was done so far is summarised above")
 	for i, req := range m.asked {
 		if n := strings.Count(whole(req), "Make a say done."); n > 1 {
 			t.Errorf("request %d has the task %d times", i, n)
@@ -377,12 +378,24 @@ func TestCompleteIsNotBelieved(t *testing.T) {
 	}
 	prompts := m.prompts()
 	holds(t, "the first execution", prompts[0], "Make a say done.\n\nLoop 1 of 5.")
-	for _, p := range prompts[1:] {
-		holds(t, "a later execution", p, "Pending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n")
+	for _, p := range prompts {
+		holds(t, "an execution", p, "Pending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n")
 		if strings.Contains(p, "Task file:") {
 			t.Error("a task that is no file has one")
 		}
 	}
+}
+
+// TestFirstLoopWithACheckThatPasses has nothing pending, and is not done by it.
+func TestFirstLoopWithACheckThatPasses(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"a": "done\n"})
+	m := &recorder{replies: []model.Reply{call("write", "path", "b", "content", "bee\n"), say(complete)}}
+	end := process{model: m, loop: task.Loop{Text: "Make b."}, rounds: 5, check: saysDone(dir)}.live(t, dir)
+	if end.Kind != hone.KindDone || end.Rounds != 1 || len(end.Notes) > 0 {
+		t.Fatalf("%+v", end)
+	}
+	holds(t, "the first execution", m.prompts()[0], "Make b.\n\nLoop 1 of 5.\nNo pending steps recorded")
 }
 
 // TestNoFinalAnswer: the pending items stay, and the reviewer is told (ruling

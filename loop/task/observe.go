@@ -18,7 +18,7 @@ const mostFiles = 300
 
 // observe computes the facts of an agent's session from the tree before and
 // after it; what the agent says of them is not believed.
-func observe(r *hone.Run, talk hone.Talk) (LoopSummary, error) {
+func observe(r *hone.Run, talk hone.Conversation) (LoopSummary, error) {
 	s := LoopSummary{Loop: r.Round(), Agent: true, Ended: talk.Ended}
 	if !talk.Reply.Finish.Normal() {
 		s.Ended, s.Detail = endedUnread, line(talk.Reply.Detail, 1000)

@@ -180,7 +180,7 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t Task, prior []check.Fi
 }
 
 // facts records what a session did.
-func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Talk) (LoopSummary, error) {
+func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Conversation) (LoopSummary, error) {
 	return hone.Step(ctx, r, name, nil, func(context.Context) (s LoopSummary, err error) {
 		if s = summarize(r.Round(), talk); role.Agent {
 			s, err = observe(r, talk)

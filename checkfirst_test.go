@@ -1,0 +1,221 @@
+package hone_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/history"
+	"hone/internal/crashtest"
+	"hone/journal"
+	"hone/model"
+	"hone/workspace"
+)
+
+// looksFirst is a run that makes a its round's number, and whose check wants it
+// to be 2. It counts its checks and keeps what its rounds were given.
+type looksFirst struct {
+	first  hone.CheckFirst
+	proof  *hone.Proof
+	broken bool // the check cannot run
+
+	checks int
+	priors [][]string
+}
+
+func (l *looksFirst) process(dir string) process {
+	return process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		l.priors = append(l.priors, texts(prior))
+		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", fmt.Sprint(r.Round()))}}, nil)
+		return nil, err
+	}, set: func(r *hone.Run) {
+		r.Trust.CheckFirst, r.Trust.Proof = l.first, l.proof
+		r.Check = func(context.Context) ([]check.Finding, error) {
+			l.checks++
+			switch a := read(dir, "a"); {
+			case l.broken:
+				return []check.Finding{{Source: "check", Text: "no such program", Broken: true}}, nil
+			case a != "2":
+				return []check.Finding{wrong("a is " + a)}, nil
+			}
+			return []check.Finding{advice("well done")}, nil
+		}
+	}}
+}
+
+func TestCheckFirst(t *testing.T) {
+	proof := func(strict bool) *hone.Proof {
+		return &hone.Proof{Strict: strict, Check: func(context.Context, string) ([]check.Finding, error) { return nil, nil }}
+	}
+	const proves = "the check already passed before the first round, so its passing proves nothing"
+	for name, c := range map[string]struct {
+		looksFirst
+		before string // what a holds
+		end    hone.Kind
+		priors [][]string
+		checks int
+		notes  []string
+	}{
+		"blind":                            {before: "0", end: hone.KindDone, priors: [][]string{{}, {"a is 1"}}, checks: 2},
+		"blind, proved":                    {looksFirst: looksFirst{proof: proof(false)}, before: "0", end: hone.KindDone, priors: [][]string{{}, {"a is 1"}}, checks: 3},
+		"informed":                         {looksFirst: looksFirst{first: hone.Informed}, before: "0", end: hone.KindDone, priors: [][]string{{"a is 0"}, {"a is 1"}}, checks: 3},
+		"informed, passes":                 {looksFirst: looksFirst{first: hone.Informed}, before: "2", end: hone.KindDone, priors: [][]string{{"well done"}, {"a is 1"}}, checks: 3},
+		"informed, proved":                 {looksFirst: looksFirst{first: hone.Informed, proof: proof(true)}, before: "0", end: hone.KindDone, priors: [][]string{{"a is 0"}, {"a is 1"}}, checks: 3},
+		"informed, proved, passes":         {looksFirst: looksFirst{first: hone.Informed, proof: proof(false)}, before: "2", end: hone.KindDone, priors: [][]string{{"well done"}, {"a is 1"}}, checks: 3, notes: []string{proves}},
+		"informed, proved, passes, strict": {looksFirst: looksFirst{first: hone.Informed, proof: proof(true)}, before: "2", end: hone.KindUsage, checks: 1},
+		"unless clean":                     {looksFirst: looksFirst{first: hone.UnlessClean}, before: "0", end: hone.KindDone, priors: [][]string{{"a is 0"}, {"a is 1"}}, checks: 3},
+		"unless clean, passes":             {looksFirst: looksFirst{first: hone.UnlessClean}, before: "2", end: hone.KindDone, checks: 1},
+		"unless clean, proved, passes":     {looksFirst: looksFirst{first: hone.UnlessClean, proof: proof(true)}, before: "2", end: hone.KindDone, checks: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := furnished(t, map[string]string{"a": c.before})
+			p := c.process(dir)
+			end := p.end(t, dir)
+			wantEnd(t, end, c.end)
+			if diff := cmp.Diff(c.priors, c.looksFirst.priors); diff != "" {
+				t.Errorf("what the rounds were given (-want +got):\n%s", diff)
+			}
+			if end.Rounds != len(c.priors) || c.looksFirst.checks != c.checks {
+				t.Errorf("%d rounds and %d checks, want %d and %d", end.Rounds, c.looksFirst.checks, len(c.priors), c.checks)
+			}
+			if diff := cmp.Diff(c.notes, end.Notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+			p.replays(t, dir)
+		})
+	}
+}
+
+// TestCheckFirstPasses: the end says so, holds the check's advice, and stays
+// what it is, whatever becomes of the tree.
+func TestCheckFirstPasses(t *testing.T) {
+	dir := furnished(t, map[string]string{"a": "2"})
+	l := looksFirst{first: hone.UnlessClean}
+	p := l.process(dir)
+	end := p.end(t, dir)
+	if end.Why != "the check already passes" || !slices.Equal(texts(end.Findings), []string{"well done"}) || !end.Next.IsZero() {
+		t.Errorf("%+v", end)
+	}
+	before := len(events(t, dir))
+	write(dir, "a", "3")
+	if again := p.end(t, dir); again.Kind != hone.KindDone || len(events(t, dir)) != before || l.checks != 1 {
+		t.Errorf("%+v after %d checks", again, l.checks)
+	}
+}
+
+// TestCheckFirstCannotRun: a run that is only informed says so and goes on; one
+// that is done if the check passes waits until the check is fixed.
+func TestCheckFirstCannotRun(t *testing.T) {
+	dir := furnished(t, map[string]string{"a": "0"})
+	l := looksFirst{first: hone.Informed, broken: true}
+	p := l.process(dir)
+	if end := p.end(t, dir); end.Kind != hone.KindFailed || end.Rounds != 3 || !slices.Equal(l.priors[0], []string{"no such program"}) {
+		t.Errorf("%+v, given %q", end, l.priors)
+	}
+	notices := of[history.Notice](t, events(t, dir), "notice", "")
+	if len(notices) != 1 || notices[0].Text != "the check could not run before the first round" {
+		t.Errorf("notices %+v", notices)
+	}
+	p.replays(t, dir)
+
+	dir = furnished(t, map[string]string{"a": "0"})
+	l = looksFirst{first: hone.UnlessClean, broken: true}
+	p = l.process(dir)
+	for range 2 {
+		end := p.end(t, dir)
+		wantEnd(t, end, hone.KindFailed)
+		if end.Why != "the check could not run\nno such program" || end.Next.First != "fix the check" || end.Rounds != 0 || len(l.priors) > 0 {
+			t.Errorf("%+v", end)
+		}
+		p.replays(t, dir)
+	}
+	l.broken = false
+	wantEnd(t, p.end(t, dir), hone.KindDone)
+	if diff := cmp.Diff([][]string{{"a is 0"}, {"a is 1"}}, l.priors); diff != "" {
+		t.Errorf("what the rounds were given (-want +got):\n%s", diff)
+	}
+	p.replays(t, dir)
+}
+
+// TestChangeAfterCheckFirst: what the user changes between the check and the
+// first round is told with what the check found, which is not run again.
+func TestChangeAfterCheckFirst(t *testing.T) {
+	dir := furnished(t, map[string]string{"a": "0", "b": "0"})
+	l := looksFirst{first: hone.Informed}
+	p := l.process(dir)
+	if !p.killedAt(t, dir, on("after", "round", "")) {
+		t.Fatal("the run was not killed")
+	}
+	write(dir, "b", "mine")
+	wantEnd(t, p.end(t, dir), hone.KindDone)
+	if l.checks != 3 || len(l.priors[0]) != 2 || l.priors[0][0] != "a is 0" || !strings.Contains(l.priors[0][1], "while the run was stopped") {
+		t.Errorf("%d checks, given %q", l.checks, l.priors)
+	}
+	p.replays(t, dir)
+}
+
+// TestUndoBeforeCheckFirst: before the run is before what its first check did.
+func TestUndoBeforeCheckFirst(t *testing.T) {
+	dir := furnished(t, map[string]string{"a": "0", "checked": "no"})
+	l := looksFirst{first: hone.Informed}
+	p := l.process(dir)
+	set := p.set
+	p.set = func(r *hone.Run) {
+		set(r)
+		inner := r.Check
+		r.Check = func(ctx context.Context) ([]check.Finding, error) {
+			write(dir, "checked", "yes")
+			return inner(ctx)
+		}
+	}
+	wantEnd(t, p.end(t, dir), hone.KindDone)
+	if _, _, err := undo(t, dir, 0, false); err != nil || read(dir, "checked") != "no" || read(dir, "a") != "0" {
+		t.Errorf("%v; checked is %q, a is %q", err, read(dir, "checked"), read(dir, "a"))
+	}
+}
+
+// TestCrashOfTheFirstCheck: killed anywhere, a run looks first once, and its
+// first round is given the same.
+func TestCrashOfTheFirstCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		first  hone.CheckFirst
+		before string
+		proof  *hone.Proof
+	}{
+		"informed":             {first: hone.Informed, before: "zero"},
+		"informed, proved":     {first: hone.Informed, before: "two", proof: &hone.Proof{Check: func(context.Context, string) ([]check.Finding, error) { return nil, nil }}},
+		"unless clean":         {first: hone.UnlessClean, before: "zero"},
+		"unless clean, passes": {first: hone.UnlessClean, before: "two"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crashtest.Scene{
+				Replies: []model.Reply{text("one"), text("two")},
+				Furnish: func(_ testing.TB, dir string) { write(dir, "a", c.before) },
+				Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
+					p := process{round: everyKind(dir, m), observe: o, set: func(r *hone.Run) {
+						r.Human = hone.Always{}
+						r.Trust.CheckFirst, r.Trust.Proof = c.first, c.proof
+						r.Check = func(context.Context) ([]check.Finding, error) {
+							write(dir, "checked", "made by the check")
+							if read(dir, "a") == "two" {
+								return []check.Finding{advice("well done")}, nil
+							}
+							return []check.Finding{wrong("a must be two")}, nil
+						}
+					}}
+					end := p.end(t, dir)
+					if end.Kind != hone.KindDone || c.first == hone.UnlessClean && c.before == "two" && end.Rounds > 0 {
+						t.Errorf("the run ended %+v", end)
+					}
+					return end
+				},
+			}.Run(t)
+		})
+	}
+}
