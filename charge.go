@@ -25,40 +25,39 @@ type need struct {
 
 // afford is the output limit that fits what is left of the budget.
 func (r *Run) afford(role Role, n need) (int64, error) {
-	r.ledger.fold(r.Journal.Events())
 	if role.MaxOutput <= 0 {
 		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "role " + role.Name + " has no output limit, so nothing can be reserved for its replies"}
 	}
-	out := max(role.MaxOutput, n.out)
+	out, spent := max(role.MaxOutput, n.out), r.Past().Ledger()
 	if limit := r.Limits.Tokens; limit > 0 {
-		enough := max(limit*2, r.ledger.tokens+n.in+out)
-		if out = min(out, limit-r.ledger.tokens-n.in); out < n.out {
+		enough := max(limit*2, spent.Tokens+n.in+out)
+		if out = min(out, limit-spent.Tokens-n.in); out < n.out {
 			return 0, budgetStop("token", fmt.Sprintf("%d of %d tokens are used or reserved, and %s can take %d more",
-				r.ledger.tokens, limit, n.what, n.in+n.out), fmt.Sprintf("hone resume last --max-tokens %d", enough))
+				spent.Tokens, limit, n.what, n.in+n.out), fmt.Sprintf("hone resume last --max-tokens %d", enough))
 		}
 	}
 	if r.Limits.Cost > 0 {
-		return r.affordCost(role, n, out)
+		return r.affordCost(role, n, out, spent)
 	}
 	return out, nil
 }
 
 // affordCost lowers an output limit to what is left of the cost limit.
-func (r *Run) affordCost(role Role, n need, out int64) (int64, error) {
-	if role.Price == nil || r.ledger.unpriced {
+func (r *Run) affordCost(role Role, n need, out int64, spent history.Ledger) (int64, error) {
+	if role.Price == nil || spent.Unpriced {
 		return 0, &Stop{Exit: ExitUsage, Result: "usage", Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
 			Hint: fmt.Sprintf("write it into .config/hone.toml: [prices.%q] input = …, output = … (USD per million tokens)", role.Called)}
 	}
 	limit := r.Limits.Cost
-	left := limit - r.ledger.cost - role.Price.most(n.in, 0)
+	left := limit - spent.Cost - role.Price.most(n.in, 0)
 	if role.Price.Output > 0 {
 		// Compared before it is converted: a low price gives more than an int64.
 		out = int64(min(float64(out), left*1e6/role.Price.Output))
 	}
 	if out < n.out || left < 0 {
-		enough := max(limit*2, r.ledger.cost+role.Price.most(n.in, max(role.MaxOutput, n.out)))
+		enough := max(limit*2, spent.Cost+role.Price.most(n.in, max(role.MaxOutput, n.out)))
 		return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and %s can cost $%.4f more",
-			r.ledger.cost, limit, n.what, role.Price.most(n.in, n.out)), fmt.Sprintf("hone resume last --max-cost %.2f", math.Ceil(100*enough)/100))
+			spent.Cost, limit, n.what, role.Price.most(n.in, n.out)), fmt.Sprintf("hone resume last --max-cost %.2f", math.Ceil(100*enough)/100))
 	}
 	return out, nil
 }
@@ -117,10 +116,10 @@ func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, settle func(used
 func (r *Run) passes(role Role) {
 	r.money.Lock()
 	defer r.money.Unlock()
-	if r.ledger.passed == nil {
-		r.ledger.passed = map[string]bool{}
+	if r.relayed == nil {
+		r.relayed = map[string]bool{}
 	}
-	r.ledger.passed[role.Name] = true
+	r.relayed[role.Name] = true
 }
 
 // commit puts on the ledger what an attempt used, and returns it; nil where
@@ -197,8 +196,8 @@ func (r *Run) settle(c history.Commit) error {
 	if _, err := r.append(journal.Entry{Type: history.TypeCommit, Payload: c}); err != nil {
 		return err
 	}
-	r.ledger.fold(r.Journal.Events())
-	_, err := r.append(journal.Entry{Type: history.TypeUsage, Payload: history.Usage{Tokens: r.ledger.tokens, Cost: r.ledger.price(), Known: r.ledger.known}})
+	spent := r.Past().Ledger()
+	_, err := r.append(journal.Entry{Type: history.TypeUsage, Payload: history.Usage{Tokens: spent.Tokens, Cost: spent.Price(), Known: spent.Known}})
 	return err
 }
 
@@ -206,7 +205,7 @@ func (r *Run) settle(c history.Commit) error {
 func (r *Run) believe(role Role, used *model.Usage) error {
 	r.money.Lock()
 	defer r.money.Unlock()
-	if r.ledger.passed[role.Name] {
+	if r.relayed[role.Name] {
 		return nil
 	}
 	e, err := r.append(journal.Entry{Type: history.TypeReserve, Payload: history.Reserve{Role: role.Name, Model: role.Called, Cost: free(role.Price)}})

@@ -32,7 +32,7 @@
 // which was killed anywhere goes on from there, in the middle of a conversation
 // too: a tool that only looks is run again, a command is not, and a recorded
 // answer is never bought again. Two rules: touch the world only through a step,
-// and remember nothing in a struct; fold it from the journal ([Past]).
+// and remember nothing in a struct, but read it from [Run.Past].
 //
 // The model never decides that it is done. The check runs exactly when no
 // blocking finding stands, and the run is done only if then none stands. What

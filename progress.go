@@ -7,34 +7,15 @@ import (
 	"strings"
 
 	"hone/check"
-	"hone/history"
-	"hone/journal"
-	"hone/workspace"
 )
 
 // A round ends in a state: the tree, and what is wrong with it. Progress is
 // told from states, not from what a model says: one that comes back shows a
 // circle, and one with fewer findings than the last is worth having back.
 
-// ended are the states that the run's rounds ended in, one a round, in order.
-func (r *Run) ended() []State {
-	var states []State
-	for _, e := range r.Journal.Events() {
-		var s State
-		if e.Type != history.TypeRound || e.Decode(&s) != nil {
-			continue
-		}
-		if n := len(states); n > 0 && states[n-1].Round == s.Round {
-			states = states[:n-1] // decided anew, after an answer
-		}
-		states = append(states, s)
-	}
-	return states
-}
-
 // earlier are the states of the rounds before one.
 func (r *Run) earlier(round int) []State {
-	return slices.DeleteFunc(r.ended(), func(s State) bool { return s.Round >= round })
+	return slices.DeleteFunc(slices.Clone(r.Past().States()), func(s State) bool { return s.Round >= round })
 }
 
 // fingerprint is the same for two states that have the same tree, without the
@@ -73,29 +54,13 @@ func (r *Run) locate(s *State) (err error) {
 // moved reports whether something was changed in a round: by an edit that was
 // made, or, as the tree shows, by a command.
 func (r *Run) moved(round int) (bool, error) {
-	opened := ""
-	for _, e := range r.Journal.Events() {
-		if e.Step == nil || e.Step.Round != round || e.Phase != journal.Record {
-			continue
-		}
-		var a history.Applied
-		var o history.Opened
-		switch {
-		case e.Type == history.TypeApply && e.Decode(&a) == nil && slices.ContainsFunc(a.Verdicts, changes):
-			return true, nil
-		case looked(e) && e.Step.Name == history.StepOpen && e.Decode(&o) == nil:
-			opened = o.Manifest
-		}
+	now := r.Past().Round(round)
+	if now.Edited || now.Manifest == "" {
+		return now.Edited, nil
 	}
-	if opened == "" {
-		return false, nil
-	}
-	was, err := r.recalled(opened)
+	was, err := r.recalled(now.Manifest)
 	return err == nil && len(r.ours(was).Diff(r.ours(r.last))) > 0, err
 }
-
-// changes reports whether a verdict's edit leaves other contents than it found.
-func changes(v workspace.Verdict) bool { return v.Before.Digest != v.After.Digest }
 
 // circling tells the model, once for each circle, that it has come back.
 func (r *Run) circling(s State) []check.Finding {
@@ -220,14 +185,14 @@ func (r *Run) remark(end *End, states []State) {
 // stands reports whether the tree is the one that a round left because it was
 // put back to it since the last round.
 func (r *Run) stands(round int) bool {
-	to := r.putBackTo()
+	to := r.Past().RestoredTo()
 	return to != nil && *to == round
 }
 
 // keepBest puts the tree of the best round back, where rounds or budget have
 // run out and it had fewer findings than the last; kept says that it did.
 func (r *Run) keepBest(ctx context.Context, exit int) (kept bool, err error) {
-	best, ok := better(r.ended())
+	best, ok := better(r.Past().States())
 	if !ok || !r.KeepBest || exit != ExitNotDone && exit != ExitBudget || r.stands(best.Round) {
 		return false, nil
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"hone/check"
-	"hone/history"
-	"hone/journal"
 	"hone/workspace"
 )
 
@@ -30,16 +28,8 @@ func (r *Run) protected() (map[string]workspace.Entry, error) {
 		return nil, err
 	}
 	kept := maps.Clone(found)
-	for _, e := range r.Journal.Events() {
-		var a history.Applied
-		if e.Type != history.TypeApply || e.Phase != journal.Record || e.Decode(&a) != nil {
-			continue
-		}
-		for _, v := range a.Verdicts {
-			was, ok := kept[v.Path]
-			if !ok {
-				continue
-			}
+	for _, v := range r.Past().Edits() {
+		if was, ok := kept[v.Path]; ok {
 			kept[v.Path] = after(was, v)
 		}
 	}
@@ -62,9 +52,9 @@ func (r *Run) foundProtected() (map[string]workspace.Entry, error) {
 	if r.guard != nil {
 		return r.guard, nil
 	}
-	o, ok, err := Recorded[history.Opened](r, history.StepOpen)
-	if err != nil || !ok {
-		return nil, err
+	o, ok := r.Past().Opened()
+	if !ok {
+		return nil, nil
 	}
 	first, err := r.recalled(o.Manifest)
 	if err != nil {
@@ -151,15 +141,7 @@ func kept(paths []string) string {
 
 // restored are the protected files that were put back in a round.
 func (r *Run) restored(round int) []string {
-	var paths []string
-	for _, e := range r.Journal.Events() {
-		var p struct {
-			PutBack []string `json:"put_back"`
-		}
-		if e.Phase == journal.Record && e.Step.Round == round && e.Decode(&p) == nil {
-			paths = append(paths, p.PutBack...)
-		}
-	}
+	paths := slices.Clone(r.Past().Round(round).Restored)
 	slices.Sort(paths)
 	return slices.Compact(paths)
 }

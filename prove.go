@@ -10,7 +10,6 @@ import (
 
 	"hone/check"
 	"hone/history"
-	"hone/journal"
 )
 
 // Proof says whether a check is to be trusted: whether it is seen red before the
@@ -32,7 +31,7 @@ func (r *Run) seeRed(ctx context.Context) error {
 	if r.Proof == nil || r.Check == nil {
 		return nil
 	}
-	c, seen := r.checkedBefore() // the tree may be another by now
+	c, seen := r.Past().FirstCheck() // the tree may be another by now
 	if !seen {
 		r.enter(0)
 		if _, err := step(ctx, r, work[history.Opened]{event: history.TypeStep, name: history.StepOpen, inline: true, do: r.open}); err != nil {
@@ -58,20 +57,9 @@ func (r *Run) seeRed(ctx context.Context) error {
 	return r.Notice("the check is green before the first round: that it will be green afterwards proves nothing of what is done")
 }
 
-// checkedBefore is what the check found before the first round; ok is false
-// where it was not asked then, or not yet.
-func (r *Run) checkedBefore() (c history.Checked, ok bool) {
-	for _, e := range r.Journal.Events() {
-		if e.Type == history.TypeCheck && e.Phase == journal.Record && e.Step.Round == 0 {
-			return c, e.Decode(&c) == nil
-		}
-	}
-	return c, false
-}
-
 // greenBefore reports whether the check was seen green before the first round.
 func (r *Run) greenBefore() bool {
-	c, seen := r.checkedBefore()
+	c, seen := r.Past().FirstCheck()
 	return seen && !check.Blocking(c.Findings)
 }
 

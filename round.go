@@ -11,7 +11,6 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/journal"
-	"hone/workspace"
 )
 
 // Round is one round of a loop: from what is still wrong to what is wrong
@@ -35,12 +34,12 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 		}
 		if err != nil {
 			stop := r.stop(ctx, err)
-			s = r.state()
+			s = r.Past().State()
 			s.Result, s.Exit, s.Why, s.Hint = stop.Result, stop.Exit, stop.Error(), stop.Hint
 		}
 		kept, err := r.keepBest(ctx, s.Exit)
 		if kept {
-			s.Findings = r.state().Findings // of the tree that was put back
+			s.Findings = r.Past().State().Findings // of the tree that was put back
 		}
 		end, err2 := r.end(s)
 		return end, errors.Join(err, err2)
@@ -66,7 +65,7 @@ func (r *Run) stop(ctx context.Context, err error) *Stop {
 			Hint: fmt.Sprintf("hone resume last --max-time %s", 2*r.Limits.Time)}
 	case errors.As(err, &stop):
 		return stop
-	case errors.As(err, &room) && r.replies() == 0:
+	case errors.As(err, &room) && r.Past().Replies() == 0:
 		return &Stop{Exit: ExitUsage, Result: "context", Why: room.Error(), Hint: room.Room}
 	case room != nil:
 		return &Stop{Exit: ExitBudget, Result: "context", Why: room.Error(), Hint: room.Room}
@@ -84,12 +83,11 @@ var errTime = errors.New("the run's time is used up")
 
 // end records how the run ended. A run that had ended before is left as it is.
 func (r *Run) end(s State) (End, error) {
-	r.ledger.fold(r.Journal.Events())
+	spent := r.Past().Ledger()
 	end := End{Result: s.Result, Exit: s.Exit, Why: r.clean(s.Why), Hint: r.clean(s.Hint), Rounds: s.Round,
-		Tokens: r.ledger.tokens, Assumed: r.ledger.assumed, Cost: r.ledger.price(), Findings: s.Findings}
-	r.remark(&end, r.ended())
-	events := r.Journal.Events()
-	if n := len(events); n > 0 && events[n-1].Type == history.TypeEnd {
+		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
+	r.remark(&end, r.Past().States())
+	if r.Past().AtEnd() {
 		return end, nil
 	}
 	_, err := r.append(journal.Entry{Type: history.TypeEnd, Payload: end, Sync: true})
@@ -102,8 +100,11 @@ func (r *Run) end(s State) (End, error) {
 // question that now can be put to somebody. It keeps nothing in memory that is
 // not in the journal, and may be called again after an error.
 func (r *Run) Next(ctx context.Context, round Round) (State, error) {
-	s := r.state()
+	s := r.Past().State()
 	r.enter(s.Round)
+	if err := r.Past().Err(); err != nil {
+		return s, err
+	}
 	if r.over(s) {
 		return s, nil
 	}
@@ -111,7 +112,7 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 		return s, err
 	}
 	switch {
-	case s.Decision == StopNow && r.granted():
+	case s.Decision == StopNow && r.Past().Granted():
 		return r.decide(ctx, s, s.RoundFindings(), nil)
 	case r.over(s):
 		return s, nil
@@ -123,14 +124,14 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 // the run was lifted since.
 func (r *Run) over(s State) bool {
 	switch {
-	case s.Decision == GoOn, s.Decision == StopNow && r.granted():
+	case s.Decision == GoOn, s.Decision == StopNow && r.Past().Granted():
 		return false
-	case s.Decision == Done, s.Decision == StopNow && r.stuck(r.ended()):
+	case s.Decision == Done, s.Decision == StopNow && r.stuck(r.Past().States()):
 		return true
 	case (check.Blocking(s.Findings) || s.Result == resultBudget) && s.Round < r.Limits.MaxRounds():
 		return false
 	}
-	return r.Human == nil || len(r.unasked(s.Round)) == 0
+	return r.Human == nil || len(r.unanswered(s.Round)) == 0
 }
 
 // play runs one round and decides.
@@ -171,7 +172,7 @@ func (r *Run) unpaid(ctx context.Context, findings []check.Finding, err error) (
 // open takes the manifest that a resumed run compares the tree with.
 func (r *Run) open(ctx context.Context) (history.Opened, error) {
 	name, tree, err := r.manifest(ctx)
-	return history.Opened{Manifest: name, Tree: tree, Outside: r.untold(), RestoredTo: r.putBackTo()}, err
+	return history.Opened{Manifest: name, Tree: tree, Outside: r.Past().Outside(), RestoredTo: r.Past().RestoredTo()}, err
 }
 
 // decide asks the check if nothing stands in its way, and records what
@@ -189,7 +190,7 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 	}
 	s.Findings = join(findings, r.circling(s), s.Checked)
 	s.Decision, s.Result, s.Exit, s.Why, s.Hint = GoOn, "", 0, "", ""
-	switch declined := r.declined(s.Round); {
+	switch declined := r.Past().Declined(s.Round); {
 	case short != nil:
 		r.outOfBudget(&s, short)
 	case done && (r.Check != nil || r.Passed != "" || !declined):
@@ -273,7 +274,7 @@ func broken(checked []check.Finding) bool {
 // blockedHint says how to go on after a denial: a person's no stands, the want
 // of a person does not.
 func (r *Run) blockedHint(round int) string {
-	if len(r.unasked(round)) > 0 {
+	if len(r.unanswered(round)) > 0 {
 		return "hone resume last, on a terminal, to be asked again"
 	}
 	return "hone show last --diff; what was declined stays as it is, and another run may find another way"
@@ -287,19 +288,10 @@ func (r *Run) doneWhy(round int) string {
 		return r.Passed
 	case r.Check != nil:
 		return "the check has no findings"
-	case r.changedIn(round):
+	case r.Past().Round(round).Touched:
 		return "the changes are made, not verified: no check was given"
 	}
 	return "the model asked for no change, not verified: no check was given"
-}
-
-// changedIn reports whether an edit was made in the round, or a command run
-// that may have changed something.
-func (r *Run) changedIn(round int) bool {
-	return slices.ContainsFunc(r.Journal.Events(), func(e journal.Event) bool {
-		made := e.Type == history.TypeApply && e.Phase == journal.Record || e.Type == history.TypeCommand || command(e)
-		return made && e.Step.Round == round
-	})
 }
 
 // check runs the check, unless it is on record for the tree as it is.
@@ -392,65 +384,7 @@ func (r *Run) lookedBefore(name string) (c history.Checked, ok bool, err error) 
 	return c, false, nil
 }
 
-// state folds where the run stands out of the journal.
-func (r *Run) state() State {
-	s := State{Decision: GoOn, Findings: []check.Finding{}}
-	for _, e := range r.Journal.Events() {
-		var u history.Undone
-		switch {
-		case e.Type == history.TypeRound:
-			s = State{}
-			if err := e.Decode(&s); err != nil {
-				s = State{Decision: StopNow, Result: "failed", Exit: ExitEnvironment, Why: err.Error(), Findings: []check.Finding{}}
-			}
-		case e.Type == history.TypeUndo && e.Decode(&u) == nil:
-			s = r.backAt(s, u)
-		}
-	}
-	return s
-}
-
-// backAt is a state whose tree was put back to an earlier round's: what was
-// wrong then is what is wrong now.
-func (r *Run) backAt(s State, u history.Undone) State {
-	s.Manifest, s.Tree = u.Manifest, u.Tree
-	for _, before := range r.earlier(s.Round + 1) {
-		if before.Round == u.Round {
-			s.Findings, s.Checked = before.Findings, before.Checked
-		}
-	}
-	return s
-}
-
 // join makes one list, which is never nil: in JSON it is always an array.
 func join(lists ...[]check.Finding) []check.Finding {
 	return append([]check.Finding{}, slices.Concat(lists...)...)
 }
-
-// declined reports whether a person, or the want of one, kept an edit of the
-// round from being made, and no later answer let it be.
-func (r *Run) declined(round int) bool {
-	last := map[string]workspace.Verdict{}
-	answered := map[string]bool{}
-	for _, e := range r.Journal.Events() {
-		var c history.Changed
-		var a history.Applied
-		switch {
-		case e.Type == history.TypeChange && e.Step.Round == round && e.Decode(&c) == nil:
-			last[c.Path] = c.Verdict
-		case appliedLater(e) && e.Decode(&a) == nil:
-			for _, v := range a.Verdicts {
-				answered[edited(v)] = true
-			}
-		}
-	}
-	for _, v := range last {
-		if v.Ruling == workspace.Declined && !answered[edited(v)] {
-			return true
-		}
-	}
-	return false
-}
-
-// edited tells one edit from another by what it does to which file.
-func edited(v workspace.Verdict) string { return v.Before.Digest + " " + v.After.Digest + " " + v.Path }

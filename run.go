@@ -63,7 +63,9 @@ type Run struct {
 	count    map[journal.Identity]int
 	sessions int // begun in the round
 	money    sync.Mutex
-	ledger   ledger                     // after the start by money's holder alone
+	relayed  map[string]bool // roles whose agent's calls this process passed on; by money's holder alone
+	once     sync.Once       // sets past
+	past     *history.Past
 	last     workspace.Manifest         // the newest manifest, for its stat cache
 	stored   workspace.Stored           // the manifest that was kept last
 	guard    map[string]workspace.Entry // protected files as the run found them; nil: not looked for yet
@@ -74,6 +76,13 @@ type Run struct {
 
 // Round is the number of the round that the run is in; 0 before the first.
 func (r *Run) Round() int { return r.at.Round }
+
+// Past is what the run's journal tells, up to its last event. A loop reads there
+// whatever it has to remember.
+func (r *Run) Past() *history.Past {
+	r.once.Do(func() { r.past = history.Follow(r.Journal) })
+	return r.past
+}
 
 // Start records the run's settings, before anything else.
 func (r *Run) Start(s Start) error {
@@ -103,11 +112,8 @@ func (r *Run) enter(round int) {
 
 // Notice tells a person something that is no finding, once a run.
 func (r *Run) Notice(text string) error {
-	for _, e := range r.Journal.Events() {
-		var n history.Notice
-		if e.Type == history.TypeNotice && e.Decode(&n) == nil && n.Text == text {
-			return nil
-		}
+	if r.Past().Noticed(text) {
+		return nil
 	}
 	_, err := r.append(journal.Entry{Type: history.TypeNotice, Payload: history.Notice{Text: text}})
 	return err

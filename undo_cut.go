@@ -16,7 +16,7 @@ import (
 // runs reports whether an event leaves a command at work of which no look at the
 // tree tells: one has begun, and the record of no look follows.
 func (h *pathHistory) runs(e journal.Event, looked bool) bool {
-	if e.Type == history.TypeCommand || command(e) || e.Type == history.TypeCheck && e.Phase == journal.Begin {
+	if history.Decode(e).RunsCommand() || e.Type == history.TypeCheck && e.Phase == journal.Begin {
 		return true
 	}
 	return h.cut && !looked

@@ -13,7 +13,6 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
-	"hone/journal"
 	"hone/tool"
 )
 
@@ -185,17 +184,7 @@ func ran(talk hone.Talk, tools []tool.Tool) bool {
 // reached reports whether a request of a command's reached the server since the
 // last verdict was removed.
 func reached(r *hone.Run) bool {
-	since := false
-	for _, e := range r.Journal.Events() {
-		var s history.Served
-		switch {
-		case e.Phase == journal.Record && e.Step.Name == stepClear:
-			since = false
-		case e.Type == history.TypeServer && e.Decode(&s) == nil && s.What == history.Reached:
-			since = true
-		}
-	}
-	return since
+	return served(r, history.Reached)
 }
 
 // judge makes findings of a verdict.

@@ -27,7 +27,7 @@ const (
 // it, so that writing them twice is writing them once. They are for people;
 // hone never reads them.
 func (l Loop) record(ctx context.Context, r *hone.Run, phase string) error {
-	before, ok, err := hone.Recorded[logsBefore](r, stepLogs)
+	before, ok, err := hone.First[logsBefore](r, stepLogs)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (l Loop) record(ctx context.Context, r *hone.Run, phase string) error {
 // Finish writes the artifacts once more when a run has ended, be it in the
 // middle of a session, and says in state.toml how. It can be called again.
 func (l Loop) Finish(r *hone.Run, end hone.End) error {
-	before, ok, err := hone.Recorded[logsBefore](r, stepLogs)
+	before, ok, err := hone.First[logsBefore](r, stepLogs)
 	if err != nil || !ok {
 		return err // nothing was begun
 	}
