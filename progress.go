@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hone/check"
+	"hone/history"
 )
 
 // A round ends in a state: the tree, and what is wrong with it. Progress is
@@ -197,11 +198,11 @@ func (r *Run) keepBest(ctx context.Context, exit int) (kept bool, err error) {
 		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	back, err := Reverse(ctx, r.Journal, r.Tree, best.Round, r.Own)
+	back, err := history.Reverse(ctx, r.Journal, r.Tree, best.Round, r.Own)
 	if err != nil {
 		return false, err
 	}
-	_, err = back.Carry(ctx, false)
+	_, err = back.Restore(ctx, false)
 	return err == nil, err
 }
 

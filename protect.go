@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hone/check"
+	"hone/history"
 	"hone/workspace"
 )
 
@@ -30,19 +31,10 @@ func (r *Run) protected() (map[string]workspace.Entry, error) {
 	kept := maps.Clone(found)
 	for _, v := range r.Past().Edits() {
 		if was, ok := kept[v.Path]; ok {
-			kept[v.Path] = after(was, v)
+			kept[v.Path] = history.EntryAfter(was, v)
 		}
 	}
 	return kept, nil
-}
-
-// after is what an edit makes of an entry; zero where it deletes the file.
-func after(was workspace.Entry, v workspace.Verdict) workspace.Entry {
-	e := entryOf(v.Path, v.After)
-	if e.Kind != "" && was.Kind != "" {
-		e.Mode = was.Mode // a file that exists keeps its mode
-	}
-	return e
 }
 
 // foundProtected are the protected files as the run found them; nil before it

@@ -67,8 +67,8 @@ func (r *Run) greenBefore() bool {
 // write, and says what is wrong there that is not wrong in the tree.
 func (r *Run) prove(ctx context.Context) (history.Checked, error) {
 	return r.looking(ctx, "prove", func(ctx context.Context) (c history.Checked, err error) {
-		forget(r.Journal.Run())
-		top, err := os.MkdirTemp("", provingPlace(r.Journal.Run()))
+		history.RemoveScratch(r.Journal.Run())
+		top, err := os.MkdirTemp("", history.ScratchPrefix(r.Journal.Run()))
 		if err != nil {
 			return c, fmt.Errorf("prove the check: %w", err)
 		}
@@ -84,22 +84,6 @@ func (r *Run) prove(ctx context.Context) (history.Checked, error) {
 		found, err := r.Proof.Check(ctx, dir)
 		return history.Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
 	})
-}
-
-// provingPlace is what the name of a folder begins with that a run has its check
-// proved in.
-func provingPlace(run string) string { return "hone-prove-" + run + "-" }
-
-// forget removes the copies of the tree that a run left behind when it died
-// while its check was proved. The workspace is locked, so nobody uses them; what
-// cannot be removed is another user's.
-func forget(run string) {
-	entries, _ := os.ReadDir(os.TempDir())
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), provingPlace(run)) {
-			_ = os.RemoveAll(filepath.Join(os.TempDir(), e.Name()))
-		}
-	}
 }
 
 // disproved words what a check found in the copy.

@@ -175,7 +175,7 @@ func (r *Run) pass(ctx context.Context) error {
 
 // remake makes edits anew.
 func (r *Run) remake(ctx context.Context, vs []workspace.Verdict) error {
-	ch, err := contents(r.Journal.Home(), vs)
+	ch, err := history.RecordedChange(r.Journal.Home(), vs)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (r *Run) unignored(ctx context.Context, v workspace.Verdict) error {
 	if _, listed := r.last.Entry(v.Path); listed {
 		return nil // Apply says that it is another
 	}
-	_, err := r.Tree.Restore(ctx, []workspace.Restoration{{Path: v.Path, Want: entryOf(v.Path, v.Before)}}, r.contents)
+	_, err := r.Tree.Restore(ctx, []workspace.Restoration{{Path: v.Path, Want: history.EntryOf(v.Path, v.Before)}}, r.contents)
 	return err
 }
 

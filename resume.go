@@ -101,7 +101,7 @@ func (r *Run) askAgain(ctx context.Context, s State) error {
 	for _, q := range r.unanswered(s.Round) {
 		vs = append(vs, workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After})
 	}
-	ch, err := contents(r.Journal.Home(), vs)
+	ch, err := history.RecordedChange(r.Journal.Home(), vs)
 	if err != nil {
 		return err
 	}

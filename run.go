@@ -48,7 +48,7 @@ type Run struct {
 	// logs: nobody else's change. Nil: there are none.
 	Own func(path string) bool
 	// Before gives a manifest of the tree from an earlier run (see
-	// [LastManifest]), so that files which are what they were need not be read
+	// [history.LastManifest]), so that files which are what they were need not be read
 	// again; nil has all read. Contract: it is called where the run has no
 	// manifest of its own yet; its result may be nil.
 	Before func() workspace.Manifest

@@ -2,14 +2,9 @@ package hone
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
-	"slices"
 
 	"hone/history"
-	"hone/journal"
 	"hone/workspace"
 )
 
@@ -39,11 +34,7 @@ func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
 // store keeps the newest manifest as an object: mostly as what differs from
 // the one that was kept before it.
 func (r *Run) store() (object string, err error) {
-	home := r.Journal.Home()
-	if !home.Has(r.stored.Name) {
-		r.stored = workspace.Stored{}
-	}
-	r.stored, err = r.stored.Next(r.last, home.Put)
+	r.stored, err = history.KeepManifest(r.Journal.Home(), r.stored, r.last)
 	return r.stored.Name, err
 }
 
@@ -58,45 +49,22 @@ func (r *Run) snapshot(ctx context.Context) error {
 		return fmt.Errorf("look at the tree: %w", err)
 	}
 	if m, err = r.keepContents(ctx, m); err != nil {
-		return fmt.Errorf("keep the tree's contents: %w", err)
+		return err
 	}
 	r.last, r.stale = m, false
 	return nil
 }
 
 // keepContents stores the files of a manifest that are not stored yet, so that
-// every tree that was looked at can be had back.
+// the tree can be restored.
 func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace.Manifest, error) {
-	fresh := map[string]bool{}
-	for _, d := range r.last.Diff(m) {
-		if d.After.Digest != "" && d.After.Digest != d.Before.Digest {
-			fresh[d.Path] = true
-		}
-	}
-	if len(fresh) == 0 {
-		return m, nil
-	}
-	home := r.Journal.Home()
-	pack, err := home.NewPack()
-	if err != nil {
-		return nil, err
-	}
-	stored := int64(0)
-	keep := func(in io.Reader) (string, int64, error) {
-		name, size, err := pack.Add(in)
-		stored += size
-		return name, size, err
-	}
-	m, err = r.Tree.Keep(ctx, m, func(e workspace.Entry) bool {
-		return fresh[e.Path] && (r.Largest == 0 || e.Size <= r.Largest) && !home.Has(e.Digest) && !r.hasKey(e.Path)
-	}, keep)
-	if err != nil {
-		return nil, errors.Join(err, pack.Discard())
-	}
-	if err := pack.Close(); err != nil || stored < worthSaying {
+	m, stored, err := history.KeepContents(ctx, r.Tree, r.Journal.Home(), r.last, m, func(e workspace.Entry) bool {
+		return r.Largest > 0 && e.Size > r.Largest || r.hasKey(e.Path)
+	})
+	if err != nil || stored < worthSaying {
 		return m, err
 	}
-	return m, r.Notice(fmt.Sprintf("%d MB of files were copied into .hone, so that they can be had back; [undo] max-file in .config/hone.toml leaves large ones out", stored>>20))
+	return m, r.Notice(fmt.Sprintf("%d MB of files were copied into .hone, so that they can be restored; [undo] max-file in .config/hone.toml leaves large ones out", stored>>20))
 }
 
 // worthSaying is how many bytes of contents are kept at once before a person is
@@ -116,30 +84,7 @@ func (r *Run) hasKey(path string) bool {
 
 // recalled reads a manifest back.
 func (r *Run) recalled(object string) (workspace.Manifest, error) {
-	return manifestIn(r.Journal.Home(), object)
-}
-
-// LastManifest is the newest manifest that a run has on record, for
-// [Run.Before]. It is nil where the run has none, where it cannot be read, and
-// where the run was of another folder than the home's.
-func LastManifest(home *journal.Home, run string) workspace.Manifest {
-	events, err := home.Read(run)
-	if err != nil || len(events) == 0 {
-		return nil
-	}
-	var s Start
-	if events[0].Type != history.TypeStart || events[0].Decode(&s) != nil || s.Dir != filepath.Dir(home.Dir()) {
-		return nil
-	}
-	for _, e := range slices.Backward(events) {
-		var seen history.CommandBegun
-		if e.Type == history.TypeStart || e.Decode(&seen) != nil || seen.Manifest == "" {
-			continue
-		}
-		m, _ := manifestIn(home, seen.Manifest) // nil with an error
-		return m
-	}
-	return nil
+	return history.ReadManifest(object, r.Journal.Home().Get)
 }
 
 // ours is a manifest without the files that the loop writes for people.

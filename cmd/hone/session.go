@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"hone"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"
@@ -87,5 +88,5 @@ func (s session) before() func() workspace.Manifest {
 	if s.start != nil {
 		run = s.lock.Last
 	}
-	return func() workspace.Manifest { return hone.LastManifest(s.home, run) }
+	return func() workspace.Manifest { return history.LastManifest(s.home, run) }
 }

@@ -66,20 +66,20 @@ func (a *app) undo(ctx context.Context, f undoFlags, p *place, j *journal.Journa
 		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, screen.Count(rounds, "round")), "hone show "+j.Run())
 	}
 	events := j.Events()
-	v, err := hone.Reverse(ctx, j, p.tree, f.round, ownOf(start))
+	v, err := history.Reverse(ctx, j, p.tree, f.round, ownOf(start))
 	if err != nil {
 		return err
 	}
-	if len(v.Conflicts) > 0 && (!f.force || slices.ContainsFunc(v.Conflicts, func(c hone.Conflict) bool { return c.Lost })) {
+	if len(v.Conflicts) > 0 && (!f.force || slices.ContainsFunc(v.Conflicts, func(c history.Conflict) bool { return c.Lost })) {
 		if err := a.refuseUndo(v, j.Run(), f); err != nil {
 			return err
 		}
 	}
-	kept, err := v.Carry(ctx, f.force)
+	kept, err := v.Restore(ctx, f.force)
 	if err != nil {
 		return inTheWay(err, j.Run(), f.round)
 	}
-	if slices.ContainsFunc(v.Conflicts, func(c hone.Conflict) bool { return c.Lost }) {
+	if slices.ContainsFunc(v.Conflicts, func(c history.Conflict) bool { return c.Lost }) {
 		a.exit = hone.ExitBlocked // what could be put back was, and that is not all
 	}
 	a.tellUndone(v, j.Run(), kept)
@@ -117,7 +117,7 @@ func roundsOf(events []journal.Event) int {
 
 // refuseUndo names what keeps a run from being taken back. With force only what
 // is lost is named, and it keeps nothing.
-func (a *app) refuseUndo(v *hone.Reversal, run string, f undoFlags) error {
+func (a *app) refuseUndo(v *history.Reversal, run string, f undoFlags) error {
 	forced := 0
 	for _, c := range v.Conflicts {
 		switch {
@@ -157,8 +157,8 @@ func toRound(round int) string {
 }
 
 // tellUndone says what was put back, and where what was overwritten is kept.
-func (a *app) tellUndone(v *hone.Reversal, run string, kept map[string]string) {
-	for _, p := range v.Done {
+func (a *app) tellUndone(v *history.Reversal, run string, kept map[string]string) {
+	for _, p := range v.Restored {
 		fmt.Fprintf(a.out, "  %s\n", render.Line(p))
 		if file, ok := kept[p]; ok {
 			fmt.Fprintf(a.out, "    what it held is kept: %s\n", render.Line(file))
@@ -168,11 +168,11 @@ func (a *app) tellUndone(v *hone.Reversal, run string, kept map[string]string) {
 	if v.Round > 0 {
 		when = fmt.Sprintf("at the end of round %d", v.Round)
 	}
-	if len(v.Done) == 0 {
+	if len(v.Restored) == 0 {
 		fmt.Fprintf(a.out, "undone: every file that run %s changed is already as it was %s\n", run, when)
 		return
 	}
-	fmt.Fprintf(a.out, "undone: %s as %s\n", screen.Count(len(v.Done), "file")+is(len(v.Done)), wasOf(len(v.Done))+" "+when)
+	fmt.Fprintf(a.out, "undone: %s as %s\n", screen.Count(len(v.Restored), "file")+is(len(v.Restored)), wasOf(len(v.Restored))+" "+when)
 }
 
 func wasOf(n int) string {
@@ -196,15 +196,15 @@ func foldersOf(paths []string) []string {
 }
 
 // tellLeft names what undo leaves alone, and what to type next.
-func (a *app) tellLeft(ctx context.Context, root, run string, v *hone.Reversal, events []journal.Event) error {
-	left, err := leftovers(ctx, root, slices.Concat(v.Done, v.Left), events[0].Time, events[len(events)-1].Time)
-	for _, p := range v.Theirs {
+func (a *app) tellLeft(ctx context.Context, root, run string, v *history.Reversal, events []journal.Event) error {
+	left, err := leftovers(ctx, root, slices.Concat(v.Restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
+	for _, p := range v.Outside {
 		fmt.Fprintf(a.out, "left, as somebody else changed it: %s\n", render.Line(p))
 	}
 	for _, dir := range foldersOf(v.Own) {
 		fmt.Fprintf(a.out, "left, as it says what was done: %s\n", render.Line(dir))
 	}
-	for _, p := range v.Left {
+	for _, p := range v.Doubtful {
 		fmt.Fprintf(a.out, "left, as it may have been there before: %s\n", render.Line(p))
 	}
 	for _, p := range left.ignored {
