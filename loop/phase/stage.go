@@ -67,7 +67,7 @@ func (g *stage) ensure(ctx context.Context) error {
 	if up {
 		return nil
 	}
-	before := wasUp(g.run)
+	before := served(g.run, history.Up)
 	got, err := g.start(ctx)
 	if err == nil && !got.Up {
 		err = &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: "the server came up before, and does not now: " + got.Why, Hint: "see " + serverLog + ", then: hone resume last"}
@@ -76,11 +76,6 @@ func (g *stage) ensure(ctx context.Context) error {
 	g.again = before
 	g.mu.Unlock()
 	return err
-}
-
-// wasUp reports whether the server was up since the last verdict was removed.
-func wasUp(r *hone.Run) bool {
-	return served(r, history.Up)
 }
 
 // served reports whether something happened to the server since the last

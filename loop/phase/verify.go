@@ -163,7 +163,7 @@ func (l Loop) unproved(r *hone.Run, talk hone.Talk, read verdict) string {
 		return fmt.Sprintf("the verifier gave no final answer (it ended by: %s)", talk.Ended)
 	case !l.Verifier.Agent && !ran(talk, l.Verifier.Tools):
 		return "the verifier ran no command"
-	case !reached(r):
+	case !served(r, history.Reached):
 		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.url)
 	}
 	return ""
@@ -179,12 +179,6 @@ func ran(talk hone.Talk, tools []tool.Tool) bool {
 		}
 	}
 	return false
-}
-
-// reached reports whether a request of a command's reached the server since the
-// last verdict was removed.
-func reached(r *hone.Run) bool {
-	return served(r, history.Reached)
 }
 
 // judge makes findings of a verdict.
