@@ -36,13 +36,21 @@ func house() []room {
 	return []room{
 		{folder: "model", floor: 0},
 		{folder: "workspace", floor: 0},
-		{folder: "sandbox", floor: 0},
+		{folder: "sandbox", floor: 0, may: []string{"sandbox/internal/process", "sandbox/internal/environ", "sandbox/internal/loopback"}},
+		{folder: "sandbox/internal/process", floor: 0},
+		{folder: "sandbox/internal/environ", floor: 0},
+		{folder: "sandbox/internal/loopback", floor: 0},
 		{folder: "journal", floor: 0},
 		{folder: "internal/git", floor: 0},
 		{folder: "internal/artifact", floor: 0},
 
 		{folder: "check", floor: 1, may: []string{"sandbox"}},
-		{folder: "sandbox/prove", floor: 1, may: []string{"sandbox"}},
+		{folder: "sandbox/workshop", floor: 1, may: []string{"sandbox", "sandbox/internal/environ"}},
+		{folder: "sandbox/putback", floor: 1, may: []string{"sandbox"}},
+		{folder: "sandbox/internal/kernel", floor: 1, may: []string{"sandbox"}},
+		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"sandbox"}, test: true},
+		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/internal/kernel", "sandbox/internal/process", "sandbox/internal/loopback"}},
+		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/workshop", "sandbox/wall"}},
 		{folder: "block", floor: 1, may: []string{"workspace"}},
 		{folder: "tool/allow", floor: 0},
 		{folder: "tool", floor: 1, may: []string{"model", "workspace", "sandbox", "tool/allow"}},
@@ -55,13 +63,16 @@ func house() []room {
 
 		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "check", "journal", "history"}},
 
+		{folder: "internal/config", floor: 3},
+		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace"}},
 		{folder: "internal/crashtest", floor: 4, may: []string{root, "history", "journal", "model", "workspace"}, test: true},
-		{folder: "loop/*", floor: 4, may: append(first[:len(first):len(first)], root, "history")},
+		{folder: "loop", floor: 4, may: append(first[:len(first):len(first)], root, "tool/allow", "internal/config")},
+		{folder: "loop/*", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "tool/allow", "internal/config")},
 
-		{folder: "internal/config", floor: 5, may: append(first[:len(first):len(first)], root, "loop/*")},
-		{folder: "cmd/hone/screen", floor: 5, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render"}},
+		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing")},
 
-		{folder: "cmd/hone", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop/*", providers, "internal/config", "cmd/hone/screen", "sandbox/prove", "tool/allow")},
+		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render"}},
+		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/*", "harness", "internal/config", "internal/listing", "cmd/hone/screen", "sandbox/prove")},
 	}
 }
 
@@ -175,14 +186,25 @@ func TestTableForbids(t *testing.T) {
 		{"loop/task", "tool", true},
 		{"loop/task", "loop/phase", false},
 		{"loop/task", "model/gemini", false},
-		{"internal/config", "loop/task", true},
-		{"internal/config", "model/gemini", false},
-		{"cmd/hone", "model/gemini", true},
+		{"loop/task", "loop", true},
+		{"loop/task", "harness", false},
+		{"loop", "loop/task", false},
+		{"harness", "loop", true},
+		{"harness", "loop/task", false},
+		{"harness", "model/gemini", true},
+		{"internal/config", "loop/task", false},
+		{"cmd/hone", "harness", true},
+		{"cmd/hone", "model/gemini", false},
 		{"cmd/hone", "internal/crashtest", false},
 		{"cmd/hone/screen", "loop/task", false},
 		{"cmd/hone", "sandbox/prove", true},
 		{"loop/task", "sandbox/prove", false},
 		{"sandbox/prove", "workspace", false},
+		{"sandbox", "sandbox/wall", false},
+		{"sandbox/wall", "sandbox/putback", true},
+		{"sandbox/workshop", "sandbox/putback", false},
+		{"loop/phase", "sandbox/wall", false},
+		{"tool", "sandbox/wall", false},
 		{"check", "hall", false},
 		{"hall", "check", false},
 	} {
@@ -195,7 +217,7 @@ func TestTableForbids(t *testing.T) {
 // helpers are the files of what this program is when it was started to build
 // walls or to try them: processes of their own, whose main is in a library.
 func helpers() []string {
-	return []string{"sandbox/helper_linux.go", "sandbox/keeper_linux.go", "sandbox/prove/helper_linux.go"}
+	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/keeper_linux.go", "sandbox/prove/helper_linux.go"}
 }
 
 // TestOnlyTheCommandExits, and nothing runs before main by itself.

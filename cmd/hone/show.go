@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,11 +11,10 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
+	"hone/harness"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
-	"hone/loop/implement"
-	"hone/loop/phase"
 	"hone/model"
 	"hone/tool"
 )
@@ -55,13 +53,13 @@ became of it, what became of every edit and what the check found. RUN is an id, 
 }
 
 func (a *app) show(f showFlags, ref string) error {
-	root, err := findRoot(f.dir)
+	root, err := harness.FindRoot(f.dir)
 	if err != nil {
 		return err
 	}
 	home, err := journal.FindHome(root)
 	if err != nil {
-		return noHome(root, err)
+		return harness.NoHome(root, err)
 	}
 	defer home.Close()
 	run, err := home.Find(ref)
@@ -72,7 +70,7 @@ func (a *app) show(f showFlags, ref string) error {
 	if err != nil {
 		return &hone.Stop{Exit: hone.ExitEnvironment, Why: err.Error(), Hint: "hone runs"}
 	}
-	start, err := started(events)
+	start, err := harness.Started(events)
 	if err != nil {
 		return err
 	}
@@ -82,44 +80,18 @@ func (a *app) show(f showFlags, ref string) error {
 	if f.json {
 		return a.showJSON(events, f.round)
 	}
-	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: lastLimits(start, events).Rounds})
+	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: harness.LastLimits(start, events).Rounds})
 	defer s.Close()
 	s.Say("run %s: %s with %s in %s, begun %s", run, start.Loop, strings.Join(askedBy(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
 	return a.showEvents(s, home, events, ownOf(start), f)
 }
 
-// ownOf says which files a run's loop writes for people.
-func ownOf(start hone.Start) func(string) bool {
-	switch start.Loop {
-	case "implement":
-		return implement.Own
-	case "phase":
-		return phase.Own
-	case "task":
-		var s taskSettings
-		if json.Unmarshal(start.Settings, &s) == nil {
-			return s.own(start.Dir)
-		}
-	}
-	return nil
-}
-
-// askedBy are the models that a run asks: one, or the builder's and the
-// verifier's, or the executor's and the reviewer's.
+// askedBy are the models that a run asks.
 func askedBy(start hone.Start) []string {
-	type named struct {
-		Name string `json:"name"`
+	if _, name := second(start); name != "" {
+		return []string{start.Model, name}
 	}
-	var s struct {
-		Verifier named `json:"verifier_model"`
-		Reviewer named `json:"reviewer_model"`
-	}
-	err := json.Unmarshal(start.Settings, &s)
-	second := cmp.Or(s.Verifier.Name, s.Reviewer.Name)
-	if err != nil || second == "" || second == start.Model {
-		return []string{start.Model}
-	}
-	return []string{start.Model, second}
+	return []string{start.Model}
 }
 
 func (a *app) showJSON(events []journal.Event, round int) error {

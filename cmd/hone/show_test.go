@@ -145,11 +145,8 @@ func TestModelsOfARun(t *testing.T) {
 		`{"model": {"name": "a/1"}}`:          "a/1",
 		`null`:                                "a/1",
 	} {
-		asked := askedBy(hone.Start{Model: "a/1", Settings: []byte(settings)})
-		s := summary{Model: asked[0]}
-		if len(asked) > 1 {
-			s.Verifier = asked[1]
-		}
+		s := summary{Model: "a/1"}
+		s.role, s.second = second(hone.Start{Loop: "phase", Model: "a/1", Settings: []byte(settings)})
 		if got := s.models(); got != want {
 			t.Errorf("%s: %q, want %q", settings, got, want)
 		}

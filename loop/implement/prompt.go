@@ -12,6 +12,7 @@ import (
 	"hone/block"
 	"hone/check"
 	"hone/history"
+	"hone/loop"
 	"hone/model"
 	"hone/workspace"
 )
@@ -140,23 +141,15 @@ func known(rollup string, files workspace.Manifest) []string {
 	return shown
 }
 
-// Preview is what the first round would send.
-type Preview struct {
-	System string
-	Text   string
-	Files  int   // that count as seen
-	Fits   error // nil: it fits
-}
-
 // Preview composes the first prompt without sending or recording anything.
-func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (Preview, error) {
+func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, error) {
 	files, err := tree.Manifest(ctx, nil)
 	if err != nil {
-		return Preview{}, err
+		return loop.Prompt{}, err
 	}
 	p, err := l.opening(tree, files)
 	fits := l.Coder.Fits(int64(len(l.Coder.System) + len(p.Added)))
-	return Preview{System: l.Coder.System, Text: p.Added, Files: len(p.Shown), Fits: explain(fits, p)}, err
+	return loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Shown), Fits: explain(fits, p)}, err
 }
 
 // exchange is what of a reply the next prompts repeat.

@@ -94,7 +94,7 @@ func (s *Screen) running() string {
 	case 1:
 		return names[0]
 	}
-	return fmt.Sprintf("%s: %s", Count(len(names), "call"), strings.Join(names, " · "))
+	return fmt.Sprintf("%s: %s", render.Count(len(names), "call"), strings.Join(names, " · "))
 }
 
 // called shows what came of a call. Quiet shows what was not run.
@@ -159,7 +159,7 @@ func reason(r tool.Result, most int) string {
 // size words how much a call printed.
 func size(text string) string {
 	if n := lineCount(text); n > 1 {
-		return Count(n, "line")
+		return render.Count(n, "line")
 	}
 	return render.Bytes(int64(len(text)))
 }
@@ -196,7 +196,7 @@ func (s *Screen) beginning(text string) {
 		s.faint("      | " + short(strings.TrimSuffix(line, "\r"), outputWidth))
 	}
 	if more := lineCount(text) - outputLines; more > 0 {
-		s.faint(fmt.Sprintf("      [%s: hone show last --full]", Count(more, "more line")))
+		s.faint(fmt.Sprintf("      [%s: hone show last --full]", render.Count(more, "more line")))
 	}
 }
 

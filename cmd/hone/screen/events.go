@@ -141,9 +141,9 @@ func (s *Screen) undone(u history.Undone) {
 
 func are(n int, thing string) string {
 	if n == 1 {
-		return Count(n, thing) + " is"
+		return render.Count(n, thing) + " is"
 	}
-	return Count(n, thing) + " are"
+	return render.Count(n, thing) + " are"
 }
 
 func were(n int) string {
@@ -157,7 +157,7 @@ func were(n int) string {
 func (s *Screen) list(paths []string) {
 	for i, p := range paths {
 		if i == mostChanged && len(paths) > mostChanged+1 && !s.o.whole() {
-			s.line("    [%s: hone show last]", Count(len(paths)-i, "more file"))
+			s.line("    [%s: hone show last]", render.Count(len(paths)-i, "more file"))
 			return
 		}
 		s.line("    %s", p)
@@ -288,7 +288,7 @@ func (s *Screen) checked(c history.Checked, copied bool) {
 	if copied {
 		where = " in a clean copy"
 	}
-	found := Count(n, "thing")
+	found := render.Count(n, "thing")
 	if n == 0 {
 		found = "nothing"
 	}
@@ -312,14 +312,6 @@ func (s *Screen) finding(f check.Finding) {
 		where += ", " + f.File
 	}
 	s.lines("    - "+render.Line(where)+": ", "      ", f.Text)
-}
-
-// Count words a number of things.
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // Finding shows one finding.

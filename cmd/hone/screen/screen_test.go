@@ -267,9 +267,3 @@ func TestMuchOutput(t *testing.T) {
 		t.Errorf("%d bytes are shown", got)
 	}
 }
-
-func TestCount(t *testing.T) {
-	if a, b := screen.Count(1, "round"), screen.Count(2, "round"); a != "1 round" || b != "2 rounds" {
-		t.Errorf("%s, %s", a, b)
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hone/history"
+	"hone/internal/render"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -76,7 +77,7 @@ func (s *Screen) showReport(head string, t history.Report) {
 	s.logs[t.Log] = true
 	lines := strings.Split(strings.TrimRight(t.Log, "\n"), "\n")
 	if before := len(lines) - outputLines; before > 1 && !s.o.whole() {
-		s.faint(fmt.Sprintf("    [%s before: hone show last]", Count(before, "line")))
+		s.faint(fmt.Sprintf("    [%s before: hone show last]", render.Count(before, "line")))
 		lines = lines[before:]
 	}
 	for _, line := range lines {
@@ -126,7 +127,7 @@ func (s *Screen) showChanged(manifest string) {
 		s.session.files[d.Path] = true
 		switch {
 		case i == mostChanged && len(deltas) > mostChanged+1 && !s.o.whole():
-			s.line("    [%s changed: hone show last]", Count(len(deltas)-i, "more file"))
+			s.line("    [%s changed: hone show last]", render.Count(len(deltas)-i, "more file"))
 		case i < mostChanged || len(deltas) == mostChanged+1 || s.o.whole():
 			s.line("    %s", differs(d))
 		}

@@ -54,11 +54,11 @@ func (s *Screen) leave(round, number int) {
 	}
 	s.waitFor("")
 	if left.agent {
-		s.line("  %s, in all: %s changed%s, in %s", left.role, Count(len(left.files), "file"), left.spent(), left.took())
+		s.line("  %s, in all: %s changed%s, in %s", left.role, render.Count(len(left.files), "file"), left.spent(), left.took())
 		return
 	}
-	s.line("  %s, in all: %s, %s%s, %s changed, %s tokens%s, in %s", left.role, Count(left.turn, "turn"), Count(left.calls, "call"),
-		left.faults(), Count(len(left.files), "file"), render.Tokens(left.tokens), left.price(left.cost), left.took())
+	s.line("  %s, in all: %s, %s%s, %s changed, %s tokens%s, in %s", left.role, render.Count(left.turn, "turn"), render.Count(left.calls, "call"),
+		left.faults(), render.Count(len(left.files), "file"), render.Tokens(left.tokens), left.price(left.cost), left.took())
 }
 
 // took is how long a session was worked on.
@@ -71,7 +71,7 @@ func (t session) took() time.Duration {
 func (t session) spent() string {
 	text := ""
 	if t.paid > 0 {
-		text = ", " + Count(t.paid, "call") + " of models"
+		text = ", " + render.Count(t.paid, "call") + " of models"
 	}
 	if t.tokens > 0 {
 		text += ", " + render.Tokens(t.tokens) + " tokens" + t.price(t.cost)
