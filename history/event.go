@@ -167,6 +167,17 @@ func payload[T any](e journal.Event) any {
 	return v
 }
 
+// Round is the round that the event belongs to; 0 if it belongs to none.
+func (e Event) Round() int {
+	if s, ok := e.Payload.(State); ok {
+		return s.Round
+	}
+	if e.Step == nil {
+		return 0
+	}
+	return e.Step.Round
+}
+
 // Manifest is the object that holds the manifest of the tree that the event
 // names; empty if it names none.
 func (e Event) Manifest() string {

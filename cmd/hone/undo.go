@@ -14,7 +14,6 @@ import (
 	"hone/history"
 	"hone/internal/listing"
 	"hone/internal/render"
-	"hone/journal"
 	"hone/workspace"
 )
 
@@ -66,10 +65,10 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	defer run.Close()
 	j := run.Journal
 	j.Observe(a.observer)
-	if rounds := roundsOf(j.Events()); f.round > rounds {
+	if rounds := run.Past.State().Round; f.round > rounds {
 		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, render.Count(rounds, "round")), "hone show "+j.Run())
 	}
-	events := j.Events()
+	before := run.Past.Events()
 	v, err := history.Reverse(ctx, j, run.Tree, f.round, ownOf(run.Start))
 	if err != nil {
 		return err
@@ -87,7 +86,7 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		a.exit = hone.ExitBlocked // what could be put back was, and that is not all
 	}
 	a.tellUndone(v, j.Run(), kept)
-	return a.tellLeft(ctx, run.Dir, j.Run(), v, events)
+	return a.tellLeft(ctx, run, v, before)
 }
 
 // inTheWay says what to do about what even force does not remove: a folder in
@@ -99,17 +98,6 @@ func inTheWay(err error, run string, round int) error {
 	}
 	return &hone.Stop{Exit: hone.ExitBlocked, Result: "blocked", Why: "nothing was put back: something else stands in the place of " + strings.Join(conflict.Paths, ", "),
 		Hint: fmt.Sprintf("move that away, then: hone undo %s%s", run, toRound(round))}
-}
-
-// roundsOf is how many rounds of a run have ended.
-func roundsOf(events []journal.Event) int {
-	rounds := 0
-	for _, e := range events {
-		if e.Type == history.TypeRound {
-			rounds = max(rounds, roundOf(e))
-		}
-	}
-	return rounds
 }
 
 // refuseUndo names what keeps a run from being taken back. With force only what
@@ -193,8 +181,8 @@ func foldersOf(paths []string) []string {
 }
 
 // tellLeft names what undo leaves alone, and what to type next.
-func (a *app) tellLeft(ctx context.Context, root, run string, v *history.Reversal, events []journal.Event) error {
-	left, err := listing.Leftovers(ctx, root, slices.Concat(v.Restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
+func (a *app) tellLeft(ctx context.Context, run *harness.Recorded, v *history.Reversal, events []history.Event) error {
+	left, err := listing.Leftovers(ctx, run.Dir, slices.Concat(v.Restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
 	for _, p := range v.Outside {
 		fmt.Fprintf(a.out, "left, as somebody else changed it: %s\n", render.Line(p))
 	}
@@ -213,6 +201,6 @@ func (a *app) tellLeft(ctx context.Context, root, run string, v *history.Reversa
 	if left.More {
 		fmt.Fprintln(a.out, "there may be more that git ignores and that changed: not all could be looked at")
 	}
-	fmt.Fprintf(a.out, "next: git status; all of it again: hone undo %s%s\n", run, toRound(roundsOf(events)))
+	fmt.Fprintf(a.out, "next: git status; all of it again: hone undo %s%s\n", run.Journal.Run(), toRound(run.Past.State().Round))
 	return err
 }

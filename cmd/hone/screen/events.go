@@ -13,10 +13,12 @@ import (
 	"hone/workspace"
 )
 
-// Event shows an event as a line or several, if it is worth one. It passes over
-// an event that it cannot read, because another version of hone wrote it.
-func (s *Screen) Event(one journal.Event) {
-	e := history.Decode(one)
+// Event shows an event of the journal; see [Screen.Show].
+func (s *Screen) Event(e journal.Event) { s.Show(history.Decode(e)) }
+
+// Show shows an event as a line or several, if it is worth one. It passes over an
+// event that it cannot read, because another version of hone wrote it.
+func (s *Screen) Show(e history.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.enter(e)
