@@ -63,10 +63,10 @@ func (r *Run) session(ctx context.Context, role Role, sent []byte) (history.Repl
 	if errors.As(fault, &failed) {
 		used = failed.Usage
 	}
-	used = counted(used)
+	used = plausible(used)
 	reply.Usage = used
 	if used != nil && r.Past().Ledger().Reserves == before {
-		if err := r.believe(role, used); err != nil {
+		if err := r.chargeReported(role, used); err != nil {
 			return history.Replied{}, err
 		}
 	}

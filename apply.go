@@ -36,7 +36,7 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 // whose changes are made as a whole or not at all, whatever the reason.
 func (r *Run) Review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	v, err := step(ctx, r, work[verdicts]{event: history.TypeStep, name: "review", input: ch, do: func(context.Context) (verdicts, error) {
-		rules, err := r.guarded(r.Rules)
+		rules, err := r.protectingRules(r.Rules)
 		if err != nil {
 			return verdicts{}, err
 		}

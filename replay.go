@@ -181,7 +181,7 @@ func (r *Run) remake(ctx context.Context, vs []workspace.Verdict) error {
 	}
 	for _, v := range vs {
 		r.played.written[v.Path] = true
-		if v.Before.Exists() && !r.holds(v.Path, v.Before) {
+		if v.Before.Exists() && !r.matches(v.Path, v.Before) {
 			if err := r.unignored(ctx, v); err != nil {
 				return err
 			}

@@ -13,31 +13,31 @@ import (
 	"hone/workspace"
 )
 
-// arrive is what a process does first that goes on with a run: it records that
-// it does, and what others changed meanwhile, and puts to a person who is
-// there now what nobody could be asked.
-func (r *Run) arrive(ctx context.Context, s State) error {
-	if r.arrived {
+// resume is what a process does first with a run that an earlier process began.
+// It records that it resumes the run, and what was changed outside the run since.
+// It asks the questions that no user could be asked before.
+func (r *Run) resume(ctx context.Context, s State) error {
+	if r.resumed {
 		return nil
 	}
 	if r.Past().Begun() {
 		if _, err := r.append(journal.Entry{Type: history.TypeResume, Payload: history.Resumed{Limits: r.Limits}}); err != nil {
 			return err
 		}
-		if err := r.compare(ctx); err != nil {
+		if err := r.recordOutside(ctx); err != nil {
 			return err
 		}
-		if err := r.askAgain(ctx, s); err != nil {
+		if err := r.askUnanswered(ctx, s); err != nil {
 			return err
 		}
 	}
-	r.arrived = true
+	r.resumed = true
 	return nil
 }
 
-// compare records how the tree differs from what the journal says it should
-// be. It is never undone: whoever changed it meant to.
-func (r *Run) compare(ctx context.Context) error {
+// recordOutside records how the tree differs from the one that the run left. Such
+// a change is never undone, because the user made it on purpose.
+func (r *Run) recordOutside(ctx context.Context) error {
 	object, written := r.Past().Expected()
 	if object == "" {
 		return nil
@@ -57,7 +57,7 @@ func (r *Run) compare(ctx context.Context) error {
 		}
 	}
 	for path, image := range written {
-		if !r.holds(path, image) {
+		if !r.matches(path, image) {
 			o.Paths = append(o.Paths, path)
 		}
 	}
@@ -72,26 +72,27 @@ func (r *Run) compare(ctx context.Context) error {
 	return err
 }
 
-// told words for the model what was changed by others.
-func told(o history.Opened) []check.Finding {
+// outsideFindings tell the model what was restored, and what was changed outside
+// the run.
+func outsideFindings(o history.Opened) []check.Finding {
 	var findings []check.Finding
 	if o.RestoredTo != nil {
-		text := "The files were put back to what they were before the first round; nothing of what was changed since is there any more."
+		text := "The files were restored to their state before the first round; all later changes are gone."
 		if *o.RestoredTo > 0 {
-			text = fmt.Sprintf("The files were put back to what they were at the end of round %d, because that was the better state; what later rounds changed is not there any more. What is found here is about the files as they are now.", *o.RestoredTo)
+			text = fmt.Sprintf("The files were restored to their state at the end of round %d, because it was better; the changes of later rounds are gone. The findings here are about the files as they are now.", *o.RestoredTo)
 		}
 		findings = append(findings, check.Finding{Source: "undo", Advisory: true, Text: text})
 	}
 	for _, p := range o.Outside {
 		findings = append(findings, check.Finding{Source: "outside", File: p, Advisory: true,
-			Text: "somebody else changed this file while the run was stopped; the change is theirs, build on it"})
+			Text: "the user changed this file while the run was stopped; keep the change and build on it"})
 	}
 	return findings
 }
 
-// askAgain puts the questions that nobody could be asked to whoever is there
-// now, and applies what is approved.
-func (r *Run) askAgain(ctx context.Context, s State) error {
+// askUnanswered asks the questions that no user could be asked before, and applies
+// the edits that are approved.
+func (r *Run) askUnanswered(ctx context.Context, s State) error {
 	if r.Human == nil {
 		return nil
 	}
@@ -113,10 +114,10 @@ func (r *Run) askAgain(ctx context.Context, s State) error {
 
 // unanswered are the questions of a round that no user could be asked, as far
 // as their files are still the same.
-func (r *Run) unanswered(round int) []Question { return r.Past().Unanswered(round, r.holds) }
+func (r *Run) unanswered(round int) []Question { return r.Past().Unanswered(round, r.matches) }
 
-// holds reports whether a file has an image's contents.
-func (r *Run) holds(path string, image workspace.Image) bool {
+// matches reports whether a file has the contents of an image.
+func (r *Run) matches(path string, image workspace.Image) bool {
 	_, now, err := r.Tree.Read(path)
 	if err != nil {
 		return !image.Exists() && errors.Is(err, fs.ErrNotExist)

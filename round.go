@@ -37,9 +37,9 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 			s = r.Past().State()
 			s.Result, s.Exit, s.Why, s.Hint = stop.Result, stop.Exit, stop.Error(), stop.Hint
 		}
-		kept, err := r.keepBest(ctx, s.Exit)
-		if kept {
-			s.Findings = r.Past().State().Findings // of the tree that was put back
+		restored, err := r.restoreBest(ctx, s.Exit)
+		if restored {
+			s.Findings = r.Past().State().Findings // of the tree that was restored
 		}
 		end, err2 := r.end(s)
 		return end, errors.Join(err, err2)
@@ -86,7 +86,7 @@ func (r *Run) end(s State) (End, error) {
 	spent := r.Past().Ledger()
 	end := End{Result: s.Result, Exit: s.Exit, Why: r.clean(s.Why), Hint: r.clean(s.Hint), Rounds: s.Round,
 		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
-	r.remark(&end, r.Past().States())
+	r.addNotes(&end, r.Past().States())
 	if r.Past().AtEnd() {
 		return end, nil
 	}
@@ -108,7 +108,7 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	if r.over(s) {
 		return s, nil
 	}
-	if err := r.arrive(ctx, s); err != nil {
+	if err := r.resume(ctx, s); err != nil {
 		return s, err
 	}
 	switch {
@@ -147,7 +147,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if err != nil {
 		return s, err
 	}
-	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], told(o)...)
+	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], outsideFindings(o)...)
 	findings, err := round(ctx, r, prior)
 	short, err := r.unpaid(ctx, findings, err)
 	if err != nil {
@@ -179,16 +179,16 @@ func (r *Run) open(ctx context.Context) (history.Opened, error) {
 // follows from the round. short is why the rest of it could not be paid: what
 // stands in the check's way may then be no more than that.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
-	findings = join(findings, r.untouchable(s.Round))
+	findings = join(findings, r.protectFindings(s.Round))
 	done, err := r.judge(ctx, &s, !check.Blocking(findings) || short != nil)
 	if err != nil {
 		return s, err
 	}
 	s.Findings = join(findings, s.Checked)
-	if err := r.locate(&s); err != nil {
+	if err := r.compareWithEarlier(&s); err != nil {
 		return s, err
 	}
-	s.Findings = join(findings, r.circling(s), s.Checked)
+	s.Findings = join(findings, r.circleFinding(s), s.Checked)
 	s.Decision, s.Result, s.Exit, s.Why, s.Hint = GoOn, "", 0, "", ""
 	switch declined := r.Past().Declined(s.Round); {
 	case short != nil:
@@ -365,7 +365,7 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 	if err := r.snapshot(ctx); err != nil {
 		return nil, nil, err
 	}
-	back, err := r.putBack(ctx)
+	back, err := r.restoreProtected(ctx)
 	for _, path := range back {
 		findings = append(findings, check.Finding{Source: "protect", File: path,
 			Text: "This file is protected, because it is part of what judges the work; it was changed while the check ran, and was put back as it was."})

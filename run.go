@@ -70,7 +70,7 @@ type Run struct {
 	stored   workspace.Stored           // the manifest that was kept last
 	guard    map[string]workspace.Entry // protected files as the run found them; nil: not looked for yet
 	stale    bool                       // something may have changed the tree since
-	arrived  bool                       // what happened since the last process is on record
+	resumed  bool                       // by this process, if an earlier one began the run
 	played   *playing                   // nil: the run is not gone through once more
 }
 

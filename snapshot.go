@@ -8,8 +8,8 @@ import (
 	"hone/workspace"
 )
 
-// Manifest is the state of the tree: the one that was taken at the round's
-// beginning, where nothing was changed since.
+// Manifest is the manifest of the tree as it is. It is taken anew only if
+// something may have changed the tree since the last one.
 func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
 	if r.stale || r.last == nil {
 		if err := r.snapshot(ctx); err != nil {
@@ -19,7 +19,7 @@ func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
 	return r.last, nil
 }
 
-// manifest takes a snapshot and keeps its manifest as an object.
+// manifest takes a snapshot of the tree and stores its manifest as an object.
 func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
 	if r.played != nil {
 		return r.recordedManifest(ctx)
@@ -27,18 +27,18 @@ func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
 	if err := r.snapshot(ctx); err != nil {
 		return "", "", err
 	}
-	object, err = r.store()
+	object, err = r.storeManifest()
 	return object, r.last.Digest(), err
 }
 
-// store keeps the newest manifest as an object: mostly as what differs from
-// the one that was kept before it.
-func (r *Run) store() (object string, err error) {
+// storeManifest stores the newest manifest as an object.
+func (r *Run) storeManifest() (object string, err error) {
 	r.stored, err = history.KeepManifest(r.Journal.Home(), r.stored, r.last)
 	return r.stored.Name, err
 }
 
-// snapshot looks at the tree, and keeps the contents of all that is new in it.
+// snapshot takes a manifest of the tree, and keeps the contents of files that are
+// new in it.
 func (r *Run) snapshot(ctx context.Context) error {
 	known := r.last
 	if known == nil && r.Before != nil {
@@ -67,12 +67,12 @@ func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace
 	return m, r.Notice(fmt.Sprintf("%d MB of files were copied into .hone, so that they can be restored; [undo] max-file in .config/hone.toml leaves large ones out", stored>>20))
 }
 
-// worthSaying is how many bytes of contents are kept at once before a person is
-// told of the room that they take.
+// worthSaying is how many bytes of contents are stored at once before the user is
+// told about the space that they take.
 const worthSaying = 256 << 20
 
-// hasKey reports whether a file holds a provider's key: such a one is kept
-// nowhere (ruling G6). One that is too large to be read whole is no text with a
+// hasKey reports whether a file contains a provider's key: its contents are never
+// stored (ruling G6). A file that is too large to be read is not a text with a
 // key.
 func (r *Run) hasKey(path string) bool {
 	if r.Redact == nil {
@@ -82,27 +82,27 @@ func (r *Run) hasKey(path string) bool {
 	return err == nil && r.clean(string(b)) != string(b)
 }
 
-// recalled reads a manifest back.
-func (r *Run) recalled(object string) (workspace.Manifest, error) {
+// readManifest reads a recorded manifest.
+func (r *Run) readManifest(object string) (workspace.Manifest, error) {
 	return history.ReadManifest(object, r.Journal.Home().Get)
 }
 
-// ours is a manifest without the files that the loop writes for people.
-func (r *Run) ours(m workspace.Manifest) workspace.Manifest {
+// withoutOwn is a manifest without the files that the loop itself writes for
+// users.
+func (r *Run) withoutOwn(m workspace.Manifest) workspace.Manifest {
 	if r.Own == nil {
 		return m
 	}
-	var kept workspace.Manifest
+	var others workspace.Manifest
 	for _, e := range m {
 		if !r.Own(e.Path) {
-			kept = append(kept, e)
+			others = append(others, e)
 		}
 	}
-	return kept
+	return others
 }
 
-// put keeps an object; where the run is gone through once more it is only
-// named.
+// put stores an object; a replay only names it.
 func (r *Run) put(b []byte) (name string, err error) {
 	if r.played != nil {
 		return sum(b), nil

@@ -77,7 +77,7 @@ func (r *Run) afterwards(ctx context.Context) (history.Snapshot, error) {
 	if err := r.snapshot(ctx); err != nil {
 		return history.Snapshot{}, err
 	}
-	list, err := r.tampered()
+	list, err := r.protectedChanges()
 	if err != nil {
 		return history.Snapshot{}, err
 	}
@@ -85,8 +85,8 @@ func (r *Run) afterwards(ctx context.Context) (history.Snapshot, error) {
 	for _, p := range list {
 		back = append(back, p.Path)
 	}
-	object, err := r.store()
-	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: back, Report: history.Report{Said: kept(back)}}, err
+	object, err := r.storeManifest()
+	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: back, Report: history.Report{Said: restoredNote(back)}}, err
 }
 
 // putRight puts back what a command was not to change.
@@ -94,10 +94,10 @@ func (r *Run) putRight(ctx context.Context) (history.Snapshot, error) {
 	if _, err := r.Manifest(ctx); err != nil {
 		return history.Snapshot{}, err
 	}
-	if _, err := r.putBack(ctx); err != nil {
+	if _, err := r.restoreProtected(ctx); err != nil {
 		return history.Snapshot{}, err
 	}
-	object, err := r.store()
+	object, err := r.storeManifest()
 	return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
 }
 
@@ -106,7 +106,7 @@ func (r *Run) before(ctx context.Context) (object string, err error) {
 	if _, err := r.Manifest(ctx); err != nil {
 		return "", err
 	}
-	return r.store()
+	return r.storeManifest()
 }
 
 // changedSince are the files that differ from what they were when the command
@@ -122,7 +122,7 @@ func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	if object == "" {
 		return nil, nil
 	}
-	was, err := r.recalled(object)
+	was, err := r.readManifest(object)
 	if err != nil {
 		return nil, err
 	}
