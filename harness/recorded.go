@@ -67,7 +67,7 @@ func (r *Recorded) Close() {
 // Limits are those of the start, or of the last resume that raised them.
 func (r *Recorded) Limits() hone.Limits { return r.Past.Limits() }
 
-// Started reads the start of a run, which is its first event.
+// Started reads the start of a run, its first event.
 func Started(events []journal.Event) (hone.Start, error) {
 	if len(events) == 0 || events[0].Type != history.TypeStart {
 		return hone.Start{}, errors.New("it has no start, because its process died before that was recorded; start a new run")
