@@ -20,17 +20,6 @@ func (p *Past) Events() []Event {
 	return p.events[:len(p.events):len(p.events)]
 }
 
-// Start is the run's first event; ok is false if the first event is another one
-// or cannot be read.
-func (p *Past) Start() (s Start, ok bool) {
-	defer p.lock().Unlock()
-	if len(p.events) == 0 {
-		return s, false
-	}
-	s, ok = p.events[0].Payload.(Start)
-	return s, ok
-}
-
 // Limits are those of the start, or of the last resume.
 func (p *Past) Limits() Limits {
 	defer p.lock().Unlock()

@@ -16,13 +16,12 @@ import (
 
 // answers are what a past answers to all questions.
 func answers(p *history.Past) map[string]any {
-	start, started := p.Start()
 	end, ended := p.End()
 	opened, isOpened := p.Opened()
 	checked, isChecked := p.FirstCheck()
 	object, written := p.Expected()
 	all := map[string]any{
-		"events": len(p.Events()), "start": start, "started": started, "end": end, "ended": ended, "at end": p.AtEnd(),
+		"events": len(p.Events()), "end": end, "ended": ended, "at end": p.AtEnd(),
 		"opened": opened, "is opened": isOpened, "first check": checked, "is checked": isChecked, "object": object, "written": written,
 		"limits": p.Limits(), "begun": p.Begun(), "state": p.State(), "states": p.States(), "ledger": p.Ledger(), "reported": p.Reported(),
 		"replies": p.Replies(), "answered": p.Answered(), "resumes": p.Resumes(), "edits": p.Edits(), "outside": p.Outside(),
@@ -126,10 +125,6 @@ func TestUnreadableEvent(t *testing.T) {
 	}
 	if p.Err() == nil || !p.Noticed("said") || p.Events()[2].Payload != nil || len(p.Events()) != 4 {
 		t.Errorf("fault %v, events %v", p.Err(), p.Events())
-	}
-	start, ok := p.Start()
-	if !ok || start.Loop != "test" {
-		t.Errorf("the start is %v", start)
 	}
 }
 
