@@ -175,7 +175,7 @@ func TestStoredNext(t *testing.T) {
 		}
 		longest = max(longest, row)
 	}
-	if longest != mostLinks {
+	if longest != maxLinks {
 		t.Errorf("there are %d changes in a row", longest)
 	}
 	if s, err := first.Next(made(99), func([]byte) (string, error) { return "", errNoText }); !errors.Is(err, errNoText) || s.Name != first.Name {
@@ -241,7 +241,7 @@ func TestSeriesIsBounded(t *testing.T) {
 	kept := texts{}
 	m := made(1)
 	name, _ := kept.put(m.Encode())
-	for i := range mostLinks + 1 {
+	for i := range maxLinks + 1 {
 		next := slices.Clone(m)
 		next[0].stamp.inode++
 		if _, err := ReadManifest(name, kept.get); err != nil {

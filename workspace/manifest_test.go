@@ -147,7 +147,7 @@ func TestStampSettles(t *testing.T) {
 		{stamp{modified: at(time.Hour), changed: at(-3 * time.Second)}, true},
 		{stamp{modified: at(-time.Hour), changed: at(-time.Second)}, false},
 	} {
-		if got := c.stamp.settled(now); got != c.want {
+		if got := c.stamp.isReliable(now); got != c.want {
 			t.Errorf("%+v: settled %v, want %v", c.stamp, got, c.want)
 		}
 	}

@@ -25,7 +25,7 @@ func TestPinsAreBounded(t *testing.T) {
 				t.Fatalf("%s: got %+v", path, p)
 			}
 			open := 0
-			for _, other := range s.held {
+			for _, other := range s.byPath {
 				if other.dir != nil {
 					open++
 				}
@@ -35,7 +35,7 @@ func TestPinsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if err := errors.Join(s.check(), s.removeMade()); err != nil {
+	if err := errors.Join(s.checkAll(), s.removeCreated()); err != nil {
 		t.Fatal(err)
 	}
 	if found := contents(t, tree.Dir()); len(found) > 0 {

@@ -234,7 +234,7 @@ func TestRestoreMeetsNewcomer(t *testing.T) {
 			t.Errorf("%s: %s holds %q, %v", at, path, got, err)
 		}
 		for _, d := range manifest(t, tree, nil).Diff(one) {
-			if !holds(path, d.Path) {
+			if !contains(path, d.Path) {
 				t.Errorf("%s: %s was not put back", at, d.Path)
 			}
 		}

@@ -10,20 +10,20 @@ import (
 	"io/fs"
 )
 
-// lookAtAll finds out what stands at every path, reports all conflicts at
-// once, and makes sure that the directories can be written to.
-func (r *restorer) lookAtAll(ctx context.Context) error {
+// inspectAll reads the current state of every path, reports all conflicts
+// together, and checks that the directories are writable.
+func (r *restorer) inspectAll(ctx context.Context) error {
 	for _, it := range r.items {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.lookAt(ctx, it); err != nil {
+		if err := r.inspect(ctx, it); err != nil {
 			return err
 		}
 	}
 	var conflict ConflictError
 	for _, it := range r.items {
-		ok, err := r.settle(it)
+		ok, err := r.decide(it)
 		if err != nil {
 			return err
 		}
@@ -34,18 +34,18 @@ func (r *restorer) lookAtAll(ctx context.Context) error {
 	if len(conflict.Paths) > 0 {
 		return &conflict
 	}
-	return r.writable()
+	return r.checkWritable()
 }
 
-// lookAt finds out what stands at a path.
-func (r *restorer) lookAt(ctx context.Context, it *restored) error {
-	it.found, it.info, it.way = Entry{}, nil, nil
-	dir, err := r.parent(it)
+// inspect reads the current state of a path.
+func (r *restorer) inspect(ctx context.Context, it *restoreItem) error {
+	it.found, it.info, it.dirsToClear = Entry{}, nil, nil
+	dir, err := r.parentDir(it)
 	if err != nil || dir == nil {
 		return err
 	}
 	it.info, err = dir.dir.Lstat(base(it.Path))
-	if missing(err) {
+	if isNotExist(err) {
 		it.info = nil
 		return nil
 	}
@@ -53,10 +53,10 @@ func (r *restorer) lookAt(ctx context.Context, it *restored) error {
 	case err != nil:
 		return readError(it.Path, err)
 	case it.info.IsDir():
-		it.way = []clearing{{it.Path, it.info.Mode().Perm()}}
+		it.dirsToClear = []clearing{{it.Path, it.info.Mode().Perm()}}
 		return nil
 	case it.info.Mode().IsRegular():
-		return r.digest(ctx, it, dir)
+		return r.inspectFile(ctx, it, dir)
 	case it.info.Mode()&fs.ModeSymlink != 0:
 		target, err := dir.dir.Readlink(base(it.Path))
 		if err != nil {
@@ -69,10 +69,10 @@ func (r *restorer) lookAt(ctx context.Context, it *restored) error {
 	return nil
 }
 
-// parent returns the directory of a path, or nil where the way to it ends
-// before, which is then noted.
-func (r *restorer) parent(it *restored) (*pin, error) {
-	it.top, it.stop = "", false
+// parentDir returns the directory of a path. It returns nil and sets missingDir
+// if a parent is no directory.
+func (r *restorer) parentDir(it *restoreItem) (*pin, error) {
+	it.missingDir, it.blocked = "", false
 	dir, err := r.pins.at(parentOf(it.Path), false)
 	if err == nil {
 		return dir, nil
@@ -81,16 +81,17 @@ func (r *restorer) parent(it *restored) (*pin, error) {
 		if it.Path[i] != '/' {
 			continue
 		}
-		it.top = it.Path[:i]
-		if _, err := r.pins.at(it.top, false); err != nil {
-			return nil, r.ends(it, err)
+		it.missingDir = it.Path[:i]
+		if _, err := r.pins.at(it.missingDir, false); err != nil {
+			return nil, r.checkBlocked(it, err)
 		}
 	}
-	return nil, err // somebody changes the tree at this moment
+	return nil, err // another process is changing the tree right now
 }
 
-// ends finds out why the way to a path ends.
-func (r *restorer) ends(it *restored, cause error) error {
+// checkBlocked sets blocked if missingDir exists but is not a directory. Any
+// other error is returned.
+func (r *restorer) checkBlocked(it *restoreItem, cause error) error {
 	if errors.Is(cause, fs.ErrNotExist) {
 		return nil
 	}
@@ -98,20 +99,20 @@ func (r *restorer) ends(it *restored, cause error) error {
 	if !errors.As(cause, &refused) {
 		return cause
 	}
-	dir, err := r.pins.at(parentOf(it.top), false)
+	dir, err := r.pins.at(parentOf(it.missingDir), false)
 	if err != nil {
 		return err
 	}
-	info, err := dir.dir.Lstat(base(it.top))
+	info, err := dir.dir.Lstat(base(it.missingDir))
 	if err != nil || info.IsDir() {
 		return cause
 	}
-	it.stop = true
+	it.blocked = true
 	return nil
 }
 
-// digest reads a regular file. One that may not be read has no digest.
-func (r *restorer) digest(ctx context.Context, it *restored, dir *pin) error {
+// inspectFile reads a regular file. An unreadable file has no digest.
+func (r *restorer) inspectFile(ctx context.Context, it *restoreItem, dir *pin) error {
 	it.found = Entry{Kind: Regular, Mode: it.info.Mode().Perm(), Size: it.info.Size()}
 	f, info, err := openRegular(dir.dir, it.Path)
 	if errors.Is(err, fs.ErrPermission) {
@@ -130,40 +131,40 @@ func (r *restorer) digest(ctx context.Context, it *restored, dir *pin) error {
 	return nil
 }
 
-// settle decides what is to be done about a path that was looked at, and
-// reports whether it may be.
-func (r *restorer) settle(it *restored) (ok bool, err error) {
+// decide sets what to do about an inspected path, and reports whether that is
+// allowed.
+func (r *restorer) decide(it *restoreItem) (ok bool, err error) {
 	if it.Want.Kind == Other || it.found.Kind == Other {
 		return false, nil
 	}
-	if it.found.is(it.Want) { // also where a directory stands, and nothing is wanted
-		it.done, it.way = true, nil
+	if it.found.sameState(it.Want) { // includes a directory where nothing is wanted
+		it.done, it.dirsToClear = true, nil
 		return true, nil
 	}
 	if ok, err := r.replaceable(it); !ok || err != nil {
 		return false, err
 	}
-	if it.stop {
-		above := r.byPath[it.top]
-		return above != nil && above.removal(), nil
+	if it.blocked {
+		above := r.byPath[it.missingDir]
+		return above != nil && above.isRemoval(), nil
 	}
-	if len(it.way) > 0 {
-		return r.makesWay(it)
+	if len(it.dirsToClear) > 0 {
+		return r.canClear(it)
 	}
 	return true, nil
 }
 
-// replaceable reports whether what was found is a state that may be replaced.
-func (r *restorer) replaceable(it *restored) (bool, error) {
+// replaceable reports whether the current state may be replaced.
+func (r *restorer) replaceable(it *restoreItem) (bool, error) {
 	for _, from := range it.From {
-		if it.found.is(from) {
+		if it.found.sameState(from) {
 			return true, nil
 		}
 	}
 	if it.From != nil {
 		return false, nil
 	}
-	if it.found.Kind != Regular || it.bitsOnly() {
+	if it.found.Kind != Regular || it.modeOnly() {
 		return true, nil
 	}
 	if it.found.Digest == "" {
@@ -174,20 +175,20 @@ func (r *restorer) replaceable(it *restored) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("what %s holds now: %w", display(it.Path), err)
+		return false, fmt.Errorf("the current contents of %s: %w", display(it.Path), err)
 	}
 	return true, content.Close()
 }
 
-// makesWay reports whether a directory holds nothing but what goes and other
-// such directories, and notes them.
-func (r *restorer) makesWay(it *restored) (bool, error) {
-	for i := 0; i < len(it.way); i++ {
-		dir, err := r.pins.at(it.way[i].path, false)
+// canClear reports whether a directory contains only paths to remove and other
+// such directories, which it adds to dirsToClear.
+func (r *restorer) canClear(it *restoreItem) (bool, error) {
+	for i := 0; i < len(it.dirsToClear); i++ {
+		dir, err := r.pins.at(it.dirsToClear[i].path, false)
 		if err != nil {
 			return false, err
 		}
-		names, err := namesIn(dir.dir)
+		names, err := dirNames(dir.dir)
 		if err != nil {
 			return false, readError(dir.path, err)
 		}
@@ -199,8 +200,8 @@ func (r *restorer) makesWay(it *restored) (bool, error) {
 			}
 			switch {
 			case info.IsDir() && !hidden(path):
-				it.way = append(it.way, clearing{path, info.Mode().Perm()})
-			case !r.goes(path):
+				it.dirsToClear = append(it.dirsToClear, clearing{path, info.Mode().Perm()})
+			case !r.isRemoved(path):
 				return false, nil
 			}
 		}
@@ -208,35 +209,36 @@ func (r *restorer) makesWay(it *restored) (bool, error) {
 	return true, nil
 }
 
-// goes reports whether this run removes what stands at a path: it is asked
-// to, or it is what a crash has left.
-func (r *restorer) goes(path string) bool {
+// isRemoved reports whether this call removes a path: the list asks for it, or
+// it is a leftover of a crash.
+func (r *restorer) isRemoved(path string) bool {
 	if it := r.byPath[path]; it != nil {
-		return it.removal()
+		return it.isRemoval()
 	}
 	if !hidden(path) {
 		return false
 	}
 	for _, it := range r.items {
-		if parentOf(it.Path) == parentOf(path) && it.temporary() == base(path) {
+		if parentOf(it.Path) == parentOf(path) && it.tempName() == base(path) {
 			return true
 		}
 	}
 	return false
 }
 
-// writable finds a directory whose names have to change and cannot.
-func (r *restorer) writable() error {
+// checkWritable returns an error if a directory whose names must change is not
+// writable.
+func (r *restorer) checkWritable() error {
 	asked := map[string]bool{}
 	for _, it := range r.items {
-		if it.done || it.bitsOnly() {
+		if it.done || it.modeOnly() {
 			continue
 		}
 		dirs := []string{parentOf(it.Path)}
-		if it.top != "" {
-			dirs[0] = parentOf(it.top)
+		if it.missingDir != "" {
+			dirs[0] = parentOf(it.missingDir)
 		}
-		for _, c := range it.way {
+		for _, c := range it.dirsToClear {
 			dirs = append(dirs, parentOf(c.path))
 		}
 		for _, dir := range dirs {
@@ -244,7 +246,7 @@ func (r *restorer) writable() error {
 				continue
 			}
 			asked[dir] = true
-			if err := r.mayWrite(dir); err != nil {
+			if err := r.checkDirWritable(dir); err != nil {
 				return err
 			}
 		}
@@ -252,12 +254,12 @@ func (r *restorer) writable() error {
 	return nil
 }
 
-func (r *restorer) mayWrite(path string) error {
+func (r *restorer) checkDirWritable(path string) error {
 	dir, err := r.pins.at(path, false)
 	if err != nil {
 		return err
 	}
-	if err := mayWrite(dir.dir); err != nil {
+	if err := checkDirWritable(dir.dir); err != nil {
 		if path == "" {
 			path = r.tree.dir
 		}
@@ -266,10 +268,10 @@ func (r *restorer) mayWrite(path string) error {
 	return nil
 }
 
-// lookAgain finds directories and files that changed while the temporary
-// files were written.
-func (r *restorer) lookAgain() error {
-	if err := r.pins.check(); err != nil {
+// recheck finds directories and files that changed while the temporary files
+// were being written.
+func (r *restorer) recheck() error {
+	if err := r.pins.checkAll(); err != nil {
 		return err
 	}
 	var conflict ConflictError
@@ -284,15 +286,15 @@ func (r *restorer) lookAgain() error {
 	return nil
 }
 
-// unchanged reports whether a path still has what was found there.
-func (r *restorer) unchanged(it *restored) bool {
+// unchanged reports whether a path is still as inspected.
+func (r *restorer) unchanged(it *restoreItem) bool {
 	path := it.Path
-	if it.top != "" {
-		if it.stop {
-			return true // the path at which the way ends answers for itself
+	if it.missingDir != "" {
+		if it.blocked {
+			return true // missingDir is itself an item and is checked as such
 		}
-		path = it.top
+		path = it.missingDir
 	}
 	dir, err := r.pins.at(parentOf(path), false)
-	return err == nil && dir.still(base(path), it.info)
+	return err == nil && dir.unchanged(base(path), it.info)
 }

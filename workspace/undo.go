@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// takeBack removes all temporary files and the directories that were made for
-// them.
-func (a *application) takeBack() error {
+// removeTemps removes all temporary files and the directories created for them.
+func (a *application) removeTemps() error {
 	var errs []error
 	for _, p := range a.edits {
 		if !p.staged || p.placed {
@@ -16,30 +15,30 @@ func (a *application) takeBack() error {
 		}
 		dir, err := a.pins.at(parentOf(p.path), false)
 		if err == nil {
-			err = dir.removeTemp(p.temporary(), p.path)
+			err = dir.removeTemp(p.tempName(), p.path)
 		}
 		errs = append(errs, err)
 	}
-	errs = append(errs, a.pins.removeMade())
+	errs = append(errs, a.pins.removeCreated())
 	return errors.Join(errs...)
 }
 
-// putBack restores the files that were replaced before an error, in reverse
-// order, and returns the error with what could not be restored.
-func (a *application) putBack(cause error) error {
+// rollBack restores the files replaced before an error, in reverse order. It
+// returns the error, together with the files that it could not restore.
+func (a *application) rollBack(cause error) error {
 	partial := PartialError{Err: cause}
-	// Before anything else, because on a full disk this makes room.
-	left := a.takeBack()
+	// First, because this frees space on a full disk.
+	left := a.removeTemps()
 	for _, p := range slices.Backward(a.edits) {
 		if !p.placed {
 			continue
 		}
-		if err := a.restore(p); err != nil {
+		if err := a.rollBackFile(p); err != nil {
 			partial.Paths = append(partial.Paths, p.path)
 			partial.Why = errors.Join(partial.Why, err)
 		}
 	}
-	left = errors.Join(left, a.pins.removeMade(), a.pins.sync(a.step))
+	left = errors.Join(left, a.pins.removeCreated(), a.pins.sync(a.step))
 	if len(partial.Paths) > 0 {
 		slices.Reverse(partial.Paths)
 		return errors.Join(&partial, left)
@@ -47,9 +46,9 @@ func (a *application) putBack(cause error) error {
 	return errors.Join(cause, left)
 }
 
-// restore gives one path the contents back that were found there, unless
-// somebody has changed it again.
-func (a *application) restore(p *pending) error {
+// rollBackFile restores the old contents of one path, unless another process
+// has changed it since.
+func (a *application) rollBackFile(p *pending) error {
 	if err := a.step("restore %s", p.path); err != nil {
 		return err
 	}
@@ -58,17 +57,17 @@ func (a *application) restore(p *pending) error {
 		return err
 	}
 	_, image, _, err := a.tree.readIn(dir.dir, p.path)
-	if err := orNothing(err); err != nil {
+	if err := ignoreNotExist(err); err != nil {
 		return err
 	}
 	if image.Digest != p.after.Digest {
-		return fmt.Errorf("%s was changed by somebody else", display(p.path))
+		return fmt.Errorf("another process changed %s", display(p.path))
 	}
-	if p.info == nil {
+	if p.oldInfo == nil {
 		return dir.dir.Remove(base(p.path))
 	}
-	if err := dir.writeTemp(p.temp(p.info.Mode().Perm()), writes(p.now)); err != nil {
-		return errors.Join(err, dir.removeTemp(p.temporary(), p.path))
+	if err := dir.writeTemp(p.temp(p.oldInfo.Mode().Perm()), contentWriter(p.oldContent)); err != nil {
+		return errors.Join(err, dir.removeTemp(p.tempName(), p.path))
 	}
-	return dir.dir.Rename(p.temporary(), base(p.path))
+	return dir.dir.Rename(p.tempName(), base(p.path))
 }

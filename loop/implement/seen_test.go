@@ -69,7 +69,7 @@ func TestForbiddenPaths(t *testing.T) {
 		"the logs":           {"^^^logs\nx\n^^^end", "- ^^^logs is refused: "},
 		"the user's output":  {"^^^llm-user-output.txt\nx\n^^^end", "- ^^^llm-user-output.txt is refused: "},
 		"hone's own":         {"^^^.hone/x\nx\n^^^end", "- ^^^.hone/x is refused: "},
-		"through a link":     {"^^^link/x\nx\n^^^end", "- ^^^link/x is refused: the way there is closed: "},
+		"through a link":     {"^^^link/x\nx\n^^^end", "- ^^^link/x is refused: a parent directory cannot be used: "},
 		"below a file":       {"^^^a/x\nx\n^^^end", "- ^^^a/x is refused: "},
 		"twice":              {"^^^b\nx\n^^^end\n^^^./b\ny\n^^^end", "- line 7: ^^^./b is the same file as in line 4; "},
 		"nested":             {"^^^b\n&&&start\nx\n&&&end\n^^^end", "- line 5: &&&start stands inside the block of lines 4 to 8 (^^^b); "},
