@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// outcome renders a verdict for comparison.
+// outcome formats a verdict for comparison.
 func outcome(v Verdict) string {
 	return strings.TrimSpace(string(v.Ruling) + " " + v.Path + ": " + v.Reason)
 }
@@ -93,7 +93,7 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// A file that holds a secret is larger than the limit of the other cases.
+// A file with a secret exceeds the size limit of the other cases.
 func TestReviewSecrets(t *testing.T) {
 	tree := newTree(t, map[string]string{"key.pem": pemKey(), "a": "x"}, Options{})
 	guard := NewGuard([]string{".env.ci"})
@@ -124,7 +124,7 @@ func TestReviewSeen(t *testing.T) {
 	}
 	verdicts, err := tree.Review(Change{Edits: []Edit{write("new", "x")}}, Rules{Seen: nothing})
 	if err != nil || verdicts[0].Ruling != Allow {
-		t.Errorf("a new file has nothing to be shown: %v, %v", verdicts, err)
+		t.Errorf("a new file was never shown, but the verdict is %v, %v", verdicts, err)
 	}
 }
 
