@@ -72,7 +72,7 @@ func TestForbiddenPaths(t *testing.T) {
 		"through a link":     {"^^^link/x\nx\n^^^end", "- ^^^link/x is refused: a parent directory cannot be used: "},
 		"below a file":       {"^^^a/x\nx\n^^^end", "- ^^^a/x is refused: "},
 		"twice":              {"^^^b\nx\n^^^end\n^^^./b\ny\n^^^end", "- line 7: ^^^./b is the same file as in line 4; "},
-		"nested":             {"^^^b\n&&&start\nx\n&&&end\n^^^end", "- line 5: &&&start stands inside the block of lines 4 to 8 (^^^b); "},
+		"nested":             {"^^^b\n&&&start\nx\n&&&end\n^^^end", "- line 5: &&&start is inside the block of lines 4 to 8 (^^^b); "},
 		"unclosed":           {"^^^b\nx", "- line 4: ^^^b is not closed; "},
 		"no block":           {"I think that all is well.", "- the reply has a $$$"},
 		"done, and files":    {"$$$start\nfine\n$$$end", "- the reply has a $$$ block"},
