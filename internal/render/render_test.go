@@ -76,7 +76,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// What may not even be looked at is said to be that, not another kind of file.
+// The note of a file that cannot be inspected says so, and names no other kind
+// of file.
 func TestFileThatCannotBeLookedAt(t *testing.T) {
 	closed := workspace.Entry{Path: "closed/a", Kind: workspace.Other, Note: "permission denied"}
 	if got := (render.Reader{}).Unsent(closed); got != "contents omitted: permission denied" {
