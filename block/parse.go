@@ -61,7 +61,7 @@ type parser struct {
 	// is not inside another one.
 	attempted, hasBlock [kinds]bool
 
-	whole           []Problem // about the complete reply, at most one
+	general         []Problem // about the complete reply, at most one
 	overlap, repeat problemList
 }
 

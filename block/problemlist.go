@@ -29,9 +29,9 @@ func (p *parser) add(r *problemList, m *marker, text func() string) {
 
 // problems returns the kept problems in line order.
 func (p *parser) problems() []Problem {
-	all := slices.Concat(p.whole, p.overlap.kept, p.repeat.kept)
+	all := slices.Concat(p.general, p.overlap.kept, p.repeat.kept)
 	slices.SortStableFunc(all, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
-	count := len(p.whole) + p.overlap.count + p.repeat.count
+	count := len(p.general) + p.overlap.count + p.repeat.count
 	if count <= maxProblems {
 		return all
 	}

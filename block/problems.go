@@ -161,8 +161,8 @@ func (p *parser) checkRepeat(m *marker, name string, lines map[string]int) {
 func (p *parser) checkWhole() {
 	switch {
 	case !p.attempted[file] && !p.attempted[done]:
-		p.whole = []Problem{{Text: "the reply has neither a file nor a $$$ block: write each file to change, complete, between ^^^ with its path and ^^^end, or explain between $$$start and $$$end why no file needs to change; each marker must be alone on its line"}}
+		p.general = []Problem{{Text: "the reply has neither a file nor a $$$ block: write each file to change, complete, between ^^^ with its path and ^^^end, or explain between $$$start and $$$end why no file needs to change; each marker must be alone on its line"}}
 	case p.hasBlock[file] && p.hasBlock[done]:
-		p.whole = []Problem{{Marker: done.sign(), Text: "the reply has a $$$ block, which says that no file needs to change, but also files: remove one or the other"}}
+		p.general = []Problem{{Marker: done.sign(), Text: "the reply has a $$$ block, which says that no file needs to change, but also files: remove one or the other"}}
 	}
 }

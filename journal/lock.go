@@ -28,8 +28,8 @@ type Lock struct {
 	file *os.File
 }
 
-// errHeld is returned by tryLock if another process has the lock.
-var errHeld = errors.New("held")
+// errLocked is returned by tryLock if another process has the lock.
+var errLocked = errors.New("held")
 
 // Lock locks the workspace for this process. It never waits: if another process
 // has the lock, the error is a [*LockedError].
@@ -52,7 +52,7 @@ func (h *Home) Lock() (*Lock, error) {
 	switch {
 	case err == nil && readErr == nil:
 		return &Lock{Last: last, file: f}, nil
-	case errors.Is(err, errHeld):
+	case errors.Is(err, errLocked):
 		err = &LockedError{Run: last}
 	default:
 		err = fmt.Errorf("lock the workspace: %w", errors.Join(err, readErr))

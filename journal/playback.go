@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -12,18 +11,9 @@ import (
 // without events, and Append accepts only the next recorded event. It writes
 // nothing. Playback reads the complete file and checks its chain first.
 func (h *Home) Playback(run string) (*Journal, error) {
-	f, err := h.openRegular(runFile(run))
+	events, err := h.Read(run)
 	if err != nil {
-		return nil, fmt.Errorf("replay the run's journal: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return nil, fmt.Errorf("replay the run's journal: %w", err)
-	}
-	events, _, err := parse(run, data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", h.path(runFile(run)), err)
+		return nil, err
 	}
 	j := newJournal(h, run, nil)
 	j.replaying, j.remaining = true, events

@@ -20,6 +20,14 @@ func (e *ConflictError) Error() string {
 	return "left unchanged because they are neither as expected nor as wanted: " + displayAll(e.Paths)
 }
 
+// conflictError returns a ConflictError, or nil if there are no paths.
+func conflictError(paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	return &ConflictError{Paths: paths}
+}
+
 // PartialError says that an error occurred after some files were replaced, and
 // that these files could not be rolled back. The same call of Apply or Restore
 // continues from there.
@@ -156,21 +164,13 @@ func (a *application) run(ctx context.Context) error {
 	if err := a.place(); err != nil {
 		return a.rollBack(err)
 	}
-	return a.pins.sync(a.step)
-}
-
-// step lets a test fail here.
-func (a *application) step(format string, args ...any) error {
-	if a.tree.fault == nil {
-		return nil
-	}
-	return a.tree.fault(fmt.Sprintf(format, args...))
+	return a.pins.sync(a.tree.step)
 }
 
 // inspectAll reads the current state of every path and reports all conflicts
 // together.
 func (a *application) inspectAll(ctx context.Context) error {
-	var conflict ConflictError
+	var conflicts []string
 	for _, p := range a.edits {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -181,13 +181,10 @@ func (a *application) inspectAll(ctx context.Context) error {
 		}
 		p.done = digest == p.after.Digest
 		if !p.done && digest != p.before.Digest {
-			conflict.Paths = append(conflict.Paths, p.path)
+			conflicts = append(conflicts, p.path)
 		}
 	}
-	if len(conflict.Paths) > 0 {
-		return &conflict
-	}
-	return nil
+	return conflictError(conflicts)
 }
 
 // inspect reads the file at a path and returns its digest, empty if there is
@@ -229,7 +226,7 @@ func (a *application) stage(ctx context.Context) error {
 		if p.done || p.remove {
 			continue
 		}
-		if err := a.step("write %s", p.path); err != nil {
+		if err := a.tree.step("write %s", p.path); err != nil {
 			return err
 		}
 		p.staged = true // even a failed write may leave a file
@@ -237,7 +234,7 @@ func (a *application) stage(ctx context.Context) error {
 			return err
 		}
 	}
-	return a.step("staged")
+	return a.tree.step("staged")
 }
 
 // tempName returns the name of the temporary file.
@@ -269,16 +266,13 @@ func (a *application) recheck() error {
 	if err := a.pins.checkAll(); err != nil {
 		return err
 	}
-	var conflict ConflictError
+	var conflicts []string
 	for _, p := range a.edits {
 		if !p.done && !a.unchanged(p) {
-			conflict.Paths = append(conflict.Paths, p.path)
+			conflicts = append(conflicts, p.path)
 		}
 	}
-	if len(conflict.Paths) > 0 {
-		return &conflict
-	}
-	return nil
+	return conflictError(conflicts)
 }
 
 // unchanged reports whether a path is still as inspected.
@@ -293,7 +287,7 @@ func (a *application) place() error {
 		if p.done {
 			continue
 		}
-		if err := a.step("place %s", p.path); err != nil {
+		if err := a.tree.step("place %s", p.path); err != nil {
 			return err
 		}
 		if !a.unchanged(p) {
@@ -313,5 +307,5 @@ func (a *application) place() error {
 		}
 		p.placed = true
 	}
-	return a.step("placed")
+	return a.tree.step("placed")
 }

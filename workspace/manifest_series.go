@@ -16,9 +16,9 @@ const (
 	// maxLinks is the maximum number of successive changes after a complete
 	// manifest. It limits the cost of reading the last one.
 	maxLinks = 20
-	// wholeShare limits the length of changes to this fraction of the complete
+	// fullShare limits the length of changes to this fraction of the complete
 	// manifest: 4 means a quarter.
-	wholeShare = 4
+	fullShare = 4
 )
 
 // Stored is a stored manifest. The zero Stored is an empty manifest that was
@@ -27,8 +27,8 @@ type Stored struct {
 	Name     string // SHA-256 of its text in hex
 	Manifest Manifest
 
-	links int // number of changes since a complete manifest
-	whole int // length of that manifest's text in bytes
+	links    int // number of changes since a complete manifest
+	fullSize int // length of that manifest's text in bytes
 }
 
 // Next stores m as the successor of s: as changes if they are few, and complete
@@ -42,12 +42,12 @@ func (s Stored) Next(m Manifest, put func(text []byte) (name string, err error))
 		if len(c.list) == 0 {
 			return s, nil
 		}
-		if text := c.encode(); s.links < maxLinks && len(text) <= s.whole/wholeShare {
+		if text := c.encode(); s.links < maxLinks && len(text) <= s.fullSize/fullShare {
 			name, err := put(text)
 			if err != nil {
 				return s, err
 			}
-			return Stored{Name: name, Manifest: m, links: s.links + 1, whole: s.whole}, nil
+			return Stored{Name: name, Manifest: m, links: s.links + 1, fullSize: s.fullSize}, nil
 		}
 	}
 	text := m.Encode()
@@ -55,7 +55,7 @@ func (s Stored) Next(m Manifest, put func(text []byte) (name string, err error))
 	if err != nil {
 		return s, err
 	}
-	return Stored{Name: name, Manifest: m, whole: len(text)}, nil
+	return Stored{Name: name, Manifest: m, fullSize: len(text)}, nil
 }
 
 // ReadManifest reads a manifest stored by [Stored.Next]. get is as Series.Get.
@@ -76,12 +76,12 @@ type Series struct {
 	// or an error; only hone wrote the texts.
 	Get func(name string) ([]byte, error)
 
-	name  string
-	base  Manifest         // some manifest of the series
-	text  []byte           // its text; nil if unknown
-	since map[string]Entry // how the current manifest differs from base; no kind means removed
-	links int
-	whole int
+	name     string
+	base     Manifest         // some manifest of the series
+	text     []byte           // its text; nil if unknown
+	since    map[string]Entry // how the current manifest differs from base; no kind means removed
+	links    int
+	fullSize int
 }
 
 // Name returns the name of the current manifest, empty before the first.
@@ -124,7 +124,7 @@ func (s *Series) Manifest() Manifest {
 // Stored returns the current manifest in a form that others can be stored
 // after.
 func (s *Series) Stored() Stored {
-	return Stored{Name: s.name, Manifest: s.Manifest(), links: s.links, whole: s.whole}
+	return Stored{Name: s.name, Manifest: s.Manifest(), links: s.links, fullSize: s.fullSize}
 }
 
 // Go moves to the manifest of a name and returns the differences, as
@@ -138,7 +138,7 @@ func (s *Series) Go(name string) ([]Delta, error) {
 	links, whole, err := s.chainTo(name)
 	first, was := s.name == "", map[string]Entry{}
 	if err == nil && whole != nil {
-		err = s.applyWhole(whole, was)
+		err = s.applyFull(whole, was)
 	}
 	if err == nil {
 		err = s.applyChanges(links, was)
@@ -179,11 +179,11 @@ func (s *Series) chainTo(name string) (links []changes, whole []byte, err error)
 	return links, nil, nil
 }
 
-// applyWhole moves to a complete manifest and adds the previous entries of
+// applyFull moves to a complete manifest and adds the previous entries of
 // changed paths to was. After the first one, it decodes only the entries that
 // differ from base.
-func (s *Series) applyWhole(text []byte, was map[string]Entry) (err error) {
-	s.links, s.whole = 0, len(text)
+func (s *Series) applyFull(text []byte, was map[string]Entry) (err error) {
+	s.links, s.fullSize = 0, len(text)
 	if s.name == "" {
 		s.base, err = DecodeManifest(text)
 		s.text = text

@@ -189,13 +189,5 @@ func (r *restorer) run(ctx context.Context) (changed []string, err error) {
 	if err := r.removeEmptied(); err != nil {
 		return changed, err
 	}
-	return changed, r.pins.sync(r.step)
-}
-
-// step lets a test fail here.
-func (r *restorer) step(format string, args ...any) error {
-	if r.tree.fault == nil {
-		return nil
-	}
-	return r.tree.fault(fmt.Sprintf(format, args...))
+	return changed, r.pins.sync(r.tree.step)
 }

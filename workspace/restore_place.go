@@ -36,7 +36,7 @@ func (r *restorer) place() error {
 			return err
 		}
 	}
-	return r.step("placed")
+	return r.tree.step("placed")
 }
 
 // addReversal records how to revert the change just made.
@@ -47,7 +47,7 @@ func (r *restorer) addReversal(path string, run func() error) {
 // unchangedParent returns the parent directory of a path that is still as
 // inspected.
 func (r *restorer) unchangedParent(step string, it *restoreItem) (*pin, error) {
-	if err := r.step("%s %s", step, it.Path); err != nil {
+	if err := r.tree.step("%s %s", step, it.Path); err != nil {
 		return nil, err
 	}
 	if !r.unchanged(it) {
@@ -76,7 +76,7 @@ func (r *restorer) remove(it *restoreItem) error {
 
 // clearDir removes a directory in the place of a file.
 func (r *restorer) clearDir(c clearing) error {
-	if err := r.step("clear %s", c.path); err != nil {
+	if err := r.tree.step("clear %s", c.path); err != nil {
 		return err
 	}
 	if err := r.removeDir(c.path); err != nil {
@@ -103,7 +103,7 @@ func (r *restorer) removeDir(path string) error {
 
 // recreateDir reverts clearDir.
 func (r *restorer) recreateDir(c clearing) error {
-	if err := r.step("restore %s", c.path); err != nil {
+	if err := r.tree.step("restore %s", c.path); err != nil {
 		return err
 	}
 	dir, err := r.pins.at(c.path, true)
@@ -151,7 +151,7 @@ func (r *restorer) graft(top string) error {
 	if err := r.seal(from, items); err != nil {
 		return err
 	}
-	if err := r.step("place %s", top); err != nil {
+	if err := r.tree.step("place %s", top); err != nil {
 		return err
 	}
 	dir, err := r.pins.at(parentOf(top), false)
@@ -236,7 +236,7 @@ func (r *restorer) removeEmptied() error {
 			continue
 		}
 		if err == nil {
-			err = r.step("sweep %s", path)
+			err = r.tree.step("sweep %s", path)
 		}
 		if err == nil {
 			err = r.pins.removeEmpty(dir)
@@ -260,7 +260,7 @@ func (r *restorer) rollBack(cause error) error {
 			partial.Why = errors.Join(partial.Why, err)
 		}
 	}
-	left = errors.Join(left, r.pins.removeCreated(), r.pins.sync(r.step))
+	left = errors.Join(left, r.pins.removeCreated(), r.pins.sync(r.tree.step))
 	if len(partial.Paths) > 0 {
 		slices.SortFunc(partial.Paths, strings.Compare)
 		return errors.Join(&partial, left)
@@ -271,7 +271,7 @@ func (r *restorer) rollBack(cause error) error {
 // revert restores the previous state of one path, unless another process has
 // changed it since.
 func (r *restorer) revert(it *restoreItem) error {
-	if err := r.step("restore %s", it.Path); err != nil {
+	if err := r.tree.step("restore %s", it.Path); err != nil {
 		return err
 	}
 	ctx := context.Background() // a roll-back is not cancelled

@@ -42,7 +42,7 @@ func (r *restorer) stage(ctx context.Context) error {
 		if it.done || it.isRemoval() || it.modeOnly() {
 			continue
 		}
-		if err := r.step("write %s", it.Path); err != nil {
+		if err := r.tree.step("write %s", it.Path); err != nil {
 			return err
 		}
 		it.staged = true // even a failed write may leave a file
@@ -50,7 +50,7 @@ func (r *restorer) stage(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.step("staged")
+	return r.tree.step("staged")
 }
 
 // removeLeftovers removes what a crash during the same call left.

@@ -95,3 +95,11 @@ func (t *Tree) Close() error { return t.root.Close() }
 
 // Dir returns the absolute path of the tree's root, without symlinks.
 func (t *Tree) Dir() string { return t.dir }
+
+// step lets a test fail a step of Apply or Restore.
+func (t *Tree) step(format string, args ...any) error {
+	if t.fault == nil {
+		return nil
+	}
+	return t.fault(fmt.Sprintf(format, args...))
+}

@@ -81,7 +81,7 @@ func (w *taskWalls) close() error { return errors.Join(w.agent.close(), w.comman
 
 // makeFolder makes a folder below a root, where nothing else is in its place.
 func makeFolder(root, name string) error {
-	if err := artifact.MakeFolder(root, name); err != nil {
+	if err := artifact.MakeDir(root, name); err != nil {
 		return &hone.Stop{Exit: hone.ExitEnvironment, Result: "failed", Why: err.Error(), Hint: "move it away, then: hone resume last"}
 	}
 	return nil

@@ -2,7 +2,7 @@
 // and with models: logs, reports, verdicts.
 //
 // [Write] replaces a file completely or not at all, [Read] reads one, [Remove]
-// removes one, and [MakeFolder] creates a directory. A model's commands may
+// removes one, and [MakeDir] creates a directory. A model's commands may
 // have left anything in the tree, so these functions follow no symbolic link
 // and read only regular files.
 //
@@ -34,9 +34,9 @@ func checkParents(root *os.Root, name string) error {
 	return nil
 }
 
-// MakeFolder creates a directory below dir. It succeeds if the directory
+// MakeDir creates a directory below dir. It succeeds if the directory
 // exists, and fails if anything else has that name.
-func MakeFolder(dir, name string) error {
+func MakeDir(dir, name string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err

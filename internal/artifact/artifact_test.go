@@ -87,20 +87,20 @@ func TestReadIsBounded(t *testing.T) {
 	try(t, Remove(root, "folder"))
 }
 
-// TestMakeFolder: an existing directory stays, and nothing else is accepted as
+// TestMakeDir: an existing directory stays, and nothing else is accepted as
 // one.
-func TestMakeFolder(t *testing.T) {
+func TestMakeDir(t *testing.T) {
 	_, dir := open(t)
-	try(t, MakeFolder(dir, "new"))
-	try(t, MakeFolder(dir, "new"))
+	try(t, MakeDir(dir, "new"))
+	try(t, MakeDir(dir, "new"))
 	try(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
 	try(t, os.Symlink("new", filepath.Join(dir, "link")))
 	for _, name := range []string{"file", "link"} {
-		if err := MakeFolder(dir, name); err == nil || !strings.Contains(err.Error(), "is not a directory") {
+		if err := MakeDir(dir, name); err == nil || !strings.Contains(err.Error(), "is not a directory") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := MakeFolder(dir, "none/new"); !errors.Is(err, fs.ErrNotExist) {
+	if err := MakeDir(dir, "none/new"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("below a missing folder: %v", err)
 	}
 }

@@ -78,8 +78,8 @@ type interval struct {
 	last         int // number of moves up to the last one whose own time is in the interval
 }
 
-// add adds the next move, unless no move in the interval came before. It
-// reports whether there is room for more.
+// add adds the next move. It skips moves before the first one in the interval.
+// It reports whether there is room for more.
 func (i *interval) add(m Move) bool {
 	when := m.When.Unix()
 	inside := when >= i.since && (i.noEnd || when <= i.until)

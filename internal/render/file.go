@@ -36,9 +36,9 @@ type Reader struct {
 	NotSent []string
 }
 
-// Unsent returns why a file's contents are omitted without reading the file, or
+// OmitReason returns why a file's contents are omitted without reading the file, or
 // an empty string if it must be read.
-func (r Reader) Unsent(e workspace.Entry) string {
+func (r Reader) OmitReason(e workspace.Entry) string {
 	if reason, secret := r.Guard.WithheldName(e.Path); secret {
 		return Withheld + reason
 	}
@@ -62,7 +62,7 @@ const Withheld = "contents withheld: "
 // read its note says so: nothing is omitted silently.
 func (r Reader) File(e workspace.Entry) (f File, ok bool) {
 	f = File{Path: e.Path, Size: e.Size, Link: e.Kind == workspace.Symlink}
-	if f.Note = r.Unsent(e); f.Note != "" {
+	if f.Note = r.OmitReason(e); f.Note != "" {
 		return f, true
 	}
 	content, image, err := r.Tree.Read(e.Path)

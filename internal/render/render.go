@@ -122,24 +122,6 @@ func Colour(diff string) string {
 // Dim returns a text in a dim colour.
 func Dim(s string) string { return dim + s + reset }
 
-// Counts returns the numbers of lines that a diff adds and removes, 0 for
-// binary contents.
-func Counts(before, after []byte) (added, removed int) {
-	if !isText(before) || !isText(after) {
-		return 0, 0
-	}
-	for _, line := range strings.Split(udiff.Unified("", "", string(before), string(after)), "\n") {
-		switch {
-		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
-		case strings.HasPrefix(line, "+"):
-			added++
-		case strings.HasPrefix(line, "-"):
-			removed++
-		}
-	}
-	return added, removed
-}
-
 // Bytes formats a size.
 func Bytes(n int64) string {
 	switch {

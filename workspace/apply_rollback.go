@@ -38,7 +38,7 @@ func (a *application) rollBack(cause error) error {
 			partial.Why = errors.Join(partial.Why, err)
 		}
 	}
-	left = errors.Join(left, a.pins.removeCreated(), a.pins.sync(a.step))
+	left = errors.Join(left, a.pins.removeCreated(), a.pins.sync(a.tree.step))
 	if len(partial.Paths) > 0 {
 		slices.Reverse(partial.Paths)
 		return errors.Join(&partial, left)
@@ -49,7 +49,7 @@ func (a *application) rollBack(cause error) error {
 // rollBackFile restores the old contents of one path, unless another process
 // has changed it since.
 func (a *application) rollBackFile(p *pending) error {
-	if err := a.step("restore %s", p.path); err != nil {
+	if err := a.tree.step("restore %s", p.path); err != nil {
 		return err
 	}
 	dir, err := a.pins.at(parentOf(p.path), false)

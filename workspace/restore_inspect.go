@@ -21,18 +21,18 @@ func (r *restorer) inspectAll(ctx context.Context) error {
 			return err
 		}
 	}
-	var conflict ConflictError
+	var conflicts []string
 	for _, it := range r.items {
 		ok, err := r.decide(it)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			conflict.Paths = append(conflict.Paths, it.Path)
+			conflicts = append(conflicts, it.Path)
 		}
 	}
-	if len(conflict.Paths) > 0 {
-		return &conflict
+	if err := conflictError(conflicts); err != nil {
+		return err
 	}
 	return r.checkWritable()
 }
@@ -274,16 +274,13 @@ func (r *restorer) recheck() error {
 	if err := r.pins.checkAll(); err != nil {
 		return err
 	}
-	var conflict ConflictError
+	var conflicts []string
 	for _, it := range r.items {
 		if !it.done && !r.unchanged(it) {
-			conflict.Paths = append(conflict.Paths, it.Path)
+			conflicts = append(conflicts, it.Path)
 		}
 	}
-	if len(conflict.Paths) > 0 {
-		return &conflict
-	}
-	return nil
+	return conflictError(conflicts)
 }
 
 // unchanged reports whether a path is still as inspected.
