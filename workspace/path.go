@@ -99,7 +99,7 @@ func checkSpelling(p string) error {
 // checkName refuses names that are too long.
 func checkName(p, name string) error {
 	if len(name) > maxName {
-		return refusal(p, "a name in it has %d bytes, more than the limit of %d", len(name), maxName)
+		return refusal(p, "a name of %d bytes is longer than %d", len(name), maxName)
 	}
 	return nil
 }
