@@ -65,7 +65,7 @@ func TestWriteRefuses(t *testing.T) {
 		{"a.txt", []string{"a.txt was not changed: its contents were not shown to the model", "Read it, then try again"}},
 		{"fixed.txt", []string{"fixed.txt was not changed: this file may not be changed here. This rule stands"}},
 		{"./FIXED.txt", []string{"may not be changed here"}},
-		{".config/hone.toml", []string{"configuration may not be changed"}},
+		{".config/hone.toml", []string{"may not change the configuration"}},
 		{".git/hooks/pre-commit", []string{"git's own files"}},
 		{".hone/x", []string{"hone's own files"}},
 		{".env", []string{"withheld"}},
