@@ -87,7 +87,7 @@ func (f *Forward) newCall(w http.ResponseWriter, r *http.Request) *call {
 	}
 	c.ctx, c.cancel = context.WithCancelCause(r.Context())
 	silence := &model.Error{Kind: model.Silent, Message: "nothing came for " + c.idle.String()}
-	late := &model.Error{Kind: model.Silent, Message: "the answer was not complete after " + total.String()}
+	late := &model.Error{Kind: model.Silent, Message: "the response was not complete after " + total.String()}
 	c.timers = []*time.Timer{
 		time.AfterFunc(c.idle, func() { c.cancel(silence) }),
 		time.AfterFunc(total, func() { c.cancel(late) }),
