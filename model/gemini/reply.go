@@ -84,7 +84,7 @@ func (r *reader) event(data []byte) error {
 		return errors.New("an event is not a GenerateContentResponse")
 	}
 	if c.Usage != nil {
-		r.usage = c.Usage.normal()
+		r.usage = c.Usage.tokens()
 	}
 	if c.Feedback != nil && c.Feedback.Reason != "" {
 		r.blocked = true
@@ -237,7 +237,7 @@ func detail(reason, message string) string {
 	return reason + ": " + strings.TrimSpace(message)
 }
 
-func (u *usage) normal() *model.Usage {
+func (u *usage) tokens() *model.Usage {
 	cached := min(u.Cached, u.Prompt)
 	return &model.Usage{
 		Input:     u.Prompt - cached + u.ToolPrompt,
