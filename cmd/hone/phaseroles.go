@@ -85,7 +85,7 @@ func (s *seats) tools(root, folder string, guard *workspace.Guard, r *hone.Run, 
 	at := seat{folder, r}
 	return append(lookers(seen, guard, logs, logs+" holds the logs of other parts of this loop and is closed"),
 		at.changing(tool.Write(seen, at.apply)), at.changing(tool.Edit(seen, at.apply)),
-		tool.Bash(walls, tool.BashConfig{Net: net, Redact: guard.Redact, Ceiling: longestCommand, Lines: lines.Lines{Dir: seen.Dir()}})), nil
+		tool.Bash(walls, tool.BashConfig{Net: net, Redact: guard.Redact, MaxTimeout: longestCommand, Lines: lines.Lines{Dir: seen.Dir()}})), nil
 }
 
 // seat is a folder of a project that a role sees as its whole world.
@@ -98,8 +98,8 @@ type seat struct {
 func (s seat) changing(t tool.Tool) tool.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
-		if was := in.Was; was != nil {
-			in.Was = func(p string) ([]byte, bool) { return was(s.folder + "/" + p) }
+		if was := in.Original; was != nil {
+			in.Original = func(p string) ([]byte, bool) { return was(s.folder + "/" + p) }
 		}
 		return run(ctx, in)
 	}

@@ -22,7 +22,7 @@ func (s taskSettings) tools(seen *workspace.Tree, guard *workspace.Guard, r *hon
 		return r.Apply(ctx, ch, seen)
 	}
 	bash := func(w *runWalls, programs []string, readOnly bool) tool.Tool {
-		return tool.Bash(w, tool.BashConfig{Net: s.Walls.Net, Redact: guard.Redact, Ceiling: longestCommand,
+		return tool.Bash(w, tool.BashConfig{Net: s.Walls.Net, Redact: guard.Redact, MaxTimeout: longestCommand,
 			Lines: lines.Lines{Programs: programs, Dir: seen.Dir(), ReadOnly: readOnly}})
 	}
 	return func(allow []string) (execute, review []tool.Tool) {
