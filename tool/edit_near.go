@@ -49,12 +49,12 @@ func mostSimilar(text []byte, wanted []string) (start int, likeness float64) {
 		skip++
 	}
 	wanted = wanted[skip:min(len(wanted), skip+nearLines)]
-	sketches, whole := make([]sketch, len(wanted)), 0.0
+	sketches, total := make([]sketch, len(wanted)), 0.0
 	for i, line := range wanted {
 		sketches[i] = sketchOf([]byte(line))
-		whole += float64(sketches[i].size)
+		total += float64(sketches[i].size)
 	}
-	if whole == 0 {
+	if total == 0 {
 		return 0, 0
 	}
 	// The scores of the runs of lines that are not yet complete. The run that
@@ -75,7 +75,7 @@ func mostSimilar(text []byte, wanted []string) (start int, likeness float64) {
 	for n := number - len(open); n < number; n++ {
 		end(n)
 	}
-	return max(0, start-skip), best / whole
+	return max(0, start-skip), best / total
 }
 
 // addSimilarity adds the similarity of a line and the wanted line at its position

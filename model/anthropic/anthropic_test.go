@@ -488,7 +488,7 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 	if err := events.Err(); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := client.Messages.New(t.Context(), params)
+	plain, err := client.Messages.New(t.Context(), params)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -498,7 +498,7 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 		}
 		return v
 	})
-	if diff := cmp.Diff(sdkParts(t, &message), sdkParts(t, whole), asValue); diff != "" || whole.StopReason != message.StopReason {
+	if diff := cmp.Diff(sdkParts(t, &message), sdkParts(t, plain), asValue); diff != "" || plain.StopReason != message.StopReason {
 		t.Errorf("the server's responses (-streamed +plain):\n%s", diff)
 	}
 	if diff := cmp.Diff(sdkParts(t, &message), reply.Parts, asValue); diff != "" {

@@ -234,9 +234,9 @@ func TestStreamStoresItsEnd(t *testing.T) {
 		piece := strings.Repeat(fmt.Sprint(i%10), i%14)
 		all += piece
 		_, _ = s.Write([]byte(piece))
-		end, whole := s.tail()
-		if want := all[max(0, len(all)-10):]; string(end) != want || whole != (len(all) <= 10) {
-			t.Fatalf("after %q: tail = %q, %v", all, end, whole)
+		end, complete := s.tail()
+		if want := all[max(0, len(all)-10):]; string(end) != want || complete != (len(all) <= 10) {
+			t.Fatalf("after %q: tail = %q, %v", all, end, complete)
 		}
 	}
 }

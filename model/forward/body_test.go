@@ -175,7 +175,7 @@ func TestRedactsAcrossPieces(t *testing.T) {
 		}
 	}
 	if got := r.text(text); got != want {
-		t.Errorf("at once: %s", got)
+		t.Errorf("in one piece: %s", got)
 	}
 }
 
@@ -188,7 +188,7 @@ func FuzzRedact(f *testing.F) {
 		g := &gate{r: r}
 		got := string(g.filter([]byte(text[:cut]))) + string(g.filter([]byte(text[cut:]))) + string(g.flush())
 		if got != r.text(text) {
-			t.Fatalf("cut at %d it is %q, at once %q", cut, got, r.text(text))
+			t.Fatalf("cut at %d: %q, in one piece: %q", cut, got, r.text(text))
 		}
 		if len(secret) < minKey && got != text {
 			t.Fatalf("%q became %q", text, got)

@@ -18,8 +18,8 @@ import (
 // exchange is the provider's side of a call.
 type exchange struct {
 	*call
-	target   target
-	reserved *reserved // nil for a free request
+	target      target
+	reservation *reservation // nil for a free request
 
 	connected atomic.Bool
 	meter     *meter // nil if nothing is generated
@@ -42,7 +42,7 @@ func (x *exchange) run(body []byte) error {
 		x.settle(nil, err)
 		return err
 	}
-	if x.reserved != nil && res.StatusCode < 300 {
+	if x.reservation != nil && res.StatusCode < 300 {
 		kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 		x.meter = newMeter(x.target.kind, err == nil && kind == "text/event-stream")
 	}
@@ -52,7 +52,7 @@ func (x *exchange) run(body []byte) error {
 }
 
 func (x *exchange) settle(used *model.Usage, fault error) {
-	if x.reserved == nil {
+	if x.reservation == nil {
 		return
 	}
 	var known *model.Error
@@ -61,13 +61,13 @@ func (x *exchange) settle(used *model.Usage, fault error) {
 	} else if used != nil && known != nil {
 		known.Usage = used
 	}
-	x.reserved.settle(used, fault)
+	x.reservation.settle(used, fault)
 }
 
 // outcome returns the usage and the failure of a response.
 func (x *exchange) outcome(res *http.Response, relayed error) (*model.Usage, error) {
 	switch {
-	case res.StatusCode >= 400 && x.reserved != nil:
+	case res.StatusCode >= 400 && x.reservation != nil:
 		message, code := model.ErrorBody(x.failure)
 		return nil, model.StatusError(res.StatusCode, res.Header, message, code)
 	case x.meter == nil:

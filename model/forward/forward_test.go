@@ -142,7 +142,7 @@ func TestSettledBeforeTheLastEventIsSent(t *testing.T) {
 			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}`+"\n\n"+
 			`data: {"type":"message_stop"}`+"\n\n")
 		w.(http.Flusher).Flush()
-		<-r.Context().Done() // it never ends by itself
+		<-r.Context().Done() // never ends on its own
 	})
 	_, addr := open(t, Config{Wire: Anthropic, Base: up, Ledger: ledger})
 	res, err := http.Post("http://"+addr+"/v1/messages", "application/json", strings.NewReader(simples()[3].body))

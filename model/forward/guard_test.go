@@ -271,7 +271,7 @@ func TestBounds(t *testing.T) {
 			<-there
 			// The waiting call has no reservation before this one is settled.
 			if calls, done := ledger.list(); len(calls) != len(done)+1 {
-				t.Errorf("%d reserves are open at once", len(calls)-len(done))
+				t.Errorf("%d reservations are open", len(calls)-len(done))
 			}
 			on <- struct{}{}
 		}
@@ -353,7 +353,7 @@ func TestBaseWithLoginAndPath(t *testing.T) {
 	}
 	got := post(t, f.URL(addr)+"/v1/messages", simples()[2].body)
 	if path != "/gateway/v1/messages" || user != "me" || password != "my-password" || got.body != `{"a":"[key]"}` {
-		t.Errorf("%s was asked for with %s:%s, and answered with %s", path, user, password, got.body)
+		t.Errorf("path %s, login %s:%s, response %s", path, user, password, got.body)
 	}
 }
 

@@ -239,12 +239,12 @@ func (c *call) paid(t target, body []byte) error {
 	if q.limit > 0 {
 		limit = min(limit, q.limit)
 	}
-	x := &exchange{call: c, target: t, reserved: &reserved{f: c.f, grant: g, model: q.model, allowed: limit * q.answers}}
+	x := &exchange{call: c, target: t, reservation: &reservation{f: c.f, grant: g, model: q.model, allowed: limit * q.answers}}
 	// This settles the reservation if the code below panics.
-	defer func() { x.reserved.settle(nil, errors.New("the call was aborted")) }()
+	defer func() { x.reservation.settle(nil, errors.New("the call was aborted")) }()
 	if limit < 1 || limit <= q.minimum {
 		why := fmt.Errorf("only %d output tokens are left, too few for the call", max(0, limit))
-		x.reserved.settle(&model.Usage{}, why)
+		x.reservation.settle(&model.Usage{}, why)
 		return &budgetError{why}
 	}
 	return x.run(q.withLimit(limit))
@@ -268,8 +268,8 @@ func (f *Forward) uncountCall() {
 	f.report.Calls--
 }
 
-// reserved is a reservation until it is settled. It belongs to one goroutine.
-type reserved struct {
+// reservation is a grant until it is settled. It belongs to one goroutine.
+type reservation struct {
 	f       *Forward
 	grant   Grant
 	model   string
@@ -279,7 +279,7 @@ type reserved struct {
 
 // settle commits the usage; only its first call has an effect. If the commit
 // fails, no more calls are forwarded.
-func (s *reserved) settle(used *model.Usage, fault error) {
+func (s *reservation) settle(used *model.Usage, fault error) {
 	if s.done {
 		return
 	}

@@ -72,23 +72,23 @@ func (m *meter) addLine(line []byte) {
 // end ends the response; the last event needs no blank line. A response without
 // the content type of a stream may be a list of elements, or still a stream.
 func (m *meter) end() {
-	switch whole := bytes.TrimSpace(m.line); {
+	switch body := bytes.TrimSpace(m.line); {
 	case m.broken:
 	case m.events:
 		m.addLine(bytes.TrimSuffix(m.line, []byte("\r")))
 		m.addLine(nil)
-	case len(whole) > 0 && whole[0] == '[':
+	case len(body) > 0 && body[0] == '[':
 		var list []json.RawMessage
 		// A body that is not a list reports no usage.
-		_ = json.Unmarshal(whole, &list)
+		_ = json.Unmarshal(body, &list)
 		for _, element := range list {
 			m.read(element)
 		}
-	case json.Valid(whole):
-		m.read(whole)
+	case json.Valid(body):
+		m.read(body)
 	default:
 		m.events, m.line = true, nil
-		m.feed(append(whole, '\n', '\n'))
+		m.feed(append(body, '\n', '\n'))
 	}
 }
 
@@ -289,10 +289,10 @@ func (u *usage) responses(data []byte) {
 	if json.Unmarshal(data, &e) != nil {
 		return
 	}
-	whole := e.response
+	r := e.response
 	switch e.Type {
 	case "response.completed", "response.incomplete", "response.failed":
-		whole = e.Response
+		r = e.Response
 	case "error":
 		u.setFault(e.Message)
 		return
@@ -300,14 +300,14 @@ func (u *usage) responses(data []byte) {
 	default:
 		return
 	}
-	if whole.Error != nil {
-		u.setFault(whole.Error.Message)
+	if r.Error != nil {
+		u.setFault(r.Error.Message)
 	}
-	switch whole.Status {
+	switch r.Status {
 	case "completed", "incomplete", "failed":
 		u.ended, u.closed = true, true
 	}
-	if n := whole.Usage; n != nil {
+	if n := r.Usage; n != nil {
 		u.setOpenAI(n.Input, n.InputSide.Cached, n.Output, n.Details.Reasoning)
 	}
 }

@@ -197,7 +197,7 @@ func TestTheServersPlainResponse(t *testing.T) {
 	called := modeltest.Turn{Text: "Größe", Thinking: "signed", Calls: []model.Call{{ID: "a", Name: "read", Args: `{"path":"x"}`}}}
 	for _, turn := range []modeltest.Turn{turn, called} {
 		s := modeltest.NewServer(t, turn)
-		whole, err := sdk(t, s.URL).Models.GenerateContent(t.Context(), "gemini-3", genai.Text("hi"), nil)
+		plain, err := sdk(t, s.URL).Models.GenerateContent(t.Context(), "gemini-3", genai.Text("hi"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,8 +212,8 @@ func TestTheServersPlainResponse(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(streamed, whole.Candidates[0].Content.Parts); diff != "" {
-			t.Errorf("parts (-streamed +whole):\n%s", diff)
+		if diff := cmp.Diff(streamed, plain.Candidates[0].Content.Parts); diff != "" {
+			t.Errorf("parts (-streamed +plain):\n%s", diff)
 		}
 	}
 }
