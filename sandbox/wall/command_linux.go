@@ -145,7 +145,7 @@ func (l *walled) failure() string {
 	if l.failed != nil {
 		return l.failed.Error()
 	}
-	text := strings.TrimSpace(string(l.streams.StderrKept()))
+	text := strings.TrimSpace(string(l.streams.Stderr()))
 	if text == "" {
 		return "its helper ended without a message"
 	}
