@@ -162,38 +162,6 @@ func machineAttempts() []Attempt {
 	}
 }
 
-func stat(path string) error {
-	var info unix.Stat_t
-	return unix.Stat(path, &info)
-}
-
-// open opens a file, and leaves it alone.
-func open(path string, flags int) error { return openAt(unix.AT_FDCWD, path, flags) }
-
-func openAt(dir int, path string, flags int) error {
-	fd, err := unix.Openat(dir, path, flags|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err == nil {
-		unix.Close(fd)
-	}
-	return err
-}
-
-// put writes a few bytes into a file of the scene.
-func put(path string, flags int) error {
-	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	_, err = unix.Write(fd, []byte("crossed\n"))
-	return err
-}
-
-func list(path string) error {
-	_, err := os.ReadDir(path)
-	return err
-}
-
 // reveals lists a folder, and says whether it has anything that does not lead
 // to what the policy shows.
 func (s Scene) reveals(dir string) error {

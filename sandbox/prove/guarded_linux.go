@@ -1,9 +1,7 @@
 package prove
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -159,31 +157,6 @@ func secretAttempts() []Attempt {
 	}
 }
 
-func (s Scene) config() string { return s.work(".git", "config") }
-
-// hidden is the file that is hidden, itself or with its folder.
-func (s Scene) hidden() string {
-	switch s.Name {
-	case "hidden-list", "hidden-slash", "hidden-inner", "hidden-create":
-		return s.work("secrets", "key")
-	case "hidden-folder-rename":
-		return s.work("sub", ".env")
-	}
-	return s.work(".env")
-}
-
-// guarded is what the policy hides, once with a slash at its end.
-func (s Scene) guarded() string {
-	dir := filepath.Dir(s.hidden())
-	switch {
-	case s.Name == "hidden-slash":
-		return dir + "/"
-	case filepath.Base(dir) == "secrets":
-		return dir
-	}
-	return s.hidden()
-}
-
 // fakeGit makes a .git of its own making.
 func (s Scene) fakeGit() error {
 	if err := unix.Mkdir(s.work(".git"), 0o755); err != nil {
@@ -200,9 +173,6 @@ func (s Scene) listHidden(path string) error {
 	}
 	return err
 }
-
-// descriptor is the file that a descriptor leads to, as a path.
-func descriptor(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
 // tryDescriptorWrite opens a file for reading, and again for writing by its
 // descriptor.

@@ -16,9 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperName is how this program knows that it was started to try walls.
-const helperName = "hone-attempts"
-
 // Helper does the work of a helper and exits, where this process was started
 // as one; else it returns at once. Every program that proves walls calls it
 // first thing in main, right after [wall.Helper].
@@ -93,11 +90,6 @@ func tryAll(out io.Writer, scene string, names []string) error {
 		_ = tell.Encode(note{End: name, Got: got, Text: text})
 	}
 	return nil
-}
-
-// attempts are all there are.
-func attempts() []Attempt {
-	return slices.Concat(fileAttempts(), guardedAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), sharedAttempts(), programAttempts())
 }
 
 // suffer is the victim: a process of the prover's, outside of the walls, that

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"syscall"
 	"unsafe"
@@ -130,48 +129,6 @@ func rightAttempts() []Attempt {
 			return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1 << 20, Max: 1 << 20})
 		}},
 	}
-}
-
-// onThread does something on a thread of its own, which ends with it and
-// shares neither root nor working directory with the others.
-func onThread(do func() error) error {
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		if err := unix.Unshare(unix.CLONE_FS); err != nil {
-			result <- errUnknown("no thread of its own: " + err.Error())
-			return
-		}
-		result <- do()
-	}()
-	return <-result
-}
-
-// apart does something to the mounts: to those of a new namespace, where one
-// can be had, so that nothing of it is left on a machine without walls.
-func apart(do func() error) error {
-	if unix.Unshare(unix.CLONE_NEWNS) == nil {
-		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-			return err
-		}
-	}
-	return do()
-}
-
-func fileDescriptor(fd int, err error) error {
-	if err == nil {
-		unix.Close(fd)
-	}
-	return err
-}
-
-// rawDescriptor makes a call that returns a descriptor.
-func rawDescriptor(number, a, b, c uintptr) error {
-	fd, _, errno := unix.Syscall(number, a, b, c)
-	if errno != 0 {
-		return errno
-	}
-	return unix.Close(int(fd))
 }
 
 // child starts this program with other attributes, and waits for its end.

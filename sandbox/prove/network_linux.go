@@ -1,8 +1,6 @@
 package prove
 
 import (
-	"net/netip"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -33,48 +31,6 @@ func networkAttempts() []Attempt {
 		{Name: "netlink-audit", Try: func(Scene) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT) }},
 		{Name: "crypto-socket", Try: func(Scene) error { return socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0) }},
 	}
-}
-
-func socket(domain, kind, protocol int) error {
-	return fileDescriptor(unix.Socket(domain, kind|unix.SOCK_CLOEXEC, protocol))
-}
-
-// inet is an address as the system takes it, and its family.
-func inet(addr string) (int, unix.Sockaddr, error) {
-	at, err := netip.ParseAddrPort(addr)
-	if err != nil {
-		return 0, nil, errUnknown(err.Error())
-	}
-	if at.Addr().Is4() {
-		return unix.AF_INET, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}, nil
-	}
-	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}, nil
-}
-
-// patience is how long a connection may take, in seconds.
-const patience = 2
-
-// call makes a socket, and connects it.
-func call(domain, kind, protocol int, to unix.Sockaddr) (int, error) {
-	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC, protocol)
-	if err != nil {
-		return -1, err
-	}
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: patience})
-	if err := unix.Connect(fd, to); err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
-// say sends a byte, by which somebody who listens knows that it was reached.
-func say(fd int, err error) error {
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return unix.Send(fd, []byte("x"), unix.MSG_NOSIGNAL)
 }
 
 func tryStream(protocol int) func(Scene) error {
@@ -146,16 +102,6 @@ func tryResolver(s Scene) error {
 
 func tryPath(s Scene, kind int) error { return connectPath(s.outside("socket"), kind) }
 
-func connectPath(path string, kind int) error {
-	if len(path) > longestPath {
-		return errUnknown("the path is too long for a socket")
-	}
-	return say(call(unix.AF_UNIX, kind, 0, &unix.SockaddrUnix{Name: path}))
-}
-
-// longestPath is how long a socket's path may be.
-const longestPath = 107
-
 // tryPair sends to a path on one of a pair of sockets, which needs no socket of
 // an address.
 func tryPair(s Scene) error {
@@ -177,17 +123,4 @@ func tryUnix(s Scene, kind int) error {
 		return err
 	}
 	return say(call(unix.AF_UNIX, kind, 0, &unix.SockaddrUnix{Name: addr}))
-}
-
-// bindAt makes a socket at a path.
-func bindAt(path string) error {
-	if len(path) > longestPath {
-		return errUnknown("the path is too long for a socket")
-	}
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return unix.Bind(fd, &unix.SockaddrUnix{Name: path})
 }

@@ -238,13 +238,6 @@ func victimAttempts() []Attempt {
 	}
 }
 
-func number(errno unix.Errno) error {
-	if errno != 0 {
-		return errno
-	}
-	return nil
-}
-
 // trySignalAll kills every process that it may. It is made only where this
 // process sees for itself that its processes are a namespace's: without one it
 // would end everything of this user.

@@ -9,9 +9,6 @@ import (
 	"hone/sandbox"
 )
 
-// Scene is what was set up outside of the walls, which are Linux's.
-type Scene struct{}
-
 // Helper does nothing here: walls are Linux's.
 func Helper() {}
 

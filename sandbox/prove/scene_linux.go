@@ -3,7 +3,6 @@ package prove
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -166,32 +165,33 @@ func (s Scene) addr() (string, error) {
 	return "", errUnknown("nothing can listen there on this machine")
 }
 
-// errUnknown says that an attempt could not be made here.
-type errUnknown string
+func (s Scene) config() string { return s.work(".git", "config") }
 
-func (e errUnknown) Error() string { return string(e) }
-
-// errHeld says that an attempt came to nothing without an error of the system.
-type errHeld string
-
-func (e errHeld) Error() string { return string(e) }
-
-// word is a result's word, and its text.
-func word(err error) (got, text string) {
-	var unknown errUnknown
-	var errno unix.Errno
-	switch {
-	case err == nil:
-		return wordOpen, ""
-	case errors.As(err, &unknown):
-		return wordUnknown, unknown.Error()
-	case errors.Is(err, errNotTried):
-		return wordNotTried, err.Error()
-	case errors.As(err, &errno) && unix.ErrnoName(errno) != "":
-		return unix.ErrnoName(errno), err.Error()
+// hidden is the file that is hidden, itself or with its folder.
+func (s Scene) hidden() string {
+	switch s.Name {
+	case "hidden-list", "hidden-slash", "hidden-inner", "hidden-create":
+		return s.work("secrets", "key")
+	case "hidden-folder-rename":
+		return s.work("sub", ".env")
 	}
-	return wordHeld, err.Error()
+	return s.work(".env")
 }
 
-// errNotTried says that an attempt would harm the machine if it got through.
-var errNotTried = errors.New("it would harm the machine")
+// guarded is what the policy hides, once with a slash at its end.
+func (s Scene) guarded() string {
+	dir := filepath.Dir(s.hidden())
+	switch {
+	case s.Name == "hidden-slash":
+		return dir + "/"
+	case filepath.Base(dir) == "secrets":
+		return dir
+	}
+	return s.hidden()
+}
+
+// helperName is how this program knows that it was started to try walls.
+const helperName = "hone-attempts"
+
+// keyName is the variable that holds the secret, in the victim's environment.
+const keyName = "HONE_PROVE_KEY"

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,25 +28,6 @@ func sharedAttempts() []Attempt {
 			}
 			return openQueue(s.Queue, unix.O_RDONLY)
 		}},
-	}
-}
-
-// openQueue opens a POSIX message queue, and makes it if the flags say so.
-func openQueue(name string, flags int) error {
-	at, err := unix.BytePtrFromString(name)
-	if err != nil {
-		return err
-	}
-	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(at)), uintptr(flags|unix.O_CLOEXEC), 0o600, 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return unix.Close(int(fd))
-}
-
-func removeQueue(name string) {
-	if at, err := unix.BytePtrFromString(name); err == nil {
-		_, _, _ = unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(at)), 0, 0)
 	}
 }
 
@@ -86,12 +66,4 @@ func (s Scene) askGit(variable string, args ...string) error {
 		return ended(err)
 	}
 	return s.secret(text[:max(len(text)-1, 0)])
-}
-
-// ended is a program's failure, which has no number of the system's.
-func ended(err error) error {
-	if exit, ok := err.(*exec.ExitError); ok {
-		return errHeld(exit.String())
-	}
-	return err
 }

@@ -196,3 +196,11 @@ func parseExpectation(text string) (Expectation, error) {
 func isWord(text string) bool {
 	return text == wordOpen || text == wordHeld || text == wordNotTried || regexp.MustCompile(`^E[A-Z0-9]+$`).MatchString(text)
 }
+
+// The words of a result, beside the names of error numbers.
+const (
+	wordOpen     = "open"      // it got through
+	wordHeld     = "held"      // it came to nothing, without an error number
+	wordNotTried = "not tried" // it would harm the machine; it has to be taken for open
+	wordUnknown  = "unknown"   // it could not be set up here
+)

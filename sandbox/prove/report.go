@@ -1,17 +1,3 @@
-// Package prove finds out whether walls hold, by trying to cross them.
-//
-// It sets up a scene outside of the walls: files with secrets, files to
-// overwrite, sockets that listen, a process to be signalled. Then it runs
-// itself behind the walls, where each [Attempt] tries one way out, and looks
-// at the scene afterwards. What has to come out of each attempt stands in one
-// table, attempts.md, for each wall.
-//
-// An attempt that was stopped shows that this way is closed on this machine
-// now. It does not show that there is no other way.
-//
-// Nothing outside of the scene is changed. Of the machine's own files it opens
-// some, and reads or writes none of them; it sends no packet beyond the
-// machine, and signals no process that is not its own.
 package prove
 
 import (
@@ -20,39 +6,6 @@ import (
 	"strings"
 
 	"hone/sandbox"
-)
-
-// Attempt is one way to cross walls. What it tries, in words, stands in the
-// table.
-type Attempt struct {
-	// Name is its row in the table.
-	Name string
-	// Try crosses the walls: nil says that it got through, else the error says
-	// what stopped it. An error without a number of the operating system's is
-	// shown as "held".
-	// Contract: it runs behind the walls, in a process that tries others after
-	// it, and leaves that process as it was.
-	Try func(Scene) error
-	// Short says that it is among the few that are tried before each run.
-	Short bool
-	// Alone says that it gets a process of its own, as it may end or block it.
-	Alone bool
-	// Outside says that only what is seen outside afterwards counts, whatever
-	// Try returned.
-	Outside bool
-	// Set is what it needs in folders of its own.
-	Set set
-}
-
-// set is what an attempt needs of the scene in folders of its own.
-type set string
-
-// The words of a result, beside the names of error numbers.
-const (
-	wordOpen     = "open"      // it got through
-	wordHeld     = "held"      // it came to nothing, without an error number
-	wordNotTried = "not tried" // it would harm the machine; it has to be taken for open
-	wordUnknown  = "unknown"   // it could not be set up here
 )
 
 // Result is what came out of an attempt.
