@@ -6,54 +6,53 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attempt is one way to cross walls. What it tries, in words, stands in the
-// table.
+// Attempt is one way to cross walls. The table describes it.
 type Attempt struct {
 	// Name is its row in the table.
 	Name string
-	// Try crosses the walls: nil says that it got through, else the error says
-	// what stopped it. An error without a number of the operating system's is
-	// shown as "held".
-	// Contract: it runs behind the walls, in a process that tries others after
-	// it, and leaves that process as it was.
+	// Try tries to cross the walls. It returns nil if it got through, and
+	// otherwise the error that stopped it. An error without an error number of
+	// the operating system counts as "held".
+	// Contract: it runs behind the walls, in a process that makes other attempts
+	// after it, and leaves that process unchanged.
 	Try func(Scene) error
-	// Short says that it is among the few that are tried before each run.
+	// Short means that it is one of the few attempts before each run.
 	Short bool
-	// Alone says that it gets a process of its own, as it may end or block it.
+	// Alone means that it has a process of its own, because it may end or block
+	// the process.
 	Alone bool
-	// Outside says that only what is seen outside afterwards counts, whatever
-	// Try returned.
+	// Outside means that only the changes found outside count, whatever Try
+	// returned.
 	Outside bool
-	// Set is what it needs in folders of its own.
+	// Set is what it needs in directories of its own.
 	Set set
 }
 
-// set is what an attempt needs of the scene in folders of its own.
+// set is what an attempt needs in directories of its own.
 type set string
 
-// What an attempt may need.
 const (
-	setNone    set = ""        // nothing, not even the folders
-	setFiles   set = "files"   // files outside, and a folder that may be written
-	setGit     set = "git"     // .git/config and .git/hooks may be read only, in a folder that may be written
-	setMissing set = "missing" // .config/hone.toml may be read only, and is not there
-	setSecret  set = "secret"  // a file with the secret is hidden, or the folder that it lies in
+	setNone    set = ""        // no directories
+	setFiles   set = "files"   // files outside, and a writable directory
+	setGit     set = "git"     // read-only .git/config and .git/hooks in a writable directory
+	setMissing set = "missing" // a read-only .config/hone.toml that does not exist
+	setSecret  set = "secret"  // a hidden file with the secret, or a hidden directory around it
 )
 
-// errUnknown says that an attempt could not be made here.
+// errUnknown means that an attempt cannot be made here.
 type errUnknown string
 
 func (e errUnknown) Error() string { return string(e) }
 
-// errHeld says that an attempt came to nothing without an error of the system.
+// errHeld means that an attempt failed without an error of the system.
 type errHeld string
 
 func (e errHeld) Error() string { return string(e) }
 
-// errNotTried says that an attempt would harm the machine if it got through.
+// errNotTried means that an attempt would harm the machine if it got through.
 var errNotTried = errors.New("it would harm the machine")
 
-// word is a result's word, and its text.
+// word returns the word and the text of an attempt's result.
 func word(err error) (got, text string) {
 	var unknown errUnknown
 	var errno unix.Errno

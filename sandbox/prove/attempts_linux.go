@@ -2,7 +2,7 @@ package prove
 
 import "slices"
 
-// attempts are all there are.
+// attempts returns all attempts.
 func attempts() []Attempt {
 	return slices.Concat(fileAttempts(), guardedAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), sharedAttempts(), programAttempts())
 }

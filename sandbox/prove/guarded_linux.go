@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guardedAttempts try what a policy guards in a folder that may be written. Of
-// those that change something only what is seen outside counts, as walls may
-// put it back.
+// guardedAttempts returns attempts on protected and hidden paths in a writable
+// directory. For those that change something only the state afterwards counts,
+// because walls may restore it.
 func guardedAttempts() []Attempt {
 	return slices.Concat(gitConfigAttempts(), gitFolderAttempts(), missingAttempts(), secretAttempts())
 }
 
-// git is an attempt on a repository's configuration and hooks.
+// git returns an attempt on a repository's configuration and hooks.
 func git(name string, try func(Scene) error) Attempt {
 	return Attempt{Name: name, Try: try, Outside: true, Set: setGit}
 }
@@ -157,7 +157,7 @@ func secretAttempts() []Attempt {
 	}
 }
 
-// fakeGit makes a .git of its own making.
+// fakeGit makes another .git.
 func (s Scene) fakeGit() error {
 	if err := unix.Mkdir(s.work(".git"), 0o755); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (s Scene) fakeGit() error {
 	return put(s.config(), unix.O_WRONLY|unix.O_CREAT)
 }
 
-// listHidden lists a folder whose only file must not be seen.
+// listHidden lists a directory whose only file must not be visible.
 func (s Scene) listHidden(path string) error {
 	entries, err := os.ReadDir(path)
 	if err == nil && len(entries) == 0 {
@@ -174,7 +174,7 @@ func (s Scene) listHidden(path string) error {
 	return err
 }
 
-// tryDescriptorWrite opens a file for reading, and again for writing by its
+// tryDescriptorWrite opens a file for reading, and again for writing through its
 // descriptor.
 func tryDescriptorWrite(s Scene) error {
 	fd, err := unix.Open(s.config(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -185,8 +185,7 @@ func tryDescriptorWrite(s Scene) error {
 	return put(descriptor(fd), unix.O_WRONLY)
 }
 
-// tryMapWrite maps a file that was opened for reading, and makes the memory
-// writable.
+// tryMapWrite maps a file that is open for reading, and makes the memory writable.
 func tryMapWrite(s Scene) error {
 	fd, err := unix.Open(s.config(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networkAttempts try to reach somebody who listens outside.
+// networkAttempts returns attempts to reach servers outside.
 func networkAttempts() []Attempt {
 	tcp := Attempt{Name: "tcp", Short: true, Try: tryStream(unix.IPPROTO_TCP)}
 	path := Attempt{Name: "unix-path", Set: setFiles, Short: true, Try: func(s Scene) error { return tryPath(s, unix.SOCK_STREAM) }}
@@ -24,7 +24,7 @@ func networkAttempts() []Attempt {
 		{Name: "unix-pair-datagram", Set: setFiles, Try: tryPair},
 		abstract,
 		{Name: "unix-abstract-datagram", Try: func(s Scene) error { return tryUnix(s, unix.SOCK_DGRAM) }},
-		// Of these it is enough to have a socket; nobody is called.
+		// For these, having a socket is enough; they connect to nothing.
 		{Name: "vsock", Try: func(Scene) error { return socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0) }},
 		{Name: "raw", Try: func(Scene) error { return socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP) }},
 		{Name: "packet", Try: func(Scene) error { return socket(unix.AF_PACKET, unix.SOCK_RAW, 0) }},
@@ -47,7 +47,7 @@ func tryStream(protocol int) func(Scene) error {
 	}
 }
 
-// tryFastOpen connects by sending, without a call of connect.
+// tryFastOpen connects by sending, without the connect call.
 func tryFastOpen(s Scene) error {
 	addr, err := s.addr()
 	if err != nil {
@@ -82,13 +82,13 @@ func tryDatagram(s Scene) error {
 	if err := unix.Send(fd, []byte("x"), unix.MSG_NOSIGNAL); err != nil {
 		return err
 	}
-	// Only an answer says that somebody got it.
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: patience})
+	// Only an answer shows that a server received it.
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: connectTime})
 	_, _, err = unix.Recvfrom(fd, make([]byte, 16), 0)
 	return err
 }
 
-// tryResolver looks for a way to the machine's name server. Nothing is sent.
+// tryResolver connects a socket to the machine's name server. It sends nothing.
 func tryResolver(s Scene) error {
 	if s.Resolver == "" {
 		return errUnknown("no name server")
@@ -102,8 +102,7 @@ func tryResolver(s Scene) error {
 
 func tryPath(s Scene, kind int) error { return connectPath(s.outside("socket"), kind) }
 
-// tryPair sends to a path on one of a pair of sockets, which needs no socket of
-// an address.
+// tryPair sends to a path through one of a pair of sockets.
 func tryPair(s Scene) error {
 	if len(s.outside("socket")) > longestPath {
 		return errUnknown("the path is too long for a socket")

@@ -10,12 +10,12 @@ import (
 	"slices"
 )
 
-// setUp makes the scene for some attempts. Whoever gets it takes it down; an
-// error leaves nothing behind.
+// setUp makes the scene for some attempts. The caller must take it down. An error
+// leaves nothing behind.
 func setUp(all []Attempt) (*stage, error) {
 	dir, err := os.MkdirTemp("", "hone-prove-")
 	if err != nil {
-		return nil, fmt.Errorf("no folder can be made where TMPDIR says, which must name one that can be written: %w", err)
+		return nil, fmt.Errorf("cannot make a directory; TMPDIR must name a writable one: %w", err)
 	}
 	st := &stage{all: all, value: rand.Text(), before: map[string]string{}}
 	st.later(func() { os.RemoveAll(dir) })
@@ -24,16 +24,17 @@ func setUp(all []Attempt) (*stage, error) {
 	}
 	if err != nil {
 		st.takeDown()
-		return nil, fmt.Errorf("set up what walls are tried with: %w", err)
+		return nil, fmt.Errorf("set up the scene for the attempts: %w", err)
 	}
 	return st, nil
 }
 
+// build makes everything in the scene.
 func (st *stage) build() error {
 	st.Digest, st.Key = digest([]byte(st.value)), keyName
 	st.Addr = map[string]string{}
 	st.Processes, st.Memory = 120, 256<<20
-	for _, step := range []func() error{st.folders, st.program, st.sites, st.identify, st.listen, st.share} {
+	for _, step := range []func() error{st.directories, st.program, st.sites, st.identify, st.listen, st.share} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -49,7 +50,8 @@ func (st *stage) build() error {
 	return nil
 }
 
-func (st *stage) folders() error {
+// directories makes the directories of the scene.
+func (st *stage) directories() error {
 	for _, name := range []string{"outside", "work", "lib", "linked-to"} {
 		if err := os.Mkdir(filepath.Join(st.Dir, name), 0o755); err != nil {
 			return err
@@ -58,12 +60,12 @@ func (st *stage) folders() error {
 	return os.Symlink("linked-to", st.linked())
 }
 
-// program puts this program where commands find it: by a symlink, or as a copy
-// where its file was replaced meanwhile.
+// program makes this program visible to attempts: by a symlink, or by a copy if
+// its file was replaced since it started.
 func (st *stage) program() error {
 	st.Program = st.lib(helperName)
 	path, err := os.Executable()
-	if err == nil && same(path, "/proc/self/exe") {
+	if err == nil && sameFile(path, "/proc/self/exe") {
 		return os.Symlink(path, st.Program)
 	}
 	from, err := os.Open("/proc/self/exe")
@@ -79,7 +81,8 @@ func (st *stage) program() error {
 	return errors.Join(err, to.Close())
 }
 
-func same(a, b string) bool {
+// sameFile reports whether two paths lead to the same file.
+func sameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
 		return false
@@ -88,7 +91,7 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// sites makes each attempt's folders, outside and inside.
+// sites makes the directories of each attempt, outside and inside.
 func (st *stage) sites() error {
 	for _, a := range st.all {
 		if a.Set == setNone {
@@ -113,7 +116,8 @@ func (st *stage) sites() error {
 	return nil
 }
 
-// files are what lies in an attempt's folders, made with the secret.
+// files returns the files in an attempt's directories, with functions that return
+// their contents for a secret.
 func (s Scene) files(of set) map[string]func(secret string) string {
 	secret := func(secret string) string { return secret }
 	text := func(text string) func(string) string { return func(string) string { return text } }
@@ -146,7 +150,7 @@ func (s Scene) files(of set) map[string]func(secret string) string {
 	return files
 }
 
-// links makes the links, and the empty folder, that some attempts find.
+// links makes the links and the empty directory that some attempts need.
 func (s Scene) links() error {
 	switch s.Name {
 	case "symlink-there":

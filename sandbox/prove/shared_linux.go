@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedAttempts try what processes of a machine share by number or name.
+// sharedAttempts returns attempts on what processes share by number or name.
 func sharedAttempts() []Attempt {
 	return []Attempt{
 		{Name: "sysv-memory", Try: func(s Scene) error {
@@ -31,8 +31,7 @@ func sharedAttempts() []Attempt {
 	}
 }
 
-// programAttempts try what programs may do that a process may not, where they
-// are there.
+// programAttempts returns attempts through programs of the machine, if they exist.
 func programAttempts() []Attempt {
 	return []Attempt{
 		{Name: "git-outside", Set: setFiles, Try: func(s Scene) error {
@@ -52,7 +51,7 @@ func programAttempts() []Attempt {
 	}
 }
 
-// askGit asks git for the secret that a repository's configuration holds.
+// askGit asks git for the secret in a repository's configuration.
 func (s Scene) askGit(variable string, args ...string) error {
 	program, err := exec.LookPath("git")
 	if err != nil {

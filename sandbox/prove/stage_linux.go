@@ -14,35 +14,36 @@ import (
 	"hone/sandbox/workshop"
 )
 
-// stage is the scene as the prover has it: what was set up, how it looked, and
-// who was reached.
+// stage is the scene with what only the prover knows: the secret, the state before
+// the attempts, and which servers were reached.
 type stage struct {
 	Scene
 	all    []Attempt
-	value  string // the secret
-	before map[string]string
+	value  string            // the secret
+	before map[string]string // the state before the attempts, by their names
 	heard  ears
-	victim *victim // nil: none is needed
+	victim *victim // nil if no attempt needs one
 	undo   []func()
 }
 
-// later is done when the scene is taken down, last things first.
+// later registers a function for takeDown, which calls them in reverse order.
 func (st *stage) later(do func()) { st.undo = append(st.undo, do) }
 
+// takeDown removes the scene.
 func (st *stage) takeDown() {
 	for _, do := range slices.Backward(st.undo) {
 		do()
 	}
 }
 
-// at is the scene as an attempt sees it.
+// at returns the scene of an attempt.
 func (st *stage) at(a Attempt) Scene {
 	s := st.Scene
 	s.Name = a.Name
 	return s
 }
 
-// policy is what some attempts run behind.
+// policy returns the policy of the walls around some attempts.
 func (st *stage) policy(attempts []Attempt) sandbox.Policy {
 	p := sandbox.Policy{
 		Write: []string{filepath.Join(st.Dir, "work"), st.linked()},
@@ -63,14 +64,14 @@ func (st *stage) policy(attempts []Attempt) sandbox.Policy {
 			p.Hide = append(p.Hide, s.guarded())
 		}
 	}
-	if attempts[0].Alone { // they are there to be passed
+	if attempts[0].Alone { // some of these exceed the limits
 		p.Limits = sandbox.Limits{Processes: st.Processes, Memory: st.Memory}
 	}
 	st.Shown = slices.Concat(p.Write, p.Read, []string{filepath.Join(st.Dir, "linked-to")})
 	return p
 }
 
-// look is how what an attempt may not change looks, in words that are compared.
+// look describes the state of what an attempt must not change, for comparison.
 func (st *stage) look(a Attempt) string {
 	s := st.at(a)
 	var seen strings.Builder
@@ -89,9 +90,9 @@ func (st *stage) look(a Attempt) string {
 	return seen.String()
 }
 
-// describe describes a file, or a folder and what is in it. Where it is strict
-// the time of the last change counts, which nothing gets past; else what there
-// is, as walls may have put it back.
+// describe describes a file, or a directory with its contents. If strict is set
+// it includes the time of the last change, which no program can set; otherwise
+// the contents, because walls may have restored them.
 func describe(to *strings.Builder, path string, strict bool) {
 	_ = filepath.WalkDir(path, func(path string, _ os.DirEntry, err error) error {
 		var info unix.Stat_t
@@ -114,7 +115,7 @@ func describe(to *strings.Builder, path string, strict bool) {
 	})
 }
 
-// kind says whether a path is a file, a folder or a symlink.
+// kind describes whether a path is a file, a directory or a symlink.
 func kind(to *strings.Builder, path string) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -124,7 +125,7 @@ func kind(to *strings.Builder, path string) {
 	fmt.Fprintln(to, path, info.Mode().Type())
 }
 
-// write writes the scene where attempts read it.
+// write writes the scene to a file that attempts can read, and returns its path.
 func (st *stage) write() (string, error) {
 	text, err := json.Marshal(st.Scene)
 	if err != nil {

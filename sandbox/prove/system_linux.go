@@ -16,9 +16,10 @@ func stat(path string) error {
 	return unix.Stat(path, &info)
 }
 
-// open opens a file, and leaves it alone.
+// open opens a file and closes it.
 func open(path string, flags int) error { return openAt(unix.AT_FDCWD, path, flags) }
 
+// openAt is open relative to a directory.
 func openAt(dir int, path string, flags int) error {
 	fd, err := unix.Openat(dir, path, flags|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err == nil {
@@ -27,7 +28,7 @@ func openAt(dir int, path string, flags int) error {
 	return err
 }
 
-// put writes a few bytes into a file of the scene.
+// put writes a few bytes to a file of the scene.
 func put(path string, flags int) error {
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
 	if err != nil {
@@ -43,6 +44,7 @@ func list(path string) error {
 	return err
 }
 
+// fileDescriptor closes a descriptor and returns the error of opening it.
 func fileDescriptor(fd int, err error) error {
 	if err == nil {
 		unix.Close(fd)
@@ -50,7 +52,7 @@ func fileDescriptor(fd int, err error) error {
 	return err
 }
 
-// rawDescriptor makes a call that returns a descriptor.
+// rawDescriptor makes a system call that returns a descriptor, and closes it.
 func rawDescriptor(number, a, b, c uintptr) error {
 	fd, _, errno := unix.Syscall(number, a, b, c)
 	if errno != 0 {
@@ -59,6 +61,7 @@ func rawDescriptor(number, a, b, c uintptr) error {
 	return unix.Close(int(fd))
 }
 
+// number returns an error number as an error; nil if it is 0.
 func number(errno unix.Errno) error {
 	if errno != 0 {
 		return errno
@@ -66,17 +69,17 @@ func number(errno unix.Errno) error {
 	return nil
 }
 
-// descriptor is the file that a descriptor leads to, as a path.
+// descriptor returns the path of an open file.
 func descriptor(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
-// onThread does something on a thread of its own, which ends with it and
-// shares neither root nor working directory with the others.
+// onThread calls do on a thread of its own, which ends afterwards and shares
+// neither root nor working directory with other threads.
 func onThread(do func() error) error {
 	result := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		if err := unix.Unshare(unix.CLONE_FS); err != nil {
-			result <- errUnknown("no thread of its own: " + err.Error())
+			result <- errUnknown("cannot separate a thread: " + err.Error())
 			return
 		}
 		result <- do()
@@ -84,8 +87,8 @@ func onThread(do func() error) error {
 	return <-result
 }
 
-// apart does something to the mounts: to those of a new namespace, where one
-// can be had, so that nothing of it is left on a machine without walls.
+// apart calls do in a new mount namespace if one can be made, so that its mounts
+// do not remain on a machine without walls.
 func apart(do func() error) error {
 	if unix.Unshare(unix.CLONE_NEWNS) == nil {
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -95,11 +98,12 @@ func apart(do func() error) error {
 	return do()
 }
 
+// socket makes a socket and closes it.
 func socket(domain, kind, protocol int) error {
 	return fileDescriptor(unix.Socket(domain, kind|unix.SOCK_CLOEXEC, protocol))
 }
 
-// inet is an address as the system takes it, and its family.
+// inet returns the family of an address, and the address for system calls.
 func inet(addr string) (int, unix.Sockaddr, error) {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -111,16 +115,16 @@ func inet(addr string) (int, unix.Sockaddr, error) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}, nil
 }
 
-// patience is how long a connection may take, in seconds.
-const patience = 2
+// connectTime is how long a connection may take, in seconds.
+const connectTime = 2
 
-// call makes a socket, and connects it.
+// call returns a new socket that is connected.
 func call(domain, kind, protocol int, to unix.Sockaddr) (int, error) {
 	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
 		return -1, err
 	}
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: patience})
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: connectTime})
 	if err := unix.Connect(fd, to); err != nil {
 		unix.Close(fd)
 		return -1, err
@@ -128,7 +132,8 @@ func call(domain, kind, protocol int, to unix.Sockaddr) (int, error) {
 	return fd, nil
 }
 
-// say sends a byte, by which somebody who listens knows that it was reached.
+// say sends a byte, which shows a server that it was reached, and closes the
+// socket. It returns err if that is not nil.
 func say(fd int, err error) error {
 	if err != nil {
 		return err
@@ -137,9 +142,10 @@ func say(fd int, err error) error {
 	return unix.Send(fd, []byte("x"), unix.MSG_NOSIGNAL)
 }
 
-// longestPath is how long a socket's path may be.
+// longestPath is the maximum length of a socket's path.
 const longestPath = 107
 
+// connectPath connects to a socket by its path, and sends a byte.
 func connectPath(path string, kind int) error {
 	if len(path) > longestPath {
 		return errUnknown("the path is too long for a socket")
@@ -179,7 +185,7 @@ func removeQueue(name string) {
 	}
 }
 
-// ended is a program's failure, which has no number of the system's.
+// ended converts a program's failure, which has no error number.
 func ended(err error) error {
 	if exit, ok := err.(*exec.ExitError); ok {
 		return errHeld(exit.String())

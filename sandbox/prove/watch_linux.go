@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ears hear who was reached outside.
+// ears record which servers outside were reached.
 type ears struct {
 	mu    sync.Mutex
 	calls map[string]int
 }
 
+// hear records that a server was reached.
 func (e *ears) hear(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -25,13 +26,14 @@ func (e *ears) hear(name string) {
 	e.calls[name]++
 }
 
+// heard reports whether a server was reached.
 func (e *ears) heard(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.calls[name] > 0
 }
 
-// answer hears a connection, and ends it.
+// answer returns a function that records a connection and closes it.
 func (e *ears) answer(name string) func(net.Conn) {
 	return func(conn net.Conn) {
 		e.hear(name)
@@ -39,16 +41,17 @@ func (e *ears) answer(name string) func(net.Conn) {
 	}
 }
 
-// victim is a process of the prover's, outside of the walls.
+// victim is a process that the prover started outside the walls.
 type victim struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
 }
 
-// victimName is what the victim's signals are heard as: no attempt's name.
+// victimName is the name under which the victim's signals are recorded. No attempt
+// has it.
 const victimName = "(victim)"
 
-// watch hears the victim's signals, until it ends.
+// watch records the victim's signals until it ends.
 func (v *victim) watch(lines *bufio.Scanner, heard *ears) {
 	for lines.Scan() {
 		heard.hear(victimName)
@@ -57,7 +60,7 @@ func (v *victim) watch(lines *bufio.Scanner, heard *ears) {
 	close(v.exited)
 }
 
-// dead reports whether a process was the victim of an attempt.
+// dead reports whether an attempt ended the victim. v may be nil.
 func (v *victim) dead() bool {
 	if v == nil {
 		return false
@@ -70,7 +73,7 @@ func (v *victim) dead() bool {
 	}
 }
 
-// locked reports whether somebody holds the lock on a file.
+// locked reports whether a process holds the lock on a file.
 func locked(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
