@@ -29,8 +29,8 @@ func receiveStreams() error {
 }
 
 // releaseStreams closes this process's copies of the command's streams. The
-// streams then end when the command's processes do, and whoever writes to the
-// command learns that it stopped reading.
+// streams then end when the command's processes do, and a process that writes to
+// the command learns that it stopped reading.
 func releaseStreams() {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	for _, fd := range streamNumbers {
