@@ -31,7 +31,7 @@ func TestStdinLeadsNowhere(t *testing.T) {
 		defer folder.Close()
 		c := inside(dir, "cat")
 		c.Stdin = folder
-		if _, err := w.Run(context.Background(), c); err == nil || !strings.Contains(err.Error(), "start sh: its standard input is a folder") {
+		if _, err := w.Run(context.Background(), c); err == nil || !strings.Contains(err.Error(), "start sh: its standard input is a directory") {
 			t.Errorf("a folder: %v", err)
 		}
 		if w.Grade().Landlock == 0 {
