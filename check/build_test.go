@@ -160,6 +160,9 @@ func TestBuildOutputIsCutInTheMiddle(t *testing.T) {
 // TestBuildThatNeverStopsTalking shows the model what fits into memory, and
 // keeps all of it, secrets aside, and no temporary file.
 func TestBuildThatNeverStopsTalking(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: 200 MB through pipes")
+	}
 	b, kept := builder(t, "#!/bin/sh\nhead -c 200000000 /dev/zero | tr '\\0' '\\n'\necho the end\necho a secret >&2\nexit 1\n")
 	b.Redact = hide("secret")
 	t.Setenv("TMPDIR", t.TempDir())

@@ -75,7 +75,11 @@ func shaken(r *rand.Rand, m Manifest, n int) Manifest {
 // back as it was, and the ways between them are their differences.
 func TestSeriesAgainstAnything(t *testing.T) {
 	exact := cmp.AllowUnexported(Entry{}, stamp{})
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
 		kept, all := texts{}, []Stored{}
 		var s Stored
