@@ -1,6 +1,6 @@
 # make demo      builds hone and runs its main job end to end, offline
 # make test      everything that CI runs; installs what the tests need and the machine lacks
-# make test-all  the same, every test under the race detector too, and kills at every point: hours
+# make test-all  the same on the disk, every test under the race detector too, and kills at every point: hours
 # make bench     the benchmarks
 # make build     bin/hone
 
@@ -12,7 +12,8 @@ FUZZTIME    ?= 10000x
 # The modules below this one. ./... does not reach them.
 NESTED := model/gemini/genaitest
 
-# What race leaves out. Not so for test-all.
+# Where unit keeps its temporary files, and what race leaves out. Not so for test-all.
+TEMPORARY := ./.ci/memory
 SHORT     := -short
 TIMEOUT   := 30m
 
@@ -32,6 +33,7 @@ test: needs format vet static tidy cross unit race fuzz demo
 	@echo "all tests passed"
 
 test-all: export HONE_TEST_ALL = 1
+test-all: TEMPORARY :=
 test-all: SHORT :=
 test-all: TIMEOUT := 6h
 test-all: test
@@ -61,10 +63,10 @@ cross:
 # Every test of every package, without the race detector, which the attempts of the tables have no memory for.
 # Packages run beside each other, more than there may be cores: they often wait for processes.
 unit:
-	$(GO) test -p 4 -timeout $(TIMEOUT) ./...
+	$(TEMPORARY) $(GO) test -p 4 -timeout $(TIMEOUT) ./...
 	@set -ex; for module in $(NESTED); do $(GO) -C $$module test ./...; done
 
-# Every package again under the race detector. With -short, tests leave out what it would not see or
+# Every package again under the race detector, on the disk. With -short, tests leave out what it would not see or
 # sees in a part as well: other processes, long inputs, most of the points to kill at.
 race:
 	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) $(SHORT) -p 4 -timeout $(TIMEOUT) ./...
