@@ -18,6 +18,7 @@ import (
 // TestEvidence: a verification without evidence is never a pass: the run ends
 // with exit 5, and one that is resumed has it tried again (ruling A4).
 func TestEvidence(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	run := func(line string) model.Reply { return call("bash", "command", line) }
 	cut := say("I was about to")
@@ -67,6 +68,7 @@ func TestEvidence(t *testing.T) {
 // TestTriedAgainAndAgain: each try is a life of its own, and none bears
 // witness for another.
 func TestTriedAgainAndAgain(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -88,6 +90,7 @@ func TestTriedAgainAndAgain(t *testing.T) {
 // TestVerifierCrashes: a verifier that cannot be asked is exit 5, whatever it
 // wrote before.
 func TestVerifierCrashes(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	for name, agents := range map[string]bool{"a model": false, "an agent": true} {
 		t.Run(name, func(t *testing.T) {
@@ -127,6 +130,7 @@ func agent(role, text string, do ...string) []turn {
 // TestAgentMustReach: of an agent nobody knows what it runs, and what reached
 // the server counts all the same (ruling A4).
 func TestAgentMustReach(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -145,6 +149,7 @@ func TestAgentMustReach(t *testing.T) {
 // TestFailuresNeedNoEvidence: entries decide, also of a verifier that came to
 // no answer, and what they lack is said (rulings A4 and A5).
 func TestFailuresNeedNoEvidence(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -166,6 +171,7 @@ func TestFailuresNeedNoEvidence(t *testing.T) {
 
 // TestNote: a file without entries is a pass, which a person is told of.
 func TestNote(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -179,6 +185,7 @@ func TestNote(t *testing.T) {
 // TestWarningsOfSpecs: people are told what is wrong with the specifications up
 // to the phase, once (ruling A5).
 func TestWarningsOfSpecs(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), map[string]string{
@@ -198,6 +205,7 @@ func TestWarningsOfSpecs(t *testing.T) {
 
 // TestOutsideChanges are told to the role whose folder it is, and no other.
 func TestOutsideChanges(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -234,6 +242,7 @@ func TestOutsideChanges(t *testing.T) {
 
 // TestWithheldIsNotSent: what is withheld is in no prompt (ruling G8).
 func TestWithheldIsNotSent(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	const key = "AKIAIOSFODNN7EXAMPLQ"

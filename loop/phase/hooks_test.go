@@ -21,6 +21,7 @@ import (
 // TestHookFails: a hook that fails, hangs or is missing is exit 5 with its
 // output, and the run goes on when it is mended (ruling A9).
 func TestHookFails(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		hook, body string
@@ -76,6 +77,7 @@ func TestNoConfig(t *testing.T) {
 // TestStopDev is optional: one that is missing, fails or hangs changes nothing
 // (ruling A9).
 func TestStopDev(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	for name, h := range map[string]hooks{
 		"missing": usual().without("stop_dev"), "fails": usual().but("stop_dev", "echo oh; exit 1"), "stops nothing": usual().but("stop_dev", "true"),
@@ -101,6 +103,7 @@ func TestStopDev(t *testing.T) {
 
 // TestHealthCheckSaysNothing: then its status is what there is to tell.
 func TestHealthCheckSaysNothing(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual().but("health_check", "exit 9"), nil)
@@ -118,6 +121,7 @@ func TestHealthCheckSaysNothing(t *testing.T) {
 // TestHealthLog: what the hook prints is its log where it writes none, a log
 // of an earlier run is not told, and of a long one the middle is left out.
 func TestHealthLog(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual().but("health_check", `case "$(cat src/answer)" in
@@ -173,6 +177,7 @@ func TestServerDoesNotAnswer(t *testing.T) {
 
 // TestFailedContractsStand while no verification says otherwise.
 func TestFailedContractsStand(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -190,6 +195,7 @@ func TestFailedContractsStand(t *testing.T) {
 
 // TestSomethingElseAnswers on the port, where walls share the machine's.
 func TestSomethingElseAnswers(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)

@@ -15,6 +15,9 @@ import (
 )
 
 func TestStdinBehindWalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: it is about other processes; TestStdin of package sandbox feeds a command too")
+	}
 	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
 		runtest.FeedAll(t, w, dir)
 		t.Run("a reader that blocks", func(t *testing.T) { runtest.FeedBlocked(t, w, dir) })
@@ -95,5 +98,8 @@ func asSomebodyElse(t *testing.T, tests string) {
 }
 
 func TestStdinAsAnOrdinaryUser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: it is TestStdinBehindWalls for another user")
+	}
 	asSomebodyElse(t, "^TestStdin(BehindWalls|LeadsNowhere)$")
 }
