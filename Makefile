@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 FUZZTIME    ?= 10000x
 
 # The modules below this one. ./... does not reach them.
-NESTED := model/gemini/genaitest
+NESTED := examples/fixlint model/gemini/genaitest
 
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
