@@ -10,7 +10,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 FUZZTIME    ?= 10000x
 
 # The modules below this one. ./... does not reach them.
-NESTED := model/gemini/genaitest
+NESTED := examples/fixlint model/gemini/genaitest
 
 # Where unit keeps its temporary files, and what race leaves out. Not so for test-all.
 TEMPORARY := ./.ci/memory

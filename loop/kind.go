@@ -139,6 +139,7 @@ type Input struct {
 	File    config.File     // .config/hone.toml
 	Tree    *workspace.Tree // of Root, not listed by git
 	Note    func(text string)
+	In      io.Reader // standard input
 	Out     io.Writer // standard output
 
 	// Resolve resolves the shared settings; see [Input.Settings].
