@@ -67,7 +67,6 @@
 // killed process left half done, asks git what belongs to the workspace, opens
 // models by name, keeps keys out of whatever is recorded, hides secrets, and
 // builds the walls. A program with a loop of its own begins there, as
-// examples/fixlint does. cmd/hone is
-// our program: the slice of loops, one file a command, and the words of every
-// hint. It alone draws screens and exits.
+// examples/fixlint does. cmd/hone is our program: the slice of loops, one file a
+// command, and the words of every hint. It alone draws screens and exits.
 package hone
