@@ -17,6 +17,9 @@ TEMPORARY := ./.ci/memory
 SHORT     := -short
 TIMEOUT   := 30m
 
+# As the program is built: what is compiled for the tests is then compiled once.
+PLAIN := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
+
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
 
@@ -45,12 +48,12 @@ format:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; }
 
 vet:
-	$(GO) vet ./...
-	@set -ex; for module in $(NESTED); do $(GO) -C $$module vet ./...; done
+	$(PLAIN) $(GO) vet ./...
+	@set -ex; for module in $(NESTED); do $(PLAIN) $(GO) -C $$module vet ./...; done
 
 static:
-	$(GO) run $(STATICCHECK) ./...
-	@set -ex; for module in $(NESTED); do $(GO) -C $$module run $(STATICCHECK) ./...; done
+	$(PLAIN) $(GO) run $(STATICCHECK) ./...
+	@set -ex; for module in $(NESTED); do $(PLAIN) $(GO) -C $$module run $(STATICCHECK) ./...; done
 
 tidy:
 	$(GO) mod tidy -diff
@@ -63,8 +66,8 @@ cross:
 # Every test of every package, without the race detector, which the attempts of the tables have no memory for.
 # Packages run beside each other, more than there may be cores: they often wait for processes.
 unit:
-	$(TEMPORARY) $(GO) test -p 4 -timeout $(TIMEOUT) ./...
-	@set -ex; for module in $(NESTED); do $(GO) -C $$module test ./...; done
+	CGO_ENABLED=0 $(TEMPORARY) $(GO) test -trimpath -p 4 -timeout $(TIMEOUT) ./...
+	@set -ex; for module in $(NESTED); do CGO_ENABLED=0 $(GO) -C $$module test -trimpath ./...; done
 
 # Every package again under the race detector, on the disk. With -short, tests leave out what it would not see or
 # sees in a part as well: other processes, long inputs, most of the points to kill at.
@@ -76,7 +79,7 @@ race:
 fuzz:
 	@set -e; for package in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$package/*_test.go | cut -d' ' -f2); do \
-			$(GO) test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+			$(PLAIN) $(GO) test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
 		done; \
 	done
 
