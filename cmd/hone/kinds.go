@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -86,9 +85,4 @@ func loadConfig(root, name string, l loop.Loop) (config.File, error) {
 		return file, harness.ConfigError(err)
 	}
 	return file, nil
-}
-
-// settingsOf are the settings that a run of any loop shares.
-func settingsOf(start hone.Start) (s loop.Settings, err error) {
-	return s, json.Unmarshal(start.Settings, &s)
 }
