@@ -8,6 +8,9 @@ VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 FUZZTIME    ?= 10000x
 
+# The modules below this one. ./... does not reach them.
+NESTED := model/gemini/genaitest
+
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
 
@@ -31,12 +34,15 @@ format:
 
 vet:
 	$(GO) vet ./...
+	@set -ex; for module in $(NESTED); do $(GO) -C $$module vet ./...; done
 
 static:
 	$(GO) run $(STATICCHECK) ./...
+	@set -ex; for module in $(NESTED); do $(GO) -C $$module run $(STATICCHECK) ./...; done
 
 tidy:
 	$(GO) mod tidy -diff
+	@set -ex; for module in $(NESTED); do $(GO) -C $$module mod tidy -diff; done
 
 cross:
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hone
@@ -45,6 +51,7 @@ cross:
 # Packages beside each other, more than there may be cores: much of the time they wait for processes and the disk.
 unit:
 	$(GO) test $(RACE) -p 4 -timeout 30m ./...
+	@set -ex; for module in $(NESTED); do $(GO) -C $$module test $(RACE) ./...; done
 
 # What is about other processes, and kills at many points, without the race detector: it needs more memory
 # than the attempts of the tables may have, and minutes.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hone/history"
 	"hone/model"
 )
 
@@ -21,15 +22,15 @@ func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message)
 		return Conversation{}, err
 	}
 	sent = r.redact(sent)
-	w := work[Replied]{event: "ask", record: "reply", name: role.Name, inline: true, sync: true,
+	w := work[history.Replied]{event: history.TypeAsk, record: history.TypeReply, name: role.Name, inline: true, sync: true,
 		input: []any{role.Name, role.Called, json.RawMessage(sent)},
-		do:    func(ctx context.Context) (Replied, error) { return r.session(ctx, role, sent) },
+		do:    func(ctx context.Context) (history.Replied, error) { return r.session(ctx, role, sent) },
 	}
 	begun := func(manifest string) (any, error) {
 		name, err := r.Journal.Home().Put(sent)
-		return Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Manifest: manifest}, err
+		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Manifest: manifest}, err
 	}
-	got, _, err := once(ctx, r, w, begun, func(ctx context.Context, changed []string) (Replied, error) {
+	got, _, err := once(ctx, r, w, begun, func(ctx context.Context, changed []string) (history.Replied, error) {
 		return r.sessionAgain(ctx, role, request, changed)
 	})
 	if err != nil {
@@ -48,10 +49,10 @@ func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message)
 
 // session asks an agent. Its failure is no reply: nothing is recorded, and a
 // resumed run begins the session afresh.
-func (r *Run) session(ctx context.Context, role Role, sent []byte) (Replied, error) {
+func (r *Run) session(ctx context.Context, role Role, sent []byte) (history.Replied, error) {
 	var req model.Request
 	if err := json.Unmarshal(sent, &req); err != nil {
-		return Replied{}, err
+		return history.Replied{}, err
 	}
 	req.Stream, req.Seq = r.Stream, r.replies()
 	before := r.reserves()
@@ -65,7 +66,7 @@ func (r *Run) session(ctx context.Context, role Role, sent []byte) (Replied, err
 	reply.Usage = used
 	if used != nil && r.reserves() == before {
 		if err := r.believe(role, used); err != nil {
-			return Replied{}, err
+			return history.Replied{}, err
 		}
 	}
 	switch {
@@ -76,13 +77,13 @@ func (r *Run) session(ctx context.Context, role Role, sent []byte) (Replied, err
 		if failed.Kind == model.Failed {
 			why = failed.Message // how it ended; that it failed is said by the result
 		}
-		return Replied{}, &Stop{Kind: KindFailed, Why: fmt.Sprintf("%s: %s", role.Called, r.clean(why)), Next: afterFault(failed)}
+		return history.Replied{}, &Stop{Kind: KindFailed, Why: fmt.Sprintf("%s: %s", role.Called, r.clean(why)), Next: afterFault(failed)}
 	}
-	return Replied{}, fault
+	return history.Replied{}, fault
 }
 
 // sessionAgain begins a session afresh that was cut off.
-func (r *Run) sessionAgain(ctx context.Context, role Role, req model.Request, changed []string) (Replied, error) {
+func (r *Run) sessionAgain(ctx context.Context, role Role, req model.Request, changed []string) (history.Replied, error) {
 	text := "An earlier session with this very task was cut off, because the program that ran it ended; how far it came is not known. " + role.since(changed)
 	last := req.Messages[len(req.Messages)-1]
 	// The last part is the instruction itself; see the package command.
@@ -90,12 +91,12 @@ func (r *Run) sessionAgain(ctx context.Context, role Role, req model.Request, ch
 	req.Messages = append(slices.Clone(req.Messages[:len(req.Messages)-1]), last)
 	sent, err := marshal(req)
 	if err != nil {
-		return Replied{}, err
+		return history.Replied{}, err
 	}
 	sent = r.redact(sent)
 	name, err := r.Journal.Home().Put(sent)
 	if err != nil {
-		return Replied{}, err
+		return history.Replied{}, err
 	}
 	got, err := r.session(ctx, role, sent)
 	got.Request = name
@@ -106,7 +107,7 @@ func (r *Run) sessionAgain(ctx context.Context, role Role, req model.Request, ch
 func (r *Run) reserves() int {
 	n := 0
 	for _, e := range r.Journal.Events() {
-		if e.Type == "reserve" {
+		if e.Type == history.TypeReserve {
 			n++
 		}
 	}

@@ -3,6 +3,8 @@ package hone
 import (
 	"context"
 	"math"
+
+	"hone/history"
 )
 
 // A conversation is told in time that its budget comes to its end. Before each
@@ -23,7 +25,7 @@ type Allowance struct {
 	// Output is how many tokens a reply may have so that the answer can be paid
 	// after it; 0: as many as the role's may.
 	Output int64 `json:"output,omitempty"`
-	Told
+	history.Report
 }
 
 const (

@@ -14,6 +14,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
@@ -282,7 +283,7 @@ func spent(tokens int64, reply model.Reply) model.Reply {
 func refunded(r *hone.Run, tokens int64) int64 {
 	var pending int64
 	for _, e := range r.Journal.Events() {
-		var c hone.Commit
+		var c history.Commit
 		switch {
 		case e.Type == "reserve" || e.Type == "end":
 			tokens += pending

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -36,7 +37,7 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 // Review says what Apply would make of a change, and makes nothing: for a loop
 // whose changes are made as a whole or not at all, whatever the reason.
 func (r *Run) Review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
-	v, err := step(ctx, r, work[verdicts]{event: "step", name: "review", input: ch, do: func(context.Context) (verdicts, error) {
+	v, err := step(ctx, r, work[verdicts]{event: history.TypeStep, name: "review", input: ch, do: func(context.Context) (verdicts, error) {
 		rules, err := r.guarded(r.Rules)
 		if err != nil {
 			return verdicts{}, err
@@ -82,28 +83,25 @@ func ruling(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	switch {
 	case a.Approved:
 		return workspace.Allow, "approved by " + a.By
-	case a.By == nobody:
+	case a.By == history.Nobody:
 		return workspace.Declined, v.Reason + ", and nobody was there to ask"
 	}
 	return workspace.Declined, v.Reason + ", and a person declined it"
 }
-
-// nobody is who answers where there is no Human.
-const nobody = "nobody"
 
 // question asks about one edit. The question is on record, with the contents
 // that it is about, before anybody sees it.
 func (r *Run) question(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
 	q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Before: v.Before, After: v.After, More: more}
 	return step(ctx, r, work[Answer]{
-		event: "approval", name: "approval", input: q, inline: true, sync: true,
+		event: history.TypeApproval, name: "approval", input: q, inline: true, sync: true,
 		open: func() (any, error) { return q, r.keepImages(&q, e) },
 		do: func(ctx context.Context) (Answer, error) {
 			switch {
 			case rest:
 				return Answer{Approved: true, By: "person"}, nil
 			case r.Human == nil:
-				return Answer{By: nobody}, nil
+				return Answer{By: history.Nobody}, nil
 			}
 			a, err := r.Human.Ask(ctx, q)
 			if errors.Is(err, ErrPending) {
@@ -148,12 +146,12 @@ func (r *Run) carryOut(ctx context.Context, ch workspace.Change, vs []workspace.
 	if len(allowed) == 0 {
 		return r.tell(ch, vs)
 	}
-	_, err := step(ctx, r, work[Applied]{
-		event: "apply", name: "apply", input: allowed, inline: true, sync: true,
-		open: func() (any, error) { return Applied{allowed}, r.keepAll(todo, allowed) },
-		do: func(ctx context.Context) (Applied, error) {
+	_, err := step(ctx, r, work[history.Applied]{
+		event: history.TypeApply, name: "apply", input: allowed, inline: true, sync: true,
+		open: func() (any, error) { return history.ApplyBegun{Verdicts: allowed}, r.keepAll(todo, allowed) },
+		do: func(ctx context.Context) (history.Applied, error) {
 			r.stale = true
-			return Applied{allowed}, applyAll(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), todo, allowed)
+			return history.Applied{Verdicts: allowed}, applyAll(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), todo, allowed)
 		},
 	})
 	if err != nil {
@@ -234,7 +232,7 @@ func (r *Run) tell(ch workspace.Change, vs []workspace.Verdict) error {
 			continue
 		}
 		e := ch.Edits[i]
-		c := Changed{Verdict: v, Delete: e.Delete}
+		c := history.Changed{Verdict: v, Delete: e.Delete}
 		if !e.Delete {
 			c.Bytes = int64(len(e.Content))
 		}
@@ -244,7 +242,7 @@ func (r *Run) tell(ch workspace.Change, vs []workspace.Verdict) error {
 				return err
 			}
 		}
-		if _, err := r.append(journal.Entry{Type: "change", Phase: journal.Record, Step: &id, Payload: c}); err != nil {
+		if _, err := r.append(journal.Entry{Type: history.TypeChange, Phase: journal.Record, Step: &id, Payload: c}); err != nil {
 			return err
 		}
 	}
@@ -269,7 +267,7 @@ func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last 
 		return err
 	}
 	for _, e := range j.Events() {
-		if e.Type != "apply" || e.Phase != journal.Begin {
+		if e.Type != history.TypeApply || e.Phase != journal.Begin {
 			continue
 		}
 		if _, record := j.Lookup(*e.Step); record == nil {
@@ -280,7 +278,7 @@ func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last 
 }
 
 func settle(ctx context.Context, j *journal.Journal, tree *workspace.Tree, e journal.Event) error {
-	var in Applied
+	var in history.Applied
 	if err := e.Decode(&in); err != nil {
 		return err
 	}
@@ -295,7 +293,7 @@ func settle(ctx context.Context, j *journal.Journal, tree *workspace.Tree, e jou
 	if err != nil {
 		return err
 	}
-	_, err = j.Append(journal.Entry{Type: "apply", Phase: journal.Record, Step: e.Step, Input: e.Input,
+	_, err = j.Append(journal.Entry{Type: history.TypeApply, Phase: journal.Record, Step: e.Step, Input: e.Input,
 		Payload: json.RawMessage(payload), Sync: true})
 	return err
 }

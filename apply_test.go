@@ -14,6 +14,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -61,7 +62,7 @@ func TestApplyGivesVerdicts(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, s, content)
 		}
 	}
-	changes := of[hone.Changed](t, events(t, dir), "change", journal.Record)
+	changes := of[history.Changed](t, events(t, dir), "change", journal.Record)
 	if len(changes) != len(got) {
 		t.Fatalf("%d edits are told as %d changes", len(got), len(changes))
 	}
@@ -287,9 +288,9 @@ func TestKillsWhileAskingAgain(t *testing.T) {
 			r.Human = &person{answer: yes}
 		}
 		n, where := point, ""
-		dead := p.killedAt(t, dir, func(when, typ string, phase journal.Phase) bool {
+		dead := p.killedAt(t, dir, func(when string, typ journal.Type, phase journal.Phase) bool {
 			n--
-			where = when + " " + typ + " " + string(phase)
+			where = when + " " + string(typ) + " " + string(phase)
 			return n < 0
 		})
 		if point%2 == 1 { // now and then nobody is there the next time

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
@@ -78,14 +79,14 @@ func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (mod
 // send makes a call, of which keep is what is kept: the same, or what it adds
 // to an earlier one.
 func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Reply, error) {
-	got, err := step(ctx, r, work[Replied]{
-		event: "ask", record: "reply", name: role.Name, inline: true, sync: true,
+	got, err := step(ctx, r, work[history.Replied]{
+		event: history.TypeAsk, record: history.TypeReply, name: role.Name, inline: true, sync: true,
 		input: []any{role.Name, role.Called, json.RawMessage(keep)},
 		open: func() (any, error) {
 			name, err := r.Journal.Home().Put(keep)
-			return Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent))}, err
+			return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent))}, err
 		},
-		do: func(ctx context.Context) (Replied, error) { return r.attempts(ctx, role, sent) },
+		do: func(ctx context.Context) (history.Replied, error) { return r.attempts(ctx, role, sent) },
 	})
 	if err != nil {
 		return model.Reply{}, err
@@ -94,7 +95,7 @@ func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Rep
 }
 
 // reply reads the object that a record names.
-func (r *Run) reply(got Replied) (model.Reply, error) {
+func (r *Run) reply(got history.Replied) (model.Reply, error) {
 	b, err := r.Journal.Home().Get(got.Reply)
 	if err != nil {
 		return model.Reply{}, err
@@ -108,10 +109,10 @@ func (r *Run) reply(got Replied) (model.Reply, error) {
 }
 
 // attempts makes the call until it succeeds, cannot, or was tried often enough.
-func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (Replied, error) {
+func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Replied, error) {
 	var req model.Request
 	if err := json.Unmarshal(sent, &req); err != nil {
-		return Replied{}, err
+		return history.Replied{}, err
 	}
 	req.Stream, req.Seq, req.Messages = r.Stream, r.replies(), cacheMarks(req.Messages)
 	pause := r.Retry.backoff()
@@ -123,26 +124,26 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (Replied, er
 		}
 		var fault *model.Error
 		if ctx.Err() != nil || !errors.As(err, &fault) {
-			return Replied{}, err
+			return history.Replied{}, err
 		}
 		wait := max(pause.NextBackOff(), fault.After)
 		if !fault.Temporary() || n+1 >= r.Retry.attempts() || wait > longestWait {
-			return Replied{}, r.gaveUp(role, fault, n+1)
+			return history.Replied{}, r.gaveUp(role, fault, n+1)
 		}
 		if err := r.wait(ctx, fault, n, wait); err != nil {
-			return Replied{}, err
+			return history.Replied{}, err
 		}
 	}
 }
 
 // keep stores an accepted reply.
-func (r *Run) keep(role Role, reply model.Reply, attempts int) (Replied, error) {
+func (r *Run) keep(role Role, reply model.Reply, attempts int) (history.Replied, error) {
 	b, err := marshal(answer{reply, reply.Raw})
 	if err != nil {
-		return Replied{}, err
+		return history.Replied{}, err
 	}
 	name, err := r.Journal.Home().Put(r.redact(b))
-	return Replied{Role: role.Name, Model: role.Called, Reply: name, Bytes: len(reply.Text()),
+	return history.Replied{Role: role.Name, Model: role.Called, Reply: name, Bytes: len(reply.Text()),
 		Finish: reply.Finish, Detail: reply.Detail, Usage: reply.Usage, Attempts: attempts}, err
 }
 
@@ -170,7 +171,7 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 func (r *Run) replies() int {
 	n := 0
 	for _, e := range r.Journal.Events() {
-		if e.Type == "reply" {
+		if e.Type == history.TypeReply {
 			n++
 		}
 	}
@@ -178,8 +179,8 @@ func (r *Run) replies() int {
 }
 
 func (r *Run) wait(ctx context.Context, fault *model.Error, n int, d time.Duration) error {
-	e := Retried{Attempt: n, Error: r.clean(fault.Error()), Wait: d.Milliseconds()}
-	if _, err := r.append(journal.Entry{Type: "retry", Payload: e}); err != nil {
+	e := history.Retried{Attempt: n, Error: r.clean(fault.Error()), Wait: d.Milliseconds()}
+	if _, err := r.append(journal.Entry{Type: history.TypeRetry, Payload: e}); err != nil {
 		return err
 	}
 	select {

@@ -14,6 +14,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 )
@@ -28,7 +29,7 @@ func TestAskKeepsRequestAndReply(t *testing.T) {
 	role.Reasoning = model.High
 	wantEnd(t, process{round: asks(role, "the question")}.end(t, dir), hone.KindDone)
 	all := events(t, dir)
-	asked, replied := of[hone.Asked](t, all, "ask", journal.Begin)[0], of[hone.Replied](t, all, "reply", journal.Record)[0]
+	asked, replied := of[history.Asked](t, all, "ask", journal.Begin)[0], of[history.Replied](t, all, "reply", journal.Record)[0]
 	var req model.Request
 	must(0, json.Unmarshal(object(t, dir, asked.Request), &req))
 	want := model.Request{System: "be brief", Messages: user("the question"), Reasoning: model.High}
@@ -90,7 +91,7 @@ func TestAskReturnsTheRecord(t *testing.T) {
 
 // TestAskWithAnotherPrompt stops and names both digests.
 func TestAskWithAnotherPrompt(t *testing.T) {
-	for _, kill := range []func(string, string, journal.Phase) bool{on("before", "round", ""), on("before", "reply", journal.Record)} {
+	for _, kill := range []func(string, journal.Type, journal.Phase) bool{on("before", "round", ""), on("before", "reply", journal.Record)} {
 		dir := t.TempDir()
 		m := speaker(says("1"), says("2"))
 		if !(process{round: asks(editor(m), "one")}).killedAt(t, dir, kill) {
@@ -121,7 +122,7 @@ func TestRetry(t *testing.T) {
 	after := &model.Error{Kind: model.RateLimited, Message: "slow down", Status: 429, After: 40 * time.Millisecond}
 	m := speaker(fails(busy), fails(after), fails(busy), says("at last"))
 	wantEnd(t, process{round: asks(editor(m), "?")}.end(t, dir), hone.KindDone)
-	retries := of[hone.Retried](t, events(t, dir), "retry", "")
+	retries := of[history.Retried](t, events(t, dir), "retry", "")
 	if len(retries) != 3 || retries[0].Attempt != 0 || retries[2].Attempt != 2 {
 		t.Fatalf("retries: %+v", retries)
 	}
@@ -135,7 +136,7 @@ func TestRetry(t *testing.T) {
 	if !slices.Equal(attempts, []int{0, 1, 2, 3}) {
 		t.Errorf("attempts are numbered %v", attempts)
 	}
-	if r := of[hone.Replied](t, events(t, dir), "reply", journal.Record)[0]; r.Attempts != 4 {
+	if r := of[history.Replied](t, events(t, dir), "reply", journal.Record)[0]; r.Attempts != 4 {
 		t.Errorf("the reply took %d attempts, want 4", r.Attempts)
 	}
 }
@@ -148,7 +149,7 @@ func TestBackOffGrows(t *testing.T) {
 		r.Retry = hone.Retry{Attempts: 8, First: 4 * time.Millisecond, Most: 32 * time.Millisecond}
 	}}.end(t, dir)
 	wantEnd(t, end, hone.KindFailed)
-	retries := of[hone.Retried](t, events(t, dir), "retry", "")
+	retries := of[history.Retried](t, events(t, dir), "retry", "")
 	if len(retries) != 7 {
 		t.Fatalf("%d waits between 8 attempts", len(retries))
 	}
@@ -249,7 +250,7 @@ func TestCancelledCallStaysCharged(t *testing.T) {
 	}, says("fine"))
 	end := process{ctx: ctx, round: asks(editor(m), "?")}.end(t, dir)
 	wantEnd(t, end, hone.KindInterrupted)
-	reserve := of[hone.Reserve](t, events(t, dir), "reserve", "")[0]
+	reserve := of[history.Reserve](t, events(t, dir), "reserve", "")[0]
 	if end.Tokens != reserve.Tokens || end.Tokens < 1000 {
 		t.Errorf("%d tokens are charged and %d were reserved", end.Tokens, reserve.Tokens)
 	}

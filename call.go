@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
@@ -156,7 +157,7 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 	at := t.r.at
 	defer func() { t.r.at = at }()
 	t.r.at.Call = c.index + 1
-	w := work[tool.Result]{event: "tool", name: toolStep, input: []string{c.call.Name, c.call.Args}, do: func(ctx context.Context) (tool.Result, error) {
+	w := work[tool.Result]{event: history.TypeTool, name: toolStep, input: []string{c.call.Name, c.call.Args}, do: func(ctx context.Context) (tool.Result, error) {
 		if c.refused != "" {
 			return c.result, nil
 		}
@@ -188,8 +189,8 @@ const longestName = 100
 
 // begun is a call's begin; manifest is empty where it runs no commands.
 // Arguments that are too long for a line are kept as an object.
-func (t *talk) begun(c *calling, manifest string) (Begun, error) {
-	b := Begun{Role: t.role.Name, Tool: middle(c.call.Name, longestName), Args: c.call.Args, Refused: c.refused,
+func (t *talk) begun(c *calling, manifest string) (history.ToolCall, error) {
+	b := history.ToolCall{Role: t.role.Name, Tool: middle(c.call.Name, longestName), Args: c.call.Args, Refused: c.refused,
 		Command: manifest != "", Manifest: manifest}
 	if len(b.Args) <= inlineLimit {
 		return b, nil
@@ -273,7 +274,7 @@ func (t *talk) beside(ctx context.Context, group []*calling) error {
 			continue
 		}
 		var err error
-		if c.result, err = recordStep(t.r, ids[i], inputs[i], work[tool.Result]{event: "tool"}, c.result); err != nil {
+		if c.result, err = recordStep(t.r, ids[i], inputs[i], work[tool.Result]{event: history.TypeTool}, c.result); err != nil {
 			return err
 		}
 	}
@@ -286,7 +287,7 @@ func (t *talk) besidePlayed(ctx context.Context, group []*calling) (err error) {
 	defer func() { t.r.at = at }()
 	for _, c := range group {
 		t.r.at.Call = c.index + 1
-		w := work[tool.Result]{event: "tool", name: toolStep, input: []string{c.call.Name, c.call.Args}}
+		w := work[tool.Result]{event: history.TypeTool, name: toolStep, input: []string{c.call.Name, c.call.Args}}
 		if c.result, err = step(ctx, t.r, w); err != nil {
 			return err
 		}

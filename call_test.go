@@ -17,6 +17,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
@@ -236,7 +237,7 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("result %d has %d bytes", i, len(s))
 				}
 			}
-			begun := of[hone.Begun](t, events(t, dir), "tool", journal.Begin)
+			begun := of[history.ToolCall](t, events(t, dir), "tool", journal.Begin)
 			if len(begun) != 3 || begun[1].Refused != tt.refused || begun[0].Refused != "" || len(of[tool.Result](t, events(t, dir), "tool", journal.Record)) != 3 {
 				t.Errorf("on record: %+v", begun)
 			}
@@ -313,7 +314,7 @@ func TestLongArguments(t *testing.T) {
 		if want := fmt.Sprint(len(args)); m.results(1)[0] != want || m.results(1)[2] != want {
 			t.Errorf("%s: results %v", one.Name, m.results(1))
 		}
-		begun := of[hone.Begun](t, events(t, dir), "tool", journal.Begin)
+		begun := of[history.ToolCall](t, events(t, dir), "tool", journal.Begin)
 		if begun[0].Args != "" || string(object(t, dir, begun[0].Object)) != args || begun[1].Args != "1" || begun[1].Object != "" {
 			t.Errorf("%s: on record are arguments of %d bytes and object %s", one.Name, len(begun[0].Args), begun[0].Object)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -24,20 +25,20 @@ func Changes(home *journal.Home, events []journal.Event, round int) ([]workspace
 		var seen struct {
 			Manifest string `json:"manifest"`
 			Round    int    `json:"round"`
-			Applied
+			history.Applied
 		}
-		if now != round || e.Type == "start" || e.Type == "undo" {
+		if now != round || e.Type == history.TypeStart || e.Type == history.TypeUndo {
 			continue
 		}
 		if err := e.Decode(&seen); err != nil {
 			return nil, err
 		}
-		if e.Type == "apply" && e.Phase == journal.Record {
+		if e.Type == history.TypeApply && e.Phase == journal.Record {
 			for _, v := range seen.Verdicts {
 				edits[v.Path] = v
 			}
 		}
-		if seen.Manifest != "" && (e.Type != "round" || seen.Round == round) {
+		if seen.Manifest != "" && (e.Type != history.TypeRound || seen.Round == round) {
 			first, last = cmp.Or(first, seen.Manifest), seen.Manifest
 			clear(edits)
 		}

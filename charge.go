@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 )
@@ -68,7 +69,7 @@ func budgetStop(which, why string, next Next) error {
 
 // held is a reserve that is open.
 type held struct {
-	Reserve
+	history.Reserve
 	seq   int64
 	out   int64 // most tokens that the reply may have
 	price *Price
@@ -82,12 +83,12 @@ func (r *Run) reserve(role Role, attempt int, in int64) (held, error) {
 	if err != nil {
 		return held{}, err
 	}
-	h := held{Reserve: Reserve{Role: role.Name, Model: role.Called, Attempt: attempt, Tokens: in + out}, out: out, price: role.Price}
+	h := held{Reserve: history.Reserve{Role: role.Name, Model: role.Called, Attempt: attempt, Tokens: in + out}, out: out, price: role.Price}
 	if role.Price != nil {
 		cost := role.Price.most(in, out)
 		h.Cost = &cost
 	}
-	e, err := r.append(journal.Entry{Type: "reserve", Payload: h.Reserve, Sync: true})
+	e, err := r.append(journal.Entry{Type: history.TypeReserve, Payload: h.Reserve, Sync: true})
 	h.seq = e.Seq
 	return h, err
 }
@@ -127,7 +128,7 @@ func (r *Run) passes(role Role) {
 func (r *Run) commit(h held, used *model.Usage, fault error) (*model.Usage, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
-	c := Commit{Reserve: h.seq, Usage: used, Tokens: h.Tokens, Cost: h.Cost, Basis: "assumed in full"}
+	c := history.Commit{Reserve: h.seq, Usage: used, Tokens: h.Tokens, Cost: h.Cost, Basis: "assumed in full"}
 	var f *model.Error
 	if fault != nil {
 		c.Error = r.clean(fault.Error())
@@ -141,19 +142,19 @@ func (r *Run) commit(h held, used *model.Usage, fault error) (*model.Usage, erro
 	switch {
 	case c.Usage == nil && f != nil && f.Rejected():
 		c.Usage, c.Basis = &model.Usage{}, "nothing was generated"
-		c.charge(h.price)
+		charge(&c, h.price)
 	case c.Usage == nil:
 	case f != nil && f.Temporary() && c.Usage.Output <= h.out:
-		c.chargeSoFar(h)
+		chargeSoFar(&c, h)
 	default:
 		c.Basis = "provider"
-		c.charge(h.price)
+		charge(&c, h.price)
 	}
 	return c.Usage, r.settle(c)
 }
 
-// charge is what a usage takes, at a price.
-func (c *Commit) charge(price *Price) {
+// charge fills in what the usage of a commit takes, at a price.
+func charge(c *history.Commit, price *Price) {
 	c.Tokens = c.Usage.Total()
 	if price != nil {
 		cost := price.of(*c.Usage)
@@ -164,12 +165,12 @@ func (c *Commit) charge(price *Price) {
 // chargeSoFar takes what was told of a reply that did not come to its end: what
 // was read is known then, and what was written after the last word of it is
 // not.
-func (c *Commit) chargeSoFar(h held) {
+func chargeSoFar(c *history.Commit, h held) {
 	if c.Usage.Total() > c.Usage.Output {
 		most := *c.Usage
 		most.Output = h.out
 		c.Usage = &most
-		c.charge(h.price)
+		charge(c, h.price)
 	}
 	c.Usage = nil
 }
@@ -192,12 +193,12 @@ func counted(u *model.Usage) *model.Usage {
 }
 
 // settle writes a commit, and the run's sums after it.
-func (r *Run) settle(c Commit) error {
-	if _, err := r.append(journal.Entry{Type: "commit", Payload: c}); err != nil {
+func (r *Run) settle(c history.Commit) error {
+	if _, err := r.append(journal.Entry{Type: history.TypeCommit, Payload: c}); err != nil {
 		return err
 	}
 	r.ledger.fold(r.Journal.Events())
-	_, err := r.append(journal.Entry{Type: "usage", Payload: Usage{r.ledger.tokens, r.ledger.price(), r.ledger.known}})
+	_, err := r.append(journal.Entry{Type: history.TypeUsage, Payload: history.Usage{Tokens: r.ledger.tokens, Cost: r.ledger.price(), Known: r.ledger.known}})
 	return err
 }
 
@@ -208,12 +209,12 @@ func (r *Run) believe(role Role, used *model.Usage) error {
 	if r.ledger.passed[role.Name] {
 		return nil
 	}
-	e, err := r.append(journal.Entry{Type: "reserve", Payload: Reserve{Role: role.Name, Model: role.Called, Cost: free(role.Price)}})
+	e, err := r.append(journal.Entry{Type: history.TypeReserve, Payload: history.Reserve{Role: role.Name, Model: role.Called, Cost: free(role.Price)}})
 	if err != nil {
 		return err
 	}
-	c := Commit{Reserve: e.Seq, Usage: used, Basis: "agent"}
-	c.charge(role.Price)
+	c := history.Commit{Reserve: e.Seq, Usage: used, Basis: "agent"}
+	charge(&c, role.Price)
 	return r.settle(c)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
@@ -117,7 +118,7 @@ func TestCheckFirstCannotRun(t *testing.T) {
 	if end := p.end(t, dir); end.Kind != hone.KindFailed || end.Rounds != 3 || !slices.Equal(l.priors[0], []string{"no such program"}) {
 		t.Errorf("%+v, given %q", end, l.priors)
 	}
-	notices := of[hone.Notice](t, events(t, dir), "notice", "")
+	notices := of[history.Notice](t, events(t, dir), history.TypeNotice, "")
 	if len(notices) != 1 || notices[0].Text != "the check could not run before the first round" {
 		t.Errorf("notices %+v", notices)
 	}

@@ -45,9 +45,19 @@
 // from its journal alone ([Run.Replay]): the same engine, over a journal that
 // takes only what stands next in it.
 //
-// # The loops and the command
+// # The loops
 //
-// Each folder of loop/ holds one loop, a function that reads from top to
-// bottom like its specification. cmd/hone is the program: it alone chooses
-// providers, draws screens and exits.
+// [hone/loop] says what a loop declares: its name, flags, settings, starter
+// files, and how it is built from a session. Each folder below it holds one
+// loop: a function that reads from top to bottom like its specification, and
+// one Kind value in kind.go.
+//
+// # The middle floor and the command
+//
+// [hone/harness] makes a run safe: it locks the workspace, finishes what a
+// killed process left half done, asks git what belongs to the workspace, opens
+// models by name, keeps keys out of whatever is recorded, hides secrets, and
+// builds the walls. A program with a loop of its own begins there. cmd/hone is
+// our program: the slice of loops, one file a command, and the words of every
+// hint. It alone draws screens and exits.
 package hone

@@ -75,7 +75,7 @@ type killed struct{}
 
 // killedAt is a process that dies where at says so, as the kernel would have
 // it: nothing of it runs any more. It reports whether it came to that.
-func (p process) killedAt(t testing.TB, dir string, at func(when string, typ string, phase journal.Phase) bool) (dead bool) {
+func (p process) killedAt(t testing.TB, dir string, at func(when string, typ journal.Type, phase journal.Phase) bool) (dead bool) {
 	t.Helper()
 	p.observe = journal.Observer{
 		Before: func(n journal.Entry) {
@@ -101,8 +101,8 @@ func (p process) killedAt(t testing.TB, dir string, at func(when string, typ str
 }
 
 // on is a place for killedAt: the first event of a type and phase.
-func on(when, typ string, phase journal.Phase) func(string, string, journal.Phase) bool {
-	return func(w, ty string, p journal.Phase) bool { return w == when && ty == typ && p == phase }
+func on(when string, typ journal.Type, phase journal.Phase) func(string, journal.Type, journal.Phase) bool {
+	return func(w string, ty journal.Type, p journal.Phase) bool { return w == when && ty == typ && p == phase }
 }
 
 // must is for what can only fail where the test itself is wrong.
@@ -130,7 +130,7 @@ func events(t testing.TB, dir string) []journal.Event {
 }
 
 // of is the payloads of events of a type and phase, in order.
-func of[T any](t testing.TB, events []journal.Event, typ string, phase journal.Phase) []T {
+func of[T any](t testing.TB, events []journal.Event, typ journal.Type, phase journal.Phase) []T {
 	t.Helper()
 	var all []T
 	for _, e := range events {

@@ -37,13 +37,21 @@ func house() []room {
 	return []room{
 		{folder: "model", floor: 0},
 		{folder: "workspace", floor: 0},
-		{folder: "sandbox", floor: 0},
+		{folder: "sandbox", floor: 0, may: []string{"sandbox/internal/process", "sandbox/internal/environ", "sandbox/internal/loopback"}},
+		{folder: "sandbox/internal/process", floor: 0},
+		{folder: "sandbox/internal/environ", floor: 0},
+		{folder: "sandbox/internal/loopback", floor: 0},
 		{folder: "journal", floor: 0},
 		{folder: "internal/git", floor: 0},
 		{folder: "internal/artifact", floor: 0},
 
 		{folder: "check", floor: 1, may: []string{"sandbox"}},
-		{folder: "sandbox/prove", floor: 1, may: []string{"sandbox"}},
+		{folder: "sandbox/workshop", floor: 1, may: []string{"sandbox", "sandbox/internal/environ"}},
+		{folder: "sandbox/putback", floor: 1, may: []string{"sandbox"}},
+		{folder: "sandbox/internal/kernel", floor: 1, may: []string{"sandbox"}},
+		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"sandbox"}, test: true},
+		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/internal/kernel", "sandbox/internal/process", "sandbox/internal/loopback"}},
+		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/workshop", "sandbox/wall"}},
 		{folder: "block", floor: 1, may: []string{"workspace"}},
 		{folder: "tool/allow", floor: 0},
 		{folder: "tool", floor: 1, may: []string{"model", "workspace", "sandbox", "tool/allow"}},
@@ -52,15 +60,20 @@ func house() []room {
 		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
 		{folder: providers, floor: 1, may: []string{"model"}},
 
-		{folder: root, floor: 2, may: []string{"model", "tool", "workspace", "check", "journal"}},
+		{folder: "history", floor: 2, may: []string{"journal", "workspace", "check", "model"}},
 
-		{folder: "internal/crashtest", floor: 3, may: []string{root, "journal", "model", "workspace"}, test: true},
-		{folder: "loop/*", floor: 3, may: append(first[:len(first):len(first)], root)},
+		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "check", "journal", "history"}},
 
-		{folder: "internal/config", floor: 4, may: append(first[:len(first):len(first)], root, "loop/*")},
-		{folder: "cmd/hone/screen", floor: 4, may: []string{root, "journal", "model", "tool", "check", "workspace", "internal/render"}},
+		{folder: "internal/config", floor: 0},
+		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace"}},
+		{folder: "internal/crashtest", floor: 4, may: []string{root, "history", "journal", "model", "workspace"}, test: true},
+		{folder: "loop", floor: 4, may: append(first[:len(first):len(first)], root, "tool/allow", "internal/config")},
+		{folder: "loop/*", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "tool/allow", "internal/config")},
 
-		{folder: "cmd/hone", floor: 5, may: append(first[:len(first):len(first)], root, "loop/*", providers, "internal/config", "cmd/hone/screen", "sandbox/prove", "tool/allow")},
+		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing")},
+
+		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render"}},
+		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/*", "harness", "internal/config", "internal/listing", "cmd/hone/screen", "sandbox/prove")},
 	}
 }
 
@@ -161,6 +174,9 @@ func TestTableForbids(t *testing.T) {
 		{".", "model/gemini", false},
 		{".", "loop/task", false},
 		{".", "sandbox", false},
+		{".", "history", true},
+		{"history", ".", false},
+		{"history", "tool", false},
 		{"model", "journal", false},
 		{"model/gemini", "model", true},
 		{"model/gemini", "model/modeltest", false},
@@ -171,14 +187,25 @@ func TestTableForbids(t *testing.T) {
 		{"loop/task", "tool", true},
 		{"loop/task", "loop/phase", false},
 		{"loop/task", "model/gemini", false},
-		{"internal/config", "loop/task", true},
-		{"internal/config", "model/gemini", false},
-		{"cmd/hone", "model/gemini", true},
+		{"loop/task", "loop", true},
+		{"loop/task", "harness", false},
+		{"loop", "loop/task", false},
+		{"harness", "loop", true},
+		{"harness", "loop/task", false},
+		{"harness", "model/gemini", true},
+		{"internal/config", "loop/task", false},
+		{"cmd/hone", "harness", true},
+		{"cmd/hone", "model/gemini", false},
 		{"cmd/hone", "internal/crashtest", false},
 		{"cmd/hone/screen", "loop/task", false},
 		{"cmd/hone", "sandbox/prove", true},
 		{"loop/task", "sandbox/prove", false},
 		{"sandbox/prove", "workspace", false},
+		{"sandbox", "sandbox/wall", false},
+		{"sandbox/wall", "sandbox/putback", true},
+		{"sandbox/workshop", "sandbox/putback", false},
+		{"loop/phase", "sandbox/wall", false},
+		{"tool", "sandbox/wall", false},
 		{"check", "hall", false},
 		{"hall", "check", false},
 	} {
@@ -191,7 +218,7 @@ func TestTableForbids(t *testing.T) {
 // helpers are the files of what this program is when it was started to build
 // walls or to try them: processes of their own, whose main is in a library.
 func helpers() []string {
-	return []string{"sandbox/helper_linux.go", "sandbox/keeper_linux.go", "sandbox/prove/helper_linux.go"}
+	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/keeper_linux.go", "sandbox/prove/helper_linux.go"}
 }
 
 // TestOnlyTheCommandExits, and nothing runs before main by itself.
@@ -211,18 +238,27 @@ func TestOnlyTheCommandExits(t *testing.T) {
 	}
 }
 
-// TestOnlyTheCommandWordsCommandLines: what to type is told as data
-// ([hone.Next]), which only the program puts into words.
+// wordsCommandLines reports whether a file may hold command lines: those of the
+// program, of the floor that prepares its runs, and of each loop's own command.
+func wordsCommandLines(folder, file string) bool {
+	switch {
+	case folder == "loop", folder == "harness", strings.HasPrefix(folder, "cmd/"):
+		return true
+	case strings.HasPrefix(folder, "loop/"):
+		return slices.Contains([]string{"kind.go", "flags.go", "starters.go", "codescribe.go"}, file)
+	}
+	return false
+}
+
+// TestOnlyTheCommandWordsCommandLines: what to type next is data ([hone.Next]),
+// which the program words.
 func TestOnlyTheCommandWordsCommandLines(t *testing.T) {
 	line := regexp.MustCompile(`\bhone (resume|show|undo|runs|replay|doctor|help|init|prompt|rollup|demo|sandbox|trust|reconcile|implement|task|phase|fix)\b`)
 	fset := token.NewFileSet()
 	for folder, files := range sources(t, fset) {
-		if strings.HasPrefix(folder, "cmd/") || folder == "harness" {
-			continue
-		}
 		for _, f := range files {
-			if path.Base(filepath.ToSlash(fset.Position(f.Pos()).Filename)) == "kind.go" {
-				continue // a loop's own words for its command
+			if wordsCommandLines(folder, path.Base(filepath.ToSlash(fset.Position(f.Pos()).Filename))) {
+				continue
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
 				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && line.MatchString(text.Value) {

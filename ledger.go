@@ -1,6 +1,7 @@
 package hone
 
 import (
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 )
@@ -28,7 +29,7 @@ func (p Price) most(in, out int64) float64 {
 // ledger is the fold of a journal's reserves and commits.
 type ledger struct {
 	folded   int // events that are in
-	open     map[int64]Reserve
+	open     map[int64]history.Reserve
 	tokens   int64
 	assumed  int64 // of tokens: what no provider confirmed
 	cost     float64
@@ -40,18 +41,18 @@ type ledger struct {
 // fold takes in the events that are new.
 func (l *ledger) fold(events []journal.Event) {
 	if l.open == nil {
-		l.open = map[int64]Reserve{}
+		l.open = map[int64]history.Reserve{}
 	}
 	for _, e := range events[l.folded:] {
 		switch e.Type {
-		case "reserve":
-			var r Reserve
+		case history.TypeReserve:
+			var r history.Reserve
 			if e.Decode(&r) == nil {
 				l.open[e.Seq] = r
 				l.add(r.Tokens, r.Cost)
 			}
-		case "commit":
-			var c Commit
+		case history.TypeCommit:
+			var c history.Commit
 			if e.Decode(&c) == nil {
 				l.settle(c)
 			}
@@ -60,7 +61,7 @@ func (l *ledger) fold(events []journal.Event) {
 	l.folded = len(events)
 }
 
-func (l *ledger) settle(c Commit) {
+func (l *ledger) settle(c history.Commit) {
 	r, ok := l.open[c.Reserve]
 	if !ok {
 		return

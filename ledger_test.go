@@ -9,6 +9,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 )
@@ -24,11 +25,11 @@ func newBooks() *books { return &books{map[int64]int64{}, map[int64]float64{}} }
 func (b *books) take(e journal.Event) {
 	switch e.Type {
 	case "reserve":
-		var r hone.Reserve
+		var r history.Reserve
 		must(0, e.Decode(&r))
 		b.put(e.Seq, r.Tokens, r.Cost)
 	case "commit":
-		var c hone.Commit
+		var c history.Commit
 		must(0, e.Decode(&c))
 		b.put(c.Reserve, c.Tokens, c.Cost)
 	}
@@ -65,7 +66,7 @@ func TestReserveStandsBeforeTheRequestLeaves(t *testing.T) {
 		}
 	}, After: func(e journal.Event) {
 		if e.Type == "reserve" || e.Type == "commit" || e.Type == "reply" {
-			order = append(order, e.Type)
+			order = append(order, string(e.Type))
 		}
 	}}}.end(t, t.TempDir())
 	want := []string{"reserve", "generate", "commit", "reserve", "generate", "commit", "reply"}
@@ -99,7 +100,7 @@ func TestCharge(t *testing.T) {
 			role.Price = price
 			end := process{round: asks(role, "?")}.end(t, dir)
 			all := events(t, dir)
-			res, com := of[hone.Reserve](t, all, "reserve", "")[0], of[hone.Commit](t, all, "commit", "")[0]
+			res, com := of[history.Reserve](t, all, "reserve", "")[0], of[history.Commit](t, all, "commit", "")[0]
 			tokens, cost, basis := int64(200), 100*1e-6+50*10e-6+30*0.5e-6+20*2e-6, "provider"
 			if tt.inFull {
 				tokens, cost, basis = res.Tokens, *res.Cost, "assumed in full"
@@ -107,7 +108,7 @@ func TestCharge(t *testing.T) {
 			if end.Tokens != tokens || !near(*end.Cost, cost) || com.Tokens != tokens || !near(*com.Cost, cost) || com.Basis != basis {
 				t.Errorf("charged %d tokens and $%g, committed %+v, want %d and $%g (%s)", end.Tokens, *end.Cost, com, tokens, cost, basis)
 			}
-			sums := of[hone.Usage](t, all, "usage", "")[0]
+			sums := of[history.Usage](t, all, "usage", "")[0]
 			if sums.Tokens != tokens || !near(*sums.Cost, cost) || (sums.Known == used) == tt.inFull {
 				t.Errorf("the sums afterwards: %+v", sums)
 			}
@@ -134,7 +135,7 @@ func TestRejectedRequestIsFree(t *testing.T) {
 		role := editor(speaker(fails(&tt.fault), says("x")))
 		role.Price = &hone.Price{Input: 1, Output: 1}
 		process{round: asks(role, "?")}.end(t, dir)
-		com := of[hone.Commit](t, events(t, dir), "commit", "")[0]
+		com := of[history.Commit](t, events(t, dir), "commit", "")[0]
 		free := tt.basis == "nothing was generated"
 		if com.Basis != tt.basis || (com.Tokens == 0) != free || com.Cost == nil || (*com.Cost == 0) != free {
 			t.Errorf("%v: committed %+v", &tt.fault, com)
@@ -173,7 +174,7 @@ func TestChargeOfWhatIsNotFinal(t *testing.T) {
 			role.Price = price
 			process{round: asks(role, "?")}.end(t, dir)
 			all := events(t, dir)
-			res, com := of[hone.Reserve](t, all, "reserve", "")[0], of[hone.Commit](t, all, "commit", "")[0]
+			res, com := of[history.Reserve](t, all, "reserve", "")[0], of[history.Commit](t, all, "commit", "")[0]
 			if tt.tokens == 0 {
 				tt.tokens, tt.cost = res.Tokens, *res.Cost
 			}
@@ -229,7 +230,7 @@ func TestReserveIsTheMost(t *testing.T) {
 	role.Price = &hone.Price{Input: 1, Output: 10, CacheRead: 0.5, CacheWrite: 2}
 	process{round: asks(role, "a question of some length")}.end(t, dir)
 	all := events(t, dir)
-	res, asked := of[hone.Reserve](t, all, "reserve", "")[0], of[hone.Asked](t, all, "ask", journal.Begin)[0]
+	res, asked := of[history.Reserve](t, all, "reserve", "")[0], of[history.Asked](t, all, "ask", journal.Begin)[0]
 	in := res.Tokens - role.MaxOutput
 	if in < asked.Bytes || asked.Bytes != int64(len(object(t, dir, asked.Request))) {
 		t.Errorf("%d tokens are reserved for a request of %d bytes", in, asked.Bytes)
@@ -262,7 +263,7 @@ func TestOutputLimitIsLoweredToFit(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			probe := t.TempDir()
 			process{round: asks(editor(speaker(says("x"))), "?")}.end(t, probe)
-			in := of[hone.Reserve](t, events(t, probe), "reserve", "")[0].Tokens - 1000
+			in := of[history.Reserve](t, events(t, probe), "reserve", "")[0].Tokens - 1000
 			m := speaker(says("x"))
 			role := editor(m)
 			role.Price = tt.price

@@ -4,19 +4,12 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"hone/history"
 )
 
-// Limits bound a run. A zero field sets no bound, but for Rounds.
-type Limits struct {
-	Rounds int           `json:"rounds"`         // most rounds; 0 means 1
-	Tokens int64         `json:"tokens"`         // of every call of every role
-	Cost   float64       `json:"cost,omitempty"` // USD
-	Time   time.Duration `json:"time_ns"`        // active time, over all processes
-	// Patience is how many rounds may end in a state that an earlier one ended in.
-	Patience int `json:"patience,omitempty"`
-}
-
-func (l Limits) rounds() int { return max(1, l.Rounds) }
+// Limits bound a run.
+type Limits = history.Limits
 
 // Retry bounds how a temporary fault of a provider is met.
 type Retry struct {

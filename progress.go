@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -20,7 +21,7 @@ func (r *Run) ended() []State {
 	var states []State
 	for _, e := range r.Journal.Events() {
 		var s State
-		if e.Type != "round" || e.Decode(&s) != nil || s.Round == 0 {
+		if e.Type != history.TypeRound || e.Decode(&s) != nil || s.Round == 0 {
 			continue
 		}
 		if n := len(states); n > 0 && states[n-1].Round == s.Round {
@@ -77,12 +78,12 @@ func (r *Run) moved(round int) (bool, error) {
 		if e.Step == nil || e.Step.Round != round || e.Phase != journal.Record {
 			continue
 		}
-		var a Applied
-		var o Opened
+		var a history.Applied
+		var o history.Opened
 		switch {
-		case e.Type == "apply" && e.Decode(&a) == nil && slices.ContainsFunc(a.Verdicts, changes):
+		case e.Type == history.TypeApply && e.Decode(&a) == nil && slices.ContainsFunc(a.Verdicts, changes):
 			return true, nil
-		case looked(e) && e.Step.Name == "open" && e.Decode(&o) == nil:
+		case looked(e) && e.Step.Name == history.StepOpen && e.Decode(&o) == nil:
 			opened = o.Manifest
 		}
 	}
@@ -138,7 +139,7 @@ func circles(states []State) string {
 
 // blocking is how many findings keep a state's tree from being right. That a
 // reply could not be used says nothing of it.
-func (s State) blocking() int {
+func blocking(s State) int {
 	n := 0
 	for _, f := range s.Findings {
 		if f.Blocks() && f.Source != check.SourceReply {
@@ -149,7 +150,7 @@ func (s State) blocking() int {
 }
 
 // sources are who found what keeps a state from being right.
-func (s State) sources() map[string]bool {
+func sources(s State) map[string]bool {
 	m := map[string]bool{}
 	for _, f := range s.Findings {
 		if f.Blocks() {
@@ -169,10 +170,10 @@ func better(states []State) (best State, ok bool) {
 	}
 	last := states[len(states)-1]
 	for _, s := range states[:len(states)-1] {
-		if !comparable(s, last) || s.blocking() >= last.blocking() {
+		if !comparable(s, last) || blocking(s) >= blocking(last) {
 			continue
 		}
-		if !ok || s.blocking() <= best.blocking() {
+		if !ok || blocking(s) <= blocking(best) {
 			best, ok = s, true
 		}
 	}
@@ -182,7 +183,7 @@ func better(states []State) (best State, ok bool) {
 // comparable reports whether a state was judged by nobody but those who judged
 // the last one.
 func comparable(s, last State) bool {
-	found, now := s.sources(), last.sources()
+	found, now := sources(s), sources(last)
 	if len(found) == 0 || found[check.SourceReply] {
 		return false
 	}
@@ -203,11 +204,11 @@ func (r *Run) remark(end *End, states []State) {
 		end.Notes = append(end.Notes, "the check already passed before the first round, so its passing proves nothing")
 	}
 	best, ok := better(states)
-	if !ok || !end.Kind.usedUp() {
+	if !ok || !end.Kind.UsedUp() {
 		return
 	}
 	last := states[len(states)-1]
-	note := fmt.Sprintf("round %d had fewer findings (%d) than round %d (%d)", best.Round, best.blocking(), last.Round, last.blocking())
+	note := fmt.Sprintf("round %d had fewer findings (%d) than round %d (%d)", best.Round, blocking(best), last.Round, blocking(last))
 	end.Best, end.Restored = best.Round, r.stands(best.Round)
 	if end.Restored {
 		note += ", and its tree is restored"
@@ -226,7 +227,7 @@ func (r *Run) stands(round int) bool {
 // run out and it had fewer findings than the last; kept says that it did.
 func (r *Run) keepBest(ctx context.Context, kind Kind) (kept bool, err error) {
 	best, ok := better(r.ended())
-	if !ok || !r.Trust.KeepBest || !kind.usedUp() || r.stands(best.Round) {
+	if !ok || !r.Trust.KeepBest || !kind.UsedUp() || r.stands(best.Round) {
 		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -244,6 +245,6 @@ func (r *Run) outOfPatience(s *State) {
 	if r.stuck(states) {
 		next := resumeWith("patience", r.Limits.Patience*2)
 		next.Or = byHand
-		s.stop(KindStuck, fmt.Sprintf("no progress: %d of %d rounds ended in an earlier state", repeats(states), s.Round), next)
+		halt(s, KindStuck, fmt.Sprintf("no progress: %d of %d rounds ended in an earlier state", repeats(states), s.Round), next)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/model"
 	"hone/tool"
 	"hone/workspace"
@@ -136,7 +137,7 @@ func TestFlaky(t *testing.T) {
 			[]check.Finding{sometimes}, nil)
 	}}
 	wantEnd(t, p.end(t, dir), hone.KindDone)
-	got := of[hone.Checked](t, events(t, dir), "check", "record")
+	got := of[history.Checked](t, events(t, dir), "check", "record")
 	if len(got) != 2 || asked != 5 {
 		t.Fatalf("%d checks on record, %d were run", len(got), asked)
 	}
@@ -264,8 +265,8 @@ func TestCheckThatChangesItselfIsNotGreen(t *testing.T) {
 	if end.Rounds != 2 || end.Kind != hone.KindDone || read(dir, "tests/a") != "1" {
 		t.Errorf("%+v, tests/a %q", end, read(dir, "tests/a"))
 	}
-	got := of[hone.Checked](t, events(t, dir), "check", "record")
-	if diff := cmp.Diff([]string{"tests/a"}, got[0].PutBack); diff != "" || !check.Blocking(got[0].Findings) {
+	got := of[history.Checked](t, events(t, dir), "check", "record")
+	if diff := cmp.Diff([]string{"tests/a"}, got[0].Restored); diff != "" || !check.Blocking(got[0].Findings) {
 		t.Errorf("%+v", got[0])
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -30,8 +31,8 @@ func (r *Run) protected() (map[string]workspace.Entry, error) {
 	}
 	kept := maps.Clone(found)
 	for _, e := range r.Journal.Events() {
-		var a Applied
-		if e.Type != "apply" || e.Phase != journal.Record || e.Decode(&a) != nil {
+		var a history.Applied
+		if e.Type != history.TypeApply || e.Phase != journal.Record || e.Decode(&a) != nil {
 			continue
 		}
 		for _, v := range a.Verdicts {
@@ -61,7 +62,7 @@ func (r *Run) foundProtected() (map[string]workspace.Entry, error) {
 	if r.guard != nil {
 		return r.guard, nil
 	}
-	o, ok, err := Recorded[Opened](r, "open")
+	o, ok, err := Recorded[history.Opened](r, history.StepOpen)
 	if err != nil || !ok {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 )
 
@@ -69,7 +70,7 @@ func (r *Run) first(ctx context.Context, s State) (State, error) {
 		return s, nil
 	}
 	r.enter(0)
-	if _, err := step(ctx, r, work[Opened]{event: "step", name: "open", do: r.open}); err != nil {
+	if _, err := step(ctx, r, work[history.Opened]{event: history.TypeStep, name: history.StepOpen, inline: true, do: r.open}); err != nil {
 		return s, err
 	}
 	c, err := r.looking(ctx, "check", r.checkUsable)
@@ -95,7 +96,7 @@ func (r *Run) first(ctx context.Context, s State) (State, error) {
 // checkUsable is checkOften before the first round. Where the run cannot begin
 // without the check, one that could not run is an error: a resumed run tries it
 // again.
-func (r *Run) checkUsable(ctx context.Context) (Checked, error) {
+func (r *Run) checkUsable(ctx context.Context) (history.Checked, error) {
 	c, err := r.checkOften(ctx)
 	if err != nil || !broken(c.Findings) {
 		return c, err
@@ -141,9 +142,9 @@ func (r *Run) sayBefore(found []check.Finding) error {
 
 // checkedBefore is what the check found before the first round; ok is false
 // where it was not asked then, or not yet.
-func (r *Run) checkedBefore() (c Checked, ok bool) {
+func (r *Run) checkedBefore() (c history.Checked, ok bool) {
 	for _, e := range r.Journal.Events() {
-		if e.Type == "check" && e.Phase == journal.Record && e.Step.Round == 0 {
+		if e.Type == history.TypeCheck && e.Phase == journal.Record && e.Step.Round == 0 {
 			return c, e.Decode(&c) == nil
 		}
 	}
@@ -159,8 +160,8 @@ func (r *Run) passedBefore() bool {
 
 // prove runs the check on a copy of the tree that no command of a model's could
 // write, and says what is wrong there that is not wrong in the tree.
-func (r *Run) prove(ctx context.Context) (Checked, error) {
-	return r.looking(ctx, "prove", func(ctx context.Context) (c Checked, err error) {
+func (r *Run) prove(ctx context.Context) (history.Checked, error) {
+	return r.looking(ctx, "prove", func(ctx context.Context) (c history.Checked, err error) {
 		forget(r.Journal.Run())
 		top, err := os.MkdirTemp("", provingPlace(r.Journal.Run()))
 		if err != nil {
@@ -176,7 +177,7 @@ func (r *Run) prove(ctx context.Context) (Checked, error) {
 			return c, fmt.Errorf("prove the check: copy the tree: %w", err)
 		}
 		found, err := r.Trust.Proof.Check(ctx, dir)
-		return Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
+		return history.Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
 	})
 }
 

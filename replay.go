@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -82,7 +83,7 @@ func (r *Run) again(ctx context.Context, round Round) error {
 		r.enter(s.Round)
 		var err error
 		if s.Decision == StopNow && r.granted() {
-			_, err = r.decide(ctx, s, s.own(), nil)
+			_, err = r.decide(ctx, s, s.RoundFindings(), nil)
 		} else {
 			_, err = r.play(ctx, s, round)
 		}
@@ -98,7 +99,7 @@ func (r *Run) again(ctx context.Context, round Round) error {
 // restart passes the start, with the limits that the run began with.
 func (r *Run) restart() error {
 	e := r.Journal.Pass()
-	if e.Type != "start" {
+	if e.Type != history.TypeStart {
 		return fmt.Errorf("the record begins with %q, not with a start", e.Type)
 	}
 	var s Start
@@ -115,7 +116,7 @@ func (r *Run) stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, errEnds) || errors.As(err, &diverged) {
 		return err
 	}
-	if err := r.catchUp(ctx, "end"); err != nil {
+	if err := r.catchUp(ctx, history.TypeEnd); err != nil {
 		return err
 	}
 	s, stop := r.state(), r.stop(ctx, err)
@@ -128,7 +129,7 @@ func (r *Run) stopped(ctx context.Context, err error) error {
 
 // catchUp passes what the run did not do itself, up to what it did, or to a
 // type of event.
-func (r *Run) catchUp(ctx context.Context, until ...string) error {
+func (r *Run) catchUp(ctx context.Context, until ...journal.Type) error {
 	for {
 		ahead := r.Journal.Ahead()
 		if len(ahead) == 0 || !r.beside(ahead[0]) || slices.Contains(until, ahead[0].Type) {
@@ -144,7 +145,8 @@ func (r *Run) catchUp(ctx context.Context, until ...string) error {
 // world around it, of its processes' ends, or of a person who answered later.
 func foreign(e journal.Event) bool {
 	switch e.Type {
-	case "walls", "notice", "server", "reserve", "commit", "usage", "retry", "resume", "outside", "undo", "end":
+	case history.TypeWalls, history.TypeNotice, history.TypeServer, history.TypeReserve, history.TypeCommit, history.TypeUsage,
+		history.TypeRetry, history.TypeResume, history.TypeOutside, history.TypeUndo, history.TypeEnd:
 		return true
 	}
 	return e.Step != nil && e.Step.Session < 0
@@ -156,25 +158,25 @@ func (r *Run) pass(ctx context.Context) error {
 	var seen struct {
 		Manifest string   `json:"manifest"`
 		Paths    []string `json:"paths"`
-		Applied
+		history.Applied
 	}
 	if err := e.Decode(&seen); err != nil {
 		return err
 	}
 	switch {
-	case e.Type == "resume":
+	case e.Type == history.TypeResume:
 		if err := e.Decode(&r.Limits); err != nil {
 			return err
 		}
 		r.Limits.Time = 0
-	case e.Type == "apply" && e.Phase == journal.Record:
+	case e.Type == history.TypeApply && e.Phase == journal.Record:
 		return r.remake(ctx, seen.Verdicts)
-	case e.Type == "outside", e.Type == "undo":
+	case e.Type == history.TypeOutside, e.Type == history.TypeUndo:
 		r.played.commands = true
-	case e.Type == "check" && e.Phase == journal.Record, e.Phase == journal.Record && looked(e) && e.Step.Name != "open":
+	case e.Type == history.TypeCheck && e.Phase == journal.Record, e.Phase == journal.Record && looked(e) && e.Step.Name != history.StepOpen:
 		r.played.commands = true
 	}
-	if seen.Manifest == "" || e.Type == "round" {
+	if seen.Manifest == "" || e.Type == history.TypeRound {
 		return nil
 	}
 	return r.meet(ctx, seen.Manifest)
@@ -290,10 +292,10 @@ func playStep[T any](ctx context.Context, r *Run, id journal.Identity, input str
 		if !inside && !r.beside(next) {
 			return none, &journal.DivergedError{Recorded: next.Line(), Made: []byte("the step " + id.String())}
 		}
-		if next.Seq == record.Seq && w.event == "ask" {
+		if next.Seq == record.Seq && w.event == history.TypeAsk {
 			r.played.Requests++
 		}
-		if next.Phase == journal.Begin && (w.again != nil || w.event == "check") {
+		if next.Phase == journal.Begin && (w.again != nil || w.event == history.TypeCheck) {
 			r.played.commands = true
 		}
 		if err := r.pass(ctx); err != nil {
@@ -309,11 +311,11 @@ func playStep[T any](ctx context.Context, r *Run, id journal.Identity, input str
 func (r *Run) unpaidAt(ctx context.Context, id journal.Identity) error {
 	ended, session := false, false
 	for _, e := range r.Journal.Ahead() {
-		if e.Type == "round" {
+		if e.Type == history.TypeRound {
 			break
 		}
 		if e.Step != nil {
-			ended = ended || e.Step.Name == stepUnpaid && e.Step.Round == id.Round && e.Phase == journal.Record
+			ended = ended || e.Step.Name == history.StepUnpaid && e.Step.Round == id.Round && e.Phase == journal.Record
 			session = session || *e.Step == id && command(e)
 		}
 	}
@@ -353,7 +355,7 @@ func within(step, of journal.Identity) bool {
 
 // lookedAgain gives what judging the tree gave: the last time, where processes
 // did it again because the tree had become another.
-func (r *Run) lookedAgain(ctx context.Context, name string) (c Checked, err error) {
+func (r *Run) lookedAgain(ctx context.Context, name string) (c history.Checked, err error) {
 	for {
 		id := r.named(name)
 		id.Index = r.count[id]
@@ -363,7 +365,7 @@ func (r *Run) lookedAgain(ctx context.Context, name string) (c Checked, err erro
 		if !ahead && id.Index > 0 {
 			return c, nil
 		}
-		if c, err = step(ctx, r, work[Checked]{event: "check", name: name}); err != nil {
+		if c, err = step(ctx, r, work[history.Checked]{event: history.TypeCheck, name: name}); err != nil {
 			return c, err
 		}
 	}
@@ -380,7 +382,7 @@ func (r *Run) replayed(ctx context.Context, n journal.Entry) (journal.Event, err
 			return e, errEnds
 		}
 		if !errors.As(err, &diverged) || !r.beside(ahead[0]) {
-			if err == nil && n.Type == "round" {
+			if err == nil && n.Type == history.TypeRound {
 				r.played.Rounds++
 			}
 			return e, err

@@ -109,7 +109,7 @@ func TestReplayAfterEveryCrash(t *testing.T) {
 		m := speaker(says("one"), says("two"), says("two"))
 		p := everything(dir, m)
 		n := 0
-		p.killedAt(t, dir, func(string, string, journal.Phase) bool { n++; return n > point })
+		p.killedAt(t, dir, func(string, journal.Type, journal.Phase) bool { n++; return n > point })
 		if !strings.Contains(string(journalOf(t, dir)), `"type":"start"`) {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -20,7 +21,7 @@ func (r *Run) arrive(ctx context.Context, s State) error {
 		return nil
 	}
 	if r.begun() {
-		if _, err := r.append(journal.Entry{Type: "resume", Payload: r.Limits}); err != nil {
+		if _, err := r.append(journal.Entry{Type: history.TypeResume, Payload: history.Resumed{Limits: r.Limits}}); err != nil {
 			return err
 		}
 		if err := r.compare(ctx); err != nil {
@@ -56,7 +57,7 @@ func (r *Run) compare(ctx context.Context) error {
 		return err
 	}
 	r.last, r.stored = want.Manifest, want
-	var o Outside
+	var o history.Outside
 	if o.Manifest, _, err = r.manifest(ctx); err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (r *Run) compare(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(o.Paths)
-	_, err = r.append(journal.Entry{Type: "outside", Payload: o})
+	_, err = r.append(journal.Entry{Type: history.TypeOutside, Payload: o})
 	return err
 }
 
@@ -89,12 +90,12 @@ func (r *Run) expected() (object string, applied map[string]workspace.Image, err
 	for _, e := range r.Journal.Events() {
 		var seen struct {
 			Manifest string `json:"manifest"`
-			Applied
+			history.Applied
 		}
 		switch {
-		case e.Type == "command", command(e), e.Phase == journal.Begin && (e.Type == "check" || e.Type == "step" && e.Step.Name == putRight):
+		case e.Type == history.TypeCommand, command(e), e.Phase == journal.Begin && (e.Type == history.TypeCheck || e.Type == history.TypeStep && e.Step.Name == history.StepPutBack):
 			object = ""
-		case e.Type == "round", e.Type == "undo", e.Phase == journal.Record && (e.Type == "apply" || e.Type == "check" || looked(e)):
+		case e.Type == history.TypeRound, e.Type == history.TypeUndo, e.Phase == journal.Record && (e.Type == history.TypeApply || e.Type == history.TypeCheck || looked(e)):
 			err = errors.Join(err, e.Decode(&seen))
 		}
 		if seen.Manifest != "" {
@@ -114,25 +115,25 @@ func command(e journal.Event) bool {
 	var b struct {
 		Command bool `json:"command"`
 	}
-	return (e.Type == "tool" || e.Type == "ask") && e.Phase == journal.Begin && e.Decode(&b) == nil && b.Command
+	return (e.Type == history.TypeTool || e.Type == history.TypeAsk) && e.Phase == journal.Begin && e.Decode(&b) == nil && b.Command
 }
 
 // looked reports whether an event is the record of a look at the whole tree
 // that the engine took itself: when a round begins, or after a command.
 func looked(e journal.Event) bool {
-	return e.Phase == journal.Record && e.Type == "step" &&
-		(e.Step.Name == afterwards || e.Step.Name == putRight || e.Step.Name == "open" && e.Step.Session == 0 && e.Step.Index == 0)
+	return e.Phase == journal.Record && e.Type == history.TypeStep &&
+		(e.Step.Name == history.StepAfterwards || e.Step.Name == history.StepPutBack || e.Step.Name == history.StepOpen && e.Step.Session == 0 && e.Step.Index == 0)
 }
 
 // untold are the outside changes that no round was told of yet.
 func (r *Run) untold() []string {
 	var paths []string
 	for _, e := range r.Journal.Events() {
-		var o Outside
+		var o history.Outside
 		switch {
-		case looked(e) && e.Step.Name == "open":
+		case looked(e) && e.Step.Name == history.StepOpen:
 			paths = nil
-		case e.Type == "outside" && e.Decode(&o) == nil:
+		case e.Type == history.TypeOutside && e.Decode(&o) == nil:
 			paths = append(paths, o.Paths...)
 		}
 	}
@@ -144,11 +145,11 @@ func (r *Run) untold() []string {
 func (r *Run) putBackTo() *int {
 	var to *int
 	for _, e := range r.Journal.Events() {
-		var u Undone
+		var u history.Undone
 		switch {
-		case looked(e) && e.Step.Name == "open":
+		case looked(e) && e.Step.Name == history.StepOpen:
 			to = nil
-		case e.Type == "undo" && e.Decode(&u) == nil:
+		case e.Type == history.TypeUndo && e.Decode(&u) == nil:
 			to = &u.Round
 		}
 	}
@@ -156,12 +157,12 @@ func (r *Run) putBackTo() *int {
 }
 
 // told words for the model what was changed by others.
-func told(o Opened) []check.Finding {
+func told(o history.Opened) []check.Finding {
 	var findings []check.Finding
-	if o.Back != nil {
+	if o.RestoredTo != nil {
 		text := "The files were put back to what they were before the first round; nothing of what was changed since is there any more."
-		if *o.Back > 0 {
-			text = fmt.Sprintf("The files were put back to what they were at the end of round %d, because that was the better state; what later rounds changed is not there any more. What is found here is about the files as they are now.", *o.Back)
+		if *o.RestoredTo > 0 {
+			text = fmt.Sprintf("The files were put back to what they were at the end of round %d, because that was the better state; what later rounds changed is not there any more. What is found here is about the files as they are now.", *o.RestoredTo)
 		}
 		findings = append(findings, check.Finding{Source: "undo", Advisory: true, Text: text})
 	}
@@ -199,7 +200,7 @@ func (r *Run) askAgain(ctx context.Context, s State) error {
 func (r *Run) granted() bool {
 	granted := false
 	for _, e := range r.Journal.Events() {
-		granted = appliedLater(e) || granted && e.Type != "round"
+		granted = appliedLater(e) || granted && e.Type != history.TypeRound
 	}
 	return granted
 }
@@ -207,7 +208,7 @@ func (r *Run) granted() bool {
 // appliedLater reports whether an event records an apply that was approved
 // when its question was put again.
 func appliedLater(e journal.Event) bool {
-	return e.Type == "apply" && e.Phase == journal.Record && e.Step.Session < 0
+	return e.Type == history.TypeApply && e.Phase == journal.Record && e.Step.Session < 0
 }
 
 // resumes is how often the run was gone on with. Its negative is the session
@@ -215,7 +216,7 @@ func appliedLater(e journal.Event) bool {
 func (r *Run) resumes() int {
 	n := 0
 	for _, e := range r.Journal.Events() {
-		if e.Type == "resume" {
+		if e.Type == history.TypeResume {
 			n++
 		}
 	}
@@ -231,17 +232,17 @@ func (r *Run) unasked(round int) []Question {
 			continue
 		}
 		var a Answer
-		var c Changed
+		var c history.Changed
 		switch {
-		case e.Type == "approval" && e.Decode(&a) == nil:
+		case e.Type == history.TypeApproval && e.Decode(&a) == nil:
 			switch q, ok := r.questionOf(e); {
 			case !ok || a.Approved:
-			case a.By != nobody:
+			case a.By != history.Nobody:
 				open = without(open, q.Path)
 			case r.holds(q.Path, q.Before):
 				open = with(open, q)
 			}
-		case e.Type == "change" && e.Decode(&c) == nil && c.Ruling == workspace.Allow:
+		case e.Type == history.TypeChange && e.Decode(&c) == nil && c.Ruling == workspace.Allow:
 			open = without(open, c.Path)
 		}
 	}

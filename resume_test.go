@@ -9,6 +9,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -77,7 +78,7 @@ func TestOutsideChanges(t *testing.T) {
 func TestNothingIsOutside(t *testing.T) {
 	for _, place := range []struct {
 		name string
-		kill func(string, string, journal.Phase) bool
+		kill func(string, journal.Type, journal.Phase) bool
 	}{
 		{"before the first look", on("before", "step", journal.Begin)},
 		{"in the first look", on("before", "step", journal.Record)},
@@ -92,7 +93,7 @@ func TestNothingIsOutside(t *testing.T) {
 				t.Fatal("the run was not killed")
 			}
 			wantEnd(t, p.end(t, dir), hone.KindDone)
-			if o := of[hone.Outside](t, events(t, dir), "outside", ""); len(o) != 0 {
+			if o := of[history.Outside](t, events(t, dir), "outside", ""); len(o) != 0 {
 				t.Errorf("told as changed by others: %+v", o)
 			}
 		})
@@ -159,9 +160,9 @@ func TestKillsWithNobodyThere(t *testing.T) {
 		dir := furnished(t, map[string]string{"asked": "old"})
 		p := process{round: applies([]workspace.Edit{edit("asked", "new"), edit("plain", "new")}), set: approve(nil, "asked")}
 		n, where := point, ""
-		dead := p.killedAt(t, dir, func(when, typ string, phase journal.Phase) bool {
+		dead := p.killedAt(t, dir, func(when string, typ journal.Type, phase journal.Phase) bool {
 			n--
-			where = when + " " + typ + " " + string(phase)
+			where = when + " " + string(typ) + " " + string(phase)
 			return n < 0
 		})
 		h := &person{answer: yes}
@@ -244,7 +245,7 @@ func TestUnwritableJournalEndsTheRun(t *testing.T) {
 // outside are the paths that others changed, as they are on record.
 func outside(t testing.TB, dir string) [][]string {
 	var paths [][]string
-	for _, o := range of[hone.Outside](t, events(t, dir), "outside", "") {
+	for _, o := range of[history.Outside](t, events(t, dir), "outside", "") {
 		paths = append(paths, o.Paths)
 	}
 	return paths

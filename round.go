@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -87,14 +88,14 @@ var errTime = errors.New("the run's time is used up")
 // end records how the run ended. A run that had ended before is left as it is.
 func (r *Run) end(s State) (End, error) {
 	r.ledger.fold(r.Journal.Events())
-	end := End{Kind: s.Kind, Why: r.clean(s.Why), Next: s.Next.cleaned(r.clean), Rounds: s.Round,
+	end := End{Kind: s.Kind, Why: r.clean(s.Why), Next: s.Next.Cleaned(r.clean), Rounds: s.Round,
 		Tokens: r.ledger.tokens, Assumed: r.ledger.assumed, Cost: r.ledger.price(), Findings: s.Findings}
 	r.remark(&end, r.ended())
 	events := r.Journal.Events()
-	if n := len(events); n > 0 && events[n-1].Type == "end" {
+	if n := len(events); n > 0 && events[n-1].Type == history.TypeEnd {
 		return end, nil
 	}
-	_, err := r.append(journal.Entry{Type: "end", Payload: end, Sync: true})
+	_, err := r.append(journal.Entry{Type: history.TypeEnd, Payload: end, Sync: true})
 	return end, err
 }
 
@@ -114,7 +115,7 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	}
 	switch {
 	case s.Decision == StopNow && r.granted():
-		return r.decide(ctx, s, s.own(), nil)
+		return r.decide(ctx, s, s.RoundFindings(), nil)
 	case r.over(s):
 		return s, nil
 	}
@@ -129,7 +130,7 @@ func (r *Run) over(s State) bool {
 		return false
 	case s.Decision == Done, s.Decision == StopNow && r.stuck(r.ended()):
 		return true
-	case (check.Blocking(s.Findings) || s.Kind == KindBudget) && s.Round < r.Limits.rounds():
+	case (check.Blocking(s.Findings) || s.Kind == KindBudget) && s.Round < r.Limits.MaxRounds():
 		return false
 	}
 	return r.Human == nil || len(r.unasked(s.Round)) == 0
@@ -145,7 +146,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	}
 	s.Round++
 	r.enter(s.Round)
-	o, err := step(ctx, r, work[Opened]{event: "step", name: "open", do: r.open})
+	o, err := step(ctx, r, work[history.Opened]{event: history.TypeStep, name: history.StepOpen, inline: true, do: r.open})
 	if err != nil {
 		return s, err
 	}
@@ -158,27 +159,23 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	return r.decide(ctx, s, findings, short)
 }
 
-// stepUnpaid is the step that puts on record why the rest of a round could not
-// be paid.
-const stepUnpaid = "unpaid"
-
 // unpaid is why the rest of a round could not be paid; nil where it could. Any
 // other error is left one.
 func (r *Run) unpaid(ctx context.Context, findings []check.Finding, err error) (*Stop, error) {
 	if findings == nil || !OutOfBudget(err) {
 		return nil, err
 	}
-	u, err := Step(ctx, r, stepUnpaid, nil, func(context.Context) (Unpaid, error) {
+	u, err := Step(ctx, r, history.StepUnpaid, nil, func(context.Context) (history.Unpaid, error) {
 		stop := r.stop(ctx, err)
-		return Unpaid{stop.Error(), stop.Next}, nil
+		return history.Unpaid{Why: stop.Error(), Next: stop.Next}, nil
 	})
 	return &Stop{Kind: KindBudget, Why: u.Why, Next: u.Next}, err
 }
 
 // open takes the manifest that a resumed run compares the tree with.
-func (r *Run) open(ctx context.Context) (Opened, error) {
+func (r *Run) open(ctx context.Context) (history.Opened, error) {
 	name, tree, err := r.manifest(ctx)
-	return Opened{Manifest: name, Tree: tree, Outside: r.untold(), Back: r.putBackTo()}, err
+	return history.Opened{Manifest: name, Tree: tree, Outside: r.untold(), RestoredTo: r.putBackTo()}, err
 }
 
 // decide asks the check if nothing stands in its way, and records what
@@ -201,9 +198,9 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 		r.outOfBudget(&s, short)
 	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
 		s.Decision, s.Kind, s.Why = Done, KindDone, r.doneWhy(s.Round)
-	case done || declined && s.Round >= r.Limits.rounds():
-		s.stop(KindBlocked, "changes were not approved", r.afterDenial(s.Round))
-	case s.Round >= r.Limits.rounds():
+	case done || declined && s.Round >= r.Limits.MaxRounds():
+		halt(&s, KindBlocked, "changes were not approved", r.afterDenial(s.Round))
+	case s.Round >= r.Limits.MaxRounds():
 		r.outOfRounds(&s, findings)
 	default:
 		r.outOfPatience(&s)
@@ -213,7 +210,7 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 
 // record records a decision.
 func (r *Run) record(s State) error {
-	_, err := r.append(journal.Entry{Type: "round", Payload: s, Sync: true})
+	_, err := r.append(journal.Entry{Type: history.TypeRound, Payload: s, Sync: true})
 	return err
 }
 
@@ -240,31 +237,36 @@ func (r *Run) outOfBudget(s *State, short *Stop) {
 	if r.Check != nil && !check.Blocking(s.Checked) {
 		why += "; the check passes, and the rest of the round is missing"
 	}
-	if s.Round >= r.Limits.rounds() && next.Verb == Resume {
+	if s.Round >= r.Limits.MaxRounds() && next.Verb == Resume {
 		next.Flags = append(slices.Clone(next.Flags), r.moreRounds())
 	}
-	s.stop(KindBudget, why, next)
+	halt(s, KindBudget, why, next)
 }
 
 // outOfRounds says how a run ends whose rounds are used up.
 func (r *Run) outOfRounds(s *State, findings []check.Finding) {
-	used := fmt.Sprintf("%d of %d rounds are used up", s.Round, r.Limits.rounds())
+	used := fmt.Sprintf("%d of %d rounds are used up", s.Round, r.Limits.MaxRounds())
 	more := []Flag{r.moreRounds()}
 	switch {
 	case blocker(findings) != "":
-		s.stop(KindBlocked, "blocked: "+blocker(findings), Next{First: "remove what blocks it", Verb: Resume, Flags: more})
+		halt(s, KindBlocked, "blocked: "+blocker(findings), Next{First: "remove what blocks it", Verb: Resume, Flags: more})
 	case broken(s.Checked):
-		s.stop(KindFailed, "the check could not run, and "+used, Next{First: "fix the check", Verb: Resume, Flags: more})
+		halt(s, KindFailed, "the check could not run, and "+used, Next{First: "fix the check", Verb: Resume, Flags: more})
 	default:
-		s.stop(KindRounds, "human intervention needed: "+used+" and findings are left", Next{Verb: Resume, Flags: more, Or: byHand})
+		halt(s, KindRounds, "human intervention needed: "+used+" and findings are left", Next{Verb: Resume, Flags: more, Or: byHand})
 	}
+}
+
+// halt decides that the run stops without being done.
+func halt(s *State, kind Kind, why string, next Next) {
+	s.Decision, s.Kind, s.Why, s.Next = StopNow, kind, why, next
 }
 
 // byHand is what the user can do about findings that are left.
 const byHand = "fix the remaining findings by hand"
 
 // moreRounds doubles the rounds.
-func (r *Run) moreRounds() Flag { return Flag{"rounds", fmt.Sprint(r.Limits.rounds() * 2)} }
+func (r *Run) moreRounds() Flag { return Flag{Name: "rounds", Value: fmt.Sprint(r.Limits.MaxRounds() * 2)} }
 
 // blocker is what only the user can remove; empty where there is nothing.
 func blocker(findings []check.Finding) string {
@@ -309,25 +311,25 @@ func (r *Run) doneWhy(round int) string {
 // that may have changed something.
 func (r *Run) changedIn(round int) bool {
 	return slices.ContainsFunc(r.Journal.Events(), func(e journal.Event) bool {
-		made := e.Type == "apply" && e.Phase == journal.Record || e.Type == "command" || command(e)
+		made := e.Type == history.TypeApply && e.Phase == journal.Record || e.Type == history.TypeCommand || command(e)
 		return made && e.Step.Round == round
 	})
 }
 
 // check runs the check, unless it is on record for the tree as it is.
-func (r *Run) check(ctx context.Context) (Checked, error) {
+func (r *Run) check(ctx context.Context) (history.Checked, error) {
 	return r.looking(ctx, "check", r.checkOften)
 }
 
 // looking does what judges the tree, unless it is on record for the tree as it
 // is.
-func (r *Run) looking(ctx context.Context, name string, do func(context.Context) (Checked, error)) (Checked, error) {
+func (r *Run) looking(ctx context.Context, name string, do func(context.Context) (history.Checked, error)) (history.Checked, error) {
 	if r.played != nil {
 		return r.lookedAgain(ctx, name)
 	}
 	before, now, err := r.manifest(ctx)
 	if err != nil {
-		return Checked{}, err
+		return history.Checked{}, err
 	}
 	for {
 		if c, ok, err := r.lookedBefore(name); err != nil || ok && c.Tree == now {
@@ -337,13 +339,13 @@ func (r *Run) looking(ctx context.Context, name string, do func(context.Context)
 		}
 		r.identify(name)
 	}
-	return step(ctx, r, work[Checked]{event: "check", name: name, inline: true,
-		open: func() (any, error) { return Before{before}, nil },
-		do: func(ctx context.Context) (Checked, error) {
+	return step(ctx, r, work[history.Checked]{event: history.TypeCheck, name: name, inline: true,
+		open: func() (any, error) { return history.CheckBegun{Manifest: before}, nil },
+		do: func(ctx context.Context) (history.Checked, error) {
 			began := time.Now()
 			c, err := do(ctx)
 			if err != nil {
-				return Checked{}, err
+				return history.Checked{}, err
 			}
 			c.Findings, c.Took = join(c.Findings), time.Since(began)
 			c.Manifest, c.Tree, err = r.manifest(ctx)
@@ -353,21 +355,21 @@ func (r *Run) looking(ctx context.Context, name string, do func(context.Context)
 
 // checkOften runs the check, and where it fails as often again as it takes to
 // tell what comes and goes.
-func (r *Run) checkOften(ctx context.Context) (Checked, error) {
-	var c Checked
+func (r *Run) checkOften(ctx context.Context) (history.Checked, error) {
+	var c history.Checked
 	var runs [][]check.Finding
 	for {
 		findings, back, err := r.checkOnce(ctx)
 		if err != nil {
-			return Checked{}, err
+			return history.Checked{}, err
 		}
-		runs, c.PutBack = append(runs, findings), append(c.PutBack, back...)
+		runs, c.Restored = append(runs, findings), append(c.Restored, back...)
 		if !check.Blocking(findings) || len(runs) > r.Trust.Flaky {
 			break
 		}
 	}
-	slices.Sort(c.PutBack)
-	c.PutBack, c.Findings = slices.Compact(c.PutBack), runs[0]
+	slices.Sort(c.Restored)
+	c.Restored, c.Findings = slices.Compact(c.Restored), runs[0]
 	if len(runs) > 1 {
 		c.Findings, c.Flaky = check.Recurring(runs...)
 	}
@@ -394,11 +396,11 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 }
 
 // lookedBefore reads the record of the look that would come next.
-func (r *Run) lookedBefore(name string) (c Checked, ok bool, err error) {
+func (r *Run) lookedBefore(name string) (c history.Checked, ok bool, err error) {
 	id := r.named(name)
 	id.Index = r.count[id]
 	if _, record := r.Journal.Lookup(id); record != nil {
-		c, err = result[Checked](r, *record)
+		c, err = result[history.Checked](r, *record)
 		return c, true, err
 	}
 	return c, false, nil
@@ -409,14 +411,14 @@ func (r *Run) lookedBefore(name string) (c Checked, ok bool, err error) {
 func (r *Run) state() State {
 	s := State{Findings: []check.Finding{}}
 	for _, e := range r.Journal.Events() {
-		var u Undone
+		var u history.Undone
 		switch {
-		case e.Type == "round":
+		case e.Type == history.TypeRound:
 			s = State{}
 			if err := e.Decode(&s); err != nil {
 				s = State{Decision: StopNow, Kind: KindFailed, Why: err.Error(), Findings: []check.Finding{}}
 			}
-		case e.Type == "undo" && e.Decode(&u) == nil:
+		case e.Type == history.TypeUndo && e.Decode(&u) == nil:
 			s = r.backAt(s, u)
 		}
 	}
@@ -425,7 +427,7 @@ func (r *Run) state() State {
 
 // backAt is a state whose tree was put back to an earlier round's: what was
 // wrong then is what is wrong now.
-func (r *Run) backAt(s State, u Undone) State {
+func (r *Run) backAt(s State, u history.Undone) State {
 	s.Manifest, s.Tree = u.Manifest, u.Tree
 	for _, before := range r.earlier(s.Round + 1) {
 		if before.Round == u.Round {
@@ -446,10 +448,10 @@ func (r *Run) declined(round int) bool {
 	last := map[string]workspace.Verdict{}
 	answered := map[string]bool{}
 	for _, e := range r.Journal.Events() {
-		var c Changed
-		var a Applied
+		var c history.Changed
+		var a history.Applied
 		switch {
-		case e.Type == "change" && e.Step.Round == round && e.Decode(&c) == nil:
+		case e.Type == history.TypeChange && e.Step.Round == round && e.Decode(&c) == nil:
 			last[c.Path] = c.Verdict
 		case appliedLater(e) && e.Decode(&a) == nil:
 			for _, v := range a.Verdicts {

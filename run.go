@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -62,21 +63,21 @@ func (r *Run) Round() int { return r.at.Round }
 
 // Start records the run's settings, before anything else.
 func (r *Run) Start(s Start) error {
-	_, err := r.append(journal.Entry{Type: "start", Payload: s, Sync: true})
+	_, err := r.append(journal.Entry{Type: history.TypeStart, Payload: s, Sync: true})
 	return err
 }
 
 // Walled records what this process runs commands behind. It is called once a
 // process, before the first round.
-func (r *Run) Walled(w Walls) error {
-	_, err := r.append(journal.Entry{Type: "walls", Payload: w})
+func (r *Run) Walled(w history.Walls) error {
+	_, err := r.append(journal.Entry{Type: history.TypeWalls, Payload: w})
 	return err
 }
 
 // Served records what happened to a server that a loop holds open. It may be
 // called from any goroutine.
-func (r *Run) Served(s Served) error {
-	_, err := r.append(journal.Entry{Type: "server", Payload: s})
+func (r *Run) Served(s history.Served) error {
+	_, err := r.append(journal.Entry{Type: history.TypeServer, Payload: s})
 	return err
 }
 
@@ -89,12 +90,12 @@ func (r *Run) enter(round int) {
 // Notice tells a person something that is no finding, once a run.
 func (r *Run) Notice(text string) error {
 	for _, e := range r.Journal.Events() {
-		var n Notice
-		if e.Type == "notice" && e.Decode(&n) == nil && n.Text == text {
+		var n history.Notice
+		if e.Type == history.TypeNotice && e.Decode(&n) == nil && n.Text == text {
 			return nil
 		}
 	}
-	_, err := r.append(journal.Entry{Type: "notice", Payload: Notice{text}})
+	_, err := r.append(journal.Entry{Type: history.TypeNotice, Payload: history.Notice{Text: text}})
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
@@ -51,8 +52,8 @@ func holdAgainstSchema(t testing.TB, events []journal.Event) {
 }
 
 // walled is a wall with everything that is said of one.
-func walled() hone.Walls {
-	return hone.Walls{Wall: "landlock", Level: "guarded", Landlock: 7, Seccomp: true, Net: "off", Text: "landlock (guarded)",
+func walled() history.Walls {
+	return history.Walls{Wall: "landlock", Level: "guarded", Landlock: 7, Seccomp: true, Net: "off", Text: "landlock (guarded)",
 		Why: "no user namespaces", Open: []string{"see that a file exists"}}
 }
 
@@ -87,7 +88,7 @@ func eventful(t testing.TB) (dir string) {
 		if err := r.Walled(walled()); err != nil {
 			return nil, err
 		}
-		if err := r.Served(hone.Served{What: hone.Up, URL: "http://localhost:3000"}); err != nil {
+		if err := r.Served(history.Served{What: history.Up, URL: "http://localhost:3000"}); err != nil {
 			return nil, err
 		}
 		if _, err := r.Talk(ctx, agent(says("worked")), user("work")); err != nil {
@@ -148,7 +149,7 @@ func engineTypes() []string {
 func TestSchemaNamesEveryTypeThatARunAppends(t *testing.T) {
 	types := map[string]bool{}
 	for _, e := range events(t, eventful(t)) {
-		types[e.Type] = true
+		types[string(e.Type)] = true
 	}
 	if diff := cmp.Diff(engineTypes(), slices.Sorted(maps.Keys(types))); diff != "" {
 		t.Errorf("types of events (-known +appended):\n%s", diff)
@@ -171,7 +172,7 @@ func TestSchemaRefusesDamagedEvents(t *testing.T) {
 	s := eventSchema()
 	done := map[string]bool{}
 	for _, e := range events(t, eventful(t)) {
-		kind := e.Type + " " + string(e.Phase)
+		kind := string(e.Type) + " " + string(e.Phase)
 		if done[kind] {
 			continue
 		}

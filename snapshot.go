@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -127,12 +128,12 @@ func LastManifest(home *journal.Home, run string) workspace.Manifest {
 		return nil
 	}
 	var s Start
-	if events[0].Type != "start" || events[0].Decode(&s) != nil || s.Dir != filepath.Dir(home.Dir()) {
+	if events[0].Type != history.TypeStart || events[0].Decode(&s) != nil || s.Dir != filepath.Dir(home.Dir()) {
 		return nil
 	}
 	for _, e := range slices.Backward(events) {
-		var seen Before
-		if e.Type == "start" || e.Decode(&seen) != nil || seen.Manifest == "" {
+		var seen history.CommandBegun
+		if e.Type == history.TypeStart || e.Decode(&seen) != nil || seen.Manifest == "" {
 			continue
 		}
 		m, _ := manifestIn(home, seen.Manifest) // nil with an error

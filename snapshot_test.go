@@ -17,6 +17,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/workspace"
@@ -64,9 +65,9 @@ func works(dir string, commands int) hone.Round {
 }
 
 // onRecord are the manifests and trees that a journal names, in order.
-func onRecord(events []journal.Event) (all []hone.Opened) {
+func onRecord(events []journal.Event) (all []history.Opened) {
 	for _, e := range events {
-		var o hone.Opened
+		var o history.Opened
 		if e.Type != "start" && e.Decode(&o) == nil && o.Manifest != "" {
 			all = append(all, o)
 		}
@@ -82,7 +83,7 @@ func TestManifestsAreSmall(t *testing.T) {
 	p := process{round: works(dir, 30)}
 	for range 3 {
 		begun := 0
-		p.killedAt(t, dir, func(when, typ string, phase journal.Phase) bool {
+		p.killedAt(t, dir, func(when string, typ journal.Type, phase journal.Phase) bool {
 			if when == "after" && typ == "command" && phase == journal.Begin {
 				begun++
 			}

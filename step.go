@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hone/history"
 	"hone/journal"
 )
 
@@ -23,7 +24,7 @@ import (
 // answer is never given to a different question. An error of do means that
 // there is nothing to remember; every outcome that should stick is a value.
 func Step[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error)) (T, error) {
-	return step(ctx, r, work[T]{event: "step", name: name, input: input, do: do})
+	return step(ctx, r, work[T]{event: history.TypeStep, name: name, input: input, do: do})
 }
 
 // Once does what must not be repeated on its own, such as a command that a
@@ -32,8 +33,8 @@ func Step[T any](ctx context.Context, r *Run, name string, input any, do func(co
 // records what that makes of it. The tree is looked at before and afterwards,
 // so that what was changed by this is not taken for somebody else's doing.
 func Once[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error), interrupted Interrupted[T]) (T, error) {
-	begun := func(manifest string) (any, error) { return Before{manifest}, nil }
-	v, _, err := once(ctx, r, work[T]{event: "command", name: name, input: input, do: do}, begun, interrupted)
+	begun := func(manifest string) (any, error) { return history.CommandBegun{Manifest: manifest}, nil }
+	v, _, err := once(ctx, r, work[T]{event: history.TypeCommand, name: name, input: input, do: do}, begun, interrupted)
 	return v, err
 }
 
@@ -62,42 +63,42 @@ func once[T any](ctx context.Context, r *Run, w work[T], begun func(manifest str
 	if v, err = step(ctx, r, w); err != nil {
 		return v, nil, err
 	}
-	o, err := step(ctx, r, work[Opened]{event: "step", name: afterwards, do: r.afterwards})
-	if err == nil && len(o.PutBack) > 0 {
-		_, err = step(ctx, r, work[Opened]{event: "step", name: putRight, do: r.putRight})
+	o, err := step(ctx, r, work[history.Snapshot]{event: history.TypeStep, name: history.StepAfterwards, inline: true, do: r.afterwards})
+	if err == nil && len(o.Restored) > 0 {
+		_, err = step(ctx, r, work[history.Snapshot]{event: history.TypeStep, name: history.StepPutBack, inline: true, do: r.putRight})
 	}
-	return v, o.PutBack, err
+	return v, o.Restored, err
 }
 
 // afterwards looks at the tree when a command has ended, and at what it was not
 // to change. That is on record before it is put back: whatever kills this
 // process, the model and a person hear of it.
-func (r *Run) afterwards(ctx context.Context) (Opened, error) {
+func (r *Run) afterwards(ctx context.Context) (history.Snapshot, error) {
 	if err := r.snapshot(ctx); err != nil {
-		return Opened{}, err
+		return history.Snapshot{}, err
 	}
 	list, err := r.tampered()
 	if err != nil {
-		return Opened{}, err
+		return history.Snapshot{}, err
 	}
 	var back []string
 	for _, p := range list {
 		back = append(back, p.Path)
 	}
 	object, err := r.store()
-	return Opened{Manifest: object, Tree: r.last.Digest(), PutBack: back, Told: Told{Said: kept(back)}}, err
+	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: back, Report: history.Report{Said: kept(back)}}, err
 }
 
 // putRight puts back what a command was not to change.
-func (r *Run) putRight(ctx context.Context) (Opened, error) {
+func (r *Run) putRight(ctx context.Context) (history.Snapshot, error) {
 	if _, err := r.Manifest(ctx); err != nil {
-		return Opened{}, err
+		return history.Snapshot{}, err
 	}
 	if _, err := r.putBack(ctx); err != nil {
-		return Opened{}, err
+		return history.Snapshot{}, err
 	}
 	object, err := r.store()
-	return Opened{Manifest: object, Tree: r.last.Digest()}, err
+	return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
 }
 
 // before keeps the tree as it is before a command.
@@ -114,7 +115,7 @@ func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	id := r.at
 	id.Name, id.Index = name, r.count[r.named(name)]-1
 	begin, _ := r.Journal.Lookup(id)
-	var b Before
+	var b history.CommandBegun
 	if begin == nil || begin.Decode(&b) != nil || b.Manifest == "" {
 		return nil, nil
 	}
@@ -135,13 +136,6 @@ func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	}
 	return changed, nil
 }
-
-// The steps that follow a command: a look at the tree, and putting back what
-// was not to be changed.
-const (
-	afterwards = "afterwards"
-	putRight   = "put back"
-)
 
 // Past returns what steps of a name recorded in the rounds before this one,
 // in order.
@@ -175,8 +169,8 @@ func Recorded[T any](r *Run, name string) (v T, ok bool, err error) {
 
 // work is a step as the engine sees it.
 type work[T any] struct {
-	event  string // the type of its begin
-	record string // the type of its record; empty: the same
+	event  journal.Type // the type of its begin
+	record journal.Type // the type of its record; empty: the same
 	name   string
 	input  any
 	// open stores what the begin names and returns the begin's payload; nil
@@ -223,7 +217,7 @@ func step[T any](ctx context.Context, r *Run, w work[T]) (T, error) {
 }
 
 // begin writes a step's first event.
-func (r *Run) begin(id journal.Identity, input, event string, open func() (any, error)) error {
+func (r *Run) begin(id journal.Identity, input string, event journal.Type, open func() (any, error)) error {
 	var payload any
 	if open != nil {
 		var err error
@@ -255,7 +249,7 @@ const inlineLimit = 16 << 10
 // packed is the payload of a record whose result lies in an object.
 type packed struct {
 	Object string `json:"result_object"`
-	Said   string `json:"said,omitempty"` // the result's, as in [Told]
+	Said   string `json:"said,omitempty"` // the result's, as in [history.Report]
 }
 
 func (r *Run) pack(v any, inline bool) (any, error) {
@@ -267,7 +261,7 @@ func (r *Run) pack(v any, inline bool) (any, error) {
 	if inline || len(b) <= inlineLimit && fitsLine(b) {
 		return json.RawMessage(b), nil
 	}
-	var told Told
+	var told history.Report
 	_ = json.Unmarshal(b, &told) // what is no object says nothing
 	name, err := r.Journal.Home().Put(b)
 	return packed{name, told.Said}, err

@@ -14,6 +14,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"
@@ -101,7 +102,7 @@ func TestStepErrorIsNotRemembered(t *testing.T) {
 func TestStepWithAnotherInput(t *testing.T) {
 	for _, place := range []struct {
 		name string
-		kill func(string, string, journal.Phase) bool
+		kill func(string, journal.Type, journal.Phase) bool
 	}{
 		{"recorded", on("before", "round", "")},
 		{"begun", nthStep("before", journal.Record, 2)},
@@ -124,8 +125,8 @@ func TestStepWithAnotherInput(t *testing.T) {
 }
 
 // nthStep is a place for killedAt: the nth step event of a phase.
-func nthStep(when string, phase journal.Phase, n int) func(string, string, journal.Phase) bool {
-	return func(w, typ string, p journal.Phase) bool {
+func nthStep(when string, phase journal.Phase, n int) func(string, journal.Type, journal.Phase) bool {
+	return func(w string, typ journal.Type, p journal.Phase) bool {
 		if w != when || typ != "step" || p != phase {
 			return false
 		}
@@ -174,7 +175,7 @@ func TestOnceInterrupted(t *testing.T) {
 func TestOnceIsNobodyElsesDoing(t *testing.T) {
 	for _, place := range []struct {
 		name string
-		kill func(string, string, journal.Phase) bool
+		kill func(string, journal.Type, journal.Phase) bool
 	}{
 		{"killed in the command", on("before", "command", journal.Record)},
 		{"killed after it", on("after", "command", journal.Record)},
@@ -194,7 +195,7 @@ func TestOnceIsNobodyElsesDoing(t *testing.T) {
 				t.Fatal("the run was not killed")
 			}
 			wantEnd(t, p.end(t, dir), hone.KindDone)
-			if o := of[hone.Outside](t, events(t, dir), "outside", ""); len(o) != 0 {
+			if o := of[history.Outside](t, events(t, dir), "outside", ""); len(o) != 0 {
 				t.Errorf("told as changed by others: %v", o)
 			}
 		})
@@ -236,7 +237,7 @@ func TestNoticeIsToldOnce(t *testing.T) {
 		t.Fatal("the run was not killed")
 	}
 	p.end(t, dir)
-	if diff := cmp.Diff([]hone.Notice{{Text: "a"}, {Text: "b"}}, of[hone.Notice](t, events(t, dir), "notice", "")); diff != "" {
+	if diff := cmp.Diff([]history.Notice{{Text: "a"}, {Text: "b"}}, of[history.Notice](t, events(t, dir), "notice", "")); diff != "" {
 		t.Errorf("notices (-want +got):\n%s", diff)
 	}
 }

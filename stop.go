@@ -3,34 +3,26 @@ package hone
 import (
 	"errors"
 	"fmt"
+
+	"hone/history"
 )
 
 // Kind is how a run ended, in one word that users see.
-type Kind string
+type Kind = history.Kind
 
-// The ways to end.
+// The ways to end; see [history.Kind].
 const (
-	KindDone        Kind = "done"        // the check has no findings, or there is none and the loop reached its own end
-	KindRounds      Kind = "rounds"      // the rounds are used up, and findings are left
-	KindStuck       Kind = "stuck"       // too many rounds ended in an earlier state
-	KindUsage       Kind = "usage"       // what the user asked for is wrong
-	KindPrompt      Kind = "prompt"      // the first prompt does not fit the model's context
-	KindBudget      Kind = "budget"      // the tokens, the cost or the time are used up
-	KindContext     Kind = "context"     // a later prompt does not fit the model's context
-	KindBlocked     Kind = "blocked"     // only the user can decide what comes next
-	KindFailed      Kind = "failed"      // a provider, a program or the disk failed
-	KindInterrupted Kind = "interrupted" // the context was canceled
+	KindDone        = history.KindDone
+	KindRounds      = history.KindRounds
+	KindStuck       = history.KindStuck
+	KindUsage       = history.KindUsage
+	KindPrompt      = history.KindPrompt
+	KindBudget      = history.KindBudget
+	KindContext     = history.KindContext
+	KindBlocked     = history.KindBlocked
+	KindFailed      = history.KindFailed
+	KindInterrupted = history.KindInterrupted
 )
-
-// usedUp reports whether a run ended because its rounds or its budget did, with
-// findings left.
-func (k Kind) usedUp() bool {
-	switch k {
-	case KindRounds, KindStuck, KindBudget, KindContext:
-		return true
-	}
-	return false
-}
 
 // Stop is why a run ended short of a decision of its own, and what the user can
 // do next. A run that stopped can be resumed.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
@@ -209,7 +210,7 @@ type continued struct {
 }
 
 // Sent puts together what a model was sent, of the object that an ask names
-// ([Asked]): each request of a conversation is kept as what it adds to the one
+// ([history.Asked]): each request of a conversation is kept as what it adds to the one
 // before, where it repeats that.
 func Sent(home *journal.Home, object string) (model.Request, error) {
 	var added [][]model.Message
@@ -395,7 +396,7 @@ func (t *talk) input(args string) tool.Input {
 func (t *talk) was(path string) ([]byte, bool) {
 	id := t.r.named("apply")
 	begin, _ := t.r.Journal.Lookup(id)
-	var in Applied
+	var in history.Applied
 	if begin == nil || begin.Decode(&in) != nil {
 		return nil, false
 	}

@@ -14,6 +14,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
@@ -58,7 +59,7 @@ func TestCallsAfterACrash(t *testing.T) {
 			if !strings.Contains(got, tt.before) || cut != (tt.ran == 1) || talk.Calls[0].Result.Failed != (tt.ran == 1) {
 				t.Errorf("the model was told %q", got)
 			}
-			if o := of[hone.Outside](t, events(t, dir), "outside", ""); (len(o) == 0) != (tt.ran == 1) {
+			if o := of[history.Outside](t, events(t, dir), "outside", ""); (len(o) == 0) != (tt.ran == 1) {
 				t.Errorf("told as changed by others: %v", o)
 			}
 		})
@@ -154,7 +155,7 @@ func afterWork(t testing.TB, dir string) {
 		t.Errorf("commands were run again: %v", ran)
 	}
 	all := events(t, dir)
-	if o := of[hone.Outside](t, all, "outside", ""); len(o) != 0 {
+	if o := of[history.Outside](t, all, "outside", ""); len(o) != 0 {
 		t.Errorf("told as changed by others: %v", o)
 	}
 	for _, e := range all {
@@ -218,10 +219,10 @@ func killedAfter(t *testing.T, points ...int) killings {
 	m := &actor{replies: mixed()}
 	k := killings{at: points}
 	for _, left := range points {
-		if !work(dir, m).killedAt(t, dir, func(string, string, journal.Phase) bool { left--; return left < 0 }) {
+		if !work(dir, m).killedAt(t, dir, func(string, journal.Type, journal.Phase) bool { left--; return left < 0 }) {
 			break
 		}
-		k.lost = len(m.requests) - len(of[hone.Replied](t, events(t, dir), "reply", journal.Record))
+		k.lost = len(m.requests) - len(of[history.Replied](t, events(t, dir), "reply", journal.Record))
 	}
 	p := work(dir, m)
 	p.observe = journal.Observer{Before: func(journal.Entry) { k.points++ }, After: func(journal.Event) { k.points++ }}

@@ -13,6 +13,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
@@ -201,7 +202,7 @@ func TestContextOutgrown(t *testing.T) {
 func TestReserveOfATurn(t *testing.T) {
 	dir := t.TempDir()
 	_, m := converse(t, dir, handy(nil, wordy(5000)), looking(4, 1)...)
-	asked, reserves := of[hone.Asked](t, events(t, dir), "ask", journal.Begin), of[hone.Reserve](t, events(t, dir), "reserve", "")
+	asked, reserves := of[history.Asked](t, events(t, dir), "ask", journal.Begin), of[history.Reserve](t, events(t, dir), "reserve", "")
 	for i, req := range m.requests {
 		whole := int64(len(encoded(plain(req))))
 		if asked[i].Bytes != whole || reserves[i].Tokens != whole+1024+1000 {

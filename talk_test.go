@@ -14,6 +14,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
@@ -103,7 +104,7 @@ func converse(t testing.TB, dir string, role hone.Role, replies ...model.Reply) 
 		t.Errorf("%d turns in %d requests", talk.Turns, len(m.requests))
 	}
 	holdRequests(t, dir)
-	for i, asked := range of[hone.Asked](t, events(t, dir), "ask", journal.Begin) {
+	for i, asked := range of[history.Asked](t, events(t, dir), "ask", journal.Begin) {
 		if diff := cmp.Diff(plain(m.requests[i]), plain(sent(t, dir, asked.Request)), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("request %d, as it was sent and as it is kept (-sent +kept):\n%s", i, diff)
 		}
@@ -167,7 +168,7 @@ func holdRequests(t testing.TB, dir string) {
 		if e.Type != "ask" {
 			continue
 		}
-		var asked hone.Asked
+		var asked history.Asked
 		must(0, e.Decode(&asked))
 		req := sent(t, dir, asked.Request)
 		alternates(t, req.Messages)

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -67,7 +68,7 @@ func (t *trace) knows(e workspace.Entry) bool { return slices.ContainsFunc(t.sta
 // people, to say what was done ([Run.Own]; nil: there are none). The workspace has
 // to be locked and settled ([Settle]).
 func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, round int, own func(path string) bool) (*Reversal, error) {
-	h := history{home: j.Home(), tree: workspace.Series{Get: j.Home().Get}, round: round,
+	h := pathHistory{home: j.Home(), tree: workspace.Series{Get: j.Home().Get}, round: round,
 		traces: map[string]*trace{}, applied: map[string]workspace.Entry{}, ignored: map[string]workspace.Entry{}}
 	for _, e := range j.Events() {
 		if err := h.take(e); err != nil {
@@ -174,7 +175,7 @@ func (v *Reversal) Carry(ctx context.Context, force bool) (kept map[string]strin
 	}
 	paths := slices.Concat(todo, v.unsaid)
 	slices.Sort(paths)
-	_, err = r.append(journal.Entry{Type: "undo", Payload: Undone{Round: v.Round, Paths: paths, Manifest: object, Tree: tree}, Sync: true})
+	_, err = r.append(journal.Entry{Type: history.TypeUndo, Payload: history.Undone{Round: v.Round, Paths: paths, Manifest: object, Tree: tree}, Sync: true})
 	return kept, err
 }
 
@@ -208,8 +209,8 @@ func (v *Reversal) keep(ctx context.Context, r *Run) (map[string]string, error) 
 	return kept, nil
 }
 
-// history folds a journal into what was made of each path.
-type history struct {
+// pathHistory folds a journal into what was made of each path.
+type pathHistory struct {
 	home   *journal.Home
 	round  int
 	traces map[string]*trace // of all paths that ever changed
@@ -223,20 +224,20 @@ type history struct {
 }
 
 // take takes in the next event.
-func (h *history) take(e journal.Event) error {
+func (h *pathHistory) take(e journal.Event) error {
 	var seen struct {
 		Manifest string   `json:"manifest"`
 		Paths    []string `json:"paths"`
 		Round    int      `json:"round"`
-		Applied
+		history.Applied
 	}
-	if e.Type == "start" {
+	if e.Type == history.TypeStart {
 		return nil
 	}
 	if err := e.Decode(&seen); err != nil {
 		return err
 	}
-	if e.Type == "apply" && e.Phase == journal.Record {
+	if e.Type == history.TypeApply && e.Phase == journal.Record {
 		h.apply(seen.Verdicts)
 	}
 	h.cut = h.runs(e, seen.Manifest != "")
@@ -244,11 +245,11 @@ func (h *history) take(e journal.Event) error {
 		return nil
 	}
 	first := h.tree.Name() == ""
-	if e.Type != "outside" {
+	if e.Type != history.TypeOutside {
 		seen.Paths = nil
 	}
 	err := h.pass(seen.Manifest, seen.Paths)
-	if first && h.round == 0 || h.round > 0 && e.Type == "round" && seen.Round == h.round {
+	if first && h.round == 0 || h.round > 0 && e.Type == history.TypeRound && seen.Round == h.round {
 		h.mark()
 	}
 	return err
@@ -256,7 +257,7 @@ func (h *history) take(e journal.Event) error {
 
 // pass goes on to the next manifest; theirs are paths that somebody else
 // changed on the way there.
-func (h *history) pass(object string, theirs []string) error {
+func (h *pathHistory) pass(object string, theirs []string) error {
 	if object == h.tree.Name() {
 		return nil
 	}
@@ -277,7 +278,7 @@ func (h *history) pass(object string, theirs []string) error {
 }
 
 // delta takes in what became of a path between two manifests.
-func (h *history) delta(d workspace.Delta, theirs bool) {
+func (h *pathHistory) delta(d workspace.Delta, theirs bool) {
 	t := h.trace(d.Path, h.standing(d.Path, d.Before))
 	t.states = append(t.states, d.Before, d.After)
 	t.ours = t.ours || !theirs
@@ -288,7 +289,7 @@ func (h *history) delta(d workspace.Delta, theirs bool) {
 }
 
 // apply takes in edits that hone made.
-func (h *history) apply(vs []workspace.Verdict) {
+func (h *pathHistory) apply(vs []workspace.Verdict) {
 	for _, v := range vs {
 		was := h.state(v.Path)
 		t := h.trace(v.Path, was)
@@ -304,7 +305,7 @@ func (h *history) apply(vs []workspace.Verdict) {
 }
 
 // trace is a path's, made where there is none: was is how it stands.
-func (h *history) trace(p string, was workspace.Entry) *trace {
+func (h *pathHistory) trace(p string, was workspace.Entry) *trace {
 	t, ok := h.traces[p]
 	if !ok {
 		t = &trace{want: was, states: []workspace.Entry{was}}
@@ -314,14 +315,14 @@ func (h *history) trace(p string, was workspace.Entry) *trace {
 }
 
 // state is how a path stands by the record so far; zero where nothing does.
-func (h *history) state(p string) workspace.Entry {
+func (h *pathHistory) state(p string) workspace.Entry {
 	e, _ := h.tree.Entry(p)
 	return h.standing(p, e)
 }
 
 // standing is how a path stands that the newest manifest has so; zero where it
 // has none.
-func (h *history) standing(p string, listed workspace.Entry) workspace.Entry {
+func (h *pathHistory) standing(p string, listed workspace.Entry) workspace.Entry {
 	if e, ok := h.applied[p]; ok {
 		return e
 	}
@@ -333,7 +334,7 @@ func (h *history) standing(p string, listed workspace.Entry) workspace.Entry {
 
 // mark notes that the end of the round is passed: how the paths stand now is
 // how they are to stand.
-func (h *history) mark() {
+func (h *pathHistory) mark() {
 	h.reached = true
 	for p, t := range h.traces {
 		t.want, t.theirs = h.state(p), false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -14,8 +15,8 @@ import (
 
 // runs reports whether an event leaves a command at work of which no look at the
 // tree tells: one has begun, and the record of no look follows.
-func (h *history) runs(e journal.Event, looked bool) bool {
-	if e.Type == "command" || command(e) || e.Type == "check" && e.Phase == journal.Begin {
+func (h *pathHistory) runs(e journal.Event, looked bool) bool {
+	if e.Type == history.TypeCommand || command(e) || e.Type == history.TypeCheck && e.Phase == journal.Begin {
 		return true
 	}
 	return h.cut && !looked
@@ -23,7 +24,7 @@ func (h *history) runs(e journal.Event, looked bool) bool {
 
 // lookOn goes on from the last manifest to the tree as it is, where the record
 // ends within a command and no later run has changed the tree.
-func (h *history) lookOn(ctx context.Context, j *journal.Journal, tree *workspace.Tree) error {
+func (h *pathHistory) lookOn(ctx context.Context, j *journal.Journal, tree *workspace.Tree) error {
 	runs, err := j.Home().Runs()
 	if err != nil || !h.cut || slices.Max(append(runs, j.Run())) != j.Run() {
 		return err

@@ -17,7 +17,7 @@ import (
 const anything = "**"
 
 // reruled takes in a change of a .gitignore: which paths it may have made appear.
-func (h *history) reruled(d workspace.Delta) {
+func (h *pathHistory) reruled(d workspace.Delta) {
 	before, known := h.rulesOf(d.Before)
 	after, kept := h.rulesOf(d.After)
 	if !known || !kept {
@@ -29,7 +29,7 @@ func (h *history) reruled(d workspace.Delta) {
 
 // rulesOf are the rules of a .gitignore; ok is false where they are not on
 // record. Where there is no file there are none.
-func (h *history) rulesOf(e workspace.Entry) (rules []string, ok bool) {
+func (h *pathHistory) rulesOf(e workspace.Entry) (rules []string, ok bool) {
 	switch {
 	case e.Kind == "":
 		return nil, true

@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/workspace"
@@ -126,7 +127,7 @@ func TestUndoLeavesOthersAlone(t *testing.T) {
 	dir := busyTree(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	stops := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-		if r.Round() == 2 && len(of[hone.Outside](t, r.Journal.Events(), "outside", "")) == 0 {
+		if r.Round() == 2 && len(of[history.Outside](t, r.Journal.Events(), "outside", "")) == 0 {
 			cancel()
 			return nil, ctx.Err()
 		}

@@ -42,7 +42,7 @@ type Event struct {
 	Seq     int64     `json:"seq"` // 1 is the first
 	Time    time.Time `json:"time"`
 	Run     string    `json:"run"`
-	Type    string    `json:"type"`
+	Type    Type      `json:"type"`
 	Phase   Phase     `json:"phase,omitempty"` // empty: not of a step
 	Step    *Identity `json:"step,omitempty"`  // nil: not of a step
 	Input   string    `json:"input,omitempty"` // digest of what the step was given
@@ -55,6 +55,10 @@ type Event struct {
 
 	line []byte
 }
+
+// Type names what an event tells, such as "apply". The journal gives it no
+// meaning; package history has the types of a run's events.
+type Type string
 
 // Phase says which of a step's two events it is.
 type Phase string
@@ -98,7 +102,7 @@ func (e Event) Hash() string { return hash(e.line) }
 // Entry is what a caller gives [Journal.Append]; the rest of the event is the
 // journal's to fill in.
 type Entry struct {
-	Type  string
+	Type  Type
 	Phase Phase
 	Step  *Identity
 	Input string

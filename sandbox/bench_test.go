@@ -1,8 +1,10 @@
-package sandbox
+package sandbox_test
 
 import (
 	"os"
 	"testing"
+
+	"hone/sandbox"
 )
 
 func BenchmarkNone(b *testing.B) {
@@ -10,9 +12,9 @@ func BenchmarkNone(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := Command{Argv: []string{program, "-test.run=^$"}, Dir: b.TempDir(), Env: os.Environ()}
+	c := sandbox.Command{Argv: []string{program, "-test.run=^$"}, Dir: b.TempDir(), Env: os.Environ()}
 	for b.Loop() {
-		if r, err := (None{}).Run(b.Context(), c); err != nil || r.Exit != 0 {
+		if r, err := (sandbox.None{}).Run(b.Context(), c); err != nil || r.Exit != 0 {
 			b.Fatal(r, err)
 		}
 	}

@@ -1,113 +1,28 @@
 //go:build unix
 
-package sandbox
+package sandbox_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/runtest"
 )
 
-// megabytes are more than any pipe holds.
-const megabytes = 3 << 20
-
-// fed are commands that are fed, and what they print.
-func fed(t *testing.T) map[string]struct {
-	stdin          io.Reader
-	script, stdout string
-	exit           int
-} {
-	text := bytes.Repeat([]byte("0123456789abcde\n"), megabytes/16)
-	path := filepath.Join(t.TempDir(), "input")
-	must(0, os.WriteFile(path, text, 0o644))
-	file := must(os.Open(path))
-	t.Cleanup(func() { file.Close() })
-	must(file.Seek(16, io.SeekStart))
-	r, w := must2(os.Pipe())
-	t.Cleanup(func() { r.Close() })
-	go func() {
-		_, _ = w.Write(text)
-		_ = w.Close()
-	}()
-	return map[string]struct {
-		stdin          io.Reader
-		script, stdout string
-		exit           int
-	}{
-		"nothing":               {stdin: strings.NewReader(""), script: "wc -c", stdout: "0\n"},
-		"a line":                {stdin: strings.NewReader("a\n"), script: "read x && echo $x-$x", stdout: "a-a\n"},
-		"by the device":         {stdin: strings.NewReader("a\n"), script: "cat /dev/stdin", stdout: "a\n"},
-		"megabytes, counted":    {stdin: bytes.NewReader(text), script: "wc -c", stdout: fmt.Sprintln(megabytes)},
-		"megabytes, echoed":     {stdin: bytes.NewReader(text), script: "cat", stdout: string(text)},
-		"not read":              {stdin: bytes.NewReader(text), script: "exit 3", exit: 3},
-		"read in part":          {stdin: bytes.NewReader(text), script: "head -c 5", stdout: "01234"},
-		"closed":                {stdin: bytes.NewReader(text), script: "exec <&-; echo on", stdout: "on\n"},
-		"read by what is left":  {stdin: bytes.NewReader(text), script: "exec 3<&0; (sleep 0.1; head -c 3 <&3) & exit 4", stdout: "012", exit: 4},
-		"a file":                {stdin: file, script: "cat", stdout: string(text[16:])},
-		"a pipe":                {stdin: r, script: "wc -c", stdout: fmt.Sprintln(megabytes)},
-		"a reader that fails":   {stdin: io.MultiReader(strings.NewReader("a"), iotest.ErrReader(errors.New("broken"))), script: "wc -c", stdout: "1\n"},
-		"a reader in no hurry":  {stdin: iotest.OneByteReader(strings.NewReader("abc")), script: "cat", stdout: "abc"},
-		"a reader that is last": {stdin: iotest.DataErrReader(strings.NewReader("abc")), script: "cat", stdout: "abc"},
-	}
-}
-
-// feedAll runs what is fed by a runner.
-func feedAll(t *testing.T, runner Runner, dir string) {
-	for name, c := range fed(t) {
-		t.Run(name, func(t *testing.T) {
-			r, err := runner.Run(context.Background(), Command{Argv: []string{"sh", "-c", c.script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: long, Stdin: c.stdin})
-			if err != nil || r.Exit != c.exit || string(r.Stdout) != c.stdout || r.TimedOut {
-				t.Errorf("%v, exit %d %s, %d bytes of output: %.40q, stderr %q", err, r.Exit, r.Signal, len(r.Stdout), r.Stdout, r.Stderr)
-			}
-		})
-	}
-}
-
-// feedBlocked runs a command that ends although a reader does not, and checks
-// that nobody reads any more when it has returned.
-func feedBlocked(t *testing.T, runner Runner, dir string) {
-	r, w := io.Pipe()
-	result, err := runner.Run(context.Background(), Command{Argv: []string{"sh", "-c", "read x; echo $x"}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: long, Stdin: io.MultiReader(strings.NewReader("a\n"), r)})
-	if err != nil || string(result.Stdout) != "a\n" || result.TimedOut {
-		t.Errorf("%v, exit %d, stdout %q", err, result.Exit, result.Stdout)
-	}
-	must(w.Write([]byte("late"))) // the read that blocked takes it
-	second := make(chan error, 1)
-	go func() {
-		_, err := w.Write([]byte("later"))
-		second <- err
-	}()
-	select {
-	case <-second:
-		t.Error("there was another read")
-	case <-time.After(50 * time.Millisecond):
-	}
-	_ = r.Close()
-	if err := <-second; !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("the second write: %v", err)
-	}
-}
-
 func TestStdin(t *testing.T) {
-	feedAll(t, None{Grace: 100 * time.Millisecond}, t.TempDir())
+	runtest.FeedAll(t, sandbox.None{Grace: 100 * time.Millisecond}, t.TempDir())
 }
 
 func TestStdinThatBlocks(t *testing.T) {
-	feedBlocked(t, None{}, t.TempDir())
+	runtest.FeedBlocked(t, sandbox.None{}, t.TempDir())
 }
 
 // A command that is ended is not held up by what it was to read.
 func TestStdinOfACommandThatIsEnded(t *testing.T) {
 	c := shell(t, "exec sleep 1000")
-	c.Timeout, c.Stdin = 50*time.Millisecond, bytes.NewReader(make([]byte, megabytes))
+	c.Timeout, c.Stdin = 50*time.Millisecond, bytes.NewReader(make([]byte, runtest.Megabytes))
 	if r := mustRun(t, c); !r.TimedOut {
 		t.Errorf("%+v", r)
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package sandbox_test
 
 // must is a value that is there, or the end of the tests.
 func must[T any](v T, err error) T {

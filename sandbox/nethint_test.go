@@ -1,6 +1,9 @@
-package sandbox
+package sandbox_test
 
-import "testing"
+import (
+	"hone/sandbox"
+	"testing"
+)
 
 func TestWantsNetwork(t *testing.T) {
 	for text, want := range map[string]bool{
@@ -31,7 +34,7 @@ func TestWantsNetwork(t *testing.T) {
 		"connect.go:12: wrong number of arguments\nx: exit status 1":  false,
 		"open /x: permission denied\nconnect failed\nfoo: EPERMANENT": false,
 	} {
-		if got := WantsNetwork(text); got != want {
+		if got := sandbox.WantsNetwork(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

@@ -2,11 +2,11 @@ package sandbox
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os/exec"
 	"runtime"
 	"time"
+
+	"hone/sandbox/internal/loopback"
+	"hone/sandbox/internal/process"
 )
 
 // None is the runner without walls: the command may do whatever the person
@@ -32,27 +32,22 @@ type None struct {
 
 var _ Runner = None{}
 
-// lull is how long the output of a command that has ended may stay open
-// because something that it left behind holds it, such as a tee that still
-// writes.
-const lull = 500 * time.Millisecond
-
 // Run runs the command to its end; see [Runner]. Its error is a [*StartError],
 // or the context's where that was done before the start.
 func (n None) Run(ctx context.Context, c Command) (Result, error) {
-	return n.run(ctx, c, func(underway) {})
+	return n.RunNotify(ctx, c, func(<-chan struct{}, Dialer) {})
 }
 
-// run tells when the command runs.
-func (n None) run(ctx context.Context, c Command, up func(underway)) (Result, error) {
-	if ctx.Err() != nil {
-		return Result{}, fmt.Errorf("start %s: %w", first(c.Argv), context.Cause(ctx))
+// RunNotify is Run, and calls started once when the command runs; see [Hold].
+func (n None) RunNotify(ctx context.Context, c Command, started Started) (Result, error) {
+	if err := c.Check(ctx); err != nil {
+		return Result{}, err
 	}
-	cmd, err := prepare(c)
+	cmd, err := c.Exec()
 	if err != nil {
 		return Result{}, err
 	}
-	streams, err := newStreams(cmd, c)
+	streams, err := process.NewStreams(cmd, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr})
 	if err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Reason: "its streams cannot be made", Err: err}
 	}
@@ -60,119 +55,15 @@ func (n None) run(ctx context.Context, c Command, up func(underway)) (Result, er
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := time.Now()
-	t, err := start(cmd)
-	streams.started(err)
+	t, err := process.Start(cmd)
+	streams.Started(err)
 	if err != nil {
-		streams.finish(0)
-		return Result{}, startError(c.Argv[0], cmd.Path, err)
+		streams.Finish(0)
+		return Result{}, NewStartError(c.Argv[0], cmd.Path, err)
 	}
-	up(t)
-	result := n.supervise(ctx, c, t, streams)
+	started(t.Exited(), loopback.Dial)
+	o := process.Supervise(ctx, t, streams, c.Timeout, n.Grace)
+	result := Result{Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, Stdout: o.Stdout, Stderr: o.Stderr, Lost: o.Lost}
 	result.Duration = time.Since(began)
 	return result, nil
 }
-
-// prepare makes a command that can be started, or says why it cannot.
-func prepare(c Command) (*exec.Cmd, error) {
-	path, err := c.program()
-	if err != nil {
-		return nil, err
-	}
-	cmd := &exec.Cmd{Path: path, Args: c.Argv, Dir: c.Dir, Env: append([]string{}, c.Env...)}
-	return cmd, nil
-}
-
-// underway is a command that runs, and all that it started.
-type underway interface {
-	exits() <-chan struct{} // closed when the command has exited
-	ask()                   // asks its group to end
-	kill()                  // ends its group
-	groupLives() bool       // whether the command or another of its group has not ended yet
-	end() Result            // ends all that is left, and says how the command exited
-}
-
-func (t *tree) exits() <-chan struct{} { return t.exited }
-
-// supervise waits for the command, ends it where it must, ends what it left
-// behind, and says how it went.
-func (n None) supervise(ctx context.Context, c Command, t underway, s *streams) Result {
-	how := n.wait(ctx, c.Timeout, t)
-	if how == byItself {
-		s.wait(lull)
-	}
-	result := t.end()
-	s.finish(lull)
-	if how != byItself {
-		result.Exit = -1
-	}
-	result.TimedOut = how == byTimeout
-	result.Stdout, result.Stderr, result.Lost = s.stdout.kept, s.stderr.kept, s.stdout.lost+s.stderr.lost
-	return result
-}
-
-// ending is what ended a command.
-type ending int
-
-const (
-	byItself ending = iota
-	byTimeout
-	byContext
-)
-
-// wait returns when the command has exited, and sees to it that it does.
-func (n None) wait(ctx context.Context, timeout time.Duration, t underway) ending {
-	var late <-chan time.Time
-	if timeout > 0 {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		late = timer.C
-	}
-	how := byItself
-	select {
-	case <-t.exits():
-		return how
-	case <-late:
-		how = byTimeout
-	case <-ctx.Done():
-		how = byContext
-	}
-	n.stop(t)
-	return how
-}
-
-// stop asks the command's group to end, and ends it when the grace is over.
-func (n None) stop(t underway) {
-	grace := n.Grace
-	if grace == 0 {
-		grace = 2 * time.Second
-	}
-	t.ask()
-	over := time.NewTimer(grace)
-	defer over.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for t.groupLives() {
-		select {
-		case <-over.C:
-			t.kill()
-			<-t.exits()
-			return
-		case <-tick.C:
-		}
-	}
-	<-t.exits()
-}
-
-// first is the program as it was asked for.
-func first(argv []string) string {
-	if len(argv) == 0 {
-		return "a command"
-	}
-	return argv[0]
-}
-
-// errNoProgram is for a Command without Argv, errNoDir for one without Dir.
-var (
-	errNoProgram = errors.New("the command is empty")
-	errNoDir     = errors.New("no working directory was given")
-)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sandbox
+package sandbox_test
 
 import (
 	"bytes"
@@ -15,20 +15,21 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/environ"
+	"hone/sandbox/internal/runtest"
 )
 
-// long is a time-out that only a broken test reaches.
-const long = time.Minute
-
 // shell is a command that sh reads.
-func shell(t *testing.T, script string) Command {
+func shell(t *testing.T, script string) sandbox.Command {
 	t.Helper()
-	return Command{Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: long}
+	return sandbox.Command{Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: runtest.Long}
 }
 
-func mustRun(t *testing.T, c Command) Result {
+func mustRun(t *testing.T, c sandbox.Command) sandbox.Result {
 	t.Helper()
-	r, err := None{Grace: 100 * time.Millisecond}.Run(context.Background(), c)
+	r, err := sandbox.None{Grace: 100 * time.Millisecond}.Run(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestRunDirAndEnv(t *testing.T) {
 	if r := mustRun(t, c); string(r.Stdout) != dir+"\n1-\n" {
 		t.Errorf("stdout %q", r.Stdout)
 	}
-	c = Command{Argv: []string{"/bin/sh", "-c", `echo "$LEAK"`}, Dir: c.Dir}
+	c = sandbox.Command{Argv: []string{"/bin/sh", "-c", `echo "$LEAK"`}, Dir: c.Dir}
 	if r := mustRun(t, c); string(r.Stdout) != "\n" {
 		t.Errorf("a nil environment is not empty: %q", r.Stdout)
 	}
@@ -76,9 +77,9 @@ func TestRunDirAndEnv(t *testing.T) {
 
 func TestFindProgram(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
-	script(t, filepath.Join(dir, "tool"), "#!/bin/sh\necho here\n", 0o755)
-	script(t, filepath.Join(other, "tool"), "#!/bin/sh\necho there\n", 0o755)
-	script(t, filepath.Join(dir, "sub", "tool"), "#!/bin/sh\necho below\n", 0o755)
+	runtest.Script(t, filepath.Join(dir, "tool"), "#!/bin/sh\necho here\n", 0o755)
+	runtest.Script(t, filepath.Join(other, "tool"), "#!/bin/sh\necho there\n", 0o755)
+	runtest.Script(t, filepath.Join(dir, "sub", "tool"), "#!/bin/sh\necho below\n", 0o755)
 	t.Setenv("PATH", dir)
 	for _, c := range []struct{ name, path, want string }{
 		{"tool", "PATH=" + other, "there\n"},
@@ -87,28 +88,18 @@ func TestFindProgram(t *testing.T) {
 		{filepath.Join(other, "tool"), "A=1", "there\n"},
 		{"tool", "PATH=:.:sub:" + other, "there\n"},
 	} {
-		r := mustRun(t, Command{Argv: []string{c.name}, Dir: dir, Env: []string{"PATH=/nowhere", c.path}})
+		r := mustRun(t, sandbox.Command{Argv: []string{c.name}, Dir: dir, Env: []string{"PATH=/nowhere", c.path}})
 		if string(r.Stdout) != c.want {
 			t.Errorf("%s with %s: %q, want %q", c.name, c.path, r.Stdout, c.want)
 		}
 	}
 }
 
-func script(t *testing.T, file, text string, mode os.FileMode) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestStartErrors(t *testing.T) {
 	dir := t.TempDir()
-	script(t, filepath.Join(dir, "plain"), "#!/bin/sh\n", 0o644)
-	script(t, filepath.Join(dir, "nohead"), "echo hello\n", 0o755)
-	script(t, filepath.Join(dir, "crlf"), "#!/bin/sh\r\necho\r\n", 0o755)
+	runtest.Script(t, filepath.Join(dir, "plain"), "#!/bin/sh\n", 0o644)
+	runtest.Script(t, filepath.Join(dir, "nohead"), "echo hello\n", 0o755)
+	runtest.Script(t, filepath.Join(dir, "crlf"), "#!/bin/sh\r\necho\r\n", 0o755)
 	for _, c := range []struct {
 		argv []string
 		dir  string
@@ -121,13 +112,13 @@ func TestStartErrors(t *testing.T) {
 		{[]string{"./nohead"}, dir, syscall.ENOEXEC, "start ./nohead: it is neither a program for this machine nor a script whose first line begins with #!"},
 		{[]string{"./crlf"}, dir, fs.ErrNotExist, "start ./crlf: the interpreter that its first line names does not exist"},
 		{[]string{"./"}, dir, syscall.EISDIR, "start ./: it is a directory"},
-		{nil, dir, errNoProgram, "start a command: the command is empty"},
-		{[]string{"./plain"}, "", errNoDir, "start ./plain: no working directory was given"},
+		{nil, dir, nil, "start a command: the command is empty"},
+		{[]string{"./plain"}, "", nil, "start ./plain: no working directory was given"},
 		{[]string{"./plain"}, filepath.Join(dir, "plain"), syscall.ENOTDIR, "start ./plain: working directory " + filepath.Join(dir, "plain") + ": not a directory"},
 	} {
-		_, err := None{}.Run(context.Background(), Command{Argv: c.argv, Dir: c.dir})
-		start, ok := errors.AsType[*StartError](err)
-		if !ok || !errors.Is(err, c.err) || start.Error() != c.text {
+		_, err := sandbox.None{}.Run(context.Background(), sandbox.Command{Argv: c.argv, Dir: c.dir})
+		start, ok := errors.AsType[*sandbox.StartError](err)
+		if !ok || c.err != nil && !errors.Is(err, c.err) || start.Error() != c.text {
 			t.Errorf("%v: error %v (%T)", c.argv, err, err)
 		}
 	}
@@ -137,7 +128,7 @@ func TestCancelledBeforeStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	c := shell(t, "touch started")
-	if _, err := (None{}).Run(ctx, c); !errors.Is(err, context.Canceled) {
+	if _, err := (sandbox.None{}).Run(ctx, c); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(c.Dir, "started")); err == nil {
@@ -155,19 +146,6 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 	if want := int64(gigabyte + 6 - 1000 + 2000); r.Lost != want {
 		t.Errorf("lost %d, want %d", r.Lost, want)
-	}
-}
-
-func TestCaptureGrowsNoFurtherThanItMust(t *testing.T) {
-	c := capture{max: 10_000}
-	for range 100 {
-		c.take(make([]byte, 333))
-		if cap(c.kept) > 10_000 {
-			t.Fatalf("a capture of 10000 bytes takes %d", cap(c.kept))
-		}
-	}
-	if len(c.kept) != 10_000 || c.lost != 33_300-10_000 {
-		t.Errorf("kept %d, lost %d", len(c.kept), c.lost)
 	}
 }
 
@@ -204,8 +182,8 @@ func TestTimeoutAndCancel(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			cmd := shell(t, c.script)
-			cmd.Live = onWrite(cancel)
-			r, err := None{Grace: 200 * time.Millisecond}.Run(ctx, cmd)
+			cmd.Live = runtest.OnWrite(cancel)
+			r, err := sandbox.None{Grace: 200 * time.Millisecond}.Run(ctx, cmd)
 			if err != nil || r.Exit != -1 || r.TimedOut || r.Signal != c.signal || string(r.Stdout) != c.stdout {
 				t.Errorf("%v, %+v, stdout %q", err, r, r.Stdout)
 			}
@@ -220,21 +198,13 @@ func TestTimeoutAndCancel(t *testing.T) {
 	})
 }
 
-// onWrite is a writer that calls a function.
-type onWrite func()
-
-func (f onWrite) Write(p []byte) (int, error) {
-	f()
-	return len(p), nil
-}
-
 // A command's group is given its grace, not only the command.
 func TestGraceIsTheGroups(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c := shell(t, `sh -c 'trap "sleep 0.2; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done' & wait`)
-	c.Live = onWrite(cancel)
-	r, err := None{Grace: long}.Run(ctx, c)
+	c.Live = runtest.OnWrite(cancel)
+	r, err := sandbox.None{Grace: runtest.Long}.Run(ctx, c)
 	if err != nil || string(r.Stdout) != "ready\ntidied\n" {
 		t.Errorf("%v, stdout %q", err, r.Stdout)
 	}
@@ -251,19 +221,19 @@ func TestTrailingOutput(t *testing.T) {
 
 func TestNothingIsLeftInThisProcess(t *testing.T) {
 	mustRun(t, shell(t, "true"))
-	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	goroutines, files := runtime.NumGoroutine(), runtest.OpenFiles(t)
 	for range 20 {
 		mustRun(t, shell(t, "echo a & exit 1"))
 		c := shell(t, "read x")
-		c.Stdin = strings.NewReader(strings.Repeat("a\n", megabytes))
+		c.Stdin = strings.NewReader(strings.Repeat("a\n", runtest.Megabytes))
 		mustRun(t, c)
-		if _, err := (None{}).Run(context.Background(), Command{Argv: []string{"./gone"}, Dir: "/", Stdin: c.Stdin}); err == nil {
+		if _, err := (sandbox.None{}).Run(context.Background(), sandbox.Command{Argv: []string{"./gone"}, Dir: "/", Stdin: c.Stdin}); err == nil {
 			t.Fatal("a missing program was started")
 		}
-		if _, err := (None{}).Run(context.Background(), Command{Argv: []string{"./gone"}, Dir: "/"}); err == nil {
+		if _, err := (sandbox.None{}).Run(context.Background(), sandbox.Command{Argv: []string{"./gone"}, Dir: "/"}); err == nil {
 			t.Fatal("a missing program was started")
 		}
-		if _, err := (None{}).Run(context.Background(), Command{Argv: []string{os.Args[0], "\x00"}, Dir: "/"}); err == nil {
+		if _, err := (sandbox.None{}).Run(context.Background(), sandbox.Command{Argv: []string{os.Args[0], "\x00"}, Dir: "/"}); err == nil {
 			t.Fatal("an argument with a NUL was passed")
 		}
 	}
@@ -276,37 +246,19 @@ func TestNothingIsLeftInThisProcess(t *testing.T) {
 	if n := runtime.NumGoroutine(); n > goroutines {
 		t.Errorf("%d goroutines, before %d", n, goroutines)
 	}
-	if n := openFiles(t); n > files {
+	if n := runtest.OpenFiles(t); n > files {
 		t.Errorf("%d open files, before %d", n, files)
 	}
 }
 
-func openFiles(t *testing.T) int {
-	t.Helper()
-	entries, err := os.ReadDir("/dev/fd")
-	if err != nil {
-		t.Skip(err)
-	}
-	return len(entries)
-}
-
 func TestCleanEnv(t *testing.T) {
 	env := []string{"A=1", "KEY=secret", "B=", "KEYS=2", "odd", "KEY=again"}
-	got := CleanEnv(env, []string{"KEY", "absent"})
+	got := environ.Without(env, []string{"KEY", "absent"})
 	if strings.Join(got, " ") != "A=1 B= KEYS=2 odd" {
 		t.Errorf("%q", got)
 	}
-	got = append(CleanEnv(env, nil), "more")
+	got = append(environ.Without(env, nil), "more")
 	if got[0] = "changed"; env[0] != "A=1" || len(got) != 7 {
 		t.Errorf("%q from %q", got, env)
-	}
-}
-
-func TestLookup(t *testing.T) {
-	env := []string{"PATH=a", "PATH=b=c", "PATHS=d", "=C:=e", ""}
-	for name, want := range map[string]string{"PATH": "b=c", "PATHS": "d", "=C:": "e", "gone": "", "PAT": ""} {
-		if got := lookup(env, name); got != want {
-			t.Errorf("lookup(%s) = %q, want %q", name, got, want)
-		}
 	}
 }

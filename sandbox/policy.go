@@ -1,14 +1,7 @@
 package sandbox
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -16,7 +9,7 @@ import (
 // longest one that holds a file decides about it, and of equal ones Hide comes
 // before Read and Read before Write. What none of them holds is not there, as
 // far as the wall can make it so. The zero Policy lets a command reach nothing,
-// not even the programs of the system; see [System].
+// not even the programs of the system; see the package workshop's System.
 //
 // Paths may lead through symlinks: what they lead to is what is shown, under
 // both names.
@@ -55,132 +48,27 @@ type Limits struct {
 	Output    int64         // a ceiling for Command.MaxOutput, in bytes; 0 means none
 }
 
+// MaxProcesses is how many processes and threads are allowed; 0 means any
+// number.
+func (l Limits) MaxProcesses() int {
+	const standard = 4096
+	switch {
+	case l.Processes < 0:
+		return 0
+	case l.Processes == 0:
+		return standard
+	}
+	return l.Processes
+}
+
 // Door is an address inside the walls at which somebody outside answers
 // (rulings A8 and A13).
 type Door struct {
 	// Addr is where commands find it: a loopback address and a port, such as
-	// 127.0.0.1:3000. Port 0 lets the wall choose; see [Walls.DoorAddr].
+	// 127.0.0.1:3000. Port 0 lets the wall choose; see DoorAddr of the walls.
 	Addr string
 	// Serve answers one connection, and closes it.
 	// Contract: it is called from many goroutines, and returns when the
 	// connection is closed from either side.
 	Serve func(net.Conn)
-}
-
-// access is what may be done with a path; the more it lets pass, the higher.
-type access int
-
-const (
-	hide access = iota
-	read
-	write
-)
-
-// entry is one path of a policy, as the walls show it.
-type entry struct {
-	Path   string // absolute and clean, and free of symlinks but for a last one
-	Access access
-	Dir    bool
-	Link   string // the target, where the path is a symlink that leads to an entry
-	Absent bool   // nothing is there now
-}
-
-// view is a policy's paths, shallow ones first: what a wall shows, in the order
-// in which it can be mounted.
-func (p Policy) view() ([]entry, error) {
-	v := viewer{seen: map[string]entry{}}
-	for _, list := range []struct {
-		paths  []string
-		access access
-	}{{p.Write, write}, {p.Read, read}, {p.Hide, hide}} {
-		for _, path := range list.paths {
-			if err := v.add(path, list.access); err != nil {
-				return nil, err
-			}
-		}
-	}
-	entries := make([]entry, 0, len(v.seen))
-	for _, e := range v.seen {
-		entries = append(entries, e)
-	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.Path, b.Path) })
-	return entries, nil
-}
-
-type viewer struct{ seen map[string]entry }
-
-// add adds a path, and the symlinks that lead to it.
-func (v viewer) add(path string, a access) error {
-	if !filepath.IsAbs(path) {
-		return fmt.Errorf("%s is not an absolute path", path)
-	}
-	real, err := v.follow(filepath.Clean(path), a)
-	if errors.Is(err, fs.ErrNotExist) && a != write {
-		v.put(entry{Path: real, Access: a, Absent: true})
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	info, err := os.Lstat(real)
-	if err != nil {
-		return err
-	}
-	v.put(entry{Path: real, Access: a, Dir: info.IsDir()})
-	return nil
-}
-
-// put adds an entry; what stands there already stays where it lets less pass.
-func (v viewer) put(e entry) {
-	if old, ok := v.seen[e.Path]; ok && old.Link == "" && old.Access < e.Access {
-		return
-	}
-	v.seen[e.Path] = e
-}
-
-// mostLinks is how many symlinks a path may lead through, as in the kernel.
-const mostLinks = 40
-
-// follow is a path without symlinks, each of which becomes an entry of its own.
-// Of a path that does not exist it follows what does.
-func (v viewer) follow(path string, a access) (string, error) {
-	for range mostLinks {
-		link, target, err := firstLink(path)
-		if err != nil || link == "" {
-			return path, err
-		}
-		rest := strings.TrimPrefix(path, link)
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(link), target)
-		}
-		if a != hide {
-			v.put(entry{Path: link, Access: read, Link: target})
-		}
-		path = filepath.Join(target, rest)
-	}
-	return "", fmt.Errorf("%s leads through too many symlinks", path)
-}
-
-// firstLink is the first component of a path that is a symlink, with its
-// target; empty where there is none.
-func firstLink(path string) (link, target string, err error) {
-	for i := 1; i <= len(path); i++ {
-		if i < len(path) && path[i] != filepath.Separator {
-			continue
-		}
-		info, err := os.Lstat(path[:i])
-		if err != nil {
-			return "", "", err
-		}
-		if info.Mode()&fs.ModeSymlink != 0 {
-			target, err := os.Readlink(path[:i])
-			return path[:i], target, err
-		}
-	}
-	return "", "", nil
-}
-
-// holds reports whether a path is another, or lies below it.
-func holds(outer, inner string) bool {
-	return inner == outer || outer == "/" || strings.HasPrefix(inner, outer+string(filepath.Separator))
 }

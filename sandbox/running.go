@@ -5,34 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 )
 
-// Running is a command that is held open, such as a server; see [Walls.Start].
+// Running is a command that is held open, such as a server; see [Hold].
 // It is safe for concurrent use.
 type Running struct {
 	up, done chan struct{}   // closed when the command runs, and when all is over
-	exits    <-chan struct{} // closed when the command has ended; only once up is closed
-	dial     dialer          // the same
+	exited   <-chan struct{} // closed when the command has ended; only once up is closed
+	dial     Dialer          // the same
 	result   Result          // only once done is closed
 	err      error           // the same
 }
 
-// dialer connects to a TCP port of a command.
-type dialer func(ctx context.Context, port int) (net.Conn, error)
+// Dialer connects to a TCP port of a command.
+type Dialer func(ctx context.Context, port int) (net.Conn, error)
 
-// starting is told that a command runs, and how to connect to it. It is called
-// once, or never.
-type starting func(underway, dialer)
+// Started is told that a command runs: exited is closed when it has ended, and
+// dial connects to it. It is called once, or never.
+type Started func(exited <-chan struct{}, dial Dialer)
 
-// hold runs a command on a goroutine of its own. It returns when the command
-// runs, or is over already; its error says that it could not be started.
-func hold(run func(starting) (Result, error)) (*Running, error) {
+// Hold calls run, which runs a command to its end, on a goroutine of its own.
+// It returns when the command runs, or is over already; its error is run's
+// where the command could not be started.
+func Hold(run func(Started) (Result, error)) (*Running, error) {
 	r := &Running{up: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
-		r.result, r.err = run(func(t underway, dial dialer) {
-			r.exits, r.dial = t.exits(), dial
+		r.result, r.err = run(func(exited <-chan struct{}, dial Dialer) {
+			r.exited, r.dial = exited, dial
 			close(r.up)
 		})
 	}()
@@ -86,7 +86,7 @@ func (r *Running) Dial(ctx context.Context, port int) (net.Conn, error) {
 
 // errEnded says that a command has ended; errNoPort that a port's number is none.
 var (
-	errEnded  = errors.New("it has ended")
+	ErrEnded  = errors.New("it has ended")
 	errNoPort = errors.New("ports have numbers from 1 to 65535")
 )
 
@@ -94,15 +94,15 @@ func (r *Running) connect(ctx context.Context, port int) (net.Conn, error) {
 	switch {
 	case port < 1 || port > 65535:
 		return nil, errNoPort
-	case !closed(r.up) || closed(r.exits):
-		return nil, errEnded
+	case !closed(r.up) || closed(r.exited):
+		return nil, ErrEnded
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
 		select {
-		case <-r.exits:
-			cancel(errEnded)
+		case <-r.exited:
+			cancel(ErrEnded)
 		case <-ctx.Done():
 		}
 	}()
@@ -111,32 +111,4 @@ func (r *Running) connect(ctx context.Context, port int) (net.Conn, error) {
 		return nil, context.Cause(ctx)
 	}
 	return conn, err
-}
-
-// dialLoopback connects to a port of this machine.
-func dialLoopback(ctx context.Context, port int) (net.Conn, error) {
-	var d net.Dialer
-	return inTurn(ctx, []string{"127.0.0.1", "::1"}, func(host string) (net.Conn, error) {
-		return d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-	})
-}
-
-// inTurn connects to one place after the other, until one answers.
-func inTurn[T any](ctx context.Context, places []T, connect func(T) (net.Conn, error)) (net.Conn, error) {
-	var failed error
-	for _, place := range places {
-		conn, err := connect(place)
-		if err == nil {
-			return conn, nil
-		}
-		if failed == nil {
-			failed = err
-		} else {
-			failed = fmt.Errorf("%w; %w", failed, err)
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return nil, failed
 }

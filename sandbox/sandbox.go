@@ -1,18 +1,37 @@
 // Package sandbox runs commands: behind walls where a model asked for them,
-// and bounded in time, output and processes in any case.
+// and bounded in time, output and processes in any case. It holds the words for
+// that and knows no particular wall.
 //
-// A [Runner] starts one command, waits for it and ends everything that it
-// started. [None] is the one without walls, for programs that are the user's
-// own: checkers, builds and hooks. [Walls] are the one with walls; they also hold
-// a command open, such as a server, and connect to it ([Walls.Start]). A [Door]
-// lets commands behind walls reach one place outside of them, or behind others
-// ([ForwardBy]).
+// What to call: a [Runner] runs one [Command] to its end. [None] is the one
+// without walls, for programs that are the user's own: checkers, builds and
+// hooks. The package wall has the one with walls; it is built by a [Policy],
+// and its [Grade] says what the walls reached on this machine. The package
+// workshop makes a policy for the toolchains of this machine. A [Running]
+// command, such as a server, is held open, and connected to. A [Door] lets
+// commands behind walls reach one place outside of them ([Forward]), or behind
+// others ([ForwardBy]).
+//
+// What is guaranteed: when Run returns, the command and all that it started have
+// ended, as far as the system lets them be found; see [None]. A command that
+// fails or is ended by a limit is a [Result], an error says that it did not
+// start. A missing wall is a [*WallError], never a weaker wall.
+//
+// What is not: nobody guards what becomes of the files that a command wrote.
+// They may have been written to attack whoever reads them. What each wall leaves
+// open is in the comments on [Hidden] and the others, and, tried, in the table
+// of the package prove.
+//
+// Other packages below this one need what is exported here beside that, to look
+// at a policy ([Policy.Entries]) or to run a command in another process
+// ([Command.Exec], [Hold]).
 package sandbox
 
 import (
 	"context"
 	"io"
 	"time"
+
+	"hone/sandbox/internal/process"
 )
 
 // Runner runs a command to its end. A command that ran and failed, was ended
@@ -60,6 +79,9 @@ type Command struct {
 	// given.
 	LiveOut, LiveErr io.Writer
 }
+
+// DefaultMaxOutput is what a Command.MaxOutput of 0 means.
+const DefaultMaxOutput = process.DefaultMaxOutput
 
 // Result is how a command ended.
 type Result struct {

@@ -1,14 +1,18 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
+
+	"hone/sandbox/internal/environ"
 )
 
 // StartError says that a command could not be started.
@@ -29,10 +33,45 @@ func (e *StartError) Error() string {
 // Unwrap is the operating system's error.
 func (e *StartError) Unwrap() error { return e.Err }
 
+// Check says why a command cannot be started before anything is looked up: the
+// context is over, or it has no program or no working directory. Its error is a
+// [*StartError], or wraps the context's.
+func (c Command) Check(ctx context.Context) error {
+	program := "a command"
+	if len(c.Argv) > 0 {
+		program = c.Argv[0]
+	}
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("start %s: %w", program, context.Cause(ctx))
+	case program == "" || len(c.Argv) == 0:
+		return &StartError{Program: "a command", Err: errNoProgram}
+	case c.Dir == "":
+		return &StartError{Program: program, Err: errNoDir}
+	}
+	return nil
+}
+
+// errNoProgram is for a Command without Argv, errNoDir for one without Dir.
+var (
+	errNoProgram = errors.New("the command is empty")
+	errNoDir     = errors.New("no working directory was given")
+)
+
+// Exec is the command with its program found, ready to be given its streams and
+// started. Its error is a [*StartError].
+func (c Command) Exec() (*exec.Cmd, error) {
+	path, err := c.program()
+	if err != nil {
+		return nil, err
+	}
+	return &exec.Cmd{Path: path, Args: c.Argv, Dir: c.Dir, Env: append([]string{}, c.Env...)}, nil
+}
+
 // program is the file to run, found and looked at.
 func (c Command) program() (string, error) {
-	if len(c.Argv) == 0 || c.Argv[0] == "" {
-		return "", &StartError{Program: "a command", Err: errNoProgram}
+	if err := c.Check(context.Background()); err != nil {
+		return "", err
 	}
 	if err := c.checkDir(); err != nil {
 		return "", &StartError{Program: c.Argv[0], Err: err}
@@ -56,9 +95,6 @@ func (c Command) program() (string, error) {
 }
 
 func (c Command) checkDir() error {
-	if c.Dir == "" {
-		return errNoDir
-	}
 	info, err := os.Stat(c.Dir)
 	if err != nil {
 		return fmt.Errorf("working directory: %w", err)
@@ -80,7 +116,7 @@ func (c Command) find() (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) || strings.ContainsRune(name, '/') {
 		return filepath.Abs(filepath.Join(c.Dir, name))
 	}
-	for _, dir := range filepath.SplitList(lookup(c.Env, "PATH")) {
+	for _, dir := range filepath.SplitList(environ.Value(c.Env, "PATH")) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
@@ -105,16 +141,16 @@ func endings(env []string) []string {
 	if runtime.GOOS != "windows" {
 		return []string{""}
 	}
-	list := lookup(env, "PATHEXT")
+	list := environ.Value(env, "PATHEXT")
 	if list == "" {
 		list = ".COM;.EXE;.BAT;.CMD"
 	}
 	return append([]string{""}, strings.Split(list, ";")...)
 }
 
-// startError words what the operating system said of a file that was there and
-// executable.
-func startError(program, path string, err error) error {
+// NewStartError words what the operating system said when a program was
+// started whose file was there and executable.
+func NewStartError(program, path string, err error) *StartError {
 	e := &StartError{Program: program, Err: err}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

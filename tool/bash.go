@@ -104,6 +104,9 @@ func (b bash) description() string {
 	}
 	text += "\n- Programs that may be run: " + strings.Join(b.Lines.Programs, ", ") + ". Pipes, `&&`, `||`, `;`, `if`, `for` and `while` may join them." +
 		" Substitutions such as `$(…)`, background jobs and functions are refused."
+	for _, line := range b.Lines.Always {
+		text += fmt.Sprintf(" This line may always be run as it stands: `%s`.", line)
+	}
 	if b.Lines.ReadOnly {
 		text += " Redirects go to /dev/null or are 2>&1."
 	}

@@ -184,11 +184,12 @@ func TestBashFaults(t *testing.T) {
 
 func TestBashDescribesItself(t *testing.T) {
 	free := Bash(&canned{}, BashConfig{})
-	held := Bash(&canned{}, BashConfig{Lines: allow.Lines{Programs: allow.Review(), ReadOnly: true}})
+	held := Bash(&canned{}, BashConfig{Lines: allow.Lines{Programs: allow.Review(), Always: []string{"make check"}, ReadOnly: true}})
 	if strings.Contains(free.Description, "Programs that may be run") || !strings.Contains(free.Description, "2m0s at most") {
 		t.Errorf("without a list:\n%s", free.Description)
 	}
-	if !strings.Contains(held.Description, "ls, stat, pwd, find, grep, head, tail, which, env, rg.") || !strings.Contains(held.Description, "/dev/null") {
+	if !strings.Contains(held.Description, "ls, stat, pwd, find, grep, head, tail, which, env, rg.") || !strings.Contains(held.Description, "/dev/null") ||
+		!strings.Contains(held.Description, "always be run as it stands: `make check`.") {
 		t.Errorf("review:\n%s", held.Description)
 	}
 	if !held.Commands || held.Looks || held.Name != "bash" || !json.Valid(held.Schema) {

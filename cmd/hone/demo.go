@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"hone/loop"
+	"hone/loop/reconcile"
 )
 
 // demonstration is a little project, and the replies that stand in for a
@@ -41,8 +44,11 @@ func (a *app) demo(ctx context.Context, output outputFlags) error {
 	}
 	a.tell("A little project lies in %s: a script, a specification that it does not keep, and a\n"+
 		"correctness checker. The replies of a model are scripted; everything else is real.\n\n", dir)
-	f := loopFlags{dir: dir, model: "script/" + filepath.Join(dir, ".git", "replies.script"), output: output}
-	if err := a.startReconcile(ctx, f, nil); err != nil || a.exit != 0 {
+	f := &loopFlags{dir: dir, output: output}
+	f.Model = "script/" + filepath.Join(dir, ".git", "replies.script")
+	k := reconcile.Kind()
+	given := func(flag string) bool { return flag == "model" || flag == "dir" }
+	if err := a.startLoop(ctx, k, k.New(), f, given, nil); err != nil || a.exit != 0 {
 		return err
 	}
 	a.tell(`
@@ -66,9 +72,14 @@ func (a *app) tell(format string, args ...any) { fmt.Fprintf(a.err, format, args
 
 // furnish writes the project and commits it.
 func furnish(ctx context.Context, dir string) error {
-	err := unpack(demonstration, "demo/project", func(rel string, content []byte) error { return put(dir, rel, content) })
+	files, err := loop.Files(demonstration, "demo/project")
 	if err != nil {
 		return err
+	}
+	for _, f := range files {
+		if err := put(dir, f.Path, f.Content); err != nil {
+			return err
+		}
 	}
 	for _, args := range [][]string{
 		{"init", "--quiet", "--initial-branch=main"},

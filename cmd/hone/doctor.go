@@ -11,10 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone/cmd/hone/screen"
+	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/git"
+	"hone/internal/render"
 	"hone/journal"
+	"hone/loop"
 	"hone/model"
 	"hone/sandbox"
 	"hone/sandbox/prove"
@@ -91,7 +93,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		}
 	}
 	if bad > 0 {
-		return failed(fmt.Errorf("%s found", screen.Count(bad, "problem")), "see the lines marked BAD")
+		return failed(fmt.Errorf("%s found", render.Count(bad, "problem")), "see the lines marked BAD")
 	}
 	return nil
 }
@@ -117,11 +119,11 @@ func (a *app) lookAtRepository(dir string) diagnosis {
 }
 
 func (a *app) lookAtConfig(dir string) diagnosis {
-	root, err := findRoot(dir)
+	root, err := harness.FindRoot(dir)
 	if err != nil {
 		return amiss("config", err.Error(), "")
 	}
-	if _, err := config.Load(root); err != nil {
+	if _, err := loadConfig(root, "", nil); err != nil {
 		return amiss("config", err.Error(), "correct the file")
 	}
 	if _, err := config.Bork(root); err != nil {
@@ -133,7 +135,7 @@ func (a *app) lookAtConfig(dir string) diagnosis {
 // lookAtDisk writes where runs are written, which says more than a number of
 // free bytes: quotas, read-only mounts and owners are in it too.
 func (a *app) lookAtDisk(dir string) diagnosis {
-	root, err := findRoot(dir)
+	root, err := harness.FindRoot(dir)
 	if err != nil {
 		return amiss("disk", err.Error(), "")
 	}
@@ -158,16 +160,16 @@ func (a *app) lookAtDisk(dir string) diagnosis {
 
 func (a *app) lookAtKeys() []diagnosis {
 	var looks []diagnosis
-	for _, p := range providers() {
-		if value, _ := p.key(a.env); len(p.keys) == 0 || p.unlisted && value == "" {
+	for _, p := range harness.Providers() {
+		if value, _ := p.Key(a.env); len(p.Keys) == 0 || p.Unlisted && value == "" {
 			continue
 		}
-		d := diagnosis{what: p.name, found: "no key", hint: ""}
-		if value, variable := p.key(a.env); value != "" {
+		d := diagnosis{what: p.Name, found: "no key", hint: ""}
+		if value, variable := p.Key(a.env); value != "" {
 			d.found = variable + " is set"
 		}
-		if base := a.env(p.base); base != "" {
-			d.found += ", " + p.base + " is " + redactURL(base)
+		if base := a.env(p.Base); base != "" {
+			d.found += ", " + p.Base + " is " + harness.RedactURL(base)
 		}
 		looks = append(looks, d)
 	}
@@ -177,19 +179,19 @@ func (a *app) lookAtKeys() []diagnosis {
 // lookAtProvider asks the provider of the model that a run would take, at no
 // cost.
 func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) diagnosis {
-	root, err := findRoot(dir)
+	root, err := harness.FindRoot(dir)
 	if err != nil {
 		return amiss("provider", err.Error(), "")
 	}
-	file, err := config.Load(root)
+	file, err := loadConfig(root, "", nil)
 	if err != nil {
 		return diagnosis{what: "provider", found: "not asked, because the configuration cannot be read"}
 	}
-	s, err := a.resolveRun(loopFlags{model: name, baseURL: baseURL}, root, file)
+	s, err := a.host().Resolve(loop.Kind{}, root, loop.Flags{Model: name, BaseURL: baseURL}, file)
 	if err != nil {
 		return stopped("provider", err)
 	}
-	p, err := s.Model.probe(a.env)
+	p, err := a.host().Prober(s.Model)
 	if err != nil {
 		return stopped("provider", err)
 	}

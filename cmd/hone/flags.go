@@ -1,71 +1,59 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"hone"
+	"hone/loop"
 	"hone/model"
+	"hone/sandbox"
 )
 
 // loopFlags are those of every loop.
 type loopFlags struct {
-	dir       string
-	model     string
-	baseURL   string
-	wire      string
-	reasoning string
-	tools     string // how tools are called; empty: natively
-	check     string
-	approve   string
-	walls     wallFlags
-	trust     trustFlags
-	limits    limitFlags
-	output    outputFlags
-
-	standard string // the loop's own default model; empty: the first whose key is set
-	agents   bool   // command-line agents may take the loop's roles
-}
-
-// limitFlags bound a run. A resumed run may raise them.
-type limitFlags struct {
-	rounds    int
-	patience  int // rounds that may end as an earlier one did; 0: all
-	maxTokens int64
-	maxCost   float64
-	maxTime   time.Duration
+	loop.Flags
+	dir    string
+	output outputFlags
 }
 
 // outputFlags say what is shown.
 type outputFlags struct{ json, verbose, quiet bool }
 
-func (f *loopFlags) register(c *cobra.Command, rounds int) {
+func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	registerDir(c, &f.dir)
 	fs := c.Flags()
-	fs.StringVarP(&f.model, "model", "m", "", "the model, as PROVIDER/NAME (gemini, openai, anthropic, ollama, script)")
-	fs.StringVar(&f.baseURL, "base-url", "", "the provider's endpoint, such as http://127.0.0.1:8080/v1")
-	fs.StringVar(&f.wire, "wire", "", "for openai: responses or chat; by default responses at OpenAI's own endpoint, chat elsewhere")
-	fs.StringVar(&f.reasoning, "reasoning", "", "low, medium or high, where the provider has it")
-	fs.StringVar(&f.check, "check", "", "a shell command that must exit 0 as well")
-	fs.StringVar(&f.approve, "approve", "", "ask, none (deny what would be asked) or all; default ask")
-	f.walls.register(fs)
-	f.trust.register(fs)
-	f.limits.register(c, rounds)
+	fs.StringVarP(&f.Model, "model", "m", "", "the model, as PROVIDER/NAME (gemini, openai, anthropic, ollama, script)")
+	fs.StringVar(&f.BaseURL, "base-url", "", "the provider's endpoint, such as http://127.0.0.1:8080/v1")
+	fs.StringVar(&f.Wire, "wire", "", "for openai: responses or chat; by default responses at OpenAI's own endpoint, chat elsewhere")
+	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, where the provider has it")
+	fs.StringVar(&f.Check, "check", "", "a shell command that must exit 0 as well")
+	fs.StringVar(&f.Approve, "approve", "", "ask, none (deny what would be asked) or all; default ask")
+	fs.StringVar(&f.Wall, "sandbox", "", "walls for build.sh and --check: auto, hidden, bwrap, landlock, firejail or none (default none)")
+	fs.BoolVar(&f.Net, "net", false, "let commands behind walls reach the network")
+	fs.IntVar(&f.Flaky, "flaky", 0, "run a failing check up to N times more; what does not fail each time is reported and counts for nothing (default 0)")
+	fs.StringVar(&f.Prove, "prove", "", "see the check fail before the first round, and run it again on a clean copy when it passes: on, off, or strict (ends the run where it passes at the start)")
+	fs.Lookup("prove").NoOptDefVal = "on"
+	fs.StringVar(&f.Keep, "keep", "", "the tree that is left when rounds or budget run out: last, or that of the round with the fewest findings: best (default last)")
+	registerLimits(c, &f.Limits)
 	f.output.register(c)
+	fs.Lookup("rounds").Usage = fmt.Sprintf("most rounds (default %d)", k.Rounds)
 }
 
 func registerDir(c *cobra.Command, dir *string) {
 	c.Flags().StringVarP(dir, "dir", "C", ".", "work in this folder")
 }
 
-func (f *limitFlags) register(c *cobra.Command, rounds int) {
+func registerLimits(c *cobra.Command, f *loop.LimitFlags) {
 	fs := c.Flags()
-	fs.IntVar(&f.rounds, "rounds", rounds, "most rounds")
-	fs.IntVar(&f.patience, "patience", 0, "stop when N rounds have ended as an earlier one did (default: never)")
-	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "the run's budget of tokens (default 5000000)")
-	fs.Float64Var(&f.maxCost, "max-cost", 0, "the run's budget in USD; needs [prices] in .config/hone.toml")
-	fs.DurationVar(&f.maxTime, "max-time", 0, "the run's active time, such as 90m (default 4h)")
+	fs.IntVar(&f.Rounds, "rounds", 0, "most rounds")
+	fs.IntVar(&f.Patience, "patience", 0, "stop when N rounds have ended as an earlier one did (default: never)")
+	fs.Int64Var(&f.MaxTokens, "max-tokens", 0, "the run's budget of tokens (default 5000000)")
+	fs.Float64Var(&f.MaxCost, "max-cost", 0, "the run's budget in USD; needs [prices] in .config/hone.toml")
+	fs.DurationVar(&f.MaxTime, "max-time", 0, "the run's active time, such as 90m (default 4h)")
 }
 
 func (f *outputFlags) register(c *cobra.Command) {
@@ -77,44 +65,84 @@ func (f *outputFlags) register(c *cobra.Command) {
 
 // valid says what is wrong with the flags by themselves.
 func (f *loopFlags) valid(c *cobra.Command) error {
-	switch f.approve {
+	switch f.Approve {
 	case "", "ask", "none", "all":
 	default:
-		return usage(fmt.Sprintf("--approve %s is not ask, none or all", f.approve), "hone help "+c.Name())
+		return usage(fmt.Sprintf("--approve %s is not ask, none or all", f.Approve), "hone help "+c.Name())
 	}
-	switch f.wire {
+	switch f.Wire {
 	case "", "responses", "chat":
 	default:
-		return usage(fmt.Sprintf("--wire %s is not responses or chat", f.wire), "hone help "+c.Name())
+		return usage(fmt.Sprintf("--wire %s is not responses or chat", f.Wire), "hone help "+c.Name())
 	}
-	switch model.Reasoning(f.reasoning) {
+	switch model.Reasoning(f.Reasoning) {
 	case "", model.Low, model.Medium, model.High:
 	default:
-		return usage(fmt.Sprintf("--reasoning %s is not low, medium or high", f.reasoning), "hone help "+c.Name())
+		return usage(fmt.Sprintf("--reasoning %s is not low, medium or high", f.Reasoning), "hone help "+c.Name())
 	}
-	if err := knownWall("sandbox", f.walls.wall); err != nil {
+	switch {
+	case f.Flaky < 0:
+		return usage("--flaky must not be less than 0", "hone help "+c.Name())
+	case !slices.Contains([]string{"", "on", "off", "strict"}, f.Prove):
+		return usage(fmt.Sprintf("--prove=%s is not on, off or strict", f.Prove), "hone help "+c.Name())
+	case !slices.Contains([]string{"", "best", "last"}, f.Keep):
+		return usage(fmt.Sprintf("--keep %s is not best or last", f.Keep), "hone help "+c.Name())
+	}
+	if err := knownWall("sandbox", f.Wall); err != nil {
 		return err
 	}
-	if err := f.trust.valid(c); err != nil {
-		return err
-	}
-	return f.limits.valid(c)
+	return validLimits(c, f.Limits)
 }
 
-func (f limitFlags) valid(c *cobra.Command) error {
+// validLimits says what is wrong with the flags of limits by themselves.
+func validLimits(c *cobra.Command, f loop.LimitFlags) error {
 	for _, v := range []struct {
 		flag string
 		bad  bool
 	}{
-		{"patience", f.patience < 1 && c.Flags().Changed("patience")},
-		{"rounds", f.rounds < 1 && c.Flags().Changed("rounds")},
-		{"max-tokens", f.maxTokens < 1 && c.Flags().Changed("max-tokens")},
-		{"max-cost", f.maxCost <= 0 && c.Flags().Changed("max-cost")},
-		{"max-time", f.maxTime <= 0 && c.Flags().Changed("max-time")},
+		{"patience", f.Patience < 1 && c.Flags().Changed("patience")},
+		{"rounds", f.Rounds < 1 && c.Flags().Changed("rounds")},
+		{"max-tokens", f.MaxTokens < 1 && c.Flags().Changed("max-tokens")},
+		{"max-cost", f.MaxCost <= 0 && c.Flags().Changed("max-cost")},
+		{"max-time", f.MaxTime <= 0 && c.Flags().Changed("max-time")},
 	} {
 		if v.bad {
-			return usage(fmt.Sprintf("--%s must be more than nothing", v.flag), "hone help "+c.Name())
+			return usage(fmt.Sprintf("--%s must be greater than 0", v.flag), "hone help "+c.Name())
 		}
 	}
 	return nil
+}
+
+// raised are a run's limits with those that a resume raises. A lower one is
+// refused: what a run was promised is not taken back.
+func raised(l hone.Limits, f loop.LimitFlags) (hone.Limits, error) {
+	if lower(f.Rounds, l.Rounds) || lower(f.MaxTokens, l.Tokens) || lower(f.MaxCost, l.Cost) || lower(f.MaxTime, l.Time) ||
+		lower(f.Patience, l.Patience) {
+		return l, usage("a resumed run's limits can only be raised", "hone show last, to see them")
+	}
+	l.Rounds, l.Patience = cmp.Or(f.Rounds, l.Rounds), cmp.Or(f.Patience, l.Patience)
+	l.Tokens = cmp.Or(f.MaxTokens, l.Tokens)
+	l.Cost = cmp.Or(f.MaxCost, l.Cost)
+	l.Time = cmp.Or(f.MaxTime, l.Time)
+	return l, nil
+}
+
+// lower reports whether a limit that was asked for is below the one that there
+// is. Zero asks for nothing; a limit where there was none is a lower one.
+func lower[T cmp.Ordered](asked, there T) bool {
+	var none T
+	return asked != none && (there == none || asked < there)
+}
+
+// wallNames are what a flag may name.
+func wallNames() []sandbox.Wall {
+	return []sandbox.Wall{sandbox.Auto, sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall}
+}
+
+// knownWall says what is wrong with a flag that names a wall.
+func knownWall(flag, name string) error {
+	if name == "" || slices.Contains(wallNames(), sandbox.Wall(name)) {
+		return nil
+	}
+	return usage(fmt.Sprintf("--%s %s is not auto, hidden, bwrap, landlock, firejail or none", flag, name), "hone doctor, to see which can be had here")
 }

@@ -16,6 +16,8 @@ import (
 	"hone/model"
 	forwarder "hone/model/forward"
 	"hone/sandbox"
+	"hone/sandbox/wall"
+	"hone/sandbox/workshop"
 )
 
 // allowance is a ledger that grants so many calls.
@@ -88,8 +90,8 @@ func TestForwarderBehindWalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Firejail, sandbox.Landlock} {
-		t.Run(string(wall), func(t *testing.T) {
+	for _, kind := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Firejail, sandbox.Landlock} {
+		t.Run(string(kind), func(t *testing.T) {
 			bodies = nil
 			ledger := &allowance{calls: 1}
 			f, err := forwarder.New(forwarder.Config{Wire: forwarder.Gemini, Base: provider.URL, Key: key, Ledger: ledger})
@@ -98,7 +100,7 @@ func TestForwarderBehindWalls(t *testing.T) {
 			}
 			defer f.Close()
 			dir := t.TempDir()
-			w, err := sandbox.Build(t.Context(), wall, sandbox.Policy{Read: sandbox.System(), Write: []string{dir},
+			w, err := wall.Build(t.Context(), kind, sandbox.Policy{Read: workshop.System(), Write: []string{dir},
 				Doors: []sandbox.Door{{Addr: "127.0.0.1:0", Serve: f.ServeConn}}})
 			if err != nil {
 				t.Skip("SKIPPED: ", err)

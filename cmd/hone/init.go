@@ -1,24 +1,18 @@
 package main
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"hone/loop/implement"
+	"hone/loop"
 )
-
-// starters holds the files that init writes, a folder a loop. A name with
-// "dot-" in front stands for a dot file: embedding leaves those out.
-//
-//go:embed starters
-var starters embed.FS
 
 func (a *app) initCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -35,124 +29,59 @@ lines that could be added are printed.`,
 			return usage("init needs to know for which loop", "hone init reconcile")
 		},
 	}
-	c.AddCommand(a.initReconcileCommand(), a.initImplementCommand(), a.initTaskCommand(), a.initPhaseCommand())
+	for _, k := range kinds() {
+		if k.Starters != nil {
+			c.AddCommand(a.initLoopCommand(k, k.Starters()))
+		}
+	}
 	return c
 }
 
-func (a *app) initReconcileCommand() *cobra.Command {
+func (a *app) initLoopCommand(k loop.Kind, starters loop.Starters) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use:   "reconcile",
-		Short: "a specification, a correctness checker and .config/bork.json",
-		Args:  cobra.NoArgs,
+		Use: k.Name, Short: starters.Short, Long: starters.Long, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			root, err := reconcileRoot(dir)
+			root := loop.Folder
+			if k.Root != nil {
+				root = k.Root
+			}
+			at, err := root(dir)
 			if err != nil {
 				return err
 			}
-			if err := a.start(root, "reconcile"); err != nil {
-				return err
-			}
-			return a.next("say in specs/ what you want, make correctness-check.sh run your own checks, then: hone prompt reconcile && hone reconcile")
+			return a.init(at, starters)
 		},
 	}
 	registerDir(c, &dir)
-	return c
-}
-
-func (a *app) initImplementCommand() *cobra.Command {
-	var dir string
-	c := &cobra.Command{
-		Use:   "implement",
-		Short: "build.sh for what the folder holds, query.txt and the system prompt",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			root, err := folder(dir)
-			if err != nil {
-				return err
-			}
-			return a.initImplement(root)
-		},
+	if starters.Flags != nil {
+		starters.Flags(c.Flags())
 	}
-	registerDir(c, &dir)
 	return c
 }
 
-func (a *app) initImplement(root string) error {
-	kind := buildKind(root)
-	script, err := starters.ReadFile("starters/build/" + kind + ".sh")
+// init writes a loop's starter files below root, and says of each whether it
+// was written or was there. It offers to protect the project's tests.
+func (a *app) init(root string, starters loop.Starters) error {
+	files, err := starters.Files(root, func(text string) { a.say("note", text) })
 	if err != nil {
 		return err
 	}
-	if err := a.place(root, implement.BuildName, script); err != nil {
-		return err
-	}
-	if err := a.place(root, implement.SystemName, []byte(implement.System)); err != nil {
-		return err
-	}
-	if err := a.start(root, "implement"); err != nil {
-		return err
-	}
-	if kind == "none" {
-		return a.next("make build.sh build and test the project, say in query.txt what you want, then: hone prompt implement && hone implement")
-	}
-	return a.next("say in query.txt what you want, look at build.sh, then: hone prompt implement && hone implement")
-}
-
-// buildKind is how a folder is built, by what lies in it.
-func buildKind(root string) string {
-	for _, k := range []struct{ file, kind string }{
-		{"go.mod", "go"}, {"Cargo.toml", "rust"}, {"package.json", "node"},
-		{"pyproject.toml", "python"}, {"setup.py", "python"}, {"requirements.txt", "python"},
-		{"Makefile", "make"}, {"makefile", "make"}, {"GNUmakefile", "make"},
-	} {
-		if info, err := os.Stat(filepath.Join(root, k.file)); err == nil && info.Mode().IsRegular() {
-			return k.kind
-		}
-	}
-	return "none"
-}
-
-// next says what to do now.
-func (a *app) next(what string) error {
-	_, err := fmt.Fprintf(a.out, "next: %s\n", what)
-	return err
-}
-
-// start writes a loop's starter files below root, and offers to protect the
-// project's tests.
-func (a *app) start(root, loop string) error {
-	if err := a.placeAll(root, loop); err != nil {
-		return err
-	}
 	found := spoken(root, languages())
-	if len(found) == 0 {
-		found = spoken(root, []language{anyLanguage()})
+	if !slices.ContainsFunc(files, func(f loop.File) bool { return anyLanguage().marked(f.Path) }) && len(found) == 0 {
+		found = spoken(root, []language{anyLanguage()}) // a Makefile that is not init's own
 	}
-	return a.offerProtect(root, found)
-}
-
-// placeAll writes a folder of starter files below root, and says of each
-// whether it was written or was there.
-func (a *app) placeAll(root, folder string) error {
-	return unpack(starters, "starters/"+folder, func(rel string, content []byte) error {
-		return a.place(root, rel, content)
-	})
-}
-
-// unpack visits the embedded files below a folder, by the paths that they are
-// to have.
-func unpack(from embed.FS, folder string, visit func(rel string, content []byte) error) error {
-	return fs.WalkDir(from, folder, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	next := starters.Next(root)
+	for _, f := range files {
+		if err := a.place(root, f.Path, f.Content); err != nil {
 			return err
 		}
-		content, err := from.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		return visit(strings.ReplaceAll(strings.TrimPrefix(name, folder+"/"), "dot-", "."), content)
-	})
+	}
+	if err := a.offerProtect(root, found); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "next: %s\n", next)
+	return err
 }
 
 // put writes a file that must not be there yet. What begins with #! can be

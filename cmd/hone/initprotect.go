@@ -119,7 +119,7 @@ func (a *app) offerProtect(root string, ls []language) error {
 // knowsProtect reports whether a project's file says what is protected, or
 // has the line, be it as a comment.
 func knowsProtect(root, line string) bool {
-	if file, err := config.Load(root); err != nil || file.Check.Protect != nil {
+	if file, err := loadConfig(root, "", nil); err != nil || file.Check.Protect != nil {
 		return err == nil
 	}
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(config.HonePath)))

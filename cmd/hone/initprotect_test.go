@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone/internal/config"
+	"hone/loop/task"
 )
 
 // TestInitProtect: what init offers for each language is off as it is written,
@@ -50,7 +51,7 @@ func TestInitProtect(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), "("+c.language+")") {
 			t.Errorf("%s: %v, and the file says:\n%s", c.mark, err, text)
 		}
-		if off, err := config.Load(root); err != nil || !cmp.Equal(off, config.File{}) {
+		if off, err := loadConfig(root, "", nil); err != nil || !cmp.Equal(off, config.File{}) {
 			t.Errorf("%s: something is switched on: %+v, %v", c.mark, off, err)
 		}
 		on := switchedOn(t, root)
@@ -108,7 +109,7 @@ func switchedOn(t *testing.T, root string) config.File {
 	if err := os.WriteFile(at, bytes.Replace(text, []byte("# protect"), []byte("protect"), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	file, err := config.Load(root)
+	file, err := loadConfig(root, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func touch(t *testing.T, root, name string) {
 func initIn(t *testing.T, root string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := (&app{out: &out}).start(root, "task"); err != nil {
+	if err := (&app{out: &out}).init(root, task.Kind().Starters()); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

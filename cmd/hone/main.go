@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -16,10 +15,8 @@ import (
 	"golang.org/x/term"
 
 	"hone"
-	"hone/internal/render"
+	"hone/harness"
 	"hone/journal"
-	"hone/sandbox"
-	"hone/sandbox/prove"
 )
 
 // Version is the program's, set when a release is built.
@@ -27,8 +24,7 @@ var Version = "devel"
 
 func main() {
 	// A helper of the walls does not come back from here.
-	sandbox.Helper()
-	prove.Helper()
+	harness.Main()
 	os.Exit(Main(os.Args[1:], journal.Observer{}))
 }
 
@@ -66,26 +62,11 @@ func interruptible() (context.Context, func()) {
 	}
 }
 
-// app is the program with the world that it runs in.
-type app struct {
-	in       *os.File
-	out, err io.Writer
-	env      func(string) string
-	environ  []string
-	terminal bool // somebody is there to see and answer
-	colour   bool
-	observer journal.Observer
-	began    bool // the command line was understood, and a command is at work
-	exit     int
-}
-
 // run runs a command line and returns the exit status.
 func (a *app) run(ctx context.Context, args []string) int {
-	if clean := redactor(knownKeys(a.env)); clean != nil {
-		a.out, a.err = redacted{a.out, clean}, redacted{a.err, clean}
-	}
+	a.conceal(harness.KnownKeys(a.env))
 	root := a.command()
-	root.SetArgs(codescribeArgs(args))
+	root.SetArgs(rewritten(args))
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	if c, err := root.ExecuteContextC(ctx); err != nil {
@@ -94,54 +75,15 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.exit
 }
 
-// redacted is a writer that keys do not get through. Callers write whole
-// lines, so that no key is split.
-type redacted struct {
-	w     io.Writer
-	clean func(string) string
-}
-
-func (r redacted) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(r.w, r.clean(string(b))); err != nil {
-		return 0, err
-	}
-	return len(b), nil
-}
-
-// hinter is an error of a lower room that knows what to do about it.
-type hinter interface{ Hint() string }
-
-// fail says an error of a command and returns its exit status. An error that
-// explains nothing came from the command line itself, or else from the disk and
-// the like.
-func (a *app) fail(c *cobra.Command, err error) int {
-	f, ok := explained(err)
-	if !ok {
-		f = &failure{kind: hone.KindUsage, why: err.Error(), hint: helpFor(c)}
-		if a.began {
-			f.kind, f.hint = hone.KindFailed, "hone doctor"
-		}
-		if h := hinter(nil); errors.As(err, &h) {
-			f.hint = h.Hint()
+// rewritten are the arguments with options of other programs as hone spells
+// them.
+func rewritten(args []string) []string {
+	for _, k := range kinds() {
+		if k.Rewrite != nil && len(args) > 0 && args[0] == k.Name {
+			return k.Rewrite(args)
 		}
 	}
-	a.say("error", f.Error())
-	a.say("hint", f.hint)
-	return exitStatus(f.kind)
-}
-
-// helpFor is what to type to learn how a command is used.
-func helpFor(c *cobra.Command) string {
-	_, sub, _ := strings.Cut(c.CommandPath(), " ")
-	return strings.TrimSpace("hone help " + sub)
-}
-
-// say prints a text in the form of all errors and hints, one line each.
-func (a *app) say(what, text string) {
-	if text == "" {
-		return
-	}
-	fmt.Fprintf(a.err, "hone: %s: %s\n", what, strings.TrimRight(render.Escape(text), "\n"))
+	return args
 }
 
 func (a *app) command() *cobra.Command {
@@ -163,7 +105,10 @@ Start with: hone demo`,
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(a.reconcileCommand(), a.implementCommand(), a.taskCommand(), a.phaseCommand(), a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
+	for _, k := range kinds() {
+		root.AddCommand(a.loopCommand(k))
+	}
+	root.AddCommand(a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
 		a.showCommand(), a.resumeCommand(), a.undoCommand(), a.replayCommand(), a.sandboxCommand(), a.doctorCommand(), a.versionCommand())
 	completeHelp(root)
 	completeCompletion(root)
@@ -198,12 +143,4 @@ func completeHelp(root *cobra.Command) {
 		say(c, args)
 		return nil
 	}
-}
-
-// oneRun wants a run, and nothing else, after a command's name.
-func oneRun(c *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	return usage(fmt.Sprintf("%s needs one RUN: an id from hone runs, the beginning of one, or last", c.Name()), helpFor(c))
 }

@@ -22,15 +22,16 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hone/harness"
 	"hone/journal"
 	"hone/model/modeltest"
 	"hone/sandbox"
-	"hone/sandbox/prove"
+	"hone/sandbox/wall"
+	"hone/sandbox/workshop"
 )
 
 func TestMain(m *testing.M) {
-	sandbox.Helper()
-	prove.Helper()
+	harness.Main()
 	testscript.Main(m, map[string]func(){
 		"hone": func() { os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")))) },
 	})
@@ -47,7 +48,7 @@ func killer(point string) journal.Observer {
 		return journal.Observer{}
 	case err != nil:
 		return journal.Observer{After: func(e journal.Event) {
-			if e.Type == point {
+			if string(e.Type) == point {
 				die()
 			}
 		}}
@@ -159,16 +160,16 @@ func unraced(t *testing.T) {
 
 // canHave reports whether a wall can be had on this machine, and says so where
 // it cannot: what scripts would try of it is left out.
-func canHave(t *testing.T, wall sandbox.Wall) bool {
+func canHave(t *testing.T, kind sandbox.Wall) bool {
 	t.Helper()
-	why, tried := walls.Load(wall)
+	why, tried := walls.Load(kind)
 	if !tried {
-		w, err := sandbox.Build(context.Background(), wall, sandbox.Policy{Read: sandbox.System()})
+		w, err := wall.Build(context.Background(), kind, sandbox.Policy{Read: workshop.System()})
 		if err == nil {
 			err = w.Close()
 		}
 		why = err
-		walls.Store(wall, why)
+		walls.Store(kind, why)
 	}
 	if why != nil {
 		t.Logf("WARNING: not tested: %v", why)
@@ -235,7 +236,7 @@ func serve(t *testing.T, ts *testscript.TestScript, args []string) {
 	ts.Setenv("ANTHROPIC_BASE_URL", s.URL)
 	ts.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
 	ts.Setenv("OLLAMA_HOST", strings.TrimPrefix(s.URL, "http://"))
-	for _, v := range keyVariables() {
+	for _, v := range harness.KeyVariables() {
 		ts.Setenv(v, "test-key-of-"+strings.ToLower(v))
 	}
 }

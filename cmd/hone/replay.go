@@ -13,8 +13,10 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
+	"hone/harness"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/loop"
 	"hone/workspace"
 )
 
@@ -51,13 +53,13 @@ cannot show is said in the README. RUN is an id, a unique prefix of one, or "las
 }
 
 func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error) {
-	root, err := findRoot(f.dir)
+	root, err := harness.FindRoot(f.dir)
 	if err != nil {
 		return err
 	}
 	home, err := journal.FindHome(root)
 	if err != nil {
-		return noHome(root, err)
+		return harness.NoHome(root, err)
 	}
 	defer home.Close()
 	j, start, err := playback(home, ref)
@@ -74,13 +76,37 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 		return err
 	}
 	defer tree.Close()
-	var done hone.Replayed
-	o := session{place: &place{root: root, home: home, tree: tree}, journal: j, limits: start.Limits, replayed: &done, output: outputFlags{verbose: f.verbose}}
-	if err := a.again(ctx, o, start, ""); err != nil {
+	k, err := kindOf(start)
+	if err != nil {
+		return err
+	}
+	done, err := a.replayIn(ctx, &harness.Workspace{Dir: root, Home: home, Tree: tree}, j, start, k, f.verbose)
+	if err != nil {
 		return another(err, j)
 	}
 	a.tellReplayed(done, j, f.into)
 	return nil
+}
+
+// replayIn replays a run in the scratch tree of a workspace; only a verbose
+// replay is shown.
+func (a *app) replayIn(ctx context.Context, w *harness.Workspace, j *journal.Journal, start hone.Start, k loop.Kind, verbose bool) (done hone.Replayed, err error) {
+	h, err := a.host().Replay(w, j, start, k)
+	if err != nil {
+		return done, err
+	}
+	defer h.Close()
+	built, err := h.Build()
+	if err != nil {
+		return done, err
+	}
+	r := built.Run
+	s := screen.New(a.err, screen.Options{Whole: true, Colour: a.colour, Get: w.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns})
+	defer s.Close()
+	if verbose {
+		r.Journal.Observe(journal.Observer{After: s.Event})
+	}
+	return r.Replay(ctx, built.Round)
 }
 
 // playback finds a run and opens its journal to be gone through.
@@ -93,7 +119,7 @@ func playback(home *journal.Home, ref string) (*journal.Journal, hone.Start, err
 	if err != nil {
 		return nil, hone.Start{}, failed(err, "do not trust this journal from that line on: it is not what hone wrote")
 	}
-	start, err := started(j.Ahead())
+	start, err := harness.Started(j.Ahead())
 	if err != nil {
 		return nil, start, usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
 	}
@@ -151,7 +177,7 @@ func (a *app) tellReplayed(r hone.Replayed, j *journal.Journal, into string) {
 		fmt.Fprintln(a.out, "the record ends within a round: the run was stopped there, or died")
 	}
 	fmt.Fprintf(a.out, "same: %s, %s, %s and %s are as they are on record; the journal's hash is %s\n",
-		screen.Count(r.Rounds, "decision"), screen.Count(r.Requests, "request"), screen.Count(r.Edits, "edit"), screen.Count(r.Trees, "tree"), j.Head())
+		render.Count(r.Rounds, "decision"), render.Count(r.Requests, "request"), render.Count(r.Edits, "edit"), render.Count(r.Trees, "tree"), j.Head())
 	next := "hone show " + j.Run()
 	if into != "" {
 		next = "git diff --no-index " + strings.TrimSpace(into) + " ."

@@ -7,8 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone/internal/config"
+	"hone/harness"
 	"hone/internal/render"
+	"hone/loop"
 	"hone/loop/implement"
 	"hone/workspace"
 )
@@ -32,23 +33,29 @@ is no codeRollup.txt; write one to choose what is in it.`,
 }
 
 func (a *app) rollup(ctx context.Context, dir, out string) error {
-	root, err := folder(dir)
+	root, err := loop.Folder(dir)
 	if err != nil {
 		return err
 	}
-	file, err := config.Load(root)
+	file, err := loadConfig(root, "", nil)
 	if err != nil {
-		return configError(err)
+		return err
 	}
-	tree, files, err := manifest(ctx, root)
+	tree, err := harness.OpenTree(root)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	if err := a.takeKey(tree); err != nil {
+	files, err := tree.Manifest(ctx, nil)
+	if err != nil {
 		return err
 	}
-	text := implement.Rollup(render.Reader{Tree: tree, Guard: a.guard(runSettings{Send: file.Guard.Send})}, files)
+	if err := a.takeKeys(implement.Kind(), tree); err != nil {
+		return err
+	}
+	guard := workspace.NewGuard(file.Guard.Send)
+	guard.Known = harness.KnownKeys(a.env)
+	text := implement.Rollup(render.Reader{Tree: tree, Guard: guard}, files)
 	if out == "-" {
 		_, err := a.out.Write(text)
 		return err
@@ -58,21 +65,4 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	}
 	_, err = fmt.Fprintf(a.err, "hone: %s written, %s, about %s tokens\n", out, render.Bytes(int64(len(text))), render.Tokens(int64(len(text)/4)))
 	return err
-}
-
-// manifest opens a folder's tree and looks at it.
-func manifest(ctx context.Context, root string) (*workspace.Tree, workspace.Manifest, error) {
-	list, err := listerOf(root)
-	if err != nil {
-		return nil, nil, err
-	}
-	tree, err := workspace.Open(root, workspace.Options{List: list})
-	if err != nil {
-		return nil, nil, err
-	}
-	files, err := tree.Manifest(ctx, nil)
-	if err != nil {
-		tree.Close()
-	}
-	return tree, files, err
 }

@@ -1,16 +1,19 @@
 package main
 
 import (
-	"cmp"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/harness"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 )
@@ -33,27 +36,39 @@ func (a *app) runsCommand() *cobra.Command {
 
 // summary is one run in the list.
 type summary struct {
-	Run      string    `json:"run"`
-	Loop     string    `json:"loop"`
-	Model    string    `json:"model"`              // a phase's builder's, a task's executor's
-	Verifier string    `json:"verifier,omitempty"` // a phase's verifier's, where it is another
-	Reviewer string    `json:"reviewer,omitempty"` // a task's reviewer's, where it is another
-	Rounds   int       `json:"rounds"`
-	Result   string    `json:"result"` // "running" or "died" where it has no end
-	Exit     *int      `json:"exit,omitempty"`
-	Tokens   int64     `json:"tokens"`
-	Cost     *float64  `json:"cost,omitempty"`
-	When     time.Time `json:"when"`
+	Run    string    `json:"run"`
+	Loop   string    `json:"loop"`
+	Model  string    `json:"model"`
+	Rounds int       `json:"rounds"`
+	Result string    `json:"result"` // "running" or "died" where it has no end
+	Exit   *int      `json:"exit,omitempty"`
+	Tokens int64     `json:"tokens"`
+	Cost   *float64  `json:"cost,omitempty"`
+	When   time.Time `json:"when"`
+
+	role, second string // the second model's, where there is one
+}
+
+// MarshalJSON adds the second model, by its role.
+func (s summary) MarshalJSON() ([]byte, error) {
+	type plain summary
+	b, err := json.Marshal(plain(s))
+	if err != nil || s.second == "" {
+		return b, err
+	}
+	name, err := json.Marshal(map[string]string{s.role: s.second})
+	first, rest, _ := bytes.Cut(b, []byte(`,"rounds":`))
+	return slices.Concat(first, []byte{','}, name[1:len(name)-1], []byte(`,"rounds":`), rest), err
 }
 
 func (a *app) runs(dir string, asJSON bool) error {
-	root, err := findRoot(dir)
+	root, err := harness.FindRoot(dir)
 	if err != nil {
 		return err
 	}
 	home, err := journal.FindHome(root)
 	if err != nil {
-		return noHome(root, err)
+		return harness.NoHome(root, err)
 	}
 	defer home.Close()
 	runs, err := home.Runs()
@@ -110,13 +125,9 @@ func summarise(home *journal.Home, run string) summary {
 		s.Result = "damaged"
 		return s
 	}
-	if start, err := started(events); err == nil {
+	if start, err := harness.Started(events); err == nil {
 		s.Loop, s.Model = start.Loop, start.Model
-		if asked := askedBy(start); len(asked) > 1 && start.Loop == "task" {
-			s.Reviewer = asked[1]
-		} else if len(asked) > 1 {
-			s.Verifier = asked[1]
-		}
+		s.role, s.second = second(start)
 	}
 	s.When = events[0].Time
 	for _, e := range events {
@@ -127,8 +138,8 @@ func summarise(home *journal.Home, run string) summary {
 
 // models names whom a run asked.
 func (s summary) models() string {
-	if second := cmp.Or(s.Verifier, s.Reviewer); second != "" {
-		return s.Model + " + " + second
+	if s.second != "" {
+		return s.Model + " + " + s.second
 	}
 	return s.Model
 }
@@ -140,7 +151,7 @@ func (s *summary) fold(e journal.Event) {
 		_ = e.Decode(&st)
 		s.Rounds = st.Round
 	case "usage":
-		var u hone.Usage
+		var u history.Usage
 		_ = e.Decode(&u)
 		s.Tokens, s.Cost = u.Tokens, u.Cost
 	case "resume":

@@ -16,16 +16,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/internal/render"
+	"hone/loop"
 	"hone/sandbox"
 	"hone/workspace"
 )
 
 // sandboxFlags are what the walls by hand are made of.
 type sandboxFlags struct {
-	wallFlags
+	wall           string
+	net            bool
 	dir            string
 	rw, ro, hide   []string
 	doors          []string
@@ -85,7 +88,7 @@ func (f *sandboxFlags) register(c *cobra.Command) {
 func (f *sandboxFlags) valid(c *cobra.Command) error {
 	for flag, bad := range map[string]bool{"timeout": f.timeout <= 0, "processes": f.processes < 1} {
 		if bad && c.Flags().Changed(flag) {
-			return usage(fmt.Sprintf("--%s must be more than nothing", flag), "hone help sandbox")
+			return usage(fmt.Sprintf("--%s must be greater than 0", flag), "hone help sandbox")
 		}
 	}
 	return knownWall("wall", f.wall)
@@ -103,9 +106,9 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	}
 	for _, d := range doors {
 		defer d.Close()
-		w.doors = append(w.doors, d.Door())
+		w.Doors = append(w.Doors, d.Door())
 	}
-	e, err := a.walls(ctx, w)
+	e, err := a.host().Enclose(ctx, w)
 	if err != nil {
 		return interrupted(ctx, err)
 	}
@@ -113,39 +116,39 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	a.introduce(e, w, f)
 	out, errs := a.shown(a.out), a.shown(a.err)
 	r, err := e.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, Timeout: f.timeout, MaxOutput: 1, LiveOut: out, LiveErr: errs})
-	out.flush()
-	errs.flush()
+	out.Flush()
+	errs.Flush()
 	a.doorsUsed(doors, f)
 	return a.sandboxEnd(ctx, f, w, r, err, out.text()+"\n"+errs.text())
 }
 
 // resolveSandbox resolves flags and file: the folder that the command runs in,
 // and the walls around it.
-func (a *app) resolveSandbox(f sandboxFlags) (dir string, w wanted, err error) {
-	if dir, err = folder(f.dir); err != nil {
+func (a *app) resolveSandbox(f sandboxFlags) (dir string, w harness.Enclosure, err error) {
+	if dir, err = loop.Folder(f.dir); err != nil {
 		return dir, w, err
 	}
-	if w.root, err = workshopRoot(dir); err != nil {
+	if w.Root, err = workshopRoot(dir); err != nil {
 		return dir, w, err
 	}
-	file, err := config.Load(w.root)
+	file, err := loadConfig(w.Root, "", nil)
 	if err != nil {
-		return dir, w, configError(err)
-	}
-	if w.wallSettings, err = resolveWalls(f.wallFlags, file.Sandbox, w.root, string(sandbox.Auto)); err != nil {
 		return dir, w, err
 	}
-	w.id, w.guard = "by-hand", workspace.NewGuard(file.Guard.Send)
-	w.guard.Known = knownKeys(a.env)
+	if w.Settings, err = harness.ResolveWalls(loop.Flags{Wall: f.wall, Net: f.net}, file.Sandbox, w.Root, sandbox.Auto); err != nil {
+		return dir, w, err
+	}
+	w.ID, w.Guard = "by-hand", workspace.NewGuard(file.Guard.Send)
+	w.Guard.Known = harness.KnownKeys(a.env)
 	if f.memory != "" {
-		if w.Memory, err = config.ParseSize(f.memory); err != nil {
+		if w.Settings.Memory, err = config.ParseSize(f.memory); err != nil {
 			return dir, w, usage("--memory: "+err.Error(), "write a number with its unit, such as --memory 4GB")
 		}
 	}
 	if f.processes > 0 {
-		w.Processes = f.processes
+		w.Settings.Processes = f.processes
 	}
-	return dir, w, w.extend(f, dir)
+	return dir, w, extend(&w, f, dir)
 }
 
 // workshopRoot is what a command may write, of the folder that it runs in: the
@@ -155,24 +158,24 @@ func workshopRoot(dir string) (string, error) {
 	if _, err := git.Root(dir); errors.Is(err, git.ErrNotRepository) {
 		return dir, nil
 	}
-	return findRoot(dir)
+	return harness.FindRoot(dir)
 }
 
 // extend adds the paths of flags. What is written on the command line has to
 // be there, but for what is to be kept from coming into being.
-func (w *wanted) extend(f sandboxFlags, dir string) error {
+func extend(w *harness.Enclosure, f sandboxFlags, dir string) error {
 	for _, list := range []struct {
 		flag  string
 		from  []string
 		to    *[]string
 		there func(at string) bool
 	}{
-		{"rw", f.rw, &w.Write, func(string) bool { return true }},
-		{"ro", f.ro, &w.Read, func(at string) bool { return !inside(w.root, at) }},
-		{"hide", f.hide, &w.Hide, func(string) bool { return false }},
+		{"rw", f.rw, &w.Settings.Write, func(string) bool { return true }},
+		{"ro", f.ro, &w.Settings.Read, func(at string) bool { return !inside(w.Root, at) }},
+		{"hide", f.hide, &w.Settings.Hide, func(string) bool { return false }},
 	} {
 		for _, p := range list.from {
-			at, err := placed(dir, p)
+			at, err := loop.Placed(dir, p)
 			if err != nil {
 				return err
 			}
@@ -209,19 +212,19 @@ func doorsTo(addresses []string) ([]*sandbox.Forwarding, error) {
 }
 
 // introduce says what the command runs behind.
-func (a *app) introduce(e *enclosed, w wanted, f sandboxFlags) {
+func (a *app) introduce(e *harness.Enclosed, w harness.Enclosure, f sandboxFlags) {
 	if f.quiet {
 		return
 	}
 	g := e.Grade()
 	a.sayPlain("behind %s", g.String())
-	if said := e.secrets.told(g.Wall); said != "" {
+	if said := e.SecretsNote(); said != "" {
 		a.sayPlain("%s", said)
 	}
 	if !f.verbose {
 		return
 	}
-	for _, p := range e.secrets.paths {
+	for _, p := range e.Secrets() {
 		a.sayPlain("secret: %s", p)
 	}
 	if g.Why != "" {
@@ -259,9 +262,9 @@ func (a *app) sayPlain(format string, args ...any) {
 
 // sandboxEnd says how the command ended where its exit status does not, and
 // takes that status over.
-func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, w wanted, r sandbox.Result, err error, output string) error {
+func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, w harness.Enclosure, r sandbox.Result, err error, output string) error {
 	for _, p := range r.Restored {
-		a.sayPlain("%s", restored(p))
+		a.sayPlain("%s", harness.Restored(p))
 	}
 	var start *sandbox.StartError
 	switch {
@@ -275,15 +278,15 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, w wanted, r sandbo
 		}
 		return nil
 	case err != nil:
-		return noWalls(ctx, err)
+		return harness.NoWalls(ctx, err)
 	case r.OverLimit != "":
 		return &failure{kind: hone.KindBudget, why: "the command went over its limit of " + r.OverLimit, hint: "raise it with --memory or --processes"}
 	case r.TimedOut:
 		return &failure{kind: hone.KindBudget, why: fmt.Sprintf("the command did not end within %s and was killed", f.timeout), hint: "raise --timeout"}
 	}
 	a.exit = shellStatus(r)
-	if a.exit != 0 && !w.Net && !w.none() && !f.quiet && sandbox.WantsNetwork(output) {
-		a.say("hint", wantsNet)
+	if a.exit != 0 && !w.Settings.Net && !w.Settings.None() && !f.quiet && sandbox.WantsNetwork(output) {
+		a.say("hint", harness.WantsNet)
 	}
 	return nil
 }
@@ -292,7 +295,7 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, w wanted, r sandbo
 // error itself.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
-		return noWalls(ctx, err)
+		return harness.NoWalls(ctx, err)
 	}
 	return &failure{kind: hone.KindInterrupted, why: "interrupted"}
 }
@@ -313,7 +316,7 @@ func shellStatus(r sandbox.Result) int {
 // shown is a stream of a command's output that is printed as it comes, without
 // keys (ruling G6), and whose end is kept.
 type shown struct {
-	*gate
+	*harness.Gate
 	end []byte
 }
 
@@ -321,13 +324,13 @@ type shown struct {
 const mostShown = 64 << 10
 
 func (a *app) shown(to io.Writer) *shown {
-	return &shown{gate: newGate(knownKeys(a.env), func(text string) { _, _ = io.WriteString(to, text) })}
+	return &shown{Gate: harness.NewGate(harness.KnownKeys(a.env), func(text string) { _, _ = io.WriteString(to, text) })}
 }
 
 func (s *shown) Write(b []byte) (int, error) {
 	s.end = append(s.end, b...)
 	s.end = append(s.end[:0], s.end[max(0, len(s.end)-mostShown):]...)
-	s.pass(string(b))
+	s.Pass(string(b))
 	return len(b), nil
 }
 

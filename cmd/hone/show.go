@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,10 +11,10 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
+	"hone/harness"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
-	"hone/loop/implement"
-	"hone/loop/phase"
 	"hone/model"
 	"hone/tool"
 )
@@ -54,13 +53,13 @@ became of it, what became of every edit and what the check found. RUN is an id, 
 }
 
 func (a *app) show(f showFlags, ref string) error {
-	root, err := findRoot(f.dir)
+	root, err := harness.FindRoot(f.dir)
 	if err != nil {
 		return err
 	}
 	home, err := journal.FindHome(root)
 	if err != nil {
-		return noHome(root, err)
+		return harness.NoHome(root, err)
 	}
 	defer home.Close()
 	run, err := home.Find(ref)
@@ -71,7 +70,7 @@ func (a *app) show(f showFlags, ref string) error {
 	if err != nil {
 		return failed(err, "hone runs")
 	}
-	start, err := started(events)
+	start, err := harness.Started(events)
 	if err != nil {
 		return err
 	}
@@ -81,44 +80,18 @@ func (a *app) show(f showFlags, ref string) error {
 	if f.json {
 		return a.showJSON(events, f.round)
 	}
-	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: lastLimits(start, events).Rounds})
+	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: harness.LastLimits(start, events).Rounds})
 	defer s.Close()
 	s.Say("run %s: %s with %s in %s, begun %s", run, start.Loop, strings.Join(askedBy(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
 	return a.showEvents(s, home, events, ownOf(start), f)
 }
 
-// ownOf says which files a run's loop writes for people.
-func ownOf(start hone.Start) func(string) bool {
-	switch start.Loop {
-	case "implement":
-		return implement.Own
-	case "phase":
-		return phase.Own
-	case "task":
-		var s taskSettings
-		if json.Unmarshal(start.Settings, &s) == nil {
-			return s.own(start.Dir)
-		}
-	}
-	return nil
-}
-
-// askedBy are the models that a run asks: one, or the builder's and the
-// verifier's, or the executor's and the reviewer's.
+// askedBy are the models that a run asks.
 func askedBy(start hone.Start) []string {
-	type named struct {
-		Name string `json:"name"`
+	if _, name := second(start); name != "" {
+		return []string{start.Model, name}
 	}
-	var s struct {
-		Verifier named `json:"verifier_model"`
-		Reviewer named `json:"reviewer_model"`
-	}
-	err := json.Unmarshal(start.Settings, &s)
-	second := cmp.Or(s.Verifier.Name, s.Reviewer.Name)
-	if err != nil || second == "" || second == start.Model {
-		return []string{start.Model}
-	}
-	return []string{start.Model, second}
+	return []string{start.Model}
 }
 
 func (a *app) showJSON(events []journal.Event, round int) error {
@@ -138,7 +111,7 @@ func roundOf(e journal.Event) int {
 		return e.Step.Round
 	}
 	var s hone.State
-	if e.Type == "round" && e.Decode(&s) == nil {
+	if e.Type == history.TypeRound && e.Decode(&s) == nil {
 		return s.Round
 	}
 	return 0
@@ -163,7 +136,7 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, events []journal.
 		if f.round != 0 && roundAround(e, round) != f.round {
 			continue
 		}
-		if e.Type == "reply" && f.more() {
+		if e.Type == history.TypeReply && f.more() {
 			if err := a.showWords(s, home, e); err != nil {
 				return err
 			}
@@ -188,7 +161,7 @@ func ends(events []journal.Event) map[int]int {
 	for i, e := range events {
 		switch n := roundOf(e); {
 		case n == 0:
-		case e.Type == "round":
+		case e.Type == history.TypeRound:
 			last[n], decided[n] = i, true
 		case !decided[n]:
 			last[n] = i
@@ -200,17 +173,17 @@ func ends(events []journal.Event) map[int]int {
 // showMore shows what the screen of a running loop does not.
 func (a *app) showMore(home *journal.Home, e journal.Event, f showFlags) error {
 	switch {
-	case e.Type == "step" && e.Phase == journal.Record && f.diff:
+	case e.Type == history.TypeStep && e.Phase == journal.Record && f.diff:
 		return a.showCommit(e)
-	case e.Type == "ask" && f.full:
+	case e.Type == history.TypeAsk && f.full:
 		return a.showRequest(home, e)
-	case e.Type == "reply" && f.full:
+	case e.Type == history.TypeReply && f.full:
 		return a.showReply(home, e)
-	case e.Type == "tool" && f.full:
+	case e.Type == history.TypeTool && f.full:
 		return a.showCall(home, e)
-	case e.Type == "resume":
+	case e.Type == history.TypeResume:
 		fmt.Fprintf(a.out, "gone on with at %s\n", e.Time.Local().Format("2006-01-02 15:04:05"))
-	case e.Type == "end":
+	case e.Type == history.TypeEnd:
 		var end hone.End
 		if err := e.Decode(&end); err != nil {
 			return err
@@ -239,7 +212,7 @@ func (a *app) showCommit(e journal.Event) error {
 // showRequest shows what was sent; of a request that repeats an earlier one,
 // what it adds to it.
 func (a *app) showRequest(home *journal.Home, e journal.Event) error {
-	var asked hone.Asked
+	var asked history.Asked
 	if err := e.Decode(&asked); err != nil {
 		return err
 	}
@@ -291,7 +264,7 @@ func fetch(home *journal.Home, object string, v any) error {
 
 // replied is the reply that a record names.
 func replied(home *journal.Home, e journal.Event) (model.Reply, error) {
-	var r hone.Replied
+	var r history.Replied
 	if err := e.Decode(&r); err != nil {
 		return model.Reply{}, err
 	}
@@ -322,7 +295,7 @@ func (a *app) showWords(s *screen.Screen, home *journal.Home, e journal.Event) e
 // showCall shows the arguments of a tool call, or its result.
 func (a *app) showCall(home *journal.Home, e journal.Event) error {
 	var held struct {
-		hone.Begun
+		history.ToolCall
 		tool.Result
 		Long string `json:"result_object"`
 	}

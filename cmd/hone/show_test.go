@@ -9,6 +9,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
@@ -105,16 +106,16 @@ func TestShowCommitsAndServers(t *testing.T) {
 	type made struct {
 		Repo string `json:"repo"`
 		ID   string `json:"id"`
-		hone.Told
+		history.Report
 	}
 	crashtest.Live(t, dir, nil, journal.Observer{}, func(r *hone.Run) hone.Round {
 		r.Limits.Rounds = 2
 		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 			_, err := hone.Step(ctx, r, "commit", nil, func(context.Context) (made, error) {
-				return made{"src", "0123456789abcdef0123", hone.Told{Said: "commit 0123456 in src: build"}}, nil
+				return made{"src", "0123456789abcdef0123", history.Report{Said: "commit 0123456 in src: build"}}, nil
 			})
 			if err == nil && r.Round() == 2 {
-				err = r.Served(hone.Served{What: hone.Reached, URL: "http://localhost:3000"})
+				err = r.Served(history.Served{What: history.Reached, URL: "http://localhost:3000"})
 			}
 			return []check.Finding{{Source: "test", Text: "not yet"}}, err
 		}
@@ -144,11 +145,8 @@ func TestModelsOfARun(t *testing.T) {
 		`{"model": {"name": "a/1"}}`:          "a/1",
 		`null`:                                "a/1",
 	} {
-		asked := askedBy(hone.Start{Model: "a/1", Settings: []byte(settings)})
-		s := summary{Model: asked[0]}
-		if len(asked) > 1 {
-			s.Verifier = asked[1]
-		}
+		s := summary{Model: "a/1"}
+		s.role, s.second = second(hone.Start{Loop: "phase", Model: "a/1", Settings: []byte(settings)})
 		if got := s.models(); got != want {
 			t.Errorf("%s: %q, want %q", settings, got, want)
 		}

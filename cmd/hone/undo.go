@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
-	"hone/cmd/hone/screen"
+	"hone/harness"
+	"hone/history"
+	"hone/internal/listing"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/workspace"
@@ -45,11 +46,9 @@ put back to a round goes on from there: hone resume RUN.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.round < 0 {
-				return usage("--to-round must not be less than nothing", helpFor(c))
+				return usage("--to-round must not be less than 0", helpFor(c))
 			}
-			return a.takeUp(c.Context(), f.dir, args[0], func(p *place, j *journal.Journal, start hone.Start) error {
-				return a.undo(c.Context(), f, p, j, start)
-			})
+			return a.undo(c.Context(), f, args[0])
 		},
 	}
 	registerDir(c, &f.dir)
@@ -59,13 +58,19 @@ put back to a round goes on from there: hone resume RUN.`,
 }
 
 // undo takes a run back.
-func (a *app) undo(ctx context.Context, f undoFlags, p *place, j *journal.Journal, start hone.Start) error {
+func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
+	run, err := harness.Find(ctx, f.dir, ref)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	j := run.Journal
 	j.Observe(a.observer)
 	if rounds := roundsOf(j.Events()); f.round > rounds {
-		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, screen.Count(rounds, "round")), "hone show "+j.Run())
+		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, render.Count(rounds, "round")), "hone show "+j.Run())
 	}
 	events := j.Events()
-	v, err := hone.Reverse(ctx, j, p.tree, f.round, ownOf(start))
+	v, err := hone.Reverse(ctx, j, run.Tree, f.round, ownOf(run.Start))
 	if err != nil {
 		return err
 	}
@@ -82,7 +87,7 @@ func (a *app) undo(ctx context.Context, f undoFlags, p *place, j *journal.Journa
 		a.exit = exitStatus(hone.KindBlocked) // what could be put back was, and that is not all
 	}
 	a.tellUndone(v, j.Run(), kept)
-	return a.tellLeft(ctx, p.root, j.Run(), v, events)
+	return a.tellLeft(ctx, run.Dir, j.Run(), v, events)
 }
 
 // inTheWay says what to do about what even force does not remove: a folder in
@@ -96,18 +101,11 @@ func inTheWay(err error, run string, round int) error {
 		hint: fmt.Sprintf("move it away, then run: hone undo %s%s", run, toRound(round))}
 }
 
-// trustOf reads what a run's start says of trust, whatever its loop.
-func trustOf(start hone.Start) trustSettings {
-	var s runSettings
-	_ = json.Unmarshal(start.Settings, &s) // what cannot be read says nothing
-	return s.Trust
-}
-
 // roundsOf is how many rounds of a run have ended.
 func roundsOf(events []journal.Event) int {
 	rounds := 0
 	for _, e := range events {
-		if e.Type == "round" {
+		if e.Type == history.TypeRound {
 			rounds = max(rounds, roundOf(e))
 		}
 	}
@@ -137,7 +135,7 @@ func (a *app) refuseUndo(v *hone.Reversal, run string, f undoFlags) error {
 		hint += " restores the others"
 	}
 	return &failure{kind: hone.KindBlocked, hint: hint,
-		why: fmt.Sprintf("nothing was restored: %s in the way", screen.Count(len(v.Conflicts), "file")+is(len(v.Conflicts)))}
+		why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(v.Conflicts), "file")+is(len(v.Conflicts)))}
 }
 
 func is(n int) string {
@@ -171,7 +169,7 @@ func (a *app) tellUndone(v *hone.Reversal, run string, kept map[string]string) {
 		fmt.Fprintf(a.out, "undone: every file that run %s changed is already as it was %s\n", run, when)
 		return
 	}
-	fmt.Fprintf(a.out, "undone: %s as %s\n", screen.Count(len(v.Done), "file")+is(len(v.Done)), wasOf(len(v.Done))+" "+when)
+	fmt.Fprintf(a.out, "undone: %s as %s\n", render.Count(len(v.Done), "file")+is(len(v.Done)), wasOf(len(v.Done))+" "+when)
 }
 
 func wasOf(n int) string {
@@ -196,7 +194,7 @@ func foldersOf(paths []string) []string {
 
 // tellLeft names what undo leaves alone, and what to type next.
 func (a *app) tellLeft(ctx context.Context, root, run string, v *hone.Reversal, events []journal.Event) error {
-	left, err := leftovers(ctx, root, slices.Concat(v.Done, v.Left), events[0].Time, events[len(events)-1].Time)
+	left, err := listing.Leftovers(ctx, root, slices.Concat(v.Done, v.Left), events[0].Time, events[len(events)-1].Time)
 	for _, p := range v.Theirs {
 		fmt.Fprintf(a.out, "left, as somebody else changed it: %s\n", render.Line(p))
 	}
@@ -206,13 +204,13 @@ func (a *app) tellLeft(ctx context.Context, root, run string, v *hone.Reversal, 
 	for _, p := range v.Left {
 		fmt.Fprintf(a.out, "left, as it may have been there before: %s\n", render.Line(p))
 	}
-	for _, p := range left.ignored {
+	for _, p := range left.Ignored {
 		fmt.Fprintf(a.out, "left, as git ignores it, and changed since the run began: %s\n", render.Line(p))
 	}
-	for _, c := range left.commits {
+	for _, c := range left.Commits {
 		fmt.Fprintf(a.out, "left, a commit: %s\n", render.Line(c))
 	}
-	if left.more {
+	if left.More {
 		fmt.Fprintln(a.out, "there may be more that git ignores and that changed: not all could be looked at")
 	}
 	fmt.Fprintf(a.out, "next: git status; all of it again: hone undo %s%s\n", run, toRound(roundsOf(events)))

@@ -55,40 +55,41 @@ func TestBork(t *testing.T) {
 
 func TestBorkErrors(t *testing.T) {
 	const at = ".config/bork.json:"
-	const strict = "; write strict JSON: double quotes, a comma between two members and none after the last, no comments"
-	const own = `; write a path from the Git root, such as "./check.sh"`
+	const strict = "; write strict JSON: one object, double quotes, a comma between two members and none after the last, no comments"
+	const own = `; write a path relative to the root of the Git repository, such as "./check.sh", or null for none`
 	const relative = `; write it relative to the root, such as "docs/**"`
 	for _, c := range []struct{ text, want string }{
-		{"{\n  \"correctness_checker\": \"x\"\n}", at + "2: correctness_checker: there is no such key; did you mean correctness-checker?"},
-		{"{\"Not-Sent\": []}", at + "1: Not-Sent: there is no such key; did you mean not-sent?"},
-		{"{\n\n\"x\": 1}", at + "3: x: there is no such key; remove it, or write one of: correctness-checker, edits-require-approval, not-sent"},
-		{"{\"not-sent\": [],\n\"not-sent\": []}", at + "2: not-sent: it stands in line 1 already; keep one of the two"},
-		{"{\"correctness-checker\":\n 5}", at + "2: correctness-checker: it is not a string; write the path of a program in the project, such as \"./check.sh\", or null"},
-		{"{\"correctness-checker\": [\"a\"]}", at + "1: correctness-checker: it is not a string; write the path of a program in the project, such as \"./check.sh\", or null"},
+		{"{\n  \"correctness_checker\": \"x\"\n}", at + "2: correctness_checker: unknown key; did you mean correctness-checker?"},
+		{"{\"Not-Sent\": []}", at + "1: Not-Sent: unknown key; did you mean not-sent?"},
+		{"{\n\n\"x\": 1}", at + "3: x: unknown key; remove it, or use one of: correctness-checker, edits-require-approval, not-sent"},
+		{"{\"not-sent\": [],\n\"not-sent\": []}", at + "2: not-sent: line 1 already sets it; keep one of the two"},
+		{"{\"correctness-checker\":\n 5}", at + "2: correctness-checker: it is not a string; write a path relative to the root of the Git repository, such as \"./check.sh\", or null for none"},
+		{"{\"correctness-checker\": [\"a\"]}", at + "1: correctness-checker: it is not a string; write a path relative to the root of the Git repository, such as \"./check.sh\", or null for none"},
 		{"{\"correctness-checker\": \"/bin/true\"}", at + "1: correctness-checker: \"/bin/true\" is an absolute path" + own},
-		{"{\"correctness-checker\": \"../x\"}", at + "1: correctness-checker: \"../x\" leads out of the project" + own},
-		{"{\"correctness-checker\": \"a/../../x\"}", at + "1: correctness-checker: \"a/../../x\" leads out of the project" + own},
-		{"{\"correctness-checker\": \"\"}", at + "1: correctness-checker: \"\" names no file" + own + ", or null for none"},
-		{"{\"correctness-checker\": \"./\"}", at + "1: correctness-checker: \"./\" names no file" + own + ", or null for none"},
-		{"{\"correctness-checker\": \"a\\u0000\"}", at + "1: correctness-checker: there is a NUL in the path" + own},
-		{"{\"not-sent\": \"a\"}", at + "1: not-sent: it is not a list; write a list of paths or globs, such as [\"flake.lock\", \"docs/**\"]"},
-		{"{\"not-sent\": null}", at + "1: not-sent: it is not a list; write a list of paths or globs, such as [\"flake.lock\", \"docs/**\"]"},
-		{"{\"edits-require-approval\": [\"a\",\n 1]}", at + "2: edits-require-approval: there is something else than a string in the list; write a path or a glob in double quotes, such as \"docs/**\""},
-		{"{\"edits-require-approval\": [[]]}", at + "1: edits-require-approval: there is something else than a string in the list; write a path or a glob in double quotes, such as \"docs/**\""},
-		{"{\"not-sent\": [\"a\",\n\"b[\"]}", at + "2: not-sent: \"b[\" is not a glob; close its brackets and braces, or write \\[ and \\{ for the letters themselves"},
-		{"{\"not-sent\": [\"\"]}", at + "1: not-sent: an empty pattern means nothing; remove it"},
-		{"{\"not-sent\": [\"/a\"]}", at + "1: not-sent: \"/a\" is absolute" + relative},
-		{"{\"not-sent\": [\"a/../b\"]}", at + "1: not-sent: \"a/../b\" has a \"..\" in it" + relative},
-		{"{\"a\\nb\": 1}", at + "1: \"a\\nb\": there is no such key; remove it, or write one of: correctness-checker, edits-require-approval, not-sent"},
+		{"{\"correctness-checker\": \"../x\"}", at + "1: correctness-checker: \"../x\" is outside the project" + own},
+		{"{\"correctness-checker\": \"a/../../x\"}", at + "1: correctness-checker: \"a/../../x\" is outside the project" + own},
+		{"{\"correctness-checker\": \"\"}", at + "1: correctness-checker: \"\" is not the path of a file" + own},
+		{"{\"correctness-checker\": \"./\"}", at + "1: correctness-checker: \"./\" is not the path of a file" + own},
+		{"{\"correctness-checker\": \"a\\u0000\"}", at + "1: correctness-checker: the path contains a NUL character" + own},
+		{"{\"not-sent\": \"a\"}", at + "1: not-sent: it is not a list of strings; write a list, such as [\"flake.lock\", \"docs/**\"]"},
+		{"{\"not-sent\": null}", at + "1: not-sent: it is not a list of strings; write a list, such as [\"flake.lock\", \"docs/**\"]"},
+		{"{\"edits-require-approval\": [\"a\",\n 1]}", at + "2: edits-require-approval: it is not a list of strings; write a list, such as [\"flake.lock\", \"docs/**\"]"},
+		{"{\"edits-require-approval\": [[]]}", at + "1: edits-require-approval: it is not a list of strings; write a list, such as [\"flake.lock\", \"docs/**\"]"},
+		{"{\"not-sent\": [\"a\",\n\"b[\"]}", at + "2: not-sent: \"b[\" is not a valid glob; close its brackets and braces, or write \\[ and \\{ for the characters themselves"},
+		{"{\"not-sent\": [\"\"]}", at + "1: not-sent: an empty string is not allowed; write some text, or remove it"},
+		{"{\"not-sent\": [\"/a\"]}", at + "1: not-sent: \"/a\" is an absolute path" + relative},
+		{"{\"not-sent\": [\"a/../b\"]}", at + "1: not-sent: \"a/../b\" contains \"..\"" + relative},
+		{"{\"a\\nb\": 1}", at + "1: \"a\\nb\": unknown key; remove it, or use one of: correctness-checker, edits-require-approval, not-sent"},
 		{"[]", at + "1: it is not an object; write {\"correctness-checker\": \"./check.sh\"}, or remove the file"},
 		{"null", at + "1: it is not an object; write {\"correctness-checker\": \"./check.sh\"}, or remove the file"},
-		{"{} {}", at + "1: something follows the object; remove it"},
-		{"{}\n\nx", at + "3: something follows the object; remove it"},
+		{"{} {}", at + "1: it is not JSON: invalid character '{' after top-level value" + strict},
+		{"{}\n\nx", at + "3: it is not JSON: invalid character 'x' after top-level value" + strict},
 		{"{\n\"not-sent\": [],\n}", at + "3: it is not JSON: invalid character '}' "},
 		{"{\n\"not-sent\": []\n\"x\": 1}", at + "3: it is not JSON: invalid character '\"' after object key:value pair" + strict},
-		{"{\n// no comments\n}", at + "2: it is not JSON: invalid character '/'" + strict},
-		{"{\n\"not-sent\": [\"a\"\n\n", at + "2: not-sent: it ends too early; close what is open: strings, lists and the object"},
-		{"{\n", at + "1: it ends too early; close what is open: strings, lists and the object"},
+		{"{\"not-sent\":\n[\n\"a\",\n,]}", at + "4: it is not JSON: invalid character ',' looking for beginning of value" + strict},
+		{"{\n// no comments\n}", at + "2: it is not JSON: invalid character '/' looking for beginning of object key string" + strict},
+		{"{\n\"not-sent\": [\"a\"\n\n", at + "2: it is not JSON: unexpected end of JSON input" + strict},
+		{"{\n", at + "1: it is not JSON: unexpected end of JSON input" + strict},
 		{"{1: 2}", at + "1: it is not JSON: "},
 		{"{\"not-sent\": [\"a\xff\"]}", at + "1: it is not UTF-8; save it as UTF-8"},
 		{"\xef\xbb\xbf{}", at + "1: it begins with a byte order mark; save it as UTF-8 without one"},
@@ -105,7 +106,7 @@ func TestBorkErrors(t *testing.T) {
 
 // A configuration is only read from where a model cannot write.
 func TestOddFiles(t *testing.T) {
-	const link = ": it is a symbolic link, and what it points to is not protected from a model; put the file itself there"
+	const link = ": it is a symbolic link, and its target is not protected from a model; replace it with the file or directory itself"
 	for name, c := range map[string]struct {
 		make func(t *testing.T, root string) error
 		want string
@@ -200,7 +201,7 @@ func FuzzHone(f *testing.F) {
 		if checkText(HonePath, text) != nil {
 			return
 		}
-		file, err := parseHone(text)
+		file, err := parseDocument(text, new(Loops).Sections(), false)
 		checkFuzzed(t, text, err)
 		for name, a := range file.Commands {
 			if len(a.Argv) == 0 || (a.Wire == "") != (a.BaseURLEnv == "") || a.Net && a.BaseURLEnv != "" {

@@ -1,14 +1,14 @@
-// Package config reads what a person has set for a project: hone's own
-// .config/hone.toml, and .config/bork.json, which reconcile's users have.
+// Package config reads how the user has configured a project: hone's own
+// .config/hone.toml by [Load], and .config/bork.json of the loop reconcile by
+// [Bork].
 //
-// Both are read strictly. Whatever is not understood is an [*Error] that names
-// the file, the line and the key, and says what to write instead; nothing is
-// guessed and nothing passed over. A file that is not there is an empty one.
+// Both files are strict. An unknown key, a wrong type or a wrong value is an
+// [*Error] that names the file, the line and the key, and says what to write
+// instead. A missing file counts as an empty one.
 //
-// A configuration says what a model may do, so it is only taken from where a
-// model cannot write: a regular file in a real directory. A symbolic link on
-// the way is an error even where it stays in the project, because what it
-// points to is not protected.
+// The configuration decides what a model may do, so it must be where no model
+// can write: a regular file in a real directory. A symbolic link is an error even
+// if it stays inside the project, because its target is not protected.
 package config
 
 import (
@@ -21,22 +21,22 @@ import (
 	"unicode/utf8"
 )
 
-// The files, relative to the project's root.
+// Paths of the files, relative to the root of the project.
 const (
 	HonePath = ".config/hone.toml"
 	BorkPath = ".config/bork.json"
 )
 
-// Error says what is wrong with a configuration, and where.
+// Error reports what is wrong with a configuration file, and where.
 type Error struct {
-	File    string // relative to the project's root
-	Line    int    // counted from 1; 0 where it concerns the whole file
-	Key     string // as in "limits.rounds"; empty where it concerns no key
+	File    string // relative to the root of the project
+	Line    int    // counted from 1; 0 means the whole file
+	Key     string // as in "limits.rounds"; empty if the error concerns no key
 	Problem string
-	Hint    string // what to write or type next; never empty
+	Hint    string // what the user should do; never empty
 }
 
-// Error is one line: place, key, problem and what to do.
+// Error returns one line: place, key, problem and hint.
 func (e *Error) Error() string {
 	at := e.File
 	if e.Line > 0 {
@@ -48,15 +48,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s; %s", at, e.Problem, e.Hint)
 }
 
-// read is the contents of a file below root; false means that there is none.
+// read returns the contents of a file below root, and false if the file does not
+// exist.
 func read(root, file string) ([]byte, bool, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, false, fmt.Errorf("read %s: %w", file, err)
 	}
 	defer dir.Close()
-	there, err := sound(dir, file)
-	if err != nil || !there {
+	exists, err := regular(dir, file)
+	if err != nil || !exists {
 		return nil, false, err
 	}
 	f, err := dir.Open(file)
@@ -75,9 +76,9 @@ func read(root, file string) ([]byte, bool, error) {
 	return text, true, checkText(file, text)
 }
 
-// sound reports whether a file is there, and is an error unless it and its
-// directory are what they should be.
-func sound(root *os.Root, file string) (bool, error) {
+// regular reports whether a file exists. It returns an error if the file is not
+// regular, or its directory is not a directory.
+func regular(root *os.Root, file string) (bool, error) {
 	for _, name := range []string{".config", file} {
 		info, err := root.Lstat(name)
 		switch {
@@ -86,7 +87,7 @@ func sound(root *os.Root, file string) (bool, error) {
 		case err != nil:
 			return false, fmt.Errorf("read %s: %w", file, err)
 		case info.Mode()&fs.ModeSymlink != 0:
-			return false, &Error{File: name, Problem: "it is a symbolic link, and what it points to is not protected from a model", Hint: "put the file itself there"}
+			return false, &Error{File: name, Problem: "it is a symbolic link, and its target is not protected from a model", Hint: "replace it with the file or directory itself"}
 		case name == file && !info.Mode().IsRegular():
 			return false, &Error{File: name, Problem: "it is not a regular file", Hint: "move it away"}
 		case name != file && !info.IsDir():
@@ -96,20 +97,15 @@ func sound(root *os.Root, file string) (bool, error) {
 	return true, nil
 }
 
-// checkText refuses what is not plain UTF-8.
+// checkText returns an error unless the text is UTF-8.
 func checkText(file string, text []byte) error {
 	if bytes.HasPrefix(text, []byte("\xef\xbb\xbf")) {
 		return &Error{File: file, Line: 1, Problem: "it begins with a byte order mark", Hint: "save it as UTF-8 without one"}
 	}
-	for line := 1; len(text) > 0; {
-		r, n := utf8.DecodeRune(text)
-		if r == utf8.RuneError && n == 1 {
-			return &Error{File: file, Line: line, Problem: "it is not UTF-8", Hint: "save it as UTF-8"}
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		if !utf8.Valid(line) {
+			return &Error{File: file, Line: i + 1, Problem: "it is not UTF-8", Hint: "save it as UTF-8"}
 		}
-		if r == '\n' {
-			line++
-		}
-		text = text[n:]
 	}
 	return nil
 }

@@ -2,11 +2,11 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// unknownHint says which key was likely meant, or which there are.
+// unknownHint names the known key that is most like an unknown one, or else all
+// known keys.
 func unknownHint(key string, known []string) string {
 	best, distance := "", 1+len(key)/3
 	for _, k := range known {
@@ -17,11 +17,11 @@ func unknownHint(key string, known []string) string {
 	if best != "" {
 		return fmt.Sprintf("did you mean %s?", best)
 	}
-	return "remove it, or write one of: " + strings.Join(known, ", ")
+	return "remove it, or use one of: " + strings.Join(known, ", ")
 }
 
-// edits is how many letters have to be added, removed or changed to make one
-// text of the other.
+// edits returns how many bytes must be added, removed or changed to turn one
+// text into the other.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -41,16 +41,3 @@ func edits(a, b string) int {
 	}
 	return row[len(b)]
 }
-
-// oneOf words a choice.
-func oneOf(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = fmt.Sprintf("%q", w)
-	}
-	last := len(quoted) - 1
-	return "write " + strings.Join(quoted[:last], ", ") + " or " + quoted[last]
-}
-
-// isOne reports whether a word is in a choice.
-func isOne(word string, words []string) bool { return slices.Contains(words, word) }

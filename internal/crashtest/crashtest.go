@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 )
@@ -162,7 +163,7 @@ func (s Scene) play(t *testing.T, kills ...kill) outcome {
 // until observes a life that is killed.
 func (o *outcome) until(k kill, dir string) journal.Observer {
 	left := k.at
-	at := func(what, typ string, phase journal.Phase) bool {
+	at := func(what string, typ journal.Type, phase journal.Phase) bool {
 		if left == 0 {
 			o.where = append(o.where, fmt.Sprintf("%s %s %s", what, typ, phase))
 		}
@@ -176,7 +177,7 @@ func (o *outcome) until(k kill, dir string) journal.Observer {
 			}
 		},
 		After: func(e journal.Event) {
-			if e.Type == "reply" {
+			if e.Type == history.TypeReply {
 				o.recorded++
 			}
 			if !at("after", e.Type, e.Phase) {

@@ -7,15 +7,15 @@ import (
 	"os"
 	"path/filepath"
 
-	"hone"
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
 
 // announced are the edits that an event says are about to be made.
 func announced(e journal.Event) []workspace.Verdict {
-	var a hone.Applied
-	if e.Type != "apply" || e.Phase != journal.Begin {
+	var a history.Applied
+	if e.Type != history.TypeApply || e.Phase != journal.Begin {
 		return nil
 	}
 	must(0, e.Decode(&a))
@@ -72,8 +72,8 @@ func outside(dir string) []string {
 	defer home.Close()
 	var paths []string
 	for _, e := range must(home.Read(must(home.Find("last")))) {
-		var o hone.Outside
-		if e.Type == "outside" {
+		var o history.Outside
+		if e.Type == history.TypeOutside {
 			must(0, e.Decode(&o))
 			paths = append(paths, o.Paths...)
 		}

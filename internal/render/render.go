@@ -157,3 +157,11 @@ func Tokens(n int64) string {
 	}
 	return s
 }
+
+// Count words a number of things.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -11,6 +11,8 @@ import (
 	"hone"
 	"hone/block"
 	"hone/check"
+	"hone/history"
+	"hone/loop"
 	"hone/model"
 	"hone/workspace"
 )
@@ -72,7 +74,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	if err != nil {
 		return prompt{}, err
 	}
-	written, err := hone.Past[hone.Applied](r, "apply")
+	written, err := hone.Past[history.Applied](r, "apply")
 	if err != nil {
 		return prompt{}, err
 	}
@@ -80,7 +82,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		if len(past) == 0 {
 			return l.first(ctx, r)
 		}
-		return prompt{Added: history(len(past), said[len(said)-1], prior)}, nil
+		return prompt{Added: roundHistory(len(past), said[len(said)-1], prior)}, nil
 	})
 	if err != nil {
 		return p, err
@@ -139,23 +141,15 @@ func known(rollup string, files workspace.Manifest) []string {
 	return shown
 }
 
-// Preview is what the first round would send.
-type Preview struct {
-	System string
-	Text   string
-	Files  int   // that count as seen
-	Fits   error // nil: it fits
-}
-
 // Preview composes the first prompt without sending or recording anything.
-func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (Preview, error) {
+func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, error) {
 	files, err := tree.Manifest(ctx, nil)
 	if err != nil {
-		return Preview{}, err
+		return loop.Prompt{}, err
 	}
 	p, err := l.opening(tree, files)
 	fits := l.Coder.Fits(int64(len(l.Coder.System) + len(p.Added)))
-	return Preview{System: l.Coder.System, Text: p.Added, Files: len(p.Shown), Fits: explain(fits, p)}, err
+	return loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Shown), Fits: explain(fits, p)}, err
 }
 
 // exchange is what of a reply the next prompts repeat.
@@ -169,9 +163,9 @@ func exchangeOf(said block.Reply) exchange {
 	return exchange{Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
 }
 
-// history is what one round adds (ruling C1): the lead-in, debugging thoughts,
+// roundHistory is what one round adds (ruling C1): the lead-in, debugging thoughts,
 // file blocks, and what came of them.
-func history(round int, said exchange, prior []check.Finding) string {
+func roundHistory(round int, said exchange, prior []check.Finding) string {
 	var b strings.Builder
 	b.WriteString("\n")
 	if round == 1 {

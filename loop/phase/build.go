@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/artifact"
 )
 
@@ -50,7 +51,7 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (si
 type health struct {
 	Healthy bool `json:"healthy"`
 	// Told's Log is what it printed and wrote into lint.log.
-	hone.Told
+	history.Report
 }
 
 // health runs the health check. It leaves lint.log for people also where the
@@ -80,7 +81,7 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		if err != nil {
 			written = []byte("(" + err.Error() + ")")
 		}
-		h := health{Healthy: said.Exit == 0, Told: hone.Told{Said: "passed"}}
+		h := health{Healthy: said.Exit == 0, Report: history.Report{Said: "passed"}}
 		if !h.Healthy {
 			h.Said = "failed, see " + lintLog
 			h.Log = l.readable(string(written), said.Output)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"hone"
+	"hone/history"
 	"hone/internal/git"
 )
 
@@ -29,7 +30,7 @@ type committed struct {
 	Repo    string `json:"repo"` // "src" or "tests"
 	Subject string `json:"subject"`
 	ID      string `json:"id"`
-	hone.Told
+	history.Report
 }
 
 // commit makes one of the seed's commit points, whether something has changed
@@ -59,7 +60,7 @@ func (l Loop) commitIn(ctx context.Context, root, repo, point string, trailers [
 		return committed{}, err
 	}
 	id, _, err := at.Commit(ctx, c)
-	return committed{repo, c.Subject, id, hone.Told{Said: fmt.Sprintf("commit %.7s in %s: %s", id, repo, c.Subject)}}, err
+	return committed{repo, c.Subject, id, history.Report{Said: fmt.Sprintf("commit %.7s in %s: %s", id, repo, c.Subject)}}, err
 }
 
 // passedPoint is the commit point of a phase that has passed.

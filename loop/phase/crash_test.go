@@ -14,6 +14,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/loop/phase"
@@ -101,15 +102,15 @@ func quiet(o journal.Observer) journal.Observer {
 		}()
 		observe()
 	}
-	reached := func(payload any) bool { s, ok := payload.(hone.Served); return ok && s.What == hone.Reached }
+	reached := func(payload any) bool { s, ok := payload.(history.Served); return ok && s.What == history.Reached }
 	var q journal.Observer
 	if o.Before != nil {
 		q.Before = func(n journal.Entry) { within(reached(n.Payload), func() { o.Before(n) }) }
 	}
 	if o.After != nil {
 		q.After = func(e journal.Event) {
-			var s hone.Served
-			within(e.Type == "server" && e.Decode(&s) == nil && s.What == hone.Reached, func() { o.After(e) })
+			var s history.Served
+			within(e.Type == "server" && e.Decode(&s) == nil && s.What == history.Reached, func() { o.After(e) })
 		}
 	}
 	return q

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hone"
+	"hone/history"
 	"hone/loop/phase"
 	"hone/model"
 	"hone/workspace"
@@ -215,7 +216,7 @@ func TestOutsideChanges(t *testing.T) {
 	var outside []string
 	for _, e := range events(t, dir) {
 		if e.Type == "outside" {
-			var o hone.Outside
+			var o history.Outside
 			must(0, e.Decode(&o))
 			outside = append(outside, o.Paths...)
 		}

@@ -29,7 +29,7 @@ type Hooks struct {
 // HookRunner runs a hook, or holds one open with what it started.
 type HookRunner interface {
 	sandbox.Runner
-	// Start is [sandbox.Walls.Start].
+	// Start is that of the walls; see hone/sandbox/wall.
 	Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error)
 }
 

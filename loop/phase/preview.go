@@ -1,18 +1,16 @@
 package phase
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
-)
 
-// Preview is what a role would be sent first.
-type Preview struct {
-	System string
-	Text   string
-	Fits   error // nil: it fits
-}
+	"github.com/spf13/pflag"
+
+	"hone/loop"
+)
 
 // unmapped stands in a preview where the dependencies will.
 const unmapped = "(here stands what the hook map_deps in " + ConfigName + " prints; it is not run for a preview)"
@@ -20,7 +18,7 @@ const unmapped = "(here stands what the hook map_deps in " + ConfigName + " prin
 // Preview composes the first prompt of a role, "builder" or else the
 // verifier's, of the project in a folder as it is now. It runs no hook, and
 // sends and writes nothing. The Loop needs its Phase, Guard, Builder and Writer.
-func (l Loop) Preview(dir, role string) (Preview, error) {
+func (l Loop) Preview(dir, role string) (loop.Prompt, error) {
 	e := toWrite
 	if role == "builder" {
 		e = toBuild
@@ -30,13 +28,31 @@ func (l Loop) Preview(dir, role string) (Preview, error) {
 		tree, err = Src+"/\n\n0 directories, 0 files\n", nil
 	}
 	if err != nil {
-		return Preview{}, fmt.Errorf("map %s: %w", Src, err)
+		return loop.Prompt{}, fmt.Errorf("map %s: %w", Src, err)
 	}
 	c, err := l.prompt(dir, e, 1, l.mapText(tree, unmapped), nil)
 	if err != nil {
-		return Preview{}, err
+		return loop.Prompt{}, err
 	}
-	p := Preview{System: l.role(e).System, Text: c.Context + "\n" + c.Instruction + "\n"}
+	p := loop.Prompt{System: l.role(e).System, Text: c.Context + "\n" + c.Instruction + "\n"}
 	p.Fits = l.fits(e, dir, c)
 	return p, nil
+}
+
+// PreviewFlags adds the role, and the models.
+func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&v.flags.role, "role", "verifier", "whose: verifier, which is asked first, or builder")
+	fs.StringVar(&v.flags.builderModel, "builder-model", "", "the same for the builder")
+	fs.StringVar(&v.flags.verifierModel, "verifier-model", "", "the same for the verifier")
+}
+
+// Preview is what a role would be sent first.
+func (v *invocation) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
+	p, err := v.loop(view.Guard).Preview(view.Tree.Dir(), v.flags.role)
+	p.What = "to the " + v.flags.role + ": the instructions, the project and its contracts"
+	p.Model = v.Verifier.Name
+	if v.flags.role == "builder" {
+		p.Model = v.Model.Name
+	}
+	return p, err
 }

@@ -30,6 +30,8 @@ import (
 	"hone/loop/phase"
 	"hone/model"
 	"hone/sandbox"
+	"hone/sandbox/wall"
+	"hone/sandbox/workshop"
 	"hone/tool"
 	"hone/workspace"
 )
@@ -44,7 +46,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	sandbox.Helper()
+	wall.Helper()
 	if len(os.Args) > 2 {
 		switch os.Args[1] {
 		case asServer:
@@ -261,7 +263,7 @@ func (p process) within(round hone.Round) hone.Round {
 
 // enclosed are walls whose commands have an environment.
 type enclosed struct {
-	*sandbox.Walls
+	*wall.Walls
 	env func() []string
 }
 
@@ -278,19 +280,19 @@ func (e enclosed) Start(ctx context.Context, c sandbox.Command) (*sandbox.Runnin
 // walls are those of the builder, the verifier and the hooks.
 func (p process) walls(t testing.TB, dir string, server *phase.Server) (all []enclosed) {
 	t.Helper()
-	wall := p.wall
-	if wall == "" {
-		wall = sandbox.NoWall
+	kind := p.wall
+	if kind == "" {
+		kind = sandbox.NoWall
 	}
 	src, tests := filepath.Join(dir, phase.Src), filepath.Join(dir, phase.Tests)
 	results := filepath.Join(dir, phase.Results)
 	for _, policy := range []sandbox.Policy{
 		{Write: []string{src}},
-		{Write: []string{tests}, Hide: []string{results}, Doors: []sandbox.Door{server.Door(wall != sandbox.NoWall && wall != sandbox.Landlock)}},
+		{Write: []string{tests}, Hide: []string{results}, Doors: []sandbox.Door{server.Door(kind != sandbox.NoWall && kind != sandbox.Landlock)}},
 		{Write: []string{src, results}, Read: []string{filepath.Join(dir, phase.ConfigName)}},
 	} {
-		policy.Read = append(append(policy.Read, sandbox.System()...), binary())
-		w, err := sandbox.Build(context.Background(), wall, policy)
+		policy.Read = append(append(policy.Read, workshop.System()...), binary())
+		w, err := wall.Build(context.Background(), kind, policy)
 		if err != nil {
 			t.Skip("SKIPPED: ", err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/artifact"
 	"hone/model"
 )
@@ -72,7 +73,7 @@ const (
 type composed struct {
 	Context     string `json:"context"`
 	Instruction string `json:"instruction"`
-	hone.Told
+	history.Report
 }
 
 // compose makes what a role is sent, of the project as it is now, and writes
@@ -156,7 +157,7 @@ func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []
 		section(&b, p.title, p.text)
 	}
 	b.WriteString("===== what is to be done now =====\n")
-	return composed{l.redact(b.String()), l.instruction(e, step), hone.Told{Said: l.announce(e, prior)}}, nil
+	return composed{l.redact(b.String()), l.instruction(e, step), history.Report{Said: l.announce(e, prior)}}, nil
 }
 
 // announce says what is done next, for people.

@@ -211,7 +211,7 @@ func events(t testing.TB, dir string) []journal.Event {
 }
 
 // count is how many events of a type have a text in their line.
-func count(t testing.TB, dir, typ, text string) int {
+func count(t testing.TB, dir string, typ journal.Type, text string) int {
 	t.Helper()
 	n := 0
 	for _, e := range events(t, dir) {

@@ -146,8 +146,8 @@ func unbracketed(text string) string {
 	return kept.String()
 }
 
-// history is what all specs state, in the order in which they state it.
-type history struct {
+// specHistory is what all specs state, in the order in which they state it.
+type specHistory struct {
 	claims   []*claim
 	byAction map[string][]*claim // by both forms of the action
 	byFlow   map[string][]*claim
@@ -155,8 +155,8 @@ type history struct {
 }
 
 // readHistory reads specs that are in the order of their phases.
-func readHistory(specs []Spec) *history {
-	h := &history{byAction: map[string][]*claim{}, byFlow: map[string][]*claim{}}
+func readHistory(specs []Spec) *specHistory {
+	h := &specHistory{byAction: map[string][]*claim{}, byFlow: map[string][]*claim{}}
 	for _, s := range specs {
 		for _, c := range claimsOf(s) {
 			for _, text := range c.contract.Supersedes {
@@ -196,7 +196,7 @@ func claimsOf(s Spec) []*claim {
 // take grows with their square.
 const sameAction = 200
 
-func (h *history) add(c *claim) {
+func (h *specHistory) add(c *claim) {
 	h.claims = append(h.claims, c)
 	if c.kind == flowClaim {
 		keep(h.byFlow, c.key.exact, c)
@@ -214,12 +214,12 @@ func keep(claims map[string][]*claim, key string, c *claim) {
 	}
 }
 
-func (h *history) warn(c *claim, format string, args ...any) {
+func (h *specHistory) warn(c *claim, format string, args ...any) {
 	h.warnings = append(h.warnings, Warning{c.path, c.contract.Line, fmt.Sprintf(format, args...)})
 }
 
 // supersede marks what a SUPERSEDES line names, and says what is odd about it.
-func (h *history) supersede(by *claim, text string) {
+func (h *specHistory) supersede(by *claim, text string) {
 	found := h.named(text)
 	live := slices.DeleteFunc(slices.Clone(found), func(c *claim) bool { return c.by != nil })
 	lone := slices.DeleteFunc(slices.Clone(live), func(c *claim) bool { return c.kind == stepClaim })
@@ -241,7 +241,7 @@ func (h *history) supersede(by *claim, text string) {
 // it repeats word for word; else the contracts, else the steps, that it repeats
 // without what stands in brackets. A text without an arrow means an action,
 // whatever its result.
-func (h *history) named(text string) []*claim {
+func (h *specHistory) named(text string) []*claim {
 	if name := flowWord.FindStringSubmatch(text); name != nil {
 		return h.byFlow[sideOf(name[1]).exact]
 	}
@@ -273,7 +273,7 @@ func (h *history) named(text string) []*claim {
 
 // compare says of a contract that it stands there already, or that an earlier
 // phase expects something else and was not superseded.
-func (h *history) compare(c *claim) {
+func (h *specHistory) compare(c *claim) {
 	if c.contract.Action == "" || c.contract.Expected == "" {
 		return
 	}

@@ -34,7 +34,7 @@ func List(specs []Spec, upTo int) string {
 }
 
 type lister struct {
-	history *history
+	history *specHistory
 	out     strings.Builder
 }
 

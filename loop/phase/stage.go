@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hone"
+	"hone/history"
 	"hone/internal/artifact"
 	"hone/journal"
 	"hone/model"
@@ -37,7 +38,7 @@ func (s *Server) stage(ctx context.Context, r *hone.Run, hooks Hooks) *stage {
 	g := &stage{ctx: ctx, run: r, server: s, hooks: hooks}
 	g.forward = sandbox.ForwardBy(net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), g.dial, func() {
 		// What cannot be recorded is no evidence; the run ends by the next event.
-		_ = r.Served(hone.Served{What: hone.Reached, URL: s.url})
+		_ = r.Served(history.Served{What: history.Reached, URL: s.url})
 	})
 	return g
 }
@@ -47,7 +48,7 @@ type started struct {
 	Up  bool   `json:"up"`
 	Why string `json:"why,omitempty"` // it is not up
 	// Told's Log is what it wrote, where it is not up.
-	hone.Told
+	history.Report
 }
 
 // first is the step that starts the server.
@@ -82,11 +83,11 @@ func (g *stage) ensure(ctx context.Context) error {
 func wasUp(r *hone.Run) bool {
 	up := false
 	for _, e := range r.Journal.Events() {
-		var s hone.Served
+		var s history.Served
 		switch {
 		case e.Phase == journal.Record && e.Step.Name == stepClear:
 			up = false
-		case e.Type == "server" && e.Decode(&s) == nil && s.What == hone.Up:
+		case e.Type == history.TypeServer && e.Decode(&s) == nil && s.What == history.Up:
 			up = true
 		}
 	}
@@ -107,7 +108,7 @@ func (g *stage) start(ctx context.Context) (started, error) {
 	g.up = c
 	g.mu.Unlock()
 	g.server.set(g)
-	return got, g.run.Served(hone.Served{What: hone.Up, URL: g.server.url})
+	return got, g.run.Served(history.Served{What: history.Up, URL: g.server.url})
 }
 
 func (g *stage) raise(ctx context.Context, c *conductor) (started, error) {
@@ -126,9 +127,9 @@ func (g *stage) raise(ctx context.Context, c *conductor) (started, error) {
 		if ctx.Err() != nil {
 			return started{}, context.Cause(ctx)
 		}
-		return started{Why: why, Told: hone.Told{Said: "did not come up, see " + serverLog, Log: g.log() + c.output()}}, nil
+		return started{Why: why, Report: history.Report{Said: "did not come up, see " + serverLog, Log: g.log() + c.output()}}, nil
 	}
-	return started{Up: true, Told: hone.Told{Said: "up at " + g.server.url}}, c.must(ctx, "reset_state")
+	return started{Up: true, Report: history.Report{Said: "up at " + g.server.url}}, c.must(ctx, "reset_state")
 }
 
 // forget removes what an earlier server left, so that it is not taken for this
@@ -168,7 +169,7 @@ func (g *stage) down() error {
 	g.server.set(nil)
 	g.forward.Close()
 	err := c.end(g.ctx)
-	return errors.Join(err, g.run.Served(hone.Served{What: hone.Down, URL: g.server.url}))
+	return errors.Join(err, g.run.Served(history.Served{What: history.Down, URL: g.server.url}))
 }
 
 // role is a verifier that finds the server up whenever something of it really

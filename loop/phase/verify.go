@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/artifact"
 	"hone/journal"
 	"hone/tool"
@@ -59,7 +60,7 @@ type verification struct {
 type verdict struct {
 	Text string `json:"text"`
 	Bad  string `json:"bad,omitempty"` // why it cannot be read
-	hone.Told
+	history.Report
 }
 
 // reported is a verdict of a text, and what a person is told of it.
@@ -72,7 +73,7 @@ func reported(text string) verdict {
 	for _, w := range v.Warnings {
 		said += "\n" + w
 	}
-	return verdict{Text: text, Told: hone.Told{Said: said}}
+	return verdict{Text: text, Report: history.Report{Said: said}}
 }
 
 // suite has the suite run once: removing the old verdict, the session, and
@@ -186,11 +187,11 @@ func ran(talk hone.Conversation, tools []tool.Tool) bool {
 func reached(r *hone.Run) bool {
 	since := false
 	for _, e := range r.Journal.Events() {
-		var s hone.Served
+		var s history.Served
 		switch {
 		case e.Phase == journal.Record && e.Step.Name == stepClear:
 			since = false
-		case e.Type == "server" && e.Decode(&s) == nil && s.What == hone.Reached:
+		case e.Type == history.TypeServer && e.Decode(&s) == nil && s.What == history.Reached:
 			since = true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"hone/check"
 	"hone/internal/git"
 	"hone/internal/render"
+	"hone/loop"
 	"hone/model"
 	"hone/workspace"
 )
@@ -258,26 +259,18 @@ func blockingFirst(prior []check.Finding) []check.Finding {
 	return sorted
 }
 
-// Preview is what the first round would send.
-type Preview struct {
-	System string
-	Text   string
-	Files  int // sent whole
-	Fits   error
-}
-
 // Preview composes the first prompt without sending or recording anything.
-func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (Preview, error) {
+func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, error) {
 	files, err := tree.Manifest(ctx, nil)
 	if err != nil {
-		return Preview{}, err
+		return loop.Prompt{}, err
 	}
 	items, diff, err := l.look(ctx, tree, files)
 	if err != nil {
-		return Preview{}, err
+		return loop.Prompt{}, err
 	}
 	p := prompt{Base: whole(items, diff), Items: items}
-	v := Preview{System: l.Editor.System, Text: p.Base}
+	v := loop.Prompt{System: l.Editor.System, Text: p.Base}
 	for _, it := range items {
 		if it.Digest != "" {
 			v.Files++

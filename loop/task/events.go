@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hone"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
@@ -59,13 +60,13 @@ type sessionWriter struct {
 // take writes what an event of the journal comes to.
 func (w *sessionWriter) take(e journal.Event) error {
 	switch {
-	case e.Type == "ask" && e.Phase == journal.Begin:
+	case e.Type == history.TypeAsk && e.Phase == journal.Begin:
 		return w.ask(e)
-	case e.Type == "reply":
+	case e.Type == history.TypeReply:
 		return w.reply(e)
-	case e.Type == "tool" && e.Step.Name == "tool" && e.Phase == journal.Begin:
+	case e.Type == history.TypeTool && e.Step.Name == "tool" && e.Phase == journal.Begin:
 		return w.call(e)
-	case e.Type == "tool" && e.Step.Name == "tool":
+	case e.Type == history.TypeTool && e.Step.Name == "tool":
 		return w.result(e)
 	case e.Phase == journal.Record && e.Step.Name == w.summary:
 		return w.end(e)
@@ -80,7 +81,7 @@ func (w *sessionWriter) event(name string, at time.Time, pairs ...pair) {
 }
 
 func (w *sessionWriter) ask(e journal.Event) error {
-	var a hone.Asked
+	var a history.Asked
 	if err := e.Decode(&a); err != nil || a.Role != w.role.Name {
 		return err
 	}
@@ -113,7 +114,7 @@ func (w *sessionWriter) endTurn(at time.Time) {
 }
 
 func (w *sessionWriter) reply(e journal.Event) error {
-	var got hone.Replied
+	var got history.Replied
 	if err := e.Decode(&got); err != nil || got.Role != w.role.Name {
 		return err
 	}
@@ -189,7 +190,7 @@ func (w *sessionWriter) call(e journal.Event) error {
 }
 
 // begun reads the begin of a call, and says whether it is the role's.
-func (w *sessionWriter) begun(e *journal.Event) (b hone.Begun, ours bool, err error) {
+func (w *sessionWriter) begun(e *journal.Event) (b history.ToolCall, ours bool, err error) {
 	if e == nil {
 		return b, false, nil
 	}

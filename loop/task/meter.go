@@ -1,7 +1,7 @@
 package task
 
 import (
-	"hone"
+	"hone/history"
 	"hone/journal"
 	"hone/model"
 )
@@ -18,11 +18,11 @@ type meter struct {
 
 func (m *meter) take(e journal.Event) {
 	switch {
-	case e.Type == "ask" && e.Phase == journal.Begin:
-		var a hone.Asked
+	case e.Type == history.TypeAsk && e.Phase == journal.Begin:
+		var a history.Asked
 		m.agent, m.calls = e.Decode(&a) == nil && a.Command, nil
-	case e.Type == "commit" && m.agent:
-		var c hone.Commit
+	case e.Type == history.TypeCommit && m.agent:
+		var c history.Commit
 		if e.Decode(&c) == nil && c.Usage != nil {
 			sum := *c.Usage
 			if m.calls != nil {
@@ -30,8 +30,8 @@ func (m *meter) take(e journal.Event) {
 			}
 			m.calls = &sum
 		}
-	case e.Type == "reply":
-		var got hone.Replied
+	case e.Type == history.TypeReply:
+		var got history.Replied
 		_ = e.Decode(&got)
 		if m.last = got.Usage; m.agent {
 			m.last = m.calls

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"hone"
+	"hone/history"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -65,7 +66,7 @@ func around(r *hone.Run) (before, after workspace.Manifest, err error) {
 	if record == nil {
 		return nil, nil, errors.New("the tree after the agent's session is not on record")
 	}
-	var o hone.Opened
+	var o history.Opened
 	if err := record.Decode(&o); err != nil {
 		return nil, nil, err
 	}
@@ -77,8 +78,8 @@ func around(r *hone.Run) (before, after workspace.Manifest, err error) {
 // tree's manifest at that time.
 func begunSession(r *hone.Run) (at journal.Identity, object string, err error) {
 	for _, e := range r.Journal.Events() {
-		var a hone.Asked
-		if e.Type != "ask" || e.Phase != journal.Begin || e.Step.Round != r.Round() {
+		var a history.Asked
+		if e.Type != history.TypeAsk || e.Phase != journal.Begin || e.Step.Round != r.Round() {
 			continue
 		}
 		if err := e.Decode(&a); err != nil {

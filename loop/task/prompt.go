@@ -11,6 +11,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/internal/render"
+	"hone/loop"
 	"hone/model"
 	"hone/workspace"
 )
@@ -272,22 +273,15 @@ func session(turns int, role hone.Role) string {
 
 func ended(text string) string { return strings.TrimRight(text, "\r\n") + "\n" }
 
-// Preview is what the first session would be sent.
-type Preview struct {
-	System string
-	Text   string
-	Fits   error // nil: it fits
-}
-
 // Preview composes the first prompt of so many loops without sending or
 // recording anything.
-func (l Loop) Preview(tree *workspace.Tree, loops int) (Preview, error) {
+func (l Loop) Preview(tree *workspace.Tree, loops int) (loop.Prompt, error) {
 	t, err := l.task(tree)
 	if err != nil {
-		return Preview{}, err
+		return loop.Prompt{}, err
 	}
 	text := standing{task: t, loop: 1}.text(tree.Dir(), loops, l.Executor)
-	p := Preview{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
+	p := loop.Prompt{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
 	messages := l.messages(t, text)
 	for _, m := range messages {
 		if len(messages) > 1 {

@@ -21,7 +21,7 @@ const helperName = "hone-attempts"
 
 // Helper does the work of a helper and exits, where this process was started
 // as one; else it returns at once. Every program that proves walls calls it
-// first thing in main, right after [sandbox.Helper].
+// first thing in main, right after [wall.Helper].
 func Helper() {
 	if len(os.Args) < 2 || filepath.Base(os.Args[0]) != helperName {
 		return

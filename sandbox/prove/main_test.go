@@ -4,11 +4,11 @@ import (
 	"os"
 	"testing"
 
-	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 func TestMain(m *testing.M) {
-	sandbox.Helper()
+	wall.Helper()
 	Helper()
 	os.Exit(m.Run())
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // All makes all attempts, and looks at the outside afterwards. It takes a few
@@ -26,14 +27,14 @@ func Short(ctx context.Context, wall sandbox.Wall) (Report, error) {
 	return prove(ctx, wall, slices.DeleteFunc(attempts(), func(a Attempt) bool { return !a.Short }))
 }
 
-func prove(ctx context.Context, wall sandbox.Wall, all []Attempt) (Report, error) {
+func prove(ctx context.Context, kind sandbox.Wall, all []Attempt) (Report, error) {
 	st, err := setUp(all)
 	if err != nil {
 		return Report{}, err
 	}
 	defer st.takeDown()
 	defer st.end()
-	r := Report{Grade: sandbox.Grade{Wall: wall}}
+	r := Report{Grade: sandbox.Grade{Wall: kind}}
 	for _, batch := range batches(all) {
 		if err := st.prove(ctx, st.policy(batch), batch, &r); err != nil {
 			return Report{}, err
@@ -47,7 +48,7 @@ func prove(ctx context.Context, wall sandbox.Wall, all []Attempt) (Report, error
 // prove makes attempts behind walls of a policy, and adds the results to the
 // report, whose grade names the wall.
 func (st *stage) prove(ctx context.Context, p sandbox.Policy, batch []Attempt, r *Report) error {
-	w, err := sandbox.Build(ctx, r.Grade.Wall, p)
+	w, err := wall.Build(ctx, r.Grade.Wall, p)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func batches(all []Attempt) [][]Attempt {
 
 // run makes attempts in one process, and in further ones where the walls ended
 // it, and adds the results to the report.
-func (st *stage) run(ctx context.Context, w *sandbox.Walls, all []Attempt, r *Report) error {
+func (st *stage) run(ctx context.Context, w *wall.Walls, all []Attempt, r *Report) error {
 	st.Wall, st.Landlock = r.Grade.Wall, r.Grade.Landlock
 	st.Addr["door"] = w.DoorAddr(0)
 	env := environment(all)

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"hone/sandbox"
+	"hone/sandbox/wall"
+	"hone/sandbox/workshop"
 )
 
 // TestAttemptsAndTable holds the table and the code together.
@@ -122,8 +124,8 @@ func TestWallsInsideBubblewrap(t *testing.T) {
 func TestWallsInsideHidden(t *testing.T) {
 	program := copied(t)
 	scenes := t.TempDir()
-	p := sandbox.Policy{Write: []string{scenes}, Read: append(sandbox.System(), filepath.Dir(program))}
-	w, err := sandbox.Build(t.Context(), sandbox.Hidden, p)
+	p := sandbox.Policy{Write: []string{scenes}, Read: append(workshop.System(), filepath.Dir(program))}
+	w, err := wall.Build(t.Context(), sandbox.Hidden, p)
 	if err != nil {
 		t.Skipf("NOT PROVED inside hidden walls: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/sandbox"
+	"hone/sandbox/workshop"
 )
 
 // keyName is the variable that holds the secret, in the victim's environment.
@@ -211,7 +212,7 @@ func (s Scene) links() error {
 func (st *stage) policy(attempts []Attempt) sandbox.Policy {
 	p := sandbox.Policy{
 		Write: []string{filepath.Join(st.Dir, "work"), st.linked()},
-		Read:  append(sandbox.System(), st.lib()),
+		Read:  append(workshop.System(), st.lib()),
 		Doors: []sandbox.Door{{Addr: "127.0.0.1:0", Serve: st.heard.answer("door")}},
 	}
 	if program, err := os.Readlink(st.Program); err == nil {

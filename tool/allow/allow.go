@@ -1,12 +1,21 @@
-// Package allow says which shell lines a model may have run: those whose every
-// program is on a list and whose every path stays in a folder. Lines are parsed
-// by a real shell's grammar, and the arguments of programs that can run others
-// or write files (find, sed, awk, git, xargs, tar …) by their own.
+// Package allow checks the command lines that a model asks for against a list
+// of programs.
+//
+// Call [Lines.Check] with each line before a shell gets it. A line passes if
+// every program in it is on the list and every path in it lies in the working
+// directory. The package parses the line as bash does, and reads the arguments
+// of well-known programs by a table of the options that take a value, run other
+// programs or open files that the line does not name.
+//
+// The check is a courtesy to the model and no security: it reads a line and does
+// not run it, and a listed program does whatever it does. It tells a model early
+// and in words what will not work. The walls around the command are what holds.
 package allow
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,42 +23,40 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Lines says which command lines a model may have run (rulings S6 and S7).
+// Lines says which command lines a model may run (rulings S6, S7 and S12).
 //
-// It is a courtesy to the model, and no security: a line is read, not
-// understood, and a program that is listed does what it does. It tells a model
-// early and in words what will not work; what holds is the walls that the line
-// runs behind.
-//
-// Allowed are pipes, &&, ||, ;, newlines, quoting, groups, if, case, for and
-// while, where every program in the line is on the list, by a name that is
-// written out, and every path that is seen stays in the folder. What runs or
-// hides other programs (substitutions, background jobs, functions, eval,
-// options such as find -exec) is refused, unless what it runs can be read and
-// is listed too. What is not known is refused.
+// A line may join programs by pipes, &&, ||, ;, newlines, groups, if, case, for
+// and while. Check refuses what hides the program or the path that a line uses:
+// substitutions, background jobs, functions, eval, unknown variables in paths,
+// and options such as find -ok. A program that runs another one, such as env,
+// passes if the other one is listed too.
 type Lines struct {
-	// Programs are the names of the programs that may be run, or paths of
+	// Programs are the names of the programs that a line may run, or paths of
 	// programs in Dir, such as ./build.sh. Nil means that there is no list:
-	// lines are not looked at, but for ReadOnly. An empty one allows none but
-	// the shell's own cd, true, false, exit and the like.
+	// Check then looks at nothing but ReadOnly. An empty list allows no program
+	// but the shell's own cd, true, false, exit and the like.
 	Programs []string
-	// Dir is the working directory, absolute. Paths in a line stay inside.
+	// Always are lines that pass as they stand, whatever is in them, such as the
+	// command of the check. White space around a line does not count.
+	Always []string
+	// Dir is the absolute path of the working directory. Paths in a line must
+	// lie in it.
 	Dir string
-	// Temp is a folder, absolute, in which paths may lie as well; empty means
-	// that there is none.
+	// Temp is the absolute path of a second folder in which paths may lie. Empty
+	// means that there is none.
 	Temp string
-	// ReadOnly refuses every redirect other than to /dev/null and between the
+	// ReadOnly refuses every redirect except to /dev/null and between the
 	// standard streams, such as 2>&1.
 	ReadOnly bool
 }
 
-// Execution are the programs that an execution agent may run, beside those of
-// the task file. The caller owns the slice.
+// Execution returns the programs that an execution agent may run besides those
+// of the task file. The caller owns the slice.
 func Execution() []string {
 	return []string{"ls", "pwd", "find", "grep", "head", "tail", "wc", "git", "test", "echo", "sed"}
 }
 
-// Review are the programs that a review agent may run. The caller owns the
+// Review returns the programs that a review agent may run. The caller owns the
 // slice.
 func Review() []string {
 	return []string{"ls", "stat", "pwd", "find", "grep", "head", "tail", "which", "env", "rg"}
@@ -57,64 +64,48 @@ func Review() []string {
 
 const (
 	// longestLine keeps a line below what a system takes as one argument, and
-	// the parser's work and depth bounded.
+	// bounds the work of the parser.
 	longestLine = 64 << 10
-	// deepest is how many brackets a line may hold.
-	deepest = 4000
+	// mostBrackets bounds the depth of the syntax tree.
+	mostBrackets = 4000
 )
 
-// Check says whether a line may be run: nil, or an error worded for the model,
-// which says what is refused, why, and what to do instead.
+// Check returns nil if the line may run. Otherwise its error tells the model
+// what is refused, why, and what to do instead.
 func (l Lines) Check(line string) error {
-	if err := readable(line); err != nil {
-		return err
-	}
-	if l.Programs == nil && !l.ReadOnly {
-		return nil
-	}
-	file, err := parseLine(line)
-	if err != nil {
-		return err
-	}
-	c := &checker{Lines: l, vars: scope{}, moves: movesAway(file)}
-	if l.Programs == nil {
-		return c.redirectsOnly(file)
-	}
-	return c.statements(file.Stmts)
-}
-
-// readable refuses what a shell, a person and this package could read
-// differently.
-func readable(line string) error {
+	same := func(always string) bool { return strings.TrimSpace(always) == strings.TrimSpace(line) }
 	switch {
 	case strings.TrimSpace(line) == "":
 		return errors.New("empty command")
+	case slices.ContainsFunc(l.Always, same):
+		return nil
+	}
+	if err := readable(line); err != nil || l.Programs == nil && !l.ReadOnly {
+		return err
+	}
+	return (&checker{Lines: l}).line(line)
+}
+
+// readable refuses a line that a shell, a user and this package could read
+// differently.
+func readable(line string) error {
+	switch {
 	case len(line) > longestLine:
-		return disallow("a line of more than 64 KiB", "it is too long for the shell", "write a file with the write tool")
+		return refuse("a line of more than 64 KiB", "it is too long for the shell", "write a file with the write tool")
 	case !utf8.ValidString(line):
-		return disallow("bytes that are not UTF-8", "they are read differently by different programs", "write the line in UTF-8")
+		return refuse("bytes that are not UTF-8", "programs read them differently", "write the line in UTF-8")
 	}
 	for _, r := range line {
-		if odd(r) {
-			return disallow(fmt.Sprintf("the character %U", r), "it cannot be seen, or is taken for another one", "write it in plain characters")
+		if !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\u200d' {
+			return refuse(fmt.Sprintf("the character %U", r), "it is invisible, or looks like another one", "write the line in plain characters")
 		}
 	}
 	return nil
 }
 
-func odd(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t' || r == ' ':
-		return false
-	case unicode.IsControl(r), unicode.IsSpace(r), r == '\ufeff', r >= '\u2000' && r <= '\u200f' && r != '\u200d':
-		return true
-	}
-	return unicode.Is(unicode.Bidi_Control, r)
-}
-
 func parseLine(line string) (*syntax.File, error) {
-	if strings.Count(line, "(")+strings.Count(line, "{")+strings.Count(line, "`") > deepest {
-		return nil, disallow("a line with so many brackets", "it cannot be checked", "write it as several calls, or as a script")
+	if strings.Count(line, "(")+strings.Count(line, "{")+strings.Count(line, "`") > mostBrackets {
+		return nil, refuse("a line with so many brackets", "it is too deep to be checked", "split it into several calls")
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
@@ -126,45 +117,27 @@ func parseLine(line string) (*syntax.File, error) {
 	return file, nil
 }
 
-// refusal is why a line is not run, for the model.
-type refusal struct{ what, why, instead string }
-
-func (r *refusal) Error() string {
-	text := "not allowed: " + clipped(r.what) + ": " + r.why
-	if r.instead != "" {
-		text += "; instead, " + r.instead
-	}
-	return text
+// refuse returns the error that tells the model what is refused, why, and what
+// to do instead.
+func refuse(what, why, instead string) error {
+	return fmt.Errorf("not allowed: %s: %s; %s", clipped(what), why, instead)
 }
 
-// clipped keeps what a model wrote, and is told again, short.
+// clipped shortens text of the model that an error repeats.
 func clipped(text string) string {
 	const most = 200
+	text = strings.ReplaceAll(text, unknown, "…")
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
 }
 
-func disallow(what, why, instead string) error { return &refusal{what, why, instead} }
-
-// unlisted is what a model reads that asked for a program which is not listed.
+// unlisted is the error for a program that is not on the list.
 func (l Lines) unlisted(name string) error {
 	text := fmt.Sprintf("command not allowed: '%s' (allowed: %s)", clipped(name), strings.Join(l.Programs, ", "))
 	if strings.Contains(name, "/") {
-		text += "; programs are run by name, not by path"
+		text += "; run programs by their name in the list, not by another path"
 	}
 	return errors.New(text)
-}
-
-// movesAway reports whether a line changes its folder anywhere.
-func movesAway(file *syntax.File) (found bool) {
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-			name, _ := literalWord(call.Args[0])
-			found = found || name == "cd"
-		}
-		return !found
-	})
-	return found
 }

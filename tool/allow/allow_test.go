@@ -179,15 +179,38 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// TestAlways: the lines of Always pass as they stand, and no others do
+// (ruling S12).
+func TestAlways(t *testing.T) {
+	l := Lines{Programs: []string{"ls"}, Always: []string{"make check $(nproc) > ../log\n"}, Dir: "/srv/x", ReadOnly: true}
+	for line, allowed := range map[string]bool{
+		"make check $(nproc) > ../log":           true,
+		"  make check $(nproc) > ../log ":        true,
+		"make check $(nproc) > ../log; ls":       false,
+		"ls && make check $(nproc) > ../log":     false,
+		"make check":                             false,
+		"bash -c 'make check $(nproc) > ../log'": false,
+		"ls":                                     true,
+		"":                                       false,
+	} {
+		if err := l.Check(line); (err == nil) != allowed {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	if (Lines{Programs: []string{}, Always: []string{""}}).Check(" ") == nil {
+		t.Error("an empty line is allowed")
+	}
+}
+
 func TestWording(t *testing.T) {
 	l := Lines{Programs: []string{"ls", "pwd"}, Dir: "/srv/x"}
 	for line, want := range map[string]string{
 		"id":       "command not allowed: 'id' (allowed: ls, pwd)",
-		"/bin/ls":  "command not allowed: '/bin/ls' (allowed: ls, pwd); programs are run by name, not by path",
-		"ls ..":    "not allowed: the path ..: it leads out of the working directory; instead, use paths inside of it, relative and without leading ..",
+		"/bin/ls":  "command not allowed: '/bin/ls' (allowed: ls, pwd); run programs by their name in the list, not by another path",
+		"ls ..":    "not allowed: the path ..: it leads outside the working directory; use a relative path inside it",
 		" ":        "empty command",
 		"ls '":     "could not parse command: line 1:4: reached EOF without closing quote `'`",
-		"ls $(id)": "not allowed: command substitution ($(id)): what it prints would become part of the line; instead, run it as a call of its own, and write its result into the next one",
+		"ls $(id)": "not allowed: the command substitution $(id): its output would become part of the line; run the command in a call of its own, and write its output into the next line",
 	} {
 		if err := l.Check(line); err == nil || err.Error() != want {
 			t.Errorf("%q:\n got %v\nwant %s", line, err, want)

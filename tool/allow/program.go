@@ -2,335 +2,197 @@ package allow
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// mostInner is how deep programs may run others that run others.
-const mostInner = 4
+// program is a row of the table: how programs read their arguments. Options are
+// written without dashes, separated by blanks.
+type program struct {
+	names    string
+	operands operands
+	harmless func(script string) bool // the first operand is a script, which must be harmless
+	first    string                   // options that give the pattern or script in place of the first operand
+	text     string                   // options that take a value which is not a path
+	values   string                   // other options that take a value, so that it is not an operand
+	refuse   string                   // options that run programs or use files that the line does not show
+	why      string                   // why these are refused; empty for the usual reason
+	instead  string                   // what to do instead; empty for leaving the option out
+	early    bool                     // options end at the first operand
+	globs    bool                     // it does no harm if a pattern matches a name that looks like an option
+	skip     int                      // operands before the command that the program runs
+}
+
+// operands says what the operands of a program are.
+type operands int
+
+const (
+	paths    operands = iota // each may be a path
+	pattern                  // the first is a pattern or a script, the others may be paths
+	text                     // none is a path
+	anything                 // none is a path, and no option needs a look
+	command                  // they are a command, whose program must be listed too
+	refused                  // the program is always refused
+)
+
+const gitRefuse = "ext-diff textconv filters open-files-in-pager unsafe-paths pathspec-from-file "
+
+// programs is the table. What a program's row does not mention may be a path, and
+// so may all arguments of programs that have no row.
+var programs = []program{
+	{names: "awk gawk mawk nawk", operands: pattern, harmless: harmlessAwk, text: "F v field-separator assign", early: true,
+		refuse:  "f i l e E o d p D W file include load source exec pretty-print dump-variables profile debug",
+		instead: "use a script in single quotes that only prints; after a print, compare in brackets, as in ($3 > 5); leave pipes and redirects to the shell"},
+	{names: "cut", text: "d f b c delimiter fields bytes characters output-delimiter", globs: true},
+	{names: "curl", text: "H A X u header request user-agent", refuse: "K config"},
+	{names: "date", text: "d date"},
+	{names: "echo expr basename dirname seq sleep which type tr kill", operands: anything},
+	{names: "find", text: "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -printf -perm -user -group -newermt",
+		refuse: "-ok -okdir -execdir -files0-from -fprint -fprint0 -fprintf -fls", instead: "use -exec, and redirect what find prints",
+		why: "it waits for an answer, works in other folders, or uses files that the line does not show"},
+	{names: "grep egrep fgrep", operands: pattern, first: "e f regexp file", text: "e regexp", globs: true,
+		values: "f m A B C d D file max-count after-context before-context context binary-files devices directories"},
+	{names: "node perl ruby lua php", text: "e E r eval", early: true, globs: true},
+	{names: "printf", operands: text, early: true, refuse: "v", why: "it sets a variable", instead: "write NAME=VALUE"},
+	{names: "python pypy", text: "c", early: true, globs: true},
+	{names: "rg", operands: pattern, first: "e f regexp file files type-list", text: "e g r E regexp glob iglob replace encoding",
+		values: "f m A B C M j t T d file max-count after-context before-context context max-columns max-depth threads type type-not ignore-file sort sortr color colors",
+		refuse: "z pre hostname-bin search-zip"},
+	{names: "rsync", refuse: "e M rsh rsync-path remote-option files-from daemon"},
+	{names: "sed gsed", operands: pattern, harmless: harmlessSed.MatchString, first: "e expression", text: "e expression", values: "l line-length",
+		refuse: "i I f in-place file", why: "it changes files, or reads its script from one",
+		instead: "print with addresses, p, d, q, s/…/…/ and y/…/…/; change files with the edit tool"},
+	{names: "sort", text: "t k field-separator key", values: "o S T output temporary-directory", refuse: "compress-program files0-from"},
+	{names: "split", values: "a b C l n t", refuse: "filter"},
+	{names: "stat", text: "c format printf", globs: true},
+	{names: "tail", values: "c n s bytes lines pid sleep-interval", globs: true,
+		refuse: "f F follow retry", why: "it waits for more and does not end", instead: "print what is there now"},
+	{names: "tar gtar bsdtar", values: "f C b", refuse: "I F T P X g to-command checkpoint-action use-compress-program info-script " +
+		"new-volume-script rsh-command rmt-command absolute-names files-from exclude-from index-file volno-file listed-incremental"},
+	{names: "wc du", refuse: "files0-from", globs: true},
+	{names: "wget", refuse: "e i execute use-askpass input-file config"},
+	{names: "zip", refuse: "T unzip-command"},
+
+	{names: "git-log git-diff git-show git-shortlog git-reflog git-rev-list git-diff-tree git-diff-index git-diff-files",
+		text: "S G L grep author committer since until after before date", values: "O", refuse: gitRefuse},
+	{names: "git-blame git-annotate", text: "L date", refuse: gitRefuse},
+	{names: "git-grep", operands: pattern, first: "e f", text: "e", values: "f m A B C", refuse: gitRefuse + "O"},
+	{names: "git-commit git-tag git-stash", text: "m message author date", values: "F C t file", refuse: gitRefuse, globs: true},
+	{names: "git-status git-ls-files git-ls-tree git-cat-file git-rev-parse git-branch git-describe git-name-rev git-merge-base git-for-each-ref git-show-ref " +
+		"git-check-ignore git-count-objects git-config git-version git-add git-rm git-mv git-restore git-checkout git-switch git-reset git-clean git-apply",
+		refuse: gitRefuse, globs: true},
+
+	{names: "command", operands: command, text: "v V", refuse: "p", early: true},
+	{names: "env", operands: command, text: "u unset", early: true,
+		refuse: "S C a split-string chdir argv0 block-signal default-signal ignore-signal"},
+	{names: "nice ionice stdbuf", operands: command, values: "n c p i o e adjustment class classdata pid input output error", early: true},
+	{names: "nohup setsid builtin time", operands: command, early: true},
+	{names: "timeout chrt taskset", operands: command, values: "k s kill-after signal", early: true, skip: 1},
+	{names: "xargs", text: "I replace", values: "n L P s max-args max-lines max-procs max-chars", early: true,
+		refuse: "a d E e i arg-file delimiter eof process-slot-var"},
+	{names: "eval source . exec alias unalias trap enable hash shopt read mapfile readarray unset let " +
+		"sudo su doas pkexec chroot unshare nsenter parallel watch script flock screen tmux strace gdb busybox toybox ssh crontab at batch systemd-run " +
+		"less more most man info vi vim nvim view ex ed nano emacs top htop", operands: refused},
+}
+
+// row returns the row of a program. It ignores the folder of its path, and a
+// version at the end of its name.
+func row(name string) program {
+	for _, name := range []string{name, strings.TrimRight(path.Base(name), "0123456789.")} {
+		for _, p := range programs {
+			if slices.Contains(strings.Fields(p.names), name) {
+				return p
+			}
+		}
+	}
+	return program{globs: true}
+}
+
+var setOption = regexp.MustCompile(`^(-[eux]*o?|pipefail|errexit|nounset|xtrace)$`)
 
 // run checks a program and its arguments.
-func (c *checker) run(program string, args []arg) error {
+func (c *checker) run(name string, args []arg) error {
 	fed := c.fed
 	c.fed = false
-	if err := shellsOwn(program); err != nil {
-		return err
-	}
-	if done, err := c.builtin(program, args); done {
-		return err
-	}
-	if !c.listed(program) {
-		return c.unlisted(program)
-	}
-	if c.inner++; c.inner > mostInner {
-		return disallow("programs in programs in programs", "it cannot be checked", "run the last one itself")
-	}
-	defer func() { c.inner-- }()
-	if fed && program == "xargs" {
-		return c.xargs(args)
-	}
-	return c.listedProgram(program, args)
-}
-
-// listed reports whether a program is on the list, by the name that is written
-// there; [ is test by another name. A path means another file after a cd.
-func (c *checker) listed(program string) bool {
-	if program == "[" && slices.Contains(c.Programs, "test") {
-		return true
-	}
-	if strings.Contains(program, "/") {
-		return !c.moves && !c.outside(program) && slices.ContainsFunc(c.Programs, func(p string) bool {
-			return strings.Contains(p, "/") && path.Clean(p) == path.Clean(program)
-		})
-	}
-	return slices.Contains(c.Programs, program)
-}
-
-// shellsOwn refuses what a shell does itself to run or rename others. No list
-// allows it.
-func shellsOwn(program string) error {
-	switch program {
-	case "eval", "source", ".":
-		return disallow(program, "it runs what cannot be seen in the line", "write the commands out")
-	case "exec":
-		return disallow(program, "it takes the shell's place, or its streams", "run the program without exec")
-	case "alias", "unalias", "trap", "enable", "hash", "bind", "complete", "compgen", "compopt", "shopt", "coproc", "fc", "history",
-		"declare", "typeset", "local", "readonly", "nameref", "let", "mapfile", "readarray", "read", "getopts", "unset", "pushd", "popd", "dirs",
-		"bg", "fg", "disown", "suspend", "logout", "ulimit", "umask", "caller", "function", "select", "chdir":
-		return disallow("the shell's "+program, "it changes what later words mean or run", "use listed programs alone")
-	case "sudo", "su", "doas", "pkexec", "runuser", "setpriv", "sg", "chroot", "unshare", "nsenter", "parallel", "watch", "script", "scriptreplay", "flock",
-		"screen", "tmux", "strace", "ltrace", "busybox", "toybox", "entr", "at", "batch", "crontab", "expect", "unbuffer", "socat", "start-stop-daemon",
-		"systemd-run", "dbus-run-session", "run-parts", "fakeroot", "proot", "rlwrap", "ssh", "gdb", "dash-c", "osascript":
-		return disallow(program, "it runs other programs in a way that cannot be checked", "run the program itself")
-	case "less", "more", "most", "man", "info", "vi", "vim", "nvim", "view", "ex", "ed", "nano", "pico", "emacs", "emacsclient", "top", "htop":
-		return disallow(program, "there is no terminal, and it runs other programs on request", "use the read, edit, grep or write tool")
-	}
-	return nil
-}
-
-// builtin checks the parts of the shell that run nothing, which need not be
-// listed; done says that the program is one.
-func (c *checker) builtin(program string, args []arg) (done bool, err error) {
-	switch program {
+	switch name {
 	case "true", "false", ":", "exit", "break", "continue":
-		return true, c.paths(args)
+		return c.paths(args)
 	case "cd":
-		return true, c.cd(args)
+		return c.cd(args)
 	case "set":
-		return true, set(args)
-	case "export":
-		return true, disallow("export of what is not NAME=VALUE", "it cannot be checked", "write export NAME=VALUE")
-	}
-	return false, nil
-}
-
-func (c *checker) cd(args []arg) error {
-	if len(args) == 2 && args[0].fixed && args[0].text == "--" {
-		args = args[1:]
-	}
-	if len(args) != 1 || !args[0].fixed || args[0].text == "" || strings.HasPrefix(args[0].text, "-") {
-		return disallow("cd to what is not written out", "paths could not be checked after it", "write cd FOLDER, in the working directory")
-	}
-	return c.inside(args[0])
-}
-
-// set lets the options pass that stop a line, or show it.
-func set(args []arg) error {
-	for _, a := range args {
-		switch a.text {
-		case "-e", "-u", "-x", "-eu", "-ex", "-eux", "-o", "-eo", "-euo", "-euxo", "pipefail", "errexit", "nounset", "xtrace":
-		default:
-			return disallow("set "+a.text, "it changes how the shell reads lines", "use set -e or set -o pipefail")
+		for _, a := range args {
+			if !setOption.MatchString(a.text) {
+				return refuse("set "+a.text, "it changes how the shell reads the line", "use set -e or set -o pipefail")
+			}
 		}
-	}
-	return nil
-}
-
-// paths checks arguments of which nothing else is known.
-func (c *checker) paths(args []arg) error {
-	for _, a := range args {
-		if err := c.path(a); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// listedProgram checks how a listed program is used.
-func (c *checker) listedProgram(program string, args []arg) error {
-	switch program {
-	case "echo", "expr", "basename", "dirname", "seq", "sleep", "which", "type", "tr", "kill":
 		return nil
-	case "printf":
-		return printf(args)
-	case "test", "[":
-		return c.test(program, args)
-	case "grep", "egrep", "fgrep", "rg":
-		return c.search(program, args)
+	}
+	if err := c.listed(name); err != nil {
+		return err
+	}
+	if c.depth++; c.depth > 4 {
+		return refuse("so many programs that run each other", "they are too deep to be checked", "run the last one itself")
+	}
+	defer func() { c.depth-- }()
+	switch name {
 	case "find":
 		return c.find(args)
-	case "sed", "gsed":
-		return c.sed(program, args)
-	case "awk", "gawk", "mawk", "nawk":
-		return c.awk(program, args)
 	case "git":
 		return c.git(args)
 	case "tar", "gtar", "bsdtar":
-		return c.tar(program, args)
-	case "env", "nice", "nohup", "timeout", "stdbuf", "setsid", "time", "command", "builtin", "ionice", "chrt", "taskset":
-		return c.wrapper(program, args)
-	case "xargs":
-		return disallow("xargs", "what it is given cannot be seen", "write find … -print0 | xargs -0 PROGRAM, or find … -exec PROGRAM {} +")
+		return c.tar(name, args)
+	case "test", "[":
+		return c.tests(args)
 	case "bash", "sh", "dash", "zsh", "ksh":
-		return c.shell(program, args)
+		return c.shell(name, args)
+	case "xargs":
+		return c.xargs(args, fed)
 	}
-	if g, ok := simplePrograms(program); ok {
-		return c.simpleProgram(program, g, args)
-	}
-	return c.paths(codeApart(program, args))
+	return c.plain(name, row(name), args)
 }
 
-// codeApart leaves out the code that an interpreter is given to run, which is
-// what its being listed means.
-func codeApart(program string, args []arg) []arg {
-	flag := ""
-	switch base := strings.TrimRight(path.Base(program), "0123456789."); base {
-	case "python", "pypy":
-		flag = "-c"
-	case "node", "perl", "ruby", "lua":
-		flag = "-e"
-	case "php":
-		flag = "-r"
+// listed refuses a program that is not on the list by the name that the line
+// uses.
+func (c *checker) listed(name string) error {
+	same := func(p string) bool { return p == name || p == "test" && name == "[" }
+	if strings.Contains(name, "/") {
+		same = func(p string) bool { return strings.Contains(p, "/") && path.Clean(p) == path.Clean(name) }
 	}
-	for i, a := range args {
-		code := flag != "" && a.fixed && strings.HasPrefix(a.text, "-") && strings.HasSuffix(a.text, flag[1:])
-		if code && i+1 < len(args) {
-			return append(slices.Clone(args[:i+1]), args[i+2:]...)
-		}
-		if !strings.HasPrefix(a.text, "-") {
-			break
-		}
-	}
-	return args
-}
-
-// simplePrograms are programs of which only options matter.
-func simplePrograms(program string) (grammar, bool) {
-	switch program {
-	case "sort":
-		return grammar{values: "oST", texts: "tk", long: []string{"output", "temporary-directory"}, free: []string{"field-separator", "key"},
-			refuse: []string{"compress-program", "files0-from"}}, true
-	case "tail":
-		return grammar{names: true, values: "cns", refuse: []string{"f", "F", "follow", "retry"}, long: []string{"bytes", "lines", "pid", "sleep-interval"}}, true
-	case "cut":
-		return grammar{names: true, texts: "dfbc", free: []string{"delimiter", "fields", "bytes", "characters", "output-delimiter"}}, true
-	case "wc", "du":
-		return grammar{names: true, refuse: []string{"files0-from"}}, true
-	case "split":
-		return grammar{values: "abClnt", refuse: []string{"filter"}}, true
-	case "zip":
-		return grammar{refuse: []string{"T", "TT", "unzip-command"}}, true
-	case "rsync":
-		return grammar{refuse: []string{"e", "rsh", "rsync-path", "M", "remote-option", "files-from", "daemon"}}, true
-	case "wget":
-		return grammar{refuse: []string{"e", "execute", "use-askpass", "i", "input-file", "config"}}, true
-	case "curl":
-		return grammar{refuse: []string{"K", "config"}, texts: "HAXu", free: []string{"header", "request", "user-agent"}}, true
-	case "stat":
-		return grammar{names: true, texts: "c", free: []string{"format", "printf"}}, true
-	case "date":
-		return grammar{texts: "d", free: []string{"date"}}, true
-	}
-	return grammar{}, false
-}
-
-func (c *checker) simpleProgram(program string, g grammar, args []arg) error {
-	p, err := g.parse(program, args)
-	if err != nil {
-		return err
-	}
-	return c.sorted(p)
-}
-
-// sorted checks the paths among what was parsed.
-func (c *checker) sorted(p parsed) error {
-	for _, o := range p.options {
-		if !o.given || o.free {
-			continue
-		}
-		if err := c.path(o.value); err != nil {
-			return err
-		}
-	}
-	return c.paths(p.operands)
-}
-
-func printf(args []arg) error {
-	if len(args) > 0 && (args[0].found || args[0].vague || strings.HasPrefix(args[0].text, "-v") || strings.HasPrefix(args[0].text, "-") && !args[0].exact) {
-		return disallow("printf -v", "it sets a variable", "write NAME=VALUE")
-	}
-	return nil
-}
-
-// test checks the operands of the operators that look at files, or do more.
-func (c *checker) test(program string, args []arg) error {
-	for i, a := range args {
-		if a.active {
-			return disallow("the pattern "+a.text+" in "+program, "it may become several words", "quote it, or use find")
-		}
-		if i+1 < len(args) {
-			if err := c.tested(a.text, args[i+1]); err != nil {
-				return err
-			}
-		}
-		if i > 0 && slices.Contains([]string{"-nt", "-ot", "-ef"}, a.text) {
-			if err := c.paths(args[i-1 : i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// tested checks what stands behind an operator of a test.
-func (c *checker) tested(operator string, a arg) error {
-	switch operator {
-	case "-v", "-R":
-		return disallow("the test "+operator, "it can run what stands in an index", `write [ -n "$NAME" ]`)
-	case "-e", "-f", "-d", "-c", "-b", "-p", "-S", "-L", "-h", "-k", "-g", "-u", "-G", "-O", "-N", "-r", "-w", "-x", "-s", "-nt", "-ot", "-ef", "-a":
-		return c.path(a)
-	}
-	return nil
-}
-
-// search is grep and rg: the first operand is the pattern, unless an option
-// gives it.
-func (c *checker) search(program string, args []arg) error {
-	g := grammar{names: true, values: "fmABCDd", texts: "e", free: []string{"regexp"},
-		long: []string{"file", "max-count", "after-context", "before-context", "context", "binary-files", "devices", "directories"}}
-	if program == "rg" {
-		g = grammar{values: "fmABCMjtTd", texts: "egrE", free: []string{"regexp", "glob", "iglob", "replace", "encoding"},
-			long:   []string{"file", "max-count", "after-context", "before-context", "context", "max-columns", "threads", "type", "type-not", "max-depth", "ignore-file", "sort", "sortr", "color", "colors"},
-			refuse: []string{"pre", "hostname-bin", "search-zip", "z"}, known: []string{"h"}}
-	}
-	p, err := g.parse(program, args)
-	if err != nil {
-		return err
-	}
-	given := p.has("e", "f", "files", "type-list") || slices.ContainsFunc(p.options, func(o option) bool {
-		return len(o.name) > 1 && (strings.HasPrefix("regexp", o.name) || strings.HasPrefix("file", o.name))
-	})
-	if !given && len(p.operands) > 0 {
-		p.operands = p.operands[1:]
-	}
-	return c.sorted(p)
-}
-
-// tar lets pass what packs and unpacks by itself.
-func (c *checker) tar(program string, args []arg) error {
-	if len(args) > 0 && !strings.HasPrefix(args[0].text, "-") {
-		args = slices.Clone(args)
-		args[0].text = "-" + args[0].text
-		if strings.ContainsAny(args[0].text, "IFTPX") || !args[0].exact {
-			return disallow("tar "+args[0].text[1:], "it runs, reads or writes what cannot be seen in the line", "do without it")
-		}
-		args[0].text = strings.TrimRight(args[0].text, "fCb")
-	}
-	g := grammar{values: "fCb", refuse: []string{"I", "F", "T", "P", "X", "to-command", "checkpoint-action", "use-compress-program", "info-script", "new-volume-script",
-		"rsh-command", "rmt-command", "absolute-names", "files-from", "exclude-from", "index-file", "volno-file", "listed-incremental", "g"}}
-	p, err := g.parse(program, args)
-	if err != nil {
-		return err
-	}
-	for _, a := range append(p.values("f", "file"), p.operands...) {
-		if strings.Contains(a.text, ":") {
-			return disallow("tar with "+a.text, "it means another machine", "use a name without a colon")
-		}
-	}
-	return c.sorted(p)
-}
-
-// shell is a shell that is listed: what it runs is a file, or a line that is
-// checked like this one.
-func (c *checker) shell(program string, args []arg) error {
 	switch {
-	case len(args) == 2 && args[0].text == "-c" && args[1].fixed:
-		return c.nested(args[1].text)
-	case len(args) > 0 && args[0].fixed && !strings.HasPrefix(args[0].text, "-"):
-		return c.paths(args)
+	case !slices.ContainsFunc(c.Programs, same) || c.outside(name):
+		return c.unlisted(name)
+	case strings.Contains(name, "/") && c.moved:
+		return refuse(name+" after cd", "the list means this path in the working directory", "run it before the cd, or in a call of its own")
 	}
-	return disallow(program+" with no file to run", "what it runs cannot be seen", "write the commands themselves, or "+program+" FILE")
+	return nil
 }
 
-// nested checks a line within the line.
-func (c *checker) nested(line string) error {
-	if err := readable(line); err != nil {
-		return err
+// plain checks a program by its row alone.
+func (c *checker) plain(name string, p program, args []arg) error {
+	switch p.operands {
+	case anything:
+		return nil
+	case refused:
+		return refuse(name, "it runs other programs in a way that hone cannot check", "run those programs themselves, or use the read, grep, edit and write tools")
 	}
-	file, err := parseLine(line)
-	if err != nil {
+	parsed, err := c.parse(name, p, args)
+	rest := parsed.operands
+	switch {
+	case err != nil || p.operands == text:
 		return err
+	case p.operands == command:
+		return c.wrapped(name, rest, p.skip)
+	case p.operands == pattern:
+		first := parsed.values(p.first)
+		if len(first) == 0 && len(rest) > 0 {
+			first, rest = rest[:1], rest[1:]
+		}
+		for _, a := range first {
+			if p.harmless != nil && !(a.known() && p.harmless(a.text)) {
+				return refuse("the "+name+" script "+a.text, "it can run programs or use other files, or hone cannot read it", p.instead)
+			}
+		}
 	}
-	inner := &checker{Lines: c.Lines, vars: scope{}, moves: c.moves || movesAway(file), inner: c.inner}
-	return inner.statements(file.Stmts)
+	return c.paths(rest)
 }

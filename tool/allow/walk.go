@@ -1,21 +1,106 @@
 package allow
 
 import (
-	"fmt"
+	"maps"
 	"regexp"
-	"slices"
-	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// checker walks through one line, with what it knows of the variables.
+// checker checks one line, in the order in which the shell runs it.
 type checker struct {
 	Lines
-	vars  scope
-	moves bool // the line has a cd somewhere
-	fed   bool // the command gets names of find -print0 on its standard input
-	inner int  // how many programs deep it is in programs that run others
+	held  map[string]holding // what the line's variables can hold
+	vars  map[string]arg     // the values of those that are set and hold one value
+	moved bool               // a cd came before
+	fed   bool               // the next command reads the names that a find -print0 prints
+	depth int                // programs that run this one
+	steps int                // statements checked so far
+}
+
+// mostSteps bounds the work on loops in loops.
+const mostSteps = 20_000
+
+func (c *checker) line(line string) error {
+	file, err := parseLine(line)
+	if err != nil {
+		return err
+	}
+	c.held, c.vars = holdings(file), map[string]arg{}
+	for n := range syntax.Preorder(file) {
+		r, ok := n.(*syntax.Redirect)
+		switch {
+		case c.Programs != nil:
+			err = c.forbidden(n)
+		case ok:
+			err = c.redirect(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if c.Programs == nil {
+		return nil
+	}
+	return c.statements(file.Stmts)
+}
+
+// forbidden refuses syntax that no list of programs can allow.
+func (c *checker) forbidden(n syntax.Node) error {
+	switch n := n.(type) {
+	case *syntax.Stmt:
+		if n.Background || n.Coprocess || n.Disown {
+			return refuse("a background job (&)", "no process may outlive the call", "run it in the foreground, or join commands with &&")
+		}
+	case *syntax.CmdSubst:
+		return refuse("the command substitution "+shellText(n), "its output would become part of the line",
+			"run the command in a call of its own, and write its output into the next line")
+	case *syntax.ProcSubst:
+		return refuse("the process substitution "+shellText(n), "it runs commands whose status nothing checks", "use a pipe, or a file in the working directory")
+	case *syntax.ExtGlob:
+		return refuse("the pattern "+shellText(n), "not every shell reads it", "use *, ? and […]")
+	case *syntax.SglQuoted:
+		if n.Dollar {
+			return refuse("$'…'", "it hides what it stands for", "write '…'")
+		}
+	case *syntax.DblQuoted:
+		if n.Dollar {
+			return refuse(`$"…"`, "the shell translates it", `write "…"`)
+		}
+	case *syntax.ParamExp:
+		if n.Param == nil || n.Excl || n.Index != nil || n.Names != 0 || n.Slice != nil || n.Exp != nil && setsOrRuns.MatchString(n.Exp.Op.String()) {
+			return refuse("the expansion "+shellText(n), "it can set a variable, or run what one holds", "write $NAME, or the value itself")
+		}
+	case *syntax.UnaryArithm:
+		return plainOperator(n.Op.String())
+	case *syntax.BinaryArithm:
+		return plainOperator(n.Op.String())
+	case *syntax.ArithmExp:
+		if n.Bracket {
+			return refuse("$[…]", "not every shell reads it", "write $((…))")
+		}
+		return c.calculates(n)
+	case *syntax.Assign:
+		if n.Name == nil || n.Index != nil || n.Array != nil || n.Append {
+			return refuse("this assignment", "it is not a plain one", "write NAME=VALUE")
+		}
+		return settable(n.Name.Value)
+	case *syntax.WordIter:
+		return settable(n.Name.Value)
+	}
+	return nil
+}
+
+var (
+	setsOrRuns = regexp.MustCompile(`^(:?=|@)$`)
+	sets       = regexp.MustCompile(`^(\+\+|--|=|[-+*/%&|^]=|<<=|>>=)$`)
+)
+
+func plainOperator(operator string) error {
+	if !sets.MatchString(operator) {
+		return nil
+	}
+	return refuse("arithmetic that sets a variable", "the value would not show in the line", "write NAME=$((NAME + 1))")
 }
 
 func (c *checker) statements(list []*syntax.Stmt) error {
@@ -28,10 +113,11 @@ func (c *checker) statements(list []*syntax.Stmt) error {
 }
 
 func (c *checker) statement(s *syntax.Stmt) error {
-	if s.Background || s.Coprocess || s.Disown {
-		return disallow("a background job (&)", "nothing may go on after the call", "run it in the foreground, or join commands with &&")
+	if c.steps++; c.steps > mostSteps {
+		return refuse("a line with so many steps", "it is too long to be checked", "loop over fewer words, or split it into several calls")
 	}
 	for _, r := range s.Redirs {
+		c.fed = false
 		if err := c.redirect(r); err != nil {
 			return err
 		}
@@ -45,105 +131,91 @@ func (c *checker) command(cmd syntax.Command) error {
 		return nil
 	case *syntax.CallExpr:
 		return c.call(cmd)
+	case *syntax.DeclClause:
+		if cmd.Variant.Value == "export" {
+			return c.assign(cmd.Args, true, true)
+		}
 	case *syntax.BinaryCmd:
 		return c.binary(cmd)
 	case *syntax.Block:
 		return c.statements(cmd.Stmts)
 	case *syntax.Subshell:
-		return c.apart(func() error { return c.statements(cmd.Stmts) })
+		return c.scoped(cmd.Stmts)
 	case *syntax.IfClause:
-		return c.ifClause(cmd)
-	case *syntax.WhileClause:
-		return c.loop(cmd, func() error {
-			if err := c.statements(cmd.Cond); err != nil {
+		for ; cmd != nil; cmd = cmd.Else {
+			if err := c.scoped(cmd.Cond, cmd.Then); err != nil {
 				return err
 			}
-			return c.statements(cmd.Do)
-		})
+		}
+		return nil
+	case *syntax.WhileClause:
+		return c.scoped(cmd.Cond, cmd.Do)
 	case *syntax.ForClause:
-		return c.forClause(cmd)
+		if iter, ok := cmd.Loop.(*syntax.WordIter); ok && !cmd.Select && iter.InPos.IsValid() {
+			return c.forEach(iter, cmd.Do)
+		}
 	case *syntax.CaseClause:
-		return c.caseClause(cmd)
+		for _, item := range cmd.Items {
+			if err := c.scoped(item.Stmts); err != nil {
+				return err
+			}
+		}
+		return nil
 	case *syntax.TestClause:
-		return c.testExpr(cmd.X)
-	case *syntax.DeclClause:
-		return c.declare(cmd)
+		return c.testClause(cmd)
 	case *syntax.TimeClause:
 		if cmd.Stmt == nil {
 			return nil
 		}
 		return c.statement(cmd.Stmt)
 	}
-	return refusedCommand(cmd)
+	return refuse(shellText(cmd), "hone cannot check a command of this kind", "use plain commands, NAME=VALUE, pipes, &&, if, case, while and for NAME in WORDS")
 }
 
-func refusedCommand(cmd syntax.Command) error {
-	switch cmd.(type) {
-	case *syntax.FuncDecl:
-		return disallow("a function", "it could take the name of a listed program", "write the commands out")
-	case *syntax.CoprocClause:
-		return disallow("a coprocess", "nothing may go on in the background", "use a pipe")
-	case *syntax.ArithmCmd, *syntax.LetClause:
-		return disallow("an arithmetic command", "it can set variables and run what they hold", "use [ … ] and $((…))")
-	}
-	return disallow("this shell syntax", "it is not among what is checked here", "use plain commands, pipes, &&, if, for and while")
-}
-
-// binary is a pipe, && or ||.
-func (c *checker) binary(b *syntax.BinaryCmd) error {
-	if b.Op == syntax.Pipe || b.Op == syntax.PipeAll {
-		return c.pipe(stages(b))
-	}
-	if err := c.statement(b.X); err != nil {
-		return err
-	}
-	return c.maybe(func() error { return c.statement(b.Y) })
-}
-
-// stages are a pipe's commands, from left to right.
-func stages(b *syntax.BinaryCmd) (list []*syntax.Stmt) {
-	for _, s := range []*syntax.Stmt{b.X, b.Y} {
-		inner, ok := s.Cmd.(*syntax.BinaryCmd)
-		if ok && (inner.Op == syntax.Pipe || inner.Op == syntax.PipeAll) && len(s.Redirs) == 0 && !s.Negated && !s.Background {
-			list = append(list, stages(inner)...)
-			continue
-		}
-		list = append(list, s)
-	}
-	return list
-}
-
-func (c *checker) pipe(list []*syntax.Stmt) error {
-	for i, s := range list {
-		c.fed = i > 0 && listsNames(list[i-1]) && len(s.Redirs) == 0 && isCall(s)
-		err := c.apart(func() error { return c.statement(s) })
-		c.fed = false
-		if err != nil {
+// scoped checks statements that the shell may skip, repeat or run in another
+// process. What they set is unknown after them.
+func (c *checker) scoped(lists ...[]*syntax.Stmt) error {
+	outer := c.vars
+	defer func() { c.vars = outer }()
+	c.vars = maps.Clone(outer)
+	for _, list := range lists {
+		if err := c.statements(list); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func isCall(s *syntax.Stmt) bool {
-	_, ok := s.Cmd.(*syntax.CallExpr)
-	return ok
+// binary is a pipe, && or ||.
+func (c *checker) binary(b *syntax.BinaryCmd) (err error) {
+	if b.Op == syntax.Pipe || b.Op == syntax.PipeAll {
+		err = c.scoped([]*syntax.Stmt{b.X})
+		c.fed = printsNames(b.X)
+	} else {
+		err = c.statement(b.X)
+	}
+	if err != nil {
+		return err
+	}
+	return c.scoped([]*syntax.Stmt{b.Y})
 }
 
-// listsNames reports whether a command is a find that prints names that end in
-// NUL, and nothing else.
-func listsNames(s *syntax.Stmt) bool {
-	call, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) == 0 {
-		return false
+var findPrints = regexp.MustCompile(`^-(exec|print|printf|ls)$`)
+
+// printsNames reports whether the last command of a pipe is a find that prints
+// nothing but names that end in NUL.
+func printsNames(s *syntax.Stmt) bool {
+	if pipe, ok := s.Cmd.(*syntax.BinaryCmd); ok && pipe.Op == syntax.Pipe {
+		s = pipe.Y
 	}
-	if name, _ := literalWord(call.Args[0]); name != "find" {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok {
 		return false
 	}
 	prints := false
-	for _, w := range call.Args[1:] {
-		text, ok := literalWord(w)
-		if !ok || text != "-print0" && findActs(text) {
+	for i, w := range call.Args {
+		text, ok := literal(w)
+		if !ok || i == 0 && text != "find" || findPrints.MatchString(text) {
 			return false
 		}
 		prints = prints || text == "-print0"
@@ -151,299 +223,54 @@ func listsNames(s *syntax.Stmt) bool {
 	return prints
 }
 
-func (c *checker) ifClause(clause *syntax.IfClause) error {
-	if err := c.statements(clause.Cond); err != nil {
-		return err
-	}
-	if err := c.maybe(func() error { return c.statements(clause.Then) }); err != nil {
-		return err
-	}
-	if clause.Else == nil {
-		return nil
-	}
-	return c.maybe(func() error { return c.ifClause(clause.Else) })
-}
-
-func (c *checker) forClause(clause *syntax.ForClause) error {
-	iter, ok := clause.Loop.(*syntax.WordIter)
-	if !ok || clause.Select || !iter.InPos.IsValid() {
-		return disallow("this kind of loop", "only loops over words are checked", "write for NAME in WORD WORD; do …; done")
-	}
-	if err := assignable(iter.Name.Value); err != nil {
-		return err
-	}
-	var items value
-	for _, w := range iter.Items {
-		list, err := c.operands(w)
-		if err != nil {
+// forEach checks a loop once for each word.
+func (c *checker) forEach(iter *syntax.WordIter, do []*syntax.Stmt) error {
+	items, err := c.words(iter.Items)
+	outer := c.vars
+	defer func() { c.vars = outer }()
+	for _, item := range items {
+		c.vars = maps.Clone(outer)
+		c.set(iter.Name.Value, item)
+		if err := c.statements(do); err != nil {
 			return err
 		}
-		items.fields = append(items.fields, list...)
 	}
-	return c.loop(clause, func() error {
-		c.vars[iter.Name.Value] = items
-		return c.statements(clause.Do)
-	})
+	return err
 }
 
-func (c *checker) caseClause(clause *syntax.CaseClause) error {
-	if _, err := c.data(clause.Word); err != nil {
-		return err
-	}
-	for _, item := range clause.Items {
-		for _, p := range item.Patterns {
-			if _, err := c.data(p); err != nil {
+// assign checks assignments. Exported ones reach programs, which could open the
+// path in the value. Lasting ones hold after the command.
+func (c *checker) assign(list []*syntax.Assign, exported, lasting bool) error {
+	for _, a := range list {
+		var value arg
+		if a.Value != nil {
+			value = c.word(a.Value.Parts, false)
+		}
+		if exported {
+			if err := c.path(value); err != nil {
 				return err
 			}
 		}
-		if err := c.maybe(func() error { return c.statements(item.Stmts) }); err != nil {
-			return err
+		if lasting && !a.Naked {
+			c.set(a.Name.Value, value)
 		}
 	}
 	return nil
-}
-
-// testExpr is what stands in [[ ]].
-func (c *checker) testExpr(x syntax.TestExpr) error {
-	switch x := x.(type) {
-	case *syntax.Word:
-		_, err := c.data(x)
-		return err
-	case *syntax.ParenTest:
-		return c.testExpr(x.X)
-	case *syntax.UnaryTest:
-		return c.unaryTest(x)
-	case *syntax.BinaryTest:
-		return c.binaryTest(x)
-	}
-	return disallow("this test", "it is not among what is checked here", "use [ … ]")
-}
-
-func (c *checker) unaryTest(x *syntax.UnaryTest) error {
-	w, ok := x.X.(*syntax.Word)
-	if !ok {
-		return c.testExpr(x.X)
-	}
-	f, err := c.data(w)
-	if err != nil {
-		return err
-	}
-	return c.tested(x.Op.String(), f.arg())
-}
-
-func (c *checker) binaryTest(x *syntax.BinaryTest) error {
-	for _, side := range []syntax.TestExpr{x.X, x.Y} {
-		if err := c.testExpr(side); err != nil {
-			return err
-		}
-		w, ok := side.(*syntax.Word)
-		if !ok {
-			continue
-		}
-		f, _ := c.data(w)
-		switch x.Op {
-		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
-			if !f.integer() {
-				return disallow("a comparison of "+f.arg().text, "[[ calculates what stands there, and can run it", "compare with [ … ]")
-			}
-		case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
-			if err := c.path(f.arg()); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// declare lets export NAME=VALUE pass.
-func (c *checker) declare(d *syntax.DeclClause) error {
-	plain := !slices.ContainsFunc(d.Args, func(a *syntax.Assign) bool { return a.Name == nil || a.Naked && a.Value != nil })
-	if d.Variant.Value != "export" || !plain {
-		return disallow(d.Variant.Value+" with options", "it can change what names mean", "write NAME=VALUE, or export NAME=VALUE")
-	}
-	for _, a := range d.Args {
-		if a.Naked {
-			if err := assignable(a.Name.Value); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := c.assign(a, true); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// assign is NAME=VALUE; handed on is what programs find in their environment.
-func (c *checker) assign(a *syntax.Assign, handed bool) error {
-	f, err := c.assigned(a)
-	if err != nil {
-		return err
-	}
-	if handed {
-		if err := c.path(f.arg()); err != nil {
-			return err
-		}
-	}
-	c.vars[a.Name.Value] = value{fields: []field{f}}
-	return nil
-}
-
-func (c *checker) assigned(a *syntax.Assign) (field, error) {
-	switch {
-	case a.Index != nil || a.Array != nil:
-		return nil, disallow("an array", "its index can run commands", "use plain variables")
-	case a.Append:
-		return nil, disallow(a.Name.Value+"+=", "what comes of it is not followed", "write the whole value")
-	}
-	if err := assignable(a.Name.Value); err != nil {
-		return nil, err
-	}
-	if a.Value == nil {
-		return field{}, nil
-	}
-	return c.data(a.Value)
 }
 
 // call is a simple command.
 func (c *checker) call(call *syntax.CallExpr) error {
-	if len(call.Args) == 0 {
-		for _, a := range call.Assigns {
-			if err := c.assign(a, false); err != nil {
-				return err
-			}
-		}
-		return nil
+	runs := len(call.Args) > 0
+	if err := c.assign(call.Assigns, runs, !runs); err != nil || !runs {
+		return err
 	}
-	for _, a := range call.Assigns {
-		f, err := c.assigned(a)
-		if err != nil {
-			return err
-		}
-		if err := c.path(f.arg()); err != nil {
-			return err
-		}
-		// Some shells keep it, if the program is one of their own.
-		c.vars[a.Name.Value] = value{unknown: true}
-	}
-	name, ok := literalWord(call.Args[0])
+	name, ok := literal(call.Args[0])
 	if !ok {
-		return disallow("a program's name that is not written out", "it cannot be seen what would run", "write the name of the program itself")
+		return refuse("the program "+shellText(call.Args[0]), "its name is not plain text", "write the name of the program itself")
 	}
-	args, err := c.arguments(call.Args[1:])
+	args, err := c.words(call.Args[1:])
 	if err != nil {
 		return err
 	}
 	return c.run(name, args)
-}
-
-// arguments are what a program is given for the words.
-func (c *checker) arguments(words []*syntax.Word) ([]arg, error) {
-	var args []arg
-	for _, w := range words {
-		list, err := c.operands(w)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range list {
-			args = append(args, f.arg())
-		}
-	}
-	return args, nil
-}
-
-var fileNumber = regexp.MustCompile(`^[0-9]$`)
-
-func (c *checker) redirect(r *syntax.Redirect) error {
-	if r.N != nil && !fileNumber.MatchString(r.N.Value) {
-		return disallow("the redirect "+r.N.Value+r.Op.String(), "it sets a variable, or a stream that nobody reads", "redirect 1 or 2")
-	}
-	switch r.Op {
-	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-		return c.here(r)
-	case syntax.DplOut, syntax.DplIn:
-		if w, ok := literalWord(r.Word); ok && (w == "-" || fileNumber.MatchString(w)) {
-			return nil
-		}
-		if r.Op == syntax.DplIn {
-			return disallow("<& with a word", "it is not among what is checked here", "write < FILE")
-		}
-	case syntax.RdrOut, syntax.AppOut, syntax.RdrIn, syntax.RdrInOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
-	default:
-		return disallow("the redirect "+r.Op.String(), "it is not among what is checked here", "use > or >>")
-	}
-	return c.target(r)
-}
-
-// here is a here-document or a here-string, which is data.
-func (c *checker) here(r *syntax.Redirect) error {
-	if c.ReadOnly {
-		return readOnlyRedirect(r)
-	}
-	if r.Op == syntax.WordHdoc {
-		_, err := c.data(r.Word)
-		return err
-	}
-	if name, ok := literalWord(r.Word); !ok || !identifier.MatchString(name) {
-		return disallow("this here-document", "where it ends is read differently by different shells", "end it with a plain word, such as <<'EOF'")
-	}
-	if r.Hdoc == nil {
-		return nil
-	}
-	_, err := c.data(r.Hdoc)
-	return err
-}
-
-func readOnlyRedirect(r *syntax.Redirect) error {
-	return disallow("the redirect "+r.Op.String(), "this session only looks; redirects go to /dev/null or are 2>&1", "use what the command prints")
-}
-
-func (c *checker) target(r *syntax.Redirect) error {
-	list, err := c.operands(r.Word)
-	if err != nil {
-		return err
-	}
-	if len(list) != 1 || list[0].active() {
-		return disallow("a redirect to a pattern", "its target is not one file", "name the file")
-	}
-	a := list[0].arg()
-	if a.text == "/dev/null" && a.exact {
-		return nil
-	}
-	if c.ReadOnly {
-		return readOnlyRedirect(r)
-	}
-	if err := c.inside(a); err != nil {
-		return err
-	}
-	if r.Op != syntax.RdrIn && c.closed(a.text) {
-		return disallow("a redirect to "+a.text, "this folder is not the model's to change", "leave it alone")
-	}
-	return nil
-}
-
-// redirectsOnly checks nothing else, for lines without a list.
-func (c *checker) redirectsOnly(file *syntax.File) (err error) {
-	syntax.Walk(file, func(n syntax.Node) bool {
-		r, ok := n.(*syntax.Redirect)
-		if ok && err == nil && r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc {
-			err = c.redirect(r)
-		}
-		return err == nil
-	})
-	return err
-}
-
-// shellText is how a node was written, in a line, for messages.
-func shellText(n syntax.Node) string {
-	var b strings.Builder
-	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
-		return fmt.Sprintf("%T", n)
-	}
-	text := b.String()
-	if len(text) > 60 {
-		text = strings.ToValidUTF8(text[:60], "") + "…"
-	}
-	return text
 }

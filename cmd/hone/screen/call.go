@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"hone"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/tool"
@@ -14,7 +14,7 @@ import (
 // call is a tool call whose result is not seen yet.
 type call struct {
 	id      journal.Identity
-	begun   hone.Begun
+	begun   history.ToolCall
 	args    string // what is to be told of its arguments, as the model wrote it
 	at      time.Time
 	settled bool // it was said that it has no result
@@ -44,14 +44,14 @@ func (s *Screen) tool(e journal.Event) {
 		return
 	}
 	if e.Phase == journal.Begin {
-		show(s, e, func(b hone.Begun) { s.call(b, e) })
+		show(s, e, func(b history.ToolCall) { s.call(b, e) })
 		return
 	}
 	s.called(s.take(*e.Step, e), e)
 }
 
 // call begins one.
-func (s *Screen) call(b hone.Begun, e journal.Event) {
+func (s *Screen) call(b history.ToolCall, e journal.Event) {
 	s.take(*e.Step, e) // begun before, by a process that was killed
 	s.before = b.Manifest
 	s.open = append(s.open, call{id: *e.Step, begun: b, args: telling(s.args(b)), at: e.Time})
@@ -67,7 +67,7 @@ func (s *Screen) call(b hone.Begun, e journal.Event) {
 }
 
 // args are a call's arguments, also where they lie in an object.
-func (s *Screen) args(b hone.Begun) string {
+func (s *Screen) args(b history.ToolCall) string {
 	if b.Object == "" {
 		return b.Args
 	}
@@ -89,7 +89,7 @@ func (s *Screen) take(id journal.Identity, e journal.Event) call {
 			return c
 		}
 	}
-	return call{id: id, begun: hone.Begun{Tool: fmt.Sprintf("call %d", id.Call), Command: true}, at: e.Time}
+	return call{id: id, begun: history.ToolCall{Tool: fmt.Sprintf("call %d", id.Call), Command: true}, at: e.Time}
 }
 
 // running says what is under way.
@@ -106,7 +106,7 @@ func (s *Screen) running() string {
 	case 1:
 		return names[0]
 	}
-	return fmt.Sprintf("%s: %s", Count(len(names), "call"), strings.Join(names, " · "))
+	return fmt.Sprintf("%s: %s", render.Count(len(names), "call"), strings.Join(names, " · "))
 }
 
 // called shows what came of a call. Quiet shows what was not run.
@@ -171,7 +171,7 @@ func reason(r tool.Result, most int) string {
 // size words how much a call printed.
 func size(text string) string {
 	if n := lineCount(text); n > 1 {
-		return Count(n, "line")
+		return render.Count(n, "line")
 	}
 	return render.Bytes(int64(len(text)))
 }
@@ -208,7 +208,7 @@ func (s *Screen) beginning(text string) {
 		s.faint("      | " + short(strings.TrimSuffix(line, "\r"), outputWidth))
 	}
 	if more := lineCount(text) - outputLines; more > 0 {
-		s.faint(fmt.Sprintf("      [%s: hone show last --full]", Count(more, "more line")))
+		s.faint(fmt.Sprintf("      [%s: hone show last --full]", render.Count(more, "more line")))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/workspace"
@@ -19,19 +20,19 @@ func (s *Screen) Event(e journal.Event) {
 	s.enter(e)
 	s.heading(e)
 	switch {
-	case e.Type == "notice":
+	case e.Type == history.TypeNotice:
 		show(s, e, s.notice)
-	case e.Type == "outside":
+	case e.Type == history.TypeOutside:
 		show(s, e, s.outside)
-	case e.Type == "undo":
+	case e.Type == history.TypeUndo:
 		show(s, e, s.undone)
-	case e.Type == "change":
-		show(s, e, func(c hone.Changed) { s.changed(c, indent(e)) })
-	case e.Type == "tool":
+	case e.Type == history.TypeChange:
+		show(s, e, func(c history.Changed) { s.changed(c, indent(e)) })
+	case e.Type == history.TypeTool:
 		s.tool(e)
-	case e.Type == "retry":
+	case e.Type == history.TypeRetry:
 		show(s, e, s.retried)
-	case e.Type == "round":
+	case e.Type == history.TypeRound:
 		show(s, e, s.decided)
 	case s.o.Quiet:
 	default:
@@ -51,32 +52,32 @@ func (s *Screen) heading(e journal.Event) {
 func (s *Screen) progress(e journal.Event) {
 	begin := e.Phase == journal.Begin
 	switch {
-	case e.Type == "walls":
+	case e.Type == history.TypeWalls:
 		show(s, e, s.walls)
-	case e.Type == "ask":
+	case e.Type == history.TypeAsk:
 		s.asked = e.Time
-		show(s, e, func(a hone.Asked) { s.request(a, turn(e)) })
-	case e.Type == "reply":
+		show(s, e, func(a history.Asked) { s.request(a, turn(e)) })
+	case e.Type == history.TypeReply:
 		took := e.Time.Sub(s.asked)
-		show(s, e, func(r hone.Replied) { s.reply(r, turn(e), took) })
-	case e.Type == "commit":
+		show(s, e, func(r history.Replied) { s.reply(r, turn(e), took) })
+	case e.Type == history.TypeCommit:
 		show(s, e, s.paid)
-	case e.Type == "command":
+	case e.Type == history.TypeCommand:
 		s.commanded(e)
-	case e.Type == "step":
+	case e.Type == history.TypeStep:
 		s.stepped(e)
-	case e.Type == "server":
+	case e.Type == history.TypeServer:
 		show(s, e, s.served)
-	case e.Type == "approval" && begin:
+	case e.Type == history.TypeApproval && begin:
 		s.waitFor("")
-	case e.Type == "approval":
+	case e.Type == history.TypeApproval:
 		s.waitFor(s.running())
-	case e.Type == "check" && begin:
+	case e.Type == history.TypeCheck && begin:
 		s.heard = false
 		s.waitFor("checking")
-	case e.Type == "check":
-		show(s, e, func(c hone.Checked) { s.checked(c, e.Step != nil && e.Step.Name == "prove") })
-	case e.Type == "end", e.Type == "resume":
+	case e.Type == history.TypeCheck:
+		show(s, e, func(c history.Checked) { s.checked(c, e.Step != nil && e.Step.Name == "prove") })
+	case e.Type == history.TypeEnd, e.Type == history.TypeResume:
 		s.waitFor("")
 		s.settle()
 	}
@@ -107,11 +108,11 @@ func show[T any](s *Screen, e journal.Event, draw func(T)) {
 	}
 }
 
-func (s *Screen) notice(n hone.Notice) { s.line("hone: %s", n.Text) }
+func (s *Screen) notice(n history.Notice) { s.line("hone: %s", n.Text) }
 
 // walls shows what commands stand behind, and in whole what is open all
 // the same.
-func (s *Screen) walls(w hone.Walls) {
+func (s *Screen) walls(w history.Walls) {
 	s.line("hone: commands run behind %s", w.Text)
 	if !s.o.whole() {
 		return
@@ -124,14 +125,14 @@ func (s *Screen) walls(w hone.Walls) {
 	}
 }
 
-func (s *Screen) outside(o hone.Outside) {
+func (s *Screen) outside(o history.Outside) {
 	for _, p := range o.Paths {
 		s.line("hone: %s was changed by somebody else while the run was stopped", p)
 	}
 }
 
 // undone shows that a person, or the run itself, had the files put back.
-func (s *Screen) undone(u hone.Undone) {
+func (s *Screen) undone(u history.Undone) {
 	when := "before the first round"
 	if u.Round > 0 {
 		when = fmt.Sprintf("at the end of round %d", u.Round)
@@ -144,9 +145,9 @@ func (s *Screen) undone(u hone.Undone) {
 
 func are(n int, thing string) string {
 	if n == 1 {
-		return Count(n, thing) + " is"
+		return render.Count(n, thing) + " is"
 	}
-	return Count(n, thing) + " are"
+	return render.Count(n, thing) + " are"
 }
 
 func were(n int) string {
@@ -160,20 +161,20 @@ func were(n int) string {
 func (s *Screen) list(paths []string) {
 	for i, p := range paths {
 		if i == mostChanged && len(paths) > mostChanged+1 && !s.o.whole() {
-			s.line("    [%s: hone show last]", Count(len(paths)-i, "more file"))
+			s.line("    [%s: hone show last]", render.Count(len(paths)-i, "more file"))
 			return
 		}
 		s.line("    %s", p)
 	}
 }
 
-func (s *Screen) retried(r hone.Retried) {
+func (s *Screen) retried(r history.Retried) {
 	s.line("  ! %s; trying again in %s", r.Error, time.Duration(r.Wait)*time.Millisecond)
 	s.waitFor("waiting before another attempt")
 }
 
 // changed shows what became of an edit, indented by in.
-func (s *Screen) changed(c hone.Changed, in string) {
+func (s *Screen) changed(c history.Changed, in string) {
 	switch c.Ruling {
 	case workspace.Allow:
 		s.session.files[c.Path] = true
@@ -193,7 +194,7 @@ func (s *Screen) changed(c hone.Changed, in string) {
 }
 
 // wanted says what a refused edit would have done.
-func wanted(c hone.Changed) string {
+func wanted(c history.Changed) string {
 	path := c.Path
 	if path == "" {
 		path = `""`
@@ -228,7 +229,7 @@ func (s *Screen) left(st hone.State) {
 	}
 }
 
-func sign(c hone.Changed) string {
+func sign(c history.Changed) string {
 	switch {
 	case c.Delete:
 		return "deleted"
@@ -260,7 +261,7 @@ func sized(e workspace.Entry) string {
 }
 
 // written words how large a file is now.
-func written(c hone.Changed) string {
+func written(c history.Changed) string {
 	if c.Delete {
 		return ""
 	}
@@ -268,7 +269,7 @@ func written(c hone.Changed) string {
 }
 
 // attempted shows what a refused edit would have written, as the seed asks.
-func (s *Screen) attempted(c hone.Changed, in string) {
+func (s *Screen) attempted(c history.Changed, in string) {
 	if c.Attempted == "" || s.o.Get == nil {
 		return
 	}
@@ -284,14 +285,14 @@ func (s *Screen) attempted(c hone.Changed, in string) {
 
 // checked shows what the check found, or what it found in a clean copy when it
 // had found nothing in the tree.
-func (s *Screen) checked(c hone.Checked, copied bool) {
+func (s *Screen) checked(c history.Checked, copied bool) {
 	s.waitFor("")
 	n := len(c.Findings)
 	where := ""
 	if copied {
 		where = " in a clean copy"
 	}
-	found := Count(n, "thing")
+	found := render.Count(n, "thing")
 	if n == 0 {
 		found = "nothing"
 	}
@@ -315,14 +316,6 @@ func (s *Screen) finding(f check.Finding) {
 		where += ", " + f.File
 	}
 	s.lines("    - "+render.Line(where)+": ", "      ", f.Text)
-}
-
-// Count words a number of things.
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // Finding shows one finding.

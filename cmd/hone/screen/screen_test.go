@@ -9,6 +9,8 @@ import (
 	"hone"
 	"hone/check"
 	"hone/cmd/hone/screen"
+	"hone/history"
+	"hone/internal/render"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"
@@ -71,21 +73,21 @@ func all() []journal.Entry {
 	begin, record := journal.Begin, journal.Record
 	finding := check.Finding{Source: evil, File: evil, Text: evil}
 	return []journal.Entry{
-		{Type: "notice", Payload: hone.Notice{Text: evil}},
-		{Type: "outside", Payload: hone.Outside{Paths: []string{evil}}},
-		{Type: "ask", Phase: begin, Step: at(1, "editor"), Payload: hone.Asked{Model: evil, Bytes: 400}},
-		{Type: "retry", Payload: hone.Retried{Error: evil, Wait: 1000}},
-		{Type: "reply", Phase: record, Step: at(1, "editor"), Payload: hone.Replied{Model: evil, Finish: model.Length, Detail: evil, Bytes: 12}},
-		{Type: "change", Phase: record, Step: at(1, "change"), Payload: hone.Changed{Verdict: workspace.Verdict{Path: evil, Ruling: workspace.Deny, Reason: evil}}},
-		{Type: "command", Phase: begin, Step: at(1, evil), Payload: hone.Before{}},
-		{Type: "command", Phase: record, Step: at(1, evil), Payload: hone.Told{Said: evil, Log: evil}},
-		{Type: "command", Phase: begin, Step: at(1, evil+evil), Payload: hone.Before{}},
-		{Type: "step", Phase: record, Step: at(1, "step"), Payload: hone.Told{Said: evil}},
-		{Type: "server", Payload: hone.Served{What: hone.Up, URL: evil}},
-		{Type: "ask", Phase: begin, Step: at(1, "agent"), Payload: hone.Asked{Role: evil, Model: evil, Bytes: 400, Command: true}},
-		{Type: "reply", Phase: record, Step: at(1, "agent"), Payload: hone.Replied{Role: evil, Model: evil, Finish: model.Length, Detail: evil}},
+		{Type: "notice", Payload: history.Notice{Text: evil}},
+		{Type: "outside", Payload: history.Outside{Paths: []string{evil}}},
+		{Type: "ask", Phase: begin, Step: at(1, "editor"), Payload: history.Asked{Model: evil, Bytes: 400}},
+		{Type: "retry", Payload: history.Retried{Error: evil, Wait: 1000}},
+		{Type: "reply", Phase: record, Step: at(1, "editor"), Payload: history.Replied{Model: evil, Finish: model.Length, Detail: evil, Bytes: 12}},
+		{Type: "change", Phase: record, Step: at(1, "change"), Payload: history.Changed{Verdict: workspace.Verdict{Path: evil, Ruling: workspace.Deny, Reason: evil}}},
+		{Type: "command", Phase: begin, Step: at(1, evil), Payload: history.CommandBegun{}},
+		{Type: "command", Phase: record, Step: at(1, evil), Payload: history.Report{Said: evil, Log: evil}},
+		{Type: "command", Phase: begin, Step: at(1, evil+evil), Payload: history.CommandBegun{}},
+		{Type: "step", Phase: record, Step: at(1, "step"), Payload: history.Report{Said: evil}},
+		{Type: "server", Payload: history.Served{What: history.Up, URL: evil}},
+		{Type: "ask", Phase: begin, Step: at(1, "agent"), Payload: history.Asked{Role: evil, Model: evil, Bytes: 400, Command: true}},
+		{Type: "reply", Phase: record, Step: at(1, "agent"), Payload: history.Replied{Role: evil, Model: evil, Finish: model.Length, Detail: evil}},
 		{Type: "check", Phase: begin, Step: at(1, "check")},
-		{Type: "check", Phase: record, Step: at(1, "check"), Payload: hone.Checked{Findings: []check.Finding{finding}}},
+		{Type: "check", Phase: record, Step: at(1, "check"), Payload: history.Checked{Findings: []check.Finding{finding}}},
 		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.StopNow, Findings: []check.Finding{finding}}},
 		{Type: "end", Payload: hone.End{Kind: hone.Kind(evil)}},
 	}
@@ -127,11 +129,11 @@ func TestScreenHeadsEachRoundOnce(t *testing.T) {
 // TestQuietShowsWhatOneMustKnow compares what is shown with Quiet and without.
 func TestQuietShowsWhatOneMustKnow(t *testing.T) {
 	entries := []journal.Entry{
-		{Type: "notice", Payload: hone.Notice{Text: "a notice"}},
-		{Type: "ask", Phase: journal.Begin, Step: at(1, "editor"), Payload: hone.Asked{Model: "a/b", Bytes: 400}},
-		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: hone.Changed{Verdict: workspace.Verdict{Path: "made", Ruling: workspace.Allow}}},
-		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: hone.Changed{Verdict: workspace.Verdict{Path: "refused", Ruling: workspace.Deny}}},
-		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: hone.Changed{Verdict: workspace.Verdict{Path: "declined", Ruling: workspace.Declined}}},
+		{Type: "notice", Payload: history.Notice{Text: "a notice"}},
+		{Type: "ask", Phase: journal.Begin, Step: at(1, "editor"), Payload: history.Asked{Model: "a/b", Bytes: 400}},
+		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: history.Changed{Verdict: workspace.Verdict{Path: "made", Ruling: workspace.Allow}}},
+		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: history.Changed{Verdict: workspace.Verdict{Path: "refused", Ruling: workspace.Deny}}},
+		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: history.Changed{Verdict: workspace.Verdict{Path: "declined", Ruling: workspace.Declined}}},
 		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.GoOn, Findings: []check.Finding{{Source: "s", Text: "not yet the end"}}}},
 		{Type: "round", Payload: hone.State{Round: 2, Decision: hone.StopNow, Findings: []check.Finding{{Source: "s", Text: "left over"}, {Source: "s", Text: "by the way", Advisory: true}}}},
 	}
@@ -162,7 +164,7 @@ func TestQuietShowsWhatOneMustKnow(t *testing.T) {
 // TestGrowingLine holds that it is drawn on a terminal alone, and erased
 // before any other line.
 func TestGrowingLine(t *testing.T) {
-	ask := journal.Entry{Type: "ask", Phase: journal.Begin, Step: at(1, "editor"), Payload: hone.Asked{Model: "a/b", Bytes: 400}}
+	ask := journal.Entry{Type: "ask", Phase: journal.Begin, Step: at(1, "editor"), Payload: history.Asked{Model: "a/b", Bytes: 400}}
 	out := newBuffer()
 	s := screen.New(out, screen.Options{Live: true})
 	feed(t, s, ask)
@@ -236,7 +238,7 @@ func TestRefusedContentsAreShown(t *testing.T) {
 	out := newBuffer()
 	s := screen.New(out, screen.Options{Get: func(object string) ([]byte, error) { return []byte("of " + object + "\n\x1b[2J\n"), nil }})
 	feed(t, s, journal.Entry{Type: "change", Phase: journal.Record, Step: at(1, "change"),
-		Payload: hone.Changed{Verdict: workspace.Verdict{Path: "../x", Ruling: workspace.Deny, Reason: "why"}, Attempted: "abc"}})
+		Payload: history.Changed{Verdict: workspace.Verdict{Path: "../x", Ruling: workspace.Deny, Reason: "why"}, Attempted: "abc"}})
 	s.Close()
 	want := "  ! ../x is refused: why\n    it would have held:\n    | of abc\n    | \\x1b[2J\n"
 	if !strings.HasSuffix(out.String(), want) {
@@ -268,7 +270,7 @@ func TestMuchOutput(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	if a, b := screen.Count(1, "round"), screen.Count(2, "round"); a != "1 round" || b != "2 rounds" {
+	if a, b := render.Count(1, "round"), render.Count(2, "round"); a != "1 round" || b != "2 rounds" {
 		t.Errorf("%s, %s", a, b)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"hone"
+	"hone/history"
+	"hone/internal/render"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -66,19 +67,19 @@ func (s *Screen) stepped(e journal.Event) {
 }
 
 // heardOf is what a record says for people.
-func (s *Screen) heardOf(e journal.Event) hone.Told {
-	var line hone.Told
+func (s *Screen) heardOf(e journal.Event) history.Report {
+	var line history.Report
 	if e.Decode(&line) != nil || line.Said == "" {
-		return hone.Told{}
+		return history.Report{}
 	}
-	if whole, ok := record[hone.Told](s, e); ok {
+	if whole, ok := record[history.Report](s, e); ok {
 		return whole
 	}
 	return line
 }
 
 // told shows what a step says, and the end of what was printed.
-func (s *Screen) told(head string, t hone.Told) {
+func (s *Screen) told(head string, t history.Report) {
 	mark := "  "
 	if t.Log != "" {
 		mark = "  ! "
@@ -90,7 +91,7 @@ func (s *Screen) told(head string, t hone.Told) {
 	s.logs[t.Log] = true
 	lines := strings.Split(strings.TrimRight(t.Log, "\n"), "\n")
 	if before := len(lines) - outputLines; before > 1 && !s.o.whole() {
-		s.faint(fmt.Sprintf("    [%s before: hone show last]", Count(before, "line")))
+		s.faint(fmt.Sprintf("    [%s before: hone show last]", render.Count(before, "line")))
 		lines = lines[before:]
 	}
 	for _, line := range lines {
@@ -100,19 +101,19 @@ func (s *Screen) told(head string, t hone.Told) {
 
 // served shows what happened to a server that nothing else tells of: one that
 // a step starts is that step's to tell.
-func (s *Screen) served(v hone.Served) {
+func (s *Screen) served(v history.Served) {
 	switch {
-	case v.What == hone.Up && s.command == nil:
+	case v.What == history.Up && s.command == nil:
 		s.line("  the server is up at %s", v.URL)
-	case v.What == hone.Reached:
+	case v.What == history.Reached:
 		s.line("    the server is reached")
-	case v.What == hone.Down:
+	case v.What == history.Down:
 		s.line("  the server is stopped")
 	}
 }
 
 // restored shows that protected files were put back after a command.
-func (s *Screen) restored(o hone.Opened) {
+func (s *Screen) restored(o history.Snapshot) {
 	if o.Said != "" {
 		s.lines("  ! ", "    ", o.Said)
 	}
@@ -123,7 +124,7 @@ const mostChanged = 12
 
 // worked shows the files that a command of a role's changed, or an agent: what
 // differs from the manifest before it.
-func (s *Screen) worked(o hone.Opened) {
+func (s *Screen) worked(o history.Snapshot) {
 	was, ok := s.manifest(s.before)
 	s.before = ""
 	if !ok {
@@ -138,7 +139,7 @@ func (s *Screen) worked(o hone.Opened) {
 		s.session.files[d.Path] = true
 		switch {
 		case i == mostChanged && len(deltas) > mostChanged+1 && !s.o.whole():
-			s.line("    [%s changed: hone show last]", Count(len(deltas)-i, "more file"))
+			s.line("    [%s changed: hone show last]", render.Count(len(deltas)-i, "more file"))
 		case i < mostChanged || len(deltas) == mostChanged+1 || s.o.whole():
 			s.line("    %s", differs(d))
 		}

@@ -14,6 +14,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/cmd/hone/screen"
+	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
@@ -22,7 +23,7 @@ import (
 
 // begun and recorded are a loop's step that runs commands.
 func begun(name string) journal.Entry {
-	return journal.Entry{Type: "command", Phase: journal.Begin, Step: at(1, name), Payload: hone.Before{}}
+	return journal.Entry{Type: "command", Phase: journal.Begin, Step: at(1, name), Payload: history.CommandBegun{}}
 }
 
 func recorded(name string, v any) journal.Entry {
@@ -50,7 +51,7 @@ func TestCommand(t *testing.T) {
 	failed := check.Finding{Source: "health", Text: log}
 	entries := []journal.Entry{
 		begun("look"), recorded("look", map[string]any{"loops": "own"}),
-		begun("health check"), recorded("health check", hone.Told{Said: "failed, see lint.log", Log: log}),
+		begun("health check"), recorded("health check", history.Report{Said: "failed, see lint.log", Log: log}),
 		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.GoOn, Findings: []check.Finding{failed, {Source: "contract", Text: "GET /\nno answer"}}}},
 		{Type: "round", Payload: hone.State{Round: 2, Decision: hone.GoOn, Findings: []check.Finding{{Source: "health", Text: "line 0"}, failed}}},
 	}
@@ -95,7 +96,7 @@ func TestCommandTime(t *testing.T) {
 // another process writes, is shown all the same.
 func TestCommandCutOff(t *testing.T) {
 	got := shown(t, screen.Options{Rounds: 1}, begun("health check"), journal.Entry{Type: "end", Payload: hone.End{}},
-		journal.Entry{Type: "resume", Payload: hone.Limits{}}, recorded("health check", hone.Told{Said: "passed"}))
+		journal.Entry{Type: "resume", Payload: hone.Limits{}}, recorded("health check", history.Report{Said: "passed"}))
 	if want := "round 1 of 1\n  health check: no result is on record\n  health check: passed\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -105,7 +106,7 @@ func TestCommandCutOff(t *testing.T) {
 // with what else was recorded; a server is spoken of where no step does.
 func TestStepsOfALoop(t *testing.T) {
 	type told struct {
-		hone.Told
+		history.Report
 		Own string `json:"own"`
 	}
 	long := strings.Repeat("x", 100_000)
@@ -121,14 +122,14 @@ func TestStepsOfALoop(t *testing.T) {
 			say := func(t told) func(context.Context) (told, error) {
 				return func(context.Context) (told, error) { return t, nil }
 			}
-			_, err := hone.Step(ctx, r, "compose", nil, say(told{hone.Told{Said: "the role does this\nand that"}, long}))
+			_, err := hone.Step(ctx, r, "compose", nil, say(told{history.Report{Said: "the role does this\nand that"}, long}))
 			_, err2 := hone.Step(ctx, r, "other", nil, say(told{Own: long}))
 			_, err3 := hone.Once(ctx, r, "server", nil, func(ctx context.Context) (told, error) {
-				return told{hone.Told{Said: "up"}, ""}, r.Served(hone.Served{What: hone.Up, URL: "http://a"})
+				return told{history.Report{Said: "up"}, ""}, r.Served(history.Served{What: history.Up, URL: "http://a"})
 			}, nil)
-			_, err4 := hone.Once(ctx, r, "hook", nil, say(told{hone.Told{Said: "failed", Log: "why\n"}, long}), nil)
-			for _, what := range []string{hone.Reached, hone.Down, hone.Up} {
-				err = errors.Join(err, r.Served(hone.Served{What: what, URL: "http://a"}))
+			_, err4 := hone.Once(ctx, r, "hook", nil, say(told{history.Report{Said: "failed", Log: "why\n"}, long}), nil)
+			for _, what := range []string{history.Reached, history.Down, history.Up} {
+				err = errors.Join(err, r.Served(history.Served{What: what, URL: "http://a"}))
 			}
 			return nil, errors.Join(err, err2, err3, err4)
 		}
@@ -245,13 +246,13 @@ func TestAgentSession(t *testing.T) {
 // TestGrowingLineOfSteps: it names the step, or the agent and what it has used
 // so far.
 func TestGrowingLineOfSteps(t *testing.T) {
-	agent := journal.Entry{Type: "ask", Phase: journal.Begin, Step: &journal.Identity{Round: 1, Session: 1, Turn: 1, Name: "builder"}, Payload: hone.Asked{Role: "builder", Model: "command/toy", Command: true}}
+	agent := journal.Entry{Type: "ask", Phase: journal.Begin, Step: &journal.Identity{Round: 1, Session: 1, Turn: 1, Name: "builder"}, Payload: history.Asked{Role: "builder", Model: "command/toy", Command: true}}
 	cost := 0.5
 	for want, entries := range map[string][]journal.Entry{
 		"health check":             {begun("health check")},
 		"builder works":            {agent},
-		"builder: waiting for a/b": {{Type: "ask", Phase: journal.Begin, Step: at(1, "builder"), Payload: hone.Asked{Role: "builder", Model: "a/b"}}},
-		"builder works, 1 call of models, 1 200 tokens, $0.5000": {agent, {Type: "commit", Payload: hone.Commit{Tokens: 1200, Cost: &cost, Basis: "provider"}}},
+		"builder: waiting for a/b": {{Type: "ask", Phase: journal.Begin, Step: at(1, "builder"), Payload: history.Asked{Role: "builder", Model: "a/b"}}},
+		"builder works, 1 call of models, 1 200 tokens, $0.5000": {agent, {Type: "commit", Payload: history.Commit{Tokens: 1200, Cost: &cost, Basis: "provider"}}},
 	} {
 		out := newBuffer()
 		s := screen.New(out, screen.Options{Live: true})

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"hone"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/model"
@@ -34,7 +34,7 @@ type session struct {
 // lies between, in a session of its own that has a negative number.
 func (s *Screen) enter(e journal.Event) {
 	switch {
-	case e.Type == "round":
+	case e.Type == history.TypeRound:
 		s.leave(0, 0)
 	case e.Step == nil || e.Step.Session < 0:
 	case e.Step.Round != s.session.round || e.Step.Session != s.session.number:
@@ -54,11 +54,11 @@ func (s *Screen) leave(round, number int) {
 	}
 	s.waitFor("")
 	if left.agent {
-		s.line("  %s, in all: %s changed%s, in %s", left.role, Count(len(left.files), "file"), left.spent(), left.took())
+		s.line("  %s, in all: %s changed%s, in %s", left.role, render.Count(len(left.files), "file"), left.spent(), left.took())
 		return
 	}
-	s.line("  %s, in all: %s, %s%s, %s changed, %s tokens%s, in %s", left.role, Count(left.turn, "turn"), Count(left.calls, "call"),
-		left.faults(), Count(len(left.files), "file"), render.Tokens(left.tokens), left.price(left.cost), left.took())
+	s.line("  %s, in all: %s, %s%s, %s changed, %s tokens%s, in %s", left.role, render.Count(left.turn, "turn"), render.Count(left.calls, "call"),
+		left.faults(), render.Count(len(left.files), "file"), render.Tokens(left.tokens), left.price(left.cost), left.took())
 }
 
 // took is how long a session was worked on.
@@ -71,7 +71,7 @@ func (t session) took() time.Duration {
 func (t session) spent() string {
 	text := ""
 	if t.paid > 0 {
-		text = ", " + Count(t.paid, "call") + " of models"
+		text = ", " + render.Count(t.paid, "call") + " of models"
 	}
 	if t.tokens > 0 {
 		text += ", " + render.Tokens(t.tokens) + " tokens" + t.price(t.cost)
@@ -101,7 +101,7 @@ func (t session) price(cost float64) string {
 }
 
 // paid adds an attempt to the sums.
-func (s *Screen) paid(c hone.Commit) {
+func (s *Screen) paid(c history.Commit) {
 	if c.Basis != "agent" { // which sums up calls that nobody counted
 		s.session.paid++
 	}
@@ -119,7 +119,7 @@ func (s *Screen) paid(c hone.Commit) {
 
 // request says who is asked. The later turns of a conversation get a line of
 // their own only when they are over, as there can be many a minute.
-func (s *Screen) request(a hone.Asked, turn int) {
+func (s *Screen) request(a history.Asked, turn int) {
 	s.session.role, s.session.turnCost = a.Role, 0
 	switch {
 	case a.Command:
@@ -154,7 +154,7 @@ func (s *Screen) turnOf(role string, turn int) string {
 
 // reply says what came back. One that answers the first question is no
 // conversation, unless the role is known for them.
-func (s *Screen) reply(r hone.Replied, turn int, took time.Duration) {
+func (s *Screen) reply(r history.Replied, turn int, took time.Duration) {
 	s.waitFor("")
 	took = took.Round(100 * time.Millisecond)
 	said := fmt.Sprintf("it answered: %s in %s", render.Bytes(int64(r.Bytes)), took)
@@ -177,7 +177,7 @@ func (s *Screen) reply(r hone.Replied, turn int, took time.Duration) {
 
 // unfinished words why a reply ended early. What is none of the reasons that
 // models have is told by its detail alone.
-func unfinished(r hone.Replied) string {
+func unfinished(r history.Replied) string {
 	if r.Finish == model.Other && r.Detail != "" {
 		return r.Detail
 	}

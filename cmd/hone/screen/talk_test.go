@@ -14,6 +14,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/cmd/hone/screen"
+	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
@@ -362,7 +363,7 @@ func TestNarrowTerminal(t *testing.T) {
 func TestGrowingLineOfCalls(t *testing.T) {
 	begun := func(call int, name, args string) journal.Entry {
 		return journal.Entry{Type: "tool", Phase: journal.Begin, Step: &journal.Identity{Round: 1, Session: 1, Turn: 1, Call: call, Name: "tool"},
-			Payload: hone.Begun{Role: "executor", Tool: name, Args: args}}
+			Payload: history.ToolCall{Role: "executor", Tool: name, Args: args}}
 	}
 	asked := journal.Entry{Type: "approval", Phase: journal.Begin, Step: at(1, "approval")}
 	answered := journal.Entry{Type: "approval", Phase: journal.Record, Step: at(1, "approval")}
@@ -371,7 +372,7 @@ func TestGrowingLineOfCalls(t *testing.T) {
 		entries []journal.Entry
 		want    string
 	}{
-		{[]journal.Entry{{Type: "ask", Phase: journal.Begin, Step: at(1, "executor"), Payload: hone.Asked{Model: evil}}}, "waiting for " + safe},
+		{[]journal.Entry{{Type: "ask", Phase: journal.Begin, Step: at(1, "executor"), Payload: history.Asked{Model: evil}}}, "waiting for " + safe},
 		{[]journal.Entry{begun(1, "read", `{"path": "a"}`), begun(2, "read", `{"path": "b"}`)}, "2 calls: read a · read b"},
 		{[]journal.Entry{begun(1, evil, evil), asked, answered}, safe + " " + safe},
 	} {
@@ -389,7 +390,7 @@ func TestGrowingLineOfCalls(t *testing.T) {
 // it, is one call; at the end of all that there is it is said to be open.
 func TestCallBegunAgain(t *testing.T) {
 	id := &journal.Identity{Round: 1, Session: 1, Turn: 1, Call: 1, Name: "tool"}
-	begin := journal.Entry{Type: "tool", Phase: journal.Begin, Step: id, Payload: hone.Begun{Role: "executor", Tool: "read", Args: "{}"}}
+	begin := journal.Entry{Type: "tool", Phase: journal.Begin, Step: id, Payload: history.ToolCall{Role: "executor", Tool: "read", Args: "{}"}}
 	record := journal.Entry{Type: "tool", Phase: journal.Record, Step: id, Payload: tool.Result{Text: "text"}}
 	for want, entries := range map[string][]journal.Entry{
 		"ok, 4 bytes":            {begin, begin, record},

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"maps"
+	"os/exec"
+	"slices"
+
+	"hone/harness"
+	"hone/loop"
+)
+
+// lookAtAgents looks at the command-line agents of a folder's configuration.
+// What is wrong with that is said by another look.
+func (a *app) lookAtAgents(dir string) []diagnosis {
+	root, err := harness.FindRoot(dir)
+	if err != nil {
+		return nil
+	}
+	file, err := loadConfig(root, "", nil)
+	if err != nil {
+		return nil
+	}
+	var looks []diagnosis
+	for _, name := range slices.Sorted(maps.Keys(file.Commands)) {
+		looks = append(looks, a.lookAtAgent(loop.Model{Name: "command/" + name, Agent: &loop.Agent{Name: name, Agent: file.Commands[name], Asked: file.Commands[name].Model}}))
+	}
+	return looks
+}
+
+func (a *app) lookAtAgent(m loop.Model) diagnosis {
+	program := m.Agent.Argv[0]
+	at, err := exec.LookPath(program)
+	if err != nil {
+		return amiss("agent", m.Name+": "+program+" is not on your PATH", "install it, or name it whole in argv")
+	}
+	if m.Agent.Asked == "" {
+		m.Agent.Asked = "NAME" // a role may name the model
+	}
+	if err := a.host().Ready(m); err != nil {
+		return amiss("agent", m.Name+": "+err.Error(), "")
+	}
+	found := m.Name + ": " + at
+	if p := m.Agent.Wire; p != "" {
+		found += ", which asks " + p + " by a forwarder"
+	}
+	return diagnosis{what: "agent", found: found, hint: m.Exposed()}
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"hone"
+	"hone/cmd/hone/screen"
+	"hone/harness"
+	"hone/internal/render"
+	"hone/journal"
+)
+
+// drive runs a session's loop to its end, new or resumed, and shows it.
+func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end hone.End, err error) {
+	defer unheard()()
+	a.conceal(h.Keys())
+	built, err := h.Build()
+	if err != nil {
+		return end, err
+	}
+	r := built.Run
+	s := screen.New(a.err, screen.Options{Live: a.terminal && !o.quiet, Colour: a.colour,
+		Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns})
+	defer s.Close()
+	a.watch(h, r, s, o, h.Settings().Approve)
+	if err := h.Begin(); err != nil {
+		return end, err
+	}
+	if !o.quiet {
+		s.Say("hone: run %s, %s with %s", h.ID(), h.Loop(), cmp.Or(built.With, h.Settings().Model.Name))
+	}
+	end, err = r.Do(ctx, h.Round(built.Round))
+	s.Close()
+	err = errors.Join(err, h.CloseWalls())
+	a.exit = exitStatus(end.Kind)
+	if built.Finish != nil {
+		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end, a.exit))
+	}
+	a.conclude(h.Home, h.ID(), end, o)
+	if built.Summary != nil && err == nil {
+		fmt.Fprint(a.results(o), built.Summary(end))
+	}
+	return end, err
+}
+
+// results is where a run's results go: stdout, unless that is for its events
+// alone.
+func (a *app) results(o outputFlags) io.Writer {
+	if o.json {
+		return a.err
+	}
+	return a.out
+}
+
+// unheard keeps a run going whose reader went away, as in "hone task … | head":
+// what it shows is lost, and the run is not. Children keep the usual way, as
+// they would not if the signal was ignored.
+func unheard() (undo func()) {
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	return func() { signal.Stop(gone) }
+}
+
+// watch connects a run with the screen, the JSON feed and whoever can be asked.
+func (a *app) watch(h *harness.Session, r *hone.Run, s *screen.Screen, o outputFlags, approve string) {
+	h.Output = s
+	h.Thoughts = func(text string) { fmt.Fprintln(a.results(o), render.Escape(text)) }
+	r.Journal.Observe(journal.Observer{After: s.Event})
+	if o.json {
+		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", feedLine(e)) }})
+	}
+	if o.verbose {
+		h.Stream(s.Text)
+	}
+	switch {
+	case approve == "all":
+		r.Human = hone.Always{}
+		s.Say("hone: every change that would be asked about is approved, by --approve=all")
+	case approve == "ask" && a.terminal:
+		r.Human = screen.NewPerson(s, a.in)
+	}
+}
+
+// conclude prints the line that says why the run stopped, and the one that
+// says what to type next.
+func (a *app) conclude(home *journal.Home, run string, end hone.End, o outputFlags) {
+	out := a.results(o)
+	for _, note := range append(end.Notes, otherTree(run, end)...) {
+		fmt.Fprintf(out, "note: %s\n", render.Line(note))
+	}
+	cost := ""
+	if end.Cost != nil && end.Tokens > 0 {
+		cost = fmt.Sprintf(", $%.4f", *end.Cost)
+	}
+	assumed := ""
+	if end.Assumed > 0 {
+		assumed = fmt.Sprintf(", %s of them reserved for calls whose use no provider confirmed", render.Tokens(end.Assumed))
+	}
+	why, more, _ := strings.Cut(end.Why, "\n")
+	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s%s)\n", end.Kind, render.Line(why), render.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)
+	if more != "" {
+		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
+	}
+	fmt.Fprintf(out, "next: %s\n", render.Escape(nextAfter(home, run, end.Next)))
+}
+
+// otherTree says how to get the tree of the best round, or of the last one
+// where the best is there.
+func otherTree(run string, end hone.End) []string {
+	round := end.Best
+	if end.Restored {
+		round = end.Rounds
+	}
+	if end.Best == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, run, round)}
+}
+
+// feedLine is an event as --json prints it: its line in the journal, and in the
+// end the exit status.
+func feedLine(e journal.Event) []byte {
+	var end hone.End
+	if e.Type != "end" || e.Decode(&end) != nil {
+		return e.Line()
+	}
+	return fmt.Appendf(nil, `%s,"exit":%d}`, bytes.TrimSuffix(e.Line(), []byte("}")), exitStatus(end.Kind))
+}

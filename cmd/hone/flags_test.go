@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"hone"
+	"hone/loop"
+)
+
+func TestRaised(t *testing.T) {
+	had := hone.Limits{Rounds: 5, Tokens: 1000, Time: time.Hour}
+	for _, test := range []struct {
+		name string
+		ask  loop.LimitFlags
+		want hone.Limits // zero: refused
+	}{
+		{"nothing is asked for", loop.LimitFlags{}, had},
+		{"the same", loop.LimitFlags{Rounds: 5, MaxTokens: 1000, MaxTime: time.Hour}, had},
+		{"one is raised", loop.LimitFlags{Rounds: 6}, hone.Limits{Rounds: 6, Tokens: 1000, Time: time.Hour}},
+		{"all are raised", loop.LimitFlags{Rounds: 6, MaxTokens: 1001, MaxTime: 2 * time.Hour}, hone.Limits{Rounds: 6, Tokens: 1001, Time: 2 * time.Hour}},
+		{"rounds are lowered", loop.LimitFlags{Rounds: 4, MaxTokens: 2000}, hone.Limits{}},
+		{"tokens are lowered", loop.LimitFlags{MaxTokens: 999}, hone.Limits{}},
+		{"time is lowered", loop.LimitFlags{MaxTime: time.Minute}, hone.Limits{}},
+		{"a cost limit where there was none", loop.LimitFlags{MaxCost: 100}, hone.Limits{}},
+	} {
+		got, err := raised(had, test.ask)
+		switch {
+		case test.want == hone.Limits{}:
+			if !errors.As(err, new(*hone.UsageError)) || got != had {
+				t.Errorf("%s: %+v, %v; want it refused", test.name, got, err)
+			}
+		case err != nil || got != test.want:
+			t.Errorf("%s: %+v, %v; want %+v", test.name, got, err, test.want)
+		}
+	}
+	costly, err := raised(hone.Limits{Rounds: 1, Cost: 1.5}, loop.LimitFlags{MaxCost: 2})
+	if err != nil || costly.Cost != 2 {
+		t.Errorf("a cost limit is raised: %+v, %v", costly, err)
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hone"
+	"hone/check"
+	"hone/harness"
+	"hone/workspace"
+)
+
+// TestRunsOfOtherPrograms: what a program with a loop of its own did can be
+// listed, shown and undone here, and only resumed there.
+func TestRunsOfOtherPrograms(t *testing.T) {
+	dir := ranElsewhere(t)
+	for _, tt := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"runs", 0, "greeter  script/"},
+		{"show last --diff", 0, "+hello"},
+		{"resume last", exitStatus(hone.KindUsage), `the run is of the loop "greeter", which this hone does not have`},
+		{"replay last", exitStatus(hone.KindUsage), "hint: use the program that started the run"},
+		{"undo last", 0, "undone: 1 file"},
+	} {
+		var out, errs bytes.Buffer
+		a := &app{out: &out, err: &errs, env: func(string) string { return "" }}
+		status := a.run(t.Context(), append(strings.Fields(tt.args), "-C", dir))
+		if said := out.String() + errs.String(); status != tt.status || !strings.Contains(said, tt.want) {
+			t.Errorf("hone %s: exit status %d, want %d and %q:\n%s", tt.args, status, tt.status, tt.want, said)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "greeting.txt")); !os.IsNotExist(err) {
+		t.Errorf("greeting.txt is still there: %v", err)
+	}
+}
+
+// ranElsewhere is a folder in which a program of its own has run a loop.
+func ranElsewhere(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	replies := filepath.Join(t.TempDir(), "replies.script")
+	if err := os.WriteFile(replies, []byte("=== reply ===\nhello\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := harness.Open(dir, harness.Options{Model: "script/" + replies, Loop: "greeter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	run := s.Run(hone.Limits{Rounds: 1})
+	greeter := s.Role("greeter", "Greet.")
+	end, err := run.Do(t.Context(), func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		reply, err := r.Ask(ctx, greeter, hone.Text("Whom do you greet?"))
+		if err != nil {
+			return nil, err
+		}
+		_, err = r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{{Path: "greeting.txt", Content: []byte(reply.Text() + "\n")}}}, nil)
+		return nil, err
+	})
+	if err != nil || end.Kind != hone.KindDone {
+		t.Fatalf("%+v, %v", end, err)
+	}
+	return dir
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"hone"
+	"hone/harness"
+	"hone/internal/config"
+	"hone/loop"
+	"hone/loop/implement"
+	"hone/loop/phase"
+	"hone/loop/reconcile"
+	"hone/loop/task"
+)
+
+// kinds are the loops that this program has. Commands, configuration, help and
+// completion come from them; nothing else here knows a particular loop, but for
+// demo and rollup, which are about one.
+func kinds() []loop.Kind {
+	return []loop.Kind{reconcile.Kind(), implement.Kind(), task.Kind(), phase.Kind()}
+}
+
+// kindOf returns the kind of a recorded run's loop.
+func kindOf(start hone.Start) (loop.Kind, error) {
+	i := slices.IndexFunc(kinds(), func(k loop.Kind) bool { return k.Name == start.Loop })
+	if i < 0 {
+		return loop.Kind{}, usage(fmt.Sprintf("the run is of the loop %q, which this hone does not have", start.Loop),
+			"use the program that started the run")
+	}
+	return kinds()[i], nil
+}
+
+// recorded returns the loop of a recorded run with its settings; nil if this
+// hone does not have it, or cannot read them.
+func recorded(start hone.Start) loop.Loop {
+	k, err := kindOf(start)
+	if err != nil {
+		return nil
+	}
+	l, err := harness.Settings(k, start)
+	if err != nil {
+		return nil
+	}
+	return l
+}
+
+// ownOf reports which files a run's loop writes for the user; nil if none.
+func ownOf(start hone.Start) func(string) bool {
+	if l := recorded(start); l != nil {
+		return l.Own(start.Dir)
+	}
+	return nil
+}
+
+// second returns the role and the name of the second model that a run asks;
+// empty if there is one model alone.
+func second(start hone.Start) (role, name string) {
+	l := recorded(start)
+	if l == nil {
+		return "", ""
+	}
+	models := l.Models()
+	if len(models) < 2 || models[1].Model.Name == start.Model {
+		return "", ""
+	}
+	return models[1].Role, models[1].Model.Name
+}
+
+// loadConfig reads a folder's .config/hone.toml, with the table of a loop's own;
+// nil is for any loop.
+func loadConfig(root, name string, l loop.Loop) (config.File, error) {
+	sections := map[string]any{}
+	for _, k := range kinds() {
+		if s := k.New().Section(); s != nil {
+			sections[k.Name] = s
+		}
+	}
+	if l != nil && l.Section() != nil {
+		sections[name] = l.Section()
+	}
+	file, err := config.Load(root, sections)
+	if err != nil {
+		return file, harness.ConfigError(err)
+	}
+	return file, nil
+}
+
+// settingsOf are the settings that a run of any loop shares.
+func settingsOf(start hone.Start) (s loop.Settings, err error) {
+	return s, json.Unmarshal(start.Settings, &s)
+}

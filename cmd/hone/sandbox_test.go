@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"syscall"
+	"testing"
+
+	"hone/sandbox"
+)
+
+func TestShellStatus(t *testing.T) {
+	for want, r := range map[int]sandbox.Result{
+		0:   {},
+		7:   {Exit: 7},
+		137: {Exit: -1, Signal: syscall.SIGKILL.String()},
+		143: {Exit: -1, Signal: syscall.SIGTERM.String()},
+		128: {Exit: -1, Signal: "something new"},
+	} {
+		if got := shellStatus(r); got != want {
+			t.Errorf("%+v: %d", r, got)
+		}
+	}
+}
+
+// TestShown: what a command prints is passed on without keys, however it comes
+// in pieces, and its end is kept.
+func TestShown(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{env: func(name string) string {
+		if name == "OPENAI_API_KEY" {
+			return "sk-a-key-of-mine"
+		}
+		return ""
+	}}
+	s := a.shown(&out)
+	for _, piece := range []string{"begin sk-a-", "key-of-mine, and", strings.Repeat(".", mostShown), "the end"} {
+		if n, err := s.Write([]byte(piece)); n != len(piece) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	s.Flush()
+	if got := out.String(); !strings.HasPrefix(got, "begin [key], and") || !strings.HasSuffix(got, "the end") {
+		t.Errorf("%.40q", got)
+	}
+	if got := s.text(); len(got) != mostShown || !strings.HasSuffix(got, "the end") {
+		t.Errorf("%d bytes are kept", len(got))
+	}
+}

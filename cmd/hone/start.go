@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/harness"
+	"hone/loop"
+	"hone/workspace"
+)
+
+// loopCommand is the command of a loop.
+func (a *app) loopCommand(k loop.Kind) *cobra.Command {
+	l := k.New()
+	f := &loopFlags{}
+	c := &cobra.Command{
+		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k.Args),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.valid(c); err != nil {
+				return err
+			}
+			return a.startLoop(c.Context(), k, l, f, c.Flags().Changed, args)
+		},
+	}
+	f.register(c, k)
+	l.Flags(c.Flags())
+	return c
+}
+
+// argsOf checks a command's arguments as a loop does; nil takes none.
+func argsOf(check func([]string) error) cobra.PositionalArgs {
+	if check == nil {
+		return cobra.NoArgs
+	}
+	return func(_ *cobra.Command, args []string) error { return check(args) }
+}
+
+// startLoop starts a loop: one run, or several one after another, up to the
+// first that is not done. They share one budget.
+func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) error {
+	in, err := a.input(k, l, f, changed, args)
+	if err != nil {
+		return err
+	}
+	defer in.Tree.Close()
+	runs := [][]string{args}
+	if series, ok := l.(loop.Series); ok {
+		if runs, err = series.Split(ctx, in); err != nil {
+			return err
+		}
+	}
+	var spent spending
+	for i, args := range runs {
+		if i > 0 {
+			fmt.Fprintln(a.err)
+		}
+		one := *in
+		one.Args = args
+		if err := a.startRun(ctx, k, l, &one, f.output, &spent); err != nil || a.exit != 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// startRun resolves everything before anything is written, and drives the run.
+func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.Input, o outputFlags, spent *spending) error {
+	limits, err := l.Resolve(ctx, in)
+	if err != nil {
+		return err
+	}
+	if limits, err = spent.left(limits); err != nil {
+		return err
+	}
+	if err := l.Ready(in); err != nil {
+		return err
+	}
+	s, err := a.host().Start(ctx, k, l, in.Root, limits)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	end, err := a.drive(ctx, s, o)
+	spent.add(end, s.Active())
+	return err
+}
+
+// input is what a loop's settings are resolved from. The caller closes its tree.
+func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) (*loop.Input, error) {
+	in := &loop.Input{Kind: k, Dir: f.dir, Args: args, Flags: f.Flags, Changed: changed, Getenv: a.env,
+		Note: func(text string) { a.say("note", text) }, Out: a.out, HasProvider: harness.HasProvider}
+	err := l.Valid(in)
+	if err != nil {
+		return nil, err
+	}
+	root := loop.Folder
+	if k.Root != nil {
+		root = k.Root
+	}
+	if in.Root, err = root(in.Dir); err != nil {
+		return nil, err
+	}
+	if in.File, err = loadConfig(in.Root, k.Name, l); err != nil {
+		return nil, err
+	}
+	if in.Tree, err = workspace.Open(in.Root, workspace.Options{}); err != nil {
+		return nil, err
+	}
+	if err := a.takeKeys(k, in.Tree); err != nil {
+		in.Tree.Close()
+		return nil, err
+	}
+	in.Getenv = a.env
+	in.Resolve = func(f loop.Flags) (loop.Settings, error) { return a.host().Resolve(k, in.Root, f, in.File) }
+	return in, nil
+}
+
+// takeKeys lets keys that a workspace holds stand in for their variables, in
+// this process alone, and keeps them out of everything that is printed.
+func (a *app) takeKeys(k loop.Kind, tree *workspace.Tree) error {
+	h, err := a.host().WithKeys(k, tree)
+	if err != nil {
+		return err
+	}
+	a.env = h.Getenv
+	a.conceal(harness.KnownKeys(a.env))
+	return nil
+}
+
+// host is this program for the sessions that it holds.
+func (a *app) host() harness.Host {
+	return harness.Host{Getenv: a.env, Environ: a.environ, Version: version(), Observer: a.observer,
+		Notify: func(note string) { a.say("note", note) }}
+}
+
+// spending is what several runs of one command have used of its one budget.
+type spending struct {
+	tokens int64
+	cost   float64
+	time   time.Duration
+}
+
+func (s *spending) add(end hone.End, active time.Duration) {
+	s.tokens += end.Tokens
+	s.time += active
+	if end.Cost != nil {
+		s.cost += *end.Cost
+	}
+}
+
+// left are a run's limits without what the runs before it used.
+func (s *spending) left(l hone.Limits) (hone.Limits, error) {
+	over := ""
+	if l.Tokens > 0 {
+		if l.Tokens -= s.tokens; l.Tokens <= 0 {
+			over = "tokens"
+		}
+	}
+	if l.Cost > 0 {
+		if l.Cost -= s.cost; l.Cost <= 0 {
+			over = "cost"
+		}
+	}
+	if l.Time > 0 {
+		if l.Time -= s.time; l.Time <= 0 {
+			over = "time"
+		}
+	}
+	if over != "" {
+		return l, &failure{kind: hone.KindBudget, why: "earlier runs of this command used up the budget of " + over,
+			hint: "start the rest with the same command: it has a new budget"}
+	}
+	return l, nil
+}

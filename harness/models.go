@@ -1,0 +1,285 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hone"
+	"hone/check"
+	"hone/history"
+	"hone/journal"
+	"hone/loop"
+	"hone/model"
+	"hone/model/anthropic"
+	"hone/model/gemini"
+	"hone/model/openai"
+	"hone/model/script"
+	"hone/model/texttools"
+)
+
+// Provider is one way to reach models, and the variables that its own tools
+// take keys and addresses from.
+type Provider struct {
+	Name     string
+	Keys     []string // variables; the first that is set counts; nil: no key is needed
+	Base     string   // the variable with the address; empty: there is none
+	Standard string   // the model that is taken if none was named; empty: none
+	Unlisted bool     // a name for users of other programs, which help does not list
+}
+
+// Providers are all of them, in the order in which a default is looked for.
+func Providers() []Provider {
+	return []Provider{
+		{Name: "gemini", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Base: "GOOGLE_GEMINI_BASE_URL", Standard: "gemini-2.5-pro"},
+		{Name: "openai", Keys: []string{"OPENAI_API_KEY"}, Base: "OPENAI_BASE_URL", Standard: "gpt-5.4"},
+		{Name: "anthropic", Keys: []string{"ANTHROPIC_API_KEY"}, Base: "ANTHROPIC_BASE_URL", Standard: "claude-sonnet-5"},
+		{Name: "ollama", Base: "OLLAMA_HOST"},
+		{Name: "script"},
+		{Name: agentProvider, Unlisted: true},
+		{Name: compatible, Keys: []string{"OPENAI_COMP_APIKEY"}, Base: "OPENAI_COMP_BASEURL", Unlisted: true},
+	}
+}
+
+// Key is the provider's key, and the variable that it is in.
+func (p Provider) Key(getenv func(string) string) (value, variable string) {
+	for _, v := range p.Keys {
+		if value := getenv(v); value != "" {
+			return value, v
+		}
+	}
+	if len(p.Keys) == 0 {
+		return "", ""
+	}
+	return "", p.Keys[0]
+}
+
+// split takes "provider/name" apart.
+func split(model string) (Provider, string, error) {
+	p, name, ok := strings.Cut(model, "/")
+	known := Providers()
+	i := slices.IndexFunc(known, func(k Provider) bool { return k.Name == p })
+	if ok && i >= 0 && name != "" {
+		return known[i], name, nil
+	}
+	var names []string
+	for _, k := range known {
+		if !k.Unlisted {
+			names = append(names, k.Name+"/NAME")
+		}
+	}
+	return Provider{}, "", loop.Usage(fmt.Sprintf("model %q is not one of %s", model, strings.Join(names, ", ")),
+		"for example: --model gemini/gemini-2.5-pro; an OpenAI-compatible server is openai/NAME with --base-url URL")
+}
+
+// anchor checks the name, and makes a script's path one that a resume finds
+// again from anywhere.
+func anchor(m *loop.Model) error {
+	p, name, err := split(m.Name)
+	if err != nil || p.Name != "script" {
+		return err
+	}
+	path, err := filepath.Abs(name)
+	m.Name = p.Name + "/" + path
+	return err
+}
+
+// ErrNoModel is why there is no default model.
+var ErrNoModel = loop.Usage("no model was named, and no provider's key is set",
+	"set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model that needs none: --model ollama/NAME")
+
+// compatible is the provider that CodeScribe calls oaic: a server of OpenAI's
+// wire with variables of its own.
+const compatible = "oaic"
+
+// HasProvider reports whether a model's name is PROVIDER/NAME of a provider that
+// there is.
+func HasProvider(model string) bool {
+	_, _, err := split(model)
+	return err == nil
+}
+
+// defaultModel is the first provider's whose key is set; else the error is
+// ErrNoModel.
+func defaultModel(getenv func(string) string) (string, error) {
+	for _, p := range Providers() {
+		if value, _ := p.Key(getenv); value != "" && p.Standard != "" {
+			return p.Name + "/" + p.Standard, nil
+		}
+	}
+	return "", ErrNoModel
+}
+
+// open makes the model, with tools by text where the settings say so.
+func (h Host) open(m loop.Model) (model.Model, error) {
+	opened, err := h.connect(m)
+	if err == nil && m.Tools == loop.TextTools {
+		opened = texttools.Wrap(opened)
+	}
+	return opened, err
+}
+
+// connect makes the model of the provider. The key and the address come from
+// the environment of this process, never from a journal.
+func (h Host) connect(m loop.Model) (model.Model, error) {
+	p, name, err := split(m.Name)
+	if err != nil {
+		return nil, err
+	}
+	if m.Agent != nil {
+		return nil, h.Ready(m)
+	}
+	key, variable := p.Key(h.getenv)
+	base, err := h.address(m, p)
+	if err != nil {
+		return nil, err
+	}
+	if key == "" && len(p.Keys) > 0 && !(p.Name == "openai" && base != "") {
+		return nil, loop.Usage(fmt.Sprintf("%s needs a key, and %s is not set", p.Name, strings.Join(p.Keys, " or ")),
+			fmt.Sprintf("export %s=…", variable))
+	}
+	t := model.Timeouts{Idle: m.Idle, Total: m.Total}
+	switch p.Name {
+	case "gemini":
+		return gemini.New(gemini.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Timeouts: t}), nil
+	case "anthropic":
+		return anthropic.New(anthropic.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Timeouts: t}), nil
+	case "openai":
+		return openai.New(openai.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Wire: openai.Wire(m.Wire), Timeouts: t}), nil
+	case compatible:
+		return openai.New(openai.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Wire: openai.Chat, Timeouts: t}), nil
+	case "ollama":
+		return openai.New(openai.Config{Name: name, BaseURL: base, Wire: openai.Chat, Timeouts: t}), nil
+	}
+	s, err := script.New(name)
+	if err != nil {
+		return nil, loop.Usage(err.Error(), "--model script/FILE takes a file of scripted replies")
+	}
+	return s, nil
+}
+
+// address is where the provider is; empty for its own place.
+func (h Host) address(m loop.Model, p Provider) (string, error) {
+	base, err := m.Address()
+	if err != nil {
+		return "", err
+	}
+	base = cmp.Or(base, h.getenv(p.Base))
+	if p.Name == "ollama" {
+		base = cmp.Or(base, "127.0.0.1")
+	}
+	switch {
+	case base == "" && p.Name == compatible:
+		return "", loop.Usage(p.Name+" needs an address, and "+p.Base+" is not set", "export "+p.Base+"=http://…/v1")
+	case base == "":
+		return "", nil
+	}
+	return address(p, base)
+}
+
+// address reads what the user wrote as the provider's address. Ollama's own
+// variable holds a host, often without a scheme and always without a path.
+func address(p Provider, text string) (string, error) {
+	if p.Name == "ollama" && !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", loop.Usage(fmt.Sprintf("%q is no address of a provider", RedactURL(text)), "write it like http://127.0.0.1:8080/v1")
+	}
+	if p.Name == "ollama" {
+		if u.Port() == "" {
+			u.Host += ":11434"
+		}
+		if u.Path == "" || u.Path == "/" {
+			u.Path = "/v1"
+		}
+	}
+	return u.String(), nil
+}
+
+// RedactURL takes a password out of an address.
+func RedactURL(text string) string {
+	if u, err := url.Parse(text); err == nil {
+		return u.Redacted()
+	}
+	return "that"
+}
+
+// abilities are a family's context and the most that a reply may hold, in
+// tokens, as its provider publishes them.
+type abilities struct {
+	prefix          string
+	context, output int64
+}
+
+// families go from the more special to the more general name.
+func families() []abilities {
+	return []abilities{
+		{"gemini/gemini-2.5-", 1_048_576, 65_536},
+		{"gemini/gemini-3", 1_048_576, 65_536},
+		{"gemini/", 0, 8_192},
+		{"openai/gpt-5", 400_000, 128_000},
+		{"openai/gpt-4.1", 1_047_576, 32_768},
+		{"openai/gpt-4o", 128_000, 16_384},
+		{"openai/o3", 200_000, 100_000},
+		{"openai/o4", 200_000, 100_000},
+		{"anthropic/claude-opus-4-0", 200_000, 32_000},
+		{"anthropic/claude-opus-4-1", 200_000, 32_000},
+		{"anthropic/claude-", 200_000, 64_000},
+		{"", 0, 16_384},
+	}
+}
+
+// complete fills in what neither a flag nor the configuration says.
+func complete(m *loop.Model) {
+	for _, f := range families() {
+		if strings.HasPrefix(m.PricedAs(), f.prefix) {
+			m.Context = cmp.Or(m.Context, f.context)
+			m.MaxOutput = cmp.Or(m.MaxOutput, f.output)
+			return
+		}
+	}
+}
+
+// absent stands for a model that cannot be opened, such as for want of a key.
+// That matters when it is asked and not before.
+type absent struct{ why error }
+
+// Generate says why there is no model.
+func (m absent) Generate(context.Context, model.Request) (model.Reply, error) {
+	return model.Reply{}, m.why
+}
+
+// present is a round that ends with the reason where it would ask a model that
+// is absent. A recorded reply is used all the same.
+func (s *Session) present(round hone.Round) hone.Round {
+	var missing error
+	for _, asked := range s.loop.Models() {
+		if a, ok := s.models[asked.Model].(absent); ok && missing == nil {
+			missing = a.why
+		}
+	}
+	if missing == nil {
+		return round
+	}
+	return func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		if !answered(r.Journal.Events()) {
+			return nil, missing
+		}
+		return round(ctx, r, prior)
+	}
+}
+
+// answered reports whether the reply of the round under way is on record.
+func answered(events []journal.Event) bool {
+	is := false
+	for _, e := range events {
+		is = e.Type == history.TypeReply || is && e.Type != history.TypeRound
+	}
+	return is
+}

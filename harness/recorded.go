@@ -1,0 +1,95 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"hone"
+	"hone/history"
+	"hone/journal"
+	"hone/loop"
+)
+
+// Recorded is a run that has begun, with its workspace, which is locked and
+// settled and keeps the files that the run keeps.
+type Recorded struct {
+	*Workspace
+	Journal *journal.Journal
+	Start   hone.Start
+}
+
+// Find opens a run of the workspace that a folder belongs to. ref is an id, a
+// unique prefix of one, or "last".
+func Find(ctx context.Context, dir, ref string) (*Recorded, error) {
+	root, err := FindRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorded{}
+	if r.Workspace, err = Enter(ctx, root, false); err != nil {
+		return nil, err
+	}
+	if err = r.open(ref); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Recorded) open(ref string) error {
+	run, err := r.Home.Find(ref)
+	if err != nil {
+		return loop.Usage(err.Error(), "hone runs")
+	}
+	if r.Journal, err = r.Home.Open(run); err != nil {
+		return damaged(err)
+	}
+	if r.Start, err = Started(r.Journal.Events()); err != nil {
+		return loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
+	}
+	var shared loop.Settings
+	_ = json.Unmarshal(r.Start.Settings, &shared) // what cannot be read says nothing
+	return r.Include(shared.Trust.Include)
+}
+
+// Close closes the journal and unlocks the workspace.
+func (r *Recorded) Close() {
+	if r.Journal != nil {
+		r.Journal.Close()
+	}
+	r.Workspace.Close()
+}
+
+// Limits are those of the start, or of the last resume that raised them.
+func (r *Recorded) Limits() hone.Limits { return LastLimits(r.Start, r.Journal.Events()) }
+
+// LastLimits are a run's limits by its start and its events.
+func LastLimits(start hone.Start, events []journal.Event) hone.Limits {
+	l := start.Limits
+	for _, e := range events {
+		if e.Type == history.TypeResume {
+			_ = e.Decode(&l)
+		}
+	}
+	return l
+}
+
+// Started reads a run's first event.
+func Started(events []journal.Event) (hone.Start, error) {
+	var s hone.Start
+	if len(events) == 0 || events[0].Type != history.TypeStart {
+		return s, fmt.Errorf("nothing of it is on record: it ended as it began, and can only be started anew")
+	}
+	return s, events[0].Decode(&s)
+}
+
+// Settings reads the settings of a recorded run into a new invocation of its
+// loop.
+func Settings(k loop.Kind, start hone.Start) (loop.Loop, error) {
+	l := k.New()
+	if err := json.Unmarshal(start.Settings, l); err != nil {
+		return nil, fmt.Errorf("read the settings of the run: %w", err)
+	}
+	return l, nil
+}

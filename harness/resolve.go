@@ -1,0 +1,114 @@
+package harness
+
+import (
+	"cmp"
+	"os"
+	"slices"
+
+	"hone"
+	"hone/internal/config"
+	"hone/loop"
+	"hone/model"
+	"hone/sandbox"
+)
+
+// Resolve resolves the settings that every loop has, in this order of
+// precedence: flag, environment, .config/hone.toml, default.
+func (h Host) Resolve(k loop.Kind, root string, f loop.Flags, file config.File) (loop.Settings, error) {
+	m, err := h.resolveModel(k, root, f, file)
+	if err != nil {
+		return loop.Settings{}, err
+	}
+	walls, err := ResolveWalls(f, file.Sandbox, root, k.Walls)
+	if err != nil {
+		return loop.Settings{}, err
+	}
+	return loop.Settings{Model: m, Approve: cmp.Or(f.Approve, "ask"), Send: file.Guard.Send, Walls: walls, Trust: resolveTrust(f, file),
+		Check: cmp.Or(f.Check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env}, costKnown(f, file, m)
+}
+
+// resolveModel resolves the model that the flags name.
+func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.File) (loop.Model, error) {
+	m := loop.Model{
+		Name:      cmp.Or(f.Model, h.getenv("HONE_MODEL"), file.Model.Model, k.Model),
+		Wire:      cmp.Or(f.Wire, file.Model.Wire),
+		Tools:     cmp.Or(f.Tools, file.Model.Tools),
+		Reasoning: cmp.Or(model.Reasoning(f.Reasoning), model.Reasoning(file.Model.Reasoning)),
+		Context:   file.Model.Context,
+		MaxOutput: file.Model.MaxOutput,
+		Idle:      file.Model.IdleTimeout.Value(),
+		Total:     file.Model.TotalTimeout.Value(),
+		Attempts:  file.Model.Attempts,
+	}
+	m.Reach(cmp.Or(f.BaseURL, file.Model.BaseURL))
+	if m.Name == "" {
+		name, err := defaultModel(h.getenv)
+		if err != nil {
+			return m, err
+		}
+		m.Name = name
+		h.Note("no model was named; " + name + " is the first whose key is set")
+	}
+	if err := anchor(&m); err != nil {
+		return m, err
+	}
+	if err := appoint(&m, k.Agents, file.Commands, root); err != nil {
+		return m, err
+	}
+	complete(&m)
+	if p, ok := file.Prices[m.PricedAs()]; ok {
+		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
+	}
+	return m, nil
+}
+
+// costKnown refuses a cost limit that could not be kept.
+func costKnown(f loop.Flags, file config.File, m loop.Model) error {
+	limited := cmp.Or(f.Limits.MaxCost, file.Limits.MaxCost) > 0
+	if limited && m.Agent != nil && m.Agent.Wire == "" {
+		return loop.Usage("a cost limit was given, and nobody counts what "+m.Name+" uses: it has no forwarder",
+			"give it wire and base-url-env in [commands."+m.Agent.Name+"], or leave --max-cost out")
+	}
+	if limited && m.Price == nil {
+		return loop.Usage("a cost limit was given, and the price of "+m.PricedAs()+" is not known",
+			"write into .config/hone.toml: [prices.\""+m.PricedAs()+"\"] with input = and output =, in USD per million tokens")
+	}
+	return nil
+}
+
+func resolveTrust(f loop.Flags, file config.File) loop.Trust {
+	t := loop.Trust{
+		Protect: file.Check.Protect, Flaky: cmp.Or(f.Flaky, file.Check.Flaky), Prove: cmp.Or(f.Prove, file.Check.Prove),
+		KeepBest: cmp.Or(f.Keep, file.Limits.Keep) == "best", Include: file.Undo.Include, MaxFile: int64(file.Undo.MaxFile),
+	}
+	if t.Prove == "off" {
+		t.Prove = ""
+	}
+	return t
+}
+
+// ResolveWalls resolves the walls: flag, file and default.
+func ResolveWalls(f loop.Flags, file config.Sandbox, root string, standard sandbox.Wall) (loop.WallSettings, error) {
+	s := loop.WallSettings{Wall: cmp.Or(f.Wall, file.Wall, string(standard)), Net: f.Net || file.Net,
+		Env: file.Env, Memory: int64(file.Memory), Processes: file.Processes}
+	for _, list := range []struct {
+		from []string
+		to   *[]string
+	}{{file.Write, &s.Write}, {file.Read, &s.Read}, {file.Hide, &s.Hide}} {
+		var err error
+		if *list.to, err = loop.PlacedAll(root, list.from); err != nil {
+			return s, err
+		}
+	}
+	for i, p := range s.Write {
+		if _, err := os.Stat(p); err != nil {
+			return s, loop.Usage(config.HonePath+": sandbox.write: "+file.Write[i]+" is not there", "make it, or take it out of the list")
+		}
+	}
+	return s, nil
+}
+
+// without are the names that are not among the exceptions.
+func without(names, exceptions []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(exceptions, n) })
+}

@@ -1,0 +1,132 @@
+package harness
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"hone"
+	"hone/loop"
+)
+
+func TestAddress(t *testing.T) {
+	ollama, openai := Provider{Name: "ollama"}, Provider{Name: "openai"}
+	for _, test := range []struct {
+		p          Provider
+		text, want string // want empty: refused
+	}{
+		{ollama, "127.0.0.1", "http://127.0.0.1:11434/v1"},
+		{ollama, "box:8080", "http://box:8080/v1"},
+		{ollama, "[::1]", "http://[::1]:11434/v1"},
+		{ollama, "https://box/", "https://box:11434/v1"},
+		{ollama, "http://box:1/api/v1", "http://box:1/api/v1"},
+		{openai, "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1"},
+		{openai, "https://gate.example", "https://gate.example"},
+		{openai, "127.0.0.1:8080", ""},
+		{openai, "localhost", ""},
+		{openai, "ftp://box/v1", ""},
+		{openai, "http://", ""},
+		{openai, "file:///etc/passwd", ""},
+		{openai, "http://a b/", ""},
+	} {
+		got, err := address(test.p, test.text)
+		var wrong *hone.UsageError
+		switch {
+		case test.want == "":
+			if !errors.As(err, &wrong) {
+				t.Errorf("%s, %q: %q, %v; want it refused", test.p.Name, test.text, got, err)
+			}
+		case err != nil || got != test.want:
+			t.Errorf("%s, %q: %q, %v; want %q", test.p.Name, test.text, got, err, test.want)
+		}
+	}
+	if _, err := address(openai, "ftp://me:a-password@box"); err == nil || strings.Contains(err.Error(), "a-password") {
+		t.Errorf("the password of a refused address: %v", err)
+	}
+}
+
+func TestComplete(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		context, output int64
+	}{
+		{"gemini/gemini-2.5-pro", 1_048_576, 65_536},
+		{"gemini/gemini-1.0", 0, 8_192},
+		{"openai/gpt-5.4", 400_000, 128_000},
+		{"openai/gpt-4o-mini", 128_000, 16_384},
+		{"openai/qwen3", 0, 16_384},
+		{"anthropic/claude-opus-4-1-20250805", 200_000, 32_000},
+		{"anthropic/claude-sonnet-5", 200_000, 64_000},
+		{"ollama/gpt-5", 0, 16_384},
+	} {
+		m := loop.Model{Name: test.name}
+		complete(&m)
+		if m.Context != test.context || m.MaxOutput != test.output {
+			t.Errorf("%s: context %d, output %d; want %d, %d", test.name, m.Context, m.MaxOutput, test.context, test.output)
+		}
+	}
+	m := loop.Model{Name: "openai/gpt-5.4", Context: 7, MaxOutput: 3}
+	complete(&m)
+	if m.Context != 7 || m.MaxOutput != 3 {
+		t.Errorf("what the configuration says was overwritten: %+v", m)
+	}
+}
+
+// TestFamiliesGoFromSpecialToGeneral holds that no entry hides a later one.
+func TestFamiliesGoFromSpecialToGeneral(t *testing.T) {
+	all := families()
+	for i, f := range all {
+		for _, later := range all[i+1:] {
+			if strings.HasPrefix(later.prefix, f.prefix) {
+				t.Errorf("%q stands before %q and hides it", f.prefix, later.prefix)
+			}
+		}
+	}
+}
+
+func TestRedactor(t *testing.T) {
+	const key = `sk-"a/b+c é`
+	clean := Redactor([]string{key, "sk-plain-key", "sk-plain-key-longer"})
+	for _, test := range []struct{ text, want string }{
+		{"nothing in it", "nothing in it"},
+		{"Bearer " + key + ".", "Bearer [key]."},
+		{`{"key": "sk-\"a/b+c é"}`, `{"key": "[key]"}`},
+		{"?key=sk-%22a%2Fb%2Bc+%C3%A9&x", "?key=[key]&x"},
+		{"/sk-%22a%2Fb+c%20%C3%A9/x", "/[key]/x"},
+		{"sk-plain-keysk-plain-key", "[key][key]"},
+		{"sk-plain-key-longer", "[key]"},
+		{"sk-plain-ke", "sk-plain-ke"},
+	} {
+		got := clean(test.text)
+		if got != test.want {
+			t.Errorf("%q became %q, want %q", test.text, got, test.want)
+		}
+		if again := clean(got); again != got {
+			t.Errorf("%q redacted twice is %q", got, again)
+		}
+	}
+	if Redactor(nil) != nil {
+		t.Error("without keys there is a redactor")
+	}
+}
+
+func TestKnownKeys(t *testing.T) {
+	env := map[string]string{"GEMINI_API_KEY": "the-gemini-key", "GOOGLE_API_KEY": "the-google-key", "OPENAI_API_KEY": "short",
+		"ANTHROPIC_BASE_URL": "https://me:its-password@gate"}
+	got := strings.Join(KnownKeys(func(k string) string { return env[k] }, "http://u:another-password@box"), " ")
+	for _, want := range []string{"the-gemini-key", "the-google-key", "its-password", "another-password"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not among %q", want, got)
+		}
+	}
+	if strings.Contains(got, "short") {
+		t.Errorf("a value that is too short to be told from a word is among %q", got)
+	}
+}
+
+func TestWithout(t *testing.T) {
+	names := []string{"A", "B", "C"}
+	if got := strings.Join(without(names, []string{"B", "D"}), ""); got != "AC" || names[1] != "B" {
+		t.Errorf("got %s, and %v is left of the names", got, names)
+	}
+}

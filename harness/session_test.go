@@ -1,0 +1,112 @@
+package harness
+
+import (
+	"context"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"hone"
+	"hone/check"
+	"hone/loop"
+	"hone/workspace"
+)
+
+// looked starts a run in a folder that has one more file, lets it look at the
+// tree, and returns what it would have begun with.
+func looked(t *testing.T, dir, file string) (before workspace.Manifest) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, file), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l := &plain{loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}}}
+	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, dir, hone.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := s.NewRun(workspace.Rules{})
+	if err := s.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	before = r.Before()
+	if _, err := r.Do(t.Context(), func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) { return nil, nil }); err != nil {
+		t.Fatal(err)
+	}
+	// The start is recorded, so that this is what a resumed run begins with.
+	if m := s.before()(); len(m) == 0 || m[len(m)-1].Path != file {
+		t.Errorf("it would be resumed from %v", m)
+	}
+	return before
+}
+
+// A run begins with what the run before knew of the tree, and one that is gone
+// on with begins with its own.
+func TestSessionKnowsTheTree(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := looked(t, dir, "a"); m != nil {
+		t.Errorf("the first run knows %v", m)
+	}
+	if m := looked(t, dir, "b"); len(m) != 1 || m[0].Path != "a" {
+		t.Errorf("the second run knows %v", m)
+	}
+	if m := looked(t, dir, "c"); len(m) != 2 || m[1].Path != "b" {
+		t.Errorf("the third run knows %v", m)
+	}
+	replay := Host{}.session(&plain{}, hone.Start{})
+	replay.Workspace, replay.replayed = &Workspace{}, true
+	if m := replay.NewRun(workspace.Rules{}).Before; m != nil {
+		t.Error("a replay knows the tree")
+	}
+}
+
+// replies is a file of scripted replies.
+func replies(t *testing.T) string {
+	t.Helper()
+	at := filepath.Join(t.TempDir(), "replies.script")
+	if err := os.WriteFile(at, []byte("=== reply ===\ndone\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func TestWorkspaceIncludes(t *testing.T) {
+	root := ignoring(t)
+	w, err := Enter(t.Context(), root, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.Include([]string{".env"}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := w.Tree.Manifest(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]bool{}
+	for _, e := range m {
+		if e.Ignored {
+			kept[e.Path] = true
+		}
+	}
+	if got := slices.Collect(maps.Keys(kept)); !slices.Equal(got, []string{".env"}) {
+		t.Errorf("kept: %q", got)
+	}
+}
+
+// ignoring is a repository that ignores two files.
+func ignoring(t *testing.T) string {
+	t.Helper()
+	root := plant(t, map[string]string{"a.go": "", ".env": "", "top.db": "", ".gitignore": "*.db\n.env*\n"})
+	if out, err := exec.Command("git", "init", "-q", root).CombinedOutput(); err != nil {
+		t.Fatalf("git init: %v\n%s", err, out)
+	}
+	return root
+}

@@ -1,0 +1,224 @@
+package history
+
+import (
+	"encoding/json"
+
+	"hone/journal"
+)
+
+// The types of a run's events.
+const (
+	TypeApply    journal.Type = "apply"
+	TypeApproval journal.Type = "approval"
+	TypeAsk      journal.Type = "ask"   // the begin of a model call
+	TypeReply    journal.Type = "reply" // its record
+	TypeChange   journal.Type = "change"
+	TypeCheck    journal.Type = "check"
+	TypeCommand  journal.Type = "command"
+	TypeCommit   journal.Type = "commit"
+	TypeEnd      journal.Type = "end"
+	TypeNotice   journal.Type = "notice"
+	TypeOutside  journal.Type = "outside"
+	TypeReserve  journal.Type = "reserve"
+	TypeResume   journal.Type = "resume"
+	TypeRetry    journal.Type = "retry"
+	TypeRound    journal.Type = "round"
+	TypeServer   journal.Type = "server"
+	TypeStart    journal.Type = "start"
+	TypeStep     journal.Type = "step"
+	TypeTool     journal.Type = "tool"
+	TypeUndo     journal.Type = "undo"
+	TypeUsage    journal.Type = "usage"
+	TypeWalls    journal.Type = "walls"
+)
+
+// The steps that the engine itself takes.
+const (
+	StepOpen       = "open"       // the first step of a round
+	StepAfterwards = "afterwards" // follows every command
+	StepPutBack    = "put back"   // restores protected files after a command
+	StepUnpaid     = "unpaid"     // ends a round that the budget did not pay for
+)
+
+// Event is an event of a journal with its payload.
+type Event struct {
+	journal.Event
+	// Payload is one of the types of this package, such as [Applied]; see [Decode].
+	// It is nil for an event of an unknown type.
+	Payload any
+}
+
+// The payloads of events that hold nothing but what a step returned; see
+// [ReadResult].
+type (
+	StepBegun     struct{} // any step has begun
+	StepResult    struct{} // a loop's own step
+	CommandResult struct{} // a command that no tool call ran
+	ToolResult    struct{} // a tool call
+)
+
+// Unreadable is the payload of an event that cannot be decoded, because another
+// version of hone wrote it.
+type Unreadable struct {
+	Err error
+}
+
+// Decode reads the payload of an event.
+func Decode(e journal.Event) Event {
+	switch {
+	case e.Step == nil:
+		return Event{e, decodeNotice(e)}
+	case e.Phase == journal.Begin:
+		return Event{e, decodeBegin(e)}
+	}
+	return Event{e, decodeRecord(e)}
+}
+
+// decodeNotice reads the payload of an event that belongs to no step.
+func decodeNotice(e journal.Event) any {
+	switch e.Type {
+	case TypeCommit:
+		return payload[Commit](e)
+	case TypeEnd:
+		return payload[End](e)
+	case TypeNotice:
+		return payload[Notice](e)
+	case TypeOutside:
+		return payload[Outside](e)
+	case TypeReserve:
+		return payload[Reserve](e)
+	case TypeResume:
+		return payload[Resumed](e)
+	case TypeRetry:
+		return payload[Retried](e)
+	case TypeRound:
+		return payload[State](e)
+	case TypeServer:
+		return payload[Served](e)
+	case TypeStart:
+		return payload[Start](e)
+	case TypeUndo:
+		return payload[Undone](e)
+	case TypeUsage:
+		return payload[Usage](e)
+	case TypeWalls:
+		return payload[Walls](e)
+	}
+	return nil
+}
+
+func decodeBegin(e journal.Event) any {
+	switch e.Type {
+	case TypeApply:
+		return payload[ApplyBegun](e)
+	case TypeApproval:
+		return payload[Question](e)
+	case TypeAsk:
+		return payload[Asked](e)
+	case TypeCheck:
+		return payload[CheckBegun](e)
+	case TypeCommand:
+		return payload[CommandBegun](e)
+	case TypeStep:
+		return StepBegun{}
+	case TypeTool:
+		return payload[ToolCall](e)
+	}
+	return nil
+}
+
+func decodeRecord(e journal.Event) any {
+	switch e.Type {
+	case TypeApply:
+		return payload[Applied](e)
+	case TypeApproval:
+		return payload[Answer](e)
+	case TypeReply:
+		return payload[Replied](e)
+	case TypeChange:
+		return payload[Changed](e)
+	case TypeCheck:
+		return payload[Checked](e)
+	case TypeCommand:
+		return CommandResult{}
+	case TypeStep:
+		return decodeStep(e)
+	case TypeTool:
+		return ToolResult{}
+	}
+	return nil
+}
+
+// decodeStep reads the record of a step that the engine takes. A loop's own step
+// may have the name of one: a round opens once, and outside of any session.
+func decodeStep(e journal.Event) any {
+	switch name := e.Step.Name; {
+	case name == StepOpen && e.Step.Session == 0 && e.Step.Index == 0:
+		return payload[Opened](e)
+	case name == StepAfterwards, name == StepPutBack:
+		return payload[Snapshot](e)
+	case name == StepUnpaid:
+		return payload[Unpaid](e)
+	}
+	return StepResult{}
+}
+
+func payload[T any](e journal.Event) any {
+	var v T
+	if err := e.Decode(&v); err != nil {
+		return Unreadable{err}
+	}
+	return v
+}
+
+// Manifest is the object that holds the manifest of the tree that the event
+// names; empty if it names none.
+func (e Event) Manifest() string {
+	switch p := e.Payload.(type) {
+	case Asked:
+		return p.Manifest
+	case CheckBegun:
+		return p.Manifest
+	case Checked:
+		return p.Manifest
+	case CommandBegun:
+		return p.Manifest
+	case Opened:
+		return p.Manifest
+	case Outside:
+		return p.Manifest
+	case Snapshot:
+		return p.Manifest
+	case State:
+		return p.Manifest
+	case ToolCall:
+		return p.Manifest
+	case Undone:
+		return p.Manifest
+	}
+	return ""
+}
+
+// StoredResult is the payload of a record whose result is too long for the line.
+type StoredResult struct {
+	Object string `json:"result_object"`  // object that holds the result
+	Said   string `json:"said,omitempty"` // of the result, as in [Report]
+}
+
+// ReadResult reads what a step recorded, from the event or from the object that
+// it names. get reads an object.
+func ReadResult[T any](e journal.Event, get func(object string) ([]byte, error)) (T, error) {
+	var v T
+	var stored StoredResult
+	if err := e.Decode(&stored); err != nil {
+		return v, err
+	}
+	if stored.Object == "" {
+		return v, e.Decode(&v)
+	}
+	b, err := get(stored.Object)
+	if err != nil {
+		return v, err
+	}
+	return v, json.Unmarshal(b, &v)
+}

@@ -1,0 +1,333 @@
+package history
+
+import (
+	"encoding/json"
+	"time"
+
+	"hone/check"
+	"hone/model"
+	"hone/workspace"
+)
+
+// The payloads of a run's events. The fields that every event has are those of
+// [journal.Event]; events.schema.json describes both.
+
+// Start is the payload of the first event: the run's settings, resolved. A
+// resumed run takes its settings from here.
+type Start struct {
+	Version  string          `json:"hone"` // of the program
+	Loop     string          `json:"loop"`
+	Dir      string          `json:"dir"`
+	Model    string          `json:"model"` // provider/name
+	Limits   Limits          `json:"limits"`
+	Settings json.RawMessage `json:"settings"` // the loop's own, with the texts of its roles
+}
+
+// Limits bound a run. A zero field sets no bound, except Rounds.
+type Limits struct {
+	Rounds int           `json:"rounds"`         // most rounds; 0 means 1
+	Tokens int64         `json:"tokens"`         // of every call of every role
+	Cost   float64       `json:"cost,omitempty"` // USD
+	Time   time.Duration `json:"time_ns"`        // active time, over all processes
+	// Patience is how many rounds may end in the state of an earlier round.
+	Patience int `json:"patience,omitempty"`
+}
+
+// MaxRounds is how many rounds the run may have: Rounds, or 1 if that is 0.
+func (l Limits) MaxRounds() int { return max(1, l.Rounds) }
+
+// Resumed says that another process resumes the run, with these limits.
+type Resumed struct {
+	Limits
+}
+
+// Notice is something that the user is told once a run.
+type Notice struct {
+	Text string `json:"text"`
+}
+
+// Walls is the wall around the commands that a process starts for a run, as it
+// was built and tried on this machine.
+type Walls struct {
+	Wall     string `json:"wall"`               // its name, such as "hidden" or "none"
+	Level    string `json:"level"`              // "hidden", "guarded" or "open"
+	Landlock int    `json:"landlock,omitempty"` // the ABI that is used; 0: none
+	Seccomp  bool   `json:"seccomp,omitempty"`
+	Net      string `json:"net"` // "off", "doors" or "on"
+	// Text is all of the above in one line for users.
+	Text string `json:"text"`
+	// Why says why no stronger wall was chosen; empty if the user named this one.
+	Why string `json:"why,omitempty"`
+	// Open says what a command can still do that it should not be able to do.
+	Open []string `json:"open,omitempty"`
+}
+
+// Opened is the record of a round's first step, [StepOpen]: the tree as the
+// round found it.
+type Opened struct {
+	Manifest string   `json:"manifest"`          // object that holds the manifest
+	Tree     string   `json:"tree"`              // the manifest's digest
+	Outside  []string `json:"outside,omitempty"` // files changed outside the run since the round before
+	// RestoredTo is set if the tree was restored since the round before: to its
+	// state at the end of that round, or before the first if 0.
+	RestoredTo *int `json:"back,omitempty"`
+}
+
+// Snapshot is the record of the steps that follow a command, [StepAfterwards]
+// and [StepPutBack]: the tree as the command left it.
+type Snapshot struct {
+	Manifest string `json:"manifest"` // object that holds the manifest
+	Tree     string `json:"tree"`     // the manifest's digest
+	// Restored are the protected files that the command changed.
+	Restored []string `json:"put_back,omitempty"`
+	Report
+}
+
+// Report is what the record of a loop's own step or command can say to users,
+// beside what the loop reads from it. Every screen shows it, and knows nothing
+// else about a loop.
+type Report struct {
+	Said string `json:"said,omitempty"` // what was done, or its outcome
+	// Log is what was printed, if something is wrong.
+	Log string `json:"printed,omitempty"`
+}
+
+// Asked is the begin of a model call, or of an agent's whole session.
+type Asked struct {
+	Role    string `json:"role"`
+	Model   string `json:"model"`
+	Request string `json:"request"` // object that holds the request; see Sent
+	Bytes   int64  `json:"bytes"`   // of the whole request
+	// Command is true for an agent's session. Such a session runs commands, so
+	// that nothing tells in advance what it changes.
+	Command  bool   `json:"command,omitempty"`
+	Manifest string `json:"manifest,omitempty"` // object that holds the tree's manifest before a session
+}
+
+// Replied is the record of a model call, or of an agent's whole session.
+type Replied struct {
+	Role     string       `json:"role"`
+	Model    string       `json:"model"`
+	Reply    string       `json:"reply"` // object that holds the reply and the provider's bytes
+	Bytes    int          `json:"bytes"` // of visible text
+	Finish   model.Finish `json:"finish"`
+	Detail   string       `json:"detail,omitempty"`
+	Usage    *model.Usage `json:"usage,omitempty"` // nil: the provider did not say
+	Attempts int          `json:"attempts"`
+	// Request is the object that holds what an agent was sent after its first
+	// session was interrupted. Empty if it was sent what its begin names.
+	Request string `json:"request,omitempty"`
+}
+
+// CommandBegun is the begin of a command that no tool call runs.
+type CommandBegun struct {
+	Manifest string `json:"manifest"` // object that holds the tree's manifest
+}
+
+// ToolCall is the begin of a tool call.
+type ToolCall struct {
+	Role    string `json:"role"`
+	Tool    string `json:"tool"`              // as the model called it
+	Args    string `json:"args"`              // as the model wrote them; empty if Object holds them
+	Object  string `json:"object,omitempty"`  // object that holds the arguments if they are long
+	Refused string `json:"refused,omitempty"` // why the call is not run; empty if it is
+	// Command is true for a tool that runs commands, so that nothing tells in
+	// advance what the call changes.
+	Command  bool   `json:"command,omitempty"`
+	Manifest string `json:"manifest,omitempty"` // object that holds the tree's manifest before a command
+}
+
+// Reserve is durable before the request of an attempt leaves. It counts in full
+// until a commit replaces it, also after a crash.
+type Reserve struct {
+	Role    string   `json:"role"`
+	Model   string   `json:"model"`
+	Attempt int      `json:"attempt"`        // 0 is the first
+	Tokens  int64    `json:"tokens"`         // most that the attempt can use
+	Cost    *float64 `json:"cost,omitempty"` // most, in USD; nil: the price is not known
+}
+
+// Commit replaces a reserve with what the attempt used.
+type Commit struct {
+	Reserve int64        `json:"reserve"` // the reserve's sequence number
+	Usage   *model.Usage `json:"usage,omitempty"`
+	Tokens  int64        `json:"tokens"` // charged
+	Cost    *float64     `json:"cost,omitempty"`
+	// Basis says who reported the usage: "provider", or "agent" if only the agent
+	// that made the call did. It is "nothing was generated" if the provider
+	// refused the request, and "assumed in full" if nothing is known.
+	Basis string `json:"basis"`
+	Error string `json:"error,omitempty"`
+}
+
+// Usage is the sums of a run after an attempt.
+type Usage struct {
+	Tokens int64       `json:"tokens"` // charged or reserved
+	Cost   *float64    `json:"cost,omitempty"`
+	Known  model.Usage `json:"known"` // what providers reported, added up
+}
+
+// Retried is a wait between two attempts.
+type Retried struct {
+	Attempt int    `json:"attempt"` // 0 is the first
+	Error   string `json:"error"`
+	Wait    int64  `json:"wait_ms"`
+}
+
+// Served is what happened to a server that a loop runs for a role. It belongs to
+// no step, because the server may outlive one.
+type Served struct {
+	What string `json:"what"` // Up, Reached or Down
+	URL  string `json:"url"`  // where the role finds it
+}
+
+// What happens to a server.
+const (
+	Up      = "up"      // it answers
+	Reached = "reached" // the role's commands have connected to it for the first time since it is up
+	Down    = "down"    // it was stopped
+)
+
+// Question asks the user whether one edit may be made. It is the begin of an
+// approval.
+type Question struct {
+	Path   string          `json:"path"`
+	Reason string          `json:"reason"` // why the edit needs an approval
+	Delete bool            `json:"delete,omitempty"`
+	Before workspace.Image `json:"before"`
+	After  workspace.Image `json:"after"`
+	// Old and New are the file's contents before and after; nil if there is no
+	// file.
+	Old []byte `json:"-"`
+	New []byte `json:"-"`
+	// More is how many questions about the same change follow.
+	More int `json:"-"`
+}
+
+// Answer is the record of an approval: what the user, or a flag, said.
+type Answer struct {
+	Approved bool `json:"approved"`
+	// Rest also approves the questions about the same change that follow.
+	Rest bool `json:"rest,omitempty"`
+	// By says who answered: "person", "flag", or [Nobody].
+	By string `json:"by"`
+}
+
+// Nobody is who answers if no user can be asked. Such a denial is asked again
+// when the run is resumed where one can.
+const Nobody = "nobody"
+
+// Changed is the outcome of one edit.
+type Changed struct {
+	workspace.Verdict
+	Delete bool  `json:"delete,omitempty"`
+	Bytes  int64 `json:"bytes"` // of the requested contents
+	// Attempted is the object that holds the contents of an edit that was not
+	// made; empty if there are none.
+	Attempted string `json:"attempted,omitempty"`
+}
+
+// ApplyBegun is the begin of an apply: the edits that it makes. For each, objects
+// hold the file as it was and as it is to be.
+type ApplyBegun struct {
+	Verdicts []workspace.Verdict `json:"verdicts"`
+}
+
+// Applied is the record of an apply: the edits that it made.
+type Applied struct {
+	Verdicts []workspace.Verdict `json:"verdicts"`
+}
+
+// CheckBegun is the begin of a check.
+type CheckBegun struct {
+	Manifest string `json:"manifest"` // object that holds the tree's manifest
+}
+
+// Checked is the record of a check. It is valid as long as the tree is the one
+// that the check left.
+type Checked struct {
+	Findings []check.Finding `json:"findings"`
+	// Flaky are findings that were not the same each time the check ran; they do
+	// not count.
+	Flaky    []check.Finding `json:"flaky,omitempty"`
+	Restored []string        `json:"put_back,omitempty"` // protected files that it changed
+	Tree     string          `json:"tree"`               // digest of the manifest
+	Manifest string          `json:"manifest"`           // object that holds the tree's manifest afterwards
+	Took     time.Duration   `json:"took_ns"`
+}
+
+// Outside names the files that were changed outside the run, between two of its
+// processes.
+type Outside struct {
+	Paths    []string `json:"paths"`
+	Manifest string   `json:"manifest"` // object that holds the tree's manifest with these changes
+}
+
+// Undone says that files which the run had changed were restored.
+type Undone struct {
+	Round    int      `json:"round"` // to the end of this round; 0: before the first
+	Paths    []string `json:"paths"`
+	Manifest string   `json:"manifest"` // object that holds the tree's manifest afterwards
+	Tree     string   `json:"tree"`     // the manifest's digest
+}
+
+// Unpaid is the record of the step [StepUnpaid]: why the budget did not pay for
+// the rest of a round.
+type Unpaid struct {
+	Why  string `json:"why"`
+	Next Next   `json:"next,omitzero"`
+}
+
+// Decision says what follows a round.
+type Decision string
+
+// The three decisions. Empty means that none was made yet.
+const (
+	GoOn    Decision = "go on" // another round
+	Done    Decision = "done"
+	StopNow Decision = "stop" // not done, and no further round; see State.Kind
+)
+
+// State is where a run stands after a round.
+type State struct {
+	Round    int             `json:"round"` // the last round that was decided; 0: none, or the check before the first
+	Decision Decision        `json:"decision"`
+	Kind     Kind            `json:"result,omitempty"` // empty: the run has not ended
+	Why      string          `json:"why,omitempty"`
+	Next     Next            `json:"next,omitzero"`
+	Findings []check.Finding `json:"findings"`
+	// Checked are the last of Findings: those of the check alone. They stay until
+	// the check runs again.
+	Checked  []check.Finding `json:"checked,omitempty"`
+	Manifest string          `json:"manifest,omitempty"` // object that holds the tree's manifest
+	Tree     string          `json:"tree,omitempty"`     // its digest
+	// Fingerprint is equal for rounds that ended with the same tree and the same
+	// findings, apart from times and the like.
+	Fingerprint string `json:"fingerprint"`
+	Same        int    `json:"same_as,omitempty"` // an earlier round with this fingerprint; 0: none
+}
+
+// RoundFindings are the findings of the round itself, without the check's.
+func (s State) RoundFindings() []check.Finding {
+	return s.Findings[:max(0, len(s.Findings)-len(s.Checked))]
+}
+
+// End says how a run ended. A run that is resumed ends again.
+type End struct {
+	Kind   Kind   `json:"result"`
+	Why    string `json:"why"`
+	Next   Next   `json:"next,omitzero"`
+	Rounds int    `json:"rounds"`
+	Tokens int64  `json:"tokens"`
+	// Assumed is the part of Tokens that no provider confirmed. A call whose
+	// outcome is not known counts with the most that it can have used.
+	Assumed  int64           `json:"assumed_tokens"`
+	Cost     *float64        `json:"cost,omitempty"` // USD; nil if a price is not known
+	Findings []check.Finding `json:"findings"`
+	// Best is an earlier round that had fewer findings than the last; 0: none,
+	// or it does not matter.
+	Best int `json:"best_round,omitempty"`
+	// Restored says that the tree is the one that Best ended with.
+	Restored bool     `json:"restored,omitempty"`
+	Notes    []string `json:"notes,omitempty"` // what else the user should know, a line each
+}

@@ -1,0 +1,77 @@
+package history
+
+// Kind is how a run ended, in one word that users see.
+type Kind string
+
+// The ways to end.
+const (
+	KindDone        Kind = "done"        // the check has no findings, or there is none and the loop reached its own end
+	KindRounds      Kind = "rounds"      // the rounds are used up, and findings are left
+	KindStuck       Kind = "stuck"       // too many rounds ended in an earlier state
+	KindUsage       Kind = "usage"       // what the user asked for is wrong
+	KindPrompt      Kind = "prompt"      // the first prompt does not fit the model's context
+	KindBudget      Kind = "budget"      // the tokens, the cost or the time are used up
+	KindContext     Kind = "context"     // a later prompt does not fit the model's context
+	KindBlocked     Kind = "blocked"     // only the user can decide what comes next
+	KindFailed      Kind = "failed"      // a provider, a program or the disk failed
+	KindInterrupted Kind = "interrupted" // the context was canceled
+)
+
+// UsedUp reports whether a run ended because its rounds or its budget did, with
+// findings left.
+func (k Kind) UsedUp() bool {
+	switch k {
+	case KindRounds, KindStuck, KindBudget, KindContext:
+		return true
+	}
+	return false
+}
+
+// Next is what the user can do after a run has ended. It holds no command line:
+// only the program that the user typed knows how its commands are written.
+type Next struct {
+	// First is what the user has to do before: a clause in the imperative, such
+	// as "free some disk space". Empty means nothing.
+	First string `json:"first,omitempty"`
+	// Shell is a command line of the shell that has to run before. Empty means
+	// none.
+	Shell string `json:"shell,omitempty"`
+	// Verb is what to do then. Empty means nothing in particular.
+	Verb  Verb   `json:"verb,omitempty"`
+	Flags []Flag `json:"flags,omitempty"` // of the verb, in order
+	// Or is what the user can do instead: a clause like First. Empty means
+	// nothing.
+	Or string `json:"or,omitempty"`
+}
+
+// Verb is something that the user can have done.
+type Verb string
+
+// The verbs. All but the last two are about the run that ended.
+const (
+	Resume Verb = "resume"
+	Show   Verb = "show"
+	Undo   Verb = "undo"
+	NewRun Verb = "new run"
+	Doctor Verb = "doctor" // examine the machine
+)
+
+// Flag bounds or widens what a verb does.
+type Flag struct {
+	Name  string `json:"name"`            // "max-tokens"
+	Value string `json:"value,omitempty"` // "200000"; empty where the name says all
+}
+
+// IsZero reports whether there is nothing to do.
+func (n Next) IsZero() bool { return n.First == "" && n.Verb == "" && n.Or == "" }
+
+// Cleaned returns the action with its texts cleaned, such as of keys.
+func (n Next) Cleaned(clean func(string) string) Next {
+	n.First, n.Shell, n.Or = clean(n.First), clean(n.Shell), clean(n.Or)
+	flags := n.Flags
+	n.Flags = nil
+	for _, f := range flags {
+		n.Flags = append(n.Flags, Flag{f.Name, clean(f.Value)})
+	}
+	return n
+}

@@ -1,0 +1,323 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// document is a TOML file and the struct that it fills. go-toml decodes it; a
+// document adds the place of each key, which go-toml does not return.
+type document struct {
+	text []byte        // of the file, with dashes for underscores in keys
+	into reflect.Value // a struct with a pointer to each section
+	keys []key         // tables and settings, in the order of the file
+	// shared passes over the tables that into does not have.
+	shared bool
+}
+
+type key struct {
+	path    []string // with dashes
+	spelled []string // as in the file
+	at      unstable.Position
+}
+
+func (k key) wrong(problem, hint string) error {
+	return &Error{File: HonePath, Line: k.at.Line, Key: keyText(k.spelled), Problem: problem, Hint: hint}
+}
+
+// readKeys notes all keys up to the first syntax error. It returns an error if
+// a key is unknown, or given in both spellings.
+func (d *document) readKeys() error {
+	var p unstable.Parser
+	p.Reset(d.text)
+	var table key
+	for p.NextExpression() {
+		if e := p.Expression(); e.Kind == unstable.KeyValue {
+			d.noteSetting(&p, table, e)
+		} else {
+			table = d.note(&p, key{}, e)
+		}
+	}
+	if d.shared {
+		d.keys = slices.DeleteFunc(d.keys, func(k key) bool { _, _, ok := d.lookup(k.path[:1]); return !ok })
+	}
+	for _, k := range d.keys {
+		if err := d.known(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteSetting notes a key that has a value, and the keys in an inline table.
+func (d *document) noteSetting(p *unstable.Parser, table key, node *unstable.Node) {
+	k := d.note(p, table, node)
+	if node.Value().Kind != unstable.InlineTable {
+		return
+	}
+	for members := node.Value().Children(); members.Next(); {
+		d.noteSetting(p, k, members.Node())
+	}
+}
+
+// note notes the parts of a key below a table, and returns the last one.
+func (d *document) note(p *unstable.Parser, table key, node *unstable.Node) key {
+	k := table
+	for parts := node.Key(); parts.Next(); {
+		raw, name := parts.Node().Raw, string(parts.Node().Data)
+		k.spelled = append(slices.Clip(k.spelled), name)
+		if v, _, _ := d.lookup(k.path); v.Kind() != reflect.Map { // users choose the names in a map
+			text := d.text[raw.Offset:][:raw.Length]
+			copy(text, dashed(string(text)))
+			name = dashed(name)
+		}
+		k.path = append(slices.Clip(k.path), name)
+		k.at = p.Shape(raw).Start
+		d.keys = append(d.keys, k)
+	}
+	return k
+}
+
+func (d *document) known(k key) error {
+	last := len(k.path) - 1
+	v, _, ok := d.lookup(k.path)
+	first, _ := d.find(k.path...)
+	switch {
+	case ok && first.spelled[last] != k.spelled[last]:
+		return k.wrong(fmt.Sprintf("line %d already sets it as %s", first.at.Line, first.spelled[last]), "keep one of the two")
+	case ok:
+		return nil
+	case v.Kind() != reflect.Struct:
+		table, _ := d.find(k.path[:last]...)
+		return d.mistyped(table)
+	}
+	var known []string
+	for f := range v.Fields() {
+		known = append(known, f.Tag.Get("toml"))
+	}
+	slices.Sort(known)
+	problem := "unknown key"
+	if last == 0 {
+		problem = "unknown section"
+	}
+	return k.wrong(problem, unknownHint(k.path[last], known))
+}
+
+// find returns the first place of a key.
+func (d *document) find(path ...string) (key, bool) {
+	i := slices.IndexFunc(d.keys, func(k key) bool { return slices.Equal(k.path, path) })
+	if i < 0 {
+		return key{}, false
+	}
+	return d.keys[i], true
+}
+
+// lookup returns the value of a key and the tag "valid" of its field; in a map,
+// the tag of the map. If there is no such field, it returns false and the last
+// value on the way.
+func (d *document) lookup(path []string) (v reflect.Value, rule string, ok bool) {
+	v = d.into
+	for _, name := range path {
+		var inner reflect.Value
+		switch v.Kind() {
+		case reflect.Map:
+			if inner = v.MapIndex(reflect.ValueOf(name)); !inner.IsValid() {
+				inner = reflect.Zero(v.Type().Elem())
+			}
+		case reflect.Struct:
+			for f, value := range v.Fields() {
+				if f.Tag.Get("toml") == name {
+					inner, rule = reflect.Indirect(value), f.Tag.Get("valid")
+				}
+			}
+		}
+		if !inner.IsValid() {
+			return v, rule, false
+		}
+		v = inner
+	}
+	return v, rule, true
+}
+
+// decode fills the structs.
+func (d *document) decode() error {
+	if err := toml.Unmarshal(d.text, new(map[string]any)); err != nil {
+		return syntaxError(err)
+	}
+	decoder := toml.NewDecoder(bytes.NewReader(d.text))
+	if !d.shared {
+		decoder.DisallowUnknownFields()
+	}
+	err := decoder.Decode(d.into.Addr().Interface())
+	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+		if k := d.keyOf(at); len(k.path) > 0 {
+			return d.mistyped(k)
+		}
+	}
+	if err != nil {
+		return syntaxError(err)
+	}
+	return nil
+}
+
+// syntaxError returns an error with the line at which the file is not TOML.
+func syntaxError(err error) error {
+	e := &Error{File: HonePath, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "write TOML: sections in brackets, and lines such as rounds = 5"}
+	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+		e.Line, _ = at.Position()
+		e.Key = keyText(at.Key())
+	}
+	return e
+}
+
+// keyOf returns the key whose value go-toml cannot decode: the last one before
+// the place of the error, or the one that the error names. The former is only the
+// first part of the key of a table, the latter only the table if that is inline.
+func (d *document) keyOf(e *toml.DecodeError) key {
+	named, _ := d.find(e.Key()...)
+	line, column := e.Position()
+	for _, k := range slices.Backward(d.keys) {
+		if k.at.Line < line || k.at.Line == line && k.at.Column <= column {
+			if len(k.path) > len(named.path) {
+				return k
+			}
+			break
+		}
+	}
+	return named
+}
+
+// mistyped returns the error for a value of the wrong type.
+func (d *document) mistyped(k key) error {
+	what, hint := d.expected(k)
+	return k.wrong("it is not "+what, hint)
+}
+
+// expected returns what the value of a key must be, and what the user should
+// write.
+func (d *document) expected(k key) (what, hint string) {
+	v, rule, _ := d.lookup(k.path)
+	name := k.spelled[len(k.spelled)-1]
+	switch v.Interface().(type) {
+	case Duration:
+		return "a string", durationHint
+	case Size:
+		return "a size", `write a number of bytes, or a number with its unit, such as "4GB"`
+	case string:
+		return "a string", stringHint(rule)
+	case bool:
+		return "a boolean", "write true or false, without quotes"
+	case float64:
+		return "a number", "write US dollars as a number, such as 2.50"
+	case []string:
+		return "a list of strings", fmt.Sprintf("write a list, such as %s = [%q]", name, example(rule))
+	case []int:
+		return "a list of whole numbers", "write a list, such as " + name + " = [0, 1]"
+	}
+	switch {
+	case v.CanInt() && rule == "positive":
+		return "a whole number", "write a whole number greater than 0"
+	case v.CanInt():
+		return "a whole number", "write 0 or a greater whole number"
+	}
+	path := k.spelled
+	if rule != "" { // a map, or an entry of one
+		path = []string{path[0], example(rule)}
+	}
+	return "a table", "write [" + keyText(path) + "], and its keys below it"
+}
+
+// validate checks each value by its tag, and then each table that is a
+// [Validator].
+func (d *document) validate() error {
+	for _, k := range d.keys {
+		if problem, hint := d.objection(k); problem != "" {
+			return k.wrong(problem, hint)
+		}
+	}
+	for _, k := range d.keys {
+		v, _, _ := d.lookup(k.path)
+		if v.CanAddr() {
+			v = v.Addr()
+		}
+		table, ok := v.Interface().(Validator)
+		if !ok {
+			continue
+		}
+		if name, problem, hint := table.Valid(); problem != "" {
+			if setting, ok := d.find(append(slices.Clip(k.path), name)...); ok {
+				k = setting
+			}
+			return k.wrong(problem, hint)
+		}
+	}
+	return nil
+}
+
+// objection returns what is wrong with a value by its tag, or with a name in a
+// map, and what the user should write. An empty problem means that all is well.
+func (d *document) objection(k key) (problem, hint string) {
+	last := len(k.path) - 1
+	if table, rule, _ := d.lookup(k.path[:last]); table.Kind() == reflect.Map {
+		return badText(rule, k.path[last])
+	}
+	v, rule, _ := d.lookup(k.path)
+	switch value := v.Interface().(type) {
+	case Duration:
+		return badDuration(string(value))
+	case string:
+		return badText(rule, value)
+	case []string:
+		for _, text := range value {
+			if problem, hint := badText(rule, text); problem != "" {
+				return problem, hint
+			}
+		}
+	}
+	var n float64
+	switch {
+	case v.CanInt():
+		n = float64(v.Int())
+	case v.CanFloat():
+		n = v.Float()
+	default:
+		return "", ""
+	}
+	what, hint := d.expected(k)
+	switch small := n < 0 || n == 0 && rule == "positive"; {
+	case small && v.Type() == reflect.TypeFor[Size]():
+		return "it is not " + what, hint
+	case small:
+		return fmt.Sprintf("%v is too small", v), hint
+	case math.IsNaN(n), math.IsInf(n, 0):
+		return fmt.Sprintf("%v is not a finite number", v), hint
+	}
+	return "", ""
+}
+
+// dashed returns one of the two spellings of a key: hook-read for hook_read.
+func dashed(key string) string { return strings.ReplaceAll(key, "_", "-") }
+
+// keyText returns a key as TOML writes it.
+func keyText(path []string) string {
+	parts := make([]string, len(path))
+	for i, p := range path {
+		parts[i] = p
+		if !bare.MatchString(p) {
+			parts[i] = strconv.Quote(p)
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+var bare = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

@@ -1,0 +1,163 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// badText returns what a rule, which a tag names, has against a string, and what
+// the user should write. An empty problem means that all is well.
+func badText(rule, s string) (problem, hint string) {
+	switch {
+	case s == "", rule != "argument" && strings.TrimSpace(s) == "":
+		return "an empty string is not allowed", "write some text, or remove it"
+	case strings.ContainsRune(s, 0):
+		return "it contains a NUL character", "remove it"
+	}
+	switch rule {
+	case "agent":
+		return badAgent(s)
+	case "glob":
+		return badGlob(s)
+	case "home":
+		return badHome(s)
+	case "line":
+		return badLine(s)
+	case "model":
+		return badModel(s)
+	case "path":
+		return badPath(s)
+	case "setting":
+		return badSetting(s)
+	case "url":
+		return badURL(s)
+	case "variable":
+		return badVariable(s)
+	}
+	if choice := strings.Split(rule, "|"); len(choice) > 1 && !slices.Contains(choice, s) {
+		return fmt.Sprintf("%q is not one of the choices", s), stringHint(rule)
+	}
+	return "", ""
+}
+
+// example returns a string that a rule accepts.
+func example(rule string) string {
+	return map[string]string{"agent": "gemini", "argument": "gemini", "glob": "docs/**", "home": "~/.gemini/settings.json", "model": "openai/gpt-5",
+		"path": "/opt/data", "setting": "NO_COLOR=1", "variable": "DATABASE_URL"}[rule]
+}
+
+// stringHint returns what the user should write if a value is not a string, or
+// not one of a choice.
+func stringHint(rule string) string {
+	choice := strings.Split(rule, "|")
+	last := len(choice) - 1
+	if last == 0 {
+		return "write it in double quotes"
+	}
+	return fmt.Sprintf(`write "%s" or %q`, strings.Join(choice[:last], `", "`), choice[last])
+}
+
+func badAgent(name string) (problem, hint string) {
+	if !bare.MatchString(name) {
+		return fmt.Sprintf("%q is not a valid name for an agent", name), "use letters, digits, - and _, as in [commands.gemini]"
+	}
+	return "", ""
+}
+
+func badLine(s string) (problem, hint string) {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "it contains a character that cannot be printed", "write one line of plain text"
+	}
+	return "", ""
+}
+
+func badModel(s string) (problem, hint string) {
+	provider, name, _ := strings.Cut(s, "/")
+	if provider == "" || name == "" || strings.ContainsAny(s, " \t\r\n") {
+		return fmt.Sprintf("%q is not the name of a model", s), `write "provider/name", such as "openai/gpt-5"`
+	}
+	return "", ""
+}
+
+// badURL also refuses a URL with a password, because hone shows the URL and
+// records it in the journal.
+func badURL(s string) (problem, hint string) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil, u.User == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == ""):
+		return "it is not an http or https URL", `write one, such as "http://localhost:11434/v1"`
+	case u.User != nil:
+		return "the URL contains a user name or a password", "remove it, and set the key variable of the provider"
+	}
+	return "", ""
+}
+
+// badPath refuses the homes of other users.
+func badPath(s string) (problem, hint string) {
+	if s[0] == '~' && len(s) > 1 && s[1] != '/' {
+		return fmt.Sprintf("%q does not begin with ~/", s), "write the absolute path, or ./ before a file name with ~"
+	}
+	return "", ""
+}
+
+// badHome accepts files and directories in the home of the user, but not the
+// whole home.
+func badHome(s string) (problem, hint string) {
+	const example = `write a path that begins with ~/, such as "~/.gemini/settings.json"`
+	below, ok := strings.CutPrefix(s, "~/")
+	below = path.Clean(below)
+	switch {
+	case !ok:
+		return fmt.Sprintf("%q is not in the home directory", s), example
+	case below == ".":
+		return fmt.Sprintf("%q is the whole home directory", s), "name the files and directories in it that the agent needs"
+	case !filepath.IsLocal(filepath.FromSlash(below)):
+		return fmt.Sprintf("%q is outside the home directory", s), example
+	}
+	return "", ""
+}
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// badVariable does not repeat the value that the user wrote after a name.
+func badVariable(s string) (problem, hint string) {
+	if name, _, assigned := strings.Cut(s, "="); assigned || !variable.MatchString(s) {
+		return fmt.Sprintf("%q is not only the name of a variable", name), `write names without values, such as "DATABASE_URL"`
+	}
+	return "", ""
+}
+
+// badSetting does not repeat the value of a variable.
+func badSetting(s string) (problem, hint string) {
+	const example = `write NAME=value, such as "NO_COLOR=1"`
+	name, _, assigned := strings.Cut(s, "=")
+	switch {
+	case !assigned:
+		return `a string in the list has no "="`, example
+	case !variable.MatchString(name):
+		return fmt.Sprintf("%q is not the name of a variable", name), example
+	}
+	return "", ""
+}
+
+func badGlob(pattern string) (problem, hint string) {
+	const relative = `write it relative to the root, such as "docs/**"`
+	parts := strings.Split(strings.ReplaceAll(pattern, `\`, "/"), "/")
+	switch {
+	case strings.HasPrefix(pattern, "/") || filepath.IsAbs(filepath.FromSlash(pattern)):
+		return fmt.Sprintf("%q is an absolute path", pattern), relative
+	case slices.Contains(parts, ".."):
+		return fmt.Sprintf(`%q contains ".."`, pattern), relative
+	case !doublestar.ValidatePattern(pattern):
+		return fmt.Sprintf("%q is not a valid glob", pattern), `close its brackets and braces, or write \[ and \{ for the characters themselves`
+	}
+	return "", ""
+}

@@ -1,0 +1,155 @@
+// Package listing says which files of a folder belong to its workspace: those
+// that git does not ignore, in the folder's repository and in the repositories
+// nested in it, and the ignored ones that the configuration includes. It also
+// finds what undoing a run leaves: ignored files that changed, and commits.
+//
+// It only reads. Without a repository nothing is ignored.
+package listing
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"hone/internal/git"
+	"hone/workspace"
+)
+
+// Repository opens the repository that a folder is the top of, or nil.
+func Repository(root string) (*git.Repo, error) {
+	top, err := git.Root(root)
+	if errors.Is(err, git.ErrNotRepository) || err == nil && top != root {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	g, err := git.Find()
+	if err != nil {
+		return nil, missing{err}
+	}
+	return g.Open(root)
+}
+
+// Of is how a folder's tree is listed: by asking git, where the folder is
+// a repository or lies in one, and in each repository that is nested in it. It
+// is nil where there is none, and the tree is walked. What git ignores is kept
+// as well where one of the globs means it; without git nothing is ignored.
+func Of(root string, include ...string) (workspace.Lister, error) {
+	top, err := git.Root(root)
+	if errors.Is(err, git.ErrNotRepository) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	outer, err := Repository(top)
+	if err != nil {
+		return nil, err
+	}
+	below, err := filepath.Rel(top, root)
+	if err != nil {
+		return nil, err
+	}
+	also := inclusion{root: root, globs: include}
+	return func(ctx context.Context, dir string) (workspace.Listing, error) {
+		if dir == root {
+			return listing(ctx, outer, filepath.ToSlash(below), also, "")
+		}
+		inner, err := Repository(dir)
+		if err != nil || inner == nil {
+			return workspace.Listing{}, errors.Join(err, workspace.ErrNoRepository)
+		}
+		at, err := filepath.Rel(root, dir)
+		if err != nil {
+			return workspace.Listing{}, err
+		}
+		return listing(ctx, inner, ".", also, filepath.ToSlash(at))
+	}, nil
+}
+
+// listing asks a repository for what it keeps below a folder of it, which lies
+// at a path of the workspace; "" is its root.
+func listing(ctx context.Context, repo *git.Repo, below string, also inclusion, at string) (workspace.Listing, error) {
+	entries, err := repo.List(ctx, below)
+	if err != nil {
+		return workspace.Listing{}, err
+	}
+	ignored, err := also.in(ctx, repo, below, at)
+	if err != nil {
+		return workspace.Listing{}, err
+	}
+	l := workspace.Listing{Kept: make([]string, len(entries)), Untracked: map[string]bool{}, Ignored: map[string]bool{}}
+	for i, e := range entries {
+		l.Kept[i], _ = trimFolder(e.Path, below)
+		if e.Untracked {
+			l.Untracked[l.Kept[i]] = true
+		}
+	}
+	for _, p := range ignored {
+		l.Kept = append(l.Kept, p)
+		l.Untracked[p], l.Ignored[p] = true, true
+	}
+	return l, nil
+}
+
+// missing is that git is needed and not installed.
+type missing struct{ error }
+
+// Hint says what to do about it.
+func (missing) Hint() string { return "install git" }
+
+// Without lists a folder's files but for those of one folder at its top, which
+// is hidden from agents.
+func Without(root, folder string) (workspace.Lister, error) {
+	list, err := Of(root)
+	if err != nil {
+		return nil, err
+	}
+	without := func(paths []string) (kept []string) {
+		for _, p := range paths {
+			if !InFolder("/", folder, p) {
+				kept = append(kept, p)
+			}
+		}
+		return kept
+	}
+	return func(ctx context.Context, dir string) (workspace.Listing, error) {
+		switch {
+		case list == nil && dir == root:
+			names, err := namesIn(root)
+			return workspace.Listing{Kept: without(names)}, err
+		case list == nil:
+			return workspace.Listing{}, workspace.ErrNoRepository
+		}
+		l, err := list(ctx, dir)
+		if dir == root {
+			l.Kept = without(l.Kept)
+		}
+		return l, err
+	}, nil
+}
+
+// InFolder reports whether a path, as a model wrote it, lies in a folder at the
+// top of a tree.
+func InFolder(root, folder, at string) bool {
+	if rel, err := filepath.Rel(root, at); err == nil && filepath.IsAbs(at) {
+		at = rel
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(at)), "/"), "/")
+	return workspace.Fold(first) == folder
+}
+
+// namesIn is what lies at the top of a folder that no repository holds; what is
+// below is walked.
+func namesIn(root string) ([]string, error) {
+	entries, err := os.ReadDir(root)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}

@@ -1,0 +1,79 @@
+package loop
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hone"
+	"hone/internal/artifact"
+)
+
+// Folder is a folder that the user named, absolute and free of links.
+func Folder(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if info, statErr := os.Stat(dir); err != nil || statErr != nil || !info.IsDir() {
+		return "", Usage(fmt.Sprintf("%s is no folder", dir), "name an existing one with --dir")
+	}
+	return abs, nil
+}
+
+// PlacedAll are paths that the user wrote, absolute; nil for none.
+func PlacedAll(from string, paths []string) ([]string, error) {
+	var all []string
+	for _, p := range paths {
+		at, err := Placed(from, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, at)
+	}
+	return all, nil
+}
+
+// Placed is a path that the user wrote, absolute: from their home where it
+// begins with ~, else from a folder.
+func Placed(from, path string) (string, error) {
+	rest, home := strings.CutPrefix(path, "~")
+	switch {
+	case home && (rest == "" || rest[0] == '/'):
+		at, err := os.UserHomeDir()
+		if err != nil {
+			return "", Usage(path+": "+err.Error(), "write the path whole")
+		}
+		return filepath.Join(at, rest), nil
+	case filepath.IsAbs(path):
+		return filepath.Clean(path), nil
+	}
+	return filepath.Join(from, path), nil
+}
+
+// Files are the embedded files below a folder, by the paths that they are to
+// have. A name with "dot-" in front stands for a dot file, which embedding
+// leaves out.
+func Files(from embed.FS, folder string) (files []File, err error) {
+	err = fs.WalkDir(from, folder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := from.ReadFile(name)
+		files = append(files, File{strings.ReplaceAll(strings.TrimPrefix(name, folder+"/"), "dot-", "."), content})
+		return err
+	})
+	return files, err
+}
+
+// MakeFolder makes a folder below a root. It is an error that something else
+// stands there.
+func MakeFolder(root, name string) error {
+	if err := artifact.MakeFolder(root, name); err != nil {
+		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package implement
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"hone"
+	"hone/check"
+	"hone/internal/config"
+	"hone/loop"
+	"hone/workspace"
+)
+
+// Kind is what implement declares of itself.
+func Kind() loop.Kind {
+	return loop.Kind{
+		Name:  "implement",
+		Use:   "implement",
+		Short: "query in, build passing out",
+		Long: `implement sends a query and the code base to a model, writes the files that it answers with, all or
+none, and runs build.sh. What the build prints begins the next round, until it passes.
+
+It works in the folder that it is started in: query.txt, codeRollup.txt, gemini-key.txt and
+gemini-system-prompt.txt are used as they are where they are there. Without them --query says what is
+wanted, hone makes the rollup itself, the provider's usual variable holds the key, and a text of hone's
+own teaches the model how to answer. --check stands in for build.sh, or joins it.
+
+Every query, response and build output is kept in logs/.`,
+		Example: `  hone implement
+  hone implement --query "add a --json flag to the list command" --check "make test"`,
+		Rounds:   Rounds,
+		Model:    "gemini/gemini-2.5-pro",
+		Keys:     Keys,
+		New:      func() loop.Loop { return &invocation{} },
+		Preview:  loop.Preview{Short: "what implement would send first"},
+		Starters: starterFiles,
+	}
+}
+
+// invocation is one implementation: all that it depends on, resolved. The code
+// base is read in the first round.
+type invocation struct {
+	loop.Settings
+	System       string        `json:"system"`
+	Query        string        `json:"query"`
+	HasBuild     bool          `json:"build"` // there is a build.sh
+	BuildTimeout time.Duration `json:"build_timeout_ns"`
+	MaxOutput    int           `json:"max_output"` // bytes of the build's output that the model is shown
+
+	flags flags
+	table table
+}
+
+// flags are the loop's own.
+type flags struct {
+	query, queryFile string
+	maxOutput        int
+	buildTimeout     time.Duration
+}
+
+// table is the table [implement].
+type table struct {
+	Rounds       int             `toml:"rounds" valid:"positive"`
+	MaxOutput    int             `toml:"max-output" valid:"positive"` // bytes of the build's output that are sent to the model
+	BuildTimeout config.Duration `toml:"build-timeout"`
+}
+
+// Section is the table [implement].
+func (v *invocation) Section() any { return &v.table }
+
+// Own reports whether a file is one of the loop's logs.
+func (v *invocation) Own(string) func(string) bool { return Own }
+
+// Flags adds the loop's own flags.
+func (v *invocation) Flags(fs *pflag.FlagSet) {
+	v.PreviewFlags(fs)
+	fs.IntVar(&v.flags.maxOutput, "max-output", 0, "bytes of the build's output that the model is shown (default 65536)")
+	fs.DurationVar(&v.flags.buildTimeout, "build-timeout", 0, "ends the build with all its children (default 10m)")
+}
+
+// PreviewFlags adds those of the query.
+func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&v.flags.query, "query", "", "what is wanted, in place of query.txt")
+	fs.StringVar(&v.flags.queryFile, "query-file", "", "the file that says what is wanted, in place of query.txt")
+}
+
+// Valid returns what is wrong with the flags by themselves.
+func (v *invocation) Valid(in *loop.Input) error {
+	return in.Positive(map[string]bool{"max-output": v.flags.maxOutput > 0, "build-timeout": v.flags.buildTimeout > 0})
+}
+
+// Resolve reads flags, environment, the folder's files and the configuration.
+func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
+	v.BuildTimeout = cmp.Or(v.flags.buildTimeout, v.table.BuildTimeout.Value())
+	v.MaxOutput = cmp.Or(v.flags.maxOutput, v.table.MaxOutput, check.MaxText)
+	if v.Query, err = v.flags.readQuery(in.Tree); err != nil {
+		return l, err
+	}
+	if v.System, _, err = readInput(in.Tree, SystemName); err != nil {
+		return l, err
+	}
+	v.System = cmp.Or(v.System, System)
+	if _, v.HasBuild, err = readInput(in.Tree, BuildName); err != nil {
+		return l, err
+	}
+	v.Settings, err = in.Settings()
+	v.Approve = "none"
+	return in.Limits(v.table.Rounds), err
+}
+
+// readQuery is what is wanted.
+func (f flags) readQuery(tree *workspace.Tree) (string, error) {
+	switch {
+	case f.query != "" && f.queryFile != "":
+		return "", loop.Usage("--query and --query-file both say what is wanted", "give one of them")
+	case f.query != "":
+		return f.query, nil
+	case f.queryFile != "":
+		text, err := os.ReadFile(f.queryFile)
+		if err != nil {
+			return "", loop.Usage("--query-file: "+err.Error(), "name a file that can be read")
+		}
+		return written(f.queryFile, string(text))
+	}
+	text, _, err := readInput(tree, QueryName)
+	if err != nil {
+		return "", err
+	}
+	return written(QueryName, text)
+}
+
+// written is a query out of a file, unless it is still to be written.
+func written(name, text string) (string, error) {
+	if strings.TrimSpace(text) == "" {
+		return "", loop.Usage(fmt.Sprintf("there is no query: %s is missing or empty", name), `write it, or: hone implement --query "what is wanted"`)
+	}
+	if starter, err := starters.ReadFile("starters/implement/" + QueryName); err == nil && text == string(starter) {
+		return "", loop.Usage(name+" still holds the starter's text", "say in it what you want")
+	}
+	return text, nil
+}
+
+// readInput reads one of the folder's files. A link is not followed: what it
+// leads to was not put into the folder.
+func readInput(tree *workspace.Tree, name string) (text string, ok bool, err error) {
+	b, _, err := tree.Read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", false, nil
+	case err != nil:
+		return "", false, loop.Usage(err.Error(), "put the file itself there")
+	}
+	return string(b), true, nil
+}
+
+// Keys reads gemini-key.txt, which stands in for the variable.
+func Keys(tree *workspace.Tree) (map[string]string, error) {
+	text, ok, err := readInput(tree, KeyName)
+	if err != nil || !ok {
+		return nil, err
+	}
+	key := strings.TrimSpace(text)
+	if key == "" {
+		return nil, loop.Usage(KeyName+" is empty", "write the key into it, or remove it and set GEMINI_API_KEY")
+	}
+	return map[string]string{"GEMINI_API_KEY": key}, nil
+}
+
+// Ready wants something that says whether the result is right.
+func (v *invocation) Ready(*loop.Input) error {
+	if !v.HasBuild && v.Check == "" {
+		return loop.Usage("nothing says whether the result is right: there is no build.sh, and no --check",
+			`hone init implement, or: hone implement --check "make test"`)
+	}
+	return nil
+}
+
+// Build puts loop and checks together.
+func (v *invocation) Build(s loop.Session) (loop.Built, error) {
+	l := v.loop(s.Guard())
+	if !s.Replayed() {
+		l.Say = s.IO().Say
+	}
+	r := s.NewRun(l.Rules())
+	if err := s.SetModel(&l.Coder, &v.Model, nil); err != nil {
+		return loop.Built{}, err
+	}
+	walls := s.Walls(loop.WallPlan{Protect: append([]string{BuildName}, Inputs...)})
+	s.SetCheck(walls, func(dir string, w loop.Walls) check.Func {
+		var checks []check.Func
+		build := check.BuildConfig{Root: dir, Timeout: v.BuildTimeout, MaxText: v.MaxOutput, Live: s.IO().CheckOutput}
+		switch {
+		case v.HasBuild && dir == s.Root():
+			checks = append(checks, l.Build(r, w.With(v.CheckEnv), build))
+		case v.HasBuild:
+			checks = append(checks, l.BuildUnlogged(w.With(v.CheckEnv), build))
+		}
+		if c := s.Check(dir, w); c != nil {
+			checks = append(checks, c)
+		}
+		return check.All(checks...)
+	})
+	return loop.Built{Run: r, Round: l.Round}, nil
+}
+
+// loop is the loop of the settings, without its model.
+func (v *invocation) loop(guard *workspace.Guard) Loop {
+	return Loop{Coder: v.Model.Role("coder", v.System), Query: v.Query, Guard: guard, Redact: guard.Redact}
+}
+
+// Preview is what the first round would send.
+func (v *invocation) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
+	return v.loop(view.Guard).Preview(ctx, view.Tree)
+}
+
+//go:embed starters
+var starters embed.FS
+
+func starterFiles() loop.Starters {
+	return loop.Starters{
+		Short: "build.sh for what the folder holds, query.txt and the system prompt",
+		Files: func(root string, _ func(string)) ([]loop.File, error) {
+			script, err := starters.ReadFile("starters/build/" + buildKind(root) + ".sh")
+			if err != nil {
+				return nil, err
+			}
+			files, err := loop.Files(starters, "starters/implement")
+			return append([]loop.File{{Path: BuildName, Content: script}, {Path: SystemName, Content: []byte(System)}}, files...), err
+		},
+		Next: func(root string) string {
+			if buildKind(root) == "none" {
+				return "make build.sh build and test the project, say in query.txt what you want, then: hone prompt implement && hone implement"
+			}
+			return "say in query.txt what you want, look at build.sh, then: hone prompt implement && hone implement"
+		},
+	}
+}
+
+// buildKind is how a folder is built, by what lies in it.
+func buildKind(root string) string {
+	for _, k := range []struct{ file, kind string }{
+		{"go.mod", "go"}, {"Cargo.toml", "rust"}, {"package.json", "node"},
+		{"pyproject.toml", "python"}, {"setup.py", "python"}, {"requirements.txt", "python"},
+		{"Makefile", "make"}, {"makefile", "make"}, {"GNUmakefile", "make"},
+	} {
+		if info, err := os.Stat(filepath.Join(root, k.file)); err == nil && info.Mode().IsRegular() {
+			return k.kind
+		}
+	}
+	return "none"
+}

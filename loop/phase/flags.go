@@ -1,0 +1,259 @@
+package phase
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"hone/internal/git"
+	"hone/loop"
+)
+
+// flags are the loop's own.
+type flags struct {
+	builderModel, verifierModel string
+	devURL                      string
+	healthAttempts              int
+	turns, calls                int
+	tools                       string // "native" or "text"
+	list                        bool
+	role                        string // of a preview
+}
+
+// Flags adds the loop's own flags.
+func (v *invocation) Flags(fs *pflag.FlagSet) {
+	f := &v.flags
+	fs.StringVar(&f.builderModel, "builder-model", "", "the builder's model, as PROVIDER/NAME or NAME, or command/NAME for a command-line agent (default "+defaultBuilder+")")
+	fs.StringVar(&f.verifierModel, "verifier-model", "", "the verifier's (default "+defaultVerifier+")")
+	fs.StringVar(&f.devURL, "dev-url", "", "where abl.config.sh starts the server (default "+defaultURL+")")
+	fs.IntVar(&f.healthAttempts, "health-attempts", 0, fmt.Sprintf("builds within a round before a failed health check ends it (default %d)", HealthAttempts))
+	fs.IntVar(&f.turns, "turns", 0, fmt.Sprintf("most model calls in one session (default %d)", defaultTurns))
+	fs.IntVar(&f.calls, "max-tool-calls", 0, fmt.Sprintf("most tool calls in one session (default %d)", defaultCalls))
+	fs.StringVar(&f.tools, "tools", "", "how the models call tools: native, or text for those that were not made for it (default native)")
+	fs.BoolVar(&f.list, "list", false, "only list contracts and flows, and what is wrong with the specifications")
+	fs.Lookup("model").Usage = "the model of both roles"
+	fs.Lookup("rounds").Usage = fmt.Sprintf("most rounds of building and verifying (default %d)", Rounds)
+	fs.Lookup("net").Usage = "let the roles' commands reach the network"
+	fs.Lookup("sandbox").Usage = "walls: auto is the stronger of hidden and bwrap; landlock, firejail and none hide less, and are taken only when named (default auto)"
+}
+
+// Valid returns what is wrong with the flags by themselves.
+func (v *invocation) Valid(in *loop.Input) error {
+	f := v.flags
+	if err := in.Positive(map[string]bool{"turns": f.turns > 0, "max-tool-calls": f.calls > 0, "health-attempts": f.healthAttempts > 0}); err != nil {
+		return err
+	}
+	switch f.tools {
+	case "", loop.NativeTools, loop.TextTools:
+	default:
+		return in.Usagef("--tools %s is not native or text", f.tools)
+	}
+	in.Flags.Tools = f.tools
+	if f.devURL != "" {
+		if problem, hint := badDevURL(f.devURL); problem != "" {
+			return loop.Usage(fmt.Sprintf("--dev-url %s: %s", f.devURL, problem), hint)
+		}
+	}
+	if f.role != "" && f.role != "builder" && f.role != "verifier" {
+		return loop.Usage(fmt.Sprintf("--role %s is not builder or verifier", f.role), "hone help prompt phase")
+	}
+	return nil
+}
+
+// allPhases stands for every phase that has a specification.
+const allPhases = "all"
+
+// somePhases wants numbers of phases, or all.
+func somePhases(args []string) error {
+	if len(args) == 0 {
+		return loop.Usage("phase needs to know which phase", "hone phase 1, hone phase 1 2, or hone phase all")
+	}
+	for _, arg := range args {
+		if n, err := strconv.Atoi(arg); arg != allPhases && (err != nil || n < 1) {
+			return loop.Usage(fmt.Sprintf("phase %q is no number of a phase", arg), "hone phase 1, hone phase 1 2, or hone phase all")
+		}
+	}
+	if slices.Contains(args, allPhases) && len(args) > 1 {
+		return loop.Usage("phase takes numbers, or all", "hone phase all")
+	}
+	return nil
+}
+
+// oneNumber wants one phase's number.
+func oneNumber(args []string) error {
+	if len(args) != 1 || args[0] == allPhases {
+		return loop.Usage("prompt phase needs the number of one phase", "hone help prompt phase")
+	}
+	return somePhases(args)
+}
+
+// Split returns a run for each phase that the command line names, once and in
+// their order. Of all, those that have passed are left out. With --list it
+// prints what the specifications say, as hone reads them.
+func (v *invocation) Split(ctx context.Context, in *loop.Input) ([][]string, error) {
+	runs, err := v.split(ctx, in)
+	return runs, wrongSpecs(err)
+}
+
+// wrongSpecs words what is wrong with a project's specifications; other errors
+// stay as they are.
+func wrongSpecs(err error) error {
+	var wrong *SpecError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.None:
+		return loop.Usage(wrong.Why, "hone init phase writes an example")
+	}
+	return loop.Usage(wrong.Why, "write it, or name one that exists: hone phase all --list")
+}
+
+func (v *invocation) split(ctx context.Context, in *loop.Input) ([][]string, error) {
+	if err := project(in.Root); err != nil {
+		return nil, err
+	}
+	if v.flags.list {
+		return nil, list(in)
+	}
+	if in.Args[0] == allPhases {
+		return notPassed(ctx, in)
+	}
+	numbers := numbersOf(in.Args)
+	for _, n := range numbers {
+		if _, err := Specs(in.Root, n); err != nil {
+			return nil, err
+		}
+	}
+	return runsOf(numbers), nil
+}
+
+// numbersOf are the phases of arguments that are numbers.
+func numbersOf(args []string) []int {
+	var numbers []int
+	for _, arg := range args {
+		n, _ := strconv.Atoi(arg)
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}
+
+// runsOf are the arguments of one run for each phase.
+func runsOf(numbers []int) [][]string {
+	var runs [][]string
+	for _, n := range numbers {
+		runs = append(runs, []string{strconv.Itoa(n)})
+	}
+	return runs
+}
+
+// notPassed is a run for each phase that has not passed.
+func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
+	specs, err := All(in.Root)
+	if err != nil {
+		return nil, err
+	}
+	g, err := git.Find()
+	if err != nil {
+		return nil, err
+	}
+	var passed []string
+	var numbers []int
+	for _, s := range specs {
+		ok, err := HasPassed(ctx, g, in.Root, s.Phase)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			passed = append(passed, strconv.Itoa(s.Phase))
+		} else {
+			numbers = append(numbers, s.Phase)
+		}
+	}
+	if len(passed) > 0 {
+		in.Note(fmt.Sprintf("passed already, by these specifications: phase %s; hone phase N runs one again", strings.Join(passed, ", ")))
+	}
+	if len(numbers) == 0 {
+		_, err := fmt.Fprintln(in.Out, "next: write the specification of the next phase; every one that there is has passed")
+		return nil, err
+	}
+	return runsOf(numbers), nil
+}
+
+// list prints what the specifications say.
+func list(in *loop.Input) error {
+	specs, err := All(in.Root)
+	if err != nil {
+		return err
+	}
+	last := specs[len(specs)-1].Phase
+	if in.Args[0] != allPhases {
+		last = slices.Max(numbersOf(in.Args))
+		if _, err := Specs(in.Root, last); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprint(in.Out, List(specs, last))
+	return err
+}
+
+// modelName is the first model that was named, with its provider. The seed's
+// users write names alone.
+func modelName(in *loop.Input, names ...string) string {
+	name := cmp.Or(names...)
+	if in.HasProvider(name) {
+		return name
+	}
+	return guessProvider(name)
+}
+
+// guessProvider puts the provider before a model's name that is known to be
+// its own; another name stays as it is.
+func guessProvider(name string) string {
+	for _, known := range []struct{ prefix, provider string }{
+		{"gemini-", "gemini"}, {"claude-", "anthropic"}, {"gpt-", "openai"}, {"o3", "openai"}, {"o4", "openai"},
+	} {
+		if strings.HasPrefix(name, known.prefix) {
+			return known.provider + "/" + name
+		}
+	}
+	return name
+}
+
+// badDevURL returns what is wrong with the URL of a server, and what the user
+// should write. An empty problem means that all is well: the URL is http, a
+// loopback host and a port, because the wall of the verifier lets exactly these
+// through (ruling A13).
+func badDevURL(s string) (problem, hint string) {
+	const example = `write the URL of the server, such as "http://localhost:3000"`
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" || u.Hostname() == "":
+		return "it is not an http URL", example
+	case u.User != nil:
+		return "the URL contains a user name or a password", example
+	case !strings.EqualFold(s, "http://"+u.Host):
+		return "the URL does not end after the port", example
+	case !loopback(u.Hostname()):
+		return "the host is not a loopback address", "use localhost, 127.0.0.1 or [::1] as the host"
+	case u.Port() == "":
+		return "the port is missing", example
+	}
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || port == 0 {
+		return u.Port() + " is not a port", "write one from 1 to 65535"
+	}
+	return "", ""
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback() && ip.Zone() == ""
+}

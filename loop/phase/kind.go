@@ -1,0 +1,297 @@
+package phase
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"hone"
+	"hone/internal/config"
+	"hone/internal/git"
+	"hone/loop"
+	"hone/sandbox"
+	"hone/workspace"
+)
+
+// Kind is what phase declares of itself.
+func Kind() loop.Kind {
+	return loop.Kind{
+		Name:  "phase",
+		Use:   "phase N [N …] | all",
+		Short: "build and verify a phase behind walls",
+		Long: `phase builds what specs/phaseN.md and the phases before it ask for. A builder that sees src/ alone
+writes the code. A health check that is no model looks at it. A verifier that sees tests/ alone, and
+the running server, tests it against the contracts; what fails goes back to the builder in the words
+of the contracts. A phase has passed when a verification that really took place finds nothing.
+
+The project's own commands (health_check, start_dev, reset_state, map_deps) stand in abl.config.sh.
+Everything that a model wrote runs behind walls that hide the rest: hidden or bwrap, unless a weaker
+one is named. Several phases are run in order, up to the first that is not passed; "all" leaves out
+those that both repositories record as passed by the specifications as they are now.`,
+		Example: `  hone init phase --template go
+  hone phase 1 --list
+  hone phase 1 2 --builder-model gemini-2.5-pro --verifier-model gemini-2.5-flash
+  hone phase all --builder-model command/gemini`,
+		Args:   somePhases,
+		Rounds: Rounds,
+		Walls:  sandbox.Auto,
+		Agents: true,
+		New:    func() loop.Loop { return &invocation{} },
+		Preview: loop.Preview{
+			Use:   "phase N",
+			Short: "what phase would send a role first",
+			Long: `prompt phase prints what phase would send a role first: the verifier to write the suite, or the
+builder in round 1. No hook is run: the map ends where map_deps would print the dependencies.`,
+			Args: oneNumber,
+		},
+		Starters: starterFiles,
+	}
+}
+
+// Defaults of a phase: the seed's models and address.
+const (
+	defaultBuilder  = "gemini/gemini-2.5-pro"
+	defaultVerifier = "gemini/gemini-2.5-flash"
+	defaultURL      = "http://localhost:3000"
+	defaultTurns    = 60
+	defaultCalls    = 240
+)
+
+// invocation is one phase: all that it depends on, resolved. Model is the
+// builder's. Specifications are read when they are needed.
+type invocation struct {
+	loop.Settings
+	Verifier       loop.Model   `json:"verifier_model"`
+	Phase          int          `json:"phase"`
+	BuilderSystem  string       `json:"builder_system"`
+	VerifierSystem string       `json:"verifier_system"`
+	HealthAttempts int          `json:"health_attempts"`
+	Turns          int          `json:"turns"`          // most model calls in a session
+	Calls          int          `json:"max_tool_calls"` // most in a session
+	DevURL         string       `json:"dev_url"`
+	Hooks          hookSettings `json:"hooks,omitzero"`
+
+	flags flags
+	table table
+}
+
+// hookSettings are what hooks have beside the project's code. Paths are
+// absolute.
+type hookSettings struct {
+	Read []string      `json:"read,omitempty"`
+	Env  []string      `json:"env,omitempty"` // names of variables that are passed on
+	Net  bool          `json:"net,omitempty"`
+	Time time.Duration `json:"timeout_ns,omitempty"` // 0: the loop's own
+}
+
+// table is the table [phase]. The hooks are those of abl.config.sh; they and
+// the server run behind walls, which hook-read, hook-env and hook-net open.
+type table struct {
+	BuilderModel   string          `toml:"builder-model" valid:"line"` // "provider/name", or a name alone
+	VerifierModel  string          `toml:"verifier-model" valid:"line"`
+	Rounds         int             `toml:"rounds" valid:"positive"`          // limit of rounds of building and verifying
+	HealthAttempts int             `toml:"health-attempts" valid:"positive"` // failed health checks that end a round
+	Turns          int             `toml:"turns" valid:"positive"`           // limit of model calls in one session
+	MaxToolCalls   int             `toml:"max-tool-calls" valid:"positive"`  // limit of tool calls in one session
+	DevURL         string          `toml:"dev-url" valid:"line"`             // of the server
+	HookRead       []string        `toml:"hook-read" valid:"path"`           // more that hooks may read
+	HookEnv        []string        `toml:"hook-env" valid:"variable"`        // variables that hooks get although they hold keys
+	HookNet        bool            `toml:"hook-net"`                         // hooks may reach the network
+	HookTimeout    config.Duration `toml:"hook-timeout"`                     // for one hook
+}
+
+// Section is the table [phase].
+func (v *invocation) Section() any { return &v.table }
+
+// Valid implements [config.Validator].
+func (s table) Valid() (key, problem, hint string) {
+	if s.DevURL != "" {
+		problem, hint = badDevURL(s.DevURL)
+	}
+	return "dev-url", problem, hint
+}
+
+// Models are the builder's and the verifier's.
+func (v *invocation) Models() []loop.RoleModel {
+	return []loop.RoleModel{{Role: "builder", Model: &v.Model}, {Role: "verifier", Model: &v.Verifier}}
+}
+
+// Own reports whether a file is the loop's own.
+func (v *invocation) Own(string) func(string) bool { return Own }
+
+// project returns an error if a folder is no project of the loop's.
+func project(root string) error {
+	if _, err := os.Stat(filepath.Join(root, "specs")); err != nil {
+		return loop.Usage("there is no specs/ in "+root, "hone init phase, or name the project's folder with --dir")
+	}
+	return nil
+}
+
+// Resolve reads flags, environment, roles and configuration.
+func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
+	if err := project(in.Root); err != nil {
+		return l, err
+	}
+	f, t := v.flags, v.table
+	v.Phase, _ = strconv.Atoi(in.Args[0])
+	v.HealthAttempts = cmp.Or(f.healthAttempts, t.HealthAttempts, HealthAttempts)
+	v.Turns, v.Calls = cmp.Or(f.turns, t.Turns, defaultTurns), cmp.Or(f.calls, t.MaxToolCalls, defaultCalls)
+	v.DevURL = cmp.Or(f.devURL, t.DevURL, defaultURL)
+	read, err := loop.PlacedAll(in.Root, t.HookRead)
+	if err != nil {
+		return l, err
+	}
+	v.Hooks = hookSettings{Read: read, Env: t.HookEnv, Net: t.HookNet, Time: t.HookTimeout.Value()}
+	both := cmp.Or(in.Flags.Model, in.Getenv("HONE_MODEL"))
+	verifier := modelName(in, f.verifierModel, both, t.VerifierModel, in.File.Model.Model, defaultVerifier)
+	in.Flags.Model = modelName(in, f.builderModel, both, t.BuilderModel, in.File.Model.Model, defaultBuilder)
+	if v.Settings, err = in.Settings(); err != nil {
+		return l, err
+	}
+	v.Approve = cmp.Or(in.Flags.Approve, "ask")
+	if v.Verifier, err = in.Model(verifier); err != nil {
+		return l, err
+	}
+	if err := v.readRoles(in.Root); err != nil {
+		return l, err
+	}
+	return in.Limits(t.Rounds), v.complete(in.Root)
+}
+
+// readRoles reads what the two roles are told of themselves.
+func (v *invocation) readRoles(root string) error {
+	builder, err := RoleText(root, "builder")
+	if err != nil {
+		return loop.Usage(err.Error(), "fix the file, or remove it")
+	}
+	verifier, err := RoleText(root, "verifier")
+	if err != nil {
+		return loop.Usage(err.Error(), "fix the file, or remove it")
+	}
+	v.BuilderSystem = BuilderSystem(builder, v.Model.Agent != nil)
+	v.VerifierSystem = VerifierSystem(verifier, v.DevURL, v.Verifier.Agent != nil)
+	return nil
+}
+
+// complete says what the project lacks before anything is written.
+func (v *invocation) complete(root string) error {
+	if _, err := Specs(root, v.Phase); err != nil {
+		return wrongSpecs(err)
+	}
+	if info, err := os.Stat(filepath.Join(root, ConfigName)); err != nil || !info.Mode().IsRegular() {
+		return loop.Usage("there is no "+ConfigName+" in "+root+", which says how the project is checked and started", "hone init phase, or name the project's folder with --dir")
+	}
+	if v.Model.BaseURL != "" && v.Verifier.BaseURL != "" && v.Model.Provider() != v.Verifier.Provider() {
+		return loop.Usage("--base-url is one address, and the two roles ask different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
+	}
+	return nil
+}
+
+// Build puts roles, walls, server and hooks together.
+func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
+	g, err := git.Find()
+	if err != nil {
+		return built, &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "install git", Verb: hone.Resume}}
+	}
+	server, err := NewServer(v.DevURL)
+	if err != nil {
+		return built, loop.Usage(err.Error(), "--dev-url http://localhost:3000")
+	}
+	l := v.loop(s.Guard())
+	l.Server, l.Git = server, g
+	r := s.NewRun(l.Rules())
+	r.Trust.Passed = fmt.Sprintf("phase %d passed", v.Phase)
+	walls := v.walls(s, r, g, server)
+	l.Hooks = Hooks{Runner: walls.hooks, Dir: s.Root(), Time: v.Hooks.Time}
+	if err := v.equip(&l, s, walls); err != nil {
+		return built, err
+	}
+	s.SetCheck(walls.hooks, s.Check)
+	return loop.Built{
+		Run:     r,
+		Round:   l.Round,
+		With:    fmt.Sprintf("builder %s and verifier %s", v.Model.Name, v.Verifier.Name),
+		Turns:   map[string]int{l.Builder.Name: v.Turns, l.Verifier.Name: v.Turns},
+		Finish:  func(ctx context.Context, end hone.End, _ int) error { return l.Finish(ctx, r, end) },
+		Summary: func(end hone.End) string { return l.Summary(r, end) },
+	}, nil
+}
+
+// loop is the loop of the settings: its roles have no models, no tools.
+func (v *invocation) loop(guard *workspace.Guard) Loop {
+	role := func(name string, m loop.Model, system, folder string) hone.Role {
+		role := m.Role(name, system)
+		role.Folder, role.Bounds = folder, hone.Bounds{Turns: v.Turns, Calls: v.Calls}
+		return role
+	}
+	l := Loop{Phase: v.Phase, HealthAttempts: v.HealthAttempts, Guard: guard,
+		Builder: role("builder", v.Model, v.BuilderSystem, Src), Writer: role("verifier", v.Verifier, v.VerifierSystem, Tests)}
+	l.Verifier = l.Writer
+	return l
+}
+
+// walls are the walls of a phase: each role behind its own, and the hooks
+// behind others, so that none sees what is another's.
+type walls struct{ builder, hooks, writer, verifier loop.Walls }
+
+// walls plans them. All are of the kind that the builder's could be built of.
+func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Server) walls {
+	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
+	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
+		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root()) },
+		Stood:   func(grade sandbox.Grade, _ string) ([]string, error) { return nil, noteWeak(r, grade) }})
+	hooks := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true, After: builder,
+		Net: &v.Hooks.Net, Env: v.Hooks.Env, Protect: []string{".git"},
+		Write: []string{at(Results)}, Read: append([]string{at(ConfigName)}, v.Hooks.Read...)})
+	tester := loop.WallPlan{Root: at(Tests), Bounded: true, OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
+	writer, verifier := tester, tester
+	writer.Vars = []string{"DEV_URL=" + v.DevURL}
+	verifier.Door = server.Door
+	verifier.Stood = func(_ sandbox.Grade, door string) ([]string, error) {
+		server.Found(door)
+		return []string{"DEV_URL=" + server.Address()}, nil
+	}
+	return walls{builder: builder, hooks: hooks, writer: s.Walls(writer), verifier: s.Walls(verifier)}
+}
+
+// noteWeak tells the user of walls that do not hide what they do not allow.
+func noteWeak(r *hone.Run, g sandbox.Grade) error {
+	open := "looking at names goes; its hidden files stay readable in folders that may be written (hone doctor has the list)"
+	switch g.Level {
+	case sandbox.LevelHidden:
+		return nil
+	case sandbox.LevelOpen:
+		open = "you could yourself"
+	}
+	return r.Notice(fmt.Sprintf("the wall %s does not hide what it does not allow: the roles can find out what the rest of the project holds, as far as %s", g.Wall, open))
+}
+
+// equip gives the roles their models: each one with tools, or an agent, in its
+// own folder.
+func (v *invocation) equip(l *Loop, s loop.Session, w walls) error {
+	for _, one := range []struct {
+		role  *hone.Role
+		model *loop.Model
+		walls loop.Walls
+	}{{&l.Builder, &v.Model, w.builder}, {&l.Writer, &v.Verifier, w.writer}, {&l.Verifier, &v.Verifier, w.verifier}} {
+		if err := s.SetModel(one.role, one.model, one.walls); err != nil {
+			return err
+		}
+		if one.role.Agent {
+			continue
+		}
+		logs := path.Base(Results)
+		tools, err := s.Tools(loop.Toolset{Folder: one.role.Folder, Walls: one.walls,
+			Closed: logs, Why: logs + " holds the logs of other parts of this loop and is closed"})
+		if err != nil {
+			return err
+		}
+		one.role.Tools = tools
+	}
+	return nil
+}

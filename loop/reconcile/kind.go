@@ -1,0 +1,200 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"hone"
+	"hone/check"
+	"hone/internal/config"
+	"hone/internal/git"
+	"hone/loop"
+	"hone/sandbox"
+	"hone/workspace"
+)
+
+// Kind is what reconcile declares of itself.
+func Kind() loop.Kind {
+	return loop.Kind{
+		Name:  "reconcile",
+		Use:   "reconcile [SOURCE_DIR]",
+		Short: "bring code and specifications into sync",
+		Long: `reconcile sends the whole code base, its specifications (specs/*.md) and how those differ from
+main to a model, applies the edits that come back, and runs the correctness checker named in
+.config/bork.json. What it finds begins the next round. Changes to specs/ are put to you.
+
+SOURCE_DIR limits which files are sent and may be changed; specs/ always belongs.`,
+		Example: `  hone reconcile
+  hone reconcile --model ollama/qwen3-coder --check "make test"
+  hone prompt reconcile`,
+		Args:     atMostOne,
+		Rounds:   Rounds,
+		Root:     root,
+		New:      func() loop.Loop { return &invocation{} },
+		Preview:  loop.Preview{Short: "what reconcile would send first"},
+		Starters: starterFiles,
+	}
+}
+
+// atMostOne takes SOURCE_DIR, or nothing.
+func atMostOne(args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("accepts at most 1 arg(s), received %d", len(args))
+	}
+	return nil
+}
+
+// root is the top of the repository that a folder lies in.
+func root(dir string) (string, error) {
+	abs, err := loop.Folder(dir)
+	if err != nil {
+		return "", err
+	}
+	top, err := git.Root(abs)
+	if err != nil {
+		return "", loop.Usage(err.Error(), "reconcile works on a Git repository: cd into one, name it with --dir, or: git init")
+	}
+	return top, nil
+}
+
+// invocation is one reconciliation: all that it depends on, resolved.
+type invocation struct {
+	loop.Settings
+	System       string   `json:"system"`
+	Scope        string   `json:"scope,omitempty"`
+	Checker      string   `json:"checker,omitempty"`
+	NeedApproval []string `json:"edits_require_approval,omitempty"`
+	NotSent      []string `json:"not_sent,omitempty"`
+
+	table table
+}
+
+// table is the table [reconcile].
+type table struct {
+	Rounds  int    `toml:"rounds" valid:"positive"`
+	Approve string `toml:"approve" valid:"ask|none|all"`
+}
+
+// Section is the table [reconcile].
+func (v *invocation) Section() any { return &v.table }
+
+// Resolve reads flags, environment, .config/hone.toml and .config/bork.json.
+func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
+	bork, err := config.Bork(in.Root)
+	if err != nil {
+		return l, loop.Usage(err.Error(), "nothing was sent or written")
+	}
+	v.System, v.Checker, v.NeedApproval, v.NotSent = System, bork.Checker, bork.Approve, bork.NotSent
+	if v.Scope, err = scope(in.Root, in.Dir, in.Args); err != nil {
+		return l, err
+	}
+	v.Settings, err = in.Settings()
+	v.Approve = cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
+	return in.Limits(v.table.Rounds), err
+}
+
+// scope is SOURCE_DIR as a path from the root; empty where it is all of it.
+func scope(root, dir string, args []string) (string, error) {
+	if len(args) == 0 {
+		return "", nil
+	}
+	at := args[0]
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(dir, at)
+	}
+	real, err := filepath.EvalSymlinks(at)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if info, statErr := os.Stat(real); err != nil || statErr != nil || !info.IsDir() {
+		return "", loop.Usage(fmt.Sprintf("SOURCE_DIR %s is no folder", args[0]), "hone reconcile src")
+	}
+	rel, err := filepath.Rel(root, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", loop.Usage(fmt.Sprintf("SOURCE_DIR %s does not lie in the repository %s", args[0], root), "name the repository with --dir")
+	}
+	if rel == "." {
+		return "", nil
+	}
+	return filepath.ToSlash(rel), nil
+}
+
+// Ready says what is not walled in.
+func (v *invocation) Ready(in *loop.Input) error {
+	if !v.Walls.None() && v.Checker != "" && v.Check == "" {
+		in.Note("the correctness checker is your own program and is not walled in; --sandbox is for --check")
+	}
+	return v.Trust.Provable(v.Checker != "" || v.Check != "")
+}
+
+// Build puts loop and checks together.
+func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
+	repo := s.Repo()
+	l := v.loop(repo, s.Guard())
+	r := s.NewRun(l.Rules())
+	if repo == nil && !s.Replayed() {
+		return built, &hone.Stop{Kind: hone.KindFailed, Why: s.Root() + " is no longer a Git repository",
+			Next: hone.Next{First: "restore its .git", Verb: hone.Resume}}
+	}
+	if r.Round() == 0 && repo != nil && !s.Replayed() {
+		repo.Prepare(context.Background())
+	}
+	if err := s.SetModel(&l.Editor, &v.Model, nil); err != nil {
+		return built, err
+	}
+	// Without --check nothing runs behind walls: the checker is the user's own.
+	walls := s.Walls(loop.WallPlan{Protect: l.Rules().Immutable, Later: v.Check == ""})
+	s.SetCheck(walls, func(dir string, w loop.Walls) check.Func { return v.check(s, dir, w) })
+	return loop.Built{Run: r, Round: l.Round}, nil
+}
+
+// loop is the loop of the settings, without its model.
+func (v *invocation) loop(repo *git.Repo, guard *workspace.Guard) Loop {
+	return Loop{Editor: v.Model.Role("editor", v.System), Repo: repo, Scope: v.Scope, Checker: v.Checker,
+		Approve: v.NeedApproval, NotSent: v.NotSent, Guard: guard}
+}
+
+// check is the correctness checker, and the command of --check beside it; nil
+// where there is neither. The checker is the user's own program: it keeps its
+// environment and never stands behind walls.
+func (v *invocation) check(s loop.Session, dir string, w loop.Walls) check.Func {
+	var checks []check.Func
+	if v.Checker != "" {
+		checks = append(checks, check.Bork(sandbox.None{}, check.BorkConfig{
+			Root: dir, Checker: v.Checker, Env: s.IO().Environ, Timeout: v.CheckTime, Redact: s.Guard().Redact, Live: s.IO().CheckOutput}))
+	}
+	if c := s.Check(dir, w); c != nil {
+		checks = append(checks, c)
+	}
+	if len(checks) == 0 {
+		return nil
+	}
+	return check.All(checks...)
+}
+
+// PreviewFlags adds none.
+func (v *invocation) PreviewFlags(*pflag.FlagSet) {}
+
+// Preview is what the first round would send.
+func (v *invocation) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
+	return v.loop(view.Repo, view.Guard).Preview(ctx, view.Tree)
+}
+
+//go:embed starters
+var starters embed.FS
+
+func starterFiles() loop.Starters {
+	return loop.Starters{
+		Short: "a specification, a correctness checker and .config/bork.json",
+		Files: func(string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
+		Next: func(string) string {
+			return "say in specs/ what you want, make correctness-check.sh run your own checks, then: hone prompt reconcile && hone reconcile"
+		},
+	}
+}

@@ -1,0 +1,269 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"hone"
+	"hone/internal/config"
+	"hone/model"
+	"hone/sandbox"
+)
+
+// Flags are the values of the flags that every loop has. The zero value of a
+// field means that the flag was not given.
+type Flags struct {
+	Model     string // PROVIDER/NAME
+	BaseURL   string
+	Wire      string
+	Reasoning string
+	Tools     string // how tools are called: "native" or "text"
+	Check     string // a command line
+	Approve   string // "ask", "none" or "all"
+	Wall      string
+	Net       bool
+	Flaky     int
+	Prove     string // "on", "off" or "strict"
+	Keep      string // "best" or "last"
+	Limits    LimitFlags
+}
+
+// LimitFlags bound a run. A resumed run may raise them.
+type LimitFlags struct {
+	Rounds    int
+	Patience  int // rounds that may end as an earlier one did; 0: all
+	MaxTokens int64
+	MaxCost   float64 // in USD
+	MaxTime   time.Duration
+}
+
+// Defaults of a run's budget.
+const (
+	DefaultTokens = 5_000_000
+	DefaultTime   = 4 * time.Hour
+)
+
+// Resolve resolves the limits: the flags, else rounds, else the configuration, else
+// standard and the defaults. 0 is no value.
+func (f LimitFlags) Resolve(file config.Limits, rounds, standard int) hone.Limits {
+	return hone.Limits{
+		Rounds: cmp.Or(f.Rounds, rounds, file.Rounds, standard), Patience: cmp.Or(f.Patience, file.Patience),
+		Tokens: cmp.Or(f.MaxTokens, file.MaxTokens, DefaultTokens),
+		Cost:   cmp.Or(f.MaxCost, file.MaxCost),
+		Time:   cmp.Or(f.MaxTime, file.MaxTime.Value(), DefaultTime),
+	}
+}
+
+// Settings are what every loop's start event holds beside the loop's own. A
+// Loop embeds it.
+type Settings struct {
+	Model     Model         `json:"model"`
+	Approve   string        `json:"approve"`        // "ask", "none" or "all"
+	Send      []string      `json:"send,omitempty"` // globs of what is sent though it looks secret
+	Walls     WallSettings  `json:"walls,omitzero"`
+	Trust     Trust         `json:"trust,omitzero"`
+	Check     string        `json:"check,omitempty"` // a command line; empty: there is none
+	CheckTime time.Duration `json:"check_timeout_ns,omitempty"`
+	CheckEnv  []string      `json:"check_env,omitempty"` // names of variables that the check has although they hold keys
+}
+
+// Shared returns the settings themselves.
+func (s *Settings) Shared() *Settings { return s }
+
+// Flags adds none.
+func (s *Settings) Flags(*pflag.FlagSet) {}
+
+// Valid finds nothing wrong.
+func (s *Settings) Valid(*Input) error { return nil }
+
+// Section is nil: there is no table of the loop's own.
+func (s *Settings) Section() any { return nil }
+
+// Resolve fills the shared settings.
+func (s *Settings) Resolve(_ context.Context, in *Input) (l hone.Limits, err error) {
+	*s, err = in.Settings()
+	return in.Limits(0), err
+}
+
+// Ready refuses to prove a check that there is not.
+func (s *Settings) Ready(*Input) error { return s.Trust.Provable(s.Check != "") }
+
+// Models is the one model.
+func (s *Settings) Models() []RoleModel { return []RoleModel{{Model: &s.Model}} }
+
+// Own is nil: the loop writes no files for people.
+func (s *Settings) Own(string) func(string) bool { return nil }
+
+// Model is how a run reaches one of its models.
+type Model struct {
+	Name      string          `json:"name"`               // provider/name
+	BaseURL   string          `json:"base_url,omitempty"` // without its login
+	Login     bool            `json:"login,omitempty"`    // BaseURL came with a user or a password
+	Wire      string          `json:"wire,omitempty"`
+	Tools     string          `json:"tools,omitempty"` // "text": calls are read out of the replies' text
+	Reasoning model.Reasoning `json:"reasoning,omitempty"`
+	Context   int64           `json:"context,omitempty"` // tokens; 0: not known
+	MaxOutput int64           `json:"max_output"`        // tokens
+	Idle      time.Duration   `json:"idle_ns,omitempty"`
+	Total     time.Duration   `json:"total_ns,omitempty"`
+	Attempts  int             `json:"attempts,omitempty"` // 0: the engine's default
+	Price     *hone.Price     `json:"price,omitempty"`
+	Agent     *Agent          `json:"agent,omitempty"` // nil: it is no command-line agent
+
+	login string // of BaseURL; never recorded
+}
+
+// Agent is a command-line agent that plays a role.
+type Agent struct {
+	Name string `json:"name"`
+	config.Agent
+	Asked string `json:"asked,omitempty"` // the model that it is to ask; empty: its own
+}
+
+// How a model calls tools.
+const (
+	NativeTools = "native" // by its provider's own means
+	TextTools   = "text"   // in the text of its replies
+)
+
+// Reach sets the base URL. Its login is kept apart, for this process alone.
+func (m *Model) Reach(url string) {
+	m.BaseURL, m.login = CutLogin(url)
+	m.Login = m.login != ""
+}
+
+// Address is the base URL with its login; empty where none was named. Its
+// error is that the login is not known any more.
+func (m Model) Address() (string, error) {
+	if m.Login && m.login == "" {
+		return "", Usage("the run's base URL held a user or a password, which is not kept", "hone resume last --base-url URL, the whole one")
+	}
+	return m.BaseURLWithLogin(), nil
+}
+
+// BaseURLWithLogin is the base URL with what is known of its login.
+func (m Model) BaseURLWithLogin() string {
+	if m.login == "" {
+		return m.BaseURL
+	}
+	scheme, rest, ok := strings.Cut(m.BaseURL, "://")
+	if !ok {
+		return m.login + "@" + m.BaseURL
+	}
+	return scheme + "://" + m.login + "@" + rest
+}
+
+// CutLogin takes the user and the password out of an address.
+func CutLogin(address string) (rest, login string) {
+	begin := strings.Index(address, "://") + len("://")
+	if begin < len("://") {
+		begin = 0
+	}
+	end := len(address)
+	if i := strings.IndexAny(address[begin:], "/?#"); i >= 0 {
+		end = begin + i
+	}
+	at := strings.LastIndexByte(address[begin:end], '@')
+	if at < 0 {
+		return address, ""
+	}
+	return address[:begin] + address[begin+at+1:], address[begin : begin+at]
+}
+
+// Provider is the name of whom the model is asked by, as in PROVIDER/NAME.
+func (m Model) Provider() string {
+	p, _, _ := strings.Cut(m.Name, "/")
+	return p
+}
+
+// PricedAs is the model that is paid for: the agent's, where it is one.
+func (m Model) PricedAs() string {
+	if m.Agent == nil || m.Agent.Wire == "" {
+		return m.Name
+	}
+	return m.Agent.Wire + "/" + m.Agent.Asked
+}
+
+// Role is what the engine asks, without its model; see [Session.SetModel].
+func (m Model) Role(name, system string) hone.Role {
+	return hone.Role{Name: name, Called: m.Name, System: system, Reasoning: m.Reasoning,
+		MaxOutput: m.MaxOutput, Context: m.Context, Price: m.Price, Agent: m.Agent != nil}
+}
+
+// Exposed says what an agent could do with its key, or with the network; empty
+// where there is nothing to say.
+func (m Model) Exposed() string {
+	switch {
+	case m.Agent == nil:
+	case len(m.Agent.Env) > 0 && m.Agent.Net:
+		return fmt.Sprintf("%s has %s and the network: whatever it runs can read and send that", m.Name, strings.Join(m.Agent.Env, ", "))
+	case len(m.Agent.Env) > 0:
+		return fmt.Sprintf("%s has %s: whatever it runs can read that", m.Name, strings.Join(m.Agent.Env, ", "))
+	case m.Agent.Net:
+		return m.Name + " has the network, and so has whatever it runs"
+	}
+	return ""
+}
+
+// WallSettings are the walls of a run's commands. Paths are absolute. The zero
+// value is no walls.
+type WallSettings struct {
+	Wall      string   `json:"wall,omitempty"` // empty and "none": no walls
+	Net       bool     `json:"net,omitempty"`
+	Write     []string `json:"write,omitempty"`
+	Read      []string `json:"read,omitempty"`
+	Hide      []string `json:"hide,omitempty"`
+	Env       []string `json:"env,omitempty"`    // names of variables that are passed on
+	Memory    int64    `json:"memory,omitempty"` // bytes; 0: hone's own limit
+	Processes int      `json:"processes,omitempty"`
+}
+
+// None reports whether commands run with the user's own rights.
+func (s WallSettings) None() bool { return s.Wall == "" || s.Wall == string(sandbox.NoWall) }
+
+// Trust says how far a check is trusted, and what is kept for undo.
+type Trust struct {
+	Protect  []string `json:"protect,omitempty"`
+	Flaky    int      `json:"flaky,omitempty"`
+	Prove    string   `json:"prove,omitempty"` // "on" or "strict"; empty: the check's word is taken
+	KeepBest bool     `json:"keep_best,omitempty"`
+	Include  []string `json:"include,omitempty"`  // globs of ignored files that are kept for undo
+	MaxFile  int64    `json:"max_file,omitempty"` // bytes; larger files are not kept for undo; 0: all are
+}
+
+// Provable refuses to prove a check that there is not.
+func (t Trust) Provable(check bool) error {
+	if t.Prove == "" || check {
+		return nil
+	}
+	return Usage("--prove needs a check that it can prove, and there is none", `--check "make test"`)
+}
+
+// Usage is what is wrong with a command line, a configuration or a folder,
+// found before anything is sent or written, and what to type next.
+func Usage(why, hint string) error {
+	return &hone.UsageError{Why: why, Hint: hint}
+}
+
+// Usagef is [Usage] about a flag, with the help of the command as what to type.
+func (in *Input) Usagef(format string, args ...any) error {
+	return Usage(fmt.Sprintf(format, args...), "hone help "+in.Kind.Name)
+}
+
+// Positive is an error for a flag that was given and is not greater than 0. It
+// is told of each flag whether its value is.
+func (in *Input) Positive(flags map[string]bool) error {
+	for _, flag := range slices.Sorted(maps.Keys(flags)) {
+		if !flags[flag] && in.Changed(flag) {
+			return in.Usagef("--%s must be greater than 0", flag)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"hone/loop"
+	"hone/model"
+)
+
+// flags are the loop's own. CodeScribe's names of them work as well.
+type flags struct {
+	reviewerModel string
+	tools         string // "native" or "text"
+	turns         int
+	calls         int
+	log           bool
+	logPath       string
+	reason        bool
+	allow         []string
+}
+
+// Flags adds the loop's own flags.
+func (v *invocation) Flags(fs *pflag.FlagSet) {
+	f := &v.flags
+	fs.StringVar(&f.reviewerModel, "reviewer-model", "", "the reviewer's model, as PROVIDER/NAME; needed where --model is a command-line agent (default the executor's)")
+	fs.IntVar(&f.turns, "turns", 0, fmt.Sprintf("most model calls in one execution session; also --agent-iterations, -niter (default %d)", defaultTurns))
+	fs.IntVar(&f.calls, "max-tool-calls", 0, fmt.Sprintf("most tool calls in one session (default %d)", defaultCalls))
+	fs.StringVar(&f.tools, "tools", "", "how the model calls tools: native, or text for one that was not made for it (default native)")
+	fs.BoolVar(&f.log, "log", false, "log the sessions' events in "+standardLog+" as well")
+	fs.StringVar(&f.logPath, "log-path", "", "log them in this file instead")
+	fs.StringSliceVar(&f.allow, "allow", nil, "programs that the model may run beside the standard list and the task file's, such as go,make; the check itself is always allowed")
+	fs.BoolVar(&f.reason, "reason", false, "the same as --reasoning high")
+	fs.Lookup("rounds").Usage = fmt.Sprintf("most loops of execution and review; also --agent-loops, -nloop (default %d)", Loops)
+	fs.Lookup("dir").Usage = "work in this folder; also --workdir"
+	fs.Lookup("model").Usage += "; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"
+	fs.Lookup("sandbox").Usage = "walls for what the model runs, and for --check: auto, hidden, bwrap, landlock, firejail or none (default auto)"
+	fs.SetNormalizeFunc(codescribeName)
+}
+
+// codescribeName is what hone calls a flag of CodeScribe's.
+func codescribeName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name {
+	case "agent-loops":
+		name = "rounds"
+	case "agent-iterations":
+		name = "turns"
+	case "workdir":
+		name = "dir"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// rewriteOptions rewrites CodeScribe's options of several letters behind one
+// dash, which would be read as that many flags. What follows -- is no option.
+func rewriteOptions(args []string) []string {
+	rewritten := make([]string, 0, len(args))
+	for i, arg := range args {
+		if arg == "--" {
+			return append(rewritten, args[i:]...)
+		}
+		name, value, valued := strings.Cut(arg, "=")
+		switch name {
+		case "-nloop":
+			name = "--agent-loops"
+		case "-niter":
+			name = "--agent-iterations"
+		}
+		if valued {
+			name += "=" + value
+		}
+		rewritten = append(rewritten, name)
+	}
+	return rewritten
+}
+
+// standardLog is where --log writes, from the folder that hone is started in.
+const standardLog = ".codescribe/logs/toolusage.toml"
+
+// Valid returns what is wrong with the flags by themselves, and sets the shared
+// ones that the loop's own stand for.
+func (v *invocation) Valid(in *loop.Input) error {
+	f := v.flags
+	if err := in.Positive(map[string]bool{"turns": f.turns > 0, "max-tool-calls": f.calls > 0}); err != nil {
+		return err
+	}
+	if f.logPath == "" && in.Changed("log-path") {
+		return in.Usagef("--log-path must name a file")
+	}
+	switch f.tools {
+	case "", loop.NativeTools, loop.TextTools:
+	default:
+		return in.Usagef("--tools %s is not native or text", f.tools)
+	}
+	in.Flags.Tools = f.tools
+	if f.reason {
+		if given := in.Flags.Reasoning; given != "" && given != string(model.High) {
+			return loop.Usage(fmt.Sprintf("--reason is --reasoning high, and --reasoning %s was given too", given), "give one of them")
+		}
+		in.Flags.Reasoning = string(model.High)
+	}
+	return nil
+}
+
+// logFile is where the sessions' events are logged as well, absolute; empty
+// for nowhere.
+func (f flags) logFile() (string, error) {
+	at := f.logPath
+	switch {
+	case at == "" && !f.log:
+		return "", nil
+	case at == "":
+		at = filepath.FromSlash(standardLog)
+	}
+	if info, err := os.Stat(at); err == nil && !info.Mode().IsRegular() {
+		return "", loop.Usage(fmt.Sprintf("--log-path: %s is no file", at), "name a file; it is written anew")
+	}
+	return filepath.Abs(at)
+}
+
+// argument reads what the command was given: a task file below the root,
+// or the task in words. A file is looked for from the folder that hone was
+// started in, and has to lie in the workspace after links.
+func argument(root, arg string) (file, text string, err error) {
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		return "", "", loop.Usage(fmt.Sprintf("%s is a folder", arg), "name a task file, or say in words what is to be done")
+	case err == nil:
+		file, err = below(root, arg)
+		return file, "", err
+	case filepath.Ext(arg) != ".toml":
+		return "", arg, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return "", "", loop.Usage(fmt.Sprintf("there is no task file %s", arg), "hone init task writes one; a task in words must not end in .toml")
+	}
+	return "", "", loop.Usage(fmt.Sprintf("task file: %v", err), "name a file that can be read")
+}
+
+// below is a file's path from a root, with slashes.
+func below(root, file string) (string, error) {
+	real, err := filepath.EvalSymlinks(file)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return "", loop.Usage(fmt.Sprintf("task file: %v", err), "name a file that can be read")
+	}
+	rel, err := filepath.Rel(root, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", loop.Usage(fmt.Sprintf("the task file %s does not lie in the folder that is worked on, %s", real, root), "copy it there, or name its folder with --workdir")
+	}
+	return filepath.ToSlash(rel), nil
+}

@@ -1,0 +1,317 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"hone"
+	"hone/loop"
+	"hone/sandbox"
+	"hone/tool"
+	"hone/tool/allow"
+	"hone/workspace"
+)
+
+// Kind is what task declares of itself.
+func Kind() loop.Kind {
+	return loop.Kind{
+		Name:  "task",
+		Use:   `task TASK.toml|"TEXT"`,
+		Short: "execute and review until complete",
+		Long: `task gives a model tools (read, glob, grep, write, edit, bash) and a task, and lets it work. Then a
+reviewer that cannot change anything says what is left, and that begins the next loop. What the
+reviewer is told of the work is computed from the tool calls, never taken from the model's word.
+A check, where there is one, has the last word.
+
+The task is a file in CodeScribe's form, or a text. Commands are limited to a list of programs, which
+the task file can extend, and run behind walls, without network. CodeScribe's command line works as
+well: the options of code-scribe loop, and models written openai-NAME.
+
+The executor may also be a command-line agent of the configuration, command/NAME, behind the same
+walls. What it did is then read off the files, and the reviewer needs a model of its own.`,
+		Example: `  hone task TASK.toml
+  hone task "make the tests in ./parse pass" --check "go test ./parse"
+  hone task TASK.toml -nloop 3 -niter 40 -m anthropic-claude-sonnet-5
+  hone task TASK.toml -m command/gemini --reviewer-model gemini/gemini-2.5-flash`,
+		Args:     oneTask,
+		Rewrite:  rewriteOptions,
+		Rounds:   Loops,
+		Walls:    sandbox.Auto,
+		Agents:   true,
+		New:      func() loop.Loop { return &invocation{} },
+		Preview:  loop.Preview{Short: "what task would send first"},
+		Starters: starterFiles,
+	}
+}
+
+// Bounds of a session, by default.
+const (
+	defaultTurns = 30
+	defaultCalls = 120
+)
+
+// invocation is one task: all that it depends on, resolved. The task file is
+// read in each loop.
+type invocation struct {
+	loop.Settings
+	Reviewer    loop.Model `json:"reviewer_model,omitzero"` // zero: the executor's, which is Model
+	System      string     `json:"system"`
+	AgentSystem string     `json:"agent_system,omitempty"` // the executor's, where that is an agent; else System is
+	File        string     `json:"task_file,omitempty"`    // from the root; empty where Text is the task
+	Text        string     `json:"task,omitempty"`
+	Turns       int        `json:"turns"`                 // most model calls in an execution session
+	Calls       int        `json:"max_tool_calls"`        // most in a session
+	Log         string     `json:"log,omitempty"`         // absolute
+	Allow       []string   `json:"allow,omitempty"`       // programs that commands may run, beside the task file's
+	CheckFirst  bool       `json:"check_first,omitempty"` // the first loop begins with what the check reports
+
+	flags flags
+	table table
+}
+
+// table is the table [task].
+type table struct {
+	Rounds        int    `toml:"rounds" valid:"positive"`
+	Turns         int    `toml:"turns" valid:"positive"`          // limit of model calls in one execution session
+	MaxToolCalls  int    `toml:"max-tool-calls" valid:"positive"` // limit of tool calls in one session
+	Approve       string `toml:"approve" valid:"ask|none|all"`
+	ReviewerModel string `toml:"reviewer-model" valid:"model"` // empty means the model of the executor
+}
+
+// Section is the table [task].
+func (v *invocation) Section() any { return &v.table }
+
+// Models are the executor's and, where it is another, the reviewer's.
+func (v *invocation) Models() []loop.RoleModel {
+	models := []loop.RoleModel{{Role: "executor", Model: &v.Model}}
+	if v.Reviewer.Name != "" {
+		models = append(models, loop.RoleModel{Role: "reviewer", Model: &v.Reviewer})
+	}
+	return models
+}
+
+// reviewer is the model that reviews.
+func (v *invocation) reviewer() *loop.Model {
+	if v.Reviewer.Name == "" {
+		return &v.Model
+	}
+	return &v.Reviewer
+}
+
+// Own reports whether a file is the loop's own, among them a log that the user
+// placed in the tree.
+func (v *invocation) Own(root string) func(path string) bool {
+	log, err := filepath.Rel(root, v.Log)
+	if v.Log == "" || err != nil {
+		return Own
+	}
+	return func(path string) bool { return path == filepath.ToSlash(log) || Own(path) }
+}
+
+// Resolve reads flags, environment, task file and configuration.
+func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
+	v.System, v.Allow = System, v.flags.allow
+	v.Turns, v.Calls = cmp.Or(v.flags.turns, v.table.Turns, defaultTurns), cmp.Or(v.flags.calls, v.table.MaxToolCalls, defaultCalls)
+	if v.File, v.Text, err = argument(in.Root, in.Args[0]); err != nil {
+		return l, err
+	}
+	asked, err := v.task(in.Tree)
+	if err != nil {
+		return l, err
+	}
+	in.Flags.Check = cmp.Or(in.Flags.Check, asked.Check)
+	if v.Log, err = v.flags.logFile(); err != nil {
+		return l, err
+	}
+	if in.Flags.Model, err = modelName(in, in.Flags.Model, in.Getenv("HONE_MODEL"), in.Getenv("CODESCRIBE_MODEL")); err != nil {
+		return l, err
+	}
+	if err := v.resolveModels(in); err != nil {
+		return l, err
+	}
+	v.Approve = cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
+	v.CheckFirst = v.Check != ""
+	return in.Limits(v.table.Rounds), nil
+}
+
+// task is the task as it stands now: what is wrong with its file is wrong
+// before anything is sent.
+func (v *invocation) task(tree *workspace.Tree) (Task, error) {
+	if v.File == "" {
+		return Plain(v.Text), nil
+	}
+	t, err := Load(tree, v.File)
+	if err != nil {
+		return t, loop.Usage(err.Error(), "hone init task writes an example")
+	}
+	return t, nil
+}
+
+// reviewerHint says how a task's reviewer is named.
+const reviewerHint = "--reviewer-model gemini/gemini-2.5-flash, or reviewer-model below [task] in .config/hone.toml"
+
+// resolveModels resolves the executor's model, and the reviewer's where it is
+// another.
+func (v *invocation) resolveModels(in *loop.Input) (err error) {
+	if v.Settings, err = in.Settings(); err != nil {
+		return err
+	}
+	if v.Model.Agent != nil {
+		v.AgentSystem = AgentSystem
+	}
+	name, err := modelName(in, v.flags.reviewerModel, v.table.ReviewerModel)
+	if err != nil || name == "" {
+		return err
+	}
+	reviewer, err := in.Model(name)
+	switch {
+	case err != nil:
+		return err
+	case reviewer.Agent != nil:
+		return loop.Usage(reviewer.Name+": a command-line agent cannot be the reviewer, whose one write is a tool of hone's", reviewerHint)
+	case v.Model.Agent == nil && reviewer.BaseURL != "" && v.Model.Provider() != reviewer.Provider():
+		return loop.Usage("--base-url is one address, and executor and reviewer ask different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
+	case reviewer.Name != v.Model.Name:
+		v.Reviewer = reviewer
+	}
+	return nil
+}
+
+// Ready refuses an executing agent beside which there is no reviewer.
+func (v *invocation) Ready(in *loop.Input) error {
+	if v.Model.Agent != nil && v.Reviewer.Name == "" {
+		return loop.Usage(v.Model.Name+" is a command-line agent, which cannot review as well: the reviewer's one write is a tool of hone's", reviewerHint)
+	}
+	return v.Settings.Ready(in)
+}
+
+// Build puts loop, tools, check and rules together.
+func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
+	l := v.loop(s.Guard())
+	r := s.NewRun(l.Rules())
+	agent, commands, review := v.walls(s)
+	if err := s.SetModel(&l.Executor, &v.Model, agent); err != nil {
+		return built, err
+	}
+	if err := s.SetModel(&l.Reviewer, v.reviewer(), nil); err != nil {
+		return built, err
+	}
+	if l.Tools, err = v.tools(s, commands, review); err != nil {
+		return built, err
+	}
+	s.SetCheck(commands, s.Check)
+	if v.CheckFirst {
+		r.Trust.CheckFirst = hone.Informed
+	}
+	built = loop.Built{
+		Run:     r,
+		Round:   l.Round,
+		Turns:   map[string]int{l.Executor.Name: v.Turns, l.Reviewer.Name: ReviewTurns(v.Turns)},
+		Finish:  func(_ context.Context, end hone.End, exit int) error { return l.Finish(r, end, exit) },
+		Summary: func(hone.End) string { return Summary(r) + "\n" },
+	}
+	if v.Reviewer.Name != "" {
+		built.With = fmt.Sprintf("executor %s and reviewer %s", v.Model.Name, v.Reviewer.Name)
+	}
+	return built, nil
+}
+
+// walls are those of the executing agent, nil if a model executes, of what a
+// model runs and of the check, and of what the reviewer runs, behind which the
+// tree cannot be changed. An agent has a home of its own in any case, because it
+// may write its settings there.
+func (v *invocation) walls(s loop.Session) (agent, commands, review loop.Walls) {
+	plan := loop.WallPlan{Bounded: true, Protect: []string{artifactsHome},
+		// What is not there when walls are built could not be mounted read-only.
+		Prepare: func(context.Context) error { return loop.MakeFolder(s.Root(), artifactsHome) }}
+	if v.File != "" {
+		plan.Protect = append(plan.Protect, v.File)
+	}
+	if v.Model.Agent != nil {
+		own := plan
+		own.OwnHome = true
+		agent = s.Walls(own)
+		plan.After = agent
+	}
+	commands = s.Walls(plan)
+	plan.After, plan.ReadOnly, plan.Later = commands, true, true
+	return agent, commands, s.Walls(plan)
+}
+
+// tools build what the two agents can call. The reviewer's command lines run
+// behind walls of their own, and its write is the loop's.
+func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(programs []string) (execute, review []tool.Tool), error) {
+	set := loop.Toolset{Closed: artifactsHome, Why: artifactsHome + " holds hone's own records and is closed; what happened so far stands in your instructions"}
+	execution, inspection := set, set
+	execution.Walls, inspection.Walls = commands, review
+	inspection.ReadOnly, inspection.Programs = true, allow.Review()
+	looking, err := s.Tools(inspection)
+	if err != nil {
+		return nil, err
+	}
+	return func(programs []string) (execute, review []tool.Tool) {
+		with := execution
+		with.Programs = slices.Concat(allow.Execution(), v.Allow, programs)
+		execute, _ = s.Tools(with) // the tree is open
+		return execute, looking
+	}, nil
+}
+
+// loop is the loop of the settings, without models and tools.
+func (v *invocation) loop(guard *workspace.Guard) Loop {
+	bounds := hone.Bounds{Turns: v.Turns, Calls: v.Calls}
+	l := Loop{File: v.File, Text: v.Text, Log: v.Log, Guard: guard,
+		Executor: v.Model.Role("executor", v.System), Reviewer: v.reviewer().Role("reviewer", v.System)}
+	l.Executor.Bounds, l.Reviewer.Bounds = bounds, bounds
+	if v.Model.Agent != nil {
+		l.Executor.System = v.AgentSystem
+	}
+	return l
+}
+
+// PreviewFlags adds CodeScribe's names.
+func (v *invocation) PreviewFlags(fs *pflag.FlagSet) { fs.SetNormalizeFunc(codescribeName) }
+
+// Preview is what the first session would be sent.
+func (v *invocation) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
+	p, err := v.loop(view.Guard).Preview(view.Tree, view.Limits.Rounds)
+	p.What = "the task and the instructions"
+	if v.CheckFirst {
+		p.What += "; a run adds what the check reports"
+	}
+	return p, err
+}
+
+//go:embed starters
+var starters embed.FS
+
+func starterFiles() loop.Starters {
+	return loop.Starters{
+		Short: "TASK.toml, a task file that can be run as it is",
+		Flags: func(fs *pflag.FlagSet) { fs.SetNormalizeFunc(codescribeName) },
+		Files: func(string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
+		Next: func(string) string {
+			return "say in TASK.toml what you want, then: hone prompt task TASK.toml && hone task TASK.toml"
+		},
+	}
+}
+
+// oneTask wants the task, as one argument.
+func oneTask(args []string) error {
+	switch {
+	case len(args) == 0:
+		return loop.Usage("task needs a task file, or the task in words", `hone init task, or: hone task "what is to be done"`)
+	case len(args) > 1:
+		return loop.Usage(fmt.Sprintf("task takes one argument, and there are %d", len(args)), `put the task in quotes: hone task "what is to be done"`)
+	case strings.TrimSpace(args[0]) == "":
+		return loop.Usage("the task is empty", `hone task "what is to be done"`)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package genaitest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/genai"
+
+	"hone/model/forward"
+)
+
+// emptyLedger grants nothing.
+type emptyLedger struct{}
+
+func (emptyLedger) Reserve(context.Context, forward.Call) (forward.Grant, error) {
+	return forward.Grant{}, errors.New("nothing is left")
+}
+
+// The SDK, with its own way of trying again, stops at the first word that the
+// budget is used up, and shows it. Package forward tests the other SDKs.
+func TestTheSDKDoesNotTryAgain(t *testing.T) {
+	provider := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s %s reached the provider", r.Method, r.RequestURI)
+	}))
+	defer provider.Close()
+	f, err := forward.New(forward.Config{Wire: forward.Gemini, Base: provider.URL, Key: key, Ledger: emptyLedger{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = sdk(t, f.URL(listen(t, f))).Models.GenerateContent(t.Context(), "gemini-x", genai.Text("hi"), nil)
+	if err == nil || !strings.Contains(err.Error(), "the budget of this run is used up") {
+		t.Errorf("the SDK says %v", err)
+	}
+	if r := f.Report(); r.Refused != 1 {
+		t.Errorf("the SDK asked %d times", r.Refused)
+	}
+}
+
+// listen returns an address whose connections the forwarder serves until the
+// test ends.
+func listen(t *testing.T, f *forward.Forward) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served sync.WaitGroup
+	served.Go(func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			served.Go(func() { f.ServeConn(c) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		f.Close()
+		served.Wait()
+	})
+	return l.Addr().String()
+}

@@ -1,0 +1,214 @@
+package sandbox_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/runtest"
+)
+
+// through is a connection to a door that leads to an address.
+func through(t *testing.T, f *sandbox.Forwarding) *net.TCPConn {
+	t.Helper()
+	door := runtest.Listen(t, f.Door().Serve)
+	c, err := net.Dial(door.Network(), door.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c.(*net.TCPConn)
+}
+
+// TestForward sends more than any buffer holds, ends its side, and has the
+// answer all the same.
+func TestForward(t *testing.T) {
+	const size = 8 << 20
+	server := runtest.Listen(t, func(c net.Conn) {
+		defer c.Close()
+		n, _ := io.Copy(io.Discard, c)
+		_, _ = c.Write(make([]byte, n+5))
+	})
+	f := sandbox.Forward(server.String())
+	defer f.Close()
+	c := through(t, f)
+	if _, err := c.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil || len(answer) != size+5 {
+		t.Errorf("%d bytes, %v", len(answer), err)
+	}
+	if from, to := f.Bytes(); from != size || to != size+5 {
+		t.Errorf("counted %d and %d bytes", from, to)
+	}
+	if passed, failed := f.Connections(); passed != 1 || failed != 0 {
+		t.Errorf("counted %d connections, %d failed", passed, failed)
+	}
+	if f.Door().Addr != server.String() {
+		t.Errorf("the door is at %s", f.Door().Addr)
+	}
+}
+
+// TestForwardToNobody: the connection is ended, and counted as failed.
+func TestForwardToNobody(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	f := sandbox.Forward(l.Addr().String())
+	defer f.Close()
+	if b, _ := io.ReadAll(through(t, f)); len(b) != 0 {
+		t.Errorf("read %q", b)
+	}
+	if passed, failed := f.Connections(); passed != 0 || failed != 1 {
+		t.Errorf("counted %d connections, %d failed", passed, failed)
+	}
+}
+
+// TestForwardClose ends a connection that neither side would.
+func TestForwardClose(t *testing.T) {
+	ended := make(chan error, 1)
+	server := runtest.Listen(t, func(c net.Conn) {
+		_, _ = c.Write([]byte("x"))
+		_, err := c.Read(make([]byte, 1))
+		ended <- err
+	})
+	f := sandbox.Forward(server.String())
+	c := through(t, f)
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if _, err := c.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection goes on")
+	}
+	if err := <-ended; err == nil {
+		t.Error("the server's side goes on")
+	}
+	if b, _ := io.ReadAll(through(t, f)); len(b) != 0 {
+		t.Errorf("a closed forwarding passes on %q", b)
+	}
+}
+
+// TestForwardBroken: a server that breaks off ends the command's side, though
+// that still writes.
+func TestForwardBroken(t *testing.T) {
+	server := runtest.Listen(t, func(c net.Conn) {
+		_ = c.(*net.TCPConn).SetLinger(0)
+		c.Close()
+	})
+	f := sandbox.Forward(server.String())
+	defer f.Close()
+	c := through(t, f)
+	for {
+		if _, err := c.Write(make([]byte, 64<<10)); err != nil {
+			return
+		}
+	}
+}
+
+// TestForwardBy: whoever dials decides where it leads; that is told once, of all
+// connections, before any answer, and not for a connection without a byte.
+func TestForwardBy(t *testing.T) {
+	server := runtest.Listen(t, func(c net.Conn) {
+		defer c.Close()
+		_, _ = io.Copy(c, c)
+	})
+	var reached, told atomic.Int64
+	release := make(chan struct{})
+	f := sandbox.ForwardBy("127.0.0.1:0", func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, server.Network(), server.String())
+	}, func() {
+		reached.Add(1)
+		<-release
+		told.Store(1)
+	})
+	defer f.Close()
+	if f.Door().Addr != "127.0.0.1:0" {
+		t.Errorf("the door is at %s", f.Door().Addr)
+	}
+	silent := through(t, f)
+	must(0, silent.CloseWrite())
+	if b := must(io.ReadAll(silent)); len(b) != 0 || reached.Load() != 0 {
+		t.Errorf("a silent connection: read %q, reached %d times", b, reached.Load())
+	}
+	var all sync.WaitGroup
+	for range 20 {
+		c := through(t, f)
+		all.Go(func() {
+			must(c.Write([]byte("a")))
+			b := make([]byte, 1)
+			if _, err := io.ReadFull(c, b); err != nil || b[0] != 'a' || told.Load() != 1 {
+				t.Errorf("%v, %q, told before: %d", err, b, told.Load())
+			}
+		})
+	}
+	close(release)
+	all.Wait()
+	if n := reached.Load(); n != 1 {
+		t.Errorf("reached was called %d times", n)
+	}
+}
+
+// TestForwardByThatFails: who cannot be dialled was not reached.
+func TestForwardByThatFails(t *testing.T) {
+	f := sandbox.ForwardBy("127.0.0.1:0", func(context.Context) (net.Conn, error) { return nil, errors.New("nobody") }, func() { t.Error("reached") })
+	defer f.Close()
+	c := through(t, f)
+	_, _ = c.Write([]byte("a"))
+	if b, _ := io.ReadAll(c); len(b) != 0 {
+		t.Errorf("read %q", b)
+	}
+	if passed, failed := f.Connections(); passed != 0 || failed != 1 {
+		t.Errorf("counted %d connections, %d failed", passed, failed)
+	}
+}
+
+// TestForwardByHoldsTheAnswer: a server that answers at once is not heard while
+// reached runs.
+func TestForwardByHoldsTheAnswer(t *testing.T) {
+	server := runtest.Listen(t, func(c net.Conn) {
+		defer c.Close()
+		_, _ = c.Read(make([]byte, 1))
+		_, _ = c.Write([]byte("answer"))
+	})
+	connected, told := make(chan net.Conn, 1), make(chan struct{})
+	f := sandbox.ForwardBy(server.String(), nil, func() {
+		defer close(told)
+		if _, err := runtest.ReadSoon(<-connected); err == nil {
+			t.Error("an answer came before it was told")
+		}
+	})
+	defer f.Close()
+	c := through(t, f)
+	connected <- c
+	must(c.Write([]byte("x")))
+	<-told
+	if b, err := io.ReadAll(c); err != nil || string(b) != "answer" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// TestForwardByLetsTheServerSpeakFirst: that is no answer, and nothing is told.
+func TestForwardByLetsTheServerSpeakFirst(t *testing.T) {
+	server := runtest.Listen(t, func(c net.Conn) {
+		defer c.Close()
+		_, _ = c.Write([]byte("hello"))
+	})
+	f := sandbox.ForwardBy(server.String(), nil, func() { t.Error("reached") })
+	defer f.Close()
+	if b, err := io.ReadAll(through(t, f)); err != nil || string(b) != "hello" {
+		t.Errorf("%q, %v", b, err)
+	}
+}

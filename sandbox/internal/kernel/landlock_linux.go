@@ -1,0 +1,310 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
+)
+
+// Landlock holds what a thread, and all that it starts, opens and changes below
+// paths that were named before. What this package holds by it depends on the
+// kernel: see [Restraint.openFiles] for what older ones miss. No ABI holds stat,
+// chdir, chmod, chown, utimes, extended attributes and inotify, and none can
+// take a file out of a folder that is granted.
+
+// newestLandlock is the newest ABI whose rights this package knows.
+const newestLandlock = 10
+
+// The rights on files, by what they are good for.
+const (
+	rightsToRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+
+	// rightsOnFiles are those that a file can be given; the others are about
+	// what a folder holds.
+	rightsOnFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV | unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
+
+	// rightsOfNobody are never granted: new devices.
+	rightsOfNobody = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
+)
+
+// LandlockAdvice is what to do where there is no Landlock.
+const LandlockAdvice = "Landlock needs Linux 5.13 and has to be switched on (lsm=landlock,… on the kernel's command line); try --sandbox hidden"
+
+// landlockABI is the newest ABI that both the running kernel and this package
+// know; 0 where there is no Landlock.
+func landlockABI() int {
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return min(int(abi), newestLandlock)
+}
+
+// holdFiles restricts the calling thread by Landlock, and returns the ABI that
+// was used.
+func (r Restraint) holdFiles() (abi int, err error) {
+	if !r.Files {
+		return 0, nil
+	}
+	abi = landlockABI()
+	if abi == 0 && r.Strict {
+		return 0, &sandbox.WallError{Wall: sandbox.Landlock, Reason: "this kernel has no Landlock", Next: LandlockAdvice}
+	}
+	if abi == 0 {
+		return 0, nil
+	}
+	handled := r.handled(abi)
+	rules, err := newRuleset(handled)
+	if err != nil {
+		return 0, err
+	}
+	defer rules.close()
+	if err := r.addRules(rules, handled); err != nil {
+		return 0, err
+	}
+	return abi, rules.restrict()
+}
+
+func (r Restraint) addRules(rules ruleset, handled unix.LandlockRulesetAttr) error {
+	for _, g := range grants(r.Entries, handled.Handled_access_fs) {
+		if err := rules.grant(g); err != nil {
+			return fmt.Errorf("%s: %w", g.path, err)
+		}
+	}
+	if handled.Handled_access_net&unix.LANDLOCK_ACCESS_NET_CONNECT_TCP == 0 {
+		return nil
+	}
+	for _, port := range r.Ports {
+		if err := rules.connect(port); err != nil {
+			return fmt.Errorf("port %d: %w", port, err)
+		}
+	}
+	return nil
+}
+
+// handled is what an ABI can hold of what this restraint is to hold.
+func (r Restraint) handled(abi int) unix.LandlockRulesetAttr {
+	held := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1}
+	for _, more := range []struct {
+		abi        int
+		files, net uint64
+		scoped     uint64
+	}{
+		{abi: 2, files: unix.LANDLOCK_ACCESS_FS_REFER},
+		{abi: 3, files: unix.LANDLOCK_ACCESS_FS_TRUNCATE},
+		{abi: 4, net: unix.LANDLOCK_ACCESS_NET_CONNECT_TCP},
+		{abi: 5, files: unix.LANDLOCK_ACCESS_FS_IOCTL_DEV},
+		{abi: 6, scoped: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL},
+		{abi: 9, files: unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX},
+		{abi: 10, net: unix.LANDLOCK_ACCESS_NET_CONNECT_SEND_UDP},
+	} {
+		if abi < more.abi {
+			break
+		}
+		held.Handled_access_fs |= more.files
+		held.Scoped |= more.scoped
+		if r.Strict && !r.Net {
+			held.Handled_access_net |= more.net
+		}
+	}
+	return held
+}
+
+// grant is a path, and the rights on all below it.
+type grant struct {
+	path   string
+	rights uint64
+}
+
+// grants are the rights that entries come to. Where something is hidden in a
+// folder that may only be read, what lies beside it is granted instead of the
+// folder: its names can still be listed.
+func grants(entries []sandbox.Entry, handled uint64) []grant {
+	var all []grant
+	for _, e := range entries {
+		switch {
+		case e.Absent || e.Link != "" || e.Access == sandbox.AccessNone:
+		case e.Access == sandbox.AccessWrite:
+			all = append(all, grant{e.Path, handled &^ rightsOfNobody})
+		default:
+			all = append(all, toRead(entries, e.Path)...)
+		}
+	}
+	return all
+}
+
+func toRead(entries []sandbox.Entry, folder string) []grant {
+	if all, ok := spare(folder, hiddenBelow(entries, folder)); ok {
+		return all
+	}
+	return []grant{{folder, rightsToRead}}
+}
+
+// hiddenBelow are the hidden paths below a folder that may be read, but for
+// those in folders of it that may be written, which nothing can hold.
+func hiddenBelow(entries []sandbox.Entry, folder string) []string {
+	var hidden []string
+	for _, e := range entries {
+		if e.Access == sandbox.AccessNone && !e.Absent && e.Path != folder && sandbox.Holds(folder, e.Path) && around(entries, e.Path) == sandbox.AccessRead {
+			hidden = append(hidden, e.Path)
+		}
+	}
+	return hidden
+}
+
+// around is the access of the nearest entry around a path that shows something;
+// hide where there is none.
+func around(entries []sandbox.Entry, path string) sandbox.Access {
+	nearest := sandbox.Entry{Access: sandbox.AccessNone}
+	for _, e := range entries {
+		if e.Access != sandbox.AccessNone && e.Link == "" && e.Path != path && sandbox.Holds(e.Path, path) && len(e.Path) >= len(nearest.Path) {
+			nearest = e
+		}
+	}
+	return nearest.Access
+}
+
+// mostBeside is how many grants may stand for one folder. Beyond it, the folder
+// is granted with what is hidden in it, and [unheldEntries] says so.
+const mostBeside = 4096
+
+// spare grants a folder to be read without what is hidden below it; ok is false
+// where that takes too many grants.
+func spare(folder string, hidden []string) (all []grant, ok bool) {
+	if len(hidden) == 0 {
+		return []grant{{folder, rightsToRead}}, true
+	}
+	all = []grant{{folder, unix.LANDLOCK_ACCESS_FS_READ_DIR}}
+	children, _ := os.ReadDir(folder)
+	for _, child := range children {
+		path := filepath.Join(folder, child.Name())
+		if child.Type()&fs.ModeSymlink != 0 || slices.Contains(hidden, path) {
+			continue
+		}
+		below := slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return !sandbox.Holds(path, h) })
+		more, ok := spare(path, below)
+		if all = append(all, more...); !ok || len(all) > mostBeside {
+			return nil, false
+		}
+	}
+	return all, true
+}
+
+// unheldEntries says in words which of the entries Landlock cannot hold.
+func unheldEntries(entries []sandbox.Entry) []string {
+	var hidden, fixed []string
+	for _, e := range entries {
+		switch inside := around(entries, e.Path); {
+		case e.Link != "" || inside != sandbox.AccessWrite:
+		case e.Access == sandbox.AccessNone && !e.Absent:
+			hidden = append(hidden, e.Path)
+		case e.Access == sandbox.AccessRead:
+			fixed = append(fixed, e.Path)
+		}
+	}
+	for _, e := range entries {
+		if e.Access != sandbox.AccessRead || e.Absent || e.Link != "" {
+			continue
+		}
+		below := hiddenBelow(entries, e.Path)
+		if _, ok := spare(e.Path, below); !ok {
+			hidden = append(hidden, below...)
+		}
+	}
+	var open []string
+	if len(hidden) > 0 {
+		open = append(open, "hidden, but can be read: "+firstOf(hidden))
+	}
+	if len(fixed) > 0 {
+		open = append(open, "protected, but can be changed while a command runs: "+firstOf(fixed))
+	}
+	return open
+}
+
+// firstOf names the first of several paths.
+func firstOf(paths []string) string {
+	if len(paths) == 1 {
+		return paths[0]
+	}
+	return fmt.Sprintf("%s and %d more", paths[0], len(paths)-1)
+}
+
+// ruleset is a Landlock ruleset that is being put together.
+type ruleset struct {
+	fd      int
+	handled uint64
+}
+
+func newRuleset(handled unix.LandlockRulesetAttr) (ruleset, error) {
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
+	if errno != 0 {
+		return ruleset{}, os.NewSyscallError("landlock_create_ruleset", errno)
+	}
+	return ruleset{int(fd), handled.Handled_access_fs}, nil
+}
+
+func (s ruleset) close() { unix.Close(s.fd) }
+
+// grant grants rights on a path, to which no symlink leads. One that cannot be
+// opened, or became a symlink, is passed over: nothing is granted.
+func (s ruleset) grant(g grant) error {
+	at, err := unix.Open(g.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	var info unix.Stat_t
+	if err := unix.Fstat(at, &info); err != nil {
+		return err
+	}
+	rights := g.rights & s.handled
+	switch info.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		return nil
+	case unix.S_IFDIR:
+	default:
+		rights &= rightsOnFiles
+	}
+	if rights == 0 {
+		return nil
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(at)}
+	return s.add(unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule))
+}
+
+// connect grants connections to a TCP port.
+func (s ruleset) connect(port int) error {
+	const kind = 2 // LANDLOCK_RULE_NET_PORT
+	rule := struct{ rights, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
+	return s.add(kind, unsafe.Pointer(&rule))
+}
+
+func (s ruleset) add(kind uintptr, rule unsafe.Pointer) error {
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(s.fd), kind, uintptr(rule), 0, 0, 0)
+	if errno != 0 {
+		return os.NewSyscallError("landlock_add_rule", errno)
+	}
+	return nil
+}
+
+// restrict puts the calling thread under the rules. No other thread is: those
+// of the runtime stay free.
+func (s ruleset) restrict() error {
+	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(s.fd), 0, 0)
+	if errno != 0 {
+		return os.NewSyscallError("landlock_restrict_self", errno)
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package kernel
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/runtest"
+)
+
+// limitsOf is what a restrained command has for limits, by name, soft and hard.
+func limitsOf(t *testing.T, u runtest.Person, r Restraint) (map[string][2]string, Reached) {
+	t.Helper()
+	got := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Restraint: r, Argv: []string{"/bin/cat", "/proc/self/limits"}, Dir: "/"})
+	if got.Fail != "" || got.Exit != 0 {
+		t.Fatalf("%+v", got)
+	}
+	all := map[string][2]string{}
+	for line := range strings.Lines(got.Output) {
+		if name := strings.TrimSpace(line[:min(26, len(line))]); len(line) > 26 {
+			if f := strings.Fields(line[26:]); len(f) >= 2 {
+				all[name] = [2]string{f[0], f[1]}
+			}
+		}
+	}
+	return all, got.Reached
+}
+
+func TestLimitsAreSet(t *testing.T) {
+	for _, u := range runtest.People() {
+		t.Run(u.Name, func(t *testing.T) {
+			got, reached := limitsOf(t, u, Restraint{Free: true, Limits: sandbox.Limits{Memory: 1 << 30, Processes: 100}})
+			if got["Max core file size"] != [2]string{"0", "0"} {
+				t.Errorf("core files: %v", got["Max core file size"])
+			}
+			// The hard limit is lowered once more when the command has started.
+			memory := got["Max data size"]
+			if memory[0] == "unlimited" || memory[1] == "unlimited" {
+				t.Errorf("memory: %v", memory)
+			}
+			soft, _ := strconv.Atoi(got["Max processes"][0])
+			if u.ID == 0 && reached.Processes == 0 {
+				return
+			}
+			if soft < 100 || soft > 100+100_000 || uint64(soft) != reached.Processes {
+				t.Errorf("processes: %v, reached %d", got["Max processes"], reached.Processes)
+			}
+		})
+	}
+}
+
+func TestNoLimitIsSetUnasked(t *testing.T) {
+	u := runtest.People()[0]
+	before, _ := limitsOf(t, u, Restraint{Free: true, Limits: sandbox.Limits{Processes: -1, Memory: -1}})
+	var data, tasks unix.Rlimit
+	must(0, unix.Getrlimit(unix.RLIMIT_DATA, &data))
+	must(0, unix.Getrlimit(unix.RLIMIT_NPROC, &tasks))
+	number := func(n uint64) string {
+		if n == unix.RLIM_INFINITY {
+			return "unlimited"
+		}
+		return strconv.FormatUint(n, 10)
+	}
+	if want := [2]string{number(data.Cur), number(data.Max)}; before["Max data size"] != want {
+		t.Errorf("memory: %v, want %v", before["Max data size"], want)
+	}
+	if want := [2]string{number(tasks.Cur), number(tasks.Max)}; before["Max processes"] != want {
+		t.Errorf("processes: %v, want %v", before["Max processes"], want)
+	}
+}
+
+// A user's command cannot start more processes than it may, however many the
+// user has already, and what started it goes on.
+func TestProcessesAreLimited(t *testing.T) {
+	all := runtest.People()
+	u := all[len(all)-1]
+	if u.ID == 0 {
+		t.Skip("SKIPPED: the limit does not bind root, and there is no other user")
+	}
+	const most = 30
+	script := `i=0; while [ $i -lt 200 ]; do sleep 0.5 & i=$((i+1)); done; wait`
+	got := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Restraint: Restraint{Limits: sandbox.Limits{Processes: most}}, Argv: []string{"/bin/sh", "-c", script}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}})
+	if got.Fail != "" || !strings.Contains(strings.ToLower(got.Output), "fork") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A command that takes more memory than it may fails, also where that is less
+// than what started it takes itself.
+func TestMemoryIsLimited(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("SKIPPED: no python3")
+	}
+	u := runtest.People()[0]
+	for size, want := range map[string]bool{"10": true, "900": false} {
+		r := Restraint{Limits: sandbox.Limits{Memory: 256 << 20}}
+		got := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Restraint: r, Argv: []string{python, "-c", "x = bytearray(" + size + " << 20); print(len(x))"}, Dir: "/", Env: os.Environ()})
+		if got.Fail != "" || (got.Exit == 0) != want {
+			t.Errorf("%s MB: %+v", size, got)
+		}
+	}
+	got := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Restraint: Restraint{Limits: sandbox.Limits{Memory: 8 << 20}}, Argv: []string{"/bin/echo", "here"}, Dir: "/"})
+	if got.Fail != "" || got.Output != "here\n" {
+		t.Errorf("8 MB: %+v", got)
+	}
+}
+
+func TestTasksOfCountsThreads(t *testing.T) {
+	threads := must(os.ReadDir("/proc/self/task"))
+	if own := tasksOf(uint32(os.Getuid())); own < uint64(len(threads)) {
+		t.Errorf("%d tasks, of which this process alone has %d", own, len(threads))
+	}
+	all := runtest.People()
+	u := all[len(all)-1]
+	if u.ID == 0 {
+		return
+	}
+	const started = 5
+	for range started {
+		cmd := exec.Command("sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: u.ID, Gid: u.ID}}
+		if uint32(os.Getuid()) == u.ID {
+			cmd.SysProcAttr = nil
+		}
+		must(0, cmd.Start())
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	}
+	if tasks := tasksOf(u.ID); tasks < started {
+		t.Errorf("%d tasks of a user who has %d at least", tasks, started)
+	}
+}
+
+// The command has the spare no more when takeSpare is done, and who called it has.
+func TestSpareIsTakenFromTheCommand(t *testing.T) {
+	u := runtest.People()[len(runtest.People())-1]
+	script := `i=0; while [ $i -lt 100 ] && ! [ "$(ulimit -Hd)" = 1048576 ]; do sleep 0.02; i=$((i+1)); done; ulimit -Hd; grep "data size" /proc/$PPID/limits`
+	r := Restraint{Limits: sandbox.Limits{Memory: 1 << 30}}
+	got := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Restraint: r, Argv: []string{"/bin/bash", "-c", script}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}})
+	words := strings.Fields(got.Output) // such as: 1048576 Max data size 1207959552 1207959552 bytes
+	if len(words) != 7 || words[0] != strconv.Itoa(1<<20) {
+		t.Fatalf("%+v", got)
+	}
+	if own, _ := strconv.Atoi(words[4]); own < 1<<30+spareMemory {
+		t.Errorf("the caller has %d", own)
+	}
+}

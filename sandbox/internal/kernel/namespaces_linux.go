@@ -1,0 +1,35 @@
+package kernel
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Namespaces is how the keeper of the hidden walls is started: with all of its
+// own, in which it is the same user, and may do what it needs to build walls.
+func Namespaces(net bool) *syscall.SysProcAttr {
+	flags := unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	if !net {
+		flags |= unix.CLONE_NEWNET
+	}
+	uid, gid := os.Getuid(), os.Getgid()
+	return &syscall.SysProcAttr{
+		Cloneflags:  uintptr(flags),
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE, unix.CAP_DAC_OVERRIDE},
+	}
+}
+
+// NamespaceIDs are this process's namespaces, by kind.
+func NamespaceIDs() map[string]string {
+	ids := map[string]string{}
+	for _, kind := range []string{"mnt", "pid", "net", "ipc", "user"} {
+		if id, err := os.Readlink("/proc/self/ns/" + kind); err == nil {
+			ids[kind] = id
+		}
+	}
+	return ids
+}

@@ -1,0 +1,364 @@
+package kernel
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/runtest"
+)
+
+// restrainedName is the test binary's name when it is to restrain itself and
+// start a command; what it is to do comes on its standard input.
+const restrainedName = "hone-restrained"
+
+// restrained is a command to be started under a restraint.
+type restrained struct {
+	Restraint Restraint
+	Argv      []string // {probesName} tries the scene's probes in a program of its own
+	Dir       string
+	Env       []string
+	Scene     scene
+}
+
+// outcome is what became of it.
+type outcome struct {
+	Reached Reached
+	Fail    string // the restraint's error
+	Exit    int
+	Output  string
+	Took    time.Duration // by the restraint
+}
+
+// restrainedChild does the work of the test binary's other names, and exits.
+func restrainedChild() {
+	switch os.Args[0] {
+	case restrainedName:
+	case probesName:
+		runProbes()
+		os.Exit(0)
+	case callsName:
+		timeCalls()
+		os.Exit(0)
+	default:
+		return
+	}
+	var task restrained
+	if err := json.NewDecoder(os.Stdin).Decode(&task); err != nil {
+		panic(err)
+	}
+	must(0, json.NewEncoder(os.Stdout).Encode(task.do()))
+	os.Exit(0)
+}
+
+// do starts the command as those do who build walls: from a thread that is
+// restrained, beside others that are not.
+func (task restrained) do() (got outcome) {
+	file := os.NewFile(uintptr(must(unix.MemfdCreate("output", unix.MFD_CLOEXEC))), "output")
+	cmd := exec.Command(task.Argv[0], task.Argv[1:]...)
+	if name := task.Argv[0]; name == probesName || name == callsName {
+		cmd = &exec.Cmd{Path: "/proc/self/exe", Args: task.Argv}
+	}
+	cmd.Stdin = sceneFile(task.Scene)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = task.Dir, task.Env, file, file
+	var err error
+	OnOwnThread(func() {
+		began := time.Now()
+		got.Reached, err = task.Restraint.Apply()
+		if got.Took = time.Since(began); err == nil {
+			err = cmd.Start()
+		}
+	})
+	if err != nil {
+		return outcome{Fail: err.Error()}
+	}
+	TakeSpare(task.Restraint.Limits, cmd.Process.Pid)
+	_ = cmd.Wait()
+	got.Exit = cmd.ProcessState.ExitCode()
+	must(file.Seek(0, io.SeekStart))
+	got.Output = string(must(io.ReadAll(file)))
+	return got
+}
+
+// sceneFile is a file in memory that holds a scene.
+func sceneFile(s scene) *os.File {
+	f := os.NewFile(uintptr(must(unix.MemfdCreate("scene", unix.MFD_CLOEXEC))), "scene")
+	must(0, json.NewEncoder(f).Encode(s))
+	must(f.Seek(0, io.SeekStart))
+	return f
+}
+
+// restrainAs runs a task as a user, in a process of its own.
+func restrainAs(t testing.TB, u runtest.Person, binary string, task restrained) outcome {
+	t.Helper()
+	task.Restraint.Entries = append(task.Restraint.Entries, sandbox.Entry{Path: binary, Access: sandbox.AccessRead})
+	cmd := &exec.Cmd{Path: binary, Args: []string{restrainedName}, Dir: "/", Env: []string{}}
+	cmd.Stdin = bytes.NewReader(must(json.Marshal(task)))
+	if u.ID != uint32(os.Getuid()) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: u.ID, Gid: u.ID}}
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, errs.String())
+	}
+	var got outcome
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return got
+}
+
+// requireLandlock skips where this kernel has no Landlock of an ABI.
+func requireLandlock(t testing.TB, abi int) {
+	t.Helper()
+	if has := landlockABI(); has < abi {
+		t.Skipf("SKIPPED: Landlock has ABI %d here, and the test needs %d", has, abi)
+	}
+}
+
+// landlocked is a restraint as the only wall, around a folder.
+func landlocked(entries ...sandbox.Entry) Restraint {
+	entries = append(entries, DevicesAndProc()...)
+	for _, dir := range []string{"/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache"} { // for programs that are linked dynamically
+		if info, err := os.Lstat(dir); err == nil && info.Mode()&os.ModeSymlink == 0 {
+			entries = append(entries, sandbox.Entry{Path: dir, Access: sandbox.AccessRead, Dir: info.IsDir()})
+		}
+	}
+	return Restraint{Files: true, Strict: true, Entries: entries}
+}
+
+func TestRestraintHolds(t *testing.T) {
+	requireLandlock(t, 6)
+	for _, u := range runtest.People() {
+		t.Run(u.Name, func(t *testing.T) {
+			s := makeScene(t, u)
+			r := landlocked(sandbox.Entry{Path: s.Inside, Access: sandbox.AccessWrite, Dir: true}, sandbox.Entry{Path: s.Lib, Access: sandbox.AccessRead, Dir: true})
+			r.Ports = []int{s.Door}
+			task := restrained{Restraint: r, Argv: []string{probesName}, Dir: s.Inside, Scene: s}
+			checkProbes(t, restrainAs(t, u, runtest.TestBinary(t, u), task), strictly)
+			s.check(t)
+		})
+	}
+}
+
+// The same behind mounts, which this test does not make: files are held as if
+// all were shown, and the network is left to the walls.
+func TestRestraintBehindMountsHolds(t *testing.T) {
+	requireLandlock(t, 6)
+	for _, u := range runtest.People() {
+		t.Run(u.Name, func(t *testing.T) {
+			s := makeScene(t, u)
+			shown := []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}, {Path: "/dev", Access: sandbox.AccessWrite, Dir: true}, {Path: s.Inside, Access: sandbox.AccessWrite, Dir: true}}
+			task := restrained{Restraint: Restraint{Files: true, Entries: shown}, Argv: []string{probesName}, Dir: s.Inside, Scene: s}
+			checkProbes(t, restrainAs(t, u, runtest.TestBinary(t, u), task), behindWalls)
+		})
+	}
+}
+
+// Without a restraint, what it stops gets through: the probes can tell.
+func TestProbesGetThroughUnrestrained(t *testing.T) {
+	for _, u := range runtest.People() {
+		t.Run(u.Name, func(t *testing.T) {
+			s := makeScene(t, u)
+			s.Free = true
+			task := restrained{Restraint: Restraint{Free: true}, Argv: []string{probesName}, Dir: s.Inside, Scene: s}
+			checkProbes(t, restrainAs(t, u, runtest.TestBinary(t, u), task), unrestrained)
+		})
+	}
+}
+
+// checkProbes compares what the probes saw with one column of their table.
+func checkProbes(t *testing.T, got outcome, want func(probe) error) {
+	t.Helper()
+	if got.Fail != "" || got.Exit != 0 {
+		t.Fatalf("%+v", got)
+	}
+	var seen map[string]syscall.Errno
+	if err := json.Unmarshal([]byte(got.Output), &seen); err != nil {
+		t.Fatalf("%v: %s", err, got.Output)
+	}
+	for _, p := range probes() {
+		want := want(p)
+		if want == errAny {
+			continue
+		}
+		is, ok := seen[p.name]
+		if !ok {
+			t.Errorf("%s was not tried", p.name)
+			continue
+		}
+		if saw := errnoOf(is); !errors.Is(saw, want) {
+			t.Errorf("%s: %v, want %v", p.name, saw, want)
+		}
+	}
+}
+
+// errnoOf is an error for a number, nil for 0.
+func errnoOf(e syscall.Errno) error {
+	if e == 0 {
+		return nil
+	}
+	return e
+}
+
+// statusField is a field of /proc/self/status as text gives it.
+func statusField(text, field string) string {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func TestRestraintDropsPrivileges(t *testing.T) {
+	for _, u := range runtest.People() {
+		t.Run(u.Name, func(t *testing.T) {
+			task := restrained{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/"}
+			got := restrainAs(t, u, runtest.TestBinary(t, u), task)
+			if got.Fail != "" || got.Exit != 0 {
+				t.Fatalf("%+v", got)
+			}
+			want := map[string]string{"NoNewPrivs": "1", "Seccomp": "2"}
+			for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd"} {
+				want[set] = "0000000000000000"
+			}
+			if u.ID != 0 { // who has none may not drop them either
+				delete(want, "CapBnd")
+			}
+			for field, value := range want {
+				if is := statusField(got.Output, field); is != value {
+					t.Errorf("%s is %s, want %s", field, is, value)
+				}
+			}
+		})
+	}
+}
+
+// What is started is restrained, and this process's other threads are not.
+func TestRestraintIsOfOneThread(t *testing.T) {
+	requireLandlock(t, 1)
+	u := runtest.People()[0]
+	binary := runtest.TestBinary(t, u)
+	task := restrained{Restraint: Restraint{Files: true, Entries: []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}}},
+		Argv: []string{"/bin/sh", "-c", "grep -h Seccomp: /proc/$PPID/task/*/status | sort -u | wc -l"}, Dir: "/"}
+	got := restrainAs(t, u, binary, task)
+	if strings.TrimSpace(got.Output) != "2" {
+		t.Errorf("states of the threads: %+v, want two", got)
+	}
+}
+
+func TestRestraintSaysWhatIsOpen(t *testing.T) {
+	strict := landlocked(sandbox.Entry{Path: "/w", Access: sandbox.AccessWrite, Dir: true}, sandbox.Entry{Path: "/w/.git", Access: sandbox.AccessRead}, sandbox.Entry{Path: "/w/.env", Access: sandbox.AccessNone})
+	for _, test := range []struct {
+		name    string
+		r       Restraint
+		abi     int
+		seccomp bool
+		says    []string
+		not     []string
+	}{
+		{"strict", strict, 7, true, []string{"seen to exist", "/w/.git", "/w/.env", "listen"}, []string{"EXDEV", "truncated", "signals", "doors"}},
+		{"old", strict, 1, true, []string{"EXDEV", "truncated", "signals", "ioctl"}, []string{"listen"}},
+		{"mounts", Restraint{Files: true, Entries: strict.Entries}, 7, true, nil, []string{"seen", "/w/.env"}},
+		{"no seccomp", Restraint{}, 7, false, []string{"no system call is filtered"}, nil},
+		{"strict, no seccomp", strict, 7, false, []string{"sockets of all kinds"}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			said := strings.Join(test.r.open(test.abi, test.seccomp), "\n")
+			for _, words := range test.says {
+				if !strings.Contains(said, words) {
+					t.Errorf("does not say %q:\n%s", words, said)
+				}
+			}
+			for _, words := range test.not {
+				if strings.Contains(said, words) {
+					t.Errorf("says %q:\n%s", words, said)
+				}
+			}
+		})
+	}
+}
+
+// scene is what probes are tried on.
+type scene struct {
+	Inside, Lib, Outside string
+	Listener, Door       int // TCP ports
+	Path                 string
+	Abstract             string
+	Victim               int
+	Free                 bool // only what does no harm is tried
+}
+
+// makeScene makes one, as seen by a user. The victim is this process.
+func makeScene(t *testing.T, u runtest.Person) scene {
+	t.Helper()
+	s := scene{Inside: runtest.OpenDir(t, u), Lib: runtest.OpenDir(t, u), Outside: runtest.OpenDir(t, u)}
+	for _, dir := range []string{s.Inside, s.Lib, s.Outside} {
+		s.file(t, u, filepath.Join(dir, "file"), 0o644)
+		s.file(t, u, filepath.Join(dir, "program"), 0o755)
+		sub := filepath.Join(dir, "sub")
+		must(0, os.Mkdir(sub, 0o755))
+		must(0, os.Chown(sub, int(u.ID), int(u.ID)))
+	}
+	port := func() int { return runtest.Listen(t, func(c net.Conn) { c.Close() }).(*net.TCPAddr).Port }
+	s.Listener, s.Door = port(), port()
+	s.Path, s.Abstract = filepath.Join(s.Outside, "socket"), fmt.Sprintf("@hone-test-%d-%s", os.Getpid(), u.Name)
+	for _, name := range []string{s.Path, s.Abstract} {
+		l, err := net.Listen("unix", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+	}
+	must(0, os.Chmod(s.Path, 0o777))
+	victim := exec.Command("sleep", "1000")
+	if u.ID != uint32(os.Getuid()) {
+		victim.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: u.ID, Gid: u.ID}}
+	}
+	must(0, victim.Start())
+	t.Cleanup(func() { victim.Process.Kill(); victim.Wait() })
+	s.Victim = victim.Process.Pid
+	return s
+}
+
+func (s scene) file(t *testing.T, u runtest.Person, path string, mode os.FileMode) {
+	t.Helper()
+	must(0, os.WriteFile(path, []byte("#!/bin/sh\nexit 0\n"), mode))
+	must(0, os.Chmod(path, mode))
+	must(0, os.Chown(path, int(u.ID), int(u.ID)))
+}
+
+// check looks at the outside afterwards.
+func (s scene) check(t *testing.T) {
+	t.Helper()
+	for _, dir := range []string{s.Lib, s.Outside} {
+		text, err := os.ReadFile(filepath.Join(dir, "file"))
+		if err != nil || string(text) != "#!/bin/sh\nexit 0\n" {
+			t.Errorf("%s/file: %q, %v", dir, text, err)
+		}
+		for _, name := range []string{"new", "newdir", "newlink", "sub/moved"} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				t.Errorf("%s/%s was made", dir, name)
+			}
+		}
+	}
+	if err := unix.Kill(s.Victim, 0); err != nil {
+		t.Errorf("the victim: %v", err)
+	}
+}

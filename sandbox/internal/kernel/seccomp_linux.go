@@ -1,0 +1,277 @@
+package kernel
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// machine is what a filter of system calls has to know of a processor. The zero
+// machine is one for which there is no filter.
+type machine struct {
+	arch   uint32 // AUDIT_ARCH_…
+	number func(rule) int
+}
+
+// thisMachine is the one that this program was built for.
+func thisMachine() machine {
+	switch runtime.GOARCH {
+	case "amd64":
+		return amd64()
+	case "arm64":
+		return arm64()
+	}
+	return machine{}
+}
+
+func amd64() machine {
+	return machine{unix.AUDIT_ARCH_X86_64, func(r rule) int { return r.amd64 }}
+}
+
+func arm64() machine {
+	return machine{unix.AUDIT_ARCH_AARCH64, func(r rule) int { return r.arm64 }}
+}
+
+// noCall is the number of a call that a processor does not have.
+const noCall = -1
+
+// rule says what happens to a system call. What no rule names may be called.
+type rule struct {
+	name         string
+	amd64, arm64 int
+	do           block
+}
+
+// namespaces are the flags that make namespaces, in which a process has rights
+// over the kernel that it would not have otherwise. CLONE_NEWTIME is a signal's
+// number to clone, which therefore does not know it.
+const (
+	namespacesOfClone   = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+	namespacesOfUnshare = namespacesOfClone | unix.CLONE_NEWTIME
+)
+
+// filter is the program that judges each system call, for the kernel to run; ok
+// is false where there is none for the machine.
+//
+// Calls by the conventions of another processor (32-bit programs, x32) fail
+// with ENOSYS: what they could reach would be a second kernel interface to
+// guard. So do clone3 and io_uring, whose arguments no filter can see; programs
+// have to do without them on older kernels too. What is forbidden fails with
+// EPERM, kinds of sockets with EAFNOSUPPORT or EACCES.
+func (r Restraint) filter(m machine, abi int) (program block, ok bool) {
+	if m.arch == 0 {
+		return nil, false
+	}
+	judge := loading(atCall, search(spans(m, r.rules(abi))))
+	return loading(atArch, whenIs(m.arch, judge, failWith(unix.ENOSYS))), true
+}
+
+// spans puts the rules into the order of a machine's numbers, with what is
+// between them.
+func spans(m machine, rules []rule) []span {
+	const x32 = 1 << 30 // on amd64; no machine has numbers beyond it
+	rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return m.number(r) == noCall })
+	slices.SortFunc(rules, func(a, b rule) int { return cmp.Compare(m.number(a), m.number(b)) })
+	all := []span{{0, letPass()}}
+	add := func(from uint32, do block) {
+		last := &all[len(all)-1]
+		switch {
+		case slices.Equal(last.do, do):
+		case last.from == from:
+			last.do = do
+		default:
+			all = append(all, span{from, do})
+		}
+	}
+	for _, r := range rules {
+		add(uint32(m.number(r)), r.do)
+		add(uint32(m.number(r))+1, letPass())
+	}
+	add(x32, failWith(unix.ENOSYS))
+	return all
+}
+
+// rules are what happens to which call, with an ABI of Landlock beside it.
+func (r Restraint) rules(abi int) []rule {
+	rules := slices.Concat(kernelRules(), []rule{
+		{"socket", 41, 198, r.socket(abi)},
+		{"socketpair", 53, 199, r.socketpair(abi)},
+	})
+	if !r.Strict {
+		return rules
+	}
+	rules = append(rules, strangerRules()...)
+	if abi < 3 {
+		rules = append(rules, rule{"truncate", 76, 45, failWith(unix.EPERM)})
+	}
+	if abi < 6 {
+		// The one signal that no process asked for should get.
+		rules = append(rules, rule{"kill", 62, 129, argument(0, whenIs(everybody, failWith(unix.EPERM), letPass()))})
+	}
+	if !r.Net {
+		rules = append(rules, connectingRules()...)
+	}
+	return rules
+}
+
+// everybody is -1, as kill has it.
+const everybody = 1<<32 - 1
+
+// kernelRules close what changes or endangers the machine. Most of it needs
+// capabilities, which are gone; the rest is there for those that faults of the
+// kernel, or a user namespace, could give back.
+func kernelRules() []rule {
+	no, unknown := failWith(unix.EPERM), failWith(unix.ENOSYS)
+	unshare := argument(0, whenAny(namespacesOfUnshare, no, letPass()))
+	clone := argument(0, whenAny(namespacesOfClone, no, letPass()))
+	ioctl := argument(1, whenIs(unix.TIOCSTI, no, whenIs(tiocLinux, no, letPass())))
+	return []rule{
+		// the tree of mounts
+		{"mount", 165, 40, no},
+		{"umount2", 166, 39, no},
+		{"pivot_root", 155, 41, no},
+		{"chroot", 161, 51, no},
+		{"open_tree", 428, 428, no},
+		{"open_tree_attr", 467, 467, no},
+		{"move_mount", 429, 429, no},
+		{"fsopen", 430, 430, no},
+		{"fsconfig", 431, 431, no},
+		{"fsmount", 432, 432, no},
+		{"fspick", 433, 433, no},
+		{"mount_setattr", 442, 442, no},
+		{"quotactl", 179, 60, no},
+		{"quotactl_fd", 443, 443, no},
+		{"open_by_handle_at", 304, 265, no},
+		{"fanotify_init", 300, 262, no},
+
+		// namespaces
+		{"setns", 308, 268, no},
+		{"unshare", 272, 97, unshare},
+		{"clone", 56, 220, clone},
+		{"clone3", 435, 435, unknown},
+
+		// the machine
+		{"reboot", 169, 142, no},
+		{"kexec_load", 246, 104, no},
+		{"kexec_file_load", 320, 294, no},
+		{"init_module", 175, 105, no},
+		{"finit_module", 313, 273, no},
+		{"delete_module", 176, 106, no},
+		{"create_module", 174, noCall, no},
+		{"swapon", 167, 224, no},
+		{"swapoff", 168, 225, no},
+		{"acct", 163, 89, no},
+		{"settimeofday", 164, 170, no},
+		{"clock_settime", 227, 112, no},
+		{"clock_adjtime", 305, 266, no},
+		{"adjtimex", 159, 171, no},
+		{"sethostname", 170, 161, no},
+		{"setdomainname", 171, 162, no},
+		{"syslog", 103, 116, no},
+		{"iopl", 172, noCall, no},
+		{"ioperm", 173, noCall, no},
+		{"vhangup", 153, 58, no},
+
+		// what faults of the kernel are reached through
+		{"bpf", 321, 280, no},
+		{"perf_event_open", 298, 241, no},
+		{"userfaultfd", 323, 282, no},
+		{"keyctl", 250, 219, no},
+		{"add_key", 248, 217, no},
+		{"request_key", 249, 218, no},
+		{"io_uring_setup", 425, 425, unknown},
+		{"io_uring_enter", 426, 426, unknown},
+		{"io_uring_register", 427, 427, unknown},
+
+		// typing into a terminal for its user
+		{"ioctl", 16, 29, ioctl},
+	}
+}
+
+// tiocLinux is TIOCLINUX, which x/sys does not have for every system.
+const tiocLinux = 0x541c
+
+// strangerRules close what reaches processes that are not the command's, where
+// no namespaces keep them apart: shared memory, semaphores and queues by number
+// or name, as on a kernel without them, and the limits and priorities of others.
+func strangerRules() []rule {
+	no, unknown := failWith(unix.EPERM), failWith(unix.ENOSYS)
+	// Reading limits stays: no new ones are given (a null pointer, both halves).
+	reading := argument(2, whenIs(0, upperHalf(2, whenIs(0, letPass(), no)), no))
+	priority := argument(0, whenIs(unix.PRIO_USER, no, argument(1, whenIs(0, letPass(), no))))
+	return []rule{
+		{"prlimit64", 302, 261, argument(0, whenIs(0, letPass(), reading))},
+		{"setpriority", 141, 140, priority},
+		{"shmget", 29, 194, unknown},
+		{"shmat", 30, 196, unknown},
+		{"shmctl", 31, 195, unknown},
+		{"semget", 64, 190, unknown},
+		{"semop", 65, 193, unknown},
+		{"semctl", 66, 191, unknown},
+		{"semtimedop", 220, 192, unknown},
+		{"msgget", 68, 186, unknown},
+		{"msgsnd", 69, 189, unknown},
+		{"msgrcv", 70, 188, unknown},
+		{"msgctl", 71, 187, unknown},
+		{"mq_open", 240, 180, unknown},
+		{"mq_unlink", 241, 181, unknown},
+	}
+}
+
+// connectingRules close the way past Landlock that TCP Fast Open is: it connects
+// without being asked for it.
+func connectingRules() []rule {
+	fast := func(flags uint32) block {
+		return argument(flags, whenAny(unix.MSG_FASTOPEN, failWith(unix.EACCES), letPass()))
+	}
+	return []rule{
+		{"sendto", 44, 206, fast(3)},
+		{"sendmsg", 46, 211, fast(2)},
+		{"sendmmsg", 307, 269, fast(3)},
+	}
+}
+
+// kindOfSocket are the bits of a socket's type that are not flags.
+const kindOfSocket = 0xf
+
+// socket lets through Unix, Internet and routing sockets. Where Landlock is the
+// only wall, Internet ones are TCP's alone, for which it has rules, and none
+// before ABI 4, which brought those; Unix ones are closed before ABI 9, which
+// brought a right for the sockets that have a path, such as a container
+// daemon's.
+func (r Restraint) socket(abi int) block {
+	local := letPass()
+	if r.Strict && abi < 9 {
+		local = failWith(unix.EACCES)
+	}
+	internet := r.internet(abi)
+	routing := argument(2, whenIs(unix.NETLINK_ROUTE, letPass(), failWith(unix.EAFNOSUPPORT)))
+	other := whenIs(unix.AF_NETLINK, routing, failWith(unix.EAFNOSUPPORT))
+	return argument(0, whenIs(unix.AF_UNIX, local, whenIs(unix.AF_INET, internet, whenIs(unix.AF_INET6, internet, other))))
+}
+
+func (r Restraint) internet(abi int) block {
+	closed := failWith(unix.EACCES)
+	switch {
+	case !r.Strict || r.Net:
+		// To the kernel this type means AF_PACKET, whatever the family.
+		return argument(1, masked(kindOfSocket, whenIs(unix.SOCK_PACKET, failWith(unix.EAFNOSUPPORT), letPass())))
+	case abi < 4:
+		return closed
+	}
+	tcp := argument(2, whenIs(0, letPass(), whenIs(unix.IPPROTO_TCP, letPass(), closed)))
+	return argument(1, masked(kindOfSocket, whenIs(unix.SOCK_STREAM, tcp, closed)))
+}
+
+// socketpair lets Unix sockets through. Where they are closed otherwise, those
+// of datagrams are closed here too: one that is connected can still be used to
+// send to any path.
+func (r Restraint) socketpair(abi int) block {
+	kinds := letPass()
+	if r.Strict && abi < 9 {
+		kinds = argument(1, masked(kindOfSocket, whenIs(unix.SOCK_STREAM, letPass(), whenIs(unix.SOCK_SEQPACKET, letPass(), failWith(unix.EACCES)))))
+	}
+	return argument(0, whenIs(unix.AF_UNIX, kinds, failWith(unix.EAFNOSUPPORT)))
+}

@@ -1,0 +1,40 @@
+// Package loopback connects to the TCP ports of a loopback interface: to this
+// machine's by [Dial], and to that of another network by sockets that were made
+// in it, by Sockets and Connect.
+package loopback
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// Dial connects to a TCP port of this machine: at 127.0.0.1, and where
+// that is refused at ::1.
+func Dial(ctx context.Context, port int) (net.Conn, error) {
+	var d net.Dialer
+	return inTurn(ctx, []string{"127.0.0.1", "::1"}, func(host string) (net.Conn, error) {
+		return d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	})
+}
+
+// inTurn connects to one place after the other, until one answers.
+func inTurn[T any](ctx context.Context, places []T, connect func(T) (net.Conn, error)) (net.Conn, error) {
+	var failed error
+	for _, place := range places {
+		conn, err := connect(place)
+		if err == nil {
+			return conn, nil
+		}
+		if failed == nil {
+			failed = err
+		} else {
+			failed = fmt.Errorf("%w; %w", failed, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, failed
+}

@@ -1,0 +1,73 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// process is one process, told from a later one with the same number.
+type process struct {
+	PID  int
+	Born uint64
+}
+
+// Status is what the kernel says of a process.
+type Status struct {
+	process
+	Parent, Group, Session int
+	Threads                int
+	Zombie                 bool
+}
+
+// All is a snapshot of all that are visible.
+func All() []Status {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var all []Status
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if s, ok := ReadStatus(pid); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// ReadStatus reads /proc/PID/stat; false means that there is no such process
+// any more.
+func ReadStatus(pid int) (Status, bool) {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return Status{}, false
+	}
+	return parseStatus(pid, string(text))
+}
+
+// parseStatus takes the fields that follow the command's name, which stands in
+// parentheses and may hold anything: state, parent, group, session, as the
+// eighteenth the number of threads, and as the twentieth the time of birth.
+func parseStatus(pid int, text string) (Status, bool) {
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if len(fields) < 20 {
+		return Status{}, false
+	}
+	number := func(i int) int {
+		n, _ := strconv.Atoi(fields[i])
+		return n
+	}
+	born, err := strconv.ParseUint(fields[19], 10, 64)
+	return Status{
+		process: process{PID: pid, Born: born},
+		Zombie:  fields[0] == "Z" || fields[0] == "X",
+		Parent:  number(1), Group: number(2), Session: number(3), Threads: number(17),
+	}, err == nil
+}

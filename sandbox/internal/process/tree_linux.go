@@ -1,0 +1,209 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// SweepTime is how long what a command left behind is looked for. Only a
+// process that cannot be killed makes it last.
+const SweepTime = 5 * time.Second
+
+// Tree is a started command and all that it started.
+type Tree struct {
+	cmd    *exec.Cmd
+	pid    int
+	born   uint64 // when the command began, in the kernel's ticks
+	mark   mark
+	exited chan struct{} // closed when the command has exited, which is not reaped yet
+	status Exit          // how it did; only once exited is closed
+	only   bool          // this process has no other children
+	known  map[process]bool
+	// sessions are those that members of the tree were seen in. None of them
+	// can be anyone else's, as nobody can enter a session.
+	sessions map[int]bool
+}
+
+// Start starts a command in a session of its own. It dies with the thread that
+// called start.
+func Start(cmd *exec.Cmd) (*Tree, error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	return StartDetached(cmd)
+}
+
+// StartDetached is Start for a command that may outlive this process.
+func StartDetached(cmd *exec.Cmd) (*Tree, error) {
+	// Without it daemons become children of init, are found by their mark
+	// alone, and are not reaped here; so an error changes nothing.
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	t := &Tree{cmd: cmd, mark: newMark(), exited: make(chan struct{}), known: map[process]bool{}, sessions: map[int]bool{}}
+	cmd.Env = t.mark.env(cmd.Env)
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	t.pid = cmd.Process.Pid
+	t.sessions[t.pid] = true
+	t.mark.limit = markLimit(t.pid)
+	if s, ok := ReadStatus(t.pid); ok {
+		t.born = s.Born
+	}
+	go t.await()
+	return t, nil
+}
+
+// PID is the command's number.
+func (t *Tree) PID() int { return t.pid }
+
+// ClaimChildren says that this process has no other children, so that whatever
+// becomes one is the tree's.
+func (t *Tree) ClaimChildren() { t.only = true }
+
+// Exit says how the command exited. It may be called once Exited is closed.
+func (t *Tree) Exit() Exit { return t.status }
+
+// await closes exited. The command stays a zombie meanwhile, so that its
+// number, and its group's, is not given to another.
+func (t *Tree) await() {
+	defer close(t.exited)
+	info, err := waitid(unix.P_PID, t.pid)
+	t.status = info.exit()
+	if err != nil {
+		t.status = Exit{Status: -1}
+	}
+}
+
+// Exited is closed when the command has exited.
+func (t *Tree) Exited() <-chan struct{} { return t.exited }
+
+// Terminate asks the command's group to end.
+func (t *Tree) Terminate() { _ = unix.Kill(-t.pid, unix.SIGTERM) }
+
+// Kill ends the command and its group.
+func (t *Tree) Kill() {
+	_ = unix.Kill(-t.pid, unix.SIGKILL)
+	_ = unix.Kill(t.pid, unix.SIGKILL)
+}
+
+// GroupLives reports whether the command or another process of its group has
+// not ended yet.
+func (t *Tree) GroupLives() bool {
+	for _, s := range All() {
+		if (s.Group == t.pid || s.PID == t.pid) && !s.Zombie {
+			return true
+		}
+	}
+	return false
+}
+
+// End ends all that a command which has exited left behind, and says how it
+// exited.
+func (t *Tree) End() Exit {
+	t.Kill()
+	t.Reap()
+	deadline := time.Now().Add(SweepTime)
+	for quiet := 0; quiet < 2 && !childless() && time.Now().Before(deadline); {
+		if t.sweep() == 0 {
+			quiet++
+			continue
+		}
+		quiet = 0
+		time.Sleep(time.Millisecond)
+	}
+	return exitOf(t.cmd.ProcessState)
+}
+
+// Reap takes away the command itself, which has exited.
+func (t *Tree) Reap() { _ = t.cmd.Wait() } // an exit that is not 0 is no error here
+
+// ReapOthers takes away the zombies of processes whose parents are gone, until
+// the command itself has exited.
+func (t *Tree) ReapOthers() {
+	for {
+		pid, err := waitAny()
+		if err != nil || pid == t.pid {
+			return
+		}
+		_ = IgnoreEINTR(func() error { _, err := unix.Wait4(pid, nil, 0, nil); return err })
+	}
+}
+
+// childless reports whether this process has no children at all, so that
+// nothing can be left behind.
+func childless() bool {
+	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return errors.Is(err, unix.ECHILD)
+}
+
+// sweep kills every process of the tree and reaps those that became this
+// process's children. It returns how many it has to come back for.
+func (t *Tree) sweep() int {
+	left := 0
+	for _, s := range t.members(All()) {
+		switch {
+		case !s.Zombie:
+			if err := unix.Kill(s.PID, unix.SIGKILL); !errors.Is(err, unix.EPERM) {
+				left++
+			}
+		case s.Parent == os.Getpid():
+			if pid, _ := unix.Wait4(s.PID, nil, unix.WNOHANG, nil); pid != s.PID {
+				left++
+			}
+		}
+	}
+	return left
+}
+
+// members are the processes of the tree. It remembers them, because a process
+// may lose what it was known by when it ends.
+func (t *Tree) members(all []Status) []Status {
+	byPID := make(map[int]Status, len(all))
+	for _, s := range all {
+		byPID[s.PID] = s
+	}
+	var found []Status
+	for _, s := range all {
+		if t.descends(s, byPID) {
+			t.known[s.process], t.sessions[s.Session] = true, true
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// descends reports whether a process or one of its ancestors is the tree's.
+func (t *Tree) descends(s Status, byPID map[int]Status) bool {
+	for range byPID { // an ancestry is no longer than this, even in a torn snapshot
+		if t.owns(s) {
+			return true
+		}
+		parent, ok := byPID[s.Parent]
+		if !ok || s.PID == os.Getpid() {
+			return false
+		}
+		if parent.PID == os.Getpid() {
+			return t.only
+		}
+		s = parent
+	}
+	return false
+}
+
+// owns reports whether a process itself shows that it is the tree's.
+func (t *Tree) owns(s Status) bool {
+	if s.Born < t.born || s.PID == os.Getpid() {
+		return false
+	}
+	return t.known[s.process] || t.sessions[s.Session] || t.mark.on(s.PID)
+}

@@ -1,0 +1,49 @@
+//go:build unix && !linux
+
+package process
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// Tree is a started command and its process group.
+type Tree struct {
+	cmd    *exec.Cmd
+	pid    int
+	exited chan struct{} // closed when the command has exited and was reaped
+}
+
+// Start starts a command in a session of its own.
+func Start(cmd *exec.Cmd) (*Tree, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	t := &Tree{cmd: cmd, pid: cmd.Process.Pid, exited: make(chan struct{})}
+	go func() {
+		defer close(t.exited)
+		_ = cmd.Wait() // an exit that is not 0 is no error here
+	}()
+	return t, nil
+}
+
+// Exited is closed when the command has exited.
+func (t *Tree) Exited() <-chan struct{} { return t.exited }
+
+// Terminate asks the command's group to end.
+func (t *Tree) Terminate() { _ = syscall.Kill(-t.pid, syscall.SIGTERM) }
+
+// Kill ends the command and its group.
+func (t *Tree) Kill() { _ = syscall.Kill(-t.pid, syscall.SIGKILL) }
+
+// GroupLives reports whether a process of the group is left.
+func (t *Tree) GroupLives() bool { return syscall.Kill(-t.pid, 0) == nil }
+
+// End ends what is left of the group of a command that has exited, and says
+// how it exited.
+func (t *Tree) End() Exit {
+	t.Kill()
+	<-t.exited
+	return exitOf(t.cmd.ProcessState)
+}

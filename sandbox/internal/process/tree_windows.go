@@ -1,0 +1,113 @@
+package process
+
+import (
+	"fmt"
+	"os/exec"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// Tree is a started command and its job, which holds all that it starts.
+type Tree struct {
+	cmd    *exec.Cmd
+	job    windows.Handle
+	exited chan struct{} // closed when the command has exited
+}
+
+// Start starts a command in a job that ends with this process.
+func Start(cmd *exec.Cmd) (*Tree, error) {
+	job, err := newJob()
+	if err != nil {
+		return nil, err
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
+	if err := cmd.Start(); err != nil {
+		_ = windows.CloseHandle(job)
+		return nil, err
+	}
+	t := &Tree{cmd: cmd, job: job, exited: make(chan struct{})}
+	go func() {
+		defer close(t.exited)
+		_ = cmd.Wait() // an exit that is not 0 is no error here
+	}()
+	if err := t.join(); err != nil {
+		_ = cmd.Process.Kill()
+		<-t.exited
+		_ = windows.CloseHandle(job)
+		return nil, err
+	}
+	return t, nil
+}
+
+// newJob makes a job whose processes end when its last handle is closed.
+func newJob() (windows.Handle, error) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return 0, fmt.Errorf("create a job: %w", err)
+	}
+	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{
+		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE},
+	}
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err != nil {
+		_ = windows.CloseHandle(job)
+		return 0, fmt.Errorf("limit a job: %w", err)
+	}
+	return job, nil
+}
+
+// join puts the command into the job. A command that has exited already needs
+// none.
+func (t *Tree) join() error {
+	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(t.cmd.Process.Pid))
+	if err != nil {
+		return t.unlessExited(fmt.Errorf("open the process: %w", err))
+	}
+	defer windows.CloseHandle(process)
+	if err := windows.AssignProcessToJobObject(t.job, process); err != nil {
+		return t.unlessExited(fmt.Errorf("put the process into a job: %w", err))
+	}
+	return nil
+}
+
+// unlessExited is the error, or none where the command has exited.
+func (t *Tree) unlessExited(err error) error {
+	select {
+	case <-t.exited:
+		return nil
+	default:
+		return err
+	}
+}
+
+// Exited is closed when the command has exited.
+func (t *Tree) Exited() <-chan struct{} { return t.exited }
+
+// Terminate does nothing: there is no signal that every program would understand.
+func (t *Tree) Terminate() {}
+
+// Kill ends every process of the job.
+func (t *Tree) Kill() { _ = windows.TerminateJobObject(t.job, 1) }
+
+// GroupLives reports whether the command has not been seen to exit yet. As
+// nothing was asked, it is ended at once.
+func (t *Tree) GroupLives() bool {
+	select {
+	case <-t.exited:
+		return false
+	default:
+		t.Kill()
+		return true
+	}
+}
+
+// End ends what a command that has exited left behind, and says how it exited.
+func (t *Tree) End() Exit {
+	t.Kill()
+	<-t.exited
+	_ = windows.CloseHandle(t.job)
+	return Exit{Status: t.cmd.ProcessState.ExitCode()}
+}

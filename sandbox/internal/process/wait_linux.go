@@ -1,0 +1,53 @@
+package process
+
+import (
+	"errors"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// exitInfo is what the kernel says of a child that has ended, and that stays
+// there to be asked again.
+type exitInfo struct {
+	_      [2]int32
+	code   int32
+	_      [(unsafe.Sizeof(uintptr(0)) - 4) / 4]int32 // the union that follows is aligned as a pointer
+	pid    int32
+	_      uint32
+	status int32
+	_      [104]byte
+}
+
+// waitid waits for a child without taking it away.
+func waitid(kind, id int) (info exitInfo, err error) {
+	err = IgnoreEINTR(func() error {
+		return unix.Waitid(kind, id, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT, nil)
+	})
+	return info, err
+}
+
+// waitAny waits for whichever child ends first, and leaves it there.
+func waitAny() (pid int, err error) {
+	info, err := waitid(unix.P_ALL, 0)
+	return int(info.pid), err
+}
+
+// exit says how the child ended.
+func (i exitInfo) exit() Exit {
+	const exited = 1 // CLD_EXITED
+	if i.code == exited {
+		return Exit{Status: int(i.status)}
+	}
+	return Exit{Status: -1, Signal: syscall.Signal(i.status).String()}
+}
+
+// IgnoreEINTR repeats a call that a signal interrupted.
+func IgnoreEINTR(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

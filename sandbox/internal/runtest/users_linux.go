@@ -1,0 +1,61 @@
+package runtest
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// Person is who runs a restrained command.
+type Person struct {
+	Name string
+	ID   uint32
+}
+
+// People are those that can be had: the present one, and where that is root
+// somebody else.
+func People() []Person {
+	all := []Person{{"uid" + strconv.Itoa(os.Getuid()), uint32(os.Getuid())}}
+	if os.Getuid() == 0 {
+		all = append(all, Person{"uid65534", 65534})
+	}
+	return all
+}
+
+// OpenDir is a folder that every user can reach, and that a user owns.
+func OpenDir(t testing.TB, u Person) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "restraint")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	real, err := filepath.EvalSymlinks(dir)
+	if err := errors.Join(err, os.Chmod(dir, 0o755), os.Chown(dir, int(u.ID), int(u.ID))); err != nil {
+		t.Fatal(err)
+	}
+	return real
+}
+
+// TestBinary is a copy of the test binary that a user can run.
+func TestBinary(t testing.TB, u Person) string {
+	t.Helper()
+	path := filepath.Join(OpenDir(t, u), "test")
+	in, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(out, in)
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,166 @@
+package sandbox_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/process"
+	"hone/sandbox/internal/runtest"
+)
+
+// TestMain is also a hone that runs a command and is killed.
+func TestMain(m *testing.M) {
+	if script := os.Getenv("SANDBOX_TEST_RUN"); script != "" {
+		runtest.RunScript(sandbox.None{}, script)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// assertGone checks that no process of the tree is left, not as a zombie
+// either.
+func assertGone(t *testing.T, pids []int) {
+	t.Helper()
+	for _, pid := range pids {
+		if s, ok := process.ReadStatus(pid); ok {
+			t.Errorf("process %d is left: %+v", pid, s)
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+	self, _ := process.ReadStatus(os.Getpid())
+	for _, s := range process.All() {
+		// What other tests started in other ways is in this process's session.
+		if s.Parent == os.Getpid() && s.Session != self.Session {
+			t.Errorf("a child is left: %+v", s)
+		}
+	}
+}
+
+// takeZombies takes away what earlier tests' programs left to this process,
+// such as git's housekeeping: it has become their parent.
+func takeZombies() {
+	for {
+		if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != nil || pid <= 0 {
+			return
+		}
+	}
+}
+
+func TestDaemonsEndWithTheCommand(t *testing.T) {
+	takeZombies()
+	for name, rest := range map[string]string{
+		"normal exit": "while [ ! -e go ]; do sleep 0.01; done; exit 5",
+		"timeout":     "sleep 1000",
+		"cancel":      "trap '' TERM; while :; do sleep 0.05; done",
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			c := shell(t, runtest.Daemons+rest)
+			w := &runtest.Watch{Lines: runtest.DaemonCount, Then: func() {
+				switch name {
+				case "normal exit":
+					if err := os.WriteFile(c.Dir+"/go", nil, 0o644); err != nil {
+						t.Error(err)
+					}
+				case "cancel":
+					cancel()
+				}
+			}}
+			c.Live = w
+			if name == "timeout" {
+				c.Timeout = 3 * time.Second
+			}
+			r, err := sandbox.None{Grace: 50 * time.Millisecond}.Run(ctx, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.TimedOut != (name == "timeout") || (r.Exit == 5) != (name == "normal exit") {
+				t.Errorf("%+v", r)
+			}
+			assertGone(t, w.PIDs(t))
+		})
+	}
+}
+
+// Ending one command's daemons leaves another command, and what this process
+// started in other ways, alone.
+func TestOthersAreLeftAlone(t *testing.T) {
+	takeZombies()
+	other := exec.Command("sleep", "1000")
+	other.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Wait() }()
+	defer func() { _ = other.Process.Kill() }()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan struct{}), make(chan sandbox.Result)
+	w := &runtest.Watch{Lines: runtest.DaemonCount, Then: func() { close(ready) }}
+	long := shell(t, runtest.Daemons+"sleep 1000")
+	long.Live = w
+	go func() {
+		r, _ := sandbox.None{Grace: 50 * time.Millisecond}.Run(ctx, long)
+		ended <- r
+	}()
+	<-ready
+	mustRun(t, shell(t, "(setsid sleep 1000 </dev/null >/dev/null 2>&1 &)"))
+	for _, pid := range append(w.PIDs(t), other.Process.Pid) {
+		if s, ok := process.ReadStatus(pid); !ok || s.Zombie {
+			t.Errorf("process %d was ended with another's command", pid)
+		}
+	}
+	cancel()
+	<-ended
+	_ = other.Process.Kill()
+	_ = other.Wait()
+	assertGone(t, w.PIDs(t))
+}
+
+// A hone that is killed takes its command along.
+func TestCommandDiesWithHone(t *testing.T) {
+	hone := exec.Command(os.Args[0])
+	hone.Env = append(os.Environ(), "SANDBOX_TEST_RUN=echo $$; exec sleep 1000")
+	out, err := hone.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := hone.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := process.ReadStatus(pid); !ok || s.Parent != hone.Process.Pid {
+		t.Fatalf("the command is not a child: %+v", s)
+	}
+	if err := hone.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = hone.Wait()
+	for range 500 {
+		if s, ok := process.ReadStatus(pid); !ok || s.Zombie {
+			_, _ = unix.Wait4(pid, nil, 0, nil) // it may have become this process's child
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	_ = unix.Kill(pid, unix.SIGKILL)
+	t.Error("the command outlived hone")
+}

@@ -1,0 +1,461 @@
+package wall
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/loopback"
+	"hone/sandbox/internal/runtest"
+)
+
+// What the test binary is told to be by its first argument: a server at the
+// addresses that follow, a client of the URLs that follow, or a hone that holds
+// a server open and is killed.
+const (
+	webServer = "hone-web-server"
+	webClient = "hone-web-client"
+	webHolder = "hone-web-holder"
+)
+
+// webChild does the work of those, and exits.
+func webChild() {
+	if len(os.Args) < 2 {
+		return
+	}
+	switch args := os.Args[2:]; os.Args[1] {
+	case webServer:
+		for _, addr := range args {
+			l := must(net.Listen("tcp", addr))
+			fmt.Println("listening at", addr)
+			go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "served at %s", addr) }))
+		}
+		select {}
+	case webClient:
+		for _, url := range args {
+			fmt.Println(fetch(http.DefaultClient, url))
+		}
+	case webHolder:
+		holdServer(sandbox.Wall(args[0]), args[1])
+	default:
+		return
+	}
+	os.Exit(0)
+}
+
+// fetch is what a URL gives.
+func fetch(client *http.Client, url string) string {
+	response, err := client.Get(url)
+	if err != nil {
+		return err.Error()
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(body)
+}
+
+// binary is this test binary.
+func binary() string { return must(filepath.EvalSymlinks(must(os.Executable()))) }
+
+// showBinary adds it to a policy.
+func showBinary(p *sandbox.Policy) { p.Read = append(p.Read, binary()) }
+
+// held is a shell that does what it is told line by line, and its servers.
+type held struct {
+	*sandbox.Running
+	orders *os.File
+	out    *io.PipeWriter
+	lines  chan string // what it prints
+}
+
+// holdShell starts one, which the test's end ends.
+func holdShell(t *testing.T, ctx context.Context, w *Walls, dir string) *held {
+	t.Helper()
+	r, orders := must2(os.Pipe())
+	defer r.Close()
+	out, in := io.Pipe()
+	c := sandbox.Command{Argv: []string{"bash", "-c", `while read -r line; do eval "$line"; done; echo done; exit 7`}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Stdin: r, LiveOut: in}
+	running, err := w.Start(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &held{Running: running, orders: orders, out: in, lines: make(chan string, 100)}
+	go func() {
+		for s := bufio.NewScanner(out); s.Scan(); {
+			h.lines <- s.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		orders.Close()
+		_, _ = h.Wait()
+		in.Close()
+	})
+	return h
+}
+
+// serve starts a server in the background, and waits until it listens.
+func (h *held) serve(addrs ...string) {
+	must(fmt.Fprintf(h.orders, "'%s' %s %s &\n", binary(), webServer, strings.Join(addrs, " ")))
+	for range addrs {
+		<-h.lines
+	}
+}
+
+// client fetches from a port of the command.
+func (h *held) client() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+		_, port, _ := net.SplitHostPort(addr)
+		return h.Dial(ctx, must(strconv.Atoi(port)))
+	}}}
+}
+
+// freePort is a port that nobody listens at.
+func freePort(t *testing.T, host string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// A server behind walls is reached from outside at its ports, by nobody but who
+// started it.
+func TestDial(t *testing.T) {
+	four, six, none := freePort(t, "127.0.0.1"), freePort(t, "::1"), freePort(t, "127.0.0.1")
+	everyWall(t, showBinary, func(t *testing.T, w *Walls, dir string) {
+		h := holdShell(t, context.Background(), w, dir)
+		h.serve("127.0.0.1:"+four, "[::1]:"+six)
+		for port, addr := range map[string]string{four: "127.0.0.1:" + four, six: "[::1]:" + six} {
+			if got := fetch(h.client(), "http://any:"+port); got != "served at "+addr {
+				t.Errorf("port %s: %s", port, got)
+			}
+			conn, err := net.Dial("tcp", addr)
+			if err == nil {
+				conn.Close()
+			}
+			if w.spec.ownNet() != errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("from this machine %s: %v", addr, err)
+			}
+		}
+		if _, err := h.Dial(context.Background(), must(strconv.Atoi(none))); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("nobody: %v", err)
+		}
+		for _, port := range []int{-1, 0, 65536} {
+			if _, err := h.Dial(context.Background(), port); err == nil || !strings.HasSuffix(err.Error(), "ports have numbers from 1 to 65535") {
+				t.Errorf("port %d: %v", port, err)
+			}
+		}
+		checkConn(t, must(h.Dial(context.Background(), must(strconv.Atoi(four)))), "served at 127.0.0.1:"+four)
+		h.end(t, must(strconv.Atoi(four)))
+	})
+}
+
+// checkConn checks that a connection to a web server is as good as any other.
+func checkConn(t *testing.T, c net.Conn, want string) {
+	t.Helper()
+	defer c.Close()
+	if _, err := runtest.ReadSoon(c); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("past the deadline: %v", err)
+	}
+	must(io.WriteString(c, "GET / HTTP/1.0\r\n\r\n"))
+	must(0, c.(interface{ CloseWrite() error }).CloseWrite())
+	if text, err := io.ReadAll(c); err != nil || !bytes.HasSuffix(text, []byte(want)) {
+		t.Errorf("%q, %v", text, err)
+	}
+	if c.RemoteAddr() == nil || c.LocalAddr() == nil {
+		t.Errorf("from %v to %v", c.LocalAddr(), c.RemoteAddr())
+	}
+}
+
+// end ends the shell, and checks what comes of it.
+func (h *held) end(t *testing.T, port int) {
+	t.Helper()
+	h.orders.Close()
+	r, err := h.Wait()
+	if err != nil || r.Exit != 7 || !bytes.HasSuffix(r.Stdout, []byte("done\n")) {
+		t.Errorf("%v, exit %d %s, stdout %q, stderr %q", err, r.Exit, r.Signal, r.Stdout, r.Stderr)
+	}
+	h.out.Close()
+	<-h.Done()
+	if _, err := h.Dial(context.Background(), port); !errors.Is(err, sandbox.ErrEnded) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// A command behind walls of its own reaches the server behind others by a door,
+// and nothing else; and it is told when it did, once.
+func TestForwardByDial(t *testing.T) {
+	port := freePort(t, "::1")
+	everyWall(t, showBinary, func(t *testing.T, w *Walls, dir string) {
+		h := holdShell(t, context.Background(), w, dir)
+		h.serve("[::1]:" + port)
+		var reached atomic.Int64
+		f := sandbox.ForwardBy("127.0.0.1:0", func(ctx context.Context) (net.Conn, error) { return h.Dial(ctx, must(strconv.Atoi(port))) }, func() { reached.Add(1) })
+		defer f.Close()
+		p := system()
+		p.Doors = []sandbox.Door{f.Door()}
+		showBinary(&p)
+		other, err := Build(context.Background(), w.Grade().Wall, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		url := "http://" + other.DoorAddr(0)
+		for range 2 {
+			r := must(other.Run(context.Background(), sandbox.Command{Argv: []string{binary(), webClient, url, url, "http://[::1]:" + port}, Dir: "/", Timeout: runtest.Long}))
+			lines := strings.SplitN(string(r.Stdout), "\n", 3)
+			if want := "served at [::1]:" + port; len(lines) != 3 || lines[0] != want || lines[1] != want {
+				t.Fatalf("%q, %s", r.Stdout, r.Stderr)
+			}
+			if w.spec.Wall != sandbox.NoWall && strings.Contains(lines[2], "served") {
+				t.Errorf("past the door: %s", lines[2])
+			}
+		}
+		if n := reached.Load(); n != 1 {
+			t.Errorf("reached was called %d times", n)
+		}
+	})
+}
+
+func TestStartErrorsBehindWalls(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		if _, err := w.Start(context.Background(), sandbox.Command{Argv: []string{"./gone"}, Dir: dir}); err == nil || err.Error() != "start ./gone: there is no such file" {
+			t.Errorf("a missing program: %v", err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, err := w.Start(ctx, inside(dir, "true")); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: %v", err)
+		}
+		running, err := w.Start(context.Background(), inside(dir, "exit 3"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if r, err := running.Wait(); err != nil || r.Exit != 3 || r.Duration <= 0 {
+				t.Errorf("%v, %+v", err, r)
+			}
+		}
+	})
+}
+
+// The context ends a command that is held open, its servers, and those who
+// connect to them.
+func TestCancelEndsWhatIsHeldOpen(t *testing.T) {
+	port := freePort(t, "127.0.0.1")
+	everyWall(t, showBinary, func(t *testing.T, w *Walls, dir string) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		h := holdShell(t, ctx, w, dir)
+		h.serve("127.0.0.1:" + port)
+		n := must(strconv.Atoi(port))
+		conn := must(h.Dial(context.Background(), n))
+		defer conn.Close()
+		var dialling sync.WaitGroup
+		for range 8 {
+			dialling.Go(func() {
+				for {
+					select {
+					case <-h.Done():
+						return
+					default:
+					}
+					if c, err := h.Dial(context.Background(), n); err == nil {
+						c.Close()
+					}
+				}
+			})
+		}
+		cancel()
+		if r, err := h.Wait(); err != nil || r.Exit != -1 || r.TimedOut {
+			t.Errorf("%v, %+v", err, r)
+		}
+		dialling.Wait()
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Error("the connection goes on")
+		}
+		if pids := left(t, "127.0.0.1:"+port); len(pids) > 0 {
+			t.Errorf("left behind: %v", pids)
+		}
+	})
+}
+
+// holdServer holds a server open, says so when it was reached, and stays.
+func holdServer(wall sandbox.Wall, port string) {
+	p := system()
+	showBinary(&p)
+	w := must(Build(context.Background(), wall, p))
+	c := sandbox.Command{Argv: []string{binary(), webServer, "127.0.0.1:" + port}, Dir: "/", LiveOut: runtest.OnWrite(func() {})}
+	h := must(w.Start(context.Background(), c))
+	for {
+		conn, err := h.Dial(context.Background(), must(strconv.Atoi(port)))
+		if err == nil {
+			defer conn.Close()
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println("reached")
+	_, _ = h.Wait()
+}
+
+// A hone that is killed takes along what it holds open, also while it is
+// connected to it.
+func TestWhatIsHeldOpenDiesWithHone(t *testing.T) {
+	port := freePort(t, "127.0.0.1")
+	everyWall(t, showBinary, func(t *testing.T, w *Walls, dir string) {
+		hone := exec.Command(binary(), webHolder, string(w.Grade().Wall), port)
+		out := must(hone.StdoutPipe())
+		must(0, hone.Start())
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "reached\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		if pids := left(t, "127.0.0.1:"+port); len(pids) == 0 {
+			t.Error("there is no server")
+		}
+		must(0, hone.Process.Kill())
+		_ = hone.Wait()
+		for range 1000 {
+			if len(left(t, "127.0.0.1:"+port)) == 0 {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Errorf("they outlived hone: %v", left(t, "127.0.0.1:"+port))
+	})
+}
+
+func TestDialLeavesNothingInThisProcess(t *testing.T) {
+	port, none := freePort(t, "127.0.0.1"), freePort(t, "127.0.0.1")
+	everyWall(t, showBinary, func(t *testing.T, w *Walls, dir string) {
+		once := func() {
+			h := holdShell(t, context.Background(), w, dir)
+			h.serve("127.0.0.1:" + port)
+			var all sync.WaitGroup
+			for i := range 40 {
+				all.Go(func() {
+					ctx, cancel := context.WithCancel(context.Background())
+					defer cancel()
+					if i%2 == 1 {
+						go cancel()
+					}
+					if c, err := h.Dial(ctx, must(strconv.Atoi([]string{port, none}[i/2%2]))); err == nil {
+						c.Close()
+					}
+				})
+			}
+			all.Wait()
+			h.end(t, 1)
+		}
+		once()
+		goroutines, files := runtime.NumGoroutine(), runtest.OpenFiles(t)
+		once()
+		for range 200 {
+			if runtime.NumGoroutine() <= goroutines && runtest.OpenFiles(t) <= files {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Errorf("%d goroutines, before %d; %d open files, before %d", runtime.NumGoroutine(), goroutines, runtest.OpenFiles(t), files)
+	})
+}
+
+func TestDialAsAnOrdinaryUser(t *testing.T) {
+	asSomebodyElse(t, "^Test(Dial|ForwardByDial|CancelEndsWhatIsHeldOpen|WhatIsHeldOpenDiesWithHone)$")
+}
+
+// Answers reach who asked, and those that nobody waits for any more are closed.
+func TestRequests(t *testing.T) {
+	ours, file, err := newControl()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.close()
+	defer file.Close()
+	files := runtest.OpenFiles(t)
+	l := &walled{control: ours}
+	theirs := control{int(file.Fd())}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := l.sockets(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	late := must(take(theirs))
+	first, answers := must2(l.requests.ask(ours))
+	l.requests.answer(given{To: late}, must(loopback.Sockets()))
+	l.requests.answer(given{To: first}, must(loopback.Sockets()))
+	l.requests.answer(given{To: first}, must(loopback.Sockets())) // once more
+	l.requests.answer(given{To: 99}, must(loopback.Sockets()))
+	a := <-answers
+	if a.err != nil || len(a.sockets) == 0 {
+		t.Errorf("%+v", a)
+	}
+	closeFiles(a.sockets)
+	second, answers := must2(l.requests.ask(ours))
+	l.requests.answer(given{To: second}, must(loopback.Sockets()))
+	l.requests.drop(second, answers)
+	third, answers := must2(l.requests.ask(ours))
+	l.requests.answer(given{To: third, Fail: failureOf(unix.EMFILE)}, nil)
+	if a := <-answers; a.err == nil {
+		t.Error("a failure does not arrive")
+	}
+	if n := runtest.OpenFiles(t); n > files {
+		t.Errorf("%d open files, before %d", n, files)
+	}
+	l.requests.end()
+	if _, err := l.sockets(context.Background()); !errors.Is(err, sandbox.ErrEnded) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// take is the number of a request that arrived.
+func take(c control) (int, error) {
+	m, _, err := c.receive()
+	return m.Give, err
+}
+
+// A keeper that answers nothing holds up nobody.
+func TestRequestsToTheDeaf(t *testing.T) {
+	ours, file, err := newControl()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.close()
+	defer file.Close()
+	var r requests
+	for range 1 << 20 {
+		number, answers, err := r.ask(ours)
+		if errors.Is(err, unix.EAGAIN) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.drop(number, answers)
+	}
+	t.Error("a socket holds a million messages")
+}

@@ -1,0 +1,322 @@
+package wall
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/process"
+	"hone/sandbox/internal/runtest"
+)
+
+// system is a policy that shows the system's programs and nothing else.
+func system() sandbox.Policy {
+	return sandbox.Policy{Read: []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd", "/etc/group"}}
+}
+
+// everyWall runs a test behind each wall that can be had here, with a policy
+// that the test may add to.
+func everyWall(t *testing.T, add func(*sandbox.Policy), test func(t *testing.T, w *Walls, dir string)) {
+	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Firejail, sandbox.Landlock, sandbox.NoWall} {
+		t.Run(string(wall), func(t *testing.T) {
+			dir := must(filepath.EvalSymlinks(t.TempDir()))
+			p := system()
+			p.Write = []string{dir}
+			if add != nil {
+				add(&p)
+			}
+			w, err := Build(context.Background(), wall, p)
+			if err != nil {
+				t.Skip("SKIPPED: ", err)
+			}
+			w.grace = 100 * time.Millisecond
+			defer w.Close()
+			test(t, w, dir)
+		})
+	}
+}
+
+// usable is the path of the program that builds a wall, if it can here.
+func usable(wall sandbox.Wall) (string, error) {
+	w, err := Build(context.Background(), wall, system())
+	if err != nil {
+		return "", err
+	}
+	return w.spec.Wrapper[0], w.Close()
+}
+
+func behind(t *testing.T, w *Walls, dir, script string) sandbox.Result {
+	t.Helper()
+	r, err := w.Run(context.Background(), inside(dir, script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func inside(dir, script string) sandbox.Command {
+	return sandbox.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Timeout: runtest.Long}
+}
+
+func TestBehindWalls(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		for name, c := range map[string]struct {
+			script, stdout, stderr, signal string
+			exit                           int
+		}{
+			"success":           {script: "echo a; echo b >&2", stdout: "a\n", stderr: "b\n"},
+			"failure":           {script: "exit 3", exit: 3},
+			"a signal":          {script: "kill -9 $$", exit: -1, signal: "killed"},
+			"another signal":    {script: "kill -SEGV $$", exit: -1, signal: "segmentation fault"},
+			"no standard input": {script: "cat; echo end", stdout: "end\n"},
+			"no terminal":       {script: "(: </dev/tty) 2>/dev/null || echo none", stdout: "none\n"},
+			"pipes":             {script: "yes | head -3 | tr y n", stdout: "n\nn\nn\n"},
+			"not UTF-8":         {script: "printf '\\351\xe9' | od -An -c | tr -d ' '", stdout: "351351\n"},
+			"its folder":        {script: "pwd; touch x && ls", stdout: dir + "\nx\n"},
+			"late output":       {script: "(sleep 0.1; echo late) & echo early", stdout: "early\nlate\n"},
+			"only its group":    {script: "kill -TERM 0; sleep 9", exit: -1, signal: "terminated"},
+			"devices":           {script: "echo a >/dev/null; head -c 3 /dev/zero | wc -c; echo b >/dev/stdout", stdout: "3\nb\n"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				r := behind(t, w, dir, c.script)
+				if r.Exit != c.exit || r.Signal != c.signal || string(r.Stdout) != c.stdout || string(r.Stderr) != c.stderr || r.TimedOut || r.Lost != 0 || r.Duration <= 0 {
+					t.Errorf("exit %d, signal %q, timed out %v, lost %d\nstdout %q\nstderr %q", r.Exit, r.Signal, r.TimedOut, r.Lost, r.Stdout, r.Stderr)
+				}
+			})
+		}
+	})
+}
+
+func TestBehindWallsStartErrors(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		runtest.Script(t, filepath.Join(dir, "plain"), "#!/bin/sh\n", 0o644)
+		runtest.Script(t, filepath.Join(dir, "nohead"), "echo hello\n", 0o755)
+		for _, c := range []struct {
+			argv []string
+			dir  string
+			err  error
+			text string
+		}{
+			{[]string{"./gone"}, dir, fs.ErrNotExist, "start ./gone: there is no such file"},
+			{[]string{"gone"}, dir, fs.ErrNotExist, "start gone: it is not on the PATH that it would run with"},
+			{[]string{"./plain"}, dir, fs.ErrPermission, "start ./plain: it is not executable (chmod +x makes it so)"},
+			{[]string{"./nohead"}, dir, nil, "start ./nohead: it is neither a program for this machine nor a script whose first line begins with #!"},
+			{nil, dir, nil, "start a command: the command is empty"},
+			{[]string{"sh"}, "", nil, "start sh: no working directory was given"},
+		} {
+			_, err := w.Run(context.Background(), sandbox.Command{Argv: c.argv, Dir: c.dir, Env: []string{"PATH=/usr/bin"}})
+			start, ok := errors.AsType[*sandbox.StartError](err)
+			if !ok || c.err != nil && !errors.Is(err, c.err) || start.Error() != c.text {
+				t.Errorf("%v: error %v (%T)", c.argv, err, err)
+			}
+		}
+	})
+}
+
+// left are the processes of the machine, zombies too, that bear a token on
+// their command line.
+func left(t *testing.T, token string) []int {
+	t.Helper()
+	var pids []int
+	for _, s := range process.All() {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.PID))
+		if bytes.Contains(line, []byte(token)) {
+			pids = append(pids, s.PID)
+		}
+	}
+	return pids
+}
+
+// daemonsOf are the daemons with a token on each command line. They print a
+// line each when they are up.
+func daemonsOf(token string) string {
+	return strings.ReplaceAll(runtest.Daemons, `deaf='`, `deaf=': `+token+`; `)
+}
+
+func TestNothingIsLeftBehindWalls(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		for name, rest := range map[string]string{
+			"normal exit": "while [ ! -e go ]; do sleep 0.01; done; exit 5",
+			"timeout":     "sleep 1000",
+			"cancel":      "trap '' TERM; while :; do sleep 0.05; done",
+		} {
+			t.Run(name, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				token := "token" + filepath.Base(filepath.Dir(dir)) + name[:3]
+				c := inside(dir, daemonsOf(token)+rest)
+				up := 0
+				seen := &runtest.Watch{Lines: runtest.DaemonCount, Then: func() {
+					up = len(left(t, token))
+					if name == "normal exit" {
+						must(0, os.WriteFile(filepath.Join(dir, "go"), nil, 0o644))
+					}
+					if name == "cancel" {
+						cancel()
+					}
+				}}
+				c.Live = seen
+				if name == "timeout" {
+					c.Timeout = 2 * time.Second
+				}
+				r, err := w.Run(ctx, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.TimedOut != (name == "timeout") || (r.Exit == 5) != (name == "normal exit") {
+					t.Errorf("exit %d, timed out %v, stderr %s", r.Exit, r.TimedOut, r.Stderr)
+				}
+				if up < runtest.DaemonCount {
+					t.Errorf("%d daemons came up of %d", up, runtest.DaemonCount)
+				}
+				if pids := left(t, token); len(pids) > 0 {
+					t.Errorf("left behind: %v", pids)
+				}
+			})
+		}
+	})
+}
+
+// A hone that is killed takes the daemons along.
+func TestDaemonsDieWithHone(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		token := "orphan" + filepath.Base(filepath.Dir(dir))
+		hone := exec.Command(os.Args[0])
+		hone.Env = append(os.Environ(), "SANDBOX_TEST_WALL="+string(w.Grade().Wall), "SANDBOX_TEST_RUN="+daemonsOf(token)+"sleep 1000")
+		out := must(hone.StdoutPipe())
+		must(0, hone.Start())
+		lines := bufio.NewReader(out)
+		for range runtest.DaemonCount {
+			must(lines.ReadString('\n'))
+		}
+		if n := len(left(t, token)); n < runtest.DaemonCount {
+			t.Errorf("%d daemons came up of %d", n, runtest.DaemonCount)
+		}
+		must(0, hone.Process.Kill())
+		_ = hone.Wait()
+		for range 1000 {
+			if len(left(t, token)) == 0 {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Errorf("they outlived hone: %v", left(t, token))
+	})
+}
+
+func TestGraceBehindWalls(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		w.grace = runtest.Long
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		c := inside(dir, `sh -c 'trap "sleep 0.2; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done' & wait`)
+		c.Live = runtest.OnWrite(cancel)
+		r, err := w.Run(ctx, c)
+		if err != nil || string(r.Stdout) != "ready\ntidied\n" || r.Exit != -1 {
+			t.Errorf("%v, exit %d, stdout %q, stderr %q", err, r.Exit, r.Stdout, r.Stderr)
+		}
+	})
+}
+
+func TestMemoryLimit(t *testing.T) {
+	everyWall(t, func(p *sandbox.Policy) { p.Limits.Memory = 256 << 20 }, func(t *testing.T, w *Walls, dir string) {
+		// Many processes, none of which takes too much by itself.
+		r := behind(t, w, dir, `for i in 1 2 3 4 5 6; do (dd if=/dev/zero bs=100M count=1 2>/dev/null | (read -r x; sleep 30)) & done; wait; echo survived`)
+		if r.OverLimit != "memory" || r.Exit != -1 {
+			t.Errorf("over %q, exit %d, stdout %s, stderr %s", r.OverLimit, r.Exit, r.Stdout, r.Stderr)
+		}
+		if r := behind(t, w, dir, `dd if=/dev/zero of=/dev/null bs=50M count=1 2>/dev/null && echo fine`); string(r.Stdout) != "fine\n" {
+			t.Errorf("exit %d, stdout %s, stderr %s", r.Exit, r.Stdout, r.Stderr)
+		}
+	})
+}
+
+func TestProcessLimit(t *testing.T) {
+	everyWall(t, func(p *sandbox.Policy) { p.Limits.Processes = 100 }, func(t *testing.T, w *Walls, dir string) {
+		c := inside(dir, `bomb() { bomb | bomb & }; bomb; sleep 2; echo survived`)
+		c.Timeout = 20 * time.Second
+		r, err := w.Run(context.Background(), c)
+		if err != nil || r.TimedOut {
+			t.Fatal(err, r.TimedOut)
+		}
+		if r.OverLimit != "processes" && !bytes.Contains(r.Stderr, []byte("fork")) {
+			t.Errorf("over %q, exit %d, stdout %q, stderr %.200q", r.OverLimit, r.Exit, r.Stdout, r.Stderr)
+		}
+		if r := behind(t, w, dir, "echo fine"); string(r.Stdout) != "fine\n" {
+			t.Errorf("afterwards: exit %d, stderr %s", r.Exit, r.Stderr)
+		}
+	})
+}
+
+func TestDoor(t *testing.T) {
+	server := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer server.Close()
+	go serve(server, func(c net.Conn) {
+		_, _ = io.WriteString(c, "hello\n")
+		_ = c.Close()
+	})
+	forwarding := sandbox.Forward(server.Addr().String())
+	defer forwarding.Close()
+	own := sandbox.Door{Addr: "127.0.0.1:0", Serve: func(c net.Conn) {
+		_, _ = io.WriteString(c, "own\n")
+		_ = c.Close()
+	}}
+	everyWall(t, func(p *sandbox.Policy) { p.Doors = []sandbox.Door{forwarding.Door(), own} }, func(t *testing.T, w *Walls, dir string) {
+		before, _ := forwarding.Connections()
+		for i, want := range []string{"hello\n", "own\n"} {
+			host, port, _ := net.SplitHostPort(w.DoorAddr(i))
+			c := inside(dir, "cat </dev/tcp/"+host+"/"+port)
+			c.Argv[0] = "bash"
+			r := must(w.Run(context.Background(), c))
+			if string(r.Stdout) != want {
+				t.Errorf("door %d: stdout %q, stderr %s", i, r.Stdout, r.Stderr)
+			}
+		}
+		if after, _ := forwarding.Connections(); w.spec.ownNet() && after != before+1 {
+			t.Errorf("%d connections were counted", after-before)
+		}
+	})
+}
+
+func TestWallsLeaveNothingInThisProcess(t *testing.T) {
+	everyWall(t, func(p *sandbox.Policy) {
+		p.Doors = []sandbox.Door{{Addr: "127.0.0.1:0", Serve: func(c net.Conn) { _ = c.Close() }}}
+	}, func(t *testing.T, w *Walls, dir string) {
+		behind(t, w, dir, "true")
+		goroutines, files := runtime.NumGoroutine(), runtest.OpenFiles(t)
+		for range 5 {
+			behind(t, w, dir, "echo a & exit 1")
+			c := inside(dir, "read x")
+			c.Stdin = strings.NewReader(strings.Repeat("a\n", runtest.Megabytes))
+			must(w.Run(context.Background(), c))
+			if _, err := w.Run(context.Background(), sandbox.Command{Argv: []string{"./gone"}, Dir: "/"}); err == nil {
+				t.Fatal("a missing program was started")
+			}
+		}
+		for range 200 {
+			if runtime.NumGoroutine() <= goroutines {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := runtime.NumGoroutine(); n > goroutines {
+			t.Errorf("%d goroutines, before %d", n, goroutines)
+		}
+		if n := runtest.OpenFiles(t); n > files {
+			t.Errorf("%d open files, before %d", n, files)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package workshop
+
+import (
+	"path/filepath"
+	"slices"
+
+	"hone/sandbox"
+)
+
+// homeSecrets are where programs keep keys, tokens and histories below a home.
+func homeSecrets() []string {
+	return []string{
+		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".password-store", ".vault-token", ".netrc", ".authinfo",
+		".git-credentials", ".config/git/credentials", ".config/gh", ".config/hub", ".config/glab-cli", ".config/gcloud",
+		".docker/config.json", ".config/containers/auth.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".config/npm",
+		".config/yarn", ".config/pnpm", ".pypirc", ".config/pip", ".pip", ".condarc", ".config/pypoetry", ".config/uv",
+		".cargo/credentials", ".cargo/credentials.toml", ".cargo/config", ".cargo/config.toml", ".m2/settings.xml", ".m2/settings-security.xml",
+		".gradle/gradle.properties", ".gradle/init.gradle", ".gradle/init.d", ".gem/credentials", ".local/share/gem/credentials",
+		".bundle/config", ".composer/auth.json", ".config/composer/auth.json", ".nuget/NuGet", ".config/NuGet",
+		".terraformrc", ".terraform.d", ".pgpass", ".my.cnf", ".s3cfg", ".boto", ".fly/config.yml", ".heroku", ".wrangler",
+		".local/share/keyrings", ".mozilla", ".config/google-chrome", ".config/chromium", ".thunderbird",
+		".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
+		".codex", ".claude", ".claude.json", ".gemini", ".qwen", ".config/opencode", ".local/share/opencode", ".aider.conf.yml",
+	}
+}
+
+// credentialNames are files with keys in them that lie at the top of a
+// toolchain's folder, or in its etc or conf.
+func credentialNames() []string {
+	return []string{
+		"credentials", "credentials.toml", "credentials.json", ".netrc", ".npmrc", "npmrc", ".pypirc", "pip.conf", ".condarc",
+		"settings.xml", "settings-security.xml", "gradle.properties", ".git-credentials", "auth.json", "auth.toml", "config.json",
+	}
+}
+
+// secret reports whether a path is one of the places where the person's keys
+// are.
+func (o *outfit) secret(path string) bool {
+	return slices.ContainsFunc(o.keys, func(k place) bool { return sandbox.Holds(k.name, path) || sandbox.Holds(k.real, path) })
+}
+
+// credentials are the files with keys that lie in what a policy shows, and that
+// it does not name itself. Only their usual places are looked at: the trees are
+// too large to be searched.
+func (o *outfit) credentials(named, shown []string) []string {
+	var found []string
+	hideAt := func(path string) {
+		if exists(path) && !slices.Contains(named, path) && !slices.Contains(found, path) {
+			found = append(found, path)
+		}
+	}
+	for _, path := range systemSecrets() {
+		hideAt(path)
+	}
+	for _, dir := range o.read[o.ours:] {
+		for _, below := range []string{"", "etc", "conf"} {
+			for _, name := range credentialNames() {
+				hideAt(filepath.Join(dir, below, name))
+			}
+		}
+	}
+	reals := make([]string, 0, len(shown))
+	for _, dir := range shown {
+		reals = append(reals, realPath(dir))
+	}
+	for _, k := range o.keys {
+		covers := func(dir string) bool { return sandbox.Holds(dir, k.name) || sandbox.Holds(dir, k.real) }
+		if slices.ContainsFunc(shown, covers) || slices.ContainsFunc(reals, covers) {
+			hideAt(k.name)
+		}
+	}
+	return found
+}

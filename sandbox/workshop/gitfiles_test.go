@@ -1,0 +1,179 @@
+//go:build unix
+
+package workshop
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// git runs git in a folder of a bench.
+func (b *bench) git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("SKIPPED: no git")
+	}
+	cmd := exec.Command(git, append([]string{"-c", "protocol.file.allow=always", "-c", "user.name=n", "-c", "user.email=e"}, args...)...)
+	cmd.Dir = filepath.Join(b.base, dir)
+	cmd.Env = []string{"HOME=" + b.home, "GIT_CONFIG_NOSYSTEM=1", "PATH=/usr/bin:/bin"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func TestOwnRepository(t *testing.T) {
+	b := newBench(t)
+	b.git(t, "src/project", "init", "-q")
+	b.git(t, "src/project", "commit", "-q", "--allow-empty", "-m", "x")
+	b.git(t, "src/project", "worktree", "add", "-q", "../linked")
+	b.git(t, "src", "clone", "-q", "project", "lib")
+	b.git(t, "src/project", "submodule", "--quiet", "add", b.base+"/src/lib", "deep/lib")
+	p, _ := b.policy(t)
+	b.check(t, p, "read", "src/project/.git/config", "src/project/.git/hooks/new", "src/project/.git/info/exclude", "src/project/.git/config.worktree",
+		"src/project/.git/commondir", "src/project/.git/objects/info/alternates",
+		"src/project/.git/worktrees/linked/gitdir", "src/project/.git/worktrees/linked/commondir", "src/project/.git/worktrees/linked/config.worktree",
+		"src/project/.git/modules/deep/lib/config", "src/project/.git/modules/deep/lib/hooks/x", "src/project/deep/lib/.git")
+	b.check(t, p, "write", "src/project/.git/HEAD", "src/project/.git/index.lock", "src/project/.git/objects/aa/x", "src/project/.git/refs/heads/x",
+		"src/project/.git/logs/HEAD", "src/project/.git/packed-refs", "src/project/.git/COMMIT_EDITMSG", "src/project/.git/modules/deep/lib/HEAD", "src/project/.gitmodules", "src/project/deep/lib/new")
+	b.check(t, p, "none", "src/linked/.git", "src/lib/.git/config")
+
+	b.shop.Root = b.base + "/src/linked"
+	p, _ = b.policy(t)
+	b.check(t, p, "read", "src/linked/.git", "src/project/.git/HEAD", "src/project/.git/objects/x", "src/project/.git/worktrees/linked/index")
+	b.check(t, p, "write", "src/linked/x")
+	b.check(t, p, "none", "src/project/x")
+
+	b.shop.Root = b.root + "/deep/lib"
+	p, _ = b.policy(t)
+	b.check(t, p, "read", "src/project/deep/lib/.git", "src/project/.git/modules/deep/lib/HEAD", "src/project/.git/modules/deep/lib/config")
+	b.check(t, p, "none", "src/project/.git/config", "src/project/x")
+	b.check(t, p, "write", "src/project/deep/lib/x")
+
+	b.make(t, "src/linked/below/x", "src/project/below/x")
+	b.shop.Root = b.root + "/below"
+	p, _ = b.policy(t)
+	b.check(t, p, "read", "src/project/.git/HEAD", "src/project/.git/config")
+	b.check(t, p, "none", "src/project/x", "src/project/deep")
+	b.check(t, p, "write", "src/project/below/x")
+
+	b.shop.Root = b.base + "/src/linked/below"
+	p, _ = b.policy(t)
+	b.check(t, p, "read", "src/linked/.git", "src/project/.git/worktrees/linked/HEAD")
+	b.check(t, p, "none", "src/linked/x")
+}
+
+// TestWorktreesOfABareRepository: the repository holds its worktrees, and shows
+// only what is git's.
+func TestWorktreesOfABareRepository(t *testing.T) {
+	b := newBench(t, "src/bare.git/secret")
+	b.git(t, "src/bare.git", "init", "-q", "--bare")
+	b.git(t, "src/project", "init", "-q")
+	b.git(t, "src/project", "commit", "-q", "--allow-empty", "-m", "x")
+	b.git(t, "src/project", "push", "-q", b.base+"/src/bare.git", "HEAD:refs/heads/main")
+	b.git(t, "src/bare.git", "worktree", "add", "-q", "one", "main")
+	b.git(t, "src/bare.git", "worktree", "add", "-q", "-b", "two", "two", "main")
+	b.shop.Root = b.base + "/src/bare.git/one"
+	p, _ := b.policy(t)
+	b.check(t, p, "read", "src/bare.git/HEAD", "src/bare.git/objects/x", "src/bare.git/worktrees/one/index", "src/bare.git/one/.git")
+	b.check(t, p, "none", "src/bare.git/secret", "src/bare.git/two/x", "src/bare.git/hooks/x")
+	b.check(t, p, "write", "src/bare.git/one/x")
+}
+
+// TestGitFilesAreNotBelieved: what a model can write in the workspace shows
+// nothing outside of it.
+func TestGitFilesAreNotBelieved(t *testing.T) {
+	private := []string{"person/.ssh/id_rsa", "person/.ssh/HEAD", "person/.ssh/objects/x", "person/.ssh/refs/x", "person/private/.git/HEAD", "person/private/.git/objects/x", "person/private/.git/worktrees/w/HEAD"}
+	for name, git := range map[string]string{
+		"a folder of keys":            "gitdir: %/person/.ssh\n",
+		"another repository":          "gitdir: %/person/private/.git\n",
+		"another worktree":            "gitdir: %/person/private/.git/worktrees/w\n",
+		"a relative one":              "gitdir: ../../person/.ssh\n",
+		"one of the workspace's":      "gitdir: fake/worktrees/w\n",
+		"no name":                     "gitdir: \n",
+		"two lines":                   "gitdir: x\n%/person/.ssh\n",
+		"garbage":                     "\x00\xff",
+		"nothing":                     "",
+		"the machine":                 "gitdir: /\n",
+		"the home":                    "gitdir: %/person\n",
+		"itself":                      "gitdir: .git\n",
+		"something that is no folder": "gitdir: /dev/zero\n",
+		"a folder that is not there":  "gitdir: /nowhere/.git\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, private...)
+			b.write(t, "src/project/.git", git)
+			b.write(t, "src/project/fake/worktrees/w/gitdir", "%/src/project/.git\n")
+			b.write(t, "src/project/fake/worktrees/w/commondir", "%/person/private/.git\n")
+			b.write(t, "src/project/fake/worktrees/w/config", "[core]\n\tworktree = %/src/project\n")
+			p, _, err := b.shop.Policy()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.check(t, p, "none", "person", "person/.ssh/id_rsa", "person/private/.git/objects/x", "person/private/.git/worktrees/w/HEAD", "/root/x")
+			b.check(t, p, "read", "src/project/.git")
+			b.check(t, p, "write", "src/project/x")
+		})
+	}
+}
+
+// TestLinksOutOfTheWorkspace: a protected name that leads outside is refused,
+// unless what it leads to may be read anyway.
+func TestLinksOutOfTheWorkspace(t *testing.T) {
+	for _, name := range []string{
+		"src/project/.git", "src/project/.git/config", "src/project/.git/hooks", "src/project/.git/modules/evil/hooks", "src/project/.git/worktrees/evil/gitdir", "src/project/.git/objects",
+		"src/project/.config", "src/project/.config/hone.toml", "src/project/.config/bork.json", "src/project/mine",
+	} {
+		b := newBench(t, "src/project/.keep", "person/.ssh/info", "person/.ssh/hone.toml")
+		b.shop.Protect = []string{"mine"}
+		if strings.Contains(name, "evil") {
+			b.make(t, filepath.Dir(name)+"/HEAD")
+		}
+		b.make(t, name+" -> %/person/.ssh")
+		p, _, err := b.shop.Policy()
+		var out *LeadsOutError
+		if !errors.As(err, &out) || !strings.Contains(out.Error(), "person/.ssh") || out.Hint() == "" {
+			t.Errorf("%s: %v\n%q", name, err, p.Read)
+		}
+	}
+	b := newBench(t, "person/private/.git/config", "src/project/linked -> %/person/private/.git")
+	b.write(t, "src/project/.git", "gitdir: linked\n")
+	if _, _, err := b.shop.Policy(); !errors.As(err, new(*LeadsOutError)) {
+		t.Error(err)
+	}
+	b = newBench(t, "hooks/pre-commit*", "src/project/.git/HEAD", "src/project/.git/hooks -> %/hooks")
+	b.shop.Read = []string{b.base + "/hooks"}
+	p, _ := b.policy(t)
+	b.check(t, p, "read", "hooks/pre-commit", "src/project/.git/hooks/pre-commit")
+}
+
+// TestLinksWithinTheWorkspace are as good as files.
+func TestLinksWithinTheWorkspace(t *testing.T) {
+	b := newBench(t, "src/project/conf/hone.toml", "src/project/.config -> conf", "src/project/repo/config", "src/project/.git -> repo")
+	p, _ := b.policy(t)
+	b.check(t, p, "read", "src/project/.config/hone.toml", "src/project/conf/hone.toml", "src/project/repo/config", "src/project/repo/hooks")
+	b.check(t, p, "write", "src/project/repo/HEAD", "src/project/conf/x")
+}
+
+// TestProtectedBelowAFile: what cannot be there yet is held by what stands in
+// its way.
+func TestProtectedBelowAFile(t *testing.T) {
+	b := newBench(t, "src/project/.config")
+	p, _ := b.policy(t)
+	b.check(t, p, "read", "src/project/.config")
+}
+
+// TestOuterRepositories: one above the workspace is shown, but not the person's
+// home, and not by a symlink.
+func TestOuterRepositories(t *testing.T) {
+	b := newBench(t, "person/.git/objects/x", "person/project/x", "src/.git -> %/person/.git")
+	p, _ := b.policy(t)
+	b.check(t, p, "none", "person/.git/objects/x")
+	b.shop.Root = b.home + "/project"
+	p, _ = b.policy(t)
+	b.check(t, p, "none", "person/.git/objects/x")
+	b.check(t, p, "write", "person/project/x")
+}

@@ -1,0 +1,19 @@
+package hone
+
+import "hone/history"
+
+// What a caller of the engine gives it and gets from it stands in the journal
+// as well. All events and their payloads are in package history.
+type (
+	Start    = history.Start    // given to [Run.Start]
+	State    = history.State    // returned by [Run.Next]
+	Decision = history.Decision // in a State
+	End      = history.End      // returned by [Run.Do]
+)
+
+// The three decisions.
+const (
+	GoOn    = history.GoOn
+	Done    = history.Done
+	StopNow = history.StopNow
+)

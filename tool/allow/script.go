@@ -1,0 +1,49 @@
+package allow
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// harmlessSed matches scripts that only print and change lines. It knows the
+// regular expressions of which all seds see the same end, between common
+// delimiters, and no w, r, e and the like.
+var harmlessSed = regexp.MustCompile(sedGrammar())
+
+func sedGrammar() string {
+	const (
+		pattern     = `%[1]s(?:[^\\\n[%[1]s]|\\[^\n]|\[\^?\]?(?:[^]\\\n[%[1]s]|\[:[a-z]+:\]|\\[nt])*\])*%[1]s`
+		replacement = `(?:[^\\\n%[1]s]|\\[\s\S])*%[1]s`
+		comment     = `#[^\n]*(?:\n|\z)`
+		end         = `[ \t]*(?:[;\n}]|` + comment + `|\z)`
+	)
+	commands := []string{`[=FdDgGhHnNpPxz]`, `[lLqQ][ \t]*[0-9]*`, `[:btT][ \t]*[A-Za-z0-9_]*`, `[aic](?:\\\n?)?[^\\\n]*`}
+	for _, delimiter := range []string{"/", "|", ",", "#", "@", "%", "!", "_"} {
+		commands = append(commands, fmt.Sprintf("s"+pattern+replacement+"[gpiImM0-9]*|y%[1]s"+replacement+replacement, regexp.QuoteMeta(delimiter)))
+	}
+	match := fmt.Sprintf(pattern, "/") + "[IM]*"
+	address := `(?:(?:[0-9]+(?:~[0-9]+)?|\$|` + match + `)(?:[ \t]*,[ \t]*(?:[+~]?[0-9]+|\$|` + match + `))?[ \t]*)?(?:![ \t]*)?`
+	return `\A(?:[ \t\n;}]|` + comment + `|` + address + `(?:\{|(?:` + strings.Join(commands, "|") + `)` + end + `))*\z`
+}
+
+var (
+	awkNames = regexp.MustCompile(`system|getline|ARGV|ARGC|@|\\\n`)
+	// awkString matches a string, or a text from one slash to the next, be it a
+	// regular expression or two divisions. It matches all the rest of a script
+	// from where that is not clear, and from a comment on.
+	awkString  = regexp.MustCompile(`(?s)("(?:[^"\\\n]|\\.)*")|(/(?:[^/"\\\n[]|\\.|\[\^?[^]/"\\\n[]+\])*/|[/#"].*)`)
+	awkBracket = regexp.MustCompile(`\([^()"/#\n]*\)`)
+)
+
+// harmlessAwk reports whether a script only prints. It looks for names that run
+// programs or change the input, and for a pipe or a redirect after a print. In
+// brackets, > compares.
+func harmlessAwk(script string) bool {
+	code := strings.ReplaceAll(awkString.ReplaceAllString(script, "$2"), "||", "")
+	for awkBracket.MatchString(code) {
+		code = awkBracket.ReplaceAllString(code, "")
+	}
+	_, printed, _ := strings.Cut(code, "print")
+	return !awkNames.MatchString(script) && !strings.ContainsAny(printed, "|>")
+}

@@ -1,0 +1,231 @@
+package allow
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// cd goes into a folder of the working directory.
+func (c *checker) cd(args []arg) error {
+	if len(args) != 1 || !args[0].known() || args[0].text == "" || strings.HasPrefix(args[0].text, "-") {
+		return refuse("cd without one plain folder", "later paths could not be checked", "write cd FOLDER, with a folder in the working directory")
+	}
+	c.moved = true
+	return c.path(args[0])
+}
+
+// inner checks the command that a program runs.
+func (c *checker) inner(name string, rest []arg) error {
+	switch {
+	case len(rest) == 0:
+		return nil
+	case !rest[0].known():
+		return notWritten(name)
+	case rest[0].text == "cd":
+		return refuse(name+" cd", "later paths could not be checked", "write cd FOLDER as a command of its own")
+	}
+	return c.run(rest[0].text, rest[1:])
+}
+
+func notWritten(name string) error {
+	return refuse(name+" without a program", "the line does not show what it runs", "write the name of the program after "+name)
+}
+
+// wrapped checks the command in the operands of env, timeout and the like, after
+// skip of them.
+func (c *checker) wrapped(name string, rest []arg, skip int) error {
+	if len(rest) < skip || slices.ContainsFunc(rest[:skip], func(a arg) bool { return !a.known() }) {
+		return notWritten(name)
+	}
+	rest = rest[skip:]
+	for name == "env" && len(rest) > 0 {
+		variable, _, assigns := strings.Cut(rest[0].text, "=")
+		if !assigns && variable != "-" {
+			break
+		}
+		if err := settable(variable); err != nil {
+			return err
+		}
+		if err := c.path(rest[0]); err != nil {
+			return err
+		}
+		rest = rest[1:]
+	}
+	return c.inner(name, rest)
+}
+
+// aName stands for any name in the working directory that a program finds.
+const aName = "./x"
+
+// xargs passes only after find -print0, where each argument that it adds is a path
+// in the working directory.
+func (c *checker) xargs(args []arg, fed bool) error {
+	parsed, err := c.parse("xargs", row("xargs"), args)
+	switch {
+	case err != nil:
+		return err
+	case !fed || len(parsed.values("0 null")) == 0:
+		return refuse("this xargs", "the line does not show the paths that it adds", "write find … -print0 | xargs -0 PROGRAM, or find … -exec PROGRAM {} +")
+	case len(parsed.operands) == 0:
+		return notWritten("xargs")
+	}
+	rest := parsed.operands
+	for _, mark := range parsed.values("I replace") {
+		if !mark.known() || mark.text == "" {
+			return notWritten("xargs -I")
+		}
+		rest = filled(rest, mark.text)
+	}
+	return c.inner("xargs", append(slices.Clone(rest), arg{aName, true}))
+}
+
+// filled puts a name in the place of a mark.
+func filled(args []arg, mark string) []arg {
+	out := slices.Clone(args)
+	for i, a := range out {
+		if strings.Contains(a.text, mark) {
+			out[i] = arg{strings.ReplaceAll(a.text, mark, aName), true}
+		}
+	}
+	return out
+}
+
+// find checks an expression word by word.
+func (c *checker) find(args []arg) (err error) {
+	p := row("find")
+	for err == nil && len(args) > 0 {
+		word, rest := args[0], args[1:]
+		listed := func(list string) bool { return slices.Contains(strings.Fields(list), word.text) }
+		switch {
+		case word.leads():
+			err = leadingPattern(word)
+		case listed(p.refuse):
+			err = refuse("find "+word.text, p.why, p.instead)
+		case listed("-exec"):
+			rest, err = c.findExec(rest)
+		case listed("-delete") && (c.ReadOnly || !slices.Contains(c.Programs, "rm")):
+			err = refuse("find -delete", "it deletes, and rm is not listed", "list the files, and say which should go")
+		case listed(p.text) && len(rest) > 0 && !rest[0].glob:
+			rest = rest[1:]
+		default:
+			err = c.path(word)
+		}
+		args = rest
+	}
+	return err
+}
+
+// findExec checks the command of -exec, in which {} is a path in the working
+// directory, and returns the arguments after it.
+func (c *checker) findExec(args []arg) ([]arg, error) {
+	for i, a := range args {
+		if a.text == ";" || a.text == "+" && i > 0 && args[i-1].text == "{}" {
+			return args[i+1:], c.inner("find -exec", filled(args[:i], "{}"))
+		}
+	}
+	return nil, refuse("find -exec without an end", "the line does not show what it runs", `end the command with \; or {} +`)
+}
+
+var (
+	gitPlain = regexp.MustCompile(`^(-P|--no-pager|--no-optional-locks|--literal-pathspecs|--version)$`)
+	gitReads = regexp.MustCompile(`^(--get|--get-all|--get-regexp|get|--list|-l|list)$`)
+)
+
+// git checks the command of git and its options. It refuses commands that are
+// not in the table, because an alias can run anything.
+func (c *checker) git(args []arg) error {
+	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
+		switch {
+		case gitPlain.MatchString(args[0].text):
+			args = args[1:]
+		case args[0].text == "-C" && len(args) > 1:
+			if err := c.path(args[1]); err != nil {
+				return err
+			}
+			args = args[2:]
+		default:
+			return refuse("git "+args[0].text, "options before the command can run programs, or lead to another repository", "write git COMMAND, or git -C FOLDER COMMAND")
+		}
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	name := args[0].text
+	p := row("git-" + name)
+	if p.names == "" {
+		return refuse("git "+name, "hone does not know that it stays in this repository", "use status, diff, log, show, add, commit and the like")
+	}
+	if name == "config" && (len(args) < 2 || len(args) > 3 || !gitReads.MatchString(args[1].text)) {
+		return refuse("this git config", "it could set what git runs", "use git config --get NAME")
+	}
+	return c.plain("git "+name, p, args[1:])
+}
+
+// tar checks a call whose first argument may be letters without a dash.
+func (c *checker) tar(name string, args []arg) error {
+	p := row(name)
+	if len(args) > 0 && !strings.HasPrefix(args[0].text, "-") {
+		if !args[0].known() || strings.ContainsAny(args[0].text, "IFTPXg") {
+			return refuse("tar "+args[0].text, "it can run programs, or use files that the line does not show", "use only c, x, t, z, v and f")
+		}
+		args = args[1:]
+	}
+	for _, a := range args {
+		if strings.Contains(a.text, ":") {
+			return refuse("tar with "+a.text, "a name before a colon is another machine", "use a name without a colon")
+		}
+	}
+	return c.plain(name, p, args)
+}
+
+// shell checks a shell that is listed: it runs a file, or a line that is checked
+// like this one.
+func (c *checker) shell(name string, args []arg) error {
+	switch {
+	case len(args) == 2 && args[0].text == "-c" && args[1].known():
+		return (&checker{Lines: c.Lines, moved: c.moved, depth: c.depth}).line(args[1].text)
+	case len(args) > 0 && args[0].known() && !strings.HasPrefix(args[0].text, "-"):
+		return c.paths(args)
+	}
+	return refuse(name+" without a file", "the line does not show what it runs", "write the commands themselves, or "+name+" FILE")
+}
+
+var (
+	fileTest = regexp.MustCompile(`^-([a-hkprsuwxGLNOS]|nt|ot|ef)$`)
+	runnable = regexp.MustCompile("\\$\\(|`")
+)
+
+// tests checks the arguments of [ and [[. After an operator that looks at a file
+// comes a path. Some operators run the command in the index of an array.
+func (c *checker) tests(args []arg) error {
+	for i, a := range args {
+		if runnable.MatchString(a.text) {
+			return refuse("the operand "+a.text+" of a test", "the shell can run the command in it", "compare plain words and numbers")
+		}
+		if i > 0 && fileTest.MatchString(args[i-1].text) {
+			if err := c.path(a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// testClause checks [[ ]] as if each operator came before its operands.
+func (c *checker) testClause(clause *syntax.TestClause) error {
+	var args []arg
+	for n := range syntax.Preorder(clause.X) {
+		switch n := n.(type) {
+		case *syntax.UnaryTest:
+			args = append(args, arg{text: n.Op.String()})
+		case *syntax.BinaryTest:
+			args = append(args, arg{text: n.Op.String()})
+		case *syntax.Word:
+			args = append(args, c.word(n.Parts, false))
+		}
+	}
+	return c.tests(args)
+}
