@@ -54,18 +54,18 @@ func (r *Run) session(ctx context.Context, role Role, sent []byte) (history.Repl
 	if err := json.Unmarshal(sent, &req); err != nil {
 		return history.Replied{}, err
 	}
-	req.Stream, req.Seq = r.Stream, r.replies()
-	before := r.reserves()
+	req.Stream, req.Seq = r.Stream, r.Past().Replies()
+	before := r.Past().Ledger().Reserves
 	reply, fault := role.Model.Generate(ctx, req)
 	used := reply.Usage
 	var failed *model.Error
 	if errors.As(fault, &failed) {
 		used = failed.Usage
 	}
-	used = counted(used)
+	used = plausible(used)
 	reply.Usage = used
-	if used != nil && r.reserves() == before {
-		if err := r.believe(role, used); err != nil {
+	if used != nil && r.Past().Ledger().Reserves == before {
+		if err := r.chargeReported(role, used); err != nil {
 			return history.Replied{}, err
 		}
 	}
@@ -101,15 +101,4 @@ func (r *Run) sessionAgain(ctx context.Context, role Role, req model.Request, ch
 	got, err := r.session(ctx, role, sent)
 	got.Request = name
 	return got, err
-}
-
-// reserves is how many calls of models were put on the ledger.
-func (r *Run) reserves() int {
-	n := 0
-	for _, e := range r.Journal.Events() {
-		if e.Type == history.TypeReserve {
-			n++
-		}
-	}
-	return n
 }

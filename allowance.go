@@ -95,13 +95,13 @@ func (r *Run) limited() bool { return r.Limits.Tokens > 0 || r.Limits.Cost > 0 }
 type purse struct{ left, in, out float64 }
 
 func (r *Run) purses(role Role) []purse {
-	r.ledger.fold(r.Journal.Events())
+	spent := r.Past().Ledger()
 	var all []purse
 	if r.Limits.Tokens > 0 {
-		all = append(all, purse{float64(r.Limits.Tokens - r.ledger.tokens), 1, 1})
+		all = append(all, purse{float64(r.Limits.Tokens - spent.Tokens), 1, 1})
 	}
 	if r.Limits.Cost > 0 && role.Price != nil {
-		all = append(all, purse{r.Limits.Cost - r.ledger.cost, role.Price.most(1, 0), role.Price.most(0, 1)})
+		all = append(all, purse{r.Limits.Cost - spent.Cost, role.Price.most(1, 0), role.Price.most(0, 1)})
 	}
 	return all
 }

@@ -2,10 +2,8 @@ package hone
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -38,7 +36,7 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 // whose changes are made as a whole or not at all, whatever the reason.
 func (r *Run) Review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	v, err := step(ctx, r, work[verdicts]{event: history.TypeStep, name: "review", input: ch, do: func(context.Context) (verdicts, error) {
-		rules, err := r.guarded(r.Rules)
+		rules, err := r.protectingRules(r.Rules)
 		if err != nil {
 			return verdicts{}, err
 		}
@@ -186,17 +184,17 @@ func (r *Run) keepAll(ch workspace.Change, vs []workspace.Verdict) error {
 	return nil
 }
 
-// applyAll makes the edits and words a conflict for a person.
+// applyAll makes the edits. A file in an unknown state is a [*Stop].
 func applyAll(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch workspace.Change, vs []workspace.Verdict) error {
-	err := tree.Apply(ctx, ch, vs)
-	var c *workspace.ConflictError
-	if !errors.As(err, &c) {
-		return err
-	}
-	for _, v := range vs {
-		if v.Path == c.Paths[0] {
-			return conflict(home, v.Path, v.Before)
-		}
+	return stopAtConflict(home, history.Apply(ctx, tree, ch, vs))
+}
+
+// stopAtConflict turns the error about a file in an unknown state into a
+// [*Stop], and leaves all others.
+func stopAtConflict(home *journal.Home, err error) error {
+	var unknown *history.UnknownStateError
+	if errors.As(err, &unknown) {
+		return conflict(home, unknown.Path, unknown.Before)
 	}
 	return err
 }
@@ -249,68 +247,8 @@ func (r *Run) tell(ch workspace.Change, vs []workspace.Verdict) error {
 	return nil
 }
 
-// Settle rolls forward what an earlier process had begun to apply and not
-// recorded. last is the run that was worked on last ([journal.Lock]); each run
-// settles before it begins, so no other can have left anything open. It is
-// called with the workspace locked, before a run begins or goes on. Copies of the
-// tree that the process left behind are removed.
+// Settle completes what an earlier process had begun to apply; see
+// [history.Settle]. A file in an unknown state is a [*Stop].
 func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last string) error {
-	if last == "" {
-		return nil
-	}
-	forget(last)
-	j, err := home.Open(last)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range j.Events() {
-		if e.Type != history.TypeApply || e.Phase != journal.Begin {
-			continue
-		}
-		if _, record := j.Lookup(*e.Step); record == nil {
-			err = errors.Join(err, settle(ctx, j, tree, e))
-		}
-	}
-	return errors.Join(err, j.Close())
-}
-
-func settle(ctx context.Context, j *journal.Journal, tree *workspace.Tree, e journal.Event) error {
-	var in history.Applied
-	if err := e.Decode(&in); err != nil {
-		return err
-	}
-	ch, err := contents(j.Home(), in.Verdicts)
-	if err != nil {
-		return err
-	}
-	if err := applyAll(ctx, tree, j.Home(), ch, in.Verdicts); err != nil {
-		return err
-	}
-	payload, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	_, err = j.Append(journal.Entry{Type: history.TypeApply, Phase: journal.Record, Step: e.Step, Input: e.Input,
-		Payload: json.RawMessage(payload), Sync: true})
-	return err
-}
-
-// contents makes the change that verdicts were about out of the objects.
-func contents(home *journal.Home, vs []workspace.Verdict) (workspace.Change, error) {
-	var ch workspace.Change
-	for _, v := range vs {
-		e := workspace.Edit{Path: v.Path, Delete: !v.After.Exists()}
-		if !e.Delete {
-			b, err := home.Get(v.After.Digest)
-			if err != nil {
-				return ch, err
-			}
-			e.Content = b
-		}
-		ch.Edits = append(ch.Edits, e)
-	}
-	return ch, nil
+	return stopAtConflict(home, history.Settle(ctx, home, tree, last))
 }

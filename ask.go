@@ -54,12 +54,6 @@ type Role struct {
 // rather stops and is gone on with later.
 const longestWait = 15 * time.Minute
 
-// answer is what the reply's object holds.
-type answer struct {
-	Reply model.Reply     `json:"reply"`
-	Raw   json.RawMessage `json:"raw,omitempty"`
-}
-
 // Ask asks a role once and returns its reply, the recorded one where there is
 // one. The whole request is kept. Temporary faults are tried again; each
 // attempt is on the ledger before it leaves, with the most that it can use.
@@ -94,18 +88,9 @@ func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Rep
 	return r.reply(got)
 }
 
-// reply reads the object that a record names.
+// reply reads the reply that a record names.
 func (r *Run) reply(got history.Replied) (model.Reply, error) {
-	b, err := r.Journal.Home().Get(got.Reply)
-	if err != nil {
-		return model.Reply{}, err
-	}
-	var a answer
-	if err := json.Unmarshal(b, &a); err != nil {
-		return model.Reply{}, fmt.Errorf("recorded reply %s: %w", got.Reply, err)
-	}
-	a.Reply.Raw = a.Raw
-	return a.Reply, nil
+	return history.ReadReply(got, r.Journal.Home().Get)
 }
 
 // attempts makes the call until it succeeds, cannot, or was tried often enough.
@@ -114,7 +99,7 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 	if err := json.Unmarshal(sent, &req); err != nil {
 		return history.Replied{}, err
 	}
-	req.Stream, req.Seq, req.Messages = r.Stream, r.replies(), cacheMarks(req.Messages)
+	req.Stream, req.Seq, req.Messages = r.Stream, r.Past().Replies(), cacheMarks(req.Messages)
 	pause := r.Retry.backoff()
 	for n := 0; ; n++ {
 		req.Attempt = n
@@ -138,7 +123,7 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 
 // keep stores an accepted reply.
 func (r *Run) keep(role Role, reply model.Reply, attempts int) (history.Replied, error) {
-	b, err := marshal(answer{reply, reply.Raw})
+	b, err := marshal(history.StoredReply{Reply: reply, Raw: reply.Raw})
 	if err != nil {
 		return history.Replied{}, err
 	}
@@ -165,17 +150,6 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 			Why: fmt.Sprintf("%s wrote %d tokens where %d were allowed: a provider that ignores the output limit cannot be held to a budget", role.Called, used.Output, held.out)}
 	}
 	return reply, fault
-}
-
-// replies is how many replies the run has on record.
-func (r *Run) replies() int {
-	n := 0
-	for _, e := range r.Journal.Events() {
-		if e.Type == history.TypeReply {
-			n++
-		}
-	}
-	return n
 }
 
 func (r *Run) wait(ctx context.Context, fault *model.Error, n int, d time.Duration) error {

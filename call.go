@@ -169,7 +169,7 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 	if c.refused == "" && c.tool.Commands {
 		var back []string
 		c.result, back, err = once(ctx, t.r, w, func(manifest string) (any, error) { return t.begun(c, manifest) }, t.interrupted)
-		if said := kept(back); said != "" {
+		if said := restoredNote(back); said != "" {
 			c.result.Text += "\n[" + said + "; change the code, not what checks it]"
 		}
 	} else {

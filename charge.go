@@ -16,8 +16,8 @@ const framing = 1024
 // leastOutput is what a reply needs to be worth asking for, in tokens.
 const leastOutput = 256
 
-// need is what is to be paid for, in tokens: those that are sent, and the least
-// that can be written in reply to be of use.
+// need is what the budget must pay for, in tokens: those of the request, and the
+// fewest that make a reply useful.
 type need struct {
 	in, out int64
 	what    string // for people
@@ -25,40 +25,39 @@ type need struct {
 
 // afford is the output limit that fits what is left of the budget.
 func (r *Run) afford(role Role, n need) (int64, error) {
-	r.ledger.fold(r.Journal.Events())
 	if role.MaxOutput <= 0 {
 		return 0, &Stop{Kind: KindUsage, Why: "the role " + role.Name + " has no output limit, so nothing can be reserved for its replies"}
 	}
-	out := max(role.MaxOutput, n.out)
+	out, spent := max(role.MaxOutput, n.out), r.Past().Ledger()
 	if limit := r.Limits.Tokens; limit > 0 {
-		enough := max(limit*2, r.ledger.tokens+n.in+out)
-		if out = min(out, limit-r.ledger.tokens-n.in); out < n.out {
+		enough := max(limit*2, spent.Tokens+n.in+out)
+		if out = min(out, limit-spent.Tokens-n.in); out < n.out {
 			return 0, budgetStop("token", fmt.Sprintf("%d of %d tokens are used or reserved, and %s can take %d more",
-				r.ledger.tokens, limit, n.what, n.in+n.out), resumeWith("max-tokens", enough))
+				spent.Tokens, limit, n.what, n.in+n.out), resumeWith("max-tokens", enough))
 		}
 	}
 	if r.Limits.Cost > 0 {
-		return r.affordCost(role, n, out)
+		return r.affordCost(role, n, out, spent)
 	}
 	return out, nil
 }
 
 // affordCost lowers an output limit to what is left of the cost limit.
-func (r *Run) affordCost(role Role, n need, out int64) (int64, error) {
-	if role.Price == nil || r.ledger.unpriced {
+func (r *Run) affordCost(role Role, n need, out int64, spent history.Ledger) (int64, error) {
+	if role.Price == nil || spent.Unpriced {
 		return 0, &Stop{Kind: KindUsage, Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
 			Next: Next{First: fmt.Sprintf("write it into .config/hone.toml: [prices.%q] input = …, output = … (USD per million tokens)", role.Called), Verb: NewRun}}
 	}
 	limit := r.Limits.Cost
-	left := limit - r.ledger.cost - role.Price.most(n.in, 0)
+	left := limit - spent.Cost - role.Price.most(n.in, 0)
 	if role.Price.Output > 0 {
 		// Compared before it is converted: a low price gives more than an int64.
 		out = int64(min(float64(out), left*1e6/role.Price.Output))
 	}
 	if out < n.out || left < 0 {
-		enough := max(limit*2, r.ledger.cost+role.Price.most(n.in, max(role.MaxOutput, n.out)))
+		enough := max(limit*2, spent.Cost+role.Price.most(n.in, max(role.MaxOutput, n.out)))
 		return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and %s can cost $%.4f more",
-			r.ledger.cost, limit, n.what, role.Price.most(n.in, n.out)), resumeWith("max-cost", fmt.Sprintf("%.2f", math.Ceil(100*enough)/100)))
+			spent.Cost, limit, n.what, role.Price.most(n.in, n.out)), resumeWith("max-cost", fmt.Sprintf("%.2f", math.Ceil(100*enough)/100)))
 	}
 	return out, nil
 }
@@ -75,7 +74,7 @@ type held struct {
 	price *Price
 }
 
-// reserve puts an attempt on the ledger that sends at most so many tokens.
+// reserve reserves an attempt that sends at most so many tokens.
 func (r *Run) reserve(role Role, attempt int, in int64) (held, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
@@ -93,15 +92,16 @@ func (r *Run) reserve(role Role, attempt int, in int64) (held, error) {
 	return h, err
 }
 
-// Reserve puts a call on the ledger that is not the engine's own: an agent
-// makes it in its session, and somebody passes it on (rulings A8 and G11). The
-// role says whom the agent asks: its price, and in MaxOutput the most that the
-// reply may have. bytes are those of the request. The answer is how many tokens
-// the reply may have, and what settles the reserve, once; used is nil where it
-// is not known. The error is a [*Stop] where the call cannot be afforded. Both
-// may be called from any goroutine.
-func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, settle func(used *model.Usage, fault error) error, err error) {
-	r.passes(role)
+// Reserve reserves a call that the engine does not make itself: an agent makes it
+// in its session, and a proxy passes it on (rulings A8 and G11). The role is the
+// model that the agent asks, with its price, and with the most tokens that the
+// reply may have in MaxOutput. bytes is the size of the request. Reserve returns
+// how many tokens the reply may have, and a function that commits the reserve and
+// must be called once; its argument used is nil if the usage is not known. The
+// error is a [*Stop] if the budget cannot pay for the call. Both functions may be
+// called from any goroutine.
+func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, commit func(used *model.Usage, fault error) error, err error) {
+	r.noteRelayed(role)
 	h, err := r.reserve(role, 0, bytes+framing)
 	if err != nil {
 		return 0, nil, err
@@ -112,19 +112,19 @@ func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, settle func(used
 	}, nil
 }
 
-// passes notes that a role's calls are passed on, whether they can be afforded
-// or not: what its agent says of them does not count then.
-func (r *Run) passes(role Role) {
+// noteRelayed notes that the calls of a role are passed on, whether they can be
+// paid or not: then the agent's own report does not count.
+func (r *Run) noteRelayed(role Role) {
 	r.money.Lock()
 	defer r.money.Unlock()
-	if r.ledger.passed == nil {
-		r.ledger.passed = map[string]bool{}
+	if r.relayed == nil {
+		r.relayed = map[string]bool{}
 	}
-	r.ledger.passed[role.Name] = true
+	r.relayed[role.Name] = true
 }
 
-// commit puts on the ledger what an attempt used, and returns it; nil where
-// the provider said nothing of it that counts.
+// commit records what an attempt used, and returns it; nil if the provider
+// reported nothing that counts.
 func (r *Run) commit(h held, used *model.Usage, fault error) (*model.Usage, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
@@ -136,7 +136,7 @@ func (r *Run) commit(h held, used *model.Usage, fault error) (*model.Usage, erro
 			c.Usage = f.Usage
 		}
 	}
-	if c.Usage = counted(c.Usage); c.Usage != nil && c.Usage.Total() == 0 && (fault == nil || f != nil) {
+	if c.Usage = plausible(c.Usage); c.Usage != nil && c.Usage.Total() == 0 && (fault == nil || f != nil) {
 		c.Usage = nil
 	}
 	switch {
@@ -150,7 +150,7 @@ func (r *Run) commit(h held, used *model.Usage, fault error) (*model.Usage, erro
 		c.Basis = "provider"
 		charge(&c, h.price)
 	}
-	return c.Usage, r.settle(c)
+	return c.Usage, r.recordCommit(c)
 }
 
 // charge fills in what the usage of a commit takes, at a price.
@@ -162,9 +162,8 @@ func charge(c *history.Commit, price *Price) {
 	}
 }
 
-// chargeSoFar takes what was told of a reply that did not come to its end: what
-// was read is known then, and what was written after the last word of it is
-// not.
+// chargeSoFar charges a reply that was cut off: the provider has reported what it
+// read, but not what it wrote at last, so the most that it may have written counts.
 func chargeSoFar(c *history.Commit, h held) {
 	if c.Usage.Total() > c.Usage.Output {
 		most := *c.Usage
@@ -175,12 +174,11 @@ func chargeSoFar(c *history.Commit, h held) {
 	c.Usage = nil
 }
 
-// mostTokens is more than any attempt can use, and little enough for sums.
+// mostTokens is more than any attempt can use, and small enough for sums.
 const mostTokens = 1 << 40
 
-// counted is what was used, by somebody's word; nil where its numbers cannot be
-// counts of tokens.
-func counted(u *model.Usage) *model.Usage {
+// plausible is a reported usage; nil if its numbers cannot be counts of tokens.
+func plausible(u *model.Usage) *model.Usage {
 	if u == nil {
 		return nil
 	}
@@ -192,34 +190,35 @@ func counted(u *model.Usage) *model.Usage {
 	return u
 }
 
-// settle writes a commit, and the run's sums after it.
-func (r *Run) settle(c history.Commit) error {
+// recordCommit records a commit, and the sums of the run after it.
+func (r *Run) recordCommit(c history.Commit) error {
 	if _, err := r.append(journal.Entry{Type: history.TypeCommit, Payload: c}); err != nil {
 		return err
 	}
-	r.ledger.fold(r.Journal.Events())
-	_, err := r.append(journal.Entry{Type: history.TypeUsage, Payload: history.Usage{Tokens: r.ledger.tokens, Cost: r.ledger.price(), Known: r.ledger.known}})
+	spent := r.Past().Ledger()
+	_, err := r.append(journal.Entry{Type: history.TypeUsage, Payload: history.Usage{Tokens: spent.Tokens, Cost: spent.Price(), Known: spent.Known}})
 	return err
 }
 
-// believe charges what an agent says that it used, where nobody else counted.
-func (r *Run) believe(role Role, used *model.Usage) error {
+// chargeReported charges what an agent reports that it used, if its calls were
+// not passed on.
+func (r *Run) chargeReported(role Role, used *model.Usage) error {
 	r.money.Lock()
 	defer r.money.Unlock()
-	if r.ledger.passed[role.Name] {
+	if r.relayed[role.Name] {
 		return nil
 	}
-	e, err := r.append(journal.Entry{Type: history.TypeReserve, Payload: history.Reserve{Role: role.Name, Model: role.Called, Cost: free(role.Price)}})
+	e, err := r.append(journal.Entry{Type: history.TypeReserve, Payload: history.Reserve{Role: role.Name, Model: role.Called, Cost: noCost(role.Price)}})
 	if err != nil {
 		return err
 	}
 	c := history.Commit{Reserve: e.Seq, Usage: used, Basis: "agent"}
 	charge(&c, role.Price)
-	return r.settle(c)
+	return r.recordCommit(c)
 }
 
-// free is a cost of nothing; nil where the price is not known.
-func free(price *Price) *float64 {
+// noCost is a cost of 0 USD; nil if the price is not known.
+func noCost(price *Price) *float64 {
 	if price == nil {
 		return nil
 	}

@@ -118,7 +118,7 @@ func TestCheckFirstCannotRun(t *testing.T) {
 	if end := p.end(t, dir); end.Kind != hone.KindFailed || end.Rounds != 3 || !slices.Equal(l.priors[0], []string{"no such program"}) {
 		t.Errorf("%+v, given %q", end, l.priors)
 	}
-	notices := of[history.Notice](t, events(t, dir), history.TypeNotice, "")
+	notices := of[history.Notice](t, events(t, dir), "notice", "")
 	if len(notices) != 1 || notices[0].Text != "the check could not run before the first round" {
 		t.Errorf("notices %+v", notices)
 	}

@@ -21,6 +21,14 @@
 // and [hone/block] the codec of the blocks in which it answers when it has no
 // tools. internal/render shows a tree to a model and a change to a person.
 //
+// # The past of a run
+//
+// [hone/history] is what a journal means. It has a type for the payload of each
+// event, and one fold over them, [hone/history.Past], which answers what the
+// engine, the loops and the commands ask about a run. It also holds what needs
+// only a journal and a tree: undo, what a round changed, what a model was sent,
+// and completing the edits of a process that died.
+//
 // # The engine, this package
 //
 // What flows from round to round is always a list of findings, so a [Round] is
@@ -31,8 +39,9 @@
 // the tree. Each leaves a begin and a record in the journal, so that a run
 // which was killed anywhere goes on from there, in the middle of a conversation
 // too: a tool that only looks is run again, a command is not, and a recorded
-// answer is never bought again. Two rules: touch the world only through a step,
-// and remember nothing in a struct; fold it from the journal ([Past]).
+// answer is never bought again. A loop has to keep two rules: it touches the world
+// only through a step, and it keeps nothing in a struct from one step to the next,
+// but reads it from [Run.Past], [Earlier] and [First].
 //
 // The model never decides that it is done. The check runs exactly when no
 // blocking finding stands, and the run is done only if then none stands. What
@@ -40,10 +49,10 @@
 // be seen red first and proved on a copy (prove.go), and whether a run gets on
 // is told from its states alone (progress.go).
 //
-// What a file held is kept with each look at the tree (snapshot.go). So any
-// round's tree can be had back ([Reverse]), and a run can be gone through again
-// from its journal alone ([Run.Replay]): the same engine, over a journal that
-// takes only what stands next in it.
+// Each snapshot of the tree keeps the contents of its files (snapshot.go). So the
+// tree of any round can be restored ([hone/history.Reverse]), and a run can be
+// replayed from its journal alone ([Run.Replay]): the same engine, over a journal
+// that accepts only the event that is recorded next.
 //
 // # The loops
 //

@@ -60,12 +60,12 @@ func TestCircles(t *testing.T) {
 		note     string
 	}{
 		"two states by turns": {writes: []string{"A", "B", "A", "B", "A"}, same: []int{0, 0, 1, 2, 1}, told: []int{4}, rounds: 5,
-			note: "round 3 ended as round 1 had, round 4 ended as round 2 had, round 5 ended as round 1 had"},
-		"two circles":           {writes: []string{"A", "B", "A", "C", "B"}, same: []int{0, 0, 1, 0, 2}, told: []int{4}, rounds: 5, note: "round 3 ended as round 1 had"},
+			note: "round 3 ended like round 1, round 4 ended like round 2, round 5 ended like round 1"},
+		"two circles":           {writes: []string{"A", "B", "A", "C", "B"}, same: []int{0, 0, 1, 0, 2}, told: []int{4}, rounds: 5, note: "round 3 ended like round 1"},
 		"patience":              {writes: []string{"A", "B", "A", "B", "A"}, same: []int{0, 0, 1, 2}, told: []int{4}, patience: 2, rounds: 4, note: "round 3"},
 		"progress":              {writes: []string{"A", "B", "C", "D", "E"}, same: []int{0, 0, 0, 0, 0}, rounds: 5},
 		"nothing is changed":    {writes: []string{"A", "", "", "A", ""}, same: []int{0, 0, 0, 0, 0}, patience: 1, rounds: 5},
-		"unreadable in between": {writes: []string{"A", "B", "", "A", "B"}, same: []int{0, 0, 0, 1, 2}, told: []int{5}, rounds: 5, note: "round 4 ended as round 1 had"},
+		"unreadable in between": {writes: []string{"A", "B", "", "A", "B"}, same: []int{0, 0, 0, 1, 2}, told: []int{5}, rounds: 5, note: "round 4 ended like round 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := furnished(t, map[string]string{"a": "zero"})
@@ -242,7 +242,7 @@ func TestToolIsToldWhatWasPutBack(t *testing.T) {
 		return nil, err
 	}, set: protects}.end(t, dir)
 	last := m.requests[1].Messages
-	if got := last[len(last)-1].Parts[0].Result.Text; !strings.HasPrefix(got, "ran\n") || !strings.Contains(got, "put back: tests/a") {
+	if got := last[len(last)-1].Parts[0].Result.Text; !strings.HasPrefix(got, "ran\n") || !strings.Contains(got, "were restored: tests/a") {
 		t.Errorf("the model was told %q", got)
 	}
 }

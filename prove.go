@@ -10,7 +10,6 @@ import (
 
 	"hone/check"
 	"hone/history"
-	"hone/journal"
 )
 
 // Trust says how far a run's check counts, and what guards it. The zero Trust
@@ -140,21 +139,10 @@ func (r *Run) sayBefore(found []check.Finding) error {
 	return nil
 }
 
-// checkedBefore is what the check found before the first round; ok is false
-// where it was not asked then, or not yet.
-func (r *Run) checkedBefore() (c history.Checked, ok bool) {
-	for _, e := range r.Journal.Events() {
-		if e.Type == history.TypeCheck && e.Phase == journal.Record && e.Step.Round == 0 {
-			return c, e.Decode(&c) == nil
-		}
-	}
-	return c, false
-}
-
 // passedBefore reports whether the check, which was to be seen failing, passed
 // before the first round.
 func (r *Run) passedBefore() bool {
-	c, seen := r.checkedBefore()
+	c, seen := r.Past().FirstCheck()
 	return r.Trust.Proof != nil && seen && !check.Blocking(c.Findings)
 }
 
@@ -162,8 +150,8 @@ func (r *Run) passedBefore() bool {
 // write, and says what is wrong there that is not wrong in the tree.
 func (r *Run) prove(ctx context.Context) (history.Checked, error) {
 	return r.looking(ctx, "prove", func(ctx context.Context) (c history.Checked, err error) {
-		forget(r.Journal.Run())
-		top, err := os.MkdirTemp("", provingPlace(r.Journal.Run()))
+		history.RemoveScratch(r.Journal.Run())
+		top, err := os.MkdirTemp("", history.ScratchPrefix(r.Journal.Run()))
 		if err != nil {
 			return c, fmt.Errorf("prove the check: %w", err)
 		}
@@ -179,22 +167,6 @@ func (r *Run) prove(ctx context.Context) (history.Checked, error) {
 		found, err := r.Trust.Proof.Check(ctx, dir)
 		return history.Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
 	})
-}
-
-// provingPlace is what the name of a folder begins with that a run has its check
-// proved in.
-func provingPlace(run string) string { return "hone-prove-" + run + "-" }
-
-// forget removes the copies of the tree that a run left behind when it died
-// while its check was proved. The workspace is locked, so nobody uses them; what
-// cannot be removed is another user's.
-func forget(run string) {
-	entries, _ := os.ReadDir(os.TempDir())
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), provingPlace(run)) {
-			_ = os.RemoveAll(filepath.Join(os.TempDir(), e.Name()))
-		}
-	}
 }
 
 // disproved words what a check found in the copy.

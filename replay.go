@@ -79,10 +79,10 @@ func (r *Run) again(ctx context.Context, round Round) error {
 		if err := r.catchUp(ctx); err != nil || len(r.Journal.Ahead()) == 0 {
 			return err
 		}
-		s := r.state()
+		s := r.Past().State()
 		r.enter(s.Round)
 		var err error
-		if s.Decision == StopNow && r.granted() {
+		if s.Decision == StopNow && r.Past().Granted() {
 			_, err = r.decide(ctx, s, s.RoundFindings(), nil)
 		} else {
 			_, err = r.play(ctx, s, round)
@@ -98,15 +98,14 @@ func (r *Run) again(ctx context.Context, round Round) error {
 
 // restart passes the start, with the limits that the run began with.
 func (r *Run) restart() error {
-	e := r.Journal.Pass()
-	if e.Type != history.TypeStart {
-		return fmt.Errorf("the record begins with %q, not with a start", e.Type)
+	e := history.Decode(r.Journal.Pass())
+	start, ok := e.Payload.(Start)
+	if !ok {
+		return fmt.Errorf("the journal begins with an event of the type %q, not with a start", e.Type)
 	}
-	var s Start
-	err := e.Decode(&s)
-	r.Limits = s.Limits
+	r.Limits = start.Limits
 	r.Limits.Time = 0
-	return err
+	return nil
 }
 
 // stopped goes on from an error that the loop came to by itself: on record it
@@ -119,7 +118,7 @@ func (r *Run) stopped(ctx context.Context, err error) error {
 	if err := r.catchUp(ctx, history.TypeEnd); err != nil {
 		return err
 	}
-	s, stop := r.state(), r.stop(ctx, err)
+	s, stop := r.Past().State(), r.stop(ctx, err)
 	s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
 	if _, ending := r.end(s); ending != nil {
 		return err // on record it went on
@@ -154,43 +153,35 @@ func foreign(e journal.Event) bool {
 
 // pass takes the next event as it stands, with what it says of the tree.
 func (r *Run) pass(ctx context.Context) error {
-	e := r.Journal.Pass()
-	var seen struct {
-		Manifest string   `json:"manifest"`
-		Paths    []string `json:"paths"`
-		history.Applied
-	}
-	if err := e.Decode(&seen); err != nil {
-		return err
-	}
-	switch {
-	case e.Type == history.TypeResume:
-		if err := e.Decode(&r.Limits); err != nil {
-			return err
-		}
+	e := history.Decode(r.Journal.Pass())
+	switch p := e.Payload.(type) {
+	case history.Unreadable:
+		return p.Err
+	case history.State:
+		return nil
+	case history.Resumed:
+		r.Limits = p.Limits
 		r.Limits.Time = 0
-	case e.Type == history.TypeApply && e.Phase == journal.Record:
-		return r.remake(ctx, seen.Verdicts)
-	case e.Type == history.TypeOutside, e.Type == history.TypeUndo:
-		r.played.commands = true
-	case e.Type == history.TypeCheck && e.Phase == journal.Record, e.Phase == journal.Record && looked(e) && e.Step.Name != history.StepOpen:
+	case history.Applied:
+		return r.remake(ctx, p.Verdicts)
+	case history.Outside, history.Undone, history.Checked, history.Snapshot:
 		r.played.commands = true
 	}
-	if seen.Manifest == "" || e.Type == history.TypeRound {
+	if e.Manifest() == "" {
 		return nil
 	}
-	return r.meet(ctx, seen.Manifest)
+	return r.meet(ctx, e.Manifest())
 }
 
 // remake makes edits anew.
 func (r *Run) remake(ctx context.Context, vs []workspace.Verdict) error {
-	ch, err := contents(r.Journal.Home(), vs)
+	ch, err := history.RecordedChange(r.Journal.Home(), vs)
 	if err != nil {
 		return err
 	}
 	for _, v := range vs {
 		r.played.written[v.Path] = true
-		if v.Before.Exists() && !r.holds(v.Path, v.Before) {
+		if v.Before.Exists() && !r.matches(v.Path, v.Before) {
 			if err := r.unignored(ctx, v); err != nil {
 				return err
 			}
@@ -209,7 +200,7 @@ func (r *Run) unignored(ctx context.Context, v workspace.Verdict) error {
 	if _, listed := r.last.Entry(v.Path); listed {
 		return nil // Apply says that it is another
 	}
-	_, err := r.Tree.Restore(ctx, []workspace.Restoration{{Path: v.Path, Want: entryOf(v.Path, v.Before)}}, r.contents)
+	_, err := r.Tree.Restore(ctx, []workspace.Restoration{{Path: v.Path, Want: history.EntryOf(v.Path, v.Before)}}, r.contents)
 	return err
 }
 
@@ -316,7 +307,7 @@ func (r *Run) unpaidAt(ctx context.Context, id journal.Identity) error {
 		}
 		if e.Step != nil {
 			ended = ended || e.Step.Name == history.StepUnpaid && e.Step.Round == id.Round && e.Phase == journal.Record
-			session = session || *e.Step == id && command(e)
+			session = session || *e.Step == id && history.Decode(e).RunsCommand()
 		}
 	}
 	if !ended {
@@ -397,14 +388,12 @@ func (r *Run) replayed(ctx context.Context, n journal.Entry) (journal.Event, err
 // the scratch tree has to be as well.
 func (r *Run) recordedManifest(ctx context.Context) (object, tree string, err error) {
 	for _, e := range r.Journal.Ahead() {
-		var seen struct {
-			Manifest string `json:"manifest"`
-		}
-		if r.beside(e) || e.Decode(&seen) != nil || seen.Manifest == "" {
+		object := history.Decode(e).Manifest()
+		if r.beside(e) || object == "" {
 			continue
 		}
-		err := r.meet(ctx, seen.Manifest)
-		return seen.Manifest, r.last.Digest(), err
+		err := r.meet(ctx, object)
+		return object, r.last.Digest(), err
 	}
 	return "", "", errEnds
 }

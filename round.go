@@ -11,7 +11,6 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/journal"
-	"hone/workspace"
 )
 
 // Round is one round of a loop: from what is still wrong to what is wrong
@@ -36,12 +35,12 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 		}
 		if err != nil {
 			stop := r.stop(ctx, err)
-			s = r.state()
+			s = r.Past().State()
 			s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
 		}
-		kept, err := r.keepBest(ctx, s.Kind)
-		if kept {
-			s.Findings = r.state().Findings // of the tree that was put back
+		restored, err := r.restoreBest(ctx, s.Kind)
+		if restored {
+			s.Findings = r.Past().State().Findings // of the tree that was restored
 		}
 		end, err2 := r.end(s)
 		return end, errors.Join(err, err2)
@@ -69,7 +68,7 @@ func (r *Run) stop(ctx context.Context, err error) *Stop {
 		return stop
 	case errors.As(err, &usage):
 		return &Stop{Kind: KindUsage, Why: usage.Why, Next: resumeAfter(usage.Hint)}
-	case errors.As(err, &room) && r.replies() == 0:
+	case errors.As(err, &room) && r.Past().Replies() == 0:
 		return &Stop{Kind: KindPrompt, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
 	case room != nil:
 		return &Stop{Kind: KindContext, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
@@ -87,12 +86,11 @@ var errTime = errors.New("the run's time is used up")
 
 // end records how the run ended. A run that had ended before is left as it is.
 func (r *Run) end(s State) (End, error) {
-	r.ledger.fold(r.Journal.Events())
+	spent := r.Past().Ledger()
 	end := End{Kind: s.Kind, Why: r.clean(s.Why), Next: s.Next.Cleaned(r.clean), Rounds: s.Round,
-		Tokens: r.ledger.tokens, Assumed: r.ledger.assumed, Cost: r.ledger.price(), Findings: s.Findings}
-	r.remark(&end, r.ended())
-	events := r.Journal.Events()
-	if n := len(events); n > 0 && events[n-1].Type == history.TypeEnd {
+		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
+	r.addNotes(&end, r.Past().States())
+	if r.Past().AtEnd() {
 		return end, nil
 	}
 	_, err := r.append(journal.Entry{Type: history.TypeEnd, Payload: end, Sync: true})
@@ -105,16 +103,19 @@ func (r *Run) end(s State) (End, error) {
 // question that now can be put to somebody. It keeps nothing in memory that is
 // not in the journal, and may be called again after an error.
 func (r *Run) Next(ctx context.Context, round Round) (State, error) {
-	s := r.state()
+	s := r.Past().State()
 	r.enter(s.Round)
+	if err := r.Past().Err(); err != nil {
+		return s, err
+	}
 	if r.over(s) {
 		return s, nil
 	}
-	if err := r.arrive(ctx, s); err != nil {
+	if err := r.resume(ctx, s); err != nil {
 		return s, err
 	}
 	switch {
-	case s.Decision == StopNow && r.granted():
+	case s.Decision == StopNow && r.Past().Granted():
 		return r.decide(ctx, s, s.RoundFindings(), nil)
 	case r.over(s):
 		return s, nil
@@ -126,14 +127,14 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 // the run was lifted since.
 func (r *Run) over(s State) bool {
 	switch {
-	case s.Decision == "", s.Decision == GoOn, s.Decision == StopNow && r.granted():
+	case s.Decision == "", s.Decision == GoOn, s.Decision == StopNow && r.Past().Granted():
 		return false
-	case s.Decision == Done, s.Decision == StopNow && r.stuck(r.ended()):
+	case s.Decision == Done, s.Decision == StopNow && r.stuck(r.Past().States()):
 		return true
 	case (check.Blocking(s.Findings) || s.Kind == KindBudget) && s.Round < r.Limits.MaxRounds():
 		return false
 	}
-	return r.Human == nil || len(r.unasked(s.Round)) == 0
+	return r.Human == nil || len(r.unanswered(s.Round)) == 0
 }
 
 // play runs one round and decides.
@@ -150,7 +151,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if err != nil {
 		return s, err
 	}
-	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], told(o)...)
+	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], outsideFindings(o)...)
 	findings, err := round(ctx, r, prior)
 	short, err := r.unpaid(ctx, findings, err)
 	if err != nil {
@@ -175,25 +176,25 @@ func (r *Run) unpaid(ctx context.Context, findings []check.Finding, err error) (
 // open takes the manifest that a resumed run compares the tree with.
 func (r *Run) open(ctx context.Context) (history.Opened, error) {
 	name, tree, err := r.manifest(ctx)
-	return history.Opened{Manifest: name, Tree: tree, Outside: r.untold(), RestoredTo: r.putBackTo()}, err
+	return history.Opened{Manifest: name, Tree: tree, Outside: r.Past().Outside(), RestoredTo: r.Past().RestoredTo()}, err
 }
 
 // decide asks the check if nothing stands in its way, and records what
 // follows from the round. short is why the rest of it could not be paid: what
 // stands in the check's way may then be no more than that.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
-	findings = join(findings, r.untouchable(s.Round))
+	findings = join(findings, r.protectFindings(s.Round))
 	done, err := r.judge(ctx, &s, !check.Blocking(findings) || short != nil)
 	if err != nil {
 		return s, err
 	}
 	s.Findings = join(findings, s.Checked)
-	if err := r.locate(&s); err != nil {
+	if err := r.compareWithEarlier(&s); err != nil {
 		return s, err
 	}
-	s.Findings = join(findings, r.circling(s), s.Checked)
+	s.Findings = join(findings, r.circleFinding(s), s.Checked)
 	s.Decision, s.Kind, s.Why, s.Next = GoOn, "", "", Next{}
-	switch declined := r.declined(s.Round); {
+	switch declined := r.Past().Declined(s.Round); {
 	case short != nil:
 		r.outOfBudget(&s, short)
 	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
@@ -266,7 +267,9 @@ func halt(s *State, kind Kind, why string, next Next) {
 const byHand = "fix the remaining findings by hand"
 
 // moreRounds doubles the rounds.
-func (r *Run) moreRounds() Flag { return Flag{Name: "rounds", Value: fmt.Sprint(r.Limits.MaxRounds() * 2)} }
+func (r *Run) moreRounds() Flag {
+	return Flag{Name: "rounds", Value: fmt.Sprint(r.Limits.MaxRounds() * 2)}
+}
 
 // blocker is what only the user can remove; empty where there is nothing.
 func blocker(findings []check.Finding) string {
@@ -287,7 +290,7 @@ func broken(checked []check.Finding) bool {
 // afterDenial is what to do after a denial: the user's denial is final, an
 // unanswered question is asked again.
 func (r *Run) afterDenial(round int) Next {
-	if len(r.unasked(round)) > 0 {
+	if len(r.unanswered(round)) > 0 {
 		return resumeAfter("open a terminal, where hone can ask you")
 	}
 	return Next{Verb: Show, Flags: []Flag{{Name: "diff"}}, Or: "start a new run, which may do without the declined changes"}
@@ -301,19 +304,10 @@ func (r *Run) doneWhy(round int) string {
 		return r.Trust.Passed
 	case r.Check != nil:
 		return "the check has no findings"
-	case r.changedIn(round):
+	case r.Past().Round(round).Touched:
 		return "the changes are made, not verified: no check was given"
 	}
 	return "the model asked for no change, not verified: no check was given"
-}
-
-// changedIn reports whether an edit was made in the round, or a command run
-// that may have changed something.
-func (r *Run) changedIn(round int) bool {
-	return slices.ContainsFunc(r.Journal.Events(), func(e journal.Event) bool {
-		made := e.Type == history.TypeApply && e.Phase == journal.Record || e.Type == history.TypeCommand || command(e)
-		return made && e.Step.Round == round
-	})
 }
 
 // check runs the check, unless it is on record for the tree as it is.
@@ -387,7 +381,7 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 	if err := r.snapshot(ctx); err != nil {
 		return nil, nil, err
 	}
-	back, err := r.putBack(ctx)
+	back, err := r.restoreProtected(ctx)
 	for _, path := range back {
 		findings = append(findings, check.Finding{Source: "protect", File: path,
 			Text: "This file is protected, because it is part of what judges the work; it was changed while the check ran, and was put back as it was."})
@@ -406,66 +400,7 @@ func (r *Run) lookedBefore(name string) (c history.Checked, ok bool, err error) 
 	return c, false, nil
 }
 
-// state folds where the run stands out of the journal. Without a Decision it has
-// not begun its first round, or not ended it.
-func (r *Run) state() State {
-	s := State{Findings: []check.Finding{}}
-	for _, e := range r.Journal.Events() {
-		var u history.Undone
-		switch {
-		case e.Type == history.TypeRound:
-			s = State{}
-			if err := e.Decode(&s); err != nil {
-				s = State{Decision: StopNow, Kind: KindFailed, Why: err.Error(), Findings: []check.Finding{}}
-			}
-		case e.Type == history.TypeUndo && e.Decode(&u) == nil:
-			s = r.backAt(s, u)
-		}
-	}
-	return s
-}
-
-// backAt is a state whose tree was put back to an earlier round's: what was
-// wrong then is what is wrong now.
-func (r *Run) backAt(s State, u history.Undone) State {
-	s.Manifest, s.Tree = u.Manifest, u.Tree
-	for _, before := range r.earlier(s.Round + 1) {
-		if before.Round == u.Round {
-			s.Findings, s.Checked = before.Findings, before.Checked
-		}
-	}
-	return s
-}
-
 // join makes one list, which is never nil: in JSON it is always an array.
 func join(lists ...[]check.Finding) []check.Finding {
 	return append([]check.Finding{}, slices.Concat(lists...)...)
 }
-
-// declined reports whether a person, or the want of one, kept an edit of the
-// round from being made, and no later answer let it be.
-func (r *Run) declined(round int) bool {
-	last := map[string]workspace.Verdict{}
-	answered := map[string]bool{}
-	for _, e := range r.Journal.Events() {
-		var c history.Changed
-		var a history.Applied
-		switch {
-		case e.Type == history.TypeChange && e.Step.Round == round && e.Decode(&c) == nil:
-			last[c.Path] = c.Verdict
-		case appliedLater(e) && e.Decode(&a) == nil:
-			for _, v := range a.Verdicts {
-				answered[edited(v)] = true
-			}
-		}
-	}
-	for _, v := range last {
-		if v.Ruling == workspace.Declined && !answered[edited(v)] {
-			return true
-		}
-	}
-	return false
-}
-
-// edited tells one edit from another by what it does to which file.
-func edited(v workspace.Verdict) string { return v.Before.Digest + " " + v.After.Digest + " " + v.Path }

@@ -34,7 +34,7 @@ type Run struct {
 	// logs: nobody else's change. Nil: there are none.
 	Own func(path string) bool
 	// Before gives a manifest of the tree from an earlier run (see
-	// [LastManifest]), so that files which are what they were need not be read
+	// [history.LastManifest]), so that files which are what they were need not be read
 	// again; nil has all read. Contract: it is called where the run has no
 	// manifest of its own yet; its result may be nil.
 	Before func() workspace.Manifest
@@ -49,17 +49,26 @@ type Run struct {
 	count    map[journal.Identity]int
 	sessions int // begun in the round
 	money    sync.Mutex
-	ledger   ledger                     // after the start by money's holder alone
+	relayed  map[string]bool // roles whose agent's calls this process passed on; by money's holder alone
+	once     sync.Once       // sets past
+	past     *history.Past
 	last     workspace.Manifest         // the newest manifest, for its stat cache
 	stored   workspace.Stored           // the manifest that was kept last
 	guard    map[string]workspace.Entry // protected files as the run found them; nil: not looked for yet
 	stale    bool                       // something may have changed the tree since
-	arrived  bool                       // what happened since the last process is on record
+	resumed  bool                       // by this process, if an earlier one began the run
 	played   *playing                   // nil: the run is not gone through once more
 }
 
 // Round is the number of the round that the run is in; 0 before the first.
 func (r *Run) Round() int { return r.at.Round }
+
+// Past is what the run's journal tells, up to its last event. A loop reads there
+// whatever it has to remember.
+func (r *Run) Past() *history.Past {
+	r.once.Do(func() { r.past = history.Follow(r.Journal) })
+	return r.past
+}
 
 // Start records the run's settings, before anything else.
 func (r *Run) Start(s Start) error {
@@ -89,11 +98,8 @@ func (r *Run) enter(round int) {
 
 // Notice tells a person something that is no finding, once a run.
 func (r *Run) Notice(text string) error {
-	for _, e := range r.Journal.Events() {
-		var n history.Notice
-		if e.Type == history.TypeNotice && e.Decode(&n) == nil && n.Text == text {
-			return nil
-		}
+	if r.Past().Noticed(text) {
+		return nil
 	}
 	_, err := r.append(journal.Entry{Type: history.TypeNotice, Payload: history.Notice{Text: text}})
 	return err

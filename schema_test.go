@@ -150,6 +150,10 @@ func TestSchemaNamesEveryTypeThatARunAppends(t *testing.T) {
 	types := map[string]bool{}
 	for _, e := range events(t, eventful(t)) {
 		types[string(e.Type)] = true
+		switch p := history.Decode(e).Payload.(type) {
+		case nil, history.Unreadable:
+			t.Errorf("history does not know this event: %v\n%s", p, e.Line())
+		}
 	}
 	if diff := cmp.Diff(engineTypes(), slices.Sorted(maps.Keys(types))); diff != "" {
 		t.Errorf("types of events (-known +appended):\n%s", diff)

@@ -2,19 +2,14 @@ package hone
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
-	"slices"
 
 	"hone/history"
-	"hone/journal"
 	"hone/workspace"
 )
 
-// Manifest is the state of the tree: the one that was taken at the round's
-// beginning, where nothing was changed since.
+// Manifest is the manifest of the tree as it is. It is taken anew only if
+// something may have changed the tree since the last one.
 func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
 	if r.stale || r.last == nil {
 		if err := r.snapshot(ctx); err != nil {
@@ -24,7 +19,7 @@ func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
 	return r.last, nil
 }
 
-// manifest takes a snapshot and keeps its manifest as an object.
+// manifest takes a snapshot of the tree and stores its manifest as an object.
 func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
 	if r.played != nil {
 		return r.recordedManifest(ctx)
@@ -32,22 +27,18 @@ func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
 	if err := r.snapshot(ctx); err != nil {
 		return "", "", err
 	}
-	object, err = r.store()
+	object, err = r.storeManifest()
 	return object, r.last.Digest(), err
 }
 
-// store keeps the newest manifest as an object: mostly as what differs from
-// the one that was kept before it.
-func (r *Run) store() (object string, err error) {
-	home := r.Journal.Home()
-	if !home.Has(r.stored.Name) {
-		r.stored = workspace.Stored{}
-	}
-	r.stored, err = r.stored.Next(r.last, home.Put)
+// storeManifest stores the newest manifest as an object.
+func (r *Run) storeManifest() (object string, err error) {
+	r.stored, err = history.KeepManifest(r.Journal.Home(), r.stored, r.last)
 	return r.stored.Name, err
 }
 
-// snapshot looks at the tree, and keeps the contents of all that is new in it.
+// snapshot takes a manifest of the tree, and keeps the contents of files that are
+// new in it.
 func (r *Run) snapshot(ctx context.Context) error {
 	known := r.last
 	if known == nil && r.Before != nil {
@@ -58,53 +49,30 @@ func (r *Run) snapshot(ctx context.Context) error {
 		return fmt.Errorf("look at the tree: %w", err)
 	}
 	if m, err = r.keepContents(ctx, m); err != nil {
-		return fmt.Errorf("keep the tree's contents: %w", err)
+		return err
 	}
 	r.last, r.stale = m, false
 	return nil
 }
 
 // keepContents stores the files of a manifest that are not stored yet, so that
-// every tree that was looked at can be had back.
+// the tree can be restored.
 func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace.Manifest, error) {
-	fresh := map[string]bool{}
-	for _, d := range r.last.Diff(m) {
-		if d.After.Digest != "" && d.After.Digest != d.Before.Digest {
-			fresh[d.Path] = true
-		}
-	}
-	if len(fresh) == 0 {
-		return m, nil
-	}
-	home := r.Journal.Home()
-	pack, err := home.NewPack()
-	if err != nil {
-		return nil, err
-	}
-	stored := int64(0)
-	keep := func(in io.Reader) (string, int64, error) {
-		name, size, err := pack.Add(in)
-		stored += size
-		return name, size, err
-	}
-	m, err = r.Tree.Keep(ctx, m, func(e workspace.Entry) bool {
-		return fresh[e.Path] && (r.Largest == 0 || e.Size <= r.Largest) && !home.Has(e.Digest) && !r.hasKey(e.Path)
-	}, keep)
-	if err != nil {
-		return nil, errors.Join(err, pack.Discard())
-	}
-	if err := pack.Close(); err != nil || stored < worthSaying {
+	m, stored, err := history.KeepContents(ctx, r.Tree, r.Journal.Home(), r.last, m, func(e workspace.Entry) bool {
+		return r.Largest > 0 && e.Size > r.Largest || r.hasKey(e.Path)
+	})
+	if err != nil || stored < worthSaying {
 		return m, err
 	}
-	return m, r.Notice(fmt.Sprintf("%d MB of files were copied into .hone, so that they can be had back; [undo] max-file in .config/hone.toml leaves large ones out", stored>>20))
+	return m, r.Notice(fmt.Sprintf("%d MB of files were copied into .hone, so that they can be restored; [undo] max-file in .config/hone.toml leaves large ones out", stored>>20))
 }
 
-// worthSaying is how many bytes of contents are kept at once before a person is
-// told of the room that they take.
+// worthSaying is how many bytes of contents are stored at once before the user is
+// told about the space that they take.
 const worthSaying = 256 << 20
 
-// hasKey reports whether a file holds a provider's key: such a one is kept
-// nowhere (ruling G6). One that is too large to be read whole is no text with a
+// hasKey reports whether a file contains a provider's key: its contents are never
+// stored (ruling G6). A file that is too large to be read is not a text with a
 // key.
 func (r *Run) hasKey(path string) bool {
 	if r.Redact == nil {
@@ -114,50 +82,27 @@ func (r *Run) hasKey(path string) bool {
 	return err == nil && r.clean(string(b)) != string(b)
 }
 
-// recalled reads a manifest back.
-func (r *Run) recalled(object string) (workspace.Manifest, error) {
-	return manifestIn(r.Journal.Home(), object)
+// readManifest reads a recorded manifest.
+func (r *Run) readManifest(object string) (workspace.Manifest, error) {
+	return history.ReadManifest(object, r.Journal.Home().Get)
 }
 
-// LastManifest is the newest manifest that a run has on record, for
-// [Run.Before]. It is nil where the run has none, where it cannot be read, and
-// where the run was of another folder than the home's.
-func LastManifest(home *journal.Home, run string) workspace.Manifest {
-	events, err := home.Read(run)
-	if err != nil || len(events) == 0 {
-		return nil
-	}
-	var s Start
-	if events[0].Type != history.TypeStart || events[0].Decode(&s) != nil || s.Dir != filepath.Dir(home.Dir()) {
-		return nil
-	}
-	for _, e := range slices.Backward(events) {
-		var seen history.CommandBegun
-		if e.Type == history.TypeStart || e.Decode(&seen) != nil || seen.Manifest == "" {
-			continue
-		}
-		m, _ := manifestIn(home, seen.Manifest) // nil with an error
-		return m
-	}
-	return nil
-}
-
-// ours is a manifest without the files that the loop writes for people.
-func (r *Run) ours(m workspace.Manifest) workspace.Manifest {
+// withoutOwn is a manifest without the files that the loop itself writes for
+// users.
+func (r *Run) withoutOwn(m workspace.Manifest) workspace.Manifest {
 	if r.Own == nil {
 		return m
 	}
-	var kept workspace.Manifest
+	var others workspace.Manifest
 	for _, e := range m {
 		if !r.Own(e.Path) {
-			kept = append(kept, e)
+			others = append(others, e)
 		}
 	}
-	return kept
+	return others
 }
 
-// put keeps an object; where the run is gone through once more it is only
-// named.
+// put stores an object; a replay only names it.
 func (r *Run) put(b []byte) (name string, err error) {
 	if r.played != nil {
 		return sum(b), nil

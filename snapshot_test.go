@@ -3,7 +3,6 @@ package hone_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -227,79 +226,4 @@ func TestBefore(t *testing.T) {
 			t.Errorf("%s: contents are not kept", name)
 		}
 	}
-}
-
-func TestLastManifest(t *testing.T) {
-	dir := must(filepath.EvalSymlinks(wide(t, 3)))
-	run := func(in string) string {
-		home := must(journal.OpenHome(dir))
-		defer home.Close()
-		tree := must(workspace.Open(dir, workspace.Options{}))
-		defer tree.Close()
-		r := &hone.Run{Tree: tree, Journal: must(home.Create(home.NewRun())), Limits: hone.Limits{Rounds: 1}}
-		defer r.Journal.Close()
-		must(0, r.Start(hone.Start{Loop: "test", Dir: in, Settings: json.RawMessage("{}")}))
-		must(r.Do(t.Context(), works(dir, 1)))
-		return r.Journal.Run()
-	}
-	here, elsewhere := run(dir), run(filepath.Dir(dir))
-	home := must(journal.FindHome(dir))
-	defer home.Close()
-	tree := must(workspace.Open(dir, workspace.Options{}))
-	defer tree.Close()
-	now := must(tree.Manifest(t.Context(), nil))
-	if got := hone.LastManifest(home, here); got == nil || len(got.Diff(now)) != 0 {
-		t.Errorf("got %v, want %v", got, now)
-	}
-	for name, ref := range map[string]string{"of another folder": elsewhere, "unknown": "20000101-000000-zzzz", "empty": "", "no name": "../x"} {
-		if got := hone.LastManifest(home, ref); got != nil {
-			t.Errorf("%s: got %v", name, got)
-		}
-	}
-	all := onRecord(must(home.Read(here)))
-	must(0, os.WriteFile(home.ObjectPath(all[len(all)-1].Manifest), []byte("x"), 0o600))
-	if got := hone.LastManifest(home, here); got != nil {
-		t.Errorf("of a damaged manifest: got %v", got)
-	}
-	if b, err := os.ReadFile(filepath.Join(home.Dir(), "runs", here+".jsonl")); err != nil {
-		t.Error(err)
-	} else {
-		must(0, os.WriteFile(filepath.Join(home.Dir(), "runs", here+".jsonl"), bytes.Replace(b, []byte("work"), []byte("walk"), 1), 0o600))
-	}
-	if got := hone.LastManifest(home, here); got != nil {
-		t.Errorf("of a damaged journal: got %v", got)
-	}
-}
-
-// BenchmarkReverse is what it takes to find out what a run changed: 200 commands
-// in a tree of 20 000 files.
-func BenchmarkReverse(b *testing.B) {
-	dir := wide(b, 20_000)
-	settled()
-	process{round: works(dir, 200), set: func(r *hone.Run) { r.Limits.Rounds = 1 }}.end(b, dir)
-	home := must(journal.FindHome(dir))
-	defer home.Close()
-	tree := must(workspace.Open(dir, workspace.Options{}))
-	defer tree.Close()
-	j := must(home.Open(must(home.Find("last"))))
-	defer j.Close()
-	size, known := 0, map[string]bool{}
-	for _, o := range onRecord(j.Events()) {
-		if !known[o.Manifest] {
-			known[o.Manifest], size = true, size+len(must(home.Get(o.Manifest)))
-		}
-	}
-	b.Run("reverse", func(b *testing.B) {
-		for b.Loop() {
-			must(hone.Reverse(b.Context(), j, tree, 0, nil))
-		}
-		b.ReportMetric(float64(size), "manifest-bytes")
-	})
-	b.Run("look at the tree", func(b *testing.B) {
-		all := onRecord(j.Events())
-		last := manifestOf(b, dir, all[len(all)-1].Manifest)
-		for b.Loop() {
-			must(tree.Manifest(b.Context(), last))
-		}
-	})
 }

@@ -77,7 +77,7 @@ func (r *Run) afterwards(ctx context.Context) (history.Snapshot, error) {
 	if err := r.snapshot(ctx); err != nil {
 		return history.Snapshot{}, err
 	}
-	list, err := r.tampered()
+	list, err := r.protectedChanges()
 	if err != nil {
 		return history.Snapshot{}, err
 	}
@@ -85,8 +85,8 @@ func (r *Run) afterwards(ctx context.Context) (history.Snapshot, error) {
 	for _, p := range list {
 		back = append(back, p.Path)
 	}
-	object, err := r.store()
-	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: back, Report: history.Report{Said: kept(back)}}, err
+	object, err := r.storeManifest()
+	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: back, Report: history.Report{Said: restoredNote(back)}}, err
 }
 
 // putRight puts back what a command was not to change.
@@ -94,10 +94,10 @@ func (r *Run) putRight(ctx context.Context) (history.Snapshot, error) {
 	if _, err := r.Manifest(ctx); err != nil {
 		return history.Snapshot{}, err
 	}
-	if _, err := r.putBack(ctx); err != nil {
+	if _, err := r.restoreProtected(ctx); err != nil {
 		return history.Snapshot{}, err
 	}
-	object, err := r.store()
+	object, err := r.storeManifest()
 	return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
 }
 
@@ -106,7 +106,7 @@ func (r *Run) before(ctx context.Context) (object string, err error) {
 	if _, err := r.Manifest(ctx); err != nil {
 		return "", err
 	}
-	return r.store()
+	return r.storeManifest()
 }
 
 // changedSince are the files that differ from what they were when the command
@@ -115,11 +115,14 @@ func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	id := r.at
 	id.Name, id.Index = name, r.count[r.named(name)]-1
 	begin, _ := r.Journal.Lookup(id)
-	var b history.CommandBegun
-	if begin == nil || begin.Decode(&b) != nil || b.Manifest == "" {
+	if begin == nil {
 		return nil, nil
 	}
-	was, err := r.recalled(b.Manifest)
+	object := history.Decode(*begin).Manifest()
+	if object == "" {
+		return nil, nil
+	}
+	was, err := r.readManifest(object)
 	if err != nil {
 		return nil, err
 	}
@@ -137,34 +140,32 @@ func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	return changed, nil
 }
 
-// Past returns what steps of a name recorded in the rounds before this one,
+// Earlier returns what steps of a name recorded in the rounds before this one,
 // in order.
-func Past[T any](r *Run, name string) ([]T, error) {
-	var past []T
-	for _, e := range r.Journal.Events() {
-		if e.Phase != journal.Record || e.Step.Name != name || e.Step.Round >= r.at.Round {
+func Earlier[T any](r *Run, name string) ([]T, error) {
+	var earlier []T
+	for _, e := range r.Past().Records(name) {
+		if e.Step.Round >= r.at.Round {
 			continue
 		}
-		v, err := result[T](r, e)
+		v, err := result[T](r, e.Event)
 		if err != nil {
 			return nil, err
 		}
-		past = append(past, v)
+		earlier = append(earlier, v)
 	}
-	return past, nil
+	return earlier, nil
 }
 
-// Recorded returns what the run's first step of a name recorded, in whichever
-// round: for what a run decides once, before anything that asks for it. ok is
-// false while there is none.
-func Recorded[T any](r *Run, name string) (v T, ok bool, err error) {
-	for _, e := range r.Journal.Events() {
-		if e.Phase == journal.Record && e.Step.Name == name {
-			v, err = result[T](r, e)
-			return v, true, err
-		}
+// First returns what the run's first step of a name recorded, in whichever
+// round: for what a run decides once. ok is false if there is no such step yet.
+func First[T any](r *Run, name string) (v T, ok bool, err error) {
+	records := r.Past().Records(name)
+	if len(records) == 0 {
+		return v, false, nil
 	}
-	return v, false, nil
+	v, err = result[T](r, records[0].Event)
+	return v, true, err
 }
 
 // work is a step as the engine sees it.
@@ -246,12 +247,6 @@ func recordStep[T any](r *Run, id journal.Identity, input string, w work[T], v T
 // inlineLimit is how many bytes of a result stand in the line itself.
 const inlineLimit = 16 << 10
 
-// packed is the payload of a record whose result lies in an object.
-type packed struct {
-	Object string `json:"result_object"`
-	Said   string `json:"said,omitempty"` // the result's, as in [history.Report]
-}
-
 func (r *Run) pack(v any, inline bool) (any, error) {
 	b, err := marshal(v)
 	if err != nil {
@@ -264,7 +259,7 @@ func (r *Run) pack(v any, inline bool) (any, error) {
 	var told history.Report
 	_ = json.Unmarshal(b, &told) // what is no object says nothing
 	name, err := r.Journal.Home().Put(b)
-	return packed{name, told.Said}, err
+	return history.StoredResult{Object: name, Said: told.Said}, err
 }
 
 // fitsLine reports whether a result is an object that can stand in an event's
@@ -285,19 +280,7 @@ func fitsLine(b []byte) bool {
 
 // result reads a record back.
 func result[T any](r *Run, e journal.Event) (T, error) {
-	var v T
-	var p packed
-	if err := e.Decode(&p); err != nil {
-		return v, err
-	}
-	if p.Object == "" {
-		return v, e.Decode(&v)
-	}
-	b, err := r.Journal.Home().Get(p.Object)
-	if err != nil {
-		return v, err
-	}
-	return v, json.Unmarshal(b, &v)
+	return history.ReadResult[T](e, r.Journal.Home().Get)
 }
 
 // sameInput refuses to give a recorded answer to a different question.

@@ -202,9 +202,9 @@ func TestOnceIsNobodyElsesDoing(t *testing.T) {
 	}
 }
 
-// TestPast gives what earlier rounds recorded, in order, and nothing of this
+// TestEarlier gives what earlier rounds recorded, in order, and nothing of this
 // round or of steps of another name.
-func TestPast(t *testing.T) {
+func TestEarlier(t *testing.T) {
 	var past [][]seen
 	n, checked := 0, 0
 	end := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
@@ -216,7 +216,7 @@ func TestPast(t *testing.T) {
 				return nil, err
 			}
 		}
-		p, err := hone.Past[seen](r, "look")
+		p, err := hone.Earlier[seen](r, "look")
 		past = append(past, p)
 		return nil, err
 	}, set: func(r *hone.Run) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"hone/history"
-	"hone/journal"
 	"hone/model"
 	"hone/tool"
 )
@@ -202,40 +201,6 @@ func (t *talk) say(text string) {
 	t.history = append(t.history, model.Message{Role: model.User, Parts: []model.Part{part}})
 }
 
-// continued is a request that repeats an earlier one and adds to it, as it is
-// kept.
-type continued struct {
-	After    string          `json:"after"` // object of the earlier one
-	Messages []model.Message `json:"messages"`
-}
-
-// Sent puts together what a model was sent, of the object that an ask names
-// ([history.Asked]): each request of a conversation is kept as what it adds to the one
-// before, where it repeats that.
-func Sent(home *journal.Home, object string) (model.Request, error) {
-	var added [][]model.Message
-	for {
-		b, err := home.Get(object)
-		if err != nil {
-			return model.Request{}, err
-		}
-		var kept struct {
-			After string `json:"after"`
-			model.Request
-		}
-		if err := json.Unmarshal(b, &kept); err != nil {
-			return model.Request{}, fmt.Errorf("recorded request %s: %w", object, err)
-		}
-		added = append(added, kept.Messages)
-		if kept.After == "" {
-			slices.Reverse(added)
-			kept.Messages = slices.Concat(added...)
-			return kept.Request, nil
-		}
-		object = kept.After
-	}
-}
-
 // ask makes the call of a turn, within what is left for it.
 func (t *talk) ask(ctx context.Context, left Allowance) (model.Reply, error) {
 	whole, err := t.request(ctx, left.Request)
@@ -244,7 +209,7 @@ func (t *talk) ask(ctx context.Context, left Allowance) (model.Reply, error) {
 	}
 	keep := whole
 	if t.base != "" {
-		if keep, err = marshal(continued{t.base, t.history[t.kept:]}); err != nil {
+		if keep, err = marshal(history.AddedRequest{After: t.base, Messages: t.history[t.kept:]}); err != nil {
 			return model.Reply{}, err
 		}
 		keep = t.r.redact(keep)
@@ -396,11 +361,11 @@ func (t *talk) input(args string) tool.Input {
 func (t *talk) was(path string) ([]byte, bool) {
 	id := t.r.named("apply")
 	begin, _ := t.r.Journal.Lookup(id)
-	var in history.Applied
-	if begin == nil || begin.Decode(&in) != nil {
+	if begin == nil {
 		return nil, false
 	}
-	for _, v := range in.Verdicts {
+	apply, _ := history.Decode(*begin).Payload.(history.ApplyBegun)
+	for _, v := range apply.Verdicts {
 		if v.Path == path && v.Before.Exists() {
 			content, err := t.r.Journal.Home().Get(v.Before.Digest)
 			return content, err == nil

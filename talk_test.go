@@ -118,7 +118,7 @@ func sent(t testing.TB, dir, object string) model.Request {
 	t.Helper()
 	home := must(journal.FindHome(dir))
 	defer home.Close()
-	req, err := hone.Sent(home, object)
+	req, err := history.Sent(object, home.Get)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -429,7 +429,7 @@ func TestSentOfNothing(t *testing.T) {
 	defer home.Close()
 	none := strings.Repeat("0", 64)
 	for _, name := range []string{none, must(home.Put([]byte("no JSON"))), must(home.Put([]byte(`{"after":"` + none + `","messages":[]}`)))} {
-		if req, err := hone.Sent(home, name); err == nil {
+		if req, err := history.Sent(name, home.Get); err == nil {
 			t.Errorf("a request was made of nothing: %+v", req)
 		}
 	}

@@ -11,8 +11,6 @@ import (
 
 	"hone"
 	"hone/check"
-	"hone/history"
-	"hone/journal"
 	"hone/loop"
 	"hone/model"
 	"hone/model/anthropic"
@@ -268,18 +266,9 @@ func (s *Session) present(round hone.Round) hone.Round {
 		return round
 	}
 	return func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-		if !answered(r.Journal.Events()) {
+		if !r.Past().Answered() {
 			return nil, missing
 		}
 		return round(ctx, r, prior)
 	}
-}
-
-// answered reports whether the reply of the round under way is on record.
-func answered(events []journal.Event) bool {
-	is := false
-	for _, e := range events {
-		is = e.Type == history.TypeReply || is && e.Type != history.TypeRound
-	}
-	return is
 }

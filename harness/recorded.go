@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"hone"
@@ -16,6 +17,7 @@ import (
 type Recorded struct {
 	*Workspace
 	Journal *journal.Journal
+	Past    *history.Past
 	Start   hone.Start
 }
 
@@ -45,6 +47,7 @@ func (r *Recorded) open(ref string) error {
 	if r.Journal, err = r.Home.Open(run); err != nil {
 		return damaged(err)
 	}
+	r.Past = history.Follow(r.Journal)
 	if r.Start, err = Started(r.Journal.Events()); err != nil {
 		return loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
 	}
@@ -62,26 +65,20 @@ func (r *Recorded) Close() {
 }
 
 // Limits are those of the start, or of the last resume that raised them.
-func (r *Recorded) Limits() hone.Limits { return LastLimits(r.Start, r.Journal.Events()) }
+func (r *Recorded) Limits() hone.Limits { return r.Past.Limits() }
 
-// LastLimits are a run's limits by its start and its events.
-func LastLimits(start hone.Start, events []journal.Event) hone.Limits {
-	l := start.Limits
-	for _, e := range events {
-		if e.Type == history.TypeResume {
-			_ = e.Decode(&l)
-		}
-	}
-	return l
-}
-
-// Started reads a run's first event.
+// Started reads the start of a run, its first event.
 func Started(events []journal.Event) (hone.Start, error) {
-	var s hone.Start
 	if len(events) == 0 || events[0].Type != history.TypeStart {
-		return s, fmt.Errorf("nothing of it is on record: it ended as it began, and can only be started anew")
+		return hone.Start{}, errors.New("it has no start, because its process died before that was recorded; start a new run")
 	}
-	return s, events[0].Decode(&s)
+	switch p := history.Decode(events[0]).Payload.(type) {
+	case hone.Start:
+		return p, nil
+	case history.Unreadable:
+		return hone.Start{}, p.Err
+	}
+	return hone.Start{}, errors.New("its first event belongs to a step")
 }
 
 // Settings reads the settings of a recorded run into a new invocation of its

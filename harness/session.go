@@ -232,7 +232,7 @@ func (s *Session) before() func() workspace.Manifest {
 	if s.fresh {
 		run = s.lock.Last
 	}
-	return func() workspace.Manifest { return hone.LastManifest(s.Home, run) }
+	return func() workspace.Manifest { return history.LastManifest(s.Home, run) }
 }
 
 // Begin says whose the lock is, and records the settings of a new run. It is

@@ -1,10 +1,6 @@
 package history
 
-import (
-	"encoding/json"
-
-	"hone/journal"
-)
+import "hone/journal"
 
 // The types of a run's events.
 const (
@@ -171,6 +167,17 @@ func payload[T any](e journal.Event) any {
 	return v
 }
 
+// Round is the round that the event belongs to; 0 if it belongs to none.
+func (e Event) Round() int {
+	if s, ok := e.Payload.(State); ok {
+		return s.Round
+	}
+	if e.Step == nil {
+		return 0
+	}
+	return e.Step.Round
+}
+
 // Manifest is the object that holds the manifest of the tree that the event
 // names; empty if it names none.
 func (e Event) Manifest() string {
@@ -197,28 +204,4 @@ func (e Event) Manifest() string {
 		return p.Manifest
 	}
 	return ""
-}
-
-// StoredResult is the payload of a record whose result is too long for the line.
-type StoredResult struct {
-	Object string `json:"result_object"`  // object that holds the result
-	Said   string `json:"said,omitempty"` // of the result, as in [Report]
-}
-
-// ReadResult reads what a step recorded, from the event or from the object that
-// it names. get reads an object.
-func ReadResult[T any](e journal.Event, get func(object string) ([]byte, error)) (T, error) {
-	var v T
-	var stored StoredResult
-	if err := e.Decode(&stored); err != nil {
-		return v, err
-	}
-	if stored.Object == "" {
-		return v, e.Decode(&v)
-	}
-	b, err := get(stored.Object)
-	if err != nil {
-		return v, err
-	}
-	return v, json.Unmarshal(b, &v)
 }

@@ -143,7 +143,8 @@ func (m *Model) Reach(url string) {
 // error is that the login is not known any more.
 func (m Model) Address() (string, error) {
 	if m.Login && m.login == "" {
-		return "", Usage("the run's base URL held a user or a password, which is not kept", "hone resume last --base-url URL, the whole one")
+		return "", &hone.Stop{Kind: hone.KindUsage, Why: "the run's base URL held a user or a password, which hone does not keep",
+			Next: hone.Next{Verb: hone.Resume, Flags: []hone.Flag{{Name: "base-url", Value: "URL"}}}}
 	}
 	return m.BaseURLWithLogin(), nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone"
 	"hone/harness"
 	"hone/history"
 	"hone/internal/render"
@@ -113,8 +112,7 @@ func list(out io.Writer, home *journal.Home, runs []string) error {
 	return w.Flush()
 }
 
-// summarise folds a run's journal into a line. One that cannot be read is
-// listed all the same.
+// summarise sums up a run in one line, also one whose journal cannot be read.
 func summarise(home *journal.Home, run string) summary {
 	s := summary{Run: run, Result: "died"}
 	if holder, ok := home.Holder(); ok && holder == run {
@@ -130,8 +128,15 @@ func summarise(home *journal.Home, run string) summary {
 		s.role, s.second = second(start)
 	}
 	s.When = events[0].Time
-	for _, e := range events {
-		s.fold(e)
+	past := history.Read(events)
+	spent := past.Reported()
+	s.Rounds, s.Tokens, s.Cost = past.State().Round, spent.Tokens, spent.Cost
+	if end, ok := past.End(); ok {
+		exit := exitStatus(end.Kind)
+		s.Exit = &exit
+		if s.Result != "running" {
+			s.Result = string(end.Kind)
+		}
 	}
 	return s
 }
@@ -142,30 +147,4 @@ func (s summary) models() string {
 		return s.Model + " + " + s.second
 	}
 	return s.Model
-}
-
-func (s *summary) fold(e journal.Event) {
-	switch e.Type {
-	case "round":
-		var st hone.State
-		_ = e.Decode(&st)
-		s.Rounds = st.Round
-	case "usage":
-		var u history.Usage
-		_ = e.Decode(&u)
-		s.Tokens, s.Cost = u.Tokens, u.Cost
-	case "resume":
-		s.Exit = nil
-		if s.Result != "running" {
-			s.Result = "died"
-		}
-	case "end":
-		var end hone.End
-		_ = e.Decode(&end)
-		exit := exitStatus(end.Kind)
-		s.Exit, s.Tokens, s.Cost = &exit, end.Tokens, end.Cost
-		if s.Result != "running" {
-			s.Result = string(end.Kind)
-		}
-	}
 }

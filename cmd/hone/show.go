@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,16 +73,17 @@ func (a *app) show(f showFlags, ref string) error {
 	if err != nil {
 		return err
 	}
-	if f.round != 0 && !slices.ContainsFunc(events, func(e journal.Event) bool { return roundOf(e) == f.round }) {
+	past := history.Read(events)
+	if f.round != 0 && !slices.ContainsFunc(past.Events(), func(e history.Event) bool { return e.Round() == f.round }) {
 		return usage(fmt.Sprintf("the run has no round %d", f.round), "hone show "+run)
 	}
 	if f.json {
-		return a.showJSON(events, f.round)
+		return a.showJSON(past, f.round)
 	}
-	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: harness.LastLimits(start, events).Rounds})
+	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds})
 	defer s.Close()
 	s.Say("run %s: %s with %s in %s, begun %s", run, start.Loop, strings.Join(askedBy(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
-	return a.showEvents(s, home, events, ownOf(start), f)
+	return a.showEvents(s, home, past, ownOf(start), f)
 }
 
 // askedBy are the models that a run asks.
@@ -94,10 +94,10 @@ func askedBy(start hone.Start) []string {
 	return []string{start.Model}
 }
 
-func (a *app) showJSON(events []journal.Event, round int) error {
-	for _, e := range events {
-		if round == 0 || roundOf(e) == round {
-			if _, err := fmt.Fprintf(a.out, "%s\n", feedLine(e)); err != nil {
+func (a *app) showJSON(past *history.Past, round int) error {
+	for _, e := range past.Events() {
+		if round == 0 || e.Round() == round {
+			if _, err := fmt.Fprintf(a.out, "%s\n", feedLine(e.Event)); err != nil {
 				return err
 			}
 		}
@@ -105,48 +105,36 @@ func (a *app) showJSON(events []journal.Event, round int) error {
 	return nil
 }
 
-// roundOf is the round that an event belongs to; 0 where it belongs to none.
-func roundOf(e journal.Event) int {
-	if e.Step != nil {
-		return e.Step.Round
+// shownIn is the round that an event is shown in. An event about attempts at a
+// call, or about a server, names no round: it is shown in the one that is open.
+func shownIn(e history.Event, open int) int {
+	switch e.Payload.(type) {
+	case history.Commit, history.Retried, history.Served:
+		return open
 	}
-	var s hone.State
-	if e.Type == history.TypeRound && e.Decode(&s) == nil {
-		return s.Round
-	}
-	return 0
+	return e.Round()
 }
 
-// roundAround is roundOf for whoever shows a round: what tells of attempts at a
-// call, or of a server, belongs to the round of the event before it.
-func roundAround(e journal.Event, round int) int {
-	switch e.Type {
-	case "commit", "retry", "server":
-		return round
-	}
-	return roundOf(e)
-}
-
-func (a *app) showEvents(s *screen.Screen, home *journal.Home, events []journal.Event, own func(string) bool, f showFlags) error {
-	round, last := 0, ends(events)
-	for i, e := range events {
+func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Past, own func(string) bool, f showFlags) error {
+	round, last := 0, lastEvents(past.Events())
+	for i, e := range past.Events() {
 		if e.Step != nil {
 			round = e.Step.Round
 		}
-		if f.round != 0 && roundAround(e, round) != f.round {
+		if f.round != 0 && shownIn(e, round) != f.round {
 			continue
 		}
-		if e.Type == history.TypeReply && f.more() {
-			if err := a.showWords(s, home, e); err != nil {
+		if p, ok := e.Payload.(history.Replied); ok && f.more() {
+			if err := a.showWords(s, home, p); err != nil {
 				return err
 			}
 		}
-		s.Event(e)
+		s.Show(e)
 		if err := a.showMore(home, e, f); err != nil {
 			return err
 		}
 		if f.diff && last[round] == i {
-			if err := a.showChanges(home, events, round, own); err != nil {
+			if err := a.showChanges(home, past, round, own); err != nil {
 				return err
 			}
 		}
@@ -154,16 +142,18 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, events []journal.
 	return nil
 }
 
-// ends are the indexes of the events that each round ends with: its decision,
-// or the last step of one that came to none.
-func ends(events []journal.Event) map[int]int {
+// lastEvents are the indexes of the last event of each round: its decision, or
+// its last step if it was not decided.
+func lastEvents(events []history.Event) map[int]int {
 	last, decided := map[int]int{}, map[int]bool{}
 	for i, e := range events {
-		switch n := roundOf(e); {
-		case n == 0:
-		case e.Type == history.TypeRound:
+		n := e.Round()
+		if n == 0 {
+			continue
+		}
+		if _, ok := e.Payload.(history.State); ok {
 			last[n], decided[n] = i, true
-		case !decided[n]:
+		} else if !decided[n] {
 			last[n] = i
 		}
 	}
@@ -171,33 +161,56 @@ func ends(events []journal.Event) map[int]int {
 }
 
 // showMore shows what the screen of a running loop does not.
-func (a *app) showMore(home *journal.Home, e journal.Event, f showFlags) error {
-	switch {
-	case e.Type == history.TypeStep && e.Phase == journal.Record && f.diff:
-		return a.showCommit(e)
-	case e.Type == history.TypeAsk && f.full:
-		return a.showRequest(home, e)
-	case e.Type == history.TypeReply && f.full:
-		return a.showReply(home, e)
-	case e.Type == history.TypeTool && f.full:
-		return a.showCall(home, e)
-	case e.Type == history.TypeResume:
-		fmt.Fprintf(a.out, "gone on with at %s\n", e.Time.Local().Format("2006-01-02 15:04:05"))
-	case e.Type == history.TypeEnd:
-		var end hone.End
-		if err := e.Decode(&end); err != nil {
-			return err
-		}
-		a.conclude(home, e.Run, end, outputFlags{})
+func (a *app) showMore(home *journal.Home, e history.Event, f showFlags) error {
+	switch p := e.Payload.(type) {
+	case history.Resumed:
+		fmt.Fprintf(a.out, "resumed at %s\n", e.Time.Local().Format("2006-01-02 15:04:05"))
+	case history.End:
+		a.conclude(home, e.Run, p, outputFlags{})
 		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
 		fmt.Fprintf(a.out, "after %s of work; the journal's hash is %s\n", active, e.Hash())
+	case history.StepResult:
+		if f.diff {
+			return a.showCommit(e)
+		}
+	default:
+		if f.full {
+			return a.showWhole(home, e)
+		}
+	}
+	return nil
+}
+
+// showWhole shows a request, a reply, or a tool call with its result.
+func (a *app) showWhole(home *journal.Home, e history.Event) error {
+	switch p := e.Payload.(type) {
+	case history.Asked:
+		return a.showRequest(home, p)
+	case history.Replied:
+		reply, err := history.ReadReply(p, home.Get)
+		if err == nil {
+			a.showParts("reply", reply.Parts)
+		}
+		return err
+	case history.ToolCall:
+		args, err := p.Arguments(home.Get)
+		if err == nil {
+			a.showText("call of "+render.Line(p.Tool), args)
+		}
+		return err
+	case history.ToolResult:
+		result, err := history.ReadResult[tool.Result](e.Event, home.Get)
+		if err == nil {
+			a.showText("result", result.Text)
+		}
+		return err
 	}
 	return nil
 }
 
 // showCommit says where the diff of a commit is: what commands change is in no
 // other.
-func (a *app) showCommit(e journal.Event) error {
+func (a *app) showCommit(e history.Event) error {
 	var made struct {
 		Repo string `json:"repo"`
 		ID   string `json:"id"`
@@ -211,16 +224,9 @@ func (a *app) showCommit(e journal.Event) error {
 
 // showRequest shows what was sent; of a request that repeats an earlier one,
 // what it adds to it.
-func (a *app) showRequest(home *journal.Home, e journal.Event) error {
-	var asked history.Asked
-	if err := e.Decode(&asked); err != nil {
-		return err
-	}
-	var held struct {
-		After string `json:"after"`
-		model.Request
-	}
-	if err := fetch(home, asked.Request, &held); err != nil {
+func (a *app) showRequest(home *journal.Home, asked history.Asked) error {
+	held, err := history.ReadRequest(asked.Request, home.Get)
+	if err != nil {
 		return err
 	}
 	if held.After != "" {
@@ -250,76 +256,13 @@ func (a *app) showParts(who string, parts []model.Part) {
 	}
 }
 
-// fetch reads an object that holds JSON.
-func fetch(home *journal.Home, object string, v any) error {
-	b, err := home.Get(object)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("read object %s: %w", object, err)
-	}
-	return nil
-}
-
-// replied is the reply that a record names.
-func replied(home *journal.Home, e journal.Event) (model.Reply, error) {
-	var r history.Replied
-	if err := e.Decode(&r); err != nil {
-		return model.Reply{}, err
-	}
-	var held struct {
-		Reply model.Reply `json:"reply"`
-	}
-	err := fetch(home, r.Reply, &held)
-	return held.Reply, err
-}
-
-func (a *app) showReply(home *journal.Home, e journal.Event) error {
-	r, err := replied(home, e)
-	if err == nil {
-		a.showParts("reply", r.Parts)
-	}
-	return err
-}
-
-// showWords shows a reply's text as whoever watched the run with -v saw it.
-func (a *app) showWords(s *screen.Screen, home *journal.Home, e journal.Event) error {
-	r, err := replied(home, e)
+// showWords shows a reply's text as the user saw it who watched the run with -v.
+func (a *app) showWords(s *screen.Screen, home *journal.Home, replied history.Replied) error {
+	r, err := history.ReadReply(replied, home.Get)
 	if text := r.Text(); text != "" {
 		s.Text(strings.TrimRight(text, "\n"))
 	}
 	return err
-}
-
-// showCall shows the arguments of a tool call, or its result.
-func (a *app) showCall(home *journal.Home, e journal.Event) error {
-	var held struct {
-		history.ToolCall
-		tool.Result
-		Long string `json:"result_object"`
-	}
-	if err := e.Decode(&held); err != nil {
-		return err
-	}
-	if e.Phase == journal.Record {
-		if held.Long != "" {
-			if err := fetch(home, held.Long, &held.Result); err != nil {
-				return err
-			}
-		}
-		a.showText("result", held.Text)
-		return nil
-	}
-	if held.Object != "" {
-		b, err := home.Get(held.Object)
-		if err != nil {
-			return err
-		}
-		held.Args = string(b)
-	}
-	a.showText("call of "+render.Line(held.Tool), held.Args)
-	return nil
 }
 
 func (a *app) showText(who, text string) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"hone"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/workspace"
@@ -15,8 +15,8 @@ const largestDiff = 1 << 20
 
 // showChanges shows what a round made of the files, whoever changed them, but
 // for those that the loop writes for people.
-func (a *app) showChanges(home *journal.Home, events []journal.Event, round int, own func(string) bool) error {
-	deltas, err := hone.Changes(home, events, round)
+func (a *app) showChanges(home *journal.Home, past *history.Past, round int, own func(string) bool) error {
+	deltas, err := past.Changes(round, home.Get)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"hone/history"
 	"hone/internal/listing"
 	"hone/internal/render"
-	"hone/journal"
 	"hone/workspace"
 )
 
@@ -66,28 +65,28 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	defer run.Close()
 	j := run.Journal
 	j.Observe(a.observer)
-	if rounds := roundsOf(j.Events()); f.round > rounds {
+	if rounds := run.Past.State().Round; f.round > rounds {
 		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, render.Count(rounds, "round")), "hone show "+j.Run())
 	}
-	events := j.Events()
-	v, err := hone.Reverse(ctx, j, run.Tree, f.round, ownOf(run.Start))
+	before := run.Past.Events()
+	v, err := history.Reverse(ctx, j, run.Tree, f.round, ownOf(run.Start))
 	if err != nil {
 		return err
 	}
-	if len(v.Conflicts) > 0 && (!f.force || slices.ContainsFunc(v.Conflicts, func(c hone.Conflict) bool { return c.Lost })) {
+	if len(v.Conflicts) > 0 && (!f.force || slices.ContainsFunc(v.Conflicts, func(c history.Conflict) bool { return c.Lost })) {
 		if err := a.refuseUndo(v, j.Run(), f); err != nil {
 			return err
 		}
 	}
-	kept, err := v.Carry(ctx, f.force)
+	kept, err := v.Restore(ctx, f.force)
 	if err != nil {
 		return inTheWay(err, j.Run(), f.round)
 	}
-	if slices.ContainsFunc(v.Conflicts, func(c hone.Conflict) bool { return c.Lost }) {
-		a.exit = exitStatus(hone.KindBlocked) // what could be put back was, and that is not all
+	if slices.ContainsFunc(v.Conflicts, func(c history.Conflict) bool { return c.Lost }) {
+		a.exit = exitStatus(hone.KindBlocked) // what could be restored was, and that is not all
 	}
 	a.tellUndone(v, j.Run(), kept)
-	return a.tellLeft(ctx, run.Dir, j.Run(), v, events)
+	return a.tellLeft(ctx, run, v, before)
 }
 
 // inTheWay says what to do about what even force does not remove: a folder in
@@ -101,20 +100,9 @@ func inTheWay(err error, run string, round int) error {
 		hint: fmt.Sprintf("move it away, then run: hone undo %s%s", run, toRound(round))}
 }
 
-// roundsOf is how many rounds of a run have ended.
-func roundsOf(events []journal.Event) int {
-	rounds := 0
-	for _, e := range events {
-		if e.Type == history.TypeRound {
-			rounds = max(rounds, roundOf(e))
-		}
-	}
-	return rounds
-}
-
 // refuseUndo names what keeps a run from being taken back. With force only what
 // is lost is named, and it keeps nothing.
-func (a *app) refuseUndo(v *hone.Reversal, run string, f undoFlags) error {
+func (a *app) refuseUndo(v *history.Reversal, run string, f undoFlags) error {
 	forced := 0
 	for _, c := range v.Conflicts {
 		switch {
@@ -154,8 +142,8 @@ func toRound(round int) string {
 }
 
 // tellUndone says what was put back, and where what was overwritten is kept.
-func (a *app) tellUndone(v *hone.Reversal, run string, kept map[string]string) {
-	for _, p := range v.Done {
+func (a *app) tellUndone(v *history.Reversal, run string, kept map[string]string) {
+	for _, p := range v.Restored {
 		fmt.Fprintf(a.out, "  %s\n", render.Line(p))
 		if file, ok := kept[p]; ok {
 			fmt.Fprintf(a.out, "    what it held is kept: %s\n", render.Line(file))
@@ -165,11 +153,11 @@ func (a *app) tellUndone(v *hone.Reversal, run string, kept map[string]string) {
 	if v.Round > 0 {
 		when = fmt.Sprintf("at the end of round %d", v.Round)
 	}
-	if len(v.Done) == 0 {
+	if len(v.Restored) == 0 {
 		fmt.Fprintf(a.out, "undone: every file that run %s changed is already as it was %s\n", run, when)
 		return
 	}
-	fmt.Fprintf(a.out, "undone: %s as %s\n", render.Count(len(v.Done), "file")+is(len(v.Done)), wasOf(len(v.Done))+" "+when)
+	fmt.Fprintf(a.out, "undone: %s as %s\n", render.Count(len(v.Restored), "file")+is(len(v.Restored)), wasOf(len(v.Restored))+" "+when)
 }
 
 func wasOf(n int) string {
@@ -193,15 +181,15 @@ func foldersOf(paths []string) []string {
 }
 
 // tellLeft names what undo leaves alone, and what to type next.
-func (a *app) tellLeft(ctx context.Context, root, run string, v *hone.Reversal, events []journal.Event) error {
-	left, err := listing.Leftovers(ctx, root, slices.Concat(v.Done, v.Left), events[0].Time, events[len(events)-1].Time)
-	for _, p := range v.Theirs {
+func (a *app) tellLeft(ctx context.Context, run *harness.Recorded, v *history.Reversal, events []history.Event) error {
+	left, err := listing.Leftovers(ctx, run.Dir, slices.Concat(v.Restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
+	for _, p := range v.Outside {
 		fmt.Fprintf(a.out, "left, as somebody else changed it: %s\n", render.Line(p))
 	}
 	for _, dir := range foldersOf(v.Own) {
 		fmt.Fprintf(a.out, "left, as it says what was done: %s\n", render.Line(dir))
 	}
-	for _, p := range v.Left {
+	for _, p := range v.Doubtful {
 		fmt.Fprintf(a.out, "left, as it may have been there before: %s\n", render.Line(p))
 	}
 	for _, p := range left.Ignored {
@@ -213,6 +201,6 @@ func (a *app) tellLeft(ctx context.Context, root, run string, v *hone.Reversal, 
 	if left.More {
 		fmt.Fprintln(a.out, "there may be more that git ignores and that changed: not all could be looked at")
 	}
-	fmt.Fprintf(a.out, "next: git status; all of it again: hone undo %s%s\n", run, toRound(roundsOf(events)))
+	fmt.Fprintf(a.out, "next: git status; all of it again: hone undo %s%s\n", run.Journal.Run(), toRound(run.Past.State().Round))
 	return err
 }

@@ -86,3 +86,9 @@ func TestFileThatCannotBeLookedAt(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestCount(t *testing.T) {
+	if a, b := render.Count(1, "round"), render.Count(2, "round"); a != "1 round" || b != "2 rounds" {
+		t.Errorf("%s, %s", a, b)
+	}
+}

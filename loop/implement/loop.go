@@ -233,7 +233,7 @@ type made struct {
 
 // logFolder is the run's folder below logs/, made once.
 func logFolder(ctx context.Context, r *hone.Run) (string, error) {
-	if m, ok, err := hone.Recorded[made](r, "log folder"); ok || err != nil {
+	if m, ok, err := hone.First[made](r, "log folder"); ok || err != nil {
 		return m.Folder, err
 	}
 	m, err := inTree(ctx, r, "log folder", func(root *os.Root) (made, error) {
@@ -266,7 +266,7 @@ func (l Loop) clean(text string) string {
 // round that it judges (ruling C11).
 func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) check.Func {
 	c.Keep = func(output io.Reader) error {
-		m, begun, err := hone.Recorded[made](r, "log folder")
+		m, begun, err := hone.First[made](r, "log folder")
 		if err == nil && !begun { // before the first round, to see it fail
 			_, err = io.Copy(io.Discard, output)
 			return err

@@ -66,15 +66,15 @@ func (p prompt) seen(r *hone.Run) hone.Seen {
 // and afterwards what the model answered and what came of it. What does not
 // fit stops the run before anything is sent.
 func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
-	past, err := hone.Past[prompt](r, "compose")
+	past, err := hone.Earlier[prompt](r, "compose")
 	if err != nil {
 		return prompt{}, err
 	}
-	said, err := hone.Past[exchange](r, "exchange")
+	said, err := hone.Earlier[exchange](r, "exchange")
 	if err != nil {
 		return prompt{}, err
 	}
-	written, err := hone.Past[history.Applied](r, "apply")
+	written, err := hone.Earlier[history.Applied](r, "apply")
 	if err != nil {
 		return prompt{}, err
 	}

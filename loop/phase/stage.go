@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"hone"
 	"hone/history"
 	"hone/internal/artifact"
-	"hone/journal"
 	"hone/model"
 	"hone/sandbox"
 	"hone/tool"
@@ -67,7 +67,7 @@ func (g *stage) ensure(ctx context.Context) error {
 	if up {
 		return nil
 	}
-	before := wasUp(g.run)
+	before := served(g.run, history.Up)
 	got, err := g.start(ctx)
 	if err == nil && !got.Up {
 		err = &hone.Stop{Kind: hone.KindFailed, Why: "the server came up before, and does not now: " + got.Why,
@@ -79,19 +79,13 @@ func (g *stage) ensure(ctx context.Context) error {
 	return err
 }
 
-// wasUp reports whether the server was up since the last verdict was removed.
-func wasUp(r *hone.Run) bool {
-	up := false
-	for _, e := range r.Journal.Events() {
-		var s history.Served
-		switch {
-		case e.Phase == journal.Record && e.Step.Name == stepClear:
-			up = false
-		case e.Type == history.TypeServer && e.Decode(&s) == nil && s.What == history.Up:
-			up = true
-		}
-	}
-	return up
+// served reports whether something happened to the server since the last
+// verdict was removed.
+func served(r *hone.Run, what string) bool {
+	return slices.ContainsFunc(r.Past().Since(stepClear), func(e history.Event) bool {
+		s, ok := e.Payload.(history.Served)
+		return ok && s.What == what
+	})
 }
 
 // start starts the server, waits until it answers, and resets its state.

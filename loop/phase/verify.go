@@ -13,7 +13,6 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
-	"hone/journal"
 	"hone/tool"
 )
 
@@ -164,7 +163,7 @@ func (l Loop) unproved(r *hone.Run, talk hone.Conversation, read verdict) string
 		return fmt.Sprintf("the verifier gave no final answer (it ended by: %s)", talk.Ended)
 	case !l.Verifier.Agent && !ran(talk, l.Verifier.Tools):
 		return "the verifier ran no command"
-	case !reached(r):
+	case !served(r, history.Reached):
 		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.url)
 	}
 	return ""
@@ -180,22 +179,6 @@ func ran(talk hone.Conversation, tools []tool.Tool) bool {
 		}
 	}
 	return false
-}
-
-// reached reports whether a request of a command's reached the server since the
-// last verdict was removed.
-func reached(r *hone.Run) bool {
-	since := false
-	for _, e := range r.Journal.Events() {
-		var s history.Served
-		switch {
-		case e.Phase == journal.Record && e.Step.Name == stepClear:
-			since = false
-		case e.Type == history.TypeServer && e.Decode(&s) == nil && s.What == history.Reached:
-			since = true
-		}
-	}
-	return since
 }
 
 // judge makes findings of a verdict.

@@ -76,7 +76,7 @@ func (p prompt) files() []string {
 // compose makes the round's prompt, as a step: it looks at the tree and asks
 // git. The prompt that does not fit stops the run before anything is sent.
 func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
-	past, err := hone.Past[prompt](r, "compose")
+	past, err := hone.Earlier[prompt](r, "compose")
 	if err != nil {
 		return prompt{}, err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"hone"
 	"hone/internal/artifact"
-	"hone/journal"
 )
 
 // The phases that state.toml names.
@@ -27,7 +26,7 @@ const (
 // it, so that writing them twice is writing them once. They are for people;
 // hone never reads them.
 func (l Loop) record(ctx context.Context, r *hone.Run, phase string) error {
-	before, ok, err := hone.Recorded[logsBefore](r, stepLogs)
+	before, ok, err := hone.First[logsBefore](r, stepLogs)
 	if err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func (l Loop) record(ctx context.Context, r *hone.Run, phase string) error {
 // middle of a session, and says in state.toml how, with the program's exit
 // status. It can be called again.
 func (l Loop) Finish(r *hone.Run, end hone.End, exit int) error {
-	before, ok, err := hone.Recorded[logsBefore](r, stepLogs)
+	before, ok, err := hone.First[logsBefore](r, stepLogs)
 	if err != nil || !ok {
 		return err // nothing was begun
 	}
@@ -60,19 +59,17 @@ func (l Loop) Finish(r *hone.Run, end hone.End, exit int) error {
 
 // Summary is CodeScribe's line for the end of a run (ruling S9).
 func Summary(r *hone.Run) string {
-	return fmt.Sprintf("completed %d/%d loop(s) — run: %s — artifacts: %s", completed(r.Journal.Events()), max(1, r.Limits.Rounds),
+	return fmt.Sprintf("completed %d/%d loop(s) — run: %s — artifacts: %s", loopsCompleted(r), max(1, r.Limits.Rounds),
 		r.Journal.Run(), filepath.Join(r.Tree.Dir(), filepath.FromSlash(artifactsFolder)))
 }
 
-// completed is the last loop whose execution came to its end.
-func completed(events []journal.Event) int {
-	last := 0
-	for _, e := range events {
-		if e.Phase == journal.Record && e.Step.Name == stepSummary {
-			last = max(last, e.Step.Round)
-		}
+// loopsCompleted is the number of the last loop whose execution ended; 0: none.
+func loopsCompleted(r *hone.Run) int {
+	records := r.Past().Records(stepSummary)
+	if len(records) == 0 {
+		return 0
 	}
-	return last
+	return records[len(records)-1].Step.Round
 }
 
 // stepLogs is the step that looks at the logs to which a run adds.
@@ -132,19 +129,18 @@ type state struct {
 
 // write writes all artifacts.
 func (l Loop) write(r *hone.Run, root *os.Root, before logsBefore, s state) error {
-	f := fold{home: r.Journal.Home(), events: r.Journal.Events(), lookup: r.Journal.Lookup}
 	round := r.Round()
-	execution, err := f.sessions(l.Executor, stepSummary, func(n int) bool { return n == round })
+	execution, err := sessionLog(r, l.Executor, stepSummary, func(n int) bool { return n == round })
 	if err != nil {
 		return err
 	}
-	all, err := f.sessions(l.Executor, stepSummary, func(int) bool { return true })
+	all, err := sessionLog(r, l.Executor, stepSummary, func(int) bool { return true })
 	if err != nil {
 		return err
 	}
 	role := l.Reviewer
 	role.Bounds.Turns = l.reviewTurns()
-	reviews, err := f.sessions(role, stepReviewSummary, func(int) bool { return true })
+	reviews, err := sessionLog(r, role, stepReviewSummary, func(int) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -171,7 +167,7 @@ func addTo(root *os.Root, name string, before prefix, events []byte) error {
 
 // runPairs are run.toml.
 func (l Loop) runPairs(r *hone.Run) []pair {
-	events := r.Journal.Events()
+	events := r.Past().Events()
 	var m meter
 	for _, e := range events {
 		m.take(e)
@@ -188,7 +184,7 @@ func (l Loop) runPairs(r *hone.Run) []pair {
 		{"cumulative_output_tokens", m.all.Output},
 		{"cumulative_cache_creation_tokens", m.all.CacheWrite},
 		{"cumulative_cache_read_tokens", m.all.CacheRead},
-		{"loops_completed", completed(events)},
+		{"loops_completed", loopsCompleted(r)},
 	}
 	if l.Reviewer.Called != l.Executor.Called {
 		pairs = append(pairs, pair{"review_model", l.Reviewer.Called})
@@ -198,7 +194,7 @@ func (l Loop) runPairs(r *hone.Run) []pair {
 
 // statePairs are state.toml. How a run ended is hone's own word there.
 func (l Loop) statePairs(r *hone.Run, s state) []pair {
-	events := r.Journal.Events()
+	events := r.Past().Events()
 	pairs := []pair{
 		{"run_id", r.Journal.Run()},
 		{"workdir", r.Tree.Dir()},

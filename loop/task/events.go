@@ -3,7 +3,6 @@ package task
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -15,22 +14,15 @@ import (
 	"hone/tool"
 )
 
-// fold makes CodeScribe's event logs out of a journal.
-type fold struct {
-	home   *journal.Home
-	events []journal.Event
-	lookup func(journal.Identity) (begin, record *journal.Event)
-}
-
-// sessions are the events of a role's sessions in the rounds that count, as
-// TOML. The step that summary names tells how each of them ended.
-func (f fold) sessions(role hone.Role, summary string, counts func(round int) bool) ([]byte, error) {
-	w := &sessionWriter{fold: f, role: role, summary: summary}
+// sessionLog is CodeScribe's event log, in TOML: the sessions of a role in the
+// rounds that counts selects. The record of the step summary ends each session.
+func sessionLog(r *hone.Run, role hone.Role, summary string, counts func(round int) bool) ([]byte, error) {
+	w := &sessionWriter{past: r.Past(), get: r.Journal.Home().Get, role: role, summary: summary}
 	begun := map[journal.Identity]bool{}
-	for _, e := range f.events {
+	for _, e := range w.past.Events() {
 		w.meter.take(e)
 		if e.Step == nil || !counts(e.Step.Round) || e.Phase == journal.Begin && begun[*e.Step] {
-			continue // what a killed process began is begun again
+			continue // a resumed process begins a step again that was not recorded
 		}
 		begun[*e.Step] = true
 		if err := w.take(e); err != nil {
@@ -42,7 +34,8 @@ func (f fold) sessions(role hone.Role, summary string, counts func(round int) bo
 
 // sessionWriter writes the events of one role.
 type sessionWriter struct {
-	fold
+	past    *history.Past
+	get     history.Get
 	role    hone.Role
 	summary string
 	out     bytes.Buffer
@@ -57,19 +50,32 @@ type sessionWriter struct {
 	meter  meter
 }
 
-// take writes what an event of the journal comes to.
-func (w *sessionWriter) take(e journal.Event) error {
-	switch {
-	case e.Type == history.TypeAsk && e.Phase == journal.Begin:
-		return w.ask(e)
-	case e.Type == history.TypeReply:
-		return w.reply(e)
-	case e.Type == history.TypeTool && e.Step.Name == "tool" && e.Phase == journal.Begin:
-		return w.call(e)
-	case e.Type == history.TypeTool && e.Step.Name == "tool":
-		return w.result(e)
-	case e.Phase == journal.Record && e.Step.Name == w.summary:
-		return w.end(e)
+// take writes what CodeScribe would have written about an event of the journal.
+func (w *sessionWriter) take(e history.Event) error {
+	switch p := e.Payload.(type) {
+	case history.Unreadable:
+		return p.Err
+	case history.Asked:
+		if p.Role == w.role.Name {
+			w.ask(e, p)
+		}
+	case history.Replied:
+		if p.Role == w.role.Name {
+			return w.reply(e, p)
+		}
+	case history.ToolCall:
+		if p.Role == w.role.Name {
+			return w.call(e, p)
+		}
+	case history.ToolResult:
+		begin, _ := w.past.Begin(*e.Step)
+		if call, ok := begin.Payload.(history.ToolCall); ok && call.Role == w.role.Name && call.Refused == "" {
+			return w.result(e, call)
+		}
+	case history.StepResult:
+		if e.Step.Name == w.summary {
+			return w.end(e)
+		}
 	}
 	return nil
 }
@@ -80,13 +86,9 @@ func (w *sessionWriter) event(name string, at time.Time, pairs ...pair) {
 	w.out.WriteString("[[event]]\n" + encode(append(all, pair{"ts", stamp(at)})) + "\n")
 }
 
-func (w *sessionWriter) ask(e journal.Event) error {
-	var a history.Asked
-	if err := e.Decode(&a); err != nil || a.Role != w.role.Name {
-		return err
-	}
+func (w *sessionWriter) ask(e history.Event, a history.Asked) {
 	if at := (journal.Identity{Round: e.Step.Round, Session: e.Step.Session}); at != w.at {
-		*w = sessionWriter{fold: w.fold, role: w.role, summary: w.summary, out: w.out, at: at, run: sessionID(e), agent: a.Command, meter: w.meter}
+		*w = sessionWriter{past: w.past, get: w.get, role: w.role, summary: w.summary, out: w.out, at: at, run: sessionID(e), agent: a.Command, meter: w.meter}
 		mode, most := "native_tools", w.role.Bounds.Resolved().Turns
 		if w.agent {
 			mode, most = "agent", 1
@@ -96,11 +98,10 @@ func (w *sessionWriter) ask(e journal.Event) error {
 	w.endTurn(e.Time)
 	w.turn = e.Step.Turn
 	w.event("iteration_start", e.Time, pair{"iteration", w.turn})
-	return nil
 }
 
-// sessionID is an id of CodeScribe's form for a session.
-func sessionID(e journal.Event) string {
+// sessionID is an id for a session, in CodeScribe's form.
+func sessionID(e history.Event) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", e.Run, e.Step.Round, e.Step.Session))
 	return fmt.Sprintf("%s-%x", e.Time.Local().Format("20060102-150405"), sum[:3])
 }
@@ -113,21 +114,13 @@ func (w *sessionWriter) endTurn(at time.Time) {
 	w.called, w.said = false, ""
 }
 
-func (w *sessionWriter) reply(e journal.Event) error {
-	var got history.Replied
-	if err := e.Decode(&got); err != nil || got.Role != w.role.Name {
-		return err
-	}
-	b, err := w.home.Get(got.Reply)
+func (w *sessionWriter) reply(e history.Event, p history.Replied) error {
+	reply, err := history.ReadReply(p, w.get)
 	if err != nil {
 		return err
 	}
-	var kept struct{ Reply model.Reply }
-	if err := json.Unmarshal(b, &kept); err != nil {
-		return fmt.Errorf("recorded reply %s: %w", got.Reply, err)
-	}
-	w.said = kept.Reply.Text()
-	tools := pair{"tool_calls", len(kept.Reply.Calls())}
+	w.said = reply.Text()
+	tools := pair{"tool_calls", len(reply.Calls())}
 	if w.agent {
 		tools = pair{"tools", agentsOwn}
 	}
@@ -149,9 +142,9 @@ func (w *sessionWriter) reply(e journal.Event) error {
 }
 
 // took is how long a step took, in milliseconds.
-func (w *sessionWriter) took(record journal.Event) int64 {
-	begin, _ := w.lookup(*record.Step)
-	if begin == nil {
+func (w *sessionWriter) took(record history.Event) int64 {
+	begin, ok := w.past.Begin(*record.Step)
+	if !ok {
 		return 0
 	}
 	return max(0, record.Time.Sub(begin.Time).Milliseconds())
@@ -163,25 +156,17 @@ func usageText(u model.Usage) string {
 		u.Input, u.Output, u.Reasoning, u.CacheWrite, u.CacheRead, u.Total())
 }
 
-func (w *sessionWriter) call(e journal.Event) error {
-	b, ours, err := w.begun(&e)
-	if err != nil || !ours {
+func (w *sessionWriter) call(e history.Event, c history.ToolCall) error {
+	w.called = true
+	args, err := c.Arguments(w.get)
+	if err != nil {
 		return err
 	}
-	w.called = true
-	args := b.Args
-	if b.Object != "" {
-		text, err := w.home.Get(b.Object)
-		if err != nil {
-			return err
-		}
-		args = string(text)
-	}
-	if b.Refused != "" {
-		w.event("tool_rejected", e.Time, pair{"iteration", w.turn}, pair{"tool", b.Tool}, pair{"args", args}, pair{"reason", b.Refused})
+	if c.Refused != "" {
+		w.event("tool_rejected", e.Time, pair{"iteration", w.turn}, pair{"tool", c.Tool}, pair{"args", args}, pair{"reason", c.Refused})
 		return nil
 	}
-	pairs := []pair{{"iteration", w.turn}, {"tool", b.Tool}, {"args", args}}
+	pairs := []pair{{"iteration", w.turn}, {"tool", c.Tool}, {"args", args}}
 	if w.said != "" {
 		pairs = append(pairs, pair{"model_reasoning", w.said})
 	}
@@ -189,26 +174,12 @@ func (w *sessionWriter) call(e journal.Event) error {
 	return nil
 }
 
-// begun reads the begin of a call, and says whether it is the role's.
-func (w *sessionWriter) begun(e *journal.Event) (b history.ToolCall, ours bool, err error) {
-	if e == nil {
-		return b, false, nil
-	}
-	err = e.Decode(&b)
-	return b, err == nil && b.Role == w.role.Name, err
-}
-
-func (w *sessionWriter) result(e journal.Event) error {
-	begin, _ := w.lookup(*e.Step)
-	b, ours, err := w.begun(begin)
-	if err != nil || !ours || b.Refused != "" {
-		return err
-	}
-	got, err := recorded[tool.Result](w.home, e)
+func (w *sessionWriter) result(e history.Event, c history.ToolCall) error {
+	got, err := history.ReadResult[tool.Result](e.Event, w.get)
 	if err != nil {
 		return err
 	}
-	pairs := []pair{{"iteration", w.turn}, {"tool", b.Tool}, {"ok", !got.Failed}}
+	pairs := []pair{{"iteration", w.turn}, {"tool", c.Tool}, {"ok", !got.Failed}}
 	if got.Failed {
 		pairs = append(pairs, pair{"error", short(strings.TrimPrefix(got.Text, "Error: "), 500)})
 	}
@@ -218,8 +189,8 @@ func (w *sessionWriter) result(e journal.Event) error {
 }
 
 // end ends a session.
-func (w *sessionWriter) end(e journal.Event) error {
-	s, err := recorded[LoopSummary](w.home, e)
+func (w *sessionWriter) end(e history.Event) error {
+	s, err := history.ReadResult[LoopSummary](e.Event, w.get)
 	if err != nil {
 		return err
 	}
@@ -251,23 +222,4 @@ func stopReason(ended string) string {
 		return "token_budget"
 	}
 	return "final_text"
-}
-
-// recorded reads a step's record, which may stand in an object.
-func recorded[T any](home *journal.Home, e journal.Event) (T, error) {
-	var v T
-	var in struct {
-		Object string `json:"result_object"`
-	}
-	if err := e.Decode(&in); err != nil {
-		return v, err
-	}
-	if in.Object == "" {
-		return v, e.Decode(&v)
-	}
-	b, err := home.Get(in.Object)
-	if err != nil {
-		return v, err
-	}
-	return v, json.Unmarshal(b, &v)
 }

@@ -66,11 +66,10 @@ type invocation struct {
 	AgentSystem string     `json:"agent_system,omitempty"` // the executor's, where that is an agent; else System is
 	File        string     `json:"task_file,omitempty"`    // from the root; empty where Text is the task
 	Text        string     `json:"task,omitempty"`
-	Turns       int        `json:"turns"`                 // most model calls in an execution session
-	Calls       int        `json:"max_tool_calls"`        // most in a session
-	Log         string     `json:"log,omitempty"`         // absolute
-	Allow       []string   `json:"allow,omitempty"`       // programs that commands may run, beside the task file's
-	CheckFirst  bool       `json:"check_first,omitempty"` // the first loop begins with what the check reports
+	Turns       int        `json:"turns"`           // most model calls in an execution session
+	Calls       int        `json:"max_tool_calls"`  // most in a session
+	Log         string     `json:"log,omitempty"`   // absolute
+	Allow       []string   `json:"allow,omitempty"` // programs that commands may run, beside the task file's
 
 	flags flags
 	table table
@@ -137,7 +136,6 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, err
 	}
 	v.Approve = cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
-	v.CheckFirst = v.Check != ""
 	return in.Limits(v.table.Rounds), nil
 }
 
@@ -207,7 +205,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		return built, err
 	}
 	s.SetCheck(commands, s.Check)
-	if v.CheckFirst {
+	if v.Check != "" {
 		r.Trust.CheckFirst = hone.Informed
 	}
 	built = loop.Built{
@@ -283,7 +281,7 @@ func (v *invocation) PreviewFlags(fs *pflag.FlagSet) { fs.SetNormalizeFunc(codes
 func (v *invocation) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
 	p, err := v.loop(view.Guard).Preview(view.Tree, view.Limits.Rounds)
 	p.What = "the task and the instructions"
-	if v.CheckFirst {
+	if v.Check != "" {
 		p.What += "; a run adds what the check reports"
 	}
 	return p, err

@@ -5,38 +5,36 @@ import (
 
 	"hone"
 	"hone/history"
-	"hone/journal"
 	"hone/workspace"
 )
 
 // agentsOwn says what is known of an agent's calls.
 const agentsOwn = "an agent with tools of its own: its calls are not known"
 
-// mostFiles is how many files an agent's session is told to have changed, one
-// by one.
+// mostFiles is how many of the files that an agent changed are listed by name.
 const mostFiles = 300
 
-// observe computes the facts of an agent's session from the tree before and
-// after it; what the agent says of them is not believed.
+// observe computes the facts of an agent's session from the trees before and
+// after it, not from what the agent reports.
 func observe(r *hone.Run, talk hone.Conversation) (LoopSummary, error) {
 	s := LoopSummary{Loop: r.Round(), Agent: true, Ended: talk.Ended}
 	if !talk.Reply.Finish.Normal() {
 		s.Ended, s.Detail = endedUnread, line(talk.Reply.Detail, 1000)
 	}
-	before, after, err := around(r)
+	before, after, err := treesAround(r)
 	if err != nil {
 		return s, err
 	}
 	for _, d := range before.Diff(after) {
 		if r.Own == nil || !r.Own(d.Path) {
-			s.saw(d)
+			s.addFile(d)
 		}
 	}
 	return s, nil
 }
 
-// saw takes in one difference.
-func (s *LoopSummary) saw(d workspace.Delta) {
+// addFile adds a file that the agent changed.
+func (s *LoopSummary) addFile(d workspace.Delta) {
 	if len(s.Written)+len(s.Edited)+len(s.Deleted) >= mostFiles {
 		s.Unlisted++
 		return
@@ -51,49 +49,22 @@ func (s *LoopSummary) saw(d workspace.Delta) {
 	*into = append(*into, line(d.Path, 1000))
 }
 
-// around is the tree as it was when the round's agent began its session, for
-// the first time where it was cut off, and as it was after it.
-func around(r *hone.Run) (before, after workspace.Manifest, err error) {
-	at, begun, err := begunSession(r)
-	if err != nil {
-		return nil, nil, err
+// treesAround is the tree before the session of the round's agent and after it. If
+// the session was interrupted and begun again, before is the first time.
+func treesAround(r *hone.Run) (before, after workspace.Manifest, err error) {
+	begin := r.Past().Round(r.Round()).Agent
+	if begin == nil {
+		return nil, nil, errors.New("the agent's session is not recorded")
 	}
-	if before, err = manifest(r, begun); err != nil {
-		return nil, nil, err
-	}
-	at.Name, at.Index = "afterwards", 0
+	at := *begin.Step
+	at.Name, at.Index = history.StepAfterwards, 0
 	_, record := r.Journal.Lookup(at)
 	if record == nil {
-		return nil, nil, errors.New("the tree after the agent's session is not on record")
+		return nil, nil, errors.New("the tree after the agent's session is not recorded")
 	}
-	var o history.Opened
-	if err := record.Decode(&o); err != nil {
+	if before, err = history.ReadManifest(begin.Manifest(), r.Journal.Home().Get); err != nil {
 		return nil, nil, err
 	}
-	after, err = manifest(r, o.Manifest)
+	after, err = history.ReadManifest(history.Decode(*record).Manifest(), r.Journal.Home().Get)
 	return before, after, err
-}
-
-// begunSession is where the round's agent was asked, and the object with the
-// tree's manifest at that time.
-func begunSession(r *hone.Run) (at journal.Identity, object string, err error) {
-	for _, e := range r.Journal.Events() {
-		var a history.Asked
-		if e.Type != history.TypeAsk || e.Phase != journal.Begin || e.Step.Round != r.Round() {
-			continue
-		}
-		if err := e.Decode(&a); err != nil {
-			return at, "", err
-		}
-		if a.Command {
-			return *e.Step, a.Manifest, nil
-		}
-	}
-	return at, "", errors.New("the agent's session is not on record")
-}
-
-// manifest reads a manifest from its object.
-func manifest(r *hone.Run, object string) (workspace.Manifest, error) {
-	s, err := workspace.ReadManifest(object, r.Journal.Home().Get)
-	return s.Manifest, err
 }

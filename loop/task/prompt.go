@@ -40,11 +40,11 @@ type composed struct {
 // turns, and with the last of them where the work stands. The task is sent
 // once, and no two messages of one side follow each other.
 func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t Task, prior []check.Finding) ([]model.Message, error) {
-	past, err := hone.Past[LoopSummary](r, stepSummary)
+	past, err := hone.Earlier[LoopSummary](r, stepSummary)
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := hone.Past[Task](r, stepTask)
+	tasks, err := hone.Earlier[Task](r, stepTask)
 	if err != nil {
 		return nil, err
 	}

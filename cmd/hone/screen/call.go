@@ -38,20 +38,8 @@ const (
 	refusedArgs = 200 // a person must know what was attempted (ruling G1)
 )
 
-// tool shows a call: one line, when it is over.
-func (s *Screen) tool(e journal.Event) {
-	if e.Step == nil {
-		return
-	}
-	if e.Phase == journal.Begin {
-		show(s, e, func(b history.ToolCall) { s.call(b, e) })
-		return
-	}
-	s.called(s.take(*e.Step, e), e)
-}
-
-// call begins one.
-func (s *Screen) call(b history.ToolCall, e journal.Event) {
+// call begins a tool call. It is shown in one line, when it is over.
+func (s *Screen) call(b history.ToolCall, e history.Event) {
 	s.take(*e.Step, e) // begun before, by a process that was killed
 	s.before = b.Manifest
 	s.open = append(s.open, call{id: *e.Step, begun: b, args: telling(s.args(b)), at: e.Time})
@@ -66,14 +54,14 @@ func (s *Screen) call(b history.ToolCall, e journal.Event) {
 	s.waitFor(s.running())
 }
 
-// args are a call's arguments, also where they lie in an object.
-func (s *Screen) args(b history.ToolCall) string {
-	if b.Object == "" {
-		return b.Args
+// args are a call's arguments, also those in an object.
+func (s *Screen) args(c history.ToolCall) string {
+	if c.Object == "" {
+		return c.Args
 	}
 	if s.o.Get != nil {
-		if held, err := s.o.Get(b.Object); err == nil {
-			return string(held)
+		if args, err := c.Arguments(s.o.Get); err == nil {
+			return args
 		}
 	}
 	return "(long arguments)"
@@ -82,7 +70,7 @@ func (s *Screen) args(b history.ToolCall) string {
 // take takes a call from those that are open. One whose beginning was not seen
 // has no name but its number; it is a command that an earlier process began, as
 // every other call is begun anew.
-func (s *Screen) take(id journal.Identity, e journal.Event) call {
+func (s *Screen) take(id journal.Identity, e history.Event) call {
 	for i, c := range s.open {
 		if c.id == id {
 			s.open = append(s.open[:i:i], s.open[i+1:]...)
@@ -110,7 +98,7 @@ func (s *Screen) running() string {
 }
 
 // called shows what came of a call. Quiet shows what was not run.
-func (s *Screen) called(c call, e journal.Event) {
+func (s *Screen) called(c call, e history.Event) {
 	r, known := record[tool.Result](s, e)
 	refused := c.begun.Refused != ""
 	idle := refused || c.begun.Command && r.Failed && r.Exit == nil
@@ -232,9 +220,9 @@ func (s *Screen) above() {
 	}
 }
 
-// settle says which calls have no result: what was under way when the run, or
+// closeCalls says which calls have no result: what was under way when the run, or
 // its record, ended. It may come yet, when the run is gone on with.
-func (s *Screen) settle() {
+func (s *Screen) closeCalls() {
 	for i, c := range s.open {
 		if !c.settled && !s.o.Quiet {
 			s.line("    %s: no result is on record", c.name(lineArgs))

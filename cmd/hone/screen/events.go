@@ -13,35 +13,42 @@ import (
 	"hone/workspace"
 )
 
-// Event shows an event as a line or several, where it is worth one.
-func (s *Screen) Event(e journal.Event) {
+// Event shows an event of the journal; see [Screen.Show].
+func (s *Screen) Event(e journal.Event) { s.Show(history.Decode(e)) }
+
+// Show shows an event as a line or several, if it is worth one. It passes over an
+// event that it cannot read, because another version of hone wrote it.
+func (s *Screen) Show(e history.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.enter(e)
 	s.heading(e)
-	switch {
-	case e.Type == history.TypeNotice:
-		show(s, e, s.notice)
-	case e.Type == history.TypeOutside:
-		show(s, e, s.outside)
-	case e.Type == history.TypeUndo:
-		show(s, e, s.undone)
-	case e.Type == history.TypeChange:
-		show(s, e, func(c history.Changed) { s.changed(c, indent(e)) })
-	case e.Type == history.TypeTool:
-		s.tool(e)
-	case e.Type == history.TypeRetry:
-		show(s, e, s.retried)
-	case e.Type == history.TypeRound:
-		show(s, e, s.decided)
-	case s.o.Quiet:
+	switch p := e.Payload.(type) {
+	case history.Notice:
+		s.line("hone: %s", p.Text)
+	case history.Outside:
+		s.outside(p)
+	case history.Undone:
+		s.undone(p)
+	case history.Changed:
+		s.changed(p, indent(e))
+	case history.ToolCall:
+		s.call(p, e)
+	case history.ToolResult:
+		s.called(s.take(*e.Step, e), e)
+	case history.Retried:
+		s.retried(p)
+	case history.State:
+		s.decided(p)
 	default:
-		s.progress(e)
+		if !s.o.Quiet {
+			s.progress(e)
+		}
 	}
 }
 
 // heading begins a round; also one that an earlier process began.
-func (s *Screen) heading(e journal.Event) {
+func (s *Screen) heading(e history.Event) {
 	if e.Step != nil && e.Step.Round > s.round && !s.o.Quiet {
 		s.round = e.Step.Round
 		s.line("round %d of %d", s.round, max(s.o.Rounds, s.round))
@@ -49,42 +56,44 @@ func (s *Screen) heading(e journal.Event) {
 }
 
 // progress shows what Quiet leaves out.
-func (s *Screen) progress(e journal.Event) {
-	begin := e.Phase == journal.Begin
-	switch {
-	case e.Type == history.TypeWalls:
-		show(s, e, s.walls)
-	case e.Type == history.TypeAsk:
+func (s *Screen) progress(e history.Event) {
+	switch p := e.Payload.(type) {
+	case history.Walls:
+		s.walls(p)
+	case history.Asked:
 		s.asked = e.Time
-		show(s, e, func(a history.Asked) { s.request(a, turn(e)) })
-	case e.Type == history.TypeReply:
-		took := e.Time.Sub(s.asked)
-		show(s, e, func(r history.Replied) { s.reply(r, turn(e), took) })
-	case e.Type == history.TypeCommit:
-		show(s, e, s.paid)
-	case e.Type == history.TypeCommand:
-		s.commanded(e)
-	case e.Type == history.TypeStep:
-		s.stepped(e)
-	case e.Type == history.TypeServer:
-		show(s, e, s.served)
-	case e.Type == history.TypeApproval && begin:
+		s.request(p, turn(e))
+	case history.Replied:
+		s.reply(p, turn(e), e.Time.Sub(s.asked))
+	case history.Commit:
+		s.paid(p)
+	case history.CommandBegun:
+		s.commandBegun(e)
+	case history.CommandResult:
+		s.commandEnded(e)
+	case history.StepResult:
+		s.showReport("", s.reportOf(e))
+	case history.Snapshot:
+		s.snapshot(p)
+	case history.Served:
+		s.served(p)
+	case history.Question:
 		s.waitFor("")
-	case e.Type == history.TypeApproval:
+	case history.Answer:
 		s.waitFor(s.running())
-	case e.Type == history.TypeCheck && begin:
+	case history.CheckBegun:
 		s.heard = false
 		s.waitFor("checking")
-	case e.Type == history.TypeCheck:
-		show(s, e, func(c history.Checked) { s.checked(c, e.Step != nil && e.Step.Name == "prove") })
-	case e.Type == history.TypeEnd, e.Type == history.TypeResume:
+	case history.Checked:
+		s.checked(p, e.Step.Name == "prove")
+	case history.End, history.Resumed:
 		s.waitFor("")
-		s.settle()
+		s.closeCalls()
 	}
 }
 
 // turn is the turn of a conversation that an event belongs to, or 0.
-func turn(e journal.Event) int {
+func turn(e history.Event) int {
 	if e.Step == nil {
 		return 0
 	}
@@ -92,23 +101,12 @@ func turn(e journal.Event) int {
 }
 
 // indent sets what a tool call does below its conversation.
-func indent(e journal.Event) string {
+func indent(e history.Event) string {
 	if e.Step != nil && e.Step.Call > 0 {
 		return "    "
 	}
 	return "  "
 }
-
-// show decodes an event for whoever draws it. What cannot be decoded was
-// written by another hone and is passed over.
-func show[T any](s *Screen, e journal.Event, draw func(T)) {
-	var v T
-	if e.Decode(&v) == nil {
-		draw(v)
-	}
-}
-
-func (s *Screen) notice(n history.Notice) { s.line("hone: %s", n.Text) }
 
 // walls shows what commands stand behind, and in whole what is open all
 // the same.
@@ -213,7 +211,7 @@ func (s *Screen) decided(st hone.State) {
 		s.left(st)
 		return
 	}
-	for _, f := range st.Findings[:max(0, len(st.Findings)-len(st.Checked))] {
+	for _, f := range st.RoundFindings() {
 		if !f.Advisory && !s.logs[f.Text] {
 			s.lines("  ! ", "    ", f.Text)
 		}

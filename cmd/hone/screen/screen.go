@@ -87,7 +87,7 @@ func (s *Screen) Close() {
 	s.stopped.Do(func() {
 		s.mu.Lock()
 		s.waitFor("")
-		s.settle()
+		s.closeCalls()
 		s.mu.Unlock()
 		close(s.stop)
 		s.done.Wait()

@@ -1,7 +1,7 @@
 package screen
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,16 +23,14 @@ type command struct {
 // says nothing.
 const longCommand = 5 * time.Second
 
-// commanded shows a step that runs commands: one line, when it is over.
-func (s *Screen) commanded(e journal.Event) {
-	if e.Step == nil {
-		return
-	}
-	if e.Phase == journal.Begin {
-		s.command = &command{*e.Step, e.Active}
-		s.waitFor(e.Step.Name)
-		return
-	}
+// commandBegun waits for a step that runs commands.
+func (s *Screen) commandBegun(e history.Event) {
+	s.command = &command{*e.Step, e.Active}
+	s.waitFor(e.Step.Name)
+}
+
+// commandEnded shows a step that runs commands, in one line.
+func (s *Screen) commandEnded(e history.Event) {
 	took, name := time.Duration(0), e.Step.Name
 	if c := s.command; c != nil && c.id == *e.Step {
 		took = (time.Duration(e.Active-c.since) * time.Millisecond).Round(100 * time.Millisecond)
@@ -42,32 +40,16 @@ func (s *Screen) commanded(e journal.Event) {
 	if took > 0 {
 		name += fmt.Sprintf(" (%s)", took)
 	}
-	switch told := s.heardOf(e); {
-	case told.Said != "":
-		s.told(name+": ", told)
+	switch r := s.reportOf(e); {
+	case r.Said != "":
+		s.showReport(name+": ", r)
 	case took >= longCommand:
 		s.line("  %s", name)
 	}
 }
 
-// stepped shows what a step of a loop's says of itself, and what a command
-// changed that ended before it.
-func (s *Screen) stepped(e journal.Event) {
-	if e.Phase != journal.Record || e.Step == nil {
-		return
-	}
-	if e.Step.Name == "afterwards" {
-		show(s, e, s.worked)
-		show(s, e, s.restored)
-		return
-	}
-	if told := s.heardOf(e); told.Said != "" {
-		s.told("", told)
-	}
-}
-
-// heardOf is what a record says for people.
-func (s *Screen) heardOf(e journal.Event) history.Report {
+// reportOf is what a record says to users.
+func (s *Screen) reportOf(e history.Event) history.Report {
 	var line history.Report
 	if e.Decode(&line) != nil || line.Said == "" {
 		return history.Report{}
@@ -78,8 +60,12 @@ func (s *Screen) heardOf(e journal.Event) history.Report {
 	return line
 }
 
-// told shows what a step says, and the end of what was printed.
-func (s *Screen) told(head string, t history.Report) {
+// showReport shows what a step says, if it says something, and the end of what
+// was printed.
+func (s *Screen) showReport(head string, t history.Report) {
+	if t.Said == "" {
+		return
+	}
 	mark := "  "
 	if t.Log != "" {
 		mark = "  ! "
@@ -112,8 +98,10 @@ func (s *Screen) served(v history.Served) {
 	}
 }
 
-// restored shows that protected files were put back after a command.
-func (s *Screen) restored(o history.Snapshot) {
+// snapshot shows what the command before it changed, and the protected files
+// that were restored.
+func (s *Screen) snapshot(o history.Snapshot) {
+	s.showChanged(o.Manifest)
 	if o.Said != "" {
 		s.lines("  ! ", "    ", o.Said)
 	}
@@ -122,15 +110,15 @@ func (s *Screen) restored(o history.Snapshot) {
 // mostChanged is how many files are named at once, unless all are.
 const mostChanged = 12
 
-// worked shows the files that a command of a role's changed, or an agent: what
-// differs from the manifest before it.
-func (s *Screen) worked(o history.Snapshot) {
+// showChanged shows the files that a role's command or an agent changed: the
+// difference between the manifest before it and this one.
+func (s *Screen) showChanged(manifest string) {
 	was, ok := s.manifest(s.before)
 	s.before = ""
 	if !ok {
 		return
 	}
-	now, ok := s.manifest(o.Manifest)
+	now, ok := s.manifest(manifest)
 	if !ok {
 		return
 	}
@@ -146,32 +134,25 @@ func (s *Screen) worked(o history.Snapshot) {
 	}
 }
 
-// manifest reads one of the run's.
+// manifest reads a manifest of the run.
 func (s *Screen) manifest(object string) (workspace.Manifest, bool) {
 	if object == "" || s.o.Get == nil {
 		return nil, false
 	}
-	kept, err := workspace.ReadManifest(object, s.o.Get)
-	return kept.Manifest, err == nil
+	m, err := history.ReadManifest(object, s.o.Get)
+	return m, err == nil
 }
 
-// record reads a record, also where it lies in an object.
-func record[T any](s *Screen, e journal.Event) (v T, ok bool) {
-	var packed struct {
-		Object string `json:"result_object"`
-	}
-	if e.Decode(&packed) != nil {
-		return v, false
-	}
-	if packed.Object == "" {
-		return v, e.Decode(&v) == nil
-	}
-	if s.o.Get == nil {
-		return v, false
-	}
-	b, err := s.o.Get(packed.Object)
-	if err != nil {
-		return v, false
-	}
-	return v, json.Unmarshal(b, &v) == nil
+// record reads what a step recorded, if it can be read.
+func record[T any](s *Screen, e history.Event) (v T, ok bool) {
+	v, err := history.ReadResult[T](e.Event, func(object string) ([]byte, error) {
+		if s.o.Get == nil {
+			return nil, errNoObjects
+		}
+		return s.o.Get(object)
+	})
+	return v, err == nil
 }
+
+// errNoObjects is why a screen without objects cannot show a long result.
+var errNoObjects = errors.New("this screen has no objects")

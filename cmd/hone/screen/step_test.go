@@ -2,6 +2,7 @@ package screen_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -80,16 +81,43 @@ func TestCommand(t *testing.T) {
 func TestCommandTime(t *testing.T) {
 	out := newBuffer()
 	s := screen.New(out, screen.Options{})
-	for _, e := range []journal.Event{
-		{Type: "command", Phase: journal.Begin, Step: at(0, "short"), Active: 100}, {Type: "command", Phase: journal.Record, Step: at(0, "short"), Active: 5000},
-		{Type: "command", Phase: journal.Begin, Step: at(0, "long"), Active: 5000}, {Type: "command", Phase: journal.Record, Step: at(0, "long"), Active: 65_230},
-	} {
+	for _, e := range commandsOf(t, map[string][2]int64{"short": {100, 5000}, "long": {5000, 65_230}}, "short", "long") {
 		s.Event(e)
 	}
 	s.Close()
 	if got, want := out.String(), "  long (1m0.2s)\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// commandsOf are the events of commands, with the run's active time at the begin
+// and at the end of each. Only a file can set that time.
+func commandsOf(t *testing.T, active map[string][2]int64, names ...string) []journal.Event {
+	t.Helper()
+	home, err := journal.OpenHome(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	run, prev, seq := home.NewRun(), "", 0
+	var lines []byte
+	for _, name := range names {
+		for i, phase := range []journal.Phase{journal.Begin, journal.Record} {
+			seq++
+			line := fmt.Appendf(nil, `{"v":1,"seq":%d,"time":"2026-01-02T03:04:05Z","run":%q,"type":"command","phase":%q,"step":{"round":0,"name":%q},"active_ms":%d,"prev":%q}`,
+				seq, run, phase, name, active[name][i], prev)
+			prev = fmt.Sprintf("%x", sha256.Sum256(line))
+			lines = append(append(lines, line...), '\n')
+		}
+	}
+	if err := os.WriteFile(filepath.Join(home.Dir(), "runs", run+".jsonl"), lines, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	events, err := home.Read(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
 }
 
 // TestCommandCutOff: at the end it is said to be open, once; its record, which

@@ -7,7 +7,6 @@ import (
 
 	"hone/history"
 	"hone/internal/render"
-	"hone/journal"
 	"hone/model"
 )
 
@@ -32,9 +31,10 @@ type session struct {
 
 // enter follows a run from one session into the next. What a resume asks again
 // lies between, in a session of its own that has a negative number.
-func (s *Screen) enter(e journal.Event) {
+func (s *Screen) enter(e history.Event) {
+	_, decided := e.Payload.(history.State)
 	switch {
-	case e.Type == history.TypeRound:
+	case decided:
 		s.leave(0, 0)
 	case e.Step == nil || e.Step.Session < 0:
 	case e.Step.Round != s.session.round || e.Step.Session != s.session.number:

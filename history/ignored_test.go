@@ -1,4 +1,4 @@
-package hone_test
+package history_test
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func TestUndoOfARunThatChangesWhatIsIgnored(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(v.Left, " "); got != strings.Join(c.left, " ") {
+			if got := strings.Join(v.Doubtful, " "); got != strings.Join(c.left, " ") {
 				t.Errorf("left %q, want %q", got, c.left)
 			}
 			after := crashtest.Tree(t, dir)

@@ -1,4 +1,4 @@
-package hone_test
+package history_test
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"hone/workspace"
 )
 
-// undo puts the last run's files back, as the command does.
-func undo(t testing.TB, dir string, round int, force bool) (*hone.Reversal, map[string]string, error) {
+// undo restores the last run's files, as the command does.
+func undo(t testing.TB, dir string, round int, force bool) (*history.Reversal, map[string]string, error) {
 	t.Helper()
 	home := must(journal.FindHome(dir))
 	defer home.Close()
@@ -26,15 +26,14 @@ func undo(t testing.TB, dir string, round int, force bool) (*hone.Reversal, map[
 	defer lock.Unlock()
 	tree := must(workspace.Open(dir, workspace.Options{}))
 	defer tree.Close()
-	must(0, hone.Settle(context.Background(), home, tree, lock.Last))
+	must(0, history.Settle(context.Background(), home, tree, lock.Last))
 	j := must(home.Open(must(home.Find("last"))))
 	defer j.Close()
-	v, err := hone.Reverse(context.Background(), j, tree, round, nil)
+	v, err := history.Reverse(context.Background(), j, tree, round, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	kept, err := v.Carry(context.Background(), force)
-	holdAgainstSchema(t, j.Events())
+	kept, err := v.Restore(context.Background(), force)
 	return v, kept, err
 }
 
@@ -73,11 +72,11 @@ func busyTree(t testing.TB) string {
 func TestUndo(t *testing.T) {
 	dir := busyTree(t)
 	trees := []map[string]string{crashtest.Tree(t, dir)}
-	wantEnd(t, process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		findings, err := busy(dir)(ctx, r, prior)
 		trees = append(trees, crashtest.Tree(t, dir))
 		return findings, err
-	}}.end(t, dir), hone.KindRounds)
+	}}.end(t, dir)
 	for _, round := range []int{0, 2, 1, 3, 0} {
 		if _, _, err := undo(t, dir, round, false); err != nil {
 			t.Fatalf("to round %d: %v", round, err)
@@ -87,8 +86,8 @@ func TestUndo(t *testing.T) {
 		}
 	}
 	v, _, err := undo(t, dir, 0, false)
-	if err != nil || len(v.Back) > 0 {
-		t.Errorf("there was something left to undo: %v, %v", v.Back, err)
+	if err != nil || len(v.Restorable) > 0 {
+		t.Errorf("there was something left to undo: %v, %v", v.Restorable, err)
 	}
 	if _, _, err := undo(t, dir, 7, false); err == nil || !strings.Contains(err.Error(), "no tree of round 7") {
 		t.Errorf("round 7: %v", err)
@@ -127,19 +126,19 @@ func TestUndoLeavesOthersAlone(t *testing.T) {
 	dir := busyTree(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	stops := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-		if r.Round() == 2 && len(of[history.Outside](t, r.Journal.Events(), "outside", "")) == 0 {
+		if r.Round() == 2 && r.Past().Resumes() == 0 {
 			cancel()
 			return nil, ctx.Err()
 		}
 		return busy(dir)(ctx, r, prior)
 	}
-	wantEnd(t, process{ctx: ctx, round: stops}.end(t, dir), hone.KindInterrupted)
+	process{ctx: ctx, round: stops}.end(t, dir)
 	write(dir, "untouched", "theirs")
 	write(dir, "theirs", "new")
 	write(dir, "edited", "by both")
 	process{round: stops}.end(t, dir)
 	v, _, err := undo(t, dir, 0, false)
-	if diff := cmp.Diff([]string{"theirs", "untouched"}, v.Theirs); diff != "" || err == nil {
+	if diff := cmp.Diff([]string{"theirs", "untouched"}, v.Outside); diff != "" || err == nil {
 		t.Errorf("theirs (-want +got), error %v:\n%s", err, diff)
 	}
 	if len(v.Conflicts) != 1 || v.Conflicts[0].Path != "edited" {
@@ -172,55 +171,5 @@ func TestUndoIsDoneAgain(t *testing.T) {
 	delete(got, "sub/deep/")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-before +undone):\n%s", diff)
-	}
-}
-
-// A run goes on from where it was put back to, with what was wrong there.
-func TestGoOnFromAnEarlierRound(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "0"})
-	found := map[string][]check.Finding{"1": {wrong("x")}, "2": {wrong("x"), wrong("y")}, "3": {wrong("z"), wrong("y"), wrong("x")}}
-	var prior []check.Finding
-	p := process{round: func(ctx context.Context, r *hone.Run, given []check.Finding) ([]check.Finding, error) {
-		prior = given
-		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", string(rune('0'+r.Round())))}}, nil)
-		return nil, err
-	}, set: func(r *hone.Run) {
-		r.Check = func(context.Context) ([]check.Finding, error) { return found[read(dir, "a")], nil }
-	}}
-	end := p.end(t, dir)
-	wantEnd(t, end, hone.KindRounds)
-	if end.Best != 1 || end.Restored || len(end.Notes) != 1 {
-		t.Errorf("best round %d, notes %q", end.Best, end.Notes)
-	}
-	if _, _, err := undo(t, dir, 1, false); err != nil {
-		t.Fatal(err)
-	}
-	set := p.set
-	p.set = func(r *hone.Run) { set(r); r.Limits.Rounds = 4 }
-	wantEnd(t, p.end(t, dir), hone.KindDone)
-	if len(prior) != 2 || prior[1].Source != "undo" || prior[0].Text != "x" && prior[1].Text != "x" {
-		t.Errorf("the fourth round was told %+v", prior)
-	}
-	p.replays(t, dir)
-}
-
-func TestKeepBest(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "0"})
-	found := map[string][]check.Finding{"1": {wrong("x"), wrong("y")}, "2": {wrong("x")}, "3": {wrong("x"), wrong("z")}}
-	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
-		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", string(rune('0'+r.Round())))}}, nil)
-		return nil, err
-	}, set: func(r *hone.Run) {
-		r.Trust.KeepBest = true
-		r.Check = func(context.Context) ([]check.Finding, error) { return found[read(dir, "a")], nil }
-	}}
-	end := p.end(t, dir)
-	wantEnd(t, end, hone.KindRounds)
-	if read(dir, "a") != "2" || end.Best != 2 || !end.Restored || len(end.Notes) != 1 {
-		t.Errorf("a is %q; best %d, notes %q", read(dir, "a"), end.Best, end.Notes)
-	}
-	p.replays(t, dir)
-	if again := p.end(t, dir); again.Best != 2 || read(dir, "a") != "2" {
-		t.Errorf("a finished run, gone on with: %+v", again)
 	}
 }

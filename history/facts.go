@@ -1,0 +1,191 @@
+package history
+
+import (
+	"maps"
+
+	"hone/journal"
+	"hone/workspace"
+)
+
+// Err is why an event cannot be read, if there is one: another version of hone
+// wrote it. The rest of the past leaves such events out.
+func (p *Past) Err() error {
+	defer p.lock().Unlock()
+	return p.fault
+}
+
+// Events are all events, in order.
+func (p *Past) Events() []Event {
+	defer p.lock().Unlock()
+	return p.events[:len(p.events):len(p.events)]
+}
+
+// Limits are those of the start, or of the last resume.
+func (p *Past) Limits() Limits {
+	defer p.lock().Unlock()
+	return p.limits
+}
+
+// Begun reports whether the run has begun any step.
+func (p *Past) Begun() bool {
+	defer p.lock().Unlock()
+	return p.begun
+}
+
+// End is how the run ended; ok is false if it did not, or was resumed since.
+func (p *Past) End() (end End, ok bool) {
+	defer p.lock().Unlock()
+	if p.end == nil {
+		return end, false
+	}
+	return *p.end, true
+}
+
+// AtEnd reports whether the last event of all is the run's end.
+func (p *Past) AtEnd() bool {
+	defer p.lock().Unlock()
+	return p.atEnd
+}
+
+// State is where the run stands: the last decision, with the tree and the
+// findings of the round that the tree was restored to since. Before the first
+// decision it is round 0, without a decision.
+func (p *Past) State() State {
+	defer p.lock().Unlock()
+	return p.state
+}
+
+// States are the states that the rounds ended in, one for each round, in order.
+func (p *Past) States() []State {
+	defer p.lock().Unlock()
+	return p.states[:len(p.states):len(p.states)]
+}
+
+// Round is what happened in a round so far.
+func (p *Past) Round(n int) Round {
+	defer p.lock().Unlock()
+	if r := p.rounds[n]; r != nil {
+		return *r
+	}
+	return Round{}
+}
+
+// Ledger is what the run's calls of models took so far.
+func (p *Past) Ledger() Ledger {
+	defer p.lock().Unlock()
+	return p.ledger
+}
+
+// Reported is what the run last said that it had used: after a call, or when
+// it ended.
+func (p *Past) Reported() Usage {
+	defer p.lock().Unlock()
+	return p.spent
+}
+
+// Replies is how many replies are recorded.
+func (p *Past) Replies() int {
+	defer p.lock().Unlock()
+	return p.replies
+}
+
+// Answered reports whether a reply was recorded since the last decision.
+func (p *Past) Answered() bool {
+	defer p.lock().Unlock()
+	return p.answers
+}
+
+// Resumes is how often the run was resumed.
+func (p *Past) Resumes() int {
+	defer p.lock().Unlock()
+	return p.resumes
+}
+
+// Noticed reports whether the user was told a text.
+func (p *Past) Noticed(text string) bool {
+	defer p.lock().Unlock()
+	return p.noticed[text]
+}
+
+// Records are the records of the steps of a name, in order.
+func (p *Past) Records(name string) []Event {
+	defer p.lock().Unlock()
+	var records []Event
+	for _, i := range p.records[name] {
+		records = append(records, p.events[i])
+	}
+	return records
+}
+
+// Begin is the last begin of a step; ok is false if the step was not begun.
+func (p *Past) Begin(id journal.Identity) (e Event, ok bool) {
+	defer p.lock().Unlock()
+	return p.begin(id)
+}
+
+func (p *Past) begin(id journal.Identity) (e Event, ok bool) {
+	i, ok := p.begins[id]
+	if ok {
+		e = p.events[i]
+	}
+	return e, ok
+}
+
+// Since are the events after the last record of a step of this name; all events
+// if there is none.
+func (p *Past) Since(name string) []Event {
+	defer p.lock().Unlock()
+	after := 0
+	if all := p.records[name]; len(all) > 0 {
+		after = all[len(all)-1] + 1
+	}
+	return p.events[after:len(p.events):len(p.events)]
+}
+
+// Opened is the tree as the run found it; ok is false before its first round.
+func (p *Past) Opened() (o Opened, ok bool) {
+	defer p.lock().Unlock()
+	if p.opened == nil {
+		return o, false
+	}
+	return *p.opened, true
+}
+
+// FirstCheck is what the check found before the first round; ok is false if it
+// was not run then.
+func (p *Past) FirstCheck() (c Checked, ok bool) {
+	defer p.lock().Unlock()
+	if p.checked == nil {
+		return c, false
+	}
+	return *p.checked, true
+}
+
+// Edits are the edits that were applied, in order.
+func (p *Past) Edits() []workspace.Verdict {
+	defer p.lock().Unlock()
+	return p.edits[:len(p.edits):len(p.edits)]
+}
+
+// Outside are the files that were changed outside the run since its last round
+// opened.
+func (p *Past) Outside() []string {
+	defer p.lock().Unlock()
+	return p.outside
+}
+
+// RestoredTo is the round whose tree was restored since the last round opened;
+// nil if none was.
+func (p *Past) RestoredTo() *int {
+	defer p.lock().Unlock()
+	return p.restored
+}
+
+// Expected is the tree as the run left it: the object that holds the newest
+// manifest, and the files that edits wrote since. The object is empty if there
+// is no manifest, and if a command or the check began since the newest one: then
+// nothing tells its changes from those of others.
+func (p *Past) Expected() (object string, written map[string]workspace.Image) {
+	defer p.lock().Unlock()
+	return p.manifest, maps.Clone(p.since)
+}

@@ -1,0 +1,73 @@
+package history
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"hone/workspace"
+)
+
+// A file that appears in a run's manifests may be older than the run: a changed
+// .gitignore may have revealed it. Then it may be the only copy of the user's
+// work, so a reversal leaves every file that it cannot tell from such a one.
+
+// anyPath is the glob of a rule change that may have revealed any path.
+const anyPath = "**"
+
+// takeRules takes in a changed .gitignore: the paths that it may have revealed.
+func (t *tracker) takeRules(d workspace.Delta) {
+	before, known := t.rules(d.Before)
+	after, kept := t.rules(d.After)
+	if !known || !kept {
+		t.freed = append(t.freed, anyPath)
+		return
+	}
+	t.freed = append(t.freed, freedPaths(path.Dir(d.Path), before, after)...)
+}
+
+// rules are the rules of a .gitignore; ok is false if its contents were not
+// kept. A file that does not exist has none.
+func (t *tracker) rules(e workspace.Entry) (rules []string, ok bool) {
+	switch {
+	case e.Kind == "":
+		return nil, true
+	case e.Kind != workspace.Regular || !t.home.Has(e.Digest):
+		return nil, false
+	}
+	b, err := t.home.Get(e.Digest)
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimRight(line, " \t\r\n"); line != "" && line[0] != '#' {
+			rules = append(rules, line)
+		}
+	}
+	return rules, err == nil
+}
+
+// freedPaths are globs of all paths that the rules in a folder ignored before
+// and may not ignore now. The effect of an exception depends on the rules around
+// it, so with one the glob is anyPath.
+func freedPaths(dir string, before, after []string) []string {
+	if slices.ContainsFunc(slices.Concat(before, after), func(rule string) bool { return rule[0] == '!' }) {
+		if slices.Equal(before, after) {
+			return nil
+		}
+		return []string{anyPath}
+	}
+	var globs []string
+	for _, rule := range before {
+		if slices.Contains(after, rule) {
+			continue
+		}
+		name := strings.TrimSuffix(rule, "/")
+		if name == "" || strings.ContainsAny(name, `[]{}\`) {
+			return []string{anyPath}
+		}
+		if !strings.Contains(name, "/") {
+			name = "**/" + name
+		}
+		glob := path.Join(dir, name)
+		globs = append(globs, glob, glob+"/**")
+	}
+	return globs
+}

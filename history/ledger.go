@@ -1,0 +1,47 @@
+package history
+
+import "hone/model"
+
+// Ledger is what a run's calls of models took. A reserve counts in full until it
+// is committed.
+type Ledger struct {
+	Reserves int     // calls that were reserved
+	Tokens   int64   // charged or reserved
+	Assumed  int64   // the part of Tokens that no provider confirmed
+	Cost     float64 // USD, of the calls whose price is known
+	Unpriced bool    // the price of some call is not known
+	Known    model.Usage
+}
+
+// Price is the cost in USD; nil if the price of some call is not known.
+func (l Ledger) Price() *float64 {
+	if l.Unpriced {
+		return nil
+	}
+	return &l.Cost
+}
+
+func (l *Ledger) reserve(r Reserve) {
+	l.Reserves++
+	l.Tokens += r.Tokens
+	l.Assumed += r.Tokens
+	if r.Cost == nil {
+		l.Unpriced = true
+		return
+	}
+	l.Cost += *r.Cost
+}
+
+// commit replaces a reserve.
+func (l *Ledger) commit(r Reserve, c Commit) {
+	l.Tokens += c.Tokens - r.Tokens
+	l.Assumed -= r.Tokens
+	if c.Usage == nil {
+		l.Assumed += c.Tokens
+	} else {
+		l.Known = l.Known.Add(*c.Usage)
+	}
+	if r.Cost != nil && c.Cost != nil {
+		l.Cost += *c.Cost - *r.Cost
+	}
+}

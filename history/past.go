@@ -1,0 +1,229 @@
+package history
+
+import (
+	"sync"
+
+	"hone/check"
+	"hone/journal"
+	"hone/workspace"
+)
+
+// Past is what the events of a run come to. Its methods may be called from
+// several goroutines; what they return must not be changed.
+//
+// Each event is decoded and taken in once. A question costs no scan of the
+// journal, however long it is.
+type Past struct {
+	mu     sync.Mutex
+	source func() []journal.Event // nil: there are no further events
+	events []Event
+	facts
+}
+
+// facts are what follows from the events.
+type facts struct {
+	fault   error // why an event cannot be read
+	limits  Limits
+	begun   bool
+	atEnd   bool
+	end     *End // nil: the run has not ended, or was resumed since
+	spent   Usage
+	replies int
+	resumes int
+	answers bool // a reply was recorded since the last decision
+
+	state    State
+	states   []State                  // one for each round, the last decision of it
+	rounds   map[int]*Round           // also those that are not decided
+	records  map[string][]int         // by the name of the step
+	begins   map[journal.Identity]int // the last begin of each step
+	noticed  map[string]bool
+	outside  []string // since the last round opened
+	restored *int     // to which round, since the last one opened
+	opened   *Opened  // by the first round
+	checked  *Checked // before the first round
+
+	manifest string                     // newest; empty if a command ran since
+	since    map[string]workspace.Image // files written by edits since the manifest
+	edits    []workspace.Verdict
+	applying map[journal.Identity]int // begun and not recorded
+	approvals
+
+	ledger Ledger
+	open   map[int64]Reserve
+}
+
+// Follow returns the past of a run whose journal is open. It includes each event
+// as soon as it is appended.
+func Follow(j *journal.Journal) *Past {
+	p := newPast()
+	p.source = j.Events
+	return p
+}
+
+// Read returns the past that consists of these events.
+func Read(events []journal.Event) *Past {
+	p := newPast()
+	p.take(events)
+	return p
+}
+
+func newPast() *Past {
+	return &Past{facts: facts{
+		state:    State{Findings: []check.Finding{}},
+		rounds:   map[int]*Round{},
+		records:  map[string][]int{},
+		begins:   map[journal.Identity]int{},
+		noticed:  map[string]bool{},
+		since:    map[string]workspace.Image{},
+		applying: map[journal.Identity]int{},
+		open:     map[int64]Reserve{},
+		approvals: approvals{
+			changes: map[int]map[string]workspace.Verdict{},
+			late:    map[string]bool{},
+		},
+	}}
+}
+
+// lock locks the past, after it has taken in all events that were appended.
+func (p *Past) lock() *sync.Mutex {
+	p.mu.Lock()
+	if p.source != nil {
+		p.take(p.source())
+	}
+	return &p.mu
+}
+
+// take takes in the events that are new.
+func (p *Past) take(events []journal.Event) {
+	for _, e := range events[len(p.events):] {
+		p.events = append(p.events, Decode(e))
+		p.fold(p.events[len(p.events)-1])
+	}
+}
+
+// fold takes in the event that was added last.
+func (p *Past) fold(e Event) {
+	_, p.atEnd = e.Payload.(End)
+	if e.Step != nil {
+		p.foldStep(e)
+	}
+	p.foldTree(e)
+	p.foldApprovals(e)
+	switch v := e.Payload.(type) {
+	case Unreadable:
+		if p.fault == nil {
+			p.fault = v.Err
+		}
+	case Start:
+		p.limits = v.Limits
+	case Resumed:
+		p.limits, p.end = v.Limits, nil
+		p.resumes++
+	case Notice:
+		p.noticed[v.Text] = true
+	case State:
+		p.decided(v)
+	case Undone:
+		p.undone(v)
+	case Outside:
+		p.outside = append(p.outside, v.Paths...)
+	case Reserve:
+		p.open[e.Seq] = v
+		p.ledger.reserve(v)
+	case Commit:
+		if r, ok := p.open[v.Reserve]; ok {
+			delete(p.open, v.Reserve)
+			p.ledger.commit(r, v)
+		}
+	case Usage:
+		p.spent = v
+	case End:
+		p.end = &v
+		p.spent.Tokens, p.spent.Cost = v.Tokens, v.Cost
+	}
+}
+
+// foldStep takes in an event of a step.
+func (p *Past) foldStep(e Event) {
+	p.begun = true
+	switch e.Phase {
+	case journal.Begin:
+		p.begins[*e.Step] = len(p.events) - 1
+	case journal.Record:
+		p.records[e.Step.Name] = append(p.records[e.Step.Name], len(p.events)-1)
+	}
+	if p.rounds[e.Step.Round] == nil {
+		p.rounds[e.Step.Round] = &Round{}
+	}
+	p.rounds[e.Step.Round].fold(e)
+	switch v := e.Payload.(type) {
+	case Replied:
+		p.replies++
+		p.answers = true
+	case Opened:
+		p.outside, p.restored = nil, nil
+		if p.opened == nil {
+			p.opened = &v
+		}
+	case Checked:
+		if p.checked == nil && e.Step.Round == 0 {
+			p.checked = &v
+		}
+	case ApplyBegun:
+		p.applying[*e.Step] = len(p.events) - 1
+	case Applied:
+		delete(p.applying, *e.Step)
+		p.edits = append(p.edits, v.Verdicts...)
+	}
+}
+
+// decided takes in the decision that ends a round. After an answer the round
+// may be decided once more.
+func (p *Past) decided(s State) {
+	p.state, p.answers = s, false
+	if s.Round == 0 {
+		return // the check before the first round
+	}
+	if n := len(p.states); n > 0 && p.states[n-1].Round == s.Round {
+		p.states = p.states[: n-1 : n-1]
+	}
+	p.states = append(p.states, s)
+}
+
+// undone takes in that the tree was restored: what was wrong at the end of that
+// round is what is wrong now.
+func (p *Past) undone(u Undone) {
+	p.restored = &u.Round
+	p.state.Manifest, p.state.Tree = u.Manifest, u.Tree
+	for _, s := range p.states {
+		if s.Round == u.Round {
+			p.state.Findings, p.state.Checked = s.Findings, s.Checked
+		}
+	}
+}
+
+// foldTree takes in what an event tells about the tree.
+func (p *Past) foldTree(e Event) {
+	switch v := e.Payload.(type) {
+	case Applied:
+		for _, edit := range v.Verdicts {
+			p.since[edit.Path] = edit.After
+		}
+	case Opened, Snapshot, Checked, State, Undone:
+		if m := e.Manifest(); m != "" {
+			p.manifest = m
+			clear(p.since)
+		}
+	case CheckBegun:
+		p.manifest = ""
+	case StepBegun:
+		if e.Step.Name == StepPutBack {
+			p.manifest = ""
+		}
+	default:
+		if e.RunsCommand() {
+			p.manifest = ""
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package history_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/history"
+	"hone/journal"
+	"hone/workspace"
+)
+
+// answers are what a past answers to all questions.
+func answers(p *history.Past) map[string]any {
+	end, ended := p.End()
+	opened, isOpened := p.Opened()
+	checked, isChecked := p.FirstCheck()
+	object, written := p.Expected()
+	all := map[string]any{
+		"events": len(p.Events()), "end": end, "ended": ended, "at end": p.AtEnd(),
+		"opened": opened, "is opened": isOpened, "first check": checked, "is checked": isChecked, "object": object, "written": written,
+		"limits": p.Limits(), "begun": p.Begun(), "state": p.State(), "states": p.States(), "ledger": p.Ledger(), "reported": p.Reported(),
+		"replies": p.Replies(), "answered": p.Answered(), "resumes": p.Resumes(), "edits": p.Edits(), "outside": p.Outside(),
+		"restored to": p.RestoredTo(), "granted": p.Granted(), "work": len(p.Records("work")), "since": len(p.Since("work")),
+	}
+	for round := range 4 {
+		r := p.Round(round)
+		all[fmt.Sprint("round ", round)] = []any{r.Manifest, r.Touched, r.Edited, r.Restored, p.Declined(round), p.Unanswered(round, same)}
+	}
+	return all
+}
+
+// same is for questions whose files are still as they were.
+func same(string, workspace.Image) bool { return true }
+
+// lively is a workspace with a run that was interrupted, changed outside, resumed
+// without a user, and undone.
+func lively(t *testing.T) (dir string) {
+	dir = busyTree(t)
+	write(dir, "asked", "0")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	p := process{ctx: ctx, set: func(r *hone.Run) { r.Rules.Approve = []string{"asked"} }}
+	p.round = func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		if r.Round() == 2 && r.Past().Resumes() == 0 {
+			cancel()
+			return nil, ctx.Err()
+		}
+		if _, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("asked", fmt.Sprint(r.Round()))}}, nil); err != nil {
+			return nil, err
+		}
+		return busy(dir)(ctx, r, prior)
+	}
+	p.end(t, dir)
+	write(dir, "untouched", "theirs")
+	p.ctx = nil
+	p.end(t, dir)
+	if _, _, err := undo(t, dir, 2, true); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestFollow: a past that follows a run answers after each event as one does that
+// is read from the events up to there.
+func TestFollow(t *testing.T) {
+	dir := lively(t)
+	home := must(journal.FindHome(dir))
+	defer home.Close()
+	j := must(home.Playback(must(home.Find("last"))))
+	followed := history.Follow(j)
+	for len(j.Ahead()) > 0 {
+		e := j.Pass()
+		if diff := cmp.Diff(answers(history.Read(j.Events())), answers(followed)); diff != "" {
+			t.Fatalf("after %s (-read +followed):\n%s", e.Line(), diff)
+		}
+	}
+	if err := followed.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPast(t *testing.T) {
+	dir := lively(t)
+	home := must(journal.FindHome(dir))
+	defer home.Close()
+	p := history.Read(must(home.Read(must(home.Find("last")))))
+	var unanswered []string
+	for _, q := range p.Unanswered(3, same) {
+		unanswered = append(unanswered, q.Path)
+	}
+	end, ended := p.End()
+	to := p.RestoredTo()
+	if to == nil {
+		t.Fatal("nothing was restored")
+	}
+	got := []any{p.Resumes(), len(p.States()), p.State().Round, *to, p.Declined(3), unanswered, p.Begun(), ended, end.Rounds, p.AtEnd(),
+		len(p.Records("work")), p.Round(3).Edited, p.Round(4).Touched, p.State().Manifest == p.Events()[len(p.Events())-1].Manifest()}
+	want := []any{1, 3, 3, 2, true, []string{"asked"}, true, true, 3, false, 3, true, false, true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := p.Unanswered(3, func(string, workspace.Image) bool { return false }); got != nil {
+		t.Errorf("questions about files that have changed: %v", got)
+	}
+}
+
+func TestUnreadableEvent(t *testing.T) {
+	home := must(journal.OpenHome(t.TempDir()))
+	defer home.Close()
+	j := must(home.Create(home.NewRun()))
+	defer j.Close()
+	p := history.Follow(j)
+	for _, n := range []journal.Entry{
+		{Type: history.TypeStart, Payload: history.Start{Loop: "test"}},
+		{Type: history.TypeNotice, Payload: map[string]any{"text": 7}},
+		{Type: "of another version"},
+		{Type: history.TypeNotice, Payload: history.Notice{Text: "said"}},
+	} {
+		must(j.Append(n))
+	}
+	if p.Err() == nil || !p.Noticed("said") || p.Events()[2].Payload != nil || len(p.Events()) != 4 {
+		t.Errorf("fault %v, events %v", p.Err(), p.Events())
+	}
+}
+
+// BenchmarkPast reads a run of 5 000 events, and asks one question after each of
+// 5 000 events.
+func BenchmarkPast(b *testing.B) {
+	home := must(journal.OpenHome(b.TempDir()))
+	defer home.Close()
+	j := must(home.Create(home.NewRun()))
+	defer j.Close()
+	for i := range 2500 {
+		id := journal.Identity{Round: 1 + i/500, Session: 1, Turn: i, Name: "tool"}
+		must(j.Append(journal.Entry{Type: history.TypeTool, Phase: journal.Begin, Step: &id, Payload: history.ToolCall{Role: "editor", Tool: "read", Args: `{"path":"a"}`}}))
+		must(j.Append(journal.Entry{Type: history.TypeTool, Phase: journal.Record, Step: &id, Payload: map[string]any{"text": "what the file holds"}}))
+	}
+	events := j.Events()
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			history.Read(events)
+		}
+	})
+	b.Run("follow", func(b *testing.B) {
+		for b.Loop() {
+			p := history.Follow(j)
+			for range events {
+				p.Replies()
+			}
+		}
+	})
+}

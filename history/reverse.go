@@ -1,0 +1,239 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"hone/journal"
+	"hone/workspace"
+)
+
+// Reversal is what restores the files that a run changed to their state at the
+// end of one of its rounds. It covers kept files only. It leaves git's own files
+// alone, and ignored files that hone did not write.
+type Reversal struct {
+	Round int // 0: before the first
+	// Restorable are the paths that can be restored without loss, because the
+	// journal has what is there now. Sorted.
+	Restorable []string
+	// Conflicts are the paths that cannot, and why; sorted.
+	Conflicts []Conflict
+	// Outside are the paths that were changed outside the run and never by the
+	// run. They stay as they are.
+	Outside []string
+	// Doubtful are the paths that appeared during the run, but may have been there
+	// before, ignored by git. They stay.
+	Doubtful []string
+	// Own are the files that the loop itself writes for users. They stay.
+	Own []string
+	// Restored are the paths that [Reversal.Restore] has restored; sorted.
+	Restored []string
+
+	unrecorded []string // are restored already, but the journal does not say so
+	journal    *journal.Journal
+	tree       *workspace.Tree
+	traces     map[string]*trace
+	now        map[string]workspace.Entry
+	last       workspace.Stored // the newest manifest of the run
+}
+
+// Conflict is a path that a reversal does not restore by itself.
+type Conflict struct {
+	Path, Why string
+	// Lost says that it cannot be restored even by force.
+	Lost bool
+}
+
+// ConflictError is the error of a reversal that is not forced.
+type ConflictError struct {
+	Conflict
+}
+
+func (e *ConflictError) Error() string { return e.Path + ": " + e.Why }
+
+// Reverse finds out how to restore the tree to the end of a round; it changes
+// nothing. A round without a recorded tree is an error. own tells the files that
+// the loop itself writes for users, such as logs, which stay as they are; nil
+// means that there are none. The workspace must be locked and settled ([Settle]).
+func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, round int, own func(path string) bool) (*Reversal, error) {
+	t := newTracker(j.Home(), round)
+	past := Follow(j)
+	if err := past.Err(); err != nil {
+		return nil, fmt.Errorf("read what the run changed: %w", err)
+	}
+	for _, e := range past.Events() {
+		if err := t.take(e); err != nil {
+			return nil, fmt.Errorf("read what the run changed: %w", err)
+		}
+	}
+	if err := t.takeInterrupted(ctx, j, tree); err != nil {
+		return nil, fmt.Errorf("find what an interrupted command changed: %w", err)
+	}
+	if !t.reached {
+		return nil, fmt.Errorf("the run has no tree of round %d", round)
+	}
+	v := &Reversal{Round: round, journal: j, tree: tree, traces: t.traces, now: map[string]workspace.Entry{}, last: t.tree.Stored()}
+	v.setOwnAside(own)
+	if err := v.look(ctx); err != nil {
+		return nil, err
+	}
+	began := past.Events()[0].Time
+	for _, p := range slices.Sorted(maps.Keys(v.traces)) {
+		if v.traces[p].ours && v.now[p].Same(v.traces[p].want) && !t.state(p).Same(v.traces[p].want) {
+			v.unrecorded = append(v.unrecorded, p)
+		}
+		v.sort(p, workspace.Match(t.freed, p) || v.now[p].ChangedBefore(began))
+	}
+	v.findBlocked()
+	return v, nil
+}
+
+// setOwnAside moves the loop's own files from the traces to Own.
+func (v *Reversal) setOwnAside(own func(path string) bool) {
+	for p := range v.traces {
+		if own != nil && own(p) {
+			v.Own = append(v.Own, p)
+			delete(v.traces, p)
+		}
+	}
+	slices.Sort(v.Own)
+}
+
+// look reads the paths as they are now, also those that git ignores.
+func (v *Reversal) look(ctx context.Context) error {
+	m, err := v.tree.At(ctx, slices.Sorted(maps.Keys(v.traces)), v.last.Manifest)
+	for _, e := range m {
+		v.now[e.Path] = e
+	}
+	return err
+}
+
+// sort puts a path into one of the lists. older says that what is there may be
+// older than the run.
+func (v *Reversal) sort(p string, older bool) {
+	t, now := v.traces[p], v.now[p]
+	switch {
+	case now.Same(t.want):
+	case !t.ours:
+		v.Outside = append(v.Outside, p)
+	case t.want.Kind == "" && !t.made && older:
+		v.Doubtful = append(v.Doubtful, p)
+	case t.want.Kind == workspace.Regular && !v.journal.Home().Has(t.want.Digest):
+		v.conflict(p, "its contents were not kept: it is larger than [undo] max-file, holds a provider's key, or could not be read", true)
+	case t.want.Kind == workspace.Other:
+		v.conflict(p, cmp.Or(t.want.Note, "it was neither a file nor a link"), true)
+	case t.theirs:
+		v.conflict(p, "it was also changed outside the run", false)
+	case t.interrupted && !t.knows(now):
+		v.conflict(p, "an interrupted command changed it, or it was changed since", now.Kind == workspace.Other)
+	case !t.knows(now):
+		v.conflict(p, "it was changed since", now.Kind == workspace.Other)
+	default:
+		v.Restorable = append(v.Restorable, p)
+	}
+}
+
+func (v *Reversal) conflict(p, why string, lost bool) {
+	v.Conflicts = append(v.Conflicts, Conflict{p, why, lost})
+}
+
+// findBlocked turns a doubtful path into a conflict if a restorable path needs a
+// folder in its place.
+func (v *Reversal) findBlocked() {
+	v.Doubtful = slices.DeleteFunc(v.Doubtful, func(p string) bool {
+		blocks := slices.ContainsFunc(v.Restorable, func(other string) bool { return strings.HasPrefix(other, p+"/") })
+		if blocks {
+			v.conflict(p, "it is in the place of a folder, and may have been there before", false)
+		}
+		return blocks
+	})
+	slices.SortFunc(v.Conflicts, func(a, b Conflict) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// Restore restores the files, all of them or none, and records that. It also
+// records what an undo had restored that died before its record. With force it
+// restores the conflicts as well, except those that are lost: it first keeps
+// what is there, and returns the files that hold it, by path. Without force a
+// conflict is a [*ConflictError], and nothing is changed.
+func (v *Reversal) Restore(ctx context.Context, force bool) (kept map[string]string, err error) {
+	todo := slices.Clone(v.Restorable)
+	for _, c := range v.Conflicts {
+		switch {
+		case !force:
+			return nil, &ConflictError{c}
+		case !c.Lost:
+			todo = append(todo, c.Path)
+		}
+	}
+	if len(todo)+len(v.unrecorded) == 0 {
+		return nil, nil
+	}
+	slices.Sort(todo)
+	if kept, err = v.keepConflicts(ctx); err != nil {
+		return nil, err
+	}
+	var list []workspace.Restoration
+	for _, p := range todo {
+		list = append(list, workspace.Restoration{Path: p, Want: v.traces[p].want, From: []workspace.Entry{v.now[p]}})
+	}
+	if _, err := v.tree.Restore(ctx, list, v.journal.Home().OpenObject); err != nil {
+		return kept, fmt.Errorf("restore files: %w", err)
+	}
+	v.Restored = todo
+	return kept, v.record(ctx)
+}
+
+// keepConflicts stores what is in the place of conflicts now, so that even force
+// loses nothing, and returns the files that hold it, by path.
+func (v *Reversal) keepConflicts(ctx context.Context) (map[string]string, error) {
+	var m workspace.Manifest
+	for _, c := range v.Conflicts {
+		if e := v.now[c.Path]; e.Kind == workspace.Regular && !c.Lost {
+			m = append(m, e)
+		}
+	}
+	home := v.journal.Home()
+	m, _, err := KeepContents(ctx, v.tree, home, nil, m, nil)
+	if err != nil {
+		return nil, err
+	}
+	kept := map[string]string{}
+	for _, e := range m {
+		v.now[e.Path] = e
+		content, err := home.Get(e.Digest)
+		if err != nil {
+			return nil, err
+		}
+		name, err := home.Put(content) // as a file of its own, for the user to find
+		if err != nil {
+			return nil, err
+		}
+		kept[e.Path] = home.ObjectPath(name)
+	}
+	return kept, nil
+}
+
+// record records what was restored, with the tree as it is now.
+func (v *Reversal) record(ctx context.Context) error {
+	home := v.journal.Home()
+	m, err := v.tree.Manifest(ctx, v.last.Manifest)
+	if err != nil {
+		return fmt.Errorf("look at the tree: %w", err)
+	}
+	if m, _, err = KeepContents(ctx, v.tree, home, v.last.Manifest, m, nil); err != nil {
+		return err
+	}
+	stored, err := KeepManifest(home, v.last, m)
+	if err != nil {
+		return err
+	}
+	paths := slices.Concat(v.Restored, v.unrecorded)
+	slices.Sort(paths)
+	_, err = v.journal.Append(journal.Entry{Type: TypeUndo, Sync: true,
+		Payload: Undone{Round: v.Round, Paths: paths, Manifest: stored.Name, Tree: m.Digest()}})
+	return err
+}

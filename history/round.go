@@ -1,0 +1,50 @@
+package history
+
+// Round is what happened in a round, decided or not.
+type Round struct {
+	Manifest string   // object that holds the manifest of the tree when it opened; empty: it did not
+	Touched  bool     // an apply was recorded, or a command may have changed something
+	Edited   bool     // an edit left other contents than it found
+	Restored []string // protected files that commands or the check changed; may repeat
+	// Agent is the first event of the round that began an agent's session; nil if
+	// there is none. Its payload is an [Asked].
+	Agent *Event
+}
+
+// fold takes in an event of a step of the round.
+func (r *Round) fold(e Event) {
+	r.Touched = r.Touched || e.RunsCommand()
+	switch v := e.Payload.(type) {
+	case Opened:
+		r.Manifest = v.Manifest
+	case Snapshot:
+		r.Restored = append(r.Restored, v.Restored...)
+	case Checked:
+		r.Restored = append(r.Restored, v.Restored...)
+	case Applied:
+		r.Touched = true
+		for _, edit := range v.Verdicts {
+			r.Edited = r.Edited || edit.Before.Digest != edit.After.Digest
+		}
+	case Asked:
+		if v.Command && r.Agent == nil {
+			r.Agent = &e
+		}
+	}
+}
+
+// RunsCommand reports whether the event is the begin of something that runs
+// commands of a model's, or the record of a command. Nothing tells what such a
+// command changes. A check runs commands as well, but is no change that a round
+// makes.
+func (e Event) RunsCommand() bool {
+	switch v := e.Payload.(type) {
+	case CommandBegun, CommandResult:
+		return true
+	case ToolCall:
+		return v.Command
+	case Asked:
+		return v.Command
+	}
+	return false
+}

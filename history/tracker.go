@@ -1,0 +1,196 @@
+package history
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"slices"
+
+	"hone/journal"
+	"hone/workspace"
+)
+
+// trace is what a run's journal tells about one path.
+type trace struct {
+	want        workspace.Entry // at the end of the round; zero: nothing was there
+	states      []workspace.Entry
+	ours        bool // the run changed it
+	theirs      bool // it was changed outside the run, after the round
+	made        bool // hone itself created it
+	interrupted bool // it changed while a command ran that was interrupted, or since
+}
+
+// knows reports whether the path was in this state.
+func (t *trace) knows(e workspace.Entry) bool { return slices.ContainsFunc(t.states, e.Same) }
+
+// tracker follows all paths through the events of a run.
+type tracker struct {
+	home   *journal.Home
+	round  int
+	traces map[string]*trace // of all paths that ever changed
+
+	tree    workspace.Series           // at the newest manifest
+	written map[string]workspace.Entry // by edits since that manifest
+	ignored map[string]workspace.Entry // files that edits wrote and no manifest has
+	running bool                       // a command began, and no look at the tree followed
+	reached bool                       // the end of the round was passed
+	freed   []string                   // globs of paths that a changed .gitignore may have revealed
+}
+
+func newTracker(home *journal.Home, round int) *tracker {
+	return &tracker{home: home, tree: workspace.Series{Get: home.Get}, round: round, traces: map[string]*trace{},
+		written: map[string]workspace.Entry{}, ignored: map[string]workspace.Entry{}}
+}
+
+// take takes in the next event.
+func (t *tracker) take(e Event) error {
+	var outside []string
+	ends := false
+	switch p := e.Payload.(type) {
+	case Applied:
+		t.apply(p.Verdicts)
+	case Outside:
+		outside = p.Paths
+	case State:
+		ends = t.round > 0 && p.Round == t.round
+	}
+	_, check := e.Payload.(CheckBegun)
+	manifest := e.Manifest()
+	t.running = check || e.RunsCommand() || t.running && manifest == ""
+	if manifest == "" {
+		return nil
+	}
+	first := t.tree.Name() == ""
+	if err := t.advance(manifest, outside); err != nil {
+		return err
+	}
+	if ends || first && t.round == 0 {
+		t.mark()
+	}
+	return nil
+}
+
+// advance goes on to the next manifest; outside are the paths that were changed
+// outside the run since the one before.
+func (t *tracker) advance(object string, outside []string) error {
+	if object == t.tree.Name() {
+		return nil
+	}
+	deltas, err := t.tree.Go(object)
+	if err != nil {
+		return err
+	}
+	for _, d := range deltas {
+		t.takeDelta(d, slices.Contains(outside, d.Path))
+	}
+	for p, e := range t.written {
+		if _, listed := t.tree.Entry(p); !listed {
+			t.ignored[p] = e
+		}
+	}
+	clear(t.written)
+	return nil
+}
+
+// takeDelta takes in how a path differs between two manifests.
+func (t *tracker) takeDelta(d workspace.Delta, outside bool) {
+	one := t.trace(d.Path, t.standing(d.Path, d.Before))
+	one.states = append(one.states, d.Before, d.After)
+	one.ours = one.ours || !outside
+	one.theirs = one.theirs || outside && t.reached
+	if path.Base(d.Path) == ".gitignore" {
+		t.takeRules(d)
+	}
+}
+
+// apply takes in edits.
+func (t *tracker) apply(vs []workspace.Verdict) {
+	for _, v := range vs {
+		was := t.state(v.Path)
+		one := t.trace(v.Path, was)
+		if was.Kind == "" && v.Before.Exists() { // an ignored file, which no manifest has
+			was = EntryOf(v.Path, v.Before)
+			one.want = was
+			one.states = append(one.states, was)
+		}
+		one.ours, one.made = true, one.made || !v.Before.Exists()
+		t.written[v.Path] = EntryAfter(was, v)
+		one.states = append(one.states, t.written[v.Path])
+	}
+}
+
+// trace is the trace of a path. A new one begins with the state was.
+func (t *tracker) trace(p string, was workspace.Entry) *trace {
+	one, ok := t.traces[p]
+	if !ok {
+		one = &trace{want: was, states: []workspace.Entry{was}}
+		t.traces[p] = one
+	}
+	return one
+}
+
+// state is a path after the events so far; zero if nothing is there.
+func (t *tracker) state(p string) workspace.Entry {
+	e, _ := t.tree.Entry(p)
+	return t.standing(p, e)
+}
+
+// standing is state for a path whose entry in the newest manifest is listed;
+// zero: it has none.
+func (t *tracker) standing(p string, listed workspace.Entry) workspace.Entry {
+	if e, ok := t.written[p]; ok {
+		return e
+	}
+	if listed.Kind != "" {
+		return listed
+	}
+	return t.ignored[p]
+}
+
+// mark notes that the round ends here: the paths are to be as they are now.
+func (t *tracker) mark() {
+	t.reached = true
+	for p, one := range t.traces {
+		one.want, one.theirs = t.state(p), false
+	}
+}
+
+// takeInterrupted compares the last manifest with the tree, if the journal ends
+// within a command and no later run has changed the tree. No record tells what
+// such a command changed, and a difference may also have been made since: a
+// reversal reports these paths as conflicts.
+func (t *tracker) takeInterrupted(ctx context.Context, j *journal.Journal, tree *workspace.Tree) error {
+	runs, err := j.Home().Runs()
+	if err != nil || !t.running || slices.Max(append(runs, j.Run())) != j.Run() {
+		return err
+	}
+	last := t.tree.Stored().Manifest
+	now, err := tree.Manifest(ctx, last)
+	if err != nil {
+		return err
+	}
+	for _, d := range last.Diff(now) {
+		one := t.trace(d.Path, t.standing(d.Path, d.Before))
+		if !one.knows(d.After) {
+			one.ours, one.interrupted = true, true
+		}
+	}
+	return nil
+}
+
+// EntryOf is a file's image as the entry of a manifest; zero if there is no file.
+func EntryOf(path string, i workspace.Image) workspace.Entry {
+	if !i.Exists() {
+		return workspace.Entry{}
+	}
+	return workspace.Entry{Path: path, Kind: workspace.Regular, Mode: fs.FileMode(i.Mode).Perm(), Size: i.Size, Digest: i.Digest}
+}
+
+// EntryAfter is what an edit makes of an entry; zero if it deletes the file.
+func EntryAfter(was workspace.Entry, v workspace.Verdict) workspace.Entry {
+	e := EntryOf(v.Path, v.After)
+	if e.Kind != "" && was.Kind != "" {
+		e.Mode = was.Mode // a file that exists keeps its mode
+	}
+	return e
+}

@@ -1,0 +1,23 @@
+package hone
+
+import "hone/model"
+
+// Price is what a model's tokens cost, in USD per million. The user sets it:
+// hone knows no prices by itself, because a wrong one is worse than none.
+type Price struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cache_read"`
+	CacheWrite float64 `json:"cache_write"`
+}
+
+// of is what a usage costs, in USD.
+func (p Price) of(u model.Usage) float64 {
+	return (float64(u.Input)*p.Input + float64(u.Output)*p.Output +
+		float64(u.CacheRead)*p.CacheRead + float64(u.CacheWrite)*p.CacheWrite) / 1e6
+}
+
+// most is the most that in tokens read and out tokens written can cost, in USD.
+func (p Price) most(in, out int64) float64 {
+	return (float64(in)*max(p.Input, p.CacheRead, p.CacheWrite) + float64(out)*p.Output) / 1e6
+}
