@@ -86,7 +86,7 @@ func (t *talk) plan(call model.Call, index int) *calling {
 		c.refuse(RefusedTurn, fmt.Sprintf("not run: a reply may have %d calls at most", bounds.PerTurn))
 	case t.ran >= bounds.Calls:
 		c.refuse(RefusedSession, fmt.Sprintf("not run: the session's %d calls are used up", bounds.Calls))
-	case t.times[c.key] >= orElse(t.role.Tools[i].Repeats, 2):
+	case t.times[c.key] >= orElse(t.role.Tools[i].MaxRepeats, 2):
 		c.refuse(RefusedRepeat, "not run: this very call was answered before, and nothing was changed since; use what it said, or do something else")
 	default:
 		c.tool = t.role.Tools[i]
@@ -162,7 +162,7 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 			return c.result, nil
 		}
 		in := t.input(c.call.Args)
-		in.Was = t.was
+		in.Original = t.was
 		return c.tool.Run(ctx, in)
 	}}
 	var err error

@@ -248,7 +248,7 @@ func TestRefusals(t *testing.T) {
 // often is a tool that answers the same call so often.
 func often(name string, repeats int) tool.Tool {
 	one := echo()
-	one.Name, one.Repeats = name, repeats
+	one.Name, one.MaxRepeats = name, repeats
 	return one
 }
 

@@ -172,7 +172,7 @@ func TestReplayOfAnotherLoop(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	p.round = finds(wrong("not so"))
-	if _, _, err := p.replay(t, dir); err == nil || !strings.Contains(err.Error(), "is another") {
+	if _, _, err := p.replay(t, dir); err == nil || !strings.Contains(err.Error(), "differs: recorded") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -107,7 +107,7 @@ func workshop(dir string, r *hone.Run) []tool.Tool {
 		doing("append", func(ctx context.Context, in tool.Input) (tool.Result, error) {
 			var line string
 			must(0, json.Unmarshal(in.Args, &line))
-			b, ok := in.Was("a")
+			b, ok := in.Original("a")
 			if !ok {
 				b, _, _ = r.Tree.Read("a")
 			}

@@ -1,83 +1,81 @@
-// Package block is the codec of the four syntaxes in which a model answers
-// when it has no tools: blocks of lines between marker lines.
+// Package block reads and writes the replies of a model that has no tools:
+// blocks of lines between marker lines.
 //
 //	reply   = { block | other line }
 //	block   = opening { line } closing
 //	opening = "&&&start"   a thought for the user
-//	        | "%%%start"   a thought for later rounds, should the build fail
-//	        | "^^^" path   a file, whole
+//	        | "%%%start"   a thought for later rounds, if the build fails
+//	        | "^^^" path   a complete file
 //	        | "$$$start"   the reason why no file needs to change
 //	closing = "&&&end" | "%%%end" | "^^^end" | "$$$end"
 //
-// [Parse] reads a reply and says everything that is wrong with it; [Format]
-// writes one. Parse(Format(r)) is r for every r of which [Reply.Check] says
-// nothing, and for every r that Parse returned.
+// [Parse] reads a reply and returns all its problems; [Format] writes one.
+// Parse(Format(r)) equals r if [Reply.Check] returns nil for r, and for every r
+// that Parse returned.
 //
 // # Markers
 //
-// A marker counts only alone on its line (ruling C3). White space around it
-// and after its three signs is ignored, and so are the case of "start" and
-// "end" and a byte order mark before the first line. Lines end in "\n"; a
-// carriage return before it is white space. `^^^ src/main.rs`, an indented
-// `^^^ end` and a last line without newline are markers, and a sentence with
-// a marker in it is none. Neither is a sign that stands more than three times
-// in a row, as compilers underline code and people draw rules with it.
+// A marker counts only alone on its line (ruling C3). White space around it and
+// after its three signs is ignored, and so are the case of "start" and "end"
+// and a byte order mark at the start. Lines end in "\n"; a carriage return
+// before it is white space. `^^^ src/main.rs`, an indented `^^^ end` and a last
+// line without newline are markers. A sentence that contains a marker is not
+// one, and neither is a sign repeated more than three times, as in compilers'
+// underlines and in rulers.
 //
-// Lines outside blocks are ignored, Markdown fences around an answer
-// included. The exception is a slip: three signs with nothing or one word of
-// letters after them that is neither "start" nor "end" (`&&&begin`, a bare
-// `^^^`). Outside blocks it is a problem, because what follows was most
-// likely meant as a block; inside a block it is text, because Erlang's
-// comments and compilers' underlines look like this.
+// Lines outside blocks are ignored, including Markdown fences around a reply.
+// The exception is a slip: three signs followed by nothing, or by one word of
+// letters that is neither "start" nor "end" (`&&&begin`, a bare `^^^`). Outside
+// blocks a slip is a problem, because what follows was probably meant as a
+// block. Inside a block it is text, because Erlang comments and compilers'
+// underlines look like this.
 //
 // # Blocks
 //
-// Each kind of block is matched on its own, as if the others were not there;
-// then no two may overlap or nest. So a marker of any kind inside a block is
-// a problem, also in a file that documents this very syntax: there is no
-// escape, and such a line has to be changed or the file left alone. A block
-// that is not closed is one problem, and the blocks after it are still read.
+// Each kind of block is matched separately, ignoring the other kinds; then no
+// two blocks may overlap or nest. So a marker of any kind inside a block is a
+// problem, even in a file that documents this syntax: there is no escape, so
+// such a line must change or the file must be left alone. A block that is not
+// closed is one problem, and the blocks after it are still read.
 //
-// A file's content is what stands between its marker lines, byte by byte with
-// its last line break, carriage returns included; no lines are an empty file
-// (ruling C4). So a file that does not end in a line break cannot be written.
-// The text of the other blocks is kept likewise, without its last line break.
+// A file's content is everything between its marker lines, byte for byte,
+// including carriage returns and the last line break; no lines make an empty
+// file (ruling C4). So a file without a final line break cannot be written. The
+// text of other blocks is the same without its last line break.
 //
-// A path is whatever follows "^^^". Which paths are forbidden is not decided
-// here. A file called "end" is written as `^^^./end`.
+// A path is everything that follows "^^^". This package does not decide which
+// paths are forbidden. A file called "end" is written as `^^^./end`.
 package block
 
 import "fmt"
 
-// Reply is what a model's answer holds, each kind in the order of the answer.
-// The zero Reply holds nothing.
+// Reply is the content of a model's reply, each kind in the order of the reply.
+// The zero Reply is empty.
 type Reply struct {
 	Thoughts []string // &&&: for the user
 	Debug    []string // %%%: for the model's own later rounds
-	Files    []File   // ^^^: the files to write
+	Files    []File   // ^^^: files to write
 	Done     []string // $$$: why no file needs to change
 }
 
-// File is one file, whole.
+// File is one complete file.
 type File struct {
 	Path    string // as written, without white space around it
-	Content []byte // nil is an empty file, and what Parse returns for one
+	Content []byte // nil means an empty file; Parse returns nil for one
 }
 
-// Problem is one thing that is wrong with a reply, worded for the model that
-// wrote it.
+// Problem is one problem of a reply, worded for the model that wrote it.
 type Problem struct {
-	// Line is the line that has to change, the first being 1; 0 means the
-	// reply as a whole.
+	// Line is the line to change, starting at 1; 0 means the complete reply.
 	Line int
-	// Marker is the marker in question as it is written, shortened where it
-	// is long; empty where there is none.
+	// Marker is the marker in question as written, shortened if long; empty if
+	// there is none.
 	Marker string
 	// Text says what is wrong and what to write instead.
 	Text string
 }
 
-// String returns the problem as one line that names line and marker.
+// String returns the problem as one line with line number and marker.
 func (p Problem) String() string {
 	switch {
 	case p.Line == 0:

@@ -6,7 +6,7 @@ import (
 	"hone/block"
 )
 
-// A reply is read with all that is wrong with it.
+// Parse returns a reply together with its problems.
 func Example() {
 	reply, problems := block.Parse(`Here is the fix.
 
@@ -31,8 +31,8 @@ look at hello.txt first
 	}
 	// Output:
 	// [The greeting was misspelt.]
-	// line 11: ^^^./hello.txt is the same file as in line 7; give every file once, whole
-	// line 15: %%%start is not closed; write %%%end alone on the line after its text
+	// line 11: ^^^./hello.txt is the same file as in line 7; write each file once and complete
+	// line 15: %%%start is not closed; write %%%end alone on a line after its text
 }
 
 func ExampleFormat() {

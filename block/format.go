@@ -7,10 +7,9 @@ import (
 )
 
 // Format writes a reply: thoughts, debugging thoughts, files and $$$ blocks,
-// an empty line between each two, ending in a line break. The zero Reply is
-// the empty text. A file without a last line break gets one. Otherwise what
-// cannot be written is not held against r here, and Parse reads something
-// else then; [Reply.Check] tells.
+// separated by empty lines and ending in a line break. The zero Reply is the
+// empty text. Format adds a missing final line break to a file. It does not
+// check whether Parse would read the same reply; [Reply.Check] does.
 func Format(r Reply) string {
 	var b strings.Builder
 	for _, s := range r.Thoughts {
@@ -38,7 +37,7 @@ func writeText(b *strings.Builder, k kind, s string) {
 func writeFile(b *strings.Builder, f File) {
 	mark := file.sign()
 	if strings.HasPrefix(f.Path, "^") {
-		// A fourth sign in a row would make the line an underline.
+		// With a fourth sign in a row the line would not be a marker.
 		mark += " "
 	}
 	content := string(f.Content)
@@ -59,12 +58,12 @@ func writeBlock(b *strings.Builder, first, content, last string) {
 	}
 }
 
-// Check returns nil if Parse reads from Format(r) the same r and finds
-// nothing wrong; a nil and an empty Content count as the same. Else its error
-// says what cannot be written, or should not: text with marker lines or a
-// last carriage return, a file without a last line break, a path that is
-// empty, called "end", has white space around it or several lines, a file
-// given twice, files together with Done, or neither.
+// Check returns nil if Parse(Format(r)) returns r without problems; a nil and
+// an empty Content count as equal. Otherwise the error says what cannot be
+// written: text that contains marker lines or ends in a carriage return, a file
+// without a final line break, a path that is empty, is "end", has white space
+// around it or spans lines, a file written twice, files together with Done, or
+// neither.
 func (r Reply) Check() error {
 	for k, texts := range [kinds][]string{thought: r.Thoughts, debug: r.Debug, done: r.Done} {
 		for i, s := range texts {
@@ -101,7 +100,7 @@ func checkFile(f File, seen map[string]bool) error {
 	}
 	cleaned := clean(f.Path)
 	if seen[cleaned] {
-		return errors.New("the file is given twice")
+		return errors.New("the file occurs twice")
 	}
 	seen[cleaned] = true
 	content := string(f.Content)
@@ -120,19 +119,19 @@ func checkPath(name string) error {
 	case strings.TrimSpace(name) != name:
 		return errors.New("the path has white space around it")
 	case strings.Contains(name, "\n"):
-		return errors.New("the path has several lines")
+		return errors.New("the path spans several lines")
 	}
 	return nil
 }
 
-// checkLines refuses text in which a line is a marker. A slip is text inside
-// a block.
+// checkLines refuses text that contains a marker line. A slip is text inside a
+// block.
 func checkLines(s string) error {
 	number := 0
 	for line := range strings.Lines(s) {
 		number++
 		if _, r := classify(line); r == opening || r == closing {
-			return fmt.Errorf("line %d is a marker: %s", number, shown(line))
+			return fmt.Errorf("line %d is a marker: %s", number, displayLine(line))
 		}
 	}
 	return nil

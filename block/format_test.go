@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 		{"a path that begins with a caret", one("^^^", ""), ""},
 		{"neither", block.Reply{Thoughts: []string{"x"}}, "neither files nor"},
 		{"both", block.Reply{Files: files("a", ""), Done: []string{"x"}}, "files and a $$$"},
-		{"twice", one("a", "", "./a", ""), `file "./a": the file is given twice`},
+		{"twice", one("a", "", "./a", ""), `file "./a": the file occurs twice`},
 		{"no last line break", one("a", "x"), "end in a line break"},
 		{"no path", one("", ""), "path is empty"},
 		{"a path called end", one("End", ""), "write ./ before it"},

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// FuzzParse holds that what is read is written and read again as the same,
-// that problems name lines of the text, in order, and that Check agrees.
+// FuzzParse checks that a parsed reply is equal after Format and Parse, that
+// problems name lines of the text in order, and that Check agrees.
 func FuzzParse(f *testing.F) {
 	for _, text := range hostile(1 << 10) {
 		f.Add(text)
@@ -44,7 +44,7 @@ func checkProblems(t *testing.T, text string, problems []Problem) {
 		}
 		last = p.Line
 		if p.Line > 0 && !isMarker(lines[p.Line-1]) {
-			t.Errorf("%v: the line is no marker: %q", p, lines[p.Line-1])
+			t.Errorf("%v: the line is not a marker: %q", p, lines[p.Line-1])
 		}
 	}
 	if len(problems) > maxProblems+1 {
@@ -57,8 +57,8 @@ func isMarker(line string) bool {
 	return r != text
 }
 
-// FuzzFormat holds that Check tells exactly the replies that are read again
-// as they were written, without problems.
+// FuzzFormat checks that Check accepts exactly the replies that Parse reads
+// back unchanged and without problems.
 func FuzzFormat(f *testing.F) {
 	f.Add("hello", "mind", "a", "x\n", "b", "", "", uint8(3))
 	f.Add("^^^", "x\r", "end", "y", "./a", "\r\n", "done", uint8(7))

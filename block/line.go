@@ -18,16 +18,16 @@ const (
 	kinds // their number
 )
 
-// signs holds the sign of each kind; three of them make a marker.
+// signs has the sign of each kind; three of them make a marker.
 const signs = "&%^$"
 
-// sign returns the three signs that begin the kind's markers.
+// sign returns the three signs that start the kind's markers.
 func (k kind) sign() string { return k.closing()[:3] }
 
 // closing returns the kind's closing marker.
 func (k kind) closing() string { return [kinds]string{"&&&end", "%%%end", "^^^end", "$$$end"}[k] }
 
-// opening returns the kind's opening marker as a model is told to write it.
+// opening returns the kind's opening marker as described to a model.
 func (k kind) opening() string {
 	if k == file {
 		return "^^^ and the file's path"
@@ -35,18 +35,18 @@ func (k kind) opening() string {
 	return [kinds]string{thought: "&&&start", debug: "%%%start", done: "$$$start"}[k]
 }
 
-// role is what a line does.
+// role is the meaning of a line.
 type role uint8
 
 const (
-	text    role = iota // it is no marker
-	opening             // it opens a block
-	closing             // it closes one
-	slip                // it was most likely meant to do either
+	text    role = iota // not a marker
+	opening             // opens a block
+	closing             // closes a block
+	slip                // probably meant as one of these
 )
 
-// classify says what a line does, and to which kind of block if it is not
-// text.
+// classify returns the role of a line and, unless it is text, the kind of
+// block.
 func classify(line string) (kind, role) {
 	s := strings.TrimSpace(line)
 	if len(s) < 3 || s[0] != s[1] || s[1] != s[2] {
@@ -59,7 +59,7 @@ func classify(line string) (kind, role) {
 	return kind(sign), roleOf(kind(sign), strings.TrimSpace(s[3:]))
 }
 
-// roleOf says what a line does by what follows its three signs.
+// roleOf returns the role of a line from what follows its three signs.
 func roleOf(k kind, rest string) role {
 	switch {
 	case strings.EqualFold(rest, "end"):
@@ -86,14 +86,14 @@ func isWord(s string) bool {
 	return true
 }
 
-// pathOf returns the path in an opening marker of a file.
+// pathOf returns the path in the opening marker of a file.
 func pathOf(line string) string {
 	return strings.TrimSpace(strings.TrimSpace(line)[len("^^^"):])
 }
 
-// shown returns a line as it may stand in a message: trimmed, shortened, and
-// escaped where it holds anything that does not print.
-func shown(line string) string {
+// displayLine returns a line for a message: trimmed, shortened, and escaped if
+// it contains anything unprintable.
+func displayLine(line string) string {
 	const longest = 120
 	s := strings.TrimSpace(line)
 	if len(s) > longest {

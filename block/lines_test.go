@@ -8,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// vocabulary holds lines of every sort, so that each byte of a fuzzer's input
-// can be a line: bytes at random hardly ever make a marker.
+// vocabulary has lines of every kind, so that each byte of a fuzzer's input can
+// be a line: random bytes almost never make a marker.
 var vocabulary = strings.Split("&&&start|&&&end|%%%start|%%%end|^^^a|^^^end|$$$start|$$$end|x||^^^./a|^^^b|&&&|%%% note|^^^|  ^^^ end \r|$$$begin|^^^^", "|")
 
-// FuzzLines holds for texts that are mostly markers what FuzzParse holds for
-// any, and that Parse finds a problem exactly where a reader who knows but
-// one open block at a time finds one.
+// FuzzLines checks texts made mostly of markers as FuzzParse checks any text.
+// Parse must find a problem exactly where a reader finds one who tracks only
+// one open block at a time.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte{4, 8, 5, 0, 8, 1})
 	f.Add([]byte{4, 0, 5, 4, 1, 5, 7})
@@ -28,7 +28,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// TestShortReplies goes through all replies of four lines and less.
+// TestShortReplies checks all replies of up to four lines.
 func TestShortReplies(t *testing.T) {
 	var extend func(lines []string)
 	extend = func(lines []string) {
@@ -43,7 +43,7 @@ func TestShortReplies(t *testing.T) {
 	extend(make([]string, 0, 4))
 }
 
-// checkReply holds that a reply is read as it should be.
+// checkReply checks that a reply is read as it should be.
 func checkReply(t *testing.T, lines []string) {
 	t.Helper()
 	text := strings.Join(lines, "\n")
@@ -57,7 +57,7 @@ func checkReply(t *testing.T, lines []string) {
 	}
 }
 
-// plain reports whether a reply is right.
+// plain reports whether a reply has no problems.
 func plain(lines []string) bool {
 	const outside = kinds
 	open := outside

@@ -7,19 +7,19 @@ import (
 	"hone/workspace"
 )
 
-// Parse reads a reply. It returns every block that is well formed by itself,
-// also where another part of the reply is wrong (rulings C7 and C8), and all
-// that is wrong, in the order of lines, the reply as a whole first. A reply
-// without problems is fit to be applied; one with problems is not.
+// Parse reads a reply. It returns every block that is well formed, even if
+// another part of the reply is wrong (rulings C7 and C8), and all problems:
+// those of the complete reply first, then in line order. Apply only a reply
+// without problems.
 //
-// A problem that only follows from another one is not told. After the first
-// 50 problems one more says how many there are besides.
+// A problem that only follows from another one is not reported. After the first
+// 50 problems one more states how many are omitted.
 func Parse(text string) (Reply, []Problem) {
 	p := &parser{text: strings.TrimPrefix(text, "\ufeff"), last: nothingOpen()}
 	p.scan()
-	p.judge()
+	p.checkMarkers()
 	r := p.collect()
-	p.judgeWhole()
+	p.checkWhole()
 	return r, p.problems()
 }
 
@@ -30,21 +30,23 @@ const none = -1
 type marker struct {
 	kind kind
 	role role
-	// matched: the opening has its closing, or the other way round.
+	// matched says that the opening has its closing, or the closing its
+	// opening.
 	matched bool
-	// covered: another opening of the kind stands between this opening and
-	// its closing, or the end of the reply.
+	// covered says that another opening of the kind lies between this opening
+	// and its closing, or the end of the reply.
 	covered bool
-	// reported: a problem was told that explains what else is wrong with it.
+	// reported says that a reported problem explains whatever else is wrong
+	// with the marker.
 	reported bool
-	// broken: the block that it opens overlaps another one.
+	// broken says that the block it opens overlaps another one.
 	broken bool
 
-	line  int // from 1
-	start int // where the line begins in the text
-	mate  int // the marker that it is matched with
-	under int // an opening's next open block of the same kind
-	slip  int // the line number of the first slip after an opening; 0 is none
+	line  int // starts at 1
+	start int // offset of the line in the text
+	mate  int // the matching marker
+	under int // of an opening: the enclosing open block of the same kind
+	slip  int // of an opening: line of the first slip after it; 0 if there is none
 }
 
 // parser reads one reply.
@@ -52,22 +54,21 @@ type parser struct {
 	text  string
 	marks []marker
 
-	// last is the marker opened last of each kind: while scanning of all that
-	// are open, while judging of those that are matched.
+	// last is the last marker of each kind that is open. While scanning it
+	// includes unmatched ones, while checking only matched ones.
 	last [kinds]int
-	// tried tells the kinds of which there is any marker, opened those of
-	// which there is a block that does not stand in another one.
-	tried, opened [kinds]bool
+	// attempted has the kinds with any marker, hasBlock those with a block that
+	// is not inside another one.
+	attempted, hasBlock [kinds]bool
 
-	whole           []Problem // about the reply as a whole, at most one
-	overlap, repeat report
+	general         []Problem // about the complete reply, at most one
+	overlap, repeat problemList
 }
 
-// nothingOpen returns the value of parser.last where nothing is open.
+// nothingOpen returns the value of parser.last when no block is open.
 func nothingOpen() [kinds]int { return [kinds]int{none, none, none, none} }
 
-// scan finds all markers and matches those of each kind, the others left
-// aside.
+// scan finds all markers and matches each kind separately.
 func (p *parser) scan() {
 	p.marks = make([]marker, 0, p.bound())
 	start := 0
@@ -80,8 +81,8 @@ func (p *parser) scan() {
 	}
 }
 
-// bound returns a number that the markers do not exceed: growing a slice of
-// millions costs more than counting signs, of which most replies have few.
+// bound returns an upper bound for the number of markers. Growing a slice of
+// millions costs more than counting signs, and most replies have few.
 func (p *parser) bound() int {
 	count := 0
 	for k := range kinds {
@@ -90,7 +91,7 @@ func (p *parser) bound() int {
 	return min(count, strings.Count(p.text, "\n")+1)
 }
 
-// lineAt returns the line that begins at start, with its line break.
+// lineAt returns the line that starts at an offset, with its line break.
 func (p *parser) lineAt(start int) string {
 	rest := p.text[start:]
 	if i := strings.IndexByte(rest, '\n'); i >= 0 {
@@ -99,10 +100,10 @@ func (p *parser) lineAt(start int) string {
 	return rest
 }
 
-// shown returns the marker as it may stand in a message.
-func (p *parser) shown(m *marker) string { return shown(p.lineAt(m.start)) }
+// display returns a marker for a message.
+func (p *parser) display(m *marker) string { return displayLine(p.lineAt(m.start)) }
 
-// match adds a marker and matches it with what is open of its kind.
+// match adds a marker and matches it with an open one of its kind.
 func (p *parser) match(m marker) {
 	top := p.last[m.kind]
 	i := len(p.marks)
@@ -122,8 +123,8 @@ func (p *parser) match(m marker) {
 	p.marks = append(p.marks, m)
 }
 
-// push makes m, which gets the index i, the last open marker of its kind. A
-// slip never opened anything that could be open below it.
+// push makes m, with index i, the last open marker of its kind. It replaces an
+// open slip, which cannot contain a block.
 func (p *parser) push(m *marker, i int) {
 	if top := p.last[m.kind]; top != none && p.marks[top].role == opening {
 		m.under = top
@@ -132,7 +133,7 @@ func (p *parser) push(m *marker, i int) {
 	p.last[m.kind] = i
 }
 
-// collect returns the blocks that are well formed by themselves.
+// collect returns the well-formed blocks.
 func (p *parser) collect() Reply {
 	var r Reply
 	lines := make(map[string]int)
@@ -156,7 +157,7 @@ func (p *parser) collect() Reply {
 				f.Content = []byte(content)
 			}
 			r.Files = append(r.Files, f)
-			p.judgeRepeat(m, f.Path, lines)
+			p.checkRepeat(m, f.Path, lines)
 		}
 	}
 	return r
@@ -167,7 +168,7 @@ func withoutBreak(s string) string {
 	return strings.TrimRight(strings.TrimSuffix(s, "\n"), "\r")
 }
 
-// clean returns one spelling for all paths that name the same file.
+// clean returns the same spelling for all paths that name the same file.
 func clean(name string) string {
 	if cleaned, err := workspace.Clean(name); err == nil {
 		return cleaned

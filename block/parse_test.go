@@ -10,8 +10,8 @@ import (
 	"hone/block"
 )
 
-// row is a reply, what Parse reads in it and, as "line|marker|words", what it
-// says is wrong.
+// row is a reply, what Parse reads from it and, as "line|marker|words", its
+// problems.
 type row struct {
 	name     string
 	text     string
@@ -19,7 +19,7 @@ type row struct {
 	problems []string
 }
 
-// files makes files of pairs of path and content.
+// files returns files from pairs of path and content.
 func files(pairs ...string) []block.File {
 	var all []block.File
 	for i := 0; i < len(pairs); i += 2 {
@@ -122,13 +122,13 @@ func TestPaths(t *testing.T) {
 		{name: "twice after cleaning", text: "^^^src/a\n^^^end\n^^^./src//a\n^^^end\n^^^src/./a\n^^^end\n", want: one("src/a", "", "./src//a", "", "src/./a", ""), problems: []string{"3|^^^./src//a|as in line 1", "5|^^^src/./a|as in line 1"}},
 		{name: "twice and refused", text: "^^^../x\n^^^end\n^^^a/../../x\n^^^end\n", want: one("../x", "", "a/../../x", ""), problems: []string{"3|^^^a/../../x|as in line 1"}},
 		{name: "twice, once as a directory", text: "^^^a\n^^^end\n^^^a/\n^^^end\n", want: one("a", "", "a/", ""), problems: []string{"3|^^^a/|as in line 1"}},
-		{name: "not told twice where a block is not closed", text: "^^^a\n1\n^^^a\n2\n^^^end\n", want: one("a", "2\n"), problems: []string{"3|^^^a|line 1 opens (^^^a) is not closed"}},
+		{name: "not told twice where a block is not closed", text: "^^^a\n1\n^^^a\n2\n^^^end\n", want: one("a", "2\n"), problems: []string{"3|^^^a|block of line 1 (^^^a) is closed"}},
 	})
 }
 
 // Ruling C6.
 func TestWhole(t *testing.T) {
-	const neither, both = "0||neither a file nor", "0|$$$|files as well"
+	const neither, both = "0||neither a file nor", "0|$$$|but also files"
 	run(t, []row{
 		{name: "nothing", text: "", problems: []string{neither}},
 		{name: "prose", text: "I am done.\n", problems: []string{neither}},
@@ -150,12 +150,12 @@ func TestUnclosed(t *testing.T) {
 			name: "before other blocks, which are read", text: "&&&start\nx\n^^^a\n1\n^^^end\n%%%start\ny\n%%%end\n",
 			want: block.Reply{Debug: []string{"y"}, Files: files("a", "1\n")}, problems: []string{"1|&&&start|not closed"},
 		},
-		{name: "before one of its kind", text: "^^^a\n1\n^^^b\n2\n^^^end\n", want: one("b", "2\n"), problems: []string{"3|^^^b|line 1 opens (^^^a) is not closed; write ^^^end alone on a line before"}},
+		{name: "before one of its kind", text: "^^^a\n1\n^^^b\n2\n^^^end\n", want: one("b", "2\n"), problems: []string{"3|^^^b|block of line 1 (^^^a) is closed; write ^^^end alone on a line before"}},
 		{name: "once for all that follow", text: "^^^a\n1\n^^^b\n2\n^^^end\n^^^c\n3\n^^^end\n", want: one("b", "2\n", "c", "3\n"), problems: []string{"3|^^^b|line 1"}},
 		{name: "none of three is closed", text: "^^^a\n^^^b\n^^^c\n", problems: []string{"2|^^^b|line 1", "3|^^^c|line 2", "3|^^^c|is not closed"}},
 		{name: "closed by a slip", text: "^^^a\nx\n^^^\n", problems: []string{"1|^^^a|not closed (line 3 does not close it)"}},
-		{name: "closed by a slip, before another", text: "^^^a\n^^^\n^^^b\n^^^end\n", want: one("b", ""), problems: []string{"3|^^^b|not closed (line 2 does not close it)"}},
-		{name: "not opened", text: "^^^a\n^^^end\n&&&end\n", want: one("a", ""), problems: []string{"3|&&&end|not opened; &&&start must stand alone"}},
+		{name: "closed by a slip, before another", text: "^^^a\n^^^\n^^^b\n^^^end\n", want: one("b", ""), problems: []string{"3|^^^b|is closed (line 2 does not close it)"}},
+		{name: "not opened", text: "^^^a\n^^^end\n&&&end\n", want: one("a", ""), problems: []string{"3|&&&end|not opened; &&&start must be alone"}},
 		{name: "a file that was not opened", text: "x\n^^^end\n", problems: []string{"2|^^^end|not opened; ^^^ and the file's path must"}},
 		{name: "closed twice", text: "^^^a\n^^^end\n^^^end\n", want: one("a", ""), problems: []string{"3|^^^end|not opened"}},
 		{name: "opened with text on its line", text: "&&&start I think\n&&&end\n^^^a\n^^^end\n", want: one("a", ""), problems: []string{"2|&&&end|not opened"}},
@@ -190,15 +190,15 @@ func TestNested(t *testing.T) {
 func TestSlips(t *testing.T) {
 	run(t, []row{
 		{name: "another word", text: "&&&begin\nx\n&&&end\n^^^a\n^^^end\n", want: one("a", ""), problems: []string{"1|&&&begin|write &&&start to open"}},
-		{name: "bare signs like fences", text: "%%%\nx\n%%%\n^^^a\n^^^end\n", want: one("a", ""), problems: []string{"1|%%%|is no marker"}},
-		{name: "two words like fences", text: "&&&begin\nx\n&&&stop\n^^^a\n^^^end\n", want: one("a", ""), problems: []string{"1|&&&begin|is no marker"}},
+		{name: "bare signs like fences", text: "%%%\nx\n%%%\n^^^a\n^^^end\n", want: one("a", ""), problems: []string{"1|%%%|is not a marker"}},
+		{name: "two words like fences", text: "&&&begin\nx\n&&&stop\n^^^a\n^^^end\n", want: one("a", ""), problems: []string{"1|&&&begin|is not a marker"}},
 		{name: "no path", text: "^^^\nx\n^^^end\n", problems: []string{"1|^^^|names no file"}},
 		{name: "no path, and other files", text: "^^^ \nx\n^^^end\n^^^a\n^^^end\n", want: one("a", ""), problems: []string{"1|^^^|names no file"}},
 		{name: "never closed", text: "$$$done\n", problems: []string{"1|$$$done|write $$$start"}},
-		{name: "before a real block", text: "&&&begin\n&&&start\nx\n&&&end\n$$$start\n$$$end\n", want: block.Reply{Thoughts: []string{"x"}, Done: []string{""}}, problems: []string{"1|&&&begin|is no marker"}},
+		{name: "before a real block", text: "&&&begin\n&&&start\nx\n&&&end\n$$$start\n$$$end\n", want: block.Reply{Thoughts: []string{"x"}, Done: []string{""}}, problems: []string{"1|&&&begin|is not a marker"}},
 		{name: "in a file, and its closing outside", text: "^^^a\n%%%\n^^^end\n%%%end\n", want: one("a", "%%%\n"), problems: []string{"4|%%%end|not opened"}},
 		{name: "in a file, and its closing too", text: "^^^a\n%%% Header\n%%%end\n^^^end\n", problems: []string{"3|%%%end|inside"}},
-		{name: "in a file, and another outside", text: "^^^a\n%%%\n^^^end\n%%%\n", want: one("a", "%%%\n"), problems: []string{"4|%%%|is no marker"}},
+		{name: "in a file, and another outside", text: "^^^a\n%%%\n^^^end\n%%%\n", want: one("a", "%%%\n"), problems: []string{"4|%%%|is not a marker"}},
 		{name: "a sentence is none", text: "%%% a note\n$$$ 5\n&&&-\n^^^a\n^^^end\n", want: one("a", "")},
 		{name: "a long word is none", text: "%%%abcdefghijklmnopq\n^^^a\n^^^end\n", want: one("a", "")},
 	})
@@ -210,7 +210,7 @@ func TestProblems(t *testing.T) {
 		{
 			name: "all at once, in the order of lines", text: "%%%end\n^^^a\n^^^end\n^^^a\n^^^end\n&&&x\n&&&end\n$$$start\n",
 			want:     one("a", "", "a", ""),
-			problems: []string{"0|$$$|files as well", "1|%%%end|not opened", "4|^^^a|same file", "6|&&&x|is no marker", "8|$$$start|not closed"},
+			problems: []string{"0|$$$|but also files", "1|%%%end|not opened", "4|^^^a|same file", "6|&&&x|is not a marker", "8|$$$start|not closed"},
 		},
 		{name: "control characters are escaped", text: "^^^a\x1b[31m\n", problems: []string{`1|^^^a\x1b[31m|not closed`}},
 		{name: "bytes that are not UTF-8 are escaped", text: "^^^a\xff\n", problems: []string{`1|^^^a\xff|not closed`}},
@@ -224,7 +224,7 @@ func TestProblemsAreCapped(t *testing.T) {
 	if len(problems) != 51 {
 		t.Fatalf("%d problems, want 50 and one for the rest", len(problems))
 	}
-	want := block.Problem{Line: 92, Text: "and 49 more problems from here on"}
+	want := block.Problem{Line: 92, Text: "and 49 more problems from this line on"}
 	if diff := cmp.Diff(want, problems[50]); diff != "" {
 		t.Errorf("last problem (-want +got):\n%s", diff)
 	}

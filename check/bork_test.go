@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checker is a repository with a checker that sh reads.
+// checker returns a repository with a checker written for sh.
 func checker(t *testing.T, script string) BorkConfig {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -28,7 +28,7 @@ func checker(t *testing.T, script string) BorkConfig {
 
 const noFindings = `{"per_file_findings": [], "overall_findings": []}`
 
-// found is the seed's sample with its commas in place.
+// found is the seed's sample with its commas corrected.
 const found = `{
     "per_file_findings": [
         { "provenance": "code-review", "file": "foo/bar.py", "finding": "The function omits a check." }
@@ -43,11 +43,11 @@ const found = `{
 var foundFindings = []Finding{
 	{Source: "checker", File: "foo/bar.py", Text: "The function omits a check."},
 	{Source: "checker", Text: "The approach *works*, but …"},
-	{Source: "checker", Text: "The checker ran this command, whose exit status was 1:\n\n    uv run pyright .\n\nIts standard output:\n\n1 error\n\nIts standard error: nothing\n"},
+	{Source: "checker", Text: "The checker ran this command, which exited with status 1:\n\n    uv run pyright .\n\nIts standard output:\n\n1 error\n\nIts standard error: (empty)\n"},
 }
 
-// seedSample stands in the seed as it is here: a comma too many, and one
-// missing.
+// seedSample is the seed's sample as written: it has one comma too many and
+// lacks one.
 const seedSample = `{
     "per_file_findings": [
         { "provenance": "code-review", "file": "foo/bar.py", "finding": "x" },
@@ -58,7 +58,7 @@ const seedSample = `{
     ]
 }`
 
-// prints is a script that prints a text and goes on.
+// prints returns a script that prints a text and then runs rest.
 func prints(text, rest string) string { return "cat <<'END'\n" + text + "\nEND\n" + rest + "\n" }
 
 func TestBorkFindings(t *testing.T) {
@@ -71,7 +71,7 @@ func TestBorkFindings(t *testing.T) {
 		"exit 0 with findings":           {prints(found, "exit 0"), foundFindings},
 		"one list":                       {prints(`{"overall_findings": []}`, ""), nil},
 		"keys from later":                {prints(`{"version": 2, "overall_findings": [{"provenance": "code-review", "finding": "x", "line": 3}]}`, "exit 1"), []Finding{{Source: "checker", Text: "x"}}},
-		"a command of a file":            {prints(`{"per_file_findings": [{"provenance": "command", "file": "a", "command": "c", "stdout": "", "stderr": "e", "exit-code": -9}]}`, "exit 1"), []Finding{{Source: "checker", File: "a", Text: "The checker ran this command, whose exit status was -9:\n\n    c\n\nIts standard output: nothing\n\nIts standard error:\n\ne\n"}}},
+		"a command of a file":            {prints(`{"per_file_findings": [{"provenance": "command", "file": "a", "command": "c", "stdout": "", "stderr": "e", "exit-code": -9}]}`, "exit 1"), []Finding{{Source: "checker", File: "a", Text: "The checker ran this command, which exited with status -9:\n\n    c\n\nIts standard output: (empty)\n\nIts standard error:\n\ne\n"}}},
 		"no arguments, at the Git root":  {`[ $# = 0 ] && [ -x ./check.sh ] && ` + prints(noFindings, ""), nil},
 		"a text that is not UTF-8":       {`printf '{"overall_findings": [{"provenance": "code-review", "finding": "a\377"}]}'`, []Finding{{Source: "checker", Text: "<non-UTF8 output>"}}},
 		"words on standard error":        {"echo hello >&2\n" + prints(noFindings, ""), nil},
@@ -86,21 +86,21 @@ func TestBorkFindings(t *testing.T) {
 }
 
 func TestBorkFailedToRun(t *testing.T) {
-	const notJSON = "exit status 0, and its output is not the JSON that a checker prints: "
+	const notJSON = "exit status 0, and its output is not the JSON of a checker: "
 	for name, c := range map[string]struct{ script, why string }{
-		"exit 1 without findings":  {prints(noFindings, "exit 1"), "exit status 1, which says that it has findings, and none in its output"},
+		"exit 1 without findings":  {prints(noFindings, "exit 1"), "exit status 1 means that it has findings, but its output has none"},
 		"exit 2":                   {prints(found, "exit 2"), "exit status 2"},
 		"exit 2 without findings":  {prints(noFindings, "exit 2"), "exit status 2"},
 		"exit 3":                   {prints(noFindings, "exit 3"), "exit status 3"},
-		"a signal":                 {prints(noFindings, "kill -9 $$"), "a signal ended it (killed)"},
+		"a signal":                 {prints(noFindings, "kill -9 $$"), "it was killed by a signal (killed)"},
 		"no output":                {"exit 0", notJSON + "it is empty"},
-		"exit 1 and no output":     {"exit 1", "exit status 1, and its output is not the JSON that a checker prints: it is empty"},
+		"exit 1 and no output":     {"exit 1", "exit status 1, and its output is not the JSON of a checker: it is empty"},
 		"not JSON":                 {"echo all is well", notJSON + "line 1: invalid character 'a' looking for beginning of value"},
 		"the seed's sample":        {prints(seedSample, "exit 0"), notJSON + "line 4: invalid character ']' looking for beginning of value"},
 		"JSON that is cut":         {`printf '{"overall_findings": ['`, notJSON + "it ends before the object does"},
 		"a list":                   {"echo []", notJSON + "it is not an object"},
 		"null":                     {"echo null", notJSON + "it is null, not an object"},
-		"two objects":              {prints(noFindings+"\n"+noFindings, ""), notJSON + "something follows the object in line 2"},
+		"two objects":              {prints(noFindings+"\n"+noFindings, ""), notJSON + "line 2: there is more text after the object"},
 		"something else":           {"echo '{}'", notJSON + `it has neither "per_file_findings" nor "overall_findings"`},
 		"keys in other letters":    {`echo '{"Overall_Findings": []}'`, notJSON + `it has neither "per_file_findings" nor "overall_findings"`},
 		"a list that is null":      {`echo '{"overall_findings": null}'`, notJSON + `"overall_findings" is not a list`},
@@ -141,9 +141,9 @@ func TestBorkCannotStart(t *testing.T) {
 		{"nohead", "nor a script whose first line begins with #!"},
 		{".", "it is a directory"},
 		{"sh", "there is no such file"}, // though it is on PATH
-		{"../check.sh", "its path does not lie below the Git root"},
-		{"/bin/true", "its path does not lie below the Git root"},
-		{"", "its path does not lie below the Git root"},
+		{"../check.sh", "its path is not below the Git root"},
+		{"/bin/true", "its path is not below the Git root"},
+		{"", "its path is not below the Git root"},
 	} {
 		found := ask(t, Bork(runner, BorkConfig{Root: root, Checker: c.path, Env: []string{"PATH=" + os.Getenv("PATH")}}))
 		if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, c.why) {
@@ -164,7 +164,7 @@ func TestBorkTimeout(t *testing.T) {
 	c := checker(t, prints(noFindings, "echo waiting >&2; sleep 1000"))
 	c.Timeout = 200 * time.Millisecond
 	found := ask(t, Bork(runner, c))
-	if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, "it had not ended after 200ms, and was ended") {
+	if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, "it did not finish within 200ms and was stopped") {
 		t.Errorf("%+v", found)
 	}
 }
@@ -173,7 +173,7 @@ func TestBorkEndlessOutput(t *testing.T) {
 	c := checker(t, "head -c 1073741824 /dev/zero; exit 0")
 	c.MaxOutput = 1 << 20
 	found := ask(t, Bork(runner, c))
-	if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, "it printed more than is kept: 1072693248 bytes too many") {
+	if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, "its output was 1072693248 bytes longer than the limit") {
 		t.Errorf("%+v", found)
 	}
 }
@@ -192,7 +192,7 @@ func TestBorkShowsStandardError(t *testing.T) {
 	}
 }
 
-// A secret that JSON wrote with escapes is a secret all the same.
+// A secret that is written with JSON escapes is redacted too.
 func TestBorkRedactsWhatJSONSays(t *testing.T) {
 	c := checker(t, `echo '{"overall_findings": [{"provenance": "code-review", "finding": "it prints \u0073ecret"}]}'`)
 	c.Redact = hide("secret")

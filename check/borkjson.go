@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// object is a JSON object whose values are not read yet. Unlike a struct it
-// tells a key from one in other letters, and a missing one from null.
+// object is a JSON object with undecoded values. Unlike a struct, it
+// distinguishes keys that differ in case, and a missing key from null.
 type object map[string]json.RawMessage
 
-// parseBork reads the JSON of a correctness checker. Keys that the format does
-// not know are passed over. Either of the two lists may be missing, which is
-// an empty one, but not both: then the output is something else.
+// parseBork parses the JSON of a correctness checker. It ignores unknown keys.
+// One of the two lists may be missing and counts as empty; if both are missing,
+// the output is something else.
 func parseBork(out []byte, redact func(string) string) ([]Finding, error) {
 	top, err := parseTop(out)
 	if err != nil {
@@ -42,7 +42,7 @@ func parseBork(out []byte, redact func(string) string) ([]Finding, error) {
 	return findings, nil
 }
 
-// parseTop reads the one object that the output is.
+// parseTop parses the single object of the output.
 func parseTop(out []byte) (object, error) {
 	if len(bytes.TrimSpace(out)) == 0 {
 		return nil, errors.New("it is empty")
@@ -50,19 +50,19 @@ func parseTop(out []byte) (object, error) {
 	dec := json.NewDecoder(bytes.NewReader(out))
 	var top object
 	if err := dec.Decode(&top); err != nil {
-		return nil, positioned(out, err)
+		return nil, withLine(out, err)
 	}
 	if top == nil {
 		return nil, errors.New("it is null, not an object")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("something follows the object in line %d", lineAt(out, dec.InputOffset()))
+		return nil, fmt.Errorf("line %d: there is more text after the object", lineAt(out, dec.InputOffset()))
 	}
 	return top, nil
 }
 
-// positioned words a decoder's error with the line that it stands in.
-func positioned(out []byte, err error) error {
+// withLine returns a decoder's error with the line that it occurred in.
+func withLine(out []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("line %d: %w", lineAt(out, syntax.Offset), err)
 	}
@@ -75,7 +75,7 @@ func positioned(out []byte, err error) error {
 	return err
 }
 
-// lineAt is the number of the line that so many bytes end in.
+// lineAt returns the number of the line that contains an offset.
 func lineAt(text []byte, offset int64) int {
 	offset = min(max(offset, 0), int64(len(text)))
 	return 1 + bytes.Count(text[:offset], []byte("\n"))
@@ -97,8 +97,8 @@ func parseList(raw json.RawMessage, key string, redact func(string) string) ([]F
 	return findings, nil
 }
 
-// parseFinding reads one finding, of either provenance. Where it must name a
-// file, it must.
+// parseFinding parses one finding of either provenance. It requires a file if
+// needsFile is set.
 func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) string) (Finding, error) {
 	var o object
 	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
@@ -119,7 +119,7 @@ func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) strin
 	switch provenance {
 	case "code-review":
 		f.Text, err = o.text("finding", redact)
-		f.Text = cut(f.Text, MaxText)
+		f.Text = truncateMiddle(f.Text, MaxText)
 	case "command":
 		f.Text, err = o.command(redact)
 	default:
@@ -128,7 +128,7 @@ func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) strin
 	return f, err
 }
 
-// command words a command that the checker ran.
+// command returns the text of a finding about a command that the checker ran.
 func (o object) command(redact func(string) string) (string, error) {
 	exit, err := o.integer("exit-code")
 	if err != nil {
@@ -140,13 +140,13 @@ func (o object) command(redact func(string) string) (string, error) {
 			return "", err
 		}
 	}
-	text := fmt.Sprintf("The checker ran this command, whose exit status was %d:\n\n    %s\n", exit, indent(cut(texts["command"], MaxText)))
-	text += section("Its standard output", cut(texts["stdout"], MaxText))
-	return text + section("Its standard error", cut(texts["stderr"], MaxText)), nil
+	text := fmt.Sprintf("The checker ran this command, which exited with status %d:\n\n    %s\n", exit, indentRest(truncateMiddle(texts["command"], MaxText)))
+	text += section("Its standard output", truncateMiddle(texts["stdout"], MaxText))
+	return text + section("Its standard error", truncateMiddle(texts["stderr"], MaxText)), nil
 }
 
-// text is a string that must be there, without secrets, and with what is not
-// UTF-8 replaced (ruling B11).
+// text returns a required string, redacted, or a placeholder if it is not UTF-8
+// (ruling B11).
 func (o object) text(key string, redact func(string) string) (string, error) {
 	raw, ok := o[key]
 	if !ok {
@@ -159,10 +159,10 @@ func (o object) text(key string, redact func(string) string) (string, error) {
 	if !utf8.Valid(raw) {
 		return notUTF8, nil
 	}
-	return clean(redact, s), nil
+	return applyRedact(redact, s), nil
 }
 
-// integer is a whole number that must be there.
+// integer returns a required integer.
 func (o object) integer(key string) (int, error) {
 	raw, ok := o[key]
 	if !ok {

@@ -13,38 +13,38 @@ import (
 	"hone/sandbox"
 )
 
-// SourceBuild is where the finding of a build comes from.
+// SourceBuild is the source of findings of a build.
 const SourceBuild = "build"
 
-// BuildConfig says how a project is built.
+// BuildConfig describes how a project is built.
 type BuildConfig struct {
-	// Root is the working directory, absolute.
+	// Root is the absolute path of the working directory.
 	Root string
-	// Script is the build script's name in Root. It is run as a program if it
-	// is executable, else by bash (ruling C12).
+	// Script is the name of the build script in Root. It runs directly if it is
+	// executable, otherwise with bash (ruling C12).
 	Script string
-	// Env is its whole environment. Providers' keys do not belong in it
+	// Env is the complete environment. It must not contain provider keys
 	// (ruling G6).
 	Env []string
-	// Timeout ends it with all that it started; 0 means ten minutes.
+	// Timeout stops the build and all processes that it started; 0 means ten
+	// minutes.
 	Timeout time.Duration
-	// MaxText is how many bytes of its output the finding has before the
-	// middle is left out; 0 means [MaxText] (ruling C11).
+	// MaxText is the length in bytes above which the middle of the output is
+	// omitted from the finding; 0 means [MaxText] (ruling C11).
 	MaxText int
-	// Live, if not nil, is shown the output as it comes, a line at a time.
+	// Live receives the output as it is printed, line by line; may be nil.
 	Live io.Writer
-	// Redact takes secrets out of a text; nil leaves it as it is. Contract: as
-	// in CommandConfig.
+	// Redact removes secrets from a text; nil changes nothing. Contract: as in
+	// CommandConfig.
 	Redact func(string) string
-	// Keep, if not nil, is given the whole output, however large, redacted,
-	// however the build ended. Contract: it reads to the end before it
-	// returns. Its error ends the check.
+	// Keep, if not nil, receives the complete output, redacted, however large
+	// it is and however the build ended. Contract: it reads to the end before
+	// it returns. An error from Keep is the error of the check.
 	Keep func(output io.Reader) error
 }
 
-// Build is the check that a build script exits 0. Its finding's text is what
-// the build printed, both streams one after the other, and how it ended where
-// that was no exit status of its own.
+// Build returns a check that passes if a build script exits 0. The text of its
+// finding is standard output, then standard error, then how the build failed.
 func Build(r sandbox.Runner, c BuildConfig) Func {
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Minute
@@ -60,20 +60,20 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 			return nil, err
 		}
 		if c.Keep != nil {
-			if err := c.keep(result, text, &out, &errs); err != nil {
+			if err := c.keepOutput(result, text, &out, &errs); err != nil {
 				return nil, err
 			}
 		}
 		if result != nil && result.Exit == 0 && !result.TimedOut {
 			return nil, nil
 		}
-		return []Finding{{Source: SourceBuild, Text: cut(text, c.MaxText), Broken: result == nil}}, nil
+		return []Finding{{Source: SourceBuild, Text: truncateMiddle(text, c.MaxText), Broken: result == nil}}, nil
 	}
 }
 
-// run builds, with each stream into its spool. The result is nil where the
-// build could not be started, and text says why then, and what was printed
-// otherwise.
+// run runs the build, with each stream copied to its spool. If the build cannot
+// be started, the result is nil and text says why; otherwise text is the
+// build's output.
 func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool) (*sandbox.Result, string, error) {
 	watched, whole, wholeErr := newLive(c.Live, c.Redact), newLive(out, c.Redact), newLive(errs, c.Redact)
 	result, err := r.Run(ctx, sandbox.Command{
@@ -87,14 +87,14 @@ func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool
 	case ctx.Err() != nil && (err != nil || result.Exit < 0):
 		return nil, "", fmt.Errorf("build: %w", context.Cause(ctx))
 	case err != nil:
-		return nil, clean(c.Redact, fmt.Sprintf("%s could not be run: %v\n", c.Script, err)), nil
+		return nil, applyRedact(c.Redact, fmt.Sprintf("%s could not be run: %v\n", c.Script, err)), nil
 	}
 	return &result, c.text(result), nil
 }
 
-// keep hands on the whole output: the text, or what was spooled where the text
-// does not have all of it.
-func (c BuildConfig) keep(result *sandbox.Result, text string, out, errs *spool) error {
+// keepOutput passes the complete output to Keep: the text, or the spools if the
+// text is incomplete.
+func (c BuildConfig) keepOutput(result *sandbox.Result, text string, out, errs *spool) error {
 	if result == nil || result.Lost == 0 {
 		return c.Keep(strings.NewReader(text))
 	}
@@ -107,10 +107,10 @@ func (c BuildConfig) keep(result *sandbox.Result, text string, out, errs *spool)
 		return fmt.Errorf("keep the build's output: %w", err)
 	}
 	return c.Keep(io.MultiReader(strings.NewReader("STDOUT:\n"), stdout, strings.NewReader("\n\nSTDERR:\n"), stderr,
-		strings.NewReader("\n"+c.ending(*result))))
+		strings.NewReader("\n"+c.failureLine(*result))))
 }
 
-// argv is how the script is run.
+// argv returns the arguments that run the script.
 func (c BuildConfig) argv() []string {
 	script := filepath.Join(c.Root, c.Script)
 	if info, err := os.Stat(script); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 == 0 {
@@ -119,18 +119,17 @@ func (c BuildConfig) argv() []string {
 	return []string{script}
 }
 
-// text is what a build printed, as far as it is held, and what its exit status
-// does not say.
+// text returns the output as far as it was kept, and how the build failed.
 func (c BuildConfig) text(r sandbox.Result) string {
-	text := fmt.Sprintf("STDOUT:\n%s\n\nSTDERR:\n%s\n", readable(r.Stdout), readable(r.Stderr))
+	text := fmt.Sprintf("STDOUT:\n%s\n\nSTDERR:\n%s\n", streamText(r.Stdout), streamText(r.Stderr))
 	if r.Lost > 0 {
-		text += fmt.Sprintf("\n[... %d more bytes came after that, and are in the log alone ...]\n", r.Lost)
+		text += fmt.Sprintf("\n[... %d more bytes followed; they are only in the log ...]\n", r.Lost)
 	}
-	return clean(c.Redact, text+c.ending(r))
+	return applyRedact(c.Redact, text+c.failureLine(r))
 }
 
-// ending says how a build ended that failed.
-func (c BuildConfig) ending(r sandbox.Result) string {
+// failureLine describes how a build failed, empty if it passed.
+func (c BuildConfig) failureLine(r sandbox.Result) string {
 	if r.Exit == 0 && !r.TimedOut {
 		return ""
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// builder is a project whose build.sh is a script, and what Keep was given.
+// builder returns a project whose build.sh is a script, and what Keep received.
 func builder(t *testing.T, script string) (c BuildConfig, kept *string) {
 	t.Helper()
 	kept = new(string)
@@ -50,7 +50,7 @@ func TestBuild(t *testing.T) {
 		"not UTF-8": {script: "#!/bin/sh\nprintf 'a\\377'; echo err >&2; exit 1\n",
 			kept: "STDOUT:\n<non-UTF8 output>\n\nSTDERR:\nerr\n\n\nbuild.sh: exit status 1\n"},
 		"a signal": {script: "#!/bin/sh\nkill -9 $$\n",
-			kept: "STDOUT:\n\n\nSTDERR:\n\n\nbuild.sh: a signal ended it (killed)\n"},
+			kept: "STDOUT:\n\n\nSTDERR:\n\n\nbuild.sh: it was killed by a signal (killed)\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, kept := builder(t, c.script)
@@ -69,7 +69,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestBuildRunsInItsFolder: ruling C12, also for a script that is no program.
+// TestBuildRunsInItsFolder: ruling C12, also for a script that is not
+// executable.
 func TestBuildRunsInItsFolder(t *testing.T) {
 	for _, mode := range []os.FileMode{0o755, 0o644} {
 		b, kept := builder(t, "#!/usr/bin/env bash\n[[ -f build.sh ]] && pwd -P\n")
@@ -86,7 +87,7 @@ func TestBuildRunsInItsFolder(t *testing.T) {
 	}
 }
 
-// TestBuildThatCannotRun: it says nothing of the tree.
+// TestBuildThatCannotRun: such a build says nothing about the tree.
 func TestBuildThatCannotRun(t *testing.T) {
 	for name, spoil := range map[string]func(script string) error{
 		"missing":        os.Remove,
@@ -106,8 +107,8 @@ func TestBuildThatCannotRun(t *testing.T) {
 	}
 }
 
-// TestBuildEndsAllItsChildren: ruling C11. The pipe comes to its end when
-// nobody holds it open for writing any more.
+// TestBuildEndsAllItsChildren: ruling C11. The pipe ends when no process has it
+// open for writing.
 func TestBuildEndsAllItsChildren(t *testing.T) {
 	b, kept := builder(t, `#!/bin/sh
 exec 3>held
@@ -127,7 +128,7 @@ wait
 		read <- fmt.Sprint(string(b), err)
 	}()
 	found := ask(t, Build(runner, b))
-	if len(found) != 1 || found[0].Broken || !strings.HasSuffix(*kept, "build.sh: it had not ended after 1s, and was ended\n") {
+	if len(found) != 1 || found[0].Broken || !strings.HasSuffix(*kept, "build.sh: it did not finish within 1s and was stopped\n") {
 		t.Errorf("%+v", found)
 	}
 	select {
@@ -136,36 +137,36 @@ wait
 			t.Errorf("read %q", got)
 		}
 	case <-time.After(time.Minute):
-		t.Error("a child of the build is still there")
+		t.Error("a child of the build is still running")
 	}
 }
 
-// TestBuildOutputIsCutInTheMiddle: ruling C11. What is kept is whole.
+// TestBuildOutputIsCutInTheMiddle: ruling C11. Keep receives everything.
 func TestBuildOutputIsCutInTheMiddle(t *testing.T) {
 	b, kept := builder(t, "#!/bin/sh\nseq 1 20000\necho the end >&2\nexit 1\n")
 	b.MaxText = 1000
 	text := ask(t, Build(runner, b))[0].Text
-	m := regexp.MustCompile(`(?s)^(.*)\n\[\.\.\. (\d+) bytes left out here \.\.\.\]\n(.*)$`).FindStringSubmatch(text)
+	m := regexp.MustCompile(`(?s)^(.*)\n\[\.\.\. (\d+) bytes omitted \.\.\.\]\n(.*)$`).FindStringSubmatch(text)
 	if m == nil || len(text) > 1100 || !strings.HasPrefix(m[1], "STDOUT:\n1\n2\n") || !strings.HasSuffix(m[3], "the end\n\n\nbuild.sh: exit status 1\n") {
 		t.Fatalf("%d bytes:\n%s", len(text), text)
 	}
 	if left, _ := strconv.Atoi(m[2]); left != len(*kept)-len(m[1])-len("\n")-len(m[3]) {
-		t.Errorf("%d bytes are said to be left out of %d, and %d and %d are there", left, len(*kept), len(m[1]), len(m[3]))
+		t.Errorf("%d of %d bytes are said to be omitted, but the parts have %d and %d", left, len(*kept), len(m[1]), len(m[3]))
 	}
 	if !strings.Contains(*kept, "\n9999\n10000\n10001\n") {
-		t.Error("what is kept is not whole")
+		t.Error("the kept output is incomplete")
 	}
 }
 
-// TestBuildThatNeverStopsTalking shows the model what fits into memory, and
-// keeps all of it, secrets aside, and no temporary file.
+// TestBuildThatNeverStopsTalking: the finding has what fits into memory, Keep
+// receives everything except secrets, and no temporary file remains.
 func TestBuildThatNeverStopsTalking(t *testing.T) {
 	b, kept := builder(t, "#!/bin/sh\nhead -c 200000000 /dev/zero | tr '\\0' '\\n'\necho the end\necho a secret >&2\nexit 1\n")
 	b.Redact = hide("secret")
 	t.Setenv("TMPDIR", t.TempDir())
 	text := ask(t, Build(runner, b))[0].Text
 	lost := 200_000_000 + len("the end\n") - 64<<20
-	if want := fmt.Sprintf("[... %d more bytes came after that, and are in the log alone ...]", lost); !strings.Contains(text, want) || len(text) > MaxText+200 {
+	if want := fmt.Sprintf("[... %d more bytes followed; they are only in the log ...]", lost); !strings.Contains(text, want) || len(text) > MaxText+200 {
 		t.Errorf("%d bytes, without %q: %q", len(text), want, text[max(0, len(text)-200):])
 	}
 	if !strings.HasSuffix(*kept, "\n\nthe end\n\n\nSTDERR:\na ***\n\n\nbuild.sh: exit status 1\n") || len(*kept) < 200_000_000 {
@@ -176,7 +177,7 @@ func TestBuildThatNeverStopsTalking(t *testing.T) {
 	}
 }
 
-// TestBuildRedacts: ruling G6. Nothing that leaves the check holds a secret.
+// TestBuildRedacts: ruling G6. No secret leaves the check.
 func TestBuildRedacts(t *testing.T) {
 	var seen bytes.Buffer
 	b, kept := builder(t, "#!/bin/sh\necho a secret\necho another secret >&2\nexit 1\n")
@@ -198,7 +199,7 @@ func TestBuildCancelled(t *testing.T) {
 	}
 }
 
-// TestBuildThatCannotBeKept: a full disk is no verdict about the tree.
+// TestBuildThatCannotBeKept: a full disk says nothing about the tree.
 func TestBuildThatCannotBeKept(t *testing.T) {
 	b, _ := builder(t, "#!/bin/sh\n")
 	b.Keep = func(io.Reader) error { return syscall.ENOSPC }

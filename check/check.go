@@ -1,5 +1,12 @@
-// Package check says what is wrong with a tree. The engine asks it when
-// nothing else stands in the way, and its answer is the last word.
+// Package check finds out what is wrong with a tree.
+//
+// A [Func] is one check: [Command] runs a command that must exit 0, [Build] a
+// build script, [Bork] a correctness checker; [All] joins several. Each returns
+// [Finding]s, written for a model. A run is done only if its check returns no
+// blocking finding. [Recurring] separates flaky findings from the others.
+//
+// A Func runs its program with the [sandbox.Runner] that the caller provides,
+// which decides what the program may do.
 package check
 
 import (
@@ -7,32 +14,34 @@ import (
 	"slices"
 )
 
-// SourceReply is where the findings come from of a reply that could not be
-// used: nothing was judged.
+// SourceReply is the source of findings about a reply that could not be used.
+// Nothing in the tree was judged.
 const SourceReply = "reply"
 
-// Finding is one thing that is wrong, worded for the model's next round.
+// Finding is one problem, worded for the model's next round.
 type Finding struct {
-	// Source says who found it: "checker", "check", "reply", "apply" …
+	// Source is where the finding comes from: "checker", "check", "reply",
+	// "apply" …
 	Source string `json:"source"`
-	// File is relative to the tree's root; empty when it concerns the whole.
+	// File is relative to the tree's root; empty if the finding concerns the
+	// complete tree.
 	File string `json:"file,omitempty"`
 	Text string `json:"text"`
-	// Advisory findings are told to the model and to the person, and never
+	// Advisory findings are sent to the model and shown to the user, but never
 	// keep a loop going.
 	Advisory bool `json:"advisory,omitempty"`
-	// Broken says that the check itself could not run, so that nothing is
-	// known of the tree. It always blocks.
+	// Broken says that the check itself could not run, so that the state of the
+	// tree is unknown. It always blocks.
 	Broken bool `json:"broken,omitempty"`
-	// Blocker says that only a person can take it out of the way (ruling S5).
-	// It always blocks.
+	// Blocker says that only the user can solve the problem (ruling S5). It
+	// always blocks.
 	Blocker bool `json:"blocker,omitempty"`
 }
 
-// Func looks at the tree and says what is wrong with it; no finding means
-// that it is right. A check that fails to run is a finding too, with Broken
-// set (ruling B9). Its error means that the question was not asked, as when
-// the context was cancelled.
+// Func checks the tree and returns what is wrong with it. No findings mean that
+// the tree is right. A check that fails to run returns a finding with Broken
+// set (ruling B9). An error means that the check has no result, for example
+// because the context was cancelled.
 type Func func(ctx context.Context) ([]Finding, error)
 
 // Blocks reports whether the finding keeps a loop going.

@@ -11,39 +11,39 @@ import (
 	"hone/sandbox"
 )
 
-// The sources of this package's findings.
+// The sources of findings in this package.
 const (
 	SourceCommand = "check"   // a command that must exit 0
 	SourceBork    = "checker" // a Bork correctness checker
 )
 
-// CommandConfig is a command that must exit 0.
+// CommandConfig describes a command that must exit 0.
 type CommandConfig struct {
-	// Command is given to the system's shell: sh, or cmd on Windows.
+	// Command is passed to the system's shell: sh, or cmd on Windows.
 	Command string
-	// Dir is its working directory, which must be there.
+	// Dir is the working directory, which must exist.
 	Dir string
-	// Env is its whole environment. Providers' keys do not belong in it
+	// Env is the complete environment. It must not contain provider keys
 	// (ruling G6); see [sandbox.CleanEnv].
 	Env []string
-	// Timeout ends it; 0 means ten minutes. Not to end in time is a finding.
+	// Timeout stops the command; 0 means ten minutes. A command that runs
+	// longer is a finding.
 	Timeout time.Duration
-	// MaxOutput is how many bytes of its output are kept; 0 means the
-	// runner's own limit.
+	// MaxOutput is how many bytes of output are kept; 0 means the runner's own
+	// limit.
 	MaxOutput int64
-	// Live, if not nil, is shown the output as it comes, a line at a time.
+	// Live receives the output as it is printed, line by line; may be nil.
 	Live io.Writer
-	// Redact takes secrets out of a text; nil leaves it as it is.
-	// Contract: it is applied to all output before it is shown or found, and
-	// must not block.
+	// Redact removes secrets from a text; nil changes nothing. Contract: it is
+	// applied to all output before that is shown or returned, and must not
+	// block.
 	Redact func(string) string
 }
 
-// Command is the check that a command exits 0. What it prints on either stream
-// is the finding's text, in the order in which it was printed where the system
-// has sh. A command that cannot be started, or whose shell says that there is
-// no such program (exit status 126 or 127), could not run: that finding is
-// Broken.
+// Command returns a check that passes if a command exits 0. The text of its
+// finding is the command's output; if the system has sh, both streams are in
+// the order printed. If the command cannot be started, or the shell cannot find
+// or execute the program (exit status 126 or 127), the finding is Broken.
 func Command(r sandbox.Runner, c CommandConfig) Func {
 	return func(ctx context.Context) ([]Finding, error) {
 		watched := newLive(c.Live, c.Redact)
@@ -52,7 +52,7 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 			timeout = 10 * time.Minute
 		}
 		result, err := r.Run(ctx, sandbox.Command{
-			Argv: shell(c.Command), Dir: c.Dir, Env: c.Env,
+			Argv: shellArgv(c.Command), Dir: c.Dir, Env: c.Env,
 			Timeout: timeout, MaxOutput: c.MaxOutput, Live: watched.writer(),
 		})
 		watched.close()
@@ -60,24 +60,24 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 			return nil, fmt.Errorf("check command: %w", context.Cause(ctx))
 		}
 		if err != nil {
-			text := fmt.Sprintf("The check command could not be started: %v\n\n    %s\n", err, indent(c.Command))
-			return []Finding{{Source: SourceCommand, Text: clean(c.Redact, text), Broken: true}}, nil
+			text := fmt.Sprintf("The check command could not be started: %v\n\n    %s\n", err, indentRest(c.Command))
+			return []Finding{{Source: SourceCommand, Text: applyRedact(c.Redact, text), Broken: true}}, nil
 		}
 		return c.findings(result, timeout), nil
 	}
 }
 
-// shell is how the system runs a command line. The outer sh puts both streams
-// into one, in their order; the inner one sees the command as it was given,
-// with its own line numbers.
-func shell(command string) []string {
+// shellArgv returns the arguments that make the system run a command line. The
+// outer sh joins both streams in order; the inner one sees the command as
+// given, with its own line numbers.
+func shellArgv(command string) []string {
 	if runtime.GOOS == "windows" {
 		return []string{"cmd", "/C", command}
 	}
 	return []string{"sh", "-c", `exec sh -c "$0" 2>&1`, command}
 }
 
-// findings is what a command's end says of the tree.
+// findings returns the finding of a finished command, nil if it passed.
 func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration) []Finding {
 	if r.Exit == 0 && !r.TimedOut {
 		return nil
@@ -85,38 +85,38 @@ func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration) []Findi
 	f := Finding{Source: SourceCommand, Broken: !r.TimedOut && (r.Exit == 126 || r.Exit == 127)}
 	what := "The check command failed: " + outcome(r, timeout)
 	if f.Broken {
-		what = fmt.Sprintf("The check command could not run: the shell ended with exit status %d, which says that there is no such program or that it is not executable", r.Exit)
+		what = fmt.Sprintf("The check command could not run: exit status %d means that the program does not exist or is not executable", r.Exit)
 	}
-	text := fmt.Sprintf("%s.\n\n    %s\n", what, indent(clean(c.Redact, c.Command)))
-	text += section("Its output", cut(clean(c.Redact, readable(r.Stdout)), MaxText))
+	text := fmt.Sprintf("%s.\n\n    %s\n", what, indentRest(applyRedact(c.Redact, c.Command)))
+	text += section("Its output", truncateMiddle(applyRedact(c.Redact, streamText(r.Stdout)), MaxText))
 	if len(r.Stderr) > 0 {
-		text += section("Its standard error", cut(clean(c.Redact, readable(r.Stderr)), MaxText))
+		text += section("Its standard error", truncateMiddle(applyRedact(c.Redact, streamText(r.Stderr)), MaxText))
 	}
 	if r.Lost > 0 {
-		text += fmt.Sprintf("\n[... %d more bytes came after that and were not kept ...]\n", r.Lost)
+		text += fmt.Sprintf("\n[... %d more bytes followed and were discarded ...]\n", r.Lost)
 	}
 	f.Text = text
 	return []Finding{f}
 }
 
-// outcome says how a command ended that did not exit 0.
+// outcome describes how a command failed.
 func outcome(r sandbox.Result, timeout time.Duration) string {
 	switch {
 	case r.TimedOut:
-		return fmt.Sprintf("it had not ended after %v, and was ended", timeout)
+		return fmt.Sprintf("it did not finish within %v and was stopped", timeout)
 	case r.Signal != "":
-		return fmt.Sprintf("a signal ended it (%s)", r.Signal)
+		return fmt.Sprintf("it was killed by a signal (%s)", r.Signal)
 	}
 	return fmt.Sprintf("exit status %d", r.Exit)
 }
 
-// indent sets every further line of a text like the first.
-func indent(text string) string {
+// indentRest indents every line of a text except the first.
+func indentRest(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
-// All runs several checks one after the other and joins what they find. The
-// first that cannot be asked ends it. Without a check it finds nothing.
+// All returns a check that runs the given checks in order and joins their
+// findings. The first error ends it. Without checks it finds nothing.
 func All(fs ...Func) Func {
 	return func(ctx context.Context) ([]Finding, error) {
 		var all []Finding

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// runner does not wait long for what does not want to end.
+// runner does not wait long for processes that ignore a signal to stop.
 var runner = sandbox.None{Grace: 50 * time.Millisecond}
 
 func ask(t *testing.T, f Func) []Finding {
@@ -43,17 +43,17 @@ func TestCommand(t *testing.T) {
 		"failure": {command: "echo out; echo err >&2; echo more; exit 7",
 			text: "The check command failed: exit status 7.\n\n    echo out; echo err >&2; echo more; exit 7\n\nIts output:\n\nout\nerr\nmore\n"},
 		"no output": {command: "exit 1",
-			text: "The check command failed: exit status 1.\n\n    exit 1\n\nIts output: nothing\n"},
+			text: "The check command failed: exit status 1.\n\n    exit 1\n\nIts output: (empty)\n"},
 		"several lines": {command: "true\nfalse\n",
-			text: "The check command failed: exit status 1.\n\n    true\n    false\n\nIts output: nothing\n"},
+			text: "The check command failed: exit status 1.\n\n    true\n    false\n\nIts output: (empty)\n"},
 		"not UTF-8": {command: `printf 'a\377'; exit 1`,
 			text: "The check command failed: exit status 1.\n\n    printf 'a\\377'; exit 1\n\nIts output:\n\n<non-UTF8 output>\n"},
 		"a signal": {command: "kill -9 $$",
-			text: "The check command failed: a signal ended it (killed).\n\n    kill -9 $$\n\nIts output: nothing\n"},
+			text: "The check command failed: it was killed by a signal (killed).\n\n    kill -9 $$\n\nIts output: (empty)\n"},
 		"no such program": {command: "no-such-program 2>/dev/null", broken: true,
-			text: "The check command could not run: the shell ended with exit status 127, which says that there is no such program or that it is not executable.\n\n    no-such-program 2>/dev/null\n\nIts output: nothing\n"},
+			text: "The check command could not run: exit status 127 means that the program does not exist or is not executable.\n\n    no-such-program 2>/dev/null\n\nIts output: (empty)\n"},
 		"no program": {command: "/ 2>/dev/null", broken: true,
-			text: "The check command could not run: the shell ended with exit status 126, which says that there is no such program or that it is not executable.\n\n    / 2>/dev/null\n\nIts output: nothing\n"},
+			text: "The check command could not run: exit status 126 means that the program does not exist or is not executable.\n\n    / 2>/dev/null\n\nIts output: (empty)\n"},
 		"the shell's own words": {command: "echo a\nif", text: "Syntax error"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestCommandTimeout(t *testing.T) {
 	c := command(t, "echo begun; sleep 1000 & wait")
 	c.Timeout = 100 * time.Millisecond
 	found := ask(t, Command(runner, c))
-	if len(found) != 1 || found[0].Broken || !strings.Contains(found[0].Text, "it had not ended after 100ms, and was ended") {
+	if len(found) != 1 || found[0].Broken || !strings.Contains(found[0].Text, "it did not finish within 100ms and was stopped") {
 		t.Errorf("%+v", found)
 	}
 }
@@ -119,7 +119,7 @@ func TestCommandCutsAfterRedacting(t *testing.T) {
 	text := ask(t, Command(runner, c))[0].Text
 	if len(text) > MaxText+500 || strings.Contains(text, "ecret") ||
 		!strings.Contains(text, "\n\nline 1 ***\nline 2 ***\n") || !strings.HasSuffix(text, "\nline 8999 ***\nline 9000 ***\n") ||
-		!strings.Contains(text, " ***\n[... ") || !strings.Contains(text, " bytes left out here ...]\nline ") {
+		!strings.Contains(text, " ***\n[... ") || !strings.Contains(text, " bytes omitted ...]\nline ") {
 		t.Errorf("%d bytes: %.200s", len(text), text)
 	}
 }
@@ -128,7 +128,7 @@ func TestCommandSaysWhatWasLost(t *testing.T) {
 	c := command(t, "head -c 5000 /dev/zero | tr '\\0' x; exit 1")
 	c.MaxOutput = 1000
 	text := ask(t, Command(runner, c))[0].Text
-	if !strings.HasSuffix(text, strings.Repeat("x", 1000)+"\n\n[... 4000 more bytes came after that and were not kept ...]\n") {
+	if !strings.HasSuffix(text, strings.Repeat("x", 1000)+"\n\n[... 4000 more bytes followed and were discarded ...]\n") {
 		t.Error(text)
 	}
 }

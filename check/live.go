@@ -5,16 +5,16 @@ import (
 	"io"
 )
 
-// live shows a stream without its secrets. It passes on whole lines, because a
-// secret may come in two pieces; a line that is longer than most is passed on
-// in parts.
+// live forwards a stream without its secrets. It forwards complete lines,
+// because a secret may arrive in two pieces; a very long line is forwarded in
+// parts.
 type live struct {
-	to     io.Writer
-	redact func(string) string
-	held   []byte
+	to      io.Writer
+	redact  func(string) string
+	pending []byte
 }
 
-// newLive is nil, the writer that is not there, where nobody watches.
+// newLive returns nil if to is nil.
 func newLive(to io.Writer, redact func(string) string) *live {
 	if to == nil {
 		return nil
@@ -22,8 +22,7 @@ func newLive(to io.Writer, redact func(string) string) *live {
 	return &live{to: to, redact: redact}
 }
 
-// writer is the live stream as a command's field, which must be a plain nil
-// where there is none.
+// writer returns l as an io.Writer, or a nil interface if l is nil.
 func (l *live) writer() io.Writer {
 	if l == nil {
 		return nil
@@ -33,28 +32,28 @@ func (l *live) writer() io.Writer {
 
 func (l *live) Write(p []byte) (int, error) {
 	const most = 64 << 10
-	l.held = append(l.held, p...)
-	end := bytes.LastIndexByte(l.held, '\n') + 1
-	if end == 0 && len(l.held) > most {
-		end = len(l.held)
+	l.pending = append(l.pending, p...)
+	end := bytes.LastIndexByte(l.pending, '\n') + 1
+	if end == 0 && len(l.pending) > most {
+		end = len(l.pending)
 	}
-	l.pass(end)
+	l.emit(end)
 	return len(p), nil
 }
 
-// close passes on a last line that has no end.
+// close forwards a last line without a newline.
 func (l *live) close() {
 	if l != nil {
-		l.pass(len(l.held))
+		l.emit(len(l.pending))
 	}
 }
 
-// pass shows so many of the held bytes. Whether anybody can still see them
-// does not matter to the check.
-func (l *live) pass(n int) {
+// emit forwards the first n pending bytes. Errors of the viewer do not affect
+// the check.
+func (l *live) emit(n int) {
 	if n == 0 {
 		return
 	}
-	_, _ = io.WriteString(l.to, clean(l.redact, string(l.held[:n])))
-	l.held = append(l.held[:0], l.held[n:]...)
+	_, _ = io.WriteString(l.to, applyRedact(l.redact, string(l.pending[:n])))
+	l.pending = append(l.pending[:0], l.pending[n:]...)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What stands for what was taken out.
+// The placeholders for volatile text.
 const (
 	someTime     = "<time>"
 	someDuration = "<duration>"
@@ -19,22 +19,22 @@ const (
 	someSize     = "<size>"
 )
 
-// Normalise is a text without what differs between two runs of the same
-// failure: dates and times of day, durations (and "(cached)", which go test
-// prints in the place of one), memory addresses, numbers of goroutines,
-// processes and threads, the random part of temporary paths, ports of the
-// loopback interface, UUIDs, hexadecimal numbers of 32 digits and more, colours,
-// long rulers of "=", which some test runners fit around a duration, and white
-// space at the ends of lines. Seconds since 1970 are taken out where a name
-// says what they are. A name in angle brackets stands for each.
+// Normalise returns a text without what differs between two runs of the same
+// failure. It replaces with placeholders, or removes: dates and times of day,
+// durations (and "(cached)", which go test prints instead), memory addresses,
+// numbers of goroutines, processes and threads, the random part of temporary
+// paths, ports of the loopback interface, UUIDs, hexadecimal numbers of 32
+// digits and more, colours, long rulers of "=", which some test runners fit
+// around a duration, and white space at the ends of lines. Unix times are
+// replaced only after a name that announces them.
 //
-// What may be the failure itself stays: line numbers, exit statuses, counts,
-// versions, sizes, plain numbers. So a text that differs in a way that nobody
-// has thought of is different; the result is for comparing, and people are
-// shown the text.
+// Everything that may be the failure itself stays: line numbers, exit statuses,
+// counts, versions, sizes, plain numbers. Two texts that differ in any other
+// way stay different. The result is for comparison; show the user the text
+// itself.
 //
-// It is not longer than five times the text, takes time in proportion to it,
-// and does not change when it is normalised again.
+// The result is at most five times as long as the text. Normalise takes linear
+// time, and normalising twice changes nothing more.
 func Normalise(text string) string {
 	s := scanner{text: withoutColours(text)}
 	s.out = make([]byte, 0, len(s.text)+len(s.text)/8)
@@ -45,29 +45,28 @@ func Normalise(text string) string {
 	return string(bytes.TrimRight(s.out, " \t\r\n"))
 }
 
-// scanner goes through a text once. What stands to the left of a place is
-// always looked up in what has been written, and what was not taken out at its
-// beginning is passed over up to the end of the word: so a second pass sees what
+// scanner scans a text once. It looks backwards only in its output, and it
+// skips words that it does not replace as a whole. So a second pass sees what
 // the first one saw.
 type scanner struct {
 	text  string
 	at    int
 	out   []byte
-	line  int  // where the line begins in out
-	timed bool // a time was taken out of the line
-	frame bool // the line is a call in a stack trace of Go
-	// ahead is what will be taken out further on, as a word says that stands
-	// before it.
-	ahead struct {
+	line  int  // start of the line in out
+	timed bool // the line had a time
+	frame bool // the line is a call in a Go stack trace
+	// expected is a text further on to replace, which a preceding word
+	// announced.
+	expected struct {
 		from, to int
 		name     string
 	}
 }
 
-// step takes out what begins here, or passes over it.
+// step replaces or copies what starts here.
 func (s *scanner) step() {
-	if s.ahead.name != "" && s.at == s.ahead.from {
-		s.take(s.ahead.to, s.ahead.name)
+	if s.expected.name != "" && s.at == s.expected.from {
+		s.replace(s.expected.to, s.expected.name)
 		return
 	}
 	c := s.text[s.at]
@@ -83,16 +82,16 @@ func (s *scanner) step() {
 	case c == '=':
 		s.ruler()
 	default:
-		s.sign(c)
+		s.symbol(c)
 	}
 }
 
-// sign looks at what begins with a character that is none of a word.
-func (s *scanner) sign(c byte) {
+// symbol handles a character that is not part of a word.
+func (s *scanner) symbol(c byte) {
 	switch c {
 	case '(':
 		if strings.HasPrefix(s.text[s.at:], "(cached)") {
-			s.take(s.at+len("(cached)"), someDuration)
+			s.replace(s.at+len("(cached)"), someDuration)
 			return
 		}
 		if bytes.HasSuffix(s.out, []byte("' ")) && threadName.Match(s.out[max(s.line, len(s.out)-120):]) {
@@ -100,7 +99,7 @@ func (s *scanner) sign(c byte) {
 		}
 	case '%', '$':
 		if n := tempVariable(s.rest()); n > 0 && !isPath(s.last()) {
-			s.take(s.at+n, someTemp)
+			s.replace(s.at+n, someTemp)
 			return
 		}
 	case '@':
@@ -112,7 +111,7 @@ func (s *scanner) sign(c byte) {
 	case '<':
 		s.timed = s.timed || strings.HasPrefix(s.text[s.at:], someTime)
 	}
-	s.pass(s.at + 1)
+	s.copyTo(s.at + 1)
 }
 
 var (
@@ -126,7 +125,7 @@ var (
 	valgrindID   = regexp.MustCompile(`^==(\d{1,10})==`)
 )
 
-// bracket looks at what stands in square brackets.
+// bracket handles an opening square bracket.
 func (s *scanner) bracket() {
 	switch {
 	case s.expect(ipv6Loopback, somePort):
@@ -138,7 +137,7 @@ func (s *scanner) bracket() {
 	}
 }
 
-// ruler passes over equal signs.
+// ruler handles a run of equal signs.
 func (s *scanner) ruler() {
 	const longest = 8
 	n := 1
@@ -152,12 +151,12 @@ func (s *scanner) ruler() {
 	s.at += n
 }
 
-// separator looks at what follows a slash in a path.
+// separator handles a slash in a path.
 func (s *scanner) separator() {
 	rest, below := s.rest(), bytes.HasSuffix(s.out, []byte(someTemp))
 	if !below && (!isPath(s.last()) || bytes.HasSuffix(s.out, []byte("://"))) {
 		if n := tempFolder(rest); n > 0 {
-			s.take(s.at+n, someTemp)
+			s.replace(s.at+n, someTemp)
 			return
 		}
 	}
@@ -166,29 +165,29 @@ func (s *scanner) separator() {
 	case n > 0 && below:
 		s.at += n
 	case n > 0:
-		s.pass(s.at + 1)
-		s.take(s.at+n-1, someTemp)
+		s.copyTo(s.at + 1)
+		s.replace(s.at+n-1, someTemp)
 	default:
-		s.pass(s.at + 1)
+		s.copyTo(s.at + 1)
 	}
 }
 
-// word takes out a word, with what belongs to it, or passes over it and over
-// all that is joined to it by dots.
+// word replaces volatile text that starts with a word, or copies the word and
+// all words joined to it by dots.
 func (s *scanner) word() {
 	if s.last() != '.' {
 		if n, name := s.volatile(); n > 0 {
-			s.take(s.at+n, name)
+			s.replace(s.at+n, name)
 			return
 		}
 	}
 	end := s.wordEnd()
-	s.hint(s.text[s.at:end], end)
-	s.pass(end)
+	s.expectAfter(s.text[s.at:end], end)
+	s.copyTo(end)
 }
 
-// wordEnd is where the word ends that begins here, with those that are joined
-// to it.
+// wordEnd returns the end of the word that starts here, including words joined
+// to it by dots.
 func (s *scanner) wordEnd() int {
 	end := s.at
 	for end < len(s.text) && (isWord(s.text[end]) || s.text[end] == '.' && end+1 < len(s.text) && isWord(s.text[end+1])) {
@@ -197,8 +196,8 @@ func (s *scanner) wordEnd() int {
 	return end
 }
 
-// expect remembers what has to be taken out further on: the group of the
-// expression, if it matches here and a word ends where the group does.
+// expect sets expected to the group of the expression, if it matches here and a
+// word ends where the group does.
 func (s *scanner) expect(re *regexp.Regexp, name string) bool { return s.expectAt(s.at, re, name) }
 
 func (s *scanner) expectAt(at int, re *regexp.Regexp, name string) bool {
@@ -206,24 +205,24 @@ func (s *scanner) expectAt(at int, re *regexp.Regexp, name string) bool {
 	if m == nil || !endsWord(s.text[at+m[3]:]) {
 		return false
 	}
-	s.ahead.from, s.ahead.to, s.ahead.name = at+m[2], at+m[3], name
+	s.expected.from, s.expected.to, s.expected.name = at+m[2], at+m[3], name
 	return true
 }
 
-// take writes a name for everything up to a place.
-func (s *scanner) take(to int, name string) {
+// replace writes a placeholder for everything up to an offset.
+func (s *scanner) replace(to int, name string) {
 	s.out = append(s.out, name...)
 	s.at = to
 	s.timed = s.timed || name == someTime
 }
 
-// pass writes everything up to a place as it is.
-func (s *scanner) pass(to int) {
+// copyTo copies everything up to an offset.
+func (s *scanner) copyTo(to int) {
 	s.out = append(s.out, s.text[s.at:to]...)
 	s.at = to
 }
 
-// last is the last byte that was written; a newline at the beginning.
+// last returns the last byte written, or a newline at the start.
 func (s *scanner) last() byte {
 	if len(s.out) == 0 {
 		return '\n'
@@ -233,12 +232,12 @@ func (s *scanner) last() byte {
 
 func (s *scanner) rest() string { return window(s.text[s.at:]) }
 
-// window is as much of a text as any expression needs, so that no place costs
-// more than another.
+// window returns the part of a text that any expression needs, so that every
+// match has bounded cost.
 func window(text string) string { return text[:min(len(text), 320)] }
 
-// beginLine looks at the line that begins here and the one after it: a call in
-// a stack trace has its place in the line below it.
+// beginLine inspects the line that starts here and the next one: in a stack
+// trace, the line below a call has its position.
 func (s *scanner) beginLine() {
 	s.line, s.timed, s.frame = len(s.out), false, false
 	_, below, more := strings.Cut(s.text[s.at:], "\n")
@@ -248,18 +247,17 @@ func (s *scanner) beginLine() {
 	}
 }
 
-// isWord reports whether a byte can stand in a word.
+// isWord reports whether a byte can be part of a word.
 func isWord(c byte) bool {
 	return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// isPath reports whether a byte can stand before a slash within a path.
+// isPath reports whether a byte can precede a slash within a path.
 func isPath(c byte) bool { return isWord(c) || strings.IndexByte(`./\-+@%~#$`, c) >= 0 }
 
-// endsWord reports whether a word ends before a text, also where words are
-// joined by dots.
+// endsWord reports whether a word ends before a text. A dot joins words.
 func endsWord(text string) bool {
 	switch {
 	case text == "":
@@ -270,8 +268,8 @@ func endsWord(text string) bool {
 	return !isWord(text[0])
 }
 
-// withoutColours is a text without the sequences by which terminals are told
-// of colours, links and the like.
+// withoutColours removes terminal escape sequences for colours, links and the
+// like.
 func withoutColours(text string) string {
 	if strings.IndexByte(text, '\x1b') < 0 {
 		return text
@@ -290,7 +288,7 @@ var (
 	charset         = regexp.MustCompile(`^[()][0-9A-B]`)
 )
 
-// escapeLen is how long a sequence is, after its escape character.
+// escapeLen returns the length of a sequence after its escape character.
 func escapeLen(text string) int {
 	for _, re := range []*regexp.Regexp{controlSequence, charset} {
 		if m := re.FindStringIndex(window(text)); m != nil {

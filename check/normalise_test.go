@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestNormalise holds what is taken out.
+// TestNormalise tests what is replaced.
 func TestNormalise(t *testing.T) {
 	for text, want := range map[string]string{
 		"":              "",
@@ -93,7 +93,7 @@ func TestNormalise(t *testing.T) {
 		"sha256:" + strings.Repeat("0a", 32):                               "sha256:<hex>",
 		"\x1b[1;31mFAIL\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\a\x1b(B": "FAIL link",
 
-		"a\n[... 1234 bytes left out here ...]\nb": "a\n[... <size> bytes left out here ...]\nb",
+		"a\n[... 1234 bytes omitted ...]\nb": "a\n[... <size> bytes omitted ...]\nb",
 	} {
 		if got := Normalise(text); got != want {
 			t.Errorf("%q:\n got %q\nwant %q", text, got, want)
@@ -101,7 +101,7 @@ func TestNormalise(t *testing.T) {
 	}
 }
 
-// TestNormaliseKeeps holds what may be the failure itself.
+// TestNormaliseKeeps tests what stays because it may be the failure itself.
 func TestNormaliseKeeps(t *testing.T) {
 	for _, text := range []string{
 		"expected 3, got 4", "exit status 7", "3 failed, 12 passed", "version 1.2.3-rc1", "go1.26.8", "v2.0",
@@ -119,8 +119,8 @@ func TestNormaliseKeeps(t *testing.T) {
 	}
 }
 
-// TestNormaliseTwice puts what is taken out side by side in every way: once is
-// enough.
+// TestNormaliseTwice combines all volatile texts in pairs: normalising twice
+// must change nothing more.
 func TestNormaliseTwice(t *testing.T) {
 	parts := []string{
 		"2026-11-21", "T", "12:34:56", ".789", "Z", " UTC", " +0000", "Sat", ", ", "21", "Nov", " ", "  ", "2026", "12", ":", "/", "-", "20261121-181931",
@@ -140,7 +140,7 @@ func TestNormaliseTwice(t *testing.T) {
 	}
 }
 
-// checkNormal holds what Normalise promises of any text.
+// checkNormal checks what Normalise promises for every text.
 func checkNormal(t *testing.T, text string) {
 	t.Helper()
 	once := Normalise(text)
@@ -152,7 +152,8 @@ func checkNormal(t *testing.T, text string) {
 	}
 }
 
-// FuzzNormalise: once is enough, and nothing becomes much longer.
+// FuzzNormalise: normalising twice changes nothing more, and no text becomes
+// much longer.
 func FuzzNormalise(f *testing.F) {
 	for _, seed := range []string{
 		"goroutine 17 [running]:\nx.f({0x55b7a0?, 0x5})\n\tx.go:3 +0xf3\n", "1s 12:34:56.7 2026-11-21T10:24:21Z+0x1d/tmp/a/TestA12345/001/x",

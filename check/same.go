@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Key is what two findings have in common that say the same in two rounds:
-// source, file, flags and [Normalise]d text. It is meant for a set and not for
-// people.
+// Key returns a string that is equal for two findings that say the same in
+// different rounds: source, file, flags and [Normalise]d text. It is meant as a
+// key, not for display.
 func Key(f Finding) string {
 	flags := []byte("---")
 	for i, set := range []bool{f.Advisory, f.Broken, f.Blocker} {
@@ -18,48 +18,47 @@ func Key(f Finding) string {
 	return strings.Join([]string{string(flags), f.Source, f.File, Normalise(f.Text)}, "\x00")
 }
 
-// Recurring tells what a check finds every time from what it finds now and
-// then. The runs are its results on one tree, in their order, the first of
-// which had blocking findings.
+// Recurring separates the findings that a check returns every time from those
+// that it returns sometimes. runs are its results on one tree, in order; the
+// first of them had blocking findings.
 //
-// If a run has no blocking finding, the last such run is believed: its advisory
-// findings stay, and what blocked in the others is flaky. Otherwise those of
-// the last run stay that every run has, in their order, and all others are
-// flaky; but if none is in every run, all of the last run stay, because a check
-// that never passed is not green.
+// If a run has no blocking finding, the last such run decides: its advisory
+// findings stay, and all blocking findings of other runs are flaky. Otherwise
+// the findings of the last run that occur in every run stay, in their order,
+// and all others are flaky. But if no finding occurs in every run, the complete
+// last run stays, because a check that never passes has failed.
 //
-// Two findings are the same if their [Key] is, or if both are the only blocking
-// one of a source that has exactly one in each run, as a command's output is,
-// whatever their texts say; it is the last one that stays. Advisory findings
-// are compared with none: those of the run that is believed stay, and none is
-// flaky. Broken ones and blockers stay in any case, whichever run had them. A
-// run with a broken one knows nothing of what else there is: the others are
-// asked for it, if there are any. Each flaky finding is named once. Without a
-// run there is nothing.
+// Two findings are the same if their [Key] is. They are also the same if each
+// is the only blocking finding of its source and that source has exactly one in
+// each run, as for the output of a command; then the last one stays. Advisory
+// findings are not compared: those of the deciding run stay, and none is flaky.
+// Broken findings and blockers always stay, whichever run had them. A run with
+// a broken finding is incomplete, so if possible the other runs decide. Each
+// flaky finding is returned once. Without runs both results are nil.
 func Recurring(runs ...[]Finding) (stay, flaky []Finding) {
 	if len(runs) == 0 {
 		return nil, nil
 	}
-	believed := trusted(runs)
+	believed := decisiveRun(runs)
 	c := compareRuns(runs, believed)
 	for _, f := range believed {
-		if f.Advisory || lasting(f) || c.always[c.key(f)] {
+		if f.Advisory || isPermanent(f) || c.always[c.key(f)] {
 			stay = append(stay, f)
 		}
 	}
-	stay = c.addLasting(stay, runs)
+	stay = c.addPermanent(stay, runs)
 	if Blocking(believed) && !Blocking(stay) {
 		stay = slices.Clone(believed)
 	}
-	return stay, c.others(stay, runs)
+	return stay, c.flaky(stay, runs)
 }
 
-// trusted is the run whose findings count: the last one without a blocking
-// finding, else the last one that knows what there is, else the last.
-func trusted(runs [][]Finding) []Finding {
+// decisiveRun returns the run whose findings count: the last one without
+// blocking findings, else the last complete one, else the last.
+func decisiveRun(runs [][]Finding) []Finding {
 	for _, trust := range []func([]Finding) bool{
 		func(run []Finding) bool { return !Blocking(run) },
-		knows,
+		isComplete,
 	} {
 		for _, run := range slices.Backward(runs) {
 			if trust(run) {
@@ -70,28 +69,29 @@ func trusted(runs [][]Finding) []Finding {
 	return runs[len(runs)-1]
 }
 
-// knows reports whether a check could run, and so knows what there is.
-func knows(run []Finding) bool {
+// isComplete reports whether the check could run, so that the run has all
+// findings.
+func isComplete(run []Finding) bool {
 	return !slices.ContainsFunc(run, func(f Finding) bool { return f.Broken })
 }
 
-// lasting reports whether a finding is no matter of chance.
-func lasting(f Finding) bool { return f.Broken || f.Blocker }
+// isPermanent reports whether a finding cannot be flaky.
+func isPermanent(f Finding) bool { return f.Broken || f.Blocker }
 
 // comparison is what several runs of a check have in common.
 type comparison struct {
-	single map[string]bool // sources with exactly one finding in each run that blocks
-	always map[string]bool // keys of what every run has
+	single map[string]bool // sources with exactly one blocking finding in each run
+	always map[string]bool // keys of findings in every run
 }
 
-// compareRuns compares the runs that know what there is. If one that knows is
-// clean, they have nothing in common.
+// compareRuns compares the complete runs. If one of them passes, they have
+// nothing in common.
 func compareRuns(runs [][]Finding, believed []Finding) comparison {
 	c := comparison{single: map[string]bool{}, always: map[string]bool{}}
 	var known [][]Finding
 	for _, run := range runs {
-		if Blocking(run) && knows(run) {
-			known = append(known, slices.DeleteFunc(slices.Clone(run), passing))
+		if Blocking(run) && isComplete(run) {
+			known = append(known, slices.DeleteFunc(slices.Clone(run), isExempt))
 		}
 	}
 	c.findSingle(known)
@@ -108,10 +108,10 @@ func compareRuns(runs [][]Finding, believed []Finding) comparison {
 	return c
 }
 
-// passing reports whether a finding is not compared with those of other runs.
-func passing(f Finding) bool { return f.Advisory || lasting(f) }
+// isExempt reports whether a finding is not compared with those of other runs.
+func isExempt(f Finding) bool { return f.Advisory || isPermanent(f) }
 
-// findSingle finds the sources that have one finding in each run.
+// findSingle finds the sources with exactly one finding in each run.
 func (c comparison) findSingle(runs [][]Finding) {
 	for i, run := range runs {
 		count := map[string]int{}
@@ -125,15 +125,16 @@ func (c comparison) findSingle(runs [][]Finding) {
 	}
 }
 
-// key is the same for findings that are the same here.
+// key returns a string that is equal for findings that are the same in this
+// comparison.
 func (c comparison) key(f Finding) string {
-	if c.single[f.Source] && !passing(f) {
+	if c.single[f.Source] && !isExempt(f) {
 		return f.Source
 	}
 	return Key(f)
 }
 
-// keys are those of a run's findings.
+// keys returns the keys of a run's findings.
 func (c comparison) keys(run []Finding) map[string]bool {
 	keys := map[string]bool{}
 	for _, f := range run {
@@ -142,27 +143,27 @@ func (c comparison) keys(run []Finding) map[string]bool {
 	return keys
 }
 
-// addLasting adds what is no matter of chance and stands in any of the runs.
-func (c comparison) addLasting(stay []Finding, runs [][]Finding) []Finding {
-	had := c.keys(stay)
+// addPermanent adds the permanent findings of all runs.
+func (c comparison) addPermanent(stay []Finding, runs [][]Finding) []Finding {
+	seen := c.keys(stay)
 	for _, f := range slices.Concat(runs...) {
-		if key := c.key(f); lasting(f) && !had[key] {
-			had[key] = true
+		if key := c.key(f); isPermanent(f) && !seen[key] {
+			seen[key] = true
 			stay = append(stay, f)
 		}
 	}
 	return stay
 }
 
-// others are the findings that block and do not stay, each once.
-func (c comparison) others(stay []Finding, runs [][]Finding) []Finding {
-	had := c.keys(stay)
-	var others []Finding
+// flaky returns the blocking findings that do not stay, each once.
+func (c comparison) flaky(stay []Finding, runs [][]Finding) []Finding {
+	seen := c.keys(stay)
+	var flaky []Finding
 	for _, f := range slices.Concat(runs...) {
-		if key := c.key(f); !passing(f) && !had[key] {
-			had[key] = true
-			others = append(others, f)
+		if key := c.key(f); !isExempt(f) && !seen[key] {
+			seen[key] = true
+			flaky = append(flaky, f)
 		}
 	}
-	return others
+	return flaky
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNormaliseTools: what tools print of one failure is the same in two runs,
-// and not what they print of another one.
+// TestNormaliseTools: the output of real tools for one failure is equal in two
+// runs and differs from their output for another failure.
 func TestNormaliseTools(t *testing.T) {
 	for name, c := range map[string]struct{ first, second, other string }{
 		"go test": {

@@ -7,29 +7,29 @@ import (
 	"os"
 )
 
-// spoolMemory is how much of a stream a spool holds before it takes a file.
+// spoolMemory is how many bytes a spool keeps in memory before it uses a file.
 const spoolMemory = 1 << 20
 
-// spool keeps the whole of a stream, in memory while it is small, else in a
-// temporary file. A failure to keep it shows when it is read.
+// spool stores a complete stream, in memory while it is small, then in a
+// temporary file. reader reports an error of storing.
 type spool struct {
-	held bytes.Buffer
-	file *os.File // nil while all is held
-	err  error
+	memory bytes.Buffer
+	file   *os.File // nil while all is in memory
+	err    error
 }
 
 func (s *spool) Write(p []byte) (int, error) {
 	if s.err != nil {
 		return len(p), nil
 	}
-	if s.file == nil && s.held.Len()+len(p) <= spoolMemory {
-		return s.held.Write(p)
+	if s.file == nil && s.memory.Len()+len(p) <= spoolMemory {
+		return s.memory.Write(p)
 	}
 	if s.file == nil {
 		if s.file, s.err = os.CreateTemp("", "hone-output-*"); s.err != nil {
 			return len(p), nil
 		}
-		_, s.err = s.held.WriteTo(s.file)
+		_, s.err = s.memory.WriteTo(s.file)
 	}
 	if s.err == nil {
 		_, s.err = s.file.Write(p)
@@ -37,16 +37,16 @@ func (s *spool) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reader reads the stream from its beginning.
+// reader returns a reader of the stream from its start.
 func (s *spool) reader() (io.Reader, error) {
 	if s.err != nil || s.file == nil {
-		return bytes.NewReader(s.held.Bytes()), s.err
+		return bytes.NewReader(s.memory.Bytes()), s.err
 	}
 	_, err := s.file.Seek(0, io.SeekStart)
 	return s.file, err
 }
 
-// remove gives up what was kept.
+// remove deletes the stored stream.
 func (s *spool) remove() error {
 	if s.file == nil {
 		return nil

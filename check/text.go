@@ -6,38 +6,38 @@ import (
 	"unicode/utf8"
 )
 
-// notUTF8 stands for a text that is not UTF-8 (ruling B11).
+// notUTF8 replaces a text that is not UTF-8 (ruling B11).
 const notUTF8 = "<non-UTF8 output>"
 
-// MaxText is how many bytes of one text of a finding are shown before its
-// middle is left out.
+// MaxText is the length in bytes above which the middle of a text is omitted
+// from a finding.
 const MaxText = 64 << 10
 
-// tailText is how much is shown of the standard error of a check that could
+// tailText is how many bytes of standard error are shown of a check that could
 // not run.
 const tailText = 8 << 10
 
-// readable is a stream as text.
-func readable(stream []byte) string {
+// streamText returns the text of a stream.
+func streamText(stream []byte) string {
 	if !utf8.Valid(stream) {
 		return notUTF8
 	}
 	return string(stream)
 }
 
-// cut leaves out the middle of a text that is longer than most, on whole lines
-// where it can, and says in a line of its own how much that was.
-func cut(text string, most int) string {
+// truncateMiddle omits the middle of a text longer than most, at line ends if
+// possible, and inserts a line that states how much was omitted.
+func truncateMiddle(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
 	head, tail := headLines(text, most/2), tailLines(text, most/2)
-	left := len(text) - len(head) - len(tail)
-	return fmt.Sprintf("%s\n[... %d bytes left out here ...]\n%s", strings.TrimSuffix(head, "\n"), left, tail)
+	omitted := len(text) - len(head) - len(tail)
+	return fmt.Sprintf("%s\n[... %d bytes omitted ...]\n%s", strings.TrimSuffix(head, "\n"), omitted, tail)
 }
 
-// headLines is the beginning of a text, at most so many bytes: whole lines, or
-// whole runes where the first line is longer.
+// headLines returns the start of a text, at most most bytes: complete lines, or
+// complete runes if the first line is longer.
 func headLines(text string, most int) string {
 	if i := strings.LastIndexByte(text[:most], '\n'); i >= 0 {
 		return text[:i+1]
@@ -48,7 +48,7 @@ func headLines(text string, most int) string {
 	return text[:most]
 }
 
-// tailLines is the end of a text, as headLines is its beginning.
+// tailLines returns the end of a text, like headLines returns its start.
 func tailLines(text string, most int) string {
 	from := len(text) - most
 	if text[from-1] == '\n' {
@@ -63,27 +63,25 @@ func tailLines(text string, most int) string {
 	return text[from:]
 }
 
-// tail is the end of a stream, for a finding that says that a check could not
-// run.
-func tail(text string) string {
+// truncateStart omits the start of a stream longer than tailText.
+func truncateStart(text string) string {
 	if len(text) <= tailText {
 		return text
 	}
 	end := tailLines(text, tailText)
-	return fmt.Sprintf("[... %d bytes left out here ...]\n%s", len(text)-len(end), end)
+	return fmt.Sprintf("[... %d bytes omitted ...]\n%s", len(text)-len(end), end)
 }
 
-// section is a titled text, set off by blank lines. An empty text is said to
-// be empty.
+// section returns a titled text between blank lines.
 func section(title, text string) string {
 	if strings.TrimSpace(text) == "" {
-		return fmt.Sprintf("\n%s: nothing\n", title)
+		return fmt.Sprintf("\n%s: (empty)\n", title)
 	}
 	return fmt.Sprintf("\n%s:\n\n%s\n", title, strings.Trim(text, "\n"))
 }
 
-// clean takes the secrets out of a text.
-func clean(redact func(string) string, text string) string {
+// applyRedact removes the secrets from a text.
+func applyRedact(redact func(string) string, text string) string {
 	if redact == nil {
 		return text
 	}

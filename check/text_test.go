@@ -10,11 +10,11 @@ func TestCut(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"short", "short"},
 		{"0123456789", "0123456789"},
-		{"01234567890123456789", "01234\n[... 10 bytes left out here ...]\n56789"},
-		{"a\nb\nc\nd\ne\nf\ng\n", "a\nb\n[... 6 bytes left out here ...]\nf\ng\n"},
-		{"ééééééé", "éé\n[... 6 bytes left out here ...]\néé"},
+		{"01234567890123456789", "01234\n[... 10 bytes omitted ...]\n56789"},
+		{"a\nb\nc\nd\ne\nf\ng\n", "a\nb\n[... 6 bytes omitted ...]\nf\ng\n"},
+		{"ééééééé", "éé\n[... 6 bytes omitted ...]\néé"},
 	} {
-		if got := cut(c.text, 10); got != c.want {
+		if got := truncateMiddle(c.text, 10); got != c.want {
 			t.Errorf("cut(%q) = %q, want %q", c.text, got, c.want)
 		}
 	}
@@ -22,11 +22,11 @@ func TestCut(t *testing.T) {
 
 func TestTail(t *testing.T) {
 	text := strings.Repeat("line\n", tailText)
-	got := tail(text)
+	got := truncateStart(text)
 	if !strings.HasPrefix(got, "[... ") || !strings.HasSuffix(got, "]\n"+strings.Repeat("line\n", tailText/5)) {
 		t.Errorf("%.80q … %d bytes", got, len(got))
 	}
-	if got := tail("few\n"); got != "few\n" {
+	if got := truncateStart("few\n"); got != "few\n" {
 		t.Errorf("%q", got)
 	}
 }
@@ -38,7 +38,7 @@ func FuzzCut(f *testing.F) {
 		if most < 2 || most > 1<<20 || !utf8.ValidString(text) {
 			return
 		}
-		got := cut(text, most)
+		got := truncateMiddle(text, most)
 		if !utf8.ValidString(got) || len(got) > most+100 {
 			t.Errorf("cut(%q, %d) = %q", text, most, got)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The parts of times.
+// Parts of times.
 const (
 	yearPart  = `(?:19|20)\d\d`
 	monthPart = `(?:0[1-9]|1[0-2])`
@@ -30,8 +30,8 @@ var (
 	longDate  = regexp.MustCompile(`^(?:` + weekday + `,? )?` + monthName + ` {1,2}\d{1,2}, \d{4}(?:,? (?:at )?` + dayZone + `)?\b`)
 )
 
-// The parts of durations. A number of minutes or hours alone is none: it may be
-// a size, and what is measured is never a whole number of them.
+// Parts of durations. Whole minutes or hours do not count: they may be a
+// size, and a measured duration is never whole.
 const number = `\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?`
 
 var (
@@ -49,8 +49,8 @@ var (
 	traceLine = regexp.MustCompile(`#\d{1,3} +$`)
 )
 
-// volatile is how much of what begins here with a word is to be taken out, and
-// what is written for it.
+// volatile returns the length of the volatile text that starts here with a
+// word, and its placeholder; 0 if there is none.
 func (s *scanner) volatile() (n int, name string) {
 	rest := s.rest()
 	c := rest[0]
@@ -59,11 +59,11 @@ func (s *scanner) volatile() (n int, name string) {
 		return 36, someUUID
 	case strings.HasPrefix(rest, "0x"):
 		return s.address()
-	case isHex(c) && s.longHex() > 0:
-		return s.longHex(), someHex
+	case isHex(c) && s.hexLen() > 0:
+		return s.hexLen(), someHex
 	case isDigit(c):
 		return s.measured(rest)
-	case mayBeDay(rest):
+	case startsDay(rest):
 		return longest(rest, weekFirst, longDate, unixDate), someTime
 	case len(rest) > 3 && isDrive(rest):
 		return tempDrive(rest), someTemp
@@ -71,16 +71,16 @@ func (s *scanner) volatile() (n int, name string) {
 	return 0, ""
 }
 
-// measured looks for a time or a duration.
+// measured returns the length of a time or duration, and its placeholder.
 func (s *scanner) measured(rest string) (n int, name string) {
 	digits := 0
 	for digits < len(rest) && isDigit(rest[digits]) {
 		digits++
 	}
-	if strings.IndexByte("./-", s.last()) >= 0 || !goesOn(rest[digits:]) {
+	if strings.IndexByte("./-", s.last()) >= 0 || !mayContinue(rest[digits:]) {
 		return 0, ""
 	}
-	if n := s.moment(rest, digits); n > 0 {
+	if n := s.timeLen(rest, digits); n > 0 {
 		return n, someTime
 	}
 	if n := longest(rest, shortSpan, namedSpan, apartSpan, realSpan, clockSpan); n > 0 {
@@ -94,9 +94,9 @@ func (s *scanner) measured(rest string) (n int, name string) {
 	return 0, ""
 }
 
-// goesOn reports whether a time or a duration can go on with a text after its
-// first digits. It spares most numbers the expressions.
-func goesOn(text string) bool {
+// mayContinue reports whether text can follow the first digits of a time or
+// duration. It is a fast path that spares most numbers the regular expressions.
+func mayContinue(text string) bool {
 	switch {
 	case len(text) < 2:
 		return text == "s"
@@ -106,9 +106,9 @@ func goesOn(text string) bool {
 	return isWord(text[0]) || strings.IndexByte(".,:-/", text[0]) >= 0 && isWord(text[1])
 }
 
-// moment is how long a date or a time of day is that begins with so many
-// digits.
-func (s *scanner) moment(rest string, digits int) int {
+// timeLen returns the length of a date or time that starts with so many digits,
+// or 0.
+func (s *scanner) timeLen(rest string, digits int) int {
 	switch {
 	case digits == 4 && (rest[4] == '-' || rest[4] == '/'):
 		return longest(rest, dateTime)
@@ -122,8 +122,9 @@ func (s *scanner) moment(rest string, digits int) int {
 	return longest(rest, logTime, dayFirst)
 }
 
-// address looks for a hexadecimal number that says where something lies in
-// memory: one as large as addresses are, or one that stands where they do.
+// address returns the length of a hexadecimal memory address, and its
+// placeholder. A number counts if it has the size of an address or occurs where
+// addresses do.
 func (s *scanner) address() (n int, name string) {
 	rest := s.rest()
 	n = len("0x")
@@ -135,15 +136,15 @@ func (s *scanner) address() (n int, name string) {
 	}
 	digits := len(strings.TrimLeft(rest[len("0x"):n], "0"))
 	kernel := digits == 16 && strings.HasPrefix(rest, "0xffff")
-	if kernel || 9 <= digits && digits <= 12 || s.frame || s.points(digits) {
+	if kernel || 9 <= digits && digits <= 12 || s.frame || s.isAddressContext(digits) {
 		return n, someAddress
 	}
 	return 0, ""
 }
 
-// points reports whether what was written last says that a number of so many
-// hexadecimal digits is an address.
-func (s *scanner) points(digits int) bool {
+// isAddressContext reports whether the preceding output says that a number of
+// so many hexadecimal digits is an address.
+func (s *scanner) isAddressContext(digits int) bool {
 	before := s.out[max(s.line, len(s.out)-16):]
 	for _, end := range []string{"+", "pc=", "sp=", "fp=", "lr="} {
 		if bytes.HasSuffix(before, []byte(end)) {
@@ -153,9 +154,9 @@ func (s *scanner) points(digits int) bool {
 	return digits >= 7 && bytes.HasSuffix(before, []byte("at ")) || traceLine.Match(before)
 }
 
-// longHex is the length of a hexadecimal number as sums are: 32 digits and
-// more, and not all of them decimal.
-func (s *scanner) longHex() int {
+// hexLen returns the length of a hexadecimal number of at least 32 digits, like
+// a checksum, or 0. It must contain a letter.
+func (s *scanner) hexLen() int {
 	n, letters := 0, false
 	for s.at+n < len(s.text) && isHex(s.text[s.at+n]) {
 		letters = letters || !isDigit(s.text[s.at+n])
@@ -167,7 +168,7 @@ func (s *scanner) longHex() int {
 	return n
 }
 
-// The words that say what the number is that follows them.
+// What can follow the words that expectAfter knows.
 var (
 	afterGoroutine = regexp.MustCompile(`^ (\d+)`)
 	afterPID       = regexp.MustCompile(`^["']?[ =:#]{1,3}(\d+)`)
@@ -179,8 +180,8 @@ var (
 	afterMillis    = regexp.MustCompile(`^["']?[ \t]?[=:]?[ \t]?["']?(\d+(?:\.\d+)?)`)
 )
 
-// hint looks at what follows a word that says what it is.
-func (s *scanner) hint(word string, end int) {
+// expectAfter expects a volatile number after a word that announces one.
+func (s *scanner) expectAfter(word string, end int) {
 	if dot := strings.LastIndexByte(word, '.'); dot >= 0 && !isDigit(word[0]) {
 		word = word[dot+1:]
 	}
@@ -211,8 +212,7 @@ func (s *scanner) hint(word string, end int) {
 	}
 }
 
-// longest is how much of a text the first of the expressions matches that
-// does.
+// longest returns the length that the first matching expression matches, or 0.
 func longest(text string, res ...*regexp.Regexp) int {
 	for _, re := range res {
 		if m := re.FindStringIndex(text); m != nil {
@@ -222,8 +222,8 @@ func longest(text string, res ...*regexp.Regexp) int {
 	return 0
 }
 
-// mayBeDay reports whether a text begins like the name of a weekday or month.
-func mayBeDay(text string) bool {
+// startsDay reports whether a text starts like the name of a weekday or month.
+func startsDay(text string) bool {
 	return len(text) > 3 && strings.Contains("Mon Tue Wed Thu Fri Sat Sun Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec", text[:3])
 }
 

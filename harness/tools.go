@@ -45,7 +45,7 @@ func (s *Session) bench(b loop.Toolset, seen *workspace.Tree) []tool.Tool {
 	if w == nil {
 		w = s.commands()
 	}
-	return append(tools, tool.Bash(w, tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, Ceiling: longestCommand, Lines: lines}))
+	return append(tools, tool.Bash(w, tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, MaxTimeout: longestCommand, Lines: lines}))
 }
 
 // seen is a folder's tree as a role sees it: without the files of one folder at
@@ -105,8 +105,8 @@ func (s seat) changing(t tool.Tool) tool.Tool {
 	}
 	run := t.Run
 	t.Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
-		if was := in.Was; was != nil {
-			in.Was = func(p string) ([]byte, bool) { return was(s.folder + "/" + p) }
+		if was := in.Original; was != nil {
+			in.Original = func(p string) ([]byte, bool) { return was(s.folder + "/" + p) }
 		}
 		return run(ctx, in)
 	}

@@ -12,8 +12,8 @@ import (
 	"hone/journal"
 )
 
-// smallDisk is a folder with a file system of its own, of a size as mount takes
-// it.
+// smallDisk returns a directory on its own file system, of a size in the syntax
+// of mount.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,9 +24,8 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// TestFullDisk fills a small file system of its own until an append fails:
-// nothing torn may stay, and what is appended once there is room again
-// continues the chain.
+// TestFullDisk fills a small file system until an append fails. No partial line
+// may remain, and after space is freed the next append continues the chain.
 func TestFullDisk(t *testing.T) {
 	dir := smallDisk(t, "256k")
 	h, err := journal.OpenHome(dir)
@@ -62,16 +61,16 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := j.Append(journal.Entry{Type: "test", Payload: p}); err != nil {
-		t.Fatalf("with room again: %v", err)
+		t.Fatalf("after freeing space: %v", err)
 	}
 	if events, err := h.Read("r"); err != nil || len(events) != n {
-		t.Errorf("%d events with room again, want %d: %v", len(events), n, err)
+		t.Errorf("%d events after freeing space, want %d: %v", len(events), n, err)
 	}
 }
 
-// TestBrokenJournalTakesNoMore closes the file under the journal, so that a
-// failed append cannot be taken back either.
-func TestBrokenJournalTakesNoMore(t *testing.T) {
+// TestBrokenJournalRefusesEvents closes the file under the journal, so that the
+// partial line of a failed append cannot be removed either.
+func TestBrokenJournalRefusesEvents(t *testing.T) {
 	j, err := home(t).Create("r")
 	if err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// HomeName is the folder at a workspace's root that hone keeps its own things
-// in and that no model ever sees.
+// HomeName is the directory at a workspace's root that holds hone's own files.
+// No model sees it.
 const HomeName = ".hone"
 
 const (
@@ -26,18 +26,19 @@ const (
 	lockFile   = "lock"
 )
 
-// Home is the folder .hone of one workspace: journals, their objects and the
-// lock. An object is a file of its own ([Home.Put]) or one of many in a file
-// ([Home.NewPack]). The folder is reached through an [os.Root], so that a link which a hostile
-// repository put in its place leads nowhere.
+// Home is the directory .hone of one workspace. It holds the journals, their
+// objects and the lock. An object has a file of its own ([Home.Put]) or shares
+// one with others ([Home.NewPack]). All access goes through an [os.Root], so a
+// symlink that a hostile repository put in place of the directory leads
+// nowhere.
 type Home struct {
 	dir   string
 	root  *os.Root
 	packs packs
 }
 
-// OpenHome opens the folder below the workspace dir, and makes it where it is
-// not there yet, with a .gitignore that ignores all of it.
+// OpenHome opens the directory .hone below the workspace dir. If it does not
+// exist, OpenHome creates it with a .gitignore that ignores everything in it.
 func OpenHome(dir string) (*Home, error) {
 	h, err := findHome(dir, true)
 	if err != nil {
@@ -46,8 +47,8 @@ func OpenHome(dir string) (*Home, error) {
 	return h, nil
 }
 
-// FindHome opens the folder where it is there already; the error wraps
-// [fs.ErrNotExist] where it is not.
+// FindHome opens the directory .hone only if it exists; otherwise the error
+// wraps [fs.ErrNotExist].
 func FindHome(dir string) (*Home, error) { return findHome(dir, false) }
 
 func findHome(dir string, create bool) (*Home, error) {
@@ -66,7 +67,7 @@ func findHome(dir string, create bool) (*Home, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is no folder: move it away", filepath.Join(dir, HomeName))
+		return nil, fmt.Errorf("%s is not a directory: move it away", filepath.Join(dir, HomeName))
 	}
 	root, err := top.OpenRoot(HomeName)
 	if err != nil {
@@ -74,7 +75,7 @@ func findHome(dir string, create bool) (*Home, error) {
 	}
 	h := &Home{dir: filepath.Join(dir, HomeName), root: root}
 	if create {
-		if err := h.furnish(); err != nil {
+		if err := h.setUp(); err != nil {
 			root.Close()
 			return nil, err
 		}
@@ -82,7 +83,8 @@ func findHome(dir string, create bool) (*Home, error) {
 	return h, nil
 }
 
-func (h *Home) furnish() error {
+// setUp creates the contents of a new directory .hone.
+func (h *Home) setUp() error {
 	f, err := h.root.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -104,19 +106,19 @@ func makeDir(root *os.Root, name string) error {
 	return nil
 }
 
-// Dir is the folder's path.
+// Dir returns the path of the directory .hone.
 func (h *Home) Dir() string { return h.dir }
 
-// Close lets go of the folder.
+// Close releases the directory.
 func (h *Home) Close() error { return h.root.Close() }
 
-// runTime is the layout of the time that a run's id begins with.
+// runTime is the layout of the time at the start of a run id.
 const runTime = "20060102-150405"
 
-// NewRun makes up an id for a run that starts now: the time in UTC, the part of
-// the second, and a random number in hex. Ids sort by their time, also within
-// a second, so that "last" is the run that was begun last. Where the clock was
-// set back since the newest run, the id has the second after that one's.
+// NewRun returns an id for a run that starts now: the time in UTC, the fraction
+// of the second, and a random number in hex. Ids sort by time, even within a
+// second, so that "last" means the run started last. If the clock was set back
+// since the newest run started, the id uses the second after that run's.
 func (h *Home) NewRun() string {
 	id := newRun(time.Now())
 	runs, err := h.Runs()
@@ -136,7 +138,7 @@ func newRun(at time.Time) string {
 	return fmt.Sprintf("%s-%04x%02x", at.UTC().Format(runTime), at.Nanosecond()>>14, b)
 }
 
-// Runs are the ids of all runs, the oldest first.
+// Runs returns the ids of all runs, oldest first.
 func (h *Home) Runs() ([]string, error) {
 	d, err := h.root.Open(runsDir)
 	if err != nil {
@@ -157,8 +159,8 @@ func (h *Home) Runs() ([]string, error) {
 	return runs, nil
 }
 
-// Find resolves what a person typed: an id, a unique prefix of one, or "last".
-// The error is a [*NotFoundError].
+// Find returns the run that the user means by ref: an id, a unique prefix of
+// one, or "last". The error is a [*NotFoundError] if there is no such run.
 func (h *Home) Find(ref string) (string, error) {
 	runs, err := h.Runs()
 	if err != nil {
@@ -182,9 +184,9 @@ func (h *Home) Find(ref string) (string, error) {
 	return "", &NotFoundError{Ref: ref, Matches: matches}
 }
 
-// Put stores an object and returns its name, the SHA-256 of its bytes in hex.
-// It and its folder are durable when Put returns. It has a file of its own then,
-// also where a pack holds it as well.
+// Put stores an object in a file of its own, even if a pack holds it already,
+// and returns its name: the SHA-256 of its bytes in hex. The object is durable
+// when Put returns.
 func (h *Home) Put(b []byte) (string, error) {
 	name := hash(b)
 	dir := objectsDir + "/" + name[:2]
@@ -230,10 +232,10 @@ func (h *Home) store(file string, b []byte) error {
 	return err
 }
 
-// Has says whether an object is stored. Of a pack that another process
-// finishes at this moment it may not know yet. A name that is no digest names
-// nothing that is stored. It does not read the object: [Home.Get] and
-// [Home.OpenObject] do, and find what has become of it.
+// Has reports whether an object is stored. It may miss a pack that another
+// process has only just finished. A name that is not a digest is not stored.
+// Has does not read the object; [Home.Get] and [Home.OpenObject] do, and detect
+// damage.
 func (h *Home) Has(name string) bool {
 	d, err := parseDigest(name)
 	if err != nil {
@@ -252,9 +254,9 @@ func (h *Home) Has(name string) bool {
 	return ok
 }
 
-// holds is Has without a look at the disk for new packs. A loose file of
-// another length is not the object.
-func (h *Home) holds(d digest, size int64) bool {
+// isStored is Has without looking for new packs on disk. A loose file of
+// another length does not count.
+func (h *Home) isStored(d digest, size int64) bool {
 	if _, ok := h.packs.find(d); ok {
 		return true
 	}
@@ -262,8 +264,8 @@ func (h *Home) holds(d digest, size int64) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == size
 }
 
-// Get reads an object and checks that it is still what was stored. The error
-// is as of [Home.OpenObject].
+// Get reads an object and verifies its digest. The error is as for
+// [Home.OpenObject].
 func (h *Home) Get(name string) ([]byte, error) {
 	o, err := h.OpenObject(name)
 	if err != nil {
@@ -277,11 +279,11 @@ func (h *Home) Get(name string) ([]byte, error) {
 	return b, nil
 }
 
-// OpenObject opens an object for reading from its beginning to its end. Where
-// it is not what was stored, an error that names the file stands in place of
-// [io.EOF]; nobody should act on what was read before. Close without reading
-// to the end is no error. What is not stored, or was in a pack that is
-// damaged, is a [*MissingError].
+// OpenObject opens an object for reading. If its contents do not match its
+// digest, the last Read returns an error that names the file instead of
+// [io.EOF]; do not use what was read before. Closing it early is not an error.
+// If the object is not stored, or was in a damaged pack, the error is a
+// [*MissingError].
 func (h *Home) OpenObject(name string) (io.ReadCloser, error) {
 	d, err := parseDigest(name)
 	if err != nil {
@@ -305,7 +307,7 @@ func (h *Home) openPacked(d digest) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("read an object: %w", err)
 		}
 		if p, ok = h.packs.find(d); !ok {
-			return nil, &MissingError{Name: d.String(), Packs: h.packs.damage()}
+			return nil, &MissingError{Name: d.String(), Packs: h.packs.damageErrors()}
 		}
 	}
 	file := packsDir + "/" + p.pack
@@ -316,27 +318,27 @@ func (h *Home) openPacked(d digest) (io.ReadCloser, error) {
 	return &object{from: io.NewSectionReader(f, p.offset, p.size), file: f, sum: sha256.New(), want: d, path: h.path(file)}, nil
 }
 
-// openRegular opens a file for reading. Anything else is an error: opening a
-// pipe would wait for somebody to write into it.
+// openRegular opens a regular file for reading. Anything else is an error:
+// opening a pipe would wait for a writer.
 func (h *Home) openRegular(name string) (*os.File, error) {
-	if err := h.regular(name); err != nil {
+	if err := h.checkRegular(name); err != nil {
 		return nil, err
 	}
 	return h.root.Open(name)
 }
 
-// regular is nil where a name is a regular file's.
-func (h *Home) regular(name string) error {
+// checkRegular returns an error unless the name is that of a regular file.
+func (h *Home) checkRegular(name string) error {
 	info, err := h.root.Lstat(name)
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file: move it away", h.path(name))
+		err = fmt.Errorf("%s is not a regular file: move it away", h.path(name))
 	}
 	return err
 }
 
-// object reads a stored object and checks it at its end.
+// object reads a stored object and verifies it at the end.
 type object struct {
-	from io.Reader // nothing but the object
+	from io.Reader // the object only
 	file *os.File
 	sum  stdhash.Hash
 	want digest
@@ -347,7 +349,7 @@ func (o *object) Read(b []byte) (int, error) {
 	n, err := o.from.Read(b)
 	o.sum.Write(b[:n])
 	if err == io.EOF && digest(o.sum.Sum(nil)) != o.want {
-		err = fmt.Errorf("%s was changed since it was stored: it does not hold the object %s any more", o.path, o.want)
+		err = fmt.Errorf("%s was changed after it was stored: it no longer contains the object %s", o.path, o.want)
 	}
 	return n, err
 }
@@ -357,8 +359,8 @@ func (o *object) Close() error { return o.file.Close() }
 // MissingError says that an object is not stored. It wraps [fs.ErrNotExist].
 type MissingError struct {
 	Name string
-	// Packs tells of each damaged pack, any of which may have held the object;
-	// empty where there is none.
+	// Packs has an error for each damaged pack. Any of them may have held the
+	// object.
 	Packs []error
 }
 
@@ -376,8 +378,8 @@ func (e *MissingError) Error() string {
 
 func (e *MissingError) Unwrap() error { return fs.ErrNotExist }
 
-// ObjectPath is where the bytes of an object lie that was stored by [Home.Put],
-// for a person to look at. What only a pack holds has no file of its own.
+// ObjectPath returns the path of an object stored by [Home.Put], so that the
+// user can look at it. An object that is only in a pack has no file of its own.
 func (h *Home) ObjectPath(name string) string { return h.path(objectFile(name)) }
 
 func objectFile(name string) string { return objectsDir + "/" + name[:2] + "/" + name[2:] }
@@ -386,8 +388,8 @@ func runFile(run string) string { return runsDir + "/" + run + ".jsonl" }
 
 func (h *Home) path(name string) string { return filepath.Join(h.dir, filepath.FromSlash(name)) }
 
-// syncDir makes the names in a folder durable. Windows has no such call; its
-// file systems journal names by themselves.
+// syncDir makes the names in a directory durable. Windows has no such call; its
+// file systems journal names.
 func (h *Home) syncDir(name string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -1,22 +1,23 @@
-// Package journal keeps what a run did, in one append-only file of JSON lines.
+// Package journal records a run in one append-only file of JSON lines.
 //
-// The file is the trajectory, the audit log, the feed of every screen and the
-// state to resume from. Each line is an [Event] with a sequence number and
-// the SHA-256 of the line before it; what is too large for a line is an
-// object, named by its digest and stored before the line that names it. All
-// of it lives in the folder .hone at the workspace's root ([Home]), which
-// ignores itself.
+// Open the directory .hone of a workspace with [OpenHome] and take its lock
+// with [Home.Lock]. [Home.Create] starts the journal of a new run, [Home.Open]
+// opens an existing one to continue it, and [Home.Read] and [Home.Follow] only
+// read. [Journal.Append] adds an [Event]. Each event has a sequence number and
+// the SHA-256 of the line before it. Store data that is too large for a line as
+// an object with [Home.Put] or [Home.NewPack] before appending the event that
+// names it.
 //
-// A step leaves two events under one [Identity]: its begin, before anything
-// is done, and its record, when it is done. [Journal.Lookup] finds them again,
-// which is how a resumed run knows what not to do twice.
+// A step appends two events with the same [Identity]: its begin before it does
+// anything, and its record afterwards. [Journal.Lookup] returns both, so that a
+// resumed run knows which steps not to repeat.
 //
-// What it guarantees: a line is there whole or not at all, a torn last line is
-// cut off before anything is appended, and after an append that failed the
-// file ends with its last whole line, or the journal takes no more. The chain
-// finds edits, gaps and swaps. It does not find a tail that was cut at a line,
-// nor a rewrite by someone who computes the chain anew; keep the last hash
-// elsewhere if that matters ([Journal.Head]).
+// Guarantees: every line is complete or absent. Opening a journal removes an
+// incomplete last line. After a failed append the file ends with the last
+// complete line, or the journal accepts no more events. Reading detects edited,
+// missing and reordered lines. It cannot detect that complete lines were
+// removed at the end, or that someone computed all hashes again; to detect
+// these, keep the last hash elsewhere ([Journal.Head]).
 package journal
 
 import (
@@ -32,50 +33,51 @@ import (
 	"time"
 )
 
-// Version is the format that this package writes and the only one it reads.
+// Version is the format that this package writes, and the only one that it
+// reads.
 const Version = 1
 
-// Event is one line. Its payload stands beside these fields in the same JSON
-// object; [Event.Decode] reads it.
+// Event is one line of a journal. Its payload is in the same JSON object as
+// these fields; [Event.Decode] reads it.
 type Event struct {
 	Version int       `json:"v"`
-	Seq     int64     `json:"seq"` // 1 is the first
+	Seq     int64     `json:"seq"` // starts at 1
 	Time    time.Time `json:"time"`
 	Run     string    `json:"run"`
 	Type    Type      `json:"type"`
-	Phase   Phase     `json:"phase,omitempty"` // empty: not of a step
-	Step    *Identity `json:"step,omitempty"`  // nil: not of a step
-	Input   string    `json:"input,omitempty"` // digest of what the step was given
-	// Active is how long processes have worked on the run, in milliseconds
-	// by their monotonic clocks, the time between processes left out.
+	Phase   Phase     `json:"phase,omitempty"` // empty if the event is not of a step
+	Step    *Identity `json:"step,omitempty"`  // nil if the event is not of a step
+	Input   string    `json:"input,omitempty"` // digest of the step's input
+	// Active is how long processes have worked on the run, in milliseconds of
+	// their monotonic clocks. Time between processes does not count.
 	Active int64 `json:"active_ms"`
-	// Prev is the SHA-256 of the line before, without its newline; empty in
-	// the first.
+	// Prev is the SHA-256 of the previous line without its newline, empty in
+	// the first event.
 	Prev string `json:"prev"`
 
 	line []byte
 }
 
-// Type names what an event tells, such as "apply". The journal gives it no
+// Type names what an event records, such as "apply". The journal gives it no
 // meaning; package history has the types of a run's events.
 type Type string
 
-// Phase says which of a step's two events it is.
+// Phase distinguishes the two events of a step.
 type Phase string
 
-// Begin stands before the effect and Record after it.
+// A step appends Begin before it has any effect and Record afterwards.
 const (
 	Begin  Phase = "begin"
 	Record Phase = "record"
 )
 
-// Identity names a step within its run. Two steps never share one.
+// Identity identifies a step within its run. No two steps share one.
 type Identity struct {
 	Round   int    `json:"round"`
-	Session int    `json:"session,omitempty"` // within the round; 0: outside of any
+	Session int    `json:"session,omitempty"` // within the round; 0 outside sessions
 	Turn    int    `json:"turn,omitempty"`    // within the session
-	Call    int    `json:"call,omitempty"`    // of a tool, within the turn; 0: outside of any
-	Index   int    `json:"index,omitempty"`   // among steps of one name in the same place
+	Call    int    `json:"call,omitempty"`    // tool call within the turn; 0 outside calls
+	Index   int    `json:"index,omitempty"`   // among steps of the same name in the same place
 	Name    string `json:"name"`
 }
 
@@ -83,8 +85,8 @@ func (i Identity) String() string {
 	return fmt.Sprintf("%s (round %d, session %d, turn %d, call %d, index %d)", i.Name, i.Round, i.Session, i.Turn, i.Call, i.Index)
 }
 
-// Decode reads the event's payload into v, which points to a struct. Fields
-// of the envelope and unknown ones are passed over.
+// Decode decodes the event's payload into v, a pointer to a struct. It ignores
+// the fields of the envelope and unknown fields.
 func (e Event) Decode(v any) error {
 	if err := json.Unmarshal(e.line, v); err != nil {
 		return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
@@ -92,63 +94,64 @@ func (e Event) Decode(v any) error {
 	return nil
 }
 
-// Line is the event as it stands in the file, without its newline. It must
-// not be changed.
+// Line returns the event's line in the file, without its newline. The caller
+// must not change it.
 func (e Event) Line() []byte { return e.line }
 
-// Hash is the SHA-256 of the event's line, as the next one names it.
+// Hash returns the SHA-256 of the event's line, which the next event contains
+// as Prev.
 func (e Event) Hash() string { return hash(e.line) }
 
-// Entry is what a caller gives [Journal.Append]; the rest of the event is the
-// journal's to fill in.
+// Entry is the input of [Journal.Append]. The journal sets all other fields of
+// the event.
 type Entry struct {
 	Type  Type
 	Phase Phase
 	Step  *Identity
 	Input string
 	// Payload is a struct or map that encodes as a JSON object; nil adds
-	// nothing. Its keys must not be those of the envelope.
+	// nothing. Its keys must differ from those of the envelope.
 	Payload any
-	// Sync makes the event durable before Append returns: it survives a
-	// power cut, not only the end of the process.
+	// Sync makes the event durable before Append returns: it then survives a
+	// power failure, not only the end of the process.
 	Sync bool
 }
 
-// Observer is told of events. Before is called ahead of the write and After
-// when the line stands; either may be nil. Contract: both are called on the
-// goroutine that appends, in order, and must not append.
+// Observer is notified of events: Before is called before an event is written,
+// After once it is in the file. Either may be nil. Contract: both run in order
+// on the goroutine that appends, and must not append.
 type Observer struct {
 	Before func(Entry)
 	After  func(Event)
 }
 
-// Journal is one run's file, open for appending. Its methods may be called
-// from several goroutines.
+// Journal is the file of one run, open for appending. Several goroutines may
+// use it at once.
 type Journal struct {
 	home *Home
 	run  string
 
 	mu        sync.Mutex
 	file      *os.File
-	size      int64 // where the last whole line ends
+	size      int64 // end of the last complete line
 	events    []Event
 	begins    map[Identity]Event
 	records   map[Identity]Event
 	head      string // hash of the last line
-	broken    error  // why nothing more can be appended
+	brokenBy  error  // why the journal accepts no more events; nil if it does
 	observers []Observer
-	opened    time.Time // with its monotonic reading
-	active    int64     // of earlier processes, ms
+	opened    time.Time // includes a monotonic reading
+	active    int64     // of earlier processes, in milliseconds
 
-	playing bool    // it is played back
-	ahead   []Event // what is still to be played
+	replaying bool    // opened by Playback
+	remaining []Event // events still to be replayed
 }
 
-// ErrBroken is wrapped by every append after one that failed and could not be
-// taken back.
-var ErrBroken = errors.New("the journal takes no more events")
+// ErrBroken is wrapped by the error of every append that follows a failed one
+// whose partial line could not be removed.
+var ErrBroken = errors.New("the journal accepts no more events")
 
-// Create starts the file of a new run.
+// Create creates the journal of a new run.
 func (h *Home) Create(run string) (*Journal, error) {
 	f, err := h.root.OpenFile(runFile(run), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -161,9 +164,10 @@ func (h *Home) Create(run string) (*Journal, error) {
 	return newJournal(h, run, f), nil
 }
 
-// Open opens a run's file to go on with it. A torn last line is cut off.
+// Open opens the journal of an existing run to continue it. It removes an
+// incomplete last line.
 func (h *Home) Open(run string) (*Journal, error) {
-	err := h.regular(runFile(run))
+	err := h.checkRegular(runFile(run))
 	var f *os.File
 	if err == nil {
 		f, err = h.root.OpenFile(runFile(run), os.O_RDWR, 0)
@@ -184,7 +188,7 @@ func newJournal(h *Home, run string, f *os.File) *Journal {
 		begins: map[Identity]Event{}, records: map[Identity]Event{}}
 }
 
-// load reads the file and leaves it ending with its last whole line.
+// load reads the file and truncates it after its last complete line.
 func (j *Journal) load() error {
 	data, err := io.ReadAll(j.file)
 	if err != nil {
@@ -196,11 +200,11 @@ func (j *Journal) load() error {
 	}
 	if size < int64(len(data)) {
 		if err := j.file.Truncate(size); err != nil {
-			return fmt.Errorf("cut off a torn line: %w", err)
+			return fmt.Errorf("remove an incomplete line: %w", err)
 		}
 	}
 	for _, e := range events {
-		j.admit(e)
+		j.addToIndex(e)
 	}
 	j.size = size
 	if n := len(events); n > 0 {
@@ -210,8 +214,8 @@ func (j *Journal) load() error {
 	return err
 }
 
-// admit takes an event that stands in the file into the index.
-func (j *Journal) admit(e Event) {
+// addToIndex adds an event that is in the file to the index.
+func (j *Journal) addToIndex(e Event) {
 	j.events = append(j.events, e)
 	j.head = hash(e.line)
 	if e.Step == nil {
@@ -225,28 +229,28 @@ func (j *Journal) admit(e Event) {
 	}
 }
 
-// Run is the run's id.
+// Run returns the run's id.
 func (j *Journal) Run() string { return j.run }
 
-// Home is where the journal and its objects live.
+// Home returns the directory of the journal and its objects.
 func (j *Journal) Home() *Home { return j.home }
 
-// Observe adds an observer of the events to come.
+// Observe adds an observer of future events.
 func (j *Journal) Observe(o Observer) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.observers = append(j.observers, o)
 }
 
-// Events are those so far, in order.
+// Events returns the events so far, in order.
 func (j *Journal) Events() []Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.events[:len(j.events):len(j.events)]
 }
 
-// Lookup finds a step's begin and record; nil where there is none. Of a step
-// that was begun more than once, it is the last begin.
+// Lookup returns the begin and the record of a step, nil for each that does not
+// exist. If the step began more than once, it returns the last begin.
 func (j *Journal) Lookup(id Identity) (begin, record *Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -259,20 +263,20 @@ func (j *Journal) Lookup(id Identity) (begin, record *Event) {
 	return begin, record
 }
 
-// Head is the SHA-256 of the last line: whoever keeps it can tell later that
-// nothing was cut off.
+// Head returns the SHA-256 of the last line. A reader who keeps it can later
+// tell whether events were removed at the end.
 func (j *Journal) Head() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.head
 }
 
-// Active is how long processes have worked on the run so far.
+// Active returns how long processes have worked on the run so far.
 func (j *Journal) Active() time.Duration {
 	return time.Duration(j.active)*time.Millisecond + time.Since(j.opened)
 }
 
-// Append writes one event.
+// Append appends one event and returns it.
 func (j *Journal) Append(n Entry) (Event, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -281,17 +285,17 @@ func (j *Journal) Append(n Entry) (Event, error) {
 			o.Before(n)
 		}
 	}
-	if j.playing {
-		return j.replay(n)
+	if j.replaying {
+		return j.appendReplayed(n)
 	}
-	e, err := j.compose(n)
+	e, err := j.newEvent(n)
 	if err != nil {
 		return Event{}, err
 	}
 	if err := j.write(e.line, n.Sync); err != nil {
 		return Event{}, err
 	}
-	j.admit(e)
+	j.addToIndex(e)
 	for _, o := range j.observers {
 		if o.After != nil {
 			o.After(e)
@@ -300,16 +304,16 @@ func (j *Journal) Append(n Entry) (Event, error) {
 	return e, nil
 }
 
-// compose makes the event's line: the envelope, and the payload's fields
-// behind it in the same object.
-func (j *Journal) compose(n Entry) (Event, error) {
+// newEvent returns the event with its line: the envelope, followed by the
+// fields of the payload in the same object.
+func (j *Journal) newEvent(n Entry) (Event, error) {
 	e := Event{
 		Version: Version, Seq: int64(len(j.events)) + 1, Time: time.Now().UTC(), Run: j.run,
 		Type: n.Type, Phase: n.Phase, Step: n.Step, Input: n.Input,
 		Active: j.Active().Milliseconds(), Prev: j.head,
 	}
-	if len(j.ahead) > 0 {
-		e.Time, e.Active = j.ahead[0].Time, j.ahead[0].Active
+	if len(j.remaining) > 0 {
+		e.Time, e.Active = j.remaining[0].Time, j.remaining[0].Active
 	}
 	line, err := encode(e)
 	if err != nil {
@@ -321,7 +325,7 @@ func (j *Journal) compose(n Entry) (Event, error) {
 			return Event{}, fmt.Errorf("event %s: %w", n.Type, err)
 		}
 		if len(payload) < 2 || payload[0] != '{' {
-			return Event{}, fmt.Errorf("event %s: its payload is no object", n.Type)
+			return Event{}, fmt.Errorf("event %s: its payload is not a JSON object", n.Type)
 		}
 		if len(payload) > 2 {
 			line = append(append(line[:len(line)-1], ','), payload[1:]...)
@@ -331,10 +335,10 @@ func (j *Journal) compose(n Entry) (Event, error) {
 	return e, nil
 }
 
-// write appends one line, or leaves the file as it was.
+// write appends one line, or leaves the file unchanged.
 func (j *Journal) write(line []byte, sync bool) error {
-	if j.broken != nil {
-		return fmt.Errorf("%w since: %w", ErrBroken, j.broken)
+	if j.brokenBy != nil {
+		return fmt.Errorf("%w since: %w", ErrBroken, j.brokenBy)
 	}
 	_, err := j.file.Write(append(line, '\n'))
 	if err == nil && sync {
@@ -344,13 +348,13 @@ func (j *Journal) write(line []byte, sync bool) error {
 		j.size += int64(len(line)) + 1
 		return nil
 	}
-	j.cutBack(err)
+	j.truncate(err)
 	return fmt.Errorf("append to the journal: %w", err)
 }
 
-// cutBack removes what a failed write may have left. A file whose fsync
-// failed is in no known state, so that too ends the journal.
-func (j *Journal) cutBack(cause error) {
+// truncate removes what a failed write may have left. If that fails, the state
+// of the file is unknown and the journal accepts no more events.
+func (j *Journal) truncate(cause error) {
 	err := j.file.Truncate(j.size)
 	if err == nil {
 		_, err = j.file.Seek(j.size, io.SeekStart)
@@ -359,13 +363,13 @@ func (j *Journal) cutBack(cause error) {
 		err = j.file.Sync()
 	}
 	if err != nil {
-		j.broken = cause
+		j.brokenBy = cause
 	}
 }
 
-// Close closes the file. What was appended stays.
+// Close closes the file.
 func (j *Journal) Close() error {
-	if j.playing {
+	if j.replaying {
 		return nil
 	}
 	return j.file.Close()

@@ -87,7 +87,7 @@ func TestWhatIsAppendedIsRead(t *testing.T) {
 		t.Errorf("lookup: %v, %v", begin, record)
 	}
 	if begin, record := j.Lookup(journal.Identity{Round: 2, Name: "look"}); begin != nil || record != nil {
-		t.Error("lookup finds what is not there")
+		t.Error("lookup finds a step that does not exist")
 	}
 }
 
@@ -117,7 +117,7 @@ func TestTornLastLineIsCutOff(t *testing.T) {
 			j.Close()
 			got, _ := os.ReadFile(file(h, "r"))
 			if !bytes.HasPrefix(got, whole) {
-				t.Error("what stood before was changed")
+				t.Error("earlier lines were changed")
 			}
 			if events, err := h.Read("r"); err != nil || len(events) != 4 {
 				t.Errorf("after the append: %d events, %v", len(events), err)
@@ -228,8 +228,8 @@ func TestRunsSortByTheirTime(t *testing.T) {
 	}
 }
 
-// TestRunsAfterTheClockWasSetBack: "last" is the run that was begun last, also
-// where an earlier one says that it was begun later.
+// TestRunsAfterTheClockWasSetBack: "last" is the run started last, even if the
+// id of an earlier run has a later time.
 func TestRunsAfterTheClockWasSetBack(t *testing.T) {
 	h := home(t)
 	fill(t, h, "29991231-235959-fffe00", 1)
@@ -242,7 +242,7 @@ func TestRunsAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// TestPipes: what stands in a file's place, and would never end, is an error.
+// TestPipes: a pipe in place of a file is an error and does not block.
 func TestPipes(t *testing.T) {
 	h := home(t)
 	fill(t, h, "r", 1)
@@ -268,7 +268,7 @@ func TestPipes(t *testing.T) {
 		"follow": follow,
 		"lock":   func() error { _, err := h.Lock(); return err },
 	} {
-		if err := open(); err == nil || !strings.Contains(err.Error(), "is no regular file: move it away") {
+		if err := open(); err == nil || !strings.Contains(err.Error(), "is not a regular file: move it away") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -284,7 +284,7 @@ func TestHomeIgnoresItselfAndFollowsNoLink(t *testing.T) {
 		t.Skip("no symlinks here:", err)
 	}
 	if _, err := journal.OpenHome(dir); err == nil {
-		t.Error("a link in the place of .hone was followed")
+		t.Error("a symlink in place of .hone was followed")
 	}
 	if left, _ := os.ReadDir(outside); len(left) > 0 {
 		t.Errorf("something was written outside: %v", left)
@@ -312,11 +312,11 @@ func TestOneLockAWorkspace(t *testing.T) {
 	}
 	l, err = h.Lock()
 	if err != nil || l.Last != "r1" {
-		t.Fatalf("after it was given back: %v, %v", l, err)
+		t.Fatalf("after the lock was released: %v, %v", l, err)
 	}
 	l.Unlock()
 	if _, ok := h.Holder(); ok {
-		t.Error("a lock that was given back is held")
+		t.Error("a released lock is still held")
 	}
 }
 
@@ -359,7 +359,7 @@ func TestPayloadMustBeAnObject(t *testing.T) {
 	defer j.Close()
 	for _, bad := range []any{[]int{1}, "text", 3} {
 		if _, err := j.Append(journal.Entry{Type: "test", Payload: bad}); err == nil {
-			t.Errorf("payload %v was taken", bad)
+			t.Errorf("payload %v was accepted", bad)
 		}
 	}
 	if _, err := j.Append(journal.Entry{Type: "test", Payload: struct{}{}}); err != nil {
@@ -384,7 +384,7 @@ func FuzzReadNeverPanics(f *testing.F) {
 		}
 		for _, e := range events {
 			if !json.Valid(e.Line()) {
-				t.Errorf("event %d is no JSON", e.Seq)
+				t.Errorf("event %d is not JSON", e.Seq)
 			}
 		}
 	})

@@ -9,35 +9,33 @@ import (
 	"strings"
 )
 
-// LockedError says that another process works on the workspace.
+// LockedError says that another process is working on the workspace.
 type LockedError struct {
-	Run string // what it said it is doing, or the run before where it has not said yet
+	Run string // the run that it is working on, or the previous run until it calls Say
 }
 
 func (e *LockedError) Error() string {
 	if e.Run == "" {
-		return "another hone is at work here"
+		return "another hone is working here"
 	}
-	return "another hone is at work here, on run " + e.Run
+	return "another hone is working here, on run " + e.Run
 }
 
-// Lock is the workspace's lock. It goes with the process that holds it,
-// however that ends.
+// Lock is the lock of a workspace. It ends with the process that holds it.
 type Lock struct {
-	// Last is the run that was worked on last, by this process or another;
-	// empty when there was none.
+	// Last is the run that any process worked on last, empty if there was none.
 	Last string
 	file *os.File
 }
 
-// errHeld is what tryLock answers when another process has the lock.
-var errHeld = errors.New("held")
+// errLocked is returned by tryLock if another process has the lock.
+var errLocked = errors.New("held")
 
-// Lock takes the workspace for this process, or answers a [*LockedError] at
-// once: it never waits.
+// Lock locks the workspace for this process. It never waits: if another process
+// has the lock, the error is a [*LockedError].
 func (h *Home) Lock() (*Lock, error) {
-	// Reading what is no file, a pipe above all, could wait for ever.
-	err := h.regular(lockFile)
+	// Opening a pipe in place of the file could wait for ever.
+	err := h.checkRegular(lockFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -54,7 +52,7 @@ func (h *Home) Lock() (*Lock, error) {
 	switch {
 	case err == nil && readErr == nil:
 		return &Lock{Last: last, file: f}, nil
-	case errors.Is(err, errHeld):
+	case errors.Is(err, errLocked):
 		err = &LockedError{Run: last}
 	default:
 		err = fmt.Errorf("lock the workspace: %w", errors.Join(err, readErr))
@@ -62,8 +60,8 @@ func (h *Home) Lock() (*Lock, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// Say notes which run the process is on, for whoever is refused, and for the
-// process that comes next.
+// Say records which run this process is working on, for processes that are
+// refused the lock and for the next one that gets it.
 func (l *Lock) Say(run string) error {
 	l.Last = run
 	if err := l.file.Truncate(0); err != nil {
@@ -73,11 +71,11 @@ func (l *Lock) Say(run string) error {
 	return err
 }
 
-// Unlock gives the workspace back.
+// Unlock releases the lock.
 func (l *Lock) Unlock() error { return l.file.Close() }
 
-// Holder tells which run is being worked on; ok is false when no process has
-// the lock.
+// Holder returns the run that a process is working on. ok is false if no
+// process has the lock.
 func (h *Home) Holder() (run string, ok bool) {
 	l, err := h.Lock()
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 func tryLock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return errHeld
+		return errLocked
 	}
 	return err
 }

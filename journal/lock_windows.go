@@ -7,13 +7,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock locks one byte far behind the contents: Windows keeps others from
-// reading what is locked, and they have to read who holds it.
+// tryLock locks one byte far behind the contents. Windows prevents others from
+// reading locked bytes, but they must be able to read which run is being worked
+// on.
 func tryLock(f *os.File) error {
 	at := &windows.Overlapped{OffsetHigh: 1}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return errHeld
+		return errLocked
 	}
 	return err
 }

@@ -13,43 +13,44 @@ import (
 )
 
 const (
-	// packBuffer is how much is kept in memory before it is written.
+	// packBuffer is how many bytes are kept in memory before they are written.
 	packBuffer = 1 << 20
-	// looseAtMost is how many objects that fit into the buffer get files of
-	// their own. By BenchmarkStore one is stored no slower so, and two are.
-	looseAtMost = 1
+	// maxLoose is how many objects, if they fit into the buffer, get a file of
+	// their own. BenchmarkStore shows that one object is stored no slower this
+	// way, but two are.
+	maxLoose = 1
 )
 
-// Pack stores many objects for the price of one fsync. It is made by
-// [Home.NewPack] and ends with [Pack.Close], or with [Pack.Discard]. It is not
-// for use by several goroutines at once.
+// Pack stores many objects with a single fsync. [Home.NewPack] creates it;
+// [Pack.Close] or [Pack.Discard] ends it. It is not for use by several
+// goroutines at once.
 type Pack struct {
 	home    *Home
-	file    *os.File // nil until there is more than the buffer holds
-	temp    string   // its name
-	written int64    // how much of the file counts
-	buf     []byte   // what belongs behind that
+	file    *os.File // nil until the buffer overflows
+	temp    string   // name of file
+	written int64    // valid length of file
+	buf     []byte   // what follows that
 	sum     stdhash.Hash
 	places  []place
 	seen    map[digest]bool
-	err     error // why it cannot be finished
+	err     error // why it cannot be completed
 	ended   bool
 }
 
-// NewPack begins a pack. Only whoever holds the workspace's lock may: what
-// packs that were never finished have left is removed.
+// NewPack starts a pack. The caller must hold the workspace's lock, because
+// NewPack removes unfinished packs of other processes.
 func (h *Home) NewPack() (*Pack, error) {
-	err := h.clearPacks()
+	err := h.removeStalePacks()
 	if err == nil {
 		err = h.refreshPacks(true)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("begin a pack of objects: %w", err)
+		return nil, fmt.Errorf("start a pack of objects: %w", err)
 	}
 	return &Pack{home: h, sum: sha256.New(), seen: map[digest]bool{}}, nil
 }
 
-func (h *Home) clearPacks() error {
+func (h *Home) removeStalePacks() error {
 	err := h.root.Mkdir(packsDir, 0o700)
 	switch {
 	case err == nil:
@@ -59,18 +60,18 @@ func (h *Home) clearPacks() error {
 	}
 	names, err := h.packNames(tempSuffix)
 	for _, n := range names {
-		if !h.packs.isOpen(n) {
-			// What cannot be removed takes room and does no harm.
+		if !h.packs.isWriting(n) {
+			// A file that cannot be removed only wastes space.
 			_ = h.root.Remove(packsDir + "/" + n)
 		}
 	}
 	return err
 }
 
-// Add reads an object to its end and returns its name, as of [Home.Put], and
-// its length in bytes. What is stored already is not stored again. After an
-// error of r the pack is as it was before and goes on; after one of the disk
-// every further Add and Close fail with it.
+// Add reads an object to its end and returns its name, as [Home.Put] does, and
+// its length in bytes. It does not store an object twice. After an error of r
+// the pack is unchanged and usable; after a disk error every later Add and
+// Close fails.
 func (p *Pack) Add(r io.Reader) (name string, size int64, err error) {
 	switch {
 	case p.ended:
@@ -81,15 +82,15 @@ func (p *Pack) Add(r io.Reader) (name string, size int64, err error) {
 	start := p.end()
 	var d digest
 	if err == nil {
-		d, err = p.take(r)
+		d, err = p.readIntoBuffer(r)
 	}
 	if err != nil {
-		p.rewind(start)
+		p.truncate(start)
 		return "", 0, fmt.Errorf("store an object: %w", err)
 	}
 	name, size = d.String(), p.end()-start
-	if p.seen[d] || p.home.holds(d, size) {
-		p.rewind(start)
+	if p.seen[d] || p.home.isStored(d, size) {
+		p.truncate(start)
 		return name, size, nil
 	}
 	p.seen[d] = true
@@ -97,8 +98,9 @@ func (p *Pack) Add(r io.Reader) (name string, size int64, err error) {
 	return name, size, nil
 }
 
-// take reads r into the buffer, which goes to the file whenever it is full.
-func (p *Pack) take(r io.Reader) (d digest, err error) {
+// readIntoBuffer reads r into the buffer, which it flushes to the file whenever
+// it is full.
+func (p *Pack) readIntoBuffer(r io.Reader) (d digest, err error) {
 	if p.buf == nil {
 		p.buf = make([]byte, 0, packBuffer)
 	}
@@ -125,8 +127,8 @@ func (p *Pack) take(r io.Reader) (d digest, err error) {
 
 func (p *Pack) end() int64 { return p.written + int64(len(p.buf)) }
 
-// rewind forgets what stands behind an offset.
-func (p *Pack) rewind(to int64) {
+// truncate discards everything from an offset on.
+func (p *Pack) truncate(to int64) {
 	if to >= p.written {
 		p.buf = p.buf[:to-p.written]
 		return
@@ -134,7 +136,7 @@ func (p *Pack) rewind(to int64) {
 	p.written, p.buf = to, p.buf[:0]
 }
 
-// flush empties the buffer into the file, which it makes the first time.
+// flush writes the buffer to the file, which it creates the first time.
 func (p *Pack) flush() error {
 	if p.file == nil {
 		if err := p.create(); err != nil {
@@ -152,26 +154,26 @@ func (p *Pack) flush() error {
 
 func (p *Pack) create() (err error) {
 	p.temp = rand.Text() + tempSuffix
-	p.home.packs.setOpen(p.temp, true)
+	p.home.packs.setWriting(p.temp, true)
 	p.file, err = p.home.root.OpenFile(packsDir+"/"+p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		p.home.packs.setOpen(p.temp, false)
+		p.home.packs.setWriting(p.temp, false)
 	}
 	return err
 }
 
-// Close makes all objects durable; [Home.Has] and [Home.OpenObject] find them
-// from then on and not before. A pack without objects leaves nothing. After an
-// error nothing temporary is left, and the objects are not to be relied on.
-// Close after Close or Discard is an error that wraps [fs.ErrClosed].
+// Close makes all objects durable. [Home.Has] and [Home.OpenObject] find them
+// afterwards, not before. A pack without objects leaves no file. After an error
+// no temporary file is left, and the objects may not be stored. A second Close,
+// or Close after Discard, returns an error that wraps [fs.ErrClosed].
 func (p *Pack) Close() error {
 	err := p.err
 	switch {
 	case p.ended:
 		err = fs.ErrClosed
 	case err != nil || len(p.places) == 0:
-	case p.file == nil && len(p.places) <= looseAtMost:
-		err = p.scatter()
+	case p.file == nil && len(p.places) <= maxLoose:
+		err = p.storeLoose()
 	default:
 		err = p.finish()
 	}
@@ -181,8 +183,7 @@ func (p *Pack) Close() error {
 	return nil
 }
 
-// Discard gives the pack up. It may be called after Close, and does nothing
-// then.
+// Discard abandons the pack. After Close it does nothing.
 func (p *Pack) Discard() error {
 	p.ended, p.buf = true, nil
 	if p.file == nil {
@@ -194,13 +195,13 @@ func (p *Pack) Discard() error {
 	}
 	p.file = nil
 	err = errors.Join(err, p.home.root.Remove(packsDir+"/"+p.temp))
-	p.home.packs.setOpen(p.temp, false)
+	p.home.packs.setWriting(p.temp, false)
 	return err
 }
 
-// scatter stores the objects one by one: few do not need a file that every
-// later process has to read before it can find anything.
-func (p *Pack) scatter() error {
+// storeLoose stores each object in a file of its own, because every later
+// process must read the index of a pack before it can find anything.
+func (p *Pack) storeLoose() error {
 	for _, o := range p.places {
 		if _, err := p.home.Put(p.buf[o.offset : o.offset+o.size]); err != nil {
 			return err
@@ -209,7 +210,7 @@ func (p *Pack) scatter() error {
 	return nil
 }
 
-// finish writes the index and the trailer and gives the file its name.
+// finish writes the index and the trailer and renames the file.
 func (p *Pack) finish() error {
 	if err := p.flush(); err != nil {
 		return err
@@ -218,7 +219,7 @@ func (p *Pack) finish() error {
 	tail, name := encodeIndex(p.places, p.written)
 	_, err := p.file.WriteAt(tail, p.written)
 	if err == nil {
-		// Something long that was not kept may have stood here.
+		// A longer object that was discarded may have been here.
 		err = p.file.Truncate(p.written + int64(len(tail)))
 	}
 	if err == nil {
@@ -231,10 +232,10 @@ func (p *Pack) finish() error {
 		return err
 	}
 	p.file = nil
-	p.home.packs.setOpen(p.temp, false)
+	p.home.packs.setWriting(p.temp, false)
 	if err := p.home.syncDir(packsDir); err != nil {
 		return err
 	}
-	p.home.packs.admit(p.places, name)
+	p.home.packs.add(p.places, name)
 	return nil
 }

@@ -12,15 +12,15 @@ import (
 
 const benchSize = 2 << 10
 
-// nth is an object of benchSize bytes that no other number has.
+// nth returns the object of benchSize bytes with number n; no two are equal.
 func nth(n int) []byte {
 	b := bytes.Repeat([]byte("0123456789abcdef"), benchSize/16)
 	binary.BigEndian.PutUint64(b, uint64(n))
 	return b
 }
 
-// BenchmarkStore stores so many objects of 2 KiB in a new workspace: each in
-// a file of its own, and by a pack.
+// BenchmarkStore stores objects of 2 KiB in a new workspace, each in a file of
+// its own and all in a pack.
 func BenchmarkStore(b *testing.B) {
 	for _, n := range []int{1, 2, 3, 5, 10, 1000, 50_000} {
 		if n <= 1000 {
@@ -59,7 +59,7 @@ func putAll(h *journal.Home, n int) error {
 
 func packAll(h *journal.Home, n int) error { return packFrom(h, 0, n) }
 
-// packFrom stores so many objects in one pack, the first of which has a number.
+// packFrom stores n objects in one pack, numbered from first.
 func packFrom(h *journal.Home, first, n int) error {
 	p, err := h.NewPack()
 	if err != nil {
@@ -73,8 +73,8 @@ func packFrom(h *journal.Home, first, n int) error {
 	return p.Close()
 }
 
-// BenchmarkHas asks for each of 100 000 objects, which lie in a pack, each in
-// a file of its own (of 1 000), or nowhere.
+// BenchmarkHas looks up each of 100 000 objects in a pack, 1 000 loose ones,
+// and 100 000 that are not stored.
 func BenchmarkHas(b *testing.B) {
 	const n = 100_000
 	h := home(b)
@@ -106,8 +106,8 @@ func benchHas(b *testing.B, h *journal.Home, names []string, want bool) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(names)), "ns/object")
 }
 
-// BenchmarkFirstHas opens a workspace and asks for one object: all indexes
-// are read.
+// BenchmarkFirstHas opens a workspace and looks up one object, which reads all
+// indexes.
 func BenchmarkFirstHas(b *testing.B) {
 	for _, c := range []struct{ packs, objects int }{{1, 100_000}, {1000, 10}} {
 		b.Run(fmt.Sprintf("%d packs of %d", c.packs, c.objects), func(b *testing.B) {

@@ -15,9 +15,9 @@ import (
 	"hone/journal"
 )
 
-// garbage are packs with right checksums, in which the object "one" must not
-// be found.
-func garbage() map[string][]byte {
+// garbagePacks returns packs with correct checksums in which the object "one"
+// must not be found.
+func garbagePacks() map[string][]byte {
 	one, two, huge := entry("one", 0, 3), entry("two", 3, 3), ^uint64(0)
 	unsorted := slices.Concat(one, two)
 	if bytes.Equal(sortEntries(unsorted), unsorted) {
@@ -44,7 +44,7 @@ func garbage() map[string][]byte {
 }
 
 func TestGarbageIsNoPack(t *testing.T) {
-	for name, b := range garbage() {
+	for name, b := range garbagePacks() {
 		t.Run(name, func(t *testing.T) {
 			h := home(t)
 			newPack(t, h)
@@ -59,8 +59,9 @@ func TestGarbageIsNoPack(t *testing.T) {
 	}
 }
 
-// TestDamagedPack cuts a pack off everywhere and changes each of its bytes:
-// whatever is read then is what was stored, or an error that names the file.
+// TestDamagedPack truncates a pack at every length and changes each of its
+// bytes. Every read must return what was stored, or an error that names the
+// file.
 func TestDamagedPack(t *testing.T) {
 	h := home(t)
 	contents := [][]byte{[]byte("first"), {}, []byte("second")}
@@ -75,7 +76,7 @@ func TestDamagedPack(t *testing.T) {
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			found := readAll(t, again(t, h), path, contents)
+			found := readAll(t, reopen(t, h), path, contents)
 			inContents := name == "changed" && i < len(whole)-tail
 			if want := map[bool]int{true: 2, false: 0}[inContents]; found != want {
 				t.Errorf("%s at %d: %d of the objects are found, want %d", name, i, found, want)
@@ -93,7 +94,7 @@ func flip(b []byte, i int) []byte {
 	return b
 }
 
-// readAll counts what can be read.
+// readAll returns how many objects can be read.
 func readAll(t *testing.T, h *journal.Home, path string, contents [][]byte) (found int) {
 	t.Helper()
 	for _, want := range contents {
@@ -113,8 +114,8 @@ func readAll(t *testing.T, h *journal.Home, path string, contents [][]byte) (fou
 	return found
 }
 
-// TestDamagedPacksAreMadeGood stores the contents anew.
-func TestDamagedPacksAreMadeGood(t *testing.T) {
+// TestDamagedPacksAreReplaced stores the contents again.
+func TestDamagedPacksAreReplaced(t *testing.T) {
 	h := home(t)
 	contents := [][]byte{[]byte("first"), []byte("second")}
 	first := store(t, h, contents...)
@@ -124,7 +125,7 @@ func TestDamagedPacksAreMadeGood(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h = again(t, h)
+	h = reopen(t, h)
 	var missing *journal.MissingError
 	if _, err := h.Get(digest(contents[0])); !errors.As(err, &missing) || len(missing.Packs) != 2 || !strings.Contains(err.Error(), "2 damaged packs") {
 		t.Errorf("with two damaged packs: %v", err)
@@ -136,15 +137,15 @@ func TestDamagedPacksAreMadeGood(t *testing.T) {
 	closePack(t, p)
 	for _, b := range contents {
 		holds(t, h, b)
-		holds(t, again(t, h), b)
+		holds(t, reopen(t, h), b)
 	}
 	if _, err := h.Get(digest([]byte("third"))); !errors.As(err, &missing) || len(missing.Packs) != 1 || !strings.Contains(err.Error(), second) {
 		t.Errorf("the other pack: %v", err)
 	}
 }
 
-// TestChangedObjectInAPack: the index is good, so what is wrong shows at the
-// end of the object and nowhere else.
+// TestChangedObjectInAPack: with an intact index, a change is detected only at
+// the end of the object.
 func TestChangedObjectInAPack(t *testing.T) {
 	h := home(t)
 	path := store(t, h, []byte("first"), []byte("second"))
@@ -189,8 +190,8 @@ func TestPackThatWentAway(t *testing.T) {
 	}
 }
 
-// FuzzPackIndex puts garbage in the place of a pack, once as it is and once
-// with a right checksum: no panic, and nothing is believed.
+// FuzzPackIndex replaces a pack with garbage, once as it is and once with a
+// correct checksum. Nothing may panic, and nothing may be found.
 func FuzzPackIndex(f *testing.F) {
 	one := entry("one", 0, 3)
 	two := sortEntries(slices.Concat(one, entry("two", 3, 3)))
@@ -209,12 +210,12 @@ func FuzzPackIndex(f *testing.F) {
 	path := filepath.Join(h.Dir(), "packs", "fuzz.pack")
 	f.Fuzz(func(t *testing.T, contents, index []byte, version, objects, size uint64) {
 		for _, b := range [][]byte{packOf(contents, index, version, objects, size), slices.Concat(contents, index)} {
-			// Some file systems wait for the disk where a file is written over.
+			// Some file systems wait for the disk when a file is overwritten.
 			_ = os.Remove(path)
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			h := again(t, h)
+			h := reopen(t, h)
 			for e := range slices.Chunk(slices.Concat(index, entry("one", 0, 0)), 48) {
 				name := hex.EncodeToString(e[:min(32, len(e))])
 				if got, err := h.Get(name); err == nil && digest(got) != name {

@@ -16,9 +16,9 @@ import (
 	"hone/journal"
 )
 
-// TestPackOnAFullDisk leaves a small file system less and less room: whatever
-// does not fit is an error, nothing temporary stays, and with room again the
-// same contents are stored.
+// TestPackOnAFullDisk leaves less and less space on a small file system. A pack
+// that does not fit is an error and leaves no temporary file; after space is
+// freed the same contents can be stored.
 func TestPackOnAFullDisk(t *testing.T) {
 	dir := smallDisk(t, "8m")
 	h, err := journal.OpenHome(dir)
@@ -47,7 +47,7 @@ func TestPackOnAFullDisk(t *testing.T) {
 
 func fillUp(t *testing.T, h *journal.Home, mark byte, room int64, contents [][]byte) {
 	ballast := filepath.Join(filepath.Dir(h.Dir()), "ballast")
-	leave(t, ballast, room)
+	fillDisk(t, ballast, room)
 	marked := make([][]byte, len(contents))
 	p := newPack(t, h)
 	var failed error
@@ -76,7 +76,7 @@ func fillUp(t *testing.T, h *journal.Home, mark byte, room int64, contents [][]b
 	}
 	for _, b := range marked {
 		if h.Has(digest(b)) {
-			t.Errorf("%s is there", digest(b))
+			t.Errorf("%s is stored", digest(b))
 		}
 	}
 	if err := os.Remove(ballast); err != nil {
@@ -88,7 +88,7 @@ func fillUp(t *testing.T, h *journal.Home, mark byte, room int64, contents [][]b
 	}
 	closePack(t, p)
 	for _, b := range marked {
-		if _, err := again(t, h).Get(digest(b)); err != nil {
+		if _, err := reopen(t, h).Get(digest(b)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -97,8 +97,8 @@ func fillUp(t *testing.T, h *journal.Home, mark byte, room int64, contents [][]b
 	}
 }
 
-// leave fills a file system with a file, up to so many bytes.
-func leave(t *testing.T, ballast string, room int64) {
+// fillDisk fills a file system with a file, except for room bytes.
+func fillDisk(t *testing.T, ballast string, room int64) {
 	t.Helper()
 	var s unix.Statfs_t
 	if err := unix.Statfs(filepath.Dir(ballast), &s); err != nil {
@@ -106,16 +106,15 @@ func leave(t *testing.T, ballast string, room int64) {
 	}
 	n := int64(s.Bavail)*s.Bsize - room
 	if n <= 0 {
-		t.Fatalf("there is less than %d bytes of room", room)
+		t.Fatalf("less than %d bytes are free", room)
 	}
 	if err := os.WriteFile(ballast, make([]byte, n), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestOddThingsInTheFolderOfPacks must not be waited for, and not hide what
-// is good.
-func TestOddThingsInTheFolderOfPacks(t *testing.T) {
+// TestOddFilesAmongPacks: odd files must neither block nor hide intact packs.
+func TestOddFilesAmongPacks(t *testing.T) {
 	h := home(t)
 	store(t, h, []byte("a"), []byte("b"))
 	dir := filepath.Join(h.Dir(), "packs")
@@ -128,7 +127,7 @@ func TestOddThingsInTheFolderOfPacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := again(t, h)
+	reader := reopen(t, h)
 	holds(t, reader, []byte("a"))
 	var missing *journal.MissingError
 	if _, err := reader.Get(digest(nil)); !errors.As(err, &missing) || len(missing.Packs) != 4 {
@@ -136,7 +135,7 @@ func TestOddThingsInTheFolderOfPacks(t *testing.T) {
 	}
 	for _, name := range []string{"empty", "folder", "link", "pipe"} {
 		if !strings.Contains(fmt.Sprint(missing.Packs), name+".pack") {
-			t.Errorf("%s.pack is not named: %v", name, missing.Packs)
+			t.Errorf("no error names %s.pack: %v", name, missing.Packs)
 		}
 	}
 	store(t, reader, []byte("c"), []byte("d"))

@@ -26,7 +26,7 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// large is more than a pack keeps in memory.
+// large returns more than a pack keeps in memory.
 func large(fill byte) []byte { return bytes.Repeat([]byte{fill}, 3<<20+7) }
 
 func newPack(t testing.TB, h *journal.Home) *journal.Pack {
@@ -55,7 +55,7 @@ func closePack(t testing.TB, p *journal.Pack) {
 	}
 }
 
-// store makes one pack of the contents, at least two, and gives its path.
+// store stores the contents, at least two, in one pack and returns its path.
 func store(t testing.TB, h *journal.Home, contents ...[]byte) string {
 	t.Helper()
 	p := newPack(t, h)
@@ -71,7 +71,7 @@ func store(t testing.TB, h *journal.Home, contents ...[]byte) string {
 	return filepath.Join(h.Dir(), "packs", after[0])
 }
 
-// packFiles lists the folder of packs, which the first pack makes.
+// packFiles lists the packs directory, which the first pack creates.
 func packFiles(t testing.TB, h *journal.Home) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(h.Dir(), "packs"))
@@ -89,7 +89,7 @@ func holds(t testing.TB, h *journal.Home, b []byte) {
 	t.Helper()
 	name := digest(b)
 	if !h.Has(name) {
-		t.Errorf("%s: not there", name)
+		t.Errorf("%s: not stored", name)
 	}
 	if got, err := h.Get(name); err != nil || !bytes.Equal(got, b) {
 		t.Errorf("%s: get %d bytes of %d, %v", name, len(got), len(b), err)
@@ -107,8 +107,8 @@ func holds(t testing.TB, h *journal.Home, b []byte) {
 	}
 }
 
-// again opens the workspace of a home a second time, as another process would.
-func again(t testing.TB, h *journal.Home) *journal.Home {
+// reopen opens the workspace of a home a second time, like another process.
+func reopen(t testing.TB, h *journal.Home) *journal.Home {
 	t.Helper()
 	other, err := journal.FindHome(filepath.Dir(h.Dir()))
 	if err != nil {
@@ -120,7 +120,7 @@ func again(t testing.TB, h *journal.Home) *journal.Home {
 
 func TestPackHoldsWhatWasAdded(t *testing.T) {
 	h := home(t)
-	reader := again(t, h)
+	reader := reopen(t, h)
 	contents := [][]byte{{}, []byte("a"), large('x'), []byte("b"), large('y')}
 	p := newPack(t, h)
 	for _, b := range contents {
@@ -129,7 +129,7 @@ func TestPackHoldsWhatWasAdded(t *testing.T) {
 	for _, b := range contents {
 		for _, h := range []*journal.Home{h, reader} {
 			if _, err := h.Get(digest(b)); h.Has(digest(b)) || !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%d bytes are there before the pack is closed: %v", len(b), err)
+				t.Errorf("%d bytes are stored before the pack is closed: %v", len(b), err)
 			}
 		}
 	}
@@ -140,11 +140,11 @@ func TestPackHoldsWhatWasAdded(t *testing.T) {
 	for _, b := range contents {
 		holds(t, h, b)
 		holds(t, reader, b)
-		holds(t, again(t, h), b)
+		holds(t, reopen(t, h), b)
 	}
 }
 
-// TestPackFile reads a pack by its description alone.
+// TestPackFile reads a pack using only its documented format.
 func TestPackFile(t *testing.T) {
 	h := home(t)
 	path := store(t, h, []byte("two"), []byte("one"), nil)
@@ -157,7 +157,7 @@ func TestPackFile(t *testing.T) {
 		t.Errorf("the file is\n%q, want\n%q", got, want)
 	}
 	if want := digest(index) + ".pack"; filepath.Base(path) != want {
-		t.Errorf("it is called %s, want %s", filepath.Base(path), want)
+		t.Errorf("its name is %s, want %s", filepath.Base(path), want)
 	}
 	if runtime.GOOS == "windows" {
 		return
@@ -178,7 +178,8 @@ func sortEntries(index []byte) []byte {
 	return slices.Concat(slices.SortedFunc(slices.Chunk(index, 48), bytes.Compare)...)
 }
 
-// packOf is a pack with a right checksum, whatever else is wrong with it.
+// packOf returns a pack with a correct checksum, whatever else is wrong with
+// it.
 func packOf(contents, index []byte, version, objects, size uint64) []byte {
 	tail := append(bytes.Clone(index), "HONEPACK"...)
 	for _, n := range []uint64{version, objects, size} {
@@ -215,21 +216,21 @@ func TestPackStoresOnce(t *testing.T) {
 			}
 			for _, b := range contents {
 				holds(t, h, b)
-				holds(t, again(t, h), b)
+				holds(t, reopen(t, h), b)
 			}
 		})
 	}
 }
 
-// TestFewAreLoose: a file of its own is as fast for one object, and needs no
-// reading of indexes.
-func TestFewAreLoose(t *testing.T) {
+// TestSingleObjectIsLoose: for a single object a file of its own is as fast,
+// and needs no index.
+func TestSingleObjectIsLoose(t *testing.T) {
 	h := home(t)
 	p := newPack(t, h)
 	name := add(t, p, []byte("alone"))
 	add(t, p, []byte("alone"))
 	if h.Has(name) {
-		t.Error("it is there before the pack is closed")
+		t.Error("the object is stored before the pack is closed")
 	}
 	closePack(t, p)
 	if names := packFiles(t, h); len(names) != 0 {
@@ -254,10 +255,10 @@ func TestPackGoesOnAfterAReader(t *testing.T) {
 	add(t, p, []byte("after"))
 	closePack(t, p)
 	for _, b := range []string{"before", "after"} {
-		holds(t, again(t, h), []byte(b))
+		holds(t, reopen(t, h), []byte(b))
 	}
 	if h.Has(digest(large('x'))) || h.Has(digest([]byte("short"))) {
-		t.Error("what could not be read is there")
+		t.Error("an object that could not be read is stored")
 	}
 }
 
@@ -280,7 +281,7 @@ func TestPackEnds(t *testing.T) {
 	p = newPack(t, h)
 	add(t, p, large('y'))
 	if names := packFiles(t, h); len(names) != 2 {
-		t.Errorf("a pack under way: %q", names)
+		t.Errorf("an open pack: %q", names)
 	}
 	if err := errors.Join(p.Discard(), p.Discard()); err != nil {
 		t.Error(err)
@@ -289,7 +290,7 @@ func TestPackEnds(t *testing.T) {
 		t.Errorf("close after discard: %v", err)
 	}
 	if h.Has(digest(large('y'))) {
-		t.Error("what was discarded is there")
+		t.Error("a discarded object is stored")
 	}
 
 	closePack(t, newPack(t, h))
@@ -312,10 +313,10 @@ func TestNewPackClearsUp(t *testing.T) {
 	}
 	newPack(t, h)
 	if names := packFiles(t, h); len(temp) != 1 || !slices.Equal(names, temp) {
-		t.Errorf("it left %q, want what another pack of the process writes: %q", names, temp)
+		t.Errorf("left %q, want only the temporary file of the other pack: %q", names, temp)
 	}
 	closePack(t, live)
-	holds(t, again(t, h), large('y'))
+	holds(t, reopen(t, h), large('y'))
 }
 
 func TestNothingIsStored(t *testing.T) {
@@ -326,12 +327,12 @@ func TestNothingIsStored(t *testing.T) {
 	}
 }
 
-// TestNewPacksAreSeen opens the readers first, and lets them look in between.
-// The folder's time of change stays as it is, as where two changes come
-// within what the file system tells apart.
+// TestNewPacksAreSeen opens the readers first and lets them look up objects in
+// between. The modification time of the directory stays the same, as if two
+// changes came within the resolution of the file system.
 func TestNewPacksAreSeen(t *testing.T) {
 	h := home(t)
-	byHas, byGet := again(t, h), again(t, h)
+	byHas, byGet := reopen(t, h), reopen(t, h)
 	newPack(t, h) // makes the folder
 	dir, soon := filepath.Join(h.Dir(), "packs"), time.Now().Add(time.Hour)
 	for i := range 5 {
@@ -357,7 +358,7 @@ func TestNewPacksAreSeen(t *testing.T) {
 
 func TestManyAskAtOnce(t *testing.T) {
 	h := home(t)
-	reader := again(t, h)
+	reader := reopen(t, h)
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {

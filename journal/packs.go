@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// A pack is a file of many objects:
+// A pack is a file that holds many objects:
 //
-//	contents  one after the other, in the order in which they were added
-//	index     an entry an object, sorted by digest: SHA-256, offset, length
-//	trailer   magic, version, number of objects, length of all contents, and
-//	          the SHA-256 of the index and of the trailer up to here
+//	contents  one after another, in the order they were added
+//	index     one entry per object, sorted by digest: SHA-256, offset, length
+//	trailer   magic, version, number of objects, total length of the contents, and
+//	          the SHA-256 of the index and the trailer up to here
 //
-// Numbers are of 64 bits, the most significant byte first. The file's name is
-// the SHA-256 of the index in hex.
+// Numbers have 64 bits, most significant byte first. The file's name is the
+// SHA-256 of the index in hex.
 const (
-	packsDir     = "packs"
-	packSuffix   = ".pack"
-	tempSuffix   = ".tmp"
-	packMagic    = "HONEPACK"
-	packVersion  = 1
-	entrySize    = sha256.Size + 8 + 8
-	trailerHead  = len(packMagic) + 8 + 8 + 8
-	trailerSize  = trailerHead + sha256.Size
-	settledAfter = 2 * time.Second // the coarsest times of change that file systems keep
+	packsDir       = "packs"
+	packSuffix     = ".pack"
+	tempSuffix     = ".tmp"
+	packMagic      = "HONEPACK"
+	packVersion    = 1
+	entrySize      = sha256.Size + 8 + 8
+	trailerHead    = len(packMagic) + 8 + 8 + 8
+	trailerSize    = trailerHead + sha256.Size
+	timeResolution = 2 * time.Second // the coarsest time stamps of file systems
 )
 
 type digest [sha256.Size]byte
@@ -42,22 +42,22 @@ func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
 func parseDigest(name string) (d digest, err error) {
 	if len(name) != 2*len(d) || strings.Trim(name, "0123456789abcdef") != "" {
-		return d, fmt.Errorf("%q names no object", name)
+		return d, fmt.Errorf("%q is not the name of an object", name)
 	}
 	_, err = hex.Decode(d[:], []byte(name))
 	return d, err
 }
 
-// place is where an object lies.
+// place is the position of an object.
 type place struct {
 	digest       digest
 	offset, size int64
-	pack         string // the file's name within the folder of packs
+	pack         string // name of the file in the directory of packs
 }
 
 func (p place) compare(q place) int { return bytes.Compare(p.digest[:], q.digest[:]) }
 
-// encodeIndex makes what stands behind the contents, and the pack's name.
+// encodeIndex returns what follows the contents of a pack, and the pack's name.
 func encodeIndex(places []place, contents int64) (tail []byte, name string) {
 	tail = make([]byte, 0, len(places)*entrySize+trailerSize)
 	for _, p := range places {
@@ -74,27 +74,28 @@ func encodeIndex(places []place, contents int64) (tail []byte, name string) {
 	return append(tail, sum[:]...), name
 }
 
-// readIndex reads what encodeIndex made from a file of so many bytes. It takes
-// nothing that the file says for true before it is checked against the size.
+// readIndex reads the index of a pack file of the given size. It checks
+// everything that the file says against the size and the checksum before using
+// it.
 func readIndex(r io.ReaderAt, size int64) ([]place, error) {
 	if size < int64(trailerSize) {
-		return nil, errors.New("it is cut off")
+		return nil, errors.New("it is truncated")
 	}
 	trailer := make([]byte, trailerSize)
 	if _, err := r.ReadAt(trailer, size-int64(trailerSize)); err != nil {
 		return nil, fmt.Errorf("read its trailer: %w", err)
 	}
 	if string(trailer[:len(packMagic)]) != packMagic {
-		return nil, errors.New("it is cut off, or no pack")
+		return nil, errors.New("it is truncated, or not a pack")
 	}
 	number := func(i int) uint64 { return binary.BigEndian.Uint64(trailer[len(packMagic)+8*i:]) }
 	if v := number(0); v != packVersion {
-		return nil, fmt.Errorf("it has format %d, and this hone reads format %d", v, packVersion)
+		return nil, fmt.Errorf("it has format %d, but this hone reads format %d", v, packVersion)
 	}
 	room := uint64(size) - uint64(trailerSize)
 	count, contents := number(1), number(2)
 	if count > room/entrySize || contents != room-count*entrySize {
-		return nil, errors.New("its length is not what its trailer says")
+		return nil, errors.New("its length differs from its trailer")
 	}
 	index := make([]byte, count*entrySize)
 	if _, err := r.ReadAt(index, int64(contents)); err != nil {
@@ -104,7 +105,7 @@ func readIndex(r io.ReaderAt, size int64) ([]place, error) {
 	sum.Write(index)
 	sum.Write(trailer[:trailerHead])
 	if [sha256.Size]byte(sum.Sum(nil)) != [sha256.Size]byte(trailer[trailerHead:]) {
-		return nil, errors.New("its index was changed since it was written")
+		return nil, errors.New("its index was changed after it was written")
 	}
 	return decodeIndex(index, contents)
 }
@@ -115,7 +116,7 @@ func decodeIndex(index []byte, contents uint64) ([]place, error) {
 		offset := binary.BigEndian.Uint64(e[sha256.Size:])
 		size := binary.BigEndian.Uint64(e[sha256.Size+8:])
 		if offset > contents || size > contents-offset {
-			return nil, errors.New("its index leads out of it")
+			return nil, errors.New("its index points outside the file")
 		}
 		p := place{digest: digest(e), offset: int64(offset), size: int64(size)}
 		if n := len(places); n > 0 && places[n-1].compare(p) >= 0 {
@@ -126,34 +127,34 @@ func decodeIndex(index []byte, contents uint64) ([]place, error) {
 	return places, nil
 }
 
-// packs is what a process knows of the packs; the zero value knows none.
+// packs holds what this process knows of the packs. The zero value knows none.
 type packs struct {
-	mu      sync.Mutex
-	places  []place          // sorted by digest
-	read    map[string]bool  // by the pack's file name
-	damaged map[string]error // what is wrong with those that cannot be used
-	open    map[string]bool  // temporary files that this process writes
-	changed time.Time        // the folder's time of change when it was listed
-	settled bool             // whether a later change must have another time
+	mu           sync.Mutex
+	places       []place          // sorted by digest
+	loaded       map[string]bool  // by file name
+	damaged      map[string]error // why packs cannot be used, by file name
+	writing      map[string]bool  // temporary files that this process is writing
+	changed      time.Time        // modification time of the directory when it was listed
+	listingFinal bool             // whether any later change must alter that time
 }
 
-func (p *packs) isOpen(temp string) bool {
+func (p *packs) isWriting(temp string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.open[temp]
+	return p.writing[temp]
 }
 
-func (p *packs) setOpen(temp string, is bool) {
+func (p *packs) setWriting(temp string, writing bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !is {
-		delete(p.open, temp)
+	if !writing {
+		delete(p.writing, temp)
 		return
 	}
-	if p.open == nil {
-		p.open = map[string]bool{}
+	if p.writing == nil {
+		p.writing = map[string]bool{}
 	}
-	p.open[temp] = true
+	p.writing[temp] = true
 }
 
 func (p *packs) find(d digest) (place, bool) {
@@ -166,8 +167,8 @@ func (p *packs) find(d digest) (place, bool) {
 	return p.places[i], true
 }
 
-// admit takes in a pack's objects, which are sorted.
-func (p *packs) admit(places []place, pack string) {
+// add adds the objects of a pack, which are sorted.
+func (p *packs) add(places []place, pack string) {
 	for i := range places {
 		places[i].pack = pack
 	}
@@ -176,13 +177,13 @@ func (p *packs) admit(places []place, pack string) {
 	p.merge(places, pack)
 }
 
-// merge takes in sorted objects of some packs.
+// merge adds the sorted objects of the named packs.
 func (p *packs) merge(more []place, names ...string) {
-	if p.read == nil {
-		p.read = map[string]bool{}
+	if p.loaded == nil {
+		p.loaded = map[string]bool{}
 	}
 	for _, n := range names {
-		p.read[n] = true
+		p.loaded[n] = true
 		delete(p.damaged, n)
 	}
 	if len(p.places) == 0 {
@@ -199,8 +200,9 @@ func (p *packs) merge(more []place, names ...string) {
 	p.places = append(all, more...)
 }
 
-// damage lists what is wrong with packs that cannot be used, by their names.
-func (p *packs) damage() []error {
+// damageErrors returns the errors of the packs that cannot be used, sorted by
+// name.
+func (p *packs) damageErrors() []error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var errs []error
@@ -211,9 +213,9 @@ func (p *packs) damage() []error {
 	return errs
 }
 
-// refreshPacks reads the packs that are new in the folder. Unless it shall be
-// sure, it believes a time of change that is as it was.
-func (h *Home) refreshPacks(sure bool) error {
+// refreshPacks reads the indexes of new packs. Unless force is set, it does
+// nothing if the directory's modification time proves that there are none.
+func (h *Home) refreshPacks(force bool) error {
 	h.packs.mu.Lock()
 	defer h.packs.mu.Unlock()
 	p := &h.packs
@@ -223,10 +225,10 @@ func (h *Home) refreshPacks(sure bool) error {
 		return nil
 	case err != nil:
 		return err
-	case !sure && p.settled && p.changed.Equal(info.ModTime()):
+	case !force && p.listingFinal && p.changed.Equal(info.ModTime()):
 		return nil
 	}
-	p.changed, p.settled = info.ModTime(), time.Since(info.ModTime()) > settledAfter
+	p.changed, p.listingFinal = info.ModTime(), time.Since(info.ModTime()) > timeResolution
 	names, err := h.packNames(packSuffix)
 	if err != nil {
 		return err
@@ -235,14 +237,14 @@ func (h *Home) refreshPacks(sure bool) error {
 	return nil
 }
 
-// readPacks takes in those of the packs that were not read yet.
+// readPacks loads those of the packs that are not loaded yet.
 func (h *Home) readPacks(names []string) {
 	p := &h.packs
 	var more []place
 	var fresh []string
 	damaged := map[string]error{}
 	for _, n := range names {
-		if p.read[n] {
+		if p.loaded[n] {
 			continue
 		}
 		places, err := h.readPack(n)
@@ -277,7 +279,8 @@ func (h *Home) readPack(name string) ([]place, error) {
 	return places, err
 }
 
-// packNames lists the folder's files of a kind, sorted.
+// packNames returns the names of the packs directory that have a suffix,
+// sorted.
 func (h *Home) packNames(suffix string) ([]string, error) {
 	d, err := h.root.Open(packsDir)
 	if err != nil {

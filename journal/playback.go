@@ -4,54 +4,45 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 )
 
-// Playback opens a run's journal to go through the run once more: it begins
-// without events, and takes only what stands next on record. Nothing is
-// written. The whole file is read and its chain checked before.
+// Playback opens a run's journal to replay the run. The returned journal starts
+// without events, and Append accepts only the next recorded event. It writes
+// nothing. Playback reads the complete file and checks its chain first.
 func (h *Home) Playback(run string) (*Journal, error) {
-	f, err := h.openRegular(runFile(run))
+	events, err := h.Read(run)
 	if err != nil {
-		return nil, fmt.Errorf("play the run's journal back: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return nil, fmt.Errorf("play the run's journal back: %w", err)
-	}
-	events, _, err := parse(run, data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", h.path(runFile(run)), err)
+		return nil, err
 	}
 	j := newJournal(h, run, nil)
-	j.playing, j.ahead = true, events
+	j.replaying, j.remaining = true, events
 	return j, nil
 }
 
-// Ahead are the events that are still to come, in order; nil unless the journal
-// is played back.
+// Ahead returns the recorded events that are still to be replayed, in order;
+// nil unless the journal was opened by Playback.
 func (j *Journal) Ahead() []Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.ahead
+	return j.remaining
 }
 
-// Pass takes the next event as it stands. It must be there; see [Journal.Ahead].
+// Pass accepts the next recorded event as it is and returns it. There must be
+// one; see [Journal.Ahead].
 func (j *Journal) Pass() Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e := j.ahead[0]
-	j.take(e)
+	e := j.remaining[0]
+	j.advance(e)
 	return e
 }
 
-// take moves the next event to those that have been.
-func (j *Journal) take(e Event) {
-	j.ahead = j.ahead[1:]
+// advance moves the next recorded event to the past events.
+func (j *Journal) advance(e Event) {
+	j.remaining = j.remaining[1:]
 	j.active = e.Active
-	j.admit(e)
+	j.addToIndex(e)
 	for _, o := range j.observers {
 		if o.After != nil {
 			o.After(e)
@@ -59,28 +50,28 @@ func (j *Journal) take(e Event) {
 	}
 }
 
-// DivergedError says that a run which is played back came to another event than
-// the one on record.
+// DivergedError says that a replayed run produced another event than the
+// recorded one.
 type DivergedError struct {
-	Recorded []byte // the line that stands next; nil: the record is at its end
-	Made     []byte // what came instead
+	Recorded []byte // the recorded line; nil if the recording has ended
+	Made     []byte // the line produced by the replay
 }
 
 func (e *DivergedError) Error() string {
 	if e.Recorded == nil {
-		return fmt.Sprintf("the record is at its end, and the run goes on with %.300s", e.Made)
+		return fmt.Sprintf("the recording ends here, but the replayed run continues with %.300s", e.Made)
 	}
 	same := 0
 	for same < min(len(e.Recorded), len(e.Made)) && e.Recorded[same] == e.Made[same] {
 		same++
 	}
 	var head Event
-	_ = json.Unmarshal(e.Recorded, &head) // it was read before
-	return fmt.Sprintf("event %d (%s) is another: on record is …%s, and it came to …%s", head.Seq, head.Type, around(e.Recorded, same), around(e.Made, same))
+	_ = json.Unmarshal(e.Recorded, &head) // it was decoded before
+	return fmt.Sprintf("event %d (%s) differs: recorded …%s, replayed …%s", head.Seq, head.Type, excerpt(e.Recorded, same), excerpt(e.Made, same))
 }
 
-// around is a line where it begins to differ.
-func around(line []byte, at int) string {
+// excerpt returns the part of a line around the position where it differs.
+func excerpt(line []byte, at int) string {
 	from := max(0, at-60)
 	if at == 0 {
 		from = 0
@@ -88,21 +79,22 @@ func around(line []byte, at int) string {
 	return strings.ToValidUTF8(string(line[from:min(len(line), at+160)]), "")
 }
 
-// replay is Append of a journal that is played back: what is appended has to be
-// the next line, byte for byte, but for the time, which nobody can repeat.
-func (j *Journal) replay(n Entry) (Event, error) {
-	e, err := j.compose(n)
+// appendReplayed is Append of a journal opened by Playback. The event must
+// equal the next recorded line, byte for byte, except for its time, which
+// cannot be repeated.
+func (j *Journal) appendReplayed(n Entry) (Event, error) {
+	e, err := j.newEvent(n)
 	if err != nil {
 		return Event{}, err
 	}
-	if len(j.ahead) == 0 || !bytes.Equal(e.line, j.ahead[0].line) {
+	if len(j.remaining) == 0 || !bytes.Equal(e.line, j.remaining[0].line) {
 		diverged := &DivergedError{Made: e.line}
-		if len(j.ahead) > 0 {
-			diverged.Recorded = j.ahead[0].line
+		if len(j.remaining) > 0 {
+			diverged.Recorded = j.remaining[0].line
 		}
 		return Event{}, diverged
 	}
-	e = j.ahead[0]
-	j.take(e)
+	e = j.remaining[0]
+	j.advance(e)
 	return e, nil
 }

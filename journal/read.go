@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// DamageError says that a line is not what was written.
+// DamageError says that a line differs from what was written.
 type DamageError struct {
-	Line int // 1 is the first
+	Line int // starts at 1
 	Why  string
 }
 
 func (e *DamageError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Why) }
 
-// Read returns a run's events without opening it for appending. A torn last
-// line is passed over; a run that is going on can be read meanwhile.
+// Read returns a run's events without opening the journal for appending. It
+// ignores an incomplete last line, so it can read a run in progress.
 func (h *Home) Read(run string) ([]Event, error) {
 	f, err := h.openRegular(runFile(run))
 	if err != nil {
@@ -40,9 +40,9 @@ func (h *Home) Read(run string) ([]Event, error) {
 	return events, nil
 }
 
-// Follow yields a run's events, those that stand first and then each as it is
-// appended, until the context is done or the caller breaks. A file that is
-// damaged ends it with an error.
+// Follow yields a run's events: first the existing ones, then each new one as
+// it is appended, until the context is done or the caller stops. It ends with
+// an error if the file is damaged.
 func (h *Home) Follow(ctx context.Context, run string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f, err := h.openRegular(runFile(run))
@@ -55,7 +55,7 @@ func (h *Home) Follow(ctx context.Context, run string) iter.Seq2[Event, error] {
 	}
 }
 
-// followEvery is how often a followed file is looked at.
+// followEvery is the interval between two reads of a followed file.
 const followEvery = 50 * time.Millisecond
 
 func follow(ctx context.Context, run string, f *os.File, yield func(Event, error) bool) {
@@ -87,10 +87,10 @@ func follow(ctx context.Context, run string, f *os.File, yield func(Event, error
 	}
 }
 
-// parse reads whole lines and checks their chain. size is where the last whole
-// line ends; what stands behind it is torn. A last line that ends in a newline
-// and is no event is taken for torn as well: after a power cut a file may have
-// its length before its contents.
+// parse decodes complete lines and checks their chain. size is the end of the
+// last complete line; anything after it is incomplete. A last line that ends in
+// a newline but is not JSON counts as incomplete too: after a power failure a
+// file may have its length before its contents.
 func parse(run string, data []byte) (events []Event, size int64, err error) {
 	c := chain{run: run}
 	for size < int64(len(data)) {
@@ -112,7 +112,7 @@ func parse(run string, data []byte) (events []Event, size int64, err error) {
 	return events, size, nil
 }
 
-// chain checks each line against the one before.
+// chain checks each line against the previous one.
 type chain struct {
 	run  string
 	n    int
@@ -130,29 +130,29 @@ func (c *chain) next(line []byte) (Event, error) {
 	}
 	switch {
 	case e.Version != Version:
-		return Event{}, damage("format %d, and this hone reads format %d", e.Version, Version)
+		return Event{}, damage("format %d, but this hone reads format %d", e.Version, Version)
 	case e.Run != c.run:
-		return Event{}, damage("it is of run %s, and the file of run %s", e.Run, c.run)
+		return Event{}, damage("it belongs to run %s, but the file to run %s", e.Run, c.run)
 	case e.Seq != int64(c.n):
-		return Event{}, damage("event %d stands where event %d belongs", e.Seq, c.n)
+		return Event{}, damage("found event %d in place of event %d", e.Seq, c.n)
 	case e.Prev != c.head:
-		return Event{}, damage("the line before it was changed, or this one does not belong here")
+		return Event{}, damage("the line before it was changed, or this line does not belong here")
 	}
 	c.head = hash(line)
 	return e, nil
 }
 
-// NotFoundError says that no run, or more than one, goes by a name.
+// NotFoundError says that a name matches no run, or more than one.
 type NotFoundError struct {
 	Ref     string
-	Matches []string // empty: none
+	Matches []string // empty if no run matches
 }
 
 func (e *NotFoundError) Error() string {
 	if len(e.Matches) == 0 {
-		return fmt.Sprintf("no run is called %q here", e.Ref)
+		return fmt.Sprintf("no run here is called %q", e.Ref)
 	}
-	return fmt.Sprintf("%q could be %d runs, %s and %s among them", e.Ref, len(e.Matches), e.Matches[0], e.Matches[1])
+	return fmt.Sprintf("%q matches %d runs, including %s and %s", e.Ref, len(e.Matches), e.Matches[0], e.Matches[1])
 }
 
 func (e *NotFoundError) Unwrap() error { return fs.ErrNotExist }

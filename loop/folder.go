@@ -72,7 +72,7 @@ func Files(from embed.FS, folder string) (files []File, err error) {
 // MakeFolder makes a folder below a root. It is an error that something else
 // stands there.
 func MakeFolder(root, name string) error {
-	if err := artifact.MakeFolder(root, name); err != nil {
+	if err := artifact.MakeDir(root, name); err != nil {
 		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
 	}
 	return nil

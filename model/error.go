@@ -5,37 +5,41 @@ import (
 	"time"
 )
 
-// Kind says what went wrong with an attempt.
+// Kind classifies a failed attempt.
 type Kind string
 
-// The kinds, and whether trying again can help.
+// The kinds of failure that a retry cannot fix.
 const (
-	Auth        Kind = "auth"         // 401, 403: the key is missing, wrong or not allowed; no
-	Invalid     Kind = "invalid"      // 400, 404, 422: the request or the model's name is not accepted; no
-	TooLong     Kind = "too long"     // the request does not fit the model's context; no
-	Quota       Kind = "quota"        // 402, or 429 and 400 for an account that is used up; no
-	RateLimited Kind = "rate limited" // 429; yes, after After
-	Overloaded  Kind = "overloaded"   // 408, 409, 5xx, 529; yes, after After
-	Unreachable Kind = "unreachable"  // no connection; yes
-	Cut         Kind = "cut"          // the stream or body ended early; yes
-	Garbage     Kind = "garbage"      // an answer that is not of the protocol; yes
-	Silent      Kind = "silent"       // the idle or total time-out passed; yes
-	Failed      Kind = "failed"       // an agent's session ended badly; no: a session is not repeated as it was
+	Auth    Kind = "auth"     // 401, 403: the key is missing, wrong or lacks permission
+	Invalid Kind = "invalid"  // 400, 404, 422: the server rejects the request or the model's name
+	TooLong Kind = "too long" // the request does not fit the model's context
+	Quota   Kind = "quota"    // 402, or 400 and 429 for an account without credit
+	Failed  Kind = "failed"   // an agent's session failed; the same session is never repeated
 )
 
-// Error is the fault of one attempt, in words for a person. It never holds a
-// key, a header or a request's text.
+// The kinds of failure after which a retry may succeed.
+const (
+	RateLimited Kind = "rate limited" // 429; wait for Error.After
+	Overloaded  Kind = "overloaded"   // 408, 409, 5xx, 529; wait for Error.After
+	Unreachable Kind = "unreachable"  // no connection
+	Cut         Kind = "cut"          // the stream or body ended early
+	Garbage     Kind = "garbage"      // the response does not follow the protocol
+	Silent      Kind = "silent"       // the idle or total timeout expired
+)
+
+// Error describes one failed attempt to the user. It never contains a key, a
+// header or the text of a request.
 type Error struct {
 	Kind Kind
-	// Status is the HTTP status, 0 where there was none.
+	// Status is the HTTP status; 0 if there was no response.
 	Status int
-	// Message is one line, the provider's own where it sent one.
+	// Message is one line: the provider's message if it sent one.
 	Message string
-	// After is the least time to wait before another attempt (Retry-After,
-	// or the provider's own field for it); 0 leaves it to the caller.
+	// After is the minimum wait before another attempt (Retry-After or the
+	// provider's own field); 0 leaves the wait to the caller.
 	After time.Duration
-	// Usage is what the provider said was used before the fault; nil where
-	// it said nothing, and then the caller must assume the worst.
+	// Usage is what the provider reported as used before the failure. If it
+	// is nil, nothing was reported and the caller must assume the maximum.
 	Usage *Usage
 	// Hint is what the user can do before another try, such as "set X to a
 	// key": a clause in the imperative, without a command line of hone's. Empty
@@ -62,10 +66,9 @@ func (e *Error) Temporary() bool {
 	return true
 }
 
-// Rejected reports whether the request was turned away before anything was
-// generated, so that nothing was used: by an HTTP status that says so, or for
-// want of a connection. A server's own failure (5xx) may come after work that
-// is charged.
+// Rejected reports whether the attempt failed before anything was generated,
+// so that no tokens were used: there was no connection, or a 4xx status says
+// so. A server's own failure (5xx) may follow work that is charged.
 func (e *Error) Rejected() bool {
 	switch e.Kind {
 	case Unreachable:

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// MaxBody is the most bytes of an answer that an [Exchange] reads; a longer
-// one is a fault of kind [Garbage].
+// MaxBody limits the response body that an [Exchange] reads, in bytes; a
+// longer one is an error of kind [Garbage].
 const MaxBody = 256 << 20
 
-// Timeouts bound one attempt. Zero fields mean the defaults, which are long
+// Timeouts limit one attempt. A zero field means the default, which is long
 // because a reasoning model may be silent for many minutes.
 type Timeouts struct {
-	Idle  time.Duration // without a byte of answer; 0: 20 minutes
-	Total time.Duration // from the request to the answer's end; 0: one hour
+	Idle  time.Duration // without receiving a byte; 0 means 20 minutes
+	Total time.Duration // from the request to the response's end; 0 means one hour
 }
 
 const (
@@ -30,39 +30,39 @@ const (
 	defaultTotal = time.Hour
 )
 
-// Exchange is the HTTP side of one attempt, the same for every provider: it
-// bounds the attempt in time and size, records what the server answered and
-// words its faults. A provider makes one, gives its SDK the exchange's
-// [Exchange.Context] and [Exchange.Client] with the SDK's own retries turned
-// off, and passes every error through [Exchange.Fault].
+// Exchange is the HTTP side of one attempt, the same for every provider. It
+// limits the attempt in time and size, records the response and describes
+// failures. A provider creates one, gives its SDK the [Exchange.Context] and
+// the [Exchange.Client] with the SDK's own retries turned off, and passes
+// every error through [Exchange.Fault].
 //
-// It is for one request; if a client sends several, the last one's answer
-// counts. Its methods may be called from any goroutine.
+// An Exchange is for one request; if a client sends several, it records the
+// last response. Its methods are safe for concurrent use.
 type Exchange struct {
-	parent context.Context
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	idle   time.Duration
-	limit  int // of the body
-	silent *time.Timer
-	total  *time.Timer
+	parent     context.Context
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+	idle       time.Duration
+	maxBody    int
+	idleTimer  *time.Timer
+	totalTimer *time.Timer
 
-	mu     sync.Mutex
-	closed bool
-	answer answer
+	mu       sync.Mutex
+	closed   bool
+	response response
 }
 
-// answer is what is known of the response, and how far it came.
-type answer struct {
-	dialed    bool // a connection was asked for
-	connected bool // and had
+// response is what the server has sent so far.
+type response struct {
+	dialed    bool // the transport asked for a connection
+	connected bool // and got one
 	status    int
 	header    http.Header
 	body      bytes.Buffer
-	err       error // what ended the body, if not its end
+	err       error // what cut the body; nil if it ended normally
 }
 
-// NewExchange begins an attempt within ctx. The caller must Close it.
+// NewExchange starts an attempt within ctx. The caller must Close it.
 func NewExchange(ctx context.Context, t Timeouts) *Exchange {
 	if t.Idle <= 0 {
 		t.Idle = defaultIdle
@@ -70,34 +70,35 @@ func NewExchange(ctx context.Context, t Timeouts) *Exchange {
 	if t.Total <= 0 {
 		t.Total = defaultTotal
 	}
-	x := &Exchange{parent: ctx, idle: t.Idle, limit: MaxBody}
+	x := &Exchange{parent: ctx, idle: t.Idle, maxBody: MaxBody}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
-	x.silent = time.AfterFunc(t.Idle, func() {
+	x.idleTimer = time.AfterFunc(t.Idle, func() {
 		x.cancel(&Error{Kind: Silent, Message: fmt.Sprintf("the server sent nothing for %v", t.Idle)})
 	})
-	x.total = time.AfterFunc(t.Total, func() {
-		x.cancel(&Error{Kind: Silent, Message: fmt.Sprintf("the answer was not complete after %v", t.Total)})
+	x.totalTimer = time.AfterFunc(t.Total, func() {
+		x.cancel(&Error{Kind: Silent, Message: fmt.Sprintf("the response was not complete after %v", t.Total)})
 	})
 	return x
 }
 
-// Close ends the attempt and whatever still runs of it. What was recorded
-// stays readable.
+// Close cancels the attempt if it still runs. The recorded response stays
+// readable.
 func (x *Exchange) Close() {
 	x.mu.Lock()
 	x.closed = true
 	x.mu.Unlock()
-	x.silent.Stop()
-	x.total.Stop()
+	x.idleTimer.Stop()
+	x.totalTimer.Stop()
 	x.cancel(nil)
 }
 
-// Context is the attempt's own: the caller's, ended by the time-outs too.
+// Context returns the attempt's context: the caller's, which the timeouts
+// cancel too.
 func (x *Exchange) Context() context.Context { return x.ctx }
 
-// Client is an HTTP client that shares the process's connections and records
-// its answer in x. It follows no redirect, since a provider's key header
-// would be sent along to wherever that leads.
+// Client returns an HTTP client that shares the process's connections and
+// records its response in x. It follows no redirect, because that would send
+// the provider's key to another address.
 func (x *Exchange) Client() *http.Client {
 	return &http.Client{Transport: recorder{x}, CheckRedirect: refuseRedirect}
 }
@@ -106,95 +107,96 @@ func refuseRedirect(req *http.Request, _ []*http.Request) error {
 	to := url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: req.URL.Path}
 	return &Error{
 		Kind:    Invalid,
-		Message: OneLine("the server redirects to " + to.String() + ", which is not followed"),
+		Message: OneLine("the server redirects to " + to.String() + "; hone does not follow redirects"),
 		Hint:    "set the base URL to the final address",
 	}
 }
 
-// Status is the answer's HTTP status; 0 before there is one.
+// Status returns the response's HTTP status; 0 before a response arrives.
 func (x *Exchange) Status() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.answer.status
+	return x.response.status
 }
 
-// Header is the answer's header; nil before there is one.
+// Header returns the response's header; nil before a response arrives.
 func (x *Exchange) Header() http.Header {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.answer.header
+	return x.response.header
 }
 
-// Body is what was read of the answer so far.
+// Body returns the part of the response body that was read so far.
 func (x *Exchange) Body() []byte {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return bytes.Clone(x.answer.body.Bytes())
+	return bytes.Clone(x.response.body.Bytes())
 }
 
-// Raw is the answer's body if it is JSON, or an array of its server-sent
-// events' data in order: each as it is where it is JSON, else as a string.
-// The closing "[DONE]" is left out. It is nil where there is neither.
+// Raw returns the response body if it is JSON. For a stream it returns an
+// array of the events' data in order, each as it is if it is JSON, otherwise
+// as a string, without the closing "[DONE]". It is nil for any other body.
 func (x *Exchange) Raw() json.RawMessage {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	body := bytes.TrimSpace(x.answer.body.Bytes())
+	body := bytes.TrimSpace(x.response.body.Bytes())
 	if json.Valid(body) {
 		return bytes.Clone(body)
 	}
 	return eventArray(body)
 }
 
-// recorder is the transport of an exchange.
+// recorder is the transport that records a request's response in x.
 type recorder struct{ x *Exchange }
 
 func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := r.x
-	x.begin()
+	x.recordRequest()
 	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
-		GetConn: func(string) { x.connection(false) },
-		GotConn: func(httptrace.GotConnInfo) { x.connection(true) },
+		GetConn: func(string) { x.recordDial(false) },
+		GotConn: func(httptrace.GotConnInfo) { x.recordDial(true) },
 	})
 	res, err := http.DefaultTransport.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		return nil, err
 	}
-	x.respond(res)
+	x.recordResponse(res)
 	res.Body = &recordedBody{x, res.Body}
 	return res, nil
 }
 
-func (x *Exchange) begin() {
+func (x *Exchange) recordRequest() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.answer = answer{}
-	x.wake()
+	x.response = response{}
+	x.restartIdle()
 }
 
-// connection notes that a connection was asked for, or had. A transport that
-// finds a kept one dead asks again.
-func (x *Exchange) connection(had bool) {
+// recordDial may be called several times: a transport that finds a pooled
+// connection dead asks for another one.
+func (x *Exchange) recordDial(connected bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.answer.dialed, x.answer.connected = true, had
+	x.response.dialed, x.response.connected = true, connected
 }
 
-func (x *Exchange) respond(res *http.Response) {
+func (x *Exchange) recordResponse(res *http.Response) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.answer.status, x.answer.header = res.StatusCode, res.Header
-	x.wake()
+	x.response.status, x.response.header = res.StatusCode, res.Header
+	x.restartIdle()
 }
 
-// wake starts the idle time afresh; the caller holds the lock. A closed
-// exchange sleeps on, or its timer would hold it in memory.
-func (x *Exchange) wake() {
+// restartIdle restarts the idle timer; the caller holds the lock. It leaves a
+// closed exchange's timer stopped, because a running timer would keep the
+// exchange in memory.
+func (x *Exchange) restartIdle() {
 	if !x.closed {
-		x.silent.Reset(x.idle)
+		x.idleTimer.Reset(x.idle)
 	}
 }
 
-var errTooLarge = errors.New("the answer is too large")
+var errTooLarge = errors.New("the response is too large")
 
 type recordedBody struct {
 	x *Exchange
@@ -205,23 +207,23 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.x.mu.Lock()
 	defer b.x.mu.Unlock()
-	a := &b.x.answer
+	r := &b.x.response
 	if n > 0 {
-		b.x.wake()
-		a.body.Write(p[:n])
+		b.x.restartIdle()
+		r.body.Write(p[:n])
 	}
-	if a.body.Len() > b.x.limit {
+	if r.body.Len() > b.x.maxBody {
 		err = errTooLarge
 	}
 	if err != nil && err != io.EOF {
-		a.err = err
+		r.err = err
 	}
 	return n, err
 }
 
-// eventArray is the data of a stream's events as a JSON array; nil if body
-// holds none. As everywhere in server-sent events an event's data lines are
-// joined by line feeds.
+// eventArray returns the data of a stream's events as a JSON array; nil if
+// body contains no events. Line feeds join the data lines of one event, as
+// the server-sent events standard says.
 func eventArray(body []byte) json.RawMessage {
 	out := []byte{'['}
 	var data [][]byte
@@ -234,7 +236,7 @@ func eventArray(body []byte) json.RawMessage {
 			out, data = appendEvent(out, data), nil
 		}
 	}
-	// Cutting the white space off the body took the last blank line with it.
+	// Raw trims the body, and so removes the last event's blank line.
 	out = appendEvent(out, data)
 	if len(out) == 1 {
 		return nil
@@ -248,7 +250,7 @@ func appendEvent(out []byte, data [][]byte) []byte {
 		return out
 	}
 	if !json.Valid(event) {
-		// A string of any bytes can be encoded.
+		// Marshal cannot fail for a string.
 		event, _ = json.Marshal(string(event))
 	}
 	if len(out) > 1 {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// serve starts a server with one handler, which sees the client leave because
-// the request was read.
+// serve starts a server with one handler. It reads the request's body first,
+// because only then is the handler's context canceled when the client leaves.
 func serve(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func TestExchangeRaw(t *testing.T) {
 		{"data that is not JSON", "data: {\"a\ndata: b\n\n", `["{\"a\nb"]`},
 		{"unfinished last event", "data: {\"a\":1}\n\ndata: {\"b\"", `[{"a":1},"{\"b\""]`},
 		{"neither", "<html>", ""},
-		{"nothing", "", ""},
+		{"empty", "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, test.body) })
@@ -79,7 +79,7 @@ func TestExchangeRaw(t *testing.T) {
 	}
 }
 
-func TestExchangeKeepsTheLastAnswer(t *testing.T) {
+func TestExchangeRecordsTheLastResponse(t *testing.T) {
 	n := 0
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		n++
@@ -95,18 +95,18 @@ func TestExchangeKeepsTheLastAnswer(t *testing.T) {
 		}
 	}
 	if string(x.Raw()) != "2" || x.Status() != 202 || x.Header().Get("N") != "2" {
-		t.Errorf("Raw = %s, Status = %d, N = %s; want those of the second answer", x.Raw(), x.Status(), x.Header().Get("N"))
+		t.Errorf("Raw = %s, Status = %d, N = %s; want those of the second response", x.Raw(), x.Status(), x.Header().Get("N"))
 	}
 }
 
 func TestFaultKinds(t *testing.T) {
-	hijack := func(answer string) http.HandlerFunc {
+	hijack := func(response string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			if err != nil {
 				panic(err)
 			}
-			_, _ = io.WriteString(conn, answer)
+			_, _ = io.WriteString(conn, response)
 			_ = conn.Close()
 		}
 	}
@@ -115,7 +115,7 @@ func TestFaultKinds(t *testing.T) {
 		handler http.HandlerFunc
 		want    Kind
 	}{
-		{"closed without an answer", hijack(""), Cut},
+		{"closed without a response", hijack(""), Cut},
 		{"cut in the header", hijack("HTTP/1.1 200 OK\r\nContent-Le"), Cut},
 		{"cut in a body of known length", hijack("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), Cut},
 		{"cut in a chunk", hijack("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"), Cut},
@@ -138,7 +138,7 @@ func TestFaultKinds(t *testing.T) {
 				t.Errorf("kind = %q (%v), want %q", e.Kind, e, test.want)
 			}
 			if strings.Contains(e.Error()+e.Hint, "secret") {
-				t.Errorf("the error tells the secret: %v", e)
+				t.Errorf("the error contains the secret: %v", e)
 			}
 		})
 	}
@@ -159,8 +159,8 @@ func TestFaultTotalTimeout(t *testing.T) {
 	}
 }
 
-// A server that is slow but never silent for the idle time is waited for.
-func TestExchangeBytesKeepItAwake(t *testing.T) {
+// A slow server that is never silent for the idle timeout does not time out.
+func TestSlowResponse(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		for range 30 {
 			_, _ = io.WriteString(w, ".")
@@ -171,7 +171,7 @@ func TestExchangeBytesKeepItAwake(t *testing.T) {
 	x := NewExchange(t.Context(), Timeouts{Idle: time.Second})
 	defer x.Close()
 	if err := get(x, url); err != nil {
-		t.Errorf("a slow answer failed: %v", x.Fault(err))
+		t.Errorf("a slow response failed: %v", x.Fault(err))
 	}
 }
 
@@ -191,7 +191,7 @@ func TestFaultUnreachable(t *testing.T) {
 	}
 }
 
-func TestFaultBeforeAnythingWasSent(t *testing.T) {
+func TestFaultBeforeDialing(t *testing.T) {
 	x := NewExchange(t.Context(), Timeouts{})
 	defer x.Close()
 	if e := fault(t, x, get(x, "gopher://127.0.0.1/")); e.Kind != Invalid {
@@ -202,14 +202,14 @@ func TestFaultBeforeAnythingWasSent(t *testing.T) {
 func TestFaultTooLarge(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) })
 	x := NewExchange(t.Context(), Timeouts{})
-	x.limit = 1 << 16
+	x.maxBody = 1 << 16
 	defer x.Close()
 	if e := fault(t, x, get(x, url)); e.Kind != Garbage || len(x.Body()) > 1<<18 {
-		t.Errorf("fault = %v after %d bytes, want kind %q soon after %d", e, len(x.Body()), Garbage, x.limit)
+		t.Errorf("fault = %v after %d bytes, want kind %q soon after %d", e, len(x.Body()), Garbage, x.maxBody)
 	}
 }
 
-func TestFaultOfAnAnswerThatWasReadWhole(t *testing.T) {
+func TestFaultOfACompleteResponse(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{") })
 	x := NewExchange(t.Context(), Timeouts{})
 	defer x.Close()
@@ -236,7 +236,7 @@ func TestFaultPassesTheCallersContext(t *testing.T) {
 	}
 }
 
-func TestFaultKeepsAnErrorOfOurs(t *testing.T) {
+func TestFaultReturnsAnInnerError(t *testing.T) {
 	x := NewExchange(t.Context(), Timeouts{})
 	defer x.Close()
 	want := &Error{Kind: Cut, Message: "x"}

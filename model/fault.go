@@ -15,14 +15,15 @@ import (
 	"unicode/utf8"
 )
 
-// Fault words what went wrong with an attempt. The caller's own cancellation
-// and deadline pass through as they are; every other error becomes an
-// [*Error]. What kind it is follows from what the exchange saw (which
-// time-out fired, whether a connection was had, the HTTP status, what ended
-// the body) and only then from err. A nil err has no fault.
+// Fault returns the [*Error] that describes why an attempt failed; nil for a
+// nil err. If the caller's context is done, it returns the context's error.
+// The kind follows from what the exchange saw (which timeout fired, whether
+// there was a connection, the HTTP status, what ended the body) and only then
+// from err.
 //
-// An HTTP status of 400 or more is read from the answer's body, in any of the
-// shapes that providers use; an SDK's own error type is not needed for that.
+// If the status is 300 or more, the message is read from the response body,
+// in any of the shapes that providers use, so that no SDK's error type is
+// needed.
 func (x *Exchange) Fault(err error) error {
 	if err == nil {
 		return nil
@@ -36,30 +37,30 @@ func (x *Exchange) Fault(err error) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.answer.fault(err)
+	return x.response.fault(err)
 }
 
-func (a *answer) fault(err error) *Error {
+func (r *response) fault(err error) *Error {
 	switch {
-	case errors.Is(a.err, errTooLarge):
-		return &Error{Kind: Garbage, Message: "the answer is too large to be one"}
-	case a.err != nil:
-		return &Error{Kind: Cut, Message: "the answer ended early: " + errorText(a.err)}
-	case a.status >= 300:
-		message, code := ErrorBody(a.body.Bytes())
-		return StatusError(a.status, a.header, message, code)
-	case a.status != 0:
-		return &Error{Kind: Garbage, Message: "the answer cannot be read: " + errorText(err)}
-	case a.connected:
-		return &Error{Kind: Cut, Message: "the server closed the connection without an answer: " + errorText(err)}
-	case a.dialed:
+	case errors.Is(r.err, errTooLarge):
+		return &Error{Kind: Garbage, Message: errTooLarge.Error()}
+	case r.err != nil:
+		return &Error{Kind: Cut, Message: "the response ended early: " + errorText(r.err)}
+	case r.status >= 300:
+		message, code := ErrorBody(r.body.Bytes())
+		return StatusError(r.status, r.header, message, code)
+	case r.status != 0:
+		return &Error{Kind: Garbage, Message: "cannot parse the response: " + errorText(err)}
+	case r.connected:
+		return &Error{Kind: Cut, Message: "the server closed the connection without a response: " + errorText(err)}
+	case r.dialed:
 		return &Error{Kind: Unreachable, Message: errorText(err)}
 	}
 	return &Error{Kind: Invalid, Message: errorText(err)}
 }
 
-// errorText is an error's text without the URL that net/http puts before it,
-// which may hold a key.
+// errorText returns err's text without the URL that net/http puts before it,
+// which may contain a key.
 func errorText(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -68,21 +69,22 @@ func errorText(err error) string {
 	return OneLine(err.Error())
 }
 
-// StatusError is the error for an HTTP status of 300 or more, or for an error
-// that came inside of a stream, whose status is 0. Message and code are the
-// provider's own and may be empty; header, which may be nil, is asked for
+// StatusError returns the error for an HTTP status of 300 or more, or, with
+// status 0, for an error that arrived inside a stream. Message and code are
+// the provider's and may be empty. The header, which may be nil, is read for
 // Retry-After.
 func StatusError(status int, header http.Header, message, code string) *Error {
 	return &Error{
 		Kind:    kindOf(status, strings.ToLower(message), strings.ToLower(code)),
 		Status:  status,
-		Message: OneLine(cmp.Or(message, code, http.StatusText(status), "an error without a message")),
+		Message: OneLine(cmp.Or(message, code, http.StatusText(status), "no error message")),
 		After:   retryAfter(header, time.Now()),
 	}
 }
 
-// kindOf reads the provider's words first: a full context or an empty account
-// comes under statuses that also mean something else.
+// kindOf considers the provider's message and code before the status, because
+// providers report a full context or an empty account under statuses that
+// also mean something else.
 func kindOf(status int, message, code string) Kind {
 	switch {
 	case status == http.StatusRequestEntityTooLarge, containsAny(code, contextCodes), containsAny(message, contextWords):
@@ -108,8 +110,8 @@ func kindOf(status int, message, code string) Kind {
 	return Invalid
 }
 
-// kindOfCode reads an error that came inside of a stream. One that says
-// nothing may pass.
+// kindOfCode classifies an error inside a stream. An unknown code counts as
+// temporary.
 func kindOfCode(code string) Kind {
 	switch {
 	case strings.Contains(code, "rate_limit"), strings.Contains(code, "resource_exhausted"):
@@ -128,15 +130,16 @@ const (
 	// OpenAI and vLLM, Anthropic, Gemini, llama.cpp, Ollama.
 	contextWords = "maximum context length|context window|context length|context size|prompt is too long|" +
 		"input token count exceeds|input token count ("
-	// OpenAI and Anthropic. Gemini's message about its quota also stands for
-	// the limit of a minute, which passes.
+	// OpenAI and Anthropic. Gemini's quota message is not listed, because it
+	// is also used for limits per minute.
 	quotaCodes = "insufficient_quota|billing"
 	quotaWords = "credit balance is too low"
-	// Gemini answers a wrong key with 400.
+	// Gemini answers with status 400 to a wrong key.
 	keyWords = "api key not valid|api key expired"
 )
 
-// containsAny reports whether text holds one of the words between the bars.
+// containsAny reports whether text contains one of words, which are separated
+// by bars.
 func containsAny(text, words string) bool {
 	for word := range strings.SplitSeq(words, "|") {
 		if strings.Contains(text, word) {
@@ -146,18 +149,18 @@ func containsAny(text, words string) bool {
 	return false
 }
 
-// maxAfter caps what a server may ask a caller to wait.
+// maxAfter limits the wait that a server may ask for.
 const maxAfter = 24 * time.Hour
 
-// retryAfter reads retry-after-ms, or Retry-After as seconds or as an HTTP
-// date; 0 where there is neither. A date is measured against the server's own
-// clock where its answer tells that.
+// retryAfter reads retry-after-ms, or Retry-After in seconds or as an HTTP
+// date; 0 if neither is present. A date is compared with the response's Date
+// header if there is one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	if d, ok := number(h.Get("Retry-After-Ms"), time.Millisecond); ok {
+	if d, ok := parseDelay(h.Get("Retry-After-Ms"), time.Millisecond); ok {
 		return d
 	}
 	value := h.Get("Retry-After")
-	if d, ok := number(value, time.Second); ok {
+	if d, ok := parseDelay(value, time.Second); ok {
 		return d
 	}
 	at, err := http.ParseTime(value)
@@ -170,7 +173,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(0, at.Sub(now)), maxAfter)
 }
 
-func number(value string, unit time.Duration) (time.Duration, bool) {
+func parseDelay(value string, unit time.Duration) (time.Duration, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	if err != nil || f != f {
 		return 0, false
@@ -179,11 +182,11 @@ func number(value string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(f * float64(unit)), true
 }
 
-// ErrorBody finds the message and the code in an error's JSON, a body or an
-// event of a stream, for [StatusError]; both are empty where it has none.
-// Providers use {"error":{"message","code","type","status"}},
+// ErrorBody returns the message and the code of an error's JSON, for
+// [StatusError]; both are empty if it has none. The body may be a response's
+// or an event's. Providers use {"error":{"message","code","type","status"}},
 // {"error":"text"}, {"message"} or {"detail":"text"}; Gemini's streams wrap
-// it in an array. A body that is plain text is the message itself.
+// it in an array. A plain text body is itself the message.
 func ErrorBody(body []byte) (message, code string) {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
@@ -206,14 +209,14 @@ func ErrorBody(body []byte) (message, code string) {
 		strings.Join([]string{jsonString(fields["code"]), jsonString(fields["type"]), jsonString(fields["status"])}, " ")
 }
 
-// jsonString is raw's string, empty if it is none.
+// jsonString returns the decoded string; empty if raw is not a JSON string.
 func jsonString(raw json.RawMessage) string {
 	var s string
 	_ = json.Unmarshal(raw, &s)
 	return s
 }
 
-// plainText is a body that is not JSON, unless it is a proxy's web page.
+// plainText returns the body unless it is a web page, as proxies send.
 func plainText(body []byte) string {
 	if bytes.HasPrefix(body, []byte("<")) {
 		return ""
@@ -221,11 +224,11 @@ func plainText(body []byte) string {
 	return string(body)
 }
 
-// maxMessage is the most bytes of an error's message.
+// maxMessage limits an error's message, in bytes.
 const maxMessage = 500
 
-// OneLine makes text from outside fit for an error's message: one line of
-// valid UTF-8 without control characters, of 500 bytes at most.
+// OneLine makes untrusted text safe for an error's message: one line of valid
+// UTF-8 without control characters, at most 500 bytes long.
 func OneLine(s string) string {
 	if len(s) > 8*maxMessage {
 		s = s[:8*maxMessage]

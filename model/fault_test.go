@@ -34,9 +34,9 @@ func TestFaultReadsErrorBodies(t *testing.T) {
 		{"FastAPI", 422, `{"detail":"no such field"}`, Invalid, "no such field"},
 		{"plain text", 502, "bad gateway\nsorry", Overloaded, "bad gateway sorry"},
 		{"a proxy's page", 502, "<html>…", Overloaded, "Bad Gateway"},
-		{"nothing", 403, "", Auth, "Forbidden"},
-		{"an odd error", 400, `{"error":[1]}`, Invalid, "Bad Request"},
-		{"an unknown status", 799, ``, Overloaded, "an error without a message"},
+		{"empty", 403, "", Auth, "Forbidden"},
+		{"unexpected error type", 400, `{"error":[1]}`, Invalid, "Bad Request"},
+		{"unknown status", 799, ``, Overloaded, "no error message"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -49,7 +49,7 @@ func TestFaultReadsErrorBodies(t *testing.T) {
 			if err := get(x, url); err != nil {
 				t.Fatal(err)
 			}
-			e := fault(t, x, errors.New("the SDK's own words"))
+			e := fault(t, x, errors.New("the SDK's message"))
 			if e.Kind != test.kind || e.Message != test.message || e.Status != test.status || e.After != 3*time.Second {
 				t.Errorf("fault = %+v, want kind %q, message %q, status %d, after 3s", e, test.kind, test.message, test.status)
 			}
@@ -92,7 +92,7 @@ func TestStatusErrorKinds(t *testing.T) {
 			t.Errorf("StatusError(%d, %q, %q) is %q, want %q", test.status, test.message, test.code, e.Kind, test.want)
 		}
 		if e.Message == "" {
-			t.Errorf("StatusError(%d, %q, %q) says nothing", test.status, test.message, test.code)
+			t.Errorf("StatusError(%d, %q, %q) has no message", test.status, test.message, test.code)
 		}
 	}
 }

@@ -1,73 +1,76 @@
-// Package model says what it is to ask a language model once.
+// Package model defines one call to a language model.
 //
-// A [Model] makes one attempt at one call over one wire format and returns a
-// [Reply]: ordered parts, why the model stopped, and what was used. It never
-// retries, because a retry costs money and the ledger is the engine's; its
-// error is an [*Error], which says whether a retry can help, after how long,
-// and what usage is known all the same.
+// A [Model] makes one attempt at a call over one wire format and returns a
+// [Reply]: its parts in order, why the model stopped, and the tokens used. It
+// never retries, because a retry costs money and the engine keeps the ledger.
+// Its error is an [*Error], which tells whether a retry can help, how long to
+// wait, and how many tokens are known to be used.
 //
-// The providers live one folder down, one wire each; package modeltest names
-// the behaviours that every one of them shows against a server that speaks
-// its real protocol. Nothing in this package or below it prints, logs or
-// keeps a key.
+// Each provider is a package below this one. Package modeltest lists what
+// they all guarantee and tests it against servers that speak the real
+// protocols. These packages never print, log or store a key.
 package model
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 )
 
 // Model makes one attempt at a call. Implementations are safe for concurrent
-// use and keep nothing between calls.
+// use and keep no state between calls.
 //
-// The error, when there is one, is an [*Error] or wraps the context's own.
-// A reply that was cut, filtered or ended by its output limit is a reply with
-// another [Finish], not an error: what it cost is known, and the caller
-// decides what it is worth. A stream that ends without the provider's word
-// that it is complete is an error of kind [Cut].
+// A non-nil error is an [*Error] or wraps the context's error. A reply that
+// was filtered or reached its output limit is not an error but a reply with
+// the corresponding [Finish]: its cost is known, and the caller decides what
+// to do with it. A stream that ends before the provider marks it complete is
+// an error of kind [Cut].
 type Model interface {
 	Generate(ctx context.Context, req Request) (Reply, error)
 }
 
-// Request is all that is sent. Its JSON form is what the journal keeps, and
-// its digest is what tells a resumed run that it asks the same question.
+// Request is everything that is sent to the model. The journal stores its
+// JSON form; a resumed run compares its digest to verify that it asks the
+// same question.
 type Request struct {
-	// System goes in the provider's own field for it; empty sends none.
+	// System is sent in the provider's field for system prompts; if empty,
+	// none is sent.
 	System string `json:"system,omitempty"`
-	// Messages are in order and end with the user's.
+	// Messages are in order; the last one has the User role.
 	Messages []Message `json:"messages"`
-	// Tools that the model may call, encoded in this order; nil offers none.
+	// Tools are the tools that the model may call, sent in this order; nil
+	// means no tools.
 	Tools []Spec `json:"tools,omitempty"`
-	// Reasoning is the effort asked for; empty leaves it to the provider.
+	// Reasoning is the requested effort; empty means the provider's default.
 	Reasoning Reasoning `json:"reasoning,omitempty"`
-	// MaxOutput is the most tokens that the reply may have, reasoning
-	// included; 0 sends no limit where the wire allows that.
+	// MaxOutput limits the reply's tokens, reasoning included; 0 sends no
+	// limit if the wire allows that.
 	MaxOutput int64 `json:"-"`
-	// Seq is how many replies the run had before this call, and Attempt how
-	// often this call was tried before. Scripted models choose by them; no
-	// wire sends them.
+	// Seq is the number of replies that the run received before this call,
+	// Attempt the number of earlier attempts at this call. Scripted models
+	// choose their reply by them; they are never sent.
 	Seq     int `json:"-"`
 	Attempt int `json:"-"`
-	// Stream, if not nil, is given the reply's visible text as it arrives, on
-	// the goroutine that called Generate. Contract: it must not block for
-	// long and must not call back into the model.
+	// Stream, if not nil, receives the reply's visible text as it arrives, on
+	// the goroutine that called Generate. It must return quickly and must not
+	// call the model.
 	Stream func(text string) `json:"-"`
 }
 
-// Reasoning is how hard a model is asked to think before it answers.
+// Reasoning is the effort that a model is asked to spend on thinking.
 type Reasoning string
 
-// The levels that providers know under one name or another.
+// The reasoning levels; each wire sends its provider's name for them.
 const (
 	Low    Reasoning = "low"
 	Medium Reasoning = "medium"
 	High   Reasoning = "high"
 )
 
-// Role says whose message it is.
+// Role is the author of a message.
 type Role string
 
-// Results of tool calls go back in a message of the User role.
+// The roles. Results of tool calls belong to a message of the User role.
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
@@ -79,29 +82,38 @@ type Message struct {
 	Parts []Part `json:"parts"`
 }
 
-// Part is one piece of a message: exactly one of Text, Call, Result and
+// Part is one piece of a message. Exactly one of Text, Call, Result and
 // Opaque is set.
 type Part struct {
 	Text   string  `json:"text,omitempty"`
 	Call   *Call   `json:"call,omitempty"`
 	Result *Result `json:"result,omitempty"`
 	Opaque *Opaque `json:"opaque,omitempty"`
-	// Cache marks the end of a prefix that later requests will repeat byte
-	// for byte. Providers that want such marks are given them (Anthropic, at
-	// most four, the last ones win); the others find the prefix themselves.
+	// Cache marks the end of a prefix that later requests repeat byte for
+	// byte. It is sent to providers that support such marks (Anthropic, which
+	// takes four: the last ones win); others detect the prefix themselves.
 	Cache bool `json:"cache,omitempty"`
 }
 
-// Call is the model's wish to have a tool run. Args is what the model wrote,
-// which need not be JSON: whoever runs the tool says so to the model. A
-// provider that must send it back as an object sends {} for what is not one.
+// Call is the model's request to run a tool. Args is what the model wrote; it
+// may be invalid JSON, which the tool's caller reports to the model.
 type Call struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Args string `json:"args"`
 }
 
-// Result answers the call of the same ID.
+// Object returns Args if it is a JSON object, otherwise an empty object, for
+// wires that send the arguments of earlier calls as an object.
+func (c Call) Object() json.RawMessage {
+	raw := bytes.TrimSpace([]byte(c.Args))
+	if len(raw) > 0 && raw[0] == '{' && json.Valid(raw) {
+		return raw
+	}
+	return json.RawMessage("{}")
+}
+
+// Result is the result of the call with the same ID.
 type Result struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
@@ -109,56 +121,58 @@ type Result struct {
 	Failed bool   `json:"failed,omitempty"`
 }
 
-// Opaque carries a provider's bytes unread: thought signatures, signed
-// thinking, reasoning items. It goes back to the same provider unchanged and
-// in its place, and is left out for any other. Wire names the provider's
-// format, such as "gemini" or "openai-responses".
+// Opaque holds a provider's bytes, which hone does not interpret: thought
+// signatures, signed thinking, reasoning items. They are sent back to the
+// same provider unchanged and in the same position, and never to another.
+// Wire names the provider's format, such as "gemini" or "openai-responses".
 //
-// Provider bytes that belong to a neighbour (Gemini signs text and call
-// parts) stand as an Opaque directly before the part that they belong to.
+// Bytes that belong to another part (Gemini signs text and call parts) are an
+// Opaque directly before that part.
 type Opaque struct {
 	Wire string          `json:"wire"`
 	Data json.RawMessage `json:"data"`
 }
 
-// Spec describes a tool to the model. Schema is a JSON Schema of an object.
+// Spec describes a tool to the model. Schema is the JSON Schema of an object;
+// nil means a tool without parameters.
 type Spec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"`
 }
 
-// Reply is what the model answered.
+// Reply is the model's answer.
 type Reply struct {
 	Parts  []Part `json:"parts"`
 	Finish Finish `json:"finish"`
-	// Detail is the provider's own word for why it stopped, and its reason
-	// where it gives one (a safety category, a refusal text).
+	// Detail is the provider's term for why the model stopped, followed by
+	// the provider's explanation if there is one (a safety category, the text
+	// of a refusal).
 	Detail string `json:"detail,omitempty"`
-	// Usage is nil where the provider said nothing of it.
+	// Usage is nil if the provider did not report it.
 	Usage *Usage `json:"usage,omitempty"`
-	// Raw is the accepted attempt's body, or a JSON array of its stream's
-	// events in order. It holds no header.
+	// Raw is the response body, or a JSON array of the stream's events in
+	// order. It contains no headers.
 	Raw json.RawMessage `json:"-"`
 }
 
-// Finish says why the model stopped.
+// Finish is the reason why the model stopped.
 type Finish string
 
-// Stop and Calls are normal ends. Every other one makes the reply unreadable,
-// whatever it parses to (ruling G3).
+// Stop and Calls are normal. Every other reason makes the reply unreadable,
+// even if it can be parsed (ruling G3).
 const (
-	Stop     Finish = "stop"     // it was done
-	Calls    Finish = "calls"    // it waits for the results of its calls
-	Length   Finish = "length"   // the output limit, or the context's end
-	Filtered Finish = "filtered" // refused or filtered, by the model or its provider
+	Stop     Finish = "stop"     // the model finished
+	Calls    Finish = "calls"    // the model waits for the results of its calls
+	Length   Finish = "length"   // the output limit or the context's end was reached
+	Filtered Finish = "filtered" // the model refused, or the provider filtered the reply
 	Other    Finish = "other"    // anything else; see Detail
 )
 
-// Normal reports whether the reply was ended by the model's own will.
+// Normal reports whether the model itself ended the reply.
 func (f Finish) Normal() bool { return f == Stop || f == Calls }
 
-// Text is the reply's visible text, its parts joined as they came.
+// Text returns the reply's visible text, its parts joined.
 func (r Reply) Text() string {
 	var n int
 	for _, p := range r.Parts {
@@ -171,7 +185,7 @@ func (r Reply) Text() string {
 	return string(b)
 }
 
-// Calls are the reply's tool calls, in order.
+// Calls returns the reply's tool calls, in order.
 func (r Reply) Calls() []Call {
 	var calls []Call
 	for _, p := range r.Parts {
@@ -182,20 +196,20 @@ func (r Reply) Calls() []Call {
 	return calls
 }
 
-// Usage counts tokens, each once. Reasoning is the part of Output that was
-// not shown; the other four add up to the total.
+// Usage counts tokens. Reasoning is part of Output; each token is in exactly
+// one of the other four fields.
 type Usage struct {
-	Input      int64 `json:"input"`       // read afresh, at the full price
-	Output     int64 `json:"output"`      // written, reasoning included
-	Reasoning  int64 `json:"reasoning"`   // of Output
-	CacheRead  int64 `json:"cache_read"`  // read from the provider's cache
-	CacheWrite int64 `json:"cache_write"` // written to it, where that is charged apart
+	Input      int64 `json:"input"`       // input at the full price, not from the cache
+	Output     int64 `json:"output"`      // output, reasoning included
+	Reasoning  int64 `json:"reasoning"`   // the hidden part of Output
+	CacheRead  int64 `json:"cache_read"`  // input read from the provider's cache
+	CacheWrite int64 `json:"cache_write"` // input written to the cache, if priced separately
 }
 
-// Total is every token that was read or written.
+// Total returns the number of all tokens, input and output.
 func (u Usage) Total() int64 { return u.Input + u.Output + u.CacheRead + u.CacheWrite }
 
-// Add returns the sum of both.
+// Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Input:      u.Input + v.Input,

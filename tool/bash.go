@@ -18,35 +18,35 @@ var bashDescription string
 const bashSchema = `{
   "type": "object",
   "properties": {
-    "command": {"type": "string", "description": "The command line."},
-    "timeout": {"type": "integer", "minimum": 1, "description": "Seconds after which it is ended."}
+    "command": {"type": "string", "description": "the command line"},
+    "timeout": {"type": "integer", "minimum": 1, "description": "time limit in seconds"}
   },
   "required": ["command"],
   "additionalProperties": false
 }`
 
-// BashConfig is what command lines are run with.
+// BashConfig configures the bash tool.
 type BashConfig struct {
-	// Lines says which lines are allowed. Its Dir is where they run.
+	// Lines defines the allowed command lines. They run in its Dir.
 	Lines allow.Lines
-	// Env is the whole environment, as KEY=VALUE; nil means an empty one.
-	// Contract: no key of a provider is in it (ruling G6).
+	// Env is the entire environment, as KEY=VALUE; nil means an empty one. It
+	// must not contain a provider's key (ruling G6).
 	Env []string
-	// Timeout is how long a line may take that names no time; 0 means two
-	// minutes.
+	// Timeout is the default time limit; 0 means two minutes.
 	Timeout time.Duration
-	// Ceiling is the most that a line may ask for; 0 means Timeout.
-	Ceiling time.Duration
-	// MaxOutput is how many bytes of each stream are kept; 0 means 1 MiB.
+	// MaxTimeout is the highest time limit that a call may request; 0 means
+	// Timeout.
+	MaxTimeout time.Duration
+	// MaxOutput limits the stored output of each stream, in bytes; 0 means
+	// 1 MiB.
 	MaxOutput int64
-	// Shell is the program that reads lines, called with -c; empty means bash
-	// where there is one, and sh elsewhere.
+	// Shell is the shell that runs command lines with -c; empty means bash if
+	// it is installed, otherwise sh.
 	Shell string
-	// Net says that commands have the network, so that nothing needs to be
-	// said about its absence.
+	// Net means that commands have network access. Otherwise a failed command
+	// that seems to need the network gets a note about it.
 	Net bool
-	// Redact takes secrets out of what a command printed; nil leaves it as it
-	// is.
+	// Redact removes secrets from the output; nil removes nothing.
 	Redact func(string) string
 }
 
@@ -54,8 +54,8 @@ func (c BashConfig) withDefaults() BashConfig {
 	if c.Timeout <= 0 {
 		c.Timeout = 2 * time.Minute
 	}
-	if c.Ceiling <= 0 {
-		c.Ceiling = c.Timeout
+	if c.MaxTimeout <= 0 {
+		c.MaxTimeout = c.Timeout
 	}
 	if c.MaxOutput <= 0 {
 		c.MaxOutput = 1 << 20
@@ -76,12 +76,13 @@ func shell() string {
 	return "sh"
 }
 
-// Bash runs a command line that c.Lines allows, by r, which stands behind
-// walls where the caller wants them. Its description lists the programs.
+// Bash returns the tool that runs a command line with r if c.Lines allows it.
+// The runner provides the walls, if any. The tool's description lists the
+// allowed programs.
 //
-// A line that is refused, and one that took too long, is a Result that Failed;
-// one that exits with another status than 0 is not. The error of its Run is
-// the context's, or says that no command could be started.
+// The result of a refused line or a timeout is Failed; that of a nonzero exit
+// status is not. The error of Run is the context's, or that of a command that
+// could not be started.
 func Bash(r sandbox.Runner, c BashConfig) Tool {
 	b := bash{runner: r, BashConfig: c.withDefaults()}
 	return define(Tool{Commands: true}, "bash", b.description(), bashSchema, b.run)
@@ -98,26 +99,26 @@ type bashArgs struct {
 }
 
 func (b bash) description() string {
-	text := strings.TrimSpace(bashDescription) + fmt.Sprintf("\n- Time: %s unless `timeout` says less or more, and %s at most.", b.Timeout, b.Ceiling)
+	text := strings.TrimSpace(bashDescription) + fmt.Sprintf("\n- The time limit is %s by default. `timeout` can set it up to %s.", b.Timeout, b.MaxTimeout)
 	if b.Lines.Programs == nil {
 		return text
 	}
-	text += "\n- Programs that may be run: " + strings.Join(b.Lines.Programs, ", ") + ". Pipes, `&&`, `||`, `;`, `if`, `for` and `while` may join them." +
-		" Substitutions such as `$(…)`, background jobs and functions are refused."
+	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". You can combine them with pipes, `&&`, `||`, `;`, `if`, `for` and `while`." +
+		" Substitutions such as `$(…)`, background jobs and functions are not allowed."
 	for _, line := range b.Lines.Always {
-		text += fmt.Sprintf(" This line may always be run as it stands: `%s`.", line)
+		text += fmt.Sprintf(" This exact line is always allowed: `%s`.", line)
 	}
 	if b.Lines.ReadOnly {
-		text += " Redirects go to /dev/null or are 2>&1."
+		text += " The only allowed redirects are to /dev/null and 2>&1."
 	}
 	return text
 }
 
 func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
-		return Failure(err.Error() + " (nothing of the line was run)"), nil
+		return Failure(err.Error() + " (no part of the line was run)"), nil
 	}
-	limit := b.limit(args.Timeout)
+	limit := b.timeout(args.Timeout)
 	got, err := b.runner.Run(ctx, sandbox.Command{
 		Argv:      []string{b.Shell, "-c", "--", args.Command},
 		Dir:       b.Lines.Dir,
@@ -134,56 +135,56 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	return b.result(got, limit), nil
 }
 
-// limit is how long a line may take that asks for so many seconds; 0 means
-// that it asks for none.
-func (b bash) limit(seconds int64) time.Duration {
+// timeout returns the time limit for a requested number of seconds; 0 means the
+// default.
+func (b bash) timeout(seconds int64) time.Duration {
 	if seconds <= 0 {
-		return min(b.Timeout, b.Ceiling)
+		return min(b.Timeout, b.MaxTimeout)
 	}
-	if seconds > int64(b.Ceiling/time.Second) {
-		return b.Ceiling
+	if seconds > int64(b.MaxTimeout/time.Second) {
+		return b.MaxTimeout
 	}
 	return time.Duration(seconds) * time.Second
 }
 
 func (b bash) result(got sandbox.Result, limit time.Duration) Result {
-	stdout, stderr := b.stream(got.Stdout), b.stream(got.Stderr)
+	stdout, stderr := b.redacted(got.Stdout), b.redacted(got.Stderr)
 	text := fmt.Sprintf("exit_code: %d\nSTDOUT:\n%s\nSTDERR:\n%s", got.Exit, stdout, stderr)
 	if notes := b.notes(got, stdout+stderr); len(notes) > 0 {
 		text += "\nNOTE: " + strings.Join(notes, "\nNOTE: ")
 	}
 	result := Result{Text: text, Exit: &got.Exit}
 	if got.TimedOut {
-		result.Text = fmt.Sprintf("Error: the command timed out after %s; it and everything that it started was ended.\n%s", limit, text)
+		result.Text = fmt.Sprintf("Error: the command timed out after %s; it and all processes that it started were killed.\n%s", limit, text)
 		result.Failed = true
 	}
 	return result
 }
 
-// stream is what a command printed, as text without secrets.
-func (b bash) stream(out []byte) string {
+// redacted returns a command's output as text without secrets.
+func (b bash) redacted(out []byte) string {
 	return b.Redact(strings.ToValidUTF8(string(out), "\uFFFD"))
 }
 
-// notes tell what the output does not.
+// notes returns remarks on the result that are not in the output.
 func (b bash) notes(got sandbox.Result, output string) (notes []string) {
 	if got.OverLimit != "" {
-		notes = append(notes, "it was ended because it went over the limit of "+got.OverLimit+".")
+		notes = append(notes, "the command was killed because it exceeded its limit of "+got.OverLimit+".")
 	} else if got.Signal != "" && !got.TimedOut {
-		notes = append(notes, "it was ended by a signal: "+got.Signal+".")
+		notes = append(notes, "the command was killed by a signal: "+got.Signal+".")
 	}
 	if got.Lost > 0 {
-		notes = append(notes, fmt.Sprintf("%d more bytes of output were not kept; print less.", got.Lost))
+		notes = append(notes, fmt.Sprintf("%d more bytes of output were lost; print less.", got.Lost))
 	}
 	for _, r := range got.Restored {
-		note := r.Path + " is protected: what the command changed there was put back."
+		note := r.Path + " is protected: the command's change to it was undone."
 		if r.Lost != "" {
 			note = r.Path + " is protected, and the command changed it: " + r.Lost
 		}
 		notes = append(notes, b.Redact(note))
 	}
 	if !b.Net && got.Exit != 0 && sandbox.WantsNetwork(output) {
-		notes = append(notes, "the network is off for commands, and only the person who started this run can open it (--net). Do without it, or say in your answer what needs it.")
+		notes = append(notes, "commands have no network access, and only the user can enable it (--net). Work without it, or say in your answer what needs it.")
 	}
 	return notes
 }

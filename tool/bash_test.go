@@ -17,15 +17,15 @@ import (
 	"hone/tool/allow"
 )
 
-// canned is a runner that notes what it was asked for, and answers.
+// canned is a runner that records the command and returns a fixed result.
 type canned struct {
-	asked  sandbox.Command
+	got    sandbox.Command
 	result sandbox.Result
 	err    error
 }
 
 func (c *canned) Run(_ context.Context, cmd sandbox.Command) (sandbox.Result, error) {
-	c.asked = cmd
+	c.got = cmd
 	return c.result, c.err
 }
 
@@ -101,13 +101,13 @@ func unlinked(t *testing.T, dir string) string {
 func TestBashTimesOut(t *testing.T) {
 	dir := t.TempDir()
 	got := callBash(t, sandbox.None{Grace: time.Millisecond}, listConfig(dir), "echo before; sleep 600", 1)
-	want := "Error: the command timed out after 1s; it and everything that it started was ended.\nexit_code: -1\nSTDOUT:\nbefore\n\nSTDERR:\n"
+	want := "Error: the command timed out after 1s; it and all processes that it started were killed.\nexit_code: -1\nSTDOUT:\nbefore\n\nSTDERR:\n"
 	if got.Text != want || !got.Failed {
 		t.Errorf("got %q", got.Text)
 	}
 }
 
-func TestBashAsks(t *testing.T) {
+func TestBashCommand(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		config  BashConfig
@@ -116,22 +116,22 @@ func TestBashAsks(t *testing.T) {
 	}{
 		{"default", BashConfig{}, 0, 2 * time.Minute},
 		{"less", BashConfig{}, 5, 5 * time.Second},
-		{"more than the ceiling", BashConfig{}, 600, 2 * time.Minute},
-		{"up to the ceiling", BashConfig{Ceiling: time.Hour}, 600, 10 * time.Minute},
-		{"far too much", BashConfig{Ceiling: time.Hour}, 1 << 40, time.Hour},
-		{"a ceiling below", BashConfig{Timeout: time.Hour, Ceiling: time.Minute}, 0, time.Minute},
+		{"more than the maximum", BashConfig{}, 600, 2 * time.Minute},
+		{"up to the maximum", BashConfig{MaxTimeout: time.Hour}, 600, 10 * time.Minute},
+		{"overflow", BashConfig{MaxTimeout: time.Hour}, 1 << 40, time.Hour},
+		{"maximum below the default", BashConfig{Timeout: time.Hour, MaxTimeout: time.Minute}, 0, time.Minute},
 	} {
 		r := &canned{}
 		tt.config.Lines, tt.config.Env, tt.config.Shell = allow.Lines{Dir: "/srv/x"}, []string{"A=b"}, "bash"
 		callBash(t, r, tt.config, "-x && $(any)", tt.seconds)
 		want := sandbox.Command{Argv: []string{"bash", "-c", "--", "-x && $(any)"}, Dir: "/srv/x", Env: []string{"A=b"}, Timeout: tt.want, MaxOutput: 1 << 20}
-		if diff := cmp.Diff(want, r.asked); diff != "" {
+		if diff := cmp.Diff(want, r.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }
 
-func TestBashTells(t *testing.T) {
+func TestBashResult(t *testing.T) {
 	redact := func(text string) string { return strings.ReplaceAll(text, "k3y", "[redacted]") }
 	const head = "exit_code: 1\nSTDOUT:\n\nSTDERR:\n"
 	for _, tt := range []struct {
@@ -143,15 +143,15 @@ func TestBashTells(t *testing.T) {
 		{"odd bytes and a key", BashConfig{Redact: redact}, sandbox.Result{Stdout: []byte("a\xffk3y"), Stderr: []byte("k3y")},
 			"exit_code: 0\nSTDOUT:\na\uFFFD[redacted]\nSTDERR:\n[redacted]"},
 		{"network", BashConfig{}, sandbox.Result{Exit: 1, Stderr: []byte("could not resolve host")},
-			head + "could not resolve host\nNOTE: the network is off for commands, and only the person who started this run can open it (--net). Do without it, or say in your answer what needs it."},
+			head + "could not resolve host\nNOTE: commands have no network access, and only the user can enable it (--net). Work without it, or say in your answer what needs it."},
 		{"network open", BashConfig{Net: true}, sandbox.Result{Exit: 1, Stderr: []byte("could not resolve host")}, head + "could not resolve host"},
 		{"network, but fine", BashConfig{}, sandbox.Result{Stdout: []byte("dial udp")}, "exit_code: 0\nSTDOUT:\ndial udp\nSTDERR:\n"},
 		{"limit", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed", OverLimit: "memory"},
-			"exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: it was ended because it went over the limit of memory."},
-		{"signal", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed"}, "exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: it was ended by a signal: killed."},
-		{"lost", BashConfig{}, sandbox.Result{Exit: 1, Lost: 7}, head + "\nNOTE: 7 more bytes of output were not kept; print less."},
+			"exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: the command was killed because it exceeded its limit of memory."},
+		{"signal", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed"}, "exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: the command was killed by a signal: killed."},
+		{"lost", BashConfig{}, sandbox.Result{Exit: 1, Lost: 7}, head + "\nNOTE: 7 more bytes of output were lost; print less."},
 		{"restored", BashConfig{Redact: redact}, sandbox.Result{Exit: 1, Restored: []sandbox.Restored{{Path: "/w/.git/config"}, {Path: "/w/k3y", Lost: "it is gone"}}},
-			head + "\nNOTE: /w/.git/config is protected: what the command changed there was put back." +
+			head + "\nNOTE: /w/.git/config is protected: the command's change to it was undone." +
 				"\nNOTE: /w/[redacted] is protected, and the command changed it: it is gone"},
 	} {
 		got := callBash(t, &canned{result: tt.result}, tt.config, "x", 0)
@@ -166,11 +166,11 @@ func TestBashTells(t *testing.T) {
 
 func TestBashFaults(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("the person is gone")
+	gone := errors.New("the user left")
 	cancel(gone)
 	tool := Bash(&canned{}, BashConfig{})
 	if _, err := tool.Run(ctx, bashInput(t, "x", 0)); !errors.Is(err, gone) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("canceled: %v", err)
 	}
 	broken := errors.New("no shell")
 	if _, err := Bash(&canned{err: broken}, BashConfig{}).Run(t.Context(), bashInput(t, "x", 0)); !errors.Is(err, broken) {
@@ -182,14 +182,14 @@ func TestBashFaults(t *testing.T) {
 	}
 }
 
-func TestBashDescribesItself(t *testing.T) {
+func TestBashDescription(t *testing.T) {
 	free := Bash(&canned{}, BashConfig{})
 	held := Bash(&canned{}, BashConfig{Lines: allow.Lines{Programs: allow.Review(), Always: []string{"make check"}, ReadOnly: true}})
-	if strings.Contains(free.Description, "Programs that may be run") || !strings.Contains(free.Description, "2m0s at most") {
+	if strings.Contains(free.Description, "Allowed programs") || !strings.Contains(free.Description, "up to 2m0s") {
 		t.Errorf("without a list:\n%s", free.Description)
 	}
 	if !strings.Contains(held.Description, "ls, stat, pwd, find, grep, head, tail, which, env, rg.") || !strings.Contains(held.Description, "/dev/null") ||
-		!strings.Contains(held.Description, "always be run as it stands: `make check`.") {
+		!strings.Contains(held.Description, "exact line is always allowed: `make check`.") {
 		t.Errorf("review:\n%s", held.Description)
 	}
 	if !held.Commands || held.Looks || held.Name != "bash" || !json.Valid(held.Schema) {

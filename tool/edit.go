@@ -25,8 +25,8 @@ const editSchema = `{
 			"items": {
 				"type": "object",
 				"properties": {
-					"oldText": {"type": "string", "minLength": 1, "description": "text that stands exactly once in the file"},
-					"newText": {"type": "string", "description": "what shall stand there instead; may be empty"}
+					"oldText": {"type": "string", "minLength": 1, "description": "text that occurs exactly once in the file"},
+					"newText": {"type": "string", "description": "replacement for oldText; may be empty"}
 				},
 				"required": ["oldText", "newText"],
 				"additionalProperties": false
@@ -42,51 +42,52 @@ type editArgs struct {
 	Edits []replacement `json:"edits"`
 }
 
-// replacement is one edit as the model wrote it.
+// replacement is one edit, as the model wrote it.
 type replacement struct {
 	Old string `json:"oldText"`
 	New string `json:"newText"`
 }
 
-// Edit changes parts of a file that the model was shown as it is, and leaves
-// every byte outside of them alone. Whether it may, apply decides.
+// Edit returns the tool that replaces parts of a file whose current contents the
+// model has seen. All other bytes of the file are unchanged. The apply function
+// decides whether the change is allowed.
 func Edit(tree *workspace.Tree, apply Apply) Tool {
 	return define(Tool{}, "edit", editText, editSchema, func(ctx context.Context, in Input, args editArgs) (Result, error) {
 		p, err := locate(tree, args.Path)
 		if err != nil {
-			return unreadable(ctx, tree, args.Path, err), nil
+			return readFailure(ctx, tree, args.Path, err), nil
 		}
-		content, err := original(tree, in, p)
+		content, err := originalContent(tree, in, p)
 		if err != nil {
-			return unreadable(ctx, tree, p, err), ctx.Err()
+			return readFailure(ctx, tree, p, err), ctx.Err()
 		}
-		if fault := unknown(in, p, content); fault != "" {
+		if fault := checkRead(in, p, content); fault != "" {
 			return Failure(fault), nil
 		}
 		places, fault := place(content, args.Edits)
 		if fault != "" {
 			return Failure(fault), nil
 		}
-		changed := splice(content, places)
-		v, err := change(ctx, apply, in, p, changed)
+		changed := applyPlaces(content, places)
+		v, err := applyContent(ctx, apply, in, p, changed)
 		switch {
 		case err != nil:
 			return Result{}, err
 		case v.Ruling == workspace.Drop:
-			return Failure(fmt.Sprintf("nothing was changed: with these edits %s would be as it is", p)), nil
+			return Failure(fmt.Sprintf("nothing was changed: these edits do not change %s", p)), nil
 		case v.Ruling != workspace.Allow:
-			return refused(v, in.seen), nil
+			return refusal(v, in.seen), nil
 		}
-		text, err := report(p, content, changed, places)
-		return Result{Text: text, Saw: saw(p, changed)}, err
+		text, err := editReport(p, content, changed, places)
+		return Result{Text: text, Saw: knownDigest(p, changed)}, err
 	})
 }
 
-// original is the file that the edits are placed against: what stands there,
-// or what stood there before this very call changed it and was cut off.
-func original(tree *workspace.Tree, in Input, p string) ([]byte, error) {
-	if in.Was != nil {
-		if content, ok := in.Was(p); ok {
+// originalContent returns the contents to which the edits apply: those of the
+// file, or those before an interrupted run of this call changed it.
+func originalContent(tree *workspace.Tree, in Input, p string) ([]byte, error) {
+	if in.Original != nil {
+		if content, ok := in.Original(p); ok {
 			return content, nil
 		}
 	}
@@ -94,8 +95,8 @@ func original(tree *workspace.Tree, in Input, p string) ([]byte, error) {
 	return content, err
 }
 
-// unknown says that the model does not know a file as it is.
-func unknown(in Input, p string, content []byte) string {
+// checkRead returns a fault if the model has not seen the file's contents.
+func checkRead(in Input, p string, content []byte) string {
 	switch digest, ok := in.seen(p); {
 	case !ok:
 		return fmt.Sprintf("%s has not been read in this session; read it first, then edit", p)
@@ -105,8 +106,8 @@ func unknown(in Input, p string, content []byte) string {
 	return ""
 }
 
-// splice puts the new texts into the original.
-func splice(content []byte, places []placed) []byte {
+// applyPlaces returns the original with the edits made.
+func applyPlaces(content []byte, places []placement) []byte {
 	var b bytes.Buffer
 	at := 0
 	for _, p := range places {
@@ -118,15 +119,15 @@ func splice(content []byte, places []placed) []byte {
 	return b.Bytes()
 }
 
-// edited is the answer to edits that were made.
-type edited struct {
-	OK           bool       `json:"ok"`
-	Path         string     `json:"path"`
-	Applied      int        `json:"applied"`
-	Replacements []replaced `json:"replacements"`
+// editResult is the result of a successful call.
+type editResult struct {
+	OK           bool                `json:"ok"`
+	Path         string              `json:"path"`
+	Applied      int                 `json:"applied"`
+	Replacements []replacementResult `json:"replacements"`
 }
 
-type replaced struct {
+type replacementResult struct {
 	Index   int    `json:"index"` // in the call, from 0
 	Matches int    `json:"match_count"`
 	OldLen  int    `json:"old_len"` // in characters
@@ -135,12 +136,12 @@ type replaced struct {
 	After   string `json:"after_snippet"`
 }
 
-func report(p string, content, changed []byte, places []placed) (string, error) {
-	answer := edited{OK: true, Path: p, Applied: len(places), Replacements: make([]replaced, len(places))}
+func editReport(p string, content, changed []byte, places []placement) (string, error) {
+	result := editResult{OK: true, Path: p, Applied: len(places), Replacements: make([]replacementResult, len(places))}
 	moved := 0
 	for _, one := range places {
 		start := one.start + moved
-		answer.Replacements[one.index] = replaced{
+		result.Replacements[one.index] = replacementResult{
 			Index: one.index, Matches: 1,
 			OldLen: utf8.RuneCount(content[one.start:one.end]),
 			NewLen: utf8.RuneCount(one.text),
@@ -152,12 +153,12 @@ func report(p string, content, changed []byte, places []placed) (string, error) 
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(answer)
+	err := enc.Encode(result)
 	return b.String(), err
 }
 
-// snippet is a place with 80 bytes around it. What is long is cut in the
-// middle: the model has written it just now.
+// snippet returns a place with 80 bytes before and after it. It omits the middle
+// of a long text, because the model has just written it.
 func snippet(content []byte, start, end int) string {
 	const around, longest = 80, 400
 	from := max(0, start-around)

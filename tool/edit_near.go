@@ -8,57 +8,57 @@ import (
 	"strings"
 )
 
-// How much is looked at to find what a text is near to.
+// Limits of the search for similar lines.
 const (
 	nearBytes  = 16 << 20 // of a file
-	nearLines  = 24       // of the text that is looked for
+	nearLines  = 24       // of oldText
 	sketchSize = 512      // bytes of a line
 )
 
-// isNear is the least likeness that lines are shown for, of 1.
-const isNear = 0.4
+// minSimilarity is the minimum similarity of lines that are shown; 1 is equal.
+const minSimilarity = 0.4
 
-// nearest says for a text that does not stand in the file where the file comes
-// nearest to it, with the real lines. It looks at each line of the file once.
+// nearest returns a hint for an oldText that is not in the file, with the most
+// similar lines. It takes linear time.
 func (v view) nearest(old string) string {
 	if strings.TrimSpace(old) == "" {
-		return "oldText holds white space alone; take in a line with text"
+		return "oldText is only white space; include a line with text"
 	}
-	if bare := unnumbered(old); bare != old && bytes.Contains(v.text, []byte(bare)) {
-		return "oldText holds the line numbers of read, which do not stand in the file; leave them out"
+	if bare := withoutLineNumbers(old); bare != old && bytes.Contains(v.text, []byte(bare)) {
+		return "oldText contains read's line numbers, which are not part of the file; remove them"
 	}
 	wanted := strings.Split(strings.TrimSuffix(old, "\n"), "\n")
 	text := v.text[:min(len(v.text), nearBytes)]
-	start, likeness := window(text, wanted)
-	if likeness < isNear {
-		return "Nothing in the file is near to it; read the file again"
+	start, likeness := mostSimilar(text, wanted)
+	if likeness < minSimilarity {
+		return "No lines in the file are similar to it; read the file again"
 	}
-	return compare(text, start, wanted, old)
+	return showNearest(text, start, wanted, old)
 }
 
-// unnumbered is a text without the numbers that read puts before lines.
-func unnumbered(text string) string {
+// withoutLineNumbers removes the line numbers that read adds.
+func withoutLineNumbers(text string) string {
 	return regexp.MustCompile(`(?m)^\d{4,}: `).ReplaceAllString(text, "")
 }
 
-// window finds the run of lines that is most like the wanted ones, and how
-// like it is, of 1. The first line is 0.
-func window(text []byte, wanted []string) (start int, likeness float64) {
+// mostSimilar returns the start of the lines that are most similar to the wanted
+// ones, and their similarity; 1 is equal. The first line is 0.
+func mostSimilar(text []byte, wanted []string) (start int, likeness float64) {
 	skip := 0
 	for strings.TrimSpace(wanted[skip]) == "" {
 		skip++
 	}
 	wanted = wanted[skip:min(len(wanted), skip+nearLines)]
-	sketches, whole := make([]sketch, len(wanted)), 0.0
+	sketches, total := make([]sketch, len(wanted)), 0.0
 	for i, line := range wanted {
 		sketches[i] = sketchOf([]byte(line))
-		whole += float64(sketches[i].size)
+		total += float64(sketches[i].size)
 	}
-	if whole == 0 {
+	if total == 0 {
 		return 0, 0
 	}
-	// Runs that have begun and not ended: the one that begins with line n is
-	// at n modulo their number.
+	// The scores of the runs of lines that are not yet complete. The run that
+	// starts at line n has index n modulo the number of runs.
 	open := make([]float64, len(wanted))
 	best, number := 0.0, 0
 	end := func(n int) {
@@ -69,18 +69,18 @@ func window(text []byte, wanted []string) (start int, likeness float64) {
 	for line := range bytes.Lines(text) {
 		end(number - len(open))
 		open[number%len(open)] = 0
-		add(open, sketches, sketchOf(line), number)
+		addSimilarity(open, sketches, sketchOf(line), number)
 		number++
 	}
 	for n := number - len(open); n < number; n++ {
 		end(n)
 	}
-	return max(0, start-skip), best / whole
+	return max(0, start-skip), best / total
 }
 
-// add adds to every run that holds a line how like the line is to the wanted
-// one in its place.
-func add(open []float64, wanted []sketch, line sketch, number int) {
+// addSimilarity adds the similarity of a line and the wanted line at its position
+// to the score of every run that contains the line.
+func addSimilarity(open []float64, wanted []sketch, line sketch, number int) {
 	if line.size == 0 {
 		return
 	}
@@ -91,11 +91,11 @@ func add(open []float64, wanted []sketch, line sketch, number int) {
 	}
 }
 
-// sketch is a line in short: a set of its runs of three characters, white
-// space apart, each hashed to one of 256 bits.
+// sketch is a summary of a line: the set of its sequences of three characters
+// without white space, each hashed to one of 256 bits.
 type sketch struct {
 	set  [4]uint64
-	size int // bits that are set
+	size int // number of bits in set
 }
 
 func sketchOf(line []byte) sketch {
@@ -121,14 +121,14 @@ func sketchOf(line []byte) sketch {
 	return s
 }
 
-// add puts a run into the set.
+// add adds a sequence to the set.
 func (s *sketch) add(run uint32) {
 	hash := run * 2654435761
 	s.set[hash>>30] |= 1 << (hash >> 24 & 63)
 }
 
-// likeness is how much of a wanted line stands in another, of 1; what the
-// other has besides counts against it a little.
+// likeness returns the share of a wanted line that another line contains, from 0
+// to 1. Other contents of that line reduce it a little.
 func (s sketch) likeness(line sketch) float64 {
 	common := 0
 	for i := range s.set {
@@ -140,11 +140,11 @@ func (s sketch) likeness(line sketch) float64 {
 	return float64(common) / (float64(s.size) + float64(line.size-common)/4)
 }
 
-// compare shows the lines of the file from the first one on that differs from
-// the wanted ones.
-func compare(text []byte, start int, wanted []string, old string) string {
+// showNearest returns the file's lines, starting shortly before the first one
+// that differs from the wanted ones.
+func showNearest(text []byte, start int, wanted []string, old string) string {
 	lines := linesFrom(text, start, len(wanted))
-	differs, spaces := 0, squeezed(strings.Join(lines, "\n")) == squeezed(old)
+	differs, spaces := 0, withoutSpace(strings.Join(lines, "\n")) == withoutSpace(old)
 	for differs < len(wanted)-1 && differs < len(lines) && wanted[differs] == lines[differs] {
 		differs++
 	}
@@ -153,20 +153,20 @@ func compare(text []byte, start int, wanted []string, old string) string {
 	var b strings.Builder
 	switch {
 	case spaces:
-		b.WriteString("The same text with other white space stands here:\n")
+		b.WriteString("The same text with different white space is here:\n")
 	default:
-		b.WriteString("The nearest lines are:\n")
+		b.WriteString("The most similar lines are:\n")
 	}
 	for i, line := range linesFrom(text, from, shown) {
 		fmt.Fprintf(&b, "%04d: %s\n", from+i+1, clip(line, 300))
 	}
 	if differs > 0 {
-		fmt.Fprintf(&b, "Line %d of oldText is the first that differs: %s\n", differs+1, quoted(wanted[differs]))
+		fmt.Fprintf(&b, "Line %d of oldText is the first different line: %s\n", differs+1, quoted(wanted[differs]))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// linesFrom are some lines of a text; the first line is 0.
+// linesFrom returns count lines of a text from start on; the first line is 0.
 func linesFrom(text []byte, start, count int) []string {
 	for ; start > 0; start-- {
 		_, text, _ = bytes.Cut(text, []byte("\n"))
@@ -176,10 +176,10 @@ func linesFrom(text []byte, start, count int) []string {
 		if len(lines) == count {
 			break
 		}
-		lines = append(lines, string(bare(line)))
+		lines = append(lines, string(trimLineEnd(line)))
 	}
 	return lines
 }
 
-// squeezed is a text without white space.
-func squeezed(text string) string { return strings.Join(strings.Fields(text), "") }
+// withoutSpace removes white space.
+func withoutSpace(text string) string { return strings.Join(strings.Fields(text), "") }

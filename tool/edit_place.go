@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// placed is one edit with its place in the original.
-type placed struct {
+// placement is one edit and its place in the original.
+type placement struct {
 	index      int // in the call, from 0
-	start, end int // in the original's bytes
+	start, end int // byte offsets in the original
 	text       []byte
 }
 
-// mostFaults is how many edits that cannot be placed are explained.
-const mostFaults = 3
+// maxFaults limits the number of explained faults.
+const maxFaults = 3
 
 // place finds the place of every edit in the original and returns them in the
-// order of the file, or what is wrong with them in words for the model.
-func place(content []byte, edits []replacement) ([]placed, string) {
+// order of the file, or an explanation for the model.
+func place(content []byte, edits []replacement) ([]placement, string) {
 	v := viewOf(content)
-	var places []placed
+	var places []placement
 	var faults []string
 	for i, e := range edits {
 		one, fault := v.place(e)
@@ -31,12 +31,12 @@ func place(content []byte, edits []replacement) ([]placed, string) {
 		}
 		one.index = i
 		places = append(places, one)
-		if len(faults) == mostFaults {
+		if len(faults) == maxFaults {
 			break
 		}
 	}
 	if len(faults) == 0 {
-		slices.SortFunc(places, func(a, b placed) int { return cmp.Or(a.start-b.start, a.index-b.index) })
+		slices.SortFunc(places, func(a, b placement) int { return cmp.Or(a.start-b.start, a.index-b.index) })
 		faults = overlaps(places, v)
 	}
 	if len(faults) > 0 {
@@ -45,7 +45,7 @@ func place(content []byte, edits []replacement) ([]placed, string) {
 	return places, ""
 }
 
-// numbered names the edit that a fault is about, if there are several.
+// numbered adds the edit's index to a fault if there are several edits.
 func numbered(i, of int, fault string) string {
 	if of == 1 {
 		return fault
@@ -53,26 +53,26 @@ func numbered(i, of int, fault string) string {
 	return fmt.Sprintf("edits[%d]: %s", i, fault)
 }
 
-// overlaps says which neighbours share a part of the original.
-func overlaps(places []placed, v view) []string {
+// overlaps returns a fault for each pair of edits that overlap in the original.
+func overlaps(places []placement, v view) []string {
 	var faults []string
-	for i := 1; i < len(places) && len(faults) < mostFaults; i++ {
+	for i := 1; i < len(places) && len(faults) < maxFaults; i++ {
 		a, b := places[i-1], places[i]
 		if b.start < a.end {
-			faults = append(faults, fmt.Sprintf("edits[%d] and edits[%d] overlap at line %d; make one edit of them",
+			faults = append(faults, fmt.Sprintf("edits[%d] and edits[%d] overlap at line %d; combine them into one edit",
 				min(a.index, b.index), max(a.index, b.index), v.lineAt(b.start)))
 		}
 	}
 	return faults
 }
 
-// view is a file as the model was shown it: without a byte order mark, and
-// with every line ending in a newline alone.
+// view is a file as read shows it to the model: without a byte order mark, and
+// with newlines as line ends.
 type view struct {
 	original []byte
 	skipped  int // bytes before the text
 	text     []byte
-	returns  []int // places in text of newlines that have a carriage return in the original
+	returns  []int // offsets in text of newlines that follow a carriage return in the original
 }
 
 func viewOf(content []byte) view {
@@ -94,48 +94,49 @@ func viewOf(content []byte) view {
 	}
 }
 
-// at is a place of the view in the original; the place of a newline is that of
-// the carriage return before it.
-func (v view) at(i int) int {
+// originalOffset converts an offset in the view to one in the original. The
+// offset of a newline becomes that of the carriage return before it.
+func (v view) originalOffset(i int) int {
 	before, _ := slices.BinarySearch(v.returns, i)
 	return v.skipped + i + before
 }
 
-// lineAt is the number of the line at a place of the original.
+// lineAt returns the line number at an offset of the original.
 func (v view) lineAt(i int) int { return 1 + bytes.Count(v.original[:i], []byte("\n")) }
 
-// place finds the one place of an edit, or says why there is none.
-func (v view) place(e replacement) (placed, string) {
-	old := newlines(e.Old)
-	found, more := matches(v.text, []byte(old))
+// place returns the only place of an edit, or an explanation for the model.
+func (v view) place(e replacement) (placement, string) {
+	old := normalizeNewlines(e.Old)
+	found, more := findAll(v.text, []byte(old))
 	switch {
 	case len(found) == 0:
-		return placed{}, "oldText must match exactly once; found 0 matches for: " + quoted(e.Old) + "\n" + v.nearest(old)
+		return placement{}, "oldText must match exactly once; found 0 matches for: " + quoted(e.Old) + "\n" + v.nearest(old)
 	case len(found) > 1:
-		return placed{}, "oldText must match exactly once; found " + v.several(found, more) + " for: " + quoted(e.Old) +
-			"\nTake in more of the lines around the one that is meant"
+		return placement{}, "oldText must match exactly once; found " + v.describeMatches(found, more) + " for: " + quoted(e.Old) +
+			"\nInclude more of the surrounding lines to make it unique"
 	}
 	start, end := found[0], found[0]+len(old)
-	return placed{start: v.at(start), end: v.at(end), text: v.ended(newlines(e.New), start)}, ""
+	return placement{start: v.originalOffset(start), end: v.originalOffset(end), text: v.withLineEnds(normalizeNewlines(e.New), start)}, ""
 }
 
-// newlines is a text of the model's with newlines alone.
-func newlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+// normalizeNewlines converts CRLF to newlines.
+func normalizeNewlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// quoted is the beginning of a text in quotes.
+// quoted returns the beginning of a text in quotes.
 func quoted(text string) string { return fmt.Sprintf("%q", clip(text, 200)) }
 
-// mostMatches is how many places of one text are looked for.
-const mostMatches = 1000
+// maxMatches limits the number of places that findAll returns.
+const maxMatches = 1000
 
-// matches are the places where a text stands, also those that overlap.
-func matches(text, old []byte) (found []int, more bool) {
+// findAll returns the offsets of old in text, including overlapping ones; more
+// means that there are more than maxMatches.
+func findAll(text, old []byte) (found []int, more bool) {
 	for at := 0; at <= len(text)-len(old); {
 		i := bytes.Index(text[at:], old)
 		if i < 0 {
 			return found, false
 		}
-		if len(found) == mostMatches {
+		if len(found) == maxMatches {
 			return found, true
 		}
 		found = append(found, at+i)
@@ -144,8 +145,8 @@ func matches(text, old []byte) (found []int, more bool) {
 	return found, false
 }
 
-// several says how many matches there are, and where the first ones begin.
-func (v view) several(found []int, more bool) string {
+// describeMatches returns the number of matches and the lines of the first ones.
+func (v view) describeMatches(found []int, more bool) string {
 	const named = 10
 	var lines []string
 	line, at := 1, 0
@@ -160,14 +161,14 @@ func (v view) several(found []int, more bool) string {
 	}
 	where := "at lines " + strings.Join(lines, ", ")
 	if len(found) > named {
-		where += " and on"
+		where += ", …"
 	}
 	return fmt.Sprintf("%s matches (%s)", count, where)
 }
 
-// ended gives a new text the line ends of its place: those of the line where
-// it begins, or of the one before where the file ends without.
-func (v view) ended(text string, start int) []byte {
+// withLineEnds gives a new text the line ends of the line at its place, or of the
+// line before if the last line has none.
+func (v view) withLineEnds(text string, start int) []byte {
 	if len(v.returns) == 0 || !strings.Contains(text, "\n") {
 		return []byte(text)
 	}

@@ -12,7 +12,7 @@ import (
 	"hone/workspace"
 )
 
-// edits makes edits out of old and new texts in turn.
+// edits returns edits from alternating old and new texts.
 func edits(texts ...string) []args {
 	var list []args
 	for i := 0; i < len(texts); i += 2 {
@@ -65,15 +65,15 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-func TestEditAnswers(t *testing.T) {
+func TestEditResult(t *testing.T) {
 	s := newSession(t, map[string]string{"f": strings.Repeat("a", 100) + "<b>\n" + strings.Repeat("ü", 100) + "x" + strings.Repeat("c", 1000)})
 	s.succeeds("read", args{"path": "f"})
 	r := s.succeeds("edit", args{"path": "f", "edits": edits("x"+strings.Repeat("c", 1000), "yy", "<b>", "é")})
-	var got edited
+	var got editResult
 	if err := json.Unmarshal([]byte(r.Text), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := edited{OK: true, Path: "f", Applied: 2, Replacements: []replaced{
+	want := editResult{OK: true, Path: "f", Applied: 2, Replacements: []replacementResult{
 		{Index: 0, Matches: 1, OldLen: 1001, NewLen: 2,
 			Before: strings.Repeat("ü", 40) + "x" + strings.Repeat("c", 119) + " … " + strings.Repeat("c", 200),
 			After:  strings.Repeat("ü", 40) + "yy"},
@@ -94,7 +94,7 @@ func TestEditRefuses(t *testing.T) {
 		edits []args
 		words []string
 	}{
-		{"twice", edits("\treturn", "x"), []string{"oldText must match exactly once; found 2 matches (at lines 2, 6) for: \"\\treturn\"", "Take in more"}},
+		{"twice", edits("\treturn", "x"), []string{"oldText must match exactly once; found 2 matches (at lines 2, 6) for: \"\\treturn\"", "Include more"}},
 		{"often", edits("}\n", "x"), []string{"found 3 matches (at lines 3, 7, 10)"}},
 		{"one of several", edits("total", "sum", "return 3", "x", "func", "x"),
 			[]string{"edits[1]: oldText must match exactly once; found 0 matches for: \"return 3\"", "edits[2]: oldText must match exactly once; found 2 matches (at lines 1, 5)", "Nothing was changed"}},
@@ -102,12 +102,12 @@ func TestEditRefuses(t *testing.T) {
 		{"the same twice", edits("total", "x", "total", "y"), []string{"edits[0] and edits[1] overlap at line 9"}},
 		{"within", edits("var total = 10", "x", "total", "y"), []string{"edits[0] and edits[1] overlap at line 9"}},
 		{"white space", edits("func two() {\n    return 2\n}", "x"),
-			[]string{"The same text with other white space stands here", "0005: func two() {\n0006: \treturn 2\n0007: }", "Line 2 of oldText is the first that differs: \"    return 2\""}},
-		{"near", edits("var totals = 11", "x"), []string{"The nearest lines are:\n0009: var total = 10"}},
-		{"near, below", edits("}\n\nfunc two() {\n\treturn 3\n}", "x"), []string{"0006: \treturn 2", `Line 4 of oldText is the first that differs: "\treturn 3"`}},
-		{"line numbers", edits("0005: func two() {\n0006: \treturn 2", "x"), []string{"line numbers of read"}},
-		{"far", edits("SELECT * FROM users WHERE id", "x"), []string{"Nothing in the file is near"}},
-		{"white space alone", edits("\t\t\n", "x"), []string{"white space alone"}},
+			[]string{"The same text with different white space is here", "0005: func two() {\n0006: \treturn 2\n0007: }", "Line 2 of oldText is the first different line: \"    return 2\""}},
+		{"near", edits("var totals = 11", "x"), []string{"The most similar lines are:\n0009: var total = 10"}},
+		{"near, below", edits("}\n\nfunc two() {\n\treturn 3\n}", "x"), []string{"0006: \treturn 2", `Line 4 of oldText is the first different line: "\treturn 3"`}},
+		{"line numbers", edits("0005: func two() {\n0006: \treturn 2", "x"), []string{"line numbers"}},
+		{"far", edits("SELECT * FROM users WHERE id", "x"), []string{"No lines in the file are similar"}},
+		{"white space alone", edits("\t\t\n", "x"), []string{"only white space"}},
 		{"no change", edits("total", "total"), []string{"nothing was changed"}},
 		{"too long to repeat", edits(strings.Repeat("zq", 1<<19), "x"), []string{"found 0 matches"}},
 	} {
@@ -116,7 +116,7 @@ func TestEditRefuses(t *testing.T) {
 			s.succeeds("read", args{"path": "f"})
 			s.fails("edit", args{"path": "f", "edits": c.edits}, c.words...)
 			if got := s.file("f"); got != content {
-				t.Errorf("the file is %q", got)
+				t.Errorf("file = %q", got)
 			}
 			if last := s.outputs[1]; len(last) > 3000 {
 				t.Errorf("%d bytes", len(last))
@@ -143,7 +143,7 @@ func TestEditRefusesFiles(t *testing.T) {
 	try("none.txt", "file not found")
 	try("../a.txt", `".." is not allowed`)
 	try("/etc/hosts", "escapes")
-	// What is near to a text is not shown of a file that was not read.
+	// The similar lines of a file that was not read are not shown.
 	s.fails("edit", args{"path": "keys.txt", "edits": edits("aws_key = AKIA", "b")}, "has not been read")
 	lacks(t, strings.Join(s.outputs, "\n"), "AKIA")
 	s.succeeds("write", args{"path": "new.txt", "content": "a\n"})
@@ -158,18 +158,18 @@ func TestEditRefusesFiles(t *testing.T) {
 	}
 }
 
-// A call that was cut off after its change was made comes to the same answer
-// and the same change when it is run again.
-func TestEditIsRunAgain(t *testing.T) {
+// An interrupted call that runs again after its change was made computes the
+// same change.
+func TestEditRunsAgain(t *testing.T) {
 	s := newSession(t, map[string]string{"f": "a\nb\n"})
 	s.succeeds("read", args{"path": "f"})
 	before := s.seen["f"]
 	call := args{"path": "f", "edits": edits("a", "a\na", "b", "a")}
 	first := s.succeeds("edit", call)
 	s.seen["f"] = before
-	s.was = func(p string) ([]byte, bool) { return []byte("a\nb\n"), p == "f" }
+	s.original = func(p string) ([]byte, bool) { return []byte("a\nb\n"), p == "f" }
 	again := s.call("edit", call)
-	// The tree has these contents already: an engine has the verdict on record.
+	// The tree already has these contents; an engine has recorded the verdict.
 	contains(t, again.Text, "nothing was changed")
 	if diff := cmp.Diff(s.changes[0], s.changes[1]); diff != "" {
 		t.Error(diff)
@@ -179,9 +179,8 @@ func TestEditIsRunAgain(t *testing.T) {
 	}
 }
 
-// The edits of a file without carriage returns are what replacing each text
-// in turn by marks, and the marks by the new texts, makes of it; in every file
-// the bytes between the edits are those of the original, in their order.
+// In a file without carriage returns, edits have the same result as a simple
+// replacement. In every file, the bytes between the edits do not change.
 func FuzzEdit(f *testing.F) {
 	f.Add("alpha beta", "alpha", "beta", "beta", "X")
 	f.Add("a\r\nb\r\nc", "a\nb", "1\n2", "c", "\n")
@@ -199,16 +198,17 @@ func FuzzEdit(f *testing.F) {
 			t.Fatalf("%d places and fault %q", len(places), fault)
 		}
 		if !strings.Contains(content+old1+old2+new1+new2, "\r") {
-			plain(t, strings.TrimPrefix(content, bom), list, places, content)
+			wantSimpleResult(t, strings.TrimPrefix(content, bom), list, places, content)
 		}
 		if fault == "" {
-			keeps(t, content, list, places)
+			wantRestUnchanged(t, content, list, places)
 		}
 	})
 }
 
-// plain compares with the obvious way for a text without carriage returns.
-func plain(t *testing.T, text string, list []replacement, places []placed, content string) {
+// wantSimpleResult compares with a simple replacement in a text without carriage
+// returns.
+func wantSimpleResult(t *testing.T, text string, list []replacement, places []placement, content string) {
 	one, two := occurrences(text, list[0].Old), occurrences(text, list[1].Old)
 	apart := len(one) == 1 && len(two) == 1 && (one[0]+len(list[0].Old) <= two[0] || two[0]+len(list[1].Old) <= one[0])
 	if apart != (places != nil) {
@@ -222,12 +222,12 @@ func plain(t *testing.T, text string, list []replacement, places []placed, conte
 		one, two, first, second = two, one, second, first
 	}
 	want := content[:len(content)-len(text)] + text[:one[0]] + first.New + text[one[0]+len(first.Old):two[0]] + second.New + text[two[0]+len(second.Old):]
-	if got := splice([]byte(content), places); string(got) != want {
+	if got := applyPlaces([]byte(content), places); string(got) != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// occurrences are all places of a text, found by trying each.
+// occurrences returns all offsets of old by trying each.
 func occurrences(text, old string) (at []int) {
 	for i := range len(text) {
 		if strings.HasPrefix(text[i:], old) {
@@ -237,27 +237,27 @@ func occurrences(text, old string) (at []int) {
 	return at
 }
 
-// keeps checks what holds for every edit that was placed.
-func keeps(t *testing.T, content string, list []replacement, places []placed) {
-	at, rest := 0, splice([]byte(content), places)
+// wantRestUnchanged checks that only the edits' places change.
+func wantRestUnchanged(t *testing.T, content string, list []replacement, places []placement) {
+	at, rest := 0, applyPlaces([]byte(content), places)
 	for _, p := range places {
 		gap := []byte(content[at:p.start])
 		if !bytes.HasPrefix(rest, gap) || !bytes.HasPrefix(rest[len(gap):], p.text) {
-			t.Fatalf("%q does not go on with %q and %q", rest, gap, p.text)
+			t.Fatalf("%q does not continue with %q and %q", rest, gap, p.text)
 		}
 		rest, at = rest[len(gap)+len(p.text):], p.end
-		if got := newlines(content[p.start:p.end]); got != newlines(list[p.index].Old) {
-			t.Errorf("%q stands at the place of %q", got, list[p.index].Old)
+		if got := normalizeNewlines(content[p.start:p.end]); got != normalizeNewlines(list[p.index].Old) {
+			t.Errorf("%q is at the place of %q", got, list[p.index].Old)
 		}
 		if want := list[p.index].New; strings.ReplaceAll(string(p.text), "\r", "") != strings.ReplaceAll(want, "\r", "") {
-			t.Errorf("%q is put there for %q", p.text, want)
+			t.Errorf("inserted %q, want %q", p.text, want)
 		}
 		if p.start > 0 && p.start < len(content) && content[p.start-1:p.start+1] == "\r\n" {
-			t.Errorf("a line end is torn at %d of %q", p.start, content)
+			t.Errorf("a line end is split at %d of %q", p.start, content)
 		}
 	}
 	if string(rest) != content[at:] {
-		t.Errorf("%q is left, not %q", rest, content[at:])
+		t.Errorf("rest = %q, want %q", rest, content[at:])
 	}
 	if strings.HasPrefix(content, bom) && (len(places) > 0 && places[0].start < len(bom)) {
 		t.Error("the byte order mark is part of an edit")
@@ -270,7 +270,7 @@ func FuzzNearest(f *testing.F) {
 	f.Add("\n\n\nfoo\n", "\n\nfoo bar\n\n")
 	f.Add("x\x00y", "\x00")
 	f.Fuzz(func(t *testing.T, content, old string) {
-		if text := viewOf([]byte(content)).nearest(newlines(old)); text == "" || len(text) > 8000 {
+		if text := viewOf([]byte(content)).nearest(normalizeNewlines(old)); text == "" || len(text) > 8000 {
 			t.Errorf("%d bytes", len(text))
 		}
 	})

@@ -21,10 +21,10 @@ var globText string
 const globSchema = `{
 	"type": "object",
 	"properties": {
-		"pattern": {"type": "string", "minLength": 1, "description": "such as **/*.go"},
-		"root": {"type": "string", "description": "folder to look in; results are relative to it"},
-		"include_dirs": {"type": "integer", "minimum": 0, "maximum": 1, "description": "1 lists folders too"},
-		"limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "most results; 2000 if not given"}
+		"pattern": {"type": "string", "minLength": 1, "description": "for example **/*.go"},
+		"root": {"type": "string", "description": "directory to search; results are relative to it"},
+		"include_dirs": {"type": "integer", "minimum": 0, "maximum": 1, "description": "1 also lists directories"},
+		"limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "maximum number of results; default 2000"}
 	},
 	"required": ["pattern"],
 	"additionalProperties": false
@@ -37,14 +37,14 @@ type globArgs struct {
 	Limit   int    `json:"limit"`
 }
 
-// Glob lists the tree's files by pattern. The guard says which are marked as
-// withheld (ruling G8); nil marks none.
+// Glob returns the tool that lists the tree's files by pattern. It marks the
+// files that the guard withholds (ruling G8); a nil guard withholds none.
 func Glob(tree *workspace.Tree, guard *workspace.Guard) Tool {
 	t := Tool{Looks: true, MaxText: 64 << 10}
 	return define(t, "glob", globText, globSchema, func(ctx context.Context, _ Input, args globArgs) (Result, error) {
 		root, err := locateDir(tree, args.Root)
 		if err != nil {
-			return unreadable(ctx, tree, args.Root, err), nil
+			return readFailure(ctx, tree, args.Root, err), nil
 		}
 		pattern, err := globPattern(tree, args.Pattern)
 		if err != nil {
@@ -54,18 +54,19 @@ func Glob(tree *workspace.Tree, guard *workspace.Guard) Tool {
 		if err != nil {
 			return Result{}, err
 		}
-		found := list(files, root, pattern, guard)
+		found := matchFiles(files, root, pattern, guard)
 		if args.Dirs == 1 {
-			found = slices.Sorted(slices.Values(append(found, folders(files, root, pattern)...)))
+			found = slices.Sorted(slices.Values(append(found, matchFolders(files, root, pattern)...)))
 		}
 		if len(found) == 0 {
-			return Result{Text: nothing(files, root)}, nil
+			return Result{Text: noMatch(files, root)}, nil
 		}
-		return Result{Text: firstOf(found, args.Limit)}, nil
+		return Result{Text: formatList(found, args.Limit)}, nil
 	})
 }
 
-// globPattern makes a pattern of the tree's own out of what a model wrote.
+// globPattern returns a valid pattern, relative to the tree, for what a model
+// wrote.
 func globPattern(tree *workspace.Tree, p string) (string, error) {
 	p = strings.TrimPrefix(p, filepath.ToSlash(tree.Dir())+"/")
 	for strings.HasPrefix(p, "./") {
@@ -80,21 +81,22 @@ func globPattern(tree *workspace.Tree, p string) (string, error) {
 	case strings.HasPrefix(p, "/"), strings.HasPrefix(p, "~/"), slices.Contains(strings.Split(p, "/"), ".."):
 		return "", fmt.Errorf("pattern %q escapes the working directory; patterns are relative to it", clip(p, 200))
 	case !doublestar.ValidatePattern(p):
-		return "", fmt.Errorf("pattern %q cannot be read: look for a bracket or brace that is not closed", clip(p, 200))
-	case choices(p) > maxChoices:
-		return "", errors.New("the pattern has too many alternatives in braces; use a simpler one")
+		return "", fmt.Errorf("pattern %q is invalid: close all brackets and braces", clip(p, 200))
+	case countAlternatives(p) > maxAlternatives:
+		return "", errors.New("the pattern has too many alternatives in braces; simplify it")
 	}
 	return p, nil
 }
 
-// maxChoices is how many patterns one with braces may stand for: matching
+// maxAlternatives limits the patterns to which braces expand, because matching
 // tries them all.
-const maxChoices = 1000
+const maxAlternatives = 1000
 
-// choices is how many patterns one with braces stands for at most.
-func choices(p string) int {
+// countAlternatives returns an upper bound of the patterns to which a pattern's
+// braces expand.
+func countAlternatives(p string) int {
 	product, commas := 1, 1
-	for i := 0; i < len(p) && product <= maxChoices; i++ {
+	for i := 0; i < len(p) && product <= maxAlternatives; i++ {
 		switch p[i] {
 		case ',':
 			commas++
@@ -105,9 +107,9 @@ func choices(p string) int {
 	return product * commas
 }
 
-// list is what the pattern means of the files below a folder, relative to it.
-// What is no plain file is named with what it is.
-func list(files []workspace.File, root, pattern string, guard *workspace.Guard) []string {
+// matchFiles returns the files below a directory that match the pattern,
+// relative to the directory, with notes about withheld and special files.
+func matchFiles(files []workspace.File, root, pattern string, guard *workspace.Guard) []string {
 	var found []string
 	for _, f := range files {
 		name, ok := below(root, f.Path)
@@ -123,12 +125,12 @@ func list(files []workspace.File, root, pattern string, guard *workspace.Guard) 
 		case workspace.Other:
 			name += " (not a file)"
 		}
-		found = append(found, valid(name))
+		found = append(found, validUTF8(name))
 	}
 	return found
 }
 
-// below is a path relative to a folder.
+// below returns a path relative to a directory; false if it is not below it.
 func below(root, p string) (string, bool) {
 	if root == "" {
 		return p, true
@@ -136,8 +138,9 @@ func below(root, p string) (string, bool) {
 	return strings.CutPrefix(p, root+"/")
 }
 
-// folders are those that hold listed files, with a slash at the end.
-func folders(files []workspace.File, root, pattern string) []string {
+// matchFolders returns the directories with listed files that match the pattern,
+// with a final slash.
+func matchFolders(files []workspace.File, root, pattern string) []string {
 	known := map[string]bool{}
 	var found []string
 	for _, f := range files {
@@ -149,30 +152,30 @@ func folders(files []workspace.File, root, pattern string) []string {
 			}
 			known[name] = true
 			if doublestar.MatchUnvalidated(pattern, name) {
-				found = append(found, valid(name)+"/")
+				found = append(found, validUTF8(name)+"/")
 			}
 		}
 	}
 	return found
 }
 
-// nothing says that there is no result.
-func nothing(files []workspace.File, root string) string {
+// noMatch returns the text for an empty result.
+func noMatch(files []workspace.File, root string) string {
 	for _, f := range files {
 		if _, ok := below(root, f.Path); ok {
 			return "# no match\n"
 		}
 	}
-	return fmt.Sprintf("# no match: %s holds no files\n", clip(path.Join(root, "."), 200))
+	return fmt.Sprintf("# no match: %s has no files\n", clip(path.Join(root, "."), 200))
 }
 
-// firstOf are so many of the lines, and how many there are.
-func firstOf(lines []string, limit int) string {
+// formatList returns at most limit lines, and a note if there are more.
+func formatList(lines []string, limit int) string {
 	if limit == 0 {
 		limit = 2000
 	}
 	if len(lines) <= limit {
 		return strings.Join(lines, "\n") + "\n"
 	}
-	return fmt.Sprintf("%s\n# %d of %d are listed; narrow the pattern or raise limit\n", strings.Join(lines[:limit], "\n"), limit, len(lines))
+	return fmt.Sprintf("%s\n# %d of %d results; narrow the pattern or increase limit\n", strings.Join(lines[:limit], "\n"), limit, len(lines))
 }

@@ -32,10 +32,10 @@ func TestGlob(t *testing.T) {
 		{args{"pattern": ".config/*"}, ".config/x.json\n"},
 		{args{"pattern": ".e*"}, ".env (withheld: an environment file)\n"},
 		{args{"pattern": "*.rs"}, "# no match\n"},
-		{args{"pattern": "**", "root": ".hone"}, "# no match: .hone holds no files\n"},
+		{args{"pattern": "**", "root": ".hone"}, "# no match: .hone has no files\n"},
 		{args{"pattern": ".git/*"}, "# no match\n"},
-		{args{"pattern": "*", "root": "none"}, "# no match: none holds no files\n"},
-		{args{"pattern": "**/*.go", "limit": 2}, "a.go\nodd [1].go\n# 2 of 6 are listed; narrow the pattern or raise limit\n"},
+		{args{"pattern": "*", "root": "none"}, "# no match: none has no files\n"},
+		{args{"pattern": "**/*.go", "limit": 2}, "a.go\nodd [1].go\n# 2 of 6 results; narrow the pattern or increase limit\n"},
 	} {
 		if got := s.succeeds("glob", c.a).Text; got != c.want {
 			t.Errorf("glob %v:\n%s\nwant:\n%s", c.a, got, c.want)
@@ -57,15 +57,15 @@ func TestGlobRefuses(t *testing.T) {
 		{args{"pattern": "*", "root": "/"}, []string{"escapes"}},
 		{args{"pattern": "*", "root": ".git"}, []string{"git's own files"}},
 		{args{"pattern": "*", "root": "a\x00"}, []string{"NUL"}},
-		{args{"pattern": "[a"}, []string{"cannot be read"}},
-		{args{"pattern": "{a"}, []string{"cannot be read"}},
+		{args{"pattern": "[a"}, []string{"is invalid"}},
+		{args{"pattern": "{a"}, []string{"is invalid"}},
 		{args{"pattern": strings.Repeat("{a,aa}", 40)}, []string{"too many alternatives"}},
 		{args{"pattern": strings.Repeat("{a,", 40) + "b" + strings.Repeat("}", 40)}, []string{"too many alternatives"}},
 		{args{"pattern": strings.Repeat("a", 1<<20)}, []string{"longer than 4096"}},
 	} {
 		s.fails("glob", c.a, c.words...)
 	}
-	// What is allowed ends, however often it can be tried.
+	// Expensive but allowed patterns terminate.
 	s.succeeds("glob", args{"pattern": strings.Repeat("*a", 1000) + "b"})
 	s.succeeds("glob", args{"pattern": strings.Repeat("**/", 500) + "b"})
 	s.succeeds("glob", args{"pattern": strings.Repeat("{a,*}", 9) + "b"})
@@ -92,6 +92,6 @@ func TestGlobHasALimit(t *testing.T) {
 	}
 	s := newSession(t, files)
 	text := s.succeeds("glob", args{"pattern": "**"}).Text
-	contains(t, text, "f1999\n# 2000 of 2100 are listed")
+	contains(t, text, "f1999\n# 2000 of 2100 results")
 	contains(t, s.succeeds("glob", args{"pattern": "**", "limit": 3000}).Text, "f2099\n")
 }

@@ -24,28 +24,27 @@ const grepSchema = `{
 	"type": "object",
 	"properties": {
 		"pattern": {"type": "string", "minLength": 1, "description": "regular expression (RE2), matched line by line"},
-		"path": {"type": "string", "description": "file or folder to search; or output:N"},
-		"glob": {"type": "string", "description": "only files that match, such as *.go or src/**/*.ts"},
+		"path": {"type": "string", "description": "file or directory to search, or output:N"},
+		"glob": {"type": "string", "description": "search only matching files, for example *.go or src/**/*.ts"},
 		"ignore_case": {"type": "boolean"},
-		"context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "lines shown before and after each match"},
-		"files_only": {"type": "boolean", "description": "list the files that match instead of the lines"},
-		"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "most matching lines, or files; 100 if not given"}
+		"context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "number of lines to show before and after each match"},
+		"files_only": {"type": "boolean", "description": "list the matching files instead of the lines"},
+		"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "maximum number of matching lines or files; default 100"}
 	},
 	"required": ["pattern"],
 	"additionalProperties": false
 }`
 
-// What one search looks at and shows at most.
+// Limits of one search.
 const (
 	maxSearched     = 8 << 20  // bytes of a file
 	maxSearchedLine = 64 << 10 // bytes of a line
-	maxFound        = 24 << 10 // bytes of the answer, notes apart
+	maxFound        = 24 << 10 // bytes of the result without notes
 	maxPattern      = 1000     // bytes
-	maxProgram      = 2000     // instructions that the pattern is compiled to
-)
+	maxProgram      = 2000     // instructions of the compiled pattern
 
-// patience is how long a search goes on.
-const patience = 20 * time.Second
+	searchTimeout = 20 * time.Second
+)
 
 type grepArgs struct {
 	Pattern    string `json:"pattern"`
@@ -57,14 +56,15 @@ type grepArgs struct {
 	Limit      int    `json:"limit"`
 }
 
-// Grep searches the tree's files, and the outputs of earlier calls. The guard
-// says which are withheld (ruling G8), whether they match or not, so that the
-// answer tells nothing of what they hold; nil withholds nothing.
+// Grep returns the tool that searches the tree's files and the outputs of
+// earlier calls. It names the files that the guard withholds (ruling G8) even
+// if they do not match, so that the result reveals nothing about their
+// contents. A nil guard withholds none.
 func Grep(tree *workspace.Tree, guard *workspace.Guard) Tool {
-	return grepFor(tree, guard, patience)
+	return newGrep(tree, guard, searchTimeout)
 }
 
-func grepFor(tree *workspace.Tree, guard *workspace.Guard, patience time.Duration) Tool {
+func newGrep(tree *workspace.Tree, guard *workspace.Guard, timeout time.Duration) Tool {
 	t := Tool{Looks: true, MaxText: maxFound + 16<<10}
 	return define(t, "grep", grepText, grepSchema, func(ctx context.Context, in Input, args grepArgs) (Result, error) {
 		if args.Limit == 0 {
@@ -74,7 +74,7 @@ func grepFor(tree *workspace.Tree, guard *workspace.Guard, patience time.Duratio
 		if err != nil {
 			return Failure(err.Error()), nil
 		}
-		s := &search{tree: tree, guard: guard, args: args, matcher: m, until: time.Now().Add(patience)}
+		s := &search{tree: tree, guard: guard, args: args, matcher: m, deadline: time.Now().Add(timeout)}
 		fault, err := s.run(ctx, in)
 		switch {
 		case err != nil:
@@ -82,16 +82,16 @@ func grepFor(tree *workspace.Tree, guard *workspace.Guard, patience time.Duratio
 		case fault != nil:
 			return *fault, nil
 		}
-		return Result{Text: s.answer()}, nil
+		return Result{Text: s.result()}, nil
 	})
 }
 
 // matcher finds a pattern in lines.
 type matcher struct {
 	*regexp.Regexp
-	// apart says that a line has to be cut out before it is matched, because
-	// the pattern asks for the beginning or end of the text.
-	apart bool
+	// wholeText means that the pattern matches the beginning or end of the
+	// text, so that each line must be matched separately.
+	wholeText bool
 }
 
 func (a grepArgs) compile() (matcher, error) {
@@ -104,26 +104,26 @@ func (a grepArgs) compile() (matcher, error) {
 	}
 	parsed, err := syntax.Parse(flags+a.Pattern, syntax.Perl)
 	if err != nil {
-		return matcher{}, unreadablePattern(err)
+		return matcher{}, patternError(err)
 	}
 	if program, err := syntax.Compile(parsed.Simplify()); err != nil || len(program.Inst) > maxProgram {
-		return matcher{}, errors.New("the pattern is too costly: use fewer or smaller repetitions")
+		return matcher{}, errors.New("the pattern is too expensive: use fewer or smaller repetitions")
 	}
 	re, err := regexp.Compile(flags + a.Pattern)
 	return matcher{re, anchored(parsed)}, err
 }
 
-// unreadablePattern says what RE2 does not take.
-func unreadablePattern(err error) error {
+// patternError explains a syntax error to the model.
+func patternError(err error) error {
 	var fault *syntax.Error
 	if !errors.As(err, &fault) {
-		return fmt.Errorf("the pattern cannot be read: %w", err)
+		return fmt.Errorf("the pattern is invalid: %w", err)
 	}
-	return fmt.Errorf("the pattern cannot be read: %s: %s. It is RE2: no lookaround, no backreferences; to find ( [ { . * + ? as they stand put \\ before them",
+	return fmt.Errorf("the pattern is invalid: %s: %s. The syntax is RE2: no lookaround, no backreferences. Put \\ before a literal ( [ { . * + or ?",
 		fault.Code, clip(fault.Expr, 200))
 }
 
-// anchored reports whether an expression asks for the beginning or end of the
+// anchored reports whether an expression matches the beginning or end of the
 // text, rather than of a line.
 func anchored(e *syntax.Regexp) bool {
 	if e.Op == syntax.OpBeginText || e.Op == syntax.OpEndText {
@@ -137,34 +137,34 @@ func anchored(e *syntax.Regexp) bool {
 	return false
 }
 
-// search is one call under way.
+// search is the state of one call.
 type search struct {
-	tree    *workspace.Tree
-	guard   *workspace.Guard
-	args    grepArgs
-	matcher matcher
-	until   time.Time
+	tree     *workspace.Tree
+	guard    *workspace.Guard
+	args     grepArgs
+	matcher  matcher
+	deadline time.Time
 
 	found    strings.Builder
-	matches  int // lines, or files where only those are asked for
-	files    int // that were searched
+	matches  int // lines, or files with files_only
+	files    int // searched files
 	stopped  string
 	withheld []string
 	large    []string
 	binary   int
 	links    int
-	broken   int // files that could not be read
+	broken   int // unreadable files
 	long     int // lines of which only the beginning was searched
 }
 
-// run searches what was asked for; a fault is what was wrong with that.
+// run executes the search. A fault is the result for a wrong call.
 func (s *search) run(ctx context.Context, in Input) (fault *Result, err error) {
 	if n, ok := outputNumber(s.args.Path); ok {
-		text, ok := output(in, s.guard, n)
+		text, ok := redactedOutput(in, s.guard, n)
 		if !ok {
-			return failure(Failure(fmt.Sprintf("there is no output:%d in this session", n)))
+			return failure(Failure(fmt.Sprintf("output:%d does not exist in this session", n)))
 		}
-		return nil, s.text(ctx, s.args.Path, []byte(text))
+		return nil, s.searchText(ctx, s.args.Path, []byte(text))
 	}
 	if s.args.Glob != "" {
 		pattern, err := globPattern(s.tree, s.args.Glob)
@@ -175,15 +175,15 @@ func (s *search) run(ctx context.Context, in Input) (fault *Result, err error) {
 	}
 	dir, err := locateDir(s.tree, s.args.Path)
 	if err != nil {
-		return failure(unreadable(ctx, s.tree, s.args.Path, err))
+		return failure(readFailure(ctx, s.tree, s.args.Path, err))
 	}
-	return s.below(ctx, dir)
+	return s.searchDir(ctx, dir)
 }
 
 func failure(r Result) (*Result, error) { return &r, nil }
 
-// below searches the listed files at and below a path.
-func (s *search) below(ctx context.Context, dir string) (fault *Result, err error) {
+// searchDir searches the listed files at or below a path.
+func (s *search) searchDir(ctx context.Context, dir string) (fault *Result, err error) {
 	files, err := s.tree.Files(ctx)
 	if err != nil {
 		return nil, err
@@ -194,8 +194,8 @@ func (s *search) below(ctx context.Context, dir string) (fault *Result, err erro
 			continue
 		}
 		listed = true
-		if s.stopped == "" && s.wanted(f) {
-			if err := s.file(ctx, f.Path); err != nil {
+		if s.stopped == "" && s.shouldSearch(f) {
+			if err := s.searchFile(ctx, f.Path); err != nil {
 				return nil, err
 			}
 		}
@@ -203,18 +203,18 @@ func (s *search) below(ctx context.Context, dir string) (fault *Result, err erro
 	if listed {
 		return nil, nil
 	}
-	// A file that git ignores is searched where it is named.
+	// A file that git ignores is searched only if the path names it.
 	if _, _, err := s.tree.Read(dir); err != nil {
-		r := unreadable(ctx, s.tree, dir, err)
-		r.Text += ". If it is a folder, it is empty, or git ignores what it holds"
+		r := readFailure(ctx, s.tree, dir, err)
+		r.Text += ". If it is a directory, it is empty or git ignores its files"
 		return &r, nil
 	}
-	return nil, s.file(ctx, dir)
+	return nil, s.searchFile(ctx, dir)
 }
 
-// wanted reports whether a listed file is to be searched, by what is known
-// without opening it, and counts what is left out.
-func (s *search) wanted(f workspace.File) bool {
+// shouldSearch decides without opening a listed file whether to search it, and
+// counts the files that are skipped.
+func (s *search) shouldSearch(f workspace.File) bool {
 	name := f.Path
 	if !strings.Contains(s.args.Glob, "/") {
 		name = path.Base(name)
@@ -233,8 +233,8 @@ func (s *search) wanted(f workspace.File) bool {
 	return false
 }
 
-// file searches one file. The error is the context's.
-func (s *search) file(ctx context.Context, p string) error {
+// searchFile searches one file. Its error is the context's.
+func (s *search) searchFile(ctx context.Context, p string) error {
 	if reason, ok := s.guard.WithheldName(p); ok {
 		s.withheld = append(s.withheld, p+": "+reason)
 		return nil
@@ -258,5 +258,5 @@ func (s *search) file(ctx context.Context, p string) error {
 		s.binary++
 		return nil
 	}
-	return s.text(ctx, p, content)
+	return s.searchText(ctx, p, content)
 }

@@ -8,45 +8,46 @@ import (
 	"time"
 )
 
-// chunk is how many bytes of whole lines are tried at once.
+// chunk is the size of the pieces of complete lines that are matched at once, in
+// bytes.
 const chunk = 64 << 10
 
 // hit is one matching line.
 type hit struct {
 	number     int // from 1
-	start, end int // of the line, without what ends it
-	from       int // where the match begins in the line
+	start, end int // of the line, without its line end
+	from       int // start of the match in the line
 }
 
-// text searches one text and adds what it finds. The error is the context's.
-func (s *search) text(ctx context.Context, name string, content []byte) error {
+// searchText searches one text and adds its matches. Its error is the context's.
+func (s *search) searchText(ctx context.Context, name string, content []byte) error {
 	s.files++
 	content = bytes.TrimPrefix(content, []byte(bom))
 	if bytes.Contains(content, []byte("\r\n")) {
 		content = bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
 	}
-	hits, err := s.hits(ctx, content)
+	hits, err := s.findHits(ctx, content)
 	if err != nil || len(hits) == 0 {
 		return err
 	}
 	if s.args.FilesOnly {
-		s.add(valid(name) + "\n")
+		s.add(validUTF8(name) + "\n")
 		return nil
 	}
-	s.show(valid(name), content, hits)
+	s.addHits(validUTF8(name), content, hits)
 	return nil
 }
 
-// hits finds the matching lines of a text, as many as may still be shown.
-func (s *search) hits(ctx context.Context, content []byte) ([]hit, error) {
+// findHits returns the matching lines of a text, until there are enough.
+func (s *search) findHits(ctx context.Context, content []byte) ([]hit, error) {
 	var hits []hit
 	number := 1
 	for at := 0; at < len(content); {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if time.Now().After(s.until) {
-			s.stopped = "the search took too long; narrow it by path or glob, or use a simpler pattern"
+		if time.Now().After(s.deadline) {
+			s.stopped = "the search timed out; narrow it with path or glob, or simplify the pattern"
 			return hits, nil
 		}
 		end, next := wholeLines(content, at)
@@ -54,10 +55,10 @@ func (s *search) hits(ctx context.Context, content []byte) ([]hit, error) {
 			s.long++
 		}
 		piece := content[at:end]
-		if s.matcher.apart || s.matcher.Match(piece) {
-			hits = s.lines(hits, piece, at, number)
+		if s.matcher.wholeText || s.matcher.Match(piece) {
+			hits = s.matchLines(hits, piece, at, number)
 		}
-		if s.full(len(hits)) {
+		if s.enough(len(hits)) {
 			return hits, nil
 		}
 		number += bytes.Count(content[at:next], []byte("\n"))
@@ -66,15 +67,15 @@ func (s *search) hits(ctx context.Context, content []byte) ([]hit, error) {
 	return hits, nil
 }
 
-// full reports whether no more hits are needed: one more than may be shown
-// tells that there are more.
-func (s *search) full(hits int) bool {
+// enough reports whether no more hits are needed. One more than the limit shows
+// that there are more.
+func (s *search) enough(hits int) bool {
 	return s.args.FilesOnly && hits > 0 || s.matches+hits > s.args.Limit
 }
 
-// wholeLines is where the piece ends that is tried next, and where the one
-// after it begins. A piece ends with a line; a line that is longer than a
-// piece is cut, and the rest of it left out.
+// wholeLines returns the end of the next piece, and the start of the one after
+// it. A piece ends at the end of a line. A line longer than a chunk is a piece of
+// its own, and the part beyond maxSearchedLine is skipped.
 func wholeLines(content []byte, at int) (end, next int) {
 	if len(content)-at <= chunk {
 		return len(content), len(content)
@@ -88,14 +89,14 @@ func wholeLines(content []byte, at int) (end, next int) {
 	return at + maxSearchedLine, len(content)
 }
 
-// lines tries every line of a piece, which begins at a place of the text and
-// with the line of a number.
-func (s *search) lines(hits []hit, piece []byte, at, number int) []hit {
+// matchLines appends the matching lines of a piece, whose first line has the
+// given offset and number.
+func (s *search) matchLines(hits []hit, piece []byte, at, number int) []hit {
 	for line := range bytes.Lines(piece) {
 		text := bytes.TrimSuffix(line, []byte("\n"))
 		if found := s.matcher.FindIndex(text); found != nil {
 			hits = append(hits, hit{number: number, start: at, end: at + len(text), from: found[0]})
-			if s.full(len(hits)) {
+			if s.enough(len(hits)) {
 				return hits
 			}
 		}
@@ -105,14 +106,14 @@ func (s *search) lines(hits []hit, piece []byte, at, number int) []hit {
 	return hits
 }
 
-// add adds lines to the answer and counts one match; it reports whether there
-// was room.
+// add adds the text of one match to the result. It reports whether the text was
+// within the limits.
 func (s *search) add(text string) bool {
 	switch {
 	case s.matches >= s.args.Limit:
-		s.stopped = fmt.Sprintf("there are more than %d; narrow the search or raise limit", s.args.Limit)
+		s.stopped = fmt.Sprintf("more than %d matches; narrow the search or increase limit", s.args.Limit)
 	case s.found.Len()+len(text) > maxFound:
-		s.stopped = "there are more than fit into an answer; narrow the search"
+		s.stopped = "too many matches to show; narrow the search"
 	default:
 		s.found.WriteString(text)
 		s.matches++
@@ -121,9 +122,9 @@ func (s *search) add(text string) bool {
 	return false
 }
 
-// show adds the hits of one text with their context.
-func (s *search) show(name string, content []byte, hits []hit) {
-	shown := 0 // the last line that was
+// addHits adds the hits of one text with their context.
+func (s *search) addHits(name string, content []byte, hits []hit) {
+	shown := 0 // number of the last line that was added
 	for i, h := range hits {
 		after := h.number + s.args.Context
 		if i+1 < len(hits) {
@@ -133,52 +134,53 @@ func (s *search) show(name string, content []byte, hits []hit) {
 		if s.args.Context > 0 && s.found.Len() > 0 && (shown == 0 || h.number-s.args.Context > shown+1) {
 			b.WriteString("--\n")
 		}
-		linesBefore(&b, name, content, h, max(shown+1, h.number-s.args.Context))
-		fmt.Fprintf(&b, "%s:%d: %s\n", name, h.number, around(content[h.start:h.end], h.from))
-		shown = linesAfter(&b, name, content, h, after)
+		writeBefore(&b, name, content, h, max(shown+1, h.number-s.args.Context))
+		fmt.Fprintf(&b, "%s:%d: %s\n", name, h.number, excerpt(content[h.start:h.end], h.from))
+		shown = writeAfter(&b, name, content, h, after)
 		if !s.add(b.String()) {
 			return
 		}
 	}
 }
 
-// linesBefore adds the lines from one number to the hit.
-func linesBefore(b *strings.Builder, name string, content []byte, h hit, from int) {
+// writeBefore writes the lines from a number to the hit.
+func writeBefore(b *strings.Builder, name string, content []byte, h hit, from int) {
 	start := h.start
 	for n := h.number; n > from && start > 0; n-- {
 		start = bytes.LastIndexByte(content[:start-1], '\n') + 1
 	}
 	number := from
 	for line := range bytes.Lines(content[start:h.start]) {
-		fmt.Fprintf(b, "%s-%d- %s\n", name, number, around(bare(line), 0))
+		fmt.Fprintf(b, "%s-%d- %s\n", name, number, excerpt(trimLineEnd(line), 0))
 		number++
 	}
 }
 
-// linesAfter adds the lines from the hit to a number, and returns the last one.
-func linesAfter(b *strings.Builder, name string, content []byte, h hit, to int) int {
+// writeAfter writes the lines from the hit to a number, and returns the number
+// of the last one.
+func writeAfter(b *strings.Builder, name string, content []byte, h hit, to int) int {
 	number := h.number
 	_, rest, _ := bytes.Cut(content[h.end:], []byte("\n"))
 	for ; number < to && len(rest) > 0; number++ {
 		line, next, _ := bytes.Cut(rest, []byte("\n"))
-		fmt.Fprintf(b, "%s-%d- %s\n", name, number+1, around(line, 0))
+		fmt.Fprintf(b, "%s-%d- %s\n", name, number+1, excerpt(line, 0))
 		rest = next
 	}
 	return number
 }
 
-// maxShownLine is how many bytes of a line are shown.
+// maxShownLine limits the shown part of a line, in bytes.
 const maxShownLine = 300
 
-// around is the part of a line in which a match begins.
-func around(line []byte, from int) string {
+// excerpt returns the part of a line around the start of a match.
+func excerpt(line []byte, from int) string {
 	if len(line) <= maxShownLine {
-		return valid(string(line))
+		return validUTF8(string(line))
 	}
 	text := string(line)
 	start := boundary(text, max(0, min(from-maxShownLine/3, len(text)-maxShownLine)))
 	end := boundary(text, start+maxShownLine)
-	shown := valid(text[start:end])
+	shown := validUTF8(text[start:end])
 	if start > 0 {
 		shown = "…" + shown
 	}
@@ -188,8 +190,8 @@ func around(line []byte, from int) string {
 	return shown
 }
 
-// answer is what was found, and what was left out.
-func (s *search) answer() string {
+// result returns the matches, and notes about what was not searched.
+func (s *search) result() string {
 	var b strings.Builder
 	b.WriteString(s.found.String())
 	if s.matches == 0 && s.stopped == "" {
@@ -198,30 +200,30 @@ func (s *search) answer() string {
 	if s.stopped != "" {
 		fmt.Fprintf(&b, "# stopped: %s\n", s.stopped)
 	}
-	for _, left := range []struct {
+	for _, skipped := range []struct {
 		n    int
 		what string
 	}{
-		{s.binary, "binary files"}, {s.links, "symlinks"}, {s.broken, "files that cannot be read"},
+		{s.binary, "binary files"}, {s.links, "symlinks"}, {s.broken, "unreadable files"},
 	} {
-		if left.n > 0 {
-			fmt.Fprintf(&b, "# not searched: %d %s\n", left.n, left.what)
+		if skipped.n > 0 {
+			fmt.Fprintf(&b, "# not searched: %d %s\n", skipped.n, skipped.what)
 		}
 	}
 	if len(s.large) > 0 {
-		fmt.Fprintf(&b, "# not searched, over 8 MiB: %s\n", few(s.large))
+		fmt.Fprintf(&b, "# not searched, over 8 MiB: %s\n", listSome(s.large))
 	}
 	if len(s.withheld) > 0 {
-		fmt.Fprintf(&b, "# withheld, because they may hold secrets: %s\n", few(s.withheld))
+		fmt.Fprintf(&b, "# withheld because they may contain secrets: %s\n", listSome(s.withheld))
 	}
 	if s.long > 0 {
-		fmt.Fprintf(&b, "# of %d lines only the first 64 KiB were searched\n", s.long)
+		fmt.Fprintf(&b, "# only the first 64 KiB of %d long lines were searched\n", s.long)
 	}
 	return b.String()
 }
 
-// few names the first of many.
-func few(names []string) string {
+// listSome joins the first names, and counts the others.
+func listSome(names []string) string {
 	const shown = 5
 	text := clip(strings.Join(names[:min(len(names), shown)], "; "), 1000)
 	if len(names) > shown {

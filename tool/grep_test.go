@@ -32,8 +32,8 @@ func TestGrep(t *testing.T) {
 		{args{"pattern": "func", "glob": "src/**"}, "src/b.go:2: // func\nsrc/c.md:1: func\n"},
 		{args{"pattern": "func", "path": "src/b.go"}, "src/b.go:2: // func\n"},
 		{args{"pattern": "func", "files_only": true}, "a.go\nbom.go\ndeep/src/d.go\nsrc/b.go\nsrc/c.md\n"},
-		{args{"pattern": "func", "files_only": true, "limit": 2}, "a.go\nbom.go\n# stopped: there are more than 2; narrow the search or raise limit\n"},
-		{args{"pattern": "func", "path": "a.go", "limit": 2}, "a.go:3: func A() {}\na.go:4: func B() {}\n# stopped: there are more than 2; narrow the search or raise limit\n"},
+		{args{"pattern": "func", "files_only": true, "limit": 2}, "a.go\nbom.go\n# stopped: more than 2 matches; narrow the search or increase limit\n"},
+		{args{"pattern": "func", "path": "a.go", "limit": 2}, "a.go:3: func A() {}\na.go:4: func B() {}\n# stopped: more than 2 matches; narrow the search or increase limit\n"},
 		{args{"pattern": "func", "path": "a.go", "limit": 3}, "a.go:3: func A() {}\na.go:4: func B() {}\na.go:8: func C() {}\n"},
 		{args{"pattern": "func [BC]|b$", "glob": "*.go", "context": 1},
 			"a.go-3- func A() {}\na.go:4: func B() {}\na.go-5- \n--\na.go-7- \na.go:8: func C() {}\n--\nsrc/b.go:1: package b\nsrc/b.go-2- // func\n"},
@@ -59,12 +59,12 @@ func TestGrepRefuses(t *testing.T) {
 		a     args
 		words []string
 	}{
-		{args{"pattern": "f("}, []string{"cannot be read", "missing closing )", "put \\ before"}},
-		{args{"pattern": "(?=a)"}, []string{"cannot be read", "no lookaround"}},
-		{args{"pattern": `(a)\1`}, []string{"cannot be read"}},
-		{args{"pattern": strings.Repeat("(", 900)}, []string{"cannot be read"}},
-		{args{"pattern": "a{1001}"}, []string{"cannot be read"}},
-		{args{"pattern": "((a?){100}){9}"}, []string{"too costly"}},
+		{args{"pattern": "f("}, []string{"is invalid", "missing closing )", "Put \\ before"}},
+		{args{"pattern": "(?=a)"}, []string{"is invalid", "no lookaround"}},
+		{args{"pattern": `(a)\1`}, []string{"is invalid"}},
+		{args{"pattern": strings.Repeat("(", 900)}, []string{"is invalid"}},
+		{args{"pattern": "a{1001}"}, []string{"is invalid"}},
+		{args{"pattern": "((a?){100}){9}"}, []string{"too expensive"}},
 		{args{"pattern": strings.Repeat("a", 1<<20)}, []string{"longer than 1000"}},
 		{args{"pattern": "a", "path": "../x"}, []string{`".." is not allowed`}},
 		{args{"pattern": "a", "path": "/etc"}, []string{"escapes"}},
@@ -72,23 +72,23 @@ func TestGrepRefuses(t *testing.T) {
 		{args{"pattern": "a", "path": ".hone"}, []string{"hone's own files"}},
 		{args{"pattern": "a", "path": "none"}, []string{"file not found: none"}},
 		{args{"pattern": "a", "glob": "../*"}, []string{"escapes"}},
-		{args{"pattern": "a", "glob": "{"}, []string{"cannot be read"}},
-		{args{"pattern": "a", "path": "output:99"}, []string{"there is no output:99"}},
+		{args{"pattern": "a", "glob": "{"}, []string{"is invalid"}},
+		{args{"pattern": "a", "path": "output:99"}, []string{"output:99 does not exist"}},
 	} {
 		s.fails("grep", c.a, c.words...)
 	}
 }
 
-// Ruling G8: what is withheld is said, and the answer is the same whether it
-// matches or not.
-func TestGrepTellsNothingOfWhatIsWithheld(t *testing.T) {
+// Ruling G8: withheld files are named, and the result does not depend on whether
+// they match.
+func TestGrepRevealsNothingWithheld(t *testing.T) {
 	s := newSession(t, map[string]string{"a.txt": "AKIB\n", ".env": "KEY=AKIAQ7\n", "keys.txt": awsKey, "bin": "AKIA\x00", "many/.env.local": "x"})
 	one := s.succeeds("grep", args{"pattern": "AKIAQ7RTZ5"}).Text
 	two := s.succeeds("grep", args{"pattern": "BKIAQ7RTZ5"}).Text
 	if one != two {
 		t.Errorf("%s\n%s", one, two)
 	}
-	contains(t, one, "# withheld, because they may hold secrets: .env: an environment file; keys.txt: line 1 looks like", "many/.env.local",
+	contains(t, one, "# withheld because they may contain secrets: .env: an environment file; keys.txt: line 1 looks like", "many/.env.local",
 		"# not searched: 1 binary files", "# no match in 1 files")
 	lacks(t, one, "AKIA")
 	contains(t, s.succeeds("grep", args{"pattern": "A", "path": "keys.txt"}).Text, "withheld")
@@ -111,29 +111,29 @@ func TestGrepBounds(t *testing.T) {
 	})
 	text := s.succeeds("grep", args{"pattern": "NEEDLE", "context": 1}).Text
 	contains(t, text, "long.txt:2: …xx", "xxNEEDLEyy", "yy…\n", "long.txt:3: NEEDLE after", "far.txt:2: last NEEDLE\n",
-		"# of 2 lines only the first 64 KiB were searched", "# not searched, over 8 MiB: large.txt")
+		"# only the first 64 KiB of 2 long lines were searched", "# not searched, over 8 MiB: large.txt")
 	if len(text) > 4000 {
 		t.Errorf("%d bytes", len(text))
 	}
 	text = s.succeeds("grep", args{"pattern": "here", "limit": 1000}).Text
-	contains(t, text, "many.txt:1: here", "# stopped: there are more than fit into an answer")
-	if most := s.tool("grep").MaxText; len(text) > most {
-		t.Errorf("%d bytes, more than %d", len(text), most)
+	contains(t, text, "many.txt:1: here", "# stopped: too many matches to show")
+	if limit := s.tool("grep").MaxText; len(text) > limit {
+		t.Errorf("%d bytes, more than %d", len(text), limit)
 	}
 }
 
 func TestGrepStops(t *testing.T) {
 	s := newSession(t, map[string]string{"a.txt": "a\n"})
 	in := Input{Args: json.RawMessage(`{"pattern": "a"}`)}
-	r, err := grepFor(s.tree, nil, -1).Run(t.Context(), in)
+	r, err := newGrep(s.tree, nil, -1).Run(t.Context(), in)
 	if err != nil || r.Failed {
 		t.Fatal(r, err)
 	}
-	contains(t, r.Text, "# stopped: the search took too long")
+	contains(t, r.Text, "# stopped: the search timed out")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Grep(s.tree, nil).Run(ctx, in); !errors.Is(err, context.Canceled) {
-		t.Errorf("a search that was cancelled: %v", err)
+		t.Errorf("a canceled search: %v", err)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestGrepFollowsNoSymlink(t *testing.T) {
 	contains(t, text, "no match", "not searched: 1 symlinks")
 }
 
-// Trying whole pieces first finds what trying line by line finds.
+// Matching pieces first finds the same lines as matching line by line.
 func FuzzGrep(f *testing.F) {
 	f.Add("a+$", "a\nba\r\n\naa")
 	f.Add(`\s*b`, "a\n \nb\n")
@@ -166,15 +166,15 @@ func FuzzGrep(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		pieces := search{args: a, matcher: m, until: forever()}
-		m.apart = true
-		lines := search{args: a, matcher: m, until: forever()}
+		pieces := search{args: a, matcher: m, deadline: forever()}
+		m.wholeText = true
+		lines := search{args: a, matcher: m, deadline: forever()}
 		for _, s := range []*search{&pieces, &lines} {
-			if err := s.text(t.Context(), "f", []byte(content)); err != nil {
+			if err := s.searchText(t.Context(), "f", []byte(content)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if one, two := pieces.answer(), lines.answer(); one != two {
+		if one, two := pieces.result(), lines.result(); one != two {
 			t.Errorf("%q in %q:\n%s\nline by line:\n%s", pattern, content, one, two)
 		}
 	})

@@ -13,7 +13,8 @@ import (
 	"hone/workspace"
 )
 
-// session is what an engine keeps of one conversation, over a real tree.
+// session is the state that an engine keeps for a conversation, with a real
+// tree.
 type session struct {
 	t       testing.TB
 	tree    *workspace.Tree
@@ -21,7 +22,8 @@ type session struct {
 	seen    map[string]string
 	outputs []string
 	changes []workspace.Change
-	was     func(string) ([]byte, bool)
+	// original is Input.Original.
+	original func(string) ([]byte, bool)
 }
 
 func newSession(t testing.TB, files map[string]string) *session {
@@ -45,7 +47,7 @@ func newSession(t testing.TB, files map[string]string) *session {
 	return &session{t: t, tree: tree, rules: workspace.Rules{Guard: guard, Immutable: []string{"fixed.txt"}}, seen: map[string]string{}}
 }
 
-// apply reviews and makes a change; what would be asked is declined.
+// apply reviews and applies a change. It declines what needs approval.
 func (s *session) apply(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
 	rules := s.rules
 	rules.Seen = seen
@@ -56,7 +58,7 @@ func (s *session) apply(ctx context.Context, ch workspace.Change, seen func(stri
 	for i := range verdicts {
 		if verdicts[i].Ruling == workspace.Ask {
 			verdicts[i].Ruling = workspace.Declined
-			verdicts[i].Reason += ", and nobody was there to ask"
+			verdicts[i].Reason += ", and no user was available"
 		}
 	}
 	s.changes = append(s.changes, ch)
@@ -80,7 +82,7 @@ func (s *session) tool(name string) Tool {
 	return Tool{}
 }
 
-// raw makes a call with arguments as they stand.
+// raw makes a call with unprocessed arguments.
 func (s *session) raw(name, args string) Result {
 	s.t.Helper()
 	in := Input{
@@ -92,14 +94,14 @@ func (s *session) raw(name, args string) Result {
 			}
 			return s.outputs[n-1], true
 		},
-		Was: s.was,
+		Original: s.original,
 	}
 	r, err := s.tool(name).Run(s.t.Context(), in)
 	if err != nil {
 		s.t.Fatalf("%s %s: %v", name, args, err)
 	}
 	if r.Failed != strings.HasPrefix(r.Text, "Error: ") {
-		s.t.Errorf("%s: failed is %v and the text is %q", name, r.Failed, r.Text)
+		s.t.Errorf("%s: Failed = %v, Text = %q", name, r.Failed, r.Text)
 	}
 	maps.Copy(s.seen, r.Saw)
 	s.outputs = append(s.outputs, r.Text)
@@ -117,7 +119,7 @@ func (s *session) call(name string, a args) Result {
 	return s.raw(name, string(b))
 }
 
-// succeeds is call for one that must not fail.
+// succeeds makes a call that must succeed.
 func (s *session) succeeds(name string, a args) Result {
 	s.t.Helper()
 	r := s.call(name, a)
@@ -127,8 +129,7 @@ func (s *session) succeeds(name string, a args) Result {
 	return r
 }
 
-// fails is call for one that must fail with words of which all stand in the
-// text.
+// fails makes a call that must fail with a text that contains all the words.
 func (s *session) fails(name string, a args, words ...string) {
 	s.t.Helper()
 	r := s.call(name, a)
@@ -145,7 +146,7 @@ func contains(t testing.TB, text string, words ...string) {
 	t.Helper()
 	for _, w := range words {
 		if !strings.Contains(text, w) {
-			t.Errorf("%q does not stand in:\n%.3000s", w, text)
+			t.Errorf("%q is not in:\n%.3000s", w, text)
 		}
 	}
 }
@@ -154,7 +155,7 @@ func lacks(t testing.TB, text string, words ...string) {
 	t.Helper()
 	for _, w := range words {
 		if strings.Contains(text, w) {
-			t.Errorf("%q stands in:\n%.3000s", w, text)
+			t.Errorf("%q is in:\n%.3000s", w, text)
 		}
 	}
 }
@@ -168,7 +169,7 @@ func (s *session) file(name string) string {
 	return string(b)
 }
 
-// put changes a file behind the session's back.
+// put changes a file without a tool.
 func (s *session) put(name, content string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.tree.Dir(), filepath.FromSlash(name)), []byte(content), 0o644); err != nil {
@@ -176,5 +177,5 @@ func (s *session) put(name, content string) {
 	}
 }
 
-// forever is a time that does not come.
+// forever returns a time in the far future.
 func forever() time.Time { return time.Now().Add(1000 * time.Hour) }

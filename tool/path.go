@@ -13,12 +13,12 @@ import (
 	"hone/workspace"
 )
 
-// maxPath is the most bytes that a path or pattern may have.
+// maxPath limits a path or a pattern, in bytes.
 const maxPath = 4096
 
-// locate makes the tree's spelling of a file's path out of what a model wrote.
-// An absolute path inside the tree is made relative; every other path that
-// leads out of it is refused, whatever stands there (ruling G5).
+// locate returns the clean path, relative to the tree, of a file that a model
+// named. It refuses every path outside the tree, even if nothing exists there
+// (ruling G5).
 func locate(tree *workspace.Tree, p string) (string, error) {
 	rel, err := relative(tree, p)
 	if err != nil {
@@ -27,7 +27,7 @@ func locate(tree *workspace.Tree, p string) (string, error) {
 	return workspace.Clean(rel)
 }
 
-// locateDir is locate for a directory; the tree's root is the empty string.
+// locateDir is locate for a directory. It returns "" for the tree's root.
 func locateDir(tree *workspace.Tree, p string) (string, error) {
 	if p == "" {
 		return "", nil
@@ -45,7 +45,7 @@ func locateDir(tree *workspace.Tree, p string) (string, error) {
 	return workspace.Clean(rel)
 }
 
-// relative takes the root off an absolute path. A slash at the end stays.
+// relative removes the root from an absolute path, and keeps a final slash.
 func relative(tree *workspace.Tree, p string) (string, error) {
 	p = filepath.ToSlash(p)
 	refuse := func(reason string) error { return &workspace.RefusedError{Path: clip(p, 200), Reason: reason} }
@@ -53,16 +53,16 @@ func relative(tree *workspace.Tree, p string) (string, error) {
 	case len(p) > maxPath:
 		return "", refuse(fmt.Sprintf("a path of %d bytes is longer than %d", len(p), maxPath))
 	case p == "~", strings.HasPrefix(p, "~/"):
-		return "", refuse("the path escapes the working directory: ~ is not expanded, and the home folder lies outside")
+		return "", refuse("the path escapes the working directory: ~ is not expanded, and the home directory is outside")
 	case slices.Contains(strings.Split(p, "/"), ".."):
-		return "", refuse(`the path escapes the working directory, or could: ".." is not allowed`)
+		return "", refuse(`the path escapes the working directory or could: ".." is not allowed`)
 	case !filepath.IsAbs(filepath.FromSlash(p)):
 		return p, nil
 	}
 	rel, err := filepath.Rel(tree.Dir(), filepath.FromSlash(p))
 	rel = filepath.ToSlash(rel)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return "", refuse("the path escapes the working directory; give it relative to that")
+		return "", refuse("the path escapes the working directory; use a path relative to it")
 	}
 	if strings.HasSuffix(p, "/") {
 		rel += "/"
@@ -70,24 +70,24 @@ func relative(tree *workspace.Tree, p string) (string, error) {
 	return rel, nil
 }
 
-// unreadable words for the model why a file was not read.
-func unreadable(ctx context.Context, tree *workspace.Tree, p string, err error) Result {
+// readFailure tells the model why a file was not read.
+func readFailure(ctx context.Context, tree *workspace.Tree, p string, err error) Result {
 	var refused *workspace.RefusedError
 	var large *workspace.TooLargeError
 	switch {
 	case errors.As(err, &refused):
 		return Failure(clip(refused.Error(), 400))
 	case errors.As(err, &large):
-		return Failure(fmt.Sprintf("%s: its %d bytes are more than the %d that are read", p, large.Size, large.Max))
+		return Failure(fmt.Sprintf("%s is too large: it has %d bytes, the limit is %d", p, large.Size, large.Max))
 	case errors.Is(err, fs.ErrNotExist):
-		return Failure(fmt.Sprintf("file not found: %s%s", p, namesakes(ctx, tree, p)))
+		return Failure(fmt.Sprintf("file not found: %s%s", p, sameNames(ctx, tree, p)))
 	}
 	return Failure(err.Error())
 }
 
-// namesakes names a few listed files of the same name, for a path that names
-// none.
-func namesakes(ctx context.Context, tree *workspace.Tree, p string) string {
+// sameNames returns a hint with up to three files that have the path's name in
+// another directory.
+func sameNames(ctx context.Context, tree *workspace.Tree, p string) string {
 	files, err := tree.Files(ctx)
 	if err != nil {
 		return ""
@@ -101,10 +101,10 @@ func namesakes(ctx context.Context, tree *workspace.Tree, p string) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return "; there is " + strings.Join(found, ", ")
+	return "; similar files: " + strings.Join(found, ", ")
 }
 
-// withheld words for the model that a file is not shown.
-func withheld(p, reason string) Result {
-	return Failure(fmt.Sprintf("%s is withheld, because it may hold secrets: %s. Work without its contents", p, reason))
+// withheldFailure tells the model that it may not see a file.
+func withheldFailure(p, reason string) Result {
+	return Failure(fmt.Sprintf("%s is withheld because it may contain secrets: %s. Work without its contents", p, reason))
 }

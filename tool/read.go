@@ -18,50 +18,51 @@ var readText string
 const readSchema = `{
 	"type": "object",
 	"properties": {
-		"path": {"type": "string", "minLength": 1, "description": "file, relative to the working directory; or output:N"},
-		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line, from 1"},
-		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "most lines; 2000 at most"},
-		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "show only the line at offset, from this byte on"},
-		"with_line_numbers": {"type": "integer", "minimum": 0, "maximum": 1, "description": "1, the default, or 0"}
+		"path": {"type": "string", "minLength": 1, "description": "file, relative to the working directory, or output:N"},
+		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line to show, starting at 1"},
+		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "maximum number of lines; default and upper limit 2000"},
+		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "show only the line at offset, starting at this byte"},
+		"with_line_numbers": {"type": "integer", "minimum": 0, "maximum": 1, "description": "0 omits line numbers; default 1"}
 	},
 	"required": ["path"],
 	"additionalProperties": false
 }`
 
-// What one call of read shows at most.
+// Limits of one call of read.
 const (
 	maxReadLines = 2000
 	maxReadBytes = 32 << 10
 	maxReadLine  = 2000 // bytes of one line; column shows the rest
 )
 
-// Read shows files of the tree, and the outputs of earlier calls. The guard
-// says what is withheld (ruling G8); nil withholds nothing.
+// Read returns the tool that shows files of the tree and the outputs of earlier
+// calls. The guard decides what is withheld (ruling G8); a nil guard withholds
+// nothing.
 func Read(tree *workspace.Tree, guard *workspace.Guard) Tool {
-	// What a call shows is limited here, with a line that says how to go on:
-	// the engine need not cut it.
-	t := Tool{Looks: true, Repeats: 6, MaxText: maxReadBytes + 16<<10}
+	// The tool limits its results itself and tells how to continue, so the
+	// engine must not shorten them.
+	t := Tool{Looks: true, MaxRepeats: 6, MaxText: maxReadBytes + 16<<10}
 	return define(t, "read", readText, readSchema, func(ctx context.Context, in Input, args readArgs) (Result, error) {
 		if n, ok := outputNumber(args.Path); ok {
 			return readOutput(in, guard, n, args), nil
 		}
 		p, err := locate(tree, args.Path)
 		if err != nil {
-			return unreadable(ctx, tree, args.Path, err), nil
+			return readFailure(ctx, tree, args.Path, err), nil
 		}
 		content, image, err := tree.Read(p)
 		if err != nil {
-			return unreadable(ctx, tree, p, err), ctx.Err()
+			return readFailure(ctx, tree, p, err), ctx.Err()
 		}
 		if reason, ok := guard.Withheld(p, content); ok {
-			return withheld(p, reason), nil
+			return withheldFailure(p, reason), nil
 		}
 		if isBinary(content) {
-			return Failure(fmt.Sprintf("%s is binary (%d bytes) and not shown", p, len(content))), nil
+			return Failure(fmt.Sprintf("%s is binary (%d bytes) and cannot be shown", p, len(content))), nil
 		}
-		text, some := args.page(p, content)
+		text, shown := args.page(p, content)
 		r := Result{Text: text}
-		if some || len(content) == 0 {
+		if shown || len(content) == 0 {
 			r.Saw = map[string]string{p: image.Digest}
 		}
 		return r, nil
@@ -76,16 +77,17 @@ type readArgs struct {
 	Numbers *int   `json:"with_line_numbers"`
 }
 
-// outputNumber reads "output:N".
+// outputNumber parses "output:N".
 func outputNumber(p string) (n int, ok bool) {
 	digits, found := strings.CutPrefix(p, "output:")
 	n, err := strconv.Atoi(digits)
 	return n, found && err == nil
 }
 
-// output is an earlier call's output with its secrets taken out before it is
-// cut into pieces, which could tear one apart.
-func output(in Input, guard *workspace.Guard, n int) (string, bool) {
+// redactedOutput returns an earlier call's output without secrets. They are
+// removed before the output is split, because a page could contain only a part
+// of one.
+func redactedOutput(in Input, guard *workspace.Guard, n int) (string, bool) {
 	if in.Output == nil {
 		return "", false
 	}
@@ -94,17 +96,17 @@ func output(in Input, guard *workspace.Guard, n int) (string, bool) {
 }
 
 func readOutput(in Input, guard *workspace.Guard, n int, args readArgs) Result {
-	text, ok := output(in, guard, n)
+	text, ok := redactedOutput(in, guard, n)
 	if !ok {
-		return Failure(fmt.Sprintf("there is no output:%d in this session", n))
+		return Failure(fmt.Sprintf("output:%d does not exist in this session", n))
 	}
 	shown, _ := args.page(args.Path, []byte(text))
 	return Result{Text: shown}
 }
 
-// page is the piece of a text that was asked for; some is false where no line
-// of it is.
-func (a readArgs) page(name string, content []byte) (text string, some bool) {
+// page returns the requested page of a text; shown is false if it contains no
+// line.
+func (a readArgs) page(name string, content []byte) (text string, shown bool) {
 	a.Offset = max(a.Offset, 1)
 	if a.Limit == 0 || a.Limit > maxReadLines {
 		a.Limit = maxReadLines
@@ -117,22 +119,22 @@ func (a readArgs) page(name string, content []byte) (text string, some bool) {
 	head := fmt.Sprintf("# path: %s\n", name)
 	switch {
 	case total == 0:
-		return head + "# lines: none, it is empty\n", false
+		return head + "# lines: none (empty)\n", false
 	case a.Offset > total:
-		return fmt.Sprintf("%s# lines: none; the last one is %d\n", head, total), false
+		return fmt.Sprintf("%s# lines: none; the last line is %d\n", head, total), false
 	}
-	head += peculiar(content)
+	head += fileNotes(content)
 	if a.Column > 0 {
-		return head + a.piece(rest), true
+		return head + a.lineFrom(rest), true
 	}
 	return a.lines(head, rest, total, content[len(content)-1] == '\n'), true
 }
 
-// peculiar tells what a page cannot show of a file.
-func peculiar(content []byte) string {
+// fileNotes describes properties of a file that a page does not show.
+func fileNotes(content []byte) string {
 	var b strings.Builder
 	if bytes.HasPrefix(content, []byte(bom)) {
-		b.WriteString("# begins with a byte order mark\n")
+		b.WriteString("# starts with a byte order mark\n")
 	}
 	switch crlf, all := bytes.Count(content, []byte("\r\n")), bytes.Count(content, []byte("\n")); {
 	case crlf == 0:
@@ -142,18 +144,18 @@ func peculiar(content []byte) string {
 		fmt.Fprintf(&b, "# %d of %d lines end in CRLF\n", crlf, all)
 	}
 	if !utf8.Valid(content) {
-		b.WriteString("# not UTF-8: bytes that cannot be shown stand as \uFFFD\n")
+		b.WriteString("# not UTF-8: invalid bytes are shown as \uFFFD\n")
 	}
 	return b.String()
 }
 
-// lines shows lines from the beginning of rest, which is the line at offset.
+// lines returns the requested lines; rest starts with the line at offset.
 func (a readArgs) lines(head string, rest []byte, total int, ended bool) string {
 	var b strings.Builder
 	last := a.Offset - 1
 	for len(rest) > 0 && last-a.Offset+1 < a.Limit {
 		line, after, _ := bytes.Cut(rest, []byte("\n"))
-		text := a.line(last+1, bare(line))
+		text := a.formatLine(last+1, trimLineEnd(line))
 		if b.Len() > 0 && b.Len()+len(text) > maxReadBytes {
 			break
 		}
@@ -162,38 +164,38 @@ func (a readArgs) lines(head string, rest []byte, total int, ended bool) string 
 	}
 	switch {
 	case last < total:
-		fmt.Fprintf(&b, "# %d more lines; go on with offset=%d\n", total-last, last+1)
+		fmt.Fprintf(&b, "# %d more lines; continue with offset=%d\n", total-last, last+1)
 	case !ended:
 		b.WriteString("# no newline at the end\n")
 	}
 	return fmt.Sprintf("%s# lines: %d-%d of %d\n%s", head, a.Offset, last, total, b.String())
 }
 
-// line shows one line, cut where it is too long.
-func (a readArgs) line(number int, line []byte) string {
+// formatLine returns one line, shortened if it is too long.
+func (a readArgs) formatLine(number int, line []byte) string {
 	text := string(line)
 	if len(text) > maxReadLine {
 		cut := boundary(text, maxReadLine)
-		text = fmt.Sprintf("%s […%d more bytes; go on with offset=%d and column=%d]", text[:cut], len(text)-cut, number, cut+1)
+		text = fmt.Sprintf("%s […%d more bytes; continue with offset=%d and column=%d]", text[:cut], len(text)-cut, number, cut+1)
 	}
 	if a.Numbers != nil && *a.Numbers == 0 {
-		return valid(text) + "\n"
+		return validUTF8(text) + "\n"
 	}
-	return fmt.Sprintf("%04d: %s\n", number, valid(text))
+	return fmt.Sprintf("%04d: %s\n", number, validUTF8(text))
 }
 
-// piece shows the line at the beginning of rest from a column on.
-func (a readArgs) piece(rest []byte) string {
+// lineFrom returns the first line of rest, starting at the column.
+func (a readArgs) lineFrom(rest []byte) string {
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	text := string(bare(line))
+	text := string(trimLineEnd(line))
 	if a.Column > len(text) {
 		return fmt.Sprintf("# line %d has %d bytes\n", a.Offset, len(text))
 	}
 	from := boundary(text, a.Column-1)
 	to := boundary(text, from+maxReadBytes)
-	shown := fmt.Sprintf("# line: %d, bytes %d-%d of %d\n%s\n", a.Offset, from+1, to, len(text), valid(text[from:to]))
+	shown := fmt.Sprintf("# line: %d, bytes %d-%d of %d\n%s\n", a.Offset, from+1, to, len(text), validUTF8(text[from:to]))
 	if to < len(text) {
-		shown += fmt.Sprintf("# %d more bytes; go on with offset=%d and column=%d\n", len(text)-to, a.Offset, to+1)
+		shown += fmt.Sprintf("# %d more bytes; continue with offset=%d and column=%d\n", len(text)-to, a.Offset, to+1)
 	}
 	return shown
 }

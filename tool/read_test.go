@@ -26,19 +26,19 @@ func TestReadShows(t *testing.T) {
 	}{
 		{args{"path": "a.txt"}, "# path: a.txt\n# lines: 1-3 of 3\n0001: one\n0002: two\n0003: three\n"},
 		{args{"path": "./a.txt", "offset": 2}, "# path: a.txt\n# lines: 2-3 of 3\n0002: two\n0003: three\n"},
-		{args{"path": "a.txt", "limit": 1}, "# path: a.txt\n# lines: 1-1 of 3\n0001: one\n# 2 more lines; go on with offset=2\n"},
+		{args{"path": "a.txt", "limit": 1}, "# path: a.txt\n# lines: 1-1 of 3\n0001: one\n# 2 more lines; continue with offset=2\n"},
 		{args{"path": "a.txt", "with_line_numbers": 0}, "# path: a.txt\n# lines: 1-3 of 3\none\ntwo\nthree\n"},
-		{args{"path": "a.txt", "offset": 4}, "# path: a.txt\n# lines: none; the last one is 3\n"},
+		{args{"path": "a.txt", "offset": 4}, "# path: a.txt\n# lines: none; the last line is 3\n"},
 		{args{"path": "a.txt", "offset": 3, "column": 3}, "# path: a.txt\n# line: 3, bytes 3-5 of 5\nree\n"},
 		{args{"path": "a.txt", "offset": 3, "column": 9}, "# path: a.txt\n# line 3 has 5 bytes\n"},
 		{args{"path": "cut.txt"}, "# path: cut.txt\n# lines: 1-2 of 2\n0001: one\n0002: two\n# no newline at the end\n"},
-		{args{"path": "empty"}, "# path: empty\n# lines: none, it is empty\n"},
+		{args{"path": "empty"}, "# path: empty\n# lines: none (empty)\n"},
 		{args{"path": "blank"}, "# path: blank\n# lines: 1-2 of 2\n0001: \n0002: \n"},
 		{args{"path": "crlf"}, "# path: crlf\n# lines end in CRLF\n# lines: 1-2 of 2\n0001: a\n0002: b\n"},
 		{args{"path": "mixed"}, "# path: mixed\n# 1 of 3 lines end in CRLF\n# lines: 1-3 of 3\n0001: a\n0002: b\n0003: c\n"},
-		{args{"path": "bom"}, "# path: bom\n# begins with a byte order mark\n# lines: 1-1 of 1\n0001: a\n"},
-		{args{"path": "only-bom"}, "# path: only-bom\n# lines: none, it is empty\n"},
-		{args{"path": "latin"}, "# path: latin\n# not UTF-8: bytes that cannot be shown stand as \uFFFD\n# lines: 1-1 of 1\n0001: caf\uFFFD au lait\n"},
+		{args{"path": "bom"}, "# path: bom\n# starts with a byte order mark\n# lines: 1-1 of 1\n0001: a\n"},
+		{args{"path": "only-bom"}, "# path: only-bom\n# lines: none (empty)\n"},
+		{args{"path": "latin"}, "# path: latin\n# not UTF-8: invalid bytes are shown as \uFFFD\n# lines: 1-1 of 1\n0001: caf\uFFFD au lait\n"},
 	} {
 		if got := s.succeeds("read", c.a).Text; got != c.want {
 			t.Errorf("read %v:\n%s\nwant:\n%s", c.a, got, c.want)
@@ -65,21 +65,21 @@ func TestReadSaw(t *testing.T) {
 	}
 }
 
-// Whoever follows the last line's offset sees every line once, in answers that
-// the engine need not cut.
-func TestReadGoesOn(t *testing.T) {
+// A model that follows the offsets sees every line once, in results that the
+// engine does not shorten.
+func TestReadContinues(t *testing.T) {
 	var b strings.Builder
 	for i := range 5000 {
 		fmt.Fprintf(&b, "line %d %s\n", i+1, strings.Repeat("x", i%50))
 	}
 	s := newSession(t, map[string]string{"long.txt": b.String()})
-	more := regexp.MustCompile(`# \d+ more lines; go on with offset=(\d+)\n$`)
+	more := regexp.MustCompile(`# \d+ more lines; continue with offset=(\d+)\n$`)
 	line := regexp.MustCompile(`(?m)^\d{4,}: (line \d+ x*)$`)
 	var got strings.Builder
 	for offset, calls := 1, 0; ; calls++ {
 		text := s.succeeds("read", args{"path": "long.txt", "offset": offset, "limit": 1000000}).Text
-		if most := s.tool("read").MaxText; len(text) > most {
-			t.Fatalf("an answer of %d bytes, more than %d", len(text), most)
+		if limit := s.tool("read").MaxText; len(text) > limit {
+			t.Fatalf("a result of %d bytes, more than %d", len(text), limit)
 		}
 		for _, m := range line.FindAllStringSubmatch(text, -1) {
 			got.WriteString(m[1] + "\n")
@@ -90,30 +90,30 @@ func TestReadGoesOn(t *testing.T) {
 		}
 		offset, _ = strconv.Atoi(m[1])
 		if calls > 100 {
-			t.Fatal("there is no end")
+			t.Fatal("the offsets do not end")
 		}
 	}
 	if got.String() != b.String() {
-		t.Error("the pieces are not the file")
+		t.Error("the pages differ from the file")
 	}
 }
 
-// The same for a single line, in pieces that tear no character.
-func TestReadGoesOnInALine(t *testing.T) {
+// The same for a single line, in pieces that split no character.
+func TestReadContinuesInALine(t *testing.T) {
 	long := strings.Repeat("añ漢🙂", 20000)
 	s := newSession(t, map[string]string{"long.txt": "first\n" + long + "\nlast\n"})
 	text := s.succeeds("read", args{"path": "long.txt"}).Text
-	contains(t, text, "0001: first\n", "0003: last\n", "go on with offset=2 and column=")
-	m := regexp.MustCompile(`0002: (.*) \[…\d+ more bytes; go on with offset=2 and column=(\d+)\]\n`).FindStringSubmatch(text)
+	contains(t, text, "0001: first\n", "0003: last\n", "continue with offset=2 and column=")
+	m := regexp.MustCompile(`0002: (.*) \[…\d+ more bytes; continue with offset=2 and column=(\d+)\]\n`).FindStringSubmatch(text)
 	got := m[1]
 	for m != nil {
 		column, _ := strconv.Atoi(m[2])
 		text = s.succeeds("read", args{"path": "long.txt", "offset": 2, "column": column}).Text
 		got += strings.Split(text, "\n")[2]
-		m = regexp.MustCompile(`# (\d+) more bytes; go on with offset=2 and column=(\d+)\n`).FindStringSubmatch(text)
+		m = regexp.MustCompile(`# (\d+) more bytes; continue with offset=2 and column=(\d+)\n`).FindStringSubmatch(text)
 	}
 	if got != long {
-		t.Errorf("the pieces (%d bytes) are not the line (%d bytes)", len(got), len(long))
+		t.Errorf("the pieces (%d bytes) differ from the line (%d bytes)", len(got), len(long))
 	}
 }
 
@@ -123,11 +123,11 @@ func TestReadOutput(t *testing.T) {
 	if got := s.call("read", args{"path": "output:1", "offset": 11}); got.Text != "# path: output:1\n# lines: 11-11 of 11\n0011: y\n" || len(got.Saw) > 0 {
 		t.Errorf("%+v", got)
 	}
-	// A secret is not torn in two by where a piece ends.
+	// The end of a piece does not split a secret.
 	contains(t, s.call("read", args{"path": "output:2"}).Text, "[withheld")
 	lacks(t, s.outputs[3], "AKIA")
-	s.fails("read", args{"path": "output:0"}, "there is no output:0")
-	s.fails("read", args{"path": "output:999999"}, "there is no output:999999")
+	s.fails("read", args{"path": "output:0"}, "output:0 does not exist")
+	s.fails("read", args{"path": "output:999999"}, "output:999999 does not exist")
 	s.fails("read", args{"path": "output:x"}, "file not found")
 	if runtime.GOOS != "windows" {
 		contains(t, s.succeeds("read", args{"path": "./output:7"}).Text, "a file")
@@ -157,7 +157,7 @@ func TestReadRefuses(t *testing.T) {
 		words []string
 	}{
 		{"none.txt", []string{"file not found: none.txt"}},
-		{"src/b.go", []string{"file not found: src/b.go; there is dir/b.go"}},
+		{"src/b.go", []string{"file not found: src/b.go; similar files: dir/b.go"}},
 		{"dir", []string{"it is a directory"}},
 		{"dir/", []string{"names a directory"}},
 		{".", []string{"names a directory"}},

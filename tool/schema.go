@@ -16,30 +16,30 @@ import (
 	"hone/model"
 )
 
-// define completes a tool: schema is the JSON Schema of its arguments, which
-// are checked against it and decoded before do is called. A schema that cannot
-// be compiled is a mistake in the source, and panics.
+// define returns t with a name, a description, the JSON Schema of its arguments
+// and a Run function, which validates and decodes the arguments and calls do.
+// It panics if the schema is invalid.
 func define[A any](t Tool, name, description, schema string, do func(ctx context.Context, in Input, args A) (Result, error)) Tool {
 	c := compile(schema)
 	t.Spec = model.Spec{Name: name, Description: strings.TrimSpace(description), Schema: c.text}
 	t.Run = func(ctx context.Context, in Input) (Result, error) {
 		var args A
 		if fault := c.decode(in.Args, &args); fault != "" {
-			return Failure(fmt.Sprintf("the arguments of %s do not fit: %s", name, fault)), nil
+			return Failure(fmt.Sprintf("invalid arguments for %s: %s", name, fault)), nil
 		}
 		return do(ctx, in, args)
 	}
 	return t
 }
 
-// contract is a schema that is ready to check with.
-type contract struct {
+// argSchema is a compiled schema.
+type argSchema struct {
 	text     json.RawMessage
 	schema   *jsonschema.Schema
 	resolved *jsonschema.Resolved
 }
 
-func compile(text string) contract {
+func compile(text string) argSchema {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(text)); err != nil {
 		panic(fmt.Sprintf("tool: schema: %v", err))
@@ -52,21 +52,20 @@ func compile(text string) contract {
 	if err != nil {
 		panic(fmt.Sprintf("tool: schema: %v", err))
 	}
-	return contract{text: compact.Bytes(), schema: schema, resolved: resolved}
+	return argSchema{text: compact.Bytes(), schema: schema, resolved: resolved}
 }
 
-// decode reads arguments into what to points to. What does not fit is
-// returned in words for the model, which name the member and what was
-// expected; an empty string means that everything fits.
+// decode decodes arguments into the value that to points to. If they are
+// invalid, it returns an explanation for the model, with the member's name and
+// the expected type; otherwise "".
 //
-// What is cleanly convertible is converted: a number or truth value in a
-// string, 0 and 1 for a truth value and the other way round, a list in a
-// string or an only item without its list. Null for an optional member leaves
-// it out.
-func (c contract) decode(args json.RawMessage, to any) string {
+// It converts unambiguous values: a number or a boolean in a string, 0 and 1
+// for a boolean and vice versa, a list in a string, and a single item without
+// a list. It ignores null for an optional member.
+func (c argSchema) decode(args json.RawMessage, to any) string {
 	var value any
 	if err := json.Unmarshal(args, &value); err != nil {
-		return "they are not JSON: " + err.Error()
+		return "not valid JSON: " + err.Error()
 	}
 	value = convert(c.schema, value)
 	if err := c.resolved.Validate(value); err != nil {
@@ -75,9 +74,9 @@ func (c contract) decode(args json.RawMessage, to any) string {
 		}
 		return err.Error()
 	}
-	fitting, err := json.Marshal(value)
+	converted, err := json.Marshal(value)
 	if err == nil {
-		err = json.Unmarshal(fitting, to)
+		err = json.Unmarshal(converted, to)
 	}
 	if err != nil {
 		return err.Error()
@@ -85,8 +84,7 @@ func (c contract) decode(args json.RawMessage, to any) string {
 	return ""
 }
 
-// convert gives a value the type that a schema asks for where that is clean;
-// whatever else it is stays as it is.
+// convert converts a value to the schema's type if that is unambiguous.
 func convert(s *jsonschema.Schema, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -100,7 +98,7 @@ func convert(s *jsonschema.Schema, value any) any {
 	case string:
 		return convertString(s, v)
 	case bool:
-		if s.Type == "integer" && isSwitch(s) {
+		if s.Type == "integer" && isBoolAsInteger(s) {
 			return map[bool]float64{false: 0, true: 1}[v]
 		}
 	case float64:
@@ -151,20 +149,20 @@ func convertString(s *jsonschema.Schema, v string) any {
 	return v
 }
 
-// isSwitch reports whether a whole number stands for a truth value.
-func isSwitch(s *jsonschema.Schema) bool {
+// isBoolAsInteger reports whether the schema is an integer from 0 to 1.
+func isBoolAsInteger(s *jsonschema.Schema) bool {
 	return s.Minimum != nil && *s.Minimum == 0 && s.Maximum != nil && *s.Maximum == 1
 }
 
-// explain says where a value that the schema's library refused does not fit.
-// at is the way to the value, empty for the arguments as a whole.
+// explain lists what is wrong with a value that the library rejected. The path
+// to the value is at; it is empty for the arguments themselves.
 func explain(s *jsonschema.Schema, value any, at string) []string {
 	object, isObject := value.(map[string]any)
 	list, isList := value.([]any)
 	switch {
 	case s.Type == "object" && isObject:
 		return explainObject(s, object, at)
-	case s.Type == "array" && isList && len(list) >= least(s.MinItems) && len(list) <= most(s.MaxItems) && s.Items != nil:
+	case s.Type == "array" && isList && len(list) >= minimum(s.MinItems) && len(list) <= maximum(s.MaxItems) && s.Items != nil:
 		var faults []string
 		for i, item := range list {
 			faults = append(faults, explain(s.Items, item, fmt.Sprintf("%s[%d]", at, i))...)
@@ -174,70 +172,71 @@ func explain(s *jsonschema.Schema, value any, at string) []string {
 	if fits(s, value) {
 		return nil
 	}
-	if at == "" {
-		at = "they"
+	fault := fmt.Sprintf("expected %s, got %s", expected(s), brief(value))
+	if at != "" {
+		fault = at + ": " + fault
 	}
-	return []string{fmt.Sprintf("%s: expected %s, got %s", at, expected(s), shown(value))}
+	return []string{fault}
 }
 
 func explainObject(s *jsonschema.Schema, object map[string]any, at string) []string {
 	var faults []string
 	for _, name := range s.Required {
 		if _, ok := object[name]; !ok {
-			faults = append(faults, fmt.Sprintf("%s is missing: expected %s", member(at, name), expected(s.Properties[name])))
+			faults = append(faults, fmt.Sprintf("%s is missing: expected %s", memberPath(at, name), expected(s.Properties[name])))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		sub, known := s.Properties[name]
 		switch {
 		case known:
-			faults = append(faults, explain(sub, object[name], member(at, name))...)
+			faults = append(faults, explain(sub, object[name], memberPath(at, name))...)
 		case s.AdditionalProperties != nil:
 			names := strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
-			faults = append(faults, fmt.Sprintf("%s is unknown; there are: %s", clip(member(at, name), 100), names))
+			faults = append(faults, fmt.Sprintf("%s is unknown; valid names: %s", clip(memberPath(at, name), 100), names))
 		}
 	}
 	return faults
 }
 
-func member(at, name string) string {
+func memberPath(at, name string) string {
 	if at == "" {
 		return name
 	}
 	return at + "." + name
 }
 
-// fits reports whether the library takes a value.
+// fits reports whether the library accepts a value.
 func fits(s *jsonschema.Schema, value any) bool {
 	resolved, err := s.CloneSchemas().Resolve(nil)
 	return err == nil && resolved.Validate(value) == nil
 }
 
-// expected says in words what a schema asks for.
+// expected describes the values that a schema allows.
 func expected(s *jsonschema.Schema) string {
 	switch s.Type {
 	case "string":
-		if least(s.MinLength) > 0 {
-			return "a string that is not empty"
+		if minimum(s.MinLength) > 0 {
+			return "a non-empty string"
 		}
 		return "a string"
 	case "integer":
-		return "a whole number" + between(s)
+		return "an integer" + rangeText(s)
 	case "boolean":
 		return "true or false"
 	case "array":
-		words := fmt.Sprintf("a list of at least %d", least(s.MinItems))
+		text := fmt.Sprintf("a list of at least %d", minimum(s.MinItems))
 		if s.MaxItems != nil {
-			words += fmt.Sprintf(" and at most %d", *s.MaxItems)
+			text += fmt.Sprintf(" and at most %d", *s.MaxItems)
 		}
-		return words
+		return text
 	case "object":
 		return "an object with " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
 	}
-	return "something else"
+	return "another type"
 }
 
-func between(s *jsonschema.Schema) string {
+func rangeText(s *jsonschema.Schema) string {
 	switch {
 	case s.Minimum != nil && s.Maximum != nil:
 		return fmt.Sprintf(" from %.0f to %.0f", *s.Minimum, *s.Maximum)
@@ -247,25 +246,25 @@ func between(s *jsonschema.Schema) string {
 	return ""
 }
 
-func least(n *int) int {
+func minimum(n *int) int {
 	if n == nil {
 		return 0
 	}
 	return *n
 }
 
-func most(n *int) int {
+func maximum(n *int) int {
 	if n == nil {
 		return math.MaxInt
 	}
 	return *n
 }
 
-// shown is a value as a message can hold it.
-func shown(value any) string {
+// brief returns a value as short JSON for a message.
+func brief(value any) string {
 	b, err := json.Marshal(value)
 	if err != nil {
-		return "something else"
+		return "another value"
 	}
 	return clip(string(b), 100)
 }

@@ -6,33 +6,33 @@ import (
 	"testing"
 )
 
-func TestArgumentsThatDoNotFit(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	s := newSession(t, map[string]string{"a.txt": "a\n"})
 	for _, c := range []struct {
 		tool, args string
 		words      []string
 	}{
-		{"read", `{}`, []string{"path is missing: expected a string that is not empty"}},
-		{"read", `[]`, []string{"they: expected an object with column, limit, offset, path, with_line_numbers, got []"}},
+		{"read", `{}`, []string{"path is missing: expected a non-empty string"}},
+		{"read", `[]`, []string{"invalid arguments for read: expected an object with column, limit, offset, path, with_line_numbers, got []"}},
 		{"read", `null`, []string{"expected an object"}},
 		{"read", `"a.txt"`, []string{"expected an object", `got "a.txt"`}},
-		{"read", `{"path": ""}`, []string{`path: expected a string that is not empty, got ""`}},
-		{"read", `{"path": 7}`, []string{"path: expected a string that is not empty, got 7"}},
-		{"read", `{"path": null}`, []string{"path: expected a string", "got null"}},
-		{"read", `{"path": "a.txt", "offset": 0}`, []string{"offset: expected a whole number from 1 to 1000000000, got 0"}},
+		{"read", `{"path": ""}`, []string{`path: expected a non-empty string, got ""`}},
+		{"read", `{"path": 7}`, []string{"path: expected a non-empty string, got 7"}},
+		{"read", `{"path": null}`, []string{"path: expected a non-empty string", "got null"}},
+		{"read", `{"path": "a.txt", "offset": 0}`, []string{"offset: expected an integer from 1 to 1000000000, got 0"}},
 		{"read", `{"path": "a.txt", "offset": -1, "limit": "ten"}`, []string{"offset: ", "limit: ", `got "ten"`}},
-		{"read", `{"path": "a.txt", "offset": 1.5}`, []string{"offset: expected a whole number", "got 1.5"}},
-		{"read", `{"path": "a.txt", "offset": 1e300}`, []string{"offset: expected a whole number"}},
-		{"read", `{"path": "a.txt", "offset": 1e400}`, []string{"they are not JSON"}},
-		{"read", `{"path": "a.txt", "offset": "99999999999999999999"}`, []string{"offset: expected a whole number"}},
-		{"read", `{"file_path": "a.txt"}`, []string{"path is missing", "file_path is unknown; there are: column, limit, offset, path"}},
-		{"read", `{"path": "a.txt", "with_line_numbers": 2}`, []string{"with_line_numbers: expected a whole number from 0 to 1, got 2"}},
+		{"read", `{"path": "a.txt", "offset": 1.5}`, []string{"offset: expected an integer", "got 1.5"}},
+		{"read", `{"path": "a.txt", "offset": 1e300}`, []string{"offset: expected an integer"}},
+		{"read", `{"path": "a.txt", "offset": 1e400}`, []string{"not valid JSON"}},
+		{"read", `{"path": "a.txt", "offset": "99999999999999999999"}`, []string{"offset: expected an integer"}},
+		{"read", `{"file_path": "a.txt"}`, []string{"path is missing", "file_path is unknown; valid names: column, limit, offset, path"}},
+		{"read", `{"path": "a.txt", "with_line_numbers": 2}`, []string{"with_line_numbers: expected an integer from 0 to 1, got 2"}},
 		{"grep", `{"pattern": "a", "files_only": "perhaps"}`, []string{`files_only: expected true or false, got "perhaps"`}},
 		{"edit", `{"path": "a.txt", "edits": []}`, []string{"edits: expected a list of at least 1 and at most 200, got []"}},
 		{"edit", `{"path": "a.txt", "edits": "a"}`, []string{"edits: expected a list"}},
 		{"edit", `{"path": "a.txt", "edits": [{"oldText": "a"}]}`, []string{"edits[0].newText is missing: expected a string"}},
 		{"edit", `{"path": "a.txt", "edits": [{"oldText": "a", "newText": "b"}, {"oldText": "", "newText": "b", "all": true}]}`,
-			[]string{"edits[1].oldText: expected a string that is not empty", "edits[1].all is unknown; there are: newText, oldText"}},
+			[]string{"edits[1].oldText: expected a non-empty string", "edits[1].all is unknown; valid names: newText, oldText"}},
 		{"edit", `{"path": "a.txt", "edits": ["a"]}`, []string{"edits[0]: expected an object with newText, oldText"}},
 		{"write", `{"path": "a.txt", "content": {"a": 1}}`, []string{`content: expected a string, got {"a":1}`}},
 		{"write", `{"path": "a.txt", "content": ["` + strings.Repeat("x", 1<<20) + `"]}`, []string{"content: expected a string, got "}},
@@ -41,9 +41,9 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		if !r.Failed {
 			t.Errorf("%s %.100s did not fail: %.200s", c.tool, c.args, r.Text)
 		}
-		contains(t, r.Text, append(c.words, "the arguments of "+c.tool+" do not fit: ")...)
+		contains(t, r.Text, append(c.words, "invalid arguments for "+c.tool+": ")...)
 		if len(r.Text) > 1000 {
-			t.Errorf("%s %.100s: the answer has %d bytes", c.tool, c.args, len(r.Text))
+			t.Errorf("%s %.100s: the result has %d bytes", c.tool, c.args, len(r.Text))
 		}
 	}
 	if len(s.changes) > 0 {
@@ -51,7 +51,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	}
 }
 
-func TestArgumentsThatAreMadeToFit(t *testing.T) {
+func TestConvertedArguments(t *testing.T) {
 	s := newSession(t, map[string]string{"a.txt": "one\ntwo\nthree\n"})
 	for _, c := range []struct{ tool, args, want string }{
 		{"read", `{"path": "a.txt", "offset": "2", "limit": " 1 "}`, "# lines: 2-2 of 3\n0002: two\n"},
@@ -70,17 +70,17 @@ func TestArgumentsThatAreMadeToFit(t *testing.T) {
 		contains(t, r.Text, c.want)
 	}
 	if got := s.file("a.txt"); got != "1\n2\nthree\n" {
-		t.Errorf("the file is %q", got)
+		t.Errorf("file = %q", got)
 	}
 }
 
-// Ruling G13: what a tool is described with is the same at all times.
+// Ruling G13: a tool's description never changes.
 func TestDescriptions(t *testing.T) {
 	s := newSession(t, nil)
 	for _, name := range []string{"read", "glob", "grep", "write", "edit"} {
-		one, again := s.tool(name), s.tool(name)
-		if one.Name != name || one.Description != again.Description || string(one.Schema) != string(again.Schema) {
-			t.Errorf("%s is described in two ways", name)
+		one, two := s.tool(name), s.tool(name)
+		if one.Name != name || one.Description != two.Description || string(one.Schema) != string(two.Schema) {
+			t.Errorf("the description of %s changes", name)
 		}
 		var schema map[string]any
 		if err := json.Unmarshal(one.Schema, &schema); err != nil || schema["type"] != "object" || schema["additionalProperties"] != false {

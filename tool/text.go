@@ -9,8 +9,8 @@ import (
 // bom is the byte order mark of UTF-8.
 const bom = "\uFEFF"
 
-// isBinary reports whether contents are no text: they hold a NUL, or more than
-// three bytes in ten are not UTF-8. Texts in older encodings pass.
+// isBinary reports whether content is not text: it contains a NUL, or more than
+// 30 % of its bytes are not UTF-8. Text in older encodings is below that.
 func isBinary(content []byte) bool {
 	if bytes.IndexByte(content, 0) >= 0 {
 		return true
@@ -29,8 +29,8 @@ func isBinary(content []byte) bool {
 	return wrong*10 > len(content)*3
 }
 
-// countLines is how many lines a text has. One that does not end in a newline
-// counts.
+// countLines returns the number of lines, including a last one without a
+// newline.
 func countLines(text []byte) int {
 	n := bytes.Count(text, []byte("\n"))
 	if len(text) > 0 && text[len(text)-1] != '\n' {
@@ -39,13 +39,12 @@ func countLines(text []byte) int {
 	return n
 }
 
-// bare is a line without what ends it.
-func bare(line []byte) []byte {
+// trimLineEnd removes a newline and a carriage return before it.
+func trimLineEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
-// boundary is the greatest place up to n where a text can be cut without
-// tearing a character.
+// boundary returns the last position up to n that is not inside a character.
 func boundary(text string, n int) int {
 	if n >= len(text) {
 		return len(text)
@@ -58,22 +57,22 @@ func boundary(text string, n int) int {
 	return n
 }
 
-// valid is text as JSON can carry it.
-func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+// validUTF8 replaces bytes that JSON cannot encode.
+func validUTF8(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// clip shortens a text to about so many bytes.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return valid(text)
+// clip shortens a text to about limit bytes.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return validUTF8(text)
 	}
-	return valid(text[:boundary(text, most)]) + "…"
+	return validUTF8(text[:boundary(text, limit)]) + "…"
 }
 
-// clipMiddle shortens a text to about so many bytes by leaving out its middle.
-func clipMiddle(text string, most int) string {
-	if len(text) <= most {
-		return valid(text)
+// clipMiddle shortens a text to about limit bytes by omitting its middle.
+func clipMiddle(text string, limit int) string {
+	if len(text) <= limit {
+		return validUTF8(text)
 	}
-	end := boundary(text, len(text)-most/2)
-	return valid(text[:boundary(text, most/2)]) + " … " + valid(text[end:])
+	end := boundary(text, len(text)-limit/2)
+	return validUTF8(text[:boundary(text, limit/2)]) + " … " + validUTF8(text[end:])
 }

@@ -1,12 +1,12 @@
-// Package tool is what a model can do in a conversation: read, glob, grep,
-// write, edit, bash. A [Tool] is data with one func; its description for the
-// model lies in a .md file beside it, and its arguments are checked against
-// their JSON Schema before it runs.
+// Package tool provides the tools that a model can call in a conversation:
+// [Read], [Glob], [Grep], [Write], [Edit] and [Bash]. A [Tool] is data and one
+// function. Its description for the model is in a .md file of its name, and its
+// arguments are checked against a JSON Schema before it runs.
 //
-// Tools reach nothing but what they were built with: a [workspace.Tree] to
-// read, an apply function to change it, a [sandbox.Runner] to run commands.
-// They remember nothing: what a session has seen is in their recorded results,
-// and comes back to them in [Input].
+// A tool can access only what it was built with: a [workspace.Tree] to read, an
+// [Apply] function to change files, a [sandbox.Runner] to run commands. Tools
+// keep no state: their recorded results tell which files a session has seen,
+// and the engine passes that back in [Input].
 package tool
 
 import (
@@ -17,61 +17,59 @@ import (
 	"hone/workspace"
 )
 
-// Tool is one thing that a model can ask for.
+// Tool is a tool that a model can call.
 type Tool struct {
 	model.Spec
-	// Looks says that it changes nothing and runs nothing, so that neighbouring
-	// calls of such tools run at the same time.
+	// Looks means that the tool changes nothing and runs nothing, so that
+	// consecutive calls of such tools may run concurrently.
 	Looks bool
-	// Commands says that it runs commands, whose effects nobody knows before:
-	// one that was cut off is not run again by itself.
+	// Commands means that the tool runs commands, which may have any effect: an
+	// interrupted call is not repeated automatically.
 	Commands bool
-	// Repeats is how often the same call is answered in a session; 0 means 2
-	// (ruling S11).
-	Repeats int
-	// MaxText is how many bytes of a result the model is sent; 0 means 16 KiB.
+	// MaxRepeats limits how often an identical call is answered in a session; 0
+	// means 2 (ruling S11).
+	MaxRepeats int
+	// MaxText limits the text of a result that the model receives, in bytes; 0
+	// means 16 KiB.
 	MaxText int
-	// Run does it.
-	// Contract: Args fit the schema. What is wrong with a call is a Result that
-	// Failed, worded for the model; an error means that nothing is to be
-	// remembered, and stops the run. It may be called from many goroutines
-	// where Looks is set.
+	// Run executes a call. If the call is wrong, it returns a failed Result
+	// that explains this to the model. An error stops the run, and nothing is
+	// recorded. Run must be safe for concurrent use if Looks is set.
 	Run func(ctx context.Context, in Input) (Result, error)
 }
 
-// Input is a call, with what the session knows.
+// Input is a call with the state of its session.
 type Input struct {
 	Args json.RawMessage
-	// Seen tells which contents of a file the model was shown in this session,
-	// by digest; nil means none.
+	// Seen returns the digest of a file's contents that the model has seen in
+	// this session; nil means that it has seen none.
 	Seen func(path string) (digest string, ok bool)
-	// Output is the whole output of an earlier call of this session, by the
-	// call's number; nil means that there is none.
+	// Output returns the complete output of an earlier call in this session, by
+	// the call's number; nil means that there is none.
 	Output func(call int) (text string, ok bool)
-	// Was is what a file held before this very call changed it, where the call
-	// was cut off after it had begun to and is run again; ok is false for a
-	// file that it had not begun to change. Nil means that the call was not cut
-	// off.
-	Was func(path string) (content []byte, ok bool)
+	// Original is set if this call was interrupted and now runs again. It
+	// returns the contents of a file before the call changed it; ok is false
+	// for a file that the call had not started to change.
+	Original func(path string) (content []byte, ok bool)
 }
 
-// Result is what came of a call.
+// Result is the result of a call.
 type Result struct {
-	// Text is for the model, whole; the engine cuts what is too long in the
-	// middle and says how to get the rest.
+	// Text is the complete text for the model. The engine omits the middle of a
+	// text that is too long, and tells the model how to get the rest.
 	Text string `json:"text"`
-	// Failed says that the call did not do what it was asked for.
+	// Failed means that the call did not do what was requested.
 	Failed bool `json:"failed,omitempty"`
-	// Saw are the files whose contents the model knows by this result, by path,
-	// with their digests.
+	// Saw contains the digests of the files whose contents the model knows from
+	// this result, by path.
 	Saw map[string]string `json:"saw,omitempty"`
-	// Exit is a command's exit status, nil for what is none.
+	// Exit is a command's exit status; nil if no command ran.
 	Exit *int `json:"exit,omitempty"`
 }
 
-// Apply changes the tree as the engine lets it; see hone.Run.Apply. seen is
-// [Input.Seen].
+// Apply changes files, if the engine allows it; see hone.Run.Apply. The seen
+// function is [Input.Seen].
 type Apply func(ctx context.Context, ch workspace.Change, seen func(path string) (digest string, ok bool)) ([]workspace.Verdict, error)
 
-// Failure is a result that tells the model what was wrong with its call.
+// Failure returns a failed result with an explanation for the model.
 func Failure(text string) Result { return Result{Text: "Error: " + text, Failed: true} }

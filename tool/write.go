@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -17,7 +16,7 @@ const writeSchema = `{
 	"type": "object",
 	"properties": {
 		"path": {"type": "string", "minLength": 1, "description": "file, relative to the working directory"},
-		"content": {"type": "string", "description": "the whole file"}
+		"content": {"type": "string", "description": "the complete contents of the file"}
 	},
 	"required": ["path", "content"],
 	"additionalProperties": false
@@ -28,34 +27,34 @@ type writeArgs struct {
 	Content string `json:"content"`
 }
 
-// Write makes a file or overwrites one. Whether it may, apply decides; the
-// tree says where the root is, and what stands in the way of overwriting.
+// Write returns the tool that creates or overwrites a file. The apply function
+// decides whether the change is allowed.
 func Write(tree *workspace.Tree, apply Apply) Tool {
 	return define(Tool{}, "write", writeText, writeSchema, func(ctx context.Context, in Input, args writeArgs) (Result, error) {
 		p, err := locate(tree, args.Path)
 		if err != nil {
-			return unreadable(ctx, tree, args.Path, err), nil
+			return readFailure(ctx, tree, args.Path, err), nil
 		}
-		if loses(tree, p, in.seen) {
-			return Failure(p + " holds bytes that are not UTF-8, which this tool would lose; change it with edit, which keeps them"), nil
+		if wouldLoseBytes(tree, p, in.seen) {
+			return Failure(p + " contains bytes that are not UTF-8, which write would lose; use edit, which keeps them"), nil
 		}
 		content := []byte(args.Content)
-		v, err := change(ctx, apply, in, p, content)
+		v, err := applyContent(ctx, apply, in, p, content)
 		switch {
 		case err != nil:
 			return Result{}, err
 		case v.Ruling == workspace.Drop:
-			return Result{Text: p + " has these contents already; nothing was written", Saw: saw(p, content)}, nil
+			return Result{Text: p + " already has these contents; nothing was written", Saw: knownDigest(p, content)}, nil
 		case v.Ruling != workspace.Allow:
-			return refused(v, in.seen), nil
+			return refusal(v, in.seen), nil
 		}
-		return Result{Text: fmt.Sprintf("Wrote %s (%d bytes)", p, len(content)), Saw: saw(p, content)}, nil
+		return Result{Text: fmt.Sprintf("Wrote %s (%d bytes)", p, len(content)), Saw: knownDigest(p, content)}, nil
 	})
 }
 
-// loses reports whether a file that the model was shown holds bytes that it
-// could not be shown, and so cannot write back.
-func loses(tree *workspace.Tree, p string, seen func(string) (string, bool)) bool {
+// wouldLoseBytes reports whether a file that the model has seen contains invalid
+// UTF-8, which the model cannot write back.
+func wouldLoseBytes(tree *workspace.Tree, p string, seen func(string) (string, bool)) bool {
 	digest, ok := seen(p)
 	if !ok {
 		return false
@@ -64,12 +63,12 @@ func loses(tree *workspace.Tree, p string, seen func(string) (string, bool)) boo
 	return err == nil && image.Digest == digest && !utf8.Valid(content)
 }
 
-// saw is what the model knows of a file that it wrote.
-func saw(p string, content []byte) map[string]string {
+// knownDigest returns the Saw of a result after the model wrote a file.
+func knownDigest(p string, content []byte) map[string]string {
 	return map[string]string{p: workspace.Digest(content)}
 }
 
-// seen is Seen for a session that may have none.
+// seen calls Seen, which may be nil.
 func (in Input) seen(p string) (digest string, ok bool) {
 	if in.Seen == nil {
 		return "", false
@@ -77,30 +76,30 @@ func (in Input) seen(p string) (digest string, ok bool) {
 	return in.Seen(p)
 }
 
-// change has one file changed, and returns what became of that.
-func change(ctx context.Context, apply Apply, in Input, p string, content []byte) (workspace.Verdict, error) {
+// applyContent applies new contents of one file and returns the verdict.
+func applyContent(ctx context.Context, apply Apply, in Input, p string, content []byte) (workspace.Verdict, error) {
 	ch := workspace.Change{Edits: []workspace.Edit{{Path: p, Content: content}}}
 	verdicts, err := apply(ctx, ch, in.seen)
 	switch {
 	case err != nil:
 		return workspace.Verdict{}, err
 	case len(verdicts) != 1:
-		return workspace.Verdict{}, errors.New("apply: one edit, and not one verdict")
+		return workspace.Verdict{}, fmt.Errorf("apply: %d verdicts for one edit", len(verdicts))
 	}
 	return verdicts[0], nil
 }
 
-// refused words for the model why its change was not made.
-func refused(v workspace.Verdict, seen func(string) (string, bool)) Result {
+// refusal tells the model why its change was not made.
+func refusal(v workspace.Verdict, seen func(string) (string, bool)) Result {
 	text := fmt.Sprintf("%s was not changed: %s", v.Path, v.Reason)
 	digest, known := seen(v.Path)
 	switch {
 	case v.Ruling == workspace.Deny:
-		text += ". This rule stands; work without changing it"
+		text += ". This rule is final; work without changing this file"
 	case v.Before.Exists() && (!known || digest != v.Before.Digest):
 		text += ". Read it, then try again"
 	default:
-		text += ". Do not try the same again"
+		text += ". Do not try the same change again"
 	}
 	return Failure(text)
 }

@@ -20,7 +20,7 @@ func TestWrite(t *testing.T) {
 		{"deep/er/./x.txt", "", "Wrote deep/er/x.txt (0 bytes)", "deep/er/x.txt"},
 		{s.tree.Dir() + "/abs.txt", "a\r\nb", "Wrote abs.txt (4 bytes)", "abs.txt"},
 		{"new.txt", "again\n", "Wrote new.txt (6 bytes)", "new.txt"},
-		{"new.txt", "again\n", "new.txt has these contents already; nothing was written", "new.txt"},
+		{"new.txt", "again\n", "new.txt already has these contents; nothing was written", "new.txt"},
 	} {
 		r := s.succeeds("write", args{"path": c.path, "content": c.content})
 		if r.Text != c.want || s.file(c.at) != c.content || r.Saw[c.at] != workspace.Digest([]byte(c.content)) {
@@ -55,7 +55,7 @@ func TestWriteKeepsTheMode(t *testing.T) {
 	}
 }
 
-// Rulings G4, G5 and G8, worded for the model.
+// Rulings G4, G5 and G8, as explained to the model.
 func TestWriteRefuses(t *testing.T) {
 	s := newSession(t, map[string]string{"a.txt": "a\n", "fixed.txt": "x\n", ".env": "A=1\n", "dir/b": "b", "latin": "caf\xe9\n"})
 	for _, c := range []struct {
@@ -63,9 +63,9 @@ func TestWriteRefuses(t *testing.T) {
 		words []string
 	}{
 		{"a.txt", []string{"a.txt was not changed: its contents were not shown to the model", "Read it, then try again"}},
-		{"fixed.txt", []string{"fixed.txt was not changed: this file may not be changed here. This rule stands"}},
+		{"fixed.txt", []string{"fixed.txt was not changed: this file may not be changed here. This rule is final"}},
 		{"./FIXED.txt", []string{"may not be changed here"}},
-		{".config/hone.toml", []string{"configuration may not be changed"}},
+		{".config/hone.toml", []string{"may not change the configuration"}},
 		{".git/hooks/pre-commit", []string{"git's own files"}},
 		{".hone/x", []string{"hone's own files"}},
 		{".env", []string{"withheld"}},
@@ -92,14 +92,14 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-func TestWriteSaysWhatAPersonSaid(t *testing.T) {
+func TestWriteReportsDeclinedChanges(t *testing.T) {
 	s := newSession(t, nil)
 	declined := func(_ context.Context, ch workspace.Change, _ func(string) (string, bool)) ([]workspace.Verdict, error) {
-		return []workspace.Verdict{{Path: ch.Edits[0].Path, Ruling: workspace.Declined, Reason: "changes to it need approval, and a person declined it"}}, nil
+		return []workspace.Verdict{{Path: ch.Edits[0].Path, Ruling: workspace.Declined, Reason: "changes to it need approval, and the user declined it"}}, nil
 	}
 	in := Input{Args: json.RawMessage(`{"path": "a.txt", "content": "x"}`)}
 	r, err := Write(s.tree, declined).Run(t.Context(), in)
-	if want := "Error: a.txt was not changed: changes to it need approval, and a person declined it. Do not try the same again"; err != nil || r.Text != want {
+	if want := "Error: a.txt was not changed: changes to it need approval, and the user declined it. Do not try the same change again"; err != nil || r.Text != want {
 		t.Errorf("%q, %v", r.Text, err)
 	}
 	broken := errors.New("disk is full")

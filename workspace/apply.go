@@ -9,31 +9,39 @@ import (
 	"strings"
 )
 
-// ConflictError says that paths are neither as they may be found nor as they
-// shall become: not as reviewed (Apply), in none of the states that may be
-// replaced (Restore). Nothing was changed.
+// ConflictError says that paths are neither in a state that may be replaced nor
+// in the wanted state. For Apply, the former is the reviewed state; for
+// Restore, one of Restoration.From. Nothing was changed.
 type ConflictError struct {
-	Paths []string // cleaned, in the order of the change; sorted by Restore
+	Paths []string // cleaned; in the order of the change for Apply, sorted for Restore
 }
 
 func (e *ConflictError) Error() string {
-	return "neither as expected nor as wanted, and left alone: " + displayAll(e.Paths)
+	return "left unchanged because they are neither as expected nor as wanted: " + displayAll(e.Paths)
 }
 
-// PartialError says that an error came after some files were replaced, and
-// that these could not be put back. Apply or Restore, asked for the same, goes
-// on from there.
+// conflictError returns a ConflictError, or nil if there are no paths.
+func conflictError(paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	return &ConflictError{Paths: paths}
+}
+
+// PartialError says that an error occurred after some files were replaced, and
+// that these files could not be rolled back. The same call of Apply or Restore
+// continues from there.
 type PartialError struct {
-	Err   error    // what stopped it
-	Paths []string // left as the change wants them, though the whole failed
-	Why   error    // what kept them from being put back
+	Err   error    // the error that stopped the change
+	Paths []string // already changed and not rolled back
+	Why   error    // why the roll-back failed
 }
 
 func (e *PartialError) Error() string {
-	return fmt.Sprintf("%v; not put back: %s: %v", e.Err, displayAll(e.Paths), e.Why)
+	return fmt.Sprintf("%v; not rolled back: %s: %v", e.Err, displayAll(e.Paths), e.Why)
 }
 
-// Unwrap returns what stopped the change.
+// Unwrap returns the error that stopped the change.
 func (e *PartialError) Unwrap() error { return e.Err }
 
 func displayAll(paths []string) string {
@@ -44,34 +52,35 @@ func displayAll(paths []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// Apply makes every edit whose verdict is Allow, or none. The verdicts are
-// those of Review, one for each edit in order; a caller turns those that a
-// person approved into Allow. Verdicts that belong to another change are an
-// error.
+// Apply makes every edit whose verdict is Allow, or none. The verdicts come
+// from Review, one per edit in the same order; a caller changes the verdict of
+// an edit that the user approved to Allow. Verdicts that belong to another
+// change are an error.
 //
-// Every file is looked at before anything is written. One that is as Before
-// is changed; one that is as After is left, so that Apply after a crash rolls
-// the same change forward and removes its temporary files; anything else is a
-// [*ConflictError]. Contents decide, not permission bits, which a file keeps
-// as it has them now, and so its owner where this process may give it.
-// Set-user-id bits, access lists and extended attributes are lost; other names
+// Apply inspects every file before it writes anything. A file as in Before is
+// changed. A file as in After is left alone, so that Apply after a crash rolls
+// the same change forward and removes its temporary files. Anything else is a
+// [*ConflictError]. Only contents are compared, not permission bits. A file
+// keeps its current permission bits, and its owner if this process may set it.
+// Set-user-id bits, access lists and extended attributes are lost. Other names
 // of the file (hard links) keep the old contents.
 //
-// New contents are written and synced to temporary files beside their targets
-// before the first one is renamed. An error until then takes back all of
-// them; an error later puts the old contents back from memory, and what that
-// cannot do is a [*PartialError]. The context is heeded until the first rename.
-// Missing parents are made with mode 0755. Directories that a deletion leaves
-// empty stay: git does not know them, and somebody may stand in one.
+// Apply writes and syncs all new contents to temporary files next to their
+// targets before it renames the first one. After an error before that rename it
+// removes them. After a later error it writes the old contents back from
+// memory; if that fails, the error is a [*PartialError]. Cancelling the context
+// has no effect after the first rename. Missing parent directories get mode
+// 0755. Directories that a deletion leaves empty stay: git does not track them,
+// and a process may use one as its working directory.
 //
-// A process that exchanges directories meanwhile can make Apply fail, and can
+// A process that swaps directories at the same time can make Apply fail and can
 // move a directory that is being written to, but nothing is written through a
-// symlink. A third state that comes up in the instant between the last look
-// and the rename is lost, as there is no rename that compares.
+// symlink. A change made by another process between the last check and the
+// rename is lost, because no system call compares and renames in one step.
 func (t *Tree) Apply(ctx context.Context, ch Change, verdicts []Verdict) error {
 	a := &application{tree: t, pins: pins{root: t.root}}
 	defer a.pins.close()
-	if err := a.choose(ch, verdicts); err != nil {
+	if err := a.selectEdits(ch, verdicts); err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}
 	if len(a.edits) == 0 {
@@ -83,30 +92,31 @@ func (t *Tree) Apply(ctx context.Context, ch Change, verdicts []Verdict) error {
 	return nil
 }
 
-// application is one run of Apply.
+// application is the state of one Apply.
 type application struct {
 	tree  *Tree
 	pins  pins
 	edits []*pending
 }
 
-// pending is one edit on its way.
+// pending is one edit to apply.
 type pending struct {
 	path    string
-	content []byte // of the file to be
+	content []byte // wanted
 	remove  bool
-	before  Image // as reviewed
+	before  Image // from the verdict
 	after   Image
 
-	now    []byte      // contents found
-	info   fs.FileInfo // what was found; nil: nothing
-	staged bool        // the temporary file is written
-	placed bool        // the edit is made, by this run
-	done   bool        // nothing is left to do: it was as After when looked at
+	oldContent []byte      // as found
+	oldInfo    fs.FileInfo // of the file found; nil if there is none
+	staged     bool        // the temporary file may exist
+	placed     bool        // this call made the edit
+	done       bool        // the file was already as in After
 }
 
-// choose takes the allowed edits and checks that the verdicts are about them.
-func (a *application) choose(ch Change, verdicts []Verdict) error {
+// selectEdits collects the allowed edits and checks that the verdicts belong to
+// them.
+func (a *application) selectEdits(ch Change, verdicts []Verdict) error {
 	if len(ch.Edits) != len(verdicts) {
 		return fmt.Errorf("%d edits have %d verdicts", len(ch.Edits), len(verdicts))
 	}
@@ -117,13 +127,13 @@ func (a *application) choose(ch Change, verdicts []Verdict) error {
 		e := ch.Edits[i]
 		p := &pending{path: v.Path, content: e.Content, remove: e.Delete, before: v.Before, after: v.After}
 		cleaned, err := Clean(e.Path)
-		if err == nil && protected(cleaned) != "" {
-			err = refuse(cleaned, "%s", protected(cleaned))
+		if err == nil && protectedReason(cleaned) != "" {
+			err = refusal(cleaned, "%s", protectedReason(cleaned))
 		}
 		if err != nil {
 			return err
 		}
-		if cleaned != v.Path || p.wanted() != v.After.Digest {
+		if cleaned != v.Path || p.wantedDigest() != v.After.Digest {
 			return fmt.Errorf("the verdict on %s is not about edit %d of this change", display(v.Path), i+1)
 		}
 		a.edits = append(a.edits, p)
@@ -131,65 +141,55 @@ func (a *application) choose(ch Change, verdicts []Verdict) error {
 	return nil
 }
 
-// wanted is the digest of the file to be; empty where it shall not be.
-func (p *pending) wanted() string {
+// wantedDigest returns the digest of the wanted contents, empty for a deletion.
+func (p *pending) wantedDigest() string {
 	if p.remove {
 		return ""
 	}
 	return Digest(p.content)
 }
 
-// run goes through the stages.
+// run performs the stages of Apply in order.
 func (a *application) run(ctx context.Context) error {
-	if err := a.lookAtAll(ctx); err != nil {
+	if err := a.inspectAll(ctx); err != nil {
 		return err
 	}
 	err := a.stage(ctx)
 	if err == nil {
-		err = a.lookAgain()
+		err = a.recheck()
 	}
 	if err != nil {
-		return errors.Join(err, a.takeBack())
+		return errors.Join(err, a.removeTemps())
 	}
 	if err := a.place(); err != nil {
-		return a.putBack(err)
+		return a.rollBack(err)
 	}
-	return a.pins.sync(a.step)
+	return a.pins.sync(a.tree.step)
 }
 
-// step lets a test stop here.
-func (a *application) step(format string, args ...any) error {
-	if a.tree.fault == nil {
-		return nil
-	}
-	return a.tree.fault(fmt.Sprintf(format, args...))
-}
-
-// lookAtAll finds out what stands at every path, and reports all conflicts at
-// once.
-func (a *application) lookAtAll(ctx context.Context) error {
-	var conflict ConflictError
+// inspectAll reads the current state of every path and reports all conflicts
+// together.
+func (a *application) inspectAll(ctx context.Context) error {
+	var conflicts []string
 	for _, p := range a.edits {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		digest, err := a.lookAt(p)
+		digest, err := a.inspect(p)
 		if err != nil {
 			return err
 		}
 		p.done = digest == p.after.Digest
 		if !p.done && digest != p.before.Digest {
-			conflict.Paths = append(conflict.Paths, p.path)
+			conflicts = append(conflicts, p.path)
 		}
 	}
-	if len(conflict.Paths) > 0 {
-		return &conflict
-	}
-	return nil
+	return conflictError(conflicts)
 }
 
-// lookAt reads what stands at a path, and returns its digest.
-func (a *application) lookAt(p *pending) (string, error) {
+// inspect reads the file at a path and returns its digest, empty if there is
+// none.
+func (a *application) inspect(p *pending) (string, error) {
 	dir, err := a.pins.at(parentOf(p.path), false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -201,12 +201,12 @@ func (a *application) lookAt(p *pending) (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	p.now, p.info = content, info
+	p.oldContent, p.oldInfo = content, info
 	return image.Digest, err
 }
 
-// stage writes all temporary files, and removes those that a crash of the
-// same change has left.
+// stage writes all temporary files, and removes those that a crash during the
+// same change left.
 func (a *application) stage(ctx context.Context) error {
 	for _, p := range a.edits {
 		if err := ctx.Err(); err != nil {
@@ -214,83 +214,80 @@ func (a *application) stage(ctx context.Context) error {
 		}
 		dir, err := a.pins.at(parentOf(p.path), !p.done && !p.remove)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a deletion of what is gone
+			continue // the file to delete no longer exists
 		}
 		if err != nil {
 			return err
 		}
 		dir.changed = true
-		if err := dir.removeTemp(p.temporary(), p.path); err != nil {
+		if err := dir.removeTemp(p.tempName(), p.path); err != nil {
 			return err
 		}
 		if p.done || p.remove {
 			continue
 		}
-		if err := a.step("write %s", p.path); err != nil {
+		if err := a.tree.step("write %s", p.path); err != nil {
 			return err
 		}
-		p.staged = true // even a write that fails may leave a file
-		if err := dir.writeTemp(p.temp(p.mode()), writes(p.content)); err != nil {
+		p.staged = true // even a failed write may leave a file
+		if err := dir.writeTemp(p.temp(p.mode()), contentWriter(p.content)); err != nil {
 			return err
 		}
 	}
-	return a.step("staged")
+	return a.tree.step("staged")
 }
 
-// temporary is the name of the temporary file.
-func (p *pending) temporary() string { return tempName(p.path, p.after.Digest) }
+// tempName returns the name of the temporary file.
+func (p *pending) tempName() string { return tempName(p.path, p.after.Digest) }
 
 func (p *pending) temp(mode fs.FileMode) temp {
-	return temp{name: p.temporary(), path: p.path, mode: mode, old: p.info}
+	return temp{name: p.tempName(), path: p.path, mode: mode, old: p.oldInfo}
 }
 
-// writes returns what fills a temporary file.
-func writes(content []byte) func(io.Writer) error {
+// contentWriter returns the function that fills a temporary file.
+func contentWriter(content []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	}
 }
 
-// mode is the permission bits of the file to be.
+// mode returns the wanted permission bits.
 func (p *pending) mode() fs.FileMode {
-	if p.info != nil {
-		return p.info.Mode().Perm()
+	if p.oldInfo != nil {
+		return p.oldInfo.Mode().Perm()
 	}
 	return fs.FileMode(p.after.Mode).Perm()
 }
 
-// lookAgain finds directories and files that changed while the temporary
-// files were written.
-func (a *application) lookAgain() error {
-	if err := a.pins.check(); err != nil {
+// recheck finds directories and files that changed while the temporary files
+// were being written.
+func (a *application) recheck() error {
+	if err := a.pins.checkAll(); err != nil {
 		return err
 	}
-	var conflict ConflictError
+	var conflicts []string
 	for _, p := range a.edits {
 		if !p.done && !a.unchanged(p) {
-			conflict.Paths = append(conflict.Paths, p.path)
+			conflicts = append(conflicts, p.path)
 		}
 	}
-	if len(conflict.Paths) > 0 {
-		return &conflict
-	}
-	return nil
+	return conflictError(conflicts)
 }
 
-// unchanged reports whether a path still has what was found there.
+// unchanged reports whether a path is still as inspected.
 func (a *application) unchanged(p *pending) bool {
 	dir, err := a.pins.at(parentOf(p.path), false)
-	return err == nil && dir.still(base(p.path), p.info)
+	return err == nil && dir.unchanged(base(p.path), p.oldInfo)
 }
 
-// place renames and deletes. From here on an error is put right, not left.
+// place renames and deletes. The caller must roll back after an error.
 func (a *application) place() error {
 	for _, p := range a.edits {
 		if p.done {
 			continue
 		}
-		if err := a.step("place %s", p.path); err != nil {
+		if err := a.tree.step("place %s", p.path); err != nil {
 			return err
 		}
 		if !a.unchanged(p) {
@@ -303,12 +300,12 @@ func (a *application) place() error {
 		if p.remove {
 			err = dir.dir.Remove(base(p.path))
 		} else {
-			err = dir.dir.Rename(p.temporary(), base(p.path))
+			err = dir.dir.Rename(p.tempName(), base(p.path))
 		}
 		if err != nil {
 			return fmt.Errorf("replace %s: %w", display(p.path), withoutPath(err))
 		}
 		p.placed = true
 	}
-	return a.step("placed")
+	return a.tree.step("placed")
 }

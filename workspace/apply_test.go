@@ -19,16 +19,16 @@ func chmod(t testing.TB, tree *Tree, path string, mode fs.FileMode) {
 	}
 }
 
-// inMemory puts the test's directories on a file system in memory, where
-// there is one: syncs would take most of the time otherwise.
+// inMemory puts the test's directories on an in-memory file system if there is
+// one, because syncs would take most of the time otherwise.
 func inMemory(t *testing.T) {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
 }
 
-// reviewed returns verdicts that are all Allow, or fails.
-func reviewed(t testing.TB, tree *Tree, ch Change) []Verdict {
+// allowedVerdicts reviews a change and fails unless every verdict is Allow.
+func allowedVerdicts(t testing.TB, tree *Tree, ch Change) []Verdict {
 	t.Helper()
 	verdicts, err := tree.Review(ch, Rules{})
 	if err != nil {
@@ -42,8 +42,9 @@ func reviewed(t testing.TB, tree *Tree, ch Change) []Verdict {
 	return verdicts
 }
 
-// mixed is a tree, a change of every kind of edit, and what shall come of it.
-func mixed() (files map[string]string, ch Change, after map[string]string) {
+// mixedChange returns a tree, a change with every kind of edit, and the
+// expected result.
+func mixedChange() (files map[string]string, ch Change, after map[string]string) {
 	files = map[string]string{"a": "old a", "d/b": "old b", "d/gone": "old", "keep": "kept", "e/x": "x"}
 	ch = Change{Edits: []Edit{
 		write("a", "new a"), write("d/b", "new b"), {Path: "d/gone", Delete: true},
@@ -57,11 +58,11 @@ func mixed() (files map[string]string, ch Change, after map[string]string) {
 }
 
 func TestApply(t *testing.T) {
-	files, ch, after := mixed()
+	files, ch, after := mixedChange()
 	tree := newTree(t, files, Options{})
 	chmod(t, tree, "d/b", 0o710)
-	verdicts := reviewed(t, tree, ch)
-	for range 2 { // the second time there is nothing left to do
+	verdicts := allowedVerdicts(t, tree, ch)
+	for range 2 { // the second time nothing is left to do
 		if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
 			t.Fatal(err)
 		}
@@ -77,9 +78,9 @@ func TestApply(t *testing.T) {
 }
 
 func TestApplyOnlyAllowed(t *testing.T) {
-	files, ch, _ := mixed()
+	files, ch, _ := mixedChange()
 	tree := newTree(t, files, Options{})
-	verdicts := reviewed(t, tree, ch)
+	verdicts := allowedVerdicts(t, tree, ch)
 	for i, r := range []Ruling{Ask, Drop, Deny, Declined, Ask, Allow, Deny} {
 		verdicts[i].Ruling = r
 	}
@@ -94,12 +95,12 @@ func TestApplyOnlyAllowed(t *testing.T) {
 }
 
 func TestApplyConflicts(t *testing.T) {
-	files, ch, _ := mixed()
+	files, ch, _ := mixedChange()
 	tree := newTree(t, files, Options{})
-	verdicts := reviewed(t, tree, ch)
+	verdicts := allowedVerdicts(t, tree, ch)
 	put(t, tree.Dir(), "d/gone", "somebody's")
 	put(t, tree.Dir(), "n/two", "somebody's")
-	put(t, tree.Dir(), "a", "new a") // as it shall be: no conflict
+	put(t, tree.Dir(), "a", "new a") // already as wanted: no conflict
 	before := contents(t, tree.Dir())
 	err := tree.Apply(t.Context(), ch, verdicts)
 	var conflict *ConflictError
@@ -112,9 +113,9 @@ func TestApplyConflicts(t *testing.T) {
 }
 
 func TestApplyRefusesForeignVerdicts(t *testing.T) {
-	files, ch, _ := mixed()
+	files, ch, _ := mixedChange()
 	tree := newTree(t, files, Options{})
-	verdicts := reviewed(t, tree, ch)
+	verdicts := allowedVerdicts(t, tree, ch)
 	before := contents(t, tree.Dir())
 	other := Change{Edits: append([]Edit(nil), ch.Edits...)}
 	other.Edits[1] = write("d/b", "something else")
@@ -140,18 +141,18 @@ func TestApplyBreaksHardLinks(t *testing.T) {
 		t.Skipf("no hard links here: %v", err)
 	}
 	ch := Change{Edits: []Edit{write("a", "new")}}
-	if err := tree.Apply(t.Context(), ch, reviewed(t, tree, ch)); err != nil {
+	if err := tree.Apply(t.Context(), ch, allowedVerdicts(t, tree, ch)); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(outside); string(got) != "old" {
-		t.Errorf("the other name holds %q", got)
+		t.Errorf("the other name contains %q", got)
 	}
 }
 
 func TestApplyKeepsModeOfNow(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "old"}, Options{})
 	ch := Change{Edits: []Edit{write("a", "new")}}
-	verdicts := reviewed(t, tree, ch)
+	verdicts := allowedVerdicts(t, tree, ch)
 	chmod(t, tree, "a", 0o600)
 	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
 		t.Fatal(err)
@@ -162,9 +163,9 @@ func TestApplyKeepsModeOfNow(t *testing.T) {
 }
 
 func TestApplyCancelled(t *testing.T) {
-	files, ch, _ := mixed()
+	files, ch, _ := mixedChange()
 	tree := newTree(t, files, Options{})
-	verdicts := reviewed(t, tree, ch)
+	verdicts := allowedVerdicts(t, tree, ch)
 	before := contents(t, tree.Dir())
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
@@ -182,13 +183,13 @@ func TestApplyCancelled(t *testing.T) {
 	}
 }
 
-// An error at any step before the sync leaves the tree as it was.
-func TestApplyTakesBack(t *testing.T) {
+// An error at any step before the sync leaves the tree unchanged.
+func TestApplyRollsBack(t *testing.T) {
 	broken := errors.New("broken")
 	for fail := 0; ; fail++ {
-		files, ch, after := mixed()
+		files, ch, after := mixedChange()
 		tree := newTree(t, files, Options{})
-		verdicts := reviewed(t, tree, ch)
+		verdicts := allowedVerdicts(t, tree, ch)
 		before := contents(t, tree.Dir())
 		calls, at := 0, ""
 		tree.fault = func(step string) error {
@@ -226,11 +227,11 @@ func TestApplyTakesBack(t *testing.T) {
 	}
 }
 
-// What cannot be put back is named, and Apply goes on from there.
+// A failed roll-back names the files, and Apply continues from there.
 func TestApplyPartial(t *testing.T) {
-	files, ch, after := mixed()
+	files, ch, after := mixedChange()
 	tree := newTree(t, files, Options{})
-	verdicts := reviewed(t, tree, ch)
+	verdicts := allowedVerdicts(t, tree, ch)
 	broken, stuck := errors.New("broken"), errors.New("stuck")
 	tree.fault = func(step string) error {
 		switch step {
@@ -259,14 +260,14 @@ func TestApplyPartial(t *testing.T) {
 	}
 }
 
-// A third state that comes up while Apply runs is not overwritten, neither on
-// the way forward nor on the way back.
-func TestApplyMeetsAnother(t *testing.T) {
+// Apply does not overwrite a file that another process changes, neither when it
+// places files nor when it rolls back.
+func TestApplyConcurrentChange(t *testing.T) {
 	for _, at := range []string{"write a", "staged", "place d/gone", "place n/e/w"} {
 		t.Run(at, func(t *testing.T) {
-			files, ch, _ := mixed()
+			files, ch, _ := mixedChange()
 			tree := newTree(t, files, Options{})
-			verdicts := reviewed(t, tree, ch)
+			verdicts := allowedVerdicts(t, tree, ch)
 			tree.fault = func(step string) error {
 				if step == at {
 					put(t, tree.Dir(), "d/c", "somebody's")
@@ -289,9 +290,9 @@ func TestApplyMeetsAnother(t *testing.T) {
 }
 
 func TestApplyRemovesLeftovers(t *testing.T) {
-	files, ch, after := mixed()
+	files, ch, after := mixedChange()
 	tree := newTree(t, files, Options{})
-	verdicts := reviewed(t, tree, ch)
+	verdicts := allowedVerdicts(t, tree, ch)
 	for i, v := range verdicts {
 		if i < 3 {
 			name := join(parentOf(v.Path), tempName(v.Path, v.After.Digest))
@@ -306,13 +307,13 @@ func TestApplyRemovesLeftovers(t *testing.T) {
 	}
 }
 
-// A directory that was replaced by a link to itself elsewhere in the tree is
-// not written through.
+// Apply does not write through a directory that was replaced by a link to its
+// new place in the tree.
 func TestApplyThroughSwappedDirectory(t *testing.T) {
 	for _, at := range []string{"write d/b", "staged"} {
-		files, ch, _ := mixed()
+		files, ch, _ := mixedChange()
 		tree := newTree(t, files, Options{})
-		verdicts := reviewed(t, tree, ch)
+		verdicts := allowedVerdicts(t, tree, ch)
 		dir := tree.Dir()
 		tree.fault = func(step string) error {
 			if step != at {

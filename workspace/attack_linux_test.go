@@ -19,19 +19,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain lets the test binary be another process as well: one that
-// exchanges directories, or one that is killed while it applies a change.
+// TestMain also lets the test binary act as another process: one that swaps
+// directories, or one that is killed while it applies a change.
 func TestMain(m *testing.M) {
 	var err error
 	switch os.Getenv("WORKSPACE_TEST_AS") {
 	case "swapper":
 		err = swap(os.Args[1], os.Args[2:])
 	case "victim":
-		err = die(os.Args[1], os.Args[2])
+		err = applyAndDie(os.Args[1], os.Args[2])
 	case "reader":
 		err = read(os.Args[1])
 	case "nobody":
-		err = asNobody(os.Args[1], os.Args[2], os.Args[3:])
+		err = runAsNobody(os.Args[1], os.Args[2], os.Args[3:])
 	default:
 		os.Exit(m.Run())
 	}
@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// as starts the test binary as another process.
-func as(t *testing.T, role string, args ...string) *exec.Cmd {
+// startAs starts the test binary as another process.
+func startAs(t *testing.T, role string, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -55,7 +55,7 @@ func as(t *testing.T, role string, args ...string) *exec.Cmd {
 }
 
 // swap exchanges the directory with each of the names in turn, for ever. The
-// exchange is atomic: something stands there at all times.
+// exchange is atomic: the name always exists.
 func swap(dir string, others []string) error {
 	for i := 0; ; i++ {
 		other := others[i/2%len(others)] // there and back
@@ -65,9 +65,8 @@ func swap(dir string, others []string) error {
 	}
 }
 
-// The attack: while files are written into d/e by the thousand, d/e is
-// exchanged for links that lead outside, into the .git beside it and to a
-// neighbour, and for a FIFO.
+// While Apply writes thousands of files into d/e, the test swaps d/e for links
+// that lead outside, into .git and to a sibling, and for a FIFO.
 func TestApplyUnderAttack(t *testing.T) {
 	inMemory(t)
 	outside := t.TempDir()
@@ -78,7 +77,7 @@ func TestApplyUnderAttack(t *testing.T) {
 	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	swapper := as(t, "swapper", filepath.Join(dir, "e"), filepath.Join(dir, "git"), filepath.Join(dir, "out"), filepath.Join(dir, "near"), filepath.Join(dir, "fifo"))
+	swapper := startAs(t, "swapper", filepath.Join(dir, "e"), filepath.Join(dir, "git"), filepath.Join(dir, "out"), filepath.Join(dir, "near"), filepath.Join(dir, "fifo"))
 	if err := swapper.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +92,7 @@ func TestApplyUnderAttack(t *testing.T) {
 	}
 	count := map[string]int{}
 	for end, i := time.Now().Add(length), 0; time.Now().Before(end); i++ {
-		count[attempt(t, tree, i)]++
+		count[attemptChange(t, tree, i)]++
 	}
 	t.Log(count)
 	if count["written"] == 0 || count["denied"] == 0 || count["refused"] == 0 {
@@ -110,11 +109,11 @@ func TestApplyUnderAttack(t *testing.T) {
 	}
 	swapper.Process.Kill()
 	swapper.Wait()
-	leftovers(t, tree.Dir())
+	checkNoLeftovers(t, tree.Dir())
 }
 
-// leftovers fails for temporary files of ours.
-func leftovers(t *testing.T, dir string) {
+// checkNoLeftovers fails if temporary files remain.
+func checkNoLeftovers(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if strings.HasPrefix(d.Name(), tempPrefix) {
@@ -127,8 +126,8 @@ func leftovers(t *testing.T, dir string) {
 	}
 }
 
-// attempt reviews and applies one change, and says what came of it.
-func attempt(t *testing.T, tree *Tree, i int) string {
+// attemptChange reviews and applies one change, and returns the outcome.
+func attemptChange(t *testing.T, tree *Tree, i int) string {
 	if content, _, err := tree.Read("d/e/x"); err == nil && string(content) == "secret" {
 		t.Error("read through a link that stays inside")
 	}
@@ -148,9 +147,9 @@ func attempt(t *testing.T, tree *Tree, i int) string {
 	return "written"
 }
 
-// large is a change of every kind of edit, large enough for a kill to come
-// in the middle.
-func large() (files map[string]string, ch Change) {
+// largeChange returns a change with every kind of edit, large enough to be
+// killed in the middle.
+func largeChange() (files map[string]string, ch Change) {
 	files = map[string]string{"keep": "x"}
 	for i := range 60 {
 		old, gone := fmt.Sprintf("d%d/old%d", i%3, i), fmt.Sprintf("gone%d", i)
@@ -160,8 +159,8 @@ func large() (files map[string]string, ch Change) {
 	return files, ch
 }
 
-// die applies the large change and kills itself at one step.
-func die(dir, at string) error {
+// applyAndDie applies the large change and kills itself at one step.
+func applyAndDie(dir, at string) error {
 	tree, err := Open(dir, Options{})
 	if err != nil {
 		return err
@@ -170,7 +169,7 @@ func die(dir, at string) error {
 	if err != nil {
 		return err
 	}
-	_, ch := large()
+	_, ch := largeChange()
 	verdicts, err := tree.Review(ch, Rules{})
 	if err != nil {
 		return err
@@ -185,8 +184,8 @@ func die(dir, at string) error {
 	return tree.Apply(context.Background(), ch, verdicts)
 }
 
-// Apply after a crash at any step makes the change whole, and leaves nothing
-// else behind.
+// Apply after a crash at any step completes the change and leaves nothing else
+// behind.
 func TestApplyAfterCrash(t *testing.T) {
 	inMemory(t)
 	for at, died := 0, true; died; at += 7 {
@@ -211,14 +210,14 @@ func TestApplyAfterCrash(t *testing.T) {
 	}
 }
 
-// crashAt runs a process that is killed, applies the change again and
-// compares. It reports whether the process died.
+// crashAt runs a process that is killed, applies the change again and compares.
+// It reports whether the process died.
 func crashAt(t *testing.T, run func(*exec.Cmd) error, at string) bool {
 	t.Helper()
-	files, ch := large()
+	files, ch := largeChange()
 	tree := newTree(t, files, Options{})
-	verdicts := reviewed(t, tree, ch)
-	err := run(as(t, "victim", tree.Dir(), at))
+	verdicts := allowedVerdicts(t, tree, ch)
+	err := run(startAs(t, "victim", tree.Dir(), at))
 	if err != nil && !strings.Contains(err.Error(), "killed") {
 		t.Fatal(err)
 	}
@@ -237,7 +236,7 @@ func crashAt(t *testing.T, run func(*exec.Cmd) error, at string) bool {
 	return err != nil
 }
 
-// On a full disk nothing is changed, and nothing is left behind.
+// On a full disk Apply changes nothing and leaves nothing behind.
 func TestApplyOnFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
@@ -255,7 +254,7 @@ func TestApplyOnFullDisk(t *testing.T) {
 	}
 	defer tree.Close()
 	ch := Change{Edits: []Edit{write("a", "new"), write("n/b", strings.Repeat("x", 600<<10)), write("n/c", strings.Repeat("y", 600<<10))}}
-	verdicts := reviewed(t, tree, ch)
+	verdicts := allowedVerdicts(t, tree, ch)
 	if err := tree.Apply(t.Context(), ch, verdicts); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("Apply = %v", err)
 	}
@@ -268,7 +267,7 @@ func TestApplyOnFullDisk(t *testing.T) {
 	}
 }
 
-// What is neither file, directory nor symlink is listed, and never opened.
+// FIFOs and devices are listed but never opened.
 func TestDevices(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "d/x": "1"}, Options{})
 	if err := unix.Mkfifo(filepath.Join(tree.Dir(), "fifo"), 0o600); err != nil {
@@ -293,13 +292,14 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// A file that may not be read is an entry with a note, and so is a directory.
+// An unreadable file is an entry with a note, and so is an unreadable
+// directory.
 func TestManifestUnreadable(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "closed": "2", "shut/x": "3"}, Options{})
 	chmod(t, tree, "closed", 0)
 	chmod(t, tree, "shut", 0)
 	defer chmod(t, tree, "shut", 0o700)
-	text, err := as(t, "reader", tree.Dir()).Output()
+	text, err := startAs(t, "reader", tree.Dir()).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestManifestUnreadable(t *testing.T) {
 	}
 }
 
-// dropRights makes this process one without the rights of root.
+// dropRights drops the privileges of root.
 func dropRights() error {
 	if os.Getuid() != 0 {
 		return nil
@@ -325,7 +325,7 @@ func dropRights() error {
 	return errors.Join(syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody))
 }
 
-// read prints a tree's manifest, without the rights of root.
+// read prints a tree's manifest without the privileges of root.
 func read(dir string) error {
 	tree, err := Open(dir, Options{})
 	if err != nil {

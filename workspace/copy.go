@@ -11,24 +11,23 @@ import (
 	"strings"
 )
 
-// copyStep is how many bytes are copied between two looks at the context.
+// copyStep is how many bytes are copied between two checks of the context.
 const copyStep = 64 << 20
 
-// Copy copies the whole tree into dst, an existing empty directory: files that
-// git ignores and .git at any depth included, .hone at the root and the
-// temporary files of Apply and Restore left out. Permission bits, symlinks as
-// they stand and the modification times of files and directories are copied,
-// so that a build tool does not begin anew; owners, other names of a file
-// (hard links), access lists and extended attributes are not, and dst itself
-// keeps its own bits and times. An absolute symlink into the tree goes on
-// pointing to the tree, not to the copy.
+// Copy copies the complete tree into dst, which must be an existing empty
+// directory. The copy includes ignored files and .git at any depth, but not
+// .hone at the root or the temporary files of Apply and Restore. It keeps
+// permission bits, symlinks as stored, and the modification times of files and
+// directories, so that build tools do not start over. It does not keep owners,
+// hard links, access lists or extended attributes, and dst keeps its own
+// permissions and times. An absolute symlink into the tree still points to the
+// tree, not to the copy.
 //
-// Skipped are, by their paths, FIFOs, sockets and devices, and what cannot be
-// read; of a directory that cannot be read an empty one is made. What vanishes
-// meanwhile is left out. A file is copied up to the size that it has when it is
-// opened, by sharing its blocks where the file system can. No symlink is
-// followed. After an error, that of the context included, dst holds a part of
-// the copy.
+// Copy never follows a symlink. It skips FIFOs, sockets, devices and unreadable
+// files, and returns their paths. It copies an unreadable directory as an empty
+// one, and leaves out files that disappear during the copy. It copies a file up
+// to its size when opened, sharing blocks if the file system can. After an
+// error, including a cancelled context, dst contains a partial copy.
 func (t *Tree) Copy(ctx context.Context, dst string) (skipped []string, err error) {
 	root, err := os.OpenRoot(dst)
 	if err != nil {
@@ -45,17 +44,17 @@ func (t *Tree) Copy(ctx context.Context, dst string) (skipped []string, err erro
 	return c.skipped, nil
 }
 
-// copier is one run of Copy.
+// copier is the state of one Copy.
 type copier struct {
 	ctx     context.Context
 	dst     fs.FileInfo
-	clone   bool // the file systems may be able to share blocks
+	clone   bool // sharing blocks may work
 	skipped []string
 }
 
-// tree copies from root to root.
+// tree copies everything below one root to another.
 func (c *copier) tree(from, to *os.Root) error {
-	names, err := namesIn(to)
+	names, err := dirNames(to)
 	if err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func (c *copier) tree(from, to *os.Root) error {
 	}
 	info, err := from.Stat(".")
 	if err == nil && os.SameFile(info, c.dst) {
-		err = fmt.Errorf("the copy would lie in the tree")
+		err = fmt.Errorf("the copy would be inside the tree")
 	}
 	if err != nil {
 		return err
@@ -72,9 +71,9 @@ func (c *copier) tree(from, to *os.Root) error {
 	return c.entries(from, to, "")
 }
 
-// entries copies what a directory holds.
+// entries copies the contents of a directory.
 func (c *copier) entries(from, to *os.Root, dir string) error {
-	names, err := namesIn(from)
+	names, err := dirNames(from)
 	if err != nil && dir == "" {
 		return err
 	}
@@ -95,8 +94,8 @@ func (c *copier) entries(from, to *os.Root, dir string) error {
 	return nil
 }
 
-// namesIn reads a directory, in order.
-func namesIn(dir *os.Root) ([]string, error) {
+// dirNames returns the names in a directory, sorted.
+func dirNames(dir *os.Root) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, err
@@ -107,14 +106,15 @@ func namesIn(dir *os.Root) ([]string, error) {
 	return names, err
 }
 
+// skip records a path that is not copied.
 func (c *copier) skip(path string) { c.skipped = append(c.skipped, path) }
 
-// entry copies one path. Its errors are those of the copy; what is wrong with
-// the original is skipped.
+// entry copies one path. It returns only errors of the copy; a path of the
+// original that fails is skipped.
 func (c *copier) entry(from, to *os.Root, path string) error {
 	info, err := from.Lstat(base(path))
 	switch {
-	case missing(err):
+	case isNotExist(err):
 		return nil
 	case err != nil:
 		c.skip(path)
@@ -132,7 +132,7 @@ func (c *copier) entry(from, to *os.Root, path string) error {
 
 func (c *copier) symlink(from, to *os.Root, path string) error {
 	target, err := from.Readlink(base(path))
-	if missing(err) {
+	if isNotExist(err) {
 		return nil
 	}
 	if err != nil {
@@ -142,16 +142,17 @@ func (c *copier) symlink(from, to *os.Root, path string) error {
 	return to.Symlink(target, base(path))
 }
 
-// directory copies a directory. Its bits come last: it may not be writable.
+// directory copies a directory. It sets the permission bits last, because they
+// may forbid writing.
 func (c *copier) directory(from, to *os.Root, path string, info fs.FileInfo) error {
 	name := base(path)
 	if os.SameFile(info, c.dst) {
-		return fmt.Errorf("the copy would lie in the tree, at %s", display(path))
+		return fmt.Errorf("the copy would be inside the tree, at %s", display(path))
 	}
 	if err := to.Mkdir(name, 0o700); err != nil {
 		return err
 	}
-	if err := c.below(from, to, path); err != nil {
+	if err := c.dirContents(from, to, path); err != nil {
 		return err
 	}
 	if err := to.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
@@ -160,11 +161,11 @@ func (c *copier) directory(from, to *os.Root, path string, info fs.FileInfo) err
 	return to.Chmod(name, info.Mode().Perm())
 }
 
-// below copies what lies in a directory into the one that was made for it.
-func (c *copier) below(from, to *os.Root, path string) error {
+// dirContents copies the contents of a directory into the one created for it.
+func (c *copier) dirContents(from, to *os.Root, path string) error {
 	src, _, err := openDir(from, base(path), path)
 	if err != nil {
-		if !missing(err) {
+		if !isNotExist(err) {
 			c.skip(path)
 		}
 		return nil
@@ -181,7 +182,7 @@ func (c *copier) below(from, to *os.Root, path string) error {
 // file copies one regular file.
 func (c *copier) file(from, to *os.Root, path string) error {
 	src, info, err := openRegular(from, path)
-	if missing(err) {
+	if isNotExist(err) {
 		return nil
 	}
 	if err != nil {
@@ -198,7 +199,7 @@ func (c *copier) file(from, to *os.Root, path string) error {
 		err = dst.Chmod(info.Mode().Perm())
 	}
 	err = errors.Join(err, dst.Close())
-	if isRead(err) {
+	if isReadError(err) {
 		c.skip(path)
 		return to.Remove(base(path))
 	}
@@ -215,7 +216,7 @@ func (c *copier) contents(dst, src *os.File, info fs.FileInfo) error {
 		if err == nil {
 			return nil
 		}
-		c.clone = !neverClones(err)
+		c.clone = !cloneUnsupported(err)
 	}
 	for left := info.Size(); left > 0; {
 		if err := c.ctx.Err(); err != nil {
@@ -223,7 +224,7 @@ func (c *copier) contents(dst, src *os.File, info fs.FileInfo) error {
 		}
 		n, err := io.CopyN(dst, src, min(left, copyStep))
 		if errors.Is(err, io.EOF) {
-			return nil // it has become shorter
+			return nil // the file became shorter
 		}
 		if err != nil {
 			return err
@@ -233,8 +234,8 @@ func (c *copier) contents(dst, src *os.File, info fs.FileInfo) error {
 	return nil
 }
 
-// isRead reports whether an error is one of reading.
-func isRead(err error) bool {
+// isReadError reports whether an error comes from reading.
+func isReadError(err error) bool {
 	var at *fs.PathError
 	return errors.As(err, &at) && at.Op == "read"
 }

@@ -25,7 +25,7 @@ func cloneFile(dst, src *os.File) error {
 	return errors.Join(cloned, outer)
 }
 
-// neverClones reports whether the next file would fare no better.
-func neverClones(err error) bool {
+// cloneUnsupported reports whether cloning will fail for every other file too.
+func cloneUnsupported(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ENOSYS)
 }

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// cloneFile does nothing: blocks are not shared here.
+// cloneFile returns an error: this system cannot share blocks.
 func cloneFile(*os.File, *os.File) error { return errors.ErrUnsupported }
 
-// neverClones reports whether the next file would fare no better.
-func neverClones(error) bool { return true }
+// cloneUnsupported reports whether cloning will fail for every other file too.
+func cloneUnsupported(error) bool { return true }

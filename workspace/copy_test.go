@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// longAgo is a modification time that no test comes by on its own.
+// longAgo is a modification time that never occurs by chance.
 var longAgo = time.Date(2001, 2, 3, 4, 5, 6, 700_000_000, time.UTC)
 
 func TestCopy(t *testing.T) {
@@ -113,7 +113,8 @@ func TestCopyRefuses(t *testing.T) {
 	}
 }
 
-// A copy in hone's own folder is fine: the folder is left out.
+// A copy inside hone's own directory is allowed, because Copy leaves that
+// directory out.
 func TestCopyIntoJournalDir(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", ".hone/scratch/": ""}, Options{})
 	dst := filepath.Join(tree.Dir(), ".hone", "scratch")

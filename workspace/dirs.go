@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// openDir opens the directory of that name in parent, and nothing else: a
-// symlink is refused even when it stays inside the tree, and so is whatever
-// takes the directory's place meanwhile. The path is for the error alone.
+// openDir opens the directory called name in parent. It refuses a symlink even
+// if its target is inside the tree, and anything that replaces the directory
+// while it is being opened. The path is used only in errors.
 func openDir(parent *os.Root, name, path string) (*os.Root, fs.FileInfo, error) {
 	seen, err := parent.Lstat(name)
 	if err != nil {
@@ -18,19 +18,19 @@ func openDir(parent *os.Root, name, path string) (*os.Root, fs.FileInfo, error) 
 	}
 	switch {
 	case seen.Mode()&fs.ModeSymlink != 0:
-		return nil, nil, refuse(path, "%s is a symlink", display(path))
+		return nil, nil, refusal(path, "%s is a symlink", display(path))
 	case !seen.IsDir():
-		return nil, nil, refuse(path, "%s is a file, not a directory", display(path))
+		return nil, nil, refusal(path, "%s is a file, not a directory", display(path))
 	}
-	// The dot makes the system open the name as a directory: a FIFO that took
-	// its place would block forever.
+	// The dot makes the system open the name as a directory. Without it, a FIFO
+	// that replaced the directory would block forever.
 	dir, err := parent.OpenRoot(name + "/.")
 	if err != nil {
 		return nil, nil, err
 	}
 	opened, err := dir.Stat(".")
 	if err == nil && !os.SameFile(seen, opened) {
-		err = refuse(path, "%s was replaced while it was opened", display(path))
+		err = refusal(path, "%s was replaced while being opened", display(path))
 	}
 	if err != nil {
 		dir.Close()
@@ -39,37 +39,37 @@ func openDir(parent *os.Root, name, path string) (*os.Root, fs.FileInfo, error) 
 	return dir, opened, nil
 }
 
-// absent reports whether an error says that there is nothing at a path that
-// hone would touch: it does not exist, or a file or symlink stands in the way.
-func absent(err error) bool {
+// isAbsent reports whether an error means that hone finds nothing usable at a
+// path: it does not exist, or one of its parents is a file or symlink.
+func isAbsent(err error) bool {
 	var refused *RefusedError
-	return errors.As(err, &refused) || missing(err)
+	return errors.As(err, &refused) || isNotExist(err)
 }
 
-// missing reports whether an error says that a path does not exist.
-func missing(err error) bool {
+// isNotExist reports whether an error means that a path does not exist.
+func isNotExist(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// cursor opens one directory after the other and keeps open only the way from
-// the root to the current one, so that neighbours cost one step and a tree of
-// any size needs few descriptors. It is for one goroutine.
+// cursor opens one directory after another. It keeps only the directories from
+// the root to the current one open, so that moving to a neighbour costs one
+// step and a tree of any size needs few descriptors. It is for one goroutine.
 type cursor struct {
-	root *os.Root
-	path string // of the directory on top
-	way  []opened
+	root  *os.Root
+	path  string // of the current directory
+	stack []openedDir
 }
 
-// opened is one directory on the way.
-type opened struct {
+// openedDir is one open directory of a cursor.
+type openedDir struct {
 	path string
 	dir  *os.Root
 }
 
-// at returns the directory of that cleaned path, "" for the root. It is valid
+// at returns the directory at a cleaned path, "" for the root. It is valid
 // until the next call.
 func (c *cursor) at(path string) (*os.Root, error) {
-	for !holds(c.path, path) {
+	for !contains(c.path, path) {
 		c.pop()
 	}
 	for c.path != path {
@@ -80,7 +80,7 @@ func (c *cursor) at(path string) (*os.Root, error) {
 	return c.top(), nil
 }
 
-// push enters the next directory on the way to path.
+// push enters the next directory towards path.
 func (c *cursor) push(path string) error {
 	rest := path
 	if c.path != "" {
@@ -92,34 +92,35 @@ func (c *cursor) push(path string) error {
 	if err != nil {
 		return err
 	}
-	c.way = append(c.way, opened{path: next, dir: dir})
+	c.stack = append(c.stack, openedDir{path: next, dir: dir})
 	c.path = next
 	return nil
 }
 
-// pop leaves the directory on top. The root stays.
+// pop leaves the current directory. The root stays open.
 func (c *cursor) pop() {
-	last := len(c.way) - 1
-	c.way[last].dir.Close()
-	c.way = c.way[:last]
+	last := len(c.stack) - 1
+	c.stack[last].dir.Close()
+	c.stack = c.stack[:last]
 	c.path = parentOf(c.path)
 }
 
+// top returns the current directory.
 func (c *cursor) top() *os.Root {
-	if len(c.way) == 0 {
+	if len(c.stack) == 0 {
 		return c.root
 	}
-	return c.way[len(c.way)-1].dir
+	return c.stack[len(c.stack)-1].dir
 }
 
-// close closes all but the root.
+// close closes all directories except the root.
 func (c *cursor) close() {
-	for len(c.way) > 0 {
+	for len(c.stack) > 0 {
 		c.pop()
 	}
 }
 
-// lstat looks at a cleaned path.
+// lstat returns the file info of a cleaned path.
 func (c *cursor) lstat(path string) (fs.FileInfo, error) {
 	dir, err := c.at(parentOf(path))
 	if err != nil {
@@ -131,7 +132,8 @@ func (c *cursor) lstat(path string) (fs.FileInfo, error) {
 // base returns the last name of a cleaned path.
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// holds reports whether dir is path or an ancestor of it; "" is of all.
-func holds(dir, path string) bool {
+// contains reports whether dir is path or an ancestor of it; "" is an ancestor
+// of every path.
+func contains(dir, path string) bool {
 	return dir == "" || path == dir || len(path) > len(dir) && path[len(dir)] == '/' && path[:len(dir)] == dir
 }

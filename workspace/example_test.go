@@ -10,7 +10,7 @@ import (
 	"hone/workspace"
 )
 
-// A change is reviewed, and what is allowed is made as a whole.
+// Review a change, then apply its allowed edits.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -12,45 +12,45 @@ import (
 	"syscall"
 )
 
-// Kind is what stands at a path.
+// Kind is the type of a file.
 type Kind string
 
-// What a listed path can be.
+// The kinds of listed paths.
 const (
 	Regular Kind = "file"
 	Symlink Kind = "symlink"
-	// Other is a FIFO, socket or device, or what could not be looked at.
+	// Other is a FIFO, socket or device, or a path that could not be inspected.
 	Other Kind = "other"
 )
 
-// File is one kept path of a tree.
+// File is one listed path of a tree.
 type File struct {
-	Path      string      // relative to the root, with slashes, in the file system's bytes
+	Path      string      // relative to the root, with slashes, in the bytes of the file system
 	Kind      Kind        // never empty
-	Size      int64       // in bytes; of regular files
+	Size      int64       // bytes; of regular files
 	Mode      fs.FileMode // permission bits; of regular files
-	Target    string      // of a symlink, as it stands there
-	Untracked bool        // git keeps it but does not track it; false where no git was asked
-	Ignored   bool        // git ignores it, and it is in manifests because the user asked; never set by Files
-	Note      string      // why it could not be looked at; empty where it could
+	Target    string      // of a symlink, as stored
+	Untracked bool        // git does not track it yet; false if git was not asked
+	Ignored   bool        // git ignores it, but the user wants it in manifests; never set by Files
+	Note      string      // why it could not be inspected; empty if it was
 
 	stamp stamp
 }
 
-// Files lists what the tree keeps and a model may hear of, sorted by the bytes
-// of the path: what the Lister names, or everything where it was walked. What
-// git ignores is left out even where it is kept. Git's own files at any
-// depth, .hone at the root and the temporary files of Apply and Restore are
-// left out, and so is a listed path that is gone or lies behind a symlink. A
-// directory that cannot be read is an entry of kind Other with a note, not an
-// error.
+// Files returns the files that a model may know of, sorted by the bytes of the
+// path: the files that the Lister names, or all files if there is no Lister or
+// no repository. It leaves out files that git ignores, git's own files at any
+// depth, .hone at the root, the temporary files of Apply and Restore, and
+// listed paths that do not exist or are behind a symlink. A directory that
+// cannot be read is an entry of kind Other with a note, not an error.
 func (t *Tree) Files(ctx context.Context) ([]File, error) {
-	files, err := t.kept(ctx)
+	files, err := t.keptFiles(ctx)
 	return slices.DeleteFunc(files, func(f File) bool { return f.Ignored }), err
 }
 
-// kept is Files with what git ignores and the user wants kept.
-func (t *Tree) kept(ctx context.Context) ([]File, error) {
+// keptFiles returns what Files returns, and the ignored files that the user
+// wants kept.
+func (t *Tree) keptFiles(ctx context.Context) ([]File, error) {
 	l := &lister{tree: t, ctx: ctx, cur: cursor{root: t.root}}
 	defer l.cur.close()
 	if err := l.repository("", marks{}); err != nil {
@@ -61,7 +61,7 @@ func (t *Tree) kept(ctx context.Context) ([]File, error) {
 	return slices.CompactFunc(l.files, func(a, b File) bool { return a.Path == b.Path }), nil
 }
 
-// lister gathers the files of one listing.
+// lister collects the files of one listing.
 type lister struct {
 	tree  *Tree
 	ctx   context.Context
@@ -69,11 +69,11 @@ type lister struct {
 	files []File
 }
 
-// marks are what git says of a path, and of all that is walked below it.
+// marks are what git says about a path and everything below it.
 type marks struct{ untracked, ignored bool }
 
-// repository lists a directory by asking git, or walks it where git has no
-// answer. What lies in an ignored one is ignored.
+// repository lists a directory by asking git, or walks it if it is in no
+// repository. Everything in an ignored directory is ignored.
 func (l *lister) repository(dir string, of marks) error {
 	of.untracked = false
 	if l.tree.list == nil {
@@ -90,15 +90,15 @@ func (l *lister) repository(dir string, of marks) error {
 	slices.Sort(kept)
 	for _, name := range slices.Compact(kept) {
 		m := marks{untracked: listing.Untracked[name], ignored: of.ignored || listing.Ignored[name]}
-		if err := l.named(dir, name, m); err != nil {
+		if err := l.addNamed(dir, name, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// named adds what git named in a repository at dir.
-func (l *lister) named(dir, name string, m marks) error {
+// addNamed adds a path that git named in the repository at dir.
+func (l *lister) addNamed(dir, name string, m marks) error {
 	cleaned := path.Clean(name)
 	if cleaned == "." || !fs.ValidPath(toValid(cleaned)) {
 		return nil
@@ -110,18 +110,18 @@ func (l *lister) named(dir, name string, m marks) error {
 	return l.add(full, m)
 }
 
-// toValid makes a path that fs.ValidPath can judge out of one that is not
-// UTF-8: only the dots and slashes matter here.
+// toValid returns a path that fs.ValidPath can check even if p is not UTF-8:
+// only dots and slashes matter here.
 func toValid(p string) string { return strings.ToValidUTF8(p, "?") }
 
 // walk adds everything below a directory.
 func (l *lister) walk(dir string, m marks) error {
 	names, err := l.names(dir)
-	if absent(err) && dir != "" {
+	if isAbsent(err) && dir != "" {
 		return nil
 	}
 	if err != nil && dir != "" {
-		l.note(dir, m, err)
+		l.addUnreadable(dir, m, err)
 		return nil
 	}
 	if err != nil {
@@ -138,32 +138,25 @@ func (l *lister) walk(dir string, m marks) error {
 	return nil
 }
 
-// names reads a directory.
+// names returns the names in a directory, sorted.
 func (l *lister) names(dir string) ([]string, error) {
 	root, err := l.cur.at(dir)
 	if err != nil {
 		return nil, err
 	}
-	f, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
-	slices.Sort(names)
-	return names, err
+	return dirNames(root)
 }
 
-// add adds one path, and enters it if it is a directory.
+// add adds one path, or enters it if it is a directory.
 func (l *lister) add(path string, m marks) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
 	info, err := l.cur.lstat(path)
 	switch {
-	case absent(err):
+	case isAbsent(err):
 	case err != nil:
-		l.note(path, m, err)
+		l.addUnreadable(path, m, err)
 	case info.IsDir():
 		return l.enter(path, m)
 	default:
@@ -172,7 +165,7 @@ func (l *lister) add(path string, m marks) error {
 	return nil
 }
 
-// enter lists a nested repository, or walks a plain directory.
+// enter lists a nested repository, or walks an ordinary directory.
 func (l *lister) enter(dir string, m marks) error {
 	if _, err := l.cur.lstat(join(dir, ".git")); err == nil {
 		return l.repository(dir, m)
@@ -180,12 +173,12 @@ func (l *lister) enter(dir string, m marks) error {
 	return l.walk(dir, m)
 }
 
-// note adds a path that cannot be looked at.
-func (l *lister) note(path string, m marks, err error) {
-	l.files = append(l.files, File{Path: path, Kind: Other, Untracked: m.untracked, Ignored: m.ignored, Note: plainError(err)})
+// addUnreadable adds a path that cannot be inspected.
+func (l *lister) addUnreadable(path string, m marks, err error) {
+	l.files = append(l.files, File{Path: path, Kind: Other, Untracked: m.untracked, Ignored: m.ignored, Note: errorText(err)})
 }
 
-// file describes what was seen at a path.
+// file returns the File for the info of a path.
 func (l *lister) file(path string, info fs.FileInfo, m marks) File {
 	f := File{Path: path, Kind: kindOf(info), Untracked: m.untracked, Ignored: m.ignored, stamp: stampOf(info)}
 	switch f.Kind {
@@ -194,14 +187,14 @@ func (l *lister) file(path string, info fs.FileInfo, m marks) File {
 	case Symlink:
 		target, err := l.cur.top().Readlink(base(path))
 		if err != nil {
-			f.Note = plainError(err)
+			f.Note = errorText(err)
 		}
 		f.Target = target
 	}
 	return f
 }
 
-// kindOf names what was seen; directories do not come here.
+// kindOf returns the kind of a file that is not a directory.
 func kindOf(info fs.FileInfo) Kind {
 	switch {
 	case info.Mode().IsRegular():
@@ -212,8 +205,8 @@ func kindOf(info fs.FileInfo) Kind {
 	return Other
 }
 
-// plainError is an error's reason without the path, which the reader has.
-func plainError(err error) string {
+// errorText returns an error's reason without the path, which the reader has.
+func errorText(err error) string {
 	var refused *RefusedError
 	var code syscall.Errno
 	switch {

@@ -8,33 +8,33 @@ import (
 	"sync"
 )
 
-// Guard finds secrets: files that no model may see by their name, contents
-// that look like keys and passwords, and values that are known to be secret
-// (ruling G8). It knows about forty shapes of tokens, and prefers to miss an odd one
-// over withholding ordinary code: what has no shape of its own, such as a
-// password in an assignment, is not found. It does not look inside archives
-// or encodings such as base64.
+// Guard finds secrets: files that no model may see because of their name,
+// contents that look like keys and passwords, and values known to be secret
+// (ruling G8). It knows about forty token formats. It would rather miss an
+// unusual secret than withhold ordinary code: it does not find values without a
+// recognisable format, such as a password in an assignment. It does not look
+// inside archives or encodings such as base64.
 //
-// A nil Guard withholds and redacts nothing; the zero Guard has no exceptions.
-// A Guard is safe for use by several goroutines once its fields are set.
+// A nil Guard withholds and redacts nothing. The zero Guard has no exceptions.
+// Several goroutines may use a Guard at once, after its fields are set.
 type Guard struct {
-	// Known are exact values that appear nowhere, such as the provider keys
-	// that hone holds (ruling G6). Values of less than 8 bytes are ignored.
-	// Set it before the first use.
+	// Known are exact values to withhold everywhere, such as the provider keys
+	// that hone uses (ruling G6). Values shorter than 8 bytes are ignored. Set
+	// Known before the first use.
 	Known []string
 
 	send    patterns
 	once    sync.Once
 	scanner *scanner
-	values  []string // of Known, the longest first
+	values  []string // of Known, longest first
 }
 
-// OwnKey is the reason for which a file is withheld that holds a Known value.
-const OwnKey = "it holds a key of hone's own"
+// OwnKey is the reason for withholding a file that contains a Known value.
+const OwnKey = "it contains one of hone's own keys"
 
-// NewGuard returns a guard that withholds no file that one of the send
-// patterns means (ruling G8), unless it holds a Known value. A pattern that
-// cannot be read means nothing.
+// NewGuard returns a guard that does not withhold files that match one of the
+// send patterns (ruling G8), unless they contain a Known value. A malformed
+// pattern matches nothing.
 func NewGuard(send []string) *Guard {
 	g := &Guard{}
 	for _, p := range send {
@@ -45,9 +45,9 @@ func NewGuard(send []string) *Guard {
 	return g
 }
 
-// WithheldName reports whether a file is withheld whatever it holds, and why.
-// The path is cleaned, relative to the root. ".env.example" and its like are
-// not.
+// WithheldName reports whether a file is withheld because of its name alone,
+// and why. The path is cleaned and relative to the root. Files such as
+// ".env.example" are not withheld.
 func (g *Guard) WithheldName(path string) (reason string, ok bool) {
 	if g == nil || g.send.match(path) {
 		return "", false
@@ -56,14 +56,14 @@ func (g *Guard) WithheldName(path string) (reason string, ok bool) {
 	return reason, reason != ""
 }
 
-// Withheld reports whether a file is withheld for its name or its contents,
-// and why. The reason names no secret.
+// Withheld reports whether a file is withheld because of its name or contents,
+// and why. The reason does not reveal the secret.
 func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 	if g == nil {
 		return "", false
 	}
-	g.prepare()
-	if g.knows(content) {
+	g.init()
+	if g.holdsKnown(content) {
 		return OwnKey, true
 	}
 	if g.send.match(path) {
@@ -82,16 +82,16 @@ func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 	return "", false
 }
 
-// redacted stands where a secret stood.
+// redacted replaces each secret.
 const redacted = "[withheld]"
 
-// Redact replaces all secrets that it finds in a text, each by "[withheld]".
-// A text is looked at as a whole: a secret cut at its end may stay.
+// Redact replaces every secret that it finds in a text with "[withheld]". It
+// needs the complete text: a secret that is cut off at the end may remain.
 func (g *Guard) Redact(text string) string {
 	if g == nil {
 		return text
 	}
-	g.prepare()
+	g.init()
 	for _, value := range g.values {
 		text = strings.ReplaceAll(text, value, redacted)
 	}
@@ -110,18 +110,18 @@ func (g *Guard) Redact(text string) string {
 	return b.String()
 }
 
-// minKnown is the least length of a known value, in bytes: shorter ones stand
-// in any text by chance.
+// minKnown is the minimum length of a known value in bytes. Shorter values
+// occur in any text by chance.
 const minKnown = 8
 
-// knows reports whether the contents hold a known value.
-func (g *Guard) knows(content []byte) bool {
+// holdsKnown reports whether the contents include a known value.
+func (g *Guard) holdsKnown(content []byte) bool {
 	return slices.ContainsFunc(g.values, func(value string) bool { return bytes.Contains(content, []byte(value)) })
 }
 
-// prepare makes what is needed to scan, on first use: a run that looks at
-// nothing pays nothing.
-func (g *Guard) prepare() {
+// init prepares the scanner on first use, so that a run that scans nothing does
+// not pay for it.
+func (g *Guard) init() {
 	g.once.Do(func() {
 		g.scanner = newScanner(shapes())
 		for _, value := range g.Known {
@@ -129,7 +129,8 @@ func (g *Guard) prepare() {
 				g.values = append(g.values, value)
 			}
 		}
-		// One may be part of another, whose rest would stay.
+		// Longest first: replacing a value that is part of another would leave
+		// the rest of the other.
 		slices.SortFunc(g.values, func(a, b string) int { return len(b) - len(a) })
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// secretName says why a file is withheld by its name alone, or returns an
+// secretName returns why a file is withheld because of its name alone, or an
 // empty string. Case does not matter.
 func secretName(p string) string {
 	folded := Fold(p)
@@ -17,24 +17,24 @@ func secretName(p string) string {
 			return ""
 		}
 		return "an environment file"
-	case keyNames(name):
+	case isPrivateKeyName(name):
 		return "a private key"
-	case credentialNames(name):
-		return "a file of credentials"
+	case isCredentialsName(name):
+		return "a credentials file"
 	}
 	switch path.Ext(name) {
 	case ".p12", ".pfx", ".jks", ".jceks", ".bcfks", ".keystore", ".ppk", ".kdbx":
-		return "a store of keys"
+		return "a key store"
 	}
 	switch join(base(parentOf(folded)), name) {
 	case ".aws/credentials", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
 		"gcloud/application_default_credentials.json", ".databricks/token-cache.json":
-		return "a file of credentials"
+		return "a credentials file"
 	}
 	return ""
 }
 
-// isTemplate reports whether an environment file is one to copy from.
+// isTemplate reports whether an environment file is a template without secrets.
 func isTemplate(name string) bool {
 	switch path.Ext(name) {
 	case ".example", ".sample", ".template":
@@ -43,8 +43,8 @@ func isTemplate(name string) bool {
 	return false
 }
 
-// keyNames are the names that OpenSSH gives to private keys.
-func keyNames(name string) bool {
+// isPrivateKeyName reports whether OpenSSH uses the name for private keys.
+func isPrivateKeyName(name string) bool {
 	switch name {
 	case "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "id_xmss":
 		return true
@@ -52,8 +52,9 @@ func keyNames(name string) bool {
 	return false
 }
 
-// credentialNames are files that hold nothing but credentials.
-func credentialNames(name string) bool {
+// isCredentialsName reports whether files of this name contain only
+// credentials.
+func isCredentialsName(name string) bool {
 	switch name {
 	case ".netrc", "_netrc", ".pgpass", ".pypirc", ".git-credentials", ".vault-token", ".htpasswd", ".s3cfg", ".boto":
 		return true
@@ -61,35 +62,35 @@ func credentialNames(name string) bool {
 	return false
 }
 
-// secretConfig says why a file of settings is withheld: its name says that
-// credentials may stand in it, and its contents that they do.
+// secretConfig returns why a settings file is withheld, or an empty string: its
+// name says that it can contain credentials, and its contents that it does.
 func secretConfig(p string, content []byte) string {
 	folded := Fold(p)
 	switch name := base(folded); {
 	case name == ".npmrc":
-		return when(assigned(content, "_authToken", "_auth", "_password"), "it holds a token of a package registry")
+		return reasonIf(hasAssignment(content, "_authToken", "_auth", "_password"), "it contains a package registry token")
 	case name == ".yarnrc.yml":
-		return when(assigned(content, "npmAuthToken", "npmAuthIdent"), "it holds a token of a package registry")
+		return reasonIf(hasAssignment(content, "npmAuthToken", "npmAuthIdent"), "it contains a package registry token")
 	case name == ".dockercfg", join(base(parentOf(folded)), name) == ".docker/config.json":
-		return when(assigned(content, `"auth"`, `"identitytoken"`), "it holds a registry's credentials")
+		return reasonIf(hasAssignment(content, `"auth"`, `"identitytoken"`), "it contains registry credentials")
 	case join(base(parentOf(folded)), name) == ".kube/config", name == "kubeconfig":
-		return when(assigned(content, "client-key-data", "token", "password"), "it holds credentials of a cluster")
+		return reasonIf(hasAssignment(content, "client-key-data", "token", "password"), "it contains cluster credentials")
 	case name == ".my.cnf", name == ".terraformrc":
-		return when(assigned(content, "password", "token"), "it holds a password")
+		return reasonIf(hasAssignment(content, "password", "token"), "it contains a password")
 	}
 	return ""
 }
 
-func when(holds bool, reason string) string {
+func reasonIf(holds bool, reason string) string {
 	if holds {
 		return reason
 	}
 	return ""
 }
 
-// assigned reports whether one of the keys has a value on its line that is
+// hasAssignment reports whether one of the keys has a value on its line that is
 // not a placeholder.
-func assigned(content []byte, keys ...string) bool {
+func hasAssignment(content []byte, keys ...string) bool {
 	for line := range bytes.Lines(content) {
 		for _, key := range keys {
 			if hasValue(string(line), key) {
@@ -100,8 +101,8 @@ func assigned(content []byte, keys ...string) bool {
 	return false
 }
 
-// hasValue reports whether a line reads key = value or key: value, with the
-// key at the end of whatever stands before the sign.
+// hasValue reports whether a line reads "key = value" or "key: value". The key
+// may follow other text.
 func hasValue(line, key string) bool {
 	_, rest, found := strings.Cut(line, key)
 	if !found {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// pemKey is a private key of nobody.
+// pemKey returns a private key that was never used.
 func pemKey() string {
 	return "-----BEGIN EC " + "PRIVATE KEY-----\n" +
 		"MHcCAQEEIDk2Zq8vTn4wXh1sLr0bYc7JmPfQe5uKgAo3iVdRtW9xoAoGCCqGSM49\n" +
@@ -17,9 +17,9 @@ func pemKey() string {
 		"-----END EC " + "PRIVATE KEY-----\n"
 }
 
-// drawn returns n bytes of an alphabet, the same ones in every run, so that
-// no row that a repository's scanner might know stands in this file.
-func drawn(alphabet string, n int) string {
+// fixedToken returns n bytes of an alphabet, the same in every run. Generating
+// them keeps this file free of strings that secret scanners recognise.
+func fixedToken(alphabet string, n int) string {
 	random := rand.New(rand.NewPCG(uint64(n), uint64(len(alphabet))))
 	b := make([]byte, n)
 	for i := range b {
@@ -34,57 +34,57 @@ const (
 	letters   = "abcdefghijklmnopqrstuvwxyz" + capitals + "0123456789"
 )
 
-// jwt is a token with that payload.
+// jwt returns a token with that payload.
 func jwt(payload string) string {
 	enc := base64.RawURLEncoding.EncodeToString
-	return enc([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + enc([]byte(payload)) + "." + drawn(letters, 43)
+	return enc([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + enc([]byte(payload)) + "." + fixedToken(letters, 43)
 }
 
-// secrets are what is to be found: where it stands, and what of it must not
-// be seen.
+// secrets returns texts that contain a secret, each with the part that must not
+// remain visible.
 func secrets() map[string][2]string {
 	key := pemKey()
-	aws := "AKIA" + drawn(capitals+"234567", 16)
+	aws := "AKIA" + fixedToken(capitals+"234567", 16)
 	plain := func(token string) [2]string { return [2]string{"token = \"" + token + "\"\n", token} }
 	in := func(format, secret string) [2]string { return [2]string{fmt.Sprintf(format, secret), secret} }
 	return map[string][2]string{
 		"aws key id":         plain(aws),
-		"aws temporary":      plain("ASIA" + drawn(capitals+"234567", 16)),
-		"aws secret":         in("aws_secret_access_key = %s\n", drawn(letters+"/+", 40)),
-		"aws secret json":    in(`{"SecretAccessKey": "%s"}`, drawn(letters+"/+", 40)),
-		"github personal":    plain("ghp_" + drawn(letters, 36)),
-		"github oauth":       plain("gho_" + drawn(letters, 36)),
-		"github server":      in("https://x-access-token:%s@github.com/a/b", "ghs_"+drawn(letters, 36)),
-		"github fine":        plain("github_pat_" + drawn(letters, 22) + "_" + drawn(letters, 59)),
-		"github escaped":     in(`"line\n%s\n"`, "ghp_"+drawn(letters, 36)),
-		"github in a URL":    in(`https://host/?t=%%22%s`, "ghp_"+drawn(letters, 36)),
-		"gitlab":             plain("glpat-" + drawn(letters+"_-", 20)),
-		"slack bot":          plain("xoxb-" + drawn("0123456789", 12) + "-" + drawn("0123456789", 13) + "-" + drawn(letters, 24)),
-		"slack user":         plain("xoxp-" + drawn("0123456789", 12) + "-" + drawn(letters, 32)),
-		"slack webhook":      in("url: https://%s\n", "hooks.slack.com/services/T"+drawn(letters, 8)+"/B"+drawn(letters, 9)+"/"+drawn(letters, 24)),
-		"stripe":             plain("sk_" + "live_" + drawn(letters, 24)),
-		"stripe restricted":  plain("rk_" + "live_" + drawn(letters, 99)),
-		"google":             plain("AIza" + drawn(letters+"_-", 35)),
-		"google client":      plain("GOCSPX-" + drawn(letters+"_-", 28)),
-		"openai":             plain("sk-" + drawn(letters, 20) + "T3BlbkFJ" + drawn(letters, 20)),
-		"openai project":     plain("sk-proj-" + drawn(letters+"_-", 120)),
-		"anthropic":          plain("sk-ant-api03-" + drawn(letters+"_-", 93) + "AA"),
-		"openrouter":         plain("sk-or-v1-" + drawn(hexDigits, 64)),
-		"npm":                in("//registry.npmjs.org/:_authToken=%s", "npm_"+drawn(letters, 36)),
-		"pypi":               plain("pypi-AgEIcHlwaS5vcmc" + drawn(letters+"_-", 80)),
-		"rubygems":           plain("rubygems_" + drawn(hexDigits, 48)),
-		"sendgrid":           plain("SG." + drawn(letters+"_-", 22) + "." + drawn(letters+"_-", 43)),
-		"twilio key":         plain("SK" + drawn(hexDigits, 32)),
-		"twilio token":       in("TWILIO_AUTH_TOKEN=%s", drawn(hexDigits, 32)),
-		"hugging face":       plain("hf_" + drawn(letters, 34)),
-		"digitalocean":       plain("dop_v1_" + drawn(hexDigits, 64)),
-		"shopify":            plain("shpat_" + drawn(hexDigits, 32)),
-		"databricks":         plain("dapi" + drawn(hexDigits, 32)),
-		"vault":              plain("hvs." + drawn(letters+"_-", 90)),
-		"telegram":           in("https://api.telegram.org/bot%s/getMe", drawn("123456789", 10)+":AA"+drawn(letters+"_-", 33)),
-		"telegram alone":     plain(drawn("123456789", 9) + ":AA" + drawn(letters+"_-", 33)),
-		"azure storage":      in("DefaultEndpointsProtocol=https;AccountName=a;AccountKey=%s;EndpointSuffix=core", drawn(letters+"/+", 86)+"=="),
-		"azure service bus":  in("Endpoint=sb://a/;SharedAccessKeyName=x;SharedAccessKey=%s", drawn(letters+"/+", 43)+"="),
+		"aws temporary":      plain("ASIA" + fixedToken(capitals+"234567", 16)),
+		"aws secret":         in("aws_secret_access_key = %s\n", fixedToken(letters+"/+", 40)),
+		"aws secret json":    in(`{"SecretAccessKey": "%s"}`, fixedToken(letters+"/+", 40)),
+		"github personal":    plain("ghp_" + fixedToken(letters, 36)),
+		"github oauth":       plain("gho_" + fixedToken(letters, 36)),
+		"github server":      in("https://x-access-token:%s@github.com/a/b", "ghs_"+fixedToken(letters, 36)),
+		"github fine":        plain("github_pat_" + fixedToken(letters, 22) + "_" + fixedToken(letters, 59)),
+		"github escaped":     in(`"line\n%s\n"`, "ghp_"+fixedToken(letters, 36)),
+		"github in a URL":    in(`https://host/?t=%%22%s`, "ghp_"+fixedToken(letters, 36)),
+		"gitlab":             plain("glpat-" + fixedToken(letters+"_-", 20)),
+		"slack bot":          plain("xoxb-" + fixedToken("0123456789", 12) + "-" + fixedToken("0123456789", 13) + "-" + fixedToken(letters, 24)),
+		"slack user":         plain("xoxp-" + fixedToken("0123456789", 12) + "-" + fixedToken(letters, 32)),
+		"slack webhook":      in("url: https://%s\n", "hooks.slack.com/services/T"+fixedToken(letters, 8)+"/B"+fixedToken(letters, 9)+"/"+fixedToken(letters, 24)),
+		"stripe":             plain("sk_" + "live_" + fixedToken(letters, 24)),
+		"stripe restricted":  plain("rk_" + "live_" + fixedToken(letters, 99)),
+		"google":             plain("AIza" + fixedToken(letters+"_-", 35)),
+		"google client":      plain("GOCSPX-" + fixedToken(letters+"_-", 28)),
+		"openai":             plain("sk-" + fixedToken(letters, 20) + "T3BlbkFJ" + fixedToken(letters, 20)),
+		"openai project":     plain("sk-proj-" + fixedToken(letters+"_-", 120)),
+		"anthropic":          plain("sk-ant-api03-" + fixedToken(letters+"_-", 93) + "AA"),
+		"openrouter":         plain("sk-or-v1-" + fixedToken(hexDigits, 64)),
+		"npm":                in("//registry.npmjs.org/:_authToken=%s", "npm_"+fixedToken(letters, 36)),
+		"pypi":               plain("pypi-AgEIcHlwaS5vcmc" + fixedToken(letters+"_-", 80)),
+		"rubygems":           plain("rubygems_" + fixedToken(hexDigits, 48)),
+		"sendgrid":           plain("SG." + fixedToken(letters+"_-", 22) + "." + fixedToken(letters+"_-", 43)),
+		"twilio key":         plain("SK" + fixedToken(hexDigits, 32)),
+		"twilio token":       in("TWILIO_AUTH_TOKEN=%s", fixedToken(hexDigits, 32)),
+		"hugging face":       plain("hf_" + fixedToken(letters, 34)),
+		"digitalocean":       plain("dop_v1_" + fixedToken(hexDigits, 64)),
+		"shopify":            plain("shpat_" + fixedToken(hexDigits, 32)),
+		"databricks":         plain("dapi" + fixedToken(hexDigits, 32)),
+		"vault":              plain("hvs." + fixedToken(letters+"_-", 90)),
+		"telegram":           in("https://api.telegram.org/bot%s/getMe", fixedToken("123456789", 10)+":AA"+fixedToken(letters+"_-", 33)),
+		"telegram alone":     plain(fixedToken("123456789", 9) + ":AA" + fixedToken(letters+"_-", 33)),
+		"azure storage":      in("DefaultEndpointsProtocol=https;AccountName=a;AccountKey=%s;EndpointSuffix=core", fixedToken(letters+"/+", 86)+"=="),
+		"azure service bus":  in("Endpoint=sb://a/;SharedAccessKeyName=x;SharedAccessKey=%s", fixedToken(letters+"/+", 43)+"="),
 		"postgres":           in("DATABASE_URL=postgres://app:%s@db.internal:5432/app", "h7Kq2mZx9w"),
 		"mongo":              in(`"mongodb+srv://admin:%s@cluster0.abc.mongodb.net/?x=y"`, "Zq8vTn4wXh1s"),
 		"redis, no user":     in("redis://:%s@cache:6379/0", "b7d1e9f3a5c2"),
@@ -92,12 +92,12 @@ func secrets() map[string][2]string {
 		"private key, JSON":  {`{"private_key": "` + strings.ReplaceAll(key, "\n", `\n`) + `"}`, key[40:90]},
 		"private key, diff":  {"+" + strings.ReplaceAll(key, "\n", "\n+"), key[40:90]},
 		"private key, cut":   {key[:120], key[40:120]},
-		"private key, PGP":   {"-----BEGIN PGP " + "PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n" + drawn(letters, 64) + "\n-----END PGP " + "PRIVATE KEY BLOCK-----", drawn(letters, 64)},
-		"private key, PuTTY": {"Private-Lines: 1\n" + drawn(letters, 64) + "\n", drawn(letters, 64)},
-		"age":                plain("AGE-SECRET-KEY-" + "1" + drawn("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58)),
+		"private key, PGP":   {"-----BEGIN PGP " + "PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n" + fixedToken(letters, 64) + "\n-----END PGP " + "PRIVATE KEY BLOCK-----", fixedToken(letters, 64)},
+		"private key, PuTTY": {"Private-Lines: 1\n" + fixedToken(letters, 64) + "\n", fixedToken(letters, 64)},
+		"age":                plain("AGE-SECRET-KEY-" + "1" + fixedToken("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58)),
 		"JSON web token":     in("Authorization: Bearer %s\n", jwt(`{"sub":"u-81723","role":"admin"}`)),
-		"linear":             plain("lin_api_" + drawn(letters, 40)),
-		"groq":               plain("gsk_" + drawn(letters, 52)),
+		"linear":             plain("lin_api_" + fixedToken(letters, 40)),
+		"groq":               plain("gsk_" + fixedToken(letters, 52)),
 	}
 }
 
@@ -114,7 +114,7 @@ func TestGuardFindsSecrets(t *testing.T) {
 			t.Errorf("%s: not withheld (%q): %q", name, reason, text)
 		}
 		if strings.Contains(reason, c[1]) {
-			t.Errorf("%s: the reason tells it: %s", name, reason)
+			t.Errorf("%s: the reason reveals it: %s", name, reason)
 		}
 		got := guard.Redact(text)
 		if strings.Contains(got, c[1]) || !strings.Contains(got, redacted) {
@@ -145,8 +145,8 @@ func TestGuardLetsPass(t *testing.T) {
 		"export OPENAI_API_KEY=sk-...",
 		"export OPENAI_API_KEY=sk-your-key-here-and-nothing-else-at-all-please",
 		"ANTHROPIC_API_KEY=sk-ant-api03-" + strings.Repeat("your-key-", 8),
-		"class=\"task-" + drawn(letters, 48) + "\"",
-		"risk-" + drawn(letters, 40),
+		"class=\"task-" + fixedToken(letters, 48) + "\"",
+		"risk-" + fixedToken(letters, 40),
 		"url: postgres://user:password@localhost/db",
 		"url: postgres://postgres:postgres@db:5432/app",
 		"url: postgres://app:h7Kq2mZx9w@localhost:5432/app",
@@ -162,17 +162,17 @@ func TestGuardLetsPass(t *testing.T) {
 		"if strings.Contains(s, \"-----BEGIN RSA " + "PRIVATE KEY-----\") { return isKey }",
 		"-----BEGIN RSA " + "PRIVATE KEY-----\n...\n-----END RSA " + "PRIVATE KEY-----",
 		"-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEpAIBAAKCAQEA...\n-----END RSA " + "PRIVATE KEY-----",
-		"-----BEGIN CERTIFICATE-----\n" + drawn(letters, 64) + "\n-----END CERTIFICATE-----",
-		"-----BEGIN PUBLIC KEY-----\n" + drawn(letters, 64) + "\n-----END PUBLIC KEY-----",
-		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + drawn(letters, 43) + " me@host",
+		"-----BEGIN CERTIFICATE-----\n" + fixedToken(letters, 64) + "\n-----END CERTIFICATE-----",
+		"-----BEGIN PUBLIC KEY-----\n" + fixedToken(letters, 64) + "\n-----END PUBLIC KEY-----",
+		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + fixedToken(letters, 43) + " me@host",
 		jwt(`{"sub":"1234567890","name":"John Doe","iat":1516239022}`),
-		"eyJ" + drawn(letters, 200),
+		"eyJ" + fixedToken(letters, 200),
 		"const header = 'eyJhbGciOiJIUzI1NiJ9'",
-		"integrity sha512-" + drawn(letters+"/+", 86) + "==",
-		"commit " + drawn(hexDigits, 40),
-		"digest sha256:" + drawn(hexDigits, 64),
+		"integrity sha512-" + fixedToken(letters+"/+", 86) + "==",
+		"commit " + fixedToken(hexDigits, 40),
+		"digest sha256:" + fixedToken(hexDigits, 64),
 		"uuid 6f1c2b1e-8a5d-4f7e-9a51-3b8f5d2c7e90",
-		"DISK" + drawn(hexDigits, 32),
+		"DISK" + fixedToken(hexDigits, 32),
 		"SG.example.com is a host",
 		"time 12:AA:BB:CC:DD:EE",
 		"hf_hub_download(repo_id, filename)",
@@ -249,23 +249,23 @@ func TestGuardSendAndKnown(t *testing.T) {
 		}
 	}
 	if reason, ok := guard.Withheld("testdata/x", []byte("a correct-horse-battery b")); !ok || strings.Contains(reason, "horse") {
-		t.Errorf("a known value passes, or is told: %q", reason)
+		t.Errorf("a known value passes or is shown: %q", reason)
 	}
 	if got := guard.Redact("k-0123 <correct-horse-battery> correct-horse-battery"); got != "k-0123 <[withheld]> [withheld]" {
 		t.Errorf("Redact = %q", got)
 	}
 	var none *Guard
 	if _, ok := none.Withheld(".env", []byte(pemKey())); ok || none.Redact(pemKey()) != pemKey() {
-		t.Error("a nil guard guards")
+		t.Error("a nil guard withholds")
 	}
 	if _, ok := (&Guard{}).Withheld("a", []byte(pemKey())); !ok {
-		t.Error("the zero guard does not guard")
+		t.Error("the zero guard does not withhold")
 	}
 }
 
 func TestGuardRedactsEvery(t *testing.T) {
 	guard := NewGuard(nil)
-	one, two := "ghp_"+drawn(letters, 36), "npm_"+drawn(letters, 36)
+	one, two := "ghp_"+fixedToken(letters, 36), "npm_"+fixedToken(letters, 36)
 	if got := guard.Redact(one + " " + two + "\n" + pemKey() + one); got != "[withheld] [withheld]\n[withheld]\n[withheld]" {
 		t.Errorf("Redact = %q", got)
 	}
@@ -290,7 +290,7 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// sourceText is ordinary source code of that size.
+// sourceText returns ordinary source code of that size.
 func sourceText(size int) []byte {
 	line := []byte("	if err := s.task(ctx, \"disk-usage\", opts.Token); err != nil { // see https://example.com/x:y\n")
 	return bytes.Repeat(line, 1+size/len(line))[:size]
@@ -319,7 +319,8 @@ func BenchmarkGuardDashes(b *testing.B) {
 	}
 }
 
-// The first use, as a short run pays for it.
+// BenchmarkGuardStart measures the first use of a guard, which every short run
+// pays for.
 func BenchmarkGuardStart(b *testing.B) {
 	for b.Loop() {
 		NewGuard(nil).Redact("a small text with nothing to be found")

@@ -9,30 +9,30 @@ import (
 	"slices"
 )
 
-// Keep hands the contents of the manifest's regular files to keep, one after
-// the other in the order of the paths: of those that have a digest and that
-// want asks for. A nil want asks for all.
+// Keep passes the contents of the manifest's regular files to keep, one after
+// another in path order: every file that has a digest and for which want
+// returns true. A nil want selects all.
 //
-// A file that changed since the manifest was taken is kept as it is now, and
-// its entry in the result says so; it has no stamp, so that the next manifest
-// reads it again. A path that is gone is left out of the result, one that has
-// become a symlink or a device is that, and a file that can no longer be
-// opened gets a note and no digest. Where nothing differs the result is m
-// itself; m is never changed.
+// If a file changed since the manifest was taken, Keep stores its current
+// contents and updates its entry in the result. That entry has no stamp, so the
+// next manifest reads the file again. The result omits paths that no longer
+// exist, describes a path that became a symlink or a device as such, and gives
+// a file that cannot be opened a note and no digest. If nothing differs the
+// result is m itself; m is never changed.
 //
-// Contract: keep reads to the end and answers with the SHA-256 in hex and the
-// size in bytes of what it read; it may skip the reading only where it knows
-// both of them otherwise. Its error ends Keep, and so does a cancelled context,
-// which the reader reports as well.
+// Contract: keep reads to the end and returns the SHA-256 in hex and the size
+// in bytes of what it read. It may skip reading only if it knows both
+// otherwise. An error from keep ends Keep. So does a cancelled context, which
+// the reader reports as well.
 func (t *Tree) Keep(ctx context.Context, m Manifest, want func(Entry) bool, keep func(io.Reader) (digest string, size int64, err error)) (Manifest, error) {
 	k := keeper{ctx: ctx, cur: cursor{root: t.root}, keep: keep}
 	defer k.cur.close()
-	out := Manifest(nil) // made at the first difference
+	out := Manifest(nil) // created at the first difference
 	for i, e := range m {
 		now, there := e, true
 		if e.Kind == Regular && e.Digest != "" && (want == nil || want(e)) {
 			var err error
-			if now, there, err = k.entry(e); err != nil {
+			if now, there, err = k.keepFile(e); err != nil {
 				return nil, fmt.Errorf("keep %s: %w", display(e.Path), err)
 			}
 		}
@@ -49,28 +49,28 @@ func (t *Tree) Keep(ctx context.Context, m Manifest, want func(Entry) bool, keep
 	return slices.Clip(out), nil
 }
 
-// keeper is one run of Keep.
+// keeper is the state of one Keep.
 type keeper struct {
 	ctx  context.Context
 	cur  cursor
 	keep func(io.Reader) (string, int64, error)
 }
 
-// entry keeps one file, and says what it is now and whether it is there.
-func (k *keeper) entry(e Entry) (now Entry, there bool, err error) {
+// keepFile stores one file and returns its current entry and whether it exists.
+func (k *keeper) keepFile(e Entry) (now Entry, there bool, err error) {
 	if err := k.ctx.Err(); err != nil {
 		return e, false, err
 	}
 	dir, err := k.cur.at(parentOf(e.Path))
-	if absent(err) {
+	if isAbsent(err) {
 		return e, false, nil
 	}
 	if err != nil {
-		return unread(e, err), true, nil
+		return unreadableEntry(e, err), true, nil
 	}
 	f, info, err := openRegular(dir, e.Path)
 	if err != nil {
-		return k.other(e, err)
+		return k.unopenedEntry(e, err)
 	}
 	defer f.Close()
 	digest, size, err := k.keep(contextReader{k.ctx, f})
@@ -85,14 +85,15 @@ func (k *keeper) entry(e Entry) (now Entry, there bool, err error) {
 	return now, true, nil
 }
 
-// other is the entry of a file that could not be opened as one.
-func (k *keeper) other(e Entry, cause error) (now Entry, there bool, err error) {
+// unopenedEntry returns the entry of a path that could not be opened as a
+// regular file.
+func (k *keeper) unopenedEntry(e Entry, cause error) (now Entry, there bool, err error) {
 	info, err := k.cur.lstat(e.Path)
-	if absent(err) || err == nil && info.IsDir() {
+	if isAbsent(err) || err == nil && info.IsDir() {
 		return e, false, nil
 	}
 	if err != nil || info.Mode().IsRegular() {
-		return unread(e, cause), true, nil
+		return unreadableEntry(e, cause), true, nil
 	}
 	now = Entry{Path: e.Path, Kind: kindOf(info), Untracked: e.Untracked, Ignored: e.Ignored}
 	if now.Kind == Symlink {
@@ -102,18 +103,18 @@ func (k *keeper) other(e Entry, cause error) (now Entry, there bool, err error) 
 		return e, false, nil
 	}
 	if err != nil {
-		now.Note = plainError(err)
+		now.Note = errorText(err)
 	}
 	return now, true, nil
 }
 
-// unread is the entry of a file that cannot be read any more.
-func unread(e Entry, err error) Entry {
-	e.Digest, e.stamp, e.Note = "", stamp{}, plainError(err)
+// unreadableEntry returns the entry of a file that can no longer be read.
+func unreadableEntry(e Entry, err error) Entry {
+	e.Digest, e.stamp, e.Note = "", stamp{}, errorText(err)
 	return e
 }
 
-// contextReader ends with the context.
+// contextReader stops reading when the context is done.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

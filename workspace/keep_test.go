@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// store holds contents by digest, as a caller of Keep and Restore does.
+// store holds contents by digest, like a caller of Keep and Restore.
 type store map[string]string
 
 func (s store) keep(r io.Reader) (string, int64, error) {
@@ -97,7 +97,7 @@ func TestKeepEnds(t *testing.T) {
 	}
 }
 
-// A file of any size passes through, though the tree would not read it whole.
+// Keep stores a file of any size, even one too large for Read.
 func TestKeepLargeFile(t *testing.T) {
 	tree := newTree(t, map[string]string{"large": ""}, Options{MaxFile: 10})
 	if err := os.Truncate(filepath.Join(tree.Dir(), "large"), 64<<20); err != nil {
@@ -114,8 +114,7 @@ func TestKeepLargeFile(t *testing.T) {
 	}
 }
 
-// What git ignores and the user wants kept is in manifests and not in what
-// prompts are made of.
+// Ignored files that the user wants kept are in manifests but not in Files.
 func TestIgnored(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "env": "1", "out/x": "1", "nested/.git/HEAD": "x", "nested/y": "1"}, Options{
 		List: func(_ context.Context, dir string) (Listing, error) {
@@ -142,6 +141,6 @@ func TestIgnored(t *testing.T) {
 		t.Error(diff)
 	}
 	if d := m.Diff(manifest(t, tree, m)); len(d) > 0 || m.Digest() != manifest(t, tree, nil).Digest() {
-		t.Errorf("what git ignores is a difference: %v", d)
+		t.Errorf("ignored files differ: %v", d)
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// Manifest is the state of all kept paths of a tree at one time, sorted by the
-// bytes of the path. Nil is an empty tree.
+// Manifest is the state of all listed paths of a tree at one time, sorted by
+// the bytes of the path. Nil is an empty tree.
 type Manifest []Entry
 
-// Entry is one path of a manifest.
+// Entry is the state of one path.
 type Entry struct {
 	Path   string
 	Kind   Kind
@@ -27,30 +27,30 @@ type Entry struct {
 	Size   int64       // bytes; of regular files
 	Digest string      // SHA-256 in hex; of regular files that could be read
 	Target string      // of a symlink
-	Note   string      // why it could not be read; empty where it could
+	Note   string      // why it could not be read; empty if it was
 
-	// Untracked and Ignored are File's. They say nothing of the contents, so
-	// they are neither in the digest nor encoded.
+	// Untracked and Ignored are as in File. They are not part of the state:
+	// digest and encoding leave them out.
 	Untracked bool
 	Ignored   bool
 
-	// stamp lets the next manifest trust the digest without reading. It is
-	// zero where the file was touched so shortly before that a later change
-	// might not show.
+	// stamp lets the next manifest reuse the digest without reading the file.
+	// It is zero if the file changed so recently that another change might not
+	// show.
 	stamp stamp
 }
 
-// Manifest reads the state of the tree: what Files lists, and the ignored files
-// that the user wants kept. A file whose stamp (size, permission
-// bits, times and inode) is that of its entry in prev is not read again, save
-// when it was touched within two seconds before prev was taken; prev may be
-// nil. A file that cannot be read is an entry with a note, not an error.
+// Manifest reads the state of the tree: the files that Files returns, and the
+// ignored files that the user wants kept. It does not read a file again whose
+// stamp (size, permission bits, times and inode) equals that of its entry in
+// prev, unless the file changed within two seconds before prev was taken. prev
+// may be nil. A file that cannot be read is an entry with a note, not an error.
 //
-// Where the system keeps no time of the inode's last change (Windows), a
-// program that sets the modification time back hides its change.
+// If the system has no inode change time (Windows), a program that resets the
+// modification time hides its change.
 func (t *Tree) Manifest(ctx context.Context, prev Manifest) (Manifest, error) {
 	taken := time.Now()
-	files, err := t.kept(ctx)
+	files, err := t.keptFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (t *Tree) Manifest(ctx context.Context, prev Manifest) (Manifest, error) {
 	return m, nil
 }
 
-// hasher makes the entries of neighbouring files, in order.
+// hasher makes entries for consecutive files of a listing.
 type hasher struct {
 	tree  *Tree
 	cur   cursor
@@ -84,7 +84,7 @@ type hasher struct {
 	buf   []byte
 }
 
-// entry describes a listed file.
+// entry returns the entry of a listed file.
 func (h *hasher) entry(f File) Entry {
 	e := Entry{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Target: f.Target, Note: f.Note, stamp: f.stamp}
 	e.Untracked, e.Ignored = f.Untracked, f.Ignored
@@ -92,19 +92,19 @@ func (h *hasher) entry(f File) Entry {
 		e.stamp = stamp{}
 		return e
 	}
-	if old, ok := h.find(f.Path); ok && old.trusted(e) {
+	if old, ok := h.find(f.Path); ok && old.matchesStamp(e) {
 		e.Digest = old.Digest
 	} else if err := h.read(&e); err != nil {
-		e.Note, e.stamp = plainError(err), stamp{}
+		e.Note, e.stamp = errorText(err), stamp{}
 	}
-	if !e.stamp.settled(h.taken) {
+	if !e.stamp.isReliable(h.taken) {
 		e.stamp = stamp{}
 	}
 	return e
 }
 
-// find returns the entry of prev for a path, asked in order, and forgets what
-// stands before it.
+// find returns the entry of prev for a path. Paths must come in order, because
+// it discards earlier entries.
 func (h *hasher) find(path string) (Entry, bool) {
 	if len(h.prev) > 0 && h.prev[0].Path < path {
 		next := 1
@@ -119,14 +119,14 @@ func (h *hasher) find(path string) (Entry, bool) {
 	return h.prev[0], true
 }
 
-// trusted reports whether a file that looks like e has the digest of this
-// entry.
-func (e Entry) trusted(now Entry) bool {
+// matchesStamp reports whether now, which has not been read, must have the
+// digest of e.
+func (e Entry) matchesStamp(now Entry) bool {
 	return e.Digest != "" && e.stamp != stamp{} && e.stamp == now.stamp &&
 		e.Kind == now.Kind && e.Size == now.Size && e.Mode == now.Mode
 }
 
-// read fills the digest, and what the open file says of itself.
+// read sets the digest, and the size, mode and stamp of the opened file.
 func (h *hasher) read(e *Entry) error {
 	dir, err := h.cur.at(parentOf(e.Path))
 	if err != nil {
@@ -154,13 +154,13 @@ func (h *hasher) read(e *Entry) error {
 		}
 	}
 	e.Digest = hex.EncodeToString(sum.Sum(nil))
-	// The stamp is from before the reading: a write meanwhile leaves another.
+	// The stamp is from before reading: a write during the read changes it.
 	e.Size, e.Mode, e.stamp = size, info.Mode().Perm(), stampOf(info)
 	return nil
 }
 
-// Digest is one value for the whole state: path, kind, permission bits,
-// contents and link target of every entry, and nothing of stamps and notes.
+// Digest returns one value for the complete state: path, kind, permission bits,
+// contents and link target of every entry. Stamps and notes do not count.
 func (m Manifest) Digest() string {
 	sum := sha256.New()
 	var line []byte
@@ -176,22 +176,22 @@ func (m Manifest) Digest() string {
 type Delta struct {
 	Path   string
 	Op     Op
-	Before Entry // zero where the path was added
-	After  Entry // zero where it was removed
+	Before Entry // zero if the path was added
+	After  Entry // zero if the path was removed
 }
 
-// Op is what became of a path.
+// Op is the type of a difference.
 type Op string
 
-// What can become of a path.
+// The types of differences.
 const (
 	Added   Op = "added"
 	Changed Op = "changed"
 	Removed Op = "removed"
 )
 
-// Diff says what became of the paths from m to n, sorted by path. Stamps and
-// what git tracks or ignores do not count, notes do.
+// Diff returns the differences from m to n, sorted by path. It ignores stamps
+// and what git tracks or ignores, but not notes.
 func (m Manifest) Diff(n Manifest) []Delta {
 	var deltas []Delta
 	for len(m) > 0 || len(n) > 0 {
@@ -203,7 +203,7 @@ func (m Manifest) Diff(n Manifest) []Delta {
 			deltas = append(deltas, Delta{Path: n[0].Path, Op: Added, After: n[0]})
 			n = n[1:]
 		default:
-			if !m[0].same(n[0]) {
+			if !m[0].equalButStamp(n[0]) {
 				deltas = append(deltas, Delta{Path: m[0].Path, Op: Changed, Before: m[0], After: n[0]})
 			}
 			m, n = m[1:], n[1:]
@@ -212,7 +212,7 @@ func (m Manifest) Diff(n Manifest) []Delta {
 	return deltas
 }
 
-// compareHeads orders the first paths; an empty manifest comes last.
+// compareHeads compares the first paths. An empty manifest sorts last.
 func compareHeads(m, n Manifest) int {
 	switch {
 	case len(m) == 0:
@@ -223,7 +223,7 @@ func compareHeads(m, n Manifest) int {
 	return strings.Compare(m[0].Path, n[0].Path)
 }
 
-// Entry finds a path.
+// Entry returns the entry of a path and whether there is one.
 func (m Manifest) Entry(path string) (Entry, bool) {
 	i, ok := m.search(path)
 	if !ok {
@@ -232,27 +232,29 @@ func (m Manifest) Entry(path string) (Entry, bool) {
 	return m[i], true
 }
 
-// search finds where a path stands, or would.
+// search returns the index of a path, or the index at which it would be
+// inserted.
 func (m Manifest) search(path string) (i int, found bool) {
 	return slices.BinarySearchFunc(m, path, func(e Entry, path string) int { return strings.Compare(e.Path, path) })
 }
 
-// Same reports whether two entries, of whatever path, are of one state: kind,
-// permission bits, contents and link target. A zero Entry is the state of a
-// path where nothing is. One that could not be read is like no other.
+// Same reports whether two entries, possibly of different paths, have the same
+// state: kind, permission bits, contents and link target. The zero Entry is the
+// state of a path that does not exist. An entry that could not be read equals
+// no other.
 func (e Entry) Same(o Entry) bool {
 	return e.Note == "" && o.Note == "" && e.Kind == o.Kind && e.Mode == o.Mode && e.Digest == o.Digest && e.Target == o.Target
 }
 
-// ChangedBefore reports whether the file, when it was looked at, had last been
-// changed before a time; false where that is not known.
+// ChangedBefore reports whether the file's last change, at the time of the
+// manifest, was before t. It returns false if that is unknown.
 func (e Entry) ChangedBefore(t time.Time) bool {
 	last := max(e.stamp.changed, e.stamp.modified)
 	return last != 0 && last < t.UnixNano()
 }
 
-// At reads the state of single paths, whatever git says of them; what is not
-// there is left out. prev is as in [Tree.Manifest].
+// At reads the state of single paths, whether or not git keeps them. Paths that
+// do not exist are left out. prev is as in [Tree.Manifest].
 func (t *Tree) At(ctx context.Context, paths []string, prev Manifest) (Manifest, error) {
 	l := &lister{tree: t, ctx: ctx, cur: cursor{root: t.root}}
 	defer l.cur.close()
@@ -261,13 +263,13 @@ func (t *Tree) At(ctx context.Context, paths []string, prev Manifest) (Manifest,
 	var m Manifest
 	for _, p := range slices.Sorted(slices.Values(paths)) {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("look at %s: %w", t.dir, err)
+			return nil, fmt.Errorf("inspect %s: %w", t.dir, err)
 		}
 		info, err := l.cur.lstat(p)
 		switch {
-		case absent(err) || err == nil && info.IsDir():
+		case isAbsent(err) || err == nil && info.IsDir():
 		case err != nil:
-			m = append(m, Entry{Path: p, Kind: Other, Note: plainError(err)})
+			m = append(m, Entry{Path: p, Kind: Other, Note: errorText(err)})
 		default:
 			m = append(m, h.entry(l.file(p, info, marks{})))
 		}
@@ -275,8 +277,9 @@ func (t *Tree) At(ctx context.Context, paths []string, prev Manifest) (Manifest,
 	return m, nil
 }
 
-// same reports whether two entries differ in their stamps at most.
-func (e Entry) same(o Entry) bool {
+// equalButStamp reports whether two entries are equal except for their stamps
+// and what git says of them.
+func (e Entry) equalButStamp(o Entry) bool {
 	e.stamp, o.stamp = stamp{}, stamp{}
 	e.Untracked, o.Untracked = false, false
 	e.Ignored, o.Ignored = false, false

@@ -7,47 +7,47 @@ import (
 	"slices"
 )
 
-// A tree is looked at often and changes little. Of the manifests that are kept
-// one after the other a few are kept whole, and the others as changes to the
-// one before ([Stored.Next]), so that each costs what has changed. A [Series]
-// goes from one to the next at that cost as well.
+// A tree is inspected often and changes little. So of the manifests stored one
+// after another a few are stored complete, and the others as changes since the
+// one before ([Stored.Next]): each costs only what changed. A [Series] moves
+// from one to the next at that cost too.
 
 const (
-	// mostLinks is how many changes in a row lead from a whole manifest to the
-	// last one: reading one back costs no more than that.
-	mostLinks = 20
-	// wholeShare is the part of a whole manifest's length from which on changes
-	// are not worth it: one to so many.
-	wholeShare = 4
+	// maxLinks is the maximum number of successive changes after a complete
+	// manifest. It limits the cost of reading the last one.
+	maxLinks = 20
+	// fullShare limits the length of changes to this fraction of the complete
+	// manifest: 4 means a quarter.
+	fullShare = 4
 )
 
-// Stored is a manifest and how it is kept. Zero is an empty one that is not.
+// Stored is a stored manifest. The zero Stored is an empty manifest that was
+// never stored.
 type Stored struct {
-	Name     string // of its text: SHA-256 in hex
+	Name     string // SHA-256 of its text in hex
 	Manifest Manifest
 
-	links int // changes between a whole manifest and this one
-	whole int // length in bytes of the whole one's text
+	links    int // number of changes since a complete manifest
+	fullSize int // length of that manifest's text in bytes
 }
 
-// Next keeps m as what comes after s: as changes to it where they are few, and
-// whole where they are many, where s is zero, and at the end of a long row of
-// changes. Where m is what s is, nothing is kept, and s is the answer; so it is
-// with an error.
+// Next stores m as the successor of s: as changes if they are few, and complete
+// if they are many, if s is zero, or after many changes in a row. If m equals
+// s, Next stores nothing and returns s. After an error it returns s too.
 //
-// Contract: put keeps a text and answers with its SHA-256 in hex.
+// Contract: put stores a text and returns its SHA-256 in hex.
 func (s Stored) Next(m Manifest, put func(text []byte) (name string, err error)) (Stored, error) {
 	if s.Name != "" {
 		c := m.changesSince(s.Manifest, s.Name)
 		if len(c.list) == 0 {
 			return s, nil
 		}
-		if text := c.encode(); s.links < mostLinks && len(text) <= s.whole/wholeShare {
+		if text := c.encode(); s.links < maxLinks && len(text) <= s.fullSize/fullShare {
 			name, err := put(text)
 			if err != nil {
 				return s, err
 			}
-			return Stored{Name: name, Manifest: m, links: s.links + 1, whole: s.whole}, nil
+			return Stored{Name: name, Manifest: m, links: s.links + 1, fullSize: s.fullSize}, nil
 		}
 	}
 	text := m.Encode()
@@ -55,11 +55,10 @@ func (s Stored) Next(m Manifest, put func(text []byte) (name string, err error))
 	if err != nil {
 		return s, err
 	}
-	return Stored{Name: name, Manifest: m, whole: len(text)}, nil
+	return Stored{Name: name, Manifest: m, fullSize: len(text)}, nil
 }
 
-// ReadManifest reads a manifest that was kept by [Stored.Next], whether as
-// changes or whole. get is as in [Series].
+// ReadManifest reads a manifest stored by [Stored.Next]. get is as Series.Get.
 func ReadManifest(name string, get func(name string) ([]byte, error)) (Stored, error) {
 	s := Series{Get: get}
 	if _, err := s.Go(name); err != nil {
@@ -68,27 +67,28 @@ func ReadManifest(name string, get func(name string) ([]byte, error)) (Stored, e
 	return s.Stored(), nil
 }
 
-// Series goes through manifests that were kept by [Stored.Next], in any order;
-// in the order in which they were kept it costs what has changed. With Get set
-// it is ready, and stands at no manifest. It is not for use by several
-// goroutines at once.
+// Series moves between manifests stored by [Stored.Next], in any order. In the
+// order of storing, a move costs only what changed. A Series with Get set is
+// ready to use and is at no manifest. It is not for use by several goroutines
+// at once.
 type Series struct {
-	// Get reads a text by its name. Contract: it answers with the text of that
-	// name or an error; the texts were written by nobody but hone.
+	// Get reads a text by its name. Contract: it returns the text of that name
+	// or an error; only hone wrote the texts.
 	Get func(name string) ([]byte, error)
 
-	name  string
-	base  Manifest         // some manifest of the series
-	text  []byte           // its text; nil: not known
-	since map[string]Entry // how the one at hand differs from it; of no kind: gone
-	links int
-	whole int
+	name     string
+	base     Manifest         // some manifest of the series
+	text     []byte           // its text; nil if unknown
+	since    map[string]Entry // how the current manifest differs from base; no kind means removed
+	links    int
+	fullSize int
 }
 
-// Name is that of the manifest at hand; empty before the first.
+// Name returns the name of the current manifest, empty before the first.
 func (s *Series) Name() string { return s.name }
 
-// Entry finds a path in the manifest at hand.
+// Entry returns the entry of a path in the current manifest and whether there
+// is one.
 func (s *Series) Entry(path string) (Entry, bool) {
 	e, ok := s.since[path]
 	switch {
@@ -100,7 +100,7 @@ func (s *Series) Entry(path string) (Entry, bool) {
 	return e, true
 }
 
-// Manifest is the one at hand. It is not to be changed.
+// Manifest returns the current manifest. The caller must not change it.
 func (s *Series) Manifest() Manifest {
 	if len(s.since) == 0 {
 		return s.base
@@ -121,26 +121,27 @@ func (s *Series) Manifest() Manifest {
 	return s.base
 }
 
-// Stored is the manifest at hand, so that others can be kept after it.
+// Stored returns the current manifest in a form that others can be stored
+// after.
 func (s *Series) Stored() Stored {
-	return Stored{Name: s.name, Manifest: s.Manifest(), links: s.links, whole: s.whole}
+	return Stored{Name: s.name, Manifest: s.Manifest(), links: s.links, fullSize: s.fullSize}
 }
 
-// Go goes to the manifest of a name, and says what became of the paths on the
-// way there, as [Manifest.Diff] does; nil for the first. A text that is missing,
-// or not as Next writes it, alone or after the one before, is an error; the
-// series is of no more use then.
+// Go moves to the manifest of a name and returns the differences, as
+// [Manifest.Diff] does; nil for the first manifest. The error reports a text
+// that is missing or that Next would not write in this place. The series must
+// not be used after an error.
 func (s *Series) Go(name string) ([]Delta, error) {
 	if name == s.name {
 		return nil, nil
 	}
-	links, whole, err := s.way(name)
+	links, whole, err := s.chainTo(name)
 	first, was := s.name == "", map[string]Entry{}
 	if err == nil && whole != nil {
-		err = s.restart(whole, was)
+		err = s.applyFull(whole, was)
 	}
 	if err == nil {
-		err = s.follow(links, was)
+		err = s.applyChanges(links, was)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("manifest %.12s: %w", name, err)
@@ -151,9 +152,10 @@ func (s *Series) Go(name string) ([]Delta, error) {
 	return s.deltas(was), nil
 }
 
-// way reads what leads to a manifest: changes, the last first, to a whole one,
-// or, where that is nil, to the one at hand.
-func (s *Series) way(name string) (links []changes, whole []byte, err error) {
+// chainTo reads the texts that lead to a manifest: changes, last first, and the
+// complete manifest that they start from. whole is nil if they start from the
+// current manifest.
+func (s *Series) chainTo(name string) (links []changes, whole []byte, err error) {
 	for at := name; at != s.name; at = links[len(links)-1].base {
 		text, err := s.Get(at)
 		if err == nil && len(text) == 0 {
@@ -166,8 +168,8 @@ func (s *Series) way(name string) (links []changes, whole []byte, err error) {
 			return links, text, nil
 		}
 		c, err := decodeChanges(text)
-		if err == nil && len(links) == mostLinks {
-			err = fmt.Errorf("it is made of more than %d changes", mostLinks)
+		if err == nil && len(links) == maxLinks {
+			err = fmt.Errorf("it depends on more than %d changes", maxLinks)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -177,10 +179,11 @@ func (s *Series) way(name string) (links []changes, whole []byte, err error) {
 	return links, nil, nil
 }
 
-// restart goes to a manifest that was kept whole, and adds how paths were. Of
-// the second and later ones it decodes only what is not as in the base.
-func (s *Series) restart(text []byte, was map[string]Entry) (err error) {
-	s.links, s.whole = 0, len(text)
+// applyFull moves to a complete manifest and adds the previous entries of
+// changed paths to was. After the first one, it decodes only the entries that
+// differ from base.
+func (s *Series) applyFull(text []byte, was map[string]Entry) (err error) {
+	s.links, s.fullSize = 0, len(text)
 	if s.name == "" {
 		s.base, err = DecodeManifest(text)
 		s.text = text
@@ -205,9 +208,9 @@ func (s *Series) restart(text []byte, was map[string]Entry) (err error) {
 	return nil
 }
 
-// follow makes changes, the last first, to the manifest at hand, and adds how
-// paths were that it does not know of yet.
-func (s *Series) follow(links []changes, was map[string]Entry) error {
+// applyChanges applies changes, last first, to the current manifest. It adds
+// the previous entries of changed paths to was, unless they are already there.
+func (s *Series) applyChanges(links []changes, was map[string]Entry) error {
 	if s.since == nil {
 		s.since = map[string]Entry{}
 	}
@@ -216,9 +219,9 @@ func (s *Series) follow(links []changes, was map[string]Entry) error {
 			now, there := s.Entry(e.Path)
 			switch _, known := was[e.Path]; {
 			case e.Kind == "" && !there:
-				return fmt.Errorf("%q is gone and was not there", e.Path)
+				return fmt.Errorf("%q is removed but did not exist", e.Path)
 			case there && now.equal(e):
-				return fmt.Errorf("%q is changed and is what it was", e.Path)
+				return fmt.Errorf("%q is changed but has the same state as before", e.Path)
 			case !known:
 				was[e.Path] = now
 			}
@@ -229,14 +232,15 @@ func (s *Series) follow(links []changes, was map[string]Entry) error {
 	return nil
 }
 
-// deltas says what became of paths that were so.
+// deltas returns the differences between the entries in was and the current
+// ones.
 func (s *Series) deltas(was map[string]Entry) []Delta {
 	var list []Delta
 	for _, path := range slices.Sorted(maps.Keys(was)) {
 		d := Delta{Path: path, Op: Changed, Before: was[path]}
 		d.After, _ = s.Entry(path)
 		switch {
-		case d.Before.same(d.After):
+		case d.Before.equalButStamp(d.After):
 			continue
 		case d.Before.Kind == "":
 			d.Op = Added

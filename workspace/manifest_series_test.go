@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// texts keeps texts by their digest.
+// texts holds texts by their digest.
 type texts map[string][]byte
 
 var errNoText = errors.New("no such text")
@@ -30,8 +30,9 @@ func (t texts) get(name string) ([]byte, error) {
 	return text, nil
 }
 
-// made is a manifest of n files, all of which are read and settled.
-func made(n int) Manifest {
+// testManifest returns a manifest of n files, all with digest and reliable
+// stamp.
+func testManifest(n int) Manifest {
 	m := make(Manifest, n)
 	for i := range m {
 		path := fmt.Sprintf("pkg%02d/sub%03d/file%05d.go", i/5000, i/100, i)
@@ -41,8 +42,8 @@ func made(n int) Manifest {
 	return m
 }
 
-// shaken is a manifest after some changes of all sorts.
-func shaken(r *rand.Rand, m Manifest, n int) Manifest {
+// mutated returns a manifest after random changes of all kinds.
+func mutated(r *rand.Rand, m Manifest, n int) Manifest {
 	m = slices.Clone(m)
 	for range n {
 		i := 0
@@ -71,22 +72,22 @@ func shaken(r *rand.Rand, m Manifest, n int) Manifest {
 	return m
 }
 
-// TestSeriesAgainstAnything: whatever becomes of a tree, each manifest is read
-// back as it was, and the ways between them are their differences.
-func TestSeriesAgainstAnything(t *testing.T) {
+// TestSeriesRandom changes a tree at random. Each manifest must be read back
+// unchanged, and each move must return the differences.
+func TestSeriesRandom(t *testing.T) {
 	exact := cmp.AllowUnexported(Entry{}, stamp{})
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		kept, all := texts{}, []Stored{}
 		var s Stored
-		m := made(r.IntN(60))
+		m := testManifest(r.IntN(60))
 		for range 60 {
 			next, err := s.Next(m, kept.put)
 			if err != nil {
 				t.Fatal(err)
 			}
 			s, all = next, append(all, next)
-			m = shaken(r, m, r.IntN(8)*r.IntN(8)/6)
+			m = mutated(r, m, r.IntN(8)*r.IntN(8)/6)
 		}
 		walk := Series{Get: kept.get}
 		at := Manifest(nil)
@@ -100,11 +101,11 @@ func TestSeriesAgainstAnything(t *testing.T) {
 				at = want.Manifest
 			}
 			if diff := cmp.Diff(at.Diff(want.Manifest), deltas, exact); diff != "" {
-				t.Fatalf("seed %d: the way to manifest %d (-want +got):\n%s", seed, i, diff)
+				t.Fatalf("seed %d: the differences to manifest %d (-want +got):\n%s", seed, i, diff)
 			}
-			if r.IntN(3) > 0 { // or else several are gone through in a row
+			if r.IntN(3) > 0 { // otherwise make several moves in a row
 				if diff := cmp.Diff(want.Manifest, walk.Manifest(), exact, cmpopts.EquateEmpty()); diff != "" {
-					t.Fatalf("seed %d, manifest %d on the way (-want +got):\n%s", seed, i, diff)
+					t.Fatalf("seed %d, manifest %d in between (-want +got):\n%s", seed, i, diff)
 				}
 			}
 			again, err := ReadManifest(want.Name, kept.get)
@@ -121,7 +122,7 @@ func TestSeriesAgainstAnything(t *testing.T) {
 
 func TestSeriesEntry(t *testing.T) {
 	kept := texts{}
-	first, _ := Stored{}.Next(made(20), kept.put)
+	first, _ := Stored{}.Next(testManifest(20), kept.put)
 	m := slices.Delete(slices.Clone(first.Manifest), 3, 4)
 	m[5].Mode = 0o755
 	second, _ := first.Next(m, kept.put)
@@ -132,26 +133,26 @@ func TestSeriesEntry(t *testing.T) {
 		}
 	}
 	if _, there := s.Entry(first.Manifest[3].Path); there {
-		t.Error("what is gone is there")
+		t.Error("a removed path exists")
 	}
 	if e, there := s.Entry(m[5].Path); !there || e.Mode != 0o755 {
-		t.Errorf("what was changed is %v, %v", e, there)
+		t.Errorf("the changed entry is %v, %v", e, there)
 	}
 	if e, there := s.Entry(m[7].Path); !there || e != m[7] {
-		t.Errorf("what was not changed is %v, %v", e, there)
+		t.Errorf("the unchanged entry is %v, %v", e, there)
 	}
 }
 
-// TestStoredNext: little is kept for a little change, all of it for a large
-// one and after a long row, and nothing for none.
+// TestStoredNext: a small change is stored as changes; a large one, and one
+// after many in a row, is stored complete; an unchanged manifest is not stored.
 func TestStoredNext(t *testing.T) {
 	kept := texts{}
-	first, err := Stored{}.Next(made(100), kept.put)
+	first, err := Stored{}.Next(testManifest(100), kept.put)
 	if err != nil || isChanges(kept[first.Name]) {
 		t.Fatalf("%v: %s", err, kept[first.Name])
 	}
-	if same, _ := first.Next(made(100), func([]byte) (string, error) { panic("kept") }); same.Name != first.Name {
-		t.Error("the same has another name")
+	if same, _ := first.Next(testManifest(100), func([]byte) (string, error) { panic("kept") }); same.Name != first.Name {
+		t.Error("an equal manifest has another name")
 	}
 	changed := func(s Stored, n int) Stored {
 		m := slices.Clone(s.Manifest)
@@ -165,7 +166,7 @@ func TestStoredNext(t *testing.T) {
 		return next
 	}
 	if !isChanges(kept[changed(first, 20).Name]) || isChanges(kept[changed(first, 30).Name]) {
-		t.Error("the quarter is somewhere else")
+		t.Error("the limit is not a quarter")
 	}
 	s, row, longest := first, 0, 0
 	for range 100 {
@@ -175,11 +176,11 @@ func TestStoredNext(t *testing.T) {
 		}
 		longest = max(longest, row)
 	}
-	if longest != mostLinks {
+	if longest != maxLinks {
 		t.Errorf("there are %d changes in a row", longest)
 	}
-	if s, err := first.Next(made(99), func([]byte) (string, error) { return "", errNoText }); !errors.Is(err, errNoText) || s.Name != first.Name {
-		t.Errorf("what cannot be kept is %q, %v", s.Name, err)
+	if s, err := first.Next(testManifest(99), func([]byte) (string, error) { return "", errNoText }); !errors.Is(err, errNoText) || s.Name != first.Name {
+		t.Errorf("after a failed put the name is %q, %v", s.Name, err)
 	}
 }
 
@@ -193,7 +194,7 @@ func TestChangesText(t *testing.T) {
 		t.Errorf("written as\n%s", lines)
 	}
 	if _, err := DecodeManifest([]byte(text)); err == nil {
-		t.Error("changes are read as a whole manifest")
+		t.Error("changes are decoded as a complete manifest")
 	}
 	kept := texts{}
 	_, _ = kept.put(base.Encode())
@@ -235,13 +236,13 @@ func TestChangesText(t *testing.T) {
 	}
 }
 
-// TestSeriesIsBounded: a row of changes that Next would not write, each of
-// which can be read, is not gone through.
+// TestSeriesIsBounded: a series refuses a chain of changes that is longer than
+// Next would write.
 func TestSeriesIsBounded(t *testing.T) {
 	kept := texts{}
-	m := made(1)
+	m := testManifest(1)
 	name, _ := kept.put(m.Encode())
-	for i := range mostLinks + 1 {
+	for i := range maxLinks + 1 {
 		next := slices.Clone(m)
 		next[0].stamp.inode++
 		if _, err := ReadManifest(name, kept.get); err != nil {
@@ -257,19 +258,19 @@ func TestSeriesIsBounded(t *testing.T) {
 
 func TestSeriesFindsWhatIsMissing(t *testing.T) {
 	kept := texts{}
-	first, _ := Stored{}.Next(made(20), kept.put)
-	second, _ := first.Next(made(19), kept.put)
+	first, _ := Stored{}.Next(testManifest(20), kept.put)
+	second, _ := first.Next(testManifest(19), kept.put)
 	delete(kept, first.Name)
 	if _, err := ReadManifest(second.Name, kept.get); !errors.Is(err, errNoText) || !strings.Contains(err.Error(), second.Name[:12]) {
 		t.Error(err)
 	}
 }
 
-// BenchmarkManifestKept is what it costs to keep a manifest of 50 000 files
-// after a change of one, whole and as changes.
+// BenchmarkManifestKept measures storing a manifest of 50 000 files after a
+// change of one file, complete and as changes.
 func BenchmarkManifestKept(b *testing.B) {
 	put := func(text []byte) (string, error) { return Digest(text), nil }
-	first, _ := Stored{}.Next(made(50_000), put)
+	first, _ := Stored{}.Next(testManifest(50_000), put)
 	m := slices.Clone(first.Manifest)
 	m[25_000].stamp.modified++
 	for name, s := range map[string]Stored{"whole": {}, "changes": first} {
@@ -285,11 +286,11 @@ func BenchmarkManifestKept(b *testing.B) {
 	}
 }
 
-// BenchmarkSeries goes through 200 manifests of 100 000 files, in each of which
-// one file is another.
+// BenchmarkSeries moves through 200 manifests of 100 000 files, each with one
+// file changed.
 func BenchmarkSeries(b *testing.B) {
 	kept, all := texts{}, []string{}
-	s, m := Stored{}, made(100_000)
+	s, m := Stored{}, testManifest(100_000)
 	for i := range 200 {
 		m = slices.Clone(m)
 		m[i*400].stamp.modified++

@@ -6,16 +6,18 @@ import (
 	"strings"
 )
 
-// changes are what makes one manifest, the base, into another. Stamps count, so
-// that what is made is the other to the last bit. Zero changes nothing.
+// changes turn one manifest, the base, into another. They include stamps, so
+// that the result is exactly the other manifest. The zero value changes
+// nothing.
 type changes struct {
 	base string // the name of the base's text: a SHA-256 in hex
-	// list are the entries that the base has not, or has otherwise, and, with no
-	// more than a path, what only the base has; sorted by path.
+	// list holds the entries that the base lacks or has in another state, and
+	// entries with only a path for those to remove; sorted by path.
 	list []Entry
 }
 
-// changesSince finds what makes base into m; name is that of base.
+// changesSince returns the changes that turn base into m. name is the name of
+// base.
 func (m Manifest) changesSince(base Manifest, name string) changes {
 	c := changes{base: name}
 	for len(m) > 0 || len(base) > 0 {
@@ -36,8 +38,8 @@ func (m Manifest) changesSince(base Manifest, name string) changes {
 	return c
 }
 
-// changesTo is the list of changes that make m, whose text is given, into the
-// manifest of another text. Lines that both have are not decoded.
+// changesTo returns the entries that turn m, whose text is text, into the
+// manifest encoded in other. It does not decode lines that both texts share.
 func (m Manifest) changesTo(text, other []byte) (list []Entry, err error) {
 	own := text[len(manifestHead):]
 	rest, err := cutHead(other)
@@ -45,7 +47,7 @@ func (m Manifest) changesTo(text, other []byte) (list []Entry, err error) {
 		return nil, err
 	}
 	var d decoder
-	pass := func() {
+	advance := func() {
 		_, own, _ = bytes.Cut(own, []byte("\n"))
 		m = m[1:]
 	}
@@ -63,34 +65,34 @@ func (m Manifest) changesTo(text, other []byte) (list []Entry, err error) {
 			return nil, fmt.Errorf("decode manifest: line %d: %q is out of order", number, e.Path)
 		}
 		last = e.Path
-		for ; len(m) > 0 && m[0].Path < e.Path; pass() {
+		for ; len(m) > 0 && m[0].Path < e.Path; advance() {
 			list = append(list, Entry{Path: m[0].Path})
 		}
 		if !same && (len(m) == 0 || !m[0].equal(e)) {
 			list = append(list, e)
 		}
 		if len(m) > 0 && m[0].Path == e.Path {
-			pass()
+			advance()
 		}
 	}
-	for ; len(m) > 0; pass() {
+	for ; len(m) > 0; advance() {
 		list = append(list, Entry{Path: m[0].Path})
 	}
 	return list, nil
 }
 
-// equal reports whether two entries are encoded alike.
-func (e Entry) equal(o Entry) bool { return e.stamp == o.stamp && e.same(o) }
+// equal reports whether two entries have the same encoding.
+func (e Entry) equal(o Entry) bool { return e.stamp == o.stamp && e.equalButStamp(o) }
 
-// changesHead begins the first line of the text form; the base's name follows.
+// changesHead starts the first line of the text form; the base's name follows.
 const changesHead = "hone manifest 1 since "
 
-// gone begins the line of a path that is not there any more, and is no [Kind].
-const gone = "gone "
+// removedWord starts the line of a removed path. It is not a [Kind].
+const removedWord = "gone "
 
 // encode returns the changes as text: a first line with the version and the
-// base's name, then a line a path, in order: an entry's as [Manifest.Encode]
-// has it, or "gone" and the path, quoted as there.
+// base's name, then one line per path, in order. A line is that of an entry as
+// in [Manifest.Encode], or "gone" and the quoted path.
 func (c changes) encode() []byte {
 	out := make([]byte, 0, len(changesHead)+65+160*len(c.list))
 	out = append(out, changesHead...)
@@ -106,17 +108,17 @@ func appendChange(b []byte, e Entry) []byte {
 	if e.Kind != "" {
 		return appendEntry(b, e)
 	}
-	b = append(b, gone...)
+	b = append(b, removedWord...)
 	b = appendQuoted(b, e.Path)
 	return append(b, '\n')
 }
 
-// isChanges reports whether a text is of changes, or of nothing that is known.
+// isChanges reports whether a text encodes changes.
 func isChanges(text []byte) bool { return bytes.HasPrefix(text, []byte(changesHead)) }
 
-// decodeChanges reads what encode wrote, and is as strict as [DecodeManifest].
-// What only the base can tell, that a path which is gone was there or that an
-// entry is another, it leaves to [Series.Go].
+// decodeChanges parses the output of encode and is as strict as
+// [DecodeManifest]. [Series.Go] checks what needs the base: that removed paths
+// existed and that changed entries differ.
 func decodeChanges(text []byte) (changes, error) {
 	head, lines, _ := bytes.Cut(text, []byte("\n"))
 	name, ok := strings.CutPrefix(string(head), changesHead)
@@ -127,9 +129,9 @@ func decodeChanges(text []byte) (changes, error) {
 	return changes{base: name, list: list}, err
 }
 
-// change reads a line of changes.
+// change decodes a line of changes.
 func (d *decoder) change(line string) (Entry, error) {
-	quoted, ok := strings.CutPrefix(line, gone)
+	quoted, ok := strings.CutPrefix(line, removedWord)
 	if !ok {
 		return d.entry(line)
 	}
@@ -139,8 +141,8 @@ func (d *decoder) change(line string) (Entry, error) {
 	case f.err != nil:
 		return Entry{}, f.err
 	case e.Path == "":
-		return Entry{}, fmt.Errorf("an empty path is gone")
-	case string(appendChange(d.again[:0], e)) != line:
+		return Entry{}, fmt.Errorf("a removed path is empty")
+	case string(appendChange(d.rewritten[:0], e)) != line:
 		return Entry{}, fmt.Errorf("%q is not as it would be written", strings.TrimSuffix(line, "\n"))
 	}
 	return e, nil

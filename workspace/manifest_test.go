@@ -64,9 +64,8 @@ func TestManifestDigest(t *testing.T) {
 	}
 }
 
-// TestUntrackedSaysNothingOfContents: what is encoded and read back is the same
-// tree, whatever git knew of it.
-func TestUntrackedSaysNothingOfContents(t *testing.T) {
+// TestUntrackedIsNotEncoded: encoding ignores what git says about a path.
+func TestUntrackedIsNotEncoded(t *testing.T) {
 	m := Manifest{{Path: "new", Kind: Regular, Mode: 0o644, Size: 1, Digest: Digest([]byte("x")), Untracked: true}}
 	back, err := DecodeManifest(m.Encode())
 	if err != nil {
@@ -81,7 +80,7 @@ func TestManifestDiff(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "b": "1", "c": "1", "d": "1", "e": "->1", "f": "1"}, Options{})
 	before := manifest(t, tree, nil)
 	if deltas := before.Diff(before); deltas != nil {
-		t.Errorf("no difference is %v", deltas)
+		t.Errorf("the difference of equal manifests is %v", deltas)
 	}
 	dir := tree.Dir()
 	for _, gone := range []string{"b", "e"} {
@@ -104,8 +103,8 @@ func TestManifestDiff(t *testing.T) {
 	}
 }
 
-// A digest of prev is taken over when the stamp is the same, and only then.
-func TestManifestTrustsStamps(t *testing.T) {
+// A manifest reuses a digest of prev if and only if the stamp is equal.
+func TestManifestReusesDigests(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "b": "1", "c": "1"}, Options{})
 	files, err := tree.Files(t.Context())
 	if err != nil {
@@ -125,7 +124,7 @@ func TestManifestTrustsStamps(t *testing.T) {
 			t.Errorf("%s has digest %s, want %s", got[i].Path, got[i].Digest, want)
 		}
 		if got[i].stamp != (stamp{}) {
-			t.Errorf("%s was touched just now, and its stamp is trusted", got[i].Path)
+			t.Errorf("%s changed just now, but its stamp is trusted", got[i].Path)
 		}
 	}
 	put(t, tree.Dir(), "a", "22")
@@ -147,7 +146,7 @@ func TestStampSettles(t *testing.T) {
 		{stamp{modified: at(time.Hour), changed: at(-3 * time.Second)}, true},
 		{stamp{modified: at(-time.Hour), changed: at(-time.Second)}, false},
 	} {
-		if got := c.stamp.settled(now); got != c.want {
+		if got := c.stamp.isReliable(now); got != c.want {
 			t.Errorf("%+v: settled %v, want %v", c.stamp, got, c.want)
 		}
 	}
@@ -165,7 +164,7 @@ func TestManifestText(t *testing.T) {
 		t.Error(diff)
 	}
 	if empty, err := DecodeManifest(Manifest(nil).Encode()); err != nil || empty != nil {
-		t.Errorf("nil is read as %v, %v", empty, err)
+		t.Errorf("nil is decoded as %v, %v", empty, err)
 	}
 	text := string(m.Encode())
 	for name, bad := range map[string]string{
@@ -223,7 +222,7 @@ func FuzzDecodeManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		alone, err := DecodeManifest(text)
 		if err == nil && string(alone.Encode()) != string(text) {
-			t.Fatalf("%q is read, and written as %q", text, alone.Encode())
+			t.Fatalf("%q is decoded, but encoded as %q", text, alone.Encode())
 		}
 		list, after := m.changesTo(m.Encode(), text)
 		if want := alone.changesSince(m, ""); (err == nil) != (after == nil) || err == nil && !slices.Equal(want.list, list) {
@@ -234,7 +233,7 @@ func FuzzDecodeManifest(f *testing.F) {
 			return
 		}
 		if string(c.encode()) != string(text) {
-			t.Fatalf("%q is read, and written as %q", text, c.encode())
+			t.Fatalf("%q is decoded, but encoded as %q", text, c.encode())
 		}
 		texts := texts{Digest(text): text, Digest(m.Encode()): m.Encode()}
 		s, err := ReadManifest(Digest(text), texts.get)
@@ -244,7 +243,7 @@ func FuzzDecodeManifest(f *testing.F) {
 	})
 }
 
-// manyFiles makes a repository of n files in directories of a hundred.
+// manyFiles creates a repository of n files, a hundred per directory.
 func manyFiles(b *testing.B, n int) string {
 	b.Helper()
 	dir := b.TempDir()
@@ -259,7 +258,7 @@ func manyFiles(b *testing.B, n int) string {
 func BenchmarkTree50k(b *testing.B) {
 	list := gitLister(b)
 	dir := manyFiles(b, 50_000)
-	// The stamps of files that were written just now are not trusted.
+	// Stamps of files written just now are not trusted.
 	time.Sleep(raceWindow + 100*time.Millisecond)
 	walked, err := Open(dir, Options{})
 	if err != nil {

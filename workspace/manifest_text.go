@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// manifestHead is the first line of the text form, and names its version.
+// manifestHead is the first line of the text form. It includes the version.
 const manifestHead = "hone manifest 1\n"
 
-// Encode returns the manifest as text: a first line with the version, then a
-// line an entry of nine fields with single spaces between: kind, permission
-// bits in octal, size, digest or "-", modification time, change time and
-// inode (zeros where the stamp is not to be trusted), and, quoted as Go
-// quotes strings, so that any bytes survive, path, link target and note.
+// Encode returns the manifest as text: a first line with the version, then one
+// line per entry. A line has nine fields separated by single spaces: kind,
+// permission bits in octal, size, digest or "-", modification time, change time
+// and inode (zeros if the stamp is not to be trusted), and path, link target
+// and note. The last three are quoted as Go strings, which preserves all bytes.
 func (m Manifest) Encode() []byte {
 	out := make([]byte, 0, len(manifestHead)+160*len(m))
 	out = append(out, manifestHead...)
@@ -49,7 +49,7 @@ func appendEntry(b []byte, e Entry) []byte {
 	return append(b, '\n')
 }
 
-// appendQuoted quotes a string as Go does, the many plain ones faster.
+// appendQuoted quotes a string as Go does, with a fast path for plain strings.
 func appendQuoted(b []byte, s string) []byte {
 	if !plain(s) {
 		return strconv.AppendQuoteToASCII(b, s)
@@ -59,7 +59,7 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// plain reports whether nothing in a string is quoted otherwise than it stands.
+// plain reports whether quoting leaves a string unchanged.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -69,10 +69,11 @@ func plain(s string) bool {
 	return true
 }
 
-// DecodeManifest reads what Encode wrote, and nothing else: a field that is
-// spelled otherwise than Encode spells it, paths out of order or twice, or a
-// cut last line are errors. So is a text that holds only what differs from another
-// manifest; [ReadManifest] reads both.
+// DecodeManifest parses the output of Encode and nothing else. It returns an
+// error for a field spelled differently than Encode does, for paths out of
+// order or duplicated, and for a truncated last line. It also returns one for a
+// text that holds only the changes since another manifest; [ReadManifest] reads
+// both forms.
 func DecodeManifest(text []byte) (Manifest, error) {
 	lines, err := cutHead(text)
 	if err != nil {
@@ -81,7 +82,7 @@ func DecodeManifest(text []byte) (Manifest, error) {
 	return decodeLines(string(lines), (*decoder).entry)
 }
 
-// cutHead cuts the first line off.
+// cutHead removes the first line.
 func cutHead(text []byte) (lines []byte, err error) {
 	lines, ok := bytes.CutPrefix(text, []byte(manifestHead))
 	if !ok {
@@ -90,7 +91,8 @@ func cutHead(text []byte) (lines []byte, err error) {
 	return lines, nil
 }
 
-// decodeLines reads the lines below the first one, which are sorted by path.
+// decodeLines decodes the lines below the first one, which must be sorted by
+// path.
 func decodeLines(text string, decode func(d *decoder, line string) (Entry, error)) (Manifest, error) {
 	var m Manifest
 	if n := strings.Count(text, "\n"); n > 0 {
@@ -112,12 +114,12 @@ func decodeLines(text string, decode func(d *decoder, line string) (Entry, error
 	return m, nil
 }
 
-// decoder reads lines one after the other.
+// decoder decodes lines one after another.
 type decoder struct {
-	again []byte // the last one, written anew
+	rewritten []byte // the last line, encoded again
 }
 
-// entry reads a line, which the entry then shares its memory with.
+// entry decodes a line. The returned entry shares the line's memory.
 func (d *decoder) entry(line string) (Entry, error) {
 	f := fields{rest: line}
 	e := Entry{
@@ -134,25 +136,25 @@ func (d *decoder) entry(line string) (Entry, error) {
 	if f.err != nil {
 		return Entry{}, f.err
 	}
-	if err := e.check(); err != nil {
+	if err := e.validate(); err != nil {
 		return Entry{}, err
 	}
-	if d.again = appendEntry(d.again[:0], e); string(d.again) != line {
-		return Entry{}, fmt.Errorf("%q is not as it would be written", strings.TrimSuffix(line, "\n"))
+	if d.rewritten = appendEntry(d.rewritten[:0], e); string(d.rewritten) != line {
+		return Entry{}, fmt.Errorf("%q is not in canonical form", strings.TrimSuffix(line, "\n"))
 	}
 	return e, nil
 }
 
-// check refuses entries that no tree has.
-func (e Entry) check() error {
+// validate refuses entries that no tree can have.
+func (e Entry) validate() error {
 	if e.Kind != Regular && e.Kind != Symlink && e.Kind != Other {
 		return fmt.Errorf("unknown kind %q", e.Kind)
 	}
 	if e.Path == "" || e.Size < 0 || e.Mode != e.Mode.Perm() {
-		return fmt.Errorf("an empty path, a negative size or a mode of more than permission bits")
+		return fmt.Errorf("the path is empty, the size negative, or the mode more than permission bits")
 	}
 	if e.Digest != "" && !isDigest(e.Digest) {
-		return fmt.Errorf("%q is no digest", e.Digest)
+		return fmt.Errorf("%q is not a digest", e.Digest)
 	}
 	return nil
 }
@@ -167,7 +169,7 @@ func isDigest(s string) bool {
 	return len(s) == 64
 }
 
-// fields cuts a line. After an error the rest is zeros.
+// fields splits a line. After an error it returns zero values.
 type fields struct {
 	rest string
 	err  error

@@ -1,8 +1,8 @@
 package workspace
 
-// Match reports whether a cleaned path is meant by one of the patterns, read
-// as Rules read them and with case folded. A pattern that cannot be read means
-// nothing here; Review says so.
+// Match reports whether one of the patterns matches a cleaned path. Patterns
+// are read as in Rules, ignoring case. A malformed pattern matches nothing
+// here; Review reports it.
 func Match(list []string, path string) bool {
 	for _, p := range list {
 		if ps, err := newPatterns([]string{p}, true); err == nil && ps.match(path) {

@@ -7,20 +7,21 @@ import (
 	"os"
 )
 
-// openNonblock is nothing here: there are no FIFOs in a directory.
+// openNonblock is 0: this system has no FIFOs in directories.
 const openNonblock = 0
 
-// syncDir does nothing: directories cannot be synced here.
+// syncDir does nothing: this system cannot sync directories.
 func syncDir(*os.Root) error { return nil }
 
-// mayWrite finds nothing: the permission bits of a directory do not tell here.
-func mayWrite(*os.Root) error { return nil }
+// checkDirWritable returns nil: permission bits of a directory do not tell
+// here.
+func checkDirWritable(*os.Root) error { return nil }
 
-// chmodOpen changes the permission bits of a file by its name: it was opened
-// for reading, which does not suffice here.
+// chmodOpen sets the permission bits of a file by name. It was opened for
+// reading, which is not sufficient on this system.
 func chmodOpen(_ *os.File, dir *os.Root, name string, mode fs.FileMode) error {
 	return dir.Chmod(name, mode)
 }
 
-// keepOwner does nothing: a new file has the owner of its directory's rules.
-func keepOwner(*os.File, fs.FileInfo) {}
+// copyOwner does nothing: the directory determines the owner of a new file.
+func copyOwner(*os.File, fs.FileInfo) {}

@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openNonblock keeps an open from waiting for a FIFO's other end.
+// openNonblock keeps open from waiting for the other end of a FIFO.
 const openNonblock = syscall.O_NONBLOCK
 
-// syncDir makes the names in a directory durable, where its file system can.
+// syncDir makes the names in a directory durable if its file system supports
+// that.
 func syncDir(dir *os.Root) error {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -28,8 +29,8 @@ func syncDir(dir *os.Root) error {
 	return err
 }
 
-// mayWrite finds out whether names in a directory can be changed.
-func mayWrite(dir *os.Root) error {
+// checkDirWritable returns an error if names in a directory cannot be changed.
+func checkDirWritable(dir *os.Root) error {
 	f, err := dir.Open(".")
 	if err != nil {
 		return withoutPath(err)
@@ -44,18 +45,18 @@ func mayWrite(dir *os.Root) error {
 	return errors.Join(err, denied)
 }
 
-// chmodOpen changes the permission bits of an open file, which also has a
-// name.
+// chmodOpen sets the permission bits of an open file. Other systems need its
+// name too.
 func chmodOpen(f *os.File, _ *os.Root, _ string, mode fs.FileMode) error { return f.Chmod(mode) }
 
-// keepOwner gives a new file the owner of the one that it replaces, as far as
-// this process may.
-func keepOwner(f *os.File, old fs.FileInfo) {
+// copyOwner gives a new file the owner of the one that it replaces, if this
+// process may.
+func copyOwner(f *os.File, old fs.FileInfo) {
 	st, ok := old.Sys().(*syscall.Stat_t)
 	if !ok {
 		return
 	}
-	// Both at once needs a privilege that the group alone does not.
+	// Setting both needs a privilege that setting the group alone does not.
 	if f.Chown(int(st.Uid), int(st.Gid)) != nil {
 		_ = f.Chown(-1, int(st.Gid))
 	}

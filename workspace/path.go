@@ -11,54 +11,54 @@ import (
 	"unicode/utf8"
 )
 
-// journalDir is hone's own folder at the root of a tree; no model sees it.
+// journalDir is hone's own directory at the root of a tree. No model sees it.
 const journalDir = ".hone"
 
-// tempPrefix begins the names of the temporary files that Apply and Restore
-// make beside their targets. The names are reserved: such files are not listed, not read
-// and cannot be written on request.
+// tempPrefix starts the names of the temporary files that Apply and Restore
+// create next to their targets. These names are reserved: such files are never
+// listed or read, and no edit can write them.
 const tempPrefix = ".hone~"
 
-// maxName is the longest name of one file, in bytes, that common file systems
-// hold.
+// maxName is the longest file name, in bytes, that common file systems support.
 const maxName = 255
 
-// RefusedError says why a path may not be used. The reason is worded for a
-// person and for a model.
+// RefusedError says why a path must not be used. The reason is written for the
+// user and the model.
 type RefusedError struct {
-	Path   string // as it was given
+	Path   string // as given
 	Reason string
 }
 
 func (e *RefusedError) Error() string { return display(e.Path) + ": " + e.Reason }
 
-// refuse makes a RefusedError.
-func refuse(path, format string, args ...any) error {
+// refusal returns a RefusedError.
+func refusal(path, format string, args ...any) error {
 	return &RefusedError{Path: path, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Clean returns the one spelling of a path that hone uses: relative, with
-// slashes, without "." and empty components. It refuses, with a
-// [*RefusedError], everything that names no file below the root whatever the
-// tree holds (ruling G5): an empty path, NUL, "..", absolute paths, drive
-// letters and UNC names, a trailing slash, a component that some file system
-// takes for .git, and a component of more than 255 bytes.
+// Clean returns the canonical spelling of a path: relative, with slashes,
+// without "." and empty components. It returns a [*RefusedError] for every path
+// that cannot name a file below the root, whatever the tree contains (ruling
+// G5): an empty path, NUL, "..", absolute paths, drive letters and UNC names, a
+// trailing slash, a component that some file system treats as .git, and a
+// component longer than 255 bytes.
 //
-// A backslash is refused on Windows, where it separates. Elsewhere it is a
-// byte like any other, but a path that would be refused were it a separator
-// (`..\x`, `.git\config`) is refused as well, because the tree may be checked
-// out on Windows. On Windows names that it aliases (trailing dots and spaces,
-// streams, 8.3 names) or reserves for devices are refused too.
+// Windows treats a backslash as a separator, so Clean refuses it there.
+// Elsewhere a backslash is an ordinary byte. But the tree may be checked out on
+// Windows, so Clean refuses a path on every system if reading the backslashes
+// as separators would make it invalid (`..\x`, `.git\config`). On Windows,
+// Clean also refuses names that alias another file (trailing dots and spaces,
+// streams, 8.3 names) and device names.
 func Clean(p string) (string, error) {
 	if err := checkSpelling(p); err != nil {
 		return "", err
 	}
 	cleaned := path.Clean(p)
-	if err := checkSpelling(cleaned); err != nil { // "./C:x" begins with a drive letter as well
+	if err := checkSpelling(cleaned); err != nil { // "./C:x" starts with a drive letter too
 		return "", err
 	}
 	if cleaned == "." || strings.HasSuffix(p, "/") || strings.HasSuffix(p, "/.") {
-		return "", refuse(p, "names a directory, not a file")
+		return "", refusal(p, "names a directory, not a file")
 	}
 	for name := range strings.SplitSeq(cleaned, "/") {
 		if err := checkName(p, name); err != nil {
@@ -73,48 +73,48 @@ func Clean(p string) (string, error) {
 	return cleaned, nil
 }
 
-// checkSpelling refuses what can be told from the path as a whole.
+// checkSpelling refuses paths that are invalid as a whole.
 func checkSpelling(p string) error {
 	switch {
 	case p == "":
-		return refuse(p, "the path is empty")
+		return refusal(p, "the path is empty")
 	case strings.ContainsRune(p, 0):
-		return refuse(p, "the path holds a NUL byte")
+		return refusal(p, "the path contains a NUL byte")
 	case p[0] == '/' || p[0] == '\\':
-		return refuse(p, "the path is absolute; paths are relative to the root of the tree")
+		return refusal(p, "the path is absolute; paths are relative to the root of the tree")
 	case len(p) >= 2 && p[1] == ':' && isLetter(p[0]):
-		return refuse(p, "the path begins with a drive letter; paths are relative to the root of the tree")
+		return refusal(p, "the path starts with a drive letter; paths are relative to the root of the tree")
 	}
 	for name := range strings.FieldsFuncSeq(p, isSeparator) {
 		if name == ".." {
-			return refuse(p, `".." is not allowed in a path`)
+			return refusal(p, `".." is not allowed in a path`)
 		}
 		if isGit(name) {
-			return refuse(p, "git's own files are protected")
+			return refusal(p, "git's own files are protected")
 		}
 	}
 	return nil
 }
 
-// checkName refuses what no file system of ours can hold under one name.
+// checkName refuses names that are too long.
 func checkName(p, name string) error {
 	if len(name) > maxName {
-		return refuse(p, "a name of %d bytes is longer than %d", len(name), maxName)
+		return refusal(p, "a name of %d bytes is longer than %d", len(name), maxName)
 	}
 	return nil
 }
 
-// checkWindows refuses what Windows would read as another name.
+// checkWindows refuses paths that Windows would read as a different path.
 func checkWindows(p, cleaned string) error {
 	if strings.ContainsAny(cleaned, `\:`) || !filepath.IsLocal(filepath.FromSlash(cleaned)) {
-		return refuse(p, "the path holds a separator, stream or device name of Windows")
+		return refusal(p, "the path contains a Windows separator, stream or device name")
 	}
 	for name := range strings.SplitSeq(cleaned, "/") {
 		if strings.TrimRight(name, ". ") != name {
-			return refuse(p, "a name that ends in a dot or a space is another name on Windows")
+			return refusal(p, "on Windows, a name that ends in a dot or a space means another file")
 		}
 		if isShortName(name) {
-			return refuse(p, "a short 8.3 name is another name on Windows")
+			return refusal(p, "on Windows, an 8.3 short name means another file")
 		}
 	}
 	return nil
@@ -131,9 +131,9 @@ func isShortName(name string) bool {
 	return strings.Trim(digits, "0123456789") == ""
 }
 
-// isGit reports whether some file system takes the name for .git: case is
+// isGit reports whether some file system treats the name as .git: case is
 // folded; HFS+ ignores certain code points; NTFS ignores trailing dots and
-// spaces and what follows a colon, and knows git~1 as the short name.
+// spaces and everything after a colon, and uses git~1 as the short name.
 func isGit(name string) bool {
 	n := canonical(name)
 	if n == ".git" {
@@ -143,14 +143,14 @@ func isGit(name string) bool {
 	return found && len(digits) == 1 && digits[0] >= '0' && digits[0] <= '9'
 }
 
-// protected says why a cleaned path may not be written in any loop, or
-// returns an empty string (ruling G5).
-func protected(cleaned string) string {
+// protectedReason returns why no loop may write a cleaned path (ruling G5), or
+// an empty string.
+func protectedReason(cleaned string) string {
 	switch {
 	case hidden(cleaned):
 		return "hone's own files are protected"
 	case sameNames(cleaned, ".config/hone.toml"), sameNames(cleaned, ".config/bork.json"):
-		return "the configuration may not be changed by a model"
+		return "a model may not change the configuration"
 	}
 	return ""
 }
@@ -168,10 +168,9 @@ func hidden(p string) bool {
 	return false
 }
 
-// hiddenName reports whether a component hides what lies at and below it.
+// hiddenName reports whether a component hides itself and everything below it.
 func hiddenName(name string, atRoot bool) bool {
-	// Hardly any name comes near a hidden one, and whole trees pass through
-	// here.
+	// Fast path: listings call this for every name, and almost none is hidden.
 	if plainName(name) {
 		return false
 	}
@@ -179,8 +178,8 @@ func hiddenName(name string, atRoot bool) bool {
 	return isGit(name) || strings.HasPrefix(n, tempPrefix) || atRoot && (n == journalDir || strings.HasPrefix(n, "hone~"))
 }
 
-// plainName reports whether a name is ASCII and begins with a letter or digit
-// that begins no alias of a hidden name.
+// plainName reports whether a name is ASCII and starts with a letter or digit
+// that starts no alias of a hidden name.
 func plainName(name string) bool {
 	if name == "" || strings.IndexByte("ghGH", name[0]) >= 0 || !isAlnum(name[0]) {
 		return false
@@ -193,7 +192,7 @@ func plainName(name string) bool {
 	return true
 }
 
-// sameNames reports whether a path names the wanted one on some file system.
+// sameNames reports whether some file system treats p as the wanted path.
 func sameNames(p, wanted string) bool {
 	for w := range strings.SplitSeq(wanted, "/") {
 		name, rest, _ := strings.Cut(p, "/")
@@ -205,8 +204,8 @@ func sameNames(p, wanted string) bool {
 	return p == ""
 }
 
-// canonical reduces a name to what file systems that fold case, ignore code
-// points or trim ends compare.
+// canonical returns a name in the form that file systems compare when they fold
+// case, ignore code points or trim trailing characters.
 func canonical(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	return strings.TrimRight(Fold(strings.Map(dropIgnored, name)), ". ")
@@ -221,10 +220,9 @@ func dropIgnored(r rune) rune {
 	return r
 }
 
-// Fold returns a spelling that is equal for all paths that differ in case
-// alone, by Unicode's simple folding. Bytes that are not UTF-8 stay as they
-// are. Names that differ in normalisation (é as one code point or two) stay
-// different.
+// Fold returns the same string for all paths that differ only in case, using
+// Unicode simple folding. Bytes that are not UTF-8 are unchanged. Names that
+// differ in normalisation (é as one code point or two) stay different.
 func Fold(p string) string {
 	for i := range len(p) {
 		if p[i] >= utf8.RuneSelf {
@@ -250,8 +248,8 @@ func foldRunes(p string) string {
 	return b.String()
 }
 
-// foldRune returns one member of the set of runes that fold to each other,
-// the lower case letter where that is ASCII.
+// foldRune returns one member of the set of runes that fold to each other, the
+// lower-case letter for ASCII.
 func foldRune(r rune) rune {
 	least := r
 	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
@@ -263,8 +261,8 @@ func foldRune(r rune) rune {
 	return least
 }
 
-// display returns a path as a person can read it: quoted when it holds
-// anything that does not print.
+// display returns a path for messages, quoted if it contains anything
+// unprintable.
 func display(p string) string {
 	for _, r := range p {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -283,7 +281,7 @@ func parentOf(p string) string {
 	return p[:max(i, 0)]
 }
 
-// join puts a name below a directory, of which "" is the root.
+// join returns the path of a name in a directory, "" for the root.
 func join(dir, name string) string {
 	if dir == "" {
 		return name

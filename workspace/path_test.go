@@ -95,7 +95,7 @@ func TestProtected(t *testing.T) {
 		"src/.honest":                 false,
 		"\xff\xfe/not utf-8 but fine": false,
 	} {
-		if got := protected(path) != ""; got != want {
+		if got := protectedReason(path) != ""; got != want {
 			t.Errorf("protected(%q) = %v, want %v", path, got, want)
 		}
 	}
@@ -181,6 +181,6 @@ func FuzzClean(f *testing.F) {
 			}
 		}
 		hidden(out)
-		protected(out)
+		protectedReason(out)
 	})
 }

@@ -8,22 +8,21 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// patterns is a list of globs that paths are matched against.
+// patterns is a list of globs to match paths against.
 type patterns struct {
 	globs []glob
 	fold  bool
 }
 
-// glob is one pattern, ready to match.
+// glob is one prepared pattern.
 type glob struct {
-	text  string // cleaned, folded if the list is
-	below bool   // it stands for everything below as well
+	text  string // cleaned; folded if the list folds case
+	below bool   // it also matches everything below
 }
 
-// newPatterns prepares a list. A pattern without glob characters is a path,
-// and stands for everything below it as well; so does one that ends in a
-// slash. With fold, case does not matter. A pattern that cannot be read is an
-// error.
+// newPatterns prepares a list. A pattern without glob characters is a path and
+// also matches everything below it, and so does a pattern that ends in a slash.
+// With fold, matching ignores case. A malformed pattern is an error.
 func newPatterns(list []string, fold bool) (patterns, error) {
 	out := patterns{fold: fold, globs: make([]glob, 0, len(list))}
 	for _, p := range list {
@@ -47,7 +46,7 @@ func newGlob(p string, fold bool) glob {
 	return g
 }
 
-// match reports whether a cleaned path is meant by one of the patterns.
+// match reports whether one of the patterns matches a cleaned path.
 func (ps patterns) match(p string) bool {
 	if len(ps.globs) == 0 {
 		return false

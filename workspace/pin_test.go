@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// However many directories are known, few are open.
+// Any number of directories may be pinned, but few are open.
 func TestPinsAreBounded(t *testing.T) {
 	inMemory(t)
 	tree := newTree(t, nil, Options{})
 	s := pins{root: tree.root}
 	defer s.close()
-	for range 2 { // the second time they are opened again
+	for range 2 { // the second time they are reopened
 		for i := range maxOpen + 50 {
 			path := fmt.Sprintf("d%d/e", i)
 			p, err := s.at(path, true)
@@ -25,7 +25,7 @@ func TestPinsAreBounded(t *testing.T) {
 				t.Fatalf("%s: got %+v", path, p)
 			}
 			open := 0
-			for _, other := range s.held {
+			for _, other := range s.byPath {
 				if other.dir != nil {
 					open++
 				}
@@ -35,7 +35,7 @@ func TestPinsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if err := errors.Join(s.check(), s.removeMade()); err != nil {
+	if err := errors.Join(s.checkAll(), s.removeCreated()); err != nil {
 		t.Fatal(err)
 	}
 	if found := contents(t, tree.Dir()); len(found) > 0 {
@@ -43,8 +43,8 @@ func TestPinsAreBounded(t *testing.T) {
 	}
 }
 
-// A directory that is opened again has to be the same.
-func TestPinsAreTheSame(t *testing.T) {
+// A reopened directory must be the same one.
+func TestPinsReopen(t *testing.T) {
 	tree := newTree(t, map[string]string{"d/e/": "", "other/e/": ""}, Options{})
 	s := pins{root: tree.root}
 	defer s.close()

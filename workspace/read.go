@@ -10,10 +10,11 @@ import (
 	"os"
 )
 
-// TooLargeError says that a file is larger than the tree reads or writes.
+// TooLargeError says that a file exceeds the size that the tree reads or
+// writes.
 type TooLargeError struct {
 	Path string
-	Size int64 // bytes, as far as is known
+	Size int64 // bytes, as far as known
 	Max  int64 // bytes
 }
 
@@ -21,25 +22,25 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s: %d bytes is more than the limit of %d", display(e.Path), e.Size, e.Max)
 }
 
-// Digest is the form in which contents are compared and named everywhere:
-// SHA-256 in lower case hex.
+// Digest returns the SHA-256 of the contents in lower-case hex. All of hone
+// compares and names contents by it.
 func Digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }
 
-// Read returns a regular file and its image. It never follows a symlink and
-// never blocks on a FIFO. The error is a [*RefusedError] for paths that are not
-// to be read (see Clean; .hone at the root, symlinks, directories, devices), a
-// [*TooLargeError] past the limit of the options, and fs.ErrNotExist where
-// there is nothing.
+// Read returns the contents of a regular file and its image. It never follows a
+// symlink and never blocks on a FIFO. The error is a [*RefusedError] for paths
+// that must not be read (see Clean; also .hone at the root, symlinks,
+// directories and devices), a [*TooLargeError] for a file above the limit of
+// the options, and wraps fs.ErrNotExist if the file does not exist.
 func (t *Tree) Read(path string) ([]byte, Image, error) {
 	cleaned, err := Clean(path)
 	if err != nil {
 		return nil, Image{}, err
 	}
 	if hidden(cleaned) {
-		return nil, Image{}, refuse(path, "hone's own files are not read")
+		return nil, Image{}, refusal(path, "hone's own files may not be read")
 	}
 	c := cursor{root: t.root}
 	defer c.close()
@@ -51,8 +52,8 @@ func (t *Tree) Read(path string) ([]byte, Image, error) {
 	return content, image, err
 }
 
-// readIn reads a regular file in its parent directory, and returns what was
-// seen of it as well. A missing file is fs.ErrNotExist.
+// readIn reads a regular file in its parent directory and also returns its file
+// info. The error wraps fs.ErrNotExist if the file does not exist.
 func (t *Tree) readIn(dir *os.Root, path string) ([]byte, Image, fs.FileInfo, error) {
 	f, info, err := openRegular(dir, path)
 	if err != nil {
@@ -62,7 +63,7 @@ func (t *Tree) readIn(dir *os.Root, path string) ([]byte, Image, fs.FileInfo, er
 	if info.Size() > t.maxFile {
 		return nil, Image{}, nil, &TooLargeError{Path: path, Size: info.Size(), Max: t.maxFile}
 	}
-	// The size may be of the past, or no size at all (as in /proc).
+	// The size may be outdated, or 0 as in /proc.
 	content := make([]byte, 0, info.Size()+1)
 	content, err = appendAll(content, io.LimitReader(f, t.maxFile+1))
 	if err != nil {
@@ -74,12 +75,13 @@ func (t *Tree) readIn(dir *os.Root, path string) ([]byte, Image, fs.FileInfo, er
 	return content, imageOf(content, info.Mode()), info, nil
 }
 
-// imageOf is the image of a file that exists.
+// imageOf returns the image of a file that exists.
 func imageOf(content []byte, mode fs.FileMode) Image {
 	return Image{Digest: Digest(content), Size: int64(len(content)), Mode: uint32(mode.Perm())}
 }
 
-// appendAll reads to the end into the room that content has, and beyond.
+// appendAll reads r to the end and appends to content, growing it only if
+// needed.
 func appendAll(content []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(content) == cap(content) {
@@ -97,7 +99,8 @@ func appendAll(content []byte, r io.Reader) ([]byte, error) {
 }
 
 // openRegular opens the regular file at path in its parent directory for
-// reading, and nothing else, whatever takes its place meanwhile.
+// reading. It opens nothing else, even if something replaces the file at the
+// same time.
 func openRegular(dir *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	name := base(path)
 	seen, err := dir.Lstat(name)
@@ -107,14 +110,14 @@ func openRegular(dir *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	if err := requireRegular(path, seen); err != nil {
 		return nil, nil, err
 	}
-	// Without blocking, because a FIFO may take the file's place.
+	// Without blocking, because a FIFO may have replaced the file.
 	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	opened, err := f.Stat()
 	if err == nil && !os.SameFile(seen, opened) {
-		err = refuse(path, "it was replaced while it was opened")
+		err = refusal(path, "it was replaced while being opened")
 	}
 	if err != nil {
 		f.Close()
@@ -123,20 +126,20 @@ func openRegular(dir *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	return f, opened, nil
 }
 
-// requireRegular refuses what is not a regular file.
+// requireRegular refuses anything but a regular file.
 func requireRegular(path string, info fs.FileInfo) error {
 	switch {
 	case info.Mode().IsRegular():
 		return nil
 	case info.IsDir():
-		return refuse(path, "it is a directory")
+		return refusal(path, "it is a directory")
 	case info.Mode()&fs.ModeSymlink != 0:
-		return refuse(path, "it is a symlink, which is not followed")
+		return refusal(path, "it is a symlink, which is not followed")
 	}
-	return refuse(path, "it is not a regular file")
+	return refusal(path, "it is not a regular file")
 }
 
-// readError words an error for the path as the tree knows it.
+// readError returns the error with the path as the tree knows it.
 func readError(path string, err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) {

@@ -12,17 +12,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// errBroken is what the tests let fail.
+// errBroken is the error that tests inject.
 var errBroken = errors.New("broken")
 
-// An error at any step before the sweeping leaves the tree as it was, and the
-// same call goes on from there.
-func TestRestorePutsBack(t *testing.T) {
+// An error at any step before directories are removed leaves the tree
+// unchanged, and the same call then succeeds.
+func TestRestoreRollsBack(t *testing.T) {
 	inMemory(t)
 	first, second := states()
 	for fail := 0; ; fail++ {
 		tree, s, one, two := twoStates(t)
-		list := back(one, two)
+		list := changesBetween(one, two)
 		calls, at := 0, ""
 		tree.fault = func(step string) error {
 			if calls++; calls-1 == fail {
@@ -43,20 +43,20 @@ func TestRestorePutsBack(t *testing.T) {
 		}
 		tree.fault = nil
 		if !strings.HasPrefix(at, "sync") && !strings.HasPrefix(at, "sweep") {
-			is(t, tree, one, first)
+			checkRestored(t, tree, one, first)
 		}
 		if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
 			t.Fatalf("again after step %s: %v", at, err)
 		}
-		is(t, tree, two, second)
+		checkRestored(t, tree, two, second)
 		if t.Failed() {
 			t.Fatalf("step %s", at)
 		}
 	}
 }
 
-// crash restores and dies at one step, which it returns; empty: there was no
-// such step. Nothing is put right.
+// crash calls Restore and dies at one step, without any clean-up. It returns
+// the step, empty if there was no such step.
 func crash(tree *Tree, list []Restoration, s store, die func(step string, calls int) bool) (at string) {
 	calls := 0
 	tree.fault = func(step string) error {
@@ -77,14 +77,14 @@ func crash(tree *Tree, list []Restoration, s store, die func(step string, calls 
 	return ""
 }
 
-// After a crash at any step the same call goes on, or the opposite one leads
-// back from whatever state each path is in.
+// After a crash at any step the same call completes the work, and the opposite
+// call reverts it, whatever state each path is in.
 func TestRestoreAfterCrash(t *testing.T) {
 	inMemory(t)
 	first, second := states()
 	for fail := 0; ; fail++ {
 		tree, s, one, two := twoStates(t)
-		list := back(one, two)
+		list := changesBetween(one, two)
 		at := crash(tree, list, s, func(_ string, calls int) bool { return calls == fail })
 		if at == "" {
 			if fail < 40 {
@@ -95,8 +95,8 @@ func TestRestoreAfterCrash(t *testing.T) {
 		if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
 			t.Fatalf("again after a crash at %s: %v", at, err)
 		}
-		is(t, tree, two, second)
-		list = back(two, one)
+		checkRestored(t, tree, two, second)
+		list = changesBetween(two, one)
 		crash(tree, list, s, func(_ string, calls int) bool { return calls == fail })
 		for i, l := range list {
 			list[i].From = append(l.From, l.Want, Entry{})
@@ -104,21 +104,20 @@ func TestRestoreAfterCrash(t *testing.T) {
 		if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
 			t.Fatalf("back after a crash at %s: %v", at, err)
 		}
-		is(t, tree, one, first)
+		checkRestored(t, tree, one, first)
 		if t.Failed() {
 			t.Fatalf("crash at %s", at)
 		}
 	}
 }
 
-// A crash while an error is being put right leaves nothing that the same call
-// cannot go on from.
-func TestRestoreAfterCrashWhilePuttingBack(t *testing.T) {
+// After a crash during a roll-back the same call completes the work.
+func TestRestoreAfterCrashInRollBack(t *testing.T) {
 	inMemory(t)
 	_, second := states()
 	for fail := 0; ; fail++ {
 		tree, s, one, two := twoStates(t)
-		list := back(one, two)
+		list := changesBetween(one, two)
 		restores, at := 0, ""
 		func() {
 			defer func() {
@@ -143,24 +142,24 @@ func TestRestoreAfterCrashWhilePuttingBack(t *testing.T) {
 		tree.fault = nil
 		if at == "" {
 			if fail < 20 {
-				t.Fatalf("only %d paths were put back", fail)
+				t.Fatalf("only %d paths were rolled back", fail)
 			}
 			return
 		}
 		if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
 			t.Fatalf("after a crash at %s: %v", at, err)
 		}
-		is(t, tree, two, second)
+		checkRestored(t, tree, two, second)
 		if t.Failed() {
 			t.Fatalf("crash at %s", at)
 		}
 	}
 }
 
-// What cannot be put back is named, and Restore goes on from there.
+// A failed roll-back names the paths, and Restore continues from there.
 func TestRestorePartial(t *testing.T) {
 	tree, s, one, two := twoStates(t)
-	list := back(one, two)
+	list := changesBetween(one, two)
 	stuck := errors.New("stuck")
 	tree.fault = func(step string) error {
 		switch step {
@@ -185,11 +184,11 @@ func TestRestorePartial(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, second := states()
-	is(t, tree, two, second)
+	checkRestored(t, tree, two, second)
 }
 
-// A third state that comes up while Restore runs is not overwritten.
-func TestRestoreMeetsAnother(t *testing.T) {
+// Restore does not overwrite a file that another process changes.
+func TestRestoreConcurrentChange(t *testing.T) {
 	for _, at := range []string{"write new", "staged", "remove gone", "clear dir-file", "place dir-link", "place n"} {
 		tree, s, one, two := twoStates(t)
 		tree.fault = func(step string) error {
@@ -198,7 +197,7 @@ func TestRestoreMeetsAnother(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := tree.Restore(t.Context(), back(one, two), s.open)
+		_, err := tree.Restore(t.Context(), changesBetween(one, two), s.open)
 		var conflict *ConflictError
 		if !errors.As(err, &conflict) || !cmp.Equal(conflict.Paths, []string{"text"}) {
 			t.Errorf("%s: %v", at, err)
@@ -211,13 +210,13 @@ func TestRestoreMeetsAnother(t *testing.T) {
 				want[i].Digest, want[i].Size = Digest([]byte("somebody's")), 10
 			}
 		}
-		is(t, tree, want, first)
+		checkRestored(t, tree, want, first)
 	}
 }
 
-// Something that comes up in a directory that was emptied, or where one is to
-// be made, stays, and the rest is put back.
-func TestRestoreMeetsNewcomer(t *testing.T) {
+// A file created at the same time in an emptied directory, or where one is to
+// be made, stays, and all else is rolled back.
+func TestRestoreConcurrentCreation(t *testing.T) {
 	for at, path := range map[string]string{"clear dir-file": "dir-file/mine", "place dir-link": "dir-link", "place n": "n", "place file-dir": "file-dir"} {
 		tree, s, one, two := twoStates(t)
 		tree.fault = func(step string) error {
@@ -226,29 +225,29 @@ func TestRestoreMeetsNewcomer(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := tree.Restore(t.Context(), back(one, two), s.open)
+		_, err := tree.Restore(t.Context(), changesBetween(one, two), s.open)
 		if err == nil {
 			t.Errorf("%s: no error", at)
 		}
 		if got, _, err := tree.Read(path); string(got) != "somebody's" {
-			t.Errorf("%s: %s holds %q, %v", at, path, got, err)
+			t.Errorf("%s: %s contains %q, %v", at, path, got, err)
 		}
 		for _, d := range manifest(t, tree, nil).Diff(one) {
-			if !holds(path, d.Path) {
-				t.Errorf("%s: %s was not put back", at, d.Path)
+			if !contains(path, d.Path) {
+				t.Errorf("%s: %s was not rolled back", at, d.Path)
 			}
 		}
 	}
 }
 
-// A directory that was replaced by a link to itself elsewhere in the tree, to
-// .git or to the outside is not written through.
+// Restore does not write through a directory that was replaced by a link to its
+// new place in the tree, to .git or to the outside.
 func TestRestoreThroughSwappedDirectory(t *testing.T) {
 	for _, at := range []string{"write d/new", "staged", "place d/new", "remove d/gone"} {
 		for _, to := range []string{"moved", ".git", "outside"} {
 			files := map[string]string{"d/gone": "one", "d/x": "one", ".git/HEAD": "h"}
 			tree, s := newTree(t, files, Options{}), store{}
-			one := s.keepAll(t, tree)
+			one := s.storeAll(t, tree)
 			list := []Restoration{
 				{Path: "d/gone", From: []Entry{one[0]}}, {Path: "d/x", Want: s.entry("two"), From: []Entry{one[1]}},
 				{Path: "d/new", Want: s.entry("two")}, {Path: "d/e/new", Want: s.entry("two")},

@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is a user without rights.
+// nobody is an unprivileged user.
 const nobody = 65534
 
-// asNobody copies a tree, or restores paths of it to nothing or to a file, and
-// prints what came of it.
-func asNobody(what, dir string, args []string) error {
+// runAsNobody copies a tree, or restores paths of it to nothing or to a file,
+// as an unprivileged user, and prints the outcome.
+func runAsNobody(what, dir string, args []string) error {
 	tree, err := Open(dir, Options{})
 	if err == nil {
 		err = dropRights()
@@ -48,8 +48,8 @@ func asNobody(what, dir string, args []string) error {
 	return nil
 }
 
-// owned gives all below a directory to the user without rights.
-func owned(t *testing.T, dir string) {
+// chownAll gives everything below a directory to the unprivileged user.
+func chownAll(t *testing.T, dir string) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		return
@@ -57,7 +57,7 @@ func owned(t *testing.T, dir string) {
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, nobody, nobody))
 	})
-	// The way to the directory has to be open as well.
+	// The parent directories must be accessible too.
 	for up := filepath.Dir(dir); err == nil && strings.HasPrefix(up, os.TempDir()+"/"); up = filepath.Dir(up) {
 		err = os.Chmod(up, 0o755)
 	}
@@ -66,9 +66,8 @@ func owned(t *testing.T, dir string) {
 	}
 }
 
-// A directory without permission is an error that names it, and nothing is
-// changed; a file without permission is no hindrance, where the list says that
-// it may be replaced.
+// An unwritable directory is an error that names it, and nothing changes. An
+// unreadable file may be replaced if the list allows it.
 func TestRestorePermissions(t *testing.T) {
 	for _, c := range []struct{ name, path, args, out string }{
 		{"removal", "shut", "a shut/x", `[] restore: write to directory shut: permission denied`},
@@ -81,19 +80,19 @@ func TestRestorePermissions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tree := newTree(t, map[string]string{"a": "1", "shut/x": "1", "closed/x": "1"}, Options{})
-			owned(t, tree.Dir())
+			chownAll(t, tree.Dir())
 			mode := map[string]fs.FileMode{"closed": 0, "unreadable": 0, "read-only": 0o444}[c.name]
 			if mode == 0 && c.path != "a" && c.path != "closed" {
 				mode = 0o555
 			}
 			if c.name == "read-only" {
-				// Not as expected by its bits: it has to be in the list of states.
+				// Its mode is not as expected, so From must allow it.
 				mode = 0o644
 				chmod(t, tree, "shut/x", 0)
 			}
 			chmod(t, tree, c.path, mode)
 			defer chmod(t, tree, c.path, 0o755)
-			out, err := as(t, "nobody", append([]string{"restore", tree.Dir()}, strings.Fields(c.args)...)...).Output()
+			out, err := startAs(t, "nobody", append([]string{"restore", tree.Dir()}, strings.Fields(c.args)...)...).Output()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,26 +101,26 @@ func TestRestorePermissions(t *testing.T) {
 			}
 			content, err := os.ReadFile(filepath.Join(tree.Dir(), "a"))
 			if want := map[bool]string{true: "1", false: "2"}[c.out[:2] == "[]"]; err != nil || string(content) != want {
-				t.Errorf("a holds %q, %v", content, err)
+				t.Errorf("a contains %q, %v", content, err)
 			}
-			leftovers(t, tree.Dir())
+			checkNoLeftovers(t, tree.Dir())
 		})
 	}
 }
 
-// What cannot be read is skipped and named, and so are devices.
+// Copy skips and names devices and files that it cannot read.
 func TestCopySkips(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "closed": "2", "shut/x": "3", "d/x": "4"}, Options{})
 	if err := unix.Mkfifo(filepath.Join(tree.Dir(), "d", "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	dst := t.TempDir()
-	owned(t, tree.Dir())
-	owned(t, dst)
+	chownAll(t, tree.Dir())
+	chownAll(t, dst)
 	chmod(t, tree, "closed", 0)
 	chmod(t, tree, "shut", 0)
 	defer chmod(t, tree, "shut", 0o700)
-	out, err := as(t, "nobody", "copy", tree.Dir(), dst).Output()
+	out, err := startAs(t, "nobody", "copy", tree.Dir(), dst).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +164,7 @@ func TestRestoreDevices(t *testing.T) {
 	}
 }
 
-// On a full disk nothing is changed, and nothing is left behind.
+// On a full disk Restore changes nothing and leaves nothing behind.
 func TestRestoreOnFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
@@ -199,7 +198,7 @@ func TestRestoreOnFullDisk(t *testing.T) {
 }
 
 // The attack on Apply, on Restore: while paths of every kind come and go in
-// d/e, it is exchanged for links that lead elsewhere, and for a FIFO.
+// d/e, the test swaps it for links that lead elsewhere, and for a FIFO.
 func TestRestoreUnderAttack(t *testing.T) {
 	inMemory(t)
 	outside := t.TempDir()
@@ -210,7 +209,7 @@ func TestRestoreUnderAttack(t *testing.T) {
 	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	swapper := as(t, "swapper", filepath.Join(dir, "e"), filepath.Join(dir, "git"), filepath.Join(dir, "out"), filepath.Join(dir, "near"), filepath.Join(dir, "fifo"))
+	swapper := startAs(t, "swapper", filepath.Join(dir, "e"), filepath.Join(dir, "git"), filepath.Join(dir, "out"), filepath.Join(dir, "near"), filepath.Join(dir, "fifo"))
 	if err := swapper.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -248,5 +247,5 @@ func TestRestoreUnderAttack(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"x": "secret"}, contents(t, filepath.Join(dir, "neighbour"))); diff != "" {
 		t.Errorf("written through a link that stays inside:\n%s", diff)
 	}
-	leftovers(t, tree.Dir())
+	checkNoLeftovers(t, tree.Dir())
 }

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// place removes and renames. From here on an error is put right, not left.
+// place removes and renames. The caller must roll back after an error.
 func (r *restorer) place() error {
 	for _, it := range r.items {
-		if it.removal() && !it.done {
+		if it.isRemoval() && !it.done {
 			if err := r.remove(it); err != nil {
 				return err
 			}
 		}
 	}
 	for _, it := range r.items {
-		for _, c := range slices.Backward(it.way) {
-			if err := r.clear(c); err != nil {
+		for _, c := range slices.Backward(it.dirsToClear) {
+			if err := r.clearDir(c); err != nil {
 				return err
 			}
 		}
-		if len(it.way) > 0 {
+		if len(it.dirsToClear) > 0 {
 			it.info = nil
 		}
 	}
@@ -32,21 +32,22 @@ func (r *restorer) place() error {
 		if it.done || it.placed {
 			continue
 		}
-		if err := r.put(it); err != nil {
+		if err := r.placeItem(it); err != nil {
 			return err
 		}
 	}
-	return r.step("placed")
+	return r.tree.step("placed")
 }
 
-// changed remembers how to take back what was just changed.
-func (r *restorer) changed(path string, run func() error) {
-	r.back = append(r.back, reversal{path, run})
+// addReversal records how to revert the change just made.
+func (r *restorer) addReversal(path string, run func() error) {
+	r.reversals = append(r.reversals, reversal{path, run})
 }
 
-// ready returns the directory of a path that still is as it was found.
-func (r *restorer) ready(step string, it *restored) (*pin, error) {
-	if err := r.step("%s %s", step, it.Path); err != nil {
+// unchangedParent returns the parent directory of a path that is still as
+// inspected.
+func (r *restorer) unchangedParent(step string, it *restoreItem) (*pin, error) {
+	if err := r.tree.step("%s %s", step, it.Path); err != nil {
 		return nil, err
 	}
 	if !r.unchanged(it) {
@@ -60,8 +61,8 @@ func (r *restorer) ready(step string, it *restored) (*pin, error) {
 }
 
 // remove removes one path.
-func (r *restorer) remove(it *restored) error {
-	dir, err := r.ready("remove", it)
+func (r *restorer) remove(it *restoreItem) error {
+	dir, err := r.unchangedParent("remove", it)
 	if err != nil {
 		return err
 	}
@@ -69,30 +70,30 @@ func (r *restorer) remove(it *restored) error {
 		return fmt.Errorf("remove %s: %w", display(it.Path), withoutPath(err))
 	}
 	it.placed = true
-	r.changed(it.Path, func() error { return r.revert(it) })
+	r.addReversal(it.Path, func() error { return r.revert(it) })
 	return nil
 }
 
-// clear removes a directory that stands where a file shall be.
-func (r *restorer) clear(c clearing) error {
-	if err := r.step("clear %s", c.path); err != nil {
+// clearDir removes a directory in the place of a file.
+func (r *restorer) clearDir(c clearing) error {
+	if err := r.tree.step("clear %s", c.path); err != nil {
 		return err
 	}
 	if err := r.removeDir(c.path); err != nil {
 		return err
 	}
-	r.changed(c.path, func() error { return r.remake(c) })
+	r.addReversal(c.path, func() error { return r.recreateDir(c) })
 	return nil
 }
 
-// removeDir removes a directory, which has to be empty.
+// removeDir removes an empty directory.
 func (r *restorer) removeDir(path string) error {
 	dir, err := r.pins.at(path, false)
 	if err == nil {
 		err = r.pins.removeEmpty(dir)
 	}
-	if err == nil && r.pins.held[path] != nil {
-		err = errors.New("it is not empty any more")
+	if err == nil && r.pins.byPath[path] != nil {
+		err = errors.New("it is no longer empty")
 	}
 	if err != nil {
 		return fmt.Errorf("remove %s: %w", display(path), withoutPath(err))
@@ -100,16 +101,16 @@ func (r *restorer) removeDir(path string) error {
 	return nil
 }
 
-// remake makes a directory again.
-func (r *restorer) remake(c clearing) error {
-	if err := r.step("restore %s", c.path); err != nil {
+// recreateDir reverts clearDir.
+func (r *restorer) recreateDir(c clearing) error {
+	if err := r.tree.step("restore %s", c.path); err != nil {
 		return err
 	}
 	dir, err := r.pins.at(c.path, true)
 	if err != nil {
 		return err
 	}
-	dir.made = false // it shall stay
+	dir.created = false // keep it
 	f, err := dir.dir.Open(".")
 	if err != nil {
 		return err
@@ -121,78 +122,78 @@ func (r *restorer) remake(c clearing) error {
 	return f.Chmod(c.mode)
 }
 
-// put brings what shall be there to its place.
-func (r *restorer) put(it *restored) error {
-	if it.top != "" {
-		return r.graft(it.top)
+// placeItem brings one path into the wanted state.
+func (r *restorer) placeItem(it *restoreItem) error {
+	if it.missingDir != "" {
+		return r.graft(it.missingDir)
 	}
-	dir, err := r.ready("place", it)
+	dir, err := r.unchangedParent("place", it)
 	if err != nil {
 		return err
 	}
-	if it.bitsOnly() {
+	if it.modeOnly() {
 		err = r.setMode(dir, it, it.Want.Mode.Perm())
-	} else if err = dir.dir.Rename(it.temporary(), base(it.Path)); err != nil {
+	} else if err = dir.dir.Rename(it.tempName(), base(it.Path)); err != nil {
 		err = fmt.Errorf("replace %s: %w", display(it.Path), withoutPath(err))
 	}
 	if err != nil {
 		return err
 	}
 	it.placed = true
-	r.changed(it.Path, func() error { return r.revert(it) })
+	r.addReversal(it.Path, func() error { return r.revert(it) })
 	return nil
 }
 
-// graft renames a whole directory into place, which nothing stands at any more.
+// graft renames a complete new directory to a path that no longer exists.
 func (r *restorer) graft(top string) error {
-	items := r.below(top)
+	items := r.itemsBelow(top)
 	from := graftOf(top)
 	if err := r.seal(from, items); err != nil {
 		return err
 	}
-	if err := r.step("place %s", top); err != nil {
+	if err := r.tree.step("place %s", top); err != nil {
 		return err
 	}
 	dir, err := r.pins.at(parentOf(top), false)
 	if err != nil {
 		return err
 	}
-	if _, err := dir.dir.Lstat(base(top)); !missing(err) {
+	if _, err := dir.dir.Lstat(base(top)); !isNotExist(err) {
 		return &ConflictError{Paths: []string{top}}
 	}
 	dir.changed = true
 	if err := dir.dir.Rename(base(from), base(top)); err != nil {
 		return fmt.Errorf("make directory %s: %w", display(top), withoutPath(err))
 	}
-	made := dirsOf(items, func(it *restored) string { return it.Path }, parentOf(top))
+	made := dirsOf(items, func(it *restoreItem) string { return it.Path }, parentOf(top))
 	for _, path := range made {
-		r.changed(path, func() error { return r.removeDir(path) })
+		r.addReversal(path, func() error { return r.removeDir(path) })
 	}
 	for _, it := range items {
 		it.placed = true
-		r.changed(it.Path, func() error { return r.revert(it) })
+		r.addReversal(it.Path, func() error { return r.revert(it) })
 	}
 	return nil
 }
 
-// below returns what shall be below a directory that is missing.
-func (r *restorer) below(top string) []*restored {
-	var items []*restored
+// itemsBelow returns the items to place below a missing directory.
+func (r *restorer) itemsBelow(top string) []*restoreItem {
+	var items []*restoreItem
 	for _, it := range r.items {
-		if it.top == top && it.staged {
+		if it.missingDir == top && it.staged {
 			items = append(items, it)
 		}
 	}
 	return items
 }
 
-// seal makes the names in a directory of temporary files durable and closes
-// it, because some systems do not rename an open one.
-func (r *restorer) seal(from string, items []*restored) error {
-	for _, path := range slices.Backward(dirsOf(items, (*restored).stage, parentOf(from))) {
+// seal makes the names in a directory of temporary files durable and closes it,
+// because some systems cannot rename an open directory.
+func (r *restorer) seal(from string, items []*restoreItem) error {
+	for _, path := range slices.Backward(dirsOf(items, (*restoreItem).stagePath, parentOf(from))) {
 		dir, err := r.pins.at(path, false)
 		if err == nil {
-			err = r.pins.inPlace(dir)
+			err = r.pins.checkInPlace(dir)
 		}
 		if err == nil {
 			err = syncDir(dir.dir)
@@ -205,9 +206,9 @@ func (r *restorer) seal(from string, items []*restored) error {
 	return nil
 }
 
-// dirsOf returns the directories of paths, parents first, down from but without
-// the directory end.
-func dirsOf(items []*restored, path func(*restored) string, end string) []string {
+// dirsOf returns the directories that contain the items' paths, parents first,
+// from below the directory end.
+func dirsOf(items []*restoreItem, path func(*restoreItem) string, end string) []string {
 	seen := map[string]bool{}
 	for _, it := range items {
 		for dir := parentOf(path(it)); dir != end && !seen[dir]; dir = parentOf(dir) {
@@ -222,20 +223,20 @@ func dirsOf(items []*restored, path func(*restored) string, end string) []string
 	return dirs
 }
 
-// sweep removes the directories that removals left empty. One that this
-// process may not remove stays.
-func (r *restorer) sweep() error {
-	gone := slices.DeleteFunc(slices.Clone(r.items), func(it *restored) bool { return !it.removal() })
-	for _, path := range slices.Backward(dirsOf(gone, func(it *restored) string { return it.Path }, "")) {
+// removeEmptied removes the directories that removals left empty. A directory
+// that this process may not remove stays.
+func (r *restorer) removeEmptied() error {
+	removals := slices.DeleteFunc(slices.Clone(r.items), func(it *restoreItem) bool { return !it.isRemoval() })
+	for _, path := range slices.Backward(dirsOf(removals, func(it *restoreItem) string { return it.Path }, "")) {
 		dir, err := r.pins.at(path, false)
-		if absent(err) {
+		if isAbsent(err) {
 			continue
 		}
 		if err == nil && !dir.empty() {
 			continue
 		}
 		if err == nil {
-			err = r.step("sweep %s", path)
+			err = r.tree.step("sweep %s", path)
 		}
 		if err == nil {
 			err = r.pins.removeEmpty(dir)
@@ -247,19 +248,19 @@ func (r *restorer) sweep() error {
 	return nil
 }
 
-// putBack restores what was changed before an error, in reverse order, and
-// returns the error with what could not be restored.
-func (r *restorer) putBack(cause error) error {
+// rollBack reverts the changes made before an error, in reverse order. It
+// returns the error, together with the paths that it could not restore.
+func (r *restorer) rollBack(cause error) error {
 	partial := PartialError{Err: cause}
-	// Before anything else, because on a full disk this makes room.
-	left := r.takeBack()
-	for _, b := range slices.Backward(r.back) {
+	// First, because this frees space on a full disk.
+	left := r.removeTemps()
+	for _, b := range slices.Backward(r.reversals) {
 		if err := b.run(); err != nil {
 			partial.Paths = append(partial.Paths, b.path)
 			partial.Why = errors.Join(partial.Why, err)
 		}
 	}
-	left = errors.Join(left, r.pins.removeMade(), r.pins.sync(r.step))
+	left = errors.Join(left, r.pins.removeCreated(), r.pins.sync(r.tree.step))
 	if len(partial.Paths) > 0 {
 		slices.SortFunc(partial.Paths, strings.Compare)
 		return errors.Join(&partial, left)
@@ -267,19 +268,19 @@ func (r *restorer) putBack(cause error) error {
 	return errors.Join(cause, left)
 }
 
-// revert gives one path back what was found there, unless somebody has changed
-// it again.
-func (r *restorer) revert(it *restored) error {
-	if err := r.step("restore %s", it.Path); err != nil {
+// revert restores the previous state of one path, unless another process has
+// changed it since.
+func (r *restorer) revert(it *restoreItem) error {
+	if err := r.tree.step("restore %s", it.Path); err != nil {
 		return err
 	}
-	ctx := context.Background() // what was begun is ended
-	now := &restored{Restoration: it.Restoration}
-	if err := r.lookAt(ctx, now); err != nil {
+	ctx := context.Background() // a roll-back is not cancelled
+	now := &restoreItem{Restoration: it.Restoration}
+	if err := r.inspect(ctx, now); err != nil {
 		return err
 	}
-	if !now.found.is(it.Want) || len(now.way) > 0 {
-		return fmt.Errorf("%s was changed by somebody else", display(it.Path))
+	if !now.found.sameState(it.Want) || len(now.dirsToClear) > 0 {
+		return fmt.Errorf("another process changed %s", display(it.Path))
 	}
 	dir, err := r.pins.at(parentOf(it.Path), false)
 	if err != nil {
@@ -289,16 +290,16 @@ func (r *restorer) revert(it *restored) error {
 	switch {
 	case it.found.Kind == "":
 		return dir.dir.Remove(base(it.Path))
-	case it.bitsOnly():
+	case it.modeOnly():
 		return r.setMode(dir, now, it.found.Mode)
 	case it.found.Kind == Regular && it.found.Digest == "":
-		return fmt.Errorf("what %s held could not be read", display(it.Path))
+		return fmt.Errorf("the old contents of %s could not be read", display(it.Path))
 	}
-	if err := r.write(ctx, it, join(dir.path, it.temporary()), it.found); err != nil {
-		return errors.Join(err, dir.removeTemp(it.temporary(), it.Path))
+	if err := r.write(ctx, it, join(dir.path, it.tempName()), it.found); err != nil {
+		return errors.Join(err, dir.removeTemp(it.tempName(), it.Path))
 	}
 	if dir, err = r.pins.at(dir.path, false); err != nil {
 		return err
 	}
-	return dir.dir.Rename(it.temporary(), base(it.Path))
+	return dir.dir.Rename(it.tempName(), base(it.Path))
 }

@@ -11,53 +11,53 @@ import (
 	"os"
 )
 
-// temporary is the name of the temporary file beside the path, the same that
-// Apply takes for the same contents.
-func (it *restored) temporary() string {
+// tempName returns the name of the temporary file next to the path. Apply uses
+// the same name for the same contents.
+func (it *restoreItem) tempName() string {
 	if it.Want.Kind == Symlink {
 		return tempName(it.Path, "->"+it.Want.Target)
 	}
 	return tempName(it.Path, it.Want.Digest)
 }
 
-// graftOf is where the directory is made that will be renamed to top.
+// graftOf returns the path of the new directory that will be renamed to top.
 func graftOf(top string) string {
 	return join(parentOf(top), tempName(top, "/"))
 }
 
-// stage returns the path of the temporary file.
-func (it *restored) stage() string {
-	if it.top != "" {
-		return graftOf(it.top) + it.Path[len(it.top):]
+// stagePath returns the path of the temporary file.
+func (it *restoreItem) stagePath() string {
+	if it.missingDir != "" {
+		return graftOf(it.missingDir) + it.Path[len(it.missingDir):]
 	}
-	return join(parentOf(it.Path), it.temporary())
+	return join(parentOf(it.Path), it.tempName())
 }
 
-// stage writes all temporary files, and removes those that a crash has left.
+// stage writes all temporary files, and removes those that a crash left.
 func (r *restorer) stage(ctx context.Context) error {
 	if err := r.removeLeftovers(); err != nil {
 		return err
 	}
 	for _, it := range r.items {
-		if it.done || it.removal() || it.bitsOnly() {
+		if it.done || it.isRemoval() || it.modeOnly() {
 			continue
 		}
-		if err := r.step("write %s", it.Path); err != nil {
+		if err := r.tree.step("write %s", it.Path); err != nil {
 			return err
 		}
-		it.staged = true // even a write that fails may leave a file
-		if err := r.write(ctx, it, it.stage(), it.Want); err != nil {
+		it.staged = true // even a failed write may leave a file
+		if err := r.write(ctx, it, it.stagePath(), it.Want); err != nil {
 			return err
 		}
 	}
-	return r.step("staged")
+	return r.tree.step("staged")
 }
 
-// removeLeftovers removes what a crash of the same call has left.
+// removeLeftovers removes what a crash during the same call left.
 func (r *restorer) removeLeftovers() error {
 	seen := map[string]bool{"": true}
 	for _, it := range r.items {
-		if err := r.removeLeftover(join(parentOf(it.Path), it.temporary()), it.Path); err != nil {
+		if err := r.removeLeftover(join(parentOf(it.Path), it.tempName()), it.Path); err != nil {
 			return err
 		}
 		for dir := parentOf(it.Path); !seen[dir]; dir = parentOf(dir) {
@@ -70,16 +70,16 @@ func (r *restorer) removeLeftovers() error {
 	return nil
 }
 
-// removeLeftover removes a temporary file or directory that stands for path.
+// removeLeftover removes the temporary file or directory of a path.
 func (r *restorer) removeLeftover(left, path string) error {
 	dir, err := r.pins.at(parentOf(left), false)
-	if absent(err) {
+	if isAbsent(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := dir.dir.Lstat(base(left)); missing(err) {
+	if _, err := dir.dir.Lstat(base(left)); isNotExist(err) {
 		return nil
 	}
 	dir.changed = true
@@ -89,8 +89,8 @@ func (r *restorer) removeLeftover(left, path string) error {
 	return nil
 }
 
-// write makes a temporary file or symlink that is as wanted.
-func (r *restorer) write(ctx context.Context, it *restored, path string, want Entry) error {
+// write creates the temporary file or symlink for the wanted state.
+func (r *restorer) write(ctx context.Context, it *restoreItem, path string, want Entry) error {
 	dir, err := r.pins.at(parentOf(path), true)
 	if err != nil {
 		return err
@@ -106,64 +106,65 @@ func (r *restorer) write(ctx context.Context, it *restored, path string, want En
 	if err != nil {
 		return fmt.Errorf("the contents of %s: %w", display(it.Path), err)
 	}
-	t := temp{name: base(path), path: it.Path, mode: want.Mode.Perm(), old: it.replaces()}
+	t := temp{name: base(path), path: it.Path, mode: want.Mode.Perm(), old: it.replacedFile()}
 	err = dir.writeTemp(t, func(w io.Writer) error {
-		return r.verified(w, contextReader{ctx, content}, want.Digest)
+		return r.copyVerified(w, contextReader{ctx, content}, want.Digest)
 	})
 	return errors.Join(err, content.Close())
 }
 
-// replaces is the file whose owner the new one gets.
-func (it *restored) replaces() fs.FileInfo {
+// replacedFile returns the info of the file whose owner the new one gets, or
+// nil.
+func (it *restoreItem) replacedFile() fs.FileInfo {
 	if it.info != nil && it.info.Mode().IsRegular() {
 		return it.info
 	}
 	return nil
 }
 
-// verified copies, and is an error if the digest is another.
-func (r *restorer) verified(w io.Writer, from io.Reader, digest string) error {
+// copyVerified copies, and returns an error if the contents have another
+// digest.
+func (r *restorer) copyVerified(w io.Writer, from io.Reader, digest string) error {
 	sum := sha256.New()
 	if _, err := io.CopyBuffer(io.MultiWriter(w, sum), from, r.buf); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != digest {
-		return fmt.Errorf("the contents have the digest %s, not %s", got, digest)
+		return fmt.Errorf("the stored contents have digest %s, not %s", got, digest)
 	}
 	return nil
 }
 
-// takeBack removes all temporary files and the directories that were made for
-// them.
-func (r *restorer) takeBack() error {
+// removeTemps removes all temporary files and the directories created for them.
+func (r *restorer) removeTemps() error {
 	var errs []error
 	for _, it := range r.items {
 		if !it.staged || it.placed {
 			continue
 		}
-		dir, err := r.pins.at(parentOf(it.stage()), false)
+		dir, err := r.pins.at(parentOf(it.stagePath()), false)
 		if err == nil {
-			err = dir.removeTemp(base(it.stage()), it.Path)
+			err = dir.removeTemp(base(it.stagePath()), it.Path)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // its directory was not even made
+			continue // its directory was never created
 		}
 		errs = append(errs, err)
 	}
 	for _, it := range r.items {
-		if it.staged && !it.placed && it.top != "" {
-			errs = append(errs, r.takeBackDirs(parentOf(it.stage()), parentOf(it.top)))
+		if it.staged && !it.placed && it.missingDir != "" {
+			errs = append(errs, r.removeTempDirs(parentOf(it.stagePath()), parentOf(it.missingDir)))
 		}
 	}
-	return errors.Join(append(errs, r.pins.removeMade())...)
+	return errors.Join(append(errs, r.pins.removeCreated())...)
 }
 
-// takeBackDirs removes directories of temporary files, up to but without end.
-// One that still holds something stays.
-func (r *restorer) takeBackDirs(path, end string) error {
+// removeTempDirs removes empty directories of temporary files, from path up to
+// but not including end.
+func (r *restorer) removeTempDirs(path, end string) error {
 	for ; path != end; path = parentOf(path) {
 		dir, err := r.pins.at(path, false)
-		if absent(err) {
+		if isAbsent(err) {
 			continue
 		}
 		if err == nil {
@@ -176,8 +177,8 @@ func (r *restorer) takeBackDirs(path, end string) error {
 	return nil
 }
 
-// setMode changes permission bits and nothing else.
-func (r *restorer) setMode(dir *pin, it *restored, mode fs.FileMode) error {
+// setMode changes only the permission bits.
+func (r *restorer) setMode(dir *pin, it *restoreItem, mode fs.FileMode) error {
 	f, info, err := openRegular(dir.dir, it.Path)
 	if err != nil {
 		return readError(it.Path, err)

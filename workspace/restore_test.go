@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// open is what Restore gets contents from.
+// open is the function that Restore gets contents from.
 func (s store) open(digest string) (io.ReadCloser, error) {
 	content, ok := s[digest]
 	if !ok {
@@ -26,8 +26,8 @@ func (s store) open(digest string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(content)), nil
 }
 
-// keepAll keeps a tree, and returns its state.
-func (s store) keepAll(t testing.TB, tree *Tree) Manifest {
+// storeAll stores the contents of a tree and returns its manifest.
+func (s store) storeAll(t testing.TB, tree *Tree) Manifest {
 	t.Helper()
 	m, err := tree.Keep(t.Context(), manifest(t, tree, nil), nil, s.keep)
 	if err != nil {
@@ -36,8 +36,8 @@ func (s store) keepAll(t testing.TB, tree *Tree) Manifest {
 	return m
 }
 
-// back is the list that leads from one state to another.
-func back(from, to Manifest) []Restoration {
+// changesBetween returns the list that turns one state into another.
+func changesBetween(from, to Manifest) []Restoration {
 	var list []Restoration
 	for _, d := range from.Diff(to) {
 		list = append(list, Restoration{Path: d.Path, Want: d.After, From: []Entry{d.Before}})
@@ -45,7 +45,7 @@ func back(from, to Manifest) []Restoration {
 	return list
 }
 
-// rewrite makes a directory hold these files and nothing else.
+// rewrite makes a directory contain exactly these files.
 func rewrite(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	names, err := os.ReadDir(dir)
@@ -62,7 +62,7 @@ func rewrite(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// states are two states of a tree between which every kind of path becomes
+// states returns two states of a tree between which every kind of path becomes
 // every other.
 func states() (one, two map[string]string) {
 	one = map[string]string{
@@ -82,21 +82,21 @@ func states() (one, two map[string]string) {
 	return one, two
 }
 
-// twoStates returns a tree in its first state, and both of them.
+// twoStates returns a tree in its first state, and both states.
 func twoStates(t testing.TB) (tree *Tree, s store, one, two Manifest) {
 	t.Helper()
 	first, second := states()
 	tree, s = newTree(t, second, Options{}), store{}
 	chmod(t, tree, "same", 0o700)
-	two = s.keepAll(t, tree)
+	two = s.storeAll(t, tree)
 	rewrite(t, tree.Dir(), first)
-	one = s.keepAll(t, tree)
+	one = s.storeAll(t, tree)
 	return tree, s, one, two
 }
 
-// is fails unless the tree is in a state, without a directory too many and
-// without temporary files.
-func is(t testing.TB, tree *Tree, want Manifest, files map[string]string) {
+// checkRestored fails unless the tree is in a state, without extra directories
+// and without temporary files.
+func checkRestored(t testing.TB, tree *Tree, want Manifest, files map[string]string) {
 	t.Helper()
 	if d := manifest(t, tree, nil).Diff(want); len(d) > 0 {
 		t.Errorf("the tree differs: %+v", d)
@@ -121,7 +121,7 @@ func TestRestore(t *testing.T) {
 			from, to Manifest
 			files    map[string]string
 		}{{one, two, second}, {two, one, first}} {
-			list := back(step.from, step.to)
+			list := changesBetween(step.from, step.to)
 			var paths []string
 			for _, l := range list {
 				paths = append(paths, l.Path)
@@ -134,16 +134,16 @@ func TestRestore(t *testing.T) {
 			if diff := cmp.Diff(paths, changed); diff != "" {
 				t.Error(diff)
 			}
-			is(t, tree, step.to, step.files)
+			checkRestored(t, tree, step.to, step.files)
 			if changed, err := tree.Restore(t.Context(), list, s.open); err != nil || len(changed) > 0 {
 				t.Errorf("again: changed %q, %v", changed, err)
 			}
-			is(t, tree, step.to, step.files)
+			checkRestored(t, tree, step.to, step.files)
 		}
 	}
 }
 
-// entry is the state of a file with these contents.
+// entry returns the state of a file with these contents.
 func (s store) entry(content string) Entry {
 	digest, size, _ := s.keep(strings.NewReader(content))
 	return Entry{Kind: Regular, Mode: 0o644, Size: size, Digest: digest}
@@ -239,22 +239,23 @@ func TestRestoreCancelled(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := tree.Restore(ctx, back(one, two), s.open); !errors.Is(err, context.Canceled) {
+		if _, err := tree.Restore(ctx, changesBetween(one, two), s.open); !errors.Is(err, context.Canceled) {
 			t.Errorf("Restore = %v", err)
 		}
 		first, _ := states()
-		is(t, tree, one, first)
+		checkRestored(t, tree, one, first)
 	}
 }
 
-// Bits alone are changed on the file itself, whose other names see it.
+// If only the permission bits differ, the file itself is changed, so its other
+// names change too.
 func TestRestoreBits(t *testing.T) {
 	tree, s := newTree(t, map[string]string{"a": "1"}, Options{}), store{}
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.Link(filepath.Join(tree.Dir(), "a"), outside); err != nil {
 		t.Skipf("no hard links here: %v", err)
 	}
-	want := s.keepAll(t, tree)
+	want := s.storeAll(t, tree)
 	want[0].Mode = 0o440
 	list := []Restoration{{Path: "a", Want: want[0]}}
 	s = nil // no contents are needed
@@ -267,9 +268,9 @@ func TestRestoreBits(t *testing.T) {
 	}
 }
 
-// Directories that were empty before, and those with something in them that
-// the list does not name, stay.
-func TestRestoreSweeps(t *testing.T) {
+// Directories that were already empty stay, and so do those that contain paths
+// not in the list.
+func TestRestoreRemovesEmptiedDirectories(t *testing.T) {
 	tree, s := newTree(t, map[string]string{"a/b/c/gone": "1", "d/e/gone": "1", "d/mine": "1", "empty/": "", "r/.git/HEAD": "h", "r/gone": "1"}, Options{}), store{}
 	one := s.entry("1")
 	list := []Restoration{{Path: "a/b/c/gone", From: []Entry{one}}, {Path: "d/e/gone", From: []Entry{one}}, {Path: "r/gone", From: []Entry{one}}}
@@ -282,7 +283,8 @@ func TestRestoreSweeps(t *testing.T) {
 	}
 }
 
-// Empty directories in a directory make way with it, and come back with it.
+// Empty directories inside a directory are removed with it, and come back when
+// it is restored.
 func TestRestoreEmptyDirectoriesInTheWay(t *testing.T) {
 	tree, s := newTree(t, map[string]string{"d/e/f/": "", "d/g/": "", "d/x": "1", "a": "1"}, Options{}), store{}
 	list := []Restoration{{Path: "d", Want: s.entry("file"), From: []Entry{{}}}, {Path: "d/x"}, {Path: "a"}}
@@ -304,7 +306,7 @@ func TestRestoreEmptyDirectoriesInTheWay(t *testing.T) {
 		t.Error(diff)
 	}
 	if info, err := os.Stat(filepath.Join(tree.Dir(), "d/e/f")); err != nil || info.Mode().Perm() != 0o710 && runtime.GOOS != "windows" {
-		t.Errorf("d/e/f has the mode %v, %v", info.Mode(), err)
+		t.Errorf("d/e/f has mode %v, %v", info.Mode(), err)
 	}
 	tree.fault = nil
 	if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
@@ -315,7 +317,7 @@ func TestRestoreEmptyDirectoriesInTheWay(t *testing.T) {
 	}
 }
 
-// More directories than are held open at once.
+// More directories than may be open at once.
 func TestRestoreManyDirectories(t *testing.T) {
 	inMemory(t)
 	tree, s := newTree(t, nil, Options{}), store{}
@@ -326,9 +328,9 @@ func TestRestoreManyDirectories(t *testing.T) {
 	for name, content := range files {
 		put(t, tree.Dir(), name, content)
 	}
-	one := s.keepAll(t, tree)
+	one := s.storeAll(t, tree)
 	for _, step := range [][2]Manifest{{one, nil}, {nil, one}} {
-		list := back(step[0], step[1])
+		list := changesBetween(step[0], step[1])
 		calls := 0
 		tree.fault = func(step string) error {
 			if calls++; calls == len(list) {
@@ -341,13 +343,13 @@ func TestRestoreManyDirectories(t *testing.T) {
 		}
 		tree.fault = nil
 		if d := manifest(t, tree, nil).Diff(step[0]); len(d) > 0 {
-			t.Fatalf("%d paths were not put back", len(d))
+			t.Fatalf("%d paths were not restored", len(d))
 		}
 		if changed, err := tree.Restore(t.Context(), list, s.open); err != nil || len(changed) != len(files) {
 			t.Fatalf("changed %d paths: %v", len(changed), err)
 		}
 	}
-	is(t, tree, one, files)
+	checkRestored(t, tree, one, files)
 }
 
 func TestRestoreNamesThatAreNotUTF8(t *testing.T) {
@@ -356,16 +358,16 @@ func TestRestoreNamesThatAreNotUTF8(t *testing.T) {
 	}
 	first := map[string]string{"b\xff\n/\xfe": "1", "l\xfd": "->b\xff", `x\..\.git`: "1", "\xc3\x28": "1"}
 	tree, s := newTree(t, first, Options{}), store{}
-	one := s.keepAll(t, tree)
+	one := s.storeAll(t, tree)
 	rewrite(t, tree.Dir(), map[string]string{"b\xff\n": "2", "l\xfd": "2"})
-	two := s.keepAll(t, tree)
-	if _, err := tree.Restore(t.Context(), back(two, one), s.open); err != nil {
+	two := s.storeAll(t, tree)
+	if _, err := tree.Restore(t.Context(), changesBetween(two, one), s.open); err != nil {
 		t.Fatal(err)
 	}
-	is(t, tree, one, first)
+	checkRestored(t, tree, one, first)
 }
 
-// zeros is a file of any size that is never in memory as a whole.
+// zeros reads as a file of any size without holding it in memory.
 type zeros struct{ left int64 }
 
 func (z *zeros) Read(p []byte) (int, error) {
@@ -399,7 +401,7 @@ func TestRestoreLargeFile(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := tree.Restore(t.Context(), back(two, one), open)
+	_, err := tree.Restore(t.Context(), changesBetween(two, one), open)
 	runtime.ReadMemStats(&after)
 	if err != nil {
 		t.Fatal(err)
@@ -412,8 +414,8 @@ func TestRestoreLargeFile(t *testing.T) {
 	}
 }
 
-// Apply and Restore share the names of temporary files: one removes what the
-// other has left of the same contents.
+// Apply and Restore use the same names for temporary files, so each removes
+// what the other left for the same contents.
 func TestApplyRemovesLeftoversOfRestore(t *testing.T) {
 	tree, s := newTree(t, map[string]string{"a": "old"}, Options{}), store{}
 	list := []Restoration{{Path: "a", Want: s.entry("new"), From: []Entry{s.entry("old")}}}
@@ -424,7 +426,7 @@ func TestApplyRemovesLeftoversOfRestore(t *testing.T) {
 		t.Fatal("the crash left nothing")
 	}
 	ch := Change{Edits: []Edit{write("a", "new")}}
-	if err := tree.Apply(t.Context(), ch, reviewed(t, tree, ch)); err != nil {
+	if err := tree.Apply(t.Context(), ch, allowedVerdicts(t, tree, ch)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"a": "new"}, contents(t, tree.Dir())); diff != "" {

@@ -10,24 +10,24 @@ import (
 	"unicode/utf8"
 )
 
-// Review says what would become of every edit of a change, in its order, and
-// writes nothing. Of several rulings the strictest holds: deny, drop, ask,
-// allow. Every verdict but a plain Allow has a reason that a person and a
-// model can act on; Before and After are filled for every edit whose file
-// could be looked at.
+// Review decides on every edit of a change, in order, and writes nothing. If
+// several rulings apply, the first of deny, drop, ask, allow wins. Every
+// verdict except Allow has a reason that the user and the model can act on.
+// Before and After are set for every edit whose file could be inspected.
 //
-// Whatever the rules say, it denies (rulings G4, G5) paths that Clean refuses,
-// hone's own files and configuration, paths that are not UTF-8 (which a record
-// could not carry), a path twice in one change or below
-// another path of it (case folded), a path through a symlink or below a file,
-// and a target that is anything but a regular file. A file with several hard
-// links is no reason: Apply breaks the link and leaves the other names alone.
+// Whatever the rules say, Review denies (rulings G4, G5) paths that Clean
+// refuses, hone's own files and configuration, paths that are not UTF-8 (a
+// record could not store them), a path that the change names twice or that is
+// below another path of the change (ignoring case), a path through a symlink or
+// below a file, and a target that is not a regular file. A file with several
+// hard links is allowed: Apply breaks the link and leaves the other names
+// alone.
 //
-// Case is folded when paths are compared with NotSent, Approve, Immutable and
-// hone's own names, never with Scope. A Scope, like every pattern, that is a
-// plain path or ends in a slash stands for all that lies below.
+// Paths are compared with NotSent, Approve, Immutable and hone's own names
+// ignoring case, but with Scope exactly. Any pattern that is a plain path or
+// ends in a slash also matches everything below.
 //
-// An error means that the rules hold a pattern that cannot be read.
+// An error means that the rules contain a malformed pattern.
 func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 	r, err := newReview(t, rules)
 	if err != nil {
@@ -50,8 +50,8 @@ type review struct {
 	notSent   patterns
 	approve   patterns
 	scope     patterns
-	files     map[string]string // paths of the change so far: folded to as cleaned
-	dirs      map[string]string // their parents, folded, to the path that has them
+	files     map[string]string // paths of the change so far, by folded path
+	dirs      map[string]string // the same, by folded parent directory
 }
 
 func newReview(t *Tree, rules Rules) (*review, error) {
@@ -76,32 +76,32 @@ func newReview(t *Tree, rules Rules) (*review, error) {
 	return r, nil
 }
 
-// edit decides about one edit.
+// edit returns the verdict on one edit.
 func (r *review) edit(e Edit) Verdict {
 	cleaned, err := Clean(e.Path)
 	if err != nil {
-		return denied(e.Path, reasonOf(err))
+		return denied(e.Path, errorReason(err))
 	}
-	if reason := r.repeated(cleaned); reason != "" {
+	if reason := r.duplicateReason(cleaned); reason != "" {
 		return denied(cleaned, reason)
 	}
-	if reason := r.forbidden(cleaned); reason != "" {
+	if reason := r.pathDenial(cleaned); reason != "" {
 		return denied(cleaned, reason)
 	}
-	old, before, err := r.look(cleaned)
+	old, before, err := r.currentFile(cleaned)
 	if err != nil {
-		return denied(cleaned, reasonOf(err))
+		return denied(cleaned, errorReason(err))
 	}
-	v := Verdict{Path: cleaned, Ruling: Allow, Before: before, After: afterOf(e, before)}
-	if reason := r.closed(cleaned, old, e); reason != "" {
+	v := Verdict{Path: cleaned, Ruling: Allow, Before: before, After: imageAfter(e, before)}
+	if reason := r.contentDenial(cleaned, old, e); reason != "" {
 		v.Ruling, v.Reason = Deny, reason
 		return v
 	}
-	if reason := idle(old, e, before); reason != "" {
+	if reason := dropReason(old, e, before); reason != "" {
 		v.Ruling, v.Reason = Drop, reason
 		return v
 	}
-	if reason := r.question(cleaned, before); reason != "" {
+	if reason := r.askReason(cleaned, before); reason != "" {
 		v.Ruling, v.Reason = Ask, reason
 	}
 	return v
@@ -111,8 +111,8 @@ func denied(path, reason string) Verdict {
 	return Verdict{Path: path, Ruling: Deny, Reason: reason}
 }
 
-// reasonOf is an error without the path, which the verdict has.
-func reasonOf(err error) string {
+// errorReason returns an error's text without the path, which the verdict has.
+func errorReason(err error) string {
 	var refused *RefusedError
 	var large *TooLargeError
 	switch {
@@ -121,22 +121,22 @@ func reasonOf(err error) string {
 	case errors.As(err, &large):
 		return fmt.Sprintf("%d bytes is more than the limit of %d", large.Size, large.Max)
 	}
-	return "the file cannot be read: " + plainError(err)
+	return "the file cannot be read: " + errorText(err)
 }
 
-// repeated denies a path that the change has named already, and paths below
-// each other. Case is folded, because on some file systems they are one.
-func (r *review) repeated(path string) string {
+// duplicateReason denies a path that the change has already named, and paths
+// below each other. It ignores case, because some file systems do.
+func (r *review) duplicateReason(path string) string {
 	folded := Fold(path)
 	if other, ok := r.files[folded]; ok {
-		return also(path, other, "the change names this path twice")
+		return withOtherSpelling(path, other, "the change names this path twice")
 	}
 	if other, ok := r.dirs[folded]; ok {
-		return fmt.Sprintf("%s of the same change lies below it", display(other))
+		return fmt.Sprintf("the same change also names %s, which is below it", display(other))
 	}
 	for dir := parentOf(folded); dir != ""; dir = parentOf(dir) {
 		if other, ok := r.files[dir]; ok {
-			return fmt.Sprintf("it lies below %s of the same change", display(other))
+			return fmt.Sprintf("it is below %s, which the same change also names", display(other))
 		}
 	}
 	r.files[folded] = path
@@ -146,28 +146,28 @@ func (r *review) repeated(path string) string {
 	return ""
 }
 
-// also adds the other spelling to a reason where there is one.
-func also(path, other, reason string) string {
+// withOtherSpelling adds the other spelling to a reason if it differs.
+func withOtherSpelling(path, other, reason string) string {
 	if path == other {
 		return reason
 	}
 	return fmt.Sprintf("%s, also as %s", reason, display(other))
 }
 
-// forbidden denies by the path alone.
-func (r *review) forbidden(path string) string {
-	if reason := protected(path); reason != "" {
+// pathDenial returns why the path alone forbids a change, or an empty string.
+func (r *review) pathDenial(path string) string {
+	if reason := protectedReason(path); reason != "" {
 		return reason
 	}
 	switch {
 	case !utf8.ValidString(path):
-		return "the path is not UTF-8 text"
+		return "the path is not valid UTF-8"
 	case r.immutable.match(path):
 		return "this file may not be changed here"
 	case r.notSent.match(path):
-		return "its contents are never sent to the model, so it may not be changed by one"
+		return "its contents are never sent to the model, so a model may not change it"
 	case r.rules.Scope != nil && !r.scope.match(path):
-		return "it lies outside of what may be changed here: " + strings.Join(r.rules.Scope, ", ")
+		return "it is outside the paths that may be changed: " + strings.Join(r.rules.Scope, ", ")
 	}
 	if reason, ok := r.rules.Guard.WithheldName(path); ok {
 		return "it is withheld from the model: " + reason
@@ -175,8 +175,8 @@ func (r *review) forbidden(path string) string {
 	return ""
 }
 
-// look reads what stands at a path. Nothing there is no error.
-func (r *review) look(path string) ([]byte, Image, error) {
+// currentFile reads the file at a path. A missing file is not an error.
+func (r *review) currentFile(path string) ([]byte, Image, error) {
 	dir, err := r.cur.at(parentOf(path))
 	if err == nil {
 		var content []byte
@@ -185,31 +185,32 @@ func (r *review) look(path string) ([]byte, Image, error) {
 		if err == nil {
 			return content, image, nil
 		}
-		return nil, Image{}, orNothing(err)
+		return nil, Image{}, ignoreNotExist(err)
 	}
-	return nil, Image{}, orNothing(inTheWay(err))
+	return nil, Image{}, ignoreNotExist(parentError(err))
 }
 
-// orNothing is nil for a path that does not exist.
-func orNothing(err error) error {
+// ignoreNotExist returns the error, or nil if it says that a path does not
+// exist.
+func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-// inTheWay words what was found on the way to a file.
-func inTheWay(err error) error {
+// parentError words the error of a parent directory that cannot be used.
+func parentError(err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) {
-		return refuse(refused.Path, "the way there is closed: %s", refused.Reason)
+		return refusal(refused.Path, "a parent directory cannot be used: %s", refused.Reason)
 	}
 	return err
 }
 
-// afterOf is the image that an edit would leave. A file that exists keeps its
-// permission bits; a new one is executable if it begins with "#!".
-func afterOf(e Edit, before Image) Image {
+// imageAfter returns the image that an edit would leave. An existing file keeps
+// its permission bits; a new one is executable if it starts with "#!".
+func imageAfter(e Edit, before Image) Image {
 	if e.Delete {
 		return Image{}
 	}
@@ -223,11 +224,12 @@ func afterOf(e Edit, before Image) Image {
 	return imageOf(e.Content, mode)
 }
 
-// closed denies by what the file holds, and by the size of what it would
-// hold. What a model writes itself may hold a secret: it knows it already.
-func (r *review) closed(path string, old []byte, e Edit) string {
+// contentDenial returns why the old contents or the new size forbid a change,
+// or an empty string. New contents may include a secret: the model that writes
+// them knows it already.
+func (r *review) contentDenial(path string, old []byte, e Edit) string {
 	if size := int64(len(e.Content)); !e.Delete && size > r.tree.maxFile {
-		return reasonOf(&TooLargeError{Size: size, Max: r.tree.maxFile})
+		return errorReason(&TooLargeError{Size: size, Max: r.tree.maxFile})
 	}
 	if reason, ok := r.rules.Guard.Withheld(path, old); ok {
 		return "it is withheld from the model: " + reason
@@ -235,19 +237,19 @@ func (r *review) closed(path string, old []byte, e Edit) string {
 	return ""
 }
 
-// idle drops an edit that changes nothing.
-func idle(old []byte, e Edit, before Image) string {
+// dropReason returns why an edit changes nothing, or an empty string.
+func dropReason(old []byte, e Edit, before Image) string {
 	switch {
 	case e.Delete && !before.Exists():
-		return "nothing there to delete"
+		return "there is no such file to delete"
 	case !e.Delete && before.Exists() && bytes.Equal(old, e.Content):
-		return "the file has these contents already"
+		return "the file already has these contents"
 	}
 	return ""
 }
 
-// question says what a person has to be asked about, if anything.
-func (r *review) question(path string, before Image) string {
+// askReason returns why an edit needs the user's approval, or an empty string.
+func (r *review) askReason(path string, before Image) string {
 	var reasons []string
 	if before.Exists() && r.rules.Seen != nil {
 		switch digest, ok := r.rules.Seen(path); {
@@ -261,7 +263,7 @@ func (r *review) question(path string, before Image) string {
 		reasons = append(reasons, "changes to it need approval")
 	}
 	if r.rules.Protected != nil && r.rules.Protected(path) {
-		reasons = append(reasons, "it is protected, as part of what checks the work")
+		reasons = append(reasons, "it is protected because it is part of what checks the work")
 	}
 	return strings.Join(reasons, "; ")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// outcome renders a verdict for comparison.
+// outcome formats a verdict for comparison.
 func outcome(v Verdict) string {
 	return strings.TrimSpace(string(v.Ruling) + " " + v.Path + ": " + v.Reason)
 }
@@ -46,35 +46,35 @@ func TestReview(t *testing.T) {
 		{"create", []Edit{write("new/deep/x", "new")}, "allow new/deep/x:"},
 		{"cleaned", []Edit{write("./sub//b", "new")}, "allow sub/b:"},
 		{"delete", []Edit{{Path: "a", Delete: true}}, "allow a:"},
-		{"same contents", []Edit{write("a", "old")}, "drop a: the file has these contents already"},
-		{"delete nothing", []Edit{{Path: "no", Delete: true}}, "drop no: nothing there to delete"},
-		{"delete below nothing", []Edit{{Path: "no/x", Delete: true}}, "drop no/x: nothing there to delete"},
+		{"same contents", []Edit{write("a", "old")}, "drop a: the file already has these contents"},
+		{"delete nothing", []Edit{{Path: "no", Delete: true}}, "drop no: there is no such file to delete"},
+		{"delete below nothing", []Edit{{Path: "no/x", Delete: true}}, "drop no/x: there is no such file to delete"},
 		{"stale", []Edit{write("stale", "new")}, "ask stale: its contents have changed since they were shown to the model"},
 		{"approval", []Edit{write("ask.md", "new")}, "ask ask.md: changes to it need approval"},
 		{"approval, folded", []Edit{write("nEW.md", "new")}, "ask nEW.md: changes to it need approval"},
-		{"approval of nothing", []Edit{write("ask.md", "old")}, "drop ask.md: the file has these contents already"},
+		{"approval of nothing", []Edit{write("ask.md", "old")}, "drop ask.md: the file already has these contents"},
 		{"git", []Edit{write("sub/.Git/config", "new")}, "deny sub/.Git/config: git's own files are protected"},
 		{"journal", []Edit{write(".Hone/x", "new")}, "deny .Hone/x: hone's own files are protected"},
-		{"configuration", []Edit{write(".config/./BORK.json", "new")}, "deny .config/BORK.json: the configuration may not be changed by a model"},
+		{"configuration", []Edit{write(".config/./BORK.json", "new")}, "deny .config/BORK.json: a model may not change the configuration"},
 		{"temporary", []Edit{write("sub/.hone~1", "new")}, "deny sub/.hone~1: hone's own files are protected"},
 		{"immutable", []Edit{write("Build.sh", "new")}, "deny Build.sh: this file may not be changed here"},
 		{"immutable folder", []Edit{write("logs/x", "new")}, "deny logs/x: this file may not be changed here"},
-		{"not sent", []Edit{write("vendored/x", "new")}, "deny vendored/x: its contents are never sent to the model, so it may not be changed by one"},
-		{"through a symlink", []Edit{write("dirlink/b", "new")}, "deny dirlink/b: the way there is closed: dirlink is a symlink"},
+		{"not sent", []Edit{write("vendored/x", "new")}, "deny vendored/x: its contents are never sent to the model, so a model may not change it"},
+		{"through a symlink", []Edit{write("dirlink/b", "new")}, "deny dirlink/b: a parent directory cannot be used: dirlink is a symlink"},
 		{"onto a symlink", []Edit{write("link", "new")}, "deny link: it is a symlink, which is not followed"},
 		{"onto a directory", []Edit{write("sub", "new")}, "deny sub: it is a directory"},
 		{"delete a directory", []Edit{{Path: "sub", Delete: true}}, "deny sub: it is a directory"},
-		{"below a file", []Edit{write("a/x", "new")}, "deny a/x: the way there is closed: a is a file, not a directory"},
+		{"below a file", []Edit{write("a/x", "new")}, "deny a/x: a parent directory cannot be used: a is a file, not a directory"},
 		{"large", []Edit{write("big", "new")}, "deny big: 101 bytes is more than the limit of 100"},
 		{"to be large", []Edit{write("a", strings.Repeat("x", 101))}, "deny a: 101 bytes is more than the limit of 100"},
 		{"withheld name", []Edit{write(".env", "new")}, "deny .env: it is withheld from the model: an environment file"},
 		{"withheld new name", []Edit{write("x/.env.local", "new")}, "deny x/.env.local: it is withheld from the model: an environment file"},
 		{"parent", []Edit{write("../x", "new")}, `deny ../x: ".." is not allowed in a path`},
-		{"not text", []Edit{write("a\xff", "new")}, "deny a\xff: the path is not UTF-8 text"},
+		{"not text", []Edit{write("a\xff", "new")}, "deny a\xff: the path is not valid UTF-8"},
 		{"twice", []Edit{write("a", "1"), write("./a", "2")}, "deny a: the change names this path twice"},
 		{"twice, folded", []Edit{write("x", "1"), write("X", "2")}, "deny X: the change names this path twice, also as x"},
-		{"below another", []Edit{write("x", "1"), write("X/y", "2")}, "deny X/y: it lies below x of the same change"},
-		{"above another", []Edit{write("x/y/z", "1"), write("x", "2")}, "deny x: x/y/z of the same change lies below it"},
+		{"below another", []Edit{write("x", "1"), write("X/y", "2")}, "deny X/y: it is below x, which the same change also names"},
+		{"above another", []Edit{write("x/y/z", "1"), write("x", "2")}, "deny x: the same change also names x/y/z, which is below it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tree := newTree(t, files, Options{MaxFile: 100})
@@ -93,7 +93,7 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// A file that holds a secret is larger than the limit of the other cases.
+// A file with a secret exceeds the size limit of the other cases.
 func TestReviewSecrets(t *testing.T) {
 	tree := newTree(t, map[string]string{"key.pem": pemKey(), "a": "x"}, Options{})
 	guard := NewGuard([]string{".env.ci"})
@@ -124,7 +124,7 @@ func TestReviewSeen(t *testing.T) {
 	}
 	verdicts, err := tree.Review(Change{Edits: []Edit{write("new", "x")}}, Rules{Seen: nothing})
 	if err != nil || verdicts[0].Ruling != Allow {
-		t.Errorf("a new file has nothing to be shown: %v, %v", verdicts, err)
+		t.Errorf("a new file was never shown, but the verdict is %v, %v", verdicts, err)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestReviewImages(t *testing.T) {
 		{Path: "run", Ruling: Allow, Before: image("#!/bin/sh\n", 0o751), After: image("text", 0o751)},
 		{Path: "script", Ruling: Allow, After: image("#!/bin/sh\n", 0o755)},
 		{Path: "plain", Ruling: Allow, After: image("", 0o644)},
-		{Path: "run2", Ruling: Drop, Reason: "nothing there to delete"},
+		{Path: "run2", Ruling: Drop, Reason: "there is no such file to delete"},
 	}
 	if diff := cmp.Diff(want, verdicts); diff != "" {
 		t.Error(diff)
@@ -184,7 +184,7 @@ func TestReviewImages(t *testing.T) {
 
 func TestReviewReasons(t *testing.T) {
 	err := readError("a", &fs.PathError{Op: "openat", Path: "a", Err: syscall.EACCES})
-	if got := reasonOf(err); got != "the file cannot be read: permission denied" {
+	if got := errorReason(err); got != "the file cannot be read: permission denied" {
 		t.Errorf("reason %q", got)
 	}
 }

@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// shape is one form of secret. It is tried wherever one of its literals
-// stands in a text.
+// shape is one form of secret. The scanner tries it wherever one of its
+// literals occurs in a text.
 type shape struct {
-	what     string   // "a GitHub token": for people
-	literals []string // of two bytes at least
-	// find is given the text and where a literal begins and ends in it. It
-	// returns the bounds of the secret, or ok false.
+	what     string   // for messages: "a GitHub token"
+	literals []string // of at least two bytes
+	// find gets the text and the position of a literal in it. It returns the
+	// bounds of the secret, or ok false.
 	//
-	// Contract: it looks at no more of the text than it needs, never fails
-	// and keeps nothing.
+	// Contract: it reads no more of the text than it needs and keeps no
+	// reference to it.
 	find func(text string, begin, end int) (from, to int, ok bool)
 }
 
-// span is one secret in a text.
+// span is the position of one secret in a text.
 type span struct {
 	start, end int
 	what       string
 }
 
-// scanner looks for all shapes in one pass: the first two bytes of every
-// literal index a table, so that most of a text costs one look-up a byte.
+// scanner looks for all shapes in one pass. The first two bytes of every
+// literal index a table, so that most of a text costs one look-up per byte.
 type scanner struct {
-	first2 [1 << 16]uint8 // 0, or an index into tries plus one
+	first2 [1 << 16]uint8 // 0, or 1 plus an index into tries
 	tries  [][]try
 }
 
@@ -58,10 +58,10 @@ func (s *scanner) add(t try) {
 	*group = append(*group, t)
 }
 
-// first returns the first secret of a text.
+// first returns the first secret in a text.
 func (s *scanner) first(text string) (span, bool) { return s.next(text, 0) }
 
-// all returns the secrets of a text, in order and apart.
+// all returns the secrets in a text, in order and without overlaps.
 func (s *scanner) all(text string) []span {
 	var found []span
 	for at := 0; ; {
@@ -78,7 +78,7 @@ func (s *scanner) all(text string) []span {
 	}
 }
 
-// next returns the first secret that begins at or after a place.
+// next returns the first secret that starts at or after a position.
 func (s *scanner) next(text string, at int) (span, bool) {
 	if at >= len(text) {
 		return span{}, false
@@ -112,8 +112,8 @@ func (s *scanner) tryAll(tries []try, text string, at int) (span, bool) {
 // charset is a set of ASCII bytes.
 type charset [128]bool
 
-// chars makes a set of ranges such as "a-zA-Z0-9_"; a "-" at the end stands
-// for itself.
+// chars returns the set for ranges such as "a-zA-Z0-9_". A "-" at the end is a
+// literal.
 func chars(ranges string) *charset {
 	var set charset
 	for i := 0; i < len(ranges); i++ {
@@ -131,7 +131,7 @@ func chars(ranges string) *charset {
 
 func (set *charset) has(c byte) bool { return c < 128 && set[c] }
 
-// run returns where the bytes of the set end that begin at a place.
+// run returns the end of the run of set bytes that starts at a position.
 func (set *charset) run(text string, at int) int {
 	for at < len(text) && set.has(text[at]) {
 		at++
@@ -139,7 +139,7 @@ func (set *charset) run(text string, at int) int {
 	return at
 }
 
-// runBack returns where the bytes of the set begin that end at a place.
+// runBack returns the start of the run of set bytes that ends at a position.
 func (set *charset) runBack(text string, at int) int {
 	for at > 0 && set.has(text[at-1]) {
 		at--
@@ -147,8 +147,9 @@ func (set *charset) runBack(text string, at int) int {
 	return at
 }
 
-// startsWord reports whether a token can begin at a place: after no letter,
-// digit or underscore, save an escape such as \n or %22 in front of it.
+// startsWord reports whether a token can start at a position: not after a
+// letter, digit or underscore, unless these belong to an escape such as \n or
+// %22.
 func startsWord(text string, at int) bool {
 	if at == 0 || !isAlnum(text[at-1]) && text[at-1] != '_' && text[at-1] != '-' {
 		return true
@@ -161,7 +162,7 @@ func startsWord(text string, at int) bool {
 
 func isHex(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
-// entropy is Shannon's, in bits a byte.
+// entropy returns the Shannon entropy in bits per byte.
 func entropy(s string) float64 {
 	var count [256]int
 	for i := range len(s) {
@@ -177,13 +178,12 @@ func entropy(s string) float64 {
 	return bits
 }
 
-// isRandom reports whether a token's body looks drawn, not written: three bits
-// a byte, which random hex of 16 digits has as a rule and words seldom have,
-// and none of the words and rows that stand in examples.
+// isRandom reports whether a token's body looks generated. It must have three
+// bits per byte, which 16 random hex digits usually have and words seldom have,
+// and must not be a placeholder.
 func isRandom(body string) bool { return entropy(body) >= 3 && !isPlaceholder(body) }
 
-// isPlaceholder reports whether a value stands for one that is to be filled
-// in.
+// isPlaceholder reports whether a value must be replaced by a real one.
 func isPlaceholder(value string) bool {
 	if strings.ContainsAny(value, "<>{}") || strings.Contains(value, "...") || strings.Contains(value, "***") {
 		return true
@@ -195,7 +195,7 @@ func isPlaceholder(value string) bool {
 	return slices.ContainsFunc(placeholders(), func(word string) bool { return strings.Contains(lower, word) })
 }
 
-// placeholders are words and rows that make a value an example.
+// placeholders returns words and sequences that mark a value as an example.
 func placeholders() []string {
 	return []string{
 		"example", "placeholder", "changeme", "change_me", "change-me", "replace", "redacted", "dummy", "sample",

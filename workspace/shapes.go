@@ -1,7 +1,7 @@
 package workspace
 
-// shapes are the forms of secrets that the guard knows. They are facts that the
-// issuers publish; a new one needs a line in the table of the test too.
+// shapes returns the forms of secrets that the guard knows. Issuers publish
+// these facts. A new one needs a row in the test's table too.
 func shapes() []shape {
 	var (
 		alnum  = chars("a-zA-Z0-9")
@@ -53,7 +53,7 @@ func shapes() []shape {
 	return append(list, structured()...)
 }
 
-// structured are the shapes that are more than a prefix and a body.
+// structured returns the shapes that are more than a prefix and a body.
 func structured() []shape {
 	return []shape{
 		{what: "a private key", literals: []string{"-----BEGIN "}, find: findKeyBlock},
@@ -74,8 +74,8 @@ func structured() []shape {
 	}
 }
 
-// token is a shape of a prefix and a body of so many bytes of a set. A longer
-// row of such bytes is something else.
+// token returns a shape with one of the prefixes and a body of least to most
+// bytes from a set. A longer run of such bytes does not match.
 func token(what string, set *charset, least, most int, prefixes ...string) shape {
 	return shape{what: what, literals: prefixes, find: func(text string, begin, end int) (int, int, bool) {
 		if !startsWord(text, begin) {
@@ -89,9 +89,9 @@ func token(what string, set *charset, least, most int, prefixes ...string) shape
 	}}
 }
 
-// assignment is a shape without a form of its own, told by the name that it
-// is given to: NAME=value, "name": "value" and the like. Only the value is
-// the secret.
+// assignment returns a shape without a form of its own, recognised by the name
+// that it is assigned to: NAME=value, "name": "value" and the like. Only the
+// value is the secret.
 func assignment(what string, set *charset, least, most int, names ...string) shape {
 	between := chars(" \t\"'=:>")
 	return shape{what: what, literals: names, find: func(text string, _, end int) (int, int, bool) {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// maxBlock is how far the end of a key block is looked for, in bytes. Keys of
-// 16384 bits take 13 KB.
+// maxBlock is how far findKeyBlock looks for the end of a key, in bytes. Keys
+// of 16384 bits take 13 KB.
 const maxBlock = 64 << 10
 
-// findKeyBlock finds a private key between its BEGIN and END lines, also with
-// line ends that are escaped, and one whose end was cut off. A certificate or
-// a public key is none, and neither are the lines alone, as programs have
-// them that look for keys.
+// findKeyBlock finds a private key between its BEGIN and END lines, even with
+// escaped line ends or without the END line. Certificates and public keys do
+// not match, and neither do the marker lines alone, which appear in programs
+// that search for keys.
 func findKeyBlock(text string, begin, end int) (from, to int, ok bool) {
 	text = text[:min(len(text), end+maxBlock)]
 	label, body, found := strings.Cut(text[end:], "-----")
@@ -37,11 +37,11 @@ func findKeyBlock(text string, begin, end int) (from, to int, ok bool) {
 	return begin, to, true
 }
 
-// keyBody are the bytes of a key block, its headers included.
+// keyBody returns the bytes that a key block may contain, headers included.
 func keyBody() *charset { return chars("a-zA-Z0-9+/= \t\r\n\\\"',:;.-") }
 
-// hasKeyLine reports whether a row of base64 is long and mixed enough to be a
-// key's.
+// hasKeyLine reports whether the text has a run of base64 that is long and
+// mixed enough for a key.
 func hasKeyLine(body string) bool {
 	set := chars("a-zA-Z0-9+/")
 	for at := 0; at < len(body); at++ {
@@ -54,7 +54,8 @@ func hasKeyLine(body string) bool {
 	return false
 }
 
-// findPutty finds the private part of a PuTTY key: as many lines as it says.
+// findPutty finds the private part of a PuTTY key: as many lines as its header
+// states.
 func findPutty(text string, begin, end int) (from, to int, ok bool) {
 	count, _, found := strings.Cut(text[end:min(len(text), end+5)], "\n")
 	lines, err := strconv.Atoi(strings.TrimSuffix(count, "\r"))
@@ -95,11 +96,11 @@ func findTelegram(text string, begin, end int) (from, to int, ok bool) {
 	return from, to, to-end == 33 && isRandom(text[end:to])
 }
 
-// maxJWT is the longest part of a token that is looked at, in bytes.
+// maxJWT is the maximum length of one part of a token, in bytes.
 const maxJWT = 8 << 10
 
-// findJWT finds header.payload.signature where the header names an algorithm
-// and the payload is nobody's example.
+// findJWT finds header.payload.signature if the header names an algorithm and
+// the payload is not a documentation example.
 func findJWT(text string, begin, end int) (from, to int, ok bool) {
 	if !startsWord(text, begin) {
 		return 0, 0, false
@@ -126,7 +127,7 @@ func findJWT(text string, begin, end int) (from, to int, ok bool) {
 	return begin, to, len(parts[2]) >= 32 && isRandom(parts[2])
 }
 
-// isExampleClaim reports whether a token's payload is that of documentation.
+// isExampleClaim reports whether a token's payload is a documentation example.
 func isExampleClaim(payload string) bool {
 	lower := strings.ToLower(payload)
 	for _, word := range []string{"john doe", "jane doe", "1234567890", "example", "supabase-demo"} {
@@ -137,8 +138,8 @@ func isExampleClaim(payload string) bool {
 	return false
 }
 
-// findURL finds the password of scheme://user:password@host. Weak ones that
-// stand in every manual, and those for this machine, are let through.
+// findURL finds the password of scheme://user:password@host. It ignores weak
+// passwords that manuals use, and URLs of this machine.
 func findURL(text string, begin, end int) (from, to int, ok bool) {
 	if begin == 0 || !isLetter(text[begin-1]) {
 		return 0, 0, false
@@ -159,7 +160,7 @@ func findURL(text string, begin, end int) (from, to int, ok bool) {
 	return end + colon + 1, end + at, true
 }
 
-// isPassword reports whether what stands in a URL was made to be secret.
+// isPassword reports whether the password of a URL looks like a real secret.
 func isPassword(user, password string) bool {
 	if len(password) < 8 || strings.EqualFold(user, password) || isPlaceholder(password) {
 		return false
@@ -173,7 +174,7 @@ func isPassword(user, password string) bool {
 	return strings.ContainsAny(password, "0123456789") && entropy(password) >= 2.5
 }
 
-// isLocalHost reports whether a URL's host is this machine or an example.
+// isLocalHost reports whether the host of a URL is this machine or an example.
 func isLocalHost(host string) bool {
 	host, _, _ = strings.Cut(strings.ToLower(host), ",")
 	if host == "" || strings.HasPrefix(host, "[::1]") {

@@ -5,30 +5,29 @@ import (
 	"time"
 )
 
-// raceWindow is how long before a reading a file must have been touched last
-// for its stamp to be trusted later: file systems count time in steps of up
-// to two seconds, and a write within the step leaves no trace in the stamp.
+// raceWindow is how long before a reading a file must last have changed for its
+// stamp to be trusted later. File systems count time in steps of up to two
+// seconds, and a second write within one step leaves the stamp unchanged.
 const raceWindow = 2 * time.Second
 
-// stamp is what a file system tells cheaply about the state of a file. The
-// zero stamp is of no file and equals none.
+// stamp is what a file system reports cheaply about the state of a file. The
+// zero stamp belongs to no file and is never trusted.
 type stamp struct {
 	modified int64 // nanoseconds since 1970
-	changed  int64 // last change of the inode, nanoseconds; 0 where there is none
+	changed  int64 // last change of the inode in nanoseconds; 0 if unknown
 	inode    uint64
 }
 
-// stampOf reads the stamp of what was seen.
+// stampOf returns the stamp of a file.
 func stampOf(info fs.FileInfo) stamp {
 	s := stamp{modified: info.ModTime().UnixNano()}
-	s.changed, s.inode = inodeOf(info)
+	s.changed, s.inode = inodeStamp(info)
 	return s
 }
 
-// settled reports whether a change after the given time is sure to show in
-// the stamp. The change time is what counts where there is one, because a
-// program can set the other.
-func (s stamp) settled(taken time.Time) bool {
+// isReliable reports whether any change after taken will show in the stamp. It
+// prefers the change time, because a program can set the modification time.
+func (s stamp) isReliable(taken time.Time) bool {
 	last := s.changed
 	if last == 0 {
 		last = s.modified

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// inodeOf returns the change time in nanoseconds and the inode's number.
-func inodeOf(info fs.FileInfo) (changed int64, inode uint64) {
+// inodeStamp returns the change time in nanoseconds and the inode number.
+func inodeStamp(info fs.FileInfo) (changed int64, inode uint64) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, 0

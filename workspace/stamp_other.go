@@ -4,6 +4,6 @@ package workspace
 
 import "io/fs"
 
-// inodeOf returns zeros: modification time and size are all that is compared
-// here, so a program that sets the time back hides its change.
-func inodeOf(fs.FileInfo) (changed int64, inode uint64) { return 0, 0 }
+// inodeStamp returns zeros: on this system only modification time and size are
+// compared, so a program that resets the modification time hides its change.
+func inodeStamp(fs.FileInfo) (changed int64, inode uint64) { return 0, 0 }

@@ -9,66 +9,66 @@ import (
 	"path/filepath"
 )
 
-// ErrNoRepository is what a [Lister] answers for a directory that no git
-// repository holds; the directory is then walked.
+// ErrNoRepository is returned by a [Lister] for a directory outside any git
+// repository. The tree then lists every file of the directory.
 var ErrNoRepository = errors.New("not a git repository")
 
-// Lister says which files of one git repository are kept: tracked, or
-// untracked and not ignored, and what the user wants kept besides.
+// Lister lists the files that one git repository keeps: tracked files,
+// untracked files that are not ignored, and any others the user wants kept.
 //
 // Contract: dir is absolute and is the root of a repository or a directory
-// below one; the answer covers what lies below dir and does not enter
-// repositories nested in it, whose directories it names instead. It returns
-// ErrNoRepository (wrapped or not) where there is none, and any other error
-// fails the listing. It keeps no reference to what it returns and may be
-// called from several goroutines.
+// below it. The listing covers everything below dir. It names the directory of
+// a nested repository but does not enter it. The error is or wraps
+// ErrNoRepository if there is no repository; any other error makes the listing
+// fail. A Lister keeps no reference to the returned Listing and may be called
+// by several goroutines at once.
 type Lister func(ctx context.Context, dir string) (Listing, error)
 
-// Listing is what one repository keeps. The zero Listing keeps nothing.
+// Listing holds the files that one repository keeps. The zero Listing keeps
+// nothing.
 type Listing struct {
-	// Kept are paths relative to the directory, with slashes, in the raw
-	// bytes that git gives; order and repetition do not matter. A directory,
-	// with or without a slash at its end, is a nested repository or a
-	// submodule, and is entered.
+	// Kept are paths relative to the directory, with slashes, in the bytes that
+	// git returns. Order and duplicates do not matter. A directory, with or
+	// without a trailing slash, is a nested repository or a submodule, and is
+	// entered.
 	Kept []string
-	// Untracked are those of Kept that the repository does not track yet.
+	// Untracked are those of Kept that git does not track yet.
 	Untracked map[string]bool
-	// Ignored are those of Kept that git ignores, and that are kept all the
-	// same because the user asked for it. Manifests have them, prompts do not.
-	// An ignored directory stands for all that lies below it.
+	// Ignored are those of Kept that git ignores but the user wants kept.
+	// Manifests include them, prompts do not. An ignored directory stands for
+	// everything below it.
 	Ignored map[string]bool
 }
 
-// DefaultMaxFile is the size in bytes of the largest file that a Tree reads
-// whole, where Options do not say.
+// DefaultMaxFile is the default of Options.MaxFile: 64 MiB.
 const DefaultMaxFile = 64 << 20
 
-// Options are what Open can be told. The zero Options walk the tree.
+// Options configure Open. The zero Options list every file of the tree.
 type Options struct {
-	// List asks git what is kept. Nil means that every tree is walked.
+	// List asks git which files to keep. Nil means that every file is listed.
 	List Lister
-	// MaxFile is the size in bytes of the largest file that is read or
-	// written whole; 0 means DefaultMaxFile. Manifests have no limit.
+	// MaxFile is the size in bytes of the largest file that may be read or
+	// written; 0 means DefaultMaxFile. Manifests have no limit.
 	MaxFile int64
 }
 
-// Tree is a directory whose regular files are listed, read and changed
-// without following a symlink. It is safe for use by several goroutines,
-// apart from Close; two calls of Apply or Restore at the same time may each
-// report a conflict with the other.
+// Tree is a directory whose regular files can be listed, read and changed. It
+// never follows a symlink. Several goroutines may use a Tree at once, except
+// for Close. Two concurrent calls of Apply or Restore may each report a
+// conflict with the other.
 type Tree struct {
 	root    *os.Root
 	dir     string
 	list    Lister
 	maxFile int64
 
-	// fault is called at every step of Apply and Restore; an error is treated as the
-	// failure of that step. Only tests set it.
+	// fault is called before every step of Apply and Restore. An error from it
+	// counts as the failure of that step. Only tests set it.
 	fault func(step string) error
 }
 
-// Open opens the tree below dir, which has to be a directory; symlinks on the
-// way to it are followed. Close it after use.
+// Open opens the tree below dir, which must be a directory. It follows symlinks
+// in dir itself. The caller must close the tree.
 func Open(dir string, o Options) (*Tree, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -90,8 +90,16 @@ func Open(dir string, o Options) (*Tree, error) {
 	}, nil
 }
 
-// Close releases the directory. The tree cannot be used afterwards.
+// Close releases the directory. The tree must not be used afterwards.
 func (t *Tree) Close() error { return t.root.Close() }
 
 // Dir returns the absolute path of the tree's root, without symlinks.
 func (t *Tree) Dir() string { return t.dir }
+
+// step lets a test fail a step of Apply or Restore.
+func (t *Tree) step(format string, args ...any) error {
+	if t.fault == nil {
+		return nil
+	}
+	return t.fault(fmt.Sprintf(format, args...))
+}

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newTree returns a tree with the given files, names that end in "/" being
-// directories and contents that begin with "->" symlinks.
+// newTree returns a tree with the given files. Names that end in "/" are
+// directories, and contents that begin with "->" are symlinks.
 func newTree(t testing.TB, files map[string]string, o Options) *Tree {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func put(t testing.TB, dir, name, content string) {
 	}
 }
 
-// contents returns all that is below a directory, for comparison.
+// contents returns everything below a directory for comparison.
 func contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -83,7 +83,7 @@ func contents(t testing.TB, dir string) map[string]string {
 	return found
 }
 
-// gitLister asks the git program, as package git does.
+// gitLister asks the git program, like package git.
 func gitLister(t testing.TB) Lister {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -125,7 +125,7 @@ func git(t testing.TB, dir string, args ...string) {
 	}
 }
 
-// summary renders listed files, one a line.
+// summary formats listed files, one per line.
 func summary(files []File) string {
 	var b strings.Builder
 	for _, f := range files {
@@ -206,7 +206,7 @@ func TestFilesOfRepositories(t *testing.T) {
 	if err := errors.Join(os.Remove(filepath.Join(dir, "gone")), os.RemoveAll(filepath.Join(dir, "dir"))); err != nil {
 		t.Fatal(err)
 	}
-	// dir/file is tracked still, and now lies behind a symlink.
+	// dir/file is still tracked but now behind a symlink.
 	put(t, dir, "dir", "->outside")
 	files, err := tree.Files(t.Context())
 	if err != nil {
@@ -256,7 +256,7 @@ func TestFilesErrors(t *testing.T) {
 		t.Errorf("Files of a cancelled context = %v", err)
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "nothing"), Options{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Open of nothing = %v", err)
+		t.Errorf("Open of a missing directory = %v", err)
 	}
 }
 
@@ -292,7 +292,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("Read = %q, %+v, %v", content, image, err)
 	}
 	if _, _, err := tree.Read(".config/hone.toml"); err != nil {
-		t.Errorf("the configuration may be read: %v", err)
+		t.Errorf("the configuration must be readable: %v", err)
 	}
 	for _, path := range []string{"link", "dirlink/e", "dangling", "d", "a/x", ".git/config", ".hone/j", "../a", ""} {
 		var refused *RefusedError

@@ -1,86 +1,90 @@
-// Package workspace is the tree that a loop works on, and the guard on what
-// hone itself writes into it on a model's word.
+// Package workspace reads and changes the files of a project tree on behalf of
+// a model.
 //
-// A [Tree] reads regular files below one directory and never follows a
-// symlink. Changes go through two doors in a row: [Tree.Review] says of every
-// edit whether it is allowed, has to be asked about, has no effect or is
-// denied, and why; [Tree.Apply] then makes every allowed edit or none, and
-// overwrites no state that Review did not see. Both hold against a process
-// that swaps directories for symlinks meanwhile: nothing lands outside.
+// Open a [Tree], list it with [Tree.Files] and read it with [Tree.Read]. To
+// change it, call [Tree.Review] and then [Tree.Apply]. Review decides for each
+// edit whether it is allowed, needs approval, has no effect or is denied, and
+// gives the reason. Apply makes all allowed edits or none, and never overwrites
+// contents that Review did not see.
 //
-// A [Manifest] is the state of all files that git would keep, to compare
-// states by. [Tree.Keep] hands out the contents of one for storing, and
-// [Tree.Restore] puts paths back into such a state, all of them or none,
-// whoever changed them; [Tree.Copy] copies all that there is. A [Guard] finds
-// the secrets that no model may see.
+// A [Manifest] is the state of all files that git would keep; compare two with
+// [Manifest.Diff]. [Tree.Keep] stores the contents of a manifest.
+// [Tree.Restore] returns paths to such a state, all or none, no matter what
+// changed them. [Tree.Copy] copies the complete tree. A [Guard] finds secrets,
+// which no model may see.
 //
-// It does not guard against what commands do (that is package sandbox), nor
-// against bind mounts, which are directories like any other.
+// A Tree opens regular files only and never follows a symlink. This holds even
+// while another process replaces directories with symlinks: nothing is written
+// outside the tree.
+//
+// The package does not restrict what commands do; package sandbox does. It
+// treats bind mounts like any other directory.
 package workspace
 
-// Change is what a model, or a person, wants done to the tree as a whole.
+// Change is a set of edits that a model or the user wants to make together.
 type Change struct {
 	Edits []Edit `json:"edits"`
 }
 
-// Edit says what one file shall be. Path is relative to the tree's root, with
-// slashes, as the model wrote it; Review cleans it.
+// Edit is the wanted state of one file. Path is relative to the tree's root,
+// with slashes, as the model wrote it; Review cleans it.
 type Edit struct {
 	Path    string `json:"path"`
-	Content []byte `json:"content,omitempty"` // the whole file; nil is an empty one
-	Delete  bool   `json:"delete,omitempty"`  // Content is ignored
+	Content []byte `json:"content,omitempty"` // complete contents; nil means an empty file
+	Delete  bool   `json:"delete,omitempty"`  // delete the file; Content is ignored
 }
 
-// Ruling is what becomes of one edit.
+// Ruling is the decision on one edit.
 type Ruling string
 
-// What Review answers; Declined is left to those who ask a person.
+// The rulings. Review never returns Declined; callers set it.
 const (
 	Allow    Ruling = "allow"
-	Ask      Ruling = "ask"      // a person has to approve it
-	Drop     Ruling = "drop"     // it has no effect: the same contents, or nothing there to delete
-	Deny     Ruling = "deny"     // a rule forbids it, and nobody is asked
-	Declined Ruling = "declined" // a person said no, or there was none to ask
+	Ask      Ruling = "ask"      // the user must approve it
+	Drop     Ruling = "drop"     // it has no effect: same contents, or no such file to delete
+	Deny     Ruling = "deny"     // a rule forbids it; the user is not asked
+	Declined Ruling = "declined" // the user refused it, or could not be asked
 )
 
-// Verdict is what was decided about one edit, in the order of the change.
+// Verdict is the decision on one edit. Verdicts are in the order of the
+// change's edits.
 type Verdict struct {
-	Path   string `json:"path"` // cleaned where that was possible, else as written
+	Path   string `json:"path"` // cleaned if possible, else as written
 	Ruling Ruling `json:"verdict"`
-	Reason string `json:"reason,omitempty"` // for people and for the model; empty for a plain Allow
+	Reason string `json:"reason,omitempty"` // for the user and the model; empty for Allow
 	Before Image  `json:"before"`
 	After  Image  `json:"after"`
 }
 
-// Image is what a file is at one moment. The zero Image means that there is
-// none.
+// Image is the state of a file at one moment. The zero Image means that the
+// file does not exist.
 type Image struct {
-	Digest string `json:"digest,omitempty"` // SHA-256 of the contents, hex; empty: no such file
+	Digest string `json:"digest,omitempty"` // SHA-256 of the contents in hex; empty if there is no file
 	Size   int64  `json:"bytes"`
 	Mode   uint32 `json:"mode,omitempty"` // permission bits
 }
 
-// Exists reports whether there is a file.
+// Exists reports whether the file exists.
 func (i Image) Exists() bool { return i.Digest != "" }
 
-// Rules are what a loop adds to the tree's own (ruling G5): all paths are
-// relative to the tree's root; patterns are doublestar globs, and a plain
-// path is a pattern of itself.
+// Rules are the rules that a loop adds to those of every tree (ruling G5). All
+// paths are relative to the tree's root. Patterns are doublestar globs; a plain
+// path is a pattern that matches itself. The zero Rules add nothing.
 type Rules struct {
 	// Immutable patterns are denied without asking.
 	Immutable []string
-	// NotSent patterns are denied, because the model never sees the contents.
+	// NotSent patterns are denied because the model never sees the contents.
 	NotSent []string
-	// Approve patterns are asked about.
+	// Approve patterns need the user's approval.
 	Approve []string
-	// Protected tells paths that are asked about as well, because they are part
-	// of what judges the change; nil: there are none.
+	// Protected reports whether a path needs approval because it is part of
+	// what checks the work. Nil means that no path does.
 	Protected func(path string) bool
-	// Scope limits changes to patterns; nil means the whole tree.
+	// Scope limits changes to these patterns; nil means the complete tree.
 	Scope []string
-	// Seen tells which contents of a file the model was shown, by digest. A
-	// file that exists and was not seen as it is has to be asked about
-	// (ruling G4). Nil means that everything counts as seen.
+	// Seen returns the digest of the contents of a file that the model was
+	// shown. An edit of an existing file whose current contents were not shown
+	// needs approval (ruling G4). Nil means that every file counts as shown.
 	Seen func(path string) (digest string, ok bool)
 	// Guard finds secrets; a file that it withholds is denied. Nil withholds
 	// nothing.

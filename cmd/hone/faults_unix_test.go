@@ -181,7 +181,7 @@ func TestFaultTrickle(t *testing.T) {
 	defer func() { s.CloseClientConnections(); s.Close() }()
 	v.url = s.URL
 	exit, out := v.hone(t, "", reconcileArgs...)
-	if exit != 5 || !strings.Contains(out, "failed: openai/x did not answer: ") || !strings.Contains(out, "the answer was not complete after 1s") ||
+	if exit != 5 || !strings.Contains(out, "failed: openai/x did not answer: ") || !strings.Contains(out, "the response was not complete after 1s") ||
 		!strings.Contains(out, "hone resume last") || v.requests() != 1 {
 		t.Errorf("exit status %d after %d requests\n%s", exit, v.requests(), out)
 	}

@@ -1,10 +1,13 @@
-// Package artifact reads and writes the files that a loop shares with people
-// and with models: logs, reports, verdicts. They lie in a tree in which a
-// model's commands may have left anything, so that no link is followed, nothing
-// but regular files is read, and a file is written whole or not at all.
+// Package artifact reads and writes the files that a loop shares with the user
+// and with models: logs, reports, verdicts.
 //
-// All names are relative to a root, with slashes. What is written here is
-// nobody's edit: a model's own changes go through [workspace.Tree].
+// [Write] replaces a file completely or not at all, [Read] reads one, [Remove]
+// removes one, and [MakeDir] creates a directory. A model's commands may
+// have left anything in the tree, so these functions follow no symbolic link
+// and read only regular files.
+//
+// All names are relative to a root, with slashes. A model's own edits are not
+// written here but with [workspace.Tree].
 package artifact
 
 import (
@@ -16,24 +19,24 @@ import (
 	"path"
 )
 
-// straight is an error where the way to a file leads through anything but
-// folders: a root follows links to anywhere below it.
-func straight(root *os.Root, name string) error {
+// checkParents returns an error if a parent of a file is not a directory. An
+// [os.Root] alone would follow links that stay below it.
+func checkParents(root *os.Root, name string) error {
 	for at := path.Dir(name); at != "." && at != "/"; at = path.Dir(at) {
 		switch info, err := root.Lstat(at); {
 		case err != nil:
 		case info.Mode()&fs.ModeSymlink != 0:
 			return fmt.Errorf("%s is a symbolic link: move it away", at)
 		case !info.IsDir():
-			return fmt.Errorf("%s is no folder: move it away", at)
+			return fmt.Errorf("%s is not a directory: move it away", at)
 		}
 	}
 	return nil
 }
 
-// MakeFolder makes a folder below another, where nothing else is in its
-// place; one that is there stays.
-func MakeFolder(dir, name string) error {
+// MakeDir creates a directory below dir. It succeeds if the directory
+// exists, and fails if anything else has that name.
+func MakeDir(dir, name string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -45,15 +48,15 @@ func MakeFolder(dir, name string) error {
 	case statErr == nil && info.IsDir():
 		return nil
 	case statErr == nil:
-		return fmt.Errorf("%s is no folder that hone could write to", name)
+		return fmt.Errorf("%s is not a directory, so hone cannot write to it", name)
 	}
 	return err
 }
 
-// Write puts a text, read to its end, in the place of what is at a name, with
-// the folders above it. It can be done twice.
+// Write writes content, read to its end, to the file at a name, and creates its
+// parent directories. It replaces an existing file and can be repeated.
 func Write(root *os.Root, name string, content io.Reader) error {
-	if err := straight(root, name); err != nil {
+	if err := checkParents(root, name); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
@@ -77,9 +80,10 @@ func Write(root *os.Root, name string, content io.Reader) error {
 	return nil
 }
 
-// Remove removes what is at a name, be it a folder; nothing there is fine.
+// Remove removes the file or directory at a name. It succeeds if nothing is
+// there.
 func Remove(root *os.Root, name string) error {
-	if err := straight(root, name); err != nil {
+	if err := checkParents(root, name); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
 	}
 	if err := root.RemoveAll(name); err != nil {
@@ -88,10 +92,10 @@ func Remove(root *os.Root, name string) error {
 	return nil
 }
 
-// Read reads a regular file of so many bytes at most. The error wraps
-// [fs.ErrNotExist] where there is none.
+// Read reads a regular file of at most most bytes. The error wraps
+// [fs.ErrNotExist] if it does not exist.
 func Read(root *os.Root, name string, most int64) ([]byte, error) {
-	if err := straight(root, name); err != nil {
+	if err := checkParents(root, name); err != nil {
 		return nil, err
 	}
 	info, err := root.Lstat(name)
@@ -99,7 +103,7 @@ func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	case info.Size() > most:
 		return nil, fmt.Errorf("%s is longer than %d bytes", name, most)
 	}
@@ -108,14 +112,14 @@ func Read(root *os.Root, name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// Between the look and the opening a command may have put something else
-	// there, such as a link or a pipe.
+	// A command may have replaced the file, for example with a link or a pipe,
+	// before it was opened.
 	now, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !os.SameFile(info, now) {
-		return nil, fmt.Errorf("%s was changed while it was read", name)
+		return nil, fmt.Errorf("%s was replaced while being read", name)
 	}
 	return io.ReadAll(io.LimitReader(f, most))
 }

@@ -27,7 +27,7 @@ func try(t *testing.T, err error) {
 	}
 }
 
-// TestWriteReplacesWhatIsThere: a file, a folder and a link alike.
+// TestWriteReplacesWhatIsThere: a file, a directory and a link alike.
 func TestWriteReplacesWhatIsThere(t *testing.T) {
 	root, dir := open(t)
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -49,7 +49,7 @@ func TestWriteReplacesWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestNoWayThroughALink: a folder that is a link is not gone through.
+// TestNoWayThroughALink: a link in place of a parent directory is not followed.
 func TestNoWayThroughALink(t *testing.T) {
 	root, dir := open(t)
 	try(t, os.MkdirAll(filepath.Join(dir, "secret"), 0o755))
@@ -69,7 +69,7 @@ func TestNoWayThroughALink(t *testing.T) {
 	}
 }
 
-// TestReadIsBounded: links, folders and long files are no files to read.
+// TestReadIsBounded: Read refuses links, directories and long files.
 func TestReadIsBounded(t *testing.T) {
 	root, dir := open(t)
 	try(t, os.WriteFile(filepath.Join(dir, "long"), []byte("12345"), 0o644))
@@ -87,19 +87,20 @@ func TestReadIsBounded(t *testing.T) {
 	try(t, Remove(root, "folder"))
 }
 
-// TestMakeFolder: one that is there stays, and nothing else is taken for one.
-func TestMakeFolder(t *testing.T) {
+// TestMakeDir: an existing directory stays, and nothing else is accepted as
+// one.
+func TestMakeDir(t *testing.T) {
 	_, dir := open(t)
-	try(t, MakeFolder(dir, "new"))
-	try(t, MakeFolder(dir, "new"))
+	try(t, MakeDir(dir, "new"))
+	try(t, MakeDir(dir, "new"))
 	try(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
 	try(t, os.Symlink("new", filepath.Join(dir, "link")))
 	for _, name := range []string{"file", "link"} {
-		if err := MakeFolder(dir, name); err == nil || !strings.Contains(err.Error(), "is no folder") {
+		if err := MakeDir(dir, name); err == nil || !strings.Contains(err.Error(), "is not a directory") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := MakeFolder(dir, "none/new"); !errors.Is(err, fs.ErrNotExist) {
+	if err := MakeDir(dir, "none/new"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("below a missing folder: %v", err)
 	}
 }

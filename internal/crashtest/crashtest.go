@@ -1,6 +1,9 @@
-// Package crashtest kills a run at every point at which something has just
-// become durable or is about to, lets it go on, and compares what comes of it
-// with a run that nothing disturbed. Every loop is tested with it.
+// Package crashtest tests that a loop survives a kill at any point. It kills a
+// run before and after every journal event, resumes it, and compares the result
+// with that of an undisturbed run.
+//
+// Describe a run with a [Scene] and call [Scene.Run]. [Live] is a helper for
+// Scene.Play.
 package crashtest
 
 import (
@@ -25,44 +28,45 @@ import (
 type Scene struct {
 	// Furnish fills an empty workspace.
 	Furnish func(t testing.TB, dir string)
-	// Play starts the run, or goes on with the one there is, as a new process
-	// would: it shares nothing with an earlier call but the workspace and the
-	// model. The observer is the journal's.
+	// Play starts the run or resumes the existing one, like a new process: it
+	// shares only the workspace and the model with earlier calls. The observer
+	// is the journal's.
 	Play func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End
-	// Replies are the model's, in order.
+	// Replies are the model's replies, in order.
 	Replies []model.Reply
-	// Prompts says that no request depends on how often the run was killed: it
-	// runs no command of a model's, which could be cut off. Then the requests are
-	// compared as well.
+	// Prompts says that no request depends on the number of kills: the run
+	// executes no command of a model, which a kill could interrupt. Then
+	// requests are compared too.
 	Prompts bool
-	// Most is about how many points are tried where HONE_TEST_ALL is not set; 0
-	// means 20.
+	// Most is approximately how many points are tried unless HONE_TEST_ALL is
+	// set; 0 means 20.
 	Most int
 }
 
-// killed is what a killed run panics with.
-type killed struct{}
+// killSignal is the value that a killed run panics with.
+type killSignal struct{}
 
-// most is about how many points of a scene are tried, evenly spread, unless
-// HONE_TEST_ALL is set: the rest is for those who change how steps are taken.
-const most = 20
+// defaultPoints is approximately how many points of a scene are tried, evenly
+// spread, unless HONE_TEST_ALL is set. Use that after changing how steps are
+// taken.
+const defaultPoints = 20
 
-// Sampled reports whether a point of so many is tried.
-func Sampled(point, points int) bool { return sampled(point, points, share(most)) }
+// Sampled reports whether a point is tried, of so many points in all.
+func Sampled(point, points int) bool { return isSampled(point, points, scaledPoints(defaultPoints)) }
 
-func sampled(point, points, most int) bool {
-	// An odd distance: points before and after an event take turns.
+func isSampled(point, points, most int) bool {
+	// An odd distance alternates between points before and after an event.
 	return all() || point%(points/most|1) == 0
 }
 
 func all() bool { return os.Getenv("HONE_TEST_ALL") != "" }
 
-// Run plays the scene once undisturbed, then once for each point that is tried
-// with a kill there, and compares: the same tree, the same end, and the same
-// number of model calls, but for exactly one more where the kill came between a
-// reply and its record. Some of the processes that go on are killed as well.
-// Where a change of several files has been announced, it is killed with none,
-// some and all of them in place too.
+// Run plays the scene once undisturbed, then once for each sampled point with a
+// kill there. It compares the tree, the end and the number of model calls,
+// which may be greater by exactly one if the kill came between a reply and its
+// record. Some resumed processes are killed too. At the announcement of a
+// change of several files, Run also kills after none, some and all of them are
+// in place.
 func (s Scene) Run(t *testing.T) {
 	want := s.play(t)
 	if len(want.points) == 0 {
@@ -71,15 +75,15 @@ func (s Scene) Run(t *testing.T) {
 	t.Logf("undisturbed, %d points and %d model calls to %q in round %d: %s", len(want.points), want.calls, want.end.Kind, want.end.Rounds, want.end.Why)
 	tries := s.Most
 	if tries == 0 {
-		tries = most
+		tries = defaultPoints
 	}
-	tries = share(tries)
+	tries = scaledPoints(tries)
 	for point, edits := range want.points {
 		name := fmt.Sprintf("kill at point %d of %d", point, len(want.points))
-		if sampled(point, len(want.points), tries) {
+		if isSampled(point, len(want.points), tries) {
 			s.compare(t, name, want, kill{at: point})
 		}
-		if again := point * 7 % 23; sampled(point, len(want.points), max(1, tries/3)) {
+		if again := point * 7 % 23; isSampled(point, len(want.points), max(1, tries/3)) {
 			s.compare(t, fmt.Sprintf("%s and again after %d", name, again), want, kill{at: point}, kill{at: again})
 		}
 		for made := range edits + 1 {
@@ -90,8 +94,8 @@ func (s Scene) Run(t *testing.T) {
 	}
 }
 
-// compare plays the scene with kills, and holds what came of it against what
-// comes of it without.
+// compare plays the scene with kills, and compares the outcome with that of the
+// undisturbed run.
 func (s Scene) compare(t *testing.T, name string, want outcome, kills ...kill) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
@@ -103,7 +107,7 @@ func (s Scene) compare(t *testing.T, name string, want outcome, kills ...kill) {
 			{"tree", want.tree, got.tree},
 			{"end", []any{want.end.Kind, want.end.Rounds, want.end.Findings}, []any{got.end.Kind, got.end.Rounds, got.end.Findings}},
 			{"model calls", want.calls + got.lost, got.calls},
-			{"changes that are taken for somebody else's", want.outside, got.outside},
+			{"changes attributed to other programs", want.outside, got.outside},
 			{"requests", want.requests, got.requests},
 		} {
 			if diff := cmp.Diff(one.want, one.got); diff != "" {
@@ -113,11 +117,11 @@ func (s Scene) compare(t *testing.T, name string, want outcome, kills ...kill) {
 	})
 }
 
-// kill is where a process dies.
+// kill is the point at which a process dies.
 type kill struct {
-	at   int  // after so many points of its life
-	torn bool // in the middle of the change of files that is announced there
-	made int  // of which so many are in place, and the others about to be
+	at   int  // number of points before the kill
+	torn bool // in the middle of the change announced there
+	made int  // if torn: how many files are in place
 }
 
 // outcome is what is compared.
@@ -125,16 +129,16 @@ type outcome struct {
 	tree     map[string]string
 	end      hone.End
 	calls    int
-	lost     int // replies that were in and not on record, which had to be asked for again
+	lost     int // replies received but not recorded, which were requested again
 	outside  []string
-	requests map[int]string // of the model, by how many replies there were; the last of each
+	requests map[int]string // to the model, by the number of replies so far; the last of each
 
-	points   []int    // how many edits each point of a life that is not killed announces
-	where    []string // it was killed
-	recorded int      // replies
+	points   []int    // number of edits that each point of an undisturbed process announces
+	where    []string // where it was killed
+	recorded int      // number of recorded replies
 }
 
-// play plays the scene with a kill in each of the first lives.
+// play plays the scene with one kill in each of the first processes.
 func (s Scene) play(t *testing.T, kills ...kill) outcome {
 	dir := t.TempDir()
 	s.Furnish(t, dir)
@@ -142,7 +146,7 @@ func (s Scene) play(t *testing.T, kills ...kill) outcome {
 	var o outcome
 	over := false
 	for _, k := range kills {
-		if over = untilKilled(func() { o.end = s.Play(t, dir, m, o.until(k, dir)) }); over {
+		if over = runUntilKilled(func() { o.end = s.Play(t, dir, m, o.killObserver(k, dir)) }); over {
 			break
 		}
 		o.lost = m.calls - o.recorded
@@ -150,30 +154,30 @@ func (s Scene) play(t *testing.T, kills ...kill) outcome {
 	if !over {
 		o.end = s.Play(t, dir, m, journal.Observer{
 			Before: func(journal.Entry) { o.points = append(o.points, 0) },
-			After:  func(e journal.Event) { o.points = append(o.points, len(announced(e))) },
+			After:  func(e journal.Event) { o.points = append(o.points, len(announcedEdits(e))) },
 		})
 	}
-	o.tree, o.calls, o.outside = Tree(t, dir), m.calls, outside(dir)
+	o.tree, o.calls, o.outside = Tree(t, dir), m.calls, outsidePaths(dir)
 	if s.Prompts {
 		o.requests = m.requests
 	}
 	return o
 }
 
-// until observes a life that is killed.
-func (o *outcome) until(k kill, dir string) journal.Observer {
+// killObserver returns an observer that kills the process.
+func (o *outcome) killObserver(k kill, dir string) journal.Observer {
 	left := k.at
 	at := func(what string, typ journal.Type, phase journal.Phase) bool {
 		if left == 0 {
 			o.where = append(o.where, fmt.Sprintf("%s %s %s", what, typ, phase))
 		}
 		left--
-		return left < 0 // for good: nothing of a killed process goes on
+		return left < 0 // stays true: nothing of a killed process may continue
 	}
 	return journal.Observer{
 		Before: func(n journal.Entry) {
 			if at("before", n.Type, n.Phase) {
-				panic(killed{})
+				panic(killSignal{})
 			}
 		},
 		After: func(e journal.Event) {
@@ -186,15 +190,15 @@ func (o *outcome) until(k kill, dir string) journal.Observer {
 			if k.torn {
 				tear(dir, e, k.made)
 			}
-			panic(killed{})
+			panic(killSignal{})
 		},
 	}
 }
 
-// untilKilled reports whether a process came to its end.
-func untilKilled(f func()) (over bool) {
+// runUntilKilled reports whether f returned without being killed.
+func runUntilKilled(f func()) (finished bool) {
 	defer func() {
-		if p := recover(); p != nil && p != (killed{}) {
+		if p := recover(); p != nil && p != (killSignal{}) {
 			panic(p)
 		}
 	}()
@@ -202,7 +206,7 @@ func untilKilled(f func()) (over bool) {
 	return true
 }
 
-// Tree reads all files below a directory but hone's own.
+// Tree returns the contents of all files below a directory, except hone's own.
 func Tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	tree := map[string]string{}
@@ -229,9 +233,9 @@ func Tree(t testing.TB, dir string) map[string]string {
 	return tree
 }
 
-// script answers with the reply that the run has not got yet.
+// script is a model that sends the reply that the run does not have yet.
 type script struct {
-	dir      string // which no two runs have in common
+	dir      string // differs between runs
 	replies  []model.Reply
 	calls    int
 	requests map[int]string

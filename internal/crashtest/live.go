@@ -11,21 +11,21 @@ import (
 	"hone/workspace"
 )
 
-// Live is one life of a process on a workspace: it opens everything afresh,
-// settles, goes on with the one run there is or starts it, and closes
-// everything. set completes the run, which has its tree, its journal and a
-// short retry, and returns its round.
+// Live acts as one process on a workspace: it opens everything, settles the
+// previous run, starts or resumes the only run, and closes everything. set
+// completes the run, which has its tree, its journal and a short retry, and
+// returns its round.
 func Live(t testing.TB, dir string, list workspace.Lister, o journal.Observer, set func(*hone.Run) hone.Round) hone.End {
 	t.Helper()
 	ctx := context.Background()
 	home := must(journal.OpenHome(dir))
 	defer home.Close()
-	lock := locked(home)
+	lock := lockHome(home)
 	defer lock.Unlock()
 	tree := must(workspace.Open(dir, workspace.Options{List: list}))
 	defer tree.Close()
 	must(0, hone.Settle(ctx, home, tree, lock.Last))
-	j := journalOf(home)
+	j := openJournal(home)
 	defer j.Close()
 	must(0, lock.Say(j.Run()))
 	r := &hone.Run{Tree: tree, Journal: j, Retry: hone.Retry{First: time.Millisecond}}
@@ -41,10 +41,10 @@ func Live(t testing.TB, dir string, list workspace.Lister, o journal.Observer, s
 	return end
 }
 
-// locked takes the workspace's lock. A program that another test of this process
-// is just starting holds everything that was open for a moment, so that a lock
-// which was let go can seem to be held.
-func locked(home *journal.Home) *journal.Lock {
+// lockHome locks the workspace. A child process that another test is just
+// starting briefly inherits all open files, so a lock that was released can
+// still appear held.
+func lockHome(home *journal.Home) *journal.Lock {
 	for range 500 {
 		if lock, err := home.Lock(); err == nil {
 			return lock
@@ -54,8 +54,8 @@ func locked(home *journal.Home) *journal.Lock {
 	return must(home.Lock())
 }
 
-// journalOf is the run that is there, or a new one.
-func journalOf(home *journal.Home) *journal.Journal {
+// openJournal opens the existing run, or creates a new one.
+func openJournal(home *journal.Home) *journal.Journal {
 	runs := must(home.Runs())
 	if len(runs) == 0 {
 		return must(home.Create(home.NewRun()))
@@ -63,8 +63,8 @@ func journalOf(home *journal.Home) *journal.Journal {
 	return must(home.Open(runs[0]))
 }
 
-// must is for what can only fail where the test itself is wrong. It panics
-// rather than fail the test, so that a killed process's own panic passes.
+// must panics if an error occurs that only a wrong test can cause. It does not
+// fail the test, so that the panic of a killed process passes through.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

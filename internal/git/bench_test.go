@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// big is a repository of n tracked files and two specs that differ from main.
-func big(b *testing.B, n int) string {
+// bigRepository returns a repository of n tracked files and two specs that
+// differ from main.
+func bigRepository(b *testing.B, n int) string {
 	b.Helper()
 	files := []string{"specs/a.md", "one\n", "specs/b.md", "two\n"}
 	for i := range n {
@@ -21,8 +22,8 @@ func big(b *testing.B, n int) string {
 func BenchmarkOpenListDiff(b *testing.B) {
 	for _, n := range []int{10, 50_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			g := person(b)
-			dir := big(b, n)
+			g := isolatedGit(b)
+			dir := bigRepository(b, n)
 			ctx := context.Background()
 			b.Run("open", func(b *testing.B) {
 				for b.Loop() {
@@ -50,12 +51,12 @@ func BenchmarkOpenListDiff(b *testing.B) {
 	}
 }
 
-// A commit reads every file anew, as it trusts no index.
+// A commit reads every file again, because it ignores the index.
 func BenchmarkCommit(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			g := person(b)
-			r := open(b, g, big(b, n))
+			g := isolatedGit(b)
+			r := open(b, g, bigRepository(b, n))
 			for i := 0; b.Loop(); i++ {
 				commit(b, r, Commit{Subject: fmt.Sprint("s", i)})
 			}

@@ -14,18 +14,19 @@ import (
 	"unicode/utf8"
 )
 
-// Commit is what [Repo.Commit] makes.
+// Commit describes a commit for [Repo.Commit].
 type Commit struct {
-	// Subject is the first line of the message; it must not be empty.
+	// Subject is the first line of the message. It must not be empty.
 	Subject string
-	// Trailers are the lines after it, such as "Hone-Run: X"; nil for none.
+	// Trailers are the lines after it, such as "Hone-Run: X". May be nil.
 	Trailers []string
-	// Exclude are paths from the top that are never added, with what lies below
-	// them. What the last commit has there stays as it is. Nil excludes nothing.
+	// Exclude are paths from the top that are never added, including everything
+	// below them. They keep their state of the last commit. Nil excludes
+	// nothing.
 	Exclude []string
 }
 
-// message is the commit's whole message as git stores it.
+// message returns the commit's complete message as git stores it.
 func (c Commit) message() (string, error) {
 	if strings.TrimSpace(c.Subject) != c.Subject || c.Subject == "" {
 		return "", fmt.Errorf("%w: %q is not the subject of a commit", fs.ErrInvalid, c.Subject)
@@ -42,27 +43,27 @@ func (c Commit) message() (string, error) {
 	return c.Subject + "\n\n" + strings.Join(c.Trailers, "\n") + "\n", nil
 }
 
-// Commit records the work tree on the branch that HEAD names, or on HEAD itself
-// where it names none: every file that is tracked or not ignored, deletions
-// too, and a commit even where nothing changed (ruling A6). It returns the
-// commit's id. Where the last commit's whole message is already this one,
-// nothing is made and made is false, so that a resumed run makes it once.
+// Commit records the work tree on the branch that HEAD names, or on a detached
+// HEAD: every file that is tracked or not ignored, and deletions. It makes a
+// commit even if nothing changed (ruling A6), and returns the commit's id. If
+// the last commit already has exactly this message, Commit makes none and
+// returns made false, so that a resumed run makes it once.
 //
-// Files of repositories inside are part of it as files; the inner histories are
-// not. A submodule that is not filled stays what it was. Links are stored as
+// Files of nested repositories are included as files, without their histories.
+// A submodule that is not checked out keeps its state. Links are stored as
 // links. A file that cannot be read is an error that names it, and nothing is
-// committed. A sparse work tree is refused, as its absent files would be
-// deletions; so is a git directory that leads elsewhere, with [ErrUnsound].
+// committed. Commit refuses a sparse work tree, whose absent files would be
+// deleted, and a git directory that leads elsewhere, with [ErrUnsound].
 //
-// The author is the person whom the global or the system's configuration names,
-// else hone. No hook, filter or signing program runs.
+// The author is the user named in the global or system configuration, or else
+// hone. No hook, filter or signing program runs.
 //
-// The commit is built in an index of its own, which then takes the place of the
-// usual one, whatever that said. An index.lock that a killed git left behind
-// therefore does not matter. A lock of the branch does: one older than a minute
-// is taken away, because git holds it for an instant only; a younger one is an
-// error whose hint names it. A kill at any moment leaves the old commit or the
-// new one. Only one Commit may run in a repository at a time.
+// Commit builds the tree in a separate index, which then replaces the usual
+// one, whatever that contained. So an index.lock that a killed git left does
+// not matter. A lock of the branch does: Commit removes one older than a
+// minute, because git holds it only for an instant; a newer one is an error
+// whose hint names it. A kill at any moment leaves the old commit or the new
+// one. Only one Commit may run in a repository at a time.
 func (r *Repo) Commit(ctx context.Context, c Commit) (id string, made bool, err error) {
 	message, err := c.message()
 	if err != nil {
@@ -92,30 +93,29 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (id string, made bool, err 
 	return id, true, nil
 }
 
-// refuseSparse looks for the setting of a work tree that lacks files on purpose.
+// refuseSparse returns an error if the work tree intentionally lacks files.
 func (r *Repo) refuseSparse(ctx context.Context) error {
-	// Not through own, which switches the setting off.
-	out, err := r.run(ctx, call{args: []string{"config", "--bool", "--get", "core.sparseCheckout"}, none: 1})
+	// Not with runOwn, which disables the setting.
+	out, err := r.run(ctx, call{args: []string{"config", "--bool", "--get", "core.sparseCheckout"}, emptyExit: 1})
 	if err != nil {
 		return err
 	}
 	if strings.TrimSpace(string(out)) == "true" {
-		return fmt.Errorf("%s is a sparse checkout, whose absent files would be committed as deleted: git sparse-checkout disable", r.root)
+		return fmt.Errorf("%s is a sparse checkout, whose absent files would be committed as deleted; run: git sparse-checkout disable", r.root)
 	}
 	return nil
 }
 
-// writeTree stores the work tree and leaves the index at it. The index comes
-// before the branch, so that whoever is killed in between only has to do both
-// again.
+// writeTree stores the work tree and updates the index. It does so before the
+// branch moves, so that after a kill in between both steps are repeated.
 func (r *Repo) writeTree(ctx context.Context, head string, exclude []string) (id string, err error) {
-	dir, err := r.scratch()
+	dir, err := r.makeIndexDir()
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	index := filepath.Join(dir, "index")
-	content, err := r.choose(ctx, index, head, exclude)
+	content, err := r.selectContent(ctx, index, head, exclude)
 	if err != nil {
 		return "", err
 	}
@@ -123,13 +123,13 @@ func (r *Repo) writeTree(ctx context.Context, head string, exclude []string) (id
 	if err != nil {
 		return "", err
 	}
-	// Filters are off in every call that has the index: even write-tree reads
-	// files again that are as young as it.
+	// Filters are off in every call with this index, because even write-tree
+	// reads files again that are as new as the index.
 	env := append([]string{"GIT_INDEX_FILE=" + index}, off...)
 	if err := r.stage(ctx, env, content); err != nil {
 		return "", err
 	}
-	tree, err := r.line(ctx, call{args: []string{"write-tree"}, env: env})
+	tree, err := r.runLine(ctx, call{args: []string{"write-tree"}, env: env})
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +139,7 @@ func (r *Repo) writeTree(ctx context.Context, head string, exclude []string) (id
 	return tree, nil
 }
 
-// commitTree makes the commit, which no branch has yet.
+// commitTree makes the commit, which is not yet on any branch.
 func (r *Repo) commitTree(ctx context.Context, tree, parent, message string) (string, error) {
 	who, err := r.identity(ctx)
 	if err != nil {
@@ -149,21 +149,21 @@ func (r *Repo) commitTree(ctx context.Context, tree, parent, message string) (st
 	if parent != "" {
 		args = append(args, "-p", parent)
 	}
-	return r.line(ctx, call{args: append(args, tree), env: who, stdin: []byte(message)})
+	return r.runLine(ctx, call{args: append(args, tree), env: who, stdin: []byte(message)})
 }
 
-// identity is the environment that names author and committer: the person's own
-// words, which no repository has a say in, and hone's where name or address is
+// identity returns the environment that names author and committer: the user's
+// name and address, which no repository can set, or hone's if either is
 // missing.
 func (r *Repo) identity(ctx context.Context) ([]string, error) {
-	out, err := r.own(ctx, call{
-		args: []string{"config", "--show-scope", "--null", "--get-regexp", `^user\.(name|email)$`},
-		none: 1,
+	out, err := r.runOwn(ctx, call{
+		args:      []string{"config", "--show-scope", "--null", "--get-regexp", `^user\.(name|email)$`},
+		emptyExit: 1,
 	})
 	if err != nil {
 		return nil, err
 	}
-	name, email := personOf(strings.Split(string(out), "\x00"))
+	name, email := parseIdentity(strings.Split(string(out), "\x00"))
 	if name == "" || email == "" {
 		name, email = "hone", "hone@localhost"
 	}
@@ -173,8 +173,9 @@ func (r *Repo) identity(ctx context.Context) ([]string, error) {
 	}, nil
 }
 
-// personOf reads scopes and settings in turn; of several the last counts.
-func personOf(fields []string) (name, email string) {
+// parseIdentity reads alternating scopes and settings. The last of several
+// wins.
+func parseIdentity(fields []string) (name, email string) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		if scope := fields[i]; scope != "global" && scope != "system" {
 			continue
@@ -190,19 +191,19 @@ func personOf(fields []string) (name, email string) {
 	return name, email
 }
 
-// moveHead makes id the last commit, if the last one is still old.
+// moveHead makes id the last commit if the last one is still old.
 func (r *Repo) moveHead(ctx context.Context, id, old, subject string) error {
-	// A git that is killed here would leave its lock behind, and it takes an
+	// A git killed here would leave its lock behind, and the call takes only an
 	// instant.
 	ctx = context.WithoutCancel(ctx)
 	update := call{args: []string{"update-ref", "-m", "commit: " + subject, "HEAD", id, old}}
-	_, err := r.own(ctx, update)
+	_, err := r.runOwn(ctx, update)
 	if err == nil {
 		return nil
 	}
-	young, removed := r.breakLocks(ctx)
+	young, removed := r.removeStaleLocks(ctx)
 	if removed && young == "" {
-		_, err = r.own(ctx, update)
+		_, err = r.runOwn(ctx, update)
 	}
 	if failure, ok := errors.AsType[*Error](err); ok && young != "" {
 		failure.Hint = "remove " + quote(young) + " if no git program is running"
@@ -210,13 +211,14 @@ func (r *Repo) moveHead(ctx context.Context, id, old, subject string) error {
 	return err
 }
 
-// lockAge is how old a branch's lock is before nobody can be holding it.
-const lockAge = time.Minute
+// staleLockAge is the age at which no process can still hold a branch's lock.
+const staleLockAge = time.Minute
 
-// breakLocks removes the branch's locks that are old, and names one that is not.
-func (r *Repo) breakLocks(ctx context.Context) (young string, removed bool) {
+// removeStaleLocks removes old locks of the branch, and returns the path of one
+// that is not old.
+func (r *Repo) removeStaleLocks(ctx context.Context) (young string, removed bool) {
 	locks := []string{"HEAD.lock", "reftable/tables.list.lock"}
-	ref, err := r.line(ctx, call{args: []string{"symbolic-ref", "--quiet", "HEAD"}})
+	ref, err := r.runLine(ctx, call{args: []string{"symbolic-ref", "--quiet", "HEAD"}})
 	if err == nil && filepath.IsLocal(ref) && path.Clean(ref) == ref {
 		locks = append(locks, ref+".lock")
 	}
@@ -225,7 +227,7 @@ func (r *Repo) breakLocks(ctx context.Context) (young string, removed bool) {
 		info, err := os.Lstat(file)
 		switch {
 		case err != nil || !info.Mode().IsRegular():
-		case time.Since(info.ModTime()) < lockAge:
+		case time.Since(info.ModTime()) < staleLockAge:
 			young = file
 		default:
 			removed = os.Remove(file) == nil || removed

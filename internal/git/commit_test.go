@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// commit makes a commit, which must be made, and leaves nothing to commit.
+// commit makes a commit and checks that nothing is left to commit.
 func commit(t testing.TB, r *Repo, c Commit) string {
 	t.Helper()
 	id, made, err := r.Commit(context.Background(), c)
@@ -24,21 +24,21 @@ func commit(t testing.TB, r *Repo, c Commit) string {
 		t.Errorf("HEAD is %s, the commit %s", head, id)
 	}
 	if _, err := os.Lstat(filepath.Join(r.root, ".git", "hone-index")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the room for the index is left: %v", err)
+		t.Errorf("the directory of the index remains: %v", err)
 	}
 	return id
 }
 
-// clean fails the test if git has something to say about the work tree.
-func clean(t testing.TB, dir string) {
+// checkClean fails the test if git status reports anything.
+func checkClean(t testing.TB, dir string) {
 	t.Helper()
 	if out := git(t, dir, "status", "--porcelain"); out != "" {
 		t.Errorf("git status:\n%s", out)
 	}
 }
 
-// tree is what HEAD holds: a mode and a path a line.
-func tree(t testing.TB, dir string) string {
+// headTree returns the contents of HEAD, one mode and path per line.
+func headTree(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	for line := range strings.SplitSeq(git(t, dir, "ls-tree", "-r", "-z", "HEAD"), "\x00") {
@@ -51,19 +51,19 @@ func tree(t testing.TB, dir string) string {
 
 func checkTree(t testing.TB, dir, want string) {
 	t.Helper()
-	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, headTree(t, dir)); diff != "" {
 		t.Errorf("the commit's tree: %s", diff)
 	}
 }
 
 func TestCommit(t *testing.T) {
-	g := person(t)
-	dir := folder(t)
+	g := isolatedGit(t)
+	dir := newDir(t)
 	r := initialise(t, g, dir, "/results/")
 	write(t, dir, "a", "1", "b/c", "2", "results/log", "x", ".gitignore", "*.tmp\n", "x.tmp", "1", "b/y.tmp", "1")
 	run := []string{"Hone-Run: 7", "Hone-Step: build"}
 	first := commit(t, r, Commit{Subject: "phase1/build/step-1/pre", Trailers: run})
-	clean(t, dir)
+	checkClean(t, dir)
 	checkTree(t, dir, "100644 .gitignore\n100644 a\n100644 b/c\n")
 
 	again, made, err := r.Commit(context.Background(), Commit{Subject: "phase1/build/step-1/pre", Trailers: run})
@@ -77,7 +77,7 @@ func TestCommit(t *testing.T) {
 	write(t, dir, "a", "2", "b", "a file now", "new", "3")
 	git(t, dir, "add", "new")
 	commit(t, r, Commit{Subject: "phase1/build/step-2/pre"})
-	clean(t, dir)
+	checkClean(t, dir)
 	checkTree(t, dir, "100644 .gitignore\n100644 a\n100644 b\n100644 new\n")
 	// The same subject in another run is another commit.
 	commit(t, r, Commit{Subject: "phase1/build/step-2/pre", Trailers: []string{"Hone-Run: 8"}})
@@ -98,16 +98,16 @@ func TestCommit(t *testing.T) {
 }
 
 func TestCommitOfNothing(t *testing.T) {
-	g := person(t)
-	r := initialise(t, g, folder(t))
+	g := isolatedGit(t)
+	r := initialise(t, g, newDir(t))
 	commit(t, r, Commit{Subject: "s"})
-	clean(t, r.root)
+	checkClean(t, r.root)
 	checkTree(t, r.root, "")
 }
 
 func TestMessagesAreChecked(t *testing.T) {
-	g := person(t)
-	r := initialise(t, g, folder(t))
+	g := isolatedGit(t)
+	r := initialise(t, g, newDir(t))
 	for _, c := range []Commit{
 		{}, {Subject: " a"}, {Subject: "a\nb"}, {Subject: "a\x00"}, {Subject: "\xff"},
 		{Subject: "a", Trailers: []string{""}}, {Subject: "a", Trailers: []string{"b\nc"}},
@@ -125,11 +125,11 @@ func TestMessagesAreChecked(t *testing.T) {
 	}
 }
 
-// A model may force files into the repository, or take the list of ignored
-// files away.
+// A model can force files into the repository, or remove the list of ignored
+// files.
 func TestExcluded(t *testing.T) {
-	g := person(t)
-	dir := folder(t)
+	g := isolatedGit(t)
+	dir := newDir(t)
 	r := initialise(t, g, dir, "/results/")
 	write(t, dir, "results/dev.log", "1", "results2", "1", "a/results/x", "1")
 	git(t, dir, "add", "-f", "results/dev.log", "results2")
@@ -150,7 +150,7 @@ func TestExcluded(t *testing.T) {
 }
 
 func TestIgnored(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	write(t, os.Getenv("HOME"), "ignore", "*.swp\n")
 	git(t, "", "config", "--global", "core.excludesFile", filepath.Join(os.Getenv("HOME"), "ignore"))
 	dir := repository(t, "kept.log", "1", "out/kept", "1", "out/deleted", "1", "f", "1")
@@ -160,18 +160,18 @@ func TestIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	commit(t, open(t, g, dir), Commit{Subject: "s"})
-	clean(t, dir)
+	checkClean(t, dir)
 	checkTree(t, dir, "100644 .gitignore\n100644 d/.gitignore\n100644 d/good.log\n100644 f\n100644 kept.log\n100644 only\n100644 out/kept\n")
 	if got := git(t, dir, "show", "HEAD:out/kept"); got != "2" {
 		t.Errorf("a tracked file that is ignored was not added: %q", got)
 	}
 }
 
-// Line endings are the attributes' business, or status would never be clean.
+// Line endings follow the attributes, otherwise status would never be clean.
 func TestLineEndings(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	git(t, "", "config", "--global", "core.safecrlf", "true")
-	dir := folder(t)
+	dir := newDir(t)
 	r := initialise(t, g, dir)
 	write(t, dir, ".gitattributes", "*.bat text eol=crlf\n*.txt text\n", "a.bat", "1\r\n2\n", "b.txt", "1\r\n", "c", "1\r\n")
 	commit(t, r, Commit{Subject: "s"})
@@ -181,7 +181,7 @@ func TestLineEndings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	clean(t, dir)
+	checkClean(t, dir)
 }
 
 func TestIdentity(t *testing.T) {
@@ -193,9 +193,9 @@ func TestIdentity(t *testing.T) {
 		"included":     {"[include]\npath = more\n", "Grace <g@example.com>"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := person(t)
+			g := isolatedGit(t)
 			write(t, os.Getenv("HOME"), ".gitconfig", c.global, "more", "[user]\nname = Grace\nemail = g@example.com\n")
-			dir := folder(t)
+			dir := newDir(t)
 			r := initialise(t, g, dir)
 			git(t, dir, "config", "user.name", "Model")
 			git(t, dir, "config", "user.email", "model@example.com")
@@ -212,8 +212,8 @@ func TestIdentity(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	g := person(t)
-	dir := folder(t)
+	g := isolatedGit(t)
+	dir := newDir(t)
 	r := initialise(t, g, dir)
 	ctx := context.Background()
 	older := commit(t, r, Commit{Subject: "a/b.c", Trailers: []string{"Run: 1"}})
@@ -234,7 +234,7 @@ func TestFind(t *testing.T) {
 	if id, message, err := r.Head(ctx); id != last || message != "--all\n" || err != nil {
 		t.Errorf("Head() = %s, %q, %v", id, message, err)
 	}
-	// What HEAD does not reach is not found.
+	// Find ignores commits that HEAD does not reach.
 	git(t, dir, "checkout", "-q", older)
 	if id, _, err := r.Find(ctx, "--all"); id != "" || err != nil {
 		t.Errorf("Find() = %s, %v", id, err)
@@ -242,8 +242,8 @@ func TestFind(t *testing.T) {
 }
 
 func TestCommitIsCancelled(t *testing.T) {
-	g := person(t)
-	r := initialise(t, g, folder(t))
+	g := isolatedGit(t)
+	r := initialise(t, g, newDir(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); !errors.Is(err, context.Canceled) || made {
@@ -252,7 +252,7 @@ func TestCommitIsCancelled(t *testing.T) {
 }
 
 func TestSparseIsRefused(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "a/f", "1", "b/f", "1")
 	git(t, dir, "sparse-checkout", "set", "a")
 	_, made, err := open(t, g, dir).Commit(context.Background(), Commit{Subject: "s"})
@@ -261,9 +261,9 @@ func TestSparseIsRefused(t *testing.T) {
 	}
 }
 
-// A branch that somebody else moves meanwhile is not overwritten.
+// A branch that another process moves at the same time is not overwritten.
 func TestMovedBranch(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "f", "1")
 	r := open(t, g, dir)
 	ctx := context.Background()
@@ -283,9 +283,10 @@ func TestMovedBranch(t *testing.T) {
 	}
 }
 
-// A lock of the index does not matter; one of the branch does while it is young.
+// A lock of the index does not matter; one of the branch matters while it is
+// new.
 func TestLocks(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	for _, name := range []string{"index.lock", "hone-index/index.lock", "HEAD.lock", "refs/heads/main.lock"} {
 		t.Run(name, func(t *testing.T) {
 			dir := repository(t, "f", "1")
@@ -294,7 +295,7 @@ func TestLocks(t *testing.T) {
 			lock := filepath.Join(dir, ".git", filepath.FromSlash(name))
 			if strings.HasSuffix(name, "index.lock") {
 				commit(t, r, Commit{Subject: "s"})
-				clean(t, dir)
+				checkClean(t, dir)
 				return
 			}
 			_, made, err := r.Commit(context.Background(), Commit{Subject: "s"})
@@ -302,12 +303,12 @@ func TestLocks(t *testing.T) {
 			if !ok || made || !strings.Contains(failure.Hint, lock) {
 				t.Errorf("Commit() = %v, %v", made, err)
 			}
-			then := time.Now().Add(-2 * lockAge)
+			then := time.Now().Add(-2 * staleLockAge)
 			if err := os.Chtimes(lock, then, then); err != nil {
 				t.Fatal(err)
 			}
 			commit(t, r, Commit{Subject: "s"})
-			clean(t, dir)
+			checkClean(t, dir)
 		})
 	}
 }

@@ -10,20 +10,21 @@ import (
 	"sync"
 )
 
-// Base is the tip that a work tree is compared with.
+// Base is the commit that a work tree is compared with.
 type Base struct {
-	Name   string // as people say it: "main" or "origin/main"
-	Commit string // the object it pointed to when it was asked for
+	Name   string // for messages: "main" or "origin/main"
+	Commit string // the commit's id when it was read
 }
 
-// bases are where "main" is looked for, best first (ruling B3).
+// bases are the references of "main", in order of preference (ruling B3).
 var bases = []struct{ ref, name string }{
 	{"refs/heads/main", "main"},
 	{"refs/remotes/origin/main", "origin/main"},
 }
 
-// DiffBase is the tip of the local branch main, else of origin/main; false
-// means that there is neither, as in a repository without commits (ruling B3).
+// DiffBase returns the tip of the local branch main, or else of origin/main. It
+// returns false if neither exists, as in a repository without commits (ruling
+// B3).
 func (r *Repo) DiffBase(ctx context.Context) (Base, bool, error) {
 	args := []string{"for-each-ref", "--format=%(refname) %(objectname)", "--"}
 	for _, b := range bases {
@@ -37,8 +38,9 @@ func (r *Repo) DiffBase(ctx context.Context) (Base, bool, error) {
 	return base, ok, nil
 }
 
-// pickBase chooses from lines of a reference and its object. A reference that
-// only begins with the name of a base, such as main/x, is none.
+// pickBase selects the base from lines of a reference and its object. A
+// reference that only starts with a base's name, such as main/x, does not
+// count.
 func pickBase(lines string) (Base, bool) {
 	for _, b := range bases {
 		for line := range strings.Lines(lines) {
@@ -51,21 +53,21 @@ func pickBase(lines string) (Base, bool) {
 	return Base{}, false
 }
 
-// plain is a patch that depends on the two sides alone, whatever anyone has
-// configured.
-var plain = []string{
+// diffArgs make a patch that depends only on the two trees, not on any
+// configuration.
+var diffArgs = []string{
 	"diff-index", "--patch", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--no-relative",
 	"--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0", "--abbrev=12",
 	"--diff-algorithm=myers", "--indent-heuristic", "-O/dev/null",
-	// A submodule whose contents were asked for would be asked by a git that
-	// runs what its configuration names.
+	// Looking into a submodule would start a git that runs what the submodule's
+	// configuration names.
 	"--submodule=short", "--ignore-submodules=dirty",
 }
 
-// Diff is a patch from the base's tree to the work tree, of the given paths
-// and what lies below them; without a path, of everything. A path is taken
-// literally, relative to the root. Files that git does not track are not in
-// it. The same trees give the same bytes.
+// Diff returns a patch from the base's tree to the work tree, limited to the
+// given paths and everything below them; without paths it covers the complete
+// tree. Paths are literal and relative to the root. Untracked files are not
+// included. Equal trees give equal bytes.
 func (r *Repo) Diff(ctx context.Context, base Base, paths ...string) ([]byte, error) {
 	off, err := r.filtersOff(ctx)
 	if err != nil {
@@ -74,18 +76,18 @@ func (r *Repo) Diff(ctx context.Context, base Base, paths ...string) ([]byte, er
 	return r.diff(ctx, base, off, paths)
 }
 
-// MainDiff is how the work tree differs from main.
+// MainDiff is the difference between main and the work tree.
 type MainDiff struct {
 	Base  Base   // the zero Base when Found is false
-	Found bool   // there is a main to compare with
-	Patch []byte // empty when nothing differs
+	Found bool   // whether main exists
+	Patch []byte // empty if nothing differs
 }
 
-// DiffMain is [Repo.DiffBase] and [Repo.Diff] at once, in the time of two calls
-// of git one after the other rather than three, and of one after [Repo.Prepare].
+// DiffMain combines [Repo.DiffBase] and [Repo.Diff]. It takes the time of two
+// successive git calls instead of three, or of one after [Repo.Prepare].
 func (r *Repo) DiffMain(ctx context.Context, paths ...string) (MainDiff, error) {
 	var p preparation
-	if ready := r.ready.Swap(nil); ready != nil {
+	if ready := r.prepared.Swap(nil); ready != nil {
 		p = <-*ready
 	} else {
 		p = r.prepare(ctx)
@@ -100,7 +102,7 @@ func (r *Repo) DiffMain(ctx context.Context, paths ...string) (MainDiff, error) 
 	return MainDiff{Base: p.base, Found: true, Patch: patch}, nil
 }
 
-// preparation is what has to be known before the work tree can be compared.
+// preparation is what must be known before the work tree can be compared.
 type preparation struct {
 	base       Base
 	found      bool
@@ -108,16 +110,15 @@ type preparation struct {
 	err        error
 }
 
-// Prepare asks in the background what the next [Repo.DiffMain] needs to know
-// first. It is for a program's start, where nothing that could change the
-// answers runs in between.
+// Prepare collects in the background what the next [Repo.DiffMain] needs. It is
+// meant for a program's start: nothing may change the answers in the meantime.
 func (r *Repo) Prepare(ctx context.Context) {
 	ready := make(chan preparation, 1)
-	r.ready.Store(&ready)
+	r.prepared.Store(&ready)
 	go func() { ready <- r.prepare(ctx) }()
 }
 
-// prepare asks both questions at once.
+// prepare asks both questions at the same time.
 func (r *Repo) prepare(ctx context.Context) preparation {
 	var off []string
 	var offErr error
@@ -129,9 +130,9 @@ func (r *Repo) prepare(ctx context.Context) preparation {
 }
 
 func (r *Repo) diff(ctx context.Context, base Base, filtersOff, paths []string) ([]byte, error) {
-	args := append(plain[:len(plain):len(plain)], base.Commit, "--")
+	args := append(diffArgs[:len(diffArgs):len(diffArgs)], base.Commit, "--")
 	for _, p := range paths {
-		rel, err := r.relative(p)
+		rel, err := r.relativePath(p)
 		if err != nil {
 			return nil, err
 		}
@@ -140,18 +141,18 @@ func (r *Repo) diff(ctx context.Context, base Base, filtersOff, paths []string) 
 	return r.run(ctx, call{args: args, env: filtersOff})
 }
 
-// probe is a setting that only shows that git reads settings from the
+// probeKey is a setting that shows whether git reads settings from the
 // environment, which versions before 2.31 do not.
-const probe = "hone.probe"
+const probeKey = "hone.probe"
 
-// filtersOff is the part of an environment that switches off every content
-// filter that any configuration names. It is not done with -c, which takes a
-// filter's name only as far as its first equals sign.
+// filtersOff returns environment variables that disable every content filter in
+// any configuration. It does not use -c, which cuts a filter's name at its
+// first equals sign.
 func (r *Repo) filtersOff(ctx context.Context) ([]string, error) {
 	out, err := r.run(ctx, call{
-		args: []string{"config", "--null", "--name-only", "--get-regexp", `^(filter\..*|hone\.probe)$`},
-		env:  settings([]string{probe, "1"}),
-		none: 1,
+		args:      []string{"config", "--null", "--name-only", "--get-regexp", `^(filter\..*|hone\.probe)$`},
+		env:       configEnv([]string{probeKey, "1"}),
+		emptyExit: 1,
 	})
 	if err != nil {
 		return nil, err
@@ -163,15 +164,15 @@ func (r *Repo) filtersOff(ctx context.Context) ([]string, error) {
 		if ok {
 			pairs = append(pairs, name+".clean", "", name+".smudge", "", name+".process", "", name+".required", "false")
 		}
-		probed = probed || string(key) == probe
+		probed = probed || string(key) == probeKey
 	}
 	if len(pairs) > 0 && !probed {
-		return nil, fmt.Errorf("the repository's configuration names content filters, and only git 2.31 or newer can be kept from running them: update git")
+		return nil, fmt.Errorf("the repository's configuration names content filters, which only git 2.31 or newer can be told not to run: update git")
 	}
-	return settings(pairs), nil
+	return configEnv(pairs), nil
 }
 
-// filterName is the part of a key that names a filter: "filter.x" of
+// filterName returns the part of a key that names a filter: "filter.x" for
 // "filter.x.clean".
 func filterName(key string) (string, bool) {
 	i := strings.LastIndexByte(key, '.')
@@ -181,8 +182,9 @@ func filterName(key string) (string, bool) {
 	return key[:i], true
 }
 
-// settings is an environment that gives git keys and values in turn.
-func settings(pairs []string) []string {
+// configEnv returns environment variables that pass alternating keys and values
+// to git.
+func configEnv(pairs []string) []string {
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(pairs)/2)}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		n := strconv.Itoa(i / 2)

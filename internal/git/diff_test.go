@@ -10,7 +10,7 @@ import (
 )
 
 func TestDiffBase(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	for name, c := range map[string]struct {
 		prepare func(t *testing.T, dir string)
 		want    string
@@ -36,7 +36,7 @@ func TestDiffBase(t *testing.T) {
 }
 
 func TestWithoutCommits(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t)
 	write(t, dir, "f", "1")
 	r := open(t, g, dir)
@@ -50,7 +50,8 @@ func TestWithoutCommits(t *testing.T) {
 	}
 }
 
-// patch is the difference from main, the same by both ways.
+// patch returns the difference from main, and checks that both ways of asking
+// agree.
 func patch(t *testing.T, r *Repo, paths ...string) string {
 	t.Helper()
 	d, err := r.DiffMain(context.Background(), paths...)
@@ -68,7 +69,7 @@ func patch(t *testing.T, r *Repo, paths ...string) string {
 }
 
 func TestDiff(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "specs/a.md", "one\n", "specs/b.md", "two\n", "src/x", "three\n", "specs/é.md", "four\n")
 	git(t, dir, "checkout", "-q", "-b", "work")
 	write(t, dir, "specs/a.md", "one\nmore\n", "src/x", "changed\n", "specs/new.md", "untracked\n", "specs/added.md", "added\n", "specs/é.md", "five\n")
@@ -111,9 +112,9 @@ index 851066514915..54f9d6da5c91 100644
 	}
 }
 
-// The patch is the same whatever a person has configured.
+// The user's configuration does not affect the patch.
 func TestDiffDependsOnNothingElse(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	body := strings.Repeat("same\n", 20)
 	dir := repository(t, "specs/a", "first\n"+body+"\nlast\n", "specs/gone", body+"unique\n")
 	write(t, dir, "specs/a", "First\n"+body+"\nLast\n", "specs/moved", body+"unique\n", "order", "z\na\n")
@@ -132,14 +133,14 @@ func TestDiffDependsOnNothingElse(t *testing.T) {
 		key, value, _ := strings.Cut(setting, "=")
 		git(t, dir, "config", key, value)
 		if after := patch(t, r); after != before {
-			t.Errorf("%s changes the patch:\n%s\nit was\n%s", setting, after, before)
+			t.Errorf("%s changes the patch:\n%s\nbefore\n%s", setting, after, before)
 		}
 	}
 }
 
-// A file that was only touched does not differ, and looking writes nothing.
+// A file that was only touched does not differ, and reading writes nothing.
 func TestDiffOfTouchedFile(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "specs/a", "one\n")
 	then := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(dir, "specs/a"), then, then); err != nil {
@@ -159,7 +160,7 @@ func TestDiffOfTouchedFile(t *testing.T) {
 }
 
 func TestDiffPathsAreLiteral(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "*", "1\n", "a", "1\n", ":(top)a", "1\n")
 	write(t, dir, "*", "2\n", "a", "2\n", ":(top)a", "2\n")
 	r := open(t, g, dir)

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// person isolates a test from the configuration of whoever runs it.
-func person(t testing.TB) *Git {
+// isolatedGit isolates a test from the configuration of the user who runs it.
+func isolatedGit(t testing.TB) *Git {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -28,7 +28,7 @@ func person(t testing.TB) *Git {
 	return g
 }
 
-// git runs plain git as a person would, and fails the test if it fails.
+// git runs plain git like a user, and fails the test if git fails.
 func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	out, err := tryGit(dir, args...)
@@ -47,7 +47,7 @@ func tryGit(dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// write puts files in a directory; names and contents in turn.
+// write writes files in a directory; names and contents alternate.
 func write(t testing.TB, dir string, pairs ...string) {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -61,7 +61,7 @@ func write(t testing.TB, dir string, pairs ...string) {
 	}
 }
 
-// repository is a new one with a commit on main of the given files.
+// repository returns a new repository with a commit of the given files on main.
 func repository(t testing.TB, pairs ...string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -88,7 +88,7 @@ func open(t testing.TB, g *Git, dir string) *Repo {
 }
 
 func TestVersion(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	v, err := g.Version(context.Background())
 	if err != nil || v == "" || strings.Contains(v, "git") || !strings.Contains(git(t, "", "version"), v) {
 		t.Errorf("Version() = %q, %v", v, err)
@@ -103,7 +103,7 @@ func TestFindWithoutGit(t *testing.T) {
 }
 
 func TestRoot(t *testing.T) {
-	person(t)
+	isolatedGit(t)
 	top := repository(t, "a/b/c", "x")
 	linked := filepath.Join(t.TempDir(), "linked")
 	git(t, top, "worktree", "add", "-q", linked)
@@ -134,7 +134,7 @@ func TestRoot(t *testing.T) {
 }
 
 func TestRootOfWorkingDirectoryThroughLink(t *testing.T) {
-	person(t)
+	isolatedGit(t)
 	top := repository(t, "a/b", "x")
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(filepath.Join(top, "a"), link); err != nil {
@@ -156,7 +156,7 @@ func TestRootOutside(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	top := repository(t, ".gitignore", "*.log\n/out/\n", "kept", "x", "gone", "x", "sub/tracked", "x", "odd\nname\xff", "x")
 	write(t, top, "new", "x", "a.log", "x", "out/x", "x", "sub/fresh", "x", "sub/b.log", "x", "nested/inner", "x", "[a]", "x")
 	git(t, filepath.Join(top, "nested"), "init", "-q")
@@ -187,7 +187,7 @@ func TestList(t *testing.T) {
 }
 
 func TestListKnowsSubmodulesAndMerges(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	top := repository(t, "f", "1")
 	write(t, top, "module/.keep", "")
 	if err := os.Remove(filepath.Join(top, "module", ".keep")); err != nil {
@@ -213,20 +213,20 @@ func TestListKnowsSubmodulesAndMerges(t *testing.T) {
 }
 
 func TestPathsOutsideAreRefused(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	r := open(t, g, repository(t, "f", "1"))
 	for _, p := range []string{"../x", "/etc", "a/../../b"} {
 		if _, err := r.List(context.Background(), p); err == nil {
-			t.Errorf("List(%q) was answered", p)
+			t.Errorf("List(%q) succeeded", p)
 		}
 		if _, err := r.Diff(context.Background(), Base{Commit: "HEAD"}, p); err == nil {
-			t.Errorf("Diff(%q) was answered", p)
+			t.Errorf("Diff(%q) succeeded", p)
 		}
 	}
 }
 
 func TestUnreadableRepository(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	outer := repository(t, "f", "1")
 	top := filepath.Join(outer, "inner")
 	write(t, top, ".git/HEAD", "nonsense\n", "x", "1")
@@ -238,7 +238,7 @@ func TestUnreadableRepository(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	r := open(t, g, repository(t, "f", "1"))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -253,11 +253,11 @@ func TestCancelled(t *testing.T) {
 func TestHints(t *testing.T) {
 	for text, want := range map[string]string{
 		"fatal: detected dubious ownership in repository at '/a b'\n":   "git config --global --add safe.directory '/a b'",
-		"fatal: unable to access '/etc/gitconfig': Permission denied\n": "make the configuration file that git names readable, or set GIT_CONFIG_NOSYSTEM=1 if it is the system's",
+		"fatal: unable to access '/etc/gitconfig': Permission denied\n": "make the configuration file that git names readable, or set GIT_CONFIG_NOSYSTEM=1 if it is the system configuration",
 		"fatal: bad object\n": "",
 	} {
-		if got := hint(text, "/a b"); got != want {
-			t.Errorf("hint(%q) = %q, want %q", text, got, want)
+		if got := hintFor(text, "/a b"); got != want {
+			t.Errorf("hintFor(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Head is the last commit's id and its whole message. An empty id means that
-// there is no commit yet, or that HEAD names none that git can read.
+// Head returns the last commit's id and complete message. The id is empty if
+// there is no commit yet, or if HEAD names none that git can read.
 func (r *Repo) Head(ctx context.Context) (id, message string, err error) {
-	if err := sound(r.dotGit()); err != nil {
+	if err := checkGitDir(r.dotGit()); err != nil {
 		return "", "", err
 	}
-	id, err = r.line(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", "HEAD"}, none: 1})
+	id, err = r.runLine(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", "HEAD"}, emptyExit: 1})
 	if err != nil || id == "" {
 		return "", "", err
 	}
@@ -25,9 +25,9 @@ func (r *Repo) Head(ctx context.Context) (id, message string, err error) {
 	return id, messages[0], nil
 }
 
-// Find is the newest commit reachable from HEAD whose message begins with a
-// line that is exactly the subject, and the whole of its message. An empty id
-// means that there is none.
+// Find returns the id and complete message of the newest commit reachable from
+// HEAD whose first line is exactly the subject. The id is empty if there is
+// none.
 func (r *Repo) Find(ctx context.Context, subject string) (id, message string, err error) {
 	if _, err := (Commit{Subject: subject}).message(); err != nil {
 		return "", "", err
@@ -36,7 +36,7 @@ func (r *Repo) Find(ctx context.Context, subject string) (id, message string, er
 	if err != nil || head == "" {
 		return "", "", err
 	}
-	out, err := r.own(ctx, call{args: []string{"rev-list", "--topo-order", "--fixed-strings", "--grep=" + subject, head}})
+	out, err := r.runOwn(ctx, call{args: []string{"rev-list", "--topo-order", "--fixed-strings", "--grep=" + subject, head}})
 	if err != nil {
 		return "", "", err
 	}
@@ -53,9 +53,9 @@ func (r *Repo) Find(ctx context.Context, subject string) (id, message string, er
 	return "", "", nil
 }
 
-// messages is the message of each commit, byte for byte.
+// messages returns the message of each commit, byte for byte.
 func (r *Repo) messages(ctx context.Context, ids []string) ([]string, error) {
-	out, err := r.own(ctx, call{args: []string{"cat-file", "--batch"}, stdin: []byte(strings.Join(ids, "\n"))})
+	out, err := r.runOwn(ctx, call{args: []string{"cat-file", "--batch"}, stdin: []byte(strings.Join(ids, "\n"))})
 	if err != nil {
 		return nil, err
 	}
@@ -71,17 +71,17 @@ func (r *Repo) messages(ctx context.Context, ids []string) ([]string, error) {
 	return messages, nil
 }
 
-// nextCommit reads one answer of cat-file, "ID commit SIZE", the object, and a
-// line's end, and returns what follows it.
+// nextCommit reads one answer of cat-file, "ID commit SIZE", the object and a
+// newline, and returns what follows it.
 func nextCommit(out []byte) (object, rest []byte, err error) {
 	head, rest, _ := bytes.Cut(out, []byte{'\n'})
 	fields := strings.Fields(string(head))
 	if len(fields) != 3 || fields[1] != "commit" {
-		return nil, nil, fmt.Errorf("git says %q", oneLine(string(head)))
+		return nil, nil, fmt.Errorf("unexpected output of git: %q", oneLine(string(head)))
 	}
 	size, err := strconv.Atoi(fields[2])
 	if err != nil || size < 0 || size >= len(rest) {
-		return nil, nil, fmt.Errorf("git says that it has %q bytes, and sends %d", fields[2], len(rest))
+		return nil, nil, fmt.Errorf("git announced %q bytes but sent %d", fields[2], len(rest))
 	}
 	return rest[:size], rest[size+1:], nil
 }

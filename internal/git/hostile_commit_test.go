@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// ambush is a repository, and a person's configuration, that name programs
-// wherever adding and committing could run one.
-func ambush(t *testing.T) trap {
+// commitTrap returns a repository, and a user configuration, that name programs
+// wherever git add or git commit could run one.
+func commitTrap(t *testing.T) trap {
 	t.Helper()
-	tr := trap{dir: folder(t), marks: t.TempDir()}
+	tr := trap{dir: newDir(t), marks: t.TempDir()}
 	write(t, tr.dir, ".gitattributes", "clean filter=clean\nodd filter=a=b.c\nprocess filter=process\nlfs filter=lfs\n* diff=textconv merge=driver\n",
 		"clean", "1", "odd", "1", "process", "1", "lfs", "1", "gone", "1", "inner/f", "1", "inner/.gitattributes", "* filter=inner\n")
 	git(t, tr.dir, "init", "-q")
@@ -36,14 +36,14 @@ func ambush(t *testing.T) trap {
 	}
 	write(t, tr.dir, "more", "* filter=more\n", "included", "[filter \"more\"]\n\tclean = \""+tr.program("included")+"\"\n\trequired\n")
 	tr.hooks(t, filepath.Join(tr.dir, ".hooks"), "")
-	tr.armPerson(t)
+	tr.armUser(t)
 	if err := os.Remove(filepath.Join(tr.dir, "gone")); err != nil {
 		t.Fatal(err)
 	}
 	return tr
 }
 
-// script is a program that is a file, for what git runs without a shell.
+// script returns a program in a file, for what git runs without a shell.
 func (tr trap) script(t *testing.T, mark string) string {
 	t.Helper()
 	file := filepath.Join(os.Getenv("HOME"), mark)
@@ -66,9 +66,9 @@ func (tr trap) hooks(t *testing.T, dir, prefix string) {
 	}
 }
 
-// armPerson is the configuration of a person who signs, has hooks and uses
-// filters, every one of which leaves a mark.
-func (tr trap) armPerson(t *testing.T) {
+// armUser writes the configuration of a user who signs, has hooks and uses
+// filters, each of which leaves a mark.
+func (tr trap) armUser(t *testing.T) {
 	t.Helper()
 	home := os.Getenv("HOME")
 	tr.hooks(t, filepath.Join(home, "hooks"), "person-")
@@ -84,10 +84,10 @@ func (tr trap) armPerson(t *testing.T) {
 }
 
 func TestCommitRunsNothing(t *testing.T) {
-	g := person(t)
-	tr := ambush(t)
+	g := isolatedGit(t)
+	tr := commitTrap(t)
 	home := listing(t, os.Getenv("HOME"))
-	tr.sprung(t)
+	tr.newMarks(t)
 	ctx := context.Background()
 	r, err := g.Init(ctx, tr.dir, "/.hooks/")
 	if err != nil {
@@ -103,17 +103,17 @@ func TestCommitRunsNothing(t *testing.T) {
 	if found, _, err := r.Find(ctx, "s"); found != id || err != nil {
 		t.Errorf("Find() = %s, %v", found, err)
 	}
-	if _, err := g.Init(ctx, folder(t)); err != nil {
+	if _, err := g.Init(ctx, newDir(t)); err != nil {
 		t.Error(err)
 	}
-	if marks := tr.sprung(t); len(marks) > 0 {
+	if marks := tr.newMarks(t); len(marks) > 0 {
 		t.Errorf("these ran: %v", marks)
 	}
 	if listing(t, os.Getenv("HOME")) != home {
 		t.Error("something was written outside the tree")
 	}
 	want := "100644 .gitattributes\n100644 clean\n100644 included\n100644 inner/.gitattributes\n100644 inner/f\n100644 lfs\n100644 more\n100644 odd\n100644 process\n"
-	got := tree(t, tr.dir)
+	got := headTree(t, tr.dir)
 	if got = dropHooks(got); got != want {
 		t.Errorf("the commit has\n%s", got)
 	}
@@ -122,7 +122,7 @@ func TestCommitRunsNothing(t *testing.T) {
 	}
 }
 
-// dropHooks leaves out what arms the repository inside.
+// dropHooks removes the nested repository's hooks from a listing.
 func dropHooks(tree string) string {
 	var b strings.Builder
 	for line := range strings.Lines(tree) {
@@ -133,10 +133,10 @@ func dropHooks(tree string) string {
 	return b.String()
 }
 
-// The traps work: git as a person runs it springs them.
+// The traps work: plain git triggers them.
 func TestCommitIsArmed(t *testing.T) {
-	person(t)
-	tr := ambush(t)
+	isolatedGit(t)
+	tr := commitTrap(t)
 	git(t, tr.dir, "config", "--unset", "core.worktree")
 	for _, c := range []struct {
 		args, want string
@@ -152,17 +152,17 @@ func TestCommitIsArmed(t *testing.T) {
 		{"-c core.hooksPath=/dev/null commit -m x --allow-empty", "openpgp"},
 		{"update-ref refs/heads/x HEAD", "hook-reference-transaction"},
 	} {
-		tr.sprung(t)
+		tr.newMarks(t)
 		out, _ := tryGit(tr.dir, strings.Fields(c.args)...)
-		if marks := " " + strings.Join(tr.sprung(t), " ") + " "; !strings.Contains(marks, " "+c.want+" ") {
+		if marks := " " + strings.Join(tr.newMarks(t), " ") + " "; !strings.Contains(marks, " "+c.want+" ") {
 			t.Errorf("git %s left %q, not %s:\n%s", c.args, marks, c.want, out)
 		}
 	}
 }
 
 func TestOddNames(t *testing.T) {
-	g := person(t)
-	dir := folder(t)
+	g := isolatedGit(t)
+	dir := newDir(t)
 	r := initialise(t, g, dir)
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, filepath.Dir(secret), "secret", "secret")
@@ -178,8 +178,8 @@ func TestOddNames(t *testing.T) {
 	replace(t, filepath.Join(dir, "folder"), filepath.Dir(secret))
 	replace(t, filepath.Join(dir, "loop"), "loop")
 	commit(t, r, Commit{Subject: "s"})
-	clean(t, dir)
-	got := tree(t, dir)
+	checkClean(t, dir)
+	got := headTree(t, dir)
 	for _, name := range names {
 		for _, want := range []string{"100644 " + name + "\n", "100644 dir" + name + "/f\n"} {
 			if !strings.Contains(got, want) {
@@ -196,12 +196,12 @@ func TestOddNames(t *testing.T) {
 		t.Errorf("the commit has\n%s", got)
 	}
 	if got := git(t, dir, "show", "HEAD:link"); got != secret {
-		t.Errorf("the link leads to %q", got)
+		t.Errorf("the link points to %q", got)
 	}
 }
 
 func TestPipesAndSockets(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "f", "1", "g", "1")
 	r := open(t, g, dir)
 	if err := os.Remove(filepath.Join(dir, "f")); err != nil {
@@ -230,10 +230,10 @@ func TestPipesAndSockets(t *testing.T) {
 	}
 }
 
-// Repositories inside are directories like others, wherever they lead.
+// Nested repositories are ordinary directories, wherever they lead.
 func TestNested(t *testing.T) {
-	g := person(t)
-	dir := folder(t)
+	g := isolatedGit(t)
+	dir := newDir(t)
 	r := initialise(t, g, dir)
 	elsewhere := repository(t, "secret", "1")
 	write(t, dir, ".gitignore", "*.log\n", "fresh/f", "1", "fresh/.gitignore", "/out\n", "fresh/out", "1", "fresh/a.log", "1",
@@ -246,14 +246,14 @@ func TestNested(t *testing.T) {
 	git(t, born, "commit", "-q", "-m", "inner")
 	before := listing(t, elsewhere)
 	commit(t, r, Commit{Subject: "s"})
-	clean(t, dir)
+	checkClean(t, dir)
 	want := "100644 .gitignore\n100644 away/f\n100644 born/f\n100644 fresh/.gitignore\n100644 fresh/f\n100644 linked/f\n"
 	checkTree(t, dir, want)
 	if git(t, born, "log", "--format=%s") != "inner\n" || listing(t, elsewhere) != before {
 		t.Error("another repository changed")
 	}
 
-	// A model's own git takes the inner one for a submodule.
+	// Plain git would store the nested repository as a submodule.
 	head := strings.TrimSpace(git(t, born, "rev-parse", "HEAD"))
 	git(t, dir, "rm", "-q", "-r", "--cached", "born")
 	git(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+head+",born", "--add", "--cacheinfo", "160000,"+head+",empty",
@@ -264,13 +264,13 @@ func TestNested(t *testing.T) {
 	}
 	write(t, dir, "born/f", "2")
 	commit(t, r, Commit{Subject: "t"})
-	clean(t, dir)
+	checkClean(t, dir)
 	checkTree(t, dir, strings.Replace(want, "100644 fresh/.", "160000 empty\n100644 fresh/.", 1))
 }
 
-// What an index says, or a broken one, hides no change.
+// A manipulated or broken index hides no change.
 func TestIndexIsNotTrusted(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	for name, prepare := range map[string]func(t *testing.T, dir string){
 		"broken":           func(t *testing.T, dir string) { write(t, dir, ".git/index", "nonsense") },
 		"empty":            func(t *testing.T, dir string) { write(t, dir, ".git/index", "") },
@@ -289,7 +289,7 @@ func TestIndexIsNotTrusted(t *testing.T) {
 				t.Fatal(err)
 			}
 			commit(t, open(t, g, dir), Commit{Subject: "s"})
-			clean(t, dir)
+			checkClean(t, dir)
 			checkTree(t, dir, "100644 f\n100644 new\n")
 			if got := git(t, dir, "show", "HEAD:f"); got != "2" {
 				t.Errorf("the commit has %q", got)
@@ -303,7 +303,7 @@ func TestIndexIsNotTrusted(t *testing.T) {
 }
 
 func TestOddHeads(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	ctx := context.Background()
 	for name, c := range map[string]struct {
 		head  string // empty: detached
@@ -318,7 +318,7 @@ func TestOddHeads(t *testing.T) {
 		"nonsense":        {"nonsense", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			outer := folder(t)
+			outer := newDir(t)
 			dir := filepath.Join(outer, "src")
 			write(t, outer, "victim", "x", "victim.lock", "x")
 			write(t, dir, "f", "1")
@@ -332,7 +332,7 @@ func TestOddHeads(t *testing.T) {
 			write(t, dir, ".git/HEAD", head+"\n")
 			if !c.fails {
 				commit(t, r, Commit{Subject: "s"})
-				clean(t, dir)
+				checkClean(t, dir)
 				return
 			}
 			if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); err == nil || made {
@@ -347,7 +347,7 @@ func TestOddHeads(t *testing.T) {
 
 // Replacements and grafts do not change what the last commit is.
 func TestReplacedHistory(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "f", "1")
 	r := open(t, g, dir)
 	id := commit(t, r, Commit{Subject: "s"})
@@ -366,10 +366,10 @@ func TestReplacedHistory(t *testing.T) {
 	}
 }
 
-// A file of some size is stored whole, and without a filter's say.
+// A large file is stored completely and without filters.
 func TestHugeFile(t *testing.T) {
-	g := person(t)
-	dir := folder(t)
+	g := isolatedGit(t)
+	dir := newDir(t)
 	r := initialise(t, g, dir)
 	git(t, dir, "config", "core.bigFileThreshold", "1m")
 	f, err := os.Create(filepath.Join(dir, "huge"))
@@ -383,31 +383,32 @@ func TestHugeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	commit(t, r, Commit{Subject: "s"})
-	clean(t, dir)
+	checkClean(t, dir)
 	if got := git(t, dir, "cat-file", "-s", "HEAD:huge"); got != "67108864\n" {
 		t.Errorf("the file in the commit has %s bytes", got)
 	}
 }
 
-// killed is the environment variable that makes a test be the hone that is killed.
-const killed = "HONE_TEST_COMMIT_IN"
+// killVariable is the environment variable that makes a test act as the hone to
+// kill.
+const killVariable = "HONE_TEST_COMMIT_IN"
 
-// TestCommitKilled kills hone, which nothing can catch, before and after every
-// call that writes; the next hone makes the commit, once.
+// TestCommitKilled kills hone before and after every call that writes, with a
+// signal that cannot be caught. The next hone makes the commit, once.
 func TestCommitKilled(t *testing.T) {
 	want := Commit{Subject: "s", Trailers: []string{"Hone-Run: 1"}}
-	if dir := os.Getenv(killed); dir != "" {
+	if dir := os.Getenv(killVariable); dir != "" {
 		g, err := Find()
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, _, err = open(t, g, dir).Commit(context.Background(), want)
-		t.Fatalf("hone lived: %v", err)
+		t.Fatalf("hone was not killed: %v", err)
 	}
 	for _, step := range []string{"read-tree", "update-index", "write-tree", "commit-tree", "update-ref"} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+step, func(t *testing.T) {
-				g := person(t)
+				g := isolatedGit(t)
 				dir := repository(t, "f", "1")
 				write(t, dir, "f", "2", "new", "1")
 				killAt(t, g, dir, step, when)
@@ -419,14 +420,14 @@ func TestCommitKilled(t *testing.T) {
 				if got := git(t, dir, "log", "--format=%s"); got != "s\nfirst\n" {
 					t.Errorf("git log:\n%s", got)
 				}
-				clean(t, dir)
+				checkClean(t, dir)
 				checkTree(t, dir, "100644 f\n100644 new\n")
 			})
 		}
 	}
 }
 
-// killAt runs this test as a hone whose git kills it.
+// killAt runs this test as a hone that its git kills.
 func killAt(t *testing.T, g *Git, dir, step, when string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -440,7 +441,7 @@ func killAt(t *testing.T, g *Git, dir, step, when string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestCommitKilled$")
-	cmd.Env = append(os.Environ(), killed+"="+dir, "PATH="+bin+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), killVariable+"="+dir, "PATH="+bin+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Fatalf("hone was not killed: %v\n%s", err, out)

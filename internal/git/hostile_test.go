@@ -12,18 +12,18 @@ import (
 )
 
 // trap is a repository that names programs wherever git would run one. Each
-// leaves a file of its own name in marks.
+// program leaves a file with its name in marks.
 type trap struct {
 	dir, marks string
 }
 
-// program is a shell command that leaves a mark.
+// program returns a shell command that leaves a mark.
 func (tr trap) program(mark string) string {
 	return "touch '" + filepath.Join(tr.marks, mark) + "'; cat"
 }
 
-// sprung is the marks that were left since the last call.
-func (tr trap) sprung(t *testing.T) []string {
+// newMarks returns the marks left since the last call.
+func (tr trap) newMarks(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(tr.marks)
 	if err != nil {
@@ -47,9 +47,9 @@ specs/textconv diff=textconv
 specs/command diff=command
 `
 
-// set arms a repository: every file below specs differs from main, and was
-// touched, so that git has to look into it.
-func set(t *testing.T) trap {
+// newTrap returns an armed repository: every file below specs differs from main
+// and was touched, so that git must read it.
+func newTrap(t *testing.T) trap {
 	t.Helper()
 	tr := trap{marks: t.TempDir()}
 	files := []string{".gitattributes", attributes, "sub/f", "1\n"}
@@ -66,8 +66,8 @@ func set(t *testing.T) trap {
 	return tr
 }
 
-// armCommit makes a signed commit the last one: whoever asks whether it is
-// genuine runs the program that checks signatures.
+// armCommit makes the last commit a signed one: verifying it runs the program
+// that checks signatures.
 func (tr trap) armCommit(t *testing.T) {
 	t.Helper()
 	head := strings.TrimSpace(git(t, tr.dir, "rev-parse", "HEAD"))
@@ -107,8 +107,8 @@ func (tr trap) arm(t *testing.T, dir, prefix string) {
 	}
 }
 
-// armModule puts a submodule below specs whose own configuration is hostile,
-// and whose files differ.
+// armModule adds a submodule below specs whose own configuration is hostile and
+// whose files differ.
 func (tr trap) armModule(t *testing.T) {
 	t.Helper()
 	module := filepath.Join(tr.dir, "specs", "module")
@@ -119,17 +119,17 @@ func (tr trap) armModule(t *testing.T) {
 	head := strings.TrimSpace(git(t, module, "rev-parse", "HEAD"))
 	git(t, tr.dir, "update-index", "--add", "--cacheinfo", "160000,"+head+",specs/module")
 	tr.arm(t, module, "module-")
-	// A name that the outer configuration does not have.
+	// A filter name that the outer configuration does not have.
 	git(t, module, "config", "filter.inner.clean", tr.program("module-inner"))
 	write(t, module, "f", "2\n")
 }
 
 func TestHostileRepositoryRunsNothing(t *testing.T) {
-	g := person(t)
-	tr := set(t)
+	g := isolatedGit(t)
+	tr := newTrap(t)
 	r := open(t, g, filepath.Join(tr.dir, "sub"))
 	ctx := context.Background()
-	tr.sprung(t)
+	tr.newMarks(t)
 
 	entries, err := r.List(ctx, "")
 	if err != nil || len(entries) < 6 {
@@ -154,18 +154,18 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	if list, err := r.Moves(ctx, time.Time{}, time.Time{}); err != nil || len(list) != 2 {
 		t.Errorf("Moves() = %v, %v", list, err)
 	}
-	if err := r.walkReflog(ctx, &interval{open: true}); err != nil {
+	if err := r.walkReflog(ctx, &interval{noEnd: true}); err != nil {
 		t.Error(err)
 	}
-	if marks := tr.sprung(t); len(marks) > 0 {
+	if marks := tr.newMarks(t); len(marks) > 0 {
 		t.Errorf("the repository ran: %v", marks)
 	}
 }
 
-// The traps work: git as a person runs it springs them.
+// The traps work: plain git triggers them.
 func TestHostileRepositoryIsArmed(t *testing.T) {
-	person(t)
-	tr := set(t)
+	isolatedGit(t)
+	tr := newTrap(t)
 	for _, c := range []struct {
 		args, want string
 	}{
@@ -180,18 +180,18 @@ func TestHostileRepositoryIsArmed(t *testing.T) {
 		{"log --walk-reflogs --no-patch --format=%H", "gpg"},
 		{"-c core.fsmonitor=false update-index --chmod=+x sub/f", "hook-post-index-change"},
 	} {
-		tr.sprung(t)
+		tr.newMarks(t)
 		out, _ := tryGit(tr.dir, strings.Fields(c.args)...)
-		if marks := strings.Join(tr.sprung(t), " "); !strings.Contains(marks, c.want) {
+		if marks := strings.Join(tr.newMarks(t), " "); !strings.Contains(marks, c.want) {
 			t.Errorf("git %s left %q, not %s:\n%s", c.args, marks, c.want, out)
 		}
 	}
 }
 
-// A partial clone whose objects are missing does not fetch them, by whatever
-// program its configuration calls a transport.
+// A partial clone does not fetch missing objects, whatever transport its
+// configuration names.
 func TestPartialCloneFetchesNothing(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "specs/a", "one\n")
 	tr := trap{dir: dir, marks: t.TempDir()}
 	blob := strings.TrimSpace(git(t, dir, "rev-parse", "HEAD:specs/a"))
@@ -217,10 +217,10 @@ func TestPartialCloneFetchesNothing(t *testing.T) {
 	for name, url := range ways {
 		git(t, dir, "config", "remote.origin.url", url)
 		if _, err := r.DiffMain(context.Background(), "specs"); err == nil {
-			t.Errorf("%s: a difference from what is missing was made", name)
+			t.Errorf("%s: Diff succeeded without the missing objects", name)
 		}
-		// Versions of git that do not know of lazy fetching being off have the
-		// list of transports to hold to.
+		// Versions of git that cannot disable lazy fetching use the list of
+		// allowed transports.
 		old := *g
 		old.env = nil
 		for _, kv := range g.env {
@@ -229,20 +229,20 @@ func TestPartialCloneFetchesNothing(t *testing.T) {
 			}
 		}
 		if _, err := open(t, &old, dir).DiffMain(context.Background(), "specs"); err == nil {
-			t.Errorf("%s: a difference from what is missing was made", name)
+			t.Errorf("%s: Diff succeeded without the missing objects", name)
 		}
-		if marks := tr.sprung(t); len(marks) > 0 {
+		if marks := tr.newMarks(t); len(marks) > 0 {
 			t.Errorf("%s: the repository ran %v", name, marks)
 		}
-		if out, _ := tryGit(dir, "diff-index", "-p", "main"); strings.Join(tr.sprung(t), " ") != name {
-			t.Errorf("%s: plain git did not fetch, so the test shows nothing:\n%s", name, out)
+		if out, _ := tryGit(dir, "diff-index", "-p", "main"); strings.Join(tr.newMarks(t), " ") != name {
+			t.Errorf("%s: plain git did not fetch, so the test proves nothing:\n%s", name, out)
 		}
 	}
 }
 
-// A repository's configuration does not move the work tree.
+// The repository's configuration cannot move the work tree.
 func TestWorkTreeStays(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "f", "1\n")
 	elsewhere := t.TempDir()
 	write(t, elsewhere, "secret", "x")
@@ -258,10 +258,10 @@ func TestWorkTreeStays(t *testing.T) {
 	}
 }
 
-// Variables of a git that called hone, as from a hook, do not point it
-// elsewhere.
+// Variables of a git that started hone, for example from a hook, do not select
+// another repository.
 func TestOutsideVariables(t *testing.T) {
-	person(t)
+	isolatedGit(t)
 	dir, other := repository(t, "f", "1\n"), repository(t, "other", "1\n")
 	t.Setenv("GIT_DIR", filepath.Join(other, ".git"))
 	t.Setenv("GIT_WORK_TREE", other)
@@ -277,10 +277,10 @@ func TestOutsideVariables(t *testing.T) {
 	}
 }
 
-// A git that does not read settings from its environment is not given a
+// A git that does not read settings from its environment is not used on a
 // repository with filters.
 func TestOldGitWithFilters(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "f", "1\n")
 	old := filepath.Join(t.TempDir(), "git")
 	write(t, filepath.Dir(old), "git", "#!/bin/sh\nunset GIT_CONFIG_COUNT\nexec '"+g.path+"' \"$@\"\n")
@@ -301,7 +301,7 @@ func TestDubiousOwnership(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a repository to someone else")
 	}
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "f", "1\n")
 	if err := os.Chown(dir, 4321, 4321); err != nil {
 		t.Fatal(err)
@@ -311,7 +311,7 @@ func TestDubiousOwnership(t *testing.T) {
 }
 
 func TestUnreadableConfiguration(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "f", "1\n")
 	if err := os.Mkdir(filepath.Join(os.Getenv("HOME"), ".gitconfig"), 0o755); err != nil {
 		t.Fatal(err)

@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// IgnoredPaths is what git ignores below dir: files, and folders in which
-// everything is ignored, each as one path with a slash at its end that stands
-// for all below it. Paths are relative to the root, with slashes, byte for byte
-// as git has them, in the order of their bytes. What is tracked is not among
-// them, whatever the lists say. dir is relative to the root; "." or the empty
-// one is all of it.
+// IgnoredPaths returns what git ignores below dir: files, and directories that
+// are ignored completely, each with a trailing slash and without its contents.
+// Paths are relative to the root, with slashes, in the bytes that git stores,
+// sorted by bytes. Tracked files are never included. dir is relative to the
+// root; "." or "" means the root.
 func (r *Repo) IgnoredPaths(ctx context.Context, dir string) ([]string, error) {
-	rel, err := r.relative(dir)
+	rel, err := r.relativePath(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -24,8 +23,8 @@ func (r *Repo) IgnoredPaths(ctx context.Context, dir string) ([]string, error) {
 	return outermost(paths), nil
 }
 
-// outermost leaves out what lies below a folder of the same list, where git
-// names such paths once more. The paths are sorted.
+// outermost removes paths below a directory of the same sorted list, which git
+// lists again.
 func outermost(paths []string) []string {
 	kept := paths[:0]
 	for _, p := range paths {
@@ -37,20 +36,19 @@ func outermost(paths []string) []string {
 	return kept
 }
 
-// ListIgnored is every file that git ignores at the given paths and below them,
-// one by one; no other folder is looked into. A repository inside an ignored
-// folder is not looked into either: it is one path with a slash at its end, and
-// may stand in the answer though it lies only near the given paths. A path is
-// taken literally but for the case of its letters, and is relative to the root;
-// "." is all of it. Without a path the answer is empty. It is otherwise as that
-// of [Repo.IgnoredPaths].
+// ListIgnored returns every single file that git ignores at or below the given
+// paths. It looks into no other directory. A repository inside an ignored
+// directory is one path with a trailing slash, and may be included even if it
+// is only near the given paths. Paths are literal except for case, and relative
+// to the root; "." means the root. Without paths the result is empty. In other
+// respects it is like [Repo.IgnoredPaths].
 func (r *Repo) ListIgnored(ctx context.Context, paths ...string) ([]string, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
 	args := []string{"--"}
 	for _, p := range paths {
-		rel, err := r.relative(p)
+		rel, err := r.relativePath(p)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +57,7 @@ func (r *Repo) ListIgnored(ctx context.Context, paths ...string) ([]string, erro
 	return r.lsIgnored(ctx, []string{"GIT_LITERAL_PATHSPECS=0"}, args...)
 }
 
-// lsIgnored asks for what is ignored and not tracked.
+// lsIgnored lists paths that are ignored and not tracked.
 func (r *Repo) lsIgnored(ctx context.Context, env []string, args ...string) ([]string, error) {
 	args = append([]string{"ls-files", "-z", "--others", "--ignored", "--exclude-standard"}, args...)
 	out, err := r.run(ctx, call{args: args, env: env})

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shadowed is a repository with ignored files of every sort.
-func shadowed(t testing.TB) string {
+// ignoredRepository returns a repository with ignored files of every kind.
+func ignoredRepository(t testing.TB) string {
 	t.Helper()
 	top := repository(t, ".gitignore", "*.log\n/Out/\n*.db\n", "src/main.go", "x", "src/forced.log", "x")
 	git(t, top, "add", "-f", "src/forced.log")
@@ -25,8 +25,8 @@ func shadowed(t testing.TB) string {
 }
 
 func TestIgnoredPaths(t *testing.T) {
-	g := person(t)
-	r := open(t, g, shadowed(t))
+	g := isolatedGit(t)
+	r := open(t, g, ignoredRepository(t))
 	for dir, want := range map[string][]string{
 		"":     {"Out/", "logs/", "mixed/3.log", "odd\n[a]\xff.db", "src/b.log"},
 		"src":  {"src/b.log"},
@@ -39,12 +39,12 @@ func TestIgnoredPaths(t *testing.T) {
 	}
 }
 
-// cmpEmpty says that no list and an empty one are the same.
+// cmpEmpty makes a nil and an empty list equal.
 var cmpEmpty = cmp.FilterValues(func(a, b []string) bool { return len(a)+len(b) == 0 }, cmp.Ignore())
 
 func TestListIgnored(t *testing.T) {
-	g := person(t)
-	r := open(t, g, shadowed(t))
+	g := isolatedGit(t)
+	r := open(t, g, ignoredRepository(t))
 	ctx := context.Background()
 	for name, c := range map[string]struct{ paths, want []string }{
 		"everything": {[]string{"."}, []string{"Out/a", "Out/deep/b.db", "Out/deep/inner/", "logs/1.log", "logs/deep/2.log",

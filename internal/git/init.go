@@ -11,22 +11,23 @@ import (
 	"strings"
 )
 
-// Init opens the repository whose top is dir, and makes it where dir has none
-// of its own; a repository further up does not count. dir is an absolute path of
-// a directory. A new repository has the branch main, no commit, and nothing of
-// any template: no hooks. Where making one was interrupted, it is completed. A
-// .git that is a link or a file, or that leads elsewhere in another way, is
-// refused with [ErrUnsound].
+// Init opens the repository whose top is dir, or creates one; a repository
+// further up does not count. dir is the absolute path of a directory. A new
+// repository has the branch main, no commit, and nothing from a template, so no
+// hooks. Init completes a repository whose creation was interrupted. If .git is
+// a link or a file, or leads elsewhere in another way, the error is
+// [ErrUnsound].
 //
-// Each exclude is a line of the repository's own list of ignored files,
-// info/exclude, which gets those that it lacks; without any it is not touched.
+// Each exclude is a line for the repository's own list of ignored files,
+// info/exclude. Init adds missing lines; without any it does not touch the
+// file.
 func (g *Git) Init(ctx context.Context, dir string, exclude ...string) (*Repo, error) {
-	root, err := topFor(dir)
+	root, err := resolveDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	r := &Repo{git: g, root: root}
-	whole, err := isWhole(r.dotGit())
+	whole, err := isComplete(r.dotGit())
 	if err != nil {
 		return nil, err
 	}
@@ -36,34 +37,34 @@ func (g *Git) Init(ctx context.Context, dir string, exclude ...string) (*Repo, e
 		}
 	}
 	if err := excludeLines(filepath.Join(r.dotGit(), "info"), exclude); err != nil {
-		return nil, fmt.Errorf("say what %s ignores: %w", root, err)
+		return nil, fmt.Errorf("set the ignored files of %s: %w", root, err)
 	}
 	return r, nil
 }
 
-// topFor is dir without symbolic links.
-func topFor(dir string) (string, error) {
+// resolveDir returns dir without symbolic links.
+func resolveDir(dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
-		return "", fmt.Errorf("make a git repository: %w: %q is not an absolute path", fs.ErrInvalid, dir)
+		return "", fmt.Errorf("create a git repository: %w: %q is not an absolute path", fs.ErrInvalid, dir)
 	}
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return "", fmt.Errorf("make a git repository: %w", err)
+		return "", fmt.Errorf("create a git repository: %w", err)
 	}
 	info, err := os.Stat(root)
 	if err != nil {
-		return "", fmt.Errorf("make a git repository: %w", err)
+		return "", fmt.Errorf("create a git repository: %w", err)
 	}
 	if !info.IsDir() {
-		return "", fmt.Errorf("make a git repository: %w: %s is not a directory", fs.ErrInvalid, root)
+		return "", fmt.Errorf("create a git repository: %w: %s is not a directory", fs.ErrInvalid, root)
 	}
 	return root, nil
 }
 
-// isWhole reports whether a git directory is there and has all that git asks of
-// one. What is there must be sound.
-func isWhole(dotGit string) (bool, error) {
-	switch err := sound(dotGit); {
+// isComplete reports whether a git directory exists and has everything that git
+// needs. An existing one must pass checkGitDir.
+func isComplete(dotGit string) (bool, error) {
+	switch err := checkGitDir(dotGit); {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
@@ -77,26 +78,26 @@ func isWhole(dotGit string) (bool, error) {
 	return true, nil
 }
 
-// makeRepository has an environment without a work tree, which git does not
-// allow here.
+// makeRepository creates the repository. Its environment names no work tree,
+// because git init does not allow that.
 func (g *Git) makeRepository(ctx context.Context, root string) error {
 	_, err := g.run(ctx, call{
 		dir:  root,
-		set:  steady,
+		set:  fixedSettings,
 		args: []string{"init", "--quiet", "--template=", "--initial-branch=main"},
 	})
 	return err
 }
 
-// excludeLines adds the lines that the file exclude in info lacks. The file is
-// replaced whole, so that half a pattern never stands in it.
+// excludeLines adds missing lines to the file exclude in info. It replaces the
+// file, so that a partial pattern is never in it.
 func excludeLines(info string, lines []string) error {
 	file := filepath.Join(info, "exclude")
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	text, err := withLines(string(old), lines)
+	text, err := appendMissing(string(old), lines)
 	if err != nil || text == string(old) {
 		return err
 	}
@@ -110,8 +111,8 @@ func excludeLines(info string, lines []string) error {
 	return os.Rename(fresh, file)
 }
 
-// withLines is a text with each line in it.
-func withLines(text string, lines []string) (string, error) {
+// appendMissing returns a text with each missing line added.
+func appendMissing(text string, lines []string) (string, error) {
 	for _, line := range lines {
 		if strings.ContainsAny(line, "\r\n\x00") {
 			return "", fmt.Errorf("%w: the pattern %q is not one line", fs.ErrInvalid, line)

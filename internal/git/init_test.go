@@ -18,8 +18,8 @@ func initialise(t testing.TB, g *Git, dir string, exclude ...string) *Repo {
 	return r
 }
 
-// folder is a new directory without symbolic links in its path.
-func folder(t testing.TB) string {
+// newDir returns a new directory without symbolic links in its path.
+func newDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -37,10 +37,10 @@ func read(t testing.TB, file string) string {
 	return string(b)
 }
 
-// A repository further up does not count, and the person's template gives
-// neither hooks nor anything else.
+// A repository further up does not count, and the user's template adds no hooks
+// or other files.
 func TestInit(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	template := t.TempDir()
 	write(t, template, "hooks/post-commit", "x", "stray", "x")
 	git(t, "", "config", "--global", "init.templateDir", template)
@@ -70,7 +70,7 @@ func TestInit(t *testing.T) {
 }
 
 func TestInitOfWhatIsThere(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "f", "1")
 	exclude := filepath.Join(dir, ".git", "info", "exclude")
 	write(t, dir, ".git/info/exclude", "# mine\n/a\r\n/b")
@@ -86,19 +86,19 @@ func TestInitOfWhatIsThere(t *testing.T) {
 		}
 	}
 	if read(t, filepath.Join(dir, ".git", "config")) != config || git(t, dir, "log", "--format=%s") != "first\n" {
-		t.Error("the repository that was there changed")
+		t.Error("the existing repository changed")
 	}
 }
 
 func TestInitCompletes(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	for name, prepare := range map[string]func(dir string) error{
 		"an empty .git": func(dir string) error { return os.Mkdir(filepath.Join(dir, ".git"), 0o755) },
 		"no objects":    func(dir string) error { return os.RemoveAll(filepath.Join(dir, ".git", "objects")) },
 		"no HEAD":       func(dir string) error { return os.Remove(filepath.Join(dir, ".git", "HEAD")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := folder(t)
+			dir := newDir(t)
 			if name != "an empty .git" {
 				git(t, dir, "init", "-q")
 			}
@@ -115,7 +115,7 @@ func TestInitCompletes(t *testing.T) {
 }
 
 func TestInitRefuses(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, filepath.Dir(file), "file", "x")
 	for _, dir := range []string{"", ".", "relative", file, filepath.Join(file, "below"), filepath.Join(t.TempDir(), "none")} {
@@ -123,15 +123,15 @@ func TestInitRefuses(t *testing.T) {
 			t.Errorf("Init(%q) made a repository", dir)
 		}
 	}
-	dir := folder(t)
+	dir := newDir(t)
 	if _, err := g.Init(context.Background(), dir, "a\nb"); err == nil || !strings.Contains(err.Error(), `"a\nb"`) {
 		t.Errorf("a pattern of two lines: %v", err)
 	}
 }
 
-// unsound are git directories that lead elsewhere; each is prepared in a sound
-// repository, with another to lead to.
-var unsound = map[string]func(t *testing.T, dotGit, other string){
+// unsoundDirs make a git directory lead elsewhere. Each gets a sound
+// repository, and another one to lead to.
+var unsoundDirs = map[string]func(t *testing.T, dotGit, other string){
 	"a link to a directory": func(t *testing.T, dotGit, other string) { replace(t, dotGit, filepath.Join(other, ".git")) },
 	"a dangling link":       func(t *testing.T, dotGit, other string) { replace(t, dotGit, filepath.Join(other, "none")) },
 	"a pointer": func(t *testing.T, dotGit, other string) {
@@ -166,7 +166,7 @@ var unsound = map[string]func(t *testing.T, dotGit, other string){
 	},
 }
 
-// replace puts a symbolic link in the place of whatever is there.
+// replace puts a symbolic link in place of whatever exists.
 func replace(t *testing.T, at, target string) {
 	t.Helper()
 	if err := os.RemoveAll(at); err != nil {
@@ -180,7 +180,7 @@ func replace(t *testing.T, at, target string) {
 	}
 }
 
-// listing is every file below a directory with its contents.
+// listing returns every file below a directory with its contents.
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -197,9 +197,9 @@ func listing(t *testing.T, dir string) string {
 }
 
 func TestUnsoundIsRefused(t *testing.T) {
-	for name, prepare := range unsound {
+	for name, prepare := range unsoundDirs {
 		t.Run(name, func(t *testing.T) {
-			g := person(t)
+			g := isolatedGit(t)
 			dir, other := repository(t, "f", "1"), repository(t, "f", "other")
 			r := open(t, g, dir)
 			prepare(t, filepath.Join(dir, ".git"), other)
@@ -225,9 +225,9 @@ func TestUnsoundIsRefused(t *testing.T) {
 	}
 }
 
-// Links among the hooks are usual, and hooks are not run.
+// Links among the hooks are common, and hooks never run.
 func TestLinkedHooksAreSound(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "hook", "#!/bin/sh\nexit 1\n")
 	replace(t, filepath.Join(dir, ".git", "hooks", "pre-commit"), filepath.Join(dir, "hook"))
 	if _, made, err := open(t, g, dir).Commit(context.Background(), Commit{Subject: "s"}); err != nil || !made {

@@ -15,43 +15,44 @@ import (
 	"time"
 )
 
-// Move is one step of HEAD, as the reflog has it: a commit, a merge, an amended
-// or rebased commit, a reset, a checkout.
+// Move is one step of HEAD in the reflog: a commit, a merge, an amended or
+// rebased commit, a reset, a checkout.
 type Move struct {
-	// ID is the commit that HEAD came to. It need not be there any more; all
-	// zeros mean that HEAD came to name none.
+	// ID is the commit that HEAD moved to. It may no longer exist. All zeros
+	// mean that HEAD then named no commit.
 	ID string
-	// Action is what was done, such as "commit", "commit (amend)", "reset" or
-	// "merge x"; empty where the reflog does not say.
+	// Action is the operation, such as "commit", "commit (amend)", "reset" or
+	// "merge x"; empty if the reflog does not say.
 	Action string
-	// Subject is what it was done with, such as a commit's first line. Both are
-	// raw: they may hold control characters and need not be UTF-8. What a move
-	// says of itself is cut after 1000 bytes.
+	// Subject describes the operation, for example with a commit's first line.
+	// Both are raw: they may contain control characters and may not be UTF-8.
+	// Together they are truncated to 1000 bytes.
 	Subject string
-	// When is what the clock of whoever moved HEAD said, in whole seconds.
+	// When is the time of the move in whole seconds, by the clock of the
+	// computer that made it.
 	When time.Time
 }
 
-// MaxMoves is how many moves are returned at most. Who gets as many may lack
-// some.
+// MaxMoves is the maximum number of moves returned. A result of this length may
+// be incomplete.
 const MaxMoves = 10_000
 
-// Moves are the steps of this work tree's HEAD between two times, both seconds
-// included, oldest first. A zero since is the beginning, a zero until the end.
-// Those that stand between two of them are among them whatever their own time
-// is: a rebase may give a step the time of the commit's author. An empty answer
-// means that there was none, or that there is no reflog: git keeps none where
-// core.logAllRefUpdates is off, and whoever can write the git directory can
-// empty it.
+// Moves returns the steps of this work tree's HEAD between two times,
+// inclusive, oldest first. A zero since means from the beginning, a zero until
+// means to the end. Steps between two returned ones are included whatever their
+// own time: a rebase may use the time of a commit's author. The result is empty
+// if there were none or if there is no reflog: git keeps none if
+// core.logAllRefUpdates is off, and any process that can write to the git
+// directory can empty it.
 func (r *Repo) Moves(ctx context.Context, since, until time.Time) ([]Move, error) {
 	file, err := r.gitPath(ctx, "logs/HEAD")
 	if err != nil {
 		return nil, err
 	}
-	i := interval{since: since.Unix(), until: until.Unix(), open: until.IsZero()}
+	i := interval{since: since.Unix(), until: until.Unix(), noEnd: until.IsZero()}
 	err = i.readFile(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = r.movesElsewhere(ctx, &i)
+		err = r.readReftable(ctx, &i)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the reflog of %s: %w", r.root, err)
@@ -59,29 +60,29 @@ func (r *Repo) Moves(ctx context.Context, since, until time.Time) ([]Move, error
 	return i.moves[:i.last], nil
 }
 
-// gitPath is where a file of the git directory is: a linked work tree and a
-// submodule have theirs elsewhere.
+// gitPath returns the path of a file of the git directory. Linked work trees
+// and submodules keep it elsewhere.
 func (r *Repo) gitPath(ctx context.Context, name string) (string, error) {
-	path, err := r.line(ctx, call{args: []string{"rev-parse", "--git-path", name}})
+	path, err := r.runLine(ctx, call{args: []string{"rev-parse", "--git-path", name}})
 	if err != nil || filepath.IsAbs(path) {
 		return path, err
 	}
 	return filepath.Join(r.root, filepath.FromSlash(path)), nil
 }
 
-// interval gathers the moves between two times, in seconds since 1970.
+// interval collects the moves between two times, in seconds since 1970.
 type interval struct {
 	since, until int64
-	open         bool // without an end
+	noEnd        bool // until is ignored
 	moves        []Move
-	last         int // how many there are up to the last that lies between by its own time
+	last         int // number of moves up to the last one whose own time is in the interval
 }
 
-// take adds the next move, unless it comes before the first that counts. It
-// reports whether there is room for more.
-func (i *interval) take(m Move) bool {
+// add adds the next move. It skips moves before the first one in the interval.
+// It reports whether there is room for more.
+func (i *interval) add(m Move) bool {
 	when := m.When.Unix()
-	inside := when >= i.since && (i.open || when <= i.until)
+	inside := when >= i.since && (i.noEnd || when <= i.until)
 	if !inside && len(i.moves) == 0 {
 		return true
 	}
@@ -92,10 +93,10 @@ func (i *interval) take(m Move) bool {
 	return len(i.moves) < MaxMoves
 }
 
-// readFile takes in a reflog that is a file. One of any size is read in little
-// memory, from its beginning.
+// readFile reads a reflog file from its start. It needs little memory whatever
+// the size.
 func (i *interval) readFile(ctx context.Context, file string) error {
-	// A pipe in its place would hold hone up for ever.
+	// A pipe in its place would block.
 	info, err := os.Lstat(file)
 	if err != nil {
 		return err
@@ -110,9 +111,9 @@ func (i *interval) readFile(ctx context.Context, file string) error {
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 16<<10)
 	for more := true; more && ctx.Err() == nil; {
-		line, err := beginningOfLine(in)
+		line, err := nextLine(in)
 		if m, ok := parseMove(line); ok {
-			more = i.take(m)
+			more = i.add(m)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -124,9 +125,9 @@ func (i *interval) readFile(ctx context.Context, file string) error {
 	return context.Cause(ctx)
 }
 
-// beginningOfLine is the next line without its end, or as much of it as fits
-// in the reader's buffer.
-func beginningOfLine(in *bufio.Reader) (string, error) {
+// nextLine returns the next line without its newline, truncated to the reader's
+// buffer.
+func nextLine(in *bufio.Reader) (string, error) {
 	part, err := in.ReadSlice('\n')
 	line := strings.TrimSuffix(string(part), "\n")
 	for errors.Is(err, bufio.ErrBufferFull) {
@@ -135,8 +136,8 @@ func beginningOfLine(in *bufio.Reader) (string, error) {
 	return line, err
 }
 
-// parseMove reads "OLD NEW NAME <ADDRESS> SECONDS ZONE", a tab and what was
-// done. The tab is not there where nothing is said.
+// parseMove parses "OLD NEW NAME <ADDRESS> SECONDS ZONE", a tab and the
+// operation. Without an operation there is no tab.
 func parseMove(line string) (Move, bool) {
 	head, message, _ := strings.Cut(line, "\t")
 	fields := strings.Fields(head[strings.LastIndexByte(head, '>')+1:])
@@ -161,14 +162,14 @@ func newMove(id, seconds, message string) (Move, bool) {
 	return Move{ID: id, Action: action, Subject: subject, When: time.Unix(at, 0)}, true
 }
 
-// isID reports whether a text is an object's name, by either hash.
+// isID reports whether a text is an object id of either hash.
 func isID(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// movesElsewhere takes in a reflog that no file holds, which a repository with
-// reference tables has. Of others there is none.
-func (r *Repo) movesElsewhere(ctx context.Context, i *interval) error {
+// readReftable reads the reflog of a repository with reference tables, which
+// has no reflog file. For other repositories it does nothing.
+func (r *Repo) readReftable(ctx context.Context, i *interval) error {
 	tables, err := r.gitPath(ctx, "reftable/tables.list")
 	if err != nil {
 		return err
@@ -179,14 +180,14 @@ func (r *Repo) movesElsewhere(ctx context.Context, i *interval) error {
 	return r.walkReflog(ctx, i)
 }
 
-// walkReflog has git read the reflog. It leaves out steps to commits that are
-// not there any more, and has nothing to say while HEAD names no commit.
+// walkReflog makes git read the reflog. Git leaves out steps to commits that no
+// longer exist, and returns nothing while HEAD names no commit.
 func (r *Repo) walkReflog(ctx context.Context, i *interval) error {
-	head, err := r.line(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", "HEAD"}, none: 1})
+	head, err := r.runLine(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", "HEAD"}, emptyExit: 1})
 	if err != nil || head == "" {
 		return err
 	}
-	out, err := r.line(ctx, call{args: []string{
+	out, err := r.runLine(ctx, call{args: []string{
 		"log", "--walk-reflogs", "--no-show-signature", "--no-patch", "--no-ext-diff", "--no-textconv", "--no-notes",
 		"--no-mailmap", "--no-decorate", "--no-color", "--date=raw", "--max-count=" + strconv.Itoa(MaxMoves),
 		"--format=tformat:%H%x00%gd%x00%gs", "HEAD", "--",
@@ -203,7 +204,7 @@ func (r *Repo) walkReflog(ctx context.Context, i *interval) error {
 		}
 		seconds, _, _ := strings.Cut(strings.TrimPrefix(parts[1], "HEAD@{"), " ")
 		if m, ok := newMove(parts[0], seconds, parts[2]); ok {
-			i.take(m)
+			i.add(m)
 		}
 	}
 	return nil

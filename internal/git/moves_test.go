@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// moves is what Moves says, which must not fail.
+// moves returns the result of Moves, which must not fail.
 func moves(t testing.TB, r *Repo, since, until time.Time) []Move {
 	t.Helper()
 	list, err := r.Moves(context.Background(), since, until)
@@ -21,8 +21,8 @@ func moves(t testing.TB, r *Repo, since, until time.Time) []Move {
 	return list
 }
 
-// said are actions and subjects.
-func said(list []Move) []string {
+// descriptions returns actions and subjects.
+func descriptions(list []Move) []string {
 	var lines []string
 	for _, m := range list {
 		lines = append(lines, m.Action+": "+m.Subject)
@@ -30,32 +30,32 @@ func said(list []Move) []string {
 	return lines
 }
 
-// at runs plain git with a clock that stands still.
-func at(t testing.TB, dir string, seconds string, args ...string) {
+// gitAt runs plain git at a fixed time.
+func gitAt(t testing.TB, dir string, seconds string, args ...string) {
 	t.Helper()
 	t.Setenv("GIT_COMMITTER_DATE", "@"+seconds+" +0200")
 	git(t, dir, args...)
 }
 
 func TestMoves(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t)
 	write(t, dir, "f", "1")
 	git(t, dir, "add", "f")
-	at(t, dir, "1000", "commit", "-qm", "first")
-	at(t, dir, "2000", "commit", "-q", "--allow-empty", "-m", "second: of two")
-	at(t, dir, "2001", "commit", "-q", "--amend", "--allow-empty", "-m", "second \x1b[31m\xff")
+	gitAt(t, dir, "1000", "commit", "-qm", "first")
+	gitAt(t, dir, "2000", "commit", "-q", "--allow-empty", "-m", "second: of two")
+	gitAt(t, dir, "2001", "commit", "-q", "--amend", "--allow-empty", "-m", "second \x1b[31m\xff")
 	amended := strings.TrimSpace(git(t, dir, "rev-parse", "HEAD"))
-	at(t, dir, "2002", "reset", "-q", "--hard", "HEAD~1")
-	at(t, dir, "2003", "checkout", "-q", "-b", "other")
-	at(t, dir, "1500", "commit", "-q", "--allow-empty", "-m", "dated back")
-	at(t, dir, "2004", "checkout", "-q", "main")
-	at(t, dir, "2004", "merge", "-q", "--no-ff", "-m", "joined", "other")
-	at(t, dir, "3000", "commit", "-q", "--allow-empty", "-m", "last")
+	gitAt(t, dir, "2002", "reset", "-q", "--hard", "HEAD~1")
+	gitAt(t, dir, "2003", "checkout", "-q", "-b", "other")
+	gitAt(t, dir, "1500", "commit", "-q", "--allow-empty", "-m", "dated back")
+	gitAt(t, dir, "2004", "checkout", "-q", "main")
+	gitAt(t, dir, "2004", "merge", "-q", "--no-ff", "-m", "joined", "other")
+	gitAt(t, dir, "3000", "commit", "-q", "--allow-empty", "-m", "last")
 	r := open(t, g, dir)
 	all := []string{"commit (initial): first", "commit: second: of two", "commit (amend): second \x1b[31m\xff", "reset: moving to HEAD~1",
 		"checkout: moving from main to other", "commit: dated back", "checkout: moving from other to main", "merge other: Merge made by the 'ort' strategy.", "commit: last"}
-	all[7] = said(moves(t, r, time.Time{}, time.Time{}))[7] // how git merges is its own affair
+	all[7] = descriptions(moves(t, r, time.Time{}, time.Time{}))[7] // how git merges is its own affair
 	for _, c := range []struct {
 		name         string
 		since, until time.Time
@@ -68,7 +68,7 @@ func TestMoves(t *testing.T) {
 		{"before all", time.Time{}, time.Unix(999, 0), nil},
 		{"after all", time.Unix(3001, 0), time.Time{}, nil},
 	} {
-		if diff := cmp.Diff(c.want, said(moves(t, r, c.since, c.until))); diff != "" {
+		if diff := cmp.Diff(c.want, descriptions(moves(t, r, c.since, c.until))); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
@@ -80,10 +80,10 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// A work tree whose branch was taken away has its history still, and so has one
-// whose commits are gone.
-func TestMovesOfWhatIsGone(t *testing.T) {
-	g := person(t)
+// A work tree keeps its history if its branch is removed, or if its commits no
+// longer exist.
+func TestMovesOfRemovedBranch(t *testing.T) {
+	g := isolatedGit(t)
 	dir := repository(t, "f", "1")
 	git(t, dir, "update-ref", "-d", "HEAD")
 	list := moves(t, open(t, g, dir), time.Time{}, time.Time{})
@@ -92,24 +92,24 @@ func TestMovesOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// Each work tree has a HEAD of its own, wherever its git directory is.
+// Each work tree has its own HEAD, wherever its git directory is.
 func TestMovesElsewhere(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	top := repository(t, "f", "1")
 	linked := filepath.Join(t.TempDir(), "linked")
 	git(t, top, "worktree", "add", "-q", linked)
 	git(t, linked, "commit", "-q", "--allow-empty", "-m", "in the linked one")
-	got := said(moves(t, open(t, g, linked), time.Time{}, time.Time{}))
+	got := descriptions(moves(t, open(t, g, linked), time.Time{}, time.Time{}))
 	if len(got) == 0 || got[len(got)-1] != "commit: in the linked one" {
 		t.Errorf("Moves() = %q", got)
 	}
-	if got := said(moves(t, open(t, g, top), time.Time{}, time.Time{})); !cmp.Equal(got, []string{"commit (initial): first"}) {
+	if got := descriptions(moves(t, open(t, g, top), time.Time{}, time.Time{})); !cmp.Equal(got, []string{"commit (initial): first"}) {
 		t.Errorf("Moves() = %q", got)
 	}
 }
 
 func TestMovesWithoutReflog(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	none := repository(t)
 	off := repository(t)
 	git(t, off, "config", "core.logAllRefUpdates", "false")
@@ -121,10 +121,9 @@ func TestMovesWithoutReflog(t *testing.T) {
 	}
 }
 
-// A reflog that somebody made up costs little, and what can be read of it is
-// raw.
+// A forged reflog costs little, and its readable parts are returned raw.
 func TestHostileReflog(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "f", "1")
 	file := filepath.Join(dir, ".git", "logs", "HEAD")
 	id := strings.Repeat("a", 40)
@@ -140,7 +139,7 @@ func TestHostileReflog(t *testing.T) {
 		id + " xyz n <a@b> 5 +0000\tcommit: no id\n" + id + " " + id + " n <a@b> 99999999999999999999 +0000\tcommit: no such time\n"
 	got := read(junk + entry("commit: a\x1b]0;\xff\x00\r") + entry(strings.Repeat("x", 1<<20)) + entry("") + strings.TrimSuffix(entry("commit: torn"), "\n"))
 	want := []string{"commit: a\x1b]0;\xff\x00\r", ": " + strings.Repeat("x", 1000), ": ", "commit: torn"}
-	if diff := cmp.Diff(want, said(got)); diff != "" {
+	if diff := cmp.Diff(want, descriptions(got)); diff != "" {
 		t.Error(diff)
 	}
 	if n := len(read(strings.Repeat(entry("commit: x"), MaxMoves+1))); n != MaxMoves {
@@ -162,14 +161,14 @@ func TestHostileReflog(t *testing.T) {
 	}
 }
 
-// Git reads a reflog that is no file as hone reads one that is.
+// Git reads a reflog that is not a file with the same result.
 func TestWalkReflog(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	dir := repository(t, "f", "1")
 	git(t, dir, "commit", "-q", "--amend", "-m", "first: again")
 	git(t, dir, "checkout", "-q", "-b", "other")
 	r := open(t, g, dir)
-	i := interval{open: true}
+	i := interval{noEnd: true}
 	if err := r.walkReflog(context.Background(), &i); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +177,7 @@ func TestWalkReflog(t *testing.T) {
 		t.Errorf("%d of %d moves: %s", i.last, len(want), diff)
 	}
 	git(t, dir, "update-ref", "-d", "HEAD")
-	i = interval{open: true}
+	i = interval{noEnd: true}
 	if err := r.walkReflog(context.Background(), &i); err != nil || len(i.moves) != 0 {
 		t.Errorf("without a commit: %v, %v", i.moves, err)
 	}

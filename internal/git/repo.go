@@ -13,14 +13,15 @@ import (
 	"sync/atomic"
 )
 
-// ErrNotRepository says that neither a directory nor any above it is the top
-// of a work tree.
+// ErrNotRepository says that neither a directory nor any of its parents is the
+// top of a work tree.
 var ErrNotRepository = errors.New("not in a git repository")
 
-// Root is the top of the work tree that dir stands in: the nearest directory,
-// from dir upwards, with a git directory or a file that points to one (a linked
-// work tree, a submodule). The result is absolute and free of symbolic links;
-// an empty dir is the working directory. It starts no process.
+// Root returns the top of the work tree that contains dir: the nearest
+// directory, from dir upwards, with a git directory or a file that points to
+// one (a linked work tree or a submodule). The result is absolute and has no
+// symbolic links. An empty dir means the working directory. Root starts no
+// process.
 func Root(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -31,7 +32,7 @@ func Root(dir string) (string, error) {
 		return "", fmt.Errorf("find the git root: %w", err)
 	}
 	for at := start; ; at = filepath.Dir(at) {
-		if isTop(at) {
+		if hasRepository(at) {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
@@ -40,9 +41,9 @@ func Root(dir string) (string, error) {
 	}
 }
 
-// isTop reports whether dir holds what git itself would take for a repository:
-// an empty directory named .git is none.
-func isTop(dir string) bool {
+// hasRepository reports whether git would find a repository in dir. An empty
+// directory named .git does not count.
+func hasRepository(dir string) bool {
 	dotGit := filepath.Join(dir, ".git")
 	info, err := os.Stat(dotGit)
 	if err != nil {
@@ -52,11 +53,11 @@ func isTop(dir string) bool {
 		_, err := os.Lstat(filepath.Join(dotGit, "HEAD"))
 		return err == nil
 	}
-	return info.Mode().IsRegular() && pointsAway(dotGit)
+	return info.Mode().IsRegular() && isGitFile(dotGit)
 }
 
-// pointsAway reports whether a file named .git says where the git directory is.
-func pointsAway(file string) bool {
+// isGitFile reports whether a file named .git points to a git directory.
+func isGitFile(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
 		return false
@@ -69,13 +70,12 @@ func pointsAway(file string) bool {
 
 // Repo is one work tree and its repository.
 type Repo struct {
-	git   *Git
-	root  string
-	ready atomic.Pointer[chan preparation] // of Prepare; nil: nothing is prepared
+	git      *Git
+	root     string
+	prepared atomic.Pointer[chan preparation] // set by Prepare; nil if nothing is prepared
 }
 
-// Open finds the work tree that dir stands in; see [Root]. It starts no
-// process.
+// Open opens the work tree that contains dir; see [Root]. It starts no process.
 func (g *Git) Open(dir string) (*Repo, error) {
 	root, err := Root(dir)
 	if err != nil {
@@ -84,9 +84,9 @@ func (g *Git) Open(dir string) (*Repo, error) {
 	return &Repo{git: g, root: root}, nil
 }
 
-// run calls git at the top of the work tree, and holds it to that top: a
-// core.worktree in the repository's configuration does not move it, and a
-// broken .git does not make it go on upwards.
+// run calls git at the top of the work tree. It fixes that top: a core.worktree
+// setting in the repository does not move it, and with a broken .git git does
+// not continue upwards.
 func (r *Repo) run(ctx context.Context, c call) ([]byte, error) {
 	c.dir = r.root
 	c.env = append([]string{
@@ -98,22 +98,22 @@ func (r *Repo) run(ctx context.Context, c call) ([]byte, error) {
 
 // Entry is one path that the repository does not ignore.
 type Entry struct {
-	// Path is relative to the root, with slashes, byte for byte as git has it:
-	// it need not be UTF-8.
+	// Path is relative to the root, with slashes, in the bytes that git stores.
+	// It may not be UTF-8.
 	Path string
-	// Untracked says that git does not know the path yet.
+	// Untracked says that git does not track the path yet.
 	Untracked bool
-	// Nested says that the path is a directory with a repository of its own, a
-	// submodule or not, which is not looked into.
+	// Nested says that the path is a directory with its own repository, a
+	// submodule or not. Its contents are not listed.
 	Nested bool
 }
 
-// List is everything below dir that is tracked, or neither tracked nor
-// ignored, in the order of the paths' bytes. A tracked file that was deleted
-// is still in it, and a path stands once even where a merge left several
-// versions. dir is relative to the root; "." or the empty one is all of it.
+// List returns all paths below dir that are tracked or not ignored, sorted by
+// bytes. It includes tracked files that were deleted, and returns a path once
+// even if a merge left several versions. dir is relative to the root; "." or ""
+// means the root.
 func (r *Repo) List(ctx context.Context, dir string) ([]Entry, error) {
-	rel, err := r.relative(dir)
+	rel, err := r.relativePath(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +125,9 @@ func (r *Repo) List(ctx context.Context, dir string) ([]Entry, error) {
 	return parseList(out)
 }
 
-// relative is a path as git wants it, which must lie in the work tree.
-func (r *Repo) relative(path string) (string, error) {
+// relativePath returns a path in the form git expects. The path must be inside
+// the work tree.
+func (r *Repo) relativePath(path string) (string, error) {
 	if path == "" {
 		path = "."
 	}
@@ -136,7 +137,8 @@ func (r *Repo) relative(path string) (string, error) {
 	return path, nil
 }
 
-// parseList reads records of the form "? PATH" and "H MODE OBJECT STAGE\tPATH".
+// parseList parses records of the form "? PATH" and "H MODE OBJECT
+// STAGE\tPATH".
 func parseList(out []byte) ([]Entry, error) {
 	entries := make([]Entry, 0, bytes.Count(out, []byte{0}))
 	for record := range strings.SplitSeq(string(out), "\x00") {
@@ -150,10 +152,10 @@ func parseList(out []byte) ([]Entry, error) {
 		entries = append(entries, e)
 	}
 	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	return once(entries), nil
+	return uniquePaths(entries), nil
 }
 
-// gitlink is the mode of a commit of another repository.
+// gitlink is the mode of a submodule's commit.
 const gitlink = "160000 "
 
 func parseEntry(record string) (Entry, error) {
@@ -163,13 +165,14 @@ func parseEntry(record string) (Entry, error) {
 	}
 	meta, path, ok := strings.Cut(record, "\t")
 	if !ok || len(meta) < 2 || path == "" {
-		return Entry{}, fmt.Errorf("git ls-files: a line that cannot be read: %q", record)
+		return Entry{}, fmt.Errorf("git ls-files: cannot parse the line %q", record)
 	}
 	return Entry{Path: path, Nested: strings.HasPrefix(meta[2:], gitlink)}, nil
 }
 
-// once keeps the first of several entries with one path. They are sorted.
-func once(entries []Entry) []Entry {
+// uniquePaths keeps the first of several entries with the same path. The
+// entries are sorted.
+func uniquePaths(entries []Entry) []Entry {
 	kept := entries[:0]
 	for _, e := range entries {
 		if len(kept) == 0 || kept[len(kept)-1].Path != e.Path {

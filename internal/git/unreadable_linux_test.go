@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// powerless takes from this test's thread, and from what it starts, root's
-// power to read everything. The thread ends with the test.
-func powerless(t *testing.T) {
+// dropReadPower removes root's power to read everything from this test's thread
+// and its children. The thread ends with the test.
+func dropReadPower(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		return
@@ -37,16 +37,16 @@ func powerless(t *testing.T) {
 	}
 }
 
-// What cannot be read is named, and nothing is committed; where it is ignored
-// it does not matter.
+// An unreadable file is an error that names it, and nothing is committed,
+// unless the file is ignored.
 func TestUnreadable(t *testing.T) {
-	g := person(t)
+	g := isolatedGit(t)
 	for _, name := range []string{"secret", "closed"} {
 		t.Run(name, func(t *testing.T) {
 			dir := repository(t, "f", "1", "tracked/closed/f", "1")
 			write(t, dir, "secret", "1", "closed/f", "1", "f", "2")
 			r := open(t, g, dir)
-			powerless(t)
+			dropReadPower(t)
 			bar := func(name string) {
 				t.Helper()
 				if err := os.Chmod(filepath.Join(dir, name), 0); err != nil {
@@ -64,8 +64,8 @@ func TestUnreadable(t *testing.T) {
 			}
 			write(t, dir, ".gitignore", "secret\nclosed\n")
 			commit(t, r, Commit{Subject: "s"})
-			clean(t, dir)
-			// What is tracked has to be read, ignored or not.
+			checkClean(t, dir)
+			// Tracked files must be read even if they are ignored.
 			bar("tracked/closed")
 			if _, made, err := r.Commit(ctx, Commit{Subject: "t"}); err == nil || made || !strings.Contains(err.Error(), "tracked/closed") {
 				t.Errorf("Commit() = %v, %v", made, err)

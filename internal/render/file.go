@@ -13,18 +13,18 @@ import (
 	"hone/workspace"
 )
 
-// File is one file of a tree as a model is shown it: with its contents, or
-// with the reason why they are left out (rulings G4, G8).
+// File is one file of a tree as shown to a model: with its contents, or with
+// the reason for omitting them (rulings G4, G8).
 type File struct {
 	Path string `json:"path"`
-	// Digest is that of the contents that are shown whole; empty where
-	// something else is said of the file, in Note.
+	// Digest is the digest of the contents if they are shown, which is always
+	// complete. It is empty if Note gives a reason instead.
 	Digest string `json:"digest,omitempty"`
 	Note   string `json:"note,omitempty"`
 	Link   bool   `json:"link,omitempty"` // it is a symbolic link
-	Size   int64  `json:"size"`           // bytes
+	Size   int64  `json:"size"`           // in bytes
 
-	Content []byte `json:"-"` // nil where they are left out
+	Content []byte `json:"-"` // nil if omitted
 }
 
 // Reader reads files for models.
@@ -32,13 +32,13 @@ type Reader struct {
 	Tree *workspace.Tree
 	// Guard finds secrets; nil finds none.
 	Guard *workspace.Guard
-	// NotSent are patterns of files that are listed and not shown.
+	// NotSent are patterns of files that are listed without their contents.
 	NotSent []string
 }
 
-// Unsent says why a file's contents are left out without being read; empty
-// where they are not.
-func (r Reader) Unsent(e workspace.Entry) string {
+// OmitReason returns why a file's contents are omitted without reading the file, or
+// an empty string if it must be read.
+func (r Reader) OmitReason(e workspace.Entry) string {
 	if reason, secret := r.Guard.WithheldName(e.Path); secret {
 		return Withheld + reason
 	}
@@ -55,14 +55,14 @@ func (r Reader) Unsent(e workspace.Entry) string {
 	return ""
 }
 
-// Withheld begins the note of a file that holds a secret.
+// Withheld starts the note of a file that contains a secret.
 const Withheld = "contents withheld: "
 
-// File reads one file. ok is false where it is gone by now. What cannot be
-// read is said in its note: nothing is left out silently.
+// File reads one file. ok is false if it no longer exists. If a file cannot be
+// read its note says so: nothing is omitted silently.
 func (r Reader) File(e workspace.Entry) (f File, ok bool) {
 	f = File{Path: e.Path, Size: e.Size, Link: e.Kind == workspace.Symlink}
-	if f.Note = r.Unsent(e); f.Note != "" {
+	if f.Note = r.OmitReason(e); f.Note != "" {
 		return f, true
 	}
 	content, image, err := r.Tree.Read(e.Path)
@@ -70,14 +70,14 @@ func (r Reader) File(e workspace.Entry) (f File, ok bool) {
 		return f, false
 	}
 	if err != nil {
-		f.Note = "contents omitted: " + unread(err)
+		f.Note = "contents omitted: " + readReason(err)
 		return f, true
 	}
 	f.Size = int64(len(content))
 	switch reason, secret := r.Guard.Withheld(e.Path, content); {
 	case secret:
 		f.Note = Withheld + reason
-	case !text(content):
+	case !isText(content):
 		f.Note = "contents omitted: binary"
 	default:
 		f.Digest, f.Content = image.Digest, content
@@ -85,27 +85,27 @@ func (r Reader) File(e workspace.Entry) (f File, ok bool) {
 	return f, true
 }
 
-// unread is why a file could not be read, without its path.
-func unread(err error) string {
+// readReason returns why a file could not be read, without its path.
+func readReason(err error) string {
 	var refused *workspace.RefusedError
 	var large *workspace.TooLargeError
 	switch {
 	case errors.As(err, &refused):
 		return refused.Reason
 	case errors.As(err, &large):
-		return fmt.Sprintf("%d bytes are more than is read", large.Size)
+		return fmt.Sprintf("its %d bytes exceed the limit", large.Size)
 	case errors.Is(err, fs.ErrPermission):
-		return "hone may not read it"
+		return "hone has no permission to read it"
 	}
 	return "it cannot be read"
 }
 
-// text follows git: what holds a NUL is no text, nor is what is not UTF-8
-// (ruling G4).
-func text(b []byte) bool { return bytes.IndexByte(b, 0) < 0 && utf8.Valid(b) }
+// isText reports whether contents are text. Like git, it treats contents with a
+// NUL as binary, and also those that are not UTF-8 (ruling G4).
+func isText(b []byte) bool { return bytes.IndexByte(b, 0) < 0 && utf8.Valid(b) }
 
-// Path is a path as a prompt writes it: as it is, or quoted where it holds
-// what would break a line or is no UTF-8.
+// Path returns a path as a prompt writes it, quoted if it contains control
+// characters or is not UTF-8.
 func Path(path string) string {
 	if utf8.ValidString(path) && strings.IndexFunc(path, unicode.IsControl) < 0 {
 		return path

@@ -1,7 +1,8 @@
-// Package render makes text fit for a person's eyes: what a model, a checker
-// or a file says is shown without control characters, and a change is shown
-// as a unified diff. For a model's eyes it reads a tree's files, and leaves out
-// what no model may see.
+// Package render formats texts and files for the user and for models.
+//
+// For the user, [Escape] makes any text safe to print, and [Diff] shows a
+// change as a unified diff. For a model, [Reader] reads a tree's files and
+// leaves out what no model may see.
 package render
 
 import (
@@ -13,12 +14,12 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Escape makes a text safe to print on a terminal: every control character
-// but newline and tab, every character that changes the direction or the
-// width of what stands around it, and every byte that is not UTF-8 is written
-// as an escape (ruling G1).
+// Escape returns a text that is safe to print on a terminal. It replaces with
+// escapes all control characters except newline and tab, all characters that
+// change the direction or width of surrounding text, and all bytes that are not
+// UTF-8 (ruling G1).
 func Escape(s string) string {
-	if clean(s) {
+	if isHarmless(s) {
 		return s
 	}
 	var b strings.Builder
@@ -27,7 +28,7 @@ func Escape(s string) string {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case harmless(r):
+		case isHarmlessRune(r):
 			b.WriteString(s[i : i+n])
 		case r < 0x100:
 			fmt.Fprintf(&b, `\x%02x`, r)
@@ -39,19 +40,20 @@ func Escape(s string) string {
 	return b.String()
 }
 
-func clean(s string) bool {
+// isHarmless reports whether Escape would leave a text unchanged.
+func isHarmless(s string) bool {
 	for _, r := range s {
-		if !harmless(r) {
+		if !isHarmlessRune(r) {
 			return false
 		}
 	}
 	return utf8.ValidString(s)
 }
 
-// harmless characters leave a terminal and the order of the text alone. The
-// formatting class holds the bidirectional overrides and the zero widths, of
-// which the joiners make up emoji and scripts.
-func harmless(r rune) bool {
+// isHarmlessRune reports whether a character affects neither the terminal nor
+// the order of the text. The formatting class includes bidirectional overrides
+// and zero-width characters, but emoji and some scripts need the joiners.
+func isHarmlessRune(r rune) bool {
 	switch r {
 	case '\n', '\t', '\u200c', '\u200d':
 		return true
@@ -59,15 +61,16 @@ func harmless(r rune) bool {
 	return !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) && r != '\u2028' && r != '\u2029'
 }
 
-// Line is Escape for a text that has to stay on one line.
+// Line is Escape for a text that must stay on one line.
 func Line(s string) string {
 	return strings.ReplaceAll(Escape(s), "\n", `\n`)
 }
 
-// Diff is the unified diff of one file, with its control characters escaped.
-// Nil stands for no file. What is not text is described by its sizes.
+// Diff returns the unified diff of one file, with control characters escaped.
+// Nil means that the file does not exist. For binary contents it states only
+// the sizes.
 func Diff(path string, before, after []byte) string {
-	path = Line(path) // a line feed in it could forge a header
+	path = Line(path) // a newline in it could forge a header
 	from, to := "a/"+path, "b/"+path
 	if before == nil {
 		from = "/dev/null"
@@ -75,7 +78,7 @@ func Diff(path string, before, after []byte) string {
 	if after == nil {
 		to = "/dev/null"
 	}
-	if !text(before) || !text(after) {
+	if !isText(before) || !isText(after) {
 		return fmt.Sprintf("--- %s\n+++ %s\nbinary: %d bytes before, %d after\n", from, to, len(before), len(after))
 	}
 	d := udiff.Unified(from, to, string(before), string(after))
@@ -85,7 +88,7 @@ func Diff(path string, before, after []byte) string {
 	return Escape(strings.ReplaceAll(d, "\r\n", "\\r\n"))
 }
 
-// The colours of a diff, as terminals know them.
+// The terminal colours of a diff.
 const (
 	red   = "\x1b[31m"
 	green = "\x1b[32m"
@@ -95,7 +98,7 @@ const (
 	reset = "\x1b[0m"
 )
 
-// Colour paints the lines of a diff.
+// Colour adds colours to the lines of a diff.
 func Colour(diff string) string {
 	var b strings.Builder
 	for line := range strings.Lines(diff) {
@@ -116,27 +119,10 @@ func Colour(diff string) string {
 	return b.String()
 }
 
-// Dim paints a text so that it stands back.
+// Dim returns a text in a dim colour.
 func Dim(s string) string { return dim + s + reset }
 
-// Counts are the lines that a diff adds and takes away.
-func Counts(before, after []byte) (added, removed int) {
-	if !text(before) || !text(after) {
-		return 0, 0
-	}
-	for _, line := range strings.Split(udiff.Unified("", "", string(before), string(after)), "\n") {
-		switch {
-		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
-		case strings.HasPrefix(line, "+"):
-			added++
-		case strings.HasPrefix(line, "-"):
-			removed++
-		}
-	}
-	return added, removed
-}
-
-// Bytes words a size.
+// Bytes formats a size.
 func Bytes(n int64) string {
 	switch {
 	case n == 1:
@@ -149,7 +135,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%d MB", n/1_000_000)
 }
 
-// Tokens words a number of tokens, with its thousands apart.
+// Tokens formats a number of tokens, with a space between thousands.
 func Tokens(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

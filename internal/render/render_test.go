@@ -55,9 +55,6 @@ func TestDiff(t *testing.T) {
 	if d := render.Diff("f", []byte{0, 1}, nil); !strings.Contains(d, "binary: 2 bytes before, 0 after") || !strings.Contains(d, "/dev/null") {
 		t.Errorf("a binary file that goes: %q", d)
 	}
-	if a, r := render.Counts([]byte("one\ntwo\n"), []byte("one\n2\n3\n")); a != 2 || r != 1 {
-		t.Errorf("counts %d, %d", a, r)
-	}
 	if c := render.Colour(d); !strings.Contains(c, "\x1b[31m-two\x1b[0m\n") {
 		t.Errorf("colour: %q", c)
 	}
@@ -76,13 +73,14 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// What may not even be looked at is said to be that, not another kind of file.
+// The note of a file that cannot be inspected says so, and names no other kind
+// of file.
 func TestFileThatCannotBeLookedAt(t *testing.T) {
 	closed := workspace.Entry{Path: "closed/a", Kind: workspace.Other, Note: "permission denied"}
-	if got := (render.Reader{}).Unsent(closed); got != "contents omitted: permission denied" {
+	if got := (render.Reader{}).OmitReason(closed); got != "contents omitted: permission denied" {
 		t.Errorf("%q", got)
 	}
-	if got := (render.Reader{}).Unsent(workspace.Entry{Path: "pipe", Kind: workspace.Other}); got != "contents omitted: not a regular file" {
+	if got := (render.Reader{}).OmitReason(workspace.Entry{Path: "pipe", Kind: workspace.Other}); got != "contents omitted: not a regular file" {
 		t.Errorf("%q", got)
 	}
 }

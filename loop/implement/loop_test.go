@@ -229,7 +229,7 @@ When the file replacements were made, the build provided the following output:
 
 The response could not be used: no file was written and the build was not run.
 
-- line 10: ^^^a is not closed; write ^^^end alone on the line after its text
+- line 10: ^^^a is not closed; write ^^^end alone on a line after its text
 `, `
 You then provided the following data in your subsequent response
 
@@ -274,7 +274,7 @@ The response could not be used: no file was written and the build was not run.
 		"query-1-response.json": "{\"candidates\":[]}\n",
 		"query-2-response.txt":  m.replies[1],
 		"query-1-build.txt":     "STDOUT:\na says one\r\n\n\nSTDERR:\nlooked\n\n\nbuild.sh: exit status 1\n",
-		"query-2-build.txt":     "The response could not be used: no file was written and the build was not run.\n\n- line 10: ^^^a is not closed; write ^^^end alone on the line after its text\n",
+		"query-2-build.txt":     "The response could not be used: no file was written and the build was not run.\n\n- line 10: ^^^a is not closed; write ^^^end alone on a line after its text\n",
 		"query-5-build.txt":     "STDOUT:\na says done\n\n\nSTDERR:\nlooked\n\n",
 	} {
 		if diff := cmp.Diff(w, kept[name]); diff != "" {

@@ -87,7 +87,7 @@ func Own(name string) bool { return name == MapName || strings.HasPrefix(name, R
 // before any walls stand around them. It can be done again.
 func Prepare(ctx context.Context, g *git.Git, root string) error {
 	for _, dir := range []string{Src, Tests, Results} {
-		if err := artifact.MakeFolder(root, dir); err != nil {
+		if err := artifact.MakeDir(root, dir); err != nil {
 			return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
 		}
 	}

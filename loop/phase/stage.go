@@ -176,7 +176,7 @@ func (g *stage) role(role hone.Role) hone.Role {
 			tools[i].Run = g.command(one.Run)
 			// What the server says is another thing each time, also where no file
 			// has changed.
-			tools[i].Repeats = max(one.Repeats, repeats)
+			tools[i].MaxRepeats = max(one.MaxRepeats, repeats)
 		}
 	}
 	role.Tools = tools

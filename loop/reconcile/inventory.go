@@ -64,7 +64,7 @@ func (l Loop) tooMuch(read render.Reader, files workspace.Manifest) error {
 	var total int64
 	var big []item
 	for _, e := range files {
-		if l.within(e.Path) && read.Unsent(e) == "" && e.Size <= workspace.DefaultMaxFile {
+		if l.within(e.Path) && read.OmitReason(e) == "" && e.Size <= workspace.DefaultMaxFile {
 			total += e.Size
 			big = append(big, item{File: render.File{Path: e.Path, Digest: "unread", Size: e.Size}})
 		}

@@ -203,7 +203,7 @@ func writeTool(r *hone.Run, after func(path string)) tool.Tool {
 }
 
 func readTool(r *hone.Run) tool.Tool {
-	return tool.Tool{Spec: spec("read"), Looks: true, Repeats: 6, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
+	return tool.Tool{Spec: spec("read"), Looks: true, MaxRepeats: 6, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
 		text, _, err := r.Tree.Read(args(in).Path)
 		if err != nil {
 			return tool.Failure(err.Error()), nil

@@ -8,24 +8,24 @@ import (
 	"hone/model"
 )
 
-// abilities are what requests must know of a model, from Anthropic's
-// overview of its models.
+// abilities are the properties of a model that requests depend on, from
+// Anthropic's model overview.
 type abilities struct {
-	prefix   string // of the names of those that have them
-	most     int64  // output tokens, thinking included
-	thinking thinking
+	prefix    string // of the model's name
+	maxOutput int64  // tokens, thinking included; 0 if unknown
+	thinking  thinking
 }
 
 type thinking int
 
 const (
-	adaptive thinking = iota // the model decides; it is told an effort
-	budgeted                 // it is given a budget of tokens
+	adaptive thinking = iota // the request sends an effort, and the model decides
+	budgeted                 // the request sends a token budget
 	none
 )
 
-// abilitiesOf is the first that fits. A later Claude can be expected to think
-// adaptively, as all since 4.6 do.
+// abilitiesOf returns the first entry that matches. The zero value serves later
+// models: all since 4.6 think adaptively.
 func abilitiesOf(name string) abilities {
 	for _, a := range []abilities{
 		{"claude-3-7", 64000, budgeted},
@@ -54,33 +54,33 @@ const (
 	unknownOther  = 32000
 )
 
-// output is the limit to send for what the request asks; a model refuses one
-// above its own.
-func (a abilities) output(name string, asked int64) int64 {
+// outputLimit returns the limit to send; a model rejects one above its maximum.
+func (a abilities) outputLimit(name string, requested int64) int64 {
 	switch {
-	case a.most > 0 && asked > 0:
-		return min(asked, a.most)
-	case asked > 0:
-		return asked
-	case a.most > 0:
-		return a.most
+	case a.maxOutput > 0 && requested > 0:
+		return min(requested, a.maxOutput)
+	case requested > 0:
+		return requested
+	case a.maxOutput > 0:
+		return a.maxOutput
 	case strings.HasPrefix(name, "claude"):
 		return unknownClaude
 	}
 	return unknownOther
 }
 
-// The budgets for the levels, and the least that the API takes.
+// Thinking budgets in tokens; the API rejects one below budgetMin.
 const (
 	budgetLow    = 4096
 	budgetMedium = 16000
 	budgetHigh   = 32000
-	budgetLeast  = 1024
+	budgetMin    = 1024
 )
 
-// think asks for thinking as the model knows it. A budget leaves half of the
-// output to the answer; one that would be too small is left out.
-func (a abilities) think(p *sdk.MessageNewParams, level model.Reasoning) {
+// setThinking requests thinking in the form that the model supports. A budget
+// leaves half of the output to the answer; one that is then too small is
+// omitted.
+func (a abilities) setThinking(p *sdk.MessageNewParams, level model.Reasoning) {
 	if level == "" {
 		return
 	}
@@ -92,7 +92,7 @@ func (a abilities) think(p *sdk.MessageNewParams, level model.Reasoning) {
 		budget := map[model.Reasoning]int64{
 			model.Low: budgetLow, model.Medium: budgetMedium, model.High: budgetHigh,
 		}[level]
-		if budget = min(budget, p.MaxTokens/2); budget >= budgetLeast {
+		if budget = min(budget, p.MaxTokens/2); budget >= budgetMin {
 			p.Thinking = sdk.ThinkingConfigParamOfEnabled(budget)
 		}
 	}

@@ -1,12 +1,13 @@
-// Package anthropic speaks Anthropic's Messages API, streamed.
+// Package anthropic implements [model.Model] for Anthropic's Messages API,
+// with streaming. [New] returns a model.
 //
-// The official SDK builds and sends the requests; nothing is taken from the
-// environment, and it neither retries nor traces. The stream's events are
-// read here, because the SDK takes JSON of an unexpected shape for zero
-// values and passes over data without an event's name.
+// Thinking blocks, including redacted ones, become opaque parts of the wire
+// "anthropic" and are sent back unchanged in the same position.
 //
-// Thinking blocks, redacted ones too, become opaque parts of the wire
-// "anthropic" and go back unchanged and in their place.
+// The official SDK builds and sends the requests; it reads nothing from the
+// environment, never retries and never traces. This package decodes the
+// stream's events itself, because the SDK decodes JSON of an unexpected shape
+// to zero values and ignores data without an event name.
 package anthropic
 
 import (
@@ -24,7 +25,7 @@ import (
 	"hone/model"
 )
 
-// Wire is the name of the opaque parts that this package makes and takes.
+// Wire names the opaque parts that this package returns and sends.
 const Wire = "anthropic"
 
 const (
@@ -32,20 +33,19 @@ const (
 	defaultVariable = "ANTHROPIC_API_KEY"
 )
 
-// Config says which model is asked, where and with which key. Nothing is
-// taken from the environment.
+// Config selects a model and a server. The environment is not read.
 type Config struct {
-	// Name is the model's, such as "claude-opus-4-8".
+	// Name is the model's name, such as "claude-opus-4-8".
 	Name string
-	// Key goes in the x-api-key header; empty sends none.
+	// Key is sent in the x-api-key header; if empty, none is sent.
 	Key string
-	// BaseURL is the server's, with or without the API's version; empty is
-	// Anthropic's own.
+	// BaseURL is the server's URL, with or without the API version; empty
+	// means Anthropic's server.
 	BaseURL string
-	// KeyVariable is the environment variable that hints name; empty is
-	// ANTHROPIC_API_KEY.
+	// KeyVariable is the environment variable that hints tell the user to
+	// set; empty means ANTHROPIC_API_KEY.
 	KeyVariable string
-	// Timeouts bound an attempt; zero fields mean their defaults.
+	// Timeouts limit each attempt; zero fields mean the defaults.
 	Timeouts model.Timeouts
 }
 
@@ -55,7 +55,7 @@ type Model struct {
 	base   string
 }
 
-// New returns the model that c describes; it asks no server.
+// New returns the model that c describes. It sends no request.
 func New(c Config) *Model {
 	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(c.BaseURL, defaultBase), "/"), "/v1")
 	c.KeyVariable = cmp.Or(c.KeyVariable, defaultVariable)
@@ -64,23 +64,23 @@ func New(c Config) *Model {
 
 // Generate makes one attempt. See [model.Model].
 //
-// The API wants an output limit: where the request has none, the model's own
-// maximum is sent, or 64,000 tokens for a Claude that this package does not
-// know and 32,000 for any other model.
+// The API requires an output limit. If the request has none, Generate sends
+// the model's maximum; for an unknown model it sends 64,000 tokens if its name
+// begins with "claude", otherwise 32,000.
 func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	x := model.NewExchange(ctx, m.config.Timeouts)
 	defer x.Close()
-	r := &reader{show: req.Stream}
+	r := &reader{onText: req.Stream}
 	if err := m.stream(x, req, r); err != nil {
-		return model.Reply{}, m.fault(x, err, r.usage.normal())
+		return model.Reply{}, m.fault(x, err, r.usage.tokens())
 	}
 	reply := r.reply()
 	reply.Raw = x.Raw()
 	return reply, nil
 }
 
-// Probe asks for the model's own entry, which costs no tokens, and so finds
-// out whether the server, the key and the model's name are right.
+// Probe checks the server, the key and the model's name by requesting the
+// model resource, which costs no tokens.
 func (m *Model) Probe(ctx context.Context) error {
 	x := model.NewExchange(ctx, m.config.Timeouts)
 	defer x.Close()
@@ -88,7 +88,7 @@ func (m *Model) Probe(ctx context.Context) error {
 	client := m.client(x)
 	err := client.Get(x.Context(), "v1/models/"+url.PathEscape(m.config.Name), nil, &body)
 	if err == nil && x.Raw() == nil {
-		err = errors.New("it is not JSON")
+		err = errors.New("the body is not JSON")
 	}
 	return m.fault(x, err, nil)
 }
@@ -128,10 +128,10 @@ func read(res *http.Response, r *reader) error {
 	if err := events.Err(); err != nil {
 		return err
 	}
-	return r.complete()
+	return r.checkComplete()
 }
 
-// fault adds what only this wire knows to the exchange's wording.
+// fault adds usage and a hint to the exchange's error.
 func (m *Model) fault(x *model.Exchange, err error, used *model.Usage) error {
 	err = x.Fault(err)
 	var known *model.Error
@@ -141,7 +141,7 @@ func (m *Model) fault(x *model.Exchange, err error, used *model.Usage) error {
 	e := *known
 	e.Usage = used
 	if e.Kind == model.Auth {
-		e.Hint = "set " + m.config.KeyVariable + " to a key of the Anthropic API that may use this model"
+		e.Hint = "set " + m.config.KeyVariable + " to an Anthropic API key with access to this model"
 	}
 	return &e
 }

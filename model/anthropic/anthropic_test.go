@@ -42,7 +42,7 @@ func raw(t testing.TB, status int, body string) *anthropic.Model {
 	return newModel(s.URL)
 }
 
-// stream serves one answer of these events' data.
+// stream serves one response with an event for each of data.
 func stream(t testing.TB, data ...string) *anthropic.Model { return raw(t, 200, events(data...)) }
 
 func events(data ...string) string {
@@ -88,7 +88,7 @@ func sent(t *testing.T, m func(url string) *anthropic.Model, req model.Request) 
 	return body
 }
 
-func TestThinkingGoesBackUnchanged(t *testing.T) {
+func TestThinkingIsSentBackUnchanged(t *testing.T) {
 	const (
 		redacted = `{"type":"redacted_thinking","data":"EmwKAhgBEgy3va3pzix/LafPsn4a"}`
 		thinking = `{"type":"thinking","thinking":"Is a \u003c b?","signature":"c2ln+/Mg=="}`
@@ -155,7 +155,7 @@ func TestThinkingGoesBackUnchanged(t *testing.T) {
 	}
 }
 
-func TestUnsignedThinkingIsLeftOut(t *testing.T) {
+func TestUnsignedThinkingIsDropped(t *testing.T) {
 	m := stream(t, start,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"so lo"}}`, blockStop,
@@ -170,7 +170,7 @@ func TestFinishes(t *testing.T) {
 	for reason, want := range map[string]model.Finish{
 		"end_turn": model.Stop, "stop_sequence": model.Stop, "tool_use": model.Stop, "max_tokens": model.Length,
 		"model_context_window_exceeded": model.Length, "refusal": model.Filtered, "pause_turn": model.Other,
-		"a_word_of_next_year": model.Other,
+		"unknown_reason": model.Other,
 	} {
 		m := stream(t, start, `{"type":"message_delta","delta":{"stop_reason":"`+reason+`"}}`, stop)
 		reply, err := m.Generate(t.Context(), hi)
@@ -213,7 +213,7 @@ func TestErrorInTheStream(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOfTheProtocolNeverSucceeds(t *testing.T) {
+func TestProtocolViolationsNeverSucceed(t *testing.T) {
 	around := func(data string) string { return events(start, textStart, data, textDelta, blockStop, endTurn, stop) }
 	for body, want := range map[string]model.Kind{
 		around(`{"type":"content_block_delta","index":0,"delta":5}`):                               model.Garbage,
@@ -250,7 +250,7 @@ func TestWhatIsNotOfTheProtocolNeverSucceeds(t *testing.T) {
 	}
 }
 
-func TestLineThatIsTooLong(t *testing.T) {
+func TestOverlongLine(t *testing.T) {
 	body := events(start) + "data: " + strings.Repeat("x", 33<<20) + "\n\n" + events(endTurn, stop)
 	_, err := raw(t, 200, body).Generate(t.Context(), hi)
 	if e := fault(t, err); e.Kind != model.Garbage || !strings.Contains(e.Message, "too long") {
@@ -258,7 +258,7 @@ func TestLineThatIsTooLong(t *testing.T) {
 	}
 }
 
-func TestUnknownEventsArePassedOver(t *testing.T) {
+func TestUnknownEventsAreIgnored(t *testing.T) {
 	body := ": comment\n\nevent: message_start\ndata:\n\n" +
 		events(start, `{"type":"news","of":["next year"]}`, textStart, textDelta, blockStop, endTurn) + "data: " + stop + "\n\n"
 	reply, err := raw(t, 200, strings.ReplaceAll(body, "\n", "\r\n")).Generate(t.Context(), hi)
@@ -273,7 +273,7 @@ func TestErrorBodies(t *testing.T) {
 		want model.Error
 	}{
 		{modeltest.Turn{Status: 401, Message: "invalid x-api-key"}, model.Error{Kind: model.Auth, Status: 401,
-			Message: "invalid x-api-key", Hint: "set ANTHROPIC_API_KEY to a key of the Anthropic API that may use this model"}},
+			Message: "invalid x-api-key", Hint: "set ANTHROPIC_API_KEY to an Anthropic API key with access to this model"}},
 		{modeltest.Turn{Status: 400, Message: "Your credit balance is too low to access the Anthropic API."},
 			model.Error{Kind: model.Quota, Status: 400, Message: "Your credit balance is too low to access the Anthropic API."}},
 		{modeltest.Turn{Status: 400, Code: "context_length_exceeded"},
@@ -341,7 +341,7 @@ func TestCacheMarks(t *testing.T) {
 		name  string
 		req   model.Request
 		tools bool
-		want  []string // the text of what is marked
+		want  []string // texts of the marked blocks
 	}{
 		{"none", model.Request{System: "S", Messages: ask(model.Part{Text: "a"}).Messages}, false, nil},
 		{"one and the system", model.Request{System: "S", Messages: ask(marked("a"), model.Part{Text: "b"}).Messages}, true, []string{"S", "a"}},
@@ -367,7 +367,7 @@ func TestCacheMarks(t *testing.T) {
 	}
 }
 
-// marks are the texts or names of the blocks that carry a mark.
+// marks returns the texts or names of the blocks that carry a mark.
 func marks(t *testing.T, list json.RawMessage) (found []string) {
 	t.Helper()
 	var blocks []struct {
@@ -455,12 +455,12 @@ func TestProbe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := newModel(s.URL).Probe(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: got %v", err)
+		t.Errorf("canceled: got %v", err)
 	}
 }
 
-// TestTheSDKReadsTheSame holds the test server and this package's reading of
-// a stream against the official SDK's.
+// TestTheSDKReadsTheSame compares how the official SDK and this package read
+// the test server's stream.
 func TestTheSDKReadsTheSame(t *testing.T) {
 	turn := modeltest.Turn{
 		Text:     "Größe: groß, and then a second piece.",
@@ -488,7 +488,7 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 	if err := events.Err(); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := client.Messages.New(t.Context(), params)
+	plain, err := client.Messages.New(t.Context(), params)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -498,8 +498,8 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 		}
 		return v
 	})
-	if diff := cmp.Diff(sdkParts(t, &message), sdkParts(t, whole), asValue); diff != "" || whole.StopReason != message.StopReason {
-		t.Errorf("the server's answers (-streamed +whole):\n%s", diff)
+	if diff := cmp.Diff(sdkParts(t, &message), sdkParts(t, plain), asValue); diff != "" || plain.StopReason != message.StopReason {
+		t.Errorf("the server's responses (-streamed +plain):\n%s", diff)
 	}
 	if diff := cmp.Diff(sdkParts(t, &message), reply.Parts, asValue); diff != "" {
 		t.Errorf("parts (-SDK +ours):\n%s", diff)
@@ -515,7 +515,8 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 	}
 }
 
-// sdkParts is how this package would keep what the SDK read.
+// sdkParts returns the SDK's message as the parts that this package would
+// return.
 func sdkParts(t *testing.T, message *sdk.Message) (parts []model.Part) {
 	t.Helper()
 	for _, b := range message.Content {

@@ -10,8 +10,9 @@ import (
 	"hone/model"
 )
 
-// FuzzRead holds that no answer makes the reader panic or is taken for whole
-// without the message's end, and that what is read can be kept and sent back.
+// FuzzRead tests that no response makes the reader panic or passes as complete
+// without the message's end, and that the journal does not change what is sent
+// back.
 func FuzzRead(f *testing.F) {
 	const end = "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n"
 	block := func(start, delta string) string {
@@ -33,16 +34,16 @@ func FuzzRead(f *testing.F) {
 		if reply.Finish == "" || reply.Detail == "" {
 			t.Fatalf("read as %+v", reply)
 		}
-		kept, err := json.Marshal(reply)
+		recorded, err := json.Marshal(reply)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var again model.Reply
-		if err := json.Unmarshal(kept, &again); err != nil {
+		var restored model.Reply
+		if err := json.Unmarshal(recorded, &restored); err != nil {
 			t.Fatal(err)
 		}
-		if a, b := sent(t, reply), sent(t, again); a != b {
-			t.Errorf("sent back as\n%s\nand, once kept, as\n%s", a, b)
+		if a, b := sent(t, reply), sent(t, restored); a != b {
+			t.Errorf("sent back as\n%s\nand, from the journal, as\n%s", a, b)
 		}
 	})
 }

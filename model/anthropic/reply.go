@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -28,7 +29,7 @@ type event struct {
 	} `json:"error"`
 }
 
-// delta is what comes of a block, or of the message at its end.
+// delta is a piece of a block, or the fields of the message's end.
 type delta struct {
 	Type      string `json:"type"`
 	Text      string `json:"text"`
@@ -46,9 +47,9 @@ type stopDetails struct {
 	Explanation string `json:"explanation"`
 }
 
-// usage is what an event says of it; a later event's fields count.
+// usage is an event's usage; a later event's fields replace earlier ones.
 type usage struct {
-	Input      *int64 `json:"input_tokens"` // the cache's not included
+	Input      *int64 `json:"input_tokens"` // cached tokens not included
 	Output     *int64 `json:"output_tokens"`
 	CacheWrite *int64 `json:"cache_creation_input_tokens"`
 	CacheRead  *int64 `json:"cache_read_input_tokens"`
@@ -57,7 +58,7 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// content is a block of a message as it grows.
+// content is a block of a message while it arrives.
 type content struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -67,14 +68,14 @@ type content struct {
 	Thinking  string          `json:"thinking"`
 	Signature string          `json:"signature"`
 
-	raw     json.RawMessage // as it began
-	grown   bytes.Buffer    // its text, thinking or input
-	stopped bool
+	raw      json.RawMessage // the block's first event
+	received bytes.Buffer    // text, thinking or input
+	stopped  bool
 }
 
-// reader folds a stream's events into a reply.
+// reader builds a reply from a stream's events.
 type reader struct {
-	show   func(string)
+	onText func(string)
 	blocks []*content
 	stop   string
 	detail string
@@ -82,19 +83,19 @@ type reader struct {
 	done   bool
 }
 
-// event takes the data of one event. Types that it does not know are passed
-// over, as the API asks of its clients.
+// event adds the data of one event. It ignores unknown types, as the API
+// requires of clients.
 func (r *reader) event(data []byte) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
-	// The decoder would put replacement characters for what is not UTF-8.
+	// The decoder would silently replace bytes that are not UTF-8.
 	if !utf8.Valid(data) {
 		return errors.New("an event is not UTF-8")
 	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
-		return fmt.Errorf("an event: %w", err)
+		return fmt.Errorf("decode an event: %w", err)
 	}
 	switch e.Type {
 	case "":
@@ -102,19 +103,19 @@ func (r *reader) event(data []byte) error {
 	case "error":
 		return e.fault()
 	case "message_start":
-		r.usage.take(e.Message.Usage)
+		r.usage.update(e.Message.Usage)
 	case "content_block_start":
-		return r.begin(e)
+		return r.startBlock(e)
 	case "content_block_delta":
-		return r.grow(e)
+		return r.addDelta(e)
 	case "content_block_stop":
-		b, err := r.block(e.Index)
+		b, err := r.openBlock(e.Index)
 		if err == nil {
 			b.stopped = true
 		}
 		return err
 	case "message_delta":
-		r.usage.take(e.Usage)
+		r.usage.update(e.Usage)
 		r.stop, r.detail = e.Delta.Stop, e.Delta.detail()
 	case "message_stop":
 		r.done = true
@@ -129,15 +130,15 @@ func (e event) fault() error {
 	return model.StatusError(0, nil, e.Error.Message, e.Error.Type)
 }
 
-func (r *reader) begin(e event) error {
+func (r *reader) startBlock(e event) error {
 	if e.Index != len(r.blocks) {
-		return fmt.Errorf("block %d begins where block %d should", e.Index, len(r.blocks))
+		return fmt.Errorf("block %d starts instead of block %d", e.Index, len(r.blocks))
 	}
 	b := &content{}
 	if err := json.Unmarshal(e.Start, b); err != nil {
-		return fmt.Errorf("the begin of a block: %w", err)
+		return fmt.Errorf("decode the start of a block: %w", err)
 	}
-	// As the journal would write it, so that it stays byte for byte the same.
+	// The journal encodes it the same way, so that the bytes never change.
 	raw, err := json.Marshal(e.Start)
 	if err != nil {
 		return err
@@ -146,64 +147,64 @@ func (r *reader) begin(e event) error {
 	r.blocks = append(r.blocks, b)
 	switch b.Type {
 	case "text":
-		r.visible(b, b.Text)
+		r.addText(b, b.Text)
 	case "thinking":
-		b.grown.WriteString(b.Thinking)
+		b.received.WriteString(b.Thinking)
 	}
 	return nil
 }
 
-func (r *reader) grow(e event) error {
-	b, err := r.block(e.Index)
+func (r *reader) addDelta(e event) error {
+	b, err := r.openBlock(e.Index)
 	if err != nil {
 		return err
 	}
 	switch d := e.Delta; b.Type + " " + d.Type {
 	case "text text_delta":
-		r.visible(b, d.Text)
+		r.addText(b, d.Text)
 	case "text citations_delta":
 	case "tool_use input_json_delta":
-		b.grown.WriteString(d.Input)
+		b.received.WriteString(d.Input)
 	case "thinking thinking_delta":
-		b.grown.WriteString(d.Thinking)
+		b.received.WriteString(d.Thinking)
 	case "thinking signature_delta":
 		b.Signature += d.Signature
 	default:
-		return fmt.Errorf("a %q for a block of type %q", d.Type, b.Type)
+		return fmt.Errorf("a %q delta for a block of type %q", d.Type, b.Type)
 	}
 	return nil
 }
 
-// block is the block of that index while it grows.
-func (r *reader) block(index int) (*content, error) {
+// openBlock returns the block with that index if it has not stopped.
+func (r *reader) openBlock(index int) (*content, error) {
 	if index < 0 || index >= len(r.blocks) || r.blocks[index].stopped {
-		return nil, fmt.Errorf("no block %d is open", index)
+		return nil, fmt.Errorf("block %d is not open", index)
 	}
 	return r.blocks[index], nil
 }
 
-func (r *reader) visible(b *content, text string) {
-	b.grown.WriteString(text)
-	if r.show != nil && text != "" {
-		r.show(text)
+func (r *reader) addText(b *content, text string) {
+	b.received.WriteString(text)
+	if r.onText != nil && text != "" {
+		r.onText(text)
 	}
 }
 
-// complete reports a stream that ended without the word that it is whole.
-func (r *reader) complete() error {
+// checkComplete returns an error if the stream ended too early.
+func (r *reader) checkComplete() error {
 	if !r.done || r.stop == "" {
-		return &model.Error{Kind: model.Cut, Message: "the stream ended before the message did"}
+		return &model.Error{Kind: model.Cut, Message: "the stream ended before the message was complete"}
 	}
 	for i, b := range r.blocks {
 		if !b.stopped {
-			return fmt.Errorf("block %d never ended", i)
+			return fmt.Errorf("block %d was never closed", i)
 		}
 	}
 	return nil
 }
 
 func (r *reader) reply() model.Reply {
-	reply := model.Reply{Detail: r.detail, Usage: r.usage.normal()}
+	reply := model.Reply{Detail: r.detail, Usage: r.usage.tokens()}
 	for _, b := range r.blocks {
 		if p, ok := b.part(); ok {
 			reply.Parts = append(reply.Parts, p)
@@ -213,24 +214,24 @@ func (r *reader) reply() model.Reply {
 	return reply
 }
 
-// part is false for a block without content, and for thinking without a
-// signature, which was cut by the output limit and cannot go back.
+// part returns false for an empty block and for thinking without a signature,
+// which the output limit cut and which the API would reject.
 func (b *content) part() (model.Part, bool) {
-	grown := b.grown.String()
+	text := b.received.String()
 	switch b.Type {
 	case "text":
-		return model.Part{Text: grown}, grown != ""
+		return model.Part{Text: text}, text != ""
 	case "tool_use":
-		args := cmp.Or(grown, string(b.Input), "{}")
+		args := cmp.Or(text, string(b.Input), "{}")
 		return model.Part{Call: &model.Call{ID: b.ID, Name: b.Name, Args: args}}, true
 	case "thinking":
-		return b.thought(grown), b.Signature != ""
+		return b.thinkingPart(text), b.Signature != ""
 	}
 	return opaque(b.raw), true
 }
 
-func (b *content) thought(text string) model.Part {
-	// Strings can always be encoded.
+func (b *content) thinkingPart(text string) model.Part {
+	// Marshal cannot fail for strings.
 	data, _ := json.Marshal(struct {
 		Type      string `json:"type"`
 		Thinking  string `json:"thinking"`
@@ -258,22 +259,17 @@ func finish(reason string, calls bool) model.Finish {
 	return model.Other
 }
 
-// detail is the provider's word for the end and what it says of it.
+// detail returns the provider's stop reason and its explanation.
 func (d delta) detail() string {
 	words := []string{d.Stop, d.Sequence}
 	if d.Details != nil {
 		words = append(words, d.Details.Category, d.Details.Explanation)
 	}
-	var said []string
-	for _, w := range words {
-		if w != "" {
-			said = append(said, w)
-		}
-	}
-	return strings.Join(said, ": ")
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	return strings.Join(words, ": ")
 }
 
-func (u *usage) take(v *usage) {
+func (u *usage) update(v *usage) {
 	if v == nil {
 		return
 	}
@@ -284,8 +280,8 @@ func (u *usage) take(v *usage) {
 	u.Details.Thinking = cmp.Or(v.Details.Thinking, u.Details.Thinking)
 }
 
-// normal is nil where nothing was said.
-func (u *usage) normal() *model.Usage {
+// tokens returns nil if no event reported usage.
+func (u *usage) tokens() *model.Usage {
 	if *u == (usage{}) {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -11,26 +10,26 @@ import (
 	"hone/model"
 )
 
-// encode is the request to the model of that name.
+// encode returns the request to the named model.
 func encode(name string, req model.Request) sdk.MessageNewParams {
 	abilities := abilitiesOf(name)
 	p := sdk.MessageNewParams{
 		Model:     name,
-		MaxTokens: abilities.output(name, req.MaxOutput),
+		MaxTokens: abilities.outputLimit(name, req.MaxOutput),
 		Tools:     tools(req.Tools),
 	}
 	if req.System != "" {
 		p.System = []sdk.TextBlockParam{{Text: req.System}}
 	}
-	var c cache
+	var c cacheMarks
 	for _, m := range req.Messages {
-		// The API refuses a message without content.
+		// The API rejects a message without content.
 		if blocks := c.blocks(m.Parts); len(blocks) > 0 {
 			p.Messages = append(p.Messages, sdk.MessageParam{Role: role(m.Role), Content: blocks})
 		}
 	}
-	c.mark(&p)
-	abilities.think(&p, req.Reasoning)
+	c.set(&p)
+	abilities.setThinking(&p, req.Reasoning)
 	return p
 }
 
@@ -60,16 +59,16 @@ func tools(specs []model.Spec) []sdk.ToolUnionParam {
 	return list
 }
 
-// cache collects the blocks at which a prefix ends that later requests
+// cacheMarks collects the blocks that end a prefix which later requests
 // repeat.
-type cache struct {
-	last  *sdk.CacheControlEphemeralParam // of the last block that can be marked
+type cacheMarks struct {
+	last  *sdk.CacheControlEphemeralParam // of the last block that can carry a mark
 	marks []*sdk.CacheControlEphemeralParam
 }
 
-// blocks are the parts as content. A mark on a part that cannot carry one,
-// such as thinking, goes to the block before it.
-func (c *cache) blocks(parts []model.Part) []sdk.ContentBlockParamUnion {
+// blocks returns the parts as content. The mark of a part that cannot carry
+// one, such as thinking, moves to the block before it.
+func (c *cacheMarks) blocks(parts []model.Part) []sdk.ContentBlockParamUnion {
 	var list []sdk.ContentBlockParamUnion
 	for _, p := range parts {
 		if b, ok := block(p); ok {
@@ -85,13 +84,14 @@ func (c *cache) blocks(parts []model.Part) []sdk.ContentBlockParamUnion {
 	return list
 }
 
-// maxMarks is how many marks the API takes.
+// maxMarks is the API's limit of marks in a request.
 const maxMarks = 4
 
-// mark sets the last marks. A mark covers all that stands before it, in the
-// order tools, system, messages; where one is left it goes behind the system
-// text, which other conversations of the same role repeat.
-func (c *cache) mark(p *sdk.MessageNewParams) {
+// set writes the last marks into the request. A mark covers everything before
+// it, in the order tools, system, messages. If fewer than maxMarks are used,
+// another one ends the system text, or the tools if there is none, because
+// other conversations of the same role repeat that prefix.
+func (c *cacheMarks) set(p *sdk.MessageNewParams) {
 	n := len(c.marks)
 	for _, control := range c.marks[max(0, n-maxMarks):] {
 		*control = sdk.NewCacheControlEphemeralParam()
@@ -107,8 +107,8 @@ func (c *cache) mark(p *sdk.MessageNewParams) {
 	}
 }
 
-// block is false for a part of another wire and for text of white space
-// alone, which the API refuses.
+// block returns false for another wire's opaque part and for text that is only
+// white space, which the API rejects.
 func block(p model.Part) (sdk.ContentBlockParamUnion, bool) {
 	var b sdk.ContentBlockParamUnion
 	switch {
@@ -118,7 +118,7 @@ func block(p model.Part) (sdk.ContentBlockParamUnion, bool) {
 		}
 		return param.Override[sdk.ContentBlockParamUnion](p.Opaque.Data), true
 	case p.Call != nil:
-		b.OfToolUse = &sdk.ToolUseBlockParam{ID: id(p.Call.ID), Name: p.Call.Name, Input: asObject(p.Call.Args)}
+		b.OfToolUse = &sdk.ToolUseBlockParam{ID: id(p.Call.ID), Name: p.Call.Name, Input: p.Call.Object()}
 	case p.Result != nil:
 		b.OfToolResult = result(p.Result)
 	case strings.TrimSpace(p.Text) != "":
@@ -140,8 +140,8 @@ func result(r *model.Result) *sdk.ToolResultBlockParam {
 	return b
 }
 
-// id is a call's id in the characters that the API takes, for the calls that
-// another provider's model made.
+// id returns a call's id with only characters that the API accepts; the call
+// may come from another provider's model.
 func id(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -150,13 +150,4 @@ func id(s string) string {
 		}
 		return '_'
 	}, s)
-}
-
-// asObject is args where they are a JSON object, else an empty one.
-func asObject(args string) json.RawMessage {
-	raw := bytes.TrimSpace([]byte(args))
-	if len(raw) > 0 && raw[0] == '{' && json.Valid(raw) {
-		return raw
-	}
-	return json.RawMessage("{}")
 }

@@ -13,7 +13,7 @@ import (
 	"hone/sandbox"
 )
 
-// What the configurations in docs/agents.md say of each agent's output.
+// The usage paths of the configurations in docs/agents.md.
 var (
 	geminiUsage = Usage{
 		Input:     "stats.models.*.tokens.prompt + stats.models.*.tokens.tool",
@@ -96,8 +96,8 @@ const qwenOut = `[{"type":"system","subtype":"session_start","uuid":"u","session
 {"type":"assistant","uuid":"v","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"It is done."}],"usage":{"input_tokens":100,"output_tokens":9}}},
 {"type":"result","subtype":"success","is_error":false,"duration_ms":1234,"result":"It is done.","usage":{"input_tokens":100,"output_tokens":9,"cache_read_input_tokens":60,"total_tokens":109}}]`
 
-// reader is an agent that is asked about an output alone.
-func reader(t *testing.T, answer string, usage Usage) *Agent {
+// outputParser returns an agent of which a test only uses the parser.
+func outputParser(t *testing.T, answer string, usage Usage) *Agent {
 	t.Helper()
 	a, err := New(sandbox.None{}, Config{Name: "x", Argv: []string{"x"}, Answer: answer, Usage: usage})
 	if err != nil {
@@ -106,7 +106,7 @@ func reader(t *testing.T, answer string, usage Usage) *Agent {
 	return a
 }
 
-// section is what of a documented section this package reads.
+// section is the part of a [commands.NAME] section that this package uses.
 type section struct {
 	Argv   []string `toml:"argv"`
 	Model  string   `toml:"model"`
@@ -123,8 +123,8 @@ type section struct {
 	} `toml:"usage"`
 }
 
-// documented are the sections that docs/agents.md offers.
-func documented(t *testing.T) map[string]section {
+// documentedSections returns the sections in docs/agents.md.
+func documentedSections(t *testing.T) map[string]section {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "agents.md"))
 	if err != nil {
@@ -147,13 +147,13 @@ func documented(t *testing.T) map[string]section {
 	return all
 }
 
-// What is documented can be used as it stands, and reads the outputs here.
+// The documented sections are valid and use the paths that are tested here.
 func TestDocumentedAgents(t *testing.T) {
 	usages := map[string]Usage{"gemini": geminiUsage, "codex": codexUsage, "claude": claudeUsage, "opencode": opencodeUsage, "qwen": qwenUsage, "aider": {}, "mine": {}}
 	answers := map[string]string{"gemini": "response", "codex": codexAnswer, "claude": claudeAnswer, "opencode": opencodeAnswer, "qwen": claudeAnswer}
-	sections := documented(t)
+	sections := documentedSections(t)
 	if len(sections) != len(usages) {
-		t.Errorf("there are %d sections, not %d", len(sections), len(usages))
+		t.Errorf("%d sections, want %d", len(sections), len(usages))
 	}
 	for name, s := range sections {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestDocumentedAgents(t *testing.T) {
 				t.Error(diff)
 			}
 			if s.Answer != answers[name] {
-				t.Errorf("the answer is at %q, not %q", s.Answer, answers[name])
+				t.Errorf("answer = %q, want %q", s.Answer, answers[name])
 			}
 		})
 	}
@@ -176,49 +176,49 @@ func TestOutputOfAgents(t *testing.T) {
 		answer string
 		usage  Usage
 		out    string
-		want   told
+		want   output
 	}{
 		"gemini": {"response", geminiUsage, geminiOut,
-			told{"All contracts hold.", true, &model.Usage{Input: 24939 - 21263 + 1000 + 7, Output: 184, Reasoning: 154, CacheRead: 21263}}},
-		"gemini failed": {"response", geminiUsage, `{"session_id":"3f","error":{"type":"FatalTurnLimitedError","message":"Reached max session turns","code":53}}`, told{}},
-		"codex":         {codexAnswer, codexUsage, codexOut, told{done, true, &model.Usage{Input: 4277, Output: 1590, Reasoning: 1152, CacheRead: 22272}}},
+			output{"All contracts hold.", true, &model.Usage{Input: 24939 - 21263 + 1000 + 7, Output: 184, Reasoning: 154, CacheRead: 21263}}},
+		"gemini failed": {"response", geminiUsage, `{"session_id":"3f","error":{"type":"FatalTurnLimitedError","message":"Reached max session turns","code":53}}`, output{}},
+		"codex":         {codexAnswer, codexUsage, codexOut, output{done, true, &model.Usage{Input: 4277, Output: 1590, Reasoning: 1152, CacheRead: 22272}}},
 		"codex of an older version": {codexAnswer, codexUsage, strings.ReplaceAll(codexOut, `,"reasoning_output_tokens":1152`, ""),
-			told{done, true, &model.Usage{Input: 4277, Output: 1590, CacheRead: 22272}}},
-		"codex cut":                {codexAnswer, codexUsage, codexOut[:len(codexOut)-80], told{answer: done, found: true}},
-		"claude":                   {claudeAnswer, claudeUsage, claudeOut, told{done, true, &model.Usage{Input: 104, Output: 55, CacheRead: 3000, CacheWrite: 900}}},
-		"claude verbose":           {claudeAnswer, claudeUsage, `[{"type":"system"},` + claudeOut + `]`, told{done, true, &model.Usage{Input: 104, Output: 55, CacheRead: 3000, CacheWrite: 900}}},
-		"claude failed":            {claudeAnswer, claudeUsage, claudeFailed, told{}},
-		"opencode":                 {opencodeAnswer, opencodeUsage, opencodeOut, told{done, true, &model.Usage{Input: 680, Output: 51, Reasoning: 40, CacheRead: 43415, CacheWrite: 12}}},
-		"qwen":                     {claudeAnswer, qwenUsage, qwenOut, told{done, true, &model.Usage{Input: 40, Output: 9, CacheRead: 60}}},
-		"all of standard output":   {"", Usage{}, "\x1b[32mIt is\x1b[0m done.\r\n", told{answer: done, found: true}},
-		"empty":                    {"", Usage{}, "", told{found: true}},
-		"an empty answer":          {"response", Usage{}, `{"response":""}`, told{found: true}},
-		"an answer of other kind":  {"response", Usage{}, `{"response":{"text":"x"}}`, told{}},
-		"usage beside plain words": {"", codexUsage, "x\n" + `{"usage":{"input_tokens":1,"output_tokens":2}}`, told{"x\n" + `{"usage":{"input_tokens":1,"output_tokens":2}}`, true, &model.Usage{Input: 1, Output: 2}}},
-		"more cached than read":    {"", codexUsage, `{"usage":{"input_tokens":1,"output_tokens":2,"cached_input_tokens":5,"reasoning_output_tokens":9}}`, told{`{"usage":{"input_tokens":1,"output_tokens":2,"cached_input_tokens":5,"reasoning_output_tokens":9}}`, true, &model.Usage{Output: 2, Reasoning: 2, CacheRead: 5}}},
-		"half of the usage":        {"response", codexUsage, `{"response":"x","usage":{"input_tokens":1}}`, told{answer: "x", found: true}},
+			output{done, true, &model.Usage{Input: 4277, Output: 1590, CacheRead: 22272}}},
+		"codex cut":                {codexAnswer, codexUsage, codexOut[:len(codexOut)-80], output{answer: done, found: true}},
+		"claude":                   {claudeAnswer, claudeUsage, claudeOut, output{done, true, &model.Usage{Input: 104, Output: 55, CacheRead: 3000, CacheWrite: 900}}},
+		"claude verbose":           {claudeAnswer, claudeUsage, `[{"type":"system"},` + claudeOut + `]`, output{done, true, &model.Usage{Input: 104, Output: 55, CacheRead: 3000, CacheWrite: 900}}},
+		"claude failed":            {claudeAnswer, claudeUsage, claudeFailed, output{}},
+		"opencode":                 {opencodeAnswer, opencodeUsage, opencodeOut, output{done, true, &model.Usage{Input: 680, Output: 51, Reasoning: 40, CacheRead: 43415, CacheWrite: 12}}},
+		"qwen":                     {claudeAnswer, qwenUsage, qwenOut, output{done, true, &model.Usage{Input: 40, Output: 9, CacheRead: 60}}},
+		"all of standard output":   {"", Usage{}, "\x1b[32mIt is\x1b[0m done.\r\n", output{answer: done, found: true}},
+		"empty":                    {"", Usage{}, "", output{found: true}},
+		"an empty answer":          {"response", Usage{}, `{"response":""}`, output{found: true}},
+		"an answer of other kind":  {"response", Usage{}, `{"response":{"text":"x"}}`, output{}},
+		"usage beside plain words": {"", codexUsage, "x\n" + `{"usage":{"input_tokens":1,"output_tokens":2}}`, output{"x\n" + `{"usage":{"input_tokens":1,"output_tokens":2}}`, true, &model.Usage{Input: 1, Output: 2}}},
+		"more cached than read":    {"", codexUsage, `{"usage":{"input_tokens":1,"output_tokens":2,"cached_input_tokens":5,"reasoning_output_tokens":9}}`, output{`{"usage":{"input_tokens":1,"output_tokens":2,"cached_input_tokens":5,"reasoning_output_tokens":9}}`, true, &model.Usage{Output: 2, Reasoning: 2, CacheRead: 5}}},
+		"half of the usage":        {"response", codexUsage, `{"response":"x","usage":{"input_tokens":1}}`, output{answer: "x", found: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := reader(t, c.answer, c.usage).read([]byte(c.out), true)
-			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(told{})); diff != "" {
+			got := outputParser(t, c.answer, c.usage).parse([]byte(c.out), true)
+			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(output{})); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// Of output that was lost the end still counts, unless a part of the usage may
-// have been in what is gone.
-func TestOutputThatWasLost(t *testing.T) {
+// The end of truncated output counts, but not its usage if a part of that may
+// be lost.
+func TestTruncatedOutput(t *testing.T) {
 	cut := "half\":1}\n" + codexOut
-	if got := reader(t, codexAnswer, codexUsage).read([]byte(cut), false); !got.found || got.usage == nil {
-		t.Errorf("codex told %+v", got)
+	if got := outputParser(t, codexAnswer, codexUsage).parse([]byte(cut), false); !got.found || got.usage == nil {
+		t.Errorf("codex: %+v", got)
 	}
-	if got := reader(t, "part.text", opencodeUsage).read([]byte(opencodeOut), false); !got.found || got.usage != nil {
-		t.Errorf("opencode told %+v", got)
+	if got := outputParser(t, "part.text", opencodeUsage).parse([]byte(opencodeOut), false); !got.found || got.usage != nil {
+		t.Errorf("opencode: %+v", got)
 	}
-	if got := reader(t, "", Usage{}).read([]byte("the end"), false); got.found || got.answer != "" {
-		t.Errorf("plain output told %+v", got)
+	if got := outputParser(t, "", Usage{}).parse([]byte("the end"), false); got.found || got.answer != "" {
+		t.Errorf("plain output: %+v", got)
 	}
 }
 
@@ -231,8 +231,8 @@ func FuzzOutput(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, out []byte, whole bool) {
-		got := a.read(out, whole)
+	f.Fuzz(func(t *testing.T, out []byte, complete bool) {
+		got := a.parse(out, complete)
 		if !got.found && got.answer != "" {
 			t.Errorf("an answer that was not found: %q", got.answer)
 		}
@@ -242,9 +242,9 @@ func FuzzOutput(f *testing.F) {
 		if u := got.usage; u != nil && (u.Input < 0 || u.Output < u.Reasoning || u.CacheRead < 0 || u.Reasoning < 0) {
 			t.Errorf("usage %+v", *u)
 		}
-		// A line in front that is no document changes nothing.
-		again := a.read(append([]byte("note\n"), out...), true)
-		if diff := cmp.Diff(a.read(out, true), again, cmp.AllowUnexported(told{})); diff != "" && !strings.HasPrefix(string(out), "\xef\xbb\xbf") {
+		// A preceding line that is not a document changes nothing.
+		withNote := a.parse(append([]byte("note\n"), out...), true)
+		if diff := cmp.Diff(a.parse(out, true), withNote, cmp.AllowUnexported(output{})); diff != "" && !strings.HasPrefix(string(out), "\xef\xbb\xbf") {
 			t.Error(diff)
 		}
 	})
@@ -261,8 +261,8 @@ func FuzzPath(f *testing.F) {
 			return
 		}
 		if len(s) == 0 != (text == "") {
-			t.Errorf("%q has %d paths", text, len(s))
+			t.Errorf("%q: %d paths", text, len(s))
 		}
-		s.in(doc)
+		s.evaluate(doc)
 	})
 }

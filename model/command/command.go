@@ -1,21 +1,21 @@
-// Package command is a command-line coding agent as a model: gemini-cli, codex,
-// claude, opencode or any other program that does a task by itself and exits.
+// Package command implements [model.Model] with a command-line coding agent:
+// gemini-cli, codex, claude, opencode or any other program that completes a
+// task on its own and exits. [New] returns an [Agent].
 //
-// One [Agent.Generate] is one whole session of the agent. It is given the
-// request's texts as arguments and standard input, works with tools of its own
-// in its working directory, and what it prints at its end is the reply. Tools
-// in the request are ignored by design, and so are the reasoning effort and the
-// output limit: an agent has its own.
+// One call of [Agent.Generate] is one complete session of the agent. The agent
+// receives the request's texts as arguments and on standard input, works in
+// its working directory with its own tools, and prints its answer. It ignores
+// the request's tools, reasoning effort and output limit, because it has its
+// own.
 //
-// The package makes no walls, no environment and no forwarder. The
-// [sandbox.Runner] that it is given stands behind walls; whoever made that
-// also hears from it which protected paths the agent changed. What the agent
-// says of its usage is its own word, and it may lie.
+// The package guarantees that no shell interprets the texts, that it stores at
+// most the last 16 MiB of the output, that all output passes through
+// [Config.Redact] before it is shown or returned, and that output it cannot
+// parse becomes a reply whose Finish is not normal.
 //
-// What is guaranteed: nothing is given to a shell; at most the last 16 MiB of
-// the output are kept, however much is printed; all of it passes through
-// [Config.Redact] before anybody sees it; and what cannot be read is a reply
-// whose Finish is not a normal end, never a guess.
+// It does not provide walls, an environment or a forwarder: the caller passes
+// a [sandbox.Runner] that does. The usage is what the agent reports, which may
+// be false.
 package command
 
 import (
@@ -31,72 +31,74 @@ import (
 	"hone/sandbox"
 )
 
-// Stdin says what an agent's standard input has.
+// Stdin selects the contents of an agent's standard input. The empty Stdin
+// means StdinNone if Argv contains {context}, StdinContext if it contains only
+// {prompt}, and StdinAll if it contains neither.
 type Stdin string
 
-// The empty Stdin follows from Argv: StdinAll where neither {prompt} nor
-// {context} stands in it, StdinNone where {context} does, else StdinContext.
+// The possible contents of standard input.
 const (
 	StdinContext Stdin = "context" // the context
 	StdinAll     Stdin = "all"     // the context, a blank line, the prompt
-	StdinNone    Stdin = "none"    // nothing; it is at its end at once
+	StdinNone    Stdin = "none"    // empty
 )
 
-// DefaultTimeout is what Config.Timeout of 0 means.
+// DefaultTimeout is the timeout if Config.Timeout is 0.
 const DefaultTimeout = 30 * time.Minute
 
-// Config is how an agent is called and how its output is read.
+// Config describes how to call an agent and how to read its output.
 type Config struct {
-	// Name is what the user calls it, as in [commands.NAME]; it stands in
-	// errors and hints. Empty means the program's name.
+	// Name is the agent's name in the configuration, as in [commands.NAME],
+	// for errors and hints. Empty means the program's name.
 	Name string
-	// Argv is the program and its arguments. In every element {model},
-	// {prompt} and {context} are replaced by what they stand for; what is put
-	// in is not looked through again, nothing else is expanded, and there is no
-	// way to write one of the three literally.
+	// Argv is the program and its arguments. In each element {model},
+	// {prompt} and {context} are replaced once, so that the texts themselves
+	// may contain these words. Nothing else is expanded, and there is no
+	// escape for the three.
 	Argv []string
-	// Model is what {model} stands for; it may be empty where Argv has none.
+	// Model replaces {model}; it may be empty if Argv does not contain it.
 	Model string
 	Stdin Stdin
-	// Dir is the working directory, and Env the whole environment; see
+	// Dir is the working directory, and Env the entire environment; see
 	// [sandbox.Command].
 	Dir string
 	Env []string
-	// Timeout ends a session; 0 means DefaultTimeout.
+	// Timeout limits a session; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Exits are the exit statuses of a normal end; nil means 0 alone.
+	// Exits are the exit statuses of a successful session; nil means only 0.
 	Exits []int
-	// Answer is the path of the answer in the agent's JSON output; see [Usage]
-	// for the form. Of several strings the last one is the answer. Empty means
-	// that all of standard output is.
+	// Answer is the path of the answer in the agent's JSON output, in the form
+	// that [Usage] describes. If it matches several strings, the last one is
+	// the answer. Empty means that the entire standard output is the answer.
 	Answer string
-	// Usage tells where its counts of tokens stand; zero means that it prints
-	// none.
+	// Usage describes where the output contains token counts; zero means that
+	// it has none.
 	Usage Usage
-	// Redact takes secrets out of a text; nil leaves it as it is.
-	// Contract: it may be called from several goroutines at once.
+	// Redact removes secrets from a text; nil removes nothing. It must be
+	// safe for concurrent use.
 	Redact func(string) string
-	// Live, if not nil, is shown both streams a line at a time, redacted and
-	// without control characters. The contract is that of [sandbox.Command]'s Live.
+	// Live, if not nil, receives both output streams line by line, redacted
+	// and without control characters, under the same contract as
+	// [sandbox.Command]'s Live.
 	Live io.Writer
 }
 
-// Agent is a [model.Model]. It keeps nothing between sessions, and several may
-// go on at once.
+// Agent is a [model.Model]. It keeps no state between sessions and is safe for
+// concurrent use.
 type Agent struct {
 	config Config
 	runner sandbox.Runner
 	answer path
-	counts counts
+	usage  usagePaths
 }
 
 var _ model.Model = (*Agent)(nil)
 
-// New checks a configuration. Its error is a [*model.Error] whose hint names
-// the section to mend.
+// New returns the agent that c describes; r runs its sessions. An error is a
+// [*model.Error] whose hint names the section of the configuration to fix.
 func New(r sandbox.Runner, c Config) (*Agent, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
-		return nil, c.invalid("it has no program to run", "write argv in %s, such as argv = [\"gemini\", \"-p\", \"{prompt}\"]")
+		return nil, c.invalid("argv names no program", "write argv in %s, such as argv = [\"gemini\", \"-p\", \"{prompt}\"]")
 	}
 	c.Name = cmp.Or(c.Name, c.Argv[0])
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
@@ -104,9 +106,9 @@ func New(r sandbox.Runner, c Config) (*Agent, error) {
 		c.Exits = []int{0}
 	}
 	if c.Model == "" && c.has("{model}") {
-		return nil, c.invalid("its argv has {model}, and no model is named", "write model in %s, or name it as command/NAME/MODEL")
+		return nil, c.invalid("argv contains {model}, but no model is set", "write model in %s, or name it as command/NAME/MODEL")
 	}
-	if err := c.settleStdin(); err != nil {
+	if err := c.resolveStdin(); err != nil {
 		return nil, err
 	}
 	a := &Agent{config: c, runner: r}
@@ -114,22 +116,22 @@ func New(r sandbox.Runner, c Config) (*Agent, error) {
 	if a.answer, err = parsePath(c.Answer); err != nil {
 		return nil, c.invalid("answer: "+err.Error(), pathHint)
 	}
-	if a.counts, err = c.Usage.parse(); err != nil {
+	if a.usage, err = c.Usage.parse(); err != nil {
 		return nil, c.invalid(err.Error(), pathHint)
 	}
 	return a, nil
 }
 
-const pathHint = "see %s; a path is such as answer = \"response\", or usage.input = \"stats.models.*.tokens.prompt\""
+const pathHint = "correct the path in %s; examples are answer = \"response\" and usage.input = \"stats.models.*.tokens.prompt\""
 
-// has reports whether a placeholder stands in Argv.
+// has reports whether Argv contains a placeholder.
 func (c *Config) has(placeholder string) bool {
 	return slices.ContainsFunc(c.Argv, func(arg string) bool { return strings.Contains(arg, placeholder) })
 }
 
-// settleStdin fills in what standard input has, and sees to it that both texts
-// reach the agent.
-func (c *Config) settleStdin() error {
+// resolveStdin replaces an empty Stdin and verifies that both texts reach the
+// agent.
+func (c *Config) resolveStdin() error {
 	prompt, context := c.has("{prompt}"), c.has("{context}")
 	if c.Stdin == "" {
 		switch {
@@ -148,19 +150,19 @@ func (c *Config) settleStdin() error {
 		context = true
 	case StdinNone:
 	default:
-		return c.invalid(fmt.Sprintf("%q is nothing that standard input can have", c.Stdin), "write stdin = \"context\", \"all\" or \"none\" in %s")
+		return c.invalid(fmt.Sprintf("unknown stdin %q", c.Stdin), "write stdin = \"context\", \"all\" or \"none\" in %s")
 	}
 	if !prompt {
-		return c.invalid("the prompt would not reach it", "write {prompt} into argv of %s, or stdin = \"all\"")
+		return c.invalid("the agent would not receive the prompt", "add {prompt} to argv in %s, or write stdin = \"all\"")
 	}
 	if !context {
-		return c.invalid("the context would not reach it", "write {context} into argv of %s, or stdin = \"context\"")
+		return c.invalid("the agent would not receive the context", "add {context} to argv in %s, or write stdin = \"context\"")
 	}
 	return nil
 }
 
-// invalid is an error that no other attempt can mend, and for which nothing was
-// used. The hint's %s stands for the section.
+// invalid returns the error for a wrong configuration or request. No session
+// was started, so nothing was used. In the hint, %s stands for the section.
 func (c *Config) invalid(message, hint string) *model.Error {
 	return &model.Error{
 		Kind: model.Invalid, Message: cmp.Or(c.Name, "the agent") + ": " + message,
@@ -168,36 +170,37 @@ func (c *Config) invalid(message, hint string) *model.Error {
 	}
 }
 
-// failed is the error of a session that ended badly, or could not begin. The
-// caller names the agent. remedy's %s stand for the section.
+// failed returns the error for a session that failed or did not start. The
+// message does not name the agent, because the caller adds its own name for it.
+// In help, %s stands for the agent's section.
 func (c *Config) failed(message string, help remedy, used *model.Usage) *model.Error {
 	return &model.Error{Kind: model.Failed, Message: message, Usage: used,
 		Hint: help.first, Or: strings.ReplaceAll(help.or, "%s", c.section())}
 }
 
-// remedy is what the user can do about a session that ended badly: before
-// another try, or instead of one. A run keeps the settings that it began with.
+// remedy is what the user can do about a failed session: before another try, or
+// instead of one. A run keeps the settings that it started with.
 type remedy struct{ first, or string }
 
-// section is where an agent stands in a configuration.
+// section returns the agent's section in the configuration.
 func (c *Config) section() string { return "[commands." + cmp.Or(c.Name, "NAME") + "]" }
 
 // Generate runs one session. The request's last text, which must be in its last
-// message, is the prompt: a short instruction. The system text and all texts
-// before it, whoever's they are, joined by blank lines, are the context.
+// message, is the prompt, a short instruction. The system text and all earlier
+// texts, joined by blank lines, are the context.
 //
-// The reply has the answer as its one part, or none where it is empty, and is
-// given to the request's Stream whole. Its Finish is Stop, or Other where the
-// agent ended normally and its output holds no answer, which by ruling G3 makes
-// it unreadable; Detail says so then.
+// The reply has the answer as its only part, or no part if it is empty;
+// Generate passes the complete answer to the request's Stream. The Finish is
+// Stop. If the agent succeeds but its output contains no answer, it is Other,
+// which makes the reply unreadable (ruling G3), and Detail gives the reason.
 //
 // The error is the context's, or a [*model.Error] that is never temporary: a
-// session is too dear, and has changed too much, to be repeated unseen. Its
-// Kind is Invalid where the request cannot be put to the agent, and otherwise
-// Failed: it says how the agent ended, with the end of what it printed, and in
-// Usage what it told of its usage until then.
+// session costs and changes too much to be repeated automatically. Its Kind is
+// Invalid if the request cannot be passed to the agent, otherwise Failed. Then
+// its message tells how the agent ended, with the end of its output, and its
+// Usage is what the agent reported until then.
 func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
-	prompt, before := texts(req)
+	prompt, before := splitPrompt(req)
 	if prompt == "" {
 		return model.Reply{}, a.config.invalid("the request's last message has no text", "")
 	}
@@ -205,10 +208,10 @@ func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	if err != nil {
 		return model.Reply{}, err
 	}
-	s := a.listen()
+	s := a.newStreams()
 	result, err := a.runner.Run(ctx, sandbox.Command{
 		Argv: argv, Dir: a.config.Dir, Env: a.config.Env, Stdin: a.stdin(prompt, before), Timeout: a.config.Timeout,
-		// The ends of the streams are kept here, not their beginnings there.
+		// The runner stores the beginning of the output, but the end is needed.
 		MaxOutput: 1, LiveOut: s.stdout, LiveErr: s.stderr,
 	})
 	s.close()
@@ -216,47 +219,47 @@ func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, e
 		return model.Reply{}, fmt.Errorf("%s: %w", a.config.Name, context.Cause(ctx))
 	}
 	if err != nil {
-		return model.Reply{}, a.config.failed("it could not be started: "+oneLine(a.clean(err.Error())), remedy{or: "fix argv in %s, or the PATH that it runs with, and start a new run"}, &model.Usage{})
+		return model.Reply{}, a.config.failed("it could not be started: "+oneLine(a.redact(err.Error())), remedy{or: "correct argv in %s or the PATH it runs with, then start a new run"}, &model.Usage{})
 	}
-	t := a.read(s.stdout.kept())
-	if how, help := a.ending(result); how != "" {
-		return model.Reply{}, a.config.failed(how+"; "+a.lastWords(s), help, t.usage)
+	out := a.parse(s.stdout.tail())
+	if message, help := a.failure(result); message != "" {
+		return model.Reply{}, a.config.failed(message+"; "+a.tails(s), help, out.usage)
 	}
-	reply := a.reply(t, s)
+	reply := a.reply(out, s)
 	if req.Stream != nil && len(reply.Parts) > 0 {
 		req.Stream(reply.Text())
 	}
 	return reply, nil
 }
 
-// ending says how a session ended, and what to do about it; empty where it
-// ended normally.
-func (a *Agent) ending(r sandbox.Result) (how string, help remedy) {
+// failure describes how a session failed and what to do about it; both are
+// empty if it succeeded.
+func (a *Agent) failure(r sandbox.Result) (message string, help remedy) {
 	switch {
 	case r.OverLimit != "":
-		return "it went over its limit of " + r.OverLimit + ", and was ended", remedy{or: "raise " + r.OverLimit + " in [sandbox] and start a new run"}
+		return "it exceeded its limit of " + r.OverLimit, remedy{or: "increase " + r.OverLimit + " in [sandbox] and start a new run"}
 	case r.TimedOut:
-		return fmt.Sprintf("it had not ended after %v, and was ended", a.config.Timeout), remedy{or: "raise timeout in %s and start a new run"}
+		return fmt.Sprintf("it timed out after %v", a.config.Timeout), remedy{or: "increase timeout in %s and start a new run"}
 	case r.Signal != "":
-		return "a signal ended it (" + r.Signal + ")", remedy{}
+		return "it was killed by a signal (" + r.Signal + ")", remedy{}
 	case !slices.Contains(a.config.Exits, r.Exit):
-		return fmt.Sprintf("it ended with exit status %d", r.Exit),
-			remedy{"fix what it says", fmt.Sprintf("add %d to exits in %%s, if that is a normal end, and start a new run", r.Exit)}
+		return fmt.Sprintf("it failed with exit status %d", r.Exit),
+			remedy{"fix what it reports", fmt.Sprintf("if status %d means success, add it to exits in %%s and start a new run", r.Exit)}
 	}
 	return "", remedy{}
 }
 
-// reply is what a session that ended normally answered.
-func (a *Agent) reply(t told, s *streams) model.Reply {
-	reply := model.Reply{Finish: model.Stop, Usage: t.usage}
+// reply returns the reply of a successful session.
+func (a *Agent) reply(out output, s *streams) model.Reply {
+	reply := model.Reply{Finish: model.Stop, Usage: out.usage}
 	switch {
-	case t.found && t.answer != "":
-		reply.Parts = []model.Part{{Text: t.answer}}
-	case t.found:
+	case out.found && out.answer != "":
+		reply.Parts = []model.Part{{Text: out.answer}}
+	case out.found:
 	case a.config.Answer == "":
-		reply.Finish, reply.Detail = model.Other, fmt.Sprintf("it printed more than the %d bytes that an answer may have", mostOutput)
+		reply.Finish, reply.Detail = model.Other, fmt.Sprintf("its output is longer than %d bytes, too long for an answer", maxStdout)
 	default:
-		reply.Finish, reply.Detail = model.Other, fmt.Sprintf("no answer stands at %q in its output; %s", a.config.Answer, a.lastWords(s))
+		reply.Finish, reply.Detail = model.Other, fmt.Sprintf("its output has no answer at %q; %s", a.config.Answer, a.tails(s))
 	}
 	return reply
 }

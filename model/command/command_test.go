@@ -12,13 +12,13 @@ import (
 	"hone/sandbox"
 )
 
-// runner is a runner that is one function.
+// runner implements sandbox.Runner with a function.
 type runner func(context.Context, sandbox.Command) (sandbox.Result, error)
 
 func (r runner) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) { return r(ctx, c) }
 
-// asking is a request of one message.
-func asking(system string, texts ...string) model.Request {
+// request returns a request with one message.
+func request(system string, texts ...string) model.Request {
 	m := model.Message{Role: model.User}
 	for _, text := range texts {
 		m.Parts = append(m.Parts, model.Part{Text: text})
@@ -26,12 +26,12 @@ func asking(system string, texts ...string) model.Request {
 	return model.Request{System: system, Messages: []model.Message{m}}
 }
 
-// fault is an error's facts, which say in any case that no other attempt helps.
+// fault returns err as a *model.Error, which must not be temporary.
 func fault(t *testing.T, err error) *model.Error {
 	t.Helper()
 	var e *model.Error
 	if !errors.As(err, &e) {
-		t.Fatalf("the error is %v (%T)", err, err)
+		t.Fatalf("error = %v (%T), want a *model.Error", err, err)
 	}
 	if e.Temporary() {
 		t.Errorf("%v is temporary", e)
@@ -45,10 +45,10 @@ func TestTexts(t *testing.T) {
 		req            model.Request
 		prompt, before string
 	}{
-		"one text":     {asking("", "do"), "do", ""},
-		"with system":  {asking("be\n", "do"), "do", "be"},
-		"several":      {asking("be", "spec\n\n", "map", "do\n"), "do\n", "be\n\nspec\n\nmap"},
-		"empty parts":  {asking("", "", "spec", "", "do", ""), "do", "spec"},
+		"one text":     {request("", "do"), "do", ""},
+		"with system":  {request("be\n", "do"), "do", "be"},
+		"several":      {request("be", "spec\n\n", "map", "do\n"), "do\n", "be\n\nspec\n\nmap"},
+		"empty parts":  {request("", "", "spec", "", "do", ""), "do", "spec"},
 		"no messages":  {model.Request{System: "be"}, "", ""},
 		"no last text": {model.Request{Messages: []model.Message{{Parts: []model.Part{part("do")}}, {Parts: []model.Part{{Call: &model.Call{}}}}}}, "", ""},
 		"conversation": {model.Request{System: "be", Messages: []model.Message{
@@ -58,9 +58,9 @@ func TestTexts(t *testing.T) {
 		}}, "three", "be\n\none\n\ntwo"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			prompt, before := texts(c.req)
+			prompt, before := splitPrompt(c.req)
 			if prompt != c.prompt || before != c.before {
-				t.Errorf("prompt %q, before it %q", prompt, before)
+				t.Errorf("prompt = %q, text before it = %q", prompt, before)
 			}
 		})
 	}
@@ -75,30 +75,30 @@ func TestStdinFollowsFromArgv(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.config.Stdin != want {
-			t.Errorf("%s has %q", argv, a.config.Stdin)
+			t.Errorf("%s: stdin = %q, want %q", argv, a.config.Stdin, want)
 		}
 	}
 }
 
-func TestConfigurationsThatCannotBe(t *testing.T) {
+func TestInvalidConfigurations(t *testing.T) {
 	argv := func(args ...string) Config { return Config{Name: "gemini", Argv: args} }
 	with := func(c Config, change func(*Config)) Config { change(&c); return c }
 	for name, c := range map[string]struct {
 		config Config
 		want   string
 	}{
-		"no program":         {argv(), "no program to run"},
-		"an empty program":   {argv(""), "no program to run"},
-		"no model":           {argv("x", "-m", "{model}"), "no model is named"},
-		"context only":       {argv("x", "{context}"), "the prompt would not reach it"},
-		"no prompt":          {with(argv("x"), func(c *Config) { c.Stdin = StdinContext }), "the prompt would not reach it"},
-		"neither":            {with(argv("x"), func(c *Config) { c.Stdin = StdinNone }), "the prompt would not reach it"},
-		"no context":         {with(argv("x", "{prompt}"), func(c *Config) { c.Stdin = StdinNone }), "the context would not reach it"},
-		"another stdin":      {with(argv("x"), func(c *Config) { c.Stdin = "prompt" }), `"prompt" is nothing that standard input can have`},
-		"a broken answer":    {with(argv("x"), func(c *Config) { c.Answer = "a..b" }), "answer: the path"},
-		"a broken count":     {with(argv("x"), func(c *Config) { c.Usage.CacheRead = "a[b" }), "usage.cache-read: the path"},
-		"input without more": {with(argv("x"), func(c *Config) { c.Usage.Input = "a" }), "usage needs both input and output"},
-		"each alone":         {with(argv("x"), func(c *Config) { c.Usage.Each = true }), "usage needs both input and output"},
+		"no program":    {argv(), "argv names no program"},
+		"empty program": {argv(""), "argv names no program"},
+		"no model":      {argv("x", "-m", "{model}"), "no model is set"},
+		"context only":  {argv("x", "{context}"), "would not receive the prompt"},
+		"no prompt":     {with(argv("x"), func(c *Config) { c.Stdin = StdinContext }), "would not receive the prompt"},
+		"neither":       {with(argv("x"), func(c *Config) { c.Stdin = StdinNone }), "would not receive the prompt"},
+		"no context":    {with(argv("x", "{prompt}"), func(c *Config) { c.Stdin = StdinNone }), "would not receive the context"},
+		"unknown stdin": {with(argv("x"), func(c *Config) { c.Stdin = "prompt" }), `unknown stdin "prompt"`},
+		"broken answer": {with(argv("x"), func(c *Config) { c.Answer = "a..b" }), "answer: path"},
+		"broken count":  {with(argv("x"), func(c *Config) { c.Usage.CacheRead = "a[b" }), "usage.cache-read: path"},
+		"only input":    {with(argv("x"), func(c *Config) { c.Usage.Input = "a" }), "usage needs both input and output"},
+		"only each":     {with(argv("x"), func(c *Config) { c.Usage.Each = true }), "usage needs both input and output"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(sandbox.None{}, c.config)
@@ -110,7 +110,7 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestWhatIsRun(t *testing.T) {
+func TestCommand(t *testing.T) {
 	var got sandbox.Command
 	c := Config{Name: "x", Argv: []string{"{model}", "-m={model}", "{prompt}", "{other}", "$HOME"}, Model: "m/{prompt}", Dir: "/d", Env: []string{"A=1"}}
 	a, err := New(runner(func(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
@@ -120,7 +120,7 @@ func TestWhatIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Generate(t.Context(), asking("be", "{model} `x` {context}")); err != nil {
+	if _, err := a.Generate(t.Context(), request("be", "{model} `x` {context}")); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"m/{prompt}", "-m=m/{prompt}", "{model} `x` {context}", "{other}", "$HOME"}
@@ -128,27 +128,27 @@ func TestWhatIsRun(t *testing.T) {
 		t.Error(diff)
 	}
 	if got.Dir != "/d" || len(got.Env) != 1 || got.Timeout != DefaultTimeout {
-		t.Errorf("run with %+v", got)
+		t.Errorf("command = %+v", got)
 	}
 }
 
-func TestArgumentsThatDoNotFit(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	never := runner(func(context.Context, sandbox.Command) (sandbox.Result, error) {
-		t.Error("it was started")
+		t.Error("the agent was started")
 		return sandbox.Result{}, nil
 	})
-	long := strings.Repeat("x", mostArgument()+1)
+	long := strings.Repeat("x", maxArgument()+1)
 	for name, c := range map[string]struct {
 		argv []string
 		req  model.Request
 		want string
 		hint string
 	}{
-		"a long prompt":    {[]string{"x", "{prompt}"}, asking("", long), "its argument 1 would have", `stdin = "all"`},
-		"a long context":   {[]string{"x", "{context}", "{prompt}"}, asking(long, "do"), "its argument 1 would have", "take {context} out of argv in [commands.x]"},
-		"NUL in a prompt":  {[]string{"x", "{prompt}"}, asking("", "a\x00b"), "a NUL in it", `stdin = "all"`},
+		"a long prompt":    {[]string{"x", "{prompt}"}, request("", long), "argument 1 would be", `stdin = "all"`},
+		"a long context":   {[]string{"x", "{context}", "{prompt}"}, request(long, "do"), "argument 1 would be", "remove {context} from argv in [commands.x]"},
+		"NUL in a prompt":  {[]string{"x", "{prompt}"}, request("", "a\x00b"), "argument 1 would contain a NUL", `stdin = "all"`},
 		"no text at all":   {[]string{"x", "{prompt}"}, model.Request{System: "be"}, "has no text", ""},
-		"only empty texts": {[]string{"x"}, asking("be", ""), "has no text", ""},
+		"only empty texts": {[]string{"x"}, request("be", ""), "has no text", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := New(never, Config{Name: "x", Argv: c.argv})
@@ -161,7 +161,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 				t.Errorf("%s; hint: %s", e.Message, e.Hint)
 			}
 			if e.Usage == nil || e.Usage.Total() != 0 {
-				t.Errorf("the usage of nothing is %+v", e.Usage)
+				t.Errorf("usage = %+v, want zero", e.Usage)
 			}
 		})
 	}
@@ -169,7 +169,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Generate(t.Context(), asking("", long[1:])); err != nil {
+	if _, err := a.Generate(t.Context(), request("", long[1:])); err != nil {
 		t.Errorf("the longest argument: %v", err)
 	}
 }
@@ -182,12 +182,12 @@ func TestMemoryLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.Generate(t.Context(), asking("", "do"))
+	_, err = a.Generate(t.Context(), request("", "do"))
 	e := fault(t, err)
-	if !strings.HasPrefix(e.Message, "it went over its limit of memory, and was ended; its standard output ends: ") {
-		t.Errorf("the error is %s", e.Message)
+	if !strings.HasPrefix(e.Message, "it exceeded its limit of memory; its stdout ends with: ") {
+		t.Errorf("message = %s", e.Message)
 	}
 	if e.Usage == nil || e.Usage.Output != 1590 {
-		t.Errorf("the usage is %+v", e.Usage)
+		t.Errorf("usage = %+v, want 1590 output tokens", e.Usage)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"hone/model"
 )
 
-// texts splits a request into its prompt and all text that stands before it.
-func texts(req model.Request) (prompt, before string) {
+// splitPrompt returns a request's prompt and the text before it.
+func splitPrompt(req model.Request) (prompt, before string) {
 	all := []string{req.System}
 	for i, m := range req.Messages {
 		for _, p := range m.Parts {
@@ -26,11 +26,11 @@ func texts(req model.Request) (prompt, before string) {
 	if prompt == "" {
 		return "", ""
 	}
-	return prompt, join(all[:len(all)-1]...)
+	return prompt, joinTexts(all[:len(all)-1]...)
 }
 
-// join joins the texts that are not empty by blank lines.
-func join(texts ...string) string {
+// joinTexts joins the non-empty texts with blank lines.
+func joinTexts(texts ...string) string {
 	var b strings.Builder
 	for _, t := range texts {
 		t = strings.TrimRight(t, "\n")
@@ -45,43 +45,44 @@ func join(texts ...string) string {
 	return b.String()
 }
 
-// stdin is what the agent reads, nil for nothing.
+// stdin returns the agent's standard input; nil if it is empty.
 func (a *Agent) stdin(prompt, before string) io.Reader {
 	switch a.config.Stdin {
 	case StdinContext:
 		return strings.NewReader(before)
 	case StdinAll:
-		return strings.NewReader(join(before, prompt))
+		return strings.NewReader(joinTexts(before, prompt))
 	}
 	return nil
 }
 
-// argv is the command line of one session, or says that a text does not fit
-// into it.
+// argv returns the command line of one session, or an error if a text does not
+// fit.
 func (a *Agent) argv(prompt, before string) ([]string, error) {
-	// A replacer makes one pass: a prompt that has "{context}" in it stays so.
+	// A replacer makes one pass, so a prompt may contain "{context}".
 	fill := strings.NewReplacer("{model}", a.config.Model, "{prompt}", prompt, "{context}", before)
 	argv := make([]string, len(a.config.Argv))
 	for i, template := range a.config.Argv {
 		argv[i] = fill.Replace(template)
-		hint := `take {prompt} out of argv in %s, with the option before it, and write stdin = "all"`
+		hint := `remove {prompt} and its option from argv in %s, and write stdin = "all"`
 		if strings.Contains(template, "{context}") {
-			hint = `take {context} out of argv in %s: it is given on standard input then`
+			hint = `remove {context} from argv in %s; the agent then receives it on standard input`
 		}
 		if strings.IndexByte(argv[i], 0) >= 0 {
-			return nil, a.config.invalid(fmt.Sprintf("its argument %d would have a NUL in it", i), hint)
+			return nil, a.config.invalid(fmt.Sprintf("argument %d would contain a NUL character", i), hint)
 		}
-		if len(argv[i]) > mostArgument() {
-			return nil, a.config.invalid(fmt.Sprintf("its argument %d would have %d bytes, and the system takes %d at most", i, len(argv[i]), mostArgument()), hint)
+		if len(argv[i]) > maxArgument() {
+			return nil, a.config.invalid(fmt.Sprintf("argument %d would be %d bytes long, but the limit is %d", i, len(argv[i]), maxArgument()), hint)
 		}
 	}
 	return argv, nil
 }
 
-// mostArgument is how many bytes one argument may have: Linux takes 128 KiB
-// with the NUL at its end, Windows 32,767 characters for the whole line. Where
-// the system takes more, the bound is the same, so that a project behaves alike.
-func mostArgument() int {
+// maxArgument returns the limit for one argument, in bytes. Linux allows
+// 128 KiB including the final NUL, Windows 32,767 characters for the entire
+// command line. Systems that allow more get Linux's limit, so that a project
+// behaves the same everywhere.
+func maxArgument() int {
 	if runtime.GOOS == "windows" {
 		return 32000
 	}

@@ -11,44 +11,44 @@ import (
 	"hone/model"
 )
 
-// Usage tells where an agent's counts of tokens stand in its JSON output: one
-// document, JSON lines, or either among lines that are something else, which
-// are passed over. A document that is a list stands for its elements.
+// Usage contains the paths of the token counts in an agent's JSON output. The
+// output is one document or JSON lines; other lines are ignored. A list counts
+// as several documents, its elements.
 //
-// A path is names with dots between them, such as "stats.models.*.tokens.prompt";
-// an index is the name of a list's element, and * means all members or elements.
-// After a name, or alone at the beginning, [name=value] passes over whatever
-// has no such member: "item[type=agent_message].text", "[is_error=false].result".
-// Names that hold a dot, a bracket or a space around a plus sign can only be
-// reached by *.
+// A path is a list of names separated by dots, such as
+// "stats.models.*.tokens.prompt". The name of a list's element is its index,
+// and * selects all members or elements. After a name, or alone at the
+// beginning, [name=value] ignores values without such a member:
+// "item[type=agent_message].text", "[is_error=false].result". Only * selects a
+// name that contains a dot, a bracket or a plus sign between spaces.
 //
-// The numbers that a path finds in one document are added; paths with " + "
-// between them are added too. A document tells the usage if both Input and
-// Output are found in it. Where nothing was found, or Each is set and output
-// was lost, the usage is not known.
+// All numbers at a path in one document are added, and " + " between paths adds
+// their numbers. A document reports usage if it has numbers at both Input and
+// Output. The usage is unknown if no document reports it, or if Each is set and
+// the beginning of the output is lost.
 type Usage struct {
-	Input      string // tokens read
-	Output     string // tokens written, those of the reasoning included
-	CacheRead  string // of those read, the ones from the provider's cache; may be empty
-	CacheWrite string // of those read, the ones written to it; may be empty
-	Reasoning  string // of those written, the ones that were not shown; may be empty
-	// CachedInInput is true where what stands at Input has those of CacheRead
-	// and CacheWrite in it.
+	Input      string // input tokens
+	Output     string // output tokens, reasoning included
+	CacheRead  string // input tokens from the provider's cache; may be empty
+	CacheWrite string // input tokens written to the cache; may be empty
+	Reasoning  string // hidden output tokens; may be empty
+	// CachedInInput means that the number at Input includes those at CacheRead
+	// and CacheWrite.
 	CachedInInput bool
-	// Each is true where every document that tells it tells a part, and false
-	// where the last one tells all of it.
+	// Each means that the usage is the sum of all documents that report it;
+	// otherwise the last one reports the total.
 	Each bool
 }
 
-// counts is Usage, read.
-type counts struct {
+// usagePaths is a parsed Usage.
+type usagePaths struct {
 	input, output, cacheRead, cacheWrite, reasoning sum
 	cachedInInput, each                             bool
 }
 
-// parse reads the paths; without any there is nothing to be counted.
-func (u Usage) parse() (counts, error) {
-	c := counts{cachedInInput: u.CachedInInput, each: u.Each}
+// parse parses the paths; without paths, no document reports usage.
+func (u Usage) parse() (usagePaths, error) {
+	c := usagePaths{cachedInInput: u.CachedInInput, each: u.Each}
 	for _, field := range []struct {
 		name, text string
 		into       *sum
@@ -68,17 +68,17 @@ func (u Usage) parse() (counts, error) {
 	return c, nil
 }
 
-// in is what a document tells of the usage, each token once.
-func (c counts) in(doc any) (model.Usage, bool) {
-	input, ok := c.input.in(doc)
-	output, also := c.output.in(doc)
-	if !ok || !also {
+// usageOf returns the usage that a document reports.
+func (c usagePaths) usageOf(doc any) (model.Usage, bool) {
+	in, hasInput := c.input.evaluate(doc)
+	out, hasOutput := c.output.evaluate(doc)
+	if !hasInput || !hasOutput {
 		return model.Usage{}, false
 	}
-	u := model.Usage{Input: input, Output: output}
-	u.CacheRead, _ = c.cacheRead.in(doc)
-	u.CacheWrite, _ = c.cacheWrite.in(doc)
-	u.Reasoning, _ = c.reasoning.in(doc)
+	u := model.Usage{Input: in, Output: out}
+	u.CacheRead, _ = c.cacheRead.evaluate(doc)
+	u.CacheWrite, _ = c.cacheWrite.evaluate(doc)
+	u.Reasoning, _ = c.reasoning.evaluate(doc)
 	u.Reasoning = min(u.Reasoning, u.Output)
 	if c.cachedInInput {
 		u.Input = max(0, u.Input-u.CacheRead-u.CacheWrite)
@@ -86,94 +86,93 @@ func (c counts) in(doc any) (model.Usage, bool) {
 	return u, true
 }
 
-// told is what an agent's output says.
-type told struct {
+// output is the parsed output of an agent.
+type output struct {
 	answer string
-	found  bool // there is an answer, which may be empty
+	found  bool // there is an answer; it may be empty
 	usage  *model.Usage
 }
 
-// read reads the end of standard output; whole says that it is all of it.
-func (a *Agent) read(end []byte, whole bool) told {
-	var t told
-	if a.config.Answer == "" && whole {
-		t.answer, t.found = strings.TrimSpace(a.readable(string(end))), true
+// parse parses the end of standard output; complete means that it is all of it.
+func (a *Agent) parse(end []byte, complete bool) output {
+	var out output
+	if a.config.Answer == "" && complete {
+		out.answer, out.found = strings.TrimSpace(a.readable(string(end))), true
 	}
-	if a.config.Answer == "" && a.counts.input == nil {
-		return t
+	if a.config.Answer == "" && a.usage.input == nil {
+		return out
 	}
-	if !whole {
+	if !complete {
 		end = afterLine(end)
 	}
 	for doc := range documents(end) {
-		a.take(&t, doc)
+		a.add(&out, doc)
 	}
-	if a.counts.each && !whole {
-		t.usage = nil
+	if a.usage.each && !complete {
+		out.usage = nil
 	}
-	return t
+	return out
 }
 
-// take adds what one document says.
-func (a *Agent) take(t *told, doc any) {
+// add adds the answer and the usage in one document.
+func (a *Agent) add(out *output, doc any) {
 	if a.config.Answer != "" {
 		if text, ok := a.answer.lastString(doc); ok {
-			t.answer, t.found = a.readable(text), true
+			out.answer, out.found = a.readable(text), true
 		}
 	}
-	u, ok := a.counts.in(doc)
+	u, ok := a.usage.usageOf(doc)
 	if !ok {
 		return
 	}
-	if a.counts.each && t.usage != nil {
-		u = t.usage.Add(u)
+	if a.usage.each && out.usage != nil {
+		u = out.usage.Add(u)
 	}
-	t.usage = &u
+	out.usage = &u
 }
 
-// What reading may cost, whatever an agent prints: the bytes looked at in vain,
-// and the values of one document.
+// Limits on the cost of parsing hostile output.
 const (
-	mostInVain = 4 * mostOutput
-	mostValues = 1 << 20
+	maxWasted = 4 * maxStdout // bytes read in failed attempts to decode a document
+	maxValues = 1 << 20       // values in one document
 )
 
-// documents are the JSON objects that begin at the beginning of a line, or
-// after another one, and the elements of lists that do. They may have line
-// feeds in them. What cannot be read costs its line.
+// documents yields the JSON objects that start at the beginning of a line or
+// after another document, and the elements of lists that do. A document may
+// contain line feeds. If decoding fails, it continues with the next line.
 func documents(out []byte) iter.Seq[any] {
 	return func(yield func(any) bool) {
 		out := bytes.TrimPrefix(out, []byte("\xef\xbb\xbf"))
-		for inVain := 0; len(out) > 0; {
-			if !opens(out) {
+		for wasted := 0; len(out) > 0; {
+			if !opensJSON(out) {
 				out = afterLine(out)
 				continue
 			}
 			text := out
-			if inVain > mostInVain {
+			if wasted > maxWasted {
 				text = out[:len(out)-len(afterLine(out))]
 			}
-			raw, n, ok := decode(text)
+			raw, n, ok := decodeFirst(text)
 			if !ok {
-				inVain += n
+				wasted += n
 				out = afterLine(out)
 				continue
 			}
-			for _, doc := range values(raw) {
+			for _, doc := range elements(raw) {
 				if !yield(doc) {
 					return
 				}
 			}
-			if out = bytes.TrimLeft(out[n:], " \t\r\n"); !opens(out) {
+			if out = bytes.TrimLeft(out[n:], " \t\r\n"); !opensJSON(out) {
 				out = afterLine(out)
 			}
 		}
 	}
 }
 
-func opens(text []byte) bool { return len(text) > 0 && (text[0] == '{' || text[0] == '[') }
+func opensJSON(text []byte) bool { return len(text) > 0 && (text[0] == '{' || text[0] == '[') }
 
-// afterLine is what stands after the first line feed.
+// afterLine returns the text after the first line feed.
 func afterLine(text []byte) []byte {
 	if i := bytes.IndexByte(text, '\n'); i >= 0 {
 		return text[i+1:]
@@ -181,25 +180,25 @@ func afterLine(text []byte) []byte {
 	return nil
 }
 
-// decode takes one JSON value off the beginning of a text, and says how many
-// bytes were looked at.
-func decode(text []byte) (raw json.RawMessage, n int, ok bool) {
+// decodeFirst returns the JSON value at the beginning of a text, and the number
+// of bytes that it read.
+func decodeFirst(text []byte) (raw json.RawMessage, n int, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&raw); err != nil {
-		var fault *json.SyntaxError
-		if errors.As(err, &fault) {
-			return nil, int(fault.Offset), false
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return nil, int(syntax.Offset), false
 		}
 		return nil, len(text), false
 	}
 	return raw, int(d.InputOffset()), true
 }
 
-// values is a document, or the elements of one that is a list. One of more
-// values than any agent prints is nothing: to hold them takes many times the
+// elements returns a list's elements, or a list with only the document. It
+// ignores a document with too many values, because they need many times the
 // memory of their text.
-func values(raw json.RawMessage) []any {
-	if bytes.Count(raw, []byte(","))+bytes.Count(raw, []byte("["))+bytes.Count(raw, []byte("{")) > mostValues {
+func elements(raw json.RawMessage) []any {
+	if bytes.Count(raw, []byte(","))+bytes.Count(raw, []byte("["))+bytes.Count(raw, []byte("{")) > maxValues {
 		return nil
 	}
 	var v any

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// path is where something stands in a JSON document; see [Usage] for the form.
+// path selects values in a JSON document; see [Usage] for the form.
 type path []step
 
-// step goes one level down, and looks whether it may.
+// step selects children of a value.
 type step struct {
-	name  string // of a member, or the index of an element; "*" is all of them; empty stays
-	key   string // if not empty, a member that what was reached must have
-	value string // with this value
+	name  string // of a member, or an element's index; "*" selects all, "" the value itself
+	key   string // if not empty, a member that the selected value must have
+	value string // the required value of that member
 }
 
-// parsePath reads a path; an empty one has no steps.
+// parsePath parses a path; an empty text has no steps.
 func parsePath(text string) (path, error) {
 	if text == "" {
 		return nil, nil
@@ -37,34 +37,34 @@ func parsePath(text string) (path, error) {
 			condition, after, closed := strings.Cut(inner, "]")
 			key, value, equals := strings.Cut(condition, "=")
 			if !closed || !equals || key == "" {
-				return nil, fmt.Errorf("the path %q has a bracket that is not [name=value]", text)
+				return nil, fmt.Errorf("path %q: a bracket must contain name=value", text)
 			}
 			s.key, s.value, rest = key, value, after
 		}
 		if s.name == "" && (s.key == "" || len(p) > 0) {
-			return nil, fmt.Errorf("the path %q has an empty name", text)
+			return nil, fmt.Errorf("path %q: a name is empty", text)
 		}
 		p = append(p, s)
 		if rest == "" {
 			return p, nil
 		}
 		if rest[0] != '.' {
-			return nil, fmt.Errorf("the path %q has no dot after its bracket", text)
+			return nil, fmt.Errorf("path %q: a dot must follow the bracket", text)
 		}
 		rest = rest[1:]
 	}
 }
 
-// each calls found with all that stands at the path, in the document's order of
-// elements and the alphabet's of members.
-func (p path) each(v any, found func(any)) {
+// forEach calls found with every value at the path: elements in order, members
+// sorted by name.
+func (p path) forEach(v any, found func(any)) {
 	if len(p) == 0 {
 		found(v)
 		return
 	}
 	for _, child := range p[0].children(v) {
-		if p[0].allows(child) {
-			p[1:].each(child, found)
+		if p[0].matches(child) {
+			p[1:].forEach(child, found)
 		}
 	}
 }
@@ -96,8 +96,8 @@ func (s step) children(v any) []any {
 	return nil
 }
 
-// allows reports whether a value has the member that the step asks for.
-func (s step) allows(v any) bool {
+// matches reports whether a value has the member that the step requires.
+func (s step) matches(v any) bool {
 	if s.key == "" {
 		return true
 	}
@@ -119,9 +119,9 @@ func (s step) allows(v any) bool {
 	return false
 }
 
-// lastString is the last string that stands at the path.
+// lastString returns the last string at the path.
 func (p path) lastString(doc any) (text string, found bool) {
-	p.each(doc, func(v any) {
+	p.forEach(doc, func(v any) {
 		if s, ok := v.(string); ok {
 			text, found = s, true
 		}
@@ -129,10 +129,10 @@ func (p path) lastString(doc any) (text string, found bool) {
 	return text, found
 }
 
-// sum is several paths whose numbers are added.
+// sum adds the numbers at several paths.
 type sum []path
 
-// parseSum reads paths with plus signs between them; an empty text has none.
+// parseSum parses paths separated by plus signs; an empty text has none.
 func parseSum(text string) (sum, error) {
 	if text == "" {
 		return nil, nil
@@ -144,30 +144,30 @@ func parseSum(text string) (sum, error) {
 			return nil, err
 		}
 		if p == nil {
-			return nil, errors.New("a path is missing beside a plus sign")
+			return nil, errors.New("a plus sign must be between two paths")
 		}
 		s = append(s, p)
 	}
 	return s, nil
 }
 
-// mostTokens bounds what an agent can claim, so that sums stay numbers.
-const mostTokens = 1 << 40
+// maxTokens limits what an agent can report, so that sums cannot overflow.
+const maxTokens = 1 << 40
 
-// in adds the numbers of a document; found is false where there is none.
-func (s sum) in(doc any) (n int64, found bool) {
+// evaluate adds the numbers in a document; found is false if there are none.
+func (s sum) evaluate(doc any) (n int64, found bool) {
 	for _, p := range s {
-		p.each(doc, func(v any) {
-			if tokens, ok := count(v); ok {
-				n, found = min(n+tokens, mostTokens), true
+		p.forEach(doc, func(v any) {
+			if tokens, ok := toTokens(v); ok {
+				n, found = min(n+tokens, maxTokens), true
 			}
 		})
 	}
 	return n, found
 }
 
-// count is a value as a count of tokens.
-func count(v any) (int64, bool) {
+// toTokens returns a JSON number as a number of tokens.
+func toTokens(v any) (int64, bool) {
 	number, ok := v.(json.Number)
 	if !ok {
 		return 0, false
@@ -176,5 +176,5 @@ func count(v any) (int64, bool) {
 	if err != nil || f < 0 {
 		return 0, false
 	}
-	return int64(min(f, mostTokens)), true
+	return int64(min(f, maxTokens)), true
 }

@@ -47,9 +47,9 @@ func TestPath(t *testing.T) {
 				t.Fatal(err)
 			}
 			found := []any{}
-			p.each(document(t, doc), func(v any) { found = append(found, v) })
+			p.forEach(document(t, doc), func(v any) { found = append(found, v) })
 			if got := fmt.Sprint(found); got != c.want {
-				t.Errorf("found %s, not %s", got, c.want)
+				t.Errorf("found %s, want %s", got, c.want)
 			}
 		})
 	}
@@ -71,7 +71,7 @@ func TestSum(t *testing.T) {
 		{"a", 0, false},
 		{"neg", 0, false},
 		{"zero", 0, true},
-		{"huge + huge", mostTokens, true},
+		{"huge + huge", maxTokens, true},
 		{"endless", 0, false},
 	} {
 		t.Run(c.sum, func(t *testing.T) {
@@ -79,29 +79,29 @@ func TestSum(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, found := s.in(doc); n != c.want || found != c.found {
-				t.Errorf("%d, %v", n, found)
+			if n, found := s.evaluate(doc); n != c.want || found != c.found {
+				t.Errorf("got %d, %v; want %d, %v", n, found, c.want, c.found)
 			}
 		})
 	}
 }
 
-func TestPathsThatCannotBeRead(t *testing.T) {
+func TestInvalidPaths(t *testing.T) {
 	for text, want := range map[string]string{
-		"a..b":     "has an empty name",
-		".a":       "has an empty name",
-		"a.":       "has an empty name",
-		"a.[k=v]":  "has an empty name",
-		"a[k]":     "bracket that is not [name=value]",
-		"a[=v]":    "bracket that is not [name=value]",
-		"a[k=v":    "bracket that is not [name=value]",
-		"a[k=v]b":  "no dot after its bracket",
-		"a + ":     "a path is missing",
-		"a + b..c": "has an empty name",
+		"a..b":     "a name is empty",
+		".a":       "a name is empty",
+		"a.":       "a name is empty",
+		"a.[k=v]":  "a name is empty",
+		"a[k]":     "a bracket must contain name=value",
+		"a[=v]":    "a bracket must contain name=value",
+		"a[k=v":    "a bracket must contain name=value",
+		"a[k=v]b":  "a dot must follow the bracket",
+		"a + ":     "a plus sign must be between two paths",
+		"a + b..c": "a name is empty",
 	} {
 		t.Run(text, func(t *testing.T) {
 			if _, err := parseSum(text); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("the error is %v, not that it %s", err, want)
+				t.Errorf("error = %v, want %q", err, want)
 			}
 		})
 	}
@@ -137,13 +137,13 @@ func TestDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			if string(got) != c.want {
-				t.Errorf("read %s, not %s", got, c.want)
+				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-// What is hostile is read to its end all the same, and what stands after it.
+// Hostile output is read to its end, with the document after it.
 func TestHostileDocuments(t *testing.T) {
 	const last = "\n{\"last\":true}\n"
 	for name, out := range map[string]string{
@@ -161,7 +161,7 @@ func TestHostileDocuments(t *testing.T) {
 			for doc = range documents([]byte(out)) {
 			}
 			if got := fmt.Sprint(doc); got != "map[last:true]" {
-				t.Errorf("the last document is %.100s", got)
+				t.Errorf("last document = %.100s", got)
 			}
 		})
 	}

@@ -9,102 +9,103 @@ import (
 	"unicode/utf8"
 )
 
+// Limits of the stored output, in bytes.
 const (
-	mostOutput = 16 << 20 // of standard output
-	mostErrors = 64 << 10 // of standard error
-	mostWords  = 1 << 10  // of one stream, in an error
+	maxStdout = 16 << 20
+	maxStderr = 64 << 10
+	maxTail   = 1 << 10 // of one stream, in an error
 )
 
-// streams are what an agent prints while it runs.
+// streams are an agent's standard output and standard error.
 type streams struct{ stdout, stderr *stream }
 
-// stream keeps the end of one of them, and shows its lines. What agents print
-// last is what counts: their answer, and their counts of tokens.
+// stream stores the end of an output stream and shows its lines. Agents print
+// the answer and the token counts last.
 type stream struct {
-	end  []byte
-	most int
-	lost bool // more was printed than is kept
-	show io.Writer
-	held []byte // a line that has no end yet
-	hide func(string) string
+	end       []byte
+	limit     int
+	truncated bool // the beginning of the output is lost
+	live      io.Writer
+	partial   []byte // an incomplete line
+	redact    func(string) string
 }
 
-// listen makes the writers for one session.
-func (a *Agent) listen() *streams {
+// newStreams returns the writers for one session.
+func (a *Agent) newStreams() *streams {
 	return &streams{
-		stdout: &stream{most: mostOutput, show: a.config.Live, hide: a.readable},
-		stderr: &stream{most: mostErrors, show: a.config.Live, hide: a.readable},
+		stdout: &stream{limit: maxStdout, live: a.config.Live, redact: a.readable},
+		stderr: &stream{limit: maxStderr, live: a.config.Live, redact: a.readable},
 	}
 }
 
-// close shows the last lines that have no end.
+// close shows the last, incomplete lines.
 func (s *streams) close() {
 	for _, one := range []*stream{s.stdout, s.stderr} {
-		one.pass(len(one.held))
+		one.flush(len(one.partial))
 	}
 }
 
 // Write never fails.
 func (s *stream) Write(p []byte) (int, error) {
-	s.keep(p)
-	if s.show == nil {
+	s.store(p)
+	if s.live == nil {
 		return len(p), nil
 	}
-	// A secret may come in two pieces, so only whole lines are shown.
+	// Only complete lines are shown, because a secret may arrive in pieces.
 	const longest = 64 << 10
-	s.held = append(s.held, p...)
-	end := bytes.LastIndexByte(s.held, '\n') + 1
-	if end == 0 && len(s.held) > longest {
-		end = len(s.held)
+	s.partial = append(s.partial, p...)
+	end := bytes.LastIndexByte(s.partial, '\n') + 1
+	if end == 0 && len(s.partial) > longest {
+		end = len(s.partial)
 	}
-	s.pass(end)
+	s.flush(end)
 	return len(p), nil
 }
 
-// pass shows so many of the held bytes. Whether anybody can still see them
-// does not matter to the session.
-func (s *stream) pass(n int) {
+// flush shows the first n partial bytes. A write error does not affect the
+// session.
+func (s *stream) flush(n int) {
 	if n == 0 {
 		return
 	}
-	_, _ = io.WriteString(s.show, s.hide(string(s.held[:n])))
-	s.held = append(s.held[:0], s.held[n:]...)
+	_, _ = io.WriteString(s.live, s.redact(string(s.partial[:n])))
+	s.partial = append(s.partial[:0], s.partial[n:]...)
 }
 
-// keep adds to the end, and moves it to the front of its memory now and then.
-func (s *stream) keep(p []byte) {
-	if len(p) > s.most {
-		p, s.end, s.lost = p[len(p)-s.most:], s.end[:0], true
+// store appends p, and removes old output when the buffer holds twice the limit.
+func (s *stream) store(p []byte) {
+	if len(p) > s.limit {
+		p, s.end, s.truncated = p[len(p)-s.limit:], s.end[:0], true
 	}
 	s.end = append(s.end, p...)
-	if len(s.end) > 2*s.most {
-		s.end, s.lost = append(s.end[:0], s.end[len(s.end)-s.most:]...), true
+	if len(s.end) > 2*s.limit {
+		s.end, s.truncated = append(s.end[:0], s.end[len(s.end)-s.limit:]...), true
 	}
 }
 
-// kept is the end of what was printed, and whether that is all of it.
-func (s *stream) kept() (end []byte, whole bool) {
-	if len(s.end) > s.most {
-		return s.end[len(s.end)-s.most:], false
+// tail returns the end of the output, and whether it is the complete output.
+func (s *stream) tail() (end []byte, complete bool) {
+	if len(s.end) > s.limit {
+		return s.end[len(s.end)-s.limit:], false
 	}
-	return s.end, !s.lost
+	return s.end, !s.truncated
 }
 
-// clean takes the secrets out of a text.
-func (a *Agent) clean(text string) string {
+// redact removes secrets from a text.
+func (a *Agent) redact(text string) string {
 	if a.config.Redact == nil {
 		return text
 	}
 	return a.config.Redact(text)
 }
 
-// readable is what a program printed as text without its secrets. The secrets go
-// last, because colours may stand within one.
-func (a *Agent) readable(printed string) string { return a.clean(plain(printed)) }
+// readable returns printed output as plain text without secrets. Secrets are
+// removed last, because escape sequences may interrupt one.
+func (a *Agent) readable(printed string) string { return a.redact(plainText(printed)) }
 
-// plain is what a program printed as text: valid UTF-8 without the sequences
-// that colour a terminal and without control characters but tabs and line feeds.
-func plain(printed string) string {
+// plainText returns printed output as valid UTF-8 without terminal escape
+// sequences and without control characters except tabs and line feeds.
+func plainText(printed string) string {
 	escape := regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))`)
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -114,7 +115,7 @@ func plain(printed string) string {
 	}, escape.ReplaceAllString(strings.ToValidUTF8(printed, "�"), ""))
 }
 
-// oneLine puts a text on one line, without characters that no one sees.
+// oneLine returns a text as one line without invisible characters.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
@@ -125,32 +126,34 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// lastWords are the ends of both streams, for a person.
-func (a *Agent) lastWords(s *streams) string {
-	var said []string
+// tails returns the ends of both streams, for an error.
+func (a *Agent) tails(s *streams) string {
+	var tails []string
 	for _, one := range []struct {
 		name string
 		*stream
-	}{{"error", s.stderr}, {"output", s.stdout}} {
-		end, _ := one.kept()
-		// What is cut off must not cut a secret in two before it is found.
-		end = end[max(0, len(end)-mostErrors):]
-		if words := lastBytes(oneLine(a.readable(string(end))), mostWords); words != "" {
-			said = append(said, "its standard "+one.name+" ends: "+words)
+	}{{"stderr", s.stderr}, {"stdout", s.stdout}} {
+		end, _ := one.tail()
+		// The text is shortened to maxTail only after the secrets are removed,
+		// because shortening could split a secret.
+		end = end[max(0, len(end)-maxStderr):]
+		if text := lastBytes(oneLine(a.readable(string(end))), maxTail); text != "" {
+			tails = append(tails, "its "+one.name+" ends with: "+text)
 		}
 	}
-	if len(said) == 0 {
+	if len(tails) == 0 {
 		return "it printed nothing"
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(tails, "; ")
 }
 
-// lastBytes is the end of a text, whole runes of at most so many bytes.
-func lastBytes(text string, most int) string {
-	if len(text) <= most {
+// lastBytes returns the end of a text, at most limit bytes without the
+// ellipsis, and only whole characters.
+func lastBytes(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	from := len(text) - most
+	from := len(text) - limit
 	for !utf8.RuneStart(text[from]) {
 		from++
 	}

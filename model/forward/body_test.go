@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// patch is what becomes of a body when limit is granted.
+// patch returns the body that is sent if limit is granted.
 func patch(k kind, base, body string, limit int64) (string, request, error) {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -21,7 +21,7 @@ func patch(k kind, base, body string, limit int64) (string, request, error) {
 	if err != nil {
 		return "", q, err
 	}
-	return string(q.limited(limit)), q, nil
+	return string(q.withLimit(limit)), q, nil
 }
 
 func TestLimits(t *testing.T) {
@@ -89,8 +89,8 @@ func TestLimits(t *testing.T) {
 		if got != test.want || (err != nil) != (test.want == "") {
 			t.Errorf("%s\nbecomes %s, %v\nwant    %s", test.body, got, err, test.want)
 		}
-		if err == nil && q.wants() != test.wants {
-			t.Errorf("%s wants %d, want %d", test.body, q.wants(), test.wants)
+		if err == nil && q.maxOutput() != test.wants {
+			t.Errorf("%s wants %d, want %d", test.body, q.maxOutput(), test.wants)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func FuzzLimits(f *testing.F) {
 	f.Add(`{"generation_config" : { } , "x":[1e400,"\ud800"]}`, int64(7))
 	f.Add(`{"max_completion_tokens":9,"max_tokens":null,"n":2,"model":"m"}`, int64(5))
 	f.Fuzz(func(t *testing.T, body string, limit int64) {
-		limit = max(1, min(limit, mostTokens))
+		limit = max(1, min(limit, maxTokens))
 		for k := generate; k <= responses; k++ {
 			got, q, err := patch(k, "http://x", body, limit)
 			if err != nil {
@@ -123,8 +123,8 @@ func FuzzLimits(f *testing.F) {
 	})
 }
 
-// without is a body's members, as they are written, but for those that the
-// patcher may touch.
+// without returns a body's members as they are written, except those that an
+// edit may change.
 func without(t *testing.T, body string) map[string]string {
 	t.Helper()
 	members := map[string]string{}
@@ -151,8 +151,8 @@ func without(t *testing.T, body string) map[string]string {
 	return members
 }
 
-// Wherever an answer is cut into pieces, the key is found, and nothing else is
-// changed or kept back.
+// The key is found however a response is split, and nothing else changes or is
+// lost.
 func TestRedactsAcrossPieces(t *testing.T) {
 	secret := "sk-a/b+sk-a/bc"
 	r := newRedactor(secret, "", "short")
@@ -162,20 +162,20 @@ func TestRedactsAcrossPieces(t *testing.T) {
 		for size := range 5 {
 			var out strings.Builder
 			g := &gate{r: r}
-			out.Write(g.pass([]byte(text[:first])))
+			out.Write(g.filter([]byte(text[:first])))
 			for rest := text[first:]; rest != ""; {
 				n := min(len(rest), size+1)
-				out.Write(g.pass([]byte(rest[:n])))
+				out.Write(g.filter([]byte(rest[:n])))
 				rest = rest[n:]
 			}
-			out.Write(g.rest())
+			out.Write(g.flush())
 			if out.String() != want {
 				t.Fatalf("cut at %d, then by %d: %s", first, size+1, out.String())
 			}
 		}
 	}
 	if got := r.text(text); got != want {
-		t.Errorf("at once: %s", got)
+		t.Errorf("in one piece: %s", got)
 	}
 }
 
@@ -186,17 +186,17 @@ func FuzzRedact(f *testing.F) {
 		r := newRedactor(secret)
 		cut = max(0, min(cut, len(text)))
 		g := &gate{r: r}
-		got := string(g.pass([]byte(text[:cut]))) + string(g.pass([]byte(text[cut:]))) + string(g.rest())
+		got := string(g.filter([]byte(text[:cut]))) + string(g.filter([]byte(text[cut:]))) + string(g.flush())
 		if got != r.text(text) {
-			t.Fatalf("cut at %d it is %q, at once %q", cut, got, r.text(text))
+			t.Fatalf("cut at %d: %q, in one piece: %q", cut, got, r.text(text))
 		}
-		if len(secret) < shortestKey && got != text {
+		if len(secret) < minKey && got != text {
 			t.Fatalf("%q became %q", text, got)
 		}
 	})
 }
 
-// What is fed in pieces is read as it would be at once.
+// Feeding a response in pieces makes no difference.
 func FuzzMeter(f *testing.F) {
 	f.Add("data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":4}}\r\n\r\ndata: {\"type\":\"message_stop\"}\n\n", 9, true)
 	f.Add(`[{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3}}]`, 5, false)
@@ -209,7 +209,7 @@ func FuzzMeter(f *testing.F) {
 			two.feed([]byte(text[cut:]))
 			one.end()
 			two.end()
-			if *one.known != *two.known || !reflect.DeepEqual(one.final(true), two.final(true)) {
+			if *one.known != *two.known || !reflect.DeepEqual(one.result(true), two.result(true)) {
 				t.Fatalf("%q cut at %d: %+v and %+v", text, cut, one.known, two.known)
 			}
 		}

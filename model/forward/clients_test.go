@@ -21,8 +21,8 @@ import (
 	"hone/model/openai"
 )
 
-// hone's own providers, which stream, read what comes through a forwarder.
-func TestProvidersThroughIt(t *testing.T) {
+// hone's own providers, which use streams, work through a forwarder.
+func TestProvidersThroughForwarder(t *testing.T) {
 	turn := modeltest.Turn{Text: "Grüße, " + strings.Repeat("wörld ", 50), Thinking: "hm", Split: 7,
 		Calls: []model.Call{{ID: "c1", Name: "read", Args: `{"path":"a"}`}}, Usage: &model.Usage{Input: 30, Output: 20, Reasoning: 4, CacheRead: 3}}
 	for name, test := range map[string]struct {
@@ -53,7 +53,7 @@ func TestProvidersThroughIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.Text() != turn.Text || len(got.Calls()) != 1 || got.Usage == nil || *got.Usage != *turn.Usage {
-				t.Errorf("the reply is %+v", got)
+				t.Errorf("reply: %+v", got)
 			}
 			if done := ledger.one(t); done.used == nil || *done.used != *turn.Usage {
 				t.Errorf("settled with %+v, %v", done.used, done.fault)
@@ -65,10 +65,10 @@ func TestProvidersThroughIt(t *testing.T) {
 	}
 }
 
-// The SDKs that agents are made of, with their own ways of trying again, stop
-// at the first word that the budget is used up, and show it. Google's is
-// tested in gemini/genaitest.
-func TestClientsDoNotTryAgain(t *testing.T) {
+// The SDKs that agents use retry on their own, but not after the first response
+// that says that the budget is used up, and they show this message. Package
+// genaitest tests Google's.
+func TestClientsDoNotRetry(t *testing.T) {
 	clients := map[string]struct {
 		wire Wire
 		call func(ctx context.Context, url string) error
@@ -92,17 +92,17 @@ func TestClientsDoNotTryAgain(t *testing.T) {
 			f, addr := open(t, Config{Wire: client.wire, Base: forbid(t), Ledger: ledger})
 			err := client.call(t.Context(), f.URL(addr))
 			if err == nil || !strings.Contains(err.Error(), "the budget of this run is used up") {
-				t.Errorf("the client says %v", err)
+				t.Errorf("the client returns %v", err)
 			}
 			if r := f.Report(); r.Refused != 1 {
-				t.Errorf("the client asked %d times", r.Refused)
+				t.Errorf("the client sent %d requests, want 1", r.Refused)
 			}
 		})
 	}
 }
 
-// A connection is kept for the next call, and ServeConn returns at its end.
-func TestConnectionIsKept(t *testing.T) {
+// The next call reuses the connection, and ServeConn returns when it is closed.
+func TestConnectionReuse(t *testing.T) {
 	up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 1, Output: 1}})
 	f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Ledger: &book{}})
 	var dialled atomic.Int64
@@ -132,5 +132,5 @@ func TestConnectionIsKept(t *testing.T) {
 	inside.Close()
 	<-ended
 	f.Close()
-	f.ServeConn(dial(t, addr, "")) // it returns at once
+	f.ServeConn(dial(t, addr, "")) // returns immediately
 }

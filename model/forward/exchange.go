@@ -15,22 +15,22 @@ import (
 	"hone/model"
 )
 
-// exchange is a call's time with the provider.
+// exchange is the provider's side of a call.
 type exchange struct {
 	*call
-	target   target
-	reserved *reserved // nil where it is free
+	target      target
+	reservation *reservation // nil for a free request
 
 	connected atomic.Bool
-	meter     *meter // nil where nothing is generated
-	failure   []byte // the begin of an error's body, without keys
+	meter     *meter // nil if nothing is generated
+	failure   []byte // the beginning of an error's body, without keys
 }
 
-// mostFailure is the most of an error's body that is looked at.
-const mostFailure = 64 << 10
+// maxFailure limits the part of an error's body that is stored, in bytes.
+const maxFailure = 64 << 10
 
-// run sends the body and passes the answer on. The error is why there is
-// none, or why it is not whole.
+// run sends the body and relays the response. An error means that the response
+// is missing or incomplete.
 func (x *exchange) run(body []byte) error {
 	res, err := x.send(body)
 	if err != nil {
@@ -38,21 +38,21 @@ func (x *exchange) run(body []byte) error {
 		return err
 	}
 	defer res.Body.Close()
-	if err := x.acceptable(res); err != nil {
+	if err := x.checkResponse(res); err != nil {
 		x.settle(nil, err)
 		return err
 	}
-	if x.reserved != nil && res.StatusCode < 300 {
+	if x.reservation != nil && res.StatusCode < 300 {
 		kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 		x.meter = newMeter(x.target.kind, err == nil && kind == "text/event-stream")
 	}
 	err = x.relay(res)
-	x.settle(x.used(res, err))
+	x.settle(x.outcome(res, err))
 	return err
 }
 
 func (x *exchange) settle(used *model.Usage, fault error) {
-	if x.reserved == nil {
+	if x.reservation == nil {
 		return
 	}
 	var known *model.Error
@@ -61,35 +61,35 @@ func (x *exchange) settle(used *model.Usage, fault error) {
 	} else if used != nil && known != nil {
 		known.Usage = used
 	}
-	x.reserved.settle(used, fault)
+	x.reservation.settle(used, fault)
 }
 
-// used is what an answer took, and what was wrong with it.
-func (x *exchange) used(res *http.Response, relayed error) (*model.Usage, error) {
+// outcome returns the usage and the failure of a response.
+func (x *exchange) outcome(res *http.Response, relayed error) (*model.Usage, error) {
 	switch {
-	case res.StatusCode >= 400 && x.reserved != nil:
+	case res.StatusCode >= 400 && x.reservation != nil:
 		message, code := model.ErrorBody(x.failure)
 		return nil, model.StatusError(res.StatusCode, res.Header, message, code)
 	case x.meter == nil:
 		return nil, relayed
 	}
-	used := x.meter.final(relayed == nil)
+	used := x.meter.result(relayed == nil)
 	fault := relayed
-	if said := x.meter.known.fault; fault == nil && said != "" {
-		fault = &model.Error{Kind: model.Overloaded, Message: x.f.key.text(said), Usage: used}
+	if message := x.meter.known.fault; fault == nil && message != "" {
+		fault = &model.Error{Kind: model.Overloaded, Message: x.f.redactor.text(message), Usage: used}
 	} else if fault == nil && used == nil {
-		fault = &model.Error{Kind: model.Cut, Message: "the answer ended without saying what was used"}
+		fault = &model.Error{Kind: model.Cut, Message: "the response ended without reporting its usage"}
 	}
 	return used, fault
 }
 
-// send makes the request and waits for the answer's header.
+// send sends the request and waits for the response's header.
 func (x *exchange) send(body []byte) (*http.Response, error) {
 	u := *x.f.base
 	u.Path += x.target.path
 	u.RawQuery = x.target.query
 	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{
-		// A transport that finds a kept connection dead asks again.
+		// A transport that finds a pooled connection dead asks for another one.
 		GetConn: func(string) { x.connected.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) },
 	})
@@ -102,21 +102,21 @@ func (x *exchange) send(body []byte) (*http.Response, error) {
 		return nil, x.fault(err)
 	}
 	x.header(req)
-	// Not a client's Do: it would follow redirects, with the key.
+	// A client's Do would follow redirects, with the key.
 	res, err := x.f.transport.RoundTrip(req)
 	if err != nil {
 		return nil, x.fault(err)
 	}
-	if err := x.alive(); err != nil {
+	if err := x.restartIdle(); err != nil {
 		res.Body.Close()
 		return nil, x.fault(err)
 	}
 	return res, nil
 }
 
-// header takes over what passes of the agent's header and adds the key. There
-// is no Idempotency-Key: with it the transport would send a request again,
-// past the ledger.
+// header copies the allowed headers of the agent and adds the key. An
+// Idempotency-Key is not allowed: it would let the transport repeat a request
+// without the ledger.
 func (x *exchange) header(req *http.Request) {
 	for _, name := range []string{"Accept", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "Openai-Beta",
 		"X-App", "X-Goog-Api-Client", "Originator", "Session_id", "Http-Referer", "X-Title"} {
@@ -130,7 +130,7 @@ func (x *exchange) header(req *http.Request) {
 	if req.Body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	// In an encoded answer neither keys nor usage could be found.
+	// An encoded response would hide keys and usage.
 	req.Header.Set("Accept-Encoding", "identity")
 	if login := x.f.login; login != nil {
 		password, _ := login.Password()
@@ -160,66 +160,66 @@ func (x *exchange) authorize(req *http.Request) {
 	}
 }
 
-// fault words why there is no answer, or no more of it.
+// fault returns the error for a missing or incomplete response.
 func (x *exchange) fault(err error) error {
 	var known *model.Error
 	switch cause := context.Cause(x.ctx); {
 	case errors.As(cause, &known) && x.connected.Load():
 		return &model.Error{Kind: known.Kind, Message: known.Message}
 	case !x.connected.Load():
-		return &model.Error{Kind: model.Unreachable, Message: x.words(err)}
+		return &model.Error{Kind: model.Unreachable, Message: x.errorText(err)}
 	case cause != nil:
-		return &model.Error{Kind: model.Cut, Message: "the agent went away, or hone ended"}
+		return &model.Error{Kind: model.Cut, Message: "the agent disconnected, or hone stopped"}
 	}
-	return &model.Error{Kind: model.Cut, Message: "the answer ended early: " + x.words(err)}
+	return &model.Error{Kind: model.Cut, Message: "the response ended early: " + x.errorText(err)}
 }
 
-// words is an error's text without an address or a key.
-func (x *exchange) words(err error) string {
+// errorText returns an error's text without an address or a key.
+func (x *exchange) errorText(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	return model.OneLine(x.f.key.text(err.Error()))
+	return model.OneLine(x.f.redactor.text(err.Error()))
 }
 
-// acceptable refuses answers that cannot be passed on.
-func (x *exchange) acceptable(res *http.Response) error {
+// checkResponse returns an error for a response that cannot be relayed.
+func (x *exchange) checkResponse(res *http.Response) error {
 	e := res.Header.Get("Content-Encoding")
 	switch {
 	case res.StatusCode >= 300 && res.StatusCode < 400:
 		return &model.Error{Kind: model.Invalid, Status: res.StatusCode,
-			Message: "the provider redirects, which is not followed: set the base URL to the final address"}
+			Message: "the provider redirects, but hone does not follow redirects: set the base URL to the final address"}
 	case res.StatusCode < 200:
-		return &model.Error{Kind: model.Garbage, Message: "the provider changes the protocol"}
+		return &model.Error{Kind: model.Garbage, Message: "the provider switches protocols"}
 	case e != "" && !strings.EqualFold(e, "identity"):
-		return &model.Error{Kind: model.Garbage, Message: "the provider encodes its answer, which it was not asked for"}
+		return &model.Error{Kind: model.Garbage, Message: "the provider encodes its response without being asked to"}
 	case res.Uncompressed:
-		return &model.Error{Kind: model.Garbage, Message: "the transport decodes answers by itself"}
+		return &model.Error{Kind: model.Garbage, Message: "the transport decodes responses"}
 	}
 	return nil
 }
 
-// relay passes the answer on as it comes.
+// relay sends the response to the agent as it arrives.
 func (x *exchange) relay(res *http.Response) error {
-	answered(x.w.Header(), res.Header)
-	x.f.key.header(x.w.Header())
-	g := &gate{r: x.f.key}
+	copyHeader(x.w.Header(), res.Header)
+	x.f.redactor.header(x.w.Header())
+	g := &gate{r: x.f.redactor}
 	buffer := make([]byte, 32<<10)
-	x.begun = true
+	x.started = true
 	x.w.WriteHeader(res.StatusCode)
 	for sum := 0; ; {
 		n, err := res.Body.Read(buffer)
 		if sum += n; sum > model.MaxBody {
-			return &model.Error{Kind: model.Garbage, Message: "the answer is too large to be one"}
+			return &model.Error{Kind: model.Garbage, Message: "the response is too large"}
 		}
-		if stop := x.alive(); stop != nil {
+		if stop := x.restartIdle(); stop != nil {
 			return x.fault(stop)
 		}
 		x.observe(buffer[:n])
-		out := g.pass(buffer[:n])
+		out := g.filter(buffer[:n])
 		if err == io.EOF {
-			out = append(out, g.rest()...)
+			out = append(out, g.flush()...)
 			x.finish()
 		}
 		if err := x.write(out, res.StatusCode); err != nil {
@@ -234,41 +234,42 @@ func (x *exchange) relay(res *http.Response) error {
 	}
 }
 
-// observe reads what is used. As soon as that is final it is settled, before
-// the agent can make another call for which it would still be reserved.
+// observe reads the usage and settles it as soon as it is final, so that the
+// agent's next call does not find it still reserved.
 func (x *exchange) observe(p []byte) {
 	if x.meter == nil {
 		return
 	}
 	x.meter.feed(p)
-	if used := x.meter.final(false); used != nil {
-		x.settle(x.ended(used))
+	if used := x.meter.result(false); used != nil {
+		x.settle(x.finalUsage(used))
 	}
 }
 
-// finish takes the end of the answer.
+// finish settles the usage at the end of the response if it is known.
 func (x *exchange) finish() {
 	if x.meter == nil {
 		return
 	}
 	x.meter.end()
-	if used := x.meter.final(true); used != nil {
-		x.settle(x.ended(used))
+	if used := x.meter.result(true); used != nil {
+		x.settle(x.finalUsage(used))
 	}
 }
 
-// ended is a complete answer's usage, and its fault if it tells of one.
-func (x *exchange) ended(used *model.Usage) (*model.Usage, error) {
-	if said := x.meter.known.fault; said != "" {
-		return used, &model.Error{Kind: model.Overloaded, Message: x.f.key.text(said), Usage: used}
+// finalUsage returns a complete response's usage, and the error inside it if
+// there is one.
+func (x *exchange) finalUsage(used *model.Usage) (*model.Usage, error) {
+	if message := x.meter.known.fault; message != "" {
+		return used, &model.Error{Kind: model.Overloaded, Message: x.f.redactor.text(message), Usage: used}
 	}
 	return used, nil
 }
 
-// write gives the agent what came, at once.
+// write sends p to the agent without buffering.
 func (x *exchange) write(p []byte, status int) error {
 	if status >= 400 {
-		x.failure = append(x.failure, p[:min(len(p), mostFailure-len(x.failure))]...)
+		x.failure = append(x.failure, p[:min(len(p), maxFailure-len(x.failure))]...)
 	}
 	if len(p) == 0 {
 		return nil
@@ -279,9 +280,9 @@ func (x *exchange) write(p []byte, status int) error {
 	return x.rc.Flush()
 }
 
-// answered takes over an answer's header, but for what belongs to its
-// connection or to the provider's site.
-func answered(to, from http.Header) {
+// copyHeader copies a response's header, except what belongs to its connection
+// or to the provider's site.
+func copyHeader(to, from http.Header) {
 	drop := map[string]bool{
 		"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true, "Te": true,
 		"Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Content-Length": true, "Content-Encoding": true,

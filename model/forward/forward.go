@@ -1,27 +1,27 @@
-// Package forward passes an agent's model calls on to its provider.
+// Package forward is a proxy between an agent and its model provider that
+// keeps a budget. [New] returns a [Forward].
 //
-// A command-line agent behind a wall has no network and a dummy key. Its
-// base-URL variable leads to a loopback address inside of the wall, whose
-// connections a [Forward] answers outside of it (ruling A8): it adds the real
-// key, lowers each call's output limit to what the budget grants, counts what
-// was used, and refuses when nothing is left.
+// A command-line agent behind a wall has no network and a dummy key. Its base
+// URL variable points to a loopback address inside the wall, and a [Forward]
+// outside the wall serves the connections to that address (ruling A8). It adds
+// the real key, lowers each call's output limit to what the budget allows,
+// counts the tokens used, and refuses calls when the budget is used up.
 //
-// What passes is a list, not a filter: the provider's generation calls, the
-// counting of tokens and the list of models, with the headers and the query
-// that they need. Everything else is answered by the forwarder itself, in the
-// provider's own shape. The key is taken out of whatever goes back.
+// It forwards only listed requests: the provider's generation calls, token
+// counts and lists of models, with the headers and query parameters that they
+// need. It answers all other requests with an error in the provider's format.
+// It removes the key from every response.
 //
-// Every call is a reserve on the [Ledger] before it leaves (ruling G11), and
-// is settled exactly once: with what the provider says was used, with nothing
-// where it turned the request away, and in full wherever that is not known,
-// which includes an answer that was cut and an agent that went away.
+// Every call is reserved on the [Ledger] before it is sent (ruling G11) and
+// settled exactly once: with the usage that the provider reports, with zero if
+// the provider rejected the request, and otherwise in full, for example if the
+// response was cut or the agent disconnected.
 //
-// Requests that would have the provider itself reach the network, or read
-// what is not in the request, are refused unless [Config.Hosted] lets them
-// pass: they would be a way around the wall, and around the reserve, which
-// takes a byte for at most one token. Not guarded are prices that a request
-// chooses (a service tier), documents and pictures that are more tokens than
-// bytes, and what an agent learns by asking the model.
+// Unless [Config.Hosted] is set, it refuses requests that make the provider
+// access the network or read stored data. They would bypass the wall, and also
+// the reservation, which assumes at most one token per byte. It does not guard
+// against expensive service tiers, documents and images with more tokens than
+// bytes, or anything that the agent learns from the model.
 package forward
 
 import (
@@ -41,132 +41,132 @@ import (
 // Wire is a provider's protocol.
 type Wire string
 
-// The protocols. OpenAI is both of its own: chat completions and Responses.
+// The protocols. OpenAI includes both chat completions and Responses.
 const (
 	Gemini    Wire = "gemini"
 	Anthropic Wire = "anthropic"
 	OpenAI    Wire = "openai"
 )
 
-// Config says where calls go and what bounds them.
+// Config describes the provider and the limits.
 type Config struct {
 	Wire Wire
-	// Base is the provider's endpoint, as its SDK's variable has it; empty is
-	// the provider's own. A login in it is sent, and kept like the key.
+	// Base is the provider's endpoint, as its SDK's variable contains it; empty
+	// means the provider's own. A login in it is sent, and protected like the
+	// key.
 	Base string
-	// Key is sent in place of the agent's; empty sends none.
+	// Key replaces the agent's key; if empty, none is sent.
 	Key string
-	// Secret is what a request must bring where it would bring a key: without
-	// it whoever finds the forwarder's address could spend the budget. Empty
-	// asks for none.
+	// Secret is what a request must contain in place of a key, so that only the
+	// agent can spend the budget. Empty allows all requests.
 	Secret string
-	// Ledger is asked before each call that generates. It must not be nil.
+	// Ledger reserves each call that generates. It must not be nil.
 	Ledger Ledger
-	// Hosted lets pass requests for tools that the provider runs (web search,
-	// code execution, remote MCP), for addresses that it fetches and for what
-	// it has stored. None of them is needed by an agent's own tools.
+	// Hosted allows requests for tools that the provider runs (web search, code
+	// execution, remote MCP), for addresses that it fetches and for data that
+	// it has stored. An agent's own tools do not need it.
 	Hosted bool
-	// Timeouts bound each call; Idle counts for the first byte, for the silence
-	// between bytes, and for an agent that does not read or write. Zero fields
-	// have the defaults of [model.Timeouts].
+	// Timeouts limit each call. Idle applies to the first byte, to the time
+	// between bytes, and to an agent that does not read or write. Zero fields
+	// mean the defaults of [model.Timeouts].
 	Timeouts model.Timeouts
-	// MaxBody is the most bytes of a request; 0 means 32 MiB. An answer is
-	// bounded by [model.MaxBody].
+	// MaxBody limits a request, in bytes; 0 means 32 MiB. [model.MaxBody]
+	// limits a response.
 	MaxBody int64
-	// MaxCalls is the most calls in all, free ones apart and bounded alike; 0
-	// means 10,000.
+	// MaxCalls limits the number of calls, and separately that of free
+	// requests; 0 means 10,000.
 	MaxCalls int64
-	// MaxConcurrent is the most calls at once; others wait. 0 means 16. Eight
-	// times as many connections are kept.
+	// MaxConcurrent limits the number of concurrent calls; others wait. 0 means
+	// 16. Eight times as many connections are accepted.
 	MaxConcurrent int
-	// Transport makes the calls; nil means one of the forwarder's own, which
-	// uses the environment's proxy as [http.DefaultTransport] does. It must not
-	// decode an answer's content by itself.
+	// Transport sends the calls; nil means the forwarder's own, which uses the
+	// environment's proxy like [http.DefaultTransport]. It must not decode a
+	// response's content encoding.
 	Transport http.RoundTripper
 }
 
-// Ledger is the budget that calls are charged to.
+// Ledger is the budget to which calls are charged.
 type Ledger interface {
-	// Reserve puts a call on the ledger before it leaves. An error means that
-	// the call may not be made, such as that the budget is used up; the agent
-	// is told only that. It must be safe for concurrent use.
+	// Reserve reserves a call before it is sent. An error means that the call
+	// is refused, for example because the budget is used up; the agent is told
+	// only that. Reserve must be safe for concurrent use.
 	Reserve(ctx context.Context, c Call) (Grant, error)
 }
 
-// Call is what is known of a call before it is made.
+// Call is what is known about a call before it is sent.
 type Call struct {
-	Model string // as the request names it
-	// RequestBytes are those of its body: at most one token each.
+	Model string // as named in the request
+	// RequestBytes is the size of the body, which has at most one token per
+	// byte.
 	RequestBytes int64
-	// MaxOutput is the most tokens that its answers may have, all of them
-	// together where it asks for several; 0 where it sets no limit.
+	// MaxOutput is the request's limit on output tokens, for all its answers
+	// together; 0 means that it sets no limit.
 	MaxOutput int64
 }
 
-// Grant is a reserve.
+// Grant is a reservation.
 type Grant struct {
-	// MaxOutput is the most tokens that the answers may have together. It is
-	// sent in place of a higher limit, or of none. Nothing but a positive
-	// number lets the call pass.
+	// MaxOutput limits the output tokens, for all answers together. It replaces
+	// a higher limit or a missing one. If it is not positive, the call is
+	// refused.
 	MaxOutput int64
-	// Commit settles the reserve: used is what the call took, nil where that is
-	// not known and the reserve stands in full. A request that was turned away
-	// took nothing: used is zero then, not nil. The fault is what went wrong, a
-	// [*model.Error] or an [*Overrun] where it is the provider's; it holds no
-	// key. An error of Commit ends the forwarding.
-	// Contract: it is called exactly once, from the call's own goroutine; nil
-	// is not called.
+	// Commit settles the reservation; it may be nil. It is called exactly once,
+	// from the call's goroutine. If used is nil, the usage is unknown and the
+	// reservation is charged in full; it is zero for a rejected request. The
+	// fault says what failed, and is nil on success; a provider's failure is a
+	// [*model.Error] or an [*Overrun]. It never contains a key. If Commit
+	// returns an error, no more calls are forwarded.
 	Commit func(used *model.Usage, fault error) error
 }
 
-// Overrun is the fault of a provider that wrote more than it was let: with it
-// no budget can be kept, so that it ends the forwarding (ruling G11).
+// Overrun is the error for a provider that wrote more tokens than its limit.
+// Because no budget can be kept with it, no more calls are forwarded (ruling
+// G11).
 type Overrun struct {
 	Model          string
 	Wrote, Allowed int64 // tokens
 }
 
 func (o *Overrun) Error() string {
-	return fmt.Sprintf("%s wrote %d tokens and was allowed %d: a provider that keeps no limit cannot be given a budget", o.Model, o.Wrote, o.Allowed)
+	return fmt.Sprintf("%s wrote %d tokens, but its limit was %d: a budget needs a provider that respects limits", o.Model, o.Wrote, o.Allowed)
 }
 
-// Report is what happened so far.
+// Report is a summary of the requests so far.
 type Report struct {
-	Calls   int64 // that were reserved
-	Free    int64 // that cost nothing: counts of tokens, lists of models
+	Calls   int64 // reserved calls
+	Free    int64 // requests without cost: token counts, lists of models
 	Refused int64 // requests that were answered without the provider
-	Lost    int64 // of Calls: charged in full, for want of knowing
-	// Usage is the sum of what the provider said was used.
+	Lost    int64 // calls that were charged in full, because their usage is unknown
+	// Usage is the sum of the usage that the provider reported.
 	Usage model.Usage
-	// Why is what the ledger said when it last refused a call; nil where it
-	// never did.
+	// Why is the ledger's last error; nil if it refused no call.
 	Why error
-	// Stopped is why nothing passes any more: an [*Overrun], an error of a
-	// Commit, or [ErrClosed]; nil while calls pass.
+	// Stopped is the reason why no more calls are forwarded: an [*Overrun], an
+	// error of a Commit, or [ErrClosed]; nil while calls are forwarded.
 	Stopped error
 }
 
-// ErrClosed is why a closed forwarder passes nothing on.
+// ErrClosed is the error of requests to a closed forwarder.
 var ErrClosed = errors.New("the forwarder is closed")
 
-// Forward is an [http.Handler] that passes calls on. It is safe for
-// concurrent use. Make one with [New], and Close it.
+// Forward is an [http.Handler] that forwards calls. It is safe for concurrent
+// use. [New] returns one; the caller must Close it.
 type Forward struct {
 	config    Config
 	base      *url.URL // without the API's version
 	routes    []route
-	key       *redactor
+	redactor  *redactor
 	login     *url.Userinfo
 	transport http.RoundTripper
-	own       *http.Transport // nil where the transport is the caller's
+	own       *http.Transport // nil if the transport is the caller's
 	server    *http.Server
 	queue     *queue
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
-	turns     chan struct{} // one for each call that is under way
+	slots     chan struct{} // one element for each running call
 
 	mu     sync.Mutex
-	active sync.WaitGroup // requests; added to under mu while not closed
+	active sync.WaitGroup // open requests; Add needs mu, and that f is not closed
 	report Report
 }
 
@@ -177,14 +177,14 @@ const (
 	maxHeader         = 64 << 10
 )
 
-// New makes a forwarder; no server is asked. An error says what is wrong with
-// the configuration.
+// New returns a forwarder, or an error for an invalid configuration. It sends
+// no request.
 func New(c Config) (*Forward, error) {
 	if c.Ledger == nil {
 		return nil, errors.New("a forwarder needs a ledger")
 	}
 	if c.MaxBody < 0 || c.MaxCalls < 0 || c.MaxConcurrent < 0 {
-		return nil, errors.New("a bound of a forwarder is negative")
+		return nil, errors.New("a forwarder's limit is negative")
 	}
 	base, err := parseBase(c)
 	if err != nil {
@@ -195,11 +195,11 @@ func New(c Config) (*Forward, error) {
 	c.MaxConcurrent = cmp.Or(c.MaxConcurrent, defaultConcurrent)
 	f := &Forward{
 		config: c, base: base, login: base.User, transport: c.Transport,
-		routes: routes(c.Wire), turns: make(chan struct{}, c.MaxConcurrent),
+		routes: routes(c.Wire), slots: make(chan struct{}, c.MaxConcurrent),
 	}
 	f.base.User = nil
-	f.base.Path = withoutVersion(c.Wire, f.base.Path)
-	f.key = newRedactor(c.Key, secretOf(f.login))
+	f.base.Path = trimVersion(c.Wire, f.base.Path)
+	f.redactor = newRedactor(c.Key, secretOf(f.login))
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
 	if f.transport == nil {
 		f.own = newTransport()
@@ -216,23 +216,23 @@ func parseBase(c Config) (*url.URL, error) {
 		OpenAI:    "https://api.openai.com/v1",
 	}[c.Wire]
 	if own == "" {
-		return nil, fmt.Errorf("no wire is called %q", c.Wire)
+		return nil, fmt.Errorf("unknown wire %q", c.Wire)
 	}
 	u, err := url.Parse(cmp.Or(c.Base, own))
-	// The address may hold a login, so that it is not in the error.
+	// The errors omit the address, which may contain a login.
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("the base URL is not an address of the web, such as https://api.openai.com/v1")
+		return nil, errors.New("the base URL is not an http or https URL such as https://api.openai.com/v1")
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
-	if u.RawPath != "" || u.Path != "" && !plain(u.Path) {
-		return nil, errors.New("the base URL's path has characters that a forwarder does not pass on")
+	if u.RawPath != "" || u.Path != "" && !isPlainPath(u.Path) {
+		return nil, errors.New("the base URL's path has unsupported characters")
 	}
 	return u, nil
 }
 
-// withoutVersion takes the API's version off a base's path where the wire's
-// requests bring it along.
-func withoutVersion(w Wire, path string) string {
+// trimVersion removes the API version from a base's path if the wire's requests
+// contain it.
+func trimVersion(w Wire, path string) string {
 	switch w {
 	case Gemini:
 		for _, v := range geminiVersions() {
@@ -244,7 +244,7 @@ func withoutVersion(w Wire, path string) string {
 	return path
 }
 
-// secretOf is what is secret of a login.
+// secretOf returns the secret part of a login.
 func secretOf(login *url.Userinfo) string {
 	if login == nil {
 		return ""
@@ -265,25 +265,25 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// URL is what the agent's base-URL variable holds when commands find the
-// forwarder at addr, such as 127.0.0.1:4000.
+// URL returns the value of the agent's base URL variable if the forwarder
+// serves addr, such as 127.0.0.1:4000.
 func (f *Forward) URL(addr string) string { return "http://" + addr + f.base.Path }
 
-// Report is what happened so far.
+// Report returns a summary of the requests so far.
 func (f *Forward) Report() Report {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.report
 }
 
-// Close ends all calls and connections, and returns when every reserve is
-// settled.
+// Close cancels all calls, closes all connections, and returns when every
+// reservation is settled.
 func (f *Forward) Close() {
 	f.stop(ErrClosed)
 	f.mu.Lock()
 	f.cancel(ErrClosed)
 	f.mu.Unlock()
-	// What the server says of its listener and connections helps nobody.
+	// An error about a listener or a connection does not matter here.
 	_ = f.server.Close()
 	f.active.Wait()
 	if f.own != nil {
@@ -291,7 +291,7 @@ func (f *Forward) Close() {
 	}
 }
 
-// stop lets nothing pass any more; the first reason stays.
+// stop ends the forwarding of calls. Only the first reason is recorded.
 func (f *Forward) stop(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -300,8 +300,9 @@ func (f *Forward) stop(why error) {
 	}
 }
 
-// begin lets a request in; the caller must call f.active.Done if it is.
-func (f *Forward) begin() bool {
+// addRequest registers a request, and returns false if the forwarder is closed.
+// After true the caller must call f.active.Done.
+func (f *Forward) addRequest() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ctx.Err() != nil {
@@ -311,19 +312,19 @@ func (f *Forward) begin() bool {
 	return true
 }
 
-// turn waits until fewer than the most calls are under way.
-func (f *Forward) turn(ctx context.Context) error {
+// acquireSlot waits until fewer than MaxConcurrent calls are running.
+func (f *Forward) acquireSlot(ctx context.Context) error {
 	select {
-	case f.turns <- struct{}{}:
+	case f.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// count takes a call or a free one into the report, or says why it is not to
-// be made.
-func (f *Forward) count(free bool) error {
+// countCall adds a call or a free request to the report, or returns the reason
+// to refuse it.
+func (f *Forward) countCall(free bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := &f.report.Calls
@@ -342,9 +343,9 @@ func (f *Forward) count(free bool) error {
 
 var errTooMany = errors.New("too many calls were made")
 
-// ServeConn answers the requests of one connection, and returns when it is
-// closed, by either side. It is the Serve of a door in a wall.
+// ServeConn serves one connection, and returns when either side has closed it.
+// A wall calls it for each connection from the inside.
 func (f *Forward) ServeConn(c net.Conn) { f.queue.serve(c) }
 
-// geminiVersions are those of the API that agents use, the longest first.
+// geminiVersions returns the API versions that agents use, the longest first.
 func geminiVersions() []string { return []string{"v1alpha", "v1beta", "v1"} }

@@ -27,7 +27,7 @@ func TestPassesOn(t *testing.T) {
 			f, addr := open(t, Config{Wire: s.wire, Base: base, Ledger: ledger})
 			got := post(t, "http://"+addr+s.path, s.body)
 			if got.status != 200 || got.err != nil || !strings.Contains(got.body, "hello") {
-				t.Fatalf("the answer is %d, %q, %v", got.status, got.body, got.err)
+				t.Fatalf("response: %d, %q, %v", got.status, got.body, got.err)
 			}
 			sent := up.Received()[0]
 			want := strings.Replace(s.body, s.limit, strings.Replace(s.limit, "500", "40", 1), 1)
@@ -47,13 +47,13 @@ func TestPassesOn(t *testing.T) {
 				t.Errorf("settled with %+v, %v, want %+v", done.used, done.fault, used)
 			}
 			if r := f.Report(); r.Calls != 1 || r.Lost != 0 || r.Refused != 0 || r.Usage != used || r.Stopped != nil {
-				t.Errorf("the report is %+v", r)
+				t.Errorf("report: %+v", r)
 			}
 		})
 	}
 }
 
-// auth is the key of a request to a provider.
+// auth returns the key in a request to a provider.
 func auth(h http.Header) string {
 	for _, name := range []string{"X-Goog-Api-Key", "X-Api-Key", "Authorization"} {
 		if v := h.Get(name); v != "" {
@@ -86,7 +86,7 @@ func TestOnlySomeHeadersPass(t *testing.T) {
 	req.Host = "elsewhere.example"
 	res := do(t, req)
 	if res.status != 200 {
-		t.Fatalf("the answer is %+v", res)
+		t.Fatalf("response: %+v", res)
 	}
 	for name, values := range got {
 		if strings.Contains(strings.Join(values, " "), "dummy") {
@@ -101,7 +101,7 @@ func TestOnlySomeHeadersPass(t *testing.T) {
 	}
 }
 
-func TestEventsAreNotHeldBack(t *testing.T) {
+func TestEventsAreNotDelayed(t *testing.T) {
 	for _, s := range simples() {
 		if !strings.Contains(s.name, "stream") {
 			continue
@@ -132,9 +132,9 @@ func TestEventsAreNotHeldBack(t *testing.T) {
 	}
 }
 
-// An agent that has seen the last event may call again at once, and must not
-// find its own reserve in the way.
-func TestSettledBeforeTheLastEventIsSeen(t *testing.T) {
+// After the last event an agent may immediately make another call, whose
+// reservation must not fail because of the first one.
+func TestSettledBeforeTheLastEventIsSent(t *testing.T) {
 	ledger := &book{}
 	up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -142,7 +142,7 @@ func TestSettledBeforeTheLastEventIsSeen(t *testing.T) {
 			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}`+"\n\n"+
 			`data: {"type":"message_stop"}`+"\n\n")
 		w.(http.Flusher).Flush()
-		<-r.Context().Done() // it never ends by itself
+		<-r.Context().Done() // never ends on its own
 	})
 	_, addr := open(t, Config{Wire: Anthropic, Base: up, Ledger: ledger})
 	res, err := http.Post("http://"+addr+"/v1/messages", "application/json", strings.NewReader(simples()[3].body))
@@ -172,7 +172,7 @@ func TestChargedInFull(t *testing.T) {
 			"beyond reason": {Text: "hello", Usage: &model.Usage{Input: 5, Output: 1 << 50}},
 		} {
 			if name == "no last event" && !strings.Contains(s.name, "stream") {
-				continue // the server has nothing to leave out then
+				continue // a plain response has no last event
 			}
 			t.Run(s.name+"/"+name, func(t *testing.T) {
 				up := modeltest.NewServer(t, turn)
@@ -188,14 +188,14 @@ func TestChargedInFull(t *testing.T) {
 					t.Errorf("settled with %+v, %v", done.used, done.fault)
 				}
 				if r := f.Report(); r.Lost != 1 || r.Usage != (model.Usage{}) {
-					t.Errorf("the report is %+v", r)
+					t.Errorf("report: %+v", r)
 				}
 			})
 		}
 	}
 }
 
-func TestTurnedAway(t *testing.T) {
+func TestRejected(t *testing.T) {
 	for _, s := range simples() {
 		for _, status := range []int{400, 401, 402, 403, 404, 413, 422, 429} {
 			up := modeltest.NewServer(t, modeltest.Turn{Status: status, Message: "no " + testKey, RetryAfter: "7"})
@@ -203,12 +203,12 @@ func TestTurnedAway(t *testing.T) {
 			_, addr := open(t, Config{Wire: s.wire, Base: up.URL, Ledger: ledger})
 			got := post(t, "http://"+addr+s.path, s.body)
 			if got.status != status || got.header.Get("Retry-After") != "7" || !strings.Contains(got.body, "no [key]") {
-				t.Errorf("%s: the answer is %d %v %s", s.name, got.status, got.header, got.body)
+				t.Errorf("%s: response: %d %v %s", s.name, got.status, got.header, got.body)
 			}
 			done := ledger.one(t)
 			var fault *model.Error
 			if !errors.As(done.fault, &fault) || fault.Status != status || !fault.Rejected() || strings.Contains(fault.Message, testKey) {
-				t.Errorf("%s: the fault is %v", s.name, done.fault)
+				t.Errorf("%s: fault: %v", s.name, done.fault)
 			}
 			if done.used == nil || *done.used != (model.Usage{}) {
 				t.Errorf("%s: %d is charged with %+v", s.name, status, done.used)
@@ -222,7 +222,7 @@ func TestUnreachableCostsNothing(t *testing.T) {
 	_, addr := open(t, Config{Wire: Anthropic, Base: "http://127.0.0.1:1", Ledger: ledger})
 	got := post(t, "http://"+addr+"/v1/messages", simples()[2].body)
 	if got.status != http.StatusBadGateway || !strings.Contains(got.body, `"api_error"`) {
-		t.Errorf("the answer is %d %s", got.status, got.body)
+		t.Errorf("response: %d %s", got.status, got.body)
 	}
 	if done := ledger.one(t); done.used == nil || *done.used != (model.Usage{}) || done.fault == nil {
 		t.Errorf("settled with %+v, %v", done.used, done.fault)
@@ -253,7 +253,7 @@ func TestHostileProviders(t *testing.T) {
 			_, addr := open(t, Config{Wire: OpenAI, Base: up, Ledger: ledger, Timeouts: model.Timeouts{Idle: 200 * time.Millisecond}})
 			got := post(t, "http://"+addr+"/chat/completions", simples()[4].body)
 			if got.status != test.status || got.err != nil || strings.Contains(got.body, testKey) || got.header.Get("Location") != "" {
-				t.Errorf("the answer is %+v", got)
+				t.Errorf("response: %+v", got)
 			}
 			if done := ledger.one(t); done.used != nil {
 				t.Errorf("settled with %+v, %v", done.used, done.fault)
@@ -262,13 +262,13 @@ func TestHostileProviders(t *testing.T) {
 	}
 }
 
-func TestOverrunEndsAll(t *testing.T) {
+func TestOverrunStopsForwarding(t *testing.T) {
 	for _, s := range simples() {
 		up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 3, Output: 501}})
 		ledger := &book{}
 		f, addr := open(t, Config{Wire: s.wire, Base: up.URL, Ledger: ledger})
 		if got := post(t, "http://"+addr+s.path, s.body); got.status != 200 {
-			t.Fatalf("%s: the answer is %+v", s.name, got)
+			t.Fatalf("%s: response: %+v", s.name, got)
 		}
 		done := ledger.one(t)
 		var over *Overrun
@@ -276,30 +276,30 @@ func TestOverrunEndsAll(t *testing.T) {
 			t.Errorf("%s: settled with %+v, %v", s.name, done.used, done.fault)
 		}
 		if got := post(t, "http://"+addr+s.path, s.body); got.status != 400 || len(up.Received()) != 1 {
-			t.Errorf("%s: the next call is answered with %d", s.name, got.status)
+			t.Errorf("%s: the next call returns status %d", s.name, got.status)
 		}
 		if r := f.Report(); !errors.As(r.Stopped, &over) || r.Refused != 1 {
-			t.Errorf("%s: the report is %+v", s.name, r)
+			t.Errorf("%s: report: %+v", s.name, r)
 		}
 	}
 }
 
-func TestFailedCommitEndsAll(t *testing.T) {
+func TestFailedCommitStopsForwarding(t *testing.T) {
 	broken := errors.New("the journal is full")
 	up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 3, Output: 5}})
 	f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Ledger: &book{fail: broken}})
 	for i, want := range []int{200, 400} {
 		if got := post(t, "http://"+addr+"/v1/messages", simples()[2].body); got.status != want {
-			t.Errorf("call %d is answered with %d, want %d", i, got.status, want)
+			t.Errorf("call %d returns status %d, want %d", i, got.status, want)
 		}
 	}
 	if r := f.Report(); !errors.Is(r.Stopped, broken) {
-		t.Errorf("the report is %+v", r)
+		t.Errorf("report: %+v", r)
 	}
 }
 
-// An agent that goes away takes its call with it, and what it may have cost.
-func TestAgentGoesAway(t *testing.T) {
+// If the agent disconnects, its call is canceled and charged in full.
+func TestAgentDisconnects(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		gone, there := make(chan struct{}), make(chan struct{})
 		up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
@@ -325,7 +325,7 @@ func TestAgentGoesAway(t *testing.T) {
 	}
 }
 
-// Close ends what hangs, settles it and leaves no goroutine behind.
+// Close cancels and settles hanging calls, and leaves no goroutine running.
 func TestCloseLeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("hanging", func(t *testing.T) {
@@ -349,10 +349,10 @@ func TestCloseLeavesNothing(t *testing.T) {
 			t.Errorf("%d calls are reserved and %d settled, want 3 each", len(calls), len(done))
 		}
 		if r := f.Report(); r.Lost != 3 || !errors.Is(r.Stopped, ErrClosed) {
-			t.Errorf("the report is %+v", r)
+			t.Errorf("report: %+v", r)
 		}
 	})
-	// Those that have ended are counted until they are switched away from.
+	// The runtime still counts goroutines that have just returned.
 	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<16)

@@ -81,17 +81,17 @@ func TestOnlySomePathsPass(t *testing.T) {
 			_, addr := open(t, Config{Wire: test.wire, Base: up, Ledger: &book{}})
 			got := raw(t, addr, fmt.Sprintf("%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 13\r\n\r\n{\"model\":\"m\"}", test.line))
 			if !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", test.want)) || (reached == 1) != (test.want == 200) {
-				t.Errorf("%d requests reached the provider, the answer is %s", reached, got)
+				t.Errorf("%d requests reached the provider, response: %s", reached, got)
 			}
 			if test.want == 403 && !strings.Contains(got, `{"error":{`) && !strings.Contains(got, `"type":"error"`) {
-				t.Errorf("the answer is not of the provider's shape: %s", got)
+				t.Errorf("the response is not in the provider's format: %s", got)
 			}
 		})
 	}
 }
 
-// TestAgentAlone: nobody else who finds the address can spend the budget.
-func TestAgentAlone(t *testing.T) {
+// Only the agent, which has the secret, can spend the budget.
+func TestSecretIsRequired(t *testing.T) {
 	passed := 0
 	up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
 		passed++
@@ -115,7 +115,7 @@ func TestAgentAlone(t *testing.T) {
 				continue // counting takes no query
 			}
 			if res := do(t, req); res.status != tt.status {
-				t.Errorf("%s %q %q: %s is answered with %d", tt.header, tt.value, tt.query, way.path, res.status)
+				t.Errorf("%s %q %q: %s returns status %d", tt.header, tt.value, tt.query, way.path, res.status)
 			}
 		}
 	}
@@ -147,25 +147,25 @@ func TestHostileRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Ledger: &book{}, MaxBody: 4000})
 			if got := raw(t, addr, test.request); !strings.HasPrefix(got, test.want) {
-				t.Errorf("the answer is %.300s", got)
+				t.Errorf("response: %.300s", got)
 			}
 			if r := f.Report(); r.Calls != 0 {
-				t.Errorf("the report is %+v", r)
+				t.Errorf("report: %+v", r)
 			}
 		})
 	}
 }
 
-// A length beside chunks is no second reading of where a request ends: the
-// chunks count, and what follows is a request of its own.
-func TestLengthBesideChunks(t *testing.T) {
+// If a request has both a length and chunks, the chunks decide where it ends,
+// and the rest is another request.
+func TestLengthWithChunks(t *testing.T) {
 	up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 1, Output: 1}})
 	body := simples()[2].body
 	_, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Ledger: &book{}})
 	got := raw(t, addr, fmt.Sprintf("POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"+
 		"GET /admin HTTP/1.1\r\nHost: x\r\n\r\n", len(body), body))
 	if n := len(up.Received()); n != 1 || strings.Count(got, "HTTP/1.1 ") > 2 || !strings.HasPrefix(got, "HTTP/1.1 200 ") && !strings.HasPrefix(got, "HTTP/1.1 400 ") {
-		t.Errorf("%d requests reached the provider, the answers are %s", n, got)
+		t.Errorf("%d requests reached the provider, responses: %s", n, got)
 	}
 	if sent := string(up.Received()[0].Body); sent != body {
 		t.Errorf("the provider got %s", sent)
@@ -179,10 +179,10 @@ func TestPipelined(t *testing.T) {
 	got := raw(t, addr, one+one+"GET /quit HTTP/1.1\r\nHost: x\r\n\r\n")
 	first, second := strings.Index(got, "first"), strings.Index(got, "second")
 	if first < 0 || second < first || strings.Count(got, "HTTP/1.1 200") != 2 || strings.Count(got, "HTTP/1.1 403") != 1 {
-		t.Errorf("the answers are %s", got)
+		t.Errorf("responses: %s", got)
 	}
 	if r := f.Report(); r.Calls != 2 || r.Refused != 1 || r.Usage.Total() != 4 {
-		t.Errorf("the report is %+v", r)
+		t.Errorf("report: %+v", r)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestReachingBeyondTheRequest(t *testing.T) {
 			up := modeltest.NewServer(t, modeltest.Turn{Text: "hello"})
 			_, addr := open(t, Config{Wire: s.wire, Base: up.URL, Ledger: &book{}, Hosted: hosted})
 			if got := post(t, "http://"+addr+s.path, test.body); got.status != want || (len(up.Received()) == 1) != (want == 200) {
-				t.Errorf("hosted %v: %s is answered with %d %s", hosted, test.body, got.status, got.body)
+				t.Errorf("hosted %v: %s returns status %d %s", hosted, test.body, got.status, got.body)
 			}
 		}
 	}
@@ -247,11 +247,11 @@ func TestBounds(t *testing.T) {
 		f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Ledger: &book{}, MaxCalls: 2})
 		for i, want := range []int{200, 200, 400, 400} {
 			if got := post(t, "http://"+addr+"/v1/messages", simples()[2].body); got.status != want {
-				t.Errorf("call %d is answered with %d", i, got.status)
+				t.Errorf("call %d returns status %d", i, got.status)
 			}
 		}
 		if r := f.Report(); r.Calls != 2 || r.Refused != 2 || r.Why == nil {
-			t.Errorf("the report is %+v", r)
+			t.Errorf("report: %+v", r)
 		}
 	})
 	t.Run("at once", func(t *testing.T) {
@@ -269,15 +269,15 @@ func TestBounds(t *testing.T) {
 		}
 		for range 2 {
 			<-there
-			// The other has no reserve while it waits, unless this one is settled.
+			// The waiting call has no reservation before this one is settled.
 			if calls, done := ledger.list(); len(calls) != len(done)+1 {
-				t.Errorf("%d reserves are open at once", len(calls)-len(done))
+				t.Errorf("%d reservations are open", len(calls)-len(done))
 			}
 			on <- struct{}{}
 		}
 		for range 2 {
 			if got := <-answers; got.status != 200 {
-				t.Errorf("the answer is %+v", got)
+				t.Errorf("response: %+v", got)
 			}
 		}
 	})
@@ -286,7 +286,7 @@ func TestBounds(t *testing.T) {
 		for range 8 {
 			dial(t, addr, "GET /x HTTP/1.1\r\nHost: x\r\n")
 		}
-		for len(f.queue.places) < 8 {
+		for len(f.queue.slots) < 8 {
 			runtime.Gosched()
 		}
 		if got := raw(t, addr, "GET /x HTTP/1.1\r\nHost: x\r\n\r\n"); strings.HasPrefix(got, "HTTP") {
@@ -295,18 +295,18 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// An agent that does not send what it announced gives its turn back.
-func TestBodyThatDoesNotCome(t *testing.T) {
+// An agent that does not send its body loses its slot.
+func TestMissingBody(t *testing.T) {
 	f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Ledger: &book{}, MaxConcurrent: 1,
 		Timeouts: model.Timeouts{Idle: 100 * time.Millisecond}})
 	raw(t, addr, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{")
-	if r := f.Report(); r.Calls != 0 || len(f.turns) != 0 {
-		t.Errorf("the report is %+v, %d turns are taken", r, len(f.turns))
+	if r := f.Report(); r.Calls != 0 || len(f.slots) != 0 {
+		t.Errorf("report: %+v, %d slots are taken", r, len(f.slots))
 	}
 }
 
-// An agent that does not read its answer loses it, and pays for it.
-func TestAnswerThatIsNotRead(t *testing.T) {
+// A call whose agent does not read the response ends, and is charged in full.
+func TestUnreadResponse(t *testing.T) {
 	up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
 		for r.Context().Err() == nil {
 			_, _ = io.WriteString(w, strings.Repeat("x", 1<<16))
@@ -339,7 +339,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// A base may have a login and a path of its own, as gateways do.
+// The base URL may have a login and a path, as for gateways.
 func TestBaseWithLoginAndPath(t *testing.T) {
 	var path, user, password string
 	up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
@@ -353,35 +353,35 @@ func TestBaseWithLoginAndPath(t *testing.T) {
 	}
 	got := post(t, f.URL(addr)+"/v1/messages", simples()[2].body)
 	if path != "/gateway/v1/messages" || user != "me" || password != "my-password" || got.body != `{"a":"[key]"}` {
-		t.Errorf("%s was asked for with %s:%s, and answered with %s", path, user, password, got.body)
+		t.Errorf("path %s, login %s:%s, response %s", path, user, password, got.body)
 	}
 }
 
-func TestBudgetIsToldByItsOwnStatus(t *testing.T) {
+func TestBudgetStatus(t *testing.T) {
 	for _, s := range simples() {
 		ledger := &book{refuse: errors.New("none of the 5 tokens is left")}
 		f, addr := open(t, Config{Wire: s.wire, Base: forbid(t), Ledger: ledger})
 		got := post(t, "http://"+addr+s.path, s.body)
 		message, _ := model.ErrorBody([]byte(got.body))
 		if got.status != 400 || message != errBudget.message || got.header.Get("X-Should-Retry") != "false" {
-			t.Errorf("%s: the answer is %+v", s.name, got)
+			t.Errorf("%s: response: %+v", s.name, got)
 		}
 		if k := model.StatusError(400, nil, message, "").Kind; k != model.Invalid {
-			t.Errorf("%s: the words make it %q", s.name, k)
+			t.Errorf("%s: the message is classified as %q", s.name, k)
 		}
 		if r := f.Report(); r.Calls != 0 || r.Refused != 1 || !errors.Is(r.Why, ledger.refuse) {
-			t.Errorf("%s: the report is %+v", s.name, r)
+			t.Errorf("%s: report: %+v", s.name, r)
 		}
 	}
 }
 
-// Thinking that would not fit the limit is refused here, in words that help.
-func TestThinkingThatDoesNotFit(t *testing.T) {
+// A thinking budget above the granted limit is refused with a clear message.
+func TestThinkingBudgetTooLarge(t *testing.T) {
 	ledger := &book{grant: 2000}
 	_, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Ledger: ledger})
 	got := post(t, "http://"+addr+"/v1/messages", `{"model":"m","max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":4000},"messages":[]}`)
 	if got.status != 400 || !strings.Contains(got.body, "budget") {
-		t.Errorf("the answer is %+v", got)
+		t.Errorf("response: %+v", got)
 	}
 	if done := ledger.one(t); done.used == nil || *done.used != (model.Usage{}) {
 		t.Errorf("settled with %+v", done.used)

@@ -17,9 +17,9 @@ const (
 	defaultTotal = time.Hour
 )
 
-// ServeHTTP answers one request of an agent.
+// ServeHTTP answers one request from an agent.
 func (f *Forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !f.begin() {
+	if !f.addRequest() {
 		panic(http.ErrAbortHandler)
 	}
 	defer f.active.Done()
@@ -29,51 +29,51 @@ func (f *Forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 		return
-	case c.begun || r.Context().Err() != nil:
-		// The agent must see that its answer is not whole.
+	case c.started || r.Context().Err() != nil:
+		// The agent must notice that the response is incomplete.
 		panic(http.ErrAbortHandler)
 	}
 	if r := (*refusal)(nil); errors.As(err, &r) {
-		f.refused(err)
+		f.recordRefusal(err)
 	}
-	c.last()
-	f.tell(w, answerFor(err))
+	c.prepareAnswer()
+	f.writeRefusal(w, refusalFor(err))
 }
 
-func (f *Forward) refused(err error) {
+func (f *Forward) recordRefusal(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.report.Refused++
-	var budget *overBudget
+	var budget *budgetError
 	if errors.As(err, &budget) {
 		f.report.Why = budget.why
 	}
 }
 
-// overBudget is a refusal for want of budget, with the ledger's own word.
-type overBudget struct{ why error }
+// budgetError is a refusal because of the budget, with the ledger's error.
+type budgetError struct{ why error }
 
-func (o *overBudget) Error() string { return errBudget.message }
-func (o *overBudget) Unwrap() error { return errBudget }
+func (o *budgetError) Error() string { return errBudget.message }
+func (o *budgetError) Unwrap() error { return errBudget }
 
-// call is one request on its way, free ones too.
+// call is one forwarded request, with or without cost.
 type call struct {
-	f     *Forward
-	w     http.ResponseWriter
-	r     *http.Request
-	rc    *http.ResponseController
-	begun bool // an answer was begun
+	f       *Forward
+	w       http.ResponseWriter
+	r       *http.Request
+	rc      *http.ResponseController
+	started bool // the response's header was sent
 
-	// ctx is the agent's and the forwarder's, ended by the time-outs too.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	idle   time.Duration
-	undo   []func() bool // of what waits for the contexts' end
-	timers []*time.Timer // the first is the idle one
+	// ctx ends with the agent's request, with the forwarder, or at a timeout.
+	ctx         context.Context
+	cancel      context.CancelCauseFunc
+	idle        time.Duration
+	cancelWaits []func() bool // remove the functions that wait for contexts
+	timers      []*time.Timer // the first is the idle timer
 
-	mu      sync.Mutex
-	over    bool // the connection's deadlines are no longer the call's
-	reading bool // the request's body
+	mu       sync.Mutex
+	finished bool // the call no longer sets the connection's deadlines
+	reading  bool // the request's body is being read
 }
 
 func (f *Forward) newCall(w http.ResponseWriter, r *http.Request) *call {
@@ -87,12 +87,12 @@ func (f *Forward) newCall(w http.ResponseWriter, r *http.Request) *call {
 	}
 	c.ctx, c.cancel = context.WithCancelCause(r.Context())
 	silence := &model.Error{Kind: model.Silent, Message: "nothing came for " + c.idle.String()}
-	late := &model.Error{Kind: model.Silent, Message: "the answer was not complete after " + total.String()}
+	late := &model.Error{Kind: model.Silent, Message: "the response was not complete after " + total.String()}
 	c.timers = []*time.Timer{
 		time.AfterFunc(c.idle, func() { c.cancel(silence) }),
 		time.AfterFunc(total, func() { c.cancel(late) }),
 	}
-	c.undo = []func() bool{
+	c.cancelWaits = []func() bool{
 		context.AfterFunc(f.ctx, func() { c.cancel(ErrClosed) }),
 		context.AfterFunc(c.ctx, c.expire),
 	}
@@ -101,9 +101,9 @@ func (f *Forward) newCall(w http.ResponseWriter, r *http.Request) *call {
 
 func (c *call) close() {
 	c.mu.Lock()
-	c.over = true
+	c.finished = true
 	c.mu.Unlock()
-	for _, undo := range c.undo {
+	for _, undo := range c.cancelWaits {
 		undo()
 	}
 	for _, t := range c.timers {
@@ -112,60 +112,60 @@ func (c *call) close() {
 	c.cancel(nil)
 }
 
-// expire ends reads from the agent and writes to it, so that whatever waits
-// for the agent is woken when the call ends. A writer without deadlines is none
-// that waits.
+// expire interrupts reads from the agent and writes to it when the call's
+// context ends. A writer that does not support deadlines never blocks.
 func (c *call) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.finished {
 		return
 	}
 	if c.reading {
-		// At any other time the server would take it for an agent that left.
+		// At other times the server would conclude that the agent has left.
 		_ = c.rc.SetReadDeadline(time.Unix(1, 0))
 	}
 	_ = c.rc.SetWriteDeadline(time.Unix(1, 0))
 }
 
-// read says that the body is being read, or no longer.
-func (c *call) read(now bool) {
+// setReading records whether the body is being read.
+func (c *call) setReading(now bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reading = now
 }
 
-// last gives the agent time to take the forwarder's own answer.
-func (c *call) last() {
+// prepareAnswer gives the agent time to read the forwarder's own response.
+func (c *call) prepareAnswer() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over = true
+	c.finished = true
 	_ = c.rc.SetWriteDeadline(time.Now().Add(headerTime))
 	if c.ctx.Err() == nil {
 		_ = c.rc.SetReadDeadline(time.Now().Add(drainTime))
 	}
 }
 
-// alive starts the idle time afresh; the error is why the call is over.
-func (c *call) alive() error {
+// restartIdle restarts the idle timer. Its error is the reason why the call has
+// ended.
+func (c *call) restartIdle() error {
 	c.timers[0].Reset(c.idle)
 	return context.Cause(c.ctx)
 }
 
 func (c *call) serve() error {
-	if !c.f.admits(c.r) {
-		return errStranger
+	if !c.f.hasSecret(c.r) {
+		return errNoSecret
 	}
 	t, err := c.f.target(c.r)
 	if err != nil {
 		return err
 	}
-	// Before the body is read, so that no more of them are held at once.
-	if err := c.f.turn(c.ctx); err != nil {
+	// Waiting before reading the body limits the number of bodies in memory.
+	if err := c.f.acquireSlot(c.ctx); err != nil {
 		return err
 	}
-	defer func() { <-c.f.turns }()
-	if err := c.alive(); err != nil {
+	defer func() { <-c.f.slots }()
+	if err := c.restartIdle(); err != nil {
 		return err
 	}
 	var body []byte
@@ -174,8 +174,8 @@ func (c *call) serve() error {
 			return err
 		}
 	}
-	// The time that the agent took is not the provider's.
-	if err := c.alive(); err != nil {
+	// The agent's time does not count as the provider's.
+	if err := c.restartIdle(); err != nil {
 		return err
 	}
 	if t.kind == free {
@@ -184,7 +184,7 @@ func (c *call) serve() error {
 	return c.paid(t, body)
 }
 
-// body reads the whole of what the agent sends.
+// body reads the entire request body.
 func (c *call) body() ([]byte, error) {
 	if e := c.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, errEncoded
@@ -193,93 +193,93 @@ func (c *call) body() ([]byte, error) {
 	if c.r.ContentLength > most {
 		return nil, errBody
 	}
-	c.read(true)
+	c.setReading(true)
 	body, err := io.ReadAll(io.LimitReader(c.r.Body, most+1))
-	c.read(false)
+	c.setReading(false)
 	switch {
 	case err != nil && c.ctx.Err() != nil:
 		return nil, context.Cause(c.ctx)
 	case err != nil:
-		return nil, malformed("its body did not come whole")
+		return nil, malformed("its body is incomplete")
 	case int64(len(body)) > most:
 		return nil, errBody
 	}
 	return body, nil
 }
 
-// free passes on what costs nothing.
+// free forwards a request that costs nothing.
 func (c *call) free(t target, body []byte) error {
 	if c.r.Method == http.MethodPost {
 		if _, err := c.f.parseBody(body); err != nil {
 			return err
 		}
 	}
-	if err := c.f.count(true); err != nil {
-		return &overBudget{err}
+	if err := c.f.countCall(true); err != nil {
+		return &budgetError{err}
 	}
 	x := &exchange{call: c, target: t}
 	return x.run(body)
 }
 
-// paid passes on a call that generates, between its reserve and its commit.
+// paid reserves, forwards and settles a call that generates.
 func (c *call) paid(t target, body []byte) error {
 	q, err := c.f.parseRequest(t, body)
 	if err != nil {
 		return err
 	}
-	if err := c.f.count(false); err != nil {
-		return &overBudget{err}
+	if err := c.f.countCall(false); err != nil {
+		return &budgetError{err}
 	}
 	g, err := c.reserve(q, int64(len(body)))
 	if err != nil {
-		c.f.uncount()
+		c.f.uncountCall()
 		return err
 	}
 	limit := g.MaxOutput / q.answers
 	if q.limit > 0 {
 		limit = min(limit, q.limit)
 	}
-	x := &exchange{call: c, target: t, reserved: &reserved{f: c.f, grant: g, model: q.model, allowed: limit * q.answers}}
-	// Nobody else settles it if this code fails.
-	defer func() { x.reserved.settle(nil, errors.New("the call came to no end")) }()
-	if limit < 1 || limit <= q.needs {
-		why := fmt.Errorf("%d tokens of output are left, which is too few for the call", max(0, limit))
-		x.reserved.settle(&model.Usage{}, why)
-		return &overBudget{why}
+	x := &exchange{call: c, target: t, reservation: &reservation{f: c.f, grant: g, model: q.model, allowed: limit * q.answers}}
+	// This settles the reservation if the code below panics.
+	defer func() { x.reservation.settle(nil, errors.New("the call was aborted")) }()
+	if limit < 1 || limit <= q.minimum {
+		why := fmt.Errorf("only %d output tokens are left, too few for the call", max(0, limit))
+		x.reservation.settle(&model.Usage{}, why)
+		return &budgetError{why}
 	}
-	return x.run(q.limited(limit))
+	return x.run(q.withLimit(limit))
 }
 
 func (c *call) reserve(q request, bytes int64) (Grant, error) {
-	g, err := c.f.config.Ledger.Reserve(c.ctx, Call{Model: q.model, RequestBytes: bytes, MaxOutput: q.wants()})
+	g, err := c.f.config.Ledger.Reserve(c.ctx, Call{Model: q.model, RequestBytes: bytes, MaxOutput: q.maxOutput()})
 	if err != nil {
 		if c.ctx.Err() != nil {
 			return Grant{}, context.Cause(c.ctx)
 		}
-		return Grant{}, &overBudget{err}
+		return Grant{}, &budgetError{err}
 	}
 	return g, nil
 }
 
-// uncount takes a call back that the ledger did not let pass.
-func (f *Forward) uncount() {
+// uncountCall undoes countCall for a call that the ledger refused.
+func (f *Forward) uncountCall() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.report.Calls--
 }
 
-// reserved is a reserve until it is settled. It belongs to one goroutine.
-type reserved struct {
+// reservation is a grant until it is settled. It belongs to one goroutine.
+type reservation struct {
 	f       *Forward
 	grant   Grant
 	model   string
-	allowed int64 // tokens that the answers may have together
+	allowed int64 // output tokens, for all answers together
 	done    bool
 }
 
-// settle commits what was used, the first time that it is called. An error
-// is why nothing more passes.
-func (s *reserved) settle(used *model.Usage, fault error) {
+// settle commits the usage; only its first call has an effect. If the commit
+// fails, no more calls are forwarded.
+func (s *reservation) settle(used *model.Usage, fault error) {
 	if s.done {
 		return
 	}
@@ -289,7 +289,7 @@ func (s *reserved) settle(used *model.Usage, fault error) {
 		over = &Overrun{Model: model.OneLine(s.model), Wrote: used.Output, Allowed: s.allowed}
 		fault = over
 	}
-	s.f.settled(used)
+	s.f.recordUsage(used)
 	if over != nil {
 		s.f.stop(over)
 	}
@@ -301,7 +301,7 @@ func (s *reserved) settle(used *model.Usage, fault error) {
 	}
 }
 
-func (f *Forward) settled(used *model.Usage) {
+func (f *Forward) recordUsage(used *model.Usage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if used == nil {

@@ -20,11 +20,11 @@ import (
 
 const testKey = "sk-real/0123456789abcdef"
 
-// book is a ledger that grants what it is told to, and remembers.
+// book is a ledger with configured results that records its calls.
 type book struct {
-	grant  int64 // 0: as much as is asked for, or 1000
-	refuse error
-	fail   error // of a commit
+	grant  int64 // 0 means as many tokens as requested, or 1000
+	refuse error // of Reserve
+	fail   error // of Commit
 
 	mu      sync.Mutex
 	calls   []Call
@@ -64,7 +64,7 @@ func (b *book) list() ([]Call, []settled) {
 	return slices.Clone(b.calls), slices.Clone(b.settled)
 }
 
-// wait returns when a call is settled.
+// wait waits until a call is settled.
 func (b *book) wait() {
 	for {
 		if _, done := b.list(); len(done) > 0 {
@@ -74,7 +74,7 @@ func (b *book) wait() {
 	}
 }
 
-// one is the only call's settlement.
+// one returns the settlement of the only call.
 func (b *book) one(t *testing.T) settled {
 	t.Helper()
 	calls, done := b.list()
@@ -84,8 +84,7 @@ func (b *book) one(t *testing.T) settled {
 	return done[0]
 }
 
-// open starts a forwarder to an upstream and a door to it, whose address it
-// returns.
+// open starts a forwarder and returns the address that it serves.
 func open(t *testing.T, c Config) (*Forward, string) {
 	t.Helper()
 	if c.Key == "" {
@@ -95,11 +94,12 @@ func open(t *testing.T, c Config) (*Forward, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, door(t, f)
+	return f, listen(t, f)
 }
 
-// door is an address whose connections the forwarder serves.
-func door(t *testing.T, f *Forward) string {
+// listen returns an address whose connections the forwarder serves until the
+// test ends.
+func listen(t *testing.T, f *Forward) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -123,7 +123,7 @@ func door(t *testing.T, f *Forward) string {
 	return l.Addr().String()
 }
 
-// upstream is a provider that does what h does, once the request is read.
+// upstream starts a provider that reads the request and calls h.
 func upstream(t *testing.T, h func(w http.ResponseWriter, r *http.Request, body []byte)) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -134,7 +134,7 @@ func upstream(t *testing.T, h func(w http.ResponseWriter, r *http.Request, body 
 	return s.URL
 }
 
-// forbid is a provider that nothing may reach.
+// forbid starts a provider that must receive no request.
 func forbid(t *testing.T) string {
 	return upstream(t, func(_ http.ResponseWriter, r *http.Request, _ []byte) {
 		t.Errorf("%s %s reached the provider", r.Method, r.RequestURI)
@@ -148,7 +148,7 @@ type reply struct {
 	err    error // of reading the body
 }
 
-// post sends a body as an agent does.
+// post sends a body like an agent.
 func post(t *testing.T, url, body string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -172,7 +172,7 @@ func do(t *testing.T, req *http.Request) reply {
 	return reply{res.StatusCode, res.Header, string(b), err}
 }
 
-// raw sends bytes over a connection of its own and reads until it is closed.
+// raw sends bytes over a new connection and reads until it is closed.
 func raw(t *testing.T, addr, request string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -190,12 +190,12 @@ func raw(t *testing.T, addr, request string) string {
 	return b.String()
 }
 
-// A wire's simplest call, and its path behind a base URL as agents use it.
+// simple is a minimal call on a wire.
 type simple struct {
 	wire       Wire
-	name, path string
-	body       string // with its limit of 500 tokens
-	limit      string // the member as the body has it
+	name, path string // the path follows the agent's base URL
+	body       string // with a limit of 500 tokens
+	limit      string // the member with the limit, as in body
 }
 
 func simples() []simple {
@@ -217,7 +217,7 @@ func simples() []simple {
 	}
 }
 
-// dial sends bytes and leaves the connection open until the test's end.
+// dial sends bytes and leaves the connection open until the test ends.
 func dial(t *testing.T, addr, request string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -231,7 +231,7 @@ func dial(t *testing.T, addr, request string) net.Conn {
 	return c
 }
 
-// plainPost is a request as it goes over a connection.
+// plainPost returns the bytes of a POST request.
 func plainPost(path, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 }

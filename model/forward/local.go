@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// local refuses a request that would have the provider reach the network, run
-// something, or read what does not stand in the request.
-func (f *Forward) local(o object) error {
-	l := locality(f.config.Wire)
+// checkLocal refuses a request that makes the provider access the network, run
+// code, or read anything that is not in the request.
+func (f *Forward) checkLocal(o object) error {
+	l := localRulesOf(f.config.Wire)
 	for _, m := range o.members {
-		if l.remote[canon(m.name)] && !blank(m.value) {
-			return elsewhere(m.name)
+		if l.remote[canon(m.name)] && !isEmpty(m.value) {
+			return reachesBeyond(m.name)
 		}
 	}
 	tools, err := o.get("tools")
@@ -31,7 +31,7 @@ func (f *Forward) local(o object) error {
 			if canon(m.name) != canon(name) {
 				continue
 			}
-			if err := l.inline(m.value); err != nil {
+			if err := l.checkStrings(m.value); err != nil {
 				return err
 			}
 		}
@@ -39,18 +39,18 @@ func (f *Forward) local(o object) error {
 	return nil
 }
 
-// elsewhere is the refusal of something by its name.
-func elsewhere(what string) error {
-	// A name is the agent's own word, but as long as it likes.
+// reachesBeyond returns the refusal of a member or a tool.
+func reachesBeyond(what string) error {
+	// The agent chooses the name, which may be very long.
 	if len(what) > 60 {
 		what = what[:60] + "…"
 	}
 	return &refusal{http.StatusBadRequest, "not_allowed", "hone refuses this call: it asks the provider for " +
-		strings.ToValidUTF8(what, "") + ", which reaches beyond the request; turn that off in the agent's settings"}
+		strings.ToValidUTF8(what, "") + ", which goes beyond the request; disable that in the agent's settings"}
 }
 
-// blank reports whether a value says nothing.
-func blank(v json.RawMessage) bool {
+// isEmpty reports whether a value has no effect.
+func isEmpty(v json.RawMessage) bool {
 	switch string(v) {
 	case "null", "false", "[]", `""`:
 		return true
@@ -58,14 +58,14 @@ func blank(v json.RawMessage) bool {
 	return false
 }
 
-// locale is what of a wire stays within a request.
-type locale struct {
-	remote  map[string]bool       // members that reach beyond it
-	tool    func(o object) string // what a tool reaches for; empty: nothing
-	content []string              // members whose parts are looked at
-	skip    map[string]bool       // within content: what a model or a tool wrote, which is only text
-	// part reports whether a string within content reaches beyond; names are in
-	// canonical form.
+// localRules define what goes beyond a request on one wire.
+type localRules struct {
+	remote  map[string]bool       // members that go beyond the request
+	tool    func(o object) string // returns what a tool needs beyond the request, or ""
+	content []string              // members whose strings are checked
+	skip    map[string]bool       // members of content that are only text, by a model or a tool
+	// part reports whether a string in content goes beyond the request. Names
+	// are in canonical form.
 	part func(parent, name, value string) bool
 }
 
@@ -77,22 +77,22 @@ func names(list ...string) map[string]bool {
 	return m
 }
 
-func locality(w Wire) locale {
+func localRulesOf(w Wire) localRules {
 	switch w {
 	case Gemini:
-		return locale{
+		return localRules{
 			remote: names("cachedContent", "generateContentRequest"), tool: geminiTool,
 			content: []string{"contents", "systemInstruction"}, skip: names("args", "response"),
 			part: geminiPart(),
 		}
 	case Anthropic:
-		return locale{
+		return localRules{
 			remote: names("mcp_servers", "container"), tool: anthropicTool,
 			content: []string{"messages", "system"}, skip: names("input"),
 			part: anthropicPart(),
 		}
 	}
-	return locale{
+	return localRules{
 		remote: names("previous_response_id", "conversation", "prompt", "background", "web_search_options",
 			"models", "plugins"),
 		tool: openaiTool, content: []string{"messages", "input"}, part: openaiPart(),
@@ -108,8 +108,8 @@ func geminiTool(o object) string {
 	return ""
 }
 
-// anthropicTool knows the tools that the API only describes: they run where
-// the agent does. Their types end in a date.
+// anthropicTool allows the tools that the API defines but the agent runs. Their
+// types end in a date.
 func anthropicTool(o object) string {
 	t := typeOf(o)
 	own := []string{"bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_"}
@@ -187,31 +187,31 @@ func localTools(list json.RawMessage, reaches func(object) string) error {
 			return malformed("a tool: " + err.Error())
 		}
 		if what := reaches(o); what != "" {
-			return elsewhere(what)
+			return reachesBeyond(what)
 		}
 	}
 	return nil
 }
 
-// level is an object or a list that is being read.
+// level is an open object or list.
 type level struct {
 	object bool
-	named  bool   // a name was read, and its value comes next
-	name   string // in canonical form; of a list, its own
+	named  bool   // the next token is the value of name
+	name   string // canonical name of the current member, or of the list itself
 	parent string
 	skip   bool
 }
 
-// inline looks at every string of a value that is a member of some object.
-// Read as a stream, even the twin of a member is seen.
-func (l locale) inline(v json.RawMessage) error {
+// checkStrings checks every string in a value. It reads a stream of tokens, so
+// that it also sees duplicate members.
+func (l localRules) checkStrings(v json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(v))
 	d.UseNumber()
 	stack := []level{{}}
 	for {
 		t, err := d.Token()
 		if err != nil {
-			return nil // its end: the whole was valid
+			return nil // the end, because the value is valid JSON
 		}
 		top := &stack[len(stack)-1]
 		switch t := t.(type) {
@@ -233,7 +233,7 @@ func (l locale) inline(v json.RawMessage) error {
 			}
 			top.named = false
 			if !top.skip && l.part(top.parent, top.name, t) {
-				return elsewhere(top.name)
+				return reachesBeyond(top.name)
 			}
 		default:
 			top.named = false

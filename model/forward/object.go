@@ -13,27 +13,27 @@ import (
 	"unicode"
 )
 
-// object is a JSON object within a body, read no deeper than its members, so
-// that a change touches nothing else.
+// object is a JSON object in a body. Its members are not decoded, so that an
+// edit changes nothing else.
 type object struct {
 	start, end int // the first byte, and the one after the last
 	members    []member
 }
 
-// member is one of an object's. Begin and end are those of its value.
+// member is a member of an object; begin and end are the offsets of its value.
 type member struct {
 	name       string // unescaped
 	value      json.RawMessage
 	begin, end int
 }
 
-// parseObject reads the object that text, which is valid JSON, consists of.
-// Offsets count from at. A name that occurs twice is an error, also in another
-// case or with other underscores: servers read those differently.
+// parseObject parses an object; text must be valid JSON. Offsets start at at.
+// Two equal names are an error, even if they differ in case or underscores,
+// because servers interpret such duplicates differently.
 func parseObject(text []byte, at int) (object, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return object{}, errors.New("it is not an object")
+		return object{}, errors.New("the value is not an object")
 	}
 	o := object{start: at + int(d.InputOffset()) - 1}
 	seen := map[string]bool{}
@@ -49,7 +49,7 @@ func parseObject(text []byte, at int) (object, error) {
 		m.end = at + int(d.InputOffset())
 		m.begin = m.end - len(m.value)
 		if seen[canon(m.name)] {
-			return object{}, fmt.Errorf("%q stands in it twice", m.name)
+			return object{}, fmt.Errorf("duplicate member %q", m.name)
 		}
 		seen[canon(m.name)] = true
 		o.members = append(o.members, m)
@@ -61,8 +61,8 @@ func parseObject(text []byte, at int) (object, error) {
 	return o, nil
 }
 
-// canon is what all spellings of a name have in common: protobuf knows names
-// with and without underscores, and some servers know no case.
+// canon returns the canonical form of a name: protobuf accepts names with and
+// without underscores, and some servers ignore case.
 func canon(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' {
@@ -76,32 +76,33 @@ func canon(name string) string {
 	}, name)
 }
 
-// get is the member with one of the spellings; nil where it is missing. One
-// that is spelt otherwise is an error.
+// get returns the member with one of the spellings; nil if it is missing. Any
+// other spelling of the name is an error.
 func (o object) get(spellings ...string) (*member, error) {
 	for i, m := range o.members {
 		if canon(m.name) != canon(spellings[0]) {
 			continue
 		}
 		if !slices.Contains(spellings, m.name) {
-			return nil, fmt.Errorf("%q is not how %q is written", m.name, spellings[0])
+			return nil, fmt.Errorf("unsupported spelling %q of %q", m.name, spellings[0])
 		}
 		return &o.members[i], nil
 	}
 	return nil, nil
 }
 
-// null reports whether a member is missing or says nothing.
+// null reports whether a member is missing or null.
 func (m *member) null() bool { return m == nil || string(m.value) == "null" }
 
-// number is the member's positive whole number, 0 where there is none.
-func (m *member) number(most int64) (int64, error) {
+// number returns the member's value, a whole number from 1 to limit; 0 if the
+// member is missing or null.
+func (m *member) number(limit int64) (int64, error) {
 	if m.null() {
 		return 0, nil
 	}
 	var f float64
-	if err := json.Unmarshal(m.value, &f); err != nil || f < 1 || f > float64(most) || f != math.Trunc(f) {
-		return 0, fmt.Errorf("%q is not a whole number from 1 to %d", m.name, most)
+	if err := json.Unmarshal(m.value, &f); err != nil || f < 1 || f > float64(limit) || f != math.Trunc(f) {
+		return 0, fmt.Errorf("%q is not a whole number from 1 to %d", m.name, limit)
 	}
 	return int64(f), nil
 }
@@ -123,7 +124,7 @@ type edit struct {
 	text       string
 }
 
-// apply makes the edits, which do not overlap.
+// apply applies edits, which must not overlap.
 func apply(body []byte, edits []edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.begin - b.begin })
 	out := make([]byte, 0, len(body)+128)
@@ -135,7 +136,7 @@ func apply(body []byte, edits []edit) []byte {
 	return append(out, body[at:]...)
 }
 
-// add is the edit that gives the object one more member, its last.
+// add returns the edit that adds a member at the end of the object.
 func (o object) add(name, value string) edit {
 	text := strconv.Quote(name) + ":" + value
 	if n := len(o.members); n > 0 {
@@ -145,7 +146,7 @@ func (o object) add(name, value string) edit {
 	return edit{o.start + 1, o.start + 1, text}
 }
 
-// set is the edit that gives a member of the object a value.
+// set returns the edit that sets a member's value; a nil member is added.
 func (o object) set(m *member, name, value string) edit {
 	if m == nil {
 		return o.add(name, value)

@@ -9,27 +9,28 @@ import (
 	"strings"
 )
 
-// A shorter key would be found in words that have nothing to do with it.
-const shortestKey = 8
+// minKey is the minimum length of a redacted key: a shorter one would match
+// unrelated text.
+const minKey = 8
 
-// mark stands where a key stood.
+// mark replaces a key.
 const mark = "[key]"
 
-// redactor knows what must not go back, however it is spelt (ruling G6).
+// redactor removes secrets, in any encoding, from responses (ruling G6).
 type redactor struct {
-	secrets [][]byte // the longest first: one may begin another
-	first   string   // the bytes that they begin with
+	secrets [][]byte // the longest first, because one may be a prefix of another
+	first   string   // the first bytes of all secrets
 }
 
 func newRedactor(secrets ...string) *redactor {
 	r := &redactor{}
 	var all []string
 	for _, s := range secrets {
-		if len(s) < shortestKey {
+		if len(s) < minKey {
 			continue
 		}
 		all = append(all, s, url.QueryEscape(s), url.PathEscape(s))
-		// A string can always be encoded.
+		// Marshal cannot fail for a string.
 		quoted, _ := json.Marshal(s)
 		inner := string(quoted[1 : len(quoted)-1])
 		all = append(all, inner, strings.ReplaceAll(inner, "/", `\/`))
@@ -42,16 +43,16 @@ func newRedactor(secrets ...string) *redactor {
 	return r
 }
 
-// text is s without secrets.
+// text returns s without secrets.
 func (r *redactor) text(s string) string {
 	out, _ := r.scan([]byte(s), true)
 	return string(out)
 }
 
-// header takes the secrets out of a header.
+// header removes secrets from a header.
 func (r *redactor) header(h http.Header) {
 	for name, values := range h {
-		if r.names(name) {
+		if r.isIn(name) {
 			delete(h, name)
 			continue
 		}
@@ -61,37 +62,37 @@ func (r *redactor) header(h http.Header) {
 	}
 }
 
-// names reports whether a header's name holds a secret in any case.
-func (r *redactor) names(name string) bool {
+// isIn reports whether a header's name contains a secret, ignoring case.
+func (r *redactor) isIn(name string) bool {
 	return slices.ContainsFunc(r.secrets, func(s []byte) bool {
 		return strings.Contains(strings.ToLower(name), strings.ToLower(string(s)))
 	})
 }
 
-// gate lets bytes through without their secrets. The end of what came is held
-// back while it may be the beginning of one.
+// gate removes secrets from a stream. It holds back the end of the data if a
+// secret may begin there.
 type gate struct {
-	r    *redactor
-	held []byte
+	r       *redactor
+	pending []byte
 }
 
-// pass is what may go on now; it is the caller's.
-func (g *gate) pass(p []byte) []byte {
-	out, held := g.r.scan(append(g.held, p...), false)
-	g.held = bytes.Clone(held)
+// filter adds p and returns the data that can be sent now.
+func (g *gate) filter(p []byte) []byte {
+	out, pending := g.r.scan(append(g.pending, p...), false)
+	g.pending = bytes.Clone(pending)
 	return out
 }
 
-// rest is what was held back, when nothing more comes.
-func (g *gate) rest() []byte {
-	out, _ := g.r.scan(g.held, true)
-	g.held = nil
+// flush returns the rest at the end of the stream.
+func (g *gate) flush() []byte {
+	out, _ := g.r.scan(g.pending, true)
+	g.pending = nil
 	return out
 }
 
-// scan takes the secrets out of text. What it holds back is the end of text
-// that more may make a secret of; nothing where this is all.
-func (r *redactor) scan(text []byte, all bool) (out, held []byte) {
+// scan removes the secrets from text. Unless text is all of the data, pending
+// is its end if a secret may begin there.
+func (r *redactor) scan(text []byte, all bool) (out, pending []byte) {
 	out = make([]byte, 0, len(text))
 	for {
 		i := bytes.IndexAny(text, r.first)
@@ -99,7 +100,7 @@ func (r *redactor) scan(text []byte, all bool) (out, held []byte) {
 			return append(out, text...), nil
 		}
 		out, text = append(out, text[:i]...), text[i:]
-		n, open := r.at(text, all)
+		n, open := r.match(text, all)
 		switch {
 		case n > 0:
 			out, text = append(out, mark...), text[n:]
@@ -111,9 +112,9 @@ func (r *redactor) scan(text []byte, all bool) (out, held []byte) {
 	}
 }
 
-// at is the length of the secret that text begins with, or whether text ends
-// before it can be told, which all rules out.
-func (r *redactor) at(text []byte, all bool) (n int, open bool) {
+// match returns the length of the secret at the beginning of text, or 0. Unless
+// text is all of the data, open means that text is the beginning of a secret.
+func (r *redactor) match(text []byte, all bool) (n int, open bool) {
 	for _, s := range r.secrets {
 		if bytes.HasPrefix(text, s) {
 			return len(s), false

@@ -10,19 +10,19 @@ import (
 	"hone/model"
 )
 
-// refusal is an answer that the forwarder gives itself.
+// refusal is a response of the forwarder itself.
 type refusal struct {
 	status  int
-	code    string // OpenAI's, which agents show
+	code    string // in OpenAI's format, where agents show it
 	message string
 }
 
 func (r *refusal) Error() string { return r.message }
 
-// admits reports whether a request brings the secret, where there is one.
-func (f *Forward) admits(r *http.Request) bool {
-	for _, brought := range []string{r.Header.Get("x-goog-api-key"), r.Header.Get("x-api-key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), r.URL.Query().Get("key")} {
-		if subtle.ConstantTimeCompare([]byte(brought), []byte(f.config.Secret)) == 1 {
+// hasSecret reports whether a request contains the secret, or none is set.
+func (f *Forward) hasSecret(r *http.Request) bool {
+	for _, key := range []string{r.Header.Get("x-goog-api-key"), r.Header.Get("x-api-key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), r.URL.Query().Get("key")} {
+		if subtle.ConstantTimeCompare([]byte(key), []byte(f.config.Secret)) == 1 {
 			return true
 		}
 	}
@@ -34,56 +34,55 @@ func forbidden(why string) error {
 }
 
 func malformed(why string) error {
-	return &refusal{http.StatusBadRequest, "invalid_request", "hone cannot read this request: " + model.OneLine(why)}
+	return &refusal{http.StatusBadRequest, "invalid_request", "hone cannot parse this request: " + model.OneLine(why)}
 }
 
 var (
 	errBody     = &refusal{http.StatusRequestEntityTooLarge, "request_too_large", "hone refuses this request: its body is too large"}
-	errStranger = &refusal{http.StatusUnauthorized, "not_the_agent", "hone answers the agent alone: the key that it was given is missing"}
+	errNoSecret = &refusal{http.StatusUnauthorized, "not_the_agent", "hone serves only the agent: send the key from the agent's environment"}
 	errEncoded  = &refusal{http.StatusUnsupportedMediaType, "unsupported_encoding", "hone refuses this request: its body is encoded"}
-	// An agent that would rather have a web socket takes this for the hint that
-	// a plain request does it.
-	errUpgrade = &refusal{http.StatusUpgradeRequired, "no_upgrade", "hone passes on plain HTTP requests only"}
+	// Agents that prefer a web socket retry with a plain request after this.
+	errUpgrade = &refusal{http.StatusUpgradeRequired, "no_upgrade", "hone forwards plain HTTP requests only"}
 )
 
-// errBudget is the answer past the budget. Its status is the one that no agent
-// tries again: of 402 and 403 some think that they pass, and 429 is waited
-// for. Its words are none of those by which agents tell a full context or a
-// busy server, for which they would compact or wait.
+// errBudget is the response when the budget is used up. No agent retries after
+// status 400; some retry after 402 and 403, and all wait after 429. The message
+// avoids words by which agents recognize a full context or a busy server, after
+// which they would compact or wait.
 var errBudget = &refusal{http.StatusBadRequest, "budget_used_up",
-	"hone refuses this call: the budget of this run is used up. Stop here, no further call will be answered."}
+	"hone refuses this call: the budget of this run is used up. Stop now; all further calls will be refused."}
 
-// answerFor is how an error is told to the agent: a refusal as it is, a fault
-// on the way to the provider as one of the provider.
-func answerFor(err error) *refusal {
+// refusalFor returns the response for an error: a refusal is unchanged, and any
+// other error becomes one of the provider.
+func refusalFor(err error) *refusal {
 	var r *refusal
 	var fault *model.Error
 	switch {
 	case errors.As(err, &r):
 		return r
 	case errors.As(err, &fault) && fault.Kind == model.Silent:
-		return &refusal{http.StatusGatewayTimeout, "no_answer", "the provider does not answer"}
+		return &refusal{http.StatusGatewayTimeout, "no_answer", "the provider does not respond"}
 	case errors.As(err, &fault) && fault.Kind == model.Invalid:
-		return &refusal{http.StatusBadRequest, "no_redirect", "hone cannot pass this call on: " + fault.Message}
+		return &refusal{http.StatusBadRequest, "no_redirect", "hone cannot forward this call: " + fault.Message}
 	}
-	return &refusal{http.StatusBadGateway, "no_answer", "the provider cannot be reached, or its answer cannot be read"}
+	return &refusal{http.StatusBadGateway, "no_answer", "the provider is unreachable, or its response is invalid"}
 }
 
-// tell answers with a refusal, in the shape of the wire's own errors.
-func (f *Forward) tell(w http.ResponseWriter, r *refusal) {
+// writeRefusal sends a refusal in the format of the wire's errors.
+func (f *Forward) writeRefusal(w http.ResponseWriter, r *refusal) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	if r.status < 500 {
-		// The SDKs of Anthropic and OpenAI ask this header first.
+		// The SDKs of Anthropic and OpenAI check this header first.
 		h.Set("X-Should-Retry", "false")
 	}
 	if r.status == http.StatusUpgradeRequired {
 		h.Set("Upgrade", "HTTP/1.1")
 	}
-	// What was not read of a body must not become the next request.
+	// The unread rest of a body must not become the next request.
 	h.Set("Connection", "close")
 	w.WriteHeader(r.status)
-	// Strings and numbers can always be encoded.
+	// Marshal cannot fail for strings and numbers.
 	body, _ := json.Marshal(r.shape(f.config.Wire))
 	_, _ = w.Write(append(body, '\n'))
 }

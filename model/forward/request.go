@@ -9,29 +9,29 @@ import (
 	"unicode/utf8"
 )
 
-// request is what matters of a body that asks for an answer.
+// request is the parsed body of a generation call.
 type request struct {
 	body    []byte
 	model   string
-	answers int64 // how many it asks for
-	limit   int64 // tokens of each answer; 0: none is set
-	needs   int64 // tokens that the limit must exceed (Anthropic's thinking)
+	answers int64 // requested number of answers
+	limit   int64 // output tokens for each answer; 0 if the body sets none
+	minimum int64 // the limit must be greater (Anthropic's thinking budget)
 
-	// lower are the edits that bring the limit down; each is for one member
-	// that has a higher one, or is missing where none has any.
+	// lower returns the edits that lower the limit: of each member with a
+	// higher one, or of a new member if no member sets a limit.
 	lower func(limit int64) []edit
-	// always are the edits that are made in any case.
+	// always are further edits.
 	always []edit
 }
 
-// The most that a request may ask for. They keep products in range.
+// Limits on what a request may ask for, so that products do not overflow.
 const (
-	mostTokens  = 1 << 40
-	mostAnswers = 128
+	maxTokens  = 1 << 40
+	maxAnswers = 128
 )
 
-// parseRequest reads a body of a kind that generates. The errors are for the
-// agent, which wrote it.
+// parseRequest parses the body of a generation call. The errors are sent to the
+// agent.
 func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 	o, err := f.parseBody(body)
 	if err != nil {
@@ -46,10 +46,10 @@ func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 	case chat:
 		err = q.chat(o, f.base)
 	default:
-		err = q.limits(o, "max_output_tokens")
+		err = q.readLimits(o, "max_output_tokens")
 	}
 	if err == nil && t.kind != generate {
-		err = q.named(o)
+		err = q.readModel(o)
 	}
 	if err != nil {
 		return request{}, malformed(err.Error())
@@ -57,7 +57,7 @@ func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 	return q, nil
 }
 
-// parseBody reads a body as far as every request needs it.
+// parseBody parses and checks the body of any request.
 func (f *Forward) parseBody(body []byte) (object, error) {
 	if !utf8.Valid(body) || !json.Valid(body) {
 		return object{}, malformed("its body is not JSON")
@@ -69,24 +69,24 @@ func (f *Forward) parseBody(body []byte) (object, error) {
 	if f.config.Hosted {
 		return o, nil
 	}
-	return o, f.local(o)
+	return o, f.checkLocal(o)
 }
 
-// named reads the model of a body that has it.
-func (q *request) named(o object) error {
+// readModel reads the model from the body.
+func (q *request) readModel(o object) error {
 	m, err := o.get("model")
 	if err != nil {
 		return err
 	}
 	if m == nil || json.Unmarshal(m.value, &q.model) != nil || q.model == "" {
-		return errors.New("it names no model")
+		return errors.New("the body names no model")
 	}
 	return nil
 }
 
-// limits reads the members that limit the output. The first is the one to be
-// added where all are missing.
-func (q *request) limits(o object, names ...string) error {
+// readLimits reads the members that limit the output. If all are missing, the
+// first one is added.
+func (q *request) readLimits(o object, names ...string) error {
 	var found []*member
 	var given []int64
 	for _, name := range names {
@@ -94,7 +94,7 @@ func (q *request) limits(o object, names ...string) error {
 		if err != nil {
 			return err
 		}
-		n, err := m.number(mostTokens)
+		n, err := m.number(maxTokens)
 		if err != nil {
 			return err
 		}
@@ -119,17 +119,17 @@ func (q *request) limits(o object, names ...string) error {
 	return nil
 }
 
-func (q *request) several(o object, spellings ...string) error {
+func (q *request) readAnswers(o object, spellings ...string) error {
 	m, err := o.get(spellings...)
 	if err != nil {
 		return err
 	}
-	n, err := m.number(mostAnswers)
+	n, err := m.number(maxAnswers)
 	q.answers = max(1, n)
 	return err
 }
 
-// gemini's limit stands in an object of its own, which may be missing.
+// gemini reads the limit from generationConfig, which may be missing.
 func (q *request) gemini(o object) error {
 	const long, short = "generationConfig", "generation_config"
 	m, err := o.get(long, short)
@@ -146,7 +146,7 @@ func (q *request) gemini(o object) error {
 	if err != nil {
 		return err
 	}
-	if err := q.several(c, "candidateCount", "candidate_count"); err != nil {
+	if err := q.readAnswers(c, "candidateCount", "candidate_count"); err != nil {
 		return err
 	}
 	const camel, snake = "maxOutputTokens", "max_output_tokens"
@@ -155,9 +155,9 @@ func (q *request) gemini(o object) error {
 		return err
 	}
 	if n != nil && n.name == snake {
-		return q.limits(c, snake)
+		return q.readLimits(c, snake)
 	}
-	return q.limits(c, camel)
+	return q.readLimits(c, camel)
 }
 
 func (q *request) anthropic(o object) error {
@@ -174,24 +174,24 @@ func (q *request) anthropic(o object) error {
 		if err != nil {
 			return err
 		}
-		if q.needs, err = b.number(mostTokens); err != nil {
+		if q.minimum, err = b.number(maxTokens); err != nil {
 			return err
 		}
 	}
-	return q.limits(o, "max_tokens")
+	return q.readLimits(o, "max_tokens")
 }
 
-// chat asks for the usage where a stream would not tell it. OpenAI's reasoning
-// models refuse max_tokens; most other servers know nothing else.
+// chat also requests the usage of a stream. OpenAI's reasoning models reject
+// max_tokens; most other servers support only that.
 func (q *request) chat(o object, base *url.URL) error {
 	names := []string{"max_tokens", "max_completion_tokens"}
 	if h := base.Hostname(); h == "api.openai.com" || strings.HasSuffix(h, ".api.openai.com") {
 		names[0], names[1] = names[1], names[0]
 	}
-	if err := q.limits(o, names...); err != nil {
+	if err := q.readLimits(o, names...); err != nil {
 		return err
 	}
-	if err := q.several(o, "n"); err != nil {
+	if err := q.readAnswers(o, "n"); err != nil {
 		return err
 	}
 	s, err := o.get("stream")
@@ -201,10 +201,10 @@ func (q *request) chat(o object, base *url.URL) error {
 	if streamed, err := s.flag(); err != nil || !streamed {
 		return err
 	}
-	return q.askUsage(o)
+	return q.requestUsage(o)
 }
 
-func (q *request) askUsage(o object) error {
+func (q *request) requestUsage(o object) error {
 	const name, option = "stream_options", "include_usage"
 	m, err := o.get(name)
 	if err != nil {
@@ -229,10 +229,10 @@ func (q *request) askUsage(o object) error {
 	return nil
 }
 
-// wants is the most tokens that all answers may have; 0 where no limit is set.
-func (q *request) wants() int64 { return q.limit * q.answers }
+// maxOutput returns the limit for all answers together; 0 if there is none.
+func (q *request) maxOutput() int64 { return q.limit * q.answers }
 
-// limited is the body with its limit at most so high.
-func (q *request) limited(limit int64) []byte {
+// withLimit returns the body with its limit lowered to at most limit.
+func (q *request) withLimit(limit int64) []byte {
 	return apply(q.body, append(q.lower(limit), q.always...))
 }

@@ -8,38 +8,38 @@ import (
 	"strings"
 )
 
-// kind is what a request is for.
+// kind is the purpose of a request.
 type kind int
 
 const (
-	free      kind = iota // it costs nothing and has no output
-	generate              // of Gemini
-	messages              // of Anthropic
-	chat                  // of OpenAI
-	responses             // of OpenAI
+	free      kind = iota // without cost and output
+	generate              // Gemini
+	messages              // Anthropic
+	chat                  // OpenAI
+	responses             // OpenAI
 )
 
-// route is one way that is open.
+// route is one kind of request that is forwarded.
 type route struct {
 	method string
-	path   *regexp.Regexp // with the model in its group "model", if at all
+	path   *regexp.Regexp // the group "model", if any, is the model
 	kind   kind
-	query  []string // the parameters that pass
+	query  []string // the allowed parameters
 }
 
-// target is where a request goes.
+// target is the provider's address for a request.
 type target struct {
 	kind  kind
-	path  string // after the base's
+	path  string // below the base's path
 	query string
-	model string // that the path names; may be empty
+	model string // from the path; may be empty
 }
 
-// A model's name is one segment of a path, or two (OpenRouter), without an
-// escape.
+// name matches a model's name without escapes. OpenRouter's have two such
+// segments.
 const name = `[A-Za-z0-9][A-Za-z0-9._:@+-]*`
 
-// routes are the ways that a wire has open.
+// routes returns the requests that are forwarded on a wire.
 func routes(w Wire) []route {
 	re := func(s string) *regexp.Regexp { return regexp.MustCompile(`\A` + s + `\z`) }
 	switch w {
@@ -67,55 +67,55 @@ func routes(w Wire) []route {
 	}
 }
 
-// plain reports whether a path is made of ordinary segments, so that nobody on
-// the way can read another path out of it.
-func plain(path string) bool {
+// isPlainPath reports whether a path has only ordinary segments, so that no
+// server can interpret it as another path.
+func isPlainPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/")
 	if !ok {
 		return false
 	}
 	for s := range strings.SplitSeq(rest, "/") {
-		if s == "" || s == "." || s == ".." || strings.ContainsFunc(s, odd) {
+		if s == "" || s == "." || s == ".." || strings.ContainsFunc(s, isUnusual) {
 			return false
 		}
 	}
 	return true
 }
 
-func odd(r rune) bool {
+func isUnusual(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~:@+", r))
 }
 
-// target finds the way that a request asks for, by the letters that the agent
-// sent: nothing of it is decoded or cleaned.
+// target returns the target of a request. It matches the path as the agent sent
+// it, without decoding or cleaning.
 func (f *Forward) target(r *http.Request) (target, error) {
 	path, query, _ := strings.Cut(r.RequestURI, "?")
-	if !plain(path) {
-		return target{}, forbidden("this path is not passed on")
+	if !isPlainPath(path) {
+		return target{}, forbidden("hone does not forward this path")
 	}
 	if r.Header.Get("Upgrade") != "" {
 		return target{}, errUpgrade
 	}
-	path = f.withoutBase(path)
-	for _, way := range f.routes {
-		found := way.path.FindStringSubmatch(path)
-		if found == nil || way.method != r.Method {
+	path = f.trimBase(path)
+	for _, route := range f.routes {
+		match := route.path.FindStringSubmatch(path)
+		if match == nil || route.method != r.Method {
 			continue
 		}
-		t := target{kind: way.kind, path: path}
-		if i := way.path.SubexpIndex("model"); i >= 0 {
-			t.model = strings.TrimPrefix(found[i], "models/")
+		t := target{kind: route.kind, path: path}
+		if i := route.path.SubexpIndex("model"); i >= 0 {
+			t.model = strings.TrimPrefix(match[i], "models/")
 		}
 		var err error
-		t.query, err = passing(query, way.query)
+		t.query, err = allowedQuery(query, route.query)
 		return t, err
 	}
-	return target{}, forbidden("only model calls, counts of tokens and the list of models are passed on")
+	return target{}, forbidden("hone forwards only model calls, token counts and the list of models")
 }
 
-// withoutBase takes off what an agent put before the path for the base's sake.
-// OpenAI's variable has the version in it; agents add it where it has not.
-func (f *Forward) withoutBase(path string) string {
+// trimBase removes the path of the base URL. For OpenAI, whose variable contains
+// the version, agents add the version if it is missing.
+func (f *Forward) trimBase(path string) string {
 	for _, prefix := range []string{f.base.Path, "/v1"} {
 		if prefix == "/v1" && f.config.Wire != OpenAI {
 			continue
@@ -127,17 +127,17 @@ func (f *Forward) withoutBase(path string) string {
 	return path
 }
 
-// passing is the part of a query that passes: each parameter of the list, at
-// most once. A key is dropped, as every agent may send its own.
-func passing(query string, list []string) (string, error) {
+// allowedQuery returns the query without a key, which any agent may send. A
+// parameter that is not in the list or occurs twice is an error.
+func allowedQuery(query string, list []string) (string, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return "", forbidden("this query cannot be read")
+		return "", forbidden("its query is invalid")
 	}
 	values.Del("key")
 	for k, v := range values {
 		if !slices.Contains(list, k) || len(v) != 1 || len(v[0]) > 1000 || k == "alt" && v[0] != "sse" && v[0] != "json" {
-			return "", forbidden("this query is not passed on")
+			return "", forbidden("hone does not forward its query")
 		}
 	}
 	return values.Encode(), nil

@@ -10,17 +10,15 @@ import (
 	"time"
 )
 
-// headerTime is how long an agent may take to send a request's header, and
-// restTime how long a connection may rest between two of them.
 const (
-	headerTime = 30 * time.Second
-	restTime   = 10 * time.Minute
-	// drainTime is how long the server waits for what an agent still sends of
-	// a refused request: a connection that is closed before loses the answer.
+	headerTime = 30 * time.Second // limit for sending a request's header
+	restTime   = 10 * time.Minute // limit for an idle connection
+	// drainTime is how long the server reads the rest of a refused request: if
+	// it closed the connection earlier, the agent could lose the response.
 	drainTime = 5 * time.Second
 )
 
-// start begins to answer the connections that ServeConn is given.
+// start starts the server for the connections of ServeConn.
 func (f *Forward) start() {
 	f.queue = newQueue(8 * f.config.MaxConcurrent)
 	f.server = &http.Server{
@@ -28,38 +26,38 @@ func (f *Forward) start() {
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       restTime,
 		MaxHeaderBytes:    maxHeader,
-		// It would answer OPTIONS * by itself.
+		// The general handler would answer OPTIONS *.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     log.New(io.Discard, "", 0),
 		BaseContext:                  func(net.Listener) context.Context { return f.ctx },
 	}
-	// It ends with an error always, and only by Close.
+	// Serve returns only after Close, and always with an error.
 	go func() { _ = f.server.Serve(f.queue) }()
 }
 
-// queue is a listener whose connections are handed to it.
+// queue is a listener that accepts the connections passed to serve.
 type queue struct {
 	conns  chan net.Conn
-	places chan struct{}
+	slots  chan struct{}
 	once   sync.Once
 	closed chan struct{}
 }
 
 func newQueue(places int) *queue {
-	return &queue{conns: make(chan net.Conn), places: make(chan struct{}, places), closed: make(chan struct{})}
+	return &queue{conns: make(chan net.Conn), slots: make(chan struct{}, places), closed: make(chan struct{})}
 }
 
-// serve hands a connection over and waits for its end. One too many is closed
-// at once.
+// serve queues a connection and waits until it is closed. If all slots are
+// taken, it closes the connection.
 func (q *queue) serve(c net.Conn) {
 	select {
-	case q.places <- struct{}{}:
-		defer func() { <-q.places }()
+	case q.slots <- struct{}{}:
+		defer func() { <-q.slots }()
 	default:
 		c.Close()
 		return
 	}
-	h := &handed{Conn: c, ended: make(chan struct{})}
+	h := &queuedConn{Conn: c, ended: make(chan struct{})}
 	select {
 	case q.conns <- h:
 	case <-q.closed:
@@ -69,13 +67,13 @@ func (q *queue) serve(c net.Conn) {
 	select {
 	case <-h.ended:
 	case <-q.closed:
-		// The server may not know the connection yet, and would not close it.
+		// A connection that the server does not know yet is not closed by it.
 		c.Close()
 		<-h.ended
 	}
 }
 
-// Accept is the server's.
+// Accept implements net.Listener.
 func (q *queue) Accept() (net.Conn, error) {
 	select {
 	case c := <-q.conns:
@@ -85,23 +83,23 @@ func (q *queue) Accept() (net.Conn, error) {
 	}
 }
 
-// Close is the server's.
+// Close implements net.Listener.
 func (q *queue) Close() error {
 	q.once.Do(func() { close(q.closed) })
 	return nil
 }
 
-// Addr names the queue for the server, which shows it to nobody.
+// Addr implements net.Listener.
 func (q *queue) Addr() net.Addr { return &net.UnixAddr{Name: "forward", Net: "unix"} }
 
-// handed is a connection whose end is waited for.
-type handed struct {
+// queuedConn is a connection that signals when it is closed.
+type queuedConn struct {
 	net.Conn
 	once  sync.Once
 	ended chan struct{}
 }
 
-func (h *handed) Close() error {
+func (h *queuedConn) Close() error {
 	defer h.once.Do(func() { close(h.ended) })
 	return h.Conn.Close()
 }

@@ -7,29 +7,28 @@ import (
 	"hone/model"
 )
 
-// meter reads an answer on its way and finds out what was used. It is fed
-// all that came, and keeps no more than an event, or an answer that is no
-// stream.
+// meter reads the usage from a response as it passes. It stores only the current
+// event, or the entire response if that is not a stream.
 type meter struct {
-	read   func(data []byte) // takes a whole answer, an element or an event's data
+	read   func(data []byte) // reads a response, an element of one, or an event's data
 	known  *usage
-	events bool   // it is a stream of events
-	line   []byte // the line, or without events the whole, so far
-	data   []byte // of the event so far
-	broken bool   // an event is too long to be kept
+	events bool   // the response is an event stream
+	line   []byte // the line so far, or without events the response so far
+	data   []byte // the event's data so far
+	broken bool   // an event was too long
 }
 
-// usage is what a wire's answer said so far.
+// usage is what a response has reported so far.
 type usage struct {
-	used   model.Usage
-	told   bool   // used is known, as of now
-	ended  bool   // the answer says why it ended
-	closed bool   // nothing more can come
-	fault  string // an error within the answer, empty for none
+	used     model.Usage
+	reported bool   // used is known so far
+	ended    bool   // the response has a finish reason
+	closed   bool   // no more events can follow
+	fault    string // the error inside the response; empty if none
 }
 
-// mostEvent is the most bytes of an event, or of an answer without events.
-const mostEvent = 64 << 20
+// maxEvent limits an event, or a response without events, in bytes.
+const maxEvent = 64 << 20
 
 func newMeter(k kind, events bool) *meter {
 	u := &usage{}
@@ -37,9 +36,9 @@ func newMeter(k kind, events bool) *meter {
 	return &meter{read: read, known: u, events: events}
 }
 
-// feed takes the next bytes.
+// feed adds the next bytes.
 func (m *meter) feed(p []byte) {
-	if m.broken || len(m.line)+len(m.data)+len(p) > mostEvent {
+	if m.broken || len(m.line)+len(m.data)+len(p) > maxEvent {
 		m.broken = true
 		return
 	}
@@ -53,13 +52,13 @@ func (m *meter) feed(p []byte) {
 		if !ok {
 			return
 		}
-		m.take(bytes.TrimSuffix(m.line, []byte("\r")))
+		m.addLine(bytes.TrimSuffix(m.line, []byte("\r")))
 		m.line, p = m.line[:0], rest
 	}
 }
 
-// take takes a line of a stream of events.
-func (m *meter) take(line []byte) {
+// addLine adds a line of an event stream.
+func (m *meter) addLine(line []byte) {
 	if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 		m.data = append(append(m.data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
 		return
@@ -70,55 +69,54 @@ func (m *meter) take(line []byte) {
 	}
 }
 
-// end takes the end of the answer: an event needs no blank line then. An
-// answer that was not announced as a stream may be a list of its elements, or
-// a stream all the same.
+// end ends the response; the last event needs no blank line. A response without
+// the content type of a stream may be a list of elements, or still a stream.
 func (m *meter) end() {
-	switch whole := bytes.TrimSpace(m.line); {
+	switch body := bytes.TrimSpace(m.line); {
 	case m.broken:
 	case m.events:
-		m.take(bytes.TrimSuffix(m.line, []byte("\r")))
-		m.take(nil)
-	case len(whole) > 0 && whole[0] == '[':
+		m.addLine(bytes.TrimSuffix(m.line, []byte("\r")))
+		m.addLine(nil)
+	case len(body) > 0 && body[0] == '[':
 		var list []json.RawMessage
-		// What is no list holds no usage.
-		_ = json.Unmarshal(whole, &list)
+		// A body that is not a list reports no usage.
+		_ = json.Unmarshal(body, &list)
 		for _, element := range list {
 			m.read(element)
 		}
-	case json.Valid(whole):
-		m.read(whole)
+	case json.Valid(body):
+		m.read(body)
 	default:
 		m.events, m.line = true, nil
-		m.feed(append(whole, '\n', '\n'))
+		m.feed(append(body, '\n', '\n'))
 	}
 }
 
-// final is the usage, if the answer is complete and tells it; a stream may
-// know before its end. It is nil otherwise.
-func (m *meter) final(atEnd bool) *model.Usage {
+// result returns the usage if the response is complete and reports it, which a
+// stream may do before its end; otherwise nil.
+func (m *meter) result(atEnd bool) *model.Usage {
 	u := m.known
-	if m.broken || !u.told || !u.ended || !atEnd && !u.closed || !sane(u.used) {
+	if m.broken || !u.reported || !u.ended || !atEnd && !u.closed || !plausible(u.used) {
 		return nil
 	}
 	used := u.used
 	return &used
 }
 
-// sane reports whether numbers can be a count of tokens. Sums of such stay in
-// range.
-func sane(u model.Usage) bool {
+// plausible reports whether the numbers can be token counts, whose sums do not
+// overflow.
+func plausible(u model.Usage) bool {
 	for _, n := range []int64{u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite} {
-		if n < 0 || n > mostTokens {
+		if n < 0 || n > maxTokens {
 			return false
 		}
 	}
 	return true
 }
 
-func (u *usage) failed(message string) { u.fault = model.OneLine(message) }
+func (u *usage) setFault(message string) { u.fault = model.OneLine(message) }
 
-// geminiChunk is an answer of Gemini, or an element of a streamed one.
+// geminiChunk is a response of Gemini, or an element of a streamed one.
 type geminiChunk struct {
 	Candidates []struct {
 		Reason string `json:"finishReason"`
@@ -144,7 +142,7 @@ func (u *usage) gemini(data []byte) {
 		return
 	}
 	if c.Error != nil {
-		u.failed(c.Error.Message)
+		u.setFault(c.Error.Message)
 	}
 	u.ended = u.ended || c.Feedback.Block != ""
 	for _, candidate := range c.Candidates {
@@ -152,13 +150,14 @@ func (u *usage) gemini(data []byte) {
 	}
 	if n := c.Usage; n != nil {
 		cached := min(n.Cached, n.Prompt)
-		u.told = true
+		u.reported = true
 		u.used = model.Usage{Input: n.Prompt - cached + n.ToolPrompt, CacheRead: cached,
 			Output: n.Candidates + n.Thoughts, Reasoning: n.Thoughts}
 	}
 }
 
-// anthropicUsage is what an event says of it; a later event's fields count.
+// anthropicUsage is an event's usage; a later event's fields replace earlier
+// ones.
 type anthropicUsage struct {
 	Input      *int64 `json:"input_tokens"`
 	Output     *int64 `json:"output_tokens"`
@@ -187,8 +186,8 @@ func (u *usage) anthropic(data []byte) {
 	switch e.Type {
 	case "message_start":
 		u.add(e.Message.Usage)
-		// What it says of the output is only what there is so far.
-		u.told = false
+		// Its output tokens are only those so far.
+		u.reported = false
 	case "message_delta":
 		u.add(e.Usage)
 	case "message_stop":
@@ -197,7 +196,7 @@ func (u *usage) anthropic(data []byte) {
 		u.add(e.Usage)
 		u.ended = e.Stop != ""
 	case "error":
-		u.failed(e.Error.Message)
+		u.setFault(e.Error.Message)
 	}
 }
 
@@ -205,7 +204,7 @@ func (u *usage) add(a *anthropicUsage) {
 	if a == nil {
 		return
 	}
-	u.told = a.Output != nil
+	u.reported = a.Output != nil
 	for _, f := range []struct {
 		to   *int64
 		from *int64
@@ -246,23 +245,23 @@ func (u *usage) chat(data []byte) {
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		message, _ := model.ErrorBody(data)
-		u.failed(message)
+		u.setFault(message)
 	}
 	for _, choice := range c.Choices {
 		u.ended = u.ended || choice.Reason != ""
 	}
 	if n := c.Usage; n != nil {
-		u.tell(n.Prompt, n.PromptSide.Cached, n.Completion, n.Details.Reasoning)
+		u.setOpenAI(n.Prompt, n.PromptSide.Cached, n.Completion, n.Details.Reasoning)
 	}
 }
 
-// tell takes OpenAI's numbers: what was cached is part of the input.
-func (u *usage) tell(in, cached, out, reasoning int64) {
-	u.told = true
+// setOpenAI sets OpenAI's numbers, where cached tokens are part of the input.
+func (u *usage) setOpenAI(in, cached, out, reasoning int64) {
+	u.reported = true
 	u.used = model.Usage{Input: max(0, in-cached), CacheRead: cached, Output: out, Reasoning: reasoning}
 }
 
-// response is an answer of the Responses API.
+// response is a response of the Responses API.
 type response struct {
 	Status string `json:"status"`
 	Usage  *struct {
@@ -290,25 +289,25 @@ func (u *usage) responses(data []byte) {
 	if json.Unmarshal(data, &e) != nil {
 		return
 	}
-	whole := e.response
+	r := e.response
 	switch e.Type {
 	case "response.completed", "response.incomplete", "response.failed":
-		whole = e.Response
+		r = e.Response
 	case "error":
-		u.failed(e.Message)
+		u.setFault(e.Message)
 		return
 	case "":
 	default:
 		return
 	}
-	if whole.Error != nil {
-		u.failed(whole.Error.Message)
+	if r.Error != nil {
+		u.setFault(r.Error.Message)
 	}
-	switch whole.Status {
+	switch r.Status {
 	case "completed", "incomplete", "failed":
 		u.ended, u.closed = true, true
 	}
-	if n := whole.Usage; n != nil {
-		u.tell(n.Input, n.InputSide.Cached, n.Output, n.Details.Reasoning)
+	if n := r.Usage; n != nil {
+		u.setOpenAI(n.Input, n.InputSide.Cached, n.Output, n.Details.Reasoning)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"hone/model"
 )
 
-// events calls do with the data of each server-sent event until the stream
-// ends. Lines may be of any length; the exchange bounds the whole.
-func events(body io.Reader, do func(data []byte) error) error {
+// forEachEvent calls do with the data of each server-sent event until the
+// stream ends. Lines may have any length; the exchange limits the body.
+func forEachEvent(body io.Reader, do func(data []byte) error) error {
 	lines := bufio.NewReader(body)
 	var data []byte
 	for {
@@ -24,11 +24,11 @@ func events(body io.Reader, do func(data []byte) error) error {
 		line = bytes.TrimRight(line, "\r\n")
 		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 			data = bytes.TrimSpace(append(append(data, '\n'), value...))
-		} else if stray(line) {
-			return strayError(line, lines)
+		} else if !isEventLine(line) {
+			return outsideEventError(line, lines)
 		}
 		if ended && len(data) > 0 && !json.Valid(data) {
-			return &model.Error{Kind: model.Cut, Message: "the stream ended within an event"}
+			return &model.Error{Kind: model.Cut, Message: "the stream ended inside an event"}
 		}
 		if len(data) > 0 && (ended || len(line) == 0) {
 			if err := do(data); err != nil {
@@ -42,19 +42,19 @@ func events(body io.Reader, do func(data []byte) error) error {
 	}
 }
 
-// stray reports whether a line is of no kind that event streams have.
-func stray(line []byte) bool {
+// isEventLine reports whether an event stream may contain the line.
+func isEventLine(line []byte) bool {
 	name, _, _ := bytes.Cut(line, []byte(":"))
 	switch string(name) {
 	case "", "data", "event", "id", "retry":
-		return false
+		return true
 	}
-	return true
+	return false
 }
 
-// strayError reads what stands in a stream without being an event: the API
-// is known to put an error's body there as it is.
-func strayError(line []byte, rest io.Reader) error {
+// outsideEventError returns the error for text outside of events. The API is
+// known to write an error's JSON body into a stream without an event.
+func outsideEventError(line []byte, rest io.Reader) error {
 	more, err := io.ReadAll(rest)
 	if err != nil {
 		return err
@@ -62,11 +62,11 @@ func strayError(line []byte, rest io.Reader) error {
 	if e := errorBody(append(append(line, '\n'), more...)); e != nil {
 		return e.fault()
 	}
-	return errors.New("a line is not of an event stream")
+	return errors.New("the stream contains text outside of events")
 }
 
-// errorBody is the error that an answer consists of, alone or in a list; nil
-// if it is none.
+// errorBody returns the error in a body that consists of an error response,
+// alone or in a list; nil for any other body.
 func errorBody(text []byte) *apiError {
 	var list []chunk
 	if json.Unmarshal(text, &list) != nil {

@@ -8,8 +8,9 @@ import (
 	"hone/model"
 )
 
-// FuzzRead holds that no answer makes the reader panic or is taken for whole
-// without a reason to stop, and that what is read can be kept and sent back.
+// FuzzRead tests that no response makes the reader panic or passes as complete
+// without a finish reason, and that the journal does not change what is sent
+// back.
 func FuzzRead(f *testing.F) {
 	f.Add("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"ü\"}]},\"finishReason\":\"STOP\"}]}\r\n\r\n")
 	f.Add("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\",\"thoughtSignature\":\"bQ==\"}," +
@@ -25,16 +26,16 @@ func FuzzRead(f *testing.F) {
 		if reply.Finish == "" || reply.Detail == "" {
 			t.Fatalf("read as %+v", reply)
 		}
-		kept, err := json.Marshal(reply)
+		recorded, err := json.Marshal(reply)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var again model.Reply
-		if err := json.Unmarshal(kept, &again); err != nil {
+		var restored model.Reply
+		if err := json.Unmarshal(recorded, &restored); err != nil {
 			t.Fatal(err)
 		}
-		if a, b := sent(t, reply), sent(t, again); a != b {
-			t.Errorf("sent back as\n%s\nand, once kept, as\n%s", a, b)
+		if a, b := sent(t, reply), sent(t, restored); a != b {
+			t.Errorf("sent back as\n%s\nand, from the journal, as\n%s", a, b)
 		}
 	})
 }

@@ -1,14 +1,15 @@
-// Package gemini speaks the Gemini API's streamGenerateContent.
-//
-// It sends and reads the wire itself. The official SDK serves its tests as
-// the second opinion (the same requests, the same readings), not its code:
-// that SDK takes a key, a base URL and a back end from the environment, logs
-// to stderr, prints its configuration with the key in it into errors, panics
-// on JSON of an unexpected shape, and reads arguments of calls as floats.
+// Package gemini implements [model.Model] for the Gemini API's
+// streamGenerateContent. [New] returns a model. Vertex AI is not supported.
 //
 // Thought signatures become opaque parts of the wire "gemini", directly
-// before the part that they sign, and go back onto it. Thought summaries are
-// not visible text. Vertex AI is not spoken.
+// before the part that they sign, and are sent back with that part. Thought
+// summaries are dropped.
+//
+// The package encodes requests and decodes streams itself; only its tests
+// compare it with the official SDK. That SDK takes a key, a base URL and a
+// back end from the environment, logs to stderr, prints its configuration
+// with the key into errors, panics on JSON of an unexpected shape, and
+// decodes the arguments of calls as floats.
 package gemini
 
 import (
@@ -25,7 +26,7 @@ import (
 	"hone/model"
 )
 
-// Wire is the name of the opaque parts that this package makes and takes.
+// Wire names the opaque parts that this package returns and sends.
 const Wire = "gemini"
 
 const (
@@ -34,31 +35,30 @@ const (
 	version         = "/v1beta"
 )
 
-// Config says which model is asked, where and with which key. Nothing is
-// taken from the environment.
+// Config selects a model and a server. The environment is not read.
 type Config struct {
-	// Name is the model's, such as "gemini-3-pro-preview", or a resource's
-	// full name, such as "tunedModels/mine".
+	// Name is the model's name, such as "gemini-3-pro-preview", or a full
+	// resource name, such as "tunedModels/mine".
 	Name string
-	// Key goes in the x-goog-api-key header; empty sends none.
+	// Key is sent in the x-goog-api-key header; if empty, none is sent.
 	Key string
-	// BaseURL is the server's, with or without the API's version; empty is
-	// Google's own.
+	// BaseURL is the server's URL, with or without the API version; empty
+	// means Google's server.
 	BaseURL string
-	// KeyVariable is the environment variable that hints name; empty is
-	// GEMINI_API_KEY.
+	// KeyVariable is the environment variable that hints tell the user to
+	// set; empty means GEMINI_API_KEY.
 	KeyVariable string
-	// Timeouts bound an attempt; zero fields mean their defaults.
+	// Timeouts limit each attempt; zero fields mean the defaults.
 	Timeouts model.Timeouts
 }
 
 // Model is one Gemini model. It is safe for concurrent use.
 type Model struct {
 	config Config
-	url    string // of the model's own entry
+	url    string // of the model resource
 }
 
-// New returns the model that c describes; it asks no server.
+// New returns the model that c describes. It sends no request.
 func New(c Config) *Model {
 	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(c.BaseURL, defaultBase), "/"), version)
 	name := c.Name
@@ -82,8 +82,8 @@ func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	return reply, nil
 }
 
-// Probe asks for the model's own entry, which costs no tokens, and so finds
-// out whether the server, the key and the model's name are right.
+// Probe checks the server, the key and the model's name by requesting the
+// model resource, which costs no tokens.
 func (m *Model) Probe(ctx context.Context) error {
 	x := model.NewExchange(ctx, m.config.Timeouts)
 	defer x.Close()
@@ -93,10 +93,12 @@ func (m *Model) Probe(ctx context.Context) error {
 		_, err = io.Copy(io.Discard, body)
 	}
 	if err == nil && x.Raw() == nil {
-		err = errors.New("it is not JSON")
+		err = errNotJSON
 	}
 	return m.fault(x, err, nil)
 }
+
+var errNotJSON = errors.New("the body is not JSON")
 
 func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 	sent, err := encode(m.config.Name, req)
@@ -112,13 +114,13 @@ func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 }
 
 func read(body io.Reader, r *reader) error {
-	if err := events(body, r.event); err != nil {
+	if err := forEachEvent(body, r.event); err != nil {
 		return err
 	}
-	return r.complete()
+	return r.checkComplete()
 }
 
-// send returns the body of an answer with a good status.
+// send returns the body of a 2xx response.
 func (m *Model) send(x *model.Exchange, method, url string, body []byte) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(x.Context(), method, url, bytes.NewReader(body))
 	if err != nil {
@@ -139,14 +141,14 @@ func (m *Model) send(x *model.Exchange, method, url string, body []byte) (io.Rea
 		return res.Body, nil
 	}
 	defer res.Body.Close()
-	// The exchange words the fault from the status and the body it records.
+	// Reading the body lets the exchange record it for its error message.
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
 		return nil, err
 	}
 	return nil, errors.New(res.Status)
 }
 
-// fault adds what only this wire knows to the exchange's wording.
+// fault adds usage, Gemini's error details and a hint to the exchange's error.
 func (m *Model) fault(x *model.Exchange, err error, used *model.Usage) error {
 	err = x.Fault(err)
 	var known *model.Error
@@ -156,18 +158,17 @@ func (m *Model) fault(x *model.Exchange, err error, used *model.Usage) error {
 	e := *known
 	e.Usage = used
 	if x.Status() >= 300 {
-		if said := errorBody(x.Body()); said != nil {
-			said.refine(&e)
+		if body := errorBody(x.Body()); body != nil {
+			body.refine(&e)
 		}
 	}
 	if e.Kind == model.Auth {
-		e.Hint = "set " + m.config.KeyVariable + " to a key of the Gemini API that may use this model"
+		e.Hint = "set " + m.config.KeyVariable + " to a Gemini API key with access to this model"
 	}
 	return &e
 }
 
-// apiError is a google.rpc.Status, which comes as an error's body or within
-// a stream.
+// apiError is a google.rpc.Status, from an error response or inside a stream.
 type apiError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -179,14 +180,14 @@ type apiError struct {
 	} `json:"details"`
 }
 
-// fault is the error as one that came within a stream.
+// fault returns the error for an apiError inside a stream.
 func (a *apiError) fault() *model.Error {
 	e := model.StatusError(a.Code, nil, a.Message, a.Status)
 	a.refine(e)
 	return e
 }
 
-// refine reads the details, which say more than status and message.
+// refine adds what only the details tell: a wrong key, and the retry delay.
 func (a *apiError) refine(e *model.Error) {
 	for _, detail := range a.Details {
 		if strings.HasPrefix(detail.Reason, "API_KEY_") {

@@ -29,7 +29,7 @@ func ask(text string) model.Request {
 	return model.Request{Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: text}}}}}
 }
 
-// stream serves one answer of these chunks, each an event.
+// stream serves one response with these chunks, each an event.
 func stream(t testing.TB, chunks ...string) *gemini.Model {
 	return raw(t, http.StatusOK, "data: "+strings.Join(chunks, "\r\n\r\ndata: ")+"\r\n\r\n")
 }
@@ -44,7 +44,7 @@ func raw(t testing.TB, status int, body string) *gemini.Model {
 	return newModel(s.URL)
 }
 
-// parts is a chunk of the first candidate's parts.
+// parts returns a chunk with parts of the first candidate.
 func parts(list ...string) string {
 	return `{"candidates":[{"content":{"parts":[` + strings.Join(list, ",") + `],"role":"model"},"index":0}]}`
 }
@@ -60,7 +60,7 @@ func fault(t *testing.T, err error) *model.Error {
 	return e
 }
 
-func TestSignaturesGoBackOntoTheirParts(t *testing.T) {
+func TestSignaturesAreSentBackWithTheirParts(t *testing.T) {
 	const (
 		signedText = `{"text":"I look.","thoughtSignature":"c2lnMQ=="}`
 		signedCall = `{"functionCall":{"name":"read","args":{"b":12345678901234567890,"a":1.50}},"thoughtSignature":"c2ln+/Mg=="}`
@@ -119,7 +119,7 @@ func TestSignaturesGoBackOntoTheirParts(t *testing.T) {
 	}
 }
 
-func TestOwnCallIDsAreNotGivenTwice(t *testing.T) {
+func TestMadeCallIDsAreUnique(t *testing.T) {
 	call := parts(`{"functionCall":{"name":"read"}}`)
 	req := ask("hi")
 	req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: []model.Part{
@@ -149,7 +149,7 @@ func TestFinishes(t *testing.T) {
 		"STOP": model.Stop, "MAX_TOKENS": model.Length, "SAFETY": model.Filtered, "RECITATION": model.Filtered,
 		"BLOCKLIST": model.Filtered, "PROHIBITED_CONTENT": model.Filtered, "SPII": model.Filtered,
 		"MALFORMED_FUNCTION_CALL": model.Other, "UNEXPECTED_TOOL_CALL": model.Other, "LANGUAGE": model.Other,
-		"A_WORD_OF_NEXT_YEAR": model.Other,
+		"UNKNOWN_REASON": model.Other,
 	} {
 		m := stream(t, fmt.Sprintf(`{"candidates":[{"finishReason":%q,"finishMessage":"why"}]}`, reason))
 		reply, err := m.Generate(t.Context(), ask("hi"))
@@ -174,7 +174,7 @@ func TestBlockedPromptIsFiltered(t *testing.T) {
 	}
 }
 
-func TestUsageIsTheLastChunks(t *testing.T) {
+func TestUsageOfTheLastChunk(t *testing.T) {
 	reply, err := stream(t,
 		`{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"usageMetadata":{"promptTokenCount":100,"totalTokenCount":100}}`,
 		stop,
@@ -210,7 +210,7 @@ func TestErrorInTheStream(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOfTheProtocolNeverSucceeds(t *testing.T) {
+func TestProtocolViolationsNeverSucceed(t *testing.T) {
 	event := func(data string) string { return "data: " + data + "\n\ndata: " + stop + "\n\n" }
 	for body, want := range map[string]model.Kind{
 		event(`{"candidates":5}`):                           model.Garbage,
@@ -246,7 +246,7 @@ func TestWhatIsNotOfTheProtocolNeverSucceeds(t *testing.T) {
 	}
 }
 
-func TestEventsMayBeWrittenInAnyWay(t *testing.T) {
+func TestEventFormats(t *testing.T) {
 	for _, body := range []string{
 		"data:" + parts(`{"text":"grüße"}`) + "\n\ndata:" + stop + "\n\n",
 		"event: message\nid: 4\ndata: " + parts(`{"text":"grüße"}`) + "\n\n: ping\n\ndata: " + stop,
@@ -268,14 +268,14 @@ func TestErrorBodies(t *testing.T) {
 	}{
 		{"key not valid", 400,
 			`{"error":{"code":400,"message":"No.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}`,
-			model.Error{Kind: model.Auth, Status: 400, Message: "No.", Hint: "set GEMINI_API_KEY to a key of the Gemini API that may use this model"}},
+			model.Error{Kind: model.Auth, Status: 400, Message: "No.", Hint: "set GEMINI_API_KEY to a Gemini API key with access to this model"}},
 		{"quota with its delay", 429,
 			`{"error":{"code":429,"message":"Slow.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"13.5s"}]}}`,
 			model.Error{Kind: model.RateLimited, Status: 429, Message: "Slow.", After: 13500 * time.Millisecond}},
 		{"in a list", 429,
 			`[{"error":{"code":429,"message":"Slow.","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"2s"}]}}]`,
 			model.Error{Kind: model.RateLimited, Status: 429, Message: "Slow.", After: 2 * time.Second}},
-		{"delay that is none", 429,
+		{"quota with an invalid delay", 429,
 			`{"error":{"code":429,"message":"Slow.","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"soon"}]}}`,
 			model.Error{Kind: model.RateLimited, Status: 429, Message: "Slow."}},
 		{"too long", 400,
@@ -379,6 +379,6 @@ func TestProbe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := newModel(s.URL).Probe(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: got %v", err)
+		t.Errorf("canceled: got %v", err)
 	}
 }

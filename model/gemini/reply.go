@@ -13,7 +13,7 @@ import (
 	"hone/model"
 )
 
-// chunk is a GenerateContentResponse, of which a stream has many.
+// chunk is a GenerateContentResponse, one event of a stream.
 type chunk struct {
 	Candidates []candidate `json:"candidates"`
 	Feedback   *struct {
@@ -35,28 +35,28 @@ type candidate struct {
 }
 
 type usage struct {
-	Prompt     int64 `json:"promptTokenCount"` // what was cached included
+	Prompt     int64 `json:"promptTokenCount"` // cached tokens included
 	Cached     int64 `json:"cachedContentTokenCount"`
 	ToolPrompt int64 `json:"toolUsePromptTokenCount"`
 	Candidates int64 `json:"candidatesTokenCount"` // thoughts not included
 	Thoughts   int64 `json:"thoughtsTokenCount"`
 }
 
-// reader folds a stream's chunks into a reply.
+// reader builds a reply from a stream's chunks.
 type reader struct {
-	show   func(string)
-	calls  int // before this reply and in it, for the ids that it needs
-	parts  []model.Part
-	open   bool // the last part is text that the next may be added to
-	text   bytes.Buffer
-	reason string
-	detail string
-	block  bool
-	usage  *model.Usage
+	onText  func(string)
+	calls   int // in the conversation so far, to number the missing ids
+	parts   []model.Part
+	open    bool // the last part is text that may grow
+	text    bytes.Buffer
+	reason  string
+	detail  string
+	blocked bool // the prompt was blocked
+	usage   *model.Usage
 }
 
 func newReader(req model.Request) *reader {
-	r := &reader{show: req.Stream}
+	r := &reader{onText: req.Stream}
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
 			if p.Call != nil {
@@ -67,27 +67,27 @@ func newReader(req model.Request) *reader {
 	return r
 }
 
-// event takes the data of one event.
+// event adds the data of one event.
 func (r *reader) event(data []byte) error {
-	// The decoder would put replacement characters for what is not UTF-8.
+	// The decoder would silently replace bytes that are not UTF-8.
 	if !utf8.Valid(data) {
 		return errors.New("an event is not UTF-8")
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return fmt.Errorf("an event: %w", err)
+		return fmt.Errorf("decode an event: %w", err)
 	}
 	switch {
 	case c.Error != nil:
 		return c.Error.fault()
 	case c.Candidates == nil && c.Feedback == nil && c.Usage == nil && c.ID == "":
-		return errors.New("an event is not of the protocol")
+		return errors.New("an event is not a GenerateContentResponse")
 	}
 	if c.Usage != nil {
-		r.usage = c.Usage.normal()
+		r.usage = c.Usage.tokens()
 	}
 	if c.Feedback != nil && c.Feedback.Reason != "" {
-		r.block = true
+		r.blocked = true
 		r.detail = detail(c.Feedback.Reason, c.Feedback.Message)
 	}
 	for _, candidate := range c.Candidates {
@@ -110,12 +110,12 @@ func (r *reader) candidate(c candidate) error {
 	return nil
 }
 
-// part adds one part. Text joins the text before it unless one of them is
-// signed, since a signature holds for its own part alone.
+// part adds one part. Text is appended to the text before it unless one of
+// them is signed, because a signature is valid for its own part only.
 func (r *reader) part(raw json.RawMessage) error {
 	var p part
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return fmt.Errorf("a part: %w", err)
+		return fmt.Errorf("decode a part: %w", err)
 	}
 	signed := len(p.Signature) > 0 && !bytes.Equal(p.Signature, []byte("null"))
 	if signed && !isString(p.Signature) {
@@ -144,10 +144,10 @@ func isEmpty(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &fields) == nil && len(fields) == 0
 }
 
-// opaque keeps a signature, which is a JSON string and belongs to the part
-// that follows, or a whole part, which is an object.
+// opaque adds a signature, which is a JSON string and belongs to the next
+// part, or an entire part, which is a JSON object.
 func (r *reader) opaque(raw json.RawMessage) error {
-	// As the journal would write it, so that it stays byte for byte the same.
+	// The journal encodes it the same way, so that the bytes never change.
 	data, err := json.Marshal(raw)
 	if err != nil {
 		return err
@@ -159,11 +159,11 @@ func (r *reader) opaque(raw json.RawMessage) error {
 func (r *reader) call(c functionCall) {
 	r.calls++
 	if c.ID == "" {
-		c.ID = ownID + strconv.Itoa(r.calls)
+		c.ID = madeID + strconv.Itoa(r.calls)
 	}
 	args := string(c.Args)
 	if isString(c.Args) {
-		// What is no object is kept as the model wrote it.
+		// These are not an object; a call holds them as the model wrote them.
 		_ = json.Unmarshal(c.Args, &args)
 	}
 	r.add(model.Part{Call: &model.Call{ID: c.ID, Name: c.Name, Args: cmp.Or(args, "{}")}})
@@ -176,15 +176,15 @@ func (r *reader) visible(text string, signed bool) {
 	r.text.WriteString(text)
 	r.open = true
 	if signed {
-		r.seal()
+		r.closeText()
 	}
-	if r.show != nil {
-		r.show(text)
+	if r.onText != nil {
+		r.onText(text)
 	}
 }
 
-// seal ends the text part that is being collected, if there is one.
-func (r *reader) seal() {
+// closeText completes the last part if it is open text.
+func (r *reader) closeText() {
 	if r.open {
 		r.parts[len(r.parts)-1].Text = r.text.String()
 		r.text.Reset()
@@ -193,23 +193,23 @@ func (r *reader) seal() {
 }
 
 func (r *reader) add(p model.Part) {
-	r.seal()
+	r.closeText()
 	r.parts = append(r.parts, p)
 }
 
-// complete reports a stream that ended without the word that it is whole.
-func (r *reader) complete() error {
-	if r.reason == "" && !r.block {
+// checkComplete returns an error if the stream ended too early.
+func (r *reader) checkComplete() error {
+	if r.reason == "" && !r.blocked {
 		return &model.Error{Kind: model.Cut, Message: "the stream ended without a finish reason"}
 	}
 	return nil
 }
 
 func (r *reader) reply() model.Reply {
-	r.seal()
+	r.closeText()
 	reply := model.Reply{Parts: r.parts, Detail: r.detail, Usage: r.usage, Finish: finish(r.reason)}
 	switch {
-	case r.block:
+	case r.blocked:
 		reply.Finish = model.Filtered
 	case reply.Finish == model.Stop && len(reply.Calls()) > 0:
 		reply.Finish = model.Calls
@@ -237,7 +237,7 @@ func detail(reason, message string) string {
 	return reason + ": " + strings.TrimSpace(message)
 }
 
-func (u *usage) normal() *model.Usage {
+func (u *usage) tokens() *model.Usage {
 	cached := min(u.Cached, u.Prompt)
 	return &model.Usage{
 		Input:     u.Prompt - cached + u.ToolPrompt,

@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,8 +8,8 @@ import (
 	"hone/model"
 )
 
-// request is a GenerateContentRequest. What changes from call to call comes
-// last, so that a longer conversation begins with the bytes of a shorter one.
+// request is a GenerateContentRequest. The fields that change from call to
+// call come last, so that a growing conversation keeps its prefix.
 type request struct {
 	System   *content    `json:"systemInstruction,omitempty"`
 	Tools    []tool      `json:"tools,omitempty"`
@@ -43,7 +42,7 @@ type thinking struct {
 	Budget int    `json:"thinkingBudget,omitempty"`
 }
 
-// part is a Part of the kinds that this package reads and writes.
+// part is a Part, with the fields that this package reads and writes.
 type part struct {
 	Text      *string         `json:"text,omitempty"`
 	Thought   bool            `json:"thought,omitempty"`
@@ -64,7 +63,7 @@ type functionResult struct {
 	Response map[string]string `json:"response"`
 }
 
-// encode is the body of a request to the model of that name.
+// encode returns the body of a request to the named model.
 func encode(name string, req model.Request) ([]byte, error) {
 	r := request{Contents: []content{}, Config: generationFor(name, req)}
 	if req.System != "" {
@@ -79,7 +78,7 @@ func encode(name string, req model.Request) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encode message %d: %w", i+1, err)
 		}
-		// The API refuses a content without parts.
+		// The API rejects a content without parts.
 		if len(c.Parts) > 0 {
 			r.Contents = append(r.Contents, c)
 		}
@@ -98,23 +97,22 @@ func functions(specs []model.Spec) []function {
 	return list
 }
 
-// Budgets that every model of the 2.5 family takes; Google's own translation
-// of these levels.
+// Thinking budgets that every 2.5 model accepts, as Google maps these levels.
 const (
 	budgetLow    = 1024
 	budgetMedium = 8192
 	budgetHigh   = 24576
 )
 
-// The most that a request may ask for; the API refuses more.
+// Output limits; the API rejects higher ones.
 const (
 	outputEarly = 8192
 	outputLater = 65536
 )
 
-// generationFor is nil where there is nothing to say. Models before 2.5 do
-// not think, those of the 2.5 family take a budget, and later ones a level,
-// of which gemini-3-pro has no middle one.
+// generationFor returns nil if the request needs no configuration. Models
+// before 2.5 do not think, 2.5 models take a budget and later models a level;
+// gemini-3-pro has no MEDIUM level.
 func generationFor(name string, req model.Request) *generation {
 	name = strings.TrimPrefix(name, "models/")
 	early := hasPrefix(name, "gemini-1", "gemini-2.0", "gemma")
@@ -175,14 +173,14 @@ func encodeMessage(m model.Message) (content, error) {
 	return c, nil
 }
 
-// encodePart is nil for a part without content, which the API refuses.
+// encodePart returns nil for an empty part, which the API rejects.
 func encodePart(p model.Part, signature json.RawMessage) (json.RawMessage, error) {
 	out := part{Signature: signature}
 	switch {
 	case p.Opaque != nil:
 		return p.Opaque.Data, nil
 	case p.Call != nil:
-		out.Call = &functionCall{sentID(p.Call.ID), p.Call.Name, asObject(p.Call.Args)}
+		out.Call = &functionCall{sentID(p.Call.ID), p.Call.Name, p.Call.Object()}
 	case p.Result != nil:
 		key := "output"
 		if p.Result.Failed {
@@ -197,24 +195,15 @@ func encodePart(p model.Part, signature json.RawMessage) (json.RawMessage, error
 	return json.Marshal(out)
 }
 
-// ownID begins the ids of calls that the API gave none. They are never sent:
-// without an id it matches results to calls by name and order.
-const ownID = "unnamed_call_"
+// madeID begins the ids of calls to which the API gave no id. They are not
+// sent: without ids the API matches results to calls by name and order.
+const madeID = "unnamed_call_"
 
 func sentID(id string) string {
-	if strings.HasPrefix(id, ownID) {
+	if strings.HasPrefix(id, madeID) {
 		return ""
 	}
 	return id
-}
-
-// asObject is args where they are a JSON object, else an empty one.
-func asObject(args string) json.RawMessage {
-	raw := bytes.TrimSpace([]byte(args))
-	if len(raw) > 0 && raw[0] == '{' && json.Valid(raw) {
-		return raw
-	}
-	return json.RawMessage("{}")
 }
 
 func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }

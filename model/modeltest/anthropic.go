@@ -1,7 +1,7 @@
 package modeltest
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,19 +12,14 @@ import (
 // anthropic speaks the Messages API.
 //
 // Turn.Thinking is sent as a thinking block with a signature, or as a
-// redacted_thinking block where it begins with "redacted:".
+// redacted_thinking block if it begins with "redacted:".
 type anthropic struct{}
 
 func (anthropic) Match(path string) bool {
 	return strings.HasPrefix(path, "/v1/messages") || strings.HasPrefix(path, "/v1/models")
 }
 
-func (anthropic) Stream(_ *http.Request, body []byte) bool {
-	var request struct {
-		Stream bool `json:"stream"`
-	}
-	return json.Unmarshal(body, &request) == nil && request.Stream
-}
+func (anthropic) Stream(_ *http.Request, body []byte) bool { return requestsStream(body) }
 
 func (a anthropic) Events(t Turn) [][]byte {
 	s := &messageStream{}
@@ -66,7 +61,7 @@ func (a anthropic) Body(t Turn) []byte {
 	return encode(a.message(t, content, a.stop(t)))
 }
 
-// message is a Message, without a stop reason while stop is nil.
+// message returns a Message; a nil stop means that it is not complete.
 func (a anthropic) message(t Turn, content []any, stop object) object {
 	m := object{
 		"id": "msg_013Zva2CMHLNnjNjJKqJ2EF", "type": "message", "role": "assistant",
@@ -111,17 +106,17 @@ func (anthropic) stop(t Turn) object {
 	if reason == "" && len(t.Calls) > 0 {
 		reason = "tool_use"
 	}
-	stop := object{"stop_reason": or(t.Detail, reason, "end_turn"), "stop_sequence": nil}
+	stop := object{"stop_reason": cmp.Or(t.Detail, reason, "end_turn"), "stop_sequence": nil}
 	if stop["stop_reason"] == "refusal" {
 		stop["stop_details"] = object{"type": "refusal", "category": nil, "explanation": nil}
 	}
 	return stop
 }
 
-// Error knows one code by what the API says in place of it: a prompt that is
-// too long is an invalid_request_error.
+// Error translates one code: the API reports a prompt that is too long as an
+// invalid_request_error.
 func (anthropic) Error(t Turn) []byte {
-	kind, message := or(t.Code, anthropicType(t.Status)), t.Message
+	kind, message := cmp.Or(t.Code, anthropicType(t.Status)), t.Message
 	if t.Code == "context_length_exceeded" {
 		kind, message = "invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum"
 	}

@@ -10,8 +10,8 @@ import (
 	"hone/model"
 )
 
-// Benchmark sets one attempt of a provider over loopback beside a bare POST of
-// the same bytes to the same server, whose answer is read and thrown away.
+// Benchmark measures one attempt of a provider, and for comparison a bare POST
+// of the same bytes to the same server.
 func Benchmark(b *testing.B, open func(url string) model.Model) {
 	s := NewServer(b, Turn{
 		Text: strings.Repeat("All work and no play. ", 200), Chunk: 64,

@@ -9,21 +9,21 @@ import (
 	"hone/model"
 )
 
-// chat speaks OpenAI's chat completions, as OpenAI and the many servers that
-// follow it do. The event that completes its stream is the finish reason with
-// what follows it: the usage and [DONE].
+// chat speaks OpenAI's chat completions, as compatible servers do too. The
+// last element of its Events is the finish reason together with the usage and
+// [DONE].
 //
-// Turn.Thinking is sent as reasoning_content, as DeepSeek and vLLM do, which
-// no wire sends back. A Filtered turn with the detail "refusal" is sent as a
-// refusal, whose finish reason is an ordinary stop.
+// Turn.Thinking is sent as reasoning_content, as by DeepSeek and vLLM; it is
+// never sent back. A Filtered turn with the detail "refusal" is sent as a
+// refusal with the finish reason "stop".
 type chat struct{}
 
 func (chat) Match(path string) bool { return strings.HasSuffix(path, "/chat/completions") }
 
-func (chat) Stream(_ *http.Request, body []byte) bool { return asksForStream(body) }
+func (chat) Stream(_ *http.Request, body []byte) bool { return requestsStream(body) }
 
-// asksForStream reports whether a JSON body holds "stream": true.
-func asksForStream(body []byte) bool {
+// requestsStream reports whether a JSON body contains "stream": true.
+func requestsStream(body []byte) bool {
 	var request struct {
 		Stream bool `json:"stream"`
 	}
@@ -143,7 +143,7 @@ func (chat) usage(t Turn) any {
 
 func (chat) Error(t Turn) []byte { return openaiError(t) }
 
-// openaiError is an error body of both of OpenAI's wires.
+// openaiError returns an error's body, the same for both of OpenAI's wires.
 func openaiError(t Turn) []byte {
 	kind := "invalid_request_error"
 	switch {

@@ -13,33 +13,32 @@ import (
 	"hone/model"
 )
 
-// Provider is what the conformance suite must know of a provider. The paths
-// lead into the JSON body of its requests: names and indices with dots
-// between them, such as "messages.0.content".
+// Provider describes a provider to the conformance suite. A path is a place in
+// the JSON body of its requests: names and indices separated by dots, such as
+// "messages.0.content".
 type Provider struct {
-	// New makes a model that calls the server at url, which has no path, with
-	// the key.
-	// Contract: it reads nothing from the environment.
+	// New returns a model that calls the server at url, which has no path,
+	// with the key. It must not read the environment.
 	New func(url, key string, t model.Timeouts) model.Model
-	// Wire is the name of its opaque parts; empty where it has none.
+	// Wire is the name of its opaque parts; empty if it has none.
 	Wire string
-	// KeyVariable is what the hint of a refused key names.
+	// KeyVariable is the variable that the hint for a rejected key names.
 	KeyVariable string
 
 	System    string // path of the system text
 	Messages  string // path of the list that grows with the conversation
 	MaxOutput string // path of the output limit
-	Reasoning string // path of what differs between the reasoning levels
+	Reasoning string // path of a value that differs between reasoning levels
 
-	// CacheWrite says that the wire counts tokens written to a cache.
+	// CacheWrite reports that the wire counts tokens written to a cache.
 	CacheWrite bool
-	// ObjectArgs says that the wire carries a call's arguments as a JSON
-	// object, so that only their value is kept and other text cannot occur.
+	// ObjectArgs reports that the wire sends a call's arguments as a JSON
+	// object, so that their text may change and must be an object.
 	ObjectArgs bool
 }
 
-// Conformance names the behaviours that every provider shows, against a
-// loopback server that speaks its protocol.
+// Conformance tests the behavior that every provider must have, against a
+// server that speaks its protocol.
 func Conformance(t *testing.T, p Provider) {
 	groups := []struct {
 		name string
@@ -57,14 +56,14 @@ func Conformance(t *testing.T, p Provider) {
 // key is the secret of every conformance test.
 const key = "sk-conformance-0123456789abcdef"
 
-// start gives a server with the turns and a model that calls it.
+// start returns a server with the turns and a model that calls it.
 func (p Provider) start(t *testing.T, turns ...Turn) (*Server, model.Model) {
 	t.Helper()
 	s := NewServer(t, turns...)
 	return s, p.New(s.URL, key, model.Timeouts{})
 }
 
-// ask plays one turn and wants a reply.
+// ask returns the reply to one turn.
 func (p Provider) ask(t *testing.T, turn Turn) model.Reply {
 	t.Helper()
 	_, m := p.start(t, turn)
@@ -75,8 +74,8 @@ func (p Provider) ask(t *testing.T, turn Turn) model.Reply {
 	return reply
 }
 
-// fault plays one turn and wants an error of one of the kinds, after one
-// attempt: whether to try again is the caller's to say.
+// fault returns the error for one turn, which must be of one of the kinds. The
+// provider must have made exactly one attempt.
 func (p Provider) fault(t *testing.T, turn Turn, kinds ...model.Kind) *model.Error {
 	t.Helper()
 	s, m := p.start(t, turn)
@@ -102,7 +101,7 @@ func wantFault(t *testing.T, reply model.Reply, err error, kinds ...model.Kind) 
 	return nil
 }
 
-// question is the least that can be asked.
+// question returns a minimal request.
 func question() model.Request {
 	return model.Request{Messages: []model.Message{userText("What is the capital of France?")}}
 }
@@ -115,18 +114,17 @@ func userText(texts ...string) model.Message {
 	return m
 }
 
-// tools are two tools whose names and schemas are not in alphabetical order.
+// tools returns two tools; their names and schemas are not sorted.
 func tools() []model.Spec {
 	return []model.Spec{
 		{Name: "write", Description: "Writes a file.", Schema: json.RawMessage(
-			`{"type":"object","properties":{"path":{"type":"string","description":"where it stands"},"content":{"type":"string"}},"required":["path","content"]}`)},
+			`{"type":"object","properties":{"path":{"type":"string","description":"the file's path"},"content":{"type":"string"}},"required":["path","content"]}`)},
 		{Name: "read", Description: "Reads a file.", Schema: json.RawMessage(
 			`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
 	}
 }
 
-// send asks a server that answers with an empty turn, and returns the body
-// that it received.
+// send sends the request and returns the body that the server received.
 func (p Provider) send(t *testing.T, req model.Request) []byte {
 	t.Helper()
 	s, m := p.start(t, Turn{Text: "ok"})
@@ -149,8 +147,8 @@ func lastBody(t *testing.T, s *Server) []byte {
 	return body
 }
 
-// at is the raw JSON at a path; nil where there is none.
-func at(body []byte, path string) json.RawMessage {
+// valueAt returns the raw JSON at a path; nil if there is none.
+func valueAt(body []byte, path string) json.RawMessage {
 	value := json.RawMessage(body)
 	for name := range strings.SplitSeq(path, ".") {
 		if index, err := strconv.Atoi(name); err == nil {
@@ -170,27 +168,25 @@ func at(body []byte, path string) json.RawMessage {
 	return value
 }
 
-// inOrder fails unless the words stand in the body once each, in this order.
-func inOrder(t *testing.T, body []byte, words ...string) {
+// wantInOrder fails unless each word is in the body once, in this order.
+func wantInOrder(t *testing.T, body []byte, words ...string) {
 	t.Helper()
 	last := -1
 	for _, word := range words {
-		switch n := bytes.Count(body, []byte(word)); n {
-		case 1:
-		default:
-			t.Errorf("%q stands %d times in the request, want once: %.2000s", word, n, body)
+		if n := bytes.Count(body, []byte(word)); n != 1 {
+			t.Errorf("%q is in the request %d times, want once: %.2000s", word, n, body)
 			return
 		}
 		i := bytes.Index(body, []byte(word))
 		if i < last {
-			t.Errorf("%q does not stand after what it follows: %.2000s", word, body)
+			t.Errorf("%q comes too early in the request: %.2000s", word, body)
 		}
 		last = i
 	}
 }
 
-// sameArgs reports whether two calls' arguments are the same text, or the
-// same JSON value where the wire carries no text.
+// sameArgs reports whether two calls' arguments are the same text, or, if the
+// wire sends objects, the same JSON value.
 func (p Provider) sameArgs(a, b string) bool {
 	if !p.ObjectArgs || a == b {
 		return a == b
@@ -200,7 +196,7 @@ func (p Provider) sameArgs(a, b string) bool {
 		bytes.Equal(encode(x), encode(y))
 }
 
-// eventually waits until ok holds, and gives up after half a minute.
+// eventually waits until ok returns true, for at most 30 seconds.
 func eventually(ok func() bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

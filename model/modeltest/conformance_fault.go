@@ -2,7 +2,6 @@ package modeltest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -21,17 +20,17 @@ func conformFaults(t *testing.T, p Provider) {
 		run  func(*testing.T, Provider)
 	}{
 		{"cut in the middle", cutStream},
-		{"ended without its end", unfinishedStream},
+		{"ended without the last event", unfinishedStream},
 		{"garbage", garbage},
 		{"rate limited", rateLimited},
 		{"overloaded", overloaded},
-		{"key refused", keyRefused},
+		{"key rejected", keyRejected},
 		{"context too long", contextTooLong},
 		{"unknown model", unknownModel},
-		{"cancelled in the middle", cancelled},
-		{"cancelled before", cancelledBefore},
+		{"canceled in the middle", canceled},
+		{"canceled before", canceledBefore},
 		{"deadline of the caller", callersDeadline},
-		{"idle time-out", idle},
+		{"idle timeout", idle},
 		{"silent from the start", silentStart},
 		{"unreachable", unreachable},
 		{"no redirect is followed", redirect},
@@ -41,7 +40,7 @@ func conformFaults(t *testing.T, p Provider) {
 	}
 }
 
-// long is a text of many events.
+// long is sent in many events.
 var long = strings.Repeat("The quick brown fox jumps over the lazy dog. ", 20)
 
 func cutStream(t *testing.T, p Provider) {
@@ -81,11 +80,11 @@ func overloaded(t *testing.T, p Provider) {
 	}
 }
 
-func keyRefused(t *testing.T, p Provider) {
+func keyRejected(t *testing.T, p Provider) {
 	for _, status := range []int{401, 403} {
 		e := p.fault(t, Turn{Status: status, Message: "The key is not valid."}, model.Auth)
 		if !strings.Contains(e.Hint, p.KeyVariable) || e.Temporary() {
-			t.Errorf("error = %+v, want one that is not temporary, with a hint at %s", e, p.KeyVariable)
+			t.Errorf("error = %+v, want one that is not temporary, with a hint that names %s", e, p.KeyVariable)
 		}
 	}
 }
@@ -106,8 +105,8 @@ func unknownModel(t *testing.T, p Provider) {
 	}
 }
 
-// A cancelled call returns the context's error and leaves nothing running.
-func cancelled(t *testing.T, p Provider) {
+// A canceled call returns the context's error and leaves no goroutine running.
+func canceled(t *testing.T, p Provider) {
 	_, m := p.start(t, Turn{Text: long, Hang: true})
 	before := runtime.NumGoroutine()
 	for range 5 {
@@ -121,11 +120,11 @@ func cancelled(t *testing.T, p Provider) {
 		}
 	}
 	if !eventually(func() bool { return runtime.NumGoroutine() <= before }) {
-		t.Errorf("%d goroutines are left, %d were there before", runtime.NumGoroutine(), before)
+		t.Errorf("%d goroutines are running, %d were before", runtime.NumGoroutine(), before)
 	}
 }
 
-func cancelledBefore(t *testing.T, p Provider) {
+func canceledBefore(t *testing.T, p Provider) {
 	s, m := p.start(t, Turn{Text: "Paris"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -142,15 +141,15 @@ func callersDeadline(t *testing.T, p Provider) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := m.Generate(ctx, question()); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Generate = %v, want the caller's own deadline", err)
+		t.Errorf("Generate = %v, want context.DeadlineExceeded", err)
 	}
 }
 
-func idle(t *testing.T, p Provider) { p.silent(t, Turn{Text: long, Hang: true}) }
+func idle(t *testing.T, p Provider) { p.wantSilent(t, Turn{Text: long, Hang: true}) }
 
-func silentStart(t *testing.T, p Provider) { p.silent(t, Turn{Text: long, Delay: time.Hour}) }
+func silentStart(t *testing.T, p Provider) { p.wantSilent(t, Turn{Text: long, Delay: time.Hour}) }
 
-func (p Provider) silent(t *testing.T, turn Turn) {
+func (p Provider) wantSilent(t *testing.T, turn Turn) {
 	t.Helper()
 	s := NewServer(t, turn)
 	reply, err := p.New(s.URL, key, model.Timeouts{Idle: 50 * time.Millisecond}).Generate(t.Context(), question())
@@ -159,8 +158,8 @@ func (p Provider) silent(t *testing.T, turn Turn) {
 	}
 }
 
-// nowhere is the URL of a port that nobody listens on.
-func nowhere(t *testing.T) string {
+// closedURL returns the URL of a port on which nothing listens.
+func closedURL(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -171,13 +170,13 @@ func nowhere(t *testing.T) string {
 }
 
 func unreachable(t *testing.T, p Provider) {
-	reply, err := p.New(nowhere(t), key, model.Timeouts{}).Generate(t.Context(), question())
+	reply, err := p.New(closedURL(t), key, model.Timeouts{}).Generate(t.Context(), question())
 	if e := wantFault(t, reply, err, model.Unreachable); !e.Temporary() {
 		t.Errorf("%v is not temporary", e)
 	}
 }
 
-// A key header must not be carried to wherever a server points.
+// A redirect must not send the key to another address.
 func redirect(t *testing.T, p Provider) {
 	s := NewServer(t, Turn{Text: "stolen"})
 	from := http.RedirectHandler(s.URL, http.StatusTemporaryRedirect)
@@ -208,29 +207,25 @@ func keyOnlyInHeaders(t *testing.T, p Provider) {
 		reply, err := m.Generate(t.Context(), question())
 		wantNoKey(t, reply, err)
 	}
-	reply, err := p.New(nowhere(t), key, model.Timeouts{}).Generate(t.Context(), question())
+	reply, err := p.New(closedURL(t), key, model.Timeouts{}).Generate(t.Context(), question())
 	wantNoKey(t, reply, err)
 	for _, r := range s.Received() {
 		if text := r.Path + r.Query + string(r.Body); strings.Contains(text, key) {
-			t.Errorf("the key stands in %s", text)
+			t.Errorf("the key is in %s", text)
 		}
 		if !strings.Contains(fmt.Sprint(r.Header), key) {
-			t.Errorf("the key stands in no header of %s", r.Path)
+			t.Errorf("the key is not in the headers of %s", r.Path)
 		}
 	}
 }
 
 func wantNoKey(t *testing.T, reply model.Reply, err error) {
 	t.Helper()
-	text, encodeErr := json.Marshal(reply)
-	if encodeErr != nil {
-		t.Fatal(encodeErr)
-	}
-	told := fmt.Sprintf("%s %s %v", text, reply.Raw, err)
+	text := fmt.Sprintf("%s %s %v", encode(reply), reply.Raw, err)
 	if e := (*model.Error)(nil); errors.As(err, &e) {
-		told += fmt.Sprintf(" %+v", *e)
+		text += fmt.Sprintf(" %+v", *e)
 	}
-	if strings.Contains(told, key) {
-		t.Errorf("the key is told: %.500s", told)
+	if strings.Contains(text, key) {
+		t.Errorf("the result contains the key: %.500s", text)
 	}
 }

@@ -28,7 +28,7 @@ func conformReplies(t *testing.T, p Provider) {
 		{"reasoning is not text", reasoningIsNotText},
 		{"output limit", outputLimit},
 		{"filtered", filteredReply},
-		{"refused before a word", refusedPrompt},
+		{"refused without text", refusedPrompt},
 		{"usage", usage},
 		{"no usage", noUsage},
 		{"raw", rawReply},
@@ -60,10 +60,10 @@ func streamedReply(t *testing.T, p Provider) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(pieces, ""); got != text || got != reply.Text() {
-		t.Errorf("the stream gave %q, the reply %q, want %q", got, reply.Text(), text)
+		t.Errorf("streamed %q, reply %q, want %q", got, reply.Text(), text)
 	}
 	if len(pieces) < 2 {
-		t.Errorf("the text came in %d pieces, want it as it arrives", len(pieces))
+		t.Errorf("the text was streamed in %d pieces, want several", len(pieces))
 	}
 }
 
@@ -74,7 +74,7 @@ func splitReply(t *testing.T, p Provider) {
 		req := question()
 		req.Stream = func(piece string) {
 			if !utf8.ValidString(piece) {
-				t.Errorf("split %d: the stream gave half a character: %q", split, piece)
+				t.Errorf("split %d: streamed half a character: %q", split, piece)
 			}
 		}
 		reply, err := m.Generate(t.Context(), req)
@@ -87,14 +87,14 @@ func splitReply(t *testing.T, p Provider) {
 func emptyReply(t *testing.T, p Provider) {
 	reply := p.ask(t, Turn{})
 	if reply.Text() != "" || len(reply.Calls()) != 0 || reply.Finish != model.Stop {
-		t.Errorf("reply = %+v, want an empty one that ends with %q", reply, model.Stop)
+		t.Errorf("reply = %+v, want an empty one with Finish %q", reply, model.Stop)
 	}
 }
 
 func largeReply(t *testing.T, p Provider) {
 	text := strings.Repeat("0123456789abcdef", 10<<20/16)
 	if got := p.ask(t, Turn{Text: text, Chunk: 64 << 10}).Text(); got != text {
-		t.Errorf("a text of %d bytes came as %d", len(text), len(got))
+		t.Errorf("a text of %d bytes arrived as %d", len(text), len(got))
 	}
 }
 
@@ -115,7 +115,7 @@ func toolCall(t *testing.T, p Provider) {
 		}
 	}
 	if diff := cmp.Diff([]string{"text", "call"}, kinds); diff != "" {
-		t.Errorf("the parts' order (-want +got):\n%s", diff)
+		t.Errorf("order of the parts (-want +got):\n%s", diff)
 	}
 }
 
@@ -145,8 +145,8 @@ func (p Provider) wantCalls(t *testing.T, reply model.Reply, want ...model.Call)
 	}
 }
 
-// What a model wrote in place of arguments reaches whoever runs the tool, and
-// the conversation goes on with it.
+// Invalid arguments reach the caller as the model wrote them, and the
+// conversation can continue with them.
 func brokenArguments(t *testing.T, p Provider) {
 	for _, args := range []string{`{"path": "a.go`, `path=a.go`, `[1,2]`, `{"n":9007199254740993}`, ``} {
 		s, m := p.start(t, Turn{Calls: []model.Call{{ID: "call_1", Name: "read", Args: args}}}, Turn{Text: "done"})
@@ -159,7 +159,7 @@ func brokenArguments(t *testing.T, p Provider) {
 		}
 		calls := reply.Calls()
 		if len(calls) != 1 || calls[0].Name != "read" {
-			t.Errorf("arguments %q: calls = %+v, want the one", args, calls)
+			t.Errorf("arguments %q: calls = %+v, want one call of read", args, calls)
 			continue
 		}
 		if !p.ObjectArgs && args != "" && calls[0].Args != args {
@@ -171,7 +171,7 @@ func brokenArguments(t *testing.T, p Provider) {
 		if _, err := m.Generate(t.Context(), req); err != nil {
 			t.Errorf("arguments %q: the next call: %v", args, err)
 		}
-		inOrder(t, lastBody(t, s), "the arguments are not JSON")
+		wantInOrder(t, lastBody(t, s), "the arguments are not JSON")
 	}
 }
 
@@ -193,7 +193,7 @@ func reasoningIsNotText(t *testing.T, p Provider) {
 		t.Fatal(err)
 	}
 	if reply.Text() != "visible answer" || streamed.String() != "visible answer" {
-		t.Errorf("Text = %q, streamed %q; want the answer alone", reply.Text(), streamed.String())
+		t.Errorf("Text = %q, streamed %q; want only the answer", reply.Text(), streamed.String())
 	}
 }
 
@@ -201,7 +201,7 @@ func outputLimit(t *testing.T, p Provider) {
 	u := &model.Usage{Input: 7, Output: 5}
 	reply := p.ask(t, Turn{Text: "The capital of", Finish: model.Length, Usage: u})
 	if reply.Finish != model.Length || reply.Text() != "The capital of" || reply.Detail == "" {
-		t.Errorf("Finish = %q (%q), Text = %q; want %q and what there is", reply.Finish, reply.Detail, reply.Text(), model.Length)
+		t.Errorf("Finish = %q (%q), Text = %q; want %q with the text so far", reply.Finish, reply.Detail, reply.Text(), model.Length)
 	}
 	if diff := cmp.Diff(u, reply.Usage); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
@@ -211,14 +211,14 @@ func outputLimit(t *testing.T, p Provider) {
 func filteredReply(t *testing.T, p Provider) {
 	reply := p.ask(t, Turn{Text: "I cannot", Finish: model.Filtered})
 	if reply.Finish != model.Filtered || reply.Detail == "" {
-		t.Errorf("Finish = %q (%q), want %q with the provider's word", reply.Finish, reply.Detail, model.Filtered)
+		t.Errorf("Finish = %q (%q), want %q with the provider's reason", reply.Finish, reply.Detail, model.Filtered)
 	}
 }
 
 func refusedPrompt(t *testing.T, p Provider) {
 	reply := p.ask(t, Turn{Finish: model.Filtered})
 	if reply.Finish != model.Filtered || reply.Detail == "" || reply.Text() != "" {
-		t.Errorf("reply = %+v, want an empty one that ends with %q", reply, model.Filtered)
+		t.Errorf("reply = %+v, want an empty one with Finish %q", reply, model.Filtered)
 	}
 }
 
@@ -239,7 +239,7 @@ func usage(t *testing.T, p Provider) {
 
 func noUsage(t *testing.T, p Provider) {
 	if got := p.ask(t, Turn{Text: "Paris"}).Usage; got != nil {
-		t.Errorf("usage = %+v, want nil where the provider said nothing", got)
+		t.Errorf("usage = %+v, want nil because the provider reported none", got)
 	}
 }
 

@@ -14,16 +14,16 @@ func conformRequests(t *testing.T, p Provider) {
 		name string
 		run  func(*testing.T, Provider)
 	}{
-		{"system text in its own field", systemText},
+		{"system text in the system field", systemText},
 		{"messages in order", messagesInOrder},
 		{"tools in order", toolsInOrder},
-		{"tool results go back", resultsGoBack},
+		{"tool results are sent", sendsResults},
 		{"output limit", sendsMaxOutput},
 		{"reasoning level", sendsReasoning},
-		{"opaque parts go back", opaqueGoesBack},
-		{"another wire's opaque parts do not", foreignOpaque},
-		{"prefix repeats byte for byte", stablePrefix},
-		{"journaled conversation is the same request", journaled},
+		{"opaque parts are sent back", sendsOpaque},
+		{"another wire's opaque parts are not sent", foreignOpaque},
+		{"the prefix never changes", stablePrefix},
+		{"a conversation from the journal is the same request", journaled},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, p) })
 	}
@@ -34,14 +34,14 @@ func systemText(t *testing.T, p Provider) {
 	req.System = "You are terse <and> exact & \"quoted\"."
 	body := p.send(t, req)
 	var got string
-	if err := json.Unmarshal(at(body, p.System), &got); err != nil || got != req.System {
-		t.Errorf("%s = %s, want %q: %.2000s", p.System, at(body, p.System), req.System, body)
+	if err := json.Unmarshal(valueAt(body, p.System), &got); err != nil || got != req.System {
+		t.Errorf("%s = %s, want %q: %.2000s", p.System, valueAt(body, p.System), req.System, body)
 	}
 	if n := bytes.Count(body, []byte("You are terse")); n != 1 {
-		t.Errorf("the system text stands %d times in the request", n)
+		t.Errorf("the system text is in the request %d times", n)
 	}
-	if without := p.send(t, question()); bytes.Equal(at(without, p.System), at(body, p.System)) {
-		t.Errorf("%s is sent without a system text: %.2000s", p.System, without)
+	if without := p.send(t, question()); bytes.Equal(valueAt(without, p.System), valueAt(body, p.System)) {
+		t.Errorf("%s is sent for a request without a system text: %.2000s", p.System, without)
 	}
 }
 
@@ -51,23 +51,23 @@ func messagesInOrder(t *testing.T, p Provider) {
 		{Role: model.Assistant, Parts: []model.Part{{Text: "an assistant part"}}},
 		userText("last user part"),
 	}}
-	inOrder(t, p.send(t, req), "first user part", "second user part", "an assistant part", "last user part")
+	wantInOrder(t, p.send(t, req), "first user part", "second user part", "an assistant part", "last user part")
 }
 
 func toolsInOrder(t *testing.T, p Provider) {
 	req := question()
 	req.Tools = tools()
 	body := p.send(t, req)
-	inOrder(t, body, `"write"`, `"read"`)
-	inOrder(t, body, "Writes a file.", "Reads a file.")
-	inOrder(t, body, "where it stands")
+	wantInOrder(t, body, `"write"`, `"read"`)
+	wantInOrder(t, body, "Writes a file.", "Reads a file.")
+	wantInOrder(t, body, "the file's path")
 	if bytes.Contains(p.send(t, question()), []byte(`"tools"`)) {
-		t.Error("tools are sent where none are offered")
+		t.Error("a request without tools sends tools")
 	}
 }
 
-// conversation is a question, a reply with the turn's parts, and results for
-// its calls.
+// conversation returns a request with a question, the server's reply and
+// results for the reply's calls.
 func (p Provider) conversation(t *testing.T, m model.Model) model.Request {
 	t.Helper()
 	req := model.Request{System: "system text", Tools: tools(), Messages: []model.Message{userText("the question")}}
@@ -75,11 +75,11 @@ func (p Provider) conversation(t *testing.T, m model.Model) model.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer(req, reply)
+	return appendReply(req, reply)
 }
 
-// answer appends the reply and a result for each of its calls.
-func answer(req model.Request, reply model.Reply) model.Request {
+// appendReply appends the reply and a result for each of its calls.
+func appendReply(req model.Request, reply model.Reply) model.Request {
 	req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: reply.Parts})
 	next := model.Message{Role: model.User}
 	for _, call := range reply.Calls() {
@@ -87,14 +87,14 @@ func answer(req model.Request, reply model.Reply) model.Request {
 		next.Parts = append(next.Parts, model.Part{Result: &result})
 	}
 	if len(next.Parts) == 0 {
-		next.Parts = []model.Part{{Text: "go on"}}
+		next.Parts = []model.Part{{Text: "continue"}}
 	}
 	req.Messages = append(req.Messages, next)
 	return req
 }
 
-// thoughtful thinks, says something and calls two tools.
-var thoughtful = Turn{
+// thinkingTurn has thinking, text and two calls.
+var thinkingTurn = Turn{
 	Thinking: "a signed thought",
 	Text:     "I look at both.",
 	Calls: []model.Call{
@@ -103,18 +103,18 @@ var thoughtful = Turn{
 	},
 }
 
-func resultsGoBack(t *testing.T, p Provider) {
-	s, m := p.start(t, thoughtful, Turn{Text: "done"})
+func sendsResults(t *testing.T, p Provider) {
+	s, m := p.start(t, thinkingTurn, Turn{Text: "done"})
 	req := p.conversation(t, m)
 	req.Messages[2].Parts[1].Result.Failed = true
 	if _, err := m.Generate(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
 	body := lastBody(t, s)
-	inOrder(t, body, "the question", "I look at both.", "result of beta", "result of alpha")
+	wantInOrder(t, body, "the question", "I look at both.", "result of beta", "result of alpha")
 	for _, id := range []string{"call_a", "call_b"} {
 		if n := bytes.Count(body, []byte(id)); n != 2 {
-			t.Errorf("the id %s stands %d times, want it at the call and at its result: %.2000s", id, n, body)
+			t.Errorf("the id %s is in the request %d times, want 2 (the call and its result): %.2000s", id, n, body)
 		}
 	}
 }
@@ -122,12 +122,12 @@ func resultsGoBack(t *testing.T, p Provider) {
 func sendsMaxOutput(t *testing.T, p Provider) {
 	req := question()
 	req.MaxOutput = 4321
-	if got := string(at(p.send(t, req), p.MaxOutput)); got != "4321" {
+	if got := string(valueAt(p.send(t, req), p.MaxOutput)); got != "4321" {
 		t.Errorf("%s = %s, want 4321", p.MaxOutput, got)
 	}
 	req.MaxOutput = 0
-	if got := string(at(p.send(t, req), p.MaxOutput)); got == "0" {
-		t.Errorf("%s = 0 where no limit was asked for", p.MaxOutput)
+	if got := string(valueAt(p.send(t, req), p.MaxOutput)); got == "0" {
+		t.Errorf("%s = 0 for a request without a limit", p.MaxOutput)
 	}
 }
 
@@ -136,7 +136,7 @@ func sendsReasoning(t *testing.T, p Provider) {
 	for _, level := range []model.Reasoning{"", model.Low, model.Medium, model.High} {
 		req := question()
 		req.Reasoning = level
-		got := string(at(p.send(t, req), p.Reasoning))
+		got := string(valueAt(p.send(t, req), p.Reasoning))
 		if (got == "") != (level == "") {
 			t.Errorf("level %q: %s = %q", level, p.Reasoning, got)
 		}
@@ -147,8 +147,8 @@ func sendsReasoning(t *testing.T, p Provider) {
 	}
 }
 
-func opaqueGoesBack(t *testing.T, p Provider) {
-	s, m := p.start(t, thoughtful, Turn{Text: "done"})
+func sendsOpaque(t *testing.T, p Provider) {
+	s, m := p.start(t, thinkingTurn, Turn{Text: "done"})
 	req := p.conversation(t, m)
 	var found []model.Opaque
 	for _, part := range req.Messages[1].Parts {
@@ -168,17 +168,17 @@ func opaqueGoesBack(t *testing.T, p Provider) {
 	if _, err := m.Generate(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
-	inOrder(t, lastBody(t, s), "the question", signature(thoughtful), "result of beta")
+	wantInOrder(t, lastBody(t, s), "the question", signature(thinkingTurn), "result of beta")
 }
 
-// A conversation that went through the journal is sent in the same bytes.
+// A conversation read from the journal is sent as the same bytes.
 func journaled(t *testing.T, p Provider) {
-	s, m := p.start(t, thoughtful, Turn{Text: "done"})
+	s, m := p.start(t, thinkingTurn, Turn{Text: "done"})
 	req := p.conversation(t, m)
 	if _, err := m.Generate(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
-	fresh := lastBody(t, s)
+	want := lastBody(t, s)
 	var stored model.Request
 	if err := json.Unmarshal(encode(req), &stored); err != nil {
 		t.Fatal(err)
@@ -186,39 +186,39 @@ func journaled(t *testing.T, p Provider) {
 	if _, err := m.Generate(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}
-	if again := lastBody(t, s); !bytes.Equal(fresh, again) {
-		t.Errorf("the request changed:\n%s\n%s", fresh, again)
+	if got := lastBody(t, s); !bytes.Equal(want, got) {
+		t.Errorf("the request changed from\n%s\nto\n%s", want, got)
 	}
 }
 
 func foreignOpaque(t *testing.T, p Provider) {
-	foreign := model.Part{Opaque: &model.Opaque{Wire: "somebody-else", Data: json.RawMessage(`{"signature":"foreign-bytes"}`)}}
+	foreign := model.Part{Opaque: &model.Opaque{Wire: "another-wire", Data: json.RawMessage(`{"signature":"foreign-bytes"}`)}}
 	req := model.Request{Messages: []model.Message{
 		userText("the question"),
 		{Role: model.Assistant, Parts: []model.Part{foreign, {Text: "an answer"}, foreign}},
-		userText("go on"),
+		userText("continue"),
 	}}
 	body := p.send(t, req)
-	inOrder(t, body, "the question", "an answer", "go on")
+	wantInOrder(t, body, "the question", "an answer", "continue")
 	if strings.Contains(string(body), "foreign-bytes") {
 		t.Errorf("another wire's bytes were sent: %s", body)
 	}
 	req.Messages[1].Parts = []model.Part{foreign}
 	body = p.send(t, req)
-	inOrder(t, body, "the question", "go on")
+	wantInOrder(t, body, "the question", "continue")
 }
 
-// Providers' prompt caches hit on a prefix that is the same bytes, so what is
-// appended changes nothing that was sent before.
+// A provider's prompt cache requires that a longer conversation begins with
+// the same bytes.
 func stablePrefix(t *testing.T, p Provider) {
-	s, m := p.start(t, thoughtful, thoughtful, Turn{Text: "one more"}, Turn{Text: "done"})
+	s, m := p.start(t, thinkingTurn, thinkingTurn, Turn{Text: "one more"}, Turn{Text: "done"})
 	req := p.conversation(t, m)
 	for range 2 {
 		reply, err := m.Generate(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		req = answer(req, reply)
+		req = appendReply(req, reply)
 	}
 	if _, err := m.Generate(t.Context(), req); err != nil {
 		t.Fatal(err)
@@ -231,22 +231,22 @@ func stablePrefix(t *testing.T, p Provider) {
 
 func (p Provider) wantPrefix(t *testing.T, before, after []byte) {
 	t.Helper()
-	old, grown := list(t, at(before, p.Messages)), list(t, at(after, p.Messages))
+	old, grown := list(t, valueAt(before, p.Messages)), list(t, valueAt(after, p.Messages))
 	if len(grown) <= len(old) {
 		t.Fatalf("%s has %d elements after %d", p.Messages, len(grown), len(old))
 	}
 	for i := range old {
 		if !bytes.Equal(old[i], grown[i]) {
-			t.Errorf("%s.%d changed:\n%s\n%s", p.Messages, i, old[i], grown[i])
+			t.Errorf("%s.%d changed from\n%s\nto\n%s", p.Messages, i, old[i], grown[i])
 		}
 	}
-	var was, is map[string]json.RawMessage
-	if json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &is) != nil {
+	var oldFields, newFields map[string]json.RawMessage
+	if json.Unmarshal(before, &oldFields) != nil || json.Unmarshal(after, &newFields) != nil {
 		t.Fatal("a request is not an object")
 	}
-	for name := range is {
-		if name != p.Messages && !bytes.Equal(was[name], is[name]) {
-			t.Errorf("%s changed:\n%s\n%s", name, was[name], is[name])
+	for name := range newFields {
+		if name != p.Messages && !bytes.Equal(oldFields[name], newFields[name]) {
+			t.Errorf("%s changed from\n%s\nto\n%s", name, oldFields[name], newFields[name])
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -10,12 +11,12 @@ import (
 	"hone/model"
 )
 
-// gemini speaks generateContent and streamGenerateContent of the Gemini API.
-// Its stream has no last event of its own: the finishReason, or a prompt's
-// blockReason, is all that says that it is complete.
+// gemini speaks generateContent and streamGenerateContent of the Gemini API. A
+// stream has no final event; the event with a finishReason, or with a prompt's
+// blockReason, completes it.
 //
-// Turn.Thinking is sent as a thoughtSignature: on the first call where there
-// are calls, else on an empty text part at the end, as the models do. Calls
+// Turn.Thinking is sent as a thoughtSignature, as the models do it: on the
+// first call, or on an empty text part at the end if there are no calls. Calls
 // without an ID are sent without one. A Filtered turn without text is a
 // blocked prompt.
 type gemini struct{}
@@ -58,10 +59,10 @@ func (g gemini) Body(t Turn) []byte {
 	return encode(g.chunk(t, g.finish(t), parts...))
 }
 
-// last is the chunk that ends the stream.
+// last returns the chunk that completes the stream.
 func (g gemini) last(t Turn) object {
 	if g.blocked(t) {
-		chunk := object{"promptFeedback": object{"blockReason": or(t.Detail, "SAFETY")}}
+		chunk := object{"promptFeedback": object{"blockReason": cmp.Or(t.Detail, "SAFETY")}}
 		return g.trailer(t, chunk)
 	}
 	if t.Thinking != "" && len(t.Calls) == 0 {
@@ -104,14 +105,14 @@ func (gemini) finish(t Turn) object {
 		model.Filtered: "SAFETY",
 		model.Other:    "OTHER",
 	}[t.Finish]
-	finish := object{"finishReason": or(t.Detail, reason, "STOP")}
+	finish := object{"finishReason": cmp.Or(t.Detail, reason, "STOP")}
 	if t.Detail == "MALFORMED_FUNCTION_CALL" {
 		finish["finishMessage"] = "Malformed function call: " + t.Text
 	}
 	return finish
 }
 
-// trailer adds what every chunk of a stream carries.
+// trailer adds the fields of every chunk in a stream.
 func (gemini) trailer(t Turn, chunk object) object {
 	chunk["modelVersion"] = "gemini-test"
 	chunk["responseId"] = "mAItaLmkHPPlz7IPvtfUqQ4"
@@ -128,10 +129,10 @@ func (gemini) trailer(t Turn, chunk object) object {
 	return chunk
 }
 
-// Error knows two codes by what the API says in place of them: a context
-// that is too long and a key that is not valid are both INVALID_ARGUMENT.
+// Error translates two codes: the API reports both a context that is too long
+// and an invalid key as INVALID_ARGUMENT.
 func (gemini) Error(t Turn) []byte {
-	status, message, details := or(t.Code, geminiStatus(t.Status)), t.Message, []any{}
+	status, message, details := cmp.Or(t.Code, geminiStatus(t.Status)), t.Message, []any{}
 	switch t.Code {
 	case "context_length_exceeded":
 		status = "INVALID_ARGUMENT"
@@ -176,14 +177,14 @@ func geminiStatus(status int) string {
 	return "INTERNAL"
 }
 
-// object is a JSON object; its keys are sent in the order of the alphabet.
+// object is a JSON object; its keys are sent in alphabetical order.
 type object = map[string]any
 
-// signature is what a turn's thinking looks like when it is signed.
+// signature returns a stand-in for the signature of a turn's thinking.
 func signature(t Turn) string { return base64.StdEncoding.EncodeToString([]byte(t.Thinking)) }
 
-// arguments are a call's arguments as a JSON value: themselves, or a string
-// where they are not JSON.
+// arguments returns a call's arguments as a JSON value, or as a string if they
+// are not JSON.
 func arguments(args string) any {
 	if args == "" {
 		return object{}
@@ -194,18 +195,8 @@ func arguments(args string) any {
 	return args
 }
 
-// or is the first string that is not empty.
-func or(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-// textPieces cuts text into pieces of at most size bytes, 16 when size is 0,
-// and never within a character.
+// textPieces splits text into pieces of at most size bytes, 16 if size is 0,
+// but never inside a character.
 func textPieces(text string, size int) []string {
 	if size <= 0 {
 		size = 16
@@ -225,7 +216,7 @@ func textPieces(text string, size int) []string {
 	return pieces
 }
 
-// encode is v as JSON; what a turn holds always is encodable.
+// encode returns v as JSON; everything in a turn can be encoded.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

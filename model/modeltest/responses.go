@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -9,17 +10,17 @@ import (
 	"hone/model"
 )
 
-// responses speaks OpenAI's Responses API. Its stream is complete with one of
-// response.completed, response.incomplete and response.failed.
+// responses speaks OpenAI's Responses API. One of response.completed,
+// response.incomplete and response.failed completes a stream.
 //
 // Turn.Thinking is sent as a reasoning item with encrypted content. A
-// Filtered turn with the detail "refusal" is a message that refuses; a turn
-// that ends as Other is a failed response.
+// Filtered turn with the detail "refusal" is a message with a refusal; a turn
+// with the Finish Other is a failed response.
 type responses struct{}
 
 func (responses) Match(path string) bool { return strings.HasSuffix(path, "/responses") }
 
-func (responses) Stream(_ *http.Request, body []byte) bool { return asksForStream(body) }
+func (responses) Stream(_ *http.Request, body []byte) bool { return requestsStream(body) }
 
 func (r responses) Events(t Turn) [][]byte {
 	s := &responseStream{}
@@ -66,13 +67,13 @@ func (r responses) response(t Turn, status string, output []any) object {
 	}
 	switch status {
 	case "incomplete":
-		reason := or(t.Detail, map[model.Finish]string{
+		reason := cmp.Or(t.Detail, map[model.Finish]string{
 			model.Length:   "max_output_tokens",
 			model.Filtered: "content_filter",
 		}[t.Finish])
 		response["incomplete_details"] = object{"reason": reason}
 	case "failed":
-		response["error"] = object{"code": or(t.Detail, "server_error"), "message": "The model failed to respond."}
+		response["error"] = object{"code": cmp.Or(t.Detail, "server_error"), "message": "The model failed to respond."}
 	}
 	if u := t.Usage; u != nil && status != "in_progress" {
 		response["usage"] = object{
@@ -86,7 +87,7 @@ func (r responses) response(t Turn, status string, output []any) object {
 	return response
 }
 
-// items are the output of a turn: reasoning, message, calls.
+// items returns the output of a turn: reasoning, message, calls.
 func (r responses) items(t Turn) []object {
 	var items []object
 	if t.Thinking != "" {
@@ -126,25 +127,25 @@ func (s *responseStream) send(kind string, data object) {
 }
 
 func (s *responseStream) item(t Turn, index int, item object) {
-	begun := maps.Clone(item)
-	begun["status"] = "in_progress"
+	added := maps.Clone(item)
+	added["status"] = "in_progress"
 	where := object{"output_index": index, "item_id": item["id"]}
 	switch item["type"] {
 	case "message":
-		begun["content"] = []any{}
-		s.send("response.output_item.added", object{"output_index": index, "item": begun})
+		added["content"] = []any{}
+		s.send("response.output_item.added", object{"output_index": index, "item": added})
 		s.text(t, where)
 	case "function_call":
-		begun["arguments"] = ""
-		s.send("response.output_item.added", object{"output_index": index, "item": begun})
+		added["arguments"] = ""
+		s.send("response.output_item.added", object{"output_index": index, "item": added})
 		args := item["arguments"].(string)
 		for _, piece := range textPieces(args, t.Chunk) {
 			s.send("response.function_call_arguments.delta", with(where, object{"delta": piece}))
 		}
 		s.send("response.function_call_arguments.done", with(where, object{"arguments": args}))
 	default:
-		delete(begun, "status")
-		s.send("response.output_item.added", object{"output_index": index, "item": begun})
+		delete(added, "status")
+		s.send("response.output_item.added", object{"output_index": index, "item": added})
 	}
 	s.send("response.output_item.done", object{"output_index": index, "item": item})
 }
@@ -163,7 +164,7 @@ func (s *responseStream) text(t Turn, where object) {
 	s.send("response.content_part.done", with(where, object{"part": responses{}.content(t, t.Text)}))
 }
 
-// with is a copy of o that has more's fields too.
+// with returns a copy of o with the fields of more.
 func with(o, more object) object {
 	o = maps.Clone(o)
 	maps.Copy(o, more)

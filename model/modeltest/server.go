@@ -1,9 +1,10 @@
-// Package modeltest holds what every provider is tested with: a loopback
-// server that speaks the providers' real protocols from a script of turns,
-// and the conformance suite that names the behaviours each provider shows.
+// Package modeltest tests providers. [Conformance] runs the tests that every
+// provider must pass, [Benchmark] measures one, and [NewServer] starts a
+// server that speaks all the providers' real protocols and plays a script of
+// turns.
 //
-// The server is for tests, of the providers and of the commands above them;
-// it checks no key and listens on the loopback interface alone.
+// Tests of other packages may use the server too. It listens on the loopback
+// interface only and does not check keys.
 package modeltest
 
 import (
@@ -17,46 +18,47 @@ import (
 	"hone/model"
 )
 
-// Turn is what the server does with one request.
+// Turn is the server's response to one request. The zero Turn is an empty,
+// complete reply.
 type Turn struct {
 	Text  string       // the visible answer
 	Calls []model.Call // tool calls after the text
-	// Thinking is sent as the wire sends signed or encrypted reasoning, so
-	// that it must come back as an opaque part.
+	// Thinking is sent as the wire's signed or encrypted reasoning, which a
+	// provider must return as an opaque part.
 	Thinking string
-	Finish   model.Finish // empty: Stop, or Calls where there are calls
-	Detail   string       // the provider's own word for the finish; empty: a fitting one
-	Usage    *model.Usage // nil: the wire's usage fields are left out
+	Finish   model.Finish // empty means Calls if there are calls, otherwise Stop
+	Detail   string       // the wire's finish reason; empty means the one for Finish
+	Usage    *model.Usage // nil omits the wire's usage fields
 
-	Status     int           // an HTTP error in place of an answer; 0: none
-	Message    string        // its message
-	Code       string        // its provider-specific code or type, such as context_length_exceeded
-	RetryAfter string        // the Retry-After header, if not empty
+	Status     int           // an HTTP error status; 0 means a normal response
+	Message    string        // the error's message
+	Code       string        // the error's code or type, such as context_length_exceeded
+	RetryAfter string        // the Retry-After header; empty omits it
 	Delay      time.Duration // silence before the first byte
-	Chunk      int           // bytes of text in a stream event; 0: 16; characters are not split by it
-	Split      int           // bytes in a TCP write; 0: one write an event; splits characters wherever it falls
-	Cut        bool          // the connection is closed in the middle of the answer
-	NoEnd      bool          // the stream closes cleanly, but without the wire's last event
-	Garbage    bool          // the middle of the answer is not of the protocol
-	Hang       bool          // after half of the answer nothing more comes until the client leaves
+	Chunk      int           // bytes of text per event, whole characters only; 0 means 16
+	Split      int           // bytes per TCP write, which may split characters; 0 means one write per event
+	Cut        bool          // closes the connection in the middle of the response
+	NoEnd      bool          // ends the stream cleanly, but without the wire's last event
+	Garbage    bool          // inserts text that is not of the protocol in the middle
+	Hang       bool          // sends nothing after the middle until the client leaves
 }
 
-// Wire puts turns into one provider's protocol.
-type Wire interface {
-	// Match reports whether a request's path is this wire's.
+// wire encodes turns in one provider's protocol.
+type wire interface {
+	// Match reports whether a request's path belongs to this wire.
 	Match(path string) bool
 	// Stream reports whether the request asks for a stream.
 	Stream(r *http.Request, body []byte) bool
-	// Events are the stream's events in order, each whole and ready to be
-	// sent; the last is the one that says that the stream is complete.
+	// Events returns the stream's events in order, encoded. The last one
+	// completes the stream.
 	Events(t Turn) [][]byte
-	// Body is the answer to a request that asks for no stream.
+	// Body returns the response to a request without a stream.
 	Body(t Turn) []byte
-	// Error is the body of a Turn with a Status.
+	// Error returns the body of a Turn with a Status.
 	Error(t Turn) []byte
 }
 
-// Received is a request as the server saw it.
+// Received is a request that the server received.
 type Received struct {
 	Path   string
 	Query  string
@@ -64,7 +66,8 @@ type Received struct {
 	Body   []byte
 }
 
-// Server answers request n with turn n, and every later one with the last.
+// Server answers request n with turn n, and requests after the last turn with
+// the last turn. It is safe for concurrent use.
 type Server struct {
 	URL string
 
@@ -73,7 +76,8 @@ type Server struct {
 	received []Received
 }
 
-// NewServer starts a server that is closed with the test.
+// NewServer starts a server that stops when the test ends. At least one turn
+// is needed to answer a request.
 func NewServer(t testing.TB, turns ...Turn) *Server {
 	s := &Server{turns: turns}
 	h := httptest.NewServer(s)
@@ -82,14 +86,14 @@ func NewServer(t testing.TB, turns ...Turn) *Server {
 	return s
 }
 
-// Received returns the requests so far, in order.
+// Received returns the requests since NewServer or Script, in order.
 func (s *Server) Received() []Received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Received(nil), s.received...)
 }
 
-// Script replaces the turns and starts again at the first.
+// Script replaces the turns and clears the received requests.
 func (s *Server) Script(turns ...Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,9 +105,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	for _, wire := range wires {
-		if wire.Match(r.URL.Path) {
-			play(w, r, wire, s.next(r, body), body)
+	for _, p := range wires {
+		if p.Match(r.URL.Path) {
+			play(w, r, p, s.next(r, body), body)
 			return
 		}
 	}
@@ -117,11 +121,11 @@ func (s *Server) next(r *http.Request, body []byte) Turn {
 	return s.turns[min(len(s.received), len(s.turns))-1]
 }
 
-// wires are those that a Server speaks; each stands in a file of its name.
-var wires = []Wire{chat{}, responses{}, gemini{}, anthropic{}}
+// wires are the protocols that a Server speaks, one file each.
+var wires = []wire{chat{}, responses{}, gemini{}, anthropic{}}
 
-// play sends one turn, faults included.
-func play(w http.ResponseWriter, r *http.Request, wire Wire, t Turn, body []byte) {
+// play sends one turn.
+func play(w http.ResponseWriter, r *http.Request, p wire, t Turn, body []byte) {
 	if !pause(r, t.Delay) {
 		return
 	}
@@ -132,16 +136,16 @@ func play(w http.ResponseWriter, r *http.Request, wire Wire, t Turn, body []byte
 	switch {
 	case t.Status != 0:
 		w.WriteHeader(t.Status)
-		_, _ = w.Write(wire.Error(t))
-	case wire.Stream(r, body):
+		_, _ = w.Write(p.Error(t))
+	case p.Stream(r, body):
 		w.Header().Set("Content-Type", "text/event-stream")
-		playEvents(w, r, wire.Events(t), t)
+		playEvents(w, r, p.Events(t), t)
 	default:
-		playEvents(w, r, [][]byte{wire.Body(t)}, t)
+		playEvents(w, r, [][]byte{p.Body(t)}, t)
 	}
 }
 
-// playEvents writes the events, and does in their middle what the turn says.
+// playEvents writes the events, with the turn's fault in the middle.
 func playEvents(w http.ResponseWriter, r *http.Request, events [][]byte, t Turn) {
 	if t.NoEnd {
 		events = events[:len(events)-1]

@@ -11,7 +11,7 @@ import (
 	"hone/model"
 )
 
-// chatModel asks over chat completions.
+// chatModel implements [model.Model] over chat completions.
 type chatModel struct{ Config }
 
 func (m chatModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
@@ -33,13 +33,14 @@ func (m chatModel) read(x *model.Exchange, req model.Request, body []byte) (mode
 	}
 	if answer.reason == "" && !answer.addPlain(x.Raw(), req.Stream) {
 		return model.Reply{}, &model.Error{
-			Kind: model.Cut, Message: "the stream ended before its finish reason", Usage: answer.usage,
+			Kind: model.Cut, Message: "the stream ended without a finish reason", Usage: answer.usage,
 		}
 	}
 	return answer.reply(), nil
 }
 
-// chatRequest is the body, with what changes from call to call at its end.
+// chatRequest is a request's body. The fields that change from call to call
+// come last, so that a growing conversation keeps its prefix.
 type chatRequest struct {
 	Model         string          `json:"model"`
 	Effort        model.Reasoning `json:"reasoning_effort,omitempty"`
@@ -66,8 +67,8 @@ type chatFunction struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// chatMessage has a string as its content, a list of texts where there are
-// several, or null beside calls alone.
+// chatMessage is a message. Its content is a string, a list if there are
+// several texts, or null if there are only calls.
 type chatMessage struct {
 	Role    string     `json:"role"`
 	Content any        `json:"content"`
@@ -81,12 +82,12 @@ type chatText struct {
 }
 
 type chatCall struct {
-	ID     string     `json:"id"`
-	Type   string     `json:"type"`
-	Called calledWith `json:"function"`
+	ID       string           `json:"id"`
+	Type     string           `json:"type"`
+	Function chatCallFunction `json:"function"`
 }
 
-type calledWith struct {
+type chatCallFunction struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 }
@@ -96,9 +97,9 @@ func (m chatModel) request(req model.Request) chatRequest {
 		Model: m.Name, Effort: req.Reasoning, Stream: true,
 		StreamOptions: streamOptions{IncludeUsage: true},
 	}
-	// OpenAI's reasoning models refuse max_tokens; most other servers know
-	// nothing else.
-	if m.own() {
+	// OpenAI's reasoning models reject max_tokens; most other servers support
+	// only that.
+	if m.isOpenAI() {
 		r.MaxCompletion = req.MaxOutput
 	} else {
 		r.MaxTokens = req.MaxOutput
@@ -120,8 +121,7 @@ func (m chatModel) request(req model.Request) chatRequest {
 	return r
 }
 
-// userMessages puts results first: nothing may stand between them and their
-// calls.
+// userMessages puts results first: they must directly follow their calls.
 func userMessages(parts []model.Part) []chatMessage {
 	var messages []chatMessage
 	var texts []chatText
@@ -142,15 +142,15 @@ func userMessages(parts []model.Part) []chatMessage {
 	return append(messages, chatMessage{Role: "user", Content: texts})
 }
 
-// assistantMessage is one message, or none where nothing is left to say.
+// assistantMessage returns one message, or none if it would be empty.
 func assistantMessage(parts []model.Part) []chatMessage {
 	message := chatMessage{Role: "assistant"}
-	if text := joinText(parts); text != "" {
+	if text := toReply(parts).Text(); text != "" {
 		message.Content = text
 	}
-	for _, c := range (model.Reply{Parts: parts}).Calls() {
-		called := calledWith{c.Name, decodable(c.Args)}
-		message.Calls = append(message.Calls, chatCall{ID: c.ID, Type: "function", Called: called})
+	for _, c := range toReply(parts).Calls() {
+		f := chatCallFunction{c.Name, validArgs(c.Args)}
+		message.Calls = append(message.Calls, chatCall{ID: c.ID, Type: "function", Function: f})
 	}
 	if message.Content == nil && message.Calls == nil {
 		return nil
@@ -158,9 +158,9 @@ func assistantMessage(parts []model.Part) []chatMessage {
 	return []chatMessage{message}
 }
 
-// decodable is args, or an empty object in place of what is not JSON: many
-// servers decode the arguments of earlier calls for the model's template.
-func decodable(args string) string {
+// validArgs returns args, or an empty object if args is not JSON: many servers
+// decode the arguments of earlier calls for the model's template.
+func validArgs(args string) string {
 	if json.Valid([]byte(args)) {
 		return args
 	}
@@ -170,16 +170,12 @@ func decodable(args string) string {
 func countCalls(req model.Request) int {
 	n := 0
 	for _, m := range req.Messages {
-		for _, p := range m.Parts {
-			if p.Call != nil {
-				n++
-			}
-		}
+		n += len(toReply(m.Parts).Calls())
 	}
 	return n
 }
 
-// chatAnswer is what a stream has said so far.
+// chatAnswer collects the chunks of a stream.
 type chatAnswer struct {
 	text    []byte
 	refusal string
@@ -193,7 +189,7 @@ func (a *chatAnswer) add(chunk sdk.ChatCompletionChunk, stream func(string)) {
 		a.usage = chatUsage(chunk.Usage)
 	}
 	for _, choice := range chunk.Choices {
-		a.say(choice.Delta.Content, stream)
+		a.addText(choice.Delta.Content, stream)
 		a.refusal += choice.Delta.Refusal
 		for _, d := range choice.Delta.ToolCalls {
 			a.calls.add(d.Index, d.ID, d.Function.Name, d.Function.Arguments)
@@ -202,15 +198,15 @@ func (a *chatAnswer) add(chunk sdk.ChatCompletionChunk, stream func(string)) {
 	}
 }
 
-func (a *chatAnswer) say(text string, stream func(string)) {
+func (a *chatAnswer) addText(text string, stream func(string)) {
 	a.text = append(a.text, text...)
 	if stream != nil && text != "" {
 		stream(text)
 	}
 }
 
-// addPlain reads the answer of a server that does not stream, and reports
-// whether it is one.
+// addPlain reads the response of a server that does not stream. It reports
+// whether raw is a complete one.
 func (a *chatAnswer) addPlain(raw json.RawMessage, stream func(string)) bool {
 	var completion sdk.ChatCompletion
 	if json.Unmarshal(raw, &completion) != nil || len(completion.Choices) == 0 {
@@ -220,7 +216,7 @@ func (a *chatAnswer) addPlain(raw json.RawMessage, stream func(string)) bool {
 	if completion.JSON.Usage.Valid() {
 		a.usage = chatUsage(completion.Usage)
 	}
-	a.say(choice.Message.Content, stream)
+	a.addText(choice.Message.Content, stream)
 	a.refusal, a.reason = choice.Message.Refusal, choice.FinishReason
 	for i, c := range choice.Message.ToolCalls {
 		a.calls.add(int64(i), c.ID, c.Function.Name, c.Function.Arguments)
@@ -233,7 +229,7 @@ func (a *chatAnswer) reply() model.Reply {
 	if len(a.text) > 0 {
 		r.Parts = append(r.Parts, model.Part{Text: string(a.text)})
 	}
-	for _, c := range a.calls.finish() {
+	for _, c := range a.calls.calls() {
 		r.Parts = append(r.Parts, model.Part{Call: &c})
 	}
 	r.Finish = chatFinish(a.reason, len(a.calls.list) > 0)
@@ -270,9 +266,9 @@ func chatUsage(u sdk.CompletionUsage) *model.Usage {
 	}
 }
 
-// callList puts calls together that arrive in pieces.
+// callList assembles calls that arrive in pieces.
 type callList struct {
-	before int // calls of earlier replies
+	before int // number of calls in earlier replies
 	list   []pendingCall
 }
 
@@ -282,9 +278,9 @@ type pendingCall struct {
 	args     []byte
 }
 
-// add gives a piece to its call. A piece with another ID begins another call
-// even where a server numbers them all alike, and so does a second name where
-// it gives no IDs either.
+// add appends a piece to its call. Some servers give all calls the same index:
+// there a new ID begins a new call, and so does a second name if there are no
+// IDs either.
 func (l *callList) add(index int64, id, name, args string) {
 	var c *pendingCall
 	for i := range l.list {
@@ -300,8 +296,8 @@ func (l *callList) add(index int64, id, name, args string) {
 	c.args = append(c.args, args...)
 }
 
-// finish are the calls, each with an ID.
-func (l *callList) finish() []model.Call {
+// calls returns the complete calls, each with an ID.
+func (l *callList) calls() []model.Call {
 	var calls []model.Call
 	for i, c := range l.list {
 		id := cmp.Or(c.id, callID(l.before+i+1))
@@ -310,6 +306,6 @@ func (l *callList) finish() []model.Call {
 	return calls
 }
 
-// callID names a call to which its server gave no ID. Calls are numbered
-// through a conversation, so that an ID never stands for two.
+// callID returns the ID of a call to which its server gave none. The number
+// counts the calls of the whole conversation, so that IDs are unique.
 func callID(number int) string { return fmt.Sprintf("call_%d", number) }

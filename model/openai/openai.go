@@ -1,15 +1,16 @@
-// Package openai speaks OpenAI's two wires: the Responses API, and chat
-// completions as OpenAI and the many servers that follow it (Ollama, vLLM,
-// llama.cpp, OpenRouter) offer them.
+// Package openai implements [model.Model] for OpenAI's two wires: the
+// Responses API, and chat completions as offered by OpenAI and by many
+// compatible servers (Ollama, vLLM, llama.cpp, OpenRouter). [New] returns a
+// model.
 //
-// It always asks for a stream and also reads the plain answer of a server
-// that has none to give. On the Responses wire nothing is stored with the
-// provider: reasoning items come back encrypted, as opaque parts, and are
-// sent again in their place. Neither wire has a mark for a failed tool
-// result; its text has to say so.
+// It always requests a stream, and also reads the plain response of a server
+// that does not stream. On the Responses wire the provider stores nothing:
+// reasoning items arrive encrypted, become opaque parts and are sent back in
+// the same position. Neither wire can mark a tool result as failed; the
+// result's text must say so.
 //
-// The environment is not read: a key, an organization or a base URL that
-// stands there is used only where the caller passes it on.
+// The environment is not read. A key, an organization or a base URL set there
+// is used only if the caller passes it in.
 package openai
 
 import (
@@ -36,37 +37,39 @@ const (
 	Chat      Wire = "chat"
 )
 
-// Config says which model is called, and where. Only Name is needed.
+// Config selects a model and a server. Only Name is required.
 type Config struct {
-	// Name is the model's, as the server knows it.
+	// Name is the model's name on the server.
 	Name string
-	// Key is sent as a bearer token; empty sends none, as local servers want.
+	// Key is sent as a bearer token; if empty, none is sent, which suits local
+	// servers.
 	Key string
-	// BaseURL is what the wire's path is added to, such as
-	// http://localhost:11434/v1; empty is OpenAI's own.
+	// BaseURL is the URL to which the wire's path is appended, such as
+	// http://localhost:11434/v1; empty means OpenAI's server.
 	BaseURL string
-	// Wire is the protocol; empty means Responses at OpenAI's own address and
-	// Chat anywhere else.
+	// Wire is the protocol; empty means Responses for OpenAI's server and
+	// Chat for any other.
 	Wire Wire
-	// KeyVariable is what a hint tells a person to set; empty: OPENAI_API_KEY.
+	// KeyVariable is the environment variable that hints tell the user to
+	// set; empty means OPENAI_API_KEY.
 	KeyVariable string
-	// Timeouts bound each attempt.
+	// Timeouts limit each attempt; zero fields mean the defaults.
 	Timeouts model.Timeouts
 }
 
-// New makes a model of the configuration. What is wrong with it shows as an
-// error of kind [model.Invalid] when the model is asked.
+// New returns the model that c describes. An invalid c causes an error of kind
+// [model.Invalid] in each call of Generate.
 func New(c Config) model.Model {
 	c.BaseURL = cmp.Or(c.BaseURL, "https://api.openai.com/v1")
 	c.KeyVariable = cmp.Or(c.KeyVariable, "OPENAI_API_KEY")
-	if c.Wire == Responses || c.Wire == "" && c.own() {
+	if c.Wire == Responses || c.Wire == "" && c.isOpenAI() {
 		return responsesModel{c}
 	}
 	return chatModel{c}
 }
 
-// own reports whether the address is OpenAI's own.
-func (c Config) own() bool {
+// isOpenAI reports whether BaseURL is OpenAI's server.
+func (c Config) isOpenAI() bool {
 	u, err := url.Parse(c.BaseURL)
 	return err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".api.openai.com"))
 }
@@ -76,17 +79,18 @@ func (c Config) check() error {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return &model.Error{
 			Kind:    model.Invalid,
-			Message: "the base URL is not an address of the web",
-			Hint:    "write it whole, such as http://localhost:11434/v1",
+			Message: "the base URL is not an http or https URL",
+			Hint:    "write the complete URL, such as http://localhost:11434/v1",
 		}
 	}
 	if c.Name == "" {
-		return &model.Error{Kind: model.Invalid, Message: "no model is named"}
+		return &model.Error{Kind: model.Invalid, Message: "the model name is empty"}
 	}
 	return nil
 }
 
-// attempt sends a request's body over an exchange, which reads the reply.
+// attempt encodes the request and calls read, which sends it over the exchange
+// and reads the reply.
 func (c Config) attempt(ctx context.Context, request any, read func(*model.Exchange, []byte) (model.Reply, error)) (model.Reply, error) {
 	if err := cmp.Or(ctx.Err(), c.check()); err != nil {
 		return model.Reply{}, err
@@ -105,8 +109,8 @@ func (c Config) attempt(ctx context.Context, request any, read func(*model.Excha
 	return reply, nil
 }
 
-// options are the SDK's for one request. Its services are made with these
-// alone, since its client would add what stands in the environment.
+// options returns the SDK's options for one request. The SDK's client would
+// add options from the environment, so its services are created without one.
 func (c Config) options(x *model.Exchange, body []byte) []option.RequestOption {
 	options := []option.RequestOption{
 		option.WithBaseURL(c.BaseURL),
@@ -120,7 +124,7 @@ func (c Config) options(x *model.Exchange, body []byte) []option.RequestOption {
 	return options
 }
 
-// fault words an error of the exchange and adds what a person can do.
+// fault returns the exchange's error for err, with a hint.
 func (c Config) fault(x *model.Exchange, err error) error {
 	if e := (*ssestream.StreamError)(nil); errors.As(err, &e) {
 		message, code := model.ErrorBody(e.Event.Data)
@@ -139,14 +143,14 @@ func (c Config) hint(kind model.Kind) string {
 		return "set " + c.KeyVariable + " to a key for this model"
 	case model.Unreachable:
 		if u, err := url.Parse(c.BaseURL); err == nil {
-			return "see that a server listens at " + u.Host
+			return "make sure that a server listens at " + u.Host
 		}
 	}
 	return ""
 }
 
-// encode is v as JSON without the escapes that only web pages need, so that
-// a provider's own bytes go back as they came.
+// encode returns v as JSON without HTML escapes, so that a provider's own
+// bytes are sent back unchanged.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -157,7 +161,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// schema is a tool's parameters; a tool without any still needs an object.
+// schema returns a tool's parameters. The API requires an object even if there
+// are none.
 func schema(s model.Spec) json.RawMessage {
 	if len(s.Schema) == 0 {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
@@ -165,5 +170,5 @@ func schema(s model.Spec) json.RawMessage {
 	return s.Schema
 }
 
-// joinText is the text of a message's parts.
-func joinText(parts []model.Part) string { return model.Reply{Parts: parts}.Text() }
+// toReply gives a message's parts the methods of a reply.
+func toReply(parts []model.Part) model.Reply { return model.Reply{Parts: parts} }

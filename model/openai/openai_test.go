@@ -16,8 +16,8 @@ import (
 	"hone/model/openai"
 )
 
-// answering starts a server that gives one answer and keeps the last request.
-func answering(t *testing.T, contentType, body string) (url string, last *modeltest.Received) {
+// serve starts a server that always sends body and stores the last request.
+func serve(t *testing.T, contentType, body string) (url string, last *modeltest.Received) {
 	t.Helper()
 	last = new(modeltest.Received)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func answering(t *testing.T, contentType, body string) (url string, last *modelt
 	return s.URL, last
 }
 
-// events is a stream of the data, each an event.
+// events returns a stream with one event for each of data.
 func events(data ...string) string {
 	return "data: " + strings.Join(data, "\n\ndata: ") + "\n\n"
 }
@@ -53,7 +53,7 @@ func generate(t *testing.T, c openai.Config, req model.Request) model.Reply {
 
 const chatEnd = `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
 
-// Nothing of the environment reaches a server that a person runs at home.
+// No credentials from the environment reach a local server.
 func TestEnvironmentIsNotRead(t *testing.T) {
 	for name, value := range map[string]string{
 		"OPENAI_API_KEY": "sk-environment", "OPENAI_ADMIN_KEY": "sk-environment", "OPENAI_ORG_ID": "org-environment",
@@ -115,8 +115,8 @@ func TestConfigurationFaults(t *testing.T) {
 	}
 }
 
-// A server that ignores the wish for a stream is understood all the same.
-func TestPlainAnswers(t *testing.T) {
+// A server that ignores the request for a stream works too.
+func TestPlainResponses(t *testing.T) {
 	for wire, body := range map[openai.Wire]string{
 		openai.Chat: `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"I look.",
 			"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{}"}}]}}],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}}`,
@@ -125,7 +125,7 @@ func TestPlainAnswers(t *testing.T) {
 			{"type":"function_call","id":"f","call_id":"c1","name":"read","arguments":"{}","status":"completed"}],
 			"usage":{"input_tokens":9,"output_tokens":4,"total_tokens":13}}`,
 	} {
-		url, _ := answering(t, "application/json", body)
+		url, _ := serve(t, "application/json", body)
 		req, streamed := hello(), ""
 		req.Stream = func(text string) { streamed += text }
 		reply := generate(t, openai.Config{BaseURL: url, Wire: wire}, req)
@@ -139,12 +139,12 @@ func TestPlainAnswers(t *testing.T) {
 	}
 }
 
-// callDelta is a chunk with one piece of a call.
+// callDelta returns a chunk with one piece of a call.
 func callDelta(call string) string {
 	return `{"choices":[{"index":0,"delta":{"tool_calls":[` + call + `]},"finish_reason":null}]}`
 }
 
-func TestChatCallsAsServersSendThem(t *testing.T) {
+func TestChatCallFormats(t *testing.T) {
 	a := model.Call{ID: "a", Name: "read", Args: `{"p":1}`}
 	b := model.Call{ID: "b", Name: "write", Args: `{"p":2}`}
 	for name, test := range map[string]struct {
@@ -181,7 +181,7 @@ func TestChatCallsAsServersSendThem(t *testing.T) {
 		for _, c := range test.chunks {
 			chunks = append(chunks, callDelta(c))
 		}
-		url, _ := answering(t, stream, events(append(chunks, chatEnd, "[DONE]")...))
+		url, _ := serve(t, stream, events(append(chunks, chatEnd, "[DONE]")...))
 		reply := generate(t, openai.Config{BaseURL: url}, hello())
 		if diff := cmp.Diff(test.want, reply.Calls()); diff != "" || reply.Finish != model.Calls {
 			t.Errorf("calls %s: finish %q (-want +got):\n%s", name, reply.Finish, diff)
@@ -189,29 +189,29 @@ func TestChatCallsAsServersSendThem(t *testing.T) {
 	}
 }
 
-// IDs of our own must not meet those of earlier replies.
-func TestChatMadeIDsAreNewInTheConversation(t *testing.T) {
-	url, last := answering(t, stream, events(callDelta(`{"index":0,"function":{"name":"read","arguments":"{}"}}`), chatEnd))
+// A made ID must differ from those of earlier replies.
+func TestChatMadeIDsAreUnique(t *testing.T) {
+	url, last := serve(t, stream, events(callDelta(`{"index":0,"function":{"name":"read","arguments":"{}"}}`), chatEnd))
 	req := hello()
 	seen := map[string]bool{}
 	for range 3 {
 		reply := generate(t, openai.Config{BaseURL: url}, req)
 		call := reply.Calls()[0]
 		if seen[call.ID] {
-			t.Errorf("the ID %s was given twice", call.ID)
+			t.Errorf("the ID %s is not unique", call.ID)
 		}
 		seen[call.ID] = true
 		req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: reply.Parts},
 			model.Message{Role: model.User, Parts: []model.Part{{Result: &model.Result{ID: call.ID, Name: "read", Text: "ok"}}}})
 	}
 	if n := strings.Count(string(last.Body), `"call_2"`); n != 2 {
-		t.Errorf("call_2 stands %d times in the request, want at its call and its result: %s", n, last.Body)
+		t.Errorf("call_2 appears %d times in the request, want 2 (its call and its result): %s", n, last.Body)
 	}
 }
 
-// Results follow their calls directly, whatever else the message says.
+// Results directly follow their calls, before the message's text.
 func TestChatResultsComeBeforeText(t *testing.T) {
-	url, last := answering(t, stream, events(chatEnd))
+	url, last := serve(t, stream, events(chatEnd))
 	req := hello()
 	req.Messages = append(req.Messages,
 		model.Message{Role: model.Assistant, Parts: []model.Part{{Call: &model.Call{ID: "a", Name: "read", Args: "no JSON"}}}},
@@ -229,8 +229,8 @@ func TestChatResultsComeBeforeText(t *testing.T) {
 	}
 }
 
-func TestChatAsksForUsageAndAStream(t *testing.T) {
-	url, last := answering(t, stream, events(chatEnd))
+func TestChatRequestsUsageAndAStream(t *testing.T) {
+	url, last := serve(t, stream, events(chatEnd))
 	req := hello()
 	req.MaxOutput = 7
 	generate(t, openai.Config{BaseURL: url}, req)
@@ -265,7 +265,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-func TestErrorsInsideOfAStream(t *testing.T) {
+func TestErrorsInsideAStream(t *testing.T) {
 	for name, test := range map[string]struct {
 		wire openai.Wire
 		body string
@@ -293,7 +293,7 @@ func TestErrorsInsideOfAStream(t *testing.T) {
 			model.Error{Kind: model.RateLimited, Message: "Later.", Usage: &model.Usage{Input: 5, Output: 2}},
 		},
 	} {
-		url, _ := answering(t, stream, test.body)
+		url, _ := serve(t, stream, test.body)
 		_, err := openai.New(openai.Config{Name: "m", BaseURL: url, Wire: test.wire}).Generate(t.Context(), hello())
 		var e *model.Error
 		if !errors.As(err, &e) {
@@ -306,24 +306,23 @@ func TestErrorsInsideOfAStream(t *testing.T) {
 	}
 }
 
-// A stream whose finish reason came is complete, also where a server leaves
-// out the closing [DONE].
+// A stream with a finish reason is complete even without the closing [DONE].
 func TestChatStreamWithoutDone(t *testing.T) {
-	url, _ := answering(t, stream, events(`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`, chatEnd,
+	url, _ := serve(t, stream, events(`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`, chatEnd,
 		`{"choices":[{"index":0,"delta":{"content":""},"finish_reason":null}],"usage":{"prompt_tokens":1}}`))
 	if reply := generate(t, openai.Config{BaseURL: url}, hello()); reply.Text() != "Hi" || reply.Finish != model.Stop {
 		t.Errorf("reply = %+v, want it complete", reply)
 	}
 }
 
-// Items that are neither text nor calls go back as they came, and so does the
+// Items that are neither text nor calls are sent back unchanged, and so is the
 // phase of a message.
-func TestResponsesItemsGoBack(t *testing.T) {
+func TestResponsesItemsAreSentBack(t *testing.T) {
 	const reasoning = `{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"a <b> & c"}],"encrypted_content":"gAAA+/=="}`
 	const search = `{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}`
 	const message = `{"id":"m_1","type":"message","status":"completed","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"I look.","annotations":[]}]}`
 	const call = `{"id":"fc_1","type":"function_call","status":"completed","call_id":"c1","name":"read","arguments":"{\"p\":1}"}`
-	url, last := answering(t, stream, events(
+	url, last := serve(t, stream, events(
 		`{"type":"response.output_item.done","output_index":0,"item":`+reasoning+`}`,
 		`{"type":"response.completed","response":{"status":"completed","output":[`+strings.Join([]string{reasoning, search, message, call}, ",")+`]}}`))
 	c := openai.Config{BaseURL: url, Wire: openai.Responses}
@@ -349,8 +348,8 @@ func TestResponsesItemsGoBack(t *testing.T) {
 }
 
 // Some servers leave the closing event's output empty.
-func TestResponsesOutputFromItsItems(t *testing.T) {
-	url, _ := answering(t, stream, events(
+func TestResponsesOutputFromItems(t *testing.T) {
+	url, _ := serve(t, stream, events(
 		`{"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hi"}]}}`,
 		`{"type":"response.completed","response":{"status":"completed","output":[]}}`))
 	if reply := generate(t, openai.Config{BaseURL: url, Wire: openai.Responses}, hello()); reply.Text() != "Hi" {

@@ -10,10 +10,9 @@ import (
 	"hone/model"
 )
 
-// Probe asks for the server's list of models, which costs nothing, and so
-// finds out whether it is there and takes the key. It does not ask for the
-// model's own entry, which not each of the many servers of this protocol has; a
-// server that has no list either is there all the same.
+// Probe checks the server and the key by requesting the list of models, which
+// costs no tokens. It does not check the model's name, because not every
+// compatible server offers single models. A server without a list passes too.
 func (c Config) Probe(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err

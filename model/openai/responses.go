@@ -11,10 +11,10 @@ import (
 	"hone/model"
 )
 
-// opaqueWire names the Responses API's items in opaque parts.
+// opaqueWire names the opaque parts that hold items of the Responses API.
 const opaqueWire = "openai-responses"
 
-// responsesModel asks over the Responses API.
+// responsesModel implements [model.Model] over the Responses API.
 type responsesModel struct{ Config }
 
 func (m responsesModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
@@ -27,7 +27,7 @@ func (m responsesModel) read(x *model.Exchange, req model.Request, body []byte) 
 	service := responses.NewResponseService(m.options(x, body)...)
 	stream := service.NewStreaming(x.Context(), responses.ResponseNewParams{})
 	defer stream.Close()
-	answer := responseAnswer{stream: req.Stream}
+	answer := responseAnswer{onText: req.Stream}
 	for stream.Next() {
 		if err := answer.add(stream.Current()); err != nil {
 			return model.Reply{}, err
@@ -42,7 +42,8 @@ func (m responsesModel) read(x *model.Exchange, req model.Request, body []byte) 
 	return answer.reply(countCalls(req))
 }
 
-// responseRequest is the body, with what changes from call to call at its end.
+// responseRequest is a request's body. The fields that change from call to
+// call come last, so that a growing conversation keeps its prefix.
 type responseRequest struct {
 	Model        string          `json:"model"`
 	Instructions string          `json:"instructions,omitempty"`
@@ -109,8 +110,8 @@ func (m responsesModel) request(req model.Request) responseRequest {
 	return r
 }
 
-// reasons reports whether a model may be asked for encrypted reasoning. The
-// families that do not reason refuse the request for it.
+// reasons reports whether a model supports encrypted reasoning. The model
+// families that do not reason reject a request for it.
 func reasons(name string) bool {
 	for _, family := range []string{"gpt-3.5", "gpt-4", "chatgpt-4o"} {
 		if strings.HasPrefix(name, family) {
@@ -120,8 +121,8 @@ func reasons(name string) bool {
 	return true
 }
 
-// items are a message's parts as input items. Neighbouring texts are one
-// item; an opaque message part holds what the provider said of the next one.
+// items returns a message's parts as input items. Adjacent texts form one
+// item. An opaque part with a mark belongs to the text item after it.
 func items(m model.Message) []any {
 	var list []any
 	var text *messageItem
@@ -160,8 +161,8 @@ func textType(r model.Role) string {
 	return "input_text"
 }
 
-// mark is kept of a message item beside its text: newer models ask for its
-// phase (commentary or final answer) back.
+// mark holds what is stored of a message item besides its text: newer models
+// expect its phase (commentary or final answer) back.
 type mark struct {
 	Type  string `json:"type"`
 	Phase string `json:"phase"`
@@ -173,9 +174,9 @@ func messageMark(data json.RawMessage) (mark, bool) {
 	return m, err == nil && m.Type == "message"
 }
 
-// responseAnswer is what a stream has said so far.
+// responseAnswer collects the events of a stream.
 type responseAnswer struct {
-	stream func(string)
+	onText func(string)
 	items  []responses.ResponseOutputItemUnion
 	end    *responses.Response
 }
@@ -183,8 +184,8 @@ type responseAnswer struct {
 func (a *responseAnswer) add(event responses.ResponseStreamEventUnion) error {
 	switch event.Type {
 	case "response.output_text.delta":
-		if a.stream != nil && event.Delta != "" {
-			a.stream(event.Delta)
+		if a.onText != nil && event.Delta != "" {
+			a.onText(event.Delta)
 		}
 	case "response.output_item.done":
 		a.items = append(a.items, event.Item)
@@ -196,23 +197,24 @@ func (a *responseAnswer) add(event responses.ResponseStreamEventUnion) error {
 	return nil
 }
 
-// addPlain reads the answer of a server that does not stream, and reports
-// whether it is one.
+// addPlain reads the response of a server that does not stream. It reports
+// whether raw is one.
 func (a *responseAnswer) addPlain(raw json.RawMessage) bool {
 	var r responses.Response
 	if json.Unmarshal(raw, &r) != nil || r.Status == "" {
 		return false
 	}
 	a.end = &r
-	if a.stream != nil {
+	if a.onText != nil {
 		if text := r.OutputText(); text != "" {
-			a.stream(text)
+			a.onText(text)
 		}
 	}
 	return true
 }
 
-// reply is the answer's; before is how many calls earlier replies made.
+// reply returns the collected reply; before is the number of calls in earlier
+// replies.
 func (a *responseAnswer) reply(before int) (model.Reply, error) {
 	usage := responseUsage(a.end)
 	if a.end.Status == responses.ResponseStatusFailed {
@@ -250,15 +252,15 @@ func opaquePart(data json.RawMessage) model.Part {
 	return model.Part{Opaque: &model.Opaque{Wire: opaqueWire, Data: data}}
 }
 
-// callPart is a call item's; number stands in for an ID that is missing.
+// callPart returns a call item's part; a missing ID is made from number.
 func callPart(item responses.ResponseOutputItemUnion, number int) model.Part {
 	return model.Part{Call: &model.Call{
 		ID: cmp.Or(item.CallID, callID(number)), Name: item.Name, Args: item.Arguments.OfString,
 	}}
 }
 
-// messageParts are a message item's texts, after its phase where it has one;
-// what it refuses with is added to refusal.
+// messageParts returns a message item's texts, preceded by a mark if the item
+// has a phase, and refusal with the item's refusal appended.
 func messageParts(item responses.ResponseOutputItemUnion, refusal string) ([]model.Part, string) {
 	var parts []model.Part
 	for _, content := range item.Content {

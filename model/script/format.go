@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// Format writes a script as text, such that [Parse] reads the same replies.
-// Of an error's usage, which no script can say, nothing is kept.
+// Format returns the script in its text form, from which [Parse] reads the
+// same replies. The usage of errors is lost, because a script cannot hold it.
 func Format(s *Script) []byte {
 	var b strings.Builder
 	for _, r := range s.Replies {
@@ -45,7 +45,7 @@ func (a Attempt) words() []string {
 	words = appendWord(words, "detail", a.Detail)
 	words = appendTime(words, "delay", a.Delay)
 	if u := a.Usage; u != nil {
-		// One count must stand even where all are zero.
+		// Even a usage of zero needs one count, because none means nil.
 		words = append(words, fmt.Sprintf("input=%d", u.Input))
 		words = appendCount(words, "output", u.Output)
 		words = appendCount(words, "reasoning", u.Reasoning)
@@ -74,8 +74,8 @@ func (a Attempt) write(b *strings.Builder, mark string, words []string) {
 	}
 }
 
-// writeSection writes a marker and its lines, with a backslash before those
-// that would be markers themselves.
+// writeSection writes a marker and the lines below it, and escapes lines that
+// look like markers.
 func writeSection(b *strings.Builder, words []string, body string) {
 	fmt.Fprintf(b, "%s%s%s\n", markBegin, strings.Join(words, " "), markEnd)
 	if body == "" {
@@ -110,12 +110,13 @@ func appendTime(words []string, name string, d time.Duration) []string {
 	return append(words, name+"="+d.String())
 }
 
-// quote is a value as a marker holds it: bare where that is safe.
+// quote returns a value as it is written in a marker, without quotes if
+// possible.
 func quote(value string) string {
-	odd := func(r rune) bool {
+	unsafe := func(r rune) bool {
 		return r == '=' || r == '"' || r == '\\' || r == unicode.ReplacementChar || unicode.IsSpace(r) || !unicode.IsPrint(r)
 	}
-	if value == "" || strings.ContainsFunc(value, odd) {
+	if value == "" || strings.ContainsFunc(value, unsafe) {
 		return strconv.Quote(value)
 	}
 	return value

@@ -12,7 +12,7 @@ import (
 	"hone/model"
 )
 
-// jsonReply is a reply of one attempt, or a list of attempts.
+// jsonReply is either one attempt or a list of attempts.
 type jsonReply struct {
 	When     string        `json:"when"`
 	Attempts []jsonAttempt `json:"attempts"`
@@ -29,7 +29,7 @@ type jsonAttempt struct {
 	Delay  duration     `json:"delay"`
 }
 
-// jsonCall has its arguments as an object, or as a string of anything.
+// jsonCall has arguments that are an object, or a string with any text.
 type jsonCall struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`
@@ -44,13 +44,13 @@ type jsonError struct {
 	Hint    string   `json:"hint"`
 }
 
-// duration is written as a string such as "1.5s".
+// duration is a string such as "1.5s" in JSON.
 type duration time.Duration
 
 func (d *duration) UnmarshalJSON(data []byte) error {
 	var s string
 	if err := json.Unmarshal(data, &s); err != nil {
-		return errors.New(`a time is a string such as "1.5s"`)
+		return errors.New(`a duration must be a string such as "1.5s"`)
 	}
 	v, err := time.ParseDuration(s)
 	*d = duration(v)
@@ -60,7 +60,7 @@ func (d *duration) UnmarshalJSON(data []byte) error {
 func parseJSON(name string, data []byte) ([]Reply, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	// A list is read element by element, so that an error is near its line.
+	// Decoding element by element gives errors the line of their reply.
 	if err := enterList(d); err != nil {
 		return nil, jsonProblem(name, data, d, err)
 	}
@@ -79,16 +79,16 @@ func parseJSON(name string, data []byte) ([]Reply, error) {
 		}
 		replies = append(replies, r)
 	}
-	if err := leave(d, data); err != nil {
+	if err := leaveList(d, data); err != nil {
 		return nil, jsonProblem(name, data, d, err)
 	}
 	if len(replies) == 0 {
-		return nil, problem(name, 1, `there is no reply; write {"replies": [{"text": "…"}]}`)
+		return nil, problem(name, 1, `no replies; write {"replies": [{"text": "…"}]}`)
 	}
 	return replies, nil
 }
 
-// enterList reads up to the first reply.
+// enterList reads the tokens before the first reply.
 func enterList(d *json.Decoder) error {
 	token, err := d.Token()
 	if err != nil || token == json.Delim('[') {
@@ -100,14 +100,14 @@ func enterList(d *json.Decoder) error {
 			return err
 		}
 		if token != want {
-			return fmt.Errorf(`%v stands where %v was expected; write {"replies": [{"text": "…"}]}`, token, want)
+			return fmt.Errorf(`found %v, want %v; write {"replies": [{"text": "…"}]}`, token, want)
 		}
 	}
 	return nil
 }
 
-// leave reads what closes the list, and nothing more.
-func leave(d *json.Decoder, data []byte) error {
+// leaveList reads the closing brackets and verifies that the script ends there.
+func leaveList(d *json.Decoder, data []byte) error {
 	closing := []json.Token{json.Delim(']')}
 	if bytes.TrimSpace(data)[0] == '{' {
 		closing = append(closing, json.Delim('}'))
@@ -118,11 +118,11 @@ func leave(d *json.Decoder, data []byte) error {
 			return err
 		}
 		if token != want {
-			return fmt.Errorf("%v stands where %v was expected", token, want)
+			return fmt.Errorf("found %v, want %v", token, want)
 		}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the script's end; remove it")
+		return errors.New("text after the end of the script; remove it")
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func jsonProblem(name string, data []byte, d *json.Decoder, err error) error {
 		at = e.Offset
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		at, err = int64(len(data)), errors.New("the script ends too early; close its brackets")
+		at, err = int64(len(data)), errors.New("the script ends early; close its brackets")
 	}
 	line := 1 + bytes.Count(data[:min(max(0, at), int64(len(data)))], []byte("\n"))
 	return problem(name, line, "%v", err)
@@ -145,7 +145,7 @@ func (j jsonReply) reply() (Reply, error) {
 	if list == nil {
 		list = []jsonAttempt{j.jsonAttempt}
 	} else if !reflect.ValueOf(j.jsonAttempt).IsZero() {
-		return r, errors.New("a reply has attempts or is one, not both; put all of it in attempts")
+		return r, errors.New("a reply cannot have attempts and other keys; move the other keys into attempts")
 	}
 	for _, ja := range list {
 		a, err := ja.attempt()
@@ -167,20 +167,20 @@ func (j jsonAttempt) attempt() (Attempt, error) {
 		a.Finish, err = parseFinish(j.Finish)
 	}
 	if j.Error != nil && err == nil {
-		a.Error, err = j.Error.fault()
+		a.Error, err = j.Error.toError()
 	}
 	return a, err
 }
 
-func (j jsonError) fault() (*model.Error, error) {
+func (j jsonError) toError() (*model.Error, error) {
 	kind, err := parseKind(j.Kind)
 	return &model.Error{
 		Kind: kind, Status: j.Status, After: time.Duration(j.After), Message: j.Message, Hint: j.Hint,
 	}, err
 }
 
-// arguments are a string's contents, or any other value as it is written; an
-// object where there are none.
+// arguments returns a string's contents, any other value as it is written, or
+// {} if there is no value.
 func arguments(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "{}"

@@ -2,6 +2,7 @@ package script
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,8 +11,8 @@ import (
 	"hone/model"
 )
 
-// Parse reads a script in either form. Errors name the file, the line and
-// what to write; name is what they call the file.
+// Parse reads a script in either form. Its errors contain name, which should
+// be the file's path, the line, and what to write instead.
 func Parse(name string, data []byte) (*Script, error) {
 	s := &Script{Name: name}
 	var err error
@@ -26,22 +27,21 @@ func Parse(name string, data []byte) (*Script, error) {
 	return s, nil
 }
 
-// problem is an error at a line of a script.
+// problem returns an error at a line of a script.
 func problem(name string, line int, format string, args ...any) error {
 	return fmt.Errorf("script %s:%d: %s", name, line, fmt.Sprintf(format, args...))
 }
 
-// check says what is wrong with a reply, in either form.
 func (r Reply) check() error {
 	if _, err := regexp.Compile(r.When); err != nil {
 		return fmt.Errorf("when: %w", err)
 	}
 	if len(r.Attempts) == 0 {
-		return fmt.Errorf("attempts is empty; write an error or a reply")
+		return errors.New("attempts is empty; write an error or a reply")
 	}
 	for i, a := range r.Attempts {
 		if a.Error == nil && i < len(r.Attempts)-1 {
-			return fmt.Errorf("attempt %d is a reply, so those after it never come; put errors first", i+1)
+			return fmt.Errorf("attempt %d is a reply, so later attempts are never used; put errors first", i+1)
 		}
 		if err := a.check(); err != nil {
 			return err
@@ -52,17 +52,17 @@ func (r Reply) check() error {
 
 func (a Attempt) check() error {
 	if a.Delay < 0 || a.Error != nil && a.Error.After < 0 {
-		return fmt.Errorf("a time is negative")
+		return errors.New("a duration is negative")
 	}
 	if a.Error != nil {
 		if a.Text != "" || a.Calls != nil || a.Finish != "" || a.Detail != "" || a.Usage != nil {
-			return fmt.Errorf("an attempt is an error or a reply, not both")
+			return errors.New("an attempt cannot be both an error and a reply")
 		}
 		return nil
 	}
 	for _, c := range a.Calls {
 		if c.Name == "" {
-			return fmt.Errorf("a call has no name")
+			return errors.New("a call has no name")
 		}
 	}
 	return nil
@@ -83,18 +83,18 @@ func parseFinish(s string) (model.Finish, error) {
 	if f := model.Finish(s); slices.Contains(finishes(), f) {
 		return f, nil
 	}
-	return "", fmt.Errorf("finish %q is not known; write %s", s, oneOf(finishes()))
+	return "", fmt.Errorf("unknown finish %q; write %s", s, oneOf(finishes()))
 }
 
-// parseKind reads a kind of error, whose words may be joined by hyphens.
+// parseKind reads a kind of error; hyphens may replace its spaces.
 func parseKind(s string) (model.Kind, error) {
 	if k := model.Kind(strings.ReplaceAll(s, "-", " ")); slices.Contains(kinds(), k) {
 		return k, nil
 	}
-	return "", fmt.Errorf("kind %q is not known; write %s", s, oneOf(kinds()))
+	return "", fmt.Errorf("unknown kind %q; write %s", s, oneOf(kinds()))
 }
 
-// oneOf lists words for a person, as they are written in a script.
+// oneOf returns the words as written in a script, joined by commas and "or".
 func oneOf[T ~string](words []T) string {
 	var b strings.Builder
 	for i, w := range words {

@@ -1,38 +1,39 @@
-// Package script is a model whose replies are written down: for tests, for
-// the demonstration and for playing a run again without a provider.
+// Package script implements [model.Model] with replies from a file, for tests,
+// demonstrations and replays without a provider. [New] reads a script from a
+// file, [Parse] from memory; [Format] writes one.
 //
-// It remembers nothing. Which reply comes next follows from the request: its
-// Seq, which counts the run's replies, its Attempt, and what its last user
-// message says. So a run that was stopped goes on with the right reply.
+// A script keeps no state. The request decides which reply is returned: its
+// Seq, which counts the run's replies, its Attempt, and the text of its last
+// user message. A resumed run therefore receives the right reply.
 //
-// A script is JSON or text. As text, replies stand between marker lines:
+// A script is JSON or text. In the text form marker lines separate replies:
 //
-//	Whatever comes before the first marker is a comment.
+//	Text before the first marker is a comment.
 //	=== reply ===
-//	The text of the first reply, word for word, without the line feed
-//	before the next marker.
+//	The text of the first reply, without the line feed before the next
+//	marker.
 //	=== call read ===
 //	{"path": "main.go"}
 //	=== error kind=overloaded status=503 after=1s ===
-//	An error is an attempt at the reply that follows it.
+//	A failed attempt at the reply that follows.
 //	=== reply finish=length when="(?i)review" input=100 output=5 ===
-//	This one answers questions that match.
+//	This reply answers requests that match "when".
 //
-// A comment must not begin with a bracket, which would make the script JSON.
-// The markers are none of the txtar format's, so that a script can be a file
-// of such an archive. A line of text that would be a marker is written with a
-// backslash before it. The marks are:
+// A comment must not begin with a bracket, because that begins the JSON form.
+// The markers differ from those of txtar, so that a txtar archive can contain
+// a script. In a reply's text, a backslash escapes a line that looks like a
+// marker. These are the markers and their attributes:
 //
 //	reply  begins a reply: finish, detail, delay, when, and usage as input,
 //	       output, reasoning, cache_read, cache_write
-//	call   a tool call of the reply before it: its name, and id; the lines
-//	       below are its arguments, {} where there are none, and nothing at
-//	       all with no-args
-//	error  a failed attempt: kind, status, after, hint, delay, when; the
-//	       lines below are its message; last: no reply follows, every
-//	       further attempt fails too
+//	call   a tool call of the preceding reply: the tool's name, and id. The
+//	       lines below are the arguments; without lines they are {}, or
+//	       empty with no-args
+//	error  a failed attempt: kind, status, after, hint, delay, when. The
+//	       lines below are the message. With last no reply follows: all
+//	       further attempts fail too
 //
-// As JSON it is a list of replies, or an object that holds it as "replies":
+// The JSON form is a list of replies, or an object with the list as "replies":
 //
 //	{"replies": [
 //	  {"text": "…", "calls": [{"name": "read", "args": {"path": "main.go"}}]},
@@ -53,39 +54,40 @@ import (
 	"hone/model"
 )
 
-// Script is a model that answers from its replies. The zero Script has none
-// and answers with an error.
+// Script is a model that returns the given replies. It is safe for concurrent
+// use. The zero Script has no replies and always returns an error.
 type Script struct {
-	// Name is what its errors call it, such as its file's path.
+	// Name identifies the script in errors, for example by its path.
 	Name    string
 	Replies []Reply
 }
 
-// Reply is what one call is answered with.
+// Reply is the response to one call.
 type Reply struct {
-	// When, if not empty, is a regular expression (package regexp): the reply
-	// answers every question whose last user message it matches, whatever
-	// its number. See [Script.Generate].
+	// When, if not empty, is a regular expression (package regexp). The reply
+	// then answers every request whose last user message matches it. See
+	// [Script.Generate].
 	When string
-	// Attempts are errors, and then the reply if one is to come. The last one
-	// stands for all further attempts.
+	// Attempts are errors, followed by at most one reply. The last one is
+	// repeated for all further attempts.
 	Attempts []Attempt
 }
 
-// Attempt is a reply, or an error where Error is set.
+// Attempt is an error if Error is set, otherwise a reply.
 type Attempt struct {
 	Text   string
 	Calls  []Call
-	Finish model.Finish // empty: Calls where there are calls, else Stop
+	Finish model.Finish // empty means Calls if there are calls, otherwise Stop
 	Detail string
-	// Usage is what the attempt is said to have used; nil: a token for every
-	// four bytes of the request and of the reply.
+	// Usage is the reported usage; nil means one token for every four bytes
+	// of the request and the reply.
 	Usage *model.Usage
 	Error *model.Error
-	Delay time.Duration // silence before the answer
+	Delay time.Duration // wait before the response
 }
 
-// Call is a tool call. An empty ID is numbered by the reply and the call.
+// Call is a tool call. An empty ID becomes one with the numbers of the reply
+// and the call.
 type Call struct{ ID, Name, Args string }
 
 // New reads the script at path.
@@ -97,9 +99,8 @@ func New(path string) (model.Model, error) {
 	return Parse(path, data)
 }
 
-// Generate answers with the reply number req.Seq, unless the question is one
-// that another reply waits for by its When: that one is preferred, the one at
-// the number itself before the first of the others.
+// Generate returns the reply at index req.Seq. A reply whose When matches has
+// precedence: the one at index req.Seq if it matches, otherwise the first.
 func (s *Script) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return model.Reply{}, err
@@ -116,16 +117,16 @@ func (s *Script) Generate(ctx context.Context, req model.Request) (model.Reply, 
 		return model.Reply{}, err
 	}
 	if attempt.Error != nil {
-		fault := *attempt.Error
-		return model.Reply{}, &fault
+		e := *attempt.Error
+		return model.Reply{}, &e
 	}
 	return attempt.reply(req)
 }
 
-// choose finds the reply for a request.
+// choose returns the reply for a request.
 func (s *Script) choose(req model.Request) (Reply, error) {
-	question := lastQuestion(req)
-	var waiting []Reply
+	question := lastUserText(req)
+	var matches []Reply
 	for i, r := range s.Replies {
 		if r.When == "" {
 			continue
@@ -138,16 +139,16 @@ func (s *Script) choose(req model.Request) (Reply, error) {
 			if i == req.Seq {
 				return r, nil
 			}
-			waiting = append(waiting, r)
+			matches = append(matches, r)
 		}
 	}
 	switch {
-	case len(waiting) > 0:
-		return waiting[0], nil
+	case len(matches) > 0:
+		return matches[0], nil
 	case req.Seq < 0 || req.Seq >= len(s.Replies):
-		return Reply{}, s.invalid("has %d replies, the run asked for %d", len(s.Replies), req.Seq+1)
+		return Reply{}, s.invalid("has %d replies, but the run requested reply %d", len(s.Replies), req.Seq+1)
 	case s.Replies[req.Seq].When != "":
-		return Reply{}, s.invalid("reply %d is for a question that matches %q, the run asked %q",
+		return Reply{}, s.invalid("reply %d requires a request that matches %q, but the run sent %q",
 			req.Seq+1, s.Replies[req.Seq].When, model.OneLine(question))
 	}
 	return s.Replies[req.Seq], nil
@@ -160,8 +161,9 @@ func (s *Script) invalid(format string, args ...any) error {
 	}
 }
 
-// lastQuestion is the text of the last user message, results included.
-func lastQuestion(req model.Request) string {
+// lastUserText returns the text of the last user message, tool results
+// included.
+func lastUserText(req model.Request) string {
 	for i := len(req.Messages) - 1; i >= 0; i-- {
 		if req.Messages[i].Role != model.User {
 			continue
@@ -197,7 +199,7 @@ func (a Attempt) reply(req model.Request) (model.Reply, error) {
 	r := model.Reply{Finish: a.Finish, Detail: a.Detail}
 	if a.Text != "" {
 		r.Parts = append(r.Parts, model.Part{Text: a.Text})
-		stream(a.Text, req.Stream)
+		streamLines(a.Text, req.Stream)
 	}
 	for i, c := range a.Calls {
 		call := model.Call(c)
@@ -226,8 +228,8 @@ func (a Attempt) reply(req model.Request) (model.Reply, error) {
 	return r, err
 }
 
-// stream gives the text line by line.
-func stream(text string, to func(string)) {
+// streamLines calls to, which may be nil, with each line of text.
+func streamLines(text string, to func(string)) {
 	if to == nil {
 		return
 	}
@@ -236,7 +238,7 @@ func stream(text string, to func(string)) {
 	}
 }
 
-// estimate counts a token for every four bytes, as a rule of thumb does.
+// estimate counts one token for every four bytes, a common rule of thumb.
 func estimate(req model.Request, a Attempt) (*model.Usage, error) {
 	sent, err := json.Marshal(req)
 	if err != nil {

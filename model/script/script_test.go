@@ -105,33 +105,33 @@ func TestParseJSON(t *testing.T) {
 
 func TestParseErrorsNameTheLine(t *testing.T) {
 	for _, test := range []struct{ name, data, want string }{
-		{"empty", "", `demo:1: there is no reply; begin one with the line "=== reply ==="`},
-		{"no marker", "Hello\n", "demo:1: there is no reply"},
-		{"call first", "comment\n=== call read ===\n", "demo:2: a call belongs to a reply"},
-		{"call after an error", "=== error kind=cut last ===\n=== call read ===\n", "demo:2: a call belongs to a reply"},
-		{"call without a name", "=== reply ===\n=== call ===\n", "demo:2: a call begins with its name"},
-		{"unknown word", "=== reply ===\n\n=== reply finsh=stop ===\n", `demo:3: "finshstop" is not known`},
+		{"empty", "", `demo:1: no replies; begin one with the line "=== reply ==="`},
+		{"no marker", "Hello\n", "demo:1: no replies"},
+		{"call first", "comment\n=== call read ===\n", "demo:2: a call must follow a reply"},
+		{"call after an error", "=== error kind=cut last ===\n=== call read ===\n", "demo:2: a call must follow a reply"},
+		{"call without a name", "=== reply ===\n=== call ===\n", "demo:2: a call must begin with the tool's name"},
+		{"unknown word", "=== reply ===\n\n=== reply finsh=stop ===\n", `demo:3: unknown attribute "finsh=stop"`},
 		{"unknown finish", "=== reply finish=done ===\n", "write stop, calls, length, filtered or other"},
 		{"unknown kind", "=== error kind=odd ===\n", "rate-limited"},
-		{"no kind", "=== error ===\n", "demo:1: an error has a kind"},
+		{"no kind", "=== error ===\n", "demo:1: an error needs a kind"},
 		{"bad time", "=== reply delay=soon ===\n", "demo:1: time: invalid duration"},
-		{"negative time", "=== reply ===\n=== reply delay=-1s ===\n", "demo:2: a time is negative"},
+		{"negative time", "=== reply ===\n=== reply delay=-1s ===\n", "demo:2: a duration is negative"},
 		{"bad number", "=== reply input=many ===\n", "demo:1: strconv.ParseInt"},
-		{"open quotation", "=== reply when=\"a ===\n", "demo:1: a quotation is not closed"},
+		{"open quote", "=== reply when=\"a ===\n", "demo:1: a quoted value is not closed"},
 		{"bad when", "x\n=== reply when=( ===\n", "demo:2: when: error parsing regexp"},
-		{"late when", "=== error kind=cut ===\n=== reply when=a ===\n", "demo:2: when belongs to the first"},
+		{"late when", "=== error kind=cut ===\n=== reply when=a ===\n", "demo:2: only the first attempt"},
 		{"JSON syntax", "[\n{\"text\": \"a\"},\n{\"text\" \"b\"}]", "demo:3: invalid character"},
 		{"JSON type", "[\n{\"text\": 1}]", "demo:2: json: cannot unmarshal"},
 		{"JSON unknown key", "[\n{\"text\": \"a\"},\n{\"txt\": \"b\"}]", `demo:3: json: unknown field "txt"`},
-		{"JSON cut", "[\n{\"text\": \"a\"}", "demo:2: the script ends too early"},
-		{"JSON two lists", "[{}]\n[{}]", "demo:2: something follows"},
-		{"JSON two keys", "{\"replies\": [{}],\n\"more\": 1}", "demo:2: more stands where } was expected"},
+		{"JSON cut", "[\n{\"text\": \"a\"}", "demo:2: the script ends early"},
+		{"JSON two lists", "[{}]\n[{}]", "demo:2: text after the end"},
+		{"JSON two keys", "{\"replies\": [{}],\n\"more\": 1}", "demo:2: found more, want }"},
 		{"JSON other key", "{\"answers\": [{}]}", `write {"replies"`},
-		{"JSON empty", "[]", "demo:1: there is no reply"},
-		{"JSON number", "{\"replies\": [{\"delay\": 5}]}", `a time is a string such as "1.5s"`},
-		{"JSON both", "[{\"text\": \"a\", \"attempts\": [{}]}]", "not both"},
-		{"JSON error and text", "[{\"text\": \"a\", \"error\": {\"kind\": \"cut\"}}]", "not both"},
-		{"JSON reply before an error", "[{\"attempts\": [{}, {\"error\": {\"kind\": \"cut\"}}]}]", "never come"},
+		{"JSON empty", "[]", "demo:1: no replies"},
+		{"JSON number", "{\"replies\": [{\"delay\": 5}]}", `a duration must be a string such as "1.5s"`},
+		{"JSON both", "[{\"text\": \"a\", \"attempts\": [{}]}]", "cannot have attempts and other keys"},
+		{"JSON error and text", "[{\"text\": \"a\", \"error\": {\"kind\": \"cut\"}}]", "cannot be both"},
+		{"JSON reply before an error", "[{\"attempts\": [{}, {\"error\": {\"kind\": \"cut\"}}]}]", "never used"},
 		{"JSON no attempts", "[{\"attempts\": []}]", "attempts is empty"},
 		{"JSON call without a name", "[{\"calls\": [{\"args\": {}}]}]", "a call has no name"},
 	} {
@@ -187,7 +187,7 @@ func TestGenerateChoosesByTheRequest(t *testing.T) {
 	}
 }
 
-func TestGeneratePrefersTheMatchAtItsNumber(t *testing.T) {
+func TestGeneratePrefersTheMatchAtItsIndex(t *testing.T) {
 	s := parsed(t, "=== reply when=review ===\nfirst\n=== reply ===\nwork\n=== reply when=review ===\nsecond\n")
 	for seq, want := range []string{"first", "first", "second", "first"} {
 		reply, err := s.Generate(t.Context(), ask(seq, 0, "review this"))
@@ -200,21 +200,21 @@ func TestGeneratePrefersTheMatchAtItsNumber(t *testing.T) {
 func TestWhenMatchesResults(t *testing.T) {
 	s := parsed(t, "=== reply when=NEEDLE ===\nfound\n")
 	req := model.Request{Messages: []model.Message{{Role: model.User, Parts: []model.Part{
-		{Result: &model.Result{ID: "a", Text: "has the NEEDLE in it"}}, {Text: "go on"},
+		{Result: &model.Result{ID: "a", Text: "has the NEEDLE in it"}}, {Text: "continue"},
 	}}}}
 	if reply, err := s.Generate(t.Context(), req); err != nil || reply.Text() != "found" {
 		t.Errorf("Generate = %q, %v; want the reply for the result", reply.Text(), err)
 	}
 }
 
-func TestGenerateSaysHowManyRepliesThereAre(t *testing.T) {
+func TestErrorsOfGenerate(t *testing.T) {
 	_, err := parsed(t, text).Generate(t.Context(), ask(5, 0, ""))
-	if err == nil || !strings.Contains(err.Error(), "script demo has 5 replies, the run asked for 6") {
-		t.Errorf("error = %v, want one that counts", err)
+	if err == nil || !strings.Contains(err.Error(), "script demo has 5 replies, but the run requested reply 6") {
+		t.Errorf("error = %v, want one with the number of replies", err)
 	}
 	_, err = new(script.Script).Generate(t.Context(), model.Request{})
 	if e := (*model.Error)(nil); !errors.As(err, &e) || e.Temporary() {
-		t.Errorf("the zero Script's error = %v, want one that is final", err)
+		t.Errorf("the zero Script's error = %v, want one that is not temporary", err)
 	}
 }
 
@@ -254,15 +254,15 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if small.Usage.Output != 2 || large.Usage.Input-small.Usage.Input < 999 {
-		t.Errorf("usage = %+v, then %+v; want 2 tokens out and 1000 more in", small.Usage, large.Usage)
+		t.Errorf("usage = %+v, then %+v; want 2 output tokens and 1000 more input tokens", small.Usage, large.Usage)
 	}
 	if none, err := s.Generate(t.Context(), ask(1, 0, "")); err != nil || *none.Usage != (model.Usage{}) {
-		t.Errorf("usage = %+v, %v; want the zeros that are written", none.Usage, err)
+		t.Errorf("usage = %+v, %v; want zeros", none.Usage, err)
 	}
 }
 
-// What a caller does to an error or a usage must not change the script.
-func TestGenerateGivesCopies(t *testing.T) {
+// A caller that changes an error or a usage must not change the script.
+func TestGenerateReturnsCopies(t *testing.T) {
 	s := parsed(t, "=== error kind=cut last ===\nx\n=== reply input=5 ===\n")
 	_, err := s.Generate(t.Context(), ask(0, 0, ""))
 	var e *model.Error
@@ -276,7 +276,7 @@ func TestGenerateGivesCopies(t *testing.T) {
 	}
 	reply.Usage.Input = 99
 	if s.Replies[0].Attempts[0].Error.Message != "x" || s.Replies[1].Attempts[0].Usage.Input != 5 {
-		t.Error("the script was changed through what it answered")
+		t.Error("changing a result changed the script")
 	}
 }
 
@@ -294,7 +294,7 @@ func TestDelayEndsWithTheContext(t *testing.T) {
 func TestNew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "demo.script")
 	if _, err := script.New(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("New = %v, want that there is no file", err)
+		t.Errorf("New = %v, want os.ErrNotExist", err)
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -319,11 +319,11 @@ func FuzzFormat(f *testing.F) {
 			return
 		}
 		formatted := script.Format(s)
-		again, err := script.Parse("fuzz", formatted)
+		parsed, err := script.Parse("fuzz", formatted)
 		if err != nil {
 			t.Fatalf("Parse of Format: %v\n%s", err, formatted)
 		}
-		if diff := cmp.Diff(s, again); diff != "" {
+		if diff := cmp.Diff(s, parsed); diff != "" {
 			t.Errorf("Parse of Format (-first +second):\n%s\n%s", diff, formatted)
 		}
 	})

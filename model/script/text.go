@@ -13,13 +13,20 @@ import (
 
 // section is a marker line and the lines below it.
 type section struct {
-	line  int
+	line  int // of the marker, from 1
 	words []word
 	body  string
 }
 
 // word is a word of a marker line: a name with a value, or a value alone.
 type word struct{ name, value string }
+
+func (w word) String() string {
+	if w.name == "" {
+		return w.value
+	}
+	return w.name + "=" + w.value
+}
 
 const (
 	markBegin = "=== "
@@ -38,7 +45,7 @@ func isMark(line string) bool {
 }
 
 func parseText(name, text string) ([]Reply, error) {
-	sections, err := cut(name, text)
+	sections, err := splitSections(name, text)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +56,7 @@ func parseText(name, text string) ([]Reply, error) {
 		}
 	}
 	if len(b.replies) == 0 {
-		return nil, problem(name, 1, "there is no reply; begin one with the line %q", "=== reply ===")
+		return nil, problem(name, 1, "no replies; begin one with the line %q", "=== reply ===")
 	}
 	for i, r := range b.replies {
 		if err := r.check(); err != nil {
@@ -59,8 +66,8 @@ func parseText(name, text string) ([]Reply, error) {
 	return b.replies, nil
 }
 
-// cut splits a script at its markers.
-func cut(name, text string) ([]section, error) {
+// splitSections splits a script at its markers.
+func splitSections(name, text string) ([]section, error) {
 	var sections []section
 	var body []string
 	flush := func() {
@@ -82,7 +89,7 @@ func cut(name, text string) ([]section, error) {
 		}
 		flush()
 		inner := strings.TrimRight(line, " \t\r")
-		words, err := split(inner[len(markBegin) : len(inner)-len(markEnd)])
+		words, err := splitWords(inner[len(markBegin) : len(inner)-len(markEnd)])
 		if err != nil {
 			return nil, problem(name, number, "%v", err)
 		}
@@ -92,9 +99,9 @@ func cut(name, text string) ([]section, error) {
 	return sections, nil
 }
 
-// split cuts a marker's inside into words. A value is bare, or quoted as a Go
-// string.
-func split(s string) ([]word, error) {
+// splitWords splits the text inside a marker into words. A value may be quoted
+// as a Go string.
+func splitWords(s string) ([]word, error) {
 	var words []word
 	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
 		var w word
@@ -104,9 +111,9 @@ func split(s string) ([]word, error) {
 		if strings.HasPrefix(s, `"`) {
 			quoted, err := strconv.QuotedPrefix(s)
 			if err != nil {
-				return nil, errors.New(`a quotation is not closed; write it as "…", with \" for a quote in it`)
+				return nil, errors.New(`a quoted value is not closed; write it as "…", with \" for a quote in it`)
 			}
-			// What QuotedPrefix finds can be unquoted.
+			// Unquote cannot fail for a result of QuotedPrefix.
 			w.value, _ = strconv.Unquote(quoted)
 			s = s[len(quoted):]
 		} else {
@@ -121,11 +128,11 @@ func split(s string) ([]word, error) {
 	return words, nil
 }
 
-// builder puts sections together.
+// builder makes replies from sections.
 type builder struct {
 	replies []Reply
-	lines   []int // where each begins
-	open    bool  // the last reply has errors so far, and waits for the next attempt
+	lines   []int // the first line of each reply
+	open    bool  // the last reply has only errors; the next section is its next attempt
 }
 
 func (b *builder) add(s section) error {
@@ -153,20 +160,21 @@ func (b *builder) add(s section) error {
 		}
 	}
 	if a.Error != nil && a.Error.Kind == "" {
-		return fmt.Errorf("an error has a kind; write kind= and %s", oneOf(kinds()))
+		return fmt.Errorf("an error needs a kind; write kind= and %s", oneOf(kinds()))
 	}
 	r.Attempts = append(r.Attempts, a)
 	return nil
 }
 
-// set reads a word of an attempt; first says that it is the reply's first.
+// set applies a word of a marker to an attempt; first means the reply's first
+// attempt.
 func (r *Reply) set(a *Attempt, w word, first bool) error {
 	switch {
 	case w.name == "when" && first:
 		r.When = w.value
 		return nil
 	case w.name == "when":
-		return errors.New("when belongs to the first attempt at a reply")
+		return errors.New("only the first attempt at a reply can have when")
 	case a.Error != nil:
 		return setError(a, w)
 	}
@@ -175,10 +183,10 @@ func (r *Reply) set(a *Attempt, w word, first bool) error {
 
 func (b *builder) call(words []word, body string) error {
 	if len(b.replies) == 0 || b.open || b.last().Error != nil {
-		return fmt.Errorf("a call belongs to a reply; write %q before it", "=== reply ===")
+		return fmt.Errorf("a call must follow a reply; write %q before it", "=== reply ===")
 	}
 	if len(words) == 0 || words[0].name != "" {
-		return fmt.Errorf("a call begins with its name; write %q", "=== call read ===")
+		return fmt.Errorf("a call must begin with the tool's name; write %q", "=== call read ===")
 	}
 	c := Call{Name: words[0].value, Args: body}
 	if body == "" {
@@ -191,7 +199,7 @@ func (b *builder) call(words []word, body string) error {
 		case w == word{"", "no-args"}:
 			c.Args = ""
 		default:
-			return fmt.Errorf("%q is not known at a call; write id=… or no-args", w.name+w.value)
+			return fmt.Errorf("unknown attribute %q of a call; write id=… or no-args", w)
 		}
 	}
 	a := b.last()
@@ -217,7 +225,7 @@ func setError(a *Attempt, w word) (err error) {
 	case "delay":
 		a.Delay, err = time.ParseDuration(w.value)
 	default:
-		err = fmt.Errorf("%q is not known at an error; write kind, status, after, hint, delay or when with =, or last", w.name+w.value)
+		err = fmt.Errorf("unknown attribute %q of an error; write kind, status, after, hint, delay or when with =, or last", w)
 	}
 	return err
 }
@@ -236,15 +244,15 @@ func setReply(a *Attempt, w word) (err error) {
 		}
 		count := a.count(w.name)
 		if count == nil {
-			return fmt.Errorf("%q is not known at a reply; write finish, detail, delay, when, input, output, "+
-				"reasoning, cache_read or cache_write, with =", w.name+w.value)
+			return fmt.Errorf("unknown attribute %q of a reply; write finish, detail, delay, when, input, output, "+
+				"reasoning, cache_read or cache_write, with =", w)
 		}
 		*count, err = strconv.ParseInt(w.value, 10, 64)
 	}
 	return err
 }
 
-// count is the field of the usage that a name stands for; nil for none.
+// count returns the named field of the usage; nil for an unknown name.
 func (a *Attempt) count(name string) *int64 {
 	switch name {
 	case "input":

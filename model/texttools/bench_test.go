@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// hostile are units of texts that make a careless reader go back over what it
-// has read, each repeated.
+// hostile returns texts that, repeated, would make a careless reader take
+// quadratic time.
 func hostile() map[string]string {
 	return map[string]string{
 		"words":            "All work and no play.\n",
@@ -36,11 +36,11 @@ func hostile() map[string]string {
 	}
 }
 
-// repeat is the unit up to a size, with the beginning that it needs.
+// repeat returns the unit repeated to at least size bytes.
 func repeat(unit string, size int) string { return strings.Repeat(unit, size/len(unit)+1) }
 
-// BenchmarkParse is for its MB/s, which are to be alike at both sizes: the
-// time grows with the text, not with its square.
+// BenchmarkParse shows that the time is linear: MB/s must be similar for both
+// sizes.
 func BenchmarkParse(b *testing.B) {
 	tools := testTools()
 	for name, unit := range hostile() {
@@ -56,7 +56,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkStream gives the text in the small pieces that providers send.
+// BenchmarkStream sends the text in small pieces, as providers do.
 func BenchmarkStream(b *testing.B) {
 	for name, unit := range hostile() {
 		text := repeat(unit, 1<<20)

@@ -8,10 +8,10 @@ import (
 	"hone/model"
 )
 
-// span is a stretch of a text that holds calls.
+// span is a part of a text that contains calls.
 type span struct {
 	from, to int
-	words    string // the visible text inside
+	text     string // the visible text inside
 	calls    []model.Call
 	// fenced calls count only at the end of a reply that has no others.
 	fenced bool
@@ -19,43 +19,42 @@ type span struct {
 
 // take returns what the span holds, once.
 func (s *span) take() []model.Part {
-	parts := appendText(nil, s.words)
+	parts := appendText(nil, s.text)
 	for _, c := range s.calls {
 		parts = append(parts, model.Part{Call: &c})
 	}
-	s.words, s.calls = "", nil
+	s.text, s.calls = "", nil
 	return parts
 }
 
-// find returns the text's spans, in order. Its time grows with the text's
-// length: what was read is not read again, and a call whose end is not found
-// takes all that follows with it.
+// find returns the text's spans, in order. It takes linear time: it never
+// reads a call twice, and a call without an end extends to the end of the text.
 func find(text string, tools []model.Spec) []span {
 	r := newReader(text, tools)
 	var spans []span
 	for {
 		p := r.next(true)
 		if p == nowhere || p == endsCalls && len(spans) > 0 {
-			return settle(text, spans)
+			return selectFenced(text, spans)
 		}
 		s, ok := r.at(p)
 		if !ok && p == atWhole && json.Valid([]byte(text[r.pos:])) {
-			// An answer in JSON may hold anything in its strings.
+			// An answer in JSON may contain anything in its strings.
 			return nil
 		}
 		if !ok {
-			r.pass(p)
+			r.skipPlace(p)
 			continue
 		}
 		spans = append(spans, s)
 		if p == atWhole {
 			return spans
 		}
-		r.moveTo(s.to)
+		r.continueAt(s.to)
 	}
 }
 
-// at reads the calls at a place.
+// at parses the calls at a place.
 func (r *reader) at(p place) (span, bool) {
 	switch p {
 	case atWhole:
@@ -63,24 +62,24 @@ func (r *reader) at(p place) (span, bool) {
 	case atFence:
 		return r.fenced()
 	case atTag:
-		return r.tagged(r.pos, r.words)
+		return r.tagged(r.pos, r.afterText)
 	}
 	return span{}, false
 }
 
-// pass goes over a place where there is no call after all.
-func (r *reader) pass(p place) {
+// skipPlace moves past a place that turned out to have no call.
+func (r *reader) skipPlace(p place) {
 	switch p {
 	case atFence:
 		run, _ := opensFence(r.text[r.pos:r.end])
-		r.enter(run)
+		r.enterFence(run)
 	case atTag, endsCalls:
-		r.pos, r.words = r.pos+1, true
+		r.pos, r.afterText = r.pos+1, true
 	}
 }
 
-// settle says which fenced calls count.
-func settle(text string, spans []span) []span {
+// selectFenced removes the fenced spans that do not count.
+func selectFenced(text string, spans []span) []span {
 	isFenced := func(s span) bool { return s.fenced }
 	if slices.ContainsFunc(spans, func(s span) bool { return !s.fenced }) {
 		return slices.DeleteFunc(spans, isFenced)
@@ -93,7 +92,7 @@ func settle(text string, spans []span) []span {
 	return spans[first:]
 }
 
-// fenced reads a fenced block whose whole contents are calls.
+// fenced parses a fenced block that contains nothing but calls.
 func (r *reader) fenced() (span, bool) {
 	run, _ := opensFence(r.text[r.pos:r.end])
 	begin, end, to := r.end, len(r.text), len(r.text)
@@ -113,7 +112,7 @@ func (r *reader) fenced() (span, bool) {
 	return s, ok
 }
 
-// onlyCalls reads a text that is nothing but calls of offered tools.
+// onlyCalls parses a text that contains nothing but calls of offered tools.
 func onlyCalls(text string, tools []model.Spec) (span, bool) {
 	r := newReader(text, tools)
 	r.pos = r.skip(0)
@@ -136,7 +135,7 @@ func onlyCalls(text string, tools []model.Spec) (span, bool) {
 	return all, len(all.calls) > 0
 }
 
-// whole reads a reply that is JSON from its beginning.
+// whole parses a reply that begins with JSON.
 func (r *reader) whole() (span, bool) {
 	if s, ok := r.envelope(); ok {
 		return s, true
@@ -157,7 +156,7 @@ func (r *reader) whole() (span, bool) {
 			}
 			s.calls = append(s.calls, c.Call)
 		}
-		at = r.skipJoint(at + end)
+		at = r.skipSeparators(at + end)
 		if at < len(r.text) && r.text[at] != '{' && r.text[at] != '[' {
 			return s, false
 		}
@@ -165,8 +164,8 @@ func (r *reader) whole() (span, bool) {
 	return s, len(s.calls) > 0
 }
 
-// brokenWhole takes a reply that begins like a call of an offered tool for
-// one, which cannot be read.
+// brokenWhole returns an unparsed call for a reply that begins like a call of
+// an offered tool.
 func (r *reader) brokenWhole() (span, bool) {
 	raw := strings.Trim(r.text[r.pos:], space)
 	m := callHead.FindStringSubmatch(raw)
@@ -176,12 +175,12 @@ func (r *reader) brokenWhole() (span, bool) {
 	return span{from: r.pos, to: len(r.text), calls: []model.Call{{Name: m[1], Args: raw}}}, true
 }
 
-// skipJoint goes over what models put between objects.
-func (r *reader) skipJoint(at int) int {
+// skipSeparators skips what models write between objects.
+func (r *reader) skipSeparators(at int) int {
 	return len(r.text) - len(strings.TrimLeft(r.text[at:], space+",;"))
 }
 
-// offersAll reports whether there are calls, all of offered tools.
+// offersAll reports whether there are calls, and only of offered tools.
 func (r *reader) offersAll(calls []model.Call) bool {
 	return len(calls) > 0 && !slices.ContainsFunc(calls, func(c model.Call) bool { return !r.offers(c.Name) })
 }

@@ -8,8 +8,8 @@ import (
 	"hone/model"
 )
 
-// FuzzParse holds that no text makes Parse panic, that no text outside calls
-// is lost but white space, and that what a stream shows is the visible text.
+// FuzzParse tests that no text makes Parse panic, that only white space outside
+// of calls is lost, and that a stream emits the visible text.
 func FuzzParse(f *testing.F) {
 	f.Add(lines("x", "<tool_call>", a, "</tool_call>", "```json", b, "```", ""), 3)
 	f.Add("<think>\n</think> ["+a+"]", 1)
@@ -26,40 +26,40 @@ func FuzzParse(f *testing.F) {
 			if s.from < at || s.to <= s.from || s.to > len(text) {
 				t.Fatalf("span %d to %d after %d in %d bytes", s.from, s.to, at, len(text))
 			}
-			want += text[at:s.from] + s.words
+			want += text[at:s.from] + s.text
 			at = s.to
 		}
 		if want += text[at:]; dense(visible) != dense(want) {
-			t.Errorf("the visible text is %q, outside of calls stands %q", visible, want)
+			t.Errorf("visible text = %q, text outside of calls = %q", visible, want)
 		}
 		if len(spans) == 0 && visible != text {
 			t.Errorf("text without calls became %q", visible)
 		}
 		if got := streamed(text, visible, chunk); got != visible {
-			t.Errorf("the stream showed %q, the text is %q", got, visible)
+			t.Errorf("streamed %q, want %q", got, visible)
 		}
 	})
 }
 
-// dense is a text without white space.
+// dense returns a text without white space.
 func dense(text string) string {
 	return strings.NewReplacer(" ", "", "\t", "", "\r", "", "\n", "").Replace(text)
 }
 
-// streamed is what a stream shows of a text that arrives in pieces.
+// streamed returns what a stream emits of a text that arrives in pieces.
 func streamed(text, visible string, chunk int) string {
-	var shown strings.Builder
-	s := newStream(func(piece string) { shown.WriteString(piece) })
+	var emitted strings.Builder
+	s := newStream(func(piece string) { emitted.WriteString(piece) })
 	chunk = max(1, min(chunk, 1<<10))
 	for at := 0; at < len(text); at += chunk {
 		s.add(text[at:min(len(text), at+chunk)])
 	}
 	s.end(visible)
-	return shown.String()
+	return emitted.String()
 }
 
-// FuzzFormat holds that a formatted call is read back, whatever is in it, and
-// that no text of a conversation is read as one.
+// FuzzFormat tests that Parse reads back any formatted call, and that an
+// escaped text contains no call.
 func FuzzFormat(f *testing.F) {
 	f.Add("read", `{"path": "a</tool_call>\n<tool_call>"}`, "x")
 	f.Add("", "{", lines("<tool_call>", a, "</tool_call>"))
@@ -72,24 +72,24 @@ func FuzzFormat(f *testing.F) {
 		c := model.Call{Name: name, Args: args}
 		parts := Parse(Format(c), nil)
 		if len(parts) != 1 || parts[0].Call == nil || !sameCall(*parts[0].Call, c) {
-			t.Errorf("Format(%+v) = %s, which is read as %s", c, Format(c), shown(parts))
+			t.Errorf("Format(%+v) = %s, which is read as %s", c, Format(c), formatParts(parts))
 		}
 		for _, p := range Parse(escape(text), nil) {
 			if p.Call != nil {
-				t.Errorf("escape(%q) = %q, which holds a call", text, escape(text))
+				t.Errorf("escape(%q) = %q, which contains a call", text, escape(text))
 			}
 		}
 		if got := unescape(escape(text)); got != text {
-			t.Errorf("escape(%q) = %q, which stands for %q", text, escape(text), got)
+			t.Errorf("escape(%q) = %q, which unescapes to %q", text, escape(text), got)
 		}
 		result := formatResult(model.Result{Name: name, Text: text})
 		if strings.Count(result, "<tool_result") != 1 || strings.Count(result, "</tool_result") != 1 || strings.Contains(result, "<tool_call>") {
-			t.Errorf("a result forges others: %s", result)
+			t.Errorf("the result contains other blocks: %s", result)
 		}
 	})
 }
 
-// unescape takes one backslash out of every tag that has one.
+// unescape removes one backslash from every escaped tag.
 func unescape(text string) string {
 	return syntax.ReplaceAllStringFunc(text, func(tag string) string { return tag[:1] + strings.TrimPrefix(tag[1:], `\`) })
 }

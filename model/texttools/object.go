@@ -8,31 +8,31 @@ import (
 	"hone/model"
 )
 
-// object is a call as an object says it.
+// object is a call that was parsed from a JSON object.
 type object struct {
 	model.Call
-	exact bool // it has arguments, and no member that a call has not
+	exact bool // the object has arguments and no members that are unknown
 }
 
 func nameMembers() []string { return []string{"name", "tool", "tool_name", "function"} }
 
 func argumentMembers() []string { return []string{"arguments", "parameters", "args", "input"} }
 
-// callHead is how an object begins that is meant to be a call.
+// callHead matches the beginning of an object that is meant to be a call.
 var callHead = regexp.MustCompile(
 	`^[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]+)"\s*,\s*"(?:arguments|parameters|args|input)"\s*:`)
 
-// nameMember is a call's name in an object that is no JSON.
+// nameMember matches a call's name in an object that is not valid JSON.
 var nameMember = regexp.MustCompile(`['"]?\b(?:name|tool|tool_name|function)['"]?\s*[:=]\s*['"]([^'"\\\n]+)['"]`)
 
-// envelopeHead is how CodeScribe's object begins.
+// envelopeHead matches the beginning of CodeScribe's object.
 var envelopeHead = regexp.MustCompile(`^\{\s*(?:"text"|"tool_calls"\s*:\s*\[)`)
 
-// callList is the list in such an object that is no JSON.
+// callList matches the list in such an object that is not valid JSON.
 var callList = regexp.MustCompile(`"tool_calls"\s*:\s*\[\s*\{`)
 
-// valueEnd is the length of the JSON object or list that s begins with, by
-// its brackets and strings alone; -1 where it does not end.
+// valueEnd returns the length of the JSON object or list at the beginning of s,
+// which it finds by brackets and strings only; -1 if it does not end.
 func valueEnd(s string) int {
 	depth, inString := 0, false
 	for i := 0; i < len(s); i++ {
@@ -54,15 +54,15 @@ func valueEnd(s string) int {
 	return -1
 }
 
-// decode reads the call that raw is, or the list of them.
+// decode parses a call or a list of calls.
 func decode(raw string) ([]object, bool) {
-	value, ok := mend(raw)
+	value, ok := repairJSON(raw)
 	if !ok {
 		return nil, false
 	}
 	elements := []json.RawMessage{value}
 	if value[0] == '[' {
-		// What is valid can be decoded as what it begins as.
+		// Unmarshal cannot fail: the value is a valid list.
 		_ = json.Unmarshal(value, &elements)
 	}
 	calls := make([]object, len(elements))
@@ -74,10 +74,10 @@ func decode(raw string) ([]object, bool) {
 	return calls, true
 }
 
-// mend is raw, with the control characters in its strings escaped if it is
-// JSON only then: models forget that in a file's text, and nothing else can
-// be meant by them.
-func mend(raw string) (json.RawMessage, bool) {
+// repairJSON returns raw, with the control characters in its strings escaped if
+// raw is not valid otherwise. Models forget these escapes in a file's text, and
+// the characters can have no other meaning.
+func repairJSON(raw string) (json.RawMessage, bool) {
 	if json.Valid([]byte(raw)) {
 		return json.RawMessage(raw), true
 	}
@@ -94,7 +94,7 @@ func mend(raw string) (json.RawMessage, bool) {
 			inString = !inString
 		}
 		if inString && c < ' ' {
-			// Any string can be encoded.
+			// Marshal cannot fail for a string.
 			escaped, _ := json.Marshal(string(rune(c)))
 			b.Write(escaped[1 : len(escaped)-1])
 			continue
@@ -104,8 +104,8 @@ func mend(raw string) (json.RawMessage, bool) {
 	return json.RawMessage(b.String()), json.Valid([]byte(b.String()))
 }
 
-// decodeObject reads one call. OpenAI's form, with both members in an object
-// named function, is read too.
+// decodeObject parses one call. The members may be in an object named function,
+// as on OpenAI's wire.
 func decodeObject(raw json.RawMessage) (object, bool) {
 	members, ok := membersOf(raw)
 	if !ok {
@@ -136,8 +136,8 @@ func decodeObject(raw json.RawMessage) (object, bool) {
 	return c, c.Name != ""
 }
 
-// argumentText is the text of the arguments, which some models write into a
-// string as OpenAI's wire does.
+// argumentText returns the text of the arguments, which may be in a string, as
+// on OpenAI's wire.
 func argumentText(value json.RawMessage) string {
 	if s, ok := stringOf(value); ok {
 		return s
@@ -162,7 +162,7 @@ func stringOf(raw json.RawMessage) (string, bool) {
 	return *s, true
 }
 
-// envelope reads an object with "text" and "tool_calls".
+// envelope parses an object with "text" and "tool_calls".
 func (r *reader) envelope() (span, bool) {
 	text := r.text[r.pos:]
 	if !envelopeHead.MatchString(text) {
@@ -172,7 +172,7 @@ func (r *reader) envelope() (span, bool) {
 	if end < 0 {
 		return r.brokenEnvelope(text)
 	}
-	value, ok := mend(text[:end])
+	value, ok := repairJSON(text[:end])
 	if !ok {
 		return r.brokenEnvelope(text)
 	}
@@ -182,7 +182,7 @@ func (r *reader) envelope() (span, bool) {
 	if raw, ok := members["tool_calls"]; !ok || json.Unmarshal(raw, &list) != nil || len(list) == 0 && words == "" {
 		return span{}, false
 	}
-	s := span{from: r.pos, to: r.pos + end, words: words}
+	s := span{from: r.pos, to: r.pos + end, text: words}
 	for _, raw := range list {
 		c, ok := decodeObject(raw)
 		if !ok {
@@ -202,10 +202,11 @@ func (r *reader) brokenEnvelope(text string) (span, bool) {
 	return span{from: r.pos, to: len(r.text), calls: []model.Call{c}}, true
 }
 
-// guess is the name that a call seems to have; empty where none is to be seen.
+// guess returns the likely name of a call that cannot be parsed; empty if it
+// finds none.
 func (r *reader) guess(raw string) string {
-	const near = 4096 // further in, it is a name in some file's text
-	raw = raw[:min(near, len(raw))]
+	const limit = 4096 // a name after that is probably in a file's text
+	raw = raw[:min(limit, len(raw))]
 	if m := nameMember.FindStringSubmatch(raw); m != nil {
 		return m[1]
 	}
@@ -217,5 +218,5 @@ func (r *reader) guess(raw string) string {
 	return ""
 }
 
-// wordBytes are those of a tool's name.
+// wordBytes are the characters that a tool's name may contain.
 const wordBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/"

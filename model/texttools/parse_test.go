@@ -20,8 +20,8 @@ func testTools() []model.Spec {
 	}
 }
 
-// shown writes parts one a line: texts quoted, calls as name(args).
-func shown(parts []model.Part) string {
+// formatParts writes one part per line: texts quoted, calls as name(args).
+func formatParts(parts []model.Part) string {
 	var lines []string
 	for _, p := range parts {
 		if p.Call != nil {
@@ -97,15 +97,15 @@ func TestParseReadsCalls(t *testing.T) {
 		{"after code", lines("```go", "x", "```", "<tool_call>", a, "</tool_call>"), lines(fmt.Sprintf("%q", lines("```go", "x", "```")), ra)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, shown(Parse(test.text, testTools()))); diff != "" {
+			if diff := cmp.Diff(test.want, formatParts(Parse(test.text, testTools()))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// What cannot be read is a call with all that was written.
-func TestParseKeepsBrokenCalls(t *testing.T) {
+// Text that cannot be parsed becomes a call with that text as its arguments.
+func TestParseBrokenCalls(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"open string", lines("x", "<tool_call>", `{"name": "read", "arguments": {"path": "a}}`, "</tool_call>", "y"),
 			lines(`"x"`, `read({"name": "read", "arguments": {"path": "a}})`, `"\ny"`)},
@@ -126,20 +126,20 @@ func TestParseKeepsBrokenCalls(t *testing.T) {
 		{"fenced", lines("```json", `{"name": "read", "arguments": {path: "a"}}`, "```"), `read({"name": "read", "arguments": {path: "a"}})`},
 		{"envelope", `{"text": "x", "tool_calls": [{"name": "read", "arguments": {]}`, `read({"text": "x", "tool_calls": [{"name": "read", "arguments": {]})`},
 		{"element of an envelope", `{"text": "", "tool_calls": [{"arguments": {}}]}`, `({"arguments": {}})`},
-		// The file's text holds a call, and its quotes broke the JSON around it.
+		// The file's text contains a call, and its quotes break the JSON.
 		{"a call in a broken one", lines("<tool_call>", `{"name": "write", "arguments": {"content": "say "hi`, "</tool_call>", "<tool_call>", a, "</tool_call>", `"}}`, "</tool_call>"),
 			`write(` + lines(`{"name": "write", "arguments": {"content": "say "hi`, "</tool_call>", "<tool_call>", a, "</tool_call>", `"}}`) + `)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, shown(Parse(test.text, testTools()))); diff != "" {
+			if diff := cmp.Diff(test.want, formatParts(Parse(test.text, testTools()))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// None of these is a call: each stays the text that it is.
-func TestParseLeavesQuotations(t *testing.T) {
+// None of these texts is a call.
+func TestParseIgnoresQuotations(t *testing.T) {
 	call := lines("<tool_call>", a, "</tool_call>")
 	for name, text := range map[string]string{
 		"plain":                         "The answer is 42.\n",
@@ -186,16 +186,16 @@ func TestParseLeavesQuotations(t *testing.T) {
 	}
 }
 
-// A model that makes up a result and goes on from there is not followed.
+// Calls after a result that the model invented do not count.
 func TestParseStopsAtAResult(t *testing.T) {
 	text := lines("<tool_call>", a, "</tool_call>", "<tool_result name=\"read\">", "x", "</tool_result>", "<tool_call>", b, "</tool_call>")
 	parts := Parse(text, testTools())
 	if len(parts) != 2 || parts[0].Call == nil || parts[1].Call != nil || !strings.Contains(parts[1].Text, b) {
-		t.Errorf("Parse = %s, want the first call and the rest as text", shown(parts))
+		t.Errorf("Parse = %s, want the first call and the rest as text", formatParts(parts))
 	}
 	text = lines("<tool_result>", "x", "</tool_result>", "<tool_call>", b, "</tool_call>")
 	if parts := Parse(text, testTools()); len(parts) != 2 || parts[1].Call == nil {
-		t.Errorf("Parse = %s, want the text and the call", shown(parts))
+		t.Errorf("Parse = %s, want the text and the call", formatParts(parts))
 	}
 }
 
@@ -213,16 +213,16 @@ func TestFormatParsesBack(t *testing.T) {
 	} {
 		text := Format(c)
 		if n := strings.Count(text, "<tool_call>"); n != 1 {
-			t.Errorf("Format(%+v) holds %d opening tags: %s", c, n, text)
+			t.Errorf("Format(%+v) has %d opening tags: %s", c, n, text)
 		}
 		parts := Parse(text, nil)
 		if len(parts) != 1 || parts[0].Call == nil || !sameCall(*parts[0].Call, c) {
-			t.Errorf("Format(%+v) = %s, which is read as %s", c, text, shown(parts))
+			t.Errorf("Format(%+v) = %s, which is read as %s", c, text, formatParts(parts))
 		}
 	}
 }
 
-// sameCall compares arguments by their value where they are an object.
+// sameCall compares arguments that are objects by value.
 func sameCall(x, y model.Call) bool {
 	var v, w map[string]any
 	if isObject(x.Args) && json.Unmarshal([]byte(x.Args), &v) == nil && json.Unmarshal([]byte(y.Args), &w) == nil {

@@ -6,48 +6,48 @@ import (
 	"hone/model"
 )
 
-// space is what may stand around a call.
+// space is the white space that is ignored around a call.
 const space = " \t\r\n"
 
-// place says what may begin at a reader's position.
+// place is what may begin at a reader's position.
 type place int
 
 const (
-	nowhere   place = iota // the text's end, or that of what is sure so far
-	atWhole                // a JSON value at the reply's beginning
-	atFence                // the line that opens a fenced block, of calls perhaps
+	nowhere   place = iota // nothing: the end of the text, or of its complete lines
+	atWhole                // a JSON value at the beginning of the reply
+	atFence                // the line that opens a fenced block, perhaps with calls
 	atTag                  // a tag that may open a call
-	endsCalls              // a result that the model made up; no call can follow one
+	endsCalls              // a result that the model invented; calls after it do not count
 )
 
-// reader goes through a reply's text, which may still grow, from one place
-// where a call may begin to the next.
+// reader finds the places in a reply's text where a call may begin. The text
+// may still grow.
 type reader struct {
-	text     string
-	tools    []model.Spec
-	pos      int
-	end      int    // of the line at pos, its line feed included
-	begun    bool   // something other than white space and thoughts stood before pos
-	thinking bool   // pos is between <think> and </think>
-	mid      bool   // pos is inside a line that was looked at
-	words    bool   // something other than white space stood before pos in the line
-	quoted   bool   // tags of the line are quotations
-	fence    string // what opened the block that pos is in; empty outside
-	lasts    map[string]int
+	text      string
+	tools     []model.Spec
+	pos       int
+	end       int            // of the line at pos, its line feed included
+	started   bool           // there is more than white space and thoughts before pos
+	thinking  bool           // pos is between <think> and </think>
+	inLine    bool           // pos is inside a line whose beginning was examined
+	afterText bool           // there is more than white space before pos in its line
+	quoted    bool           // tags in the line are quotations
+	fence     string         // what opened the fenced block at pos; empty outside of one
+	lastClose map[string]int // last position of each closing tag
 }
 
 func newReader(text string, tools []model.Spec) *reader {
-	return &reader{text: text, tools: tools, lasts: map[string]int{}}
+	return &reader{text: text, tools: tools, lastClose: map[string]int{}}
 }
 
-// next moves to the next place. Where the text is not final, it stops before
-// a line that is not whole.
+// next moves to the next place. If the text is not final, it stops before an
+// incomplete line.
 func (r *reader) next(final bool) place {
 	for r.pos < len(r.text) {
-		if !r.measure(final) {
+		if !r.findLineEnd(final) {
 			return nowhere
 		}
-		p, sure := r.step(final)
+		p, sure := r.scan(final)
 		if p != nowhere || !sure {
 			return p
 		}
@@ -55,8 +55,9 @@ func (r *reader) next(final bool) place {
 	return nowhere
 }
 
-// measure finds the end of the line at pos; false if there is none yet.
-func (r *reader) measure(final bool) bool {
+// findLineEnd sets the end of the line at pos. It returns false if the line is
+// incomplete.
+func (r *reader) findLineEnd(final bool) bool {
 	if r.pos < r.end {
 		return true
 	}
@@ -71,29 +72,29 @@ func (r *reader) measure(final bool) bool {
 	return final
 }
 
-// step looks at one line, or the rest of one. sure is false where more text
-// is needed to say what it is.
-func (r *reader) step(final bool) (p place, sure bool) {
+// scan examines one line or the rest of one. sure is false if that needs more
+// text.
+func (r *reader) scan(final bool) (p place, sure bool) {
 	switch {
 	case r.thinking:
-		r.think()
-	case !r.begun && !r.mid:
+		r.skipThoughts()
+	case !r.started && !r.inLine:
 		return r.beginning(), true
-	case r.mid:
-		return r.inside(), true
+	case r.inLine:
+		return r.restOfLine(), true
 	case r.fence != "":
 		if closes(r.text[r.pos:r.end], r.fence) {
 			r.fence = ""
 		}
 		r.pos = r.end
 	default:
-		return r.line(final)
+		return r.lineStart(final)
 	}
 	return nowhere, true
 }
 
-// think skips a line of thoughts, or what is left of them in it.
-func (r *reader) think() {
+// skipThoughts skips a line inside <think>, up to a closing tag.
+func (r *reader) skipThoughts() {
 	const closing = "</think>"
 	if i := strings.Index(r.text[r.pos:r.end], closing); i >= 0 {
 		r.pos += i + len(closing)
@@ -103,7 +104,7 @@ func (r *reader) think() {
 	r.pos = r.end
 }
 
-// beginning looks for what only stands at the beginning of a reply.
+// beginning handles what is special at the beginning of a reply.
 func (r *reader) beginning() place {
 	const opening = "<think>"
 	line := r.text[r.pos:r.end]
@@ -118,15 +119,15 @@ func (r *reader) beginning() place {
 		r.pos, r.thinking = at+len(opening), true
 		return nowhere
 	case trimmed[0] == '{' || trimmed[0] == '[' && !strings.HasPrefix(trimmed, mistral):
-		r.pos, r.begun = at, true
+		r.pos, r.started = at, true
 		return atWhole
 	}
-	r.begun = true
+	r.started = true
 	return nowhere
 }
 
-// line looks at the beginning of a line outside fenced blocks.
-func (r *reader) line(final bool) (p place, sure bool) {
+// lineStart looks at the beginning of a line outside fenced blocks.
+func (r *reader) lineStart(final bool) (p place, sure bool) {
 	line := r.text[r.pos:r.end]
 	if run, info := opensFence(line); run != "" {
 		mayCall, sure := r.mayHoldCalls(info, final)
@@ -136,21 +137,21 @@ func (r *reader) line(final bool) (p place, sure bool) {
 		if mayCall {
 			return atFence, true
 		}
-		r.enter(run)
+		r.enterFence(run)
 		return nowhere, true
 	}
 	trimmed := strings.TrimLeft(line, " ")
 	r.quoted = len(line)-len(trimmed) >= 4 || strings.HasPrefix(trimmed, "\t") || strings.HasPrefix(trimmed, ">")
-	r.mid, r.words = true, false
+	r.inLine, r.afterText = true, false
 	return nowhere, true
 }
 
-// enter goes behind the line that opens a fenced block.
-func (r *reader) enter(run string) {
+// enterFence moves past the line that opens a fenced block.
+func (r *reader) enterFence(run string) {
 	r.fence, r.pos = run, r.end
 }
 
-// mayHoldCalls looks at a fenced block's info string and first line.
+// mayHoldCalls decides by a fenced block's info string and first line.
 func (r *reader) mayHoldCalls(info string, final bool) (may, sure bool) {
 	switch strings.ToLower(info) {
 	case "", "json", "xml", "tool_call", "tool_calls", "tool_code", "tool":
@@ -164,35 +165,35 @@ func (r *reader) mayHoldCalls(info string, final bool) (may, sure bool) {
 	return strings.ContainsRune("{[<", rune(first[0])), true
 }
 
-// inside looks for a tag in the rest of a line.
-func (r *reader) inside() place {
+// restOfLine searches the rest of a line for a tag.
+func (r *reader) restOfLine() place {
 	for r.pos < r.end {
 		i := strings.IndexAny(r.text[r.pos:r.end], "`<[\n")
 		if i < 0 {
-			r.words, r.pos = true, r.end
+			r.afterText, r.pos = true, r.end
 			return nowhere
 		}
-		r.words = r.words || strings.Trim(r.text[r.pos:r.pos+i], space) != ""
+		r.afterText = r.afterText || strings.Trim(r.text[r.pos:r.pos+i], space) != ""
 		r.pos += i
 		switch c := r.text[r.pos]; {
 		case c == '\n':
-			r.mid, r.pos = false, r.end
+			r.inLine, r.pos = false, r.end
 			return nowhere
 		case c == '`':
 			r.quoted = true
 		case r.quoted || r.pos > 0 && strings.IndexByte(`"'`, r.text[r.pos-1]) >= 0:
 		case opensCall(r.text[r.pos:]):
 			return atTag
-		case !r.words && opensResult(r.text[r.pos:]):
+		case !r.afterText && opensResult(r.text[r.pos:]):
 			return endsCalls
 		}
-		r.pos, r.words = r.pos+1, true
+		r.pos, r.afterText = r.pos+1, true
 	}
 	return nowhere
 }
 
-// opensFence is the run of characters that opens a fenced block, and the word
-// after it; empty where line opens none.
+// opensFence returns the run of characters that opens a fenced block and the
+// text after it; both are empty if the line does not open one.
 func opensFence(line string) (run, info string) {
 	line = strings.Trim(line, space)
 	for _, c := range []string{"`", "~"} {
@@ -212,28 +213,28 @@ func closes(line, run string) bool {
 	return len(line) >= len(run) && strings.Trim(line, run[:1]) == ""
 }
 
-// moveTo goes on behind a call.
-func (r *reader) moveTo(at int) {
-	r.pos, r.mid, r.quoted, r.words = at, true, false, true
+// continueAt moves to the position after a call.
+func (r *reader) continueAt(at int) {
+	r.pos, r.inLine, r.quoted, r.afterText = at, true, false, true
 }
 
-// last is where a closing tag stands for the last time; -1 where it does not.
+// last returns the position of the last closing tag; -1 if there is none.
 func (r *reader) last(closing string) int {
-	at, ok := r.lasts[closing]
+	at, ok := r.lastClose[closing]
 	if !ok {
 		at = strings.LastIndex(r.text, closing)
-		r.lasts[closing] = at
+		r.lastClose[closing] = at
 	}
 	return at
 }
 
-// skip is the first position from at on that is not white space.
+// skip returns the first position from at on that is not white space.
 func (r *reader) skip(at int) int {
 	return len(r.text) - len(strings.TrimLeft(r.text[at:], space))
 }
 
-// past is the position behind word, if that follows at after white space, and
-// otherwise at.
+// past returns the position after word if it follows at, ignoring white space;
+// otherwise it returns at.
 func (r *reader) past(at int, word string) int {
 	if i := r.skip(at); word != "" && strings.HasPrefix(r.text[i:], word) {
 		return i + len(word)

@@ -2,25 +2,24 @@ package texttools
 
 import "strings"
 
-// stream passes on what of a reply's text is surely not a call.
+// stream emits the beginning of a reply's text that cannot be a call.
 type stream struct {
-	show func(string)
-	read *reader
-	text strings.Builder
-	sent int  // bytes of text that were shown
-	seen int  // bytes of it that are no call; from sent on they are white space
-	held bool // from here on nothing is sure before the end
+	onText  func(string)
+	read    *reader
+	text    strings.Builder
+	sent    int  // bytes that were emitted
+	seen    int  // bytes that are no call; those after sent are white space
+	waiting bool // the rest may contain calls, so nothing more is emitted
 }
 
-func newStream(show func(string)) *stream {
-	return &stream{show: show, read: newReader("", nil)}
+func newStream(onText func(string)) *stream {
+	return &stream{onText: onText, read: newReader("", nil)}
 }
 
-// add takes a piece of text as it arrives. Lines are judged when they are
-// whole.
+// add appends a piece of text. It emits complete lines only.
 func (s *stream) add(piece string) {
 	s.text.WriteString(piece)
-	if s.held || !strings.Contains(piece, "\n") {
+	if s.waiting || !strings.Contains(piece, "\n") {
 		return
 	}
 	s.read.text = s.text.String()
@@ -29,24 +28,24 @@ func (s *stream) add(piece string) {
 		s.read.pos++
 		p = s.read.next(false)
 	}
-	s.held = p != nowhere
-	// White space before a call will turn out to be a part of it.
+	s.waiting = p != nowhere
+	// White space at the end is not emitted: before a call it is removed.
 	if sure := strings.TrimRight(s.read.text[s.seen:s.read.pos], space); sure != "" {
-		s.pass(s.read.text[s.sent : s.seen+len(sure)])
+		s.emit(s.read.text[s.sent : s.seen+len(sure)])
 	}
 	s.seen = s.read.pos
 }
 
-// end shows the rest of the visible text, once that is known.
+// end emits the rest of the visible text of the complete reply.
 func (s *stream) end(visible string) {
 	if strings.HasPrefix(visible, s.text.String()[:s.sent]) {
-		s.pass(visible[s.sent:])
+		s.emit(visible[s.sent:])
 	}
 }
 
-func (s *stream) pass(text string) {
+func (s *stream) emit(text string) {
 	if text != "" {
-		s.show(text)
+		s.onText(text)
 		s.sent += len(text)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"hone/model"
 )
 
-// tag is a pair around calls in JSON.
+// tag is a pair of tags around calls in JSON.
 type tag struct{ open, close string }
 
 func tags() []tag {
@@ -38,8 +38,8 @@ func opensResult(s string) bool {
 	return strings.HasPrefix(s, "<tool_result") || strings.HasPrefix(s, "<tool_response")
 }
 
-// tagged reads the calls that the tag at begins; after words in its line only
-// if it is closed.
+// tagged parses the calls at a tag. If there are words before it in its line,
+// it must be closed.
 func (r *reader) tagged(at int, words bool) (span, bool) {
 	switch rest := r.text[at:]; {
 	case strings.HasPrefix(rest, mistral):
@@ -58,7 +58,7 @@ func (r *reader) tagged(at int, words bool) (span, bool) {
 	return span{}, false
 }
 
-// pair reads what stands between two tags.
+// pair parses the text between two tags.
 func (r *reader) pair(at int, t tag, words bool) (span, bool) {
 	closed := r.last(t.close) > at
 	if words && !closed {
@@ -78,7 +78,7 @@ func (r *reader) pair(at int, t tag, words bool) (span, bool) {
 	return r.broken(at, begin, begin, t.close)
 }
 
-// values reads the objects and lists from begin on, up to what is neither.
+// values parses the objects and lists from begin on.
 func (r *reader) values(from, begin int, closing string) (span, bool) {
 	s := span{from: from}
 	for {
@@ -97,7 +97,7 @@ func (r *reader) values(from, begin int, closing string) (span, bool) {
 			s.calls = append(s.calls, c.Call)
 		}
 		s.to = begin + end
-		begin = r.skipJoint(s.to)
+		begin = r.skipSeparators(s.to)
 		if begin == len(r.text) || r.text[begin] != '{' && r.text[begin] != '[' || strings.HasPrefix(r.text[begin:], mistral) {
 			break
 		}
@@ -106,7 +106,7 @@ func (r *reader) values(from, begin int, closing string) (span, bool) {
 	return s, len(s.calls) > 0
 }
 
-// close goes over a closing tag, and over brackets too many before it.
+// close skips a closing tag and superfluous brackets before it.
 func (r *reader) close(at int, closing string) int {
 	i := len(r.text) - len(strings.TrimLeft(r.text[at:], space+"}],;"))
 	if closing != "" && strings.HasPrefix(r.text[i:], closing) {
@@ -115,9 +115,9 @@ func (r *reader) close(at int, closing string) int {
 	return at
 }
 
-// broken makes one call of what cannot be read. known is how far its brackets
-// say that it reaches: if it is closed there it ends there, and otherwise
-// with the last closing tag or the text.
+// broken returns one call for text that cannot be parsed. known is its end
+// according to its brackets. If no closing tag follows there, the call extends
+// to the last closing tag or to the end of the text.
 func (r *reader) broken(from, begin, known int, closing string) (span, bool) {
 	to := len(r.text)
 	end := to
@@ -130,8 +130,8 @@ func (r *reader) broken(from, begin, known int, closing string) (span, bool) {
 	return span{from: from, to: to, calls: []model.Call{{Name: r.guess(raw), Args: raw}}}, raw != ""
 }
 
-// mistralCall reads [TOOL_CALLS] with a list of calls, or with one as a name
-// and its arguments.
+// mistralCall parses [TOOL_CALLS] with a list of calls, or with a name and its
+// arguments.
 func (r *reader) mistralCall(at int) (span, bool) {
 	begin := r.skip(at + len(mistral))
 	if begin < len(r.text) && (r.text[begin] == '[' || r.text[begin] == '{') && !strings.HasPrefix(r.text[begin:], mistral) {
@@ -145,20 +145,20 @@ func (r *reader) mistralCall(at int) (span, bool) {
 	if name == "" || args == len(r.text) || r.text[args] != '{' {
 		return span{}, false
 	}
-	return r.named(at, name, args, "")
+	return r.callWithObject(at, name, args, "")
 }
 
-// word is the name at a position, and where it ends.
+// word returns the name at a position, and its end.
 func (r *reader) word(at int) (string, int) {
 	end := len(r.text) - len(strings.TrimLeft(r.text[at:], wordBytes))
 	return r.text[at:end], end
 }
 
-// named reads a call's arguments, which are an object.
-func (r *reader) named(from int, name string, begin int, closing string) (span, bool) {
+// callWithObject parses the arguments of the named call, an object at begin.
+func (r *reader) callWithObject(from int, name string, begin int, closing string) (span, bool) {
 	end := valueEnd(r.text[begin:])
 	if end >= 0 {
-		if args, ok := mend(r.text[begin : begin+end]); ok {
+		if args, ok := repairJSON(r.text[begin : begin+end]); ok {
 			c := model.Call{Name: name, Args: string(args)}
 			return span{from: from, to: r.close(begin+end, closing), calls: []model.Call{c}}, true
 		}
@@ -168,8 +168,7 @@ func (r *reader) named(from int, name string, begin int, closing string) (span, 
 	return s, ok
 }
 
-// function reads <function=name> with an object, or with a tag for each
-// parameter.
+// function parses <function=name> with an object or with parameters in tags.
 func (r *reader) function(at int) (span, bool) {
 	name, end := r.word(at + len(openFunction))
 	if name == "" || !strings.HasPrefix(r.text[end:], ">") {
@@ -178,7 +177,7 @@ func (r *reader) function(at int) (span, bool) {
 	begin := r.skip(end + 1)
 	switch rest := r.text[begin:]; {
 	case strings.HasPrefix(rest, "{"):
-		return r.named(at, name, begin, closeFunction)
+		return r.callWithObject(at, name, begin, closeFunction)
 	case strings.HasPrefix(rest, openParam):
 		return r.parameters(at, name, begin)
 	case strings.HasPrefix(rest, closeFunction):
@@ -191,8 +190,8 @@ func (r *reader) function(at int) (span, bool) {
 	return s, ok
 }
 
-// parameters reads values in tags. What the schema calls anything but a
-// string is JSON if it can be.
+// parameters parses parameters in tags. A value is JSON if the schema's type is
+// not a string and it is valid.
 func (r *reader) parameters(from int, name string, begin int) (span, bool) {
 	var members []string
 	at := begin
@@ -215,8 +214,8 @@ func (r *reader) parameters(from int, name string, begin int) (span, bool) {
 	return span{from: from, to: r.past(at, closeFunction), calls: []model.Call{c}}, true
 }
 
-// parameterEnd is where the closing tag stands that ends a value: the first
-// that another parameter, the function's end or the text's end follows.
+// parameterEnd returns the position of the closing tag that ends a value: the
+// first before another parameter, the function's end or the end of the text.
 func (r *reader) parameterEnd(at int) int {
 	for {
 		i := strings.Index(r.text[at:], closeParam)
@@ -232,7 +231,7 @@ func (r *reader) parameterEnd(at int) int {
 	}
 }
 
-// value is a parameter's text as JSON.
+// value returns a parameter's text as JSON.
 func (r *reader) value(tool, key, text string) json.RawMessage {
 	i := slices.IndexFunc(r.tools, func(t model.Spec) bool { return t.Name == tool })
 	if i >= 0 {
@@ -250,7 +249,7 @@ func (r *reader) value(tool, key, text string) json.RawMessage {
 	return compact(text)
 }
 
-// compact is a string as JSON.
+// compact returns a string as JSON without a line feed.
 func compact(s string) json.RawMessage {
 	return json.RawMessage(strings.TrimSuffix(string(encode(s)), "\n"))
 }

@@ -1,76 +1,73 @@
-// Package texttools lets a model without native tool calls use tools.
+// Package texttools adds tool calls to a model that has no native ones.
 //
-// [Wrap] puts a model around another one. A request that offers tools goes to
-// the inner model as text alone: the tools are described at the end of the
-// system text, and the calls and results of earlier turns are written out in
-// the messages. What the inner model answers is read for calls, which become
-// the reply's Call parts.
+// [Wrap] returns a model that sends requests with tools to another model as
+// text only: it describes the tools at the end of the system text, writes
+// earlier calls and results into the messages, and parses the inner model's
+// text for calls, which become the reply's Call parts.
 //
-// # The form that is asked for
+// # Requested syntax
 //
-// A call is a JSON object between tags, which begin a line:
+// A call is a JSON object between tags at the beginning of a line:
 //
 //	<tool_call>
 //	{"name": "read", "arguments": {"path": "main.go"}}
 //	</tool_call>
 //
-// Many open models were trained to write exactly this (Hermes, Qwen, SmolLM
-// and others), and those that were not know both halves of it. Its ends do not
-// depend on its contents: the JSON says itself where it ends, so an argument
-// may hold code, fences and even the tags. A fenced block alone would be the
-// form of every example in an answer; parameters in tags of their own would
-// leave open what is a number and where a file's text ends.
+// Many open models were trained on exactly this syntax (Hermes, Qwen, SmolLM
+// and others), and all models know JSON and tags. The JSON itself determines
+// where a call ends, so an argument may contain code, fences and even the tags.
+// A fenced block would look like every example in an answer; parameters in
+// separate tags would not show types or where a file's text ends.
 //
-// # The forms that are read
+// # Accepted syntax
 //
-// Models write what they were trained on whatever they are told, so these are
-// calls too, several of them in order, with text before and after:
+// Models write what they were trained on, whatever the instructions say. These
+// forms are calls too, any number of them in order, with text around them:
 //
-//   - <tool_call> and <function_call> around an object, several, a list, or a
+//   - <tool_call> or <function_call> around one or more objects, a list, or a
 //     <function=…> with its parameters in tags (Qwen3-Coder); the closing tag
-//     may be missing after an object that is whole
+//     may be missing after a complete object
 //   - <function=name>{…}</function> (Llama 3.1), and <|python_tag|>{…}
 //   - [TOOL_CALLS] with a list of objects, or with name[ARGS]{…} (Mistral)
-//   - a reply that is nothing but such objects (Llama 3), or one object with
-//     "text" and "tool_calls" (CodeScribe's form for Argo); what follows that
-//     object is text
+//   - a reply that consists only of such objects (Llama 3), or that begins
+//     with one object with "text" and "tool_calls" (CodeScribe's form for
+//     Argo); what follows that object is text
 //   - a fenced block of such objects or tagged calls
 //
-// The name may stand in name, tool, tool_name or function, the arguments in
-// arguments, parameters, args or input, as an object or as a string. Line
-// feeds and tabs that stand bare in a JSON string are taken for what they are.
+// The member with the name may be name, tool, tool_name or function, the one
+// with the arguments may be arguments, parameters, args or input, with an
+// object or a string. A JSON string may contain unescaped line feeds and tabs.
 //
 // # What is not a call
 //
-// Quoted text. A tag counts only outside fenced blocks and where its line
-// has no backtick before it, is not indented like code (four columns) and is
-// no Markdown quotation. In the middle of a line it must be closed as well,
-// and not stand right behind a quotation mark. A reply that is JSON from end
-// to end and not a call by itself holds none in its strings. A fenced block is never read for calls, with one exception: its whole contents
-// are calls of tools that were offered, only such blocks follow it in the
-// reply, and the reply has no call in a form of its own. So an example with
-// words after it stays text. What stands between <think> and </think> at the
-// beginning is not read either, nor what follows a tool's result that the
-// model made up itself. A block that is never closed quotes all that follows.
+// Quoted text is not a call. A tag does not count inside a fenced block, after
+// a backtick in its line, in a line indented like code (four columns), or in a
+// Markdown quotation. In the middle of a line it counts only if it is closed
+// and does not directly follow a quotation mark. A reply that is entirely JSON
+// and not itself a call has no calls in its strings. A fenced block counts only
+// if it contains nothing but calls of offered tools, only such blocks follow it,
+// and the reply has no other calls; so an example with text after it remains
+// text. Text between <think> and </think> at the beginning does not count, nor
+// does anything after a tool result that the model invented. A block that is
+// not closed quotes the rest of the reply.
 //
-// A call that cannot be read is a Call all the same, with all that the model
-// wrote as its arguments, so that whoever runs the tools tells the model. If
-// it cannot be said where it ends, it ends with the last closing tag: what
-// stands between could be its contents, and must not run by itself.
+// A call that cannot be parsed is still a Call, with the model's text as its
+// arguments, so that the caller can report the error to the model. If its end
+// is unclear, it extends to the last closing tag: the text in between may be
+// its contents and must not run as calls.
 //
 // # Escapes
 //
-// Texts and results of the conversation may hold the syntax, in a file that
-// was read for instance. There each tag is written with a backslash in it,
-// <\tool_call>, which is no tag, and one more backslash where there were some
-// already. The model is told, and quoting such a text forges nothing.
+// Texts and results of the conversation may contain the syntax, for example in
+// a file. There each tag gets a backslash, <\tool_call>, or one more backslash
+// if it already has some, so that it is not a tag. The instructions explain
+// this to the model, so a quoted text cannot forge a call.
 //
-// # What it does not guard
+// # Limits
 //
-// A model that takes text for a tag, leaves out the backslash and writes the
-// tags bare has made a call. And a file's text shown as a fenced example at
-// the very end of a reply is a call if it is exactly that. Tools stand behind
-// their own walls for this reason.
+// If a model quotes such a text without the backslash, it makes a call. A
+// file's text that is shown as a fenced example at the very end of a reply is a
+// call if it contains nothing else. Therefore tools need walls of their own.
 package texttools
 
 import (
@@ -81,15 +78,14 @@ import (
 	"hone/model"
 )
 
-// Wrap returns a model that offers tools by text to m, which sees none. Usage,
-// Raw, Detail and errors are m's own. Requests without tools go through
-// unchanged.
+// Wrap returns a model that offers tools to m as text. Usage, Raw, Detail and
+// errors are m's. Requests without tools pass through unchanged.
 //
-// Every call of a reply gets an ID from its position in the conversation,
-// call_1 being the first; a call that m made natively is kept with another ID.
-// Finish becomes Calls where it was Stop and the text held calls; any other
-// end stays (ruling G3). Stream is given the visible text line by line, and
-// what follows the first thing that looks like a call when the reply is whole.
+// Each call in a reply gets an ID with its number in the conversation, starting
+// with call_1; this replaces the ID of a call that m made natively. If the text
+// contains calls, the Finish Stop becomes Calls; any other Finish is unchanged
+// (ruling G3). Stream receives the visible text line by line, but everything
+// after the first possible call only when the reply is complete.
 func Wrap(m model.Model) model.Model { return wrapped{m} }
 
 type wrapped struct{ inner model.Model }
@@ -98,7 +94,7 @@ func (w wrapped) Generate(ctx context.Context, req model.Request) (model.Reply, 
 	if len(req.Tools) == 0 {
 		return w.inner.Generate(ctx, req)
 	}
-	asked := inWords(req)
+	asked := asText(req)
 	var s *stream
 	if req.Stream != nil {
 		s = newStream(req.Stream)
@@ -115,7 +111,7 @@ func (w wrapped) Generate(ctx context.Context, req model.Request) (model.Reply, 
 	return reply, nil
 }
 
-// withCalls reads a reply's text for calls.
+// withCalls replaces the calls in a reply's text by Call parts.
 func withCalls(reply model.Reply, req model.Request) model.Reply {
 	spans := find(reply.Text(), req.Tools)
 	reply.Parts = number(split(reply.Parts, spans), countCalls(req))
@@ -125,16 +121,15 @@ func withCalls(reply model.Reply, req model.Request) model.Reply {
 	return reply
 }
 
-// Parse splits a text into its words and its calls, in order. A text without
-// calls is one part. Calls have no ID. tools are those that were offered; nil
-// leaves only the forms that have a tag of their own.
+// Parse splits a text into text and calls, in order. A text without calls is
+// one part. Calls have no ID. The tools are those that were offered; if nil,
+// only forms with a tag are calls.
 func Parse(text string, tools []model.Spec) []model.Part {
 	return split([]model.Part{{Text: text}}, find(text, tools))
 }
 
-// split takes the spans out of the parts' texts, which they count through from
-// the first to the last, and puts calls in their places. White space before a
-// call goes with it.
+// split replaces the spans in the parts' texts by their calls. Positions of
+// spans refer to the joined texts. White space before a call is removed.
 func split(parts []model.Part, spans []span) []model.Part {
 	var out []model.Part
 	at := 0
@@ -149,7 +144,7 @@ func split(parts []model.Part, spans []span) []model.Part {
 			if at < s.from {
 				out = appendText(out, strings.TrimRight(p.Text[at-begin:s.from-begin], space))
 			}
-			// The rest of a call that began in an earlier part finds nothing here.
+			// If the span began in an earlier part, take returns nothing here.
 			out = append(out, s.take()...)
 			at = min(end, s.to)
 			if at == s.to {
@@ -171,7 +166,7 @@ func appendText(parts []model.Part, text string) []model.Part {
 	return append(parts, model.Part{Text: text})
 }
 
-// number gives every call its ID, after the calls that came before.
+// number sets the calls' IDs; before is the number of earlier calls.
 func number(parts []model.Part, before int) []model.Part {
 	out := make([]model.Part, len(parts))
 	for i, p := range parts {

@@ -10,14 +10,14 @@ import (
 	"hone/model"
 )
 
-// instructions stand between the caller's system text and the tools.
+// instructions follow the caller's system text and precede the tools.
 //
 //go:embed instructions.md
 var instructions string
 
-// inWords is the request as a model without tools can be asked it. Each
-// message depends on itself alone, so that a prefix stays the same bytes.
-func inWords(req model.Request) model.Request {
+// asText returns the request for a model without tools. It converts each
+// message independently, so that the prefix of a conversation never changes.
+func asText(req model.Request) model.Request {
 	req.System = describe(req.System, req.Tools)
 	req.Tools = nil
 	messages := make([]model.Message, len(req.Messages))
@@ -28,8 +28,8 @@ func inWords(req model.Request) model.Request {
 	return req
 }
 
-// describe is the system text with the tools after it, the same bytes for the
-// same tools (ruling G13).
+// describe returns the system text followed by the tools; the same tools give
+// the same bytes (ruling G13).
 func describe(system string, tools []model.Spec) string {
 	var b strings.Builder
 	if system != "" {
@@ -48,7 +48,7 @@ func describe(system string, tools []model.Spec) string {
 	return b.String()
 }
 
-// schema is a tool's, or that of any object where it has none.
+// schema returns a tool's schema, or the schema of any object if it has none.
 func schema(t model.Spec) json.RawMessage {
 	if !json.Valid(t.Schema) || string(t.Schema) == "null" {
 		return json.RawMessage(`{"type":"object"}`)
@@ -56,19 +56,19 @@ func schema(t model.Spec) json.RawMessage {
 	return t.Schema
 }
 
-// plainParts writes calls and results as text. Blocks of them are joined with
-// the text around them, because many servers want one text a message; a part
-// ends where an opaque one stands or a cached prefix ends.
+// plainParts converts calls and results to text. It joins them with the text
+// around them, because many servers expect one text in a message. A part ends
+// before an opaque one and at the end of a cached prefix.
 func plainParts(parts []model.Part) []model.Part {
 	var out []model.Part
-	var open *model.Part // the last of out, as long as it may grow
-	block := false       // and it ends with a call or a result
+	var open *model.Part // the last part of out if it may grow
+	block := false       // the open part ends with a call or a result
 	for _, p := range parts {
 		if p.Opaque != nil {
 			out, open = append(out, p), nil
 			continue
 		}
-		text, isBlock := plain(p)
+		text, isBlock := partText(p)
 		if open == nil || !isBlock && !block {
 			if isBlock && len(out) > 0 {
 				text = "\n" + text
@@ -86,8 +86,8 @@ func plainParts(parts []model.Part) []model.Part {
 	return out
 }
 
-// plain is a part as text, and whether it is a call or a result.
-func plain(p model.Part) (text string, block bool) {
+// partText returns a part as text, and whether it is a call or a result.
+func partText(p model.Part) (text string, block bool) {
 	switch {
 	case p.Call != nil:
 		return Format(*p.Call), true
@@ -97,9 +97,9 @@ func plain(p model.Part) (text string, block bool) {
 	return escape(p.Text), false
 }
 
-// Format writes a call in the form that models are asked for, without its ID.
-// [Parse] reads the same name from it, and the same arguments: an object as
-// the same value, in which tags are escaped, and other text byte for byte.
+// Format returns a call in the requested syntax, without its ID. [Parse] reads
+// back the same name and arguments: an object with the same value, because tags
+// in it are escaped, and any other text unchanged.
 func Format(c model.Call) string {
 	args := json.RawMessage(c.Args)
 	if !isObject(c.Args) {
@@ -109,7 +109,7 @@ func Format(c model.Call) string {
 	return "<tool_call>\n" + escapeJSON(object) + "\n</tool_call>\n"
 }
 
-// isObject reports whether text is a JSON object with nothing around it.
+// isObject reports whether text is a JSON object without surrounding space.
 func isObject(text string) bool {
 	return strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") && json.Valid([]byte(text))
 }
@@ -124,8 +124,8 @@ func formatResult(r model.Result) string {
 		strings.TrimSuffix(escape(r.Text), "\n") + "\n</tool_result>\n"
 }
 
-// encode is v as JSON and a line feed, as a person would write it. What it is
-// given can be encoded.
+// encode returns v as JSON without HTML escapes, and a line feed. It is only
+// called for values that can be encoded.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -134,18 +134,18 @@ func encode(v any) []byte {
 	return b.Bytes()
 }
 
-// syntax are the beginnings of all tags, with the backslashes that escape them.
+// syntax matches the beginnings of all tags, escaped ones too.
 var syntax = regexp.MustCompile(
 	`(?i)[<\[]\\*(?:/?(?:tool_call|tool_result|tool_response|function_call|tools>|function[=>]|parameter[=>]|think>)|\|python_tag|TOOL_CALLS\])`)
 
-// escape puts a backslash into every tag of a text, so that it is none.
-// Different texts stay different.
+// escape adds a backslash to each tag in a text. It can be undone, so it never
+// makes two texts equal.
 func escape(text string) string {
 	return syntax.ReplaceAllStringFunc(text, func(tag string) string { return tag[:1] + `\` + tag[1:] })
 }
 
-// escapeJSON does so within JSON, where a tag can only stand in a string and
-// has an escape that reads back as itself.
+// escapeJSON escapes tags in JSON, where they only occur in strings, with JSON
+// escapes that do not change the value.
 func escapeJSON(object string) string {
 	return syntax.ReplaceAllStringFunc(object, func(tag string) string {
 		if tag[0] == '<' {

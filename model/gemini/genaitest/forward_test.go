@@ -22,9 +22,10 @@ func (emptyLedger) Reserve(context.Context, forward.Call) (forward.Grant, error)
 	return forward.Grant{}, errors.New("nothing is left")
 }
 
-// The SDK, with its own way of trying again, stops at the first word that the
-// budget is used up, and shows it. Package forward tests the other SDKs.
-func TestTheSDKDoesNotTryAgain(t *testing.T) {
+// The SDK retries on its own, but not after the first response that says that
+// the budget is used up, and it shows this message. Package forward tests the
+// other SDKs.
+func TestTheSDKDoesNotRetry(t *testing.T) {
 	provider := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("%s %s reached the provider", r.Method, r.RequestURI)
 	}))
@@ -35,10 +36,10 @@ func TestTheSDKDoesNotTryAgain(t *testing.T) {
 	}
 	_, err = sdk(t, f.URL(listen(t, f))).Models.GenerateContent(t.Context(), "gemini-x", genai.Text("hi"), nil)
 	if err == nil || !strings.Contains(err.Error(), "the budget of this run is used up") {
-		t.Errorf("the SDK says %v", err)
+		t.Errorf("the SDK returns %v", err)
 	}
 	if r := f.Report(); r.Refused != 1 {
-		t.Errorf("the SDK asked %d times", r.Refused)
+		t.Errorf("the SDK sent %d requests, want 1", r.Refused)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package genaitest tests hone's Gemini wire against Google's own SDK. It is a
-// module of its own, so that the SDK's many dependencies stay out of hone's.
+// Package genaitest tests package gemini against Google's own SDK. It is a
+// separate module, so that hone does not get the SDK's many dependencies.
 package genaitest
 
 import (
@@ -15,9 +15,8 @@ import (
 	"hone/model/modeltest"
 )
 
-// The official SDK is the second opinion on both ends of the wire: it must
-// send what package gemini sends, and read from the test server what package
-// gemini reads.
+// These tests verify both directions: the SDK must send what package gemini
+// sends, and read from the test server what package gemini reads.
 
 const key = "AIza-test-key"
 
@@ -192,13 +191,13 @@ func TestTheSDKReadsErrorsTheSame(t *testing.T) {
 	}
 }
 
-// What the test server answers without a stream says the same as its stream.
-func TestTheServersWholeAnswer(t *testing.T) {
+// The test server's plain response contains the same parts as its stream.
+func TestTheServersPlainResponse(t *testing.T) {
 	turn := modeltest.Turn{Text: "Größe", Thinking: "signed", Usage: &model.Usage{Input: 7, Output: 5}}
 	called := modeltest.Turn{Text: "Größe", Thinking: "signed", Calls: []model.Call{{ID: "a", Name: "read", Args: `{"path":"x"}`}}}
 	for _, turn := range []modeltest.Turn{turn, called} {
 		s := modeltest.NewServer(t, turn)
-		whole, err := sdk(t, s.URL).Models.GenerateContent(t.Context(), "gemini-3", genai.Text("hi"), nil)
+		plain, err := sdk(t, s.URL).Models.GenerateContent(t.Context(), "gemini-3", genai.Text("hi"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,8 +212,8 @@ func TestTheServersWholeAnswer(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(streamed, whole.Candidates[0].Content.Parts); diff != "" {
-			t.Errorf("parts (-streamed +whole):\n%s", diff)
+		if diff := cmp.Diff(streamed, plain.Candidates[0].Content.Parts); diff != "" {
+			t.Errorf("parts (-streamed +plain):\n%s", diff)
 		}
 	}
 }

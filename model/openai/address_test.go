@@ -6,12 +6,12 @@ import (
 	"hone/model"
 )
 
-// OpenAI's own address decides the wire and the name of the output limit; it
-// cannot be called from a test.
-func TestOwnAddress(t *testing.T) {
+// The base URL decides the wire and the name of the output limit. The test
+// inspects the request because it cannot call OpenAI's server.
+func TestOpenAIsAddress(t *testing.T) {
 	for _, test := range []struct {
 		base      string
-		own       bool
+		openAI    bool
 		responses bool
 	}{
 		{"", true, true},
@@ -22,15 +22,15 @@ func TestOwnAddress(t *testing.T) {
 	} {
 		c := Config{Name: "m", BaseURL: test.base}
 		if _, ok := New(c).(responsesModel); ok != test.responses {
-			t.Errorf("%q: the Responses wire is chosen: %t", test.base, ok)
+			t.Errorf("%q: uses the Responses wire: %t, want %t", test.base, ok, test.responses)
 		}
 		c.Wire = Chat
 		chat, ok := New(c).(chatModel)
 		if !ok {
-			t.Fatalf("%q: the chat wire that was asked for is not chosen", test.base)
+			t.Fatalf("%q: does not use the configured chat wire", test.base)
 		}
 		r := chat.request(model.Request{MaxOutput: 5})
-		if (r.MaxCompletion == 5) != test.own || (r.MaxTokens == 5) == test.own {
+		if (r.MaxCompletion == 5) != test.openAI || (r.MaxTokens == 5) == test.openAI {
 			t.Errorf("%q: max_completion_tokens %d, max_tokens %d", test.base, r.MaxCompletion, r.MaxTokens)
 		}
 	}

@@ -1,0 +1,73 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// removeTemps removes all temporary files and the directories created for them.
+func (a *application) removeTemps() error {
+	var errs []error
+	for _, p := range a.edits {
+		if !p.staged || p.placed {
+			continue
+		}
+		dir, err := a.pins.at(parentOf(p.path), false)
+		if err == nil {
+			err = dir.removeTemp(p.tempName(), p.path)
+		}
+		errs = append(errs, err)
+	}
+	errs = append(errs, a.pins.removeCreated())
+	return errors.Join(errs...)
+}
+
+// rollBack restores the files replaced before an error, in reverse order. It
+// returns the error, together with the files that it could not restore.
+func (a *application) rollBack(cause error) error {
+	partial := PartialError{Err: cause}
+	// First, because this frees space on a full disk.
+	left := a.removeTemps()
+	for _, p := range slices.Backward(a.edits) {
+		if !p.placed {
+			continue
+		}
+		if err := a.rollBackFile(p); err != nil {
+			partial.Paths = append(partial.Paths, p.path)
+			partial.Why = errors.Join(partial.Why, err)
+		}
+	}
+	left = errors.Join(left, a.pins.removeCreated(), a.pins.sync(a.tree.step))
+	if len(partial.Paths) > 0 {
+		slices.Reverse(partial.Paths)
+		return errors.Join(&partial, left)
+	}
+	return errors.Join(cause, left)
+}
+
+// rollBackFile restores the old contents of one path, unless another process
+// has changed it since.
+func (a *application) rollBackFile(p *pending) error {
+	if err := a.tree.step("restore %s", p.path); err != nil {
+		return err
+	}
+	dir, err := a.pins.at(parentOf(p.path), false)
+	if err != nil {
+		return err
+	}
+	_, image, _, err := a.tree.readIn(dir.dir, p.path)
+	if err := ignoreNotExist(err); err != nil {
+		return err
+	}
+	if image.Digest != p.after.Digest {
+		return fmt.Errorf("another process changed %s", display(p.path))
+	}
+	if p.oldInfo == nil {
+		return dir.dir.Remove(base(p.path))
+	}
+	if err := dir.writeTemp(p.temp(p.oldInfo.Mode().Perm()), contentWriter(p.oldContent)); err != nil {
+		return errors.Join(err, dir.removeTemp(p.tempName(), p.path))
+	}
+	return dir.dir.Rename(p.tempName(), base(p.path))
+}

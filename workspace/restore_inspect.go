@@ -1,0 +1,297 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// inspectAll reads the current state of every path, reports all conflicts
+// together, and checks that the directories are writable.
+func (r *restorer) inspectAll(ctx context.Context) error {
+	for _, it := range r.items {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.inspect(ctx, it); err != nil {
+			return err
+		}
+	}
+	var conflicts []string
+	for _, it := range r.items {
+		ok, err := r.decide(it)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			conflicts = append(conflicts, it.Path)
+		}
+	}
+	if err := conflictError(conflicts); err != nil {
+		return err
+	}
+	return r.checkWritable()
+}
+
+// inspect reads the current state of a path.
+func (r *restorer) inspect(ctx context.Context, it *restoreItem) error {
+	it.found, it.info, it.dirsToClear = Entry{}, nil, nil
+	dir, err := r.parentDir(it)
+	if err != nil || dir == nil {
+		return err
+	}
+	it.info, err = dir.dir.Lstat(base(it.Path))
+	if isNotExist(err) {
+		it.info = nil
+		return nil
+	}
+	switch {
+	case err != nil:
+		return readError(it.Path, err)
+	case it.info.IsDir():
+		it.dirsToClear = []clearing{{it.Path, it.info.Mode().Perm()}}
+		return nil
+	case it.info.Mode().IsRegular():
+		return r.inspectFile(ctx, it, dir)
+	case it.info.Mode()&fs.ModeSymlink != 0:
+		target, err := dir.dir.Readlink(base(it.Path))
+		if err != nil {
+			return readError(it.Path, err)
+		}
+		it.found = Entry{Kind: Symlink, Target: target}
+		return nil
+	}
+	it.found = Entry{Kind: Other}
+	return nil
+}
+
+// parentDir returns the directory of a path. It returns nil and sets missingDir
+// if a parent is no directory.
+func (r *restorer) parentDir(it *restoreItem) (*pin, error) {
+	it.missingDir, it.blocked = "", false
+	dir, err := r.pins.at(parentOf(it.Path), false)
+	if err == nil {
+		return dir, nil
+	}
+	for i := range len(it.Path) {
+		if it.Path[i] != '/' {
+			continue
+		}
+		it.missingDir = it.Path[:i]
+		if _, err := r.pins.at(it.missingDir, false); err != nil {
+			return nil, r.checkBlocked(it, err)
+		}
+	}
+	return nil, err // another process is changing the tree right now
+}
+
+// checkBlocked sets blocked if missingDir exists but is not a directory. Any
+// other error is returned.
+func (r *restorer) checkBlocked(it *restoreItem, cause error) error {
+	if errors.Is(cause, fs.ErrNotExist) {
+		return nil
+	}
+	var refused *RefusedError
+	if !errors.As(cause, &refused) {
+		return cause
+	}
+	dir, err := r.pins.at(parentOf(it.missingDir), false)
+	if err != nil {
+		return err
+	}
+	info, err := dir.dir.Lstat(base(it.missingDir))
+	if err != nil || info.IsDir() {
+		return cause
+	}
+	it.blocked = true
+	return nil
+}
+
+// inspectFile reads a regular file. An unreadable file has no digest.
+func (r *restorer) inspectFile(ctx context.Context, it *restoreItem, dir *pin) error {
+	it.found = Entry{Kind: Regular, Mode: it.info.Mode().Perm(), Size: it.info.Size()}
+	f, info, err := openRegular(dir.dir, it.Path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return readError(it.Path, err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if it.found.Size, err = io.CopyBuffer(sum, contextReader{ctx, f}, r.buf); err != nil {
+		return readError(it.Path, err)
+	}
+	it.info = info
+	it.found.Mode, it.found.Digest = info.Mode().Perm(), hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// decide sets what to do about an inspected path, and reports whether that is
+// allowed.
+func (r *restorer) decide(it *restoreItem) (ok bool, err error) {
+	if it.Want.Kind == Other || it.found.Kind == Other {
+		return false, nil
+	}
+	if it.found.sameState(it.Want) { // includes a directory where nothing is wanted
+		it.done, it.dirsToClear = true, nil
+		return true, nil
+	}
+	if ok, err := r.replaceable(it); !ok || err != nil {
+		return false, err
+	}
+	if it.blocked {
+		above := r.byPath[it.missingDir]
+		return above != nil && above.isRemoval(), nil
+	}
+	if len(it.dirsToClear) > 0 {
+		return r.canClear(it)
+	}
+	return true, nil
+}
+
+// replaceable reports whether the current state may be replaced.
+func (r *restorer) replaceable(it *restoreItem) (bool, error) {
+	for _, from := range it.From {
+		if it.found.sameState(from) {
+			return true, nil
+		}
+	}
+	if it.From != nil {
+		return false, nil
+	}
+	if it.found.Kind != Regular || it.modeOnly() {
+		return true, nil
+	}
+	if it.found.Digest == "" {
+		return false, nil
+	}
+	content, err := r.open(it.found.Digest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("the current contents of %s: %w", display(it.Path), err)
+	}
+	return true, content.Close()
+}
+
+// canClear reports whether a directory contains only paths to remove and other
+// such directories, which it adds to dirsToClear.
+func (r *restorer) canClear(it *restoreItem) (bool, error) {
+	for i := 0; i < len(it.dirsToClear); i++ {
+		dir, err := r.pins.at(it.dirsToClear[i].path, false)
+		if err != nil {
+			return false, err
+		}
+		names, err := dirNames(dir.dir)
+		if err != nil {
+			return false, readError(dir.path, err)
+		}
+		for _, name := range names {
+			path := join(dir.path, name)
+			info, err := dir.dir.Lstat(name)
+			if err != nil {
+				return false, readError(path, err)
+			}
+			switch {
+			case info.IsDir() && !hidden(path):
+				it.dirsToClear = append(it.dirsToClear, clearing{path, info.Mode().Perm()})
+			case !r.isRemoved(path):
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// isRemoved reports whether this call removes a path: the list asks for it, or
+// it is a leftover of a crash.
+func (r *restorer) isRemoved(path string) bool {
+	if it := r.byPath[path]; it != nil {
+		return it.isRemoval()
+	}
+	if !hidden(path) {
+		return false
+	}
+	for _, it := range r.items {
+		if parentOf(it.Path) == parentOf(path) && it.tempName() == base(path) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkWritable returns an error if a directory whose names must change is not
+// writable.
+func (r *restorer) checkWritable() error {
+	asked := map[string]bool{}
+	for _, it := range r.items {
+		if it.done || it.modeOnly() {
+			continue
+		}
+		dirs := []string{parentOf(it.Path)}
+		if it.missingDir != "" {
+			dirs[0] = parentOf(it.missingDir)
+		}
+		for _, c := range it.dirsToClear {
+			dirs = append(dirs, parentOf(c.path))
+		}
+		for _, dir := range dirs {
+			if asked[dir] {
+				continue
+			}
+			asked[dir] = true
+			if err := r.checkDirWritable(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *restorer) checkDirWritable(path string) error {
+	dir, err := r.pins.at(path, false)
+	if err != nil {
+		return err
+	}
+	if err := checkDirWritable(dir.dir); err != nil {
+		if path == "" {
+			path = r.tree.dir
+		}
+		return fmt.Errorf("write to directory %s: %w", display(path), err)
+	}
+	return nil
+}
+
+// recheck finds directories and files that changed while the temporary files
+// were being written.
+func (r *restorer) recheck() error {
+	if err := r.pins.checkAll(); err != nil {
+		return err
+	}
+	var conflicts []string
+	for _, it := range r.items {
+		if !it.done && !r.unchanged(it) {
+			conflicts = append(conflicts, it.Path)
+		}
+	}
+	return conflictError(conflicts)
+}
+
+// unchanged reports whether a path is still as inspected.
+func (r *restorer) unchanged(it *restoreItem) bool {
+	path := it.Path
+	if it.missingDir != "" {
+		if it.blocked {
+			return true // missingDir is itself an item and is checked as such
+		}
+		path = it.missingDir
+	}
+	dir, err := r.pins.at(parentOf(path), false)
+	return err == nil && dir.unchanged(base(path), it.info)
+}
