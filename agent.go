@@ -22,17 +22,16 @@ func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message)
 		return Conversation{}, err
 	}
 	sent = r.redact(sent)
-	w := work[history.Replied]{event: history.TypeAsk, record: history.TypeReply, name: role.Name, inline: true, sync: true,
-		input: []any{role.Name, role.Called, json.RawMessage(sent)},
-		do:    func(ctx context.Context) (history.Replied, error) { return r.session(ctx, role, sent) },
-	}
+	session := effect(history.TypeAsk, role.Name, role.input(sent), nil, func(ctx context.Context) (history.Replied, error) {
+		return r.session(ctx, role, sent)
+	})
 	begun := func(manifest string) (any, error) {
 		name, err := r.Journal.Home().Put(sent)
 		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Manifest: manifest}, err
 	}
-	got, _, err := once(ctx, r, w, begun, func(ctx context.Context, changed []string) (history.Replied, error) {
+	got, _, err := once(ctx, r, command(r, session, begun, func(ctx context.Context, changed []string) (history.Replied, error) {
 		return r.sessionAgain(ctx, role, request, changed)
-	})
+	}))
 	if err != nil {
 		return Conversation{}, err
 	}

@@ -35,7 +35,7 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 // Review says what Apply would make of a change, and makes nothing: for a loop
 // whose changes are made as a whole or not at all, whatever the reason.
 func (r *Run) Review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
-	v, err := step(ctx, r, work[verdicts]{event: history.TypeStep, name: "review", input: ch, do: func(context.Context) (verdicts, error) {
+	v, err := step(ctx, r, look("review", ch, func(context.Context) (verdicts, error) {
 		rules, err := r.protectingRules(r.Rules)
 		if err != nil {
 			return verdicts{}, err
@@ -43,7 +43,7 @@ func (r *Run) Review(ctx context.Context, ch workspace.Change, seen Seen) ([]wor
 		rules.Seen = seen
 		v, err := r.Tree.Review(ch, rules)
 		return verdicts{v}, err
-	}})
+	}))
 	return v.Verdicts, err
 }
 
@@ -91,23 +91,20 @@ func ruling(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 // that it is about, before anybody sees it.
 func (r *Run) question(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
 	q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Before: v.Before, After: v.After, More: more}
-	return step(ctx, r, work[Answer]{
-		event: history.TypeApproval, name: "approval", input: q, inline: true, sync: true,
-		open: func() (any, error) { return q, r.keepImages(&q, e) },
-		do: func(ctx context.Context) (Answer, error) {
-			switch {
-			case rest:
-				return Answer{Approved: true, By: "person"}, nil
-			case r.Human == nil:
-				return Answer{By: history.Nobody}, nil
-			}
-			a, err := r.Human.Ask(ctx, q)
-			if errors.Is(err, ErrPending) {
-				return a, &Stop{Kind: KindBlocked, Why: "the question about " + q.Path + " is not answered yet", Next: Next{Verb: Resume}}
-			}
-			return a, err
-		},
-	})
+	open := func(context.Context) (any, error) { return q, r.keepImages(&q, e) }
+	return step(ctx, r, effect(history.TypeApproval, "approval", q, open, func(ctx context.Context) (Answer, error) {
+		switch {
+		case rest:
+			return Answer{Approved: true, By: "person"}, nil
+		case r.Human == nil:
+			return Answer{By: history.Nobody}, nil
+		}
+		a, err := r.Human.Ask(ctx, q)
+		if errors.Is(err, ErrPending) {
+			return a, &Stop{Kind: KindBlocked, Why: "the question about " + q.Path + " is not answered yet", Next: Next{Verb: Resume}}
+		}
+		return a, err
+	}))
 }
 
 // keepImages stores what an edit replaces and what it puts there.
@@ -144,14 +141,13 @@ func (r *Run) carryOut(ctx context.Context, ch workspace.Change, vs []workspace.
 	if len(allowed) == 0 {
 		return r.tell(ch, vs)
 	}
-	_, err := step(ctx, r, work[history.Applied]{
-		event: history.TypeApply, name: "apply", input: allowed, inline: true, sync: true,
-		open: func() (any, error) { return history.ApplyBegun{Verdicts: allowed}, r.keepAll(todo, allowed) },
-		do: func(ctx context.Context) (history.Applied, error) {
-			r.stale = true
-			return history.Applied{Verdicts: allowed}, applyAll(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), todo, allowed)
-		},
-	})
+	open := func(context.Context) (any, error) {
+		return history.ApplyBegun{Verdicts: allowed}, r.keepAll(todo, allowed)
+	}
+	_, err := step(ctx, r, effect(history.TypeApply, "apply", allowed, open, func(ctx context.Context) (history.Applied, error) {
+		r.stale = true
+		return history.Applied{Verdicts: allowed}, applyAll(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), todo, allowed)
+	}))
 	if err != nil {
 		return err
 	}
@@ -236,7 +232,7 @@ func (r *Run) tell(ch workspace.Change, vs []workspace.Verdict) error {
 		}
 		if !e.Delete && (v.Ruling == workspace.Deny || v.Ruling == workspace.Declined) {
 			var err error
-			if c.Attempted, err = r.put(e.Content); err != nil {
+			if c.Attempted, err = r.world().put(e.Content); err != nil {
 				return err
 			}
 		}

@@ -73,19 +73,22 @@ func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (mod
 // send makes a call, of which keep is what is kept: the same, or what it adds
 // to an earlier one.
 func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Reply, error) {
-	got, err := step(ctx, r, work[history.Replied]{
-		event: history.TypeAsk, record: history.TypeReply, name: role.Name, inline: true, sync: true,
-		input: []any{role.Name, role.Called, json.RawMessage(keep)},
-		open: func() (any, error) {
-			name, err := r.Journal.Home().Put(keep)
-			return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent))}, err
-		},
-		do: func(ctx context.Context) (history.Replied, error) { return r.attempts(ctx, role, sent) },
-	})
+	open := func(context.Context) (any, error) {
+		name, err := r.Journal.Home().Put(keep)
+		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent))}, err
+	}
+	got, err := step(ctx, r, effect(history.TypeAsk, role.Name, role.input(keep), open, func(ctx context.Context) (history.Replied, error) {
+		return r.attempts(ctx, role, sent)
+	}))
 	if err != nil {
 		return model.Reply{}, err
 	}
 	return r.reply(got)
+}
+
+// input is what the reply to a request depends on.
+func (role Role) input(request []byte) any {
+	return []any{role.Name, role.Called, json.RawMessage(request)}
 }
 
 // reply reads the reply that a record names.

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"hone/history"
-	"hone/journal"
 	"hone/model"
 	"hone/tool"
 )
@@ -157,26 +156,32 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 	at := t.r.at
 	defer func() { t.r.at = at }()
 	t.r.at.Call = c.index + 1
-	w := work[tool.Result]{event: history.TypeTool, name: toolStep, input: []string{c.call.Name, c.call.Args}, do: func(ctx context.Context) (tool.Result, error) {
+	w := t.work(c)
+	if c.refused != "" || !c.tool.Commands {
+		var err error
+		c.result, err = step(ctx, t.r, w)
+		return err
+	}
+	begun := func(manifest string) (any, error) { return t.begun(c, manifest) }
+	result, restored, err := once(ctx, t.r, command(t.r, w, begun, t.interrupted))
+	c.result = result
+	if note := restoredNote(restored); note != "" {
+		c.result.Text += "\n[" + note + "; change the code, not what checks it]"
+	}
+	return err
+}
+
+// work is a call as a step.
+func (t *talk) work(c *calling) work[tool.Result] {
+	open := func(context.Context) (any, error) { return t.begun(c, "") }
+	return effect(history.TypeTool, toolStep, []string{c.call.Name, c.call.Args}, open, func(ctx context.Context) (tool.Result, error) {
 		if c.refused != "" {
 			return c.result, nil
 		}
 		in := t.input(c.call.Args)
 		in.Original = t.was
 		return c.tool.Run(ctx, in)
-	}}
-	var err error
-	if c.refused == "" && c.tool.Commands {
-		var back []string
-		c.result, back, err = once(ctx, t.r, w, func(manifest string) (any, error) { return t.begun(c, manifest) }, t.interrupted)
-		if said := restoredNote(back); said != "" {
-			c.result.Text += "\n[" + said + "; change the code, not what checks it]"
-		}
-	} else {
-		w.open = func() (any, error) { return t.begun(c, "") }
-		c.result, err = step(ctx, t.r, w)
-	}
-	return err
+	})
 }
 
 // toolStep is the name of the step that a call is; which tool it calls is told
@@ -230,24 +235,15 @@ func (role Role) since(changed []string) string {
 // mostBeside is how many calls run at the same time.
 const mostBeside = 8
 
-// beside runs calls that only look at the same time. Their identities are
-// given before, and their records are written after, in the order of the
-// calls.
-func (t *talk) beside(ctx context.Context, group []*calling) error {
-	if t.r.played != nil {
-		return t.besidePlayed(ctx, group)
-	}
-	ids, inputs, recorded := make([]journal.Identity, len(group)), make([]string, len(group)), make([]bool, len(group))
+// beside runs calls that only look at the same time. Their places are given
+// before, and their records are written after, in the order of the calls.
+func (t *talk) beside(ctx context.Context, group []*calling) (err error) {
 	at := t.r.at
 	defer func() { t.r.at = at }()
+	places := make([]place, len(group))
 	for i, c := range group {
 		t.r.at.Call = c.index + 1
-		ids[i] = t.r.identify(toolStep)
-		var err error
-		if inputs[i], err = digest([]string{c.call.Name, c.call.Args}); err != nil {
-			return err
-		}
-		if recorded[i], err = t.lookFor(ctx, c, ids[i], inputs[i]); err != nil {
+		if places[i], err = t.r.begin(ctx, t.work(c).entry); err != nil {
 			return err
 		}
 	}
@@ -255,7 +251,7 @@ func (t *talk) beside(ctx context.Context, group []*calling) error {
 	var fork sync.WaitGroup
 	room := make(chan struct{}, mostBeside)
 	for i, c := range group {
-		if recorded[i] {
+		if places[i].record != nil {
 			continue
 		}
 		in := t.input(c.call.Args)
@@ -270,46 +266,11 @@ func (t *talk) beside(ctx context.Context, group []*calling) error {
 		if errs[i] != nil {
 			return errs[i]
 		}
-		if recorded[i] {
-			continue
-		}
-		var err error
-		if c.result, err = recordStep(t.r, ids[i], inputs[i], work[tool.Result]{event: history.TypeTool}, c.result); err != nil {
+		if c.result, err = finish(t.r, places[i], c.result); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// besidePlayed gives what the calls gave.
-func (t *talk) besidePlayed(ctx context.Context, group []*calling) (err error) {
-	at := t.r.at
-	defer func() { t.r.at = at }()
-	for _, c := range group {
-		t.r.at.Call = c.index + 1
-		w := work[tool.Result]{event: history.TypeTool, name: toolStep, input: []string{c.call.Name, c.call.Args}}
-		if c.result, err = step(ctx, t.r, w); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lookFor finds a call's record; where there is none it begins the call.
-func (t *talk) lookFor(ctx context.Context, c *calling, id journal.Identity, input string) (bool, error) {
-	begin, record := t.r.Journal.Lookup(id)
-	if err := sameInput(id, input, begin, record); err != nil {
-		return false, err
-	}
-	if record != nil {
-		var err error
-		c.result, err = result[tool.Result](t.r, *record)
-		return true, err
-	}
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	return false, t.r.begin(id, input, "tool", func() (any, error) { return t.begun(c, "") })
 }
 
 // cut is a result as the model is sent it: what is too long is left out in the

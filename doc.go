@@ -43,16 +43,20 @@
 // only through a step, and it keeps nothing in a struct from one step to the next,
 // but reads it from [Run.Past], [Earlier] and [First].
 //
-// The model never decides that it is done. The check runs exactly when no
-// blocking finding stands, and the run is done only if then none stands. What
-// belongs to the check is guarded from those whom it judges (protect.go), it can
-// be seen red first and proved on a copy (prove.go), and whether a run gets on
-// is told from its states alone (progress.go).
+// The model never decides that it is done. The check runs exactly when there is no
+// blocking finding, and the run is done only if there is none afterwards. The check
+// may also run before the first round, which then begins with its findings; it can
+// be required to fail first, and to pass on a clean copy of the tree (trust.go).
+// The files that belong to it are protected from what it judges (protect.go), and
+// the states of the rounds alone show whether a run makes progress (progress.go).
+// A run that ends says why and what the user can do next as data ([Stop], [Next]);
+// the program words it.
 //
 // Each snapshot of the tree keeps the contents of its files (snapshot.go). So the
 // tree of any round can be restored ([hone/history.Reverse]), and a run can be
-// replayed from its journal alone ([Run.Replay]): the same engine, over a journal
-// that accepts only the event that is recorded next.
+// replayed from its journal alone ([Run.Replay]): the same engine, in a world where
+// each step returns its record, and over a journal that accepts only the event that
+// is recorded next.
 //
 // # The loops
 //

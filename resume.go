@@ -48,7 +48,7 @@ func (r *Run) recordOutside(ctx context.Context) error {
 	}
 	r.last, r.stored = want.Manifest, want
 	var o history.Outside
-	if o.Manifest, _, err = r.manifest(ctx); err != nil {
+	if o.Manifest, _, err = r.world().manifest(ctx); err != nil {
 		return err
 	}
 	for _, d := range want.Manifest.Diff(r.last) {

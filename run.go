@@ -2,7 +2,6 @@ package hone
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"sync"
 
@@ -57,7 +56,7 @@ type Run struct {
 	guard    map[string]workspace.Entry // protected files as the run found them; nil: not looked for yet
 	stale    bool                       // something may have changed the tree since
 	resumed  bool                       // by this process, if an earlier one began the run
-	played   *playing                   // nil: the run is not gone through once more
+	in       world                      // nil: the live one
 }
 
 // Round is the number of the round that the run is in; 0 before the first.
@@ -105,7 +104,7 @@ func (r *Run) Notice(text string) error {
 	return err
 }
 
-// append writes an event; what the journal cannot take ends the run.
+// append writes an event, without keys.
 func (r *Run) append(n journal.Entry) (journal.Event, error) {
 	if n.Payload != nil && r.Redact != nil {
 		b, err := marshal(n.Payload)
@@ -114,14 +113,7 @@ func (r *Run) append(n journal.Entry) (journal.Event, error) {
 		}
 		n.Payload = json.RawMessage(r.redact(b))
 	}
-	if r.played != nil {
-		return r.replayed(context.Background(), n)
-	}
-	e, err := r.Journal.Append(n)
-	if err != nil {
-		return e, &Stop{Kind: KindFailed, Why: "cannot write the journal", Next: resumeAfter("free some disk space"), Err: err}
-	}
-	return e, nil
+	return r.world().append(n)
 }
 
 func (r *Run) redact(b []byte) []byte {

@@ -19,18 +19,6 @@ func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
 	return r.last, nil
 }
 
-// manifest takes a snapshot of the tree and stores its manifest as an object.
-func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
-	if r.played != nil {
-		return r.recordedManifest(ctx)
-	}
-	if err := r.snapshot(ctx); err != nil {
-		return "", "", err
-	}
-	object, err = r.storeManifest()
-	return object, r.last.Digest(), err
-}
-
 // storeManifest stores the newest manifest as an object.
 func (r *Run) storeManifest() (object string, err error) {
 	r.stored, err = history.KeepManifest(r.Journal.Home(), r.stored, r.last)
@@ -100,12 +88,4 @@ func (r *Run) withoutOwn(m workspace.Manifest) workspace.Manifest {
 		}
 	}
 	return others
-}
-
-// put stores an object; a replay only names it.
-func (r *Run) put(b []byte) (name string, err error) {
-	if r.played != nil {
-		return sum(b), nil
-	}
-	return r.Journal.Home().Put(b)
 }

@@ -1,10 +1,15 @@
 package hone
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"hone/check"
 	"hone/history"
+	"hone/journal"
 )
 
 // Kind is how a run ended, in one word that users see.
@@ -78,4 +83,133 @@ func (e *ContextError) Error() string {
 		text += "\n" + e.Room
 	}
 	return text
+}
+
+// limitTime bounds a context by what is left of the run's time.
+func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.Limits.Time == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, r.Limits.Time-r.Journal.Active(), errTime)
+}
+
+// stop says how an error ends the run. An error that says nothing about that is
+// a fault of the environment.
+func (r *Run) stop(ctx context.Context, err error) *Stop {
+	var stop *Stop
+	var usage *UsageError
+	var room *ContextError
+	switch {
+	case errors.Is(context.Cause(ctx), errTime):
+		return &Stop{Kind: KindBudget, Why: fmt.Sprintf("the time limit of %s is reached", r.Limits.Time), Next: resumeWith("max-time", 2*r.Limits.Time)}
+	case errors.As(err, &stop):
+		return stop
+	case errors.As(err, &usage):
+		return &Stop{Kind: KindUsage, Why: usage.Why, Next: resumeAfter(usage.Hint)}
+	case errors.As(err, &room) && r.Past().Replies() == 0:
+		return &Stop{Kind: KindPrompt, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
+	case room != nil:
+		return &Stop{Kind: KindContext, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
+	case errors.As(err, new(*journal.MissingError)):
+		return &Stop{Kind: KindFailed, Why: "cannot read what the run recorded: " + err.Error(),
+			Next: Next{First: "restore .hone from a backup", Verb: Resume, Or: "start a new run; the files stay as they are"}}
+	case ctx.Err() != nil:
+		return &Stop{Kind: KindInterrupted, Why: "interrupted", Next: Next{Verb: Resume}}
+	}
+	return &Stop{Kind: KindFailed, Why: err.Error(), Next: resumeAfter("fix this")}
+}
+
+// errTime is the cause of a context that the run's own time limit ended.
+var errTime = errors.New("the run's time is used up")
+
+// end records how the run ended. A run that had ended before is left as it is.
+func (r *Run) end(s State) (End, error) {
+	spent := r.Past().Ledger()
+	end := End{Kind: s.Kind, Why: r.clean(s.Why), Next: s.Next.Cleaned(r.clean), Rounds: s.Round,
+		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
+	r.addNotes(&end, r.Past().States())
+	if r.Past().AtEnd() {
+		return end, nil
+	}
+	_, err := r.append(journal.Entry{Type: history.TypeEnd, Payload: end, Sync: true})
+	return end, err
+}
+
+// outOfBudget says how a run ends whose last round could not be paid to its
+// end. That the check passes is not the last word there (ruling G12).
+func (r *Run) outOfBudget(s *State, short *Stop) {
+	why, next := short.Why, short.Next
+	if r.Check != nil && !check.Blocking(s.Checked) {
+		why += "; the check passes, and the rest of the round is missing"
+	}
+	if s.Round >= r.Limits.MaxRounds() && next.Verb == Resume {
+		next.Flags = append(slices.Clone(next.Flags), r.moreRounds())
+	}
+	halt(s, KindBudget, why, next)
+}
+
+// outOfRounds says how a run ends whose rounds are used up.
+func (r *Run) outOfRounds(s *State, findings []check.Finding) {
+	used := fmt.Sprintf("%d of %d rounds are used up", s.Round, r.Limits.MaxRounds())
+	more := []Flag{r.moreRounds()}
+	switch {
+	case blocker(findings) != "":
+		halt(s, KindBlocked, "blocked: "+blocker(findings), Next{First: "remove what blocks it", Verb: Resume, Flags: more})
+	case broken(s.Checked):
+		halt(s, KindFailed, "the check could not run, and "+used, Next{First: "fix the check", Verb: Resume, Flags: more})
+	default:
+		halt(s, KindRounds, "human intervention needed: "+used+" and findings are left", Next{Verb: Resume, Flags: more, Or: byHand})
+	}
+}
+
+// halt decides that the run stops without being done.
+func halt(s *State, kind Kind, why string, next Next) {
+	s.Decision, s.Kind, s.Why, s.Next = StopNow, kind, why, next
+}
+
+// byHand is what the user can do about findings that are left.
+const byHand = "fix the remaining findings by hand"
+
+// moreRounds doubles the rounds.
+func (r *Run) moreRounds() Flag {
+	return Flag{Name: "rounds", Value: fmt.Sprint(r.Limits.MaxRounds() * 2)}
+}
+
+// blocker is what only the user can remove; empty where there is nothing.
+func blocker(findings []check.Finding) string {
+	for _, f := range findings {
+		if f.Blocker {
+			return strings.TrimSpace(f.Text)
+		}
+	}
+	return ""
+}
+
+// broken reports whether nothing but a check that could not run stands in the
+// way, so that nothing is known of the tree.
+func broken(checked []check.Finding) bool {
+	return check.Blocking(checked) && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
+}
+
+// afterDenial is what to do after a denial: the user's denial is final, an
+// unanswered question is asked again.
+func (r *Run) afterDenial(round int) Next {
+	if len(r.unanswered(round)) > 0 {
+		return resumeAfter("open a terminal, where hone can ask you")
+	}
+	return Next{Verb: Show, Flags: []Flag{{Name: "diff"}}, Or: "start a new run, which may do without the declined changes"}
+}
+
+func (r *Run) doneWhy(round int) string {
+	switch {
+	case r.Check != nil && r.Trust.Passed != "":
+		return r.Trust.Passed + ", and the check has no findings"
+	case r.Trust.Passed != "":
+		return r.Trust.Passed
+	case r.Check != nil:
+		return "the check has no findings"
+	case r.Past().Round(round).Touched:
+		return "the changes are made, not verified: no check was given"
+	}
+	return "the model asked for no change, not verified: no check was given"
 }

@@ -281,7 +281,7 @@ type Unpaid struct {
 // Decision says what follows a round.
 type Decision string
 
-// The three decisions.
+// The three decisions. Empty means that none was made yet.
 const (
 	GoOn    Decision = "go on" // another round
 	Done    Decision = "done"
@@ -290,7 +290,7 @@ const (
 
 // State is where a run stands after a round.
 type State struct {
-	Round    int             `json:"round"` // the last round that was decided; 0: none
+	Round    int             `json:"round"` // the last round that was decided; 0: none, or the check before the first
 	Decision Decision        `json:"decision"`
 	Kind     Kind            `json:"result,omitempty"` // empty: the run has not ended
 	Why      string          `json:"why,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hone/check"
@@ -62,34 +63,46 @@ type Proof struct {
 // clean copy.
 const SourceProof = "proof"
 
-// first has the check look at the tree before the first round, where the run
-// wants that, and decides whether the first round begins.
-func (r *Run) first(ctx context.Context, s State) (State, error) {
-	if r.Check == nil || r.Trust.CheckFirst == Blind && r.Trust.Proof == nil {
-		return s, nil
+// checkOften runs the check, and where it fails as often again as it takes to
+// tell what comes and goes.
+func (r *Run) checkOften(ctx context.Context) (history.Checked, error) {
+	var c history.Checked
+	var runs [][]check.Finding
+	for {
+		findings, back, err := r.checkOnce(ctx)
+		if err != nil {
+			return history.Checked{}, err
+		}
+		runs, c.Restored = append(runs, findings), append(c.Restored, back...)
+		if !check.Blocking(findings) || len(runs) > r.Trust.Flaky {
+			break
+		}
 	}
-	r.enter(0)
-	if _, err := step(ctx, r, work[history.Opened]{event: history.TypeStep, name: history.StepOpen, inline: true, do: r.open}); err != nil {
-		return s, err
+	slices.Sort(c.Restored)
+	c.Restored, c.Findings = slices.Compact(c.Restored), runs[0]
+	if len(runs) > 1 {
+		c.Findings, c.Flaky = check.Recurring(runs...)
 	}
-	c, err := r.looking(ctx, "check", r.checkUsable)
-	if err == nil {
-		err = r.sayBefore(c.Findings)
+	return c, nil
+}
+
+// checkOnce runs the check. What it changed of what it belongs to is put back,
+// and is a finding: the code that it ran has tried to judge itself.
+func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) {
+	r.stale = true
+	findings, err := r.Check(ctx)
+	if err != nil || len(r.Trust.Protect) == 0 {
+		return findings, nil, err
 	}
-	if err != nil {
-		return s, err
+	if err := r.snapshot(ctx); err != nil {
+		return nil, nil, err
 	}
-	s.Decision, s.Manifest, s.Tree = GoOn, c.Manifest, c.Tree
-	if r.Trust.CheckFirst != Blind {
-		s.Findings, s.Checked = join(c.Findings), c.Findings
+	back, err := r.restoreProtected(ctx)
+	for _, path := range back {
+		findings = append(findings, check.Finding{Source: "protect", File: path,
+			Text: "This file is protected, because it is part of what judges the work; it was changed while the check ran, and was put back as it was."})
 	}
-	if r.Trust.CheckFirst == UnlessClean && !check.Blocking(c.Findings) {
-		s.Decision, s.Kind, s.Why = Done, KindDone, "the check already passes"
-	}
-	if s.Fingerprint, err = r.fingerprint(s); err != nil {
-		return s, err
-	}
-	return s, r.record(s)
+	return findings, back, err
 }
 
 // checkUsable is checkOften before the first round. Where the run cannot begin
@@ -148,25 +161,23 @@ func (r *Run) passedBefore() bool {
 
 // prove runs the check on a copy of the tree that no command of a model's could
 // write, and says what is wrong there that is not wrong in the tree.
-func (r *Run) prove(ctx context.Context) (history.Checked, error) {
-	return r.looking(ctx, "prove", func(ctx context.Context) (c history.Checked, err error) {
-		history.RemoveScratch(r.Journal.Run())
-		top, err := os.MkdirTemp("", history.ScratchPrefix(r.Journal.Run()))
-		if err != nil {
-			return c, fmt.Errorf("prove the check: %w", err)
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
-		// The copy has the folder's name: some checks look at it.
-		dir := filepath.Join(top, filepath.Base(r.Tree.Dir()))
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return c, fmt.Errorf("prove the check: %w", err)
-		}
-		if _, err := r.Tree.Copy(ctx, dir); err != nil {
-			return c, fmt.Errorf("prove the check: copy the tree: %w", err)
-		}
-		found, err := r.Trust.Proof.Check(ctx, dir)
-		return history.Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
-	})
+func (r *Run) prove(ctx context.Context) (c history.Checked, err error) {
+	history.RemoveScratch(r.Journal.Run())
+	top, err := os.MkdirTemp("", history.ScratchPrefix(r.Journal.Run()))
+	if err != nil {
+		return c, fmt.Errorf("prove the check: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
+	// The copy has the folder's name: some checks look at it.
+	dir := filepath.Join(top, filepath.Base(r.Tree.Dir()))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return c, fmt.Errorf("prove the check: %w", err)
+	}
+	if _, err := r.Tree.Copy(ctx, dir); err != nil {
+		return c, fmt.Errorf("prove the check: copy the tree: %w", err)
+	}
+	found, err := r.Trust.Proof.Check(ctx, dir)
+	return history.Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
 }
 
 // disproved words what a check found in the copy.

@@ -1,0 +1,126 @@
+package hone
+
+import (
+	"context"
+
+	"hone/history"
+)
+
+// Once does what must not be repeated on its own, such as a command that a model
+// asked for. If a resumed run finds it begun and not recorded, it calls interrupted
+// in place of do, with the files that changed since it began, and records the
+// result. A snapshot before and one afterwards tell its changes from the user's.
+func Once[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error), interrupted Interrupted[T]) (T, error) {
+	begun := func(manifest string) (any, error) { return history.CommandBegun{Manifest: manifest}, nil }
+	v, _, err := once(ctx, r, command(r, effect(history.TypeCommand, name, input, nil, do), begun, interrupted))
+	return v, err
+}
+
+// Interrupted makes the result of something that was begun and not recorded.
+type Interrupted[T any] func(ctx context.Context, changed []string) (T, error)
+
+// command makes a command of some work: it is not repeated on its own. If it was
+// begun and not recorded, interrupted makes its result. begun makes the begin's
+// payload, which holds the manifest before the command.
+func command[T any](r *Run, w work[T], begun func(manifest string) (any, error), interrupted Interrupted[T]) work[T] {
+	w.command = true
+	w.open = func(ctx context.Context) (any, error) {
+		manifest, err := r.before(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return begun(manifest)
+	}
+	w.again = func(ctx context.Context) (T, error) {
+		changed, err := r.changedSince(ctx, w.name)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		return interrupted(ctx, changed)
+	}
+	return w
+}
+
+// once runs a command, takes a snapshot afterwards, and restores the protected
+// files that the command changed. It returns their paths.
+func once[T any](ctx context.Context, r *Run, w work[T]) (v T, restored []string, err error) {
+	if v, err = step(ctx, r, w); err != nil {
+		return v, nil, err
+	}
+	o, err := step(ctx, r, look(history.StepAfterwards, nil, r.afterwards))
+	if err == nil && len(o.Restored) > 0 {
+		_, err = step(ctx, r, look(history.StepPutBack, nil, r.undoProtected))
+	}
+	return v, o.Restored, err
+}
+
+// afterwards takes the snapshot after a command, and finds the protected files that
+// it changed. They are recorded before they are restored: whatever kills this
+// process, the model and the user hear of them.
+func (r *Run) afterwards(ctx context.Context) (history.Snapshot, error) {
+	if err := r.snapshot(ctx); err != nil {
+		return history.Snapshot{}, err
+	}
+	list, err := r.protectedChanges()
+	if err != nil {
+		return history.Snapshot{}, err
+	}
+	var back []string
+	for _, p := range list {
+		back = append(back, p.Path)
+	}
+	object, err := r.storeManifest()
+	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: back, Report: history.Report{Said: restoredNote(back)}}, err
+}
+
+// undoProtected restores the protected files that a command changed.
+func (r *Run) undoProtected(ctx context.Context) (history.Snapshot, error) {
+	if _, err := r.Manifest(ctx); err != nil {
+		return history.Snapshot{}, err
+	}
+	if _, err := r.restoreProtected(ctx); err != nil {
+		return history.Snapshot{}, err
+	}
+	object, err := r.storeManifest()
+	return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
+}
+
+// before takes the snapshot before a command.
+func (r *Run) before(ctx context.Context) (object string, err error) {
+	if _, err := r.Manifest(ctx); err != nil {
+		return "", err
+	}
+	return r.storeManifest()
+}
+
+// changedSince returns the files that have changed since the command began that
+// was begun last and not recorded.
+func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
+	id := r.at
+	id.Name, id.Index = name, r.count[r.named(name)]-1
+	begin, _ := r.Journal.Lookup(id)
+	if begin == nil {
+		return nil, nil
+	}
+	object := history.Decode(*begin).Manifest()
+	if object == "" {
+		return nil, nil
+	}
+	was, err := r.readManifest(object)
+	if err != nil {
+		return nil, err
+	}
+	r.stale = true
+	now, err := r.Manifest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var changed []string
+	for _, d := range was.Diff(now) {
+		if r.Own == nil || !r.Own(d.Path) {
+			changed = append(changed, d.Path)
+		}
+	}
+	return changed, nil
+}

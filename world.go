@@ -1,0 +1,120 @@
+package hone
+
+import (
+	"context"
+	"time"
+
+	"hone/history"
+	"hone/journal"
+)
+
+// world is where a run takes its steps. In the [live] one models are asked, commands
+// run and events are appended. In the [played] one every step returns its record,
+// and nothing happens. The engine is the same in both.
+type world interface {
+	// begin finds the record of a step, or records that the step begins.
+	begin(ctx context.Context, p *place) error
+	// append adds an event to the journal.
+	append(n journal.Entry) (journal.Event, error)
+	// inspect has the tree judged, unless a step of that name has judged this very
+	// tree in the same round.
+	inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error)
+	// manifest takes a snapshot: it returns the object that holds the manifest of
+	// the tree, and the manifest's digest.
+	manifest(ctx context.Context) (object, tree string, err error)
+	// put stores an object.
+	put(b []byte) (name string, err error)
+}
+
+// world returns the run's world: the live one, unless the run is replayed.
+func (r *Run) world() world {
+	if r.in == nil {
+		return live{r}
+	}
+	return r.in
+}
+
+// live is the world outside.
+type live struct{ r *Run }
+
+func (l live) begin(ctx context.Context, p *place) error {
+	begun, record := l.r.Journal.Lookup(p.id)
+	if err := p.sameInput(begun, record); err != nil {
+		return err
+	}
+	if p.record = record; record != nil {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p.cutOff = begun != nil && p.command
+	if !p.cutOff {
+		if err := l.recordBegin(ctx, p); err != nil {
+			return err
+		}
+	}
+	l.r.stale = l.r.stale || p.command
+	return nil
+}
+
+// recordBegin records that a step begins.
+func (l live) recordBegin(ctx context.Context, p *place) (err error) {
+	id := p.id
+	n := journal.Entry{Type: p.event, Phase: journal.Begin, Step: &id, Input: p.digest, Sync: p.open != nil}
+	if p.open != nil {
+		if n.Payload, err = p.open(ctx); err != nil {
+			return err
+		}
+	}
+	_, err = l.r.append(n)
+	return err
+}
+
+// append fails with a [*Stop]: without its journal a run cannot go on.
+func (l live) append(n journal.Entry) (journal.Event, error) {
+	e, err := l.r.Journal.Append(n)
+	if err != nil {
+		return e, &Stop{Kind: KindFailed, Why: "cannot write the journal", Next: resumeAfter("free some disk space"), Err: err}
+	}
+	return e, nil
+}
+
+func (l live) inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error) {
+	before, now, err := l.manifest(ctx)
+	if err != nil {
+		return history.Checked{}, err
+	}
+	for {
+		_, record := l.r.Journal.Lookup(l.r.next(name))
+		if record == nil {
+			break
+		}
+		c, err := result[history.Checked](l.r, *record)
+		if err != nil || c.Tree == now {
+			return c, err
+		}
+		l.r.identify(name)
+	}
+	begun := func(context.Context) (any, error) { return history.CheckBegun{Manifest: before}, nil }
+	return step(ctx, l.r, effect(history.TypeCheck, name, nil, begun, func(ctx context.Context) (history.Checked, error) {
+		began := time.Now()
+		c, err := judge(ctx)
+		if err != nil {
+			return c, err
+		}
+		c.Findings, c.Took = join(c.Findings), time.Since(began)
+		c.Manifest, c.Tree, err = l.manifest(ctx)
+		return c, err
+	}))
+}
+
+func (l live) manifest(ctx context.Context) (object, tree string, err error) {
+	if err := l.r.snapshot(ctx); err != nil {
+		return "", "", err
+	}
+	object, err = l.r.storeManifest()
+	return object, l.r.last.Digest(), err
+}
+
+func (l live) put(b []byte) (name string, err error) { return l.r.Journal.Home().Put(b) }
