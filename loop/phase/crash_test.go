@@ -228,7 +228,7 @@ func TestServerDoesNotComeBack(t *testing.T) {
 	files(t, dir, map[string]string{"src/answer": "crash\n"})
 	asked := len(m.asked)
 	end := process{model: m, set: soon}.live(t, dir)
-	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "came up before, and does not now") || len(m.asked) != asked {
+	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "started before, but does not now") || len(m.asked) != asked {
 		t.Fatalf("%+v after %d requests", end, len(m.asked)-asked)
 	}
 	gone(t, dir)

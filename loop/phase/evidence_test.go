@@ -31,12 +31,12 @@ func TestEvidence(t *testing.T) {
 		"says that it is done":      {verifier(say("all pass")), "ran no command", true},
 		"runs and asks nobody":      {verifier(run("true"), say("all pass")), "no request of the verifier reached the server", false},
 		"connects and says nothing": {verifier(run("exec 3<>/dev/tcp/127.0.0.1/1; true"), say("all pass")), "no request of the verifier reached the server", false},
-		"never answers":             {verifier(ask(), ask(), ask(), run("echo 4"), run("echo 5")), "gave no final answer (it ended by: turns)", false},
+		"never answers":             {verifier(ask(), ask(), ask(), run("echo 4"), run("echo 5")), "gave no final answer (its session ended with: turns)", false},
 		"answers with nothing":      {verifier(ask(), say(" "), say(""), say("\n")), "gave no final answer", false},
-		"is cut off as it answers":  {verifier(ask(), cut, cut, cut, cut), "gave no final answer (it ended by: turns)", false},
-		"writes a link":             {verifier(ask(), run("echo x > y; ln -s y failed_specs.md"), say("all pass")), "cannot be read", true},
-		"writes more than is read":  {verifier(ask(), run("yes SPEC: x | head -c 2000000 > failed_specs.md"), say("all pass")), "cannot be read", false},
-		"fails and writes a pipe":   {verifier(ask(), run("mkfifo failed_specs.md"), say("one fails")), "cannot be read", true},
+		"is cut off as it answers":  {verifier(ask(), cut, cut, cut, cut), "gave no final answer (its session ended with: turns)", false},
+		"writes a link":             {verifier(ask(), run("echo x > y; ln -s y failed_specs.md"), say("all pass")), "is unreadable", true},
+		"writes more than is read":  {verifier(ask(), run("yes SPEC: x | head -c 2000000 > failed_specs.md"), say("all pass")), "is unreadable", false},
+		"fails and writes a pipe":   {verifier(ask(), run("mkfifo failed_specs.md"), say("one fails")), "is unreadable", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -234,9 +234,9 @@ func TestOutsideChanges(t *testing.T) {
 	}
 	prompts := m.first()
 	last, verify := prompts[len(prompts)-2].prompt(), prompts[len(prompts)-1].prompt()
-	holds(t, "the builder's prompt", last, "theirs.go: changed by somebody else")
+	holds(t, "the builder's prompt", last, "theirs.go: changed by another process")
 	lacks(t, "the builder's prompt", last, "theirs.sh", "Makefile", "failed_specs.md: changed")
-	holds(t, "the verifier's prompt", verify, "theirs.sh: changed by somebody else")
+	holds(t, "the verifier's prompt", verify, "theirs.sh: changed by another process")
 	lacks(t, "the verifier's prompt", verify, "theirs.go: changed", "Makefile")
 }
 

@@ -29,10 +29,10 @@ func TestHookFails(t *testing.T) {
 		turns      int // that are taken before
 	}{
 		"map_deps fails":                          {"map_deps", "echo no such lock file >&2; exit 3", []string{"map_deps in abl.config.sh failed with exit status 3", "no such lock file"}, 0},
-		"map_deps hangs":                          {"map_deps", "echo reading; sleep 60", []string{"map_deps", "had not ended after", "reading"}, 0},
-		"health_check hangs":                      {"health_check", "echo linting; sleep 60", []string{"health_check", "had not ended after", "linting"}, 4},
+		"map_deps hangs":                          {"map_deps", "echo reading; sleep 60", []string{"map_deps", "did not finish within", "reading"}, 0},
+		"health_check hangs":                      {"health_check", "echo linting; sleep 60", []string{"health_check", "did not finish within", "linting"}, 4},
 		"start_dev fails":                         {"start_dev", "echo npm: command not found; exit 127", []string{"start_dev", "failed with exit status 127", "npm: command not found"}, 4},
-		"start_dev does not go to the background": {"start_dev", "cd src; echo up; exec BINARY " + asServer + " PORT MARK", []string{"start_dev", "had not ended after", "with &", "up"}, 4},
+		"start_dev does not go to the background": {"start_dev", "cd src; echo up; exec BINARY " + asServer + " PORT MARK", []string{"start_dev", "did not finish within", "with &", "up"}, 4},
 		"reset_state fails":                       {"reset_state", "echo no database >&2; false", []string{"reset_state", "failed with exit status 1", "no database"}, 4},
 		"reset_state is ended":                    {"reset_state", "kill -9 $PPID", []string{"reset_state", "was ended with all that it had started"}, 4},
 	} {
@@ -136,7 +136,7 @@ esac`), map[string]string{"tests/results/lint.log": "CANARY-OLD\n"})
 	holds(t, "the second prompt", prompts[2].prompt(), "lint.log: what the health check printed when it failed =====\nfirst: \uFFFD is wrong\n")
 	lacks(t, "the second prompt", prompts[2].prompt(), "CANARY-OLD")
 	third := prompts[3].prompt()
-	holds(t, "the third prompt", third, "=====\n1\n2\n", "\n100000\n", " bytes are left out here]\n")
+	holds(t, "the third prompt", third, "=====\n1\n2\n", "\n100000\n", " bytes omitted]\n")
 	if lacks(t, "the third prompt", third, "\n50000\n", "first: "); len(third) > 60<<10 {
 		t.Errorf("the third prompt has %d bytes", len(third))
 	}
@@ -203,7 +203,7 @@ func TestSomethingElseAnswers(t *testing.T) {
 	defer l.Close()
 	m := script(suite(), build("hello"), pass())
 	end := process{model: m}.live(t, dir)
-	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "something else answers on port "+portOf(dir)) || read(dir, "tests/results/dev.log") != "" {
+	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "another program answers on port "+portOf(dir)) || read(dir, "tests/results/dev.log") != "" {
 		t.Fatalf("%+v", end)
 	}
 	l.Close()
