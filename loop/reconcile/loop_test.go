@@ -355,7 +355,7 @@ func TestRefusalsAreToldWithWhatWasAttempted(t *testing.T) {
 		t.Fatalf("%+v", end)
 	}
 	second := prompt(m.asked[1])
-	for _, want := range []string{"on .git/hooks/pre-commit", "was refused", "boom", "on specs/s.md", "was not approved", "do less", "there is none"} {
+	for _, want := range []string{"on .git/hooks/pre-commit", "was refused", "boom", "on specs/s.md", "was not approved", "do less", "it does not exist"} {
 		if !strings.Contains(second, want) {
 			t.Errorf("the second prompt lacks %q:\n%s", want, second)
 		}
