@@ -180,6 +180,26 @@ func TestUndoBeforeCheckFirst(t *testing.T) {
 	}
 }
 
+// TestResumeBeforeTheFirstRound: a run that was undone resumes with the findings of
+// its first check.
+func TestResumeBeforeTheFirstRound(t *testing.T) {
+	dir := furnished(t, map[string]string{"a": "0"})
+	l := looksFirst{first: hone.Informed}
+	p := l.process(dir)
+	set := p.set
+	p.set = func(r *hone.Run) { set(r); r.Limits.Rounds = 1 }
+	wantEnd(t, p.end(t, dir), hone.KindRounds)
+	if _, _, err := undo(t, dir, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	p.set = set
+	wantEnd(t, p.end(t, dir), hone.KindDone)
+	if len(l.priors) != 2 || len(l.priors[1]) != 2 || l.priors[1][0] != "a is 0" {
+		t.Errorf("the rounds were given %q", l.priors)
+	}
+	p.replays(t, dir)
+}
+
 // TestCrashOfTheFirstCheck: killed anywhere, a run looks first once, and its
 // first round is given the same.
 func TestCrashOfTheFirstCheck(t *testing.T) {

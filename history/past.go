@@ -33,6 +33,7 @@ type facts struct {
 	answers bool // a reply was recorded since the last decision
 
 	state    State
+	before   *State                   // before the first round; nil if the check did not run then
 	states   []State                  // one for each round, the last decision of it
 	rounds   map[int]*Round           // also those that are not decided
 	records  map[string][]int         // by the name of the step
@@ -182,8 +183,9 @@ func (p *Past) foldStep(e Event) {
 // may be decided once more.
 func (p *Past) decided(s State) {
 	p.state, p.answers = s, false
-	if s.Round == 0 {
-		return // the check before the first round
+	if s.Round == 0 { // the check before the first round
+		p.before = &s
+		return
 	}
 	if n := len(p.states); n > 0 && p.states[n-1].Round == s.Round {
 		p.states = p.states[: n-1 : n-1]
@@ -196,6 +198,9 @@ func (p *Past) decided(s State) {
 func (p *Past) undone(u Undone) {
 	p.restored = &u.Round
 	p.state.Manifest, p.state.Tree = u.Manifest, u.Tree
+	if u.Round == 0 && p.before != nil && len(p.before.Findings) > 0 {
+		p.state.Findings, p.state.Checked = p.before.Findings, p.before.Checked
+	}
 	for _, s := range p.states {
 		if s.Round == u.Round {
 			p.state.Findings, p.state.Checked = s.Findings, s.Checked

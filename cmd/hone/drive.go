@@ -15,6 +15,7 @@ import (
 	"hone"
 	"hone/cmd/hone/screen"
 	"hone/harness"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 )
@@ -129,8 +130,8 @@ func otherTree(run string, end hone.End) []string {
 // feedLine is an event as --json prints it: its line in the journal, and in the
 // end the exit status.
 func feedLine(e journal.Event) []byte {
-	var end hone.End
-	if e.Type != "end" || e.Decode(&end) != nil {
+	end, ok := history.Decode(e).Payload.(hone.End)
+	if !ok {
 		return e.Line()
 	}
 	return fmt.Appendf(nil, `%s,"exit":%d}`, bytes.TrimSuffix(e.Line(), []byte("}")), exitStatus(end.Kind))
