@@ -121,7 +121,7 @@ func damaged(err error) error {
 // NoHome says what to do about a folder whose runs cannot be opened.
 func NoHome(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return loop.Usage("no run was ever started in "+dir, "hone demo, or: hone help")
+		return loop.Usage("no runs found in "+dir, "hone demo, or: hone help")
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
 }
