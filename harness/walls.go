@@ -269,7 +269,7 @@ func aftermath(r sandbox.Result, net bool) []string {
 		texts = append(texts, Restored(p))
 	}
 	if r.OverLimit != "" {
-		texts = append(texts, fmt.Sprintf("a command went over its limit of %s", r.OverLimit))
+		texts = append(texts, fmt.Sprintf("a command exceeded its limit of %s", r.OverLimit))
 	}
 	failed := r.Exit != 0 || r.TimedOut
 	if failed && !net && sandbox.WantsNetwork(tail(r.Stdout)+"\n"+tail(r.Stderr)) {

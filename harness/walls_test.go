@@ -181,7 +181,7 @@ func TestAftermath(t *testing.T) {
 		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, want: []string{WantsNet}},
 		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, net: true},
 		{r: sandbox.Result{Exit: -1, TimedOut: true, Stdout: []byte(missed)}, want: []string{WantsNet}},
-		{r: sandbox.Result{Exit: -1, OverLimit: "memory"}, want: []string{"a command went over its limit of memory"}},
+		{r: sandbox.Result{Exit: -1, OverLimit: "memory"}, want: []string{"a command exceeded its limit of memory"}},
 		{r: sandbox.Result{Restored: restoredOne}, want: []string{Restored(restoredOne[0])}},
 	} {
 		if diff := cmp.Diff(tt.want, aftermath(tt.r, tt.net)); diff != "" {

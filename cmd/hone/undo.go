@@ -45,7 +45,7 @@ hone resume RUN continues from that round.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.round < 0 {
-				return usage("--to-round must not be less than 0", helpFor(c))
+				return usage("--to-round must be 0 or greater", helpFor(c))
 			}
 			return a.undo(c.Context(), f, args[0])
 		},
