@@ -192,9 +192,9 @@ func TestAftermath(t *testing.T) {
 
 func TestRestored(t *testing.T) {
 	for want, r := range map[string]sandbox.Restored{
-		"/a is protected: a command changed it, and it is as it was":                                           {Path: "/a"},
-		"/a is protected: a command changed it, and it is as it was; what the command left is in /k":           {Path: "/a", Kept: "/k"},
-		"/a is protected: a command changed it, and it is NOT as it was: gone; what the command left is in /k": {Path: "/a", Kept: "/k", Lost: "gone"},
+		"/a is protected: a command changed it, and it was restored":                                           {Path: "/a"},
+		"/a is protected: a command changed it, and it was restored; the command's version is in /k":           {Path: "/a", Kept: "/k"},
+		"/a is protected: a command changed it, and it was NOT restored: gone; the command's version is in /k": {Path: "/a", Kept: "/k", Lost: "gone"},
 	} {
 		if got := Restored(r); got != want {
 			t.Errorf("%+v: %s", r, got)
