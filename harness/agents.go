@@ -34,13 +34,13 @@ func appoint(m *loop.Model, allowed bool, agents map[string]config.Agent, root s
 		return err
 	}
 	if !allowed {
-		return loop.Usage(m.Name+": a command-line agent can take the roles of phase and be the executor of task, and nothing else", "name a model: --model gemini/gemini-2.5-pro")
+		return loop.Usage(m.Name+": a command-line agent can only be the executor of task, or the builder or verifier of phase", "name a model: --model gemini/gemini-2.5-pro")
 	}
 	name, asked, _ := strings.Cut(rest, "/")
 	agent, ok := agents[name]
 	if !ok {
 		return loop.Usage(fmt.Sprintf("there is no command-line agent %q", name),
-			fmt.Sprintf("write [commands.%s] with argv = […] into %s; docs/agents.md has them for gemini, codex, claude, opencode, qwen and aider", name, config.HonePath))
+			fmt.Sprintf("write [commands.%s] with argv = […] into %s; docs/agents.md has examples for gemini, codex, claude, opencode, qwen and aider", name, config.HonePath))
 	}
 	if agent.Read, err = loop.PlacedAll(root, agent.Read); err != nil {
 		return err
@@ -50,7 +50,7 @@ func appoint(m *loop.Model, allowed bool, agents map[string]config.Agent, root s
 	}
 	for _, p := range agent.Write {
 		if _, err := os.Stat(p); err != nil {
-			return loop.Usage(fmt.Sprintf("%s: commands.%s.write: %s is not there", config.HonePath, name, p), "make it, or take it out of the list")
+			return loop.Usage(fmt.Sprintf("%s: commands.%s.write: %s does not exist", config.HonePath, name, p), "create it, or remove it from the list")
 		}
 	}
 	m.Agent = &loop.Agent{Name: name, Agent: agent, Asked: cmp.Or(asked, agent.Model)}
@@ -87,7 +87,7 @@ func (h Host) Ready(m loop.Model) error {
 	}
 	for _, name := range s.Env {
 		if h.getenv(name) == "" {
-			return loop.Usage(fmt.Sprintf("the agent %s has env = [%q], and that is not set", s.Name, name), fmt.Sprintf("export %s=…", name))
+			return loop.Usage(fmt.Sprintf("the agent %s has env = [%q], but the variable is not set", s.Name, name), fmt.Sprintf("export %s=…", name))
 		}
 	}
 	return nil

@@ -112,8 +112,8 @@ func (h Host) raiseOne(ctx context.Context, e *Enclosed, w Enclosure) error {
 		}
 		why = append(why, none.Error())
 	}
-	return &hone.Stop{Kind: hone.KindFailed, Why: "no wall that hides the rest of the project can be had: " + strings.Join(why, "; "),
-		Next: hone.Next{Verb: hone.Doctor, Or: "use --sandbox landlock, firejail or none, which hides less of the project from the roles"}}
+	return &hone.Stop{Kind: hone.KindFailed, Why: "no wall that hides the rest of the project works here: " + strings.Join(why, "; "),
+		Next: hone.Next{Verb: hone.Doctor, Or: "use --sandbox landlock, firejail or none, which hide less of the project from the roles"}}
 }
 
 // raise builds the walls.
@@ -221,10 +221,10 @@ func (s secretFiles) note(wall sandbox.Wall) string {
 	case wall == sandbox.Landlock:
 		parts = append(parts, files+" not hidden: the wall landlock cannot do that")
 	default:
-		parts = append(parts, fmt.Sprintf("%s hidden from commands; [guard] send in %s lets them through", files, config.HonePath))
+		parts = append(parts, fmt.Sprintf("%s hidden from commands; [guard] send in %s allows them", files, config.HonePath))
 	}
 	if s.unread > 0 {
-		parts = append(parts, render.Count(s.unread, "file")+" only looked at by name for secrets, as there is too much to read")
+		parts = append(parts, render.Count(s.unread, "file")+" checked for secrets only by name, because there is too much to read")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -70,7 +70,7 @@ func split(model string) (Provider, string, error) {
 			names = append(names, k.Name+"/NAME")
 		}
 	}
-	return Provider{}, "", loop.Usage(fmt.Sprintf("model %q is not one of %s", model, strings.Join(names, ", ")),
+	return Provider{}, "", loop.Usage(fmt.Sprintf("model %q has an unknown provider; the providers are %s", model, strings.Join(names, ", ")),
 		"for example: --model gemini/gemini-2.5-pro; an OpenAI-compatible server is openai/NAME with --base-url URL")
 }
 
@@ -87,8 +87,8 @@ func anchor(m *loop.Model) error {
 }
 
 // ErrNoModel is why there is no default model.
-var ErrNoModel = loop.Usage("no model was named, and no provider's key is set",
-	"set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model that needs none: --model ollama/NAME")
+var ErrNoModel = loop.Usage("no model was given, and no provider's key is set",
+	"set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or choose a model that needs no key: --model ollama/NAME")
 
 // compatible is the provider that CodeScribe calls oaic: a server of OpenAI's
 // wire with variables of its own.
@@ -172,7 +172,7 @@ func (h Host) address(m loop.Model, p Provider) (string, error) {
 	}
 	switch {
 	case base == "" && p.Name == compatible:
-		return "", loop.Usage(p.Name+" needs an address, and "+p.Base+" is not set", "export "+p.Base+"=http://…/v1")
+		return "", loop.Usage(p.Name+" needs an address, but "+p.Base+" is not set", "export "+p.Base+"=http://…/v1")
 	case base == "":
 		return "", nil
 	}
@@ -187,7 +187,7 @@ func address(p Provider, text string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", loop.Usage(fmt.Sprintf("%q is no address of a provider", RedactURL(text)), "write it like http://127.0.0.1:8080/v1")
+		return "", loop.Usage(fmt.Sprintf("%q is not a provider address", RedactURL(text)), "write it like http://127.0.0.1:8080/v1")
 	}
 	if p.Name == "ollama" {
 		if u.Port() == "" {

@@ -70,7 +70,7 @@ func (r *Recorded) Limits() hone.Limits { return r.Past.Limits() }
 // Started reads the start of a run, its first event.
 func Started(events []journal.Event) (hone.Start, error) {
 	if len(events) == 0 || events[0].Type != history.TypeStart {
-		return hone.Start{}, errors.New("it has no start, because its process died before that was recorded; start a new run")
+		return hone.Start{}, errors.New("it has no recorded start, because its process died too early; start a new run")
 	}
 	switch p := history.Decode(events[0]).Payload.(type) {
 	case hone.Start:

@@ -47,7 +47,7 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 			return m, err
 		}
 		m.Name = name
-		h.Note("no model was named; " + name + " is the first whose key is set")
+		h.Note("no model was given; using " + name + ", the first provider whose key is set")
 	}
 	if err := anchor(&m); err != nil {
 		return m, err
@@ -66,12 +66,12 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 func costKnown(f loop.Flags, file config.File, m loop.Model) error {
 	limited := cmp.Or(f.Limits.MaxCost, file.Limits.MaxCost) > 0
 	if limited && m.Agent != nil && m.Agent.Wire == "" {
-		return loop.Usage("a cost limit was given, and nobody counts what "+m.Name+" uses: it has no forwarder",
-			"give it wire and base-url-env in [commands."+m.Agent.Name+"], or leave --max-cost out")
+		return loop.Usage("a cost limit was given, but hone cannot count the usage of "+m.Name+": it has no forwarder",
+			"give it wire and base-url-env in [commands."+m.Agent.Name+"], or omit --max-cost")
 	}
 	if limited && m.Price == nil {
-		return loop.Usage("a cost limit was given, and the price of "+m.PricedAs()+" is not known",
-			"write into .config/hone.toml: [prices.\""+m.PricedAs()+"\"] with input = and output =, in USD per million tokens")
+		return loop.Usage("a cost limit was given, but the price of "+m.PricedAs()+" is unknown",
+			"add to .config/hone.toml: [prices.\""+m.PricedAs()+"\"] with input = and output =, in USD per million tokens")
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func ResolveWalls(f loop.Flags, file config.Sandbox, root string, standard sandb
 	}
 	for i, p := range s.Write {
 		if _, err := os.Stat(p); err != nil {
-			return s, loop.Usage(config.HonePath+": sandbox.write: "+file.Write[i]+" is not there", "make it, or take it out of the list")
+			return s, loop.Usage(config.HonePath+": sandbox.write: "+file.Write[i]+" does not exist", "create it, or remove it from the list")
 		}
 	}
 	return s, nil

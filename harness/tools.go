@@ -121,7 +121,7 @@ func (s seat) apply(ctx context.Context, ch workspace.Change, seen func(string) 
 	outer := workspace.Change{Edits: slices.Clone(ch.Edits)}
 	for i, e := range outer.Edits {
 		if !filepath.IsLocal(filepath.FromSlash(e.Path)) {
-			return refuseAll(ch, "its path does not lie in the folder"), nil
+			return refuseAll(ch, "its path is outside the directory"), nil
 		}
 		outer.Edits[i].Path = s.folder + "/" + e.Path
 	}

@@ -53,20 +53,20 @@ func newWallFolder(root, id string) (*wallFolder, error) {
 func wallBase(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", &hone.Stop{Kind: hone.KindFailed, Why: "there is no folder for the caches of commands behind walls", Err: err,
-			Next: hone.Next{First: "set XDG_CACHE_HOME to a folder outside of the tree"}}
+		return "", &hone.Stop{Kind: hone.KindFailed, Why: "there is no cache directory for commands behind walls", Err: err,
+			Next: hone.Next{First: "set XDG_CACHE_HOME to a directory outside the tree"}}
 	}
 	base := filepath.Join(cache, "hone")
 	if err = os.MkdirAll(base, 0o700); err == nil {
 		base, err = filepath.EvalSymlinks(base)
 	}
 	if err != nil {
-		return "", &hone.Stop{Kind: hone.KindFailed, Why: "there is no folder for the caches of commands behind walls", Err: err,
-			Next: hone.Next{First: "set XDG_CACHE_HOME to a folder that can be written"}}
+		return "", &hone.Stop{Kind: hone.KindFailed, Why: "there is no cache directory for commands behind walls", Err: err,
+			Next: hone.Next{First: "set XDG_CACHE_HOME to a writable directory"}}
 	}
 	if rel, err := filepath.Rel(root, base); err == nil && filepath.IsLocal(rel) {
-		return "", loop.Usage(fmt.Sprintf("your cache folder %s lies in the tree %s, which commands may write", base, root),
-			"set XDG_CACHE_HOME to a folder outside of the tree")
+		return "", loop.Usage(fmt.Sprintf("your cache directory %s is inside the tree %s, which commands may change", base, root),
+			"set XDG_CACHE_HOME to a directory outside the tree")
 	}
 	return base, nil
 }

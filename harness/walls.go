@@ -120,7 +120,7 @@ func (w *walls) record() error {
 	run, notes := w.session.run, []string{}
 	switch {
 	case w.want.readOnly && w.up.Grade().Level == sandbox.LevelOpen:
-		notes = append(notes, "there are no walls, so what the reviewer runs could change files; only the list of its commands is against that")
+		notes = append(notes, "there are no walls, so the reviewer's commands could change files; only the list of allowed commands prevents that")
 	case !w.want.proved:
 		if err := run.Walled(graded(w.up.Grade())); err != nil {
 			return err
@@ -148,7 +148,7 @@ func NoWalls(ctx context.Context, err error) error {
 	var none *sandbox.WallError
 	switch {
 	case errors.As(err, &none) && none.Wall == sandbox.Auto:
-		stop.Next.Or = "use --sandbox none, which lets commands do whatever you may do"
+		stop.Next.Or = "use --sandbox none, which gives commands your own rights"
 	case errors.As(err, &hinter) && hinter.Hint() != "":
 		stop.Next = hone.Next{First: hinter.Hint()}
 	}
@@ -202,7 +202,7 @@ func (w *walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running,
 		return nil, err
 	}
 	if w.bare {
-		return nil, errors.New("a command can only be held open behind walls that bound it")
+		return nil, errors.New("a background command needs walls with limits")
 	}
 	c.Env = w.up.env
 	return w.up.Walls.Start(ctx, c)
@@ -269,7 +269,7 @@ func aftermath(r sandbox.Result, net bool) []string {
 		texts = append(texts, Restored(p))
 	}
 	if r.OverLimit != "" {
-		texts = append(texts, fmt.Sprintf("a command went over its limit of %s", r.OverLimit))
+		texts = append(texts, fmt.Sprintf("a command exceeded its limit of %s", r.OverLimit))
 	}
 	failed := r.Exit != 0 || r.TimedOut
 	if failed && !net && sandbox.WantsNetwork(tail(r.Stdout)+"\n"+tail(r.Stderr)) {
@@ -279,19 +279,19 @@ func aftermath(r sandbox.Result, net bool) []string {
 }
 
 // WantsNet is the hint of a command that failed for want of the network.
-const WantsNet = "the command seems to have missed the network, which is off behind the walls; --net lets it through"
+const WantsNet = "the command seems to need the network, which is off behind the walls; allow it with --net"
 
 // tail is the end of an output, where errors stand.
 func tail(b []byte) string { return string(b[max(0, len(b)-64<<10):]) }
 
 // Restored says what became of a protected file that a command changed.
 func Restored(r sandbox.Restored) string {
-	text := r.Path + " is protected: a command changed it, and it is as it was"
+	text := r.Path + " is protected: a command changed it, and it was restored"
 	if r.Lost != "" {
-		text = r.Path + " is protected: a command changed it, and it is NOT as it was: " + r.Lost
+		text = r.Path + " is protected: a command changed it, and it was NOT restored: " + r.Lost
 	}
 	if r.Kept != "" {
-		text += "; what the command left is in " + r.Kept
+		text += "; the command's version is in " + r.Kept
 	}
 	return text
 }

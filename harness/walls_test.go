@@ -181,7 +181,7 @@ func TestAftermath(t *testing.T) {
 		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, want: []string{WantsNet}},
 		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, net: true},
 		{r: sandbox.Result{Exit: -1, TimedOut: true, Stdout: []byte(missed)}, want: []string{WantsNet}},
-		{r: sandbox.Result{Exit: -1, OverLimit: "memory"}, want: []string{"a command went over its limit of memory"}},
+		{r: sandbox.Result{Exit: -1, OverLimit: "memory"}, want: []string{"a command exceeded its limit of memory"}},
 		{r: sandbox.Result{Restored: restoredOne}, want: []string{Restored(restoredOne[0])}},
 	} {
 		if diff := cmp.Diff(tt.want, aftermath(tt.r, tt.net)); diff != "" {
@@ -192,9 +192,9 @@ func TestAftermath(t *testing.T) {
 
 func TestRestored(t *testing.T) {
 	for want, r := range map[string]sandbox.Restored{
-		"/a is protected: a command changed it, and it is as it was":                                           {Path: "/a"},
-		"/a is protected: a command changed it, and it is as it was; what the command left is in /k":           {Path: "/a", Kept: "/k"},
-		"/a is protected: a command changed it, and it is NOT as it was: gone; what the command left is in /k": {Path: "/a", Kept: "/k", Lost: "gone"},
+		"/a is protected: a command changed it, and it was restored":                                           {Path: "/a"},
+		"/a is protected: a command changed it, and it was restored; the command's version is in /k":           {Path: "/a", Kept: "/k"},
+		"/a is protected: a command changed it, and it was NOT restored: gone; the command's version is in /k": {Path: "/a", Kept: "/k", Lost: "gone"},
 	} {
 		if got := Restored(r); got != want {
 			t.Errorf("%+v: %s", r, got)

@@ -103,7 +103,7 @@ func (w *Workspace) Close() {
 func locked(err error) error {
 	var held *journal.LockedError
 	if errors.As(err, &held) {
-		return loop.Usage(held.Error(), "wait for it, or stop it; to watch it: hone show last")
+		return loop.Usage(held.Error(), "wait for it, or stop it; to see its progress: hone show last")
 	}
 	return damaged(err)
 }
@@ -115,13 +115,13 @@ func damaged(err error) error {
 		return err
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.NewRun,
-		First: "another program changed the journal, so the run cannot be resumed: look at the tree, and move the journal away"}}
+		First: "another program changed the journal, so the run cannot be resumed: inspect the tree, and move the journal away"}}
 }
 
 // NoHome says what to do about a folder whose runs cannot be opened.
 func NoHome(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return loop.Usage("no run was ever started in "+dir, "hone demo, or: hone help")
+		return loop.Usage("no runs found in "+dir, "hone demo, or: hone help")
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
 }

@@ -19,7 +19,7 @@ func Folder(dir string) (string, error) {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if info, statErr := os.Stat(dir); err != nil || statErr != nil || !info.IsDir() {
-		return "", Usage(fmt.Sprintf("%s is no folder", dir), "name an existing one with --dir")
+		return "", Usage(fmt.Sprintf("%s is not a directory", dir), "name an existing one with --dir")
 	}
 	return abs, nil
 }
@@ -45,7 +45,7 @@ func Placed(from, path string) (string, error) {
 	case home && (rest == "" || rest[0] == '/'):
 		at, err := os.UserHomeDir()
 		if err != nil {
-			return "", Usage(path+": "+err.Error(), "write the path whole")
+			return "", Usage(path+": "+err.Error(), "write the full path")
 		}
 		return filepath.Join(at, rest), nil
 	case filepath.IsAbs(path):

@@ -146,7 +146,7 @@ func (m *Model) Reach(url string) {
 // error is that the login is not known any more.
 func (m Model) Address() (string, error) {
 	if m.Login && m.login == "" {
-		return "", &hone.Stop{Kind: hone.KindUsage, Why: "the run's base URL held a user or a password, which hone does not keep",
+		return "", &hone.Stop{Kind: hone.KindUsage, Why: "the run's base URL held a user or a password, which hone does not store",
 			Next: hone.Next{Verb: hone.Resume, Flags: []hone.Flag{{Name: "base-url", Value: "URL"}}}}
 	}
 	return m.BaseURLWithLogin(), nil
@@ -207,11 +207,11 @@ func (m Model) Exposed() string {
 	switch {
 	case m.Agent == nil:
 	case len(m.Agent.Env) > 0 && m.Agent.Net:
-		return fmt.Sprintf("%s has %s and the network: whatever it runs can read and send that", m.Name, strings.Join(m.Agent.Env, ", "))
+		return fmt.Sprintf("%s has %s and the network: every program it runs can read and send it", m.Name, strings.Join(m.Agent.Env, ", "))
 	case len(m.Agent.Env) > 0:
-		return fmt.Sprintf("%s has %s: whatever it runs can read that", m.Name, strings.Join(m.Agent.Env, ", "))
+		return fmt.Sprintf("%s has %s: every program it runs can read it", m.Name, strings.Join(m.Agent.Env, ", "))
 	case m.Agent.Net:
-		return m.Name + " has the network, and so has whatever it runs"
+		return m.Name + " can reach the network, and so can every program it runs"
 	}
 	return ""
 }
@@ -247,7 +247,7 @@ func (t Trust) Provable(check bool) error {
 	if t.Prove == "" || check {
 		return nil
 	}
-	return Usage("--prove needs a check that it can prove, and there is none", `--check "make test"`)
+	return Usage("--prove needs a check", `--check "make test"`)
 }
 
 // Usage is what is wrong with a command line, a configuration or a folder,

@@ -90,5 +90,5 @@ func oneRun(c *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
 	}
-	return usage(fmt.Sprintf("%s needs one RUN: an id from hone runs, the beginning of one, or last", c.Name()), helpFor(c))
+	return usage(fmt.Sprintf("%s needs one RUN: an id from hone runs, a unique prefix of an id, or last", c.Name()), helpFor(c))
 }

@@ -24,7 +24,7 @@ func (a *app) demoCommand() *cobra.Command {
 	var output outputFlags
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "a real loop on a real little project, offline: scripted replies are the model",
+		Short: "run a loop on a small sample project, offline, with scripted replies",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.demo(c.Context(), output)
@@ -42,8 +42,8 @@ func (a *app) demo(ctx context.Context, output outputFlags) error {
 	if err := furnish(ctx, dir); err != nil {
 		return failed(err, "hone doctor")
 	}
-	a.tell("A little project lies in %s: a script, a specification that it does not keep, and a\n"+
-		"correctness checker. The replies of a model are scripted; everything else is real.\n\n", dir)
+	a.tell("The sample project in %s has a script, a specification that the script violates, and a\n"+
+		"correctness checker. The model's replies are scripted; everything else is real.\n\n", dir)
 	f := &loopFlags{dir: dir, output: output}
 	f.Model = "script/" + filepath.Join(dir, ".git", "replies.script")
 	k := reconcile.Kind()
@@ -52,16 +52,16 @@ func (a *app) demo(ctx context.Context, output outputFlags) error {
 		return err
 	}
 	a.tell(`
-Look at it:
+Inspect the result:
   cd %s
   hone show last --diff         what happened, round by round
-  git diff                      what has changed
+  git diff                      what changed
 
-Then your own repository, with your own key:
+Then use your own repository and key:
   export GEMINI_API_KEY=…       or OPENAI_API_KEY, ANTHROPIC_API_KEY; or --model ollama/NAME
   cd your/repository
-  hone init reconcile           a specification and a checker to begin with
-  hone prompt reconcile         what would be sent, and how large it is
+  hone init reconcile           write a starter specification and checker
+  hone prompt reconcile         show what would be sent, and its size
   hone reconcile
 `, dir)
 	return nil

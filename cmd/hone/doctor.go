@@ -33,7 +33,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	var f doctorFlags
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "look at what hone needs: git, keys (never shown), the provider, the disk, the walls",
+		Short: "check what hone needs: git, keys (never shown), provider, disk, walls",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := knownWall("wall", f.wall); err != nil {
@@ -43,10 +43,10 @@ func (a *app) doctorCommand() *cobra.Command {
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().StringVarP(&f.model, "model", "m", "", "also ask this model's provider, as PROVIDER/NAME")
+	c.Flags().StringVarP(&f.model, "model", "m", "", "the model whose provider is checked, as PROVIDER/NAME")
 	c.Flags().StringVar(&f.baseURL, "base-url", "", "the provider's endpoint")
-	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "say of each wall what it leaves open")
-	c.Flags().StringVar(&f.wall, "wall", "auto", "try this wall alone; auto tries all of them, none tries none")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "list what each wall leaves open")
+	c.Flags().StringVar(&f.wall, "wall", "auto", "check only this wall; auto checks all walls, none checks none")
 	return c
 }
 
@@ -113,7 +113,7 @@ func (a *app) lookAtGit(ctx context.Context) diagnosis {
 func (a *app) lookAtRepository(dir string) diagnosis {
 	top, err := git.Root(dir)
 	if err != nil {
-		return diagnosis{what: "repository", found: err.Error(), hint: "reconcile needs one: git init"}
+		return diagnosis{what: "repository", found: err.Error(), hint: "reconcile needs a repository: git init"}
 	}
 	return diagnosis{what: "repository", found: top}
 }
@@ -149,7 +149,7 @@ func (a *app) lookAtDisk(dir string) diagnosis {
 		err = errors.Join(err, probe.Sync(), probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		return amiss("disk", err.Error(), "make room, or make the folder writable")
+		return amiss("disk", err.Error(), "free disk space, or make the directory writable")
 	}
 	free, ok := freeBytes(at)
 	if !ok {
@@ -185,7 +185,7 @@ func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) dia
 	}
 	file, err := loadConfig(root, "", nil)
 	if err != nil {
-		return diagnosis{what: "provider", found: "not asked, because the configuration cannot be read"}
+		return diagnosis{what: "provider", found: "not checked, because the configuration is invalid"}
 	}
 	s, err := a.host().Resolve(loop.Kind{}, root, loop.Flags{Model: name, BaseURL: baseURL}, file)
 	if err != nil {
@@ -196,7 +196,7 @@ func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) dia
 		return stopped("provider", err)
 	}
 	if p == nil {
-		return diagnosis{what: "provider", found: s.Model.Name + " has none to ask"}
+		return diagnosis{what: "provider", found: s.Model.Name + " has no provider to check"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -218,11 +218,11 @@ func lookAtWalls(ctx context.Context, f doctorFlags) []diagnosis {
 	case wall == sandbox.NoWall:
 		return nil
 	case runtime.GOOS != "linux":
-		return []diagnosis{{what: "walls", absent: true, found: "walls are Linux's; here build.sh and --check run with your rights"}}
+		return []diagnosis{{what: "walls", absent: true, found: "walls work on Linux only; here build.sh and --check run with your rights"}}
 	case wall != sandbox.Auto:
 		return []diagnosis{lookAtWall(ctx, wall, f.verbose)}
 	}
-	auto := diagnosis{what: "walls", absent: true, found: "none of hidden, bwrap and landlock can be had here; what needs one ends with exit status 5"}
+	auto := diagnosis{what: "walls", absent: true, found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5"}
 	var looks []diagnosis
 	for _, wall := range walls {
 		d := lookAtWall(ctx, wall, f.verbose)
@@ -247,16 +247,16 @@ func lookAtWall(ctx context.Context, wall sandbox.Wall, verbose bool) diagnosis 
 	stopped, unknown := len(report.Stopped()), len(report.Unknown())
 	grade := report.Grade
 	grade.Net = "off" // but for the door that the proof tries
-	d := diagnosis{what: string(wall), found: fmt.Sprintf("%d attempts stopped, %d open as documented; %s", stopped, len(report.Open()), grade)}
+	d := diagnosis{what: string(wall), found: fmt.Sprintf("%d attempts blocked, %d open as documented; %s", stopped, len(report.Open()), grade)}
 	if unknown > 0 {
-		d.found += fmt.Sprintf("; %d could not be made here", unknown)
+		d.found += fmt.Sprintf("; %d could not be tried here", unknown)
 	}
 	for _, hole := range report.Holes() {
 		d.bad = true
 		d.more = append(d.more, "crossed: "+hole.String())
 	}
 	if d.bad {
-		d.hint = "do not rely on this wall here; --sandbox names another"
+		d.hint = "do not rely on this wall here; choose another one with --sandbox"
 	}
 	if verbose {
 		d.more = append(d.more, details(report)...)
@@ -270,7 +270,7 @@ func details(report prove.Report) []string {
 	for _, list := range []struct {
 		word    string
 		results []prove.Result
-	}{{"open", report.Open()}, {"shut, though it should be open", report.Shut()}, {"not tried", report.Unknown()}} {
+	}{{"open", report.Open()}, {"blocked, but should be open", report.Shut()}, {"not tried", report.Unknown()}} {
 		for _, r := range list.results {
 			line := list.word + ": " + r.Name + ", " + r.About
 			if r.Text != "" {

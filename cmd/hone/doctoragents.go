@@ -31,7 +31,7 @@ func (a *app) lookAtAgent(m loop.Model) diagnosis {
 	program := m.Agent.Argv[0]
 	at, err := exec.LookPath(program)
 	if err != nil {
-		return amiss("agent", m.Name+": "+program+" is not on your PATH", "install it, or name it whole in argv")
+		return amiss("agent", m.Name+": "+program+" is not on your PATH", "install it, or write its full path in argv")
 	}
 	if m.Agent.Asked == "" {
 		m.Agent.Asked = "NAME" // a role may name the model
@@ -41,7 +41,7 @@ func (a *app) lookAtAgent(m loop.Model) diagnosis {
 	}
 	found := m.Name + ": " + at
 	if p := m.Agent.Wire; p != "" {
-		found += ", which asks " + p + " by a forwarder"
+		found += ", which reaches " + p + " through a forwarder"
 	}
 	return diagnosis{what: "agent", found: found, hint: m.Exposed()}
 }

@@ -85,7 +85,7 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s *screen.Screen, o outputF
 	switch {
 	case approve == "all":
 		r.Human = hone.Always{}
-		s.Say("hone: every change that would be asked about is approved, by --approve=all")
+		s.Say("hone: --approve=all approves every change without asking")
 	case approve == "ask" && a.terminal:
 		r.Human = screen.NewPerson(s, a.in)
 	}
@@ -104,7 +104,7 @@ func (a *app) conclude(home *journal.Home, run string, end hone.End, o outputFla
 	}
 	assumed := ""
 	if end.Assumed > 0 {
-		assumed = fmt.Sprintf(", %s of them reserved for calls whose use no provider confirmed", render.Tokens(end.Assumed))
+		assumed = fmt.Sprintf(", %s of them reserved for calls whose usage no provider confirmed", render.Tokens(end.Assumed))
 	}
 	why, more, _ := strings.Cut(end.Why, "\n")
 	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s%s)\n", end.Kind, render.Line(why), render.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)

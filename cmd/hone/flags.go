@@ -29,28 +29,28 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVarP(&f.Model, "model", "m", "", "the model, as PROVIDER/NAME (gemini, openai, anthropic, ollama, script)")
 	fs.StringVar(&f.BaseURL, "base-url", "", "the provider's endpoint, such as http://127.0.0.1:8080/v1")
 	fs.StringVar(&f.Wire, "wire", "", "for openai: responses or chat; by default responses at OpenAI's own endpoint, chat elsewhere")
-	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, where the provider has it")
-	fs.StringVar(&f.Check, "check", "", "a shell command that must exit 0 as well")
-	fs.StringVar(&f.Approve, "approve", "", "ask, none (deny what would be asked) or all; default ask")
+	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, if the provider supports it")
+	fs.StringVar(&f.Check, "check", "", "a shell command that must also exit with status 0")
+	fs.StringVar(&f.Approve, "approve", "", "ask, none (deny without asking) or all (default ask)")
 	fs.StringVar(&f.Wall, "sandbox", "", "walls for build.sh and --check: auto, hidden, bwrap, landlock, firejail or none (default none)")
 	fs.BoolVar(&f.Net, "net", false, "let commands behind walls reach the network")
-	fs.IntVar(&f.Flaky, "flaky", 0, "run a failing check up to N times more; what does not fail each time is reported and counts for nothing (default 0)")
-	fs.StringVar(&f.Prove, "prove", "", "see the check fail before the first round, and run it again on a clean copy when it passes: on, off, or strict (ends the run where it passes at the start)")
+	fs.IntVar(&f.Flaky, "flaky", 0, "run a failing check up to N more times; findings that do not appear each time are reported but do not count (default 0)")
+	fs.StringVar(&f.Prove, "prove", "", "require the check to fail before the first round, and run it again on a clean copy when it passes: on, off, or strict (stop if it passes at the start)")
 	fs.Lookup("prove").NoOptDefVal = "on"
-	fs.StringVar(&f.Keep, "keep", "", "the tree that is left when rounds or budget run out: last, or that of the round with the fewest findings: best (default last)")
+	fs.StringVar(&f.Keep, "keep", "", "the tree to keep when rounds or budget run out: last, or best, which has the fewest findings (default last)")
 	registerLimits(c, &f.Limits)
 	f.output.register(c)
-	fs.Lookup("rounds").Usage = fmt.Sprintf("most rounds (default %d)", k.Rounds)
+	fs.Lookup("rounds").Usage = fmt.Sprintf("maximum number of rounds (default %d)", k.Rounds)
 }
 
 func registerDir(c *cobra.Command, dir *string) {
-	c.Flags().StringVarP(dir, "dir", "C", ".", "work in this folder")
+	c.Flags().StringVarP(dir, "dir", "C", ".", "work in this directory")
 }
 
 func registerLimits(c *cobra.Command, f *loop.LimitFlags) {
 	fs := c.Flags()
-	fs.IntVar(&f.Rounds, "rounds", 0, "most rounds")
-	fs.IntVar(&f.Patience, "patience", 0, "stop when N rounds have ended as an earlier one did (default: never)")
+	fs.IntVar(&f.Rounds, "rounds", 0, "maximum number of rounds")
+	fs.IntVar(&f.Patience, "patience", 0, "stop after N rounds that ended like an earlier round (default never)")
 	fs.Int64Var(&f.MaxTokens, "max-tokens", 0, "the run's budget of tokens (default 5000000)")
 	fs.Float64Var(&f.MaxCost, "max-cost", 0, "the run's budget in USD; needs [prices] in .config/hone.toml")
 	fs.DurationVar(&f.MaxTime, "max-time", 0, "the run's active time, such as 90m (default 4h)")
@@ -58,9 +58,9 @@ func registerLimits(c *cobra.Command, f *loop.LimitFlags) {
 
 func (f *outputFlags) register(c *cobra.Command) {
 	fs := c.Flags()
-	fs.BoolVar(&f.json, "json", false, "the run's events as JSON lines on stdout, and nothing else there")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the model's text and findings whole")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only refusals, notices, what is left and the end")
+	fs.BoolVar(&f.json, "json", false, "print only the run's events to stdout, as JSON lines")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the model's text and complete findings")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only refusals, notices, remaining findings and the result")
 }
 
 // valid says what is wrong with the flags by themselves.
@@ -82,7 +82,7 @@ func (f *loopFlags) valid(c *cobra.Command) error {
 	}
 	switch {
 	case f.Flaky < 0:
-		return usage("--flaky must not be less than 0", "hone help "+c.Name())
+		return usage("--flaky must be 0 or greater", "hone help "+c.Name())
 	case !slices.Contains([]string{"", "on", "off", "strict"}, f.Prove):
 		return usage(fmt.Sprintf("--prove=%s is not on, off or strict", f.Prove), "hone help "+c.Name())
 	case !slices.Contains([]string{"", "best", "last"}, f.Keep):
@@ -118,7 +118,7 @@ func validLimits(c *cobra.Command, f loop.LimitFlags) error {
 func raised(l hone.Limits, f loop.LimitFlags) (hone.Limits, error) {
 	if lower(f.Rounds, l.Rounds) || lower(f.MaxTokens, l.Tokens) || lower(f.MaxCost, l.Cost) || lower(f.MaxTime, l.Time) ||
 		lower(f.Patience, l.Patience) {
-		return l, usage("a resumed run's limits can only be raised", "hone show last, to see them")
+		return l, usage("a resumed run's limits can only be raised", "hone show last lists them")
 	}
 	l.Rounds, l.Patience = cmp.Or(f.Rounds, l.Rounds), cmp.Or(f.Patience, l.Patience)
 	l.Tokens = cmp.Or(f.MaxTokens, l.Tokens)
@@ -144,5 +144,5 @@ func knownWall(flag, name string) error {
 	if name == "" || slices.Contains(wallNames(), sandbox.Wall(name)) {
 		return nil
 	}
-	return usage(fmt.Sprintf("--%s %s is not auto, hidden, bwrap, landlock, firejail or none", flag, name), "hone doctor, to see which can be had here")
+	return usage(fmt.Sprintf("--%s %s is not auto, hidden, bwrap, landlock, firejail or none", flag, name), "hone doctor lists the walls that work here")
 }

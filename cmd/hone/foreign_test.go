@@ -25,7 +25,7 @@ func TestRunsOfOtherPrograms(t *testing.T) {
 	}{
 		{"runs", 0, "greeter  script/"},
 		{"show last --diff", 0, "+hello"},
-		{"resume last", exitStatus(hone.KindUsage), `the run is of the loop "greeter", which this hone does not have`},
+		{"resume last", exitStatus(hone.KindUsage), `the run uses the loop "greeter", which this program does not have`},
 		{"replay last", exitStatus(hone.KindUsage), "hint: use the program that started the run"},
 		{"undo last", 0, "undone: 1 file"},
 	} {

@@ -17,16 +17,15 @@ import (
 func (a *app) initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init LOOP",
-		Short: "write starter files; never overwrites",
-		Long: `init writes what a loop starts from. A file that is there already is kept.
+		Short: "write starter files; never overwrite files",
+		Long: `init writes the starter files of a loop. It keeps files that already exist.
 
-Where the folder tells its language, init also writes a .config/hone.toml whose only setting is a
-comment: which files say whether the code is right, so that a model would need your approval to change
-them. Nothing is protected until you take the comment sign away. Where that file is there already, the
-lines that could be added are printed.`,
+If init recognizes the project's language, it also writes .config/hone.toml. Its only setting lists the test
+files that a model may change only with your approval. The setting is commented out: nothing is protected
+until you uncomment it. If .config/hone.toml already exists, init prints the lines that you could add.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usage("init needs to know for which loop", "hone init reconcile")
+			return usage("init needs the name of a loop", "hone init reconcile")
 		},
 	}
 	for _, k := range kinds() {
@@ -108,11 +107,11 @@ func put(root, rel string, content []byte) error {
 
 // place writes one starter file, unless something is there.
 func (a *app) place(root, rel string, content []byte) error {
-	said := "written " + rel
+	said := "wrote   " + rel
 	err := put(root, rel, content)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		said = "kept    " + rel + ", which is there already"
+		said = "kept    " + rel + ", which already exists"
 	case err != nil:
 		return failed(fmt.Errorf("write %s: %w", rel, err), "hone doctor")
 	}

@@ -86,15 +86,15 @@ func honeStarter(ls []language) string {
 	for _, l := range ls {
 		names, checks = append(names, l.name), append(checks, l.check)
 	}
-	return `# What hone is to do in this project. Flags go before what stands here.
+	return `# Settings of hone for this project. Command-line flags override them.
 
 [check]
 # This command says whether the code is right: it exits 0 if so. Remove the # if it fits; hone fix needs one.
 # command = ` + strconv.Quote(strings.Join(checks, " && ")) + `
 
-# These files say whether the code is right (` + strings.Join(names, ", ") + `). Those that are there when a run begins
-# can be kept as they are: a model changes them with your approval alone, and what its commands
-# change in them is put back. Take the sign away from the next line for that, and adapt the list.
+# These files decide whether the code is right (` + strings.Join(names, ", ") + `). Uncomment the next line, and adapt
+# the list, to protect them: a model can then change the files that exist at the start of a run only
+# with your approval, and hone restores them if a command changes them.
 # ` + protectLine(ls) + "\n"
 }
 
@@ -106,12 +106,12 @@ func (a *app) offerProtect(root string, ls []language) error {
 		return nil
 	}
 	err := put(root, config.HonePath, []byte(honeStarter(ls)))
-	said := "written " + config.HonePath + ", with nothing in it switched on"
+	said := "wrote   " + config.HonePath + ", with all settings commented out"
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		said = "kept    " + config.HonePath + ", which is there already"
+		said = "kept    " + config.HonePath + ", which already exists"
 		if line := protectLine(ls); !knowsProtect(root, line) {
-			said += "; this could be added:\n\n    [check]\n    " + line + "\n"
+			said += "; you could add:\n\n    [check]\n    " + line + "\n"
 		}
 	case err != nil:
 		return failed(fmt.Errorf("write %s: %w", config.HonePath, err), "hone doctor")

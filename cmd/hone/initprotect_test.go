@@ -43,7 +43,7 @@ func TestInitProtect(t *testing.T) {
 	} {
 		root := t.TempDir()
 		touch(t, root, c.mark)
-		if out := initIn(t, root); !strings.Contains(out, "written .config/hone.toml") {
+		if out := initIn(t, root); !strings.Contains(out, "wrote   .config/hone.toml") {
 			t.Errorf("%s: %s", c.mark, out)
 			continue
 		}
@@ -62,7 +62,7 @@ func TestInitProtect(t *testing.T) {
 				}
 			}
 		}
-		if out := initIn(t, root); !strings.Contains(out, "kept    .config/hone.toml, which is there already\n") {
+		if out := initIn(t, root); !strings.Contains(out, "kept    .config/hone.toml, which already exists\n") {
 			t.Errorf("%s, a second time: %s", c.mark, out)
 		}
 	}

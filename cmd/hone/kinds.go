@@ -26,7 +26,7 @@ func kinds() []loop.Kind {
 func kindOf(start hone.Start) (loop.Kind, error) {
 	i := slices.IndexFunc(kinds(), func(k loop.Kind) bool { return k.Name == start.Loop })
 	if i < 0 {
-		return loop.Kind{}, usage(fmt.Sprintf("the run is of the loop %q, which this hone does not have", start.Loop),
+		return loop.Kind{}, usage(fmt.Sprintf("the run uses the loop %q, which this program does not have", start.Loop),
 			"use the program that started the run")
 	}
 	return kinds()[i], nil

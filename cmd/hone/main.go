@@ -89,9 +89,9 @@ func rewritten(args []string) []string {
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hone",
-		Short: "loops in which a model edits a tree and something else says whether it is right",
-		Long: `hone runs bounded, unattended loops in which a language model edits a code base and
-something that is not the model says whether the result is right.
+		Short: "run bounded loops in which a model edits code and a check decides when it is done",
+		Long: `hone runs bounded, unattended loops in which a language model edits a code base. A check,
+and not the model, decides whether the result is right.
 
 Start with: hone demo`,
 		SilenceErrors: true,
@@ -123,7 +123,7 @@ func completeCompletion(root *cobra.Command) {
 		return
 	}
 	c.RunE = func(*cobra.Command, []string) error {
-		return usage("completion needs to know for which shell", "hone completion bash, zsh, fish or powershell")
+		return usage("completion needs the name of a shell", "hone completion bash, zsh, fish or powershell")
 	}
 }
 
@@ -138,7 +138,7 @@ func completeHelp(root *cobra.Command) {
 	help.Run = nil
 	help.RunE = func(c *cobra.Command, args []string) error {
 		if about, rest, err := root.Find(args); err != nil || about.HasSubCommands() && len(rest) > 0 {
-			return usage(fmt.Sprintf("there is no command %q to help with", strings.Join(args, " ")), "hone help")
+			return usage(fmt.Sprintf("unknown help topic %q", strings.Join(args, " ")), "hone help")
 		}
 		say(c, args)
 		return nil

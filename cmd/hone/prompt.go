@@ -19,11 +19,11 @@ import (
 func (a *app) promptCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prompt LOOP",
-		Short: "print what would be sent first; send nothing",
-		Long:  "prompt prints what a loop would send first, with its size and an estimate of its tokens. It sends nothing and writes nothing.",
+		Short: "print the first request of a loop without sending it",
+		Long:  "prompt prints the first request of a loop, with its size and an estimate of its tokens. It sends nothing and writes nothing.",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usage("prompt needs to know which loop", "hone prompt reconcile")
+			return usage("prompt needs the name of a loop", "hone prompt reconcile")
 		},
 	}
 	for _, k := range kinds() {
@@ -54,9 +54,9 @@ func (a *app) promptLoopCommand(k loop.Kind, l previewed) *cobra.Command {
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().StringVarP(&f.Model, "model", "m", "", "whose context the size is compared with, as PROVIDER/NAME")
+	c.Flags().StringVarP(&f.Model, "model", "m", "", "the model to compare the size with, as PROVIDER/NAME")
 	c.Flags().StringVar(&f.Check, "check", "", "the run's check: a command that must exit 0 (default command below [check])")
-	c.Flags().BoolVar(&f.output.json, "json", false, "the request as one JSON object")
+	c.Flags().BoolVar(&f.output.json, "json", false, "print the request as one JSON object")
 	l.PreviewFlags(c.Flags())
 	return c
 }

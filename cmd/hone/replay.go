@@ -31,14 +31,14 @@ func (a *app) replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
 		Use:   "replay RUN",
-		Short: "go through a run again offline, in a scratch copy, and compare",
-		Long: `replay goes through a run once more in a scratch copy of the tree, from what is on record: replies are the
-recorded ones, edits are made anew, and what commands changed is put there as it was kept. No model is
-asked, no command runs, and neither the workspace nor its record is written to.
+		Short: "replay a run offline in a scratch directory and compare the results",
+		Long: `replay repeats a run in a scratch copy of the tree, from its journal. It uses the recorded replies, makes the
+edits again, and restores the recorded changes by commands. It asks no model, runs no command, and writes
+neither to the workspace nor to the journal.
 
-Every prompt has to come out the same byte for byte, every decision the same, and the tree has to be the one
-on record wherever there is one. A line of the record that was edited, cut out or swapped is found; what that
-cannot show is said in the README. RUN is an id, a unique prefix of one, or "last".`,
+Every prompt must match byte for byte, every decision must be the same, and the tree must match every
+recorded snapshot. replay detects journal lines that were edited, removed or swapped; the README states
+what it cannot detect. RUN is an id, a unique prefix of an id, or "last".`,
 		Example: `  hone replay last
   hone replay last --into /tmp/again`,
 		Args: oneRun,
@@ -47,8 +47,8 @@ cannot show is said in the README. RUN is an id, a unique prefix of one, or "las
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().StringVar(&f.into, "into", "", "keep the scratch copy in this folder, which must be new or empty")
-	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show the run as it is gone through")
+	c.Flags().StringVar(&f.into, "into", "", "keep the scratch copy in this directory, which must be new or empty")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show the run while it is replayed")
 	return c
 }
 
@@ -117,7 +117,7 @@ func playback(home *journal.Home, ref string) (*journal.Journal, hone.Start, err
 	}
 	j, err := home.Playback(run)
 	if err != nil {
-		return nil, hone.Start{}, failed(err, "do not trust this journal from that line on: it is not what hone wrote")
+		return nil, hone.Start{}, failed(err, "do not trust this journal from that line on: hone did not write it")
 	}
 	start, err := harness.Started(j.Ahead())
 	if err != nil {
@@ -137,11 +137,11 @@ func scratchFolder(into string) (dir string, remove func() error, err error) {
 	if errors.Is(err, fs.ErrExist) {
 		var there []os.DirEntry
 		if there, err = os.ReadDir(into); len(there) > 0 {
-			return "", nil, usage(into+" is not empty", "name a folder that is new with --into")
+			return "", nil, usage(into+" is not empty", "name a new or empty directory with --into")
 		}
 	}
 	if err != nil {
-		return "", nil, usage("--into: "+err.Error(), "name a folder that is new")
+		return "", nil, usage("--into: "+err.Error(), "name a new or empty directory")
 	}
 	dir, err = filepath.Abs(into)
 	return dir, func() error { return nil }, err
@@ -168,16 +168,16 @@ func another(err error, j *journal.Journal) error {
 // tellReplayed says what was the same, and what could not be compared.
 func (a *app) tellReplayed(r hone.Replayed, j *journal.Journal, into string) {
 	for _, p := range r.Unexplained {
-		fmt.Fprintf(a.out, "changed while no command ran, by nobody who is on record: %s\n", render.Line(p))
+		fmt.Fprintf(a.out, "changed outside the run: %s\n", render.Line(p))
 	}
 	for _, p := range r.Lost {
-		fmt.Fprintf(a.out, "not compared, as what it held was not kept: %s\n", render.Line(p))
+		fmt.Fprintf(a.out, "not compared (contents were not kept): %s\n", render.Line(p))
 	}
 	if r.Open {
-		fmt.Fprintln(a.out, "the record ends within a round: the run was stopped there, or died")
+		fmt.Fprintln(a.out, "the journal ends within a round: the run was stopped there, or died")
 	}
-	fmt.Fprintf(a.out, "same: %s, %s, %s and %s are as they are on record; the journal's hash is %s\n",
-		render.Count(r.Rounds, "decision"), render.Count(r.Requests, "request"), render.Count(r.Edits, "edit"), render.Count(r.Trees, "tree"), j.Head())
+	fmt.Fprintf(a.out, "replay matches: %s, %s, %s and %s; the journal's hash is %s\n",
+		render.Count(r.Rounds, "decision"), render.Count(r.Requests, "request"), render.Count(r.Edits, "edit"), render.Count(r.Trees, "snapshot"), j.Head())
 	next := "hone show " + j.Run()
 	if into != "" {
 		next = "git diff --no-index " + strings.TrimSpace(into) + " ."

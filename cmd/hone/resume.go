@@ -15,10 +15,10 @@ func (a *app) resumeCommand() *cobra.Command {
 	var output outputFlags
 	c := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "go on from where a run stopped or died",
-		Long: `resume goes on with a run: nothing that is on record is done or bought again. RUN is an id, a
-unique prefix of one, or "last". Settings are the run's own; limits can be raised. Questions that
-nobody could be asked are asked first. A finished run only prints its end again.`,
+		Short: "continue a run that stopped or died",
+		Long: `resume continues a run. It does not repeat or pay again for anything that is recorded. RUN is an id,
+a unique prefix of an id, or "last". The run keeps its settings; limits can be raised. resume asks
+unanswered questions first. For a finished run it only prints the result again.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := validLimits(c, limits); err != nil {
@@ -28,7 +28,7 @@ nobody could be asked are asked first. A finished run only prints its end again.
 		},
 	}
 	registerDir(c, &dir)
-	c.Flags().StringVar(&baseURL, "base-url", "", "the provider's endpoint, where it has moved")
+	c.Flags().StringVar(&baseURL, "base-url", "", "the provider's endpoint, if its address has changed")
 	registerLimits(c, &limits)
 	output.register(c)
 	return c

@@ -18,17 +18,17 @@ func (a *app) rollupCommand() *cobra.Command {
 	var dir, out string
 	c := &cobra.Command{
 		Use:   "rollup",
-		Short: "write the code base into one file, as implement sends it",
-		Long: `rollup writes codeRollup.txt: every file of the folder that git does not ignore, one after the other.
-What is binary or looks secret is named and left out. implement makes the same by itself where there
-is no codeRollup.txt; write one to choose what is in it.`,
+		Short: "write the code base to one file, as implement sends it",
+		Long: `rollup writes every file of the directory that git does not ignore to codeRollup.txt. For binary files and
+files that look secret it writes only the name. If codeRollup.txt does not exist, implement makes the same
+text itself; write the file to choose its contents.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.rollup(c.Context(), dir, out)
 		},
 	}
 	registerDir(c, &dir)
-	c.Flags().StringVarP(&out, "output", "o", implement.RollupName, "the file to write below the folder; - is stdout")
+	c.Flags().StringVarP(&out, "output", "o", implement.RollupName, "the file to write, relative to the directory; - is stdout")
 	return c
 }
 
@@ -63,6 +63,6 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err := implement.Write(root, out, bytes.NewReader(text)); err != nil {
 		return failed(err, "hone doctor")
 	}
-	_, err = fmt.Fprintf(a.err, "hone: %s written, %s, about %s tokens\n", out, render.Bytes(int64(len(text))), render.Tokens(int64(len(text)/4)))
+	_, err = fmt.Fprintf(a.err, "hone: wrote %s, %s, about %s tokens\n", out, render.Bytes(int64(len(text))), render.Tokens(int64(len(text)/4)))
 	return err
 }

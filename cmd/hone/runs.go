@@ -22,14 +22,14 @@ func (a *app) runsCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "runs",
-		Short: "list runs: id, loop, model, rounds, result, tokens, cost, when",
+		Short: "list the runs in this directory",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.runs(dir, asJSON)
 		},
 	}
 	registerDir(c, &dir)
-	c.Flags().BoolVar(&asJSON, "json", false, "a JSON object a line")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return c
 }
 
@@ -75,7 +75,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 		return err
 	}
 	if len(runs) == 0 {
-		return usage("no run was ever started in "+root, "hone demo, or: hone help")
+		return usage("no runs found in "+root, "hone demo, or: hone help")
 	}
 	if asJSON {
 		return listJSON(a.out, home, runs)

@@ -42,20 +42,20 @@ func (a *app) sandboxCommand() *cobra.Command {
 	var f sandboxFlags
 	c := &cobra.Command{
 		Use:   "sandbox [flags] -- CMD ARGS…",
-		Short: "run a command behind the walls that a model's commands have",
-		Long: `sandbox runs a command behind the walls that a model's commands have: the workspace can be written but
-for what is protected, the system's programs and your toolchains can be read, and nothing else is
-there. There is no network, no terminal and no standard input; HOME is an empty folder that is
-removed afterwards, and only harmless variables are passed on. Paths are relative to --dir.
+		Short: "run a command behind the same walls as a model's commands",
+		Long: `sandbox runs a command behind the same walls as a model's commands. The command can write to the workspace,
+except to protected files, and can read the system's programs and your toolchains. It sees nothing else.
+It has no network, no terminal and no standard input. HOME is an empty directory that is removed
+afterwards, and only harmless variables are set. Paths are relative to --dir.
 
-The exit status is the command's own: 128+N where signal N ended it, 127 where there is no such
-program. hone's own are those of every command: 5 where there is no wall, 3 where a limit ended it.`,
+The exit status is that of the command, 128+N if signal N killed it, or 127 if the program does not exist.
+hone itself exits with 5 if there is no wall, and with 3 if a limit stopped the command.`,
 		Example: `  hone sandbox -- make test
   hone sandbox --wall landlock --ro /opt/data --timeout 5m -- ./build.sh
   hone sandbox --door 127.0.0.1:5432 -- go test ./...`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() != 0 || len(args) == 0 {
-				return usage("sandbox needs a command, behind two dashes", "hone sandbox -- make test")
+				return usage("sandbox needs a command after --", "hone sandbox -- make test")
 			}
 			if err := f.valid(c); err != nil {
 				return err
@@ -72,15 +72,15 @@ func (f *sandboxFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringVar(&f.wall, "wall", "", "auto, hidden, bwrap, landlock, firejail or none (default auto)")
 	fs.BoolVar(&f.net, "net", false, "let the command reach the network")
-	fs.StringArrayVar(&f.rw, "rw", nil, "a further folder or file that may be changed; can be given again")
-	fs.StringArrayVar(&f.ro, "ro", nil, "a further folder or file that may be read, and not changed; can be given again")
-	fs.StringArrayVar(&f.hide, "hide", nil, "a folder or file that is not there; can be given again")
-	fs.StringArrayVar(&f.doors, "door", nil, "a loopback address that can be reached without --net, such as 127.0.0.1:3000; can be given again")
-	fs.DurationVar(&f.timeout, "timeout", 0, "end the command with all its children after so long, such as 5m")
-	fs.StringVar(&f.memory, "memory", "", "most memory of the command, such as 4GB")
-	fs.IntVar(&f.processes, "processes", 0, "most processes and threads at a time (default 4096)")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "say what stays open, and what is hidden")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing of hone's own but errors")
+	fs.StringArrayVar(&f.rw, "rw", nil, "another directory or file that the command may change; repeatable")
+	fs.StringArrayVar(&f.ro, "ro", nil, "another directory or file that the command may read but not change; repeatable")
+	fs.StringArrayVar(&f.hide, "hide", nil, "a directory or file to hide from the command; repeatable")
+	fs.StringArrayVar(&f.doors, "door", nil, "a loopback address that the command may reach without --net, such as 127.0.0.1:3000; repeatable")
+	fs.DurationVar(&f.timeout, "timeout", 0, "stop the command and its children after this time, such as 5m")
+	fs.StringVar(&f.memory, "memory", "", "memory limit of the command, such as 4GB")
+	fs.IntVar(&f.processes, "processes", 0, "limit of processes and threads at a time (default 4096)")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "list what stays open and what is hidden")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors, apart from the command's output")
 	c.Flags().SetInterspersed(false)
 }
 
@@ -180,7 +180,7 @@ func extend(w *harness.Enclosure, f sandboxFlags, dir string) error {
 				return err
 			}
 			if _, err := os.Stat(at); err != nil && list.there(at) {
-				return usage(fmt.Sprintf("--%s %s: there is no such folder or file", list.flag, p), "make it, or name one that is there")
+				return usage(fmt.Sprintf("--%s %s: no such directory or file", list.flag, p), "create it, or name one that exists")
 			}
 			*list.to = append(*list.to, at)
 		}
@@ -204,7 +204,7 @@ func doorsTo(addresses []string) ([]*sandbox.Forwarding, error) {
 		}
 		n, convErr := strconv.Atoi(port)
 		if ip := net.ParseIP(host); err != nil || convErr != nil || n < 1 || n > 65535 || ip == nil || !ip.IsLoopback() {
-			return nil, usage(fmt.Sprintf("--door %s is no address of this machine with a port", a), "--door 127.0.0.1:3000; other machines need --net")
+			return nil, usage(fmt.Sprintf("--door %s is not a loopback address with a port", a), "--door 127.0.0.1:3000; other machines need --net")
 		}
 		doors = append(doors, sandbox.Forward(net.JoinHostPort(host, port)))
 	}
@@ -243,7 +243,7 @@ func (a *app) doorsUsed(doors []*sandbox.Forwarding, f sandboxFlags) {
 		switch {
 		case f.quiet:
 		case failed > 0 && passed == 0:
-			a.sayPlain("nobody answered at %s, outside of the walls", d.Door().Addr)
+			a.sayPlain("nothing answered at %s outside the walls", d.Door().Addr)
 		case f.verbose && passed > 0:
 			a.sayPlain("door %s: %d connections, %s out, %s in", d.Door().Addr, passed, render.Bytes(from), render.Bytes(to))
 		}
@@ -280,9 +280,9 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, w harness.Enclosur
 	case err != nil:
 		return harness.NoWalls(ctx, err)
 	case r.OverLimit != "":
-		return &failure{kind: hone.KindBudget, why: "the command went over its limit of " + r.OverLimit, hint: "raise it with --memory or --processes"}
+		return &failure{kind: hone.KindBudget, why: "the command exceeded its limit of " + r.OverLimit, hint: "raise it with --memory or --processes"}
 	case r.TimedOut:
-		return &failure{kind: hone.KindBudget, why: fmt.Sprintf("the command did not end within %s and was killed", f.timeout), hint: "raise --timeout"}
+		return &failure{kind: hone.KindBudget, why: fmt.Sprintf("the command timed out after %s and was killed", f.timeout), hint: "raise --timeout"}
 	}
 	a.exit = shellStatus(r)
 	if a.exit != 0 && !w.Settings.Net && !w.Settings.None() && !f.quiet && sandbox.WantsNetwork(output) {

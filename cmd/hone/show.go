@@ -36,18 +36,18 @@ func (a *app) showCommand() *cobra.Command {
 	var f showFlags
 	c := &cobra.Command{
 		Use:   "show RUN",
-		Short: "what happened in a run, round by round",
-		Long: `show tells what happened in a run: what was asked, what came back, which tools were called and what
-became of it, what became of every edit and what the check found. RUN is an id, a unique prefix of one, or "last".`,
+		Short: "show what happened in a run, round by round",
+		Long: `show reports what happened in a run: the requests and replies, the tool calls and their results, the outcome
+of every edit, and the findings of the check. RUN is an id, a unique prefix of an id, or "last".`,
 		Args: oneRun,
 		RunE: func(_ *cobra.Command, args []string) error { return a.show(f, args[0]) },
 	}
 	registerDir(c, &f.dir)
-	c.Flags().IntVar(&f.round, "round", 0, "only this round")
-	c.Flags().BoolVar(&f.diff, "diff", false, "with what each round changed as a diff, also what commands changed")
-	c.Flags().BoolVar(&f.full, "full", false, "with requests, replies, calls and their results whole")
-	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "with the model's words and the beginning of results, as --round shows them too")
-	c.Flags().BoolVar(&f.json, "json", false, "the events as they are on record")
+	c.Flags().IntVar(&f.round, "round", 0, "show only this round")
+	c.Flags().BoolVar(&f.diff, "diff", false, "also show the changes of each round as a diff, including changes by commands")
+	c.Flags().BoolVar(&f.full, "full", false, "also show complete requests, replies, calls and results")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "also show the model's text and the start of results; --round implies it")
+	c.Flags().BoolVar(&f.json, "json", false, "print the recorded events as JSON lines")
 	return c
 }
 
@@ -82,7 +82,7 @@ func (a *app) show(f showFlags, ref string) error {
 	}
 	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds})
 	defer s.Close()
-	s.Say("run %s: %s with %s in %s, begun %s", run, start.Loop, strings.Join(askedBy(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
+	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(askedBy(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
 	return a.showEvents(s, home, past, ownOf(start), f)
 }
 
@@ -168,7 +168,7 @@ func (a *app) showMore(home *journal.Home, e history.Event, f showFlags) error {
 	case history.End:
 		a.conclude(home, e.Run, p, outputFlags{})
 		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
-		fmt.Fprintf(a.out, "after %s of work; the journal's hash is %s\n", active, e.Hash())
+		fmt.Fprintf(a.out, "active for %s; the journal's hash is %s\n", active, e.Hash())
 	case history.StepResult:
 		if f.diff {
 			return a.showCommit(e)
@@ -230,7 +230,7 @@ func (a *app) showRequest(home *journal.Home, asked history.Asked) error {
 		return err
 	}
 	if held.After != "" {
-		fmt.Fprintln(a.out, "---- what was sent before, and ----")
+		fmt.Fprintln(a.out, "---- the earlier request, followed by: ----")
 	}
 	a.showText("system", held.System)
 	for _, t := range held.Tools {

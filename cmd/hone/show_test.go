@@ -71,7 +71,7 @@ func TestShowConversation(t *testing.T) {
 			"[993 more lines: hone show last --full]", inAll}, []string{"the last line", "the task", "\x1b"}},
 		{[]string{"--round", "2"}, []string{"round 2 of 2\n", `words of round two \x1b[2J` + "\n", "      | line of a long result\n", inAll}, []string{"round 1", "one.txt", "the last line", "\x1b"}},
 		{[]string{"--full"}, []string{"---- system ----\na system text\n", "---- tool read ----\nreads a file\n", "---- user ----\nthe task\n", "---- reply ----\nwords of round one\n",
-			"---- call of read ----\n{\"path\": \"one.txt\"}\n", "---- result ----\nthe one line\n", "---- what was sent before, and ----\n", "(the result of read, 13 bytes of it)", "---- reply ----\nan answer\n",
+			"---- call of read ----\n{\"path\": \"one.txt\"}\n", "---- result ----\nthe one line\n", "---- the earlier request, followed by: ----\n", "(the result of read, 13 bytes of it)", "---- reply ----\nan answer\n",
 			strings.Repeat("c", 50_000) + `\u001b[2J`, strings.Repeat("line of a long result\n", 1000) + `\x1b[2J the last line`}, []string{"\x1b"}},
 		{[]string{"--full", "-v"}, []string{"---- result ----\nthe one line\n"}, []string{"      | the one line"}},
 	} {
@@ -130,7 +130,7 @@ func TestShowCommitsAndServers(t *testing.T) {
 			t.Fatalf("show %v: exit %d, %s", tt.args, status, &errs)
 		}
 		commits := strings.Count(out.String(), "  commit 0123456 in src: build\n    git -C src show 0123456789ab\n")
-		if server := strings.Count(out.String(), "the server is reached"); commits != tt.commits || server != tt.server {
+		if server := strings.Count(out.String(), "the server was reached"); commits != tt.commits || server != tt.server {
 			t.Errorf("show %v: %d commits to look at and %d servers, want %d and %d:\n%s", tt.args, commits, server, tt.commits, tt.server, &out)
 		}
 	}

@@ -87,7 +87,7 @@ func op(d workspace.Delta) string {
 func undiffed(home *journal.Home, e workspace.Entry) string {
 	switch {
 	case e.Note != "":
-		return "it could not be read: " + render.Line(e.Note)
+		return "cannot read it: " + render.Line(e.Note)
 	case e.Kind == workspace.Symlink:
 		return "a symlink to " + render.Line(e.Target)
 	case e.Kind == workspace.Other:
@@ -95,7 +95,7 @@ func undiffed(home *journal.Home, e workspace.Entry) string {
 	case plain(e) && e.Size > largestDiff:
 		return render.Bytes(e.Size) + ", too large for a diff"
 	case plain(e) && !home.Has(e.Digest):
-		return "what it held was not kept"
+		return "contents not kept"
 	}
 	return ""
 }

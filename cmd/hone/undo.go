@@ -28,31 +28,31 @@ func (a *app) undoCommand() *cobra.Command {
 	var f undoFlags
 	c := &cobra.Command{
 		Use:   "undo RUN",
-		Short: "put every kept file that a run changed back as it was",
-		Long: `undo puts every kept file that a run changed back to what it was before the run, or with --to-round to
-what it was at the end of a round: what the model edited, and what commands and agents changed, in
-nested repositories as well. RUN is an id, a unique prefix of one, or "last".
+		Short: "restore the files that a run changed",
+		Long: `undo restores every tracked file that a run changed to its state before the run, or with --to-round to its
+state at the end of a round. It restores the model's edits and the changes by commands and agents, in
+nested repositories as well. RUN is an id, a unique prefix of an id, or "last".
 
-A file that was changed since is not overwritten, and then nothing is: --force overwrites it, and keeps
-what it held. Files that git ignores are left alone, but for those that hone itself wrote and those that
-[undo] include names; so are git's index, HEAD, stash and hooks, and the logs that hone wrote of the run.
-What is left is named.
+If a file was changed after the run, undo restores nothing. With --force it overwrites such files and keeps
+a copy of their contents. undo does not touch git's index, HEAD, stash and hooks, the run's own logs, or files
+that git ignores, except those that hone itself wrote and those that [undo] include names. It lists what it
+does not restore.
 
-An undo can be undone: hone undo RUN --to-round K, with the last round, brings all of it back. A run that was
-put back to a round goes on from there: hone resume RUN.`,
+To undo an undo, run hone undo RUN --to-round K, where K is the last round. After undo --to-round,
+hone resume RUN continues from that round.`,
 		Example: `  hone undo last
   hone undo last --to-round 2`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.round < 0 {
-				return usage("--to-round must not be less than 0", helpFor(c))
+				return usage("--to-round must be 0 or greater", helpFor(c))
 			}
 			return a.undo(c.Context(), f, args[0])
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().IntVar(&f.round, "to-round", 0, "as it was at the end of this round; 0 is before the first")
-	c.Flags().BoolVar(&f.force, "force", false, "overwrite also what was changed since; what it held is kept")
+	c.Flags().IntVar(&f.round, "to-round", 0, "restore the state at the end of this round; 0 is before the first round")
+	c.Flags().BoolVar(&f.force, "force", false, "also overwrite files that were changed after the run; their contents are kept")
 	return c
 }
 
@@ -96,7 +96,7 @@ func inTheWay(err error, run string, round int) error {
 	if !errors.As(err, &conflict) {
 		return err
 	}
-	return &failure{kind: hone.KindBlocked, why: "nothing was restored: something else stands in the place of " + strings.Join(conflict.Paths, ", "),
+	return &failure{kind: hone.KindBlocked, why: "nothing was restored: something else is at " + strings.Join(conflict.Paths, ", "),
 		hint: fmt.Sprintf("move it away, then run: hone undo %s%s", run, toRound(round))}
 }
 
@@ -118,7 +118,7 @@ func (a *app) refuseUndo(v *history.Reversal, run string, f undoFlags) error {
 	}
 	hint := fmt.Sprintf("hone undo %s%s --force", run, toRound(f.round))
 	if forced > 0 {
-		hint += " overwrites them, and keeps what they held; or move your version away"
+		hint += " overwrites them and keeps a copy of their contents; or move your version away"
 	} else {
 		hint += " restores the others"
 	}
@@ -146,7 +146,7 @@ func (a *app) tellUndone(v *history.Reversal, run string, kept map[string]string
 	for _, p := range v.Restored {
 		fmt.Fprintf(a.out, "  %s\n", render.Line(p))
 		if file, ok := kept[p]; ok {
-			fmt.Fprintf(a.out, "    what it held is kept: %s\n", render.Line(file))
+			fmt.Fprintf(a.out, "    the overwritten version is in %s\n", render.Line(file))
 		}
 	}
 	when := "before the run"
@@ -154,7 +154,7 @@ func (a *app) tellUndone(v *history.Reversal, run string, kept map[string]string
 		when = fmt.Sprintf("at the end of round %d", v.Round)
 	}
 	if len(v.Restored) == 0 {
-		fmt.Fprintf(a.out, "undone: every file that run %s changed is already as it was %s\n", run, when)
+		fmt.Fprintf(a.out, "undone: nothing to restore: every file that run %s changed is already as it was %s\n", run, when)
 		return
 	}
 	fmt.Fprintf(a.out, "undone: %s as %s\n", render.Count(len(v.Restored), "file")+is(len(v.Restored)), wasOf(len(v.Restored))+" "+when)
@@ -184,23 +184,23 @@ func foldersOf(paths []string) []string {
 func (a *app) tellLeft(ctx context.Context, run *harness.Recorded, v *history.Reversal, events []history.Event) error {
 	left, err := listing.Leftovers(ctx, run.Dir, slices.Concat(v.Restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
 	for _, p := range v.Outside {
-		fmt.Fprintf(a.out, "left, as somebody else changed it: %s\n", render.Line(p))
+		fmt.Fprintf(a.out, "kept (changed outside the run): %s\n", render.Line(p))
 	}
 	for _, dir := range foldersOf(v.Own) {
-		fmt.Fprintf(a.out, "left, as it says what was done: %s\n", render.Line(dir))
+		fmt.Fprintf(a.out, "kept (run log): %s\n", render.Line(dir))
 	}
 	for _, p := range v.Doubtful {
-		fmt.Fprintf(a.out, "left, as it may have been there before: %s\n", render.Line(p))
+		fmt.Fprintf(a.out, "kept (may be older than the run): %s\n", render.Line(p))
 	}
 	for _, p := range left.Ignored {
-		fmt.Fprintf(a.out, "left, as git ignores it, and changed since the run began: %s\n", render.Line(p))
+		fmt.Fprintf(a.out, "kept (ignored by git, changed after the run started): %s\n", render.Line(p))
 	}
 	for _, c := range left.Commits {
-		fmt.Fprintf(a.out, "left, a commit: %s\n", render.Line(c))
+		fmt.Fprintf(a.out, "kept (commit): %s\n", render.Line(c))
 	}
 	if left.More {
-		fmt.Fprintln(a.out, "there may be more that git ignores and that changed: not all could be looked at")
+		fmt.Fprintln(a.out, "not all files that git ignores could be inspected: more of them may have changed")
 	}
-	fmt.Fprintf(a.out, "next: git status; all of it again: hone undo %s%s\n", run.Journal.Run(), toRound(run.Past.State().Round))
+	fmt.Fprintf(a.out, "next: git status; to undo this undo: hone undo %s%s\n", run.Journal.Run(), toRound(run.Past.State().Round))
 	return err
 }

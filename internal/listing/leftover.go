@@ -147,7 +147,7 @@ func deed(m git.Move) string {
 	plain := m.Action == "commit" || m.Action == "commit (initial)" || m.Action == ""
 	switch {
 	case strings.Trim(m.ID, "0") == "":
-		return cmp.Or(m.Subject, "HEAD names no commit any more")
+		return cmp.Or(m.Subject, "HEAD no longer names a commit")
 	case plain:
 		return cmp.Or(m.Subject, "without a subject")
 	}

@@ -112,7 +112,7 @@ func TestLeftoverMoves(t *testing.T) {
 		words = append(words, rest)
 	}
 	if words[0] != "one: two" || words[1] != "commit (amend): amended" || !strings.HasPrefix(words[len(words)-2], "checkout: moving from ") ||
-		got.Commits[len(words)-1] != "0000000 HEAD names no commit any more" {
+		got.Commits[len(words)-1] != "0000000 HEAD no longer names a commit" {
 		t.Errorf("%q", got.Commits)
 	}
 }

@@ -35,7 +35,7 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.logPath, "log-path", "", "log them in this file instead")
 	fs.BoolVar(&f.reason, "reason", false, "the same as --reasoning high")
 	fs.Lookup("rounds").Usage = fmt.Sprintf("most loops of execution and review; also --agent-loops, -nloop (default %d)", Loops)
-	fs.Lookup("dir").Usage = "work in this folder; also --workdir"
+	fs.Lookup("dir").Usage = "work in this directory; also --workdir"
 	fs.Lookup("model").Usage += "; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"
 	fs.Lookup("sandbox").Usage = "walls for what the model runs, and for --check: auto, hidden, bwrap, landlock, firejail or none (default auto)"
 	fs.SetNormalizeFunc(codescribeName)

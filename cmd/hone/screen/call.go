@@ -48,7 +48,7 @@ func (s *Screen) call(b history.ToolCall, e history.Event) {
 	}
 	if s.session.turn < e.Step.Turn {
 		s.session.turn = e.Step.Turn
-		s.line("  %s, gone on with", s.turnOf(b.Role, e.Step.Turn))
+		s.line("  %s, resumed", s.turnOf(b.Role, e.Step.Turn))
 	}
 	s.heard = false
 	s.waitFor(s.running())
@@ -108,12 +108,12 @@ func (s *Screen) called(c call, e history.Event) {
 	}
 	switch {
 	case refused:
-		s.line("    ! %s is refused: %s", c.name(refusedArgs), reason(r, refusedArgs))
+		s.line("    ! %s was refused: %s", c.name(refusedArgs), reason(r, refusedArgs))
 	case idle:
 		s.line("    ! %s failed: %s", c.name(refusedArgs), reason(r, refusedArgs))
 	case s.o.Quiet:
 	case !known:
-		s.line("    %s: its result cannot be read", c.name(lineArgs))
+		s.line("    %s: cannot read its result", c.name(lineArgs))
 	default:
 		s.line("    %s: %s%s", c.name(lineArgs), outcome(r), took(e.Time.Sub(c.at)))
 	}
@@ -151,7 +151,7 @@ func outcome(r tool.Result) string {
 func reason(r tool.Result, most int) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(r.Text, "Error: ")), "\n")
 	if first == "" {
-		return "no reason is given"
+		return "no reason given"
 	}
 	return short(first, most)
 }
@@ -225,12 +225,12 @@ func (s *Screen) above() {
 func (s *Screen) closeCalls() {
 	for i, c := range s.open {
 		if !c.settled && !s.o.Quiet {
-			s.line("    %s: no result is on record", c.name(lineArgs))
+			s.line("    %s: no result recorded", c.name(lineArgs))
 		}
 		s.open[i].settled = true
 	}
 	if s.command != nil && !s.o.Quiet {
-		s.line("  %s: no result is on record", s.command.id.Name)
+		s.line("  %s: no result recorded", s.command.id.Name)
 	}
 	s.command = nil
 }

@@ -125,7 +125,7 @@ func (s *Screen) walls(w history.Walls) {
 
 func (s *Screen) outside(o history.Outside) {
 	for _, p := range o.Paths {
-		s.line("hone: %s was changed by somebody else while the run was stopped", p)
+		s.line("hone: %s was changed outside the run while it was stopped", p)
 	}
 }
 
@@ -135,7 +135,7 @@ func (s *Screen) undone(u history.Undone) {
 	if u.Round > 0 {
 		when = fmt.Sprintf("at the end of round %d", u.Round)
 	}
-	s.line("hone: %s put back as %s %s", are(len(u.Paths), "file"), were(len(u.Paths)), when)
+	s.line("hone: %s restored as %s %s", are(len(u.Paths), "file"), were(len(u.Paths)), when)
 	if !s.o.Quiet {
 		s.list(u.Paths)
 	}
@@ -184,9 +184,9 @@ func (s *Screen) changed(c history.Changed, in string) {
 			s.line("%s= %s: %s", in, c.Path, c.Reason)
 		}
 	case workspace.Declined:
-		s.line("%s! %s is not changed: %s", in, c.Path, c.Reason)
+		s.line("%s! %s was not changed: %s", in, c.Path, c.Reason)
 	default:
-		s.line("%s! %s is refused: %s", in, wanted(c), c.Reason)
+		s.line("%s! %s was refused: %s", in, wanted(c), c.Reason)
 		s.attempted(c, in)
 	}
 }
@@ -275,7 +275,7 @@ func (s *Screen) attempted(c history.Changed, in string) {
 	if err != nil {
 		return
 	}
-	s.line("%s  it would have held:", in)
+	s.line("%s  its contents would have been:", in)
 	for line := range strings.Lines(string(b)) {
 		s.line("%s  | %s", in, strings.TrimSuffix(line, "\n"))
 	}
@@ -297,13 +297,13 @@ func (s *Screen) checked(c history.Checked, copied bool) {
 	s.line("  the check%s found %s, after %s", where, found, c.Took.Round(100*time.Millisecond))
 	for _, f := range c.Findings {
 		if s.heard && !f.Broken && (f.Source == check.SourceBuild || f.Source == check.SourceCommand) {
-			s.line("    - %s failed; what it printed stands above", f.Source)
+			s.line("    - %s failed; see its output above", f.Source)
 			continue
 		}
 		s.finding(f)
 	}
 	for _, f := range c.Flaky {
-		f.Text = "(flaky: it did not come again, and counts for nothing) " + f.Text
+		f.Text = "(flaky: not reproduced, does not count) " + f.Text
 		s.finding(f)
 	}
 }

@@ -51,7 +51,7 @@ func (p *Person) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) 
 			if a, err, known := answer(line); known {
 				return a, err
 			}
-			p.screen.Say("  y: make this change · n: leave the file as it is · a: make this and the rest of this reply · q: apply nothing of this reply and stop")
+			p.screen.Say("  y: make this change · n: do not change the file · a: make this and all other changes of this reply · q: make no change of this reply and stop")
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (p *Person) prompt(q hone.Question) {
 	}
 	more := ""
 	if q.More > 0 {
-		more = fmt.Sprintf(" (%d more to ask)", q.More)
+		more = fmt.Sprintf(" (%d more questions)", q.More)
 	}
-	fmt.Fprintf(s.out, "%s %s? It is asked because %s.%s [y/n/a/q] ", verb, render.Line(q.Path), render.Line(q.Reason), more)
+	fmt.Fprintf(s.out, "%s %s? Approval is needed because %s.%s [y/n/a/q] ", verb, render.Line(q.Path), render.Line(q.Reason), more)
 }

@@ -57,7 +57,7 @@ func TestPersonAnswers(t *testing.T) {
 func TestPersonIsTold(t *testing.T) {
 	_, out, _ := asked(t, screen.Options{Colour: true}, change(), "what\ny\n")
 	for _, want := range []string{"\x1b[31m-old\x1b[0m", "\x1b[32m+new\x1b[0m",
-		"Change specs/s.md? It is asked because changes to it need approval. [y/n/a/q] ", "y: make this change"} {
+		"Change specs/s.md? Approval is needed because changes to it need approval. [y/n/a/q] ", "y: make this change"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}

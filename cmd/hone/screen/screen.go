@@ -220,7 +220,7 @@ func (s *Screen) hear(b []byte) string {
 	case len(b) <= room:
 		return string(b)
 	}
-	return string(b[:room]) + "\n[it prints more than is shown here]"
+	return string(b[:room]) + "\n[more output is not shown]"
 }
 
 // findingLines is how much of a finding is shown unless in whole.

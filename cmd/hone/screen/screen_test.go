@@ -240,7 +240,7 @@ func TestRefusedContentsAreShown(t *testing.T) {
 	feed(t, s, journal.Entry{Type: "change", Phase: journal.Record, Step: at(1, "change"),
 		Payload: history.Changed{Verdict: workspace.Verdict{Path: "../x", Ruling: workspace.Deny, Reason: "why"}, Attempted: "abc"}})
 	s.Close()
-	want := "  ! ../x is refused: why\n    it would have held:\n    | of abc\n    | \\x1b[2J\n"
+	want := "  ! ../x is refused: why\n    its contents would have been:\n    | of abc\n    | \\x1b[2J\n"
 	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
@@ -261,7 +261,7 @@ func TestMuchOutput(t *testing.T) {
 		}
 	}
 	s.Close()
-	if got := strings.Count(out.String(), "[it prints more than is shown here]"); got != 2 {
+	if got := strings.Count(out.String(), "[more output is not shown]"); got != 2 {
 		t.Errorf("that more was printed is said %d times", got)
 	}
 	if got := len(out.String()); got < 8<<20 || got > 9<<20 {

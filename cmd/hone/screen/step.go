@@ -92,9 +92,9 @@ func (s *Screen) served(v history.Served) {
 	case v.What == history.Up && s.command == nil:
 		s.line("  the server is up at %s", v.URL)
 	case v.What == history.Reached:
-		s.line("    the server is reached")
+		s.line("    the server was reached")
 	case v.What == history.Down:
-		s.line("  the server is stopped")
+		s.line("  the server was stopped")
 	}
 }
 

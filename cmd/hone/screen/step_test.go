@@ -125,7 +125,7 @@ func commandsOf(t *testing.T, active map[string][2]int64, names ...string) []jou
 func TestCommandCutOff(t *testing.T) {
 	got := shown(t, screen.Options{Rounds: 1}, begun("health check"), journal.Entry{Type: "end", Payload: hone.End{}},
 		journal.Entry{Type: "resume", Payload: hone.Limits{}}, recorded("health check", history.Report{Said: "passed"}))
-	if want := "round 1 of 1\n  health check: no result is on record\n  health check: passed\n"; got != want {
+	if want := "round 1 of 1\n  health check: no result recorded\n  health check: passed\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -164,7 +164,7 @@ func TestStepsOfALoop(t *testing.T) {
 	})
 	s.Close()
 	want := "round 1 of 1\n  the role does this\n    and that\n  server: up\n  ! hook: failed\n    | why\n" +
-		"    the server is reached\n  the server is stopped\n  the server is up at http://a\n"
+		"    the server was reached\n  the server was stopped\n  the server is up at http://a\n"
 	if diff := cmp.Diff(want, still(out.String())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

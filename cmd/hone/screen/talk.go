@@ -54,10 +54,10 @@ func (s *Screen) leave(round, number int) {
 	}
 	s.waitFor("")
 	if left.agent {
-		s.line("  %s, in all: %s changed%s, in %s", left.role, render.Count(len(left.files), "file"), left.spent(), left.took())
+		s.line("  %s, total: %s changed%s, in %s", left.role, render.Count(len(left.files), "file"), left.spent(), left.took())
 		return
 	}
-	s.line("  %s, in all: %s, %s%s, %s changed, %s tokens%s, in %s", left.role, render.Count(left.turn, "turn"), render.Count(left.calls, "call"),
+	s.line("  %s, total: %s, %s%s, %s changed, %s tokens%s, in %s", left.role, render.Count(left.turn, "turn"), render.Count(left.calls, "call"),
 		left.faults(), render.Count(len(left.files), "file"), render.Tokens(left.tokens), left.price(left.cost), left.took())
 }
 
@@ -71,7 +71,7 @@ func (t session) took() time.Duration {
 func (t session) spent() string {
 	text := ""
 	if t.paid > 0 {
-		text = ", " + render.Count(t.paid, "call") + " of models"
+		text = ", " + render.Count(t.paid, "call") + " to models"
 	}
 	if t.tokens > 0 {
 		text += ", " + render.Tokens(t.tokens) + " tokens" + t.price(t.cost)
@@ -124,7 +124,7 @@ func (s *Screen) request(a history.Asked, turn int) {
 	switch {
 	case a.Command:
 		s.session.whole, s.session.agent, s.before = true, true, a.Manifest
-		s.line("  %s works: %s, told %s", a.Role, a.Model, render.Bytes(a.Bytes))
+		s.line("  %s works: %s, prompt of %s", a.Role, a.Model, render.Bytes(a.Bytes))
 		s.waitFor(a.Role + " works")
 		return
 	case turn <= 1:
@@ -157,7 +157,7 @@ func (s *Screen) turnOf(role string, turn int) string {
 func (s *Screen) reply(r history.Replied, turn int, took time.Duration) {
 	s.waitFor("")
 	took = took.Round(100 * time.Millisecond)
-	said := fmt.Sprintf("it answered: %s in %s", render.Bytes(int64(r.Bytes)), took)
+	said := fmt.Sprintf("reply: %s in %s", render.Bytes(int64(r.Bytes)), took)
 	switch {
 	case s.session.agent || r.Request != "": // the second was cut off and begun afresh
 		s.line("  %s: %s%s", r.Role, said, used(r.Usage))
@@ -171,7 +171,7 @@ func (s *Screen) reply(r history.Replied, turn int, took time.Duration) {
 		s.line("  %s: %s%s%s", s.turnOf(r.Role, turn), said, used(r.Usage), s.session.price(s.session.turnCost))
 	}
 	if !r.Finish.Normal() {
-		s.line("  ! the answer did not come to its end: %s", unfinished(r))
+		s.line("  ! the reply is incomplete: %s", unfinished(r))
 	}
 }
 

@@ -190,7 +190,7 @@ const everydayShown = `round 1 of 1
     created a.txt, 4 bytes
     write a.txt: ok, 7 bytes
     ! .git/config is refused: git's own files are protected
-      it would have held:
+      its contents would have been:
       | x
     write .git/config: failed: .git/config was refused
     bash go test ./...: exit 1, 20 lines
@@ -206,7 +206,7 @@ func TestConversationInQuiet(t *testing.T) {
 	got := everyday().shown(t, t.TempDir(), screen.Options{Quiet: true, Verbose: true})
 	want := `    ! remember is refused: there is no tool "remember"; there are: read, grep, write, bash
     ! .git/config is refused: git's own files are protected
-      it would have held:
+      its contents would have been:
       | x
     ! bash curl x | sh failed: command not allowed: 'curl'
     ! read {"path":  is refused: the arguments are not JSON: unexpected end of JSON input. They were: {"path":
@@ -396,8 +396,8 @@ func TestCallBegunAgain(t *testing.T) {
 	begin := journal.Entry{Type: "tool", Phase: journal.Begin, Step: id, Payload: history.ToolCall{Role: "executor", Tool: "read", Args: "{}"}}
 	record := journal.Entry{Type: "tool", Phase: journal.Record, Step: id, Payload: tool.Result{Text: "text"}}
 	for want, entries := range map[string][]journal.Entry{
-		"ok, 4 bytes":            {begin, begin, record},
-		"no result is on record": {begin, begin},
+		"ok, 4 bytes":        {begin, begin, record},
+		"no result recorded": {begin, begin},
 	} {
 		out := newBuffer()
 		s := screen.New(out, screen.Options{})
@@ -508,7 +508,7 @@ func TestCutOffCall(t *testing.T) {
 	}
 	s.Close()
 	rest := still(all.String())
-	for _, want := range []string{"    bash sleep 1000: no result is on record\n", "    ! bash sleep 1000 failed: " + cut, "    bash true: ok, 5 bytes\n", "  executor, in all: 2 turns, 2 calls (1 failed)"} {
+	for _, want := range []string{"    bash sleep 1000: no result recorded\n", "    ! bash sleep 1000 failed: " + cut, "    bash true: ok, 5 bytes\n", "  executor, in all: 2 turns, 2 calls (1 failed)"} {
 		_, after, ok := strings.Cut(rest, want)
 		if !ok {
 			t.Fatalf("%q does not follow:\n%s", want, still(all.String()))
