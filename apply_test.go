@@ -266,7 +266,11 @@ func TestChangedFileIsNotAskedAbout(t *testing.T) {
 // TestKillsWhileAskingAgain: wherever a process dies that puts a question
 // again, the next one comes to the same tree and the same end.
 func TestKillsWhileAskingAgain(t *testing.T) {
-	for point := 0; ; point++ {
+	step := 1
+	if testing.Short() {
+		step = 5
+	}
+	for point := 0; ; point += step {
 		dir := furnished(t, map[string]string{"asked": "old", "other": "old"})
 		checked := 0
 		p := process{round: applies([]workspace.Edit{edit("asked", "new"), edit("other", "new")})}

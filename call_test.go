@@ -302,6 +302,9 @@ func TestRepeats(t *testing.T) {
 
 // TestLongArguments are kept as an object.
 func TestLongArguments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: megabytes in one goroutine")
+	}
 	args := `"` + strings.Repeat("x", 1<<20) + `"`
 	command := doing("bash", func(_ context.Context, in tool.Input) (tool.Result, error) {
 		return tool.Result{Text: fmt.Sprint(len(in.Args))}, nil

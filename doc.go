@@ -63,14 +63,14 @@
 // [hone/loop] says what a loop declares: its name, flags, settings, starter
 // files, and how it is built from a session. Each folder below it holds one
 // loop: a function that reads from top to bottom like its specification, and
-// one Kind value in kind.go.
+// one Kind value in kind.go. Begin with [hone/loop/fix], the smallest.
 //
 // # The middle floor and the command
 //
 // [hone/harness] makes a run safe: it locks the workspace, finishes what a
 // killed process left half done, asks git what belongs to the workspace, opens
 // models by name, keeps keys out of whatever is recorded, hides secrets, and
-// builds the walls. A program with a loop of its own begins there. cmd/hone is
-// our program: the slice of loops, one file a command, and the words of every
-// hint. It alone draws screens and exits.
+// builds the walls. A program with a loop of its own begins there, as
+// examples/fixlint does. cmd/hone is our program: the slice of loops, one file a
+// command, and the words of every hint. It alone draws screens and exits.
 package hone

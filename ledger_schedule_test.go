@@ -56,6 +56,8 @@ func TestLedgerHolds(t *testing.T) {
 	schedules := uint64(24)
 	if os.Getenv("HONE_TEST_ALL") != "" {
 		schedules = 400
+	} else if testing.Short() {
+		schedules = 4
 	}
 	seed, first := rand.Uint64(), uint64(0)
 	if again := os.Getenv("HONE_TEST_SEED"); again != "" {

@@ -77,6 +77,9 @@ func onRecord(events []journal.Event) (all []history.Opened) {
 // Of the manifests of a run most are kept as what has changed, also those of a
 // process that goes on with it, and each is the tree that is on record with it.
 func TestManifestsAreSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: thousands of files in one goroutine")
+	}
 	dir := wide(t, 100)
 	settled()
 	p := process{round: works(dir, 30)}

@@ -242,6 +242,9 @@ func (q *quick) Generate(_ context.Context, req model.Request) (model.Reply, err
 // TestLongTalk: what a session keeps, on disk and in memory, grows with what
 // it is about, not with its square; and nothing goes on after it.
 func TestLongTalk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: it measures memory, which the race detector uses more of")
+	}
 	before := runtime.NumGoroutine()
 	var start, end runtime.MemStats
 	kept := func(n int) int64 {

@@ -138,7 +138,7 @@ func TestBorkCannotStart(t *testing.T) {
 	for _, c := range []struct{ path, why string }{
 		{"gone", "there is no such file"},
 		{"plain", "it is not executable"},
-		{"nohead", "nor a script whose first line begins with #!"},
+		{"nohead", "nor a script whose first line starts with #!"},
 		{".", "it is a directory"},
 		{"sh", "there is no such file"}, // though it is on PATH
 		{"../check.sh", "its path is not below the Git root"},

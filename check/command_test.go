@@ -90,7 +90,7 @@ func TestCommandNotStarted(t *testing.T) {
 	c.Redact = hide("$KEY")
 	found := ask(t, Command(runner, c))
 	want := []Finding{{Source: "check", Broken: true,
-		Text: "The check command could not be started: start sh: it is not on the PATH that it would run with\n\n    echo ***\n"}}
+		Text: "The check command could not be started: start sh: it is not on the PATH of the command's environment\n\n    echo ***\n"}}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Error(diff)
 	}

@@ -139,6 +139,7 @@ type Input struct {
 	File    config.File     // .config/hone.toml
 	Tree    *workspace.Tree // of Root, not listed by git
 	Note    func(text string)
+	In      io.Reader // standard input
 	Out     io.Writer // standard output
 
 	// Resolve resolves the shared settings; see [Input.Settings].
@@ -207,7 +208,7 @@ type Starters struct {
 	Long  string
 	Flags func(fs *pflag.FlagSet) // nil if there are none
 	// Files returns the files for a folder, in the order in which they are
-	// written. A file that exists is kept.
+	// written. A file that exists is kept. Nil writes none.
 	Files func(root string, note func(text string)) ([]File, error)
 	// Next returns what to do when the files of Files are written. It is called
 	// before they are.

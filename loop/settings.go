@@ -80,6 +80,9 @@ func (s *Settings) Shared() *Settings { return s }
 // Flags adds none.
 func (s *Settings) Flags(*pflag.FlagSet) {}
 
+// PreviewFlags adds none.
+func (s *Settings) PreviewFlags(*pflag.FlagSet) {}
+
 // Valid finds nothing wrong.
 func (s *Settings) Valid(*Input) error { return nil }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Access is what may be done with a path; the more it lets pass, the higher.
+// Access is what a command may do with a path. A higher one permits more.
 type Access int
 
 const (
@@ -19,17 +19,17 @@ const (
 	AccessWrite
 )
 
-// Entry is one path of a policy, as the walls show it.
+// Entry is one path of a policy.
 type Entry struct {
-	Path   string // absolute and clean, and free of symlinks but for a last one
+	Path   string // absolute and clean; only its last part may be a symlink
 	Access Access
 	Dir    bool
-	Link   string // the target, where the path is a symlink that leads to an entry
-	Absent bool   // nothing is there now
+	Link   string // the target if the path is a symlink on the way to an entry
+	Absent bool   // the path does not exist
 }
 
-// Entries are a policy's paths, shallow ones first: what a wall shows, in the order
-// in which it can be mounted.
+// Entries returns the paths of a policy, outer ones first, which is the order in
+// which they can be mounted.
 func (p Policy) Entries() ([]Entry, error) {
 	v := viewer{seen: map[string]Entry{}}
 	for _, list := range []struct {
@@ -50,9 +50,10 @@ func (p Policy) Entries() ([]Entry, error) {
 	return entries, nil
 }
 
+// viewer collects entries by their path.
 type viewer struct{ seen map[string]Entry }
 
-// add adds a path, and the symlinks that lead to it.
+// add adds a path and the symlinks on the way to it.
 func (v viewer) add(path string, a Access) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("%s is not an absolute path", path)
@@ -73,7 +74,7 @@ func (v viewer) add(path string, a Access) error {
 	return nil
 }
 
-// put adds an entry; what stands there already stays where it lets less pass.
+// put adds an entry unless one with less access has its path.
 func (v viewer) put(e Entry) {
 	if old, ok := v.seen[e.Path]; ok && old.Link == "" && old.Access < e.Access {
 		return
@@ -81,11 +82,11 @@ func (v viewer) put(e Entry) {
 	v.seen[e.Path] = e
 }
 
-// mostLinks is how many symlinks a path may lead through, as in the kernel.
+// mostLinks is how many symlinks a path may contain, as in the kernel.
 const mostLinks = 40
 
-// follow is a path without symlinks, each of which becomes an entry of its own.
-// Of a path that does not exist it follows what does.
+// follow returns a path with its symlinks resolved, and adds an entry for each of
+// them. If the path does not exist it resolves the part that does.
 func (v viewer) follow(path string, a Access) (string, error) {
 	for range mostLinks {
 		link, target, err := firstLink(path)
@@ -101,11 +102,11 @@ func (v viewer) follow(path string, a Access) (string, error) {
 		}
 		path = filepath.Join(target, rest)
 	}
-	return "", fmt.Errorf("%s leads through too many symlinks", path)
+	return "", fmt.Errorf("%s contains too many symlinks", path)
 }
 
-// firstLink is the first component of a path that is a symlink, with its
-// target; empty where there is none.
+// firstLink returns the outermost part of a path that is a symlink, and its
+// target; both are empty if there is none.
 func firstLink(path string) (link, target string, err error) {
 	for i := 1; i <= len(path); i++ {
 		if i < len(path) && path[i] != filepath.Separator {
@@ -123,7 +124,7 @@ func firstLink(path string) (link, target string, err error) {
 	return "", "", nil
 }
 
-// Holds reports whether a path is another, or lies below it.
+// Holds reports whether inner is outer or lies below it.
 func Holds(outer, inner string) bool {
 	return inner == outer || outer == "/" || strings.HasPrefix(inner, outer+string(filepath.Separator))
 }

@@ -2,8 +2,7 @@ package sandbox
 
 import "hone/sandbox/internal/environ"
 
-// CleanEnv is an environment without the variables whose names are in drop,
-// such as those that hold providers' keys (ruling G6). Names are compared as
-// the system compares them: without case on Windows. The given slices are not
-// changed; a nil drop gives a copy.
+// CleanEnv returns a copy of an environment without the variables that drop
+// names, such as those with providers' keys (ruling G6). It compares names as
+// the system does: without case on Windows. A nil drop removes none.
 func CleanEnv(env, drop []string) []string { return environ.Without(env, drop) }

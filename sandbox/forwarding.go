@@ -8,10 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// Forwarding passes the connections of a [Door] on to an address of this
-// machine, or wherever else its dial leads, and counts. It lets commands behind
-// walls without a network reach that one place and no other (ruling A13). Make
-// one with [Forward] or [ForwardBy].
+// Forwarding forwards the connections of a [Door] to one destination and counts
+// them. It lets commands behind walls without a network reach that destination
+// and no other (ruling A13). Make one with [Forward] or [ForwardBy].
 type Forwarding struct {
 	addr    string
 	dial    func(context.Context) (net.Conn, error)
@@ -19,34 +18,33 @@ type Forwarding struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	first sync.Mutex // held while the first bytes are handed on and that is told
-	told  atomic.Bool
+	first    sync.Mutex  // held while the first bytes are forwarded and reached runs
+	notified atomic.Bool // reached has run, or is nil
 
 	connections, failed, in, out atomic.Int64
 }
 
-// Forward passes connections on to a TCP address, such as 127.0.0.1:3000. It
-// is dialled afresh for each, so that nobody needs to listen there yet.
-// Whatever may be reached there may be reached by the command: the bytes are
-// not looked at.
+// Forward forwards connections to a TCP address, such as 127.0.0.1:3000. It dials
+// the address for each connection, so a server may start there later. It does not
+// inspect the bytes: the command may ask the server for anything.
 func Forward(addr string) *Forwarding { return ForwardBy(addr, nil, nil) }
 
-// ForwardBy is Forward to whatever dial connects to, such as a server behind
-// other walls (see [Running.Dial]). The address is then only where commands
-// find the door, and may have port 0; see DoorAddr of the walls. A nil dial is
-// Forward's.
+// ForwardBy forwards connections to what dial connects to, such as a server
+// behind other walls (see [Running.Dial]). The address is then only the door's,
+// and may have port 0; see DoorAddr of the walls. A nil dial connects to the
+// address.
 //
-// Reached, if not nil, is called once: when the first bytes of any command have
-// been handed to what was dialled, and before any byte that answers them is
-// passed back. A connection without a byte of the command's is none.
-// Contract: both are called from any goroutine. Dial keeps to its context,
-// which ends with [Forwarding.Close]. What is dialled must take what is written
-// to it before it is read from, as sockets do and net.Pipe does not. Reached
-// holds up all connections of the forwarding while it runs.
+// Reached, if not nil, is called once: after the first bytes of any command have
+// been forwarded, and before any answer is passed back. A connection on which
+// the command sends no byte does not count.
+// Contract: both functions are called from any goroutine. Dial respects its
+// context, which ends with [Forwarding.Close]. Its connection must accept writes
+// before it is read, as sockets do and net.Pipe does not. While reached runs all
+// connections of the forwarding wait.
 func ForwardBy(addr string, dial func(context.Context) (net.Conn, error), reached func()) *Forwarding {
 	f := &Forwarding{addr: addr, dial: dial, reached: reached}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.told.Store(reached == nil)
+	f.notified.Store(reached == nil)
 	if dial == nil {
 		var d net.Dialer
 		f.dial = func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }
@@ -54,27 +52,26 @@ func ForwardBy(addr string, dial func(context.Context) (net.Conn, error), reache
 	return f
 }
 
-// Door is the forwarding as a policy has it: the command finds it at the
-// forwarding's own address, which is the very one that it leads to where
-// [Forward] made it.
+// Door returns the door of the forwarding for a policy. Commands find it at the
+// forwarding's address; with [Forward] that is also its destination.
 func (f *Forwarding) Door() Door { return Door{Addr: f.addr, Serve: f.Serve} }
 
-// Connections are how many were passed on, and how many could not be because
-// nobody answered at the address or the forwarding is closed.
+// Connections returns how many connections were forwarded, and how many failed
+// because no server answered or the forwarding was closed.
 func (f *Forwarding) Connections() (passed, failed int64) {
 	return f.connections.Load(), f.failed.Load()
 }
 
-// Bytes are those that came from the command and those that went to it.
+// Bytes returns how many bytes came from commands and how many went to them.
 func (f *Forwarding) Bytes() (from, to int64) { return f.in.Load(), f.out.Load() }
 
-// Close ends all connections that are passed on, and lets none pass any more.
-// It does not wait for their goroutines; they end by themselves.
+// Close closes all connections and refuses new ones. It does not wait for their
+// goroutines, which end by themselves.
 func (f *Forwarding) Close() { f.cancel() }
 
-// Serve passes one connection on until both sides have ended it, either side
-// breaks, or the forwarding is closed. Each direction ends on its own, as a
-// client that has sent all still waits for the answer.
+// Serve forwards one connection until both sides have closed it, either side
+// fails, or the forwarding is closed. Each direction ends on its own, because a
+// client that has sent everything still waits for the answer.
 func (f *Forwarding) Serve(inside net.Conn) {
 	defer inside.Close()
 	outside, err := f.dial(f.ctx)
@@ -90,15 +87,15 @@ func (f *Forwarding) Serve(inside net.Conn) {
 	})
 	defer stop()
 	var both sync.WaitGroup
-	both.Go(func() { pass(outside, inside, handing{f, outside}) })
-	both.Go(func() { pass(inside, outside, answering{f, inside}) })
+	both.Go(func() { pass(outside, inside, fromCommand{f, outside}) })
+	both.Go(func() { pass(inside, outside, toCommand{f, inside}) })
 	both.Wait()
 }
 
-// pass copies one direction by a writer to the receiver, and tells the receiver
-// that it has ended. A side that broke ends the other as well.
-func pass(to, from net.Conn, by io.Writer) {
-	_, err := io.Copy(by, from)
+// pass copies one direction through a writer, and closes the receiver's side of
+// it at the end. If either side fails it closes both.
+func pass(to, from net.Conn, through io.Writer) {
+	_, err := io.Copy(through, from)
 	half, ok := to.(interface{ CloseWrite() error })
 	if err == nil && ok {
 		err = half.CloseWrite()
@@ -109,43 +106,44 @@ func pass(to, from net.Conn, by io.Writer) {
 	}
 }
 
-// handing writes what comes from the command, counts, and tells of the first.
-type handing struct {
+// fromCommand writes and counts what the command sends, and calls reached after
+// the first bytes.
+type fromCommand struct {
 	f  *Forwarding
 	to io.Writer
 }
 
-func (h handing) Write(b []byte) (n int, err error) {
-	if h.f.told.Load() {
+func (h fromCommand) Write(b []byte) (n int, err error) {
+	if h.f.notified.Load() {
 		n, err = h.to.Write(b)
 	} else {
-		n, err = h.f.handFirst(h.to, b)
+		n, err = h.f.sendFirst(h.to, b)
 	}
 	h.f.in.Add(int64(n))
 	return n, err
 }
 
-// handFirst writes what may be the first bytes, and tells of them, while no
-// answer is passed back.
-func (f *Forwarding) handFirst(to io.Writer, b []byte) (int, error) {
+// sendFirst writes what may be the first bytes and calls reached. Answers wait
+// for it.
+func (f *Forwarding) sendFirst(to io.Writer, b []byte) (int, error) {
 	f.first.Lock()
 	defer f.first.Unlock()
 	n, err := to.Write(b)
-	if n > 0 && !f.told.Load() {
+	if n > 0 && !f.notified.Load() {
 		f.reached()
-		f.told.Store(true)
+		f.notified.Store(true)
 	}
 	return n, err
 }
 
-// answering writes what goes to the command, and counts.
-type answering struct {
+// toCommand writes and counts the answers.
+type toCommand struct {
 	f  *Forwarding
 	to io.Writer
 }
 
-func (a answering) Write(b []byte) (int, error) {
-	if !a.f.told.Load() {
+func (a toCommand) Write(b []byte) (int, error) {
+	if !a.f.notified.Load() {
 		a.f.awaitFirst()
 	}
 	n, err := a.to.Write(b)
@@ -153,8 +151,8 @@ func (a answering) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// awaitFirst waits until first bytes that are being handed on, and may be
-// answered already, have been told of.
+// awaitFirst waits until reached has been called for first bytes that may have
+// been answered already.
 func (f *Forwarding) awaitFirst() {
 	f.first.Lock()
 	defer f.first.Unlock()

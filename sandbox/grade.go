@@ -5,86 +5,87 @@ import (
 	"strings"
 )
 
-// Wall names a kind of walls.
+// Wall is the name of a kind of walls.
 type Wall string
 
-// The walls, strongest first. Beyond NoWall they are Linux's. None of them
-// guards the kernel against its own faults, or what is done with the tree after
-// the command: what a command wrote may have been written to attack whoever
-// reads it (ruling G9). The table of what was tried against each of them, and
-// what came of it, is in the package prove.
+// The walls, strongest first. All except NoWall need Linux. None of them guards
+// against faults of the kernel, or guards what happens to the tree after the
+// command: files may have been written to attack the programs that read them
+// (ruling G9). The table of the package prove lists attempts to cross each wall
+// and their results.
 const (
-	// Auto is the strongest of Hidden, Bubblewrap and Landlock that can be had
-	// here; the grade says which, and why not a stronger one.
+	// Auto is the strongest of Hidden, Bubblewrap and Landlock that can be built
+	// here. The grade names it, and says why a stronger one is not available.
 	Auto Wall = "auto"
 
-	// Hidden is built by this program alone: the command has user, mount,
-	// process, IPC, host name and network namespaces of its own, and sees a
-	// file system that is put together from what the policy shows. Everything
-	// else does not exist. Landlock and a filter of system calls stand behind
-	// it, as far as the kernel has them. It needs Linux 5.12 and a system that
-	// lets the user make user namespaces.
+	// Hidden needs no other program: the command has user, mount, process, IPC,
+	// host name and network namespaces of its own, and sees a file system that
+	// contains only the policy's paths. Landlock and a filter of system calls
+	// add a second wall, as far as the kernel supports them. It needs Linux 5.12
+	// and a system that lets the user make user namespaces.
 	//
-	// What it does not guard: files and folders that are hidden within one that
-	// is shown leave an empty one behind. What was linked into a writable
-	// folder before can be changed there. How busy the machine is can be seen.
-	// The machine's root stays the one user inside, without its powers: files
-	// of others cannot be written even where the policy shows them writable.
-	// With Policy.Net, whatever listens on this machine can be reached.
+	// It leaves open: a hidden file or directory in a visible one appears as an
+	// empty one. A command can change files that have a hard link in a writable
+	// directory, and can see how busy the machine is. With Policy.Net it can
+	// reach every server on this machine. The machine's root remains the same
+	// user inside but has no capabilities: it cannot write files of other users
+	// even if the policy makes them writable.
 	Hidden Wall = "hidden"
 
-	// Bubblewrap is the same put together by the program bwrap, from 0.4 on,
-	// which may be installed setuid where users must not make namespaces. Its
-	// hidden files look like devices. Doors below port 1024 cannot be opened.
+	// Bubblewrap is the same wall, built by the program bwrap, 0.4 or later,
+	// which can be installed setuid on systems where users must not make
+	// namespaces. Hidden files appear as devices. Doors below port 1024 cannot
+	// be opened.
 	Bubblewrap Wall = "bwrap"
 
-	// Firejail is built by the program firejail, from 0.9.72 on, and is taken
-	// only when it is named. Folders beside those of the policy do not exist;
-	// the rest of the machine is seen, and only Landlock keeps it from being
-	// opened. Where firejail runs inside of another sandbox it would run
-	// commands without walls; that is refused.
+	// Firejail is built by the program firejail, 0.9.72 or later. Auto never
+	// chooses it. The directories around those of the policy contain nothing
+	// else; the rest of the machine is visible, and only Landlock prevents a
+	// command from opening it. In another sandbox firejail would run commands
+	// without walls; Build refuses that.
 	Firejail Wall = "firejail"
 
-	// Landlock is Landlock and a filter of system calls alone, where there are
-	// no namespaces to be had. What is not allowed cannot be opened, but is
-	// seen to exist, and its mode, owner, times and attributes can be changed
-	// where the user may. Read and Hide have no effect within a folder of
-	// Write; protected files that were changed are put back after the command
-	// (see Result.Restored), hidden ones stay readable. Other processes are
-	// seen. A command cannot connect to servers of its own, unix sockets
-	// included, nor anywhere else but to doors, whose ports are open at every
-	// address. It needs Linux 5.13; the grade says what an old one leaves open.
+	// Landlock is Landlock and a filter of system calls, for systems without
+	// namespaces. A command cannot open what the policy does not allow, but can
+	// see that it exists, and can change its mode, owner, times and attributes
+	// if the user may. Read and Hide have no effect in a directory of Write:
+	// protected files are restored after the command (see Result.Restored), and
+	// hidden ones remain readable. Other processes are visible. A command can
+	// connect only to the ports of doors, at every address, and not even to its
+	// own servers or unix sockets. It needs Linux 5.13; the grade lists what an
+	// older kernel leaves open.
 	Landlock Wall = "landlock"
 
-	// NoWall holds nothing back. Commands are bounded, and end with their
-	// daemons, as behind walls, and protected files are put back.
+	// NoWall holds nothing back. As behind walls, commands are limited, end
+	// together with their daemons, and protected files are restored.
 	NoWall Wall = "none"
 )
 
-// Level is how much walls hold back.
+// Level is how much a wall holds back.
 type Level string
 
 const (
 	LevelHidden  Level = "hidden"  // what is not allowed does not exist
-	LevelGuarded Level = "guarded" // what is not allowed cannot be opened, but may be seen to exist
+	LevelGuarded Level = "guarded" // what is not allowed cannot be opened, but may be visible
 	LevelOpen    Level = "open"    // nothing is held back
 )
 
-// Grade says what walls reached on this machine.
+// Grade describes walls as they work on this machine.
 type Grade struct {
 	Wall     Wall   `json:"wall"`
 	Level    Level  `json:"level"`
 	Landlock int    `json:"landlock,omitempty"` // the ABI that was used; 0 means none
 	Seccomp  bool   `json:"seccomp,omitempty"`
 	Net      string `json:"net"` // off, doors, on
-	// Why says why Auto did not take a stronger one.
+	// Why is the reason why Auto did not choose a stronger wall; empty if it
+	// chose the strongest, or if Auto was not used.
 	Why string `json:"why,omitempty"`
-	// Open are what a command can still do that the policy does not allow, in
-	// words.
+	// Open describes, for the user, what commands can still do although the
+	// policy does not allow it.
 	Open []string `json:"open,omitempty"`
 }
 
-// String is the grade in a line.
+// String returns the grade in one line.
 func (g Grade) String() string {
 	layers := []string{string(g.Level)}
 	if g.Landlock > 0 {
@@ -96,39 +97,43 @@ func (g Grade) String() string {
 	return fmt.Sprintf("%s (%s; network %s)", g.Wall, strings.Join(layers, ", "), g.Net)
 }
 
-// WallError says that a wall cannot be had.
+// WallError means that a wall cannot be built here.
 type WallError struct {
 	Wall   Wall
-	Reason string // for a person
-	Next   string // what to do about it; may be empty
+	Reason string // for the user
+	Next   string // what the user can do; may be empty
 	Err    error  // may be nil
 }
 
 // Error names the wall and the reason.
 func (e *WallError) Error() string {
-	text := fmt.Sprintf("the wall %s cannot be had: %s", e.Wall, e.Reason)
+	text := fmt.Sprintf("the %s wall is not available: %s", e.Wall, e.Reason)
+	if e.Wall == Auto {
+		text = "no wall is available: " + e.Reason
+	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
 	return text
 }
 
-// Unwrap is what the operating system said, or nil.
+// Unwrap returns the error of the operating system, or nil.
 func (e *WallError) Unwrap() error { return e.Err }
 
-// Hint is what to do about it.
+// Hint returns what the user can do.
 func (e *WallError) Hint() string { return e.Next }
 
-// Restored is a protected path that a command changed, or tried to.
+// Restored is a protected path that a command changed and that was restored.
 type Restored struct {
-	// Path is absolute. Of a folder that was replaced as a whole only the folder
-	// is told, and after the first hundred changes the folder around the rest.
+	// Path is absolute. If a command replaced a whole directory only the
+	// directory is reported; after the first hundred changes only the directory
+	// around the others.
 	Path string `json:"path"`
-	// Kept is where what the command left at Path is now, in [Policy.Aside];
-	// empty where it left nothing there, where only a mode, an owner or a
-	// second name was changed, or where there is no Aside.
+	// Kept is the path in [Policy.Aside] of what the command left at Path. It is
+	// empty if it left nothing, changed only a mode, an owner or a hard link, or
+	// if there is no Aside.
 	Kept string `json:"kept,omitempty"`
-	// Lost says, for a person, why Path is NOT as it was before, or may not be;
-	// empty means that it is.
+	// Lost tells the user why Path is NOT as it was before, or may not be; empty
+	// means that it is.
 	Lost string `json:"lost,omitempty"`
 }

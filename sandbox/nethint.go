@@ -6,12 +6,11 @@ import (
 	"sync"
 )
 
-// WantsNetwork reports whether what a failed command printed looks as if it
-// missed the network, so that a person can be told of --net. It knows what
-// resolvers, common programs and package managers say, behind walls without a
-// network or in their own offline modes. It takes a port of this machine on
-// which nobody listens for no sign of it. It can be wrong both ways: use it
-// for hints alone.
+// WantsNetwork reports whether the output of a failed command suggests that it
+// needed the network. It knows the messages of resolvers, common programs and
+// package managers, behind walls without a network or in their offline modes. A
+// closed port of this machine does not count. It can be wrong both ways: use it
+// only for hints.
 func WantsNetwork(output string) bool {
 	text := strings.ToLower(output)
 	for _, sign := range netSigns() {
@@ -22,7 +21,7 @@ func WantsNetwork(output string) bool {
 	return refusedElsewhere().MatchString(text)
 }
 
-// netSigns are what stands in the output, in small letters.
+// netSigns returns the texts to look for, in lower case.
 func netSigns() []string {
 	return []string{
 		// Resolvers and sockets: the C library, Go, Python, Node, Java, Rust.
@@ -47,7 +46,7 @@ func netSigns() []string {
 		// Programs.
 		"unable to access 'http",
 		"could not read from remote repository",
-		// Package managers that were told to stay offline, or gave up.
+		// Package managers in their offline modes, or after retries.
 		"disabled by goproxy=off",
 		"module lookup disabled",
 		"enotcached",
@@ -64,9 +63,8 @@ func netSigns() []string {
 	}
 }
 
-// refusedElsewhere finds a connection that was refused by the machine itself,
-// and not by somebody on a loopback address: "dial tcp 1.2.3.4:443: connect:
-// permission denied".
+// refusedElsewhere matches a connection that this machine itself refused, such as
+// "dial tcp 1.2.3.4:443: connect: permission denied".
 var refusedElsewhere = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(dial tcp|connect to|connecting to|connect) [^\n]*: (permission denied|operation not permitted|eacces|eperm)\b`)
 })

@@ -9,36 +9,35 @@ import (
 	"hone/sandbox/internal/process"
 )
 
-// None is the runner without walls: the command may do whatever the person
-// who started hone may do. It is for programs that are the user's own, and for
-// those who chose it.
+// None runs commands without walls: they may do whatever the user may do. It is
+// for the user's own programs, and for users who chose it.
 //
-// It does bound them. The command has a session of its own, and when it has
-// ended, or its time or the context is over, all that it started is ended as
-// well. On Linux that holds for daemons too, and the command itself dies with
-// hone even when hone is killed; what it does not find is a process that runs
-// as another user, such as one that sudo started, once it has left the session
-// and lost its parents. On Windows a job object holds the tree, but for what the command starts
-// in its first instant. Elsewhere only the process group is ended. To become
-// the parent of daemons the whole process is made a subreaper on Linux, and
-// stays one.
+// It limits commands. A command has a session of its own. When it has ended, or
+// its time is over, or the context is done, all that it started is stopped as
+// well. On Linux this includes daemons, and the command dies with hone even if
+// hone is killed. It does not find a process of another user, such as one that
+// sudo started, after that has left the session and lost its parents. On Windows
+// a job object contains the tree, except what the command starts in its first
+// instant. Other systems stop only the process group. On Linux the first command
+// makes this process a subreaper, which becomes the parent of daemons, and the
+// process remains one.
 //
-// The zero None is ready.
+// The zero None is ready to use.
 type None struct {
-	// Grace is how long a command that is being ended has between the signal
-	// that asks it and the one that does not; 0 means two seconds.
+	// Grace is the time between SIGTERM and SIGKILL for a command that must
+	// stop; 0 means two seconds.
 	Grace time.Duration
 }
 
 var _ Runner = None{}
 
-// Run runs the command to its end; see [Runner]. Its error is a [*StartError],
-// or the context's where that was done before the start.
+// Run runs the command to its end; see [Runner]. Its error is a [*StartError], or
+// the context's if that was done before the start.
 func (n None) Run(ctx context.Context, c Command) (Result, error) {
 	return n.RunNotify(ctx, c, func(<-chan struct{}, Dialer) {})
 }
 
-// RunNotify is Run, and calls started once when the command runs; see [Hold].
+// RunNotify is like Run, and calls started when the command runs; see [Hold].
 func (n None) RunNotify(ctx context.Context, c Command, started Started) (Result, error) {
 	if err := c.Check(ctx); err != nil {
 		return Result{}, err
@@ -49,9 +48,9 @@ func (n None) RunNotify(ctx context.Context, c Command, started Started) (Result
 	}
 	streams, err := process.NewStreams(cmd, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr})
 	if err != nil {
-		return Result{}, &StartError{Program: c.Argv[0], Reason: "its streams cannot be made", Err: err}
+		return Result{}, &StartError{Program: c.Argv[0], Reason: "cannot make its streams", Err: err}
 	}
-	// The signal at hone's death follows the thread that made the child.
+	// The kernel kills the command when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := time.Now()

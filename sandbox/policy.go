@@ -5,51 +5,51 @@ import (
 	"time"
 )
 
-// Policy says what commands behind walls may reach. Paths are absolute; the
-// longest one that holds a file decides about it, and of equal ones Hide comes
-// before Read and Read before Write. What none of them holds is not there, as
-// far as the wall can make it so. The zero Policy lets a command reach nothing,
-// not even the programs of the system; see the package workshop's System.
+// Policy lists what commands behind walls may reach. Paths are absolute. The
+// innermost path around a file decides about it; Hide takes precedence over
+// Read, and Read over Write. A file below no path does not exist for commands, as
+// far as the wall can hide it. The zero Policy lets a command reach nothing, not
+// even the system's programs; see System in the package workshop.
 //
-// Paths may lead through symlinks: what they lead to is what is shown, under
-// both names.
+// Paths may contain symlinks: commands find the target under both names.
 type Policy struct {
-	// Write are folders and files that may be read and changed. They must exist.
+	// Write are directories and files that may be read and changed. They must
+	// exist.
 	Write []string
-	// Read are folders and files that may be read and run. Those that are
-	// missing are passed over; where they lie in a folder of Write, a command
-	// cannot bring them into being either, or what it made is taken away again:
-	// see [Result.Restored].
+	// Read are directories and files that may be read and run. Missing ones are
+	// skipped. In a directory of Write a command cannot create a missing one
+	// either; or it is removed again afterwards, see [Result.Restored].
 	Read []string
-	// Hide are folders and files that are not there, or are empty and cannot
-	// be read: the walls cannot take a file out of a folder that may be written.
+	// Hide are directories and files that do not exist for commands. In a
+	// visible directory they are empty and cannot be read instead.
 	Hide []string
-	// Tmp is the folder that is shown as /tmp, for all commands of a run. Where
-	// a wall cannot show a folder under another name, and where Tmp is empty,
-	// see the wall's doc.
+	// Tmp is the directory that the commands of a run see as /tmp. Some walls
+	// cannot show it under another name. If it is empty each command has an
+	// empty /tmp of its own behind walls that build a file system.
 	Tmp string
-	// Aside is a folder, outside of all that may be written, for what a command
-	// left in the place of a protected file. Empty means that it is lost.
+	// Aside is a directory outside everything that may be written. It receives
+	// what a command put in place of a protected file; if Aside is empty that is
+	// deleted.
 	Aside string
-	// Net lets commands reach the network as this process does.
+	// Net lets commands use the network as this process can.
 	Net bool
-	// Doors are the addresses that can be reached without Net.
+	// Doors are the addresses that commands can reach without Net.
 	Doors []Door
 	// Limits bound each command.
 	Limits Limits
 }
 
-// Limits bound a command and all that it started, together. Zero means the
-// number given with each; a negative one means none.
+// Limits limit a command together with all that it started. The comments say
+// what zero means; a negative number means no limit.
 type Limits struct {
-	Memory    int64         // bytes of memory that is not backed by a file; 0 means none
+	Memory    int64         // bytes of memory that no file backs; 0 means no limit
 	Processes int           // processes and threads; 0 means 4096
-	Time      time.Duration // a ceiling for Command.Timeout; 0 means none
-	Output    int64         // a ceiling for Command.MaxOutput, in bytes; 0 means none
+	Time      time.Duration // the maximum of Command.Timeout; 0 means no limit
+	Output    int64         // the maximum of Command.MaxOutput, in bytes; 0 means no limit
 }
 
-// MaxProcesses is how many processes and threads are allowed; 0 means any
-// number.
+// MaxProcesses returns how many processes and threads are allowed; 0 means no
+// limit.
 func (l Limits) MaxProcesses() int {
 	const standard = 4096
 	switch {
@@ -61,14 +61,14 @@ func (l Limits) MaxProcesses() int {
 	return l.Processes
 }
 
-// Door is an address inside the walls at which somebody outside answers
-// (rulings A8 and A13).
+// Door is an address behind the walls that a function outside serves (rulings A8
+// and A13).
 type Door struct {
-	// Addr is where commands find it: a loopback address and a port, such as
-	// 127.0.0.1:3000. Port 0 lets the wall choose; see DoorAddr of the walls.
+	// Addr is the address that commands use: a loopback address and a port, such
+	// as 127.0.0.1:3000. Port 0 lets the walls choose; their DoorAddr returns it.
 	Addr string
-	// Serve answers one connection, and closes it.
-	// Contract: it is called from many goroutines, and returns when the
-	// connection is closed from either side.
+	// Serve answers one connection and closes it.
+	// Contract: it is called from many goroutines, and returns when either side
+	// closes the connection.
 	Serve func(net.Conn)
 }

@@ -7,26 +7,26 @@ import (
 	"net"
 )
 
-// Running is a command that is held open, such as a server; see [Hold].
+// Running is a command that stays open, such as a server; see [Hold].
 // It is safe for concurrent use.
 type Running struct {
-	up, done chan struct{}   // closed when the command runs, and when all is over
-	exited   <-chan struct{} // closed when the command has ended; only once up is closed
-	dial     Dialer          // the same
-	result   Result          // only once done is closed
-	err      error           // the same
+	up, done chan struct{}   // closed when the command runs, and when run returned
+	exited   <-chan struct{} // closed when the command has ended; set when up is closed
+	dial     Dialer          // set when up is closed
+	result   Result          // set when done is closed
+	err      error           // set when done is closed
 }
 
-// Dialer connects to a TCP port of a command.
+// Dialer connects to a loopback TCP port of a command's network.
 type Dialer func(ctx context.Context, port int) (net.Conn, error)
 
-// Started is told that a command runs: exited is closed when it has ended, and
-// dial connects to it. It is called once, or never.
+// Started is called when a command runs, at most once: exited is closed when it
+// has ended, and dial connects to it.
 type Started func(exited <-chan struct{}, dial Dialer)
 
-// Hold calls run, which runs a command to its end, on a goroutine of its own.
-// It returns when the command runs, or is over already; its error is run's
-// where the command could not be started.
+// Hold calls run, which runs a command to its end, in a new goroutine. It returns
+// when the command runs or has already ended. Its error is run's if the command
+// could not be started.
 func Hold(run func(Started) (Result, error)) (*Running, error) {
 	r := &Running{up: make(chan struct{}), done: make(chan struct{})}
 	go func() {
@@ -46,7 +46,7 @@ func Hold(run func(Started) (Result, error)) (*Running, error) {
 	return r, nil
 }
 
-// closed reports whether a channel that nothing is sent on is closed.
+// closed reports whether a channel is closed on which no value is sent.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -56,26 +56,26 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// Done is closed when the command and all that it started have ended, and what
-// is protected has been put back.
+// Done returns a channel that is closed when the command and all that it started
+// have ended, and protected paths have been restored.
 func (r *Running) Done() <-chan struct{} { return r.done }
 
-// Wait waits for Done and says how the command ended, as [Runner]'s Run would
-// have. It may be called any number of times.
+// Wait waits for Done and returns what Run of a [Runner] would have returned. It
+// may be called several times.
 func (r *Running) Wait() (Result, error) {
 	<-r.done
 	return r.result, r.err
 }
 
 // Dial connects to a loopback TCP port of the command's network: at 127.0.0.1,
-// and where that is refused at ::1. Behind walls with a network of their own
-// nothing but a server in there can answer; behind others, and with
-// [Policy.Net], it is a server of this machine, whoever started it.
+// or at ::1 if that is refused. Behind walls with a network of their own only a
+// server behind the same walls can answer; otherwise, and with [Policy.Net], any
+// server of this machine can.
 //
-// The context, and the command's end, bound the connecting alone. A connection
-// lasts until one side ends it, and is a [*net.TCPConn]. Where nobody listens
-// yet the error is syscall.ECONNREFUSED (on Windows WSAECONNREFUSED); after the
-// command has ended there is always one.
+// The context and the end of the command only stop Dial itself. The connection
+// is a [*net.TCPConn] and lasts until either side closes it. If no server listens
+// yet the error is syscall.ECONNREFUSED (WSAECONNREFUSED on Windows). After the
+// command has ended Dial always returns an error.
 func (r *Running) Dial(ctx context.Context, port int) (net.Conn, error) {
 	conn, err := r.connect(ctx, port)
 	if err != nil {
@@ -84,8 +84,8 @@ func (r *Running) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return conn, nil
 }
 
-// errEnded says that a command has ended; errNoPort that a port's number is none.
 var (
+	// ErrEnded is the error of [Running.Dial] after the command has ended.
 	ErrEnded  = errors.New("it has ended")
 	errNoPort = errors.New("ports have numbers from 1 to 65535")
 )

@@ -1,29 +1,28 @@
-// Package sandbox runs commands: behind walls where a model asked for them,
-// and bounded in time, output and processes in any case. It holds the words for
-// that and knows no particular wall.
+// Package sandbox runs commands and limits their time, output and processes.
+// Commands that a model asks for run behind walls. The package defines the types
+// that its subpackages share and contains no wall itself.
 //
-// What to call: a [Runner] runs one [Command] to its end. [None] is the one
-// without walls, for programs that are the user's own: checkers, builds and
-// hooks. The package wall has the one with walls; it is built by a [Policy],
-// and its [Grade] says what the walls reached on this machine. The package
-// workshop makes a policy for the toolchains of this machine. A [Running]
-// command, such as a server, is held open, and connected to. A [Door] lets
-// commands behind walls reach one place outside of them ([Forward]), or behind
-// others ([ForwardBy]).
+// A [Runner] runs one [Command] to its end. [None] runs it without walls and is
+// for the user's own programs: checkers, builds and hooks. The package wall
+// builds walls from a [Policy]; their [Grade] describes what they hold back on
+// this machine. The package workshop makes a policy for the toolchains of this
+// machine. A [Running] command, such as a server, stays open and can be
+// connected to. A [Door] lets commands behind walls reach one address outside
+// ([Forward]) or behind other walls ([ForwardBy]).
 //
-// What is guaranteed: when Run returns, the command and all that it started have
-// ended, as far as the system lets them be found; see [None]. A command that
-// fails or is ended by a limit is a [Result], an error says that it did not
-// start. A missing wall is a [*WallError], never a weaker wall.
+// When Run returns, the command and every process that it started have ended, as
+// far as the system can find them; see [None]. A command that fails or exceeds a
+// limit is a [Result]; an error means that it did not start. A wall that cannot
+// be built is a [*WallError], never a weaker wall.
 //
-// What is not: nobody guards what becomes of the files that a command wrote.
-// They may have been written to attack whoever reads them. What each wall leaves
-// open is in the comments on [Hidden] and the others, and, tried, in the table
-// of the package prove.
+// No wall guards what happens to the files that a command wrote: they may have
+// been written to attack the programs that read them. The comments on [Hidden]
+// and the other walls say what each leaves open, and the table of the package
+// prove shows it, attempt by attempt.
 //
-// Other packages below this one need what is exported here beside that, to look
-// at a policy ([Policy.Entries]) or to run a command in another process
-// ([Command.Exec], [Hold]).
+// The other exported names are for the subpackages: they read a policy
+// ([Policy.Entries]) or run a command in another process ([Command.Exec],
+// [Hold]).
 package sandbox
 
 import (
@@ -34,69 +33,68 @@ import (
 	"hone/sandbox/internal/process"
 )
 
-// Runner runs a command to its end. A command that ran and failed, was ended
-// by a limit or by the context is a Result, not an error; the error says that
-// it could not be started.
+// Runner runs a command to its end. A command that ran and failed, or that a
+// limit or the context stopped, is a Result and not an error. An error means
+// that it could not be started.
 type Runner interface {
 	Run(ctx context.Context, c Command) (Result, error)
 }
 
-// Command is what to run. It has no terminal.
+// Command is a command to run. It has no terminal.
 type Command struct {
 	// Argv is the program and its arguments. A program without a slash is
-	// looked up in PATH; it is never given to a shell.
+	// looked up in the PATH of Env. No shell is involved.
 	Argv []string
 	// Dir is the working directory; empty is not allowed.
 	Dir string
-	// Env is the whole environment, as KEY=VALUE; nil means an empty one. On
-	// Linux HONE_COMMAND_ID is added to it, by which what the command leaves
-	// behind is known.
+	// Env is the complete environment, as KEY=VALUE; nil means an empty one. On
+	// Linux HONE_COMMAND_ID is added to it, which identifies the processes that
+	// the command leaves behind.
 	Env []string
-	// Stdin is what the command reads; nil means nothing (an empty device). A
-	// *os.File is handed over as it is: the command can do with it all that it
-	// was opened for, behind walls too. What a wall must not let through must
-	// not be given: there a folder is refused, and a regular file can be opened
-	// anew, for writing as well, where the kernel has no Landlock.
+	// Stdin is what the command reads; nil means nothing (the null device). The
+	// command receives an *os.File itself, and may do with it all that it was
+	// opened for, also behind walls. Walls refuse a directory. Without Landlock
+	// in the kernel a command can open a regular file again, also for writing.
 	//
-	// Anything else is copied through a pipe by a goroutine, until it ends or
-	// fails, which both are the end of the input for the command, or until the
-	// command ends. A command that reads none of it, or not all, is no error;
-	// whatever was read by then is lost.
-	// Contract: a Read that blocks does not hold up Run for more than half a
-	// second after the command; it may return later, and none follows it.
+	// A goroutine copies any other reader through a pipe until the reader ends
+	// or fails, which both end the command's input, or until the command ends.
+	// It is not an error if the command does not read all of it; bytes that were
+	// copied by then are lost.
+	// Contract: a Read that blocks delays Run by at most half a second after the
+	// command has ended. It may return later; no other Read follows it.
 	Stdin io.Reader
-	// Timeout ends the command and all that it started; 0 means none but the
-	// context's.
+	// Timeout stops the command and all that it started; 0 means that only the
+	// context does.
 	Timeout time.Duration
 	// MaxOutput is how many bytes of each of the two streams are kept; 0
-	// means 64 MiB. What comes after is read, thrown away and counted.
+	// means 64 MiB. Further bytes are counted and discarded.
 	MaxOutput int64
-	// Live, if not nil, is given both streams as they come, interleaved, from
-	// one goroutine at a time. Its errors are ignored. It must not block for
-	// ever: the command waits for it, and Run with it.
+	// Live, if not nil, receives both streams as they arrive, interleaved, from
+	// one goroutine at a time. Its errors are ignored. If it blocks, the command
+	// and Run wait for it.
 	Live io.Writer
-	// LiveOut and LiveErr are Live for one of the streams alone; all may be
-	// given.
+	// LiveOut and LiveErr are the same for one of the streams. All three may be
+	// set.
 	LiveOut, LiveErr io.Writer
 }
 
-// DefaultMaxOutput is what a Command.MaxOutput of 0 means.
+// DefaultMaxOutput is the limit that a Command.MaxOutput of 0 means.
 const DefaultMaxOutput = process.DefaultMaxOutput
 
-// Result is how a command ended.
+// Result describes how a command ended.
 type Result struct {
-	Exit     int           // its exit status; -1 where a signal or a limit ended it
-	Signal   string        // the signal that ended it, such as "killed"; empty otherwise
-	TimedOut bool          // Command.Timeout passed
+	Exit     int           // its exit status; -1 if a signal or a limit stopped it
+	Signal   string        // the signal that stopped it, such as "killed"; empty if none did
+	TimedOut bool          // Command.Timeout stopped it
 	Stdout   []byte        // at most MaxOutput bytes
 	Stderr   []byte        // at most MaxOutput bytes
-	Lost     int64         // bytes of both streams past MaxOutput
+	Lost     int64         // the bytes of both streams beyond MaxOutput, which were discarded
 	Duration time.Duration // by the monotonic clock
 
-	// OverLimit names the limit of the policy that ended it: memory or
-	// processes; empty otherwise.
+	// OverLimit is the limit of the policy that stopped it, memory or processes;
+	// empty if none did.
 	OverLimit string
-	// Restored are the protected paths that the command changed, and that are
-	// now as they were, unless Lost says otherwise.
+	// Restored are the protected paths that the command changed and that were
+	// restored afterwards, except those whose Lost is not empty.
 	Restored []Restored
 }

@@ -15,11 +15,11 @@ import (
 	"hone/sandbox/internal/environ"
 )
 
-// StartError says that a command could not be started.
+// StartError means that a command could not be started.
 type StartError struct {
-	Program string // as it was asked for
-	Reason  string // for a person; empty where Err says it all
-	Err     error  // what the operating system said, such as fs.ErrNotExist; never nil
+	Program string // the first element of Command.Argv
+	Reason  string // for the user; empty if Err is enough
+	Err     error  // the cause, such as fs.ErrNotExist; never nil
 }
 
 // Error names the program and the reason.
@@ -30,12 +30,12 @@ func (e *StartError) Error() string {
 	return fmt.Sprintf("start %s: %s", e.Program, e.Reason)
 }
 
-// Unwrap is the operating system's error.
+// Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Check says why a command cannot be started before anything is looked up: the
-// context is over, or it has no program or no working directory. Its error is a
-// [*StartError], or wraps the context's.
+// Check returns an error if the context is done, or if the command has no program
+// or no working directory. It looks nothing up. Its error is a [*StartError], or
+// wraps the context's.
 func (c Command) Check(ctx context.Context) error {
 	program := "a command"
 	if len(c.Argv) > 0 {
@@ -52,14 +52,13 @@ func (c Command) Check(ctx context.Context) error {
 	return nil
 }
 
-// errNoProgram is for a Command without Argv, errNoDir for one without Dir.
 var (
 	errNoProgram = errors.New("the command is empty")
 	errNoDir     = errors.New("no working directory was given")
 )
 
-// Exec is the command with its program found, ready to be given its streams and
-// started. Its error is a [*StartError].
+// Exec looks up the command's program and returns a command without streams. Its
+// error is a [*StartError].
 func (c Command) Exec() (*exec.Cmd, error) {
 	path, err := c.program()
 	if err != nil {
@@ -68,7 +67,7 @@ func (c Command) Exec() (*exec.Cmd, error) {
 	return &exec.Cmd{Path: path, Args: c.Argv, Dir: c.Dir, Env: append([]string{}, c.Env...)}, nil
 }
 
-// program is the file to run, found and looked at.
+// program returns the path of the file to run, which exists and is executable.
 func (c Command) program() (string, error) {
 	if err := c.Check(context.Background()); err != nil {
 		return "", err
@@ -94,6 +93,7 @@ func (c Command) program() (string, error) {
 	return path, nil
 }
 
+// checkDir checks the working directory.
 func (c Command) checkDir() error {
 	info, err := os.Stat(c.Dir)
 	if err != nil {
@@ -105,9 +105,9 @@ func (c Command) checkDir() error {
 	return nil
 }
 
-// find is the file that Argv names: in the command's own PATH where it has no
-// slash, else relative to Dir. Entries of PATH that are not absolute are passed
-// over, because what they find depends on what lies in Dir.
+// find returns the file that Argv names. It looks up a name without a slash in
+// the PATH of Env; other names are relative to Dir. It skips entries of PATH that
+// are not absolute, because they mean another directory for each Dir.
 func (c Command) find() (string, error) {
 	name := c.Argv[0]
 	if filepath.IsAbs(name) {
@@ -127,16 +127,16 @@ func (c Command) find() (string, error) {
 			}
 		}
 	}
-	return "", &StartError{Program: name, Reason: "it is not on the PATH that it would run with", Err: fs.ErrNotExist}
+	return "", &StartError{Program: name, Reason: "it is not on the PATH of the command's environment", Err: fs.ErrNotExist}
 }
 
-// isProgram reports whether PATH's search ends at a file.
+// isProgram reports whether a file can be run.
 func isProgram(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
 }
 
-// endings are what may follow a program's name.
+// endings returns the extensions that a program's file name may have.
 func endings(env []string) []string {
 	if runtime.GOOS != "windows" {
 		return []string{""}
@@ -148,17 +148,17 @@ func endings(env []string) []string {
 	return append([]string{""}, strings.Split(list, ";")...)
 }
 
-// NewStartError words what the operating system said when a program was
-// started whose file was there and executable.
+// NewStartError explains the error of the operating system for a program whose
+// file exists and is executable.
 func NewStartError(program, path string, err error) *StartError {
 	e := &StartError{Program: program, Err: err}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Reason = "the interpreter that its first line names does not exist"
 	case errors.Is(err, syscall.ENOEXEC):
-		e.Reason = "it is neither a program for this machine nor a script whose first line begins with #!"
+		e.Reason = "it is neither a program for this machine nor a script whose first line starts with #!"
 	case errors.Is(err, fs.ErrPermission):
-		e.Reason = fmt.Sprintf("the system does not permit to run %s", path)
+		e.Reason = fmt.Sprintf("the system does not allow %s to run", path)
 	}
 	return e
 }

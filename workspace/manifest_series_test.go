@@ -76,7 +76,11 @@ func mutated(r *rand.Rand, m Manifest, n int) Manifest {
 // unchanged, and each move must return the differences.
 func TestSeriesRandom(t *testing.T) {
 	exact := cmp.AllowUnexported(Entry{}, stamp{})
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
 		kept, all := texts{}, []Stored{}
 		var s Stored

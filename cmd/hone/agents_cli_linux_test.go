@@ -91,6 +91,7 @@ func TestOtherCLIs(t *testing.T) {
 // TestRefusedAgentThatSaysItIsDone: an agent that was refused a call for want of
 // budget ends the run, also where it ends well and has an answer.
 func TestRefusedAgentThatSaysItIsDone(t *testing.T) {
+	skipShort(t)
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("SKIPPED: ", err)
 	}

@@ -63,9 +63,12 @@ func (a *app) initLoopCommand(k loop.Kind, starters loop.Starters) *cobra.Comman
 // init writes a loop's starter files below root, and says of each whether it
 // was written or was there. It offers to protect the project's tests.
 func (a *app) init(root string, starters loop.Starters) error {
-	files, err := starters.Files(root, func(text string) { a.say("note", text) })
-	if err != nil {
-		return err
+	var files []loop.File
+	if starters.Files != nil {
+		var err error
+		if files, err = starters.Files(root, func(text string) { a.say("note", text) }); err != nil {
+			return err
+		}
 	}
 	found := spoken(root, languages())
 	if !slices.ContainsFunc(files, func(f loop.File) bool { return anyLanguage().marked(f.Path) }) && len(found) == 0 {
@@ -80,7 +83,7 @@ func (a *app) init(root string, starters loop.Starters) error {
 	if err := a.offerProtect(root, found); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "next: %s\n", next)
+	_, err := fmt.Fprintf(a.out, "next: %s\n", next)
 	return err
 }
 

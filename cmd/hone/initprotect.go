@@ -18,6 +18,7 @@ import (
 type language struct {
 	name    string
 	marks   []string // globs of files at the root by which it is known
+	check   string   // a command that says whether the code is right
 	protect []string // globs of what says whether the code is right
 }
 
@@ -26,25 +27,25 @@ type language struct {
 // adding a source file should not need approval.
 func languages() []language {
 	return []language{
-		{"Go", []string{"go.mod", "go.work"}, []string{"**/*_test.go", "**/testdata/**", ".golangci.yml", "Makefile"}},
-		{"Python", []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"},
+		{"Go", []string{"go.mod", "go.work"}, "go vet ./... && go test ./...", []string{"**/*_test.go", "**/testdata/**", ".golangci.yml", "Makefile"}},
+		{"Python", []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"}, "python3 -m pytest",
 			[]string{"**/tests/**", "**/test_*.py", "**/*_test.py", "**/conftest.py", "pytest.ini", "tox.ini", "noxfile.py"}},
-		{"Node", []string{"package.json"},
+		{"Node", []string{"package.json"}, "npm test",
 			[]string{"**/*.{test,spec}.*", "**/__tests__/**", "**/__snapshots__/**", "{test,tests,e2e,cypress}/**", "package.json", "{jest,vitest,playwright,eslint}.config.*", "tsconfig*.json"}},
-		{"Rust", []string{"Cargo.toml"}, []string{"**/tests/**", "**/*.snap", ".cargo/**", "clippy.toml"}},
-		{"Java", []string{"pom.xml", "build.gradle", "build.gradle.kts"}, []string{"**/src/test/**", "config/**", "checkstyle.xml"}},
-		{"Ruby", []string{"Gemfile", "*.gemspec"}, []string{"**/spec/**", "**/test/**", ".rspec", ".rubocop.yml", "Rakefile"}},
-		{"PHP", []string{"composer.json"}, []string{"tests/**", "phpunit.xml*", "phpstan.neon*"}},
-		{"Elixir", []string{"mix.exs"}, []string{"**/test/**", ".credo.exs", ".formatter.exs"}},
-		{".NET", []string{"*.sln", "*.slnx", "*.csproj", "*.fsproj"}, []string{"**/*Tests/**", "**/*{Test,Tests}.{cs,fs}", "{test,tests}/**", ".editorconfig"}},
-		{"C and C++", []string{"CMakeLists.txt", "meson.build", "configure.ac"},
+		{"Rust", []string{"Cargo.toml"}, "cargo test", []string{"**/tests/**", "**/*.snap", ".cargo/**", "clippy.toml"}},
+		{"Java", []string{"pom.xml", "build.gradle", "build.gradle.kts"}, "mvn test", []string{"**/src/test/**", "config/**", "checkstyle.xml"}},
+		{"Ruby", []string{"Gemfile", "*.gemspec"}, "bundle exec rake", []string{"**/spec/**", "**/test/**", ".rspec", ".rubocop.yml", "Rakefile"}},
+		{"PHP", []string{"composer.json"}, "composer test", []string{"tests/**", "phpunit.xml*", "phpstan.neon*"}},
+		{"Elixir", []string{"mix.exs"}, "mix test", []string{"**/test/**", ".credo.exs", ".formatter.exs"}},
+		{".NET", []string{"*.sln", "*.slnx", "*.csproj", "*.fsproj"}, "dotnet test", []string{"**/*Tests/**", "**/*{Test,Tests}.{cs,fs}", "{test,tests}/**", ".editorconfig"}},
+		{"C and C++", []string{"CMakeLists.txt", "meson.build", "configure.ac"}, "make test",
 			[]string{"{test,tests}/**", "**/test_*.{c,cc,cpp}", "**/*_test.{c,cc,cpp}", ".clang-tidy"}},
 	}
 }
 
 // anyLanguage is for a folder that has a Makefile and tells no more.
 func anyLanguage() language {
-	return language{"make", []string{"Makefile", "makefile", "GNUmakefile"}, []string{"{test,tests}/**", "Makefile", "makefile", "GNUmakefile"}}
+	return language{"make", []string{"Makefile", "makefile", "GNUmakefile"}, "make test", []string{"{test,tests}/**", "Makefile", "makefile", "GNUmakefile"}}
 }
 
 // spoken are the languages of a folder. A folder that cannot be read has none.
@@ -81,13 +82,16 @@ func protectLine(ls []language) string {
 
 // honeStarter is a .config/hone.toml in which nothing is switched on.
 func honeStarter(ls []language) string {
-	names := make([]string, len(ls))
-	for i, l := range ls {
-		names[i] = l.name
+	var names, checks []string
+	for _, l := range ls {
+		names, checks = append(names, l.name), append(checks, l.check)
 	}
 	return `# What hone is to do in this project. Flags go before what stands here.
 
 [check]
+# This command says whether the code is right: it exits 0 if so. Remove the # if it fits; hone fix needs one.
+# command = ` + strconv.Quote(strings.Join(checks, " && ")) + `
+
 # These files say whether the code is right (` + strings.Join(names, ", ") + `). Those that are there when a run begins
 # can be kept as they are: a model changes them with your approval alone, and what its commands
 # change in them is put back. Take the sign away from the next line for that, and adapt the list.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -9,6 +8,7 @@ import (
 	"hone/harness"
 	"hone/internal/config"
 	"hone/loop"
+	"hone/loop/fix"
 	"hone/loop/implement"
 	"hone/loop/phase"
 	"hone/loop/reconcile"
@@ -19,7 +19,7 @@ import (
 // completion come from them; nothing else here knows a particular loop, but for
 // demo and rollup, which are about one.
 func kinds() []loop.Kind {
-	return []loop.Kind{reconcile.Kind(), implement.Kind(), task.Kind(), phase.Kind()}
+	return []loop.Kind{fix.Kind(), reconcile.Kind(), implement.Kind(), task.Kind(), phase.Kind()}
 }
 
 // kindOf returns the kind of a recorded run's loop.
@@ -85,9 +85,4 @@ func loadConfig(root, name string, l loop.Loop) (config.File, error) {
 		return file, harness.ConfigError(err)
 	}
 	return file, nil
-}
-
-// settingsOf are the settings that a run of any loop shares.
-func settingsOf(start hone.Start) (s loop.Settings, err error) {
-	return s, json.Unmarshal(start.Settings, &s)
 }

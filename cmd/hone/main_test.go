@@ -102,8 +102,13 @@ func die() {
 // and the conditions wall:NAME, which holds where that wall can be had, and race, where the race
 // detector is at work.
 func TestScripts(t *testing.T) {
+	dir, files := "testdata/script", []string(nil)
+	if testing.Short() {
+		dir, files = "", shortScripts(dir)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
+		Files:               files,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setup,
@@ -142,6 +147,26 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// shortScripts are the scripts that run with -short, as make race runs them:
+// each loop once, and what a program does at the same time (screens, signals,
+// retries, servers, walls). Without -short all of them run.
+func shortScripts(dir string) (files []string) {
+	for _, name := range strings.Fields("reconcile implement task_flow task_agent task_walls phase_flow resume undo replay_mixed prove_killed " +
+		"exit130 fault_provider g2_interrupt g2_terminal g7_retry g11_crash json lock patience_reconcile sandbox_signals show task_approve wires") {
+		files = append(files, filepath.Join(dir, name+".txtar"))
+	}
+	return files
+}
+
+// skipShort skips a test with -short: it is about other processes, and takes
+// many of them.
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: it is about other processes")
+	}
+}
+
 // raced reports whether the race detector is at work, whose shadow memory does
 // not fit into the bounds that some walls are tried with.
 func raced() bool {
@@ -150,11 +175,11 @@ func raced() bool {
 }
 
 // unraced skips a test that is about other processes under the race detector,
-// where it takes minutes: make walls runs it without.
+// where it takes minutes: make unit runs it without.
 func unraced(t *testing.T) {
 	t.Helper()
 	if raced() {
-		t.Skip("it is about other processes: make walls runs it without the race detector")
+		t.Skip("it is about other processes: make unit runs it without the race detector")
 	}
 }
 

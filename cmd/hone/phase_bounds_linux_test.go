@@ -80,7 +80,7 @@ func readBounds(t *testing.T) []boundsRow {
 func boundsNeeds(t *testing.T, wall sandbox.Wall) {
 	t.Helper()
 	if raced() {
-		t.Skipf("NOT PROVED %s: the race detector is at work, whose memory is more than commands may have; make walls runs this without it", wall)
+		t.Skipf("NOT PROVED %s: the race detector is at work, whose memory is more than commands may have; make unit runs this without it", wall)
 	}
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skipf("NOT PROVED %s: %v", wall, err)

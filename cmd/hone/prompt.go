@@ -55,6 +55,7 @@ func (a *app) promptLoopCommand(k loop.Kind, l previewed) *cobra.Command {
 	}
 	registerDir(c, &f.dir)
 	c.Flags().StringVarP(&f.Model, "model", "m", "", "whose context the size is compared with, as PROVIDER/NAME")
+	c.Flags().StringVar(&f.Check, "check", "", "the run's check: a command that must exit 0 (default command below [check])")
 	c.Flags().BoolVar(&f.output.json, "json", false, "the request as one JSON object")
 	l.PreviewFlags(c.Flags())
 	return c

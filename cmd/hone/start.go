@@ -92,7 +92,7 @@ func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.I
 // input is what a loop's settings are resolved from. The caller closes its tree.
 func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) (*loop.Input, error) {
 	in := &loop.Input{Kind: k, Dir: f.dir, Args: args, Flags: f.Flags, Changed: changed, Getenv: a.env,
-		Note: func(text string) { a.say("note", text) }, Out: a.out, HasProvider: harness.HasProvider}
+		Note: func(text string) { a.say("note", text) }, In: a.in, Out: a.out, HasProvider: harness.HasProvider}
 	err := l.Valid(in)
 	if err != nil {
 		return nil, err

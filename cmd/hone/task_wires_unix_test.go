@@ -19,6 +19,7 @@ import (
 // protocol with parallel calls. The first session leaves a failing test, the
 // reviewer lists it as pending, and the second mends it.
 func TestTaskOverEachWire(t *testing.T) {
+	skipShort(t)
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -84,6 +85,7 @@ func (w providerWire) flags(url string) []string {
 // read, is the last loop's or went elsewhere is none (ruling S4). What the
 // execution itself left to do stays, and the next loop does it.
 func TestUselessReviewsOverEachWire(t *testing.T) {
+	skipShort(t)
 	const place = ".codescribe/loop/review_output.toml"
 	for what, call := range map[string][2]string{
 		"nothing":    {},

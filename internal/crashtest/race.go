@@ -7,7 +7,7 @@ import (
 
 // scaledPoints returns how many points to try instead of points: fewer under
 // the race detector, which takes five times as long and finds no more in a kill
-// than in a run. make walls tries all without it.
+// than in a run. make unit tries all without it.
 func scaledPoints(points int) int {
 	info, ok := debug.ReadBuildInfo()
 	if ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {

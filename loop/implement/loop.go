@@ -108,7 +108,7 @@ func read(reply model.Reply) (block.Reply, []string) {
 	said, problems := block.Parse(reply.Text())
 	var texts []string
 	if !reply.Finish.Normal() {
-		texts = append(texts, fmt.Sprintf("the response did not come to its end (%s)",
+		texts = append(texts, fmt.Sprintf("the response did not end normally (%s)",
 			strings.TrimSpace(string(reply.Finish)+" "+reply.Detail)))
 	}
 	for _, p := range problems {
@@ -147,7 +147,7 @@ const sourceReply = "reply"
 // unusable is the finding that a reply wrote nothing. It stands where the
 // build's output would (ruling C7), in the log and in the next prompt.
 func (l Loop) unusable(ctx context.Context, r *hone.Run, problems []string) ([]check.Finding, error) {
-	text := "The response could not be used: no file was written and the build was not run.\n\n- " + strings.Join(problems, "\n- ") + "\n"
+	text := "The response could not be used: no file was written and the build did not run.\n\n- " + strings.Join(problems, "\n- ") + "\n"
 	if err := l.log(ctx, r, "build.txt", text); err != nil {
 		return nil, err
 	}

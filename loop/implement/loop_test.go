@@ -227,7 +227,7 @@ cee
 
 When the file replacements were made, the build provided the following output:
 
-The response could not be used: no file was written and the build was not run.
+The response could not be used: no file was written and the build did not run.
 
 - line 10: ^^^a is not closed; write ^^^end alone on a line after its text
 `, `
@@ -257,9 +257,9 @@ half
 
 When the file replacements were made, the build provided the following output:
 
-The response could not be used: no file was written and the build was not run.
+The response could not be used: no file was written and the build did not run.
 
-- the response did not come to its end (length)
+- the response did not end normally (length)
 `}
 	kept := logs(t, dir)
 	for i, w := range want {
@@ -274,7 +274,7 @@ The response could not be used: no file was written and the build was not run.
 		"query-1-response.json": "{\"candidates\":[]}\n",
 		"query-2-response.txt":  m.replies[1],
 		"query-1-build.txt":     "STDOUT:\na says one\r\n\n\nSTDERR:\nlooked\n\n\nbuild.sh: exit status 1\n",
-		"query-2-build.txt":     "The response could not be used: no file was written and the build was not run.\n\n- line 10: ^^^a is not closed; write ^^^end alone on a line after its text\n",
+		"query-2-build.txt":     "The response could not be used: no file was written and the build did not run.\n\n- line 10: ^^^a is not closed; write ^^^end alone on a line after its text\n",
 		"query-5-build.txt":     "STDOUT:\na says done\n\n\nSTDERR:\nlooked\n\n",
 	} {
 		if diff := cmp.Diff(w, kept[name]); diff != "" {

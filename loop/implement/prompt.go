@@ -208,7 +208,7 @@ func explain(err error, p prompt) error {
 		return err
 	}
 	parts := p.parts()
-	c.Room = fmt.Sprintf("the query and the code base take %d bytes, and the history of %d rounds %d",
+	c.Room = fmt.Sprintf("the query and the code base take %d bytes, the history of %d rounds %d",
 		len(parts[0]), len(parts)-1, len(p.text())-len(parts[0]))
 	c.Remedy = "make codeRollup.txt smaller, with fewer files or more in .gitignore, or choose a model with a larger context"
 	return err

@@ -33,6 +33,7 @@ func limit(tokens *int64) func(*phase.Loop, *hone.Run) {
 // was verified. A larger budget goes on with the verification, unless there is
 // something else to build.
 func TestVerifierIsNotPaid(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		check    check.Func
@@ -86,6 +87,7 @@ func TestVerifierIsNotPaid(t *testing.T) {
 // TestBuilderIsNotPaidAgain: what the health check said of the first attempt of
 // a round is what is wrong, where a second cannot be paid.
 func TestBuilderIsNotPaidAgain(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)

@@ -134,7 +134,7 @@ func middle(text string, most int) string {
 		tail = tail[i+1:]
 	}
 	left := len(text) - len(head) - len(tail)
-	return strings.ToValidUTF8(fmt.Sprintf("%s\n[%d bytes are left out here]\n%s", head, left, tail), "")
+	return strings.ToValidUTF8(fmt.Sprintf("%s\n[%d bytes omitted]\n%s", head, left, tail), "")
 }
 
 // again is a step that runs commands and can be repeated: a hook is.

@@ -142,7 +142,7 @@ func (c *conductor) ask(ctx context.Context, name string) (exit int, err error) 
 		return 0, hookStop(name, "was ended with all that it had started", c.output())
 	case <-limit.C:
 		c.busy = true
-		return 0, hookStop(name, fmt.Sprintf("had not ended after %s: what runs on must be started in the background, with &", c.hooks.time()), c.output())
+		return 0, hookStop(name, fmt.Sprintf("did not finish within %s: a process that keeps running must be started in the background, with &", c.hooks.time()), c.output())
 	case <-ctx.Done():
 		c.busy = true
 		return 0, context.Cause(ctx)
@@ -178,7 +178,7 @@ func (c *conductor) answers(ctx context.Context, port int) string {
 		case <-c.running.Done():
 			return fmt.Sprintf("the server did not answer on port %d: all that start_dev had started has ended", port)
 		case <-ctx.Done():
-			return fmt.Sprintf("start_dev ended well, and nothing answered on port %d within %s", port, limit)
+			return fmt.Sprintf("start_dev succeeded, but nothing answered on port %d within %s", port, limit)
 		case <-time.After(restful):
 		}
 	}

@@ -28,6 +28,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 
 // TestAgentCrashesAtEveryPoint: the same with agents in both roles.
 func TestAgentCrashesAtEveryPoint(t *testing.T) {
+	skipShort(t)
 	reach := []string{"bash", "command", binary() + " " + asClient + ` "$DEV_URL"`}
 	fails := agent("verifier", "one fails", reach...)
 	fails[0].reply.Parts = append(fails[0].reply.Parts, call("write", "path", "failed_specs.md", "content", failed).Parts...)
@@ -39,6 +40,7 @@ func TestAgentCrashesAtEveryPoint(t *testing.T) {
 // TestCrashBesideACheck: the health check fails in round 1, all contracts hold
 // in round 2 and the check beside them does not, and round 3 passes.
 func TestCrashBesideACheck(t *testing.T) {
+	skipShort(t)
 	more := builder(call("write", "path", "more", "content", "more\n"), say("built"))
 	s := crashScene(false, suite(), build("LINT"), build("hello"), pass(), more, pass())
 	s.Play = playing(func(dir string) process {
@@ -54,6 +56,7 @@ func TestCrashBesideACheck(t *testing.T) {
 
 // TestCrashOfAStuckPhase: the one round is used up, and a contract fails.
 func TestCrashOfAStuckPhase(t *testing.T) {
+	skipShort(t)
 	s := crashScene(false, suite(), build("no"), fail())
 	s.Play = playing(func(string) process { return process{rounds: 1} })
 	s.Run(t)
@@ -176,6 +179,7 @@ func TestResumedVerification(t *testing.T) {
 // TestNotStartedForNothing: a run that goes on after its last verification has
 // answered starts no server.
 func TestNotStartedForNothing(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -194,6 +198,7 @@ func TestNotStartedForNothing(t *testing.T) {
 // TestOldVerdictIsRemovedByHone, and a run that is killed right then takes that
 // for nobody else's change.
 func TestOldVerdictIsRemovedByHone(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), map[string]string{"tests/failed_specs.md": failed})
@@ -212,6 +217,7 @@ func TestOldVerdictIsRemovedByHone(t *testing.T) {
 // TestServerDoesNotComeBack: one that came up before and does not in a resumed
 // run is exit 5, and no contract's failure.
 func TestServerDoesNotComeBack(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -222,7 +228,7 @@ func TestServerDoesNotComeBack(t *testing.T) {
 	files(t, dir, map[string]string{"src/answer": "crash\n"})
 	asked := len(m.asked)
 	end := process{model: m, set: soon}.live(t, dir)
-	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "came up before, and does not now") || len(m.asked) != asked {
+	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "started before, but does not now") || len(m.asked) != asked {
 		t.Fatalf("%+v after %d requests", end, len(m.asked)-asked)
 	}
 	gone(t, dir)

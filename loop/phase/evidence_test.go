@@ -18,6 +18,7 @@ import (
 // TestEvidence: a verification without evidence is never a pass: the run ends
 // with exit 5, and one that is resumed has it tried again (ruling A4).
 func TestEvidence(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	run := func(line string) model.Reply { return call("bash", "command", line) }
 	cut := say("I was about to")
@@ -30,12 +31,12 @@ func TestEvidence(t *testing.T) {
 		"says that it is done":      {verifier(say("all pass")), "ran no command", true},
 		"runs and asks nobody":      {verifier(run("true"), say("all pass")), "no request of the verifier reached the server", false},
 		"connects and says nothing": {verifier(run("exec 3<>/dev/tcp/127.0.0.1/1; true"), say("all pass")), "no request of the verifier reached the server", false},
-		"never answers":             {verifier(ask(), ask(), ask(), run("echo 4"), run("echo 5")), "gave no final answer (it ended by: turns)", false},
+		"never answers":             {verifier(ask(), ask(), ask(), run("echo 4"), run("echo 5")), "gave no final answer (its session ended with: turns)", false},
 		"answers with nothing":      {verifier(ask(), say(" "), say(""), say("\n")), "gave no final answer", false},
-		"is cut off as it answers":  {verifier(ask(), cut, cut, cut, cut), "gave no final answer (it ended by: turns)", false},
-		"writes a link":             {verifier(ask(), run("echo x > y; ln -s y failed_specs.md"), say("all pass")), "cannot be read", true},
-		"writes more than is read":  {verifier(ask(), run("yes SPEC: x | head -c 2000000 > failed_specs.md"), say("all pass")), "cannot be read", false},
-		"fails and writes a pipe":   {verifier(ask(), run("mkfifo failed_specs.md"), say("one fails")), "cannot be read", true},
+		"is cut off as it answers":  {verifier(ask(), cut, cut, cut, cut), "gave no final answer (its session ended with: turns)", false},
+		"writes a link":             {verifier(ask(), run("echo x > y; ln -s y failed_specs.md"), say("all pass")), "is unreadable", true},
+		"writes more than is read":  {verifier(ask(), run("yes SPEC: x | head -c 2000000 > failed_specs.md"), say("all pass")), "is unreadable", false},
+		"fails and writes a pipe":   {verifier(ask(), run("mkfifo failed_specs.md"), say("one fails")), "is unreadable", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,6 +68,7 @@ func TestEvidence(t *testing.T) {
 // TestTriedAgainAndAgain: each try is a life of its own, and none bears
 // witness for another.
 func TestTriedAgainAndAgain(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -88,6 +90,7 @@ func TestTriedAgainAndAgain(t *testing.T) {
 // TestVerifierCrashes: a verifier that cannot be asked is exit 5, whatever it
 // wrote before.
 func TestVerifierCrashes(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	for name, agents := range map[string]bool{"a model": false, "an agent": true} {
 		t.Run(name, func(t *testing.T) {
@@ -127,6 +130,7 @@ func agent(role, text string, do ...string) []turn {
 // TestAgentMustReach: of an agent nobody knows what it runs, and what reached
 // the server counts all the same (ruling A4).
 func TestAgentMustReach(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -145,6 +149,7 @@ func TestAgentMustReach(t *testing.T) {
 // TestFailuresNeedNoEvidence: entries decide, also of a verifier that came to
 // no answer, and what they lack is said (rulings A4 and A5).
 func TestFailuresNeedNoEvidence(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -166,6 +171,7 @@ func TestFailuresNeedNoEvidence(t *testing.T) {
 
 // TestNote: a file without entries is a pass, which a person is told of.
 func TestNote(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -179,6 +185,7 @@ func TestNote(t *testing.T) {
 // TestWarningsOfSpecs: people are told what is wrong with the specifications up
 // to the phase, once (ruling A5).
 func TestWarningsOfSpecs(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), map[string]string{
@@ -198,6 +205,7 @@ func TestWarningsOfSpecs(t *testing.T) {
 
 // TestOutsideChanges are told to the role whose folder it is, and no other.
 func TestOutsideChanges(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -226,14 +234,15 @@ func TestOutsideChanges(t *testing.T) {
 	}
 	prompts := m.first()
 	last, verify := prompts[len(prompts)-2].prompt(), prompts[len(prompts)-1].prompt()
-	holds(t, "the builder's prompt", last, "theirs.go: changed by somebody else")
+	holds(t, "the builder's prompt", last, "theirs.go: changed by another process")
 	lacks(t, "the builder's prompt", last, "theirs.sh", "Makefile", "failed_specs.md: changed")
-	holds(t, "the verifier's prompt", verify, "theirs.sh: changed by somebody else")
+	holds(t, "the verifier's prompt", verify, "theirs.sh: changed by another process")
 	lacks(t, "the verifier's prompt", verify, "theirs.go: changed", "Makefile")
 }
 
 // TestWithheldIsNotSent: what is withheld is in no prompt (ruling G8).
 func TestWithheldIsNotSent(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	const key = "AKIAIOSFODNN7EXAMPLQ"

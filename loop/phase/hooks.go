@@ -62,9 +62,9 @@ func (h Hooks) call(ctx context.Context, name string) (said, error) {
 	case err != nil:
 		return said{}, hookStop(name, "could not be run: "+err.Error(), "")
 	case got.TimedOut:
-		return said{}, hookStop(name, fmt.Sprintf("had not ended after %s", h.time()), output)
+		return said{}, hookStop(name, fmt.Sprintf("did not finish within %s", h.time()), output)
 	case got.OverLimit != "":
-		return said{}, hookStop(name, "was ended: it went over the limit of "+got.OverLimit, output)
+		return said{}, hookStop(name, "was stopped: it exceeded the limit of "+got.OverLimit, output)
 	case got.Exit == 127 && strings.Contains(output, ConfigName+": No such file"):
 		return said{}, hookStop(name, "cannot be run: there is no "+ConfigName, "")
 	}

@@ -21,6 +21,7 @@ import (
 // TestHookFails: a hook that fails, hangs or is missing is exit 5 with its
 // output, and the run goes on when it is mended (ruling A9).
 func TestHookFails(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		hook, body string
@@ -28,10 +29,10 @@ func TestHookFails(t *testing.T) {
 		turns      int // that are taken before
 	}{
 		"map_deps fails":                          {"map_deps", "echo no such lock file >&2; exit 3", []string{"map_deps in abl.config.sh failed with exit status 3", "no such lock file"}, 0},
-		"map_deps hangs":                          {"map_deps", "echo reading; sleep 60", []string{"map_deps", "had not ended after", "reading"}, 0},
-		"health_check hangs":                      {"health_check", "echo linting; sleep 60", []string{"health_check", "had not ended after", "linting"}, 4},
+		"map_deps hangs":                          {"map_deps", "echo reading; sleep 60", []string{"map_deps", "did not finish within", "reading"}, 0},
+		"health_check hangs":                      {"health_check", "echo linting; sleep 60", []string{"health_check", "did not finish within", "linting"}, 4},
 		"start_dev fails":                         {"start_dev", "echo npm: command not found; exit 127", []string{"start_dev", "failed with exit status 127", "npm: command not found"}, 4},
-		"start_dev does not go to the background": {"start_dev", "cd src; echo up; exec BINARY " + asServer + " PORT MARK", []string{"start_dev", "had not ended after", "with &", "up"}, 4},
+		"start_dev does not go to the background": {"start_dev", "cd src; echo up; exec BINARY " + asServer + " PORT MARK", []string{"start_dev", "did not finish within", "with &", "up"}, 4},
 		"reset_state fails":                       {"reset_state", "echo no database >&2; false", []string{"reset_state", "failed with exit status 1", "no database"}, 4},
 		"reset_state is ended":                    {"reset_state", "kill -9 $PPID", []string{"reset_state", "was ended with all that it had started"}, 4},
 	} {
@@ -76,6 +77,7 @@ func TestNoConfig(t *testing.T) {
 // TestStopDev is optional: one that is missing, fails or hangs changes nothing
 // (ruling A9).
 func TestStopDev(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	for name, h := range map[string]hooks{
 		"missing": usual().without("stop_dev"), "fails": usual().but("stop_dev", "echo oh; exit 1"), "stops nothing": usual().but("stop_dev", "true"),
@@ -101,6 +103,7 @@ func TestStopDev(t *testing.T) {
 
 // TestHealthCheckSaysNothing: then its status is what there is to tell.
 func TestHealthCheckSaysNothing(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual().but("health_check", "exit 9"), nil)
@@ -118,6 +121,7 @@ func TestHealthCheckSaysNothing(t *testing.T) {
 // TestHealthLog: what the hook prints is its log where it writes none, a log
 // of an earlier run is not told, and of a long one the middle is left out.
 func TestHealthLog(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual().but("health_check", `case "$(cat src/answer)" in
@@ -132,7 +136,7 @@ esac`), map[string]string{"tests/results/lint.log": "CANARY-OLD\n"})
 	holds(t, "the second prompt", prompts[2].prompt(), "lint.log: what the health check printed when it failed =====\nfirst: \uFFFD is wrong\n")
 	lacks(t, "the second prompt", prompts[2].prompt(), "CANARY-OLD")
 	third := prompts[3].prompt()
-	holds(t, "the third prompt", third, "=====\n1\n2\n", "\n100000\n", " bytes are left out here]\n")
+	holds(t, "the third prompt", third, "=====\n1\n2\n", "\n100000\n", " bytes omitted]\n")
 	if lacks(t, "the third prompt", third, "\n50000\n", "first: "); len(third) > 60<<10 {
 		t.Errorf("the third prompt has %d bytes", len(third))
 	}
@@ -173,6 +177,7 @@ func TestServerDoesNotAnswer(t *testing.T) {
 
 // TestFailedContractsStand while no verification says otherwise.
 func TestFailedContractsStand(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -190,6 +195,7 @@ func TestFailedContractsStand(t *testing.T) {
 
 // TestSomethingElseAnswers on the port, where walls share the machine's.
 func TestSomethingElseAnswers(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -197,7 +203,7 @@ func TestSomethingElseAnswers(t *testing.T) {
 	defer l.Close()
 	m := script(suite(), build("hello"), pass())
 	end := process{model: m}.live(t, dir)
-	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "something else answers on port "+portOf(dir)) || read(dir, "tests/results/dev.log") != "" {
+	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "another program answers on port "+portOf(dir)) || read(dir, "tests/results/dev.log") != "" {
 		t.Fatalf("%+v", end)
 	}
 	l.Close()

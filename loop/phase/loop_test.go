@@ -70,6 +70,7 @@ func TestPhase(t *testing.T) {
 // TestPrompts holds what each session is sent against a file (rulings A1, A2
 // and A8). The last part of each is the instruction.
 func TestPrompts(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), map[string]string{"src/deps": "greeting 1.0\n"})
@@ -100,6 +101,7 @@ func soon(l *phase.Loop, _ *hone.Run) { l.Hooks.Up = 500 * time.Millisecond }
 // TestBoundaries is the seed's table: nothing of the other role's folder is
 // ever in a request, nor anything of the harness's own.
 func TestBoundaries(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual().but("map_deps", "cat src/deps; echo known >&2"), map[string]string{
@@ -126,6 +128,7 @@ func TestBoundaries(t *testing.T) {
 
 // TestHealthAttempts: ruling A3. Each attempt is a commit.
 func TestHealthAttempts(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -160,6 +163,7 @@ func TestHealthAttempts(t *testing.T) {
 
 // TestCommits: a person's identity, and none of their hooks (ruling A6).
 func TestCommits(t *testing.T) {
+	skipShort(t)
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	files(t, home, map[string]string{".gitconfig": "[user]\nname = Ada\nemail = ada@localhost\n[commit]\ngpgsign = true\n"})
@@ -190,6 +194,7 @@ func TestCommits(t *testing.T) {
 // TestPassedByTheSpecifications: what both repositories record counts while the
 // specifications up to that phase are the same.
 func TestPassedByTheSpecifications(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -223,6 +228,7 @@ func TestPassedByTheSpecifications(t *testing.T) {
 // TestHalfFinished: a run that was killed between the two commits that say
 // that a phase has passed makes the other one.
 func TestHalfFinished(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
@@ -246,6 +252,7 @@ func TestHalfFinished(t *testing.T) {
 
 // TestStuck: ruling A11.
 func TestStuck(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	long := strings.Repeat("LINT early\n", 50) + "LINT last"
 	for name, c := range map[string]struct {
@@ -282,6 +289,7 @@ func TestStuck(t *testing.T) {
 // TestCheckHasTheLastWord: --check joins, its findings go to the builder alone
 // (ruling G12).
 func TestCheckHasTheLastWord(t *testing.T) {
+	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)

@@ -116,6 +116,15 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// skipShort skips a test with -short, as make race runs it: what it does in this
+// process the others do too, and the rest is other processes.
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: it is about other processes")
+	}
+}
+
 func binary() string { return must(filepath.EvalSymlinks(must(os.Executable()))) }
 
 // hooks are the bodies of the project's hooks. PORT, MARK and BINARY stand for

@@ -145,7 +145,7 @@ func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []
 	}
 	var b strings.Builder
 	section(&b, projectName, project)
-	section(&b, MapName+": what "+Src+"/ holds, and below the line what it depends on", projectMap)
+	section(&b, MapName+": the contents of "+Src+"/, and below the line its dependencies", projectMap)
 	for _, s := range specs {
 		title := s.Path + ": an earlier phase"
 		if s.Phase == l.Phase {
@@ -156,7 +156,7 @@ func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []
 	for _, p := range l.told(e, prior) {
 		section(&b, p.title, p.text)
 	}
-	b.WriteString("===== what is to be done now =====\n")
+	b.WriteString("===== your instructions =====\n")
 	return composed{l.redact(b.String()), l.instruction(e, step), history.Report{Said: l.announce(e, prior)}}, nil
 }
 
@@ -182,7 +182,7 @@ func (l Loop) announce(e errand, prior []check.Finding) string {
 	if len(failed) == 0 {
 		return name + " writes code"
 	}
-	return name + " is told what failed: " + strings.Join(failed, ", ")
+	return name + " gets the failures: " + strings.Join(failed, ", ")
 }
 
 // instruction is the errand with where it stands.
@@ -222,12 +222,12 @@ func (l Loop) told(e errand, prior []check.Finding) []part {
 		parts = append(parts,
 			part{path.Base(lintLog) + ": what the health check printed when it failed", join(from(prior, sourceHealth))},
 			part{path.Base(serverLog) + ": the server did not come up", join(from(prior, sourceServer))},
-			part{"the project's check, which must have no findings", join(from(prior, check.SourceCommand))})
+			part{"what the project's check reported", join(from(prior, check.SourceCommand))})
 	}
 	folder := l.folder(e) + "/"
 	for _, f := range from(prior, "outside") {
 		if name, ok := strings.CutPrefix(f.File, folder); ok {
-			parts = append(parts, part{name + ": changed by somebody else", f.Text})
+			parts = append(parts, part{name + ": changed by another process", f.Text})
 		}
 	}
 	return parts

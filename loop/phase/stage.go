@@ -70,7 +70,7 @@ func (g *stage) ensure(ctx context.Context) error {
 	before := served(g.run, history.Up)
 	got, err := g.start(ctx)
 	if err == nil && !got.Up {
-		err = &hone.Stop{Kind: hone.KindFailed, Why: "the server came up before, and does not now: " + got.Why,
+		err = &hone.Stop{Kind: hone.KindFailed, Why: "the server started before, but does not now: " + got.Why,
 			Next: hone.Next{First: "read " + serverLog, Verb: hone.Resume}}
 	}
 	g.mu.Lock()
@@ -108,7 +108,7 @@ func (g *stage) start(ctx context.Context) (started, error) {
 func (g *stage) raise(ctx context.Context, c *conductor) (started, error) {
 	if conn, err := c.running.Dial(ctx, g.server.port); err == nil {
 		conn.Close()
-		return started{}, &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("something else answers on port %d, where the project's server should", g.server.port),
+		return started{}, &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("another program answers on port %d, which the project's server needs", g.server.port),
 			Next: hone.Next{First: "stop it", Verb: hone.Resume, Or: "give the server another port, in " + ConfigName + " and with --dev-url, and start a new run"}}
 	}
 	if err := g.forget(serverPID); err != nil {
@@ -203,7 +203,7 @@ func (s staged) Generate(ctx context.Context, req model.Request) (model.Reply, e
 
 // restarted is what the verifier is told with the first command after the
 // server was started again.
-const restarted = "NOTE: the program that runs you was stopped and went on. The server was started again just now and its state reset: what earlier commands made there is gone. It answers at %s.\n\n"
+const restarted = "NOTE: the program that runs you was interrupted and has resumed. The server was just restarted and its state reset: the effects of earlier commands on it are lost. It answers at %s.\n\n"
 
 // command is a tool's command that finds the server up.
 func (g *stage) command(run func(context.Context, tool.Input) (tool.Result, error)) func(context.Context, tool.Input) (tool.Result, error) {

@@ -42,7 +42,7 @@ type Verdict struct {
 func ParseVerdict(text string) Verdict {
 	v := Verdict{Text: verdictText(text)}
 	if v.Text != strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff") {
-		v.Warnings = append(v.Warnings, "it is no plain UTF-8 text; what is not was replaced")
+		v.Warnings = append(v.Warnings, "it is not plain UTF-8 text; invalid bytes were replaced")
 	}
 	e := entries{lines: strings.Split(v.Text, "\n")}
 	e.pairFences()
@@ -59,7 +59,7 @@ func ParseVerdict(text string) Verdict {
 		v.Warnings = append(v.Warnings, incomplete(v.Failures)...)
 	case strings.Contains(v.Text, "SPEC:"):
 		v.Failures = []Failure{undivided(v.Text)}
-		v.Warnings = append(v.Warnings, "it says SPEC:, but no line begins with that; all of it is taken as one failure")
+		v.Warnings = append(v.Warnings, "it contains SPEC:, but no line starts with it; the whole text counts as one failure")
 	case strings.TrimSpace(v.Text) != "":
 		v.Warnings = append(v.Warnings, passNote(v.Text))
 	}
@@ -232,7 +232,7 @@ func counted(lines []int) string {
 // passNote says that a text without entries is taken as a pass.
 func passNote(text string) string {
 	if at := anyCase.FindString(text); at != "" {
-		return fmt.Sprintf("it says %q, which does not count: only a line that begins with SPEC: in capitals is a failure", at)
+		return fmt.Sprintf("it contains %q, which does not count: only a line that starts with SPEC: in capitals is a failure", at)
 	}
-	return "it holds text but no SPEC: entry; it is taken as a note that everything passed"
+	return "it contains text but no SPEC: entry; it counts as a note that everything passed"
 }

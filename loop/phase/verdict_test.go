@@ -93,14 +93,14 @@ func TestVerdictParts(t *testing.T) {
 		{"nothing", "", phase.Verdict{}},
 		{"white space", " \n\n", phase.Verdict{}},
 		{"a note", "All contracts hold.\n", phase.Verdict{
-			Warnings: []string{"it holds text but no SPEC: entry; it is taken as a note that everything passed"},
+			Warnings: []string{"it contains text but no SPEC: entry; it counts as a note that everything passed"},
 		}},
 		{"small letters", "Spec: a\n", phase.Verdict{
-			Warnings: []string{`it says "Spec:", which does not count: only a line that begins with SPEC: in capitals is a failure`},
+			Warnings: []string{`it contains "Spec:", which does not count: only a line that starts with SPEC: in capitals is a failure`},
 		}},
 		{"within a line", "Two failed.\nFirst SPEC: a → b\n", phase.Verdict{
 			Failures: []phase.Failure{{Spec: "First SPEC: a → b", Text: "Two failed.\nFirst SPEC: a → b", Line: 2}},
-			Warnings: []string{"it says SPEC:, but no line begins with that; all of it is taken as one failure"},
+			Warnings: []string{"it contains SPEC:, but no line starts with it; the whole text counts as one failure"},
 		}},
 		{"many lines", "SPEC: a\n  → b\nINPUT:\n```json\n{\n}\n```\nINPUT: again\nOBSERVED: c\n\nd\n", phase.Verdict{
 			Failures: []phase.Failure{{Spec: "a\n  → b", Input: "```json\n{\n}\n```\nagain", Observed: "c\n\nd",
@@ -132,7 +132,7 @@ func TestVerdictParts(t *testing.T) {
 		}},
 		{"no text", "SPEC: a\x00\xff\xfe\nINPUT: b\nOBSERVED: c", phase.Verdict{
 			Failures: []phase.Failure{{Spec: "a\ufffd\ufffd", Input: "b", Observed: "c", Text: "SPEC: a\ufffd\ufffd\nINPUT: b\nOBSERVED: c", Line: 1}},
-			Warnings: []string{"it is no plain UTF-8 text; what is not was replaced"},
+			Warnings: []string{"it is not plain UTF-8 text; invalid bytes were replaced"},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([
 	for attempt := 1; ; attempt++ {
 		v, err := l.suite(ctx, r, prior)
 		if hone.OutOfBudget(err) {
-			v.down = []check.Finding{{Source: sourceUnpaid, Text: "Nothing was verified: the budget did not suffice for it."}}
+			v.down = []check.Finding{{Source: sourceUnpaid, Text: "Nothing was verified: the budget was too small for it."}}
 		}
 		if err != nil || v.down != nil {
 			// What failed in the last verification stands until there is another.
@@ -157,10 +157,10 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdict, error) {
 func (l Loop) unproved(r *hone.Run, talk hone.Conversation, read verdict) string {
 	switch {
 	case read.Bad != "":
-		return "its verdict cannot be read: " + read.Bad
+		return "its verdict is unreadable: " + read.Bad
 	case len(ParseVerdict(read.Text).Failures) > 0:
 	case talk.Ended != hone.EndedAnswer || strings.TrimSpace(talk.Reply.Text()) == "":
-		return fmt.Sprintf("the verifier gave no final answer (it ended by: %s)", talk.Ended)
+		return fmt.Sprintf("the verifier gave no final answer (its session ended with: %s)", talk.Ended)
 	case !l.Verifier.Agent && !ran(talk, l.Verifier.Tools):
 		return "the verifier ran no command"
 	case !served(r, history.Reached):

@@ -28,7 +28,7 @@ func (l Loop) diff(main git.MainDiff, items []item) specDiff {
 	var b strings.Builder
 	for _, f := range splitPatch(string(main.Patch)) {
 		if hidden[f.path] {
-			fmt.Fprintf(&b, "[the difference of %s is not shown, like its contents]\n", render.Path(f.path))
+			fmt.Fprintf(&b, "[the diff of %s is omitted, like its contents]\n", render.Path(f.path))
 		} else {
 			b.WriteString(f.text)
 		}
@@ -72,9 +72,9 @@ func patchedPath(head string) string {
 func (d specDiff) write(b *strings.Builder) {
 	switch {
 	case d.Ref == "":
-		b.WriteString("# How the specifications differ from `main`\n\nThis is not known: there is no branch `main`, here or at `origin`.\n\n")
+		b.WriteString("# How the specifications differ from `main`\n\nThis is unknown: there is no branch `main`, locally or at `origin`.\n\n")
 	case d.Text == "":
-		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nThey do not, but for files that are headed as newly added.\n\n", d.Ref)
+		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nThey do not, except for files headed as newly added.\n\n", d.Ref)
 	default:
 		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nThis is probably the task.\n\n%s\n", d.Ref, d.Text)
 	}

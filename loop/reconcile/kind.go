@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/pflag"
-
 	"hone"
 	"hone/check"
 	"hone/internal/config"
@@ -177,9 +175,6 @@ func (v *invocation) check(s loop.Session, dir string, w loop.Walls) check.Func 
 	}
 	return check.All(checks...)
 }
-
-// PreviewFlags adds none.
-func (v *invocation) PreviewFlags(*pflag.FlagSet) {}
 
 // Preview is what the first round would send.
 func (v *invocation) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {

@@ -113,7 +113,7 @@ func told(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 		e := ch.Edits[i]
 		switch {
 		case v.Ruling == workspace.Drop && e.Delete:
-			found = append(found, note(v.Path, "You asked to delete this file, and there is none."))
+			found = append(found, note(v.Path, "You asked to delete this file, but it does not exist."))
 		case v.Ruling == workspace.Deny:
 			found = append(found, note(v.Path, "Your change to this file was refused: "+v.Reason+"."+attempted(e)))
 		case v.Ruling == workspace.Declined:

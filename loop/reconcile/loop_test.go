@@ -167,7 +167,7 @@ func TestLaterPromptsBeginWithTheFirst(t *testing.T) {
 	}
 	first := prompt(m.asked[0])
 	for i, want := range [][]string{
-		1: {"what follows replaces what stands above", "--- FILE: src/a ---\none\n--- END FILE: src/a ---", "--- FILE: src/b (deleted) ---", "Finding 1, from checker, on src/a"},
+		1: {"the versions below replace those above", "--- FILE: src/a ---\none\n--- END FILE: src/a ---", "--- FILE: src/b (deleted) ---", "Finding 1, from checker, on src/a"},
 		2: {"--- FILE: src/b (deleted) ---", "--- FILE: src/c ---\nsea\n--- END FILE: src/c (no newline at the end) ---"},
 	} {
 		if i == 0 {
@@ -210,7 +210,7 @@ func TestPromptIsComposedAnew(t *testing.T) {
 		t.Fatalf("%+v", end)
 	}
 	second := prompt(m.asked[1])
-	if strings.Contains(second, "old\nold") || strings.Contains(second, "replaces what stands above") {
+	if strings.Contains(second, "old\nold") || strings.Contains(second, "replace those above") {
 		t.Errorf("the second prompt was not composed anew:\n%s", second)
 	}
 	if !strings.HasPrefix(prompt(m.asked[2]), m.asked[1].Messages[0].Parts[0].Text) {
@@ -263,7 +263,7 @@ func TestWhatThePromptShows(t *testing.T) {
 		"--- FILE: src/link (symbolic link to ../../etc/passwd) ---", "--- FILE: src/empty ---\n--- END FILE: src/empty ---",
 		"--- FILE: lock (contents omitted: not sent) ---", "--- FILE: checker.sh (contents omitted: this is the correctness checker) ---",
 		"--- FILE: .env (contents withheld: ", "--- FILE: .env.example ---\nPASSWORD=\n",
-		"[the difference of specs/dark.md is not shown, like its contents]",
+		"[the diff of specs/dark.md is omitted, like its contents]",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the prompt lacks %q", want)

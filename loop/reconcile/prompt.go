@@ -216,7 +216,7 @@ func since(base prompt, items []item, diff specDiff) (text string, now []item, o
 	if b.Len() > len(base.Base)/4 {
 		return "", nil, false
 	}
-	return "\n# Since then\n\nSince then these files changed; what follows replaces what stands above.\n\n" + b.String(), items, true
+	return "\n# Since then\n\nSince then these files changed; the versions below replace those above.\n\n" + b.String(), items, true
 }
 
 // findings words what the last round left, for the model.
@@ -225,9 +225,9 @@ func findings(prior []check.Finding, round, rounds int) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n# What came of your last answer\n\nThis is round %d of %d.", round, max(round, rounds))
+	fmt.Fprintf(&b, "\n# The result of your last answer\n\nThis is round %d of %d.", round, max(round, rounds))
 	if check.Blocking(prior) {
-		b.WriteString(" The loop ends when none of the findings is left.")
+		b.WriteString(" The loop ends when no findings are left.")
 	}
 	b.WriteString("\n\n")
 	for i, f := range blockingFirst(prior) {
@@ -283,7 +283,7 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 // notices tells a person, once a run, what the model is not shown.
 func (l Loop) notices(r *hone.Run, p prompt) error {
 	if p.Diff.Ref == "" {
-		if err := r.Notice("there is no branch main, here or at origin: the prompt says nothing of how specs/ changed"); err != nil {
+		if err := r.Notice("there is no branch main, locally or at origin: the prompt does not show how specs/ changed"); err != nil {
 			return err
 		}
 	}

@@ -18,14 +18,14 @@ import (
 // unreadable is a finding that says what is wrong with a reply. It blocks: a
 // reply that cannot be read applies nothing and is answered (ruling G3).
 func unreadable(format string, args ...any) check.Finding {
-	return check.Finding{Source: "reply", Text: "Your last reply could not be used, and nothing of it was applied: " + fmt.Sprintf(format, args...)}
+	return check.Finding{Source: "reply", Text: "Your last reply could not be used, and no part of it was applied: " + fmt.Sprintf(format, args...)}
 }
 
 // read turns a reply into a change, or says what is wrong with it: all that
 // can be seen at once. known tells which files the tree has.
 func read(reply model.Reply, known []string) (workspace.Change, []check.Finding) {
 	if !reply.Finish.Normal() {
-		return workspace.Change{}, []check.Finding{unreadable("it did not come to a normal end (%s). %s",
+		return workspace.Change{}, []check.Finding{unreadable("it did not end normally (%s). %s",
 			strings.TrimSpace(string(reply.Finish)+" "+reply.Detail), advice(reply.Finish))}
 	}
 	text, err := object(reply.Text())
@@ -62,7 +62,7 @@ func object(text string) (string, error) {
 	}
 	at := fence.FindStringIndex(text)
 	if at == nil {
-		return "", errors.New("it holds no JSON object: answer with the bare object, or put it in one ```json fence")
+		return "", errors.New("it contains no JSON object: answer with the bare object, or put it in one ```json fence")
 	}
 	return strings.TrimSpace(text[at[1]:]), nil
 }
@@ -80,7 +80,7 @@ func edits(text string) (workspace.Change, error) {
 		return workspace.Change{}, fmt.Errorf("something follows the JSON object: %.60q", rest)
 	}
 	if fence.MatchString(rest) {
-		return workspace.Change{}, errors.New("it holds more than one ```json fence: put the whole answer into one object")
+		return workspace.Change{}, errors.New("it contains more than one ```json fence: put the whole answer into one object")
 	}
 	return decode(raw)
 }
@@ -92,12 +92,12 @@ func syntax(text string, err error) error {
 	}
 	var s *json.SyntaxError
 	if !errors.As(err, &s) {
-		return fmt.Errorf("the JSON cannot be read: %w", err)
+		return fmt.Errorf("the JSON is invalid: %w", err)
 	}
 	at := max(0, min(int(s.Offset)-1, len(text)))
 	line := 1 + strings.Count(text[:at], "\n")
 	from, to := max(0, at-30), min(len(text), at+30)
-	return fmt.Errorf("the JSON cannot be read: %w, on line %d of the object, near %q", err, line, text[from:to])
+	return fmt.Errorf("the JSON is invalid: %w, on line %d of the object, near %q", err, line, text[from:to])
 }
 
 const (
@@ -114,7 +114,7 @@ func decode(raw []byte) (workspace.Change, error) {
 	known := 0
 	err := eachKey(raw, func(key string, d *json.Decoder) error {
 		if seen[key] {
-			return fmt.Errorf("the key %q stands twice in the object", key)
+			return fmt.Errorf("the key %q appears twice in the object", key)
 		}
 		seen[key] = true
 		switch key {
@@ -221,17 +221,17 @@ func collisions(ch workspace.Change, known []string) []check.Finding {
 	for _, e := range ch.Edits {
 		p := path.Clean(e.Path)
 		if once[p] {
-			found = append(found, unreadable("%q stands in it twice", e.Path))
+			found = append(found, unreadable("%q appears twice", e.Path))
 		}
 		once[p] = true
 		if e.Delete && dirs[p] {
-			found = append(found, unreadable("%q is a folder, and only files can be deleted", e.Path))
+			found = append(found, unreadable("%q is a directory, and only files can be deleted", e.Path))
 		}
 	}
 	for _, e := range ch.Edits {
 		for d := path.Dir(path.Clean(e.Path)); !e.Delete && d != "." && d != "/"; d = path.Dir(d) {
 			if once[d] || files[d] {
-				found = append(found, unreadable("%q lies below %q, which is a file", e.Path, d))
+				found = append(found, unreadable("%q is below %q, which is a file", e.Path, d))
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (p prompt) room() string {
 	sent := slices.DeleteFunc(slices.Clone(p.current()), func(it item) bool { return it.Digest == "" })
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d files are sent whole; the largest files and folders:\n", len(sent))
+	fmt.Fprintf(&b, "%d files are sent in full; the largest files and directories:\n", len(sent))
 	for _, l := range largest(sent, 5) {
 		fmt.Fprintf(&b, "  %10d bytes  %s\n", l.Size, render.Path(l.Path))
 	}

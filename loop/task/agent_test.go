@@ -59,14 +59,14 @@ func TestAgentExecutes(t *testing.T) {
 	if first.System != task.AgentSystem || len(first.Tools) != 0 || len(parts) != 3 || parts[0].Text != "Make a say done.\n" || strings.Contains(parts[2].Text, "\n") {
 		t.Errorf("the first session was sent %+v", first)
 	}
-	holds(t, "the first execution", parts[1].Text, "Loop 1 of 5.", "PHASE: EXECUTION", "can be done.\n", "otherwise at least something that parses or\n   compiles it.\n", "STATUS: COMPLETE")
-	for _, word := range []string{"tool calls", "replies of yours", "`bash`", "`read`", "`write`"} {
+	holds(t, "the first execution", parts[1].Text, "Loop 1 of 5.", "PHASE: EXECUTION", "as possible.\n", "otherwise at least a command that parses or\n   compiles it.\n", "STATUS: COMPLETE")
+	for _, word := range []string{"tool calls", "replies and", "`bash`", "`read`", "`write`"} {
 		if strings.Contains(whole(first)+first.System, word) {
 			t.Errorf("an agent is told of %s", word)
 		}
 	}
 	holds(t, "the review", review, "## Verified actions from loop 1 (harness-computed)\n  (the session was held by an agent with tools of its own: its calls are not known; ",
-		"Files created: b\nFiles edited: a\nFiles deleted: old\n", "I made c as well.", "a check passed is the report's word", "When the files meet the task's requirements")
+		"Files created: b\nFiles edited: a\nFiles deleted: old\n", "I made c as well.", "a check passed is the report's word", "If the files meet the task's requirements")
 	for _, word := range []string{"no verified actions", "Commands run", "verified command", "Spec.toml, ", ".codescribe/loop/execution"} {
 		if strings.Contains(review, word) {
 			t.Errorf("the review is told %q:\n%s", word, review)
@@ -124,8 +124,8 @@ func TestAgentDoesNotSay(t *testing.T) {
 		want  string
 	}{
 		"no status":  {say("All of it works."), "[Execution agent report — loop 1]\nAll of it works.\n"},
-		"nothing":    {model.Reply{Finish: model.Stop}, "There is none: the session ended without a final answer, because the model said nothing."},
-		"unreadable": {unread, "There is none: the session ended without a final answer, because what it printed holds none (no answer stands at \"result\" in its output)."},
+		"nothing":    {model.Reply{Finish: model.Stop}, "There is none: the session ended without a final answer, because the model's reply was empty."},
+		"unreadable": {unread, "There is none: the session ended without a final answer, because its output contains none (no answer stands at \"result\" in its output)."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -83,7 +83,7 @@ func TestExecutorIsAskedInTime(t *testing.T) {
 		stopped string
 	}{
 		"it answers": {say("<final_answer>\nSTATUS: INCOMPLETE\nNEXT STEPS:\n- mend a\n</final_answer>"), "pending: mend a", "final_text"},
-		"it goes on": {call("read", "path", "b"), "unfinished: nobody said that the task is complete, nor what is left of it", "token_budget"},
+		"it goes on": {call("read", "path", "b"), "unfinished: no report says that the task is complete or what is left", "token_budget"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -18,24 +18,21 @@ import (
 type flags struct {
 	reviewerModel string
 	tools         string // "native" or "text"
-	turns         int
-	calls         int
 	log           bool
 	logPath       string
 	reason        bool
-	allow         []string
 }
 
 // Flags adds the loop's own flags.
 func (v *invocation) Flags(fs *pflag.FlagSet) {
 	f := &v.flags
 	fs.StringVar(&f.reviewerModel, "reviewer-model", "", "the reviewer's model, as PROVIDER/NAME; needed where --model is a command-line agent (default the executor's)")
-	fs.IntVar(&f.turns, "turns", 0, fmt.Sprintf("most model calls in one execution session; also --agent-iterations, -niter (default %d)", defaultTurns))
-	fs.IntVar(&f.calls, "max-tool-calls", 0, fmt.Sprintf("most tool calls in one session (default %d)", defaultCalls))
+	v.AddFlags(fs)
+	fs.Lookup("turns").Usage = fmt.Sprintf("most model calls in one execution session; also --agent-iterations, -niter (default %d)", loop.DefaultTurns)
+	fs.Lookup("allow").Usage = "programs that the model may run beside the standard list and the task file's, such as go,make; the check itself is always allowed"
 	fs.StringVar(&f.tools, "tools", "", "how the model calls tools: native, or text for one that was not made for it (default native)")
 	fs.BoolVar(&f.log, "log", false, "log the sessions' events in "+standardLog+" as well")
 	fs.StringVar(&f.logPath, "log-path", "", "log them in this file instead")
-	fs.StringSliceVar(&f.allow, "allow", nil, "programs that the model may run beside the standard list and the task file's, such as go,make; the check itself is always allowed")
 	fs.BoolVar(&f.reason, "reason", false, "the same as --reasoning high")
 	fs.Lookup("rounds").Usage = fmt.Sprintf("most loops of execution and review; also --agent-loops, -nloop (default %d)", Loops)
 	fs.Lookup("dir").Usage = "work in this folder; also --workdir"
@@ -87,7 +84,7 @@ const standardLog = ".codescribe/logs/toolusage.toml"
 // ones that the loop's own stand for.
 func (v *invocation) Valid(in *loop.Input) error {
 	f := v.flags
-	if err := in.Positive(map[string]bool{"turns": f.turns > 0, "max-tool-calls": f.calls > 0}); err != nil {
+	if err := v.ValidFlags(in); err != nil {
 		return err
 	}
 	if f.logPath == "" && in.Changed("log-path") {

@@ -51,25 +51,18 @@ walls. What it did is then read off the files, and the reviewer needs a model of
 	}
 }
 
-// Bounds of a session, by default.
-const (
-	defaultTurns = 30
-	defaultCalls = 120
-)
-
 // invocation is one task: all that it depends on, resolved. The task file is
 // read in each loop.
 type invocation struct {
 	loop.Settings
+	loop.Conversing // of an execution session; Allow adds to the task file's list
+
 	Reviewer    loop.Model `json:"reviewer_model,omitzero"` // zero: the executor's, which is Model
 	System      string     `json:"system"`
 	AgentSystem string     `json:"agent_system,omitempty"` // the executor's, where that is an agent; else System is
 	File        string     `json:"task_file,omitempty"`    // from the root; empty where Text is the task
 	Text        string     `json:"task,omitempty"`
-	Turns       int        `json:"turns"`           // most model calls in an execution session
-	Calls       int        `json:"max_tool_calls"`  // most in a session
-	Log         string     `json:"log,omitempty"`   // absolute
-	Allow       []string   `json:"allow,omitempty"` // programs that commands may run, beside the task file's
+	Log         string     `json:"log,omitempty"` // absolute
 
 	flags flags
 	table table
@@ -116,8 +109,8 @@ func (v *invocation) Own(root string) func(path string) bool {
 
 // Resolve reads flags, environment, task file and configuration.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
-	v.System, v.Allow = System, v.flags.allow
-	v.Turns, v.Calls = cmp.Or(v.flags.turns, v.table.Turns, defaultTurns), cmp.Or(v.flags.calls, v.table.MaxToolCalls, defaultCalls)
+	v.System = System
+	v.Complete(v.table.Turns, v.table.MaxToolCalls)
 	if v.File, v.Text, err = argument(in.Root, in.Args[0]); err != nil {
 		return l, err
 	}
@@ -264,10 +257,9 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 
 // loop is the loop of the settings, without models and tools.
 func (v *invocation) loop(guard *workspace.Guard) Loop {
-	bounds := hone.Bounds{Turns: v.Turns, Calls: v.Calls}
-	l := Loop{File: v.File, Text: v.Text, Log: v.Log, Guard: guard,
+	l := Loop{File: v.File, Text: v.Text, Check: v.Check, Log: v.Log, Guard: guard,
 		Executor: v.Model.Role("executor", v.System), Reviewer: v.reviewer().Role("reviewer", v.System)}
-	l.Executor.Bounds, l.Reviewer.Bounds = bounds, bounds
+	l.Executor.Bounds, l.Reviewer.Bounds = v.Bounds(), v.Bounds()
 	if v.Model.Agent != nil {
 		l.Executor.System = v.AgentSystem
 	}

@@ -114,6 +114,7 @@ type process struct {
 func (p process) set(dir string) func(r *hone.Run) hone.Round {
 	return func(r *hone.Run) hone.Round {
 		l := p.whole()
+		l.Check = "make test" // p.check stands in for it
 		if p.run != nil {
 			*p.run = r
 		}
@@ -269,14 +270,14 @@ func TestPendingIsMended(t *testing.T) {
 		t.Fatalf("%d sessions", len(prompts))
 	}
 	holds(t, "the first execution", prompts[0], "Make a say done.\n\nLoop 1 of 5.\nPending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n",
-		"Working directory: "+dir, "Task file: Spec.toml (read-only", "PHASE: EXECUTION", "1. The task stands above, whole.")
+		"Working directory: "+dir, "Task file: Spec.toml (read-only", "\nCheck: make test (it decides", "PHASE: EXECUTION", "1. The complete task is above.")
 	holds(t, "the review", prompts[1], "Task file: Spec.toml", "Review output: "+output+" (write here)", "PHASE: REVIEW",
 		"## Verified actions from loop 1 (harness-computed)\nFiles read: a\nFiles written: a, b\nCommands run:\n  make test  →  exit_code: 0\nErrors:\n  read(gone): Error:",
 		"  write(Spec.toml): Error: this file may not be changed here\n",
 		"## Attempted but NOT executed (harness-rejected — no workspace effect)\n  dance(): unknown_tool\n",
 		"[Execution agent report — loop 1]\n<final_answer>\n**STATUS: INCOMPLETE**", "loop = 1\n")
 	holds(t, "the second execution", prompts[2], "Make a say done.\n\nLoop 2 of 5.\nFiles created across all prior loops: a, b\nLast loop — ran: make test  →  exit_code: 0 | errors: read(gone)",
-		"Pending next steps:\n  - make a say done\n  - [check] a says \"zero\\n\"\n    and not done\n\nWorking directory", "what was done so far is summarised above")
+		"Pending next steps:\n  - make a say done\n  - [check] a says \"zero\\n\"\n    and not done\n\nWorking directory", "a summary of the work so far")
 	for i, req := range m.asked {
 		if n := strings.Count(whole(req), "Make a say done."); n > 1 {
 			t.Errorf("request %d has the task %d times", i, n)
@@ -345,7 +346,7 @@ func TestNothingIsKnown(t *testing.T) {
 	if end := (process{model: m, rounds: 2}).live(t, dir); end.Kind != hone.KindRounds || len(end.Findings) != 1 || end.Findings[0].Source != "unfinished" {
 		t.Errorf("%+v", end)
 	}
-	if strings.Contains(m.prompts()[2], "nobody said") {
+	if strings.Contains(m.prompts()[2], "no report says") {
 		t.Error("what is for the person is told the model")
 	}
 }
@@ -433,7 +434,7 @@ func TestBlocker(t *testing.T) {
 	if end.Kind != hone.KindBlocked || end.Rounds != 2 || !strings.Contains(end.Why, "still the password") {
 		t.Errorf("%+v", end)
 	}
-	holds(t, "the second execution", m.prompts()[2], "The last review saw this in the way:\n  - the database needs a password\n")
+	holds(t, "the second execution", m.prompts()[2], "Blockers that the last review reported:\n  - the database needs a password\n")
 }
 
 // TestTaskFileIsReloaded before each loop, allow-list included (ruling S6);
@@ -453,7 +454,7 @@ func TestTaskFileIsReloaded(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "Spec.toml")); err != nil {
 		t.Fatal(err)
 	}
-	if end = p.live(t, dir); end.Kind != hone.KindUsage || !strings.Contains(end.Why, "gone") {
+	if end = p.live(t, dir); end.Kind != hone.KindUsage || !strings.Contains(end.Why, "no longer exists") {
 		t.Fatalf("%+v", end)
 	}
 	edit("[tools]\nbash = ['go']\n[[chat.user]]\ncontent = 'First'\n[[chat.assistant]]\ncontent = 'Yes?'\n[[chat.user]]\ncontent = 'Second'\n")
@@ -464,7 +465,7 @@ func TestTaskFileIsReloaded(t *testing.T) {
 		t.Errorf("allowed: %v", last)
 	}
 	req := m.asked[len(m.asked)-1]
-	if len(req.Messages) != 3 || req.Messages[0].Parts[0].Text != "First" || req.Messages[2].Parts[0].Text != "Second" || !strings.Contains(req.Messages[2].Parts[1].Text, "Loop 2 of 3.\nThe task was changed since the last loop; it stands above as it is now.\n") {
+	if len(req.Messages) != 3 || req.Messages[0].Parts[0].Text != "First" || req.Messages[2].Parts[0].Text != "Second" || !strings.Contains(req.Messages[2].Parts[1].Text, "Loop 2 of 3.\nThe task has changed since the last loop; the text above is the current one.\n") {
 		t.Errorf("%+v", req.Messages)
 	}
 }

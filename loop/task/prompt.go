@@ -16,13 +16,13 @@ import (
 	"hone/workspace"
 )
 
-// System is what both agents are told about their part. It never changes
-// within a run (ruling G13).
+// System describes their part to both agents. It never changes within a run
+// (ruling G13).
 //
 //go:embed prompt.md
 var System string
 
-// AgentSystem is System for an executor that is a command-line agent with
+// AgentSystem replaces System if the executor is a command-line agent with
 // tools of its own.
 //
 //go:embed prompt-agent.md
@@ -31,14 +31,14 @@ var AgentSystem string
 //go:embed prompt-execution.md
 var executionProtocol string
 
-// composed is the record of a prompt: the part that only this loop has.
+// composed is the record of a prompt: the part that is specific to this loop.
 type composed struct {
 	Text string `json:"text"`
 }
 
-// composeExecution is the first prompt of an execution session: the task's own
-// turns, and with the last of them where the work stands. The task is sent
-// once, and no two messages of one side follow each other.
+// composeExecution returns the first prompt of an execution session: the task's
+// own turns, the last of them with the state of the work. The task is sent
+// once, and no two consecutive messages have the same role.
 func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t Task, prior []check.Finding) ([]model.Message, error) {
 	past, err := hone.Earlier[LoopSummary](r, stepSummary)
 	if err != nil {
@@ -48,7 +48,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t Task, prior [
 	if err != nil {
 		return nil, err
 	}
-	s := standing{task: t, loop: r.Round(), past: past, prior: prior}
+	s := standing{task: t, check: l.Check, loop: r.Round(), past: past, prior: prior}
 	s.changed = len(tasks) > 0 && !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns)
 	p, err := hone.Step(ctx, r, "compose execution", prior, func(context.Context) (composed, error) {
 		return composed{s.text(r.Tree.Dir(), r.Limits.Rounds, l.Executor)}, nil
@@ -59,8 +59,8 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t Task, prior [
 	return l.messages(t, p.Text), l.fits(l.Executor, t, len(p.Text))
 }
 
-// messages are what the executor is sent: the task, where the work stands, and
-// what is to be done now.
+// messages returns what is sent to the executor: the task, the state of the
+// work, and what to do now.
 func (l Loop) messages(t Task, text string) []model.Message {
 	if l.Executor.Agent {
 		return t.message(text)
@@ -68,11 +68,11 @@ func (l Loop) messages(t Task, text string) []model.Message {
 	return t.messages(text)
 }
 
-// agentPrompt is an agent's prompt; all else is its context.
-const agentPrompt = "Carry out the task as PHASE: EXECUTION says, as far as you can in this session, and end with your final answer."
+// agentPrompt is an agent's prompt; everything else is its context.
+const agentPrompt = "Carry out the task as PHASE: EXECUTION describes, as far as you can in this session, and end with your final answer."
 
-// message is the task for an agent, which is sent texts that nobody's name
-// stands before.
+// message returns the task for an agent, whose texts carry no role names
+// unless the task has several turns.
 func (t Task) message(text string) []model.Message {
 	var parts []model.Part
 	for _, turn := range t.Turns {
@@ -85,7 +85,7 @@ func (t Task) message(text string) []model.Message {
 	return []model.Message{{Role: model.User, Parts: append(parts, model.Part{Text: text}, model.Part{Text: agentPrompt})}}
 }
 
-// messages are the task's turns with a text added to the last of them.
+// messages returns the task's turns with a text added to the last one.
 func (t Task) messages(text string) []model.Message {
 	var messages []model.Message
 	for _, turn := range t.Turns {
@@ -100,7 +100,7 @@ func (t Task) messages(text string) []model.Message {
 	return messages
 }
 
-// bytes is how much the task's own turns take.
+// bytes returns the size of the task's own turns.
 func (t Task) bytes() int {
 	n := 0
 	for _, turn := range t.Turns {
@@ -109,33 +109,34 @@ func (t Task) bytes() int {
 	return n
 }
 
-// fits is an error where a prompt does not fit the role's context, and says
-// what takes the room (ruling G10).
+// fits returns an error if a prompt does not fit the role's context. The error
+// states what takes the room (ruling G10).
 func (l Loop) fits(role hone.Role, t Task, rest int) error {
 	err := role.Fits(int64(len(role.System) + t.bytes() + rest))
 	var c *hone.ContextError
 	if errors.As(err, &c) && c.Room == "" {
-		c.Room = fmt.Sprintf("the task takes %d bytes, and the account of earlier loops %d", t.bytes(), rest)
+		c.Room = fmt.Sprintf("the task takes %d bytes, the account of earlier loops %d", t.bytes(), rest)
 		c.Remedy = "shorten the task, or choose a model with a larger context"
 	}
 	return err
 }
 
-// standing is where the work stands when a loop begins.
+// standing is the state of the work when a loop begins.
 type standing struct {
 	task    Task
+	check   string
 	changed bool // since the last loop
 	loop    int
 	past    []LoopSummary
 	prior   []check.Finding
 }
 
-// text says it to the executing agent, and what is to be done now.
+// text describes the state to the executing agent, and what to do now.
 func (s standing) text(dir string, loops int, role hone.Role) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nLoop %d of %d.\n", s.loop, max(s.loop, loops))
 	if s.changed {
-		b.WriteString("The task was changed since the last loop; it stands above as it is now.\n")
+		b.WriteString("The task has changed since the last loop; the text above is the current one.\n")
 	}
 	var written, edited, deleted []string
 	for _, did := range s.past {
@@ -150,7 +151,10 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	b.WriteString(pendingText(s.prior))
 	fmt.Fprintf(&b, "\nWorking directory: %s\n", render.Line(dir))
 	if s.task.File != "" {
-		fmt.Fprintf(&b, "Task file: %s (read-only; its task stands above)\n", render.Line(s.task.File))
+		fmt.Fprintf(&b, "Task file: %s (read-only; its task is above)\n", render.Line(s.task.File))
+	}
+	if s.check != "" {
+		fmt.Fprintf(&b, "Check: %s (it decides at the end whether the task is done; you may run exactly this line)\n", render.Line(s.check))
 	}
 	b.WriteString("\n")
 	bounds, checks := " The session has "+session(role.Bounds.Resolved().Turns, role)+".", checksOfTools
@@ -161,19 +165,19 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	return b.String()
 }
 
-// checksOfTools are the checks that a model's commands can run.
-const checksOfTools = ", among the programs that `bash` allows. Run it on a line of its own, or joined by `&&`: the exit status that is recorded is that of " +
+// checksOfTools tells a model how to run checks with its tools.
+const checksOfTools = ", using programs that `bash` allows. Run it on a line of its own, or joined by `&&`: the recorded exit status is that of " +
 	"the line's last command"
 
-// orientation is the protocol's first point.
+// orientation returns the protocol's first point.
 func orientation(loop int) string {
 	if loop == 1 {
-		return "The task stands above, whole. Do not read the task file as well."
+		return "The complete task is above. Do not read the task file as well."
 	}
-	return "The task stands above, and what was done so far is summarised above. Do not read the task file, and do not list the whole directory again."
+	return "The task and a summary of the work so far are above. Do not read the task file, and do not list the whole directory again."
 }
 
-// last says what the last loop ran and ended with.
+// last summarizes what the last loop ran and how it ended.
 func (s LoopSummary) last() string {
 	var parts []string
 	if len(s.Commands) > 0 {
@@ -192,7 +196,7 @@ func (s LoopSummary) last() string {
 	return text
 }
 
-// unanswered says why a session gave no final answer; empty where it did.
+// unanswered returns why a session gave no final answer; empty if it gave one.
 func (s LoopSummary) unanswered() string {
 	switch s.Ended {
 	case hone.EndedTurns:
@@ -202,14 +206,14 @@ func (s LoopSummary) unanswered() string {
 	case hone.EndedBudget:
 		return "the run's budget was nearly used up"
 	case endedEmpty:
-		return "the model said nothing"
+		return "the model's reply was empty"
 	case endedUnread:
-		return "what it printed holds none (" + s.Detail + ")"
+		return "its output contains none (" + s.Detail + ")"
 	}
 	return ""
 }
 
-// pendingText lists what is left, as the loops before and the check say.
+// pendingText lists what is left according to earlier loops and the check.
 func pendingText(prior []check.Finding) string {
 	var items, blockers, notes strings.Builder
 	for _, f := range prior {
@@ -236,15 +240,15 @@ func pendingText(prior []check.Finding) string {
 		b.WriteString("No pending steps recorded — determine next action from the task above.\n")
 	}
 	if blockers.Len() > 0 {
-		b.WriteString("The last review saw this in the way:\n" + blockers.String())
+		b.WriteString("Blockers that the last review reported:\n" + blockers.String())
 	}
 	if notes.Len() > 0 {
-		b.WriteString("Also to be known:\n" + notes.String())
+		b.WriteString("Notes:\n" + notes.String())
 	}
 	return b.String()
 }
 
-// entry is a list item, whose further lines are indented.
+// entry writes a list item and indents its further lines.
 func entry(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "  - %s\n", strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\n", "\n    "))
 }
@@ -255,7 +259,7 @@ func list(b *strings.Builder, label string, items []string) {
 	}
 }
 
-// once leaves out what was there before.
+// once returns the items without duplicates.
 func once(items []string) []string {
 	var kept []string
 	for _, item := range items {
@@ -266,9 +270,9 @@ func once(items []string) []string {
 	return kept
 }
 
-// session says how much a role can do in one, so that it can plan.
+// session describes the bounds of a session, so that the role can plan.
 func session(turns int, role hone.Role) string {
-	return fmt.Sprintf("at most %d replies of yours, and %d tool calls; the last reply is for the final answer", turns, role.Bounds.Resolved().Calls)
+	return fmt.Sprintf("at most %d replies and %d tool calls; the last reply is for the final answer", turns, role.Bounds.Resolved().Calls)
 }
 
 func ended(text string) string { return strings.TrimRight(text, "\r\n") + "\n" }
@@ -280,7 +284,7 @@ func (l Loop) Preview(tree *workspace.Tree, loops int) (loop.Prompt, error) {
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	text := standing{task: t, loop: 1}.text(tree.Dir(), loops, l.Executor)
+	text := standing{task: t, check: l.Check, loop: 1}.text(tree.Dir(), loops, l.Executor)
 	p := loop.Prompt{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
 	messages := l.messages(t, text)
 	for _, m := range messages {

@@ -14,8 +14,8 @@ import (
 //go:embed prompt-review.md
 var reviewProtocol string
 
-// composeReview is the prompt of a review session. Its agent is not shown the
-// task's turns, but for a task that stands in no file.
+// composeReview returns the prompt of a review session. It contains the task's
+// turns only if the task is not in a file.
 func (l Loop) composeReview(ctx context.Context, r *hone.Run, t Task, did executed) ([]model.Message, error) {
 	p, err := hone.Step(ctx, r, "compose review", nil, func(context.Context) (composed, error) {
 		return composed{reviewText(r.Tree.Dir(), t, did, session(l.reviewTurns(), l.Reviewer))}, nil
@@ -26,7 +26,7 @@ func (l Loop) composeReview(ctx context.Context, r *hone.Run, t Task, did execut
 	return user(p.Text), l.fits(l.Reviewer, Task{}, len(p.Text))
 }
 
-// reviewText says what was done and what was claimed, and asks for the review.
+// reviewText states what was done and what was claimed, and asks for the review.
 func reviewText(dir string, t Task, did executed, session string) string {
 	var b strings.Builder
 	s := did.Facts
@@ -42,7 +42,7 @@ func reviewText(dir string, t Task, did executed, session string) string {
 	switch {
 	case s.unanswered() != "":
 		fmt.Fprintf(&b, "[Execution agent report — loop %d]\nThere is none: the session ended without a final answer, because %s. "+
-			"These items were pending before it and are so until you say otherwise:\n", s.Loop, s.unanswered())
+			"These items were pending before it and stay pending unless you report otherwise:\n", s.Loop, s.unanswered())
 		for _, item := range did.Pending {
 			entry(&b, item)
 		}
@@ -61,18 +61,18 @@ func reviewText(dir string, t Task, did executed, session string) string {
 	return b.String()
 }
 
-// What a reviewer goes by: the calls of a model are known, and of an agent only
-// what became of the files.
+// The evidence for a reviewer: the calls of a model are known; of an agent, only
+// the changes to the files are.
 const (
-	evidenceOfCalls = "What was rejected had no effect, whatever the report says of it. You cannot run the checks yourself: " +
-		"that one passed you know from a verified command with exit code 0, which is the status of the last command in its line."
-	evidenceOfFiles = "What it says of files, the files show. You cannot run the checks yourself, and which commands were run is not known: " +
-		"that a check passed is the report's word and no more. Where the loop has a check of its own, that runs after your review."
+	evidenceOfCalls = "A rejected call had no effect, whatever the report says about it. You cannot run the checks yourself: " +
+		"a check passed if a verified command shows exit code 0, which is the status of the last command in its line."
+	evidenceOfFiles = "What it says about files, verify in the files. You cannot run the checks yourself, and it is unknown which commands ran: " +
+		"that a check passed is the report's word and no more. If the loop has a check of its own, it runs after your review."
 	enoughOfCalls = "the check passed, no error is open and the task's requirements are met"
 	enoughOfFiles = "the files meet the task's requirements and the report leaves nothing open"
 )
 
-// facts are the verified actions, as a reviewer is told them.
+// facts returns the verified actions as they are sent to the reviewer.
 func (s LoopSummary) facts() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Verified actions from loop %d (harness-computed)\n", s.Loop)
@@ -97,10 +97,10 @@ func (s LoopSummary) facts() string {
 	return b.String()
 }
 
-// filesText is what an agent's session did to the files.
+// filesText returns what an agent's session did to the files.
 func (s LoopSummary) filesText() string {
 	var b strings.Builder
-	b.WriteString("  (the session was held by " + agentsOwn + "; what follows is how the files differ from before it, those that git ignores left out)\n")
+	b.WriteString("  (the session was held by " + agentsOwn + "; the list below shows how the files differ from before it; files that git ignores are omitted)\n")
 	list(&b, "Files created", s.Written)
 	list(&b, "Files edited", s.Edited)
 	list(&b, "Files deleted", s.Deleted)

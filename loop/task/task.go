@@ -31,7 +31,7 @@ import (
 // Loops is how many the seed gives.
 const Loops = 5
 
-// Loop is one task, resolved: it asks nobody for settings.
+// Loop is one task with all its settings resolved.
 type Loop struct {
 	// Executor and Reviewer are the two agents; their System is usually
 	// [System]. Their Tools and Answered are the loop's to fill in, as are the
@@ -45,6 +45,9 @@ type Loop struct {
 	// the task.
 	File string
 	Text string
+	// Check is the command line of the run's check, which the prompt names
+	// (ruling S12); empty if there is none.
+	Check string
 	// Tools builds what the two agents can call, from the programs that the
 	// task file adds to the list of those that commands may run.
 	// Contract: it is called before each session, depends on nothing but allow,
@@ -57,7 +60,7 @@ type Loop struct {
 	Guard *workspace.Guard
 }
 
-// Rules are what the engine reviews changes by (ruling S6).
+// Rules returns the rules by which the engine reviews changes (ruling S6).
 func (l Loop) Rules() workspace.Rules {
 	rules := workspace.Rules{Immutable: []string{artifactsHome, artifactsHome + "/**"}, Guard: l.Guard}
 	if l.File != "" {
@@ -66,14 +69,14 @@ func (l Loop) Rules() workspace.Rules {
 	return rules
 }
 
-// Own reports whether a file is one that the loop writes for people.
+// Own reports whether a file is one that the loop writes for users.
 func Own(path string) bool { return strings.HasPrefix(path, artifactsHome+"/") }
 
 // Where the findings of this loop come from.
 const (
 	sourcePending    = "pending"    // an item that is left to do
-	sourceBlocker    = "blocker"    // what only a person can take out of the way
-	sourceUnfinished = "unfinished" // nobody says that it is done, nor what is left
+	sourceBlocker    = "blocker"    // what only the user can resolve
+	sourceUnfinished = "unfinished" // no report says that it is done or what is left
 )
 
 // Round is one loop.
@@ -93,12 +96,12 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil && !hone.OutOfBudget(err) {
 		return nil, err
 	}
-	return left(did, said), err // what was done stands, and nobody has reviewed it
+	return left(did, said), err // the work stays, without a review
 }
 
-// reload reads the task file as it is now: a person may edit it while hone
-// runs (ruling S6). One that cannot be read stops the run rather than let it
-// go on with what is no longer wanted.
+// reload reads the current task file: the user may edit it while hone runs
+// (ruling S6). An invalid file stops the run; continuing with the old task
+// would do what the user no longer wants.
 func (l Loop) reload(ctx context.Context, r *hone.Run) (Task, error) {
 	return hone.Step(ctx, r, stepTask, nil, func(context.Context) (Task, error) {
 		t, err := l.task(r.Tree)
@@ -107,13 +110,13 @@ func (l Loop) reload(ctx context.Context, r *hone.Run) (Task, error) {
 		case errors.As(err, &wrong):
 			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file is wrong: %v", err), Next: hone.Next{First: "fix it", Verb: hone.Resume}}
 		case errors.Is(err, fs.ErrNotExist):
-			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file %s is gone", l.File), Next: hone.Next{First: "restore it", Verb: hone.Resume}}
+			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file %s no longer exists", l.File), Next: hone.Next{First: "restore it", Verb: hone.Resume}}
 		}
 		return t, err
 	})
 }
 
-// task is the task as it stands.
+// task returns the current task.
 func (l Loop) task(tree *workspace.Tree) (Task, error) {
 	if l.File == "" {
 		return Plain(l.Text), nil
@@ -121,12 +124,12 @@ func (l Loop) task(tree *workspace.Tree) (Task, error) {
 	return Load(tree, l.File)
 }
 
-// executed is what came of an execution session.
+// executed is the outcome of an execution session.
 type executed struct {
 	Facts   LoopSummary
-	Text    string // the final answer; empty where there is none
+	Text    string // the final answer; empty if there is none
 	Status  status
-	Pending []string // what is left by its own word, or what was pending before
+	Pending []string // what is left according to it, or what was pending before
 }
 
 // The steps whose records later loops and the logs are folded from.
@@ -136,13 +139,13 @@ const (
 	stepReviewSummary = "review summary"
 )
 
-// How a session ended, beside hone's words.
+// How a session ended, in addition to hone's words.
 const (
-	endedEmpty  = "empty"      // with an answer that says nothing
-	endedUnread = "unreadable" // the agent's output holds no answer
+	endedEmpty  = "empty"      // with an empty answer
+	endedUnread = "unreadable" // the agent's output contains no answer
 )
 
-// execute holds the execution session.
+// execute runs the execution session.
 func (l Loop) execute(ctx context.Context, r *hone.Run, t Task, prior []check.Finding) (executed, error) {
 	messages, err := l.composeExecution(ctx, r, t, prior)
 	if err != nil {
@@ -192,7 +195,7 @@ func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk h
 	})
 }
 
-// pending are the items that were left before.
+// pending returns the items that were left before.
 func pending(prior []check.Finding) []string {
 	var items []string
 	for _, f := range prior {
@@ -203,7 +206,7 @@ func pending(prior []check.Finding) []string {
 	return items
 }
 
-// review holds the review session and reads what came of it.
+// review runs the review session and reads its result.
 func (l Loop) review(ctx context.Context, r *hone.Run, t Task, did executed) (reviewed, error) {
 	messages, err := l.composeReview(ctx, r, t, did)
 	if err != nil {
@@ -223,7 +226,7 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t Task, did executed) (re
 	}
 	said, err := readReview(ctx, r)
 	if err == nil && !said.Counts {
-		err = r.Notice(fmt.Sprintf("loop %d has no review: %s; the pending items stay", r.Round(), said.Why))
+		err = r.Notice(fmt.Sprintf("loop %d has no review: %s; the pending items are kept", r.Round(), said.Why))
 	}
 	if err != nil {
 		return said, err
@@ -231,13 +234,13 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t Task, did executed) (re
 	return said, l.record(ctx, r, phaseIdle)
 }
 
-// reviewTurns is a review's share of the turns.
+// reviewTurns returns a review's share of the turns.
 func (l Loop) reviewTurns() int { return ReviewTurns(l.Executor.Bounds.Resolved().Turns) }
 
-// ReviewTurns is how many turns a review has beside an execution's.
+// ReviewTurns returns how many turns a review has, given those of an execution.
 func ReviewTurns(execution int) int { return max(6, execution/2) }
 
-// left is what a loop leaves to do (rulings G12, S4 and S5).
+// left returns what a loop leaves to do (rulings G12, S4 and S5).
 func left(did executed, said reviewed) []check.Finding {
 	items := did.Pending
 	if said.Counts {
@@ -251,12 +254,12 @@ func left(did executed, said reviewed) []check.Finding {
 		found = append(found, check.Finding{Source: sourceBlocker, Text: said.Blocker, Blocker: true})
 	}
 	if len(found) == 0 && !said.Counts {
-		found = append(found, check.Finding{Source: sourceUnfinished, Text: "nobody said that the task is complete, nor what is left of it"})
+		found = append(found, check.Finding{Source: sourceUnfinished, Text: "no report says that the task is complete or what is left"})
 	}
 	return found
 }
 
-// user is a message of the user's side.
+// user returns a message with the user's role.
 func user(text string) []model.Message {
 	return []model.Message{{Role: model.User, Parts: []model.Part{{Text: text}}}}
 }

@@ -145,6 +145,9 @@ func TestDocuments(t *testing.T) {
 
 // Hostile output is read to its end, with the document after it.
 func TestHostileDocuments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: megabytes in one goroutine")
+	}
 	const last = "\n{\"last\":true}\n"
 	for name, out := range map[string]string{
 		"deep nesting":            strings.Repeat("[", 1<<20) + last,

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileAttempts try to reach files that the policy does not have.
+// fileAttempts returns attempts to reach files outside the policy.
 func fileAttempts() []Attempt {
 	return append(withFiles(slices.Concat(readAttempts(), changeAttempts(), linkAttempts())...), machineAttempts()...)
 }
 
-// withFiles are attempts that need files outside.
+// withFiles gives each attempt files outside.
 func withFiles(all ...Attempt) []Attempt {
 	for i := range all {
 		all[i].Set = setFiles
@@ -95,7 +95,7 @@ func linkAttempts() []Attempt {
 	}
 }
 
-// The machine's own files that are tried.
+// The machine's own files that attempts open.
 const (
 	shadow       = "/etc/shadow"
 	memoryDevice = "/dev/mem"
@@ -110,8 +110,8 @@ func machineFiles() []string {
 	return []string{shadow, memoryDevice, kernelLog, kernelMemory, corePattern, sysrq, dockerSocket}
 }
 
-// machineAttempts try the machine's own files. They are opened, not read, but
-// for those of the scene.
+// machineAttempts returns attempts on the machine's own files. They open the files
+// and do not read them.
 func machineAttempts() []Attempt {
 	look := func(name, path string, flags int) Attempt {
 		return Attempt{Name: name, Try: func(s Scene) error { return s.machine(path, flags) }}
@@ -162,40 +162,8 @@ func machineAttempts() []Attempt {
 	}
 }
 
-func stat(path string) error {
-	var info unix.Stat_t
-	return unix.Stat(path, &info)
-}
-
-// open opens a file, and leaves it alone.
-func open(path string, flags int) error { return openAt(unix.AT_FDCWD, path, flags) }
-
-func openAt(dir int, path string, flags int) error {
-	fd, err := unix.Openat(dir, path, flags|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err == nil {
-		unix.Close(fd)
-	}
-	return err
-}
-
-// put writes a few bytes into a file of the scene.
-func put(path string, flags int) error {
-	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	_, err = unix.Write(fd, []byte("crossed\n"))
-	return err
-}
-
-func list(path string) error {
-	_, err := os.ReadDir(path)
-	return err
-}
-
-// reveals lists a folder, and says whether it has anything that does not lead
-// to what the policy shows.
+// reveals lists a directory, and returns nil if it contains anything that does not
+// lead to a path of the policy.
 func (s Scene) reveals(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -210,17 +178,17 @@ func (s Scene) reveals(dir string) error {
 			return nil
 		}
 	}
-	return errHeld("it has only what the policy shows")
+	return errHeld("it contains only what the policy shows")
 }
 
 func tryLinked(s Scene) error {
 	if err := put(s.linked("new"), unix.O_WRONLY|unix.O_CREAT); err != nil {
-		return errUnknown("the folder cannot be written: " + err.Error())
+		return errUnknown("the directory cannot be written: " + err.Error())
 	}
 	return s.readSecret(s.linked("..", "outside", s.Name, "secret"))
 }
 
-// tryDescriptors looks for descriptors that this process was left with.
+// tryDescriptors looks for descriptors that this process inherited.
 func tryDescriptors(s Scene) error {
 	for fd := 3; fd < 1024; fd++ {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
@@ -262,8 +230,8 @@ func tryLinkDescriptor(s Scene) error {
 	return s.readSecret(s.work("hard"))
 }
 
-// trySwap writes into a folder while it is exchanged with a symlink that leads
-// outside, and at last with the symlink in its place for sure.
+// trySwap writes to a directory while it is exchanged with a symlink that leads
+// outside, and finally through the symlink.
 func trySwap(s Scene) error {
 	if err := unix.Symlink(s.outside("empty"), s.work("bait")); err != nil {
 		return errUnknown(err.Error())
@@ -281,7 +249,7 @@ func trySwap(s Scene) error {
 			_ = put(s.work("real", "new"), unix.O_WRONLY|unix.O_CREAT)
 		}
 	})
-	for range rounds { // an even number: each is where it was
+	for range rounds { // an even number, so both end at their own paths
 		if err := swap(); err != nil {
 			writer.Wait()
 			return errUnknown(err.Error())

@@ -1,22 +1,20 @@
 package prove
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// guardedAttempts try what a policy guards in a folder that may be written. Of
-// those that change something only what is seen outside counts, as walls may
-// put it back.
+// guardedAttempts returns attempts on protected and hidden paths in a writable
+// directory. For those that change something only the state afterwards counts,
+// because walls may restore it.
 func guardedAttempts() []Attempt {
 	return slices.Concat(gitConfigAttempts(), gitFolderAttempts(), missingAttempts(), secretAttempts())
 }
 
-// git is an attempt on a repository's configuration and hooks.
+// git returns an attempt on a repository's configuration and hooks.
 func git(name string, try func(Scene) error) Attempt {
 	return Attempt{Name: name, Try: try, Outside: true, Set: setGit}
 }
@@ -159,32 +157,7 @@ func secretAttempts() []Attempt {
 	}
 }
 
-func (s Scene) config() string { return s.work(".git", "config") }
-
-// hidden is the file that is hidden, itself or with its folder.
-func (s Scene) hidden() string {
-	switch s.Name {
-	case "hidden-list", "hidden-slash", "hidden-inner", "hidden-create":
-		return s.work("secrets", "key")
-	case "hidden-folder-rename":
-		return s.work("sub", ".env")
-	}
-	return s.work(".env")
-}
-
-// guarded is what the policy hides, once with a slash at its end.
-func (s Scene) guarded() string {
-	dir := filepath.Dir(s.hidden())
-	switch {
-	case s.Name == "hidden-slash":
-		return dir + "/"
-	case filepath.Base(dir) == "secrets":
-		return dir
-	}
-	return s.hidden()
-}
-
-// fakeGit makes a .git of its own making.
+// fakeGit makes another .git.
 func (s Scene) fakeGit() error {
 	if err := unix.Mkdir(s.work(".git"), 0o755); err != nil {
 		return err
@@ -192,7 +165,7 @@ func (s Scene) fakeGit() error {
 	return put(s.config(), unix.O_WRONLY|unix.O_CREAT)
 }
 
-// listHidden lists a folder whose only file must not be seen.
+// listHidden lists a directory whose only file must not be visible.
 func (s Scene) listHidden(path string) error {
 	entries, err := os.ReadDir(path)
 	if err == nil && len(entries) == 0 {
@@ -201,10 +174,7 @@ func (s Scene) listHidden(path string) error {
 	return err
 }
 
-// descriptor is the file that a descriptor leads to, as a path.
-func descriptor(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
-
-// tryDescriptorWrite opens a file for reading, and again for writing by its
+// tryDescriptorWrite opens a file for reading, and again for writing through its
 // descriptor.
 func tryDescriptorWrite(s Scene) error {
 	fd, err := unix.Open(s.config(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -215,8 +185,7 @@ func tryDescriptorWrite(s Scene) error {
 	return put(descriptor(fd), unix.O_WRONLY)
 }
 
-// tryMapWrite maps a file that was opened for reading, and makes the memory
-// writable.
+// tryMapWrite maps a file that is open for reading, and makes the memory writable.
 func tryMapWrite(s Scene) error {
 	fd, err := unix.Open(s.config(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

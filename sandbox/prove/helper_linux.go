@@ -16,20 +16,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperName is how this program knows that it was started to try walls.
-const helperName = "hone-attempts"
-
-// Helper does the work of a helper and exits, where this process was started
-// as one; else it returns at once. Every program that proves walls calls it
-// first thing in main, right after [wall.Helper].
+// Helper does the work of a helper and exits if this process was started as one;
+// otherwise it returns at once. Every program that proves walls must call it in
+// main, right after Helper of the package wall.
 func Helper() {
 	if len(os.Args) < 2 || filepath.Base(os.Args[0]) != helperName {
 		return
 	}
-	syscall.Exit(help(os.Args[1], os.Args[2:])) // at once: the race detector would have os.Exit wait a second
+	syscall.Exit(help(os.Args[1], os.Args[2:])) // at once: under the race detector os.Exit waits a second
 }
 
-// help does one kind of helper's work, and returns the exit status.
+// help does a helper's work and returns the exit status.
 func help(what string, args []string) int {
 	var err error
 	switch {
@@ -49,7 +46,7 @@ func help(what string, args []string) int {
 	return status(err)
 }
 
-// status is an exit status that says the error's number.
+// status returns an exit status that contains the error's number.
 func status(err error) int {
 	var errno unix.Errno
 	switch {
@@ -62,7 +59,7 @@ func status(err error) int {
 	return 126
 }
 
-// note is what a helper tells of an attempt: that it begins, and what came out.
+// note is a helper's report: an attempt begins, or its result.
 type note struct {
 	Begin string `json:"begin,omitempty"`
 	End   string `json:"end,omitempty"`
@@ -70,8 +67,8 @@ type note struct {
 	Text  string `json:"text,omitempty"`
 }
 
-// tryAll makes attempts, one after the other. The walls may end it at any of
-// them.
+// tryAll makes attempts one after the other. The walls may end the process at any
+// of them.
 func tryAll(out io.Writer, scene string, names []string) error {
 	text, err := os.ReadFile(scene)
 	if err != nil {
@@ -95,13 +92,8 @@ func tryAll(out io.Writer, scene string, names []string) error {
 	return nil
 }
 
-// attempts are all there are.
-func attempts() []Attempt {
-	return slices.Concat(fileAttempts(), guardedAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), sharedAttempts(), programAttempts())
-}
-
-// suffer is the victim: a process of the prover's, outside of the walls, that
-// holds a secret. It says where, tells of each signal, and ends with its input.
+// suffer does the work of the victim, a process outside the walls with a secret.
+// It prints the secret's address and each signal, and ends with its input.
 func suffer(in io.Reader, out io.Writer) error {
 	secret := []byte(os.Getenv(keyName))
 	if len(secret) == 0 {
@@ -116,19 +108,19 @@ func suffer(in io.Reader, out io.Writer) error {
 		}
 	}()
 	_, err := io.Copy(io.Discard, in)
-	if secret[0] == 0 { // the secret stays where it is till the end
-		return errors.New("the secret is gone")
+	if secret[0] == 0 { // keeps the secret in memory until the end
+		return errors.New("the secret was overwritten")
 	}
 	return err
 }
 
-// leave starts a process that stays, and goes.
+// leave starts a process that stays, and returns.
 func leave(program, lock string) error {
 	cmd := &exec.Cmd{Path: program, Args: []string{helperName, "daemon", lock}, Env: []string{}, Dir: "/", SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	return cmd.Start()
 }
 
-// stay takes a lock, and stays as long as it is let.
+// stay takes a lock, and stays until it is killed.
 func stay(lock string) error {
 	signal.Ignore(unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT)
 	f, err := os.OpenFile(lock, os.O_CREATE|os.O_WRONLY, 0o644)
@@ -141,7 +133,7 @@ func stay(lock string) error {
 	if _, err := f.WriteString("held\n"); err != nil {
 		return err
 	}
-	for { // the lock is the file's, which has to stay open
+	for { // the lock lasts as long as the file is open
 		_, _ = unix.Poll(nil, -1)
 		_ = f.Name()
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"syscall"
 	"unsafe"
@@ -12,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelAttempts try what the kernel offers to get out of a wall, or into the
-// kernel itself.
+// kernelAttempts returns attempts that use the kernel's own means to leave a wall
+// or to attack the kernel.
 func kernelAttempts() []Attempt {
 	return slices.Concat(mountAttempts(), namespaceAttempts(), callAttempts(), rightAttempts())
 }
 
-// threaded is an attempt that is made on a thread of its own.
+// threaded returns an attempt that runs on a thread of its own.
 func threaded(name string, do func(Scene) error) Attempt {
 	return Attempt{Name: name, Set: setFiles, Try: func(s Scene) error { return onThread(func() error { return do(s) }) }}
 }
@@ -63,8 +62,8 @@ func namespaceAttempts() []Attempt {
 	}
 }
 
-// callAttempts make calls that programs hardly need, and that faults of the
-// kernel were found in.
+// callAttempts returns attempts with system calls that programs rarely need, and
+// in which faults of the kernel were found.
 func callAttempts() []Attempt {
 	return []Attempt{
 		{Name: "io-uring", Try: func(Scene) error {
@@ -93,7 +92,7 @@ func callAttempts() []Attempt {
 	}
 }
 
-// rightAttempts use rights that the command must not have.
+// rightAttempts returns attempts to use rights that a command must not have.
 func rightAttempts() []Attempt {
 	return []Attempt{
 		{Name: "terminal", Try: func(Scene) error { return open("/dev/tty", unix.O_RDWR) }},
@@ -101,9 +100,9 @@ func rightAttempts() []Attempt {
 			return unix.IoctlSetPointerInt(0, unix.TIOCSTI, 'x')
 		}},
 		{Name: "set-clock", Try: func(Scene) error {
-			// Nothing is set: the kernel asks for the right to do so first.
+			// Nothing is set: the kernel checks the right first.
 			var nothing unix.Timex
-			nothing.Modes = 1 << 14 // ADJ_TICK, with a tick that is refused
+			nothing.Modes = 1 << 14 // ADJ_TICK, with an invalid tick
 			_, err := unix.Adjtimex(&nothing)
 			if err == unix.EINVAL {
 				return nil
@@ -111,7 +110,8 @@ func rightAttempts() []Attempt {
 			return err
 		}},
 		threaded("host-name", func(Scene) error {
-			// Without walls the machine's is left alone; the same right is asked for.
+			// In a new namespace, so that without walls the machine's name stays. The
+			// kernel checks the same right.
 			if err := unix.Unshare(unix.CLONE_NEWUTS); err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ func rightAttempts() []Attempt {
 			if err != nil || set == 0 {
 				return err
 			}
-			return errHeld("programs gain nothing by being run")
+			return errHeld("running a program gives no privileges")
 		}},
 		{Name: "capabilities", Try: tryCapabilities},
 		{Name: "core-dump", Try: func(Scene) error {
@@ -132,49 +132,7 @@ func rightAttempts() []Attempt {
 	}
 }
 
-// onThread does something on a thread of its own, which ends with it and
-// shares neither root nor working directory with the others.
-func onThread(do func() error) error {
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		if err := unix.Unshare(unix.CLONE_FS); err != nil {
-			result <- errUnknown("no thread of its own: " + err.Error())
-			return
-		}
-		result <- do()
-	}()
-	return <-result
-}
-
-// apart does something to the mounts: to those of a new namespace, where one
-// can be had, so that nothing of it is left on a machine without walls.
-func apart(do func() error) error {
-	if unix.Unshare(unix.CLONE_NEWNS) == nil {
-		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-			return err
-		}
-	}
-	return do()
-}
-
-func fileDescriptor(fd int, err error) error {
-	if err == nil {
-		unix.Close(fd)
-	}
-	return err
-}
-
-// rawDescriptor makes a call that returns a descriptor.
-func rawDescriptor(number, a, b, c uintptr) error {
-	fd, _, errno := unix.Syscall(number, a, b, c)
-	if errno != 0 {
-		return errno
-	}
-	return unix.Close(int(fd))
-}
-
-// child starts this program with other attributes, and waits for its end.
+// child starts this program with attributes, and waits until it ends.
 func (s Scene) child(attributes *syscall.SysProcAttr, args ...string) error {
 	cmd := &exec.Cmd{Path: s.Program, Args: append([]string{helperName}, args...), SysProcAttr: attributes}
 	if len(args) == 0 {
@@ -182,13 +140,13 @@ func (s Scene) child(attributes *syscall.SysProcAttr, args ...string) error {
 	}
 	err := cmd.Run()
 	if exit, ok := err.(*exec.ExitError); ok && exit.Exited() && exit.ExitCode() > 0 {
-		return unix.Errno(exit.ExitCode()) // as the child was told to say it
+		return unix.Errno(exit.ExitCode()) // see status
 	}
 	return err
 }
 
-// tryChroot is the old way out of a changed root: another root below, and from
-// a folder that is not in it up as far as it goes.
+// tryChroot leaves a changed root in the old way: it changes the root to a
+// directory below, and goes up from a directory outside it.
 func tryChroot(s Scene) error {
 	top, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -209,7 +167,7 @@ func tryChroot(s Scene) error {
 	return openAt(unix.AT_FDCWD, "."+s.outside("secret"), unix.O_RDONLY)
 }
 
-// enter enters a namespace of the prover's.
+// enter enters a namespace of the prover.
 func (s Scene) enter(kind string, flag int) error {
 	path, err := s.Prover.proc("ns/" + kind)
 	if err != nil {
@@ -223,7 +181,8 @@ func (s Scene) enter(kind string, flag int) error {
 	return unix.Setns(fd, flag)
 }
 
-// lowerScore makes this process the last one to be ended when memory is short.
+// lowerScore makes this process the last that the kernel kills when memory is
+// short.
 func lowerScore() error { return os.WriteFile("/proc/self/oom_score_adj", []byte("-1"), 0) }
 
 func tryCapabilities(Scene) error {
@@ -235,5 +194,5 @@ func tryCapabilities(Scene) error {
 	if data[0].Effective|data[0].Permitted|data[1].Effective|data[1].Permitted != 0 {
 		return nil
 	}
-	return errHeld(fmt.Sprintf("user %d has no powers", os.Getuid()))
+	return errHeld(fmt.Sprintf("user %d has no capabilities", os.Getuid()))
 }

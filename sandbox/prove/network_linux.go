@@ -1,12 +1,10 @@
 package prove
 
 import (
-	"net/netip"
-
 	"golang.org/x/sys/unix"
 )
 
-// networkAttempts try to reach somebody who listens outside.
+// networkAttempts returns attempts to reach servers outside.
 func networkAttempts() []Attempt {
 	tcp := Attempt{Name: "tcp", Short: true, Try: tryStream(unix.IPPROTO_TCP)}
 	path := Attempt{Name: "unix-path", Set: setFiles, Short: true, Try: func(s Scene) error { return tryPath(s, unix.SOCK_STREAM) }}
@@ -26,55 +24,13 @@ func networkAttempts() []Attempt {
 		{Name: "unix-pair-datagram", Set: setFiles, Try: tryPair},
 		abstract,
 		{Name: "unix-abstract-datagram", Try: func(s Scene) error { return tryUnix(s, unix.SOCK_DGRAM) }},
-		// Of these it is enough to have a socket; nobody is called.
+		// For these, having a socket is enough; they connect to nothing.
 		{Name: "vsock", Try: func(Scene) error { return socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0) }},
 		{Name: "raw", Try: func(Scene) error { return socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP) }},
 		{Name: "packet", Try: func(Scene) error { return socket(unix.AF_PACKET, unix.SOCK_RAW, 0) }},
 		{Name: "netlink-audit", Try: func(Scene) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT) }},
 		{Name: "crypto-socket", Try: func(Scene) error { return socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0) }},
 	}
-}
-
-func socket(domain, kind, protocol int) error {
-	return fileDescriptor(unix.Socket(domain, kind|unix.SOCK_CLOEXEC, protocol))
-}
-
-// inet is an address as the system takes it, and its family.
-func inet(addr string) (int, unix.Sockaddr, error) {
-	at, err := netip.ParseAddrPort(addr)
-	if err != nil {
-		return 0, nil, errUnknown(err.Error())
-	}
-	if at.Addr().Is4() {
-		return unix.AF_INET, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}, nil
-	}
-	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}, nil
-}
-
-// patience is how long a connection may take, in seconds.
-const patience = 2
-
-// call makes a socket, and connects it.
-func call(domain, kind, protocol int, to unix.Sockaddr) (int, error) {
-	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC, protocol)
-	if err != nil {
-		return -1, err
-	}
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: patience})
-	if err := unix.Connect(fd, to); err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
-// say sends a byte, by which somebody who listens knows that it was reached.
-func say(fd int, err error) error {
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return unix.Send(fd, []byte("x"), unix.MSG_NOSIGNAL)
 }
 
 func tryStream(protocol int) func(Scene) error {
@@ -91,7 +47,7 @@ func tryStream(protocol int) func(Scene) error {
 	}
 }
 
-// tryFastOpen connects by sending, without a call of connect.
+// tryFastOpen connects by sending, without the connect call.
 func tryFastOpen(s Scene) error {
 	addr, err := s.addr()
 	if err != nil {
@@ -126,13 +82,13 @@ func tryDatagram(s Scene) error {
 	if err := unix.Send(fd, []byte("x"), unix.MSG_NOSIGNAL); err != nil {
 		return err
 	}
-	// Only an answer says that somebody got it.
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: patience})
+	// Only an answer shows that a server received it.
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: connectTime})
 	_, _, err = unix.Recvfrom(fd, make([]byte, 16), 0)
 	return err
 }
 
-// tryResolver looks for a way to the machine's name server. Nothing is sent.
+// tryResolver connects a socket to the machine's name server. It sends nothing.
 func tryResolver(s Scene) error {
 	if s.Resolver == "" {
 		return errUnknown("no name server")
@@ -146,18 +102,7 @@ func tryResolver(s Scene) error {
 
 func tryPath(s Scene, kind int) error { return connectPath(s.outside("socket"), kind) }
 
-func connectPath(path string, kind int) error {
-	if len(path) > longestPath {
-		return errUnknown("the path is too long for a socket")
-	}
-	return say(call(unix.AF_UNIX, kind, 0, &unix.SockaddrUnix{Name: path}))
-}
-
-// longestPath is how long a socket's path may be.
-const longestPath = 107
-
-// tryPair sends to a path on one of a pair of sockets, which needs no socket of
-// an address.
+// tryPair sends to a path through one of a pair of sockets.
 func tryPair(s Scene) error {
 	if len(s.outside("socket")) > longestPath {
 		return errUnknown("the path is too long for a socket")
@@ -177,17 +122,4 @@ func tryUnix(s Scene, kind int) error {
 		return err
 	}
 	return say(call(unix.AF_UNIX, kind, 0, &unix.SockaddrUnix{Name: addr}))
-}
-
-// bindAt makes a socket at a path.
-func bindAt(path string) error {
-	if len(path) > longestPath {
-		return errUnknown("the path is too long for a socket")
-	}
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return unix.Bind(fd, &unix.SockaddrUnix{Name: path})
 }

@@ -12,42 +12,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// ears hear who was reached outside.
-type ears struct {
-	mu    sync.Mutex
-	calls map[string]int
-}
-
-func (e *ears) hear(name string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.calls == nil {
-		e.calls = map[string]int{}
-	}
-	e.calls[name]++
-}
-
-func (e *ears) heard(name string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.calls[name] > 0
-}
-
-// answer hears a connection, and ends it.
-func (e *ears) answer(name string) func(net.Conn) {
-	return func(conn net.Conn) {
-		e.hear(name)
-		conn.Close()
-	}
-}
-
-// listen listens for the attempts that try to reach somebody.
+// listen starts the servers that attempts try to reach.
 func (st *stage) listen() error {
 	st.identifyNetwork()
 	for _, a := range st.all {
@@ -80,7 +50,7 @@ func (st *stage) listen() error {
 	return nil
 }
 
-// accept listens for connections. Where that cannot be done the attempt has no
+// accept starts a server for connections. If that fails the attempt has no
 // address, and its result is unknown.
 func (st *stage) accept(name, network, addr string) {
 	var config net.ListenConfig
@@ -102,7 +72,7 @@ func (st *stage) accept(name, network, addr string) {
 	}()
 }
 
-// receive listens for packets, and answers those that can be.
+// receive starts a server for packets, and answers those of UDP.
 func (st *stage) receive(name, network, addr string) {
 	conn, err := net.ListenPacket(network, addr)
 	if err != nil {
@@ -118,13 +88,13 @@ func (st *stage) receive(name, network, addr string) {
 			}
 			st.heard.hear(name)
 			if network == "udp" {
-				_, _ = conn.WriteTo([]byte("x"), from) // the attempt waits for it only so long
+				_, _ = conn.WriteTo([]byte("x"), from) // the attempt waits for it only for a short time
 			}
 		}
 	}()
 }
 
-// ownAddress is an address of this machine's that others could call; empty if
+// ownAddress returns an address of this machine that others can reach; empty if
 // there is none.
 func ownAddress() string {
 	addrs, err := net.InterfaceAddrs()
@@ -153,8 +123,8 @@ func (st *stage) identifyNetwork() {
 	}
 }
 
-// identify says who the prover is, and what there is on this machine to be
-// tried.
+// identify records the prover's process, and which of the machine's files and
+// devices exist.
 func (st *stage) identify() error {
 	st.Prover.PID, st.Group = os.Getpid(), unix.Getpgrp()
 	var err error
@@ -181,8 +151,8 @@ func (st *stage) identify() error {
 	return nil
 }
 
-// share makes what processes share by number or name. What cannot be made here
-// stays empty.
+// share makes shared memory, a queue and other things that processes share by
+// number or name. What cannot be made here stays empty.
 func (st *stage) share() error {
 	if !slices.ContainsFunc(st.all, func(a Attempt) bool { return !a.Short }) {
 		return nil
@@ -207,7 +177,7 @@ func (st *stage) share() error {
 	return st.leaveOpen()
 }
 
-// leaveOpen leaves a descriptor open, for every program that this one starts.
+// leaveOpen opens a descriptor that every program inherits which this one starts.
 func (st *stage) leaveOpen() error {
 	fd, err := unix.Open(filepath.Join(st.Dir, "outside"), unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -218,12 +188,7 @@ func (st *stage) leaveOpen() error {
 	return nil
 }
 
-// victim is a process of the prover's, outside of the walls.
-type victim struct {
-	cmd    *exec.Cmd
-	exited chan struct{}
-}
-
+// startVictim starts the victim and watches it.
 func (st *stage) startVictim() error {
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "victim"}, Env: []string{keyName + "=" + st.value}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	in, err := cmd.StdinPipe()
@@ -244,7 +209,7 @@ func (st *stage) startVictim() error {
 	})
 	lines := bufio.NewScanner(out)
 	if lines.Scan() {
-		address, _ := strconv.ParseUint(lines.Text(), 10, 64) // 0: the attempt says that there is none
+		address, _ := strconv.ParseUint(lines.Text(), 10, 64) // 0 if there is none, which the attempt reports
 		st.Address = uintptr(address)
 	}
 	go v.watch(lines, &st.heard)
@@ -253,33 +218,8 @@ func (st *stage) startVictim() error {
 	return err
 }
 
-// victimName is what the victim's signals are heard as: no attempt's name.
-const victimName = "(victim)"
-
-// watch hears the victim's signals, until it ends.
-func (v *victim) watch(lines *bufio.Scanner, heard *ears) {
-	for lines.Scan() {
-		heard.hear(victimName)
-	}
-	_ = v.cmd.Wait() // how it ended does not matter
-	close(v.exited)
-}
-
-// dead reports whether a process was the victim of an attempt.
-func (v *victim) dead() bool {
-	if v == nil {
-		return false
-	}
-	select {
-	case <-v.exited:
-		return true
-	default:
-		return false
-	}
-}
-
-// left are the processes that attempts left behind: they have the scene's
-// folder, whose name nobody else knows, on their command line.
+// left returns the processes that attempts left behind. Their command lines
+// contain the scene's directory, whose name no other program knows.
 func (st *stage) left() []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -299,24 +239,23 @@ func (st *stage) left() []int {
 	return pids
 }
 
-// program is the name of the program that a command line begins with, and
-// what follows it.
+// program returns a command line whose program is without its directory.
 func program(line []byte) []byte {
 	path, rest, _ := bytes.Cut(line, []byte{0})
 	return slices.Concat(path[bytes.LastIndexByte(path, '/')+1:], []byte{0}, rest)
 }
 
-// trace says what is seen outside of an attempt; empty if nothing is.
+// trace describes what an attempt changed or reached outside; empty if nothing.
 func (st *stage) trace(a Attempt) string {
 	switch {
 	case st.heard.heard(a.Name):
-		return "it was heard outside"
+		return "it reached a server outside"
 	case st.look(a) != st.before[a.Name]:
-		return "something outside was changed"
+		return "it changed something outside"
 	case (a.Alone || a.Name == "signal-process") && st.victim.dead():
-		return "a process outside was ended"
+		return "it ended a process outside"
 	case a.Name == "signal-process" && st.heard.heard(victimName):
-		return "a process outside was signalled"
+		return "it signalled a process outside"
 	case a.Alone && len(st.left()) > 0:
 		return fmt.Sprintf("it left %d processes behind", len(st.left()))
 	case a.Name == "daemon" && locked(st.at(a).work("lock")):
@@ -325,18 +264,8 @@ func (st *stage) trace(a Attempt) string {
 	return ""
 }
 
-// locked reports whether somebody holds the lock on a file.
-func locked(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK
-}
-
-// end ends what attempts left behind.
-func (st *stage) end() {
+// killLeft kills the processes that attempts left behind.
+func (st *stage) killLeft() {
 	for _, pid := range st.left() {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}

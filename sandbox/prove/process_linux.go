@@ -16,7 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processAttempts try to reach processes outside, and to outlive the command.
+// processAttempts returns attempts to reach processes outside, to exceed limits,
+// and to outlive the command.
 func processAttempts() []Attempt {
 	return slices.Concat(procAttempts(), signalAttempts(), victimAttempts(), limitAttempts())
 }
@@ -73,13 +74,12 @@ func procAttempts() []Attempt {
 					return nil
 				}
 			}
-			return errHeld("it has what the command was given")
+			return errHeld("it contains only the command's own variables")
 		}},
 	}
 }
 
-// tryVictimEnvironment looks for the key in the environment of the one process
-// that has it.
+// tryVictimEnvironment looks for the key in the victim's environment.
 func tryVictimEnvironment(s Scene) error {
 	path, err := s.Victim.proc("environ")
 	if err != nil {
@@ -88,7 +88,7 @@ func tryVictimEnvironment(s Scene) error {
 	return s.keyIn(path)
 }
 
-// keyIn looks for the key in an environment.
+// keyIn looks for the key in a file with an environment.
 func (s Scene) keyIn(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -99,19 +99,18 @@ func (s Scene) keyIn(path string) error {
 			return s.secret(value)
 		}
 	}
-	return errHeld("the key is not there")
+	return errHeld("it does not contain the key")
 }
 
-// tryEnvironments looks for the key in all environments there are behind the
-// walls. Where the machine's processes are seen, it looks at the prover's and
-// those that descend from it: others are none of its business, and cannot have
-// the key.
+// tryEnvironments looks for the key in the environments of all processes behind
+// the walls. If the machine's processes are visible it reads only those of the
+// prover and its descendants: others cannot have the key.
 func tryEnvironments(s Scene) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return err
 	}
-	var first error = errHeld("nobody has the key")
+	var first error = errHeld("no process has the key")
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || !s.ownProcesses() && !s.descends(pid) {
@@ -129,7 +128,7 @@ func tryEnvironments(s Scene) error {
 	return first
 }
 
-// descends reports whether a process is the prover or one that it started.
+// descends reports whether a process is the prover or one of its descendants.
 func (s Scene) descends(pid int) bool {
 	for range 64 {
 		if pid == s.Prover.PID || pid <= 1 {
@@ -148,10 +147,10 @@ func (s Scene) descends(pid int) bool {
 	return false
 }
 
-// onVictim is an attempt on a process of the user's.
+// onVictim returns an attempt on the victim.
 func onVictim(name string, do func(s Scene, pid int) error) Attempt {
 	return Attempt{Name: name, Try: func(s Scene) error {
-		if err := s.Victim.meet(); err != nil {
+		if err := s.Victim.identify(); err != nil {
 			return err
 		}
 		return do(s, s.Victim.PID)
@@ -161,10 +160,10 @@ func onVictim(name string, do func(s Scene, pid int) error) Attempt {
 func signalAttempts() []Attempt {
 	return []Attempt{
 		{Name: "signal-prover", Short: true, Try: func(s Scene) error {
-			if err := s.Prover.meet(); err != nil {
+			if err := s.Prover.identify(); err != nil {
 				return err
 			}
-			return unix.Kill(s.Prover.PID, 0) // asks for the right, and sends nothing
+			return unix.Kill(s.Prover.PID, 0) // checks the right and sends nothing
 		}},
 		onVictim("signal-process", func(_ Scene, pid int) error { return unix.Kill(pid, unix.SIGWINCH) }),
 		onVictim("signal-by-descriptor", func(_ Scene, pid int) error {
@@ -176,7 +175,7 @@ func signalAttempts() []Attempt {
 			return unix.PidfdSendSignal(fd, unix.SIGWINCH, nil, 0)
 		}),
 		onVictim("signal-by-queue", func(_ Scene, pid int) error {
-			info := [128]byte{0: byte(unix.SIGWINCH), 8: 0xff, 9: 0xff, 10: 0xff, 11: 0xff} // as sigqueue sends it
+			info := [128]byte{0: byte(unix.SIGWINCH), 8: 0xff, 9: 0xff, 10: 0xff, 11: 0xff} // as sigqueue does
 			_, _, errno := unix.Syscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(unix.SIGWINCH), uintptr(unsafe.Pointer(&info)))
 			return number(errno)
 		}),
@@ -185,13 +184,13 @@ func signalAttempts() []Attempt {
 			if group := unix.Getpgrp(); group == 0 || group == s.Group && !s.ownProcesses() {
 				return nil
 			}
-			return errHeld("its group is its own")
+			return errHeld("it has a group of its own")
 		}},
 		{Name: "stop-parent", Alone: true, Try: tryStopParent},
 	}
 }
 
-// victimAttempts do to a process of the user's what is worse than a signal.
+// victimAttempts returns attempts that do worse to the victim than signal it.
 func victimAttempts() []Attempt {
 	return []Attempt{
 		onVictim("trace", trySeize),
@@ -214,7 +213,7 @@ func victimAttempts() []Attempt {
 			return fileDescriptor(unix.PidfdGetfd(fd, 0, 0))
 		}),
 		onVictim("set-priority", func(_ Scene, pid int) error {
-			// The call returns 20 less the priority; the same one is set again.
+			// The call returns 20 minus the priority. The same one is set again.
 			now, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
 			if err != nil {
 				return err
@@ -238,16 +237,8 @@ func victimAttempts() []Attempt {
 	}
 }
 
-func number(errno unix.Errno) error {
-	if errno != 0 {
-		return errno
-	}
-	return nil
-}
-
-// trySignalAll kills every process that it may. It is made only where this
-// process sees for itself that its processes are a namespace's: without one it
-// would end everything of this user.
+// trySignalAll kills every process that it can. It does so only in a process
+// namespace of its own: otherwise it would end all processes of this user.
 func trySignalAll(s Scene) error {
 	if !s.ownProcesses() {
 		return errNotTried
@@ -255,7 +246,7 @@ func trySignalAll(s Scene) error {
 	return unix.Kill(-1, unix.SIGKILL)
 }
 
-// tryStopParent stops what keeps the walls, and lets it go on.
+// tryStopParent stops the keeper of the walls, and lets it continue.
 func tryStopParent(Scene) error {
 	parent := os.Getppid()
 	if parent == 0 {
@@ -268,13 +259,13 @@ func tryStopParent(Scene) error {
 	time.Sleep(20 * time.Millisecond)
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(parent) + "/stat")
 	if err == nil && !bytes.Contains(text, []byte(") T ")) {
-		return errHeld("it goes on")
+		return errHeld("it continues")
 	}
 	return nil
 }
 
-// trySeize becomes the tracer of a process without stopping it. The thread ends
-// at once, and the tracing with it.
+// trySeize traces a process without stopping it. The thread ends at once, and with
+// it the tracing.
 func trySeize(_ Scene, pid int) error {
 	result := make(chan error)
 	go func() {
@@ -302,11 +293,11 @@ func limitAttempts() []Attempt {
 	}
 }
 
-// linger is how long the limits are given to be noticed.
+// linger is how long the attempts wait for the limits to be enforced.
 const linger = 1500 * time.Millisecond
 
-// tryForks makes more processes than are allowed. They wait for their end and
-// do nothing else; this process returns only if it is left alive with them.
+// tryForks starts more processes than are allowed. They only wait. It returns nil
+// if this process is still alive with them.
 func tryForks(s Scene) error {
 	const beyond = 200
 	for range s.Processes + beyond {
@@ -318,8 +309,8 @@ func tryForks(s Scene) error {
 	return nil
 }
 
-// forkIdle makes a process that waits for its end. It makes system calls only,
-// as nothing else of the Go runtime goes on in it.
+// forkIdle starts a process that waits until it is killed. The process only makes
+// system calls, because the Go runtime does not work in it.
 //
 //go:norace
 func forkIdle() error {
@@ -333,7 +324,7 @@ func forkIdle() error {
 	return nil
 }
 
-// tryMemory takes more memory than is allowed.
+// tryMemory uses more memory than is allowed.
 func tryMemory(s Scene) error {
 	const piece = 32 << 20
 	for taken := int64(0); taken < s.Memory+s.Memory/2; taken += piece {
@@ -349,20 +340,20 @@ func tryMemory(s Scene) error {
 	return nil
 }
 
-// tryDaemon leaves a process behind that has cut every tie: another session,
-// another parent, no environment, no descriptors, deaf to signals. Outside it is
-// known by the lock that it holds.
+// tryDaemon leaves a process behind with another session and parent, no
+// environment, no descriptors, and signals ignored. The prover recognizes it by
+// the lock that it holds.
 func tryDaemon(s Scene) error {
 	lock := s.work("lock")
 	leave := &exec.Cmd{Path: s.Program, Args: []string{helperName, "leave", s.Program, lock}, Env: []string{}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if err := leave.Run(); err != nil {
 		return err
 	}
-	for range 200 { // until it has begun
+	for range 200 { // until it has started
 		if text, err := os.ReadFile(lock); err == nil && len(text) > 0 {
 			return nil
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return errUnknown("it did not begin")
+	return errUnknown("it did not start")
 }

@@ -14,26 +14,27 @@ import (
 	"hone/sandbox/wall"
 )
 
-// All makes all attempts, and looks at the outside afterwards. It takes a few
-// seconds. The error says that the walls cannot be had, or that nothing could
-// be tried; what came out is in the report, holes too.
+// All makes all attempts, which takes a few seconds. The report contains the
+// results, including holes. The error means that the walls cannot be built, or
+// that no attempt could be made.
 func All(ctx context.Context, wall sandbox.Wall) (Report, error) {
 	return prove(ctx, wall, attempts())
 }
 
-// Short makes the few attempts that are worth their time before each run, in
-// one process. It is otherwise as [All].
+// Short is like [All] but makes only the few attempts that are worth their time
+// before each run, in one process.
 func Short(ctx context.Context, wall sandbox.Wall) (Report, error) {
 	return prove(ctx, wall, slices.DeleteFunc(attempts(), func(a Attempt) bool { return !a.Short }))
 }
 
+// prove makes attempts and reports their results in order.
 func prove(ctx context.Context, kind sandbox.Wall, all []Attempt) (Report, error) {
 	st, err := setUp(all)
 	if err != nil {
 		return Report{}, err
 	}
 	defer st.takeDown()
-	defer st.end()
+	defer st.killLeft()
 	r := Report{Grade: sandbox.Grade{Wall: kind}}
 	for _, batch := range batches(all) {
 		if err := st.prove(ctx, st.policy(batch), batch, &r); err != nil {
@@ -45,7 +46,7 @@ func prove(ctx context.Context, kind sandbox.Wall, all []Attempt) (Report, error
 	return r, nil
 }
 
-// prove makes attempts behind walls of a policy, and adds the results to the
+// prove makes attempts behind walls with a policy, and adds the results to the
 // report, whose grade names the wall.
 func (st *stage) prove(ctx context.Context, p sandbox.Policy, batch []Attempt, r *Report) error {
 	w, err := wall.Build(ctx, r.Grade.Wall, p)
@@ -63,14 +64,14 @@ func (st *stage) prove(ctx context.Context, p sandbox.Policy, batch []Attempt, r
 		if err := st.run(ctx, w, []Attempt{a}, r); err != nil {
 			return err
 		}
-		st.end()
+		st.killLeft()
 	}
 	return nil
 }
 
-// batches are the attempts that go behind the same walls: those that want a
-// process of their own in the last one, and of those with something guarded
-// only so many in each that firejail's command line can hold them.
+// batches returns the attempts, grouped by the walls that they share. Those with a
+// process of their own are in the last batch. Firejail's command line limits how
+// many attempts with protected or hidden paths a batch may contain.
 func batches(all []Attempt) [][]Attempt {
 	const most = 10
 	var found [][]Attempt
@@ -97,8 +98,8 @@ func batches(all []Attempt) [][]Attempt {
 	return found
 }
 
-// run makes attempts in one process, and in further ones where the walls ended
-// it, and adds the results to the report.
+// run makes attempts in one process, and in further ones if the walls end it. It
+// adds the results to the report.
 func (st *stage) run(ctx context.Context, w *wall.Walls, all []Attempt, r *Report) error {
 	st.Wall, st.Landlock = r.Grade.Wall, r.Grade.Landlock
 	st.Addr["door"] = w.DoorAddr(0)
@@ -114,7 +115,7 @@ func (st *stage) run(ctx context.Context, w *wall.Walls, all []Attempt, r *Repor
 		for _, a := range left {
 			argv = append(argv, a.Name)
 		}
-		how, err := w.Run(ctx, sandbox.Command{Argv: argv, Dir: st.Dir + "/work", Env: env, Timeout: longest})
+		how, err := w.Run(ctx, sandbox.Command{Argv: argv, Dir: st.Dir + "/work", Env: env, Timeout: timeout})
 		if err != nil {
 			return err
 		}
@@ -123,19 +124,19 @@ func (st *stage) run(ctx context.Context, w *wall.Walls, all []Attempt, r *Repor
 			return err
 		}
 		if len(got) == 0 || len(got) > len(left) {
-			return fmt.Errorf("nothing could be tried behind the wall %s: exit %d, signal %q: %s", st.Wall, how.Exit, how.Signal, bytes.TrimSpace(how.Stderr))
+			return fmt.Errorf("no attempt could be made behind the %s wall: exit %d, signal %q: %s", st.Wall, how.Exit, how.Signal, bytes.TrimSpace(how.Stderr))
 		}
 		raw, left = append(raw, got...), left[len(got):]
 	}
 	return st.judge(all, raw, r)
 }
 
-// longest is how long the attempts of one process may take on the busiest
+// timeout is how long the attempts of one process may take on a very busy
 // machine.
-const longest = 2 * time.Minute
+const timeout = 2 * time.Minute
 
-// environment is what commands are given. One attempt is given the variables
-// by which others' walls say that they are there: they must change nothing.
+// environment returns the environment of attempts. One attempt has the variables
+// of other programs' walls, which must change nothing.
 func environment(all []Attempt) []string {
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG=C"}
 	if len(all) == 1 && all[0].Name == "claims" {
@@ -144,14 +145,14 @@ func environment(all []Attempt) []string {
 	return env
 }
 
-// Claims are variables that say that a process is behind walls already. They
-// prove nothing, and change nothing.
+// Claims returns variables that claim that a process already runs behind walls.
+// They prove nothing and must change nothing.
 func Claims() []string {
 	return []string{"HONE_SANDBOX=1", "HONE_WALL=none", "container=bwrap", "CODEX_SANDBOX=seatbelt", "IN_NIX_SHELL=pure", "FLATPAK_ID=x", "SNAP=/snap/x", "GEMINI_SANDBOX=1", "SANDBOX_RUNTIME=1"}
 }
 
-// names are the variables of an environment, with the one that commands are
-// always given.
+// names returns the names of the variables of an environment, and of the one that
+// commands always have.
 func names(env []string) []string {
 	list := []string{"HONE_COMMAND_ID"}
 	for _, pair := range env {
@@ -161,37 +162,37 @@ func names(env []string) []string {
 	return list
 }
 
-// readNotes are the results that a process told of. One that did not live to
-// tell gets its result from how it ended.
+// readNotes returns the results that a process reported. If it ended during an
+// attempt, the way it ended decides the result of that attempt.
 func readNotes(how sandbox.Result, alone bool) ([]Result, error) {
 	var results []Result
-	begun := ""
+	started := ""
 	notes := json.NewDecoder(bytes.NewReader(how.Stdout))
 	for notes.More() {
 		var n note
 		if err := notes.Decode(&n); err != nil {
-			return nil, fmt.Errorf("read what was tried: %w", err)
+			return nil, fmt.Errorf("read the results of the attempts: %w", err)
 		}
-		if begun = n.Begin; n.End != "" {
+		if started = n.Begin; n.End != "" {
 			results = append(results, Result{Name: n.End, Got: n.Got, Text: n.Text})
 		}
 	}
-	if begun == "" {
+	if started == "" {
 		return results, nil
 	}
-	died := Result{Name: begun, Got: wordUnknown, Text: fmt.Sprintf("the process ended: exit %d %s", how.Exit, how.Signal)}
+	died := Result{Name: started, Got: wordUnknown, Text: fmt.Sprintf("the process ended: exit %d %s", how.Exit, how.Signal)}
 	switch {
 	case how.TimedOut:
-		died.Text = "it did not come to an end"
+		died.Text = "it did not end"
 	case how.OverLimit != "":
-		died.Got, died.Text = wordHeld, "ended by the limit of "+how.OverLimit
+		died.Got, died.Text = wordHeld, "stopped by the limit of "+how.OverLimit
 	case alone:
 		died.Got = wordHeld
 	}
 	return append(results, died), nil
 }
 
-// judge looks at the outside, and adds results to the report.
+// judge inspects the scene and adds the final results to the report.
 func (st *stage) judge(all []Attempt, raw []Result, r *Report) error {
 	rows, err := table()
 	if err != nil {
@@ -200,13 +201,13 @@ func (st *stage) judge(all []Attempt, raw []Result, r *Report) error {
 	for i, a := range all {
 		one := raw[i]
 		if one.Name != a.Name {
-			return fmt.Errorf("%s was tried in the place of %s", one.Name, a.Name)
+			return fmt.Errorf("attempt %s was made in place of %s", one.Name, a.Name)
 		}
 		switch trace := st.trace(a); {
 		case trace != "":
 			one.Got, one.Text = wordOpen, trace
 		case a.Outside && one.Got == wordOpen:
-			one.Got, one.Text = wordHeld, "it is as it was"
+			one.Got, one.Text = wordHeld, "it is unchanged"
 		}
 		at := slices.IndexFunc(rows, func(line row) bool { return line.name == a.Name })
 		if at < 0 {

@@ -9,17 +9,13 @@ import (
 	"hone/sandbox"
 )
 
-// Scene is what was set up outside of the walls, which are Linux's.
-type Scene struct{}
-
-// Helper does nothing here: walls are Linux's.
+// Helper does nothing: walls need Linux.
 func Helper() {}
 
-// All says that there is nothing to prove here.
-func All(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNowhere }
+// All returns an error: walls need Linux.
+func All(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNoWalls }
 
-// Short says that there is nothing to prove here.
-func Short(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNowhere }
+// Short returns an error: walls need Linux.
+func Short(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNoWalls }
 
-// errNowhere is for machines on which walls cannot be proved.
-var errNowhere = errors.New("walls are proved on Linux only")
+var errNoWalls = errors.New("walls need Linux")

@@ -3,7 +3,6 @@ package prove
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,85 +14,84 @@ import (
 	"hone/sandbox"
 )
 
-// Scene is what was set up outside of the walls, as an attempt is told of it.
-// It holds no secret: an attempt knows one when it has it, by its digest.
+// Scene describes to an attempt what was set up outside the walls. It does not
+// contain the secret: an attempt recognizes the secret by its digest.
 type Scene struct {
-	Dir  string // the folder of the scene: outside of the policy but for what follows
-	Name string // the attempt's, set inside
+	Dir  string // the directory of the scene; the policy shows only parts of it
+	Name string // the attempt's name
 
 	Wall     sandbox.Wall
 	Landlock int
-	Program  string   // this program, as it is shown inside
+	Program  string   // the path of this program inside
 	Shown    []string // the policy's paths
-	Env      []string // the names of the variables that commands are given
+	Env      []string // the names of the attempts' variables
 
-	Digest string // of the secret, as [digest] makes it
-	Key    string // the name of the variable that holds the secret
+	Digest string // of the secret, from [digest]
+	Key    string // the name of the variable with the secret
 
 	Prover, Victim process
 	Group          int     // the prover's process group
-	Address        uintptr // where the victim keeps the secret
+	Address        uintptr // the secret's address in the victim
 	PIDSpace       string  // the prover's namespace of processes
 
-	Addr map[string]string // where somebody listens, by attempt
+	Addr map[string]string // the addresses of servers, by attempt
 
-	Shm, Queue, ShmFile string // SysV's number, a POSIX queue's name, a file in /dev/shm; empty: none
-	FD                  int    // a descriptor that the prover left open; 0: none
-	Handle              []byte // the secret file's, for open_by_handle_at; nil: none
+	Shm, Queue, ShmFile string // a SysV number, a POSIX queue's name, a file in /dev/shm; empty if there is none
+	FD                  int    // a descriptor that the prover left open; 0 if there is none
+	Handle              []byte // the secret file's, for open_by_handle_at; nil if there is none
 	HandleType          int32
 
 	Home        string
-	There       map[string]bool // the machine's files that are tried: whether they exist
+	There       map[string]bool // whether the machine's files that attempts open exist
 	BlockDevice string
 	Resolver    string
 
-	Processes int   // the limits of the attempts that try them
+	Processes int   // the limits of attempts that exceed them
 	Memory    int64 // bytes
 }
 
-// process is a process outside, and when it began, by which another one of the
-// same number is told from it.
+// process identifies a process outside by its number and the time of its start.
 type process struct {
 	PID  int
 	Born string
 }
 
-// outside is the attempt's folder that the policy does not have.
+// outside returns a path in the attempt's directory outside the policy.
 func (s Scene) outside(rest ...string) string {
 	return filepath.Join(append([]string{s.Dir, "outside", s.Name}, rest...)...)
 }
 
-// work is the attempt's folder that may be written.
+// work returns a path in the attempt's writable directory.
 func (s Scene) work(rest ...string) string {
 	return filepath.Join(append([]string{s.Dir, "work", s.Name}, rest...)...)
 }
 
-// lib is the folder that may be read.
+// lib returns a path in the read-only directory.
 func (s Scene) lib(rest ...string) string {
 	return filepath.Join(append([]string{s.Dir, "lib"}, rest...)...)
 }
 
-// linked is a folder that may be written, under the symlink that the policy
-// names it by.
+// linked returns a path in a writable directory that the policy names by a
+// symlink.
 func (s Scene) linked(rest ...string) string {
 	return filepath.Join(append([]string{s.Dir, "linked"}, rest...)...)
 }
 
-// digest is what a scene holds of a secret.
+// digest returns the digest of a secret.
 func digest(secret []byte) string {
 	sum := sha256.Sum256(secret)
 	return hex.EncodeToString(sum[:])
 }
 
-// secret says whether these are the secret's bytes.
+// secret returns nil if text is the secret.
 func (s Scene) secret(text []byte) error {
 	if digest(text) != s.Digest {
-		return errHeld("something else is there")
+		return errHeld("it is not the secret")
 	}
 	return nil
 }
 
-// readSecret reads a file, and says whether it holds the secret.
+// readSecret reads a file and returns nil if it contains the secret.
 func (s Scene) readSecret(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -102,14 +100,14 @@ func (s Scene) readSecret(path string) error {
 	return s.secret(text)
 }
 
-// bornAt is when a process began, by the kernel's clock; the error says that
-// it cannot be seen.
+// bornAt returns when a process started, by the kernel's clock. The error means
+// that the process is not visible.
 func bornAt(pid int) (string, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return "", err
 	}
-	const starttime = 19 // after the name, which may hold spaces
+	const starttime = 19 // after the name, which may contain spaces
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(fields) <= starttime {
 		return "", fmt.Errorf("/proc/%d/stat is too short", pid)
@@ -117,9 +115,9 @@ func bornAt(pid int) (string, error) {
 	return fields[starttime], nil
 }
 
-// meet says whether a process outside can be told by its number here, or
-// another one has that number.
-func (p process) meet() error {
+// identify returns an error if the process's number means no process, or another
+// one, here.
+func (p process) identify() error {
 	if p.PID == 0 {
 		return errUnknown("there is no such process")
 	}
@@ -127,19 +125,20 @@ func (p process) meet() error {
 	if err == nil && born != p.Born {
 		return unix.ESRCH
 	}
-	return nil // where nothing can be seen of it, it may be reached all the same
+	return nil // it may be reachable even if it is not visible
 }
 
-// proc is a file of a process outside; the error says that it is not there.
+// proc returns the path of a file in the process's /proc; the error means that it
+// does not exist.
 func (p process) proc(name string) (string, error) {
-	if p.meet() != nil {
+	if p.identify() != nil {
 		return "", unix.ENOENT
 	}
 	return fmt.Sprintf("/proc/%d/%s", p.PID, name), nil
 }
 
-// ownProcesses says that this process is in a namespace of processes of its
-// own, as /proc shows it.
+// ownProcesses reports whether this process is in a process namespace of its own,
+// according to /proc.
 func (s Scene) ownProcesses() bool {
 	self, err := os.Readlink("/proc/self")
 	if err != nil || self != strconv.Itoa(os.Getpid()) || s.PIDSpace == "" {
@@ -149,8 +148,7 @@ func (s Scene) ownProcesses() bool {
 	return err == nil && space != s.PIDSpace
 }
 
-// machine opens one of the machine's files, where it has it, and leaves it
-// alone.
+// machine opens one of the machine's files, if it exists, and closes it.
 func (s Scene) machine(path string, flags int) error {
 	if !s.There[path] {
 		return errUnknown("this machine has no " + path)
@@ -158,40 +156,43 @@ func (s Scene) machine(path string, flags int) error {
 	return open(path, flags)
 }
 
-// addr is where somebody listens for this attempt.
+// addr returns the address of this attempt's server.
 func (s Scene) addr() (string, error) {
 	if addr := s.Addr[s.Name]; addr != "" {
 		return addr, nil
 	}
-	return "", errUnknown("nothing can listen there on this machine")
+	return "", errUnknown("no server can listen there on this machine")
 }
 
-// errUnknown says that an attempt could not be made here.
-type errUnknown string
+// config returns the attempt's .git/config.
+func (s Scene) config() string { return s.work(".git", "config") }
 
-func (e errUnknown) Error() string { return string(e) }
-
-// errHeld says that an attempt came to nothing without an error of the system.
-type errHeld string
-
-func (e errHeld) Error() string { return string(e) }
-
-// word is a result's word, and its text.
-func word(err error) (got, text string) {
-	var unknown errUnknown
-	var errno unix.Errno
-	switch {
-	case err == nil:
-		return wordOpen, ""
-	case errors.As(err, &unknown):
-		return wordUnknown, unknown.Error()
-	case errors.Is(err, errNotTried):
-		return wordNotTried, err.Error()
-	case errors.As(err, &errno) && unix.ErrnoName(errno) != "":
-		return unix.ErrnoName(errno), err.Error()
+// hidden returns the file that is hidden, by itself or with its directory.
+func (s Scene) hidden() string {
+	switch s.Name {
+	case "hidden-list", "hidden-slash", "hidden-inner", "hidden-create":
+		return s.work("secrets", "key")
+	case "hidden-folder-rename":
+		return s.work("sub", ".env")
 	}
-	return wordHeld, err.Error()
+	return s.work(".env")
 }
 
-// errNotTried says that an attempt would harm the machine if it got through.
-var errNotTried = errors.New("it would harm the machine")
+// guarded returns the path that the policy hides, in one attempt with a slash at
+// its end.
+func (s Scene) guarded() string {
+	dir := filepath.Dir(s.hidden())
+	switch {
+	case s.Name == "hidden-slash":
+		return dir + "/"
+	case filepath.Base(dir) == "secrets":
+		return dir
+	}
+	return s.hidden()
+}
+
+// helperName is the program's name when it is started to make attempts.
+const helperName = "hone-attempts"
+
+// keyName is the variable with the secret in the victim's environment.
+const keyName = "HONE_PROVE_KEY"

@@ -4,12 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// sharedAttempts try what processes of a machine share by number or name.
+// sharedAttempts returns attempts on what processes share by number or name.
 func sharedAttempts() []Attempt {
 	return []Attempt{
 		{Name: "sysv-memory", Try: func(s Scene) error {
@@ -32,27 +31,7 @@ func sharedAttempts() []Attempt {
 	}
 }
 
-// openQueue opens a POSIX message queue, and makes it if the flags say so.
-func openQueue(name string, flags int) error {
-	at, err := unix.BytePtrFromString(name)
-	if err != nil {
-		return err
-	}
-	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(at)), uintptr(flags|unix.O_CLOEXEC), 0o600, 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return unix.Close(int(fd))
-}
-
-func removeQueue(name string) {
-	if at, err := unix.BytePtrFromString(name); err == nil {
-		_, _, _ = unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(at)), 0, 0)
-	}
-}
-
-// programAttempts try what programs may do that a process may not, where they
-// are there.
+// programAttempts returns attempts through programs of the machine, if they exist.
 func programAttempts() []Attempt {
 	return []Attempt{
 		{Name: "git-outside", Set: setFiles, Try: func(s Scene) error {
@@ -72,7 +51,7 @@ func programAttempts() []Attempt {
 	}
 }
 
-// askGit asks git for the secret that a repository's configuration holds.
+// askGit asks git for the secret in a repository's configuration.
 func (s Scene) askGit(variable string, args ...string) error {
 	program, err := exec.LookPath("git")
 	if err != nil {
@@ -86,12 +65,4 @@ func (s Scene) askGit(variable string, args ...string) error {
 		return ended(err)
 	}
 	return s.secret(text[:max(len(text)-1, 0)])
-}
-
-// ended is a program's failure, which has no number of the system's.
-func ended(err error) error {
-	if exit, ok := err.(*exec.ExitError); ok {
-		return errHeld(exit.String())
-	}
-	return err
 }

@@ -14,22 +14,22 @@ import (
 //go:embed attempts.md
 var tableText string
 
-// columns are the table's walls, in its order.
+// columns returns the walls of the table, in its order.
 func columns() []sandbox.Wall {
 	return []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall}
 }
 
-// Expectation is what has to come out of an attempt.
+// Expectation is the expected result of an attempt.
 type Expectation struct {
-	// Words are the results that are right: names of error numbers, "open",
-	// "held" or "not tried".
+	// Words are the allowed results: names of error numbers, "open", "held" or
+	// "not tried".
 	Words []string
-	// Since is the Landlock ABI from which they hold; below it the attempt gets
-	// through. 0 means always.
+	// Since is the first Landlock ABI for which Words apply; with an older one the
+	// attempt gets through. 0 means that they always apply.
 	Since int
 }
 
-// String is the expectation as the table has it.
+// String returns the expectation as the table writes it.
 func (e Expectation) String() string {
 	text := strings.Join(e.Words, " or ")
 	if e.Since > 0 {
@@ -38,15 +38,16 @@ func (e Expectation) String() string {
 	return text
 }
 
-// open reports whether the attempt is expected to get through. A word that
-// says so makes the others an accident of the machine.
+// open reports whether the attempt may get through. Other words then depend on
+// the machine.
 func (e Expectation) open() bool {
 	return slices.Contains(e.Words, wordOpen) || slices.Contains(e.Words, wordNotTried)
 }
 
+// allows reports whether a word is one of the allowed results.
 func (e Expectation) allows(word string) bool { return slices.Contains(e.Words, word) }
 
-// under is the expectation on a machine with a Landlock ABI.
+// under returns the expectation on a machine with a Landlock ABI.
 func (e Expectation) under(abi int) Expectation {
 	if abi < e.Since {
 		return Expectation{Words: append([]string{wordOpen, wordNotTried}, e.Words...)}
@@ -54,18 +55,18 @@ func (e Expectation) under(abi int) Expectation {
 	return Expectation{Words: e.Words}
 }
 
-// row is an attempt's line of the table.
+// row is the line of an attempt in the table.
 type row struct {
 	name  string
 	about string
 	cells map[sandbox.Wall]cell
 }
 
-// cell is what has to come out for root, and for other users.
+// cell is the expectation for root and that for other users.
 type cell struct{ root, user Expectation }
 
-// Expected is what the table says of an attempt. An unknown name or wall is an
-// error.
+// Expected returns the table's expectation for an attempt behind a wall. An
+// unknown name or wall is an error.
 func Expected(wall sandbox.Wall, root bool, name string) (Expectation, error) {
 	rows, err := table()
 	if err != nil {
@@ -78,6 +79,7 @@ func Expected(wall sandbox.Wall, root bool, name string) (Expectation, error) {
 	return rows[i].expected(wall, root)
 }
 
+// expected returns the expectation behind a wall.
 func (r row) expected(wall sandbox.Wall, root bool) (Expectation, error) {
 	c, ok := r.cells[wall]
 	switch {
@@ -89,11 +91,11 @@ func (r row) expected(wall sandbox.Wall, root bool) (Expectation, error) {
 	return c.user, nil
 }
 
-// table is attempts.md, read.
+// table returns the rows of attempts.md.
 func table() ([]row, error) { return parseTable(tableText) }
 
-// parseTable reads the one table of a Markdown text. It is strict: a line that
-// begins with a bar and is not a row as described there is an error.
+// parseTable parses the only table of a Markdown text. Every line that starts with
+// a bar must be a row.
 func parseTable(text string) ([]row, error) {
 	var rows []row
 	head := []string{"attempt", "what it tries"}
@@ -123,6 +125,7 @@ func parseTable(text string) ([]row, error) {
 	return rows, nil
 }
 
+// splitRow returns the cells of a row.
 func splitRow(line string, columns int) ([]string, error) {
 	fields := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
 	if len(fields) != columns || !strings.HasSuffix(line, "|") {
@@ -137,6 +140,7 @@ func splitRow(line string, columns int) ([]string, error) {
 	return fields, nil
 }
 
+// checkHead checks the names of the columns.
 func checkHead(fields, head []string) error {
 	if !slices.Equal(fields, head) {
 		return fmt.Errorf("the head is %q instead of %q", fields, head)
@@ -144,10 +148,11 @@ func checkHead(fields, head []string) error {
 	return nil
 }
 
+// appendRow parses a row and appends it.
 func appendRow(rows []row, fields []string) ([]row, error) {
 	r := row{name: strings.Trim(fields[0], "`"), about: fields[1], cells: map[sandbox.Wall]cell{}}
 	if slices.ContainsFunc(rows, func(other row) bool { return other.name == r.name }) {
-		return nil, fmt.Errorf("%s has a line already", r.name)
+		return nil, fmt.Errorf("%s already has a line", r.name)
 	}
 	for i, wall := range columns() {
 		c, err := parseCell(fields[i+2])
@@ -159,8 +164,8 @@ func appendRow(rows []row, fields []string) ([]row, error) {
 	return append(rows, r), nil
 }
 
-// parseCell reads "ENOENT", "EACCES or EPERM", "EPERM from 6", or two of them
-// with a slash between: root's and other users'.
+// parseCell parses "ENOENT", "EACCES or EPERM", "EPERM from 6", or two of them
+// separated by a slash: root's and other users'.
 func parseCell(text string) (cell, error) {
 	root, user, both := strings.Cut(text, "/")
 	if !both {
@@ -174,6 +179,7 @@ func parseCell(text string) (cell, error) {
 	return cell{root: r, user: u}, err
 }
 
+// parseExpectation parses one part of a cell.
 func parseExpectation(text string) (Expectation, error) {
 	var e Expectation
 	words, since, limited := strings.Cut(text, " from ")
@@ -193,6 +199,15 @@ func parseExpectation(text string) (Expectation, error) {
 	return e, nil
 }
 
+// isWord reports whether a text is a result.
 func isWord(text string) bool {
 	return text == wordOpen || text == wordHeld || text == wordNotTried || regexp.MustCompile(`^E[A-Z0-9]+$`).MatchString(text)
 }
+
+// The words of a result, in addition to the names of error numbers.
+const (
+	wordOpen     = "open"      // it got through
+	wordHeld     = "held"      // it failed without an error number
+	wordNotTried = "not tried" // it would harm the machine, and counts as open
+	wordUnknown  = "unknown"   // it could not be set up here
+)

@@ -38,7 +38,7 @@ func TestTableIsStrict(t *testing.T) {
 		{"the bar at the end is missing", head + "| `a` | b | open | open | open | open | open\n", "attempts.md:3: 7 columns instead of 7"},
 		{"a word that is none", head + "| `a` | b | open | stopped | open | open | open |\n", `"stopped" is not a result`},
 		{"a number that is none", head + "| `a` | b | open | open | EPERM from now | open | open |\n", `"now" is not a Landlock ABI`},
-		{"a name twice", head + strings.Repeat("| `a` | b | open | open | open | open | open |\n", 2), "attempts.md:4: a has a line already"},
+		{"a name twice", head + strings.Repeat("| `a` | b | open | open | open | open | open |\n", 2), "attempts.md:4: a already has a line"},
 		{"another head", strings.Replace(head, "bwrap", "bubblewrap", 1), "attempts.md:1: the head is"},
 	} {
 		_, err := parseTable(tt.text)
@@ -102,7 +102,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	var hole *HoleError
-	if err := r.Err(); !errors.As(err, &hole) || err.Error() != "the wall hidden does not hold: hole, untried" {
+	if err := r.Err(); !errors.As(err, &hole) || err.Error() != "the hidden wall does not hold: hole, untried" {
 		t.Errorf("the error is %v", err)
 	}
 	if err := (Report{}).Err(); err != nil {

@@ -105,7 +105,11 @@ func attack(t *testing.T, seed uint64, crash bool) {
 }
 
 func TestRestoreAgainstAnything(t *testing.T) {
-	for seed := range uint64(150) {
+	seeds := uint64(150)
+	if testing.Short() {
+		seeds = 30
+	}
+	for seed := range seeds {
 		attack(t, seed, seed%4 == 0)
 		if t.Failed() {
 			break
@@ -115,6 +119,9 @@ func TestRestoreAgainstAnything(t *testing.T) {
 
 // The tests above once more, as a user to whom modes mean something.
 func TestRestoreAsNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: it is TestRestoreAgainstAnything for another user")
+	}
 	if os.Getuid() != 0 {
 		t.Skip("this is somebody already")
 	}

@@ -17,22 +17,22 @@ import (
 	"hone/sandbox"
 )
 
-// form is what a guard keeps in Aside while a command runs, for the case that
-// this process does not live to put things back. It is one file, armed while a
-// command runs and idle between two, so that it is written, and synced, only
-// when what is protected is not what it was. A lock beside it says that its
-// process is alive.
+// form is the record that a guard writes to Aside while a command runs, in case
+// this process ends before it can restore. It is one file: armed while a command
+// runs and idle between commands, so that it is written and synced only when the
+// protected paths have changed. A lock file next to it shows that its process is
+// alive.
 //
-// That a form is armed again is not synced: the death of the process is
-// survived, and a power cut but for its last seconds.
+// Arming an existing form again is not synced. The form survives the end of the
+// process, and a power failure except for the last seconds before it.
 type form struct {
-	aside string // empty: nothing is kept
-	name  string // the path of its files, without their endings
+	aside string // empty: no form is written
+	name  string // the path of its files, without their extensions
 	lock  *os.File
-	plots []written // as it was written; nil while nothing is
+	plots []written // the contents of the form; nil if it is not written
 }
 
-// written is a plot as it is written.
+// written is the stored form of a plot.
 type written struct {
 	Path string
 	Node *node
@@ -46,7 +46,7 @@ const (
 	locked     = ".lock"
 )
 
-// arm writes down what a look found.
+// arm records the state that an inspection found.
 func (f *form) arm(plots []*plot) error {
 	if f.aside == "" {
 		return nil
@@ -59,7 +59,7 @@ func (f *form) arm(plots []*plot) error {
 		return nil
 	}
 	if err := f.write(now); err != nil {
-		return fmt.Errorf("write down what commands must not change: %w", err)
+		return fmt.Errorf("record the protected paths: %w", err)
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (f *form) write(now []written) error {
 	return syncFolder(f.aside)
 }
 
-// claim takes a name for the form.
+// claim chooses a name for the form, and locks it.
 func (f *form) claim() error {
 	if f.lock != nil {
 		return nil
@@ -103,13 +103,13 @@ func (f *form) claim() error {
 		return err
 	}
 	if ok, err := lockFile(file); err != nil || !ok {
-		return errors.Join(fmt.Errorf("%s cannot be locked", name+locked), err, file.Close())
+		return errors.Join(fmt.Errorf("cannot lock %s", name+locked), err, file.Close())
 	}
 	f.name, f.lock = name, file
 	return nil
 }
 
-// disarm says that nothing needs to be put back.
+// disarm records that nothing needs to be restored.
 func (f *form) disarm() error {
 	if f.aside == "" {
 		return nil
@@ -117,7 +117,7 @@ func (f *form) disarm() error {
 	return ignoreGone(os.Rename(f.name+armed, f.name+idle))
 }
 
-// close removes the form, unless something is still owed.
+// close removes the form, but not an armed one if a restoration is still owed.
 func (f *form) close(owed bool) error {
 	if f.lock == nil {
 		return nil
@@ -131,13 +131,13 @@ func (f *form) close(owed bool) error {
 	return err
 }
 
-// says reports whether what is written is as good as another: it brings the
-// same back. Of what it cannot bring back the stamps count, as a change is told
-// by them.
+// says reports whether both would restore the same. For paths that cannot be
+// restored it compares the stamps, which show a change.
 func (w written) says(other written) bool {
 	return w.Path == other.Path && w.Node.Stamp.Ino == other.Node.Stamp.Ino && w.Node.says(other.Node)
 }
 
+// says is the same for a node.
 func (n *node) says(o *node) bool {
 	if n == o {
 		return true
@@ -153,11 +153,11 @@ func (n *node) says(o *node) bool {
 		bytes.Equal(n.Data, o.Data) && slices.Equal(n.Free, o.Free) && slices.EqualFunc(n.Inner, o.Inner, (*node).says)
 }
 
-// formHead begins a form, with the digest of the rest behind it.
+// formHead is the start of a form. The digest of the rest follows it.
 const formHead = "hone protected paths 1 "
 
-// encodeForm is a form: its head, and what was found. It is no JSON, as names
-// need not be UTF-8.
+// encodeForm returns the contents of a form. It is not JSON, because names need not
+// be UTF-8.
 func encodeForm(plots []written) ([]byte, error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(plots); err != nil {
@@ -167,22 +167,22 @@ func encodeForm(plots []written) ([]byte, error) {
 	return append([]byte(formHead+hex.EncodeToString(sum[:])+"\n"), b.Bytes()...), nil
 }
 
-// decodeForm reads a form.
+// decodeForm parses the contents of a form.
 func decodeForm(data []byte) ([]written, error) {
 	head, body, ok := bytes.Cut(data, []byte("\n"))
 	sum := sha256.Sum256(body)
 	if !ok || string(head) != formHead+hex.EncodeToString(sum[:]) {
-		return nil, errors.New("it is damaged, or of another version of hone")
+		return nil, errors.New("it is damaged, or another version of hone wrote it")
 	}
 	var plots []written
 	err := gob.NewDecoder(bytes.NewReader(body)).Decode(&plots)
 	return plots, err
 }
 
-// Settle puts back what commands of processes that are gone did to protected
-// paths, by the forms in aside; it is the first thing that is done with an
-// aside. What it cannot read or put back it leaves as it is, with an error that
-// names it.
+// Settle restores the protected paths that commands of earlier processes changed,
+// from the forms in aside. Call it before an aside is used. It leaves a form that
+// it cannot read or restore unchanged, and returns an error that names it. An
+// empty aside has no forms.
 func Settle(aside string) ([]sandbox.Restored, error) {
 	if aside == "" {
 		return nil, nil
@@ -208,11 +208,11 @@ func Settle(aside string) ([]sandbox.Restored, error) {
 	return restored, errors.Join(errs...)
 }
 
-// young is how old a file of a form must be before it is taken for a dead
-// process's: between its making and its locking it is nobody's.
+// young is the minimum age of a lock file that counts as abandoned: between its
+// creation and its locking it looks abandoned.
 const young = time.Minute
 
-// settleFile deals with one file of a form whose process is gone.
+// settleFile restores from one file of a form whose process has ended.
 func settleFile(aside, file string) ([]sandbox.Restored, error) {
 	ending := filepath.Ext(file)
 	if !slices.Contains([]string{armed, idle, fresh, locked}, ending) {
@@ -237,7 +237,7 @@ func settleFile(aside, file string) ([]sandbox.Restored, error) {
 		return nil, lock.Close()
 	case ending == armed:
 		if restored, err = settleForm(path, aside); err != nil {
-			err = fmt.Errorf("put back what a command changed before hone was ended: %s: %w; look at what it names, then move it away", path, err)
+			err = fmt.Errorf("restore what a command changed before hone was stopped: %s: %w; check the paths that it names, then move the file away", path, err)
 		}
 	}
 	if err == nil {
@@ -247,7 +247,7 @@ func settleFile(aside, file string) ([]sandbox.Restored, error) {
 	return restored, errors.Join(err, ignoreGone(os.Remove(name+locked)))
 }
 
-// settleForm puts back what a form says.
+// settleForm restores the state that a form records.
 func settleForm(path, aside string) ([]sandbox.Restored, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -270,7 +270,7 @@ func settleForm(path, aside string) ([]sandbox.Restored, error) {
 			return nil, err
 		}
 		if stampOf(info).Ino != w.Node.Stamp.Ino {
-			return nil, fmt.Errorf("%s is another folder than it was then", w.Path)
+			return nil, fmt.Errorf("%s is not the same directory as before", w.Path)
 		}
 	}
 	return g.putBack()

@@ -1,10 +1,9 @@
-// Package putback puts back the protected paths of a policy that a wall cannot
-// hold in place while a command runs.
+// Package putback restores the protected paths of a policy that a wall cannot
+// protect while a command runs.
 //
-// [New] makes a [Guard] for a policy's entries, [Guard.Around] runs a command
-// and puts back what it changed, and [Settle] does so after a process that was
-// killed before it could. What is kept of files, and what is not, is in the
-// comment on [Guard].
+// [New] returns a [Guard] for the entries of a policy, [Guard.Around] runs a
+// command and restores what it changed, and [Settle] restores after a process that
+// was killed before it could. The comment on [Guard] says what is kept of files.
 package putback
 
 import (
@@ -20,59 +19,57 @@ import (
 	"hone/sandbox"
 )
 
-// Guard puts back what commands did to the protected paths of a policy that
-// their wall cannot hold in place (rulings G9 and S6): those that may only be
-// read and lie in what may be written. Before a command it looks at them, and
-// keeps what is needed to bring them back in memory and in the policy's Aside;
-// after the command it compares. What is kept:
+// Guard restores the protected paths of a policy that commands changed and that
+// their wall cannot protect (rulings G9 and S6): read-only paths in writable
+// directories. Before a command it inspects them, and keeps what it needs to
+// restore them in memory and in the policy's Aside. After the command it compares.
+// It keeps:
 //
-//   - of a file or symlink its contents, mode, owner and time of change; of a
-//     folder the same of all that it holds, and that it holds nothing else;
-//   - of a path that does not exist, that it does not;
-//   - of a folder on the way to one of these that it is a folder, at its place,
-//     and that its owner may do with it what he could. What else it holds is
-//     not protected, and is never touched.
+//   - of a file or symlink: contents, mode, owner and time of change; of a
+//     directory: the same of everything in it, and that it contains nothing else;
+//   - of a path that does not exist: that it does not exist;
+//   - of a parent directory of such a path: that it is a directory at its path,
+//     and its owner's permissions. Its other contents are not protected and never
+//     changed.
 //
-// Files are kept up to mostKept bytes a policy, small ones first; of the others
-// it is only told that they changed. Not kept are extended attributes, access
-// control lists, and what FIFOs, sockets and devices stand for; a file that had
-// a second name before is put back under the protected one alone. On file
-// systems and clocks that the command can lie with (as root it can set the
-// clock) a change can be hidden.
+// It keeps at most mostKept bytes of files, small files first; of the others it
+// only reports that they changed. It does not keep extended attributes, access
+// control lists, FIFOs, sockets and devices. A file with several hard links is
+// restored only under the protected name. A command that can falsify times (root
+// can set the clock) can hide a change.
 //
-// Commands that run at the same time share one look, taken before the first of
-// them, and each one's end puts back what any of them did so far. Two guards
-// over the same paths must not be at work at the same time.
+// Commands that run at the same time share one inspection, made before the first
+// of them, and each one's end restores what any of them changed until then. Two
+// guards of the same paths must not be used at the same time.
 //
-// A nil guard protects nothing.
+// A nil Guard protects nothing.
 type Guard struct {
 	plots []*plot
 	form  form
 
 	mu     sync.Mutex
 	active int
-	owed   bool // the last restoration failed, and the look before it still stands
+	owed   bool // the last restoration failed; the inspection before it is still valid
 }
 
-// plot is an outermost folder that may be written, and what is protected in it.
+// plot is an outermost writable directory and what is protected in it.
 type plot struct {
 	path string
 	spot *spot
-	node *node    // as the last look found it
+	node *node    // the result of the last inspection
 	root *os.Root // open from the first command's start to the last one's end
-	self *os.File // the same folder, which can be changed when it can no longer be searched
+	self *os.File // the same directory, to change its mode when it can no longer be searched
 }
 
-// spot is a path that a policy names, or one on the way to it.
+// spot is a path that a policy names, or a parent directory of one.
 type spot struct {
 	named  bool
-	closed bool // it may only be read; otherwise only its way to inner ones is protected
+	closed bool // it is read-only; otherwise only the parents of inner ones are protected
 	inner  map[string]*spot
 }
 
-// guarded are the entries of a policy that lie in what may be written, but may
-// only be read, and those that may be written and lie around or in these: what
-// [New] needs.
+// guarded returns the entries that New needs: the read-only ones in writable
+// directories, and the writable ones around or in these.
 func guarded(entries []sandbox.Entry) []sandbox.Entry {
 	around := func(e sandbox.Entry) bool {
 		return slices.ContainsFunc(entries, func(o sandbox.Entry) bool {
@@ -88,9 +85,9 @@ func guarded(entries []sandbox.Entry) []sandbox.Entry {
 	return kept
 }
 
-// New guards the entries of a policy, of which it takes what [guarded]
-// does. Where aside is empty nothing outlives this process, and what commands
-// left is lost. Its error says that aside is not fit for what it is for.
+// New returns a guard for the protected paths among the entries of a policy. If
+// aside is empty nothing survives the end of this process, and what commands put
+// in place of protected paths is deleted. Its error means that aside is unfit.
 func New(entries []sandbox.Entry, aside string) (*Guard, error) {
 	g := &Guard{}
 	entries = guarded(entries)
@@ -119,14 +116,14 @@ func New(entries []sandbox.Entry, aside string) (*Guard, error) {
 	}
 	for _, p := range g.plots {
 		if sandbox.Holds(p.path, real) {
-			return nil, fmt.Errorf("the folder %s is for what commands left in the place of protected files, and lies in %s, which they may write", aside, p.path)
+			return nil, fmt.Errorf("the directory %s, for files that commands put in place of protected ones, is in %s, which commands may write", aside, p.path)
 		}
 	}
 	g.form.aside = real
 	return g, nil
 }
 
-// name puts a path of the policy below a spot.
+// name adds a path of the policy below a spot.
 func (s *spot) name(path string, closed bool) {
 	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
 		if s.inner[part] == nil {
@@ -140,7 +137,7 @@ func (s *spot) name(path string, closed bool) {
 	s.named, s.closed = true, closed
 }
 
-// spread gives the spots that no entry names what holds around them.
+// spread gives spots that no entry names the access of the spot around them.
 func (s *spot) spread(closed bool) {
 	if !s.named {
 		s.closed = closed
@@ -163,16 +160,16 @@ func (s *spot) guards() bool {
 	return false
 }
 
-// protection is a command's share in a guard.
+// protection is the use of a guard by one command.
 type protection struct {
 	guard   *Guard
 	earlier []sandbox.Restored
 	over    bool
 }
 
-// protect looks at the protected paths, before a command starts. Its error says
-// that they cannot be seen, or that an earlier command's changes to them could
-// not be put back: the command must not start then.
+// protect inspects the protected paths before a command starts. Its error means
+// that they cannot be inspected, or that an earlier command's changes cannot be
+// restored: the command must not start then.
 func (g *Guard) protect() (*protection, error) {
 	p := &protection{guard: g}
 	if g == nil || len(g.plots) == 0 {
@@ -199,8 +196,7 @@ func (g *Guard) protect() (*protection, error) {
 	return p, nil
 }
 
-// Around runs a command with what is protected looked at before and put back
-// after.
+// Around inspects the protected paths, runs a command, and restores what changed.
 func (g *Guard) Around(run func() (sandbox.Result, error)) (sandbox.Result, error) {
 	p, err := g.protect()
 	if err != nil {
@@ -215,16 +211,16 @@ func (g *Guard) Around(run func() (sandbox.Result, error)) (sandbox.Result, erro
 	return result, err
 }
 
-// enter opens the folders, looks at what is protected, and writes it down.
+// enter opens the directories, inspects the protected paths, and records them.
 func (g *Guard) enter() error {
 	budget := &keeping{}
 	for _, p := range g.plots {
 		if err := p.pin(); err != nil {
-			return fmt.Errorf("protect what is in %s: %w", p.path, err)
+			return fmt.Errorf("protect files in %s: %w", p.path, err)
 		}
 		node, err := look(p.root, p.path, p.spot, p.node, budget)
 		if err != nil {
-			return fmt.Errorf("protect what is in %s: %w", p.path, err)
+			return fmt.Errorf("protect files in %s: %w", p.path, err)
 		}
 		p.node = node
 	}
@@ -232,7 +228,7 @@ func (g *Guard) enter() error {
 	return g.form.arm(g.plots)
 }
 
-// pin opens the folder of a plot, whatever it is called later.
+// pin opens the directory of a plot, which stays open if it is renamed.
 func (p *plot) pin() (err error) {
 	if p.root, err = os.OpenRoot(p.path); err != nil {
 		return err
@@ -241,7 +237,7 @@ func (p *plot) pin() (err error) {
 	return err
 }
 
-// leave closes the folders.
+// leave closes the directories.
 func (g *Guard) leave() {
 	g.owed = false
 	for _, p := range g.plots {
@@ -255,10 +251,9 @@ func (g *Guard) leave() {
 	}
 }
 
-// restore puts back what is protected, when a command and all that it started
-// have ended. It tells what was changed also where that could not be put back;
-// its error says that something went wrong with it, and that the next command,
-// or the next process, has to try again.
+// restore restores the protected paths after a command and all that it started
+// have ended. It also returns the changes that it could not undo. After an error
+// the next command or the next process tries again.
 func (p *protection) restore() ([]sandbox.Restored, error) {
 	if p.over {
 		return nil, nil
@@ -267,6 +262,7 @@ func (p *protection) restore() ([]sandbox.Restored, error) {
 	return p.guard.restore(p.earlier)
 }
 
+// restore restores for one command, and closes the directories after the last.
 func (g *Guard) restore(earlier []sandbox.Restored) ([]sandbox.Restored, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -283,14 +279,14 @@ func (g *Guard) restore(earlier []sandbox.Restored) ([]sandbox.Restored, error) 
 	return restored, g.form.disarm()
 }
 
-// putBack compares all that is protected, and puts it back.
+// putBack compares all protected paths and restores them.
 func (g *Guard) putBack() ([]sandbox.Restored, error) {
 	left := &leftovers{aside: g.form.aside}
 	return putBack(g.plots, left)
 }
 
-// Close removes what the guard keeps in Aside. A guard that still owes a
-// restoration leaves it there, for [Settle].
+// Close removes the guard's files from Aside. If a restoration failed it leaves
+// them there for [Settle].
 func (g *Guard) Close() error {
 	if g == nil {
 		return nil
@@ -298,29 +294,28 @@ func (g *Guard) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.active > 0 {
-		return errors.New("protected paths cannot be let go of while a command runs")
+		return errors.New("cannot stop protecting paths while a command runs")
 	}
 	owed := g.owed
 	g.leave()
 	return g.form.close(owed)
 }
 
-// openAside makes the folder for what commands left, and says what it is
-// really called.
+// openAside makes the directory for what commands left, and returns its real path.
 func openAside(aside string) (string, error) {
 	if err := os.MkdirAll(aside, 0o700); err != nil {
-		return "", fmt.Errorf("the folder for what commands left in the place of protected files: %w", err)
+		return "", fmt.Errorf("make the directory for replaced files: %w", err)
 	}
 	real, err := filepath.EvalSymlinks(aside)
 	if err != nil {
-		return "", fmt.Errorf("the folder for what commands left in the place of protected files: %w", err)
+		return "", fmt.Errorf("make the directory for replaced files: %w", err)
 	}
 	info, err := os.Stat(real)
 	if err != nil {
-		return "", fmt.Errorf("the folder for what commands left in the place of protected files: %w", err)
+		return "", fmt.Errorf("make the directory for replaced files: %w", err)
 	}
 	if !info.IsDir() || sharesModes && info.Mode().Perm()&0o022 != 0 {
-		return "", fmt.Errorf("%s is for what commands left in the place of protected files, and others may write it: chmod 700 it, or name another folder: %w", aside, fs.ErrPermission)
+		return "", fmt.Errorf("%s, for files that commands put in place of protected ones, is writable for other users; chmod 700 it, or name another directory: %w", aside, fs.ErrPermission)
 	}
 	return real, nil
 }

@@ -10,24 +10,24 @@ import (
 	"strconv"
 )
 
-// leftovers takes away what commands left in the place of protected paths.
+// leftovers moves away what commands put in place of protected paths.
 type leftovers struct {
-	aside  string // empty: it is removed
-	folder string // what this restoration put there, each thing in a folder of its own
+	aside  string // empty: it is deleted
+	folder string // the directory of this restoration; each file gets a directory in it
 	count  int
 }
 
 const (
-	// mostCopied is how many bytes of one thing are kept where it has to be
+	// mostCopied is how many bytes are kept if a file or directory must be
 	// copied to another file system.
 	mostCopied = 64 << 20
-	// deepest is how deep a folder is followed.
+	// deepest is the maximum depth of a directory tree.
 	deepest = 256
 )
 
-// take moves what stands at a name out of an open folder, and says where it is
-// now: empty where it was removed. What has to be copied to another file system
-// is kept up to mostCopied bytes, without FIFOs, sockets and devices.
+// take moves the file at a name out of an open directory and returns its new path;
+// empty if it was deleted. If it must be copied to another file system it keeps
+// at most mostCopied bytes, without FIFOs, sockets and devices.
 func (l *leftovers) take(dir *os.Root, name string) (kept string, err error) {
 	if l.aside == "" {
 		return "", discard(dir, name)
@@ -58,7 +58,7 @@ func (l *leftovers) take(dir *os.Root, name string) (kept string, err error) {
 	return kept, discard(dir, name)
 }
 
-// place is a path in aside that nobody has yet.
+// place returns a new path in aside.
 func (l *leftovers) place(name string) (string, error) {
 	if l.folder == "" {
 		folder, err := os.MkdirTemp(l.aside, "left-*")
@@ -72,7 +72,7 @@ func (l *leftovers) place(name string) (string, error) {
 	return filepath.Join(dir, name), os.Mkdir(dir, 0o700)
 }
 
-// discard removes what stands at a name, also folders that their owner may not
+// discard deletes the file at a name, also a directory that its owner may not
 // change.
 func discard(dir *os.Root, name string) error {
 	err := dir.RemoveAll(name)
@@ -85,15 +85,14 @@ func discard(dir *os.Root, name string) error {
 	return dir.RemoveAll(name)
 }
 
-// unlock lets the owner of a folder do with it what he likes, and with those
-// in it.
+// unlock gives the owner of a directory all permissions on it and on those in it.
 func unlock(dir *os.Root, name string, depth int) error {
 	info, err := dir.Lstat(name)
 	if err != nil || !info.IsDir() {
 		return err
 	}
 	if depth > deepest {
-		return fmt.Errorf("%s: folders in it lie more than %d deep", name, deepest)
+		return fmt.Errorf("%s: directories are nested more than %d deep", name, deepest)
 	}
 	if info.Mode()&0o700 != 0o700 {
 		if err := dir.Chmod(name, 0o700); err != nil {
@@ -103,7 +102,7 @@ func unlock(dir *os.Root, name string, depth int) error {
 	return eachIn(dir, name, func(sub *os.Root, inner string) error { return unlock(sub, inner, depth+1) })
 }
 
-// eachIn does something with all that is in a folder.
+// eachIn calls do for each name in a directory.
 func eachIn(dir *os.Root, name string, do func(sub *os.Root, name string) error) error {
 	sub, err := openFolder(dir, name)
 	if err != nil {
@@ -122,7 +121,7 @@ func eachIn(dir *os.Root, name string, do func(sub *os.Root, name string) error)
 	return nil
 }
 
-// copyTree copies what stands at a name, as far as there is room for it.
+// copyTree copies the file or directory at a name, as far as there is room.
 func copyTree(from, to *os.Root, name string, room *int64, depth int) error {
 	info, err := from.Lstat(name)
 	switch {
@@ -158,7 +157,7 @@ func copyTree(from, to *os.Root, name string, room *int64, depth int) error {
 	return eachIn(from, name, func(sub *os.Root, name string) error { return copyTree(sub, inner, name, room, depth+1) })
 }
 
-// copyFile copies a file, as far as there is room for it.
+// copyFile copies a file, as far as there is room.
 func copyFile(from, to *os.Root, name string, info fs.FileInfo, room *int64) error {
 	if info.Mode()&0o400 == 0 {
 		if err := from.Chmod(name, 0o600); err != nil {

@@ -12,43 +12,43 @@ import (
 	"time"
 )
 
-// kind is what a look found at a path.
+// kind is what an inspection found at a path.
 type kind int
 
 const (
-	isGone   kind = iota // nothing, and it must stay so
-	isWay                // a folder on the way to what is protected, or nothing where one could be
-	isFolder             // a folder with all that it holds
+	isGone   kind = iota // nothing, and nothing may be made there
+	isWay                // a parent directory of a protected path, or nothing where it could be
+	isFolder             // a directory with everything in it
 	isFile               // a regular file
 	isLink               // a symlink
 	isOther              // a FIFO, socket or device
 )
 
-// stamp is what is known of a file without reading it. What a system does not
-// tell is zero.
+// stamp is what a system reports about a file without reading it. What it does not
+// report is zero.
 type stamp struct {
 	Size    int64
 	Changed int64 // the time of the last change of contents, in ns since 1970
-	Touched int64 // the same of any change; nobody can set it
+	Touched int64 // the same of any change; no program can set it
 	Ino     uint64
 	Links   uint64
 	UID     int
 	GID     int
 }
 
-// node is what a look found at one path.
+// node is what an inspection found at one path.
 type node struct {
 	Name  string
 	Kind  kind
-	Mode  fs.FileMode // 0 for a way that does not exist
+	Mode  fs.FileMode // 0 for an isWay that does not exist
 	Stamp stamp
-	// Doubt says that the stamp may stay the same when the file changes,
-	// because it is younger than the clock of the file system is fine.
+	// Doubt means that the file may change without a change of its stamp,
+	// because the stamp is newer than the clock of the file system can show.
 	Doubt  bool
 	Link   string   // the target of a symlink
-	Unkept string   // why it cannot be put back; empty: it can
+	Unkept string   // why it cannot be restored; empty if it can
 	Inner  []*node  // by name
-	Free   []string // names in a folder that are not protected
+	Free   []string // names in a directory that are not protected
 	Data   []byte   // the contents of a file
 }
 
@@ -58,14 +58,13 @@ const (
 	// grain is the coarsest clock of a file system, as in FAT and some servers.
 	grain = 2 * time.Second
 
-	tooBig     = "it is too big to have been kept"
+	tooBig     = "it was too big to keep a copy"
 	notRead    = "it could not be read before"
-	notRegular = "it is not a file, folder or symlink"
+	notRegular = "it was not a file, directory or symlink"
 )
 
-// look looks at what is protected below an open folder. old, which may be nil,
-// is what an earlier look found: files that did not change since are not read
-// again.
+// look inspects what is protected below an open directory. old is the result of an
+// earlier inspection, or nil: files that have not changed since are not read again.
 func look(root *os.Root, path string, s *spot, old *node, k *keeping) (*node, error) {
 	info, err := root.Lstat(".")
 	if err != nil {
@@ -76,6 +75,7 @@ func look(root *os.Root, path string, s *spot, old *node, k *keeping) (*node, er
 	return n, l.inner(root, "", n, s, old)
 }
 
+// looker inspects the protected paths of one plot.
 type looker struct {
 	root    *os.Root
 	path    string
@@ -83,7 +83,7 @@ type looker struct {
 	keeping *keeping
 }
 
-// at looks at a name in an open folder; rel is its path from the root.
+// at inspects a name in an open directory; rel is its path from the root.
 func (l looker) at(dir *os.Root, rel, name string, s *spot, closed bool, old *node) (*node, error) {
 	if s != nil {
 		closed = s.closed
@@ -106,7 +106,7 @@ func (l looker) at(dir *os.Root, rel, name string, s *spot, closed bool, old *no
 	}
 	switch {
 	case !closed && info.Mode()&fs.ModeSymlink != 0:
-		return nil, fmt.Errorf("%s is a symlink, and was none when the walls were built", filepath.Join(l.path, rel))
+		return nil, fmt.Errorf("%s is a symlink, but was not when the walls were built", filepath.Join(l.path, rel))
 	case !closed && !info.IsDir():
 		*n = node{Name: name, Kind: isWay}
 		return n, l.inner(nil, rel, n, s, nil)
@@ -124,7 +124,7 @@ func (l looker) at(dir *os.Root, rel, name string, s *spot, closed bool, old *no
 	return n, err
 }
 
-// file takes over what an earlier look kept of a file, or has it kept.
+// file takes the contents from an earlier inspection, or lists the file to be read.
 func (l looker) file(rel string, n, old *node) {
 	if old != nil && old.Kind == isFile && (old.Unkept == "" || old.Unkept == notRead) {
 		n.Data, n.Unkept = old.Data, old.Unkept
@@ -134,8 +134,8 @@ func (l looker) file(rel string, n, old *node) {
 	l.keeping.files = append(l.keeping.files, wanted{root: l.root, rel: rel, node: n})
 }
 
-// dir looks at a folder: at all that it holds if it is closed, else at what is
-// protected in it.
+// dir inspects a directory: everything in it if it is closed, otherwise only what
+// is protected.
 func (l looker) dir(dir *os.Root, rel string, n *node, s *spot, closed bool, old *node) error {
 	n.Kind = isWay
 	if closed {
@@ -158,7 +158,7 @@ func (l looker) dir(dir *os.Root, rel string, n *node, s *spot, closed bool, old
 	return err
 }
 
-// inner looks at what is in a folder, which is nil where there is none.
+// inner inspects the contents of a directory; dir is nil if it does not exist.
 func (l looker) inner(dir *os.Root, rel string, n *node, s *spot, old *node) error {
 	names, err := l.names(dir, n, s, old)
 	if err != nil {
@@ -188,7 +188,7 @@ func (l looker) inner(dir *os.Root, rel string, n *node, s *spot, old *node) err
 	return nil
 }
 
-// missing is what there is of a spot whose folder does not exist.
+// missing returns the node of a spot whose parent directory does not exist.
 func missing(name string, s *spot) *node {
 	n := &node{Name: name, Kind: isWay}
 	if s.closed {
@@ -202,7 +202,7 @@ func missing(name string, s *spot) *node {
 	return n
 }
 
-// names are those to look at in a folder.
+// names returns the names to inspect in a directory.
 func (l looker) names(dir *os.Root, n *node, s *spot, old *node) ([]string, error) {
 	names := sortedNames(s)
 	if n.Kind != isFolder {
@@ -225,6 +225,7 @@ func (l looker) names(dir *os.Root, n *node, s *spot, old *node) ([]string, erro
 	return slices.Compact(names), nil
 }
 
+// sortedNames returns the names below a spot, which may be nil.
 func sortedNames(s *spot) []string {
 	if s == nil {
 		return nil
@@ -237,7 +238,7 @@ func sortedNames(s *spot) []string {
 	return names
 }
 
-// inner is what an earlier look found at a name; nil where it found nothing.
+// inner returns the node at a name; nil if there is none. n may be nil.
 func (n *node) inner(name string) *node {
 	if n == nil {
 		return nil
@@ -249,21 +250,21 @@ func (n *node) inner(name string) *node {
 	return n.Inner[i]
 }
 
-// keeping is what is kept of files, up to mostKept.
+// keeping collects the files to keep, up to mostKept bytes.
 type keeping struct {
 	taken int64
 	files []wanted
 }
 
-// wanted is a file that is to be read.
+// wanted is a file to read.
 type wanted struct {
 	root *os.Root
 	rel  string
 	node *node
 }
 
-// keep reads the files that fit, small ones first, so that one big one does
-// not take the place of many.
+// keep reads the files that fit, small ones first, so that a big file does not
+// displace many others.
 func (k *keeping) keep() {
 	slices.SortStableFunc(k.files, func(a, b wanted) int { return int(min(max(a.node.Stamp.Size-b.node.Stamp.Size, -1), 1)) })
 	for _, w := range k.files {
@@ -281,11 +282,11 @@ func (k *keeping) keep() {
 	}
 }
 
-// errChanged says that a file is not what it was a moment ago.
-var errChanged = errors.New("it changes while it is read")
+// errChanged means that a file changed between two calls.
+var errChanged = errors.New("it changed while it was being read")
 
-// readFile reads a regular file of a known size, and nothing else: what may be
-// a FIFO by now is not waited for.
+// readFile reads a regular file of a known size. It does not wait if the file has
+// become a FIFO.
 func readFile(root *os.Root, name string, size int64) ([]byte, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|openAtOnce, 0)
 	if err != nil {
@@ -304,7 +305,7 @@ func readFile(root *os.Root, name string, size int64) ([]byte, error) {
 	return data, err
 }
 
-// openFolder opens a folder, and no symlink to one.
+// openFolder opens a directory, but not through a symlink.
 func openFolder(dir *os.Root, name string) (*os.Root, error) {
 	info, err := dir.Lstat(name)
 	if err != nil {
@@ -321,7 +322,7 @@ func openFolder(dir *os.Root, name string) (*os.Root, error) {
 	return sub, nil
 }
 
-// namesIn are all names in an open folder.
+// namesIn returns all names in an open directory.
 func namesIn(dir *os.Root) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"hone/sandbox"
 )
 
-// mostReported is how many changes are told one by one.
+// mostReported is how many changes are reported one by one.
 const mostReported = 100
 
-// putter puts back what a look found, and keeps count of it.
+// putter restores the state that an inspection found, and reports the changes.
 type putter struct {
 	left     *leftovers
 	restored []sandbox.Restored
@@ -25,7 +25,7 @@ type putter struct {
 	errs     []error
 }
 
-// putBack puts back what is protected in all plots.
+// putBack restores what is protected in all plots.
 func putBack(plots []*plot, left *leftovers) ([]sandbox.Restored, error) {
 	p := &putter{left: left}
 	for _, plot := range plots {
@@ -40,8 +40,8 @@ func putBack(plots []*plot, left *leftovers) ([]sandbox.Restored, error) {
 	return p.restored, errors.Join(p.errs...)
 }
 
-// plot puts back what is in a pinned folder, which may have been closed to its
-// owner.
+// plot restores the contents of a pinned directory, whose owner may have lost its
+// permissions.
 func (p *putter) plot(plot *plot) error {
 	info, err := plot.self.Stat()
 	if err != nil {
@@ -82,14 +82,14 @@ func (p *putter) tell(r sandbox.Restored) {
 	}
 }
 
-// fail reports a path that could not be put back, because something went wrong.
+// fail reports a path that could not be restored because of an error.
 func (p *putter) fail(path string, err error) {
-	p.errs = append(p.errs, fmt.Errorf("put back %s: %w", path, err))
+	p.errs = append(p.errs, fmt.Errorf("restore %s: %w", path, err))
 	p.tell(sandbox.Restored{Path: path, Lost: err.Error()})
 }
 
-// inner puts back what is in an open folder. Quiet means that the folder is
-// told of as a whole.
+// inner restores the contents of an open directory. Quiet means that the directory
+// is reported as a whole.
 func (p *putter) inner(dir *os.Root, path string, n *node, quiet bool) {
 	if n.Kind == isFolder && n.Unkept == "" {
 		if err := p.sweep(dir, path, n); err != nil {
@@ -107,7 +107,7 @@ func (p *putter) inner(dir *os.Root, path string, n *node, quiet bool) {
 	}
 }
 
-// sweep takes away what came into a folder.
+// sweep moves away what was added to a directory.
 func (p *putter) sweep(dir *os.Root, path string, n *node) error {
 	names, err := namesIn(dir)
 	if err != nil {
@@ -129,7 +129,7 @@ func (p *putter) sweep(dir *os.Root, path string, n *node) error {
 	return errors.Join(errs...)
 }
 
-// put puts back what differs at a path.
+// put restores a path that has changed.
 func (p *putter) put(dir *os.Root, path string, n *node, quiet bool) error {
 	info, err := dir.Lstat(n.Name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +149,7 @@ func (p *putter) put(dir *os.Root, path string, n *node, quiet bool) error {
 	same := n.Kind == isFile && info != nil && info.Mode().IsRegular() && sameData(dir, n, info)
 	if same && stampOf(info).Links <= n.Stamp.Links {
 		lost, err := attributes(dir, n, info)
-		p.told(quiet, sandbox.Restored{Path: path, Lost: lost})
+		p.tellUnless(quiet, sandbox.Restored{Path: path, Lost: lost})
 		return err
 	}
 	temp, lost, err := build(dir, n)
@@ -166,18 +166,18 @@ func (p *putter) put(dir *os.Root, path string, n *node, quiet bool) error {
 	if err != nil {
 		return errors.Join(err, dir.Remove(temp))
 	}
-	p.told(quiet && kept == "" && lost == "", sandbox.Restored{Path: path, Kept: kept, Lost: lost})
+	p.tellUnless(quiet && kept == "" && lost == "", sandbox.Restored{Path: path, Kept: kept, Lost: lost})
 	return nil
 }
 
-// told tells of a change, but for one that is told with its folder.
-func (p *putter) told(quiet bool, r sandbox.Restored) {
+// tellUnless reports a change, unless it is reported with its directory.
+func (p *putter) tellUnless(quiet bool, r sandbox.Restored) {
 	if !quiet || r.Lost != "" {
 		p.tell(r)
 	}
 }
 
-// clear takes away what stands at a name, if anything does.
+// clear moves away the file at a name, if it exists.
 func (p *putter) clear(dir *os.Root, name string, info fs.FileInfo) (kept string, err error) {
 	if info == nil {
 		return "", nil
@@ -185,7 +185,7 @@ func (p *putter) clear(dir *os.Root, name string, info fs.FileInfo) (kept string
 	return p.left.take(dir, name)
 }
 
-// remove takes away what must not be there.
+// remove moves away a file that must not exist.
 func (p *putter) remove(dir *os.Root, path string, n *node) error {
 	kept, err := p.left.take(dir, n.Name)
 	if err == nil {
@@ -194,9 +194,9 @@ func (p *putter) remove(dir *os.Root, path string, n *node) error {
 	return err
 }
 
-// way puts back a folder on the way to what is protected. Where nothing is
-// protected that exists it may be gone, but it cannot be a symlink: what is
-// protected would have come into being on the other side.
+// way restores a parent directory of protected paths. If none of these existed it
+// may be missing, but it must not be a symlink: the protected paths might exist at
+// its target.
 func (p *putter) way(dir *os.Root, path string, n *node, info fs.FileInfo) error {
 	if info != nil && !info.IsDir() && (n.exists() || info.Mode()&fs.ModeSymlink != 0) {
 		kept, err := p.left.take(dir, n.Name)
@@ -225,7 +225,7 @@ func (p *putter) way(dir *os.Root, path string, n *node, info fs.FileInfo) error
 	return p.within(dir, path, n, mode, false)
 }
 
-// folder puts back a folder with all that it holds.
+// folder restores a directory with everything in it.
 func (p *putter) folder(dir *os.Root, path string, n *node, info fs.FileInfo, quiet bool) error {
 	if n.Unkept != "" && (info == nil || !info.IsDir()) {
 		return p.unkept(dir, path, n, info, quiet)
@@ -239,7 +239,7 @@ func (p *putter) folder(dir *os.Root, path string, n *node, info fs.FileInfo, qu
 		if err := dir.Mkdir(n.Name, 0o700); err != nil {
 			return err
 		}
-		p.told(quiet && kept == "", sandbox.Restored{Path: path, Kept: kept})
+		p.tellUnless(quiet && kept == "", sandbox.Restored{Path: path, Kept: kept})
 		if info, err = dir.Lstat(n.Name); err != nil {
 			return err
 		}
@@ -250,7 +250,7 @@ func (p *putter) folder(dir *os.Root, path string, n *node, info fs.FileInfo, qu
 		if owner && dir.Lchown(n.Name, n.Stamp.UID, n.Stamp.GID) != nil {
 			lost = notOwner
 		}
-		p.told(quiet || whole, sandbox.Restored{Path: path, Lost: lost})
+		p.tellUnless(quiet || whole, sandbox.Restored{Path: path, Lost: lost})
 	}
 	if n.Unkept != "" {
 		return dir.Chmod(n.Name, n.Mode)
@@ -258,8 +258,7 @@ func (p *putter) folder(dir *os.Root, path string, n *node, info fs.FileInfo, qu
 	return p.within(dir, path, n, n.Mode, quiet || whole)
 }
 
-// within puts back what is in a folder, and gives the folder its mode when that
-// is done.
+// within restores the contents of a directory, and then its mode.
 func (p *putter) within(dir *os.Root, path string, n *node, mode fs.FileMode, quiet bool) error {
 	info, err := dir.Lstat(n.Name)
 	if err != nil {
@@ -287,8 +286,7 @@ func (p *putter) within(dir *os.Root, path string, n *node, mode fs.FileMode, qu
 	return dir.Chmod(n.Name, mode&(fs.ModePerm|special))
 }
 
-// unkept deals with what cannot be put back: it is told, and what may be done
-// is done.
+// unkept reports a path that cannot be restored, and restores as much as possible.
 func (p *putter) unkept(dir *os.Root, path string, n *node, info fs.FileInfo, quiet bool) error {
 	r := sandbox.Restored{Path: path, Lost: n.Unkept}
 	if info == nil {
@@ -307,10 +305,10 @@ func (p *putter) unkept(dir *os.Root, path string, n *node, info fs.FileInfo, qu
 	return err
 }
 
-const notOwner = "its owner could not be put back"
+const notOwner = "its owner could not be restored"
 
-// attributes gives a file its mode and owner again; lost says what that did
-// not do.
+// attributes restores the mode, owner and time of a file. lost says what could not
+// be restored.
 func attributes(dir *os.Root, n *node, info fs.FileInfo) (lost string, err error) {
 	if s := stampOf(info); s.UID != n.Stamp.UID || s.GID != n.Stamp.GID {
 		if dir.Lchown(n.Name, n.Stamp.UID, n.Stamp.GID) != nil {
@@ -329,7 +327,7 @@ func attributes(dir *os.Root, n *node, info fs.FileInfo) (lost string, err error
 	return lost, err
 }
 
-// build makes a file or a symlink under another name.
+// build makes a file or a symlink under a temporary name, and returns the name.
 func build(dir *os.Root, n *node) (temp, lost string, err error) {
 	built := *n
 	built.Name = ".hone-" + rand.Text()
@@ -351,6 +349,7 @@ func build(dir *os.Root, n *node) (temp, lost string, err error) {
 	return built.Name, lost, nil
 }
 
+// ignoreGone returns err unless it means that a file does not exist.
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -358,7 +357,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// writeFile makes a new file, and returns when it is on the disk.
+// writeFile makes a new file and syncs it to the disk.
 func writeFile(dir *os.Root, name string, data []byte) error {
 	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -368,8 +367,7 @@ func writeFile(dir *os.Root, name string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// exists reports whether anything is protected at a node, or in it, that was
-// there.
+// exists reports whether a node, or a protected one in it, existed.
 func (n *node) exists() bool {
 	if n.Kind != isWay {
 		return n.Kind != isGone
@@ -377,8 +375,8 @@ func (n *node) exists() bool {
 	return slices.ContainsFunc(n.Inner, (*node).exists)
 }
 
-// same reports whether a path is as a look found it. False may also mean that
-// it cannot be told.
+// same reports whether a path is unchanged since the inspection. False may also
+// mean that it is unknown.
 func (n *node) same(dir *os.Root) bool {
 	info, err := dir.Lstat(n.Name)
 	if err != nil {
@@ -405,7 +403,7 @@ func (n *node) same(dir *os.Root) bool {
 	return s.UID == n.Stamp.UID && s.GID == n.Stamp.GID && s.Links <= n.Stamp.Links && sameData(dir, n, info)
 }
 
-// sameWay is same for a folder on the way to what is protected.
+// sameWay is same for a parent directory of protected paths.
 func (n *node) sameWay(dir *os.Root, info fs.FileInfo) bool {
 	if !info.IsDir() {
 		return !n.exists() && info.Mode()&fs.ModeSymlink == 0
@@ -421,7 +419,7 @@ func (n *node) sameWay(dir *os.Root, info fs.FileInfo) bool {
 	return n.sameInner(sub)
 }
 
-// sameFolder is same for a folder that is protected with all that it holds.
+// sameFolder is same for a directory that is protected with everything in it.
 func (n *node) sameFolder(dir *os.Root, info fs.FileInfo) bool {
 	s := stampOf(info)
 	if info.Mode() != n.Mode || s.UID != n.Stamp.UID || s.GID != n.Stamp.GID {
@@ -438,7 +436,7 @@ func (n *node) sameFolder(dir *os.Root, info fs.FileInfo) bool {
 	return (s == n.Stamp && !n.Doubt || n.sameNames(sub)) && n.sameInner(sub)
 }
 
-// sameNames reports whether nothing came into a folder.
+// sameNames reports whether nothing was added to a directory.
 func (n *node) sameNames(dir *os.Root) bool {
 	names, err := namesIn(dir)
 	return err == nil && !slices.ContainsFunc(names, func(name string) bool {
@@ -446,11 +444,12 @@ func (n *node) sameNames(dir *os.Root) bool {
 	})
 }
 
+// sameInner reports whether the contents of a directory are unchanged.
 func (n *node) sameInner(dir *os.Root) bool {
 	return !slices.ContainsFunc(n.Inner, func(inner *node) bool { return !inner.same(dir) })
 }
 
-// sameData reports whether a file or symlink holds what was kept of it.
+// sameData reports whether a file or symlink has the contents that were kept.
 func sameData(dir *os.Root, n *node, info fs.FileInfo) bool {
 	if n.Kind == isLink {
 		target, err := dir.Readlink(n.Name)
@@ -462,7 +461,7 @@ func sameData(dir *os.Root, n *node, info fs.FileInfo) bool {
 	data, err := readFile(dir, n.Name, n.Stamp.Size)
 	if errors.Is(err, fs.ErrPermission) && dir.Chmod(n.Name, 0o600) == nil {
 		data, err = readFile(dir, n.Name, n.Stamp.Size)
-		err = errors.Join(err, dir.Chmod(n.Name, info.Mode())) // it may have another name that is not protected
+		err = errors.Join(err, dir.Chmod(n.Name, info.Mode())) // it may have another, unprotected name
 	}
 	return err == nil && bytes.Equal(data, n.Data)
 }

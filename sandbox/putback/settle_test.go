@@ -118,7 +118,7 @@ func TestSettleDamaged(t *testing.T) {
 		t.Errorf("without its folder: %v", err)
 	}
 	y.must(os.Mkdir(y.dir, 0o755))
-	if _, err := Settle(y.aside); err == nil || !strings.Contains(err.Error(), "another folder") {
+	if _, err := Settle(y.aside); err == nil || !strings.Contains(err.Error(), "not the same directory") {
 		t.Errorf("with another folder: %v", err)
 	}
 	y.must(os.Remove(y.dir))

@@ -5,10 +5,10 @@ import (
 	"syscall"
 )
 
-// touchTells says that Stamp.Touched changes with every change.
+// touchTells reports whether stamp.Touched changes with every change of a file.
 const touchTells = true
 
-// stampOf is what is known of a file.
+// stampOf returns the stamp of a file.
 func stampOf(info fs.FileInfo) stamp {
 	s := stamp{Size: info.Size(), Changed: info.ModTime().UnixNano()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

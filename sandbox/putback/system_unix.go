@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// openAtOnce keeps the opening of a FIFO from waiting for its other end.
+	// openAtOnce opens a FIFO without waiting for its other end.
 	openAtOnce = unix.O_NONBLOCK
-	// sharesModes says that modes tell who may write a folder.
+	// sharesModes reports whether modes show who may write a directory.
 	sharesModes = true
 )
 
-// move renames what stands at a name in an open folder, wherever that folder
-// is by now; it follows no symlink.
+// move renames the file at a name in an open directory, even if that directory has
+// moved. It follows no symlink.
 func move(dir *os.Root, name, to string) error {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -30,8 +30,8 @@ func move(dir *os.Root, name, to string) error {
 	return nil
 }
 
-// lockFile takes a file for this process, until it is closed; false means that
-// another has it.
+// lockFile locks a file for this process until it is closed. It returns false if
+// another process has locked it.
 func lockFile(f *os.File) (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -40,7 +40,7 @@ func lockFile(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// syncFolder returns when the names in a folder are on the disk.
+// syncFolder syncs the names in a directory to the disk.
 func syncFolder(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

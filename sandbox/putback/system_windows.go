@@ -12,17 +12,17 @@ import (
 const (
 	openAtOnce  = 0
 	sharesModes = false
-	// touchTells says that Stamp.Touched changes with every change.
+	// touchTells reports whether stamp.Touched changes with every change of a file.
 	touchTells = false
 )
 
-// move renames what stands at a name in an open folder.
+// move renames the file at a name in an open directory.
 func move(dir *os.Root, name, to string) error {
 	return os.Rename(filepath.Join(dir.Name(), name), to)
 }
 
-// lockFile takes a file for this process, until it is closed; false means that
-// another has it.
+// lockFile locks a file for this process until it is closed. It returns false if
+// another process has locked it.
 func lockFile(f *os.File) (bool, error) {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
@@ -34,7 +34,7 @@ func lockFile(f *os.File) (bool, error) {
 // syncFolder does nothing: Windows has no such call.
 func syncFolder(string) error { return nil }
 
-// stampOf is what is known of a file.
+// stampOf returns the stamp of a file.
 func stampOf(info fs.FileInfo) stamp {
 	s := stamp{Changed: info.ModTime().UnixNano()}
 	if info.Mode().IsRegular() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -14,39 +13,46 @@ import (
 
 // The walls of bubblewrap.
 //
-// What they guard: a command has a file system of its own, in which there is
-// nothing but what the policy shows, an empty /tmp (or [Policy.Tmp]), a /dev
-// with the harmless devices, and a /proc that knows its own processes alone; a
-// network of its own with nothing but loopback, unless the policy opens it; and
-// its own processes, shared memory and host name. It has no capabilities, as
-// root either. When the process that started bubblewrap ends, all of it ends.
+// They guard what the hidden wall guards, with a /dev of harmless devices, and
+// end when the process that started bubblewrap ends.
 //
 // What they do not guard:
-//   - A hidden path in a folder that is shown has its place taken: by a device
-//     that cannot be opened, or by an empty folder. That it exists is seen, and
-//     git add fails on such a device, where the file is not ignored.
-//   - A protected symlink, or a protected file that does not exist, is not held
-//     in place by a mount: a command in whose folder it lies can change it.
-//   - Where entries lie below /tmp and Policy.Tmp is set, the folders in which
-//     they are mounted, and the symlinks to them, are made in Policy.Tmp.
-//   - What the kernel shows of itself in /proc, and unix sockets in folders that
-//     are shown, also read-only.
-//   - Where bubblewrap is setuid, and user namespaces are off, it runs as root
-//     until the walls stand.
+//   - A hidden path in a visible directory is replaced by a device that cannot
+//     be opened, or by an empty directory. A command can see that it exists, and
+//     git add fails on such a device unless git ignores the file.
+//   - Mounts cannot protect a symlink or a file that does not exist: a command
+//     that may write its directory can change it.
+//   - If entries lie below /tmp and Policy.Tmp is set, their mount points and
+//     the symlinks to them are made in Policy.Tmp.
+//   - Commands can read what the kernel shows about itself in /proc, and can use
+//     unix sockets in visible directories, even read-only ones.
+//   - If bubblewrap is setuid and user namespaces are off, it runs as root until
+//     the walls are built.
 //
 // The keeper adds Landlock, seccomp and the limits.
 
-// readOnlyProc are the parts of /proc that act on the whole machine, and are
-// guarded by nothing but their owner, who is root: also root without
-// capabilities.
+// bwrapKind returns the wall that the program bwrap builds.
+func bwrapKind() kind {
+	return kind{
+		traits:   traits{Level: sandbox.LevelHidden, Namespaces: true, Mounted: true},
+		args:     bwrapArgs,
+		install:  "apt install bubblewrap (dnf, pacman and apk have the same package)",
+		restrain: behindMounts,
+		advice:   func(s spec) (likely, next string) { return namespaceAdvice(s.Wrapper[0]) },
+	}
+}
+
+// readOnlyProc are the parts of /proc that control the whole machine. Only
+// their owner guards them, which is root, even without capabilities.
 var readOnlyProc = [...]string{"/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi", "/proc/mtrr"}
 
-// mostBwrapArgs is how many arguments bubblewrap takes.
-const mostBwrapArgs = 9000
+// maxBwrapArgs is how many arguments bubblewrap accepts.
+const maxBwrapArgs = 9000
 
-// bwrapArgs is the command line of bubblewrap that shows the entries of a
-// policy and runs the keeper behind the walls, as process 1. Descriptors that
-// can be inherited reach the keeper. Any path will do. It needs bubblewrap 0.4.
+// bwrapArgs returns the command line with which bubblewrap shows the entries of
+// a policy and runs the keeper behind the walls, as process 1. The keeper
+// inherits descriptors. Paths may contain any character. It needs bubblewrap
+// 0.4.
 func bwrapArgs(program string, p sandbox.Policy, entries []sandbox.Entry, keeper []string) ([]string, error) {
 	list := mounts(entries)
 	list, err := checkTmp(p.Tmp, list)
@@ -60,14 +66,14 @@ func bwrapArgs(program string, p sandbox.Policy, entries []sandbox.Entry, keeper
 	args = append(args, "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--chdir", "/")
 	args = append(args, bwrapMounts(p.Tmp, list)...)
 	args = append(append(args, "--"), keeper...)
-	if len(args) > mostBwrapArgs {
-		return nil, &sandbox.WallError{Wall: sandbox.Bubblewrap, Reason: fmt.Sprintf("it takes %d arguments at most, and showing and hiding %d paths needs %d", mostBwrapArgs, len(list), len(args)),
-			Next: "hide folders in the place of single files, or use the wall hidden"}
+	if len(args) > maxBwrapArgs {
+		return nil, &sandbox.WallError{Wall: sandbox.Bubblewrap, Reason: fmt.Sprintf("it accepts at most %d arguments, and the policy's %d paths need %d", maxBwrapArgs, len(list), len(args)),
+			Next: "hide directories instead of single files, or use the hidden wall"}
 	}
 	return args, nil
 }
 
-// bwrapMounts are the options for everything that is mounted.
+// bwrapMounts returns the options for all mounts.
 func bwrapMounts(tmp string, list []mount) (args []string) {
 	rooted := len(list) > 0 && list[0].Path == "/"
 	if rooted {
@@ -78,7 +84,7 @@ func bwrapMounts(tmp string, list []mount) (args []string) {
 	for _, m := range list {
 		args = append(args, bwrapMount(m)...)
 	}
-	// Only now that everything has its place.
+	// Only now, because nothing can be mounted in them afterwards.
 	for _, m := range list {
 		if m.Kind == mountHideDir {
 			args = append(args, "--remount-ro", m.Path)
@@ -91,7 +97,7 @@ func bwrapMounts(tmp string, list []mount) (args []string) {
 	return args
 }
 
-// bwrapSystem are the options for what every command finds.
+// bwrapSystem returns the options for the mounts that every command has.
 func bwrapSystem(tmp string) []string {
 	args := []string{"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"}
 	for _, path := range readOnlyProc {
@@ -104,6 +110,7 @@ func bwrapSystem(tmp string) []string {
 	return append(args, "--bind", tmp, "/tmp")
 }
 
+// bwrapMount returns the options for one mount.
 func bwrapMount(m mount) []string {
 	switch {
 	case m.Kind == mountLink:
@@ -111,7 +118,7 @@ func bwrapMount(m mount) []string {
 	case m.Kind == mountHideDir:
 		return []string{"--tmpfs", m.Path}
 	case m.Kind == mountHideFile:
-		// No device can be opened where it is mounted without --dev-bind.
+		// A device that is mounted without --dev-bind cannot be opened.
 		return []string{"--ro-bind", os.DevNull, m.Path}
 	case sandbox.Holds("/dev", m.Path):
 		return []string{"--dev-bind", m.Path, m.Path}
@@ -121,10 +128,10 @@ func bwrapMount(m mount) []string {
 	return []string{"--bind", m.Path, m.Path}
 }
 
-// checkTmp refuses a folder for /tmp in which a symlink would take what is
-// mounted below /tmp to some other place. It leaves out the symlinks that an
-// earlier command was shown there.
-func checkTmp(tmp string, list []mount) (left []mount, err error) {
+// checkTmp refuses a directory for /tmp in which a symlink would redirect a
+// mount below /tmp. It returns the mounts without the symlinks that were made
+// there for an earlier command.
+func checkTmp(tmp string, list []mount) (rest []mount, err error) {
 	for _, m := range list {
 		made := false
 		if tmp != "" && m.Path != "/tmp" && sandbox.Holds("/tmp", m.Path) {
@@ -133,14 +140,14 @@ func checkTmp(tmp string, list []mount) (left []mount, err error) {
 			}
 		}
 		if !made {
-			left = append(left, m)
+			rest = append(rest, m)
 		}
 	}
-	return left, nil
+	return rest, nil
 }
 
-// tmpPoint looks at where a mount has its place in the folder for /tmp; made
-// says that it is a symlink that is there already.
+// tmpPoint checks the mount point in the directory for /tmp. It reports whether
+// the mount is a symlink that already exists there.
 func tmpPoint(tmp string, m mount) (made bool, err error) {
 	tmp = filepath.Clean(tmp)
 	point := filepath.Join(tmp, strings.TrimPrefix(m.Path, "/tmp"))
@@ -153,33 +160,15 @@ func tmpPoint(tmp string, m mount) (made bool, err error) {
 			return false, err
 		}
 		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return false, &sandbox.WallError{Wall: sandbox.Bubblewrap, Reason: fmt.Sprintf("%s, which is shown as /tmp, has a symlink at %s where %s is to be shown", tmp, dir, m.Path), Next: "remove " + dir}
+			return false, &sandbox.WallError{Wall: sandbox.Bubblewrap, Reason: fmt.Sprintf("%s becomes /tmp, and there is a symlink at %s where %s must be mounted", tmp, dir, m.Path), Next: "remove " + dir}
 		}
 	}
 	return made, nil
 }
 
-// findBwrap is the path of bubblewrap. The error is a [*WallError].
-func findBwrap() (string, error) {
-	return findWrapper(sandbox.Bubblewrap, "apt install bubblewrap (dnf, pacman and apk call it so too)")
-}
-
-// findWrapper is the path of a program that builds walls, which is called as
-// they are. Whether it can build them here is seen when they are tried.
-func findWrapper(wall sandbox.Wall, next string) (string, error) {
-	path, err := exec.LookPath(string(wall))
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
-	if err != nil {
-		return "", &sandbox.WallError{Wall: wall, Reason: fmt.Sprintf("there is no %s in PATH", wall), Next: next, Err: err}
-	}
-	return path, nil
-}
-
-// whyNoNamespaces is the likely reason that a program cannot make namespaces,
-// and what to do about it.
-func whyNoNamespaces(program string) (reason, next string) {
+// namespaceAdvice returns the likely reason why a program cannot make
+// namespaces, and what the user can do.
+func namespaceAdvice(program string) (likely, next string) {
 	setuid := false
 	if info, err := os.Stat(program); err == nil {
 		setuid = info.Mode()&fs.ModeSetuid != 0
@@ -190,13 +179,13 @@ func whyNoNamespaces(program string) (reason, next string) {
 	}
 	switch {
 	case setuid:
-		return "it is setuid and still cannot build walls, as in a container", "use the wall landlock"
+		return "it is setuid and still cannot build walls, as in a container", "use the landlock wall"
 	case setting("/proc/sys/user/max_user_namespaces", "0"):
-		return "user namespaces are switched off", "sysctl user.max_user_namespaces=15000, or use the wall landlock"
+		return "user namespaces are switched off", "sysctl user.max_user_namespaces=15000, or use the landlock wall"
 	case setting("/proc/sys/kernel/unprivileged_userns_clone", "0") && os.Getuid() != 0:
-		return "user namespaces are root's alone, and bwrap is not setuid", "sysctl kernel.unprivileged_userns_clone=1, or use the wall landlock"
+		return "only root may make user namespaces, and bwrap is not setuid", "sysctl kernel.unprivileged_userns_clone=1, or use the landlock wall"
 	case setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") && os.Getuid() != 0:
-		return "AppArmor keeps user namespaces from programs without a profile", "give bwrap an AppArmor profile that allows userns, or use the wall landlock"
+		return "AppArmor denies user namespaces to programs without a profile", "give bwrap an AppArmor profile that allows userns, or use the landlock wall"
 	}
-	return "it cannot build walls here, as in a container that refuses namespaces or mounts", "use the wall landlock"
+	return "it cannot build walls here, as in a container that denies namespaces or mounts", "use the landlock wall"
 }

@@ -1,6 +1,7 @@
 package wall
 
 import (
+	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -24,19 +25,18 @@ type walled struct {
 	doors    []net.Listener
 	requests requests // for sockets of its network
 
-	apart  bool          // the command's processes cannot outlive their namespace
-	over   chan struct{} // closed when there is nothing more to wait for
-	ready  *kernel.Reached
-	result ended
-	failed error
-	told   bool // the helper said how the command ended
-	once   sync.Once
+	namespaces bool          // the command's processes end with their namespace
+	over       chan struct{} // closed after the helper's last message
+	ready      *kernel.Reached
+	result     ended
+	reported   bool // result is set
+	failed     error
+	once       sync.Once
 }
 
-// start starts the helper that builds the walls and runs a command, or none. Up
-// may be nil where there is none.
-func (w *Walls) start(c sandbox.Command, up sandbox.Started) (*walled, error) {
-	s := w.spec
+// start starts the helper that builds the walls and runs a command. A command
+// without arguments only tries the walls; up may then be nil.
+func start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) (*walled, error) {
 	s.Argv, s.Dir, s.Env, s.Stdin = c.Argv, c.Dir, c.Env, c.Stdin != nil
 	file, err := specFile(s)
 	if err != nil {
@@ -54,7 +54,7 @@ func (w *Walls) start(c sandbox.Command, up sandbox.Started) (*walled, error) {
 	}
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "outer"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{file, theirs, self}}
-	l := &walled{control: ours, apart: s.apart(), over: make(chan struct{})}
+	l := &walled{control: ours, namespaces: s.Traits.Namespaces, over: make(chan struct{})}
 	if l.streams, err = process.NewStreams(cmd, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr}); err != nil {
 		ours.close()
 		return nil, err
@@ -66,15 +66,15 @@ func (w *Walls) start(c sandbox.Command, up sandbox.Started) (*walled, error) {
 		ours.close()
 		return nil, err
 	}
-	reach := loopback.Dial
+	dial := loopback.Dial
 	if s.ownNet() {
-		reach = l.dial
+		dial = l.dial
 	}
-	go l.listen(w.doors, sync.OnceFunc(func() { up(l.over, reach) }))
+	go l.listen(doors, sync.OnceFunc(func() { up(l.over, dial) }))
 	return l, nil
 }
 
-// listen hears what the helper says until there is nothing more to hear.
+// listen handles the helper's messages until the last one.
 func (l *walled) listen(doors []sandbox.Door, runs func()) {
 	defer close(l.over)
 	for {
@@ -95,13 +95,13 @@ func (l *walled) listen(doors []sandbox.Door, runs func()) {
 			l.failed = m.Fail.err()
 			return
 		case m.Exit != nil:
-			l.result, l.told = *m.Exit, true
+			l.result, l.reported = *m.Exit, true
 			return
 		}
 	}
 }
 
-// openDoors answers at the doors that the keeper opened inside.
+// openDoors serves the doors that the keeper opened inside.
 func (l *walled) openDoors(doors []sandbox.Door, fds []int) {
 	for i, fd := range fds {
 		f := os.NewFile(uintptr(fd), "door")
@@ -115,29 +115,53 @@ func (l *walled) openDoors(doors []sandbox.Door, fds []int) {
 	}
 }
 
-// excuse is why the walls did not come up.
-func (l *walled) excuse() string {
+// sockets returns new sockets of the command's network.
+func (l *walled) sockets(ctx context.Context) ([]*os.File, error) {
+	number, answers, err := l.requests.ask(l.control)
+	if err != nil {
+		return nil, err
+	}
+	defer l.requests.drop(number, answers)
+	select {
+	case a := <-answers:
+		return a.sockets, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// dial connects to a port of the command's own network.
+func (l *walled) dial(ctx context.Context, port int) (net.Conn, error) {
+	sockets, err := l.sockets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer closeFiles(sockets)
+	return loopback.Connect(ctx, sockets, port)
+}
+
+// failure returns the reason why the walls could not be built.
+func (l *walled) failure() string {
 	if l.failed != nil {
 		return l.failed.Error()
 	}
-	said := strings.TrimSpace(string(l.streams.StderrKept()))
-	if said == "" {
-		return "its helper ended without a word"
+	text := strings.TrimSpace(string(l.streams.Stderr()))
+	if text == "" {
+		return "its helper ended without a message"
 	}
-	return said
+	return text
 }
 
-// Exited is closed when the command has ended.
+// Exited returns a channel that is closed when the command has ended.
 func (l *walled) Exited() <-chan struct{} { return l.over }
 
-// Terminate asks the command's group to end.
+// Terminate asks the command's process group to end.
 func (l *walled) Terminate() { _ = l.control.send(message{Ask: true}) }
 
 // Kill ends everything behind the walls.
 func (l *walled) Kill() { l.control.hangUp() }
 
-// GroupLives reports whether the command or another process of its group has
-// not ended yet.
+// GroupLives reports whether any process of the command's group still runs.
 func (l *walled) GroupLives() bool {
 	select {
 	case <-l.over:
@@ -147,8 +171,8 @@ func (l *walled) GroupLives() bool {
 	}
 }
 
-// End ends everything behind the walls, the helpers too, and says how the
-// command ended.
+// End ends everything behind the walls and the helpers, and returns how the
+// command exited.
 func (l *walled) End() process.Exit {
 	l.control.hangUp()
 	timer := time.NewTimer(process.SweepTime)
@@ -157,7 +181,7 @@ func (l *walled) End() process.Exit {
 	case <-l.tree.Exited():
 	case <-timer.C:
 	}
-	if l.apart && l.clean() {
+	if l.namespaces && l.cleanExit() {
 		l.tree.Reap()
 	} else {
 		l.tree.End()
@@ -168,14 +192,15 @@ func (l *walled) End() process.Exit {
 		d.Close()
 	}
 	l.once.Do(l.control.close)
-	if !l.told {
+	if !l.reported {
 		return process.Exit{Status: -1, Signal: unix.SIGKILL.String()}
 	}
 	return process.Exit{Status: l.result.Exit, Signal: l.result.Signal}
 }
 
-// clean reports whether the helper ended in order, having ended all the others.
-func (l *walled) clean() bool {
+// cleanExit reports whether the helper exited with status 0, which it does
+// after all other processes have ended.
+func (l *walled) cleanExit() bool {
 	select {
 	case <-l.tree.Exited():
 		return l.tree.Exit() == process.Exit{}

@@ -16,46 +16,45 @@ import (
 	"hone/sandbox/internal/process"
 )
 
-// message is what this process and its helpers tell each other. One field is
-// set.
+// message is a message between this process and its helpers. One field is set.
 type message struct {
-	// From the helper.
-	Doors int             `json:"doors,omitempty"` // so many listening sockets come with it
-	Ready *kernel.Reached `json:"ready,omitempty"` // the walls stand; the command starts next
-	Fail  *failure        `json:"fail,omitempty"`  // it could not be started
-	Runs  bool            `json:"runs,omitempty"`  // it runs
-	Given *given          `json:"given,omitempty"` // sockets that were asked for come with it
-	Exit  *ended          `json:"exit,omitempty"`  // it has ended
+	// From a helper to this process.
+	Doors int             `json:"doors,omitempty"` // the number of listening sockets that it carries
+	Ready *kernel.Reached `json:"ready,omitempty"` // the walls were built and tried
+	Fail  *failure        `json:"fail,omitempty"`  // the command could not be started
+	Runs  bool            `json:"runs,omitempty"`  // the command runs
+	Given *given          `json:"given,omitempty"` // the answer to Give; it carries the sockets
+	Exit  *ended          `json:"exit,omitempty"`  // the command has ended
 
-	// From one helper to another.
-	Streams bool `json:"streams,omitempty"` // the command's standard input, output and error come with it
+	// From the outer helper to the keeper.
+	Streams bool `json:"streams,omitempty"` // it carries the command's standard input, output and error
 
-	// From this process, once the command runs.
-	Ask  bool `json:"ask,omitempty"`  // ask the command to end
-	Give int  `json:"give,omitempty"` // give sockets of the command's network; the number returns with them
+	// From this process, while the command runs.
+	Ask  bool `json:"ask,omitempty"`  // asks the command to end
+	Give int  `json:"give,omitempty"` // requests sockets of the command's network; the number of the request
 }
 
-// given answers a request for sockets.
+// given is the answer to a request for sockets.
 type given struct {
 	To   int      `json:"to"` // the request's number
 	Fail *failure `json:"fail,omitempty"`
 }
 
-// failure is an error on its way out of a helper.
+// failure is an error that a helper sends.
 type failure struct {
-	Program string `json:"program,omitempty"` // set where the command itself is at fault
+	Program string `json:"program,omitempty"` // set if the command itself is at fault
 	Reason  string `json:"reason"`
 	Errno   int    `json:"errno,omitempty"`
 }
 
-// ended is how a command ended.
+// ended describes how a command ended.
 type ended struct {
 	Exit   int    `json:"exit"`
 	Signal string `json:"signal,omitempty"`
-	Over   string `json:"over,omitempty"`
+	Over   string `json:"over,omitempty"` // the limit that ended it; empty if none did
 }
 
-// failureOf makes an error ready for its way.
+// failureOf converts an error to send it.
 func failureOf(err error) *failure {
 	f := &failure{Reason: err.Error()}
 	var errno syscall.Errno
@@ -73,7 +72,7 @@ func failureOf(err error) *failure {
 	return f
 }
 
-// err is the error that arrived.
+// err converts it back to an error.
 func (f *failure) err() error {
 	var cause error = syscall.Errno(f.Errno)
 	if f.Errno == 0 {
@@ -85,14 +84,18 @@ func (f *failure) err() error {
 	return errors.New(f.Reason)
 }
 
-// longest is what one message holds at most, in bytes.
-const longest = 64 << 10
+const (
+	// maxMessage is the maximum size of a message, in bytes.
+	maxMessage = 64 << 10
+	// maxDoors is how many doors walls may have: one message carries them all.
+	maxDoors = 32
+)
 
 // control is one end of the socket between this process and a helper. Each
-// message is a packet.
+// message is one packet.
 type control struct{ fd int }
 
-// newControl makes both ends. Neither is inherited by accident.
+// newControl returns both ends. Child processes do not inherit them by accident.
 func newControl() (ours control, theirs *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -101,11 +104,11 @@ func newControl() (ours control, theirs *os.File, err error) {
 	return control{pair[0]}, os.NewFile(uintptr(pair[1]), "control"), nil
 }
 
-// send sends a message, and descriptors with it.
+// send sends a message with descriptors.
 func (c control) send(m message, fds ...int) error { return c.sendWith(0, m, fds...) }
 
-// sendNow sends a message, unless the other end leaves so many unread that it
-// would have to wait.
+// sendNow sends a message, or fails if it would have to wait because the other
+// end has not read earlier ones.
 func (c control) sendNow(m message) error { return c.sendWith(unix.MSG_DONTWAIT, m) }
 
 func (c control) sendWith(flags int, m message, fds ...int) error {
@@ -113,7 +116,7 @@ func (c control) sendWith(flags int, m message, fds ...int) error {
 	if err != nil {
 		return err
 	}
-	if len(text) > longest {
+	if len(text) > maxMessage {
 		return fmt.Errorf("a message of %d bytes is too long", len(text))
 	}
 	var rights []byte
@@ -123,9 +126,9 @@ func (c control) sendWith(flags int, m message, fds ...int) error {
 	return process.IgnoreEINTR(func() error { return unix.Sendmsg(c.fd, text, rights, nil, flags|unix.MSG_NOSIGNAL) })
 }
 
-// receive waits for a message; io.EOF says that the other end is gone.
+// receive waits for a message. The error is io.EOF if the other end is closed.
 func (c control) receive() (m message, fds []int, err error) {
-	text, rights := make([]byte, longest), make([]byte, unix.CmsgSpace(4*maxDoors))
+	text, rights := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxDoors))
 	var n, rn int
 	err = process.IgnoreEINTR(func() (err error) {
 		n, rn, _, _, err = unix.Recvmsg(c.fd, text, rights, unix.MSG_CMSG_CLOEXEC)
@@ -143,11 +146,12 @@ func (c control) receive() (m message, fds []int, err error) {
 	return m, fds, json.Unmarshal(text[:n], &m)
 }
 
-// hangUp makes both ends see the end, while a receive is under way too.
+// hangUp makes receive return io.EOF at both ends, also if it is waiting.
 func (c control) hangUp() { _ = unix.Shutdown(c.fd, unix.SHUT_RDWR) }
 
 func (c control) close() { _ = unix.Close(c.fd) }
 
+// descriptors returns the descriptors that came with a message.
 func descriptors(rights []byte) ([]int, error) {
 	list, err := unix.ParseSocketControlMessage(rights)
 	if err != nil || len(list) == 0 {

@@ -1,23 +1,57 @@
 package wall
 
 import (
+	"errors"
 	"fmt"
 	"net"
 
 	"hone/sandbox"
+	"hone/sandbox/putback"
 )
 
-// openOutside opens a door in this process's own network, and answers there.
-func openOutside(d sandbox.Door) (net.Listener, error) {
-	l, err := net.Listen("tcp", d.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("the door %s: %w", d.Addr, err)
-	}
-	go serve(l, d.Serve)
-	return l, nil
+// outside is the part of walls that this process keeps: the doors, and the paths
+// that it restores after commands.
+type outside struct {
+	doors   []string       // addresses
+	open    []net.Listener // doors in this process's own network
+	guard   *putback.Guard
+	settled []sandbox.Restored
 }
 
-// serve answers a door until its listener is closed.
+// firstDoor is the port of the first door if the walls choose it. In a network
+// of their own no other program uses it.
+const firstDoor = 20801
+
+// placeDoors chooses the addresses of the doors. It opens those whose port it
+// chooses in this process's own network; commands without a network of their own
+// find other doors at the port that they name.
+func (o *outside) placeDoors(doors []sandbox.Door, ownNet bool) error {
+	for i, d := range doors {
+		host, port, err := net.SplitHostPort(d.Addr)
+		if err == nil && !net.ParseIP(host).IsLoopback() {
+			err = errors.New("it must have a loopback address, such as 127.0.0.1")
+		}
+		switch {
+		case err != nil || port != "0":
+		case ownNet:
+			d.Addr = net.JoinHostPort(host, fmt.Sprint(firstDoor+i))
+		default:
+			var l net.Listener
+			if l, err = net.Listen("tcp", d.Addr); err == nil {
+				go serve(l, d.Serve)
+				o.open = append(o.open, l)
+				d.Addr = l.Addr().String()
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("open the door %s: %w", d.Addr, err)
+		}
+		o.doors = append(o.doors, d.Addr)
+	}
+	return nil
+}
+
+// serve answers each connection to a door until its listener is closed.
 func serve(l net.Listener, answer func(net.Conn)) {
 	for {
 		conn, err := l.Accept()
@@ -26,4 +60,30 @@ func serve(l net.Listener, answer func(net.Conn)) {
 		}
 		go answer(conn)
 	}
+}
+
+// protect restores what an earlier process could not, and prepares to restore
+// the protected ones of the entries after each command.
+func (o *outside) protect(entries []sandbox.Entry, aside string) (err error) {
+	if o.settled, err = putback.Settle(aside); err != nil {
+		return err
+	}
+	o.guard, err = putback.New(entries, aside)
+	return err
+}
+
+// DoorAddr returns the address at which commands find the door of the policy
+// with that index.
+func (o *outside) DoorAddr(i int) string { return o.doors[i] }
+
+// Settled returns the protected paths that Build restored because an earlier
+// process ended before it could restore what its commands had changed.
+func (o *outside) Settled() []sandbox.Restored { return o.settled }
+
+// Close closes the doors and stops protecting paths. No command may be running.
+func (o *outside) Close() error {
+	for _, l := range o.open {
+		l.Close()
+	}
+	return o.guard.Close()
 }

@@ -10,49 +10,65 @@ import (
 	"strings"
 
 	"hone/sandbox"
+	"hone/sandbox/internal/kernel"
 )
 
 // The walls of firejail, from 0.9.72 on.
 //
-// What they guard: beside an entry of the policy, below the same top-level
-// folder (or in the same home), there is nothing but other entries; a command
-// has an empty /tmp of its own, a /dev with the harmless devices, processes and
-// shared memory of its own, and a network with nothing but loopback, unless the
-// policy opens it. It has no capabilities, as root either.
+// What they guard: a top-level directory (or a home) in which an entry of the
+// policy lies contains only entries. A command has an empty /tmp of its own, a
+// /dev with harmless devices, its own processes and shared memory, and a network
+// with only loopback unless the policy opens the network. It has no
+// capabilities, even as root.
 //
 // What they do not guard:
-//   - The rest of the machine, such as /etc, a home in which no entry lies, and
-//     other top-level folders, is there and as open as it is to the user, but for
-//     what firejail makes read-only (/etc, /usr, /var). The keeper's Landlock
-//     makes that EACCES; without Landlock it stays open.
-//   - An entry that is itself a top-level folder or a home is shown as it is,
-//     with all that lies beside other entries in it.
-//   - A hidden path in a folder that is shown has its place taken by an empty
-//     file or folder of root's.
+//   - The rest of the machine, such as /etc, other homes and other top-level
+//     directories, is visible. firejail makes /etc, /usr and /var read-only; the
+//     keeper's Landlock denies all of it (EACCES). Without Landlock the rest is
+//     as open as it is to the user.
+//   - If an entry is itself a top-level directory or a home, everything in it is
+//     shown, not only other entries.
+//   - A hidden path in a visible directory is replaced by an empty file or
+//     directory that belongs to root.
 //   - A protected symlink, or a protected file that does not exist, can be
 //     changed, as with bubblewrap.
-//   - firejail is setuid, and runs as root until the walls stand. It does not
-//     end with the process that started it; the keeper sees to that.
+//   - firejail is setuid and runs as root until the walls are built. It does not
+//     end with the process that started it; the keeper ends it.
 //
-// What they cannot show: [Policy.Tmp] as /tmp; it is shown under its own name.
-// The home of another user. What is shown in a hidden folder. Paths with
-// characters that firejail rejects or takes for a pattern.
+// What they cannot show: Policy.Tmp as /tmp (it keeps its own name), the home of
+// another user, an entry in a hidden directory, and paths with characters that
+// firejail rejects or reads as a pattern.
 //
-// A home in which an entry lies is seen with a .bashrc and the like that
-// firejail made up; nothing is written to the real one.
+// firejail adds files such as .bashrc to a home in which an entry lies. It
+// writes nothing to the real home.
 
-// mostFirejailArgs is how many arguments firejail takes, and
-// firejailUnfit what it rejects in a path or takes for a pattern, beside
-// control characters and two dots.
+// firejailKind returns the wall that the program firejail builds.
+func firejailKind() kind {
+	return kind{
+		traits:   traits{Level: sandbox.LevelGuarded, Namespaces: true},
+		args:     firejailArgs,
+		install:  "apt install firejail, 0.9.72 or later (dnf, pacman and apk have the same package)",
+		restrain: func(s spec) kernel.Restraint { return guardFiles(s, "/tmp", "/dev/shm", s.Policy.Tmp) },
+		advice: func(spec) (string, string) {
+			return "", useOther + "; firejail must be setuid, 0.9.72 or later, allow this user (man firejail-users), and not run in another sandbox"
+		},
+	}
+}
+
+// useOther is the advice if firejail cannot show the policy.
+const useOther = "use the hidden or the bwrap wall"
+
 const (
-	mostFirejailArgs = 127
-	firejailUnfit    = `\&!?"<>%^{};,*[`
+	// maxFirejailArgs is how many arguments firejail accepts.
+	maxFirejailArgs = 127
+	// firejailUnfit are the characters that firejail rejects in a path or reads
+	// as a pattern. It also rejects control characters and two dots.
+	firejailUnfit = `\&!?"<>%^{};,*[`
 )
 
-// firejailArgs is the command line of firejail that shows the entries of a
-// policy and runs the keeper behind the walls. Descriptors that can be
-// inherited reach the keeper. firejail takes no more than 255 variables of
-// environment.
+// firejailArgs returns the command line with which firejail shows the entries of
+// a policy and runs the keeper behind the walls. The keeper inherits
+// descriptors. firejail accepts at most 255 environment variables.
 func firejailArgs(program string, p sandbox.Policy, entries []sandbox.Entry, keeper []string) ([]string, error) {
 	entries, err := withTmp(entries, p.Tmp)
 	if err != nil {
@@ -70,9 +86,9 @@ func firejailArgs(program string, p sandbox.Policy, entries []sandbox.Entry, kee
 	}
 	args = append(args, paths...)
 	args = append(append(args, "--"), keeper...)
-	if len(args) > mostFirejailArgs {
-		return nil, &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it takes %d arguments at most, and showing and hiding so many paths needs %d", mostFirejailArgs, len(args)),
-			Next: "hide folders in the place of single files, or use the wall hidden"}
+	if len(args) > maxFirejailArgs {
+		return nil, &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it accepts at most %d arguments, and the policy's paths need %d", maxFirejailArgs, len(args)),
+			Next: "hide directories instead of single files, or use the hidden wall"}
 	}
 	return args, nil
 }
@@ -83,7 +99,7 @@ var firejailSystem = []string{
 	"--ipc-namespace", "--private-dev", "--deterministic-exit-code", "--deterministic-shutdown",
 }
 
-// withTmp are entries with the folder for temporary files among them.
+// withTmp adds the directory for temporary files to the entries.
 func withTmp(entries []sandbox.Entry, tmp string) ([]sandbox.Entry, error) {
 	if tmp == "" {
 		return entries, nil
@@ -102,7 +118,7 @@ func withTmp(entries []sandbox.Entry, tmp string) ([]sandbox.Entry, error) {
 	return entries, nil
 }
 
-// ownHome is this user's home as firejail sees it; empty means none.
+// ownHome returns this user's home as firejail sees it; empty if there is none.
 func ownHome() string {
 	u, err := user.Current()
 	if err != nil || u.HomeDir == "/" {
@@ -111,7 +127,7 @@ func ownHome() string {
 	return filepath.Clean(u.HomeDir)
 }
 
-// jail turns entries into options.
+// jail converts entries to options.
 type jail struct {
 	home    string
 	root    bool
@@ -119,7 +135,7 @@ type jail struct {
 	mounts  []mount
 }
 
-// options are the options for all paths.
+// options returns the options for all paths.
 func (j jail) options() (args []string, err error) {
 	temporary := []string{"--private-tmp"}
 	for _, m := range j.mounts {
@@ -143,48 +159,49 @@ func (j jail) options() (args []string, err error) {
 	return append(temporary, args...), nil
 }
 
-// check refuses what firejail cannot show, or would leave out silently.
+// check refuses a mount that firejail cannot show or would omit silently.
 func (j jail) check(m mount) error {
 	around, in := j.around(m.Path)
 	switch {
 	case in && around.Kind == mountHideDir:
-		return &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it cannot show %s in the hidden folder %s", m.Path, around.Path), Next: "use the wall hidden or bwrap"}
+		return &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it cannot show %s in the hidden directory %s", m.Path, around.Path), Next: useOther}
 	case m.Kind == mountWrite && !j.root && sandbox.Holds("/home", m.Path) && !sandbox.Holds(j.home, m.Path):
-		return &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it shows nobody's home but one's own, and %s is not below %q", m.Path, j.home), Next: "use the wall hidden or bwrap"}
+		return &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it shows only the user's own home, and %s is not in %q", m.Path, j.home), Next: useOther}
 	}
 	return fitsFirejail(m.Path)
 }
 
-// fitsFirejail refuses a path that would not arrive as it is.
+// fitsFirejail refuses a path that firejail would reject or change.
 func fitsFirejail(path string) error {
 	unfit := strings.Contains(path, "..") || strings.ContainsAny(path, firejailUnfit) ||
 		strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f })
 	if !unfit {
 		return nil
 	}
-	return &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it takes no path such as %q: control characters, two dots and any of %s", path, firejailUnfit), Next: "use the wall hidden or bwrap"}
+	return &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it cannot show the path %q: it rejects control characters, two dots and any of %s", path, firejailUnfit), Next: useOther}
 }
 
-// show are the options for what is mounted. Its place is shown where everything
-// beside it is to vanish; its access is changed where it would be another.
+// show returns the options for one mount. They show its path if all around it
+// is hidden, and set its access if that differs from what firejail gives.
 func (j jail) show(m mount) (args []string) {
 	around, inside := j.around(m.Path)
 	if !inside && j.sealed(m.Path) {
 		args = append(args, "--whitelist="+m.Path)
 	}
 	switch {
-	case m.Kind == mountRead && m.Path != "/" && !(systemFolder(m.Path) && !inside):
+	case m.Kind == mountRead && m.Path != "/" && !(inSystem(m.Path) && !inside):
 		args = append(args, "--read-only="+m.Path)
 	case m.Kind == mountWrite && inside && around.Kind == mountWrite:
-		// Held in place: made a mount, which only the first of the two does.
+		// The first of the two makes it a mount, so that it cannot be moved.
 		args = append(args, "--read-only="+m.Path, "--read-write="+m.Path)
-	case m.Kind == mountWrite && (inside || systemFolder(m.Path)):
+	case m.Kind == mountWrite && (inside || inSystem(m.Path)):
 		args = append(args, "--read-write="+m.Path)
 	}
 	return args
 }
 
-// around is the innermost mount in which a path lies.
+// around returns the innermost mount around a path; ok is false if there is
+// none.
 func (j jail) around(path string) (found mount, ok bool) {
 	for _, m := range j.mounts {
 		if m.Path != path && m.Kind != mountLink && sandbox.Holds(m.Path, path) {
@@ -194,8 +211,8 @@ func (j jail) around(path string) (found mount, ok bool) {
 	return found, ok
 }
 
-// sealed reports whether the top-level folder, or home, of a path is one in
-// which nothing is there but entries.
+// sealed reports whether the top-level directory or home of a path contains only
+// entries.
 func (j jail) sealed(path string) bool {
 	top := j.top(path)
 	for _, m := range j.mounts {
@@ -203,16 +220,17 @@ func (j jail) sealed(path string) bool {
 			return false
 		}
 	}
-	return path != top && !systemFolder(path) && slices.ContainsFunc(j.mounts, func(m mount) bool { return j.top(m.Path) == top })
+	return path != top && !inSystem(path) && slices.ContainsFunc(j.mounts, func(m mount) bool { return j.top(m.Path) == top })
 }
 
-// seen reports whether a hidden path would be seen if it were not hidden.
+// seen reports whether a path would be visible if the policy did not hide it.
 func (j jail) seen(path string) bool {
 	_, inside := j.around(path)
 	return inside || !j.sealed(path)
 }
 
-// top is the folder of a path that firejail can empty but for what is shown.
+// top returns the directory above a path in which firejail can hide everything
+// but entries.
 func (j jail) top(path string) string {
 	if j.home != "" && sandbox.Holds(j.home, path) {
 		return j.home
@@ -221,18 +239,13 @@ func (j jail) top(path string) string {
 	return "/" + first
 }
 
-// systemFolder reports whether a path lies in a folder that firejail makes
-// read-only, or needs as it is.
-func systemFolder(path string) bool {
+// inSystem reports whether a path lies in a directory that firejail makes
+// read-only or needs unchanged.
+func inSystem(path string) bool {
 	for _, dir := range [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/dev", "/proc", "/sys", "/run"} {
 		if sandbox.Holds(dir, path) {
 			return true
 		}
 	}
 	return false
-}
-
-// findFirejail is the path of firejail. The error is a [*WallError].
-func findFirejail() (string, error) {
-	return findWrapper(sandbox.Firejail, "apt install firejail (dnf, pacman and apk call it so too), 0.9.72 or later")
 }

@@ -3,7 +3,6 @@ package wall
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,53 +13,44 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
 	"hone/sandbox/internal/process"
 )
 
-// helperName is how this program knows that it was started as a helper: as its
-// own name, or as its first argument where another program starts it.
+// helperName marks a command line as a helper's: it is the program's name, or
+// its first argument if another program starts the helper.
 const helperName = "hone-wall"
 
-// The descriptors that a helper is started with.
-const (
-	specFD    = 3 // a file in memory that holds the spec
-	controlFD = 4
-	selfFD    = 5 // this program's file
-	streamsFD = 6 // in the walls of other programs: where the command's streams come from
-)
-
-// selfPath is this program, for those who start it inside of walls where its
-// file is not shown.
+// selfPath is this program's path inside walls that do not show its file.
 const selfPath = "/proc/self/fd/5"
 
-// Helper does a helper's work and exits, where this process was started as
-// one; else it returns at once. Every program that builds walls calls it first
-// thing in main, before flags are read: walls are built by starting the
-// program itself again. Nobody but this package starts helpers; whoever does so
-// by hand gains nothing, as a helper does what its caller may do.
+// Helper does a helper's work and exits if this process was started as one;
+// otherwise it returns at once. Every program that builds walls must call it
+// first in main, before it parses flags, because walls start the program itself
+// again. Only this package starts helpers. A user who starts one by hand gains
+// nothing: a helper may do what its caller may do.
 func Helper() {
-	stage, ok := helperStage(os.Args)
+	work, ok := helperWork(os.Args)
 	if !ok {
 		return
 	}
-	// Nothing that this process was left with by accident goes any further.
+	// Descriptors that this process inherited by accident go no further.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	c := control{controlFD}
 	s, err := readSpec()
 	if err == nil {
-		err = stage(s, c)
+		err = work(s, c)
 	}
 	if err != nil {
 		_ = c.send(message{Fail: failureOf(err)})
 		syscall.Exit(1)
 	}
-	syscall.Exit(0) // at once: the race detector would have os.Exit wait a second
+	syscall.Exit(0) // at once: under the race detector os.Exit waits a second
 }
 
-// helperStage is the work that a command line asks for.
-func helperStage(args []string) (func(spec, control) error, bool) {
+// helperWork returns the work that a command line asks for; ok is false if it
+// is not a helper's.
+func helperWork(args []string) (work func(spec, control) error, ok bool) {
 	if len(args) >= 2 && args[0] == selfPath {
 		args = args[1:]
 	}
@@ -69,58 +59,64 @@ func helperStage(args []string) (func(spec, control) error, bool) {
 	}
 	switch args[1] {
 	case "outer":
-		return outer, true
+		return runOuter, true
 	case "keeper":
-		return keep, true
+		return runKeeper, true
 	}
 	return nil, false
 }
 
-// outer starts the keeper, in namespaces of its own or in the walls of another
-// program, and ends all that is left when it is gone. Where the walls are not
-// made of namespaces it is the keeper itself.
-func outer(s spec, c control) error {
+// runOuter starts the keeper, in namespaces of its own or through another
+// program, and ends what is left after it. If the wall needs neither, this
+// process is the keeper.
+func runOuter(s spec, c control) error {
 	defer kernel.EnterCage(s.Policy.Limits.MaxProcesses()).Leave()
+	k, _ := kindOf(s.Wall)
 	switch {
 	case len(s.Wrapper) > 0:
-		return wrapped(s, c)
-	case s.Wall != sandbox.Hidden:
-		return keep(s, c)
+		return runWrapper(s, c)
+	case k.build == nil:
+		return runKeeper(s, c)
 	}
 	runtime.LockOSThread() // the keeper dies with the thread that started it
-	cmd := inherit(&exec.Cmd{Path: selfPath, Args: []string{helperName, "keeper"}, SysProcAttr: kernel.Namespaces(s.Policy.Net)})
+	cmd := asHelper(&exec.Cmd{Path: selfPath, Args: []string{helperName, "keeper"}, SysProcAttr: kernel.Namespaces(s.Policy.Net)})
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	t, err := process.Start(cmd)
 	if err != nil {
 		return fmt.Errorf("make namespaces: %w", err)
 	}
-	t.ClaimChildren()
-	letGo()
-	go endWithCaller(t)
-	<-t.Exited()
-	t.End()
+	waitFor(t)
 	return nil
 }
 
-// inherit makes a command a helper of this one.
-func inherit(cmd *exec.Cmd) *exec.Cmd {
+// asHelper gives a command the descriptors of a helper.
+func asHelper(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Dir, cmd.Env = "/", []string{}
 	cmd.ExtraFiles = []*os.File{os.NewFile(specFD, "spec"), os.NewFile(controlFD, "control"), os.NewFile(selfFD, "self")}
 	return cmd
 }
 
-// wrapped is outer where another program builds the walls. It holds on to what
-// it is started with, so that the command's streams reach the keeper on another
-// way: else they would not end before it does.
-func wrapped(s spec, c control) error {
+// waitFor waits until a tree that contains the keeper has ended.
+func waitFor(t *process.Tree) {
+	t.ClaimChildren()
+	releaseStreams()
+	go killOrphan(t)
+	<-t.Exited()
+	t.End()
+}
+
+// runWrapper runs the program that builds the walls and starts the keeper. That
+// program keeps the streams that it starts with, so the command's streams reach
+// the keeper separately: otherwise they would not end before the program does.
+func runWrapper(s spec, c control) error {
 	ours, theirs, err := newControl()
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // it dies with the thread that started it
-	cmd := inherit(&exec.Cmd{Path: s.Wrapper[0], Args: s.Wrapper})
+	runtime.LockOSThread() // the program dies with the thread that started it
+	cmd := asHelper(&exec.Cmd{Path: s.Wrapper[0], Args: s.Wrapper})
 	cmd.ExtraFiles = append(cmd.ExtraFiles, theirs)
-	complaints, err := readComplaints(cmd)
+	stderr, err := captureStderr(cmd)
 	if err != nil {
 		return err
 	}
@@ -130,74 +126,23 @@ func wrapped(s spec, c control) error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
-	t.ClaimChildren()
 	unsent := ours.send(message{Streams: true}, streamNumbers[:]...)
-	if unsent != nil { // it has ended already, or has no keeper that could wait
+	if unsent != nil { // it has already ended, or started no keeper
 		t.Kill()
 	}
-	letGo()
-	go endWithCaller(t)
-	<-t.Exited()
-	t.End()
-	said := <-complaints
-	if t.Exit().Status != 0 || unsent != nil { // the keeper's own word has come before, if it had one
-		return fmt.Errorf("%s says: %s", filepath.Base(cmd.Path), cmp.Or(strings.Join(strings.Fields(said), " "), "nothing"))
+	waitFor(t)
+	text := <-stderr
+	if t.Exit().Status != 0 || unsent != nil { // a keeper has sent its own failure before
+		return fmt.Errorf("%s says: %s", filepath.Base(cmd.Path), cmp.Or(strings.Join(strings.Fields(text), " "), "(no message)"))
 	}
 	return nil
 }
 
-// readComplaints reads what a command writes to its standard error, and sends
-// the beginning when that has ended.
-func readComplaints(cmd *exec.Cmd) (<-chan string, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stderr = w
-	said := make(chan string, 1)
-	go func() {
-		text, _ := io.ReadAll(io.LimitReader(r, 4<<10))
-		_, _ = io.Copy(io.Discard, r)
-		said <- string(text)
-	}()
-	return said, nil
-}
-
-// streamNumbers are the descriptors of a command's streams.
-var streamNumbers = [...]int{unix.Stdin, unix.Stdout, unix.Stderr}
-
-// takeStreams makes the streams that come from outer this process's own.
-func takeStreams() error {
-	_, fds, err := control{streamsFD}.receive()
-	if err != nil || len(fds) != len(streamNumbers) {
-		return fmt.Errorf("the command's streams did not come: %w", err)
-	}
-	for i, fd := range streamNumbers {
-		if err := unix.Dup3(fds[i], fd, 0); err != nil {
-			return os.NewSyscallError("dup3", err)
-		}
-		_ = unix.Close(fds[i])
-	}
-	return nil
-}
-
-// letGo gives up this process's hold of the command's streams, so that they
-// end when the command's processes do, and who feeds a command that reads no
-// more is told so.
-func letGo() {
-	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	for _, fd := range streamNumbers {
-		if err != nil || unix.Dup3(null, fd, 0) != nil {
-			_ = unix.Close(fd)
-		}
-	}
-}
-
-// endWithCaller ends a tree whose keeper has not done so by itself some time
-// after the caller is gone. It does not read what is meant for the keeper.
-func endWithCaller(t *process.Tree) {
-	gone := []unix.PollFd{{Fd: controlFD, Events: unix.POLLRDHUP}}
-	_ = process.IgnoreEINTR(func() error { _, err := unix.Poll(gone, -1); return err })
+// killOrphan kills a tree whose keeper did not end by itself soon after the
+// caller ended. It does not read messages, which are for the keeper.
+func killOrphan(t *process.Tree) {
+	hangUp := []unix.PollFd{{Fd: controlFD, Events: unix.POLLRDHUP}}
+	_ = process.IgnoreEINTR(func() error { _, err := unix.Poll(hangUp, -1); return err })
 	time.Sleep(2 * time.Second)
 	t.Kill()
 }

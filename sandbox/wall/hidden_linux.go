@@ -11,20 +11,34 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/loopback"
 )
 
-// newRoot is a file system that is being put together. It is entered last.
+// hiddenKind returns the wall that hone builds by itself.
+func hiddenKind() kind {
+	const advice = "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; in a container its settings), or use the landlock wall"
+	return kind{
+		traits:   traits{Level: sandbox.LevelHidden, Namespaces: true, Mounted: true},
+		build:    buildHidden,
+		restrain: behindMounts,
+		advice:   func(spec) (string, string) { return "", advice },
+	}
+}
+
+// newRoot is a file system that is being built. The process enters it last.
 type newRoot struct {
-	fd    int // its top
-	empty int // an empty file that nobody may read
+	fd    int // its root directory
+	empty int // an empty file that no user may read
 	spec  spec
 }
 
-// buildHidden puts together the file system that the command sees, and enters
-// it. This process is the first of its namespaces.
+// buildHidden builds the file system that the command sees, and enters it. This
+// process is the first of its namespaces.
 func buildHidden(s spec) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("cut the mounts off from those outside: %w", err)
+		return fmt.Errorf("separate the mounts from those outside: %w", err)
 	}
 	r, err := makeRoot(s)
 	if err != nil {
@@ -38,7 +52,7 @@ func buildHidden(s spec) error {
 		{"show the policy's paths", r.show},
 		{"mount /proc", r.proc},
 		{"make /dev", r.dev},
-		{"raise the loopback interface", r.loopback},
+		{"raise the loopback interface", r.network},
 		{"enter the new root", r.enter},
 	} {
 		if err := step.do(); err != nil {
@@ -48,7 +62,7 @@ func buildHidden(s spec) error {
 	return nil
 }
 
-// makeRoot mounts an empty file system over the root, where nobody sees it yet.
+// makeRoot mounts an empty file system over the root. No process sees it yet.
 func makeRoot(s spec) (*newRoot, error) {
 	fd, err := newFS("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode", "0755", "size", "4m")
 	if err != nil {
@@ -65,11 +79,11 @@ func makeRoot(s spec) (*newRoot, error) {
 	return r, err
 }
 
-// hiddenFile is what stands in the place of hidden files.
+// hiddenFile is the name of the empty file that is mounted over hidden files.
 const hiddenFile = ".hidden"
 
-// newFS makes a file system that is not mounted yet. Options are pairs of a key
-// and a value.
+// newFS makes a file system and does not mount it. Options are pairs of a key
+// and a value; an empty value sets a flag.
 func newFS(kind string, attributes int, options ...string) (int, error) {
 	fd, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -83,7 +97,7 @@ func newFS(kind string, attributes int, options ...string) (int, error) {
 			err = unix.FsconfigSetString(fd, pair[0], pair[1])
 		}
 		if err != nil {
-			return -1, fmt.Errorf("%s of a new %s: %w", pair[0], kind, err)
+			return -1, fmt.Errorf("set %s of a new %s: %w", pair[0], kind, err)
 		}
 	}
 	if err := unix.FsconfigCreate(fd); err != nil {
@@ -92,8 +106,8 @@ func newFS(kind string, attributes int, options ...string) (int, error) {
 	return unix.Fsmount(fd, unix.FSMOUNT_CLOEXEC, attributes)
 }
 
-// openTree takes a path with all that is mounted below it, to be mounted
-// elsewhere. No symlink is followed.
+// openTree returns a copy of a path with all mounts below it, to be mounted
+// elsewhere. It follows no symlink.
 func openTree(dir int, path string) (int, error) {
 	at, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
@@ -103,9 +117,9 @@ func openTree(dir int, path string) (int, error) {
 	return unix.OpenTree(at, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
 }
 
-// show mounts what the policy shows.
+// show mounts the paths of the policy.
 func (r *newRoot) show() error {
-	var closed []string // hidden folders, made read-only when all is in its place
+	var closed []string // hidden directories; they become read-only when everything is mounted
 	for _, m := range mounts(r.spec.Entries) {
 		if err := r.put(m); err != nil {
 			return fmt.Errorf("%s: %w", m.Path, err)
@@ -122,6 +136,7 @@ func (r *newRoot) show() error {
 	return nil
 }
 
+// put mounts one path of the policy.
 func (r *newRoot) put(m mount) error {
 	switch m.Kind {
 	case mountLink:
@@ -141,8 +156,8 @@ func (r *newRoot) put(m mount) error {
 	return r.attach(fd, err, m.Path, m.Dir, attributes)
 }
 
-// attach mounts a tree, whose opening may have failed, at a path of the new
-// root, which is made where it is missing.
+// attach mounts a tree at a path of the new root, which it makes if it does not
+// exist. It returns opened, the error of opening the tree, if it is not nil.
 func (r *newRoot) attach(fd int, opened error, path string, dir bool, attributes uint64) error {
 	if opened != nil {
 		return opened
@@ -162,7 +177,7 @@ func (r *newRoot) attach(fd int, opened error, path string, dir bool, attributes
 	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// point opens the place where something is to be mounted.
+// point opens a mount point, which it makes if it does not exist.
 func (r *newRoot) point(path string, dir bool) (int, error) {
 	at, err := r.open(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -179,13 +194,13 @@ func (r *newRoot) point(path string, dir bool) (int, error) {
 	return r.open(path)
 }
 
-// open opens a place of the new root. No symlink in it is followed.
+// open opens a path of the new root. It follows no symlink.
 func (r *newRoot) open(path string) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 	return unix.Openat2(r.fd, below(path), &how)
 }
 
-// below is an absolute path as seen from the root.
+// below returns an absolute path relative to the root.
 func below(path string) string {
 	if rest := strings.TrimLeft(path, "/"); rest != "" {
 		return rest
@@ -193,7 +208,7 @@ func below(path string) string {
 	return "."
 }
 
-// mkdir makes a folder, and those that hold it.
+// mkdir makes a directory and its parents.
 func (r *newRoot) mkdir(path string, mode uint32) error {
 	if path = below(path); path == "." {
 		return nil
@@ -208,7 +223,7 @@ func (r *newRoot) mkdir(path string, mode uint32) error {
 	return err
 }
 
-// file makes an empty file, and the folders that hold it.
+// file makes an empty file and its parent directories.
 func (r *newRoot) file(path string, mode uint32) error {
 	if err := r.mkdir(filepath.Dir(below(path)), 0o755); err != nil {
 		return err
@@ -222,7 +237,7 @@ func (r *newRoot) file(path string, mode uint32) error {
 	})
 }
 
-// link makes a symlink where nothing stands.
+// link makes a symlink if nothing is at its path.
 func (r *newRoot) link(path, target string) error {
 	if err := r.mkdir(filepath.Dir(below(path)), 0o755); err != nil {
 		return err
@@ -234,7 +249,7 @@ func (r *newRoot) link(path, target string) error {
 	return err
 }
 
-// in does something in the folder that holds a path.
+// in calls do for the parent directory of a path.
 func (r *newRoot) in(path string, do func(dir int, name string) error) error {
 	dir, err := r.open(filepath.Dir(below(path)))
 	if err != nil {
@@ -254,9 +269,9 @@ func (r *newRoot) change(path string, flags uint, set uint64) error {
 	return unix.MountSetattr(at, "", unix.AT_EMPTY_PATH|flags, &unix.MountAttr{Attr_set: set})
 }
 
-// proc mounts the processes of the new namespace. What is the machine's in it
-// is read-only, because its root's user may be the machine's; what tells of
-// others' secrets is hidden.
+// proc mounts /proc for the new namespace. Its files that belong to the machine
+// are read-only, because its owner may be the machine's root. Those that may
+// reveal secrets of others are hidden.
 func (r *newRoot) proc() error {
 	fd, err := newFS("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if err := r.attach(fd, err, "/proc", true, 0); err != nil {
@@ -278,7 +293,7 @@ func (r *newRoot) proc() error {
 	return r.mask("/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/kmsg", "/proc/timer_list", "/proc/sched_debug", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup")
 }
 
-// mask hides files where they exist.
+// mask hides those of the files that exist.
 func (r *newRoot) mask(paths ...string) error {
 	for _, path := range paths {
 		at, err := r.open(path)
@@ -296,8 +311,8 @@ func (r *newRoot) mask(paths ...string) error {
 	return nil
 }
 
-// dev makes the devices that programs expect: those of the machine that hold
-// nothing, and terminals of its own.
+// dev makes the devices that programs expect: the machine's that contain no
+// data, and terminals of its own.
 func (r *newRoot) dev() error {
 	const attributes = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
@@ -322,9 +337,9 @@ func (r *newRoot) dev() error {
 	return nil
 }
 
-// tmp makes /tmp: the policy's folder, or an empty one for this command alone.
-// What the policy shows of the machine's own /tmp is mounted in it later, on
-// folders that are made in the policy's for that.
+// tmp makes /tmp: the policy's directory, or an empty one for this command. The
+// policy's paths below the machine's own /tmp are mounted in it later, on
+// directories that are made in the policy's directory.
 func (r *newRoot) tmp() error {
 	fd, err := newFS("tmpfs", 0, "mode", "1777", "size", r.size())
 	if at := r.spec.Policy.Tmp; at != "" {
@@ -334,8 +349,8 @@ func (r *newRoot) tmp() error {
 	return r.attach(fd, err, "/tmp", true, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 }
 
-// size is how much a file system in memory may hold: as much as the command may
-// have of it anyway, or a quarter of the machine's.
+// size returns the maximum size of a file system in memory: the command's
+// memory limit, or a quarter of the machine's memory.
 func (r *newRoot) size() string {
 	if most := r.spec.Policy.Limits.Memory; most > 0 {
 		return strconv.FormatInt(most, 10)
@@ -343,11 +358,10 @@ func (r *newRoot) size() string {
 	return "25%"
 }
 
-// limitProcesses limits the numbers that processes can have in the namespace,
-// which bounds root as well. Kernels before 6.14 have one limit for the
-// machine, and do not let us.
+// limitProcesses limits the process numbers of the namespace, which limits root
+// as well. Kernels before 6.14 have one such limit for the machine and refuse.
 func (r *newRoot) limitProcesses() error {
-	const reserved = 300 // the kernel gives these numbers once
+	const reserved = 300 // the kernel uses these numbers only once
 	most := r.spec.Policy.Limits.MaxProcesses()
 	if most == 0 {
 		return nil
@@ -361,30 +375,17 @@ func (r *newRoot) limitProcesses() error {
 	return nil
 }
 
-// loopback raises the loopback interface of the network namespace.
-func (r *newRoot) loopback() error {
+// network raises the loopback interface if the network is the command's own.
+func (r *newRoot) network() error {
 	if !r.spec.ownNet() {
 		return nil
 	}
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	lo, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, lo); err != nil {
-		return err
-	}
-	lo.SetUint16(lo.Uint16() | unix.IFF_UP)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+	return loopback.Raise()
 }
 
-// enter makes the new root the only one there is.
+// enter makes the new root the only one.
 func (r *newRoot) enter() error {
-	if err := unix.Unlinkat(r.fd, hiddenFile, 0); err != nil { // its mounts stay
+	if err := unix.Unlinkat(r.fd, hiddenFile, 0); err != nil { // its mounts remain
 		return err
 	}
 	if err := unix.MountSetattr(r.fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {

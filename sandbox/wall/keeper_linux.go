@@ -16,69 +16,70 @@ import (
 
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
+	"hone/sandbox/internal/loopback"
 	"hone/sandbox/internal/process"
 )
 
-// keeper starts the command behind the walls and stays with it: it reaps what
-// the command leaves behind, watches the limits, and ends everything when it
-// is told to or when the caller is gone. It is not behind the last walls
-// itself, which hold only for the thread that starts the command.
+// keeper starts the command behind the walls and stays until it ends: it reaps
+// the processes that the command leaves behind, enforces the limits, and ends
+// everything when the caller asks for it or ends. The last restraint holds only
+// the thread that starts the command, not the rest of the keeper.
 type keeper struct {
 	spec
 	control
 	tree    *process.Tree // the command; only once started is closed
 	started chan struct{} // closed when the command runs
 	asked   atomic.Bool   // the command was asked to end
-	gone    chan struct{} // closed when the caller is gone
-	over    chan string   // the limit that was passed
+	gone    chan struct{} // closed when the caller has ended
+	over    chan string   // receives the limit that was exceeded
 }
 
-// keep is a keeper's work.
-func keep(s spec, c control) error {
+// runKeeper does the keeper's work.
+func runKeeper(s spec, c control) error {
 	k := &keeper{spec: s, control: c, started: make(chan struct{}), gone: make(chan struct{}), over: make(chan string, 1)}
 	go k.listen()
-	switch {
+	switch kind, _ := kindOf(s.Wall); {
 	case len(s.Wrapper) > 0:
-		if err := takeStreams(); err != nil {
+		if err := receiveStreams(); err != nil {
 			return err
 		}
-	case s.Wall == sandbox.Hidden:
-		if err := buildHidden(s); err != nil {
+	case kind.build != nil:
+		if err := kind.build(s); err != nil {
 			return err
 		}
 	}
-	if same := s.shared(); len(same) > 0 {
-		return fmt.Errorf("the command would not be walled in: it shares the namespaces %s with its caller", strings.Join(same, ", "))
+	if same := s.sharedNamespaces(); len(same) > 0 {
+		return fmt.Errorf("the command would run without walls: it shares the namespaces %s with its caller", strings.Join(same, ", "))
 	}
 	if err := k.openDoors(); err != nil {
 		return err
 	}
-	// What runs behind the walls must not look into this process.
+	// The command must not read the memory of this process.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
 	}
-	drained := make(chan os.Signal, 1)
-	signal.Notify(drained, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM)
-	readyThreads()
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM)
+	reserveThreads()
 	if err := k.startCommand(); err != nil || k.tree == nil {
 		return err
 	}
 	kernel.TakeSpare(k.Policy.Limits, k.tree.PID())
-	letGo()
-	k.attend()
+	releaseStreams()
+	k.supervise()
 	return nil
 }
 
-// readyThreads makes the threads that a keeper waits and works on. The runtime
-// ends a process that can have no more of them, and a command may take all
-// tasks that are left as soon as it runs.
-func readyThreads() {
+// reserveThreads starts the threads that a keeper needs later. The Go runtime
+// ends a process that cannot start a thread, and the command may use up the
+// limit of tasks as soon as it runs.
+func reserveThreads() {
 	const enough = 8
 	var up sync.WaitGroup
 	up.Add(enough)
 	for range enough {
 		go func() {
-			runtime.LockOSThread() // else one thread would do for all
+			runtime.LockOSThread() // otherwise one thread could run them all
 			defer runtime.UnlockOSThread()
 			up.Done()
 			up.Wait()
@@ -87,8 +88,8 @@ func readyThreads() {
 	up.Wait()
 }
 
-// listen hears what the caller says. Before the command runs, any word of it
-// means that it need not be started any more.
+// listen handles the caller's messages. Before the command runs, any message
+// means that it must not start.
 func (k *keeper) listen() {
 	for {
 		m, _, err := k.receive()
@@ -110,7 +111,7 @@ func (k *keeper) listen() {
 	}
 }
 
-// openDoors opens the doors inside and hands them to the caller.
+// openDoors opens the doors inside and sends them to the caller.
 func (k *keeper) openDoors() error {
 	if len(k.Doors) == 0 || !k.ownNet() {
 		return nil
@@ -125,15 +126,28 @@ func (k *keeper) openDoors() error {
 		if err != nil {
 			return fmt.Errorf("open a door: %w", err)
 		}
-		defer f.Close() // not before it is sent, and the collector would close it
+		defer f.Close() // after it is sent: the garbage collector might close it before
 		defer l.Close()
 		fds = append(fds, int(f.Fd()))
 	}
 	return k.send(message{Doors: len(fds)}, fds...)
 }
 
-// startCommand starts the command from a thread that has given up everything
-// that the command must not have, and that lives as long as this process.
+// give sends the caller sockets of the command's network.
+func (k *keeper) give(request int) {
+	fds, err := loopback.Sockets()
+	reply := &given{To: request}
+	if err != nil {
+		reply.Fail = failureOf(err)
+	}
+	_ = k.send(message{Given: reply}, fds...) // fails only if the caller has ended
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+}
+
+// startCommand starts the command from a restrained thread that lives as long
+// as this process.
 func (k *keeper) startCommand() error {
 	var err error
 	kernel.OnOwnThread(func() { err = k.startRestrained() })
@@ -145,9 +159,10 @@ func (k *keeper) startRestrained() error {
 	if err != nil {
 		return err
 	}
-	r, err := k.restraint().Apply()
+	kind, _ := kindOf(k.Wall)
+	r, err := kind.restrain(k.spec).Apply()
 	if err != nil {
-		return fmt.Errorf("give up what the command must not have: %w", err)
+		return fmt.Errorf("restrain the command: %w", err)
 	}
 	if len(k.Argv) == 0 {
 		return k.send(message{Ready: &r})
@@ -168,8 +183,8 @@ func (k *keeper) startRestrained() error {
 	return nil
 }
 
-// stdin is what the command reads. Nothing is the device of its own file
-// system: the caller's would lie outside.
+// stdin returns what the command reads. If that is nothing it is the null
+// device of the command's own file system, because the caller's lies outside.
 func (k *keeper) stdin() (*os.File, error) {
 	if k.Stdin {
 		return os.Stdin, nil
@@ -177,12 +192,16 @@ func (k *keeper) stdin() (*os.File, error) {
 	return os.Open(os.DevNull)
 }
 
-// attend tells that the command runs, waits for its end, tells that as well, and
-// ends what is left when the caller has all that it wants.
-func (k *keeper) attend() {
+// supervise reports that the command runs, waits for its end and reports it, and
+// ends all other processes when the caller hangs up.
+func (k *keeper) supervise() {
 	go k.tree.ReapOthers()
-	go k.watch()
-	_ = k.send(message{Runs: true}) // who does not hear it any more is gone
+	go func() {
+		if limit := k.tree.AwaitExcess(k.Policy.Limits.MaxProcesses(), k.Policy.Limits.Memory); limit != "" {
+			k.over <- limit
+		}
+	}()
+	_ = k.send(message{Runs: true}) // fails only if the caller has ended
 	over := ""
 	select {
 	case <-k.tree.Exited():
@@ -197,13 +216,13 @@ func (k *keeper) attend() {
 	if over == "" {
 		<-k.gone
 	}
-	if os.Getpid() != 1 { // else the kernel ends all the others
+	if os.Getpid() != 1 { // otherwise the kernel ends them
 		k.tree.End()
 	}
 }
 
-// awaitGroup waits for the rest of a group that was asked to end: it has its
-// grace too.
+// awaitGroup waits for the rest of a process group that was asked to end, so
+// that all of it has the grace period.
 func (k *keeper) awaitGroup() {
 	for k.asked.Load() && k.tree.GroupLives() {
 		select {
@@ -212,44 +231,4 @@ func (k *keeper) awaitGroup() {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-}
-
-// watch looks at what cannot be limited for a whole tree otherwise. How many
-// tasks the machine has is cheap to ask, and tells when to count the command's.
-func (k *keeper) watch() {
-	const look, count = 10 * time.Millisecond, 100 * time.Millisecond
-	limit, most := k.Policy.Limits, k.Policy.Limits.MaxProcesses()
-	others, counted := process.MachineTasks(), time.Now()
-	tick := time.NewTicker(look)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-k.tree.Exited():
-			return
-		}
-		now := process.MachineTasks()
-		crowded, due := most > 0 && now > others+most/2, limit.Memory > 0 && time.Since(counted) >= count
-		if !crowded && !due {
-			continue
-		}
-		tasks, memory := k.tree.Usage()
-		others, counted = now-tasks, time.Now()
-		if what := passed(limit, tasks, memory); what != "" {
-			k.over <- what
-			return
-		}
-	}
-}
-
-// passed is the limit that so many tasks and so much memory pass; empty where
-// they do not.
-func passed(l sandbox.Limits, tasks int, memory int64) string {
-	switch most := l.MaxProcesses(); {
-	case most > 0 && tasks > most:
-		return "processes"
-	case l.Memory > 0 && memory > l.Memory:
-		return "memory"
-	}
-	return ""
 }

@@ -8,36 +8,35 @@ import (
 	"hone/sandbox"
 )
 
-// mountKind is what a wall puts at a path.
+// mountKind is what a wall mounts at a path.
 type mountKind int
 
 const (
 	mountRead     mountKind = iota // the path itself, read-only, with what is mounted below it
 	mountWrite                     // the path itself, writable, with what is mounted below it
-	mountHideFile                  // something in a file's place that cannot be read or written
-	mountHideDir                   // an empty folder, read-only once everything below it is mounted
-	mountLink                      // a symlink, to be made; nothing is mounted
+	mountHideFile                  // something that cannot be read or written, over a file
+	mountHideDir                   // an empty directory, read-only once everything below it is mounted
+	mountLink                      // a symlink to make; nothing is mounted
 )
 
-// mount is one thing that a wall which builds a file system puts there.
+// mount is one path in a file system that a wall builds.
 type mount struct {
 	Path   string
 	Kind   mountKind
-	Dir    bool   // Path is a folder
+	Dir    bool   // Path is a directory
 	Target string // of a mountLink
 }
 
-// mounts are what a wall must put where to show the entries of a policy and
-// nothing else, outer ones first. Entries that change nothing where they lie
-// are left out, and so are absent ones.
+// mounts returns the mounts that show the entries of a policy and nothing else,
+// outer ones first. It omits absent entries and those with the access of the
+// directory around them.
 //
-// A file that is mounted read-only in a writable folder could be moved away
-// together with the folder that holds it, and another one put in its place. So
-// each folder between is mounted on itself: a mount point can be neither
-// renamed nor removed (EBUSY). The price is that nothing is renamed or linked
-// across it (EXDEV). It is not paid for hidden entries, which stay hidden
-// wherever they are moved; symlinks and absent entries cannot be held in place
-// by a mount at all.
+// A command could move a file that is mounted read-only in a writable directory
+// away together with its parent directory, and put another file in its place.
+// So each directory between is mounted on itself: a mount point cannot be
+// renamed or removed (EBUSY). The price is that no file can be renamed or linked
+// across it (EXDEV). Hidden entries do not need it: they stay hidden wherever
+// they are moved. Mounts cannot protect symlinks and absent entries.
 func mounts(entries []sandbox.Entry) []mount {
 	m := mounter{entries: map[string]sandbox.Entry{}, mounts: map[string]mount{}}
 	for _, e := range entries {
@@ -67,8 +66,8 @@ type mounter struct {
 	mounts  map[string]mount
 }
 
-// at is the access that a path has, by the longest entry that holds it; hide
-// where none does.
+// at returns the access of a path: that of the innermost entry around it, or
+// AccessNone if there is none.
 func (m mounter) at(path string) sandbox.Access {
 	for {
 		if e, ok := m.entries[path]; ok {
@@ -81,7 +80,7 @@ func (m mounter) at(path string) sandbox.Access {
 	}
 }
 
-// around is the access that the folder around a path has.
+// around returns the access of the parent directory of a path.
 func (m mounter) around(path string) sandbox.Access {
 	if path == filepath.Dir(path) {
 		return sandbox.AccessNone
@@ -89,7 +88,7 @@ func (m mounter) around(path string) sandbox.Access {
 	return m.at(filepath.Dir(path))
 }
 
-// entry mounts an entry that differs from what is around it.
+// entry mounts an entry whose access differs from that around it.
 func (m mounter) entry(e sandbox.Entry) {
 	if e.Access == sandbox.AccessRead {
 		m.pin(e.Path)
@@ -109,14 +108,15 @@ func (m mounter) entry(e sandbox.Entry) {
 	m.mounts[e.Path] = mount{Path: e.Path, Kind: kind, Dir: e.Dir}
 }
 
-// link makes a symlink where it would not be seen otherwise.
+// link makes a symlink that would not be visible otherwise.
 func (m mounter) link(e sandbox.Entry) {
 	if m.around(e.Path) == sandbox.AccessNone {
 		m.mounts[e.Path] = mount{Path: e.Path, Kind: mountLink, Target: e.Link}
 	}
 }
 
-// pin mounts the folders that hold a path, and could be renamed, on themselves.
+// pin mounts the parent directories of a path on themselves if they could be
+// renamed.
 func (m mounter) pin(path string) {
 	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if m.at(dir) == sandbox.AccessWrite && m.around(dir) == sandbox.AccessWrite {

@@ -44,7 +44,7 @@ func TestProtectedPathsBehindWalls(t *testing.T) {
 						t.Errorf("%s is there; restored %+v", path, r.Restored)
 					}
 				}
-				if len(r.Restored) == 0 && !w.spec.mounted() && w.spec.Wall != sandbox.Firejail {
+				if len(r.Restored) == 0 && !w.spec.Traits.Mounted && w.spec.Wall != sandbox.Firejail {
 					t.Error("nothing is told to have been put back")
 				}
 			})

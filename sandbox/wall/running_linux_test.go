@@ -385,6 +385,9 @@ func TestDialLeavesNothingInThisProcess(t *testing.T) {
 }
 
 func TestDialAsAnOrdinaryUser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: it is TestDial for another user")
+	}
 	asSomebodyElse(t, "^Test(Dial|ForwardByDial|CancelEndsWhatIsHeldOpen|WhatIsHeldOpenDiesWithHone)$")
 }
 

@@ -1,51 +1,33 @@
 package wall
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"hone/sandbox"
-	"hone/sandbox/internal/loopback"
 )
 
-// A command's network that is its own is reached by sockets of its own: the
-// keeper, which is in there, makes them, and this process connects them. So it
-// is here that is said where they lead, and nothing in there can say otherwise.
+// A command's own network is reached through sockets made in it: the keeper
+// makes them there, and this process connects them. So this process decides
+// where they lead, and nothing behind the walls can change that.
 
-// give hands sockets of the command's network to the caller.
-func (k *keeper) give(request int) {
-	fds, err := loopback.Sockets()
-	reply := &given{To: request}
-	if err != nil {
-		reply.Fail = failureOf(err)
-	}
-	_ = k.send(message{Given: reply}, fds...) // without a caller it ends anyway
-	for _, fd := range fds {
-		_ = unix.Close(fd)
-	}
-}
-
-// requests are those for sockets that the keeper has not answered yet. The zero
-// requests are none.
+// requests are requests for sockets that the keeper has not answered yet. The
+// zero value is ready to use.
 type requests struct {
 	mu      sync.Mutex
 	last    int
 	waiting map[int]chan<- answer
-	over    bool // the control is closed, or about to be
+	over    bool // the control is or will be closed
 }
 
-// answer is what became of a request.
+// answer is the keeper's answer to a request.
 type answer struct {
 	sockets []*os.File
 	err     error
 }
 
-// ask asks the keeper for sockets. The request is to be dropped in the end.
+// ask asks the keeper for sockets. The caller must drop the request in the end.
 func (r *requests) ask(c control) (number int, answers <-chan answer, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +46,8 @@ func (r *requests) ask(c control) (number int, answers <-chan answer, err error)
 	return number, given, nil
 }
 
-// answer hands on what came for a request; nobody may wait for it any more.
+// answer delivers the answer to a request. It closes the sockets if the request
+// was dropped.
 func (r *requests) answer(g given, fds []int) {
 	var a answer
 	for _, fd := range fds {
@@ -81,10 +64,11 @@ func (r *requests) answer(g given, fds []int) {
 		return
 	}
 	delete(r.waiting, g.To)
-	waiting <- a // there is room for it
+	waiting <- a // never blocks: the channel has room for one
 }
 
-// drop gives up a request, and what came for it and was not taken.
+// drop gives up a request and closes the sockets of an answer that was not
+// received.
 func (r *requests) drop(number int, answers <-chan answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,36 +80,11 @@ func (r *requests) drop(number int, answers <-chan answer) {
 	}
 }
 
-// end lets no more requests be made, as the control is to be closed.
+// end refuses further requests, because the control will be closed.
 func (r *requests) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true
-}
-
-// sockets are new sockets of the command's network.
-func (l *walled) sockets(ctx context.Context) ([]*os.File, error) {
-	number, answers, err := l.requests.ask(l.control)
-	if err != nil {
-		return nil, err
-	}
-	defer l.requests.drop(number, answers)
-	select {
-	case a := <-answers:
-		return a.sockets, a.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// dial connects to a port of the command's own network.
-func (l *walled) dial(ctx context.Context, port int) (net.Conn, error) {
-	sockets, err := l.sockets(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer closeFiles(sockets)
-	return loopback.Connect(ctx, sockets, port)
 }
 
 func closeFiles(files []*os.File) {

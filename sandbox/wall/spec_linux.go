@@ -14,25 +14,64 @@ import (
 	"hone/sandbox/internal/kernel"
 )
 
-// spec is what a helper is to do.
-type spec struct {
-	Wall    sandbox.Wall
-	Policy  sandbox.Policy // without what Doors serve
-	Entries []sandbox.Entry
-	Doors   []string // addresses
-	// Wrapper is the command line of the program that builds the wall, which
-	// runs the keeper.
-	Wrapper []string
-	// Outside are the namespaces of the process that asked, by kind.
-	Outside map[string]string
-
-	Argv  []string // empty: build the walls, say what was reached, and end
-	Dir   string
-	Env   []string
-	Stdin bool // the helpers' standard input is the command's; otherwise it has none
+// kind is how one wall is built, and how it differs from the others.
+type kind struct {
+	traits traits
+	// args returns the command line with which another program, which has the
+	// wall's name, builds the wall and runs the keeper behind it; nil if no other
+	// program is needed. install tells the user how to get the program.
+	args    func(program string, p sandbox.Policy, entries []sandbox.Entry, keeper []string) ([]string, error)
+	install string
+	// build builds the wall in the keeper, which is then started in namespaces
+	// of its own; nil if the keeper builds nothing.
+	build func(spec) error
+	// restrain returns what the thread that starts the command gives up. It
+	// also closes what the rest of the wall leaves open.
+	restrain func(spec) kernel.Restraint
+	// advice returns the likely reason why the wall cannot be built here, empty
+	// if unknown, and what the user can do. nil if building it cannot fail.
+	advice func(spec) (likely, next string)
 }
 
-// readSpec reads the spec without moving the position, which helpers share.
+// traits are the differences between walls that every process needs to know.
+type traits struct {
+	Level sandbox.Level
+	// Namespaces means that commands have namespaces of their own. The kernel
+	// ends their processes with the process namespace.
+	Namespaces bool
+	// Mounted means that commands see a file system built from the policy.
+	Mounted bool
+}
+
+// spec tells a helper what to do.
+type spec struct {
+	Wall    sandbox.Wall
+	Traits  traits
+	Policy  sandbox.Policy // without Doors
+	Entries []sandbox.Entry
+	Doors   []string // addresses
+	// Wrapper is the command line of the program that builds the wall and runs
+	// the keeper; empty if there is none.
+	Wrapper []string
+	// Outside are the namespaces of the process that built the walls, by kind.
+	Outside map[string]string
+
+	Argv  []string // empty: build the walls, report what they reached, and exit
+	Dir   string
+	Env   []string
+	Stdin bool // the command reads the helper's standard input; otherwise none
+}
+
+// The descriptors that a helper starts with.
+const (
+	specFD    = 3 // a file in memory that contains the spec
+	controlFD = 4
+	selfFD    = 5 // this program's file
+	streamsFD = 6 // where a wrapped keeper receives the command's streams
+)
+
+// readSpec reads the spec. It does not move the file's position, which the
+// helpers share.
 func readSpec() (s spec, err error) {
 	var info unix.Stat_t
 	if err := unix.Fstat(specFD, &info); err != nil {
@@ -45,8 +84,8 @@ func readSpec() (s spec, err error) {
 	return s, gob.NewDecoder(bytes.NewReader(text)).Decode(&s)
 }
 
-// specFile is a file in memory that holds a spec. Paths and arguments need not
-// be UTF-8.
+// specFile returns a file in memory that contains a spec. It is not JSON because
+// paths and arguments need not be UTF-8.
 func specFile(s spec) (*os.File, error) {
 	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -60,19 +99,13 @@ func specFile(s spec) (*os.File, error) {
 	return f, nil
 }
 
-// apart reports whether commands have a process namespace of their own, with
-// which the kernel ends all of them.
-func (s spec) apart() bool {
-	return s.Wall == sandbox.Hidden || s.Wall == sandbox.Bubblewrap || s.Wall == sandbox.Firejail
-}
-
 // ownNet reports whether commands have a network of their own.
-func (s spec) ownNet() bool { return !s.Policy.Net && s.apart() }
+func (s spec) ownNet() bool { return !s.Policy.Net && s.Traits.Namespaces }
 
-// shared are the namespaces that this process has in common with the one that
-// asked for walls, and should not have.
-func (s spec) shared() []string {
-	if !s.apart() {
+// sharedNamespaces returns the namespaces that this process should have for
+// itself but shares with the process that built the walls.
+func (s spec) sharedNamespaces() []string {
+	if !s.Traits.Namespaces {
 		return nil
 	}
 	kinds := []string{"mnt", "pid", "ipc"}
@@ -83,39 +116,34 @@ func (s spec) shared() []string {
 	return slices.DeleteFunc(kinds, func(kind string) bool { return inside[kind] != s.Outside[kind] && inside[kind] != "" })
 }
 
-// restraint is what the thread that starts the command gives up, so that what
-// the walls themselves let pass is closed as well.
-func (s spec) restraint() kernel.Restraint {
-	r := kernel.Restraint{Limits: s.Policy.Limits, Net: s.Policy.Net || s.ownNet()}
-	switch s.Wall {
-	case sandbox.Hidden, sandbox.Bubblewrap:
-		r.Files, r.Apart, r.Entries = true, true, kernel.BehindMounts(s.Entries)
-	case sandbox.Firejail:
-		r.Files, r.Strict, r.Entries = true, true, slices.Concat(s.Entries, kernel.DevicesAndProc(), scratch("/tmp", "/dev/shm", s.Policy.Tmp))
-	case sandbox.Landlock:
-		r.Files, r.Strict, r.Entries, r.Ports = true, true, slices.Concat(s.Entries, kernel.DevicesAndProc(), scratch(s.Policy.Tmp)), s.ports()
-	default:
-		r.Free = true
+// limits returns the restraint that every wall has in common.
+func (s spec) limits() kernel.Restraint {
+	return kernel.Restraint{Limits: s.Policy.Limits, Net: s.Policy.Net || s.ownNet()}
+}
+
+// behindMounts returns the restraint for walls whose mounts already guard the
+// files.
+func behindMounts(s spec) kernel.Restraint {
+	r := s.limits()
+	r.Files, r.Apart, r.Entries = true, true, kernel.BehindMounts(s.Entries)
+	return r
+}
+
+// guardFiles returns the restraint for walls in which only Landlock guards the
+// files. The writable directories are added to the policy; an empty name is
+// none.
+func guardFiles(s spec, writable ...string) kernel.Restraint {
+	r := s.limits()
+	r.Files, r.Strict, r.Entries = true, true, slices.Concat(s.Entries, kernel.DevicesAndProc())
+	for _, path := range writable {
+		if path != "" {
+			r.Entries = append(r.Entries, sandbox.Entry{Path: path, Access: sandbox.AccessWrite, Dir: true})
+		}
 	}
 	return r
 }
 
-// mounted reports whether the command sees a file system that is put together
-// from the policy.
-func (s spec) mounted() bool { return s.Wall == sandbox.Hidden || s.Wall == sandbox.Bubblewrap }
-
-// scratch are folders that may be written.
-func scratch(paths ...string) []sandbox.Entry {
-	var entries []sandbox.Entry
-	for _, path := range paths {
-		if path != "" {
-			entries = append(entries, sandbox.Entry{Path: path, Access: sandbox.AccessWrite, Dir: true})
-		}
-	}
-	return entries
-}
-
-// ports are those of the doors.
+// ports returns the ports of the doors.
 func (s spec) ports() []int {
 	var ports []int
 	for _, door := range s.Doors {
@@ -127,28 +155,17 @@ func (s spec) ports() []int {
 	return ports
 }
 
-// grade says what was reached.
+// grade returns the grade of walls that reached r.
 func (s spec) grade(r kernel.Reached) sandbox.Grade {
-	g := sandbox.Grade{Wall: s.Wall, Level: levelOf(s.Wall), Landlock: r.Landlock, Seccomp: r.Seccomp, Net: "off", Open: r.Open}
+	g := sandbox.Grade{Wall: s.Wall, Level: s.Traits.Level, Landlock: r.Landlock, Seccomp: r.Seccomp, Net: "off", Open: r.Open}
 	switch {
-	case s.Policy.Net || s.Wall == sandbox.NoWall:
+	case s.Policy.Net || s.Traits.Level == sandbox.LevelOpen:
 		g.Net = "on"
 	case len(s.Doors) > 0:
 		g.Net = "doors"
 	}
-	if s.Wall == sandbox.NoWall {
+	if s.Traits.Level == sandbox.LevelOpen {
 		g.Open = []string{"everything that the user may do"}
 	}
 	return g
-}
-
-// levelOf is what a wall holds back when it stands.
-func levelOf(wall sandbox.Wall) sandbox.Level {
-	switch wall {
-	case sandbox.Hidden, sandbox.Bubblewrap:
-		return sandbox.LevelHidden
-	case sandbox.Landlock, sandbox.Firejail:
-		return sandbox.LevelGuarded
-	}
-	return sandbox.LevelOpen
 }

@@ -111,9 +111,9 @@ func TestBehindWallsStartErrors(t *testing.T) {
 			text string
 		}{
 			{[]string{"./gone"}, dir, fs.ErrNotExist, "start ./gone: there is no such file"},
-			{[]string{"gone"}, dir, fs.ErrNotExist, "start gone: it is not on the PATH that it would run with"},
+			{[]string{"gone"}, dir, fs.ErrNotExist, "start gone: it is not on the PATH of the command's environment"},
 			{[]string{"./plain"}, dir, fs.ErrPermission, "start ./plain: it is not executable (chmod +x makes it so)"},
-			{[]string{"./nohead"}, dir, nil, "start ./nohead: it is neither a program for this machine nor a script whose first line begins with #!"},
+			{[]string{"./nohead"}, dir, nil, "start ./nohead: it is neither a program for this machine nor a script whose first line starts with #!"},
 			{nil, dir, nil, "start a command: the command is empty"},
 			{[]string{"sh"}, "", nil, "start sh: no working directory was given"},
 		} {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// caches shows what package managers have downloaded, and sets them up to work
-// with that alone or, with the network, to add to it in the per-run home: what
-// they have is never written.
+// caches shows what package managers have downloaded. It configures them to use
+// only that or, with the network, to download more into the run's home. The
+// user's caches are never written.
 func (o *outfit) caches() {
 	o.goCaches()
 	o.cargoCaches()
@@ -23,8 +23,8 @@ func (o *outfit) caches() {
 	o.otherCaches()
 }
 
-// showDir shows a folder below another, and returns it; empty where it is not
-// there or not fit.
+// showDir shows a directory below another and returns its path; empty if it does
+// not exist or is unfit.
 func (o *outfit) showDir(dir, name string) string {
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	if dir == "" || !isDir(path) || !o.show(path) {
@@ -33,12 +33,12 @@ func (o *outfit) showDir(dir, name string) string {
 	return path
 }
 
-// goCaches: without the network Go reads the person's module cache in place;
-// with it, modules go to the per-run home and come from that cache first.
+// goCaches configures Go. Without the network it reads the user's module cache in
+// place; with it, modules are copied to the run's home, first from that cache.
 func (o *outfit) goCaches() {
 	o.set("GOENV", "off")
-	o.set("GOPATH", o.own("go"))
-	o.set("GOCACHE", o.own(".cache/go-build"))
+	o.set("GOPATH", o.inHome("go"))
+	o.set("GOCACHE", o.inHome(".cache/go-build"))
 	o.set("GOTOOLCHAIN", "local")
 	o.set("GOTELEMETRY", "off")
 	for _, name := range []string{"GOFLAGS", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOEXPERIMENT", "CGO_ENABLED"} {
@@ -55,7 +55,7 @@ func (o *outfit) goCaches() {
 		o.set("GOSUMDB", "off")
 		return
 	}
-	o.set("GOMODCACHE", o.own("go/pkg/mod"))
+	o.set("GOMODCACHE", o.inHome("go/pkg/mod"))
 	proxies := withoutPasswords(o.goVar("GOPROXY"))
 	if dir := filepath.Join(cache, "cache", "download"); cache != "" && isDir(dir) {
 		proxies = (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String() + "," + proxies
@@ -66,8 +66,8 @@ func (o *outfit) goCaches() {
 	}
 }
 
-// withoutPasswords are Go's proxies without those whose address holds a
-// password; the usual ones where that leaves none.
+// withoutPasswords returns Go's proxies without those whose address contains a
+// password; the default ones if there are no others.
 func withoutPasswords(proxies string) string {
 	kept := slices.DeleteFunc(strings.FieldsFunc(proxies, func(r rune) bool { return r == ',' || r == '|' }), secretURL)
 	if len(kept) == 0 {
@@ -76,20 +76,20 @@ func withoutPasswords(proxies string) string {
 	return strings.Join(kept, ",")
 }
 
-// secretURL reports whether an address holds a name or password.
+// secretURL reports whether an address contains a user name or password.
 func secretURL(address string) bool {
 	u, err := url.Parse(strings.TrimSpace(address))
 	return err != nil || u.User != nil || strings.Contains(address, "@")
 }
 
-// withoutFlag takes a flag out of GOFLAGS.
+// withoutFlag removes a flag from GOFLAGS.
 func withoutFlag(flags, flag string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(flags), func(f string) bool {
 		return f == flag || strings.HasPrefix(f, flag+"=") || f == "-"+flag
 	}), " ")
 }
 
-// goModCache is where the person's Go keeps modules; empty where it has none.
+// goModCache returns the user's module cache of Go; empty if there is none.
 func (o *outfit) goModCache() string {
 	dir := o.goVar("GOMODCACHE")
 	if dir == "" && len(o.gopath()) > 0 {
@@ -101,7 +101,7 @@ func (o *outfit) goModCache() string {
 	return dir
 }
 
-// gopath are the folders of the person's GOPATH.
+// gopath returns the directories of the user's GOPATH.
 func (o *outfit) gopath() []string {
 	if path := o.goVar("GOPATH"); path != "" {
 		return filepath.SplitList(path)
@@ -112,8 +112,8 @@ func (o *outfit) gopath() []string {
 	return []string{o.below("go")}
 }
 
-// goVar is one of Go's settings: a variable, or a line of the file that `go env
-// -w` writes.
+// goVar returns one of Go's settings: a variable, or a line of the file that `go
+// env -w` writes.
 func (o *outfit) goVar(name string) string {
 	if value := o.get(name); value != "" {
 		return value
@@ -128,7 +128,7 @@ func (o *outfit) goVar(name string) string {
 	if !filepath.IsAbs(file) || o.inside(file) {
 		return ""
 	}
-	lines := bufio.NewScanner(bytes.NewReader(smallFile(file)))
+	lines := bufio.NewScanner(bytes.NewReader(readSettings(file)))
 	for lines.Scan() {
 		if value, ok := strings.CutPrefix(lines.Text(), name+"="); ok {
 			return value
@@ -137,12 +137,12 @@ func (o *outfit) goVar(name string) string {
 	return ""
 }
 
-// mostSettings is as much as is read of a file with settings, in bytes.
-const mostSettings = 1 << 20
+// maxSettings is how many bytes of a file with settings are read.
+const maxSettings = 1 << 20
 
-// smallFile is what a regular file holds, or as much as settings may; nil where
-// it cannot be read.
-func smallFile(path string) []byte {
+// readSettings returns the contents of a regular file, at most maxSettings bytes;
+// nil if it cannot be read.
+func readSettings(path string) []byte {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
@@ -151,18 +151,18 @@ func smallFile(path string) []byte {
 		return nil
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, mostSettings))
+	data, err := io.ReadAll(io.LimitReader(f, maxSettings))
 	if err != nil {
 		return nil
 	}
 	return data
 }
 
-// cargoCaches: Cargo's home is the run's, with links to the person's programs
-// and, without the network, to the crates that are there. Cargo's settings may
-// hold tokens and stay away.
+// cargoCaches configures Cargo. Its home is in the run's home, with links to the
+// user's programs and, without the network, to the downloaded crates. Cargo's
+// settings may contain tokens and are not shown.
 func (o *outfit) cargoCaches() {
-	o.set("CARGO_HOME", o.own(".cargo"))
+	o.set("CARGO_HOME", o.inHome(".cargo"))
 	cargo := o.dir("CARGO_HOME", ".cargo")
 	names := []string{"bin"}
 	if !o.net {
@@ -182,14 +182,14 @@ func (o *outfit) cargoCaches() {
 	}
 }
 
-// javaCaches: Maven and Gradle write to their caches even to read them, so
-// theirs are the run's. Maven's leads to the person's repository without the
-// network, and asks it first with the network (from Maven 3.9 on); Gradle has
-// a variable for a cache to read. The Java machine believes neither HOME nor
-// TMPDIR.
+// javaCaches configures Maven and Gradle. They write to their caches even when
+// they only read, so their caches are in the run's home. Without the network
+// Maven's is a link to the user's repository; with it Maven (3.9 or later) reads
+// that repository first. Gradle has a variable for a read-only cache. The Java
+// virtual machine ignores HOME and TMPDIR, so it needs options.
 func (o *outfit) javaCaches() {
-	if home := o.own(""); !strings.ContainsAny(home, " \t") {
-		options := "-Duser.home=" + home + " -Djava.io.tmpdir=" + filepath.Join(o.run, tmpFolder)
+	if home := o.inHome(""); !strings.ContainsAny(home, " \t") {
+		options := "-Duser.home=" + home + " -Djava.io.tmpdir=" + filepath.Join(o.run, tmpDir)
 		o.set("MAVEN_OPTS", options)
 		o.set("GRADLE_OPTS", options)
 	}
@@ -203,17 +203,17 @@ func (o *outfit) javaCaches() {
 	if !o.net {
 		o.set("MAVEN_ARGS", "--offline")
 	}
-	o.set("GRADLE_USER_HOME", o.own(".gradle"))
+	o.set("GRADLE_USER_HOME", o.inHome(".gradle"))
 	gradle := o.dir("GRADLE_USER_HOME", ".gradle")
 	if o.showDir(gradle, "caches/modules-2") != "" {
 		o.set("GRADLE_RO_DEP_CACHE", filepath.Join(gradle, "caches"))
 	}
 }
 
-// nodeCaches: npm reads the packages that it has by a link, without the
-// network; with it, its cache is the run's.
+// nodeCaches configures npm. Its cache is in the run's home; without the network
+// it is a link to the user's packages.
 func (o *outfit) nodeCaches() {
-	o.set("npm_config_cache", o.own(".npm"))
+	o.set("npm_config_cache", o.inHome(".npm"))
 	o.set("npm_config_update_notifier", "false")
 	o.set("npm_config_fund", "false")
 	o.set("npm_config_audit", "false")
@@ -228,14 +228,15 @@ func (o *outfit) nodeCaches() {
 	o.setDir("PLAYWRIGHT_BROWSERS_PATH", ".cache/ms-playwright")
 }
 
-// setDir shows the folder of a variable, or its usual place, and sets it.
+// setDir shows the directory that a variable names, or the usual one, and sets
+// the variable.
 func (o *outfit) setDir(variable, usual string) {
 	if dir := o.dir(variable, usual); dir != "" && o.show(dir) {
 		o.set(variable, dir)
 	}
 }
 
-// pythonCaches: packages that the person installed for themselves can be
+// pythonCaches configures Python. Packages that the user installed can be
 // imported. pip cannot use its cache without an index, so that is not shown.
 func (o *outfit) pythonCaches() {
 	o.set("PIP_DISABLE_PIP_VERSION_CHECK", "1")
@@ -254,9 +255,9 @@ func (o *outfit) pythonCaches() {
 	o.set("PYTHONUSERBASE", base)
 }
 
-// otherCaches are those of languages that have a variable for a folder to read.
+// otherCaches configures .NET, which has a variable for a read-only cache.
 func (o *outfit) otherCaches() {
-	o.set("DOTNET_CLI_HOME", o.own(""))
+	o.set("DOTNET_CLI_HOME", o.inHome(""))
 	o.set("DOTNET_CLI_TELEMETRY_OPTOUT", "1")
 	o.set("DOTNET_NOLOGO", "1")
 	if packages := o.dir("NUGET_PACKAGES", ".nuget/packages"); packages != "" && o.show(packages) {

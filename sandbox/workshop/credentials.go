@@ -7,7 +7,8 @@ import (
 	"hone/sandbox"
 )
 
-// homeSecrets are where programs keep keys, tokens and histories below a home.
+// homeSecrets returns the paths below a home in which programs store keys, tokens
+// and histories.
 func homeSecrets() []string {
 	return []string{
 		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".password-store", ".vault-token", ".netrc", ".authinfo",
@@ -24,8 +25,8 @@ func homeSecrets() []string {
 	}
 }
 
-// credentialNames are files with keys in them that lie at the top of a
-// toolchain's folder, or in its etc or conf.
+// credentialNames returns the names of files with keys at the top of a
+// toolchain's directory, or in its etc or conf.
 func credentialNames() []string {
 	return []string{
 		"credentials", "credentials.toml", "credentials.json", ".netrc", ".npmrc", "npmrc", ".pypirc", "pip.conf", ".condarc",
@@ -33,15 +34,15 @@ func credentialNames() []string {
 	}
 }
 
-// secret reports whether a path is one of the places where the person's keys
-// are.
+// secret reports whether a path is one of the user's files with keys, or in such a
+// directory.
 func (o *outfit) secret(path string) bool {
 	return slices.ContainsFunc(o.keys, func(k place) bool { return sandbox.Holds(k.name, path) || sandbox.Holds(k.real, path) })
 }
 
-// credentials are the files with keys that lie in what a policy shows, and that
-// it does not name itself. Only their usual places are looked at: the trees are
-// too large to be searched.
+// credentials returns the files with keys in the paths that a policy shows,
+// without those that it names itself. It checks only their usual paths, because
+// the trees are too large to search.
 func (o *outfit) credentials(named, shown []string) []string {
 	var found []string
 	hideAt := func(path string) {
@@ -52,7 +53,7 @@ func (o *outfit) credentials(named, shown []string) []string {
 	for _, path := range systemSecrets() {
 		hideAt(path)
 	}
-	for _, dir := range o.read[o.ours:] {
+	for _, dir := range o.read[o.system:] {
 		for _, below := range []string{"", "etc", "conf"} {
 			for _, name := range credentialNames() {
 				hideAt(filepath.Join(dir, below, name))

@@ -12,20 +12,19 @@ import (
 	"hone/sandbox"
 )
 
-// gitFiles are what of a workspace's repository is read-only to commands
-// (ruling G9), as far as git's own files tell; no git is run.
+// gitFiles returns the files of a workspace's repository that are read-only to
+// commands (ruling G9). It reads git's files and does not run git.
 //
-// In a repository whose top is the workspace these are the settings, the hooks
-// and the other files that say what git runs and where it looks, also those of
-// its submodules and linked worktrees; what is not there cannot be made. Where
-// the workspace is a linked worktree or a submodule whose repository lies
-// elsewhere, or lies below the repository's top, the repository is shown and
-// nothing of it can be written: git log, diff and status work, git commit says
-// that the file system is read-only. A .git file is believed only where the
-// repository that it names names it as well, since a command may have written
-// it; what is not believed is not shown, and git says that there is no
-// repository. Not shown either is one whose top is the person's home, and what
-// objects/info/alternates names.
+// If the workspace is the top of its repository these are the settings, the hooks
+// and the other files that decide what git runs and where it looks, including
+// those of submodules and linked worktrees. Commands cannot create missing ones.
+// If the workspace lies below the repository's top, or is a linked worktree or a
+// submodule whose repository lies elsewhere, the whole repository is shown and
+// read-only: git log, diff and status work, and git commit fails with a read-only
+// file system. Because a command may have written a .git file, it only counts if
+// the repository that it names also names it; otherwise nothing is shown, and git
+// finds no repository. A repository whose top is the user's home is not shown
+// either, nor what objects/info/alternates names.
 func (o *outfit) gitFiles() ([]string, error) {
 	for dir := o.root; ; dir = filepath.Dir(dir) {
 		at := filepath.Join(dir, ".git")
@@ -41,20 +40,21 @@ func (o *outfit) gitFiles() ([]string, error) {
 	}
 }
 
-// ownGit is what is read-only of a repository whose top is the workspace.
+// ownGit returns the read-only files of a repository whose top is the workspace.
 func (o *outfit) ownGit(at string, info fs.FileInfo) ([]string, error) {
 	if !info.Mode().IsRegular() {
-		return o.gitFolder(at)
+		return o.gitDir(at)
 	}
 	dir := gitLink(at)
 	if dir == "" || !o.inside(dir) {
 		return append([]string{at}, o.linkedGit(at, dir)...), nil
 	}
-	files, err := o.gitFolder(dir)
+	files, err := o.gitDir(dir)
 	return append([]string{at}, files...), err
 }
 
-// outerGit is what is shown of a repository whose top lies above the workspace.
+// outerGit returns what is shown of a repository whose top is above the
+// workspace.
 func (o *outfit) outerGit(at string, info fs.FileInfo) []string {
 	switch {
 	case info.IsDir():
@@ -65,7 +65,7 @@ func (o *outfit) outerGit(at string, info fs.FileInfo) []string {
 	return nil
 }
 
-// linkedGit is what is shown of the repository that a .git file leads to.
+// linkedGit returns what is shown of the repository that a .git file names.
 func (o *outfit) linkedGit(at, dir string) []string {
 	if dir == "" {
 		return nil
@@ -82,8 +82,8 @@ func (o *outfit) linkedGit(at, dir string) []string {
 	return nil
 }
 
-// repository is a git folder to be shown, or its parts where the workspace lies
-// in it.
+// repository returns a git directory to show, or its parts if the workspace is in
+// it.
 func (o *outfit) repository(dir string) []string {
 	if !o.tooWide(dir) {
 		return []string{dir}
@@ -99,8 +99,8 @@ func (o *outfit) repository(dir string) []string {
 	return parts
 }
 
-// guardedNames are the files of a git folder that say what git runs, and where
-// it looks.
+// guardedNames returns the files of a git directory that decide what git runs and
+// where it looks.
 func guardedNames() []string {
 	return []string{
 		"config", "config.worktree", "hooks", "info", "commondir", "gitdir",
@@ -108,22 +108,22 @@ func guardedNames() []string {
 	}
 }
 
-// mostGitFolders bounds the submodules and worktrees that are looked for.
-const mostGitFolders = 10_000
+// maxGitDirs limits the search for submodules and worktrees.
+const maxGitDirs = 10_000
 
-// gitFolder is what is read-only of a git folder in the workspace, and of those
-// of submodules and worktrees in it.
-func (o *outfit) gitFolder(dir string) ([]string, error) {
+// gitDir returns the read-only files of a git directory in the workspace, and of
+// its submodules and worktrees.
+func (o *outfit) gitDir(dir string) ([]string, error) {
 	var files []string
-	folders := []string{dir}
-	for seen := 0; len(folders) > 0; seen++ {
-		if seen > mostGitFolders {
-			return nil, fmt.Errorf("%s holds more than %d folders of submodules and worktrees", dir, mostGitFolders)
+	dirs := []string{dir}
+	for seen := 0; len(dirs) > 0; seen++ {
+		if seen > maxGitDirs {
+			return nil, fmt.Errorf("%s contains more than %d directories of submodules and worktrees", dir, maxGitDirs)
 		}
-		next := folders[0]
-		folders = folders[1:]
+		next := dirs[0]
+		dirs = dirs[1:]
 		if next != dir && !exists(filepath.Join(next, "HEAD")) {
-			folders = append(folders, foldersIn(next)...)
+			dirs = append(dirs, subdirectories(next)...)
 			continue
 		}
 		for _, name := range guardedNames() {
@@ -132,14 +132,14 @@ func (o *outfit) gitFolder(dir string) ([]string, error) {
 		if tree := coreWorktree(next); next != dir && tree != "" && tree != o.root && sandbox.Holds(o.root, tree) {
 			files = append(files, filepath.Join(tree, ".git"))
 		}
-		folders = append(folders, foldersIn(filepath.Join(next, "modules"))...)
-		folders = append(folders, foldersIn(filepath.Join(next, "worktrees"))...)
+		dirs = append(dirs, subdirectories(filepath.Join(next, "modules"))...)
+		dirs = append(dirs, subdirectories(filepath.Join(next, "worktrees"))...)
 	}
 	return files, nil
 }
 
-// foldersIn are the folders in a folder; symlinks are not followed.
-func foldersIn(dir string) []string {
+// subdirectories returns the directories in a directory. It follows no symlink.
+func subdirectories(dir string) []string {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
 		return nil
@@ -157,19 +157,21 @@ func foldersIn(dir string) []string {
 	return found
 }
 
-// gitLink is the folder that a .git file names; empty where it names none.
+// gitLink returns the directory that a .git file names; empty if there is none.
 func gitLink(file string) string {
-	name, ok := strings.CutPrefix(string(smallFile(file)), "gitdir: ")
+	name, ok := strings.CutPrefix(string(readSettings(file)), "gitdir: ")
 	if !ok {
 		return ""
 	}
 	return gitName(name, filepath.Dir(file))
 }
 
-// gitPath is the path that a file of git's holds, seen from a folder; empty
-// where it holds none.
-func gitPath(file, dir string) string { return gitName(string(smallFile(file)), dir) }
+// gitPath returns the path in a file of git's, relative to a directory; empty if
+// there is none.
+func gitPath(file, dir string) string { return gitName(string(readSettings(file)), dir) }
 
+// gitName returns the absolute path of a name in a file of git's; empty if it is
+// not a path.
 func gitName(name, dir string) string {
 	name = strings.TrimRight(name, "\r\n")
 	if name == "" || strings.ContainsAny(name, "\x00\r\n") {
@@ -178,11 +180,11 @@ func gitName(name, dir string) string {
 	return filepath.Clean(absolute(dir, filepath.FromSlash(name)))
 }
 
-// coreWorktree is where the settings of a git folder say that its files are;
-// empty where they do not.
+// coreWorktree returns the setting core.worktree of a git directory; empty if it
+// is not set.
 func coreWorktree(dir string) string {
 	section, found := "", ""
-	for line := range strings.Lines(string(smallFile(filepath.Join(dir, "config")))) {
+	for line := range strings.Lines(string(readSettings(filepath.Join(dir, "config")))) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
 			section = strings.ToLower(line)
@@ -195,6 +197,7 @@ func coreWorktree(dir string) string {
 	return found
 }
 
+// sameFile reports whether two paths lead to the same file.
 func sameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
@@ -204,11 +207,12 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// held are protected paths as a policy can hold them. What lies below a file is
-// held by that file. A symlink that leads out of the workspace is refused: what
-// it leads to would be shown, and a model may have made it.
-func (o *outfit) held(paths, allowed []string) ([]string, error) {
-	var held []string
+// checkProtected returns protected paths in the form that a policy needs. A path
+// below a file becomes that file. It refuses a symlink that leads out of the
+// workspace, except to an allowed path: the target would be shown, and a model may
+// have made the symlink.
+func (o *outfit) checkProtected(paths, allowed []string) ([]string, error) {
+	var protected []string
 	for _, path := range paths {
 		for dir := filepath.Dir(path); dir != o.root && sandbox.Holds(o.root, dir); dir = filepath.Dir(dir) {
 			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -216,28 +220,28 @@ func (o *outfit) held(paths, allowed []string) ([]string, error) {
 			}
 		}
 		if _, err := os.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("look at what is read-only: %w", err)
+			return nil, fmt.Errorf("check the protected paths: %w", err)
 		}
 		if real := realPath(path); sandbox.Holds(o.root, path) && !sandbox.Holds(o.real, real) && !slices.Contains(allowed, real) {
 			return nil, &LeadsOutError{Path: path, Target: real}
 		}
-		if !slices.Contains(held, path) {
-			held = append(held, path)
+		if !slices.Contains(protected, path) {
+			protected = append(protected, path)
 		}
 	}
-	return held, nil
+	return protected, nil
 }
 
-// LeadsOutError says that a protected path of a workspace is, or passes
-// through, a symlink that leads out of it.
+// LeadsOutError means that a protected path of a workspace is, or passes through,
+// a symlink that leads out of the workspace.
 type LeadsOutError struct{ Path, Target string }
 
-// Error names the path and what it leads to.
+// Error names the path and its target.
 func (e *LeadsOutError) Error() string {
-	return fmt.Sprintf("%q is read-only to commands, but a symlink leads from there to %q, which they may not read", e.Path, e.Target)
+	return fmt.Sprintf("%q is protected, but a symlink leads from there to %q, which commands may not read", e.Path, e.Target)
 }
 
-// Hint is what to do about it.
+// Hint returns what the user can do.
 func (e *LeadsOutError) Hint() string {
-	return fmt.Sprintf("put a file in the symlink's place, or let commands read %q", e.Target)
+	return fmt.Sprintf("replace the symlink with a file, or let commands read %q", e.Target)
 }

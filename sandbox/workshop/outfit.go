@@ -12,41 +12,40 @@ import (
 	"hone/sandbox/internal/environ"
 )
 
-// outfit gathers what a person's toolchains need: folders to show, variables to
-// set, and links in the per-run home. It believes the person's environment and
-// home; what lies in the workspace may have been written by a model, so nothing
-// that is read there, and no symlink there, leads to something that is shown.
+// outfit collects what the user's toolchains need: directories to show, variables
+// to set, and links in the run's home. It trusts the user's environment and home.
+// It does not trust the workspace, which a model may have written: no file and no
+// symlink in it decides what is shown.
 type outfit struct {
-	env  []string // hone's own
-	home string   // the person's; empty where it is not known
-	root string   // the workspace
-	real string   // the workspace without symlinks
-	run  string   // the folder of this run
-	kept []string // the home, the workspace and the run's folder, under all their names
-	net  bool
-	keys []place // where the person's keys are
+	env     []string // hone's own
+	home    string   // the user's; empty if unknown
+	root    string   // the workspace
+	real    string   // the workspace without symlinks
+	run     string   // the directory of this run
+	private []string // the home, the workspace and the run, under all their names
+	net     bool
+	keys    []place // the user's files with keys
 
-	read  []string // to show
-	reals []string // the same without symlinks
-	ours  int      // how many of them are the system's
-	vars  []string // to set, as KEY=VALUE
-	links []link   // to make in the per-run home
+	read   []string // the paths to show
+	reals  []string // the same without symlinks
+	system int      // how many of them System returned
+	vars   []string // the variables to set, as KEY=VALUE
+	links  []link   // the links to make in the run's home
 }
 
-// place is a path under both of its names: as it is called, and without
-// symlinks.
+// place is a path with and without symlinks.
 type place struct{ name, real string }
 
-// link is a symlink in the per-run home.
+// link is a symlink in the run's home.
 type link struct{ Name, Target string }
 
-// newOutfit looks at what there is on this machine.
+// newOutfit returns an outfit that shows only the system.
 func newOutfit(w Workshop) *outfit {
 	o := &outfit{env: w.Environ, root: w.Root, real: realPath(w.Root), run: w.Home, net: w.Net}
-	o.kept = []string{o.root, o.real, o.run, realPath(o.run)}
+	o.private = []string{o.root, o.real, o.run, realPath(o.run)}
 	if home := environ.Value(w.Environ, "HOME"); filepath.IsAbs(home) {
 		o.home = filepath.Clean(home)
-		o.kept = append(o.kept, o.home, realPath(o.home))
+		o.private = append(o.private, o.home, realPath(o.home))
 		for _, name := range homeSecrets() {
 			o.keys = append(o.keys, place{o.below(name), realPath(o.below(name))})
 		}
@@ -54,32 +53,34 @@ func newOutfit(w Workshop) *outfit {
 	for _, path := range System() {
 		o.add(path)
 	}
-	o.ours = len(o.read)
+	o.system = len(o.read)
 	return o
 }
 
-// get is a variable of hone's own environment.
+// get returns a variable of hone's own environment; empty if it is not set.
 func (o *outfit) get(name string) string { return environ.Value(o.env, name) }
 
+// add adds a path to show.
 func (o *outfit) add(path string) {
 	o.read = append(o.read, path)
 	o.reals = append(o.reals, realPath(path))
 }
 
+// set sets a variable.
 func (o *outfit) set(name, value string) { o.vars = append(o.vars, name+"="+value) }
 
-// link has a name in the per-run home lead to a path that is shown.
+// link adds a link from a name in the run's home to a path that is shown.
 func (o *outfit) link(name, target string) {
 	o.links = append(o.links, link{Name: name, Target: target})
 }
 
-// own is a path in the per-run home.
-func (o *outfit) own(name string) string {
-	return filepath.Join(o.run, homeFolder, filepath.FromSlash(name))
+// inHome returns a path in the run's home.
+func (o *outfit) inHome(name string) string {
+	return filepath.Join(o.run, homeDir, filepath.FromSlash(name))
 }
 
-// dir is the folder that a variable names, or the usual one below the home;
-// empty where there is no such folder.
+// dir returns the directory that a variable names, or the usual one below the
+// user's home; empty if it does not exist.
 func (o *outfit) dir(variable, usual string) string {
 	dir := o.get(variable)
 	if dir == "" && usual != "" {
@@ -91,7 +92,7 @@ func (o *outfit) dir(variable, usual string) string {
 	return filepath.Clean(dir)
 }
 
-// below is a path below the person's home; empty where that is not known.
+// below returns a path in the user's home; empty if that is unknown.
 func (o *outfit) below(name string) string {
 	if o.home == "" {
 		return ""
@@ -99,14 +100,12 @@ func (o *outfit) below(name string) string {
 	return filepath.Join(o.home, filepath.FromSlash(name))
 }
 
-// inside reports whether a path lies in the workspace, by its name or by what
-// it leads to.
+// inside reports whether a path or its target is in the workspace.
 func (o *outfit) inside(path string) bool {
 	return sandbox.Holds(o.root, path) || sandbox.Holds(o.real, realPath(path))
 }
 
-// show shows a path, if that is fit to be shown, and reports whether commands
-// will find it.
+// show shows a path unless it is unfit, and reports whether commands will find it.
 func (o *outfit) show(path string) bool {
 	switch {
 	case !filepath.IsAbs(path) || !utf8.ValidString(path):
@@ -124,7 +123,7 @@ func (o *outfit) show(path string) bool {
 	return true
 }
 
-// shown reports whether what a path leads to is shown under that name.
+// shown reports whether a path and its target are shown already.
 func (o *outfit) shown(path string) bool {
 	real := realPath(path)
 	for i, r := range o.read {
@@ -135,9 +134,9 @@ func (o *outfit) shown(path string) bool {
 	return false
 }
 
-// unfit reports whether showing a folder would show more than a toolchain: it
-// is or holds the home, the workspace or this run's folder, it is a folder at
-// the top of the machine or of everybody's, or it is none of files.
+// unfit reports whether a directory contains more than a toolchain: it contains
+// the home, the workspace or the directory of this run, it is a top-level
+// directory or one that all users share, or it contains no ordinary files.
 func (o *outfit) unfit(path string) bool {
 	for _, p := range []string{filepath.Clean(path), realPath(path)} {
 		if o.tooWide(p) {
@@ -154,29 +153,30 @@ func (o *outfit) unfit(path string) bool {
 	})
 }
 
-// tooWide is unfit for one of a path's names.
+// tooWide reports whether a directory is a top-level one, or contains the home,
+// the workspace, the directory of this run, or much of the user's data.
 func (o *outfit) tooWide(path string) bool {
 	parent := filepath.Dir(path)
 	if filepath.Dir(parent) == parent || slices.Contains([]string{"/home", "/Users", "/var", "/mnt"}, parent) {
 		return true
 	}
-	if slices.ContainsFunc(o.kept, func(kept string) bool { return sandbox.Holds(path, kept) }) {
+	if slices.ContainsFunc(o.private, func(private string) bool { return sandbox.Holds(path, private) }) {
 		return true
 	}
-	return o.home != "" && slices.ContainsFunc(homeFolders(), func(name string) bool { return path == o.below(name) })
+	return o.home != "" && slices.ContainsFunc(homeDirs(), func(name string) bool { return path == o.below(name) })
 }
 
-// homeFolders are folders below a home that hold everything of a person's, and
-// the ones that hold keys.
-func homeFolders() []string {
+// homeDirs returns the directories of a home that contain much of the user's data
+// or keys.
+func homeDirs() []string {
 	return []string{
 		".config", ".cache", ".local", ".local/share", ".local/state", "Library", "Desktop", "Documents", "Downloads",
 		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store",
 	}
 }
 
-// windowsDrive reports whether a folder is one of Windows' that WSL puts on
-// PATH: its programs run outside of all walls.
+// windowsDrive reports whether a directory is one of Windows, which WSL adds to
+// PATH. Its programs run outside all walls.
 func windowsDrive(dir string) bool {
 	drive, _, ok := strings.Cut(strings.TrimPrefix(dir, "/mnt/"), "/")
 	return ok && strings.HasPrefix(dir, "/mnt/") && len(drive) == 1

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// makeHome makes the folders of the run and what lies in its home. All goes
-// through the opened run's folder, and what a command may have left there is
-// never followed: a symlink in a folder's place is removed.
+// makeHome makes the directories of the run and the contents of its home. It works
+// below the open directory of the run and never follows what a command may have
+// left there: it removes a symlink in place of a directory.
 func (o *outfit) makeHome() error {
 	run, err := os.OpenRoot(o.run)
 	if err != nil {
 		return err
 	}
 	defer run.Close()
-	for _, name := range []string{homeFolder, tmpFolder, asideFolder} {
-		if err := makeFolder(run, name); err != nil {
+	for _, name := range []string{homeDir, tmpDir, asideDir} {
+		if err := makeDir(run, name); err != nil {
 			return err
 		}
 	}
-	home, err := run.OpenRoot(homeFolder)
+	home, err := run.OpenRoot(homeDir)
 	if err != nil {
 		return err
 	}
@@ -44,9 +44,9 @@ func (o *outfit) makeHome() error {
 	return o.gitIdentity(home)
 }
 
-// makeFolder makes a folder for this user alone, in the place of whatever else
-// has its name.
-func makeFolder(in *os.Root, name string) error {
+// makeDir makes a directory that only this user can access. It replaces anything
+// else with its name.
+func makeDir(in *os.Root, name string) error {
 	info, err := in.Lstat(name)
 	if err == nil && !info.IsDir() {
 		if err := in.Remove(name); err != nil {
@@ -59,12 +59,12 @@ func makeFolder(in *os.Root, name string) error {
 	return nil
 }
 
-// makeLink makes a symlink in a home, with the folders above it. A folder or
-// file that stands there stays: a command made it.
+// makeLink makes a symlink in a home, and its parent directory. It keeps a
+// directory or file at its path, because a command made it.
 func makeLink(home *os.Root, l link) error {
 	name := filepath.FromSlash(l.Name)
 	if dir := filepath.Dir(name); dir != "." {
-		if err := makeFolder(home, dir); err != nil {
+		if err := makeDir(home, dir); err != nil {
 			return err
 		}
 	}
@@ -82,8 +82,8 @@ func makeLink(home *os.Root, l link) error {
 	return nil
 }
 
-// dropLinks removes the links to caches that only a run without the network
-// has: what they lead to cannot be written.
+// dropLinks removes the links to caches that an earlier run without the network
+// made: their targets cannot be written.
 func dropLinks(home *os.Root) error {
 	for _, name := range []string{".cargo/registry", ".cargo/git", ".m2/repository", ".npm/_cacache"} {
 		name = filepath.FromSlash(name)
@@ -96,9 +96,9 @@ func dropLinks(home *os.Root) error {
 	return nil
 }
 
-// gitIdentity lets commands commit in the person's name, in repositories of
-// any owner: the walls hold what git's own check would. Nothing else is taken
-// from the person's settings; what stands there already stays.
+// gitIdentity writes settings with which commands commit in the user's name, in
+// repositories of any owner: walls replace git's own check of the owner. No other
+// setting of the user is copied. It keeps existing settings.
 func (o *outfit) gitIdentity(home *os.Root) error {
 	if _, err := home.Lstat(".gitconfig"); err == nil {
 		return nil
@@ -119,16 +119,16 @@ func (o *outfit) gitIdentity(home *os.Root) error {
 	return errors.Join(err, f.Close())
 }
 
-// gitQuoter writes a value as git's settings have it between quotes.
+// gitQuoter quotes a value for git's settings.
 var gitQuoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", "\x00", "")
 
-// gitPatience is how long git may take to say who the person is.
-const gitPatience = 5 * time.Second
+// gitTimeout is how long git may take to read a setting.
+const gitTimeout = 5 * time.Second
 
-// gitSetting is one of the person's own settings; empty where there is none, or
-// git cannot tell.
+// gitSetting returns one of the user's settings; empty if it is not set or cannot
+// be read.
 func (o *outfit) gitSetting(git, key string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), gitPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), gitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, git, "config", "--global", "--get", key)
 	cmd.Dir = o.run
@@ -145,11 +145,12 @@ func (o *outfit) gitSetting(git, key string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// program is a program on the person's PATH that does not lie in the workspace:
-// hone itself must not start what a model wrote.
+// program returns the path of a program on the user's PATH that is not in the
+// workspace: hone itself must not start what a model wrote. It is empty if there
+// is none.
 func (o *outfit) program(name string) string {
-	for _, dir := range o.searched() {
-		if path := filepath.Join(dir, name); !o.inside(path) && program(path) {
+	for _, dir := range o.pathDirs() {
+		if path := filepath.Join(dir, name); !o.inside(path) && isProgram(path) {
 			return path
 		}
 	}

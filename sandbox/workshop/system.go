@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 )
 
-// System is what programs need of the machine, to be read and never written:
-// the programs and libraries of the system, and of /etc what they do not start
-// without, such as certificates and the list of users. Of /etc there is no
-// password, no private key and nothing of a service's, of /opt nothing at all;
-// /dev and /proc are the walls' own business. Only what exists here is in it.
+// System returns the existing paths that programs need to read: the system's
+// programs and libraries, and the files of /etc that programs need to start, such
+// as certificates and the list of users. It contains no passwords, private keys
+// or settings of services in /etc, and nothing of /opt. The walls add /dev and
+// /proc.
 func System() []string {
 	var found []string
 	for _, pattern := range systemPatterns() {
@@ -26,8 +26,7 @@ func System() []string {
 	return found
 }
 
-// systemPatterns are the globs of what System looks for, over the layouts of
-// the usual distributions.
+// systemPatterns returns the globs of System, for the common distributions.
 func systemPatterns() []string {
 	patterns := []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libexec",
@@ -49,24 +48,24 @@ func systemPatterns() []string {
 	return patterns
 }
 
-// systemSecrets are what is hidden of the system: what a person may have put
-// below what System shows, such as npm's global settings with their tokens.
+// systemSecrets returns the paths below those of System that may contain the
+// user's secrets, such as npm's global settings with tokens.
 func systemSecrets() []string { return []string{"/usr/local/etc", "/usr/etc/npmrc"} }
 
-// exists reports whether a path leads to something that can be asked about.
+// exists reports whether a path leads to an existing file.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// isDir reports whether a path leads to a folder.
+// isDir reports whether a path leads to a directory.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
 }
 
-// realPath is a path without symlinks; of one that does not exist wholly, what
-// exists is followed, and the rest stays as it is.
+// realPath returns a path without symlinks. It keeps the end of the path that does
+// not exist.
 func realPath(path string) string {
 	rest := ""
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {

@@ -10,8 +10,8 @@ import (
 	"hone/sandbox"
 )
 
-// manager is a program that keeps toolchains below one folder, none of whose
-// files are secret but those that [credentialNames] has.
+// manager is a program that installs toolchains below one directory, in which only
+// the files of [credentialNames] are secret.
 type manager struct{ variable, usual string }
 
 func managers() []manager {
@@ -24,19 +24,19 @@ func managers() []manager {
 	}
 }
 
-// toolFolders are variables that name a toolchain's folder.
-func toolFolders() []string {
+// toolVariables returns the variables that name a toolchain's directory.
+func toolVariables() []string {
 	return []string{
 		"JAVA_HOME", "JDK_HOME", "GOROOT", "VIRTUAL_ENV", "CONDA_PREFIX", "ANDROID_HOME", "ANDROID_SDK_ROOT",
 		"MAVEN_HOME", "M2_HOME", "GRADLE_HOME", "NODE_HOME", "SCALA_HOME", "KOTLIN_HOME", "GEM_HOME",
 	}
 }
 
-// toolchains shows the person's toolchains and returns PATH with what is left
-// of it: folders that are there, and are shown or lie in the workspace. Of a
-// folder in the workspace nothing is followed.
+// toolchains shows the user's toolchains. It returns the existing directories of
+// PATH that are shown or are in the workspace. It does not follow the links of
+// those in the workspace.
 func (o *outfit) toolchains() []string {
-	dirs := o.searched()
+	dirs := o.pathDirs()
 	for _, m := range managers() {
 		root := o.dir(m.variable, m.usual)
 		used := o.get(m.variable) != "" || slices.ContainsFunc(dirs, func(d string) bool { return sandbox.Holds(root, d) })
@@ -44,24 +44,18 @@ func (o *outfit) toolchains() []string {
 			o.set(m.variable, root)
 		}
 	}
-	for _, name := range toolFolders() {
+	for _, name := range toolVariables() {
 		if dir := o.dir(name, ""); dir != "" && o.show(dir) {
 			o.set(name, dir)
 		}
 	}
 	o.show(o.dir("UV_PYTHON_INSTALL_DIR", ".local/share/uv/python"))
-	var kept []string
-	for _, dir := range dirs {
-		if o.programs(dir) {
-			kept = append(kept, dir)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(dirs, func(dir string) bool { return !o.showPrograms(dir) })
 }
 
-// searched are PATH's folders, once each. A relative or empty entry is left
-// out: it means another folder for each command.
-func (o *outfit) searched() []string {
+// pathDirs returns the directories of PATH, each once. It omits relative and empty
+// entries, which mean another directory for each command.
+func (o *outfit) pathDirs() []string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(o.get("PATH")) {
 		dir = filepath.Clean(dir)
@@ -72,13 +66,13 @@ func (o *outfit) searched() []string {
 	return dirs
 }
 
-// programs shows a folder of PATH, with the toolchain that it belongs to and
-// what the links in it lead to.
-func (o *outfit) programs(dir string) bool {
+// showPrograms shows a directory of PATH, its toolchain, and the targets of its
+// links. It reports whether the directory stays on PATH.
+func (o *outfit) showPrograms(dir string) bool {
 	if o.inside(dir) {
 		return sandbox.Holds(o.root, dir)
 	}
-	// What a distribution's own folders link to is the distribution's.
+	// The links in a distribution's own directories lead to its own files.
 	local := !o.shown(dir) || sandbox.Holds("/usr/local", dir)
 	if !local || !o.show(dir) {
 		return !local
@@ -87,25 +81,25 @@ func (o *outfit) programs(dir string) bool {
 	if chain := o.toolchain(real); chain != "" {
 		o.show(chain)
 	}
-	o.follow(real, mostHops)
+	o.follow(real, maxHops)
 	return true
 }
 
 const (
-	// mostHops is how many links from toolchain to toolchain are followed: from
-	// a program to its virtual environment, to the interpreter of that.
-	mostHops = 4
-	// mostPrograms bounds the folders that are searched for links.
-	mostPrograms = 4096
+	// maxHops is how many links from toolchain to toolchain are followed, such as
+	// from a program to its virtual environment and on to its interpreter.
+	maxHops = 4
+	// maxPrograms is how many files of a directory are checked for links.
+	maxPrograms = 4096
 )
 
-// follow shows what the links in a folder of programs lead to: the toolchain
-// that the target belongs to, or the target alone.
+// follow shows the targets of the links in a directory of programs, with the
+// toolchains that they belong to.
 func (o *outfit) follow(bin string, hops int) {
 	for _, name := range linksIn(bin) {
 		path := filepath.Join(bin, name)
 		real, err := filepath.EvalSymlinks(path)
-		if err != nil || o.inside(real) || o.secret(real) || !program(real) || o.shown(real) {
+		if err != nil || o.inside(real) || o.secret(real) || !isProgram(real) || o.shown(real) {
 			continue
 		}
 		chain := o.toolchain(filepath.Dir(real))
@@ -119,7 +113,7 @@ func (o *outfit) follow(bin string, hops int) {
 	}
 }
 
-// absolute is a link's target, seen from the folder that the link is in.
+// absolute returns a link's target as an absolute path; dir contains the link.
 func absolute(dir, target string) string {
 	if filepath.IsAbs(target) {
 		return target
@@ -127,13 +121,14 @@ func absolute(dir, target string) string {
 	return filepath.Join(dir, target)
 }
 
+// linksIn returns the names of the symlinks in a directory, sorted.
 func linksIn(dir string) []string {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	entries, _ := f.ReadDir(mostPrograms)
+	entries, _ := f.ReadDir(maxPrograms)
 	var names []string
 	for _, e := range entries {
 		if e.Type()&fs.ModeSymlink != 0 {
@@ -144,16 +139,15 @@ func linksIn(dir string) []string {
 	return names
 }
 
-// program reports whether a file can be run.
-func program(path string) bool {
+// isProgram reports whether a file can be run.
+func isProgram(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// toolchain is the folder of the toolchain that a folder of programs belongs
-// to; empty where it belongs to none. It is the folder above a bin that has
-// libraries beside it and is nobody's repository, or the node_modules that a
-// package lies in.
+// toolchain returns the directory of the toolchain that a directory of programs
+// belongs to; empty if there is none. It is the parent of a bin that also contains
+// libraries and is not a repository, or the node_modules around a package.
 func (o *outfit) toolchain(bin string) string {
 	sep := string(filepath.Separator)
 	if before, _, ok := strings.Cut(bin+sep, sep+"node_modules"+sep); ok {
@@ -161,7 +155,7 @@ func (o *outfit) toolchain(bin string) string {
 	}
 	parent := filepath.Dir(bin)
 	if !slices.Contains([]string{"bin", "sbin", "condabin", "Scripts", "shims"}, filepath.Base(bin)) ||
-		slices.Contains(o.onlyPrograms(), parent) || o.unfit(parent) || exists(filepath.Join(parent, ".git")) {
+		slices.Contains(o.notToolchains(), parent) || o.unfit(parent) || exists(filepath.Join(parent, ".git")) {
 		return ""
 	}
 	for _, name := range []string{"lib", "lib64", "libexec", "pkg", "jre", "share", "boot", "conda-meta", "pyvenv.cfg"} {
@@ -172,9 +166,9 @@ func (o *outfit) toolchain(bin string) string {
 	return ""
 }
 
-// onlyPrograms are folders with programs in their bin of which the rest is not
-// a toolchain: the person's own projects, or keys.
-func (o *outfit) onlyPrograms() []string {
+// notToolchains returns directories with a bin that are not toolchains because they
+// also contain the user's projects or keys.
+func (o *outfit) notToolchains() []string {
 	dirs := append(o.gopath(), o.below(".local"), o.dir("CARGO_HOME", ".cargo"))
 	for _, dir := range slices.Clone(dirs) {
 		dirs = append(dirs, realPath(dir))

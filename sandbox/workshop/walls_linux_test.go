@@ -212,6 +212,9 @@ func checkHeld(t *testing.T, w *wall.Walls, dir string, env []string) {
 // TestLinkedWorktree: a repository that lies outside of the workspace can be
 // looked at, and not written.
 func TestLinkedWorktree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: it is about other processes")
+	}
 	b := newBench(t)
 	b.git(t, "src/project", "init", "-q")
 	b.git(t, "src/project", "commit", "-q", "--allow-empty", "-m", "first")

@@ -1,11 +1,11 @@
 // Package workshop finds what the toolchains of a machine need to work behind
-// walls: which folders to show, which variables to set, which files hold keys
-// and are hidden, and which of git's files stay as they are.
+// walls: which directories to show, which variables to set, which files contain
+// keys and are hidden, and which of git's files are protected.
 //
-// Call [Workshop.Policy], which looks at the machine, makes the folders of the
-// run, and returns a policy and an environment. [System] alone is what programs
-// need of the system. It does not search for keys: it hides files whose names
-// are known to hold them.
+// Call [Workshop.Policy]. It inspects the machine, makes the directories of the
+// run, and returns a policy and an environment. [System] returns only what
+// programs need of the system. The package does not search for keys: it hides
+// files whose names are known to contain them.
 package workshop
 
 import (
@@ -21,66 +21,64 @@ import (
 )
 
 // Workshop is what a model's commands work with: a workspace, a home of their
-// own, the person's toolchains to read, and an environment.
+// own, the user's toolchains to read, and an environment.
 //
-// Of the person's environment the commands have what a list of plain names
-// lets through (language, terminal, compilers' settings), since nobody knows
-// what else is in it: tokens, sockets of agents and of the desktop. Of the
-// person's home they have the toolchains that PATH and the usual variables
-// name, and what package managers have downloaded; never the home itself, and
-// no file that is known to hold keys. A file with keys under another name in a
-// toolchain's folder, or a password in a file of .git, is not known: the caller
-// lists such files in Hide. The settings of package managers, such as which
-// mirror they ask, stay away with the tokens that lie beside them.
+// The commands get only harmless variables of the user's environment (language,
+// terminal, compiler settings), because others may contain tokens or name the
+// sockets of agents and the desktop. They can read the toolchains in the user's
+// home that PATH and the usual variables name, and what package managers have
+// downloaded; but never the home itself, nor a file that is known to contain
+// keys. Keys in a file of another name, or a password in a file of .git, are not
+// known: list such files in Hide. Settings of package managers, such as a mirror,
+// are hidden because tokens are stored with them.
 type Workshop struct {
-	// Root is the workspace, absolute: what may be written.
+	// Root is the workspace, an absolute path. Commands may write it.
 	Root string
-	// Home is this run's folder, absolute, outside of Root, and for nobody
-	// else: the folders home, tmp and aside are made in it. The first two may
-	// be written, and keep what one command leaves for the next.
+	// Home is the directory of this run, an absolute path outside Root that
+	// nothing else uses. It will contain the directories home, tmp and aside.
+	// Commands may write the first two, which keep their contents from one
+	// command to the next.
 	Home string
 	// Environ is hone's own environment, as KEY=VALUE.
 	Environ []string
-	// Keep are variables that the configuration lists; they are passed on
-	// whatever they hold, and win over what Workshop would set, but for HOME,
-	// PATH and TMPDIR.
+	// Keep are variables that the configuration lists. They are always passed
+	// on and override those of the Workshop, except HOME, PATH and TMPDIR.
 	Keep []string
-	// Drop are variables with providers' keys (ruling G6): they are not passed
-	// on, unless Keep has them.
+	// Drop are variables with providers' keys (ruling G6). They are not passed
+	// on unless Keep contains them.
 	Drop []string
-	// Net lets commands reach the network: package managers may then download,
-	// into the run's folder.
+	// Net lets commands use the network. Package managers then download into
+	// the directory of the run.
 	Net bool
-	// Write, Read and Hide are more of the same lists of a [Policy]. What Read
-	// names itself is shown even where it is known to hold keys.
+	// Write, Read and Hide are added to the lists of the [sandbox.Policy]. A path
+	// of Read is shown even if it is known to contain keys.
 	Write, Read, Hide []string
-	// Protect are more paths in Root, absolute or relative to it, that stay as
-	// they are, beside hone's own settings (ruling G5) and what says what git
-	// runs (ruling G9).
+	// Protect are further paths in Root, absolute or relative to it, that
+	// commands must not change. hone's settings (ruling G5) and the files that
+	// decide what git runs (ruling G9) are always protected.
 	Protect []string
-	// Limits bound each command.
+	// Limits limit each command.
 	Limits sandbox.Limits
 }
 
-// The folders of a run.
+// The directories of a run.
 const (
-	homeFolder  = "home"
-	tmpFolder   = "tmp"
-	asideFolder = "aside"
+	homeDir  = "home"
+	tmpDir   = "tmp"
+	asideDir = "aside"
 )
 
-// Policy makes the run's folders and returns what commands may reach, and the
-// whole environment that they have, sorted. It may be called again for the same
-// Home, as a resumed run does; what commands left there is kept, but is never
-// followed.
+// Policy makes the directories of the run. It returns what commands may reach and
+// their complete environment, sorted. It may be called again for the same Home,
+// as a resumed run does: files of earlier commands remain, but their symlinks are
+// never followed.
 //
-// TMPDIR is the run's tmp by its own name, which every wall shows, and not
-// /tmp, which only some can show in its place; programs that insist on /tmp, as
-// Java does unless it is told java.io.tmpdir, work behind those only. Without
-// the network package managers are told so and read the person's caches in
-// place; with it they download into the run's home. The error is a
-// [*LeadsOutError] where a symlink in the workspace would show what lies
-// outside of it.
+// TMPDIR is the real path of the run's tmp, which every wall shows; only some can
+// show it as /tmp. Programs that always use /tmp, such as Java without
+// java.io.tmpdir, work only behind those. Without the network, package managers
+// are switched to offline mode and read the user's caches in place; with it they
+// download into the run's home. The error is a [*LeadsOutError] if a symlink in
+// the workspace would show something outside.
 func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	w, err := w.clean()
 	if err != nil {
@@ -95,13 +93,13 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 		return sandbox.Policy{}, nil, err
 	}
 	if err := o.makeHome(); err != nil {
-		return sandbox.Policy{}, nil, fmt.Errorf("make the folders of the run: %w", err)
+		return sandbox.Policy{}, nil, fmt.Errorf("make the directories of the run: %w", err)
 	}
 	p := sandbox.Policy{
-		Write:  append([]string{w.Root, filepath.Join(w.Home, homeFolder), filepath.Join(w.Home, tmpFolder)}, w.Write...),
+		Write:  append([]string{w.Root, filepath.Join(w.Home, homeDir), filepath.Join(w.Home, tmpDir)}, w.Write...),
 		Read:   slices.Concat(o.read, protected, w.Read),
-		Tmp:    filepath.Join(w.Home, tmpFolder),
-		Aside:  filepath.Join(w.Home, asideFolder),
+		Tmp:    filepath.Join(w.Home, tmpDir),
+		Aside:  filepath.Join(w.Home, asideDir),
 		Net:    w.Net,
 		Limits: w.Limits,
 	}
@@ -110,25 +108,25 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	return p, w.environment(o, path), nil
 }
 
-// clean is the workshop with clean paths.
+// clean checks the paths and returns the workshop with clean ones.
 func (w Workshop) clean() (Workshop, error) {
 	for _, dir := range []string{w.Root, w.Home} {
 		if !filepath.IsAbs(dir) || !utf8.ValidString(dir) {
 			return w, fmt.Errorf("%q is not an absolute path in UTF-8", dir)
 		}
 		if !isDir(dir) {
-			return w, fmt.Errorf("%q is not a folder", dir)
+			return w, fmt.Errorf("%q is not a directory", dir)
 		}
 	}
 	w.Root, w.Home = filepath.Clean(w.Root), filepath.Clean(w.Home)
 	root, run := realPath(w.Root), realPath(w.Home)
 	switch {
 	case filepath.Dir(root) == root:
-		return w, fmt.Errorf("the workspace is the whole machine: choose a folder of your project")
+		return w, fmt.Errorf("the workspace is the whole machine: choose the directory of your project")
 	case sandbox.Holds(root, run):
-		return w, fmt.Errorf("the run's folder %s lies in the workspace %s, where commands could change it", w.Home, w.Root)
+		return w, fmt.Errorf("the run's directory %s is in the workspace %s, where commands could change it", w.Home, w.Root)
 	case sandbox.Holds(run, root):
-		return w, fmt.Errorf("the workspace %s lies in the run's folder %s", w.Root, w.Home)
+		return w, fmt.Errorf("the workspace %s is in the run's directory %s", w.Root, w.Home)
 	}
 	for _, list := range []*[]string{&w.Write, &w.Read, &w.Hide} {
 		cleaned := make([]string, 0, len(*list))
@@ -140,8 +138,8 @@ func (w Workshop) clean() (Workshop, error) {
 	return w, nil
 }
 
-// protected are the paths in the workspace that stay as they are, and what of
-// its repository lies elsewhere.
+// protected returns the protected paths of the workspace, and the paths of its
+// repository outside.
 func (w Workshop) protected(o *outfit) ([]string, error) {
 	git, err := o.gitFiles()
 	if err != nil {
@@ -151,15 +149,16 @@ func (w Workshop) protected(o *outfit) ([]string, error) {
 	for _, path := range w.Protect {
 		paths = append(paths, filepath.Clean(absolute(w.Root, path)))
 	}
-	return o.held(paths, slices.Concat(w.Read, w.Write))
+	return o.checkProtected(paths, slices.Concat(w.Read, w.Write))
 }
 
-// environment is what commands are started with: what is plain of the person's,
-// then what the outfit sets, then what the configuration lists.
+// environment returns the environment of commands: the harmless variables of the
+// user, overridden by those of the outfit, and these by those of the
+// configuration.
 func (w Workshop) environment(o *outfit, path []string) []string {
 	vars := map[string]string{"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "PAGER": "cat"}
 	for _, kv := range environ.Without(w.Environ, w.Drop) {
-		if name := environ.Name(kv); plain(name) && utf8.ValidString(kv) {
+		if name := environ.Name(kv); harmless(name) && utf8.ValidString(kv) {
 			vars[name] = environ.Value(w.Environ, name)
 		}
 	}
@@ -175,8 +174,8 @@ func (w Workshop) environment(o *outfit, path []string) []string {
 		path = []string{"/usr/local/bin", "/usr/bin", "/bin"}
 	}
 	vars["PATH"] = strings.Join(path, string(filepath.ListSeparator))
-	vars["HOME"] = o.own("")
-	vars["TMPDIR"] = filepath.Join(w.Home, tmpFolder)
+	vars["HOME"] = o.inHome("")
+	vars["TMPDIR"] = filepath.Join(w.Home, tmpDir)
 	var env []string
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		env = append(env, name+"="+vars[name])
@@ -184,9 +183,9 @@ func (w Workshop) environment(o *outfit, path []string) []string {
 	return env
 }
 
-// plain reports whether a variable is passed on: one that says how to work, and
-// holds no key.
-func plain(name string) bool {
+// harmless reports whether a variable may be passed on, because it only affects
+// how programs work.
+func harmless(name string) bool {
 	if strings.HasPrefix(name, "LC_") {
 		return true
 	}
@@ -202,9 +201,8 @@ func plain(name string) bool {
 	}, name)
 }
 
-// certificates passes on the person's own certificate authorities, as far as
-// they are files, and with the network the proxies, as far as their addresses
-// hold no password.
+// certificates passes on the user's certificate files and, with the network, the
+// proxies whose addresses contain no password.
 func (o *outfit) certificates() {
 	for _, name := range []string{
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",

@@ -220,6 +220,9 @@ func TestWording(t *testing.T) {
 
 // TestNested: lines made of nothing but depth end in an answer.
 func TestNested(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: long lines in one goroutine")
+	}
 	l := Lines{Programs: append(Execution(), "env", "bash"), Dir: "/srv/x"}
 	for _, unit := range []string{"(", "{ ", "$(", "`", "$((", "${x:-", "\"$(", "if ", "while ", "! ", "ls|", "ls&&", "[[ ", "((", "case x in x) ", "<<a ", "{a,", "[", "env ",
 		"bash -c '", "echo \"", "x=", "\\", "{1..9}", "${", "find . -exec ", "\n", "for x in a; do "} {

@@ -248,6 +248,9 @@ func TestBeginningOfResults(t *testing.T) {
 // TestHostileConversation: nothing that a model or a tool says reaches a
 // terminal, begins a line or fills the screen.
 func TestHostileConversation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: megabytes in one goroutine")
+	}
 	big := strings.Repeat("\x1b]0;x\x07\u202e\u200b\r", 5000)
 	quoted, err := json.Marshal(evil + big)
 	if err != nil {

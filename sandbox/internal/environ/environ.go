@@ -1,4 +1,4 @@
-// Package environ reads environments, which are lists of KEY=VALUE.
+// Package environ reads environments: lists of KEY=VALUE.
 package environ
 
 import (
@@ -7,10 +7,8 @@ import (
 	"strings"
 )
 
-// Without is an environment without the variables whose names are in drop,
-// such as those that hold providers' keys (ruling G6). Names are compared as
-// the system compares them: without case on Windows. The given slices are not
-// changed; a nil drop gives a copy.
+// Without returns a copy of an environment without the variables that drop names,
+// such as those with providers' keys (ruling G6). A nil drop removes none.
 func Without(environ, drop []string) []string {
 	kept := make([]string, 0, len(environ))
 	for _, kv := range environ {
@@ -22,8 +20,8 @@ func Without(environ, drop []string) []string {
 	return kept
 }
 
-// Value is the value of a variable, which is the last one's where it stands
-// more than once.
+// Value returns the value of a variable: the last one if there are several, and
+// empty if there is none.
 func Value(env []string, name string) string {
 	for _, kv := range slices.Backward(env) {
 		if n := Name(kv); Same(n, name) {
@@ -33,8 +31,8 @@ func Value(env []string, name string) string {
 	return ""
 }
 
-// Name is what stands before the equals sign. Windows has names that begin
-// with one.
+// Name returns the part before the equals sign. On Windows a name may start with
+// one.
 func Name(kv string) string {
 	if kv == "" {
 		return ""
@@ -45,6 +43,7 @@ func Name(kv string) string {
 	return kv
 }
 
+// Same reports whether two names are equal: without case on Windows.
 func Same(a, b string) bool {
 	if runtime.GOOS == "windows" {
 		return strings.EqualFold(a, b)

@@ -6,56 +6,58 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// block is a part of a filter of system calls: it is entered at its first
-// instruction, and every way through it ends in a verdict.
+// block is a part of a filter of system calls: it starts at its first
+// instruction, and every path through it ends with a verdict.
 type block []unix.SockFilter
 
-// Where a filter finds what it is to judge (struct seccomp_data).
+// The offsets in the data that a filter reads (struct seccomp_data).
 const (
 	atCall = 0
 	atArch = 4
 	atArgs = 16
 )
 
-// letPass lets a call pass.
+// letPass allows a call.
 func letPass() block { return block{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}} }
 
-// failWith ends a call with an error before the kernel looks at it.
+// failWith makes a call fail with an error before the kernel executes it.
 func failWith(err unix.Errno) block {
 	return block{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(err)}}
 }
 
-// argument loads the lower half of an argument, counted from 0, for what
-// follows. The kernel itself reads numbers such as a socket's family or an
-// ioctl's from that half alone: were the upper one looked at, a call that has
-// something there would pass.
+// argument loads the lower half of an argument, counted from 0. The kernel reads
+// numbers such as a socket's family or an ioctl's from that half alone: a filter
+// that compared the upper half as well would allow a call that sets bits there.
 func argument(i uint32, then block) block { return loading(atArgs+8*i, then) }
 
 // upperHalf loads the upper half of an argument.
 func upperHalf(i uint32, then block) block { return loading(atArgs+8*i+4, then) }
 
+// loading loads 32 bits of the data.
 func loading(at uint32, then block) block {
 	return append(block{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}}, then...)
 }
 
-// masked keeps some bits of what was loaded.
+// masked clears all other bits of the loaded number.
 func masked(bits uint32, then block) block {
 	return append(block{{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: bits}}, then...)
 }
 
-// whenIs goes one way where what was loaded is k, and the other where it is not.
+// whenIs continues with then if the loaded number is k, and otherwise with
+// otherwise.
 func whenIs(k uint32, then, otherwise block) block { return jump(unix.BPF_JEQ, k, then, otherwise) }
 
-// whenAny goes one way where any of some bits are set.
+// whenAny continues with then if any of the bits is set.
 func whenAny(bits uint32, then, otherwise block) block {
 	return jump(unix.BPF_JSET, bits, then, otherwise)
 }
 
-// whenFrom goes one way where what was loaded is k or more.
+// whenFrom continues with then if the loaded number is k or more.
 func whenFrom(k uint32, then, otherwise block) block { return jump(unix.BPF_JGE, k, then, otherwise) }
 
+// jump continues with then if the condition holds, and otherwise with otherwise.
 func jump(condition uint16, k uint32, then, otherwise block) block {
-	const farthest = 255 // of a conditional jump
+	const farthest = 255 // the longest conditional jump
 	b := block{{Code: unix.BPF_JMP | condition | unix.BPF_K, K: k, Jt: uint8(min(len(otherwise), farthest))}}
 	if len(otherwise) > farthest {
 		b[0].Jt, b[0].Jf = 0, 1
@@ -64,14 +66,14 @@ func jump(condition uint16, k uint32, then, otherwise block) block {
 	return slices.Concat(b, otherwise, then)
 }
 
-// span is what happens to the calls from a number on, up to the next span's.
+// span is the verdict for the calls from a number up to the next span.
 type span struct {
 	from uint32
 	do   block
 }
 
-// search finds the span of the loaded call by halving, so that no call is
-// compared with more than a few numbers.
+// search finds the span of the loaded call by binary search, so that each call
+// costs only a few comparisons.
 func search(spans []span) block {
 	if len(spans) == 1 {
 		return spans[0].do

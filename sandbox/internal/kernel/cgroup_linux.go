@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cage is a control group that bounds how many processes there can be in it.
-// It is for the machine's root, whom the other limits do not bind.
+// Cage is a control group that limits the number of its processes. It is for the
+// machine's root, to whom other limits do not apply.
 type Cage struct {
 	dir  string
-	home string // the group that this process came from
+	home string // the group that this process was in before
 }
 
-// spareTasksOfHelpers is how many tasks the helpers themselves may have.
+// spareTasksOfHelpers is how many tasks the helpers may have in a cage.
 const spareTasksOfHelpers = 64
 
-// EnterCage moves this process, and so all that it starts, into a new cage. It
-// returns nil where that cannot be done: for other users, where the control
-// groups are not to be written, or have no controller of processes here. The
-// number is then only watched.
+// EnterCage moves this process, and all that it starts, into a new cage. It
+// returns nil for users other than root, and if the control groups cannot be
+// written or have no pids controller. The keeper then only counts processes. A
+// most of 0 means no limit.
 func EnterCage(most int) *Cage {
 	if most == 0 || os.Getuid() != 0 {
 		return nil
@@ -36,20 +36,20 @@ func EnterCage(most int) *Cage {
 	if os.Mkdir(c.dir, 0o755) != nil {
 		return nil
 	}
-	if tell(c.dir, "pids.max", most+spareTasksOfHelpers) != nil || tell(c.dir, "cgroup.procs", os.Getpid()) != nil {
+	if writeNumber(c.dir, "pids.max", most+spareTasksOfHelpers) != nil || writeNumber(c.dir, "cgroup.procs", os.Getpid()) != nil {
 		_ = os.Remove(c.dir)
 		return nil
 	}
 	return c
 }
 
-// Leave takes this process out of the cage and removes it. All the others must
-// have ended.
+// Leave moves this process out of the cage and removes the cage. All other
+// processes in it must have ended.
 func (c *Cage) Leave() {
 	if c == nil {
 		return
 	}
-	_ = tell(c.home, "cgroup.procs", os.Getpid())
+	_ = writeNumber(c.home, "cgroup.procs", os.Getpid())
 	_ = os.Remove(c.dir)
 }
 
@@ -61,17 +61,18 @@ func sweepCages(at string) {
 	for _, dir := range left {
 		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), cagePrefix))
 		if err == nil && unix.Kill(pid, 0) == unix.ESRCH {
-			_ = os.Remove(dir) // it cannot be while a process is in it
+			_ = os.Remove(dir) // fails while a process is in it
 		}
 	}
 }
 
-func tell(dir, file string, n int) error {
+// writeNumber writes a number to a file of a control group.
+func writeNumber(dir, file string, n int) error {
 	return os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(n)), 0o644)
 }
 
-// pidsGroup is where a cage can be made, and this process's own group in the
-// same hierarchy; empty where there is none.
+// pidsGroup returns the directory in which a cage can be made, and this process's
+// own group in the same hierarchy; empty if there is no pids controller.
 func pidsGroup() (at, home string) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -82,13 +83,13 @@ func pidsGroup() (at, home string) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		switch {
 		case len(fields) < 3:
-		case fields[1] == "pids": // version 1, where groups can have both processes and groups
+		case fields[1] == "pids": // version 1: a group may contain processes and groups
 			home = filepath.Join(mounted, "pids", fields[2])
 			return home, home
 		case fields[0] == "0":
 			home = filepath.Join(mounted, fields[2])
 			at = home
-			if fields[2] != "/" { // one that has processes can give its groups no controllers
+			if fields[2] != "/" { // version 2: a group with processes gives its groups no controllers
 				at = filepath.Dir(home)
 			}
 		}

@@ -14,11 +14,10 @@ import (
 	"hone/sandbox"
 )
 
-// Landlock holds what a thread, and all that it starts, opens and changes below
-// paths that were named before. What this package holds by it depends on the
-// kernel: see [Restraint.openFiles] for what older ones miss. No ABI holds stat,
-// chdir, chmod, chown, utimes, extended attributes and inotify, and none can
-// take a file out of a folder that is granted.
+// Landlock restricts what a thread, and all that it starts, may open and change
+// to named paths and what is below them. [Restraint.openFiles] lists what older
+// kernels miss. No ABI restricts stat, chdir, chmod, chown, utimes, extended
+// attributes and inotify, and none can exclude a file from a granted directory.
 
 // newestLandlock is the newest ABI whose rights this package knows.
 const newestLandlock = 10
@@ -27,20 +26,20 @@ const newestLandlock = 10
 const (
 	rightsToRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 
-	// rightsOnFiles are those that a file can be given; the others are about
-	// what a folder holds.
+	// rightsOnFiles are the rights that a file can have. The others are only for
+	// directories.
 	rightsOnFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV | unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 
-	// rightsOfNobody are never granted: new devices.
-	rightsOfNobody = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
+	// neverGranted are the rights to make devices.
+	neverGranted = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 )
 
-// LandlockAdvice is what to do where there is no Landlock.
-const LandlockAdvice = "Landlock needs Linux 5.13 and has to be switched on (lsm=landlock,… on the kernel's command line); try --sandbox hidden"
+// LandlockAdvice tells the user what to do if there is no Landlock.
+const LandlockAdvice = "Landlock needs Linux 5.13 and must be switched on (lsm=landlock,… on the kernel's command line); or use the hidden wall"
 
-// landlockABI is the newest ABI that both the running kernel and this package
-// know; 0 where there is no Landlock.
+// landlockABI returns the newest ABI that both the running kernel and this
+// package know; 0 if there is no Landlock.
 func landlockABI() int {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -49,8 +48,8 @@ func landlockABI() int {
 	return min(int(abi), newestLandlock)
 }
 
-// holdFiles restricts the calling thread by Landlock, and returns the ABI that
-// was used.
+// holdFiles restricts the calling thread with Landlock, and returns the ABI that
+// it used; 0 if none.
 func (r Restraint) holdFiles() (abi int, err error) {
 	if !r.Files {
 		return 0, nil
@@ -74,6 +73,7 @@ func (r Restraint) holdFiles() (abi int, err error) {
 	return abi, rules.restrict()
 }
 
+// addRules adds the rules for the entries and ports.
 func (r Restraint) addRules(rules ruleset, handled unix.LandlockRulesetAttr) error {
 	for _, g := range grants(r.Entries, handled.Handled_access_fs) {
 		if err := rules.grant(g); err != nil {
@@ -91,9 +91,9 @@ func (r Restraint) addRules(rules ruleset, handled unix.LandlockRulesetAttr) err
 	return nil
 }
 
-// handled is what an ABI can hold of what this restraint is to hold.
+// handled returns the rights that this restraint restricts, as far as an ABI can.
 func (r Restraint) handled(abi int) unix.LandlockRulesetAttr {
-	held := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1}
+	rights := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1}
 	for _, more := range []struct {
 		abi        int
 		files, net uint64
@@ -110,31 +110,31 @@ func (r Restraint) handled(abi int) unix.LandlockRulesetAttr {
 		if abi < more.abi {
 			break
 		}
-		held.Handled_access_fs |= more.files
-		held.Scoped |= more.scoped
+		rights.Handled_access_fs |= more.files
+		rights.Scoped |= more.scoped
 		if r.Strict && !r.Net {
-			held.Handled_access_net |= more.net
+			rights.Handled_access_net |= more.net
 		}
 	}
-	return held
+	return rights
 }
 
-// grant is a path, and the rights on all below it.
+// grant is a path and the rights on all below it.
 type grant struct {
 	path   string
 	rights uint64
 }
 
-// grants are the rights that entries come to. Where something is hidden in a
-// folder that may only be read, what lies beside it is granted instead of the
-// folder: its names can still be listed.
+// grants returns the grants for entries. If a read-only directory contains
+// something hidden, everything around the hidden path is granted instead of the
+// directory. The names in the directory can still be listed.
 func grants(entries []sandbox.Entry, handled uint64) []grant {
 	var all []grant
 	for _, e := range entries {
 		switch {
 		case e.Absent || e.Link != "" || e.Access == sandbox.AccessNone:
 		case e.Access == sandbox.AccessWrite:
-			all = append(all, grant{e.Path, handled &^ rightsOfNobody})
+			all = append(all, grant{e.Path, handled &^ neverGranted})
 		default:
 			all = append(all, toRead(entries, e.Path)...)
 		}
@@ -142,27 +142,28 @@ func grants(entries []sandbox.Entry, handled uint64) []grant {
 	return all
 }
 
-func toRead(entries []sandbox.Entry, folder string) []grant {
-	if all, ok := spare(folder, hiddenBelow(entries, folder)); ok {
+// toRead returns the grants for a path that may be read.
+func toRead(entries []sandbox.Entry, dir string) []grant {
+	if all, ok := grantsAround(dir, hiddenBelow(entries, dir)); ok {
 		return all
 	}
-	return []grant{{folder, rightsToRead}}
+	return []grant{{dir, rightsToRead}}
 }
 
-// hiddenBelow are the hidden paths below a folder that may be read, but for
-// those in folders of it that may be written, which nothing can hold.
-func hiddenBelow(entries []sandbox.Entry, folder string) []string {
+// hiddenBelow returns the hidden paths below a directory that may be read. It
+// omits those in writable directories, which Landlock cannot hide.
+func hiddenBelow(entries []sandbox.Entry, dir string) []string {
 	var hidden []string
 	for _, e := range entries {
-		if e.Access == sandbox.AccessNone && !e.Absent && e.Path != folder && sandbox.Holds(folder, e.Path) && around(entries, e.Path) == sandbox.AccessRead {
+		if e.Access == sandbox.AccessNone && !e.Absent && e.Path != dir && sandbox.Holds(dir, e.Path) && around(entries, e.Path) == sandbox.AccessRead {
 			hidden = append(hidden, e.Path)
 		}
 	}
 	return hidden
 }
 
-// around is the access of the nearest entry around a path that shows something;
-// hide where there is none.
+// around returns the access of the innermost entry around a path that is not
+// hidden; AccessNone if there is none.
 func around(entries []sandbox.Entry, path string) sandbox.Access {
 	nearest := sandbox.Entry{Access: sandbox.AccessNone}
 	for _, e := range entries {
@@ -173,33 +174,33 @@ func around(entries []sandbox.Entry, path string) sandbox.Access {
 	return nearest.Access
 }
 
-// mostBeside is how many grants may stand for one folder. Beyond it, the folder
-// is granted with what is hidden in it, and [unheldEntries] says so.
-const mostBeside = 4096
+// maxAround is how many grants may replace one directory. Beyond it the directory
+// is granted with what is hidden in it, and [unheldEntries] reports that.
+const maxAround = 4096
 
-// spare grants a folder to be read without what is hidden below it; ok is false
-// where that takes too many grants.
-func spare(folder string, hidden []string) (all []grant, ok bool) {
+// grantsAround returns the grants to read a directory without the hidden paths
+// below it; ok is false if that needs too many.
+func grantsAround(dir string, hidden []string) (all []grant, ok bool) {
 	if len(hidden) == 0 {
-		return []grant{{folder, rightsToRead}}, true
+		return []grant{{dir, rightsToRead}}, true
 	}
-	all = []grant{{folder, unix.LANDLOCK_ACCESS_FS_READ_DIR}}
-	children, _ := os.ReadDir(folder)
+	all = []grant{{dir, unix.LANDLOCK_ACCESS_FS_READ_DIR}}
+	children, _ := os.ReadDir(dir)
 	for _, child := range children {
-		path := filepath.Join(folder, child.Name())
+		path := filepath.Join(dir, child.Name())
 		if child.Type()&fs.ModeSymlink != 0 || slices.Contains(hidden, path) {
 			continue
 		}
 		below := slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return !sandbox.Holds(path, h) })
-		more, ok := spare(path, below)
-		if all = append(all, more...); !ok || len(all) > mostBeside {
+		more, ok := grantsAround(path, below)
+		if all = append(all, more...); !ok || len(all) > maxAround {
 			return nil, false
 		}
 	}
 	return all, true
 }
 
-// unheldEntries says in words which of the entries Landlock cannot hold.
+// unheldEntries describes the entries that Landlock cannot enforce.
 func unheldEntries(entries []sandbox.Entry) []string {
 	var hidden, fixed []string
 	for _, e := range entries {
@@ -216,21 +217,21 @@ func unheldEntries(entries []sandbox.Entry) []string {
 			continue
 		}
 		below := hiddenBelow(entries, e.Path)
-		if _, ok := spare(e.Path, below); !ok {
+		if _, ok := grantsAround(e.Path, below); !ok {
 			hidden = append(hidden, below...)
 		}
 	}
 	var open []string
 	if len(hidden) > 0 {
-		open = append(open, "hidden, but can be read: "+firstOf(hidden))
+		open = append(open, "hidden, but commands can read it: "+firstOf(hidden))
 	}
 	if len(fixed) > 0 {
-		open = append(open, "protected, but can be changed while a command runs: "+firstOf(fixed))
+		open = append(open, "protected, but commands can change it while they run: "+firstOf(fixed))
 	}
 	return open
 }
 
-// firstOf names the first of several paths.
+// firstOf returns the first of several paths and the number of the others.
 func firstOf(paths []string) string {
 	if len(paths) == 1 {
 		return paths[0]
@@ -238,7 +239,7 @@ func firstOf(paths []string) string {
 	return fmt.Sprintf("%s and %d more", paths[0], len(paths)-1)
 }
 
-// ruleset is a Landlock ruleset that is being put together.
+// ruleset is a Landlock ruleset that is being built.
 type ruleset struct {
 	fd      int
 	handled uint64
@@ -254,8 +255,8 @@ func newRuleset(handled unix.LandlockRulesetAttr) (ruleset, error) {
 
 func (s ruleset) close() { unix.Close(s.fd) }
 
-// grant grants rights on a path, to which no symlink leads. One that cannot be
-// opened, or became a symlink, is passed over: nothing is granted.
+// grant grants rights on a path without symlinks. It skips a path that cannot be
+// opened or has become a symlink: nothing is granted then.
 func (s ruleset) grant(g grant) error {
 	at, err := unix.Open(g.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR) {
@@ -299,8 +300,8 @@ func (s ruleset) add(kind uintptr, rule unsafe.Pointer) error {
 	return nil
 }
 
-// restrict puts the calling thread under the rules. No other thread is: those
-// of the runtime stay free.
+// restrict applies the rules to the calling thread, and to no other thread of the
+// process.
 func (s ruleset) restrict() error {
 	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(s.fd), 0, 0)
 	if errno != 0 {

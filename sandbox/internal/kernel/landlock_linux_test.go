@@ -94,7 +94,7 @@ func TestGrants(t *testing.T) {
 // A folder with too much in it is granted whole, and that is said.
 func TestGrantsAreBounded(t *testing.T) {
 	lib := t.TempDir()
-	for i := range mostBeside + 1 {
+	for i := range maxAround + 1 {
 		must(0, os.WriteFile(filepath.Join(lib, fmt.Sprint(i)), nil, 0o644))
 	}
 	entries := []sandbox.Entry{{Path: lib, Access: sandbox.AccessRead, Dir: true}, {Path: lib + "/7", Access: sandbox.AccessNone}}

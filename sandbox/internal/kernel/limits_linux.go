@@ -11,23 +11,23 @@ import (
 	"hone/sandbox"
 )
 
-// What a process has left for itself when the command that it started is at its
-// limits: its hard limits are higher by that.
+// The hard limits are higher than the soft ones by this much: the process that
+// started the command needs it when the command has reached its limits.
 const (
 	spareTasks  = 64
 	spareMemory = 128 << 20
 )
 
-// limit sets the limits of this process and of all that it starts from now on,
-// and returns the one on processes, 0 where none was set. It is the process and
-// not the thread that has limits: who goes on after it started the command
-// calls [TakeSpare].
+// limit sets the limits of this process and of all that it starts from now on. It
+// returns the limit of processes; 0 if none was set. Limits are for the whole
+// process and not for a thread: a process that continues after it started the
+// command calls [TakeSpare].
 //
-//   - No core dumps, which would be written outside of the walls.
-//   - RLIMIT_NPROC counts the tasks of a user, so that it allows those that are
-//     there now and the command's. It does not bind uid 0 of the machine, not
-//     even in a user namespace, so that it is not set where that is known:
-//     root's commands have to be counted.
+//   - No core dumps, which the kernel would write outside the walls.
+//   - RLIMIT_NPROC counts all tasks of a user, so the limit is the number that
+//     exist now and the command's. It does not apply to the machine's root, not
+//     even in a user namespace, and is not set for root: the keeper counts
+//     root's processes instead.
 //   - RLIMIT_DATA, for each process, because limits on address space break
 //     programs that reserve much of it (Go, Node, Java).
 func (r Restraint) limit() (processes uint64, err error) {
@@ -40,7 +40,7 @@ func (r Restraint) limit() (processes uint64, err error) {
 		}
 	}
 	if most := uint64(r.Limits.Memory); r.Limits.Memory > 0 {
-		// This process has to go on until the command has started.
+		// This process must be able to run until the command has started.
 		if err := lowerLimit(unix.RLIMIT_DATA, max(most, ownData()+spareMemory), spareMemory); err != nil {
 			return 0, fmt.Errorf("limit memory: %w", err)
 		}
@@ -48,7 +48,8 @@ func (r Restraint) limit() (processes uint64, err error) {
 	return processes, nil
 }
 
-// ownData is what RLIMIT_DATA counts of this process, in bytes; its stacks too.
+// ownData returns what RLIMIT_DATA counts of this process, in bytes; it includes
+// its stacks.
 func ownData() uint64 {
 	var size, resident, shared, text, lib, data uint64
 	statm, err := os.ReadFile("/proc/self/statm")
@@ -61,6 +62,8 @@ func ownData() uint64 {
 	return data * uint64(os.Getpagesize())
 }
 
+// limitTasks limits processes and threads, and returns the limit; 0 if none was
+// set.
 func (r Restraint) limitTasks(most uint64) (uint64, error) {
 	if r.Apart && !countsApart() || rootOfMachine() {
 		return 0, nil
@@ -71,8 +74,8 @@ func (r Restraint) limitTasks(most uint64) (uint64, error) {
 	return most, lowerLimit(unix.RLIMIT_NPROC, most, spareTasks)
 }
 
-// lowerLimit lowers a limit of this process, the hard one to somewhat more than
-// the soft one. It raises none.
+// lowerLimit lowers a limit of this process, the hard one to most+spare. It never
+// raises one.
 func lowerLimit(resource int, most, spare uint64) error {
 	var old unix.Rlimit
 	if err := unix.Getrlimit(resource, &old); err != nil {
@@ -81,28 +84,27 @@ func lowerLimit(resource int, most, spare uint64) error {
 	return unix.Setrlimit(resource, &unix.Rlimit{Cur: min(most, old.Cur), Max: min(most+spare, old.Max)})
 }
 
-// TakeSpare lets this process itself go a little beyond the limits, so that it
-// can go on when the command has taken all of its own, and takes that spare
-// away from the command, which is a process that it started just now. What the
-// command started before can still get at it. It is called from a thread that
-// is not restrained.
+// TakeSpare raises this process's own limits to the hard ones, so that it can
+// continue when the command has reached its limits, and lowers the hard limits
+// of the command, a process that was just started. Processes that the command
+// started before can still use the spare. Call it from an unrestrained thread.
 func TakeSpare(l sandbox.Limits, command int) {
 	for resource, most := range map[int]int64{unix.RLIMIT_NPROC: 0, unix.RLIMIT_DATA: l.Memory} {
 		var own unix.Rlimit
 		if unix.Getrlimit(resource, &own) != nil || own.Cur == own.Max {
 			continue
 		}
-		of := own.Cur
+		limit := own.Cur
 		if most > 0 {
-			of = min(of, uint64(most))
+			limit = min(limit, uint64(most))
 		}
-		_ = unix.Prlimit(command, resource, &unix.Rlimit{Cur: of, Max: of}, nil)
+		_ = unix.Prlimit(command, resource, &unix.Rlimit{Cur: limit, Max: limit}, nil)
 		_ = unix.Setrlimit(resource, &unix.Rlimit{Cur: own.Max, Max: own.Max})
 	}
 }
 
-// tasksOf is how many processes and threads of a user there are: RLIMIT_NPROC
-// counts both.
+// tasksOf returns the number of processes and threads of a user, which
+// RLIMIT_NPROC counts.
 func tasksOf(uid uint32) (tasks uint64) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -114,7 +116,7 @@ func tasksOf(uid uint32) (tasks uint64) {
 		if _, err := strconv.Atoi(name); err != nil {
 			continue
 		}
-		// The folder has a link for each thread, and the user for its owner.
+		// The directory has a link for each thread, and belongs to the user.
 		var info unix.Stat_t
 		if unix.Stat("/proc/"+name+"/task", &info) == nil && info.Uid == uid {
 			tasks += uint64(info.Nlink) - 2
@@ -123,15 +125,15 @@ func tasksOf(uid uint32) (tasks uint64) {
 	return tasks
 }
 
-// rootOfMachine reports whether this process's user is the machine's root,
-// where no namespace says otherwise.
+// rootOfMachine reports whether this process runs as the machine's root, outside
+// all user namespaces.
 func rootOfMachine() bool {
 	mapping, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && os.Getuid() == 0 && strings.Join(strings.Fields(string(mapping)), " ") == "0 0 4294967295"
 }
 
-// countsApart reports whether the kernel counts a user's processes in a user
-// namespace by themselves, as Linux does from 5.14 on.
+// countsApart reports whether the kernel counts the processes of each user
+// namespace separately, as Linux does since 5.14.
 func countsApart() bool {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {

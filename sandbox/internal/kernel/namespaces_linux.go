@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespaces is how the keeper of the hidden walls is started: with all of its
-// own, in which it is the same user, and may do what it needs to build walls.
+// Namespaces returns the attributes that start a process in namespaces of its
+// own, as the same user, with the capabilities to build the hidden wall. net
+// leaves it in this process's network.
 func Namespaces(net bool) *syscall.SysProcAttr {
 	flags := unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	if !net {
@@ -23,7 +24,7 @@ func Namespaces(net bool) *syscall.SysProcAttr {
 	}
 }
 
-// NamespaceIDs are this process's namespaces, by kind.
+// NamespaceIDs returns the names of this process's namespaces, by kind.
 func NamespaceIDs() map[string]string {
 	ids := map[string]string{}
 	for _, kind := range []string{"mnt", "pid", "net", "ipc", "user"} {

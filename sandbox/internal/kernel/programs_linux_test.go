@@ -47,6 +47,9 @@ func toolchains(t *testing.T) []sandbox.Entry {
 }
 
 func TestProgramsWorkUnderTheRestraint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: it is about other processes")
+	}
 	requireLandlock(t, 2)
 	tools, u := toolchains(t), runtest.People()[0]
 	binary := runtest.TestBinary(t, u)

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine is what a filter of system calls has to know of a processor. The zero
-// machine is one for which there is no filter.
+// machine is what a filter of system calls needs to know about a processor. There
+// is no filter for the zero machine.
 type machine struct {
 	arch   uint32 // AUDIT_ARCH_…
 	number func(rule) int
 }
 
-// thisMachine is the one that this program was built for.
+// thisMachine returns the machine that this program was built for.
 func thisMachine() machine {
 	switch runtime.GOARCH {
 	case "amd64":
@@ -37,41 +37,40 @@ func arm64() machine {
 // noCall is the number of a call that a processor does not have.
 const noCall = -1
 
-// rule says what happens to a system call. What no rule names may be called.
+// rule is the verdict for one system call. Calls without a rule are allowed.
 type rule struct {
 	name         string
 	amd64, arm64 int
 	do           block
 }
 
-// namespaces are the flags that make namespaces, in which a process has rights
-// over the kernel that it would not have otherwise. CLONE_NEWTIME is a signal's
-// number to clone, which therefore does not know it.
+// The flags that make namespaces, in which a process has rights that it would
+// not have otherwise. clone has no CLONE_NEWTIME: that bit is part of a signal's
+// number there.
 const (
 	namespacesOfClone   = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 	namespacesOfUnshare = namespacesOfClone | unix.CLONE_NEWTIME
 )
 
-// filter is the program that judges each system call, for the kernel to run; ok
-// is false where there is none for the machine.
+// filter returns the program with which the kernel checks each system call; ok is
+// false if there is none for the machine.
 //
-// Calls by the conventions of another processor (32-bit programs, x32) fail
-// with ENOSYS: what they could reach would be a second kernel interface to
-// guard. So do clone3 and io_uring, whose arguments no filter can see; programs
-// have to do without them on older kernels too. What is forbidden fails with
-// EPERM, kinds of sockets with EAFNOSUPPORT or EACCES.
+// Calls by the conventions of another processor (32-bit programs, x32) fail with
+// ENOSYS: they are a second kernel interface that would need its own rules. So do
+// clone3 and io_uring, whose arguments a filter cannot read; older kernels do not
+// have them either, so programs can do without. Other denied calls fail with
+// EPERM, and denied sockets with EAFNOSUPPORT or EACCES.
 func (r Restraint) filter(m machine, abi int) (program block, ok bool) {
 	if m.arch == 0 {
 		return nil, false
 	}
-	judge := loading(atCall, search(spans(m, r.rules(abi))))
-	return loading(atArch, whenIs(m.arch, judge, failWith(unix.ENOSYS))), true
+	verdict := loading(atCall, search(spans(m, r.rules(abi))))
+	return loading(atArch, whenIs(m.arch, verdict, failWith(unix.ENOSYS))), true
 }
 
-// spans puts the rules into the order of a machine's numbers, with what is
-// between them.
+// spans returns the verdicts for all numbers of a machine's calls, in order.
 func spans(m machine, rules []rule) []span {
-	const x32 = 1 << 30 // on amd64; no machine has numbers beyond it
+	const x32 = 1 << 30 // on amd64; no machine has higher numbers
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return m.number(r) == noCall })
 	slices.SortFunc(rules, func(a, b rule) int { return cmp.Compare(m.number(a), m.number(b)) })
 	all := []span{{0, letPass()}}
@@ -93,7 +92,7 @@ func spans(m machine, rules []rule) []span {
 	return all
 }
 
-// rules are what happens to which call, with an ABI of Landlock beside it.
+// rules returns the rules that are needed in addition to an ABI of Landlock.
 func (r Restraint) rules(abi int) []rule {
 	rules := slices.Concat(kernelRules(), []rule{
 		{"socket", 41, 198, r.socket(abi)},
@@ -107,8 +106,8 @@ func (r Restraint) rules(abi int) []rule {
 		rules = append(rules, rule{"truncate", 76, 45, failWith(unix.EPERM)})
 	}
 	if abi < 6 {
-		// The one signal that no process asked for should get.
-		rules = append(rules, rule{"kill", 62, 129, argument(0, whenIs(everybody, failWith(unix.EPERM), letPass()))})
+		// A signal to every process.
+		rules = append(rules, rule{"kill", 62, 129, argument(0, whenIs(everyProcess, failWith(unix.EPERM), letPass()))})
 	}
 	if !r.Net {
 		rules = append(rules, connectingRules()...)
@@ -116,12 +115,12 @@ func (r Restraint) rules(abi int) []rule {
 	return rules
 }
 
-// everybody is -1, as kill has it.
-const everybody = 1<<32 - 1
+// everyProcess is the -1 of kill.
+const everyProcess = 1<<32 - 1
 
-// kernelRules close what changes or endangers the machine. Most of it needs
-// capabilities, which are gone; the rest is there for those that faults of the
-// kernel, or a user namespace, could give back.
+// kernelRules deny what changes or endangers the machine. Most of these calls
+// need capabilities that the command does not have; denying them also guards
+// against faults of the kernel and user namespaces that give them back.
 func kernelRules() []rule {
 	no, unknown := failWith(unix.EPERM), failWith(unix.ENOSYS)
 	unshare := argument(0, whenAny(namespacesOfUnshare, no, letPass()))
@@ -174,7 +173,7 @@ func kernelRules() []rule {
 		{"ioperm", 173, noCall, no},
 		{"vhangup", 153, 58, no},
 
-		// what faults of the kernel are reached through
+		// where faults of the kernel were found
 		{"bpf", 321, 280, no},
 		{"perf_event_open", 298, 241, no},
 		{"userfaultfd", 323, 282, no},
@@ -190,15 +189,15 @@ func kernelRules() []rule {
 	}
 }
 
-// tiocLinux is TIOCLINUX, which x/sys does not have for every system.
+// tiocLinux is TIOCLINUX, which x/sys does not define on every system.
 const tiocLinux = 0x541c
 
-// strangerRules close what reaches processes that are not the command's, where
-// no namespaces keep them apart: shared memory, semaphores and queues by number
-// or name, as on a kernel without them, and the limits and priorities of others.
+// strangerRules deny what reaches processes of others if the command has no
+// namespaces of its own: shared memory, semaphores and queues (as on a kernel
+// without them), and the limits and priorities of other processes.
 func strangerRules() []rule {
 	no, unknown := failWith(unix.EPERM), failWith(unix.ENOSYS)
-	// Reading limits stays: no new ones are given (a null pointer, both halves).
+	// Reading limits is allowed: the new limits are a null pointer (both halves).
 	reading := argument(2, whenIs(0, upperHalf(2, whenIs(0, letPass(), no)), no))
 	priority := argument(0, whenIs(unix.PRIO_USER, no, argument(1, whenIs(0, letPass(), no))))
 	return []rule{
@@ -220,8 +219,8 @@ func strangerRules() []rule {
 	}
 }
 
-// connectingRules close the way past Landlock that TCP Fast Open is: it connects
-// without being asked for it.
+// connectingRules deny TCP Fast Open, which connects without the connect call and
+// so bypasses Landlock.
 func connectingRules() []rule {
 	fast := func(flags uint32) block {
 		return argument(flags, whenAny(unix.MSG_FASTOPEN, failWith(unix.EACCES), letPass()))
@@ -236,11 +235,10 @@ func connectingRules() []rule {
 // kindOfSocket are the bits of a socket's type that are not flags.
 const kindOfSocket = 0xf
 
-// socket lets through Unix, Internet and routing sockets. Where Landlock is the
-// only wall, Internet ones are TCP's alone, for which it has rules, and none
-// before ABI 4, which brought those; Unix ones are closed before ABI 9, which
-// brought a right for the sockets that have a path, such as a container
-// daemon's.
+// socket allows Unix, Internet and routing sockets. If Landlock is the only wall,
+// it allows Internet sockets only for TCP and only from ABI 4, which can restrict
+// their ports, and Unix sockets only from ABI 9, which can restrict those with a
+// path, such as a container daemon's.
 func (r Restraint) socket(abi int) block {
 	local := letPass()
 	if r.Strict && abi < 9 {
@@ -252,11 +250,12 @@ func (r Restraint) socket(abi int) block {
 	return argument(0, whenIs(unix.AF_UNIX, local, whenIs(unix.AF_INET, internet, whenIs(unix.AF_INET6, internet, other))))
 }
 
+// internet returns the verdict for Internet sockets.
 func (r Restraint) internet(abi int) block {
 	closed := failWith(unix.EACCES)
 	switch {
 	case !r.Strict || r.Net:
-		// To the kernel this type means AF_PACKET, whatever the family.
+		// The kernel reads this type as AF_PACKET, whatever the family is.
 		return argument(1, masked(kindOfSocket, whenIs(unix.SOCK_PACKET, failWith(unix.EAFNOSUPPORT), letPass())))
 	case abi < 4:
 		return closed
@@ -265,9 +264,8 @@ func (r Restraint) internet(abi int) block {
 	return argument(1, masked(kindOfSocket, whenIs(unix.SOCK_STREAM, tcp, closed)))
 }
 
-// socketpair lets Unix sockets through. Where they are closed otherwise, those
-// of datagrams are closed here too: one that is connected can still be used to
-// send to any path.
+// socketpair allows Unix sockets. If Landlock cannot restrict them it denies
+// datagram sockets: a connected one can still send to any path.
 func (r Restraint) socketpair(abi int) block {
 	kinds := letPass()
 	if r.Strict && abi < 9 {

@@ -1,6 +1,6 @@
-// Package loopback connects to the TCP ports of a loopback interface: to this
-// machine's by [Dial], and to that of another network by sockets that were made
-// in it, by Sockets and Connect.
+// Package loopback connects to TCP ports of a loopback interface: [Dial] to this
+// machine's, and Connect to that of another network namespace, through sockets
+// that Sockets made in it.
 package loopback
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// Dial connects to a TCP port of this machine: at 127.0.0.1, and where
-// that is refused at ::1.
+// Dial connects to a TCP port of this machine: at 127.0.0.1, or at ::1 if that
+// fails.
 func Dial(ctx context.Context, port int) (net.Conn, error) {
 	var d net.Dialer
 	return inTurn(ctx, []string{"127.0.0.1", "::1"}, func(host string) (net.Conn, error) {
@@ -19,7 +19,7 @@ func Dial(ctx context.Context, port int) (net.Conn, error) {
 	})
 }
 
-// inTurn connects to one place after the other, until one answers.
+// inTurn tries to connect to each place until one accepts.
 func inTurn[T any](ctx context.Context, places []T, connect func(T) (net.Conn, error)) (net.Conn, error) {
 	var failed error
 	for _, place := range places {

@@ -7,11 +7,3 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
-
-// must2 is must for two values.
-func must2[A, B any](a A, b B, err error) (A, B) {
-	if err != nil {
-		panic(err)
-	}
-	return a, b
-}

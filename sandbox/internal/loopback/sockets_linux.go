@@ -13,8 +13,8 @@ import (
 // families are the loopback addresses, in the order in which they are tried.
 var families = [...]int{unix.AF_INET, unix.AF_INET6}
 
-// Sockets makes a socket for each family that there is. The error says that
-// there is none.
+// Sockets makes one socket for each address family of this system. Its error
+// means that there is none.
 func Sockets() (fds []int, err error) {
 	for _, family := range families {
 		fd, e := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
@@ -30,8 +30,8 @@ func Sockets() (fds []int, err error) {
 	return nil, os.NewSyscallError("socket", err)
 }
 
-// Connect connects the first of some sockets that can be connected to a port at
-// its family's loopback address.
+// Connect connects one of the sockets to a port at its family's loopback address.
+// It tries them in order.
 func Connect(ctx context.Context, sockets []*os.File, port int) (net.Conn, error) {
 	return inTurn(ctx, sockets, func(socket *os.File) (net.Conn, error) { return connectLoopback(ctx, socket, port) })
 }
@@ -59,12 +59,12 @@ func connectLoopback(ctx context.Context, socket *os.File, port int) (net.Conn, 
 type connecting struct {
 	port int
 	to   unix.Sockaddr // nil before the first try
-	addr net.Addr      // the same, for a person
+	addr net.Addr      // to, for errors
 	err  error
 }
 
-// try begins to connect, or asks what has become of it. It reports whether that
-// is known, with an error or without.
+// try starts to connect, or checks the result. It reports whether there is one;
+// err is then set or nil.
 func (c *connecting) try(fd uintptr) bool {
 	if c.to == nil {
 		if c.to, c.addr, c.err = loopbackOf(int(fd), c.port); c.err != nil {
@@ -82,7 +82,7 @@ func (c *connecting) try(fd uintptr) bool {
 	return true
 }
 
-// loopbackOf is the loopback address of a socket's family.
+// loopbackOf returns the loopback address of a socket's family.
 func loopbackOf(fd, port int) (unix.Sockaddr, net.Addr, error) {
 	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	switch {
@@ -95,5 +95,5 @@ func loopbackOf(fd, port int) (unix.Sockaddr, net.Addr, error) {
 		to := &unix.SockaddrInet6{Port: port, Addr: [16]byte(net.IPv6loopback)}
 		return to, &net.TCPAddr{IP: net.IPv6loopback, Port: port}, nil
 	}
-	return nil, nil, fmt.Errorf("a socket of the family %d: %w", family, unix.EAFNOSUPPORT)
+	return nil, nil, fmt.Errorf("socket of family %d: %w", family, unix.EAFNOSUPPORT)
 }

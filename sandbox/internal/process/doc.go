@@ -1,6 +1,7 @@
-// Package process starts a command and keeps hold of all that it starts in turn:
-// its tree of processes, its streams, its time. [Start] starts it, [NewStreams]
-// gives it what it reads and takes what it writes, [Supervise] waits for it and
-// ends what is left. How much of a tree is found depends on the system, see the
-// sandbox's None.
+// Package process starts a command and controls its tree of processes, its
+// streams and its time.
+//
+// [Start] starts it, [NewStreams] makes its input and output, and [Supervise]
+// waits for it and ends what is left. How much of a tree is found depends on the
+// system: see None in the package sandbox.
 package process

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// exitOf says how a process exited.
+// exitOf returns how a process exited.
 func exitOf(state *os.ProcessState) Exit {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	if ok && ws.Signaled() {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// input is what a command reads. The zero input is none.
+// input is the standard input of a command. The zero input is empty.
 type input struct {
-	from         io.Reader // what is copied; nil where nothing is
-	theirs, ours *os.File  // the ends of the pipe that it is copied through
+	from         io.Reader // what is copied; nil if nothing is
+	theirs, ours *os.File  // the ends of the pipe to the command
 	done         chan struct{}
 }
 
-// open gives a command its standard input. After the start, whether or not it
-// worked, come started and end.
+// open makes a command's standard input. The caller must call started and end
+// after the start, even if the start failed.
 func (in *input) open(cmd *exec.Cmd, from io.Reader) (err error) {
 	file, ok := from.(*os.File)
 	switch {
@@ -32,8 +32,8 @@ func (in *input) open(cmd *exec.Cmd, from io.Reader) (err error) {
 	return nil
 }
 
-// started gives up this process's hold of the command's end, and begins to
-// feed a command that was started without an error.
+// started closes this process's copy of the command's end. If the start had no
+// error it copies the input to the command.
 func (in *input) started(err error) {
 	if in.from == nil {
 		return
@@ -51,7 +51,7 @@ func (in *input) started(err error) {
 	}()
 }
 
-// end stops feeding. It waits for a read that is under way, at most so long.
+// end stops copying. It waits at most that long for a Read to return.
 func (in *input) end(most time.Duration) {
 	if in.from == nil {
 		return

@@ -12,23 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// marker is the variable by which a process tells that it descends from a
-// command. Its value lists the commands, so that a hone inside a hone is found
-// by both.
+// marker is the environment variable of a command's descendants. Its value lists
+// the commands, so that both find the processes of a hone that runs in a hone.
 const marker = "HONE_COMMAND_ID"
 
-// mark is by what a process is known that left its session and lost its
-// parents. It is inherited in two ways, as each has a gap: a process may be
-// started with an environment of its own, and has none any more as a zombie; a
-// limit can be set only when the command runs already.
+// mark identifies a process that left its session and lost its parents. It is
+// inherited in two ways because each has a gap: a process may start with another
+// environment, and a zombie has none; a limit can only be set when the command
+// already runs.
 type mark struct {
 	text  string
-	limit uint64 // 0 means that none could be set
+	limit uint64 // 0 if none could be set
 }
 
 func newMark() mark { return mark{text: crand.Text()} }
 
-// env adds the mark to those that the environment has.
+// env adds the mark to those in an environment.
 func (m mark) env(env []string) []string {
 	text := m.text
 	marked := make([]string, 0, len(env)+1)
@@ -46,7 +45,7 @@ func (m mark) env(env []string) []string {
 	return append(marked, marker+"="+text)
 }
 
-// on reports whether a process bears the mark.
+// on reports whether a process has the mark.
 func (m mark) on(pid int) bool {
 	if m.limit != 0 {
 		var has unix.Rlimit
@@ -58,11 +57,10 @@ func (m mark) on(pid int) bool {
 	return err == nil && bytes.Contains(env, []byte(m.text))
 }
 
-// markLimit limits the time that a process may hold a processor in real-time
-// scheduling, to tens of thousands of years and a random number of
-// microseconds: a limit that nothing meets, that children inherit, that
-// programs leave alone, and that is still there to be read of a zombie. It
-// returns the limit, or 0 where the process has a lower one or may not be
+// markLimit sets the limit of processor time in real-time scheduling to tens of
+// thousands of years and a random number of microseconds. No process reaches it,
+// children inherit it, programs do not change it, and it can be read of a
+// zombie. It returns the limit, or 0 if the process has a lower one or may not be
 // limited.
 func markLimit(pid int) uint64 {
 	const highest, spread = 1 << 62, 1 << 40

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// process is one process, told from a later one with the same number.
+// process identifies a process, also among later ones with the same number.
 type process struct {
 	PID  int
-	Born uint64
+	Born uint64 // the time of its start, in the kernel's ticks
 }
 
-// Status is what the kernel says of a process.
+// Status is the kernel's record of a process.
 type Status struct {
 	process
 	Parent, Group, Session int
@@ -21,7 +21,7 @@ type Status struct {
 	Zombie                 bool
 }
 
-// All is a snapshot of all that are visible.
+// All returns the status of every visible process.
 func All() []Status {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -42,8 +42,8 @@ func All() []Status {
 	return all
 }
 
-// ReadStatus reads /proc/PID/stat; false means that there is no such process
-// any more.
+// ReadStatus reads /proc/PID/stat. It returns false if the process no longer
+// exists.
 func ReadStatus(pid int) (Status, bool) {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -52,9 +52,9 @@ func ReadStatus(pid int) (Status, bool) {
 	return parseStatus(pid, string(text))
 }
 
-// parseStatus takes the fields that follow the command's name, which stands in
-// parentheses and may hold anything: state, parent, group, session, as the
-// eighteenth the number of threads, and as the twentieth the time of birth.
+// parseStatus reads the fields after the command's name, which is in parentheses
+// and may contain anything: state, parent, group, session, the 18th the number
+// of threads, and the 20th the time of the start.
 func parseStatus(pid int, text string) (Status, bool) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(fields) < 20 {

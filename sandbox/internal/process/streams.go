@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// IO is what a command reads, and where what it writes goes. The zero IO is no
-// input, and output that is kept.
+// IO is a command's input, and what happens to its output. With the zero IO the
+// input is empty and the output is kept.
 type IO struct {
-	Stdin     io.Reader // see the sandbox's Command
+	Stdin     io.Reader // see Command in the package sandbox
 	MaxOutput int64     // bytes of each stream that are kept; 0 means DefaultMaxOutput
-	// Live is given both streams as they come, LiveOut and LiveErr one of them.
+	// Live receives both streams as they arrive, LiveOut and LiveErr one of them.
 	Live, LiveOut, LiveErr io.Writer
 }
 
-// DefaultMaxOutput is what a MaxOutput of 0 means.
+// DefaultMaxOutput is the limit that a MaxOutput of 0 means.
 const DefaultMaxOutput = 64 << 20
 
 // Streams are a command's standard input, output and error, while it runs.
@@ -25,14 +25,14 @@ type Streams struct {
 	in             input
 	stdout, stderr capture
 	live           sync.Mutex
-	theirs         []*os.File // the ends that the command writes to
+	theirs         []*os.File // the command's ends
 	ours           []*os.File
 	done           chan struct{} // closed when output and error have ended
 	readers        sync.WaitGroup
 }
 
-// NewStreams gives the command its streams and begins to read the two that it
-// writes. After the start, whether or not it worked, come started and finish.
+// NewStreams makes a command's streams and starts to read its output. The caller
+// must call Started and Finish after the start, even if the start failed.
 func NewStreams(cmd *exec.Cmd, c IO) (*Streams, error) {
 	s := &Streams{done: make(chan struct{})}
 	if err := s.in.open(cmd, c.Stdin); err != nil {
@@ -61,14 +61,14 @@ func NewStreams(cmd *exec.Cmd, c IO) (*Streams, error) {
 	return s, nil
 }
 
-// read takes a stream until it ends or is closed.
+// read reads a stream until it ends or is closed.
 func (s *Streams) read(r io.Reader, into *capture) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
-			into.take(buf[:n])
-			s.show(buf[:n], into.live)
+			into.add(buf[:n])
+			s.forward(buf[:n], into.live)
 		}
 		if err != nil {
 			return
@@ -76,8 +76,8 @@ func (s *Streams) read(r io.Reader, into *capture) {
 	}
 }
 
-// show gives a piece to those who watch, one piece at a time.
-func (s *Streams) show(piece []byte, live []io.Writer) {
+// forward writes a piece to the live writers, one piece at a time.
+func (s *Streams) forward(piece []byte, live []io.Writer) {
 	s.live.Lock()
 	defer s.live.Unlock()
 	for _, w := range live {
@@ -87,18 +87,18 @@ func (s *Streams) show(piece []byte, live []io.Writer) {
 	}
 }
 
-// Started gives up this process's hold of the command's ends, and begins to
-// feed a command that was started without an error.
+// Started closes this process's copies of the command's ends. If the start had no
+// error it copies the input to the command.
 func (s *Streams) Started(err error) {
 	closeAll(s.theirs)
 	s.in.started(err)
 }
 
-// StderrKept is what is kept of the standard error. It may be called after
-// finish.
-func (s *Streams) StderrKept() []byte { return s.stderr.kept }
+// Stderr returns what was kept of the standard error. It may be called after
+// Finish.
+func (s *Streams) Stderr() []byte { return s.stderr.kept }
 
-// wait waits until output and error have ended, at most so long.
+// wait waits at most that long until output and error have ended.
 func (s *Streams) wait(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -108,7 +108,7 @@ func (s *Streams) wait(most time.Duration) {
 	}
 }
 
-// Finish waits like wait, and then stops reading and feeding.
+// Finish waits at most that long until the streams have ended, and closes them.
 func (s *Streams) Finish(most time.Duration) {
 	s.wait(most)
 	s.in.end(most)
@@ -130,8 +130,8 @@ type capture struct {
 	live []io.Writer
 }
 
-// take keeps what there is room for and counts the rest.
-func (c *capture) take(p []byte) {
+// add keeps the bytes for which there is room, and counts the others.
+func (c *capture) add(p []byte) {
 	most := c.max
 	if most == 0 {
 		most = DefaultMaxOutput
@@ -145,8 +145,8 @@ func (c *capture) take(p []byte) {
 	c.kept = append(c.kept, p...)
 }
 
-// grow makes room by doubling, and never past the most that will be kept, as
-// append would.
+// grow doubles the capacity when needed. Unlike append it never exceeds the
+// number of bytes that will be kept.
 func (c *capture) grow(n int, most int64) {
 	need := len(c.kept) + n
 	if need <= cap(c.kept) {

@@ -5,7 +5,7 @@ import "testing"
 func TestCaptureGrowsNoFurtherThanItMust(t *testing.T) {
 	c := capture{max: 10_000}
 	for range 100 {
-		c.take(make([]byte, 333))
+		c.add(make([]byte, 333))
 		if cap(c.kept) > 10_000 {
 			t.Fatalf("a capture of 10000 bytes takes %d", cap(c.kept))
 		}

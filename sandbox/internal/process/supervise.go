@@ -6,38 +6,37 @@ import (
 	"time"
 )
 
-// Supervised is a command that runs, and all that it started.
+// Supervised is a running command with all that it started.
 type Supervised interface {
 	Exited() <-chan struct{} // closed when the command has exited
-	Terminate()              // asks its group to end
-	Kill()                   // ends its group
-	GroupLives() bool        // whether the command or another of its group has not ended yet
-	End() Exit               // ends all that is left, and says how the command exited
+	Terminate()              // asks its process group to end
+	Kill()                   // ends its process group
+	GroupLives() bool        // whether any process of the group still runs
+	End() Exit               // ends all that is left, and returns how the command exited
 }
 
-// Exit says how a process exited.
+// Exit describes how a process exited.
 type Exit struct {
-	Status int    // its exit status; -1 where a signal ended it
-	Signal string // the signal that ended it, such as "killed"; empty otherwise
+	Status int    // its exit status; -1 if a signal stopped it
+	Signal string // the signal that stopped it, such as "killed"; empty if none did
 }
 
-// Outcome says how a supervised command ended, and what it wrote.
+// Outcome describes how a supervised command ended, and what it wrote.
 type Outcome struct {
-	Exit                  // Status is -1 where its time or the context ended it
-	TimedOut       bool   // its time was over
-	Stdout, Stderr []byte // at most as much as was asked for
-	Lost           int64  // bytes of both beyond that
+	Exit                  // Status is -1 if the timeout or the context stopped it
+	TimedOut       bool   // the timeout stopped it
+	Stdout, Stderr []byte // at most IO.MaxOutput bytes each
+	Lost           int64  // the number of discarded bytes of both
 }
 
-// Lull is how long the output of a command that has ended may stay open
-// because something that it left behind holds it, such as a tee that still
-// writes.
+// Lull is how long the output of a command that has ended may stay open because
+// a process that it left behind, such as tee, still writes.
 const Lull = 500 * time.Millisecond
 
-// Supervise waits for a command, ends it where it must, ends what it left
-// behind, and says how it went. It must end when the context or its time is
-// over; a timeout of 0 is none. Its group then has the grace between the signal
-// that asks it and the one that does not; a grace of 0 is two seconds.
+// Supervise waits for a command, ends the processes that it left behind, and
+// returns how it ended. It stops the command when the context is done or the
+// timeout is over; a timeout of 0 means none. The process group then has the
+// grace period between SIGTERM and SIGKILL; 0 means two seconds.
 func Supervise(ctx context.Context, c Supervised, s *Streams, timeout, grace time.Duration) Outcome {
 	how := await(ctx, c, timeout, grace)
 	if how == byItself {
@@ -52,7 +51,7 @@ func Supervise(ctx context.Context, c Supervised, s *Streams, timeout, grace tim
 	return o
 }
 
-// ending is what ended a command.
+// ending is what stopped a command.
 type ending int
 
 const (
@@ -61,7 +60,7 @@ const (
 	byContext
 )
 
-// await returns when the command has exited, and sees to it that it does.
+// await waits until the command has exited, and stops it if it must.
 func await(ctx context.Context, c Supervised, timeout, grace time.Duration) ending {
 	var late <-chan time.Time
 	if timeout > 0 {
@@ -82,7 +81,7 @@ func await(ctx context.Context, c Supervised, timeout, grace time.Duration) endi
 	return how
 }
 
-// stop asks the command's group to end, and ends it when the grace is over.
+// stop asks the command's group to end, and kills it after the grace period.
 func stop(c Supervised, grace time.Duration) {
 	c.Terminate()
 	over := time.NewTimer(cmp.Or(grace, 2*time.Second))

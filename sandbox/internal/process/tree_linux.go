@@ -10,27 +10,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SweepTime is how long what a command left behind is looked for. Only a
-// process that cannot be killed makes it last.
+// SweepTime is how long End looks for processes that a command left behind. Only
+// a process that cannot be killed makes it take that long.
 const SweepTime = 5 * time.Second
 
-// Tree is a started command and all that it started.
+// Tree is a running command with all that it started.
 type Tree struct {
 	cmd    *exec.Cmd
 	pid    int
-	born   uint64 // when the command began, in the kernel's ticks
+	born   uint64 // the command's Status.Born
 	mark   mark
-	exited chan struct{} // closed when the command has exited, which is not reaped yet
-	status Exit          // how it did; only once exited is closed
+	exited chan struct{} // closed when the command has exited; it is not reaped yet
+	status Exit          // set when exited is closed
 	only   bool          // this process has no other children
 	known  map[process]bool
-	// sessions are those that members of the tree were seen in. None of them
-	// can be anyone else's, as nobody can enter a session.
+	// sessions are those in which processes of the tree were found. They contain
+	// no others, because a process cannot enter a session.
 	sessions map[int]bool
 }
 
-// Start starts a command in a session of its own. It dies with the thread that
-// called start.
+// Start starts a command in a session of its own. The kernel kills it when the
+// calling thread ends.
 func Start(cmd *exec.Cmd) (*Tree, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -41,8 +41,8 @@ func Start(cmd *exec.Cmd) (*Tree, error) {
 
 // StartDetached is Start for a command that may outlive this process.
 func StartDetached(cmd *exec.Cmd) (*Tree, error) {
-	// Without it daemons become children of init, are found by their mark
-	// alone, and are not reaped here; so an error changes nothing.
+	// Without this, daemons become children of init: they are still found by
+	// their mark, but not reaped here. So an error does not matter.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	t := &Tree{cmd: cmd, mark: newMark(), exited: make(chan struct{}), known: map[process]bool{}, sessions: map[int]bool{}}
 	cmd.Env = t.mark.env(cmd.Env)
@@ -63,18 +63,18 @@ func StartDetached(cmd *exec.Cmd) (*Tree, error) {
 	return t, nil
 }
 
-// PID is the command's number.
+// PID returns the command's process number.
 func (t *Tree) PID() int { return t.pid }
 
-// ClaimChildren says that this process has no other children, so that whatever
-// becomes one is the tree's.
+// ClaimChildren declares that this process has no other children, so that every
+// process that becomes its child belongs to the tree.
 func (t *Tree) ClaimChildren() { t.only = true }
 
-// Exit says how the command exited. It may be called once Exited is closed.
+// Exit returns how the command exited. It may be called after Exited is closed.
 func (t *Tree) Exit() Exit { return t.status }
 
-// await closes exited. The command stays a zombie meanwhile, so that its
-// number, and its group's, is not given to another.
+// await closes exited. The command stays a zombie, so that no other process gets
+// its number or its group's.
 func (t *Tree) await() {
 	defer close(t.exited)
 	info, err := waitid(unix.P_PID, t.pid)
@@ -84,10 +84,10 @@ func (t *Tree) await() {
 	}
 }
 
-// Exited is closed when the command has exited.
+// Exited returns a channel that is closed when the command has exited.
 func (t *Tree) Exited() <-chan struct{} { return t.exited }
 
-// Terminate asks the command's group to end.
+// Terminate asks the command's process group to end.
 func (t *Tree) Terminate() { _ = unix.Kill(-t.pid, unix.SIGTERM) }
 
 // Kill ends the command and its group.
@@ -96,8 +96,7 @@ func (t *Tree) Kill() {
 	_ = unix.Kill(t.pid, unix.SIGKILL)
 }
 
-// GroupLives reports whether the command or another process of its group has
-// not ended yet.
+// GroupLives reports whether any process of the command's group still runs.
 func (t *Tree) GroupLives() bool {
 	for _, s := range All() {
 		if (s.Group == t.pid || s.PID == t.pid) && !s.Zombie {
@@ -107,8 +106,8 @@ func (t *Tree) GroupLives() bool {
 	return false
 }
 
-// End ends all that a command which has exited left behind, and says how it
-// exited.
+// End ends all processes that the command left behind, and returns how it exited.
+// The command must have exited.
 func (t *Tree) End() Exit {
 	t.Kill()
 	t.Reap()
@@ -124,11 +123,11 @@ func (t *Tree) End() Exit {
 	return exitOf(t.cmd.ProcessState)
 }
 
-// Reap takes away the command itself, which has exited.
-func (t *Tree) Reap() { _ = t.cmd.Wait() } // an exit that is not 0 is no error here
+// Reap reaps the command, which must have exited.
+func (t *Tree) Reap() { _ = t.cmd.Wait() } // a status other than 0 is not an error here
 
-// ReapOthers takes away the zombies of processes whose parents are gone, until
-// the command itself has exited.
+// ReapOthers reaps the processes whose parents have ended, until the command
+// itself has exited.
 func (t *Tree) ReapOthers() {
 	for {
 		pid, err := waitAny()
@@ -139,15 +138,15 @@ func (t *Tree) ReapOthers() {
 	}
 }
 
-// childless reports whether this process has no children at all, so that
-// nothing can be left behind.
+// childless reports whether this process has no children, so that no process can
+// be left behind.
 func childless() bool {
 	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 	return errors.Is(err, unix.ECHILD)
 }
 
-// sweep kills every process of the tree and reaps those that became this
-// process's children. It returns how many it has to come back for.
+// sweep kills every process of the tree and reaps those that are now this
+// process's children. It returns how many are left.
 func (t *Tree) sweep() int {
 	left := 0
 	for _, s := range t.members(All()) {
@@ -165,8 +164,8 @@ func (t *Tree) sweep() int {
 	return left
 }
 
-// members are the processes of the tree. It remembers them, because a process
-// may lose what it was known by when it ends.
+// members returns the processes of the tree. It remembers them, because a process
+// that ends may lose what identifies it.
 func (t *Tree) members(all []Status) []Status {
 	byPID := make(map[int]Status, len(all))
 	for _, s := range all {
@@ -182,9 +181,9 @@ func (t *Tree) members(all []Status) []Status {
 	return found
 }
 
-// descends reports whether a process or one of its ancestors is the tree's.
+// descends reports whether a process or one of its ancestors belongs to the tree.
 func (t *Tree) descends(s Status, byPID map[int]Status) bool {
-	for range byPID { // an ancestry is no longer than this, even in a torn snapshot
+	for range byPID { // the parents may form a loop if they changed while they were read
 		if t.owns(s) {
 			return true
 		}
@@ -200,7 +199,7 @@ func (t *Tree) descends(s Status, byPID map[int]Status) bool {
 	return false
 }
 
-// owns reports whether a process itself shows that it is the tree's.
+// owns reports whether a process itself is known to belong to the tree.
 func (t *Tree) owns(s Status) bool {
 	if s.Born < t.born || s.PID == os.Getpid() {
 		return false

@@ -23,25 +23,25 @@ func Start(cmd *exec.Cmd) (*Tree, error) {
 	t := &Tree{cmd: cmd, pid: cmd.Process.Pid, exited: make(chan struct{})}
 	go func() {
 		defer close(t.exited)
-		_ = cmd.Wait() // an exit that is not 0 is no error here
+		_ = cmd.Wait() // a status other than 0 is not an error here
 	}()
 	return t, nil
 }
 
-// Exited is closed when the command has exited.
+// Exited returns a channel that is closed when the command has exited.
 func (t *Tree) Exited() <-chan struct{} { return t.exited }
 
-// Terminate asks the command's group to end.
+// Terminate asks the command's process group to end.
 func (t *Tree) Terminate() { _ = syscall.Kill(-t.pid, syscall.SIGTERM) }
 
 // Kill ends the command and its group.
 func (t *Tree) Kill() { _ = syscall.Kill(-t.pid, syscall.SIGKILL) }
 
-// GroupLives reports whether a process of the group is left.
+// GroupLives reports whether any process of the command's group still runs.
 func (t *Tree) GroupLives() bool { return syscall.Kill(-t.pid, 0) == nil }
 
-// End ends what is left of the group of a command that has exited, and says
-// how it exited.
+// End ends what is left of the command's group, and returns how the command
+// exited.
 func (t *Tree) End() Exit {
 	t.Kill()
 	<-t.exited

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Tree is a started command and its job, which holds all that it starts.
+// Tree is a running command and its job, which contains all that it starts.
 type Tree struct {
 	cmd    *exec.Cmd
 	job    windows.Handle
@@ -30,7 +30,7 @@ func Start(cmd *exec.Cmd) (*Tree, error) {
 	t := &Tree{cmd: cmd, job: job, exited: make(chan struct{})}
 	go func() {
 		defer close(t.exited)
-		_ = cmd.Wait() // an exit that is not 0 is no error here
+		_ = cmd.Wait() // a status other than 0 is not an error here
 	}()
 	if err := t.join(); err != nil {
 		_ = cmd.Process.Kill()
@@ -41,7 +41,7 @@ func Start(cmd *exec.Cmd) (*Tree, error) {
 	return t, nil
 }
 
-// newJob makes a job whose processes end when its last handle is closed.
+// newJob returns a job whose processes end when its last handle is closed.
 func newJob() (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -59,8 +59,8 @@ func newJob() (windows.Handle, error) {
 	return job, nil
 }
 
-// join puts the command into the job. A command that has exited already needs
-// none.
+// join puts the command into the job. If the command has already exited that is
+// not an error.
 func (t *Tree) join() error {
 	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(t.cmd.Process.Pid))
 	if err != nil {
@@ -73,7 +73,7 @@ func (t *Tree) join() error {
 	return nil
 }
 
-// unlessExited is the error, or none where the command has exited.
+// unlessExited returns the error, or nil if the command has exited.
 func (t *Tree) unlessExited(err error) error {
 	select {
 	case <-t.exited:
@@ -83,17 +83,17 @@ func (t *Tree) unlessExited(err error) error {
 	}
 }
 
-// Exited is closed when the command has exited.
+// Exited returns a channel that is closed when the command has exited.
 func (t *Tree) Exited() <-chan struct{} { return t.exited }
 
-// Terminate does nothing: there is no signal that every program would understand.
+// Terminate does nothing: Windows has no signal that every program handles.
 func (t *Tree) Terminate() {}
 
 // Kill ends every process of the job.
 func (t *Tree) Kill() { _ = windows.TerminateJobObject(t.job, 1) }
 
-// GroupLives reports whether the command has not been seen to exit yet. As
-// nothing was asked, it is ended at once.
+// GroupLives reports whether the command still runs, and kills its job, because
+// Terminate asks nothing.
 func (t *Tree) GroupLives() bool {
 	select {
 	case <-t.exited:
@@ -104,7 +104,7 @@ func (t *Tree) GroupLives() bool {
 	}
 }
 
-// End ends what a command that has exited left behind, and says how it exited.
+// End ends what the command left behind, and returns how it exited.
 func (t *Tree) End() Exit {
 	t.Kill()
 	<-t.exited

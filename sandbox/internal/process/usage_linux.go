@@ -4,11 +4,45 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
-// MachineTasks is how many processes and threads there are; 0 where that cannot
-// be told.
-func MachineTasks() (n int) {
+// AwaitExcess returns "processes" or "memory" when the tree has more than
+// maxTasks processes and threads, or more than maxMemory bytes of memory that
+// no file backs; 0 means no limit. It returns an empty string when the command
+// has exited. The kernel cannot set these limits for a whole tree.
+func (t *Tree) AwaitExcess(maxTasks int, maxMemory int64) (limit string) {
+	const interval, memoryInterval = 10 * time.Millisecond, 100 * time.Millisecond
+	others, counted := machineTasks(), time.Now()
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-t.Exited():
+			return ""
+		}
+		// The number of the machine's tasks is cheap to read, and shows when to
+		// count the tree's.
+		now := machineTasks()
+		crowded, due := maxTasks > 0 && now > others+maxTasks/2, maxMemory > 0 && time.Since(counted) >= memoryInterval
+		if !crowded && !due {
+			continue
+		}
+		tasks, memory := t.usage()
+		others, counted = now-tasks, time.Now()
+		switch {
+		case maxTasks > 0 && tasks > maxTasks:
+			return "processes"
+		case maxMemory > 0 && memory > maxMemory:
+			return "memory"
+		}
+	}
+}
+
+// machineTasks returns the number of processes and threads of the machine; 0 if
+// it is unknown.
+func machineTasks() (n int) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return 0
@@ -18,9 +52,10 @@ func MachineTasks() (n int) {
 	return n
 }
 
-// Usage is how many processes and threads the tree has, and how much memory
-// that no file backs, in bytes. To process 1 all others are the tree's.
-func (t *Tree) Usage() (tasks int, memory int64) {
+// usage returns the number of the tree's processes and threads, and the bytes of
+// their memory that no file backs. If this process is process 1 all others are
+// the tree's.
+func (t *Tree) usage() (tasks int, memory int64) {
 	all := All()
 	if os.Getpid() != 1 {
 		all = t.members(all)
@@ -28,15 +63,15 @@ func (t *Tree) Usage() (tasks int, memory int64) {
 	for _, s := range all {
 		if s.PID != 1 && !s.Zombie {
 			tasks += s.Threads
-			memory += anonymous(s.PID)
+			memory += anonymousMemory(s.PID)
 		}
 	}
 	return tasks, memory
 }
 
-// anonymous is the memory of a process that no file backs, in bytes; 0 where
-// it is gone.
-func anonymous(pid int) int64 {
+// anonymousMemory returns the bytes of a process's memory that no file backs; 0
+// if it no longer exists.
+func anonymousMemory(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
 		return 0

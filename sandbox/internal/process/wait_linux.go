@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exitInfo is what the kernel says of a child that has ended, and that stays
-// there to be asked again.
+// exitInfo is the kernel's record of a child that has ended and is not reaped.
 type exitInfo struct {
 	_      [2]int32
 	code   int32
@@ -20,7 +19,7 @@ type exitInfo struct {
 	_      [104]byte
 }
 
-// waitid waits for a child without taking it away.
+// waitid waits for a child without reaping it.
 func waitid(kind, id int) (info exitInfo, err error) {
 	err = IgnoreEINTR(func() error {
 		return unix.Waitid(kind, id, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT, nil)
@@ -28,13 +27,13 @@ func waitid(kind, id int) (info exitInfo, err error) {
 	return info, err
 }
 
-// waitAny waits for whichever child ends first, and leaves it there.
+// waitAny waits until any child ends, without reaping it.
 func waitAny() (pid int, err error) {
 	info, err := waitid(unix.P_ALL, 0)
 	return int(info.pid), err
 }
 
-// exit says how the child ended.
+// exit returns how the child ended.
 func (i exitInfo) exit() Exit {
 	const exited = 1 // CLD_EXITED
 	if i.code == exited {
@@ -43,7 +42,7 @@ func (i exitInfo) exit() Exit {
 	return Exit{Status: -1, Signal: syscall.Signal(i.status).String()}
 }
 
-// IgnoreEINTR repeats a call that a signal interrupted.
+// IgnoreEINTR repeats a call while signals interrupt it.
 func IgnoreEINTR(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

@@ -18,10 +18,10 @@ import (
 	"hone/sandbox"
 )
 
-// Megabytes are more than any pipe holds.
+// Megabytes is more than the buffer of any pipe.
 const Megabytes = 3 << 20
 
-// fed are commands that are fed, and what they print.
+// fed returns commands with their input, and what they print.
 func fed(t *testing.T) map[string]struct {
 	stdin          io.Reader
 	script, stdout string
@@ -71,7 +71,7 @@ func fed(t *testing.T) map[string]struct {
 	}
 }
 
-// FeedAll runs what is fed by a runner.
+// FeedAll checks that a runner passes all kinds of input to commands.
 func FeedAll(t *testing.T, runner sandbox.Runner, dir string) {
 	for name, c := range fed(t) {
 		t.Run(name, func(t *testing.T) {
@@ -83,8 +83,8 @@ func FeedAll(t *testing.T, runner sandbox.Runner, dir string) {
 	}
 }
 
-// FeedBlocked runs a command that ends although a reader does not, and checks
-// that nobody reads any more when it has returned.
+// FeedBlocked checks that a command ends although its input blocks, and that the
+// input is not read again afterwards.
 func FeedBlocked(t *testing.T, runner sandbox.Runner, dir string) {
 	r, w := io.Pipe()
 	result, err := runner.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "read x; echo $x"}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: Long, Stdin: io.MultiReader(strings.NewReader("a\n"), r)})

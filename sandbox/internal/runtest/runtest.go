@@ -1,5 +1,5 @@
-// Package runtest is what the tests of runners share: commands that leave
-// processes behind, commands that are fed, and users who run them.
+// Package runtest contains what the tests of runners share: commands that leave
+// processes behind, commands that read input, and users who run them.
 package runtest
 
 import (
@@ -16,8 +16,9 @@ import (
 	"hone/sandbox"
 )
 
-// Daemons start processes in every way that leaves a group, a session and a
-// parent behind, all deaf to the polite signals, and print their numbers.
+// Daemons is a script that starts processes in every way that leaves a group, a
+// session and a parent behind. They ignore SIGTERM, SIGHUP and SIGINT, and print
+// their numbers.
 const Daemons = `
 deaf='trap "" TERM HUP INT; echo $$; while :; do sleep 0.05; done'
 setsid sh -c "$deaf" </dev/null &
@@ -33,7 +34,7 @@ setsid sh -c "for i in 1 2 3; do sh -c '$deaf' & done; exit" &
 // DaemonCount is how many numbers Daemons prints.
 const DaemonCount = 9
 
-// Watch is a writer that calls a function when so many lines have come.
+// Watch is a writer that calls Then after it received Lines lines.
 type Watch struct {
 	Lines int
 	Then  func()
@@ -49,7 +50,7 @@ func (w *Watch) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// PIDs are the numbers that were written.
+// PIDs returns the numbers that were written.
 func (w *Watch) PIDs(t *testing.T) []int {
 	t.Helper()
 	var pids []int
@@ -72,7 +73,7 @@ func (f OnWrite) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// OpenFiles is how many files this process has open.
+// OpenFiles returns the number of this process's open files.
 func OpenFiles(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/dev/fd")
@@ -82,7 +83,7 @@ func OpenFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// Script writes a file, and the folders that hold it.
+// Script writes a file and makes its parent directories.
 func Script(t *testing.T, file, text string, mode os.FileMode) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -93,10 +94,11 @@ func Script(t *testing.T, file, text string, mode os.FileMode) {
 	}
 }
 
-// Long is a time-out that only a broken test reaches.
+// Long is a timeout that only a failing test reaches.
 const Long = time.Minute
 
-// Listen is a loopback server that answers connections until the test ends.
+// Listen starts a loopback server that answers connections until the test ends,
+// and returns its address.
 func Listen(t *testing.T, answer func(net.Conn)) net.Addr {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -116,7 +118,7 @@ func Listen(t *testing.T, answer func(net.Conn)) net.Addr {
 	return l.Addr()
 }
 
-// ReadSoon reads what is there, or comes in the next moment.
+// ReadSoon reads a byte that arrives within 50 ms.
 func ReadSoon(c net.Conn) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
 		return 0, err
@@ -125,7 +127,7 @@ func ReadSoon(c net.Conn) (int, error) {
 	return c.Read(make([]byte, 1))
 }
 
-// RunScript runs a script to its end and shows what it prints.
+// RunScript runs a script to its end and prints its output.
 func RunScript(r sandbox.Runner, script string) {
 	_, err := r.Run(context.Background(), sandbox.Command{
 		Argv: []string{"/bin/sh", "-c", script}, Dir: "/", Env: []string{"PATH=" + os.Getenv("PATH")}, Live: os.Stdout,

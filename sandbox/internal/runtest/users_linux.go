@@ -9,14 +9,13 @@ import (
 	"testing"
 )
 
-// Person is who runs a restrained command.
+// Person is a user who runs a restrained command.
 type Person struct {
 	Name string
 	ID   uint32
 }
 
-// People are those that can be had: the present one, and where that is root
-// somebody else.
+// People returns the current user and, if that is root, another one.
 func People() []Person {
 	all := []Person{{"uid" + strconv.Itoa(os.Getuid()), uint32(os.Getuid())}}
 	if os.Getuid() == 0 {
@@ -25,7 +24,7 @@ func People() []Person {
 	return all
 }
 
-// OpenDir is a folder that every user can reach, and that a user owns.
+// OpenDir returns a new directory of a user that every user can reach.
 func OpenDir(t testing.TB, u Person) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "restraint")
@@ -40,7 +39,7 @@ func OpenDir(t testing.TB, u Person) string {
 	return real
 }
 
-// TestBinary is a copy of the test binary that a user can run.
+// TestBinary returns the path of a copy of the test binary that a user can run.
 func TestBinary(t testing.TB, u Person) string {
 	t.Helper()
 	path := filepath.Join(OpenDir(t, u), "test")

@@ -1,0 +1,49 @@
+// Package fix lets a model fix what a check reports, until the check passes. The
+// check alone decides: it runs before the first round (ruling G18), and if it
+// passes then, no model is asked.
+package fix
+
+import (
+	"context"
+	_ "embed"
+	"strings"
+
+	"hone"
+	"hone/check"
+	"hone/internal/render"
+)
+
+// System is what the model is told of its part (ruling G13).
+//
+//go:embed prompt.md
+var System string
+
+// Loop is one fix, resolved.
+type Loop struct {
+	Fixer  hone.Role
+	Check  string // the command line that must pass
+	Advice string // the user's; empty: none
+}
+
+// Round is one conversation, which begins with what the check reports now.
+func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
+	report := "\nWhat it reports now:\n"
+	for _, f := range wrong {
+		if report += "\n"; f.File != "" {
+			report += render.Line(f.File) + ": "
+		}
+		report += strings.TrimRight(f.Text, "\r\n") + "\n"
+	}
+	_, err := r.Talk(ctx, l.Fixer, hone.Text(l.prompt(), report))
+	return nil, err
+}
+
+// prompt is what stays the same in all rounds.
+func (l Loop) prompt() string {
+	text := "This check must pass:\n\n    " + strings.ReplaceAll(strings.TrimSpace(l.Check), "\n", "\n    ") +
+		"\n\nYou may run it with `bash`, exactly as it stands here, as often as you need.\n"
+	if l.Advice != "" {
+		text += "\nThe user adds this advice:\n\n" + strings.TrimSpace(l.Advice) + "\n"
+	}
+	return text
+}

@@ -1,0 +1,98 @@
+package fix
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"hone"
+	"hone/loop"
+	"hone/sandbox"
+	"hone/tool/allow"
+	"hone/workspace"
+)
+
+//go:embed help.md
+var help string
+
+// Kind is what fix declares of itself.
+func Kind() loop.Kind {
+	return loop.Kind{
+		Name: "fix", Use: "fix [TEXT]", Short: "let a model fix what a check reports, until it passes", Long: help,
+		Example: `  hone fix --check "go vet ./... && go test ./..."
+  hone fix "the parser is right, the printer is wrong" --check "make test" --allow go
+  git log -3 | hone fix - --check "npm test" -m ollama/qwen3-coder`,
+		Args: loop.OneText, Rounds: 5, Walls: sandbox.Auto,
+		New:     func() loop.Loop { return &invocation{} },
+		Preview: loop.Preview{Short: "what fix would send first, but for what the check reports"},
+		Starters: func() loop.Starters {
+			return loop.Starters{Short: "a .config/hone.toml with a check to switch on", Next: func(string) string {
+				return `name the check with command below [check] in .config/hone.toml, then: hone fix; or: hone fix --check "make test"`
+			}}
+		},
+	}
+}
+
+// invocation is one fix: all that it depends on, resolved.
+type invocation struct {
+	loop.Settings
+	loop.Conversing
+	System string `json:"system"`
+	Advice string `json:"advice,omitempty"`
+
+	table loop.ConversingTable
+}
+
+func (v *invocation) Section() any               { return &v.table }
+func (v *invocation) Flags(fs *pflag.FlagSet)    { v.AddFlags(fs) }
+func (v *invocation) Valid(in *loop.Input) error { return v.ValidFlags(in) }
+
+// Resolve wants a check first.
+func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
+	if in.Flags.Check == "" && in.File.Check.Command == "" {
+		return l, loop.Usage("there is no check, so nothing says what to fix",
+			`hone fix --check "make test", or command below [check] in .config/hone.toml`)
+	}
+	if v.Settings, err = in.Settings(); err != nil {
+		return l, err
+	}
+	v.Advice, err = in.Text()
+	v.System, v.Approve = System, cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
+	v.Complete(v.table.Turns, v.table.MaxToolCalls)
+	return in.Limits(v.table.Rounds), err
+}
+
+// Build puts loop, tools and check together.
+func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
+	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
+	l := v.loop(s.Role("fixer", v.System))
+	if l.Fixer.Tools, err = s.Tools(loop.Toolset{Programs: slices.Concat(allow.Execution(), v.Allow)}); err != nil {
+		return built, err
+	}
+	s.SetCheck(nil, s.Check)
+	r.Trust.CheckFirst = hone.UnlessClean
+	return loop.Built{Run: r, Round: l.Round, Turns: map[string]int{l.Fixer.Name: v.Turns}, Summary: v.summary}, nil
+}
+
+func (v *invocation) loop(fixer hone.Role) Loop {
+	fixer.Bounds = v.Bounds()
+	return Loop{Fixer: fixer, Check: v.Check, Advice: v.Advice}
+}
+
+// summary says where advice belongs if there was nothing to fix.
+func (v *invocation) summary(end hone.End) string {
+	if end.Kind != hone.KindDone || end.Rounds > 0 || v.Advice == "" {
+		return ""
+	}
+	return "the text was not used, because there is nothing to fix; for new work: hone task \"what is to be done\"\n"
+}
+
+// Preview is what the first round would send if the check reported nothing.
+func (v *invocation) Preview(context.Context, loop.View) (loop.Prompt, error) {
+	l := v.loop(v.Model.Role("fixer", v.System))
+	return loop.Prompt{System: v.System, Text: l.prompt(), Fits: l.Fixer.Fits(int64(len(v.System) + len(l.prompt()))),
+		What: "the check's line and the instructions; a run adds what the check reports"}, nil
+}

@@ -1,0 +1,144 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Apply restrains the calling thread. The goroutine must be locked to the thread
+// and never unlocked, see [OnOwnThread]. Only the limits are for the whole
+// process, see [Restraint.limit]. If Strict is set and there is no Landlock, the
+// error is a [*sandbox.WallError]. After an error a part may have been applied.
+func (r Restraint) Apply() (got Reached, err error) {
+	if got.Processes, err = r.limit(); err != nil || r.Free {
+		return got, err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return got, fmt.Errorf("give up new privileges: %w", err)
+	}
+	// Before the capabilities: it opens paths that may need them.
+	if got.Landlock, err = r.holdFiles(); err != nil {
+		return got, fmt.Errorf("restrict files with Landlock: %w", err)
+	}
+	if err := dropCapabilities(); err != nil {
+		return got, fmt.Errorf("drop capabilities: %w", err)
+	}
+	if got.Seccomp, err = r.filterCalls(got.Landlock); err != nil {
+		return got, fmt.Errorf("filter system calls: %w", err)
+	}
+	got.Open = r.open(got.Landlock, got.Seccomp)
+	return got, nil
+}
+
+// OnOwnThread calls a function on a new thread that runs nothing else, so that
+// the function may restrain it, and returns when the function does. The thread
+// is never the first of the process: the kernel decides by the first thread's
+// restraint which process may signal or trace this one, and a command must not
+// have the rights of its keeper. The thread exists until the process ends,
+// because children may be tied to it.
+func OnOwnThread(do func()) {
+	done := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			OnOwnThread(do) // this goroutine keeps the first thread
+		} else {
+			do()
+		}
+		close(done)
+		select {}
+	}()
+	<-done
+}
+
+// dropCapabilities drops all capabilities of the calling thread, and those that
+// it could get by running a program.
+func dropCapabilities() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	for c := uintptr(0); ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		// EINVAL comes after the last one. EPERM does not matter: without new
+		// privileges a program gets no capability.
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return unix.Capset(&header, &none[0])
+}
+
+// filterCalls sets the filter of system calls on the calling thread. It reports
+// whether this machine supports it.
+func (r Restraint) filterCalls(abi int) (bool, error) {
+	program, ok := r.filter(thisMachine(), abi)
+	if !ok {
+		return false, nil
+	}
+	given := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&given)), 0, 0)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// open describes what the restraint should deny and cannot.
+func (r Restraint) open(abi int, seccomp bool) []string {
+	var open []string
+	if !seccomp {
+		open = append(open, "system calls are not filtered: the kernel's dangerous interfaces are open")
+	}
+	if !r.Strict {
+		return open
+	}
+	open = append(open, r.openFiles(abi)...)
+	if !seccomp {
+		open = append(open, "all kinds of sockets can be used; Landlock restricts only TCP connections, from ABI 4")
+	}
+	return append(open, r.openOthers(abi, seccomp)...)
+}
+
+// openFiles describes what Landlock leaves open of files if it is the only wall.
+func (r Restraint) openFiles(abi int) []string {
+	open := []string{"files outside the policy are visible and can be watched for changes; their modes, owners, times and attributes can be changed if the user may"}
+	open = append(open, unheldEntries(r.Entries)...)
+	if abi < 2 {
+		open = append(open, "no file can be renamed or linked to another directory (EXDEV), because Landlock has ABI 1")
+	}
+	if abi < 3 {
+		open = append(open, "the user's readable files can be truncated, because Landlock is older than ABI 3")
+	}
+	if abi < 5 {
+		open = append(open, "ioctl on devices that can be opened is not restricted, because Landlock is older than ABI 5")
+	}
+	return open
+}
+
+// openOthers describes what Landlock leaves open of other processes and the
+// network if it is the only wall.
+func (r Restraint) openOthers(abi int, seccomp bool) []string {
+	open := []string{"other processes are visible with their command lines, and their scheduling can be changed to slow them down"}
+	if abi < 6 {
+		open = append(open, "the user's other processes can be signalled, because Landlock is older than ABI 6")
+	}
+	if r.Net {
+		return open
+	}
+	if abi >= 4 || !seccomp {
+		return append(open, "commands can listen on TCP ports, and other machines may connect to them")
+	}
+	if len(r.Ports) > 0 {
+		open = append(open, "doors cannot be reached: Landlock older than ABI 4 can only close the whole network")
+	}
+	return open
+}

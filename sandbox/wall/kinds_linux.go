@@ -1,0 +1,33 @@
+package wall
+
+import (
+	"hone/sandbox"
+	"hone/sandbox/internal/kernel"
+)
+
+// kindOf returns the kind of a wall; ok is false if there is no such wall.
+func kindOf(wall sandbox.Wall) (k kind, ok bool) {
+	k, ok = map[sandbox.Wall]kind{
+		sandbox.Hidden:     hiddenKind(),
+		sandbox.Bubblewrap: bwrapKind(),
+		sandbox.Firejail:   firejailKind(),
+		sandbox.Landlock: {
+			traits: traits{Level: sandbox.LevelGuarded},
+			restrain: func(s spec) kernel.Restraint {
+				r := guardFiles(s, s.Policy.Tmp)
+				r.Ports = s.ports()
+				return r
+			},
+			advice: func(spec) (string, string) { return "", kernel.LandlockAdvice },
+		},
+		sandbox.NoWall: {
+			traits: traits{Level: sandbox.LevelOpen},
+			restrain: func(s spec) kernel.Restraint {
+				r := s.limits()
+				r.Free = true
+				return r
+			},
+		},
+	}[wall]
+	return k, ok
+}
