@@ -122,7 +122,7 @@ func (p *played) stopped(ctx context.Context, err error) error {
 	s, stop := p.r.Past().State(), p.r.stop(ctx, err)
 	s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
 	if _, ending := p.r.end(s); ending != nil {
-		return err // on record it went on
+		return err // the run went on then
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (r *Run) enter(round int) {
 	r.count, r.sessions = nil, 0
 }
 
-// Notice tells a person something that is no finding, once a run.
+// Notice tells the user something that is not a finding, once a run.
 func (r *Run) Notice(text string) error {
 	if r.Past().Noticed(text) {
 		return nil
