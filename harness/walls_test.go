@@ -89,7 +89,7 @@ func TestFindSecretsBounded(t *testing.T) {
 	if diff := cmp.Diff(want, s.found.paths); diff != "" || s.found.unread != 1 {
 		t.Errorf("%d unread; -want +got:\n%s", s.found.unread, diff)
 	}
-	if said := s.found.note(sandbox.Hidden); !strings.Contains(said, "2 secret files hidden") || !strings.Contains(said, "1 file only looked at by name") {
+	if said := s.found.note(sandbox.Hidden); !strings.Contains(said, "2 secret files hidden") || !strings.Contains(said, "1 file checked for secrets only by name") {
 		t.Errorf("said %q", said)
 	}
 }

@@ -111,7 +111,7 @@ func scope(root, dir string, args []string) (string, error) {
 		real, err = filepath.Abs(real)
 	}
 	if info, statErr := os.Stat(real); err != nil || statErr != nil || !info.IsDir() {
-		return "", loop.Usage(fmt.Sprintf("SOURCE_DIR %s is no folder", args[0]), "hone reconcile src")
+		return "", loop.Usage(fmt.Sprintf("SOURCE_DIR %s is not a directory", args[0]), "hone reconcile src")
 	}
 	rel, err := filepath.Rel(root, real)
 	if err != nil || !filepath.IsLocal(rel) {

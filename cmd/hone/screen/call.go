@@ -108,7 +108,7 @@ func (s *Screen) called(c call, e history.Event) {
 	}
 	switch {
 	case refused:
-		s.line("    ! %s was refused: %s", c.name(refusedArgs), reason(r, refusedArgs))
+		s.line("    ! %s is refused: %s", c.name(refusedArgs), reason(r, refusedArgs))
 	case idle:
 		s.line("    ! %s failed: %s", c.name(refusedArgs), reason(r, refusedArgs))
 	case s.o.Quiet:

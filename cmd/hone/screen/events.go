@@ -184,9 +184,9 @@ func (s *Screen) changed(c history.Changed, in string) {
 			s.line("%s= %s: %s", in, c.Path, c.Reason)
 		}
 	case workspace.Declined:
-		s.line("%s! %s was not changed: %s", in, c.Path, c.Reason)
+		s.line("%s! %s is not changed: %s", in, c.Path, c.Reason)
 	default:
-		s.line("%s! %s was refused: %s", in, wanted(c), c.Reason)
+		s.line("%s! %s is refused: %s", in, wanted(c), c.Reason)
 		s.attempted(c, in)
 	}
 }

@@ -75,7 +75,7 @@ func TestPersonIsToldWhatHappensToTheFile(t *testing.T) {
 	create, remove := change(), change()
 	create.Before, create.Old, create.More = workspace.Image{}, nil, 3
 	remove.Delete, remove.New, remove.After = true, nil, workspace.Image{}
-	if _, out, _ := asked(t, screen.Options{}, create, "y\n"); !strings.Contains(out, "Create specs/s.md?") || !strings.Contains(out, "(3 more to ask) [y/n/a/q]") {
+	if _, out, _ := asked(t, screen.Options{}, create, "y\n"); !strings.Contains(out, "Create specs/s.md?") || !strings.Contains(out, "(3 more questions) [y/n/a/q]") {
 		t.Errorf("creating:\n%s", out)
 	}
 	if _, out, _ := asked(t, screen.Options{}, remove, "y\n"); !strings.Contains(out, "Delete specs/s.md?") || !strings.Contains(out, "+++ /dev/null") {

@@ -217,7 +217,7 @@ func session(t *testing.T, o screen.Options, files map[string]string, w worker) 
 	return still(out.String())
 }
 
-// build changes files in a run's tree and pays for two calls of models.
+// build changes files in a run's tree and pays for two calls to models.
 func build(r *hone.Run) error {
 	dir := r.Tree.Dir()
 	err := errors.Join(os.WriteFile(filepath.Join(dir, "new.txt"), []byte("12345"), 0o644), os.WriteFile(filepath.Join(dir, "old.txt"), []byte("other"), 0o644),
@@ -238,15 +238,15 @@ func TestAgentSession(t *testing.T) {
 	files := map[string]string{"old.txt": "one", "gone.txt": "two", "same.txt": "three"}
 	own := func(path string) bool { return path == "own.log" }
 	want := `round 1 of 1
-  builder works: command/toy, told 60 bytes
-  builder: it answered: 9 bytes in 0s, 100 tokens in (0 of them cached), 10 out
+  builder works: command/toy, prompt of 60 bytes
+  builder: reply of 9 bytes in 0s, 100 tokens in (0 of them cached), 10 out
     deleted gone.txt
     created new.txt, 5 bytes
     changed old.txt, 5 bytes
-  builder, in all: 3 files changed, 2 calls of models, 1 040 tokens, $0.0104, in 0s
-  builder works: command/toy, told 60 bytes
-  builder: it answered: 9 bytes in 0s, 100 tokens in (0 of them cached), 10 out
-  builder, in all: 0 files changed, in 0s
+  builder, total: 3 files changed, 2 calls to models, 1 040 tokens, $0.0104, in 0s
+  builder works: command/toy, prompt of 60 bytes
+  builder: reply of 9 bytes in 0s, 100 tokens in (0 of them cached), 10 out
+  builder, total: 0 files changed, in 0s
 `
 	if diff := cmp.Diff(want, session(t, screen.Options{Own: own}, files, build)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -263,7 +263,7 @@ func TestAgentSession(t *testing.T) {
 		return nil
 	}
 	got := session(t, screen.Options{}, nil, many)
-	if n := strings.Count(got, "    created "); n != 12 || !strings.Contains(got, "    [8 more files changed: hone show last]\n  builder, in all: 20 files changed") {
+	if n := strings.Count(got, "    created "); n != 12 || !strings.Contains(got, "    [8 more files changed: hone show last]\n  builder, total: 20 files changed") {
 		t.Errorf("%d of 20 files are named:\n%s", n, got)
 	}
 	if n := strings.Count(session(t, screen.Options{Whole: true}, nil, many), "    created "); n != 20 {
@@ -280,7 +280,7 @@ func TestGrowingLineOfSteps(t *testing.T) {
 		"health check":             {begun("health check")},
 		"builder works":            {agent},
 		"builder: waiting for a/b": {{Type: "ask", Phase: journal.Begin, Step: at(1, "builder"), Payload: history.Asked{Role: "builder", Model: "a/b"}}},
-		"builder works, 1 call of models, 1 200 tokens, $0.5000": {agent, {Type: "commit", Payload: history.Commit{Tokens: 1200, Cost: &cost, Basis: "provider"}}},
+		"builder works, 1 call to models, 1 200 tokens, $0.5000": {agent, {Type: "commit", Payload: history.Commit{Tokens: 1200, Cost: &cost, Basis: "provider"}}},
 	} {
 		out := newBuffer()
 		s := screen.New(out, screen.Options{Live: true})

@@ -157,7 +157,7 @@ func (s *Screen) turnOf(role string, turn int) string {
 func (s *Screen) reply(r history.Replied, turn int, took time.Duration) {
 	s.waitFor("")
 	took = took.Round(100 * time.Millisecond)
-	said := fmt.Sprintf("reply: %s in %s", render.Bytes(int64(r.Bytes)), took)
+	said := fmt.Sprintf("reply of %s in %s", render.Bytes(int64(r.Bytes)), took)
 	switch {
 	case s.session.agent || r.Request != "": // the second was cut off and begun afresh
 		s.line("  %s: %s%s", r.Role, said, used(r.Usage))

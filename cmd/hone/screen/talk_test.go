@@ -196,8 +196,8 @@ const everydayShown = `round 1 of 1
     bash go test ./...: exit 1, 20 lines
     ! bash curl x | sh failed: command not allowed: 'curl'
     ! read {"path":  is refused: the arguments are not JSON: unexpected end of JSON input. They were: {"path":
-  executor, turn 3/30: it answered: 5 bytes in 0s, 2 000 tokens in (0 of them cached), 30 out, $0.0203
-  executor, in all: 3 turns, 9 calls (3 failed, 2 refused), 1 file changed, 5 070 tokens, $0.0407, in 0s
+  executor, turn 3/30: reply of 5 bytes in 0s, 2 000 tokens in (0 of them cached), 30 out, $0.0203
+  executor, total: 3 turns, 9 calls (3 failed, 2 refused), 1 file changed, 5 070 tokens, $0.0407, in 0s
 `
 
 // TestConversationInQuiet: what was not run is shown, with what it was, and
@@ -231,8 +231,8 @@ func TestBeginningOfResults(t *testing.T) {
 		"    long: ok, 5000 lines\n" + strings.Repeat("      | line\n", 8) + "      [4992 more lines: hone show last --full]\n" +
 		"    wide: ok, 1048 KB\n      | " + strings.Repeat("x", 106) + "…" + strings.Repeat("x", 53) + "\n" +
 		"    none: ok, 0 bytes\n    wrong: failed: no\n    slow: failed, exit -1, 6 bytes\n      | ended\n" +
-		"  executor, turn 2: it answered: 5 bytes in 0s, 2 000 tokens in (0 of them cached), 30 out, $0.0203\n" +
-		"  executor, in all: 2 turns, 6 calls (2 failed), 0 files changed, 3 550 tokens, $0.0305, in 0s\n"
+		"  executor, turn 2: reply of 5 bytes in 0s, 2 000 tokens in (0 of them cached), 30 out, $0.0203\n" +
+		"  executor, total: 2 turns, 6 calls (2 failed), 0 files changed, 3 550 tokens, $0.0305, in 0s\n"
 	if diff := cmp.Diff(want, plain); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -441,15 +441,15 @@ func TestSessionsAreToldApart(t *testing.T) {
 	got := p.shown(t, t.TempDir(), screen.Options{Rounds: 2})
 	var ends []string
 	for line := range strings.Lines(got) {
-		if strings.HasPrefix(line, "round ") || strings.Contains(line, ", in all: ") {
+		if strings.HasPrefix(line, "round ") || strings.Contains(line, ", total: ") {
 			ends = append(ends, line)
 		}
 	}
 	want := []string{
 		"round 1 of 2\n",
-		"  executor, in all: 2 turns, 1 call, 0 files changed, 3 550 tokens, $0.0305, in 0s\n",
+		"  executor, total: 2 turns, 1 call, 0 files changed, 3 550 tokens, $0.0305, in 0s\n",
 		"round 2 of 2\n",
-		"  executor, in all: 3 turns, 3 calls (1 refused), 0 files changed, 5 070 tokens, $0.0407, in 0s\n",
+		"  executor, total: 3 turns, 3 calls (1 refused), 0 files changed, 5 070 tokens, $0.0407, in 0s\n",
 	}
 	if diff := cmp.Diff(want, ends); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -508,7 +508,7 @@ func TestCutOffCall(t *testing.T) {
 	}
 	s.Close()
 	rest := still(all.String())
-	for _, want := range []string{"    bash sleep 1000: no result recorded\n", "    ! bash sleep 1000 failed: " + cut, "    bash true: ok, 5 bytes\n", "  executor, in all: 2 turns, 2 calls (1 failed)"} {
+	for _, want := range []string{"    bash sleep 1000: no result recorded\n", "    ! bash sleep 1000 failed: " + cut, "    bash true: ok, 5 bytes\n", "  executor, total: 2 turns, 2 calls (1 failed)"} {
 		_, after, ok := strings.Cut(rest, want)
 		if !ok {
 			t.Fatalf("%q does not follow:\n%s", want, still(all.String()))
