@@ -32,7 +32,7 @@ func refusals(t *testing.T, dir string, p process, reply string) []string {
 	if diff := cmp.Diff(before, code(t, dir)); diff != "" {
 		t.Errorf("the tree (-want +got):\n%s", diff)
 	}
-	_, why, ok := strings.Cut(added(t, m, 2), "no file was written and the build was not run.\n\n")
+	_, why, ok := strings.Cut(added(t, m, 2), "no file was written and the build did not run.\n\n")
 	if !ok {
 		t.Fatalf("the second prompt does not say why:\n%s", added(t, m, 2))
 	}

@@ -403,7 +403,7 @@ func TestCallBegunAgain(t *testing.T) {
 		s := screen.New(out, screen.Options{})
 		feed(t, s, entries...)
 		s.Close()
-		if got, want := still(out.String()), "round 1 of 1\n  executor, turn 1, gone on with\n    read: "+want+"\n"; got != want {
+		if got, want := still(out.String()), "round 1 of 1\n  executor, turn 1, resumed\n    read: "+want+"\n"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -479,7 +479,7 @@ func TestCutOffCall(t *testing.T) {
 	}()
 	cut := "the command was cut off, because the program that ran it ended"
 	resumed := p.shown(t, dir, screen.Options{})
-	for _, want := range []string{"    ! call 1 failed: " + cut, "  executor, turn 1, gone on with\n    bash true: ok, 5 bytes\n"} {
+	for _, want := range []string{"    ! call 1 failed: " + cut, "  executor, turn 1, resumed\n    bash true: ok, 5 bytes\n"} {
 		if !strings.Contains(resumed, want) {
 			t.Errorf("the resumed run does not show %q:\n%s", want, resumed)
 		}
