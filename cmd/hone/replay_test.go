@@ -43,7 +43,7 @@ func replayAll(e *testscript.Env) {
 }
 
 // unexplained is what a replay says of a file that it cannot account for.
-var unexplained = regexp.MustCompile(`(?m)^(?:changed while no command ran|not compared)[^:]*: (.*)$`)
+var unexplained = regexp.MustCompile(`(?m)^(?:changed outside the run|not compared)[^:]*: (.*)$`)
 
 // replayed goes through one run again. One that ended before its start was on
 // record has nothing to go through.
@@ -51,7 +51,7 @@ func replayed(e *testscript.Env, dir, run string, beside []string) error {
 	cmd := exec.Command("hone", "replay", run)
 	cmd.Dir, cmd.Env = dir, e.Vars
 	out, err := cmd.CombinedOutput()
-	if strings.Contains(string(out), "it has no start") {
+	if strings.Contains(string(out), "it has no recorded start") {
 		return nil
 	}
 	if err != nil {
