@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 )
 
 // LockedError says that another process is working on the workspace.
@@ -31,9 +32,16 @@ type Lock struct {
 // errLocked is returned by tryLock if another process has the lock.
 var errLocked = errors.New("held")
 
-// Lock locks the workspace for this process. It never waits: if another process
-// has the lock, the error is a [*LockedError].
-func (h *Home) Lock() (*Lock, error) {
+// lockGrace is how long Lock tries. A process that was killed while it started a
+// command keeps the lock until that command has replaced the copy of it, and
+// [Home.Holder] has the lock for a moment.
+const lockGrace = 500 * time.Millisecond
+
+// Lock locks the workspace for this process. If another process keeps the lock
+// for longer than half a second, the error is a [*LockedError].
+func (h *Home) Lock() (*Lock, error) { return h.lock(lockGrace) }
+
+func (h *Home) lock(grace time.Duration) (*Lock, error) {
 	// Opening a pipe in place of the file could wait for ever.
 	err := h.checkRegular(lockFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,6 +55,9 @@ func (h *Home) Lock() (*Lock, error) {
 		return nil, fmt.Errorf("lock the workspace: %w", err)
 	}
 	err = tryLock(f)
+	for until := time.Now().Add(grace); errors.Is(err, errLocked) && time.Now().Before(until); err = tryLock(f) {
+		time.Sleep(10 * time.Millisecond)
+	}
 	who, readErr := io.ReadAll(io.LimitReader(f, 256))
 	last := strings.TrimSpace(string(who))
 	switch {
@@ -77,7 +88,7 @@ func (l *Lock) Unlock() error { return l.file.Close() }
 // Holder returns the run that a process is working on. ok is false if no
 // process has the lock.
 func (h *Home) Holder() (run string, ok bool) {
-	l, err := h.Lock()
+	l, err := h.lock(0)
 	if err == nil {
 		_ = l.Unlock()
 		return "", false

@@ -165,8 +165,8 @@ func TestResumedVerification(t *testing.T) {
 				t.Errorf("the state was reset: %q", resets)
 			}
 			last := m.asked[len(m.asked)-1].everything()
-			holds(t, "what the verifier was told", last, "The server was started again just now and its state reset", "It answers at http://127.0.0.1:", "200 hello (request 1)")
-			if n := strings.Count(last, "The server was started again"); n != 1 {
+			holds(t, "what the verifier was told", last, "The server was just restarted and its state reset", "It answers at http://127.0.0.1:", "200 hello (request 1)")
+			if n := strings.Count(last, "The server was just restarted"); n != 1 {
 				t.Errorf("it was told so %d times", n)
 			}
 			if count(t, dir, "outside", "") > 0 {
