@@ -78,6 +78,6 @@ func TestKeepBest(t *testing.T) {
 	}
 	p.replays(t, dir)
 	if again := p.end(t, dir); again.Best != 2 || read(dir, "a") != "2" {
-		t.Errorf("a finished run, gone on with: %+v", again)
+		t.Errorf("a finished run, resumed: %+v", again)
 	}
 }

@@ -16,7 +16,11 @@
 //	run.Check = s.Command("golangci-lint run")
 //	fixer := s.Role("fixer", "Fix what the linter reports.")
 //	end, err := run.Do(ctx, func(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
-//		_, err := r.Talk(ctx, fixer, hone.Text(wrong))
+//		var reports []string
+//		for _, f := range wrong {
+//			reports = append(reports, f.Text)
+//		}
+//		_, err := r.Talk(ctx, fixer, hone.Text(reports...))
 //		return nil, err
 //	})
 //

@@ -14,7 +14,7 @@ type approvals struct {
 	granted bool            // such an edit was applied since the last decision
 }
 
-// deniedQuestion is a question that [Nobody] answered.
+// deniedQuestion is a question that was denied because no user could be asked.
 type deniedQuestion struct {
 	Question
 	round int

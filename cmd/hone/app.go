@@ -21,7 +21,7 @@ type app struct {
 	out, err io.Writer
 	env      func(string) string
 	environ  []string
-	terminal bool // somebody is there to see and answer
+	terminal bool // a user sees the output and can answer questions
 	colour   bool
 	observer journal.Observer
 	began    bool // the command line was understood, and a command is at work

@@ -71,7 +71,8 @@ func unheard() (undo func()) {
 	return func() { signal.Stop(gone) }
 }
 
-// watch connects a run with the screen, the JSON feed and whoever can be asked.
+// watch connects a run to the screen, the JSON feed and the user who answers its
+// questions.
 func (a *app) watch(h *harness.Session, r *hone.Run, s *screen.Screen, o outputFlags, approve string) {
 	h.Output = s
 	h.Thoughts = func(text string) { fmt.Fprintln(a.results(o), render.Escape(text)) }
