@@ -1,76 +1,84 @@
-// Package hone runs bounded loops in which a language model edits a tree and
-// something that is not the model says whether the result is right.
+// Package hone runs bounded loops in which a language model edits a tree, and a
+// check that is not the model decides whether the result is right.
 //
-// This comment is the tour of the house, bottom up. Arrows run down only;
-// imports_test.go holds the table.
+// # What to call
 //
-// # The ground floor
+// A program that runs a loop of its own begins with [hone/harness], which locks
+// the workspace, opens the model and builds the walls:
 //
-// Four rooms that know nothing of each other. [hone/model] asks a language
-// model once, over one wire; the providers live below it. [hone/workspace] is
-// the tree: what may be read, what may be written on a model's word, and how
-// every edit of a change is made or none. [hone/sandbox] runs commands and
-// ends all that they started. [hone/journal] keeps what a run did, in one
-// append-only file, and is what a run resumes from. Beside them stands
-// internal/git, which asks git without letting a repository run programs.
+//	func main() {
+//		harness.Main() // does not return in a helper process of the walls
+//		s, err := harness.Open(".", harness.Options{})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		defer s.Close()
+//		fixer := s.Role("fixer", "Fix what go vet reports.")
+//		run := s.Run(hone.Limits{Rounds: 5})
+//		run.Check = s.Command("go vet ./...")
+//		run.Trust.CheckFirst = hone.UnlessClean
+//		end, err := run.Do(ctx, func(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
+//			_, err := r.Talk(ctx, fixer, hone.Text("Fix this:", wrong[0].Text))
+//			return nil, err
+//		})
+//		fmt.Println(end.Kind, end.Why, err)
+//	}
 //
-// # One floor up
+// examples/fixlint is this program, complete. A [Round] takes the findings of the
+// round before it and returns findings of its own. It works with five functions:
 //
-// [hone/check] turns a command's verdict into findings: what is wrong, worded
-// for the next round. [hone/tool] is what a model can do in a conversation,
-// and [hone/block] the codec of the blocks in which it answers when it has no
-// tools. internal/render shows a tree to a model and a change to a person.
+//   - [Step] reads the world, and records what it read.
+//   - [Once] does what must not be repeated, such as a command with side effects.
+//   - [Run.Ask] asks a model once.
+//   - [Run.Talk] lets a model call tools until it answers.
+//   - [Run.Apply] changes the tree: all edits of a change, or none.
 //
-// # The past of a run
+// Each records its start and its result in the run's journal. A killed run can
+// therefore be resumed at any point, in the middle of a conversation too: recorded
+// results are returned again, a tool that only reads runs again, and a command that
+// was interrupted is reported as such. No recorded reply is paid for twice.
 //
-// [hone/history] is what a journal means. It has a type for the payload of each
-// event, and one fold over them, [hone/history.Past], which answers what the
-// engine, the loops and the commands ask about a run. It also holds what needs
-// only a journal and a tree: undo, what a round changed, what a model was sent,
-// and completing the edits of a process that died.
+// A round must keep two rules. It touches the world only through these functions,
+// and it keeps nothing in variables from one of them to the next beyond their
+// results: what earlier rounds did is in [Run.Past], [Earlier] and [First].
 //
-// # The engine, this package
+// # How a run ends
 //
-// What flows from round to round is always a list of findings, so a [Round] is
-// a function from findings to findings, and [Run.Do] is a bounded search for
-// the empty list. A loop's author has five verbs: [Step] looks at the world,
-// [Once] changes it in a way that must not be repeated, [Run.Ask] asks a model
-// once, [Run.Talk] lets it call tools until it answers, and [Run.Apply] changes
-// the tree. Each leaves a begin and a record in the journal, so that a run
-// which was killed anywhere goes on from there, in the middle of a conversation
-// too: a tool that only looks is run again, a command is not, and a recorded
-// answer is never bought again. A loop has to keep two rules: it touches the world
-// only through a step, and it keeps nothing in a struct from one step to the next,
-// but reads it from [Run.Past], [Earlier] and [First].
+// [Run.Do] repeats the round until there are no findings, or a limit is reached. The
+// model never decides that it is done: if a round returns no blocking finding, the
+// engine runs [Run.Check], and only a check without findings ends the run as done.
+// [Trust] says whether the check also runs before the first round, whether it has
+// to fail there, and whether it has to pass once more on a clean copy of the tree.
+// [End] says why a run ended and what the user can do next, as data ([Kind],
+// [Next]); the program puts it into words.
 //
-// The model never decides that it is done. The check runs exactly when there is no
-// blocking finding, and the run is done only if there is none afterwards. The check
-// may also run before the first round, which then begins with its findings; it can
-// be required to fail first, and to pass on a clean copy of the tree (trust.go).
-// The files that belong to it are protected from what it judges (protect.go), and
-// the states of the rounds alone show whether a run makes progress (progress.go).
-// A run that ends says why and what the user can do next as data ([Stop], [Next]);
-// the program words it.
+// # The rooms, from the ground up
 //
-// Each snapshot of the tree keeps the contents of its files (snapshot.go). So the
-// tree of any round can be restored ([hone/history.Reverse]), and a run can be
-// replayed from its journal alone ([Run.Replay]): the same engine, in a world where
-// each step returns its record, and over a journal that accepts only the event that
-// is recorded next.
+// A room imports lower rooms only; imports_test.go holds the table.
 //
-// # The loops
-//
-// [hone/loop] says what a loop declares: its name, flags, settings, starter
-// files, and how it is built from a session. Each folder below it holds one
-// loop: a function that reads from top to bottom like its specification, and
-// one Kind value in kind.go. Begin with [hone/loop/fix], the smallest.
-//
-// # The middle floor and the command
-//
-// [hone/harness] makes a run safe: it locks the workspace, finishes what a
-// killed process left half done, asks git what belongs to the workspace, opens
-// models by name, keeps keys out of whatever is recorded, hides secrets, and
-// builds the walls. A program with a loop of its own begins there, as
-// examples/fixlint does. cmd/hone is our program: the slice of loops, one file a
-// command, and the words of every hint. It alone draws screens and exits.
+//   - [hone/model] asks a language model once. Its subdirectories are the providers.
+//   - [hone/workspace] is the tree: which files may be read, which may be written on
+//     a model's word, and how a change is applied completely or not at all.
+//   - [hone/sandbox] runs commands, behind walls ([hone/sandbox/wall]), and stops
+//     all processes that they started.
+//   - [hone/journal] is the append-only file of a run's events.
+//   - [hone/check] turns the output of a check into findings.
+//   - [hone/tool] has the tools that a model can call; [hone/block] parses the
+//     blocks in which a model without tools answers.
+//   - [hone/history] gives a journal its meaning: one type for each event, and
+//     [hone/history.Past], which all of them add up to. Undo and the diffs of rounds are
+//     there as well, since they need only a journal and a tree.
+//   - This package is the engine. What stops a run is in stop.go, when a check is
+//     believed in trust.go and protect.go, progress in progress.go, money in charge.go
+//     and allowance.go, resuming in resume.go and replaying in replay.go. It is one
+//     package, and large, because all of it works on the state of one [Run].
+//   - [hone/loop] says what a loop declares: name, flags, settings, starter files, and
+//     how it is built from a session. Each subdirectory is one loop: a function that
+//     reads like its specification, and a Kind in kind.go. The smallest is
+//     [hone/loop/fix].
+//   - [hone/harness] makes a run safe: it locks the workspace, completes what a killed
+//     process left half done, keeps keys out of the journal, hides secret files, and
+//     builds walls.
+//   - cmd/hone is the program: the list of loops, one file for each other command, and
+//     the words of hints and exit statuses. Only cmd/hone draws screens and exits.
 package hone
