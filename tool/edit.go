@@ -52,7 +52,7 @@ type replacement struct {
 // model has seen. All other bytes of the file are unchanged. The apply function
 // decides whether the change is allowed.
 func Edit(tree *workspace.Tree, apply Apply) Tool {
-	return define(Tool{}, "edit", editText, editSchema, func(ctx context.Context, in Input, args editArgs) (Result, error) {
+	return Define(Tool{}, "edit", editText, editSchema, func(ctx context.Context, in Input, args editArgs) (Result, error) {
 		p, err := locate(tree, args.Path)
 		if err != nil {
 			return readFailure(ctx, tree, args.Path, err), nil

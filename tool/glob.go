@@ -41,7 +41,7 @@ type globArgs struct {
 // files that the guard withholds (ruling G8); a nil guard withholds none.
 func Glob(tree *workspace.Tree, guard *workspace.Guard) Tool {
 	t := Tool{Looks: true, MaxText: 64 << 10}
-	return define(t, "glob", globText, globSchema, func(ctx context.Context, _ Input, args globArgs) (Result, error) {
+	return Define(t, "glob", globText, globSchema, func(ctx context.Context, _ Input, args globArgs) (Result, error) {
 		root, err := locateDir(tree, args.Root)
 		if err != nil {
 			return readFailure(ctx, tree, args.Root, err), nil

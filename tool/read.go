@@ -42,7 +42,7 @@ func Read(tree *workspace.Tree, guard *workspace.Guard) Tool {
 	// The tool limits its results itself and tells how to continue, so the
 	// engine must not shorten them.
 	t := Tool{Looks: true, MaxRepeats: 6, MaxText: maxReadBytes + 16<<10}
-	return define(t, "read", readText, readSchema, func(ctx context.Context, in Input, args readArgs) (Result, error) {
+	return Define(t, "read", readText, readSchema, func(ctx context.Context, in Input, args readArgs) (Result, error) {
 		if n, ok := outputNumber(args.Path); ok {
 			return readOutput(in, guard, n, args), nil
 		}

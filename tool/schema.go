@@ -16,10 +16,24 @@ import (
 	"hone/model"
 )
 
-// define returns t with a name, a description, the JSON Schema of its arguments
-// and a Run function, which validates and decodes the arguments and calls do.
-// It panics if the schema is invalid.
-func define[A any](t Tool, name, description, schema string, do func(ctx context.Context, in Input, args A) (Result, error)) Tool {
+// Define returns t with a name, a description for the model, the JSON Schema of
+// its arguments, and a Run function, which validates the arguments, decodes them
+// into an A and calls do. Arguments that do not fit the schema never reach do: the
+// model is told what is wrong with them. Define panics if the schema is invalid.
+//
+//	type args struct {
+//		Path string `json:"path"`
+//	}
+//	count := tool.Define(tool.Tool{Looks: true}, "count_lines", "Count the lines of a file.",
+//		`{"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false}`,
+//		func(ctx context.Context, in tool.Input, a args) (tool.Result, error) {
+//			content, _, err := tree.Read(a.Path)
+//			if err != nil {
+//				return tool.Failure(err.Error()), nil
+//			}
+//			return tool.Result{Text: strconv.Itoa(bytes.Count(content, []byte("\n")))}, nil
+//		})
+func Define[A any](t Tool, name, description, schema string, do func(ctx context.Context, in Input, args A) (Result, error)) Tool {
 	c := compile(schema)
 	t.Spec = model.Spec{Name: name, Description: strings.TrimSpace(description), Schema: c.text}
 	t.Run = func(ctx context.Context, in Input) (Result, error) {

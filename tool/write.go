@@ -30,7 +30,7 @@ type writeArgs struct {
 // Write returns the tool that creates or overwrites a file. The apply function
 // decides whether the change is allowed.
 func Write(tree *workspace.Tree, apply Apply) Tool {
-	return define(Tool{}, "write", writeText, writeSchema, func(ctx context.Context, in Input, args writeArgs) (Result, error) {
+	return Define(Tool{}, "write", writeText, writeSchema, func(ctx context.Context, in Input, args writeArgs) (Result, error) {
 		p, err := locate(tree, args.Path)
 		if err != nil {
 			return readFailure(ctx, tree, args.Path, err), nil
