@@ -13,6 +13,7 @@ import (
 	"hone"
 	"hone/history"
 	"hone/internal/config"
+	"hone/internal/listing"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
@@ -45,7 +46,7 @@ type Enclosure struct {
 type Enclosed struct {
 	*wall.Walls
 	env     []string
-	secrets secretFiles
+	secrets listing.SecretFiles
 	folder  *wallFolder
 }
 
@@ -118,12 +119,12 @@ func (h Host) raiseOne(ctx context.Context, e *Enclosed, w Enclosure) error {
 
 // raise builds the walls.
 func (h Host) raise(ctx context.Context, e *Enclosed, w Enclosure) (err error) {
-	if e.secrets, err = findSecrets(ctx, w.Root, w.Guard); err != nil {
+	if e.secrets, err = listing.FindSecrets(ctx, w.Root, w.Guard); err != nil {
 		return err
 	}
 	policy, env, err := workshop.Workshop{
 		Root: w.Root, Home: e.folder.dir, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keep), Net: w.Settings.Net,
-		Write: w.Settings.Write, Read: w.Settings.Read, Hide: slices.Concat(w.Settings.Hide, e.secrets.paths), Protect: w.protect,
+		Write: w.Settings.Write, Read: w.Settings.Read, Hide: slices.Concat(w.Settings.Hide, e.secrets.Paths), Protect: w.protect,
 		Limits: sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes},
 	}.Policy()
 	if err != nil {
@@ -202,20 +203,19 @@ func graded(g sandbox.Grade) history.Walls {
 
 // Secrets are the secret files of the tree, absolute. Walls other than landlock
 // and none hide them from commands.
-func (e *Enclosed) Secrets() []string { return e.secrets.paths }
+func (e *Enclosed) Secrets() []string { return e.secrets.Paths }
 
-// SecretsNote says what becomes of the secret files; empty where there is
-// nothing to say.
-func (e *Enclosed) SecretsNote() string { return e.secrets.note(e.Grade().Wall) }
+// SecretsNote tells the user whether the secret files are hidden from commands;
+// empty if there are none.
+func (e *Enclosed) SecretsNote() string { return secretsNote(e.secrets, e.Grade().Wall) }
 
-// note says what becomes of the files that are secret; empty where there is
-// nothing to say. Landlock cannot take a file out of a folder that may be
-// written, and no wall is none.
-func (s secretFiles) note(wall sandbox.Wall) string {
+// secretsNote is SecretsNote for files that were found and a wall. Landlock cannot
+// hide a file in a directory that commands may write.
+func secretsNote(s listing.SecretFiles, wall sandbox.Wall) string {
 	var parts []string
-	files := render.Count(len(s.paths), "secret file")
+	files := render.Count(len(s.Paths), "secret file")
 	switch {
-	case len(s.paths) == 0:
+	case len(s.Paths) == 0:
 	case wall == sandbox.NoWall:
 		parts = append(parts, files+" not hidden")
 	case wall == sandbox.Landlock:
@@ -223,8 +223,8 @@ func (s secretFiles) note(wall sandbox.Wall) string {
 	default:
 		parts = append(parts, fmt.Sprintf("%s hidden from commands; [guard] send in %s allows them", files, config.HonePath))
 	}
-	if s.unread > 0 {
-		parts = append(parts, render.Count(s.unread, "file")+" checked for secrets only by name, because there is too much to read")
+	if s.Unread > 0 {
+		parts = append(parts, render.Count(s.Unread, "file")+" checked for secrets only by name, because there is too much to read")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -3,12 +3,10 @@ package harness
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,13 +15,10 @@ import (
 
 	"hone"
 	"hone/internal/config"
+	"hone/internal/listing"
 	"hone/loop"
 	"hone/sandbox"
-	"hone/workspace"
 )
-
-// aToken is what a scanner takes for a secret; it is none.
-const aToken = "ghp_" + "q7Zt2LmXw9KcVb4NfR8sHj3DyGp6TaEu1QoW"
 
 // plant writes files below a new folder.
 func plant(t testing.TB, files map[string]string) string {
@@ -41,99 +36,21 @@ func plant(t testing.TB, files map[string]string) string {
 	return root
 }
 
-func TestFindSecrets(t *testing.T) {
-	root := plant(t, map[string]string{
-		"a.go":                        "package a\n",
-		".env":                        "",
-		".env.example":                "KEY=",
-		"deep/er/.env.local":          "KEY=x",
-		"deep/key.txt":                "token: " + aToken,
-		"deep/own.txt":                "the key of hone: key-of-hone-itself",
-		"sent/key.txt":                aToken,
-		"node_modules/x/.env":         "KEY=x",
-		"node_modules/x/lib/token.js": aToken,
-		"binary":                      "\x00\x01" + aToken,
-		"large":                       strings.Repeat("x", mostSecret) + aToken,
-		".git/config":                 aToken,
-		".hone/runs/x":                aToken,
-		".venv/bin/.env":              "KEY=x",
-		".env.d/not-a-file":           "x",
-	})
-	guard := workspace.NewGuard([]string{"sent/**"})
-	guard.Known = []string{"key-of-hone-itself"}
-	got, err := findSecrets(t.Context(), root, guard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, p := range got.paths {
-		got.paths[i] = filepath.ToSlash(strings.TrimPrefix(p, root+string(filepath.Separator)))
-	}
-	slices.Sort(got.paths)
-	want := []string{".env", ".venv/bin/.env", "deep/er/.env.local", "deep/key.txt", "deep/own.txt", "node_modules/x/.env"}
-	if diff := cmp.Diff(want, got.paths); diff != "" || got.unread != 0 {
-		t.Errorf("%d unread; -want +got:\n%s", got.unread, diff)
-	}
-}
-
-// TestFindSecretsBounded: what there is too much of is looked at by name, what
-// lies near the top before what lies below, and that is told.
-func TestFindSecretsBounded(t *testing.T) {
-	root := plant(t, map[string]string{"top": aToken, "deep/key": aToken, "deep/.env": aToken})
-	s := search{root: root, guard: workspace.NewGuard(nil), left: int64(len(aToken))}
-	for _, folder := range []string{".", "deep"} {
-		if _, err := s.folder(folder); err != nil {
-			t.Fatal(err)
+// TestSecretsNote: the note counts the files that are hidden, and those that were
+// not read.
+func TestSecretsNote(t *testing.T) {
+	found := listing.SecretFiles{Paths: []string{"/w/.env", "/w/key"}, Unread: 1}
+	for wall, want := range map[sandbox.Wall]string{
+		sandbox.Hidden:   "2 secret files hidden from commands; [guard] send in .config/hone.toml allows them; 1 file checked for secrets only by name, because there is too much to read",
+		sandbox.Landlock: "2 secret files not hidden: the wall landlock cannot do that; 1 file checked for secrets only by name, because there is too much to read",
+		sandbox.NoWall:   "2 secret files not hidden; 1 file checked for secrets only by name, because there is too much to read",
+	} {
+		if got := secretsNote(found, wall); got != want {
+			t.Errorf("%s: %q", wall, got)
 		}
 	}
-	want := []string{filepath.Join(root, "top"), filepath.Join(root, "deep", ".env")}
-	if diff := cmp.Diff(want, s.found.paths); diff != "" || s.found.unread != 1 {
-		t.Errorf("%d unread; -want +got:\n%s", s.found.unread, diff)
-	}
-	if said := s.found.note(sandbox.Hidden); !strings.Contains(said, "2 secret files hidden") || !strings.Contains(said, "1 file checked for secrets only by name") {
-		t.Errorf("said %q", said)
-	}
-}
-
-func TestFindSecretsIsEnded(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := findSecrets(ctx, t.TempDir(), nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	if _, err := findSecrets(t.Context(), filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v", err)
-	}
-}
-
-// TestSecretLinks: a symlink is judged by its name and not followed, and no
-// pipe is opened.
-func TestSecretLinks(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("symlinks need rights there")
-	}
-	outside := plant(t, map[string]string{"key": aToken})
-	root := plant(t, map[string]string{"a": "a"})
-	for name, target := range map[string]string{".env": "a", "key": filepath.Join(outside, "key"), "folder": outside} {
-		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := findSecrets(t.Context(), root, workspace.NewGuard(nil))
-	if diff := cmp.Diff([]string{filepath.Join(root, ".env")}, got.paths); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
-	}
-}
-
-func BenchmarkFindSecrets(b *testing.B) {
-	files := map[string]string{".env": "KEY=x"}
-	for i := range 2000 {
-		files[fmt.Sprintf("d%d/f%d.go", i%50, i)] = strings.Repeat("package main // nothing to see\n", 200)
-	}
-	root := plant(b, files)
-	for b.Loop() {
-		if got, err := findSecrets(b.Context(), root, workspace.NewGuard(nil)); err != nil || len(got.paths) != 1 {
-			b.Fatal(got, err)
-		}
+	if got := secretsNote(listing.SecretFiles{}, sandbox.Hidden); got != "" {
+		t.Errorf("%q about no files", got)
 	}
 }
 

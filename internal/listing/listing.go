@@ -1,9 +1,11 @@
-// Package listing says which files of a folder belong to its workspace: those
-// that git does not ignore, in the folder's repository and in the repositories
-// nested in it, and the ignored ones that the configuration includes. It also
-// finds what undoing a run leaves: ignored files that changed, and commits.
+// Package listing finds files of a directory: those that belong to its workspace
+// ([Of]), those that contain secrets ([FindSecrets]), and those that changed but
+// that undoing a run does not restore ([Leftovers]).
 //
-// It only reads. Without a repository nothing is ignored.
+// The workspace consists of the files that git does not ignore, in the directory's
+// repository and in the repositories nested in it, and of the ignored files that
+// the configuration includes. Without a repository nothing is ignored. The package
+// only reads.
 package listing
 
 import (

@@ -1,0 +1,129 @@
+package listing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/workspace"
+)
+
+// secretToken looks like a secret to the guard, but opens nothing.
+const secretToken = "ghp_" + "q7Zt2LmXw9KcVb4NfR8sHj3DyGp6TaEu1QoW"
+
+// dirOf returns a new directory with these files, by contents.
+func dirOf(t testing.TB, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		at := filepath.Join(root, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestFindSecrets(t *testing.T) {
+	root := dirOf(t, map[string]string{
+		"a.go":                        "package a\n",
+		".env":                        "",
+		".env.example":                "KEY=",
+		"deep/er/.env.local":          "KEY=x",
+		"deep/key.txt":                "token: " + secretToken,
+		"deep/own.txt":                "the key of hone: key-of-hone-itself",
+		"sent/key.txt":                secretToken,
+		"node_modules/x/.env":         "KEY=x",
+		"node_modules/x/lib/token.js": secretToken,
+		"binary":                      "\x00\x01" + secretToken,
+		"large":                       strings.Repeat("x", maxSecretFile) + secretToken,
+		".git/config":                 secretToken,
+		".hone/runs/x":                secretToken,
+		".venv/bin/.env":              "KEY=x",
+		".env.d/not-a-file":           "x",
+	})
+	guard := workspace.NewGuard([]string{"sent/**"})
+	guard.Known = []string{"key-of-hone-itself"}
+	got, err := FindSecrets(t.Context(), root, guard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range got.Paths {
+		got.Paths[i] = filepath.ToSlash(strings.TrimPrefix(p, root+string(filepath.Separator)))
+	}
+	slices.Sort(got.Paths)
+	want := SecretFiles{Paths: []string{".env", ".venv/bin/.env", "deep/er/.env.local", "deep/key.txt", "deep/own.txt", "node_modules/x/.env"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// If there is too much to read, the search judges files by their names, reads
+// those near the top first, and counts the others.
+func TestFindSecretsBounded(t *testing.T) {
+	root := dirOf(t, map[string]string{"top": secretToken, "deep/key": secretToken, "deep/.env": secretToken})
+	s := secretSearch{root: root, guard: workspace.NewGuard(nil), budget: int64(len(secretToken))}
+	for _, dir := range []string{".", "deep"} {
+		if _, err := s.searchDir(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := SecretFiles{Paths: []string{filepath.Join(root, "top"), filepath.Join(root, "deep", ".env")}, Unread: 1}
+	if diff := cmp.Diff(want, s.found); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestFindSecretsFails(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := FindSecrets(ctx, t.TempDir(), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if _, err := FindSecrets(t.Context(), filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
+
+// FindSecrets judges a symbolic link by its name and does not follow it.
+func TestFindSecretsLinks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("symbolic links need rights on Windows")
+	}
+	outside := dirOf(t, map[string]string{"key": secretToken})
+	root := dirOf(t, map[string]string{"a": "a"})
+	for name, target := range map[string]string{".env": "a", "key": filepath.Join(outside, "key"), "folder": outside} {
+		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := FindSecrets(t.Context(), root, workspace.NewGuard(nil))
+	if diff := cmp.Diff([]string{filepath.Join(root, ".env")}, got.Paths); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func BenchmarkFindSecrets(b *testing.B) {
+	files := map[string]string{".env": "KEY=x"}
+	for i := range 2000 {
+		files[fmt.Sprintf("d%d/f%d.go", i%50, i)] = strings.Repeat("package main // nothing to see\n", 200)
+	}
+	root := dirOf(b, files)
+	for b.Loop() {
+		if got, err := FindSecrets(b.Context(), root, workspace.NewGuard(nil)); err != nil || len(got.Paths) != 1 {
+			b.Fatal(got, err)
+		}
+	}
+}
