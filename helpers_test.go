@@ -20,11 +20,12 @@ import (
 // process is one life of a program on a workspace. The zero process but for
 // its round starts a run, or goes on with the last, for three rounds.
 type process struct {
-	ctx     context.Context // nil: never cancelled
-	round   hone.Round
-	set     func(*hone.Run) // may be nil
-	observe journal.Observer
-	fresh   bool // a new run, whatever runs there are
+	ctx       context.Context // nil: never cancelled
+	round     hone.Round
+	set       func(*hone.Run) // may be nil
+	observe   journal.Observer
+	fresh     bool // a new run, whatever runs there are
+	unstarted bool // set has recorded the start, or OnStart will
 }
 
 // live opens everything afresh, runs and closes everything. Each line of the
@@ -52,7 +53,7 @@ func (p process) live(t testing.TB, dir string) (hone.End, error) {
 		p.set(r)
 	}
 	r.Journal.Observe(p.observe)
-	if len(r.Journal.Events()) == 0 {
+	if len(r.Journal.Events()) == 0 && !p.unstarted {
 		must(0, r.Start(hone.Start{Loop: "test", Limits: r.Limits, Settings: json.RawMessage("{}")}))
 	}
 	end, err := r.Do(ctx, p.round)

@@ -43,7 +43,13 @@ type Run struct {
 	Redact func(string) string
 	// Stream, if not nil, is given a model's visible text as it arrives.
 	Stream func(text string)
+	// OnStart is called once by each process, before it records the run's first
+	// event; nil does nothing. It records the settings of a new run with
+	// [Run.Start]. If it fails, nothing is recorded, and Do returns its error.
+	OnStart func() error
 
+	starting sync.Once        // calls OnStart
+	startErr error            // of OnStart
 	at       journal.Identity // where the run is; its name and index are empty
 	count    map[journal.Identity]int
 	sessions int // begun in the round
@@ -69,9 +75,10 @@ func (r *Run) Past() *history.Past {
 	return r.past
 }
 
-// Start records the run's settings, before anything else.
+// Start records the run's settings. They must be the first event of its journal;
+// see OnStart.
 func (r *Run) Start(s Start) error {
-	_, err := r.append(journal.Entry{Type: history.TypeStart, Payload: s, Sync: true})
+	_, err := r.write(journal.Entry{Type: history.TypeStart, Payload: s, Sync: true})
 	return err
 }
 
@@ -104,8 +111,21 @@ func (r *Run) Notice(text string) error {
 	return err
 }
 
-// append writes an event, without keys.
+// append writes an event, after those of OnStart.
 func (r *Run) append(n journal.Entry) (journal.Event, error) {
+	r.starting.Do(func() {
+		if r.OnStart != nil {
+			r.startErr = r.OnStart()
+		}
+	})
+	if r.startErr != nil {
+		return journal.Event{}, r.startErr
+	}
+	return r.write(n)
+}
+
+// write writes an event, without keys.
+func (r *Run) write(n journal.Entry) (journal.Event, error) {
 	if n.Payload != nil && r.Redact != nil {
 		b, err := marshal(n.Payload)
 		if err != nil {

@@ -2,6 +2,7 @@ package hone_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -313,4 +314,45 @@ func TestNoGoroutinesAreLeft(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+}
+
+// A run whose start fails records nothing, and Do returns the error.
+func TestStartFails(t *testing.T) {
+	dir := t.TempDir()
+	full := errors.New("the disk is full")
+	var run *hone.Run
+	p := process{round: func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) {
+		t.Error("the round was called")
+		return nil, nil
+	}, unstarted: true, set: func(r *hone.Run) {
+		run, r.OnStart = r, func() error { return full }
+	}}
+	end, err := p.live(t, dir)
+	if !errors.Is(err, full) || end.Kind != hone.KindFailed || end.Why != full.Error() {
+		t.Errorf("%+v, %v", end, err)
+	}
+	if err := run.Notice("too late"); !errors.Is(err, full) {
+		t.Errorf("%v", err)
+	}
+	if n := len(run.Journal.Events()); n != 0 {
+		t.Errorf("%d events are recorded", n)
+	}
+}
+
+// OnStart is called once, before the first event, whatever that is.
+func TestOnStart(t *testing.T) {
+	dir := t.TempDir()
+	starts := 0
+	p := process{round: finds(), unstarted: true, set: func(r *hone.Run) {
+		r.OnStart = func() error {
+			starts++
+			return r.Start(hone.Start{Loop: "test", Limits: r.Limits, Settings: json.RawMessage("{}")})
+		}
+		must(0, r.Notice("hello"))
+	}}
+	wantEnd(t, p.end(t, dir), hone.KindDone)
+	recorded := events(t, dir)
+	if starts != 1 || recorded[0].Type != "start" || recorded[1].Type != "notice" {
+		t.Errorf("%d starts, then %s and %s", starts, recorded[0].Type, recorded[1].Type)
+	}
 }

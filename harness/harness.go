@@ -104,20 +104,20 @@ func Open(dir string, o Options) (*Session, error) {
 	return s, nil
 }
 
-// Run returns the session's run with its settings recorded, to be given to
-// [hone.Run.Do]. It is called once. Limits that are 0 are those of the
-// configuration or, for tokens and time, hone's own. Changes are reviewed by
-// rules that refuse secrets and hone's own files; Rules of the run may be
-// replaced.
+// Run returns the session's run. Call it once, and give your round to the run's
+// [hone.Run.Do], which records the settings first and returns an error if it
+// cannot.
+//
+// A limit that is 0 takes the value of the configuration, or hone's default for
+// tokens and time. The run's Rules refuse changes to secrets and to hone's own
+// files; you may replace them.
 func (s *Session) Run(limits hone.Limits) *hone.Run {
 	l := &s.limits
 	l.Rounds, l.Patience = cmp.Or(limits.Rounds, l.Rounds), cmp.Or(limits.Patience, l.Patience)
 	l.Tokens, l.Cost, l.Time = cmp.Or(limits.Tokens, l.Tokens), cmp.Or(limits.Cost, l.Cost), cmp.Or(limits.Time, l.Time)
 	s.start.Limits = *l
 	r := s.NewRun(workspace.Rules{Guard: s.guard})
-	if err := s.Begin(); err != nil {
-		s.journal.Close() // so that the run's first event fails, which its Do reports
-	}
+	r.OnStart = s.Begin
 	return r
 }
 

@@ -235,8 +235,8 @@ func (s *Session) before() func() workspace.Manifest {
 	return func() workspace.Manifest { return history.LastManifest(s.Home, run) }
 }
 
-// Begin says whose the lock is, and records the settings of a new run. It is
-// called once, before the run's first round.
+// Begin records in the lock which run this process works on, and in the journal
+// the settings of a new run. Call it once, before the run's first round.
 func (s *Session) Begin() error {
 	if err := s.lock.Say(s.ID()); err != nil || !s.fresh {
 		return err

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"hone"
@@ -63,6 +64,26 @@ func TestSessionKnowsTheTree(t *testing.T) {
 	replay.Workspace, replay.replayed = &Workspace{}, true
 	if m := replay.NewRun(workspace.Rules{}).Before; m != nil {
 		t.Error("a replay knows the tree")
+	}
+}
+
+// If the start of a run cannot be recorded, Do returns the error before it calls
+// the round.
+func TestSessionRunReportsStart(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{Model: "script/" + replies(t), Walls: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	run := s.Run(hone.Limits{})
+	s.journal.Close()
+	end, err := run.Do(t.Context(), func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) {
+		t.Error("the round was called")
+		return nil, nil
+	})
+	if err == nil || end.Kind != hone.KindFailed || !strings.Contains(end.Why, "cannot write the journal") {
+		t.Errorf("%+v, %v", end, err)
 	}
 }
 
