@@ -8,6 +8,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"
@@ -39,12 +40,12 @@ func delegating(role *hone.Role, got *hone.Conversation) hone.Round {
 func TestAgentAfterACrash(t *testing.T) {
 	for _, when := range []string{"before the record", "after the record", "in a folder"} {
 		t.Run(when, func(t *testing.T) {
-			dir := furnished(t, map[string]string{"old": "1", "kept": "1"})
+			dir := crashtest.Workspace(t, map[string]string{"old": "1", "kept": "1"})
 			var sent []model.Request
 			role := agent(func(_ context.Context, req model.Request) (model.Reply, error) {
 				sent = append(sent, req)
-				write(dir, "old", "2")
-				write(dir, "in/new", "2")
+				crashtest.WriteFile(dir, "old", "2")
+				crashtest.WriteFile(dir, "in/new", "2")
 				return model.Reply{Finish: model.Stop, Parts: []model.Part{{Text: "worked"}}}, nil
 			})
 			want := "in/new, old."
@@ -86,7 +87,7 @@ func TestAgentAfterACrash(t *testing.T) {
 // TestAgentsFailureIsNotRemembered: the run stops, and goes on with a fresh
 // session.
 func TestAgentsFailureIsNotRemembered(t *testing.T) {
-	dir := furnished(t, nil)
+	dir := crashtest.Workspace(t, nil)
 	broken := true
 	role := agent(func(context.Context, model.Request) (model.Reply, error) {
 		if broken {
@@ -108,7 +109,7 @@ func TestAgentsFailureIsNotRemembered(t *testing.T) {
 // TestForwardedCallsAreOnTheLedger: calls that an agent makes, at the same
 // time, are reserved within the budget, and counted once.
 func TestForwardedCallsAreOnTheLedger(t *testing.T) {
-	dir := furnished(t, nil)
+	dir := crashtest.Workspace(t, nil)
 	var refused int
 	role := agent(nil)
 	round := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
@@ -144,7 +145,7 @@ func TestForwardedCallsAreOnTheLedger(t *testing.T) {
 // TestPassed: a loop that verifies by itself ends verified, whatever was
 // declined.
 func TestPassed(t *testing.T) {
-	dir := furnished(t, map[string]string{"asked": "zero"})
+	dir := crashtest.Workspace(t, map[string]string{"asked": "zero"})
 	round := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("asked", "one")}}, nil)
 		return nil, err

@@ -349,7 +349,7 @@ func reviewed(dir string, m model.Model, limits hone.Limits) process {
 			r.Limits = limits
 			r.Limits.Tokens = refunded(r, limits.Tokens)
 			r.Check = func(context.Context) ([]check.Finding, error) {
-				if read(dir, "a") == "works" {
+				if crashtest.ReadFile(dir, "a") == "works" {
 					return nil, nil
 				}
 				return []check.Finding{wrong("a does not work")}, nil
@@ -439,7 +439,7 @@ func TestRoundWithoutALostCall(t *testing.T) {
 		"a call": {func(string) hone.Role { return handy(speaker(slices.Repeat([]answer{lost}, 9)...), echo()) }, 13_000},
 		"a session": {func(dir string) hone.Role {
 			return agent(func(context.Context, model.Request) (model.Reply, error) {
-				write(dir, "b", "half a review")
+				crashtest.WriteFile(dir, "b", "half a review")
 				return model.Reply{}, &hone.Stop{Kind: hone.KindBudget, Why: "the token budget is used up"}
 			})
 		}, 1e6},

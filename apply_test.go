@@ -15,6 +15,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
+	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -30,7 +31,7 @@ func approve(h hone.Human, patterns ...string) func(*hone.Run) {
 // TestApplyGivesVerdicts in the order of the edits; a refusal is a verdict and
 // no error, and keeps nothing else from being made.
 func TestApplyGivesVerdicts(t *testing.T) {
-	dir := furnished(t, map[string]string{"same": "same", "gone": "soon", "seen": "old", "unseen": "old"})
+	dir := crashtest.Workspace(t, map[string]string{"same": "same", "gone": "soon", "seen": "old", "unseen": "old"})
 	var got []workspace.Verdict
 	end := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		ch := workspace.Change{Edits: []workspace.Edit{
@@ -39,7 +40,7 @@ func TestApplyGivesVerdicts(t *testing.T) {
 		}}
 		var err error
 		got, err = r.Apply(ctx, ch, func(path string) (string, bool) {
-			return workspace.Digest([]byte(read(dir, path))), path != "unseen"
+			return workspace.Digest([]byte(crashtest.ReadFile(dir, path))), path != "unseen"
 		})
 		return nil, err
 	}, set: approve(&person{answer: func(q hone.Question) (hone.Answer, error) {
@@ -58,7 +59,7 @@ func TestApplyGivesVerdicts(t *testing.T) {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
 	for name, content := range map[string]string{"new": "n", "same": "same", "gone": "no file", "asked": "a", "seen": "s", "unseen": "old"} {
-		if s := read(dir, name); s != content {
+		if s := crashtest.ReadFile(dir, name); s != content {
 			t.Errorf("%s is %q, want %q", name, s, content)
 		}
 	}
@@ -83,7 +84,7 @@ func TestApplyGivesVerdicts(t *testing.T) {
 // TestQuestionIsOnRecordBeforeItIsAsked, with the contents that it is about,
 // and the answer is bound to their digests.
 func TestQuestionIsOnRecordBeforeItIsAsked(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "old", "b": "soon"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "old", "b": "soon"})
 	h := &person{}
 	h.answer = func(q hone.Question) (hone.Answer, error) {
 		all := events(t, dir)
@@ -96,7 +97,7 @@ func TestQuestionIsOnRecordBeforeItIsAsked(t *testing.T) {
 		if recorded.Path != q.Path || recorded.Before != q.Before || recorded.After != q.After || recorded.Delete != q.Delete {
 			t.Errorf("recorded %+v, asked %+v", recorded, q)
 		}
-		if s := string(object(t, dir, q.Before.Digest)); s != string(q.Old) || s != read(dir, q.Path) {
+		if s := string(object(t, dir, q.Before.Digest)); s != string(q.Old) || s != crashtest.ReadFile(dir, q.Path) {
 			t.Errorf("%s was %q, its object is %q", q.Path, q.Old, s)
 		}
 		if q.After.Exists() && string(object(t, dir, q.After.Digest)) != string(q.New) {
@@ -110,7 +111,7 @@ func TestQuestionIsOnRecordBeforeItIsAsked(t *testing.T) {
 	if len(h.asked) != 2 || h.asked[0].More != 1 || h.asked[1].More != 0 || !h.asked[1].Delete || h.asked[1].New != nil {
 		t.Errorf("asked %+v", h.asked)
 	}
-	if read(dir, "a") != "new" || read(dir, "b") != "no file" {
+	if crashtest.ReadFile(dir, "a") != "new" || crashtest.ReadFile(dir, "b") != "no file" {
 		t.Error("what was approved was not applied")
 	}
 }
@@ -120,8 +121,8 @@ func TestQuestionAboutAnEmptyFile(t *testing.T) {
 	h := &person{answer: yes}
 	dir := t.TempDir()
 	wantEnd(t, process{round: applies([]workspace.Edit{{Path: "empty"}}), set: approve(h, "empty")}.end(t, dir), hone.KindDone)
-	if q := h.asked[0]; q.Old != nil || q.New == nil || read(dir, "empty") != "" {
-		t.Errorf("asked %+v, the file is %q", q, read(dir, "empty"))
+	if q := h.asked[0]; q.Old != nil || q.New == nil || crashtest.ReadFile(dir, "empty") != "" {
+		t.Errorf("asked %+v, the file is %q", q, crashtest.ReadFile(dir, "empty"))
 	}
 }
 
@@ -135,7 +136,7 @@ func TestRestIsNotAsked(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b"}, h.paths()); diff != "" {
 		t.Errorf("asked about (-want +got):\n%s", diff)
 	}
-	if read(dir, "d") != "4" {
+	if crashtest.ReadFile(dir, "d") != "4" {
 		t.Error("the rest was not applied")
 	}
 	if n := len(of[hone.Answer](t, events(t, dir), "approval", journal.Record)); n != 4 {
@@ -150,13 +151,13 @@ func TestPendingQuestionStops(t *testing.T) {
 	p := process{round: applies([]workspace.Edit{edit("plain", "1"), edit("asked", "2")}), set: approve(h, "asked")}
 	end := p.end(t, dir)
 	wantEnd(t, end, hone.KindBlocked)
-	if read(dir, "plain") != "no file" || !strings.Contains(end.Why, "asked") || end.Next.IsZero() {
-		t.Errorf("plain is %q, end %+v", read(dir, "plain"), end)
+	if crashtest.ReadFile(dir, "plain") != "no file" || !strings.Contains(end.Why, "asked") || end.Next.IsZero() {
+		t.Errorf("plain is %q, end %+v", crashtest.ReadFile(dir, "plain"), end)
 	}
 	h.answer = yes
 	wantEnd(t, p.end(t, dir), hone.KindDone)
-	if read(dir, "plain") != "1" || read(dir, "asked") != "2" || len(h.asked) != 2 {
-		t.Errorf("after the answer: %q, %q, asked %d times", read(dir, "plain"), read(dir, "asked"), len(h.asked))
+	if crashtest.ReadFile(dir, "plain") != "1" || crashtest.ReadFile(dir, "asked") != "2" || len(h.asked) != 2 {
+		t.Errorf("after the answer: %q, %q, asked %d times", crashtest.ReadFile(dir, "plain"), crashtest.ReadFile(dir, "asked"), len(h.asked))
 	}
 }
 
@@ -196,7 +197,7 @@ func TestNobodyThere(t *testing.T) {
 		{"approved, and the round had found more", yes, []check.Finding{wrong("pending")}, false, hone.KindRounds, "new"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := furnished(t, map[string]string{"asked": "old"})
+			dir := crashtest.Workspace(t, map[string]string{"asked": "old"})
 			played, checked := 0, 0
 			round := applies([]workspace.Edit{edit("asked", "new"), edit("made", "1")}, tt.own...)
 			p := process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
@@ -212,7 +213,7 @@ func TestNobodyThere(t *testing.T) {
 				}
 				if tt.check {
 					r.Check = func(context.Context) ([]check.Finding, error) {
-						if checked++; read(dir, "asked") == "new" {
+						if checked++; crashtest.ReadFile(dir, "asked") == "new" {
 							return nil, nil
 						}
 						return []check.Finding{wrong("asked must be new")}, nil
@@ -224,13 +225,13 @@ func TestNobodyThere(t *testing.T) {
 			if a := of[hone.Answer](t, events(t, dir), "approval", journal.Record)[0]; a.Approved || a.By != "nobody" {
 				t.Errorf("the answer on record: %+v", a)
 			}
-			if read(dir, "made") != "1" || end.Next.IsZero() {
+			if crashtest.ReadFile(dir, "made") != "1" || end.Next.IsZero() {
 				t.Errorf("the rest of the change was not made, or no hint: %+v", end)
 			}
 			h = &person{answer: tt.answer}
 			end = p.end(t, dir)
-			if end.Kind != tt.kind || read(dir, "asked") != tt.content {
-				t.Errorf("the resumed run ended %+v, the file is %q; want %s and %q", end, read(dir, "asked"), tt.kind, tt.content)
+			if end.Kind != tt.kind || crashtest.ReadFile(dir, "asked") != tt.content {
+				t.Errorf("the resumed run ended %+v, the file is %q; want %s and %q", end, crashtest.ReadFile(dir, "asked"), tt.kind, tt.content)
 			}
 			if len(h.asked) != 1 || string(h.asked[0].Old) != "old" || string(h.asked[0].New) != "new" {
 				t.Errorf("asked %+v", h.asked)
@@ -251,15 +252,15 @@ func TestNobodyThere(t *testing.T) {
 
 // TestChangedFileIsNotAskedAbout again: the question was about other contents.
 func TestChangedFileIsNotAskedAbout(t *testing.T) {
-	dir := furnished(t, map[string]string{"asked": "old"})
+	dir := crashtest.Workspace(t, map[string]string{"asked": "old"})
 	p := process{round: applies([]workspace.Edit{edit("asked", "new")}), set: approve(nil, "asked")}
 	wantEnd(t, p.end(t, dir), hone.KindBlocked)
-	write(dir, "asked", "mine")
+	crashtest.WriteFile(dir, "asked", "mine")
 	h := &person{answer: yes}
 	p.set = approve(h, "asked")
 	wantEnd(t, p.end(t, dir), hone.KindBlocked)
-	if len(h.asked) != 0 || read(dir, "asked") != "mine" {
-		t.Errorf("asked %d times, the file is %q", len(h.asked), read(dir, "asked"))
+	if len(h.asked) != 0 || crashtest.ReadFile(dir, "asked") != "mine" {
+		t.Errorf("asked %d times, the file is %q", len(h.asked), crashtest.ReadFile(dir, "asked"))
 	}
 }
 
@@ -271,14 +272,14 @@ func TestKillsWhileAskingAgain(t *testing.T) {
 		step = 5
 	}
 	for point := 0; ; point += step {
-		dir := furnished(t, map[string]string{"asked": "old", "other": "old"})
+		dir := crashtest.Workspace(t, map[string]string{"asked": "old", "other": "old"})
 		checked := 0
 		p := process{round: applies([]workspace.Edit{edit("asked", "new"), edit("other", "new")})}
 		p.set = func(r *hone.Run) {
 			approve(nil, "asked", "other")(r)
 			r.Limits.Rounds = 1
 			r.Check = func(context.Context) ([]check.Finding, error) {
-				if checked++; read(dir, "asked")+read(dir, "other") == "newnew" {
+				if checked++; crashtest.ReadFile(dir, "asked")+crashtest.ReadFile(dir, "other") == "newnew" {
 					return nil, nil
 				}
 				return []check.Finding{wrong("both must be new")}, nil
@@ -301,8 +302,8 @@ func TestKillsWhileAskingAgain(t *testing.T) {
 			without.end(t, dir)
 		}
 		end := p.end(t, dir)
-		if end.Kind != hone.KindDone || read(dir, "asked")+read(dir, "other") != "newnew" {
-			t.Errorf("after a kill %s (point %d): %+v, the files are %q and %q", where, point, end, read(dir, "asked"), read(dir, "other"))
+		if end.Kind != hone.KindDone || crashtest.ReadFile(dir, "asked")+crashtest.ReadFile(dir, "other") != "newnew" {
+			t.Errorf("after a kill %s (point %d): %+v, the files are %q and %q", where, point, end, crashtest.ReadFile(dir, "asked"), crashtest.ReadFile(dir, "other"))
 		}
 		if !dead {
 			if point < 10 {
@@ -319,40 +320,40 @@ func TestConflictNamesTheFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the hint is for a POSIX shell")
 	}
-	dir := furnished(t, map[string]string{"sub dir/it's": "old"})
+	dir := crashtest.Workspace(t, map[string]string{"sub dir/it's": "old"})
 	h := &person{answer: func(q hone.Question) (hone.Answer, error) {
-		write(dir, q.Path, "mine")
+		crashtest.WriteFile(dir, q.Path, "mine")
 		return yes(q)
 	}}
 	edits := []workspace.Edit{edit("first", "1"), edit("sub dir/it's", "new")}
 	p := process{round: applies(edits), set: approve(h, "sub dir/*")}
 	end := p.end(t, dir)
 	wantEnd(t, end, hone.KindBlocked)
-	if !strings.Contains(end.Why, "sub dir/it's") || read(dir, "sub dir/it's") != "mine" || read(dir, "first") != "no file" {
-		t.Errorf("why %q; the files are %q and %q", end.Why, read(dir, "sub dir/it's"), read(dir, "first"))
+	if !strings.Contains(end.Why, "sub dir/it's") || crashtest.ReadFile(dir, "sub dir/it's") != "mine" || crashtest.ReadFile(dir, "first") != "no file" {
+		t.Errorf("why %q; the files are %q and %q", end.Why, crashtest.ReadFile(dir, "sub dir/it's"), crashtest.ReadFile(dir, "first"))
 	}
 	if out, err := exec.Command("sh", "-c", end.Next.Shell).CombinedOutput(); err != nil || end.Next.Verb != hone.Resume {
 		t.Fatalf("%+v: %v\n%s", end.Next, err, out)
 	}
-	if read(dir, "sub dir/it's") != "old" {
-		t.Fatalf("the hint's command left %q", read(dir, "sub dir/it's"))
+	if crashtest.ReadFile(dir, "sub dir/it's") != "old" {
+		t.Fatalf("the hint's command left %q", crashtest.ReadFile(dir, "sub dir/it's"))
 	}
 	h.answer = yes
 	wantEnd(t, p.end(t, dir), hone.KindDone)
-	if read(dir, "sub dir/it's") != "new" || len(h.asked) != 1 {
-		t.Errorf("the file is %q after %d questions", read(dir, "sub dir/it's"), len(h.asked))
+	if crashtest.ReadFile(dir, "sub dir/it's") != "new" || len(h.asked) != 1 {
+		t.Errorf("the file is %q after %d questions", crashtest.ReadFile(dir, "sub dir/it's"), len(h.asked))
 	}
 }
 
 // halfApplied is a workspace whose last run died in the middle of an apply.
 func halfApplied(t *testing.T) (dir string) {
-	dir = furnished(t, map[string]string{"a": "old", "b": "old"})
+	dir = crashtest.Workspace(t, map[string]string{"a": "old", "b": "old"})
 	edits := []workspace.Edit{edit("a", "new"), edit("b", "new"), edit("c", "new")}
 	if !(process{round: applies(edits)}).killedAt(t, dir, on("after", "apply", journal.Begin)) {
 		t.Fatal("the run was not killed")
 	}
-	write(dir, "a", "new")
-	if read(dir, "b") != "old" {
+	crashtest.WriteFile(dir, "a", "new")
+	if crashtest.ReadFile(dir, "b") != "old" {
 		t.Fatal("the apply was made already")
 	}
 	return dir
@@ -365,7 +366,7 @@ func TestSettle(t *testing.T) {
 		dir := halfApplied(t)
 		var found []string
 		p := process{fresh: fresh, round: func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) {
-			found = []string{read(dir, "a"), read(dir, "b"), read(dir, "c")}
+			found = []string{crashtest.ReadFile(dir, "a"), crashtest.ReadFile(dir, "b"), crashtest.ReadFile(dir, "c")}
 			return nil, nil
 		}}
 		wantEnd(t, p.end(t, dir), hone.KindDone)
@@ -378,18 +379,18 @@ func TestSettle(t *testing.T) {
 // TestSettleOverwritesNoThirdState, not even for a new run, and says which.
 func TestSettleOverwritesNoThirdState(t *testing.T) {
 	dir := halfApplied(t)
-	write(dir, "b", "mine")
+	crashtest.WriteFile(dir, "b", "mine")
 	end, err := process{fresh: true, round: finds()}.live(t, dir)
 	var stop *hone.Stop
 	if !asStop(err, &stop) || stop.Kind != hone.KindBlocked || !strings.Contains(stop.Why, "b was changed") {
 		t.Fatalf("end %+v, error %v", end, err)
 	}
-	if read(dir, "b") != "mine" || read(dir, "c") != "no file" {
-		t.Errorf("the files are %q and %q", read(dir, "b"), read(dir, "c"))
+	if crashtest.ReadFile(dir, "b") != "mine" || crashtest.ReadFile(dir, "c") != "no file" {
+		t.Errorf("the files are %q and %q", crashtest.ReadFile(dir, "b"), crashtest.ReadFile(dir, "c"))
 	}
 	must(0, os.WriteFile(filepath.Join(dir, "b"), []byte("old"), 0o644))
 	wantEnd(t, process{round: applies([]workspace.Edit{edit("a", "new"), edit("b", "new"), edit("c", "new")})}.end(t, dir), hone.KindDone)
-	if read(dir, "b") != "new" || read(dir, "c") != "new" {
-		t.Errorf("the files are %q and %q", read(dir, "b"), read(dir, "c"))
+	if crashtest.ReadFile(dir, "b") != "new" || crashtest.ReadFile(dir, "c") != "new" {
+		t.Errorf("the files are %q and %q", crashtest.ReadFile(dir, "b"), crashtest.ReadFile(dir, "c"))
 	}
 }

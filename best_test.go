@@ -7,34 +7,22 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
-	"hone/journal"
+	"hone/internal/crashtest"
 	"hone/workspace"
 )
 
-// undo restores the last run's files, as the command does.
+// undo restores the last run's files, like the command. It checks each line of the
+// journal against the schema.
 func undo(t testing.TB, dir string, round int, force bool) (*history.Reversal, map[string]string, error) {
 	t.Helper()
-	home := must(journal.FindHome(dir))
-	defer home.Close()
-	lock := must(home.Lock())
-	defer lock.Unlock()
-	tree := must(workspace.Open(dir, workspace.Options{}))
-	defer tree.Close()
-	must(0, hone.Settle(context.Background(), home, tree, lock.Last))
-	j := must(home.Open(must(home.Find("last"))))
-	defer j.Close()
-	v, err := history.Reverse(context.Background(), j, tree, round, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	kept, err := v.Restore(context.Background(), force)
-	holdAgainstSchema(t, j.Events())
+	v, kept, err := crashtest.Undo(dir, round, force)
+	holdAgainstSchema(t, events(t, dir))
 	return v, kept, err
 }
 
 // A run resumes from the round that it was restored to, with its findings.
 func TestGoOnFromAnEarlierRound(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "0"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "0"})
 	found := map[string][]check.Finding{"1": {wrong("x")}, "2": {wrong("x"), wrong("y")}, "3": {wrong("z"), wrong("y"), wrong("x")}}
 	var prior []check.Finding
 	p := process{round: func(ctx context.Context, r *hone.Run, given []check.Finding) ([]check.Finding, error) {
@@ -42,7 +30,7 @@ func TestGoOnFromAnEarlierRound(t *testing.T) {
 		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", string(rune('0'+r.Round())))}}, nil)
 		return nil, err
 	}, set: func(r *hone.Run) {
-		r.Check = func(context.Context) ([]check.Finding, error) { return found[read(dir, "a")], nil }
+		r.Check = func(context.Context) ([]check.Finding, error) { return found[crashtest.ReadFile(dir, "a")], nil }
 	}}
 	end := p.end(t, dir)
 	wantEnd(t, end, hone.KindRounds)
@@ -62,22 +50,22 @@ func TestGoOnFromAnEarlierRound(t *testing.T) {
 }
 
 func TestKeepBest(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "0"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "0"})
 	found := map[string][]check.Finding{"1": {wrong("x"), wrong("y")}, "2": {wrong("x")}, "3": {wrong("x"), wrong("z")}}
 	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", string(rune('0'+r.Round())))}}, nil)
 		return nil, err
 	}, set: func(r *hone.Run) {
 		r.Trust.KeepBest = true
-		r.Check = func(context.Context) ([]check.Finding, error) { return found[read(dir, "a")], nil }
+		r.Check = func(context.Context) ([]check.Finding, error) { return found[crashtest.ReadFile(dir, "a")], nil }
 	}}
 	end := p.end(t, dir)
 	wantEnd(t, end, hone.KindRounds)
-	if read(dir, "a") != "2" || end.Best != 2 || !end.Restored || len(end.Notes) != 1 {
-		t.Errorf("a is %q; best %d, notes %q", read(dir, "a"), end.Best, end.Notes)
+	if crashtest.ReadFile(dir, "a") != "2" || end.Best != 2 || !end.Restored || len(end.Notes) != 1 {
+		t.Errorf("a is %q; best %d, notes %q", crashtest.ReadFile(dir, "a"), end.Best, end.Notes)
 	}
 	p.replays(t, dir)
-	if again := p.end(t, dir); again.Best != 2 || read(dir, "a") != "2" {
+	if again := p.end(t, dir); again.Best != 2 || crashtest.ReadFile(dir, "a") != "2" {
 		t.Errorf("a finished run, resumed: %+v", again)
 	}
 }

@@ -38,7 +38,7 @@ func (l *looksFirst) process(dir string) process {
 		r.Trust.CheckFirst, r.Trust.Proof = l.first, l.proof
 		r.Check = func(context.Context) ([]check.Finding, error) {
 			l.checks++
-			switch a := read(dir, "a"); {
+			switch a := crashtest.ReadFile(dir, "a"); {
 			case l.broken:
 				return []check.Finding{{Source: "check", Text: "no such program", Broken: true}}, nil
 			case a != "2":
@@ -74,7 +74,7 @@ func TestCheckFirst(t *testing.T) {
 		"unless clean, proved, passes":     {looksFirst: looksFirst{first: hone.UnlessClean, proof: proof(true)}, before: "2", end: hone.KindDone, checks: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := furnished(t, map[string]string{"a": c.before})
+			dir := crashtest.Workspace(t, map[string]string{"a": c.before})
 			p := c.process(dir)
 			end := p.end(t, dir)
 			wantEnd(t, end, c.end)
@@ -95,7 +95,7 @@ func TestCheckFirst(t *testing.T) {
 // TestCheckFirstPasses: the end says so, holds the check's advice, and stays
 // what it is, whatever becomes of the tree.
 func TestCheckFirstPasses(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "2"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "2"})
 	l := looksFirst{first: hone.UnlessClean}
 	p := l.process(dir)
 	end := p.end(t, dir)
@@ -103,7 +103,7 @@ func TestCheckFirstPasses(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 	before := len(events(t, dir))
-	write(dir, "a", "3")
+	crashtest.WriteFile(dir, "a", "3")
 	if again := p.end(t, dir); again.Kind != hone.KindDone || len(events(t, dir)) != before || l.checks != 1 {
 		t.Errorf("%+v after %d checks", again, l.checks)
 	}
@@ -112,7 +112,7 @@ func TestCheckFirstPasses(t *testing.T) {
 // TestCheckFirstCannotRun: a run that is only informed says so and goes on; one
 // that is done if the check passes waits until the check is fixed.
 func TestCheckFirstCannotRun(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "0"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "0"})
 	l := looksFirst{first: hone.Informed, broken: true}
 	p := l.process(dir)
 	if end := p.end(t, dir); end.Kind != hone.KindFailed || end.Rounds != 3 || !slices.Equal(l.priors[0], []string{"no such program"}) {
@@ -124,7 +124,7 @@ func TestCheckFirstCannotRun(t *testing.T) {
 	}
 	p.replays(t, dir)
 
-	dir = furnished(t, map[string]string{"a": "0"})
+	dir = crashtest.Workspace(t, map[string]string{"a": "0"})
 	l = looksFirst{first: hone.UnlessClean, broken: true}
 	p = l.process(dir)
 	for range 2 {
@@ -146,13 +146,13 @@ func TestCheckFirstCannotRun(t *testing.T) {
 // TestChangeAfterCheckFirst: what the user changes between the check and the
 // first round is told with what the check found, which is not run again.
 func TestChangeAfterCheckFirst(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "0", "b": "0"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "0", "b": "0"})
 	l := looksFirst{first: hone.Informed}
 	p := l.process(dir)
 	if !p.killedAt(t, dir, on("after", "round", "")) {
 		t.Fatal("the run was not killed")
 	}
-	write(dir, "b", "mine")
+	crashtest.WriteFile(dir, "b", "mine")
 	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if l.checks != 3 || len(l.priors[0]) != 2 || l.priors[0][0] != "a is 0" || !strings.Contains(l.priors[0][1], "while the run was stopped") {
 		t.Errorf("%d checks, given %q", l.checks, l.priors)
@@ -162,7 +162,7 @@ func TestChangeAfterCheckFirst(t *testing.T) {
 
 // TestUndoBeforeCheckFirst: before the run is before what its first check did.
 func TestUndoBeforeCheckFirst(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "0", "checked": "no"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "0", "checked": "no"})
 	l := looksFirst{first: hone.Informed}
 	p := l.process(dir)
 	set := p.set
@@ -170,20 +170,20 @@ func TestUndoBeforeCheckFirst(t *testing.T) {
 		set(r)
 		inner := r.Check
 		r.Check = func(ctx context.Context) ([]check.Finding, error) {
-			write(dir, "checked", "yes")
+			crashtest.WriteFile(dir, "checked", "yes")
 			return inner(ctx)
 		}
 	}
 	wantEnd(t, p.end(t, dir), hone.KindDone)
-	if _, _, err := undo(t, dir, 0, false); err != nil || read(dir, "checked") != "no" || read(dir, "a") != "0" {
-		t.Errorf("%v; checked is %q, a is %q", err, read(dir, "checked"), read(dir, "a"))
+	if _, _, err := undo(t, dir, 0, false); err != nil || crashtest.ReadFile(dir, "checked") != "no" || crashtest.ReadFile(dir, "a") != "0" {
+		t.Errorf("%v; checked is %q, a is %q", err, crashtest.ReadFile(dir, "checked"), crashtest.ReadFile(dir, "a"))
 	}
 }
 
 // TestResumeBeforeTheFirstRound: a run that was undone resumes with the findings of
 // its first check.
 func TestResumeBeforeTheFirstRound(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "0"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "0"})
 	l := looksFirst{first: hone.Informed}
 	p := l.process(dir)
 	set := p.set
@@ -216,14 +216,14 @@ func TestCrashOfTheFirstCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			crashtest.Scene{
 				Replies: []model.Reply{text("one"), text("two")},
-				Furnish: func(_ testing.TB, dir string) { write(dir, "a", c.before) },
+				Furnish: func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "a", c.before) },
 				Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 					p := process{round: everyKind(dir, m), observe: o, set: func(r *hone.Run) {
 						r.Human = hone.Always{}
 						r.Trust.CheckFirst, r.Trust.Proof = c.first, c.proof
 						r.Check = func(context.Context) ([]check.Finding, error) {
-							write(dir, "checked", "made by the check")
-							if read(dir, "a") == "two" {
+							crashtest.WriteFile(dir, "checked", "made by the check")
+							if crashtest.ReadFile(dir, "a") == "two" {
 								return []check.Finding{advice("well done")}, nil
 							}
 							return []check.Finding{wrong("a must be two")}, nil

@@ -113,7 +113,7 @@ func TestCrashAmongAnswers(t *testing.T) {
 	crashtest.Scene{
 		Furnish: func(_ testing.TB, dir string) {
 			for _, name := range []string{"asked/yes", "asked/no", "asked/gone"} {
-				write(dir, name, "zero")
+				crashtest.WriteFile(dir, name, "zero")
 			}
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
@@ -123,10 +123,10 @@ func TestCrashAmongAnswers(t *testing.T) {
 					return hone.Answer{Approved: q.Path != "asked/no", Rest: q.Path == "asked/all", By: "person"}, nil
 				}}
 				r.Check = func(context.Context) ([]check.Finding, error) {
-					if strings.HasPrefix(read(dir, "plain"), "w2") {
+					if strings.HasPrefix(crashtest.ReadFile(dir, "plain"), "w2") {
 						return []check.Finding{advice("well done")}, nil
 					}
-					return []check.Finding{wrong("plain must be of round 2"), advice("see " + read(dir, "asked/all"))}, nil
+					return []check.Finding{wrong("plain must be of round 2"), advice("see " + crashtest.ReadFile(dir, "asked/all"))}, nil
 				}
 			}}.end(t, dir)
 		},
@@ -137,10 +137,10 @@ func TestCrashAmongAnswers(t *testing.T) {
 // somebody to ask, and is answered by a third process.
 func TestCrashAroundOpenQuestions(t *testing.T) {
 	crashtest.Scene{
-		Furnish: func(_ testing.TB, dir string) { write(dir, "asked", "zero") },
+		Furnish: func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "asked", "zero") },
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) (end hone.End) {
 			for _, human := range []hone.Human{&person{answer: later}, nil, &person{answer: yes}} {
-				if b := read(dir, "asked"); b != "zero" && human == nil {
+				if b := crashtest.ReadFile(dir, "asked"); b != "zero" && human == nil {
 					continue
 				}
 				p := process{round: applies([]workspace.Edit{edit("asked", "one"), edit("b", "bee"), edit("c", "sea")}), observe: o, set: func(r *hone.Run) {
@@ -161,7 +161,7 @@ func TestCrashAroundOpenQuestions(t *testing.T) {
 func TestCrashOfAnAgent(t *testing.T) {
 	crashtest.Scene{
 		Replies: []model.Reply{text("first"), text("second")},
-		Furnish: func(_ testing.TB, dir string) { write(dir, "a", "zero") },
+		Furnish: func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "a", "zero") },
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 			round := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 				role := agent(func(ctx context.Context, req model.Request) (model.Reply, error) {
@@ -173,8 +173,8 @@ func TestCrashOfAnAgent(t *testing.T) {
 					if err != nil {
 						return reply, err
 					}
-					write(dir, "a", reply.Text())
-					write(dir, "in/"+reply.Text(), "made")
+					crashtest.WriteFile(dir, "a", reply.Text())
+					crashtest.WriteFile(dir, "in/"+reply.Text(), "made")
 					return reply, settle(&model.Usage{Input: 10, Output: 10}, nil)
 				})
 				_, err := r.Talk(ctx, role, user("do it"))
@@ -182,7 +182,7 @@ func TestCrashOfAnAgent(t *testing.T) {
 			}
 			end := process{round: round, observe: o, set: func(r *hone.Run) {
 				r.Check = func(context.Context) ([]check.Finding, error) {
-					if read(dir, "a") != "second" {
+					if crashtest.ReadFile(dir, "a") != "second" {
 						return []check.Finding{wrong("a must be second")}, nil
 					}
 					return nil, nil

@@ -18,9 +18,9 @@ import (
 func meddles(dir string, edits func(round int) []workspace.Edit) hone.Round {
 	return func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		command := func(context.Context) (seen, error) {
-			write(dir, "tests/t", fmt.Sprint("bought in round ", r.Round()))
-			write(dir, "tests/new", "new")
-			if read(dir, "tests/gone") != "no file" {
+			crashtest.WriteFile(dir, "tests/t", fmt.Sprint("bought in round ", r.Round()))
+			crashtest.WriteFile(dir, "tests/new", "new")
+			if crashtest.ReadFile(dir, "tests/gone") != "no file" {
 				return seen{"done"}, removeFile(dir, "tests/gone")
 			}
 			return seen{"done"}, nil
@@ -48,7 +48,7 @@ func TestCrashOfATrustedCheck(t *testing.T) {
 	crashtest.Scene{
 		Furnish: func(_ testing.TB, dir string) {
 			for _, name := range []string{"a", "tests/t", "tests/gone", "tests/more"} {
-				write(dir, name, "zero")
+				crashtest.WriteFile(dir, name, "zero")
 			}
 		},
 		Play: func(t testing.TB, dir string, _ model.Model, o journal.Observer) hone.End {
@@ -58,20 +58,20 @@ func TestCrashOfATrustedCheck(t *testing.T) {
 					return hone.Answer{Approved: q.Path == "tests/more", By: "person"}, nil
 				}}
 				r.Check = func(context.Context) ([]check.Finding, error) {
-					if n := read(dir, "a"); n != "2" && n != "3" {
+					if n := crashtest.ReadFile(dir, "a"); n != "2" && n != "3" {
 						return []check.Finding{wrong("a must be more than 1")}, nil
 					}
 					return nil, nil
 				}
 				r.Trust.Proof = &hone.Proof{Check: func(_ context.Context, copied string) ([]check.Finding, error) {
-					if read(copied, "proof") != "here" {
+					if crashtest.ReadFile(copied, "proof") != "here" {
 						return []check.Finding{wrong("there is no proof in the copy")}, nil
 					}
 					return nil, nil
 				}}
 			}}.end(t, dir)
-			if end.Kind != hone.KindDone || read(dir, "tests/t") != "zero" || read(dir, "tests/gone") != "zero" || read(dir, "tests/more") != "3" {
-				t.Errorf("the run ended %+v; tests hold %q, %q and %q", end, read(dir, "tests/t"), read(dir, "tests/gone"), read(dir, "tests/more"))
+			if end.Kind != hone.KindDone || crashtest.ReadFile(dir, "tests/t") != "zero" || crashtest.ReadFile(dir, "tests/gone") != "zero" || crashtest.ReadFile(dir, "tests/more") != "3" {
+				t.Errorf("the run ended %+v; tests hold %q, %q and %q", end, crashtest.ReadFile(dir, "tests/t"), crashtest.ReadFile(dir, "tests/gone"), crashtest.ReadFile(dir, "tests/more"))
 			}
 			return end
 		},
@@ -90,22 +90,22 @@ func TestCrashOfTheBestRound(t *testing.T) {
 	}
 	crashtest.Scene{
 		Furnish: func(_ testing.TB, dir string) {
-			write(dir, "a", "zero")
-			write(dir, "tests/gone", "zero")
+			crashtest.WriteFile(dir, "a", "zero")
+			crashtest.WriteFile(dir, "tests/gone", "zero")
 		},
 		Play: func(t testing.TB, dir string, _ model.Model, o journal.Observer) hone.End {
 			end := process{round: meddles(dir, edits), observe: o, set: func(r *hone.Run) {
 				r.Trust.KeepBest = true
 				r.Check = func(context.Context) ([]check.Finding, error) {
 					found := []check.Finding{wrong("never right")}
-					if read(dir, "a") != "2" {
-						found = append(found, wrong("a is "+read(dir, "a")))
+					if crashtest.ReadFile(dir, "a") != "2" {
+						found = append(found, wrong("a is "+crashtest.ReadFile(dir, "a")))
 					}
 					return found, nil
 				}
 			}}.end(t, dir)
-			if end.Kind != hone.KindRounds || read(dir, "a") != "2" || read(dir, "made/2") != "made" || read(dir, "made/3") != "no file" {
-				t.Errorf("the run ended %+v with a = %q", end, read(dir, "a"))
+			if end.Kind != hone.KindRounds || crashtest.ReadFile(dir, "a") != "2" || crashtest.ReadFile(dir, "made/2") != "made" || crashtest.ReadFile(dir, "made/3") != "no file" {
+				t.Errorf("the run ended %+v with a = %q", end, crashtest.ReadFile(dir, "a"))
 			}
 			return end
 		},

@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/internal/crashtest"
 	"hone/workspace"
 )
 
@@ -173,14 +174,14 @@ func TestCheckCountsForItsTree(t *testing.T) {
 		want   int
 	}{{"same tree", "", 1}, {"other tree", "other", 2}} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := furnished(t, map[string]string{"a": "one"})
+			dir := crashtest.Workspace(t, map[string]string{"a": "one"})
 			checked := 0
 			p := process{round: finds(), set: func(r *hone.Run) { r.Check = checks(&checked, nil) }}
 			if !p.killedAt(t, dir, on("before", "round", "")) {
 				t.Fatal("the run was not killed")
 			}
 			if tt.change != "" {
-				write(dir, "a", tt.change)
+				crashtest.WriteFile(dir, "a", tt.change)
 			}
 			wantEnd(t, p.end(t, dir), hone.KindDone)
 			if checked != tt.want {
@@ -264,7 +265,7 @@ func TestErrorOfALoopIsTheEnvironments(t *testing.T) {
 // TestRoundNamesTheTree: the state of the tree is on record with the
 // round, for whoever compares.
 func TestRoundNamesTheTree(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "zero"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "zero"})
 	process{round: applies([]workspace.Edit{edit("a", "one")})}.end(t, dir)
 	s := of[hone.State](t, events(t, dir), "round", "")[0]
 	m := manifestOf(t, dir, s.Manifest)

@@ -2,16 +2,15 @@ package hone_test
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"hone"
 	"hone/check"
+	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"
@@ -20,44 +19,24 @@ import (
 // process is one life of a program on a workspace. The zero process but for
 // its round starts a run, or goes on with the last, for three rounds.
 type process struct {
-	ctx       context.Context // nil: never cancelled
-	round     hone.Round
-	set       func(*hone.Run) // may be nil
-	observe   journal.Observer
-	fresh     bool // a new run, whatever runs there are
-	unstarted bool // set has recorded the start, or OnStart will
+	ctx     context.Context // nil: never cancelled
+	round   hone.Round
+	set     func(*hone.Run) // may be nil
+	observe journal.Observer
+	fresh   bool // a new run, whatever runs there are
 }
 
-// live opens everything afresh, runs and closes everything. Each line of the
-// journal that it leaves is held against the schema.
+// live runs the process. It checks each line of the journal against the schema.
 func (p process) live(t testing.TB, dir string) (hone.End, error) {
 	t.Helper()
-	ctx := p.ctx
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	home := must(journal.OpenHome(dir))
-	defer home.Close()
-	lock := must(home.Lock())
-	defer lock.Unlock()
-	tree := must(workspace.Open(dir, workspace.Options{}))
-	defer tree.Close()
-	if err := hone.Settle(ctx, home, tree, lock.Last); err != nil {
-		return hone.End{}, err
-	}
-	r := &hone.Run{Tree: tree, Journal: openJournal(home, p.fresh), Limits: hone.Limits{Rounds: 3}}
-	defer r.Journal.Close()
-	must(0, lock.Say(r.Journal.Run()))
-	r.Retry = hone.Retry{First: time.Millisecond}
-	if p.set != nil {
-		p.set(r)
-	}
-	r.Journal.Observe(p.observe)
-	if len(r.Journal.Events()) == 0 && !p.unstarted {
-		must(0, r.Start(hone.Start{Loop: "test", Limits: r.Limits, Settings: json.RawMessage("{}")}))
-	}
-	end, err := r.Do(ctx, p.round)
-	holdAgainstSchema(t, r.Journal.Events())
+	end, events, err := crashtest.Process{Ctx: p.ctx, Observer: p.observe, New: p.fresh, Setup: func(r *hone.Run) hone.Round {
+		r.Limits.Rounds = 3
+		if p.set != nil {
+			p.set(r)
+		}
+		return p.round
+	}}.Run(dir)
+	holdAgainstSchema(t, events)
 	return end, err
 }
 
@@ -114,14 +93,6 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func openJournal(home *journal.Home, fresh bool) *journal.Journal {
-	runs := must(home.Runs())
-	if len(runs) == 0 || fresh {
-		return must(home.Create(home.NewRun()))
-	}
-	return must(home.Open(runs[len(runs)-1]))
-}
-
 // events reads the last run's journal.
 func events(t testing.TB, dir string) []journal.Event {
 	t.Helper()
@@ -150,30 +121,6 @@ func object(t testing.TB, dir, name string) []byte {
 	home := must(journal.FindHome(dir))
 	defer home.Close()
 	return must(home.Get(name))
-}
-
-// furnished is a workspace with files in it.
-func furnished(t testing.TB, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, content := range files {
-		write(dir, name, content)
-	}
-	return dir
-}
-
-func write(dir, name, content string) {
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	must(0, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(0, os.WriteFile(path, []byte(content), 0o644))
-}
-
-func read(dir, name string) string {
-	b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-	if err != nil {
-		return "no file"
-	}
-	return string(b)
 }
 
 // text is a reply of one text.

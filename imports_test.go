@@ -67,7 +67,7 @@ func house() []room {
 
 		{folder: "internal/config", floor: 0},
 		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace"}},
-		{folder: "internal/crashtest", floor: 4, may: []string{root, "history", "journal", "model", "workspace"}, test: true},
+		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "journal", "model", "workspace"}, test: true},
 		{folder: "loop", floor: 4, may: append(first[:len(first):len(first)], root, "tool/allow", "internal/config")},
 		{folder: "loop/*", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "tool/allow", "internal/config")},
 

@@ -13,6 +13,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
+	"hone/internal/crashtest"
 	"hone/model"
 	"hone/tool"
 	"hone/workspace"
@@ -38,7 +39,7 @@ func complains(dir string) check.Func {
 	n := 0
 	return func(context.Context) ([]check.Finding, error) {
 		n++
-		return []check.Finding{wrong(fmt.Sprintf("%s is wrong (0.%ds) at 2026-01-02T03:04:%02dZ", read(dir, "a"), n, n))}, nil
+		return []check.Finding{wrong(fmt.Sprintf("%s is wrong (0.%ds) at 2026-01-02T03:04:%02dZ", crashtest.ReadFile(dir, "a"), n, n))}, nil
 	}
 }
 
@@ -68,7 +69,7 @@ func TestCircles(t *testing.T) {
 		"unreadable in between": {writes: []string{"A", "B", "", "A", "B"}, same: []int{0, 0, 0, 1, 2}, told: []int{5}, rounds: 5, note: "round 4 ended like round 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := furnished(t, map[string]string{"a": "zero"})
+			dir := crashtest.Workspace(t, map[string]string{"a": "zero"})
 			var prior [][]check.Finding
 			p := process{round: writing(&prior, c.writes...), set: func(r *hone.Run) {
 				r.Limits = hone.Limits{Rounds: 5, Patience: c.patience}
@@ -104,7 +105,7 @@ func TestCircles(t *testing.T) {
 
 // A run that had no patience left goes on when it is given more.
 func TestMorePatience(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "zero"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "zero"})
 	var prior [][]check.Finding
 	p := process{round: writing(&prior, "A", "B", "A", "B", "A", "B"), set: func(r *hone.Run) {
 		r.Limits = hone.Limits{Rounds: 6, Patience: 1}
@@ -128,7 +129,7 @@ func TestFlaky(t *testing.T) {
 	always, sometimes := check.Finding{Source: "test", File: "a", Text: "always (0.1s)"}, check.Finding{Source: "test", File: "b", Text: "sometimes"}
 	again := always
 	again.Text = "always (0.2s)"
-	dir := furnished(t, nil)
+	dir := crashtest.Workspace(t, nil)
 	var prior [][]check.Finding
 	asked := 0
 	p := process{round: writing(&prior, "1", "2", "3"), set: func(r *hone.Run) {
@@ -162,7 +163,7 @@ func protects(r *hone.Run) { r.Trust.Protect = []string{"tests/**", "*_test.go"}
 func TestProtectedFilesNeedApproval(t *testing.T) {
 	for name, approved := range map[string]bool{"declined": false, "approved": true} {
 		t.Run(name, func(t *testing.T) {
-			dir := furnished(t, map[string]string{"tests/old": "1", "a_test.go": "1", "a.go": "1"})
+			dir := crashtest.Workspace(t, map[string]string{"tests/old": "1", "a_test.go": "1", "a.go": "1"})
 			who := &person{answer: no}
 			if approved {
 				who.answer = yes
@@ -174,7 +175,7 @@ func TestProtectedFilesNeedApproval(t *testing.T) {
 				t.Errorf("asked about (-want +got):\n%s", diff)
 			}
 			want := map[bool][2]string{true: {"2", "no file"}, false: {"1", "1"}}[approved]
-			if got := [2]string{read(dir, "tests/old"), read(dir, "a_test.go")}; got != want || read(dir, "tests/new") != "2" || read(dir, "a.go") != "2" {
+			if got := [2]string{crashtest.ReadFile(dir, "tests/old"), crashtest.ReadFile(dir, "a_test.go")}; got != want || crashtest.ReadFile(dir, "tests/new") != "2" || crashtest.ReadFile(dir, "a.go") != "2" {
 				t.Errorf("%v", got)
 			}
 			p.replays(t, dir)
@@ -185,7 +186,7 @@ func TestProtectedFilesNeedApproval(t *testing.T) {
 // What a command changes in protected files is put back, whatever it did; what
 // was approved stays.
 func TestProtectedFilesArePutBack(t *testing.T) {
-	dir := furnished(t, map[string]string{"tests/a": "1", "tests/b": "1", "tests/c": "1", "tests/d": "1", "x": "1"})
+	dir := crashtest.Workspace(t, map[string]string{"tests/a": "1", "tests/b": "1", "tests/c": "1", "tests/d": "1", "x": "1"})
 	var told [][]check.Finding
 	attack := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		told = append(told, prior)
@@ -193,13 +194,13 @@ func TestProtectedFilesArePutBack(t *testing.T) {
 			return nil, err
 		}
 		_, err := hone.Once(ctx, r, "attack", nil, func(context.Context) (seen, error) {
-			write(dir, "tests/a", "2")
+			crashtest.WriteFile(dir, "tests/a", "2")
 			must(0, os.Remove(filepath.Join(dir, "tests/b")))
 			must(0, os.Remove(filepath.Join(dir, "tests/c")))
 			must(0, os.Symlink("../x", filepath.Join(dir, "tests/c")))
-			write(dir, "tests/d", "mine")
-			write(dir, "tests/e", "new")
-			write(dir, "x", "2")
+			crashtest.WriteFile(dir, "tests/d", "mine")
+			crashtest.WriteFile(dir, "tests/e", "new")
+			crashtest.WriteFile(dir, "x", "2")
 			return seen{"done"}, nil
 		}, nil)
 		return []check.Finding{wrong("not yet")}, err
@@ -207,7 +208,7 @@ func TestProtectedFilesArePutBack(t *testing.T) {
 	p := process{round: attack, set: func(r *hone.Run) { protects(r); r.Human = hone.Always{}; r.Limits.Rounds = 2 }}
 	p.end(t, dir)
 	for path, want := range map[string]string{"tests/a": "1", "tests/b": "1", "tests/c": "1", "tests/d": "approved", "tests/e": "new", "x": "2"} {
-		if got := read(dir, path); got != want {
+		if got := crashtest.ReadFile(dir, path); got != want {
 			t.Errorf("%s holds %q, want %q", path, got, want)
 		}
 	}
@@ -228,13 +229,13 @@ func TestProtectedFilesArePutBack(t *testing.T) {
 
 // The model is told at once, in the result of the call.
 func TestToolIsToldWhatWasPutBack(t *testing.T) {
-	dir := furnished(t, map[string]string{"tests/a": "1"})
+	dir := crashtest.Workspace(t, map[string]string{"tests/a": "1"})
 	m := speaker(func(context.Context, model.Request) (model.Reply, error) {
 		return model.Reply{Finish: model.Calls, Parts: []model.Part{{Call: &model.Call{ID: "1", Name: "bash", Args: "{}"}}}}, nil
 	}, says("done"))
 	role := editor(m)
 	role.Tools = []tool.Tool{{Spec: model.Spec{Name: "bash"}, Commands: true, Run: func(context.Context, tool.Input) (tool.Result, error) {
-		write(dir, "tests/a", "2")
+		crashtest.WriteFile(dir, "tests/a", "2")
 		return tool.Result{Text: "ran"}, nil
 	}}}
 	process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
@@ -249,21 +250,21 @@ func TestToolIsToldWhatWasPutBack(t *testing.T) {
 
 // A check that runs code which changes the check is not green.
 func TestCheckThatChangesItselfIsNotGreen(t *testing.T) {
-	dir := furnished(t, map[string]string{"tests/a": "1"})
+	dir := crashtest.Workspace(t, map[string]string{"tests/a": "1"})
 	n := 0
 	p := process{round: finds(), set: func(r *hone.Run) {
 		protects(r)
 		r.Limits.Rounds = 2
 		r.Check = func(context.Context) ([]check.Finding, error) {
 			if n++; n == 1 {
-				write(dir, "tests/a", "always green")
+				crashtest.WriteFile(dir, "tests/a", "always green")
 			}
 			return nil, nil
 		}
 	}}
 	end := p.end(t, dir)
-	if end.Rounds != 2 || end.Kind != hone.KindDone || read(dir, "tests/a") != "1" {
-		t.Errorf("%+v, tests/a %q", end, read(dir, "tests/a"))
+	if end.Rounds != 2 || end.Kind != hone.KindDone || crashtest.ReadFile(dir, "tests/a") != "1" {
+		t.Errorf("%+v, tests/a %q", end, crashtest.ReadFile(dir, "tests/a"))
 	}
 	got := of[history.Checked](t, events(t, dir), "check", "record")
 	if diff := cmp.Diff([]string{"tests/a"}, got[0].Restored); diff != "" || !check.Blocking(got[0].Findings) {
@@ -287,9 +288,9 @@ func TestProve(t *testing.T) {
 		"green in place alone":    {before: "0", hidden: true, end: hone.KindRounds, rounds: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := furnished(t, map[string]string{"a": c.before, ".hone-is-not-copied": ""})
+			dir := crashtest.Workspace(t, map[string]string{"a": c.before, ".hone-is-not-copied": ""})
 			looked := func(dir string) ([]check.Finding, error) {
-				if got := read(dir, "a"); got == "2" || got == "3" {
+				if got := crashtest.ReadFile(dir, "a"); got == "2" || got == "3" {
 					return nil, nil
 				}
 				return []check.Finding{wrong("in " + dir + ", a is not 2")}, nil

@@ -80,7 +80,7 @@ func everything(dir string, m model.Model) process {
 }
 
 func TestReplay(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "zero", "gone": "soon", "kept": "kept"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "zero", "gone": "soon", "kept": "kept"})
 	p := everything(dir, speaker(says("one"), says("two")))
 	wantEnd(t, p.end(t, dir), hone.KindDone)
 	journalBefore := journalOf(t, dir)
@@ -98,14 +98,14 @@ func TestReplayAfterEveryCrash(t *testing.T) {
 	points := 0
 	count := everything(t.TempDir(), speaker(says("one"), says("two")))
 	count.observe = journal.Observer{Before: func(journal.Entry) { points++ }, After: func(journal.Event) { points++ }}
-	dir := furnished(t, map[string]string{"a": "zero", "gone": "soon", "kept": "kept"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "zero", "gone": "soon", "kept": "kept"})
 	count.round = everyKind(dir, speaker(says("one"), says("two")))
 	count.end(t, dir)
 	for point := range points {
 		if !crashtest.Sampled(point, points) {
 			continue
 		}
-		dir := furnished(t, map[string]string{"a": "zero", "gone": "soon", "kept": "kept"})
+		dir := crashtest.Workspace(t, map[string]string{"a": "zero", "gone": "soon", "kept": "kept"})
 		m := speaker(says("one"), says("two"), says("two"))
 		p := everything(dir, m)
 		n := 0
@@ -117,7 +117,7 @@ func TestReplayAfterEveryCrash(t *testing.T) {
 			p.replays(t, dir) // as far as it came
 		}
 		p = everything(dir, m)
-		write(dir, "theirs", "meanwhile")
+		crashtest.WriteFile(dir, "theirs", "meanwhile")
 		p.end(t, dir)
 		p.replays(t, dir)
 	}
@@ -149,7 +149,7 @@ func TestReplayFindsForgeries(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := furnished(t, map[string]string{"a": "zero", "gone": "soon"})
+			dir := crashtest.Workspace(t, map[string]string{"a": "zero", "gone": "soon"})
 			p := everything(dir, speaker(says("one"), says("two")))
 			p.end(t, dir)
 			rewrite(t, dir, forge)
@@ -164,7 +164,7 @@ func TestReplayFindsForgeries(t *testing.T) {
 
 // A loop that asks something else than it did is another run.
 func TestReplayOfAnotherLoop(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "zero"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "zero"})
 	p := process{round: asks(editor(speaker(says("one"))), "a question")}
 	p.end(t, dir)
 	p.round = asks(editor(nil), "another")

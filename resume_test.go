@@ -10,6 +10,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
+	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -19,7 +20,7 @@ func asStop(err error, stop **hone.Stop) bool { return errors.As(err, stop) }
 // TestOutsideChanges are recorded, told to exactly one round as advice, and
 // never undone.
 func TestOutsideChanges(t *testing.T) {
-	dir := furnished(t, map[string]string{"kept": "1", "changed": "1", "removed": "1", "reverted": "1", "ours": "1"})
+	dir := crashtest.Workspace(t, map[string]string{"kept": "1", "changed": "1", "removed": "1", "reverted": "1", "ours": "1"})
 	var told [][]check.Finding
 	fail := true
 	p := process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
@@ -34,9 +35,9 @@ func TestOutsideChanges(t *testing.T) {
 		r.Check = checks(&n, []check.Finding{wrong("c")}, []check.Finding{wrong("c")}, nil)
 	}}
 	wantEnd(t, p.end(t, dir), hone.KindFailed)
-	write(dir, "changed", "theirs")
-	write(dir, "added", "theirs")
-	write(dir, "reverted", "1")
+	crashtest.WriteFile(dir, "changed", "theirs")
+	crashtest.WriteFile(dir, "added", "theirs")
+	crashtest.WriteFile(dir, "reverted", "1")
 	must(0, removeFile(dir, "removed"))
 	fail = false
 	wantEnd(t, p.end(t, dir), hone.KindDone)
@@ -68,7 +69,7 @@ func TestOutsideChanges(t *testing.T) {
 	if diff := cmp.Diff([]int{2}, rounds); diff != "" || len(told) != 4 {
 		t.Errorf("of %d calls of the round, these were told: %v", len(told), rounds)
 	}
-	if read(dir, "changed") != "theirs" || read(dir, "added") != "theirs" || read(dir, "removed") != "no file" || read(dir, "ours") != "2" {
+	if crashtest.ReadFile(dir, "changed") != "theirs" || crashtest.ReadFile(dir, "added") != "theirs" || crashtest.ReadFile(dir, "removed") != "no file" || crashtest.ReadFile(dir, "ours") != "2" {
 		t.Error("a change from outside was undone")
 	}
 }
@@ -87,7 +88,7 @@ func TestNothingIsOutside(t *testing.T) {
 		{"before the round's end", on("before", "round", "")},
 	} {
 		t.Run(place.name, func(t *testing.T) {
-			dir := furnished(t, map[string]string{"a": "old", "gone": "soon"})
+			dir := crashtest.Workspace(t, map[string]string{"a": "old", "gone": "soon"})
 			p := process{round: applies([]workspace.Edit{edit("a", "new"), edit("new", "new"), {Path: "gone", Delete: true}})}
 			if !p.killedAt(t, dir, place.kill) {
 				t.Fatal("the run was not killed")
@@ -106,7 +107,7 @@ func TestEmptyTreeIsATree(t *testing.T) {
 	if !(process{round: finds()}).killedAt(t, dir, on("before", "round", "")) {
 		t.Fatal("the run was not killed")
 	}
-	write(dir, "new", "theirs")
+	crashtest.WriteFile(dir, "new", "theirs")
 	wantEnd(t, process{round: finds()}.end(t, dir), hone.KindDone)
 	if diff := cmp.Diff([][]string{{"new"}}, outside(t, dir)); diff != "" {
 		t.Errorf("changes on record (-want +got):\n%s", diff)
@@ -116,7 +117,7 @@ func TestEmptyTreeIsATree(t *testing.T) {
 // TestStepsMayHaveAnyNameAndFields: a loop's own steps that are called like
 // the engine's do not confuse it.
 func TestStepsMayHaveAnyNameAndFields(t *testing.T) {
-	dir := furnished(t, map[string]string{"a": "1"})
+	dir := crashtest.Workspace(t, map[string]string{"a": "1"})
 	type strange struct {
 		Manifest int    `json:"manifest"`
 		Verdicts string `json:"verdicts"`
@@ -157,7 +158,7 @@ func TestResumeIsOnRecord(t *testing.T) {
 // on, and what they approve is made and counts.
 func TestKillsWithNobodyThere(t *testing.T) {
 	for point := 0; ; point++ {
-		dir := furnished(t, map[string]string{"asked": "old"})
+		dir := crashtest.Workspace(t, map[string]string{"asked": "old"})
 		p := process{round: applies([]workspace.Edit{edit("asked", "new"), edit("plain", "new")}), set: approve(nil, "asked")}
 		n, where := point, ""
 		dead := p.killedAt(t, dir, func(when string, typ journal.Type, phase journal.Phase) bool {
@@ -168,9 +169,9 @@ func TestKillsWithNobodyThere(t *testing.T) {
 		h := &person{answer: yes}
 		p.set = approve(h, "asked")
 		end := p.end(t, dir)
-		if end.Kind != hone.KindDone || read(dir, "asked") != "new" || read(dir, "plain") != "new" || len(h.asked) != 1 {
+		if end.Kind != hone.KindDone || crashtest.ReadFile(dir, "asked") != "new" || crashtest.ReadFile(dir, "plain") != "new" || len(h.asked) != 1 {
 			t.Errorf("after a kill %s (point %d): %+v, the files are %q and %q, asked %d times",
-				where, point, end, read(dir, "asked"), read(dir, "plain"), len(h.asked))
+				where, point, end, crashtest.ReadFile(dir, "asked"), crashtest.ReadFile(dir, "plain"), len(h.asked))
 		}
 		if !dead {
 			if point < 10 {
@@ -211,7 +212,7 @@ func TestNextMayBeCalledAgain(t *testing.T) {
 	h.answer = yes
 	for range 2 { // the second finds the run done
 		s, err := r.Next(t.Context(), round)
-		if err != nil || s.Decision != hone.Done || s.Round != 1 || read(dir, "asked") != "new" {
+		if err != nil || s.Decision != hone.Done || s.Round != 1 || crashtest.ReadFile(dir, "asked") != "new" {
 			t.Fatalf("state %+v, error %v", s, err)
 		}
 	}

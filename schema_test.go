@@ -17,6 +17,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
+	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
@@ -61,7 +62,7 @@ func walled() history.Walls {
 // engine appends: its first process is interrupted after its first round, and
 // somebody changes a file before the second.
 func eventful(t testing.TB) (dir string) {
-	dir = furnished(t, map[string]string{"a": "zero", "asked": "zero"})
+	dir = crashtest.Workspace(t, map[string]string{"a": "zero", "asked": "zero"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	calls := func(context.Context, model.Request) (model.Reply, error) {
@@ -131,7 +132,7 @@ func eventful(t testing.TB) (dir string) {
 		return round(ctx, r, prior)
 	}
 	wantEnd(t, round1.end(t, dir), hone.KindInterrupted)
-	write(dir, "a", "somebody else's")
+	crashtest.WriteFile(dir, "a", "somebody else's")
 	p.ctx = nil
 	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if _, _, err := undo(t, dir, 1, true); err != nil {

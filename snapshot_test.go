@@ -7,16 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"hone"
 	"hone/check"
-	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/workspace"
@@ -30,59 +27,15 @@ func manifestOf(t testing.TB, dir, name string) workspace.Manifest {
 	return must(workspace.ReadManifest(name, home.Get)).Manifest
 }
 
-// wide is a workspace of many files that have long been as they are.
-func wide(t testing.TB, files int) string {
-	t.Helper()
-	dir := t.TempDir()
-	old := time.Now().Add(-time.Hour)
-	for i := range files {
-		name := fmt.Sprintf("pkg%02d/file%04d", i/100, i)
-		write(dir, name, "")
-		must(0, os.Chtimes(filepath.Join(dir, filepath.FromSlash(name)), old, old))
-	}
-	return dir
-}
-
-// settled waits until what was written is old enough for its stamp to be
-// trusted: the change time cannot be set.
-func settled() { time.Sleep(2100 * time.Millisecond) }
-
-// works is a round of so many commands, each of which changes one file.
-func works(dir string, commands int) hone.Round {
-	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
-		for i := range commands {
-			_, err := hone.Once(ctx, r, "work", i, func(context.Context) (seen, error) {
-				write(dir, fmt.Sprintf("pkg00/file%04d", i%10), fmt.Sprint(r.Round(), i))
-				return seen{"done"}, nil
-			}, func(context.Context, []string) (seen, error) { return seen{"cut off"}, nil })
-			if err != nil {
-				return nil, err
-			}
-		}
-		return []check.Finding{wrong("never right")}, nil
-	}
-}
-
-// onRecord are the manifests and trees that a journal names, in order.
-func onRecord(events []journal.Event) (all []history.Opened) {
-	for _, e := range events {
-		var o history.Opened
-		if e.Type != "start" && e.Decode(&o) == nil && o.Manifest != "" {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
 // Of the manifests of a run most are kept as what has changed, also those of a
 // process that goes on with it, and each is the tree that is on record with it.
 func TestManifestsAreSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: thousands of files in one goroutine")
 	}
-	dir := wide(t, 100)
-	settled()
-	p := process{round: works(dir, 30)}
+	dir := crashtest.LargeWorkspace(t, 100)
+	crashtest.AwaitOldStamps()
+	p := process{round: crashtest.RunCommands(dir, 30)}
 	for range 3 {
 		begun := 0
 		p.killedAt(t, dir, func(when string, typ journal.Type, phase journal.Phase) bool {
@@ -93,7 +46,7 @@ func TestManifestsAreSmall(t *testing.T) {
 		})
 	}
 	p.end(t, dir)
-	all := onRecord(events(t, dir))
+	all := crashtest.Manifests(events(t, dir))
 	whole := map[string]bool{}
 	for _, o := range all {
 		if o.Tree != "" && manifestOf(t, dir, o.Manifest).Digest() != o.Tree {
@@ -109,10 +62,10 @@ func TestManifestsAreSmall(t *testing.T) {
 	if _, _, err := undo(t, dir, 0, false); err != nil {
 		t.Fatal(err)
 	}
-	if read(dir, "pkg00/file0003") != "" {
+	if crashtest.ReadFile(dir, "pkg00/file0003") != "" {
 		t.Error("not undone")
 	}
-	all = onRecord(events(t, dir))
+	all = crashtest.Manifests(events(t, dir))
 	if last := object(t, dir, all[len(all)-1].Manifest); !bytes.Contains(last[:30], []byte("since")) {
 		t.Error("the tree that undo leaves is kept whole")
 	}
@@ -120,9 +73,9 @@ func TestManifestsAreSmall(t *testing.T) {
 
 // Many commands are undone, replayed and killed like few.
 func TestManyCommands(t *testing.T) {
-	dir := wide(t, 60)
+	dir := crashtest.LargeWorkspace(t, 60)
 	before := crashtest.Tree(t, dir)
-	p := process{round: works(dir, 25)}
+	p := process{round: crashtest.RunCommands(dir, 25)}
 	p.end(t, dir)
 	p.replays(t, dir)
 	want := crashtest.Tree(t, dir)
@@ -130,8 +83,8 @@ func TestManyCommands(t *testing.T) {
 		if _, _, err := undo(t, dir, round, false); err != nil {
 			t.Fatalf("to round %d: %v", round, err)
 		}
-		if round > 0 && read(dir, "pkg00/file0004") != fmt.Sprint(round, 24) {
-			t.Errorf("in round %d it is %q", round, read(dir, "pkg00/file0004"))
+		if round > 0 && crashtest.ReadFile(dir, "pkg00/file0004") != fmt.Sprint(round, 24) {
+			t.Errorf("in round %d it is %q", round, crashtest.ReadFile(dir, "pkg00/file0004"))
 		}
 		if diff := cmp.Diff(before, crashtest.Tree(t, dir)); diff != "" && round == 0 {
 			t.Errorf("(-before +undone):\n%s", diff)
@@ -150,10 +103,10 @@ func TestUndoWithoutManifest(t *testing.T) {
 		"damaged": func(path string) { must(0, os.WriteFile(path, []byte("hone manifest 1\n"), 0o600)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := wide(t, 40)
-			process{round: works(dir, 5)}.end(t, dir)
+			dir := crashtest.LargeWorkspace(t, 40)
+			process{round: crashtest.RunCommands(dir, 5)}.end(t, dir)
 			home := must(journal.FindHome(dir))
-			damage(home.ObjectPath(onRecord(events(t, dir))[4].Manifest))
+			damage(home.ObjectPath(crashtest.Manifests(events(t, dir))[4].Manifest))
 			home.Close()
 			want := crashtest.Tree(t, dir)
 			_, _, err := undo(t, dir, 0, false)
@@ -169,14 +122,14 @@ func TestUndoWithoutManifest(t *testing.T) {
 
 // A manifest whose object is gone is not built upon.
 func TestManifestIsKeptAgain(t *testing.T) {
-	dir := wide(t, 40)
+	dir := crashtest.LargeWorkspace(t, 40)
 	process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-		findings, err := works(dir, 3)(ctx, r, prior)
-		all := onRecord(r.Journal.Events())
+		findings, err := crashtest.RunCommands(dir, 3)(ctx, r, prior)
+		all := crashtest.Manifests(r.Journal.Events())
 		must(0, os.Remove(r.Journal.Home().ObjectPath(all[len(all)-1].Manifest)))
 		return findings, err
 	}}.end(t, dir)
-	all := onRecord(events(t, dir))
+	all := crashtest.Manifests(events(t, dir))
 	if o := all[len(all)-1]; manifestOf(t, dir, o.Manifest) == nil {
 		t.Error("it cannot be read back")
 	}
@@ -185,9 +138,9 @@ func TestManifestIsKeptAgain(t *testing.T) {
 // A run begins from what the one before knew of the tree, and keeps what that
 // one did not.
 func TestBefore(t *testing.T) {
-	dir := wide(t, 40)
-	write(dir, "pkg00/file0007", "contents")
-	settled()
+	dir := crashtest.LargeWorkspace(t, 40)
+	crashtest.WriteFile(dir, "pkg00/file0007", "contents")
+	crashtest.AwaitOldStamps()
 	asked, run := 0, ""
 	from := func(last *workspace.Manifest) process {
 		return process{fresh: true, round: finds(), set: func(r *hone.Run) {
@@ -202,7 +155,7 @@ func TestBefore(t *testing.T) {
 	from(nil).end(t, dir)
 	home := must(journal.FindHome(dir))
 	defer home.Close()
-	all := onRecord(must(home.Read(run)))
+	all := crashtest.Manifests(must(home.Read(run)))
 	last := manifestOf(t, dir, all[len(all)-1].Manifest)
 	digest := workspace.Digest([]byte("contents"))
 	if home.Has(digest) {
@@ -210,7 +163,7 @@ func TestBefore(t *testing.T) {
 	}
 	forged := bytes.ReplaceAll(last.Encode(), []byte(workspace.Digest(nil)), []byte(digest))
 	mark := must(workspace.DecodeManifest(forged))
-	write(dir, "pkg00/file0001", "changed")
+	crashtest.WriteFile(dir, "pkg00/file0001", "changed")
 	none := workspace.Manifest(nil)
 	for i, name := range []string{"last", "mark", "none"} { // the first keeps what the second says is there
 		asked = 0
@@ -218,7 +171,7 @@ func TestBefore(t *testing.T) {
 		if asked != 1 {
 			t.Errorf("%s: asked %d times", name, asked)
 		}
-		got := manifestOf(t, dir, onRecord(must(home.Read(run)))[0].Manifest)
+		got := manifestOf(t, dir, crashtest.Manifests(must(home.Read(run)))[0].Manifest)
 		if name == "mark" && got[2].Digest != digest || name != "mark" && got[2].Digest != workspace.Digest(nil) {
 			t.Errorf("%s: a file that was not touched has digest %s", name, got[2].Digest)
 		}

@@ -16,6 +16,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
+	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"
@@ -144,7 +145,7 @@ func TestOnceInterrupted(t *testing.T) {
 	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		v, err := hone.Once(ctx, r, "bash", "make", func(context.Context) (seen, error) {
 			did++
-			write(dir, "half", "done")
+			crashtest.WriteFile(dir, "half", "done")
 			return seen{"ran"}, nil
 		}, func(_ context.Context, changed []string) (seen, error) {
 			asked++
@@ -186,7 +187,7 @@ func TestOnceIsNobodyElsesDoing(t *testing.T) {
 			dir := t.TempDir()
 			p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 				run := func(context.Context) (seen, error) {
-					write(dir, "made", "by the command")
+					crashtest.WriteFile(dir, "made", "by the command")
 					return seen{"ran"}, nil
 				}
 				_, err := hone.Once(ctx, r, "bash", nil, run, func(ctx context.Context, _ []string) (seen, error) { return run(ctx) })
@@ -324,7 +325,7 @@ func TestStartFails(t *testing.T) {
 	p := process{round: func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) {
 		t.Error("the round was called")
 		return nil, nil
-	}, unstarted: true, set: func(r *hone.Run) {
+	}, set: func(r *hone.Run) {
 		run, r.OnStart = r, func() error { return full }
 	}}
 	end, err := p.live(t, dir)
@@ -343,7 +344,7 @@ func TestStartFails(t *testing.T) {
 func TestOnStart(t *testing.T) {
 	dir := t.TempDir()
 	starts := 0
-	p := process{round: finds(), unstarted: true, set: func(r *hone.Run) {
+	p := process{round: finds(), set: func(r *hone.Run) {
 		r.OnStart = func() error {
 			starts++
 			return r.Start(hone.Start{Loop: "test", Limits: r.Limits, Settings: json.RawMessage("{}")})

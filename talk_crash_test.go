@@ -35,12 +35,12 @@ func TestCallsAfterACrash(t *testing.T) {
 		{"a command", func(one *tool.Tool) { one.Commands = true }, "cut off", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := furnished(t, map[string]string{"old": "1", "kept": "1"})
+			dir := crashtest.Workspace(t, map[string]string{"old": "1", "kept": "1"})
 			ran := 0
 			one := doing("do", func(context.Context, tool.Input) (tool.Result, error) {
 				ran++
-				write(dir, "sub/new", "2")
-				write(dir, "old", "2")
+				crashtest.WriteFile(dir, "sub/new", "2")
+				crashtest.WriteFile(dir, "old", "2")
 				return tool.Result{Text: "ran"}, nil
 			})
 			tt.flag(&one)
@@ -73,7 +73,7 @@ func workshop(dir string, r *hone.Run) []tool.Tool {
 		f := must(os.OpenFile(dir+".ran", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644))
 		defer f.Close()
 		must(fmt.Fprintf(f, "%s\n", in.Args))
-		write(dir, "made", string(in.Args))
+		crashtest.WriteFile(dir, "made", string(in.Args))
 		return tool.Result{Text: "ran"}, nil
 	})
 	commands.Commands = true
@@ -166,8 +166,8 @@ func afterWork(t testing.TB, dir string) {
 }
 
 func furnishWork(_ testing.TB, dir string) {
-	write(dir, "a", "a0")
-	write(dir, "b", "b0")
+	crashtest.WriteFile(dir, "a", "a0")
+	crashtest.WriteFile(dir, "b", "b0")
 	must(0, os.WriteFile(dir+".ran", nil, 0o644))
 }
 

@@ -28,21 +28,21 @@ func TestUndoOfARunThatChangesWhatIsIgnored(t *testing.T) {
 		"another folder's own": {"/x/new\n", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := furnished(t, map[string]string{"a": "0"})
+			dir := crashtest.Workspace(t, map[string]string{"a": "0"})
 			if c.before != "" {
-				write(dir, ".gitignore", c.before)
+				crashtest.WriteFile(dir, ".gitignore", c.before)
 			}
 			before := crashtest.Tree(t, dir)
 			process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 				_, err := hone.Once(ctx, r, "work", nil, func(context.Context) (seen, error) {
-					write(dir, ".gitignore", c.after)
-					write(dir, "new/file", "n")
-					write(dir, "made.log", "m")
+					crashtest.WriteFile(dir, ".gitignore", c.after)
+					crashtest.WriteFile(dir, "new/file", "n")
+					crashtest.WriteFile(dir, "made.log", "m")
 					return seen{"done"}, nil
 				}, func(context.Context, []string) (seen, error) { return seen{"cut off"}, nil })
 				return nil, err
 			}}.end(t, dir)
-			v, _, err := undo(t, dir, 0, false)
+			v, _, err := crashtest.Undo(dir, 0, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,19 +67,19 @@ func TestUndoOfARunThatChangesWhatIsIgnored(t *testing.T) {
 
 // What is left does not keep a folder from coming back by surprise.
 func TestUndoOfAFolderThatIsAFileNow(t *testing.T) {
-	dir := furnished(t, map[string]string{".gitignore": "*\n", "folder/sub/file": "f"})
+	dir := crashtest.Workspace(t, map[string]string{".gitignore": "*\n", "folder/sub/file": "f"})
 	process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		_, err := hone.Once(ctx, r, "work", nil, func(context.Context) (seen, error) {
-			write(dir, ".gitignore", "!x\n")
+			crashtest.WriteFile(dir, ".gitignore", "!x\n")
 			return seen{"done"}, replaceFolder(dir)
 		}, func(context.Context, []string) (seen, error) { return seen{"cut off"}, nil })
 		return nil, err
 	}}.end(t, dir)
-	v, _, err := undo(t, dir, 0, false)
+	v, _, err := crashtest.Undo(dir, 0, false)
 	if err == nil || len(v.Conflicts) != 1 || v.Conflicts[0].Path != "folder" {
 		t.Fatalf("conflicts %v, error %v", v.Conflicts, err)
 	}
-	if _, kept, err := undo(t, dir, 0, true); err != nil || kept["folder"] == "" || read(dir, "folder/sub/file") != "f" {
+	if _, kept, err := crashtest.Undo(dir, 0, true); err != nil || kept["folder"] == "" || crashtest.ReadFile(dir, "folder/sub/file") != "f" {
 		t.Errorf("kept %v, error %v", kept, err)
 	}
 }

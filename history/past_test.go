@@ -10,6 +10,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
+	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -41,7 +42,7 @@ func same(string, workspace.Image) bool { return true }
 // without a user, and undone.
 func lively(t *testing.T) (dir string) {
 	dir = busyTree(t)
-	write(dir, "asked", "0")
+	crashtest.WriteFile(dir, "asked", "0")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	p := process{ctx: ctx, set: func(r *hone.Run) { r.Rules.Approve = []string{"asked"} }}
@@ -56,10 +57,10 @@ func lively(t *testing.T) (dir string) {
 		return busy(dir)(ctx, r, prior)
 	}
 	p.end(t, dir)
-	write(dir, "untouched", "theirs")
+	crashtest.WriteFile(dir, "untouched", "theirs")
 	p.ctx = nil
 	p.end(t, dir)
-	if _, _, err := undo(t, dir, 2, true); err != nil {
+	if _, _, err := crashtest.Undo(dir, 2, true); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -69,9 +70,9 @@ func lively(t *testing.T) (dir string) {
 // is read from the events up to there.
 func TestFollow(t *testing.T) {
 	dir := lively(t)
-	home := must(journal.FindHome(dir))
+	home := crashtest.Must(journal.FindHome(dir))
 	defer home.Close()
-	j := must(home.Playback(must(home.Find("last"))))
+	j := crashtest.Must(home.Playback(crashtest.Must(home.Find("last"))))
 	followed := history.Follow(j)
 	for len(j.Ahead()) > 0 {
 		e := j.Pass()
@@ -86,9 +87,9 @@ func TestFollow(t *testing.T) {
 
 func TestPast(t *testing.T) {
 	dir := lively(t)
-	home := must(journal.FindHome(dir))
+	home := crashtest.Must(journal.FindHome(dir))
 	defer home.Close()
-	p := history.Read(must(home.Read(must(home.Find("last")))))
+	p := history.Read(crashtest.Must(home.Read(crashtest.Must(home.Find("last")))))
 	var unanswered []string
 	for _, q := range p.Unanswered(3, same) {
 		unanswered = append(unanswered, q.Path)
@@ -110,9 +111,9 @@ func TestPast(t *testing.T) {
 }
 
 func TestUnreadableEvent(t *testing.T) {
-	home := must(journal.OpenHome(t.TempDir()))
+	home := crashtest.Must(journal.OpenHome(t.TempDir()))
 	defer home.Close()
-	j := must(home.Create(home.NewRun()))
+	j := crashtest.Must(home.Create(home.NewRun()))
 	defer j.Close()
 	p := history.Follow(j)
 	for _, n := range []journal.Entry{
@@ -121,7 +122,7 @@ func TestUnreadableEvent(t *testing.T) {
 		{Type: "of another version"},
 		{Type: history.TypeNotice, Payload: history.Notice{Text: "said"}},
 	} {
-		must(j.Append(n))
+		crashtest.Must(j.Append(n))
 	}
 	if p.Err() == nil || !p.Noticed("said") || p.Events()[2].Payload != nil || len(p.Events()) != 4 {
 		t.Errorf("fault %v, events %v", p.Err(), p.Events())
@@ -131,14 +132,14 @@ func TestUnreadableEvent(t *testing.T) {
 // BenchmarkPast reads a run of 5 000 events, and asks one question after each of
 // 5 000 events.
 func BenchmarkPast(b *testing.B) {
-	home := must(journal.OpenHome(b.TempDir()))
+	home := crashtest.Must(journal.OpenHome(b.TempDir()))
 	defer home.Close()
-	j := must(home.Create(home.NewRun()))
+	j := crashtest.Must(home.Create(home.NewRun()))
 	defer j.Close()
 	for i := range 2500 {
 		id := journal.Identity{Round: 1 + i/500, Session: 1, Turn: i, Name: "tool"}
-		must(j.Append(journal.Entry{Type: history.TypeTool, Phase: journal.Begin, Step: &id, Payload: history.ToolCall{Role: "editor", Tool: "read", Args: `{"path":"a"}`}}))
-		must(j.Append(journal.Entry{Type: history.TypeTool, Phase: journal.Record, Step: &id, Payload: map[string]any{"text": "what the file holds"}}))
+		crashtest.Must(j.Append(journal.Entry{Type: history.TypeTool, Phase: journal.Begin, Step: &id, Payload: history.ToolCall{Role: "editor", Tool: "read", Args: `{"path":"a"}`}}))
+		crashtest.Must(j.Append(journal.Entry{Type: history.TypeTool, Phase: journal.Record, Step: &id, Payload: map[string]any{"text": "what the file holds"}}))
 	}
 	events := j.Events()
 	b.Run("read", func(b *testing.B) {

@@ -11,31 +11,9 @@ import (
 
 	"hone"
 	"hone/check"
-	"hone/history"
 	"hone/internal/crashtest"
-	"hone/journal"
 	"hone/workspace"
 )
-
-// undo restores the last run's files, as the command does.
-func undo(t testing.TB, dir string, round int, force bool) (*history.Reversal, map[string]string, error) {
-	t.Helper()
-	home := must(journal.FindHome(dir))
-	defer home.Close()
-	lock := must(home.Lock())
-	defer lock.Unlock()
-	tree := must(workspace.Open(dir, workspace.Options{}))
-	defer tree.Close()
-	must(0, history.Settle(context.Background(), home, tree, lock.Last))
-	j := must(home.Open(must(home.Find("last"))))
-	defer j.Close()
-	v, err := history.Reverse(context.Background(), j, tree, round, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	kept, err := v.Restore(context.Background(), force)
-	return v, kept, err
-}
 
 // busy is a loop whose rounds edit a file and have a command do all that can be
 // done to files.
@@ -47,15 +25,15 @@ func busy(dir string) hone.Round {
 			return nil, err
 		}
 		_, err := hone.Once(ctx, r, "work", nil, func(context.Context) (seen, error) {
-			write(dir, "sub/deep/written", mark)
-			write(dir, "edited", mark+" and by a command")
+			crashtest.WriteFile(dir, "sub/deep/written", mark)
+			crashtest.WriteFile(dir, "edited", mark+" and by a command")
 			if n == 1 {
-				must(0, os.Remove(filepath.Join(dir, "gone")))
-				must(0, os.Remove(filepath.Join(dir, "link")))
-				must(0, os.Symlink("b", filepath.Join(dir, "link")))
-				must(0, os.Chmod(filepath.Join(dir, "mode"), 0o755))
-				must(0, os.RemoveAll(filepath.Join(dir, "folder")))
-				write(dir, "folder", "a file now")
+				crashtest.Must(0, os.Remove(filepath.Join(dir, "gone")))
+				crashtest.Must(0, os.Remove(filepath.Join(dir, "link")))
+				crashtest.Must(0, os.Symlink("b", filepath.Join(dir, "link")))
+				crashtest.Must(0, os.Chmod(filepath.Join(dir, "mode"), 0o755))
+				crashtest.Must(0, os.RemoveAll(filepath.Join(dir, "folder")))
+				crashtest.WriteFile(dir, "folder", "a file now")
 			}
 			return seen{"done"}, nil
 		}, func(context.Context, []string) (seen, error) { return seen{"cut off"}, nil })
@@ -64,8 +42,8 @@ func busy(dir string) hone.Round {
 }
 
 func busyTree(t testing.TB) string {
-	dir := furnished(t, map[string]string{"edited": "0", "gone": "here", "mode": "m", "folder/one": "1", "folder/two": "2", "untouched": "u"})
-	must(0, os.Symlink("a", filepath.Join(dir, "link")))
+	dir := crashtest.Workspace(t, map[string]string{"edited": "0", "gone": "here", "mode": "m", "folder/one": "1", "folder/two": "2", "untouched": "u"})
+	crashtest.Must(0, os.Symlink("a", filepath.Join(dir, "link")))
 	return dir
 }
 
@@ -78,18 +56,18 @@ func TestUndo(t *testing.T) {
 		return findings, err
 	}}.end(t, dir)
 	for _, round := range []int{0, 2, 1, 3, 0} {
-		if _, _, err := undo(t, dir, round, false); err != nil {
+		if _, _, err := crashtest.Undo(dir, round, false); err != nil {
 			t.Fatalf("to round %d: %v", round, err)
 		}
 		if diff := cmp.Diff(trees[round], crashtest.Tree(t, dir)); diff != "" {
 			t.Errorf("to round %d (-then +undone):\n%s", round, diff)
 		}
 	}
-	v, _, err := undo(t, dir, 0, false)
+	v, _, err := crashtest.Undo(dir, 0, false)
 	if err != nil || len(v.Restorable) > 0 {
 		t.Errorf("there was something left to undo: %v, %v", v.Restorable, err)
 	}
-	if _, _, err := undo(t, dir, 7, false); err == nil || !strings.Contains(err.Error(), "no tree of round 7") {
+	if _, _, err := crashtest.Undo(dir, 7, false); err == nil || !strings.Contains(err.Error(), "no tree of round 7") {
 		t.Errorf("round 7: %v", err)
 	}
 }
@@ -98,25 +76,25 @@ func TestUndo(t *testing.T) {
 func TestUndoRefusesWhatWasChangedSince(t *testing.T) {
 	dir := busyTree(t)
 	process{round: busy(dir)}.end(t, dir)
-	write(dir, "edited", "mine")
-	write(dir, "untouched", "mine too")
-	write(dir, "made1", "")
+	crashtest.WriteFile(dir, "edited", "mine")
+	crashtest.WriteFile(dir, "untouched", "mine too")
+	crashtest.WriteFile(dir, "made1", "")
 	before := crashtest.Tree(t, dir)
-	v, _, err := undo(t, dir, 0, false)
+	v, _, err := crashtest.Undo(dir, 0, false)
 	if err == nil || len(v.Conflicts) != 2 || v.Conflicts[0].Path != "edited" || v.Conflicts[1].Path != "made1" {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	if diff := cmp.Diff(before, crashtest.Tree(t, dir)); diff != "" {
 		t.Errorf("something was changed:\n%s", diff)
 	}
-	_, kept, err := undo(t, dir, 0, true)
+	_, kept, err := crashtest.Undo(dir, 0, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(must(os.ReadFile(kept["edited"]))); got != "mine" {
+	if got := string(crashtest.Must(os.ReadFile(kept["edited"]))); got != "mine" {
 		t.Errorf("%q was kept of what was overwritten", got)
 	}
-	if read(dir, "edited") != "0" || read(dir, "made1") != "no file" || read(dir, "untouched") != "mine too" {
+	if crashtest.ReadFile(dir, "edited") != "0" || crashtest.ReadFile(dir, "made1") != "no file" || crashtest.ReadFile(dir, "untouched") != "mine too" {
 		t.Errorf("%v", crashtest.Tree(t, dir))
 	}
 }
@@ -133,21 +111,21 @@ func TestUndoLeavesOthersAlone(t *testing.T) {
 		return busy(dir)(ctx, r, prior)
 	}
 	process{ctx: ctx, round: stops}.end(t, dir)
-	write(dir, "untouched", "theirs")
-	write(dir, "theirs", "new")
-	write(dir, "edited", "by both")
+	crashtest.WriteFile(dir, "untouched", "theirs")
+	crashtest.WriteFile(dir, "theirs", "new")
+	crashtest.WriteFile(dir, "edited", "by both")
 	process{round: stops}.end(t, dir)
-	v, _, err := undo(t, dir, 0, false)
+	v, _, err := crashtest.Undo(dir, 0, false)
 	if diff := cmp.Diff([]string{"theirs", "untouched"}, v.Outside); diff != "" || err == nil {
 		t.Errorf("theirs (-want +got), error %v:\n%s", err, diff)
 	}
 	if len(v.Conflicts) != 1 || v.Conflicts[0].Path != "edited" {
 		t.Errorf("conflicts %+v", v.Conflicts)
 	}
-	if _, _, err := undo(t, dir, 2, false); err != nil { // that is after their change
+	if _, _, err := crashtest.Undo(dir, 2, false); err != nil { // that is after their change
 		t.Error(err)
 	}
-	if read(dir, "edited") != "2 and by a command" || read(dir, "untouched") != "theirs" {
+	if crashtest.ReadFile(dir, "edited") != "2 and by a command" || crashtest.ReadFile(dir, "untouched") != "theirs" {
 		t.Errorf("%v", crashtest.Tree(t, dir))
 	}
 }
@@ -159,12 +137,12 @@ func TestUndoIsDoneAgain(t *testing.T) {
 	process{round: busy(dir)}.end(t, dir)
 	for _, p := range []string{"gone", "sub/deep/written"} { // half done
 		if p == "gone" {
-			write(dir, p, "here")
+			crashtest.WriteFile(dir, p, "here")
 		} else {
-			must(0, os.Remove(filepath.Join(dir, p)))
+			crashtest.Must(0, os.Remove(filepath.Join(dir, p)))
 		}
 	}
-	if _, _, err := undo(t, dir, 0, false); err != nil {
+	if _, _, err := crashtest.Undo(dir, 0, false); err != nil {
 		t.Fatal(err)
 	}
 	got := crashtest.Tree(t, dir)

@@ -61,7 +61,7 @@ func conversed(t *testing.T) string {
 func TestShowConversation(t *testing.T) {
 	dir := conversed(t)
 	inAll := "  executor, total: 3 turns, 2 calls (1 refused), 0 files changed, 44 tokens, in "
-	brief := []string{"round 1 of 1\n", "    read one.txt: ok, 13 bytes", "round 2 of 2\n", "    read long.txt: ok, 1001 lines", "! nothing is refused: there is no tool", inAll}
+	brief := []string{"round 1 of 2\n", "    read one.txt: ok, 13 bytes", "round 2 of 2\n", "    read long.txt: ok, 1001 lines", "! nothing is refused: there is no tool", inAll}
 	for _, tt := range []struct {
 		args       []string
 		want, lack []string // what is shown, in order, and what is not

@@ -2,8 +2,9 @@
 // run before and after every journal event, resumes it, and compares the result
 // with that of an undisturbed run.
 //
-// Describe a run with a [Scene] and call [Scene.Run]. [Live] is a helper for
-// Scene.Play.
+// Describe a run with a [Scene] and call [Scene.Run]. [Live] is a helper for its
+// Play. Tests of the engine and of history also use [Process] and the helpers
+// next to it.
 package crashtest
 
 import (
@@ -246,7 +247,7 @@ func (s *script) Generate(ctx context.Context, req model.Request) (model.Reply, 
 		return model.Reply{}, err
 	}
 	s.calls++
-	s.requests[req.Seq] = strings.ReplaceAll(string(must(json.Marshal(req))), s.dir, "WORKSPACE")
+	s.requests[req.Seq] = strings.ReplaceAll(string(Must(json.Marshal(req))), s.dir, "WORKSPACE")
 	if req.Seq >= len(s.replies) {
 		return model.Reply{}, &model.Error{Kind: model.Invalid, Message: fmt.Sprintf("there is no reply %d", req.Seq+1)}
 	}

@@ -1,8 +1,6 @@
 package crashtest
 
 import (
-	"context"
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -11,34 +9,11 @@ import (
 	"hone/workspace"
 )
 
-// Live acts as one process on a workspace: it opens everything, settles the
-// previous run, starts or resumes the only run, and closes everything. set
-// completes the run, which has its tree, its journal and a short retry, and
-// returns its round.
-func Live(t testing.TB, dir string, list workspace.Lister, o journal.Observer, set func(*hone.Run) hone.Round) hone.End {
+// Live is [Process.End] of a process that starts the workspace's only run or
+// resumes it.
+func Live(t testing.TB, dir string, list workspace.Lister, o journal.Observer, setup func(*hone.Run) hone.Round) hone.End {
 	t.Helper()
-	ctx := context.Background()
-	home := must(journal.OpenHome(dir))
-	defer home.Close()
-	lock := lockHome(home)
-	defer lock.Unlock()
-	tree := must(workspace.Open(dir, workspace.Options{List: list}))
-	defer tree.Close()
-	must(0, hone.Settle(ctx, home, tree, lock.Last))
-	j := openJournal(home)
-	defer j.Close()
-	must(0, lock.Say(j.Run()))
-	r := &hone.Run{Tree: tree, Journal: j, Retry: hone.Retry{First: time.Millisecond}}
-	round := set(r)
-	j.Observe(o)
-	if len(j.Events()) == 0 {
-		must(0, r.Start(hone.Start{Loop: "test", Settings: json.RawMessage("{}")}))
-	}
-	end, err := r.Do(ctx, round)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return end
+	return Process{Setup: setup, List: list, Observer: o}.End(t, dir)
 }
 
 // lockHome locks the workspace. A child process that another test is just
@@ -51,23 +26,14 @@ func lockHome(home *journal.Home) *journal.Lock {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return must(home.Lock())
+	return Must(home.Lock())
 }
 
-// openJournal opens the existing run, or creates a new one.
-func openJournal(home *journal.Home) *journal.Journal {
-	runs := must(home.Runs())
-	if len(runs) == 0 {
-		return must(home.Create(home.NewRun()))
+// openJournal opens the journal of the last run, or that of a new one.
+func openJournal(home *journal.Home, isNew bool) *journal.Journal {
+	runs := Must(home.Runs())
+	if len(runs) == 0 || isNew {
+		return Must(home.Create(home.NewRun()))
 	}
-	return must(home.Open(runs[0]))
-}
-
-// must panics if an error occurs that only a wrong test can cause. It does not
-// fail the test, so that the panic of a killed process passes through.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
+	return Must(home.Open(runs[len(runs)-1]))
 }

@@ -18,7 +18,7 @@ func announcedEdits(e journal.Event) []workspace.Verdict {
 	if e.Type != history.TypeApply || e.Phase != journal.Begin {
 		return nil
 	}
-	must(0, e.Decode(&a))
+	Must(0, e.Decode(&a))
 	return a.Verdicts
 }
 
@@ -26,27 +26,27 @@ func announcedEdits(e journal.Event) []workspace.Verdict {
 // edits are in place, and the others have temporary files next to their
 // targets, the last one incomplete.
 func tear(dir string, e journal.Event, made int) {
-	home := must(journal.FindHome(dir))
+	home := Must(journal.FindHome(dir))
 	defer home.Close()
 	for i, v := range announcedEdits(e) {
 		path := filepath.Join(dir, filepath.FromSlash(v.Path))
 		if !v.After.Exists() {
 			if i < made {
-				must(0, os.Remove(path))
+				Must(0, os.Remove(path))
 			}
 			continue
 		}
-		content := must(home.Get(v.After.Digest))
-		must(0, os.MkdirAll(filepath.Dir(path), 0o755))
+		content := Must(home.Get(v.After.Digest))
+		Must(0, os.MkdirAll(filepath.Dir(path), 0o755))
 		temp := filepath.Join(filepath.Dir(path), tempName(v))
 		if i == len(announcedEdits(e))-1 {
 			content = content[:len(content)/2]
 		}
-		must(0, os.WriteFile(temp, content, 0o600))
+		Must(0, os.WriteFile(temp, content, 0o600))
 		if i < made {
-			must(0, os.WriteFile(temp, must(home.Get(v.After.Digest)), 0o600))
-			must(0, os.Chmod(temp, wantedMode(path, v)))
-			must(0, os.Rename(temp, path))
+			Must(0, os.WriteFile(temp, Must(home.Get(v.After.Digest)), 0o600))
+			Must(0, os.Chmod(temp, wantedMode(path, v)))
+			Must(0, os.Rename(temp, path))
 		}
 	}
 }
@@ -68,13 +68,13 @@ func tempName(v workspace.Verdict) string {
 // outsidePaths returns the files that the workspace's run considered changed by
 // others.
 func outsidePaths(dir string) []string {
-	home := must(journal.FindHome(dir))
+	home := Must(journal.FindHome(dir))
 	defer home.Close()
 	var paths []string
-	for _, e := range must(home.Read(must(home.Find("last")))) {
+	for _, e := range Must(home.Read(Must(home.Find("last")))) {
 		var o history.Outside
 		if e.Type == history.TypeOutside {
-			must(0, e.Decode(&o))
+			Must(0, e.Decode(&o))
 			paths = append(paths, o.Paths...)
 		}
 	}

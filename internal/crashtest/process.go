@@ -1,0 +1,176 @@
+package crashtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"hone"
+	"hone/check"
+	"hone/history"
+	"hone/journal"
+	"hone/workspace"
+)
+
+// Process is one process of a program on a workspace: it opens everything,
+// settles the last run, starts a run or resumes the last one, and closes
+// everything.
+type Process struct {
+	// Setup completes the run, which has its tree, its journal and a short
+	// retry, and returns its round.
+	Setup func(*hone.Run) hone.Round
+	Ctx   context.Context  // nil: never canceled
+	List  workspace.Lister // nil: the tree is walked
+	// Observer is called for the journal's events.
+	Observer journal.Observer
+	New      bool // starts a run even if there is one
+}
+
+// Run returns how the run ended, and the events of its journal. The error is
+// that of [hone.Settle] or of [hone.Run.Do].
+func (p Process) Run(dir string) (hone.End, []journal.Event, error) {
+	ctx := p.Ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	home := Must(journal.OpenHome(dir))
+	defer home.Close()
+	lock := lockHome(home)
+	defer lock.Unlock()
+	tree := Must(workspace.Open(dir, workspace.Options{List: p.List}))
+	defer tree.Close()
+	if err := hone.Settle(ctx, home, tree, lock.Last); err != nil {
+		return hone.End{}, nil, err
+	}
+	r := &hone.Run{Tree: tree, Journal: openJournal(home, p.New), Retry: hone.Retry{First: time.Millisecond}}
+	defer r.Journal.Close()
+	Must(0, lock.Say(r.Journal.Run()))
+	r.OnStart = func() error {
+		if len(r.Journal.Events()) > 0 {
+			return nil
+		}
+		return r.Start(hone.Start{Loop: "test", Dir: dir, Limits: r.Limits, Settings: json.RawMessage("{}")})
+	}
+	round := p.Setup(r)
+	r.Journal.Observe(p.Observer)
+	end, err := r.Do(ctx, round)
+	return end, r.Journal.Events(), err
+}
+
+// End is Run for a process that must succeed. It returns how the run ended.
+func (p Process) End(t testing.TB, dir string) hone.End {
+	t.Helper()
+	end, _, err := p.Run(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return end
+}
+
+// Undo restores the files of the last run, like the command. It returns the
+// paths of files that changed since, and where they are kept.
+func Undo(dir string, round int, force bool) (*history.Reversal, map[string]string, error) {
+	home := Must(journal.FindHome(dir))
+	defer home.Close()
+	lock := lockHome(home)
+	defer lock.Unlock()
+	tree := Must(workspace.Open(dir, workspace.Options{}))
+	defer tree.Close()
+	Must(0, hone.Settle(context.Background(), home, tree, lock.Last))
+	j := Must(home.Open(Must(home.Find("last"))))
+	defer j.Close()
+	v, err := history.Reverse(context.Background(), j, tree, round, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := v.Restore(context.Background(), force)
+	return v, kept, err
+}
+
+// Workspace returns a new workspace with these files, by contents.
+func Workspace(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		WriteFile(dir, name, content)
+	}
+	return dir
+}
+
+// LargeWorkspace returns a workspace with so many files, a hundred in each
+// directory. They were modified an hour ago.
+func LargeWorkspace(t testing.TB, files int) string {
+	t.Helper()
+	dir := t.TempDir()
+	old := time.Now().Add(-time.Hour)
+	for i := range files {
+		name := fmt.Sprintf("pkg%02d/file%04d", i/100, i)
+		WriteFile(dir, name, "")
+		Must(0, os.Chtimes(filepath.Join(dir, filepath.FromSlash(name)), old, old))
+	}
+	return dir
+}
+
+// AwaitOldStamps waits until a manifest trusts the change times of the files
+// written so far. A test cannot set them.
+func AwaitOldStamps() { time.Sleep(2100 * time.Millisecond) }
+
+// RunCommands returns a round of so many commands, each of which changes one file
+// of a [LargeWorkspace].
+func RunCommands(dir string, commands int) hone.Round {
+	type result struct {
+		What string `json:"what"`
+	}
+	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		for i := range commands {
+			_, err := hone.Once(ctx, r, "work", i, func(context.Context) (result, error) {
+				WriteFile(dir, fmt.Sprintf("pkg00/file%04d", i%10), fmt.Sprint(r.Round(), i))
+				return result{"done"}, nil
+			}, func(context.Context, []string) (result, error) { return result{"interrupted"}, nil })
+			if err != nil {
+				return nil, err
+			}
+		}
+		return []check.Finding{{Source: "test", Text: "never right"}}, nil
+	}
+}
+
+// Manifests returns the manifests and trees that events name, in order.
+func Manifests(events []journal.Event) (all []history.Opened) {
+	for _, e := range events {
+		var o history.Opened
+		if e.Type != history.TypeStart && e.Decode(&o) == nil && o.Manifest != "" {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// WriteFile writes a file of a workspace, and the directories above it.
+func WriteFile(dir, name, content string) {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	Must(0, os.MkdirAll(filepath.Dir(path), 0o755))
+	Must(0, os.WriteFile(path, []byte(content), 0o644))
+}
+
+// ReadFile returns the contents of a file of a workspace, or "no file".
+func ReadFile(dir, name string) string {
+	b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		return "no file"
+	}
+	return string(b)
+}
+
+// Must panics if an error occurs that only a wrong test can cause. It does not
+// fail the test, so that the panic of a killed process passes through.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
