@@ -113,16 +113,24 @@ func converse(t testing.TB, dir string, role hone.Role, replies ...model.Reply) 
 	return talk, m
 }
 
-// sent reads a request.
+// sent reads a whole request: a stored one may name an earlier one that it repeats.
 func sent(t testing.TB, dir, object string) model.Request {
 	t.Helper()
 	home := must(journal.FindHome(dir))
 	defer home.Close()
-	req, err := history.Sent(object, home.Get)
-	if err != nil {
-		t.Fatal(err)
+	var added []model.Message
+	for {
+		stored, err := history.ReadRequest(object, home.Get)
+		if err != nil {
+			t.Fatal(err)
+		}
+		added = slices.Concat(stored.Messages, added)
+		if stored.After == "" {
+			stored.Messages = added
+			return stored.Request
+		}
+		object = stored.After
 	}
-	return req
 }
 
 // plain is a request without what is not kept.
@@ -423,14 +431,13 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestSentOfNothing: an object that is not there, or is no request.
-func TestSentOfNothing(t *testing.T) {
+// TestReadRequestFails: an object that does not exist, or is not a request.
+func TestReadRequestFails(t *testing.T) {
 	home := must(journal.OpenHome(t.TempDir()))
 	defer home.Close()
-	none := strings.Repeat("0", 64)
-	for _, name := range []string{none, must(home.Put([]byte("no JSON"))), must(home.Put([]byte(`{"after":"` + none + `","messages":[]}`)))} {
-		if req, err := history.Sent(name, home.Get); err == nil {
-			t.Errorf("a request was made of nothing: %+v", req)
+	for _, name := range []string{strings.Repeat("0", 64), must(home.Put([]byte("no JSON")))} {
+		if req, err := history.ReadRequest(name, home.Get); err == nil {
+			t.Errorf("a request was read: %+v", req)
 		}
 	}
 }

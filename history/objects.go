@@ -3,7 +3,6 @@ package history
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"hone/journal"
 	"hone/model"
@@ -69,30 +68,11 @@ type StoredRequest struct {
 	model.Request
 }
 
-// ReadRequest reads the object of a request. It does not read the requests that
-// it repeats; see [Sent].
+// ReadRequest reads the object of a request, which [Asked] names. It does not
+// read the earlier requests that this one repeats: follow After for them.
 func ReadRequest(object string, get Get) (StoredRequest, error) {
 	var stored StoredRequest
 	return stored, readObject(&stored, "request", object, get)
-}
-
-// Sent returns all that a model was sent, by the object that an ask names; see
-// [Asked]. A request that repeats an earlier one is stored as what it adds.
-func Sent(object string, get Get) (model.Request, error) {
-	var added [][]model.Message
-	for {
-		stored, err := ReadRequest(object, get)
-		if err != nil {
-			return model.Request{}, err
-		}
-		added = append(added, stored.Messages)
-		if stored.After == "" {
-			slices.Reverse(added)
-			stored.Messages = slices.Concat(added...)
-			return stored.Request, nil
-		}
-		object = stored.After
-	}
 }
 
 // readObject decodes an object that holds JSON.

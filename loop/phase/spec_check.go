@@ -67,19 +67,6 @@ func whole(s Spec, before int) []Warning {
 	return all
 }
 
-// Live are the contracts by themselves, not the steps of flows, that hold in
-// phase upTo: those of the phases to that one that none of them superseded, in
-// their order.
-func Live(specs []Spec, upTo int) []Contract {
-	var live []Contract
-	for _, c := range readHistory(until(specs, upTo)).claims {
-		if c.kind == loneClaim && c.by == nil {
-			live = append(live, c.contract)
-		}
-	}
-	return live
-}
-
 // until are the specs of the phases to upTo, in order: nobody sees a later one
 // (ruling A1).
 func until(specs []Spec, upTo int) []Spec {
