@@ -42,7 +42,7 @@ func (t *talk) group(ctx context.Context, calls []model.Call, i int, results []C
 	var group []*calling
 	for j := i; j < len(calls); j++ {
 		c := t.plan(calls[j], j)
-		looks := c.refused == "" && c.tool.Looks
+		looks := c.refused == "" && c.tool.ReadOnly
 		if len(group) > 0 && !looks {
 			t.unplan(c)
 			break
@@ -139,10 +139,10 @@ func (t *talk) names() string {
 
 // note remembers what a call showed and changed.
 func (t *talk) note(c *calling) {
-	for path, digest := range c.result.Saw {
+	for path, digest := range c.result.Shown {
 		t.seen[path] = digest
 	}
-	if c.refused == "" && !c.tool.Looks && !c.tool.Commands && !c.result.Failed {
+	if c.refused == "" && !c.tool.ReadOnly && !c.tool.RunsCommands && !c.result.Failed {
 		clear(t.times)
 	}
 }
@@ -157,7 +157,7 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 	defer func() { t.r.at = at }()
 	t.r.at.Call = c.index + 1
 	w := t.work(c)
-	if c.refused != "" || !c.tool.Commands {
+	if c.refused != "" || !c.tool.RunsCommands {
 		var err error
 		c.result, err = step(ctx, t.r, w)
 		return err

@@ -32,7 +32,7 @@ func doing(name string, do func(context.Context, tool.Input) (tool.Result, error
 // looker is a tool that changes nothing.
 func looker(name string, do func(context.Context, tool.Input) (tool.Result, error)) tool.Tool {
 	one := doing(name, do)
-	one.Looks = true
+	one.ReadOnly = true
 	return one
 }
 
@@ -178,7 +178,7 @@ func TestErrorOfATool(t *testing.T) {
 				}
 				return tool.Result{Text: "done"}, nil
 			})
-			one.Looks = group.looks
+			one.ReadOnly = group.looks
 			m := &actor{replies: []model.Reply{calls(pairs("do", 3)...), text("so")}}
 			p := process{round: talks(handy(m, one), func(hone.Conversation) {})}
 			end := p.end(t, dir)
@@ -259,7 +259,7 @@ func TestRepeats(t *testing.T) {
 		return tool.Result{Text: "made", Failed: string(in.Args) == "false"}, nil
 	})
 	command := alter
-	command.Name, command.Commands = "bash", true
+	command.Name, command.RunsCommands = "bash", true
 	const same = "look"
 	for _, tt := range []struct {
 		name  string
@@ -309,7 +309,7 @@ func TestLongArguments(t *testing.T) {
 	command := doing("bash", func(_ context.Context, in tool.Input) (tool.Result, error) {
 		return tool.Result{Text: fmt.Sprint(len(in.Args))}, nil
 	})
-	command.Commands = true
+	command.RunsCommands = true
 	for _, one := range []tool.Tool{echo(), doing("do", command.Run), command} {
 		one.Run = command.Run
 		dir := t.TempDir()
@@ -380,7 +380,7 @@ func TestSeen(t *testing.T) {
 		digest, ok := in.Seen("a")
 		_, other := in.Seen("b")
 		got = append(got, fmt.Sprintf("%s %v %v", digest, ok, other))
-		return tool.Result{Text: "fine", Saw: map[string]string{"a": string(in.Args)}}, nil
+		return tool.Result{Text: "fine", Shown: map[string]string{"a": string(in.Args)}}, nil
 	}
 	m := &actor{replies: []model.Reply{calls("do", "1", "do", "2"), calls("do", "3"), text("so"), calls("do", "4"), text("so")}}
 	wantEnd(t, process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
@@ -403,9 +403,9 @@ func TestCancelledCall(t *testing.T) {
 		flag func(*tool.Tool)
 		ran  int64
 	}{
-		{"looks", func(one *tool.Tool) { one.Looks = true }, 4},
+		{"looks", func(one *tool.Tool) { one.ReadOnly = true }, 4},
 		{"changes", func(*tool.Tool) {}, 3},
-		{"commands", func(one *tool.Tool) { one.Commands = true }, 2},
+		{"commands", func(one *tool.Tool) { one.RunsCommands = true }, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -420,7 +420,7 @@ func TestCancelledCall(t *testing.T) {
 			})
 			tt.flag(&one)
 			m := &actor{replies: []model.Reply{calls("do", "1", "do", "0"), text("so")}}
-			if one.Looks { // both are under way when the first one cancels
+			if one.ReadOnly { // both are under way when the first one cancels
 				m.replies[0] = calls("do", "0", "do", "0")
 			}
 			p := process{ctx: ctx, round: talks(handy(m, one), func(hone.Conversation) {})}
@@ -430,7 +430,7 @@ func TestCancelledCall(t *testing.T) {
 			if ran.Load() != tt.ran || len(m.requests) != 2 {
 				t.Errorf("run %d times in %d model calls, want %d in 2", ran.Load(), len(m.requests), tt.ran)
 			}
-			if cut := strings.Contains(m.results(1)[1], "cut off"); cut != one.Commands {
+			if cut := strings.Contains(m.results(1)[1], "cut off"); cut != one.RunsCommands {
 				t.Errorf("the model was told %q", m.results(1))
 			}
 		})
@@ -475,7 +475,7 @@ func TestKeysOfTools(t *testing.T) {
 		return tool.Result{Text: pad + key + strings.Repeat("y", 16<<10)}, nil
 	}
 	command := doing("bash", leak)
-	command.Commands = true
+	command.RunsCommands = true
 	m := &actor{replies: []model.Reply{
 		calls("look", `"`+key+`"`, "look", `"1"`, "bash", `"`+key+strings.Repeat("z", 20<<10)+`"`, key, "{}", "look", "no "+key),
 		text("so " + key),

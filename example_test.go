@@ -106,7 +106,7 @@ func ExampleRun_Talk() {
 	read := tool.Tool{
 		Spec: model.Spec{Name: "read", Description: "reads a file", Schema: json.RawMessage(
 			`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
-		Looks: true,
+		ReadOnly: true,
 		Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
 			var args struct{ Path string }
 			if err := json.Unmarshal(in.Args, &args); err != nil {
@@ -116,7 +116,7 @@ func ExampleRun_Talk() {
 			if err != nil {
 				return tool.Failure(err.Error()), nil
 			}
-			return tool.Result{Text: string(content), Saw: map[string]string{args.Path: image.Digest}}, nil
+			return tool.Result{Text: string(content), Shown: map[string]string{args.Path: image.Digest}}, nil
 		},
 	}
 	assistant := hone.Role{

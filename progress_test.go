@@ -234,7 +234,7 @@ func TestToolIsToldWhatWasPutBack(t *testing.T) {
 		return model.Reply{Finish: model.Calls, Parts: []model.Part{{Call: &model.Call{ID: "1", Name: "bash", Args: "{}"}}}}, nil
 	}, says("done"))
 	role := editor(m)
-	role.Tools = []tool.Tool{{Spec: model.Spec{Name: "bash"}, Commands: true, Run: func(context.Context, tool.Input) (tool.Result, error) {
+	role.Tools = []tool.Tool{{Spec: model.Spec{Name: "bash"}, RunsCommands: true, Run: func(context.Context, tool.Input) (tool.Result, error) {
 		crashtest.WriteFile(dir, "tests/a", "2")
 		return tool.Result{Text: "ran"}, nil
 	}}}

@@ -74,10 +74,10 @@ func eventful(t testing.TB) (dir string) {
 	exit := 2
 	handy := editor(nil)
 	handy.Tools = []tool.Tool{
-		{Spec: model.Spec{Name: "look"}, Looks: true, Run: func(context.Context, tool.Input) (tool.Result, error) {
-			return tool.Result{Text: "zero", Saw: map[string]string{"a": "digest"}}, nil
+		{Spec: model.Spec{Name: "look"}, ReadOnly: true, Run: func(context.Context, tool.Input) (tool.Result, error) {
+			return tool.Result{Text: "zero", Shown: map[string]string{"a": "digest"}}, nil
 		}},
-		{Spec: model.Spec{Name: "make"}, Commands: true, Run: func(context.Context, tool.Input) (tool.Result, error) {
+		{Spec: model.Spec{Name: "make"}, RunsCommands: true, Run: func(context.Context, tool.Input) (tool.Result, error) {
 			return tool.Result{Text: "failed", Failed: true, Exit: &exit}, nil
 		}},
 	}

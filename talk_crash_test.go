@@ -30,9 +30,9 @@ func TestCallsAfterACrash(t *testing.T) {
 		before string // what the model is told
 		ran    int
 	}{
-		{"a look", func(one *tool.Tool) { one.Looks = true }, "ran", 2},
+		{"a look", func(one *tool.Tool) { one.ReadOnly = true }, "ran", 2},
 		{"a change", func(*tool.Tool) {}, "ran", 2},
-		{"a command", func(one *tool.Tool) { one.Commands = true }, "cut off", 1},
+		{"a command", func(one *tool.Tool) { one.RunsCommands = true }, "cut off", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := crashtest.Workspace(t, map[string]string{"old": "1", "kept": "1"})
@@ -76,7 +76,7 @@ func workshop(dir string, r *hone.Run) []tool.Tool {
 		crashtest.WriteFile(dir, "made", string(in.Args))
 		return tool.Result{Text: "ran"}, nil
 	})
-	commands.Commands = true
+	commands.RunsCommands = true
 	return []tool.Tool{
 		looker("read", func(_ context.Context, in tool.Input) (tool.Result, error) {
 			var path string
@@ -85,7 +85,7 @@ func workshop(dir string, r *hone.Run) []tool.Tool {
 			if err != nil {
 				return tool.Failure("there is no such file"), nil
 			}
-			return tool.Result{Text: string(b), Saw: map[string]string{path: image.Digest}}, nil
+			return tool.Result{Text: string(b), Shown: map[string]string{path: image.Digest}}, nil
 		}),
 		doing("write", func(ctx context.Context, in tool.Input) (tool.Result, error) {
 			var files map[string]string
@@ -96,11 +96,11 @@ func workshop(dir string, r *hone.Run) []tool.Tool {
 			}
 			slices.SortFunc(ch.Edits, func(a, b workspace.Edit) int { return strings.Compare(a.Path, b.Path) })
 			vs, err := r.Apply(ctx, ch, in.Seen)
-			said := tool.Result{Saw: map[string]string{}}
+			said := tool.Result{Shown: map[string]string{}}
 			for _, v := range vs {
 				said.Text += fmt.Sprintf("%s: %s %s\n", v.Path, v.Ruling, v.Reason)
 				said.Failed = said.Failed || v.Ruling != workspace.Allow
-				said.Saw[v.Path] = v.After.Digest
+				said.Shown[v.Path] = v.After.Digest
 			}
 			return said, err
 		}),

@@ -70,7 +70,7 @@ func calls(pairs ...string) model.Reply {
 
 // echo is a tool that looks, and says its arguments.
 func echo() tool.Tool {
-	return tool.Tool{Spec: model.Spec{Name: "look", Schema: json.RawMessage(`{"type":"object"}`)}, Looks: true,
+	return tool.Tool{Spec: model.Spec{Name: "look", Schema: json.RawMessage(`{"type":"object"}`)}, ReadOnly: true,
 		Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
 			return tool.Result{Text: "saw " + string(in.Args)}, nil
 		}}

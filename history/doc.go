@@ -8,7 +8,7 @@
 //
 // The rest needs only a journal and a tree. [Reverse] finds out how to restore
 // the files that a run changed, and [Reversal.Restore] does so. [Past.Changes] is
-// how a round changed the tree, and [Sent] what a model was sent. [Settle]
+// how a round changed the tree, and [ReadRequest] what a model was sent. [Settle]
 // completes the edits of a process that died while it made them. [KeepContents]
 // and [KeepManifest] store a tree so that it can be restored.
 //

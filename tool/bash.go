@@ -85,7 +85,7 @@ func shell() string {
 // could not be started.
 func Bash(r sandbox.Runner, c BashConfig) Tool {
 	b := bash{runner: r, BashConfig: c.withDefaults()}
-	return Define(Tool{Commands: true}, "bash", b.description(), bashSchema, b.run)
+	return Define(Tool{RunsCommands: true}, "bash", b.description(), bashSchema, b.run)
 }
 
 type bash struct {

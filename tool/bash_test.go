@@ -192,7 +192,7 @@ func TestBashDescription(t *testing.T) {
 		!strings.Contains(held.Description, "exact line is always allowed: `make check`.") {
 		t.Errorf("review:\n%s", held.Description)
 	}
-	if !held.Commands || held.Looks || held.Name != "bash" || !json.Valid(held.Schema) {
+	if !held.RunsCommands || held.ReadOnly || held.Name != "bash" || !json.Valid(held.Schema) {
 		t.Errorf("spec: %+v", held)
 	}
 }

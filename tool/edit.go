@@ -79,7 +79,7 @@ func Edit(tree *workspace.Tree, apply Apply) Tool {
 			return refusal(v, in.seen), nil
 		}
 		text, err := editReport(p, content, changed, places)
-		return Result{Text: text, Saw: knownDigest(p, changed)}, err
+		return Result{Text: text, Shown: knownDigest(p, changed)}, err
 	})
 }
 

@@ -55,8 +55,8 @@ func TestEdit(t *testing.T) {
 			if got := s.file("f"); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
-			if r.Saw["f"] != workspace.Digest([]byte(c.want)) {
-				t.Errorf("saw %v", r.Saw)
+			if r.Shown["f"] != workspace.Digest([]byte(c.want)) {
+				t.Errorf("saw %v", r.Shown)
 			}
 			if n := len(s.changes); n != 1 {
 				t.Errorf("%d changes", n)

@@ -40,7 +40,7 @@ type globArgs struct {
 // Glob returns the tool that lists the tree's files by pattern. It marks the
 // files that the guard withholds (ruling G8); a nil guard withholds none.
 func Glob(tree *workspace.Tree, guard *workspace.Guard) Tool {
-	t := Tool{Looks: true, MaxText: 64 << 10}
+	t := Tool{ReadOnly: true, MaxText: 64 << 10}
 	return Define(t, "glob", globText, globSchema, func(ctx context.Context, _ Input, args globArgs) (Result, error) {
 		root, err := locateDir(tree, args.Root)
 		if err != nil {

@@ -65,7 +65,7 @@ func Grep(tree *workspace.Tree, guard *workspace.Guard) Tool {
 }
 
 func newGrep(tree *workspace.Tree, guard *workspace.Guard, timeout time.Duration) Tool {
-	t := Tool{Looks: true, MaxText: maxFound + 16<<10}
+	t := Tool{ReadOnly: true, MaxText: maxFound + 16<<10}
 	return Define(t, "grep", grepText, grepSchema, func(ctx context.Context, in Input, args grepArgs) (Result, error) {
 		if args.Limit == 0 {
 			args.Limit = 100

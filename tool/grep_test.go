@@ -47,8 +47,8 @@ func TestGrep(t *testing.T) {
 		if r.Text != c.want {
 			t.Errorf("grep %v:\n%s\nwant:\n%s", c.a, r.Text, c.want)
 		}
-		if len(r.Saw) > 0 {
-			t.Errorf("grep %v saw %v", c.a, r.Saw)
+		if len(r.Shown) > 0 {
+			t.Errorf("grep %v saw %v", c.a, r.Shown)
 		}
 	}
 }

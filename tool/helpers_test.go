@@ -103,7 +103,7 @@ func (s *session) raw(name, args string) Result {
 	if r.Failed != strings.HasPrefix(r.Text, "Error: ") {
 		s.t.Errorf("%s: Failed = %v, Text = %q", name, r.Failed, r.Text)
 	}
-	maps.Copy(s.seen, r.Saw)
+	maps.Copy(s.seen, r.Shown)
 	s.outputs = append(s.outputs, r.Text)
 	return r
 }
@@ -137,8 +137,8 @@ func (s *session) fails(name string, a args, words ...string) {
 		s.t.Fatalf("%s %.200v did not fail: %.500s", name, a, r.Text)
 	}
 	contains(s.t, r.Text, words...)
-	if len(r.Saw) > 0 {
-		s.t.Errorf("%s failed and saw %v", name, r.Saw)
+	if len(r.Shown) > 0 {
+		s.t.Errorf("%s failed and saw %v", name, r.Shown)
 	}
 }
 

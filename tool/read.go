@@ -41,7 +41,7 @@ const (
 func Read(tree *workspace.Tree, guard *workspace.Guard) Tool {
 	// The tool limits its results itself and tells how to continue, so the
 	// engine must not shorten them.
-	t := Tool{Looks: true, MaxRepeats: 6, MaxText: maxReadBytes + 16<<10}
+	t := Tool{ReadOnly: true, MaxRepeats: 6, MaxText: maxReadBytes + 16<<10}
 	return Define(t, "read", readText, readSchema, func(ctx context.Context, in Input, args readArgs) (Result, error) {
 		if n, ok := outputNumber(args.Path); ok {
 			return readOutput(in, guard, n, args), nil
@@ -63,7 +63,7 @@ func Read(tree *workspace.Tree, guard *workspace.Guard) Tool {
 		text, shown := args.page(p, content)
 		r := Result{Text: text}
 		if shown || len(content) == 0 {
-			r.Saw = map[string]string{p: image.Digest}
+			r.Shown = map[string]string{p: image.Digest}
 		}
 		return r, nil
 	})

@@ -58,7 +58,7 @@ func TestReadSaw(t *testing.T) {
 		{args{"path": "empty"}, true},
 	} {
 		p := c.a["path"].(string)
-		digest, ok := s.succeeds("read", c.a).Saw[p]
+		digest, ok := s.succeeds("read", c.a).Shown[p]
 		if ok != c.want || ok && digest != workspace.Digest([]byte(s.file(p))) {
 			t.Errorf("read %v: saw %q, %v", c.a, digest, ok)
 		}
@@ -120,7 +120,7 @@ func TestReadContinuesInALine(t *testing.T) {
 func TestReadOutput(t *testing.T) {
 	s := newSession(t, map[string]string{"output:7": "a file\n"})
 	s.outputs = []string{"x\n" + strings.Repeat("y\n", 10), strings.Repeat("z", 1980) + " " + awsKey}
-	if got := s.call("read", args{"path": "output:1", "offset": 11}); got.Text != "# path: output:1\n# lines: 11-11 of 11\n0011: y\n" || len(got.Saw) > 0 {
+	if got := s.call("read", args{"path": "output:1", "offset": 11}); got.Text != "# path: output:1\n# lines: 11-11 of 11\n0011: y\n" || len(got.Shown) > 0 {
 		t.Errorf("%+v", got)
 	}
 	// The end of a piece does not split a secret.

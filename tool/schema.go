@@ -24,7 +24,7 @@ import (
 //	type args struct {
 //		Path string `json:"path"`
 //	}
-//	count := tool.Define(tool.Tool{Looks: true}, "count_lines", "Count the lines of a file.",
+//	count := tool.Define(tool.Tool{ReadOnly: true}, "count_lines", "Count the lines of a file.",
 //		`{"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false}`,
 //		func(ctx context.Context, in tool.Input, a args) (tool.Result, error) {
 //			content, _, err := tree.Read(a.Path)

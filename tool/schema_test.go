@@ -90,8 +90,8 @@ func TestDescriptions(t *testing.T) {
 			t.Errorf("%s: the description has %d bytes", name, len(one.Description))
 		}
 		lacks(t, one.Description+string(one.Schema), s.tree.Dir())
-		if looks := name != "write" && name != "edit"; one.Looks != looks || one.Commands {
-			t.Errorf("%s: looks %v, commands %v", name, one.Looks, one.Commands)
+		if looks := name != "write" && name != "edit"; one.ReadOnly != looks || one.RunsCommands {
+			t.Errorf("%s: looks %v, commands %v", name, one.ReadOnly, one.RunsCommands)
 		}
 	}
 }

@@ -20,12 +20,12 @@ import (
 // Tool is a tool that a model can call.
 type Tool struct {
 	model.Spec
-	// Looks means that the tool changes nothing and runs nothing, so that
+	// ReadOnly means that the tool changes nothing and runs nothing, so that
 	// consecutive calls of such tools may run concurrently.
-	Looks bool
-	// Commands means that the tool runs commands, which may have any effect: an
+	ReadOnly bool
+	// RunsCommands means that the tool runs commands, which may have any effect: an
 	// interrupted call is not repeated automatically.
-	Commands bool
+	RunsCommands bool
 	// MaxRepeats limits how often an identical call is answered in a session; 0
 	// means 2 (ruling S11).
 	MaxRepeats int
@@ -34,7 +34,7 @@ type Tool struct {
 	MaxText int
 	// Run executes a call. If the call is wrong, it returns a failed Result
 	// that explains this to the model. An error stops the run, and nothing is
-	// recorded. Run must be safe for concurrent use if Looks is set.
+	// recorded. Run must be safe for concurrent use if ReadOnly is set.
 	Run func(ctx context.Context, in Input) (Result, error)
 }
 
@@ -60,9 +60,9 @@ type Result struct {
 	Text string `json:"text"`
 	// Failed means that the call did not do what was requested.
 	Failed bool `json:"failed,omitempty"`
-	// Saw contains the digests of the files whose contents the model knows from
+	// Shown contains the digests of the files whose contents the model knows from
 	// this result, by path.
-	Saw map[string]string `json:"saw,omitempty"`
+	Shown map[string]string `json:"saw,omitempty"`
 	// Exit is a command's exit status; nil if no command ran.
 	Exit *int `json:"exit,omitempty"`
 }

@@ -44,11 +44,11 @@ func Write(tree *workspace.Tree, apply Apply) Tool {
 		case err != nil:
 			return Result{}, err
 		case v.Ruling == workspace.Drop:
-			return Result{Text: p + " already has these contents; nothing was written", Saw: knownDigest(p, content)}, nil
+			return Result{Text: p + " already has these contents; nothing was written", Shown: knownDigest(p, content)}, nil
 		case v.Ruling != workspace.Allow:
 			return refusal(v, in.seen), nil
 		}
-		return Result{Text: fmt.Sprintf("Wrote %s (%d bytes)", p, len(content)), Saw: knownDigest(p, content)}, nil
+		return Result{Text: fmt.Sprintf("Wrote %s (%d bytes)", p, len(content)), Shown: knownDigest(p, content)}, nil
 	})
 }
 
@@ -63,7 +63,7 @@ func wouldLoseBytes(tree *workspace.Tree, p string, seen func(string) (string, b
 	return err == nil && image.Digest == digest && !utf8.Valid(content)
 }
 
-// knownDigest returns the Saw of a result after the model wrote a file.
+// knownDigest returns the Shown of a result after the model wrote a file.
 func knownDigest(p string, content []byte) map[string]string {
 	return map[string]string{p: workspace.Digest(content)}
 }

@@ -23,8 +23,8 @@ func TestWrite(t *testing.T) {
 		{"new.txt", "again\n", "new.txt already has these contents; nothing was written", "new.txt"},
 	} {
 		r := s.succeeds("write", args{"path": c.path, "content": c.content})
-		if r.Text != c.want || s.file(c.at) != c.content || r.Saw[c.at] != workspace.Digest([]byte(c.content)) {
-			t.Errorf("write %s: %q, file %q, saw %v", c.path, r.Text, s.file(c.at), r.Saw)
+		if r.Text != c.want || s.file(c.at) != c.content || r.Shown[c.at] != workspace.Digest([]byte(c.content)) {
+			t.Errorf("write %s: %q, file %q, saw %v", c.path, r.Text, s.file(c.at), r.Shown)
 		}
 	}
 	s.succeeds("read", args{"path": "a.txt"})

@@ -39,7 +39,7 @@ func conversed(t *testing.T) string {
 	long := `{"path": "long.txt", "content": "` + strings.Repeat("c", 50_000) + `\u001b[2J"}`
 	replies := scripted{call("words of round one\n", "read", `{"path": "one.txt"}`), answer,
 		call("words of round two \x1b[2J\n", "read", long), call("", "nothing", "{}"), answer}
-	read := tool.Tool{Spec: model.Spec{Name: "read", Description: "reads a file"}, Looks: true, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
+	read := tool.Tool{Spec: model.Spec{Name: "read", Description: "reads a file"}, ReadOnly: true, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
 		if strings.Contains(string(in.Args), "long.txt") {
 			return tool.Result{Text: strings.Repeat("line of a long result\n", 1000) + "\x1b[2J the last line\n"}, nil
 		}

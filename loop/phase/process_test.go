@@ -363,7 +363,7 @@ func (p place) write() tool.Tool {
 
 // bash is a tool that runs a command line behind the role's walls.
 func (p place) bash() tool.Tool {
-	return tool.Tool{Spec: spec("bash"), Commands: true, Run: func(ctx context.Context, in tool.Input) (tool.Result, error) {
+	return tool.Tool{Spec: spec("bash"), RunsCommands: true, Run: func(ctx context.Context, in tool.Input) (tool.Result, error) {
 		var a arguments
 		must(0, json.Unmarshal(in.Args, &a))
 		got, err := p.command(ctx, a.Command)

@@ -172,7 +172,7 @@ func (g *stage) role(role hone.Role) hone.Role {
 	role.Model = staged{g, role.Model}
 	tools := make([]tool.Tool, len(role.Tools))
 	for i, one := range role.Tools {
-		if tools[i] = one; one.Commands {
+		if tools[i] = one; one.RunsCommands {
 			tools[i].Run = g.command(one.Run)
 			// What the server says is another thing each time, also where no file
 			// has changed.

@@ -173,7 +173,7 @@ func (l Loop) unproved(r *hone.Run, talk hone.Conversation, read verdict) string
 func ran(talk hone.Conversation, tools []tool.Tool) bool {
 	for _, c := range talk.Calls {
 		for _, one := range tools {
-			if one.Name == c.Name && one.Commands && c.Refused == "" && c.Result.Exit != nil {
+			if one.Name == c.Name && one.RunsCommands && c.Refused == "" && c.Result.Exit != nil {
 				return true
 			}
 		}

@@ -206,7 +206,7 @@ func writeTool(r *hone.Run, after func(path string)) tool.Tool {
 }
 
 func readTool(r *hone.Run) tool.Tool {
-	return tool.Tool{Spec: spec("read"), Looks: true, MaxRepeats: 6, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
+	return tool.Tool{Spec: spec("read"), ReadOnly: true, MaxRepeats: 6, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
 		text, _, err := r.Tree.Read(args(in).Path)
 		if err != nil {
 			return tool.Failure(err.Error()), nil
@@ -218,7 +218,7 @@ func readTool(r *hone.Run) tool.Tool {
 // bashTool only looks, so that a command that was cut off leaves the tree as
 // one that was not; "into FILE TEXT" is the exception.
 func bashTool(dir string) tool.Tool {
-	return tool.Tool{Spec: spec("bash"), Commands: true, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
+	return tool.Tool{Spec: spec("bash"), RunsCommands: true, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
 		words := strings.SplitN(args(in).Command, " ", 3)
 		if words[0] == "into" {
 			at := filepath.Join(dir, words[1])

@@ -63,12 +63,12 @@ func exited(status int) func(*tool.Result) {
 }
 
 func looks(t tool.Tool) tool.Tool {
-	t.Looks = true
+	t.ReadOnly = true
 	return t
 }
 
 func commands(t tool.Tool) tool.Tool {
-	t.Commands = true
+	t.RunsCommands = true
 	return t
 }
 
