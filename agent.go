@@ -22,15 +22,15 @@ func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message)
 		return Conversation{}, err
 	}
 	sent = r.redact(sent)
-	session := effect(history.TypeAsk, role.Name, role.input(sent), nil, func(ctx context.Context) (history.Replied, error) {
-		return r.session(ctx, role, sent)
+	session := effect(history.TypeAsk, role.Name, role.stepInput(sent), nil, func(ctx context.Context) (history.Replied, error) {
+		return r.askAgent(ctx, role, sent)
 	})
 	begun := func(manifest string) (any, error) {
 		name, err := r.Journal.Home().Put(sent)
 		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Manifest: manifest}, err
 	}
 	got, _, err := once(ctx, r, command(r, session, begun, func(ctx context.Context, changed []string) (history.Replied, error) {
-		return r.sessionAgain(ctx, role, request, changed)
+		return r.restartAgent(ctx, role, request, changed)
 	}))
 	if err != nil {
 		return Conversation{}, err
@@ -48,7 +48,7 @@ func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message)
 
 // session asks an agent. Its failure is no reply: nothing is recorded, and a
 // resumed run begins the session afresh.
-func (r *Run) session(ctx context.Context, role Role, sent []byte) (history.Replied, error) {
+func (r *Run) askAgent(ctx context.Context, role Role, sent []byte) (history.Replied, error) {
 	var req model.Request
 	if err := json.Unmarshal(sent, &req); err != nil {
 		return history.Replied{}, err
@@ -61,7 +61,7 @@ func (r *Run) session(ctx context.Context, role Role, sent []byte) (history.Repl
 	if errors.As(fault, &failed) {
 		used = failed.Usage
 	}
-	used = plausible(used)
+	used = plausibleUsage(used)
 	reply.Usage = used
 	if used != nil && r.Past().Ledger().Reserves == before {
 		if err := r.chargeReported(role, used); err != nil {
@@ -70,20 +70,20 @@ func (r *Run) session(ctx context.Context, role Role, sent []byte) (history.Repl
 	}
 	switch {
 	case fault == nil:
-		return r.keep(role, reply, 1)
+		return r.storeReply(role, reply, 1)
 	case ctx.Err() == nil && failed != nil:
 		why := failed.Error()
 		if failed.Kind == model.Failed {
 			why = failed.Message // how it ended; that it failed is said by the result
 		}
-		return history.Replied{}, &Stop{Kind: KindFailed, Why: fmt.Sprintf("%s: %s", role.Called, r.clean(why)), Next: afterFault(failed)}
+		return history.Replied{}, &Stop{Kind: KindFailed, Why: fmt.Sprintf("%s: %s", role.Called, r.cleanText(why)), Next: afterFault(failed)}
 	}
 	return history.Replied{}, fault
 }
 
 // sessionAgain begins a session afresh that was cut off.
-func (r *Run) sessionAgain(ctx context.Context, role Role, req model.Request, changed []string) (history.Replied, error) {
-	text := "An earlier session with this very task was cut off, because the program that ran it ended; how far it came is not known. " + role.since(changed)
+func (r *Run) restartAgent(ctx context.Context, role Role, req model.Request, changed []string) (history.Replied, error) {
+	text := "An earlier session with this very task was cut off, because the program that ran it ended; how far it came is not known. " + role.changesText(changed)
 	last := req.Messages[len(req.Messages)-1]
 	// The last part is the instruction itself; see the package command.
 	last.Parts = slices.Insert(slices.Clone(last.Parts), max(0, len(last.Parts)-1), model.Part{Text: text})
@@ -97,7 +97,7 @@ func (r *Run) sessionAgain(ctx context.Context, role Role, req model.Request, ch
 	if err != nil {
 		return history.Replied{}, err
 	}
-	got, err := r.session(ctx, role, sent)
+	got, err := r.askAgent(ctx, role, sent)
 	got.Request = name
 	return got, err
 }

@@ -50,7 +50,7 @@ func TestAgentAfterACrash(t *testing.T) {
 			})
 			want := "in/new, old."
 			if when == "in a folder" {
-				role.Folder, want = "in", ": new."
+				role.Dir, want = "in", ": new."
 			}
 			var talk hone.Conversation
 			p := process{round: delegating(&role, &talk)}

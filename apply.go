@@ -29,7 +29,7 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 	if err := r.approve(ctx, ch, vs); err != nil {
 		return nil, err
 	}
-	return vs, r.carryOut(ctx, ch, vs)
+	return vs, r.applyAllowed(ctx, ch, vs)
 }
 
 // Review says what Apply would make of a change, and makes nothing: for a loop
@@ -66,18 +66,18 @@ func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.V
 			continue
 		}
 		more--
-		a, err := r.question(ctx, ch.Edits[i], vs[i], more, rest)
+		a, err := r.askAbout(ctx, ch.Edits[i], vs[i], more, rest)
 		if err != nil {
 			return err
 		}
 		rest = rest || a.Rest
-		vs[i].Ruling, vs[i].Reason = ruling(vs[i], a)
+		vs[i].Ruling, vs[i].Reason = rulingFor(vs[i], a)
 	}
 	return nil
 }
 
 // ruling is what an answer makes of a question's verdict.
-func ruling(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
+func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	switch {
 	case a.Approved:
 		return workspace.Allow, "approved by " + a.By
@@ -89,9 +89,9 @@ func ruling(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 
 // question asks about one edit. The question is on record, with the contents
 // that it is about, before anybody sees it.
-func (r *Run) question(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
+func (r *Run) askAbout(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
 	q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Before: v.Before, After: v.After, More: more}
-	open := func(context.Context) (any, error) { return q, r.keepImages(&q, e) }
+	open := func(context.Context) (any, error) { return q, r.storeQuestionImages(&q, e) }
 	return step(ctx, r, effect(history.TypeApproval, "approval", q, open, func(ctx context.Context) (Answer, error) {
 		switch {
 		case rest:
@@ -108,7 +108,7 @@ func (r *Run) question(ctx context.Context, e workspace.Edit, v workspace.Verdic
 }
 
 // keepImages stores what an edit replaces and what it puts there.
-func (r *Run) keepImages(q *Question, e workspace.Edit) error {
+func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) error {
 	home := r.Journal.Home()
 	if q.Before.Exists() {
 		old, image, err := r.Tree.Read(q.Path)
@@ -116,7 +116,7 @@ func (r *Run) keepImages(q *Question, e workspace.Edit) error {
 			return err
 		}
 		if image.Digest != q.Before.Digest {
-			return conflict(home, q.Path, q.Before)
+			return conflictStop(home, q.Path, q.Before)
 		}
 		q.Old = old
 		if _, err := home.Put(old); err != nil {
@@ -136,13 +136,13 @@ func (r *Run) keepImages(q *Question, e workspace.Edit) error {
 
 // carryOut applies what is allowed, and tells what became of every edit. It can be
 // done twice: what a crash left half done is rolled forward.
-func (r *Run) carryOut(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
-	todo, allowed := permitted(ch, vs)
+func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
+	todo, allowed := allowedEdits(ch, vs)
 	if len(allowed) == 0 {
-		return r.tell(ch, vs)
+		return r.recordVerdicts(ch, vs)
 	}
 	open := func(context.Context) (any, error) {
-		return history.ApplyBegun{Verdicts: allowed}, r.keepAll(todo, allowed)
+		return history.ApplyBegun{Verdicts: allowed}, r.storeImages(todo, allowed)
 	}
 	_, err := step(ctx, r, effect(history.TypeApply, "apply", allowed, open, func(ctx context.Context) (history.Applied, error) {
 		r.stale = true
@@ -151,11 +151,11 @@ func (r *Run) carryOut(ctx context.Context, ch workspace.Change, vs []workspace.
 	if err != nil {
 		return err
 	}
-	return r.tell(ch, vs)
+	return r.recordVerdicts(ch, vs)
 }
 
 // permitted is the part of a change that is allowed, by cleaned paths.
-func permitted(ch workspace.Change, vs []workspace.Verdict) (workspace.Change, []workspace.Verdict) {
+func allowedEdits(ch workspace.Change, vs []workspace.Verdict) (workspace.Change, []workspace.Verdict) {
 	var todo workspace.Change
 	var allowed []workspace.Verdict
 	for i, v := range vs {
@@ -170,10 +170,10 @@ func permitted(ch workspace.Change, vs []workspace.Verdict) (workspace.Change, [
 }
 
 // keepAll stores the images of every edit that is about to be made.
-func (r *Run) keepAll(ch workspace.Change, vs []workspace.Verdict) error {
+func (r *Run) storeImages(ch workspace.Change, vs []workspace.Verdict) error {
 	for i, v := range vs {
 		q := Question{Path: v.Path, Before: v.Before, After: v.After}
-		if err := r.keepImages(&q, ch.Edits[i]); err != nil {
+		if err := r.storeQuestionImages(&q, ch.Edits[i]); err != nil {
 			return err
 		}
 	}
@@ -190,18 +190,18 @@ func applyAll(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch 
 func stopAtConflict(home *journal.Home, err error) error {
 	var unknown *history.UnknownStateError
 	if errors.As(err, &unknown) {
-		return conflict(home, unknown.Path, unknown.Before)
+		return conflictStop(home, unknown.Path, unknown.Before)
 	}
 	return err
 }
 
 // conflict says that a file is in a state that hone will not overwrite, and
 // how the user can restore one that it knows.
-func conflict(home *journal.Home, path string, before workspace.Image) error {
-	file := quote(filepath.Join(filepath.Dir(home.Dir()), filepath.FromSlash(path)))
+func conflictStop(home *journal.Home, path string, before workspace.Image) error {
+	file := shellQuote(filepath.Join(filepath.Dir(home.Dir()), filepath.FromSlash(path)))
 	back := "rm " + file
 	if before.Exists() {
-		back = fmt.Sprintf("cp %s %s", quote(home.ObjectPath(before.Digest)), file)
+		back = fmt.Sprintf("cp %s %s", shellQuote(home.ObjectPath(before.Digest)), file)
 	}
 	return &Stop{Kind: KindBlocked,
 		Why:  path + " was changed outside of the run in the meantime, and hone does not overwrite unknown contents",
@@ -209,7 +209,7 @@ func conflict(home *journal.Home, path string, before workspace.Image) error {
 }
 
 // quote makes a path one word of a shell's command line.
-func quote(path string) string {
+func shellQuote(path string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:+,@%="
 	if path != "" && !strings.HasPrefix(path, "-") && strings.Trim(path, plain) == "" {
 		return path
@@ -219,7 +219,7 @@ func quote(path string) string {
 
 // tell appends a change event for each edit, once, and keeps what was
 // attempted where it was not made.
-func (r *Run) tell(ch workspace.Change, vs []workspace.Verdict) error {
+func (r *Run) recordVerdicts(ch workspace.Change, vs []workspace.Verdict) error {
 	for i, v := range vs {
 		id := r.identify("change")
 		if _, told := r.Journal.Lookup(id); told != nil {

@@ -39,7 +39,7 @@ type Role struct {
 	// Folder is the part of the tree that the role works in, with slashes: of
 	// what changed it is told only there, by paths relative to it. Empty is the
 	// whole tree.
-	Folder string
+	Dir string
 	// Tools are what the role can call in a conversation, in this order; see
 	// [Run.Talk]. Ask offers none.
 	Tools []tool.Tool
@@ -52,7 +52,7 @@ type Role struct {
 
 // longestWait is how long a provider may ask to be left alone before the run
 // rather stops and is gone on with later.
-const longestWait = 15 * time.Minute
+const maxWait = 15 * time.Minute
 
 // Ask asks a role once and returns its reply, the recorded one where there is
 // one. The whole request is kept. Temporary faults are tried again; each
@@ -77,7 +77,7 @@ func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Rep
 		name, err := r.Journal.Home().Put(keep)
 		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent))}, err
 	}
-	got, err := step(ctx, r, effect(history.TypeAsk, role.Name, role.input(keep), open, func(ctx context.Context) (history.Replied, error) {
+	got, err := step(ctx, r, effect(history.TypeAsk, role.Name, role.stepInput(keep), open, func(ctx context.Context) (history.Replied, error) {
 		return r.attempts(ctx, role, sent)
 	}))
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Rep
 }
 
 // input is what the reply to a request depends on.
-func (role Role) input(request []byte) any {
+func (role Role) stepInput(request []byte) any {
 	return []any{role.Name, role.Called, json.RawMessage(request)}
 }
 
@@ -102,30 +102,30 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 	if err := json.Unmarshal(sent, &req); err != nil {
 		return history.Replied{}, err
 	}
-	req.Stream, req.Seq, req.Messages = r.Stream, r.Past().Replies(), cacheMarks(req.Messages)
+	req.Stream, req.Seq, req.Messages = r.Stream, r.Past().Replies(), withCacheMarks(req.Messages)
 	pause := r.Retry.backoff()
 	for n := 0; ; n++ {
 		req.Attempt = n
 		reply, err := r.attempt(ctx, role, req, sent)
 		if err == nil {
-			return r.keep(role, reply, n+1)
+			return r.storeReply(role, reply, n+1)
 		}
 		var fault *model.Error
 		if ctx.Err() != nil || !errors.As(err, &fault) {
 			return history.Replied{}, err
 		}
 		wait := max(pause.NextBackOff(), fault.After)
-		if !fault.Temporary() || n+1 >= r.Retry.attempts() || wait > longestWait {
-			return history.Replied{}, r.gaveUp(role, fault, n+1)
+		if !fault.Temporary() || n+1 >= r.Retry.attempts() || wait > maxWait {
+			return history.Replied{}, r.retryStop(role, fault, n+1)
 		}
-		if err := r.wait(ctx, fault, n, wait); err != nil {
+		if err := r.waitToRetry(ctx, fault, n, wait); err != nil {
 			return history.Replied{}, err
 		}
 	}
 }
 
 // keep stores an accepted reply.
-func (r *Run) keep(role Role, reply model.Reply, attempts int) (history.Replied, error) {
+func (r *Run) storeReply(role Role, reply model.Reply, attempts int) (history.Replied, error) {
 	b, err := marshal(history.StoredReply{Reply: reply, Raw: reply.Raw})
 	if err != nil {
 		return history.Replied{}, err
@@ -137,7 +137,7 @@ func (r *Run) keep(role Role, reply model.Reply, attempts int) (history.Replied,
 
 // attempt makes one attempt, with its reserve before and its commit after.
 func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []byte) (model.Reply, error) {
-	held, err := r.reserve(role, req.Attempt, int64(len(sent))+framing)
+	held, err := r.reserve(role, req.Attempt, int64(len(sent))+framingTokens)
 	if err != nil {
 		return model.Reply{}, err
 	}
@@ -155,8 +155,8 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 	return reply, fault
 }
 
-func (r *Run) wait(ctx context.Context, fault *model.Error, n int, d time.Duration) error {
-	e := history.Retried{Attempt: n, Error: r.clean(fault.Error()), Wait: d.Milliseconds()}
+func (r *Run) waitToRetry(ctx context.Context, fault *model.Error, n int, d time.Duration) error {
+	e := history.Retried{Attempt: n, Error: r.cleanText(fault.Error()), Wait: d.Milliseconds()}
 	if _, err := r.append(journal.Entry{Type: history.TypeRetry, Payload: e}); err != nil {
 		return err
 	}
@@ -169,12 +169,12 @@ func (r *Run) wait(ctx context.Context, fault *model.Error, n int, d time.Durati
 }
 
 // gaveUp is the stop for a fault that another attempt now does not help.
-func (r *Run) gaveUp(role Role, fault *model.Error, attempts int) error {
-	stop := &Stop{Kind: KindFailed, Next: afterFault(fault), Why: fmt.Sprintf("%s did not answer: %s", role.Called, r.clean(fault.Error()))}
+func (r *Run) retryStop(role Role, fault *model.Error, attempts int) error {
+	stop := &Stop{Kind: KindFailed, Next: afterFault(fault), Why: fmt.Sprintf("%s did not answer: %s", role.Called, r.cleanText(fault.Error()))}
 	switch {
 	case fault.Kind == model.TooLong:
-		return &ContextError{Limit: role.Context, Says: r.clean(fault.Message)}
-	case fault.After > longestWait:
+		return &ContextError{Limit: role.Context, Says: r.cleanText(fault.Message)}
+	case fault.After > maxWait:
 		stop.Next = resumeAfter(fmt.Sprintf("wait %s, as it asks", fault.After))
 	case attempts > 1:
 		stop.Why += fmt.Sprintf(" (%d attempts)", attempts)
@@ -200,7 +200,7 @@ func (role Role) Fits(bytes int64) error {
 // cacheMarks marks where a conversation's stable parts end, for providers that
 // want to be told: its first message, and all that is sent now, which the next
 // turn repeats. A request of one message keeps the marks that its loop set.
-func cacheMarks(messages []model.Message) []model.Message {
+func withCacheMarks(messages []model.Message) []model.Message {
 	if len(messages) < 2 {
 		return messages
 	}

@@ -15,11 +15,11 @@ import (
 
 // run runs the calls of a reply and puts their results into the history, all
 // of them and in order.
-func (t *talk) run(ctx context.Context, reply model.Reply, calls []model.Call) error {
+func (t *talk) runCalls(ctx context.Context, reply model.Reply, calls []model.Call) error {
 	t.prompts = 0
 	results := make([]Called, len(calls))
 	for i := 0; i < len(calls); {
-		n, err := t.group(ctx, calls, i, results)
+		n, err := t.runGroup(ctx, calls, i, results)
 		if err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (t *talk) run(ctx context.Context, reply model.Reply, calls []model.Call) e
 		t.Calls = append(t.Calls, c)
 		t.outputs = append(t.outputs, c.Result.Text)
 		answers.Parts = append(answers.Parts, model.Part{Result: &model.Result{
-			ID: calls[i].ID, Name: c.Name, Text: t.cut(c), Failed: c.Result.Failed}})
+			ID: calls[i].ID, Name: c.Name, Text: t.textForModel(c), Failed: c.Result.Failed}})
 	}
 	t.history = append(t.history, model.Message{Role: model.Assistant, Parts: reply.Parts}, answers)
 	return nil
@@ -38,13 +38,13 @@ func (t *talk) run(ctx context.Context, reply model.Reply, calls []model.Call) e
 
 // group runs the calls from i on that can run beside each other, and returns
 // how many those are: neighbours that only look, or one.
-func (t *talk) group(ctx context.Context, calls []model.Call, i int, results []Called) (int, error) {
-	var group []*calling
+func (t *talk) runGroup(ctx context.Context, calls []model.Call, i int, results []Called) (int, error) {
+	var group []*pendingCall
 	for j := i; j < len(calls); j++ {
-		c := t.plan(calls[j], j)
+		c := t.planCall(calls[j], j)
 		looks := c.refused == "" && c.tool.ReadOnly
 		if len(group) > 0 && !looks {
-			t.unplan(c)
+			t.unplanCall(c)
 			break
 		}
 		group = append(group, c)
@@ -52,18 +52,18 @@ func (t *talk) group(ctx context.Context, calls []model.Call, i int, results []C
 			break
 		}
 	}
-	if err := t.carry(ctx, group); err != nil {
+	if err := t.runPlanned(ctx, group); err != nil {
 		return 0, err
 	}
 	for k, c := range group {
 		results[i+k] = Called{Name: c.call.Name, Args: c.call.Args, Refused: c.refused, Result: c.result}
-		t.note(c)
+		t.noteResult(c)
 	}
 	return len(group), nil
 }
 
 // calling is a call on its way.
-type calling struct {
+type pendingCall struct {
 	call    model.Call
 	index   int // in its reply, from 0
 	tool    tool.Tool
@@ -73,37 +73,37 @@ type calling struct {
 }
 
 // plan looks at a call, and says why it is not to be run where it is not.
-func (t *talk) plan(call model.Call, index int) *calling {
-	c := &calling{call: call, index: index, key: call.Name + "\x00" + compact(call.Args)}
+func (t *talk) planCall(call model.Call, index int) *pendingCall {
+	c := &pendingCall{call: call, index: index, key: call.Name + "\x00" + compact(call.Args)}
 	i := slices.IndexFunc(t.role.Tools, func(one tool.Tool) bool { return one.Name == call.Name })
 	switch bounds := t.role.Bounds; {
 	case i < 0:
-		c.refuse(RefusedName, fmt.Sprintf("there is no tool %q; there are: %s", middle(call.Name, longestName), t.names()))
+		c.refuse(RefusedName, fmt.Sprintf("there is no tool %q; there are: %s", shorten(call.Name, maxNameBytes), t.names()))
 	case !json.Valid([]byte(call.Args)):
-		c.refuse(RefusedJSON, fmt.Sprintf("the arguments are not JSON: %s. They were: %s", jsonFault(call.Args), middle(call.Args, 500)))
+		c.refuse(RefusedJSON, fmt.Sprintf("the arguments are not JSON: %s. They were: %s", jsonError(call.Args), shorten(call.Args, 500)))
 	case index >= bounds.PerTurn:
 		c.refuse(RefusedTurn, fmt.Sprintf("not run: a reply may have %d calls at most", bounds.PerTurn))
-	case t.ran >= bounds.Calls:
+	case t.runCount >= bounds.Calls:
 		c.refuse(RefusedSession, fmt.Sprintf("not run: the session's %d calls are used up", bounds.Calls))
 	case t.times[c.key] >= orElse(t.role.Tools[i].MaxRepeats, 2):
 		c.refuse(RefusedRepeat, "not run: this very call was answered before, and nothing was changed since; use what it said, or do something else")
 	default:
 		c.tool = t.role.Tools[i]
-		t.ran++
+		t.runCount++
 		t.times[c.key]++
 	}
 	return c
 }
 
 // unplan takes back what plan counted.
-func (t *talk) unplan(c *calling) {
+func (t *talk) unplanCall(c *pendingCall) {
 	if c.refused == "" {
-		t.ran--
+		t.runCount--
 		t.times[c.key]--
 	}
 }
 
-func (c *calling) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
+func (c *pendingCall) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
 
 // compact is a call's arguments without white space that means nothing; its
 // numbers stay as they are written, as float64 would make long ones the same.
@@ -121,7 +121,7 @@ func compact(args string) string {
 	return string(b)
 }
 
-func jsonFault(args string) string {
+func jsonError(args string) string {
 	var v any
 	if err := json.Unmarshal([]byte(args), &v); err != nil {
 		return err.Error()
@@ -138,7 +138,7 @@ func (t *talk) names() string {
 }
 
 // note remembers what a call showed and changed.
-func (t *talk) note(c *calling) {
+func (t *talk) noteResult(c *pendingCall) {
 	for path, digest := range c.result.Shown {
 		t.seen[path] = digest
 	}
@@ -148,21 +148,21 @@ func (t *talk) note(c *calling) {
 }
 
 // carry runs planned calls, and records them in their order.
-func (t *talk) carry(ctx context.Context, group []*calling) error {
+func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 	if len(group) > 1 {
-		return t.beside(ctx, group)
+		return t.runConcurrently(ctx, group)
 	}
 	c := group[0]
 	at := t.r.at
 	defer func() { t.r.at = at }()
 	t.r.at.Call = c.index + 1
-	w := t.work(c)
+	w := t.callStep(c)
 	if c.refused != "" || !c.tool.RunsCommands {
 		var err error
 		c.result, err = step(ctx, t.r, w)
 		return err
 	}
-	begun := func(manifest string) (any, error) { return t.begun(c, manifest) }
+	begun := func(manifest string) (any, error) { return t.callBegin(c, manifest) }
 	result, restored, err := once(ctx, t.r, command(t.r, w, begun, t.interrupted))
 	c.result = result
 	if note := restoredNote(restored); note != "" {
@@ -172,30 +172,30 @@ func (t *talk) carry(ctx context.Context, group []*calling) error {
 }
 
 // work is a call as a step.
-func (t *talk) work(c *calling) work[tool.Result] {
-	open := func(context.Context) (any, error) { return t.begun(c, "") }
-	return effect(history.TypeTool, toolStep, []string{c.call.Name, c.call.Args}, open, func(ctx context.Context) (tool.Result, error) {
+func (t *talk) callStep(c *pendingCall) stepWork[tool.Result] {
+	open := func(context.Context) (any, error) { return t.callBegin(c, "") }
+	return effect(history.TypeTool, toolStepName, []string{c.call.Name, c.call.Args}, open, func(ctx context.Context) (tool.Result, error) {
 		if c.refused != "" {
 			return c.result, nil
 		}
-		in := t.input(c.call.Args)
-		in.Original = t.was
+		in := t.toolInput(c.call.Args)
+		in.Original = t.originalContents
 		return c.tool.Run(ctx, in)
 	})
 }
 
 // toolStep is the name of the step that a call is; which tool it calls is told
 // by its begin, as models can call by any name.
-const toolStep = "tool"
+const toolStepName = "tool"
 
 // longestName is how many bytes of a tool's name are repeated: a model can
 // call by a name of any length.
-const longestName = 100
+const maxNameBytes = 100
 
 // begun is a call's begin; manifest is empty where it runs no commands.
 // Arguments that are too long for a line are kept as an object.
-func (t *talk) begun(c *calling, manifest string) (history.ToolCall, error) {
-	b := history.ToolCall{Role: t.role.Name, Tool: middle(c.call.Name, longestName), Args: c.call.Args, Refused: c.refused,
+func (t *talk) callBegin(c *pendingCall, manifest string) (history.ToolCall, error) {
+	b := history.ToolCall{Role: t.role.Name, Tool: shorten(c.call.Name, maxNameBytes), Args: c.call.Args, Refused: c.refused,
 		Command: manifest != "", Manifest: manifest}
 	if len(b.Args) <= inlineLimit {
 		return b, nil
@@ -209,16 +209,16 @@ func (t *talk) begun(c *calling, manifest string) (history.ToolCall, error) {
 // interrupted is the result of a command that was cut off.
 func (t *talk) interrupted(_ context.Context, changed []string) (tool.Result, error) {
 	return tool.Failure("the command was cut off, because the program that ran it ended; whether it did what it was to do is not known, and it was not run again. " +
-		t.role.since(changed)), nil
+		t.role.changesText(changed)), nil
 }
 
 // since says which files have changed since something began, as far as they
 // are the role's.
-func (role Role) since(changed []string) string {
+func (role Role) changesText(changed []string) string {
 	var own []string
 	for _, path := range changed {
-		if role.Folder != "" {
-			inside, ok := strings.CutPrefix(path, role.Folder+"/")
+		if role.Dir != "" {
+			inside, ok := strings.CutPrefix(path, role.Dir+"/")
 			if !ok {
 				continue
 			}
@@ -233,28 +233,28 @@ func (role Role) since(changed []string) string {
 }
 
 // mostBeside is how many calls run at the same time.
-const mostBeside = 8
+const maxConcurrent = 8
 
 // beside runs calls that only look at the same time. Their places are given
 // before, and their records are written after, in the order of the calls.
-func (t *talk) beside(ctx context.Context, group []*calling) (err error) {
+func (t *talk) runConcurrently(ctx context.Context, group []*pendingCall) (err error) {
 	at := t.r.at
 	defer func() { t.r.at = at }()
-	places := make([]place, len(group))
+	places := make([]stepPlace, len(group))
 	for i, c := range group {
 		t.r.at.Call = c.index + 1
-		if places[i], err = t.r.begin(ctx, t.work(c).entry); err != nil {
+		if places[i], err = t.r.begin(ctx, t.callStep(c).stepEntry); err != nil {
 			return err
 		}
 	}
 	errs := make([]error, len(group))
 	var fork sync.WaitGroup
-	room := make(chan struct{}, mostBeside)
+	room := make(chan struct{}, maxConcurrent)
 	for i, c := range group {
 		if places[i].record != nil {
 			continue
 		}
-		in := t.input(c.call.Args)
+		in := t.toolInput(c.call.Args)
 		fork.Go(func() {
 			room <- struct{}{}
 			defer func() { <-room }()
@@ -275,7 +275,7 @@ func (t *talk) beside(ctx context.Context, group []*calling) (err error) {
 
 // cut is a result as the model is sent it: what is too long is left out in the
 // middle, and can be had with the tool that reads.
-func (t *talk) cut(c Called) string {
+func (t *talk) textForModel(c Called) string {
 	most := 16 << 10
 	for _, one := range t.role.Tools {
 		if one.Name == c.Name && one.MaxText > 0 {
@@ -286,14 +286,14 @@ func (t *talk) cut(c Called) string {
 	if len(text) <= most {
 		return text
 	}
-	head, tail := lines(text[:most*2/3], false), lines(text[len(text)-most/3:], true)
+	head, tail := wholeLines(text[:most*2/3], false), wholeLines(text[len(text)-most/3:], true)
 	return fmt.Sprintf("%s\n[%d bytes are left out here; the whole is \"output:%d\" for the tool that reads]\n%s",
 		head, len(text)-len(head)-len(tail), len(t.outputs), tail)
 }
 
 // lines is a piece of a text without the torn line at its end, or at its
 // beginning, unless that is most of it.
-func lines(piece string, beginning bool) string {
+func wholeLines(piece string, beginning bool) string {
 	if beginning {
 		if i := strings.IndexByte(piece, '\n'); i >= 0 && i < len(piece)/2 {
 			return piece[i+1:]
@@ -305,7 +305,7 @@ func lines(piece string, beginning bool) string {
 }
 
 // middle is a text shortened to about so many bytes.
-func middle(text string, most int) string {
+func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

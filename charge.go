@@ -11,10 +11,10 @@ import (
 )
 
 // framing is what a wire may add to a request's bytes, in tokens.
-const framing = 1024
+const framingTokens = 1024
 
 // leastOutput is what a reply needs to be worth asking for, in tokens.
-const leastOutput = 256
+const minOutput = 256
 
 // need is what the budget must pay for, in tokens: those of the request, and the
 // fewest that make a reply useful.
@@ -24,7 +24,7 @@ type need struct {
 }
 
 // afford is the output limit that fits what is left of the budget.
-func (r *Run) afford(role Role, n need) (int64, error) {
+func (r *Run) affordableOutput(role Role, n need) (int64, error) {
 	if role.MaxOutput <= 0 {
 		return 0, &Stop{Kind: KindUsage, Why: "the role " + role.Name + " has no output limit, so nothing can be reserved for its replies"}
 	}
@@ -37,27 +37,27 @@ func (r *Run) afford(role Role, n need) (int64, error) {
 		}
 	}
 	if r.Limits.Cost > 0 {
-		return r.affordCost(role, n, out, spent)
+		return r.affordableOutputByCost(role, n, out, spent)
 	}
 	return out, nil
 }
 
 // affordCost lowers an output limit to what is left of the cost limit.
-func (r *Run) affordCost(role Role, n need, out int64, spent history.Ledger) (int64, error) {
+func (r *Run) affordableOutputByCost(role Role, n need, out int64, spent history.Ledger) (int64, error) {
 	if role.Price == nil || spent.Unpriced {
 		return 0, &Stop{Kind: KindUsage, Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
 			Next: Next{First: fmt.Sprintf("write it into .config/hone.toml: [prices.%q] input = …, output = … (USD per million tokens)", role.Called), Verb: NewRun}}
 	}
 	limit := r.Limits.Cost
-	left := limit - spent.Cost - role.Price.most(n.in, 0)
+	left := limit - spent.Cost - role.Price.maxCost(n.in, 0)
 	if role.Price.Output > 0 {
 		// Compared before it is converted: a low price gives more than an int64.
 		out = int64(min(float64(out), left*1e6/role.Price.Output))
 	}
 	if out < n.out || left < 0 {
-		enough := max(limit*2, spent.Cost+role.Price.most(n.in, max(role.MaxOutput, n.out)))
+		enough := max(limit*2, spent.Cost+role.Price.maxCost(n.in, max(role.MaxOutput, n.out)))
 		return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and %s can cost $%.4f more",
-			spent.Cost, limit, n.what, role.Price.most(n.in, n.out)), resumeWith("max-cost", fmt.Sprintf("%.2f", math.Ceil(100*enough)/100)))
+			spent.Cost, limit, n.what, role.Price.maxCost(n.in, n.out)), resumeWith("max-cost", fmt.Sprintf("%.2f", math.Ceil(100*enough)/100)))
 	}
 	return out, nil
 }
@@ -67,7 +67,7 @@ func budgetStop(which, why string, next Next) error {
 }
 
 // held is a reserve that is open.
-type held struct {
+type reservation struct {
 	history.Reserve
 	seq   int64
 	out   int64 // most tokens that the reply may have
@@ -75,16 +75,16 @@ type held struct {
 }
 
 // reserve reserves an attempt that sends at most so many tokens.
-func (r *Run) reserve(role Role, attempt int, in int64) (held, error) {
+func (r *Run) reserve(role Role, attempt int, in int64) (reservation, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
-	out, err := r.afford(role, need{in: in, out: role.least(leastOutput), what: "the next request"})
+	out, err := r.affordableOutput(role, need{in: in, out: role.atMost(minOutput), what: "the next request"})
 	if err != nil {
-		return held{}, err
+		return reservation{}, err
 	}
-	h := held{Reserve: history.Reserve{Role: role.Name, Model: role.Called, Attempt: attempt, Tokens: in + out}, out: out, price: role.Price}
+	h := reservation{Reserve: history.Reserve{Role: role.Name, Model: role.Called, Attempt: attempt, Tokens: in + out}, out: out, price: role.Price}
 	if role.Price != nil {
-		cost := role.Price.most(in, out)
+		cost := role.Price.maxCost(in, out)
 		h.Cost = &cost
 	}
 	e, err := r.append(journal.Entry{Type: history.TypeReserve, Payload: h.Reserve, Sync: true})
@@ -102,7 +102,7 @@ func (r *Run) reserve(role Role, attempt int, in int64) (held, error) {
 // called from any goroutine.
 func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, commit func(used *model.Usage, fault error) error, err error) {
 	r.noteRelayed(role)
-	h, err := r.reserve(role, 0, bytes+framing)
+	h, err := r.reserve(role, 0, bytes+framingTokens)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -125,18 +125,18 @@ func (r *Run) noteRelayed(role Role) {
 
 // commit records what an attempt used, and returns it; nil if the provider
 // reported nothing that counts.
-func (r *Run) commit(h held, used *model.Usage, fault error) (*model.Usage, error) {
+func (r *Run) commit(h reservation, used *model.Usage, fault error) (*model.Usage, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
 	c := history.Commit{Reserve: h.seq, Usage: used, Tokens: h.Tokens, Cost: h.Cost, Basis: "assumed in full"}
 	var f *model.Error
 	if fault != nil {
-		c.Error = r.clean(fault.Error())
+		c.Error = r.cleanText(fault.Error())
 		if errors.As(fault, &f) && f.Usage != nil {
 			c.Usage = f.Usage
 		}
 	}
-	if c.Usage = plausible(c.Usage); c.Usage != nil && c.Usage.Total() == 0 && (fault == nil || f != nil) {
+	if c.Usage = plausibleUsage(c.Usage); c.Usage != nil && c.Usage.Total() == 0 && (fault == nil || f != nil) {
 		c.Usage = nil
 	}
 	switch {
@@ -157,14 +157,14 @@ func (r *Run) commit(h held, used *model.Usage, fault error) (*model.Usage, erro
 func charge(c *history.Commit, price *Price) {
 	c.Tokens = c.Usage.Total()
 	if price != nil {
-		cost := price.of(*c.Usage)
+		cost := price.cost(*c.Usage)
 		c.Cost = &cost
 	}
 }
 
 // chargeSoFar charges a reply that was cut off: the provider has reported what it
 // read, but not what it wrote at last, so the most that it may have written counts.
-func chargeSoFar(c *history.Commit, h held) {
+func chargeSoFar(c *history.Commit, h reservation) {
 	if c.Usage.Total() > c.Usage.Output {
 		most := *c.Usage
 		most.Output = h.out
@@ -175,15 +175,15 @@ func chargeSoFar(c *history.Commit, h held) {
 }
 
 // mostTokens is more than any attempt can use, and small enough for sums.
-const mostTokens = 1 << 40
+const maxPlausibleTokens = 1 << 40
 
 // plausible is a reported usage; nil if its numbers cannot be counts of tokens.
-func plausible(u *model.Usage) *model.Usage {
+func plausibleUsage(u *model.Usage) *model.Usage {
 	if u == nil {
 		return nil
 	}
 	for _, n := range []int64{u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite} {
-		if n < 0 || n > mostTokens {
+		if n < 0 || n > maxPlausibleTokens {
 			return nil
 		}
 	}

@@ -22,10 +22,10 @@ type Interrupted[T any] func(ctx context.Context, changed []string) (T, error)
 // command makes a command of some work: it is not repeated on its own. If it was
 // begun and not recorded, interrupted makes its result. begun makes the begin's
 // payload, which holds the manifest before the command.
-func command[T any](r *Run, w work[T], begun func(manifest string) (any, error), interrupted Interrupted[T]) work[T] {
+func command[T any](r *Run, w stepWork[T], begun func(manifest string) (any, error), interrupted Interrupted[T]) stepWork[T] {
 	w.command = true
 	w.open = func(ctx context.Context) (any, error) {
-		manifest, err := r.before(ctx)
+		manifest, err := r.manifestBefore(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -44,11 +44,11 @@ func command[T any](r *Run, w work[T], begun func(manifest string) (any, error),
 
 // once runs a command, takes a snapshot afterwards, and restores the protected
 // files that the command changed. It returns their paths.
-func once[T any](ctx context.Context, r *Run, w work[T]) (v T, restored []string, err error) {
+func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, restored []string, err error) {
 	if v, err = step(ctx, r, w); err != nil {
 		return v, nil, err
 	}
-	o, err := step(ctx, r, look(history.StepAfterwards, nil, r.afterwards))
+	o, err := step(ctx, r, look(history.StepAfterwards, nil, r.snapshotAfter))
 	if err == nil && len(o.Restored) > 0 {
 		_, err = step(ctx, r, look(history.StepPutBack, nil, r.undoProtected))
 	}
@@ -58,7 +58,7 @@ func once[T any](ctx context.Context, r *Run, w work[T]) (v T, restored []string
 // afterwards takes the snapshot after a command, and finds the protected files that
 // it changed. They are recorded before they are restored: whatever kills this
 // process, the model and the user hear of them.
-func (r *Run) afterwards(ctx context.Context) (history.Snapshot, error) {
+func (r *Run) snapshotAfter(ctx context.Context) (history.Snapshot, error) {
 	if err := r.snapshot(ctx); err != nil {
 		return history.Snapshot{}, err
 	}
@@ -87,7 +87,7 @@ func (r *Run) undoProtected(ctx context.Context) (history.Snapshot, error) {
 }
 
 // before takes the snapshot before a command.
-func (r *Run) before(ctx context.Context) (object string, err error) {
+func (r *Run) manifestBefore(ctx context.Context) (object string, err error) {
 	if _, err := r.Manifest(ctx); err != nil {
 		return "", err
 	}

@@ -29,7 +29,7 @@ func (r *Run) fingerprint(s State) (string, error) {
 		}
 	}
 	slices.Sort(wrong)
-	return digest([]any{r.withoutOwn(r.last).Digest(), slices.Compact(wrong)})
+	return digestOf([]any{r.withoutOwn(r.last).Digest(), slices.Compact(wrong)})
 }
 
 // compareWithEarlier fills in the fingerprint of a state, and which earlier round

@@ -19,7 +19,7 @@ import (
 
 // protected are the protected files as they must be: as the run found them, or
 // as an approved edit left them.
-func (r *Run) protected() (map[string]workspace.Entry, error) {
+func (r *Run) protectedFiles() (map[string]workspace.Entry, error) {
 	if len(r.Trust.Protect) == 0 {
 		return nil, nil
 	}
@@ -62,7 +62,7 @@ func (r *Run) foundProtected() (map[string]workspace.Entry, error) {
 
 // protectingRules are the rules of a review, with the protected files added.
 func (r *Run) protectingRules(rules workspace.Rules) (workspace.Rules, error) {
-	files, err := r.protected()
+	files, err := r.protectedFiles()
 	if len(files) > 0 {
 		rules.Protected = func(path string) bool { _, ok := files[path]; return ok }
 	}
@@ -72,7 +72,7 @@ func (r *Run) protectingRules(rules workspace.Rules) (workspace.Rules, error) {
 // protectedChanges are the restorations of all protected files that are not as
 // they must be. The newest manifest must be up to date.
 func (r *Run) protectedChanges() ([]workspace.Restoration, error) {
-	files, err := r.protected()
+	files, err := r.protectedFiles()
 	if err != nil || len(files) == 0 {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (r *Run) restoreProtected(ctx context.Context) ([]string, error) {
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	done, err := r.Tree.Restore(context.WithoutCancel(ctx), list, r.contents)
+	done, err := r.Tree.Restore(context.WithoutCancel(ctx), list, r.openContents)
 	if err != nil {
 		return nil, &Stop{Kind: KindBlocked, Why: "a command changed a protected file, which cannot be restored", Err: err,
 			Next: resumeAfter("restore it by hand (git diff shows the change)")}
@@ -115,7 +115,7 @@ func restorations(files map[string]workspace.Entry, now workspace.Manifest) []wo
 }
 
 // contents opens the contents of a file.
-func (r *Run) contents(digest string) (io.ReadCloser, error) {
+func (r *Run) openContents(digest string) (io.ReadCloser, error) {
 	return r.Journal.Home().OpenObject(digest)
 }
 

@@ -37,7 +37,7 @@ type Replayed struct {
 }
 
 // errEnds says that the journal ends within a round.
-var errEnds = errors.New("the journal ends here")
+var errJournalEnds = errors.New("the journal ends here")
 
 // played is the world of a journal that is played back.
 type played struct {
@@ -54,9 +54,9 @@ type played struct {
 // empty. The error says what was not the same.
 func (r *Run) Replay(ctx context.Context, round Round) (Replayed, error) {
 	p := &played{r: r, tree: workspace.Series{Get: r.Journal.Home().Get}, written: map[string]bool{}, unpaid: map[journal.Identity]bool{}}
-	r.in = p
+	r.replaying = p
 	err := p.drive(ctx, round)
-	if errors.Is(err, errEnds) {
+	if errors.Is(err, errJournalEnds) {
 		err = nil
 		for len(r.Journal.Ahead()) > 0 && err == nil {
 			err = p.pass(ctx)
@@ -73,7 +73,7 @@ func (p *played) drive(ctx context.Context, round Round) error {
 	if len(p.r.Journal.Ahead()) == 0 {
 		return errors.New("the run has no record")
 	}
-	if err := p.restart(); err != nil {
+	if err := p.passStart(); err != nil {
 		return err
 	}
 	for {
@@ -81,7 +81,7 @@ func (p *played) drive(ctx context.Context, round Round) error {
 			return err
 		}
 		s := p.r.Past().State()
-		p.r.enter(s.Round)
+		p.r.startRound(s.Round)
 		var err error
 		if s.Decision == StopNow && p.r.Past().Granted() {
 			_, err = p.r.decide(ctx, s, s.RoundFindings(), nil)
@@ -89,7 +89,7 @@ func (p *played) drive(ctx context.Context, round Round) error {
 			_, err = p.r.play(ctx, s, round)
 		}
 		if err != nil {
-			err = p.stopped(ctx, err)
+			err = p.passStop(ctx, err)
 		}
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (p *played) drive(ctx context.Context, round Round) error {
 }
 
 // restart passes the start, and takes the limits that the run began with.
-func (p *played) restart() error {
+func (p *played) passStart() error {
 	e := history.Decode(p.r.Journal.Pass())
 	start, ok := e.Payload.(Start)
 	if !ok {
@@ -111,17 +111,17 @@ func (p *played) restart() error {
 
 // stopped continues after an error that the loop itself made: the run has to have
 // ended with it.
-func (p *played) stopped(ctx context.Context, err error) error {
+func (p *played) passStop(ctx context.Context, err error) error {
 	var diverged *journal.DivergedError
-	if ctx.Err() != nil || errors.Is(err, errEnds) || errors.As(err, &diverged) {
+	if ctx.Err() != nil || errors.Is(err, errJournalEnds) || errors.As(err, &diverged) {
 		return err
 	}
 	if err := p.catchUp(ctx, history.TypeEnd); err != nil {
 		return err
 	}
-	s, stop := p.r.Past().State(), p.r.stop(ctx, err)
+	s, stop := p.r.Past().State(), p.r.stopFor(ctx, err)
 	s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
-	if _, ending := p.r.end(s); ending != nil {
+	if _, ending := p.r.recordEnd(s); ending != nil {
 		return err // the run went on then
 	}
 	return nil
@@ -132,7 +132,7 @@ func (p *played) stopped(ctx context.Context, err error) error {
 func (p *played) catchUp(ctx context.Context, until ...journal.Type) error {
 	for {
 		ahead := p.r.Journal.Ahead()
-		if len(ahead) == 0 || !p.skipped(ahead[0]) || slices.Contains(until, ahead[0].Type) {
+		if len(ahead) == 0 || !p.isSkipped(ahead[0]) || slices.Contains(until, ahead[0].Type) {
 			return nil
 		}
 		if err := p.pass(ctx); err != nil {
@@ -143,7 +143,7 @@ func (p *played) catchUp(ctx context.Context, until ...journal.Type) error {
 
 // foreign reports whether the loop does not make an event: it is of the world around
 // it, of the end of a process, or of a question that was answered later.
-func foreign(e journal.Event) bool {
+func isOutsideLoop(e journal.Event) bool {
 	switch e.Type {
 	case history.TypeWalls, history.TypeNotice, history.TypeServer, history.TypeReserve, history.TypeCommit, history.TypeUsage,
 		history.TypeRetry, history.TypeResume, history.TypeOutside, history.TypeUndo, history.TypeEnd:
@@ -164,18 +164,18 @@ func (p *played) pass(ctx context.Context) error {
 		p.r.Limits = payload.Limits
 		p.r.Limits.Time = 0
 	case history.Applied:
-		return p.remake(ctx, payload.Verdicts)
+		return p.reapply(ctx, payload.Verdicts)
 	case history.Outside, history.Undone, history.Checked, history.Snapshot:
 		p.commands = true
 	}
 	if e.Manifest() == "" {
 		return nil
 	}
-	return p.meet(ctx, e.Manifest())
+	return p.matchTree(ctx, e.Manifest())
 }
 
 // remake makes edits again.
-func (p *played) remake(ctx context.Context, vs []workspace.Verdict) error {
+func (p *played) reapply(ctx context.Context, vs []workspace.Verdict) error {
 	ch, err := history.RecordedChange(p.r.Journal.Home(), vs)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (p *played) remake(ctx context.Context, vs []workspace.Verdict) error {
 	for _, v := range vs {
 		p.written[v.Path] = true
 		if v.Before.Exists() && !p.r.matches(v.Path, v.Before) {
-			if err := p.unignored(ctx, v); err != nil {
+			if err := p.writeIgnored(ctx, v); err != nil {
 				return err
 			}
 		}
@@ -197,16 +197,16 @@ func (p *played) remake(ctx context.Context, vs []workspace.Verdict) error {
 
 // unignored writes a file that no manifest has, because git ignores it, and that an
 // edit found.
-func (p *played) unignored(ctx context.Context, v workspace.Verdict) error {
+func (p *played) writeIgnored(ctx context.Context, v workspace.Verdict) error {
 	if _, listed := p.r.last.Entry(v.Path); listed {
 		return nil // Apply says that it is another
 	}
-	_, err := p.r.Tree.Restore(ctx, []workspace.Restoration{{Path: v.Path, Want: history.EntryOf(v.Path, v.Before)}}, p.r.contents)
+	_, err := p.r.Tree.Restore(ctx, []workspace.Restoration{{Path: v.Path, Want: history.EntryOf(v.Path, v.Before)}}, p.r.openContents)
 	return err
 }
 
 // meet compares the scratch tree with a recorded manifest, and makes it match.
-func (p *played) meet(ctx context.Context, object string) error {
+func (p *played) matchTree(ctx context.Context, object string) error {
 	if _, err := p.tree.Go(object); err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (p *played) meet(ctx context.Context, object string) error {
 	}
 	p.scratch = now
 	list, same := p.differences(now, want)
-	if _, err := p.r.Tree.Restore(ctx, list, p.r.contents); err != nil {
+	if _, err := p.r.Tree.Restore(ctx, list, p.r.openContents); err != nil {
 		return err
 	}
 	if same {
@@ -254,7 +254,7 @@ func (p *played) differences(now, want workspace.Manifest) (list []workspace.Res
 
 // begin finds the record of a step, and passes its begin, its record and all events
 // between them.
-func (p *played) begin(ctx context.Context, at *place) error {
+func (p *played) begin(ctx context.Context, at *stepPlace) error {
 	begun, record := p.lookUp(at.id)
 	if err := at.sameInput(begun, record); err != nil {
 		return errors.New(err.Error()) // the run did not end so: the loop differs
@@ -267,16 +267,16 @@ func (p *played) begin(ctx context.Context, at *place) error {
 		return err
 	}
 	if record == nil {
-		if err := p.unpaidAt(ctx, at.id); err != nil {
+		if err := p.unpaidStep(ctx, at.id); err != nil {
 			return err
 		}
-		return p.endsAt(at.id, begun)
+		return p.missingRecord(at.id, begun)
 	}
 	inside := begun != nil && begun.Seq <= p.passed()
 	for p.passed() < record.Seq {
 		next := p.r.Journal.Ahead()[0]
 		inside = inside || next.Step != nil && *next.Step == at.id
-		if !inside && !p.skipped(next) {
+		if !inside && !p.isSkipped(next) {
 			return &journal.DivergedError{Recorded: next.Line(), Made: []byte("the step " + at.id.String())}
 		}
 		if next.Seq == record.Seq && at.event == history.TypeAsk {
@@ -316,7 +316,7 @@ func (p *played) passed() int64 { return int64(len(p.r.Journal.Events())) }
 // unpaidAt returns the stop of a step that has no record because the budget did not
 // pay for it, and whose round ended without it; else nil. Its begins are passed
 // wherever they are, since each process began it again.
-func (p *played) unpaidAt(ctx context.Context, id journal.Identity) error {
+func (p *played) unpaidStep(ctx context.Context, id journal.Identity) error {
 	ended, session := false, false
 	for _, e := range p.r.Journal.Ahead() {
 		if e.Type == history.TypeRound {
@@ -339,20 +339,20 @@ func (p *played) unpaidAt(ctx context.Context, id journal.Identity) error {
 }
 
 // skipped reports whether an event is passed wherever it is.
-func (p *played) skipped(e journal.Event) bool {
-	return foreign(e) || e.Step != nil && p.unpaid[*e.Step]
+func (p *played) isSkipped(e journal.Event) bool {
+	return isOutsideLoop(e) || e.Step != nil && p.unpaid[*e.Step]
 }
 
 // endsAt says why a step has no record: the run came no further, unless it did
 // something else that is not part of the step.
-func (p *played) endsAt(id journal.Identity, begin *journal.Event) error {
+func (p *played) missingRecord(id journal.Identity, begin *journal.Event) error {
 	for _, e := range p.r.Journal.Ahead() {
-		if p.skipped(e) || begin != nil && e.Step != nil && within(*e.Step, id) {
+		if p.isSkipped(e) || begin != nil && e.Step != nil && within(*e.Step, id) {
 			continue
 		}
 		return &journal.DivergedError{Recorded: e.Line(), Made: []byte("the step " + id.String())}
 	}
-	return errEnds
+	return errJournalEnds
 }
 
 // within reports whether a step may have been taken by another one.
@@ -384,9 +384,9 @@ func (p *played) append(n journal.Entry) (journal.Event, error) {
 		var diverged *journal.DivergedError
 		ahead := p.r.Journal.Ahead()
 		if errors.As(err, &diverged) && len(ahead) == 0 {
-			return e, errEnds
+			return e, errJournalEnds
 		}
-		if !errors.As(err, &diverged) || !p.skipped(ahead[0]) {
+		if !errors.As(err, &diverged) || !p.isSkipped(ahead[0]) {
 			if err == nil && n.Type == history.TypeRound {
 				p.Rounds++
 			}
@@ -403,13 +403,13 @@ func (p *played) append(n journal.Entry) (journal.Event, error) {
 func (p *played) manifest(ctx context.Context) (object, tree string, err error) {
 	for _, e := range p.r.Journal.Ahead() {
 		object := history.Decode(e).Manifest()
-		if p.skipped(e) || object == "" {
+		if p.isSkipped(e) || object == "" {
 			continue
 		}
-		err := p.meet(ctx, object)
+		err := p.matchTree(ctx, object)
 		return object, p.r.last.Digest(), err
 	}
-	return "", "", errEnds
+	return "", "", errJournalEnds
 }
 
 // put only names the object: the run stored it.

@@ -109,7 +109,7 @@ func (r *Run) askUnanswered(ctx context.Context, s State) error {
 	if err := r.approve(ctx, ch, vs); err != nil {
 		return err
 	}
-	return r.carryOut(ctx, ch, vs)
+	return r.applyAllowed(ctx, ch, vs)
 }
 
 // unanswered are the questions of a round that no user could be asked, as far

@@ -31,7 +31,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 			continue
 		}
 		if err != nil {
-			stop := r.stop(ctx, err)
+			stop := r.stopFor(ctx, err)
 			s = r.Past().State()
 			s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
 		}
@@ -39,7 +39,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 		if restored {
 			s.Findings = r.Past().State().Findings // of the tree that was restored
 		}
-		end, err2 := r.end(s)
+		end, err2 := r.recordEnd(s)
 		return end, errors.Join(err, err2)
 	}
 }
@@ -51,11 +51,11 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 // and may be called again after an error.
 func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	s := r.Past().State()
-	r.enter(s.Round)
+	r.startRound(s.Round)
 	if err := r.Past().Err(); err != nil {
 		return s, err
 	}
-	if r.over(s) {
+	if r.isOver(s) {
 		return s, nil
 	}
 	if err := r.resume(ctx, s); err != nil {
@@ -64,7 +64,7 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	switch {
 	case s.Decision == StopNow && r.Past().Granted():
 		return r.decide(ctx, s, s.RoundFindings(), nil)
-	case r.over(s):
+	case r.isOver(s):
 		return s, nil
 	}
 	return r.play(ctx, s, round)
@@ -74,19 +74,19 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if s.Decision == "" {
 		var err error
-		if s, err = r.first(ctx, s); err != nil || s.Decision == Done {
+		if s, err = r.checkFirst(ctx, s); err != nil || s.Decision == Done {
 			return s, err
 		}
 	}
 	s.Round++
-	r.enter(s.Round)
-	o, err := step(ctx, r, look(history.StepOpen, nil, r.open))
+	r.startRound(s.Round)
+	o, err := step(ctx, r, look(history.StepOpen, nil, r.openRound))
 	if err != nil {
 		return s, err
 	}
 	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], outsideFindings(o)...)
 	findings, err := round(ctx, r, prior)
-	short, err := r.unpaid(ctx, findings, err)
+	short, err := r.unpaidStop(ctx, findings, err)
 	if err != nil {
 		return s, err
 	}
@@ -98,16 +98,16 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 // if it did. The check then runs whatever the findings are, since they may say no
 // more than that.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
-	findings = join(findings, r.protectFindings(s.Round))
+	findings = joinFindings(findings, r.protectFindings(s.Round))
 	done, err := r.judge(ctx, &s, !check.Blocking(findings) || short != nil)
 	if err != nil {
 		return s, err
 	}
-	s.Findings = join(findings, s.Checked)
+	s.Findings = joinFindings(findings, s.Checked)
 	if err := r.compareWithEarlier(&s); err != nil {
 		return s, err
 	}
-	s.Findings = join(findings, r.circleFinding(s), s.Checked)
+	s.Findings = joinFindings(findings, r.circleFinding(s), s.Checked)
 	s.Decision, s.Kind, s.Why, s.Next = GoOn, "", "", Next{}
 	switch declined := r.Past().Declined(s.Round); {
 	case short != nil:
@@ -121,7 +121,7 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 	default:
 		r.outOfPatience(&s)
 	}
-	return s, r.record(s)
+	return s, r.recordDecision(s)
 }
 
 // judge runs the check if nothing else is wrong, and the proof if the check passes.
@@ -132,7 +132,7 @@ func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 		s.Manifest, s.Tree, err = r.world().manifest(ctx)
 		return done, err
 	}
-	c, err := r.world().inspect(ctx, "check", r.checkOften)
+	c, err := r.world().inspect(ctx, "check", r.checkRepeatedly)
 	if err == nil && !check.Blocking(c.Findings) && r.Trust.Proof != nil {
 		c, err = r.world().inspect(ctx, "prove", r.prove)
 	}
@@ -142,7 +142,7 @@ func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 
 // over reports whether the last decision ended the run, and what stopped the run
 // has not changed since.
-func (r *Run) over(s State) bool {
+func (r *Run) isOver(s State) bool {
 	switch {
 	case s.Decision == "", s.Decision == GoOn, s.Decision == StopNow && r.Past().Granted():
 		return false
@@ -156,24 +156,24 @@ func (r *Run) over(s State) bool {
 
 // first runs the check before the first round, if the run wants that, and decides
 // whether the first round begins.
-func (r *Run) first(ctx context.Context, s State) (State, error) {
+func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 	if r.Check == nil || r.Trust.CheckFirst == Blind && r.Trust.Proof == nil {
 		return s, nil
 	}
-	r.enter(0)
-	if _, err := step(ctx, r, look(history.StepOpen, nil, r.open)); err != nil {
+	r.startRound(0)
+	if _, err := step(ctx, r, look(history.StepOpen, nil, r.openRound)); err != nil {
 		return s, err
 	}
-	c, err := r.world().inspect(ctx, "check", r.checkUsable)
+	c, err := r.world().inspect(ctx, "check", r.checkBeforeFirst)
 	if err == nil {
-		err = r.sayBefore(c.Findings)
+		err = r.judgeFirstCheck(c.Findings)
 	}
 	if err != nil {
 		return s, err
 	}
 	s.Decision, s.Manifest, s.Tree = GoOn, c.Manifest, c.Tree
 	if r.Trust.CheckFirst != Blind {
-		s.Findings, s.Checked = join(c.Findings), c.Findings
+		s.Findings, s.Checked = joinFindings(c.Findings), c.Findings
 	}
 	if r.Trust.CheckFirst == UnlessClean && !check.Blocking(c.Findings) {
 		s.Decision, s.Kind, s.Why = Done, KindDone, "the check already passes"
@@ -181,35 +181,35 @@ func (r *Run) first(ctx context.Context, s State) (State, error) {
 	if s.Fingerprint, err = r.fingerprint(s); err != nil {
 		return s, err
 	}
-	return s, r.record(s)
+	return s, r.recordDecision(s)
 }
 
 // open takes the snapshot that a resumed run compares the tree with.
-func (r *Run) open(ctx context.Context) (history.Opened, error) {
+func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
 	name, tree, err := r.world().manifest(ctx)
 	return history.Opened{Manifest: name, Tree: tree, Outside: r.Past().Outside(), RestoredTo: r.Past().RestoredTo()}, err
 }
 
 // unpaid returns why the budget did not pay for the rest of a round; nil if it did.
 // Any other error stays an error.
-func (r *Run) unpaid(ctx context.Context, findings []check.Finding, err error) (*Stop, error) {
+func (r *Run) unpaidStop(ctx context.Context, findings []check.Finding, err error) (*Stop, error) {
 	if findings == nil || !OutOfBudget(err) {
 		return nil, err
 	}
 	u, err := Step(ctx, r, history.StepUnpaid, nil, func(context.Context) (history.Unpaid, error) {
-		stop := r.stop(ctx, err)
+		stop := r.stopFor(ctx, err)
 		return history.Unpaid{Why: stop.Error(), Next: stop.Next}, nil
 	})
 	return &Stop{Kind: KindBudget, Why: u.Why, Next: u.Next}, err
 }
 
 // record records a decision.
-func (r *Run) record(s State) error {
+func (r *Run) recordDecision(s State) error {
 	_, err := r.append(journal.Entry{Type: history.TypeRound, Payload: s, Sync: true})
 	return err
 }
 
 // join makes one list, which is never nil: in JSON it is always an array.
-func join(lists ...[]check.Finding) []check.Finding {
+func joinFindings(lists ...[]check.Finding) []check.Finding {
 	return append([]check.Finding{}, slices.Concat(lists...)...)
 }

@@ -48,21 +48,21 @@ type Run struct {
 	// [Run.Start]. If it fails, nothing is recorded, and Do returns its error.
 	OnStart func() error
 
-	starting sync.Once        // calls OnStart
-	startErr error            // of OnStart
-	at       journal.Identity // where the run is; its name and index are empty
-	count    map[journal.Identity]int
-	sessions int // begun in the round
-	money    sync.Mutex
-	relayed  map[string]bool // roles whose agent's calls this process passed on; by money's holder alone
-	once     sync.Once       // sets past
-	past     *history.Past
-	last     workspace.Manifest         // the newest manifest, for its stat cache
-	stored   workspace.Stored           // the manifest that was kept last
-	guard    map[string]workspace.Entry // protected files as the run found them; nil: not looked for yet
-	stale    bool                       // something may have changed the tree since
-	resumed  bool                       // by this process, if an earlier one began the run
-	in       world                      // nil: the live one
+	starting  sync.Once        // calls OnStart
+	startErr  error            // of OnStart
+	at        journal.Identity // where the run is; its name and index are empty
+	count     map[journal.Identity]int
+	sessions  int // begun in the round
+	money     sync.Mutex
+	relayed   map[string]bool // roles whose agent's calls this process passed on; by money's holder alone
+	once      sync.Once       // sets past
+	past      *history.Past
+	last      workspace.Manifest         // the newest manifest, for its stat cache
+	stored    workspace.Stored           // the manifest that was kept last
+	guard     map[string]workspace.Entry // protected files as the run found them; nil: not looked for yet
+	stale     bool                       // something may have changed the tree since
+	resumed   bool                       // by this process, if an earlier one began the run
+	replaying world                      // nil: the live one
 }
 
 // Round is the number of the round that the run is in; 0 before the first.
@@ -97,7 +97,7 @@ func (r *Run) Served(s history.Served) error {
 }
 
 // enter puts the run at the beginning of a round.
-func (r *Run) enter(round int) {
+func (r *Run) startRound(round int) {
 	r.at = journal.Identity{Round: round}
 	r.count, r.sessions = nil, 0
 }
@@ -144,7 +144,7 @@ func (r *Run) redact(b []byte) []byte {
 }
 
 // clean makes a provider's words fit to show: one line without keys.
-func (r *Run) clean(s string) string { return string(r.redact([]byte(s))) }
+func (r *Run) cleanText(s string) string { return string(r.redact([]byte(s))) }
 
 // marshal encodes a value as the journal keeps it.
 func marshal(v any) ([]byte, error) {

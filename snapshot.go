@@ -49,7 +49,7 @@ func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace
 	m, stored, err := history.KeepContents(ctx, r.Tree, r.Journal.Home(), r.last, m, func(e workspace.Entry) bool {
 		return r.Largest > 0 && e.Size > r.Largest || r.hasKey(e.Path)
 	})
-	if err != nil || stored < worthSaying {
+	if err != nil || stored < noticeBytes {
 		return m, err
 	}
 	return m, r.Notice(fmt.Sprintf("%d MB of files were copied into .hone, so that they can be restored; [undo] max-file in .config/hone.toml leaves large ones out", stored>>20))
@@ -57,7 +57,7 @@ func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace
 
 // worthSaying is how many bytes of contents are stored at once before the user is
 // told about the space that they take.
-const worthSaying = 256 << 20
+const noticeBytes = 256 << 20
 
 // hasKey reports whether a file contains a provider's key: its contents are never
 // stored (ruling G6). A file that is too large to be read is not a text with a
@@ -67,7 +67,7 @@ func (r *Run) hasKey(path string) bool {
 		return false
 	}
 	b, _, err := r.Tree.Read(path)
-	return err == nil && r.clean(string(b)) != string(b)
+	return err == nil && r.cleanText(string(b)) != string(b)
 }
 
 // readManifest reads a recorded manifest.

@@ -54,14 +54,14 @@ func First[T any](r *Run, name string) (v T, ok bool, err error) {
 
 // work is what a step does. There are three kinds, made by [look], [effect] and
 // [command].
-type work[T any] struct {
-	entry
+type stepWork[T any] struct {
+	stepEntry
 	do    func(context.Context) (T, error)
 	again func(context.Context) (T, error) // in place of do, if a command was cut off
 }
 
 // entry is what the journal holds about a step before it is done.
-type entry struct {
+type stepEntry struct {
 	event journal.Type // of its begin
 	name  string
 	input any
@@ -72,18 +72,18 @@ type entry struct {
 }
 
 // look looks at the world, or changes it in a way that may be repeated.
-func look[T any](name string, input any, do func(context.Context) (T, error)) work[T] {
-	return work[T]{entry: entry{event: history.TypeStep, name: name, input: input}, do: do}
+func look[T any](name string, input any, do func(context.Context) (T, error)) stepWork[T] {
+	return stepWork[T]{stepEntry: stepEntry{event: history.TypeStep, name: name, input: input}, do: do}
 }
 
 // effect has events of its own type, and a begin that says what is about to be
 // done. It may be repeated as well.
-func effect[T any](event journal.Type, name string, input any, open func(context.Context) (any, error), do func(context.Context) (T, error)) work[T] {
-	return work[T]{entry: entry{event: event, name: name, input: input, open: open}, do: do}
+func effect[T any](event journal.Type, name string, input any, open func(context.Context) (any, error), do func(context.Context) (T, error)) stepWork[T] {
+	return stepWork[T]{stepEntry: stepEntry{event: event, name: name, input: input, open: open}, do: do}
 }
 
 // recordType is the type of the record.
-func (e entry) recordType() journal.Type {
+func (e stepEntry) recordType() journal.Type {
 	if e.event == history.TypeAsk {
 		return history.TypeReply
 	}
@@ -92,7 +92,7 @@ func (e entry) recordType() journal.Type {
 
 // durable reports whether the record has to be on the disk before anything follows:
 // without it the user or a provider would be asked again.
-func (e entry) durable() bool {
+func (e stepEntry) durable() bool {
 	switch e.event {
 	case history.TypeApply, history.TypeApproval, history.TypeAsk:
 		return true
@@ -102,7 +102,7 @@ func (e entry) durable() bool {
 
 // inLine reports whether the record is in the event's line whatever its size,
 // because package history reads it there.
-func (e entry) inLine() bool {
+func (e stepEntry) inLine() bool {
 	switch e.event {
 	case history.TypeCommand, history.TypeTool:
 		return false
@@ -113,8 +113,8 @@ func (e entry) inLine() bool {
 }
 
 // step returns what the step recorded, or does it and records it.
-func step[T any](ctx context.Context, r *Run, w work[T]) (v T, err error) {
-	p, err := r.begin(ctx, w.entry)
+func step[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, err error) {
+	p, err := r.begin(ctx, w.stepEntry)
 	if err != nil {
 		return v, err
 	}
@@ -132,8 +132,8 @@ func step[T any](ctx context.Context, r *Run, w work[T]) (v T, err error) {
 }
 
 // place is where a step is in the journal.
-type place struct {
-	entry
+type stepPlace struct {
+	stepEntry
 	id     journal.Identity
 	digest string         // of the input
 	record *journal.Event // nil: the step is to be done
@@ -141,10 +141,10 @@ type place struct {
 }
 
 // begin gives a step its place, and records its begin unless it is recorded.
-func (r *Run) begin(ctx context.Context, e entry) (place, error) {
-	p := place{entry: e, id: r.identify(e.name)}
+func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
+	p := stepPlace{stepEntry: e, id: r.identify(e.name)}
 	var err error
-	if p.digest, err = digest(e.input); err != nil {
+	if p.digest, err = digestOf(e.input); err != nil {
 		return p, fmt.Errorf("step %s: %w", p.id, err)
 	}
 	return p, r.world().begin(ctx, &p)
@@ -152,7 +152,7 @@ func (r *Run) begin(ctx context.Context, e entry) (place, error) {
 
 // finish records what came of a step, unless it is recorded, and returns what a
 // resumed run would read.
-func finish[T any](r *Run, p place, v T) (T, error) {
+func finish[T any](r *Run, p stepPlace, v T) (T, error) {
 	if p.record != nil {
 		return result[T](r, *p.record)
 	}
@@ -208,7 +208,7 @@ func result[T any](r *Run, e journal.Event) (T, error) {
 }
 
 // sameInput refuses to give a recorded answer to a different question.
-func (p *place) sameInput(events ...*journal.Event) error {
+func (p *stepPlace) sameInput(events ...*journal.Event) error {
 	for _, e := range events {
 		if e != nil && e.Input != p.digest {
 			return &Stop{Kind: KindFailed, Next: Next{Verb: NewRun},
@@ -242,7 +242,7 @@ func (r *Run) identify(name string) journal.Identity {
 	return id
 }
 
-func digest(v any) (string, error) {
+func digestOf(v any) (string, error) {
 	b, err := marshal(v)
 	if err != nil {
 		return "", err

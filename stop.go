@@ -95,7 +95,7 @@ func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFun
 
 // stop says how an error ends the run. An error that says nothing about that is
 // a fault of the environment.
-func (r *Run) stop(ctx context.Context, err error) *Stop {
+func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	var stop *Stop
 	var usage *UsageError
 	var room *ContextError
@@ -123,9 +123,9 @@ func (r *Run) stop(ctx context.Context, err error) *Stop {
 var errTime = errors.New("the run's time is used up")
 
 // end records how the run ended. A run that had ended before is left as it is.
-func (r *Run) end(s State) (End, error) {
+func (r *Run) recordEnd(s State) (End, error) {
 	spent := r.Past().Ledger()
-	end := End{Kind: s.Kind, Why: r.clean(s.Why), Next: s.Next.Cleaned(r.clean), Rounds: s.Round,
+	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: s.Round,
 		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
 	r.addNotes(&end, r.Past().States())
 	if r.Past().AtEnd() {
@@ -153,9 +153,9 @@ func (r *Run) outOfRounds(s *State, findings []check.Finding) {
 	used := fmt.Sprintf("%d of %d rounds are used up", s.Round, r.Limits.MaxRounds())
 	more := []Flag{r.moreRounds()}
 	switch {
-	case blocker(findings) != "":
-		halt(s, KindBlocked, "blocked: "+blocker(findings), Next{First: "remove what blocks it", Verb: Resume, Flags: more})
-	case broken(s.Checked):
+	case firstBlocker(findings) != "":
+		halt(s, KindBlocked, "blocked: "+firstBlocker(findings), Next{First: "remove what blocks it", Verb: Resume, Flags: more})
+	case onlyBroken(s.Checked):
 		halt(s, KindFailed, "the check could not run, and "+used, Next{First: "fix the check", Verb: Resume, Flags: more})
 	default:
 		halt(s, KindRounds, "human intervention needed: "+used+" and findings are left", Next{Verb: Resume, Flags: more, Or: byHand})
@@ -176,7 +176,7 @@ func (r *Run) moreRounds() Flag {
 }
 
 // blocker is what only the user can remove; empty where there is nothing.
-func blocker(findings []check.Finding) string {
+func firstBlocker(findings []check.Finding) string {
 	for _, f := range findings {
 		if f.Blocker {
 			return strings.TrimSpace(f.Text)
@@ -187,7 +187,7 @@ func blocker(findings []check.Finding) string {
 
 // broken reports whether nothing but a check that could not run stands in the
 // way, so that nothing is known of the tree.
-func broken(checked []check.Finding) bool {
+func onlyBroken(checked []check.Finding) bool {
 	return check.Blocking(checked) && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
 }
 

@@ -67,7 +67,7 @@ func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Co
 	for _, one := range role.Tools {
 		t.specs = append(t.specs, one.Spec)
 	}
-	err := t.hold(ctx)
+	err := t.takeTurns(ctx)
 	return t.Conversation, err
 }
 
@@ -79,34 +79,34 @@ type talk struct {
 	specs   []model.Spec
 	history []model.Message
 
-	base    string // the object of the last request; empty: the next is kept whole
-	kept    int    // how many messages of the history it holds
-	prompts int    // how often the model was told that it had not answered
+	lastRequest string // the object of the last request; empty: the next is kept whole
+	lastLength  int    // how many messages of the history it holds
+	prompts     int    // how often the model was told that it had not answered
 
-	ran     int               // calls
-	outputs []string          // of all calls, whole; the first is number 1
-	seen    map[string]string // what the model was shown of files, by path
-	times   map[string]int    // how often each call was answered since something changed
+	runCount int               // calls
+	outputs  []string          // of all calls, whole; the first is number 1
+	seen     map[string]string // what the model was shown of files, by path
+	times    map[string]int    // how often each call was answered since something changed
 }
 
 // hold takes turns until the conversation ends: by an answer, or because there
 // is not enough left for more than one.
-func (t *talk) hold(ctx context.Context) error {
+func (t *talk) takeTurns(ctx context.Context) error {
 	for t.Ended == "" {
 		t.Turns++
 		t.r.at.Turn, t.r.at.Call = t.Turns, 0
 		switch {
-		case t.ran >= t.role.Bounds.Calls:
-			t.close(EndedCalls, "Your tool calls are used up.")
+		case t.runCount >= t.role.Bounds.Calls:
+			t.requestAnswer(EndedCalls, "Your tool calls are used up.")
 		case t.Turns >= t.role.Bounds.Turns:
-			t.close(EndedTurns, "This is your last turn.")
+			t.requestAnswer(EndedTurns, "This is your last turn.")
 		}
-		left, err := t.left(ctx)
+		left, err := t.recordedAllowance(ctx)
 		if err != nil {
 			return err
 		}
 		if left.Last {
-			t.close(EndedBudget, "The budget is nearly used up.")
+			t.requestAnswer(EndedBudget, "The budget is nearly used up.")
 		}
 		reply, err := t.ask(ctx, left)
 		if err != nil {
@@ -116,7 +116,7 @@ func (t *talk) hold(ctx context.Context) error {
 		if reply.Usage != nil {
 			t.Usage = t.Usage.Add(*reply.Usage)
 		}
-		if err := t.take(ctx, reply); err != nil {
+		if err := t.handleReply(ctx, reply); err != nil {
 			return err
 		}
 	}
@@ -124,13 +124,13 @@ func (t *talk) hold(ctx context.Context) error {
 }
 
 // close has the model give its answer with the reply that comes next.
-func (t *talk) close(how, why string) {
+func (t *talk) requestAnswer(how, why string) {
 	t.Ended = how
-	t.say(why + " Give your final answer now, from what you know, and call no more tools.")
+	t.addText(why + " Give your final answer now, from what you know, and call no more tools.")
 }
 
 // take makes of a reply what comes next.
-func (t *talk) take(ctx context.Context, reply model.Reply) error {
+func (t *talk) handleReply(ctx context.Context, reply model.Reply) error {
 	calls := reply.Calls()
 	last := t.Ended != ""
 	switch {
@@ -139,17 +139,17 @@ func (t *talk) take(ctx context.Context, reply model.Reply) error {
 	case last:
 	case !reply.Finish.Normal():
 		// What was cut off is not sent back: parts of it may be unreadable.
-		t.say(fmt.Sprintf("Your last reply was not taken, and none of its calls was run: it ended early (%s). Go on in smaller steps.", ending(reply)))
+		t.addText(fmt.Sprintf("Your last reply was not taken, and none of its calls was run: it ended early (%s). Go on in smaller steps.", finishText(reply)))
 	case len(calls) > 0:
-		return t.run(ctx, reply, calls)
+		return t.runCalls(ctx, reply, calls)
 	default:
-		t.answered(reply)
+		t.handleAnswer(reply)
 	}
 	return nil
 }
 
 // ending is why a reply ended, in words.
-func ending(reply model.Reply) string {
+func finishText(reply model.Reply) string {
 	if reply.Detail == "" {
 		return string(reply.Finish)
 	}
@@ -158,11 +158,11 @@ func ending(reply model.Reply) string {
 
 // mostPrompts is how often in a row a model that neither calls nor answers is
 // told to.
-const mostPrompts = 2
+const maxPrompts = 2
 
 // answered takes a reply without calls for the answer, unless the role says
 // that it is none.
-func (t *talk) answered(reply model.Reply) {
+func (t *talk) handleAnswer(reply model.Reply) {
 	text := strings.TrimSpace(reply.Text())
 	missing := ""
 	switch {
@@ -171,7 +171,7 @@ func (t *talk) answered(reply model.Reply) {
 	case t.role.Answered != nil:
 		missing = t.role.Answered(text)
 	}
-	if missing == "" || t.prompts >= mostPrompts {
+	if missing == "" || t.prompts >= maxPrompts {
 		t.Ended = EndedAnswer
 		return
 	}
@@ -179,17 +179,17 @@ func (t *talk) answered(reply model.Reply) {
 	if len(reply.Parts) > 0 && text != "" {
 		t.history = append(t.history, model.Message{Role: model.Assistant, Parts: reply.Parts})
 	}
-	t.say(missing)
+	t.addText(missing)
 }
 
 // say adds words of the harness to what the model is sent next. What was sent
 // before is not changed any more, so that the provider's cache has it; and as
 // not every provider takes two messages of one side in a row, a reply that was
 // not taken leaves its place behind.
-func (t *talk) say(text string) {
+func (t *talk) addText(text string) {
 	part := model.Part{Text: text}
 	n := len(t.history)
-	if n > t.kept && t.history[n-1].Role == model.User {
+	if n > t.lastLength && t.history[n-1].Role == model.User {
 		last := t.history[n-1]
 		last.Parts = append(last.Parts[:len(last.Parts):len(last.Parts)], part)
 		t.history = append(t.history[:n-1:n-1], last)
@@ -208,13 +208,13 @@ func (t *talk) ask(ctx context.Context, left Allowance) (model.Reply, error) {
 		return model.Reply{}, err
 	}
 	keep := whole
-	if t.base != "" {
-		if keep, err = marshal(history.AddedRequest{After: t.base, Messages: t.history[t.kept:]}); err != nil {
+	if t.lastRequest != "" {
+		if keep, err = marshal(history.AddedRequest{After: t.lastRequest, Messages: t.history[t.lastLength:]}); err != nil {
 			return model.Reply{}, err
 		}
 		keep = t.r.redact(keep)
 	}
-	t.base, t.kept = sum(keep), len(t.history)
+	t.lastRequest, t.lastLength = sum(keep), len(t.history)
 	role := t.role
 	if left.Output > 0 {
 		role.MaxOutput = left.Output
@@ -276,21 +276,21 @@ func (t *talk) surplus(size int64) int64 {
 // request: never for little while all fits, as that breaks the provider's cache.
 func (t *talk) worthEliding(size int64) bool {
 	goal := t.surplus(size)
-	can := t.remove(goal, false, false)
+	can := t.elideOutput(goal, false, false)
 	return can.Results > 0 && (can.Bytes >= goal/4 || t.role.Fits(size) != nil)
 }
 
 // elide takes so many bytes of tool output out of the history, the oldest first,
 // in one go; the last results too where all may go.
 func (t *talk) elide(ctx context.Context, goal int64, all bool) error {
-	can := t.remove(goal, all, false)
+	can := t.elideOutput(goal, all, false)
 	if can.Results == 0 {
 		return nil
 	}
 	_, err := Step(ctx, t.r, "elide", goal, func(context.Context) (elided, error) { return can, nil })
 	if err == nil {
-		t.remove(goal, all, true)
-		t.base, t.kept = "", 0
+		t.elideOutput(goal, all, true)
+		t.lastRequest, t.lastLength = "", 0
 		clear(t.times) // what was answered is not there to be used any more
 	}
 	return err
@@ -298,7 +298,7 @@ func (t *talk) elide(ctx context.Context, goal int64, all bool) error {
 
 // remove takes so many bytes of output out of the history, or counts what it
 // would take. The last results stay, unless all may go.
-func (t *talk) remove(goal int64, all, really bool) (done elided) {
+func (t *talk) elideOutput(goal int64, all, really bool) (done elided) {
 	end := t.lastResults()
 	if all {
 		end++
@@ -339,7 +339,7 @@ func (t *talk) lastResults() int {
 
 // input is what a tool is told of the session. It does not change while tools
 // run beside each other.
-func (t *talk) input(args string) tool.Input {
+func (t *talk) toolInput(args string) tool.Input {
 	seen, outputs := maps.Clone(t.seen), t.outputs
 	return tool.Input{
 		Args: json.RawMessage(args),
@@ -358,7 +358,7 @@ func (t *talk) input(args string) tool.Input {
 
 // was is what a file held before a call changed it that was cut off and is run
 // again: the tool must not take its own change for somebody else's.
-func (t *talk) was(path string) ([]byte, bool) {
+func (t *talk) originalContents(path string) ([]byte, bool) {
 	id := t.r.named("apply")
 	begin, _ := t.r.Journal.Lookup(id)
 	if begin == nil {

@@ -133,7 +133,7 @@ func mixed() []model.Reply {
 }
 
 // work is one life of a process that holds the mixed conversation.
-func work(dir string, m model.Model) process {
+func stepWork(dir string, m model.Model) process {
 	return process{
 		round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 			_, err := r.Talk(ctx, handy(m, workshop(dir, r)...), user("do it"))
@@ -176,7 +176,7 @@ func TestTalkAtEveryPoint(t *testing.T) {
 		Furnish: furnishWork,
 		Replies: mixed(),
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
-			p := work(dir, m)
+			p := stepWork(dir, m)
 			p.observe = o
 			end := p.end(t, dir)
 			afterWork(t, dir)
@@ -223,12 +223,12 @@ func killedAfter(t *testing.T, points ...int) killings {
 	m := &actor{replies: mixed()}
 	k := killings{at: points}
 	for _, left := range points {
-		if !work(dir, m).killedAt(t, dir, func(string, journal.Type, journal.Phase) bool { left--; return left < 0 }) {
+		if !stepWork(dir, m).killedAt(t, dir, func(string, journal.Type, journal.Phase) bool { left--; return left < 0 }) {
 			break
 		}
 		k.lost = len(m.requests) - len(of[history.Replied](t, events(t, dir), "reply", journal.Record))
 	}
-	p := work(dir, m)
+	p := stepWork(dir, m)
 	p.observe = journal.Observer{Before: func(journal.Entry) { k.points++ }, After: func(journal.Event) { k.points++ }}
 	k.end = p.end(t, dir)
 	afterWork(t, dir)

@@ -65,7 +65,7 @@ const SourceProof = "proof"
 
 // checkOften runs the check, and where it fails as often again as it takes to
 // tell what comes and goes.
-func (r *Run) checkOften(ctx context.Context) (history.Checked, error) {
+func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {
 	var c history.Checked
 	var runs [][]check.Finding
 	for {
@@ -108,9 +108,9 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 // checkUsable is checkOften before the first round. Where the run cannot begin
 // without the check, one that could not run is an error: a resumed run tries it
 // again.
-func (r *Run) checkUsable(ctx context.Context) (history.Checked, error) {
-	c, err := r.checkOften(ctx)
-	if err != nil || !broken(c.Findings) {
+func (r *Run) checkBeforeFirst(ctx context.Context) (history.Checked, error) {
+	c, err := r.checkRepeatedly(ctx)
+	if err != nil || !onlyBroken(c.Findings) {
 		return c, err
 	}
 	said := ""
@@ -137,12 +137,12 @@ const (
 func (r *Run) strict() bool { return r.Trust.Proof != nil && r.Trust.Proof.Strict }
 
 // sayBefore says what the check's findings before the first round are worth.
-func (r *Run) sayBefore(found []check.Finding) error {
+func (r *Run) judgeFirstCheck(found []check.Finding) error {
 	passes, proves := !check.Blocking(found), r.Trust.Proof != nil && r.Trust.CheckFirst != UnlessClean
 	switch {
-	case broken(found) && proves:
+	case onlyBroken(found) && proves:
 		return r.Notice(neverFailed)
-	case broken(found):
+	case onlyBroken(found):
 		return r.Notice("the check could not run before the first round")
 	case passes && proves && r.strict():
 		return &Stop{Kind: KindUsage, Why: alreadyOK, Next: Next{First: "make the check test what is wanted, so that it fails", Verb: NewRun, Or: notStrict}}
@@ -177,11 +177,11 @@ func (r *Run) prove(ctx context.Context) (c history.Checked, err error) {
 		return c, fmt.Errorf("prove the check: copy the tree: %w", err)
 	}
 	found, err := r.Trust.Proof.Check(ctx, dir)
-	return history.Checked{Findings: disproved(found, dir, r.Tree.Dir())}, err
+	return history.Checked{Findings: proofFindings(found, dir, r.Tree.Dir())}, err
 }
 
 // disproved words what a check found in the copy.
-func disproved(found []check.Finding, copied, dir string) []check.Finding {
+func proofFindings(found []check.Finding, copied, dir string) []check.Finding {
 	var findings []check.Finding
 	for _, f := range found {
 		if !f.Blocks() {

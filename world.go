@@ -13,7 +13,7 @@ import (
 // and nothing happens. The engine is the same in both.
 type world interface {
 	// begin finds the record of a step, or records that the step begins.
-	begin(ctx context.Context, p *place) error
+	begin(ctx context.Context, p *stepPlace) error
 	// append adds an event to the journal.
 	append(n journal.Entry) (journal.Event, error)
 	// inspect has the tree judged, unless a step of that name has judged this very
@@ -28,16 +28,16 @@ type world interface {
 
 // world returns the run's world: the live one, unless the run is replayed.
 func (r *Run) world() world {
-	if r.in == nil {
+	if r.replaying == nil {
 		return live{r}
 	}
-	return r.in
+	return r.replaying
 }
 
 // live is the world outside.
 type live struct{ r *Run }
 
-func (l live) begin(ctx context.Context, p *place) error {
+func (l live) begin(ctx context.Context, p *stepPlace) error {
 	begun, record := l.r.Journal.Lookup(p.id)
 	if err := p.sameInput(begun, record); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (l live) begin(ctx context.Context, p *place) error {
 }
 
 // recordBegin records that a step begins.
-func (l live) recordBegin(ctx context.Context, p *place) (err error) {
+func (l live) recordBegin(ctx context.Context, p *stepPlace) (err error) {
 	id := p.id
 	n := journal.Entry{Type: p.event, Phase: journal.Begin, Step: &id, Input: p.digest, Sync: p.open != nil}
 	if p.open != nil {
@@ -103,7 +103,7 @@ func (l live) inspect(ctx context.Context, name string, judge func(context.Conte
 		if err != nil {
 			return c, err
 		}
-		c.Findings, c.Took = join(c.Findings), time.Since(began)
+		c.Findings, c.Took = joinFindings(c.Findings), time.Since(began)
 		c.Manifest, c.Tree, err = l.manifest(ctx)
 		return c, err
 	}))

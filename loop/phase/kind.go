@@ -226,7 +226,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 func (v *invocation) loop(guard *workspace.Guard) Loop {
 	role := func(name string, m loop.Model, system, folder string) hone.Role {
 		role := m.Role(name, system)
-		role.Folder, role.Bounds = folder, hone.Bounds{Turns: v.Turns, Calls: v.Calls}
+		role.Dir, role.Bounds = folder, hone.Bounds{Turns: v.Turns, Calls: v.Calls}
 		return role
 	}
 	l := Loop{Phase: v.Phase, HealthAttempts: v.HealthAttempts, Guard: guard,
@@ -286,7 +286,7 @@ func (v *invocation) equip(l *Loop, s loop.Session, w walls) error {
 			continue
 		}
 		logs := path.Base(Results)
-		tools, err := s.Tools(loop.Toolset{Folder: one.role.Folder, Walls: one.walls,
+		tools, err := s.Tools(loop.Toolset{Folder: one.role.Dir, Walls: one.walls,
 			Closed: logs, Why: logs + " holds the logs of other parts of this loop and is closed"})
 		if err != nil {
 			return err

@@ -319,7 +319,7 @@ func (p process) walls(t testing.TB, dir string, server *phase.Server) (all []en
 func (p process) staff(l *phase.Loop, r *hone.Run, dir string, walls []enclosed) {
 	role := func(name, folder, system string, w enclosed) hone.Role {
 		at := place{r, dir, folder, w}
-		role := hone.Role{Name: name, Folder: folder, Called: "test/model", MaxOutput: 4096, System: system, Bounds: hone.Bounds{Turns: p.turns},
+		role := hone.Role{Name: name, Dir: folder, Called: "test/model", MaxOutput: 4096, System: system, Bounds: hone.Bounds{Turns: p.turns},
 			Model: p.model, Tools: []tool.Tool{at.write(), at.bash()}}
 		if p.agents {
 			role.Tools, role.Agent, role.Model = nil, true, worker{p.model, at}
