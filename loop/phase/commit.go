@@ -15,6 +15,7 @@ import (
 	"hone"
 	"hone/history"
 	"hone/internal/git"
+	"hone/loop/phase/spec"
 )
 
 // The trailers of hone's commits: which run made one, at which attempt of its
@@ -121,7 +122,7 @@ func HasPassed(ctx context.Context, g *git.Git, root string, phase int) (bool, e
 
 // specsSum tells the specifications of the phases up to one from all others.
 func specsSum(dir string, phase int) (string, error) {
-	specs, err := Specs(dir, phase)
+	specs, err := spec.UpTo(dir, phase)
 	if err != nil {
 		return "", err
 	}

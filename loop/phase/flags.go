@@ -15,6 +15,7 @@ import (
 
 	"hone/internal/git"
 	"hone/loop"
+	"hone/loop/phase/spec"
 )
 
 // flags are the loop's own.
@@ -106,7 +107,7 @@ func (v *invocation) Split(ctx context.Context, in *loop.Input) ([][]string, err
 // wrongSpecs words what is wrong with a project's specifications; other errors
 // stay as they are.
 func wrongSpecs(err error) error {
-	var wrong *SpecError
+	var wrong *spec.Error
 	switch {
 	case !errors.As(err, &wrong):
 		return err
@@ -128,7 +129,7 @@ func (v *invocation) split(ctx context.Context, in *loop.Input) ([][]string, err
 	}
 	numbers := numbersOf(in.Args)
 	for _, n := range numbers {
-		if _, err := Specs(in.Root, n); err != nil {
+		if _, err := spec.UpTo(in.Root, n); err != nil {
 			return nil, err
 		}
 	}
@@ -157,7 +158,7 @@ func runsOf(numbers []int) [][]string {
 
 // notPassed is a run for each phase that has not passed.
 func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
-	specs, err := All(in.Root)
+	specs, err := spec.All(in.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -168,14 +169,14 @@ func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
 	var passed []string
 	var numbers []int
 	for _, s := range specs {
-		ok, err := HasPassed(ctx, g, in.Root, s.Phase)
+		ok, err := HasPassed(ctx, g, in.Root, s.Number)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			passed = append(passed, strconv.Itoa(s.Phase))
+			passed = append(passed, strconv.Itoa(s.Number))
 		} else {
-			numbers = append(numbers, s.Phase)
+			numbers = append(numbers, s.Number)
 		}
 	}
 	if len(passed) > 0 {
@@ -190,18 +191,18 @@ func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
 
 // list prints what the specifications say.
 func list(in *loop.Input) error {
-	specs, err := All(in.Root)
+	specs, err := spec.All(in.Root)
 	if err != nil {
 		return err
 	}
-	last := specs[len(specs)-1].Phase
+	last := specs[len(specs)-1].Number
 	if in.Args[0] != allPhases {
 		last = slices.Max(numbersOf(in.Args))
-		if _, err := Specs(in.Root, last); err != nil {
+		if _, err := spec.UpTo(in.Root, last); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprint(in.Out, List(specs, last))
+	_, err = fmt.Fprint(in.Out, spec.List(specs, last))
 	return err
 }
 

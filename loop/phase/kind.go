@@ -14,6 +14,7 @@ import (
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/loop"
+	"hone/loop/phase/spec"
 	"hone/sandbox"
 	"hone/workspace"
 )
@@ -180,7 +181,7 @@ func (v *invocation) readRoles(root string) error {
 
 // complete says what the project lacks before anything is written.
 func (v *invocation) complete(root string) error {
-	if _, err := Specs(root, v.Phase); err != nil {
+	if _, err := spec.UpTo(root, v.Phase); err != nil {
 		return wrongSpecs(err)
 	}
 	if info, err := os.Stat(filepath.Join(root, ConfigName)); err != nil || !info.Mode().IsRegular() {

@@ -28,6 +28,7 @@ import (
 	"hone/check"
 	"hone/internal/artifact"
 	"hone/internal/git"
+	"hone/loop/phase/spec"
 	"hone/workspace"
 )
 
@@ -145,7 +146,7 @@ func (l Loop) begin(ctx context.Context, r *hone.Run) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range Check(specs.Specs) {
+	for _, w := range spec.Check(specs.Specs) {
 		if err := r.Notice(w.String()); err != nil {
 			return err
 		}
@@ -162,7 +163,7 @@ func (l Loop) begin(ctx context.Context, r *hone.Run) error {
 
 // specList is a step's record.
 type specList struct {
-	Specs []Spec `json:"specs"`
+	Specs []spec.Phase `json:"specs"`
 }
 
 // from are the findings of a source.

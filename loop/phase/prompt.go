@@ -17,6 +17,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/loop/phase/spec"
 	"hone/model"
 )
 
@@ -148,7 +149,7 @@ func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []
 	section(&b, MapName+": the contents of "+Src+"/, and below the line its dependencies", projectMap)
 	for _, s := range specs {
 		title := s.Path + ": an earlier phase"
-		if s.Phase == l.Phase {
+		if s.Number == l.Phase {
 			title = s.Path + ": the current phase"
 		}
 		section(&b, title, s.Text)
@@ -250,54 +251,12 @@ func join(findings []check.Finding) string {
 
 // specs are those that both roles get: of the phases up to this one (rulings
 // A1 and A13).
-func (l Loop) specs(dir string) ([]Spec, error) {
-	specs, err := Specs(dir, l.Phase)
-	if wrong := (*SpecError)(nil); errors.As(err, &wrong) {
+func (l Loop) specs(dir string) ([]spec.Phase, error) {
+	specs, err := spec.UpTo(dir, l.Phase)
+	if wrong := (*spec.Error)(nil); errors.As(err, &wrong) {
 		err = &hone.Stop{Kind: hone.KindUsage, Why: wrong.Why, Next: hone.Next{First: "fix the specifications", Verb: hone.Resume}}
 	}
 	return specs, err
-}
-
-// SpecError says which specification a project lacks.
-type SpecError struct {
-	Why  string
-	None bool // it has none that can be read
-}
-
-func (e *SpecError) Error() string { return e.Why }
-
-// All are a project's specifications, in the order of their phases; never none
-// without an error. The error is a [*SpecError] where the project is at fault.
-func All(dir string) ([]Spec, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	specs, err := ReadSpecs(root)
-	if err != nil {
-		return nil, &SpecError{Why: err.Error(), None: true}
-	}
-	return specs, nil
-}
-
-// Specs are the specifications of the phases up to one, in their order, below a
-// project's root. There is one of that phase itself, or an error as of [All].
-func Specs(dir string, phase int) ([]Spec, error) {
-	all, err := All(dir)
-	if err != nil {
-		return nil, err
-	}
-	var some []Spec
-	for _, s := range all {
-		if s.Phase <= phase {
-			some = append(some, s)
-		}
-	}
-	if len(some) == 0 || some[len(some)-1].Phase != phase {
-		return nil, &SpecError{Why: fmt.Sprintf("there is no specs/phase%d.md", phase)}
-	}
-	return some, nil
 }
 
 // mostText is how long a text of a person's may be that goes into prompts.

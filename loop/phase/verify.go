@@ -13,6 +13,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/loop/phase/verdict"
 	"hone/tool"
 )
 
@@ -51,20 +52,20 @@ type done struct{}
 // verification is what came of one run of the suite.
 type verification struct {
 	down     []check.Finding // why there was no run: the server did not come up
-	read     verdict
+	read     verdictFile
 	unproved string // why the verdict does not count; empty where it does
 }
 
-// verdict is failed_specs.md as the verifier left it.
-type verdict struct {
+// verdictFile is failed_specs.md as the verifier left it.
+type verdictFile struct {
 	Text string `json:"text"`
 	Bad  string `json:"bad,omitempty"` // why it cannot be read
 	history.Report
 }
 
 // reported is a verdict of a text, and what a person is told of it.
-func reported(text string) verdict {
-	v := ParseVerdict(text)
+func reported(text string) verdictFile {
+	v := verdict.Parse(text)
 	said := "the verifier reports no failure"
 	if n := len(v.Failures); n > 0 {
 		said = fmt.Sprintf("the verifier reports %s, see %s", plural(n, "failure", "failures"), failedPath)
@@ -72,7 +73,7 @@ func reported(text string) verdict {
 	for _, w := range v.Warnings {
 		said += "\n" + w
 	}
-	return verdict{Text: text, Report: history.Report{Said: said}}
+	return verdictFile{Text: text, Report: history.Report{Said: said}}
 }
 
 // suite has the suite run once: removing the old verdict, the session, and
@@ -132,11 +133,11 @@ func (l Loop) clear(ctx context.Context, r *hone.Run) error {
 const mostVerdict = 1 << 20
 
 // read reads the verdict. What cannot be read is none.
-func (l Loop) read(ctx context.Context, r *hone.Run) (verdict, error) {
-	return hone.Step(ctx, r, "read verdict", nil, func(context.Context) (verdict, error) {
+func (l Loop) read(ctx context.Context, r *hone.Run) (verdictFile, error) {
+	return hone.Step(ctx, r, "read verdict", nil, func(context.Context) (verdictFile, error) {
 		root, err := os.OpenRoot(r.Tree.Dir())
 		if err != nil {
-			return verdict{}, err
+			return verdictFile{}, err
 		}
 		defer root.Close()
 		text, err := artifact.Read(root, failedPath, mostVerdict)
@@ -144,9 +145,9 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdict, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return reported(""), nil
 		case err != nil:
-			return verdict{Bad: err.Error()}, nil
+			return verdictFile{Bad: err.Error()}, nil
 		case bytes.IndexByte(text, 0) >= 0:
-			return verdict{Bad: failedPath + " is no UTF-8 text"}, nil
+			return verdictFile{Bad: failedPath + " is no UTF-8 text"}, nil
 		}
 		return reported(l.redact(strings.ToValidUTF8(string(text), "\uFFFD"))), nil
 	})
@@ -154,11 +155,11 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdict, error) {
 
 // unproved says what a verification lacks to count; empty where it lacks
 // nothing. Failures count as the verifier reports them; a pass needs evidence.
-func (l Loop) unproved(r *hone.Run, talk hone.Conversation, read verdict) string {
+func (l Loop) unproved(r *hone.Run, talk hone.Conversation, read verdictFile) string {
 	switch {
 	case read.Bad != "":
 		return "its verdict is unreadable: " + read.Bad
-	case len(ParseVerdict(read.Text).Failures) > 0:
+	case len(verdict.Parse(read.Text).Failures) > 0:
 	case talk.Ended != hone.EndedAnswer || strings.TrimSpace(talk.Reply.Text()) == "":
 		return fmt.Sprintf("the verifier gave no final answer (its session ended with: %s)", talk.Ended)
 	case !l.Verifier.Agent && !ran(talk, l.Verifier.Tools):
@@ -182,8 +183,8 @@ func ran(talk hone.Conversation, tools []tool.Tool) bool {
 }
 
 // judge makes findings of a verdict.
-func (l Loop) judge(r *hone.Run, read verdict) []check.Finding {
-	v := ParseVerdict(read.Text)
+func (l Loop) judge(r *hone.Run, read verdictFile) []check.Finding {
+	v := verdict.Parse(read.Text)
 	var found []check.Finding
 	for _, f := range v.Failures {
 		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})

@@ -1,4 +1,4 @@
-package phase
+package spec
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ParseSpec reads a spec's text. It takes what it understands and never fails;
+// Parse reads a spec's text. It takes what it understands and never fails;
 // [Check] says what it did not understand.
 //
 // Where the spec has a heading with the word "contracts", a line with an arrow
@@ -17,18 +17,18 @@ import (
 // one arrow, or a paragraph of nothing else. FLOW: and SUPERSEDES: count
 // anywhere. Tables, quotations, comments and code in programming languages are
 // context.
-func ParseSpec(phase int, path, text string) Spec {
-	spec, _ := parseSpec(phase, path, text)
+func Parse(phase int, path, text string) Phase {
+	spec, _ := parse(phase, path, text)
 	return spec
 }
 
-// parseSpec is ParseSpec with what it did not understand.
-func parseSpec(phase int, path, text string) (Spec, []Warning) {
-	p := specParser{
-		spec:  Spec{Phase: phase, Path: path, Text: text},
-		lines: joined(scanSpec(text)),
+// parse is Parse with what it did not understand.
+func parse(phase int, path, text string) (Phase, []Warning) {
+	p := parser{
+		spec:  Phase{Number: phase, Path: path, Text: text},
+		lines: joined(scan(text)),
 	}
-	p.sectioned = slices.ContainsFunc(p.lines, func(l specLine) bool {
+	p.sectioned = slices.ContainsFunc(p.lines, func(l textLine) bool {
 		return l.kind == headingLine && sectionOf(l.text) == contractSection
 	})
 	for i, line := range p.lines {
@@ -75,15 +75,15 @@ type replacedText struct {
 
 // openFlow is the flow that is being read.
 type openFlow struct {
-	at       specLine
+	at       textLine
 	heading  bool // a heading names it, so that it goes on to the next one
 	explicit bool // it is called a flow, so that it needs steps
 	indented bool // its steps stand deeper than its name
 }
 
-type specParser struct {
-	spec      Spec
-	lines     []specLine
+type parser struct {
+	spec      Phase
+	lines     []textLine
 	problems  []Warning
 	sectioned bool // the spec has a heading for its contracts
 	headed    bool // a heading was read
@@ -94,7 +94,7 @@ type specParser struct {
 	targets   []replacedText
 }
 
-func (p *specParser) warn(line int, format string, args ...any) {
+func (p *parser) warn(line int, format string, args ...any) {
 	p.problems = append(p.problems, Warning{p.spec.Path, line, fmt.Sprintf(format, args...)})
 }
 
@@ -124,7 +124,7 @@ func keyword(text string) bool {
 	return supersedes || strings.HasPrefix(text, "FLOW") && flowWord.MatchString(text)
 }
 
-func (p *specParser) read(i int, line specLine) {
+func (p *parser) read(i int, line textLine) {
 	switch line.kind {
 	case blankLine:
 		p.gap = true
@@ -137,7 +137,7 @@ func (p *specParser) read(i int, line specLine) {
 }
 
 // heading ends what stands above it, and begins a section or a flow.
-func (p *specParser) heading(line specLine) {
+func (p *parser) heading(line textLine) {
 	first := !p.headed
 	p.headed, p.gap = true, true
 	p.endFlow()
@@ -163,19 +163,19 @@ func (p *specParser) heading(line specLine) {
 }
 
 // title takes the spec's title from its first heading.
-func (p *specParser) title(line specLine) {
+func (p *parser) title(line textLine) {
 	p.spec.Title = line.text
 	found := phaseHeading.FindStringSubmatch(line.text)
 	if found == nil {
 		return
 	}
 	p.spec.Title = line.text[len(found[0]):]
-	if n := strings.TrimLeft(found[1], "0"); n != "" && n != fmt.Sprint(p.spec.Phase) {
-		p.warn(line.number, "the heading says phase %s, and the file's name phase %d", n, p.spec.Phase)
+	if n := strings.TrimLeft(found[1], "0"); n != "" && n != fmt.Sprint(p.spec.Number) {
+		p.warn(line.number, "the heading says phase %s, and the file's name phase %d", n, p.spec.Number)
 	}
 }
 
-func (p *specParser) plain(i int, line specLine) {
+func (p *parser) plain(i int, line textLine) {
 	if target, ok := supersedeTarget(line.text); ok {
 		p.supersedes(line, target)
 		return
@@ -203,7 +203,7 @@ func (p *specParser) plain(i int, line specLine) {
 }
 
 // supersedes keeps the target of a SUPERSEDES line for the contract to come.
-func (p *specParser) supersedes(line specLine, text string) {
+func (p *parser) supersedes(line textLine, text string) {
 	if p.flow != nil && !p.flow.heading && line.indent <= p.flow.at.indent {
 		p.endFlow()
 	}
@@ -215,7 +215,7 @@ func (p *specParser) supersedes(line specLine, text string) {
 }
 
 // takeTargets are what the contract, step or flow that is being read replaces.
-func (p *specParser) takeTargets() []string {
+func (p *parser) takeTargets() []string {
 	var texts []string
 	for _, t := range p.targets {
 		texts = append(texts, t.text)
@@ -225,7 +225,7 @@ func (p *specParser) takeTargets() []string {
 }
 
 // dropTargets says of what waits that nothing replaces it.
-func (p *specParser) dropTargets() {
+func (p *parser) dropTargets() {
 	for _, t := range p.targets {
 		p.warn(t.line, "SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed")
 	}
@@ -233,7 +233,7 @@ func (p *specParser) dropTargets() {
 }
 
 // contract reads the two sides of a line that has an arrow.
-func (p *specParser) contract(line specLine) Contract {
+func (p *parser) contract(line textLine) Contract {
 	action, expected, _ := cutArrow(line.text)
 	switch {
 	case action == "":
@@ -241,10 +241,10 @@ func (p *specParser) contract(line specLine) Contract {
 	case expected == "":
 		p.warn(line.number, "the contract has no expected result right of its arrow")
 	}
-	return Contract{Phase: p.spec.Phase, Line: line.number, Action: action, Expected: expected, Supersedes: p.takeTargets()}
+	return Contract{Phase: p.spec.Number, Line: line.number, Action: action, Expected: expected, Supersedes: p.takeTargets()}
 }
 
-func (p *specParser) startFlow(flow openFlow, name string) {
+func (p *parser) startFlow(flow openFlow, name string) {
 	if name == "" {
 		p.warn(flow.at.number, "FLOW has no name; write FLOW: NAME")
 	}
@@ -254,7 +254,7 @@ func (p *specParser) startFlow(flow openFlow, name string) {
 
 // endFlow ends the flow that is being read, if there is one. A heading without
 // contracts below it was no flow, unless it is called one.
-func (p *specParser) endFlow() {
+func (p *parser) endFlow() {
 	if p.flow == nil {
 		return
 	}
@@ -271,7 +271,7 @@ func (p *specParser) endFlow() {
 
 // belongs reports whether a line is a step of the flow that is being read, or
 // was meant as one.
-func (p *specParser) belongs(line specLine) bool {
+func (p *parser) belongs(line textLine) bool {
 	f := p.flow
 	if f == nil {
 		return false
@@ -291,7 +291,7 @@ func (p *specParser) belongs(line specLine) bool {
 	return !p.gap
 }
 
-func (p *specParser) step(line specLine) {
+func (p *parser) step(line textLine) {
 	if !hasArrow(line.text) {
 		p.warn(line.number, "the step has no arrow; write ACTION → EXPECTED")
 		return
@@ -308,7 +308,7 @@ var requestShape = regexp.MustCompile(`^(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPT
 
 // shaped reports whether a line with an arrow looks like a contract where no
 // heading says so, rather than like prose or a drawing.
-func (p *specParser) shaped(i int) bool {
+func (p *parser) shaped(i int) bool {
 	line := p.lines[i]
 	action, expected, _ := cutArrow(line.text)
 	switch {
@@ -324,7 +324,7 @@ func (p *specParser) shaped(i int) bool {
 
 // alone reports whether the line at i, if there is one, is no prose that the
 // line beside it could be part of.
-func (p *specParser) alone(i int) bool {
+func (p *parser) alone(i int) bool {
 	if i < 0 || i >= len(p.lines) {
 		return true
 	}

@@ -1,4 +1,4 @@
-package phase
+package spec
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // each phase its contracts and flows with their lines, what was superseded and
 // where, and at the end what Check has to say. Control characters are escaped.
 // It ends in a line feed and is never empty.
-func List(specs []Spec, upTo int) string {
+func List(specs []Phase, upTo int) string {
 	specs = until(specs, upTo)
 	if len(specs) == 0 {
 		return fmt.Sprintf("there is no spec for any phase to %d\n", upTo)
@@ -34,16 +34,16 @@ func List(specs []Spec, upTo int) string {
 }
 
 type lister struct {
-	history *specHistory
+	history *statements
 	out     strings.Builder
 }
 
-func (l *lister) spec(s Spec) {
+func (l *lister) spec(s Phase) {
 	title := ""
 	if s.Title != "" {
 		title = ": " + s.Title
 	}
-	fmt.Fprintf(&l.out, "%s\n", render.Line(fmt.Sprintf("Phase %d%s (%s)", s.Phase, title, s.Path)))
+	fmt.Fprintf(&l.out, "%s\n", render.Line(fmt.Sprintf("Phase %d%s (%s)", s.Number, title, s.Path)))
 	claims := l.of(s.Path)
 	width := actionWidth(claims)
 	lone, flows := split(claims)

@@ -1,4 +1,4 @@
-package phase_test
+package spec_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"hone/loop/phase"
+	"hone/loop/phase/spec"
 )
 
 // seedSpec is the seed's example of a phase, word for word.
@@ -68,18 +68,18 @@ func specFiles(t *testing.T, files map[string]string) *os.Root {
 }
 
 // specsOf are phases 1, 2, … with the texts.
-func specsOf(texts ...string) []phase.Spec {
-	var specs []phase.Spec
+func specsOf(texts ...string) []spec.Phase {
+	var specs []spec.Phase
 	for i, text := range texts {
-		specs = append(specs, phase.ParseSpec(i+1, fmt.Sprintf("specs/phase%d.md", i+1), text))
+		specs = append(specs, spec.Parse(i+1, fmt.Sprintf("specs/phase%d.md", i+1), text))
 	}
 	return specs
 }
 
 // outline is what was read of a spec, one line each.
-func outline(s phase.Spec) string {
+func outline(s spec.Phase) string {
 	var b strings.Builder
-	contract := func(lead string, c phase.Contract) {
+	contract := func(lead string, c spec.Contract) {
 		for _, text := range c.Supersedes {
 			fmt.Fprintf(&b, "%sfor %s\n", lead, text)
 		}
@@ -100,7 +100,7 @@ func outline(s phase.Spec) string {
 	return b.String()
 }
 
-func warningLines(warnings []phase.Warning) string {
+func warningLines(warnings []spec.Warning) string {
 	var b strings.Builder
 	for _, w := range warnings {
 		b.WriteString(w.String() + "\n")
@@ -131,7 +131,7 @@ func TestSeedSpec(t *testing.T) {
 	if got := specs[0].Flows[0].Steps[2].Flow; got != "registration-to-dashboard" {
 		t.Errorf("the step says that it is of flow %q", got)
 	}
-	if got := warningLines(phase.Check(specs)); got != "" {
+	if got := warningLines(spec.Check(specs)); got != "" {
 		t.Errorf("the seed's own examples are warned of:\n%s", got)
 	}
 }
@@ -177,7 +177,7 @@ func TestSpecShapes(t *testing.T) {
 		{"nothing", "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, outline(phase.ParseSpec(1, "specs/phase1.md", test.text))); diff != "" {
+			if diff := cmp.Diff(test.want, outline(spec.Parse(1, "specs/phase1.md", test.text))); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -196,7 +196,7 @@ func TestSpecTitle(t *testing.T) {
 		"```\n# no\n```\n# `yes`":         "yes",
 		"":                                "",
 	} {
-		if got := phase.ParseSpec(1, "specs/phase1.md", text).Title; got != want {
+		if got := spec.Parse(1, "specs/phase1.md", text).Title; got != want {
 			t.Errorf("%q has the title %q, want %q", text, got, want)
 		}
 	}
@@ -237,7 +237,7 @@ func TestCheck(t *testing.T) {
 		{"nothing at all", nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, warningLines(phase.Check(specsOf(test.texts...)))); diff != "" {
+			if diff := cmp.Diff(test.want, warningLines(spec.Check(specsOf(test.texts...)))); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -254,17 +254,17 @@ func TestCheckGaps(t *testing.T) {
 		{[]int{2}, "specs/phase2.md: there is no phase 1 before it\n"},
 		{[]int{5, 1}, "specs/phase5.md: there are no phases 2 to 4 before it\n"},
 	} {
-		var specs []phase.Spec
+		var specs []spec.Phase
 		for _, n := range test.phases {
-			specs = append(specs, phase.ParseSpec(n, fmt.Sprintf("specs/phase%d.md", n), fmt.Sprintf("GET /%d → 1", n)))
+			specs = append(specs, spec.Parse(n, fmt.Sprintf("specs/phase%d.md", n), fmt.Sprintf("GET /%d → 1", n)))
 		}
-		if diff := cmp.Diff(test.want, warningLines(phase.Check(specs))); diff != "" {
+		if diff := cmp.Diff(test.want, warningLines(spec.Check(specs))); diff != "" {
 			t.Errorf("phases %v (-want +got):\n%s", test.phases, diff)
 		}
 	}
 }
 
-func TestReadSpecs(t *testing.T) {
+func TestRead(t *testing.T) {
 	root := specFiles(t, map[string]string{
 		"specs/phase1.md":       "\ufeffGET /1 → 200\n",
 		"specs/phase2.md":       "GET /2 → 200\n",
@@ -279,13 +279,13 @@ func TestReadSpecs(t *testing.T) {
 		"specs/phase2-login.md": "GET /2 → 200\n",
 		"specs/phase.md":        "GET /1 → 200\n",
 	})
-	specs, err := phase.ReadSpecs(root)
+	specs, err := spec.Read(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, s := range specs {
-		got = append(got, fmt.Sprintf("%d %s %q %v", s.Phase, s.Path, s.Text, s.Strays))
+		got = append(got, fmt.Sprintf("%d %s %q %v", s.Number, s.Path, s.Text, s.Strays))
 	}
 	want := []string{
 		`1 specs/phase1.md "GET /1 → 200\n" [specs/phase.md]`,
@@ -295,12 +295,12 @@ func TestReadSpecs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := warningLines(phase.Check(specs)); !strings.Contains(got, "specs/phase-2.md: it is not read; a spec is called specs/phaseN.md\n") {
+	if got := warningLines(spec.Check(specs)); !strings.Contains(got, "specs/phase-2.md: it is not read; a spec is called specs/phaseN.md\n") {
 		t.Errorf("a file that is passed over is not warned of:\n%s", got)
 	}
 }
 
-func TestReadSpecsRefuses(t *testing.T) {
+func TestReadRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files map[string]string
@@ -317,7 +317,7 @@ func TestReadSpecsRefuses(t *testing.T) {
 		{"specs is a file", map[string]string{"specs": ""}, []string{"specs is a file; make it a folder"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			specs, err := phase.ReadSpecs(specFiles(t, test.files))
+			specs, err := spec.Read(specFiles(t, test.files))
 			if err == nil {
 				t.Fatalf("read %d specs", len(specs))
 			}
@@ -328,13 +328,13 @@ func TestReadSpecsRefuses(t *testing.T) {
 			}
 		})
 	}
-	specs, err := phase.ReadSpecs(specFiles(t, map[string]string{"specs/phase1.md": strings.Repeat("a", 1<<20)}))
+	specs, err := spec.Read(specFiles(t, map[string]string{"specs/phase1.md": strings.Repeat("a", 1<<20)}))
 	if err != nil || len(specs) != 1 {
 		t.Errorf("a spec of exactly 1 MiB: %d specs, %v", len(specs), err)
 	}
 }
 
-func TestReadSpecsFollowsNoSymlink(t *testing.T) {
+func TestReadFollowsNoSymlink(t *testing.T) {
 	for link, target := range map[string]string{"specs/phase2.md": "phase1.md", "specs": "real"} {
 		root := specFiles(t, map[string]string{"real/phase1.md": "A → 1"})
 		if link != "specs" {
@@ -346,17 +346,17 @@ func TestReadSpecsFollowsNoSymlink(t *testing.T) {
 			}
 			t.Fatal(err)
 		}
-		_, err := phase.ReadSpecs(root)
+		_, err := spec.Read(root)
 		if err == nil || !strings.Contains(err.Error(), link) || !strings.Contains(err.Error(), "symlink; make it") {
 			t.Errorf("%s as a symlink: %v", link, err)
 		}
 	}
 }
 
-func TestReadSpecsKeepsTheCause(t *testing.T) {
+func TestReadKeepsTheCause(t *testing.T) {
 	root := specFiles(t, nil)
 	root.Close()
-	if _, err := phase.ReadSpecs(root); !errors.Is(err, fs.ErrClosed) {
+	if _, err := spec.Read(root); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("the error is %v, want it to wrap %v", err, fs.ErrClosed)
 	}
 }
@@ -364,7 +364,7 @@ func TestReadSpecsKeepsTheCause(t *testing.T) {
 func TestLive(t *testing.T) {
 	specs := specsOf(seedSpec, seedSupersession, "GET /late → 200\n")
 	var got []string
-	for _, c := range phase.Live(specs, 2) {
+	for _, c := range spec.Live(specs, 2) {
 		got = append(got, fmt.Sprintf("%d:%d %s", c.Phase, c.Line, c))
 	}
 	want := []string{
@@ -379,7 +379,7 @@ func TestLive(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if all := phase.Live(specs, 1); len(all) != 7 {
+	if all := spec.Live(specs, 1); len(all) != 7 {
 		t.Errorf("phase 1 has %d live contracts, want all 7: a later phase is not seen", len(all))
 	}
 }
@@ -410,19 +410,19 @@ Phase 2: Refresh (specs/phase2.md)
 Warnings
   specs/phase2.md:8: FLOW has no steps; write them below it, one a line, as ACTION → EXPECTED
 `
-	if diff := cmp.Diff(want, phase.List(specs, 2)); diff != "" {
+	if diff := cmp.Diff(want, spec.List(specs, 2)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := phase.List(specs, 0); got != "there is no spec for any phase to 0\n" {
+	if got := spec.List(specs, 0); got != "there is no spec for any phase to 0\n" {
 		t.Errorf("no phase is listed as %q", got)
 	}
 }
 
 // TestListOfHandMadeSpecs: lines in no order are no reason to stop.
 func TestListOfHandMadeSpecs(t *testing.T) {
-	got := phase.List([]phase.Spec{{Phase: 1, Path: "p", Flows: []phase.Flow{
-		{Line: 9, Name: "f", Steps: []phase.Contract{{Line: 2, Action: "A", Expected: "1"}}},
-		{Line: 1, Name: "g", Steps: []phase.Contract{{Line: 3, Action: "B", Expected: "2"}}},
+	got := spec.List([]spec.Phase{{Number: 1, Path: "p", Flows: []spec.Flow{
+		{Line: 9, Name: "f", Steps: []spec.Contract{{Line: 2, Action: "A", Expected: "1"}}},
+		{Line: 1, Name: "g", Steps: []spec.Contract{{Line: 3, Action: "B", Expected: "2"}}},
 	}}}, 1)
 	want := "Phase 1 (p)\n  Flow g (line 1)\n     3  1.  B → 2\n  Flow f (line 9)\n     2  1.  A → 1\n"
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -441,7 +441,7 @@ func largeSpec(size int) string {
 }
 
 func TestCheckSaysNoMoreThanSomeoneReads(t *testing.T) {
-	got := phase.Check(specsOf(largeSpec(16<<10), "GET /x →\n# Contracts\nB →"))
+	got := spec.Check(specsOf(largeSpec(16<<10), "GET /x →\n# Contracts\nB →"))
 	if len(got) != 52 {
 		t.Fatalf("%d warnings, want 50 of one spec, a line on the others, and one of the next", len(got))
 	}
@@ -458,12 +458,12 @@ func BenchmarkCheck(b *testing.B) {
 	text := largeSpec(1<<20 - 100)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		phase.Check(specsOf(text))
+		spec.Check(specsOf(text))
 	}
 }
 
-// FuzzParseSpec: a parser that only warns never stops a run.
-func FuzzParseSpec(f *testing.F) {
+// FuzzParse: a parser that only warns never stops a run.
+func FuzzParse(f *testing.F) {
 	f.Add(seedSpec, seedSupersession)
 	f.Add("# Contracts\n<!-- a\n```x\n| b\n```", "SUPERSEDES: FLOW: a\n- FLOW:\n→")
 	f.Add("a\n==\n→\n\t→ b", "FLOW: x\n\n  SUPERSEDES\n ->")
@@ -474,7 +474,7 @@ func FuzzParseSpec(f *testing.F) {
 			all := s.Contracts
 			for _, flow := range s.Flows {
 				all = append(all, flow.Steps...)
-				all = append(all, phase.Contract{Line: flow.Line, Action: flow.Name})
+				all = append(all, spec.Contract{Line: flow.Line, Action: flow.Name})
 			}
 			for _, c := range all {
 				if c.Line < 1 || c.Line > lines {
@@ -485,12 +485,12 @@ func FuzzParseSpec(f *testing.F) {
 				}
 			}
 		}
-		for _, w := range phase.Check(specs) {
+		for _, w := range spec.Check(specs) {
 			if strings.ContainsAny(w.String(), "\n\x1b\x00") {
 				t.Errorf("the warning %q is not safe to print", w)
 			}
 		}
-		if list := phase.List(specs, 2); strings.ContainsAny(list, "\x1b\x00\r") {
+		if list := spec.List(specs, 2); strings.ContainsAny(list, "\x1b\x00\r") {
 			t.Errorf("the list is not safe to print: %q", list)
 		}
 	})

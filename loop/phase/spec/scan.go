@@ -1,4 +1,4 @@
-package phase
+package spec
 
 import (
 	"regexp"
@@ -16,8 +16,8 @@ const (
 	otherLine            // a table row, a quotation, a comment in code, code in a programming language
 )
 
-// specLine is one line of a spec without its Markdown.
-type specLine struct {
+// textLine is one line of a spec without its Markdown.
+type textLine struct {
 	number int // counted from 1
 	kind   lineKind
 	indent int    // columns before the text or its list mark
@@ -27,17 +27,17 @@ type specLine struct {
 	text   string // without mark, emphasis and needless white space
 }
 
-// specScanner strips Markdown line by line.
-type specScanner struct {
-	lines   []specLine
+// scanner strips Markdown line by line.
+type scanner struct {
+	lines   []textLine
 	fence   string // what closes the open fence; empty outside of fences
 	foreign bool   // the open fence holds a programming language
 	comment bool   // an HTML comment is open
 }
 
-// scanSpec are the lines of a spec, one for each line of the text.
-func scanSpec(text string) []specLine {
-	var s specScanner
+// scan are the lines of a spec, one for each line of the text.
+func scan(text string) []textLine {
+	var s scanner
 	text = strings.TrimPrefix(text, "\ufeff")
 	for _, line := range strings.Split(text, "\n") {
 		s.add(strings.TrimRightFunc(line, unicode.IsSpace))
@@ -57,9 +57,9 @@ var (
 // textFence are the words behind a fence that say nothing against contracts.
 var textFence = regexp.MustCompile(`(?i)^(?:text|txt|plain|plaintext|http|md|markdown|specs?|contracts?|flows?|abl)?$`)
 
-func (s *specScanner) add(raw string) {
+func (s *scanner) add(raw string) {
 	trimmed := strings.TrimSpace(raw)
-	line := specLine{number: len(s.lines) + 1, indent: columns(raw), fenced: s.fence != ""}
+	line := textLine{number: len(s.lines) + 1, indent: columns(raw), fenced: s.fence != ""}
 	switch {
 	case s.fence != "" && closes(trimmed, s.fence):
 		s.fence = ""
@@ -75,7 +75,7 @@ func (s *specScanner) add(raw string) {
 }
 
 // outside reads a line that stands in no fence.
-func (s *specScanner) outside(line *specLine, trimmed string) {
+func (s *scanner) outside(line *textLine, trimmed string) {
 	before := trimmed
 	trimmed = s.uncomment(trimmed)
 	mark := fenceMark.FindStringSubmatch(trimmed)
@@ -100,7 +100,7 @@ func (s *specScanner) outside(line *specLine, trimmed string) {
 }
 
 // plain strips what a line of text begins with.
-func (s *specScanner) plain(line *specLine, trimmed string) {
+func (s *scanner) plain(line *textLine, trimmed string) {
 	if mark := listMark.FindString(trimmed); mark != "" {
 		line.item, trimmed = true, trimmed[len(mark):]
 	}
@@ -111,7 +111,7 @@ func (s *specScanner) plain(line *specLine, trimmed string) {
 }
 
 // underline makes the line before a heading where it can be one.
-func (s *specScanner) underline(mark string) bool {
+func (s *scanner) underline(mark string) bool {
 	if len(s.lines) == 0 {
 		return false
 	}
@@ -127,7 +127,7 @@ func (s *specScanner) underline(mark string) bool {
 }
 
 // uncomment takes HTML comments out of a line.
-func (s *specScanner) uncomment(line string) string {
+func (s *scanner) uncomment(line string) string {
 	var kept strings.Builder
 	for {
 		mark := "<!--"
@@ -178,8 +178,8 @@ func bare(text string) string {
 // the arrow and the one above it, and what stands below a contract, indented
 // deeper and without an arrow of its own. Lines that were put to another one
 // are left out.
-func joined(lines []specLine) []specLine {
-	var out []specLine
+func joined(lines []textLine) []textLine {
+	var out []textLine
 	var tail []string // of the last line of out
 	arrow := false    // the last line of out has one, its tail included
 	adjacent := false // the line before belongs to the last of out
@@ -206,7 +206,7 @@ func joined(lines []specLine) []specLine {
 
 // below reports whether a line goes on with the contract of the one above,
 // which has its arrow already or not.
-func below(above specLine, arrow bool, line specLine) bool {
+func below(above textLine, arrow bool, line textLine) bool {
 	if arrow {
 		return !hasArrow(line.text) && line.indent > above.indent
 	}

@@ -1,4 +1,7 @@
-package phase
+// Package verdict reads failed_specs.md, in which the verifier lists the
+// contracts that failed. [Parse] never fails: a file that is not as it should be
+// is read for what it says, with warnings for the user.
+package verdict
 
 import (
 	"fmt"
@@ -20,8 +23,8 @@ type Failure struct {
 	Line int `json:"line"`
 }
 
-// Verdict is what failed_specs.md says.
-type Verdict struct {
+// Report is what failed_specs.md says.
+type Report struct {
 	// Failures are the entries in their order. Empty means that the verifier
 	// reports nothing, which is a pass only together with the evidence that
 	// ruling A4 asks for.
@@ -34,13 +37,13 @@ type Verdict struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ParseVerdict reads failed_specs.md (ruling A5). A line that begins with SPEC:
+// Parse reads failed_specs.md (ruling A5). A line that begins with SPEC:
 // in capitals begins an entry, whatever Markdown stands before it; INPUT: and
 // OBSERVED: begin its parts, which may have many lines. A text that says SPEC:
 // only within its lines is one failure as a whole, as the seed looks for
 // SPEC: anywhere.
-func ParseVerdict(text string) Verdict {
-	v := Verdict{Text: verdictText(text)}
+func Parse(text string) Report {
+	v := Report{Text: plainText(text)}
 	if v.Text != strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff") {
 		v.Warnings = append(v.Warnings, "it is not plain UTF-8 text; invalid bytes were replaced")
 	}
@@ -66,8 +69,8 @@ func ParseVerdict(text string) Verdict {
 	return v
 }
 
-// verdictText makes a text of whatever a verifier may have written.
-func verdictText(text string) string {
+// plainText makes a text of whatever a verifier may have written.
+func plainText(text string) string {
 	text = strings.TrimPrefix(text, "\ufeff")
 	text = strings.ToValidUTF8(text, "\ufffd")
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(text)
@@ -235,4 +238,9 @@ func passNote(text string) string {
 		return fmt.Sprintf("it contains %q, which does not count: only a line that starts with SPEC: in capitals is a failure", at)
 	}
 	return "it contains text but no SPEC: entry; it counts as a note that everything passed"
+}
+
+// closes reports whether a line ends the code that a fence opened.
+func closes(line, fence string) bool {
+	return len(line) >= len(fence) && strings.Trim(line, fence[:1]) == ""
 }

@@ -1,4 +1,4 @@
-package phase
+package spec
 
 import (
 	"errors"
@@ -20,81 +20,12 @@ const (
 	specLimit  = 1 << 20 // bytes
 )
 
-// Spec is one phase's specification: context in natural language, and
-// contracts that a test can be derived from.
-type Spec struct {
-	// Phase is the number in the file's name.
-	Phase int `json:"phase"`
-	// Path is where the spec stands, with slashes: "specs/phase2.md".
-	Path string `json:"path"`
-	// Text is the file as it was read, without a byte order mark.
-	Text string `json:"text"`
-	// Title is the first heading without its "Phase 2:"; empty where there is
-	// none.
-	Title string `json:"title,omitempty"`
-	// Contracts are those outside of flows, in the order in which they stand.
-	Contracts []Contract `json:"contracts,omitempty"`
-	// Flows are the sequences whose order matters.
-	Flows []Flow `json:"flows,omitempty"`
-	// Strays are files whose names look as if they were meant as a spec and
-	// which nobody reads, such as "specs/Phase2.md". Each stands with the spec
-	// whose number comes next below its own.
-	Strays []string `json:"strays,omitempty"`
-}
-
-// Contract is one action and the one result that is expected of it.
-type Contract struct {
-	// Phase is the number of the spec that states it.
-	Phase int `json:"phase"`
-	// Line is counted from 1.
-	Line int `json:"line"`
-	// Action and Expected stand left and right of the arrow, white space
-	// collapsed. One of them is empty where the spec says only the other.
-	Action   string `json:"action"`
-	Expected string `json:"expected"`
-	// Supersedes are the contracts of earlier lines that this one replaces, as
-	// its SUPERSEDES lines name them.
-	Supersedes []string `json:"supersedes,omitempty"`
-	// Flow is the flow that this is a step of; empty for a contract by itself.
-	Flow string `json:"flow,omitempty"`
-}
-
-// String is the contract with the arrow that the specs' format has.
-func (c Contract) String() string { return strings.TrimSpace(c.Action + " → " + c.Expected) }
-
-// Flow is a sequence of contracts; state carries from each step to the next.
-type Flow struct {
-	Line  int        `json:"line"`
-	Name  string     `json:"name"`
-	Steps []Contract `json:"steps,omitempty"`
-	// Supersedes are what this flow replaces, as its SUPERSEDES lines name it:
-	// contracts, or an earlier flow as "FLOW: its name".
-	Supersedes []string `json:"supersedes,omitempty"`
-}
-
-// Warning is something in a spec that a person should look at. It never stops
-// a run (ruling A5).
-type Warning struct {
-	Path string
-	Line int // counted from 1; 0 where it concerns the whole file
-	Text string
-}
-
-// String is one line that is safe to print: "specs/phase2.md:14: …".
-func (w Warning) String() string {
-	at := w.Path
-	if w.Line > 0 {
-		at = fmt.Sprintf("%s:%d", w.Path, w.Line)
-	}
-	return render.Line(at + ": " + w.Text)
-}
-
-// ReadSpecs reads specs/phaseN.md below a project's root, in the order of
+// Read reads specs/phaseN.md below a project's root, in the order of
 // their numbers. The error says what to do about a file that is no readable
 // text of at most 1 MiB, about two files for one phase, and about there being
 // no spec at all. Symlinks are not followed. Other files in specs/ are passed
 // over; those whose names nearly fit become Strays.
-func ReadSpecs(root *os.Root) ([]Spec, error) {
+func Read(root *os.Root) ([]Phase, error) {
 	folder, err := openSpecs(root)
 	if err != nil {
 		return nil, err
@@ -104,7 +35,7 @@ func ReadSpecs(root *os.Root) ([]Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", specFolder, err)
 	}
-	var specs []Spec
+	var specs []Phase
 	var strays []string
 	for _, name := range names {
 		number, ok := phaseOf(name)
@@ -118,7 +49,7 @@ func ReadSpecs(root *os.Root) ([]Spec, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s/%s: %w", specFolder, name, err)
 		}
-		specs = append(specs, ParseSpec(number, specFolder+"/"+name, text))
+		specs = append(specs, Parse(number, specFolder+"/"+name, text))
 	}
 	specs = ordered(specs)
 	if err := numbered(specs, strays); err != nil {
@@ -126,6 +57,48 @@ func ReadSpecs(root *os.Root) ([]Spec, error) {
 	}
 	assign(specs, strays)
 	return specs, nil
+}
+
+// Error says which specification a project lacks.
+type Error struct {
+	Why  string
+	None bool // it has none that can be read
+}
+
+func (e *Error) Error() string { return e.Why }
+
+// All are a project's specifications, in the order of their phases; never none
+// without an error. The error is a [*Error] where the project is at fault.
+func All(dir string) ([]Phase, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	specs, err := Read(root)
+	if err != nil {
+		return nil, &Error{Why: err.Error(), None: true}
+	}
+	return specs, nil
+}
+
+// UpTo are the specifications of the phases up to one, in their order, below a
+// project's root. There is one of that phase itself, or an error as of [All].
+func UpTo(dir string, phase int) ([]Phase, error) {
+	all, err := All(dir)
+	if err != nil {
+		return nil, err
+	}
+	var some []Phase
+	for _, s := range all {
+		if s.Number <= phase {
+			some = append(some, s)
+		}
+	}
+	if len(some) == 0 || some[len(some)-1].Number != phase {
+		return nil, &Error{Why: fmt.Sprintf("there is no specs/phase%d.md", phase)}
+	}
+	return some, nil
 }
 
 func noSpecs(why string) error {
@@ -261,17 +234,17 @@ func kindOf(info fs.FileInfo) string {
 }
 
 // ordered are the specs by number, in a slice of their own.
-func ordered(specs []Spec) []Spec {
+func ordered(specs []Phase) []Phase {
 	specs = slices.Clone(specs)
-	slices.SortStableFunc(specs, func(a, b Spec) int { return a.Phase - b.Phase })
+	slices.SortStableFunc(specs, func(a, b Phase) int { return a.Number - b.Number })
 	return specs
 }
 
 // numbered says what is wrong with the numbers of the specs as a whole.
-func numbered(specs []Spec, strays []string) error {
+func numbered(specs []Phase, strays []string) error {
 	for i := 1; i < len(specs); i++ {
-		if a, b := specs[i-1], specs[i]; a.Phase == b.Phase {
-			return fmt.Errorf("%s and %s are both phase %d; keep one of them", a.Path, b.Path, a.Phase)
+		if a, b := specs[i-1], specs[i]; a.Number == b.Number {
+			return fmt.Errorf("%s and %s are both phase %d; keep one of them", a.Path, b.Path, a.Number)
 		}
 	}
 	switch {
@@ -284,7 +257,7 @@ func numbered(specs []Spec, strays []string) error {
 }
 
 // assign gives each stray to the spec whose number comes next below its own.
-func assign(specs []Spec, strays []string) {
+func assign(specs []Phase, strays []string) {
 	for _, name := range strays {
 		number, err := strconv.Atoi(nameNumber.FindString(name))
 		if err != nil {
@@ -292,7 +265,7 @@ func assign(specs []Spec, strays []string) {
 		}
 		at := 0
 		for i, s := range specs {
-			if s.Phase <= number {
+			if s.Number <= number {
 				at = i
 			}
 		}

@@ -1,4 +1,4 @@
-package phase
+package spec
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 // without regard to white space and to how the arrow is written. Nil means
 // that there is nothing to say; the order is that of phases and lines, and of
 // one spec's warnings there are about fifty at most.
-func Check(specs []Spec) []Warning {
+func Check(specs []Phase) []Warning {
 	specs = ordered(specs)
 	h := readHistory(specs)
 	byPath := map[string][]Warning{}
@@ -25,14 +25,14 @@ func Check(specs []Spec) []Warning {
 	var all []Warning
 	before := 0
 	for i, s := range specs {
-		if i == 0 && s.Phase == 0 {
+		if i == 0 && s.Number == 0 {
 			before = -1
 		}
-		_, own := parseSpec(s.Phase, s.Path, s.Text)
+		_, own := parse(s.Number, s.Path, s.Text)
 		own = append(append(whole(s, before), own...), byPath[s.Path]...)
 		slices.SortStableFunc(own, func(a, b Warning) int { return cmp.Compare(a.Line, b.Line) })
 		all = append(all, few(own)...)
-		before = s.Phase
+		before = s.Number
 	}
 	return all
 }
@@ -49,13 +49,13 @@ func few(own []Warning) []Warning {
 
 // whole are the warnings that concern a spec as one among others; before is
 // the number of the one before it.
-func whole(s Spec, before int) []Warning {
+func whole(s Phase, before int) []Warning {
 	var all []Warning
-	switch missing := s.Phase - before - 1; {
+	switch missing := s.Number - before - 1; {
 	case missing == 1:
-		all = append(all, Warning{s.Path, 0, fmt.Sprintf("there is no phase %d before it", s.Phase-1)})
+		all = append(all, Warning{s.Path, 0, fmt.Sprintf("there is no phase %d before it", s.Number-1)})
 	case missing > 1:
-		all = append(all, Warning{s.Path, 0, fmt.Sprintf("there are no phases %d to %d before it", before+1, s.Phase-1)})
+		all = append(all, Warning{s.Path, 0, fmt.Sprintf("there are no phases %d to %d before it", before+1, s.Number-1)})
 	}
 	steps := func(f Flow) bool { return len(f.Steps) > 0 }
 	if len(s.Contracts) == 0 && !slices.ContainsFunc(s.Flows, steps) {
@@ -69,8 +69,8 @@ func whole(s Spec, before int) []Warning {
 
 // until are the specs of the phases to upTo, in order: nobody sees a later one
 // (ruling A1).
-func until(specs []Spec, upTo int) []Spec {
-	return slices.DeleteFunc(ordered(specs), func(s Spec) bool { return s.Phase > upTo })
+func until(specs []Phase, upTo int) []Phase {
+	return slices.DeleteFunc(ordered(specs), func(s Phase) bool { return s.Number > upTo })
 }
 
 type claimKind int
@@ -133,8 +133,8 @@ func unbracketed(text string) string {
 	return kept.String()
 }
 
-// specHistory is what all specs state, in the order in which they state it.
-type specHistory struct {
+// statements is what all specs state, in the order in which they state it.
+type statements struct {
 	claims   []*claim
 	byAction map[string][]*claim // by both forms of the action
 	byFlow   map[string][]*claim
@@ -142,8 +142,8 @@ type specHistory struct {
 }
 
 // readHistory reads specs that are in the order of their phases.
-func readHistory(specs []Spec) *specHistory {
-	h := &specHistory{byAction: map[string][]*claim{}, byFlow: map[string][]*claim{}}
+func readHistory(specs []Phase) *statements {
+	h := &statements{byAction: map[string][]*claim{}, byFlow: map[string][]*claim{}}
 	for _, s := range specs {
 		for _, c := range claimsOf(s) {
 			for _, text := range c.contract.Supersedes {
@@ -159,7 +159,7 @@ func readHistory(specs []Spec) *specHistory {
 }
 
 // claimsOf is what one spec states, in the order of its lines.
-func claimsOf(s Spec) []*claim {
+func claimsOf(s Phase) []*claim {
 	var all []*claim
 	add := func(kind claimKind, flow *claim, c Contract) *claim {
 		all = append(all, &claim{kind: kind, path: s.Path, contract: c, key: sideOf(c.Action), result: sideOf(c.Expected), flow: flow})
@@ -169,7 +169,7 @@ func claimsOf(s Spec) []*claim {
 		add(loneClaim, nil, c)
 	}
 	for _, f := range s.Flows {
-		flow := add(flowClaim, nil, Contract{Phase: s.Phase, Line: f.Line, Action: f.Name, Supersedes: f.Supersedes})
+		flow := add(flowClaim, nil, Contract{Phase: s.Number, Line: f.Line, Action: f.Name, Supersedes: f.Supersedes})
 		for _, c := range f.Steps {
 			add(stepClaim, flow, c)
 		}
@@ -183,7 +183,7 @@ func claimsOf(s Spec) []*claim {
 // take grows with their square.
 const sameAction = 200
 
-func (h *specHistory) add(c *claim) {
+func (h *statements) add(c *claim) {
 	h.claims = append(h.claims, c)
 	if c.kind == flowClaim {
 		keep(h.byFlow, c.key.exact, c)
@@ -201,12 +201,12 @@ func keep(claims map[string][]*claim, key string, c *claim) {
 	}
 }
 
-func (h *specHistory) warn(c *claim, format string, args ...any) {
+func (h *statements) warn(c *claim, format string, args ...any) {
 	h.warnings = append(h.warnings, Warning{c.path, c.contract.Line, fmt.Sprintf(format, args...)})
 }
 
 // supersede marks what a SUPERSEDES line names, and says what is odd about it.
-func (h *specHistory) supersede(by *claim, text string) {
+func (h *statements) supersede(by *claim, text string) {
 	found := h.named(text)
 	live := slices.DeleteFunc(slices.Clone(found), func(c *claim) bool { return c.by != nil })
 	lone := slices.DeleteFunc(slices.Clone(live), func(c *claim) bool { return c.kind == stepClaim })
@@ -228,7 +228,7 @@ func (h *specHistory) supersede(by *claim, text string) {
 // it repeats word for word; else the contracts, else the steps, that it repeats
 // without what stands in brackets. A text without an arrow means an action,
 // whatever its result.
-func (h *specHistory) named(text string) []*claim {
+func (h *statements) named(text string) []*claim {
 	if name := flowWord.FindStringSubmatch(text); name != nil {
 		return h.byFlow[sideOf(name[1]).exact]
 	}
@@ -260,7 +260,7 @@ func (h *specHistory) named(text string) []*claim {
 
 // compare says of a contract that it stands there already, or that an earlier
 // phase expects something else and was not superseded.
-func (h *specHistory) compare(c *claim) {
+func (h *statements) compare(c *claim) {
 	if c.contract.Action == "" || c.contract.Expected == "" {
 		return
 	}
