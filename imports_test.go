@@ -71,6 +71,7 @@ func house() []room {
 		{folder: "loop", floor: 4, may: append(first[:len(first):len(first)], root, "tool/allow", "internal/config")},
 		{folder: "loop/phase/spec", floor: 2, may: []string{"internal/render"}},
 		{folder: "loop/phase/verdict", floor: 0},
+		{folder: "loop/phase/devserver", floor: 4, may: append(ground[:len(ground):len(ground)], "tool", root, "history")},
 		{folder: "loop/phase", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/phase/*", "internal/config")},
 		{folder: "loop/*", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "tool/allow", "internal/config")},
 

@@ -12,6 +12,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/loop/phase/devserver"
 )
 
 // build has the builder write code until the health check passes, or the
@@ -65,16 +66,16 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		defer root.Close()
 		// What the server wrote of the verifier's requests is not for the builder,
 		// whose code this hook runs.
-		for _, name := range []string{lintLog, serverLog} {
+		for _, name := range []string{lintLog, devserver.Log} {
 			if err := artifact.Remove(root, name); err != nil {
 				return health{}, err
 			}
 		}
-		said, err := l.Hooks.call(ctx, "health_check")
+		said, err := l.Hooks.Call(ctx, "health_check")
 		if err != nil {
 			return health{}, err
 		}
-		written, err := artifact.Read(root, lintLog, mostLog)
+		written, err := artifact.Read(root, lintLog, maxLog)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = artifact.Write(root, lintLog, strings.NewReader(said.Output))
 		}
@@ -93,11 +94,11 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	})
 }
 
-// mostLog is how long a log may be that is read, in bytes, and mostTold how
-// much of it is told.
+// maxLog limits how much of a log is read, and maxExcerpt how much of it a report
+// contains, in bytes.
 const (
-	mostLog  = 16 << 20
-	mostTold = 48 << 10
+	maxLog     = 16 << 20
+	maxExcerpt = 48 << 10
 )
 
 // readable are logs as a model or a person can read them, without secrets. Of
@@ -110,7 +111,7 @@ func (l Loop) readable(texts ...string) string {
 			parts = append(parts, l.redact(text))
 		}
 	}
-	return middle(strings.Join(parts, "\n"), mostTold)
+	return devserver.Excerpt(strings.Join(parts, "\n"), maxExcerpt)
 }
 
 // redact takes out what is withheld.
@@ -119,22 +120,6 @@ func (l Loop) redact(text string) string {
 		return text
 	}
 	return l.Guard.Redact(text)
-}
-
-// middle is a text without its middle, where it is longer than so many bytes.
-func middle(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	head, tail := text[:most*2/3], text[len(text)-most/3:]
-	if i := strings.LastIndexByte(head, '\n'); i > 0 {
-		head = head[:i]
-	}
-	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)-1 {
-		tail = tail[i+1:]
-	}
-	left := len(text) - len(head) - len(tail)
-	return strings.ToValidUTF8(fmt.Sprintf("%s\n[%d bytes omitted]\n%s", head, left, tail), "")
 }
 
 // again is a step that runs commands and can be repeated: a hook is.

@@ -9,6 +9,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/internal/render"
+	"hone/loop/phase/devserver"
 )
 
 // Finish records in both repositories that a phase has passed. It can be done
@@ -46,7 +47,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 
 func logName(source string) string {
 	if source == sourceServer {
-		return serverLog
+		return devserver.Log
 	}
 	return lintLog
 }

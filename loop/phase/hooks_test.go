@@ -15,6 +15,7 @@ import (
 	"hone"
 	"hone/journal"
 	"hone/loop/phase"
+	"hone/loop/phase/devserver"
 	"hone/sandbox"
 )
 
@@ -34,7 +35,7 @@ func TestHookFails(t *testing.T) {
 		"start_dev fails":                         {"start_dev", "echo npm: command not found; exit 127", []string{"start_dev", "failed with exit status 127", "npm: command not found"}, 4},
 		"start_dev does not go to the background": {"start_dev", "cd src; echo up; exec BINARY " + asServer + " PORT MARK", []string{"start_dev", "did not finish within", "with &", "up"}, 4},
 		"reset_state fails":                       {"reset_state", "echo no database >&2; false", []string{"reset_state", "failed with exit status 1", "no database"}, 4},
-		"reset_state is ended":                    {"reset_state", "kill -9 $PPID", []string{"reset_state", "was ended with all that it had started"}, 4},
+		"reset_state is killed":                   {"reset_state", "kill -9 $PPID", []string{"reset_state", "was stopped together with all that it had started"}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +68,7 @@ func TestNoConfig(t *testing.T) {
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
 	m := script(suite())
-	gone := func(l *phase.Loop, _ *hone.Run) { must(0, os.Remove(filepath.Join(dir, phase.ConfigName))) }
+	gone := func(l *phase.Loop, _ *hone.Run) { must(0, os.Remove(filepath.Join(dir, devserver.Config))) }
 	end := process{model: m, set: gone}.live(t, dir)
 	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "there is no abl.config.sh") || len(m.asked) > 0 {
 		t.Fatalf("%+v", end)

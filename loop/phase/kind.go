@@ -14,6 +14,7 @@ import (
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/loop"
+	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
 	"hone/sandbox"
 	"hone/workspace"
@@ -184,8 +185,8 @@ func (v *invocation) complete(root string) error {
 	if _, err := spec.UpTo(root, v.Phase); err != nil {
 		return wrongSpecs(err)
 	}
-	if info, err := os.Stat(filepath.Join(root, ConfigName)); err != nil || !info.Mode().IsRegular() {
-		return loop.Usage("there is no "+ConfigName+" in "+root+", which says how the project is checked and started", "hone init phase, or name the project's folder with --dir")
+	if info, err := os.Stat(filepath.Join(root, devserver.Config)); err != nil || !info.Mode().IsRegular() {
+		return loop.Usage("there is no "+devserver.Config+" in "+root+", which says how the project is checked and started", "hone init phase, or name the project's folder with --dir")
 	}
 	if v.Model.BaseURL != "" && v.Verifier.BaseURL != "" && v.Model.Provider() != v.Verifier.Provider() {
 		return loop.Usage("--base-url is one address, and the two roles ask different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
@@ -199,7 +200,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	if err != nil {
 		return built, &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "install git", Verb: hone.Resume}}
 	}
-	server, err := NewServer(v.DevURL)
+	server, err := devserver.New(v.DevURL)
 	if err != nil {
 		return built, loop.Usage(err.Error(), "--dev-url http://localhost:3000")
 	}
@@ -208,7 +209,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	r := s.NewRun(l.Rules())
 	r.Trust.Passed = fmt.Sprintf("phase %d passed", v.Phase)
 	walls := v.walls(s, r, g, server)
-	l.Hooks = Hooks{Runner: walls.hooks, Dir: s.Root(), Time: v.Hooks.Time}
+	l.Hooks = devserver.Hooks{Runner: walls.hooks, Dir: s.Root(), Time: v.Hooks.Time}
 	if err := v.equip(&l, s, walls); err != nil {
 		return built, err
 	}
@@ -241,14 +242,14 @@ func (v *invocation) loop(guard *workspace.Guard) Loop {
 type walls struct{ builder, hooks, writer, verifier loop.Walls }
 
 // walls plans them. All are of the kind that the builder's could be built of.
-func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Server) walls {
+func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devserver.Server) walls {
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
 	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
 		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root()) },
 		Stood:   func(grade sandbox.Grade, _ string) ([]string, error) { return nil, noteWeak(r, grade) }})
 	hooks := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true, After: builder,
 		Net: &v.Hooks.Net, Env: v.Hooks.Env, Protect: []string{".git"},
-		Write: []string{at(Results)}, Read: append([]string{at(ConfigName)}, v.Hooks.Read...)})
+		Write: []string{at(Results)}, Read: append([]string{at(devserver.Config)}, v.Hooks.Read...)})
 	tester := loop.WallPlan{Root: at(Tests), Bounded: true, OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
 	writer, verifier := tester, tester
 	writer.Vars = []string{"DEV_URL=" + v.DevURL}

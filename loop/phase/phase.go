@@ -8,7 +8,7 @@
 // builder learns of a verification what failed_specs.md says and nothing else,
 // the verifier of the code the names of its files. That they cannot find out by
 // themselves is the affair of the walls that their tools, agents and hooks run
-// behind, which the caller builds; see [Hooks] and [Server]. A verification
+// behind, which the caller builds; see [devserver.Hooks] and [devserver.Server]. A verification
 // passes only on evidence: an answer of the verifier's, a command that ran, a
 // request that reached the server, and no failed contract in a file that was
 // removed before.
@@ -28,6 +28,7 @@ import (
 	"hone/check"
 	"hone/internal/artifact"
 	"hone/internal/git"
+	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
 	"hone/workspace"
 )
@@ -40,17 +41,14 @@ const (
 
 // Where things are in a project.
 const (
-	Src        = "src"
-	Tests      = "tests"
-	Results    = Tests + "/results"
-	ConfigName = "abl.config.sh"
-	MapName    = "project_map.txt"
+	Src     = "src"
+	Tests   = "tests"
+	Results = Tests + "/results"
+	MapName = "project_map.txt"
 
 	failedName  = "failed_specs.md"
 	failedPath  = Tests + "/" + failedName
 	lintLog     = Results + "/lint.log"
-	serverLog   = Results + "/dev.log"
-	serverPID   = Results + "/dev.pid"
 	projectName = "project.md"
 )
 
@@ -67,8 +65,8 @@ type Loop struct {
 	// HealthAttempts is how often the builder may try to satisfy the health check
 	// within a round; 0 means 1 (ruling A3).
 	HealthAttempts int
-	Hooks          Hooks
-	Server         *Server
+	Hooks          devserver.Hooks
+	Server         *devserver.Server
 	Git            *git.Git
 	// Guard finds what is withheld; nil withholds nothing.
 	Guard *workspace.Guard
@@ -78,7 +76,7 @@ type Loop struct {
 // only what lies in its own folder; that the rest is refused here as well
 // stands behind that.
 func (l Loop) Rules() workspace.Rules {
-	return workspace.Rules{Guard: l.Guard, Immutable: []string{ConfigName, MapName, "Makefile", projectName, "specs/**", "prompts/**", Results + "/**"}}
+	return workspace.Rules{Guard: l.Guard, Immutable: []string{devserver.Config, MapName, "Makefile", projectName, "specs/**", "prompts/**", Results + "/**"}}
 }
 
 // Own reports whether a file is one that the loop or a hook writes for people.

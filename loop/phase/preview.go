@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone/loop"
+	"hone/loop/phase/devserver"
 )
 
 // unmapped stands in a preview where the dependencies will.
-const unmapped = "(here stands what the hook map_deps in " + ConfigName + " prints; it is not run for a preview)"
+const unmapped = "(here stands what the hook map_deps in " + devserver.Config + " prints; it is not run for a preview)"
 
 // Preview composes the first prompt of a role, "builder" or else the
 // verifier's, of the project in a folder as it is now. It runs no hook, and

@@ -17,6 +17,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
 	"hone/model"
 )
@@ -82,7 +83,7 @@ type composed struct {
 // (the seed's table).
 func (l Loop) compose(ctx context.Context, r *hone.Run, e errand, prior []check.Finding) ([]model.Message, error) {
 	deps, err := again(ctx, r, "map dependencies", func(ctx context.Context) (string, error) {
-		return l.Hooks.must(ctx, "map_deps")
+		return l.Hooks.Must(ctx, "map_deps")
 	})
 	if err != nil {
 		return nil, err
@@ -222,7 +223,7 @@ func (l Loop) told(e errand, prior []check.Finding) []part {
 	if e == toBuild {
 		parts = append(parts,
 			part{path.Base(lintLog) + ": what the health check printed when it failed", join(from(prior, sourceHealth))},
-			part{path.Base(serverLog) + ": the server did not come up", join(from(prior, sourceServer))},
+			part{path.Base(devserver.Log) + ": the server did not come up", join(from(prior, sourceServer))},
 			part{"what the project's check reported", join(from(prior, check.SourceCommand))})
 	}
 	folder := l.folder(e) + "/"

@@ -13,6 +13,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/loop/phase/devserver"
 	"hone/loop/phase/verdict"
 	"hone/tool"
 )
@@ -82,10 +83,10 @@ func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v 
 	if err := l.clear(ctx, r); err != nil {
 		return v, err
 	}
-	stage := l.Server.stage(ctx, r, l.Hooks)
-	defer func() { err = errors.Join(err, stage.down()) }()
-	up, err := again(ctx, r, "server", func(ctx context.Context) (started, error) {
-		up, err := stage.first(ctx)
+	server := l.Server.Instance(ctx, r, l.Hooks, stepClear)
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	up, err := again(ctx, r, "server", func(ctx context.Context) (devserver.Started, error) {
+		up, err := server.Start(ctx)
 		up.Log = l.readable(up.Why, up.Log)
 		return up, err
 	})
@@ -100,14 +101,14 @@ func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v 
 	if err != nil {
 		return v, err
 	}
-	talk, err := r.Talk(ctx, stage.role(l.Verifier), messages)
+	talk, err := r.Talk(ctx, server.Role(l.Verifier), messages)
 	if err != nil {
 		return v, err
 	}
 	if v.read, err = l.read(ctx, r); err != nil {
 		return v, err
 	}
-	v.unproved = l.unproved(r, talk, v.read)
+	v.unproved = l.unproved(server.Reached(), talk, v.read)
 	return v, nil
 }
 
@@ -155,7 +156,7 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdictFile, error) {
 
 // unproved says what a verification lacks to count; empty where it lacks
 // nothing. Failures count as the verifier reports them; a pass needs evidence.
-func (l Loop) unproved(r *hone.Run, talk hone.Conversation, read verdictFile) string {
+func (l Loop) unproved(reached bool, talk hone.Conversation, read verdictFile) string {
 	switch {
 	case read.Bad != "":
 		return "its verdict is unreadable: " + read.Bad
@@ -164,8 +165,8 @@ func (l Loop) unproved(r *hone.Run, talk hone.Conversation, read verdictFile) st
 		return fmt.Sprintf("the verifier gave no final answer (its session ended with: %s)", talk.Ended)
 	case !l.Verifier.Agent && !ran(talk, l.Verifier.Tools):
 		return "the verifier ran no command"
-	case !served(r, history.Reached):
-		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.url)
+	case !reached:
+		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.URL())
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package phase
+package devserver
 
 import (
 	"context"
@@ -12,24 +12,24 @@ import (
 	"hone/sandbox"
 )
 
-// Server is the way from the verifier's walls to the project's server, which
-// runs behind walls of its own while a suite runs (rulings A9 and A13). It
-// knows a server only while one is up.
+// Server connects the verifier's walls to the project's server, which runs behind
+// walls of its own while a suite runs (rulings A9 and A13). It forwards
+// connections only while an [Instance] is up.
 type Server struct {
 	url  string
 	port int
 
 	mu      sync.Mutex
-	live    *stage // nil: no server is up
-	address string // where commands find it
+	live    *Instance // nil while no server is up
+	address string    // where commands find it
 }
 
-// NewServer is the way to a server that will answer at an address of this
-// machine, such as http://localhost:3000.
-func NewServer(address string) (*Server, error) {
+// New returns the Server for the URL of a server on this machine, such as
+// http://localhost:3000. The URL must name a port.
+func New(address string) (*Server, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no address: %w", address, err)
+		return nil, fmt.Errorf("%q is not a URL: %w", address, err)
 	}
 	port, err := strconv.Atoi(u.Port())
 	if err != nil || port < 1 || port > 65535 {
@@ -38,9 +38,9 @@ func NewServer(address string) (*Server, error) {
 	return &Server{url: address, port: port, address: address}, nil
 }
 
-// Door is the door of the verifier's walls. In walls with a network of their
-// own it stands where the server is said to be. In others the server itself
-// has that place, and the door is anywhere: see [Server.Found].
+// Door returns the door of the verifier's walls. In walls with a network of their
+// own it listens at the server's address. In other walls the server itself
+// has that address, and the door listens on any free port: see [Server.Found].
 func (s *Server) Door(ownNet bool) sandbox.Door {
 	addr := "127.0.0.1:0"
 	if ownNet {
@@ -49,7 +49,7 @@ func (s *Server) Door(ownNet bool) sandbox.Door {
 	return sandbox.Door{Addr: addr, Serve: s.serve}
 }
 
-// Found says where commands find the door, once the walls stand.
+// Found sets the address at which the door listens, once the walls exist.
 func (s *Server) Found(addr string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,21 +58,24 @@ func (s *Server) Found(addr string) {
 	}
 }
 
-// Address is where commands find the server.
+// URL returns the URL that New was given.
+func (s *Server) URL() string { return s.url }
+
+// Address returns the URL at which the verifier's commands reach the server.
 func (s *Server) Address() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.address
 }
 
-// set says which server is up; nil: none.
-func (s *Server) set(g *stage) {
+// set sets the server that is up; nil means that none is.
+func (s *Server) set(g *Instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live = g
 }
 
-// serve passes a connection of a command's on to the server that is up.
+// serve forwards a command's connection to the server that is up.
 func (s *Server) serve(c net.Conn) {
 	s.mu.Lock()
 	g := s.live
@@ -84,11 +87,10 @@ func (s *Server) serve(c net.Conn) {
 	g.forward.Serve(c)
 }
 
-// errDown is why nothing is passed on.
 var errDown = errors.New("the server is not up")
 
 // dial connects to the server itself.
-func (g *stage) dial(ctx context.Context) (net.Conn, error) {
+func (g *Instance) dial(ctx context.Context) (net.Conn, error) {
 	g.mu.Lock()
 	up := g.up
 	g.mu.Unlock()

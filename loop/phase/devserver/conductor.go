@@ -1,4 +1,4 @@
-package phase
+package devserver
 
 import (
 	"bytes"
@@ -16,27 +16,28 @@ import (
 	"hone/sandbox"
 )
 
-// conductor runs hooks one after the other in one place: what they start in
-// the background, such as the server, lives until the conductor ends, and they
-// find it there.
+// conductor runs hooks one after another behind the same walls. Processes that
+// they start in the background, such as the server, live until the conductor
+// ends, and later hooks can reach them.
 type conductor struct {
 	hooks   Hooks
 	running *sandbox.Running
 	cancel  context.CancelFunc
 	in      *os.File
 	mark    string
-	ended   chan int // the exit status of the hook that was asked for
+	exits   chan int // the exit status of the hook that runs
 
-	busy bool // a hook was given up on, and may still run
+	busy bool // a hook did not finish in time and may still run
 
 	mu   sync.Mutex
-	line []byte // that is not whole yet
-	said []byte // since the last hook began
+	line []byte // the start of an incomplete line
+	said []byte // the output since the last hook began
 }
 
-// conducting reads a mark, and then the names of hooks, and says how each ended on
-// a line that begins with the mark. What a hook starts is not told the mark.
-const conducting = `IFS= read -r mark
+// script reads a mark, then the names of hooks, and prints the exit status of each
+// on a line that starts with the mark. Hooks and their processes do not know the
+// mark, and so cannot forge such a line.
+const script = `IFS= read -r mark
 while IFS= read -r hook; do
 	if [ "$hook" = '?' ]; then
 		[ ! -f "$1" ] || ! read -r pid <"$1" || kill -0 "$pid" 2>/dev/null
@@ -46,21 +47,22 @@ while IFS= read -r hook; do
 	printf '\n%s %d\n' "$mark" "$?"
 done`
 
-// isAlive asks for no hook, but whether the process lives that dev.pid names.
+// isAlive stands in place of a hook's name. The script then tests whether the
+// process that dev.pid names is alive.
 const isAlive = "?"
 
-// conduct starts a conductor, which lives as long as the context and until it
-// is ended.
+// conduct starts a conductor, which lives until its end method is called or the
+// context ends.
 func (h Hooks) conduct(ctx context.Context) (*conductor, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	c := &conductor{hooks: h, in: w, mark: rand.Text(), ended: make(chan int, 1)}
+	c := &conductor{hooks: h, in: w, mark: rand.Text(), exits: make(chan int, 1)}
 	ctx, c.cancel = context.WithCancel(ctx)
 	c.running, err = h.Runner.Start(ctx, sandbox.Command{
-		Argv: []string{"bash", "-c", conducting, ConfigName, serverPID}, Dir: h.Dir, Stdin: r, Live: c, MaxOutput: mostLog})
+		Argv: []string{"bash", "-c", script, Config, PID}, Dir: h.Dir, Stdin: r, Live: c, MaxOutput: maxLog})
 	if err == nil {
 		_, err = io.WriteString(w, c.mark+"\n")
 	}
@@ -72,51 +74,51 @@ func (h Hooks) conduct(ctx context.Context) (*conductor, error) {
 	return c, nil
 }
 
-// Write hears what the hooks, and what they started, print.
+// Write receives the output of the hooks and of the processes that they started.
 func (c *conductor) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.line = append(c.line, b...)
 	for {
 		i := bytes.IndexByte(c.line, '\n')
-		if i < 0 && len(c.line) < mostTold {
+		if i < 0 && len(c.line) < maxExcerpt {
 			return len(b), nil
 		}
 		if i < 0 {
 			i = len(c.line) - 1
 		}
-		c.hear(c.line[:i+1])
+		c.readLine(c.line[:i+1])
 		c.line = c.line[i+1:]
 	}
 }
 
-// hear takes a line in.
-func (c *conductor) hear(line []byte) {
+// readLine reads an exit status, or adds a line to the output.
+func (c *conductor) readLine(line []byte) {
 	if status, ok := bytes.CutPrefix(line, []byte(c.mark+" ")); ok {
 		exit, err := strconv.Atoi(string(bytes.TrimSpace(status)))
 		if err != nil {
 			exit = -1
 		}
 		select {
-		case c.ended <- exit:
-		default: // nobody asked
+		case c.exits <- exit:
+		default: // no hook is awaited
 		}
 		return
 	}
 	c.said = append(c.said, line...)
-	if over := len(c.said) - 2*mostTold; over > 0 {
+	if over := len(c.said) - 2*maxExcerpt; over > 0 {
 		c.said = append(c.said[:0], c.said[over:]...)
 	}
 }
 
-// output is what was printed since the last hook began.
+// output returns the output since the last hook began.
 func (c *conductor) output() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return string(c.said) + string(c.line)
 }
 
-// must runs a hook, which must not fail.
+// must runs a hook. A nonzero exit status is an error.
 func (c *conductor) must(ctx context.Context, name string) error {
 	c.mu.Lock()
 	c.said = nil
@@ -128,7 +130,7 @@ func (c *conductor) must(ctx context.Context, name string) error {
 	return err
 }
 
-// ask has a hook run, and waits for its end.
+// ask runs a hook and returns its exit status.
 func (c *conductor) ask(ctx context.Context, name string) (exit int, err error) {
 	if _, err := io.WriteString(c.in, name+"\n"); err != nil {
 		return 0, hookStop(name, "could not be run: "+err.Error(), c.output())
@@ -136,10 +138,10 @@ func (c *conductor) ask(ctx context.Context, name string) (exit int, err error) 
 	limit := time.NewTimer(c.hooks.time())
 	defer limit.Stop()
 	select {
-	case exit := <-c.ended:
+	case exit := <-c.exits:
 		return exit, nil
 	case <-c.running.Done():
-		return 0, hookStop(name, "was ended with all that it had started", c.output())
+		return 0, hookStop(name, "was stopped together with all that it had started", c.output())
 	case <-limit.C:
 		c.busy = true
 		return 0, hookStop(name, fmt.Sprintf("did not finish within %s: a process that keeps running must be started in the background, with &", c.hooks.time()), c.output())
@@ -149,47 +151,46 @@ func (c *conductor) ask(ctx context.Context, name string) (exit int, err error) 
 	}
 }
 
-// gone reports whether the process has ended that start_dev named, where it
-// named one.
-func (c *conductor) gone(ctx context.Context) bool {
+// exited reports whether the process whose id start_dev wrote has ended. It returns
+// false if start_dev wrote no id.
+func (c *conductor) exited(ctx context.Context) bool {
 	exit, err := c.ask(ctx, isAlive)
 	return err == nil && exit != 0
 }
 
-// answers waits until a server answers on a port; empty says that it does, else
-// why not.
-func (c *conductor) answers(ctx context.Context, port int) string {
-	limit := cmp.Or(c.hooks.Up, comeUp)
+// await waits until a server accepts connections on a port. It returns why none
+// does, or an empty string.
+func (c *conductor) await(ctx context.Context, port int) string {
+	limit := cmp.Or(c.hooks.Up, upTime)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for tries := 1; ; tries++ {
-		try, stop := context.WithTimeout(ctx, asking)
+		try, stop := context.WithTimeout(ctx, dialTime)
 		conn, err := c.running.Dial(try, port)
 		stop()
 		if err == nil {
 			conn.Close()
 			return ""
 		}
-		// One that daemonises has ended as well, and answers soon.
-		if tries%patience == 0 && c.gone(ctx) {
-			return fmt.Sprintf("the process that start_dev left in %s has ended, and nothing answers on port %d", serverPID, port)
+		// A server that daemonizes has ended as well, but will accept connections soon.
+		if tries%lookEvery == 0 && c.exited(ctx) {
+			return fmt.Sprintf("the process whose id start_dev wrote into %s has ended, and nothing answers on port %d", PID, port)
 		}
 		select {
 		case <-c.running.Done():
-			return fmt.Sprintf("the server did not answer on port %d: all that start_dev had started has ended", port)
+			return fmt.Sprintf("the server did not answer on port %d: every process that start_dev had started has ended", port)
 		case <-ctx.Done():
 			return fmt.Sprintf("start_dev succeeded, but nothing answered on port %d within %s", port, limit)
-		case <-time.After(restful):
+		case <-time.After(retryPause):
 		}
 	}
 }
 
-// end has the project stop its server in its own way, where it has one, and
-// ends all that is left.
+// end runs the hook stop_dev and then stops every process that is left.
 func (c *conductor) end(ctx context.Context) error {
 	if ctx.Err() == nil && !c.busy {
-		polite, cancel := context.WithTimeout(ctx, goDown)
-		// stop_dev is optional, and what it leaves is ended anyway.
+		polite, cancel := context.WithTimeout(ctx, stopTime)
+		// stop_dev is optional, and what it leaves running is stopped below.
 		_ = c.must(polite, "stop_dev")
 		cancel()
 	}
@@ -201,3 +202,12 @@ func (c *conductor) end(ctx context.Context) error {
 	}
 	return err
 }
+
+const (
+	upTime     = 2 * time.Minute // the default of [Hooks.Up]
+	stopTime   = 10 * time.Second
+	dialTime   = time.Second // one attempt to connect
+	retryPause = 50 * time.Millisecond
+
+	lookEvery = 20 // attempts after which await looks whether the process is alive
+)

@@ -1,0 +1,129 @@
+// Package devserver runs the commands of a project, the hooks in abl.config.sh,
+// and the server that they start (rulings A9 and A13).
+//
+// [Hooks] runs a hook to its end. [Server] connects the verifier's walls to the
+// project's server, which runs behind walls of its own; an [Instance] is that server
+// for one run of the test suite. The server is started, awaited, reset and stopped
+// here. No process of the project outlives its Instance, and what the server
+// printed is never sent to the verifier.
+package devserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"hone"
+	"hone/sandbox"
+)
+
+// Where the hooks are, and where start_dev leaves the server's output and the id
+// of its process. Paths are relative to the project's root.
+const (
+	Config = "abl.config.sh"
+	Log    = "tests/results/dev.log"
+	PID    = "tests/results/dev.pid"
+)
+
+const (
+	maxLog     = 16 << 20 // bytes of output that are read
+	maxExcerpt = 48 << 10 // bytes of output in a report
+)
+
+// Hooks are the project's own commands: health_check, map_deps, start_dev,
+// reset_state and stop_dev. They run code that a model wrote.
+type Hooks struct {
+	// Runner runs behind walls in which src/ and tests/results/ can be written,
+	// abl.config.sh can be read, and no other part of the project exists.
+	Runner Runner
+	Dir    string // the project's root, absolute
+	// Time limits a single hook; 0 means ten minutes.
+	Time time.Duration
+	// Up limits how long the server may take to accept connections after start_dev has
+	// returned; 0 means two minutes.
+	Up time.Duration
+}
+
+// Runner runs a hook, or holds one open with the processes that it started.
+type Runner interface {
+	sandbox.Runner
+	// Start is the method of the walls; see hone/sandbox/wall.
+	Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error)
+}
+
+// Result is the outcome of a hook.
+type Result struct {
+	Exit   int
+	Output string // both streams, interleaved
+}
+
+const hookTime = 10 * time.Minute
+
+func (h Hooks) time() time.Duration {
+	if h.Time > 0 {
+		return h.Time
+	}
+	return hookTime
+}
+
+// Call runs a hook to its end. It returns an error if the hook could not be run
+// or was stopped. A nonzero exit status is not an error.
+func (h Hooks) Call(ctx context.Context, name string) (Result, error) {
+	got, err := h.Runner.Run(ctx, sandbox.Command{
+		Argv: []string{"bash", "-c", `exec bash "$0" "$1" 2>&1`, Config, name},
+		Dir:  h.Dir, Timeout: h.time(), MaxOutput: maxLog,
+	})
+	output := string(got.Stdout) + string(got.Stderr)
+	switch {
+	case ctx.Err() != nil:
+		return Result{}, context.Cause(ctx)
+	case err != nil:
+		return Result{}, hookStop(name, "could not be run: "+err.Error(), "")
+	case got.TimedOut:
+		return Result{}, hookStop(name, fmt.Sprintf("did not finish within %s", h.time()), output)
+	case got.OverLimit != "":
+		return Result{}, hookStop(name, "was stopped: it exceeded the limit of "+got.OverLimit, output)
+	case got.Exit == 127 && strings.Contains(output, Config+": No such file"):
+		return Result{}, hookStop(name, "cannot be run: there is no "+Config, "")
+	}
+	return Result{got.Exit, output}, nil
+}
+
+// Must runs a hook and returns its output. A nonzero exit status is an error
+// that ends the run, because the project's configuration is at fault and not the
+// code.
+func (h Hooks) Must(ctx context.Context, name string) (string, error) {
+	got, err := h.Call(ctx, name)
+	if err == nil && got.Exit != 0 {
+		err = hookStop(name, fmt.Sprintf("failed with exit status %d", got.Exit), got.Output)
+	}
+	return got.Output, err
+}
+
+// hookStop returns the error that ends a run because of a hook.
+func hookStop(name, what, output string) error {
+	why := fmt.Sprintf("the hook %s in %s %s", name, Config, what)
+	if output = strings.TrimSpace(strings.ToValidUTF8(output, "\uFFFD")); output != "" {
+		why += "; it printed\n" + Excerpt(output, 2<<10)
+	}
+	return &hone.Stop{Kind: hone.KindFailed, Why: why, Next: hone.Next{Verb: hone.Resume,
+		First: "fix " + Config + " ([phase] hook_read, hook_env and hook_net in .config/hone.toml let it reach more)"}}
+}
+
+// Excerpt returns a text without its middle if it is longer than limit bytes:
+// errors are usually at its start or its end.
+func Excerpt(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	head, tail := text[:limit*2/3], text[len(text)-limit/3:]
+	if i := strings.LastIndexByte(head, '\n'); i > 0 {
+		head = head[:i]
+	}
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)-1 {
+		tail = tail[i+1:]
+	}
+	left := len(text) - len(head) - len(tail)
+	return strings.ToValidUTF8(fmt.Sprintf("%s\n[%d bytes omitted]\n%s", head, left, tail), "")
+}

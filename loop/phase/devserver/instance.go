@@ -1,0 +1,233 @@
+package devserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+
+	"hone"
+	"hone/history"
+	"hone/internal/artifact"
+	"hone/model"
+	"hone/sandbox"
+	"hone/tool"
+)
+
+// Instance is the project's server for one run of the test suite. The server is
+// not a step: the first step that is not replayed starts it, and so a run that
+// resumes in the middle of a verification starts it again (ruling A9).
+type Instance struct {
+	ctx     context.Context // of the round: the server lives longer than a step
+	run     *hone.Run
+	server  *Server
+	hooks   Hooks
+	since   string // the name of the step at which the suite begins
+	forward *sandbox.Forwarding
+
+	mu        sync.Mutex
+	up        *conductor // nil while the server is down
+	restarted bool       // the server was up before in this suite, which the verifier does not know yet
+}
+
+// Instance returns the server for the run of the suite that began with the last
+// step of a name, since. It starts nothing; end it with [Instance.Stop].
+func (s *Server) Instance(ctx context.Context, r *hone.Run, hooks Hooks, since string) *Instance {
+	g := &Instance{ctx: ctx, run: r, server: s, hooks: hooks, since: since}
+	g.forward = sandbox.ForwardBy(net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), g.dial, func() {
+		// A request that cannot be recorded is not evidence; the next event ends the run.
+		_ = r.Served(history.Served{What: history.Reached, URL: s.url})
+	})
+	return g
+}
+
+// Started is the outcome of starting the server.
+type Started struct {
+	Up  bool   `json:"up"`
+	Why string `json:"why,omitempty"` // why it is not up
+	// The report's Log is the server's output if it is not up.
+	history.Report
+}
+
+// Start starts the server. It stops the one that this Instance may have started
+// before.
+func (g *Instance) Start(ctx context.Context) (Started, error) {
+	if err := g.Stop(); err != nil {
+		return Started{}, err
+	}
+	return g.start(ctx)
+}
+
+// ensure starts the server unless it is up.
+func (g *Instance) ensure(ctx context.Context) error {
+	g.mu.Lock()
+	up := g.up != nil
+	g.mu.Unlock()
+	if up {
+		return nil
+	}
+	before := g.recorded(history.Up)
+	got, err := g.start(ctx)
+	if err == nil && !got.Up {
+		err = &hone.Stop{Kind: hone.KindFailed, Why: "the server started before, but does not now: " + got.Why,
+			Next: hone.Next{First: "read " + Log, Verb: hone.Resume}}
+	}
+	g.mu.Lock()
+	g.restarted = before
+	g.mu.Unlock()
+	return err
+}
+
+// Reached reports whether a request has reached the server in this run of the
+// suite.
+func (g *Instance) Reached() bool { return g.recorded(history.Reached) }
+
+// recorded reports whether an event of the server is recorded for this run of the
+// suite.
+func (g *Instance) recorded(what string) bool {
+	return slices.ContainsFunc(g.run.Past().Since(g.since), func(e history.Event) bool {
+		s, ok := e.Payload.(history.Served)
+		return ok && s.What == what
+	})
+}
+
+// start starts the server, waits until it accepts connections, and resets its
+// state.
+func (g *Instance) start(ctx context.Context) (Started, error) {
+	c, err := g.hooks.conduct(g.ctx)
+	if err != nil {
+		return Started{}, err
+	}
+	got, err := g.startWith(ctx, c)
+	if err != nil || !got.Up {
+		return got, errors.Join(err, c.end(ctx))
+	}
+	g.mu.Lock()
+	g.up = c
+	g.mu.Unlock()
+	g.server.set(g)
+	return got, g.run.Served(history.Served{What: history.Up, URL: g.server.url})
+}
+
+// startWith has a conductor run the hooks that start the server.
+func (g *Instance) startWith(ctx context.Context, c *conductor) (Started, error) {
+	if conn, err := c.running.Dial(ctx, g.server.port); err == nil {
+		conn.Close()
+		return Started{}, &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("another program answers on port %d, which the project's server needs", g.server.port),
+			Next: hone.Next{First: "stop it", Verb: hone.Resume, Or: "give the server another port, in " + Config + " and with --dev-url, and start a new run"}}
+	}
+	if err := g.remove(PID); err != nil {
+		return Started{}, err
+	}
+	if err := c.must(ctx, "start_dev"); err != nil {
+		return Started{}, err
+	}
+	if why := c.await(ctx, g.server.port); why != "" {
+		if ctx.Err() != nil {
+			return Started{}, context.Cause(ctx)
+		}
+		return Started{Why: why, Report: history.Report{Said: "did not come up, see " + Log, Log: g.log() + c.output()}}, nil
+	}
+	return Started{Up: true, Report: history.Report{Said: "up at " + g.server.url}}, c.must(ctx, "reset_state")
+}
+
+// remove removes a file of an earlier server, so that it is not mistaken for one
+// of this server.
+func (g *Instance) remove(name string) error {
+	root, err := os.OpenRoot(g.run.Tree.Dir())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return artifact.Remove(root, name)
+}
+
+// log returns what the server wrote into [Log]; empty if it cannot be read.
+func (g *Instance) log() string {
+	root, err := os.OpenRoot(g.run.Tree.Dir())
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	text, err := artifact.Read(root, Log, maxLog)
+	if err != nil {
+		return ""
+	}
+	return Excerpt(string(text), maxExcerpt)
+}
+
+// Stop stops the server and all processes that it started. It does nothing while
+// the server is down.
+func (g *Instance) Stop() error {
+	g.mu.Lock()
+	c := g.up
+	g.up = nil
+	g.mu.Unlock()
+	if c == nil {
+		return nil
+	}
+	g.server.set(nil)
+	g.forward.Close()
+	err := c.end(g.ctx)
+	return errors.Join(err, g.run.Served(history.Served{What: history.Down, URL: g.server.url}))
+}
+
+// Role returns a role for which the server is up whenever a model call or a command
+// of it is not replayed.
+func (g *Instance) Role(role hone.Role) hone.Role {
+	role.Model = servedModel{g, role.Model}
+	tools := make([]tool.Tool, len(role.Tools))
+	for i, one := range role.Tools {
+		if tools[i] = one; one.RunsCommands {
+			tools[i].Run = g.command(one.Run)
+			// The server's responses may differ each time, even if no file has changed.
+			tools[i].MaxRepeats = max(one.MaxRepeats, maxRepeats)
+		}
+	}
+	role.Tools = tools
+	return role
+}
+
+// maxRepeats is how often the verifier may run the same command while no file
+// in its directory changes.
+const maxRepeats = 20
+
+// servedModel is a model that is asked while the server is up.
+type servedModel struct {
+	*Instance
+	inner model.Model
+}
+
+// Generate starts the server if it is down, before money is spent.
+func (s servedModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
+	if err := s.ensure(ctx); err != nil {
+		return model.Reply{}, err
+	}
+	return s.inner.Generate(ctx, req)
+}
+
+// restartNote precedes the output of the verifier's first command after a
+// restart of the server.
+const restartNote = "NOTE: the program that runs you was interrupted and has resumed. The server was just restarted and its state reset: the effects of earlier commands on it are lost. It answers at %s.\n\n"
+
+// command returns a tool's function that starts the server if it is down.
+func (g *Instance) command(run func(context.Context, tool.Input) (tool.Result, error)) func(context.Context, tool.Input) (tool.Result, error) {
+	return func(ctx context.Context, in tool.Input) (tool.Result, error) {
+		if err := g.ensure(ctx); err != nil {
+			return tool.Result{}, err
+		}
+		result, err := run(ctx, in)
+		g.mu.Lock()
+		restarted := g.restarted
+		g.restarted = false
+		g.mu.Unlock()
+		if restarted {
+			result.Text = fmt.Sprintf(restartNote, g.server.Address()) + result.Text
+		}
+		return result, err
+	}
+}
