@@ -73,6 +73,8 @@ func house() []room {
 		{folder: "loop/phase/verdict", floor: 0},
 		{folder: "loop/phase/devserver", floor: 4, may: append(ground[:len(ground):len(ground)], "tool", root, "history")},
 		{folder: "loop/phase", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/phase/*", "internal/config")},
+		{folder: "loop/task/taskfile", floor: 1, may: []string{"model", "workspace"}},
+		{folder: "loop/task", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/task/taskfile", "tool/allow", "internal/config")},
 		{folder: "loop/*", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "tool/allow", "internal/config")},
 
 		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing")},

@@ -13,6 +13,7 @@ import (
 
 	"hone"
 	"hone/loop"
+	"hone/loop/task/taskfile"
 	"hone/sandbox"
 	"hone/tool"
 	"hone/tool/allow"
@@ -134,11 +135,11 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 
 // task is the task as it stands now: what is wrong with its file is wrong
 // before anything is sent.
-func (v *invocation) task(tree *workspace.Tree) (Task, error) {
+func (v *invocation) task(tree *workspace.Tree) (taskfile.Task, error) {
 	if v.File == "" {
-		return Plain(v.Text), nil
+		return taskfile.Plain(v.Text), nil
 	}
-	t, err := Load(tree, v.File)
+	t, err := taskfile.Load(tree, v.File)
 	if err != nil {
 		return t, loop.Usage(err.Error(), "hone init task writes an example")
 	}

@@ -12,6 +12,7 @@ import (
 	"hone/check"
 	"hone/internal/render"
 	"hone/loop"
+	"hone/loop/task/taskfile"
 	"hone/model"
 	"hone/workspace"
 )
@@ -39,12 +40,12 @@ type composed struct {
 // composeExecution returns the first prompt of an execution session: the task's
 // own turns, the last of them with the state of the work. The task is sent
 // once, and no two consecutive messages have the same role.
-func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t Task, prior []check.Finding) ([]model.Message, error) {
+func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding) ([]model.Message, error) {
 	past, err := hone.Earlier[LoopSummary](r, stepSummary)
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := hone.Earlier[Task](r, stepTask)
+	tasks, err := hone.Earlier[taskfile.Task](r, stepTask)
 	if err != nil {
 		return nil, err
 	}
@@ -61,19 +62,19 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t Task, prior [
 
 // messages returns what is sent to the executor: the task, the state of the
 // work, and what to do now.
-func (l Loop) messages(t Task, text string) []model.Message {
+func (l Loop) messages(t taskfile.Task, text string) []model.Message {
 	if l.Executor.Agent {
-		return t.message(text)
+		return agentMessages(t, text)
 	}
-	return t.messages(text)
+	return modelMessages(t, text)
 }
 
 // agentPrompt is an agent's prompt; everything else is its context.
 const agentPrompt = "Carry out the task as PHASE: EXECUTION describes, as far as you can in this session, and end with your final answer."
 
-// message returns the task for an agent, whose texts carry no role names
-// unless the task has several turns.
-func (t Task) message(text string) []model.Message {
+// agentMessages returns the task for an agent, in one message. It names the roles
+// if the task has several turns.
+func agentMessages(t taskfile.Task, text string) []model.Message {
 	var parts []model.Part
 	for _, turn := range t.Turns {
 		said := turn.Text
@@ -85,8 +86,8 @@ func (t Task) message(text string) []model.Message {
 	return []model.Message{{Role: model.User, Parts: append(parts, model.Part{Text: text}, model.Part{Text: agentPrompt})}}
 }
 
-// messages returns the task's turns with a text added to the last one.
-func (t Task) messages(text string) []model.Message {
+// modelMessages returns the task's turns with a text added to the last one.
+func modelMessages(t taskfile.Task, text string) []model.Message {
 	var messages []model.Message
 	for _, turn := range t.Turns {
 		messages = append(messages, model.Message{Role: turn.Role, Parts: []model.Part{{Text: turn.Text}}})
@@ -100,22 +101,13 @@ func (t Task) messages(text string) []model.Message {
 	return messages
 }
 
-// bytes returns the size of the task's own turns.
-func (t Task) bytes() int {
-	n := 0
-	for _, turn := range t.Turns {
-		n += len(turn.Text)
-	}
-	return n
-}
-
 // fits returns an error if a prompt does not fit the role's context. The error
 // states what takes the room (ruling G10).
-func (l Loop) fits(role hone.Role, t Task, rest int) error {
-	err := role.Fits(int64(len(role.System) + t.bytes() + rest))
+func (l Loop) fits(role hone.Role, t taskfile.Task, rest int) error {
+	err := role.Fits(int64(len(role.System) + t.Size() + rest))
 	var c *hone.ContextError
 	if errors.As(err, &c) && c.Room == "" {
-		c.Room = fmt.Sprintf("the task takes %d bytes, the account of earlier loops %d", t.bytes(), rest)
+		c.Room = fmt.Sprintf("the task takes %d bytes, the account of earlier loops %d", t.Size(), rest)
 		c.Remedy = "shorten the task, or choose a model with a larger context"
 	}
 	return err
@@ -123,7 +115,7 @@ func (l Loop) fits(role hone.Role, t Task, rest int) error {
 
 // standing is the state of the work when a loop begins.
 type standing struct {
-	task    Task
+	task    taskfile.Task
 	check   string
 	changed bool // since the last loop
 	loop    int

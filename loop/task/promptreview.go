@@ -8,6 +8,7 @@ import (
 
 	"hone"
 	"hone/internal/render"
+	"hone/loop/task/taskfile"
 	"hone/model"
 )
 
@@ -16,18 +17,18 @@ var reviewProtocol string
 
 // composeReview returns the prompt of a review session. It contains the task's
 // turns only if the task is not in a file.
-func (l Loop) composeReview(ctx context.Context, r *hone.Run, t Task, did executed) ([]model.Message, error) {
+func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskfile.Task, did executed) ([]model.Message, error) {
 	p, err := hone.Step(ctx, r, "compose review", nil, func(context.Context) (composed, error) {
 		return composed{reviewText(r.Tree.Dir(), t, did, session(l.reviewTurns(), l.Reviewer))}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return user(p.Text), l.fits(l.Reviewer, Task{}, len(p.Text))
+	return user(p.Text), l.fits(l.Reviewer, taskfile.Task{}, len(p.Text))
 }
 
 // reviewText states what was done and what was claimed, and asks for the review.
-func reviewText(dir string, t Task, did executed, session string) string {
+func reviewText(dir string, t taskfile.Task, did executed, session string) string {
 	var b strings.Builder
 	s := did.Facts
 	fmt.Fprintf(&b, "Working directory: %s\n", render.Line(dir))

@@ -23,6 +23,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/loop/task/taskfile"
 	"hone/model"
 	"hone/tool"
 	"hone/workspace"
@@ -102,10 +103,10 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 // reload reads the current task file: the user may edit it while hone runs
 // (ruling S6). An invalid file stops the run; continuing with the old task
 // would do what the user no longer wants.
-func (l Loop) reload(ctx context.Context, r *hone.Run) (Task, error) {
-	return hone.Step(ctx, r, stepTask, nil, func(context.Context) (Task, error) {
+func (l Loop) reload(ctx context.Context, r *hone.Run) (taskfile.Task, error) {
+	return hone.Step(ctx, r, stepTask, nil, func(context.Context) (taskfile.Task, error) {
 		t, err := l.task(r.Tree)
-		var wrong *FileError
+		var wrong *taskfile.Error
 		switch {
 		case errors.As(err, &wrong):
 			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file is wrong: %v", err), Next: hone.Next{First: "fix it", Verb: hone.Resume}}
@@ -117,11 +118,11 @@ func (l Loop) reload(ctx context.Context, r *hone.Run) (Task, error) {
 }
 
 // task returns the current task.
-func (l Loop) task(tree *workspace.Tree) (Task, error) {
+func (l Loop) task(tree *workspace.Tree) (taskfile.Task, error) {
 	if l.File == "" {
-		return Plain(l.Text), nil
+		return taskfile.Plain(l.Text), nil
 	}
-	return Load(tree, l.File)
+	return taskfile.Load(tree, l.File)
 }
 
 // executed is the outcome of an execution session.
@@ -146,7 +147,7 @@ const (
 )
 
 // execute runs the execution session.
-func (l Loop) execute(ctx context.Context, r *hone.Run, t Task, prior []check.Finding) (executed, error) {
+func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding) (executed, error) {
 	messages, err := l.composeExecution(ctx, r, t, prior)
 	if err != nil {
 		return executed{}, err
@@ -207,7 +208,7 @@ func pending(prior []check.Finding) []string {
 }
 
 // review runs the review session and reads its result.
-func (l Loop) review(ctx context.Context, r *hone.Run, t Task, did executed) (reviewed, error) {
+func (l Loop) review(ctx context.Context, r *hone.Run, t taskfile.Task, did executed) (reviewed, error) {
 	messages, err := l.composeReview(ctx, r, t, did)
 	if err != nil {
 		return reviewed{}, err

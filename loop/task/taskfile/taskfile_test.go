@@ -1,4 +1,4 @@
-package task
+package taskfile
 
 import (
 	"errors"
@@ -94,18 +94,18 @@ func TestParseErrors(t *testing.T) {
 		{"[[chat.user]]\n\ncontent = \"\"\"a\"\"\"\n", 3, "\"\"\""},
 		{"[[chat.user]]\ncontent = '''\n \n'''\n", 2, "empty"},
 		{"[chat.user]\ncontent = 'a'\n", 1, "one table"},
-		{"[chat]\nuser = [{content = 'a'}]\n", 2, "no turn's header"},
-		{"chat.user = [{content = 'a'}]\n", 1, "no turn's header"},
-		{"chat = {user = [{content = 'a'}]}\n", 1, "no turn's header"},
+		{"[chat]\nuser = [{content = 'a'}]\n", 2, "not below the header"},
+		{"chat.user = [{content = 'a'}]\n", 1, "not below the header"},
+		{"chat = {user = [{content = 'a'}]}\n", 1, "not below the header"},
 		{"[[chat.user]]\ncontent = 'a'\n[tools]\n\nbash = ['a b']\n", 5, `"a b"`},
 		{"[[chat.user]]\ncontent = 'a'\n[tools]\nbash = ['/bin/rg']\n", 4, "bare name"},
 		{"[[chat.user]]\ncontent = 'a'\n[tools]\nbash = ['']\n", 4, "bare name"},
 		{"[[chat.user]]\ncontent = 'a'\n[tools]\nbash = [1]\n", 4, "bare name"},
-		{"[[chat.user]]\ncontent = 'a'\n[tools]\nbash = 'rg'\n", 4, "no list"},
-		{"tools = 1\n[[chat.user]]\ncontent = 'a'\n", 1, "no table"},
-		{"[[chat.user]]\ncontent = 'a'\n[check]\ncommand = ' '\n", 4, "no command"},
-		{"[[chat.user]]\ncontent = 'a'\n[check]\ncommand = ['make']\n", 4, "no command"},
-		{"check = 'make'\n[[chat.user]]\ncontent = 'a'\n", 1, "no table"},
+		{"[[chat.user]]\ncontent = 'a'\n[tools]\nbash = 'rg'\n", 4, "not a list"},
+		{"tools = 1\n[[chat.user]]\ncontent = 'a'\n", 1, "not a table"},
+		{"[[chat.user]]\ncontent = 'a'\n[check]\ncommand = ' '\n", 4, "not a command"},
+		{"[[chat.user]]\ncontent = 'a'\n[check]\ncommand = ['make']\n", 4, "not a command"},
+		{"check = 'make'\n[[chat.user]]\ncontent = 'a'\n", 1, "not a table"},
 		{"[[chat.user]]\ncontent = 'a\n", 2, ""},
 		{"[[chat.user]]\ncontent = 'a'\ncontent = 'b'\n", 3, ""},
 		{"[[chat.user]]\ncontent = 'a'\n[chat.assistant]\nx = 1\n", 3, "one table"},
@@ -114,7 +114,7 @@ func TestParseErrors(t *testing.T) {
 		{"[[chat.user]]\ncontent = '''a\x00'''\n", 2, ""},
 	} {
 		_, err := Parse("t.toml", []byte(tt.text))
-		var wrong *FileError
+		var wrong *Error
 		if !errors.As(err, &wrong) {
 			t.Errorf("%q: %v", tt.text, err)
 			continue
@@ -131,7 +131,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("[chat]\nuser.x = {y = [1, {z = 2}]}")
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := Parse("t.toml", []byte(text))
-		var wrong *FileError
+		var wrong *Error
 		if err != nil && !errors.As(err, &wrong) {
 			t.Fatalf("%q: %v", text, err)
 		}

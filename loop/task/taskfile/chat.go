@@ -1,4 +1,4 @@
-package task
+package taskfile
 
 import (
 	"slices"
@@ -7,31 +7,29 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// turn is a turn as a file has it, before anything is made of it.
+// turn is a turn as it is written in the file, not yet validated.
 type turn struct {
-	role    string
-	line    int
-	content *string // nil: none
-	raw     string  // the content as it is written
-	// contentLine is where the content stands.
+	role        string
+	line        int
+	content     *string // nil if there is none
+	raw         string  // the content as it is written
 	contentLine int
 }
 
-// reader keeps of a file what a decoded tree does not have: where a key
-// stands, how a text is written, and in which order the turns of two lists
-// follow each other.
+// reader collects what a decoded tree lacks: the lines of the keys, how a text is
+// quoted, and the order of the turns of two lists.
 type reader struct {
 	name   string
 	parser unstable.Parser
 	lines  map[string]int
 	turns  []turn
-	fault  error // the first one, of the chat
+	fault  error // the first error in the chat
 
 	section []string
 	inTurn  bool // the section is the last turn's
 }
 
-// read walks through a file that is known to be TOML.
+// read reads a text that is valid TOML.
 func read(name string, text []byte) *reader {
 	r := &reader{name: name, lines: map[string]int{}}
 	r.parser.Reset(text)
@@ -48,10 +46,10 @@ func read(name string, text []byte) *reader {
 	return r
 }
 
-// line is where a key first stands; 0 where it does not.
+// line returns the first line of a key; 0 if it does not occur.
 func (r *reader) line(path ...string) int { return r.lines[strings.Join(path, "\x00")] }
 
-// key is the whole path of a key and its line. It takes down the lines of all
+// key returns the full path of a key and its line. It records the lines of all
 // parts of the path.
 func (r *reader) key(section []string, node *unstable.Node) (path []string, line int) {
 	path = slices.Clone(section)
@@ -66,7 +64,7 @@ func (r *reader) key(section []string, node *unstable.Node) (path []string, line
 	return path, line
 }
 
-// header begins a section, and a turn where it is one's.
+// header starts a section, and a turn if the section is one.
 func (r *reader) header(list bool, line int) {
 	r.inTurn = false
 	switch path := r.section; {
@@ -82,16 +80,16 @@ func (r *reader) header(list bool, line int) {
 	}
 }
 
-// pair takes a key with its value.
+// pair reads a key with its value.
 func (r *reader) pair(section []string, node *unstable.Node) {
 	path, line := r.key(section, node)
 	switch {
 	case r.inTurn && len(path) == len(r.section)+1:
-		r.turns[len(r.turns)-1].take(&r.parser, path[len(path)-1], line, node.Value())
+		r.turns[len(r.turns)-1].set(&r.parser, path[len(path)-1], line, node.Value())
 	case len(path) == 1 && path[0] == "chat" && node.Value().Kind == unstable.Array:
 		r.inline(line, node.Value())
 	case path[0] == "chat" && !r.inTurn && len(path) > 1 && (path[1] == "user" || path[1] == "assistant"):
-		r.misplaced(line, strings.Join(path, ".")+" stands under no turn's header")
+		r.misplaced(line, strings.Join(path, ".")+" is not below the header of a turn")
 	}
 	if node.Value().Kind == unstable.InlineTable {
 		for members := node.Value().Children(); members.Next(); {
@@ -100,7 +98,7 @@ func (r *reader) pair(section []string, node *unstable.Node) {
 	}
 }
 
-// inline takes turns that are written as one value, as in
+// inline reads turns that are written as one value, as in
 // chat = [{role = "user", content = "…"}].
 func (r *reader) inline(line int, list *unstable.Node) {
 	for tables := list.Children(); tables.Next(); {
@@ -109,7 +107,7 @@ func (r *reader) inline(line int, list *unstable.Node) {
 			for members := tables.Node().Children(); members.Next(); {
 				path, at := r.key(nil, members.Node())
 				if len(path) == 1 {
-					t.take(&r.parser, path[0], at, members.Node().Value())
+					t.set(&r.parser, path[0], at, members.Node().Value())
 				}
 			}
 		}
@@ -117,8 +115,8 @@ func (r *reader) inline(line int, list *unstable.Node) {
 	}
 }
 
-// take takes a turn's member; those that it does not know are passed over.
-func (t *turn) take(parser *unstable.Parser, name string, line int, value *unstable.Node) {
+// set sets a member of a turn. It ignores unknown members.
+func (t *turn) set(parser *unstable.Parser, name string, line int, value *unstable.Node) {
 	if value.Kind != unstable.String {
 		return
 	}

@@ -1,4 +1,7 @@
-package task
+// Package taskfile reads the files in which users write down a task: CodeScribe's
+// TOML form, with what hone adds to it. [Load] reads one from a tree. An [Error]
+// names the line and says what to write instead.
+package taskfile
 
 import (
 	"errors"
@@ -15,18 +18,20 @@ import (
 	"hone/workspace"
 )
 
-// Task is what is asked for.
+// Task is a conversation that asks for something, with what its file adds to the
+// settings.
 type Task struct {
-	// File is the task file, relative to the tree's root; empty where the task
-	// was given as plain text.
+	// File is the task file, relative to the tree's root; empty if the task was
+	// given as plain text.
 	File string `json:"file,omitempty"`
-	// Turns are the conversation that the task is: they begin and end with the
-	// user and alternate.
+	// Turns are the messages. They alternate; the first and the last are the
+	// user's.
 	Turns []Turn `json:"turns"`
-	// Allow are programs beside hone's own list that commands may run.
+	// Allow lists programs that commands may run in addition to hone's own list.
 	Allow []string `json:"allow,omitempty"`
-	// Check is the command that has the last word; empty where none is named.
-	// It counts as it stands when the run starts (ruling S3).
+	// Check is the command line that decides whether the task is done; empty if the
+	// file names none. A run uses the one that the file names when it starts (ruling
+	// S3).
 	Check string `json:"check,omitempty"`
 }
 
@@ -36,19 +41,28 @@ type Turn struct {
 	Text string     `json:"text"`
 }
 
-// Plain is the task that a text is by itself.
+// Plain returns the task of a text without a file.
 func Plain(text string) Task { return Task{Turns: []Turn{{model.User, text}}} }
 
-// FileError says what is wrong with a task file, and where.
-type FileError struct {
+// Size returns the length of the turns' texts in bytes.
+func (t Task) Size() int {
+	n := 0
+	for _, turn := range t.Turns {
+		n += len(turn.Text)
+	}
+	return n
+}
+
+// Error describes what is wrong with a task file, and where.
+type Error struct {
 	File    string
-	Line    int // counted from 1; 0 where it concerns the whole file
+	Line    int // counted from 1; 0 for the whole file
 	Problem string
 	Hint    string // what to write instead
 }
 
-// Error is one line: place, problem and what to do.
-func (e *FileError) Error() string {
+// Error returns one line: the place, the problem and what to do.
+func (e *Error) Error() string {
 	at := e.File
 	if e.Line > 0 {
 		at = fmt.Sprintf("%s:%d", e.File, e.Line)
@@ -56,11 +70,11 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s: %s; %s", at, e.Problem, e.Hint)
 }
 
-// Load reads a task file of a tree. The error is a [*FileError] where the file
-// is there and wrong.
+// Load reads a task file of a tree. The error is a [*Error] if the file exists and
+// is invalid, and wraps [fs.ErrNotExist] if it does not exist.
 func Load(tree *workspace.Tree, name string) (Task, error) {
 	if path.Ext(name) != ".toml" {
-		return Task{}, &FileError{File: name, Problem: "a task file's name ends in .toml", Hint: "rename it, or give the task as text"}
+		return Task{}, &Error{File: name, Problem: "a task file's name ends in .toml", Hint: "rename it, or give the task as text"}
 	}
 	text, _, err := tree.Read(name)
 	if err != nil {
@@ -69,14 +83,13 @@ func Load(tree *workspace.Tree, name string) (Task, error) {
 	return Parse(name, text)
 }
 
-// Parse reads a task file's text. It takes CodeScribe's files: turns stand as
-// [[chat.user]] and [[chat.assistant]] tables in their order, or as [[chat]]
-// tables with a role; long contents stand between three single quotes;
-// [tools] bash and [check] command are optional, and all else is passed over.
-// The error is a [*FileError].
+// Parse parses the text of a task file in CodeScribe's form: [[chat.user]] and
+// [[chat.assistant]] tables in the order of the conversation, or [[chat]] tables
+// with a role. Long contents are between three single quotes. [tools] bash and
+// [check] command are optional; other keys are ignored. The error is a [*Error].
 func Parse(name string, text []byte) (Task, error) {
 	var tree map[string]any
-	if err := plain(name, text); err != nil {
+	if err := checkEncoding(name, text); err != nil {
 		return Task{}, err
 	}
 	if err := toml.Unmarshal(text, &tree); err != nil {
@@ -95,25 +108,25 @@ func Parse(name string, text []byte) (Task, error) {
 	return Task{File: name, Turns: turns, Allow: allow, Check: command}, err
 }
 
-// plain refuses what no TOML file can begin with or hold, in words that say
-// how it comes about.
-func plain(name string, text []byte) error {
+// checkEncoding returns an error for a text that is not plain UTF-8. The TOML
+// library's own errors would not tell the user what to do about it.
+func checkEncoding(name string, text []byte) error {
 	if strings.HasPrefix(string(text), "\ufeff") {
-		return &FileError{name, 1, "it begins with a byte order mark", "save it as UTF-8 without one"}
+		return &Error{name, 1, "it starts with a byte order mark", "save it as UTF-8 without one"}
 	}
 	line := 1
 	for l := range strings.Lines(string(text)) {
 		if !utf8.ValidString(l) {
-			return &FileError{name, line, "it is not UTF-8", "save it as UTF-8"}
+			return &Error{name, line, "it is not UTF-8", "save it as UTF-8"}
 		}
 		line++
 	}
 	return nil
 }
 
-// syntaxError words what the TOML library says.
+// syntaxError converts an error of the TOML library.
 func syntaxError(name string, err error) error {
-	e := &FileError{File: name, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "see toml.io"}
+	e := &Error{File: name, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "see toml.io"}
 	var at *toml.DecodeError
 	if errors.As(err, &at) {
 		e.Line, _ = at.Position()
@@ -122,12 +135,13 @@ func syntaxError(name string, err error) error {
 }
 
 func (r *reader) wrong(line int, hint, problem string, args ...any) error {
-	return &FileError{r.name, line, fmt.Sprintf(problem, args...), hint}
+	return &Error{r.name, line, fmt.Sprintf(problem, args...), hint}
 }
 
-const twoForms = "begin each turn with [[chat.user]] or [[chat.assistant]], and give it a content"
+const twoForms = "start each turn with [[chat.user]] or [[chat.assistant]], and give it a content"
 
-// chat are the task's turns, if they are a conversation that can be sent.
+// chat returns the task's turns, or an error if they cannot be sent as a
+// conversation.
 func (r *reader) chat(tree map[string]any) ([]Turn, error) {
 	_, there := tree["chat"]
 	switch {
@@ -145,7 +159,7 @@ func (r *reader) chat(tree map[string]any) ([]Turn, error) {
 			return nil, err
 		}
 		if want := []model.Role{model.User, model.Assistant}[i%2]; turn.Role != want {
-			return nil, r.wrong(t.line, "the chat begins with the user, and the two alternate", "turn %d is the %s's and must be the %s's", i+1, turn.Role, want)
+			return nil, r.wrong(t.line, "the chat starts with the user, and the two alternate", "turn %d is the %s's and must be the %s's", i+1, turn.Role, want)
 		}
 		turns = append(turns, turn)
 	}
@@ -155,7 +169,7 @@ func (r *reader) chat(tree map[string]any) ([]Turn, error) {
 	return turns, nil
 }
 
-// turn is one turn, if it can be sent.
+// turn returns one turn, or an error if it cannot be sent.
 func (r *reader) turn(t turn) (Turn, error) {
 	role := model.Role(t.role)
 	switch {
@@ -164,30 +178,30 @@ func (r *reader) turn(t turn) (Turn, error) {
 	case role != model.User && role != model.Assistant:
 		return Turn{}, r.wrong(t.line, `a turn is the user's or the assistant's`, "there is no role %q", t.role)
 	case t.content == nil:
-		return Turn{}, r.wrong(t.line, "add content = '''…'''", "the turn has no content, or one that is no text")
+		return Turn{}, r.wrong(t.line, "add content = '''…'''", "the turn has no content, or its content is not a text")
 	case strings.HasPrefix(t.raw, `"""`):
 		return Turn{}, r.wrong(t.contentLine, "put it between ''' and '''", `the content stands between """, which changes backslashes`)
 	case strings.TrimSpace(*t.content) == "":
-		return Turn{}, r.wrong(t.contentLine, "say what is wanted", "the content is empty")
+		return Turn{}, r.wrong(t.contentLine, "say what you want", "the content is empty")
 	}
 	return Turn{role, *t.content}, nil
 }
 
-// bareName is how a program is named: without a path, options or quotes.
+// bareName matches a program's name without path, options or quotes.
 var bareName = regexp.MustCompile(`^[A-Za-z0-9_.+-]+$`)
 
-// allow is the list that [tools] bash adds.
+// allow returns the programs of [tools] bash.
 func (r *reader) allow(tools any) ([]string, error) {
 	const hint = `name programs, as in bash = ["python3", "make"]`
 	line := r.line("tools", "bash")
 	table, ok := tools.(map[string]any)
 	if !ok && tools != nil {
-		return nil, r.wrong(r.line("tools"), hint, "tools is no table")
+		return nil, r.wrong(r.line("tools"), hint, "tools is not a table")
 	}
 	value, there := table["bash"]
 	list, ok := value.([]any)
 	if there && !ok {
-		return nil, r.wrong(line, hint, "bash is no list")
+		return nil, r.wrong(line, hint, "bash is not a list")
 	}
 	var names []string
 	for _, v := range list {
@@ -202,17 +216,17 @@ func (r *reader) allow(tools any) ([]string, error) {
 	return names, nil
 }
 
-// check is the command of [check].
+// check returns the command of [check]; empty if there is none.
 func (r *reader) check(section any) (string, error) {
 	const hint = `write command = "make test"`
 	table, ok := section.(map[string]any)
 	if !ok && section != nil {
-		return "", r.wrong(r.line("check"), hint, "check is no table")
+		return "", r.wrong(r.line("check"), hint, "check is not a table")
 	}
 	value, there := table["command"]
 	command, ok := value.(string)
 	if there && (!ok || strings.TrimSpace(command) == "") {
-		return "", r.wrong(r.line("check", "command"), hint, "command is no command line")
+		return "", r.wrong(r.line("check", "command"), hint, "command is not a command line")
 	}
 	return command, nil
 }
