@@ -279,7 +279,7 @@ func TestPendingIsMended(t *testing.T) {
 		"## Attempted but NOT executed (harness-rejected — no workspace effect)\n  dance(): unknown_tool\n",
 		"[Execution agent report — loop 1]\n<final_answer>\n**STATUS: INCOMPLETE**", "loop = 1\n")
 	holds(t, "the second execution", prompts[2], "Make a say done.\n\nLoop 2 of 5.\nFiles created across all prior loops: a, b\nLast loop — ran: make test  →  exit_code: 0 | errors: read(gone)",
-		"Pending next steps:\n  - make a say done\n  - [check] a says \"zero\\n\"\n    and not done\n\nWorking directory", "a summary of the work so far")
+		"Pending next steps:\n  - make a say done\n\nWorking directory", "a summary of the work so far")
 	for i, req := range m.asked {
 		if n := strings.Count(whole(req), "Make a say done."); n > 1 {
 			t.Errorf("request %d has the task %d times", i, n)
@@ -295,6 +295,29 @@ func TestPendingIsMended(t *testing.T) {
 	}
 	if said := m.asked[1].Messages[2].Parts[0].Text; !strings.Contains(said, "not your final answer") {
 		t.Errorf("a text that is no answer is answered with %q", said)
+	}
+}
+
+// TestCheckOfAnOlderTree: while pending items keep the check from running, the
+// next loop gets its findings only if no file has changed since.
+func TestCheckOfAnOlderTree(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first []model.Reply
+		want  string
+	}{
+		"unchanged": {[]model.Reply{call("read", "path", "a")}, "  - write done\n  - look again\n  - [check] a says \"zero\\n\"\n    and not done\n"},
+		"changed":   {[]model.Reply{call("write", "path", "a", "content", "one\n")}, "  - write done\n  - look again\n\nWorking directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
+			m := &recorder{replies: slices.Concat(tt.first, []model.Reply{say(incomplete), say("<final_answer>no review</final_answer>"),
+				call("write", "path", "a", "content", "done\n"), say(complete)})}
+			if end := (process{model: m, rounds: 2, check: saysDone(dir)}).live(t, dir); end.Kind != hone.KindDone {
+				t.Fatalf("%+v", end)
+			}
+			holds(t, "the second execution", m.prompts()[2], tt.want)
+		})
 	}
 }
 

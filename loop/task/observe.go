@@ -2,8 +2,10 @@ package task
 
 import (
 	"errors"
+	"slices"
 
 	"hone"
+	"hone/check"
 	"hone/history"
 	"hone/workspace"
 )
@@ -25,12 +27,45 @@ func observe(r *hone.Run, talk hone.Conversation) (LoopSummary, error) {
 	if err != nil {
 		return s, err
 	}
-	for _, d := range before.Diff(after) {
-		if r.Own == nil || !r.Own(d.Path) {
-			s.addFile(d)
-		}
+	for _, d := range changes(r, before, after) {
+		s.addFile(d)
 	}
 	return s, nil
+}
+
+// changes returns the differences between two trees without the loop's own files.
+func changes(r *hone.Run, before, after workspace.Manifest) []workspace.Delta {
+	return slices.DeleteFunc(before.Diff(after), func(d workspace.Delta) bool { return r.Own != nil && r.Own(d.Path) })
+}
+
+// currentFindings returns the findings without those of a check that ran on an
+// older tree. The engine keeps them while pending items keep the check from
+// running, but the executor may have fixed them since.
+func currentFindings(r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	s := r.Past().State()
+	checked, ok := lastCheck(r)
+	if !ok || len(s.Checked) == 0 || checked.Manifest == s.Manifest {
+		return prior, nil
+	}
+	then, err := history.ReadManifest(checked.Manifest, r.Journal.Home().Get)
+	if err != nil {
+		return nil, err
+	}
+	now, err := history.ReadManifest(s.Manifest, r.Journal.Home().Get)
+	if err != nil || len(changes(r, then, now)) == 0 {
+		return prior, err
+	}
+	return slices.Concat(s.RoundFindings(), prior[len(s.Findings):]), nil
+}
+
+// lastCheck returns the newest record of the check; ok is false if there is none.
+func lastCheck(r *hone.Run) (c history.Checked, ok bool) {
+	for _, e := range slices.Backward(r.Past().Events()) {
+		if c, ok = e.Payload.(history.Checked); ok {
+			return c, true
+		}
+	}
+	return c, false
 }
 
 // addFile adds a file that the agent changed.

@@ -49,9 +49,12 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 	if err != nil {
 		return nil, err
 	}
-	s := standing{task: t, check: l.Check, loop: r.Round(), past: past, prior: prior}
+	s := standing{task: t, check: l.Check, loop: r.Round(), past: past}
 	s.changed = len(tasks) > 0 && !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns)
 	p, err := hone.Step(ctx, r, "compose execution", prior, func(context.Context) (composed, error) {
+		if s.prior, err = currentFindings(r, prior); err != nil {
+			return composed{}, err
+		}
 		return composed{s.text(r.Tree.Dir(), r.Limits.Rounds, l.Executor)}, nil
 	})
 	if err != nil {
