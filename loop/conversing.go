@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"hone"
 )
@@ -62,8 +65,8 @@ func OneText(args []string) error {
 	return nil
 }
 
-// Text returns the command's one argument; "-" reads standard input, and
-// without an argument it is empty.
+// Text returns the command's one argument; empty if there is none. "-" stands for
+// what standard input contains, which must not be a terminal or empty.
 func (in *Input) Text() (string, error) {
 	switch {
 	case len(in.Args) == 0:
@@ -71,9 +74,16 @@ func (in *Input) Text() (string, error) {
 	case in.Args[0] != "-":
 		return in.Args[0], nil
 	}
+	hint := fmt.Sprintf(`hone %[1]s - < FILE, or: hone %[1]s "TEXT"`, in.Kind.Name)
+	if f, ok := in.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return "", Usage("- reads the text from standard input, which is a terminal", hint)
+	}
 	text, err := io.ReadAll(in.In)
-	if err != nil {
-		return "", Usage("read standard input: "+err.Error(), "hone help "+in.Kind.Name)
+	switch {
+	case err != nil:
+		return "", Usage("read standard input: "+err.Error(), hint)
+	case strings.TrimSpace(string(text)) == "":
+		return "", Usage("- reads the text from standard input, which is empty", hint)
 	}
 	return string(text), nil
 }

@@ -32,7 +32,7 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, if the provider supports it")
 	fs.StringVar(&f.Check, "check", "", "a shell command that must also exit with status 0")
 	fs.StringVar(&f.Approve, "approve", "", "ask, none (deny without asking) or all (default ask)")
-	fs.StringVar(&f.Wall, "sandbox", "", "walls for build.sh and --check: auto, hidden, bwrap, landlock, firejail or none (default none)")
+	fs.StringVar(&f.Wall, "sandbox", "", fmt.Sprintf("walls for --check: auto, hidden, bwrap, landlock, firejail or none (default %s)", cmp.Or(k.Walls, sandbox.NoWall)))
 	fs.BoolVar(&f.Net, "net", false, "let commands behind walls reach the network")
 	fs.IntVar(&f.Flaky, "flaky", 0, "run a failing check up to N more times; findings that do not appear each time are reported but do not count (default 0)")
 	fs.StringVar(&f.Prove, "prove", "", "require the check to fail before the first round, and run it again on a clean copy when it passes: on, off, or strict (stop if it passes at the start)")

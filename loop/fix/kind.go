@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -26,6 +27,7 @@ func Kind() loop.Kind {
   hone fix "the parser is right, the printer is wrong" --check "make test" --allow go
   git log -3 | hone fix - --check "npm test" -m ollama/qwen3-coder`,
 		Args: loop.OneText, Rounds: 5, Walls: sandbox.Auto,
+		Agents:  true, // refused by Resolve, with what to type instead
 		New:     func() loop.Loop { return &invocation{} },
 		Preview: loop.Preview{Short: "what fix would send first, but for what the check reports"},
 		Starters: func() loop.Starters {
@@ -46,11 +48,21 @@ type invocation struct {
 	table loop.ConversingTable
 }
 
-func (v *invocation) Section() any               { return &v.table }
-func (v *invocation) Flags(fs *pflag.FlagSet)    { v.AddFlags(fs) }
+// Section is the table [fix].
+func (v *invocation) Section() any { return &v.table }
+
+// Flags adds the flags of a session with tools.
+func (v *invocation) Flags(fs *pflag.FlagSet) {
+	v.AddFlags(fs)
+	fs.Lookup("check").Usage = "the check: a shell command that exits with status 0 if all is well (default command below [check])"
+	fs.Lookup("sandbox").Usage = "walls for what the model runs, and for the check: auto, hidden, bwrap, landlock, firejail or none (default auto)"
+}
+
+// Valid returns what is wrong with the flags by themselves.
 func (v *invocation) Valid(in *loop.Input) error { return v.ValidFlags(in) }
 
-// Resolve wants a check first.
+// Resolve reads flags and configuration. It requires a check, and a model that is
+// not a command-line agent.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
 	if in.Flags.Check == "" && in.File.Check.Command == "" {
 		return l, loop.Usage("there is no check, so nothing says what to fix",
@@ -58,6 +70,10 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	}
 	if v.Settings, err = in.Settings(); err != nil {
 		return l, err
+	}
+	if v.Model.Agent != nil {
+		return l, loop.Usage(fmt.Sprintf("%s is a command-line agent, which fix cannot use: its model works with hone's tools", v.Model.Name),
+			fmt.Sprintf(`hone task "make the check pass" --check CMD -m %s --reviewer-model PROVIDER/NAME, or a model for fix: -m PROVIDER/NAME`, v.Model.Name))
 	}
 	v.Advice, err = in.Text()
 	v.System, v.Approve = System, cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
@@ -82,12 +98,15 @@ func (v *invocation) loop(fixer hone.Role) Loop {
 	return Loop{Fixer: fixer, Check: v.Check, Advice: v.Advice}
 }
 
-// summary says where advice belongs if there was nothing to fix.
+// summary returns what to type for new work if there was nothing to fix.
 func (v *invocation) summary(end hone.End) string {
-	if end.Kind != hone.KindDone || end.Rounds > 0 || v.Advice == "" {
+	switch {
+	case end.Kind != hone.KindDone || end.Rounds > 0:
 		return ""
+	case v.Advice != "":
+		return "the text was not used, because there is nothing to fix; for new work: hone task \"what is to be done\"\n"
 	}
-	return "the text was not used, because there is nothing to fix; for new work: hone task \"what is to be done\"\n"
+	return "there is nothing to fix; for new work: hone task \"what is to be done\"\n"
 }
 
 // Preview is what the first round would send if the check reported nothing.

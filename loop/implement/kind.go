@@ -84,6 +84,8 @@ func (v *invocation) Own(string) func(string) bool { return Own }
 // Flags adds the loop's own flags.
 func (v *invocation) Flags(fs *pflag.FlagSet) {
 	v.PreviewFlags(fs)
+	fs.Lookup("check").Usage = "a shell command that must exit with status 0, in addition to build.sh if there is one"
+	fs.Lookup("sandbox").Usage = "walls for build.sh and --check: auto, hidden, bwrap, landlock, firejail or none (default none)"
 	fs.IntVar(&v.flags.maxOutput, "max-output", 0, "bytes of the build's output that the model is shown (default 65536)")
 	fs.DurationVar(&v.flags.buildTimeout, "build-timeout", 0, "ends the build with all its children (default 10m)")
 }

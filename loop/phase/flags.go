@@ -40,6 +40,7 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.calls, "max-tool-calls", 0, fmt.Sprintf("most tool calls in one session (default %d)", defaultCalls))
 	fs.StringVar(&f.tools, "tools", "", "how the models call tools: native, or text for those that were not made for it (default native)")
 	fs.BoolVar(&f.list, "list", false, "only list contracts and flows, and what is wrong with the specifications")
+	fs.Lookup("check").Usage = "a shell command that must exit with status 0 when all contracts hold"
 	fs.Lookup("model").Usage = "the model of both roles"
 	fs.Lookup("rounds").Usage = fmt.Sprintf("most rounds of building and verifying (default %d)", Rounds)
 	fs.Lookup("net").Usage = "let the roles' commands reach the network"

@@ -37,6 +37,7 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.Lookup("rounds").Usage = fmt.Sprintf("most loops of execution and review; also --agent-loops, -nloop (default %d)", Loops)
 	fs.Lookup("dir").Usage = "work in this directory; also --workdir"
 	fs.Lookup("model").Usage += "; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"
+	fs.Lookup("check").Usage = "a shell command that decides whether the task is done, by exit status 0 (default [check] command of the task file, or of .config/hone.toml)"
 	fs.Lookup("sandbox").Usage = "walls for what the model runs, and for --check: auto, hidden, bwrap, landlock, firejail or none (default auto)"
 	fs.SetNormalizeFunc(codescribeName)
 }
@@ -121,16 +122,21 @@ func (f flags) logFile() (string, error) {
 	return filepath.Abs(at)
 }
 
-// argument reads what the command was given: a task file below the root,
-// or the task in words. A file is looked for from the folder that hone was
-// started in, and has to lie in the workspace after links.
-func argument(root, arg string) (file, text string, err error) {
+// argument returns the task that the command's argument names: a file, relative to
+// the root, or a text. The argument's path is relative to the current directory; the
+// file must be in the workspace once links are followed.
+func argument(in *loop.Input) (file, text string, err error) {
+	arg := in.Args[0]
+	if arg == "-" {
+		text, err = in.Text()
+		return "", text, err
+	}
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir():
 		return "", "", loop.Usage(fmt.Sprintf("%s is a folder", arg), "name a task file, or say in words what is to be done")
 	case err == nil:
-		file, err = below(root, arg)
+		file, err = below(in.Root, arg)
 		return file, "", err
 	case filepath.Ext(arg) != ".toml":
 		return "", arg, nil

@@ -24,14 +24,14 @@ import (
 func Kind() loop.Kind {
 	return loop.Kind{
 		Name:  "task",
-		Use:   `task TASK.toml|"TEXT"`,
+		Use:   `task TASK.toml|"TEXT"|-`,
 		Short: "execute and review until complete",
 		Long: `task gives a model tools (read, glob, grep, write, edit, bash) and a task, and lets it work. Then a
 reviewer that cannot change anything says what is left, and that begins the next loop. What the
 reviewer is told of the work is computed from the tool calls, never taken from the model's word.
 A check, where there is one, has the last word.
 
-The task is a file in CodeScribe's form, or a text. Commands are limited to a list of programs, which
+The task is a file in CodeScribe's form, or a text; - reads the text from standard input. Commands are limited to a list of programs, which
 the task file can extend, and run behind walls, without network. CodeScribe's command line works as
 well: the options of code-scribe loop, and models written openai-NAME.
 
@@ -39,6 +39,7 @@ The executor may also be a command-line agent of the configuration, command/NAME
 walls. What it did is then read off the files, and the reviewer needs a model of its own.`,
 		Example: `  hone task TASK.toml
   hone task "make the tests in ./parse pass" --check "go test ./parse"
+  gh issue view 7 | hone task - --check "go test ./..."
   hone task TASK.toml -nloop 3 -niter 40 -m anthropic-claude-sonnet-5
   hone task TASK.toml -m command/gemini --reviewer-model gemini/gemini-2.5-flash`,
 		Args:     oneTask,
@@ -112,7 +113,7 @@ func (v *invocation) Own(root string) func(path string) bool {
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
 	v.System = System
 	v.Complete(v.table.Turns, v.table.MaxToolCalls)
-	if v.File, v.Text, err = argument(in.Root, in.Args[0]); err != nil {
+	if v.File, v.Text, err = argument(in); err != nil {
 		return l, err
 	}
 	asked, err := v.task(in.Tree)
