@@ -91,7 +91,7 @@ var programs = []program{
 	{names: "timeout chrt taskset", operands: command, values: "k s kill-after signal", early: true, skip: 1},
 	{names: "xargs", text: "I replace", values: "n L P s max-args max-lines max-procs max-chars", early: true,
 		refuse: "a d E e i arg-file delimiter eof process-slot-var"},
-	{names: "eval source . exec alias unalias trap enable hash shopt read mapfile readarray unset let " +
+	{names: "eval source . exec alias unalias trap enable hash shopt read mapfile readarray getopts wait declare typeset local readonly unset let " +
 		"sudo su doas pkexec chroot unshare nsenter parallel watch script flock screen tmux strace gdb busybox toybox ssh crontab at batch systemd-run " +
 		"less more most man info vi vim nvim view ex ed nano emacs top htop", operands: refused},
 }

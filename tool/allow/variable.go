@@ -96,11 +96,18 @@ var steering = regexp.MustCompile(`^(LD_|DYLD_|BASH|GIT_|SSH_|PYTHON|PERL|RUBY|L
 	`|(PATH|PAGER|EDITOR|WRAPPER|_OPTIONS|_OPTS|FLAGS)$` +
 	`|^(IFS|ENV|VISUAL|PROMPT_COMMAND|SHELL|SHELLOPTS|HOME|PWD|OLDPWD|TMPDIR|GLOBIGNORE|POSIXLY_CORRECT|BROWSER|CC|CXX|LD|AR|MAKE|GOROOT|GOTOOLCHAIN|RSYNC_RSH|_)$`)
 
+// calculated matches variables that hold integers: bash calculates the value that
+// it assigns to them, and runs the command in an index such as a[$(./x)].
+var calculated = regexp.MustCompile(`^(S?RANDOM|HISTCMD|OPTIND|SECONDS|LINENO|EPOCHSECONDS|EPOCHREALTIME|FUNCNEST|PPID|E?UID)$`)
+
 // settable refuses variables by which the shell and programs find, load or run
 // others.
 func settable(name string) error {
-	if !steering.MatchString(name) {
-		return nil
+	switch {
+	case steering.MatchString(name):
+		return refuse("setting "+name, "it changes which programs or files others use", "leave it as it is, and give the program options")
+	case calculated.MatchString(name):
+		return refuse("setting "+name, "the shell can run a command in the value", "use another name")
 	}
-	return refuse("setting "+name, "it changes which programs or files others use", "leave it as it is, and give the program options")
+	return nil
 }
