@@ -114,7 +114,7 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 		if ctx.Err() != nil || !errors.As(err, &fault) {
 			return history.Replied{}, err
 		}
-		wait := max(pause.NextBackOff(), fault.After)
+		wait := max(pause.NextBackOff(), fault.RetryAfter)
 		if !fault.Temporary() || n+1 >= r.Retry.attempts() || wait > maxWait {
 			return history.Replied{}, r.retryStop(role, fault, n+1)
 		}
@@ -168,14 +168,14 @@ func (r *Run) waitToRetry(ctx context.Context, fault *model.Error, n int, d time
 	}
 }
 
-// gaveUp is the stop for a fault that another attempt now does not help.
+// retryStop is the stop for a fault that another attempt now does not help.
 func (r *Run) retryStop(role Role, fault *model.Error, attempts int) error {
 	stop := &Stop{Kind: KindFailed, Next: afterFault(fault), Why: fmt.Sprintf("%s did not answer: %s", role.Called, r.cleanText(fault.Error()))}
 	switch {
 	case fault.Kind == model.TooLong:
 		return &ContextError{Limit: role.Context, Says: r.cleanText(fault.Message)}
-	case fault.After > maxWait:
-		stop.Next = resumeAfter(fmt.Sprintf("wait %s, as it asks", fault.After))
+	case fault.RetryAfter > maxWait:
+		stop.Next = resumeAfter(fmt.Sprintf("wait %s, as it asks", fault.RetryAfter))
 	case attempts > 1:
 		stop.Why += fmt.Sprintf(" (%d attempts)", attempts)
 	}
@@ -184,7 +184,7 @@ func (r *Run) retryStop(role Role, fault *model.Error, attempts int) error {
 
 // afterFault is what the user can do about a provider's or an agent's fault.
 func afterFault(fault *model.Error) Next {
-	return Next{First: fault.Hint, Verb: Resume, Or: fault.Or}
+	return Next{First: fault.Hint, Verb: Resume, Or: fault.Alternative}
 }
 
 // Fits says whether a request of so many bytes fits the role's context beside

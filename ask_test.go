@@ -119,7 +119,7 @@ func TestAskWithAnotherPrompt(t *testing.T) {
 func TestRetry(t *testing.T) {
 	dir := t.TempDir()
 	busy := &model.Error{Kind: model.Overloaded, Message: "busy"}
-	after := &model.Error{Kind: model.RateLimited, Message: "slow down", Status: 429, After: 40 * time.Millisecond}
+	after := &model.Error{Kind: model.RateLimited, Message: "slow down", Status: 429, RetryAfter: 40 * time.Millisecond}
 	m := speaker(fails(busy), fails(after), fails(busy), says("at last"))
 	wantEnd(t, process{round: asks(editor(m), "?")}.end(t, dir), hone.KindDone)
 	retries := of[history.Retried](t, events(t, dir), "retry", "")
@@ -183,7 +183,7 @@ func TestFault(t *testing.T) {
 			hone.KindPrompt, []string{"too many tokens"}},
 		{"a later prompt that is too long", &model.Error{Kind: model.TooLong, Message: "too many tokens"}, 1,
 			hone.KindContext, []string{"too many tokens"}},
-		{"more patience than there is", &model.Error{Kind: model.RateLimited, Message: "come back", After: 2 * time.Hour}, 0,
+		{"more patience than there is", &model.Error{Kind: model.RateLimited, Message: "come back", RetryAfter: 2 * time.Hour}, 0,
 			hone.KindFailed, []string{"2h0m0s", "Verb:resume"}},
 		{"an error of another kind", errors.New("a defect"), 0,
 			hone.KindFailed, []string{"a defect"}},

@@ -390,9 +390,9 @@ func cost(role hone.Role, u model.Usage) float64 {
 func (s *schedule) rejection() error {
 	switch s.rng.IntN(30) {
 	case 0:
-		return &model.Error{Kind: model.RateLimited, Status: 429, After: time.Millisecond}
+		return &model.Error{Kind: model.RateLimited, Status: 429, RetryAfter: time.Millisecond}
 	case 1:
-		return &model.Error{Kind: model.RateLimited, Status: 429, After: time.Hour} // which ends the run
+		return &model.Error{Kind: model.RateLimited, Status: 429, RetryAfter: time.Hour} // which ends the run
 	case 2:
 		return &model.Error{Kind: model.Unreachable}
 	case 3:

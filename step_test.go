@@ -304,7 +304,7 @@ func TestNoGoroutinesAreLeft(t *testing.T) {
 		ctx, cancel = context.WithCancel(t.Context())
 		busy := speaker(func(context.Context, model.Request) (model.Reply, error) {
 			time.AfterFunc(time.Millisecond, cancel)
-			return model.Reply{}, &model.Error{Kind: model.Overloaded, Message: "busy", After: time.Minute}
+			return model.Reply{}, &model.Error{Kind: model.Overloaded, Message: "busy", RetryAfter: time.Minute}
 		})
 		wantEnd(t, process{ctx: ctx, round: asks(editor(busy), "?")}.end(t, t.TempDir()), hone.KindInterrupted)
 	}

@@ -71,8 +71,8 @@ func (c BorkConfig) findings(r sandbox.Result) []Finding {
 	if r.TimedOut || r.Exit != 0 && r.Exit != 1 {
 		return c.failedToRun(outcome(r, c.Timeout), r.Stderr)
 	}
-	if most := cmp.Or(c.MaxOutput, sandbox.DefaultMaxOutput); r.Lost > 0 && int64(len(r.Stdout)) >= most {
-		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", r.Lost), r.Stderr)
+	if most := cmp.Or(c.MaxOutput, sandbox.DefaultMaxOutput); r.Discarded > 0 && int64(len(r.Stdout)) >= most {
+		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", r.Discarded), r.Stderr)
 	}
 	findings, err := parseBork(r.Stdout, c.Redact)
 	switch {

@@ -95,7 +95,7 @@ func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool
 // keepOutput passes the complete output to Keep: the text, or the spools if the
 // text is incomplete.
 func (c BuildConfig) keepOutput(result *sandbox.Result, text string, out, errs *spool) error {
-	if result == nil || result.Lost == 0 {
+	if result == nil || result.Discarded == 0 {
 		return c.Keep(strings.NewReader(text))
 	}
 	stdout, err := out.reader()
@@ -122,8 +122,8 @@ func (c BuildConfig) argv() []string {
 // text returns the output as far as it was kept, and how the build failed.
 func (c BuildConfig) text(r sandbox.Result) string {
 	text := fmt.Sprintf("STDOUT:\n%s\n\nSTDERR:\n%s\n", streamText(r.Stdout), streamText(r.Stderr))
-	if r.Lost > 0 {
-		text += fmt.Sprintf("\n[... %d more bytes followed; they are only in the log ...]\n", r.Lost)
+	if r.Discarded > 0 {
+		text += fmt.Sprintf("\n[... %d more bytes followed; they are only in the log ...]\n", r.Discarded)
 	}
 	return applyRedact(c.Redact, text+c.failureLine(r))
 }

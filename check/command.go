@@ -92,8 +92,8 @@ func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration) []Findi
 	if len(r.Stderr) > 0 {
 		text += section("Its standard error", truncateMiddle(applyRedact(c.Redact, streamText(r.Stderr)), MaxText))
 	}
-	if r.Lost > 0 {
-		text += fmt.Sprintf("\n[... %d more bytes followed and were discarded ...]\n", r.Lost)
+	if r.Discarded > 0 {
+		text += fmt.Sprintf("\n[... %d more bytes followed and were discarded ...]\n", r.Discarded)
 	}
 	f.Text = text
 	return []Finding{f}

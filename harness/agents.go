@@ -178,7 +178,7 @@ func (e *enclosedAgent) Generate(ctx context.Context, req model.Request) (model.
 	case ctx.Err() != nil:
 	case errors.As(e.report.Stopped, &over):
 		return reply, &hone.Stop{Kind: hone.KindBudget, Why: over.Error(), Next: hone.Next{First: "choose another model", Verb: hone.NewRun}}
-	case errors.As(e.report.Why, &stop) || errors.As(e.report.Stopped, &stop):
+	case errors.As(e.report.LedgerErr, &stop) || errors.As(e.report.Stopped, &stop):
 		return reply, stop
 	}
 	return reply, err
@@ -205,7 +205,7 @@ func (e *enclosedAgent) pass(to *forward.Forward) {
 }
 
 // Reserve puts a call of the agent's on the run's ledger.
-func (e *enclosedAgent) Reserve(_ context.Context, c forward.Call) (forward.Grant, error) {
+func (e *enclosedAgent) Reserve(_ context.Context, c forward.Call) (forward.Reservation, error) {
 	m := loop.Model{Name: e.model.Agent.Wire + "/" + strings.TrimPrefix(c.Model, "models/")}
 	if m.Name == e.model.PricedAs() {
 		m.MaxOutput, m.Price = e.model.MaxOutput, e.model.Price
@@ -215,7 +215,7 @@ func (e *enclosedAgent) Reserve(_ context.Context, c forward.Call) (forward.Gran
 		m.MaxOutput = c.MaxOutput
 	}
 	most, settle, err := e.run.Reserve(m.Role(e.role, ""), c.RequestBytes)
-	return forward.Grant{MaxOutput: most, Commit: settle}, err
+	return forward.Reservation{MaxOutput: most, Commit: settle}, err
 }
 
 // Run runs the agent behind its walls, with what it needs to find its

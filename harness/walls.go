@@ -287,11 +287,11 @@ func tail(b []byte) string { return string(b[max(0, len(b)-64<<10):]) }
 // Restored says what became of a protected file that a command changed.
 func Restored(r sandbox.Restored) string {
 	text := r.Path + " is protected: a command changed it, and it was restored"
-	if r.Lost != "" {
-		text = r.Path + " is protected: a command changed it, and it was NOT restored: " + r.Lost
+	if r.NotRestored != "" {
+		text = r.Path + " is protected: a command changed it, and it was NOT restored: " + r.NotRestored
 	}
-	if r.Kept != "" {
-		text += "; the command's version is in " + r.Kept
+	if r.MovedTo != "" {
+		text += "; the command's version is in " + r.MovedTo
 	}
 	return text
 }

@@ -86,7 +86,7 @@ func TestResolveWalls(t *testing.T) {
 
 func TestAftermath(t *testing.T) {
 	const missed = "curl: (6) Could not resolve host: x"
-	restoredOne := []sandbox.Restored{{Path: "/w/.git/config", Kept: "/aside/config"}}
+	restoredOne := []sandbox.Restored{{Path: "/w/.git/config", MovedTo: "/aside/config"}}
 	for _, tt := range []struct {
 		r    sandbox.Result
 		net  bool
@@ -110,8 +110,8 @@ func TestAftermath(t *testing.T) {
 func TestRestored(t *testing.T) {
 	for want, r := range map[string]sandbox.Restored{
 		"/a is protected: a command changed it, and it was restored":                                           {Path: "/a"},
-		"/a is protected: a command changed it, and it was restored; the command's version is in /k":           {Path: "/a", Kept: "/k"},
-		"/a is protected: a command changed it, and it was NOT restored: gone; the command's version is in /k": {Path: "/a", Kept: "/k", Lost: "gone"},
+		"/a is protected: a command changed it, and it was restored; the command's version is in /k":           {Path: "/a", MovedTo: "/k"},
+		"/a is protected: a command changed it, and it was NOT restored: gone; the command's version is in /k": {Path: "/a", MovedTo: "/k", NotRestored: "gone"},
 	} {
 		if got := Restored(r); got != want {
 			t.Errorf("%+v: %s", r, got)

@@ -37,7 +37,7 @@ type Error struct {
 	Message string
 	// After is the minimum wait before another attempt (Retry-After or the
 	// provider's own field); 0 leaves the wait to the caller.
-	After time.Duration
+	RetryAfter time.Duration
 	// Usage is what the provider reported as used before the failure. If it
 	// is nil, nothing was reported and the caller must assume the maximum.
 	Usage *Usage
@@ -47,7 +47,7 @@ type Error struct {
 	Hint string
 	// Or is what the user can do instead of another try: a clause like Hint.
 	// Empty means nothing.
-	Or string
+	Alternative string
 }
 
 func (e *Error) Error() string {

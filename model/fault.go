@@ -75,10 +75,10 @@ func errorText(err error) string {
 // Retry-After.
 func StatusError(status int, header http.Header, message, code string) *Error {
 	return &Error{
-		Kind:    kindOf(status, strings.ToLower(message), strings.ToLower(code)),
-		Status:  status,
-		Message: OneLine(cmp.Or(message, code, http.StatusText(status), "no error message")),
-		After:   retryAfter(header, time.Now()),
+		Kind:       kindOf(status, strings.ToLower(message), strings.ToLower(code)),
+		Status:     status,
+		Message:    OneLine(cmp.Or(message, code, http.StatusText(status), "no error message")),
+		RetryAfter: retryAfter(header, time.Now()),
 	}
 }
 

@@ -50,7 +50,7 @@ func TestFaultReadsErrorBodies(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := fault(t, x, errors.New("the SDK's message"))
-			if e.Kind != test.kind || e.Message != test.message || e.Status != test.status || e.After != 3*time.Second {
+			if e.Kind != test.kind || e.Message != test.message || e.Status != test.status || e.RetryAfter != 3*time.Second {
 				t.Errorf("fault = %+v, want kind %q, message %q, status %d, after 3s", e, test.kind, test.message, test.status)
 			}
 		})

@@ -124,7 +124,7 @@ func firstLink(path string) (link, target string, err error) {
 	return "", "", nil
 }
 
-// Holds reports whether inner is outer or lies below it.
-func Holds(outer, inner string) bool {
+// Within reports whether inner is outer or lies below it.
+func Within(outer, inner string) bool {
 	return inner == outer || outer == "/" || strings.HasPrefix(inner, outer+string(filepath.Separator))
 }

@@ -129,11 +129,11 @@ type Restored struct {
 	// directory is reported; after the first hundred changes only the directory
 	// around the others.
 	Path string `json:"path"`
-	// Kept is the path in [Policy.Aside] of what the command left at Path. It is
+	// MovedTo is the path in [Policy.Aside] of what the command left at Path. It is
 	// empty if it left nothing, changed only a mode, an owner or a hard link, or
 	// if there is no Aside.
-	Kept string `json:"kept,omitempty"`
-	// Lost tells the user why Path is NOT as it was before, or may not be; empty
+	MovedTo string `json:"kept,omitempty"`
+	// NotRestored tells the user why Path is NOT as it was before, or may not be; empty
 	// means that it is.
-	Lost string `json:"lost,omitempty"`
+	NotRestored string `json:"lost,omitempty"`
 }

@@ -37,7 +37,7 @@ func (n None) Run(ctx context.Context, c Command) (Result, error) {
 	return n.RunNotify(ctx, c, func(<-chan struct{}, Dialer) {})
 }
 
-// RunNotify is like Run, and calls started when the command runs; see [Hold].
+// RunNotify is like Run, and calls started when the command runs; see [Start].
 func (n None) RunNotify(ctx context.Context, c Command, started Started) (Result, error) {
 	if err := c.Check(ctx); err != nil {
 		return Result{}, err
@@ -62,7 +62,7 @@ func (n None) RunNotify(ctx context.Context, c Command, started Started) (Result
 	}
 	started(t.Exited(), loopback.Dial)
 	o := process.Supervise(ctx, t, streams, c.Timeout, n.Grace)
-	result := Result{Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, Stdout: o.Stdout, Stderr: o.Stderr, Lost: o.Lost}
+	result := Result{Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, Stdout: o.Stdout, Stderr: o.Stderr, Discarded: o.Discarded}
 	result.Duration = time.Since(began)
 	return result, nil
 }

@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := mustRun(t, shell(t, c.script))
-			if r.Exit != c.exit || r.Signal != c.signal || string(r.Stdout) != c.stdout || string(r.Stderr) != c.stderr || r.TimedOut || r.Lost != 0 {
+			if r.Exit != c.exit || r.Signal != c.signal || string(r.Stdout) != c.stdout || string(r.Stderr) != c.stderr || r.TimedOut || r.Discarded != 0 {
 				t.Errorf("%+v\nstdout %q, stderr %q", r, r.Stdout, r.Stderr)
 			}
 			if r.Duration <= 0 {
@@ -144,8 +144,8 @@ func TestOutputIsBounded(t *testing.T) {
 	if len(r.Stdout) != 1000 || cap(r.Stdout) > 1000 || !bytes.HasPrefix(r.Stdout, []byte("start\n")) || len(r.Stderr) != 1000 {
 		t.Errorf("kept %d (of %d) and %d", len(r.Stdout), cap(r.Stdout), len(r.Stderr))
 	}
-	if want := int64(gigabyte + 6 - 1000 + 2000); r.Lost != want {
-		t.Errorf("lost %d, want %d", r.Lost, want)
+	if want := int64(gigabyte + 6 - 1000 + 2000); r.Discarded != want {
+		t.Errorf("lost %d, want %d", r.Discarded, want)
 	}
 }
 

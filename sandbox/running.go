@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// Running is a command that stays open, such as a server; see [Hold].
+// Running is a command that stays open, such as a server; see [Start].
 // It is safe for concurrent use.
 type Running struct {
 	up, done chan struct{}   // closed when the command runs, and when run returned
@@ -24,10 +24,10 @@ type Dialer func(ctx context.Context, port int) (net.Conn, error)
 // has ended, and dial connects to it.
 type Started func(exited <-chan struct{}, dial Dialer)
 
-// Hold calls run, which runs a command to its end, in a new goroutine. It returns
+// Start calls run, which runs a command to its end, in a new goroutine. It returns
 // when the command runs or has already ended. Its error is run's if the command
 // could not be started.
-func Hold(run func(Started) (Result, error)) (*Running, error) {
+func Start(run func(Started) (Result, error)) (*Running, error) {
 	r := &Running{up: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(r.done)

@@ -22,7 +22,7 @@
 //
 // The other exported names are for the subpackages: they read a policy
 // ([Policy.Entries]) or run a command in another process ([Command.Exec],
-// [Hold]).
+// [Start]).
 package sandbox
 
 import (
@@ -83,18 +83,18 @@ const DefaultMaxOutput = process.DefaultMaxOutput
 
 // Result describes how a command ended.
 type Result struct {
-	Exit     int           // its exit status; -1 if a signal or a limit stopped it
-	Signal   string        // the signal that stopped it, such as "killed"; empty if none did
-	TimedOut bool          // Command.Timeout stopped it
-	Stdout   []byte        // at most MaxOutput bytes
-	Stderr   []byte        // at most MaxOutput bytes
-	Lost     int64         // the bytes of both streams beyond MaxOutput, which were discarded
-	Duration time.Duration // by the monotonic clock
+	Exit      int           // its exit status; -1 if a signal or a limit stopped it
+	Signal    string        // the signal that stopped it, such as "killed"; empty if none did
+	TimedOut  bool          // Command.Timeout stopped it
+	Stdout    []byte        // at most MaxOutput bytes
+	Stderr    []byte        // at most MaxOutput bytes
+	Discarded int64         // the bytes of both streams beyond MaxOutput, which were discarded
+	Duration  time.Duration // by the monotonic clock
 
 	// OverLimit is the limit of the policy that stopped it, memory or processes;
 	// empty if none did.
 	OverLimit string
 	// Restored are the protected paths that the command changed and that were
-	// restored afterwards, except those whose Lost is not empty.
+	// restored afterwards, except those whose NotRestored is not empty.
 	Restored []Restored
 }

@@ -173,13 +173,13 @@ func (b bash) notes(got sandbox.Result, output string) (notes []string) {
 	} else if got.Signal != "" && !got.TimedOut {
 		notes = append(notes, "the command was killed by a signal: "+got.Signal+".")
 	}
-	if got.Lost > 0 {
-		notes = append(notes, fmt.Sprintf("%d more bytes of output were lost; print less.", got.Lost))
+	if got.Discarded > 0 {
+		notes = append(notes, fmt.Sprintf("%d more bytes of output were lost; print less.", got.Discarded))
 	}
 	for _, r := range got.Restored {
 		note := r.Path + " is protected: the command's change to it was undone."
-		if r.Lost != "" {
-			note = r.Path + " is protected, and the command changed it: " + r.Lost
+		if r.NotRestored != "" {
+			note = r.Path + " is protected, and the command changed it: " + r.NotRestored
 		}
 		notes = append(notes, b.Redact(note))
 	}

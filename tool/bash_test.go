@@ -52,7 +52,7 @@ func callBash(t *testing.T, r sandbox.Runner, c BashConfig, command string, seco
 }
 
 func listConfig(dir string) BashConfig {
-	return BashConfig{Lines: allow.Lines{Programs: append(allow.Execution(), "sleep"), Dir: dir}, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}}
+	return BashConfig{Lines: allow.Lines{Programs: append(allow.ExecutionPrograms(), "sleep"), Dir: dir}, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}}
 }
 
 func TestBashRuns(t *testing.T) {
@@ -149,8 +149,8 @@ func TestBashResult(t *testing.T) {
 		{"limit", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed", OverLimit: "memory"},
 			"exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: the command was killed because it exceeded its limit of memory."},
 		{"signal", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed"}, "exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: the command was killed by a signal: killed."},
-		{"lost", BashConfig{}, sandbox.Result{Exit: 1, Lost: 7}, head + "\nNOTE: 7 more bytes of output were lost; print less."},
-		{"restored", BashConfig{Redact: redact}, sandbox.Result{Exit: 1, Restored: []sandbox.Restored{{Path: "/w/.git/config"}, {Path: "/w/k3y", Lost: "it is gone"}}},
+		{"lost", BashConfig{}, sandbox.Result{Exit: 1, Discarded: 7}, head + "\nNOTE: 7 more bytes of output were lost; print less."},
+		{"restored", BashConfig{Redact: redact}, sandbox.Result{Exit: 1, Restored: []sandbox.Restored{{Path: "/w/.git/config"}, {Path: "/w/k3y", NotRestored: "it is gone"}}},
 			head + "\nNOTE: /w/.git/config is protected: the command's change to it was undone." +
 				"\nNOTE: /w/[redacted] is protected, and the command changed it: it is gone"},
 	} {
@@ -184,7 +184,7 @@ func TestBashFaults(t *testing.T) {
 
 func TestBashDescription(t *testing.T) {
 	free := Bash(&canned{}, BashConfig{})
-	held := Bash(&canned{}, BashConfig{Lines: allow.Lines{Programs: allow.Review(), Always: []string{"make check"}, ReadOnly: true}})
+	held := Bash(&canned{}, BashConfig{Lines: allow.Lines{Programs: allow.ReviewPrograms(), Always: []string{"make check"}, ReadOnly: true}})
 	if strings.Contains(free.Description, "Allowed programs") || !strings.Contains(free.Description, "up to 2m0s") {
 		t.Errorf("without a list:\n%s", free.Description)
 	}

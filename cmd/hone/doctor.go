@@ -244,7 +244,7 @@ func lookAtWall(ctx context.Context, wall sandbox.Wall, verbose bool) diagnosis 
 	case err != nil:
 		return amiss(string(wall), err.Error(), "")
 	}
-	stopped, unknown := len(report.Stopped()), len(report.Unknown())
+	stopped, unknown := len(report.Stopped()), len(report.Inconclusive())
 	grade := report.Grade
 	grade.Net = "off" // but for the door that the proof tries
 	d := diagnosis{what: string(wall), found: fmt.Sprintf("%d attempts blocked, %d open as documented; %s", stopped, len(report.Open()), grade)}
@@ -270,7 +270,7 @@ func details(report prove.Report) []string {
 	for _, list := range []struct {
 		word    string
 		results []prove.Result
-	}{{"open", report.Open()}, {"blocked, but should be open", report.Shut()}, {"not tried", report.Unknown()}} {
+	}{{"open", report.Open()}, {"blocked, but should be open", report.Blocked()}, {"not tried", report.Inconclusive()}} {
 		for _, r := range list.results {
 			line := list.word + ": " + r.Name + ", " + r.About
 			if r.Text != "" {

@@ -27,13 +27,13 @@ type allowance struct {
 	used  model.Usage
 }
 
-func (a *allowance) Reserve(context.Context, forwarder.Call) (forwarder.Grant, error) {
+func (a *allowance) Reserve(context.Context, forwarder.Call) (forwarder.Reservation, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.calls--; a.calls < 0 {
-		return forwarder.Grant{}, errors.New("the budget is used up")
+		return forwarder.Reservation{}, errors.New("the budget is used up")
 	}
-	return forwarder.Grant{MaxOutput: 50, Commit: func(used *model.Usage, _ error) error {
+	return forwarder.Reservation{MaxOutput: 50, Commit: func(used *model.Usage, _ error) error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if used != nil {

@@ -85,7 +85,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
 	l := v.loop(s.Role("fixer", v.System))
-	if l.Fixer.Tools, err = s.Tools(loop.Toolset{Programs: slices.Concat(allow.Execution(), v.Allow)}); err != nil {
+	if l.Fixer.Tools, err = s.Tools(loop.Toolset{Programs: slices.Concat(allow.ExecutionPrograms(), v.Allow)}); err != nil {
 		return built, err
 	}
 	s.SetCheck(nil, s.Check)

@@ -244,14 +244,14 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 	set := loop.Toolset{Closed: artifactsHome, Why: artifactsHome + " holds hone's own records and is closed; what happened so far stands in your instructions"}
 	execution, inspection := set, set
 	execution.Walls, inspection.Walls = commands, review
-	inspection.ReadOnly, inspection.Programs = true, allow.Review()
+	inspection.ReadOnly, inspection.Programs = true, allow.ReviewPrograms()
 	looking, err := s.Tools(inspection)
 	if err != nil {
 		return nil, err
 	}
 	return func(programs []string) (execute, review []tool.Tool) {
 		with := execution
-		with.Programs = slices.Concat(allow.Execution(), v.Allow, programs)
+		with.Programs = slices.Concat(allow.ExecutionPrograms(), v.Allow, programs)
 		execute, _ = s.Tools(with) // the tree is open
 		return execute, looking
 	}, nil

@@ -282,7 +282,7 @@ func TestErrorBodies(t *testing.T) {
 			model.Error{Kind: model.TooLong, Status: 413, Message: "Request exceeds the maximum size"}},
 		{modeltest.Turn{Status: 404, Message: "model: claude-x"}, model.Error{Kind: model.Invalid, Status: 404, Message: "model: claude-x"}},
 		{modeltest.Turn{Status: 429, Message: "Slow.", RetryAfter: "13"},
-			model.Error{Kind: model.RateLimited, Status: 429, Message: "Slow.", After: 13 * time.Second}},
+			model.Error{Kind: model.RateLimited, Status: 429, Message: "Slow.", RetryAfter: 13 * time.Second}},
 		{modeltest.Turn{Status: 529, Message: "Overloaded"}, model.Error{Kind: model.Overloaded, Status: 529, Message: "Overloaded"}},
 	}
 	for _, test := range tests {

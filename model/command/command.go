@@ -175,7 +175,7 @@ func (c *Config) invalid(message, hint string) *model.Error {
 // In help, %s stands for the agent's section.
 func (c *Config) failed(message string, help remedy, used *model.Usage) *model.Error {
 	return &model.Error{Kind: model.Failed, Message: message, Usage: used,
-		Hint: help.first, Or: strings.ReplaceAll(help.or, "%s", c.section())}
+		Hint: help.first, Alternative: strings.ReplaceAll(help.or, "%s", c.section())}
 }
 
 // remedy is what the user can do about a failed session: before another try, or

@@ -135,8 +135,8 @@ func TestFailedSession(t *testing.T) {
 					t.Errorf("no %q in %s", want, e.Message)
 				}
 			}
-			if !strings.Contains(e.Or, c.or) {
-				t.Errorf("Or = %q, want %q", e.Or, c.or)
+			if !strings.Contains(e.Alternative, c.or) {
+				t.Errorf("Or = %q, want %q", e.Alternative, c.or)
 			}
 			if e.Usage == nil || *e.Usage != (model.Usage{Input: 7, Output: 3}) {
 				t.Errorf("usage = %+v", e.Usage)
@@ -161,8 +161,8 @@ func TestNotStarted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := agent(t, "", change).Generate(t.Context(), request("", "do"))
 			e := fault(t, err)
-			if !strings.Contains(e.Or, "[commands.sh]") || e.Usage == nil || e.Usage.Total() != 0 {
-				t.Errorf("%v; or: %s; usage %+v", e, e.Or, e.Usage)
+			if !strings.Contains(e.Alternative, "[commands.sh]") || e.Usage == nil || e.Usage.Total() != 0 {
+				t.Errorf("%v; or: %s; usage %+v", e, e.Alternative, e.Usage)
 			}
 		})
 	}

@@ -90,7 +90,7 @@ type Ledger interface {
 	// Reserve reserves a call before it is sent. An error means that the call
 	// is refused, for example because the budget is used up; the agent is told
 	// only that. Reserve must be safe for concurrent use.
-	Reserve(ctx context.Context, c Call) (Grant, error)
+	Reserve(ctx context.Context, c Call) (Reservation, error)
 }
 
 // Call is what is known about a call before it is sent.
@@ -104,8 +104,8 @@ type Call struct {
 	MaxOutput int64
 }
 
-// Grant is a reservation.
-type Grant struct {
+// Reservation is the permission to send a call.
+type Reservation struct {
 	// MaxOutput limits the output tokens, for all answers together. It replaces
 	// a higher limit or a missing one. If it is not positive, the call is
 	// refused.
@@ -133,14 +133,14 @@ func (o *Overrun) Error() string {
 
 // Report is a summary of the requests so far.
 type Report struct {
-	Calls   int64 // reserved calls
-	Free    int64 // requests without cost: token counts, lists of models
-	Refused int64 // requests that were answered without the provider
-	Lost    int64 // calls that were charged in full, because their usage is unknown
+	Calls         int64 // reserved calls
+	Free          int64 // requests without cost: token counts, lists of models
+	Refused       int64 // requests that were answered without the provider
+	ChargedInFull int64 // calls that were charged in full, because their usage is unknown
 	// Usage is the sum of the usage that the provider reported.
 	Usage model.Usage
 	// Why is the ledger's last error; nil if it refused no call.
-	Why error
+	LedgerErr error
 	// Stopped is the reason why no more calls are forwarded: an [*Overrun], an
 	// error of a Commit, or [ErrClosed]; nil while calls are forwarded.
 	Stopped error

@@ -46,7 +46,7 @@ func TestPassesOn(t *testing.T) {
 			if done.used == nil || *done.used != used || done.fault != nil {
 				t.Errorf("settled with %+v, %v, want %+v", done.used, done.fault, used)
 			}
-			if r := f.Report(); r.Calls != 1 || r.Lost != 0 || r.Refused != 0 || r.Usage != used || r.Stopped != nil {
+			if r := f.Report(); r.Calls != 1 || r.ChargedInFull != 0 || r.Refused != 0 || r.Usage != used || r.Stopped != nil {
 				t.Errorf("report: %+v", r)
 			}
 		})
@@ -187,7 +187,7 @@ func TestChargedInFull(t *testing.T) {
 				if done.used != nil || done.fault == nil {
 					t.Errorf("settled with %+v, %v", done.used, done.fault)
 				}
-				if r := f.Report(); r.Lost != 1 || r.Usage != (model.Usage{}) {
+				if r := f.Report(); r.ChargedInFull != 1 || r.Usage != (model.Usage{}) {
 					t.Errorf("report: %+v", r)
 				}
 			})
@@ -348,7 +348,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		if calls, done := ledger.list(); len(calls) != 3 || len(done) != 3 {
 			t.Errorf("%d calls are reserved and %d settled, want 3 each", len(calls), len(done))
 		}
-		if r := f.Report(); r.Lost != 3 || !errors.Is(r.Stopped, ErrClosed) {
+		if r := f.Report(); r.ChargedInFull != 3 || !errors.Is(r.Stopped, ErrClosed) {
 			t.Errorf("report: %+v", r)
 		}
 	})

@@ -250,7 +250,7 @@ func TestBounds(t *testing.T) {
 				t.Errorf("call %d returns status %d", i, got.status)
 			}
 		}
-		if r := f.Report(); r.Calls != 2 || r.Refused != 2 || r.Why == nil {
+		if r := f.Report(); r.Calls != 2 || r.Refused != 2 || r.LedgerErr == nil {
 			t.Errorf("report: %+v", r)
 		}
 	})
@@ -369,7 +369,7 @@ func TestBudgetStatus(t *testing.T) {
 		if k := model.StatusError(400, nil, message, "").Kind; k != model.Invalid {
 			t.Errorf("%s: the message is classified as %q", s.name, k)
 		}
-		if r := f.Report(); r.Calls != 0 || r.Refused != 1 || !errors.Is(r.Why, ledger.refuse) {
+		if r := f.Report(); r.Calls != 0 || r.Refused != 1 || !errors.Is(r.LedgerErr, ledger.refuse) {
 			t.Errorf("%s: report: %+v", s.name, r)
 		}
 	}

@@ -46,7 +46,7 @@ func (f *Forward) recordRefusal(err error) {
 	f.report.Refused++
 	var budget *budgetError
 	if errors.As(err, &budget) {
-		f.report.Why = budget.why
+		f.report.LedgerErr = budget.why
 	}
 }
 
@@ -250,13 +250,13 @@ func (c *call) paid(t target, body []byte) error {
 	return x.run(q.withLimit(limit))
 }
 
-func (c *call) reserve(q request, bytes int64) (Grant, error) {
+func (c *call) reserve(q request, bytes int64) (Reservation, error) {
 	g, err := c.f.config.Ledger.Reserve(c.ctx, Call{Model: q.model, RequestBytes: bytes, MaxOutput: q.maxOutput()})
 	if err != nil {
 		if c.ctx.Err() != nil {
-			return Grant{}, context.Cause(c.ctx)
+			return Reservation{}, context.Cause(c.ctx)
 		}
-		return Grant{}, &budgetError{err}
+		return Reservation{}, &budgetError{err}
 	}
 	return g, nil
 }
@@ -271,7 +271,7 @@ func (f *Forward) uncountCall() {
 // reservation is a grant until it is settled. It belongs to one goroutine.
 type reservation struct {
 	f       *Forward
-	grant   Grant
+	grant   Reservation
 	model   string
 	allowed int64 // output tokens, for all answers together
 	done    bool
@@ -305,7 +305,7 @@ func (f *Forward) recordUsage(used *model.Usage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if used == nil {
-		f.report.Lost++
+		f.report.ChargedInFull++
 		return
 	}
 	f.report.Usage = f.report.Usage.Add(*used)

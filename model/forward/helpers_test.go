@@ -36,11 +36,11 @@ type settled struct {
 	fault error
 }
 
-func (b *book) Reserve(_ context.Context, c Call) (Grant, error) {
+func (b *book) Reserve(_ context.Context, c Call) (Reservation, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.refuse != nil {
-		return Grant{}, b.refuse
+		return Reservation{}, b.refuse
 	}
 	b.calls = append(b.calls, c)
 	out := b.grant
@@ -50,7 +50,7 @@ func (b *book) Reserve(_ context.Context, c Call) (Grant, error) {
 	if out == 0 {
 		out = 1000
 	}
-	return Grant{MaxOutput: out, Commit: func(used *model.Usage, fault error) error {
+	return Reservation{MaxOutput: out, Commit: func(used *model.Usage, fault error) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.settled = append(b.settled, settled{used, fault})

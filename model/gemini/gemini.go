@@ -196,8 +196,8 @@ func (a *apiError) refine(e *model.Error) {
 		if !strings.HasSuffix(detail.Type, "google.rpc.RetryInfo") {
 			continue
 		}
-		if after, err := time.ParseDuration(detail.RetryDelay); err == nil && after > e.After {
-			e.After = after
+		if after, err := time.ParseDuration(detail.RetryDelay); err == nil && after > e.RetryAfter {
+			e.RetryAfter = after
 		}
 	}
 }

@@ -63,7 +63,7 @@ func garbage(t *testing.T, p Provider) {
 
 func rateLimited(t *testing.T, p Provider) {
 	e := p.fault(t, Turn{Status: 429, Message: "Slow down.\nPlease.", RetryAfter: "7"}, model.RateLimited)
-	if e.After != 7*time.Second || e.Status != 429 || !e.Temporary() {
+	if e.RetryAfter != 7*time.Second || e.Status != 429 || !e.Temporary() {
 		t.Errorf("error = %+v, want status 429, temporary, after 7s", e)
 	}
 	if e.Message != "Slow down. Please." {

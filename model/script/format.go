@@ -37,7 +37,7 @@ func (a Attempt) words() []string {
 	if e := a.Error; e != nil {
 		words = appendWord(words, "kind", strings.ReplaceAll(string(e.Kind), " ", "-"))
 		words = appendCount(words, "status", int64(e.Status))
-		words = appendTime(words, "after", e.After)
+		words = appendTime(words, "after", e.RetryAfter)
 		words = appendWord(words, "hint", e.Hint)
 		return appendTime(words, "delay", a.Delay)
 	}

@@ -175,7 +175,7 @@ func (j jsonAttempt) attempt() (Attempt, error) {
 func (j jsonError) toError() (*model.Error, error) {
 	kind, err := parseKind(j.Kind)
 	return &model.Error{
-		Kind: kind, Status: j.Status, After: time.Duration(j.After), Message: j.Message, Hint: j.Hint,
+		Kind: kind, Status: j.Status, RetryAfter: time.Duration(j.After), Message: j.Message, Hint: j.Hint,
 	}, err
 }
 

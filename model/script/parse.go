@@ -51,7 +51,7 @@ func (r Reply) check() error {
 }
 
 func (a Attempt) check() error {
-	if a.Delay < 0 || a.Error != nil && a.Error.After < 0 {
+	if a.Delay < 0 || a.Error != nil && a.Error.RetryAfter < 0 {
 		return errors.New("a duration is negative")
 	}
 	if a.Error != nil {

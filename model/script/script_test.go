@@ -60,7 +60,7 @@ func want() []script.Reply {
 			Usage: &model.Usage{Input: 100, Output: 5, Reasoning: 2, CacheRead: 7, CacheWrite: 3},
 		}}},
 		{Attempts: []script.Attempt{
-			{Error: &model.Error{Kind: model.RateLimited, Status: 429, After: 1500 * time.Millisecond, Message: "Slow down.", Hint: "wait a little"}},
+			{Error: &model.Error{Kind: model.RateLimited, Status: 429, RetryAfter: 1500 * time.Millisecond, Message: "Slow down.", Hint: "wait a little"}},
 			{Error: &model.Error{Kind: model.Overloaded}},
 			{Text: "I read.", Calls: []script.Call{
 				{ID: "call_x", Name: "read", Args: `{"path": "main.go"}`},

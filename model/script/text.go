@@ -219,7 +219,7 @@ func setError(a *Attempt, w word) (err error) {
 	case "status":
 		a.Error.Status, err = strconv.Atoi(w.value)
 	case "after":
-		a.Error.After, err = time.ParseDuration(w.value)
+		a.Error.RetryAfter, err = time.ParseDuration(w.value)
 	case "hint":
 		a.Error.Hint = w.value
 	case "delay":

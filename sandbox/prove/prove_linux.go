@@ -140,14 +140,14 @@ const timeout = 2 * time.Minute
 func environment(all []Attempt) []string {
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG=C"}
 	if len(all) == 1 && all[0].Name == "claims" {
-		env = append(env, Claims()...)
+		env = append(env, claims()...)
 	}
 	return env
 }
 
-// Claims returns variables that claim that a process already runs behind walls.
+// claims returns variables that claim that a process already runs behind walls.
 // They prove nothing and must change nothing.
-func Claims() []string {
+func claims() []string {
 	return []string{"HONE_SANDBOX=1", "HONE_WALL=none", "container=bwrap", "CODEX_SANDBOX=seatbelt", "IN_NIX_SHELL=pure", "FLATPAK_ID=x", "SNAP=/snap/x", "GEMINI_SANDBOX=1", "SANDBOX_RUNTIME=1"}
 }
 

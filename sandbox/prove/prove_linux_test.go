@@ -57,18 +57,18 @@ func TestWalls(t *testing.T) {
 			}
 			r := proved(t, wall)
 			for _, one := range r.Results {
-				if !one.Known() {
+				if !one.Conclusive() {
 					t.Logf("unknown: %s", one)
 				}
 			}
-			wrong := slices.Concat(r.Holes(), r.Shut())
+			wrong := slices.Concat(r.Holes(), r.Blocked())
 			if os.Getenv(againLoosely) == "" {
 				wrong = r.pick(func(one Result) bool { return !one.asExpected() })
 			}
 			for _, one := range wrong {
 				t.Errorf("%s", one)
 			}
-			t.Logf("PROVED %s: %d stopped, %d open, %d unknown", r.Grade, len(r.Stopped()), len(r.Open()), len(r.Unknown()))
+			t.Logf("PROVED %s: %d stopped, %d open, %d unknown", r.Grade, len(r.Stopped()), len(r.Open()), len(r.Inconclusive()))
 			if left, _ := os.ReadDir(scenes); len(left) > 0 {
 				t.Errorf("%s is left behind", left[0])
 			}
@@ -223,7 +223,7 @@ func TestNothingHolds(t *testing.T) {
 	r := proved(t, sandbox.NoWall)
 	open := 0
 	for _, one := range r.Results {
-		if !one.Known() || !slices.Equal(one.Expected.Words, []string{wordOpen}) {
+		if !one.Conclusive() || !slices.Equal(one.Expected.Words, []string{wordOpen}) {
 			continue
 		}
 		open++
@@ -285,7 +285,7 @@ func TestClaims(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	for _, pair := range Claims() {
+	for _, pair := range claims() {
 		name, value, _ := strings.Cut(pair, "=")
 		t.Setenv(name, value)
 	}

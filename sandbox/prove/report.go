@@ -21,9 +21,9 @@ type Result struct {
 // it would harm the machine counts as crossed.
 func (r Result) Crossed() bool { return r.Got == wordOpen || r.Got == wordNotTried }
 
-// Known reports whether the attempt could be made here. If not, it is neither
+// Conclusive reports whether the attempt could be made here. If not, it is neither
 // stopped nor crossed.
-func (r Result) Known() bool { return r.Got != wordUnknown }
+func (r Result) Conclusive() bool { return r.Got != wordUnknown }
 
 // String returns the result in one line.
 func (r Result) String() string {
@@ -38,7 +38,7 @@ func (r Result) String() string {
 }
 
 // asExpected reports whether the table allows the result.
-func (r Result) asExpected() bool { return !r.Known() || r.Expected.allows(r.Got) }
+func (r Result) asExpected() bool { return !r.Conclusive() || r.Expected.allows(r.Got) }
 
 // Report contains the results of all attempts.
 type Report struct {
@@ -57,22 +57,22 @@ func (r Report) Open() []Result {
 	return r.pick(func(one Result) bool { return one.Crossed() && one.Expected.open() })
 }
 
-// Shut returns the attempts that should have got through and did not, such as the
+// Blocked returns the attempts that should have got through and did not, such as the
 // one on a door of the policy.
-func (r Report) Shut() []Result {
+func (r Report) Blocked() []Result {
 	return r.pick(func(one Result) bool {
-		return one.Known() && !one.Crossed() && one.Expected.open() && !one.asExpected()
+		return one.Conclusive() && !one.Crossed() && one.Expected.open() && !one.asExpected()
 	})
 }
 
-// Unknown returns the attempts that could not be made here.
-func (r Report) Unknown() []Result {
-	return r.pick(func(one Result) bool { return !one.Known() })
+// Inconclusive returns the attempts that could not be made here.
+func (r Report) Inconclusive() []Result {
+	return r.pick(func(one Result) bool { return !one.Conclusive() })
 }
 
 // Stopped returns the attempts that did not get through.
 func (r Report) Stopped() []Result {
-	return r.pick(func(one Result) bool { return one.Known() && !one.Crossed() })
+	return r.pick(func(one Result) bool { return one.Conclusive() && !one.Crossed() })
 }
 
 // pick returns the results for which keep returns true.

@@ -65,21 +65,7 @@ type row struct {
 // cell is the expectation for root and that for other users.
 type cell struct{ root, user Expectation }
 
-// Expected returns the table's expectation for an attempt behind a wall. An
-// unknown name or wall is an error.
-func Expected(wall sandbox.Wall, root bool, name string) (Expectation, error) {
-	rows, err := table()
-	if err != nil {
-		return Expectation{}, err
-	}
-	i := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
-	if i < 0 {
-		return Expectation{}, fmt.Errorf("the table of attempts has no %s", name)
-	}
-	return rows[i].expected(wall, root)
-}
-
-// expected returns the expectation behind a wall.
+// expected returns the expectation behind a wall. An unknown wall is an error.
 func (r row) expected(wall sandbox.Wall, root bool) (Expectation, error) {
 	c, ok := r.cells[wall]
 	switch {

@@ -89,7 +89,7 @@ func attack(t *testing.T, seed uint64, crash bool) {
 	diff(t, fmt.Sprintf("seed %d: protected", seed), after, before)
 	left := y.state(false)
 	for _, told := range restored {
-		if told.Lost != "" {
+		if told.NotRestored != "" {
 			t.Errorf("seed %d: %+v", seed, told)
 		}
 		rel, _ := filepath.Rel(y.dir, told.Path)

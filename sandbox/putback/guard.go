@@ -73,7 +73,7 @@ type spot struct {
 func guarded(entries []sandbox.Entry) []sandbox.Entry {
 	around := func(e sandbox.Entry) bool {
 		return slices.ContainsFunc(entries, func(o sandbox.Entry) bool {
-			return o.Access == sandbox.AccessWrite && o.Path != e.Path && sandbox.Holds(o.Path, e.Path)
+			return o.Access == sandbox.AccessWrite && o.Path != e.Path && sandbox.Within(o.Path, e.Path)
 		})
 	}
 	kept := slices.DeleteFunc(slices.Clone(entries), func(e sandbox.Entry) bool {
@@ -93,14 +93,14 @@ func New(entries []sandbox.Entry, aside string) (*Guard, error) {
 	entries = guarded(entries)
 	for _, e := range entries {
 		if e.Access == sandbox.AccessWrite && !slices.ContainsFunc(entries, func(o sandbox.Entry) bool {
-			return o.Access == sandbox.AccessWrite && o.Path != e.Path && sandbox.Holds(o.Path, e.Path)
+			return o.Access == sandbox.AccessWrite && o.Path != e.Path && sandbox.Within(o.Path, e.Path)
 		}) {
 			g.plots = append(g.plots, &plot{path: e.Path, spot: &spot{}})
 		}
 	}
 	for _, p := range g.plots {
 		for _, e := range entries {
-			if e.Path != p.path && sandbox.Holds(p.path, e.Path) {
+			if e.Path != p.path && sandbox.Within(p.path, e.Path) {
 				p.spot.name(strings.TrimLeft(e.Path[len(p.path):], string(filepath.Separator)), e.Access == sandbox.AccessRead)
 			}
 		}
@@ -115,7 +115,7 @@ func New(entries []sandbox.Entry, aside string) (*Guard, error) {
 		return nil, err
 	}
 	for _, p := range g.plots {
-		if sandbox.Holds(p.path, real) {
+		if sandbox.Within(p.path, real) {
 			return nil, fmt.Errorf("the directory %s, for files that commands put in place of protected ones, is in %s, which commands may write", aside, p.path)
 		}
 	}

@@ -24,7 +24,7 @@ func TestRestoreKeeps(t *testing.T) {
 		y.write(".git/config", text, 0o644)
 		restored, err := p.restore()
 		y.must(err)
-		if data, err := os.ReadFile(restored[0].Kept); err != nil || string(data) != text {
+		if data, err := os.ReadFile(restored[0].MovedTo); err != nil || string(data) != text {
 			t.Errorf("kept %q, %v", data, err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestRestoreOwed(t *testing.T) {
 	y.must(os.Rename(y.aside, y.aside+"2"))
 	y.must(os.WriteFile(y.aside, nil, 0o600))
 	restored, err := p.restore()
-	if err == nil || !strings.Contains(err.Error(), y.path(".git/config")) || len(restored) != 1 || restored[0].Lost == "" {
+	if err == nil || !strings.Contains(err.Error(), y.path(".git/config")) || len(restored) != 1 || restored[0].NotRestored == "" {
 		t.Fatalf("%v, %v", restored, err)
 	}
 	if _, err := g.protect(); err == nil {
@@ -218,7 +218,7 @@ func TestRestoreTellsAHundred(t *testing.T) {
 	}
 	restored, err := p.restore()
 	y.must(err)
-	if last := restored[len(restored)-1]; len(restored) != mostReported || last.Path != y.path(".git/hooks") || filepath.Dir(last.Kept) != y.aside {
+	if last := restored[len(restored)-1]; len(restored) != mostReported || last.Path != y.path(".git/hooks") || filepath.Dir(last.MovedTo) != y.aside {
 		t.Errorf("%d, the last %v", len(restored), last)
 	}
 	diff(t, "protected", y.state(true), before)
@@ -248,7 +248,7 @@ func TestRestoreToAnotherFileSystem(t *testing.T) {
 	if got := y.told(restored); !slices.Equal(got, []string{".git/config kept", ".git/hooks/new kept"}) {
 		t.Errorf("told %q", got)
 	}
-	if data, err := os.ReadFile(filepath.Join(restored[1].Kept, "deep")); err != nil || string(data) != "evil" {
+	if data, err := os.ReadFile(filepath.Join(restored[1].MovedTo, "deep")); err != nil || string(data) != "evil" {
 		t.Errorf("kept %q, %v", data, err)
 	}
 	diff(t, "protected", y.state(true), before)

@@ -35,7 +35,7 @@ func putBack(plots []*plot, left *leftovers) ([]sandbox.Restored, error) {
 	}
 	if p.more > 0 {
 		last := &p.restored[len(p.restored)-1]
-		*last = sandbox.Restored{Path: filepath.Dir(last.Path), Kept: left.folder, Lost: last.Lost}
+		*last = sandbox.Restored{Path: filepath.Dir(last.Path), MovedTo: left.folder, NotRestored: last.NotRestored}
 	}
 	return p.restored, errors.Join(p.errs...)
 }
@@ -77,15 +77,15 @@ func (p *putter) tell(r sandbox.Restored) {
 		return
 	}
 	p.more++
-	if r.Lost != "" {
-		p.restored[mostReported-1].Lost = r.Lost
+	if r.NotRestored != "" {
+		p.restored[mostReported-1].NotRestored = r.NotRestored
 	}
 }
 
 // fail reports a path that could not be restored because of an error.
 func (p *putter) fail(path string, err error) {
 	p.errs = append(p.errs, fmt.Errorf("restore %s: %w", path, err))
-	p.tell(sandbox.Restored{Path: path, Lost: err.Error()})
+	p.tell(sandbox.Restored{Path: path, NotRestored: err.Error()})
 }
 
 // inner restores the contents of an open directory. Quiet means that the directory
@@ -124,7 +124,7 @@ func (p *putter) sweep(dir *os.Root, path string, n *node) error {
 			errs = append(errs, err)
 			continue
 		}
-		p.tell(sandbox.Restored{Path: filepath.Join(path, name), Kept: kept})
+		p.tell(sandbox.Restored{Path: filepath.Join(path, name), MovedTo: kept})
 	}
 	return errors.Join(errs...)
 }
@@ -149,7 +149,7 @@ func (p *putter) put(dir *os.Root, path string, n *node, quiet bool) error {
 	same := n.Kind == isFile && info != nil && info.Mode().IsRegular() && sameData(dir, n, info)
 	if same && stampOf(info).Links <= n.Stamp.Links {
 		lost, err := attributes(dir, n, info)
-		p.tellUnless(quiet, sandbox.Restored{Path: path, Lost: lost})
+		p.tellUnless(quiet, sandbox.Restored{Path: path, NotRestored: lost})
 		return err
 	}
 	temp, lost, err := build(dir, n)
@@ -166,13 +166,13 @@ func (p *putter) put(dir *os.Root, path string, n *node, quiet bool) error {
 	if err != nil {
 		return errors.Join(err, dir.Remove(temp))
 	}
-	p.tellUnless(quiet && kept == "" && lost == "", sandbox.Restored{Path: path, Kept: kept, Lost: lost})
+	p.tellUnless(quiet && kept == "" && lost == "", sandbox.Restored{Path: path, MovedTo: kept, NotRestored: lost})
 	return nil
 }
 
 // tellUnless reports a change, unless it is reported with its directory.
 func (p *putter) tellUnless(quiet bool, r sandbox.Restored) {
-	if !quiet || r.Lost != "" {
+	if !quiet || r.NotRestored != "" {
 		p.tell(r)
 	}
 }
@@ -189,7 +189,7 @@ func (p *putter) clear(dir *os.Root, name string, info fs.FileInfo) (kept string
 func (p *putter) remove(dir *os.Root, path string, n *node) error {
 	kept, err := p.left.take(dir, n.Name)
 	if err == nil {
-		p.tell(sandbox.Restored{Path: path, Kept: kept})
+		p.tell(sandbox.Restored{Path: path, MovedTo: kept})
 	}
 	return err
 }
@@ -203,7 +203,7 @@ func (p *putter) way(dir *os.Root, path string, n *node, info fs.FileInfo) error
 		if err != nil {
 			return err
 		}
-		p.tell(sandbox.Restored{Path: path, Kept: kept})
+		p.tell(sandbox.Restored{Path: path, MovedTo: kept})
 		info = nil
 	}
 	if info == nil && !n.exists() || info != nil && !info.IsDir() {
@@ -239,7 +239,7 @@ func (p *putter) folder(dir *os.Root, path string, n *node, info fs.FileInfo, qu
 		if err := dir.Mkdir(n.Name, 0o700); err != nil {
 			return err
 		}
-		p.tellUnless(quiet && kept == "", sandbox.Restored{Path: path, Kept: kept})
+		p.tellUnless(quiet && kept == "", sandbox.Restored{Path: path, MovedTo: kept})
 		if info, err = dir.Lstat(n.Name); err != nil {
 			return err
 		}
@@ -250,7 +250,7 @@ func (p *putter) folder(dir *os.Root, path string, n *node, info fs.FileInfo, qu
 		if owner && dir.Lchown(n.Name, n.Stamp.UID, n.Stamp.GID) != nil {
 			lost = notOwner
 		}
-		p.tellUnless(quiet || whole, sandbox.Restored{Path: path, Lost: lost})
+		p.tellUnless(quiet || whole, sandbox.Restored{Path: path, NotRestored: lost})
 	}
 	if n.Unkept != "" {
 		return dir.Chmod(n.Name, n.Mode)
@@ -288,7 +288,7 @@ func (p *putter) within(dir *os.Root, path string, n *node, mode fs.FileMode, qu
 
 // unkept reports a path that cannot be restored, and restores as much as possible.
 func (p *putter) unkept(dir *os.Root, path string, n *node, info fs.FileInfo, quiet bool) error {
-	r := sandbox.Restored{Path: path, Lost: n.Unkept}
+	r := sandbox.Restored{Path: path, NotRestored: n.Unkept}
 	if info == nil {
 		p.tell(r)
 		return nil
@@ -297,7 +297,7 @@ func (p *putter) unkept(dir *os.Root, path string, n *node, info fs.FileInfo, qu
 	if info.Mode().Type() == n.Mode.Type() {
 		_, err = attributes(dir, n, info)
 	} else {
-		r.Kept, err = p.left.take(dir, n.Name)
+		r.MovedTo, err = p.left.take(dir, n.Name)
 	}
 	if err == nil {
 		p.tell(r)

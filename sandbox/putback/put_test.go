@@ -100,7 +100,7 @@ func (y *plotted) guard() *Guard {
 
 // isProtected reports whether a path may only be read.
 func (y *plotted) isProtected(rel string) bool {
-	return !sandbox.Holds("ro/rw", rel) && slices.ContainsFunc(y.protected, func(p string) bool { return sandbox.Holds(p, rel) })
+	return !sandbox.Within("ro/rw", rel) && slices.ContainsFunc(y.protected, func(p string) bool { return sandbox.Within(p, rel) })
 }
 
 // state is all of the tree that is protected, or all that is not, with what
@@ -176,14 +176,14 @@ func (y *plotted) told(restored []sandbox.Restored) []string {
 	for _, r := range restored {
 		rel, err := filepath.Rel(y.dir, r.Path)
 		y.must(err)
-		if r.Kept != "" {
-			if _, err := os.Lstat(r.Kept); err != nil {
+		if r.MovedTo != "" {
+			if _, err := os.Lstat(r.MovedTo); err != nil {
 				y.Errorf("what was at %s is not kept: %v", rel, err)
 			}
 			rel += " kept"
 		}
-		if r.Lost != "" {
-			rel += " LOST " + r.Lost
+		if r.NotRestored != "" {
+			rel += " LOST " + r.NotRestored
 		}
 		all = append(all, rel)
 	}

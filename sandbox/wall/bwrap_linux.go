@@ -120,7 +120,7 @@ func bwrapMount(m mount) []string {
 	case m.Kind == mountHideFile:
 		// A device that is mounted without --dev-bind cannot be opened.
 		return []string{"--ro-bind", os.DevNull, m.Path}
-	case sandbox.Holds("/dev", m.Path):
+	case sandbox.Within("/dev", m.Path):
 		return []string{"--dev-bind", m.Path, m.Path}
 	case m.Kind == mountRead:
 		return []string{"--ro-bind", m.Path, m.Path}
@@ -134,7 +134,7 @@ func bwrapMount(m mount) []string {
 func checkTmp(tmp string, list []mount) (rest []mount, err error) {
 	for _, m := range list {
 		made := false
-		if tmp != "" && m.Path != "/tmp" && sandbox.Holds("/tmp", m.Path) {
+		if tmp != "" && m.Path != "/tmp" && sandbox.Within("/tmp", m.Path) {
 			if made, err = tmpPoint(tmp, m); err != nil {
 				return nil, err
 			}

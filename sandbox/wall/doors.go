@@ -76,9 +76,9 @@ func (o *outside) protect(entries []sandbox.Entry, aside string) (err error) {
 // with that index.
 func (o *outside) DoorAddr(i int) string { return o.doors[i] }
 
-// Settled returns the protected paths that Build restored because an earlier
+// Recovered returns the protected paths that Build restored because an earlier
 // process ended before it could restore what its commands had changed.
-func (o *outside) Settled() []sandbox.Restored { return o.settled }
+func (o *outside) Recovered() []sandbox.Restored { return o.settled }
 
 // Close closes the doors and stops protecting paths. No command may be running.
 func (o *outside) Close() error {

@@ -142,7 +142,7 @@ func (j jail) options() (args []string, err error) {
 		if err := j.check(m); err != nil {
 			return nil, err
 		}
-		if sandbox.Holds("/tmp", m.Path) || m.Path == "/" {
+		if sandbox.Within("/tmp", m.Path) || m.Path == "/" {
 			temporary = nil
 		}
 		args = append(args, j.show(m)...)
@@ -165,7 +165,7 @@ func (j jail) check(m mount) error {
 	switch {
 	case in && around.Kind == mountHideDir:
 		return &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it cannot show %s in the hidden directory %s", m.Path, around.Path), Next: useOther}
-	case m.Kind == mountWrite && !j.root && sandbox.Holds("/home", m.Path) && !sandbox.Holds(j.home, m.Path):
+	case m.Kind == mountWrite && !j.root && sandbox.Within("/home", m.Path) && !sandbox.Within(j.home, m.Path):
 		return &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it shows only the user's own home, and %s is not in %q", m.Path, j.home), Next: useOther}
 	}
 	return fitsFirejail(m.Path)
@@ -204,7 +204,7 @@ func (j jail) show(m mount) (args []string) {
 // none.
 func (j jail) around(path string) (found mount, ok bool) {
 	for _, m := range j.mounts {
-		if m.Path != path && m.Kind != mountLink && sandbox.Holds(m.Path, path) {
+		if m.Path != path && m.Kind != mountLink && sandbox.Within(m.Path, path) {
 			found, ok = m, true
 		}
 	}
@@ -216,7 +216,7 @@ func (j jail) around(path string) (found mount, ok bool) {
 func (j jail) sealed(path string) bool {
 	top := j.top(path)
 	for _, m := range j.mounts {
-		if sandbox.Holds(m.Path, top) {
+		if sandbox.Within(m.Path, top) {
 			return false
 		}
 	}
@@ -232,7 +232,7 @@ func (j jail) seen(path string) bool {
 // top returns the directory above a path in which firejail can hide everything
 // but entries.
 func (j jail) top(path string) string {
-	if j.home != "" && sandbox.Holds(j.home, path) {
+	if j.home != "" && sandbox.Within(j.home, path) {
 		return j.home
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
@@ -243,7 +243,7 @@ func (j jail) top(path string) string {
 // read-only or needs unchanged.
 func inSystem(path string) bool {
 	for _, dir := range [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/dev", "/proc", "/sys", "/run"} {
-		if sandbox.Holds(dir, path) {
+		if sandbox.Within(dir, path) {
 			return true
 		}
 	}

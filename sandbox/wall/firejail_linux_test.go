@@ -159,7 +159,7 @@ func TestFirejailArgs(t *testing.T) {
 		if slices.Contains(got, "--net=none") == open {
 			t.Errorf("network %v: %q", open, got)
 		}
-		if !slices.Contains(got, "--whitelist="+tmp) && sandbox.Holds("/tmp", tmp) {
+		if !slices.Contains(got, "--whitelist="+tmp) && sandbox.Within("/tmp", tmp) {
 			t.Errorf("%q does not show %s", got, tmp)
 		}
 		if end := got[len(got)-4:]; !slices.Equal(end, []string{"--", "/keeper", "--", "-x"}) {

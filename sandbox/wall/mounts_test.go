@@ -120,7 +120,7 @@ func fuzzedEntries(data []byte) (entries []sandbox.Entry, all []string) {
 func mountedAccess(list []mount, path string) sandbox.Access {
 	got := sandbox.AccessNone
 	for _, m := range list {
-		if sandbox.Holds(m.Path, path) {
+		if sandbox.Within(m.Path, path) {
 			got = map[mountKind]sandbox.Access{mountRead: sandbox.AccessRead, mountWrite: sandbox.AccessWrite}[m.Kind]
 		}
 	}
@@ -139,7 +139,7 @@ func mountedAt(list []mount, path string) bool {
 func entryAccess(entries []sandbox.Entry, path string) sandbox.Access {
 	got, longest := sandbox.AccessNone, 0
 	for _, e := range entries {
-		if sandbox.Holds(e.Path, path) && len(e.Path) > longest {
+		if sandbox.Within(e.Path, path) && len(e.Path) > longest {
 			got, longest = e.Access, len(e.Path)
 		}
 	}
@@ -148,7 +148,7 @@ func entryAccess(entries []sandbox.Entry, path string) sandbox.Access {
 
 func holdsProtected(entries []sandbox.Entry, path string) bool {
 	for _, e := range entries {
-		if e.Access == sandbox.AccessRead && e.Path != path && sandbox.Holds(path, e.Path) {
+		if e.Access == sandbox.AccessRead && e.Path != path && sandbox.Within(path, e.Path) {
 			return true
 		}
 	}

@@ -170,7 +170,7 @@ func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 // runs, each command of the same walls restores the protected paths to their
 // state at its start.
 func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
-	return sandbox.Hold(func(up sandbox.Started) (sandbox.Result, error) { return w.run(ctx, c, up) })
+	return sandbox.Start(func(up sandbox.Started) (sandbox.Result, error) { return w.run(ctx, c, up) })
 }
 
 func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {
@@ -239,6 +239,6 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 	}
 	return sandbox.Result{
 		Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, OverLimit: l.result.Over,
-		Stdout: o.Stdout, Stderr: o.Stderr, Lost: o.Lost,
+		Stdout: o.Stdout, Stderr: o.Stderr, Discarded: o.Discarded,
 	}, nil
 }

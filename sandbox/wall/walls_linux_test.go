@@ -92,8 +92,8 @@ func TestBehindWalls(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				r := behind(t, w, dir, c.script)
-				if r.Exit != c.exit || r.Signal != c.signal || string(r.Stdout) != c.stdout || string(r.Stderr) != c.stderr || r.TimedOut || r.Lost != 0 || r.Duration <= 0 {
-					t.Errorf("exit %d, signal %q, timed out %v, lost %d\nstdout %q\nstderr %q", r.Exit, r.Signal, r.TimedOut, r.Lost, r.Stdout, r.Stderr)
+				if r.Exit != c.exit || r.Signal != c.signal || string(r.Stdout) != c.stdout || string(r.Stderr) != c.stderr || r.TimedOut || r.Discarded != 0 || r.Duration <= 0 {
+					t.Errorf("exit %d, signal %q, timed out %v, lost %d\nstdout %q\nstderr %q", r.Exit, r.Signal, r.TimedOut, r.Discarded, r.Stdout, r.Stderr)
 				}
 			})
 		}

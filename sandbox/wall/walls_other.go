@@ -45,7 +45,7 @@ func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 // Start starts a command that stays open; see [sandbox.Running]. Close the walls
 // after it has ended.
 func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
-	return sandbox.Hold(func(started sandbox.Started) (sandbox.Result, error) {
+	return sandbox.Start(func(started sandbox.Started) (sandbox.Result, error) {
 		return w.guard.Around(func() (sandbox.Result, error) { return sandbox.None{}.RunNotify(ctx, c, started) })
 	})
 }

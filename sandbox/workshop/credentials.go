@@ -37,7 +37,7 @@ func credentialNames() []string {
 // secret reports whether a path is one of the user's files with keys, or in such a
 // directory.
 func (o *outfit) secret(path string) bool {
-	return slices.ContainsFunc(o.keys, func(k place) bool { return sandbox.Holds(k.name, path) || sandbox.Holds(k.real, path) })
+	return slices.ContainsFunc(o.keys, func(k place) bool { return sandbox.Within(k.name, path) || sandbox.Within(k.real, path) })
 }
 
 // credentials returns the files with keys in the paths that a policy shows,
@@ -65,7 +65,7 @@ func (o *outfit) credentials(named, shown []string) []string {
 		reals = append(reals, realPath(dir))
 	}
 	for _, k := range o.keys {
-		covers := func(dir string) bool { return sandbox.Holds(dir, k.name) || sandbox.Holds(dir, k.real) }
+		covers := func(dir string) bool { return sandbox.Within(dir, k.name) || sandbox.Within(dir, k.real) }
 		if slices.ContainsFunc(shown, covers) || slices.ContainsFunc(reals, covers) {
 			hideAt(k.name)
 		}

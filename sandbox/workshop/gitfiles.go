@@ -32,7 +32,7 @@ func (o *outfit) gitFiles() ([]string, error) {
 		switch {
 		case err == nil && dir == o.root:
 			return o.ownGit(at, info)
-		case err == nil && (o.home == "" || !sandbox.Holds(dir, o.home)):
+		case err == nil && (o.home == "" || !sandbox.Within(dir, o.home)):
 			return o.outerGit(at, info), nil
 		case filepath.Dir(dir) == dir:
 			return nil, nil
@@ -129,7 +129,7 @@ func (o *outfit) gitDir(dir string) ([]string, error) {
 		for _, name := range guardedNames() {
 			files = append(files, filepath.Join(next, name))
 		}
-		if tree := coreWorktree(next); next != dir && tree != "" && tree != o.root && sandbox.Holds(o.root, tree) {
+		if tree := coreWorktree(next); next != dir && tree != "" && tree != o.root && sandbox.Within(o.root, tree) {
 			files = append(files, filepath.Join(tree, ".git"))
 		}
 		dirs = append(dirs, subdirectories(filepath.Join(next, "modules"))...)
@@ -214,7 +214,7 @@ func sameFile(a, b string) bool {
 func (o *outfit) checkProtected(paths, allowed []string) ([]string, error) {
 	var protected []string
 	for _, path := range paths {
-		for dir := filepath.Dir(path); dir != o.root && sandbox.Holds(o.root, dir); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(path); dir != o.root && sandbox.Within(o.root, dir); dir = filepath.Dir(dir) {
 			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 				path = dir
 			}
@@ -222,8 +222,8 @@ func (o *outfit) checkProtected(paths, allowed []string) ([]string, error) {
 		if _, err := os.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("check the protected paths: %w", err)
 		}
-		if real := realPath(path); sandbox.Holds(o.root, path) && !sandbox.Holds(o.real, real) && !slices.Contains(allowed, real) {
-			return nil, &LeadsOutError{Path: path, Target: real}
+		if real := realPath(path); sandbox.Within(o.root, path) && !sandbox.Within(o.real, real) && !slices.Contains(allowed, real) {
+			return nil, &EscapeError{Path: path, Target: real}
 		}
 		if !slices.Contains(protected, path) {
 			protected = append(protected, path)
@@ -232,16 +232,16 @@ func (o *outfit) checkProtected(paths, allowed []string) ([]string, error) {
 	return protected, nil
 }
 
-// LeadsOutError means that a protected path of a workspace is, or passes through,
+// EscapeError means that a protected path of a workspace is, or passes through,
 // a symlink that leads out of the workspace.
-type LeadsOutError struct{ Path, Target string }
+type EscapeError struct{ Path, Target string }
 
 // Error names the path and its target.
-func (e *LeadsOutError) Error() string {
+func (e *EscapeError) Error() string {
 	return fmt.Sprintf("%q is protected, but a symlink leads from there to %q, which commands may not read", e.Path, e.Target)
 }
 
 // Hint returns what the user can do.
-func (e *LeadsOutError) Hint() string {
+func (e *EscapeError) Hint() string {
 	return fmt.Sprintf("replace the symlink with a file, or let commands read %q", e.Target)
 }

@@ -134,14 +134,14 @@ func TestLinksOutOfTheWorkspace(t *testing.T) {
 		}
 		b.make(t, name+" -> %/person/.ssh")
 		p, _, err := b.shop.Policy()
-		var out *LeadsOutError
+		var out *EscapeError
 		if !errors.As(err, &out) || !strings.Contains(out.Error(), "person/.ssh") || out.Hint() == "" {
 			t.Errorf("%s: %v\n%q", name, err, p.Read)
 		}
 	}
 	b := newBench(t, "person/private/.git/config", "src/project/linked -> %/person/private/.git")
 	b.write(t, "src/project/.git", "gitdir: linked\n")
-	if _, _, err := b.shop.Policy(); !errors.As(err, new(*LeadsOutError)) {
+	if _, _, err := b.shop.Policy(); !errors.As(err, new(*EscapeError)) {
 		t.Error(err)
 	}
 	b = newBench(t, "hooks/pre-commit*", "src/project/.git/HEAD", "src/project/.git/hooks -> %/hooks")

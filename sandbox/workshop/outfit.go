@@ -102,7 +102,7 @@ func (o *outfit) below(name string) string {
 
 // inside reports whether a path or its target is in the workspace.
 func (o *outfit) inside(path string) bool {
-	return sandbox.Holds(o.root, path) || sandbox.Holds(o.real, realPath(path))
+	return sandbox.Within(o.root, path) || sandbox.Within(o.real, realPath(path))
 }
 
 // show shows a path unless it is unfit, and reports whether commands will find it.
@@ -110,7 +110,7 @@ func (o *outfit) show(path string) bool {
 	switch {
 	case !filepath.IsAbs(path) || !utf8.ValidString(path):
 		return false
-	case sandbox.Holds(o.root, filepath.Clean(path)):
+	case sandbox.Within(o.root, filepath.Clean(path)):
 		return exists(path)
 	case o.inside(path) || !exists(path):
 		return false
@@ -127,7 +127,7 @@ func (o *outfit) show(path string) bool {
 func (o *outfit) shown(path string) bool {
 	real := realPath(path)
 	for i, r := range o.read {
-		if sandbox.Holds(r, path) && (real == path || sandbox.Holds(o.reals[i], real)) {
+		if sandbox.Within(r, path) && (real == path || sandbox.Within(o.reals[i], real)) {
 			return true
 		}
 	}
@@ -148,8 +148,8 @@ func (o *outfit) unfit(path string) bool {
 		return true
 	}
 	real := realPath(path)
-	return sandbox.Holds("/run", real) || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc"}, func(top string) bool {
-		return sandbox.Holds(top, real) || sandbox.Holds(top, filepath.Clean(path))
+	return sandbox.Within("/run", real) || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc"}, func(top string) bool {
+		return sandbox.Within(top, real) || sandbox.Within(top, filepath.Clean(path))
 	})
 }
 
@@ -160,7 +160,7 @@ func (o *outfit) tooWide(path string) bool {
 	if filepath.Dir(parent) == parent || slices.Contains([]string{"/home", "/Users", "/var", "/mnt"}, parent) {
 		return true
 	}
-	if slices.ContainsFunc(o.private, func(private string) bool { return sandbox.Holds(path, private) }) {
+	if slices.ContainsFunc(o.private, func(private string) bool { return sandbox.Within(path, private) }) {
 		return true
 	}
 	return o.home != "" && slices.ContainsFunc(homeDirs(), func(name string) bool { return path == o.below(name) })

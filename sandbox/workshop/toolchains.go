@@ -39,7 +39,7 @@ func (o *outfit) toolchains() []string {
 	dirs := o.pathDirs()
 	for _, m := range managers() {
 		root := o.dir(m.variable, m.usual)
-		used := o.get(m.variable) != "" || slices.ContainsFunc(dirs, func(d string) bool { return sandbox.Holds(root, d) })
+		used := o.get(m.variable) != "" || slices.ContainsFunc(dirs, func(d string) bool { return sandbox.Within(root, d) })
 		if root != "" && used && o.show(root) {
 			o.set(m.variable, root)
 		}
@@ -70,10 +70,10 @@ func (o *outfit) pathDirs() []string {
 // links. It reports whether the directory stays on PATH.
 func (o *outfit) showPrograms(dir string) bool {
 	if o.inside(dir) {
-		return sandbox.Holds(o.root, dir)
+		return sandbox.Within(o.root, dir)
 	}
 	// The links in a distribution's own directories lead to its own files.
-	local := !o.shown(dir) || sandbox.Holds("/usr/local", dir)
+	local := !o.shown(dir) || sandbox.Within("/usr/local", dir)
 	if !local || !o.show(dir) {
 		return !local
 	}

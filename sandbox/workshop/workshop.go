@@ -77,7 +77,7 @@ const (
 // show it as /tmp. Programs that always use /tmp, such as Java without
 // java.io.tmpdir, work only behind those. Without the network, package managers
 // are switched to offline mode and read the user's caches in place; with it they
-// download into the run's home. The error is a [*LeadsOutError] if a symlink in
+// download into the run's home. The error is a [*EscapeError] if a symlink in
 // the workspace would show something outside.
 func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	w, err := w.clean()
@@ -123,9 +123,9 @@ func (w Workshop) clean() (Workshop, error) {
 	switch {
 	case filepath.Dir(root) == root:
 		return w, fmt.Errorf("the workspace is the whole machine: choose the directory of your project")
-	case sandbox.Holds(root, run):
+	case sandbox.Within(root, run):
 		return w, fmt.Errorf("the run's directory %s is in the workspace %s, where commands could change it", w.Home, w.Root)
-	case sandbox.Holds(run, root):
+	case sandbox.Within(run, root):
 		return w, fmt.Errorf("the workspace %s is in the run's directory %s", w.Root, w.Home)
 	}
 	for _, list := range []*[]string{&w.Write, &w.Read, &w.Hide} {

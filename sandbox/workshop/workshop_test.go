@@ -102,7 +102,7 @@ func (b *bench) reach(t *testing.T, p sandbox.Policy, name string) string {
 	path = realPath(path)
 	longest, answer := "", "none"
 	for _, e := range entries {
-		if e.Link == "" && sandbox.Holds(e.Path, path) && len(e.Path) >= len(longest) {
+		if e.Link == "" && sandbox.Within(e.Path, path) && len(e.Path) >= len(longest) {
 			longest, answer = e.Path, []string{"hidden", "read", "write"}[e.Access]
 		}
 	}
@@ -302,7 +302,7 @@ func TestIdentity(t *testing.T) {
 	person := newOutfit(b.shop)
 	person.env = []string{"HOME=" + b.run + "/home"}
 	git := newOutfit(b.shop).program("git")
-	if sandbox.Holds(b.root, git) {
+	if sandbox.Within(b.root, git) {
 		t.Fatalf("hone runs %s, which a model may have written", git)
 	}
 	if name, email := person.gitSetting(git, "user.name"), person.gitSetting(git, "user.email"); name != `Ann "A" \ O'Neil # 1` || email != "ann@example.org" {

@@ -50,15 +50,15 @@ type Lines struct {
 	ReadOnly bool
 }
 
-// Execution returns the programs that an execution agent may run besides those
+// ExecutionPrograms returns the programs that an execution agent may run besides those
 // of the task file. The caller owns the slice.
-func Execution() []string {
+func ExecutionPrograms() []string {
 	return []string{"ls", "pwd", "find", "grep", "head", "tail", "wc", "git", "test", "echo", "sed"}
 }
 
-// Review returns the programs that a review agent may run. The caller owns the
+// ReviewPrograms returns the programs that a review agent may run. The caller owns the
 // slice.
-func Review() []string {
+func ReviewPrograms() []string {
 	return []string{"ls", "stat", "pwd", "find", "grep", "head", "tail", "which", "env", "rg"}
 }
 

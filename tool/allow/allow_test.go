@@ -37,9 +37,9 @@ func table(t testing.TB, name, dir, temp string) (rows []tabled) {
 		if fields := strings.Fields(text); len(fields) == 0 || fields[0] == "#" {
 			continue
 		} else if fields[0] == "@" {
-			l = Lines{Dir: dir, Temp: temp, Programs: append(Execution(), fields[2:]...)}
+			l = Lines{Dir: dir, Temp: temp, Programs: append(ExecutionPrograms(), fields[2:]...)}
 			if fields[1] == "review" {
-				l.Programs, l.ReadOnly = Review(), true
+				l.Programs, l.ReadOnly = ReviewPrograms(), true
 			}
 			continue
 		}
@@ -149,10 +149,10 @@ func TestHonest(t *testing.T) {
 }
 
 func TestLists(t *testing.T) {
-	list := Execution()
+	list := ExecutionPrograms()
 	list[0] = "id"
-	if Execution()[0] != "ls" {
-		t.Error("Execution can be changed by a caller")
+	if ExecutionPrograms()[0] != "ls" {
+		t.Error("ExecutionPrograms can be changed by a caller")
 	}
 	none := Lines{Dir: "/srv/x"}
 	for _, line := range []string{"id", "ls /etc", "server & sleep 1; curl x", "echo $(id)", "if"} {
@@ -223,7 +223,7 @@ func TestNested(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: long lines in one goroutine")
 	}
-	l := Lines{Programs: append(Execution(), "env", "bash"), Dir: "/srv/x"}
+	l := Lines{Programs: append(ExecutionPrograms(), "env", "bash"), Dir: "/srv/x"}
 	for _, unit := range []string{"(", "{ ", "$(", "`", "$((", "${x:-", "\"$(", "if ", "while ", "! ", "ls|", "ls&&", "[[ ", "((", "case x in x) ", "<<a ", "{a,", "[", "env ",
 		"bash -c '", "echo \"", "x=", "\\", "{1..9}", "${", "find . -exec ", "\n", "for x in a; do "} {
 		for _, line := range []string{strings.Repeat(unit, 3000), strings.Repeat(unit, longestLine/len(unit)), "echo " + strings.Repeat(unit, 500)} {
@@ -251,7 +251,7 @@ func FuzzCheck(f *testing.F) {
 			f.Add(row.line)
 		}
 	}
-	l := Lines{Programs: append(Execution(), strings.Fields("env xargs awk sort tar rg bash timeout cat python3 rm")...), Dir: dir}
+	l := Lines{Programs: append(ExecutionPrograms(), strings.Fields("env xargs awk sort tar rg bash timeout cat python3 rm")...), Dir: dir}
 	f.Fuzz(func(t *testing.T, line string) {
 		if l.Check(line) != nil {
 			return
@@ -276,7 +276,7 @@ func FuzzCheck(f *testing.F) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	l := Lines{Programs: Execution(), Dir: "/srv/project"}
+	l := Lines{Programs: ExecutionPrograms(), Dir: "/srv/project"}
 	line := `for f in sub/*.go; do if grep -q 'a|b' "$f"; then sed -n '1,5p' "$f" | head -n 3; fi; done 2>/dev/null`
 	for b.Loop() {
 		if err := l.Check(line); err != nil {

@@ -18,8 +18,8 @@ import (
 // emptyLedger grants nothing.
 type emptyLedger struct{}
 
-func (emptyLedger) Reserve(context.Context, forward.Call) (forward.Grant, error) {
-	return forward.Grant{}, errors.New("nothing is left")
+func (emptyLedger) Reserve(context.Context, forward.Call) (forward.Reservation, error) {
+	return forward.Reservation{}, errors.New("nothing is left")
 }
 
 // The SDK retries on its own, but not after the first response that says that

@@ -155,7 +155,7 @@ func toRead(entries []sandbox.Entry, dir string) []grant {
 func hiddenBelow(entries []sandbox.Entry, dir string) []string {
 	var hidden []string
 	for _, e := range entries {
-		if e.Access == sandbox.AccessNone && !e.Absent && e.Path != dir && sandbox.Holds(dir, e.Path) && around(entries, e.Path) == sandbox.AccessRead {
+		if e.Access == sandbox.AccessNone && !e.Absent && e.Path != dir && sandbox.Within(dir, e.Path) && around(entries, e.Path) == sandbox.AccessRead {
 			hidden = append(hidden, e.Path)
 		}
 	}
@@ -167,7 +167,7 @@ func hiddenBelow(entries []sandbox.Entry, dir string) []string {
 func around(entries []sandbox.Entry, path string) sandbox.Access {
 	nearest := sandbox.Entry{Access: sandbox.AccessNone}
 	for _, e := range entries {
-		if e.Access != sandbox.AccessNone && e.Link == "" && e.Path != path && sandbox.Holds(e.Path, path) && len(e.Path) >= len(nearest.Path) {
+		if e.Access != sandbox.AccessNone && e.Link == "" && e.Path != path && sandbox.Within(e.Path, path) && len(e.Path) >= len(nearest.Path) {
 			nearest = e
 		}
 	}
@@ -191,7 +191,7 @@ func grantsAround(dir string, hidden []string) (all []grant, ok bool) {
 		if child.Type()&fs.ModeSymlink != 0 || slices.Contains(hidden, path) {
 			continue
 		}
-		below := slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return !sandbox.Holds(path, h) })
+		below := slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return !sandbox.Within(path, h) })
 		more, ok := grantsAround(path, below)
 		if all = append(all, more...); !ok || len(all) > maxAround {
 			return nil, false

@@ -26,7 +26,7 @@ type Outcome struct {
 	Exit                  // Status is -1 if the timeout or the context stopped it
 	TimedOut       bool   // the timeout stopped it
 	Stdout, Stderr []byte // at most IO.MaxOutput bytes each
-	Lost           int64  // the number of discarded bytes of both
+	Discarded      int64  // the number of discarded bytes of both
 }
 
 // Lull is how long the output of a command that has ended may stay open because
@@ -47,7 +47,7 @@ func Supervise(ctx context.Context, c Supervised, s *Streams, timeout, grace tim
 	if how != byItself {
 		o.Status = -1
 	}
-	o.Stdout, o.Stderr, o.Lost = s.stdout.kept, s.stderr.kept, s.stdout.lost+s.stderr.lost
+	o.Stdout, o.Stderr, o.Discarded = s.stdout.kept, s.stderr.kept, s.stdout.lost+s.stderr.lost
 	return o
 }
 
