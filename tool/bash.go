@@ -174,7 +174,7 @@ func (b bash) notes(got sandbox.Result, output string) (notes []string) {
 		notes = append(notes, "the command was killed by a signal: "+got.Signal+".")
 	}
 	if got.Discarded > 0 {
-		notes = append(notes, fmt.Sprintf("%d more bytes of output were lost; print less.", got.Discarded))
+		notes = append(notes, fmt.Sprintf("%d more bytes of output followed and were discarded; print less.", got.Discarded))
 	}
 	for _, r := range got.Restored {
 		note := r.Path + " is protected: the command's change to it was undone."

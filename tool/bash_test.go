@@ -149,7 +149,7 @@ func TestBashResult(t *testing.T) {
 		{"limit", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed", OverLimit: "memory"},
 			"exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: the command was killed because it exceeded its limit of memory."},
 		{"signal", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed"}, "exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: the command was killed by a signal: killed."},
-		{"lost", BashConfig{}, sandbox.Result{Exit: 1, Discarded: 7}, head + "\nNOTE: 7 more bytes of output were lost; print less."},
+		{"lost", BashConfig{}, sandbox.Result{Exit: 1, Discarded: 7}, head + "\nNOTE: 7 more bytes of output followed and were discarded; print less."},
 		{"restored", BashConfig{Redact: redact}, sandbox.Result{Exit: 1, Restored: []sandbox.Restored{{Path: "/w/.git/config"}, {Path: "/w/k3y", NotRestored: "it is gone"}}},
 			head + "\nNOTE: /w/.git/config is protected: the command's change to it was undone." +
 				"\nNOTE: /w/[redacted] is protected, and the command changed it: it is gone"},

@@ -1,15 +1,15 @@
 // Package allow checks the command lines that a model asks for against a list
 // of programs.
 //
-// Call [Lines.Check] with each line before a shell gets it. A line passes if
+// Call [Lines.Check] with each line before a shell runs it. A line passes if
 // every program in it is on the list and every path in it lies in the working
-// directory. The package parses the line as bash does, and reads the arguments
-// of well-known programs by a table of the options that take a value, run other
-// programs or open files that the line does not name.
+// directory. The package parses the line as bash does. For well-known programs a
+// table lists the options that take a value, run other programs, or open files
+// that the line does not name.
 //
-// The check is a courtesy to the model and no security: it reads a line and does
-// not run it, and a listed program does whatever it does. It tells a model early
-// and in words what will not work. The walls around the command are what holds.
+// The check is a courtesy to the model, not security: it only reads the line, and
+// a listed program may do anything. It tells the model early and clearly what
+// will not work. Only the walls around the command protect the machine.
 package allow
 
 import (
@@ -23,55 +23,55 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Lines says which command lines a model may run (rulings S6, S7 and S12).
+// Lines defines the command lines that a model may run (rulings S6, S7 and S12).
 //
-// A line may join programs by pipes, &&, ||, ;, newlines, groups, if, case, for
-// and while. Check refuses what hides the program or the path that a line uses:
-// substitutions, background jobs, functions, eval, unknown variables in paths,
-// and options such as find -ok. A program that runs another one, such as env,
-// passes if the other one is listed too.
+// A line may combine programs with pipes, &&, ||, ;, newlines, groups, if, case,
+// for and while. Check refuses everything that hides which program or path a line
+// uses: substitutions, background jobs, functions, eval, unknown variables in
+// paths, and options such as find -ok. A program that runs another one, such as
+// env, passes if the other one is listed too.
 type Lines struct {
 	// Programs are the names of the programs that a line may run, or paths of
-	// programs in Dir, such as ./build.sh. Nil means that there is no list:
-	// Check then looks at nothing but ReadOnly. An empty list allows no program
-	// but the shell's own cd, true, false, exit and the like.
+	// programs in Dir, such as ./build.sh. Nil means that there is no list, and
+	// Check enforces only ReadOnly. An empty list allows only the shell's own cd,
+	// true, false, exit and the like.
 	Programs []string
-	// Always are lines that pass as they stand, whatever is in them, such as the
-	// command of the check. White space around a line does not count.
+	// Always are lines that pass unchecked, such as the command of the check.
+	// White space around a line does not count.
 	Always []string
 	// Dir is the absolute path of the working directory. Paths in a line must
 	// lie in it.
 	Dir string
-	// Temp is the absolute path of a second folder in which paths may lie. Empty
-	// means that there is none.
+	// Temp is the absolute path of a second directory in which paths may lie;
+	// empty if there is none.
 	Temp string
 	// ReadOnly refuses every redirect except to /dev/null and between the
 	// standard streams, such as 2>&1.
 	ReadOnly bool
 }
 
-// ExecutionPrograms returns the programs that an execution agent may run besides those
-// of the task file. The caller owns the slice.
+// ExecutionPrograms returns the programs that an execution agent may run in
+// addition to those of the task file. The caller owns the slice.
 func ExecutionPrograms() []string {
 	return []string{"ls", "pwd", "find", "grep", "head", "tail", "wc", "git", "test", "echo", "sed"}
 }
 
-// ReviewPrograms returns the programs that a review agent may run. The caller owns the
-// slice.
+// ReviewPrograms returns the programs that a review agent may run. The caller
+// owns the slice.
 func ReviewPrograms() []string {
 	return []string{"ls", "stat", "pwd", "find", "grep", "head", "tail", "which", "env", "rg"}
 }
 
 const (
-	// longestLine keeps a line below what a system takes as one argument, and
-	// bounds the work of the parser.
-	longestLine = 64 << 10
-	// mostBrackets bounds the depth of the syntax tree.
-	mostBrackets = 4000
+	// maxLine limits a line to what a system accepts as one argument, and limits
+	// the work of the parser.
+	maxLine = 64 << 10
+	// maxBrackets limits the depth of the syntax tree.
+	maxBrackets = 4000
 )
 
 // Check returns nil if the line may run. Otherwise its error tells the model
-// what is refused, why, and what to do instead.
+// what it refuses, why, and what to do instead.
 func (l Lines) Check(line string) error {
 	same := func(always string) bool { return strings.TrimSpace(always) == strings.TrimSpace(line) }
 	switch {
@@ -86,26 +86,26 @@ func (l Lines) Check(line string) error {
 	return (&checker{Lines: l}).line(line)
 }
 
-// readable refuses a line that a shell, a user and this package could read
-// differently.
+// readable refuses a line that the shell, the user and this package could
+// understand differently.
 func readable(line string) error {
 	switch {
-	case len(line) > longestLine:
+	case len(line) > maxLine:
 		return refuse("a line of more than 64 KiB", "it is too long for the shell", "write a file with the write tool")
 	case !utf8.ValidString(line):
 		return refuse("bytes that are not UTF-8", "programs read them differently", "write the line in UTF-8")
 	}
 	for _, r := range line {
 		if !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\u200d' {
-			return refuse(fmt.Sprintf("the character %U", r), "it is invisible, or looks like another one", "write the line in plain characters")
+			return refuse(fmt.Sprintf("the character %U", r), "it is invisible or looks like another character", "use plain characters")
 		}
 	}
 	return nil
 }
 
 func parseLine(line string) (*syntax.File, error) {
-	if strings.Count(line, "(")+strings.Count(line, "{")+strings.Count(line, "`") > mostBrackets {
-		return nil, refuse("a line with so many brackets", "it is too deep to be checked", "split it into several calls")
+	if strings.Count(line, "(")+strings.Count(line, "{")+strings.Count(line, "`") > maxBrackets {
+		return nil, refuse("a line with so many brackets", "it is nested too deeply to check", "split it into several calls")
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
@@ -117,23 +117,23 @@ func parseLine(line string) (*syntax.File, error) {
 	return file, nil
 }
 
-// refuse returns the error that tells the model what is refused, why, and what
-// to do instead.
+// refuse returns an error that tells the model what is refused, why, and what to
+// do instead.
 func refuse(what, why, instead string) error {
 	return fmt.Errorf("not allowed: %s: %s; %s", clipped(what), why, instead)
 }
 
-// clipped shortens text of the model that an error repeats.
+// clipped shortens a text of the model for an error.
 func clipped(text string) string {
-	const most = 200
+	const limit = 200
 	text = strings.ReplaceAll(text, unknown, "…")
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "…"
 	}
 	return text
 }
 
-// unlisted is the error for a program that is not on the list.
+// unlisted returns the error for a program that is not on the list.
 func (l Lines) unlisted(name string) error {
 	text := fmt.Sprintf("command not allowed: '%s' (allowed: %s)", clipped(name), strings.Join(l.Programs, ", "))
 	if strings.Contains(name, "/") {

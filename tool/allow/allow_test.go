@@ -21,7 +21,7 @@ type tabled struct {
 	lines Lines
 }
 
-// table reads a table of testdata; dir takes the place of %DIR%, temp that of %TEMP%.
+// table reads a table of testdata. It replaces %DIR% with dir and %TEMP% with temp.
 func table(t testing.TB, name, dir, temp string) (rows []tabled) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name))
@@ -53,7 +53,7 @@ func table(t testing.TB, name, dir, temp string) (rows []tabled) {
 	return rows
 }
 
-// workplace is a folder to work in, beside one with a canary.
+// workplace makes a working directory, and another directory with a canary.
 func workplace(t testing.TB) (dir, canary string) {
 	t.Helper()
 	base := t.TempDir()
@@ -81,8 +81,8 @@ func workplace(t testing.TB) (dir, canary string) {
 	return dir, filepath.Join(base, "outside")
 }
 
-// TestHostile: every line is refused. One that is not is run, in a folder that
-// is thrown away, to show what it does.
+// TestHostile checks that every line is refused. If one is not, it runs the line in
+// a temporary directory to show what it does.
 func TestHostile(t *testing.T) {
 	dir, outside := workplace(t)
 	rows := table(t, "hostile.txt", dir, "")
@@ -105,7 +105,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// worded holds what a model is told to a form.
+// worded checks the form of an error.
 func worded(t *testing.T, row tabled, err error) {
 	t.Helper()
 	text := err.Error()
@@ -179,8 +179,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestAlways: the lines of Always pass as they stand, and no others do
-// (ruling S12).
+// TestAlways checks that the lines of Always pass unchecked, and no others (ruling
+// S12).
 func TestAlways(t *testing.T) {
 	l := Lines{Programs: []string{"ls"}, Always: []string{"make check $(nproc) > ../log\n"}, Dir: "/srv/x", ReadOnly: true}
 	for line, allowed := range map[string]bool{
@@ -218,7 +218,7 @@ func TestWording(t *testing.T) {
 	}
 }
 
-// TestNested: lines made of nothing but depth end in an answer.
+// TestNested checks that extremely nested lines are answered.
 func TestNested(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: long lines in one goroutine")
@@ -226,7 +226,7 @@ func TestNested(t *testing.T) {
 	l := Lines{Programs: append(ExecutionPrograms(), "env", "bash"), Dir: "/srv/x"}
 	for _, unit := range []string{"(", "{ ", "$(", "`", "$((", "${x:-", "\"$(", "if ", "while ", "! ", "ls|", "ls&&", "[[ ", "((", "case x in x) ", "<<a ", "{a,", "[", "env ",
 		"bash -c '", "echo \"", "x=", "\\", "{1..9}", "${", "find . -exec ", "\n", "for x in a; do "} {
-		for _, line := range []string{strings.Repeat(unit, 3000), strings.Repeat(unit, longestLine/len(unit)), "echo " + strings.Repeat(unit, 500)} {
+		for _, line := range []string{strings.Repeat(unit, 3000), strings.Repeat(unit, maxLine/len(unit)), "echo " + strings.Repeat(unit, 500)} {
 			if err := l.Check(line); err != nil && len(err.Error()) > 800 {
 				t.Errorf("%.20q… is answered with %d bytes", line, len(err.Error()))
 			}
@@ -242,8 +242,8 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// FuzzCheck: no line makes it panic, and a line that is allowed is allowed as
-// well when it is printed in another style.
+// FuzzCheck checks that no line causes a panic, and that an allowed line is also
+// allowed when it is printed in another style.
 func FuzzCheck(f *testing.F) {
 	const dir = "/srv/project"
 	for _, name := range []string{"hostile.txt", "honest.txt"} {

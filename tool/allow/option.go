@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// call is the arguments of a program, sorted by its row in the table.
+// call holds the arguments of a program, sorted as its row in the table says.
 type call struct {
-	options  map[string][]arg // values by the option's name; a flag has an empty value
+	options  map[string][]arg // values by option name; a flag has an empty value
 	operands []arg
 }
 
-// values returns the values of the options in a list.
+// values returns the values of the listed options.
 func (c call) values(list string) (values []arg) {
 	for _, name := range strings.Fields(list) {
 		values = append(values, c.options[name]...)
@@ -20,8 +20,8 @@ func (c call) values(list string) (values []arg) {
 	return values
 }
 
-// match returns the option in a list that a name means, or nothing. A long name
-// may be shortened, as most programs let it be.
+// match returns the listed option that a name means; empty if there is none. A
+// long name may be abbreviated, as most programs allow.
 func match(list, name string) string {
 	for _, full := range strings.Fields(list) {
 		if full == name || len(name) > 1 && len(full) > 1 && strings.HasPrefix(full, name) {
@@ -31,15 +31,15 @@ func match(list, name string) string {
 	return ""
 }
 
-// parse sorts arguments as the common libraries do. It checks the paths in
-// options, and leaves the operands to the caller.
+// parse sorts arguments as the common option libraries do. It checks the paths in
+// options; the caller checks the operands.
 func (c *checker) parse(name string, p program, args []arg) (call, error) {
 	parsed := call{options: map[string][]arg{}}
 	for len(args) > 0 {
 		a := args[0]
 		args = args[1:]
 		switch {
-		case a.leads() && !p.globs:
+		case a.startsWithPattern() && !p.globs:
 			return call{}, leadingPattern(a)
 		case a.text == "--":
 			parsed.operands = append(parsed.operands, args...)
@@ -60,16 +60,16 @@ func (c *checker) parse(name string, p program, args []arg) (call, error) {
 	return parsed, nil
 }
 
-// leads reports whether the argument begins with a pattern.
-func (a arg) leads() bool { return a.glob && strings.ContainsAny(a.text[:1], "*?[") }
+// startsWithPattern reports whether the argument begins with * or another pattern.
+func (a arg) startsWithPattern() bool { return a.glob && strings.ContainsAny(a.text[:1], "*?[") }
 
 func leadingPattern(a arg) error {
-	return refuse("the pattern "+a.text+" here", "it can match a name that looks like an option", "write ./"+a.text+", or quote it if it is not for file names")
+	return refuse("the pattern "+a.text+" here", "it can match a file name that looks like an option", "write ./"+a.text+", or quote it if it does not stand for file names")
 }
 
-// option adds the options of one argument to a call. If the last one takes a
-// value that is not in the argument, it takes the next one, and option returns
-// the arguments after that.
+// option adds the options in one argument to options, and returns the arguments
+// that follow. If the value of the last option is not attached, option consumes
+// the next argument.
 func (c *checker) option(name string, p program, a arg, next []arg, options map[string][]arg) ([]arg, error) {
 	flags, last, attached := p.optionNames(a.text)
 	for _, option := range append(flags, last) {
@@ -96,8 +96,8 @@ func (c *checker) option(name string, p program, a arg, next []arg, options map[
 
 var alphanumeric = regexp.MustCompile(`^[A-Za-z0-9]`)
 
-// optionNames returns the options in one argument, such as -n, -rn, -n5, --name
-// or --name=value: the flags, the last one, and the value attached to it.
+// optionNames splits an argument such as -n, -rn, -n5, --name or --name=value: it
+// returns the flags, the last option, and the value attached to that.
 func (p program) optionNames(text string) (flags []string, last, attached string) {
 	if long, ok := strings.CutPrefix(text, "--"); ok {
 		last, attached, _ = strings.Cut(long, "=")

@@ -18,7 +18,7 @@ func (c *checker) paths(args []arg) error {
 	return nil
 }
 
-// path refuses an argument in which a program could see a path outside the
+// path refuses an argument that a program could read as a path outside the
 // working directory.
 func (c *checker) path(a arg) error {
 	switch {
@@ -36,8 +36,8 @@ func (c *checker) path(a arg) error {
 	return nil
 }
 
-// outside reports whether a path, by its text, leads out of the working directory.
-// A cd only leads deeper, so that this holds after one too.
+// outside reports whether the text of a path leads out of the working directory.
+// This also works after a cd, which can only lead deeper.
 func (c *checker) outside(p string) bool {
 	p = filepath.ToSlash(p)
 	if strings.HasPrefix(p, "~") {
@@ -59,7 +59,7 @@ func within(dir, p string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// closed reports whether a path lies in a folder that the model may not write to
+// closed reports whether a path lies in a directory that the model may not change
 // (ruling G5).
 func (c *checker) closed(p string) bool {
 	p = path.Clean(filepath.ToSlash(p))
@@ -74,8 +74,8 @@ var (
 	webAddress = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 )
 
-// candidates returns the parts of an argument that could be paths: all of it, and
-// what follows the letter of an option, =, :, a comma or @.
+// candidates returns the parts of an argument that could be paths: the entire
+// argument, and what follows an option letter, =, :, a comma or @.
 func candidates(text string) (list []string) {
 	for _, part := range strings.Split(text, "=") {
 		if webAddress.MatchString(part) && !strings.HasPrefix(strings.ToLower(part), "file:") {

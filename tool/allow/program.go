@@ -7,50 +7,50 @@ import (
 	"strings"
 )
 
-// program is a row of the table: how programs read their arguments. Options are
-// written without dashes, separated by blanks.
+// program is a row of the table, which describes how programs read their
+// arguments. Options are written without dashes, separated by spaces.
 type program struct {
 	names    string
 	operands operands
-	harmless func(script string) bool // the first operand is a script, which must be harmless
-	first    string                   // options that give the pattern or script in place of the first operand
+	harmless func(script string) bool // if set, the first operand is a script that must be harmless
+	first    string                   // options that contain the pattern or script instead of the first operand
 	text     string                   // options that take a value which is not a path
-	values   string                   // other options that take a value, so that it is not an operand
-	refuse   string                   // options that run programs or use files that the line does not show
-	why      string                   // why these are refused; empty for the usual reason
-	instead  string                   // what to do instead; empty for leaving the option out
+	values   string                   // other options that take a value
+	refuse   string                   // refused options, which run programs or use files that the line does not show
+	why      string                   // why they are refused; empty means the usual reason
+	instead  string                   // what to do instead; empty means to leave the option out
 	early    bool                     // options end at the first operand
-	globs    bool                     // it does no harm if a pattern matches a name that looks like an option
-	skip     int                      // operands before the command that the program runs
+	globs    bool                     // a pattern may match a file name that looks like an option
+	skip     int                      // number of operands before the command that the program runs
 }
 
-// operands says what the operands of a program are.
+// operands is the kind of a program's operands.
 type operands int
 
 const (
 	paths    operands = iota // each may be a path
 	pattern                  // the first is a pattern or a script, the others may be paths
 	text                     // none is a path
-	anything                 // none is a path, and no option needs a look
-	command                  // they are a command, whose program must be listed too
+	anything                 // none is a path, and no option is checked
+	command                  // they are a command; its program must be listed too
 	refused                  // the program is always refused
 )
 
 const gitRefuse = "ext-diff textconv filters open-files-in-pager unsafe-paths pathspec-from-file "
 
-// programs is the table. What a program's row does not mention may be a path, and
-// so may all arguments of programs that have no row.
+// programs is the table. Arguments that a program's row does not describe may be
+// paths, and so may all arguments of a program without a row.
 var programs = []program{
 	{names: "awk gawk mawk nawk", operands: pattern, harmless: harmlessAwk, text: "F v field-separator assign", early: true,
 		refuse:  "f i l e E o d p D W file include load source exec pretty-print dump-variables profile debug",
-		instead: "use a script in single quotes that only prints; after a print, compare in brackets, as in ($3 > 5); leave pipes and redirects to the shell"},
+		instead: "use a script in single quotes that only prints; after print, compare in parentheses, as in ($3 > 5); use the shell for pipes and redirects"},
 	{names: "cut", text: "d f b c delimiter fields bytes characters output-delimiter", globs: true},
 	{names: "curl", text: "H A X u header request user-agent", refuse: "K config"},
 	{names: "date", text: "d date"},
 	{names: "echo expr basename dirname seq sleep which type tr kill", operands: anything},
 	{names: "find", text: "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -printf -perm -user -group -newermt",
 		refuse: "-ok -okdir -execdir -files0-from -fprint -fprint0 -fprintf -fls", instead: "use -exec, and redirect what find prints",
-		why: "it waits for an answer, works in other folders, or uses files that the line does not show"},
+		why: "it waits for an answer, works in other directories, or uses files that the line does not show"},
 	{names: "grep egrep fgrep", operands: pattern, first: "e f regexp file", text: "e regexp", globs: true,
 		values: "f m A B C d D file max-count after-context before-context context binary-files devices directories"},
 	{names: "node perl ruby lua php", text: "e E r eval", early: true, globs: true},
@@ -67,7 +67,7 @@ var programs = []program{
 	{names: "split", values: "a b C l n t", refuse: "filter"},
 	{names: "stat", text: "c format printf", globs: true},
 	{names: "tail", values: "c n s bytes lines pid sleep-interval", globs: true,
-		refuse: "f F follow retry", why: "it waits for more and does not end", instead: "print what is there now"},
+		refuse: "f F follow retry", why: "it waits for more output and never ends", instead: "leave it out to print what the file contains now"},
 	{names: "tar gtar bsdtar", values: "f C b", refuse: "I F T P X g to-command checkpoint-action use-compress-program info-script " +
 		"new-volume-script rsh-command rmt-command absolute-names files-from exclude-from index-file volno-file listed-incremental"},
 	{names: "wc du", refuse: "files0-from", globs: true},
@@ -96,7 +96,7 @@ var programs = []program{
 		"less more most man info vi vim nvim view ex ed nano emacs top htop", operands: refused},
 }
 
-// row returns the row of a program. It ignores the folder of its path, and a
+// row returns the row of a program. It ignores the directory of its path and a
 // version at the end of its name.
 func row(name string) program {
 	for _, name := range []string{name, strings.TrimRight(path.Base(name), "0123456789.")} {
@@ -132,7 +132,7 @@ func (c *checker) run(name string, args []arg) error {
 		return err
 	}
 	if c.depth++; c.depth > 4 {
-		return refuse("so many programs that run each other", "they are too deep to be checked", "run the last one itself")
+		return refuse("so many programs that run each other", "they are nested too deeply to check", "run the last one directly")
 	}
 	defer func() { c.depth-- }()
 	switch name {
@@ -152,8 +152,7 @@ func (c *checker) run(name string, args []arg) error {
 	return c.plain(name, row(name), args)
 }
 
-// listed refuses a program that is not on the list by the name that the line
-// uses.
+// listed refuses a program unless the list contains the name that the line uses.
 func (c *checker) listed(name string) error {
 	same := func(p string) bool { return p == name || p == "test" && name == "[" }
 	if strings.Contains(name, "/") {
@@ -163,18 +162,18 @@ func (c *checker) listed(name string) error {
 	case !slices.ContainsFunc(c.Programs, same) || c.outside(name):
 		return c.unlisted(name)
 	case strings.Contains(name, "/") && c.moved:
-		return refuse(name+" after cd", "the list means this path in the working directory", "run it before the cd, or in a call of its own")
+		return refuse(name+" after cd", "the listed path is relative to the working directory", "run it before the cd, or in a call of its own")
 	}
 	return nil
 }
 
-// plain checks a program by its row alone.
+// plain checks a program that only needs its row of the table.
 func (c *checker) plain(name string, p program, args []arg) error {
 	switch p.operands {
 	case anything:
 		return nil
 	case refused:
-		return refuse(name, "it runs other programs in a way that hone cannot check", "run those programs themselves, or use the read, grep, edit and write tools")
+		return refuse(name, "hone cannot check what it runs or sets, or it does not end by itself", "run those programs directly, or use the read, grep, edit and write tools")
 	}
 	parsed, err := c.parse(name, p, args)
 	rest := parsed.operands
@@ -190,7 +189,7 @@ func (c *checker) plain(name string, p program, args []arg) error {
 		}
 		for _, a := range first {
 			if p.harmless != nil && !(a.known() && p.harmless(a.text)) {
-				return refuse("the "+name+" script "+a.text, "it can run programs or use other files, or hone cannot read it", p.instead)
+				return refuse("the "+name+" script "+a.text, "it can run programs or use other files, or hone cannot check it", p.instead)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ var stream = regexp.MustCompile(`^[0-9]$`)
 
 func (c *checker) redirect(r *syntax.Redirect) error {
 	if r.N != nil && !stream.MatchString(r.N.Value) {
-		return refuse("the redirect "+r.N.Value+r.Op.String(), "it sets a variable, or opens another stream", "redirect 1 or 2")
+		return refuse("the redirect "+r.N.Value+r.Op.String(), "it sets a variable or opens another stream", "redirect only 1 or 2")
 	}
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
@@ -24,13 +24,13 @@ func (c *checker) redirect(r *syntax.Redirect) error {
 	return c.target(r)
 }
 
-// hereDocument checks a here-document or a here-string. What is in it is data.
+// hereDocument checks a here-document or a here-string. Its contents are data.
 func (c *checker) hereDocument(r *syntax.Redirect) error {
 	if c.ReadOnly {
 		return readOnlyRedirect(r)
 	}
 	if _, ok := literal(r.Word); r.Op != syntax.WordHdoc && !ok {
-		return refuse("this here-document", "its end is not a plain word", "write <<'EOF'")
+		return refuse("this here-document", "the word that ends it is not plain", "write <<'EOF'")
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func (c *checker) target(r *syntax.Redirect) error {
 	case c.ReadOnly:
 		return readOnlyRedirect(r)
 	case r.Op != syntax.RdrIn && c.closed(a.text):
-		return refuse("a redirect to "+a.text, "this folder is closed to commands", "leave it as it is")
+		return refuse("a redirect to "+a.text, "commands may not change this directory", "leave it unchanged")
 	default:
 		return c.path(a)
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// harmlessSed matches scripts that only print and change lines. It knows the
-// regular expressions of which all seds see the same end, between common
-// delimiters, and no w, r, e and the like.
+// harmlessSed matches scripts that only print and change lines. It accepts only
+// regular expressions that end at the same place for every sed, and only common
+// delimiters. It accepts no command that reads, writes or runs, such as w, r and e.
 var harmlessSed = regexp.MustCompile(sedGrammar())
 
 func sedGrammar() string {
@@ -29,20 +29,20 @@ func sedGrammar() string {
 
 var (
 	awkNames = regexp.MustCompile(`system|getline|ARGV|ARGC|@|\\\n`)
-	// awkString matches a string, or a text from one slash to the next, be it a
-	// regular expression or two divisions. It matches all the rest of a script
-	// from where that is not clear, and from a comment on.
-	awkString  = regexp.MustCompile(`(?s)("(?:[^"\\\n]|\\.)*")|(/(?:[^/"\\\n[]|\\.|\[\^?[^]/"\\\n[]+\])*/|[/#"].*)`)
-	awkBracket = regexp.MustCompile(`\([^()"/#\n]*\)`)
+	// awkString matches a string, or a text between two slashes, which is a
+	// regular expression or stands between two divisions. From a comment, or from
+	// where this is unclear, it matches the rest of the script.
+	awkString = regexp.MustCompile(`(?s)("(?:[^"\\\n]|\\.)*")|(/(?:[^/"\\\n[]|\\.|\[\^?[^]/"\\\n[]+\])*/|[/#"].*)`)
+	awkParens = regexp.MustCompile(`\([^()"/#\n]*\)`)
 )
 
-// harmlessAwk reports whether a script only prints. It looks for names that run
-// programs or change the input, and for a pipe or a redirect after a print. In
-// brackets, > compares.
+// harmlessAwk reports whether a script only prints. It searches for names that run
+// programs or change the input, and for a pipe or a redirect after print. In
+// parentheses > is a comparison.
 func harmlessAwk(script string) bool {
 	code := strings.ReplaceAll(awkString.ReplaceAllString(script, "$2"), "||", "")
-	for awkBracket.MatchString(code) {
-		code = awkBracket.ReplaceAllString(code, "")
+	for awkParens.MatchString(code) {
+		code = awkParens.ReplaceAllString(code, "")
 	}
 	_, printed, _ := strings.Cut(code, "print")
 	return !awkNames.MatchString(script) && !strings.ContainsAny(printed, "|>")

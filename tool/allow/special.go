@@ -8,10 +8,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// cd goes into a folder of the working directory.
+// cd checks a cd, which may only lead into a directory below the working directory.
 func (c *checker) cd(args []arg) error {
 	if len(args) != 1 || !args[0].known() || args[0].text == "" || strings.HasPrefix(args[0].text, "-") {
-		return refuse("cd without one plain folder", "later paths could not be checked", "write cd FOLDER, with a folder in the working directory")
+		return refuse("cd without one plain directory", "hone could not check later paths", "write cd DIR, with a directory inside the working directory")
 	}
 	c.moved = true
 	return c.path(args[0])
@@ -25,7 +25,7 @@ func (c *checker) inner(name string, rest []arg) error {
 	case !rest[0].known():
 		return notWritten(name)
 	case rest[0].text == "cd":
-		return refuse(name+" cd", "later paths could not be checked", "write cd FOLDER as a command of its own")
+		return refuse(name+" cd", "hone could not check later paths", "write cd DIR as a separate command")
 	}
 	return c.run(rest[0].text, rest[1:])
 }
@@ -34,8 +34,8 @@ func notWritten(name string) error {
 	return refuse(name+" without a program", "the line does not show what it runs", "write the name of the program after "+name)
 }
 
-// wrapped checks the command in the operands of env, timeout and the like, after
-// skip of them.
+// wrapped checks the command in the operands of a program such as env or timeout.
+// It starts after skip of them.
 func (c *checker) wrapped(name string, rest []arg, skip int) error {
 	if len(rest) < skip || slices.ContainsFunc(rest[:skip], func(a arg) bool { return !a.known() }) {
 		return notWritten(name)
@@ -57,11 +57,11 @@ func (c *checker) wrapped(name string, rest []arg, skip int) error {
 	return c.inner(name, rest)
 }
 
-// aName stands for any name in the working directory that a program finds.
-const aName = "./x"
+// anyName stands for any name in the working directory that a program finds.
+const anyName = "./x"
 
-// xargs passes only after find -print0, where each argument that it adds is a path
-// in the working directory.
+// xargs checks an xargs, which may only follow find -print0: then each argument
+// that it adds is a path in the working directory.
 func (c *checker) xargs(args []arg, fed bool) error {
 	parsed, err := c.parse("xargs", row("xargs"), args)
 	switch {
@@ -79,15 +79,15 @@ func (c *checker) xargs(args []arg, fed bool) error {
 		}
 		rest = filled(rest, mark.text)
 	}
-	return c.inner("xargs", append(slices.Clone(rest), arg{aName, true}))
+	return c.inner("xargs", append(slices.Clone(rest), arg{anyName, true}))
 }
 
-// filled puts a name in the place of a mark.
+// filled replaces a mark with anyName.
 func filled(args []arg, mark string) []arg {
 	out := slices.Clone(args)
 	for i, a := range out {
 		if strings.Contains(a.text, mark) {
-			out[i] = arg{strings.ReplaceAll(a.text, mark, aName), true}
+			out[i] = arg{strings.ReplaceAll(a.text, mark, anyName), true}
 		}
 	}
 	return out
@@ -100,14 +100,14 @@ func (c *checker) find(args []arg) (err error) {
 		word, rest := args[0], args[1:]
 		listed := func(list string) bool { return slices.Contains(strings.Fields(list), word.text) }
 		switch {
-		case word.leads():
+		case word.startsWithPattern():
 			err = leadingPattern(word)
 		case listed(p.refuse):
 			err = refuse("find "+word.text, p.why, p.instead)
 		case listed("-exec"):
 			rest, err = c.findExec(rest)
 		case listed("-delete") && (c.ReadOnly || !slices.Contains(c.Programs, "rm")):
-			err = refuse("find -delete", "it deletes, and rm is not listed", "list the files, and say which should go")
+			err = refuse("find -delete", "it deletes files, and rm is not listed", "list the files, and say which to delete")
 		case listed(p.text) && len(rest) > 0 && !rest[0].glob:
 			rest = rest[1:]
 		default:
@@ -118,8 +118,8 @@ func (c *checker) find(args []arg) (err error) {
 	return err
 }
 
-// findExec checks the command of -exec, in which {} is a path in the working
-// directory, and returns the arguments after it.
+// findExec checks the command of -exec and returns the arguments after it. In the
+// command {} is a path in the working directory.
 func (c *checker) findExec(args []arg) ([]arg, error) {
 	for i, a := range args {
 		if a.text == ";" || a.text == "+" && i > 0 && args[i-1].text == "{}" {
@@ -134,8 +134,8 @@ var (
 	gitReads = regexp.MustCompile(`^(--get|--get-all|--get-regexp|get|--list|-l|list)$`)
 )
 
-// git checks the command of git and its options. It refuses commands that are
-// not in the table, because an alias can run anything.
+// git checks a git command and its options. It refuses commands that are not in
+// the table, because an alias can run any program.
 func (c *checker) git(args []arg) error {
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
 		switch {
@@ -147,7 +147,7 @@ func (c *checker) git(args []arg) error {
 			}
 			args = args[2:]
 		default:
-			return refuse("git "+args[0].text, "options before the command can run programs, or lead to another repository", "write git COMMAND, or git -C FOLDER COMMAND")
+			return refuse("git "+args[0].text, "options before the command can run programs, or lead to another repository", "write git COMMAND, or git -C DIR COMMAND")
 		}
 	}
 	if len(args) == 0 {
@@ -156,33 +156,33 @@ func (c *checker) git(args []arg) error {
 	name := args[0].text
 	p := row("git-" + name)
 	if p.names == "" {
-		return refuse("git "+name, "hone does not know that it stays in this repository", "use status, diff, log, show, add, commit and the like")
+		return refuse("git "+name, "hone cannot check that it stays in this repository", "use status, diff, log, show, add, commit or a similar command")
 	}
 	if name == "config" && (len(args) < 2 || len(args) > 3 || !gitReads.MatchString(args[1].text)) {
-		return refuse("this git config", "it could set what git runs", "use git config --get NAME")
+		return refuse("this git config", "it could change what git runs", "use git config --get NAME")
 	}
 	return c.plain("git "+name, p, args[1:])
 }
 
-// tar checks a call whose first argument may be letters without a dash.
+// tar checks a tar, whose first argument may be option letters without a dash.
 func (c *checker) tar(name string, args []arg) error {
 	p := row(name)
 	if len(args) > 0 && !strings.HasPrefix(args[0].text, "-") {
 		if !args[0].known() || strings.ContainsAny(args[0].text, "IFTPXg") {
-			return refuse("tar "+args[0].text, "it can run programs, or use files that the line does not show", "use only c, x, t, z, v and f")
+			return refuse("tar "+args[0].text, "it can run programs or use files that the line does not show", "use only c, x, t, z, v and f")
 		}
 		args = args[1:]
 	}
 	for _, a := range args {
 		if strings.Contains(a.text, ":") {
-			return refuse("tar with "+a.text, "a name before a colon is another machine", "use a name without a colon")
+			return refuse("tar with "+a.text, "tar reads a name before a colon as another machine", "use a name without a colon")
 		}
 	}
 	return c.plain(name, p, args)
 }
 
-// shell checks a shell that is listed: it runs a file, or a line that is checked
-// like this one.
+// shell checks a listed shell, which may run a file, or a line that passes the same
+// checks.
 func (c *checker) shell(name string, args []arg) error {
 	switch {
 	case len(args) == 2 && args[0].text == "-c" && args[1].known():
@@ -190,7 +190,7 @@ func (c *checker) shell(name string, args []arg) error {
 	case len(args) > 0 && args[0].known() && !strings.HasPrefix(args[0].text, "-"):
 		return c.paths(args)
 	}
-	return refuse(name+" without a file", "the line does not show what it runs", "write the commands themselves, or "+name+" FILE")
+	return refuse(name+" without a file", "the line does not show what it runs", "write the commands directly, or "+name+" FILE")
 }
 
 var (
@@ -198,8 +198,8 @@ var (
 	runnable = regexp.MustCompile("\\$\\(|`")
 )
 
-// tests checks the arguments of [ and [[. After an operator that looks at a file
-// comes a path. Some operators run the command in the index of an array.
+// tests checks the arguments of test, [ and [[. The operand of a file test is a
+// path. Some operators run the command in an array index.
 func (c *checker) tests(args []arg) error {
 	for i, a := range args {
 		if runnable.MatchString(a.text) {
@@ -214,7 +214,7 @@ func (c *checker) tests(args []arg) error {
 	return nil
 }
 
-// testClause checks [[ ]] as if each operator came before its operands.
+// testClause checks [[ ]]. It puts each operator before its operands.
 func (c *checker) testClause(clause *syntax.TestClause) error {
 	var args []arg
 	for n := range syntax.Preorder(clause.X) {

@@ -6,20 +6,19 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// holding says what a variable of a line can hold; 0 is a variable that the line
-// does not set.
+// holding is what a variable can contain; 0 means that the line does not set it.
 type holding int
 
 const (
 	oneValue holding = iota + 1 // the line sets it once
 	numbers                     // the line sets it only to numbers
-	several                     // any of several values, which are not followed
+	several                     // the line sets it more than once; its value is unknown
 )
 
-// aNumber stands for any number.
-var aNumber = arg{text: "0"}
+// anyNumber stands for any number.
+var anyNumber = arg{text: "0"}
 
-// holdings returns what the variables that a line sets can hold.
+// holdings returns what each variable that a line sets can contain.
 func holdings(file *syntax.File) map[string]holding {
 	held := map[string]holding{}
 	set := func(name string, numeric bool) {
@@ -56,7 +55,7 @@ func numeric(w *syntax.Word) bool {
 	return calculated || number.MatchString(w.Lit())
 }
 
-// set keeps the value of a variable that the line sets once.
+// set stores the value of a variable if the line sets it only once.
 func (c *checker) set(name string, value arg) {
 	if c.held[name] == oneValue {
 		c.vars[name] = value
@@ -68,7 +67,7 @@ func (c *checker) value(p *syntax.ParamExp) arg {
 	name := p.Param.Value
 	switch {
 	case p.Length, name == "?", name == "#", name == "$", c.held[name] == numbers && p.Exp == nil && p.Repl == nil:
-		return aNumber
+		return anyNumber
 	case p.Exp != nil, p.Repl != nil:
 		return arg{text: unknown}
 	case name == "PWD":
@@ -80,13 +79,13 @@ func (c *checker) value(p *syntax.ParamExp) arg {
 	return arg{text: unknown}
 }
 
-// calculates refuses to calculate with anything but numbers, because the shell
-// runs the commands in what other variables hold.
-func (c *checker) calculates(x *syntax.ArithmExp) error {
+// arithmetic refuses calculations with anything except numbers, because the shell
+// runs commands in the values of other variables.
+func (c *checker) arithmetic(x *syntax.ArithmExp) error {
 	for n := range syntax.Preorder(x) {
 		w, ok := n.(*syntax.Word)
 		if ok && c.held[w.Lit()] != numbers && !number.MatchString(c.word(w.Parts, false).text) {
-			return refuse("arithmetic with "+shellText(w), "the shell can run what the variable holds", "use numbers, and variables that the line itself sets to numbers")
+			return refuse("arithmetic with "+shellText(w), "the shell can run a command in the variable", "use numbers, and variables that the line itself sets to numbers")
 		}
 	}
 	return nil
@@ -96,16 +95,16 @@ var steering = regexp.MustCompile(`^(LD_|DYLD_|BASH|GIT_|SSH_|PYTHON|PERL|RUBY|L
 	`|(PATH|PAGER|EDITOR|WRAPPER|_OPTIONS|_OPTS|FLAGS)$` +
 	`|^(IFS|ENV|VISUAL|PROMPT_COMMAND|SHELL|SHELLOPTS|HOME|PWD|OLDPWD|TMPDIR|GLOBIGNORE|POSIXLY_CORRECT|BROWSER|CC|CXX|LD|AR|MAKE|GOROOT|GOTOOLCHAIN|RSYNC_RSH|_)$`)
 
-// calculated matches variables that hold integers: bash calculates the value that
-// it assigns to them, and runs the command in an index such as a[$(./x)].
+// calculated matches variables whose values bash calculates when it assigns them:
+// it then runs the command in an index such as a[$(./x)].
 var calculated = regexp.MustCompile(`^(S?RANDOM|HISTCMD|OPTIND|SECONDS|LINENO|EPOCHSECONDS|EPOCHREALTIME|FUNCNEST|PPID|E?UID)$`)
 
-// settable refuses variables by which the shell and programs find, load or run
-// others.
+// settable refuses variables that decide what the shell or programs find, load or
+// run.
 func settable(name string) error {
 	switch {
 	case steering.MatchString(name):
-		return refuse("setting "+name, "it changes which programs or files others use", "leave it as it is, and give the program options")
+		return refuse("setting "+name, "it can change which programs and files other programs use", "leave it unset, and use the program's options")
 	case calculated.MatchString(name):
 		return refuse("setting "+name, "the shell can run a command in the value", "use another name")
 	}

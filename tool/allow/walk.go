@@ -7,19 +7,19 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// checker checks one line, in the order in which the shell runs it.
+// checker checks one line in the order in which the shell runs it.
 type checker struct {
 	Lines
-	held  map[string]holding // what the line's variables can hold
-	vars  map[string]arg     // the values of those that are set and hold one value
-	moved bool               // a cd came before
-	fed   bool               // the next command reads the names that a find -print0 prints
-	depth int                // programs that run this one
+	held  map[string]holding // what the variables of the line can contain
+	vars  map[string]arg     // the values of the variables that are set so far and have a known value
+	moved bool               // a cd came earlier
+	fed   bool               // the next command reads the output of find -print0
+	depth int                // number of programs that run this one
 	steps int                // statements checked so far
 }
 
-// mostSteps bounds the work on loops in loops.
-const mostSteps = 20_000
+// maxSteps limits the work on nested loops.
+const maxSteps = 20_000
 
 func (c *checker) line(line string) error {
 	file, err := parseLine(line)
@@ -45,23 +45,23 @@ func (c *checker) line(line string) error {
 	return c.statements(file.Stmts)
 }
 
-// forbidden refuses syntax that no list of programs can allow.
+// forbidden refuses syntax that is never allowed.
 func (c *checker) forbidden(n syntax.Node) error {
 	switch n := n.(type) {
 	case *syntax.Stmt:
 		if n.Background || n.Coprocess || n.Disown {
-			return refuse("a background job (&)", "no process may outlive the call", "run it in the foreground, or join commands with &&")
+			return refuse("a background job (&)", "no process may outlive the call", "run it in the foreground, or combine commands with &&")
 		}
 	case *syntax.CmdSubst:
 		return refuse("the command substitution "+shellText(n), "its output would become part of the line",
 			"run the command in a call of its own, and write its output into the next line")
 	case *syntax.ProcSubst:
-		return refuse("the process substitution "+shellText(n), "it runs commands whose status nothing checks", "use a pipe, or a file in the working directory")
+		return refuse("the process substitution "+shellText(n), "the shell ignores the exit status of its commands", "use a pipe, or a file in the working directory")
 	case *syntax.ExtGlob:
-		return refuse("the pattern "+shellText(n), "not every shell reads it", "use *, ? and […]")
+		return refuse("the pattern "+shellText(n), "not every shell supports it", "use *, ? and […]")
 	case *syntax.SglQuoted:
 		if n.Dollar {
-			return refuse("$'…'", "it hides what it stands for", "write '…'")
+			return refuse("$'…'", "it hides its value", "write '…'")
 		}
 	case *syntax.DblQuoted:
 		if n.Dollar {
@@ -69,7 +69,7 @@ func (c *checker) forbidden(n syntax.Node) error {
 		}
 	case *syntax.ParamExp:
 		if n.Param == nil || n.Excl || n.Index != nil || n.Names != 0 || n.Slice != nil || n.Exp != nil && setsOrRuns.MatchString(n.Exp.Op.String()) {
-			return refuse("the expansion "+shellText(n), "it can set a variable, or run what one holds", "write $NAME, or the value itself")
+			return refuse("the expansion "+shellText(n), "it can set a variable or run a command", "write $NAME, or the value itself")
 		}
 	case *syntax.UnaryArithm:
 		return plainOperator(n.Op.String())
@@ -77,9 +77,9 @@ func (c *checker) forbidden(n syntax.Node) error {
 		return plainOperator(n.Op.String())
 	case *syntax.ArithmExp:
 		if n.Bracket {
-			return refuse("$[…]", "not every shell reads it", "write $((…))")
+			return refuse("$[…]", "not every shell supports it", "write $((…))")
 		}
-		return c.calculates(n)
+		return c.arithmetic(n)
 	case *syntax.Assign:
 		if n.Name == nil || n.Index != nil || n.Array != nil || n.Append {
 			return refuse("this assignment", "it is not a plain one", "write NAME=VALUE")
@@ -100,7 +100,7 @@ func plainOperator(operator string) error {
 	if !sets.MatchString(operator) {
 		return nil
 	}
-	return refuse("arithmetic that sets a variable", "the value would not show in the line", "write NAME=$((NAME + 1))")
+	return refuse("arithmetic that sets a variable", "the line does not show the value", "write NAME=$((NAME + 1))")
 }
 
 func (c *checker) statements(list []*syntax.Stmt) error {
@@ -113,8 +113,8 @@ func (c *checker) statements(list []*syntax.Stmt) error {
 }
 
 func (c *checker) statement(s *syntax.Stmt) error {
-	if c.steps++; c.steps > mostSteps {
-		return refuse("a line with so many steps", "it is too long to be checked", "loop over fewer words, or split it into several calls")
+	if c.steps++; c.steps > maxSteps {
+		return refuse("a line with so many steps", "it is too long to check", "loop over fewer words, or split it into several calls")
 	}
 	for _, r := range s.Redirs {
 		c.fed = false
@@ -173,7 +173,7 @@ func (c *checker) command(cmd syntax.Command) error {
 }
 
 // scoped checks statements that the shell may skip, repeat or run in another
-// process. What they set is unknown after them.
+// process. Afterwards the variables that they set are unknown.
 func (c *checker) scoped(lists ...[]*syntax.Stmt) error {
 	outer := c.vars
 	defer func() { c.vars = outer }()
@@ -186,7 +186,7 @@ func (c *checker) scoped(lists ...[]*syntax.Stmt) error {
 	return nil
 }
 
-// binary is a pipe, && or ||.
+// binary checks a pipe, && or ||.
 func (c *checker) binary(b *syntax.BinaryCmd) (err error) {
 	if b.Op == syntax.Pipe || b.Op == syntax.PipeAll {
 		err = c.scoped([]*syntax.Stmt{b.X})
@@ -203,7 +203,7 @@ func (c *checker) binary(b *syntax.BinaryCmd) (err error) {
 var findPrints = regexp.MustCompile(`^-(exec|print|printf|ls)$`)
 
 // printsNames reports whether the last command of a pipe is a find that prints
-// nothing but names that end in NUL.
+// only names, each followed by NUL.
 func printsNames(s *syntax.Stmt) bool {
 	if pipe, ok := s.Cmd.(*syntax.BinaryCmd); ok && pipe.Op == syntax.Pipe {
 		s = pipe.Y
@@ -238,8 +238,8 @@ func (c *checker) forEach(iter *syntax.WordIter, do []*syntax.Stmt) error {
 	return err
 }
 
-// assign checks assignments. Exported ones reach programs, which could open the
-// path in the value. Lasting ones hold after the command.
+// assign checks assignments. Exported variables reach programs, which could open a
+// path in the value. Lasting ones remain set after the command.
 func (c *checker) assign(list []*syntax.Assign, exported, lasting bool) error {
 	for _, a := range list {
 		var value arg
@@ -258,7 +258,7 @@ func (c *checker) assign(list []*syntax.Assign, exported, lasting bool) error {
 	return nil
 }
 
-// call is a simple command.
+// call checks a simple command.
 func (c *checker) call(call *syntax.CallExpr) error {
 	runs := len(call.Args) > 0
 	if err := c.assign(call.Assigns, runs, !runs); err != nil || !runs {
@@ -266,7 +266,7 @@ func (c *checker) call(call *syntax.CallExpr) error {
 	}
 	name, ok := literal(call.Args[0])
 	if !ok {
-		return refuse("the program "+shellText(call.Args[0]), "its name is not plain text", "write the name of the program itself")
+		return refuse("the program "+shellText(call.Args[0]), "its name is not plain text", "write the program's name")
 	}
 	args, err := c.words(call.Args[1:])
 	if err != nil {

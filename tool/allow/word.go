@@ -11,23 +11,24 @@ import (
 
 // arg is one argument of a program, as far as the line shows it.
 type arg struct {
-	text string // contains unknown for each value that the line does not show
-	glob bool   // it stands for the names that the text, a pattern, matches
+	text string // contains unknown in place of each value that the line does not show
+	glob bool   // the text is a pattern, and the argument stands for matching names
 }
 
-// unknown stands for any value in a text. No line contains it.
+// unknown stands for an unknown part of a text. No line contains it.
 const unknown = "\x00"
 
-// known reports whether the program gets exactly the text.
+// known reports whether the text is exactly what the program receives.
 func (a arg) known() bool { return !a.glob && !strings.Contains(a.text, unknown) }
 
-// single reports whether the shell makes one argument of it without quotes.
+// single reports whether the shell makes exactly one argument of it if it is not
+// quoted.
 func (a arg) single() bool {
 	return a.known() && a.text != "" && !strings.ContainsAny(a.text, " \t\n*?[\\")
 }
 
-// literal returns the text of a word without expansions, patterns and braces. It
-// is not ok for other words.
+// literal returns the text of a word without expansions, patterns or braces; ok is
+// false for other words.
 func literal(w *syntax.Word) (text string, ok bool) {
 	for n := range syntax.Preorder(w) {
 		switch n.(type) {
@@ -48,12 +49,12 @@ func (c *checker) words(list []*syntax.Word) (args []arg, err error) {
 	for _, w := range list {
 		for _, part := range w.Parts {
 			if p, ok := part.(*syntax.ParamExp); ok && !c.value(p).single() {
-				return nil, refuse(shellText(p)+" without quotes", "it can become several words, or a pattern", "put it in double quotes")
+				return nil, refuse(shellText(p)+" without quotes", "it can become several words or a pattern", "put it in double quotes")
 			}
 		}
 		expanded, ok := expandBraces(w)
 		if !ok {
-			return nil, refuse("the braces in "+shellText(w), "they stand for too many words", "write the words out, or use a pattern")
+			return nil, refuse("the braces in "+shellText(w), "they stand for too many words", "write out the words, or use a pattern")
 		}
 		for _, w := range expanded {
 			a := c.word(w.Parts, false)
@@ -69,10 +70,10 @@ func (c *checker) words(list []*syntax.Word) (args []arg, err error) {
 	return args, nil
 }
 
-// expandBraces returns the words that a word with braces stands for. It is not ok
-// if they are too many.
+// expandBraces returns the words that a word with braces stands for; ok is false if
+// there are too many.
 func expandBraces(w *syntax.Word) (list []*syntax.Word, ok bool) {
-	const mostBraces, mostWords = 10, 100
+	const maxBraces, maxWords = 10, 100
 	open := 0
 	for _, part := range w.Parts {
 		if lit, ok := part.(*syntax.Lit); ok {
@@ -80,11 +81,11 @@ func expandBraces(w *syntax.Word) (list []*syntax.Word, ok bool) {
 		}
 	}
 	split := &syntax.Word{Parts: slices.Clone(w.Parts)}
-	if open > mostBraces || !syntax.SplitBraces(split) {
-		return []*syntax.Word{w}, open <= mostBraces
+	if open > maxBraces || !syntax.SplitBraces(split) {
+		return []*syntax.Word{w}, open <= maxBraces
 	}
 	for one, err := range expand.BracesSeq(nil, split) {
-		if err != nil || len(list) == mostWords {
+		if err != nil || len(list) == maxWords {
 			return nil, false
 		}
 		list = append(list, one)
@@ -92,8 +93,8 @@ func expandBraces(w *syntax.Word) (list []*syntax.Word, ok bool) {
 	return list, true
 }
 
-// word returns what the shell makes of the parts of a word, or of the parts
-// between double quotes.
+// word returns what the shell makes of the parts of a word; if quoted is set, they
+// are in double quotes.
 func (c *checker) word(parts []syntax.WordPart, quoted bool) (whole arg) {
 	for _, part := range parts {
 		a := c.part(part, quoted)
@@ -119,12 +120,12 @@ func (c *checker) part(part syntax.WordPart, quoted bool) arg {
 	case *syntax.ParamExp:
 		return c.value(part)
 	case *syntax.ArithmExp:
-		return aNumber
+		return anyNumber
 	}
 	return arg{text: unknown}
 }
 
-// unescaped returns what a text without quotes stands for.
+// unescaped returns what the shell makes of a text without quotes.
 func unescaped(lit string) (a arg) {
 	var b strings.Builder
 	for i := 0; i < len(lit); i++ {
@@ -143,7 +144,7 @@ func unescaped(lit string) (a arg) {
 	return a
 }
 
-// shellText returns how a node was written, on one line, for messages.
+// shellText returns the source text of a node on one line, for messages.
 func shellText(n syntax.Node) string {
 	var b strings.Builder
 	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
