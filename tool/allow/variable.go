@@ -6,42 +6,33 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// holding is what a variable can contain; 0 means that the line does not set it.
-type holding int
-
-const (
-	oneValue holding = iota + 1 // the line sets it once
-	numbers                     // the line sets it only to numbers
-	several                     // the line sets it more than once; its value is unknown
-)
-
 // anyNumber stands for any number.
 var anyNumber = arg{text: "0"}
 
-// holdings returns what each variable that a line sets can contain.
-func holdings(file *syntax.File) map[string]holding {
-	held := map[string]holding{}
-	set := func(name string, numeric bool) {
-		switch before := held[name]; {
-		case numeric && (before == 0 || before == numbers):
-			held[name] = numbers
-		case before == 0:
-			held[name] = oneValue
-		default:
-			held[name] = several
-		}
+// assigned describes all assignments of a line to one variable.
+type assigned struct {
+	times   int
+	numbers bool // all values are numbers
+}
+
+// assignments returns the variables that a line assigns.
+func assignments(file *syntax.File) map[string]assigned {
+	all := map[string]assigned{}
+	add := func(name string, value *syntax.Word) {
+		before := all[name]
+		all[name] = assigned{before.times + 1, numeric(value) && (before.numbers || before.times == 0)}
 	}
 	for n := range syntax.Preorder(file) {
 		switch n := n.(type) {
 		case *syntax.Assign:
 			if n.Name != nil && !n.Naked {
-				set(n.Name.Value, numeric(n.Value))
+				add(n.Name.Value, n.Value)
 			}
 		case *syntax.WordIter:
-			set(n.Name.Value, false)
+			add(n.Name.Value, nil)
 		}
 	}
-	return held
+	return all
 }
 
 var number = regexp.MustCompile(`^-?[0-9]{1,18}$`)
@@ -55,9 +46,12 @@ func numeric(w *syntax.Word) bool {
 	return calculated || number.MatchString(w.Lit())
 }
 
-// set stores the value of a variable if the line sets it only once.
+// set stores the value of a variable if it is the only one, or if all are numbers.
 func (c *checker) set(name string, value arg) {
-	if c.held[name] == oneValue {
+	switch {
+	case c.assigned[name].numbers:
+		c.vars[name] = anyNumber
+	case c.assigned[name].times == 1:
 		c.vars[name] = value
 	}
 }
@@ -65,15 +59,15 @@ func (c *checker) set(name string, value arg) {
 // value returns what an expansion stands for.
 func (c *checker) value(p *syntax.ParamExp) arg {
 	name := p.Param.Value
+	a, ok := c.vars[name]
 	switch {
-	case p.Length, name == "?", name == "#", name == "$", c.held[name] == numbers && p.Exp == nil && p.Repl == nil:
+	case p.Length, name == "?", name == "#", name == "$":
 		return anyNumber
 	case p.Exp != nil, p.Repl != nil:
 		return arg{text: unknown}
 	case name == "PWD":
 		return arg{text: c.Dir}
-	}
-	if a, ok := c.vars[name]; ok {
+	case ok:
 		return a
 	}
 	return arg{text: unknown}
@@ -84,7 +78,7 @@ func (c *checker) value(p *syntax.ParamExp) arg {
 func (c *checker) arithmetic(x *syntax.ArithmExp) error {
 	for n := range syntax.Preorder(x) {
 		w, ok := n.(*syntax.Word)
-		if ok && c.held[w.Lit()] != numbers && !number.MatchString(c.word(w.Parts, false).text) {
+		if ok && !c.assigned[w.Lit()].numbers && !number.MatchString(c.word(w.Parts, false).text) {
 			return refuse("arithmetic with "+shellText(w), "the shell can run a command in the variable", "use numbers, and variables that the line itself sets to numbers")
 		}
 	}

@@ -10,12 +10,12 @@ import (
 // checker checks one line in the order in which the shell runs it.
 type checker struct {
 	Lines
-	held  map[string]holding // what the variables of the line can contain
-	vars  map[string]arg     // the values of the variables that are set so far and have a known value
-	moved bool               // a cd came earlier
-	fed   bool               // the next command reads the output of find -print0
-	depth int                // number of programs that run this one
-	steps int                // statements checked so far
+	assigned map[string]assigned // the assignments of the whole line, by variable
+	vars     map[string]arg      // the values of the variables that are set so far and have a known value
+	moved    bool                // a cd came earlier
+	fed      bool                // the next command reads the output of find -print0
+	depth    int                 // number of programs that run this one
+	steps    int                 // statements checked so far
 }
 
 // maxSteps limits the work on nested loops.
@@ -26,7 +26,7 @@ func (c *checker) line(line string) error {
 	if err != nil {
 		return err
 	}
-	c.held, c.vars = holdings(file), map[string]arg{}
+	c.assigned, c.vars = assignments(file), map[string]arg{}
 	for n := range syntax.Preorder(file) {
 		r, ok := n.(*syntax.Redirect)
 		switch {
