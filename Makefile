@@ -1,31 +1,31 @@
 # make demo      builds hone and runs its main job end to end, offline
-# make test      everything that CI runs; installs what the tests need and the machine lacks
-# make test-all  the same on the disk, every test under the race detector too, and kills at every point: hours
-# make bench     the benchmarks
-# make build     bin/hone
+# make test      runs everything that CI runs; installs what the tests need and the machine lacks
+# make test-all  the same on the disk, with all tests under the race detector and kills at every point; takes hours
+# make bench     runs the benchmarks
+# make build     builds bin/hone
 
 GO          ?= go
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 FUZZTIME    ?= 10000x
 
-# The modules below this one. ./... does not reach them.
+# The modules in directories below this one. ./... does not include them.
 NESTED := examples/fixlint model/gemini/genaitest
 
-# Where unit keeps its temporary files, and what race leaves out. Not so for test-all.
+# TEMPORARY keeps the temporary files of unit in memory. SHORT lets race skip slow tests. test-all clears both.
 TEMPORARY := ./.ci/memory
 SHORT     := -short
 TIMEOUT   := 30m
 
-# As the program is built: what is compiled for the tests is then compiled once.
+# The same settings as for unit and build, so that the packages are compiled only once.
 PLAIN := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 
-# The race detector needs a C compiler; without one the tests run all the same.
+# The race detector needs a C compiler; without one the tests run without the detector.
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
 
 .PHONY: build demo test test-all bench needs format vet cross static tidy unit race fuzz clean
 
-# Without cgo: walls start the program itself in places that show no libraries.
+# Without cgo, because walls start the program itself where no shared libraries are visible.
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.Version=$(VERSION)' -o bin/hone ./cmd/hone
 
@@ -63,19 +63,19 @@ cross:
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hone
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hone
 
-# Every test of every package, without the race detector, which the attempts of the tables have no memory for.
-# Packages run beside each other, more than there may be cores: they often wait for processes.
+# Every test of every package, without the race detector: with it, the tests that try to escape from walls would exceed
+# their memory limits. -p 4 may exceed the number of cores, because the packages often wait for processes.
 unit:
 	CGO_ENABLED=0 $(TEMPORARY) $(GO) test -trimpath -p 4 -timeout $(TIMEOUT) ./...
 	@set -ex; for module in $(NESTED); do CGO_ENABLED=0 $(GO) -C $$module test -trimpath ./...; done
 
-# Every package again under the race detector, on the disk. With -short, tests leave out what it would not see or
-# sees in a part as well: other processes, long inputs, most of the points to kill at.
+# Every package again under the race detector, on the disk. With -short, tests skip what the detector cannot see, such as
+# other processes, and what it also sees in a part of the test: long inputs, most of the points to kill at.
 race:
 	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) $(SHORT) -p 4 -timeout $(TIMEOUT) ./...
 	@set -ex; for module in $(NESTED); do $(GO) -C $$module test $(RACE) $(SHORT) ./...; done
 
-# Every fuzz target for a moment, two packages beside each other.
+# Every fuzz target, briefly; two packages at a time.
 fuzz:
 	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | \
 		$(PLAIN) xargs -n1 -P2 sh -c './.ci/fuzz "$$0" $(FUZZTIME) || exit 255'
