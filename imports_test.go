@@ -1,6 +1,7 @@
 package hone_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/build"
 	"go/parser"
@@ -33,11 +34,17 @@ func house() []room {
 		providers = "model/*"
 		root      = "."
 	)
-	ground := []string{"model", "workspace", "sandbox", "journal", "internal/git", "internal/artifact"}
+	ground := []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact"}
 	first := append(ground[:len(ground):len(ground)], "check", "block", "tool", "internal/render")
 	return []room{
 		{folder: "model", floor: 0},
-		{folder: "workspace", floor: 0},
+		{folder: "workspace/treepath", floor: 0},
+		{folder: "workspace/secret", floor: 0, may: []string{"workspace/treepath"}},
+		{folder: "workspace/internal/nofollow", floor: 0, may: []string{"workspace/treepath"}},
+		{folder: "workspace/internal/treetest", floor: 0, test: true},
+		{folder: "workspace", floor: 0, may: []string{"workspace/treepath", "workspace/secret", "workspace/internal/nofollow"}},
+		{folder: "workspace/restore", floor: 0, may: []string{"workspace", "workspace/treepath", "workspace/internal/nofollow"}},
+		{folder: "workspace/clone", floor: 0, may: []string{"workspace", "workspace/treepath", "workspace/internal/nofollow"}},
 		{folder: "sandbox", floor: 0, may: []string{"sandbox/internal/process", "sandbox/internal/environ", "sandbox/internal/loopback"}},
 		{folder: "sandbox/internal/process", floor: 0},
 		{folder: "sandbox/internal/environ", floor: 0},
@@ -53,20 +60,20 @@ func house() []room {
 		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"sandbox"}, test: true},
 		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/internal/kernel", "sandbox/internal/process", "sandbox/internal/loopback"}},
 		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/workshop", "sandbox/wall"}},
-		{folder: "block", floor: 1, may: []string{"workspace"}},
+		{folder: "block", floor: 1, may: []string{"workspace", "workspace/treepath"}},
 		{folder: "tool/allow", floor: 0},
-		{folder: "tool", floor: 1, may: []string{"model", "workspace", "sandbox", "tool/allow"}},
-		{folder: "internal/render", floor: 1, may: []string{"workspace", "block"}},
+		{folder: "tool", floor: 1, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "tool/allow"}},
+		{folder: "internal/render", floor: 1, may: []string{"workspace", "workspace/treepath", "workspace/secret", "block"}},
 		{folder: "model/command", floor: 1, may: []string{"model", "sandbox"}},
 		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
 		{folder: providers, floor: 1, may: []string{"model"}},
 
-		{folder: "history", floor: 2, may: []string{"journal", "workspace", "check", "model"}},
+		{folder: "history", floor: 2, may: []string{"journal", "workspace", "workspace/treepath", "workspace/restore", "check", "model"}},
 
-		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "check", "journal", "history"}},
+		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "history"}},
 
 		{folder: "internal/config", floor: 0},
-		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace"}},
+		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "journal", "model", "workspace"}, test: true},
 		{folder: "loop", floor: 4, may: append(first[:len(first):len(first)], root, "tool/allow", "internal/config")},
 		{folder: "loop/phase/spec", floor: 2, may: []string{"internal/render"}},
@@ -217,6 +224,11 @@ func TestTableForbids(t *testing.T) {
 		{"cmd/hone", "sandbox/prove", true},
 		{"loop/task", "sandbox/prove", false},
 		{"sandbox/prove", "workspace", false},
+		{"workspace", "workspace/secret", true},
+		{"workspace", "workspace/restore", false},
+		{"workspace/secret", "workspace", false},
+		{"tool", "workspace/restore", false},
+		{"tool", "workspace/internal/nofollow", false},
 		{"sandbox", "sandbox/wall", false},
 		{"sandbox/wall", "sandbox/putback", true},
 		{"sandbox/workshop", "sandbox/putback", false},
@@ -327,8 +339,7 @@ func imported(f *ast.File, x ast.Expr) string {
 	return ""
 }
 
-// TestOneDoorToTheTree: only the engine names Tree.Apply or Tree.Restore, to call
-// it or to pass it on, and history, which completes and reverses its edits.
+// TestOneDoorToTheTree: only the engine and history change a tree.
 func TestOneDoorToTheTree(t *testing.T) {
 	h := &inspector{fset: token.NewFileSet(), packages: map[string]*types.Package{}, uses: map[string][]string{}}
 	h.folders = sources(t, h.fset)
@@ -338,10 +349,8 @@ func TestOneDoorToTheTree(t *testing.T) {
 	if len(h.uses["."]) < 2 || len(h.uses["history"]) < 2 {
 		t.Errorf("the engine changes the tree at %v, and history at %v; if that is right, this test sees nothing", h.uses["."], h.uses["history"])
 	}
-	for folder, places := range h.uses {
-		if folder != "." && folder != "history" && folder != "workspace" {
-			t.Errorf("%s changes the tree, which is the engine's: %v", folder, places)
-		}
+	for _, fault := range h.faults {
+		t.Error(fault)
 	}
 }
 
@@ -359,11 +368,19 @@ type inspector struct {
 	fset     *token.FileSet
 	folders  map[string][]*ast.File
 	packages map[string]*types.Package
-	uses     map[string][]string // places, by folder
+	uses     map[string][]string // places that name a door, by folder
+	faults   []string            // those that may not
 }
 
-// doors are what changes a tree.
-var doors = []string{"(*hone/workspace.Tree).Apply", "(*hone/workspace.Tree).Restore"}
+// doors returns the functions that change a tree, with the folders that may
+// name them, to call them or to pass them on.
+func doors() map[string][]string {
+	return map[string][]string{
+		"(*hone/workspace.Tree).Apply": {".", "history"},
+		"hone/workspace/restore.Paths": {".", "history"},
+		"(*hone/workspace.Tree).Root":  {"workspace/restore", "workspace/clone"},
+	}
+}
 
 // Import makes it a types.Importer.
 func (h *inspector) Import(name string) (*types.Package, error) {
@@ -377,16 +394,31 @@ func (h *inspector) Import(name string) (*types.Package, error) {
 		h.packages[name] = p
 		return p, nil
 	}
-	info := &types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: h, Error: func(error) {}, FakeImportC: true}
 	p, _ := conf.Check(name, h.fset, h.built(folder), info)
 	h.packages[name] = p
-	for sel, s := range info.Selections {
-		if f, ok := s.Obj().(*types.Func); ok && slices.Contains(doors, f.FullName()) {
-			h.uses[folder] = append(h.uses[folder], h.fset.Position(sel.Pos()).String())
-		}
+	for id, obj := range info.Uses {
+		h.note(folder, id, obj)
 	}
 	return p, nil
+}
+
+// note records an identifier that names a door.
+func (h *inspector) note(folder string, id *ast.Ident, obj types.Object) {
+	f, ok := obj.(*types.Func)
+	if !ok {
+		return
+	}
+	folders, ok := doors()[f.FullName()]
+	if !ok {
+		return
+	}
+	place := h.fset.Position(id.Pos()).String()
+	h.uses[folder] = append(h.uses[folder], place)
+	if !slices.Contains(folders, folder) {
+		h.faults = append(h.faults, fmt.Sprintf("%s: %s may not name %s", place, folder, f.FullName()))
+	}
 }
 
 // built are the files of a folder that are built on this system.
@@ -401,22 +433,22 @@ func (h *inspector) built(folder string) []*ast.File {
 	return files
 }
 
-// TestTheDoorIsSeen: a package that calls Tree.Apply, or hands it on, is found
-// out.
+// TestTheDoorIsSeen: a package that calls a door, or passes it on, is reported.
 func TestTheDoorIsSeen(t *testing.T) {
 	const src = `package sly
 import "hone/workspace"
+import "hone/workspace/restore"
 type T struct{ inner struct{ *workspace.Tree } }
 func open() (*workspace.Tree, error) { return nil, nil }
 func (t *T) a() any { return t.inner.Apply }
-func b() { tree, _ := open(); tree.Apply(nil, workspace.Change{}, nil); tree.Restore(nil, nil, nil) }
+func b() { tree, _ := open(); tree.Apply(nil, workspace.Change{}, nil); restore.Paths(nil, tree, nil, nil); tree.Root() }
 `
 	h := &inspector{fset: token.NewFileSet(), packages: map[string]*types.Package{}, uses: map[string][]string{}}
 	h.folders = sources(t, h.fset)
 	f := must(parser.ParseFile(h.fset, "doc.go", src, 0)) // any name that is built
 	h.folders["loop/sly"] = []*ast.File{f}
 	must(h.Import("hone/loop/sly"))
-	if len(h.uses["loop/sly"]) != 3 {
-		t.Errorf("found %v, want three places", h.uses["loop/sly"])
+	if len(h.uses["loop/sly"]) != 4 || len(h.faults) != 4 {
+		t.Errorf("found %v and reported %v, want four places", h.uses["loop/sly"], h.faults)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/workspace"
+	"hone/workspace/restore"
+	"hone/workspace/treepath"
 )
 
 // Code that is judged must not change what judges it. The files that match
@@ -53,7 +55,7 @@ func (r *Run) foundProtected() (map[string]workspace.Entry, error) {
 	}
 	r.guard = map[string]workspace.Entry{}
 	for _, e := range first {
-		if workspace.Match(r.Trust.Protect, e.Path) {
+		if treepath.Match(r.Trust.Protect, e.Path) {
 			r.guard[e.Path] = e
 		}
 	}
@@ -71,7 +73,7 @@ func (r *Run) protectingRules(rules workspace.Rules) (workspace.Rules, error) {
 
 // protectedChanges are the restorations of all protected files that are not as
 // they must be. The newest manifest must be up to date.
-func (r *Run) protectedChanges() ([]workspace.Restoration, error) {
+func (r *Run) protectedChanges() ([]restore.Target, error) {
 	files, err := r.protectedFiles()
 	if err != nil || len(files) == 0 {
 		return nil, err
@@ -87,7 +89,7 @@ func (r *Run) restoreProtected(ctx context.Context) ([]string, error) {
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	done, err := r.Tree.Restore(context.WithoutCancel(ctx), list, r.openContents)
+	done, err := restore.Paths(context.WithoutCancel(ctx), r.Tree, list, r.openContents)
 	if err != nil {
 		return nil, &Stop{Kind: KindBlocked, Why: "a command changed a protected file, which cannot be restored", Err: err,
 			Next: resumeAfter("restore it by hand (git diff shows the change)")}
@@ -97,20 +99,20 @@ func (r *Run) restoreProtected(ctx context.Context) ([]string, error) {
 }
 
 // restorations restore the files of a manifest that are not as they must be.
-func restorations(files map[string]workspace.Entry, now workspace.Manifest) []workspace.Restoration {
+func restorations(files map[string]workspace.Entry, now workspace.Manifest) []restore.Target {
 	here := map[string]workspace.Entry{}
 	for _, e := range now {
 		if _, ok := files[e.Path]; ok {
 			here[e.Path] = e
 		}
 	}
-	var list []workspace.Restoration
+	var list []restore.Target
 	for path, want := range files {
 		if found := here[path]; !want.Same(found) {
-			list = append(list, workspace.Restoration{Path: path, Want: want, From: []workspace.Entry{found}})
+			list = append(list, restore.Target{Path: path, Want: want, From: []workspace.Entry{found}})
 		}
 	}
-	slices.SortFunc(list, func(a, b workspace.Restoration) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(list, func(a, b restore.Target) int { return strings.Compare(a.Path, b.Path) })
 	return list
 }
 

@@ -10,6 +10,7 @@ import (
 	"hone/history"
 	"hone/journal"
 	"hone/workspace"
+	"hone/workspace/restore"
 )
 
 // A replay runs the loop again over a journal that is played back
@@ -201,7 +202,7 @@ func (p *played) writeIgnored(ctx context.Context, v workspace.Verdict) error {
 	if _, listed := p.r.last.Entry(v.Path); listed {
 		return nil // Apply says that it is another
 	}
-	_, err := p.r.Tree.Restore(ctx, []workspace.Restoration{{Path: v.Path, Want: history.EntryOf(v.Path, v.Before)}}, p.r.openContents)
+	_, err := restore.Paths(ctx, p.r.Tree, []restore.Target{{Path: v.Path, Want: history.EntryOf(v.Path, v.Before)}}, p.r.openContents)
 	return err
 }
 
@@ -217,7 +218,7 @@ func (p *played) matchTree(ctx context.Context, object string) error {
 	}
 	p.scratch = now
 	list, same := p.differences(now, want)
-	if _, err := p.r.Tree.Restore(ctx, list, p.r.openContents); err != nil {
+	if _, err := restore.Paths(ctx, p.r.Tree, list, p.r.openContents); err != nil {
 		return err
 	}
 	if same {
@@ -232,7 +233,7 @@ func (p *played) matchTree(ctx context.Context, object string) error {
 
 // differences returns what makes the scratch tree match a manifest. That has to be
 // what commands changed, or the loop's own files; same says that it is.
-func (p *played) differences(now, want workspace.Manifest) (list []workspace.Restoration, same bool) {
+func (p *played) differences(now, want workspace.Manifest) (list []restore.Target, same bool) {
 	same = true
 	reruled := slices.ContainsFunc(p.r.last.Diff(want), func(d workspace.Delta) bool { return path.Base(d.Path) == ".gitignore" })
 	for _, d := range now.Diff(want) {
@@ -247,7 +248,7 @@ func (p *played) differences(now, want workspace.Manifest) (list []workspace.Res
 			same = false
 			p.Unexplained = append(p.Unexplained, d.Path)
 		}
-		list = append(list, workspace.Restoration{Path: d.Path, Want: d.After})
+		list = append(list, restore.Target{Path: d.Path, Want: d.After})
 	}
 	return list, same
 }

@@ -11,6 +11,7 @@ import (
 
 	"hone/check"
 	"hone/history"
+	"hone/workspace/clone"
 )
 
 // Trust says how far a run's check counts, and what guards it. The zero Trust
@@ -173,7 +174,7 @@ func (r *Run) prove(ctx context.Context) (c history.Checked, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return c, fmt.Errorf("prove the check: %w", err)
 	}
-	if _, err := r.Tree.Copy(ctx, dir); err != nil {
+	if _, err := clone.Tree(ctx, r.Tree, dir); err != nil {
 		return c, fmt.Errorf("prove the check: copy the tree: %w", err)
 	}
 	found, err := r.Trust.Proof.Check(ctx, dir)

@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"hone/workspace"
+	"hone/workspace/treepath"
 )
 
 // Parse reads a reply. It returns every block that is well formed, even if
@@ -170,7 +170,7 @@ func withoutBreak(s string) string {
 
 // clean returns the same spelling for all paths that name the same file.
 func clean(name string) string {
-	if cleaned, err := workspace.Clean(name); err == nil {
+	if cleaned, err := treepath.Clean(name); err == nil {
 		return cleaned
 	}
 	return path.Clean(name)

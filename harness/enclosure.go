@@ -20,7 +20,7 @@ import (
 	"hone/sandbox/prove"
 	"hone/sandbox/wall"
 	"hone/sandbox/workshop"
-	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Enclosure says what walls are to be built. Settings, Root, ID and Guard are
@@ -29,7 +29,7 @@ type Enclosure struct {
 	Settings loop.WallSettings
 	Root     string // the folder that commands may write, absolute
 	ID       string // names the folder that commands work with
-	Guard    *workspace.Guard
+	Guard    *secret.Guard
 	Doors    []sandbox.Door // ways out of the walls; nil: there are none
 
 	keep     []string // variables that are passed on beside those of the settings

@@ -6,6 +6,7 @@ import (
 	"hone/journal"
 	"hone/loop"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Host is the program that sessions are held in, and what it lends them. The
@@ -63,12 +64,12 @@ func (h Host) WithKeys(k loop.Kind, tree *workspace.Tree) (Host, error) {
 
 // Guard finds secrets for a loop: what its settings let through, and the keys
 // that this process holds.
-func (h Host) Guard(l loop.Loop) *workspace.Guard {
+func (h Host) Guard(l loop.Loop) *secret.Guard {
 	var addresses []string
 	for _, asked := range l.Models() {
 		addresses = append(addresses, asked.Model.BaseURLWithLogin())
 	}
-	g := workspace.NewGuard(l.Shared().Send)
+	g := secret.NewGuard(l.Shared().Send)
 	g.Known = KnownKeys(h.getenv, addresses...)
 	return g
 }

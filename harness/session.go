@@ -16,6 +16,7 @@ import (
 	"hone/loop"
 	"hone/model"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Session is one run in a workspace: new, resumed or replayed. What makes a run
@@ -39,7 +40,7 @@ type Session struct {
 	fresh    bool // the start is not recorded yet
 	replayed bool
 	limits   hone.Limits
-	guard    *workspace.Guard
+	guard    *secret.Guard
 
 	models  map[*loop.Model]model.Model
 	run     *hone.Run
@@ -169,7 +170,7 @@ func (s *Session) Root() string { return s.Dir }
 func (s *Session) Repo() *git.Repo { return s.Workspace.Repo }
 
 // Guard finds what is withheld from models.
-func (s *Session) Guard() *workspace.Guard { return s.guard }
+func (s *Session) Guard() *secret.Guard { return s.guard }
 
 // Replayed reports whether a recorded run is replayed.
 func (s *Session) Replayed() bool { return s.replayed }

@@ -14,6 +14,7 @@ import (
 	"hone/loop"
 	"hone/tool"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // longestCommand is the most time that a model can ask for a command, such as
@@ -75,7 +76,7 @@ func (s *Session) seen(folder, closed string) (*workspace.Tree, error) {
 // lookers are the tools that look at a tree. One folder of it is closed to
 // them, and a model that looks there is told why; empty
 // closes none.
-func lookers(seen *workspace.Tree, guard *workspace.Guard, folder, why string) []tool.Tool {
+func lookers(seen *workspace.Tree, guard *secret.Guard, folder, why string) []tool.Tool {
 	looks := []tool.Tool{tool.Read(seen, guard), tool.Glob(seen, guard), tool.Grep(seen, guard)}
 	if folder == "" {
 		return looks

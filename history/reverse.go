@@ -10,6 +10,8 @@ import (
 
 	"hone/journal"
 	"hone/workspace"
+	"hone/workspace/restore"
+	"hone/workspace/treepath"
 )
 
 // Reversal is what restores the files that a run changed to their state at the
@@ -86,7 +88,7 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 		if v.traces[p].ours && v.now[p].Same(v.traces[p].want) && !t.state(p).Same(v.traces[p].want) {
 			v.unrecorded = append(v.unrecorded, p)
 		}
-		v.sort(p, workspace.Match(t.freed, p) || v.now[p].ChangedBefore(began))
+		v.sort(p, treepath.Match(t.freed, p) || v.now[p].ChangedBefore(began))
 	}
 	v.findBlocked()
 	return v, nil
@@ -176,11 +178,11 @@ func (v *Reversal) Restore(ctx context.Context, force bool) (kept map[string]str
 	if kept, err = v.keepConflicts(ctx); err != nil {
 		return nil, err
 	}
-	var list []workspace.Restoration
+	var list []restore.Target
 	for _, p := range todo {
-		list = append(list, workspace.Restoration{Path: p, Want: v.traces[p].want, From: []workspace.Entry{v.now[p]}})
+		list = append(list, restore.Target{Path: p, Want: v.traces[p].want, From: []workspace.Entry{v.now[p]}})
 	}
-	if _, err := v.tree.Restore(ctx, list, v.journal.Home().OpenObject); err != nil {
+	if _, err := restore.Paths(ctx, v.tree, list, v.journal.Home().OpenObject); err != nil {
 		return kept, fmt.Errorf("restore files: %w", err)
 	}
 	v.Restored = todo

@@ -21,6 +21,7 @@ import (
 	"hone/internal/git"
 	"hone/sandbox"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Kind is what a loop declares of itself. Name, Use, Short and New are needed;
@@ -188,7 +189,7 @@ type Previewer interface {
 type View struct {
 	Tree   *workspace.Tree // as the run would see it
 	Repo   *git.Repo       // nil if there is none
-	Guard  *workspace.Guard
+	Guard  *secret.Guard
 	Limits hone.Limits
 }
 

@@ -11,6 +11,7 @@ import (
 	"hone/tool"
 	"hone/tool/allow"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Session is one run that is being put together: the workspace, locked, its
@@ -23,7 +24,7 @@ type Session interface {
 	// IO returns what checks run with, and where output goes.
 	IO() IO
 	// Guard finds what is withheld from models, keys of providers included.
-	Guard() *workspace.Guard
+	Guard() *secret.Guard
 	// Replayed reports whether a recorded run is replayed: then no command runs
 	// and no model is asked.
 	Replayed() bool

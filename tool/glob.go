@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 //go:embed glob.md
@@ -39,7 +40,7 @@ type globArgs struct {
 
 // Glob returns the tool that lists the tree's files by pattern. It marks the
 // files that the guard withholds (ruling G8); a nil guard withholds none.
-func Glob(tree *workspace.Tree, guard *workspace.Guard) Tool {
+func Glob(tree *workspace.Tree, guard *secret.Guard) Tool {
 	t := Tool{ReadOnly: true, MaxText: 64 << 10}
 	return Define(t, "glob", globText, globSchema, func(ctx context.Context, _ Input, args globArgs) (Result, error) {
 		root, err := locateDir(tree, args.Root)
@@ -109,7 +110,7 @@ func countAlternatives(p string) int {
 
 // matchFiles returns the files below a directory that match the pattern,
 // relative to the directory, with notes about withheld and special files.
-func matchFiles(files []workspace.File, root, pattern string, guard *workspace.Guard) []string {
+func matchFiles(files []workspace.File, root, pattern string, guard *secret.Guard) []string {
 	var found []string
 	for _, f := range files {
 		name, ok := below(root, f.Path)

@@ -15,6 +15,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 //go:embed grep.md
@@ -60,11 +61,11 @@ type grepArgs struct {
 // earlier calls. It names the files that the guard withholds (ruling G8) even
 // if they do not match, so that the result reveals nothing about their
 // contents. A nil guard withholds none.
-func Grep(tree *workspace.Tree, guard *workspace.Guard) Tool {
+func Grep(tree *workspace.Tree, guard *secret.Guard) Tool {
 	return newGrep(tree, guard, searchTimeout)
 }
 
-func newGrep(tree *workspace.Tree, guard *workspace.Guard, timeout time.Duration) Tool {
+func newGrep(tree *workspace.Tree, guard *secret.Guard, timeout time.Duration) Tool {
 	t := Tool{ReadOnly: true, MaxText: maxFound + 16<<10}
 	return Define(t, "grep", grepText, grepSchema, func(ctx context.Context, in Input, args grepArgs) (Result, error) {
 		if args.Limit == 0 {
@@ -140,7 +141,7 @@ func anchored(e *syntax.Regexp) bool {
 // search is the state of one call.
 type search struct {
 	tree     *workspace.Tree
-	guard    *workspace.Guard
+	guard    *secret.Guard
 	args     grepArgs
 	matcher  matcher
 	deadline time.Time

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // session is the state that an engine keeps for a conversation, with a real
@@ -43,7 +44,7 @@ func newSession(t testing.TB, files map[string]string) *session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tree.Close() })
-	guard := workspace.NewGuard(nil)
+	guard := secret.NewGuard(nil)
 	return &session{t: t, tree: tree, rules: workspace.Rules{Guard: guard, Immutable: []string{"fixed.txt"}}, seen: map[string]string{}}
 }
 

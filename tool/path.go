@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hone/workspace"
+	"hone/workspace/treepath"
 )
 
 // maxPath limits a path or a pattern, in bytes.
@@ -24,7 +25,7 @@ func locate(tree *workspace.Tree, p string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return workspace.Clean(rel)
+	return treepath.Clean(rel)
 }
 
 // locateDir is locate for a directory. It returns "" for the tree's root.
@@ -42,13 +43,13 @@ func locateDir(tree *workspace.Tree, p string) (string, error) {
 	if rel == "" || path.Clean(rel) == "." {
 		return "", nil
 	}
-	return workspace.Clean(rel)
+	return treepath.Clean(rel)
 }
 
 // relative removes the root from an absolute path, and keeps a final slash.
 func relative(tree *workspace.Tree, p string) (string, error) {
 	p = filepath.ToSlash(p)
-	refuse := func(reason string) error { return &workspace.RefusedError{Path: clip(p, 200), Reason: reason} }
+	refuse := func(reason string) error { return &treepath.RefusedError{Path: clip(p, 200), Reason: reason} }
 	switch {
 	case len(p) > maxPath:
 		return "", refuse(fmt.Sprintf("a path of %d bytes is longer than %d", len(p), maxPath))
@@ -72,7 +73,7 @@ func relative(tree *workspace.Tree, p string) (string, error) {
 
 // readFailure tells the model why a file was not read.
 func readFailure(ctx context.Context, tree *workspace.Tree, p string, err error) Result {
-	var refused *workspace.RefusedError
+	var refused *treepath.RefusedError
 	var large *workspace.TooLargeError
 	switch {
 	case errors.As(err, &refused):
@@ -94,7 +95,7 @@ func sameNames(ctx context.Context, tree *workspace.Tree, p string) string {
 	}
 	var found []string
 	for _, f := range files {
-		if workspace.Fold(path.Base(f.Path)) == workspace.Fold(path.Base(p)) && len(found) < 3 {
+		if treepath.Fold(path.Base(f.Path)) == treepath.Fold(path.Base(p)) && len(found) < 3 {
 			found = append(found, f.Path)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 //go:embed read.md
@@ -38,7 +39,7 @@ const (
 // Read returns the tool that shows files of the tree and the outputs of earlier
 // calls. The guard decides what is withheld (ruling G8); a nil guard withholds
 // nothing.
-func Read(tree *workspace.Tree, guard *workspace.Guard) Tool {
+func Read(tree *workspace.Tree, guard *secret.Guard) Tool {
 	// The tool limits its results itself and tells how to continue, so the
 	// engine must not shorten them.
 	t := Tool{ReadOnly: true, MaxRepeats: 6, MaxText: maxReadBytes + 16<<10}
@@ -87,7 +88,7 @@ func outputNumber(p string) (n int, ok bool) {
 // redactedOutput returns an earlier call's output without secrets. They are
 // removed before the output is split, because a page could contain only a part
 // of one.
-func redactedOutput(in Input, guard *workspace.Guard, n int) (string, bool) {
+func redactedOutput(in Input, guard *secret.Guard, n int) (string, bool) {
 	if in.Output == nil {
 		return "", false
 	}
@@ -95,7 +96,7 @@ func redactedOutput(in Input, guard *workspace.Guard, n int) (string, bool) {
 	return guard.Redact(text), ok
 }
 
-func readOutput(in Input, guard *workspace.Guard, n int, args readArgs) Result {
+func readOutput(in Input, guard *secret.Guard, n int, args readArgs) Result {
 	text, ok := redactedOutput(in, guard, n)
 	if !ok {
 		return Failure(fmt.Sprintf("output:%d does not exist in this session", n))

@@ -7,11 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/treepath"
 )
 
 // ConflictError says that paths are neither in a state that may be replaced nor
 // in the wanted state. For Apply, the former is the reviewed state; for
-// Restore, one of Restoration.From. Nothing was changed.
+// restore.Paths, one of Target.From. Nothing was changed.
 type ConflictError struct {
 	Paths []string // cleaned; in the order of the change for Apply, sorted for Restore
 }
@@ -47,7 +50,7 @@ func (e *PartialError) Unwrap() error { return e.Err }
 func displayAll(paths []string) string {
 	shown := make([]string, len(paths))
 	for i, p := range paths {
-		shown[i] = display(p)
+		shown[i] = treepath.Display(p)
 	}
 	return strings.Join(shown, ", ")
 }
@@ -78,8 +81,8 @@ func displayAll(paths []string) string {
 // symlink. A change made by another process between the last check and the
 // rename is lost, because no system call compares and renames in one step.
 func (t *Tree) Apply(ctx context.Context, ch Change, verdicts []Verdict) error {
-	a := &application{tree: t, pins: pins{root: t.root}}
-	defer a.pins.close()
+	a := &application{tree: t, pins: nofollow.Pins{Root: t.root}}
+	defer a.pins.Close()
 	if err := a.selectEdits(ch, verdicts); err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}
@@ -95,7 +98,7 @@ func (t *Tree) Apply(ctx context.Context, ch Change, verdicts []Verdict) error {
 // application is the state of one Apply.
 type application struct {
 	tree  *Tree
-	pins  pins
+	pins  nofollow.Pins
 	edits []*pending
 }
 
@@ -126,15 +129,15 @@ func (a *application) selectEdits(ch Change, verdicts []Verdict) error {
 		}
 		e := ch.Edits[i]
 		p := &pending{path: v.Path, content: e.Content, remove: e.Delete, before: v.Before, after: v.After}
-		cleaned, err := Clean(e.Path)
-		if err == nil && protectedReason(cleaned) != "" {
-			err = refusal(cleaned, "%s", protectedReason(cleaned))
+		cleaned, err := treepath.Clean(e.Path)
+		if err == nil && treepath.ProtectedReason(cleaned) != "" {
+			err = treepath.Refuse(cleaned, "%s", treepath.ProtectedReason(cleaned))
 		}
 		if err != nil {
 			return err
 		}
 		if cleaned != v.Path || p.wantedDigest() != v.After.Digest {
-			return fmt.Errorf("the verdict on %s is not about edit %d of this change", display(v.Path), i+1)
+			return fmt.Errorf("the verdict on %s is not about edit %d of this change", treepath.Display(v.Path), i+1)
 		}
 		a.edits = append(a.edits, p)
 	}
@@ -164,7 +167,7 @@ func (a *application) run(ctx context.Context) error {
 	if err := a.place(); err != nil {
 		return a.rollBack(err)
 	}
-	return a.pins.sync(a.tree.step)
+	return a.pins.Sync(a.tree.step)
 }
 
 // inspectAll reads the current state of every path and reports all conflicts
@@ -190,14 +193,14 @@ func (a *application) inspectAll(ctx context.Context) error {
 // inspect reads the file at a path and returns its digest, empty if there is
 // none.
 func (a *application) inspect(p *pending) (string, error) {
-	dir, err := a.pins.at(parentOf(p.path), false)
+	dir, err := a.pins.At(treepath.Parent(p.path), false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	content, image, info, err := a.tree.readIn(dir.dir, p.path)
+	content, image, info, err := a.tree.readIn(dir.Root, p.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -212,15 +215,15 @@ func (a *application) stage(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		dir, err := a.pins.at(parentOf(p.path), !p.done && !p.remove)
+		dir, err := a.pins.At(treepath.Parent(p.path), !p.done && !p.remove)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the file to delete no longer exists
 		}
 		if err != nil {
 			return err
 		}
-		dir.changed = true
-		if err := dir.removeTemp(p.tempName(), p.path); err != nil {
+		dir.Changed = true
+		if err := dir.RemoveTemp(p.tempName(), p.path); err != nil {
 			return err
 		}
 		if p.done || p.remove {
@@ -230,7 +233,7 @@ func (a *application) stage(ctx context.Context) error {
 			return err
 		}
 		p.staged = true // even a failed write may leave a file
-		if err := dir.writeTemp(p.temp(p.mode()), contentWriter(p.content)); err != nil {
+		if err := dir.WriteTemp(p.temp(p.mode()), contentWriter(p.content)); err != nil {
 			return err
 		}
 	}
@@ -238,10 +241,10 @@ func (a *application) stage(ctx context.Context) error {
 }
 
 // tempName returns the name of the temporary file.
-func (p *pending) tempName() string { return tempName(p.path, p.after.Digest) }
+func (p *pending) tempName() string { return nofollow.TempName(p.path, p.after.Digest) }
 
-func (p *pending) temp(mode fs.FileMode) temp {
-	return temp{name: p.tempName(), path: p.path, mode: mode, old: p.oldInfo}
+func (p *pending) temp(mode fs.FileMode) nofollow.Temp {
+	return nofollow.Temp{Name: p.tempName(), Path: p.path, Mode: mode, Replaces: p.oldInfo}
 }
 
 // contentWriter returns the function that fills a temporary file.
@@ -263,7 +266,7 @@ func (p *pending) mode() fs.FileMode {
 // recheck finds directories and files that changed while the temporary files
 // were being written.
 func (a *application) recheck() error {
-	if err := a.pins.checkAll(); err != nil {
+	if err := a.pins.CheckAll(); err != nil {
 		return err
 	}
 	var conflicts []string
@@ -277,8 +280,8 @@ func (a *application) recheck() error {
 
 // unchanged reports whether a path is still as inspected.
 func (a *application) unchanged(p *pending) bool {
-	dir, err := a.pins.at(parentOf(p.path), false)
-	return err == nil && dir.unchanged(base(p.path), p.oldInfo)
+	dir, err := a.pins.At(treepath.Parent(p.path), false)
+	return err == nil && dir.Unchanged(treepath.Base(p.path), p.oldInfo)
 }
 
 // place renames and deletes. The caller must roll back after an error.
@@ -293,17 +296,17 @@ func (a *application) place() error {
 		if !a.unchanged(p) {
 			return &ConflictError{Paths: []string{p.path}}
 		}
-		dir, err := a.pins.at(parentOf(p.path), false)
+		dir, err := a.pins.At(treepath.Parent(p.path), false)
 		if err != nil {
 			return err
 		}
 		if p.remove {
-			err = dir.dir.Remove(base(p.path))
+			err = dir.Root.Remove(treepath.Base(p.path))
 		} else {
-			err = dir.dir.Rename(p.tempName(), base(p.path))
+			err = dir.Root.Rename(p.tempName(), treepath.Base(p.path))
 		}
 		if err != nil {
-			return fmt.Errorf("replace %s: %w", display(p.path), withoutPath(err))
+			return fmt.Errorf("replace %s: %w", treepath.Display(p.path), nofollow.WithoutPath(err))
 		}
 		p.placed = true
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"hone/workspace/treepath"
 )
 
 // removeTemps removes all temporary files and the directories created for them.
@@ -13,13 +15,13 @@ func (a *application) removeTemps() error {
 		if !p.staged || p.placed {
 			continue
 		}
-		dir, err := a.pins.at(parentOf(p.path), false)
+		dir, err := a.pins.At(treepath.Parent(p.path), false)
 		if err == nil {
-			err = dir.removeTemp(p.tempName(), p.path)
+			err = dir.RemoveTemp(p.tempName(), p.path)
 		}
 		errs = append(errs, err)
 	}
-	errs = append(errs, a.pins.removeCreated())
+	errs = append(errs, a.pins.RemoveCreated())
 	return errors.Join(errs...)
 }
 
@@ -38,7 +40,7 @@ func (a *application) rollBack(cause error) error {
 			partial.Why = errors.Join(partial.Why, err)
 		}
 	}
-	left = errors.Join(left, a.pins.removeCreated(), a.pins.sync(a.tree.step))
+	left = errors.Join(left, a.pins.RemoveCreated(), a.pins.Sync(a.tree.step))
 	if len(partial.Paths) > 0 {
 		slices.Reverse(partial.Paths)
 		return errors.Join(&partial, left)
@@ -52,22 +54,22 @@ func (a *application) rollBackFile(p *pending) error {
 	if err := a.tree.step("restore %s", p.path); err != nil {
 		return err
 	}
-	dir, err := a.pins.at(parentOf(p.path), false)
+	dir, err := a.pins.At(treepath.Parent(p.path), false)
 	if err != nil {
 		return err
 	}
-	_, image, _, err := a.tree.readIn(dir.dir, p.path)
+	_, image, _, err := a.tree.readIn(dir.Root, p.path)
 	if err := ignoreNotExist(err); err != nil {
 		return err
 	}
 	if image.Digest != p.after.Digest {
-		return fmt.Errorf("another process changed %s", display(p.path))
+		return fmt.Errorf("another process changed %s", treepath.Display(p.path))
 	}
 	if p.oldInfo == nil {
-		return dir.dir.Remove(base(p.path))
+		return dir.Root.Remove(treepath.Base(p.path))
 	}
-	if err := dir.writeTemp(p.temp(p.oldInfo.Mode().Perm()), contentWriter(p.oldContent)); err != nil {
-		return errors.Join(err, dir.removeTemp(p.tempName(), p.path))
+	if err := dir.WriteTemp(p.temp(p.oldInfo.Mode().Perm()), contentWriter(p.oldContent)); err != nil {
+		return errors.Join(err, dir.RemoveTemp(p.tempName(), p.path))
 	}
-	return dir.dir.Rename(p.tempName(), base(p.path))
+	return dir.Root.Rename(p.tempName(), treepath.Base(p.path))
 }

@@ -4,28 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/internal/treetest"
+	"hone/workspace/treepath"
 )
-
-func chmod(t testing.TB, tree *Tree, path string, mode fs.FileMode) {
-	t.Helper()
-	if err := os.Chmod(filepath.Join(tree.Dir(), path), mode); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// inMemory puts the test's directories on an in-memory file system if there is
-// one, because syncs would take most of the time otherwise.
-func inMemory(t *testing.T) {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		t.Setenv("TMPDIR", "/dev/shm")
-	}
-}
 
 // allowedVerdicts reviews a change and fails unless every verdict is Allow.
 func allowedVerdicts(t testing.TB, tree *Tree, ch Change) []Verdict {
@@ -60,13 +48,13 @@ func mixedChange() (files map[string]string, ch Change, after map[string]string)
 func TestApply(t *testing.T) {
 	files, ch, after := mixedChange()
 	tree := newTree(t, files, Options{})
-	chmod(t, tree, "d/b", 0o710)
+	treetest.Chmod(t, tree.Dir(), "d/b", 0o710)
 	verdicts := allowedVerdicts(t, tree, ch)
 	for range 2 { // the second time nothing is left to do
 		if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(after, contents(t, tree.Dir())); diff != "" {
+		if diff := cmp.Diff(after, treetest.Contents(t, tree.Dir())); diff != "" {
 			t.Fatal(diff)
 		}
 	}
@@ -89,7 +77,7 @@ func TestApplyOnlyAllowed(t *testing.T) {
 	}
 	delete(files, "e/x")
 	files["d/"], files["e/"] = "", ""
-	if diff := cmp.Diff(files, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(files, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -98,16 +86,16 @@ func TestApplyConflicts(t *testing.T) {
 	files, ch, _ := mixedChange()
 	tree := newTree(t, files, Options{})
 	verdicts := allowedVerdicts(t, tree, ch)
-	put(t, tree.Dir(), "d/gone", "somebody's")
-	put(t, tree.Dir(), "n/two", "somebody's")
-	put(t, tree.Dir(), "a", "new a") // already as wanted: no conflict
-	before := contents(t, tree.Dir())
+	treetest.Put(t, tree.Dir(), "d/gone", "somebody's")
+	treetest.Put(t, tree.Dir(), "n/two", "somebody's")
+	treetest.Put(t, tree.Dir(), "a", "new a") // already as wanted: no conflict
+	before := treetest.Contents(t, tree.Dir())
 	err := tree.Apply(t.Context(), ch, verdicts)
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) || !cmp.Equal(conflict.Paths, []string{"d/gone", "n/two"}) {
 		t.Errorf("Apply = %v", err)
 	}
-	if diff := cmp.Diff(before, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(before, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -116,7 +104,7 @@ func TestApplyRefusesForeignVerdicts(t *testing.T) {
 	files, ch, _ := mixedChange()
 	tree := newTree(t, files, Options{})
 	verdicts := allowedVerdicts(t, tree, ch)
-	before := contents(t, tree.Dir())
+	before := treetest.Contents(t, tree.Dir())
 	other := Change{Edits: append([]Edit(nil), ch.Edits...)}
 	other.Edits[1] = write("d/b", "something else")
 	protected := Change{Edits: []Edit{write(".hone/x", "x")}}
@@ -129,7 +117,7 @@ func TestApplyRefusesForeignVerdicts(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if diff := cmp.Diff(before, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(before, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -153,7 +141,7 @@ func TestApplyKeepsModeOfNow(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "old"}, Options{})
 	ch := Change{Edits: []Edit{write("a", "new")}}
 	verdicts := allowedVerdicts(t, tree, ch)
-	chmod(t, tree, "a", 0o600)
+	treetest.Chmod(t, tree.Dir(), "a", 0o600)
 	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +154,7 @@ func TestApplyCancelled(t *testing.T) {
 	files, ch, _ := mixedChange()
 	tree := newTree(t, files, Options{})
 	verdicts := allowedVerdicts(t, tree, ch)
-	before := contents(t, tree.Dir())
+	before := treetest.Contents(t, tree.Dir())
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
 	tree.fault = func(string) error {
@@ -178,7 +166,7 @@ func TestApplyCancelled(t *testing.T) {
 	if err := tree.Apply(ctx, ch, verdicts); !errors.Is(err, context.Canceled) {
 		t.Errorf("Apply = %v", err)
 	}
-	if diff := cmp.Diff(before, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(before, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -190,7 +178,7 @@ func TestApplyRollsBack(t *testing.T) {
 		files, ch, after := mixedChange()
 		tree := newTree(t, files, Options{})
 		verdicts := allowedVerdicts(t, tree, ch)
-		before := contents(t, tree.Dir())
+		before := treetest.Contents(t, tree.Dir())
 		calls, at := 0, ""
 		tree.fault = func(step string) error {
 			calls++
@@ -214,14 +202,14 @@ func TestApplyRollsBack(t *testing.T) {
 		if len(at) > 4 && at[:4] == "sync" {
 			want = after
 		}
-		if diff := cmp.Diff(want, contents(t, tree.Dir())); diff != "" {
+		if diff := cmp.Diff(want, treetest.Contents(t, tree.Dir())); diff != "" {
 			t.Fatalf("step %s:\n%s", at, diff)
 		}
 		tree.fault = nil
 		if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
 			t.Fatalf("again after step %s: %v", at, err)
 		}
-		if diff := cmp.Diff(after, contents(t, tree.Dir())); diff != "" {
+		if diff := cmp.Diff(after, treetest.Contents(t, tree.Dir())); diff != "" {
 			t.Fatalf("again after step %s:\n%s", at, diff)
 		}
 	}
@@ -248,14 +236,14 @@ func TestApplyPartial(t *testing.T) {
 		t.Fatalf("Apply = %v", err)
 	}
 	want := map[string]string{"a": "old a", "d/": "", "d/b": "new b", "d/gone": "old", "keep": "kept", "e/": "", "e/x": "x"}
-	if diff := cmp.Diff(want, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(want, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 	tree.fault = nil
 	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(after, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(after, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -270,7 +258,7 @@ func TestApplyConcurrentChange(t *testing.T) {
 			verdicts := allowedVerdicts(t, tree, ch)
 			tree.fault = func(step string) error {
 				if step == at {
-					put(t, tree.Dir(), "d/c", "somebody's")
+					treetest.Put(t, tree.Dir(), "d/c", "somebody's")
 				}
 				return nil
 			}
@@ -282,7 +270,7 @@ func TestApplyConcurrentChange(t *testing.T) {
 			want := map[string]string{
 				"a": "old a", "d/": "", "d/b": "old b", "d/c": "somebody's", "d/gone": "old", "keep": "kept", "e/": "", "e/x": "x",
 			}
-			if diff := cmp.Diff(want, contents(t, tree.Dir())); diff != "" {
+			if diff := cmp.Diff(want, treetest.Contents(t, tree.Dir())); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -295,14 +283,14 @@ func TestApplyRemovesLeftovers(t *testing.T) {
 	verdicts := allowedVerdicts(t, tree, ch)
 	for i, v := range verdicts {
 		if i < 3 {
-			name := join(parentOf(v.Path), tempName(v.Path, v.After.Digest))
-			put(t, tree.Dir(), name, fmt.Sprint("left over ", i))
+			name := treepath.Join(treepath.Parent(v.Path), nofollow.TempName(v.Path, v.After.Digest))
+			treetest.Put(t, tree.Dir(), name, fmt.Sprint("left over ", i))
 		}
 	}
 	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(after, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(after, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -321,14 +309,14 @@ func TestApplyThroughSwappedDirectory(t *testing.T) {
 			}
 			return errors.Join(os.Rename(filepath.Join(dir, "d"), filepath.Join(dir, "moved")), os.Symlink("moved", filepath.Join(dir, "d")))
 		}
-		var refused *RefusedError
+		var refused *treepath.RefusedError
 		if err := tree.Apply(t.Context(), ch, verdicts); !errors.As(err, &refused) {
 			t.Errorf("swapped at %s: %v", at, err)
 		}
 		want := map[string]string{
 			"a": "old a", "d": "->moved", "moved/": "", "moved/b": "old b", "moved/gone": "old", "keep": "kept", "e/": "", "e/x": "x",
 		}
-		if diff := cmp.Diff(want, contents(t, dir)); diff != "" {
+		if diff := cmp.Diff(want, treetest.Contents(t, dir)); diff != "" {
 			t.Errorf("swapped at %s:\n%s", at, diff)
 		}
 	}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,75 +15,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"hone/workspace/internal/treetest"
+	"hone/workspace/treepath"
 )
 
 // TestMain also lets the test binary act as another process: one that swaps
 // directories, or one that is killed while it applies a change.
 func TestMain(m *testing.M) {
-	var err error
-	switch os.Getenv("WORKSPACE_TEST_AS") {
-	case "swapper":
-		err = swap(os.Args[1], os.Args[2:])
-	case "victim":
-		err = applyAndDie(os.Args[1], os.Args[2])
-	case "reader":
-		err = read(os.Args[1])
-	case "nobody":
-		err = runAsNobody(os.Args[1], os.Args[2], os.Args[3:])
-	default:
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	os.Exit(treetest.Main(m, map[string]func(args []string) error{
+		"swapper": treetest.Swap,
+		"victim":  func(args []string) error { return applyAndDie(args[0], args[1]) },
+		"reader":  func(args []string) error { return printManifest(args[0]) },
+	}))
 }
 
-// startAs starts the test binary as another process.
-func startAs(t *testing.T, role string, args ...string) *exec.Cmd {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(exe, args...)
-	cmd.Env = append(os.Environ(), "WORKSPACE_TEST_AS="+role)
-	cmd.Stderr = os.Stderr
-	return cmd
-}
-
-// swap exchanges the directory with each of the names in turn, for ever. The
-// exchange is atomic: the name always exists.
-func swap(dir string, others []string) error {
-	for i := 0; ; i++ {
-		other := others[i/2%len(others)] // there and back
-		if err := unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE); err != nil {
-			return err
-		}
-	}
-}
-
-// While Apply writes thousands of files into d/e, the test swaps d/e for links
-// that lead outside, into .git and to a sibling, and for a FIFO.
+// While Apply writes thousands of files into d/e, another process swaps d/e.
 func TestApplyUnderAttack(t *testing.T) {
-	inMemory(t)
-	outside := t.TempDir()
-	tree := newTree(t, map[string]string{
-		"d/.git/config": "x", "d/e/x": "x", "d/git": "->.git", "d/out": "->" + outside, "d/near": "->neighbour", "d/neighbour/x": "secret",
-	}, Options{})
-	dir := filepath.Join(tree.Dir(), "d")
-	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	swapper := startAs(t, "swapper", filepath.Join(dir, "e"), filepath.Join(dir, "git"), filepath.Join(dir, "out"), filepath.Join(dir, "near"), filepath.Join(dir, "fifo"))
-	if err := swapper.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		swapper.Process.Kill()
-		swapper.Wait()
-	})
-
+	treetest.InMemory(t)
+	tree := newTree(t, nil, Options{})
+	attack := treetest.StartAttack(t, tree.Dir())
 	length := 10 * time.Second
 	if testing.Short() {
 		length = 2 * time.Second
@@ -98,32 +47,7 @@ func TestApplyUnderAttack(t *testing.T) {
 	if count["written"] == 0 || count["denied"] == 0 || count["refused"] == 0 {
 		t.Errorf("the attack tried nothing: %v", count)
 	}
-	if found := contents(t, outside); len(found) > 0 {
-		t.Errorf("written outside: %v", found)
-	}
-	if diff := cmp.Diff(map[string]string{"config": "x"}, contents(t, filepath.Join(dir, ".git"))); diff != "" {
-		t.Errorf("written into .git:\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]string{"x": "secret"}, contents(t, filepath.Join(dir, "neighbour"))); diff != "" {
-		t.Errorf("written through a link that stays inside:\n%s", diff)
-	}
-	swapper.Process.Kill()
-	swapper.Wait()
-	checkNoLeftovers(t, tree.Dir())
-}
-
-// checkNoLeftovers fails if temporary files remain.
-func checkNoLeftovers(t *testing.T, dir string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if strings.HasPrefix(d.Name(), tempPrefix) {
-			t.Errorf("left over: %s", path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	attack.Stop(t)
 }
 
 // attemptChange reviews and applies one change, and returns the outcome.
@@ -187,7 +111,7 @@ func applyAndDie(dir, at string) error {
 // Apply after a crash at any step completes the change and leaves nothing else
 // behind.
 func TestApplyAfterCrash(t *testing.T) {
-	inMemory(t)
+	treetest.InMemory(t)
 	for at, died := 0, true; died; at += 7 {
 		died = crashAt(t, func(cmd *exec.Cmd) error { return cmd.Run() }, strconv.Itoa(at))
 		if !died && at < 200 {
@@ -217,7 +141,7 @@ func crashAt(t *testing.T, run func(*exec.Cmd) error, at string) bool {
 	files, ch := largeChange()
 	tree := newTree(t, files, Options{})
 	verdicts := allowedVerdicts(t, tree, ch)
-	err := run(startAs(t, "victim", tree.Dir(), at))
+	err := run(treetest.Command(t, "victim", tree.Dir(), at))
 	if err != nil && !strings.Contains(err.Error(), "killed") {
 		t.Fatal(err)
 	}
@@ -227,10 +151,10 @@ func crashAt(t *testing.T, run func(*exec.Cmd) error, at string) bool {
 	want := map[string]string{"keep": "x"}
 	for _, e := range ch.Edits {
 		if !e.Delete {
-			want[e.Path], want[parentOf(e.Path)+"/"] = "new", ""
+			want[e.Path], want[treepath.Parent(e.Path)+"/"] = "new", ""
 		}
 	}
-	if diff := cmp.Diff(want, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(want, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Fatalf("killed at %s:\n%s", at, diff)
 	}
 	return err != nil
@@ -247,7 +171,7 @@ func TestApplyOnFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	put(t, dir, "a", "old")
+	treetest.Put(t, dir, "a", "old")
 	tree, err := Open(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +182,7 @@ func TestApplyOnFullDisk(t *testing.T) {
 	if err := tree.Apply(t.Context(), ch, verdicts); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("Apply = %v", err)
 	}
-	if diff := cmp.Diff(map[string]string{"a": "old"}, contents(t, dir)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "old"}, treetest.Contents(t, dir)); diff != "" {
 		t.Error(diff)
 	}
 	ch.Edits, verdicts = ch.Edits[:2], verdicts[:2]
@@ -277,7 +201,7 @@ func TestDevices(t *testing.T) {
 	if len(m) != 3 || m[2].Path != "fifo" || m[2].Kind != Other {
 		t.Errorf("manifest %+v", m)
 	}
-	var refused *RefusedError
+	var refused *treepath.RefusedError
 	if _, _, err := tree.Read("fifo"); !errors.As(err, &refused) {
 		t.Errorf("Read = %v", err)
 	}
@@ -296,10 +220,10 @@ func TestDevices(t *testing.T) {
 // directory.
 func TestManifestUnreadable(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "closed": "2", "shut/x": "3"}, Options{})
-	chmod(t, tree, "closed", 0)
-	chmod(t, tree, "shut", 0)
-	defer chmod(t, tree, "shut", 0o700)
-	text, err := startAs(t, "reader", tree.Dir()).Output()
+	treetest.Chmod(t, tree.Dir(), "closed", 0)
+	treetest.Chmod(t, tree.Dir(), "shut", 0)
+	defer treetest.Chmod(t, tree.Dir(), "shut", 0o700)
+	text, err := treetest.Command(t, "reader", tree.Dir()).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,21 +241,13 @@ func TestManifestUnreadable(t *testing.T) {
 	}
 }
 
-// dropRights drops the privileges of root.
-func dropRights() error {
-	if os.Getuid() != 0 {
-		return nil
-	}
-	return errors.Join(syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody))
-}
-
-// read prints a tree's manifest without the privileges of root.
-func read(dir string) error {
+// printManifest prints a tree's manifest without the privileges of root.
+func printManifest(dir string) error {
 	tree, err := Open(dir, Options{})
 	if err != nil {
 		return err
 	}
-	if err := dropRights(); err != nil {
+	if err := treetest.DropRights(); err != nil {
 		return err
 	}
 	m, err := tree.Manifest(context.Background(), nil)

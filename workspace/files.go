@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/treepath"
 )
 
 // Kind is the type of a file.
@@ -51,8 +53,8 @@ func (t *Tree) Files(ctx context.Context) ([]File, error) {
 // keptFiles returns what Files returns, and the ignored files that the user
 // wants kept.
 func (t *Tree) keptFiles(ctx context.Context) ([]File, error) {
-	l := &lister{tree: t, ctx: ctx, cur: cursor{root: t.root}}
-	defer l.cur.close()
+	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
+	defer l.cur.Close()
 	if err := l.repository("", marks{}); err != nil {
 		return nil, fmt.Errorf("list %s: %w", t.dir, err)
 	}
@@ -65,7 +67,7 @@ func (t *Tree) keptFiles(ctx context.Context) ([]File, error) {
 type lister struct {
 	tree  *Tree
 	ctx   context.Context
-	cur   cursor
+	cur   nofollow.Cursor
 	files []File
 }
 
@@ -100,24 +102,20 @@ func (l *lister) repository(dir string, of marks) error {
 // addNamed adds a path that git named in the repository at dir.
 func (l *lister) addNamed(dir, name string, m marks) error {
 	cleaned := path.Clean(name)
-	if cleaned == "." || !fs.ValidPath(toValid(cleaned)) {
+	if !treepath.Valid(cleaned) {
 		return nil
 	}
-	full := join(dir, cleaned)
-	if hidden(full) {
+	full := treepath.Join(dir, cleaned)
+	if treepath.Hidden(full) {
 		return nil
 	}
 	return l.add(full, m)
 }
 
-// toValid returns a path that fs.ValidPath can check even if p is not UTF-8:
-// only dots and slashes matter here.
-func toValid(p string) string { return strings.ToValidUTF8(p, "?") }
-
 // walk adds everything below a directory.
 func (l *lister) walk(dir string, m marks) error {
 	names, err := l.names(dir)
-	if isAbsent(err) && dir != "" {
+	if nofollow.IsAbsent(err) && dir != "" {
 		return nil
 	}
 	if err != nil && dir != "" {
@@ -128,10 +126,10 @@ func (l *lister) walk(dir string, m marks) error {
 		return err
 	}
 	for _, name := range names {
-		if hiddenName(name, dir == "") {
+		if treepath.HiddenName(name, dir == "") {
 			continue
 		}
-		if err := l.add(join(dir, name), m); err != nil {
+		if err := l.add(treepath.Join(dir, name), m); err != nil {
 			return err
 		}
 	}
@@ -140,11 +138,11 @@ func (l *lister) walk(dir string, m marks) error {
 
 // names returns the names in a directory, sorted.
 func (l *lister) names(dir string) ([]string, error) {
-	root, err := l.cur.at(dir)
+	root, err := l.cur.At(dir)
 	if err != nil {
 		return nil, err
 	}
-	return dirNames(root)
+	return nofollow.DirNames(root)
 }
 
 // add adds one path, or enters it if it is a directory.
@@ -152,9 +150,9 @@ func (l *lister) add(path string, m marks) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
-	info, err := l.cur.lstat(path)
+	info, err := l.cur.Lstat(path)
 	switch {
-	case isAbsent(err):
+	case nofollow.IsAbsent(err):
 	case err != nil:
 		l.addUnreadable(path, m, err)
 	case info.IsDir():
@@ -167,7 +165,7 @@ func (l *lister) add(path string, m marks) error {
 
 // enter lists a nested repository, or walks an ordinary directory.
 func (l *lister) enter(dir string, m marks) error {
-	if _, err := l.cur.lstat(join(dir, ".git")); err == nil {
+	if _, err := l.cur.Lstat(treepath.Join(dir, ".git")); err == nil {
 		return l.repository(dir, m)
 	}
 	return l.walk(dir, m)
@@ -175,7 +173,7 @@ func (l *lister) enter(dir string, m marks) error {
 
 // addUnreadable adds a path that cannot be inspected.
 func (l *lister) addUnreadable(path string, m marks, err error) {
-	l.files = append(l.files, File{Path: path, Kind: Other, Untracked: m.untracked, Ignored: m.ignored, Note: errorText(err)})
+	l.files = append(l.files, File{Path: path, Kind: Other, Untracked: m.untracked, Ignored: m.ignored, Note: nofollow.Reason(err)})
 }
 
 // file returns the File for the info of a path.
@@ -185,9 +183,9 @@ func (l *lister) file(path string, info fs.FileInfo, m marks) File {
 	case Regular:
 		f.Size, f.Mode = info.Size(), info.Mode().Perm()
 	case Symlink:
-		target, err := l.cur.top().Readlink(base(path))
+		target, err := l.cur.Top().Readlink(treepath.Base(path))
 		if err != nil {
-			f.Note = errorText(err)
+			f.Note = nofollow.Reason(err)
 		}
 		f.Target = target
 	}
@@ -203,17 +201,4 @@ func kindOf(info fs.FileInfo) Kind {
 		return Symlink
 	}
 	return Other
-}
-
-// errorText returns an error's reason without the path, which the reader has.
-func errorText(err error) string {
-	var refused *RefusedError
-	var code syscall.Errno
-	switch {
-	case errors.As(err, &refused):
-		return refused.Reason
-	case errors.As(err, &code):
-		return code.Error()
-	}
-	return withoutPath(err).Error()
 }

@@ -7,6 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/treepath"
 )
 
 // Keep passes the contents of the manifest's regular files to keep, one after
@@ -25,15 +28,15 @@ import (
 // otherwise. An error from keep ends Keep. So does a cancelled context, which
 // the reader reports as well.
 func (t *Tree) Keep(ctx context.Context, m Manifest, want func(Entry) bool, keep func(io.Reader) (digest string, size int64, err error)) (Manifest, error) {
-	k := keeper{ctx: ctx, cur: cursor{root: t.root}, keep: keep}
-	defer k.cur.close()
+	k := keeper{ctx: ctx, cur: nofollow.Cursor{Root: t.root}, keep: keep}
+	defer k.cur.Close()
 	out := Manifest(nil) // created at the first difference
 	for i, e := range m {
 		now, there := e, true
 		if e.Kind == Regular && e.Digest != "" && (want == nil || want(e)) {
 			var err error
 			if now, there, err = k.keepFile(e); err != nil {
-				return nil, fmt.Errorf("keep %s: %w", display(e.Path), err)
+				return nil, fmt.Errorf("keep %s: %w", treepath.Display(e.Path), err)
 			}
 		}
 		if out == nil && (!there || now != e) {
@@ -52,7 +55,7 @@ func (t *Tree) Keep(ctx context.Context, m Manifest, want func(Entry) bool, keep
 // keeper is the state of one Keep.
 type keeper struct {
 	ctx  context.Context
-	cur  cursor
+	cur  nofollow.Cursor
 	keep func(io.Reader) (string, int64, error)
 }
 
@@ -61,19 +64,19 @@ func (k *keeper) keepFile(e Entry) (now Entry, there bool, err error) {
 	if err := k.ctx.Err(); err != nil {
 		return e, false, err
 	}
-	dir, err := k.cur.at(parentOf(e.Path))
-	if isAbsent(err) {
+	dir, err := k.cur.At(treepath.Parent(e.Path))
+	if nofollow.IsAbsent(err) {
 		return e, false, nil
 	}
 	if err != nil {
 		return unreadableEntry(e, err), true, nil
 	}
-	f, info, err := openRegular(dir, e.Path)
+	f, info, err := nofollow.OpenRegular(dir, e.Path)
 	if err != nil {
 		return k.unopenedEntry(e, err)
 	}
 	defer f.Close()
-	digest, size, err := k.keep(contextReader{k.ctx, f})
+	digest, size, err := k.keep(nofollow.UntilDone(k.ctx, f))
 	if err != nil {
 		return e, false, err
 	}
@@ -88,8 +91,8 @@ func (k *keeper) keepFile(e Entry) (now Entry, there bool, err error) {
 // unopenedEntry returns the entry of a path that could not be opened as a
 // regular file.
 func (k *keeper) unopenedEntry(e Entry, cause error) (now Entry, there bool, err error) {
-	info, err := k.cur.lstat(e.Path)
-	if isAbsent(err) || err == nil && info.IsDir() {
+	info, err := k.cur.Lstat(e.Path)
+	if nofollow.IsAbsent(err) || err == nil && info.IsDir() {
 		return e, false, nil
 	}
 	if err != nil || info.Mode().IsRegular() {
@@ -97,32 +100,19 @@ func (k *keeper) unopenedEntry(e Entry, cause error) (now Entry, there bool, err
 	}
 	now = Entry{Path: e.Path, Kind: kindOf(info), Untracked: e.Untracked, Ignored: e.Ignored}
 	if now.Kind == Symlink {
-		now.Target, err = k.cur.top().Readlink(base(e.Path))
+		now.Target, err = k.cur.Top().Readlink(treepath.Base(e.Path))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, false, nil
 	}
 	if err != nil {
-		now.Note = errorText(err)
+		now.Note = nofollow.Reason(err)
 	}
 	return now, true, nil
 }
 
 // unreadableEntry returns the entry of a file that can no longer be read.
 func unreadableEntry(e Entry, err error) Entry {
-	e.Digest, e.stamp, e.Note = "", stamp{}, errorText(err)
+	e.Digest, e.stamp, e.Note = "", stamp{}, nofollow.Reason(err)
 	return e
-}
-
-// contextReader stops reading when the context is done.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"hone/workspace/internal/treetest"
 )
 
 // store holds contents by digest, like a caller of Keep and Restore.
@@ -39,11 +41,11 @@ func TestKeep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(t, dir, "changed", "22")
-	put(t, dir, "dir/x", "1")
-	put(t, dir, "link", "->a")
-	put(t, dir, "swapped", "->dir")
-	chmod(t, tree, "mode", 0o755)
+	treetest.Put(t, dir, "changed", "22")
+	treetest.Put(t, dir, "dir/x", "1")
+	treetest.Put(t, dir, "link", "->a")
+	treetest.Put(t, dir, "swapped", "->dir")
+	treetest.Chmod(t, tree.Dir(), "mode", 0o755)
 	s := store{}
 	got, err := tree.Keep(t.Context(), m, func(e Entry) bool { return e.Path != "skipped" }, s.keep)
 	if err != nil {

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/treepath"
 )
 
 // Manifest is the state of all listed paths of a tree at one time, sorted by
@@ -61,8 +64,8 @@ func (t *Tree) Manifest(ctx context.Context, prev Manifest) (Manifest, error) {
 	for low := 0; low < len(files); low += part {
 		high := min(low+part, len(files))
 		wait.Go(func() {
-			h := hasher{tree: t, cur: cursor{root: t.root}, prev: prev, taken: taken}
-			defer h.cur.close()
+			h := hasher{tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: taken}
+			defer h.cur.Close()
 			for i := low; i < high && ctx.Err() == nil; i++ {
 				m[i] = h.entry(files[i])
 			}
@@ -78,7 +81,7 @@ func (t *Tree) Manifest(ctx context.Context, prev Manifest) (Manifest, error) {
 // hasher makes entries for consecutive files of a listing.
 type hasher struct {
 	tree  *Tree
-	cur   cursor
+	cur   nofollow.Cursor
 	prev  Manifest
 	taken time.Time
 	buf   []byte
@@ -95,7 +98,7 @@ func (h *hasher) entry(f File) Entry {
 	if old, ok := h.find(f.Path); ok && old.matchesStamp(e) {
 		e.Digest = old.Digest
 	} else if err := h.read(&e); err != nil {
-		e.Note, e.stamp = errorText(err), stamp{}
+		e.Note, e.stamp = nofollow.Reason(err), stamp{}
 	}
 	if !e.stamp.isReliable(h.taken) {
 		e.stamp = stamp{}
@@ -128,11 +131,11 @@ func (e Entry) matchesStamp(now Entry) bool {
 
 // read sets the digest, and the size, mode and stamp of the opened file.
 func (h *hasher) read(e *Entry) error {
-	dir, err := h.cur.at(parentOf(e.Path))
+	dir, err := h.cur.At(treepath.Parent(e.Path))
 	if err != nil {
 		return err
 	}
-	f, info, err := openRegular(dir, e.Path)
+	f, info, err := nofollow.OpenRegular(dir, e.Path)
 	if err != nil {
 		return err
 	}
@@ -256,20 +259,20 @@ func (e Entry) ChangedBefore(t time.Time) bool {
 // At reads the state of single paths, whether or not git keeps them. Paths that
 // do not exist are left out. prev is as in [Tree.Manifest].
 func (t *Tree) At(ctx context.Context, paths []string, prev Manifest) (Manifest, error) {
-	l := &lister{tree: t, ctx: ctx, cur: cursor{root: t.root}}
-	defer l.cur.close()
-	h := hasher{tree: t, cur: cursor{root: t.root}, prev: prev, taken: time.Now()}
-	defer h.cur.close()
+	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
+	defer l.cur.Close()
+	h := hasher{tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: time.Now()}
+	defer h.cur.Close()
 	var m Manifest
 	for _, p := range slices.Sorted(slices.Values(paths)) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("inspect %s: %w", t.dir, err)
 		}
-		info, err := l.cur.lstat(p)
+		info, err := l.cur.Lstat(p)
 		switch {
-		case isAbsent(err) || err == nil && info.IsDir():
+		case nofollow.IsAbsent(err) || err == nil && info.IsDir():
 		case err != nil:
-			m = append(m, Entry{Path: p, Kind: Other, Note: errorText(err)})
+			m = append(m, Entry{Path: p, Kind: Other, Note: nofollow.Reason(err)})
 		default:
 			m = append(m, h.entry(l.file(p, info, marks{})))
 		}

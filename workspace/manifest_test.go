@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"hone/workspace/internal/treetest"
 )
 
 func manifest(t testing.TB, tree *Tree, prev Manifest) Manifest {
@@ -25,7 +27,7 @@ func manifest(t testing.TB, tree *Tree, prev Manifest) Manifest {
 
 func TestManifest(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "d/b": "22", "link": "->nowhere", ".git/x": "x", ".hone/x": "x"}, Options{})
-	chmod(t, tree, "d/b", 0o755)
+	treetest.Chmod(t, tree.Dir(), "d/b", 0o755)
 	want := Manifest{
 		{Path: "a", Kind: Regular, Mode: 0o644, Size: 1, Digest: Digest([]byte("1"))},
 		{Path: "d/b", Kind: Regular, Mode: 0o755, Size: 2, Digest: Digest([]byte("22"))},
@@ -88,11 +90,11 @@ func TestManifestDiff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(t, dir, "c", "2")
-	put(t, dir, "e", "->2")
-	put(t, dir, "0", "new")
-	put(t, dir, "z", "new")
-	chmod(t, tree, "f", 0o600)
+	treetest.Put(t, dir, "c", "2")
+	treetest.Put(t, dir, "e", "->2")
+	treetest.Put(t, dir, "0", "new")
+	treetest.Put(t, dir, "z", "new")
+	treetest.Chmod(t, tree.Dir(), "f", 0o600)
 	var got []string
 	for _, d := range before.Diff(manifest(t, tree, before)) {
 		got = append(got, fmt.Sprint(d.Op, " ", d.Path, " ", d.Before.Path != "", " ", d.After.Path != ""))
@@ -127,7 +129,7 @@ func TestManifestReusesDigests(t *testing.T) {
 			t.Errorf("%s changed just now, but its stamp is trusted", got[i].Path)
 		}
 	}
-	put(t, tree.Dir(), "a", "22")
+	treetest.Put(t, tree.Dir(), "a", "22")
 	if got := manifest(t, tree, prev); got[0].Digest != Digest([]byte("22")) {
 		t.Error("a changed file was not read again")
 	}
@@ -243,21 +245,9 @@ func FuzzDecodeManifest(f *testing.F) {
 	})
 }
 
-// manyFiles creates a repository of n files, a hundred per directory.
-func manyFiles(b *testing.B, n int) string {
-	b.Helper()
-	dir := b.TempDir()
-	for i := range n {
-		put(b, dir, fmt.Sprintf("pkg%02d/sub%03d/file%05d.go", i/5000, i/100, i), strings.Repeat("some source code\n", 1+i%300))
-	}
-	git(b, dir, "init", "-q")
-	git(b, dir, "add", ".")
-	return dir
-}
-
 func BenchmarkTree50k(b *testing.B) {
 	list := gitLister(b)
-	dir := manyFiles(b, 50_000)
+	dir := treetest.ManyFiles(b, 50_000)
 	// Stamps of files written just now are not trusted.
 	time.Sleep(raceWindow + 100*time.Millisecond)
 	walked, err := Open(dir, Options{})

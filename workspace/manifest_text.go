@@ -162,7 +162,7 @@ func (e Entry) validate() error {
 // isDigest reports whether a text is a SHA-256 in hex.
 func isDigest(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; !isDigit(c) && (c < 'a' || c > 'f') {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
 			return false
 		}
 	}

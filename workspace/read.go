@@ -3,11 +3,13 @@ package workspace
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/treepath"
 )
 
 // TooLargeError says that a file exceeds the size that the tree reads or
@@ -19,7 +21,7 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s: %d bytes is more than the limit of %d", display(e.Path), e.Size, e.Max)
+	return fmt.Sprintf("%s: %d bytes is more than the limit of %d", treepath.Display(e.Path), e.Size, e.Max)
 }
 
 // Digest returns the SHA-256 of the contents in lower-case hex. All of hone
@@ -35,18 +37,18 @@ func Digest(content []byte) string {
 // directories and devices), a [*TooLargeError] for a file above the limit of
 // the options, and wraps fs.ErrNotExist if the file does not exist.
 func (t *Tree) Read(path string) ([]byte, Image, error) {
-	cleaned, err := Clean(path)
+	cleaned, err := treepath.Clean(path)
 	if err != nil {
 		return nil, Image{}, err
 	}
-	if hidden(cleaned) {
-		return nil, Image{}, refusal(path, "hone's own files may not be read")
+	if treepath.Hidden(cleaned) {
+		return nil, Image{}, treepath.Refuse(path, "hone's own files may not be read")
 	}
-	c := cursor{root: t.root}
-	defer c.close()
-	dir, err := c.at(parentOf(cleaned))
+	c := nofollow.Cursor{Root: t.root}
+	defer c.Close()
+	dir, err := c.At(treepath.Parent(cleaned))
 	if err != nil {
-		return nil, Image{}, readError(cleaned, err)
+		return nil, Image{}, nofollow.ReadError(cleaned, err)
 	}
 	content, image, _, err := t.readIn(dir, cleaned)
 	return content, image, err
@@ -55,9 +57,9 @@ func (t *Tree) Read(path string) ([]byte, Image, error) {
 // readIn reads a regular file in its parent directory and also returns its file
 // info. The error wraps fs.ErrNotExist if the file does not exist.
 func (t *Tree) readIn(dir *os.Root, path string) ([]byte, Image, fs.FileInfo, error) {
-	f, info, err := openRegular(dir, path)
+	f, info, err := nofollow.OpenRegular(dir, path)
 	if err != nil {
-		return nil, Image{}, nil, readError(path, err)
+		return nil, Image{}, nil, nofollow.ReadError(path, err)
 	}
 	defer f.Close()
 	if info.Size() > t.maxFile {
@@ -67,7 +69,7 @@ func (t *Tree) readIn(dir *os.Root, path string) ([]byte, Image, fs.FileInfo, er
 	content := make([]byte, 0, info.Size()+1)
 	content, err = appendAll(content, io.LimitReader(f, t.maxFile+1))
 	if err != nil {
-		return nil, Image{}, nil, readError(path, err)
+		return nil, Image{}, nil, nofollow.ReadError(path, err)
 	}
 	if int64(len(content)) > t.maxFile {
 		return nil, Image{}, nil, &TooLargeError{Path: path, Size: int64(len(content)), Max: t.maxFile}
@@ -96,58 +98,4 @@ func appendAll(content []byte, r io.Reader) ([]byte, error) {
 			return content, err
 		}
 	}
-}
-
-// openRegular opens the regular file at path in its parent directory for
-// reading. It opens nothing else, even if something replaces the file at the
-// same time.
-func openRegular(dir *os.Root, path string) (*os.File, fs.FileInfo, error) {
-	name := base(path)
-	seen, err := dir.Lstat(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := requireRegular(path, seen); err != nil {
-		return nil, nil, err
-	}
-	// Without blocking, because a FIFO may have replaced the file.
-	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	opened, err := f.Stat()
-	if err == nil && !os.SameFile(seen, opened) {
-		err = refusal(path, "it was replaced while being opened")
-	}
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return f, opened, nil
-}
-
-// requireRegular refuses anything but a regular file.
-func requireRegular(path string, info fs.FileInfo) error {
-	switch {
-	case info.Mode().IsRegular():
-		return nil
-	case info.IsDir():
-		return refusal(path, "it is a directory")
-	case info.Mode()&fs.ModeSymlink != 0:
-		return refusal(path, "it is a symlink, which is not followed")
-	}
-	return refusal(path, "it is not a regular file")
-}
-
-// readError returns the error with the path as the tree knows it.
-func readError(path string, err error) error {
-	var refused *RefusedError
-	if errors.As(err, &refused) {
-		return err
-	}
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = at.Err
-	}
-	return fmt.Errorf("read %s: %w", display(path), err)
 }

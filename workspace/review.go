@@ -8,6 +8,9 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/treepath"
 )
 
 // Review decides on every edit of a change, in order, and writes nothing. If
@@ -33,7 +36,7 @@ func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.cur.close()
+	defer r.cur.Close()
 	verdicts := make([]Verdict, len(ch.Edits))
 	for i, e := range ch.Edits {
 		verdicts[i] = r.edit(e)
@@ -45,29 +48,29 @@ func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 type review struct {
 	tree      *Tree
 	rules     Rules
-	cur       cursor
-	immutable patterns
-	notSent   patterns
-	approve   patterns
-	scope     patterns
+	cur       nofollow.Cursor
+	immutable treepath.Patterns
+	notSent   treepath.Patterns
+	approve   treepath.Patterns
+	scope     treepath.Patterns
 	files     map[string]string // paths of the change so far, by folded path
 	dirs      map[string]string // the same, by folded parent directory
 }
 
 func newReview(t *Tree, rules Rules) (*review, error) {
-	r := &review{tree: t, rules: rules, cur: cursor{root: t.root}, files: map[string]string{}, dirs: map[string]string{}}
+	r := &review{tree: t, rules: rules, cur: nofollow.Cursor{Root: t.root}, files: map[string]string{}, dirs: map[string]string{}}
 	for _, list := range []struct {
 		name  string
 		from  []string
 		fold  bool
-		ready *patterns
+		ready *treepath.Patterns
 	}{
 		{"immutable", rules.Immutable, true, &r.immutable},
 		{"not sent", rules.NotSent, true, &r.notSent},
 		{"approve", rules.Approve, true, &r.approve},
 		{"scope", rules.Scope, false, &r.scope},
 	} {
-		ps, err := newPatterns(list.from, list.fold)
+		ps, err := treepath.Compile(list.from, list.fold)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", list.name, err)
 		}
@@ -78,7 +81,7 @@ func newReview(t *Tree, rules Rules) (*review, error) {
 
 // edit returns the verdict on one edit.
 func (r *review) edit(e Edit) Verdict {
-	cleaned, err := Clean(e.Path)
+	cleaned, err := treepath.Clean(e.Path)
 	if err != nil {
 		return denied(e.Path, errorReason(err))
 	}
@@ -113,7 +116,7 @@ func denied(path, reason string) Verdict {
 
 // errorReason returns an error's text without the path, which the verdict has.
 func errorReason(err error) string {
-	var refused *RefusedError
+	var refused *treepath.RefusedError
 	var large *TooLargeError
 	switch {
 	case errors.As(err, &refused):
@@ -121,26 +124,26 @@ func errorReason(err error) string {
 	case errors.As(err, &large):
 		return fmt.Sprintf("%d bytes is more than the limit of %d", large.Size, large.Max)
 	}
-	return "the file cannot be read: " + errorText(err)
+	return "the file cannot be read: " + nofollow.Reason(err)
 }
 
 // duplicateReason denies a path that the change has already named, and paths
 // below each other. It ignores case, because some file systems do.
 func (r *review) duplicateReason(path string) string {
-	folded := Fold(path)
+	folded := treepath.Fold(path)
 	if other, ok := r.files[folded]; ok {
 		return withOtherSpelling(path, other, "the change names this path twice")
 	}
 	if other, ok := r.dirs[folded]; ok {
-		return fmt.Sprintf("the same change also names %s, which is below it", display(other))
+		return fmt.Sprintf("the same change also names %s, which is below it", treepath.Display(other))
 	}
-	for dir := parentOf(folded); dir != ""; dir = parentOf(dir) {
+	for dir := treepath.Parent(folded); dir != ""; dir = treepath.Parent(dir) {
 		if other, ok := r.files[dir]; ok {
-			return fmt.Sprintf("it is below %s, which the same change also names", display(other))
+			return fmt.Sprintf("it is below %s, which the same change also names", treepath.Display(other))
 		}
 	}
 	r.files[folded] = path
-	for dir := parentOf(folded); dir != ""; dir = parentOf(dir) {
+	for dir := treepath.Parent(folded); dir != ""; dir = treepath.Parent(dir) {
 		r.dirs[dir] = path
 	}
 	return ""
@@ -151,22 +154,22 @@ func withOtherSpelling(path, other, reason string) string {
 	if path == other {
 		return reason
 	}
-	return fmt.Sprintf("%s, also as %s", reason, display(other))
+	return fmt.Sprintf("%s, also as %s", reason, treepath.Display(other))
 }
 
 // pathDenial returns why the path alone forbids a change, or an empty string.
 func (r *review) pathDenial(path string) string {
-	if reason := protectedReason(path); reason != "" {
+	if reason := treepath.ProtectedReason(path); reason != "" {
 		return reason
 	}
 	switch {
 	case !utf8.ValidString(path):
 		return "the path is not valid UTF-8"
-	case r.immutable.match(path):
+	case r.immutable.Match(path):
 		return "this file may not be changed here"
-	case r.notSent.match(path):
+	case r.notSent.Match(path):
 		return "its contents are never sent to the model, so a model may not change it"
-	case r.rules.Scope != nil && !r.scope.match(path):
+	case r.rules.Scope != nil && !r.scope.Match(path):
 		return "it is outside the paths that may be changed: " + strings.Join(r.rules.Scope, ", ")
 	}
 	if reason, ok := r.rules.Guard.WithheldName(path); ok {
@@ -177,7 +180,7 @@ func (r *review) pathDenial(path string) string {
 
 // currentFile reads the file at a path. A missing file is not an error.
 func (r *review) currentFile(path string) ([]byte, Image, error) {
-	dir, err := r.cur.at(parentOf(path))
+	dir, err := r.cur.At(treepath.Parent(path))
 	if err == nil {
 		var content []byte
 		var image Image
@@ -201,9 +204,9 @@ func ignoreNotExist(err error) error {
 
 // parentError words the error of a parent directory that cannot be used.
 func parentError(err error) error {
-	var refused *RefusedError
+	var refused *treepath.RefusedError
 	if errors.As(err, &refused) {
-		return refusal(refused.Path, "a parent directory cannot be used: %s", refused.Reason)
+		return treepath.Refuse(refused.Path, "a parent directory cannot be used: %s", refused.Reason)
 	}
 	return err
 }
@@ -259,7 +262,7 @@ func (r *review) askReason(path string, before Image) string {
 			reasons = append(reasons, "its contents have changed since they were shown to the model")
 		}
 	}
-	if r.approve.match(path) {
+	if r.approve.Match(path) {
 		reasons = append(reasons, "changes to it need approval")
 	}
 	if r.rules.Protected != nil && r.rules.Protected(path) {

@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/internal/treetest"
+	"hone/workspace/secret"
 )
 
 // outcome formats a verdict for comparison.
@@ -26,7 +30,7 @@ func TestReview(t *testing.T) {
 		Immutable: []string{"build.sh", "logs/"},
 		NotSent:   []string{"vendored/**"},
 		Approve:   []string{"ask.md", "New.md"},
-		Guard:     NewGuard(nil),
+		Guard:     secret.NewGuard(nil),
 		Seen: func(path string) (string, bool) {
 			switch path {
 			case "seen", "a", "ask.md", "sub/b", "build.sh":
@@ -78,7 +82,7 @@ func TestReview(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tree := newTree(t, files, Options{MaxFile: 100})
-			before := contents(t, tree.Dir())
+			before := treetest.Contents(t, tree.Dir())
 			verdicts, err := tree.Review(Change{Edits: c.edits}, rules)
 			if err != nil {
 				t.Fatal(err)
@@ -86,7 +90,7 @@ func TestReview(t *testing.T) {
 			if got := outcome(verdicts[len(verdicts)-1]); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			if diff := cmp.Diff(before, contents(t, tree.Dir())); diff != "" {
+			if diff := cmp.Diff(before, treetest.Contents(t, tree.Dir())); diff != "" {
 				t.Errorf("Review wrote:\n%s", diff)
 			}
 		})
@@ -95,8 +99,8 @@ func TestReview(t *testing.T) {
 
 // A file with a secret exceeds the size limit of the other cases.
 func TestReviewSecrets(t *testing.T) {
-	tree := newTree(t, map[string]string{"key.pem": pemKey(), "a": "x"}, Options{})
-	guard := NewGuard([]string{".env.ci"})
+	tree := newTree(t, map[string]string{"key.pem": "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", 3) + "\n-----END PRIVATE KEY-----\n", "a": "x"}, Options{})
+	guard := secret.NewGuard([]string{".env.ci"})
 	guard.Known = []string{"correct-horse-battery"}
 	verdicts, err := tree.Review(Change{Edits: []Edit{
 		write("key.pem", "new"), write("a", "correct-horse-battery"), write(".env.ci", "x"),
@@ -161,7 +165,7 @@ func TestReviewScope(t *testing.T) {
 
 func TestReviewImages(t *testing.T) {
 	tree := newTree(t, map[string]string{"run": "#!/bin/sh\n"}, Options{})
-	chmod(t, tree, "run", 0o751)
+	treetest.Chmod(t, tree.Dir(), "run", 0o751)
 	verdicts, err := tree.Review(Change{Edits: []Edit{
 		write("run", "text"), write("script", "#!/bin/sh\n"), write("plain", ""), {Path: "run2", Delete: true},
 	}}, Rules{})
@@ -183,7 +187,7 @@ func TestReviewImages(t *testing.T) {
 }
 
 func TestReviewReasons(t *testing.T) {
-	err := readError("a", &fs.PathError{Op: "openat", Path: "a", Err: syscall.EACCES})
+	err := nofollow.ReadError("a", &fs.PathError{Op: "openat", Path: "a", Err: syscall.EACCES})
 	if got := errorReason(err); got != "the file cannot be read: permission denied" {
 		t.Errorf("reason %q", got)
 	}

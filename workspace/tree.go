@@ -62,8 +62,8 @@ type Tree struct {
 	list    Lister
 	maxFile int64
 
-	// fault is called before every step of Apply and Restore. An error from it
-	// counts as the failure of that step. Only tests set it.
+	// fault is called before every step of Apply. An error from it counts as the
+	// failure of that step. Only tests set it.
 	fault func(step string) error
 }
 
@@ -96,7 +96,11 @@ func (t *Tree) Close() error { return t.root.Close() }
 // Dir returns the absolute path of the tree's root, without symlinks.
 func (t *Tree) Dir() string { return t.dir }
 
-// step lets a test fail a step of Apply or Restore.
+// Root returns the open directory, which is valid until Close. It is for the
+// packages below workspace only, because it bypasses Review and Apply.
+func (t *Tree) Root() *os.Root { return t.root }
+
+// step lets a test fail a step of Apply.
 func (t *Tree) step(format string, args ...any) error {
 	if t.fault == nil {
 		return nil

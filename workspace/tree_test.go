@@ -14,73 +14,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/workspace/internal/treetest"
+	"hone/workspace/treepath"
 )
 
-// newTree returns a tree with the given files. Names that end in "/" are
-// directories, and contents that begin with "->" are symlinks.
+// newTree returns a tree with the files of treetest.Dir.
 func newTree(t testing.TB, files map[string]string, o Options) *Tree {
 	t.Helper()
-	dir := t.TempDir()
-	for name, content := range files {
-		put(t, dir, name, content)
-	}
-	tree, err := Open(dir, o)
+	tree, err := Open(treetest.Dir(t, files), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tree.Close() })
 	return tree
-}
-
-func put(t testing.TB, dir, name, content string) {
-	t.Helper()
-	full := filepath.Join(dir, filepath.FromSlash(name))
-	parent := filepath.Dir(full)
-	if strings.HasSuffix(name, "/") {
-		parent = full
-	}
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	if target, ok := strings.CutPrefix(content, "->"); ok {
-		err = os.Symlink(target, full)
-	} else if parent != full {
-		err = os.WriteFile(full, []byte(content), 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// contents returns everything below a directory for comparison.
-func contents(t testing.TB, dir string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == dir {
-			return err
-		}
-		rel, _ := filepath.Rel(dir, path)
-		rel = filepath.ToSlash(rel)
-		switch {
-		case d.IsDir():
-			found[rel+"/"] = ""
-		case d.Type()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(path)
-			found[rel] = "->" + target
-			return err
-		default:
-			content, err := os.ReadFile(path)
-			found[rel] = string(content)
-			return err
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
 }
 
 // gitLister asks the git program, like package git.
@@ -113,15 +60,6 @@ func gitLister(t testing.TB) Lister {
 			l.Untracked[name] = true
 		}
 		return l, err
-	}
-}
-
-func git(t testing.TB, dir string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 }
 
@@ -193,21 +131,21 @@ func TestFilesOfRepositories(t *testing.T) {
 		"nested/deeper/file": "1",
 	}, Options{List: list})
 	dir := tree.Dir()
-	git(t, dir, "init", "-q")
+	treetest.Git(t, dir, "init", "-q")
 	for _, nested := range []string{"nested", "nested/deeper", "ignored/repo", "sub"} {
-		git(t, filepath.Join(dir, nested), "init", "-q")
+		treetest.Git(t, filepath.Join(dir, nested), "init", "-q")
 	}
-	git(t, filepath.Join(dir, "sub"), "add", ".")
-	git(t, filepath.Join(dir, "sub"), "commit", "-q", "-m", "x")
-	git(t, dir, "add", ".gitignore", "tracked", "gone", "dir/file", "sub")
-	put(t, dir, "new", "1")
-	put(t, dir, "a.o", "1")
-	put(t, dir, "outside/file", "1")
+	treetest.Git(t, filepath.Join(dir, "sub"), "add", ".")
+	treetest.Git(t, filepath.Join(dir, "sub"), "commit", "-q", "-m", "x")
+	treetest.Git(t, dir, "add", ".gitignore", "tracked", "gone", "dir/file", "sub")
+	treetest.Put(t, dir, "new", "1")
+	treetest.Put(t, dir, "a.o", "1")
+	treetest.Put(t, dir, "outside/file", "1")
 	if err := errors.Join(os.Remove(filepath.Join(dir, "gone")), os.RemoveAll(filepath.Join(dir, "dir"))); err != nil {
 		t.Fatal(err)
 	}
 	// dir/file is still tracked but now behind a symlink.
-	put(t, dir, "dir", "->outside")
+	treetest.Put(t, dir, "dir", "->outside")
 	files, err := tree.Files(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +205,7 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	name := "b\xff\n\"x"
 	for _, o := range []Options{{}, {List: gitLister(t)}} {
 		tree := newTree(t, map[string]string{name: "1", "a": "1"}, o)
-		git(t, tree.Dir(), "init", "-q")
+		treetest.Git(t, tree.Dir(), "init", "-q")
 		m, err := tree.Manifest(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -295,7 +233,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("the configuration must be readable: %v", err)
 	}
 	for _, path := range []string{"link", "dirlink/e", "dangling", "d", "a/x", ".git/config", ".hone/j", "../a", ""} {
-		var refused *RefusedError
+		var refused *treepath.RefusedError
 		if _, _, err := tree.Read(path); !errors.As(err, &refused) {
 			t.Errorf("Read(%q) = %v, want a refusal", path, err)
 		}

@@ -9,9 +9,10 @@
 //
 // A [Manifest] is the state of all files that git would keep; compare two with
 // [Manifest.Diff]. [Tree.Keep] stores the contents of a manifest.
-// [Tree.Restore] returns paths to such a state, all or none, no matter what
-// changed them. [Tree.Copy] copies the complete tree. A [Guard] finds secrets,
-// which no model may see.
+//
+// The packages below do more with a tree: treepath cleans and matches paths,
+// secret finds secrets, which no model may see, restore brings paths back into
+// the state of a manifest, and clone copies the complete tree.
 //
 // A Tree opens regular files only and never follows a symlink. This holds even
 // while another process replaces directories with symlinks: nothing is written
@@ -20,6 +21,8 @@
 // The package does not restrict what commands do; package sandbox does. It
 // treats bind mounts like any other directory.
 package workspace
+
+import "hone/workspace/secret"
 
 // Change is a set of edits that a model or the user wants to make together.
 type Change struct {
@@ -88,5 +91,5 @@ type Rules struct {
 	Seen func(path string) (digest string, ok bool)
 	// Guard finds secrets; a file that it withholds is denied. Nil withholds
 	// nothing.
-	Guard *Guard
+	Guard *secret.Guard
 }

@@ -11,7 +11,7 @@ import (
 	"hone/internal/render"
 	"hone/loop"
 	"hone/loop/implement"
-	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 func (a *app) rollupCommand() *cobra.Command {
@@ -53,7 +53,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err := a.takeKeys(implement.Kind(), tree); err != nil {
 		return err
 	}
-	guard := workspace.NewGuard(file.Guard.Send)
+	guard := secret.NewGuard(file.Guard.Send)
 	guard.Known = harness.KnownKeys(a.env)
 	text := implement.Rollup(render.Reader{Tree: tree, Guard: guard}, files)
 	if out == "-" {

@@ -22,7 +22,7 @@ import (
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
-	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // sandboxFlags are what the walls by hand are made of.
@@ -138,7 +138,7 @@ func (a *app) resolveSandbox(f sandboxFlags) (dir string, w harness.Enclosure, e
 	if w.Settings, err = harness.ResolveWalls(loop.Flags{Wall: f.wall, Net: f.net}, file.Sandbox, w.Root, sandbox.Auto); err != nil {
 		return dir, w, err
 	}
-	w.ID, w.Guard = "by-hand", workspace.NewGuard(file.Guard.Send)
+	w.ID, w.Guard = "by-hand", secret.NewGuard(file.Guard.Send)
 	w.Guard.Known = harness.KnownKeys(a.env)
 	if f.memory != "" {
 		if w.Settings.Memory, err = config.ParseSize(f.memory); err != nil {

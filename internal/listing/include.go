@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"hone/internal/git"
-	"hone/workspace"
+	"hone/workspace/treepath"
 )
 
 // inclusion is what a workspace keeps although git ignores it: the files that
@@ -45,7 +45,7 @@ func (i inclusion) in(ctx context.Context, repo *git.Repo, below, at string) ([]
 			for _, file := range inner {
 				kept = append(kept, p+file)
 			}
-		case workspace.Match(i.globs, path.Join(at, p)):
+		case treepath.Match(i.globs, path.Join(at, p)):
 			kept = append(kept, p)
 		}
 	}
@@ -74,7 +74,7 @@ func (i inclusion) inIgnored(ctx context.Context, at string) ([]string, error) {
 			for _, file := range inner {
 				kept = append(kept, e.Path+"/"+file)
 			}
-		case workspace.Match(i.globs, path.Join(at, e.Path)):
+		case treepath.Match(i.globs, path.Join(at, e.Path)):
 			kept = append(kept, e.Path)
 		}
 	}
@@ -122,7 +122,7 @@ func restOf(glob, folder string) (string, bool) {
 		switch {
 		case rest == "." || deep(component):
 			return ".", true
-		case !workspace.Match([]string{component}, name):
+		case !treepath.Match([]string{component}, name):
 			return "", false
 		case !more:
 			return ".", all
@@ -147,7 +147,7 @@ func firstStep(dir, glob string) []string {
 		return []string{base}
 	}
 	names, err := namesIn(filepath.Join(dir, filepath.FromSlash(base)))
-	names = slices.DeleteFunc(names, func(name string) bool { return !workspace.Match(components[n:n+1], name) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !treepath.Match(components[n:n+1], name) })
 	const few = 64 // a command line has its limits
 	if err != nil || len(names) > few {
 		return []string{base}

@@ -18,6 +18,7 @@ import (
 
 	"hone/internal/git"
 	"hone/workspace"
+	"hone/workspace/treepath"
 )
 
 // Repository opens the repository that a folder is the top of, or nil.
@@ -142,7 +143,7 @@ func InFolder(root, folder, at string) bool {
 		at = rel
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(at)), "/"), "/")
-	return workspace.Fold(first) == folder
+	return treepath.Fold(first) == folder
 }
 
 // namesIn is what lies at the top of a folder that no repository holds; what is

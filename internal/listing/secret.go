@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"hone/workspace/secret"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
-
-	"hone/workspace"
 )
 
 // SecretFiles are the files of a directory that contain secrets.
@@ -32,7 +31,7 @@ const (
 // the user's. It does not follow symbolic links.
 //
 // If a directory below root cannot be read, FindSecrets skips it.
-func FindSecrets(ctx context.Context, root string, guard *workspace.Guard) (SecretFiles, error) {
+func FindSecrets(ctx context.Context, root string, guard *secret.Guard) (SecretFiles, error) {
 	s := secretSearch{root: root, guard: guard, budget: maxScanned}
 	for dirs := []string{"."}; len(dirs) > 0; dirs = dirs[1:] {
 		if ctx.Err() != nil {
@@ -49,7 +48,7 @@ func FindSecrets(ctx context.Context, root string, guard *workspace.Guard) (Secr
 
 type secretSearch struct {
 	root   string
-	guard  *workspace.Guard
+	guard  *secret.Guard
 	budget int64 // bytes that may still be read
 	found  SecretFiles
 }

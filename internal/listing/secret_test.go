@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hone/workspace/secret"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,8 +14,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"hone/workspace"
 )
 
 // secretToken looks like a secret to the guard, but opens nothing.
@@ -54,7 +53,7 @@ func TestFindSecrets(t *testing.T) {
 		".venv/bin/.env":              "KEY=x",
 		".env.d/not-a-file":           "x",
 	})
-	guard := workspace.NewGuard([]string{"sent/**"})
+	guard := secret.NewGuard([]string{"sent/**"})
 	guard.Known = []string{"key-of-hone-itself"}
 	got, err := FindSecrets(t.Context(), root, guard)
 	if err != nil {
@@ -74,7 +73,7 @@ func TestFindSecrets(t *testing.T) {
 // those near the top first, and counts the others.
 func TestFindSecretsBounded(t *testing.T) {
 	root := dirOf(t, map[string]string{"top": secretToken, "deep/key": secretToken, "deep/.env": secretToken})
-	s := secretSearch{root: root, guard: workspace.NewGuard(nil), budget: int64(len(secretToken))}
+	s := secretSearch{root: root, guard: secret.NewGuard(nil), budget: int64(len(secretToken))}
 	for _, dir := range []string{".", "deep"} {
 		if _, err := s.searchDir(dir); err != nil {
 			t.Fatal(err)
@@ -109,7 +108,7 @@ func TestFindSecretsLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := FindSecrets(t.Context(), root, workspace.NewGuard(nil))
+	got, err := FindSecrets(t.Context(), root, secret.NewGuard(nil))
 	if diff := cmp.Diff([]string{filepath.Join(root, ".env")}, got.Paths); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
@@ -122,7 +121,7 @@ func BenchmarkFindSecrets(b *testing.B) {
 	}
 	root := dirOf(b, files)
 	for b.Loop() {
-		if got, err := FindSecrets(b.Context(), root, workspace.NewGuard(nil)); err != nil || len(got.Paths) != 1 {
+		if got, err := FindSecrets(b.Context(), root, secret.NewGuard(nil)); err != nil || len(got.Paths) != 1 {
 			b.Fatal(got, err)
 		}
 	}

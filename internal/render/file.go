@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"hone/workspace"
+	"hone/workspace/secret"
+	"hone/workspace/treepath"
 )
 
 // File is one file of a tree as shown to a model: with its contents, or with
@@ -31,7 +33,7 @@ type File struct {
 type Reader struct {
 	Tree *workspace.Tree
 	// Guard finds secrets; nil finds none.
-	Guard *workspace.Guard
+	Guard *secret.Guard
 	// NotSent are patterns of files that are listed without their contents.
 	NotSent []string
 }
@@ -49,7 +51,7 @@ func (r Reader) OmitReason(e workspace.Entry) string {
 		return "contents omitted: " + e.Note
 	case e.Kind != workspace.Regular:
 		return "contents omitted: not a regular file"
-	case workspace.Match(r.NotSent, e.Path):
+	case treepath.Match(r.NotSent, e.Path):
 		return "contents omitted: not sent"
 	}
 	return ""
@@ -87,7 +89,7 @@ func (r Reader) File(e workspace.Entry) (f File, ok bool) {
 
 // readReason returns why a file could not be read, without its path.
 func readReason(err error) string {
-	var refused *workspace.RefusedError
+	var refused *treepath.RefusedError
 	var large *workspace.TooLargeError
 	switch {
 	case errors.As(err, &refused):

@@ -19,6 +19,7 @@ import (
 	"hone/internal/config"
 	"hone/loop"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Kind is what implement declares of itself.
@@ -216,7 +217,7 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 }
 
 // loop is the loop of the settings, without its model.
-func (v *invocation) loop(guard *workspace.Guard) Loop {
+func (v *invocation) loop(guard *secret.Guard) Loop {
 	return Loop{Coder: v.Model.Role("coder", v.System), Query: v.Query, Guard: guard, Redact: guard.Redact}
 }
 

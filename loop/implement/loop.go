@@ -26,6 +26,7 @@ import (
 	"hone/model"
 	"hone/sandbox"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Rounds is how many the seed gives: builds, and model calls.
@@ -57,7 +58,7 @@ type Loop struct {
 	Query string
 	// Guard finds what is withheld from a rollup that hone makes; nil
 	// withholds nothing.
-	Guard *workspace.Guard
+	Guard *secret.Guard
 	// Redact takes secrets out of what is logged; nil takes nothing out.
 	Redact func(string) string
 	// Say prints a thought that is meant for the user; nil prints nothing.

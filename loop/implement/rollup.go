@@ -7,6 +7,7 @@ import (
 
 	"hone/internal/render"
 	"hone/workspace"
+	"hone/workspace/treepath"
 )
 
 // RollupName is the file that holds the code base, where there is one.
@@ -69,7 +70,7 @@ func shownIn(rollup string) []string {
 		if !ok || leftOut(path) {
 			continue
 		}
-		if cleaned, err := workspace.Clean(strings.TrimSpace(path)); err == nil {
+		if cleaned, err := treepath.Clean(strings.TrimSpace(path)); err == nil {
 			paths = append(paths, cleaned)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"hone/internal/render"
 	"hone/loop/implement"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // refusals plays one reply that must not be used, and returns the lines of the
@@ -251,7 +252,7 @@ func TestRollup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := string(implement.Rollup(render.Reader{Tree: tree, Guard: workspace.NewGuard(nil)}, found))
+	got := string(implement.Rollup(render.Reader{Tree: tree, Guard: secret.NewGuard(nil)}, found))
 	want := ""
 	for _, f := range []struct{ header, content string }{
 		{".env (contents withheld: an environment file)", ""},

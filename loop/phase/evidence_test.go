@@ -12,7 +12,7 @@ import (
 	"hone/history"
 	"hone/loop/phase"
 	"hone/model"
-	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // TestEvidence: a verification without evidence is never a pass: the run ends
@@ -247,7 +247,7 @@ func TestWithheldIsNotSent(t *testing.T) {
 	dir := t.TempDir()
 	const key = "AKIAIOSFODNN7EXAMPLQ"
 	project(t, dir, usual().but("health_check", "grep -n LINT src/answer && echo leaked "+key+" && exit 1; true"), map[string]string{"project.md": "Use " + key + ".\n", "src/deps": key + "\n"})
-	g := workspace.NewGuard(nil)
+	g := secret.NewGuard(nil)
 	g.Known = []string{key}
 	m := script(suite(), build("LINT"), build("crash "), build("hello"), pass())
 	end := process{model: m, rounds: 3, set: func(l *phase.Loop, r *hone.Run) { l.Guard = g; soon(l, r) }}.live(t, dir)

@@ -17,7 +17,7 @@ import (
 	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
 	"hone/sandbox"
-	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Kind is what phase declares of itself.
@@ -225,7 +225,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 }
 
 // loop is the loop of the settings: its roles have no models, no tools.
-func (v *invocation) loop(guard *workspace.Guard) Loop {
+func (v *invocation) loop(guard *secret.Guard) Loop {
 	role := func(name string, m loop.Model, system, folder string) hone.Role {
 		role := m.Role(name, system)
 		role.Dir, role.Bounds = folder, hone.Bounds{Turns: v.Turns, Calls: v.Calls}

@@ -31,6 +31,7 @@ import (
 	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // The seed's numbers.
@@ -69,7 +70,7 @@ type Loop struct {
 	Server         *devserver.Server
 	Git            *git.Git
 	// Guard finds what is withheld; nil withholds nothing.
-	Guard *workspace.Guard
+	Guard *secret.Guard
 }
 
 // Rules are what the engine reviews the roles' changes by. Each role can name

@@ -14,7 +14,7 @@ import (
 	"hone/internal/git"
 	"hone/loop"
 	"hone/sandbox"
-	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Kind is what reconcile declares of itself.
@@ -153,7 +153,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 }
 
 // loop is the loop of the settings, without its model.
-func (v *invocation) loop(repo *git.Repo, guard *workspace.Guard) Loop {
+func (v *invocation) loop(repo *git.Repo, guard *secret.Guard) Loop {
 	return Loop{Editor: v.Model.Role("editor", v.System), Repo: repo, Scope: v.Scope, Checker: v.Checker,
 		Approve: v.NeedApproval, NotSent: v.NotSent, Guard: guard}
 }

@@ -22,6 +22,7 @@ import (
 	"hone/internal/git"
 	"hone/internal/render"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Rounds is how many the seed gives.
@@ -49,7 +50,7 @@ type Loop struct {
 	Approve []string
 	NotSent []string
 	// Guard finds what is withheld (ruling G8); nil withholds nothing.
-	Guard *workspace.Guard
+	Guard *secret.Guard
 }
 
 // Rules are what the engine reviews changes by.

@@ -18,6 +18,7 @@ import (
 	"hone/loop/reconcile"
 	"hone/model"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // project furnishes a repository: files that are committed on main, and files
@@ -249,7 +250,7 @@ func TestWhatThePromptShows(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &recorder{replies: []string{`{}`}}
-	l := reconcile.Loop{Checker: "checker.sh", NotSent: []string{"lock", "specs/dark.md"}, Guard: workspace.NewGuard(nil)}
+	l := reconcile.Loop{Checker: "checker.sh", NotSent: []string{"lock", "specs/dark.md"}, Guard: secret.NewGuard(nil)}
 	if end := (process{loop: l, model: m}).live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}

@@ -18,6 +18,7 @@ import (
 	"hone/tool"
 	"hone/tool/allow"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Kind is what task declares of itself.
@@ -258,7 +259,7 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 }
 
 // loop is the loop of the settings, without models and tools.
-func (v *invocation) loop(guard *workspace.Guard) Loop {
+func (v *invocation) loop(guard *secret.Guard) Loop {
 	l := Loop{File: v.File, Text: v.Text, Check: v.Check, Log: v.Log, Guard: guard,
 		Executor: v.Model.Role("executor", v.System), Reviewer: v.reviewer().Role("reviewer", v.System)}
 	l.Executor.Bounds, l.Reviewer.Bounds = v.Bounds(), v.Bounds()

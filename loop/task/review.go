@@ -17,7 +17,7 @@ import (
 	"hone/internal/artifact"
 	"hone/model"
 	"hone/tool"
-	"hone/workspace"
+	"hone/workspace/treepath"
 )
 
 // reviewOutput is where a reviewer writes its review.
@@ -189,6 +189,6 @@ func namesReview(dir, path string) bool {
 	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsAbs(path) {
 		path = filepath.ToSlash(rel)
 	}
-	cleaned, err := workspace.Clean(path)
+	cleaned, err := treepath.Clean(path)
 	return err == nil && cleaned == reviewOutput
 }

@@ -27,6 +27,7 @@ import (
 	"hone/model"
 	"hone/tool"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // Loops is how many the seed gives.
@@ -58,7 +59,7 @@ type Loop struct {
 	// written too; empty: none.
 	Log string
 	// Guard finds what is withheld; nil withholds nothing.
-	Guard *workspace.Guard
+	Guard *secret.Guard
 }
 
 // Rules returns the rules by which the engine reviews changes (ruling S6).

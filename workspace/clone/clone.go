@@ -1,4 +1,5 @@
-package workspace
+// Package clone copies the complete tree of a workspace.
+package clone
 
 import (
 	"context"
@@ -7,44 +8,46 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
-	"strings"
+
+	"hone/workspace"
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/treepath"
 )
 
 // copyStep is how many bytes are copied between two checks of the context.
 const copyStep = 64 << 20
 
-// Copy copies the complete tree into dst, which must be an existing empty
+// Tree copies the complete tree into dst, which must be an existing empty
 // directory. The copy includes ignored files and .git at any depth, but not
-// .hone at the root or the temporary files of Apply and Restore. It keeps
+// .hone at the root or temporary files of hone. It keeps
 // permission bits, symlinks as stored, and the modification times of files and
 // directories, so that build tools do not start over. It does not keep owners,
 // hard links, access lists or extended attributes, and dst keeps its own
 // permissions and times. An absolute symlink into the tree still points to the
 // tree, not to the copy.
 //
-// Copy never follows a symlink. It skips FIFOs, sockets, devices and unreadable
+// Tree never follows a symlink. It skips FIFOs, sockets, devices and unreadable
 // files, and returns their paths. It copies an unreadable directory as an empty
 // one, and leaves out files that disappear during the copy. It copies a file up
 // to its size when opened, sharing blocks if the file system can. After an
 // error, including a cancelled context, dst contains a partial copy.
-func (t *Tree) Copy(ctx context.Context, dst string) (skipped []string, err error) {
+func Tree(ctx context.Context, tree *workspace.Tree, dst string) (skipped []string, err error) {
 	root, err := os.OpenRoot(dst)
 	if err != nil {
-		return nil, fmt.Errorf("copy %s: %w", t.dir, err)
+		return nil, fmt.Errorf("copy %s: %w", tree.Dir(), err)
 	}
 	defer root.Close()
 	c := &copier{ctx: ctx, clone: true}
 	if c.dst, err = root.Stat("."); err == nil {
-		err = c.tree(t.root, root)
+		err = c.tree(tree.Root(), root)
 	}
 	if err != nil {
-		return c.skipped, fmt.Errorf("copy %s: %w", t.dir, err)
+		return c.skipped, fmt.Errorf("copy %s: %w", tree.Dir(), err)
 	}
 	return c.skipped, nil
 }
 
-// copier is the state of one Copy.
+// copier is the state of one copy.
 type copier struct {
 	ctx     context.Context
 	dst     fs.FileInfo
@@ -54,7 +57,7 @@ type copier struct {
 
 // tree copies everything below one root to another.
 func (c *copier) tree(from, to *os.Root) error {
-	names, err := dirNames(to)
+	names, err := nofollow.DirNames(to)
 	if err != nil {
 		return err
 	}
@@ -73,7 +76,7 @@ func (c *copier) tree(from, to *os.Root) error {
 
 // entries copies the contents of a directory.
 func (c *copier) entries(from, to *os.Root, dir string) error {
-	names, err := dirNames(from)
+	names, err := nofollow.DirNames(from)
 	if err != nil && dir == "" {
 		return err
 	}
@@ -81,29 +84,17 @@ func (c *copier) entries(from, to *os.Root, dir string) error {
 		c.skip(dir)
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, tempPrefix) || dir == "" && canonical(name) == journalDir {
+		if treepath.IsOwn(name, dir == "") {
 			continue
 		}
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		if err := c.entry(from, to, join(dir, name)); err != nil {
+		if err := c.entry(from, to, treepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// dirNames returns the names in a directory, sorted.
-func dirNames(dir *os.Root) ([]string, error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
-	slices.Sort(names)
-	return names, err
 }
 
 // skip records a path that is not copied.
@@ -112,9 +103,9 @@ func (c *copier) skip(path string) { c.skipped = append(c.skipped, path) }
 // entry copies one path. It returns only errors of the copy; a path of the
 // original that fails is skipped.
 func (c *copier) entry(from, to *os.Root, path string) error {
-	info, err := from.Lstat(base(path))
+	info, err := from.Lstat(treepath.Base(path))
 	switch {
-	case isNotExist(err):
+	case nofollow.IsNotExist(err):
 		return nil
 	case err != nil:
 		c.skip(path)
@@ -131,23 +122,23 @@ func (c *copier) entry(from, to *os.Root, path string) error {
 }
 
 func (c *copier) symlink(from, to *os.Root, path string) error {
-	target, err := from.Readlink(base(path))
-	if isNotExist(err) {
+	target, err := from.Readlink(treepath.Base(path))
+	if nofollow.IsNotExist(err) {
 		return nil
 	}
 	if err != nil {
 		c.skip(path)
 		return nil
 	}
-	return to.Symlink(target, base(path))
+	return to.Symlink(target, treepath.Base(path))
 }
 
 // directory copies a directory. It sets the permission bits last, because they
 // may forbid writing.
 func (c *copier) directory(from, to *os.Root, path string, info fs.FileInfo) error {
-	name := base(path)
+	name := treepath.Base(path)
 	if os.SameFile(info, c.dst) {
-		return fmt.Errorf("the copy would be inside the tree, at %s", display(path))
+		return fmt.Errorf("the copy would be inside the tree, at %s", treepath.Display(path))
 	}
 	if err := to.Mkdir(name, 0o700); err != nil {
 		return err
@@ -163,15 +154,15 @@ func (c *copier) directory(from, to *os.Root, path string, info fs.FileInfo) err
 
 // dirContents copies the contents of a directory into the one created for it.
 func (c *copier) dirContents(from, to *os.Root, path string) error {
-	src, _, err := openDir(from, base(path), path)
+	src, _, err := nofollow.OpenDir(from, treepath.Base(path), path)
 	if err != nil {
-		if !isNotExist(err) {
+		if !nofollow.IsNotExist(err) {
 			c.skip(path)
 		}
 		return nil
 	}
 	defer src.Close()
-	dst, _, err := openDir(to, base(path), path)
+	dst, _, err := nofollow.OpenDir(to, treepath.Base(path), path)
 	if err != nil {
 		return err
 	}
@@ -181,8 +172,8 @@ func (c *copier) dirContents(from, to *os.Root, path string) error {
 
 // file copies one regular file.
 func (c *copier) file(from, to *os.Root, path string) error {
-	src, info, err := openRegular(from, path)
-	if isNotExist(err) {
+	src, info, err := nofollow.OpenRegular(from, path)
+	if nofollow.IsNotExist(err) {
 		return nil
 	}
 	if err != nil {
@@ -190,7 +181,7 @@ func (c *copier) file(from, to *os.Root, path string) error {
 		return nil
 	}
 	defer src.Close()
-	dst, err := to.OpenFile(base(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	dst, err := to.OpenFile(treepath.Base(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -201,12 +192,12 @@ func (c *copier) file(from, to *os.Root, path string) error {
 	err = errors.Join(err, dst.Close())
 	if isReadError(err) {
 		c.skip(path)
-		return to.Remove(base(path))
+		return to.Remove(treepath.Base(path))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", display(path), err)
+		return fmt.Errorf("%s: %w", treepath.Display(path), err)
 	}
-	return to.Chtimes(base(path), info.ModTime(), info.ModTime())
+	return to.Chtimes(treepath.Base(path), info.ModTime(), info.ModTime())
 }
 
 // contents fills the copy of a file.

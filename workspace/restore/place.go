@@ -1,4 +1,4 @@
-package workspace
+package restore
 
 import (
 	"context"
@@ -7,6 +7,10 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"hone/workspace"
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/treepath"
 )
 
 // place removes and renames. The caller must roll back after an error.
@@ -36,7 +40,7 @@ func (r *restorer) place() error {
 			return err
 		}
 	}
-	return r.tree.step("placed")
+	return r.step("placed")
 }
 
 // addReversal records how to revert the change just made.
@@ -46,28 +50,28 @@ func (r *restorer) addReversal(path string, run func() error) {
 
 // unchangedParent returns the parent directory of a path that is still as
 // inspected.
-func (r *restorer) unchangedParent(step string, it *restoreItem) (*pin, error) {
-	if err := r.tree.step("%s %s", step, it.Path); err != nil {
+func (r *restorer) unchangedParent(step string, it *item) (*nofollow.Pin, error) {
+	if err := r.step("%s %s", step, it.Path); err != nil {
 		return nil, err
 	}
 	if !r.unchanged(it) {
-		return nil, &ConflictError{Paths: []string{it.Path}}
+		return nil, &workspace.ConflictError{Paths: []string{it.Path}}
 	}
-	dir, err := r.pins.at(parentOf(it.Path), false)
+	dir, err := r.pins.At(treepath.Parent(it.Path), false)
 	if err == nil {
-		dir.changed = true
+		dir.Changed = true
 	}
 	return dir, err
 }
 
 // remove removes one path.
-func (r *restorer) remove(it *restoreItem) error {
+func (r *restorer) remove(it *item) error {
 	dir, err := r.unchangedParent("remove", it)
 	if err != nil {
 		return err
 	}
-	if err := dir.dir.Remove(base(it.Path)); err != nil {
-		return fmt.Errorf("remove %s: %w", display(it.Path), withoutPath(err))
+	if err := dir.Root.Remove(treepath.Base(it.Path)); err != nil {
+		return fmt.Errorf("remove %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
 	}
 	it.placed = true
 	r.addReversal(it.Path, func() error { return r.revert(it) })
@@ -76,7 +80,7 @@ func (r *restorer) remove(it *restoreItem) error {
 
 // clearDir removes a directory in the place of a file.
 func (r *restorer) clearDir(c clearing) error {
-	if err := r.tree.step("clear %s", c.path); err != nil {
+	if err := r.step("clear %s", c.path); err != nil {
 		return err
 	}
 	if err := r.removeDir(c.path); err != nil {
@@ -88,30 +92,30 @@ func (r *restorer) clearDir(c clearing) error {
 
 // removeDir removes an empty directory.
 func (r *restorer) removeDir(path string) error {
-	dir, err := r.pins.at(path, false)
+	dir, err := r.pins.At(path, false)
 	if err == nil {
-		err = r.pins.removeEmpty(dir)
+		err = r.pins.RemoveEmpty(dir)
 	}
-	if err == nil && r.pins.byPath[path] != nil {
+	if err == nil && r.pins.IsPinned(path) {
 		err = errors.New("it is no longer empty")
 	}
 	if err != nil {
-		return fmt.Errorf("remove %s: %w", display(path), withoutPath(err))
+		return fmt.Errorf("remove %s: %w", treepath.Display(path), nofollow.WithoutPath(err))
 	}
 	return nil
 }
 
 // recreateDir reverts clearDir.
 func (r *restorer) recreateDir(c clearing) error {
-	if err := r.tree.step("restore %s", c.path); err != nil {
+	if err := r.step("restore %s", c.path); err != nil {
 		return err
 	}
-	dir, err := r.pins.at(c.path, true)
+	dir, err := r.pins.At(c.path, true)
 	if err != nil {
 		return err
 	}
-	dir.created = false // keep it
-	f, err := dir.dir.Open(".")
+	dir.Created = false // keep it
+	f, err := dir.Root.Open(".")
 	if err != nil {
 		return err
 	}
@@ -123,7 +127,7 @@ func (r *restorer) recreateDir(c clearing) error {
 }
 
 // placeItem brings one path into the wanted state.
-func (r *restorer) placeItem(it *restoreItem) error {
+func (r *restorer) placeItem(it *item) error {
 	if it.missingDir != "" {
 		return r.graft(it.missingDir)
 	}
@@ -133,8 +137,8 @@ func (r *restorer) placeItem(it *restoreItem) error {
 	}
 	if it.modeOnly() {
 		err = r.setMode(dir, it, it.Want.Mode.Perm())
-	} else if err = dir.dir.Rename(it.tempName(), base(it.Path)); err != nil {
-		err = fmt.Errorf("replace %s: %w", display(it.Path), withoutPath(err))
+	} else if err = dir.Root.Rename(it.tempName(), treepath.Base(it.Path)); err != nil {
+		err = fmt.Errorf("replace %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
 	}
 	if err != nil {
 		return err
@@ -151,21 +155,21 @@ func (r *restorer) graft(top string) error {
 	if err := r.seal(from, items); err != nil {
 		return err
 	}
-	if err := r.tree.step("place %s", top); err != nil {
+	if err := r.step("place %s", top); err != nil {
 		return err
 	}
-	dir, err := r.pins.at(parentOf(top), false)
+	dir, err := r.pins.At(treepath.Parent(top), false)
 	if err != nil {
 		return err
 	}
-	if _, err := dir.dir.Lstat(base(top)); !isNotExist(err) {
-		return &ConflictError{Paths: []string{top}}
+	if _, err := dir.Root.Lstat(treepath.Base(top)); !nofollow.IsNotExist(err) {
+		return &workspace.ConflictError{Paths: []string{top}}
 	}
-	dir.changed = true
-	if err := dir.dir.Rename(base(from), base(top)); err != nil {
-		return fmt.Errorf("make directory %s: %w", display(top), withoutPath(err))
+	dir.Changed = true
+	if err := dir.Root.Rename(treepath.Base(from), treepath.Base(top)); err != nil {
+		return fmt.Errorf("make directory %s: %w", treepath.Display(top), nofollow.WithoutPath(err))
 	}
-	made := dirsOf(items, func(it *restoreItem) string { return it.Path }, parentOf(top))
+	made := dirsOf(items, func(it *item) string { return it.Path }, treepath.Parent(top))
 	for _, path := range made {
 		r.addReversal(path, func() error { return r.removeDir(path) })
 	}
@@ -177,8 +181,8 @@ func (r *restorer) graft(top string) error {
 }
 
 // itemsBelow returns the items to place below a missing directory.
-func (r *restorer) itemsBelow(top string) []*restoreItem {
-	var items []*restoreItem
+func (r *restorer) itemsBelow(top string) []*item {
+	var items []*item
 	for _, it := range r.items {
 		if it.missingDir == top && it.staged {
 			items = append(items, it)
@@ -189,29 +193,29 @@ func (r *restorer) itemsBelow(top string) []*restoreItem {
 
 // seal makes the names in a directory of temporary files durable and closes it,
 // because some systems cannot rename an open directory.
-func (r *restorer) seal(from string, items []*restoreItem) error {
-	for _, path := range slices.Backward(dirsOf(items, (*restoreItem).stagePath, parentOf(from))) {
-		dir, err := r.pins.at(path, false)
+func (r *restorer) seal(from string, items []*item) error {
+	for _, path := range slices.Backward(dirsOf(items, (*item).stagePath, treepath.Parent(from))) {
+		dir, err := r.pins.At(path, false)
 		if err == nil {
-			err = r.pins.checkInPlace(dir)
+			err = r.pins.CheckInPlace(dir)
 		}
 		if err == nil {
-			err = syncDir(dir.dir)
+			err = nofollow.SyncDir(dir.Root)
 		}
 		if err != nil {
-			return fmt.Errorf("sync %s: %w", display(path), withoutPath(err))
+			return fmt.Errorf("sync %s: %w", treepath.Display(path), nofollow.WithoutPath(err))
 		}
-		r.pins.forget(path)
+		r.pins.Forget(path)
 	}
 	return nil
 }
 
 // dirsOf returns the directories that contain the items' paths, parents first,
 // from below the directory end.
-func dirsOf(items []*restoreItem, path func(*restoreItem) string, end string) []string {
+func dirsOf(items []*item, path func(*item) string, end string) []string {
 	seen := map[string]bool{}
 	for _, it := range items {
-		for dir := parentOf(path(it)); dir != end && !seen[dir]; dir = parentOf(dir) {
+		for dir := treepath.Parent(path(it)); dir != end && !seen[dir]; dir = treepath.Parent(dir) {
 			seen[dir] = true
 		}
 	}
@@ -226,23 +230,23 @@ func dirsOf(items []*restoreItem, path func(*restoreItem) string, end string) []
 // removeEmptied removes the directories that removals left empty. A directory
 // that this process may not remove stays.
 func (r *restorer) removeEmptied() error {
-	removals := slices.DeleteFunc(slices.Clone(r.items), func(it *restoreItem) bool { return !it.isRemoval() })
-	for _, path := range slices.Backward(dirsOf(removals, func(it *restoreItem) string { return it.Path }, "")) {
-		dir, err := r.pins.at(path, false)
-		if isAbsent(err) {
+	removals := slices.DeleteFunc(slices.Clone(r.items), func(it *item) bool { return !it.isRemoval() })
+	for _, path := range slices.Backward(dirsOf(removals, func(it *item) string { return it.Path }, "")) {
+		dir, err := r.pins.At(path, false)
+		if nofollow.IsAbsent(err) {
 			continue
 		}
-		if err == nil && !dir.empty() {
+		if err == nil && !dir.Empty() {
 			continue
 		}
 		if err == nil {
-			err = r.tree.step("sweep %s", path)
+			err = r.step("sweep %s", path)
 		}
 		if err == nil {
-			err = r.pins.removeEmpty(dir)
+			err = r.pins.RemoveEmpty(dir)
 		}
 		if err != nil && !errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("remove %s: %w", display(path), withoutPath(err))
+			return fmt.Errorf("remove %s: %w", treepath.Display(path), nofollow.WithoutPath(err))
 		}
 	}
 	return nil
@@ -251,7 +255,7 @@ func (r *restorer) removeEmptied() error {
 // rollBack reverts the changes made before an error, in reverse order. It
 // returns the error, together with the paths that it could not restore.
 func (r *restorer) rollBack(cause error) error {
-	partial := PartialError{Err: cause}
+	partial := workspace.PartialError{Err: cause}
 	// First, because this frees space on a full disk.
 	left := r.removeTemps()
 	for _, b := range slices.Backward(r.reversals) {
@@ -260,7 +264,7 @@ func (r *restorer) rollBack(cause error) error {
 			partial.Why = errors.Join(partial.Why, err)
 		}
 	}
-	left = errors.Join(left, r.pins.removeCreated(), r.pins.sync(r.tree.step))
+	left = errors.Join(left, r.pins.RemoveCreated(), r.pins.Sync(r.step))
 	if len(partial.Paths) > 0 {
 		slices.SortFunc(partial.Paths, strings.Compare)
 		return errors.Join(&partial, left)
@@ -270,36 +274,36 @@ func (r *restorer) rollBack(cause error) error {
 
 // revert restores the previous state of one path, unless another process has
 // changed it since.
-func (r *restorer) revert(it *restoreItem) error {
-	if err := r.tree.step("restore %s", it.Path); err != nil {
+func (r *restorer) revert(it *item) error {
+	if err := r.step("restore %s", it.Path); err != nil {
 		return err
 	}
 	ctx := context.Background() // a roll-back is not cancelled
-	now := &restoreItem{Restoration: it.Restoration}
+	now := &item{Target: it.Target}
 	if err := r.inspect(ctx, now); err != nil {
 		return err
 	}
-	if !now.found.sameState(it.Want) || len(now.dirsToClear) > 0 {
-		return fmt.Errorf("another process changed %s", display(it.Path))
+	if !sameState(now.found, it.Want) || len(now.dirsToClear) > 0 {
+		return fmt.Errorf("another process changed %s", treepath.Display(it.Path))
 	}
-	dir, err := r.pins.at(parentOf(it.Path), false)
+	dir, err := r.pins.At(treepath.Parent(it.Path), false)
 	if err != nil {
 		return err
 	}
-	dir.changed = true
+	dir.Changed = true
 	switch {
 	case it.found.Kind == "":
-		return dir.dir.Remove(base(it.Path))
+		return dir.Root.Remove(treepath.Base(it.Path))
 	case it.modeOnly():
 		return r.setMode(dir, now, it.found.Mode)
-	case it.found.Kind == Regular && it.found.Digest == "":
-		return fmt.Errorf("the old contents of %s could not be read", display(it.Path))
+	case it.found.Kind == workspace.Regular && it.found.Digest == "":
+		return fmt.Errorf("the old contents of %s could not be read", treepath.Display(it.Path))
 	}
-	if err := r.write(ctx, it, join(dir.path, it.tempName()), it.found); err != nil {
-		return errors.Join(err, dir.removeTemp(it.tempName(), it.Path))
+	if err := r.write(ctx, it, treepath.Join(dir.Path, it.tempName()), it.found); err != nil {
+		return errors.Join(err, dir.RemoveTemp(it.tempName(), it.Path))
 	}
-	if dir, err = r.pins.at(dir.path, false); err != nil {
+	if dir, err = r.pins.At(dir.Path, false); err != nil {
 		return err
 	}
-	return dir.dir.Rename(it.tempName(), base(it.Path))
+	return dir.Root.Rename(it.tempName(), treepath.Base(it.Path))
 }

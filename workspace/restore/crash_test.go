@@ -1,4 +1,4 @@
-package workspace
+package restore
 
 import (
 	"context"
@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/workspace"
+	"hone/workspace/internal/treetest"
+	"hone/workspace/treepath"
 )
 
 // errBroken is the error that tests inject.
@@ -18,7 +22,7 @@ var errBroken = errors.New("broken")
 // An error at any step before directories are removed leaves the tree
 // unchanged, and the same call then succeeds.
 func TestRestoreRollsBack(t *testing.T) {
-	inMemory(t)
+	treetest.InMemory(t)
 	first, second := states()
 	for fail := 0; ; fail++ {
 		tree, s, one, two := twoStates(t)
@@ -55,9 +59,9 @@ func TestRestoreRollsBack(t *testing.T) {
 	}
 }
 
-// crash calls Restore and dies at one step, without any clean-up. It returns
+// crash calls Paths and dies at one step, without any clean-up. It returns
 // the step, empty if there was no such step.
-func crash(tree *Tree, list []Restoration, s store, die func(step string, calls int) bool) (at string) {
+func crash(tree *testTree, list []Target, s objects, die func(step string, calls int) bool) (at string) {
 	calls := 0
 	tree.fault = func(step string) error {
 		calls++
@@ -80,7 +84,7 @@ func crash(tree *Tree, list []Restoration, s store, die func(step string, calls 
 // After a crash at any step the same call completes the work, and the opposite
 // call reverts it, whatever state each path is in.
 func TestRestoreAfterCrash(t *testing.T) {
-	inMemory(t)
+	treetest.InMemory(t)
 	first, second := states()
 	for fail := 0; ; fail++ {
 		tree, s, one, two := twoStates(t)
@@ -99,7 +103,7 @@ func TestRestoreAfterCrash(t *testing.T) {
 		list = changesBetween(two, one)
 		crash(tree, list, s, func(_ string, calls int) bool { return calls == fail })
 		for i, l := range list {
-			list[i].From = append(l.From, l.Want, Entry{})
+			list[i].From = append(l.From, l.Want, workspace.Entry{})
 		}
 		if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
 			t.Fatalf("back after a crash at %s: %v", at, err)
@@ -113,7 +117,7 @@ func TestRestoreAfterCrash(t *testing.T) {
 
 // After a crash during a roll-back the same call completes the work.
 func TestRestoreAfterCrashInRollBack(t *testing.T) {
-	inMemory(t)
+	treetest.InMemory(t)
 	_, second := states()
 	for fail := 0; ; fail++ {
 		tree, s, one, two := twoStates(t)
@@ -156,7 +160,7 @@ func TestRestoreAfterCrashInRollBack(t *testing.T) {
 	}
 }
 
-// A failed roll-back names the paths, and Restore continues from there.
+// A failed roll-back names the paths, and Paths continues from there.
 func TestRestorePartial(t *testing.T) {
 	tree, s, one, two := twoStates(t)
 	list := changesBetween(one, two)
@@ -171,12 +175,12 @@ func TestRestorePartial(t *testing.T) {
 		return nil
 	}
 	_, err := tree.Restore(t.Context(), list, s.open)
-	var partial *PartialError
+	var partial *workspace.PartialError
 	if !errors.As(err, &partial) || !errors.Is(err, errBroken) || !errors.Is(partial.Why, stuck) || !cmp.Equal(partial.Paths, []string{"gone", "text"}) {
 		t.Fatalf("Restore = %v", err)
 	}
 	tree.fault = nil
-	changed := manifest(t, tree, nil).Diff(one)
+	changed := manifest(t, tree.Tree).Diff(one)
 	if len(changed) != 2 || changed[0].Path != "gone" || changed[1].Path != "text" {
 		t.Errorf("changed: %+v", changed)
 	}
@@ -187,18 +191,18 @@ func TestRestorePartial(t *testing.T) {
 	checkRestored(t, tree, two, second)
 }
 
-// Restore does not overwrite a file that another process changes.
+// Paths does not overwrite a file that another process changes.
 func TestRestoreConcurrentChange(t *testing.T) {
 	for _, at := range []string{"write new", "staged", "remove gone", "clear dir-file", "place dir-link", "place n"} {
 		tree, s, one, two := twoStates(t)
 		tree.fault = func(step string) error {
 			if step == at {
-				put(t, tree.Dir(), "text", "somebody's")
+				treetest.Put(t, tree.Dir(), "text", "somebody's")
 			}
 			return nil
 		}
 		_, err := tree.Restore(t.Context(), changesBetween(one, two), s.open)
-		var conflict *ConflictError
+		var conflict *workspace.ConflictError
 		if !errors.As(err, &conflict) || !cmp.Equal(conflict.Paths, []string{"text"}) {
 			t.Errorf("%s: %v", at, err)
 		}
@@ -207,7 +211,7 @@ func TestRestoreConcurrentChange(t *testing.T) {
 		want := slices.Clone(one)
 		for i := range want {
 			if want[i].Path == "text" {
-				want[i].Digest, want[i].Size = Digest([]byte("somebody's")), 10
+				want[i].Digest, want[i].Size = workspace.Digest([]byte("somebody's")), 10
 			}
 		}
 		checkRestored(t, tree, want, first)
@@ -221,7 +225,7 @@ func TestRestoreConcurrentCreation(t *testing.T) {
 		tree, s, one, two := twoStates(t)
 		tree.fault = func(step string) error {
 			if step == at {
-				put(t, tree.Dir(), path, "somebody's")
+				treetest.Put(t, tree.Dir(), path, "somebody's")
 			}
 			return nil
 		}
@@ -232,24 +236,24 @@ func TestRestoreConcurrentCreation(t *testing.T) {
 		if got, _, err := tree.Read(path); string(got) != "somebody's" {
 			t.Errorf("%s: %s contains %q, %v", at, path, got, err)
 		}
-		for _, d := range manifest(t, tree, nil).Diff(one) {
-			if !contains(path, d.Path) {
+		for _, d := range manifest(t, tree.Tree).Diff(one) {
+			if !treepath.Contains(path, d.Path) {
 				t.Errorf("%s: %s was not rolled back", at, d.Path)
 			}
 		}
 	}
 }
 
-// Restore does not write through a directory that was replaced by a link to its
+// Paths does not write through a directory that was replaced by a link to its
 // new place in the tree, to .git or to the outside.
 func TestRestoreThroughSwappedDirectory(t *testing.T) {
 	for _, at := range []string{"write d/new", "staged", "place d/new", "remove d/gone"} {
 		for _, to := range []string{"moved", ".git", "outside"} {
 			files := map[string]string{"d/gone": "one", "d/x": "one", ".git/HEAD": "h"}
-			tree, s := newTree(t, files, Options{}), store{}
+			tree, s := newTree(t, files), objects{}
 			one := s.storeAll(t, tree)
-			list := []Restoration{
-				{Path: "d/gone", From: []Entry{one[0]}}, {Path: "d/x", Want: s.entry("two"), From: []Entry{one[1]}},
+			list := []Target{
+				{Path: "d/gone", From: []workspace.Entry{one[0]}}, {Path: "d/x", Want: s.entry("two"), From: []workspace.Entry{one[1]}},
 				{Path: "d/new", Want: s.entry("two")}, {Path: "d/e/new", Want: s.entry("two")},
 			}
 			dir, target := tree.Dir(), to
@@ -265,10 +269,10 @@ func TestRestoreThroughSwappedDirectory(t *testing.T) {
 			if _, err := tree.Restore(t.Context(), list, s.open); err == nil && at != "place d/new" && at != "remove d/gone" {
 				t.Errorf("swapped at %s: no error", at)
 			}
-			if diff := cmp.Diff(map[string]string{"HEAD": "h"}, contents(t, filepath.Join(dir, ".git"))); diff != "" {
+			if diff := cmp.Diff(map[string]string{"HEAD": "h"}, treetest.Contents(t, filepath.Join(dir, ".git"))); diff != "" {
 				t.Errorf("swapped at %s for %s:\n%s", at, to, diff)
 			}
-			if to == "outside" && len(contents(t, target)) > 0 {
+			if to == "outside" && len(treetest.Contents(t, target)) > 0 {
 				t.Errorf("swapped at %s: written outside", at)
 			}
 			if got, _ := os.Readlink(filepath.Join(dir, "d")); got != target {

@@ -1,8 +1,7 @@
-package workspace
+package treepath
 
 import (
 	"errors"
-	"io/fs"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -95,7 +94,7 @@ func TestProtected(t *testing.T) {
 		"src/.honest":                 false,
 		"\xff\xfe/not utf-8 but fine": false,
 	} {
-		if got := protectedReason(path) != ""; got != want {
+		if got := ProtectedReason(path) != ""; got != want {
 			t.Errorf("protected(%q) = %v, want %v", path, got, want)
 		}
 	}
@@ -137,15 +136,15 @@ func TestPatterns(t *testing.T) {
 		{"{a,b}/x", "b/x", true},
 		{".", "any/thing", true},
 	} {
-		ps, err := newPatterns([]string{c.pattern}, true)
+		ps, err := Compile([]string{c.pattern}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ps.match(c.path); got != c.want {
+		if got := ps.Match(c.path); got != c.want {
 			t.Errorf("pattern %q, path %q: %v, want %v", c.pattern, c.path, got, c.want)
 		}
 	}
-	if _, err := newPatterns([]string{"[a"}, false); err == nil {
+	if _, err := Compile([]string{"[a"}, false); err == nil {
 		t.Error("a bad pattern is no error")
 	}
 }
@@ -172,7 +171,7 @@ func FuzzClean(f *testing.F) {
 		if again, err := Clean(out); err != nil || again != out {
 			t.Fatalf("Clean(%q) = %q, and that is cleaned to %q, %v", in, out, again, err)
 		}
-		if !fs.ValidPath(toValid(out)) || !filepath.IsLocal(out) || strings.ContainsRune(out, 0) {
+		if !Valid(out) || !filepath.IsLocal(out) || strings.ContainsRune(out, 0) {
 			t.Fatalf("Clean(%q) = %q leaves the root", in, out)
 		}
 		for name := range strings.SplitSeq(strings.ReplaceAll(out, `\`, "/"), "/") {
@@ -180,7 +179,7 @@ func FuzzClean(f *testing.F) {
 				t.Fatalf("Clean(%q) = %q holds %q", in, out, name)
 			}
 		}
-		hidden(out)
-		protectedReason(out)
+		Hidden(out)
+		ProtectedReason(out)
 	})
 }

@@ -1,4 +1,4 @@
-package workspace
+package treepath
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// patterns is a list of globs to match paths against.
-type patterns struct {
+// Patterns is a compiled list of globs. The zero Patterns match nothing.
+type Patterns struct {
 	globs []glob
 	fold  bool
 }
@@ -20,18 +20,27 @@ type glob struct {
 	below bool   // it also matches everything below
 }
 
-// newPatterns prepares a list. A pattern without glob characters is a path and
+// Compile returns the patterns of a list. A pattern without glob characters is a path and
 // also matches everything below it, and so does a pattern that ends in a slash.
 // With fold, matching ignores case. A malformed pattern is an error.
-func newPatterns(list []string, fold bool) (patterns, error) {
-	out := patterns{fold: fold, globs: make([]glob, 0, len(list))}
+func Compile(list []string, fold bool) (Patterns, error) {
 	for _, p := range list {
 		if !doublestar.ValidatePattern(p) {
-			return patterns{}, fmt.Errorf("pattern %q: %w", p, doublestar.ErrBadPattern)
+			return Patterns{}, fmt.Errorf("pattern %q: %w", p, doublestar.ErrBadPattern)
 		}
-		out.globs = append(out.globs, newGlob(p, fold))
 	}
-	return out, nil
+	return CompileValid(list, fold), nil
+}
+
+// CompileValid is like Compile, but it ignores malformed patterns.
+func CompileValid(list []string, fold bool) Patterns {
+	out := Patterns{fold: fold, globs: make([]glob, 0, len(list))}
+	for _, p := range list {
+		if doublestar.ValidatePattern(p) {
+			out.globs = append(out.globs, newGlob(p, fold))
+		}
+	}
+	return out
 }
 
 func newGlob(p string, fold bool) glob {
@@ -46,8 +55,8 @@ func newGlob(p string, fold bool) glob {
 	return g
 }
 
-// match reports whether one of the patterns matches a cleaned path.
-func (ps patterns) match(p string) bool {
+// Match reports whether one of the patterns matches a cleaned path.
+func (ps Patterns) Match(p string) bool {
 	if len(ps.globs) == 0 {
 		return false
 	}
@@ -66,7 +75,7 @@ func (g glob) match(p string) bool {
 	if g.text == "." && g.below {
 		return true
 	}
-	for ; p != ""; p = parentOf(p) {
+	for ; p != ""; p = Parent(p) {
 		if p == g.text || doublestar.MatchUnvalidated(g.text, p) {
 			return true
 		}
@@ -76,3 +85,7 @@ func (g glob) match(p string) bool {
 	}
 	return false
 }
+
+// Match reports whether one of the patterns matches a cleaned path. It ignores
+// case and malformed patterns.
+func Match(list []string, path string) bool { return CompileValid(list, true).Match(path) }

@@ -1,4 +1,4 @@
-package workspace
+package clone
 
 import (
 	"context"
@@ -12,41 +12,68 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/workspace"
+	"hone/workspace/internal/treetest"
 )
 
 // longAgo is a modification time that never occurs by chance.
 var longAgo = time.Date(2001, 2, 3, 4, 5, 6, 700_000_000, time.UTC)
 
+func newTree(t testing.TB, files map[string]string) *workspace.Tree {
+	t.Helper()
+	return openTree(t, treetest.Dir(t, files), workspace.Options{})
+}
+
+func openTree(t testing.TB, dir string, o workspace.Options) *workspace.Tree {
+	t.Helper()
+	tree, err := workspace.Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	return tree
+}
+
+func manifest(t testing.TB, tree *workspace.Tree) workspace.Manifest {
+	t.Helper()
+	m, err := tree.Manifest(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 func TestCopy(t *testing.T) {
 	outside := t.TempDir()
-	put(t, outside, "x", "secret")
+	treetest.Put(t, outside, "x", "secret")
 	tree := newTree(t, map[string]string{
 		"a": "1", "d/b": "22", "d/run": "#!", "empty/": "", "link": "->a", "dirlink": "->d", "out": "->" + outside,
 		".git/config": "c", "d/.git/HEAD": "h", "d/.hone/x": "x", ".hone/journal": "j", ".hone~12": "t", "d/.hone~34/x": "t", "shut/in/x": "3",
-	}, Options{})
-	chmod(t, tree, "d/run", 0o751)
-	chmod(t, tree, "a", 0o444)
+	})
+	treetest.Chmod(t, tree.Dir(), "d/run", 0o751)
+	treetest.Chmod(t, tree.Dir(), "a", 0o444)
 	for _, path := range []string{"d/b", "d", "shut/in", "shut"} {
 		if err := os.Chtimes(filepath.Join(tree.Dir(), path), longAgo, longAgo); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, path := range []string{"shut/in", "shut"} {
-		chmod(t, tree, path, 0o555)
-		defer chmod(t, tree, path, 0o755)
+		treetest.Chmod(t, tree.Dir(), path, 0o555)
+		defer treetest.Chmod(t, tree.Dir(), path, 0o755)
 	}
 	dst := t.TempDir()
-	skipped, err := tree.Copy(t.Context(), dst)
+	skipped, err := Tree(t.Context(), tree, dst)
 	if err != nil || len(skipped) > 0 {
 		t.Fatalf("Copy skipped %q: %v", skipped, err)
 	}
-	want := contents(t, tree.Dir())
+	want := treetest.Contents(t, tree.Dir())
 	for path := range want {
 		if strings.HasPrefix(path, ".hone") || strings.HasPrefix(path, "d/.hone~") {
 			delete(want, path)
 		}
 	}
-	if diff := cmp.Diff(want, contents(t, dst)); diff != "" {
+	if diff := cmp.Diff(want, treetest.Contents(t, dst)); diff != "" {
 		t.Error(diff)
 	}
 	for path := range want {
@@ -75,7 +102,7 @@ func sameStat(t *testing.T, original, duplicate string) {
 }
 
 func TestCopyOfLargeFile(t *testing.T) {
-	tree := newTree(t, nil, Options{MaxFile: 10})
+	tree := openTree(t, t.TempDir(), workspace.Options{MaxFile: 10})
 	file := filepath.Join(tree.Dir(), "large")
 	const size = 64<<20 + 17
 	if err := os.WriteFile(file, []byte("head"), 0o600); err != nil {
@@ -85,43 +112,38 @@ func TestCopyOfLargeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := t.TempDir()
-	if skipped, err := tree.Copy(t.Context(), dst); err != nil || len(skipped) > 0 {
+	if skipped, err := Tree(t.Context(), tree, dst); err != nil || len(skipped) > 0 {
 		t.Fatalf("Copy skipped %q: %v", skipped, err)
 	}
-	duplicate, err := Open(dst, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer duplicate.Close()
-	a, b := manifest(t, tree, nil), manifest(t, duplicate, nil)
+	a, b := manifest(t, tree), manifest(t, openTree(t, dst, workspace.Options{}))
 	if len(b) != 1 || b[0].Size != size || a.Digest() != b.Digest() {
 		t.Errorf("the copy is %+v", b)
 	}
 }
 
 func TestCopyRefuses(t *testing.T) {
-	tree := newTree(t, map[string]string{"a": "1", "in/side/": "", "full/x": "1"}, Options{})
+	tree := newTree(t, map[string]string{"a": "1", "in/side/": "", "full/x": "1"})
 	for _, dst := range []string{"in/side", "full", ".", "nothing", "a"} {
-		if _, err := tree.Copy(t.Context(), filepath.Join(tree.Dir(), dst)); err == nil {
+		if _, err := Tree(t.Context(), tree, filepath.Join(tree.Dir(), dst)); err == nil {
 			t.Errorf("copied to %s", dst)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tree.Copy(ctx, t.TempDir()); !errors.Is(err, context.Canceled) {
+	if _, err := Tree(ctx, tree, t.TempDir()); !errors.Is(err, context.Canceled) {
 		t.Errorf("Copy = %v", err)
 	}
 }
 
-// A copy inside hone's own directory is allowed, because Copy leaves that
+// A copy inside hone's own directory is allowed, because Tree leaves that
 // directory out.
 func TestCopyIntoJournalDir(t *testing.T) {
-	tree := newTree(t, map[string]string{"a": "1", ".hone/scratch/": ""}, Options{})
+	tree := newTree(t, map[string]string{"a": "1", ".hone/scratch/": ""})
 	dst := filepath.Join(tree.Dir(), ".hone", "scratch")
-	if _, err := tree.Copy(t.Context(), dst); err != nil {
+	if _, err := Tree(t.Context(), tree, dst); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"a": "1"}, contents(t, dst)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "1"}, treetest.Contents(t, dst)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -131,28 +153,24 @@ func TestCopyNamesThatAreNotUTF8(t *testing.T) {
 		t.Skip("this file system refuses such names")
 	}
 	files := map[string]string{"b\xff\n/": "", "b\xff\n/\xfe": "1", "l\xfd": "->b\xff\n"}
-	tree := newTree(t, files, Options{})
+	tree := newTree(t, files)
 	dst := t.TempDir()
-	if _, err := tree.Copy(t.Context(), dst); err != nil {
+	if _, err := Tree(t.Context(), tree, dst); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(files, contents(t, dst)); diff != "" {
+	if diff := cmp.Diff(files, treetest.Contents(t, dst)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func BenchmarkCopy(b *testing.B) {
-	tree, err := Open(manyFiles(b, 20_000), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer tree.Close()
+	tree := openTree(b, treetest.ManyFiles(b, 20_000), workspace.Options{})
 	for b.Loop() {
 		dst, err := os.MkdirTemp(b.TempDir(), "copy")
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := tree.Copy(b.Context(), dst); err != nil {
+		if _, err := Tree(b.Context(), tree, dst); err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()

@@ -1,4 +1,4 @@
-package workspace
+package secret
 
 import (
 	"math"
@@ -202,3 +202,9 @@ func placeholders() []string {
 		"xxxx", "0000000", "1234567890", "0123456789", "abcdefgh", "deadbeef", "your", "insert", "fake", "todo",
 	}
 }
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isAlnum(c byte) bool { return isLetter(c) || isDigit(c) }

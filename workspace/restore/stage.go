@@ -1,4 +1,4 @@
-package workspace
+package restore
 
 import (
 	"context"
@@ -9,28 +9,32 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"hone/workspace"
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/treepath"
 )
 
 // tempName returns the name of the temporary file next to the path. Apply uses
 // the same name for the same contents.
-func (it *restoreItem) tempName() string {
-	if it.Want.Kind == Symlink {
-		return tempName(it.Path, "->"+it.Want.Target)
+func (it *item) tempName() string {
+	if it.Want.Kind == workspace.Symlink {
+		return nofollow.TempName(it.Path, "->"+it.Want.Target)
 	}
-	return tempName(it.Path, it.Want.Digest)
+	return nofollow.TempName(it.Path, it.Want.Digest)
 }
 
 // graftOf returns the path of the new directory that will be renamed to top.
 func graftOf(top string) string {
-	return join(parentOf(top), tempName(top, "/"))
+	return treepath.Join(treepath.Parent(top), nofollow.TempName(top, "/"))
 }
 
 // stagePath returns the path of the temporary file.
-func (it *restoreItem) stagePath() string {
+func (it *item) stagePath() string {
 	if it.missingDir != "" {
 		return graftOf(it.missingDir) + it.Path[len(it.missingDir):]
 	}
-	return join(parentOf(it.Path), it.tempName())
+	return treepath.Join(treepath.Parent(it.Path), it.tempName())
 }
 
 // stage writes all temporary files, and removes those that a crash left.
@@ -42,7 +46,7 @@ func (r *restorer) stage(ctx context.Context) error {
 		if it.done || it.isRemoval() || it.modeOnly() {
 			continue
 		}
-		if err := r.tree.step("write %s", it.Path); err != nil {
+		if err := r.step("write %s", it.Path); err != nil {
 			return err
 		}
 		it.staged = true // even a failed write may leave a file
@@ -50,17 +54,17 @@ func (r *restorer) stage(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.tree.step("staged")
+	return r.step("staged")
 }
 
 // removeLeftovers removes what a crash during the same call left.
 func (r *restorer) removeLeftovers() error {
 	seen := map[string]bool{"": true}
 	for _, it := range r.items {
-		if err := r.removeLeftover(join(parentOf(it.Path), it.tempName()), it.Path); err != nil {
+		if err := r.removeLeftover(treepath.Join(treepath.Parent(it.Path), it.tempName()), it.Path); err != nil {
 			return err
 		}
-		for dir := parentOf(it.Path); !seen[dir]; dir = parentOf(dir) {
+		for dir := treepath.Parent(it.Path); !seen[dir]; dir = treepath.Parent(dir) {
 			seen[dir] = true
 			if err := r.removeLeftover(graftOf(dir), dir); err != nil {
 				return err
@@ -72,50 +76,50 @@ func (r *restorer) removeLeftovers() error {
 
 // removeLeftover removes the temporary file or directory of a path.
 func (r *restorer) removeLeftover(left, path string) error {
-	dir, err := r.pins.at(parentOf(left), false)
-	if isAbsent(err) {
+	dir, err := r.pins.At(treepath.Parent(left), false)
+	if nofollow.IsAbsent(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := dir.dir.Lstat(base(left)); isNotExist(err) {
+	if _, err := dir.Root.Lstat(treepath.Base(left)); nofollow.IsNotExist(err) {
 		return nil
 	}
-	dir.changed = true
-	if err := dir.dir.RemoveAll(base(left)); err != nil {
-		return fmt.Errorf("remove the temporary file of %s: %w", display(path), withoutPath(err))
+	dir.Changed = true
+	if err := dir.Root.RemoveAll(treepath.Base(left)); err != nil {
+		return fmt.Errorf("remove the temporary file of %s: %w", treepath.Display(path), nofollow.WithoutPath(err))
 	}
 	return nil
 }
 
 // write creates the temporary file or symlink for the wanted state.
-func (r *restorer) write(ctx context.Context, it *restoreItem, path string, want Entry) error {
-	dir, err := r.pins.at(parentOf(path), true)
+func (r *restorer) write(ctx context.Context, it *item, path string, want workspace.Entry) error {
+	dir, err := r.pins.At(treepath.Parent(path), true)
 	if err != nil {
 		return err
 	}
-	dir.changed = true
-	if want.Kind == Symlink {
-		if err := dir.dir.Symlink(want.Target, base(path)); err != nil {
-			return fmt.Errorf("write %s: %w", display(it.Path), withoutPath(err))
+	dir.Changed = true
+	if want.Kind == workspace.Symlink {
+		if err := dir.Root.Symlink(want.Target, treepath.Base(path)); err != nil {
+			return fmt.Errorf("write %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
 		}
 		return nil
 	}
 	content, err := r.open(want.Digest)
 	if err != nil {
-		return fmt.Errorf("the contents of %s: %w", display(it.Path), err)
+		return fmt.Errorf("the contents of %s: %w", treepath.Display(it.Path), err)
 	}
-	t := temp{name: base(path), path: it.Path, mode: want.Mode.Perm(), old: it.replacedFile()}
-	err = dir.writeTemp(t, func(w io.Writer) error {
-		return r.copyVerified(w, contextReader{ctx, content}, want.Digest)
+	t := nofollow.Temp{Name: treepath.Base(path), Path: it.Path, Mode: want.Mode.Perm(), Replaces: it.replacedFile()}
+	err = dir.WriteTemp(t, func(w io.Writer) error {
+		return r.copyVerified(w, nofollow.UntilDone(ctx, content), want.Digest)
 	})
 	return errors.Join(err, content.Close())
 }
 
 // replacedFile returns the info of the file whose owner the new one gets, or
 // nil.
-func (it *restoreItem) replacedFile() fs.FileInfo {
+func (it *item) replacedFile() fs.FileInfo {
 	if it.info != nil && it.info.Mode().IsRegular() {
 		return it.info
 	}
@@ -142,9 +146,9 @@ func (r *restorer) removeTemps() error {
 		if !it.staged || it.placed {
 			continue
 		}
-		dir, err := r.pins.at(parentOf(it.stagePath()), false)
+		dir, err := r.pins.At(treepath.Parent(it.stagePath()), false)
 		if err == nil {
-			err = dir.removeTemp(base(it.stagePath()), it.Path)
+			err = dir.RemoveTemp(treepath.Base(it.stagePath()), it.Path)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // its directory was never created
@@ -153,42 +157,42 @@ func (r *restorer) removeTemps() error {
 	}
 	for _, it := range r.items {
 		if it.staged && !it.placed && it.missingDir != "" {
-			errs = append(errs, r.removeTempDirs(parentOf(it.stagePath()), parentOf(it.missingDir)))
+			errs = append(errs, r.removeTempDirs(treepath.Parent(it.stagePath()), treepath.Parent(it.missingDir)))
 		}
 	}
-	return errors.Join(append(errs, r.pins.removeCreated())...)
+	return errors.Join(append(errs, r.pins.RemoveCreated())...)
 }
 
 // removeTempDirs removes empty directories of temporary files, from path up to
 // but not including end.
 func (r *restorer) removeTempDirs(path, end string) error {
-	for ; path != end; path = parentOf(path) {
-		dir, err := r.pins.at(path, false)
-		if isAbsent(err) {
+	for ; path != end; path = treepath.Parent(path) {
+		dir, err := r.pins.At(path, false)
+		if nofollow.IsAbsent(err) {
 			continue
 		}
 		if err == nil {
-			err = r.pins.removeEmpty(dir)
+			err = r.pins.RemoveEmpty(dir)
 		}
 		if err != nil {
-			return fmt.Errorf("remove %s: %w", display(path), withoutPath(err))
+			return fmt.Errorf("remove %s: %w", treepath.Display(path), nofollow.WithoutPath(err))
 		}
 	}
 	return nil
 }
 
 // setMode changes only the permission bits.
-func (r *restorer) setMode(dir *pin, it *restoreItem, mode fs.FileMode) error {
-	f, info, err := openRegular(dir.dir, it.Path)
+func (r *restorer) setMode(dir *nofollow.Pin, it *item, mode fs.FileMode) error {
+	f, info, err := nofollow.OpenRegular(dir.Root, it.Path)
 	if err != nil {
-		return readError(it.Path, err)
+		return nofollow.ReadError(it.Path, err)
 	}
 	defer f.Close()
 	if !os.SameFile(info, it.info) {
-		return &ConflictError{Paths: []string{it.Path}}
+		return &workspace.ConflictError{Paths: []string{it.Path}}
 	}
-	if err := chmodOpen(f, dir.dir, base(it.Path), mode); err != nil {
-		return fmt.Errorf("change the permissions of %s: %w", display(it.Path), withoutPath(err))
+	if err := nofollow.ChmodOpen(f, dir.Root, treepath.Base(it.Path), mode); err != nil {
+		return fmt.Errorf("change the permissions of %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
 	}
 	return nil
 }

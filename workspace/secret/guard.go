@@ -1,4 +1,8 @@
-package workspace
+// Package secret finds secrets, which no model may see.
+//
+// A [Guard] reports files that are secret because of their name or contents
+// ([Guard.Withheld]) and replaces secrets in texts ([Guard.Redact]).
+package secret
 
 import (
 	"bytes"
@@ -6,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"hone/workspace/treepath"
 )
 
 // Guard finds secrets: files that no model may see because of their name,
@@ -23,7 +29,7 @@ type Guard struct {
 	// Known before the first use.
 	Known []string
 
-	send    patterns
+	send    treepath.Patterns
 	once    sync.Once
 	scanner *scanner
 	values  []string // of Known, longest first
@@ -36,20 +42,14 @@ const OwnKey = "it contains one of hone's own keys"
 // send patterns (ruling G8), unless they contain a Known value. A malformed
 // pattern matches nothing.
 func NewGuard(send []string) *Guard {
-	g := &Guard{}
-	for _, p := range send {
-		if one, err := newPatterns([]string{p}, false); err == nil {
-			g.send.globs = append(g.send.globs, one.globs...)
-		}
-	}
-	return g
+	return &Guard{send: treepath.CompileValid(send, false)}
 }
 
 // WithheldName reports whether a file is withheld because of its name alone,
 // and why. The path is cleaned and relative to the root. Files such as
 // ".env.example" are not withheld.
 func (g *Guard) WithheldName(path string) (reason string, ok bool) {
-	if g == nil || g.send.match(path) {
+	if g == nil || g.send.Match(path) {
 		return "", false
 	}
 	reason = secretName(path)
@@ -66,7 +66,7 @@ func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 	if g.holdsKnown(content) {
 		return OwnKey, true
 	}
-	if g.send.match(path) {
+	if g.send.Match(path) {
 		return "", false
 	}
 	if reason := secretName(path); reason != "" {

@@ -1,7 +1,14 @@
-package workspace
+// Package treepath cleans, compares and matches the paths of files in a tree.
+//
+// All paths are relative to the tree's root, with slashes. [Clean] refuses every
+// path that cannot name a file below the root. [Match] matches globs. [Hidden]
+// and [ProtectedReason] recognise hone's and git's own files, in every spelling
+// that some file system treats as the same. The package opens no files.
+package treepath
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -14,10 +21,10 @@ import (
 // journalDir is hone's own directory at the root of a tree. No model sees it.
 const journalDir = ".hone"
 
-// tempPrefix starts the names of the temporary files that Apply and Restore
-// create next to their targets. These names are reserved: such files are never
+// TempPrefix starts the names of the temporary files that
+// workspace.Tree.Apply and restore.Paths create next to their targets. These names are reserved: such files are never
 // listed or read, and no edit can write them.
-const tempPrefix = ".hone~"
+const TempPrefix = ".hone~"
 
 // maxName is the longest file name, in bytes, that common file systems support.
 const maxName = 255
@@ -29,10 +36,10 @@ type RefusedError struct {
 	Reason string
 }
 
-func (e *RefusedError) Error() string { return display(e.Path) + ": " + e.Reason }
+func (e *RefusedError) Error() string { return Display(e.Path) + ": " + e.Reason }
 
-// refusal returns a RefusedError.
-func refusal(path, format string, args ...any) error {
+// Refuse returns a [*RefusedError].
+func Refuse(path, format string, args ...any) error {
 	return &RefusedError{Path: path, Reason: fmt.Sprintf(format, args...)}
 }
 
@@ -58,17 +65,15 @@ func Clean(p string) (string, error) {
 		return "", err
 	}
 	if cleaned == "." || strings.HasSuffix(p, "/") || strings.HasSuffix(p, "/.") {
-		return "", refusal(p, "names a directory, not a file")
+		return "", Refuse(p, "names a directory, not a file")
 	}
 	for name := range strings.SplitSeq(cleaned, "/") {
 		if err := checkName(p, name); err != nil {
 			return "", err
 		}
 	}
-	if runtime.GOOS == "windows" {
-		if err := checkWindows(p, cleaned); err != nil {
-			return "", err
-		}
+	if err := CheckSystem(p, cleaned); err != nil {
+		return "", err
 	}
 	return cleaned, nil
 }
@@ -77,20 +82,20 @@ func Clean(p string) (string, error) {
 func checkSpelling(p string) error {
 	switch {
 	case p == "":
-		return refusal(p, "the path is empty")
+		return Refuse(p, "the path is empty")
 	case strings.ContainsRune(p, 0):
-		return refusal(p, "the path contains a NUL byte")
+		return Refuse(p, "the path contains a NUL byte")
 	case p[0] == '/' || p[0] == '\\':
-		return refusal(p, "the path is absolute; paths are relative to the root of the tree")
+		return Refuse(p, "the path is absolute; paths are relative to the root of the tree")
 	case len(p) >= 2 && p[1] == ':' && isLetter(p[0]):
-		return refusal(p, "the path starts with a drive letter; paths are relative to the root of the tree")
+		return Refuse(p, "the path starts with a drive letter; paths are relative to the root of the tree")
 	}
 	for name := range strings.FieldsFuncSeq(p, isSeparator) {
 		if name == ".." {
-			return refusal(p, `".." is not allowed in a path`)
+			return Refuse(p, `".." is not allowed in a path`)
 		}
 		if isGit(name) {
-			return refusal(p, "git's own files are protected")
+			return Refuse(p, "git's own files are protected")
 		}
 	}
 	return nil
@@ -99,22 +104,38 @@ func checkSpelling(p string) error {
 // checkName refuses names that are too long.
 func checkName(p, name string) error {
 	if len(name) > maxName {
-		return refusal(p, "a name of %d bytes is longer than %d", len(name), maxName)
+		return Refuse(p, "a name of %d bytes is longer than %d", len(name), maxName)
 	}
 	return nil
+}
+
+// Valid reports whether p is a relative path with slashes, without "." and
+// empty components, that names something below the root. It need not be UTF-8.
+func Valid(p string) bool {
+	// Only dots and slashes matter here.
+	return p != "." && fs.ValidPath(strings.ToValidUTF8(p, "?"))
+}
+
+// CheckSystem refuses a cleaned path that this system would read as a different
+// path. Only Windows does so. p is the path as given, for the error.
+func CheckSystem(p, cleaned string) error {
+	if runtime.GOOS != "windows" {
+		return nil
+	}
+	return checkWindows(p, cleaned)
 }
 
 // checkWindows refuses paths that Windows would read as a different path.
 func checkWindows(p, cleaned string) error {
 	if strings.ContainsAny(cleaned, `\:`) || !filepath.IsLocal(filepath.FromSlash(cleaned)) {
-		return refusal(p, "the path contains a Windows separator, stream or device name")
+		return Refuse(p, "the path contains a Windows separator, stream or device name")
 	}
 	for name := range strings.SplitSeq(cleaned, "/") {
 		if strings.TrimRight(name, ". ") != name {
-			return refusal(p, "on Windows, a name that ends in a dot or a space means another file")
+			return Refuse(p, "on Windows, a name that ends in a dot or a space means another file")
 		}
 		if isShortName(name) {
-			return refusal(p, "on Windows, an 8.3 short name means another file")
+			return Refuse(p, "on Windows, an 8.3 short name means another file")
 		}
 	}
 	return nil
@@ -143,11 +164,11 @@ func isGit(name string) bool {
 	return found && len(digits) == 1 && digits[0] >= '0' && digits[0] <= '9'
 }
 
-// protectedReason returns why no loop may write a cleaned path (ruling G5), or
+// ProtectedReason returns why no loop may write a cleaned path (ruling G5), or
 // an empty string.
-func protectedReason(cleaned string) string {
+func ProtectedReason(cleaned string) string {
 	switch {
-	case hidden(cleaned):
+	case Hidden(cleaned):
 		return "hone's own files are protected"
 	case sameNames(cleaned, ".config/hone.toml"), sameNames(cleaned, ".config/bork.json"):
 		return "a model may not change the configuration"
@@ -155,12 +176,12 @@ func protectedReason(cleaned string) string {
 	return ""
 }
 
-// hidden reports whether a path is never listed or read: .git at any depth,
-// .hone at the root, and the temporary files of Apply and Restore.
-func hidden(p string) bool {
+// Hidden reports whether a path is never listed or read: .git at any depth,
+// .hone at the root, and temporary files.
+func Hidden(p string) bool {
 	first := true
 	for name := range strings.SplitSeq(p, "/") {
-		if hiddenName(name, first) {
+		if HiddenName(name, first) {
 			return true
 		}
 		first = false
@@ -168,14 +189,20 @@ func hidden(p string) bool {
 	return false
 }
 
-// hiddenName reports whether a component hides itself and everything below it.
-func hiddenName(name string, atRoot bool) bool {
+// HiddenName reports whether a component hides itself and everything below it.
+func HiddenName(name string, atRoot bool) bool {
 	// Fast path: listings call this for every name, and almost none is hidden.
 	if plainName(name) {
 		return false
 	}
 	n := canonical(name)
-	return isGit(name) || strings.HasPrefix(n, tempPrefix) || atRoot && (n == journalDir || strings.HasPrefix(n, "hone~"))
+	return isGit(name) || strings.HasPrefix(n, TempPrefix) || atRoot && (n == journalDir || strings.HasPrefix(n, "hone~"))
+}
+
+// IsOwn reports whether hone created the file of that name in a directory for
+// itself: .hone at the root, and temporary files.
+func IsOwn(name string, atRoot bool) bool {
+	return strings.HasPrefix(name, TempPrefix) || atRoot && canonical(name) == journalDir
 }
 
 // plainName reports whether a name is ASCII and starts with a letter or digit
@@ -261,9 +288,9 @@ func foldRune(r rune) rune {
 	return least
 }
 
-// display returns a path for messages, quoted if it contains anything
+// Display returns a path for messages, quoted if it contains anything
 // unprintable.
-func display(p string) string {
+func Display(p string) string {
 	for _, r := range p {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
 			return strconv.Quote(p)
@@ -275,14 +302,14 @@ func display(p string) string {
 	return p
 }
 
-// parentOf returns the directory of a cleaned path, "" for the root.
-func parentOf(p string) string {
+// Parent returns the parent directory of a cleaned path, "" for the root.
+func Parent(p string) string {
 	i := strings.LastIndexByte(p, '/')
 	return p[:max(i, 0)]
 }
 
-// join returns the path of a name in a directory, "" for the root.
-func join(dir, name string) string {
+// Join returns the path of a name in a directory, "" for the root.
+func Join(dir, name string) string {
 	if dir == "" {
 		return name
 	}
@@ -296,3 +323,12 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isAlnum(c byte) bool { return isLetter(c) || isDigit(c) }
+
+// Base returns the last name of a cleaned path.
+func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// Contains reports whether dir is path or an ancestor of it; "" is an ancestor
+// of every path.
+func Contains(dir, path string) bool {
+	return dir == "" || path == dir || len(path) > len(dir) && path[len(dir)] == '/' && path[:len(dir)] == dir
+}

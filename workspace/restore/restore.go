@@ -1,4 +1,8 @@
-package workspace
+// Package restore brings paths of a tree into a wanted state, all or none.
+//
+// [Paths] is the only entry point. Undo, and hone after a command that changed
+// protected files, use it to bring files into the state of a manifest.
+package restore
 
 import (
 	"context"
@@ -6,38 +10,41 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"runtime"
 	"slices"
 	"strings"
+
+	"hone/workspace"
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/treepath"
 )
 
-// Restoration is one path for Restore, with its wanted state. A state is an
+// Target is one path to restore, with its wanted state. A state is an
 // entry of a manifest, of which only kind, permission bits, digest and link
 // target count.
-type Restoration struct {
-	Path string // as manifests spell it
-	Want Entry  // the wanted state; zero removes the path
+type Target struct {
+	Path string          // as manifests spell it
+	Want workspace.Entry // the wanted state; zero removes the path
 	// From are the states that may be replaced. The zero Entry means that the
 	// path does not exist. Nil allows any state whose contents can be opened.
 	// An entry without a digest allows replacing an unreadable file of that
 	// size and those permission bits, which cannot be rolled back.
-	From []Entry
+	From []workspace.Entry
 }
 
-// Restore brings every path of the list into the wanted state, or none, and
+// Paths brings every path of the list into the wanted state, or none, and
 // returns the paths that it changed, sorted. A path already in the wanted state
 // is left alone. open returns contents by digest; its error wraps
 // fs.ErrNotExist if the contents are not stored.
 //
-// Restore inspects everything before it writes anything. It reports all paths
+// Paths inspects everything before it writes anything. It reports all paths
 // that are neither in the wanted state nor in one that may be replaced as one
 // [*ConflictError]. A directory counts as absent, because manifests have no
 // entries for directories. It is removed to make room for a file if the list
 // removes everything in it except empty directories. Anything that is neither a
-// regular file nor a symlink is a conflict, whether wanted or found. Restore
+// regular file nor a symlink is a conflict, whether wanted or found. Paths
 // never touches hone's own files, .git at any depth, or paths behind a symlink.
 //
-// Before the first change, Restore writes, verifies and syncs all new contents
+// Before the first change, Paths writes, verifies and syncs all new contents
 // to temporary files. They are next to their targets or, if directories are
 // missing, in a new directory that is later renamed as a whole. Then it removes
 // paths, deepest first, and then places new files, each with one rename. If
@@ -53,9 +60,30 @@ type Restoration struct {
 // have new modification times. What Apply says of attackers, owners and hard
 // links holds here too. The cost depends on the list and its files, not on the
 // tree; files of any size are streamed.
-func (t *Tree) Restore(ctx context.Context, list []Restoration, open func(digest string) (io.ReadCloser, error)) (changed []string, err error) {
-	r := &restorer{tree: t, open: open, pins: pins{root: t.root}, buf: make([]byte, 64<<10)}
-	defer r.pins.close()
+func Paths(ctx context.Context, tree *workspace.Tree, list []Target, open func(digest string) (io.ReadCloser, error)) (changed []string, err error) {
+	r := &restorer{tree: tree, open: open}
+	return r.restore(ctx, list)
+}
+
+// restorer is the state of one call of Paths.
+type restorer struct {
+	tree      *workspace.Tree
+	open      func(string) (io.ReadCloser, error)
+	pins      nofollow.Pins
+	items     []*item // sorted by path
+	byPath    map[string]*item
+	reversals []reversal // of the changes so far, in order
+	buf       []byte
+
+	// fault is called before every step. An error from it counts as the failure
+	// of that step. Only tests set it.
+	fault func(step string) error
+}
+
+// restore does the work of Paths.
+func (r *restorer) restore(ctx context.Context, list []Target) (changed []string, err error) {
+	r.pins, r.buf = nofollow.Pins{Root: r.tree.Root()}, make([]byte, 64<<10)
+	defer r.pins.Close()
 	if err = r.setItems(list); err == nil {
 		changed, err = r.run(ctx)
 	}
@@ -65,25 +93,22 @@ func (t *Tree) Restore(ctx context.Context, list []Restoration, open func(digest
 	return changed, nil
 }
 
-// restorer is the state of one Restore.
-type restorer struct {
-	tree      *Tree
-	open      func(string) (io.ReadCloser, error)
-	pins      pins
-	items     []*restoreItem // sorted by path
-	byPath    map[string]*restoreItem
-	reversals []reversal // of the changes so far, in order
-	buf       []byte
+// step lets a test fail a step.
+func (r *restorer) step(format string, args ...any) error {
+	if r.fault == nil {
+		return nil
+	}
+	return r.fault(fmt.Sprintf(format, args...))
 }
 
-// restoreItem is one path to restore.
-type restoreItem struct {
-	Restoration
-	found       Entry       // current state; zero for nothing or a directory
-	info        fs.FileInfo // of the path; nil if it does not exist
-	dirsToClear []clearing  // directories in the place of a file, parents first
-	missingDir  string      // first parent that is no directory; empty if all exist
-	blocked     bool        // missingDir exists but is not a directory
+// item is one path to restore.
+type item struct {
+	Target
+	found       workspace.Entry // current state; zero for nothing or a directory
+	info        fs.FileInfo     // of the path; nil if it does not exist
+	dirsToClear []clearing      // directories in the place of a file, parents first
+	missingDir  string          // first parent that is no directory; empty if all exist
+	blocked     bool            // missingDir exists but is not a directory
 
 	done   bool // it already was in the wanted state
 	staged bool // the temporary file may exist
@@ -103,19 +128,19 @@ type reversal struct {
 }
 
 // isRemoval reports whether the path is to be removed.
-func (it *restoreItem) isRemoval() bool { return it.Want.Kind == "" }
+func (it *item) isRemoval() bool { return it.Want.Kind == "" }
 
 // modeOnly reports whether at most the permission bits differ.
-func (it *restoreItem) modeOnly() bool {
-	return it.Want.Kind == Regular && it.found.Kind == Regular && it.Want.Digest == it.found.Digest
+func (it *item) modeOnly() bool {
+	return it.Want.Kind == workspace.Regular && it.found.Kind == workspace.Regular && it.Want.Digest == it.found.Digest
 }
 
 // sameState reports whether two entries are the same state of a path.
-func (e Entry) sameState(o Entry) bool {
+func sameState(e, o workspace.Entry) bool {
 	switch {
 	case e.Kind != o.Kind:
 		return false
-	case e.Kind == Regular:
+	case e.Kind == workspace.Regular:
 		return e.Digest == o.Digest && e.Mode == o.Mode && (e.Digest != "" || e.Size == o.Size)
 	}
 	return e.Target == o.Target
@@ -123,24 +148,24 @@ func (e Entry) sameState(o Entry) bool {
 
 // setItems sets the items from the list. It refuses a list that no tree can
 // satisfy.
-func (r *restorer) setItems(list []Restoration) error {
-	r.byPath = make(map[string]*restoreItem, len(list))
+func (r *restorer) setItems(list []Target) error {
+	r.byPath = make(map[string]*item, len(list))
 	for _, one := range list {
 		if err := one.validate(); err != nil {
 			return err
 		}
 		if r.byPath[one.Path] != nil {
-			return fmt.Errorf("%s is in the list twice", display(one.Path))
+			return fmt.Errorf("%s is in the list twice", treepath.Display(one.Path))
 		}
-		it := &restoreItem{Restoration: one}
+		it := &item{Target: one}
 		r.byPath[one.Path] = it
 		r.items = append(r.items, it)
 	}
-	slices.SortFunc(r.items, func(a, b *restoreItem) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(r.items, func(a, b *item) int { return strings.Compare(a.Path, b.Path) })
 	for _, it := range r.items {
-		for dir := parentOf(it.Path); dir != "" && !it.isRemoval(); dir = parentOf(dir) {
+		for dir := treepath.Parent(it.Path); dir != "" && !it.isRemoval(); dir = treepath.Parent(dir) {
 			if above := r.byPath[dir]; above != nil && !above.isRemoval() {
-				return fmt.Errorf("the list wants the file %s and also %s below it", display(dir), display(it.Path))
+				return fmt.Errorf("the list wants the file %s and also %s below it", treepath.Display(dir), treepath.Display(it.Path))
 			}
 		}
 	}
@@ -149,25 +174,23 @@ func (r *restorer) setItems(list []Restoration) error {
 
 // validate refuses a path that Files never lists, and wanted contents that are
 // unknown.
-func (one Restoration) validate() error {
-	if p := one.Path; p == "." || !fs.ValidPath(toValid(p)) || strings.ContainsRune(p, 0) {
-		return refusal(p, "it is not a path of a tree")
+func (one Target) validate() error {
+	if p := one.Path; !treepath.Valid(p) || strings.ContainsRune(p, 0) {
+		return treepath.Refuse(p, "it is not a path of a tree")
 	}
-	if hidden(one.Path) {
-		return refusal(one.Path, "git's and hone's own files are never restored")
+	if treepath.Hidden(one.Path) {
+		return treepath.Refuse(one.Path, "git's and hone's own files are never restored")
 	}
-	if runtime.GOOS == "windows" {
-		if err := checkWindows(one.Path, one.Path); err != nil {
-			return err
-		}
+	if err := treepath.CheckSystem(one.Path, one.Path); err != nil {
+		return err
 	}
-	if one.Want.Kind == Regular && one.Want.Digest == "" {
-		return refusal(one.Path, "its contents were never read")
+	if one.Want.Kind == workspace.Regular && one.Want.Digest == "" {
+		return treepath.Refuse(one.Path, "its contents were never read")
 	}
 	return nil
 }
 
-// run performs the stages of Restore in order.
+// run performs the stages of Paths in order.
 func (r *restorer) run(ctx context.Context) (changed []string, err error) {
 	if err := r.inspectAll(ctx); err != nil {
 		return nil, err
@@ -189,5 +212,5 @@ func (r *restorer) run(ctx context.Context) (changed []string, err error) {
 	if err := r.removeEmptied(); err != nil {
 		return changed, err
 	}
-	return changed, r.pins.sync(r.tree.step)
+	return changed, r.pins.Sync(r.step)
 }

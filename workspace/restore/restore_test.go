@@ -1,4 +1,4 @@
-package workspace
+package restore
 
 import (
 	"bytes"
@@ -15,10 +15,61 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/workspace"
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/internal/treetest"
+	"hone/workspace/treepath"
 )
 
-// open is the function that Restore gets contents from.
-func (s store) open(digest string) (io.ReadCloser, error) {
+// testTree is a tree whose steps can fail.
+type testTree struct {
+	*workspace.Tree
+	fault func(step string) error
+}
+
+func newTree(t testing.TB, files map[string]string) *testTree {
+	t.Helper()
+	return openTree(t, treetest.Dir(t, files), workspace.Options{})
+}
+
+func openTree(t testing.TB, dir string, o workspace.Options) *testTree {
+	t.Helper()
+	tree, err := workspace.Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	return &testTree{Tree: tree}
+}
+
+// Restore calls Paths with the tree's fault.
+func (t *testTree) Restore(ctx context.Context, list []Target, open func(digest string) (io.ReadCloser, error)) ([]string, error) {
+	r := &restorer{tree: t.Tree, open: open, fault: t.fault}
+	return r.restore(ctx, list)
+}
+
+func manifest(t testing.TB, tree *workspace.Tree) workspace.Manifest {
+	t.Helper()
+	m, err := tree.Manifest(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// objects holds contents by digest.
+type objects map[string]string
+
+func (s objects) put(r io.Reader) (string, int64, error) {
+	content, err := io.ReadAll(r)
+	digest := workspace.Digest(content)
+	s[digest] = string(content)
+	return digest, int64(len(content)), err
+}
+
+// open is the function that Paths gets contents from.
+func (s objects) open(digest string) (io.ReadCloser, error) {
 	content, ok := s[digest]
 	if !ok {
 		return nil, fmt.Errorf("object %.8s: %w", digest, fs.ErrNotExist)
@@ -27,9 +78,9 @@ func (s store) open(digest string) (io.ReadCloser, error) {
 }
 
 // storeAll stores the contents of a tree and returns its manifest.
-func (s store) storeAll(t testing.TB, tree *Tree) Manifest {
+func (s objects) storeAll(t testing.TB, tree *testTree) workspace.Manifest {
 	t.Helper()
-	m, err := tree.Keep(t.Context(), manifest(t, tree, nil), nil, s.keep)
+	m, err := tree.Keep(t.Context(), manifest(t, tree.Tree), nil, s.put)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,10 +88,10 @@ func (s store) storeAll(t testing.TB, tree *Tree) Manifest {
 }
 
 // changesBetween returns the list that turns one state into another.
-func changesBetween(from, to Manifest) []Restoration {
-	var list []Restoration
+func changesBetween(from, to workspace.Manifest) []Target {
+	var list []Target
 	for _, d := range from.Diff(to) {
-		list = append(list, Restoration{Path: d.Path, Want: d.After, From: []Entry{d.Before}})
+		list = append(list, Target{Path: d.Path, Want: d.After, From: []workspace.Entry{d.Before}})
 	}
 	return list
 }
@@ -58,7 +109,7 @@ func rewrite(t testing.TB, dir string, files map[string]string) {
 		}
 	}
 	for name, content := range files {
-		put(t, dir, name, content)
+		treetest.Put(t, dir, name, content)
 	}
 }
 
@@ -83,11 +134,11 @@ func states() (one, two map[string]string) {
 }
 
 // twoStates returns a tree in its first state, and both states.
-func twoStates(t testing.TB) (tree *Tree, s store, one, two Manifest) {
+func twoStates(t testing.TB) (tree *testTree, s objects, one, two workspace.Manifest) {
 	t.Helper()
 	first, second := states()
-	tree, s = newTree(t, second, Options{}), store{}
-	chmod(t, tree, "same", 0o700)
+	tree, s = newTree(t, second), objects{}
+	treetest.Chmod(t, tree.Dir(), "same", 0o700)
 	two = s.storeAll(t, tree)
 	rewrite(t, tree.Dir(), first)
 	one = s.storeAll(t, tree)
@@ -96,19 +147,19 @@ func twoStates(t testing.TB) (tree *Tree, s store, one, two Manifest) {
 
 // checkRestored fails unless the tree is in a state, without extra directories
 // and without temporary files.
-func checkRestored(t testing.TB, tree *Tree, want Manifest, files map[string]string) {
+func checkRestored(t testing.TB, tree *testTree, want workspace.Manifest, files map[string]string) {
 	t.Helper()
-	if d := manifest(t, tree, nil).Diff(want); len(d) > 0 {
+	if d := manifest(t, tree.Tree).Diff(want); len(d) > 0 {
 		t.Errorf("the tree differs: %+v", d)
 	}
 	all := map[string]string{}
 	for path, content := range files {
 		all[path] = content
-		for dir := parentOf(path); dir != ""; dir = parentOf(dir) {
+		for dir := treepath.Parent(path); dir != ""; dir = treepath.Parent(dir) {
 			all[dir+"/"] = ""
 		}
 	}
-	if diff := cmp.Diff(all, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(all, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Errorf("the directory differs:\n%s", diff)
 	}
 }
@@ -118,7 +169,7 @@ func TestRestore(t *testing.T) {
 	tree, s, one, two := twoStates(t)
 	for range 2 {
 		for _, step := range []struct {
-			from, to Manifest
+			from, to workspace.Manifest
 			files    map[string]string
 		}{{one, two, second}, {two, one, first}} {
 			list := changesBetween(step.from, step.to)
@@ -144,13 +195,13 @@ func TestRestore(t *testing.T) {
 }
 
 // entry returns the state of a file with these contents.
-func (s store) entry(content string) Entry {
-	digest, size, _ := s.keep(strings.NewReader(content))
-	return Entry{Kind: Regular, Mode: 0o644, Size: size, Digest: digest}
+func (s objects) entry(content string) workspace.Entry {
+	digest, size, _ := s.put(strings.NewReader(content))
+	return workspace.Entry{Kind: workspace.Regular, Mode: 0o644, Size: size, Digest: digest}
 }
 
 func TestRestoreConflicts(t *testing.T) {
-	s := store{}
+	s := objects{}
 	old, want := s.entry("old"), s.entry("want")
 	s.entry("kept")
 	files := map[string]string{
@@ -158,29 +209,29 @@ func TestRestoreConflicts(t *testing.T) {
 		"dir/mine": "ignored", "dir/listed": "old", "repo/.git/HEAD": "x", "repo/f": "old", "behind": "->dir", "file": "somebody's",
 		"wanted": "want", "from": "old",
 	}
-	tree := newTree(t, files, Options{})
-	chmod(t, tree, "mode", 0o600)
-	list := []Restoration{
-		{Path: "changed", Want: want, From: []Entry{old, {}}},
+	tree := newTree(t, files)
+	treetest.Chmod(t, tree.Dir(), "mode", 0o600)
+	list := []Target{
+		{Path: "changed", Want: want, From: []workspace.Entry{old, {}}},
 		{Path: "unkept", Want: want},
 		{Path: "kept", Want: want},
-		{Path: "link", From: []Entry{{Kind: Symlink, Target: "there"}}},
-		{Path: "mode", Want: want, From: []Entry{old}},
-		{Path: "dir", Want: want, From: []Entry{{}}},
-		{Path: "dir/listed", From: []Entry{old}},
-		{Path: "repo", Want: want, From: []Entry{{}}},
-		{Path: "repo/f", From: []Entry{old}},
-		{Path: "behind/x", Want: want, From: []Entry{{}}},
-		{Path: "file/x", Want: want, From: []Entry{{}}},
-		{Path: "missing", Want: want, From: []Entry{old}},
-		{Path: "other", Want: Entry{Kind: Other}},
-		{Path: "wanted", Want: want, From: []Entry{}},
-		{Path: "from", Want: want, From: []Entry{{}, old}},
-		{Path: "behind/y"}, {Path: "gone/y", From: []Entry{old}},
+		{Path: "link", From: []workspace.Entry{{Kind: workspace.Symlink, Target: "there"}}},
+		{Path: "mode", Want: want, From: []workspace.Entry{old}},
+		{Path: "dir", Want: want, From: []workspace.Entry{{}}},
+		{Path: "dir/listed", From: []workspace.Entry{old}},
+		{Path: "repo", Want: want, From: []workspace.Entry{{}}},
+		{Path: "repo/f", From: []workspace.Entry{old}},
+		{Path: "behind/x", Want: want, From: []workspace.Entry{{}}},
+		{Path: "file/x", Want: want, From: []workspace.Entry{{}}},
+		{Path: "missing", Want: want, From: []workspace.Entry{old}},
+		{Path: "other", Want: workspace.Entry{Kind: workspace.Other}},
+		{Path: "wanted", Want: want, From: []workspace.Entry{}},
+		{Path: "from", Want: want, From: []workspace.Entry{{}, old}},
+		{Path: "behind/y"}, {Path: "gone/y", From: []workspace.Entry{old}},
 	}
-	before := contents(t, tree.Dir())
+	before := treetest.Contents(t, tree.Dir())
 	changed, err := tree.Restore(t.Context(), list, s.open)
-	var conflict *ConflictError
+	var conflict *workspace.ConflictError
 	paths := []string{"behind/x", "changed", "dir", "file/x", "link", "missing", "mode", "other", "repo", "unkept"}
 	if !errors.As(err, &conflict) || len(changed) > 0 {
 		t.Fatalf("Restore = %q, %v", changed, err)
@@ -188,22 +239,22 @@ func TestRestoreConflicts(t *testing.T) {
 	if diff := cmp.Diff(paths, conflict.Paths); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(before, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(before, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestRestoreRefuses(t *testing.T) {
-	s := store{}
+	s := objects{}
 	want := s.entry("want")
-	tree := newTree(t, map[string]string{"a": "a", "d/.git/config": "x", ".hone/x": "x"}, Options{})
-	before := contents(t, tree.Dir())
+	tree := newTree(t, map[string]string{"a": "a", "d/.git/config": "x", ".hone/x": "x"})
+	before := treetest.Contents(t, tree.Dir())
 	wrong := want
-	wrong.Digest = Digest([]byte("other"))
+	wrong.Digest = workspace.Digest([]byte("other"))
 	s[wrong.Digest] = "not other"
 	unkept := want
-	unkept.Digest = Digest([]byte("unkept"))
-	for name, list := range map[string][]Restoration{
+	unkept.Digest = workspace.Digest([]byte("unkept"))
+	for name, list := range map[string][]Target{
 		"git":       {{Path: "d/.git/config", Want: want}},
 		"git dir":   {{Path: "d/.GIT"}},
 		"hone":      {{Path: ".hone/x"}},
@@ -216,14 +267,14 @@ func TestRestoreRefuses(t *testing.T) {
 		"nul":       {{Path: "x\x00", Want: want}},
 		"twice":     {{Path: "x", Want: want}, {Path: "x"}},
 		"below":     {{Path: "x", Want: want}, {Path: "x/y/z", Want: want}},
-		"unread":    {{Path: "x", Want: Entry{Kind: Regular, Mode: 0o644, Note: "permission denied"}}},
+		"unread":    {{Path: "x", Want: workspace.Entry{Kind: workspace.Regular, Mode: 0o644, Note: "permission denied"}}},
 		"wrong":     {{Path: "x", Want: want}, {Path: "y/z/a", Want: wrong}, {Path: "z"}},
 		"unkept":    {{Path: "x", Want: want}, {Path: "y/z/a", Want: unkept}, {Path: "z"}},
 	} {
 		if changed, err := tree.Restore(t.Context(), list, s.open); err == nil || len(changed) > 0 {
 			t.Errorf("%s: changed %q", name, changed)
 		}
-		if diff := cmp.Diff(before, contents(t, tree.Dir())); diff != "" {
+		if diff := cmp.Diff(before, treetest.Contents(t, tree.Dir())); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
@@ -250,14 +301,14 @@ func TestRestoreCancelled(t *testing.T) {
 // If only the permission bits differ, the file itself is changed, so its other
 // names change too.
 func TestRestoreBits(t *testing.T) {
-	tree, s := newTree(t, map[string]string{"a": "1"}, Options{}), store{}
+	tree, s := newTree(t, map[string]string{"a": "1"}), objects{}
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.Link(filepath.Join(tree.Dir(), "a"), outside); err != nil {
 		t.Skipf("no hard links here: %v", err)
 	}
 	want := s.storeAll(t, tree)
 	want[0].Mode = 0o440
-	list := []Restoration{{Path: "a", Want: want[0]}}
+	list := []Target{{Path: "a", Want: want[0]}}
 	s = nil // no contents are needed
 	changed, err := tree.Restore(t.Context(), list, s.open)
 	if err != nil || len(changed) != 1 {
@@ -271,14 +322,14 @@ func TestRestoreBits(t *testing.T) {
 // Directories that were already empty stay, and so do those that contain paths
 // not in the list.
 func TestRestoreRemovesEmptiedDirectories(t *testing.T) {
-	tree, s := newTree(t, map[string]string{"a/b/c/gone": "1", "d/e/gone": "1", "d/mine": "1", "empty/": "", "r/.git/HEAD": "h", "r/gone": "1"}, Options{}), store{}
+	tree, s := newTree(t, map[string]string{"a/b/c/gone": "1", "d/e/gone": "1", "d/mine": "1", "empty/": "", "r/.git/HEAD": "h", "r/gone": "1"}), objects{}
 	one := s.entry("1")
-	list := []Restoration{{Path: "a/b/c/gone", From: []Entry{one}}, {Path: "d/e/gone", From: []Entry{one}}, {Path: "r/gone", From: []Entry{one}}}
+	list := []Target{{Path: "a/b/c/gone", From: []workspace.Entry{one}}, {Path: "d/e/gone", From: []workspace.Entry{one}}, {Path: "r/gone", From: []workspace.Entry{one}}}
 	if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"d/": "", "d/mine": "1", "empty/": "", "r/": "", "r/.git/": "", "r/.git/HEAD": "h"}
-	if diff := cmp.Diff(want, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(want, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -286,13 +337,13 @@ func TestRestoreRemovesEmptiedDirectories(t *testing.T) {
 // Empty directories inside a directory are removed with it, and come back when
 // it is restored.
 func TestRestoreEmptyDirectoriesInTheWay(t *testing.T) {
-	tree, s := newTree(t, map[string]string{"d/e/f/": "", "d/g/": "", "d/x": "1", "a": "1"}, Options{}), store{}
-	list := []Restoration{{Path: "d", Want: s.entry("file"), From: []Entry{{}}}, {Path: "d/x"}, {Path: "a"}}
+	tree, s := newTree(t, map[string]string{"d/e/f/": "", "d/g/": "", "d/x": "1", "a": "1"}), objects{}
+	list := []Target{{Path: "d", Want: s.entry("file"), From: []workspace.Entry{{}}}, {Path: "d/x"}, {Path: "a"}}
 	s.entry("1")
 	if runtime.GOOS != "windows" {
-		chmod(t, tree, "d/e/f", 0o710)
+		treetest.Chmod(t, tree.Dir(), "d/e/f", 0o710)
 	}
-	before := contents(t, tree.Dir())
+	before := treetest.Contents(t, tree.Dir())
 	tree.fault = func(step string) error {
 		if step == "placed" {
 			return errBroken
@@ -302,7 +353,7 @@ func TestRestoreEmptyDirectoriesInTheWay(t *testing.T) {
 	if _, err := tree.Restore(t.Context(), list, s.open); !errors.Is(err, errBroken) {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(before, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(before, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 	if info, err := os.Stat(filepath.Join(tree.Dir(), "d/e/f")); err != nil || info.Mode().Perm() != 0o710 && runtime.GOOS != "windows" {
@@ -312,24 +363,24 @@ func TestRestoreEmptyDirectoriesInTheWay(t *testing.T) {
 	if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"d": "file"}, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(map[string]string{"d": "file"}, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // More directories than may be open at once.
 func TestRestoreManyDirectories(t *testing.T) {
-	inMemory(t)
-	tree, s := newTree(t, nil, Options{}), store{}
+	treetest.InMemory(t)
+	tree, s := newTree(t, nil), objects{}
 	files := map[string]string{}
-	for i := range 2*maxOpen + 50 {
+	for i := range 2*nofollow.MaxOpen + 50 {
 		files[fmt.Sprintf("d%d/e/f", i)] = fmt.Sprint(i % 7)
 	}
 	for name, content := range files {
-		put(t, tree.Dir(), name, content)
+		treetest.Put(t, tree.Dir(), name, content)
 	}
 	one := s.storeAll(t, tree)
-	for _, step := range [][2]Manifest{{one, nil}, {nil, one}} {
+	for _, step := range [][2]workspace.Manifest{{one, nil}, {nil, one}} {
 		list := changesBetween(step[0], step[1])
 		calls := 0
 		tree.fault = func(step string) error {
@@ -342,7 +393,7 @@ func TestRestoreManyDirectories(t *testing.T) {
 			t.Fatal(err)
 		}
 		tree.fault = nil
-		if d := manifest(t, tree, nil).Diff(step[0]); len(d) > 0 {
+		if d := manifest(t, tree.Tree).Diff(step[0]); len(d) > 0 {
 			t.Fatalf("%d paths were not restored", len(d))
 		}
 		if changed, err := tree.Restore(t.Context(), list, s.open); err != nil || len(changed) != len(files) {
@@ -357,7 +408,7 @@ func TestRestoreNamesThatAreNotUTF8(t *testing.T) {
 		t.Skip("this file system refuses such names")
 	}
 	first := map[string]string{"b\xff\n/\xfe": "1", "l\xfd": "->b\xff", `x\..\.git`: "1", "\xc3\x28": "1"}
-	tree, s := newTree(t, first, Options{}), store{}
+	tree, s := newTree(t, first), objects{}
 	one := s.storeAll(t, tree)
 	rewrite(t, tree.Dir(), map[string]string{"b\xff\n": "2", "l\xfd": "2"})
 	two := s.storeAll(t, tree)
@@ -381,18 +432,18 @@ func (z *zeros) Read(p []byte) (int, error) {
 }
 
 func TestRestoreLargeFile(t *testing.T) {
-	inMemory(t)
-	tree := newTree(t, map[string]string{"large": ""}, Options{MaxFile: 10})
+	treetest.InMemory(t)
+	tree := openTree(t, treetest.Dir(t, map[string]string{"large": ""}), workspace.Options{MaxFile: 10})
 	const size = 64 << 20
 	file := filepath.Join(tree.Dir(), "large")
 	if err := os.Truncate(file, size); err != nil {
 		t.Fatal(err)
 	}
-	one := manifest(t, tree, nil)
+	one := manifest(t, tree.Tree)
 	if err := os.Truncate(file, size+1); err != nil {
 		t.Fatal(err)
 	}
-	two := manifest(t, tree, nil)
+	two := manifest(t, tree.Tree)
 	open := func(digest string) (io.ReadCloser, error) {
 		if digest != one[0].Digest {
 			return nil, fs.ErrNotExist
@@ -406,7 +457,7 @@ func TestRestoreLargeFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := manifest(t, tree, nil).Diff(one); len(d) > 0 {
+	if d := manifest(t, tree.Tree).Diff(one); len(d) > 0 {
 		t.Errorf("%+v", d)
 	}
 	if used := after.TotalAlloc - before.TotalAlloc; used > size/16 {
@@ -414,35 +465,35 @@ func TestRestoreLargeFile(t *testing.T) {
 	}
 }
 
-// Apply and Restore use the same names for temporary files, so each removes
+// Apply and Paths use the same names for temporary files, so each removes
 // what the other left for the same contents.
 func TestApplyRemovesLeftoversOfRestore(t *testing.T) {
-	tree, s := newTree(t, map[string]string{"a": "old"}, Options{}), store{}
-	list := []Restoration{{Path: "a", Want: s.entry("new"), From: []Entry{s.entry("old")}}}
+	tree, s := newTree(t, map[string]string{"a": "old"}), objects{}
+	list := []Target{{Path: "a", Want: s.entry("new"), From: []workspace.Entry{s.entry("old")}}}
 	if at := crash(tree, list, s, func(step string, _ int) bool { return step == "staged" }); at == "" {
 		t.Fatal("no crash")
 	}
-	if len(contents(t, tree.Dir())) != 2 {
+	if len(treetest.Contents(t, tree.Dir())) != 2 {
 		t.Fatal("the crash left nothing")
 	}
-	ch := Change{Edits: []Edit{write("a", "new")}}
-	if err := tree.Apply(t.Context(), ch, allowedVerdicts(t, tree, ch)); err != nil {
+	ch := workspace.Change{Edits: []workspace.Edit{{Path: "a", Content: []byte("new")}}}
+	verdicts, err := tree.Review(ch, workspace.Rules{})
+	if err == nil {
+		err = tree.Apply(t.Context(), ch, verdicts)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"a": "new"}, contents(t, tree.Dir())); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "new"}, treetest.Contents(t, tree.Dir())); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func BenchmarkRestore(b *testing.B) {
-	tree, err := Open(manyFiles(b, 50_000), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer tree.Close()
-	m := manifest(b, tree, nil)
-	s := store{}
-	var there, back []Restoration
+	tree := openTree(b, treetest.ManyFiles(b, 50_000), workspace.Options{})
+	m := manifest(b, tree.Tree)
+	s := objects{}
+	var there, back []Target
 	for i := 0; i < len(m); i += len(m) / 100 {
 		content := bytes.Repeat([]byte("x"), 2000)
 		old, _, err := tree.Read(m[i].Path)
@@ -450,8 +501,8 @@ func BenchmarkRestore(b *testing.B) {
 			b.Fatal(err)
 		}
 		was, want := s.entry(string(old)), s.entry(string(content))
-		there = append(there, Restoration{Path: m[i].Path, Want: want, From: []Entry{was}})
-		back = append(back, Restoration{Path: m[i].Path, Want: was, From: []Entry{want}})
+		there = append(there, Target{Path: m[i].Path, Want: want, From: []workspace.Entry{was}})
+		back = append(back, Target{Path: m[i].Path, Want: was, From: []workspace.Entry{want}})
 	}
 	for b.Loop() {
 		if _, err := tree.Restore(b.Context(), there, s.open); err != nil {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package workspace
+package nofollow
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 // openNonblock keeps open from waiting for the other end of a FIFO.
 const openNonblock = syscall.O_NONBLOCK
 
-// syncDir makes the names in a directory durable if its file system supports
+// SyncDir makes the names in a directory durable if its file system supports
 // that.
-func syncDir(dir *os.Root) error {
+func SyncDir(dir *os.Root) error {
 	f, err := dir.Open(".")
 	if err != nil {
 		return err
@@ -29,11 +29,11 @@ func syncDir(dir *os.Root) error {
 	return err
 }
 
-// checkDirWritable returns an error if names in a directory cannot be changed.
-func checkDirWritable(dir *os.Root) error {
+// CheckDirWritable returns an error if names in a directory cannot be changed.
+func CheckDirWritable(dir *os.Root) error {
 	f, err := dir.Open(".")
 	if err != nil {
-		return withoutPath(err)
+		return WithoutPath(err)
 	}
 	defer f.Close()
 	conn, err := f.SyscallConn()
@@ -45,9 +45,9 @@ func checkDirWritable(dir *os.Root) error {
 	return errors.Join(err, denied)
 }
 
-// chmodOpen sets the permission bits of an open file. Other systems need its
+// ChmodOpen sets the permission bits of an open file. Other systems need its
 // name too.
-func chmodOpen(f *os.File, _ *os.Root, _ string, mode fs.FileMode) error { return f.Chmod(mode) }
+func ChmodOpen(f *os.File, _ *os.Root, _ string, mode fs.FileMode) error { return f.Chmod(mode) }
 
 // copyOwner gives a new file the owner of the one that it replaces, if this
 // process may.

@@ -1,4 +1,4 @@
-package workspace
+package restore
 
 import (
 	"context"
@@ -8,6 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"hone/workspace"
+	"hone/workspace/internal/nofollow"
+	"hone/workspace/treepath"
 )
 
 // inspectAll reads the current state of every path, reports all conflicts
@@ -31,49 +35,49 @@ func (r *restorer) inspectAll(ctx context.Context) error {
 			conflicts = append(conflicts, it.Path)
 		}
 	}
-	if err := conflictError(conflicts); err != nil {
-		return err
+	if len(conflicts) > 0 {
+		return &workspace.ConflictError{Paths: conflicts}
 	}
 	return r.checkWritable()
 }
 
 // inspect reads the current state of a path.
-func (r *restorer) inspect(ctx context.Context, it *restoreItem) error {
-	it.found, it.info, it.dirsToClear = Entry{}, nil, nil
+func (r *restorer) inspect(ctx context.Context, it *item) error {
+	it.found, it.info, it.dirsToClear = workspace.Entry{}, nil, nil
 	dir, err := r.parentDir(it)
 	if err != nil || dir == nil {
 		return err
 	}
-	it.info, err = dir.dir.Lstat(base(it.Path))
-	if isNotExist(err) {
+	it.info, err = dir.Root.Lstat(treepath.Base(it.Path))
+	if nofollow.IsNotExist(err) {
 		it.info = nil
 		return nil
 	}
 	switch {
 	case err != nil:
-		return readError(it.Path, err)
+		return nofollow.ReadError(it.Path, err)
 	case it.info.IsDir():
 		it.dirsToClear = []clearing{{it.Path, it.info.Mode().Perm()}}
 		return nil
 	case it.info.Mode().IsRegular():
 		return r.inspectFile(ctx, it, dir)
 	case it.info.Mode()&fs.ModeSymlink != 0:
-		target, err := dir.dir.Readlink(base(it.Path))
+		target, err := dir.Root.Readlink(treepath.Base(it.Path))
 		if err != nil {
-			return readError(it.Path, err)
+			return nofollow.ReadError(it.Path, err)
 		}
-		it.found = Entry{Kind: Symlink, Target: target}
+		it.found = workspace.Entry{Kind: workspace.Symlink, Target: target}
 		return nil
 	}
-	it.found = Entry{Kind: Other}
+	it.found = workspace.Entry{Kind: workspace.Other}
 	return nil
 }
 
 // parentDir returns the directory of a path. It returns nil and sets missingDir
 // if a parent is no directory.
-func (r *restorer) parentDir(it *restoreItem) (*pin, error) {
+func (r *restorer) parentDir(it *item) (*nofollow.Pin, error) {
 	it.missingDir, it.blocked = "", false
-	dir, err := r.pins.at(parentOf(it.Path), false)
+	dir, err := r.pins.At(treepath.Parent(it.Path), false)
 	if err == nil {
 		return dir, nil
 	}
@@ -82,7 +86,7 @@ func (r *restorer) parentDir(it *restoreItem) (*pin, error) {
 			continue
 		}
 		it.missingDir = it.Path[:i]
-		if _, err := r.pins.at(it.missingDir, false); err != nil {
+		if _, err := r.pins.At(it.missingDir, false); err != nil {
 			return nil, r.checkBlocked(it, err)
 		}
 	}
@@ -91,19 +95,19 @@ func (r *restorer) parentDir(it *restoreItem) (*pin, error) {
 
 // checkBlocked sets blocked if missingDir exists but is not a directory. Any
 // other error is returned.
-func (r *restorer) checkBlocked(it *restoreItem, cause error) error {
+func (r *restorer) checkBlocked(it *item, cause error) error {
 	if errors.Is(cause, fs.ErrNotExist) {
 		return nil
 	}
-	var refused *RefusedError
+	var refused *treepath.RefusedError
 	if !errors.As(cause, &refused) {
 		return cause
 	}
-	dir, err := r.pins.at(parentOf(it.missingDir), false)
+	dir, err := r.pins.At(treepath.Parent(it.missingDir), false)
 	if err != nil {
 		return err
 	}
-	info, err := dir.dir.Lstat(base(it.missingDir))
+	info, err := dir.Root.Lstat(treepath.Base(it.missingDir))
 	if err != nil || info.IsDir() {
 		return cause
 	}
@@ -112,19 +116,19 @@ func (r *restorer) checkBlocked(it *restoreItem, cause error) error {
 }
 
 // inspectFile reads a regular file. An unreadable file has no digest.
-func (r *restorer) inspectFile(ctx context.Context, it *restoreItem, dir *pin) error {
-	it.found = Entry{Kind: Regular, Mode: it.info.Mode().Perm(), Size: it.info.Size()}
-	f, info, err := openRegular(dir.dir, it.Path)
+func (r *restorer) inspectFile(ctx context.Context, it *item, dir *nofollow.Pin) error {
+	it.found = workspace.Entry{Kind: workspace.Regular, Mode: it.info.Mode().Perm(), Size: it.info.Size()}
+	f, info, err := nofollow.OpenRegular(dir.Root, it.Path)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
 	if err != nil {
-		return readError(it.Path, err)
+		return nofollow.ReadError(it.Path, err)
 	}
 	defer f.Close()
 	sum := sha256.New()
-	if it.found.Size, err = io.CopyBuffer(sum, contextReader{ctx, f}, r.buf); err != nil {
-		return readError(it.Path, err)
+	if it.found.Size, err = io.CopyBuffer(sum, nofollow.UntilDone(ctx, f), r.buf); err != nil {
+		return nofollow.ReadError(it.Path, err)
 	}
 	it.info = info
 	it.found.Mode, it.found.Digest = info.Mode().Perm(), hex.EncodeToString(sum.Sum(nil))
@@ -133,11 +137,11 @@ func (r *restorer) inspectFile(ctx context.Context, it *restoreItem, dir *pin) e
 
 // decide sets what to do about an inspected path, and reports whether that is
 // allowed.
-func (r *restorer) decide(it *restoreItem) (ok bool, err error) {
-	if it.Want.Kind == Other || it.found.Kind == Other {
+func (r *restorer) decide(it *item) (ok bool, err error) {
+	if it.Want.Kind == workspace.Other || it.found.Kind == workspace.Other {
 		return false, nil
 	}
-	if it.found.sameState(it.Want) { // includes a directory where nothing is wanted
+	if sameState(it.found, it.Want) { // includes a directory where nothing is wanted
 		it.done, it.dirsToClear = true, nil
 		return true, nil
 	}
@@ -155,16 +159,16 @@ func (r *restorer) decide(it *restoreItem) (ok bool, err error) {
 }
 
 // replaceable reports whether the current state may be replaced.
-func (r *restorer) replaceable(it *restoreItem) (bool, error) {
+func (r *restorer) replaceable(it *item) (bool, error) {
 	for _, from := range it.From {
-		if it.found.sameState(from) {
+		if sameState(it.found, from) {
 			return true, nil
 		}
 	}
 	if it.From != nil {
 		return false, nil
 	}
-	if it.found.Kind != Regular || it.modeOnly() {
+	if it.found.Kind != workspace.Regular || it.modeOnly() {
 		return true, nil
 	}
 	if it.found.Digest == "" {
@@ -175,31 +179,31 @@ func (r *restorer) replaceable(it *restoreItem) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("the current contents of %s: %w", display(it.Path), err)
+		return false, fmt.Errorf("the current contents of %s: %w", treepath.Display(it.Path), err)
 	}
 	return true, content.Close()
 }
 
 // canClear reports whether a directory contains only paths to remove and other
 // such directories, which it adds to dirsToClear.
-func (r *restorer) canClear(it *restoreItem) (bool, error) {
+func (r *restorer) canClear(it *item) (bool, error) {
 	for i := 0; i < len(it.dirsToClear); i++ {
-		dir, err := r.pins.at(it.dirsToClear[i].path, false)
+		dir, err := r.pins.At(it.dirsToClear[i].path, false)
 		if err != nil {
 			return false, err
 		}
-		names, err := dirNames(dir.dir)
+		names, err := nofollow.DirNames(dir.Root)
 		if err != nil {
-			return false, readError(dir.path, err)
+			return false, nofollow.ReadError(dir.Path, err)
 		}
 		for _, name := range names {
-			path := join(dir.path, name)
-			info, err := dir.dir.Lstat(name)
+			path := treepath.Join(dir.Path, name)
+			info, err := dir.Root.Lstat(name)
 			if err != nil {
-				return false, readError(path, err)
+				return false, nofollow.ReadError(path, err)
 			}
 			switch {
-			case info.IsDir() && !hidden(path):
+			case info.IsDir() && !treepath.Hidden(path):
 				it.dirsToClear = append(it.dirsToClear, clearing{path, info.Mode().Perm()})
 			case !r.isRemoved(path):
 				return false, nil
@@ -215,11 +219,11 @@ func (r *restorer) isRemoved(path string) bool {
 	if it := r.byPath[path]; it != nil {
 		return it.isRemoval()
 	}
-	if !hidden(path) {
+	if !treepath.Hidden(path) {
 		return false
 	}
 	for _, it := range r.items {
-		if parentOf(it.Path) == parentOf(path) && it.tempName() == base(path) {
+		if treepath.Parent(it.Path) == treepath.Parent(path) && it.tempName() == treepath.Base(path) {
 			return true
 		}
 	}
@@ -234,12 +238,12 @@ func (r *restorer) checkWritable() error {
 		if it.done || it.modeOnly() {
 			continue
 		}
-		dirs := []string{parentOf(it.Path)}
+		dirs := []string{treepath.Parent(it.Path)}
 		if it.missingDir != "" {
-			dirs[0] = parentOf(it.missingDir)
+			dirs[0] = treepath.Parent(it.missingDir)
 		}
 		for _, c := range it.dirsToClear {
-			dirs = append(dirs, parentOf(c.path))
+			dirs = append(dirs, treepath.Parent(c.path))
 		}
 		for _, dir := range dirs {
 			if asked[dir] {
@@ -255,15 +259,15 @@ func (r *restorer) checkWritable() error {
 }
 
 func (r *restorer) checkDirWritable(path string) error {
-	dir, err := r.pins.at(path, false)
+	dir, err := r.pins.At(path, false)
 	if err != nil {
 		return err
 	}
-	if err := checkDirWritable(dir.dir); err != nil {
+	if err := nofollow.CheckDirWritable(dir.Root); err != nil {
 		if path == "" {
-			path = r.tree.dir
+			path = r.tree.Dir()
 		}
-		return fmt.Errorf("write to directory %s: %w", display(path), err)
+		return fmt.Errorf("write to directory %s: %w", treepath.Display(path), err)
 	}
 	return nil
 }
@@ -271,7 +275,7 @@ func (r *restorer) checkDirWritable(path string) error {
 // recheck finds directories and files that changed while the temporary files
 // were being written.
 func (r *restorer) recheck() error {
-	if err := r.pins.checkAll(); err != nil {
+	if err := r.pins.CheckAll(); err != nil {
 		return err
 	}
 	var conflicts []string
@@ -280,11 +284,14 @@ func (r *restorer) recheck() error {
 			conflicts = append(conflicts, it.Path)
 		}
 	}
-	return conflictError(conflicts)
+	if len(conflicts) > 0 {
+		return &workspace.ConflictError{Paths: conflicts}
+	}
+	return nil
 }
 
 // unchanged reports whether a path is still as inspected.
-func (r *restorer) unchanged(it *restoreItem) bool {
+func (r *restorer) unchanged(it *item) bool {
 	path := it.Path
 	if it.missingDir != "" {
 		if it.blocked {
@@ -292,6 +299,6 @@ func (r *restorer) unchanged(it *restoreItem) bool {
 		}
 		path = it.missingDir
 	}
-	dir, err := r.pins.at(parentOf(path), false)
-	return err == nil && dir.unchanged(base(path), it.info)
+	dir, err := r.pins.At(treepath.Parent(path), false)
+	return err == nil && dir.Unchanged(treepath.Base(path), it.info)
 }

@@ -1,4 +1,4 @@
-package workspace
+package secret
 
 // shapes returns the forms of secrets that the guard knows. Issuers publish
 // these facts. A new one needs a row in the test's table too.

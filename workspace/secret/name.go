@@ -1,16 +1,18 @@
-package workspace
+package secret
 
 import (
 	"bytes"
 	"path"
 	"strings"
+
+	"hone/workspace/treepath"
 )
 
 // secretName returns why a file is withheld because of its name alone, or an
 // empty string. Case does not matter.
 func secretName(p string) string {
-	folded := Fold(p)
-	name := base(folded)
+	folded := treepath.Fold(p)
+	name := treepath.Base(folded)
 	switch {
 	case strings.HasPrefix(name, ".env"):
 		if isTemplate(name) {
@@ -26,7 +28,7 @@ func secretName(p string) string {
 	case ".p12", ".pfx", ".jks", ".jceks", ".bcfks", ".keystore", ".ppk", ".kdbx":
 		return "a key store"
 	}
-	switch join(base(parentOf(folded)), name) {
+	switch treepath.Join(treepath.Base(treepath.Parent(folded)), name) {
 	case ".aws/credentials", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
 		"gcloud/application_default_credentials.json", ".databricks/token-cache.json":
 		return "a credentials file"
@@ -65,15 +67,15 @@ func isCredentialsName(name string) bool {
 // secretConfig returns why a settings file is withheld, or an empty string: its
 // name says that it can contain credentials, and its contents that it does.
 func secretConfig(p string, content []byte) string {
-	folded := Fold(p)
-	switch name := base(folded); {
+	folded := treepath.Fold(p)
+	switch name := treepath.Base(folded); {
 	case name == ".npmrc":
 		return reasonIf(hasAssignment(content, "_authToken", "_auth", "_password"), "it contains a package registry token")
 	case name == ".yarnrc.yml":
 		return reasonIf(hasAssignment(content, "npmAuthToken", "npmAuthIdent"), "it contains a package registry token")
-	case name == ".dockercfg", join(base(parentOf(folded)), name) == ".docker/config.json":
+	case name == ".dockercfg", treepath.Join(treepath.Base(treepath.Parent(folded)), name) == ".docker/config.json":
 		return reasonIf(hasAssignment(content, `"auth"`, `"identitytoken"`), "it contains registry credentials")
-	case join(base(parentOf(folded)), name) == ".kube/config", name == "kubeconfig":
+	case treepath.Join(treepath.Base(treepath.Parent(folded)), name) == ".kube/config", name == "kubeconfig":
 		return reasonIf(hasAssignment(content, "client-key-data", "token", "password"), "it contains cluster credentials")
 	case name == ".my.cnf", name == ".terraformrc":
 		return reasonIf(hasAssignment(content, "password", "token"), "it contains a password")

@@ -1,0 +1,27 @@
+//go:build !unix
+
+package nofollow
+
+import (
+	"io/fs"
+	"os"
+)
+
+// openNonblock is 0: this system has no FIFOs in directories.
+const openNonblock = 0
+
+// SyncDir does nothing: this system cannot sync directories.
+func SyncDir(*os.Root) error { return nil }
+
+// CheckDirWritable returns nil: permission bits of a directory do not tell
+// here.
+func CheckDirWritable(*os.Root) error { return nil }
+
+// ChmodOpen sets the permission bits of a file by name. It was opened for
+// reading, which is not sufficient on this system.
+func ChmodOpen(_ *os.File, dir *os.Root, name string, mode fs.FileMode) error {
+	return dir.Chmod(name, mode)
+}
+
+// copyOwner does nothing: the directory determines the owner of a new file.
+func copyOwner(*os.File, fs.FileInfo) {}
