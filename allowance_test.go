@@ -304,9 +304,9 @@ func refunded(r *hone.Run, tokens int64) int64 {
 // turn, whatever a lost call took of it since.
 func TestAnswerInTimeAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
-		Prompts: true,
-		Furnish: func(testing.TB, string) {},
-		Replies: []model.Reply{calls("look", `{"n":1}`), spent(28_500, calls("look", `{"n":2}`)), text("so")},
+		CompareRequests: true,
+		Setup:           func(testing.TB, string) {},
+		Replies:         []model.Reply{calls("look", `{"n":1}`), spent(28_500, calls("look", `{"n":2}`)), text("so")},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 			var talk hone.Conversation
 			p := thrifty(handy(m, wordy(100)), hone.Limits{}, &talk)
@@ -413,9 +413,9 @@ func TestRoundWithoutItsEnd(t *testing.T) {
 // be gone through again.
 func TestRoundWithoutItsEndAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
-		Prompts: true,
-		Furnish: func(_ testing.TB, dir string) { must(0, os.WriteFile(dir+".ran", nil, 0o644)) },
-		Replies: working("works"),
+		CompareRequests: true,
+		Setup:           func(_ testing.TB, dir string) { must(0, os.WriteFile(dir+".ran", nil, 0o644)) },
+		Replies:         working("works"),
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 			p := reviewed(dir, m, hone.Limits{Rounds: 3, Tokens: 40_000})
 			p.observe = o

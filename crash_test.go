@@ -70,7 +70,7 @@ func everyKind(dir string, m model.Model) hone.Round {
 func TestCrashAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
 		Replies: []model.Reply{text("one"), text("two")},
-		Furnish: func(t testing.TB, dir string) {
+		Setup: func(t testing.TB, dir string) {
 			for name, s := range map[string]string{"a": "zero", "gone": "soon", "kept": "kept"} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(s), 0o644); err != nil {
 					t.Fatal(err)
@@ -111,7 +111,7 @@ func TestCrashAmongAnswers(t *testing.T) {
 		return nil, nil
 	}
 	crashtest.Scene{
-		Furnish: func(_ testing.TB, dir string) {
+		Setup: func(_ testing.TB, dir string) {
 			for _, name := range []string{"asked/yes", "asked/no", "asked/gone"} {
 				crashtest.WriteFile(dir, name, "zero")
 			}
@@ -137,7 +137,7 @@ func TestCrashAmongAnswers(t *testing.T) {
 // somebody to ask, and is answered by a third process.
 func TestCrashAroundOpenQuestions(t *testing.T) {
 	crashtest.Scene{
-		Furnish: func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "asked", "zero") },
+		Setup: func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "asked", "zero") },
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) (end hone.End) {
 			for _, human := range []hone.Human{&person{answer: later}, nil, &person{answer: yes}} {
 				if b := crashtest.ReadFile(dir, "asked"); b != "zero" && human == nil {
@@ -161,7 +161,7 @@ func TestCrashAroundOpenQuestions(t *testing.T) {
 func TestCrashOfAnAgent(t *testing.T) {
 	crashtest.Scene{
 		Replies: []model.Reply{text("first"), text("second")},
-		Furnish: func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "a", "zero") },
+		Setup: func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "a", "zero") },
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 			round := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 				role := agent(func(ctx context.Context, req model.Request) (model.Reply, error) {

@@ -46,7 +46,7 @@ func TestCrashOfATrustedCheck(t *testing.T) {
 		return list
 	}
 	crashtest.Scene{
-		Furnish: func(_ testing.TB, dir string) {
+		Setup: func(_ testing.TB, dir string) {
 			for _, name := range []string{"a", "tests/t", "tests/gone", "tests/more"} {
 				crashtest.WriteFile(dir, name, "zero")
 			}
@@ -89,7 +89,7 @@ func TestCrashOfTheBestRound(t *testing.T) {
 		return list
 	}
 	crashtest.Scene{
-		Furnish: func(_ testing.TB, dir string) {
+		Setup: func(_ testing.TB, dir string) {
 			crashtest.WriteFile(dir, "a", "zero")
 			crashtest.WriteFile(dir, "tests/gone", "zero")
 		},

@@ -98,7 +98,7 @@ func events(t testing.TB, dir string) []journal.Event {
 	t.Helper()
 	home := must(journal.FindHome(dir))
 	defer home.Close()
-	return must(home.Read(must(home.Find("last"))))
+	return must(home.Read(must(home.FindRun("last"))))
 }
 
 // of is the payloads of events of a type and phase, in order.

@@ -108,7 +108,7 @@ func restorations(files map[string]workspace.Entry, now workspace.Manifest) []re
 	}
 	var list []restore.Target
 	for path, want := range files {
-		if found := here[path]; !want.Same(found) {
+		if found := here[path]; !want.SameState(found) {
 			list = append(list, restore.Target{Path: path, Want: want, From: []workspace.Entry{found}})
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // A replay runs the loop again over a journal that is played back
-// ([journal.Home.Playback]). No model is asked and no command runs: each step
+// ([journal.Home.OpenReplay]). No model is asked and no command runs: each step
 // returns its record, which is valid only for the same input, so that every
 // request has to be the same byte for byte. What the engine itself writes has to
 // be the line that the journal has next. The edits are made again in a scratch
@@ -59,7 +59,7 @@ func (r *Run) Replay(ctx context.Context, round Round) (Replayed, error) {
 	err := p.drive(ctx, round)
 	if errors.Is(err, errJournalEnds) {
 		err = nil
-		for len(r.Journal.Ahead()) > 0 && err == nil {
+		for len(r.Journal.Remaining()) > 0 && err == nil {
 			err = p.pass(ctx)
 		}
 		p.Open = true
@@ -71,14 +71,14 @@ func (r *Run) Replay(ctx context.Context, round Round) (Replayed, error) {
 
 // drive drives the rounds of all processes of the run.
 func (p *played) drive(ctx context.Context, round Round) error {
-	if len(p.r.Journal.Ahead()) == 0 {
+	if len(p.r.Journal.Remaining()) == 0 {
 		return errors.New("the run has no record")
 	}
 	if err := p.passStart(); err != nil {
 		return err
 	}
 	for {
-		if err := p.catchUp(ctx); err != nil || len(p.r.Journal.Ahead()) == 0 {
+		if err := p.catchUp(ctx); err != nil || len(p.r.Journal.Remaining()) == 0 {
 			return err
 		}
 		s := p.r.Past().State()
@@ -100,7 +100,7 @@ func (p *played) drive(ctx context.Context, round Round) error {
 
 // restart passes the start, and takes the limits that the run began with.
 func (p *played) passStart() error {
-	e := history.Decode(p.r.Journal.Pass())
+	e := history.Decode(p.r.Journal.Skip())
 	start, ok := e.Payload.(Start)
 	if !ok {
 		return fmt.Errorf("the journal begins with an event of the type %q, not with a start", e.Type)
@@ -132,7 +132,7 @@ func (p *played) passStop(ctx context.Context, err error) error {
 // one of a type.
 func (p *played) catchUp(ctx context.Context, until ...journal.Type) error {
 	for {
-		ahead := p.r.Journal.Ahead()
+		ahead := p.r.Journal.Remaining()
 		if len(ahead) == 0 || !p.isSkipped(ahead[0]) || slices.Contains(until, ahead[0].Type) {
 			return nil
 		}
@@ -155,7 +155,7 @@ func isOutsideLoop(e journal.Event) bool {
 
 // pass passes the next event, and does to the scratch tree what it says.
 func (p *played) pass(ctx context.Context) error {
-	e := history.Decode(p.r.Journal.Pass())
+	e := history.Decode(p.r.Journal.Skip())
 	switch payload := e.Payload.(type) {
 	case history.Unreadable:
 		return payload.Err
@@ -208,7 +208,7 @@ func (p *played) writeIgnored(ctx context.Context, v workspace.Verdict) error {
 
 // meet compares the scratch tree with a recorded manifest, and makes it match.
 func (p *played) matchTree(ctx context.Context, object string) error {
-	if _, err := p.tree.Go(object); err != nil {
+	if _, err := p.tree.MoveTo(object); err != nil {
 		return err
 	}
 	want := p.tree.Manifest()
@@ -238,7 +238,7 @@ func (p *played) differences(now, want workspace.Manifest) (list []restore.Targe
 	reruled := slices.ContainsFunc(p.r.last.Diff(want), func(d workspace.Delta) bool { return path.Base(d.Path) == ".gitignore" })
 	for _, d := range now.Diff(want) {
 		switch {
-		case d.Op == workspace.Removed && (p.written[d.Path] || reruled && !p.commands), d.Before.Same(d.After):
+		case d.Op == workspace.Removed && (p.written[d.Path] || reruled && !p.commands), d.Before.SameState(d.After):
 			continue // ignored by git, and by the manifest
 		case d.After.Note != "", d.After.Kind == workspace.Other, d.After.Kind == workspace.Regular && !p.r.Journal.Home().Has(d.After.Digest):
 			p.Lost = append(p.Lost, d.Path)
@@ -275,10 +275,10 @@ func (p *played) begin(ctx context.Context, at *stepPlace) error {
 	}
 	inside := begun != nil && begun.Seq <= p.passed()
 	for p.passed() < record.Seq {
-		next := p.r.Journal.Ahead()[0]
+		next := p.r.Journal.Remaining()[0]
 		inside = inside || next.Step != nil && *next.Step == at.id
 		if !inside && !p.isSkipped(next) {
-			return &journal.DivergedError{Recorded: next.Line(), Made: []byte("the step " + at.id.String())}
+			return &journal.DivergedError{Recorded: next.Line(), Replayed: []byte("the step " + at.id.String())}
 		}
 		if next.Seq == record.Seq && at.event == history.TypeAsk {
 			p.Requests++
@@ -297,7 +297,7 @@ func (p *played) begin(ctx context.Context, at *stepPlace) error {
 // that are still ahead.
 func (p *played) lookUp(id journal.Identity) (begun, record *journal.Event) {
 	begun, record = p.r.Journal.Lookup(id)
-	for _, e := range p.r.Journal.Ahead() {
+	for _, e := range p.r.Journal.Remaining() {
 		switch {
 		case record != nil:
 			return begun, record
@@ -319,7 +319,7 @@ func (p *played) passed() int64 { return int64(len(p.r.Journal.Events())) }
 // wherever they are, since each process began it again.
 func (p *played) unpaidStep(ctx context.Context, id journal.Identity) error {
 	ended, session := false, false
-	for _, e := range p.r.Journal.Ahead() {
+	for _, e := range p.r.Journal.Remaining() {
 		if e.Type == history.TypeRound {
 			break
 		}
@@ -347,11 +347,11 @@ func (p *played) isSkipped(e journal.Event) bool {
 // endsAt says why a step has no record: the run came no further, unless it did
 // something else that is not part of the step.
 func (p *played) missingRecord(id journal.Identity, begin *journal.Event) error {
-	for _, e := range p.r.Journal.Ahead() {
+	for _, e := range p.r.Journal.Remaining() {
 		if p.isSkipped(e) || begin != nil && e.Step != nil && within(*e.Step, id) {
 			continue
 		}
-		return &journal.DivergedError{Recorded: e.Line(), Made: []byte("the step " + id.String())}
+		return &journal.DivergedError{Recorded: e.Line(), Replayed: []byte("the step " + id.String())}
 	}
 	return errJournalEnds
 }
@@ -366,7 +366,7 @@ func within(step, of journal.Identity) bool {
 func (p *played) inspect(ctx context.Context, name string, _ func(context.Context) (history.Checked, error)) (c history.Checked, err error) {
 	for {
 		id := p.r.next(name)
-		ahead := slices.ContainsFunc(p.r.Journal.Ahead(), func(e journal.Event) bool {
+		ahead := slices.ContainsFunc(p.r.Journal.Remaining(), func(e journal.Event) bool {
 			return e.Step != nil && *e.Step == id && e.Phase == journal.Record
 		})
 		if !ahead && id.Index > 0 {
@@ -383,7 +383,7 @@ func (p *played) append(n journal.Entry) (journal.Event, error) {
 	for {
 		e, err := p.r.Journal.Append(n)
 		var diverged *journal.DivergedError
-		ahead := p.r.Journal.Ahead()
+		ahead := p.r.Journal.Remaining()
 		if errors.As(err, &diverged) && len(ahead) == 0 {
 			return e, errJournalEnds
 		}
@@ -402,7 +402,7 @@ func (p *played) append(n journal.Entry) (journal.Event, error) {
 // manifest returns the tree of the next event that names one. The scratch tree has
 // to match it.
 func (p *played) manifest(ctx context.Context) (object, tree string, err error) {
-	for _, e := range p.r.Journal.Ahead() {
+	for _, e := range p.r.Journal.Remaining() {
 		object := history.Decode(e).Manifest()
 		if p.isSkipped(e) || object == "" {
 			continue

@@ -31,7 +31,7 @@ func (p process) replay(t testing.TB, dir string) (hone.Replayed, string, error)
 	scratch := t.TempDir()
 	tree := must(workspace.Open(scratch, workspace.Options{}))
 	defer tree.Close()
-	j, err := home.Playback(must(home.Find("last")))
+	j, err := home.OpenReplay(must(home.FindRun("last")))
 	if err != nil {
 		return hone.Replayed{}, scratch, err
 	}
@@ -102,7 +102,7 @@ func TestReplayAfterEveryCrash(t *testing.T) {
 	count.round = everyKind(dir, speaker(says("one"), says("two")))
 	count.end(t, dir)
 	for point := range points {
-		if !crashtest.Sampled(point, points) {
+		if !crashtest.IsSampled(point, points) {
 			continue
 		}
 		dir := crashtest.Workspace(t, map[string]string{"a": "zero", "gone": "soon", "kept": "kept"})

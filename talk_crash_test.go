@@ -173,7 +173,7 @@ func furnishWork(_ testing.TB, dir string) {
 
 func TestTalkAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
-		Furnish: furnishWork,
+		Setup:   furnishWork,
 		Replies: mixed(),
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 			p := stepWork(dir, m)

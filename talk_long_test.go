@@ -149,7 +149,7 @@ func TestLastResultsStay(t *testing.T) {
 func TestElisionAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
 		Replies: looking(4, 1),
-		Furnish: func(testing.TB, string) {},
+		Setup:   func(testing.TB, string) {},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 			role := roomy(1000, wordy(1000))
 			role.Model, role.MaxOutput = m, 100

@@ -37,10 +37,10 @@ type BuildConfig struct {
 	// Redact removes secrets from a text; nil changes nothing. Contract: as in
 	// CommandConfig.
 	Redact func(string) string
-	// Keep, if not nil, receives the complete output, redacted, however large
+	// StoreOutput, if not nil, receives the complete output, redacted, however large
 	// it is and however the build ended. Contract: it reads to the end before
-	// it returns. An error from Keep is the error of the check.
-	Keep func(output io.Reader) error
+	// it returns. An error from StoreOutput is the error of the check.
+	StoreOutput func(output io.Reader) error
 }
 
 // Build returns a check that passes if a build script exits 0. The text of its
@@ -59,8 +59,8 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 		if err != nil {
 			return nil, err
 		}
-		if c.Keep != nil {
-			if err := c.keepOutput(result, text, &out, &errs); err != nil {
+		if c.StoreOutput != nil {
+			if err := c.storeOutput(result, text, &out, &errs); err != nil {
 				return nil, err
 			}
 		}
@@ -92,21 +92,21 @@ func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool
 	return &result, c.text(result), nil
 }
 
-// keepOutput passes the complete output to Keep: the text, or the spools if the
+// storeOutput passes the complete output to StoreOutput: the text, or the spools if the
 // text is incomplete.
-func (c BuildConfig) keepOutput(result *sandbox.Result, text string, out, errs *spool) error {
+func (c BuildConfig) storeOutput(result *sandbox.Result, text string, out, errs *spool) error {
 	if result == nil || result.Discarded == 0 {
-		return c.Keep(strings.NewReader(text))
+		return c.StoreOutput(strings.NewReader(text))
 	}
 	stdout, err := out.reader()
 	if err != nil {
-		return fmt.Errorf("keep the build's output: %w", err)
+		return fmt.Errorf("store the build's output: %w", err)
 	}
 	stderr, err := errs.reader()
 	if err != nil {
-		return fmt.Errorf("keep the build's output: %w", err)
+		return fmt.Errorf("store the build's output: %w", err)
 	}
-	return c.Keep(io.MultiReader(strings.NewReader("STDOUT:\n"), stdout, strings.NewReader("\n\nSTDERR:\n"), stderr,
+	return c.StoreOutput(io.MultiReader(strings.NewReader("STDOUT:\n"), stdout, strings.NewReader("\n\nSTDERR:\n"), stderr,
 		strings.NewReader("\n"+c.failureLine(*result))))
 }
 

@@ -20,12 +20,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// builder returns a project whose build.sh is a script, and what Keep received.
+// builder returns a project whose build.sh is a script, and what StoreOutput received.
 func builder(t *testing.T, script string) (c BuildConfig, kept *string) {
 	t.Helper()
 	kept = new(string)
 	c = BuildConfig{Root: t.TempDir(), Script: "build.sh", Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute,
-		Keep: func(output io.Reader) error {
+		StoreOutput: func(output io.Reader) error {
 			b, err := io.ReadAll(output)
 			*kept = string(b)
 			return err
@@ -141,7 +141,7 @@ wait
 	}
 }
 
-// TestBuildOutputIsCutInTheMiddle: ruling C11. Keep receives everything.
+// TestBuildOutputIsCutInTheMiddle: ruling C11. StoreOutput receives everything.
 func TestBuildOutputIsCutInTheMiddle(t *testing.T) {
 	b, kept := builder(t, "#!/bin/sh\nseq 1 20000\necho the end >&2\nexit 1\n")
 	b.MaxText = 1000
@@ -158,7 +158,7 @@ func TestBuildOutputIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestBuildThatNeverStopsTalking: the finding has what fits into memory, Keep
+// TestBuildThatNeverStopsTalking: the finding has what fits into memory, StoreOutput
 // receives everything except secrets, and no temporary file remains.
 func TestBuildThatNeverStopsTalking(t *testing.T) {
 	if testing.Short() {
@@ -191,7 +191,7 @@ func TestBuildRedacts(t *testing.T) {
 	}
 }
 
-func TestBuildCancelled(t *testing.T) {
+func TestBuildCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	b, kept := builder(t, "#!/bin/sh\necho begun; sleep 1000\n")
@@ -205,11 +205,11 @@ func TestBuildCancelled(t *testing.T) {
 // TestBuildThatCannotBeKept: a full disk says nothing about the tree.
 func TestBuildThatCannotBeKept(t *testing.T) {
 	b, _ := builder(t, "#!/bin/sh\n")
-	b.Keep = func(io.Reader) error { return syscall.ENOSPC }
+	b.StoreOutput = func(io.Reader) error { return syscall.ENOSPC }
 	if found, err := Build(runner, b)(context.Background()); found != nil || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%+v, %v", found, err)
 	}
-	b.Keep = nil
+	b.StoreOutput = nil
 	if found := ask(t, Build(runner, b)); found != nil {
 		t.Errorf("%+v", found)
 	}

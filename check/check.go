@@ -41,7 +41,7 @@ type Finding struct {
 // Func checks the tree and returns what is wrong with it. No findings mean that
 // the tree is right. A check that fails to run returns a finding with Broken
 // set (ruling B9). An error means that the check has no result, for example
-// because the context was cancelled.
+// because the context was canceled.
 type Func func(ctx context.Context) ([]Finding, error)
 
 // Blocks reports whether the finding keeps a loop going.

@@ -6,7 +6,7 @@ import (
 )
 
 // Key returns a string that is equal for two findings that say the same in
-// different rounds: source, file, flags and [Normalise]d text. It is meant as a
+// different rounds: source, file, flags and [Normalize]d text. It is meant as a
 // key, not for display.
 func Key(f Finding) string {
 	flags := []byte("---")
@@ -15,7 +15,7 @@ func Key(f Finding) string {
 			flags[i] = "abk"[i]
 		}
 	}
-	return strings.Join([]string{string(flags), f.Source, f.File, Normalise(f.Text)}, "\x00")
+	return strings.Join([]string{string(flags), f.Source, f.File, Normalize(f.Text)}, "\x00")
 }
 
 // Recurring separates the findings that a check returns every time from those

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNormaliseTools: the output of real tools for one failure is equal in two
+// TestNormalizeTools: the output of real tools for one failure is equal in two
 // runs and differs from their output for another failure.
-func TestNormaliseTools(t *testing.T) {
+func TestNormalizeTools(t *testing.T) {
 	for name, c := range map[string]struct{ first, second, other string }{
 		"go test": {
 			first: `--- FAIL: TestTemp (0.00s)
@@ -175,7 +175,7 @@ java.net.ConnectException: http://localhost:5/x, /tmp/junit88/f
 			other: `<testsuite name="A" tests="2" failures="2" timestamp="2026-11-21T18:19:31" time="0.012"><testcase name="b" time="0.007"><failure message="expected: 3 but was: com.x.Foo@1b6d3586"/>`,
 		},
 	} {
-		first, second, other := Normalise(c.first), Normalise(c.second), Normalise(c.other)
+		first, second, other := Normalize(c.first), Normalize(c.second), Normalize(c.other)
 		if diff := cmp.Diff(strings.Split(first, "\n"), strings.Split(second, "\n")); diff != "" {
 			t.Errorf("%s (-first +second):\n%s", name, diff)
 		}
@@ -266,7 +266,7 @@ func TestRecurring(t *testing.T) {
 	}
 }
 
-func BenchmarkNormalise(b *testing.B) {
+func BenchmarkNormalize(b *testing.B) {
 	for name, line := range map[string]string{
 		"go test": "--- FAIL: TestTemp (0.00s)\n    x_test.go:3: in /tmp/TestTemp3597026735/001 at 2026-11-21 18:19:31.09 +0000 UTC\ngoroutine 19 [running]:\nx.f(0xc000123456)\n\t/x.go:3 +0xf3\n",
 		"prose":   "the quick brown fox jumps over the lazy dog and is not seen again\n",
@@ -285,7 +285,7 @@ func BenchmarkNormalise(b *testing.B) {
 			text := strings.Repeat(line, 1<<20/len(line))
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				Normalise(text)
+				Normalize(text)
 			}
 		})
 	}

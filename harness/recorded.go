@@ -40,7 +40,7 @@ func Find(ctx context.Context, dir, ref string) (*Recorded, error) {
 }
 
 func (r *Recorded) open(ref string) error {
-	run, err := r.Home.Find(ref)
+	run, err := r.Home.FindRun(ref)
 	if err != nil {
 		return loop.Usage(err.Error(), "hone runs")
 	}

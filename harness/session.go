@@ -231,7 +231,7 @@ func (s *Session) Build() (loop.Built, error) { return s.loop.Build(s) }
 func (s *Session) before() func() workspace.Manifest {
 	run := s.journal.Run()
 	if s.fresh {
-		run = s.lock.Last
+		run = s.lock.LastRun
 	}
 	return func() workspace.Manifest { return history.LastManifest(s.Home, run) }
 }
@@ -239,7 +239,7 @@ func (s *Session) before() func() workspace.Manifest {
 // Begin records in the lock which run this process works on, and in the journal
 // the settings of a new run. Call it once, before the run's first round.
 func (s *Session) Begin() error {
-	if err := s.lock.Say(s.ID()); err != nil || !s.fresh {
+	if err := s.lock.SetRun(s.ID()); err != nil || !s.fresh {
 		return err
 	}
 	s.fresh = false

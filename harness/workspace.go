@@ -32,7 +32,7 @@ func Enter(ctx context.Context, dir string, create bool) (*Workspace, error) {
 	w := &Workspace{Dir: dir}
 	err := w.open(create)
 	if err == nil {
-		err = hone.Settle(ctx, w.Home, w.Tree, w.lock.Last)
+		err = hone.Settle(ctx, w.Home, w.Tree, w.lock.LastRun)
 	}
 	if err != nil {
 		w.Close()

@@ -72,10 +72,10 @@ func TestFollow(t *testing.T) {
 	dir := lively(t)
 	home := crashtest.Must(journal.FindHome(dir))
 	defer home.Close()
-	j := crashtest.Must(home.Playback(crashtest.Must(home.Find("last"))))
+	j := crashtest.Must(home.OpenReplay(crashtest.Must(home.FindRun("last"))))
 	followed := history.Follow(j)
-	for len(j.Ahead()) > 0 {
-		e := j.Pass()
+	for len(j.Remaining()) > 0 {
+		e := j.Skip()
 		if diff := cmp.Diff(answers(history.Read(j.Events())), answers(followed)); diff != "" {
 			t.Fatalf("after %s (-read +followed):\n%s", e.Line(), diff)
 		}
@@ -89,7 +89,7 @@ func TestPast(t *testing.T) {
 	dir := lively(t)
 	home := crashtest.Must(journal.FindHome(dir))
 	defer home.Close()
-	p := history.Read(crashtest.Must(home.Read(crashtest.Must(home.Find("last")))))
+	p := history.Read(crashtest.Must(home.Read(crashtest.Must(home.FindRun("last")))))
 	var unanswered []string
 	for _, q := range p.Unanswered(3, same) {
 		unanswered = append(unanswered, q.Path)

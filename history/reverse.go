@@ -85,7 +85,7 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 	}
 	began := past.Events()[0].Time
 	for _, p := range slices.Sorted(maps.Keys(v.traces)) {
-		if v.traces[p].ours && v.now[p].Same(v.traces[p].want) && !t.state(p).Same(v.traces[p].want) {
+		if v.traces[p].ours && v.now[p].SameState(v.traces[p].want) && !t.state(p).SameState(v.traces[p].want) {
 			v.unrecorded = append(v.unrecorded, p)
 		}
 		v.sort(p, treepath.Match(t.freed, p) || v.now[p].ChangedBefore(began))
@@ -107,7 +107,7 @@ func (v *Reversal) setOwnAside(own func(path string) bool) {
 
 // look reads the paths as they are now, also those that git ignores.
 func (v *Reversal) look(ctx context.Context) error {
-	m, err := v.tree.At(ctx, slices.Sorted(maps.Keys(v.traces)), v.last.Manifest)
+	m, err := v.tree.ManifestOf(ctx, slices.Sorted(maps.Keys(v.traces)), v.last.Manifest)
 	for _, e := range m {
 		v.now[e.Path] = e
 	}
@@ -119,7 +119,7 @@ func (v *Reversal) look(ctx context.Context) error {
 func (v *Reversal) sort(p string, older bool) {
 	t, now := v.traces[p], v.now[p]
 	switch {
-	case now.Same(t.want):
+	case now.SameState(t.want):
 	case !t.ours:
 		v.Outside = append(v.Outside, p)
 	case t.want.Kind == "" && !t.made && older:

@@ -39,7 +39,7 @@ func KeepContents(ctx context.Context, tree *workspace.Tree, home *journal.Home,
 	wanted := func(e workspace.Entry) bool {
 		return fresh[e.Path] && !home.Has(e.Digest) && (skip == nil || !skip(e))
 	}
-	if m, err = tree.Keep(ctx, m, wanted, keep); err != nil {
+	if m, err = tree.Store(ctx, m, wanted, keep); err != nil {
 		return nil, 0, fmt.Errorf("keep the tree's contents: %w", errors.Join(err, pack.Discard()))
 	}
 	if err := pack.Close(); err != nil {
@@ -54,7 +54,7 @@ func KeepManifest(home *journal.Home, before workspace.Stored, m workspace.Manif
 	if !home.Has(before.Name) {
 		before = workspace.Stored{}
 	}
-	return before.Next(m, home.Put)
+	return before.StoreNext(m, home.Put)
 }
 
 // ReadManifest reads a manifest from its object.

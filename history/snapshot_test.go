@@ -66,7 +66,7 @@ func BenchmarkReverse(b *testing.B) {
 	defer home.Close()
 	tree := crashtest.Must(workspace.Open(dir, workspace.Options{}))
 	defer tree.Close()
-	j := crashtest.Must(home.Open(crashtest.Must(home.Find("last"))))
+	j := crashtest.Must(home.Open(crashtest.Must(home.FindRun("last"))))
 	defer j.Close()
 	size, known := 0, map[string]bool{}
 	for _, o := range crashtest.Manifests(j.Events()) {

@@ -21,7 +21,7 @@ type trace struct {
 }
 
 // knows reports whether the path was in this state.
-func (t *trace) knows(e workspace.Entry) bool { return slices.ContainsFunc(t.states, e.Same) }
+func (t *trace) knows(e workspace.Entry) bool { return slices.ContainsFunc(t.states, e.SameState) }
 
 // tracker follows all paths through the events of a run.
 type tracker struct {
@@ -76,7 +76,7 @@ func (t *tracker) advance(object string, outside []string) error {
 	if object == t.tree.Name() {
 		return nil
 	}
-	deltas, err := t.tree.Go(object)
+	deltas, err := t.tree.MoveTo(object)
 	if err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ func (h *Home) Runs() ([]string, error) {
 
 // Find returns the run that the user means by ref: an id, a unique prefix of
 // one, or "last". The error is a [*NotFoundError] if there is no such run.
-func (h *Home) Find(ref string) (string, error) {
+func (h *Home) FindRun(ref string) (string, error) {
 	runs, err := h.Runs()
 	if err != nil {
 		return "", err

@@ -143,7 +143,7 @@ type Journal struct {
 	opened    time.Time // includes a monotonic reading
 	active    int64     // of earlier processes, in milliseconds
 
-	replaying bool    // opened by Playback
+	replaying bool    // opened by OpenReplay
 	remaining []Event // events still to be replayed
 }
 

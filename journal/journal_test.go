@@ -204,13 +204,13 @@ func TestFind(t *testing.T) {
 		fill(t, h, run, 1)
 	}
 	for ref, want := range map[string]string{"last": "20260202-000000-cc", "202602": "20260202-000000-cc", "20260101-000000-aa": "20260101-000000-aa"} {
-		if got, err := h.Find(ref); err != nil || got != want {
+		if got, err := h.FindRun(ref); err != nil || got != want {
 			t.Errorf("%s: %s, %v", ref, got, err)
 		}
 	}
 	for _, ref := range []string{"2026", "", "x"} {
 		var n *journal.NotFoundError
-		if _, err := h.Find(ref); !errors.As(err, &n) {
+		if _, err := h.FindRun(ref); !errors.As(err, &n) {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
@@ -236,7 +236,7 @@ func TestRunsAfterTheClockWasSetBack(t *testing.T) {
 	for range 3 {
 		run := h.NewRun()
 		fill(t, h, run, 1)
-		if last, err := h.Find("last"); err != nil || last != run {
+		if last, err := h.FindRun("last"); err != nil || last != run {
 			t.Errorf("last is %s, not %s (%v)", last, run, err)
 		}
 	}
@@ -297,25 +297,25 @@ func TestOneLockAWorkspace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Say("r1"); err != nil {
+	if err := l.SetRun("r1"); err != nil {
 		t.Fatal(err)
 	}
 	var held *journal.LockedError
 	if _, err := h.Lock(); !errors.As(err, &held) || held.Run != "r1" {
 		t.Errorf("a second lock: %v", err)
 	}
-	if run, ok := h.Holder(); !ok || run != "r1" {
+	if run, ok := h.LockedRun(); !ok || run != "r1" {
 		t.Errorf("holder: %s, %v", run, ok)
 	}
 	if err := l.Unlock(); err != nil {
 		t.Fatal(err)
 	}
 	l, err = h.Lock()
-	if err != nil || l.Last != "r1" {
+	if err != nil || l.LastRun != "r1" {
 		t.Fatalf("after the lock was released: %v, %v", l, err)
 	}
 	l.Unlock()
-	if _, ok := h.Holder(); ok {
+	if _, ok := h.LockedRun(); ok {
 		t.Error("a released lock is still held")
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // LockedError says that another process is working on the workspace.
 type LockedError struct {
-	Run string // the run that it is working on, or the previous run until it calls Say
+	Run string // the run that it is working on, or the previous run until it calls SetRun
 }
 
 func (e *LockedError) Error() string {
@@ -24,17 +24,18 @@ func (e *LockedError) Error() string {
 
 // Lock is the lock of a workspace. It ends with the process that holds it.
 type Lock struct {
-	// Last is the run that any process worked on last, empty if there was none.
-	Last string
-	file *os.File
+	// LastRun is the run that the workspace was last locked for, by any process;
+	// empty if there was none.
+	LastRun string
+	file    *os.File
 }
 
 // errLocked is returned by tryLock if another process has the lock.
 var errLocked = errors.New("held")
 
-// lockGrace is how long Lock tries. A process that was killed while it started a
-// command keeps the lock until that command has replaced the copy of it, and
-// [Home.Holder] has the lock for a moment.
+// lockGrace is how long Lock tries. If a process is killed while it starts a
+// command, its forked copy keeps the lock until it executes the command. And
+// [Home.LockedRun] has the lock for a moment.
 const lockGrace = 500 * time.Millisecond
 
 // Lock locks the workspace for this process. If another process keeps the lock
@@ -62,7 +63,7 @@ func (h *Home) lock(grace time.Duration) (*Lock, error) {
 	last := strings.TrimSpace(string(who))
 	switch {
 	case err == nil && readErr == nil:
-		return &Lock{Last: last, file: f}, nil
+		return &Lock{LastRun: last, file: f}, nil
 	case errors.Is(err, errLocked):
 		err = &LockedError{Run: last}
 	default:
@@ -71,10 +72,10 @@ func (h *Home) lock(grace time.Duration) (*Lock, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// Say records which run this process is working on, for processes that are
+// SetRun records which run this process is working on, for processes that are
 // refused the lock and for the next one that gets it.
-func (l *Lock) Say(run string) error {
-	l.Last = run
+func (l *Lock) SetRun(run string) error {
+	l.LastRun = run
 	if err := l.file.Truncate(0); err != nil {
 		return err
 	}
@@ -85,9 +86,9 @@ func (l *Lock) Say(run string) error {
 // Unlock releases the lock.
 func (l *Lock) Unlock() error { return l.file.Close() }
 
-// Holder returns the run that a process is working on. ok is false if no
+// LockedRun returns the run that a process is working on. ok is false if no
 // process has the lock.
-func (h *Home) Holder() (run string, ok bool) {
+func (h *Home) LockedRun() (run string, ok bool) {
 	l, err := h.lock(0)
 	if err == nil {
 		_ = l.Unlock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestLockOutlivesAKill: a process that is killed while it starts a command
-// leaves the lock to the copy of itself for a moment, and the next one gets it.
+// TestLockOutlivesAKill: Lock waits for a lock that another process releases
+// soon, as the forked copy of a killed process does.
 func TestLockOutlivesAKill(t *testing.T) {
 	h := home(t)
 	held, err := h.Lock()

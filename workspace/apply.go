@@ -71,7 +71,7 @@ func displayAll(paths []string) string {
 // Apply writes and syncs all new contents to temporary files next to their
 // targets before it renames the first one. After an error before that rename it
 // removes them. After a later error it writes the old contents back from
-// memory; if that fails, the error is a [*PartialError]. Cancelling the context
+// memory; if that fails, the error is a [*PartialError]. Canceling the context
 // has no effect after the first rename. Missing parent directories get mode
 // 0755. Directories that a deletion leaves empty stay: git does not track them,
 // and a process may use one as its working directory.

@@ -150,7 +150,7 @@ func TestApplyKeepsModeOfNow(t *testing.T) {
 	}
 }
 
-func TestApplyCancelled(t *testing.T) {
+func TestApplyCanceled(t *testing.T) {
 	files, ch, _ := mixedChange()
 	tree := newTree(t, files, Options{})
 	verdicts := allowedVerdicts(t, tree, ch)

@@ -33,7 +33,7 @@ type File struct {
 	Mode      fs.FileMode // permission bits; of regular files
 	Target    string      // of a symlink, as stored
 	Untracked bool        // git does not track it yet; false if git was not asked
-	Ignored   bool        // git ignores it, but the user wants it in manifests; never set by Files
+	Ignored   bool        // git ignores it, but the user included it; never set by Files
 	Note      string      // why it could not be inspected; empty if it was
 
 	stamp stamp
@@ -46,13 +46,13 @@ type File struct {
 // listed paths that do not exist or are behind a symlink. A directory that
 // cannot be read is an entry of kind Other with a note, not an error.
 func (t *Tree) Files(ctx context.Context) ([]File, error) {
-	files, err := t.keptFiles(ctx)
+	files, err := t.listedFiles(ctx)
 	return slices.DeleteFunc(files, func(f File) bool { return f.Ignored }), err
 }
 
-// keptFiles returns what Files returns, and the ignored files that the user
-// wants kept.
-func (t *Tree) keptFiles(ctx context.Context) ([]File, error) {
+// listedFiles returns what Files returns, and the ignored files that the user
+// included.
+func (t *Tree) listedFiles(ctx context.Context) ([]File, error) {
 	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
 	defer l.cur.Close()
 	if err := l.repository("", marks{}); err != nil {
@@ -88,7 +88,7 @@ func (l *lister) repository(dir string, of marks) error {
 	if err != nil {
 		return err
 	}
-	kept := slices.Clone(listing.Kept)
+	kept := slices.Clone(listing.Paths)
 	slices.Sort(kept)
 	for _, name := range slices.Compact(kept) {
 		m := marks{untracked: listing.Untracked[name], ignored: of.ignored || listing.Ignored[name]}

@@ -44,7 +44,7 @@ type Entry struct {
 }
 
 // Manifest reads the state of the tree: the files that Files returns, and the
-// ignored files that the user wants kept. It does not read a file again whose
+// ignored files that the user included. It does not read a file again whose
 // stamp (size, permission bits, times and inode) equals that of its entry in
 // prev, unless the file changed within two seconds before prev was taken. prev
 // may be nil. A file that cannot be read is an entry with a note, not an error.
@@ -53,7 +53,7 @@ type Entry struct {
 // modification time hides its change.
 func (t *Tree) Manifest(ctx context.Context, prev Manifest) (Manifest, error) {
 	taken := time.Now()
-	files, err := t.keptFiles(ctx)
+	files, err := t.listedFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -241,11 +241,11 @@ func (m Manifest) search(path string) (i int, found bool) {
 	return slices.BinarySearchFunc(m, path, func(e Entry, path string) int { return strings.Compare(e.Path, path) })
 }
 
-// Same reports whether two entries, possibly of different paths, have the same
+// SameState reports whether two entries, possibly of different paths, have the same
 // state: kind, permission bits, contents and link target. The zero Entry is the
 // state of a path that does not exist. An entry that could not be read equals
 // no other.
-func (e Entry) Same(o Entry) bool {
+func (e Entry) SameState(o Entry) bool {
 	return e.Note == "" && o.Note == "" && e.Kind == o.Kind && e.Mode == o.Mode && e.Digest == o.Digest && e.Target == o.Target
 }
 
@@ -256,9 +256,9 @@ func (e Entry) ChangedBefore(t time.Time) bool {
 	return last != 0 && last < t.UnixNano()
 }
 
-// At reads the state of single paths, whether or not git keeps them. Paths that
+// ManifestOf reads the state of single paths, whether or not git ignores them. Paths that
 // do not exist are left out. prev is as in [Tree.Manifest].
-func (t *Tree) At(ctx context.Context, paths []string, prev Manifest) (Manifest, error) {
+func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (Manifest, error) {
 	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
 	defer l.cur.Close()
 	h := hasher{tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: time.Now()}

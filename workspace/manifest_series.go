@@ -9,7 +9,7 @@ import (
 
 // A tree is inspected often and changes little. So of the manifests stored one
 // after another a few are stored complete, and the others as changes since the
-// one before ([Stored.Next]): each costs only what changed. A [Series] moves
+// one before ([Stored.StoreNext]): each costs only what changed. A [Series] moves
 // from one to the next at that cost too.
 
 const (
@@ -31,12 +31,12 @@ type Stored struct {
 	fullSize int // length of that manifest's text in bytes
 }
 
-// Next stores m as the successor of s: as changes if they are few, and complete
+// StoreNext stores m as the successor of s: as changes if they are few, and complete
 // if they are many, if s is zero, or after many changes in a row. If m equals
-// s, Next stores nothing and returns s. After an error it returns s too.
+// s, StoreNext stores nothing and returns s. After an error it returns s too.
 //
 // Contract: put stores a text and returns its SHA-256 in hex.
-func (s Stored) Next(m Manifest, put func(text []byte) (name string, err error)) (Stored, error) {
+func (s Stored) StoreNext(m Manifest, put func(text []byte) (name string, err error)) (Stored, error) {
 	if s.Name != "" {
 		c := m.changesSince(s.Manifest, s.Name)
 		if len(c.list) == 0 {
@@ -58,16 +58,16 @@ func (s Stored) Next(m Manifest, put func(text []byte) (name string, err error))
 	return Stored{Name: name, Manifest: m, fullSize: len(text)}, nil
 }
 
-// ReadManifest reads a manifest stored by [Stored.Next]. get is as Series.Get.
+// ReadManifest reads a manifest stored by [Stored.StoreNext]. get is as Series.Get.
 func ReadManifest(name string, get func(name string) ([]byte, error)) (Stored, error) {
 	s := Series{Get: get}
-	if _, err := s.Go(name); err != nil {
+	if _, err := s.MoveTo(name); err != nil {
 		return Stored{}, err
 	}
 	return s.Stored(), nil
 }
 
-// Series moves between manifests stored by [Stored.Next], in any order. In the
+// Series moves between manifests stored by [Stored.StoreNext], in any order. In the
 // order of storing, a move costs only what changed. A Series with Get set is
 // ready to use and is at no manifest. It is not for use by several goroutines
 // at once.
@@ -127,11 +127,11 @@ func (s *Series) Stored() Stored {
 	return Stored{Name: s.name, Manifest: s.Manifest(), links: s.links, fullSize: s.fullSize}
 }
 
-// Go moves to the manifest of a name and returns the differences, as
+// MoveTo moves to the manifest of a name and returns the differences, as
 // [Manifest.Diff] does; nil for the first manifest. The error reports a text
-// that is missing or that Next would not write in this place. The series must
+// that is missing or that StoreNext would not write in this place. The series must
 // not be used after an error.
-func (s *Series) Go(name string) ([]Delta, error) {
+func (s *Series) MoveTo(name string) ([]Delta, error) {
 	if name == s.name {
 		return nil, nil
 	}

@@ -86,7 +86,7 @@ func TestSeriesRandom(t *testing.T) {
 		var s Stored
 		m := testManifest(r.IntN(60))
 		for range 60 {
-			next, err := s.Next(m, kept.put)
+			next, err := s.StoreNext(m, kept.put)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestSeriesRandom(t *testing.T) {
 		at := Manifest(nil)
 		order := append(slices.Clone(all), all[30], all[3], all[3], all[59], all[0])
 		for i, want := range order {
-			deltas, err := walk.Go(want.Name)
+			deltas, err := walk.MoveTo(want.Name)
 			if err != nil {
 				t.Fatalf("seed %d, manifest %d: %v", seed, i, err)
 			}
@@ -126,13 +126,13 @@ func TestSeriesRandom(t *testing.T) {
 
 func TestSeriesEntry(t *testing.T) {
 	kept := texts{}
-	first, _ := Stored{}.Next(testManifest(20), kept.put)
+	first, _ := Stored{}.StoreNext(testManifest(20), kept.put)
 	m := slices.Delete(slices.Clone(first.Manifest), 3, 4)
 	m[5].Mode = 0o755
-	second, _ := first.Next(m, kept.put)
+	second, _ := first.StoreNext(m, kept.put)
 	s := Series{Get: kept.get}
 	for _, name := range []string{first.Name, second.Name} {
-		if _, err := s.Go(name); err != nil || s.Name() != name {
+		if _, err := s.MoveTo(name); err != nil || s.Name() != name {
 			t.Fatal(s.Name(), err)
 		}
 	}
@@ -151,11 +151,11 @@ func TestSeriesEntry(t *testing.T) {
 // after many in a row, is stored complete; an unchanged manifest is not stored.
 func TestStoredNext(t *testing.T) {
 	kept := texts{}
-	first, err := Stored{}.Next(testManifest(100), kept.put)
+	first, err := Stored{}.StoreNext(testManifest(100), kept.put)
 	if err != nil || isChanges(kept[first.Name]) {
 		t.Fatalf("%v: %s", err, kept[first.Name])
 	}
-	if same, _ := first.Next(testManifest(100), func([]byte) (string, error) { panic("kept") }); same.Name != first.Name {
+	if same, _ := first.StoreNext(testManifest(100), func([]byte) (string, error) { panic("kept") }); same.Name != first.Name {
 		t.Error("an equal manifest has another name")
 	}
 	changed := func(s Stored, n int) Stored {
@@ -163,7 +163,7 @@ func TestStoredNext(t *testing.T) {
 		for i := range n {
 			m[i].stamp.modified++
 		}
-		next, err := s.Next(m, kept.put)
+		next, err := s.StoreNext(m, kept.put)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestStoredNext(t *testing.T) {
 	if longest != maxLinks {
 		t.Errorf("there are %d changes in a row", longest)
 	}
-	if s, err := first.Next(testManifest(99), func([]byte) (string, error) { return "", errNoText }); !errors.Is(err, errNoText) || s.Name != first.Name {
+	if s, err := first.StoreNext(testManifest(99), func([]byte) (string, error) { return "", errNoText }); !errors.Is(err, errNoText) || s.Name != first.Name {
 		t.Errorf("after a failed put the name is %q, %v", s.Name, err)
 	}
 }
@@ -262,8 +262,8 @@ func TestSeriesIsBounded(t *testing.T) {
 
 func TestSeriesFindsWhatIsMissing(t *testing.T) {
 	kept := texts{}
-	first, _ := Stored{}.Next(testManifest(20), kept.put)
-	second, _ := first.Next(testManifest(19), kept.put)
+	first, _ := Stored{}.StoreNext(testManifest(20), kept.put)
+	second, _ := first.StoreNext(testManifest(19), kept.put)
 	delete(kept, first.Name)
 	if _, err := ReadManifest(second.Name, kept.get); !errors.Is(err, errNoText) || !strings.Contains(err.Error(), second.Name[:12]) {
 		t.Error(err)
@@ -274,14 +274,14 @@ func TestSeriesFindsWhatIsMissing(t *testing.T) {
 // change of one file, complete and as changes.
 func BenchmarkManifestKept(b *testing.B) {
 	put := func(text []byte) (string, error) { return Digest(text), nil }
-	first, _ := Stored{}.Next(testManifest(50_000), put)
+	first, _ := Stored{}.StoreNext(testManifest(50_000), put)
 	m := slices.Clone(first.Manifest)
 	m[25_000].stamp.modified++
 	for name, s := range map[string]Stored{"whole": {}, "changes": first} {
 		b.Run(name, func(b *testing.B) {
 			size := 0
 			for b.Loop() {
-				if _, err := s.Next(m, func(text []byte) (string, error) { size = len(text); return put(text) }); err != nil {
+				if _, err := s.StoreNext(m, func(text []byte) (string, error) { size = len(text); return put(text) }); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -298,14 +298,14 @@ func BenchmarkSeries(b *testing.B) {
 	for i := range 200 {
 		m = slices.Clone(m)
 		m[i*400].stamp.modified++
-		s, _ = s.Next(m, kept.put)
+		s, _ = s.StoreNext(m, kept.put)
 		all = append(all, s.Name)
 	}
 	b.Run("in order", func(b *testing.B) {
 		for b.Loop() {
 			walk := Series{Get: kept.get}
 			for _, name := range all {
-				if _, err := walk.Go(name); err != nil {
+				if _, err := walk.MoveTo(name); err != nil {
 					b.Fatal(err)
 				}
 			}

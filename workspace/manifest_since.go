@@ -117,7 +117,7 @@ func appendChange(b []byte, e Entry) []byte {
 func isChanges(text []byte) bool { return bytes.HasPrefix(text, []byte(changesHead)) }
 
 // decodeChanges parses the output of encode and is as strict as
-// [DecodeManifest]. [Series.Go] checks what needs the base: that removed paths
+// [DecodeManifest]. [Series.MoveTo] checks what needs the base: that removed paths
 // existed and that changed entries differ.
 func decodeChanges(text []byte) (changes, error) {
 	head, lines, _ := bytes.Cut(text, []byte("\n"))

@@ -13,8 +13,8 @@ import (
 // repository. The tree then lists every file of the directory.
 var ErrNoRepository = errors.New("not a git repository")
 
-// Lister lists the files that one git repository keeps: tracked files,
-// untracked files that are not ignored, and any others the user wants kept.
+// Lister lists the files of one git repository: tracked files, untracked files
+// that are not ignored, and ignored files that the user included.
 //
 // Contract: dir is absolute and is the root of a repository or a directory
 // below it. The listing covers everything below dir. It names the directory of
@@ -24,17 +24,15 @@ var ErrNoRepository = errors.New("not a git repository")
 // by several goroutines at once.
 type Lister func(ctx context.Context, dir string) (Listing, error)
 
-// Listing holds the files that one repository keeps. The zero Listing keeps
-// nothing.
+// Listing holds the files of one repository. The zero Listing is empty.
 type Listing struct {
-	// Kept are paths relative to the directory, with slashes, in the bytes that
-	// git returns. Order and duplicates do not matter. A directory, with or
-	// without a trailing slash, is a nested repository or a submodule, and is
-	// entered.
-	Kept []string
-	// Untracked are those of Kept that git does not track yet.
+	// Paths are relative to the directory, with slashes, in the bytes that git
+	// returns. Order and duplicates do not matter. A directory, with or without a
+	// trailing slash, is a nested repository or a submodule, and is entered.
+	Paths []string
+	// Untracked are those of Paths that git does not track yet.
 	Untracked map[string]bool
-	// Ignored are those of Kept that git ignores but the user wants kept.
+	// Ignored are those of Paths that git ignores but the user included.
 	// Manifests include them, prompts do not. An ignored directory stands for
 	// everything below it.
 	Ignored map[string]bool
@@ -45,7 +43,7 @@ const DefaultMaxFile = 64 << 20
 
 // Options configure Open. The zero Options list every file of the tree.
 type Options struct {
-	// List asks git which files to keep. Nil means that every file is listed.
+	// List asks git which files to list. Nil means that every file is listed.
 	List Lister
 	// MaxFile is the size in bytes of the largest file that may be read or
 	// written; 0 means DefaultMaxFile. Manifests have no limit.

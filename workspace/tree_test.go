@@ -55,7 +55,7 @@ func gitLister(t testing.TB) Lister {
 			return Listing{}, err
 		}
 		untracked, err := ask(ctx, dir, "-o", "--exclude-standard")
-		l := Listing{Kept: append(tracked, untracked...), Untracked: map[string]bool{}}
+		l := Listing{Paths: append(tracked, untracked...), Untracked: map[string]bool{}}
 		for _, name := range untracked {
 			l.Untracked[name] = true
 		}
@@ -168,7 +168,7 @@ tracked file 1
 func TestFilesTrustNoLister(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", ".git/x": "1", "d/e": "1"}, Options{
 		List: func(context.Context, string) (Listing, error) {
-			return Listing{Kept: []string{"a", "a", "./a", "../outside", "/etc/passwd", "", ".", "./", ".git/x", "d/../a", "d/"}}, nil
+			return Listing{Paths: []string{"a", "a", "./a", "../outside", "/etc/passwd", "", ".", "./", ".git/x", "d/../a", "d/"}}, nil
 		},
 	})
 	files, err := tree.Files(t.Context())
@@ -191,7 +191,7 @@ func TestFilesErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := newTree(t, map[string]string{"a": "1"}, Options{}).Files(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Files of a cancelled context = %v", err)
+		t.Errorf("Files of a canceled context = %v", err)
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "nothing"), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open of a missing directory = %v", err)

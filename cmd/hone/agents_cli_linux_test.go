@@ -425,7 +425,7 @@ func (s *cliSeat) ledger(t *testing.T, roles ...string) {
 		t.Fatal(err)
 	}
 	defer home.Close()
-	run, err := home.Find("last")
+	run, err := home.FindRun("last")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func onRecord(t *testing.T, dir string) bool {
 		return false
 	}
 	defer home.Close()
-	run, err := home.Find("last")
+	run, err := home.FindRun("last")
 	if err != nil {
 		return false
 	}

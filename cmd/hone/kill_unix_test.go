@@ -198,7 +198,7 @@ func (v victim) facts(t *testing.T) (f facts) {
 		t.Fatal(err)
 	}
 	defer home.Close()
-	run, err := home.Find("last")
+	run, err := home.FindRun("last")
 	var none *journal.NotFoundError
 	if errors.As(err, &none) {
 		return f

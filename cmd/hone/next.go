@@ -44,7 +44,7 @@ func nextAfter(home *journal.Home, run string, next hone.Next) string {
 	if next.IsZero() {
 		next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
 	}
-	if last, err := home.Find("last"); err == nil && last == run {
+	if last, err := home.FindRun("last"); err == nil && last == run {
 		run = "last"
 	}
 	return nextLine(next, run)

@@ -111,15 +111,15 @@ func (a *app) replayIn(ctx context.Context, w *harness.Workspace, j *journal.Jou
 
 // playback finds a run and opens its journal to be gone through.
 func playback(home *journal.Home, ref string) (*journal.Journal, hone.Start, error) {
-	run, err := home.Find(ref)
+	run, err := home.FindRun(ref)
 	if err != nil {
 		return nil, hone.Start{}, usage(err.Error(), "hone runs")
 	}
-	j, err := home.Playback(run)
+	j, err := home.OpenReplay(run)
 	if err != nil {
 		return nil, hone.Start{}, failed(err, "do not trust this journal from that line on: hone did not write it")
 	}
-	start, err := harness.Started(j.Ahead())
+	start, err := harness.Started(j.Remaining())
 	if err != nil {
 		return nil, start, usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
 	}

@@ -115,7 +115,7 @@ func list(out io.Writer, home *journal.Home, runs []string) error {
 // summarise sums up a run in one line, also one whose journal cannot be read.
 func summarise(home *journal.Home, run string) summary {
 	s := summary{Run: run, Result: "died"}
-	if holder, ok := home.Holder(); ok && holder == run {
+	if holder, ok := home.LockedRun(); ok && holder == run {
 		s.Result = "running"
 	}
 	events, err := home.Read(run)

@@ -61,7 +61,7 @@ func (a *app) show(f showFlags, ref string) error {
 		return harness.NoHome(root, err)
 	}
 	defer home.Close()
-	run, err := home.Find(ref)
+	run, err := home.FindRun(ref)
 	if err != nil {
 		return usage(err.Error(), "hone runs")
 	}

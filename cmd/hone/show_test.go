@@ -45,7 +45,7 @@ func conversed(t *testing.T) string {
 		}
 		return tool.Result{Text: "the one line\n"}, nil
 	}}
-	crashtest.Live(t, dir, nil, journal.Observer{}, func(r *hone.Run) hone.Round {
+	crashtest.RunProcess(t, dir, nil, journal.Observer{}, func(r *hone.Run) hone.Round {
 		r.Limits.Rounds = 2
 		role := hone.Role{Name: "executor", Model: replies, Called: "test/model", System: "a system text", MaxOutput: 1000, Tools: []tool.Tool{read}}
 		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
@@ -108,7 +108,7 @@ func TestShowCommitsAndServers(t *testing.T) {
 		ID   string `json:"id"`
 		history.Report
 	}
-	crashtest.Live(t, dir, nil, journal.Observer{}, func(r *hone.Run) hone.Round {
+	crashtest.RunProcess(t, dir, nil, journal.Observer{}, func(r *hone.Run) hone.Round {
 		r.Limits.Rounds = 2
 		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 			_, err := hone.Step(ctx, r, "commit", nil, func(context.Context) (made, error) {

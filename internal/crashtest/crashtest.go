@@ -2,7 +2,7 @@
 // run before and after every journal event, resumes it, and compares the result
 // with that of an undisturbed run.
 //
-// Describe a run with a [Scene] and call [Scene.Run]. [Live] is a helper for its
+// Describe a run with a [Scene] and call [Scene.Run]. [RunProcess] is a helper for its
 // Play. Tests of the engine and of history also use [Process] and the helpers
 // next to it.
 package crashtest
@@ -27,21 +27,21 @@ import (
 
 // Scene is a workspace and a run on it.
 type Scene struct {
-	// Furnish fills an empty workspace.
-	Furnish func(t testing.TB, dir string)
+	// Setup fills an empty workspace.
+	Setup func(t testing.TB, dir string)
 	// Play starts the run or resumes the existing one, like a new process: it
 	// shares only the workspace and the model with earlier calls. The observer
 	// is the journal's.
 	Play func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End
 	// Replies are the model's replies, in order.
 	Replies []model.Reply
-	// Prompts says that no request depends on the number of kills: the run
-	// executes no command of a model, which a kill could interrupt. Then
-	// requests are compared too.
-	Prompts bool
-	// Most is approximately how many points are tried unless HONE_TEST_ALL is
+	// CompareRequests says that the requests to the model are compared too. Set
+	// it if no request depends on the number of kills, that is, if the run
+	// executes no command of a model, which a kill could interrupt.
+	CompareRequests bool
+	// MaxPoints is approximately how many points are tried unless HONE_TEST_ALL is
 	// set; 0 means 20.
-	Most int
+	MaxPoints int
 }
 
 // killSignal is the value that a killed run panics with.
@@ -52,8 +52,8 @@ type killSignal struct{}
 // taken.
 const defaultPoints = 20
 
-// Sampled reports whether a point is tried, of so many points in all.
-func Sampled(point, points int) bool { return isSampled(point, points, scaledPoints(defaultPoints)) }
+// IsSampled reports whether a point is tried, of so many points in all.
+func IsSampled(point, points int) bool { return isSampled(point, points, scaledPoints(defaultPoints)) }
 
 func isSampled(point, points, most int) bool {
 	// An odd distance alternates between points before and after an event.
@@ -74,7 +74,7 @@ func (s Scene) Run(t *testing.T) {
 		t.Fatal("the run appended nothing")
 	}
 	t.Logf("undisturbed, %d points and %d model calls to %q in round %d: %s", len(want.points), want.calls, want.end.Kind, want.end.Rounds, want.end.Why)
-	tries := s.Most
+	tries := s.MaxPoints
 	if tries == 0 {
 		tries = defaultPoints
 	}
@@ -142,7 +142,7 @@ type outcome struct {
 // play plays the scene with one kill in each of the first processes.
 func (s Scene) play(t *testing.T, kills ...kill) outcome {
 	dir := t.TempDir()
-	s.Furnish(t, dir)
+	s.Setup(t, dir)
 	m := &script{dir: dir, replies: s.Replies, requests: map[int]string{}}
 	var o outcome
 	over := false
@@ -159,7 +159,7 @@ func (s Scene) play(t *testing.T, kills ...kill) outcome {
 		})
 	}
 	o.tree, o.calls, o.outside = Tree(t, dir), m.calls, outsidePaths(dir)
-	if s.Prompts {
+	if s.CompareRequests {
 		o.requests = m.requests
 	}
 	return o

@@ -43,12 +43,12 @@ func (p Process) Run(dir string) (hone.End, []journal.Event, error) {
 	defer lock.Unlock()
 	tree := Must(workspace.Open(dir, workspace.Options{List: p.List}))
 	defer tree.Close()
-	if err := hone.Settle(ctx, home, tree, lock.Last); err != nil {
+	if err := hone.Settle(ctx, home, tree, lock.LastRun); err != nil {
 		return hone.End{}, nil, err
 	}
 	r := &hone.Run{Tree: tree, Journal: openJournal(home, p.New), Retry: hone.Retry{First: time.Millisecond}}
 	defer r.Journal.Close()
-	Must(0, lock.Say(r.Journal.Run()))
+	Must(0, lock.SetRun(r.Journal.Run()))
 	r.OnStart = func() error {
 		if len(r.Journal.Events()) > 0 {
 			return nil
@@ -80,8 +80,8 @@ func Undo(dir string, round int, force bool) (*history.Reversal, map[string]stri
 	defer lock.Unlock()
 	tree := Must(workspace.Open(dir, workspace.Options{}))
 	defer tree.Close()
-	Must(0, hone.Settle(context.Background(), home, tree, lock.Last))
-	j := Must(home.Open(Must(home.Find("last"))))
+	Must(0, hone.Settle(context.Background(), home, tree, lock.LastRun))
+	j := Must(home.Open(Must(home.FindRun("last"))))
 	defer j.Close()
 	v, err := history.Reverse(context.Background(), j, tree, round, nil)
 	if err != nil {
@@ -173,4 +173,33 @@ func Must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// RunProcess is [Process.End] of a process that starts the workspace's only run or
+// resumes it.
+func RunProcess(t testing.TB, dir string, list workspace.Lister, o journal.Observer, setup func(*hone.Run) hone.Round) hone.End {
+	t.Helper()
+	return Process{Setup: setup, List: list, Observer: o}.End(t, dir)
+}
+
+// lockHome locks the workspace. A child process that another test is just
+// starting briefly inherits all open files, so a lock that was released can
+// still appear held.
+func lockHome(home *journal.Home) *journal.Lock {
+	for range 500 {
+		if lock, err := home.Lock(); err == nil {
+			return lock
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return Must(home.Lock())
+}
+
+// openJournal opens the journal of the last run, or that of a new one.
+func openJournal(home *journal.Home, isNew bool) *journal.Journal {
+	runs := Must(home.Runs())
+	if len(runs) == 0 || isNew {
+		return Must(home.Create(home.NewRun()))
+	}
+	return Must(home.Open(runs[len(runs)-1]))
 }

@@ -71,7 +71,7 @@ func outsidePaths(dir string) []string {
 	home := Must(journal.FindHome(dir))
 	defer home.Close()
 	var paths []string
-	for _, e := range Must(home.Read(Must(home.Find("last")))) {
+	for _, e := range Must(home.Read(Must(home.FindRun("last")))) {
 		var o history.Outside
 		if e.Type == history.TypeOutside {
 			Must(0, e.Decode(&o))

@@ -53,7 +53,7 @@ func (c Commit) message() (string, error) {
 // A submodule that is not checked out keeps its state. Links are stored as
 // links. A file that cannot be read is an error that names it, and nothing is
 // committed. Commit refuses a sparse work tree, whose absent files would be
-// deleted, and a git directory that leads elsewhere, with [ErrUnsound].
+// deleted, and a git directory that leads elsewhere, with [ErrUnsafe].
 //
 // The author is the user named in the global or system configuration, or else
 // hone. No hook, filter or signing program runs.

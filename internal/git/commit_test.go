@@ -59,7 +59,7 @@ func checkTree(t testing.TB, dir, want string) {
 func TestCommit(t *testing.T) {
 	g := isolatedGit(t)
 	dir := newDir(t)
-	r := initialise(t, g, dir, "/results/")
+	r := initialize(t, g, dir, "/results/")
 	write(t, dir, "a", "1", "b/c", "2", "results/log", "x", ".gitignore", "*.tmp\n", "x.tmp", "1", "b/y.tmp", "1")
 	run := []string{"Hone-Run: 7", "Hone-Step: build"}
 	first := commit(t, r, Commit{Subject: "phase1/build/step-1/pre", Trailers: run})
@@ -99,7 +99,7 @@ func TestCommit(t *testing.T) {
 
 func TestCommitOfNothing(t *testing.T) {
 	g := isolatedGit(t)
-	r := initialise(t, g, newDir(t))
+	r := initialize(t, g, newDir(t))
 	commit(t, r, Commit{Subject: "s"})
 	checkClean(t, r.root)
 	checkTree(t, r.root, "")
@@ -107,7 +107,7 @@ func TestCommitOfNothing(t *testing.T) {
 
 func TestMessagesAreChecked(t *testing.T) {
 	g := isolatedGit(t)
-	r := initialise(t, g, newDir(t))
+	r := initialize(t, g, newDir(t))
 	for _, c := range []Commit{
 		{}, {Subject: " a"}, {Subject: "a\nb"}, {Subject: "a\x00"}, {Subject: "\xff"},
 		{Subject: "a", Trailers: []string{""}}, {Subject: "a", Trailers: []string{"b\nc"}},
@@ -117,10 +117,10 @@ func TestMessagesAreChecked(t *testing.T) {
 			t.Errorf("Commit(%q) = %v, %v", c, made, err)
 		}
 	}
-	if _, _, err := r.Find(context.Background(), ""); !errors.Is(err, fs.ErrInvalid) {
+	if _, _, err := r.FindCommit(context.Background(), ""); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("Find() of nothing: %v", err)
 	}
-	if id, _, err := r.Find(context.Background(), "s"); id != "" || err != nil {
+	if id, _, err := r.FindCommit(context.Background(), "s"); id != "" || err != nil {
 		t.Errorf("Find() without commits = %q, %v", id, err)
 	}
 }
@@ -130,7 +130,7 @@ func TestMessagesAreChecked(t *testing.T) {
 func TestExcluded(t *testing.T) {
 	g := isolatedGit(t)
 	dir := newDir(t)
-	r := initialise(t, g, dir, "/results/")
+	r := initialize(t, g, dir, "/results/")
 	write(t, dir, "results/dev.log", "1", "results2", "1", "a/results/x", "1")
 	git(t, dir, "add", "-f", "results/dev.log", "results2")
 	git(t, dir, "commit", "-q", "-m", "forced")
@@ -172,7 +172,7 @@ func TestLineEndings(t *testing.T) {
 	g := isolatedGit(t)
 	git(t, "", "config", "--global", "core.safecrlf", "true")
 	dir := newDir(t)
-	r := initialise(t, g, dir)
+	r := initialize(t, g, dir)
 	write(t, dir, ".gitattributes", "*.bat text eol=crlf\n*.txt text\n", "a.bat", "1\r\n2\n", "b.txt", "1\r\n", "c", "1\r\n")
 	commit(t, r, Commit{Subject: "s"})
 	then := time.Now().Add(-time.Hour)
@@ -196,7 +196,7 @@ func TestIdentity(t *testing.T) {
 			g := isolatedGit(t)
 			write(t, os.Getenv("HOME"), ".gitconfig", c.global, "more", "[user]\nname = Grace\nemail = g@example.com\n")
 			dir := newDir(t)
-			r := initialise(t, g, dir)
+			r := initialize(t, g, dir)
 			git(t, dir, "config", "user.name", "Model")
 			git(t, dir, "config", "user.email", "model@example.com")
 			git(t, dir, "config", "author.name", "Model")
@@ -214,7 +214,7 @@ func TestIdentity(t *testing.T) {
 func TestFind(t *testing.T) {
 	g := isolatedGit(t)
 	dir := newDir(t)
-	r := initialise(t, g, dir)
+	r := initialize(t, g, dir)
 	ctx := context.Background()
 	older := commit(t, r, Commit{Subject: "a/b.c", Trailers: []string{"Run: 1"}})
 	newer := commit(t, r, Commit{Subject: "a/b.c", Trailers: []string{"Run: 2"}})
@@ -224,11 +224,11 @@ func TestFind(t *testing.T) {
 	git(t, dir, "config", "grep.patternType", "perl")
 	git(t, dir, "config", "log.showSignature", "true")
 	for subject, want := range map[string]string{"a/b.c": newer, "--all": last, "a/b": "", "a/b?c": "", "Run: 1": "", "nonsense": ""} {
-		if id, _, err := r.Find(ctx, subject); id != want || err != nil {
+		if id, _, err := r.FindCommit(ctx, subject); id != want || err != nil {
 			t.Errorf("Find(%q) = %s, %v; want %s", subject, id, err, want)
 		}
 	}
-	if _, message, _ := r.Find(ctx, "a/b.c"); message != "a/b.c\n\nRun: 2\n" {
+	if _, message, _ := r.FindCommit(ctx, "a/b.c"); message != "a/b.c\n\nRun: 2\n" {
 		t.Errorf("the message found is %q", message)
 	}
 	if id, message, err := r.Head(ctx); id != last || message != "--all\n" || err != nil {
@@ -236,14 +236,14 @@ func TestFind(t *testing.T) {
 	}
 	// Find ignores commits that HEAD does not reach.
 	git(t, dir, "checkout", "-q", older)
-	if id, _, err := r.Find(ctx, "--all"); id != "" || err != nil {
+	if id, _, err := r.FindCommit(ctx, "--all"); id != "" || err != nil {
 		t.Errorf("Find() = %s, %v", id, err)
 	}
 }
 
-func TestCommitIsCancelled(t *testing.T) {
+func TestCommitIsCanceled(t *testing.T) {
 	g := isolatedGit(t)
-	r := initialise(t, g, newDir(t))
+	r := initialize(t, g, newDir(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); !errors.Is(err, context.Canceled) || made {

@@ -84,7 +84,7 @@ type MainDiff struct {
 }
 
 // DiffMain combines [Repo.DiffBase] and [Repo.Diff]. It takes the time of two
-// successive git calls instead of three, or of one after [Repo.Prepare].
+// successive git calls instead of three, or of one after [Repo.PrepareDiff].
 func (r *Repo) DiffMain(ctx context.Context, paths ...string) (MainDiff, error) {
 	var p preparation
 	if ready := r.prepared.Swap(nil); ready != nil {
@@ -110,9 +110,9 @@ type preparation struct {
 	err        error
 }
 
-// Prepare collects in the background what the next [Repo.DiffMain] needs. It is
+// PrepareDiff collects in the background what the next [Repo.DiffMain] needs. It is
 // meant for a program's start: nothing may change the answers in the meantime.
-func (r *Repo) Prepare(ctx context.Context) {
+func (r *Repo) PrepareDiff(ctx context.Context) {
 	ready := make(chan preparation, 1)
 	r.prepared.Store(&ready)
 	go func() { ready <- r.prepare(ctx) }()

@@ -237,7 +237,7 @@ func TestUnreadableRepository(t *testing.T) {
 	}
 }
 
-func TestCancelled(t *testing.T) {
+func TestCanceled(t *testing.T) {
 	g := isolatedGit(t)
 	r := open(t, g, repository(t, "f", "1"))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -100,7 +100,7 @@ func TestCommitRunsNothing(t *testing.T) {
 	if head, _, err := r.Head(ctx); head != id || err != nil {
 		t.Errorf("Head() = %s, %v", head, err)
 	}
-	if found, _, err := r.Find(ctx, "s"); found != id || err != nil {
+	if found, _, err := r.FindCommit(ctx, "s"); found != id || err != nil {
 		t.Errorf("Find() = %s, %v", found, err)
 	}
 	if _, err := g.Init(ctx, newDir(t)); err != nil {
@@ -163,7 +163,7 @@ func TestCommitIsArmed(t *testing.T) {
 func TestOddNames(t *testing.T) {
 	g := isolatedGit(t)
 	dir := newDir(t)
-	r := initialise(t, g, dir)
+	r := initialize(t, g, dir)
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, filepath.Dir(secret), "secret", "secret")
 	names := []string{"-n", "--all", ":(top)x", "*", "[a]", " ", "a b", "a\nb", "\"q\"", "back\\slash", "bad\xff", "é", "tab\t", "!x", "#x", ":x"}
@@ -234,7 +234,7 @@ func TestPipesAndSockets(t *testing.T) {
 func TestNested(t *testing.T) {
 	g := isolatedGit(t)
 	dir := newDir(t)
-	r := initialise(t, g, dir)
+	r := initialize(t, g, dir)
 	elsewhere := repository(t, "secret", "1")
 	write(t, dir, ".gitignore", "*.log\n", "fresh/f", "1", "fresh/.gitignore", "/out\n", "fresh/out", "1", "fresh/a.log", "1",
 		"born/f", "1", "away/f", "1", "away/.git", "gitdir: "+filepath.Join(elsewhere, ".git")+"\n", "linked/f", "1")
@@ -322,7 +322,7 @@ func TestOddHeads(t *testing.T) {
 			dir := filepath.Join(outer, "src")
 			write(t, outer, "victim", "x", "victim.lock", "x")
 			write(t, dir, "f", "1")
-			r := initialise(t, g, dir)
+			r := initialize(t, g, dir)
 			commit(t, r, Commit{Subject: "first"})
 			write(t, dir, "f", "2")
 			head := c.head
@@ -358,7 +358,7 @@ func TestReplacedHistory(t *testing.T) {
 	if head, message, err := r.Head(ctx); head != id || message != "s\n" || err != nil {
 		t.Errorf("Head() = %s, %q, %v", head, message, err)
 	}
-	if found, _, err := r.Find(ctx, "first"); found != first || err != nil {
+	if found, _, err := r.FindCommit(ctx, "first"); found != first || err != nil {
 		t.Errorf("Find() = %s, %v", found, err)
 	}
 	if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); made || err != nil {
@@ -370,7 +370,7 @@ func TestReplacedHistory(t *testing.T) {
 func TestHugeFile(t *testing.T) {
 	g := isolatedGit(t)
 	dir := newDir(t)
-	r := initialise(t, g, dir)
+	r := initialize(t, g, dir)
 	git(t, dir, "config", "core.bigFileThreshold", "1m")
 	f, err := os.Create(filepath.Join(dir, "huge"))
 	if err != nil {

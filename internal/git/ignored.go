@@ -36,13 +36,13 @@ func outermost(paths []string) []string {
 	return kept
 }
 
-// ListIgnored returns every single file that git ignores at or below the given
+// IgnoredFiles returns every single file that git ignores at or below the given
 // paths. It looks into no other directory. A repository inside an ignored
 // directory is one path with a trailing slash, and may be included even if it
 // is only near the given paths. Paths are literal except for case, and relative
 // to the root; "." means the root. Without paths the result is empty. In other
 // respects it is like [Repo.IgnoredPaths].
-func (r *Repo) ListIgnored(ctx context.Context, paths ...string) ([]string, error) {
+func (r *Repo) IgnoredFiles(ctx context.Context, paths ...string) ([]string, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}

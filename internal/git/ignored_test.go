@@ -56,13 +56,13 @@ func TestListIgnored(t *testing.T) {
 		"nothing":                       {nil, nil},
 		"the same twice, and inside it": {[]string{"logs", "logs", "logs/deep"}, []string{"logs/1.log", "logs/deep/2.log"}},
 	} {
-		got, err := r.ListIgnored(ctx, c.paths...)
+		got, err := r.IgnoredFiles(ctx, c.paths...)
 		if err != nil || !cmp.Equal(c.want, got, cmpEmpty) {
 			t.Errorf("%s: ListIgnored(%q) = %q, %v; want %q", name, c.paths, got, err, c.want)
 		}
 	}
 	for _, p := range []string{"../x", "/etc", "a/../../b"} {
-		if _, err := r.ListIgnored(ctx, p); !errors.Is(err, fs.ErrInvalid) {
+		if _, err := r.IgnoredFiles(ctx, p); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("ListIgnored(%q) = %v", p, err)
 		}
 		if _, err := r.IgnoredPaths(ctx, p); !errors.Is(err, fs.ErrInvalid) {

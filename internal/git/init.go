@@ -16,7 +16,7 @@ import (
 // repository has the branch main, no commit, and nothing from a template, so no
 // hooks. Init completes a repository whose creation was interrupted. If .git is
 // a link or a file, or leads elsewhere in another way, the error is
-// [ErrUnsound].
+// [ErrUnsafe].
 //
 // Each exclude is a line for the repository's own list of ignored files,
 // info/exclude. Init adds missing lines; without any it does not touch the

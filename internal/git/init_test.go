@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func initialise(t testing.TB, g *Git, dir string, exclude ...string) *Repo {
+func initialize(t testing.TB, g *Git, dir string, exclude ...string) *Repo {
 	t.Helper()
 	r, err := g.Init(context.Background(), dir, exclude...)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestInit(t *testing.T) {
 	outer := repository(t, "f", "1")
 	dir := filepath.Join(outer, "src")
 	write(t, dir, "a", "1")
-	r := initialise(t, g, dir, "/results/", "*.tmp")
+	r := initialize(t, g, dir, "/results/", "*.tmp")
 	if r.root != dir || strings.TrimSpace(git(t, dir, "rev-parse", "--show-toplevel")) != dir {
 		t.Errorf("the top is %s, want %s", r.root, dir)
 	}
@@ -75,12 +75,12 @@ func TestInitOfWhatIsThere(t *testing.T) {
 	exclude := filepath.Join(dir, ".git", "info", "exclude")
 	write(t, dir, ".git/info/exclude", "# mine\n/a\r\n/b")
 	config := read(t, filepath.Join(dir, ".git", "config"))
-	initialise(t, g, dir)
+	initialize(t, g, dir)
 	if got := read(t, exclude); got != "# mine\n/a\r\n/b" {
 		t.Errorf("without patterns, info/exclude is %q", got)
 	}
 	for range 2 {
-		initialise(t, g, dir, "/a", "/c", "/b", "/c")
+		initialize(t, g, dir, "/a", "/c", "/b", "/c")
 		if got := read(t, exclude); got != "# mine\n/a\r\n/b\n/c\n" {
 			t.Errorf("info/exclude is %q", got)
 		}
@@ -105,7 +105,7 @@ func TestInitCompletes(t *testing.T) {
 			if err := prepare(dir); err != nil {
 				t.Fatal(err)
 			}
-			r := initialise(t, g, dir)
+			r := initialize(t, g, dir)
 			write(t, dir, "f", "1")
 			if _, made, err := r.Commit(context.Background(), Commit{Subject: "s"}); err != nil || !made {
 				t.Errorf("Commit() = %v, %v", made, err)
@@ -206,16 +206,16 @@ func TestUnsoundIsRefused(t *testing.T) {
 			before := listing(t, other)
 			write(t, dir, "f", "2")
 			ctx := context.Background()
-			if _, err := g.Init(ctx, dir, "/x"); !errors.Is(err, ErrUnsound) || !strings.Contains(err.Error(), dir) {
+			if _, err := g.Init(ctx, dir, "/x"); !errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), dir) {
 				t.Errorf("Init() = %v", err)
 			}
-			if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); !errors.Is(err, ErrUnsound) || made {
+			if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); !errors.Is(err, ErrUnsafe) || made {
 				t.Errorf("Commit() = %v, %v", made, err)
 			}
-			if _, _, err := r.Head(ctx); !errors.Is(err, ErrUnsound) {
+			if _, _, err := r.Head(ctx); !errors.Is(err, ErrUnsafe) {
 				t.Errorf("Head() = %v", err)
 			}
-			if _, _, err := r.Find(ctx, "first"); !errors.Is(err, ErrUnsound) {
+			if _, _, err := r.FindCommit(ctx, "first"); !errors.Is(err, ErrUnsafe) {
 				t.Errorf("Find() = %v", err)
 			}
 			if listing(t, other) != before {

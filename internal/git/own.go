@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// ErrUnsound says that a git directory leads out of its work tree or contains
+// ErrUnsafe says that a git directory leads out of its work tree or contains
 // something that git must not open, so that hone does not write to it.
-var ErrUnsound = errors.New("hone does not write to this git directory")
+var ErrUnsafe = errors.New("hone does not write to this git directory")
 
 // fixedSettings are settings for calls that write, or that read commits. They
 // make these calls independent of the repository's and the user's
@@ -59,7 +59,7 @@ func checkGitDir(dotGit string) error {
 		return fmt.Errorf("inspect the git directory: %w", err)
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%w: %s is not a directory", ErrUnsound, dotGit)
+		return fmt.Errorf("%w: %s is not a directory", ErrUnsafe, dotGit)
 	}
 	for name, why := range map[string]string{
 		"commondir":                    "it is a linked work tree of another repository",
@@ -68,7 +68,7 @@ func checkGitDir(dotGit string) error {
 	} {
 		file := filepath.Join(dotGit, filepath.FromSlash(name))
 		if _, err := os.Lstat(file); err == nil {
-			return fmt.Errorf("%w: %s exists: %s", ErrUnsound, file, why)
+			return fmt.Errorf("%w: %s exists: %s", ErrUnsafe, file, why)
 		}
 	}
 	return filepath.WalkDir(dotGit, func(path string, d fs.DirEntry, err error) error {
@@ -91,7 +91,7 @@ func checkGitDirEntry(dotGit, path string, d fs.DirEntry) error {
 		return filepath.SkipDir
 	}
 	if d.Type()&unsafeTypes != 0 {
-		return fmt.Errorf("%w: %s is neither a file nor a directory", ErrUnsound, path)
+		return fmt.Errorf("%w: %s is neither a file nor a directory", ErrUnsafe, path)
 	}
 	return nil
 }

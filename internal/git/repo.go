@@ -72,7 +72,7 @@ func isGitFile(file string) bool {
 type Repo struct {
 	git      *Git
 	root     string
-	prepared atomic.Pointer[chan preparation] // set by Prepare; nil if nothing is prepared
+	prepared atomic.Pointer[chan preparation] // set by PrepareDiff; nil if nothing is prepared
 }
 
 // Open opens the work tree that contains dir; see [Root]. It starts no process.

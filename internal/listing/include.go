@@ -28,7 +28,7 @@ func (i inclusion) in(ctx context.Context, repo *git.Repo, below, at string) ([]
 	for _, p := range i.asked(at) {
 		ask = append(ask, path.Join(below, p))
 	}
-	ignored, err := repo.ListIgnored(ctx, ask...)
+	ignored, err := repo.IgnoredFiles(ctx, ask...)
 	if err != nil {
 		return nil, err
 	}

@@ -167,7 +167,7 @@ func TestIncludeBelowTop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := workspace.Listing{Kept: []string{"data/b.db"}, Untracked: map[string]bool{"data/b.db": true}, Ignored: map[string]bool{"data/b.db": true}}
+	want := workspace.Listing{Paths: []string{"data/b.db"}, Untracked: map[string]bool{"data/b.db": true}, Ignored: map[string]bool{"data/b.db": true}}
 	if diff := cmp.Diff(want, l); diff != "" {
 		t.Error(diff)
 	}

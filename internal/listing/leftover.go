@@ -126,7 +126,7 @@ func (s *leftoverSearch) onlyCommits(repo *git.Repo, _, at string) error { retur
 
 // commits adds what a repository's HEAD did.
 func (s *leftoverSearch) commits(repo *git.Repo, at string) error {
-	moves, err := repo.Moves(s.ctx, s.since, s.until)
+	moves, err := repo.Reflog(s.ctx, s.since, s.until)
 	if err != nil {
 		return err
 	}
@@ -137,13 +137,13 @@ func (s *leftoverSearch) commits(repo *git.Repo, at string) error {
 	for _, m := range moves {
 		s.found.Commits = append(s.found.Commits, whose+m.ID[:7]+" "+deed(m))
 	}
-	s.found.More = s.found.More || len(moves) == git.MaxMoves
+	s.found.More = s.found.More || len(moves) == git.MaxReflog
 	return nil
 }
 
 // deed is what a move of HEAD did, in the reflog's words; of a plain commit, its
 // subject.
-func deed(m git.Move) string {
+func deed(m git.ReflogEntry) string {
 	plain := m.Action == "commit" || m.Action == "commit (initial)" || m.Action == ""
 	switch {
 	case strings.Trim(m.ID, "0") == "":

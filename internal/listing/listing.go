@@ -85,15 +85,15 @@ func listing(ctx context.Context, repo *git.Repo, below string, also inclusion, 
 	if err != nil {
 		return workspace.Listing{}, err
 	}
-	l := workspace.Listing{Kept: make([]string, len(entries)), Untracked: map[string]bool{}, Ignored: map[string]bool{}}
+	l := workspace.Listing{Paths: make([]string, len(entries)), Untracked: map[string]bool{}, Ignored: map[string]bool{}}
 	for i, e := range entries {
-		l.Kept[i], _ = trimFolder(e.Path, below)
+		l.Paths[i], _ = trimFolder(e.Path, below)
 		if e.Untracked {
-			l.Untracked[l.Kept[i]] = true
+			l.Untracked[l.Paths[i]] = true
 		}
 	}
 	for _, p := range ignored {
-		l.Kept = append(l.Kept, p)
+		l.Paths = append(l.Paths, p)
 		l.Untracked[p], l.Ignored[p] = true, true
 	}
 	return l, nil
@@ -124,13 +124,13 @@ func Without(root, folder string) (workspace.Lister, error) {
 		switch {
 		case list == nil && dir == root:
 			names, err := namesIn(root)
-			return workspace.Listing{Kept: without(names)}, err
+			return workspace.Listing{Paths: without(names)}, err
 		case list == nil:
 			return workspace.Listing{}, workspace.ErrNoRepository
 		}
 		l, err := list(ctx, dir)
 		if dir == root {
-			l.Kept = without(l.Kept)
+			l.Paths = without(l.Paths)
 		}
 		return l, err
 	}, nil

@@ -19,11 +19,11 @@ import (
 // TestCrash kills a fix of two rounds at its steps, and resumes it.
 func TestCrash(t *testing.T) {
 	crashtest.Scene{
-		Prompts: true,
+		CompareRequests: true,
 		Replies: []model.Reply{call("write", `{"path": "a", "content": "one\n"}`), say("I tried."),
 			call("read", `{"path": "a"}`), call("write", `{"path": "a", "content": "two\n"}`), say("Fixed.")},
-		Furnish: func(t testing.TB, dir string) { put(t, dir, "zero\n") },
-		Play:    play,
+		Setup: func(t testing.TB, dir string) { put(t, dir, "zero\n") },
+		Play:  play,
 	}.Run(t)
 }
 
@@ -37,7 +37,7 @@ func TestClean(t *testing.T) {
 }
 
 func play(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
-	return crashtest.Live(t, dir, nil, o, func(r *hone.Run) hone.Round {
+	return crashtest.RunProcess(t, dir, nil, o, func(r *hone.Run) hone.Round {
 		apply := func(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
 			return r.Apply(ctx, ch, seen)
 		}

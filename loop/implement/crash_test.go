@@ -31,9 +31,9 @@ func TestCrashWithoutSuccess(t *testing.T) {
 
 func implementScene(rounds int, replies []model.Reply) crashtest.Scene {
 	return crashtest.Scene{
-		Prompts: true,
-		Replies: replies,
-		Furnish: func(t testing.TB, dir string) {
+		CompareRequests: true,
+		Replies:         replies,
+		Setup: func(t testing.TB, dir string) {
 			files(t, dir, map[string]string{"a": "zero\n", "b": "b\n", "bin": "\x00\xff", "build.sh": untilDone})
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {

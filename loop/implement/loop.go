@@ -266,7 +266,7 @@ func (l Loop) clean(text string) string {
 // Build is the loop's check: build.sh, whose whole output is logged for the
 // round that it judges (ruling C11).
 func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) check.Func {
-	c.Keep = func(output io.Reader) error {
+	c.StoreOutput = func(output io.Reader) error {
 		m, begun, err := hone.First[made](r, "log folder")
 		if err == nil && !begun { // before the first round, to see it fail
 			_, err = io.Copy(io.Discard, output)

@@ -49,7 +49,7 @@ type process struct {
 
 func (p process) live(t testing.TB, dir string) hone.End {
 	t.Helper()
-	return crashtest.Live(t, dir, p.list, p.observe, func(r *hone.Run) hone.Round {
+	return crashtest.RunProcess(t, dir, p.list, p.observe, func(r *hone.Run) hone.Round {
 		l := p.loop
 		l.Coder = hone.Role{Name: "coder", Model: p.model, Called: "test/model", System: "Answer in blocks.", MaxOutput: 4096, Context: l.Coder.Context}
 		if l.Query == "" {
@@ -133,14 +133,14 @@ const untilDone = "#!/bin/sh\necho \"a says $(cat a)\"\necho \"looked\" >&2\ngre
 
 func TestCrashAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
-		Prompts: true,
+		CompareRequests: true,
 		Replies: []model.Reply{
 			answer("&&&start\nfirst thought\n&&&end\n^^^a\none\n"),
 			answer("&&&start\nsecond\n&&&end\n&&&start\nthird\n&&&end\n^^^.git/config\nno\n^^^end\n^^^a\nnot written\n^^^end\n"),
 			answer("%%%start\nnote\n%%%end\n^^^a\ntwo\n^^^end\n^^^sub/b\nbee\n^^^end\n"),
 			answer("&&&start\nlast\n&&&end\n^^^a\ndone\n^^^end\n"),
 		},
-		Furnish: func(t testing.TB, dir string) {
+		Setup: func(t testing.TB, dir string) {
 			files(t, dir, map[string]string{"a": "zero\n", "build.sh": untilDone, "llm-user-output.txt": "of an earlier run\n---\n"})
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {

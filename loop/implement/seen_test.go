@@ -136,7 +136,7 @@ func TestSeenWithoutHeaders(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"a": "zero\n", "b": "bee\n", "mine": "untracked\n", "build.sh": untilDone, "codeRollup.txt": "<file>zero</file>"})
 	list := func(context.Context, string) (workspace.Listing, error) {
-		return workspace.Listing{Kept: []string{"a", "b", "mine"}, Untracked: map[string]bool{"mine": true}}, nil
+		return workspace.Listing{Paths: []string{"a", "b", "mine"}, Untracked: map[string]bool{"mine": true}}, nil
 	}
 	m := &recorder{replies: []string{"^^^mine\nx\n^^^end\n", "^^^a\ndone\n^^^end\n^^^b\nx\n^^^end\n"}}
 	end := process{model: m, rounds: 8, list: list}.live(t, dir)

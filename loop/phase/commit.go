@@ -92,7 +92,7 @@ func (l Loop) lastPassed(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, message, err := at.Find(ctx, fmt.Sprintf("phase%d/%s", l.Phase, passedPoint))
+	_, message, err := at.FindCommit(ctx, fmt.Sprintf("phase%d/%s", l.Phase, passedPoint))
 	return message, err
 }
 
@@ -112,7 +112,7 @@ func HasPassed(ctx context.Context, g *git.Git, root string, phase int) (bool, e
 		if err != nil {
 			return false, err
 		}
-		_, message, err := at.Find(ctx, fmt.Sprintf("phase%d/%s", phase, passedPoint))
+		_, message, err := at.FindCommit(ctx, fmt.Sprintf("phase%d/%s", phase, passedPoint))
 		if err != nil || !strings.Contains(message, trailerSpecs+": "+sum) {
 			return false, err
 		}

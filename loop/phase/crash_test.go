@@ -71,9 +71,9 @@ func crashScene(agents bool, sessions ...[]turn) crashtest.Scene {
 		replies = append(replies, one.reply)
 	}
 	return crashtest.Scene{
-		Replies: replies,
-		Most:    6,
-		Furnish: func(t testing.TB, dir string) {
+		Replies:   replies,
+		MaxPoints: 6,
+		Setup: func(t testing.TB, dir string) {
 			project(t, dir, usual(), map[string]string{"tests/failed_specs.md": failed, "src/deps": "greeting 1.0\n"})
 		},
 		Play: playing(func(string) process { return process{agents: agents} }),

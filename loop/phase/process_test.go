@@ -241,7 +241,7 @@ func (p process) live(t testing.TB, dir string) lived {
 	}()
 	l.Hooks = devserver.Hooks{Runner: walls[2], Dir: dir}
 	var run *hone.Run
-	end := crashtest.Live(t, dir, nil, p.observe, func(r *hone.Run) hone.Round {
+	end := crashtest.RunProcess(t, dir, nil, p.observe, func(r *hone.Run) hone.Round {
 		run = r
 		r.Rules, r.Own, r.Trust.Passed, r.Check, r.Limits.Rounds = l.Rules(), phase.Own, "phase 2 passed", p.check, p.rounds
 		if p.rounds == 0 {

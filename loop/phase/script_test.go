@@ -205,7 +205,7 @@ func events(t testing.TB, dir string) []journal.Event {
 	t.Helper()
 	home := must(journal.OpenHome(dir))
 	defer home.Close()
-	j := must(home.Open(must(home.Find("last"))))
+	j := must(home.Open(must(home.FindRun("last"))))
 	defer j.Close()
 	return j.Events()
 }

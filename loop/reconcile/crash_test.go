@@ -23,13 +23,13 @@ func (s someone) Ask(_ context.Context, q hone.Question) (hone.Answer, error) {
 // and the last round has none left to ask about.
 func TestCrashAmongQuestions(t *testing.T) {
 	crashtest.Scene{
-		Prompts: true,
+		CompareRequests: true,
 		Replies: []model.Reply{
 			answer(`{"create-or-update": {"specs/s.md": "yes\n", "specs/no.md": "no\n", "src/a": "one\n", "../b": "no"}, "delete": ["old", "gone"]}`),
 			answer(`{"create-or-update": {"specs/s.md": "again\n", "src/a": "two\n", "specs/no.md": "no\n"}}`),
 			answer(`{"create-or-update": {"src/a": "three\n"}}`),
 		},
-		Furnish: func(t testing.TB, dir string) {
+		Setup: func(t testing.TB, dir string) {
 			project(t, dir, map[string]string{"src/a": "zero\n", "old": "x", "specs/s.md": "do\n", "specs/no.md": "old\n"}, nil)
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
@@ -43,12 +43,12 @@ func TestCrashAmongQuestions(t *testing.T) {
 // then a person is, and what was left open is asked again and made.
 func TestCrashWhenAskedLater(t *testing.T) {
 	crashtest.Scene{
-		Prompts: true,
+		CompareRequests: true,
 		Replies: []model.Reply{
 			answer(`{"create-or-update": {"src/a": "one\n", "specs/s.md": "asked\n", "specs/new.md": "asked\n"}}`),
 			answer(`{"create-or-update": {"src/b": "bee\n", "specs/new.md": "asked otherwise\n"}, "delete": ["old", "specs/s.md"]}`),
 		},
-		Furnish: func(t testing.TB, dir string) {
+		Setup: func(t testing.TB, dir string) {
 			project(t, dir, map[string]string{"src/a": "zero\n", "old": "x", "specs/s.md": "do\n"}, nil)
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
@@ -68,9 +68,9 @@ func TestCrashWithoutAChecker(t *testing.T) {
 	cut := answer(`{"create-or-update": {"src/a": "cut"}}`)
 	cut.Finish = model.Length
 	crashtest.Scene{
-		Prompts: true,
-		Replies: []model.Reply{cut, answer(`{"delete": ["src/a", "old"]}`)},
-		Furnish: func(t testing.TB, dir string) {
+		CompareRequests: true,
+		Replies:         []model.Reply{cut, answer(`{"delete": ["src/a", "old"]}`)},
+		Setup: func(t testing.TB, dir string) {
 			project(t, dir, map[string]string{"src/a": "zero\n", "old": "x", "specs/s.md": "do\n"}, nil)
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
@@ -82,9 +82,9 @@ func TestCrashWithoutAChecker(t *testing.T) {
 // TestCrashWithABrokenChecker, and rounds that are used up with findings left.
 func TestCrashWithABrokenChecker(t *testing.T) {
 	crashtest.Scene{
-		Prompts: true,
-		Replies: []model.Reply{answer(`{"create-or-update": {"src/a": "one\n"}}`), answer(`{"create-or-update": {"src/a": "two\n"}}`)},
-		Furnish: func(t testing.TB, dir string) {
+		CompareRequests: true,
+		Replies:         []model.Reply{answer(`{"create-or-update": {"src/a": "one\n"}}`), answer(`{"create-or-update": {"src/a": "two\n"}}`)},
+		Setup: func(t testing.TB, dir string) {
 			project(t, dir, map[string]string{"src/a": "zero\n", "specs/s.md": "do\n"}, nil)
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {

@@ -141,7 +141,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 			Next: hone.Next{First: "restore its .git", Verb: hone.Resume}}
 	}
 	if r.Round() == 0 && repo != nil && !s.Replayed() {
-		repo.Prepare(context.Background())
+		repo.PrepareDiff(context.Background())
 	}
 	if err := s.SetModel(&l.Editor, &v.Model, nil); err != nil {
 		return built, err

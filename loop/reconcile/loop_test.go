@@ -66,7 +66,7 @@ type process struct {
 func (p process) live(t testing.TB, dir string) hone.End {
 	t.Helper()
 	repo, list := opened(t, dir)
-	return crashtest.Live(t, dir, list, p.observe, func(r *hone.Run) hone.Round {
+	return crashtest.RunProcess(t, dir, list, p.observe, func(r *hone.Run) hone.Round {
 		l := p.loop
 		l.Repo = repo
 		l.Editor = hone.Role{Name: "editor", Model: p.model, Called: "test/model", System: reconcile.System, MaxOutput: 4096, Context: l.Editor.Context}
@@ -89,7 +89,7 @@ func opened(t testing.TB, dir string) (*git.Repo, workspace.Lister) {
 		entries, err := repo.List(ctx, "")
 		l := workspace.Listing{Untracked: map[string]bool{}}
 		for _, e := range entries {
-			l.Kept = append(l.Kept, e.Path)
+			l.Paths = append(l.Paths, e.Path)
 			l.Untracked[e.Path] = e.Untracked
 		}
 		return l, err
@@ -137,13 +137,13 @@ func until(dir, file, want string) check.Func {
 
 func TestCrashAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
-		Prompts: true,
+		CompareRequests: true,
 		Replies: []model.Reply{
 			answer(`{"create-or-update": {"src/a": "one\n", "specs/s.md": "changed\n", ".git/config": "no"}, "delete": ["old"]}`),
 			answer(`not JSON`),
 			answer(`{"create-or-update": {"src/a": "two\n", "src/new": "#!/bin/sh\n"}}`),
 		},
-		Furnish: func(t testing.TB, dir string) {
+		Setup: func(t testing.TB, dir string) {
 			project(t, dir, map[string]string{"src/a": "zero\n", "old": "x", "specs/s.md": "do\n"}, map[string]string{"specs/n.md": "new\n"})
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {

@@ -293,7 +293,7 @@ func (l Loop) notices(r *hone.Run, p prompt) error {
 			continue
 		}
 		text := render.Path(it.Path) + ": " + it.Note
-		if !strings.HasSuffix(it.Note, secret.OwnKey) { // no setting lets that out
+		if !strings.HasSuffix(it.Note, secret.OwnKeyReason) { // no setting lets that out
 			text += " (to send it: [guard] send in .config/hone.toml)"
 		}
 		if err := r.Notice(text); err != nil {

@@ -228,7 +228,7 @@ func TestAgentCrashAtEveryPoint(t *testing.T) {
 			wrote("loop = 1\nsummary = ''\nblocker = ''\n[[pending]]\nitem = 'more'\n"),
 			[]model.Reply{untold(complete), untold(complete)},
 		),
-		Furnish: func(t testing.TB, dir string) {
+		Setup: func(t testing.TB, dir string) {
 			files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {

@@ -122,7 +122,7 @@ func TestReviewIsCutShort(t *testing.T) {
 	rounds := 0
 	home := must(journal.FindHome(dir))
 	defer home.Close()
-	for _, e := range must(home.Read(must(home.Find("last")))) {
+	for _, e := range must(home.Read(must(home.FindRun("last")))) {
 		if e.Type == "round" {
 			rounds++
 		}

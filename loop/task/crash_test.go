@@ -35,9 +35,9 @@ func TestCrashWithoutSuccess(t *testing.T) {
 
 func taskScene(loops, turns int, replies []model.Reply) crashtest.Scene {
 	return crashtest.Scene{
-		Prompts: true,
-		Replies: replies,
-		Furnish: func(t testing.TB, dir string) {
+		CompareRequests: true,
+		Replies:         replies,
+		Setup: func(t testing.TB, dir string) {
 			files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {

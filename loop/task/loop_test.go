@@ -148,7 +148,7 @@ func (p process) whole() task.Loop {
 
 func (p process) live(t testing.TB, dir string) hone.End {
 	t.Helper()
-	return crashtest.Live(t, dir, nil, p.observe, p.set(dir))
+	return crashtest.RunProcess(t, dir, nil, p.observe, p.set(dir))
 }
 
 // finish is a later life that finds the run ended, and finishes it.
@@ -158,7 +158,7 @@ func (p process) finish(t *testing.T, dir string) string {
 	defer home.Close()
 	tree := must(workspace.Open(dir, workspace.Options{}))
 	defer tree.Close()
-	j := must(home.Open(must(home.Find("last"))))
+	j := must(home.Open(must(home.FindRun("last"))))
 	defer j.Close()
 	r := &hone.Run{Tree: tree, Journal: j}
 	round := p.set(dir)(r)
@@ -610,7 +610,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 			wrote("loop = 1\nsummary = ''\nblocker = ''\n[[pending]]\nitem = 'more'\n"),
 			[]model.Reply{say(complete), call("write", "path", "a", "content", "done\n"), say(complete)},
 		),
-		Furnish: func(t testing.TB, dir string) {
+		Setup: func(t testing.TB, dir string) {
 			files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n", output: "loop = 1\n", ".codescribe/loop/review.toml": "x = 1\n"})
 		},
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {

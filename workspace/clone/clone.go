@@ -30,7 +30,7 @@ const copyStep = 64 << 20
 // files, and returns their paths. It copies an unreadable directory as an empty
 // one, and leaves out files that disappear during the copy. It copies a file up
 // to its size when opened, sharing blocks if the file system can. After an
-// error, including a cancelled context, dst contains a partial copy.
+// error, including a canceled context, dst contains a partial copy.
 func Tree(ctx context.Context, tree *workspace.Tree, dst string) (skipped []string, err error) {
 	root, err := os.OpenRoot(dst)
 	if err != nil {

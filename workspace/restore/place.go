@@ -278,7 +278,7 @@ func (r *restorer) revert(it *item) error {
 	if err := r.step("restore %s", it.Path); err != nil {
 		return err
 	}
-	ctx := context.Background() // a roll-back is not cancelled
+	ctx := context.Background() // a roll-back is not canceled
 	now := &item{Target: it.Target}
 	if err := r.inspect(ctx, now); err != nil {
 		return err

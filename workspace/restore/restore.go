@@ -56,7 +56,7 @@ type Target struct {
 // previous one, so the same call completes the work and removes the temporary
 // files.
 //
-// Cancelling the context has no effect after the first change. Restored files
+// Canceling the context has no effect after the first change. Restored files
 // have new modification times. What Apply says of attackers, owners and hard
 // links holds here too. The cost depends on the list and its files, not on the
 // tree; files of any size are streamed.

@@ -80,7 +80,7 @@ func (s objects) open(digest string) (io.ReadCloser, error) {
 // storeAll stores the contents of a tree and returns its manifest.
 func (s objects) storeAll(t testing.TB, tree *testTree) workspace.Manifest {
 	t.Helper()
-	m, err := tree.Keep(t.Context(), manifest(t, tree.Tree), nil, s.put)
+	m, err := tree.Store(t.Context(), manifest(t, tree.Tree), nil, s.put)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-func TestRestoreCancelled(t *testing.T) {
+func TestRestoreCanceled(t *testing.T) {
 	tree, s, one, two := twoStates(t)
 	for _, at := range []string{"write deep", "write text"} {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -18,7 +18,7 @@ import (
 // contents that look like keys and passwords, and values known to be secret
 // (ruling G8). It knows about forty token formats. It would rather miss an
 // unusual secret than withhold ordinary code: it does not find values without a
-// recognisable format, such as a password in an assignment. It does not look
+// recognizable format, such as a password in an assignment. It does not look
 // inside archives or encodings such as base64.
 //
 // A nil Guard withholds and redacts nothing. The zero Guard has no exceptions.
@@ -35,8 +35,8 @@ type Guard struct {
 	values  []string // of Known, longest first
 }
 
-// OwnKey is the reason for withholding a file that contains a Known value.
-const OwnKey = "it contains one of hone's own keys"
+// OwnKeyReason is the reason for withholding a file that contains a Known value.
+const OwnKeyReason = "it contains one of hone's own keys"
 
 // NewGuard returns a guard that does not withhold files that match one of the
 // send patterns (ruling G8), unless they contain a Known value. A malformed
@@ -64,7 +64,7 @@ func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 	}
 	g.init()
 	if g.holdsKnown(content) {
-		return OwnKey, true
+		return OwnKeyReason, true
 	}
 	if g.send.Match(path) {
 		return "", false

@@ -18,7 +18,7 @@ func pemKey() string {
 }
 
 // fixedToken returns n bytes of an alphabet, the same in every run. Generating
-// them keeps this file free of strings that secret scanners recognise.
+// them keeps this file free of strings that secret scanners recognize.
 func fixedToken(alphabet string, n int) string {
 	random := rand.New(rand.NewPCG(uint64(n), uint64(len(alphabet))))
 	b := make([]byte, n)

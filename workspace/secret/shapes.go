@@ -89,7 +89,7 @@ func token(what string, set *charset, least, most int, prefixes ...string) shape
 	}}
 }
 
-// assignment returns a shape without a form of its own, recognised by the name
+// assignment returns a shape without a form of its own, recognized by the name
 // that it is assigned to: NAME=value, "name": "value" and the like. Only the
 // value is the secret.
 func assignment(what string, set *charset, least, most int, names ...string) shape {

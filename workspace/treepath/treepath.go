@@ -2,7 +2,7 @@
 //
 // All paths are relative to the tree's root, with slashes. [Clean] refuses every
 // path that cannot name a file below the root. [Match] matches globs. [Hidden]
-// and [ProtectedReason] recognise hone's and git's own files, in every spelling
+// and [ProtectedReason] recognize hone's and git's own files, in every spelling
 // that some file system treats as the same. The package opens no files.
 package treepath
 
@@ -249,7 +249,7 @@ func dropIgnored(r rune) rune {
 
 // Fold returns the same string for all paths that differ only in case, using
 // Unicode simple folding. Bytes that are not UTF-8 are unchanged. Names that
-// differ in normalisation (é as one code point or two) stay different.
+// differ in normalization (é as one code point or two) stay different.
 func Fold(p string) string {
 	for i := range len(p) {
 		if p[i] >= utf8.RuneSelf {

@@ -145,7 +145,7 @@ func TestStepsOfALoop(t *testing.T) {
 	}
 	defer home.Close()
 	s := screen.New(out, screen.Options{Rounds: 1, Get: home.Get})
-	crashtest.Live(t, dir, nil, journal.Observer{After: s.Event}, func(*hone.Run) hone.Round {
+	crashtest.RunProcess(t, dir, nil, journal.Observer{After: s.Event}, func(*hone.Run) hone.Round {
 		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 			say := func(t told) func(context.Context) (told, error) {
 				return func(context.Context) (told, error) { return t, nil }
@@ -202,7 +202,7 @@ func session(t *testing.T, o screen.Options, files map[string]string, w worker) 
 	out := newBuffer()
 	o.Rounds, o.Get, o.Turns = 1, home.Get, map[string]int{"builder": 60}
 	s := screen.New(out, o)
-	crashtest.Live(t, dir, nil, journal.Observer{After: s.Event}, func(r *hone.Run) hone.Round {
+	crashtest.RunProcess(t, dir, nil, journal.Observer{After: s.Event}, func(r *hone.Run) hone.Round {
 		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 			for _, work := range []worker{w, func(*hone.Run) error { return nil }} {
 				role := hone.Role{Name: "builder", Model: work.generate(r), Agent: true, Called: "command/toy", MaxOutput: 1000, Price: &hone.Price{Input: 10, Output: 10}}

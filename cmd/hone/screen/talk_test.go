@@ -104,7 +104,7 @@ func (p process) live(t *testing.T, dir string) {
 			s.Event(e)
 		}
 	}}
-	crashtest.Live(t, dir, nil, o, func(r *hone.Run) hone.Round {
+	crashtest.RunProcess(t, dir, nil, o, func(r *hone.Run) hone.Round {
 		role := hone.Role{Name: "executor", Model: p.replies, Called: "test/model", MaxOutput: 1000, Bounds: p.bounds,
 			Price: &hone.Price{Input: 10, Output: 10}}
 		if p.tools != nil {
@@ -493,7 +493,7 @@ func TestCutOffCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer home.Close()
-	run, err := home.Find("last")
+	run, err := home.FindRun("last")
 	if err != nil {
 		t.Fatal(err)
 	}

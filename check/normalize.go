@@ -19,12 +19,12 @@ const (
 	someSize     = "<size>"
 )
 
-// Normalise returns a text without what differs between two runs of the same
+// Normalize returns a text without what differs between two runs of the same
 // failure. It replaces with placeholders, or removes: dates and times of day,
 // durations (and "(cached)", which go test prints instead), memory addresses,
 // numbers of goroutines, processes and threads, the random part of temporary
 // paths, ports of the loopback interface, UUIDs, hexadecimal numbers of 32
-// digits and more, colours, long rulers of "=", which some test runners fit
+// digits and more, colors, long rulers of "=", which some test runners fit
 // around a duration, and white space at the ends of lines. Unix times are
 // replaced only after a name that announces them.
 //
@@ -33,10 +33,10 @@ const (
 // way stay different. The result is for comparison; show the user the text
 // itself.
 //
-// The result is at most five times as long as the text. Normalise takes linear
-// time, and normalising twice changes nothing more.
-func Normalise(text string) string {
-	s := scanner{text: withoutColours(text)}
+// The result is at most five times as long as the text. Normalize takes linear
+// time, and normalizing twice changes nothing more.
+func Normalize(text string) string {
+	s := scanner{text: withoutColors(text)}
 	s.out = make([]byte, 0, len(s.text)+len(s.text)/8)
 	s.beginLine()
 	for s.at < len(s.text) {
@@ -268,9 +268,9 @@ func endsWord(text string) bool {
 	return !isWord(text[0])
 }
 
-// withoutColours removes terminal escape sequences for colours, links and the
+// withoutColors removes terminal escape sequences for colors, links and the
 // like.
-func withoutColours(text string) string {
+func withoutColors(text string) string {
 	if strings.IndexByte(text, '\x1b') < 0 {
 		return text
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Playback opens a run's journal to replay the run. The returned journal starts
+// OpenReplay opens a run's journal to replay the run. The returned journal starts
 // without events, and Append accepts only the next recorded event. It writes
-// nothing. Playback reads the complete file and checks its chain first.
-func (h *Home) Playback(run string) (*Journal, error) {
+// nothing. OpenReplay reads the complete file and checks its chain first.
+func (h *Home) OpenReplay(run string) (*Journal, error) {
 	events, err := h.Read(run)
 	if err != nil {
 		return nil, err
@@ -20,17 +20,17 @@ func (h *Home) Playback(run string) (*Journal, error) {
 	return j, nil
 }
 
-// Ahead returns the recorded events that are still to be replayed, in order;
-// nil unless the journal was opened by Playback.
-func (j *Journal) Ahead() []Event {
+// Remaining returns the recorded events that are still to be replayed, in order;
+// nil unless the journal was opened by OpenReplay.
+func (j *Journal) Remaining() []Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.remaining
 }
 
-// Pass accepts the next recorded event as it is and returns it. There must be
-// one; see [Journal.Ahead].
-func (j *Journal) Pass() Event {
+// Skip returns the next recorded event and moves past it, without comparing it.
+// There must be one; see [Journal.Remaining].
+func (j *Journal) Skip() Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	e := j.remaining[0]
@@ -54,20 +54,20 @@ func (j *Journal) advance(e Event) {
 // recorded one.
 type DivergedError struct {
 	Recorded []byte // the recorded line; nil if the recording has ended
-	Made     []byte // the line produced by the replay
+	Replayed []byte // the line produced by the replay
 }
 
 func (e *DivergedError) Error() string {
 	if e.Recorded == nil {
-		return fmt.Sprintf("the recording ends here, but the replayed run continues with %.300s", e.Made)
+		return fmt.Sprintf("the recording ends here, but the replayed run continues with %.300s", e.Replayed)
 	}
 	same := 0
-	for same < min(len(e.Recorded), len(e.Made)) && e.Recorded[same] == e.Made[same] {
+	for same < min(len(e.Recorded), len(e.Replayed)) && e.Recorded[same] == e.Replayed[same] {
 		same++
 	}
 	var head Event
 	_ = json.Unmarshal(e.Recorded, &head) // it was decoded before
-	return fmt.Sprintf("event %d (%s) differs: recorded …%s, replayed …%s", head.Seq, head.Type, excerpt(e.Recorded, same), excerpt(e.Made, same))
+	return fmt.Sprintf("event %d (%s) differs: recorded …%s, replayed …%s", head.Seq, head.Type, excerpt(e.Recorded, same), excerpt(e.Replayed, same))
 }
 
 // excerpt returns the part of a line around the position where it differs.
@@ -79,7 +79,7 @@ func excerpt(line []byte, at int) string {
 	return strings.ToValidUTF8(string(line[from:min(len(line), at+160)]), "")
 }
 
-// appendReplayed is Append of a journal opened by Playback. The event must
+// appendReplayed is Append of a journal opened by OpenReplay. The event must
 // equal the next recorded line, byte for byte, except for its time, which
 // cannot be repeated.
 func (j *Journal) appendReplayed(n Entry) (Event, error) {
@@ -88,7 +88,7 @@ func (j *Journal) appendReplayed(n Entry) (Event, error) {
 		return Event{}, err
 	}
 	if len(j.remaining) == 0 || !bytes.Equal(e.line, j.remaining[0].line) {
-		diverged := &DivergedError{Made: e.line}
+		diverged := &DivergedError{Replayed: e.line}
 		if len(j.remaining) > 0 {
 			diverged.Recorded = j.remaining[0].line
 		}

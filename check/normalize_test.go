@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNormalise tests what is replaced.
-func TestNormalise(t *testing.T) {
+// TestNormalize tests what is replaced.
+func TestNormalize(t *testing.T) {
 	for text, want := range map[string]string{
 		"":              "",
 		" \n\t\r\n":     "",
@@ -95,14 +95,14 @@ func TestNormalise(t *testing.T) {
 
 		"a\n[... 1234 bytes omitted ...]\nb": "a\n[... <size> bytes omitted ...]\nb",
 	} {
-		if got := Normalise(text); got != want {
+		if got := Normalize(text); got != want {
 			t.Errorf("%q:\n got %q\nwant %q", text, got, want)
 		}
 	}
 }
 
-// TestNormaliseKeeps tests what stays because it may be the failure itself.
-func TestNormaliseKeeps(t *testing.T) {
+// TestNormalizeKeeps tests what stays because it may be the failure itself.
+func TestNormalizeKeeps(t *testing.T) {
 	for _, text := range []string{
 		"expected 3, got 4", "exit status 7", "3 failed, 12 passed", "version 1.2.3-rc1", "go1.26.8", "v2.0",
 		"main.go:12:34: undefined: x", "main.go:10:20:30", "x_test.go:5: got 7", `File "a.py", line 3, in b`, "src/a.ts(5,10): error TS2322",
@@ -113,15 +113,15 @@ func TestNormaliseKeeps(t *testing.T) {
 		"==", "====", "x == 3", "1 === 2", "me@example.org", "a@1.2.3", strings.Repeat("1", 40), "timeout 10m", "time=5", "t := 3",
 		"ä ö 漢字 🙂", "\xff\xfe",
 	} {
-		if got := Normalise(text); got != text {
+		if got := Normalize(text); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
 }
 
-// TestNormaliseTwice combines all volatile texts in pairs: normalising twice
+// TestNormalizeTwice combines all volatile texts in pairs: normalizing twice
 // must change nothing more.
-func TestNormaliseTwice(t *testing.T) {
+func TestNormalizeTwice(t *testing.T) {
 	parts := []string{
 		"2026-11-21", "T", "12:34:56", ".789", "Z", " UTC", " +0000", "Sat", ", ", "21", "Nov", " ", "  ", "2026", "12", ":", "/", "-", "20261121-181931",
 		"1s", "ms", " ms", "0.5", "5 s", "in ", "1,234", "1m", "e-05", "min", "seconds", "0x", "1d", "c000123456", "+", "#1 ", "at ", "pc=", "@", "abcde1",
@@ -144,11 +144,11 @@ func TestNormaliseTwice(t *testing.T) {
 	}
 }
 
-// checkNormal checks what Normalise promises for every text.
+// checkNormal checks what Normalize promises for every text.
 func checkNormal(t *testing.T, text string) {
 	t.Helper()
-	once := Normalise(text)
-	if twice := Normalise(once); twice != once {
+	once := Normalize(text)
+	if twice := Normalize(once); twice != once {
 		t.Errorf("%q\nbecomes %q\nand then %q", text, once, twice)
 	}
 	if len(once) > 5*len(text) {
@@ -156,9 +156,9 @@ func checkNormal(t *testing.T, text string) {
 	}
 }
 
-// FuzzNormalise: normalising twice changes nothing more, and no text becomes
+// FuzzNormalize: normalizing twice changes nothing more, and no text becomes
 // much longer.
-func FuzzNormalise(f *testing.F) {
+func FuzzNormalize(f *testing.F) {
 	for _, seed := range []string{
 		"goroutine 17 [running]:\nx.f({0x55b7a0?, 0x5})\n\tx.go:3 +0xf3\n", "1s 12:34:56.7 2026-11-21T10:24:21Z+0x1d/tmp/a/TestA12345/001/x",
 		"Nov  2 18:19:31 h x[12]: 127.0.0.1:5->[::1]:7 localhost:8 pid=3 (node:12) thread 'a' (1)", `C:\Users\a\AppData\Local\Temp\x\y %TEMP%\x`,

@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// moves returns the result of Moves, which must not fail.
-func moves(t testing.TB, r *Repo, since, until time.Time) []Move {
+// moves returns the result of Reflog, which must not fail.
+func moves(t testing.TB, r *Repo, since, until time.Time) []ReflogEntry {
 	t.Helper()
-	list, err := r.Moves(context.Background(), since, until)
+	list, err := r.Reflog(context.Background(), since, until)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func moves(t testing.TB, r *Repo, since, until time.Time) []Move {
 }
 
 // descriptions returns actions and subjects.
-func descriptions(list []Move) []string {
+func descriptions(list []ReflogEntry) []string {
 	var lines []string
 	for _, m := range list {
 		lines = append(lines, m.Action+": "+m.Subject)
@@ -128,7 +128,7 @@ func TestHostileReflog(t *testing.T) {
 	file := filepath.Join(dir, ".git", "logs", "HEAD")
 	id := strings.Repeat("a", 40)
 	entry := func(message string) string { return id + " " + id + " n <a@b> 5 +0000\t" + message + "\n" }
-	read := func(text string) []Move {
+	read := func(text string) []ReflogEntry {
 		t.Helper()
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestHostileReflog(t *testing.T) {
 	if diff := cmp.Diff(want, descriptions(got)); diff != "" {
 		t.Error(diff)
 	}
-	if n := len(read(strings.Repeat(entry("commit: x"), MaxMoves+1))); n != MaxMoves {
+	if n := len(read(strings.Repeat(entry("commit: x"), MaxReflog+1))); n != MaxReflog {
 		t.Errorf("%d moves were returned", n)
 	}
 	for name, make := range map[string]func() error{
@@ -155,7 +155,7 @@ func TestHostileReflog(t *testing.T) {
 		if err := make(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := open(t, g, dir).Moves(context.Background(), time.Time{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		if _, err := open(t, g, dir).Reflog(context.Background(), time.Time{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: Moves() = %v", name, err)
 		}
 	}
@@ -173,12 +173,12 @@ func TestWalkReflog(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := moves(t, r, time.Time{}, time.Time{})
-	if diff := cmp.Diff(want, i.moves); diff != "" || len(want) != 3 || i.last != 3 {
+	if diff := cmp.Diff(want, i.entries); diff != "" || len(want) != 3 || i.last != 3 {
 		t.Errorf("%d of %d moves: %s", i.last, len(want), diff)
 	}
 	git(t, dir, "update-ref", "-d", "HEAD")
 	i = interval{noEnd: true}
-	if err := r.walkReflog(context.Background(), &i); err != nil || len(i.moves) != 0 {
-		t.Errorf("without a commit: %v, %v", i.moves, err)
+	if err := r.walkReflog(context.Background(), &i); err != nil || len(i.entries) != 0 {
+		t.Errorf("without a commit: %v, %v", i.entries, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"hone/workspace/internal/treetest"
 )
 
-// store holds contents by digest, like a caller of Keep and Restore.
+// store holds contents by digest, like a caller of Store.
 type store map[string]string
 
 func (s store) keep(r io.Reader) (string, int64, error) {
@@ -47,7 +47,7 @@ func TestKeep(t *testing.T) {
 	treetest.Put(t, dir, "swapped", "->dir")
 	treetest.Chmod(t, tree.Dir(), "mode", 0o755)
 	s := store{}
-	got, err := tree.Keep(t.Context(), m, func(e Entry) bool { return e.Path != "skipped" }, s.keep)
+	got, err := tree.Store(t.Context(), m, func(e Entry) bool { return e.Path != "skipped" }, s.keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestKeep(t *testing.T) {
 func TestKeepWithoutDifference(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "b": "->a"}, Options{})
 	m := manifest(t, tree, nil)
-	got, err := tree.Keep(t.Context(), m, nil, store{}.keep)
+	got, err := tree.Store(t.Context(), m, nil, store{}.keep)
 	if err != nil || len(got) != 2 || &got[0] != &m[0] {
 		t.Errorf("Keep = %+v, %v", got, err)
 	}
@@ -85,28 +85,28 @@ func TestKeepEnds(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "b": "1"}, Options{})
 	m := manifest(t, tree, nil)
 	full := errors.New("full")
-	if _, err := tree.Keep(t.Context(), m, nil, func(io.Reader) (string, int64, error) { return "", 0, full }); !errors.Is(err, full) {
+	if _, err := tree.Store(t.Context(), m, nil, func(io.Reader) (string, int64, error) { return "", 0, full }); !errors.Is(err, full) {
 		t.Errorf("Keep = %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := store{}
-	_, err := tree.Keep(ctx, m, nil, func(r io.Reader) (string, int64, error) {
+	_, err := tree.Store(ctx, m, nil, func(r io.Reader) (string, int64, error) {
 		cancel()
 		return s.keep(r)
 	})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Keep of a cancelled context = %v", err)
+		t.Errorf("Keep of a canceled context = %v", err)
 	}
 }
 
-// Keep stores a file of any size, even one too large for Read.
+// Store stores a file of any size, even one too large for Read.
 func TestKeepLargeFile(t *testing.T) {
 	tree := newTree(t, map[string]string{"large": ""}, Options{MaxFile: 10})
 	if err := os.Truncate(filepath.Join(tree.Dir(), "large"), 64<<20); err != nil {
 		t.Fatal(err)
 	}
 	m := manifest(t, tree, nil)
-	got, err := tree.Keep(t.Context(), m, nil, func(r io.Reader) (string, int64, error) {
+	got, err := tree.Store(t.Context(), m, nil, func(r io.Reader) (string, int64, error) {
 		sum := sha256.New()
 		n, err := io.Copy(sum, r)
 		return hex.EncodeToString(sum.Sum(nil)), n, err
@@ -121,9 +121,9 @@ func TestIgnored(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "env": "1", "out/x": "1", "nested/.git/HEAD": "x", "nested/y": "1"}, Options{
 		List: func(_ context.Context, dir string) (Listing, error) {
 			if filepath.Base(dir) == "nested" {
-				return Listing{Kept: []string{"y"}, Untracked: map[string]bool{"y": true}}, nil
+				return Listing{Paths: []string{"y"}, Untracked: map[string]bool{"y": true}}, nil
 			}
-			return Listing{Kept: []string{"a", "env", "out/", "nested/"}, Ignored: map[string]bool{"env": true, "out/": true, "nested/": true}}, nil
+			return Listing{Paths: []string{"a", "env", "out/", "nested/"}, Ignored: map[string]bool{"env": true, "out/": true, "nested/": true}}, nil
 		},
 	})
 	files, err := tree.Files(t.Context())

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Move is one step of HEAD in the reflog: a commit, a merge, an amended or
+// ReflogEntry is one step of HEAD: a commit, a merge, an amended or
 // rebased commit, a reset, a checkout.
-type Move struct {
+type ReflogEntry struct {
 	// ID is the commit that HEAD moved to. It may no longer exist. All zeros
 	// mean that HEAD then named no commit.
 	ID string
@@ -28,23 +28,23 @@ type Move struct {
 	// Both are raw: they may contain control characters and may not be UTF-8.
 	// Together they are truncated to 1000 bytes.
 	Subject string
-	// When is the time of the move in whole seconds, by the clock of the
+	// When is the time of the step in whole seconds, by the clock of the
 	// computer that made it.
 	When time.Time
 }
 
-// MaxMoves is the maximum number of moves returned. A result of this length may
+// MaxReflog is the maximum number of entries returned. A result of this length may
 // be incomplete.
-const MaxMoves = 10_000
+const MaxReflog = 10_000
 
-// Moves returns the steps of this work tree's HEAD between two times,
+// Reflog returns the steps of this work tree's HEAD between two times,
 // inclusive, oldest first. A zero since means from the beginning, a zero until
 // means to the end. Steps between two returned ones are included whatever their
 // own time: a rebase may use the time of a commit's author. The result is empty
 // if there were none or if there is no reflog: git keeps none if
 // core.logAllRefUpdates is off, and any process that can write to the git
 // directory can empty it.
-func (r *Repo) Moves(ctx context.Context, since, until time.Time) ([]Move, error) {
+func (r *Repo) Reflog(ctx context.Context, since, until time.Time) ([]ReflogEntry, error) {
 	file, err := r.gitPath(ctx, "logs/HEAD")
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (r *Repo) Moves(ctx context.Context, since, until time.Time) ([]Move, error
 	if err != nil {
 		return nil, fmt.Errorf("read the reflog of %s: %w", r.root, err)
 	}
-	return i.moves[:i.last], nil
+	return i.entries[:i.last], nil
 }
 
 // gitPath returns the path of a file of the git directory. Linked work trees
@@ -70,27 +70,27 @@ func (r *Repo) gitPath(ctx context.Context, name string) (string, error) {
 	return filepath.Join(r.root, filepath.FromSlash(path)), nil
 }
 
-// interval collects the moves between two times, in seconds since 1970.
+// interval collects the entries between two times, in seconds since 1970.
 type interval struct {
 	since, until int64
 	noEnd        bool // until is ignored
-	moves        []Move
-	last         int // number of moves up to the last one whose own time is in the interval
+	entries      []ReflogEntry
+	last         int // number of entries up to the last one whose own time is in the interval
 }
 
-// add adds the next move. It skips moves before the first one in the interval.
+// add adds the next entry. It skips entries before the first one in the interval.
 // It reports whether there is room for more.
-func (i *interval) add(m Move) bool {
+func (i *interval) add(m ReflogEntry) bool {
 	when := m.When.Unix()
 	inside := when >= i.since && (i.noEnd || when <= i.until)
-	if !inside && len(i.moves) == 0 {
+	if !inside && len(i.entries) == 0 {
 		return true
 	}
-	i.moves = append(i.moves, m)
+	i.entries = append(i.entries, m)
 	if inside {
-		i.last = len(i.moves)
+		i.last = len(i.entries)
 	}
-	return len(i.moves) < MaxMoves
+	return len(i.entries) < MaxReflog
 }
 
 // readFile reads a reflog file from its start. It needs little memory whatever
@@ -112,7 +112,7 @@ func (i *interval) readFile(ctx context.Context, file string) error {
 	in := bufio.NewReaderSize(f, 16<<10)
 	for more := true; more && ctx.Err() == nil; {
 		line, err := nextLine(in)
-		if m, ok := parseMove(line); ok {
+		if m, ok := parseReflogLine(line); ok {
 			more = i.add(m)
 		}
 		if errors.Is(err, io.EOF) {
@@ -136,22 +136,22 @@ func nextLine(in *bufio.Reader) (string, error) {
 	return line, err
 }
 
-// parseMove parses "OLD NEW NAME <ADDRESS> SECONDS ZONE", a tab and the
+// parseReflogLine parses "OLD NEW NAME <ADDRESS> SECONDS ZONE", a tab and the
 // operation. Without an operation there is no tab.
-func parseMove(line string) (Move, bool) {
+func parseReflogLine(line string) (ReflogEntry, bool) {
 	head, message, _ := strings.Cut(line, "\t")
 	fields := strings.Fields(head[strings.LastIndexByte(head, '>')+1:])
 	ids := strings.SplitN(head, " ", 3)
 	if len(fields) != 2 || len(ids) != 3 || !isID(ids[0]) || !isID(ids[1]) {
-		return Move{}, false
+		return ReflogEntry{}, false
 	}
-	return newMove(ids[1], fields[0], message)
+	return newReflogEntry(ids[1], fields[0], message)
 }
 
-func newMove(id, seconds, message string) (Move, bool) {
+func newReflogEntry(id, seconds, message string) (ReflogEntry, bool) {
 	at, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
-		return Move{}, false
+		return ReflogEntry{}, false
 	}
 	const most = 1000
 	message = message[:min(len(message), most)]
@@ -159,7 +159,7 @@ func newMove(id, seconds, message string) (Move, bool) {
 	if !ok {
 		action, subject = "", message
 	}
-	return Move{ID: id, Action: action, Subject: subject, When: time.Unix(at, 0)}, true
+	return ReflogEntry{ID: id, Action: action, Subject: subject, When: time.Unix(at, 0)}, true
 }
 
 // isID reports whether a text is an object id of either hash.
@@ -189,7 +189,7 @@ func (r *Repo) walkReflog(ctx context.Context, i *interval) error {
 	}
 	out, err := r.runLine(ctx, call{args: []string{
 		"log", "--walk-reflogs", "--no-show-signature", "--no-patch", "--no-ext-diff", "--no-textconv", "--no-notes",
-		"--no-mailmap", "--no-decorate", "--no-color", "--date=raw", "--max-count=" + strconv.Itoa(MaxMoves),
+		"--no-mailmap", "--no-decorate", "--no-color", "--date=raw", "--max-count=" + strconv.Itoa(MaxReflog),
 		"--format=tformat:%H%x00%gd%x00%gs", "HEAD", "--",
 	}})
 	if err != nil {
@@ -203,7 +203,7 @@ func (r *Repo) walkReflog(ctx context.Context, i *interval) error {
 			continue
 		}
 		seconds, _, _ := strings.Cut(strings.TrimPrefix(parts[1], "HEAD@{"), " ")
-		if m, ok := newMove(parts[0], seconds, parts[2]); ok {
+		if m, ok := newReflogEntry(parts[0], seconds, parts[2]); ok {
 			i.add(m)
 		}
 	}

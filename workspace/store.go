@@ -12,31 +12,31 @@ import (
 	"hone/workspace/treepath"
 )
 
-// Keep passes the contents of the manifest's regular files to keep, one after
+// Store passes the contents of the manifest's regular files to put, one after
 // another in path order: every file that has a digest and for which want
 // returns true. A nil want selects all.
 //
-// If a file changed since the manifest was taken, Keep stores its current
+// If a file changed since the manifest was taken, Store stores its current
 // contents and updates its entry in the result. That entry has no stamp, so the
 // next manifest reads the file again. The result omits paths that no longer
 // exist, describes a path that became a symlink or a device as such, and gives
 // a file that cannot be opened a note and no digest. If nothing differs the
 // result is m itself; m is never changed.
 //
-// Contract: keep reads to the end and returns the SHA-256 in hex and the size
+// Contract: put reads to the end and returns the SHA-256 in hex and the size
 // in bytes of what it read. It may skip reading only if it knows both
-// otherwise. An error from keep ends Keep. So does a cancelled context, which
+// otherwise. An error from put ends Store. So does a canceled context, which
 // the reader reports as well.
-func (t *Tree) Keep(ctx context.Context, m Manifest, want func(Entry) bool, keep func(io.Reader) (digest string, size int64, err error)) (Manifest, error) {
-	k := keeper{ctx: ctx, cur: nofollow.Cursor{Root: t.root}, keep: keep}
-	defer k.cur.Close()
+func (t *Tree) Store(ctx context.Context, m Manifest, want func(Entry) bool, put func(io.Reader) (digest string, size int64, err error)) (Manifest, error) {
+	s := storer{ctx: ctx, cur: nofollow.Cursor{Root: t.root}, put: put}
+	defer s.cur.Close()
 	out := Manifest(nil) // created at the first difference
 	for i, e := range m {
 		now, there := e, true
 		if e.Kind == Regular && e.Digest != "" && (want == nil || want(e)) {
 			var err error
-			if now, there, err = k.keepFile(e); err != nil {
-				return nil, fmt.Errorf("keep %s: %w", treepath.Display(e.Path), err)
+			if now, there, err = s.storeFile(e); err != nil {
+				return nil, fmt.Errorf("store %s: %w", treepath.Display(e.Path), err)
 			}
 		}
 		if out == nil && (!there || now != e) {
@@ -52,19 +52,19 @@ func (t *Tree) Keep(ctx context.Context, m Manifest, want func(Entry) bool, keep
 	return slices.Clip(out), nil
 }
 
-// keeper is the state of one Keep.
-type keeper struct {
-	ctx  context.Context
-	cur  nofollow.Cursor
-	keep func(io.Reader) (string, int64, error)
+// storer is the state of one Store.
+type storer struct {
+	ctx context.Context
+	cur nofollow.Cursor
+	put func(io.Reader) (string, int64, error)
 }
 
 // keepFile stores one file and returns its current entry and whether it exists.
-func (k *keeper) keepFile(e Entry) (now Entry, there bool, err error) {
-	if err := k.ctx.Err(); err != nil {
+func (s *storer) storeFile(e Entry) (now Entry, there bool, err error) {
+	if err := s.ctx.Err(); err != nil {
 		return e, false, err
 	}
-	dir, err := k.cur.At(treepath.Parent(e.Path))
+	dir, err := s.cur.At(treepath.Parent(e.Path))
 	if nofollow.IsAbsent(err) {
 		return e, false, nil
 	}
@@ -73,10 +73,10 @@ func (k *keeper) keepFile(e Entry) (now Entry, there bool, err error) {
 	}
 	f, info, err := nofollow.OpenRegular(dir, e.Path)
 	if err != nil {
-		return k.unopenedEntry(e, err)
+		return s.unopenedEntry(e, err)
 	}
 	defer f.Close()
-	digest, size, err := k.keep(nofollow.UntilDone(k.ctx, f))
+	digest, size, err := s.put(nofollow.UntilDone(s.ctx, f))
 	if err != nil {
 		return e, false, err
 	}
@@ -90,8 +90,8 @@ func (k *keeper) keepFile(e Entry) (now Entry, there bool, err error) {
 
 // unopenedEntry returns the entry of a path that could not be opened as a
 // regular file.
-func (k *keeper) unopenedEntry(e Entry, cause error) (now Entry, there bool, err error) {
-	info, err := k.cur.Lstat(e.Path)
+func (s *storer) unopenedEntry(e Entry, cause error) (now Entry, there bool, err error) {
+	info, err := s.cur.Lstat(e.Path)
 	if nofollow.IsAbsent(err) || err == nil && info.IsDir() {
 		return e, false, nil
 	}
@@ -100,7 +100,7 @@ func (k *keeper) unopenedEntry(e Entry, cause error) (now Entry, there bool, err
 	}
 	now = Entry{Path: e.Path, Kind: kindOf(info), Untracked: e.Untracked, Ignored: e.Ignored}
 	if now.Kind == Symlink {
-		now.Target, err = k.cur.Top().Readlink(treepath.Base(e.Path))
+		now.Target, err = s.cur.Top().Readlink(treepath.Base(e.Path))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, false, nil
