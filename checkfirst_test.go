@@ -216,7 +216,7 @@ func TestCrashOfTheFirstCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			crashtest.Scene{
 				Replies: []model.Reply{text("one"), text("two")},
-				Setup: func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "a", c.before) },
+				Setup:   func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "a", c.before) },
 				Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 					p := process{round: everyKind(dir, m), observe: o, set: func(r *hone.Run) {
 						r.Human = hone.Always{}

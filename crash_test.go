@@ -161,7 +161,7 @@ func TestCrashAroundOpenQuestions(t *testing.T) {
 func TestCrashOfAnAgent(t *testing.T) {
 	crashtest.Scene{
 		Replies: []model.Reply{text("first"), text("second")},
-		Setup: func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "a", "zero") },
+		Setup:   func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "a", "zero") },
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 			round := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 				role := agent(func(ctx context.Context, req model.Request) (model.Reply, error) {

@@ -82,7 +82,7 @@ func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {
 	slices.Sort(c.Restored)
 	c.Restored, c.Findings = slices.Compact(c.Restored), runs[0]
 	if len(runs) > 1 {
-		c.Findings, c.Flaky = check.Recurring(runs...)
+		c.Findings, c.Flaky = check.SplitFlaky(runs...)
 	}
 	return c, nil
 }

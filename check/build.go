@@ -37,9 +37,9 @@ type BuildConfig struct {
 	// Redact removes secrets from a text; nil changes nothing. Contract: as in
 	// CommandConfig.
 	Redact func(string) string
-	// StoreOutput, if not nil, receives the complete output, redacted, however large
-	// it is and however the build ended. Contract: it reads to the end before
-	// it returns. An error from StoreOutput is the error of the check.
+	// StoreOutput, if not nil, receives the complete output, redacted, however
+	// large it is and however the build ended. Contract: it reads to the end
+	// before it returns. An error from StoreOutput is the error of the check.
 	StoreOutput func(output io.Reader) error
 }
 
@@ -92,8 +92,8 @@ func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool
 	return &result, c.text(result), nil
 }
 
-// storeOutput passes the complete output to StoreOutput: the text, or the spools if the
-// text is incomplete.
+// storeOutput passes the complete output to StoreOutput: the text, or the
+// spools if the text is incomplete.
 func (c BuildConfig) storeOutput(result *sandbox.Result, text string, out, errs *spool) error {
 	if result == nil || result.Discarded == 0 {
 		return c.StoreOutput(strings.NewReader(text))

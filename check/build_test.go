@@ -20,60 +20,61 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// builder returns a project whose build.sh is a script, and what StoreOutput received.
-func builder(t *testing.T, script string) (c BuildConfig, kept *string) {
+// builder returns a project whose build.sh is a script, and what StoreOutput
+// received.
+func builder(t *testing.T, script string) (c BuildConfig, stored *string) {
 	t.Helper()
-	kept = new(string)
+	stored = new(string)
 	c = BuildConfig{Root: t.TempDir(), Script: "build.sh", Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute,
 		StoreOutput: func(output io.Reader) error {
 			b, err := io.ReadAll(output)
-			*kept = string(b)
+			*stored = string(b)
 			return err
 		}}
 	if err := os.WriteFile(filepath.Join(c.Root, c.Script), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return c, kept
+	return c, stored
 }
 
 func TestBuild(t *testing.T) {
 	for name, c := range map[string]struct {
-		script, kept string
-		passes       bool
+		script, stored string
+		passes         bool
 	}{
 		"success": {script: "#!/bin/sh\necho out; echo err >&2\n", passes: true,
-			kept: "STDOUT:\nout\n\n\nSTDERR:\nerr\n\n"},
+			stored: "STDOUT:\nout\n\n\nSTDERR:\nerr\n\n"},
 		"failure": {script: "#!/bin/sh\necho out; echo err >&2; exit 7\n",
-			kept: "STDOUT:\nout\n\n\nSTDERR:\nerr\n\n\nbuild.sh: exit status 7\n"},
+			stored: "STDOUT:\nout\n\n\nSTDERR:\nerr\n\n\nbuild.sh: exit status 7\n"},
 		"no output": {script: "#!/bin/sh\nexit 1\n",
-			kept: "STDOUT:\n\n\nSTDERR:\n\n\nbuild.sh: exit status 1\n"},
+			stored: "STDOUT:\n\n\nSTDERR:\n\n\nbuild.sh: exit status 1\n"},
 		"not UTF-8": {script: "#!/bin/sh\nprintf 'a\\377'; echo err >&2; exit 1\n",
-			kept: "STDOUT:\n<non-UTF8 output>\n\nSTDERR:\nerr\n\n\nbuild.sh: exit status 1\n"},
+			stored: "STDOUT:\n<non-UTF8 output>\n\nSTDERR:\nerr\n\n\nbuild.sh: exit status 1\n"},
 		"a signal": {script: "#!/bin/sh\nkill -9 $$\n",
-			kept: "STDOUT:\n\n\nSTDERR:\n\n\nbuild.sh: it was killed by a signal (killed)\n"},
+			stored: "STDOUT:\n\n\nSTDERR:\n\n\nbuild.sh: it was killed by a signal (killed)\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, kept := builder(t, c.script)
+			b, stored := builder(t, c.script)
 			found := ask(t, Build(runner, b))
 			var want []Finding
 			if !c.passes {
-				want = []Finding{{Source: SourceBuild, Text: c.kept}}
+				want = []Finding{{Source: SourceBuild, Text: c.stored}}
 			}
 			if diff := cmp.Diff(want, found); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(c.kept, *kept); diff != "" {
-				t.Errorf("kept: %s", diff)
+			if diff := cmp.Diff(c.stored, *stored); diff != "" {
+				t.Errorf("stored: %s", diff)
 			}
 		})
 	}
 }
 
-// TestBuildRunsInItsFolder: ruling C12, also for a script that is not
+// TestBuildRunsInItsDirectory: ruling C12, also for a script that is not
 // executable.
-func TestBuildRunsInItsFolder(t *testing.T) {
+func TestBuildRunsInItsDirectory(t *testing.T) {
 	for _, mode := range []os.FileMode{0o755, 0o644} {
-		b, kept := builder(t, "#!/usr/bin/env bash\n[[ -f build.sh ]] && pwd -P\n")
+		b, stored := builder(t, "#!/usr/bin/env bash\n[[ -f build.sh ]] && pwd -P\n")
 		if err := os.Chmod(filepath.Join(b.Root, b.Script), mode); err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +82,8 @@ func TestBuildRunsInItsFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := ask(t, Build(runner, b)); found != nil || !strings.Contains(*kept, root+"\n") {
-			t.Errorf("mode %v: %+v, kept %q", mode, found, *kept)
+		if found := ask(t, Build(runner, b)); found != nil || !strings.Contains(*stored, root+"\n") {
+			t.Errorf("mode %v: %+v, stored %q", mode, found, *stored)
 		}
 	}
 }
@@ -95,13 +96,13 @@ func TestBuildThatCannotRun(t *testing.T) {
 		"no interpreter": func(s string) error { return os.WriteFile(s, []byte("#!/nowhere/at/all\n"), 0o755) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, kept := builder(t, "#!/bin/sh\n")
+			b, stored := builder(t, "#!/bin/sh\n")
 			if err := spoil(filepath.Join(b.Root, b.Script)); err != nil {
 				t.Fatal(err)
 			}
 			found := ask(t, Build(runner, b))
-			if len(found) != 1 || !found[0].Broken || !strings.HasPrefix(found[0].Text, "build.sh could not be run: ") || found[0].Text != *kept {
-				t.Errorf("%+v, kept %q", found, *kept)
+			if len(found) != 1 || !found[0].Broken || !strings.HasPrefix(found[0].Text, "build.sh could not be run: ") || found[0].Text != *stored {
+				t.Errorf("%+v, stored %q", found, *stored)
 			}
 		})
 	}
@@ -110,7 +111,7 @@ func TestBuildThatCannotRun(t *testing.T) {
 // TestBuildEndsAllItsChildren: ruling C11. The pipe ends when no process has it
 // open for writing.
 func TestBuildEndsAllItsChildren(t *testing.T) {
-	b, kept := builder(t, `#!/bin/sh
+	b, stored := builder(t, `#!/bin/sh
 exec 3>held
 echo begun >&3
 (trap '' TERM; while :; do sleep 1000; done) &
@@ -128,7 +129,7 @@ wait
 		read <- fmt.Sprint(string(b), err)
 	}()
 	found := ask(t, Build(runner, b))
-	if len(found) != 1 || found[0].Broken || !strings.HasSuffix(*kept, "build.sh: it did not finish within 1s and was stopped\n") {
+	if len(found) != 1 || found[0].Broken || !strings.HasSuffix(*stored, "build.sh: it did not finish within 1s and was stopped\n") {
 		t.Errorf("%+v", found)
 	}
 	select {
@@ -143,28 +144,29 @@ wait
 
 // TestBuildOutputIsCutInTheMiddle: ruling C11. StoreOutput receives everything.
 func TestBuildOutputIsCutInTheMiddle(t *testing.T) {
-	b, kept := builder(t, "#!/bin/sh\nseq 1 20000\necho the end >&2\nexit 1\n")
+	b, stored := builder(t, "#!/bin/sh\nseq 1 20000\necho the end >&2\nexit 1\n")
 	b.MaxText = 1000
 	text := ask(t, Build(runner, b))[0].Text
 	m := regexp.MustCompile(`(?s)^(.*)\n\[\.\.\. (\d+) bytes omitted \.\.\.\]\n(.*)$`).FindStringSubmatch(text)
 	if m == nil || len(text) > 1100 || !strings.HasPrefix(m[1], "STDOUT:\n1\n2\n") || !strings.HasSuffix(m[3], "the end\n\n\nbuild.sh: exit status 1\n") {
 		t.Fatalf("%d bytes:\n%s", len(text), text)
 	}
-	if left, _ := strconv.Atoi(m[2]); left != len(*kept)-len(m[1])-len("\n")-len(m[3]) {
-		t.Errorf("%d of %d bytes are said to be omitted, but the parts have %d and %d", left, len(*kept), len(m[1]), len(m[3]))
+	if left, _ := strconv.Atoi(m[2]); left != len(*stored)-len(m[1])-len("\n")-len(m[3]) {
+		t.Errorf("%d of %d bytes are said to be omitted, but the parts have %d and %d", left, len(*stored), len(m[1]), len(m[3]))
 	}
-	if !strings.Contains(*kept, "\n9999\n10000\n10001\n") {
-		t.Error("the kept output is incomplete")
+	if !strings.Contains(*stored, "\n9999\n10000\n10001\n") {
+		t.Error("the stored output is incomplete")
 	}
 }
 
-// TestBuildThatNeverStopsTalking: the finding has what fits into memory, StoreOutput
-// receives everything except secrets, and no temporary file remains.
+// TestBuildThatNeverStopsTalking: the finding has what fits into memory,
+// StoreOutput receives everything except secrets, and no temporary file
+// remains.
 func TestBuildThatNeverStopsTalking(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: 200 MB through pipes")
 	}
-	b, kept := builder(t, "#!/bin/sh\nhead -c 200000000 /dev/zero | tr '\\0' '\\n'\necho the end\necho a secret >&2\nexit 1\n")
+	b, stored := builder(t, "#!/bin/sh\nhead -c 200000000 /dev/zero | tr '\\0' '\\n'\necho the end\necho a secret >&2\nexit 1\n")
 	b.Redact = hide("secret")
 	t.Setenv("TMPDIR", t.TempDir())
 	text := ask(t, Build(runner, b))[0].Text
@@ -172,8 +174,8 @@ func TestBuildThatNeverStopsTalking(t *testing.T) {
 	if want := fmt.Sprintf("[... %d more bytes followed; they are only in the log ...]", lost); !strings.Contains(text, want) || len(text) > MaxText+200 {
 		t.Errorf("%d bytes, without %q: %q", len(text), want, text[max(0, len(text)-200):])
 	}
-	if !strings.HasSuffix(*kept, "\n\nthe end\n\n\nSTDERR:\na ***\n\n\nbuild.sh: exit status 1\n") || len(*kept) < 200_000_000 {
-		t.Errorf("%d bytes are kept: %q", len(*kept), (*kept)[max(0, len(*kept)-100):])
+	if !strings.HasSuffix(*stored, "\n\nthe end\n\n\nSTDERR:\na ***\n\n\nbuild.sh: exit status 1\n") || len(*stored) < 200_000_000 {
+		t.Errorf("%d bytes are stored: %q", len(*stored), (*stored)[max(0, len(*stored)-100):])
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
@@ -183,10 +185,10 @@ func TestBuildThatNeverStopsTalking(t *testing.T) {
 // TestBuildRedacts: ruling G6. No secret leaves the check.
 func TestBuildRedacts(t *testing.T) {
 	var seen bytes.Buffer
-	b, kept := builder(t, "#!/bin/sh\necho a secret\necho another secret >&2\nexit 1\n")
+	b, stored := builder(t, "#!/bin/sh\necho a secret\necho another secret >&2\nexit 1\n")
 	b.Redact, b.Live = hide("secret"), &seen
 	found := ask(t, Build(runner, b))
-	if text := found[0].Text + *kept + seen.String(); strings.Contains(text, "secret") || strings.Count(text, "***") != 6 {
+	if text := found[0].Text + *stored + seen.String(); strings.Contains(text, "secret") || strings.Count(text, "***") != 6 {
 		t.Error(text)
 	}
 }
@@ -194,11 +196,11 @@ func TestBuildRedacts(t *testing.T) {
 func TestBuildCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	b, kept := builder(t, "#!/bin/sh\necho begun; sleep 1000\n")
+	b, stored := builder(t, "#!/bin/sh\necho begun; sleep 1000\n")
 	b.Live = onWrite(cancel)
 	found, err := Build(runner, b)(ctx)
-	if found != nil || !errors.Is(err, context.Canceled) || *kept != "" {
-		t.Errorf("%+v, %v, kept %q", found, err, *kept)
+	if found != nil || !errors.Is(err, context.Canceled) || *stored != "" {
+		t.Errorf("%+v, %v, stored %q", found, err, *stored)
 	}
 }
 

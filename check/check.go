@@ -3,7 +3,7 @@
 // A [Func] is one check: [Command] runs a command that must exit 0, [Build] a
 // build script, [Bork] a correctness checker; [All] joins several. Each returns
 // [Finding]s, written for a model. A run is done only if its check returns no
-// blocking finding. [Recurring] separates flaky findings from the others.
+// blocking finding. [SplitFlaky] separates flaky findings from the others.
 //
 // A Func runs its program with the [sandbox.Runner] that the caller provides,
 // which decides what the program may do.

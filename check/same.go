@@ -18,7 +18,7 @@ func Key(f Finding) string {
 	return strings.Join([]string{string(flags), f.Source, f.File, Normalize(f.Text)}, "\x00")
 }
 
-// Recurring separates the findings that a check returns every time from those
+// SplitFlaky separates the findings that a check returns every time from those
 // that it returns sometimes. runs are its results on one tree, in order; the
 // first of them had blocking findings.
 //
@@ -35,7 +35,7 @@ func Key(f Finding) string {
 // Broken findings and blockers always stay, whichever run had them. A run with
 // a broken finding is incomplete, so if possible the other runs decide. Each
 // flaky finding is returned once. Without runs both results are nil.
-func Recurring(runs ...[]Finding) (stay, flaky []Finding) {
+func SplitFlaky(runs ...[]Finding) (stay, flaky []Finding) {
 	if len(runs) == 0 {
 		return nil, nil
 	}

@@ -210,7 +210,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-func TestRecurring(t *testing.T) {
+func TestSplitFlaky(t *testing.T) {
 	find := func(source, text string) Finding { return Finding{Source: source, Text: text} }
 	advisory := func(text string) Finding { return Finding{Source: "checker", Text: text, Advisory: true} }
 	broken := func(text string) Finding { return Finding{Source: "checker", Text: text, Broken: true} }
@@ -253,7 +253,7 @@ func TestRecurring(t *testing.T) {
 		"broken, then clean":          {runs: []list{{broken("k")}, {}}, stay: list{broken("k")}},
 	} {
 		before := fmt.Sprintf("%+v", want.runs)
-		stay, flaky := Recurring(want.runs...)
+		stay, flaky := SplitFlaky(want.runs...)
 		if diff := cmp.Diff(want.stay, stay); diff != "" {
 			t.Errorf("%s: what stays (-want +got):\n%s", name, diff)
 		}

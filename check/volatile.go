@@ -106,8 +106,8 @@ func mayContinue(text string) bool {
 	return isWord(text[0]) || strings.IndexByte(".,:-/", text[0]) >= 0 && isWord(text[1])
 }
 
-// timeLen returns the length of a date or time that starts with so many digits,
-// or 0.
+// timeLen returns the length of a date or time that starts with that many
+// digits, or 0.
 func (s *scanner) timeLen(rest string, digits int) int {
 	switch {
 	case digits == 4 && (rest[4] == '-' || rest[4] == '/'):
@@ -143,7 +143,7 @@ func (s *scanner) address() (n int, name string) {
 }
 
 // isAddressContext reports whether the preceding output says that a number of
-// so many hexadecimal digits is an address.
+// that many hexadecimal digits is an address.
 func (s *scanner) isAddressContext(digits int) bool {
 	before := s.out[max(s.line, len(s.out)-16):]
 	for _, end := range []string{"+", "pc=", "sp=", "fp=", "lr="} {

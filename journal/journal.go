@@ -263,7 +263,7 @@ func (j *Journal) Lookup(id Identity) (begin, record *Event) {
 	return begin, record
 }
 
-// Head returns the SHA-256 of the last line. A reader who keeps it can later
+// Head returns the SHA-256 of the last line. A caller that keeps it can later
 // tell whether events were removed at the end.
 func (j *Journal) Head() string {
 	j.mu.Lock()

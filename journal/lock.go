@@ -24,8 +24,8 @@ func (e *LockedError) Error() string {
 
 // Lock is the lock of a workspace. It ends with the process that holds it.
 type Lock struct {
-	// LastRun is the run that the workspace was last locked for, by any process;
-	// empty if there was none.
+	// LastRun is the run that the workspace was last locked for, by any
+	// process; empty if there was none.
 	LastRun string
 	file    *os.File
 }

@@ -206,7 +206,7 @@ func FuzzPackIndex(f *testing.F) {
 	f.Add([]byte("one"), entry("one", 0, 4), uint64(1), uint64(1), uint64(3))
 	f.Add([]byte{}, []byte{}, uint64(1), uint64(0), uint64(0))
 	h := home(f)
-	newPack(f, h) // makes the folder
+	newPack(f, h) // creates the directory
 	path := filepath.Join(h.Dir(), "packs", "fuzz.pack")
 	f.Fuzz(func(t *testing.T, contents, index []byte, version, objects, size uint64) {
 		for _, b := range [][]byte{packOf(contents, index, version, objects, size), slices.Concat(contents, index)} {

@@ -333,7 +333,7 @@ func TestNothingIsStored(t *testing.T) {
 func TestNewPacksAreSeen(t *testing.T) {
 	h := home(t)
 	byHas, byGet := reopen(t, h), reopen(t, h)
-	newPack(t, h) // makes the folder
+	newPack(t, h) // creates the directory
 	dir, soon := filepath.Join(h.Dir(), "packs"), time.Now().Add(time.Hour)
 	for i := range 5 {
 		a, b := nth(2*i), nth(2*i+1)

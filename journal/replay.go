@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// OpenReplay opens a run's journal to replay the run. The returned journal starts
-// without events, and Append accepts only the next recorded event. It writes
-// nothing. OpenReplay reads the complete file and checks its chain first.
+// OpenReplay opens a run's journal to replay the run. The returned journal
+// starts without events, and Append accepts only the next recorded event. It
+// writes nothing. OpenReplay reads the complete file and checks its chain
+// first.
 func (h *Home) OpenReplay(run string) (*Journal, error) {
 	events, err := h.Read(run)
 	if err != nil {
@@ -20,8 +21,8 @@ func (h *Home) OpenReplay(run string) (*Journal, error) {
 	return j, nil
 }
 
-// Remaining returns the recorded events that are still to be replayed, in order;
-// nil unless the journal was opened by OpenReplay.
+// Remaining returns the recorded events that are still to be replayed, in
+// order; nil unless the journal was opened by OpenReplay.
 func (j *Journal) Remaining() []Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()

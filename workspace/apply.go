@@ -16,7 +16,7 @@ import (
 // in the wanted state. For Apply, the former is the reviewed state; for
 // restore.Paths, one of Target.From. Nothing was changed.
 type ConflictError struct {
-	Paths []string // cleaned; in the order of the change for Apply, sorted for Restore
+	Paths []string // cleaned; in the order of the change for Apply, sorted for restore.Paths
 }
 
 func (e *ConflictError) Error() string {
@@ -32,8 +32,8 @@ func conflictError(paths []string) error {
 }
 
 // PartialError says that an error occurred after some files were replaced, and
-// that these files could not be rolled back. The same call of Apply or Restore
-// continues from there.
+// that these files could not be rolled back. If the caller repeats its call of
+// Apply or restore.Paths, that call continues from there.
 type PartialError struct {
 	Err   error    // the error that stopped the change
 	Paths []string // already changed and not rolled back

@@ -241,10 +241,10 @@ func (m Manifest) search(path string) (i int, found bool) {
 	return slices.BinarySearchFunc(m, path, func(e Entry, path string) int { return strings.Compare(e.Path, path) })
 }
 
-// SameState reports whether two entries, possibly of different paths, have the same
-// state: kind, permission bits, contents and link target. The zero Entry is the
-// state of a path that does not exist. An entry that could not be read equals
-// no other.
+// SameState reports whether two entries, possibly of different paths, have the
+// same state: kind, permission bits, contents and link target. The zero Entry
+// is the state of a path that does not exist. An entry that could not be read
+// equals no other.
 func (e Entry) SameState(o Entry) bool {
 	return e.Note == "" && o.Note == "" && e.Kind == o.Kind && e.Mode == o.Mode && e.Digest == o.Digest && e.Target == o.Target
 }
@@ -256,8 +256,8 @@ func (e Entry) ChangedBefore(t time.Time) bool {
 	return last != 0 && last < t.UnixNano()
 }
 
-// ManifestOf reads the state of single paths, whether or not git ignores them. Paths that
-// do not exist are left out. prev is as in [Tree.Manifest].
+// ManifestOf reads the state of single paths, whether or not git ignores them.
+// Paths that do not exist are left out. prev is as in [Tree.Manifest].
 func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (Manifest, error) {
 	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
 	defer l.cur.Close()

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// A tree is inspected often and changes little. So of the manifests stored one
-// after another a few are stored complete, and the others as changes since the
-// one before ([Stored.StoreNext]): each costs only what changed. A [Series] moves
-// from one to the next at that cost too.
+// A tree is inspected often and changes little. So most manifests are stored as
+// changes since the previous one ([Stored.StoreNext]), and only a few complete.
+// The cost is that of the changes. So is the cost of moving from one manifest
+// to the next with a [Series].
 
 const (
 	// maxLinks is the maximum number of successive changes after a complete
@@ -31,9 +31,10 @@ type Stored struct {
 	fullSize int // length of that manifest's text in bytes
 }
 
-// StoreNext stores m as the successor of s: as changes if they are few, and complete
-// if they are many, if s is zero, or after many changes in a row. If m equals
-// s, StoreNext stores nothing and returns s. After an error it returns s too.
+// StoreNext stores m as the successor of s: as changes if they are few, and
+// complete if they are many, if s is zero, or after many changes in a row. If m
+// equals s, StoreNext stores nothing and returns s. After an error it returns s
+// too.
 //
 // Contract: put stores a text and returns its SHA-256 in hex.
 func (s Stored) StoreNext(m Manifest, put func(text []byte) (name string, err error)) (Stored, error) {
@@ -58,7 +59,8 @@ func (s Stored) StoreNext(m Manifest, put func(text []byte) (name string, err er
 	return Stored{Name: name, Manifest: m, fullSize: len(text)}, nil
 }
 
-// ReadManifest reads a manifest stored by [Stored.StoreNext]. get is as Series.Get.
+// ReadManifest reads a manifest stored by [Stored.StoreNext]. get is as
+// Series.Get.
 func ReadManifest(name string, get func(name string) ([]byte, error)) (Stored, error) {
 	s := Series{Get: get}
 	if _, err := s.MoveTo(name); err != nil {
@@ -67,10 +69,10 @@ func ReadManifest(name string, get func(name string) ([]byte, error)) (Stored, e
 	return s.Stored(), nil
 }
 
-// Series moves between manifests stored by [Stored.StoreNext], in any order. In the
-// order of storing, a move costs only what changed. A Series with Get set is
-// ready to use and is at no manifest. It is not for use by several goroutines
-// at once.
+// Series moves between manifests stored by [Stored.StoreNext], in any order. In
+// the order of storing, a move costs only what changed. A Series with Get set
+// is ready to use and is at no manifest. It is not for use by several
+// goroutines at once.
 type Series struct {
 	// Get reads a text by its name. Contract: it returns the text of that name
 	// or an error; only hone wrote the texts.
@@ -129,8 +131,8 @@ func (s *Series) Stored() Stored {
 
 // MoveTo moves to the manifest of a name and returns the differences, as
 // [Manifest.Diff] does; nil for the first manifest. The error reports a text
-// that is missing or that StoreNext would not write in this place. The series must
-// not be used after an error.
+// that is missing or that StoreNext would not write in this place. The series
+// must not be used after an error.
 func (s *Series) MoveTo(name string) ([]Delta, error) {
 	if name == s.name {
 		return nil, nil

@@ -147,9 +147,9 @@ func TestSeriesEntry(t *testing.T) {
 	}
 }
 
-// TestStoredNext: a small change is stored as changes; a large one, and one
+// TestStoreNext: a small change is stored as changes; a large one, and one
 // after many in a row, is stored complete; an unchanged manifest is not stored.
-func TestStoredNext(t *testing.T) {
+func TestStoreNext(t *testing.T) {
 	kept := texts{}
 	first, err := Stored{}.StoreNext(testManifest(100), kept.put)
 	if err != nil || isChanges(kept[first.Name]) {
@@ -241,7 +241,7 @@ func TestChangesText(t *testing.T) {
 }
 
 // TestSeriesIsBounded: a series refuses a chain of changes that is longer than
-// Next would write.
+// StoreNext would write.
 func TestSeriesIsBounded(t *testing.T) {
 	kept := texts{}
 	m := testManifest(1)
@@ -270,9 +270,9 @@ func TestSeriesFindsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// BenchmarkManifestKept measures storing a manifest of 50 000 files after a
+// BenchmarkStoreNext measures storing a manifest of 50 000 files after a
 // change of one file, complete and as changes.
-func BenchmarkManifestKept(b *testing.B) {
+func BenchmarkStoreNext(b *testing.B) {
 	put := func(text []byte) (string, error) { return Digest(text), nil }
 	first, _ := Stored{}.StoreNext(testManifest(50_000), put)
 	m := slices.Clone(first.Manifest)

@@ -117,8 +117,8 @@ func appendChange(b []byte, e Entry) []byte {
 func isChanges(text []byte) bool { return bytes.HasPrefix(text, []byte(changesHead)) }
 
 // decodeChanges parses the output of encode and is as strict as
-// [DecodeManifest]. [Series.MoveTo] checks what needs the base: that removed paths
-// existed and that changed entries differ.
+// [DecodeManifest]. [Series.MoveTo] checks what needs the base: that removed
+// paths existed and that changed entries differ.
 func decodeChanges(text []byte) (changes, error) {
 	head, lines, _ := bytes.Cut(text, []byte("\n"))
 	name, ok := strings.CutPrefix(string(head), changesHead)

@@ -66,7 +66,7 @@ func TestManifestDigest(t *testing.T) {
 	}
 }
 
-// TestUntrackedIsNotEncoded: encoding ignores what git says about a path.
+// TestUntrackedIsNotEncoded: the encoding leaves out Untracked.
 func TestUntrackedIsNotEncoded(t *testing.T) {
 	m := Manifest{{Path: "new", Kind: Regular, Mode: 0o644, Size: 1, Digest: Digest([]byte("x")), Untracked: true}}
 	back, err := DecodeManifest(m.Encode())

@@ -116,7 +116,7 @@ func TestKeepLargeFile(t *testing.T) {
 	}
 }
 
-// Ignored files that the user wants kept are in manifests but not in Files.
+// Ignored files that the user included are in manifests but not in Files.
 func TestIgnored(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "env": "1", "out/x": "1", "nested/.git/HEAD": "x", "nested/y": "1"}, Options{
 		List: func(_ context.Context, dir string) (Listing, error) {

@@ -27,8 +27,8 @@ type Lister func(ctx context.Context, dir string) (Listing, error)
 // Listing holds the files of one repository. The zero Listing is empty.
 type Listing struct {
 	// Paths are relative to the directory, with slashes, in the bytes that git
-	// returns. Order and duplicates do not matter. A directory, with or without a
-	// trailing slash, is a nested repository or a submodule, and is entered.
+	// returns. Order and duplicates do not matter. A directory, with or without
+	// a trailing slash, is a nested repository or a submodule, and is entered.
 	Paths []string
 	// Untracked are those of Paths that git does not track yet.
 	Untracked map[string]bool
@@ -52,16 +52,16 @@ type Options struct {
 
 // Tree is a directory whose regular files can be listed, read and changed. It
 // never follows a symlink. Several goroutines may use a Tree at once, except
-// for Close. Two concurrent calls of Apply or Restore may each report a
-// conflict with the other.
+// for Close. Two concurrent calls of Apply may each report a conflict with the
+// other.
 type Tree struct {
 	root    *os.Root
 	dir     string
 	list    Lister
 	maxFile int64
 
-	// fault is called before every step of Apply. An error from it counts as the
-	// failure of that step. Only tests set it.
+	// fault is called before every step of Apply. An error from it counts as
+	// the failure of that step. Only tests set it.
 	fault func(step string) error
 }
 
@@ -98,7 +98,7 @@ func (t *Tree) Dir() string { return t.dir }
 // packages below workspace only, because it bypasses Review and Apply.
 func (t *Tree) Root() *os.Root { return t.root }
 
-// step lets a test fail a step of Apply.
+// step calls fault, if it is set.
 func (t *Tree) step(format string, args ...any) error {
 	if t.fault == nil {
 		return nil

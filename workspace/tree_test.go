@@ -34,7 +34,7 @@ func newTree(t testing.TB, files map[string]string, o Options) *Tree {
 func gitLister(t testing.TB) Lister {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("the git program is not there")
+		t.Skip("git is not installed")
 	}
 	ask := func(ctx context.Context, dir string, args ...string) ([]string, error) {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "core.fsmonitor=false", "ls-files", "-z"}, args...)...)

@@ -7,8 +7,8 @@
 // gives the reason. Apply makes all allowed edits or none, and never overwrites
 // contents that Review did not see.
 //
-// A [Manifest] is the state of all files that git does not ignore; compare two with
-// [Manifest.Diff]. [Tree.Store] stores the contents of a manifest.
+// A [Manifest] is the state of all files that git does not ignore; compare two
+// with [Manifest.Diff]. [Tree.Store] stores the contents of a manifest.
 //
 // The packages below do more with a tree: treepath cleans and matches paths,
 // secret finds secrets, which no model may see, restore brings paths back into

@@ -39,8 +39,8 @@ type Scene struct {
 	// it if no request depends on the number of kills, that is, if the run
 	// executes no command of a model, which a kill could interrupt.
 	CompareRequests bool
-	// MaxPoints is approximately how many points are tried unless HONE_TEST_ALL is
-	// set; 0 means 20.
+	// MaxPoints is approximately how many points are tried unless HONE_TEST_ALL
+	// is set; 0 means 20.
 	MaxPoints int
 }
 
@@ -52,7 +52,7 @@ type killSignal struct{}
 // taken.
 const defaultPoints = 20
 
-// IsSampled reports whether a point is tried, of so many points in all.
+// IsSampled reports whether a point is tried, if there are that many points.
 func IsSampled(point, points int) bool { return isSampled(point, points, scaledPoints(defaultPoints)) }
 
 func isSampled(point, points, most int) bool {
@@ -82,14 +82,14 @@ func (s Scene) Run(t *testing.T) {
 	for point, edits := range want.points {
 		name := fmt.Sprintf("kill at point %d of %d", point, len(want.points))
 		if isSampled(point, len(want.points), tries) {
-			s.compare(t, name, want, kill{at: point})
+			s.compare(t, name, want, kill{point: point})
 		}
 		if again := point * 7 % 23; isSampled(point, len(want.points), max(1, tries/3)) {
-			s.compare(t, fmt.Sprintf("%s and again after %d", name, again), want, kill{at: point}, kill{at: again})
+			s.compare(t, fmt.Sprintf("%s and again after %d", name, again), want, kill{point: point}, kill{point: again})
 		}
-		for made := range edits + 1 {
+		for applied := range edits + 1 {
 			if edits > 1 || edits > 0 && all() {
-				s.compare(t, fmt.Sprintf("%s with %d of %d files", name, made, edits), want, kill{at: point, torn: true, made: made})
+				s.compare(t, fmt.Sprintf("%s with %d of %d files", name, applied, edits), want, kill{point: point, partial: true, applied: applied})
 			}
 		}
 	}
@@ -120,9 +120,9 @@ func (s Scene) compare(t *testing.T, name string, want outcome, kills ...kill) {
 
 // kill is the point at which a process dies.
 type kill struct {
-	at   int  // number of points before the kill
-	torn bool // in the middle of the change announced there
-	made int  // if torn: how many files are in place
+	point   int  // number of points before the kill
+	partial bool // in the middle of the change announced there
+	applied int  // if partial: how many files are in place
 }
 
 // outcome is what is compared.
@@ -167,7 +167,7 @@ func (s Scene) play(t *testing.T, kills ...kill) outcome {
 
 // killObserver returns an observer that kills the process.
 func (o *outcome) killObserver(k kill, dir string) journal.Observer {
-	left := k.at
+	left := k.point
 	at := func(what string, typ journal.Type, phase journal.Phase) bool {
 		if left == 0 {
 			o.where = append(o.where, fmt.Sprintf("%s %s %s", what, typ, phase))
@@ -188,8 +188,8 @@ func (o *outcome) killObserver(k kill, dir string) journal.Observer {
 			if !at("after", e.Type, e.Phase) {
 				return
 			}
-			if k.torn {
-				tear(dir, e, k.made)
+			if k.partial {
+				applyPartly(dir, e, k.applied)
 			}
 			panic(killSignal{})
 		},

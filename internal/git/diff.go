@@ -110,8 +110,9 @@ type preparation struct {
 	err        error
 }
 
-// PrepareDiff collects in the background what the next [Repo.DiffMain] needs. It is
-// meant for a program's start: nothing may change the answers in the meantime.
+// PrepareDiff collects in the background what the next [Repo.DiffMain] needs.
+// It is meant for a program's start: nothing may change the answers in the
+// meantime.
 func (r *Repo) PrepareDiff(ctx context.Context) {
 	ready := make(chan preparation, 1)
 	r.prepared.Store(&ready)

@@ -25,9 +25,9 @@ func (r *Repo) Head(ctx context.Context) (id, message string, err error) {
 	return id, messages[0], nil
 }
 
-// FindCommit returns the id and complete message of the newest commit reachable from
-// HEAD whose first line is exactly the subject. The id is empty if there is
-// none.
+// FindCommit returns the id and complete message of the newest commit reachable
+// from HEAD whose first line is exactly the subject. The id is empty if there
+// is none.
 func (r *Repo) FindCommit(ctx context.Context, subject string) (id, message string, err error) {
 	if _, err := (Commit{Subject: subject}).message(); err != nil {
 		return "", "", err

@@ -230,7 +230,8 @@ func TestPipesAndSockets(t *testing.T) {
 	}
 }
 
-// Nested repositories are ordinary directories, wherever they lead.
+// Nested repositories are ordinary directories, even if their git directories
+// lead elsewhere.
 func TestNested(t *testing.T) {
 	g := isolatedGit(t)
 	dir := newDir(t)
@@ -389,8 +390,8 @@ func TestHugeFile(t *testing.T) {
 	}
 }
 
-// killVariable is the environment variable that makes a test act as the hone to
-// kill.
+// killVariable is the environment variable that makes a test act as the hone
+// process to kill.
 const killVariable = "HONE_TEST_COMMIT_IN"
 
 // TestCommitKilled kills hone before and after every call that writes, with a

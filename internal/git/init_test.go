@@ -129,9 +129,9 @@ func TestInitRefuses(t *testing.T) {
 	}
 }
 
-// unsoundDirs make a git directory lead elsewhere. Each gets a sound
+// unsafeDirs make a git directory lead elsewhere. Each gets a safe
 // repository, and another one to lead to.
-var unsoundDirs = map[string]func(t *testing.T, dotGit, other string){
+var unsafeDirs = map[string]func(t *testing.T, dotGit, other string){
 	"a link to a directory": func(t *testing.T, dotGit, other string) { replace(t, dotGit, filepath.Join(other, ".git")) },
 	"a dangling link":       func(t *testing.T, dotGit, other string) { replace(t, dotGit, filepath.Join(other, "none")) },
 	"a pointer": func(t *testing.T, dotGit, other string) {
@@ -197,7 +197,7 @@ func listing(t *testing.T, dir string) string {
 }
 
 func TestUnsoundIsRefused(t *testing.T) {
-	for name, prepare := range unsoundDirs {
+	for name, prepare := range unsafeDirs {
 		t.Run(name, func(t *testing.T) {
 			g := isolatedGit(t)
 			dir, other := repository(t, "f", "1"), repository(t, "f", "other")

@@ -33,8 +33,8 @@ type ReflogEntry struct {
 	When time.Time
 }
 
-// MaxReflog is the maximum number of entries returned. A result of this length may
-// be incomplete.
+// MaxReflog is the maximum number of entries returned. A result of this length
+// may be incomplete.
 const MaxReflog = 10_000
 
 // Reflog returns the steps of this work tree's HEAD between two times,
@@ -78,8 +78,8 @@ type interval struct {
 	last         int // number of entries up to the last one whose own time is in the interval
 }
 
-// add adds the next entry. It skips entries before the first one in the interval.
-// It reports whether there is room for more.
+// add adds the next entry. It skips entries before the first one in the
+// interval. It reports whether there is room for more.
 func (i *interval) add(m ReflogEntry) bool {
 	when := m.When.Unix()
 	inside := when >= i.since && (i.noEnd || when <= i.until)

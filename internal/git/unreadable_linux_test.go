@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropReadPower removes root's power to read everything from this test's thread
-// and its children. The thread ends with the test.
+// dropReadPower removes root's capability to read every file from this test's
+// thread and its children. The thread ends with the test.
 func dropReadPower(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -19,7 +19,7 @@ const copyStep = 64 << 20
 
 // Tree copies the complete tree into dst, which must be an existing empty
 // directory. The copy includes ignored files and .git at any depth, but not
-// .hone at the root or temporary files of hone. It keeps
+// hone's own .hone at the root or its temporary files. It keeps
 // permission bits, symlinks as stored, and the modification times of files and
 // directories, so that build tools do not start over. It does not keep owners,
 // hard links, access lists or extended attributes, and dst keeps its own
@@ -84,7 +84,7 @@ func (c *copier) entries(from, to *os.Root, dir string) error {
 		c.skip(dir)
 	}
 	for _, name := range names {
-		if treepath.IsOwn(name, dir == "") {
+		if treepath.IsHoneName(name, dir == "") {
 			continue
 		}
 		if err := c.ctx.Err(); err != nil {

@@ -218,8 +218,8 @@ func TestRestoreConcurrentChange(t *testing.T) {
 	}
 }
 
-// A file created at the same time in an emptied directory, or where one is to
-// be made, stays, and all else is rolled back.
+// If another process creates a file in an emptied directory, or in the place of
+// a new one, the file stays and everything else is rolled back.
 func TestRestoreConcurrentCreation(t *testing.T) {
 	for at, path := range map[string]string{"clear dir-file": "dir-file/mine", "place dir-link": "dir-link", "place n": "n", "place file-dir": "file-dir"} {
 		tree, s, one, two := twoStates(t)

@@ -74,7 +74,7 @@ func (r *restorer) inspect(ctx context.Context, it *item) error {
 }
 
 // parentDir returns the directory of a path. It returns nil and sets missingDir
-// if a parent is no directory.
+// if a parent is not a directory.
 func (r *restorer) parentDir(it *item) (*nofollow.Pin, error) {
 	it.missingDir, it.blocked = "", false
 	dir, err := r.pins.At(treepath.Parent(it.Path), false)

@@ -18,9 +18,8 @@ import (
 	"hone/workspace/treepath"
 )
 
-// Target is one path to restore, with its wanted state. A state is an
-// entry of a manifest, of which only kind, permission bits, digest and link
-// target count.
+// Target is one path to restore, with its wanted state. A state is an entry of
+// a manifest. Only its kind, permission bits, digest and link target count.
 type Target struct {
 	Path string          // as manifests spell it
 	Want workspace.Entry // the wanted state; zero removes the path
@@ -38,28 +37,29 @@ type Target struct {
 //
 // Paths inspects everything before it writes anything. It reports all paths
 // that are neither in the wanted state nor in one that may be replaced as one
-// [*ConflictError]. A directory counts as absent, because manifests have no
-// entries for directories. It is removed to make room for a file if the list
-// removes everything in it except empty directories. Anything that is neither a
-// regular file nor a symlink is a conflict, whether wanted or found. Paths
-// never touches hone's own files, .git at any depth, or paths behind a symlink.
+// [*workspace.ConflictError]. A directory counts as absent, because manifests
+// have no entries for directories. It is removed to make room for a file if the
+// list removes everything in it except empty directories. Anything that is
+// neither a regular file nor a symlink is a conflict, whether wanted or found.
+// Paths never touches hone's own files, .git at any depth, or paths behind a
+// symlink.
 //
-// Before the first change, Paths writes, verifies and syncs all new contents
-// to temporary files. They are next to their targets or, if directories are
+// Before the first change, Paths writes, verifies and syncs all new contents to
+// temporary files. They are next to their targets or, if directories are
 // missing, in a new directory that is later renamed as a whole. Then it removes
 // paths, deepest first, and then places new files, each with one rename. If
 // only the permission bits differ, it changes only these. It removes
 // directories that the removals, including those of an earlier call, left
 // empty, if this process may. After an error that follows the first change, it
 // restores the old contents using open; if that fails, the error is a
-// [*PartialError]. After a crash each path is in the wanted state or its
-// previous one, so the same call completes the work and removes the temporary
-// files.
+// [*workspace.PartialError]. After a crash each path is in the wanted state or
+// its previous one, so the same call completes the work and removes the
+// temporary files.
 //
 // Canceling the context has no effect after the first change. Restored files
-// have new modification times. What Apply says of attackers, owners and hard
-// links holds here too. The cost depends on the list and its files, not on the
-// tree; files of any size are streamed.
+// have new modification times. What [workspace.Tree.Apply] says about
+// attackers, owners and hard links holds here too. The cost depends on the list
+// and its files, not on the tree; files of any size are streamed.
 func Paths(ctx context.Context, tree *workspace.Tree, list []Target, open func(digest string) (io.ReadCloser, error)) (changed []string, err error) {
 	r := &restorer{tree: tree, open: open}
 	return r.restore(ctx, list)
@@ -93,7 +93,7 @@ func (r *restorer) restore(ctx context.Context, list []Target) (changed []string
 	return changed, nil
 }
 
-// step lets a test fail a step.
+// step calls fault, if it is set.
 func (r *restorer) step(format string, args ...any) error {
 	if r.fault == nil {
 		return nil
@@ -107,7 +107,7 @@ type item struct {
 	found       workspace.Entry // current state; zero for nothing or a directory
 	info        fs.FileInfo     // of the path; nil if it does not exist
 	dirsToClear []clearing      // directories in the place of a file, parents first
-	missingDir  string          // first parent that is no directory; empty if all exist
+	missingDir  string          // first parent that is not a directory; empty if all exist
 	blocked     bool            // missingDir exists but is not a directory
 
 	done   bool // it already was in the wanted state
@@ -181,7 +181,7 @@ func (one Target) validate() error {
 	if treepath.Hidden(one.Path) {
 		return treepath.Refuse(one.Path, "git's and hone's own files are never restored")
 	}
-	if err := treepath.CheckSystem(one.Path, one.Path); err != nil {
+	if err := treepath.CheckAliases(one.Path, one.Path); err != nil {
 		return err
 	}
 	if one.Want.Kind == workspace.Regular && one.Want.Digest == "" {

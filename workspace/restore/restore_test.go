@@ -96,7 +96,7 @@ func changesBetween(from, to workspace.Manifest) []Target {
 	return list
 }
 
-// rewrite makes a directory contain exactly these files.
+// rewrite replaces the contents of a directory with these files.
 func rewrite(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	names, err := os.ReadDir(dir)
@@ -145,8 +145,8 @@ func twoStates(t testing.TB) (tree *testTree, s objects, one, two workspace.Mani
 	return tree, s, one, two
 }
 
-// checkRestored fails unless the tree is in a state, without extra directories
-// and without temporary files.
+// checkRestored fails unless the tree is in the wanted state, without extra
+// directories and without temporary files.
 func checkRestored(t testing.TB, tree *testTree, want workspace.Manifest, files map[string]string) {
 	t.Helper()
 	if d := manifest(t, tree.Tree).Diff(want); len(d) > 0 {
@@ -334,8 +334,8 @@ func TestRestoreRemovesEmptiedDirectories(t *testing.T) {
 	}
 }
 
-// Empty directories inside a directory are removed with it, and come back when
-// it is restored.
+// A directory that contains only empty directories makes room for a file. A
+// roll-back creates all of them again.
 func TestRestoreEmptyDirectoriesInTheWay(t *testing.T) {
 	tree, s := newTree(t, map[string]string{"d/e/f/": "", "d/g/": "", "d/x": "1", "a": "1"}), objects{}
 	list := []Target{{Path: "d", Want: s.entry("file"), From: []workspace.Entry{{}}}, {Path: "d/x"}, {Path: "a"}}
@@ -368,7 +368,7 @@ func TestRestoreEmptyDirectoriesInTheWay(t *testing.T) {
 	}
 }
 
-// More directories than may be open at once.
+// Paths can work in more directories than may be open at once.
 func TestRestoreManyDirectories(t *testing.T) {
 	treetest.InMemory(t)
 	tree, s := newTree(t, nil), objects{}

@@ -35,7 +35,8 @@ type Guard struct {
 	values  []string // of Known, longest first
 }
 
-// OwnKeyReason is the reason for withholding a file that contains a Known value.
+// OwnKeyReason is the reason for withholding a file that contains a Known
+// value.
 const OwnKeyReason = "it contains one of hone's own keys"
 
 // NewGuard returns a guard that does not withhold files that match one of the

@@ -20,9 +20,10 @@ type glob struct {
 	below bool   // it also matches everything below
 }
 
-// Compile returns the patterns of a list. A pattern without glob characters is a path and
-// also matches everything below it, and so does a pattern that ends in a slash.
-// With fold, matching ignores case. A malformed pattern is an error.
+// Compile returns the patterns of a list. A pattern without glob characters is
+// a path and also matches everything below it, and so does a pattern that ends
+// in a slash. With fold, matching ignores case. A malformed pattern is an
+// error.
 func Compile(list []string, fold bool) (Patterns, error) {
 	for _, p := range list {
 		if !doublestar.ValidatePattern(p) {

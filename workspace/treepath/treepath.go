@@ -1,9 +1,10 @@
 // Package treepath cleans, compares and matches the paths of files in a tree.
 //
-// All paths are relative to the tree's root, with slashes. [Clean] refuses every
-// path that cannot name a file below the root. [Match] matches globs. [Hidden]
-// and [ProtectedReason] recognize hone's and git's own files, in every spelling
-// that some file system treats as the same. The package opens no files.
+// All paths are relative to the tree's root, with slashes. [Clean] refuses
+// every path that cannot name a file below the root. [Match] matches globs.
+// [Hidden] and [ProtectedReason] recognize hone's and git's own files, in every
+// spelling that some file system treats as the same. The package opens no
+// files.
 package treepath
 
 import (
@@ -21,9 +22,9 @@ import (
 // journalDir is hone's own directory at the root of a tree. No model sees it.
 const journalDir = ".hone"
 
-// TempPrefix starts the names of the temporary files that
-// workspace.Tree.Apply and restore.Paths create next to their targets. These names are reserved: such files are never
-// listed or read, and no edit can write them.
+// TempPrefix starts the names of the temporary files that workspace.Tree.Apply
+// and restore.Paths create next to their targets. These names are reserved:
+// such files are never listed or read, and no edit can write them.
 const TempPrefix = ".hone~"
 
 // maxName is the longest file name, in bytes, that common file systems support.
@@ -72,7 +73,7 @@ func Clean(p string) (string, error) {
 			return "", err
 		}
 	}
-	if err := CheckSystem(p, cleaned); err != nil {
+	if err := CheckAliases(p, cleaned); err != nil {
 		return "", err
 	}
 	return cleaned, nil
@@ -116,9 +117,9 @@ func Valid(p string) bool {
 	return p != "." && fs.ValidPath(strings.ToValidUTF8(p, "?"))
 }
 
-// CheckSystem refuses a cleaned path that this system would read as a different
-// path. Only Windows does so. p is the path as given, for the error.
-func CheckSystem(p, cleaned string) error {
+// CheckAliases refuses a cleaned path that this system would read as a
+// different path. Only Windows does so. p is the path as given, for the error.
+func CheckAliases(p, cleaned string) error {
 	if runtime.GOOS != "windows" {
 		return nil
 	}
@@ -199,9 +200,9 @@ func HiddenName(name string, atRoot bool) bool {
 	return isGit(name) || strings.HasPrefix(n, TempPrefix) || atRoot && (n == journalDir || strings.HasPrefix(n, "hone~"))
 }
 
-// IsOwn reports whether hone created the file of that name in a directory for
-// itself: .hone at the root, and temporary files.
-func IsOwn(name string, atRoot bool) bool {
+// IsHoneName reports whether hone created the file of that name in a directory
+// for itself: .hone at the root, and temporary files.
+func IsHoneName(name string, atRoot bool) bool {
 	return strings.HasPrefix(name, TempPrefix) || atRoot && canonical(name) == journalDir
 }
 

@@ -22,16 +22,16 @@ func announcedEdits(e journal.Event) []workspace.Verdict {
 	return a.Verdicts
 }
 
-// tear leaves a workspace like a process that dies during a change: made of its
-// edits are in place, and the others have temporary files next to their
+// applyPartly leaves a workspace like a process that dies during a change: the
+// first edits are applied, and the others have temporary files next to their
 // targets, the last one incomplete.
-func tear(dir string, e journal.Event, made int) {
+func applyPartly(dir string, e journal.Event, applied int) {
 	home := Must(journal.FindHome(dir))
 	defer home.Close()
 	for i, v := range announcedEdits(e) {
 		path := filepath.Join(dir, filepath.FromSlash(v.Path))
 		if !v.After.Exists() {
-			if i < made {
+			if i < applied {
 				Must(0, os.Remove(path))
 			}
 			continue
@@ -43,7 +43,7 @@ func tear(dir string, e journal.Event, made int) {
 			content = content[:len(content)/2]
 		}
 		Must(0, os.WriteFile(temp, content, 0o600))
-		if i < made {
+		if i < applied {
 			Must(0, os.WriteFile(temp, Must(home.Get(v.After.Digest)), 0o600))
 			Must(0, os.Chmod(temp, wantedMode(path, v)))
 			Must(0, os.Rename(temp, path))
