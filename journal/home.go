@@ -307,7 +307,7 @@ func (h *Home) openPacked(d digest) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("read an object: %w", err)
 		}
 		if p, ok = h.packs.find(d); !ok {
-			return nil, &MissingError{Name: d.String(), Packs: h.packs.damageErrors()}
+			return nil, &MissingError{Name: d.String(), DamagedPacks: h.packs.damageErrors()}
 		}
 	}
 	file := packsDir + "/" + p.pack
@@ -359,20 +359,20 @@ func (o *object) Close() error { return o.file.Close() }
 // MissingError says that an object is not stored. It wraps [fs.ErrNotExist].
 type MissingError struct {
 	Name string
-	// Packs has an error for each damaged pack. Any of them may have held the
+	// DamagedPacks has an error for each damaged pack. Any may have held the
 	// object.
-	Packs []error
+	DamagedPacks []error
 }
 
 func (e *MissingError) Error() string {
 	s := fmt.Sprintf("the object %s is not stored", e.Name)
-	switch n := len(e.Packs); n {
+	switch n := len(e.DamagedPacks); n {
 	case 0:
 		return s
 	case 1:
-		return fmt.Sprintf("%s; it may have been in a damaged pack: %v", s, e.Packs[0])
+		return fmt.Sprintf("%s; it may have been in a damaged pack: %v", s, e.DamagedPacks[0])
 	default:
-		return fmt.Sprintf("%s; it may have been in one of %d damaged packs: %v, and others", s, n, e.Packs[0])
+		return fmt.Sprintf("%s; it may have been in one of %d damaged packs: %v, and others", s, n, e.DamagedPacks[0])
 	}
 }
 

@@ -52,7 +52,7 @@ func TestGarbageIsNoPack(t *testing.T) {
 				t.Fatal(err)
 			}
 			var missing *journal.MissingError
-			if _, err := h.Get(digest([]byte("one"))); !errors.As(err, &missing) || len(missing.Packs) != 1 || h.Has(digest([]byte("one"))) {
+			if _, err := h.Get(digest([]byte("one"))); !errors.As(err, &missing) || len(missing.DamagedPacks) != 1 || h.Has(digest([]byte("one"))) {
 				t.Errorf("get: %v", err)
 			}
 		})
@@ -127,7 +127,7 @@ func TestDamagedPacksAreReplaced(t *testing.T) {
 	}
 	h = reopen(t, h)
 	var missing *journal.MissingError
-	if _, err := h.Get(digest(contents[0])); !errors.As(err, &missing) || len(missing.Packs) != 2 || !strings.Contains(err.Error(), "2 damaged packs") {
+	if _, err := h.Get(digest(contents[0])); !errors.As(err, &missing) || len(missing.DamagedPacks) != 2 || !strings.Contains(err.Error(), "2 damaged packs") {
 		t.Errorf("with two damaged packs: %v", err)
 	}
 	p := newPack(t, h)
@@ -139,7 +139,7 @@ func TestDamagedPacksAreReplaced(t *testing.T) {
 		holds(t, h, b)
 		holds(t, reopen(t, h), b)
 	}
-	if _, err := h.Get(digest([]byte("third"))); !errors.As(err, &missing) || len(missing.Packs) != 1 || !strings.Contains(err.Error(), second) {
+	if _, err := h.Get(digest([]byte("third"))); !errors.As(err, &missing) || len(missing.DamagedPacks) != 1 || !strings.Contains(err.Error(), second) {
 		t.Errorf("the other pack: %v", err)
 	}
 }

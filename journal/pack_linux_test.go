@@ -130,12 +130,12 @@ func TestOddFilesAmongPacks(t *testing.T) {
 	reader := reopen(t, h)
 	holds(t, reader, []byte("a"))
 	var missing *journal.MissingError
-	if _, err := reader.Get(digest(nil)); !errors.As(err, &missing) || len(missing.Packs) != 4 {
+	if _, err := reader.Get(digest(nil)); !errors.As(err, &missing) || len(missing.DamagedPacks) != 4 {
 		t.Errorf("get: %v", err)
 	}
 	for _, name := range []string{"empty", "folder", "link", "pipe"} {
-		if !strings.Contains(fmt.Sprint(missing.Packs), name+".pack") {
-			t.Errorf("no error names %s.pack: %v", name, missing.Packs)
+		if !strings.Contains(fmt.Sprint(missing.DamagedPacks), name+".pack") {
+			t.Errorf("no error names %s.pack: %v", name, missing.DamagedPacks)
 		}
 	}
 	store(t, reader, []byte("c"), []byte("d"))

@@ -322,7 +322,7 @@ func TestNewPackClearsUp(t *testing.T) {
 func TestNothingIsStored(t *testing.T) {
 	h := home(t)
 	var missing *journal.MissingError
-	if _, err := h.Get(digest(nil)); h.Has(digest(nil)) || !errors.As(err, &missing) || missing.Name != digest(nil) || len(missing.Packs) != 0 {
+	if _, err := h.Get(digest(nil)); h.Has(digest(nil)) || !errors.As(err, &missing) || missing.Name != digest(nil) || len(missing.DamagedPacks) != 0 {
 		t.Errorf("nothing is stored: %v", err)
 	}
 }

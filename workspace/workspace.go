@@ -10,9 +10,9 @@
 // A [Manifest] is the state of all files that git does not ignore; compare two
 // with [Manifest.Diff]. [Tree.Store] stores the contents of a manifest.
 //
-// The packages below do more with a tree: treepath cleans and matches paths,
-// secret finds secrets, which no model may see, restore brings paths back into
-// the state of a manifest, and clone copies the complete tree.
+// [hone/workspace/treepath] cleans and matches paths. [hone/workspace/secret]
+// finds secrets, which no model may see. [hone/workspace/restore] brings paths
+// back into the state of a manifest. [hone/workspace/clone] copies a tree.
 //
 // A Tree opens regular files only and never follows a symlink. This holds even
 // while another process replaces directories with symlinks: nothing is written

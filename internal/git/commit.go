@@ -47,7 +47,7 @@ func (c Commit) message() (string, error) {
 // HEAD: every file that is tracked or not ignored, and deletions. It makes a
 // commit even if nothing changed (ruling A6), and returns the commit's id. If
 // the last commit already has exactly this message, Commit makes none and
-// returns made false, so that a resumed run makes it once.
+// returns created false, so that a resumed run makes it once.
 //
 // Files of nested repositories are included as files, without their histories.
 // A submodule that is not checked out keeps its state. Links are stored as
@@ -64,7 +64,7 @@ func (c Commit) message() (string, error) {
 // minute, because git holds it only for an instant; a newer one is an error
 // whose hint names it. A kill at any moment leaves the old commit or the new
 // one. Only one Commit may run in a repository at a time.
-func (r *Repo) Commit(ctx context.Context, c Commit) (id string, made bool, err error) {
+func (r *Repo) Commit(ctx context.Context, c Commit) (id string, created bool, err error) {
 	message, err := c.message()
 	if err != nil {
 		return "", false, err

@@ -59,7 +59,8 @@ type Target struct {
 // Canceling the context has no effect after the first change. Restored files
 // have new modification times. What [workspace.Tree.Apply] says about
 // attackers, owners and hard links holds here too. The cost depends on the list
-// and its files, not on the tree; files of any size are streamed.
+// and its files, not on the tree; files of any size are streamed. Two
+// concurrent calls on a tree may each report a conflict with the other.
 func Paths(ctx context.Context, tree *workspace.Tree, list []Target, open func(digest string) (io.ReadCloser, error)) (changed []string, err error) {
 	r := &restorer{tree: tree, open: open}
 	return r.restore(ctx, list)
