@@ -18,13 +18,17 @@ import (
 // verdict except Allow has a reason that the user and the model can act on.
 // Before and After are set for every edit whose file could be inspected.
 //
-// Whatever the rules say, Review denies (rulings G4, G5) paths that Clean
-// refuses, hone's own files and configuration, paths that are not UTF-8 (a
-// record could not store them), a path that the change names twice or that is
-// below another path of the change (ignoring case), a path through a symlink or
-// below a file, and a target that is not a regular file. A file with several
-// hard links is allowed: Apply breaks the link and leaves the other names
-// alone.
+// Whatever the rules say, Review denies (rulings G4, G5):
+//   - a path that treepath.Clean refuses
+//   - a path that is not UTF-8, because a record could not store it
+//   - hone's own files and configuration
+//   - a path that the change names twice, or that is below another path of the
+//     change, ignoring case
+//   - a path through a symlink or below a file
+//   - a target that is not a regular file
+//
+// A file with several hard links is allowed: Apply breaks the link and leaves
+// the other names alone.
 //
 // Paths are compared with NotSent, Approve, Immutable and hone's own names
 // ignoring case, but with Scope exactly. Any pattern that is a plain path or

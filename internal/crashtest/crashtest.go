@@ -48,8 +48,8 @@ type Scene struct {
 type killSignal struct{}
 
 // defaultPoints is approximately how many points of a scene are tried, evenly
-// spread, unless HONE_TEST_ALL is set. Use that after changing how steps are
-// taken.
+// spread, unless HONE_TEST_ALL is set. Set it after a change to how steps are
+// recorded.
 const defaultPoints = 20
 
 // IsSampled reports whether a point is tried, if there are that many points.
@@ -125,7 +125,7 @@ type kill struct {
 	applied int  // if partial: how many files are in place
 }
 
-// outcome is what is compared.
+// outcome is the result of playing a scene.
 type outcome struct {
 	tree     map[string]string
 	end      hone.End
@@ -234,7 +234,8 @@ func Tree(t testing.TB, dir string) map[string]string {
 	return tree
 }
 
-// script is a model that sends the reply that the run does not have yet.
+// script is a model that sends the first reply that the run has not recorded
+// yet.
 type script struct {
 	dir      string // differs between runs
 	replies  []model.Reply

@@ -19,18 +19,19 @@ const copyStep = 64 << 20
 
 // Tree copies the complete tree into dst, which must be an existing empty
 // directory. The copy includes ignored files and .git at any depth, but not
-// hone's own .hone at the root or its temporary files. It keeps
-// permission bits, symlinks as stored, and the modification times of files and
-// directories, so that build tools do not start over. It does not keep owners,
+// .hone at the root or hone's temporary files. It keeps permission bits,
+// symlinks as stored, and the modification times of files and directories, so
+// that build tools do not start over. It does not keep owners,
 // hard links, access lists or extended attributes, and dst keeps its own
 // permissions and times. An absolute symlink into the tree still points to the
 // tree, not to the copy.
 //
 // Tree never follows a symlink. It skips FIFOs, sockets, devices and unreadable
 // files, and returns their paths. It copies an unreadable directory as an empty
-// one, and leaves out files that disappear during the copy. It copies a file up
-// to its size when opened, sharing blocks if the file system can. After an
-// error, including a canceled context, dst contains a partial copy.
+// one, and leaves out files that disappear during the copy. A file that grows
+// during the copy is copied up to its earlier size. Files share their blocks
+// with the copy if the file system supports that. After an error, including a
+// canceled context, dst contains a partial copy.
 func Tree(ctx context.Context, tree *workspace.Tree, dst string) (skipped []string, err error) {
 	root, err := os.OpenRoot(dst)
 	if err != nil {

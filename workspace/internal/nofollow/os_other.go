@@ -13,8 +13,8 @@ const openNonblock = 0
 // SyncDir does nothing: this system cannot sync directories.
 func SyncDir(*os.Root) error { return nil }
 
-// CheckDirWritable returns nil: permission bits of a directory do not tell
-// here.
+// CheckDirWritable returns nil: on this system, the permission bits of a
+// directory do not say whether it is writable.
 func CheckDirWritable(*os.Root) error { return nil }
 
 // ChmodOpen sets the permission bits of a file by name. It was opened for

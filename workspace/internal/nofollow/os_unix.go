@@ -45,8 +45,8 @@ func CheckDirWritable(dir *os.Root) error {
 	return errors.Join(err, denied)
 }
 
-// ChmodOpen sets the permission bits of an open file. Other systems need its
-// name too.
+// ChmodOpen sets the permission bits of an open file. Other systems also need
+// its directory and name.
 func ChmodOpen(f *os.File, _ *os.Root, _ string, mode fs.FileMode) error { return f.Chmod(mode) }
 
 // copyOwner gives a new file the owner of the one that it replaces, if this

@@ -33,7 +33,7 @@ type Pin struct {
 	Root    *os.Root // nil while closed; valid until the next call of At
 	info    fs.FileInfo
 	parent  *Pin // nil for the root
-	Created bool // by this call
+	Created bool // by At
 	Changed bool // names in it were changed
 }
 
