@@ -149,7 +149,8 @@ type Reply struct {
 	// the provider's explanation if there is one (a safety category, the text
 	// of a refusal).
 	Detail string `json:"detail,omitempty"`
-	// Usage is nil if the provider did not report it.
+	// Usage is nil if the provider did not report it, or reported something
+	// that cannot be counts of tokens.
 	Usage *Usage `json:"usage,omitempty"`
 	// Raw is the response body, or a JSON array of the stream's events in
 	// order. It contains no headers.
@@ -195,6 +196,9 @@ func (r Reply) Calls() []Call {
 	}
 	return calls
 }
+
+// HasContent reports whether the reply has a text or a call.
+func (r Reply) HasContent() bool { return r.Text() != "" || len(r.Calls()) > 0 }
 
 // Usage counts tokens. Reasoning is part of Output; each token is in exactly
 // one of the other four fields.

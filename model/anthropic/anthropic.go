@@ -72,7 +72,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	defer x.Close()
 	r := &reader{onText: req.Stream}
 	if err := m.stream(x, req, r); err != nil {
-		return model.Reply{}, m.fault(x, err, r.usage.tokens())
+		return model.Reply{}, m.fault(x, err, tokens(r.usage, false))
 	}
 	reply := r.reply()
 	reply.Raw = x.Raw()

@@ -199,6 +199,20 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// The output at the message's start is not that of the message, and a later
+// event that cannot be read does not leave the earlier one's numbers.
+func TestUnreadableUsageAtTheEnd(t *testing.T) {
+	for _, end := range []string{``, `,"usage":null`, `,"usage":{}`, `,"usage":"15"`, `,"usage":[]`, `,"usage":{"output_tokens":null}`,
+		`,"usage":{"output_tokens":"15"}`, `,"usage":{"output_tokens":1e400}`, `,"usage":{"output_tokens":1.5}`, `,"usage":{"output_tokens":-1}`,
+		`,"usage":{"output_tokens":0}`, `,"usage":{"output_tokens":15,"input_tokens":"9"}`,
+		`,"usage":{"output_tokens":15,"output_tokens_details":{"thinking_tokens":"3"}}`} {
+		m := stream(t, start, textStart, textDelta, blockStop, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}`+end+`}`, stop)
+		if reply, err := m.Generate(t.Context(), hi); err != nil || reply.Usage != nil {
+			t.Errorf("%s: usage = %+v, %v; want nil", end, reply.Usage, err)
+		}
+	}
+}
+
 func TestErrorInTheStream(t *testing.T) {
 	for kind, want := range map[string]model.Kind{
 		"overloaded_error": model.Overloaded, "api_error": model.Overloaded, "rate_limit_error": model.RateLimited,

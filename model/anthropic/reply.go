@@ -17,12 +17,12 @@ import (
 type event struct {
 	Type    string `json:"type"`
 	Message struct {
-		Usage *usage `json:"usage"`
+		Usage json.RawMessage `json:"usage"`
 	} `json:"message"`
 	Index int             `json:"index"`
 	Start json.RawMessage `json:"content_block"`
 	Delta delta           `json:"delta"`
-	Usage *usage          `json:"usage"`
+	Usage json.RawMessage `json:"usage"`
 	Error *struct {
 		Type    string `json:"type"`
 		Message string `json:"message"`
@@ -47,17 +47,6 @@ type stopDetails struct {
 	Explanation string `json:"explanation"`
 }
 
-// usage is an event's usage; a later event's fields replace earlier ones.
-type usage struct {
-	Input      *int64 `json:"input_tokens"` // cached tokens not included
-	Output     *int64 `json:"output_tokens"`
-	CacheWrite *int64 `json:"cache_creation_input_tokens"`
-	CacheRead  *int64 `json:"cache_read_input_tokens"`
-	Details    struct {
-		Thinking *int64 `json:"thinking_tokens"`
-	} `json:"output_tokens_details"`
-}
-
 // content is a block of a message while it arrives.
 type content struct {
 	Type      string          `json:"type"`
@@ -79,7 +68,7 @@ type reader struct {
 	blocks []*content
 	stop   string
 	detail string
-	usage  usage
+	usage  model.Counts // of all events
 	done   bool
 }
 
@@ -103,7 +92,7 @@ func (r *reader) event(data []byte) error {
 	case "error":
 		return e.fault()
 	case "message_start":
-		r.usage.update(e.Message.Usage)
+		r.usage.Merge(e.Message.Usage)
 	case "content_block_start":
 		return r.startBlock(e)
 	case "content_block_delta":
@@ -115,7 +104,9 @@ func (r *reader) event(data []byte) error {
 		}
 		return err
 	case "message_delta":
-		r.usage.update(e.Usage)
+		// The output at the message's start is only that so far.
+		r.usage.Remove("output_tokens")
+		r.usage.Merge(e.Usage)
 		r.stop, r.detail = e.Delta.Stop, e.Delta.detail()
 	case "message_stop":
 		r.done = true
@@ -204,12 +195,13 @@ func (r *reader) checkComplete() error {
 }
 
 func (r *reader) reply() model.Reply {
-	reply := model.Reply{Detail: r.detail, Usage: r.usage.tokens()}
+	reply := model.Reply{Detail: r.detail}
 	for _, b := range r.blocks {
 		if p, ok := b.part(); ok {
 			reply.Parts = append(reply.Parts, p)
 		}
 	}
+	reply.Usage = tokens(r.usage, reply.HasContent())
 	reply.Finish = finish(r.stop, len(reply.Calls()) > 0)
 	return reply
 }
@@ -269,34 +261,15 @@ func (d delta) detail() string {
 	return strings.Join(words, ": ")
 }
 
-func (u *usage) update(v *usage) {
-	if v == nil {
-		return
-	}
-	u.Input = cmp.Or(v.Input, u.Input)
-	u.Output = cmp.Or(v.Output, u.Output)
-	u.CacheWrite = cmp.Or(v.CacheWrite, u.CacheWrite)
-	u.CacheRead = cmp.Or(v.CacheRead, u.CacheRead)
-	u.Details.Thinking = cmp.Or(v.Details.Thinking, u.Details.Thinking)
-}
-
-// tokens returns nil if no event reported usage.
-func (u *usage) tokens() *model.Usage {
-	if *u == (usage{}) {
-		return nil
-	}
-	return &model.Usage{
-		Input:      count(u.Input),
-		Output:     count(u.Output),
-		Reasoning:  min(count(u.Details.Thinking), count(u.Output)),
-		CacheRead:  count(u.CacheRead),
-		CacheWrite: count(u.CacheWrite),
-	}
-}
-
-func count(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
+// tokens returns the usage that c reports; nil if there is none. Content reports
+// whether the reply has any.
+func tokens(c model.Counts, content bool) *model.Usage {
+	output := c.Required("output_tokens")
+	return c.Usage(model.Usage{
+		Input:      c.Required("input_tokens"), // cached tokens not included
+		Output:     output,
+		Reasoning:  min(c.Optional("output_tokens_details", "thinking_tokens"), output),
+		CacheRead:  c.Optional("cache_read_input_tokens"),
+		CacheWrite: c.Optional("cache_creation_input_tokens"),
+	}, content)
 }

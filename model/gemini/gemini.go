@@ -75,7 +75,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	defer x.Close()
 	r := newReader(req)
 	if err := m.stream(x, req, r); err != nil {
-		return model.Reply{}, m.fault(x, err, r.usage)
+		return model.Reply{}, m.fault(x, err, tokens(r.usage, false))
 	}
 	reply := r.reply()
 	reply.Raw = x.Raw()

@@ -189,6 +189,18 @@ func TestUsageOfTheLastChunk(t *testing.T) {
 	}
 }
 
+// An earlier chunk's smaller numbers do not stand in for the last chunk's.
+func TestUnreadableUsageOfTheLastChunk(t *testing.T) {
+	const first = `{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":1}}`
+	for _, last := range []string{`"x"`, `[]`, `{}`, `{"promptTokenCount":"100","candidatesTokenCount":9}`, `{"promptTokenCount":100}`,
+		`{"promptTokenCount":100,"candidatesTokenCount":9,"toolUsePromptTokenCount":-1}`} {
+		m := stream(t, first, `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":`+last+`}`)
+		if reply, err := m.Generate(t.Context(), ask("hi")); err != nil || reply.Text() != "a" || reply.Usage != nil {
+			t.Errorf("%s: usage = %+v, %v; want nil", last, reply.Usage, err)
+		}
+	}
+}
+
 func TestErrorInTheStream(t *testing.T) {
 	const overloaded = `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`
 	first := `{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":1}}`

@@ -20,9 +20,9 @@ type chunk struct {
 		Reason  string `json:"blockReason"`
 		Message string `json:"blockReasonMessage"`
 	} `json:"promptFeedback"`
-	Usage *usage    `json:"usageMetadata"`
-	Error *apiError `json:"error"`
-	ID    string    `json:"responseId"`
+	Usage json.RawMessage `json:"usageMetadata"`
+	Error *apiError       `json:"error"`
+	ID    string          `json:"responseId"`
 }
 
 type candidate struct {
@@ -34,14 +34,6 @@ type candidate struct {
 	Message string `json:"finishMessage"`
 }
 
-type usage struct {
-	Prompt     int64 `json:"promptTokenCount"` // cached tokens included
-	Cached     int64 `json:"cachedContentTokenCount"`
-	ToolPrompt int64 `json:"toolUsePromptTokenCount"`
-	Candidates int64 `json:"candidatesTokenCount"` // thoughts not included
-	Thoughts   int64 `json:"thoughtsTokenCount"`
-}
-
 // reader builds a reply from a stream's chunks.
 type reader struct {
 	onText  func(string)
@@ -51,8 +43,8 @@ type reader struct {
 	text    bytes.Buffer
 	reason  string
 	detail  string
-	blocked bool // the prompt was blocked
-	usage   *model.Usage
+	blocked bool            // the prompt was blocked
+	usage   json.RawMessage // the last one reported; nil if there is none
 }
 
 func newReader(req model.Request) *reader {
@@ -80,11 +72,11 @@ func (r *reader) event(data []byte) error {
 	switch {
 	case c.Error != nil:
 		return c.Error.fault()
-	case c.Candidates == nil && c.Feedback == nil && c.Usage == nil && c.ID == "":
+	case c.Candidates == nil && c.Feedback == nil && !bytes.HasPrefix(c.Usage, []byte("{")) && c.ID == "":
 		return errors.New("an event is not a GenerateContentResponse")
 	}
-	if c.Usage != nil {
-		r.usage = c.Usage.tokens()
+	if len(c.Usage) > 0 && !bytes.Equal(c.Usage, []byte("null")) {
+		r.usage = c.Usage
 	}
 	if c.Feedback != nil && c.Feedback.Reason != "" {
 		r.blocked = true
@@ -207,7 +199,8 @@ func (r *reader) checkComplete() error {
 
 func (r *reader) reply() model.Reply {
 	r.closeText()
-	reply := model.Reply{Parts: r.parts, Detail: r.detail, Usage: r.usage, Finish: finish(r.reason)}
+	reply := model.Reply{Parts: r.parts, Detail: r.detail, Finish: finish(r.reason)}
+	reply.Usage = tokens(r.usage, reply.HasContent())
 	switch {
 	case r.blocked:
 		reply.Finish = model.Filtered
@@ -237,12 +230,21 @@ func detail(reason, message string) string {
 	return reason + ": " + strings.TrimSpace(message)
 }
 
-func (u *usage) tokens() *model.Usage {
-	cached := min(u.Cached, u.Prompt)
-	return &model.Usage{
-		Input:     u.Prompt - cached + u.ToolPrompt,
-		CacheRead: cached,
-		Output:    u.Candidates + u.Thoughts,
-		Reasoning: u.Thoughts,
+// tokens returns the usage in raw; nil if there is none. Content reports whether
+// the reply has any, which the API counts apart from the thoughts. It omits
+// counts of 0.
+func tokens(raw json.RawMessage, content bool) *model.Usage {
+	c := model.ReadCounts(raw)
+	prompt := c.Required("promptTokenCount") // cached tokens included
+	cached := min(c.Optional("cachedContentTokenCount"), prompt)
+	visible, thoughts := c.Optional("candidatesTokenCount"), c.Optional("thoughtsTokenCount")
+	if content && visible == 0 {
+		return nil
 	}
+	return c.Usage(model.Usage{
+		Input:     prompt - cached + c.Optional("toolUsePromptTokenCount"),
+		CacheRead: cached,
+		Output:    visible + thoughts,
+		Reasoning: thoughts,
+	}, content)
 }

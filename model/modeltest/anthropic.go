@@ -82,7 +82,7 @@ func (a anthropic) message(t Turn, content []any, stop object) object {
 	return m
 }
 
-func (anthropic) usage(t Turn, output int64) object {
+func (anthropic) usage(t Turn, output int64) any {
 	u := object{
 		"input_tokens":                t.Usage.Input,
 		"cache_creation_input_tokens": t.Usage.CacheWrite,
@@ -93,7 +93,10 @@ func (anthropic) usage(t Turn, output int64) object {
 	if t.Usage.Reasoning > 0 && output == t.Usage.Output {
 		u["output_tokens_details"] = object{"thinking_tokens": t.Usage.Reasoning}
 	}
-	return u
+	return t.misreport(u, map[string]string{
+		"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens",
+		"reasoning": "output_tokens_details.thinking_tokens",
+	})
 }
 
 func (anthropic) stop(t Turn) object {

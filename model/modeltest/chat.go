@@ -129,7 +129,7 @@ func (chat) usage(t Turn) any {
 	if u == nil {
 		return nil
 	}
-	return object{
+	return t.misreport(object{
 		"prompt_tokens":         u.Input + u.CacheRead,
 		"completion_tokens":     u.Output,
 		"total_tokens":          u.Total(),
@@ -138,7 +138,10 @@ func (chat) usage(t Turn) any {
 			"reasoning_tokens": u.Reasoning, "audio_tokens": 0,
 			"accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0,
 		},
-	}
+	}, map[string]string{
+		"input": "prompt_tokens", "output": "completion_tokens", "cached": "prompt_tokens_details.cached_tokens",
+		"reasoning": "completion_tokens_details.reasoning_tokens",
+	})
 }
 
 func (chat) Error(t Turn) []byte { return openaiError(t) }

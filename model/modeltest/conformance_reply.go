@@ -31,6 +31,8 @@ func conformReplies(t *testing.T, p Provider) {
 		{"refused without text", refusedPrompt},
 		{"usage", usage},
 		{"no usage", noUsage},
+		{"unreadable usage", unreadableUsage},
+		{"text without output tokens", freeText},
 		{"raw", rawReply},
 		{"concurrent", concurrentReplies},
 	} {
@@ -244,6 +246,39 @@ func usage(t *testing.T, p Provider) {
 func noUsage(t *testing.T, p Provider) {
 	if got := p.ask(t, Turn{Text: "Paris"}).Usage; got != nil {
 		t.Errorf("usage = %+v, want nil because the provider reported none", got)
+	}
+}
+
+// A usage that cannot be read is none, so that the caller assumes the maximum.
+// The reply itself stays.
+func unreadableUsage(t *testing.T, p Provider) {
+	for name, turn := range Misreports() {
+		if reply := p.ask(t, turn); reply.Usage != nil || reply.Text() != turn.Text {
+			t.Errorf("%s: Text = %q, usage = %+v; want %q and nil", name, reply.Text(), reply.Usage, turn.Text)
+		}
+	}
+}
+
+// No reply with content is free. Only an empty one may have no output tokens,
+// and a server may count no input.
+func freeText(t *testing.T, p Provider) {
+	call := model.Call{ID: "call_1", Name: "read", Args: `{"path":"a"}`}
+	for _, turn := range []Turn{
+		{Text: "Paris", Usage: &model.Usage{Input: 1200}},
+		{Text: "Paris", Usage: &model.Usage{}},
+		{Calls: []model.Call{call}, Usage: &model.Usage{Input: 1200}},
+	} {
+		if got := p.ask(t, turn).Usage; got != nil {
+			t.Errorf("usage = %+v for a reply with content, want nil", got)
+		}
+	}
+	for _, turn := range []Turn{
+		{Usage: &model.Usage{Input: 1200}},
+		{Text: "Paris", Usage: &model.Usage{Output: 1}},
+	} {
+		if diff := cmp.Diff(turn.Usage, p.ask(t, turn).Usage); diff != "" {
+			t.Errorf("usage (-want +got):\n%s", diff)
+		}
 	}
 }
 

@@ -117,14 +117,17 @@ func (gemini) trailer(t Turn, chunk object) object {
 	chunk["modelVersion"] = "gemini-test"
 	chunk["responseId"] = "mAItaLmkHPPlz7IPvtfUqQ4"
 	if u := t.Usage; u != nil {
-		chunk["usageMetadata"] = object{
+		chunk["usageMetadata"] = t.misreport(object{
 			"promptTokenCount":        u.Input + u.CacheRead,
 			"cachedContentTokenCount": u.CacheRead,
 			"candidatesTokenCount":    u.Output - u.Reasoning,
 			"thoughtsTokenCount":      u.Reasoning,
 			"totalTokenCount":         u.Input + u.CacheRead + u.Output,
 			"promptTokensDetails":     []any{object{"modality": "TEXT", "tokenCount": u.Input + u.CacheRead}},
-		}
+		}, map[string]string{
+			"input": "promptTokenCount", "output": "candidatesTokenCount", "cached": "cachedContentTokenCount",
+			"reasoning": "thoughtsTokenCount",
+		})
 	}
 	return chunk
 }

@@ -76,13 +76,16 @@ func (r responses) response(t Turn, status string, output []any) object {
 		response["error"] = object{"code": cmp.Or(t.Detail, "server_error"), "message": "The model failed to respond."}
 	}
 	if u := t.Usage; u != nil && status != "in_progress" {
-		response["usage"] = object{
+		response["usage"] = t.misreport(object{
 			"input_tokens":          u.Input + u.CacheRead,
 			"input_tokens_details":  object{"cached_tokens": u.CacheRead},
 			"output_tokens":         u.Output,
 			"output_tokens_details": object{"reasoning_tokens": u.Reasoning},
 			"total_tokens":          u.Total(),
-		}
+		}, map[string]string{
+			"input": "input_tokens", "output": "output_tokens", "cached": "input_tokens_details.cached_tokens",
+			"reasoning": "output_tokens_details.reasoning_tokens",
+		})
 	}
 	return response
 }

@@ -29,6 +29,8 @@ type Turn struct {
 	Finish   model.Finish // empty means Calls if there are calls, otherwise Stop
 	Detail   string       // the wire's finish reason; empty means the one for Finish
 	Usage    *model.Usage // nil omits the wire's usage fields
+	// Misreport changes the usage; nil reports it as it is.
+	Misreport *Misreport
 
 	Status     int           // an HTTP error status; 0 means a normal response
 	Message    string        // the error's message

@@ -33,7 +33,7 @@ func (m chatModel) read(x *model.Exchange, req model.Request, body []byte) (mode
 	}
 	if answer.reason == "" && !answer.addPlain(x.Raw(), req.Stream) {
 		return model.Reply{}, &model.Error{
-			Kind: model.Cut, Message: "the stream ended without a finish reason", Usage: answer.usage,
+			Kind: model.Cut, Message: "the stream ended without a finish reason", Usage: chatUsage(answer.usage, false),
 		}
 	}
 	return answer.reply(), nil
@@ -181,12 +181,12 @@ type chatAnswer struct {
 	refusal string
 	calls   callList
 	reason  string
-	usage   *model.Usage
+	usage   json.RawMessage // the last one reported; nil if there is none
 }
 
 func (a *chatAnswer) add(chunk sdk.ChatCompletionChunk, stream func(string)) {
 	if chunk.JSON.Usage.Valid() {
-		a.usage = chatUsage(chunk.Usage)
+		a.usage = json.RawMessage(chunk.JSON.Usage.Raw())
 	}
 	for _, choice := range chunk.Choices {
 		a.addText(choice.Delta.Content, stream)
@@ -214,7 +214,7 @@ func (a *chatAnswer) addPlain(raw json.RawMessage, stream func(string)) bool {
 	}
 	choice := completion.Choices[0]
 	if completion.JSON.Usage.Valid() {
-		a.usage = chatUsage(completion.Usage)
+		a.usage = json.RawMessage(completion.JSON.Usage.Raw())
 	}
 	a.addText(choice.Message.Content, stream)
 	a.refusal, a.reason = choice.Message.Refusal, choice.FinishReason
@@ -225,13 +225,14 @@ func (a *chatAnswer) addPlain(raw json.RawMessage, stream func(string)) bool {
 }
 
 func (a *chatAnswer) reply() model.Reply {
-	r := model.Reply{Detail: a.reason, Usage: a.usage}
+	r := model.Reply{Detail: a.reason}
 	if len(a.text) > 0 {
 		r.Parts = append(r.Parts, model.Part{Text: string(a.text)})
 	}
 	for _, c := range a.calls.calls() {
 		r.Parts = append(r.Parts, model.Part{Call: &c})
 	}
+	r.Usage = chatUsage(a.usage, a.refusal != "" || r.HasContent())
 	r.Finish = chatFinish(a.reason, len(a.calls.list) > 0)
 	if a.refusal != "" {
 		r.Finish, r.Detail = model.Filtered, "refusal: "+model.OneLine(a.refusal)
@@ -256,14 +257,8 @@ func chatFinish(reason string, calls bool) model.Finish {
 	return model.Other
 }
 
-func chatUsage(u sdk.CompletionUsage) *model.Usage {
-	cached := u.PromptTokensDetails.CachedTokens
-	return &model.Usage{
-		Input:     max(0, u.PromptTokens-cached),
-		Output:    u.CompletionTokens,
-		Reasoning: u.CompletionTokensDetails.ReasoningTokens,
-		CacheRead: cached,
-	}
+func chatUsage(raw json.RawMessage, content bool) *model.Usage {
+	return toUsage(raw, "prompt_tokens", "completion_tokens", content)
 }
 
 // callList assembles calls that arrive in pieces.

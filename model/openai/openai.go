@@ -172,3 +172,17 @@ func schema(s model.Spec) json.RawMessage {
 
 // toReply gives a message's parts the methods of a reply.
 func toReply(parts []model.Part) model.Reply { return model.Reply{Parts: parts} }
+
+// toUsage returns the usage in raw, where in and out are the names of the two
+// totals; nil if there is none. Content reports whether the reply has any. The
+// SDK would decode a value of an unexpected type to another number.
+func toUsage(raw json.RawMessage, in, out string, content bool) *model.Usage {
+	c := model.ReadCounts(raw)
+	cached := c.Optional(in+"_details", "cached_tokens")
+	return c.Usage(model.Usage{
+		Input:     max(0, c.Required(in)-cached),
+		Output:    c.Required(out),
+		Reasoning: c.Optional(out+"_details", "reasoning_tokens"),
+		CacheRead: cached,
+	}, content)
+}

@@ -115,6 +115,23 @@ func TestConfigurationFaults(t *testing.T) {
 	}
 }
 
+// A plain response's usage is read as strictly as a stream's.
+func TestUnreadableUsageOfAPlainResponse(t *testing.T) {
+	for _, count := range []string{`"9"`, `1e400`, `1.5`, `-1`, `null`, `9223372036854775808`, `{}`, `2000000000000`} {
+		for wire, body := range map[openai.Wire]string{
+			openai.Chat: `{"object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hi"}}],
+				"usage":{"prompt_tokens":` + count + `,"completion_tokens":4}}`,
+			openai.Responses: `{"object":"response","status":"completed","usage":{"input_tokens":` + count + `,"output_tokens":4},"output":[
+				{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"Hi","annotations":[]}]}]}`,
+		} {
+			url, _ := serve(t, "application/json", body)
+			if reply := generate(t, openai.Config{BaseURL: url, Wire: wire}, hello()); reply.Text() != "Hi" || reply.Usage != nil {
+				t.Errorf("%s, %s: text %q, usage %+v; want nil", wire, count, reply.Text(), reply.Usage)
+			}
+		}
+	}
+}
+
 // A server that ignores the request for a stream works too.
 func TestPlainResponses(t *testing.T) {
 	for wire, body := range map[openai.Wire]string{

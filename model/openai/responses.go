@@ -216,17 +216,16 @@ func (a *responseAnswer) addPlain(raw json.RawMessage) bool {
 // reply returns the collected reply; before is the number of calls in earlier
 // replies.
 func (a *responseAnswer) reply(before int) (model.Reply, error) {
-	usage := responseUsage(a.end)
 	if a.end.Status == responses.ResponseStatusFailed {
 		err := model.StatusError(0, nil, a.end.Error.Message, string(a.end.Error.Code))
-		err.Usage = usage
+		err.Usage = responseUsage(a.end, false)
 		return model.Reply{}, err
 	}
 	output := a.items
 	if len(a.end.Output) > 0 {
 		output = a.end.Output
 	}
-	r := model.Reply{Usage: usage}
+	r := model.Reply{}
 	refusal := ""
 	for _, item := range output {
 		var parts []model.Part
@@ -241,6 +240,7 @@ func (a *responseAnswer) reply(before int) (model.Reply, error) {
 		}
 		r.Parts = append(r.Parts, parts...)
 	}
+	r.Usage = responseUsage(a.end, refusal != "" || r.HasContent())
 	r.Finish, r.Detail = responseFinish(a.end, len(r.Calls()) > 0)
 	if refusal != "" {
 		r.Finish, r.Detail = model.Filtered, "refusal: "+model.OneLine(refusal)
@@ -294,15 +294,6 @@ func responseFinish(r *responses.Response, calls bool) (model.Finish, string) {
 	return model.Stop, string(r.Status)
 }
 
-func responseUsage(r *responses.Response) *model.Usage {
-	if !r.JSON.Usage.Valid() {
-		return nil
-	}
-	cached := r.Usage.InputTokensDetails.CachedTokens
-	return &model.Usage{
-		Input:     max(0, r.Usage.InputTokens-cached),
-		Output:    r.Usage.OutputTokens,
-		Reasoning: r.Usage.OutputTokensDetails.ReasoningTokens,
-		CacheRead: cached,
-	}
+func responseUsage(r *responses.Response, content bool) *model.Usage {
+	return toUsage(json.RawMessage(r.JSON.Usage.Raw()), "input_tokens", "output_tokens", content)
 }

@@ -1,0 +1,116 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// MaxTokens limits a reported number of tokens. A larger one is not a count,
+// and a sum of counts does not overflow.
+const MaxTokens = 1 << 40
+
+// Counts reads the JSON object in which a provider reports its usage. It is
+// strict, because a caller that takes an unreadable number for a small one
+// gives tokens away: a count is a JSON number that is whole, not negative and
+// at most [MaxTokens]. The zero Counts reports nothing.
+type Counts struct {
+	fields map[string]json.RawMessage
+	wrong  bool
+}
+
+// ReadCounts returns the counts in raw. Nil and null report nothing.
+func ReadCounts(raw json.RawMessage) Counts {
+	var c Counts
+	c.Merge(raw)
+	return c
+}
+
+// Merge adds the fields in raw; they replace earlier ones unless they are
+// null. Nil and null add nothing.
+func (c *Counts) Merge(raw json.RawMessage) {
+	fields, ok := jsonFields(raw)
+	c.wrong = c.wrong || !ok
+	for name, value := range fields {
+		if c.fields == nil {
+			c.fields = map[string]json.RawMessage{}
+		}
+		if _, exists := c.fields[name]; !exists || !isNull(value) {
+			c.fields[name] = value
+		}
+	}
+}
+
+// Remove removes a field.
+func (c *Counts) Remove(name string) { delete(c.fields, name) }
+
+// Required returns a count that the provider must report.
+func (c *Counts) Required(name string) int64 {
+	if isNull(c.fields[name]) {
+		c.wrong = true
+	}
+	return c.count(c.fields[name])
+}
+
+// Optional returns the count at a path of names; 0 if it is missing or null, or
+// if an object on the path is.
+func (c *Counts) Optional(path ...string) int64 {
+	fields := c.fields
+	for _, name := range path[:len(path)-1] {
+		inner, ok := jsonFields(fields[name])
+		c.wrong = c.wrong || !ok
+		fields = inner
+	}
+	return c.count(fields[path[len(path)-1]])
+}
+
+// Usage returns u, which was read from c; nil if something in it is not a count,
+// or if it has no output although the response has content: a text or a call.
+func (c *Counts) Usage(u Usage, content bool) *Usage {
+	if c.wrong || content && u.Output == 0 {
+		return nil
+	}
+	return &u
+}
+
+// count returns raw as a number; 0 if it is missing or null.
+func (c *Counts) count(raw json.RawMessage) int64 {
+	if isNull(raw) {
+		return 0
+	}
+	n, ok := ParseCount(string(bytes.TrimSpace(raw)))
+	c.wrong = c.wrong || !ok
+	return n
+}
+
+// ParseCount returns a JSON number as a number of tokens, and whether it is
+// one. A whole number may be written with a fraction or an exponent, such as
+// 12.0.
+func ParseCount(number string) (int64, bool) {
+	if n, err := strconv.ParseInt(number, 10, 64); err == nil {
+		return max(0, n), 0 <= n && n <= MaxTokens
+	}
+	// A JSON value that is not a number is none here either, except for the
+	// words that ParseFloat knows, which are not JSON.
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(0 <= f && f <= MaxTokens) || f != float64(int64(f)) {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// jsonFields returns the members of an object; nil if raw is missing or null.
+// It reports false for any other value.
+func jsonFields(raw json.RawMessage) (map[string]json.RawMessage, bool) {
+	if isNull(raw) {
+		return nil, true
+	}
+	var fields map[string]json.RawMessage
+	return fields, json.Unmarshal(raw, &fields) == nil
+}
+
+// isNull reports whether raw is missing or null.
+func isNull(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
