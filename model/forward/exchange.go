@@ -78,7 +78,7 @@ func (x *exchange) outcome(res *http.Response, relayed error) (*model.Usage, err
 	if message := x.meter.known.fault; fault == nil && message != "" {
 		fault = &model.Error{Kind: model.Overloaded, Message: x.f.redactor.text(message), Usage: used}
 	} else if fault == nil && used == nil {
-		fault = &model.Error{Kind: model.Cut, Message: "the response ended without reporting its usage"}
+		fault = &model.Error{Kind: model.Cut, Message: x.meter.lack()}
 	}
 	return used, fault
 }

@@ -195,6 +195,41 @@ func TestChargedInFull(t *testing.T) {
 	}
 }
 
+// A usage that cannot be read settles in full, like none, and so does one
+// without output tokens for a response with content.
+func TestUnreadableUsage(t *testing.T) {
+	turns := modeltest.Misreports()
+	turns["a text without output"] = modeltest.Turn{Text: "Paris", Usage: &model.Usage{Input: 12}}
+	turns["a call without output"] = modeltest.Turn{Calls: []model.Call{{ID: "c", Name: "read", Args: `{"path":"a"}`}}, Usage: &model.Usage{Input: 12}}
+	for _, s := range simples() {
+		for name, turn := range turns {
+			up := modeltest.NewServer(t, turn)
+			ledger := &book{}
+			_, addr := open(t, Config{Wire: s.wire, Base: up.URL, Ledger: ledger})
+			if got := post(t, "http://"+addr+s.path, s.body); got.status != http.StatusOK || got.err != nil {
+				t.Errorf("%s, %s: response: %d, %v", s.name, name, got.status, got.err)
+			}
+			if done := ledger.one(t); done.used != nil || done.fault == nil || !strings.Contains(done.fault.Error(), "implausible usage") {
+				t.Errorf("%s, %s: settled with %+v, %v", s.name, name, done.used, done.fault)
+			}
+		}
+	}
+}
+
+// An empty response may have no output.
+func TestEmptyResponse(t *testing.T) {
+	for _, s := range simples() {
+		used := model.Usage{Input: 12}
+		up := modeltest.NewServer(t, modeltest.Turn{Usage: &used})
+		ledger := &book{}
+		_, addr := open(t, Config{Wire: s.wire, Base: up.URL, Ledger: ledger})
+		post(t, "http://"+addr+s.path, s.body)
+		if done := ledger.one(t); done.used == nil || *done.used != used || done.fault != nil {
+			t.Errorf("%s: settled with %+v, %v", s.name, done.used, done.fault)
+		}
+	}
+}
+
 func TestRejected(t *testing.T) {
 	for _, s := range simples() {
 		for _, status := range []int{400, 401, 402, 403, 404, 413, 422, 429} {

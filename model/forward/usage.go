@@ -3,6 +3,8 @@ package forward
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"hone/model"
 )
@@ -11,6 +13,7 @@ import (
 // event, or the entire response if that is not a stream.
 type meter struct {
 	read   func(data []byte) // reads a response, an element of one, or an event's data
+	tokens func(model.Counts, bool) *model.Usage
 	known  *usage
 	events bool   // the response is an event stream
 	line   []byte // the line so far, or without events the response so far
@@ -20,8 +23,9 @@ type meter struct {
 
 // usage is what a response has reported so far.
 type usage struct {
-	used     model.Usage
-	reported bool   // used is known so far
+	counts   model.Counts
+	reported bool   // the counts are known so far
+	content  bool   // the response has a text or a call
 	ended    bool   // the response has a finish reason
 	closed   bool   // no more events can follow
 	fault    string // the error inside the response; empty if none
@@ -33,7 +37,9 @@ const maxEvent = 64 << 20
 func newMeter(k kind, events bool) *meter {
 	u := &usage{}
 	read := map[kind]func([]byte){generate: u.gemini, messages: u.anthropic, chat: u.chat, responses: u.responses}[k]
-	return &meter{read: read, known: u, events: events}
+	tokens := map[kind]func(model.Counts, bool) *model.Usage{
+		generate: geminiTokens, messages: anthropicTokens, chat: chatTokens, responses: responsesTokens}[k]
+	return &meter{read: read, tokens: tokens, known: u, events: events}
 }
 
 // feed adds the next bytes.
@@ -96,22 +102,35 @@ func (m *meter) end() {
 // stream may do before its end; otherwise nil.
 func (m *meter) result(atEnd bool) *model.Usage {
 	u := m.known
-	if m.broken || !u.reported || !u.ended || !atEnd && !u.closed || !plausible(u.used) {
+	if m.broken || !u.reported || !u.ended || !atEnd && !u.closed {
 		return nil
 	}
-	used := u.used
-	return &used
+	return m.tokens(u.counts, u.content)
 }
 
-// plausible reports whether the numbers can be token counts, whose sums do not
-// overflow.
-func plausible(u model.Usage) bool {
-	for _, n := range []int64{u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite} {
-		if n < 0 || n > maxTokens {
-			return false
-		}
+// lack describes why result returns nil for a complete response.
+func (m *meter) lack() string {
+	if m.known.reported {
+		return "the response reports an implausible usage"
 	}
-	return true
+	return "the response ended without reporting its usage"
+}
+
+// set replaces the counts by those in an event; nil and null report nothing.
+func (u *usage) set(raw json.RawMessage) {
+	if hasValue(raw) {
+		u.reported, u.counts = true, model.ReadCounts(raw)
+	}
+}
+
+// hasValue reports whether raw is present and not null.
+func hasValue(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// hasContent reports whether one of the values is neither null nor empty.
+func hasContent(values ...json.RawMessage) bool {
+	return slices.ContainsFunc(values, func(raw json.RawMessage) bool {
+		return hasValue(raw) && string(raw) != `""` && string(raw) != "[]"
+	})
 }
 
 func (u *usage) setFault(message string) { u.fault = model.OneLine(message) }
@@ -119,18 +138,13 @@ func (u *usage) setFault(message string) { u.fault = model.OneLine(message) }
 // geminiChunk is a response of Gemini, or an element of a streamed one.
 type geminiChunk struct {
 	Candidates []struct {
-		Reason string `json:"finishReason"`
+		Reason  string          `json:"finishReason"`
+		Content json.RawMessage `json:"content"`
 	} `json:"candidates"`
 	Feedback struct {
 		Block string `json:"blockReason"`
 	} `json:"promptFeedback"`
-	Usage *struct {
-		Prompt     int64 `json:"promptTokenCount"`
-		Cached     int64 `json:"cachedContentTokenCount"`
-		ToolPrompt int64 `json:"toolUsePromptTokenCount"`
-		Candidates int64 `json:"candidatesTokenCount"`
-		Thoughts   int64 `json:"thoughtsTokenCount"`
-	} `json:"usageMetadata"`
+	Usage json.RawMessage `json:"usageMetadata"`
 	Error *struct {
 		Message string `json:"message"`
 	} `json:"error"`
@@ -147,36 +161,54 @@ func (u *usage) gemini(data []byte) {
 	u.ended = u.ended || c.Feedback.Block != ""
 	for _, candidate := range c.Candidates {
 		u.ended = u.ended || candidate.Reason != ""
+		u.content = u.content || hasGeminiContent(candidate.Content)
 	}
-	if n := c.Usage; n != nil {
-		cached := min(n.Cached, n.Prompt)
-		u.reported = true
-		u.used = model.Usage{Input: n.Prompt - cached + n.ToolPrompt, CacheRead: cached,
-			Output: n.Candidates + n.Thoughts, Reasoning: n.Thoughts}
-	}
+	u.set(c.Usage)
 }
 
-// anthropicUsage is an event's usage; a later event's fields replace earlier
-// ones.
-type anthropicUsage struct {
-	Input      *int64 `json:"input_tokens"`
-	Output     *int64 `json:"output_tokens"`
-	CacheWrite *int64 `json:"cache_creation_input_tokens"`
-	CacheRead  *int64 `json:"cache_read_input_tokens"`
-	Details    struct {
-		Thinking *int64 `json:"thinking_tokens"`
-	} `json:"output_tokens_details"`
+// hasGeminiContent reports whether a candidate's content has a part that is not
+// a thought.
+func hasGeminiContent(raw json.RawMessage) bool {
+	var content struct {
+		Parts []struct {
+			Text    json.RawMessage `json:"text"`
+			Call    json.RawMessage `json:"functionCall"`
+			Thought json.RawMessage `json:"thought"`
+		} `json:"parts"`
+	}
+	// Content of another form is none.
+	_ = json.Unmarshal(raw, &content)
+	for _, part := range content.Parts {
+		if string(part.Thought) != "true" && hasContent(part.Text, part.Call) {
+			return true
+		}
+	}
+	return false
+}
+
+// geminiTokens returns the usage in c; nil if it is not readable. The API omits
+// counts of 0, and counts thoughts apart from content.
+func geminiTokens(c model.Counts, content bool) *model.Usage {
+	prompt := c.Required("promptTokenCount")
+	cached := min(c.Optional("cachedContentTokenCount"), prompt)
+	visible, thoughts := c.Optional("candidatesTokenCount"), c.Optional("thoughtsTokenCount")
+	if content && visible == 0 {
+		return nil
+	}
+	return c.Usage(model.Usage{Input: prompt - cached + c.Optional("toolUsePromptTokenCount"), CacheRead: cached,
+		Output: visible + thoughts, Reasoning: thoughts}, content)
 }
 
 func (u *usage) anthropic(data []byte) {
 	var e struct {
 		Type    string `json:"type"`
 		Message struct {
-			Usage *anthropicUsage `json:"usage"`
+			Usage json.RawMessage `json:"usage"`
 		} `json:"message"`
-		Usage *anthropicUsage `json:"usage"`
-		Stop  string          `json:"stop_reason"`
-		Error struct {
+		Usage   json.RawMessage `json:"usage"`
+		Content json.RawMessage `json:"content"`
+		Stop    string          `json:"stop_reason"`
+		Error   struct {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
@@ -185,39 +217,45 @@ func (u *usage) anthropic(data []byte) {
 	}
 	switch e.Type {
 	case "message_start":
-		u.add(e.Message.Usage)
 		// Its output tokens are only those so far.
-		u.reported = false
+		u.counts.Merge(e.Message.Usage)
+		u.counts.Remove("output_tokens")
+	case "content_block_delta":
+		u.content = true
 	case "message_delta":
 		u.add(e.Usage)
 	case "message_stop":
 		u.ended, u.closed = true, true
 	case "message":
 		u.add(e.Usage)
-		u.ended = e.Stop != ""
+		u.ended, u.content = e.Stop != "", hasContent(e.Content)
 	case "error":
 		u.setFault(e.Error.Message)
 	}
 }
 
-func (u *usage) add(a *anthropicUsage) {
-	if a == nil {
-		return
-	}
-	u.reported = a.Output != nil
-	for _, f := range []struct {
-		to   *int64
-		from *int64
-	}{
-		{&u.used.Input, a.Input}, {&u.used.Output, a.Output}, {&u.used.CacheRead, a.CacheRead},
-		{&u.used.CacheWrite, a.CacheWrite}, {&u.used.Reasoning, a.Details.Thinking},
-	} {
-		if f.from != nil {
-			*f.to = *f.from
-		}
-	}
-	u.used.Reasoning = min(u.used.Reasoning, u.used.Output)
+// add adds the counts of an event, which replace earlier ones.
+func (u *usage) add(raw json.RawMessage) {
+	u.reported = u.reported || hasValue(raw)
+	u.counts.Merge(raw)
 }
+
+// anthropicTokens returns the usage in c; nil if it is not readable.
+func anthropicTokens(c model.Counts, content bool) *model.Usage {
+	output := c.Required("output_tokens")
+	return c.Usage(model.Usage{Input: c.Required("input_tokens"), Output: output,
+		CacheRead: c.Optional("cache_read_input_tokens"), CacheWrite: c.Optional("cache_creation_input_tokens"),
+		Reasoning: min(c.Optional("output_tokens_details", "thinking_tokens"), output)}, content)
+}
+
+// chatMessage is a message of a choice, or a piece of one.
+type chatMessage struct {
+	Content json.RawMessage `json:"content"`
+	Refusal json.RawMessage `json:"refusal"`
+	Calls   json.RawMessage `json:"tool_calls"`
+}
+
+func (m chatMessage) hasContent() bool { return hasContent(m.Content, m.Refusal, m.Calls) }
 
 func (u *usage) chat(data []byte) {
 	if string(data) == "[DONE]" {
@@ -226,18 +264,11 @@ func (u *usage) chat(data []byte) {
 	}
 	var c struct {
 		Choices []struct {
-			Reason string `json:"finish_reason"`
+			Reason  string      `json:"finish_reason"`
+			Delta   chatMessage `json:"delta"`
+			Message chatMessage `json:"message"`
 		} `json:"choices"`
-		Usage *struct {
-			Prompt     int64 `json:"prompt_tokens"`
-			Completion int64 `json:"completion_tokens"`
-			PromptSide struct {
-				Cached int64 `json:"cached_tokens"`
-			} `json:"prompt_tokens_details"`
-			Details struct {
-				Reasoning int64 `json:"reasoning_tokens"`
-			} `json:"completion_tokens_details"`
-		} `json:"usage"`
+		Usage json.RawMessage `json:"usage"`
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(data, &c) != nil {
@@ -249,32 +280,33 @@ func (u *usage) chat(data []byte) {
 	}
 	for _, choice := range c.Choices {
 		u.ended = u.ended || choice.Reason != ""
+		u.content = u.content || choice.Delta.hasContent() || choice.Message.hasContent()
 	}
-	if n := c.Usage; n != nil {
-		u.setOpenAI(n.Prompt, n.PromptSide.Cached, n.Completion, n.Details.Reasoning)
-	}
+	u.set(c.Usage)
 }
 
-// setOpenAI sets OpenAI's numbers, where cached tokens are part of the input.
-func (u *usage) setOpenAI(in, cached, out, reasoning int64) {
-	u.reported = true
-	u.used = model.Usage{Input: max(0, in-cached), CacheRead: cached, Output: out, Reasoning: reasoning}
+func chatTokens(c model.Counts, content bool) *model.Usage {
+	return openAITokens(c, "prompt_tokens", "completion_tokens", content)
+}
+
+func responsesTokens(c model.Counts, content bool) *model.Usage {
+	return openAITokens(c, "input_tokens", "output_tokens", content)
+}
+
+// openAITokens returns the usage in c, where in and out are the names of the two
+// totals; nil if it is not readable. Cached tokens are part of the input.
+func openAITokens(c model.Counts, in, out string, content bool) *model.Usage {
+	cached := c.Optional(in+"_details", "cached_tokens")
+	return c.Usage(model.Usage{Input: max(0, c.Required(in)-cached), CacheRead: cached,
+		Output: c.Required(out), Reasoning: c.Optional(out+"_details", "reasoning_tokens")}, content)
 }
 
 // response is a response of the Responses API.
 type response struct {
-	Status string `json:"status"`
-	Usage  *struct {
-		Input     int64 `json:"input_tokens"`
-		Output    int64 `json:"output_tokens"`
-		InputSide struct {
-			Cached int64 `json:"cached_tokens"`
-		} `json:"input_tokens_details"`
-		Details struct {
-			Reasoning int64 `json:"reasoning_tokens"`
-		} `json:"output_tokens_details"`
-	} `json:"usage"`
-	Error *struct {
+	Status string          `json:"status"`
+	Usage  json.RawMessage `json:"usage"`
+	Output json.RawMessage `json:"output"`
+	Error  *struct {
 		Message string `json:"message"`
 	} `json:"error"`
 }
@@ -290,6 +322,7 @@ func (u *usage) responses(data []byte) {
 		return
 	}
 	r := e.response
+	u.content = u.content || strings.HasSuffix(e.Type, ".delta")
 	switch e.Type {
 	case "response.completed", "response.incomplete", "response.failed":
 		r = e.Response
@@ -307,7 +340,6 @@ func (u *usage) responses(data []byte) {
 	case "completed", "incomplete", "failed":
 		u.ended, u.closed = true, true
 	}
-	if n := r.Usage; n != nil {
-		u.setOpenAI(n.Input, n.InputSide.Cached, n.Output, n.Details.Reasoning)
-	}
+	u.content = u.content || hasContent(r.Output)
+	u.set(r.Usage)
 }
