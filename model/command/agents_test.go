@@ -207,6 +207,48 @@ func TestOutputOfAgents(t *testing.T) {
 	}
 }
 
+// A document whose counts cannot be read leaves the usage unknown, until a
+// later document reports the total. If all documents are added, it stays unknown.
+func TestUnreadableUsage(t *testing.T) {
+	paths := Usage{Input: "in", Output: "out", CacheRead: "cached", Reasoning: "details.hidden"}
+	const good = `{"in":7,"out":3}`
+	for _, bad := range []string{
+		`{"in":"12","out":3}`, `{"in":1e400,"out":3}`, `{"in":1.5,"out":3}`, `{"in":-1,"out":3}`, `{"in":null,"out":3}`, `{"in":true,"out":3}`,
+		`{"in":9223372036854775808,"out":3}`, `{"in":2000000000000,"out":3}`, `{"in":{},"out":3}`, `{"in":7,"out":"3"}`, `{"in":7,"out":null}`,
+		`{"in":7,"out":3,"cached":"2"}`, `{"in":7,"out":3,"cached":-2}`, `{"in":7,"out":3,"details":{"hidden":1e400}}`, `{"in":"7","out":"3"}`,
+	} {
+		for _, c := range []struct {
+			out  string
+			each bool
+			want *model.Usage
+		}{
+			{good + "\n" + bad, false, nil},
+			{bad + "\n" + good, false, &model.Usage{Input: 7, Output: 3}},
+			{good + "\n" + bad, true, nil},
+			{bad + "\n" + good, true, nil},
+		} {
+			paths.Each = c.each
+			got := outputParser(t, "", paths).parse([]byte(c.out), true)
+			if diff := cmp.Diff(c.want, got.usage); diff != "" {
+				t.Errorf("%s, each = %v: usage (-want +got):\n%s", c.out, c.each, diff)
+			}
+		}
+	}
+	for _, none := range []string{`{"in":null,"out":null}`, `{"in":"x"}`, `{"out":null}`, `{"in":5}`, `{"cached":"x"}`, `{"details":5}`} {
+		for _, each := range []bool{false, true} {
+			paths.Each = each
+			got := outputParser(t, "", paths).parse([]byte(good+"\n"+none), true)
+			if diff := cmp.Diff(&model.Usage{Input: 7, Output: 3}, got.usage); diff != "" {
+				t.Errorf("%s reports no usage, each = %v (-want +got):\n%s", none, each, diff)
+			}
+		}
+	}
+	nulls := `{"in":7,"out":3,"cached":null,"details":{"hidden":null}}`
+	if got := outputParser(t, "", paths).parse([]byte(nulls), true); got.usage == nil {
+		t.Errorf("%s is not read", nulls)
+	}
+}
+
 // The end of truncated output counts, but not its usage if a part of that may
 // be lost.
 func TestTruncatedOutput(t *testing.T) {

@@ -25,7 +25,9 @@ import (
 // All numbers at a path in one document are added, and " + " between paths adds
 // their numbers. A document reports usage if it has numbers at both Input and
 // Output. The usage is unknown if no document reports it, or if Each is set and
-// the beginning of the output is lost.
+// the beginning of the output is lost. It is unknown too if a document reports
+// a value that cannot be a count of tokens, such as "12", 1.5, -1 or null, and
+// Each is set or no later document reports the total.
 type Usage struct {
 	Input      string // input tokens
 	Output     string // output tokens, reasoning included
@@ -68,22 +70,23 @@ func (u Usage) parse() (usagePaths, error) {
 	return c, nil
 }
 
-// usageOf returns the usage that a document reports.
-func (c usagePaths) usageOf(doc any) (model.Usage, bool) {
-	in, hasInput := c.input.evaluate(doc)
-	out, hasOutput := c.output.evaluate(doc)
-	if !hasInput || !hasOutput {
-		return model.Usage{}, false
+// usageOf returns the usage that a document reports, which is nil if a value in
+// it is not a count, and whether the document reports one.
+func (c usagePaths) usageOf(doc any) (*model.Usage, bool) {
+	in, out := c.input.evaluate(doc), c.output.evaluate(doc)
+	// A document with null for both counts does not report yet.
+	if !in.reported() || !out.reported() || in == (total{null: true}) && out == in {
+		return nil, false
 	}
-	u := model.Usage{Input: in, Output: out}
-	u.CacheRead, _ = c.cacheRead.evaluate(doc)
-	u.CacheWrite, _ = c.cacheWrite.evaluate(doc)
-	u.Reasoning, _ = c.reasoning.evaluate(doc)
-	u.Reasoning = min(u.Reasoning, u.Output)
+	read, write, hidden := c.cacheRead.evaluate(doc), c.cacheWrite.evaluate(doc), c.reasoning.evaluate(doc)
+	if in.null || out.null || in.wrong || out.wrong || read.wrong || write.wrong || hidden.wrong {
+		return nil, true
+	}
+	u := model.Usage{Input: in.n, Output: out.n, CacheRead: read.n, CacheWrite: write.n, Reasoning: min(hidden.n, out.n)}
 	if c.cachedInInput {
 		u.Input = max(0, u.Input-u.CacheRead-u.CacheWrite)
 	}
-	return u, true
+	return &u, true
 }
 
 // output is the parsed output of an agent.
@@ -105,17 +108,19 @@ func (a *Agent) parse(end []byte, complete bool) output {
 	if !complete {
 		end = afterLine(end)
 	}
+	lost := !complete
 	for doc := range documents(end) {
-		a.add(&out, doc)
+		lost = !a.add(&out, doc) || lost
 	}
-	if a.usage.each && !complete {
+	if a.usage.each && lost {
 		out.usage = nil
 	}
 	return out
 }
 
-// add adds the answer and the usage in one document.
-func (a *Agent) add(out *output, doc any) {
+// add adds the answer and the usage in one document, and returns false if the
+// usage is not readable.
+func (a *Agent) add(out *output, doc any) bool {
 	if a.config.Answer != "" {
 		if text, ok := a.answer.lastString(doc); ok {
 			out.answer, out.found = a.readable(text), true
@@ -123,12 +128,13 @@ func (a *Agent) add(out *output, doc any) {
 	}
 	u, ok := a.usage.usageOf(doc)
 	if !ok {
-		return
+		return true
 	}
-	if a.usage.each && out.usage != nil {
-		u = out.usage.Add(u)
+	if a.usage.each && u != nil && out.usage != nil {
+		*u = out.usage.Add(*u)
 	}
-	out.usage = &u
+	out.usage = u
+	return u != nil
 }
 
 // Limits on the cost of parsing hostile output.

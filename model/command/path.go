@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hone/model"
 )
 
 // path selects values in a JSON document; see [Usage] for the form.
@@ -151,30 +153,42 @@ func parseSum(text string) (sum, error) {
 	return s, nil
 }
 
-// maxTokens limits what an agent can report, so that sums cannot overflow.
-const maxTokens = 1 << 40
-
-// evaluate adds the numbers in a document; found is false if there are none.
-func (s sum) evaluate(doc any) (n int64, found bool) {
-	for _, p := range s {
-		p.forEach(doc, func(v any) {
-			if tokens, ok := toTokens(v); ok {
-				n, found = min(n+tokens, maxTokens), true
-			}
-		})
-	}
-	return n, found
+// total is the sum of the numbers that a sum selects in a document.
+type total struct {
+	n     int64 // at most model.MaxTokens
+	found bool  // there is a number
+	null  bool  // there is a null at a named place
+	wrong bool  // there is something else that is not a count
 }
 
-// toTokens returns a JSON number as a number of tokens.
-func toTokens(v any) (int64, bool) {
+// reported reports whether the document contains anything to add.
+func (t total) reported() bool { return t.found || t.null || t.wrong }
+
+// evaluate adds the numbers in a document. What a path's last name selects must
+// be a number; if the path ends in *, it ignores other values.
+func (s sum) evaluate(doc any) total {
+	var t total
+	for _, p := range s {
+		named := p[len(p)-1].name != "*"
+		p.forEach(doc, func(v any) { t.add(v, named) })
+	}
+	return t
+}
+
+func (t *total) add(v any, named bool) {
 	number, ok := v.(json.Number)
-	if !ok {
-		return 0, false
+	switch {
+	case ok:
+		n, isCount := model.ParseCount(number.String())
+		isCount = isCount && t.n+n <= model.MaxTokens
+		if !isCount {
+			t.wrong = true
+			return
+		}
+		t.n, t.found = t.n+n, true
+	case named && v == nil:
+		t.null = true
+	case named:
+		t.wrong = true
 	}
-	f, err := number.Float64()
-	if err != nil || f < 0 {
-		return 0, false
-	}
-	return int64(min(f, maxTokens)), true
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"hone/model"
 )
 
 func document(t *testing.T, text string) any {
@@ -56,31 +58,39 @@ func TestPath(t *testing.T) {
 }
 
 func TestSum(t *testing.T) {
-	doc := document(t, `{"a":{"x":1,"y":2.0,"z":"3"},"neg":-3,"huge":1e300,"endless":1e999,"zero":0}`)
+	doc := document(t, `{"a":{"x":1,"y":2.0,"z":"3"},"neg":-3,"huge":1e300,"endless":1e999,"zero":0,
+		"part":1.5,"nil":null,"most":1099511627776,"list":[1,"x",2,-1,null]}`)
 	for _, c := range []struct {
-		sum   string
-		want  int64
-		found bool
+		sum  string
+		want total
 	}{
-		{"a.x", 1, true},
-		{"a.*", 3, true},
-		{"a.x + a.y", 3, true},
-		{"a.x + missing", 1, true},
-		{"missing + gone", 0, false},
-		{"a.z", 0, false},
-		{"a", 0, false},
-		{"neg", 0, false},
-		{"zero", 0, true},
-		{"huge + huge", maxTokens, true},
-		{"endless", 0, false},
+		{"a.x", total{n: 1, found: true}},
+		{"a.*", total{n: 3, found: true}},
+		{"a.x + a.y", total{n: 3, found: true}},
+		{"a.x + missing", total{n: 1, found: true}},
+		{"missing + gone", total{}},
+		{"a.z", total{wrong: true}},
+		{"a.x + a.z", total{n: 1, found: true, wrong: true}},
+		{"a", total{wrong: true}},
+		{"neg", total{wrong: true}},
+		{"part", total{wrong: true}},
+		{"zero", total{found: true}},
+		{"nil", total{null: true}},
+		{"a.x + nil", total{n: 1, found: true, null: true}},
+		{"list.*", total{n: 3, found: true, wrong: true}},
+		{"list.*.n", total{}},
+		{"most", total{n: model.MaxTokens, found: true}},
+		{"most + a.x", total{n: model.MaxTokens, found: true, wrong: true}},
+		{"huge + huge", total{wrong: true}},
+		{"endless", total{wrong: true}},
 	} {
 		t.Run(c.sum, func(t *testing.T) {
 			s, err := parseSum(c.sum)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, found := s.evaluate(doc); n != c.want || found != c.found {
-				t.Errorf("got %d, %v; want %d, %v", n, found, c.want, c.found)
+			if got := s.evaluate(doc); got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
 	}
