@@ -14,9 +14,17 @@ import (
 	"time"
 )
 
-// MaxBody limits the response body that an [Exchange] reads, in bytes; a
-// longer one is an error of kind [Garbage].
-const MaxBody = 256 << 20
+// Limits of the response body that an [Exchange] reads, in bytes after
+// decompression. A longer body or line is an error of kind [Garbage].
+const (
+	MaxBody = 256 << 20
+	// MaxLine limits a line of a response, which is shorter than that. A
+	// response without a stream may be a single line.
+	MaxLine = 32 << 20
+	// MaxErrorBody limits the body of a response whose status is not 2xx. The
+	// rest is not read.
+	MaxErrorBody = 1 << 20
+)
 
 // Timeouts limit one attempt. A zero field means the default, which is long
 // because a reasoning model may be silent for many minutes.
@@ -44,6 +52,7 @@ type Exchange struct {
 	cancel     context.CancelCauseFunc
 	idle       time.Duration
 	maxBody    int
+	maxLine    int
 	idleTimer  *time.Timer
 	totalTimer *time.Timer
 
@@ -59,6 +68,7 @@ type response struct {
 	status    int
 	header    http.Header
 	body      bytes.Buffer
+	line      int   // bytes since the last line feed
 	err       error // what cut the body; nil if it ended normally
 }
 
@@ -70,7 +80,7 @@ func NewExchange(ctx context.Context, t Timeouts) *Exchange {
 	if t.Total <= 0 {
 		t.Total = defaultTotal
 	}
-	x := &Exchange{parent: ctx, idle: t.Idle, maxBody: MaxBody}
+	x := &Exchange{parent: ctx, idle: t.Idle, maxBody: MaxBody, maxLine: MaxLine}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
 	x.idleTimer = time.AfterFunc(t.Idle, func() {
 		x.cancel(&Error{Kind: Silent, Message: fmt.Sprintf("the server sent nothing for %v", t.Idle)})
@@ -196,29 +206,66 @@ func (x *Exchange) restartIdle() {
 	}
 }
 
-var errTooLarge = errors.New("the response is too large")
+var (
+	errTooLarge = errors.New("the response is too large")
+	errLongLine = errors.New("a line of the response is too long")
+)
 
 type recordedBody struct {
 	x *Exchange
 	io.ReadCloser
 }
 
+// Read reads no more than the limits allow, because a small response may be a
+// large one after decompression. To the reader, an error's body ends at its
+// limit: its beginning says what is wrong.
 func (b *recordedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+	most := b.x.readable()
+	if most == 0 {
+		return 0, io.EOF
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), most)])
 	b.x.mu.Lock()
 	defer b.x.mu.Unlock()
 	r := &b.x.response
 	if n > 0 {
 		b.x.restartIdle()
-		r.body.Write(p[:n])
+		r.add(p[:n])
 	}
-	if r.body.Len() > b.x.maxBody {
+	switch {
+	case r.body.Len() > b.x.maxBody:
 		err = errTooLarge
+	case !r.failed() && r.line >= b.x.maxLine:
+		err = errLongLine
 	}
 	if err != nil && err != io.EOF {
 		r.err = err
 	}
 	return n, err
+}
+
+// readable returns how many bytes of the body may be read next; 0 means none.
+// They are enough to exceed the limits of a body and of a line.
+func (x *Exchange) readable() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := &x.response
+	if r.failed() {
+		return max(0, MaxErrorBody-r.body.Len())
+	}
+	return max(1, min(x.maxBody+1-r.body.Len(), x.maxLine-r.line))
+}
+
+// failed reports whether the status is not 2xx.
+func (r *response) failed() bool { return r.status/100 != 2 }
+
+// add records the next part of the body.
+func (r *response) add(p []byte) {
+	r.body.Write(p)
+	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
+		r.line, p = 0, p[i+1:]
+	}
+	r.line += len(p)
 }
 
 // eventArray returns the data of a stream's events as a JSON array; nil if

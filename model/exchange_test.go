@@ -1,6 +1,8 @@
 package model
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -207,6 +209,74 @@ func TestFaultTooLarge(t *testing.T) {
 	if e := fault(t, x, get(x, url)); e.Kind != Garbage || len(x.Body()) > 1<<18 {
 		t.Errorf("fault = %v after %d bytes, want kind %q soon after %d", e, len(x.Body()), Garbage, x.maxBody)
 	}
+}
+
+// The limits hold after decompression, and no more is read than they allow.
+func TestLimitsOfABody(t *testing.T) {
+	lines := strings.Repeat(strings.Repeat("a", 99)+"\n", 1<<14)
+	line := strings.Repeat("a", 1<<20)
+	for _, test := range []struct {
+		name   string
+		body   string
+		status int
+		limit  func(x *Exchange)
+		read   int // of the body
+		want   Kind
+	}{
+		{"body", lines, 200, func(x *Exchange) { x.maxBody = 1 << 16 }, 1<<16 + 1, Garbage},
+		{"body at its limit", lines, 200, func(x *Exchange) { x.maxBody = len(lines) }, len(lines), ""},
+		{"line", line, 200, func(x *Exchange) { x.maxLine = 1 << 16 }, 1 << 16, Garbage},
+		{"later line", lines + line, 200, func(x *Exchange) { x.maxLine = 1 << 16 }, len(lines) + 1<<16, Garbage},
+		{"line below its limit", line[1:] + "\n" + line[1:], 200, func(x *Exchange) { x.maxLine = len(line) }, 2*len(line) - 1, ""},
+		{"error", line + line, 500, func(*Exchange) {}, MaxErrorBody, Overloaded},
+		{"error of one long line", line, 500, func(x *Exchange) { x.maxLine = 10 }, len(line), Overloaded},
+		{"neither success nor error", line + line, 303, func(*Exchange) {}, MaxErrorBody, Invalid},
+	} {
+		for _, encoding := range []string{"", "gzip"} {
+			t.Run(test.name+" "+encoding, func(t *testing.T) {
+				url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+					if encoding != "" {
+						w.Header().Set("Content-Encoding", encoding)
+					}
+					w.WriteHeader(test.status)
+					_, _ = w.Write(encoded(t, test.body, encoding))
+				})
+				x := NewExchange(t.Context(), Timeouts{})
+				defer x.Close()
+				test.limit(x)
+				err := get(x, url)
+				if err == nil && test.want != "" {
+					err = errors.New("the SDK's error for a status")
+				}
+				if n := len(x.Body()); n != test.read {
+					t.Errorf("read %d bytes, want %d", n, test.read)
+				}
+				if test.want == "" {
+					if err != nil {
+						t.Errorf("error = %v, want none", err)
+					}
+				} else if e := fault(t, x, err); e.Kind != test.want {
+					t.Errorf("error = %v, want kind %q", e, test.want)
+				}
+			})
+		}
+	}
+}
+
+func encoded(t *testing.T, body, encoding string) []byte {
+	t.Helper()
+	if encoding == "" {
+		return []byte(body)
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, body); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func TestFaultOfACompleteResponse(t *testing.T) {

@@ -42,8 +42,8 @@ func (x *Exchange) Fault(err error) error {
 
 func (r *response) fault(err error) *Error {
 	switch {
-	case errors.Is(r.err, errTooLarge):
-		return &Error{Kind: Garbage, Message: errTooLarge.Error()}
+	case errors.Is(r.err, errTooLarge), errors.Is(r.err, errLongLine):
+		return &Error{Kind: Garbage, Message: r.err.Error()}
 	case r.err != nil:
 		return &Error{Kind: Cut, Message: "the response ended early: " + errorText(r.err)}
 	case r.status >= 300:

@@ -200,16 +200,21 @@ func (x *exchange) checkResponse(res *http.Response) error {
 	return nil
 }
 
-// relay sends the response to the agent as it arrives.
+// relay sends the response to the agent as it arrives; of an error, only the
+// beginning.
 func (x *exchange) relay(res *http.Response) error {
 	copyHeader(x.w.Header(), res.Header)
 	x.f.redactor.header(x.w.Header())
 	g := &gate{r: x.f.redactor}
 	buffer := make([]byte, 32<<10)
+	content := io.Reader(res.Body)
+	if res.StatusCode >= 400 {
+		content = io.LimitReader(content, model.MaxErrorBody)
+	}
 	x.started = true
 	x.w.WriteHeader(res.StatusCode)
 	for sum := 0; ; {
-		n, err := res.Body.Read(buffer)
+		n, err := content.Read(buffer)
 		if sum += n; sum > model.MaxBody {
 			return &model.Error{Kind: model.Garbage, Message: "the response is too large"}
 		}

@@ -2,11 +2,15 @@ package forward
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -262,6 +266,75 @@ func TestUnreachableCostsNothing(t *testing.T) {
 	if done := ledger.one(t); done.used == nil || *done.used != (model.Usage{}) || done.fault == nil {
 		t.Errorf("settled with %+v, %v", done.used, done.fault)
 	}
+}
+
+// The forwarder decodes nothing, and of an error it reads the beginning only.
+func TestLargeErrors(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write(make([]byte, 8<<20))
+	_ = w.Close()
+	for name, test := range map[string]struct {
+		status   int
+		encoding string
+		body     []byte
+		answer   int // the status that the agent sees
+		length   int // of the body that it sees; 0 means the forwarder's own
+		read     int64
+		used     *model.Usage
+	}{
+		"rejected":            {400, "", bytes.Repeat([]byte("a"), 5<<20), 400, model.MaxErrorBody, model.MaxErrorBody, &model.Usage{}},
+		"failed":              {500, "", bytes.Repeat([]byte("a"), 5<<20), 500, model.MaxErrorBody, model.MaxErrorBody, nil},
+		"at the limit":        {400, "", bytes.Repeat([]byte("a"), 1<<20), 400, 1 << 20, 1 << 20, &model.Usage{}},
+		"encoded rejection":   {400, "gzip", packed.Bytes(), 502, 0, 0, nil},
+		"encoded response":    {200, "gzip", packed.Bytes(), 502, 0, 0, nil},
+		"not said to be gzip": {400, "", packed.Bytes(), 400, packed.Len(), int64(packed.Len()), &model.Usage{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			up := upstream(t, func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+				if test.encoding != "" {
+					w.Header().Set("Content-Encoding", test.encoding)
+				}
+				w.WriteHeader(test.status)
+				_, _ = w.Write(test.body)
+			})
+			ledger, counter := &book{}, &readCounter{}
+			f, addr := open(t, Config{Wire: OpenAI, Base: up, Ledger: ledger, Transport: counter})
+			got := post(t, "http://"+addr+"/chat/completions", simples()[4].body)
+			if got.status != test.answer || got.err != nil || test.length > 0 && len(got.body) != test.length {
+				t.Errorf("the agent's answer is %d with %d bytes, %v", got.status, len(got.body), got.err)
+			}
+			f.Close()
+			if n := counter.n.Load(); n != test.read {
+				t.Errorf("%d bytes were read, want %d", n, test.read)
+			}
+			if done := ledger.one(t); !reflect.DeepEqual(done.used, test.used) || done.fault == nil {
+				t.Errorf("settled with %+v, %v", done.used, done.fault)
+			}
+		})
+	}
+}
+
+// readCounter is a transport that counts the bytes of bodies that are read.
+type readCounter struct{ n atomic.Int64 }
+
+func (c *readCounter) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err == nil {
+		res.Body = &countedBody{res.Body, &c.n}
+	}
+	return res, err
+}
+
+type countedBody struct {
+	io.ReadCloser
+	n *atomic.Int64
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.n.Add(int64(n))
+	return n, err
 }
 
 func TestHostileProviders(t *testing.T) {

@@ -47,6 +47,7 @@ func Conformance(t *testing.T, p Provider) {
 		{"reply", conformReplies},
 		{"fault", conformFaults},
 		{"request", conformRequests},
+		{"size", conformSizes},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) { g.run(t, p) })
