@@ -28,7 +28,7 @@ func TestCommandErrors(t *testing.T) {
 	}
 }
 
-// TestAgentErrors has one agent with a line, or more than one, below its argv.
+// TestAgentErrors adds one or more lines below the argv of an agent.
 func TestAgentErrors(t *testing.T) {
 	const statuses = "; write numbers from 0 to 255, such as exits = [0, 1]"
 	const setting = `; write NAME=value, such as "NO_COLOR=1"`
@@ -110,7 +110,7 @@ func TestArgv(t *testing.T) {
 	}
 }
 
-// TestAgents has agents that lack what an agent may lack.
+// TestAgents leaves out the keys that an agent does not need.
 func TestAgents(t *testing.T) {
 	for lines, want := range map[string]Agent{
 		"":                              {},

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checkError compares an error with a text; one that ends in a space is only
-// the beginning, as what follows is another library's wording.
+// checkError compares an error with a text. A text that ends in a space is only the
+// beginning, because another library words the rest.
 func checkError(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	e, ok := errors.AsType[*Error](err)
@@ -104,7 +104,7 @@ func TestBorkErrors(t *testing.T) {
 	}
 }
 
-// A configuration is only read from where a model cannot write.
+// A configuration is read only from a place where no model can write.
 func TestOddFiles(t *testing.T) {
 	const link = ": it is a symbolic link, and its target is not protected from a model; replace it with the file or directory itself"
 	for name, c := range map[string]struct {
@@ -164,7 +164,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// checkFuzzed holds every refusal to its form.
+// checkFuzzed checks the form of an error.
 func checkFuzzed(t *testing.T, text []byte, err error) {
 	t.Helper()
 	if err == nil {

@@ -26,7 +26,7 @@ func project(t *testing.T, file, text string) string {
 	return root
 }
 
-// everyFile is all that a file sets: the shared sections and those of the loops.
+// everyFile contains all sections of a file: the shared ones and those of the loops.
 type everyFile struct {
 	File
 	Loops
@@ -191,8 +191,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestAgentJSON holds that an agent survives the start event of a run, from which
-// a resumed run takes it, in the spelling of the other events.
+// TestAgentJSON checks that an agent survives the start event of a run, from which a
+// resumed run reads it, and that its keys are spelled like those of other events.
 func TestAgentJSON(t *testing.T) {
 	file, err := load(project(t, HonePath, everything))
 	if err != nil {
@@ -336,7 +336,7 @@ func (o *ownSection) Valid() (key, problem, hint string) {
 	return "", "", ""
 }
 
-// TestSections holds that the caller decides which sections there are beside
+// TestSections checks that the caller decides which sections exist in addition to
 // the shared ones.
 func TestSections(t *testing.T) {
 	var own ownSection
@@ -356,8 +356,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// TestSpellings holds that a file reads the same whichever of dash and
-// underscore its keys have.
+// TestSpellings checks that keys may have dashes or underscores.
 func TestSpellings(t *testing.T) {
 	want, err := load(project(t, HonePath, everything))
 	if err != nil {
@@ -398,7 +397,7 @@ func TestSpelledTwice(t *testing.T) {
 	}
 }
 
-// TestNone: where a limit can be none, that can be written down.
+// TestNone checks that a file can state that there is no limit.
 func TestNone(t *testing.T) {
 	got, err := load(project(t, HonePath, "[limits]\npatience = 0\n[check]\nflaky = 0\nprotect = []\n[undo]\nmax-file = 0\ninclude = []\n"))
 	want := everyFile{File: File{Check: Check{Protect: []string{}}, Undo: Undo{Include: []string{}}}}
@@ -425,8 +424,8 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-// TestLoadShared: a program that does not know the loops reads what is shared,
-// as strictly as ever, and nothing of their tables.
+// TestLoadShared checks that a program that does not know the loops ignores their
+// tables and reads the shared ones strictly.
 func TestLoadShared(t *testing.T) {
 	file, err := LoadShared(project(t, HonePath, "[task]\nrounds = 'x'\n[task.deep]\nlist = [1]\n[limits]\nrounds = 7\n"))
 	if err != nil || file.Limits.Rounds != 7 {

@@ -1,7 +1,6 @@
 package config
 
-// Loops are sections of loops, as hone's own look: each loop declares its own in
-// its folder.
+// Loops are sections like those that hone's loops declare in their packages.
 type Loops struct {
 	Reconcile Reconcile
 	Implement Implement
