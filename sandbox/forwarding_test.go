@@ -13,7 +13,7 @@ import (
 	"hone/sandbox/internal/runtest"
 )
 
-// through is a connection to a door that leads to an address.
+// through returns a connection to a door that leads to an address.
 func through(t *testing.T, f *sandbox.Forwarding) *net.TCPConn {
 	t.Helper()
 	door := runtest.Listen(t, f.Door().Serve)
@@ -25,8 +25,8 @@ func through(t *testing.T, f *sandbox.Forwarding) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// TestForward sends more than any buffer holds, ends its side, and has the
-// answer all the same.
+// TestForward sends more than any buffer holds, closes its side, and still receives
+// the answer.
 func TestForward(t *testing.T) {
 	const size = 8 << 20
 	server := runtest.Listen(t, func(c net.Conn) {
@@ -58,8 +58,9 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// TestForwardToNobody: the connection is ended, and counted as failed.
-func TestForwardToNobody(t *testing.T) {
+// TestForwardWithoutServer checks that without a server the connection is closed and
+// counted as failed.
+func TestForwardWithoutServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,7 @@ func TestForwardToNobody(t *testing.T) {
 	}
 }
 
-// TestForwardClose ends a connection that neither side would.
+// TestForwardClose closes a connection that both sides keep open.
 func TestForwardClose(t *testing.T) {
 	ended := make(chan error, 1)
 	server := runtest.Listen(t, func(c net.Conn) {
@@ -90,18 +91,18 @@ func TestForwardClose(t *testing.T) {
 	}
 	f.Close()
 	if _, err := c.Read(make([]byte, 1)); err == nil {
-		t.Error("the connection goes on")
+		t.Error("the connection is still open")
 	}
 	if err := <-ended; err == nil {
-		t.Error("the server's side goes on")
+		t.Error("the server's side is still open")
 	}
 	if b, _ := io.ReadAll(through(t, f)); len(b) != 0 {
 		t.Errorf("a closed forwarding passes on %q", b)
 	}
 }
 
-// TestForwardBroken: a server that breaks off ends the command's side, though
-// that still writes.
+// TestForwardBroken checks that a server that breaks off also closes the side of the
+// command, which still writes.
 func TestForwardBroken(t *testing.T) {
 	server := runtest.Listen(t, func(c net.Conn) {
 		_ = c.(*net.TCPConn).SetLinger(0)
@@ -117,8 +118,9 @@ func TestForwardBroken(t *testing.T) {
 	}
 }
 
-// TestForwardBy: whoever dials decides where it leads; that is told once, of all
-// connections, before any answer, and not for a connection without a byte.
+// TestForwardBy checks that dial decides the destination, and that reached is called
+// once for all connections, before any answer, and not for a connection without a
+// byte.
 func TestForwardBy(t *testing.T) {
 	server := runtest.Listen(t, func(c net.Conn) {
 		defer c.Close()
@@ -150,7 +152,7 @@ func TestForwardBy(t *testing.T) {
 			must(c.Write([]byte("a")))
 			b := make([]byte, 1)
 			if _, err := io.ReadFull(c, b); err != nil || b[0] != 'a' || told.Load() != 1 {
-				t.Errorf("%v, %q, told before: %d", err, b, told.Load())
+				t.Errorf("%v, %q, reached before: %d", err, b, told.Load())
 			}
 		})
 	}
@@ -161,7 +163,7 @@ func TestForwardBy(t *testing.T) {
 	}
 }
 
-// TestForwardByThatFails: who cannot be dialled was not reached.
+// TestForwardByThatFails checks that a failed dial does not count as reached.
 func TestForwardByThatFails(t *testing.T) {
 	f := sandbox.ForwardBy("127.0.0.1:0", func(context.Context) (net.Conn, error) { return nil, errors.New("nobody") }, func() { t.Error("reached") })
 	defer f.Close()
@@ -175,8 +177,7 @@ func TestForwardByThatFails(t *testing.T) {
 	}
 }
 
-// TestForwardByHoldsTheAnswer: a server that answers at once is not heard while
-// reached runs.
+// TestForwardByHoldsTheAnswer checks that answers wait while reached runs.
 func TestForwardByHoldsTheAnswer(t *testing.T) {
 	server := runtest.Listen(t, func(c net.Conn) {
 		defer c.Close()
@@ -187,7 +188,7 @@ func TestForwardByHoldsTheAnswer(t *testing.T) {
 	f := sandbox.ForwardBy(server.String(), nil, func() {
 		defer close(told)
 		if _, err := runtest.ReadSoon(<-connected); err == nil {
-			t.Error("an answer came before it was told")
+			t.Error("an answer came before reached returned")
 		}
 	})
 	defer f.Close()
@@ -200,7 +201,8 @@ func TestForwardByHoldsTheAnswer(t *testing.T) {
 	}
 }
 
-// TestForwardByLetsTheServerSpeakFirst: that is no answer, and nothing is told.
+// TestForwardByLetsTheServerSpeakFirst checks that a greeting is not an answer, so
+// that reached is not called.
 func TestForwardByLetsTheServerSpeakFirst(t *testing.T) {
 	server := runtest.Listen(t, func(c net.Conn) {
 		defer c.Close()

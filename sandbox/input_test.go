@@ -19,7 +19,7 @@ func TestStdinThatBlocks(t *testing.T) {
 	runtest.FeedBlocked(t, sandbox.None{}, t.TempDir())
 }
 
-// A command that is ended is not held up by what it was to read.
+// Input that blocks does not delay the end of a command that is stopped.
 func TestStdinOfACommandThatIsEnded(t *testing.T) {
 	c := shell(t, "exec sleep 1000")
 	c.Timeout, c.Stdin = 50*time.Millisecond, bytes.NewReader(make([]byte, runtest.Megabytes))

@@ -1,6 +1,6 @@
 package sandbox_test
 
-// must is a value that is there, or the end of the tests.
+// must returns a value, and panics if there is an error.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

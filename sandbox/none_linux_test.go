@@ -18,7 +18,7 @@ import (
 	"hone/sandbox/internal/runtest"
 )
 
-// TestMain is also a hone that runs a command and is killed.
+// TestMain also plays a hone that runs a command and is killed.
 func TestMain(m *testing.M) {
 	if script := os.Getenv("SANDBOX_TEST_RUN"); script != "" {
 		runtest.RunScript(sandbox.None{}, script)
@@ -27,8 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// assertGone checks that no process of the tree is left, not as a zombie
-// either.
+// assertGone checks that no process of the tree is left, not even as a zombie.
 func assertGone(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
@@ -39,16 +38,16 @@ func assertGone(t *testing.T, pids []int) {
 	}
 	self, _ := process.ReadStatus(os.Getpid())
 	for _, s := range process.All() {
-		// What other tests started in other ways is in this process's session.
+		// Processes that other tests started in other ways are in this process's session.
 		if s.Parent == os.Getpid() && s.Session != self.Session {
 			t.Errorf("a child is left: %+v", s)
 		}
 	}
 }
 
-// takeZombies takes away what earlier tests' programs left to this process,
-// such as git's housekeeping: it has become their parent.
-func takeZombies() {
+// reapZombies reaps the processes that programs of earlier tests left behind, such
+// as git's housekeeping. This process has become their parent.
+func reapZombies() {
 	for {
 		if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != nil || pid <= 0 {
 			return
@@ -57,7 +56,7 @@ func takeZombies() {
 }
 
 func TestDaemonsEndWithTheCommand(t *testing.T) {
-	takeZombies()
+	reapZombies()
 	for name, rest := range map[string]string{
 		"normal exit": "while [ ! -e go ]; do sleep 0.01; done; exit 5",
 		"timeout":     "sleep 1000",
@@ -93,10 +92,10 @@ func TestDaemonsEndWithTheCommand(t *testing.T) {
 	}
 }
 
-// Ending one command's daemons leaves another command, and what this process
-// started in other ways, alone.
+// Stopping the daemons of one command does not stop another command, nor a process
+// that was started in another way.
 func TestOthersAreLeftAlone(t *testing.T) {
-	takeZombies()
+	reapZombies()
 	other := exec.Command("sleep", "1000")
 	other.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := other.Start(); err != nil {
@@ -118,7 +117,7 @@ func TestOthersAreLeftAlone(t *testing.T) {
 	mustRun(t, shell(t, "(setsid sleep 1000 </dev/null >/dev/null 2>&1 &)"))
 	for _, pid := range append(w.PIDs(t), other.Process.Pid) {
 		if s, ok := process.ReadStatus(pid); !ok || s.Zombie {
-			t.Errorf("process %d was ended with another's command", pid)
+			t.Errorf("process %d was stopped with another command", pid)
 		}
 	}
 	cancel()
@@ -128,7 +127,7 @@ func TestOthersAreLeftAlone(t *testing.T) {
 	assertGone(t, w.PIDs(t))
 }
 
-// A hone that is killed takes its command along.
+// A command dies with a hone that is killed.
 func TestCommandDiesWithHone(t *testing.T) {
 	hone := exec.Command(os.Args[0])
 	hone.Env = append(os.Environ(), "SANDBOX_TEST_RUN=echo $$; exec sleep 1000")

@@ -21,7 +21,7 @@ import (
 	"hone/sandbox/internal/runtest"
 )
 
-// shell is a command that sh reads.
+// shell returns a command that sh runs.
 func shell(t *testing.T, script string) sandbox.Command {
 	t.Helper()
 	return sandbox.Command{Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: runtest.Long}
@@ -198,7 +198,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 	})
 }
 
-// A command's group is given its grace, not only the command.
+// The entire process group gets the grace period, not only the command.
 func TestGraceIsTheGroups(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -210,8 +210,8 @@ func TestGraceIsTheGroups(t *testing.T) {
 	}
 }
 
-// What still writes when the command has exited may finish: shells do not wait
-// for a tee.
+// A process that still writes when the command has exited may finish, because shells
+// do not wait for a tee.
 func TestTrailingOutput(t *testing.T) {
 	r := mustRun(t, shell(t, `(sleep 0.1; echo late) & echo early`))
 	if string(r.Stdout) != "early\nlate\n" {

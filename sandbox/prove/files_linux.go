@@ -27,9 +27,9 @@ func readAttempts() []Attempt {
 	return []Attempt{
 		{Name: "read-file", Short: true, Try: func(s Scene) error { return s.readSecret(s.outside("secret")) }},
 		{Name: "stat-file", Try: func(s Scene) error { return stat(s.outside("secret")) }},
-		{Name: "list-folder", Try: func(s Scene) error { return list(s.outside()) }},
+		{Name: "list-directory", Try: func(s Scene) error { return list(s.outside()) }},
 		{Name: "path-up", Try: func(s Scene) error { return s.readSecret(s.work() + "/../../outside/" + s.Name + "/secret") }},
-		{Name: "folder-up", Try: func(s Scene) error {
+		{Name: "directory-up", Try: func(s Scene) error {
 			dir, err := unix.Open(s.work(), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 			if err != nil {
 				return errUnknown(err.Error())
@@ -39,7 +39,7 @@ func readAttempts() []Attempt {
 		}},
 		{Name: "proc-self-root", Try: func(s Scene) error { return s.readSecret("/proc/self/root" + s.outside("secret")) }},
 		{Name: "proc-self-cwd", Try: func(s Scene) error { return s.readSecret("/proc/self/cwd/../outside/" + s.Name + "/secret") }},
-		{Name: "linked-folder", Try: tryLinked},
+		{Name: "linked-directory", Try: tryLinked},
 		{Name: "descriptors", Try: tryDescriptors},
 		{Name: "file-handle", Try: tryHandle},
 	}
@@ -57,8 +57,8 @@ func changeAttempts() []Attempt {
 		change("append-file", func(path string) error { return put(path, unix.O_WRONLY|unix.O_APPEND) }),
 		change("truncate-file", func(path string) error { return unix.Truncate(path, 1) }),
 		change("remove-file", unix.Unlink),
-		{Name: "make-folder", Try: func(s Scene) error { return unix.Mkdir(s.outside("new"), 0o755) }},
-		{Name: "remove-folder", Try: func(s Scene) error { return unix.Rmdir(s.outside("empty")) }},
+		{Name: "make-directory", Try: func(s Scene) error { return unix.Mkdir(s.outside("new"), 0o755) }},
+		{Name: "remove-directory", Try: func(s Scene) error { return unix.Rmdir(s.outside("empty")) }},
 		{Name: "move-out", Try: func(s Scene) error { return unix.Rename(s.work("mine"), s.outside("mine")) }},
 		{Name: "move-in", Try: func(s Scene) error { return unix.Rename(s.outside("file"), s.work("taken")) }},
 		change("chmod-file", func(path string) error { return unix.Chmod(path, 0o666) }),
@@ -130,8 +130,8 @@ func machineAttempts() []Attempt {
 			}
 			return s.machine(filepath.Join(s.Home, ".ssh"), unix.O_RDONLY|unix.O_DIRECTORY)
 		}},
-		{Name: "folder-around", Try: func(s Scene) error { return s.reveals(s.Dir) }},
-		{Name: "run-folder", Try: func(s Scene) error { return s.reveals("/run") }},
+		{Name: "directory-around", Try: func(s Scene) error { return s.reveals(s.Dir) }},
+		{Name: "run-directory", Try: func(s Scene) error { return s.reveals("/run") }},
 		{Name: "docker-socket", Try: func(s Scene) error {
 			if !s.There[dockerSocket] {
 				return errUnknown("this machine has no " + dockerSocket)

@@ -46,19 +46,19 @@ func gitConfigAttempts() []Attempt {
 
 func gitFolderAttempts() []Attempt {
 	return []Attempt{
-		git("git-folder-move", func(s Scene) error {
+		git("git-directory-move", func(s Scene) error {
 			if err := unix.Rename(s.work(".git"), s.work("old")); err != nil {
 				return err
 			}
 			return s.fakeGit()
 		}),
-		git("git-folder-exchange", func(s Scene) error {
+		git("git-directory-exchange", func(s Scene) error {
 			if err := unix.Mkdir(s.work("new"), 0o755); err != nil {
 				return errUnknown(err.Error())
 			}
 			return unix.Renameat2(unix.AT_FDCWD, s.work("new"), unix.AT_FDCWD, s.work(".git"), unix.RENAME_EXCHANGE)
 		}),
-		git("git-folder-symlink", func(s Scene) error {
+		git("git-directory-symlink", func(s Scene) error {
 			if err := unix.Rename(s.work(".git"), s.work("old")); err != nil {
 				return err
 			}
@@ -93,7 +93,7 @@ func missingAttempts() []Attempt {
 			}
 			return unix.Symlink("../mine", s.work(".config", "hone.toml"))
 		}},
-		{Name: "missing-file-folder", Outside: true, Set: setMissing, Try: func(s Scene) error {
+		{Name: "missing-file-directory", Outside: true, Set: setMissing, Try: func(s Scene) error {
 			if err := unix.Rename(s.work(".config"), s.work("old")); err != nil {
 				return err
 			}
@@ -125,7 +125,7 @@ func secretAttempts() []Attempt {
 			}
 			return s.readSecret(s.work("plain"))
 		}),
-		secret("hidden-folder-rename", func(s Scene) error {
+		secret("hidden-directory-rename", func(s Scene) error {
 			if err := unix.Rename(s.work("sub"), s.work("sub2")); err != nil {
 				return err
 			}

@@ -18,7 +18,7 @@ import (
 	"hone/sandbox/workshop"
 )
 
-// TestAttemptsAndTable holds the table and the code together.
+// TestAttemptsAndTable checks that the table and the code have the same attempts.
 func TestAttemptsAndTable(t *testing.T) {
 	rows, err := table()
 	if err != nil {
@@ -39,14 +39,14 @@ func TestAttemptsAndTable(t *testing.T) {
 	}
 }
 
-// The ways in which the tests run themselves again.
+// Variables that select how the tests run themselves again.
 const (
-	againLoosely = "HONE_PROVE_LOOSELY" // the machine is not as the table has it: only holes count
-	againMissing = "HONE_PROVE_MISSING" // a wall that must not be there
+	againLoosely = "HONE_PROVE_LOOSELY" // the machine differs from the table, and only holes count
+	againMissing = "HONE_PROVE_MISSING" // a wall that must not be available
 )
 
-// TestWalls makes every attempt behind every wall that can be had, and holds
-// the results against the table, word by word.
+// TestWalls makes every attempt behind every available wall and compares the results
+// with the table, word by word.
 func TestWalls(t *testing.T) {
 	scenes := t.TempDir()
 	t.Setenv("TMPDIR", scenes)
@@ -76,8 +76,8 @@ func TestWalls(t *testing.T) {
 	}
 }
 
-// proved makes every attempt behind a wall. Where it cannot be had here the
-// test is skipped, but for a wall that must not be there.
+// proved makes every attempt behind a wall. If the wall is not available here it skips
+// the test, unless the wall must not be available.
 func proved(t *testing.T, wall sandbox.Wall) Report {
 	t.Helper()
 	if raced {
@@ -160,10 +160,10 @@ func TestWallsInsideFirejail(t *testing.T) {
 	passes(t, cmd, "landlock")
 }
 
-// again are the arguments with which the tests run themselves again.
+// again returns the arguments with which the tests run themselves again.
 func again() []string { return []string{"-test.run=^TestWalls$", "-test.v"} }
 
-// copied is a copy of the test's program that every user may run.
+// copied returns the path of a copy of the test's program that every user may run.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "prove")
@@ -193,7 +193,7 @@ func copied(t *testing.T) string {
 	return path
 }
 
-// passes runs the tests again, and wants some walls to be among those proved.
+// passes runs the tests again and checks that they prove some walls.
 func passes(t *testing.T, cmd *exec.Cmd, walls ...string) {
 	t.Helper()
 	out, err := cmd.CombinedOutput()
@@ -217,8 +217,8 @@ func provedIn(t *testing.T, text string, walls ...string) {
 	}
 }
 
-// TestNothingHolds shows that the prover sees what gets through: without walls
-// everything does that the table calls open.
+// TestNothingHolds checks that the prover sees what gets through: without walls every
+// attempt that the table calls open does.
 func TestNothingHolds(t *testing.T) {
 	r := proved(t, sandbox.NoWall)
 	open := 0
@@ -239,14 +239,14 @@ func TestNothingHolds(t *testing.T) {
 	}
 }
 
-// TestHoles shows that walls that let too much pass are found out.
+// TestHoles checks that the prover finds walls that let too much through.
 func TestHoles(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		widen func(*sandbox.Policy, *stage)
 		holes []string
 	}{
-		{"a folder too many", func(p *sandbox.Policy, st *stage) { p.Write = append(p.Write, filepath.Join(st.Dir, "outside")) }, []string{"read-file", "overwrite-file", "symlink-there"}},
+		{"one directory too many", func(p *sandbox.Policy, st *stage) { p.Write = append(p.Write, filepath.Join(st.Dir, "outside")) }, []string{"read-file", "overwrite-file", "symlink-there"}},
 		{"the network", func(p *sandbox.Policy, _ *stage) { p.Net = true }, []string{"tcp"}},
 		{"nothing hidden", func(p *sandbox.Policy, _ *stage) { p.Hide = nil }, []string{"hidden-read"}},
 		{"nothing guarded", func(p *sandbox.Policy, st *stage) {
@@ -279,7 +279,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestClaims shows that variables of other walls change nothing.
+// TestClaims checks that variables of other walls change nothing.
 func TestClaims(t *testing.T) {
 	before, err := Short(t.Context(), sandbox.Auto)
 	if err != nil {
@@ -322,8 +322,8 @@ func TestNoSuchWall(t *testing.T) {
 	}
 }
 
-// TestEndedInTheMiddle shows that an attempt that did not live to tell is never
-// taken for stopped, unless its walls ended it for passing a limit.
+// TestEndedInTheMiddle checks that an attempt whose process ended without a result
+// never counts as stopped, unless its walls killed it at a limit.
 func TestEndedInTheMiddle(t *testing.T) {
 	const told = `{"begin":"a"}` + "\n" + `{"end":"a","got":"ENOENT"}` + "\n" + `{"begin":"b"}` + "\n"
 	for _, tt := range []struct {

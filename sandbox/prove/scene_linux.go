@@ -172,7 +172,7 @@ func (s Scene) hidden() string {
 	switch s.Name {
 	case "hidden-list", "hidden-slash", "hidden-inner", "hidden-create":
 		return s.work("secrets", "key")
-	case "hidden-folder-rename":
+	case "hidden-directory-rename":
 		return s.work("sub", ".env")
 	}
 	return s.work(".env")

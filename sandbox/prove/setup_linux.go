@@ -159,7 +159,7 @@ func (s Scene) links() error {
 		return os.Symlink(s.outside(), s.work("folder"))
 	case "hard-link-there":
 		return os.Link(s.outside("file"), s.work("hard"))
-	case "remove-folder", "symlink-swapped":
+	case "remove-directory", "symlink-swapped":
 		return os.Mkdir(s.outside("empty"), 0o755)
 	}
 	return nil

@@ -37,8 +37,8 @@ func TestTableIsStrict(t *testing.T) {
 		{"a column is missing", head + "| `a` | b | open | open | open | open |\n", "attempts.md:3: 6 columns instead of 7"},
 		{"a cell is empty", head + "| `a` | b | open |  | open | open | open |\n", "attempts.md:3: column 4 is empty"},
 		{"the bar at the end is missing", head + "| `a` | b | open | open | open | open | open\n", "attempts.md:3: 7 columns instead of 7"},
-		{"a word that is none", head + "| `a` | b | open | stopped | open | open | open |\n", `"stopped" is not a result`},
-		{"a number that is none", head + "| `a` | b | open | open | EPERM from now | open | open |\n", `"now" is not a Landlock ABI`},
+		{"an unknown word", head + "| `a` | b | open | stopped | open | open | open |\n", `"stopped" is not a result`},
+		{"an invalid number", head + "| `a` | b | open | open | EPERM from now | open | open |\n", `"now" is not a Landlock ABI`},
 		{"a name twice", head + strings.Repeat("| `a` | b | open | open | open | open | open |\n", 2), "attempts.md:4: a already has a line"},
 		{"another head", strings.Replace(head, "bwrap", "bubblewrap", 1), "attempts.md:1: the head is"},
 	} {

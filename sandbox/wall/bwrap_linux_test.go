@@ -20,8 +20,7 @@ import (
 // builder is bwrapArgs or firejailArgs.
 type builder func(program string, p sandbox.Policy, entries []sandbox.Entry, keeper []string) ([]string, error)
 
-// yard is a folder with what a wall may be asked to show and to hide, and the
-// policy for it.
+// yard is a directory with paths that a wall shows and hides, and the policy for it.
 type yard struct {
 	dir    string
 	policy sandbox.Policy
@@ -30,7 +29,7 @@ type yard struct {
 	uid    int
 }
 
-// systemPaths are enough of the machine to run a shell.
+// systemPaths returns the paths that a shell needs to run.
 var systemPaths = []string{"/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives"}
 
 func newYard(t *testing.T, path string, build builder, uid int) yard {
@@ -81,7 +80,7 @@ func (y yard) own(t *testing.T) {
 	}
 }
 
-// args is the command line that runs a script in w, whose $1 is the yard.
+// args returns the command line that runs a script in w, whose $1 is the yard.
 func (y yard) args(t *testing.T, script string) []string {
 	t.Helper()
 	entries, err := y.policy.Entries()
@@ -95,7 +94,7 @@ func (y yard) args(t *testing.T, script string) []string {
 	return args
 }
 
-// run is what a script prints, on both streams.
+// run returns what a script prints on both streams.
 func (y yard) run(t *testing.T, script string, fds ...*os.File) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -113,7 +112,7 @@ func (y yard) run(t *testing.T, script string, fds ...*os.File) string {
 	return out.String()
 }
 
-// attempt is a script, and what its output must be, or contain.
+// attempt is a script and what its output must be or contain.
 type attempt struct{ script, prints, says string }
 
 func (y yard) attempt(t *testing.T, attempts map[string]attempt) {
@@ -128,7 +127,7 @@ func (y yard) attempt(t *testing.T, attempts map[string]attempt) {
 	}
 }
 
-// everywhere are the attempts whose result is the same in both walls.
+// everywhere returns the attempts whose result is the same behind both walls.
 func everywhere() map[string]attempt {
 	return map[string]attempt{
 		"read and write":             {script: "cat sub/file && echo new >sub/new && cat sub/new && rm sub/new && mv sub/file f && mv f sub/file", prints: "file\nnew\n"},
@@ -180,7 +179,7 @@ func TestBwrapWalls(t *testing.T) {
 	}
 }
 
-// uids are this user, and where this is root an ordinary one as well.
+// uids returns this user, and also an ordinary user if this one is root.
 func uids() []int {
 	if os.Getuid() == 0 {
 		return []int{0, 65534}
@@ -219,7 +218,7 @@ func TestBwrapTmpWithSymlink(t *testing.T) {
 	}
 }
 
-// strangeNames are names that a command line could misread.
+// strangeNames returns names that a command line could misread.
 var strangeNames = []string{
 	" a b ", "-rf", "--", "a,b", "a:b", "a=b", `a"b`, "a'b", `a\b`, "a*b", "a?b", "a[bc]", "{a,b}", "$HOME", "${HOME}", "~", "~root",
 	"a\nb", "a\tb", "a\x01b", "a\xffb", "aéb", "a%sb", "a..b", "#a", "!a", "a;b", "a&b", "a|b", "a<b>", "(a)", "a`b", "a^b", "@a", "a\x7fb",
@@ -233,8 +232,8 @@ func TestBwrapStrangePaths(t *testing.T) {
 	newYard(t, path, bwrapArgs, os.Getuid()).strange(t, strangeNames)
 }
 
-// strange shows folders with strange names, with a protected and a hidden file
-// in each.
+// strange returns a yard with strangely named directories, each with a protected and
+// a hidden file.
 func (y yard) strange(t *testing.T, names []string) {
 	t.Helper()
 	var want strings.Builder

@@ -54,7 +54,7 @@ func TestFirejailPassesDescriptors(t *testing.T) {
 	passesDescriptors(t, newYard(t, path, firejailArgs, os.Getuid()))
 }
 
-// TestFirejailStrangePaths holds that what is not refused arrives as it is.
+// TestFirejailStrangePaths checks that a path is either refused or passed unchanged.
 func TestFirejailStrangePaths(t *testing.T) {
 	path, err := usable(sandbox.Firejail)
 	if err != nil {
@@ -206,8 +206,8 @@ func TestFindFirejail(t *testing.T) {
 	}
 }
 
-// TestFirejailInFirejail holds the reason why the keeper looks at its namespaces
-// to the real thing.
+// TestFirejailInFirejail checks with the real program why the keeper must inspect its
+// namespaces.
 func TestFirejailInFirejail(t *testing.T) {
 	path, err := usable(sandbox.Firejail)
 	if err != nil {

@@ -24,7 +24,8 @@ func TestStdinBehindWalls(t *testing.T) {
 	})
 }
 
-// A file of the caller's leads to nothing but what it is opened for.
+// A file on standard input gives a command no access beyond the mode in which it is
+// open.
 func TestStdinLeadsNowhere(t *testing.T) {
 	outside := t.TempDir()
 	path := filepath.Join(outside, "input")
@@ -35,7 +36,7 @@ func TestStdinLeadsNowhere(t *testing.T) {
 		c := inside(dir, "cat")
 		c.Stdin = folder
 		if _, err := w.Run(context.Background(), c); err == nil || !strings.Contains(err.Error(), "start sh: its standard input is a directory") {
-			t.Errorf("a folder: %v", err)
+			t.Errorf("a directory: %v", err)
 		}
 		if w.Grade().Landlock == 0 {
 			return
@@ -51,8 +52,8 @@ func TestStdinLeadsNowhere(t *testing.T) {
 	})
 }
 
-// Who feeds a command that reads no more is told so, while it runs.
-func TestStdinIsHeldByNobodyElse(t *testing.T) {
+// A writer to standard input gets an error as soon as the command has closed it.
+func TestStdinIsHeldByTheCommandAlone(t *testing.T) {
 	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
 		r, feed := must2(os.Pipe())
 		defer feed.Close()
@@ -72,16 +73,15 @@ func TestStdinIsHeldByNobodyElse(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if !broken {
-			t.Error("somebody holds on to it")
+			t.Error("another process keeps it open")
 		}
 		cancel()
 		must(running.Wait())
 	})
 }
 
-// asSomebodyElse runs tests of this binary as an ordinary user, where this one
-// is root.
-func asSomebodyElse(t *testing.T, tests string) {
+// asOrdinaryUser runs tests of this binary as an ordinary user if this one is root.
+func asOrdinaryUser(t *testing.T, tests string) {
 	t.Helper()
 	all := runtest.People()
 	u := all[len(all)-1]
@@ -101,5 +101,5 @@ func TestStdinAsAnOrdinaryUser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: it is TestStdinBehindWalls for another user")
 	}
-	asSomebodyElse(t, "^TestStdin(BehindWalls|LeadsNowhere)$")
+	asOrdinaryUser(t, "^TestStdin(BehindWalls|LeadsNowhere)$")
 }

@@ -9,7 +9,7 @@ import (
 	"hone/sandbox/internal/runtest"
 )
 
-// TestMain is also a helper, a web server or client, and a hone that runs a
+// TestMain also plays a helper, a web server or client, and a hone that runs a
 // command behind walls and is killed.
 func TestMain(m *testing.M) {
 	Helper()

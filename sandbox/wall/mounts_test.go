@@ -77,8 +77,8 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// FuzzMounts holds what mounts leaves out to what it stands for: at every path
-// the last mount that holds it gives the access of the longest entry.
+// FuzzMounts checks the mounts that mounts leaves out: at every path the last mount
+// around it gives the access of the innermost entry.
 func FuzzMounts(f *testing.F) {
 	f.Add([]byte{2, 0, 0, 0, 1, 1, 2, 0, 0, 1, 2, 0})
 	f.Add([]byte{2, 1, 0, 0, 1, 1, 2, 0, 0, 1, 2, 1})
@@ -96,8 +96,8 @@ func FuzzMounts(f *testing.F) {
 	})
 }
 
-// fuzzedEntries are folders of up to three names, each a or b, and all paths
-// that may be asked about.
+// fuzzedEntries returns directories of up to three names, each a or b, and all paths
+// to check.
 func fuzzedEntries(data []byte) (entries []sandbox.Entry, all []string) {
 	names, seen := []string{"", "/a", "/b"}, map[string]bool{}
 	for _, x := range names[1:] {

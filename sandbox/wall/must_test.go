@@ -1,6 +1,6 @@
 package wall
 
-// must is a value that is there, or the end of the tests.
+// must returns a value, and panics if there is an error.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -8,7 +8,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// must2 is must for two values.
+// must2 is like must for two values.
 func must2[A, B any](a A, b B, err error) (A, B) {
 	if err != nil {
 		panic(err)

@@ -28,16 +28,15 @@ import (
 	"hone/sandbox/internal/runtest"
 )
 
-// What the test binary is told to be by its first argument: a server at the
-// addresses that follow, a client of the URLs that follow, or a hone that holds
-// a server open and is killed.
+// The first argument makes the test binary a server at the addresses that follow, a
+// client of the URLs that follow, or a hone that keeps a server open and is killed.
 const (
 	webServer = "hone-web-server"
 	webClient = "hone-web-client"
 	webHolder = "hone-web-holder"
 )
 
-// webChild does the work of those, and exits.
+// webChild does the work of those and exits.
 func webChild() {
 	if len(os.Args) < 2 {
 		return
@@ -62,7 +61,7 @@ func webChild() {
 	os.Exit(0)
 }
 
-// fetch is what a URL gives.
+// fetch returns the contents of a URL, or the error.
 func fetch(client *http.Client, url string) string {
 	response, err := client.Get(url)
 	if err != nil {
@@ -76,13 +75,13 @@ func fetch(client *http.Client, url string) string {
 	return string(body)
 }
 
-// binary is this test binary.
+// binary returns the path of this test binary.
 func binary() string { return must(filepath.EvalSymlinks(must(os.Executable()))) }
 
-// showBinary adds it to a policy.
+// showBinary adds the test binary to a policy.
 func showBinary(p *sandbox.Policy) { p.Read = append(p.Read, binary()) }
 
-// held is a shell that does what it is told line by line, and its servers.
+// held is a shell that runs the lines that it receives, and its servers.
 type held struct {
 	*sandbox.Running
 	orders *os.File
@@ -90,7 +89,7 @@ type held struct {
 	lines  chan string // what it prints
 }
 
-// holdShell starts one, which the test's end ends.
+// holdShell starts a shell that ends with the test.
 func holdShell(t *testing.T, ctx context.Context, w *Walls, dir string) *held {
 	t.Helper()
 	r, orders := must2(os.Pipe())
@@ -115,7 +114,7 @@ func holdShell(t *testing.T, ctx context.Context, w *Walls, dir string) *held {
 	return h
 }
 
-// serve starts a server in the background, and waits until it listens.
+// serve starts a server in the background and waits until it listens.
 func (h *held) serve(addrs ...string) {
 	must(fmt.Fprintf(h.orders, "'%s' %s %s &\n", binary(), webServer, strings.Join(addrs, " ")))
 	for range addrs {
@@ -123,7 +122,7 @@ func (h *held) serve(addrs ...string) {
 	}
 }
 
-// client fetches from a port of the command.
+// client returns a client that connects to ports of the command.
 func (h *held) client() *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 		_, port, _ := net.SplitHostPort(addr)
@@ -131,7 +130,7 @@ func (h *held) client() *http.Client {
 	}}}
 }
 
-// freePort is a port that nobody listens at.
+// freePort returns a port without a listener.
 func freePort(t *testing.T, host string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
@@ -142,8 +141,8 @@ func freePort(t *testing.T, host string) string {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// A server behind walls is reached from outside at its ports, by nobody but who
-// started it.
+// Only the process that started a server behind walls can reach its ports from
+// outside.
 func TestDial(t *testing.T) {
 	four, six, none := freePort(t, "127.0.0.1"), freePort(t, "::1"), freePort(t, "127.0.0.1")
 	everyWall(t, showBinary, func(t *testing.T, w *Walls, dir string) {
@@ -162,7 +161,7 @@ func TestDial(t *testing.T) {
 			}
 		}
 		if _, err := h.Dial(context.Background(), must(strconv.Atoi(none))); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("nobody: %v", err)
+			t.Errorf("without a listener: %v", err)
 		}
 		for _, port := range []int{-1, 0, 65536} {
 			if _, err := h.Dial(context.Background(), port); err == nil || !strings.HasSuffix(err.Error(), "ports have numbers from 1 to 65535") {
@@ -174,7 +173,7 @@ func TestDial(t *testing.T) {
 	})
 }
 
-// checkConn checks that a connection to a web server is as good as any other.
+// checkConn checks that a connection to a web server works like any other.
 func checkConn(t *testing.T, c net.Conn, want string) {
 	t.Helper()
 	defer c.Close()
@@ -191,7 +190,7 @@ func checkConn(t *testing.T, c net.Conn, want string) {
 	}
 }
 
-// end ends the shell, and checks what comes of it.
+// end stops the shell and checks its result.
 func (h *held) end(t *testing.T, port int) {
 	t.Helper()
 	h.orders.Close()
@@ -206,8 +205,8 @@ func (h *held) end(t *testing.T, port int) {
 	}
 }
 
-// A command behind walls of its own reaches the server behind others by a door,
-// and nothing else; and it is told when it did, once.
+// A command behind walls reaches a server behind other walls through a door, and
+// nothing else. The forwarding reports the first contact once.
 func TestForwardByDial(t *testing.T) {
 	port := freePort(t, "::1")
 	everyWall(t, showBinary, func(t *testing.T, w *Walls, dir string) {
@@ -263,9 +262,9 @@ func TestStartErrorsBehindWalls(t *testing.T) {
 	})
 }
 
-// The context ends a command that is held open, its servers, and those who
-// connect to them.
-func TestCancelEndsWhatIsHeldOpen(t *testing.T) {
+// The context stops a command that stays open, its servers, and the connections to
+// them.
+func TestCancelStopsRunning(t *testing.T) {
 	port := freePort(t, "127.0.0.1")
 	everyWall(t, showBinary, func(t *testing.T, w *Walls, dir string) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -296,7 +295,7 @@ func TestCancelEndsWhatIsHeldOpen(t *testing.T) {
 		}
 		dialling.Wait()
 		if _, err := conn.Read(make([]byte, 1)); err == nil {
-			t.Error("the connection goes on")
+			t.Error("the connection is still open")
 		}
 		if pids := left(t, "127.0.0.1:"+port); len(pids) > 0 {
 			t.Errorf("left behind: %v", pids)
@@ -304,7 +303,7 @@ func TestCancelEndsWhatIsHeldOpen(t *testing.T) {
 	})
 }
 
-// holdServer holds a server open, says so when it was reached, and stays.
+// holdServer keeps a server open and prints a line when it was reached.
 func holdServer(wall sandbox.Wall, port string) {
 	p := system()
 	showBinary(&p)
@@ -323,9 +322,9 @@ func holdServer(wall sandbox.Wall, port string) {
 	_, _ = h.Wait()
 }
 
-// A hone that is killed takes along what it holds open, also while it is
+// A command that stays open dies with a hone that is killed, even while hone is
 // connected to it.
-func TestWhatIsHeldOpenDiesWithHone(t *testing.T) {
+func TestRunningDiesWithHone(t *testing.T) {
 	port := freePort(t, "127.0.0.1")
 	everyWall(t, showBinary, func(t *testing.T, w *Walls, dir string) {
 		hone := exec.Command(binary(), webHolder, string(w.Grade().Wall), port)
@@ -388,10 +387,10 @@ func TestDialAsAnOrdinaryUser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: it is TestDial for another user")
 	}
-	asSomebodyElse(t, "^Test(Dial|ForwardByDial|CancelEndsWhatIsHeldOpen|WhatIsHeldOpenDiesWithHone)$")
+	asOrdinaryUser(t, "^Test(Dial|ForwardByDial|CancelStopsRunning|RunningDiesWithHone)$")
 }
 
-// Answers reach who asked, and those that nobody waits for any more are closed.
+// Answers reach the request that they belong to; answers without one are closed.
 func TestRequests(t *testing.T) {
 	ours, file, err := newControl()
 	if err != nil {
@@ -435,14 +434,14 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// take is the number of a request that arrived.
+// take returns the number of a request that arrived.
 func take(c control) (int, error) {
 	m, _, err := c.receive()
 	return m.Give, err
 }
 
-// A keeper that answers nothing holds up nobody.
-func TestRequestsToTheDeaf(t *testing.T) {
+// A keeper that does not answer delays no request.
+func TestRequestsWithoutAnswers(t *testing.T) {
 	ours, file, err := newControl()
 	if err != nil {
 		t.Fatal(err)

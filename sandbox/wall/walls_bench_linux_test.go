@@ -6,8 +6,8 @@ import (
 	"hone/sandbox"
 )
 
-// BenchmarkWalls is what a command that does nothing costs: plainly, and behind
-// each wall that can be had here.
+// BenchmarkWalls measures a command that does nothing, without walls and behind each
+// wall that is available here.
 func BenchmarkWalls(b *testing.B) {
 	c := sandbox.Command{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{}}
 	b.Run("plain", func(b *testing.B) { runs(b, sandbox.None{}, c) })
@@ -22,7 +22,7 @@ func BenchmarkWalls(b *testing.B) {
 	}
 }
 
-// BenchmarkWallsWithHeap is the same in a process that holds a gigabyte.
+// BenchmarkWallsWithHeap measures the same in a process that uses a gigabyte.
 func BenchmarkWallsWithHeap(b *testing.B) {
 	heap := make([]byte, 1<<30)
 	for i := 0; i < len(heap); i += 4096 {

@@ -22,13 +22,13 @@ import (
 	"hone/sandbox/internal/runtest"
 )
 
-// system is a policy that shows the system's programs and nothing else.
+// system returns a policy that shows only the system's programs.
 func system() sandbox.Policy {
 	return sandbox.Policy{Read: []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd", "/etc/group"}}
 }
 
-// everyWall runs a test behind each wall that can be had here, with a policy
-// that the test may add to.
+// everyWall runs a test behind each wall that is available here, with a policy that
+// the test may extend.
 func everyWall(t *testing.T, add func(*sandbox.Policy), test func(t *testing.T, w *Walls, dir string)) {
 	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Firejail, sandbox.Landlock, sandbox.NoWall} {
 		t.Run(string(wall), func(t *testing.T) {
@@ -49,7 +49,7 @@ func everyWall(t *testing.T, add func(*sandbox.Policy), test func(t *testing.T, 
 	}
 }
 
-// usable is the path of the program that builds a wall, if it can here.
+// usable returns the path of the program that builds a wall, if that works here.
 func usable(wall sandbox.Wall) (string, error) {
 	w, err := Build(context.Background(), wall, system())
 	if err != nil {
@@ -126,7 +126,7 @@ func TestBehindWallsStartErrors(t *testing.T) {
 	})
 }
 
-// left are the processes of the machine, zombies too, that bear a token on
+// left returns the processes of the machine, including zombies, that have a token on
 // their command line.
 func left(t *testing.T, token string) []int {
 	t.Helper()
@@ -140,8 +140,8 @@ func left(t *testing.T, token string) []int {
 	return pids
 }
 
-// daemonsOf are the daemons with a token on each command line. They print a
-// line each when they are up.
+// daemonsOf returns a script that starts daemons with a token on each command line.
+// Each prints a line when it runs.
 func daemonsOf(token string) string {
 	return strings.ReplaceAll(runtest.Daemons, `deaf='`, `deaf=': `+token+`; `)
 }
@@ -190,7 +190,7 @@ func TestNothingIsLeftBehindWalls(t *testing.T) {
 	})
 }
 
-// A hone that is killed takes the daemons along.
+// The daemons die with a hone that is killed.
 func TestDaemonsDieWithHone(t *testing.T) {
 	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
 		token := "orphan" + filepath.Base(filepath.Dir(dir))
@@ -233,7 +233,7 @@ func TestGraceBehindWalls(t *testing.T) {
 
 func TestMemoryLimit(t *testing.T) {
 	everyWall(t, func(p *sandbox.Policy) { p.Limits.Memory = 256 << 20 }, func(t *testing.T, w *Walls, dir string) {
-		// Many processes, none of which takes too much by itself.
+		// Many processes together use too much, none of them alone.
 		r := behind(t, w, dir, `for i in 1 2 3 4 5 6; do (dd if=/dev/zero bs=100M count=1 2>/dev/null | (read -r x; sleep 30)) & done; wait; echo survived`)
 		if r.OverLimit != "memory" || r.Exit != -1 {
 			t.Errorf("over %q, exit %d, stdout %s, stderr %s", r.OverLimit, r.Exit, r.Stdout, r.Stderr)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// git runs git in a folder of a bench.
+// git runs git in a directory of a bench.
 func (b *bench) git(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	git, err := exec.LookPath("git")
@@ -66,8 +66,8 @@ func TestOwnRepository(t *testing.T) {
 	b.check(t, p, "none", "src/linked/x")
 }
 
-// TestWorktreesOfABareRepository: the repository holds its worktrees, and shows
-// only what is git's.
+// TestWorktreesOfABareRepository checks a repository that contains its worktrees: it
+// shows only git's own files.
 func TestWorktreesOfABareRepository(t *testing.T) {
 	b := newBench(t, "src/bare.git/secret")
 	b.git(t, "src/bare.git", "init", "-q", "--bare")
@@ -83,25 +83,25 @@ func TestWorktreesOfABareRepository(t *testing.T) {
 	b.check(t, p, "write", "src/bare.git/one/x")
 }
 
-// TestGitFilesAreNotBelieved: what a model can write in the workspace shows
-// nothing outside of it.
+// TestGitFilesAreNotBelieved checks that git files that a model can write in the
+// workspace show nothing outside of it.
 func TestGitFilesAreNotBelieved(t *testing.T) {
 	private := []string{"person/.ssh/id_rsa", "person/.ssh/HEAD", "person/.ssh/objects/x", "person/.ssh/refs/x", "person/private/.git/HEAD", "person/private/.git/objects/x", "person/private/.git/worktrees/w/HEAD"}
 	for name, git := range map[string]string{
-		"a folder of keys":            "gitdir: %/person/.ssh\n",
-		"another repository":          "gitdir: %/person/private/.git\n",
-		"another worktree":            "gitdir: %/person/private/.git/worktrees/w\n",
-		"a relative one":              "gitdir: ../../person/.ssh\n",
-		"one of the workspace's":      "gitdir: fake/worktrees/w\n",
-		"no name":                     "gitdir: \n",
-		"two lines":                   "gitdir: x\n%/person/.ssh\n",
-		"garbage":                     "\x00\xff",
-		"nothing":                     "",
-		"the machine":                 "gitdir: /\n",
-		"the home":                    "gitdir: %/person\n",
-		"itself":                      "gitdir: .git\n",
-		"something that is no folder": "gitdir: /dev/zero\n",
-		"a folder that is not there":  "gitdir: /nowhere/.git\n",
+		"a directory of keys":    "gitdir: %/person/.ssh\n",
+		"another repository":     "gitdir: %/person/private/.git\n",
+		"another worktree":       "gitdir: %/person/private/.git/worktrees/w\n",
+		"a relative one":         "gitdir: ../../person/.ssh\n",
+		"one of the workspace's": "gitdir: fake/worktrees/w\n",
+		"no name":                "gitdir: \n",
+		"two lines":              "gitdir: x\n%/person/.ssh\n",
+		"garbage":                "\x00\xff",
+		"nothing":                "",
+		"the machine":            "gitdir: /\n",
+		"the home":               "gitdir: %/person\n",
+		"itself":                 "gitdir: .git\n",
+		"not a directory":        "gitdir: /dev/zero\n",
+		"a missing directory":    "gitdir: /nowhere/.git\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, private...)
@@ -120,8 +120,8 @@ func TestGitFilesAreNotBelieved(t *testing.T) {
 	}
 }
 
-// TestLinksOutOfTheWorkspace: a protected name that leads outside is refused,
-// unless what it leads to may be read anyway.
+// TestLinksOutOfTheWorkspace checks that a protected symlink out of the workspace is
+// refused, unless its target may be read anyway.
 func TestLinksOutOfTheWorkspace(t *testing.T) {
 	for _, name := range []string{
 		"src/project/.git", "src/project/.git/config", "src/project/.git/hooks", "src/project/.git/modules/evil/hooks", "src/project/.git/worktrees/evil/gitdir", "src/project/.git/objects",
@@ -150,7 +150,7 @@ func TestLinksOutOfTheWorkspace(t *testing.T) {
 	b.check(t, p, "read", "hooks/pre-commit", "src/project/.git/hooks/pre-commit")
 }
 
-// TestLinksWithinTheWorkspace are as good as files.
+// TestLinksWithinTheWorkspace checks that symlinks are protected like files.
 func TestLinksWithinTheWorkspace(t *testing.T) {
 	b := newBench(t, "src/project/conf/hone.toml", "src/project/.config -> conf", "src/project/repo/config", "src/project/.git -> repo")
 	p, _ := b.policy(t)
@@ -158,16 +158,16 @@ func TestLinksWithinTheWorkspace(t *testing.T) {
 	b.check(t, p, "write", "src/project/repo/HEAD", "src/project/conf/x")
 }
 
-// TestProtectedBelowAFile: what cannot be there yet is held by what stands in
-// its way.
+// TestProtectedBelowAFile checks a protected path that cannot exist because its parent
+// is a file: the file is protected.
 func TestProtectedBelowAFile(t *testing.T) {
 	b := newBench(t, "src/project/.config")
 	p, _ := b.policy(t)
 	b.check(t, p, "read", "src/project/.config")
 }
 
-// TestOuterRepositories: one above the workspace is shown, but not the person's
-// home, and not by a symlink.
+// TestOuterRepositories checks that a repository above the workspace is shown, unless
+// it is the user's home or a symlink.
 func TestOuterRepositories(t *testing.T) {
 	b := newBench(t, "person/.git/objects/x", "person/project/x", "src/.git -> %/person/.git")
 	p, _ := b.policy(t)

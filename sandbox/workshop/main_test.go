@@ -7,7 +7,7 @@ import (
 	"hone/sandbox/wall"
 )
 
-// TestMain is also a helper that builds walls.
+// TestMain also plays a helper that builds walls.
 func TestMain(m *testing.M) {
 	wall.Helper()
 	os.Exit(m.Run())

@@ -11,17 +11,17 @@ import (
 	"hone/sandbox/internal/environ"
 )
 
-// toolCase is a home with a toolchain, and what commands reach of it. In all of
-// it % stands for the folder that holds everything.
+// toolCase is a home with a toolchain, and what commands reach of it. In all fields %
+// stands for the directory that contains everything.
 type toolCase struct {
 	files, env         []string
-	path               string // % stands for the common folder
+	path               string // % stands for the common directory
 	read, none, hidden []string
 	vars               []string
 	net                bool
 }
 
-// nodeTools are JavaScript's.
+// nodeTools returns JavaScript's toolchains.
 func nodeTools() map[string]toolCase {
 	return map[string]toolCase{
 		"nvm": {
@@ -55,7 +55,7 @@ func nodeTools() map[string]toolCase {
 	}
 }
 
-// pythonTools are Python's, and those that lie beside them.
+// pythonTools returns Python's toolchains, and programs next to them.
 func pythonTools() map[string]toolCase {
 	return map[string]toolCase{
 		"pyenv": {
@@ -83,7 +83,7 @@ func pythonTools() map[string]toolCase {
 			read: []string{"person/.local/bin/a", "person/work/scripts/a.sh"},
 			none: []string{"person/work/scripts/b.sh", "person/.ssh/id_rsa", "person/work/new"},
 		},
-		"packages of the person's Python": {
+		"packages of the user's Python": {
 			files: []string{"person/.local/lib/python3.12/site-packages/m.py", "person/.local/lib/other"},
 			path:  "/usr/bin",
 			read:  []string{"person/.local/lib/python3.12/site-packages/m.py"},
@@ -102,7 +102,7 @@ func pythonTools() map[string]toolCase {
 	}
 }
 
-// compiledTools are those of Rust, Go, Java and .NET.
+// compiledTools returns the toolchains of Rust, Go, Java and .NET.
 func compiledTools() map[string]toolCase {
 	return map[string]toolCase{
 		"rustup": {
@@ -153,7 +153,7 @@ func compiledTools() map[string]toolCase {
 	}
 }
 
-// otherTools are managers of many languages, and folders that are nobody's.
+// otherTools returns managers of many languages, and directories of no toolchain.
 func otherTools() map[string]toolCase {
 	return map[string]toolCase{
 		"asdf": {files: []string{"person/.asdf/shims/node*", "person/.asdf/installs/x"}, path: "%/person/.asdf/shims", read: []string{"person/.asdf/installs/x"}, vars: []string{"ASDF_DATA_DIR=%/person/.asdf"}},
@@ -207,7 +207,8 @@ func (c toolCase) test(t *testing.T) {
 	}
 }
 
-// TestHostilePath: what stands on PATH shows folders of programs, or nothing.
+// TestHostilePath checks that an entry of PATH shows a directory of programs or
+// nothing.
 func TestHostilePath(t *testing.T) {
 	b := newBench(t, "person/.ssh/id_rsa*", "person/.ssh/bin/x*", "person/.ssh/lib/x", "person/secret", "file*", "tools/new\nline/x*", "tools/\xff/x*", "tools/ok/x*",
 		"src/project/bin/x*", "src/project/evil -> %/person/.ssh", "src/project/bin/python -> %/person/.ssh/id_rsa", "into -> %/src/project/bin", "home -> %/person", "src/lib/x", "src/bin/x*", "top -> /")
@@ -254,7 +255,7 @@ func TestHostilePath(t *testing.T) {
 	}
 }
 
-// TestWorkspaceInAToolchain: the workspace stays writable wherever it lies.
+// TestWorkspaceInAToolchain checks that the workspace is writable wherever it is.
 func TestWorkspaceInAToolchain(t *testing.T) {
 	b := newBench(t, "person/.pyenv/shims/python*", "person/.pyenv/plugins/mine/.git/config", "person/go/pkg/mod/x")
 	b.shop.Root = b.home + "/.pyenv/plugins/mine"
@@ -287,7 +288,7 @@ func TestSystem(t *testing.T) {
 	b.check(t, p, "read", "/bin/sh", "/usr/bin/env")
 }
 
-// No PATH shows the home, what holds it, or the workspace read-only.
+// No PATH shows the home or a directory around it, or makes the workspace read-only.
 func TestHostilePaths(t *testing.T) {
 	for _, path := range []string{"", ":", "/", "%/person", "%/person/bin:..", "%/src/project/bin", "%/person/.local/bin:\n:\xff", "%/person/../person/",
 		"%/person/bin/../..", "//", "/.:/..", "%/person/bin/", ".", "~", "%/src:%", "%/person/bin\x00/", strings.Repeat("%/person/bin:", 1000)} {

@@ -16,11 +16,11 @@ import (
 	"hone/sandbox/wall"
 )
 
-// handiworkDir names, for a test binary that runs as another user, the folder
-// that was made ready for it.
+// handiworkDir is the variable that tells a test binary of another user which
+// directory was prepared for it.
 const handiworkDir = "SANDBOX_TEST_HANDIWORK"
 
-// handiworkFiles are small projects as people have them.
+// handiworkFiles returns small projects like those of users.
 func handiworkFiles() map[string]string {
 	return map[string]string{
 		"gomod/go.mod":                         "module example.com/small\n\ngo 1.26\n\nrequire github.com/google/go-cmp v0.7.0\n",
@@ -38,7 +38,7 @@ func handiworkFiles() map[string]string {
 	}
 }
 
-// handiwork is what people have a model do with them.
+// handiwork returns typical commands of a model in these projects.
 func handiwork() []struct {
 	name, dir string
 	needs     []string
@@ -61,8 +61,8 @@ func handiwork() []struct {
 	}
 }
 
-// TestHandiwork runs real tools on small projects behind every wall that can be
-// had here, as this user and, where this one is root, as another.
+// TestHandiwork runs real tools on small projects behind every wall that is available
+// here, as this user, and also as another one if this one is root.
 func TestHandiwork(t *testing.T) {
 	if dir := os.Getenv(handiworkDir); dir != "" {
 		workBehindWalls(t, dir)
@@ -96,7 +96,7 @@ func TestHandiwork(t *testing.T) {
 	}
 }
 
-// goBin is the folder of the Go toolchain's programs.
+// goBin returns the directory of the Go toolchain's programs.
 func goBin() string {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -105,8 +105,8 @@ func goBin() string {
 	return filepath.Join(strings.TrimSpace(string(out)), "bin")
 }
 
-// makeHandiwork makes the projects, a home with a secret, a module cache and a
-// copy of this program, and gives all to a user.
+// makeHandiwork makes the projects, a home with a secret, a module cache and a copy
+// of this program. A user becomes the owner of everything.
 func makeHandiwork(t *testing.T, dir string, id int) {
 	t.Helper()
 	files := map[string]string{"person/secret": "SECRET\n"}
@@ -144,14 +144,14 @@ func makeHandiwork(t *testing.T, dir string, id int) {
 	}))
 }
 
-// workBehindWalls does the work behind each wall. The run's folder is the same
-// for all, so that Go's library is compiled once.
+// workBehindWalls does the work behind each wall. All share one run's directory, so
+// that Go's library is compiled only once.
 func workBehindWalls(t *testing.T, dir string) {
 	root := filepath.Join(dir, "project")
 	shop := Workshop{Root: root, Home: filepath.Join(dir, "run"), Environ: append(os.Environ(), "GOMODCACHE="+dir+"/modules",
 		"GIT_AUTHOR_NAME=Ann Author", "GIT_AUTHOR_EMAIL=ann@example.org", "GIT_COMMITTER_NAME=Ann Author", "GIT_COMMITTER_EMAIL=ann@example.org")}
-	// One user shares the machine's cache of builds, the other begins with an
-	// empty one, as runs do.
+	// One user shares the machine's build cache. The other one starts with an empty
+	// cache, as runs do.
 	if cache, err := exec.Command("go", "env", "GOCACHE").Output(); err == nil && os.Getuid() == 0 {
 		at := strings.TrimSpace(string(cache))
 		shop.Environ, shop.Keep, shop.Write = append(shop.Environ, "GOCACHE="+at), []string{"GOCACHE"}, []string{at}
@@ -185,7 +185,7 @@ func workBehindWalls(t *testing.T, dir string) {
 	}
 }
 
-// checkHeld tries what the work does not need.
+// checkHeld tries actions that the work does not need.
 func checkHeld(t *testing.T, w *wall.Walls, dir string, env []string) {
 	config := filepath.Join(dir, "project", ".git", "config")
 	before := must(os.ReadFile(config))
@@ -209,8 +209,8 @@ func checkHeld(t *testing.T, w *wall.Walls, dir string, env []string) {
 	}
 }
 
-// TestLinkedWorktree: a repository that lies outside of the workspace can be
-// looked at, and not written.
+// TestLinkedWorktree checks that a repository outside of the workspace can be read but
+// not written.
 func TestLinkedWorktree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: it is about other processes")

@@ -13,14 +13,14 @@ import (
 	"hone/sandbox/internal/environ"
 )
 
-// bench is a person's home, a workspace and a run's folder, made up.
+// bench is an invented home, a workspace and a run's directory.
 type bench struct {
 	base, home, root, run string
 	shop                  Workshop
 }
 
-// newBench makes files from lines below a common folder: "a/b" is a file, "a/b*"
-// a program, "a/b/" a folder, and "a -> b" a symlink.
+// newBench makes files below a common directory: "a/b" is a file, "a/b*" a program,
+// "a/b/" a directory, and "a -> b" a symlink.
 func newBench(t *testing.T, lines ...string) *bench {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -59,7 +59,7 @@ func (b *bench) make(t *testing.T, lines ...string) {
 	}
 }
 
-// write gives a file contents, in which % stands for the common folder.
+// write writes a file. In its contents % stands for the common directory.
 func (b *bench) write(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join(b.base, name)
@@ -71,7 +71,7 @@ func (b *bench) write(t *testing.T, name, text string) {
 	}
 }
 
-// env adds variables, in which % stands for the common folder.
+// env adds variables. In them % stands for the common directory.
 func (b *bench) env(vars ...string) {
 	for _, kv := range vars {
 		b.shop.Environ = append(b.shop.Environ, strings.ReplaceAll(kv, "%", b.base))
@@ -87,8 +87,8 @@ func (b *bench) policy(t *testing.T) (sandbox.Policy, []string) {
 	return p, env
 }
 
-// reach is what a policy lets commands do with a path: write, read, hidden, or
-// none where the path is not shown at all.
+// reach returns what a policy lets commands do with a path: write, read, hidden, or
+// none if the path is not shown at all.
 func (b *bench) reach(t *testing.T, p sandbox.Policy, name string) string {
 	t.Helper()
 	entries, err := p.Entries()
@@ -203,7 +203,7 @@ func TestProxiesAreNotForOfflineRuns(t *testing.T) {
 	}
 }
 
-// TestHomeUnset: without a home nothing of a home is guessed.
+// TestHomeUnset checks that without HOME no home is guessed.
 func TestHomeUnset(t *testing.T) {
 	for _, home := range []string{"", "relative", "."} {
 		b := newBench(t, "person/.cargo/bin/cargo*")
@@ -222,17 +222,17 @@ func TestHomeUnset(t *testing.T) {
 func TestFoldersThatCannotBe(t *testing.T) {
 	b := newBench(t, "src/project/run/", "src/link -> /", "cache/run/root/", "file")
 	for name, w := range map[string]Workshop{
-		"a relative workspace":              {Root: "src", Home: b.run},
-		"no workspace":                      {Home: b.run},
-		"no run's folder":                   {Root: b.root},
-		"a run's folder that is not there":  {Root: b.root, Home: b.base + "/nowhere"},
-		"a workspace that is a file":        {Root: b.base + "/file", Home: b.run},
-		"the whole machine":                 {Root: "/", Home: b.run},
-		"the whole machine by a link":       {Root: b.base + "/src/link", Home: b.run},
-		"a run's folder in the workspace":   {Root: b.root, Home: b.root + "/run"},
-		"a run's folder that is it":         {Root: b.root, Home: b.root},
-		"a workspace in the run's folder":   {Root: b.run + "/root", Home: b.run},
-		"a workspace whose name is no text": {Root: b.base + "/\xff", Home: b.run},
+		"a relative workspace":                    {Root: "src", Home: b.run},
+		"no workspace":                            {Home: b.run},
+		"no run's directory":                      {Root: b.root},
+		"a missing run's directory":               {Root: b.root, Home: b.base + "/nowhere"},
+		"a workspace that is a file":              {Root: b.base + "/file", Home: b.run},
+		"the whole machine":                       {Root: "/", Home: b.run},
+		"the whole machine by a link":             {Root: b.base + "/src/link", Home: b.run},
+		"a run's directory in the workspace":      {Root: b.root, Home: b.root + "/run"},
+		"a run's directory that is the workspace": {Root: b.root, Home: b.root},
+		"a workspace in the run's directory":      {Root: b.run + "/root", Home: b.run},
+		"a workspace whose name is no text":       {Root: b.base + "/\xff", Home: b.run},
 	} {
 		if _, _, err := w.Policy(); err == nil {
 			t.Errorf("%s is taken", name)
@@ -240,7 +240,8 @@ func TestFoldersThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestHomeIsNotFollowed: what a command left in its home leads nowhere.
+// TestHomeIsNotFollowed checks that symlinks that a command left in its home are not
+// followed.
 func TestHomeIsNotFollowed(t *testing.T) {
 	b := newBench(t, "person/.cargo/bin/cargo*", "person/.cargo/registry/x", "person/precious", "person/dir/x",
 		"cache/run/home/.cargo -> %/person/dir", "cache/run/home/.gitconfig -> %/person/precious", "cache/run/tmp -> %/person", "cache/run/aside")
@@ -268,8 +269,8 @@ func TestHomeIsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestHomeIsKept: what one command left is there for the next one, also when
-// the run is resumed, and a run that gets the network gets caches of its own.
+// TestHomeIsKept checks that files of one command remain for the next one, even when
+// the run is resumed, and that a run with the network has caches of its own.
 func TestHomeIsKept(t *testing.T) {
 	b := newBench(t, "person/.cargo/registry/x", "person/.cargo/bin/cargo*", "person/.m2/repository/x")
 	b.policy(t)
@@ -289,7 +290,8 @@ func TestHomeIsKept(t *testing.T) {
 	b.check(t, p, "write", "cache/run/home/.cache/x", "cache/run/home/.cargo/registry/x")
 }
 
-// TestIdentity: commits are in the person's name, and nothing else is theirs.
+// TestIdentity checks that commits have the user's name, and that no other setting of
+// the user is used.
 func TestIdentity(t *testing.T) {
 	b := newBench(t)
 	if newOutfit(b.shop).program("git") == "" {

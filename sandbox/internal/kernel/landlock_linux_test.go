@@ -91,7 +91,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// A folder with too much in it is granted whole, and that is said.
+// A directory with too many entries is granted as a whole, and the grade reports it.
 func TestGrantsAreBounded(t *testing.T) {
 	lib := t.TempDir()
 	for i := range maxAround + 1 {
@@ -106,7 +106,7 @@ func TestGrantsAreBounded(t *testing.T) {
 	}
 }
 
-// What is hidden in a folder that may be read is held in fact.
+// A hidden path in a readable directory cannot be opened.
 func TestLandlockHoldsWhatIsHiddenBelowRead(t *testing.T) {
 	requireLandlock(t, 1)
 	for _, u := range runtest.People() {
@@ -132,7 +132,7 @@ func TestLandlockHoldsWhatIsHiddenBelowRead(t *testing.T) {
 	}
 }
 
-// A path that became a symlink after the policy was read grants nothing.
+// A path that became a symlink after the policy was read permits nothing.
 func TestLandlockFollowsNoLink(t *testing.T) {
 	requireLandlock(t, 1)
 	u := runtest.People()[0]

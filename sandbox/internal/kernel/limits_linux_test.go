@@ -14,7 +14,7 @@ import (
 	"hone/sandbox/internal/runtest"
 )
 
-// limitsOf is what a restrained command has for limits, by name, soft and hard.
+// limitsOf returns the soft and hard limits of a restrained command by name.
 func limitsOf(t *testing.T, u runtest.Person, r Restraint) (map[string][2]string, Reached) {
 	t.Helper()
 	got := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Restraint: r, Argv: []string{"/bin/cat", "/proc/self/limits"}, Dir: "/"})
@@ -39,7 +39,7 @@ func TestLimitsAreSet(t *testing.T) {
 			if got["Max core file size"] != [2]string{"0", "0"} {
 				t.Errorf("core files: %v", got["Max core file size"])
 			}
-			// The hard limit is lowered once more when the command has started.
+			// The hard limit is lowered again after the command has started.
 			memory := got["Max data size"]
 			if memory[0] == "unlimited" || memory[1] == "unlimited" {
 				t.Errorf("memory: %v", memory)
@@ -75,8 +75,8 @@ func TestNoLimitIsSetUnasked(t *testing.T) {
 	}
 }
 
-// A user's command cannot start more processes than it may, however many the
-// user has already, and what started it goes on.
+// A command cannot start more processes than its limit, however many the user already
+// has, and its parent is not affected.
 func TestProcessesAreLimited(t *testing.T) {
 	all := runtest.People()
 	u := all[len(all)-1]
@@ -91,8 +91,8 @@ func TestProcessesAreLimited(t *testing.T) {
 	}
 }
 
-// A command that takes more memory than it may fails, also where that is less
-// than what started it takes itself.
+// A command that uses more memory than its limit fails, even if its parent uses more
+// than that.
 func TestMemoryIsLimited(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -137,7 +137,7 @@ func TestTasksOfCountsThreads(t *testing.T) {
 	}
 }
 
-// The command has the spare no more when takeSpare is done, and who called it has.
+// After takeSpare the caller has the spare, and the command no longer does.
 func TestSpareIsTakenFromTheCommand(t *testing.T) {
 	u := runtest.People()[len(runtest.People())-1]
 	script := `i=0; while [ $i -lt 100 ] && ! [ "$(ulimit -Hd)" = 1048576 ]; do sleep 0.02; i=$((i+1)); done; ulimit -Hd; grep "data size" /proc/$PPID/limits`

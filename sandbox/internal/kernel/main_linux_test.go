@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMain is also a command that restrains itself; see [restrainedChild].
+// TestMain also plays a command that restrains itself; see [restrainedChild].
 func TestMain(m *testing.M) {
 	restrainedChild()
 	os.Exit(m.Run())

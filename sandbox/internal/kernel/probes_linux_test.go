@@ -13,15 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probesName is the test binary's name when it tries the probes.
+// probesName is the name of the test binary when it tries the probes.
 const probesName = "hone-probes"
 
-// errAny stands for results that are not looked at. What comes to it
-// unrestrained is not tried then: it may do harm.
+// errAny stands for a result that is not checked. A probe with this result without a
+// restraint is not tried then, because it may do harm.
 var errAny = errors.New("anything")
 
-// probe is one thing to try, and what comes of it in each case; nil means that
-// it works.
+// probe is an action and its result in each case; nil means that it succeeds.
 type probe struct {
 	name   string
 	strict error // Landlock as the only wall
@@ -34,7 +33,7 @@ func strictly(p probe) error     { return p.strict }
 func behindWalls(p probe) error  { return p.walls }
 func unrestrained(p probe) error { return p.free }
 
-// runProbes tries all probes on a scene from standard input and writes the
+// runProbes reads a scene from standard input, tries all probes on it, and writes the
 // numbers of their errors to standard output.
 func runProbes() {
 	var s scene
@@ -132,7 +131,8 @@ func outsideProbes() []probe {
 	}
 }
 
-// errno is the error of something that also gives a process, which it waits for.
+// errno returns the error of a function that also returns a process, and waits for the
+// process.
 func errno(pid int, err error) error {
 	if err == nil {
 		_, err = unix.Wait4(pid, nil, 0, nil)
@@ -140,7 +140,7 @@ func errno(pid int, err error) error {
 	return err
 }
 
-// socket tries to make one.
+// socket tries to make a socket.
 func socket(family, kind, protocol int) error {
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, protocol)
 	if err == nil {
@@ -149,7 +149,7 @@ func socket(family, kind, protocol int) error {
 	return err
 }
 
-// withSocket does something with a new socket.
+// withSocket calls a function with a new socket.
 func withSocket(family, kind, protocol int, do func(fd int) error) error {
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
@@ -217,7 +217,7 @@ func socketProbes() []probe {
 	}
 }
 
-// belowABI is an error on kernels with an older Landlock.
+// belowABI returns the error only on kernels with an older Landlock.
 func belowABI(abi int, err error) error {
 	if landlockABI() < abi {
 		return err
@@ -225,7 +225,7 @@ func belowABI(abi int, err error) error {
 	return errAny
 }
 
-// raw makes a call without arguments that could do any harm.
+// raw makes a system call whose arguments cannot do harm.
 func raw(call uintptr, args ...uintptr) error {
 	args = append(args, 0, 0, 0, 0, 0, 0)
 	_, _, e := unix.RawSyscall6(call, args[0], args[1], args[2], args[3], args[4], args[5])
@@ -270,14 +270,14 @@ func callProbes() []probe {
 	}
 }
 
-// renice sets a process's priority to the one that it has, which needs no
-// privilege, however nice the tests run.
+// renice sets the priority of a process to its current value, which needs no privilege
+// whatever the priority of the tests is.
 func renice(pid int) error {
 	now, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
 	if err != nil {
 		return err
 	}
-	return unix.Setpriority(unix.PRIO_PROCESS, pid, 20-now) // the kernel tells it the other way round
+	return unix.Setpriority(unix.PRIO_PROCESS, pid, 20-now) // the kernel returns the reverse
 }
 
 func processProbes() []probe {

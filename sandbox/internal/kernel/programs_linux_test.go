@@ -11,7 +11,7 @@ import (
 	"hone/sandbox/internal/runtest"
 )
 
-// realWork is what people's programs do, each in an empty folder of its own.
+// realWork returns typical commands of users; each runs in its own empty directory.
 func realWork() map[string]string {
 	return map[string]string{
 		"bash":    `set -o pipefail; seq 1000 | grep 7 | sort -rn | head -1 | diff - <(echo 997) && cat <<< here > out && [ "$(cat out)" = here ]`,
@@ -25,8 +25,8 @@ func realWork() map[string]string {
 	}
 }
 
-// toolchains are entries for the programs of this machine. Production code has
-// workshop.System for it; here it is enough that the programs are found.
+// toolchains returns entries for the programs of this machine. Production code uses
+// workshop.System; here it is enough that the programs are found.
 func toolchains(t *testing.T) []sandbox.Entry {
 	t.Helper()
 	paths := []string{"/usr", "/etc", "/opt", "/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage", "/sys/fs/cgroup"}

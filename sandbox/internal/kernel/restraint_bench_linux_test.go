@@ -12,16 +12,16 @@ import (
 	"hone/sandbox/internal/runtest"
 )
 
-// callsName is the test binary's name when it times system calls.
+// callsName is the name of the test binary when it times system calls.
 const callsName = "hone-calls"
 
-// timeCalls writes how long some calls take, each, in nanoseconds.
+// timeCalls prints how many nanoseconds each of some system calls takes.
 func timeCalls() {
 	const times = 200_000
 	took := map[string]float64{}
 	for name, call := range map[string]func(){
 		"getppid": func() { _, _, _ = unix.RawSyscall(unix.SYS_GETPPID, 0, 0, 0) },
-		// These are looked at for their arguments.
+		// The filter inspects the arguments of these calls.
 		"ioctl":  func() { _, _, _ = unix.RawSyscall(unix.SYS_IOCTL, ^uintptr(0), unix.TCGETS, 0) },
 		"sendto": func() { _, _, _ = unix.RawSyscall6(unix.SYS_SENDTO, ^uintptr(0), 0, 0, 0, 0, 0) },
 	} {
@@ -34,7 +34,8 @@ func timeCalls() {
 	must(0, json.NewEncoder(os.Stdout).Encode(took))
 }
 
-// What the filter costs a call, and the whole restraint a command.
+// BenchmarkRestraint measures the cost of the filter per system call, and of the
+// restraint per command.
 func BenchmarkRestraint(b *testing.B) {
 	u := runtest.People()[0]
 	binary := runtest.TestBinary(b, u)

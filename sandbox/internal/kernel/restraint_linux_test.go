@@ -21,11 +21,11 @@ import (
 	"hone/sandbox/internal/runtest"
 )
 
-// restrainedName is the test binary's name when it is to restrain itself and
-// start a command; what it is to do comes on its standard input.
+// restrainedName is the name of the test binary when it restrains itself and starts a
+// command. It reads its task from standard input.
 const restrainedName = "hone-restrained"
 
-// restrained is a command to be started under a restraint.
+// restrained is a command to start under a restraint.
 type restrained struct {
 	Restraint Restraint
 	Argv      []string // {probesName} tries the scene's probes in a program of its own
@@ -34,7 +34,7 @@ type restrained struct {
 	Scene     scene
 }
 
-// outcome is what became of it.
+// outcome is the result of a restrained command.
 type outcome struct {
 	Reached Reached
 	Fail    string // the restraint's error
@@ -64,8 +64,8 @@ func restrainedChild() {
 	os.Exit(0)
 }
 
-// do starts the command as those do who build walls: from a thread that is
-// restrained, beside others that are not.
+// do starts the command as walls do: from a restrained thread of a process whose other
+// threads are not restrained.
 func (task restrained) do() (got outcome) {
 	file := os.NewFile(uintptr(must(unix.MemfdCreate("output", unix.MFD_CLOEXEC))), "output")
 	cmd := exec.Command(task.Argv[0], task.Argv[1:]...)
@@ -93,7 +93,7 @@ func (task restrained) do() (got outcome) {
 	return got
 }
 
-// sceneFile is a file in memory that holds a scene.
+// sceneFile returns a file in memory that contains a scene.
 func sceneFile(s scene) *os.File {
 	f := os.NewFile(uintptr(must(unix.MemfdCreate("scene", unix.MFD_CLOEXEC))), "scene")
 	must(0, json.NewEncoder(f).Encode(s))
@@ -101,7 +101,7 @@ func sceneFile(s scene) *os.File {
 	return f
 }
 
-// restrainAs runs a task as a user, in a process of its own.
+// restrainAs runs a task as a user in a separate process.
 func restrainAs(t testing.TB, u runtest.Person, binary string, task restrained) outcome {
 	t.Helper()
 	task.Restraint.Entries = append(task.Restraint.Entries, sandbox.Entry{Path: binary, Access: sandbox.AccessRead})
@@ -123,7 +123,7 @@ func restrainAs(t testing.TB, u runtest.Person, binary string, task restrained) 
 	return got
 }
 
-// requireLandlock skips where this kernel has no Landlock of an ABI.
+// requireLandlock skips the test unless this kernel has a Landlock ABI.
 func requireLandlock(t testing.TB, abi int) {
 	t.Helper()
 	if has := landlockABI(); has < abi {
@@ -131,7 +131,7 @@ func requireLandlock(t testing.TB, abi int) {
 	}
 }
 
-// landlocked is a restraint as the only wall, around a folder.
+// landlocked returns a restraint that is the only wall around a directory.
 func landlocked(entries ...sandbox.Entry) Restraint {
 	entries = append(entries, DevicesAndProc()...)
 	for _, dir := range []string{"/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache"} { // for programs that are linked dynamically
@@ -156,8 +156,8 @@ func TestRestraintHolds(t *testing.T) {
 	}
 }
 
-// The same behind mounts, which this test does not make: files are held as if
-// all were shown, and the network is left to the walls.
+// The same behind mounts, which this test does not make: files are restrained as if
+// all were shown, and only the walls restrict the network.
 func TestRestraintBehindMountsHolds(t *testing.T) {
 	requireLandlock(t, 6)
 	for _, u := range runtest.People() {
@@ -170,7 +170,7 @@ func TestRestraintBehindMountsHolds(t *testing.T) {
 	}
 }
 
-// Without a restraint, what it stops gets through: the probes can tell.
+// Without a restraint the probes get through, which shows that they work.
 func TestProbesGetThroughUnrestrained(t *testing.T) {
 	for _, u := range runtest.People() {
 		t.Run(u.Name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestProbesGetThroughUnrestrained(t *testing.T) {
 	}
 }
 
-// checkProbes compares what the probes saw with one column of their table.
+// checkProbes compares the results of the probes with one column of their table.
 func checkProbes(t *testing.T, got outcome, want func(probe) error) {
 	t.Helper()
 	if got.Fail != "" || got.Exit != 0 {
@@ -208,7 +208,7 @@ func checkProbes(t *testing.T, got outcome, want func(probe) error) {
 	}
 }
 
-// errnoOf is an error for a number, nil for 0.
+// errnoOf returns the error with a number; nil for 0.
 func errnoOf(e syscall.Errno) error {
 	if e == 0 {
 		return nil
@@ -216,7 +216,7 @@ func errnoOf(e syscall.Errno) error {
 	return e
 }
 
-// statusField is a field of /proc/self/status as text gives it.
+// statusField returns a field from the text of /proc/self/status.
 func statusField(text, field string) string {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, field+":"); ok {
@@ -238,7 +238,7 @@ func TestRestraintDropsPrivileges(t *testing.T) {
 			for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd"} {
 				want[set] = "0000000000000000"
 			}
-			if u.ID != 0 { // who has none may not drop them either
+			if u.ID != 0 { // only a process with capabilities may drop them
 				delete(want, "CapBnd")
 			}
 			for field, value := range want {
@@ -250,7 +250,7 @@ func TestRestraintDropsPrivileges(t *testing.T) {
 	}
 }
 
-// What is started is restrained, and this process's other threads are not.
+// The started command is restrained, and the other threads of this process are not.
 func TestRestraintIsOfOneThread(t *testing.T) {
 	requireLandlock(t, 1)
 	u := runtest.People()[0]
@@ -295,17 +295,17 @@ func TestRestraintSaysWhatIsOpen(t *testing.T) {
 	}
 }
 
-// scene is what probes are tried on.
+// scene is the target of the probes.
 type scene struct {
 	Inside, Lib, Outside string
 	Listener, Door       int // TCP ports
 	Path                 string
 	Abstract             string
 	Victim               int
-	Free                 bool // only what does no harm is tried
+	Free                 bool // only harmless probes are tried
 }
 
-// makeScene makes one, as seen by a user. The victim is this process.
+// makeScene makes a scene for a user. The victim is this process.
 func makeScene(t *testing.T, u runtest.Person) scene {
 	t.Helper()
 	s := scene{Inside: runtest.OpenDir(t, u), Lib: runtest.OpenDir(t, u), Outside: runtest.OpenDir(t, u)}
@@ -344,7 +344,7 @@ func (s scene) file(t *testing.T, u runtest.Person, path string, mode os.FileMod
 	must(0, os.Chown(path, int(u.ID), int(u.ID)))
 }
 
-// check looks at the outside afterwards.
+// check inspects the outside afterwards.
 func (s scene) check(t *testing.T) {
 	t.Helper()
 	for _, dir := range []string{s.Lib, s.Outside} {

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verdict is what a filter says of a call, and how it came to say so.
+// verdict is the decision of a filter about a call, and how it was reached.
 type verdict struct {
-	err      unix.Errno // 0 means that the call is let through
+	err      unix.Errno // 0 means that the call is allowed
 	steps    int        // instructions
-	argument bool       // an argument was looked at
+	argument bool       // the filter inspected an argument
 }
 
 // judge runs a filter as the kernel does.
@@ -70,12 +70,12 @@ func judge(t *testing.T, program block, arch, call uint32, args ...uint64) verdi
 	return v
 }
 
-// testMachines are the machines that there are filters for.
+// testMachines returns the machines for which filters exist.
 func testMachines() map[string]machine {
 	return map[string]machine{"amd64": amd64(), "arm64": arm64()}
 }
 
-// numberOf is a call's number; that of calls without rules is given.
+// numberOf returns the number of a call. The map has those of calls without rules.
 func numberOf(t *testing.T, m machine, r Restraint, abi int, name string) (number uint32, ok bool) {
 	t.Helper()
 	free := map[string]rule{
@@ -96,11 +96,11 @@ func numberOf(t *testing.T, m machine, r Restraint, abi int, name string) (numbe
 	return uint32(m.number(one)), m.number(one) != noCall
 }
 
-// high is something in the upper half of an argument.
+// high is a value in the upper half of an argument.
 const high = 7 << 32
 
-// decision is a call and what is to come of it, on every machine; 0 means that
-// it is let through.
+// decision is a call and the expected error on every machine; 0 means that the call is
+// allowed.
 type decision struct {
 	r    Restraint
 	abi  int
@@ -259,8 +259,8 @@ func TestFilterRefusesOtherConventions(t *testing.T) {
 	}
 }
 
-// What no rule names must be let through in a few steps and by its number
-// alone: the kernel then remembers it, and does not run the filter for it.
+// A call without a rule must be allowed in a few steps and by its number alone: the
+// kernel then remembers it and does not run the filter for it.
 func TestFilterIsShort(t *testing.T) {
 	const most = 12
 	for name, m := range testMachines() {
@@ -283,7 +283,7 @@ func TestFilterIsShort(t *testing.T) {
 	}
 }
 
-// The numbers of the machine that the tests run on, as x/sys has them.
+// The numbers for the machine of the tests are those of x/sys.
 func TestRulesHaveTheRightNumbers(t *testing.T) {
 	numbers := map[string]int{
 		"mount": unix.SYS_MOUNT, "umount2": unix.SYS_UMOUNT2, "pivot_root": unix.SYS_PIVOT_ROOT, "chroot": unix.SYS_CHROOT,

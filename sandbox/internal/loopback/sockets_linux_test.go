@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A server that does not take connections holds up nobody whose context ends.
+// A server that does not accept connections does not delay a dial whose context ends.
 func TestConnectIsCancelled(t *testing.T) {
 	listener := must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	defer unix.Close(listener)
@@ -18,7 +18,7 @@ func TestConnectIsCancelled(t *testing.T) {
 	must(0, unix.Listen(listener, 0))
 	port := must(unix.Getsockname(listener)).(*unix.SockaddrInet4).Port
 	cancelled := 0
-	for range 10 { // some find a place in the queue
+	for range 10 { // some fit into the queue
 		fds := must(Sockets())
 		socket, rest := os.NewFile(uintptr(fds[0]), "socket"), fds[1:]
 		for _, fd := range rest {
