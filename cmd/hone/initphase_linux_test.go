@@ -139,7 +139,7 @@ func TestMakePhase(t *testing.T) {
 		runningOf(`sed -i 's/{"status": "ok"}/{"status": "ok", "notes": len(notes)}/' main.py`), builtReply{Text: "built"},
 		runningOf("bash suite.sh"), builtReply{Text: "run"})
 	makes(t, dir, "✓ Phase 2 passed", "phase", "PHASE=2", "BUILDER_MODEL="+two, "VERIFIER_MODEL="+two, "HONE_FLAGS=-v")
-	makes(t, dir, "passed already, by these specifications: phase 1, 2", "phase", "PHASE=all")
+	makes(t, dir, "already passed by these specifications: phase 1, 2", "phase", "PHASE=all")
 	makes(t, dir, "[superseded by phase 2, specs/phase2.md:7]", "list", "PHASE=2")
 	makes(t, dir, "===== specs/phase2.md: the current phase =====", "prompt", "PHASE=2", "ROLE=verifier")
 	makes(t, dir, "make phase PHASE=3 VERIFIER_MODEL=gemini-2.5-pro")

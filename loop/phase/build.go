@@ -15,10 +15,10 @@ import (
 	"hone/loop/phase/devserver"
 )
 
-// build has the builder write code until the health check passes, or the
-// round's attempts are used up, or cannot be paid: then the findings say what it
-// printed.
-func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (sick []check.Finding, err error) {
+// build runs builder sessions until the health check passes or the round's attempts
+// are used up. It returns what the failed health check printed, also if the budget
+// does not pay for another attempt.
+func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (unhealthy []check.Finding, err error) {
 	for attempt := 1; ; attempt++ {
 		messages, err := l.compose(ctx, r, toBuild, prior)
 		if err != nil {
@@ -26,9 +26,9 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (si
 		}
 		if _, err := r.Talk(ctx, l.Builder, messages); err != nil {
 			if !hone.OutOfBudget(err) {
-				sick = nil
+				unhealthy = nil
 			}
-			return sick, err
+			return unhealthy, err
 		}
 		if err := l.commit(ctx, r, Src, fmt.Sprintf("build/step-%d/pre-deterministic", r.Round()), attempt); err != nil {
 			return nil, err
@@ -40,32 +40,32 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (si
 		if h.Healthy {
 			return nil, l.commit(ctx, r, Src, fmt.Sprintf("build/step-%d/post-deterministic", r.Round()), attempt)
 		}
-		sick = []check.Finding{{Source: sourceHealth, Text: h.Log}}
+		unhealthy = []check.Finding{{Source: sourceHealth, Text: h.Log}}
 		if attempt >= max(1, l.HealthAttempts) {
-			return sick, nil
+			return unhealthy, nil
 		}
-		prior = append(sick, without(prior, sourceHealth)...)
+		prior = append(unhealthy, without(prior, sourceHealth)...)
 	}
 }
 
-// health is what the health check says of the code.
+// health is the result of the health check.
 type health struct {
 	Healthy bool `json:"healthy"`
-	// Told's Log is what it printed and wrote into lint.log.
+	// The report's Log is what the hook printed and wrote into lint.log.
 	history.Report
 }
 
-// health runs the health check. It leaves lint.log for people also where the
-// hook itself only prints.
+// health runs the health check. It writes lint.log for the user if the hook itself
+// only prints.
 func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
-	return again(ctx, r, "health check", func(ctx context.Context) (health, error) {
+	return repeatable(ctx, r, "health check", func(ctx context.Context) (health, error) {
 		root, err := os.OpenRoot(r.Tree.Dir())
 		if err != nil {
 			return health{}, err
 		}
 		defer root.Close()
-		// What the server wrote of the verifier's requests is not for the builder,
-		// whose code this hook runs.
+		// The hook runs the builder's code, which must not see what the server wrote about
+		// the verifier's requests.
 		for _, name := range []string{lintLog, devserver.Log} {
 			if err := artifact.Remove(root, name); err != nil {
 				return health{}, err
@@ -87,7 +87,7 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 			h.Said = "failed, see " + lintLog
 			h.Log = l.readable(string(written), said.Output)
 			if h.Log == "" {
-				h.Log = fmt.Sprintf("(the health check ended with exit status %d and printed nothing)", said.Exit)
+				h.Log = fmt.Sprintf("(the health check failed with exit status %d and printed nothing)", said.Exit)
 			}
 		}
 		return h, nil
@@ -101,8 +101,8 @@ const (
 	maxExcerpt = 48 << 10
 )
 
-// readable are logs as a model or a person can read them, without secrets. Of
-// a long one the middle is left out: errors stand at either end.
+// readable returns logs as one text without secrets. It omits the middle of a long
+// text.
 func (l Loop) readable(texts ...string) string {
 	var parts []string
 	for _, text := range texts {
@@ -114,7 +114,7 @@ func (l Loop) readable(texts ...string) string {
 	return devserver.Excerpt(strings.Join(parts, "\n"), maxExcerpt)
 }
 
-// redact takes out what is withheld.
+// redact removes secrets from a text.
 func (l Loop) redact(text string) string {
 	if l.Guard == nil {
 		return text
@@ -122,7 +122,8 @@ func (l Loop) redact(text string) string {
 	return l.Guard.Redact(text)
 }
 
-// again is a step that runs commands and can be repeated: a hook is.
-func again[T any](ctx context.Context, r *hone.Run, name string, do func(context.Context) (T, error)) (T, error) {
+// repeatable is a step that runs commands and may run again if it was interrupted, as
+// hooks may.
+func repeatable[T any](ctx context.Context, r *hone.Run, name string, do func(context.Context) (T, error)) (T, error) {
 	return hone.Once(ctx, r, name, nil, do, func(ctx context.Context, _ []string) (T, error) { return do(ctx) })
 }

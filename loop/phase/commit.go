@@ -18,15 +18,15 @@ import (
 	"hone/loop/phase/spec"
 )
 
-// The trailers of hone's commits: which run made one, at which attempt of its
-// step, and by which specifications a phase passed.
+// The trailers of hone's commits: the run, the attempt within the step, and a
+// digest of the specifications by which a phase passed.
 const (
 	trailerRun     = "Hone-Run"
 	trailerAttempt = "Hone-Attempt"
 	trailerSpecs   = "Hone-Specs"
 )
 
-// committed is a commit's record.
+// committed is the record of a commit.
 type committed struct {
 	Repo    string `json:"repo"` // "src" or "tests"
 	Subject string `json:"subject"`
@@ -34,9 +34,9 @@ type committed struct {
 	history.Report
 }
 
-// commit makes one of the seed's commit points, whether something has changed
-// or not (ruling A6). Run and attempt, from 1, tell it from all others, so that it is
-// made once.
+// commit makes one of the seed's commits, whether or not something has changed
+// (ruling A6). Its run and attempt, from 1, identify it, so that it is made only
+// once.
 func (l Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attempt int) error {
 	trailers := []string{trailerRun + ": " + r.Journal.Run()}
 	if attempt > 1 {
@@ -48,14 +48,14 @@ func (l Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attem
 	return err
 }
 
-// commitIn commits all of a repository, but for logs.
+// commitIn commits everything in a repository except logs.
 func (l Loop) commitIn(ctx context.Context, root, repo, point string, trailers []string) (committed, error) {
 	c := git.Commit{Subject: fmt.Sprintf("phase%d/%s", l.Phase, point), Trailers: trailers}
 	if repo == Tests {
 		c.Exclude = []string{path.Base(Results)}
 	}
-	// Open would go on upwards where a role has broken its repository, into the
-	// person's own.
+	// If a role has broken its repository, Open would find the user's own in a parent
+	// directory.
 	at, err := l.Git.Init(ctx, filepath.Join(root, repo))
 	if err != nil {
 		return committed{}, err
@@ -64,19 +64,19 @@ func (l Loop) commitIn(ctx context.Context, root, repo, point string, trailers [
 	return committed{repo, c.Subject, id, history.Report{Said: fmt.Sprintf("commit %.7s in %s: %s", id, repo, c.Subject)}}, err
 }
 
-// passedPoint is the commit point of a phase that has passed.
+// passedPoint is the subject's end in the commit that records a passed phase.
 const passedPoint = "passed"
 
 // markPassed records in both repositories that the phase has passed.
 func (l Loop) markPassed(ctx context.Context, r *hone.Run) error {
-	sum, err := specsSum(r.Tree.Dir(), l.Phase)
+	sum, err := specsDigest(r.Tree.Dir(), l.Phase)
 	if err != nil {
 		return err
 	}
 	trailers := []string{trailerRun + ": " + r.Journal.Run(), trailerSpecs + ": " + sum}
 	for _, repo := range []string{Src, Tests} {
 		if message, err := l.lastPassed(ctx, filepath.Join(r.Tree.Dir(), repo)); err == nil && strings.Contains(message, trailers[0]) {
-			continue // by an earlier process
+			continue // an earlier process made the commit
 		}
 		if _, err := l.commitIn(ctx, r.Tree.Dir(), repo, passedPoint, trailers); err != nil {
 			return fmt.Errorf("record that phase %d passed: %w", l.Phase, err)
@@ -85,8 +85,8 @@ func (l Loop) markPassed(ctx context.Context, r *hone.Run) error {
 	return nil
 }
 
-// lastPassed is the message of the last commit in a repository that says that
-// the phase has passed; empty where there is none.
+// lastPassed returns the message of the last commit in a repository that records
+// that the phase passed; empty if there is none.
 func (l Loop) lastPassed(ctx context.Context, dir string) (string, error) {
 	at, err := l.Git.Init(ctx, dir)
 	if err != nil {
@@ -97,9 +97,9 @@ func (l Loop) lastPassed(ctx context.Context, dir string) (string, error) {
 }
 
 // HasPassed reports whether both repositories of a project record that a phase
-// passed, by the specifications as they are now.
+// passed by its current specifications.
 func HasPassed(ctx context.Context, g *git.Git, root string, phase int) (bool, error) {
-	sum, err := specsSum(root, phase)
+	sum, err := specsDigest(root, phase)
 	if err != nil {
 		return false, err
 	}
@@ -120,8 +120,8 @@ func HasPassed(ctx context.Context, g *git.Git, root string, phase int) (bool, e
 	return true, nil
 }
 
-// specsSum tells the specifications of the phases up to one from all others.
-func specsSum(dir string, phase int) (string, error) {
+// specsDigest returns a digest of the specifications of the phases up to one.
+func specsDigest(dir string, phase int) (string, error) {
 	specs, err := spec.UpTo(dir, phase)
 	if err != nil {
 		return "", err

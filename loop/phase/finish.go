@@ -12,8 +12,8 @@ import (
 	"hone/loop/phase/devserver"
 )
 
-// Finish records in both repositories that a phase has passed. It can be done
-// again.
+// Finish records in both repositories that a phase has passed. It does nothing for
+// any other end, and may be called again.
 func (l Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
 	if end.Kind != hone.KindDone {
 		return nil
@@ -21,8 +21,8 @@ func (l Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
 	return l.markPassed(ctx, r)
 }
 
-// Summary is how a phase ended, for a person: that it passed, or what it is
-// stuck on (ruling A11).
+// Summary returns how a phase ended: that it passed, or what it is stuck on
+// (ruling A11). It is empty for an end that is neither.
 func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	if end.Kind == hone.KindDone {
 		return fmt.Sprintf("✓ Phase %d passed\n", l.Phase)
@@ -52,7 +52,7 @@ func logName(source string) string {
 	return lintLog
 }
 
-// files are those in which a person finds what a phase is stuck on.
+// files returns the files that say what a phase is stuck on.
 func files(contracts, logs []check.Finding) []string {
 	var names []string
 	if len(contracts) > 0 {
@@ -67,7 +67,7 @@ func files(contracts, logs []check.Finding) []string {
 	return names
 }
 
-// tail is the last lines of a text.
+// tail returns the last lines of a text.
 func tail(text string, lines int) string {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")

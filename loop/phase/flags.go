@@ -34,17 +34,17 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	f := &v.flags
 	fs.StringVar(&f.builderModel, "builder-model", "", "the builder's model, as PROVIDER/NAME or NAME, or command/NAME for a command-line agent (default "+defaultBuilder+")")
 	fs.StringVar(&f.verifierModel, "verifier-model", "", "the verifier's (default "+defaultVerifier+")")
-	fs.StringVar(&f.devURL, "dev-url", "", "where abl.config.sh starts the server (default "+defaultURL+")")
+	fs.StringVar(&f.devURL, "dev-url", "", "the URL at which abl.config.sh starts the server (default "+defaultURL+")")
 	fs.IntVar(&f.healthAttempts, "health-attempts", 0, fmt.Sprintf("builds within a round before a failed health check ends it (default %d)", HealthAttempts))
 	fs.IntVar(&f.turns, "turns", 0, fmt.Sprintf("most model calls in one session (default %d)", defaultTurns))
 	fs.IntVar(&f.calls, "max-tool-calls", 0, fmt.Sprintf("most tool calls in one session (default %d)", defaultCalls))
-	fs.StringVar(&f.tools, "tools", "", "how the models call tools: native, or text for those that were not made for it (default native)")
-	fs.BoolVar(&f.list, "list", false, "only list contracts and flows, and what is wrong with the specifications")
+	fs.StringVar(&f.tools, "tools", "", "how the models call tools: native, or text for models without tool calls (default native)")
+	fs.BoolVar(&f.list, "list", false, "only list contracts and flows, and warnings about the specifications")
 	fs.Lookup("check").Usage = "a shell command that must exit with status 0 when all contracts hold"
 	fs.Lookup("model").Usage = "the model of both roles"
 	fs.Lookup("rounds").Usage = fmt.Sprintf("most rounds of building and verifying (default %d)", Rounds)
-	fs.Lookup("net").Usage = "let the roles' commands reach the network"
-	fs.Lookup("sandbox").Usage = "walls: auto is the stronger of hidden and bwrap; landlock, firejail and none hide less, and are taken only when named (default auto)"
+	fs.Lookup("net").Usage = "let the commands of builder and verifier reach the network"
+	fs.Lookup("sandbox").Usage = "walls: auto is hidden or else bwrap; landlock, firejail and none hide less, and are used only if you name them (default auto)"
 }
 
 // Valid returns what is wrong with the flags by themselves.
@@ -73,14 +73,14 @@ func (v *invocation) Valid(in *loop.Input) error {
 // allPhases stands for every phase that has a specification.
 const allPhases = "all"
 
-// somePhases wants numbers of phases, or all.
-func somePhases(args []string) error {
+// phaseArgs requires numbers of phases, or all.
+func phaseArgs(args []string) error {
 	if len(args) == 0 {
-		return loop.Usage("phase needs to know which phase", "hone phase 1, hone phase 1 2, or hone phase all")
+		return loop.Usage("phase needs the number of a phase, or all", "hone phase 1, hone phase 1 2, or hone phase all")
 	}
 	for _, arg := range args {
 		if n, err := strconv.Atoi(arg); arg != allPhases && (err != nil || n < 1) {
-			return loop.Usage(fmt.Sprintf("phase %q is no number of a phase", arg), "hone phase 1, hone phase 1 2, or hone phase all")
+			return loop.Usage(fmt.Sprintf("%q is not the number of a phase", arg), "hone phase 1, hone phase 1 2, or hone phase all")
 		}
 	}
 	if slices.Contains(args, allPhases) && len(args) > 1 {
@@ -89,24 +89,24 @@ func somePhases(args []string) error {
 	return nil
 }
 
-// oneNumber wants one phase's number.
-func oneNumber(args []string) error {
+// onePhaseArg requires the number of one phase.
+func onePhaseArg(args []string) error {
 	if len(args) != 1 || args[0] == allPhases {
 		return loop.Usage("prompt phase needs the number of one phase", "hone help prompt phase")
 	}
-	return somePhases(args)
+	return phaseArgs(args)
 }
 
-// Split returns a run for each phase that the command line names, once and in
-// their order. Of all, those that have passed are left out. With --list it
-// prints what the specifications say, as hone reads them.
+// Split returns one run for each phase that the command line names, in their order.
+// "all" leaves out the phases that have passed. With --list it prints the
+// specifications as hone reads them, and returns no run.
 func (v *invocation) Split(ctx context.Context, in *loop.Input) ([][]string, error) {
 	runs, err := v.split(ctx, in)
 	return runs, wrongSpecs(err)
 }
 
-// wrongSpecs words what is wrong with a project's specifications; other errors
-// stay as they are.
+// wrongSpecs adds a hint to an error about a project's specifications. It returns
+// other errors unchanged.
 func wrongSpecs(err error) error {
 	var wrong *spec.Error
 	switch {
@@ -137,7 +137,8 @@ func (v *invocation) split(ctx context.Context, in *loop.Input) ([][]string, err
 	return runsOf(numbers), nil
 }
 
-// numbersOf are the phases of arguments that are numbers.
+// numbersOf returns the phases of arguments that are numbers, sorted and without
+// duplicates.
 func numbersOf(args []string) []int {
 	var numbers []int
 	for _, arg := range args {
@@ -148,7 +149,7 @@ func numbersOf(args []string) []int {
 	return slices.Compact(numbers)
 }
 
-// runsOf are the arguments of one run for each phase.
+// runsOf returns the arguments of one run for each phase.
 func runsOf(numbers []int) [][]string {
 	var runs [][]string
 	for _, n := range numbers {
@@ -157,7 +158,7 @@ func runsOf(numbers []int) [][]string {
 	return runs
 }
 
-// notPassed is a run for each phase that has not passed.
+// notPassed returns one run for each phase that has not passed.
 func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
 	specs, err := spec.All(in.Root)
 	if err != nil {
@@ -181,16 +182,16 @@ func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
 		}
 	}
 	if len(passed) > 0 {
-		in.Note(fmt.Sprintf("passed already, by these specifications: phase %s; hone phase N runs one again", strings.Join(passed, ", ")))
+		in.Note(fmt.Sprintf("already passed by these specifications: phase %s; hone phase N runs one again", strings.Join(passed, ", ")))
 	}
 	if len(numbers) == 0 {
-		_, err := fmt.Fprintln(in.Out, "next: write the specification of the next phase; every one that there is has passed")
+		_, err := fmt.Fprintln(in.Out, "next: write the specification of the next phase; all existing ones have passed")
 		return nil, err
 	}
 	return runsOf(numbers), nil
 }
 
-// list prints what the specifications say.
+// list prints the specifications as hone reads them.
 func list(in *loop.Input) error {
 	specs, err := spec.All(in.Root)
 	if err != nil {
@@ -207,8 +208,8 @@ func list(in *loop.Input) error {
 	return err
 }
 
-// modelName is the first model that was named, with its provider. The seed's
-// users write names alone.
+// modelName returns the first nonempty name, with its provider. The seed's users
+// write names without one.
 func modelName(in *loop.Input, names ...string) string {
 	name := cmp.Or(names...)
 	if in.HasProvider(name) {
@@ -217,8 +218,8 @@ func modelName(in *loop.Input, names ...string) string {
 	return guessProvider(name)
 }
 
-// guessProvider puts the provider before a model's name that is known to be
-// its own; another name stays as it is.
+// guessProvider adds the provider to the name of a well-known model, and returns any
+// other name unchanged.
 func guessProvider(name string) string {
 	for _, known := range []struct{ prefix, provider string }{
 		{"gemini-", "gemini"}, {"claude-", "anthropic"}, {"gpt-", "openai"}, {"o3", "openai"}, {"o4", "openai"},
@@ -231,9 +232,8 @@ func guessProvider(name string) string {
 }
 
 // badDevURL returns what is wrong with the URL of a server, and what the user
-// should write. An empty problem means that all is well: the URL is http, a
-// loopback host and a port, because the wall of the verifier lets exactly these
-// through (ruling A13).
+// should write. The problem is empty for a valid URL: http, a loopback host and a
+// port, because the verifier's wall allows only these (ruling A13).
 func badDevURL(s string) (problem, hint string) {
 	const example = `write the URL of the server, such as "http://localhost:3000"`
 	u, err := url.Parse(s)

@@ -26,20 +26,20 @@ func Kind() loop.Kind {
 		Name:  "phase",
 		Use:   "phase N [N …] | all",
 		Short: "build and verify a phase behind walls",
-		Long: `phase builds what specs/phaseN.md and the phases before it ask for. A builder that sees src/ alone
-writes the code. A health check that is no model looks at it. A verifier that sees tests/ alone, and
-the running server, tests it against the contracts; what fails goes back to the builder in the words
-of the contracts. A phase has passed when a verification that really took place finds nothing.
+		Long: `phase builds what specs/phaseN.md and the earlier phases specify. A builder, which sees only src/,
+writes the code. A health check, which is a command of yours, inspects it. A verifier, which sees only
+tests/ and the running server, tests it against the contracts. The contracts that fail go back to the
+builder. A phase has passed when no contract fails and there is evidence that the tests ran.
 
-The project's own commands (health_check, start_dev, reset_state, map_deps) stand in abl.config.sh.
-Everything that a model wrote runs behind walls that hide the rest: hidden or bwrap, unless a weaker
-one is named. Several phases are run in order, up to the first that is not passed; "all" leaves out
-those that both repositories record as passed by the specifications as they are now.`,
+The project's own commands (health_check, start_dev, reset_state, map_deps) are in abl.config.sh.
+Everything that a model wrote runs behind walls that hide the rest of the machine: hidden or bwrap,
+unless you name a weaker one. Several phases run in order, up to the first that does not pass; "all"
+skips the phases that both repositories record as passed by the current specifications.`,
 		Example: `  hone init phase --template go
   hone phase 1 --list
   hone phase 1 2 --builder-model gemini-2.5-pro --verifier-model gemini-2.5-flash
   hone phase all --builder-model command/gemini`,
-		Args:   somePhases,
+		Args:   phaseArgs,
 		Rounds: Rounds,
 		Walls:  sandbox.Auto,
 		Agents: true,
@@ -48,8 +48,8 @@ those that both repositories record as passed by the specifications as they are 
 			Use:   "phase N",
 			Short: "what phase would send a role first",
 			Long: `prompt phase prints what phase would send a role first: the verifier to write the suite, or the
-builder in round 1. No hook is run: the map ends where map_deps would print the dependencies.`,
-			Args: oneNumber,
+builder in round 1. It runs no hook, so the map lacks the dependencies that map_deps would print.`,
+			Args: onePhaseArg,
 		},
 		Starters: starterFiles,
 	}
@@ -64,8 +64,8 @@ const (
 	defaultCalls    = 240
 )
 
-// invocation is one phase: all that it depends on, resolved. Model is the
-// builder's. Specifications are read when they are needed.
+// invocation is one phase with all its settings resolved. Model is the builder's.
+// Specifications are read when they are needed.
 type invocation struct {
 	loop.Settings
 	Verifier       loop.Model   `json:"verifier_model"`
@@ -82,13 +82,13 @@ type invocation struct {
 	table table
 }
 
-// hookSettings are what hooks have beside the project's code. Paths are
+// hookSettings are what hooks may use in addition to the project's code. Paths are
 // absolute.
 type hookSettings struct {
 	Read []string      `json:"read,omitempty"`
-	Env  []string      `json:"env,omitempty"` // names of variables that are passed on
+	Env  []string      `json:"env,omitempty"` // names of variables
 	Net  bool          `json:"net,omitempty"`
-	Time time.Duration `json:"timeout_ns,omitempty"` // 0: the loop's own
+	Time time.Duration `json:"timeout_ns,omitempty"` // 0 means the default of devserver.Hooks
 }
 
 // table is the table [phase]. The hooks are those of abl.config.sh; they and
@@ -118,7 +118,7 @@ func (s table) Valid() (key, problem, hint string) {
 	return "dev-url", problem, hint
 }
 
-// Models are the builder's and the verifier's.
+// Models returns the builder's and the verifier's model.
 func (v *invocation) Models() []loop.RoleModel {
 	return []loop.RoleModel{{Role: "builder", Model: &v.Model}, {Role: "verifier", Model: &v.Verifier}}
 }
@@ -126,10 +126,10 @@ func (v *invocation) Models() []loop.RoleModel {
 // Own reports whether a file is the loop's own.
 func (v *invocation) Own(string) func(string) bool { return Own }
 
-// project returns an error if a folder is no project of the loop's.
+// project returns an error if a directory is not a project of this loop.
 func project(root string) error {
 	if _, err := os.Stat(filepath.Join(root, "specs")); err != nil {
-		return loop.Usage("there is no specs/ in "+root, "hone init phase, or name the project's folder with --dir")
+		return loop.Usage("there is no specs/ in "+root, "hone init phase, or name the project's directory with --dir")
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	return in.Limits(t.Rounds), v.complete(in.Root)
 }
 
-// readRoles reads what the two roles are told of themselves.
+// readRoles reads the system texts of the two roles.
 func (v *invocation) readRoles(root string) error {
 	builder, err := RoleText(root, "builder")
 	if err != nil {
@@ -180,16 +180,17 @@ func (v *invocation) readRoles(root string) error {
 	return nil
 }
 
-// complete says what the project lacks before anything is written.
+// complete returns an error if the project lacks something, before anything is
+// written.
 func (v *invocation) complete(root string) error {
 	if _, err := spec.UpTo(root, v.Phase); err != nil {
 		return wrongSpecs(err)
 	}
 	if info, err := os.Stat(filepath.Join(root, devserver.Config)); err != nil || !info.Mode().IsRegular() {
-		return loop.Usage("there is no "+devserver.Config+" in "+root+", which says how the project is checked and started", "hone init phase, or name the project's folder with --dir")
+		return loop.Usage("there is no "+devserver.Config+" in "+root+", which defines how the project is checked and started", "hone init phase, or name the project's directory with --dir")
 	}
 	if v.Model.BaseURL != "" && v.Verifier.BaseURL != "" && v.Model.Provider() != v.Verifier.Provider() {
-		return loop.Usage("--base-url is one address, and the two roles ask different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
+		return loop.Usage("--base-url is one address, but the two roles use different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
 	}
 	return nil
 }
@@ -224,7 +225,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	}, nil
 }
 
-// loop is the loop of the settings: its roles have no models, no tools.
+// loop returns the loop of the settings, without models and tools.
 func (v *invocation) loop(guard *secret.Guard) Loop {
 	role := func(name string, m loop.Model, system, folder string) hone.Role {
 		role := m.Role(name, system)
@@ -237,11 +238,11 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 	return l
 }
 
-// walls are the walls of a phase: each role behind its own, and the hooks
-// behind others, so that none sees what is another's.
+// walls are the walls of a phase: each role has its own, and so have the hooks, so
+// that none sees another's files.
 type walls struct{ builder, hooks, writer, verifier loop.Walls }
 
-// walls plans them. All are of the kind that the builder's could be built of.
+// walls plans the walls. All are of the same kind as the builder's.
 func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devserver.Server) walls {
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
 	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
@@ -261,9 +262,9 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 	return walls{builder: builder, hooks: hooks, writer: s.Walls(writer), verifier: s.Walls(verifier)}
 }
 
-// noteWeak tells the user of walls that do not hide what they do not allow.
+// noteWeak tells the user about walls that do not hide what they do not allow.
 func noteWeak(r *hone.Run, g sandbox.Grade) error {
-	open := "looking at names goes; its hidden files stay readable in folders that may be written (hone doctor has the list)"
+	open := "looking at names goes; its hidden files stay readable in directories that may be written (hone doctor has the list)"
 	switch g.Level {
 	case sandbox.LevelHidden:
 		return nil
@@ -273,8 +274,8 @@ func noteWeak(r *hone.Run, g sandbox.Grade) error {
 	return r.Notice(fmt.Sprintf("the wall %s does not hide what it does not allow: the roles can find out what the rest of the project holds, as far as %s", g.Wall, open))
 }
 
-// equip gives the roles their models: each one with tools, or an agent, in its
-// own folder.
+// equip gives the roles their models and tools, in their own directories. An agent
+// has its own tools.
 func (v *invocation) equip(l *Loop, s loop.Session, w walls) error {
 	for _, one := range []struct {
 		role  *hone.Role

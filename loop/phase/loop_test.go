@@ -279,7 +279,7 @@ func TestStuck(t *testing.T) {
 			holds(t, "the summary", end.summary, c.want...)
 			lacks(t, "the summary", end.summary, c.lacks...)
 			if strings.Contains(subjects(t, dir, phase.Src), "passed") {
-				t.Error("it is on record as passed")
+				t.Error("it is recorded as passed")
 			}
 			gone(t, dir)
 		})

@@ -15,24 +15,24 @@ import (
 
 const (
 	mapEntries = 4000   // lines of a map
-	mapDepth   = 30     // folders within each other
-	mapCounted = 200000 // entries that are looked at to count those left out
-	mapFolder  = 100000 // entries of one folder
+	mapDepth   = 30     // nested directories
+	mapCounted = 200000 // entries that are inspected to count the omitted ones
+	mapFolder  = 100000 // entries of one directory
 )
 
-// Map draws the tree of files below a folder as the program tree does with
-// -I 'node_modules|.git' --dirsfirst: hidden files are left out, folders come
-// first, names stand in the order of their bytes. The first line is the
-// folder's name with a slash, the last one "N directories, M files", where the
-// folder itself is not counted. Every line ends in a line feed.
+// Map draws the tree of files below a directory, like the program tree with
+// -I 'node_modules|.git' --dirsfirst: without hidden files, directories first,
+// names in byte order. The first line is the directory's name with a slash, the last
+// line "N directories, M files", without the directory itself. Every line ends with
+// a line feed.
 //
-// Beyond node_modules and .git it leaves out what tools made and would fill
-// the map: __pycache__, folders that hold a CACHEDIR.TAG (Cargo's target among
-// them), and Python's virtual environments. Symlinks are listed with their
-// target, counted as files and never followed; control characters in names are
-// escaped. There are at most 4000 entries and 30 levels; a line says how many
-// more there are. A folder that cannot be read says so in its line; the error
-// means that dir itself cannot be.
+// Besides node_modules and .git it omits large directories that tools create:
+// __pycache__, directories with a CACHEDIR.TAG (such as Cargo's target), and
+// Python's virtual environments. It lists symlinks with their targets, counts them
+// as files and never follows them. It escapes control characters in names. A map
+// has at most 4000 entries and 30 levels; a line states how many entries were
+// omitted. The line of a directory that cannot be read says so; Map returns an error
+// only if dir itself cannot be read.
 func Map(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -56,17 +56,17 @@ func Map(dir string) (string, error) {
 
 type mapper struct {
 	out     strings.Builder
-	folders int // shown
-	files   int // shown
-	left    int // left out
-	more    bool
+	folders int // included
+	files   int // included
+	omitted int
+	more    bool // more were omitted than were counted
 }
 
-// draw shows a folder's entries.
+// draw writes a directory's entries.
 func (m *mapper) draw(dir *os.Root, entries []fs.DirEntry, lead string, depth int) {
 	for i, e := range entries {
-		if m.folders+m.files+m.left >= mapCounted {
-			m.left += len(entries) - i
+		if m.folders+m.files+m.omitted >= mapCounted {
+			m.omitted += len(entries) - i
 			m.more = true
 			return
 		}
@@ -78,7 +78,7 @@ func (m *mapper) draw(dir *os.Root, entries []fs.DirEntry, lead string, depth in
 	}
 }
 
-// entry shows an entry, and what is below it.
+// entry writes an entry and everything below it.
 func (m *mapper) entry(dir *os.Root, e fs.DirEntry, lead, below string, depth int) {
 	if !e.IsDir() {
 		m.line(lead, mapName(e.Name())+linkTarget(dir, e), &m.files)
@@ -95,28 +95,28 @@ func (m *mapper) entry(dir *os.Root, e fs.DirEntry, lead, below string, depth in
 		m.draw(sub, children, below, depth+1)
 		return
 	}
-	m.left += len(children)
+	m.omitted += len(children)
 	m.more = m.more || slices.ContainsFunc(children, fs.DirEntry.IsDir)
 }
 
-// line shows one entry where there is room for it, and counts it.
+// line writes one entry, or counts it as omitted if the map is full.
 func (m *mapper) line(lead, text string, kind *int) {
 	if m.folders+m.files >= mapEntries {
-		m.left++
+		m.omitted++
 		return
 	}
 	*kind++
 	m.out.WriteString(lead + text + "\n")
 }
 
-// finish adds what is left out, and the sums.
+// finish writes the number of omitted entries, and the totals.
 func (m *mapper) finish() {
-	if m.left > 0 {
+	if m.omitted > 0 {
 		atLeast := ""
 		if m.more {
 			atLeast = "at least "
 		}
-		fmt.Fprintf(&m.out, "\n[%s%d more left out: a map holds %d entries of %d levels]\n", atLeast, m.left, mapEntries, mapDepth)
+		fmt.Fprintf(&m.out, "\n[%s%d more omitted: a map has at most %d entries and %d levels]\n", atLeast, m.omitted, mapEntries, mapDepth)
 	}
 	fmt.Fprintf(&m.out, "\n%s, %s\n", plural(m.folders, "directory", "directories"), plural(m.files, "file", "files"))
 }
@@ -132,7 +132,8 @@ func mapName(name string) string {
 	return strings.ReplaceAll(render.Line(name), "\t", `\t`)
 }
 
-// linkTarget is where a symlink points to, in tree's form; empty for all else.
+// linkTarget returns a symlink's target in the form of the program tree; empty for
+// other entries.
 func linkTarget(dir *os.Root, e fs.DirEntry) string {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return ""
@@ -146,15 +147,15 @@ func linkTarget(dir *os.Root, e fs.DirEntry) string {
 
 var errCrowded = errors.New("too many entries")
 
-// mapReason says in a folder's line why nothing is shown below it.
+// mapReason returns why a directory has no entries in the map.
 func mapReason(err error) string {
 	if errors.Is(err, errCrowded) {
-		return fmt.Sprintf("[more than %d entries, left out]", mapFolder)
+		return fmt.Sprintf("[more than %d entries, omitted]", mapFolder)
 	}
 	return "[cannot be read]"
 }
 
-// mapOpen opens a folder of a folder and reads it. The caller closes it.
+// mapOpen opens a subdirectory and reads it. The caller closes it.
 func mapOpen(dir *os.Root, name string) (*os.Root, []fs.DirEntry, error) {
 	sub, err := dir.OpenRoot(name)
 	if err != nil {
@@ -168,7 +169,7 @@ func mapOpen(dir *os.Root, name string) (*os.Root, []fs.DirEntry, error) {
 	return sub, children, nil
 }
 
-// mapRead are the entries of a folder that a map shows, in its order.
+// mapRead returns the entries of a directory that a map includes, in its order.
 func mapRead(dir *os.Root) ([]fs.DirEntry, error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -195,7 +196,7 @@ func mapRead(dir *os.Root) ([]fs.DirEntry, error) {
 	return shown, nil
 }
 
-// unshown reports whether a map leaves an entry out without a word.
+// unshown reports whether a map leaves an entry out without counting it.
 func unshown(dir *os.Root, e fs.DirEntry) bool {
 	name := e.Name()
 	if strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__" {

@@ -1,20 +1,19 @@
 // Package phase builds and verifies one phase of a project (the seed
-// "Autonomous Build Loop", rulings A1 to A13): a builder that sees src/ alone
-// writes code, a health check that is no model looks at it, and a verifier that
-// sees tests/ alone tests the running server against the contracts, round after
-// round, until no contract fails.
+// "Autonomous Build Loop", rulings A1 to A13). A builder, which sees only src/,
+// writes code; a health check, which is not a model, inspects it; and a verifier,
+// which sees only tests/, tests the running server against the contracts, round
+// after round, until no contract fails.
 //
-// It promises that neither role is told what only the other may know: the
-// builder learns of a verification what failed_specs.md says and nothing else,
-// the verifier of the code the names of its files. That they cannot find out by
-// themselves is the affair of the walls that their tools, agents and hooks run
-// behind, which the caller builds; see [devserver.Hooks] and [devserver.Server]. A verification
-// passes only on evidence: an answer of the verifier's, a command that ran, a
-// request that reached the server, and no failed contract in a file that was
-// removed before.
+// It guarantees that neither role is sent what only the other may know: of a
+// verification the builder gets the contents of failed_specs.md and nothing else, and
+// of the code the verifier gets the names of its files. The walls around their
+// tools, agents and hooks, which the caller builds, keep them from finding out more;
+// see [devserver.Hooks] and [devserver.Server]. A verification passes only with
+// evidence: an answer of the verifier, a command that ran, a request that reached
+// the server, and no failed contract in a file that was removed before.
 //
-// What it does not promise is that the tests are good: they are the
-// verifier's, and whoever audits the phase looks at them.
+// It does not guarantee that the tests are good: the verifier writes them, and the
+// user should read them.
 package phase
 
 import (
@@ -53,38 +52,38 @@ const (
 	projectName = "project.md"
 )
 
-// Loop is one phase, resolved: it asks nobody for settings.
+// Loop is one phase with all its settings resolved.
 type Loop struct {
-	// Phase is its number, from 1. There must be a specification of it.
+	// Phase is its number, from 1. It must have a specification.
 	Phase int
-	// Builder writes the code, behind walls around src/. Writer writes the
-	// suite and Verifier runs it, both behind walls around tests/, of which the
-	// Verifier's have a door to the Server. Their System is usually
-	// [BuilderSystem] and [VerifierSystem]. Writer and Verifier are one role in
-	// two places and have one Name, another than the Builder's.
+	// Builder writes the code, behind walls around src/. Writer writes the suite and
+	// Verifier runs it, both behind walls around tests/; the Verifier's walls have a
+	// door to the Server. Their System is usually [BuilderSystem] or
+	// [VerifierSystem]. Writer and Verifier are the same role behind different walls:
+	// they have the same Name, which differs from the Builder's.
 	Builder, Writer, Verifier hone.Role
-	// HealthAttempts is how often the builder may try to satisfy the health check
-	// within a round; 0 means 1 (ruling A3).
+	// HealthAttempts limits the builder's attempts to satisfy the health check within a
+	// round; 0 means 1 (ruling A3).
 	HealthAttempts int
 	Hooks          devserver.Hooks
 	Server         *devserver.Server
 	Git            *git.Git
-	// Guard finds what is withheld; nil withholds nothing.
+	// Guard finds secrets; nil withholds nothing.
 	Guard *secret.Guard
 }
 
-// Rules are what the engine reviews the roles' changes by. Each role can name
-// only what lies in its own folder; that the rest is refused here as well
-// stands behind that.
+// Rules returns the rules by which the engine reviews the roles' changes. The tools of
+// a role already accept only paths in its own directory; these rules are a second
+// safeguard.
 func (l Loop) Rules() workspace.Rules {
 	return workspace.Rules{Guard: l.Guard, Immutable: []string{devserver.Config, MapName, "Makefile", projectName, "specs/**", "prompts/**", Results + "/**"}}
 }
 
-// Own reports whether a file is one that the loop or a hook writes for people.
+// Own reports whether a file is one that the loop or a hook writes for the user.
 func Own(name string) bool { return name == MapName || strings.HasPrefix(name, Results+"/") }
 
-// Prepare makes the folders and repositories that a project needs and lacks,
-// before any walls stand around them. It can be done again.
+// Prepare creates the directories and repositories that a project needs, unless they
+// exist. It must be called before there are walls around them.
 func Prepare(ctx context.Context, g *git.Git, root string) error {
 	for _, dir := range []string{Src, Tests, Results} {
 		if err := artifact.MakeDir(root, dir); err != nil {
@@ -103,9 +102,9 @@ func Prepare(ctx context.Context, g *git.Git, root string) error {
 const (
 	sourceHealth   = "health"   // the health check failed
 	sourceServer   = "server"   // the server did not answer
-	sourceContract = "contract" // a contract that does not hold, as the verifier words it
-	sourceVerdict  = "verdict"  // the verifier's list of those is not as it should be
-	sourceUnpaid   = "unpaid"   // the verifier could not be paid
+	sourceContract = "contract" // a contract that does not hold, in the verifier's words
+	sourceVerdict  = "verdict"  // the verifier's list of those is malformed
+	sourceUnpaid   = "unpaid"   // the budget did not pay for the verifier
 )
 
 // Round is one round: build until the code is healthy, then verify it.
@@ -115,11 +114,11 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 			return nil, err
 		}
 	}
-	if !built(prior) {
-		sick, err := l.build(ctx, r, prior)
-		if sick != nil {
-			// What failed in the last verification is not verified again, and stands.
-			return slices.Concat(sick, from(prior, sourceServer), from(prior, sourceContract)), err
+	if !builderDone(prior) {
+		unhealthy, err := l.build(ctx, r, prior)
+		if unhealthy != nil {
+			// The failures of the last verification were not verified again, and stay.
+			return slices.Concat(unhealthy, from(prior, sourceServer), from(prior, sourceContract)), err
 		}
 		if err != nil {
 			return nil, err
@@ -128,15 +127,15 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	return l.verify(ctx, r, prior)
 }
 
-// built reports whether there is nothing for the builder to do: the code was
-// healthy in the round before, and only the verifier could not be paid. What
-// failed before that round, the builder was told in it.
-func built(prior []check.Finding) bool {
+// builderDone reports whether there is nothing for the builder to do: in the previous
+// round the code was healthy, and only the budget did not pay for the verifier. The
+// builder got all earlier failures in that round.
+func builderDone(prior []check.Finding) bool {
 	return len(without(without(prior, sourceUnpaid), sourceContract)) == 0 && len(from(prior, sourceUnpaid)) > 0
 }
 
-// begin is what is done once: people are told what is wrong with the
-// specifications, and the suite is written.
+// begin runs once, in round 1: it warns the user about the specifications, and has
+// the suite written.
 func (l Loop) begin(ctx context.Context, r *hone.Run) error {
 	specs, err := hone.Step(ctx, r, "specs", l.Phase, func(context.Context) (specList, error) {
 		specs, err := l.specs(r.Tree.Dir())
@@ -165,12 +164,12 @@ type specList struct {
 	Specs []spec.Phase `json:"specs"`
 }
 
-// from are the findings of a source.
+// from returns the findings of a source.
 func from(findings []check.Finding, source string) []check.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return f.Source != source })
 }
 
-// without are the findings that are not of a source.
+// without returns the findings that are not of a source.
 func without(findings []check.Finding, source string) []check.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return f.Source == source })
 }

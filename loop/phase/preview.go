@@ -13,12 +13,12 @@ import (
 	"hone/loop/phase/devserver"
 )
 
-// unmapped stands in a preview where the dependencies will.
-const unmapped = "(here stands what the hook map_deps in " + devserver.Config + " prints; it is not run for a preview)"
+// unmapped takes the place of the dependencies in a preview.
+const unmapped = "(in a run, the output of the hook map_deps in " + devserver.Config + "; a preview does not run it)"
 
-// Preview composes the first prompt of a role, "builder" or else the
-// verifier's, of the project in a folder as it is now. It runs no hook, and
-// sends and writes nothing. The Loop needs its Phase, Guard, Builder and Writer.
+// Preview composes the first prompt of a role for the project in a directory: of the
+// builder if role is "builder", else of the verifier. It runs no hook, and sends and
+// writes nothing. The Loop needs its Phase, Guard, Builder and Writer.
 func (l Loop) Preview(dir, role string) (loop.Prompt, error) {
 	e := toWrite
 	if role == "builder" {
@@ -42,12 +42,12 @@ func (l Loop) Preview(dir, role string) (loop.Prompt, error) {
 
 // PreviewFlags adds the role, and the models.
 func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.flags.role, "role", "verifier", "whose: verifier, which is asked first, or builder")
+	fs.StringVar(&v.flags.role, "role", "verifier", "the role: verifier, which gets the first prompt of a run, or builder")
 	fs.StringVar(&v.flags.builderModel, "builder-model", "", "the same for the builder")
 	fs.StringVar(&v.flags.verifierModel, "verifier-model", "", "the same for the verifier")
 }
 
-// Preview is what a role would be sent first.
+// Preview returns the first prompt of a role.
 func (v *invocation) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
 	p, err := v.loop(view.Guard).Preview(view.Tree.Dir(), v.flags.role)
 	p.What = "to the " + v.flags.role + ": the instructions, the project and its contracts"

@@ -22,8 +22,8 @@ import (
 	"hone/model"
 )
 
-// The roles as `hone init phase` writes them into prompts/, and as they are
-// where those files are missing.
+// The roles as `hone init phase` writes them into prompts/. They are also used if
+// those files are missing.
 var (
 	//go:embed builder.md
 	BuilderRole string
@@ -42,14 +42,14 @@ var (
 	verifierTools string
 )
 
-// BuilderSystem is the system text of a builder whose role a text describes:
-// with what hone adds of its place, and of its tools unless it is an agent with
-// tools of its own.
+// BuilderSystem returns the system text of a builder: the text of its role, a
+// description of its workspace, and one of its tools unless it is an agent with tools
+// of its own.
 func BuilderSystem(role string, agent bool) string {
 	return system(role, builderSeat, builderTools, agent)
 }
 
-// VerifierSystem is that of a verifier; url is where it finds the server.
+// VerifierSystem returns the system text of a verifier; url is the server's address.
 func VerifierSystem(role, url string, agent bool) string {
 	return system(role, fmt.Sprintf(verifierSeat, url), verifierTools, agent)
 }
@@ -62,7 +62,7 @@ func system(role, seat, tools string, agent bool) string {
 	return text + "\n"
 }
 
-// What a role is asked to do, in the seed's words.
+// errand is what a role is asked to do, in the seed's words.
 type errand string
 
 const (
@@ -78,11 +78,10 @@ type composed struct {
 	history.Report
 }
 
-// compose makes what a role is sent, of the project as it is now, and writes
-// the map for people. What is in it and what is not is the information boundary
-// (the seed's table).
+// compose returns the prompt of a role, and writes the map for the user. What the
+// prompt contains, and what not, is the information boundary of the seed.
 func (l Loop) compose(ctx context.Context, r *hone.Run, e errand, prior []check.Finding) ([]model.Message, error) {
-	deps, err := again(ctx, r, "map dependencies", func(ctx context.Context) (string, error) {
+	deps, err := repeatable(ctx, r, "map dependencies", func(ctx context.Context) (string, error) {
 		return l.Hooks.Must(ctx, "map_deps")
 	})
 	if err != nil {
@@ -114,7 +113,7 @@ func (l Loop) role(e errand) hone.Role {
 	return l.Verifier
 }
 
-// writeMap makes the map of src/, and leaves it for people.
+// writeMap returns the map of src/, and writes it for the user.
 func (l Loop) writeMap(dir, deps string) (string, error) {
 	tree, err := Map(filepath.Join(dir, Src))
 	if err != nil {
@@ -129,13 +128,13 @@ func (l Loop) writeMap(dir, deps string) (string, error) {
 	return text, artifact.Write(root, MapName, strings.NewReader(text))
 }
 
-// mapText is the map in the seed's form: the tree, and below it what the project
-// depends on.
+// mapText returns the map in the seed's form: the tree, and the dependencies below
+// it.
 func (l Loop) mapText(tree, deps string) string {
 	return strings.TrimRight(tree, "\n") + "\n---\n" + l.readable(deps) + "\n"
 }
 
-// prompt is what a role is sent at a step.
+// prompt returns the prompt of a role at a step.
 func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []check.Finding) (composed, error) {
 	specs, err := l.specs(dir)
 	if err != nil {
@@ -155,14 +154,14 @@ func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []
 		}
 		section(&b, title, s.Text)
 	}
-	for _, p := range l.told(e, prior) {
+	for _, p := range l.reports(e, prior) {
 		section(&b, p.title, p.text)
 	}
 	b.WriteString("===== your instructions =====\n")
 	return composed{l.redact(b.String()), l.instruction(e, step), history.Report{Said: l.announce(e, prior)}}, nil
 }
 
-// announce says what is done next, for people.
+// announce tells the user what the role does next.
 func (l Loop) announce(e errand, prior []check.Finding) string {
 	name := "the " + l.role(e).Name
 	switch e {
@@ -187,7 +186,7 @@ func (l Loop) announce(e errand, prior []check.Finding) string {
 	return name + " gets the failures: " + strings.Join(failed, ", ")
 }
 
-// instruction is the errand with where it stands.
+// instruction returns the errand with the phase, the step and the session's limits.
 func (l Loop) instruction(e errand, step int) string {
 	at := fmt.Sprintf("This is phase %d, step %d.", l.Phase, step)
 	if e == toWrite {
@@ -203,7 +202,7 @@ func (l Loop) instruction(e errand, step int) string {
 	return string(e) + " " + at
 }
 
-// section adds a titled text.
+// section writes a titled text, unless it is empty.
 func section(b *strings.Builder, title, text string) {
 	if text = strings.TrimRight(text, "\n"); text != "" {
 		fmt.Fprintf(b, "===== %s =====\n%s\n\n", title, text)
@@ -213,9 +212,9 @@ func section(b *strings.Builder, title, text string) {
 // part is one section of a prompt.
 type part struct{ title, text string }
 
-// told is what a role hears of the rounds before, and no more (ruling A2 and
-// the seed's information boundaries).
-func (l Loop) told(e errand, prior []check.Finding) []part {
+// reports returns what a role gets about earlier rounds (ruling A2 and the seed's
+// information boundaries).
+func (l Loop) reports(e errand, prior []check.Finding) []part {
 	if e == toWrite {
 		return nil
 	}
@@ -250,8 +249,8 @@ func join(findings []check.Finding) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// specs are those that both roles get: of the phases up to this one (rulings
-// A1 and A13).
+// specs returns the specifications that both roles get, those of the phases up to this
+// one (rulings A1 and A13).
 func (l Loop) specs(dir string) ([]spec.Phase, error) {
 	specs, err := spec.UpTo(dir, l.Phase)
 	if wrong := (*spec.Error)(nil); errors.As(err, &wrong) {
@@ -260,17 +259,18 @@ func (l Loop) specs(dir string) ([]spec.Phase, error) {
 	return specs, err
 }
 
-// mostText is how long a text of a person's may be that goes into prompts.
-const mostText = 1 << 20
+// maxText limits the size of a user's text in a prompt, in bytes.
+const maxText = 1 << 20
 
-// readText is a person's text; empty where there is none.
+// readText returns the contents of one of the user's files; empty if it does not
+// exist.
 func readText(dir, name string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
-	text, err := artifact.Read(root, name, mostText)
+	text, err := artifact.Read(root, name, maxText)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
@@ -282,8 +282,8 @@ func readText(dir, name string) (string, error) {
 	return string(bytes.TrimPrefix(text, []byte("\uFEFF"))), nil
 }
 
-// RoleText is the text of a role as the project has it, in prompts/; where it
-// has none, hone's own.
+// RoleText returns the text of a role in the project's prompts/, or hone's own if
+// there is none.
 func RoleText(dir, role string) (string, error) {
 	text, err := readText(dir, "prompts/"+role+".md")
 	if err != nil || strings.TrimSpace(text) != "" {
@@ -295,7 +295,7 @@ func RoleText(dir, role string) (string, error) {
 	return VerifierRole, nil
 }
 
-// fits says whether a prompt fits its role's context.
+// fits returns an error if a prompt does not fit its role's context.
 func (l Loop) fits(e errand, dir string, c composed) error {
 	role := l.role(e)
 	err := role.Fits(int64(len(role.System) + len(c.Context) + len(c.Instruction)))
@@ -305,7 +305,8 @@ func (l Loop) fits(e errand, dir string, c composed) error {
 	return l.tooLong(err, dir, c)
 }
 
-// tooLong says what takes the room in a prompt that does not fit (ruling G10).
+// tooLong adds the sizes of a prompt's parts to an error about a prompt that does not
+// fit (ruling G10).
 func (l Loop) tooLong(err error, dir string, c composed) error {
 	var room *hone.ContextError
 	if !errors.As(err, &room) {
@@ -321,7 +322,7 @@ func (l Loop) tooLong(err error, dir string, c composed) error {
 		fmt.Fprintf(&b, "  %10d bytes  %s\n", len(s.Text), s.Path)
 		rest -= len(s.Text)
 	}
-	fmt.Fprintf(&b, "  %10d bytes  %s, %s and what failed\n", max(rest, 0), projectName, MapName)
+	fmt.Fprintf(&b, "  %10d bytes  %s, %s and the failures\n", max(rest, 0), projectName, MapName)
 	room.Room = strings.TrimRight(b.String(), "\n")
 	room.Remedy = "shorten the specifications, or choose a model with a larger context"
 	return room

@@ -24,12 +24,12 @@ func starterFiles() loop.Starters {
 	var named string
 	return loop.Starters{
 		Short: "specification, project description, abl.config.sh, prompts and a Makefile",
-		Long: `init phase writes what phase works with: a specification of phase 1, a description of the project, the
-hooks in abl.config.sh, what builder and verifier are told of themselves, and a Makefile. All of it
-can be run as it is. A file that is there already is kept. Where the root holds code, a .config/hone.toml
-offers to protect its tests, as "hone help init" says.`,
+		Long: `init phase writes the files of a project: a specification of phase 1, a description of the project, the
+hooks in abl.config.sh, the prompts of builder and verifier, and a Makefile. You can run it without
+changing anything. It keeps files that already exist. If the root contains code, a .config/hone.toml
+offers to protect its tests, as "hone help init" describes.`,
 		Flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&named, "template", "", "the kind of web service: go, node or python (default: what src/ holds, else go)")
+			fs.StringVar(&named, "template", "", "the kind of web service: go, node or python (default: the language of src/, else go)")
 		},
 		Files: func(root string, note func(string)) ([]loop.File, error) {
 			name, err := chooseTemplate(root, named, note)
@@ -46,22 +46,22 @@ offers to protect its tests, as "hone help init" says.`,
 		},
 		Next: func(root string) string {
 			run := "make phase PHASE=1"
-			if !drivesPhases(root) {
+			if !hasPhaseTarget(root) {
 				run = "hone phase 1"
 			}
-			return "say in project.md and specs/phase1.md what you want, look at abl.config.sh, then: hone phase 1 --list && " + run
+			return "write what you want into project.md and specs/phase1.md, check abl.config.sh, then: hone phase 1 --list && " + run
 		},
 	}
 }
 
-// template is a kind of project that init phase has hooks for.
+// template is a kind of project for which init phase has hooks.
 type template struct {
 	name  string
-	marks []string // files by which a project of the kind is known
+	marks []string // files that identify such a project
 }
 
-// templates are those that there are; the first is the one for a folder
-// that tells nothing.
+// templates returns all templates. The first is the default for a directory without
+// code.
 func templates() []template {
 	return []template{
 		{"go", []string{"go.mod"}},
@@ -70,7 +70,7 @@ func templates() []template {
 	}
 }
 
-// chooseTemplate is the template that was named, or that the code is of.
+// chooseTemplate returns the named template, or the one that fits the code.
 func chooseTemplate(root, named string, note func(string)) (string, error) {
 	var names []string
 	for _, t := range templates() {
@@ -84,28 +84,28 @@ func chooseTemplate(root, named string, note func(string)) (string, error) {
 	}
 	for _, dir := range []string{Src, "."} {
 		for _, t := range templates() {
-			if mark := marked(filepath.Join(root, dir), t); mark != "" {
-				note(chosen(t.name, path.Join(dir, mark), dir))
+			if mark := markIn(filepath.Join(root, dir), t); mark != "" {
+				note(templateNote(t.name, path.Join(dir, mark), dir))
 				return t.name, nil
 			}
 		}
 	}
-	note(fmt.Sprintf("the template is %s, as there is no code yet; --template takes %s", names[0], strings.Join(names, ", ")))
+	note(fmt.Sprintf("the template is %s because there is no code yet; --template accepts %s", names[0], strings.Join(names, ", ")))
 	return names[0], nil
 }
 
-// chosen says why a template was taken.
-func chosen(template, file, dir string) string {
-	text := fmt.Sprintf("the template is %s, because of %s", template, file)
+// templateNote explains the choice of a template.
+func templateNote(template, file, dir string) string {
+	text := fmt.Sprintf("the template is %s because there is a %s", template, file)
 	if dir != Src {
-		text += "; phase works on the code in src/ alone, so move it there"
+		text += "; phase works only on the code in src/, so move it there"
 	}
 	return text
 }
 
-// marked is the file by which a folder is of a template's kind; empty where it
-// is not.
-func marked(dir string, t template) string {
+// markIn returns the file that identifies a directory as one of a template; empty if
+// there is none.
+func markIn(dir string, t template) string {
 	for _, name := range t.marks {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
 			return name
@@ -114,9 +114,9 @@ func marked(dir string, t template) string {
 	return ""
 }
 
-// drivesPhases reports whether the Makefile will have a target phase: the
-// starter's, or the user's own.
-func drivesPhases(root string) bool {
+// hasPhaseTarget reports whether the Makefile, the starter's or the user's own, has a
+// target named phase.
+func hasPhaseTarget(root string) bool {
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return true

@@ -18,21 +18,21 @@ import (
 	"hone/tool"
 )
 
-// verify has the suite run against the server, and says which contracts fail.
-// A run of it that proves nothing ends hone's run (ruling A4); one that is
-// resumed afterwards tries again.
+// verify has the suite run against the server, and returns the contracts that fail.
+// If a run of the suite proves nothing, hone's run ends (ruling A4); when it is
+// resumed it tries again.
 func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	for attempt := 1; ; attempt++ {
 		v, err := l.suite(ctx, r, prior)
 		if hone.OutOfBudget(err) {
-			v.down = []check.Finding{{Source: sourceUnpaid, Text: "Nothing was verified: the budget was too small for it."}}
+			v.down = []check.Finding{{Source: sourceUnpaid, Text: "Nothing was verified: the budget was too small."}}
 		}
 		if err != nil || v.down != nil {
-			// What failed in the last verification stands until there is another.
+			// The failures of the last verification stay until there is another.
 			return append(v.down, from(prior, sourceContract)...), err
 		}
 		if v.unproved == "" {
-			return l.judge(r, v.read), l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
+			return l.findings(r, v.read), l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
 		}
 		now := false
 		if _, err := hone.Step(ctx, r, "unverified", v.unproved, func(context.Context) (done, error) {
@@ -47,25 +47,25 @@ func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([
 	}
 }
 
-// done is the record of a step that has nothing to say.
+// done is the record of a step without a result.
 type done struct{}
 
-// verification is what came of one run of the suite.
+// verification is the outcome of one run of the suite.
 type verification struct {
-	down     []check.Finding // why there was no run: the server did not come up
+	down     []check.Finding // why the suite did not run: the server did not come up
 	read     verdictFile
-	unproved string // why the verdict does not count; empty where it does
+	unproved string // why the verdict does not count; empty if it counts
 }
 
 // verdictFile is failed_specs.md as the verifier left it.
 type verdictFile struct {
 	Text string `json:"text"`
-	Bad  string `json:"bad,omitempty"` // why it cannot be read
+	Bad  string `json:"bad,omitempty"` // why it is unreadable
 	history.Report
 }
 
-// reported is a verdict of a text, and what a person is told of it.
-func reported(text string) verdictFile {
+// newVerdictFile returns the record of a readable file, with a report for the user.
+func newVerdictFile(text string) verdictFile {
 	v := verdict.Parse(text)
 	said := "the verifier reports no failure"
 	if n := len(v.Failures); n > 0 {
@@ -77,15 +77,15 @@ func reported(text string) verdictFile {
 	return verdictFile{Text: text, Report: history.Report{Said: said}}
 }
 
-// suite has the suite run once: removing the old verdict, the session, and
-// reading the new verdict are three steps (ruling A4).
+// suite has the suite run once. Removing the old verdict, the session, and reading
+// the new verdict are three steps (ruling A4).
 func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v verification, err error) {
 	if err := l.clear(ctx, r); err != nil {
 		return v, err
 	}
 	server := l.Server.Instance(ctx, r, l.Hooks, stepClear)
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	up, err := again(ctx, r, "server", func(ctx context.Context) (devserver.Started, error) {
+	up, err := repeatable(ctx, r, "server", func(ctx context.Context) (devserver.Started, error) {
 		up, err := server.Start(ctx)
 		up.Log = l.readable(up.Why, up.Log)
 		return up, err
@@ -117,9 +117,9 @@ const stepClear = "clear verdict"
 
 // clear removes the verdict of an earlier run of the suite.
 func (l Loop) clear(ctx context.Context, r *hone.Run) error {
-	// As a command does, it leaves a manifest: that the file is gone is nobody
-	// else's doing.
-	_, err := again(ctx, r, stepClear, func(context.Context) (done, error) {
+	// Like a command it records a manifest, so that the removal is not taken for
+	// another program's change.
+	_, err := repeatable(ctx, r, stepClear, func(context.Context) (done, error) {
 		root, err := os.OpenRoot(r.Tree.Dir())
 		if err != nil {
 			return done{}, err
@@ -130,10 +130,10 @@ func (l Loop) clear(ctx context.Context, r *hone.Run) error {
 	return err
 }
 
-// mostVerdict is how long a verdict may be, in bytes.
-const mostVerdict = 1 << 20
+// maxVerdict limits the size of a verdict, in bytes.
+const maxVerdict = 1 << 20
 
-// read reads the verdict. What cannot be read is none.
+// read reads the verdict. An unreadable file does not count as one.
 func (l Loop) read(ctx context.Context, r *hone.Run) (verdictFile, error) {
 	return hone.Step(ctx, r, "read verdict", nil, func(context.Context) (verdictFile, error) {
 		root, err := os.OpenRoot(r.Tree.Dir())
@@ -141,21 +141,21 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdictFile, error) {
 			return verdictFile{}, err
 		}
 		defer root.Close()
-		text, err := artifact.Read(root, failedPath, mostVerdict)
+		text, err := artifact.Read(root, failedPath, maxVerdict)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return reported(""), nil
+			return newVerdictFile(""), nil
 		case err != nil:
 			return verdictFile{Bad: err.Error()}, nil
 		case bytes.IndexByte(text, 0) >= 0:
-			return verdictFile{Bad: failedPath + " is no UTF-8 text"}, nil
+			return verdictFile{Bad: failedPath + " is not UTF-8 text"}, nil
 		}
-		return reported(l.redact(strings.ToValidUTF8(string(text), "\uFFFD"))), nil
+		return newVerdictFile(l.redact(strings.ToValidUTF8(string(text), "\uFFFD"))), nil
 	})
 }
 
-// unproved says what a verification lacks to count; empty where it lacks
-// nothing. Failures count as the verifier reports them; a pass needs evidence.
+// unproved returns why a verification does not count; empty if it counts. Failures
+// count as the verifier reports them; a pass needs evidence.
 func (l Loop) unproved(reached bool, talk hone.Conversation, read verdictFile) string {
 	switch {
 	case read.Bad != "":
@@ -163,7 +163,7 @@ func (l Loop) unproved(reached bool, talk hone.Conversation, read verdictFile) s
 	case len(verdict.Parse(read.Text).Failures) > 0:
 	case talk.Ended != hone.EndedAnswer || strings.TrimSpace(talk.Reply.Text()) == "":
 		return fmt.Sprintf("the verifier gave no final answer (its session ended with: %s)", talk.Ended)
-	case !l.Verifier.Agent && !ran(talk, l.Verifier.Tools):
+	case !l.Verifier.Agent && !ranCommand(talk, l.Verifier.Tools):
 		return "the verifier ran no command"
 	case !reached:
 		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.URL())
@@ -171,8 +171,8 @@ func (l Loop) unproved(reached bool, talk hone.Conversation, read verdictFile) s
 	return ""
 }
 
-// ran reports whether a command ran in a session.
-func ran(talk hone.Conversation, tools []tool.Tool) bool {
+// ranCommand reports whether a command ran in a session.
+func ranCommand(talk hone.Conversation, tools []tool.Tool) bool {
 	for _, c := range talk.Calls {
 		for _, one := range tools {
 			if one.Name == c.Name && one.RunsCommands && c.Refused == "" && c.Result.Exit != nil {
@@ -183,8 +183,8 @@ func ran(talk hone.Conversation, tools []tool.Tool) bool {
 	return false
 }
 
-// judge makes findings of a verdict.
-func (l Loop) judge(r *hone.Run, read verdictFile) []check.Finding {
+// findings returns the findings of a verdict.
+func (l Loop) findings(r *hone.Run, read verdictFile) []check.Finding {
 	v := verdict.Parse(read.Text)
 	var found []check.Finding
 	for _, f := range v.Failures {

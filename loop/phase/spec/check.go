@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// Check says what a person should look at before a run: blocks that do not
-// parse, contracts with an empty side, stated twice, or changed without
-// SUPERSEDES, superseded contracts that nobody stated, missing phases, phases
-// without contracts, and files that are passed over. Contracts are compared
-// without regard to white space and to how the arrow is written. Nil means
-// that there is nothing to say; the order is that of phases and lines, and of
-// one spec's warnings there are about fifty at most.
+// Check returns what the user should look at before a run: blocks that do not
+// parse; contracts with an empty side, stated twice, or changed without SUPERSEDES;
+// superseded contracts that no spec states; missing phases, phases without
+// contracts, and files that are ignored. It ignores white space and the spelling of
+// the arrow when it compares contracts. The result is in the order of phases and
+// lines, with at most about fifty warnings for each spec; nil if there are none.
 func Check(specs []Phase) []Warning {
 	specs = ordered(specs)
 	h := readHistory(specs)
@@ -29,27 +28,27 @@ func Check(specs []Phase) []Warning {
 			before = -1
 		}
 		_, own := parse(s.Number, s.Path, s.Text)
-		own = append(append(whole(s, before), own...), byPath[s.Path]...)
+		own = append(append(fileWarnings(s, before), own...), byPath[s.Path]...)
 		slices.SortStableFunc(own, func(a, b Warning) int { return cmp.Compare(a.Line, b.Line) })
-		all = append(all, few(own)...)
+		all = append(all, limited(own)...)
 		before = s.Number
 	}
 	return all
 }
 
-// few are the first warnings of a spec, and how many more there are.
-func few(own []Warning) []Warning {
+// limited returns the first warnings of a spec, and how many more there are.
+func limited(own []Warning) []Warning {
 	const most = 50
 	if len(own) <= most {
 		return own
 	}
-	more := Warning{own[most].Path, own[most].Line, fmt.Sprintf("and %d more warnings from here on", len(own)-most)}
+	more := Warning{own[most].Path, own[most].Line, fmt.Sprintf("and %d more warnings from this line on", len(own)-most)}
 	return append(own[:most:most], more)
 }
 
-// whole are the warnings that concern a spec as one among others; before is
-// the number of the one before it.
-func whole(s Phase, before int) []Warning {
+// fileWarnings returns the warnings about a spec as a whole; before is the number of
+// the previous spec.
+func fileWarnings(s Phase, before int) []Warning {
 	var all []Warning
 	switch missing := s.Number - before - 1; {
 	case missing == 1:
@@ -59,45 +58,45 @@ func whole(s Phase, before int) []Warning {
 	}
 	steps := func(f Flow) bool { return len(f.Steps) > 0 }
 	if len(s.Contracts) == 0 && !slices.ContainsFunc(s.Flows, steps) {
-		all = append(all, Warning{s.Path, 0, "it states no contract that could be recognised; write one a line, as ACTION → EXPECTED"})
+		all = append(all, Warning{s.Path, 0, "it states no contract that hone recognizes; write one per line, as ACTION → EXPECTED"})
 	}
 	for _, stray := range s.Strays {
-		all = append(all, Warning{stray, 0, "it is not read; a spec is called specs/phaseN.md"})
+		all = append(all, Warning{stray, 0, "it is ignored; the name of a spec is specs/phaseN.md"})
 	}
 	return all
 }
 
-// until are the specs of the phases to upTo, in order: nobody sees a later one
-// (ruling A1).
-func until(specs []Phase, upTo int) []Phase {
+// upToPhase returns the specs of the phases up to upTo, in order. No role sees a
+// later one (ruling A1).
+func upToPhase(specs []Phase, upTo int) []Phase {
 	return slices.DeleteFunc(ordered(specs), func(s Phase) bool { return s.Number > upTo })
 }
 
 type claimKind int
 
 const (
-	loneClaim claimKind = iota // a contract by itself
+	loneClaim claimKind = iota // a contract outside flows
 	stepClaim                  // a step of a flow
-	flowClaim                  // a flow as a whole; its name is the action
+	flowClaim                  // a flow; its name is the action
 )
 
-// claim is something that a spec states, and what became of it.
+// claim is something that a spec states, and what superseded it.
 type claim struct {
 	kind     claimKind
 	path     string
 	contract Contract
 	key      side   // of the action
 	result   side   // of the expected result
-	flow     *claim // the flow that a step belongs to
-	by       *claim // what superseded it; nil while it holds
+	flow     *claim // the flow that contains the step
+	by       *claim // the claim that supersedes it; nil if it holds
 }
 
 func (c *claim) at() string { return fmt.Sprintf("%s:%d", c.path, c.contract.Line) }
 
-// side is one side of a contract in the forms in which it is compared.
+// side is one side of a contract, in the two forms that are compared.
 type side struct {
-	exact string // without needless white space
-	plain string // and without what stands in brackets
+	exact string // without redundant white space
+	plain string // also without brackets and their contents
 }
 
 var (
@@ -105,7 +104,7 @@ var (
 	arrowSpaced = regexp.MustCompile(`\s*→\s*`)
 )
 
-// sideOf normalises one side. An arrow within it gets one spelling too.
+// sideOf normalizes one side, including the spelling of an arrow within it.
 func sideOf(text string) side {
 	text = arrowSpaced.ReplaceAllString(arrowMark.ReplaceAllString(text, "→"), "→")
 	return side{tight(text), tight(unbracketed(text))}
@@ -115,8 +114,8 @@ func tight(text string) string {
 	return aroundMarks.ReplaceAllString(strings.Join(strings.Fields(text), " "), "$1")
 }
 
-// unbracketed is a text without its brackets and what stands in them. Where
-// nothing would be left it is the text.
+// unbracketed returns a text without brackets and their contents, or the text itself
+// if nothing would be left.
 func unbracketed(text string) string {
 	var kept strings.Builder
 	var open openings
@@ -133,7 +132,7 @@ func unbracketed(text string) string {
 	return kept.String()
 }
 
-// statements is what all specs state, in the order in which they state it.
+// statements are the claims of all specs, in their order.
 type statements struct {
 	claims   []*claim
 	byAction map[string][]*claim // by both forms of the action
@@ -141,7 +140,7 @@ type statements struct {
 	warnings []Warning
 }
 
-// readHistory reads specs that are in the order of their phases.
+// readHistory reads specs, which must be in the order of their phases.
 func readHistory(specs []Phase) *statements {
 	h := &statements{byAction: map[string][]*claim{}, byFlow: map[string][]*claim{}}
 	for _, s := range specs {
@@ -158,7 +157,7 @@ func readHistory(specs []Phase) *statements {
 	return h
 }
 
-// claimsOf is what one spec states, in the order of its lines.
+// claimsOf returns the claims of one spec, in the order of its lines.
 func claimsOf(s Phase) []*claim {
 	var all []*claim
 	add := func(kind claimKind, flow *claim, c Contract) *claim {
@@ -178,24 +177,23 @@ func claimsOf(s Phase) []*claim {
 	return all
 }
 
-// sameAction is how many statements of one action are compared with each
-// other: more are no contracts that somebody wrote, and the time that they
-// take grows with their square.
+// sameAction is how many claims with one action are compared with each other. More of
+// them are not written by hand, and the time grows with their square.
 const sameAction = 200
 
 func (h *statements) add(c *claim) {
 	h.claims = append(h.claims, c)
 	if c.kind == flowClaim {
-		keep(h.byFlow, c.key.exact, c)
+		addClaim(h.byFlow, c.key.exact, c)
 		return
 	}
-	keep(h.byAction, c.key.exact, c)
+	addClaim(h.byAction, c.key.exact, c)
 	if c.key.plain != c.key.exact {
-		keep(h.byAction, c.key.plain, c)
+		addClaim(h.byAction, c.key.plain, c)
 	}
 }
 
-func keep(claims map[string][]*claim, key string, c *claim) {
+func addClaim(claims map[string][]*claim, key string, c *claim) {
 	if len(claims[key]) < sameAction {
 		claims[key] = append(claims[key], c)
 	}
@@ -205,30 +203,31 @@ func (h *statements) warn(c *claim, format string, args ...any) {
 	h.warnings = append(h.warnings, Warning{c.path, c.contract.Line, fmt.Sprintf(format, args...)})
 }
 
-// supersede marks what a SUPERSEDES line names, and says what is odd about it.
+// supersede marks the claims that a SUPERSEDES line names, and warns if it is
+// ambiguous or has no effect.
 func (h *statements) supersede(by *claim, text string) {
-	found := h.named(text)
+	found := h.matching(text)
 	live := slices.DeleteFunc(slices.Clone(found), func(c *claim) bool { return c.by != nil })
 	lone := slices.DeleteFunc(slices.Clone(live), func(c *claim) bool { return c.kind == stepClaim })
 	switch {
 	case len(found) == 0:
-		h.warn(by, "it supersedes “%s”, which nothing before it states", short(text))
+		h.warn(by, "it supersedes “%s”, which no earlier line states", short(text))
 	case len(live) == 0:
 		last := found[len(found)-1]
-		h.warn(by, "it supersedes “%s” of %s, which %s superseded already", short(text), last.at(), last.by.at())
+		h.warn(by, "it supersedes “%s” of %s, which %s already superseded", short(text), last.at(), last.by.at())
 	case len(lone) > 1:
-		h.warn(by, "it supersedes “%s”, which could be any of %s; write out the one that is meant", short(text), places(lone))
+		h.warn(by, "it supersedes “%s”, which could be any of %s; write the one that you mean in full", short(text), places(lone))
 	}
 	for _, c := range live {
 		c.by = by
 	}
 }
 
-// named are the claims that the text of a SUPERSEDES line may mean: those that
-// it repeats word for word; else the contracts, else the steps, that it repeats
-// without what stands in brackets. A text without an arrow means an action,
-// whatever its result.
-func (h *statements) named(text string) []*claim {
+// matching returns the claims that the text of a SUPERSEDES line can mean: those
+// that equal it, or else the contracts, or else the steps, that equal it without
+// brackets and their contents. A text without an arrow means an action with any
+// result.
+func (h *statements) matching(text string) []*claim {
 	if name := flowWord.FindStringSubmatch(text); name != nil {
 		return h.byFlow[sideOf(name[1]).exact]
 	}
@@ -258,8 +257,8 @@ func (h *statements) named(text string) []*claim {
 	return steps
 }
 
-// compare says of a contract that it stands there already, or that an earlier
-// phase expects something else and was not superseded.
+// compare warns if a contract is stated twice, or if an earlier phase expects
+// another result and is not superseded.
 func (h *statements) compare(c *claim) {
 	if c.contract.Action == "" || c.contract.Expected == "" {
 		return
@@ -269,19 +268,19 @@ func (h *statements) compare(c *claim) {
 		switch {
 		case earlier.kind != loneClaim || earlier.by != nil || earlier.key.exact != c.key.exact || earlier.contract.Expected == "":
 		case earlier.result.exact == c.result.exact:
-			h.warn(c, "the same contract stands in %s", earlier.at())
+			h.warn(c, "%s states the same contract", earlier.at())
 			return
 		case earlier.contract.Phase < c.contract.Phase:
 			other = earlier
 		}
 	}
 	if other != nil {
-		h.warn(c, "%s expects “%s” of the same action; put SUPERSEDES: %s above it if that is to change",
+		h.warn(c, "%s expects “%s” of the same action; to change that, write SUPERSEDES: %s above it",
 			other.at(), short(other.contract.Expected), short(other.contract.String()))
 	}
 }
 
-// places are where claims stand, the first few of them.
+// places returns the places of the first few claims.
 func places(claims []*claim) string {
 	const most = 5
 	var at []string
@@ -295,7 +294,7 @@ func places(claims []*claim) string {
 	return strings.Join(at, ", ")
 }
 
-// short cuts a quotation to what fits a line.
+// short truncates a quotation to fit on a line.
 func short(text string) string {
 	const most = 120 // characters
 	if runes := []rune(text); len(runes) > most {

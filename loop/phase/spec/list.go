@@ -8,14 +8,14 @@ import (
 	"hone/internal/render"
 )
 
-// List shows the specs of the phases to upTo as plain text for a terminal: of
-// each phase its contracts and flows with their lines, what was superseded and
-// where, and at the end what Check has to say. Control characters are escaped.
-// It ends in a line feed and is never empty.
+// List returns the specs of the phases up to upTo as plain text for a terminal: the
+// contracts and flows of each phase with their lines, what is superseded and
+// where, and at the end the warnings of [Check]. Control characters are escaped.
+// The text ends with a line feed and is never empty.
 func List(specs []Phase, upTo int) string {
-	specs = until(specs, upTo)
+	specs = upToPhase(specs, upTo)
 	if len(specs) == 0 {
-		return fmt.Sprintf("there is no spec for any phase to %d\n", upTo)
+		return fmt.Sprintf("there is no spec for any phase up to %d\n", upTo)
 	}
 	l := lister{history: readHistory(specs)}
 	for i, s := range specs {
@@ -56,17 +56,17 @@ func (l *lister) spec(s Phase) {
 	}
 }
 
-// section heads a list that is not empty.
+// section writes the heading of a list that is not empty.
 func (l *lister) section(name string, count int) {
 	if count > 0 {
 		fmt.Fprintf(&l.out, "  %s\n", name)
 	}
 }
 
-// flow shows a flow's name and its steps in their order.
+// flow writes a flow's name and its steps in their order.
 func (l *lister) flow(f []*claim, width int) {
 	head := f[0]
-	fmt.Fprintf(&l.out, "  Flow %s (line %d)%s\n", render.Line(head.contract.Action), head.contract.Line, fate(head))
+	fmt.Fprintf(&l.out, "  Flow %s (line %d)%s\n", render.Line(head.contract.Action), head.contract.Line, supersededNote(head))
 	l.replaced(head)
 	for i, c := range f[1:] {
 		l.contract(fmt.Sprintf("%6d  %d.", c.contract.Line, i+1), c, width)
@@ -76,7 +76,7 @@ func (l *lister) flow(f []*claim, width int) {
 func (l *lister) contract(lead string, c *claim, width int) {
 	action := render.Line(c.contract.Action)
 	pad := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(action)))
-	fmt.Fprintf(&l.out, "%s  %s%s → %s%s\n", lead, action, pad, render.Line(c.contract.Expected), fate(c))
+	fmt.Fprintf(&l.out, "%s  %s%s → %s%s\n", lead, action, pad, render.Line(c.contract.Expected), supersededNote(c))
 	l.replaced(c)
 }
 
@@ -86,15 +86,15 @@ func (l *lister) replaced(c *claim) {
 	}
 }
 
-// fate says what became of a claim, behind it on its line.
-func fate(c *claim) string {
+// supersededNote returns the note at the end of a superseded claim's line.
+func supersededNote(c *claim) string {
 	if c.by == nil {
 		return ""
 	}
 	return render.Line(fmt.Sprintf("  [superseded by phase %d, %s]", c.by.contract.Phase, c.by.at()))
 }
 
-// of are the claims of one spec.
+// of returns the claims of one spec.
 func (l *lister) of(path string) []*claim {
 	var own []*claim
 	for _, c := range l.history.claims {
@@ -105,8 +105,8 @@ func (l *lister) of(path string) []*claim {
 	return own
 }
 
-// split parts a spec's claims into contracts and flows, each of which begins
-// with its own claim and goes on with its steps.
+// split separates a spec's claims into contracts and flows. A flow is its own claim
+// followed by its steps.
 func split(claims []*claim) (lone []*claim, flows [][]*claim) {
 	at := map[*claim]int{}
 	for _, c := range claims {
@@ -126,8 +126,8 @@ func split(claims []*claim) (lone []*claim, flows [][]*claim) {
 	return lone, flows
 }
 
-// actionWidth is the column, in characters, at which the arrows of a spec
-// stand; actions that are much longer than most stand out.
+// actionWidth returns the column, in characters, of a spec's arrows. Very long
+// actions do not count.
 func actionWidth(claims []*claim) int {
 	const most = 64
 	width := 0

@@ -7,26 +7,25 @@ import (
 	"strings"
 )
 
-// Parse reads a spec's text. It takes what it understands and never fails;
-// [Check] says what it did not understand.
+// Parse reads a spec's text. It never fails: [Check] reports what it did not
+// understand.
 //
-// Where the spec has a heading with the word "contracts", a line with an arrow
-// counts as a contract below it and below a heading "Flows", to the next
-// heading of the same rank. A spec without such a heading is read by the shape
-// of its lines: what begins like a request, a list item or a line of code with
-// one arrow, or a paragraph of nothing else. FLOW: and SUPERSEDES: count
-// anywhere. Tables, quotations, comments and code in programming languages are
-// context.
+// If the spec has a heading with the word "contracts", the lines with an arrow below
+// that heading and below a heading "Flows" are contracts, up to the next heading of
+// the same level. In a spec without such a heading the shape of a line decides: a
+// line that starts like a request, and a list item, a line of code or a
+// one-line paragraph with one arrow. FLOW: and SUPERSEDES: count anywhere. Tables, quotations,
+// comments and code in programming languages are context.
 func Parse(phase int, path, text string) Phase {
 	spec, _ := parse(phase, path, text)
 	return spec
 }
 
-// parse is Parse with what it did not understand.
+// parse is Parse, with warnings about what it did not understand.
 func parse(phase int, path, text string) (Phase, []Warning) {
 	p := parser{
 		spec:  Phase{Number: phase, Path: path, Text: text},
-		lines: joined(scan(text)),
+		lines: joinLines(scan(text)),
 	}
 	p.sectioned = slices.ContainsFunc(p.lines, func(l textLine) bool {
 		return l.kind == headingLine && sectionOf(l.text) == contractSection
@@ -39,7 +38,7 @@ func parse(phase int, path, text string) (Phase, []Warning) {
 	return p.spec, p.problems
 }
 
-// sectionKind is what the lines below a heading are.
+// sectionKind is the meaning of the lines below a heading.
 type sectionKind int
 
 const (
@@ -54,7 +53,7 @@ var (
 	phaseHeading    = regexp.MustCompile(`(?i)^phase\b\s*([0-9]+)?\s*[:.,–—-]*\s*`)
 )
 
-// sectionOf is what a heading says of the lines below it.
+// sectionOf returns the meaning of the lines below a heading.
 func sectionOf(heading string) sectionKind {
 	switch {
 	case phaseHeading.MatchString(heading):
@@ -67,17 +66,17 @@ func sectionOf(heading string) sectionKind {
 	return contextSection
 }
 
-// replacedText is a SUPERSEDES line that waits for the contract that replaces it.
+// replacedText is a SUPERSEDES line before the contract that replaces its target.
 type replacedText struct {
 	line int
 	text string
 }
 
-// openFlow is the flow that is being read.
+// openFlow is the flow that the parser is in.
 type openFlow struct {
 	at       textLine
-	heading  bool // a heading names it, so that it goes on to the next one
-	explicit bool // it is called a flow, so that it needs steps
+	heading  bool // a heading names it, so that it extends to the next one
+	explicit bool // it is marked as a flow, so that it needs steps
 	indented bool // its steps stand deeper than its name
 }
 
@@ -90,7 +89,7 @@ type parser struct {
 	section   sectionKind
 	level     int // of the section's heading
 	flow      *openFlow
-	gap       bool // a blank line stood before
+	gap       bool // a blank line precedes
 	targets   []replacedText
 }
 
@@ -101,12 +100,12 @@ func (p *parser) warn(line int, format string, args ...any) {
 var (
 	flowWord      = regexp.MustCompile(`^(?i:flow)\s*:\s*(.*)$`)
 	supersedeWord = regexp.MustCompile(`^(?i:supersedes)\s*(?:\([^)]*\)\s*)?:\s*(.*)$`)
-	// supersedeBare has forgotten the colon.
+	// supersedeBare lacks the colon.
 	supersedeBare = regexp.MustCompile(`^SUPERSEDES\s+(.*)$`)
 )
 
-// supersedeTarget is what a line says it supersedes; ok is false where it says
-// nothing of the kind.
+// supersedeTarget returns what a line supersedes; ok is false if it is not a
+// SUPERSEDES line.
 func supersedeTarget(text string) (target string, ok bool) {
 	if found := supersedeWord.FindStringSubmatch(text); found != nil {
 		return found[1], true
@@ -118,7 +117,8 @@ func supersedeTarget(text string) (target string, ok bool) {
 	return found[1], true
 }
 
-// keyword reports whether a line is no contract, whatever arrows it has.
+// keyword reports whether a line is a FLOW or SUPERSEDES line, and so not a contract
+// even if it has an arrow.
 func keyword(text string) bool {
 	_, supersedes := supersedeTarget(text)
 	return supersedes || strings.HasPrefix(text, "FLOW") && flowWord.MatchString(text)
@@ -136,7 +136,7 @@ func (p *parser) read(i int, line textLine) {
 	}
 }
 
-// heading ends what stands above it, and begins a section or a flow.
+// heading ends the flow above it, and starts a section or a flow.
 func (p *parser) heading(line textLine) {
 	first := !p.headed
 	p.headed, p.gap = true, true
@@ -202,19 +202,19 @@ func (p *parser) plain(i int, line textLine) {
 	}
 }
 
-// supersedes keeps the target of a SUPERSEDES line for the contract to come.
+// supersedes keeps the target of a SUPERSEDES line for the contract that follows.
 func (p *parser) supersedes(line textLine, text string) {
 	if p.flow != nil && !p.flow.heading && line.indent <= p.flow.at.indent {
 		p.endFlow()
 	}
 	if text == "" {
-		p.warn(line.number, "SUPERSEDES names no contract; write SUPERSEDES: ACTION → EXPECTED, and below it the new contract")
+		p.warn(line.number, "SUPERSEDES names no contract; write SUPERSEDES: ACTION → EXPECTED, and the new contract below it")
 		return
 	}
 	p.targets = append(p.targets, replacedText{line.number, text})
 }
 
-// takeTargets are what the contract, step or flow that is being read replaces.
+// takeTargets returns and clears the targets for the next contract, step or flow.
 func (p *parser) takeTargets() []string {
 	var texts []string
 	for _, t := range p.targets {
@@ -224,7 +224,7 @@ func (p *parser) takeTargets() []string {
 	return texts
 }
 
-// dropTargets says of what waits that nothing replaces it.
+// dropTargets warns that no contract replaces the remaining targets.
 func (p *parser) dropTargets() {
 	for _, t := range p.targets {
 		p.warn(t.line, "SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed")
@@ -232,7 +232,7 @@ func (p *parser) dropTargets() {
 	p.targets = nil
 }
 
-// contract reads the two sides of a line that has an arrow.
+// contract returns the contract of a line that has an arrow.
 func (p *parser) contract(line textLine) Contract {
 	action, expected, _ := cutArrow(line.text)
 	switch {
@@ -252,8 +252,8 @@ func (p *parser) startFlow(flow openFlow, name string) {
 	p.spec.Flows = append(p.spec.Flows, Flow{Line: flow.at.number, Name: name, Supersedes: p.takeTargets()})
 }
 
-// endFlow ends the flow that is being read, if there is one. A heading without
-// contracts below it was no flow, unless it is called one.
+// endFlow ends the open flow, if there is one. A heading without contracts below it
+// is not a flow unless it is marked as one.
 func (p *parser) endFlow() {
 	if p.flow == nil {
 		return
@@ -269,23 +269,23 @@ func (p *parser) endFlow() {
 	p.flow = nil
 }
 
-// belongs reports whether a line is a step of the flow that is being read, or
-// was meant as one.
+// belongs reports whether a line is a step of the open flow, or was meant to be
+// one.
 func (p *parser) belongs(line textLine) bool {
 	f := p.flow
 	if f == nil {
 		return false
 	}
 	arrow := hasArrow(line.text)
-	begun := len(p.spec.Flows[len(p.spec.Flows)-1].Steps) > 0
+	started := len(p.spec.Flows[len(p.spec.Flows)-1].Steps) > 0
 	switch {
 	case f.heading:
 		return arrow
 	case line.indent > f.at.indent:
 		return arrow || !p.gap
-	case f.at.item || begun && f.indented:
+	case f.at.item || started && f.indented:
 		return false
-	case line.item || !begun:
+	case line.item || !started:
 		return arrow || !p.gap
 	}
 	return !p.gap
@@ -303,11 +303,11 @@ func (p *parser) step(line textLine) {
 	flow.Steps = append(flow.Steps, step)
 }
 
-// requestShape is how a request, a path or a command line begins.
+// requestShape matches the start of a request, a path or a command line.
 var requestShape = regexp.MustCompile(`^(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s|/\S|\$\s)`)
 
-// shaped reports whether a line with an arrow looks like a contract where no
-// heading says so, rather than like prose or a drawing.
+// shaped reports whether a line with an arrow looks like a contract in a spec
+// without headings, rather than like prose or a drawing.
 func (p *parser) shaped(i int) bool {
 	line := p.lines[i]
 	action, expected, _ := cutArrow(line.text)
@@ -322,8 +322,8 @@ func (p *parser) shaped(i int) bool {
 	return line.item || line.fenced || p.alone(i-1) && p.alone(i+1)
 }
 
-// alone reports whether the line at i, if there is one, is no prose that the
-// line beside it could be part of.
+// alone reports whether the line at i, if there is one, is not prose that the
+// adjacent line could be part of.
 func (p *parser) alone(i int) bool {
 	if i < 0 || i >= len(p.lines) {
 		return true

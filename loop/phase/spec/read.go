@@ -20,11 +20,11 @@ const (
 	specLimit  = 1 << 20 // bytes
 )
 
-// Read reads specs/phaseN.md below a project's root, in the order of
-// their numbers. The error says what to do about a file that is no readable
-// text of at most 1 MiB, about two files for one phase, and about there being
-// no spec at all. Symlinks are not followed. Other files in specs/ are passed
-// over; those whose names nearly fit become Strays.
+// Read reads the files specs/phaseN.md below a project's root, in the order of
+// their numbers. It returns an error, with what to do, if a file is not a readable
+// text of at most 1 MiB, if two files specify one phase, and if there is no spec.
+// It does not follow symlinks, and ignores other files in specs/; those whose names
+// resemble a spec's become Strays.
 func Read(root *os.Root) ([]Phase, error) {
 	folder, err := openSpecs(root)
 	if err != nil {
@@ -40,7 +40,7 @@ func Read(root *os.Root) ([]Phase, error) {
 	for _, name := range names {
 		number, ok := phaseOf(name)
 		if !ok {
-			if nearlySpec(name) {
+			if resemblesSpec(name) {
 				strays = append(strays, name)
 			}
 			continue
@@ -52,23 +52,23 @@ func Read(root *os.Root) ([]Phase, error) {
 		specs = append(specs, Parse(number, specFolder+"/"+name, text))
 	}
 	specs = ordered(specs)
-	if err := numbered(specs, strays); err != nil {
+	if err := checkNumbers(specs, strays); err != nil {
 		return nil, err
 	}
-	assign(specs, strays)
+	assignStrays(specs, strays)
 	return specs, nil
 }
 
-// Error says which specification a project lacks.
+// Error says what is wrong with a project's specifications.
 type Error struct {
 	Why  string
-	None bool // it has none that can be read
+	None bool // the project has no specification that can be read
 }
 
 func (e *Error) Error() string { return e.Why }
 
-// All are a project's specifications, in the order of their phases; never none
-// without an error. The error is a [*Error] where the project is at fault.
+// All returns a project's specifications in the order of their phases. There is at
+// least one, or an error: a [*Error] if the project is at fault.
 func All(dir string) ([]Phase, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -82,8 +82,9 @@ func All(dir string) ([]Phase, error) {
 	return specs, nil
 }
 
-// UpTo are the specifications of the phases up to one, in their order, below a
-// project's root. There is one of that phase itself, or an error as of [All].
+// UpTo returns the specifications of a project's phases up to the given one, in
+// their order. The last is the one of that phase itself; if it does not exist the
+// error is a [*Error].
 func UpTo(dir string, phase int) ([]Phase, error) {
 	all, err := All(dir)
 	if err != nil {
@@ -105,16 +106,16 @@ func noSpecs(why string) error {
 	return fmt.Errorf("no specs: %s; write specs/phase1.md with one contract a line, such as: GET /health → 200", why)
 }
 
-// openSpecs opens specs/ itself, and not what a symlink of that name points to.
+// openSpecs opens the directory specs/. It does not follow a symlink.
 func openSpecs(root *os.Root) (*os.Root, error) {
 	before, err := root.Lstat(specFolder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, noSpecs("there is no folder specs/")
+		return nil, noSpecs("there is no directory specs/")
 	case err != nil:
 		return nil, fmt.Errorf("specs: %w", err)
 	case !before.IsDir():
-		return nil, fmt.Errorf("specs is %s; make it a folder of this project", kindOf(before))
+		return nil, fmt.Errorf("specs is %s; make it a directory of this project", fileKind(before))
 	}
 	folder, err := root.OpenRoot(specFolder)
 	if err != nil {
@@ -122,7 +123,7 @@ func openSpecs(root *os.Root) (*os.Root, error) {
 	}
 	after, err := folder.Stat(".")
 	if err == nil && !os.SameFile(before, after) {
-		err = errors.New("the folder was exchanged while it was opened; run again")
+		err = errors.New("the directory was replaced while it was being opened; run again")
 	}
 	if err != nil {
 		folder.Close()
@@ -131,7 +132,7 @@ func openSpecs(root *os.Root) (*os.Root, error) {
 	return folder, nil
 }
 
-// namesIn are the names in a folder, in byte order.
+// namesIn returns the names in a directory, in byte order.
 func namesIn(folder *os.Root) ([]string, error) {
 	dir, err := folder.Open(".")
 	if err != nil {
@@ -145,10 +146,10 @@ func namesIn(folder *os.Root) ([]string, error) {
 
 var (
 	specName = regexp.MustCompile(`^phase([0-9]{1,6})\.md$`)
-	// nearName is what people and tools make of it: Phase2.md, phase-2.md,
-	// phase2.txt, and phase2-login.md, which the seed's Makefile would read.
+	// nearName matches similar names: Phase2.md, phase-2.md, phase2.txt, and
+	// phase2-login.md, which the seed's Makefile would read.
 	nearName = regexp.MustCompile(`(?i)^phase(?:.*\.md|[ _.-]*[0-9]+(?:[^0-9].*)?)$`)
-	// spare are the copies that editors and version control leave behind.
+	// spare matches the copies that editors and version control leave behind.
 	spare      = regexp.MustCompile(`(?i)(?:~|\.bak|\.orig|\.rej|\.tmp|\.sw[a-z])$`)
 	nameNumber = regexp.MustCompile(`[0-9]+`)
 )
@@ -162,18 +163,18 @@ func phaseOf(name string) (int, bool) {
 	return number, err == nil
 }
 
-func nearlySpec(name string) bool { return nearName.MatchString(name) && !spare.MatchString(name) }
+func resemblesSpec(name string) bool { return nearName.MatchString(name) && !spare.MatchString(name) }
 
-// readSpec reads one file as text that a prompt can hold.
+// readSpec reads one file as text that can be part of a prompt.
 func readSpec(folder *os.Root, name string) (string, error) {
 	const act = "make it a regular file with the spec's text"
 	info, err := folder.Lstat(name)
 	if err != nil {
 		return "", err
 	}
-	// Looked at before it is opened, as opening a pipe waits for its other end.
+	// Checked before it is opened, because opening a pipe blocks.
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("it is %s; %s", kindOf(info), act)
+		return "", fmt.Errorf("it is %s; %s", fileKind(info), act)
 	}
 	f, err := folder.Open(name)
 	if err != nil {
@@ -185,7 +186,7 @@ func readSpec(folder *os.Root, name string) (string, error) {
 		return "", err
 	}
 	if !os.SameFile(info, opened) {
-		return "", errors.New("the file was exchanged while it was opened; run again")
+		return "", errors.New("the file was replaced while it was being opened; run again")
 	}
 	content, err := io.ReadAll(io.LimitReader(f, specLimit+1))
 	if err != nil {
@@ -198,16 +199,16 @@ func specText(content []byte) (string, error) {
 	text := strings.TrimPrefix(string(content), "\ufeff")
 	switch {
 	case len(content) > specLimit:
-		return "", errors.New("it is larger than 1 MiB; split the phase, or move what is no contract out of specs/")
+		return "", errors.New("it is larger than 1 MiB; split the phase, or move everything that is not a contract out of specs/")
 	case !utf8.ValidString(text):
 		return "", fmt.Errorf("line %d is not UTF-8; save the file as UTF-8", firstLine(text, func(l string) bool { return !utf8.ValidString(l) }))
 	case strings.ContainsRune(text, 0):
-		return "", fmt.Errorf("line %d holds a NUL byte; save the file as UTF-8 text", firstLine(text, func(l string) bool { return strings.ContainsRune(l, 0) }))
+		return "", fmt.Errorf("line %d contains a NUL byte; save the file as UTF-8 text", firstLine(text, func(l string) bool { return strings.ContainsRune(l, 0) }))
 	}
 	return text, nil
 }
 
-// firstLine is the number of the first line that a test holds for.
+// firstLine returns the number of the first line for which test is true.
 func firstLine(text string, test func(string) bool) int {
 	number := 0
 	for l := range strings.Lines(text) {
@@ -219,10 +220,10 @@ func firstLine(text string, test func(string) bool) int {
 	return number
 }
 
-func kindOf(info fs.FileInfo) string {
+func fileKind(info fs.FileInfo) string {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		return "a folder"
+		return "a directory"
 	case mode.IsRegular():
 		return "a file"
 	case mode&fs.ModeSymlink != 0:
@@ -230,18 +231,19 @@ func kindOf(info fs.FileInfo) string {
 	case mode&fs.ModeNamedPipe != 0:
 		return "a pipe"
 	}
-	return "no regular file"
+	return "not a regular file"
 }
 
-// ordered are the specs by number, in a slice of their own.
+// ordered returns a copy of the specs, sorted by number.
 func ordered(specs []Phase) []Phase {
 	specs = slices.Clone(specs)
 	slices.SortStableFunc(specs, func(a, b Phase) int { return a.Number - b.Number })
 	return specs
 }
 
-// numbered says what is wrong with the numbers of the specs as a whole.
-func numbered(specs []Phase, strays []string) error {
+// checkNumbers returns an error if two specs have the same number, or if there is
+// no spec.
+func checkNumbers(specs []Phase, strays []string) error {
 	for i := 1; i < len(specs); i++ {
 		if a, b := specs[i-1], specs[i]; a.Number == b.Number {
 			return fmt.Errorf("%s and %s are both phase %d; keep one of them", a.Path, b.Path, a.Number)
@@ -256,8 +258,8 @@ func numbered(specs []Phase, strays []string) error {
 	return noSpecs("there is no specs/phaseN.md")
 }
 
-// assign gives each stray to the spec whose number comes next below its own.
-func assign(specs []Phase, strays []string) {
+// assignStrays adds each stray to the spec with the next lower number.
+func assignStrays(specs []Phase, strays []string) {
 	for _, name := range strays {
 		number, err := strconv.Atoi(nameNumber.FindString(name))
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// lineKind is what a line of a spec is before anyone asks what it means.
+// lineKind is the form of a line, independent of its meaning.
 type lineKind int
 
 const (
@@ -23,19 +23,19 @@ type textLine struct {
 	indent int    // columns before the text or its list mark
 	level  int    // of a heading
 	item   bool   // it is a list item
-	fenced bool   // it stands in a code fence
-	text   string // without mark, emphasis and needless white space
+	fenced bool   // it is inside a code fence
+	text   string // without mark, emphasis and redundant white space
 }
 
 // scanner strips Markdown line by line.
 type scanner struct {
 	lines   []textLine
-	fence   string // what closes the open fence; empty outside of fences
-	foreign bool   // the open fence holds a programming language
+	fence   string // the mark that closes the open fence; empty outside fences
+	foreign bool   // the open fence contains a programming language
 	comment bool   // an HTML comment is open
 }
 
-// scan are the lines of a spec, one for each line of the text.
+// scan returns the lines of a spec, one for each line of the text.
 func scan(text string) []textLine {
 	var s scanner
 	text = strings.TrimPrefix(text, "\ufeff")
@@ -54,7 +54,7 @@ var (
 	strong      = regexp.MustCompile(`\*\*([^*/\s](?:[^*]*[^*/\s])?)\*\*`)
 )
 
-// textFence are the words behind a fence that say nothing against contracts.
+// textFence matches the info strings of fences that may contain contracts.
 var textFence = regexp.MustCompile(`(?i)^(?:text|txt|plain|plaintext|http|md|markdown|specs?|contracts?|flows?|abl)?$`)
 
 func (s *scanner) add(raw string) {
@@ -74,7 +74,7 @@ func (s *scanner) add(raw string) {
 	s.lines = append(s.lines, line)
 }
 
-// outside reads a line that stands in no fence.
+// outside reads a line outside fences.
 func (s *scanner) outside(line *textLine, trimmed string) {
 	before := trimmed
 	trimmed = s.uncomment(trimmed)
@@ -87,7 +87,7 @@ func (s *scanner) outside(line *textLine, trimmed string) {
 		s.fence, s.foreign = mark[1], !textFence.MatchString(strings.TrimSpace(mark[2]))
 		line.kind = blankLine
 	case heading != nil && line.indent < 4:
-		line.kind, line.level, line.text = headingLine, len(heading[1]), bare(heading[2])
+		line.kind, line.level, line.text = headingLine, len(heading[1]), stripMarks(heading[2])
 	case underlining.MatchString(trimmed) && s.underline(trimmed):
 		line.kind = blankLine
 	case thematic.MatchString(trimmed):
@@ -99,18 +99,18 @@ func (s *scanner) outside(line *textLine, trimmed string) {
 	}
 }
 
-// plain strips what a line of text begins with.
+// plain reads a line of text without its list mark.
 func (s *scanner) plain(line *textLine, trimmed string) {
 	if mark := listMark.FindString(trimmed); mark != "" {
 		line.item, trimmed = true, trimmed[len(mark):]
 	}
-	line.text = bare(trimmed)
+	line.text = stripMarks(trimmed)
 	if line.text == "" {
 		line.kind = blankLine
 	}
 }
 
-// underline makes the line before a heading where it can be one.
+// underline makes the line before a heading, if it can be one.
 func (s *scanner) underline(mark string) bool {
 	if len(s.lines) == 0 {
 		return false
@@ -126,7 +126,7 @@ func (s *scanner) underline(mark string) bool {
 	return true
 }
 
-// uncomment takes HTML comments out of a line.
+// uncomment removes HTML comments from a line.
 func (s *scanner) uncomment(line string) string {
 	var kept strings.Builder
 	for {
@@ -146,13 +146,13 @@ func (s *scanner) uncomment(line string) string {
 	}
 }
 
-// closes reports whether a line ends the code that a fence opened.
+// closes reports whether a line closes a fence.
 func closes(line, fence string) bool {
 	return len(line) >= len(fence) && strings.Trim(line, fence[:1]) == ""
 }
 
-// columns is how far a line is indented; a tab goes on to the next multiple of
-// four, as in Markdown.
+// columns returns a line's indentation. A tab extends to the next multiple of four,
+// as in Markdown.
 func columns(line string) int {
 	n := 0
 	for _, r := range line {
@@ -168,22 +168,21 @@ func columns(line string) int {
 	return n
 }
 
-// bare is a text without emphasis, backquotes and needless white space.
-func bare(text string) string {
+// stripMarks returns a text without emphasis, backquotes and redundant white space.
+func stripMarks(text string) string {
 	text = strong.ReplaceAllString(strings.ReplaceAll(text, "`", ""), "$1")
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// joined puts lines together that state one contract: a line that begins with
-// the arrow and the one above it, and what stands below a contract, indented
-// deeper and without an arrow of its own. Lines that were put to another one
-// are left out.
-func joined(lines []textLine) []textLine {
+// joinLines joins lines that state one contract: a line that starts with the arrow
+// is joined to the line above it, and a line without an arrow to the contract above
+// it if it is indented deeper.
+func joinLines(lines []textLine) []textLine {
 	var out []textLine
 	var tail []string // of the last line of out
-	arrow := false    // the last line of out has one, its tail included
+	arrow := false    // the last line of out has one, including its tail
 	adjacent := false // the line before belongs to the last of out
-	settle := func() {
+	flush := func() {
 		if tail != nil {
 			out[len(out)-1].text += " " + strings.Join(tail, " ")
 			tail = nil
@@ -191,30 +190,30 @@ func joined(lines []textLine) []textLine {
 	}
 	for _, line := range lines {
 		plain := line.kind == plainLine && !keyword(line.text)
-		if adjacent && plain && below(out[len(out)-1], arrow, line) {
+		if adjacent && plain && continuesContract(out[len(out)-1], arrow, line) {
 			tail = append(tail, line.text)
 			arrow = true
 			continue
 		}
-		settle()
+		flush()
 		out = append(out, line)
 		adjacent, arrow = plain, hasArrow(line.text)
 	}
-	settle()
+	flush()
 	return out
 }
 
-// below reports whether a line goes on with the contract of the one above,
-// which has its arrow already or not.
-func below(above textLine, arrow bool, line textLine) bool {
+// continuesContract reports whether a line continues the contract of the line above.
+// arrow tells whether that one already has its arrow.
+func continuesContract(above textLine, arrow bool, line textLine) bool {
 	if arrow {
 		return !hasArrow(line.text) && line.indent > above.indent
 	}
 	return beginsWithArrow(line.text) && !line.item
 }
 
-// arrowMark is how people write the arrow. One in ASCII needs room around it,
-// or it may as well be code.
+// arrowMark matches an arrow. An ASCII arrow needs white space around it, because it
+// could be code otherwise.
 var arrowMark = regexp.MustCompile(`[→⇒⟶⟹➜➔]|(?:^|\s)(?:--?|==?)>(?:\s|$)`)
 
 func hasArrow(text string) bool { return arrowMark.MatchString(text) }
@@ -224,8 +223,8 @@ func beginsWithArrow(text string) bool {
 	return at != nil && at[0] == 0
 }
 
-// cutArrow splits a contract at its first arrow that stands in no brackets or
-// quotation marks; at the first one where all do.
+// cutArrow splits a contract at its first arrow outside brackets and quotation
+// marks, or else at its first arrow.
 func cutArrow(text string) (action, expected string, ok bool) {
 	found := arrowMark.FindAllStringIndex(text, -1)
 	if found == nil {
@@ -245,7 +244,7 @@ func cutArrow(text string) (action, expected string, ok bool) {
 	return strings.TrimSpace(text[:at[0]]), strings.TrimSpace(text[at[1]:]), true
 }
 
-// openings counts what is open at a place of a text.
+// openings counts the open brackets and quotation marks at a place in a text.
 type openings struct {
 	brackets int
 	quoted   bool

@@ -219,21 +219,21 @@ func TestCheck(t *testing.T) {
 		{"supersedes at the end", []string{one + "SUPERSEDES: B → 2\n"}, "specs/phase1.md:8: SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed\n"},
 		{"supersedes before prose", []string{one + "SUPERSEDES: B → 2\nIt is gone.\n"}, "specs/phase1.md:8: SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed\n"},
 		{"supersedes before a heading", []string{one + "SUPERSEDES: B → 2\n## Next\nB → 3\n"}, "specs/phase1.md:8: SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed\n"},
-		{"supersedes without a name", []string{"A → 1\nSUPERSEDES:\nB → 2\n"}, "specs/phase1.md:2: SUPERSEDES names no contract; write SUPERSEDES: ACTION → EXPECTED, and below it the new contract\n"},
+		{"supersedes without a name", []string{"A → 1\nSUPERSEDES:\nB → 2\n"}, "specs/phase1.md:2: SUPERSEDES names no contract; write SUPERSEDES: ACTION → EXPECTED, and the new contract below it\n"},
 		{"supersedes what nobody states", []string{one, "SUPERSEDES: B → 1\nZ → 1\nSUPERSEDES: FLOW: g\nFLOW: f\n  C → 4\nSUPERSEDES: later\nY → 1\nlater → 2\n"},
-			"specs/phase2.md:2: it supersedes “B → 1”, which nothing before it states\nspecs/phase2.md:4: it supersedes “FLOW: g”, which nothing before it states\nspecs/phase2.md:7: it supersedes “later”, which nothing before it states\n"},
+			"specs/phase2.md:2: it supersedes “B → 1”, which no earlier line states\nspecs/phase2.md:4: it supersedes “FLOW: g”, which no earlier line states\nspecs/phase2.md:7: it supersedes “later”, which no earlier line states\n"},
 		{"supersedes what was superseded", []string{one, "SUPERSEDES: B → 2\nB → 3\n", "SUPERSEDES: B → 2\nB → 4\n"},
-			"specs/phase3.md:2: it supersedes “B → 2” of specs/phase1.md:4, which specs/phase2.md:2 superseded already\n" +
-				"specs/phase3.md:2: specs/phase2.md:2 expects “3” of the same action; put SUPERSEDES: B → 3 above it if that is to change\n"},
-		{"supersedes more than one", []string{one, "SUPERSEDES: A → 1\nA → 2\n"}, "specs/phase2.md:2: it supersedes “A → 1”, which could be any of specs/phase1.md:2, specs/phase1.md:3; write out the one that is meant\n"},
+			"specs/phase3.md:2: it supersedes “B → 2” of specs/phase1.md:4, which specs/phase2.md:2 already superseded\n" +
+				"specs/phase3.md:2: specs/phase2.md:2 expects “3” of the same action; to change that, write SUPERSEDES: B → 3 above it\n"},
+		{"supersedes more than one", []string{one, "SUPERSEDES: A → 1\nA → 2\n"}, "specs/phase2.md:2: it supersedes “A → 1”, which could be any of specs/phase1.md:2, specs/phase1.md:3; write the one that you mean in full\n"},
 		{"supersedes by action", []string{one, "SUPERSEDES: A {y}\nA {y} → 2\n"}, ""},
-		{"the same twice", []string{"# Contracts\nA → 1\nA  ->  1\n", "# Contracts\nA → 1\n"}, "specs/phase1.md:3: the same contract stands in specs/phase1.md:2\nspecs/phase2.md:2: the same contract stands in specs/phase1.md:2\n"},
+		{"the same twice", []string{"# Contracts\nA → 1\nA  ->  1\n", "# Contracts\nA → 1\n"}, "specs/phase1.md:3: specs/phase1.md:2 states the same contract\nspecs/phase2.md:2: specs/phase1.md:2 states the same contract\n"},
 		{"a flow repeats contracts", []string{"# Contracts\nA → 1\n# Flows\nFLOW: f\n  A → 1\nFLOW: g\n  A → 2\n"}, ""},
-		{"changed in a later phase", []string{one, "# Contracts\nB → 9\n"}, "specs/phase2.md:2: specs/phase1.md:4 expects “2” of the same action; put SUPERSEDES: B → 2 above it if that is to change\n"},
+		{"changed in a later phase", []string{one, "# Contracts\nB → 9\n"}, "specs/phase2.md:2: specs/phase1.md:4 expects “2” of the same action; to change that, write SUPERSEDES: B → 2 above it\n"},
 		{"two results in one phase", []string{"# Contracts\nB → 1\nB → 2\n"}, ""},
-		{"no contract", []string{"# Phase 1\nProse alone.\n", "FLOW: f\n  A → 1\n"}, "specs/phase1.md: it states no contract that could be recognised; write one a line, as ACTION → EXPECTED\n"},
+		{"no contract", []string{"# Phase 1\nProse alone.\n", "FLOW: f\n  A → 1\n"}, "specs/phase1.md: it states no contract that hone recognizes; write one per line, as ACTION → EXPECTED\n"},
 		{"another phase's heading", []string{one, "# Phase 1: Login\n\n## Contracts\nZ → 1\n"}, "specs/phase2.md:1: the heading says phase 1, and the file's name phase 2\n"},
-		{"control characters", []string{"# Contracts\nA → 1\nSUPERSEDES: \x1b[2J → 1\nB → 1\n"}, `specs/phase1.md:4: it supersedes “\x1b[2J → 1”, which nothing before it states` + "\n"},
+		{"control characters", []string{"# Contracts\nA → 1\nSUPERSEDES: \x1b[2J → 1\nB → 1\n"}, `specs/phase1.md:4: it supersedes “\x1b[2J → 1”, which no earlier line states` + "\n"},
 		{"nothing at all", nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -295,7 +295,7 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := warningLines(spec.Check(specs)); !strings.Contains(got, "specs/phase-2.md: it is not read; a spec is called specs/phaseN.md\n") {
+	if got := warningLines(spec.Check(specs)); !strings.Contains(got, "specs/phase-2.md: it is ignored; the name of a spec is specs/phaseN.md\n") {
 		t.Errorf("a file that is passed over is not warned of:\n%s", got)
 	}
 }
@@ -311,10 +311,10 @@ func TestReadRefuses(t *testing.T) {
 		{"a stray alone", map[string]string{"specs/Phase1.md": "x"}, []string{"specs/Phase1.md is not called phaseN.md"}},
 		{"two for one", map[string]string{"specs/phase1.md": "x", "specs/phase01.md": "x"}, []string{"specs/phase01.md and specs/phase1.md are both phase 1"}},
 		{"not UTF-8", map[string]string{"specs/phase1.md": "a\nb\xff\n"}, []string{"specs/phase1.md: line 2 is not UTF-8; save"}},
-		{"NUL", map[string]string{"specs/phase1.md": "a\x00b"}, []string{"specs/phase1.md: line 1 holds a NUL byte; save"}},
+		{"NUL", map[string]string{"specs/phase1.md": "a\x00b"}, []string{"specs/phase1.md: line 1 contains a NUL byte; save"}},
 		{"too large", map[string]string{"specs/phase1.md": strings.Repeat("a", 1<<20) + "b"}, []string{"specs/phase1.md: it is larger than 1 MiB; split"}},
-		{"a folder", map[string]string{"specs/phase1.md/x": ""}, []string{"specs/phase1.md: it is a folder; make it a regular file"}},
-		{"specs is a file", map[string]string{"specs": ""}, []string{"specs is a file; make it a folder"}},
+		{"a folder", map[string]string{"specs/phase1.md/x": ""}, []string{"specs/phase1.md: it is a directory; make it a regular file"}},
+		{"specs is a file", map[string]string{"specs": ""}, []string{"specs is a file; make it a directory"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			specs, err := spec.Read(specFiles(t, test.files))
@@ -413,7 +413,7 @@ Warnings
 	if diff := cmp.Diff(want, spec.List(specs, 2)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := spec.List(specs, 0); got != "there is no spec for any phase to 0\n" {
+	if got := spec.List(specs, 0); got != "there is no spec for any phase up to 0\n" {
 		t.Errorf("no phase is listed as %q", got)
 	}
 }
@@ -445,7 +445,7 @@ func TestCheckSaysNoMoreThanSomeoneReads(t *testing.T) {
 	if len(got) != 52 {
 		t.Fatalf("%d warnings, want 50 of one spec, a line on the others, and one of the next", len(got))
 	}
-	if text := got[50].String(); !strings.Contains(text, " more warnings from here on") {
+	if text := got[50].String(); !strings.Contains(text, " more warnings from this line on") {
 		t.Errorf("the last warning of the spec is %q", text)
 	}
 	if got[51].Path != "specs/phase2.md" {

@@ -1,6 +1,6 @@
 // Package verdict reads failed_specs.md, in which the verifier lists the
-// contracts that failed. [Parse] never fails: a file that is not as it should be
-// is read for what it says, with warnings for the user.
+// contracts that failed. [Parse] never fails: it reads malformed files as well as
+// it can, and adds warnings for the user.
 package verdict
 
 import (
@@ -13,35 +13,32 @@ import (
 // Failure is one entry of failed_specs.md.
 type Failure struct {
 	// Spec is the contract that failed, Input the exact input, and Observed
-	// what the system did, each as the verifier put it; empty where it did not.
+	// what the system did, in the verifier's words; empty if they are missing.
 	Spec     string `json:"spec,omitempty"`
 	Input    string `json:"input,omitempty"`
 	Observed string `json:"observed,omitempty"`
-	// Text is the entry as it was written.
+	// Text is the complete entry.
 	Text string `json:"text"`
-	// Line is where the entry begins, counted from 1.
+	// Line is the entry's first line, counted from 1.
 	Line int `json:"line"`
 }
 
-// Report is what failed_specs.md says.
+// Report is the contents of failed_specs.md.
 type Report struct {
-	// Failures are the entries in their order. Empty means that the verifier
-	// reports nothing, which is a pass only together with the evidence that
-	// ruling A4 asks for.
+	// Failures are the entries in their order. If there are none the verifier reports
+	// no failure, which is a pass only with the evidence that ruling A4 requires.
 	Failures []Failure `json:"failures,omitempty"`
 	// Text is the file as text: line feeds between lines, and U+FFFD in place
 	// of what is not UTF-8 or NUL.
 	Text string `json:"text,omitempty"`
-	// Warnings say what is odd about the file, for people, each without the
-	// file's name.
+	// Warnings describe for the user what is malformed, without the file's name.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Parse reads failed_specs.md (ruling A5). A line that begins with SPEC:
-// in capitals begins an entry, whatever Markdown stands before it; INPUT: and
-// OBSERVED: begin its parts, which may have many lines. A text that says SPEC:
-// only within its lines is one failure as a whole, as the seed looks for
-// SPEC: anywhere.
+// Parse reads failed_specs.md (ruling A5). A line that starts with SPEC: in capitals,
+// after any Markdown marks, starts an entry; INPUT: and OBSERVED: start its parts,
+// which may have several lines. A text that contains SPEC: only within lines is one
+// failure, because the seed looks for SPEC: anywhere.
 func Parse(text string) Report {
 	v := Report{Text: plainText(text)}
 	if v.Text != strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff") {
@@ -59,9 +56,9 @@ func Parse(text string) Report {
 			}
 			v.Failures = append(v.Failures, e.failure(start, e.trim(start, end, i+1 < len(starts))))
 		}
-		v.Warnings = append(v.Warnings, incomplete(v.Failures)...)
+		v.Warnings = append(v.Warnings, missingParts(v.Failures)...)
 	case strings.Contains(v.Text, "SPEC:"):
-		v.Failures = []Failure{undivided(v.Text)}
+		v.Failures = []Failure{singleFailure(v.Text)}
 		v.Warnings = append(v.Warnings, "it contains SPEC:, but no line starts with it; the whole text counts as one failure")
 	case strings.TrimSpace(v.Text) != "":
 		v.Warnings = append(v.Warnings, passNote(v.Text))
@@ -69,15 +66,15 @@ func Parse(text string) Report {
 	return v
 }
 
-// plainText makes a text of whatever a verifier may have written.
+// plainText returns a verifier's output as UTF-8 text with line feeds.
 func plainText(text string) string {
 	text = strings.TrimPrefix(text, "\ufeff")
 	text = strings.ToValidUTF8(text, "\ufffd")
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(text)
 }
 
-// ornaments are what Markdown puts before a label: quote marks, headings, list
-// marks, boxes and emphasis.
+// ornaments match the Markdown before a label: quote marks, headings, list marks,
+// boxes and emphasis.
 const ornaments = "^((?:\\s|[>#*_`•–+-]|[0-9]+[.)]\\s|\\[[ xX]?\\]\\s)*)"
 
 var (
@@ -94,8 +91,8 @@ type entries struct {
 	partner []int // of a line that opens or closes a code fence; else -1
 }
 
-// pairFences finds which fence closes which, as one that was opened before an
-// entry is no part of it.
+// pairFences finds which fence closes which, because a fence that is opened before
+// an entry is not part of it.
 func (e *entries) pairFences() {
 	e.partner = make([]int, len(e.lines))
 	open := -1
@@ -124,7 +121,7 @@ func (e *entries) starts() []int {
 	return starts
 }
 
-// labelled is the label that a line begins with, and what stands behind it.
+// labelled returns the label at the start of a line, and the text after it.
 func labelled(line string) (label, value string) {
 	found := entryLabel.FindStringSubmatch(line)
 	if found == nil {
@@ -133,8 +130,8 @@ func labelled(line string) (label, value string) {
 	return found[2], unwrapped(found[1], found[3])
 }
 
-// unwrapped takes away emphasis and backquotes that were opened before a label
-// and closed behind it, or at the line's end.
+// unwrapped removes emphasis and backquotes that are opened before a label and
+// closed after it or at the end of the line.
 func unwrapped(before, value string) string {
 	value = strings.TrimSpace(value)
 	for _, mark := range []string{"**", "__", "`", "*", "_"} {
@@ -152,8 +149,8 @@ func unwrapped(before, value string) string {
 	return value
 }
 
-// trim is where an entry really ends: what separates it from the next one, and
-// fences around it, are no part of it.
+// trim returns the end of an entry without the separator before the next one and
+// without fences around the entry.
 func (e *entries) trim(start, end int, more bool) int {
 	for end > start+1 {
 		line, partner := e.lines[end-1], e.partner[end-1]
@@ -170,7 +167,7 @@ func (e *entries) trim(start, end int, more bool) int {
 	return end
 }
 
-// failure reads the entry of the lines from start to before end.
+// failure reads the entry in the lines from start up to, not including, end.
 func (e *entries) failure(start, end int) Failure {
 	parts := map[string][]string{}
 	label := ""
@@ -191,15 +188,15 @@ func (e *entries) failure(start, end int) Failure {
 	}
 }
 
-// undivided is a text that has SPEC: somewhere as one failure.
-func undivided(text string) Failure {
+// singleFailure returns a text that contains SPEC: as one failure.
+func singleFailure(text string) Failure {
 	lines := strings.Split(text, "\n")
 	at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "SPEC:") })
 	return Failure{Spec: strings.TrimSpace(lines[at]), Text: strings.TrimRight(text, "\n"), Line: at + 1}
 }
 
-// incomplete says which entries lack a part.
-func incomplete(failures []Failure) []string {
+// missingParts returns warnings about entries that lack a part.
+func missingParts(failures []Failure) []string {
 	var warnings []string
 	check := func(what string, part func(Failure) string) {
 		var lines []int
@@ -209,17 +206,17 @@ func incomplete(failures []Failure) []string {
 			}
 		}
 		if lines != nil {
-			warnings = append(warnings, fmt.Sprintf("%s in the entry of %s", what, counted(lines)))
+			warnings = append(warnings, fmt.Sprintf("%s in the entry of %s", what, lineList(lines)))
 		}
 	}
-	check("no contract behind SPEC:", func(f Failure) string { return f.Spec })
-	check("no INPUT:, so that the builder has to guess it,", func(f Failure) string { return f.Input })
+	check("no contract after SPEC:", func(f Failure) string { return f.Spec })
+	check("no INPUT:, which the builder has to guess,", func(f Failure) string { return f.Input })
 	check("no OBSERVED:", func(f Failure) string { return f.Observed })
 	return warnings
 }
 
-// counted names lines, the first few of them.
-func counted(lines []int) string {
+// lineList names the first few lines.
+func lineList(lines []int) string {
 	const most = 8
 	if len(lines) == 1 {
 		return fmt.Sprintf("line %d", lines[0])
@@ -232,7 +229,7 @@ func counted(lines []int) string {
 	return text
 }
 
-// passNote says that a text without entries is taken as a pass.
+// passNote returns the warning that a text without entries counts as a pass.
 func passNote(text string) string {
 	if at := anyCase.FindString(text); at != "" {
 		return fmt.Sprintf("it contains %q, which does not count: only a line that starts with SPEC: in capitals is a failure", at)
@@ -240,7 +237,7 @@ func passNote(text string) string {
 	return "it contains text but no SPEC: entry; it counts as a note that everything passed"
 }
 
-// closes reports whether a line ends the code that a fence opened.
+// closes reports whether a line closes a fence.
 func closes(line, fence string) bool {
 	return len(line) >= len(fence) && strings.Trim(line, fence[:1]) == ""
 }

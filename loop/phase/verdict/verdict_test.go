@@ -125,8 +125,8 @@ func TestVerdictParts(t *testing.T) {
 				{Spec: "d", Text: "SPEC: d", Line: 5},
 			},
 			Warnings: []string{
-				"no contract behind SPEC: in the entry of line 3",
-				"no INPUT:, so that the builder has to guess it, in the entry of lines 1, 5",
+				"no contract after SPEC: in the entry of line 3",
+				"no INPUT:, which the builder has to guess, in the entry of lines 1, 5",
 				"no OBSERVED: in the entry of lines 3, 5",
 			},
 		}},

@@ -1,11 +1,11 @@
 #!/bin/sh
-# The correctness checker: says what is wrong with the tree, as JSON on stdout.
-# Exit status: 0 nothing is wrong, 1 something is, 2 the checker itself could not run.
-# Add your own checks at the bottom, one "try" a line.
+# The correctness checker: prints what is wrong with the tree, as JSON.
+# Exit status: 0 nothing is wrong, 1 something is wrong, 2 the checker itself could not run.
+# Add your own checks at the bottom, one "try" per line.
 
 findings=""
 
-# quote writes its input as a JSON string. Bytes that are no UTF-8 text are said to be so.
+# quote writes its input as a JSON string. A text that is not UTF-8 is replaced.
 quote() {
     if ! text=$(iconv -f UTF-8 -t UTF-8 2>/dev/null); then
         text="<non-UTF8 output>"

@@ -17,7 +17,7 @@ wants() { # contract, method, path, expected code, expected body, sent body
 wants 'GET /health → 200 {status: "ok"}' GET /health 200 '{"status":"ok"*}'
 wants 'POST /notes {text: ""} → 400' POST /notes 400 '*' '{"text": ""}'
 wants 'POST /notes {no text} → 400' POST /notes 400 '*' '{}'
-wants 'POST /notes (body is no JSON) → 400' POST /notes 400 '*' 'milk'
+wants 'POST /notes (body is not JSON) → 400' POST /notes 400 '*' 'milk'
 wants 'GET /notes/{unknown id} → 404' GET /notes/nobody 404 '*'
 wants 'DELETE /notes/{unknown id} → 404' DELETE /notes/nobody 404 '*'
 

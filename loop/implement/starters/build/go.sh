@@ -1,5 +1,5 @@
 #!/bin/sh
-# Exit status 0 says that the project is right. What is printed is shown to the model.
+# Exit status 0 means that the project is correct. The model gets the output.
 set -e
 go build ./...
 go vet ./...

@@ -1,4 +1,4 @@
 #!/bin/sh
-# Exit status 0 says that the project is right. What is printed is shown to the model.
-echo "build.sh: say here how the project is built and tested" >&2
+# Exit status 0 means that the project is correct. The model gets the output.
+echo "build.sh: write the commands here that build and test the project" >&2
 exit 1

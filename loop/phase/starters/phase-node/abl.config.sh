@@ -1,61 +1,61 @@
 #!/bin/bash
-# How this project is checked, started and looked at. hone phase runs, in this folder,
+# How this project is checked, started and described. hone phase runs, in this directory,
 #
 #   bash abl.config.sh health_check | map_deps | start_dev | reset_state | stop_dev
 #
-# What that runs was written by a model. So it stands behind walls: src/ and tests/results/ can be
-# written, this file can be read, nothing else of the project is there, HOME is a folder that begins
-# empty, and there is no network. [phase] hook_read, hook_env and hook_net in .config/hone.toml open
-# more. Edit this file; the Makefile stays as it is.
+# These commands run code that a model wrote. So they run behind walls: they can write src/ and
+# tests/results/, read this file, and see nothing else of the project; HOME is an empty directory, and
+# there is no network. [phase] hook_read, hook_env and hook_net in .config/hone.toml allow more. Edit
+# this file; the Makefile needs no changes.
 
-export PORT=3000 # for another one, tell hone as well: --dev-url, or [phase] dev-url
+export PORT=3000 # to change it, also tell hone: --dev-url, or [phase] dev-url
 results=$PWD/tests/results
 
-# health_check says in lint.log all that is wrong with the code; exit status 0 says that it is clean.
+# health_check writes all problems of the code to lint.log, and exits with status 0 if there are none.
 health_check() {
   exec > "$results/lint.log" 2>&1
   cd src || return
   if [ ! -f package.json ]; then
-    echo "There is no package.json yet: it has to stand at the top of the folder, with a script 'dev' that starts the server."
+    echo "There is no package.json yet. It must be at the top of the directory, with a script 'dev' that starts the server."
     return 1
   fi
-  local sick=0 file
+  local failed=0 file
   if ! node -e 'const p = JSON.parse(fs.readFileSync("package.json", "utf8")); process.exit(p.scripts?.dev ? 0 : 3)'; then
-    echo "package.json is no JSON, or has no script 'dev' that starts the server."
+    echo "package.json is not valid JSON, or has no script 'dev' that starts the server."
     return 1
   fi
   while IFS= read -r -d '' file; do
-    node --check "$file" || sick=1
+    node --check "$file" || failed=1
   done < <(find . -name node_modules -prune -o -type f \( -name '*.js' -o -name '*.mjs' -o -name '*.cjs' \) -print0)
-  # Packages are not installed by this file. With hook_net = true in [phase] they can be, here:
+  # This file installs no packages. With hook_net = true in [phase] you can do that here:
   #   [ -d node_modules ] || npm ci --no-audit --no-fund || return
   if [ -d node_modules ]; then
-    npm run --silent lint --if-present || sick=1
-    if [ -f tsconfig.json ]; then npx --no-install tsc --noEmit || sick=1; fi
+    npm run --silent lint --if-present || failed=1
+    if [ -f tsconfig.json ]; then npx --no-install tsc --noEmit || failed=1; fi
   fi
-  return "$sick"
+  return "$failed"
 }
 
-# map_deps prints what the project depends on: it ends project_map.txt.
+# map_deps prints the project's dependencies, which are the last part of project_map.txt.
 map_deps() {
   if [ -f src/package.json ]; then cat src/package.json; else echo "(no package.json yet)"; fi
 }
 
-# start_dev starts the server in the background and comes back. hone waits until the port answers.
+# start_dev starts the server in the background and returns. hone waits until it accepts connections.
 start_dev() {
   cd src || return
-  set -m # a process group of its own, so that stop_dev finds all of it
+  set -m # a process group of its own, so that stop_dev can stop all of it
   npm run dev < /dev/null > "$results/dev.log" 2>&1 &
   echo $! > "$results/dev.pid"
 }
 
-# reset_state gives the server a clean state: empty the database, remove uploads. It runs when the
-# server is up, before each run of the suite.
+# reset_state resets the server's state: empty the database, remove uploads. It runs while the server
+# is up, before each run of the suite.
 reset_state() {
-  : # the state is in memory, and begins empty with the server
+  : # the state is in memory, and empty when the server starts
 }
 
-# stop_dev ends what start_dev left running. hone ends it in any case; this is for a start by hand.
+# stop_dev stops what start_dev started. hone stops it in any case; this is for a manual start.
 stop_dev() {
   local pid
   pid=$(cat "$results/dev.pid" 2> /dev/null) || return 0
