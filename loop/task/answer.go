@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// status is what an execution agent says of the task. Nothing is taken for
-// done on its word alone: it decides only whether the check is asked.
+// status is what an execution agent reports about the task. It only decides whether
+// the check runs; it does not make the task done.
 type status string
 
 const (
@@ -17,14 +17,14 @@ const (
 
 const tag = "<final_answer>"
 
-// answer is what hone reads in an agent's last text.
+// answer is the content of an agent's final answer.
 type answer struct {
 	Status status
-	Next   []string // what is said to be left, in order
+	Next   []string // the steps that remain according to the agent, in order
 }
 
-// parseAnswer reads the last text of an execution session (ruling S2). Where
-// there are several final answers the last one counts, as models think aloud.
+// parseAnswer reads the last text of an execution session (ruling S2). If there are
+// several final answers the last one counts, because models think aloud.
 func parseAnswer(text string) answer {
 	if i := strings.LastIndex(text, tag); i >= 0 {
 		if a := parseLines(text[i+len(tag):]); a.Status != unknown {
@@ -47,16 +47,16 @@ func parseLines(text string) answer {
 }
 
 var (
-	// ornament is what may stand before a label: tags, quote marks, headings,
-	// list marks and emphasis.
+	// ornament matches what may precede a label: tags, quote marks, headings, list
+	// marks and emphasis.
 	ornament = regexp.MustCompile("^(?:\\s|</?final_answer>|[>#*_`•–+-]|[0-9]+[.)]\\s)*")
-	// statusLabel is followed by what the status is said to be.
+	// statusLabel matches the label and the status.
 	statusLabel = regexp.MustCompile("(?i)^STATUS[*_`\\s]*[:：][*_`\\s]*(INCOMPLETED?|COMPLETED?)(?:[^\\pL\\pN]|$)")
 	anyStatus   = regexp.MustCompile("(?i)\\bSTATUS[*_`\\s]*[:：]")
 	nextLabel   = regexp.MustCompile("(?i)^NEXT STEPS[*_`\\s]*(?:[:：]|$|[(–—-])")
 )
 
-// statusOf is the status that a line states. One that names two, such as the
+// statusOf returns the status that a line states. A line that names two, such as the
 // instruction itself, states none.
 func statusOf(line string) status {
 	line = ornament.ReplaceAllString(line, "")
@@ -70,8 +70,7 @@ func statusOf(line string) status {
 	return complete
 }
 
-// nextSteps are the items below the first line that is labelled NEXT STEPS, to
-// where something else begins.
+// nextSteps returns the items below the first line with the label NEXT STEPS.
 func nextSteps(lines []string) []string {
 	for i, line := range lines {
 		label := ornament.ReplaceAllString(line, "")
@@ -80,15 +79,14 @@ func nextSteps(lines []string) []string {
 			if _, rest, ok := strings.Cut(label, ":"); ok {
 				items = append(items, strings.Trim(rest, "*_` \t"))
 			}
-			return meant(append(items, itemsIn(lines[i+1:])...))
+			return openItems(append(items, itemsIn(lines[i+1:])...))
 		}
 	}
 	return nil
 }
 
-// itemsIn are the list items of a text, to where something else begins. What
-// comes before the first item is passed over; what runs on below an item
-// belongs to it.
+// itemsIn returns the first list in a text. It ignores lines before the list; lines
+// that continue an item belong to it.
 func itemsIn(lines []string) []string {
 	var items []string
 	gap := false
@@ -114,9 +112,9 @@ func itemsIn(lines []string) []string {
 }
 
 var (
-	// ending begins something else: a heading, a tag, a fence, a rule.
+	// ending matches what ends a list: a heading, a tag, a fence, a rule.
 	ending = regexp.MustCompile("^(?:#|</|```|~~~|(?:[-*_] ?){3,}$)")
-	// label stands alone on its line above something else.
+	// label matches a label alone on its line.
 	label = regexp.MustCompile("^[*_`]*\\pL[^.!?:：]{0,60}[:：][*_`\\s]*$")
 )
 
@@ -131,8 +129,8 @@ var (
 	words    = regexp.MustCompile(`[\pL\pN]`)
 )
 
-// item is the text of a list item. A mark with no word behind it, such as a
-// rule, is none.
+// item returns the text of a list item. A mark without a word after it, such as a
+// rule, is not an item.
 func item(line string) (text string, ok bool) {
 	found := marked.FindStringSubmatch(line)
 	if found == nil {
@@ -144,9 +142,9 @@ func item(line string) (text string, ok bool) {
 	return strings.TrimSpace(found[1]), true
 }
 
-// meant leaves out what is said for the sake of saying something, and what is
-// ticked off; an empty check box is no part of an item.
-func meant(items []string) []string {
+// openItems returns the items without those that are ticked off or that say only that
+// nothing is left, and without empty check boxes.
+func openItems(items []string) []string {
 	var left []string
 	for _, text := range items {
 		if b := box.FindStringSubmatch(text); b != nil {
@@ -155,15 +153,15 @@ func meant(items []string) []string {
 			}
 			text = text[len(b[0]):]
 		}
-		if words.MatchString(text) && !nothing(text) {
+		if words.MatchString(text) && !meansNone(text) {
 			left = append(left, text)
 		}
 	}
 	return left
 }
 
-// nothing reports whether a text only says that there is nothing.
-func nothing(text string) bool {
+// meansNone reports whether a text only says that there is nothing.
+func meansNone(text string) bool {
 	switch strings.ToLower(strings.Trim(text, " .()[]*_`-")) {
 	case "none", "nothing", "n/a", "na", "null", "nil", "no", "none remaining", "no blocker", "no blockers":
 		return true
@@ -171,12 +169,12 @@ func nothing(text string) bool {
 	return false
 }
 
-// answered says what a text without calls lacks to be a final answer, for the
-// model (a text such as "Let me start by …" is none).
-func answered(text string) string {
+// answerProblem tells the model why a text without calls, such as "Let me start by
+// …", is not a final answer. It is empty for a final answer.
+func answerProblem(text string) string {
 	if strings.Contains(text, tag) || parseLines(text).Status != unknown {
 		return ""
 	}
-	return "That called no tool and is not your final answer either. Go on with tool calls; or, if you are done or cannot go on, " +
+	return "That reply calls no tool, but it is not your final answer either. Continue with tool calls; or, if you are done or cannot continue, " +
 		"give your final answer between " + tag + " and </final_answer>."
 }

@@ -105,7 +105,7 @@ func TestAnswered(t *testing.T) {
 		"STATUS: COMPLETE":                    true,
 		"<final_answer>the review is written": true,
 	} {
-		if got := answered(text) == ""; got != want {
+		if got := answerProblem(text) == ""; got != want {
 			t.Errorf("%q is an answer: %v, want %v", text, got, want)
 		}
 	}

@@ -22,16 +22,15 @@ const (
 	phaseReview    = "review"
 )
 
-// record writes the artifacts as the journal has them now: each is a fold of
-// it, so that writing them twice is writing them once. They are for people;
-// hone never reads them.
+// record writes the artifacts. Each is computed from the journal, so that writing
+// them again changes nothing. They are for the user; hone never reads them.
 func (l Loop) record(ctx context.Context, r *hone.Run, phase string) error {
 	before, ok, err := hone.First[logsBefore](r, stepLogs)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		if before, err = l.lookAtLogs(ctx, r); err != nil {
+		if before, err = l.measureLogs(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -41,13 +40,13 @@ func (l Loop) record(ctx context.Context, r *hone.Run, phase string) error {
 	return err
 }
 
-// Finish writes the artifacts once more when a run has ended, be it in the
-// middle of a session, and says in state.toml how, with the program's exit
-// status. It can be called again.
+// Finish writes the artifacts when a run has ended, possibly in the middle of a
+// session. state.toml then contains the kind of end and the program's exit status.
+// It may be called again.
 func (l Loop) Finish(r *hone.Run, end hone.End, exit int) error {
 	before, ok, err := hone.First[logsBefore](r, stepLogs)
 	if err != nil || !ok {
-		return err // nothing was begun
+		return err // no session was started
 	}
 	root, err := os.OpenRoot(r.Tree.Dir())
 	if err != nil {
@@ -57,13 +56,14 @@ func (l Loop) Finish(r *hone.Run, end hone.End, exit int) error {
 	return l.write(r, root, before, state{phaseIdle, end.Kind, exit})
 }
 
-// Summary is CodeScribe's line for the end of a run (ruling S9).
+// Summary returns CodeScribe's line for the end of a run (ruling S9).
 func Summary(r *hone.Run) string {
 	return fmt.Sprintf("completed %d/%d loop(s) — run: %s — artifacts: %s", loopsCompleted(r), max(1, r.Limits.Rounds),
 		r.Journal.Run(), filepath.Join(r.Tree.Dir(), filepath.FromSlash(artifactsFolder)))
 }
 
-// loopsCompleted is the number of the last loop whose execution ended; 0: none.
+// loopsCompleted returns the number of the last loop whose execution ended; 0 if there
+// is none.
 func loopsCompleted(r *hone.Run) int {
 	records := r.Past().Records(stepSummary)
 	if len(records) == 0 {
@@ -72,23 +72,23 @@ func loopsCompleted(r *hone.Run) int {
 	return records[len(records)-1].Step.Round
 }
 
-// stepLogs is the step that looks at the logs to which a run adds.
+// stepLogs is the step that measures the logs to which a run appends.
 const stepLogs = "logs before"
 
-// logsBefore is what stood in them before the run.
+// logsBefore is the contents of the logs before the run.
 type logsBefore struct {
 	Review prefix `json:"review"`
 	Log    prefix `json:"log"`
 }
 
-func (l Loop) lookAtLogs(ctx context.Context, r *hone.Run) (logsBefore, error) {
+func (l Loop) measureLogs(ctx context.Context, r *hone.Run) (logsBefore, error) {
 	return inTree(ctx, r, stepLogs, nil, func(root *os.Root) (logsBefore, error) {
 		var before logsBefore
 		var err error
 		if before.Review, err = measure(root, artifactsFolder+"/review.toml"); err != nil {
 			return before, err
 		}
-		err = l.atLog(func(folder *os.Root, name string) error {
+		err = l.withLog(func(folder *os.Root, name string) error {
 			before.Log, err = measure(folder, name)
 			return err
 		})
@@ -96,15 +96,15 @@ func (l Loop) lookAtLogs(ctx context.Context, r *hone.Run) (logsBefore, error) {
 	})
 }
 
-// atLog opens the folder of the log that the user named, which is made where
-// there is none.
-func (l Loop) atLog(do func(folder *os.Root, name string) error) error {
+// withLog opens the directory of the log that the user named, and creates it if it
+// does not exist. It does nothing if there is no log.
+func (l Loop) withLog(do func(folder *os.Root, name string) error) error {
 	if l.Log == "" {
 		return nil
 	}
 	path := l.Log
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // whoever named it may have it elsewhere
+		path = real // the user may have linked it to another place
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("log: %w", err)
@@ -120,10 +120,10 @@ func (l Loop) atLog(do func(folder *os.Root, name string) error) error {
 	return nil
 }
 
-// state is what state.toml says beside what the journal does.
+// state is what state.toml contains in addition to the journal.
 type state struct {
 	phase string
-	kind  hone.Kind // of the end of a run; empty: it has not ended
+	kind  hone.Kind // of the end of a run; empty if it has not ended
 	exit  int
 }
 
@@ -149,13 +149,13 @@ func (l Loop) write(r *hone.Run, root *os.Root, before logsBefore, s state) erro
 		artifact.Write(root, artifactsFolder+"/state.toml", strings.NewReader(encode(l.statePairs(r, s)))),
 		artifact.Write(root, artifactsFolder+"/execution.toml", bytes.NewReader(execution)),
 		addTo(root, artifactsFolder+"/review.toml", before.Review, reviews),
-		l.atLog(func(folder *os.Root, name string) error { return addTo(folder, name, before.Log, all) }),
+		l.withLog(func(folder *os.Root, name string) error { return addTo(folder, name, before.Log, all) }),
 	)
 }
 
-// addTo writes a log below what stood in it before the run.
+// addTo writes a log after the contents that it had before the run.
 func addTo(root *os.Root, name string, before prefix, events []byte) error {
-	text, err := kept(root, name, before)
+	text, err := readPrefix(root, name, before)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func addTo(root *os.Root, name string, before prefix, events []byte) error {
 	return artifact.Write(root, name, bytes.NewReader(events))
 }
 
-// runPairs are run.toml.
+// runPairs returns the contents of run.toml.
 func (l Loop) runPairs(r *hone.Run) []pair {
 	events := r.Past().Events()
 	var m meter
@@ -192,7 +192,8 @@ func (l Loop) runPairs(r *hone.Run) []pair {
 	return pairs
 }
 
-// statePairs are state.toml. How a run ended is hone's own word there.
+// statePairs returns the contents of state.toml. result is hone's own key; CodeScribe
+// has none.
 func (l Loop) statePairs(r *hone.Run, s state) []pair {
 	events := r.Past().Events()
 	pairs := []pair{
@@ -209,7 +210,7 @@ func (l Loop) statePairs(r *hone.Run, s state) []pair {
 	return pairs
 }
 
-// taskPath is the task file's whole path; empty where there is none.
+// taskPath returns the task file's absolute path; empty if there is no file.
 func (l Loop) taskPath(r *hone.Run) string {
 	if l.File == "" {
 		return ""
@@ -217,5 +218,5 @@ func (l Loop) taskPath(r *hone.Run) string {
 	return filepath.Join(r.Tree.Dir(), filepath.FromSlash(l.File))
 }
 
-// stamp is a time as CodeScribe writes it.
+// stamp formats a time as CodeScribe does.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }

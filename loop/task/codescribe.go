@@ -9,12 +9,12 @@ import (
 	"hone/loop"
 )
 
-// compatible is the provider that CodeScribe calls oaic: a server of OpenAI's
-// wire with variables of its own.
+// compatible is the provider that CodeScribe calls oaic: a server with OpenAI's wire
+// format and variables of its own.
 const compatible = "oaic"
 
-// modelName is the first model that was named, in hone's spelling; empty if none
-// was.
+// modelName returns the first nonempty name in hone's spelling; empty if there is
+// none.
 func modelName(in *loop.Input, names ...string) (string, error) {
 	for _, name := range names {
 		if name != "" {
@@ -24,8 +24,8 @@ func modelName(in *loop.Input, names ...string) (string, error) {
 	return "", nil
 }
 
-// codescribeModel is CodeScribe's name of a model in hone's spelling; a name
-// that has one of hone's providers stays.
+// codescribeModel converts CodeScribe's name of a model to hone's spelling. It returns
+// a name with one of hone's providers unchanged.
 func codescribeModel(name string, hasProvider func(string) bool) (string, error) {
 	if hasProvider(name) {
 		return name, nil
@@ -33,20 +33,20 @@ func codescribeModel(name string, hasProvider func(string) bool) (string, error)
 	prefix, rest, ok := strings.Cut(name, "-")
 	switch {
 	case isPath(name):
-		return "", loop.Usage(fmt.Sprintf("model %s is a path, and hone runs no model itself", name),
+		return "", loop.Usage(fmt.Sprintf("model %s is a path, but hone does not run models itself", name),
 			"serve it with Ollama, llama.cpp or vLLM, then: --model ollama/NAME, or --model openai/NAME --base-url URL")
 	case !ok || rest == "":
 	case prefix == "openai" || prefix == "anthropic" || prefix == compatible:
 		return prefix + "/" + rest, nil
 	case prefix == "argo":
-		return "", loop.Usage(fmt.Sprintf("model %s: hone does not speak to Argo", name),
-			"where Argo is reached by an OpenAI-compatible address: --model openai/"+rest+" --base-url URL")
+		return "", loop.Usage(fmt.Sprintf("model %s: hone does not support Argo", name),
+			"if your Argo has an OpenAI-compatible address: --model openai/"+rest+" --base-url URL")
 	}
 	return name, nil
 }
 
-// isPath reports whether a model's name is the path of one, as CodeScribe
-// takes it for where it exists.
+// isPath reports whether a model's name is a path. Like CodeScribe it takes the name
+// of an existing file for one.
 func isPath(name string) bool {
 	if _, err := os.Stat(name); err == nil {
 		return true

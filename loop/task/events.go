@@ -14,17 +14,17 @@ import (
 	"hone/tool"
 )
 
-// sessionLog is CodeScribe's event log, in TOML: the sessions of a role in the
-// rounds that counts selects. The record of the step summary ends each session.
+// sessionLog returns CodeScribe's event log, in TOML: the sessions of a role in the
+// rounds for which counts is true. The record of the step summary ends each session.
 func sessionLog(r *hone.Run, role hone.Role, summary string, counts func(round int) bool) ([]byte, error) {
 	w := &sessionWriter{past: r.Past(), get: r.Journal.Home().Get, role: role, summary: summary}
-	begun := map[journal.Identity]bool{}
+	started := map[journal.Identity]bool{}
 	for _, e := range w.past.Events() {
 		w.meter.take(e)
-		if e.Step == nil || !counts(e.Step.Round) || e.Phase == journal.Begin && begun[*e.Step] {
-			continue // a resumed process begins a step again that was not recorded
+		if e.Step == nil || !counts(e.Step.Round) || e.Phase == journal.Begin && started[*e.Step] {
+			continue // a resumed process starts a step again that was not recorded
 		}
-		begun[*e.Step] = true
+		started[*e.Step] = true
 		if err := w.take(e); err != nil {
 			return nil, fmt.Errorf("event log: %w", err)
 		}
@@ -40,17 +40,17 @@ type sessionWriter struct {
 	summary string
 	out     bytes.Buffer
 
-	at     journal.Identity // of the session: its round and number alone
+	at     journal.Identity // of the session: only its round and number
 	run    string           // the session's id
 	turn   int
 	called bool   // the turn has calls
 	said   string // the turn's text
-	agent  bool   // the session is one of an agent's
+	agent  bool   // a command-line agent holds the session
 	used   model.Usage
 	meter  meter
 }
 
-// take writes what CodeScribe would have written about an event of the journal.
+// take writes what CodeScribe would write about an event of the journal.
 func (w *sessionWriter) take(e history.Event) error {
 	switch p := e.Payload.(type) {
 	case history.Unreadable:
@@ -100,7 +100,7 @@ func (w *sessionWriter) ask(e history.Event, a history.Asked) {
 	w.event("iteration_start", e.Time, pair{"iteration", w.turn})
 }
 
-// sessionID is an id for a session, in CodeScribe's form.
+// sessionID returns an id for a session, in CodeScribe's form.
 func sessionID(e history.Event) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", e.Run, e.Step.Round, e.Step.Session))
 	return fmt.Sprintf("%s-%x", e.Time.Local().Format("20060102-150405"), sum[:3])
@@ -141,7 +141,7 @@ func (w *sessionWriter) reply(e history.Event, p history.Replied) error {
 	return nil
 }
 
-// took is how long a step took, in milliseconds.
+// took returns the duration of a step in milliseconds.
 func (w *sessionWriter) took(record history.Event) int64 {
 	begin, ok := w.past.Begin(*record.Step)
 	if !ok {
@@ -150,7 +150,7 @@ func (w *sessionWriter) took(record history.Event) int64 {
 	return max(0, record.Time.Sub(begin.Time).Milliseconds())
 }
 
-// usageText is a usage record as JSON.
+// usageText returns a usage record as JSON.
 func usageText(u model.Usage) string {
 	return fmt.Sprintf(`{"input": %d, "output": %d, "reasoning": %d, "cache_write": %d, "cache_read": %d, "total": %d}`,
 		u.Input, u.Output, u.Reasoning, u.CacheWrite, u.CacheRead, u.Total())
@@ -211,7 +211,7 @@ func (w *sessionWriter) end(e history.Event) error {
 	return nil
 }
 
-// stopReason is CodeScribe's word for how a session ended.
+// stopReason returns CodeScribe's name for how a session ended.
 func stopReason(ended string) string {
 	switch ended {
 	case hone.EndedTurns:

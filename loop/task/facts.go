@@ -9,28 +9,27 @@ import (
 	"hone/internal/render"
 )
 
-// LoopSummary is what an execution session verifiably did, computed from its
-// calls and never from what the model says of them. Of an agent's session it is
-// what hone saw of the files before and after it: its calls are not known.
+// LoopSummary states what an execution session verifiably did, computed from its
+// calls and never from the model's report. The calls of a command-line agent are not
+// known; its summary is computed from the files before and after the session.
 type LoopSummary struct {
 	Loop   int    `json:"loop"`
 	Agent  bool   `json:"agent,omitempty"`
-	Ended  string `json:"ended"`            // how the session did: one of hone's words
-	Detail string `json:"detail,omitempty"` // why an agent's output was not read
+	Ended  string `json:"ended"`            // how the session ended: one of hone's words
+	Detail string `json:"detail,omitempty"` // why an agent's output is unreadable
 
-	Written  []string `json:"files_written,omitempty"` // an agent's: created
+	Written  []string `json:"files_written,omitempty"` // created, for an agent
 	Edited   []string `json:"files_edited,omitempty"`
 	Deleted  []string `json:"files_deleted,omitempty"`  // by an agent
-	Unlisted int      `json:"files_unlisted,omitempty"` // how many files more an agent changed
-	Read     []string `json:"files_read,omitempty"`     // as often as it was read
+	Unlisted int      `json:"files_unlisted,omitempty"` // how many more files an agent changed
+	Read     []string `json:"files_read,omitempty"`     // each file as often as it was read
 	Commands []string `json:"commands_run,omitempty"`
 	Errors   []string `json:"errors,omitempty"`
-	// Rejected calls were not run.
+	// Rejected lists calls that were not run.
 	Rejected []string `json:"rejected,omitempty"`
 }
 
-// The tools whose calls are told one by one. Of the others only what went
-// wrong is told.
+// The tools whose calls are listed. Of other tools only errors are.
 const (
 	toolRead  = "read"
 	toolWrite = "write"
@@ -38,7 +37,7 @@ const (
 	toolBash  = "bash"
 )
 
-// summarize computes the facts of a session.
+// summarize returns the summary of a session.
 func summarize(loop int, talk hone.Conversation) LoopSummary {
 	s := LoopSummary{Loop: loop, Ended: talk.Ended}
 	for _, c := range talk.Calls {
@@ -67,12 +66,12 @@ func (s *LoopSummary) add(c hone.Called) {
 	}
 }
 
-// empty reports whether nothing that was run is worth telling.
+// empty reports whether there are no actions and no errors.
 func (s LoopSummary) empty() bool {
 	return len(s.Written)+len(s.Edited)+len(s.Deleted)+len(s.Read)+len(s.Commands)+len(s.Errors) == 0
 }
 
-// subjectOf is what a call is about, as the model wrote it.
+// subjectOf returns the path, command or pattern of a call as the model wrote it.
 func subjectOf(args string) string {
 	var a struct{ Path, Command, Pattern any }
 	if json.Unmarshal([]byte(args), &a) != nil {
@@ -86,8 +85,8 @@ func subjectOf(args string) string {
 	return ""
 }
 
-// line is a text on one line, cut after so many characters: what a model
-// wrote cannot pass for a line of hone's.
+// line returns a text on one line, truncated to most characters, so that a model's
+// text cannot be mistaken for a line of hone's.
 func line(text string, most int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > most {

@@ -14,7 +14,7 @@ import (
 	"hone/model"
 )
 
-// flags are the loop's own. CodeScribe's names of them work as well.
+// flags are the loop's own flags. CodeScribe's names for them work as well.
 type flags struct {
 	reviewerModel string
 	tools         string // "native" or "text"
@@ -26,13 +26,13 @@ type flags struct {
 // Flags adds the loop's own flags.
 func (v *invocation) Flags(fs *pflag.FlagSet) {
 	f := &v.flags
-	fs.StringVar(&f.reviewerModel, "reviewer-model", "", "the reviewer's model, as PROVIDER/NAME; needed where --model is a command-line agent (default the executor's)")
+	fs.StringVar(&f.reviewerModel, "reviewer-model", "", "the reviewer's model, as PROVIDER/NAME; required if --model is a command-line agent (default the executor's)")
 	v.AddFlags(fs)
 	fs.Lookup("turns").Usage = fmt.Sprintf("most model calls in one execution session; also --agent-iterations, -niter (default %d)", loop.DefaultTurns)
-	fs.Lookup("allow").Usage = "programs that the model may run beside the standard list and the task file's, such as go,make; the check itself is always allowed"
-	fs.StringVar(&f.tools, "tools", "", "how the model calls tools: native, or text for one that was not made for it (default native)")
-	fs.BoolVar(&f.log, "log", false, "log the sessions' events in "+standardLog+" as well")
-	fs.StringVar(&f.logPath, "log-path", "", "log them in this file instead")
+	fs.Lookup("allow").Usage = "programs that the model may run in addition to the standard list and the task file's, such as go,make; the check itself is always allowed"
+	fs.StringVar(&f.tools, "tools", "", "how the model calls tools: native, or text for a model without tool calls (default native)")
+	fs.BoolVar(&f.log, "log", false, "also log the sessions' events in "+standardLog)
+	fs.StringVar(&f.logPath, "log-path", "", "log the sessions' events in this file")
 	fs.BoolVar(&f.reason, "reason", false, "the same as --reasoning high")
 	fs.Lookup("rounds").Usage = fmt.Sprintf("most loops of execution and review; also --agent-loops, -nloop (default %d)", Loops)
 	fs.Lookup("dir").Usage = "work in this directory; also --workdir"
@@ -42,7 +42,7 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.SetNormalizeFunc(codescribeName)
 }
 
-// codescribeName is what hone calls a flag of CodeScribe's.
+// codescribeName returns hone's name of a flag of CodeScribe's.
 func codescribeName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "agent-loops":
@@ -55,8 +55,8 @@ func codescribeName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// rewriteOptions rewrites CodeScribe's options of several letters behind one
-// dash, which would be read as that many flags. What follows -- is no option.
+// rewriteOptions rewrites CodeScribe's options that have one dash and several letters,
+// which would be read as several flags. Arguments after -- are not options.
 func rewriteOptions(args []string) []string {
 	rewritten := make([]string, 0, len(args))
 	for i, arg := range args {
@@ -78,11 +78,11 @@ func rewriteOptions(args []string) []string {
 	return rewritten
 }
 
-// standardLog is where --log writes, from the folder that hone is started in.
+// standardLog is the file of --log, relative to the current directory.
 const standardLog = ".codescribe/logs/toolusage.toml"
 
-// Valid returns what is wrong with the flags by themselves, and sets the shared
-// ones that the loop's own stand for.
+// Valid returns what is wrong with the flags by themselves, and sets the shared flags
+// for which the loop's own are shorthands.
 func (v *invocation) Valid(in *loop.Input) error {
 	f := v.flags
 	if err := v.ValidFlags(in); err != nil {
@@ -99,15 +99,15 @@ func (v *invocation) Valid(in *loop.Input) error {
 	in.Flags.Tools = f.tools
 	if f.reason {
 		if given := in.Flags.Reasoning; given != "" && given != string(model.High) {
-			return loop.Usage(fmt.Sprintf("--reason is --reasoning high, and --reasoning %s was given too", given), "give one of them")
+			return loop.Usage(fmt.Sprintf("--reason means --reasoning high, but --reasoning is %s", given), "give one of them")
 		}
 		in.Flags.Reasoning = string(model.High)
 	}
 	return nil
 }
 
-// logFile is where the sessions' events are logged as well, absolute; empty
-// for nowhere.
+// logFile returns the absolute path of the log of --log or --log-path; empty if there
+// is none.
 func (f flags) logFile() (string, error) {
 	at := f.logPath
 	switch {
@@ -117,7 +117,7 @@ func (f flags) logFile() (string, error) {
 		at = filepath.FromSlash(standardLog)
 	}
 	if info, err := os.Stat(at); err == nil && !info.Mode().IsRegular() {
-		return "", loop.Usage(fmt.Sprintf("--log-path: %s is no file", at), "name a file; it is written anew")
+		return "", loop.Usage(fmt.Sprintf("--log-path: %s is not a regular file", at), "name a file; hone appends to it")
 	}
 	return filepath.Abs(at)
 }
@@ -134,19 +134,19 @@ func argument(in *loop.Input) (file, text string, err error) {
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir():
-		return "", "", loop.Usage(fmt.Sprintf("%s is a folder", arg), "name a task file, or say in words what is to be done")
+		return "", "", loop.Usage(fmt.Sprintf("%s is a directory", arg), "name a task file, or describe the task in words")
 	case err == nil:
 		file, err = below(in.Root, arg)
 		return file, "", err
 	case filepath.Ext(arg) != ".toml":
 		return "", arg, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return "", "", loop.Usage(fmt.Sprintf("there is no task file %s", arg), "hone init task writes one; a task in words must not end in .toml")
+		return "", "", loop.Usage(fmt.Sprintf("there is no task file %s", arg), "hone init task writes one; a task in words cannot end in .toml")
 	}
 	return "", "", loop.Usage(fmt.Sprintf("task file: %v", err), "name a file that can be read")
 }
 
-// below is a file's path from a root, with slashes.
+// below returns a file's path relative to a root, with slashes.
 func below(root, file string) (string, error) {
 	real, err := filepath.EvalSymlinks(file)
 	if err == nil {
@@ -157,7 +157,7 @@ func below(root, file string) (string, error) {
 	}
 	rel, err := filepath.Rel(root, real)
 	if err != nil || !filepath.IsLocal(rel) {
-		return "", loop.Usage(fmt.Sprintf("the task file %s does not lie in the folder that is worked on, %s", real, root), "copy it there, or name its folder with --workdir")
+		return "", loop.Usage(fmt.Sprintf("the task file %s is not in the workspace %s", real, root), "copy it there, or name its directory with --workdir")
 	}
 	return filepath.ToSlash(rel), nil
 }

@@ -28,22 +28,24 @@ func Kind() loop.Kind {
 		Use:   `task TASK.toml|"TEXT"|-`,
 		Short: "execute and review until complete",
 		Long: `task gives a model tools (read, glob, grep, write, edit, bash) and a task, and lets it work. Then a
-reviewer that cannot change anything says what is left, and that begins the next loop. What the
-reviewer is told of the work is computed from the tool calls, never taken from the model's word.
-A check, where there is one, has the last word.
+reviewer, which cannot change anything, lists what is left to do, and the next loop starts with that
+list. hone tells the reviewer what was done: it computes that from the tool calls, not from the
+model's report. If there is a check, the check decides.
 
-The task is a file in CodeScribe's form, or a text; - reads the text from standard input. Commands are limited to a list of programs, which
-the task file can extend, and run behind walls, without network. CodeScribe's command line works as
-well: the options of code-scribe loop, and models written openai-NAME.
+The task is a file in CodeScribe's form, or a text; - reads the text from standard input. Commands are
+limited to a list of programs, which the task file can extend, and run behind walls, without network.
+CodeScribe's command line works as well: the options of code-scribe loop, and models such as
+openai-NAME.
 
-The executor may also be a command-line agent of the configuration, command/NAME, behind the same
-walls. What it did is then read off the files, and the reviewer needs a model of its own.`,
+The executor may also be a command-line agent, command/NAME, which .config/hone.toml defines. It runs
+behind the same walls. hone then computes from the files what it did, and the reviewer needs a model
+of its own.`,
 		Example: `  hone task TASK.toml
   hone task "make the tests in ./parse pass" --check "go test ./parse"
   gh issue view 7 | hone task - --check "go test ./..."
   hone task TASK.toml -nloop 3 -niter 40 -m anthropic-claude-sonnet-5
   hone task TASK.toml -m command/gemini --reviewer-model gemini/gemini-2.5-flash`,
-		Args:     oneTask,
+		Args:     taskArg,
 		Rewrite:  rewriteOptions,
 		Rounds:   Loops,
 		Walls:    sandbox.Auto,
@@ -54,16 +56,16 @@ walls. What it did is then read off the files, and the reviewer needs a model of
 	}
 }
 
-// invocation is one task: all that it depends on, resolved. The task file is
-// read in each loop.
+// invocation is one task with all its settings resolved. The task file is read in
+// each loop.
 type invocation struct {
 	loop.Settings
 	loop.Conversing // of an execution session; Allow adds to the task file's list
 
-	Reviewer    loop.Model `json:"reviewer_model,omitzero"` // zero: the executor's, which is Model
+	Reviewer    loop.Model `json:"reviewer_model,omitzero"` // zero means the executor's, which is Model
 	System      string     `json:"system"`
-	AgentSystem string     `json:"agent_system,omitempty"` // the executor's, where that is an agent; else System is
-	File        string     `json:"task_file,omitempty"`    // from the root; empty where Text is the task
+	AgentSystem string     `json:"agent_system,omitempty"` // the executor's system text if it is an agent
+	File        string     `json:"task_file,omitempty"`    // relative to the root; empty if Text is the task
 	Text        string     `json:"task,omitempty"`
 	Log         string     `json:"log,omitempty"` // absolute
 
@@ -83,7 +85,7 @@ type table struct {
 // Section is the table [task].
 func (v *invocation) Section() any { return &v.table }
 
-// Models are the executor's and, where it is another, the reviewer's.
+// Models returns the executor's model, and the reviewer's if it is another one.
 func (v *invocation) Models() []loop.RoleModel {
 	models := []loop.RoleModel{{Role: "executor", Model: &v.Model}}
 	if v.Reviewer.Name != "" {
@@ -92,7 +94,7 @@ func (v *invocation) Models() []loop.RoleModel {
 	return models
 }
 
-// reviewer is the model that reviews.
+// reviewer returns the reviewer's model.
 func (v *invocation) reviewer() *loop.Model {
 	if v.Reviewer.Name == "" {
 		return &v.Model
@@ -100,8 +102,8 @@ func (v *invocation) reviewer() *loop.Model {
 	return &v.Reviewer
 }
 
-// Own reports whether a file is the loop's own, among them a log that the user
-// placed in the tree.
+// Own reports which files are the loop's own, including a log that the user placed in
+// the tree.
 func (v *invocation) Own(root string) func(path string) bool {
 	log, err := filepath.Rel(root, v.Log)
 	if v.Log == "" || err != nil {
@@ -135,8 +137,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	return in.Limits(v.table.Rounds), nil
 }
 
-// task is the task as it stands now: what is wrong with its file is wrong
-// before anything is sent.
+// task returns the current task, or an error for the user if its file is invalid.
 func (v *invocation) task(tree *workspace.Tree) (taskfile.Task, error) {
 	if v.File == "" {
 		return taskfile.Plain(v.Text), nil
@@ -148,11 +149,11 @@ func (v *invocation) task(tree *workspace.Tree) (taskfile.Task, error) {
 	return t, nil
 }
 
-// reviewerHint says how a task's reviewer is named.
+// reviewerHint tells the user how to name a reviewer.
 const reviewerHint = "--reviewer-model gemini/gemini-2.5-flash, or reviewer-model below [task] in .config/hone.toml"
 
-// resolveModels resolves the executor's model, and the reviewer's where it is
-// another.
+// resolveModels resolves the executor's model, and the reviewer's if it is another
+// one.
 func (v *invocation) resolveModels(in *loop.Input) (err error) {
 	if v.Settings, err = in.Settings(); err != nil {
 		return err
@@ -169,19 +170,19 @@ func (v *invocation) resolveModels(in *loop.Input) (err error) {
 	case err != nil:
 		return err
 	case reviewer.Agent != nil:
-		return loop.Usage(reviewer.Name+": a command-line agent cannot be the reviewer, whose one write is a tool of hone's", reviewerHint)
+		return loop.Usage(reviewer.Name+": a command-line agent cannot be the reviewer, because the reviewer writes with a tool of hone's", reviewerHint)
 	case v.Model.Agent == nil && reviewer.BaseURL != "" && v.Model.Provider() != reviewer.Provider():
-		return loop.Usage("--base-url is one address, and executor and reviewer ask different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
+		return loop.Usage("--base-url is one address, but executor and reviewer use different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
 	case reviewer.Name != v.Model.Name:
 		v.Reviewer = reviewer
 	}
 	return nil
 }
 
-// Ready refuses an executing agent beside which there is no reviewer.
+// Ready returns an error if an agent executes and there is no model for the reviewer.
 func (v *invocation) Ready(in *loop.Input) error {
 	if v.Model.Agent != nil && v.Reviewer.Name == "" {
-		return loop.Usage(v.Model.Name+" is a command-line agent, which cannot review as well: the reviewer's one write is a tool of hone's", reviewerHint)
+		return loop.Usage(v.Model.Name+" is a command-line agent, which cannot review as well: the reviewer writes with a tool of hone's", reviewerHint)
 	}
 	return v.Settings.Ready(in)
 }
@@ -217,13 +218,13 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	return built, nil
 }
 
-// walls are those of the executing agent, nil if a model executes, of what a
-// model runs and of the check, and of what the reviewer runs, behind which the
-// tree cannot be changed. An agent has a home of its own in any case, because it
-// may write its settings there.
+// walls plans three walls: those of the executing agent, nil if a model executes;
+// those of the model's commands and the check; and those of the reviewer's commands,
+// which cannot change the tree. An agent always has a home of its own, because it may
+// write its settings there.
 func (v *invocation) walls(s loop.Session) (agent, commands, review loop.Walls) {
 	plan := loop.WallPlan{Bounded: true, Protect: []string{artifactsHome},
-		// What is not there when walls are built could not be mounted read-only.
+		// Only a directory that exists can be mounted read-only.
 		Prepare: func(context.Context) error { return loop.MakeFolder(s.Root(), artifactsHome) }}
 	if v.File != "" {
 		plan.Protect = append(plan.Protect, v.File)
@@ -239,26 +240,26 @@ func (v *invocation) walls(s loop.Session) (agent, commands, review loop.Walls) 
 	return agent, commands, s.Walls(plan)
 }
 
-// tools build what the two agents can call. The reviewer's command lines run
-// behind walls of their own, and its write is the loop's.
+// tools returns a function that builds the tools of the two agents. The reviewer's
+// commands run behind walls of their own; the loop adds its write.
 func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(programs []string) (execute, review []tool.Tool), error) {
-	set := loop.Toolset{Closed: artifactsHome, Why: artifactsHome + " holds hone's own records and is closed; what happened so far stands in your instructions"}
+	set := loop.Toolset{Closed: artifactsHome, Why: artifactsHome + " contains hone's own records and is closed; your instructions state what happened so far"}
 	execution, inspection := set, set
 	execution.Walls, inspection.Walls = commands, review
 	inspection.ReadOnly, inspection.Programs = true, allow.ReviewPrograms()
-	looking, err := s.Tools(inspection)
+	reviewing, err := s.Tools(inspection)
 	if err != nil {
 		return nil, err
 	}
 	return func(programs []string) (execute, review []tool.Tool) {
 		with := execution
 		with.Programs = slices.Concat(allow.ExecutionPrograms(), v.Allow, programs)
-		execute, _ = s.Tools(with) // the tree is open
-		return execute, looking
+		execute, _ = s.Tools(with) // the tree is open, so that it cannot fail
+		return execute, reviewing
 	}, nil
 }
 
-// loop is the loop of the settings, without models and tools.
+// loop returns the loop of the settings, without models and tools.
 func (v *invocation) loop(guard *secret.Guard) Loop {
 	l := Loop{File: v.File, Text: v.Text, Check: v.Check, Log: v.Log, Guard: guard,
 		Executor: v.Model.Role("executor", v.System), Reviewer: v.reviewer().Role("reviewer", v.System)}
@@ -272,7 +273,7 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 // PreviewFlags adds CodeScribe's names.
 func (v *invocation) PreviewFlags(fs *pflag.FlagSet) { fs.SetNormalizeFunc(codescribeName) }
 
-// Preview is what the first session would be sent.
+// Preview returns the first prompt of the executor.
 func (v *invocation) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
 	p, err := v.loop(view.Guard).Preview(view.Tree, view.Limits.Rounds)
 	p.What = "the task and the instructions"
@@ -287,22 +288,22 @@ var starters embed.FS
 
 func starterFiles() loop.Starters {
 	return loop.Starters{
-		Short: "TASK.toml, a task file that can be run as it is",
+		Short: "TASK.toml, a task file that you can run as it is",
 		Flags: func(fs *pflag.FlagSet) { fs.SetNormalizeFunc(codescribeName) },
 		Files: func(string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
 		Next: func(string) string {
-			return "say in TASK.toml what you want, then: hone prompt task TASK.toml && hone task TASK.toml"
+			return "write what you want into TASK.toml, then: hone prompt task TASK.toml && hone task TASK.toml"
 		},
 	}
 }
 
-// oneTask wants the task, as one argument.
-func oneTask(args []string) error {
+// taskArg requires one argument, the task.
+func taskArg(args []string) error {
 	switch {
 	case len(args) == 0:
 		return loop.Usage("task needs a task file, or the task in words", `hone init task, or: hone task "what is to be done"`)
 	case len(args) > 1:
-		return loop.Usage(fmt.Sprintf("task takes one argument, and there are %d", len(args)), `put the task in quotes: hone task "what is to be done"`)
+		return loop.Usage(fmt.Sprintf("task accepts one argument, but there are %d", len(args)), `put the task in quotes: hone task "what is to be done"`)
 	case strings.TrimSpace(args[0]) == "":
 		return loop.Usage("the task is empty", `hone task "what is to be done"`)
 	}

@@ -5,11 +5,11 @@ import (
 	"hone/model"
 )
 
-// meter adds up what replies used. An agent's session used what its own calls of
-// models add up to on the run's ledger, whatever the agent reports.
+// meter adds up the usage of replies. The usage of an agent's session is the sum of
+// its model calls on the run's ledger, not what the agent reports.
 type meter struct {
 	agent bool         // an agent's session is open
-	calls *model.Usage // of that session; nil while nothing is known
+	calls *model.Usage // of that session; nil if it is not known
 	last  *model.Usage // of the last reply; nil if it is not known
 	all   model.Usage
 }

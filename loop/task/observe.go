@@ -10,11 +10,11 @@ import (
 	"hone/workspace"
 )
 
-// agentsOwn says what is known of an agent's calls.
+// agentsOwn replaces the list of calls in the session of an agent.
 const agentsOwn = "an agent with tools of its own: its calls are not known"
 
-// mostFiles is how many of the files that an agent changed are listed by name.
-const mostFiles = 300
+// maxListed limits how many of an agent's changed files are listed by name.
+const maxListed = 300
 
 // observe computes the facts of an agent's session from the trees before and
 // after it, not from what the agent reports.
@@ -70,7 +70,7 @@ func lastCheck(r *hone.Run) (c history.Checked, ok bool) {
 
 // addFile adds a file that the agent changed.
 func (s *LoopSummary) addFile(d workspace.Delta) {
-	if len(s.Written)+len(s.Edited)+len(s.Deleted) >= mostFiles {
+	if len(s.Written)+len(s.Edited)+len(s.Deleted) >= maxListed {
 		s.Unlisted++
 		return
 	}
@@ -84,8 +84,9 @@ func (s *LoopSummary) addFile(d workspace.Delta) {
 	*into = append(*into, line(d.Path, 1000))
 }
 
-// treesAround is the tree before the session of the round's agent and after it. If
-// the session was interrupted and begun again, before is the first time.
+// treesAround returns the tree before and after the session of the round's agent. If
+// the session was interrupted and started again, before is the tree of the first
+// start.
 func treesAround(r *hone.Run) (before, after workspace.Manifest, err error) {
 	begin := r.Past().Round(r.Round()).Agent
 	if begin == nil {

@@ -84,7 +84,7 @@ func agentMessages(t taskfile.Task, text string) []model.Message {
 		if len(t.Turns) > 1 {
 			said = fmt.Sprintf("[%s]\n%s", turn.Role, said)
 		}
-		parts = append(parts, model.Part{Text: ended(said)})
+		parts = append(parts, model.Part{Text: withNewline(said)})
 	}
 	return []model.Message{{Role: model.User, Parts: append(parts, model.Part{Text: text}, model.Part{Text: agentPrompt})}}
 }
@@ -137,9 +137,9 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	for _, did := range s.past {
 		written, edited, deleted = append(written, did.Written...), append(edited, did.Edited...), append(deleted, did.Deleted...)
 	}
-	list(&b, "Files created across all prior loops", once(written))
-	list(&b, "Files edited across all prior loops", once(edited))
-	list(&b, "Files deleted across all prior loops", once(deleted))
+	list(&b, "Files created across all prior loops", unique(written))
+	list(&b, "Files edited across all prior loops", unique(edited))
+	list(&b, "Files deleted across all prior loops", unique(deleted))
 	if n := len(s.past); n > 0 {
 		b.WriteString(s.past[n-1].last())
 	}
@@ -254,8 +254,8 @@ func list(b *strings.Builder, label string, items []string) {
 	}
 }
 
-// once returns the items without duplicates.
-func once(items []string) []string {
+// unique returns the items without duplicates.
+func unique(items []string) []string {
 	var kept []string
 	for _, item := range items {
 		if !slices.Contains(kept, item) {
@@ -270,7 +270,7 @@ func session(turns int, role hone.Role) string {
 	return fmt.Sprintf("at most %d replies and %d tool calls; the last reply is for the final answer", turns, role.Bounds.Resolved().Calls)
 }
 
-func ended(text string) string { return strings.TrimRight(text, "\r\n") + "\n" }
+func withNewline(text string) string { return strings.TrimRight(text, "\r\n") + "\n" }
 
 // Preview composes the first prompt of so many loops without sending or
 // recording anything.
@@ -292,7 +292,7 @@ func (l Loop) Preview(tree *workspace.Tree, loops int) (loop.Prompt, error) {
 			}
 			p.Text += part.Text
 		}
-		p.Text = ended(p.Text)
+		p.Text = withNewline(p.Text)
 	}
 	return p, nil
 }

@@ -37,7 +37,7 @@ func reviewText(dir string, t taskfile.Task, did executed, session string) strin
 	}
 	fmt.Fprintf(&b, "Review output: %s (write here)\n\nPHASE: REVIEW\n\n", reviewOutput)
 	if t.File == "" {
-		fmt.Fprintf(&b, "## The task\n%s\n\n", ended(t.Turns[len(t.Turns)-1].Text))
+		fmt.Fprintf(&b, "## The task\n%s\n\n", withNewline(t.Turns[len(t.Turns)-1].Text))
 	}
 	b.WriteString(s.facts())
 	switch {
@@ -52,7 +52,7 @@ func reviewText(dir string, t taskfile.Task, did executed, session string) strin
 		}
 		b.WriteString("\n")
 	default:
-		fmt.Fprintf(&b, "[Execution agent report — loop %d]\n%s\n", s.Loop, ended(did.Text))
+		fmt.Fprintf(&b, "[Execution agent report — loop %d]\n%s\n", s.Loop, withNewline(did.Text))
 	}
 	evidence, enough := evidenceOfCalls, enoughOfCalls
 	if s.Agent {

@@ -23,14 +23,14 @@ import (
 // reviewOutput is where a reviewer writes its review.
 const reviewOutput = artifactsFolder + "/review_output.toml"
 
-// mostReview is how large a review can be, in bytes.
-const mostReview = 256 << 10
+// maxReview limits the size of a review, in bytes.
+const maxReview = 256 << 10
 
-// done is the record of a step that has nothing to say.
+// done is the record of a step without a result.
 type done struct{}
 
-// clearReview removes the review of an earlier loop or run, so that it cannot pass
-// for this one's (ruling S4).
+// clearReview removes the review of an earlier loop or run, so that it is not mistaken
+// for the review of this loop (ruling S4).
 func clearReview(ctx context.Context, r *hone.Run) error {
 	_, err := inTree(ctx, r, "clear review", nil, func(root *os.Root) (done, error) {
 		return done{}, artifact.Remove(root, reviewOutput)
@@ -38,10 +38,10 @@ func clearReview(ctx context.Context, r *hone.Run) error {
 	return err
 }
 
-// reviewed is what a review says.
+// reviewed is the result of a review.
 type reviewed struct {
-	// Counts says that there is a review of this loop. Where there is none, Why
-	// says what is the matter.
+	// Counts is true if there is a valid review of this loop. If not, Why is the
+	// reason.
 	Counts  bool     `json:"counts"`
 	Why     string   `json:"why,omitempty"`
 	Summary string   `json:"summary,omitempty"`
@@ -49,11 +49,11 @@ type reviewed struct {
 	Blocker string   `json:"blocker,omitempty"`
 }
 
-// readReview reads what the reviewer left. Whatever is wrong with it, or the
-// want of it, is no review (ruling S4).
+// readReview reads the reviewer's file. A missing or invalid file does not count as a
+// review (ruling S4).
 func readReview(ctx context.Context, r *hone.Run) (reviewed, error) {
 	return inTree(ctx, r, "read review", nil, func(root *os.Root) (reviewed, error) {
-		text, err := artifact.Read(root, reviewOutput, mostReview)
+		text, err := artifact.Read(root, reviewOutput, maxReview)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return reviewed{Why: "none was written"}, nil
@@ -68,11 +68,10 @@ func readReview(ctx context.Context, r *hone.Run) (reviewed, error) {
 	})
 }
 
-// parseReview reads a review of a loop. Its error is worded for whoever wrote
-// it.
+// parseReview parses the review of a loop. Its error is for the model that wrote it.
 func parseReview(text []byte, loop int) (reviewed, error) {
-	if len(text) > mostReview {
-		return reviewed{}, fmt.Errorf("the review is longer than %d bytes", mostReview)
+	if len(text) > maxReview {
+		return reviewed{}, fmt.Errorf("the review is longer than %d bytes", maxReview)
 	}
 	var doc map[string]any
 	if err := toml.Unmarshal(text, &doc); err != nil {
@@ -93,8 +92,8 @@ func parseReview(text []byte, loop int) (reviewed, error) {
 		}
 		*member.into = strings.TrimSpace(text)
 	}
-	if said.Blocker != "" && nothing(said.Blocker) {
-		return reviewed{}, fmt.Errorf(`blocker = %q says neither that something is in the way nor that nothing is; write blocker = "" where nothing is`, said.Blocker)
+	if said.Blocker != "" && meansNone(said.Blocker) {
+		return reviewed{}, fmt.Errorf(`blocker = %q does not say what is in the way; write blocker = "" if nothing is`, said.Blocker)
 	}
 	var err error
 	said.Pending, err = pendingOf(doc["pending"])
@@ -110,7 +109,7 @@ func tomlFault(err error) error {
 	return fmt.Errorf("it is not TOML: %w", err)
 }
 
-// pendingOf reads the items: tables with an item each, or plain strings.
+// pendingOf returns the pending items, which are tables with an item or plain strings.
 func pendingOf(value any) ([]string, error) {
 	if value == nil {
 		return nil, nil
@@ -138,9 +137,9 @@ func pendingOf(value any) ([]string, error) {
 //go:embed write.md
 var writeDescription string
 
-// reviewWrite is the reviewer's only way to write: one file, which must be a
-// review of this loop (ruling S6). It does not go through hone's door to the
-// tree, as the file is the loop's own.
+// reviewWrite returns the reviewer's tool write. It accepts one path, and only a valid
+// review of this loop (ruling S6). It bypasses Run.Apply, because the file is the
+// loop's own.
 func reviewWrite(dir string, loop int) tool.Tool {
 	return tool.Tool{
 		Spec: model.Spec{
@@ -148,7 +147,7 @@ func reviewWrite(dir string, loop int) tool.Tool {
 			Description: strings.TrimSpace(writeDescription),
 			Schema: json.RawMessage(`{"type":"object","properties":{` +
 				`"path":{"type":"string","description":"always ` + reviewOutput + `"},` +
-				`"content":{"type":"string","description":"the whole review, as TOML"}},` +
+				`"content":{"type":"string","description":"the complete review, as TOML"}},` +
 				`"required":["path","content"],"additionalProperties":false}`),
 		},
 		Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
@@ -157,10 +156,10 @@ func reviewWrite(dir string, loop int) tool.Tool {
 				return tool.Failure(fault), nil
 			}
 			if !namesReview(dir, path) {
-				return tool.Failure(fmt.Sprintf("path: a reviewer writes %s and no other file. Nothing was written.", reviewOutput)), nil
+				return tool.Failure(fmt.Sprintf("path: a reviewer can write only %s. Nothing was written.", reviewOutput)), nil
 			}
 			if _, err := parseReview([]byte(content), loop); err != nil {
-				return tool.Failure(fmt.Sprintf("content: %v. Nothing was written; mend it and write it again.", err)), nil
+				return tool.Failure(fmt.Sprintf("content: %v. Nothing was written; fix it and write it again.", err)), nil
 			}
 			root, err := os.OpenRoot(dir)
 			if err != nil {
@@ -175,11 +174,12 @@ func reviewWrite(dir string, loop int) tool.Tool {
 	}
 }
 
-// writeArgs reads a call's arguments; fault says what is wrong with them.
+// writeArgs returns a call's arguments; fault tells the model what is wrong with
+// them.
 func writeArgs(args json.RawMessage) (path, content, fault string) {
 	var a struct{ Path, Content *string }
 	if err := json.Unmarshal(args, &a); err != nil || a.Path == nil || a.Content == nil {
-		return "", "", `the arguments are {"path": "…", "content": "…"}, two strings. Nothing was written.`
+		return "", "", `the arguments must be {"path": "…", "content": "…"}, two strings. Nothing was written.`
 	}
 	return *a.Path, *a.Content, ""
 }

@@ -30,21 +30,21 @@ func TestParseReview(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"":                                              "loop must be 2",
-		"loop = 1\n":                                    "loop must be 2",
-		"loop = \"2\"\n":                                "loop must be 2",
-		"loop = 2.0\n":                                  "loop must be 2",
-		"I think it is fine.":                           "TOML",
-		"```toml\nloop = 2\n```":                        "TOML",
-		"loop = 2\nblocker = false":                     "blocker must be a string",
-		"loop = 2\nblocker = 'None.'":                   "neither",
-		"loop = 2\nsummary = 1":                         "summary must be a string",
-		"loop = 2\npending = 'a'":                       "list",
-		"loop = 2\npending = [1]":                       "item 1",
-		"loop = 2\n[[pending]]\nitems = 'a'":            "item 1",
-		"loop = 2\n[pending]\nitem = 'a'":               "list",
-		"loop = 2\nsummary = '\x1b'":                    "TOML",
-		"loop = 2\n#" + strings.Repeat("x", mostReview): "longer",
+		"":                                             "loop must be 2",
+		"loop = 1\n":                                   "loop must be 2",
+		"loop = \"2\"\n":                               "loop must be 2",
+		"loop = 2.0\n":                                 "loop must be 2",
+		"I think it is fine.":                          "TOML",
+		"```toml\nloop = 2\n```":                       "TOML",
+		"loop = 2\nblocker = false":                    "blocker must be a string",
+		"loop = 2\nblocker = 'None.'":                  "what is in the way",
+		"loop = 2\nsummary = 1":                        "summary must be a string",
+		"loop = 2\npending = 'a'":                      "list",
+		"loop = 2\npending = [1]":                      "item 1",
+		"loop = 2\n[[pending]]\nitems = 'a'":           "item 1",
+		"loop = 2\n[pending]\nitem = 'a'":              "list",
+		"loop = 2\nsummary = '\x1b'":                   "TOML",
+		"loop = 2\n#" + strings.Repeat("x", maxReview): "longer",
 	} {
 		if got, err := parseReview([]byte(text), 2); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.60q: %+v, %v, want %q", text, got, err, says)

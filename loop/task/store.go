@@ -13,13 +13,13 @@ import (
 	"hone/workspace"
 )
 
-// Where the loop's own files are, relative to the tree's root.
+// The directories of the loop's own files, relative to the tree's root.
 const (
 	artifactsHome   = ".codescribe"
 	artifactsFolder = artifactsHome + "/loop"
 )
 
-// inTree is a step below the tree's root.
+// inTree is a step that reads or writes below the tree's root.
 func inTree[T any](ctx context.Context, r *hone.Run, name string, input any, do func(*os.Root) (T, error)) (T, error) {
 	return hone.Step(ctx, r, name, input, func(context.Context) (T, error) {
 		root, err := os.OpenRoot(r.Tree.Dir())
@@ -31,18 +31,19 @@ func inTree[T any](ctx context.Context, r *hone.Run, name string, input any, do 
 	})
 }
 
-// prefix is what of a file stood there before a run, while it still does.
+// prefix identifies the contents that a file had before a run.
 type prefix struct {
 	Bytes  int64  `json:"bytes"`
 	Digest string `json:"digest"`
 }
 
-// mostKept is how much of a log is kept that was there before, in bytes.
-const mostKept = 64 << 20
+// maxLog limits the size of a log from before a run, in bytes.
+const maxLog = 64 << 20
 
-// kept is the text of a file that a prefix means; nil where it is gone.
-func kept(root *os.Root, name string, p prefix) ([]byte, error) {
-	text, err := artifact.Read(root, name, 4*mostKept)
+// readPrefix returns the contents that a prefix identifies; nil if the file no longer
+// starts with them.
+func readPrefix(root *os.Root, name string, p prefix) ([]byte, error) {
+	text, err := artifact.Read(root, name, 4*maxLog)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -54,9 +55,9 @@ func kept(root *os.Root, name string, p prefix) ([]byte, error) {
 	return bytes.TrimRight(text[:p.Bytes], "\n"), nil
 }
 
-// measure is the prefix that a file is now.
+// measure returns the prefix for the current contents of a file.
 func measure(root *os.Root, name string) (prefix, error) {
-	text, err := artifact.Read(root, name, mostKept)
+	text, err := artifact.Read(root, name, maxLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return prefix{}, nil
 	}

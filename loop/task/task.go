@@ -1,16 +1,15 @@
-// Package task carries out a task file: an executing agent works on it with
-// tools, what it did is computed from its calls, and a reviewing agent with
-// fewer tools says what is left, loop after loop (the seed "Loop mode" of
-// CodeScribe, rulings S1 to S11). The executing agent may be a command-line one,
-// with tools of its own; what that did is computed from the files.
+// Package task carries out a task: an executing agent works on it with tools, hone
+// computes from its calls what it did, and a reviewing agent with fewer tools lists
+// what is left, loop after loop (the seed "Loop mode" of CodeScribe, rulings S1 to
+// S11). The executing agent may be a command-line agent with tools of its own; what
+// it did is computed from the files.
 //
-// It promises that facts which a reviewer is told are hone's own, that a
-// review counts only for the loop that it was written in, and that neither
-// agent's word ends a run that has a check: that one has the last. Without a
-// check nothing verifies that the task is done. The files below
-// .codescribe/loop are written for people, in CodeScribe's shapes; the one that
-// is read is the reviewer's answer. What commands do to the tree is the
-// affair of the walls that they run behind.
+// It guarantees that the facts in a reviewer's prompt are hone's own, that a review
+// counts only for the loop in which it was written, and that no agent's report ends a
+// run that has a check. Without a check nothing verifies that the task is done. The
+// files below .codescribe/loop are for the user, in CodeScribe's form; hone reads
+// only the reviewer's file. The walls around commands limit what these do to the
+// tree.
 package task
 
 import (
@@ -30,35 +29,34 @@ import (
 	"hone/workspace/secret"
 )
 
-// Loops is how many the seed gives.
+// Loops is the default number of loops, as in the seed.
 const Loops = 5
 
 // Loop is one task with all its settings resolved.
 type Loop struct {
 	// Executor and Reviewer are the two agents; their System is usually
-	// [System]. Their Tools and Answered are the loop's to fill in, as are the
-	// Reviewer's Bounds.Turns: half of the Executor's, and at least 6. Their
-	// Names must differ. The Executor may be an agent (ruling A8): it is shown no
-	// tools, its Bounds only say how long a review is, and its System is usually
-	// [AgentSystem]. The Reviewer may not: its one write is a tool of the loop's.
+	// [System]. The loop sets their Tools and Answered, and the Reviewer's
+	// Bounds.Turns to half of the Executor's, but at least 6. Their Names must differ.
+	// The Executor may be a command-line agent (ruling A8): it gets no tools, its
+	// Bounds only determine the Reviewer's, and its System is usually [AgentSystem].
+	// The Reviewer cannot be one, because it writes with a tool of the loop's.
 	Executor hone.Role
 	Reviewer hone.Role
-	// File is the task file, relative to the tree's root; empty where Text is
-	// the task.
+	// File is the task file, relative to the tree's root; empty if Text is the task.
 	File string
 	Text string
 	// Check is the command line of the run's check, which the prompt names
 	// (ruling S12); empty if there is none.
 	Check string
-	// Tools builds what the two agents can call, from the programs that the
-	// task file adds to the list of those that commands may run.
-	// Contract: it is called before each session, depends on nothing but allow,
-	// and gives the reviewer no tool named "write": that one is the loop's.
+	// Tools returns the tools of the two agents. allow lists the programs that the task
+	// file adds to those that commands may run. Tools is called before each session. It
+	// must depend only on allow, and must not give the reviewer a tool named "write":
+	// the loop adds that one.
 	Tools func(allow []string) (execute, review []tool.Tool)
-	// Log is the absolute path of a file to which execution's events are
-	// written too; empty: none.
+	// Log is the absolute path of an additional log of the execution sessions; empty if
+	// there is none.
 	Log string
-	// Guard finds what is withheld; nil withholds nothing.
+	// Guard finds secrets; nil withholds nothing.
 	Guard *secret.Guard
 }
 
@@ -98,7 +96,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil && !hone.OutOfBudget(err) {
 		return nil, err
 	}
-	return left(did, said), err // the work stays, without a review
+	return remaining(did, said), err // the work stays, without a review
 }
 
 // reload reads the current task file: the user may edit it while hone runs
@@ -159,7 +157,7 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior [
 	role := l.Executor
 	if !role.Agent {
 		role.Tools, _ = l.Tools(t.Allow)
-		role.Answered = answered
+		role.Answered = answerProblem
 	}
 	talk, err := r.Talk(ctx, role, messages)
 	if err != nil {
@@ -218,7 +216,7 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t taskfile.Task, did exec
 	_, role.Tools = l.Tools(t.Allow)
 	role.Tools = append(slices.Clip(role.Tools), reviewWrite(r.Tree.Dir(), r.Round()))
 	role.Bounds.Turns = l.reviewTurns()
-	role.Answered = answered
+	role.Answered = answerProblem
 	talk, err := r.Talk(ctx, role, messages)
 	if err != nil {
 		return reviewed{}, err
@@ -242,8 +240,8 @@ func (l Loop) reviewTurns() int { return ReviewTurns(l.Executor.Bounds.Resolved(
 // ReviewTurns returns how many turns a review has, given those of an execution.
 func ReviewTurns(execution int) int { return max(6, execution/2) }
 
-// left returns what a loop leaves to do (rulings G12, S4 and S5).
-func left(did executed, said reviewed) []check.Finding {
+// remaining returns what a loop leaves to do (rulings G12, S4 and S5).
+func remaining(did executed, said reviewed) []check.Finding {
 	items := did.Pending
 	if said.Counts {
 		items = said.Pending

@@ -12,9 +12,9 @@ type pair struct {
 	value any
 }
 
-// encode writes pairs as TOML, one a line. All that a string can hold is
-// written so that a reader gets it back, but for bytes that are not UTF-8:
-// TOML has no way to write these, and each run of them becomes U+FFFD.
+// encode returns pairs as TOML, one per line. A reader gets every string back
+// unchanged, except that each sequence of bytes that are not UTF-8, which TOML cannot
+// represent, becomes U+FFFD.
 func encode(pairs []pair) string {
 	var b strings.Builder
 	for _, p := range pairs {
@@ -28,8 +28,8 @@ func encode(pairs []pair) string {
 	return b.String()
 }
 
-// quote writes a string as CodeScribe does: between ”' where it has lines,
-// and in one line where that cannot hold it.
+// quote returns a string as CodeScribe writes it: between ”' if it has several lines,
+// or on one line if it cannot be written that way.
 func quote(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.Contains(s, "\n") && literal(s) {
@@ -44,7 +44,7 @@ func quote(s string) string {
 	return b.String()
 }
 
-// literal reports whether a text can stand between ”' as it is.
+// literal reports whether a text can be written between ”' unchanged.
 func literal(s string) bool {
 	if strings.Contains(s, "'''") || strings.HasSuffix(s, "'") {
 		return false
@@ -54,7 +54,7 @@ func literal(s string) bool {
 	})
 }
 
-// escaped is a character inside of a quoted line.
+// escaped returns a character as it is written in a quoted line.
 func escaped(r rune) string {
 	switch {
 	case r == '"' || r == '\\':
@@ -71,7 +71,7 @@ func escaped(r rune) string {
 	return string(r)
 }
 
-// short is the beginning of a text, of so many characters at most.
+// short returns the start of a text, at most most characters.
 func short(text string, most int) string {
 	if len(text) <= most {
 		return text
