@@ -11,9 +11,9 @@ import (
 	"hone/model"
 )
 
-// delegate has an agent hold a session. It is a command to the engine: one that
-// was cut off is not repeated as it was, but begun afresh by an agent that is
-// told of it and of what has changed since.
+// delegate lets an agent hold a session. To the engine a session is a command:
+// it is not repeated as it was. If it was interrupted, an agent starts anew and
+// is told so, with the files that changed.
 func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
 	r.at.Turn = 1
 	request := model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning}
@@ -25,11 +25,11 @@ func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message)
 	session := effect(history.TypeAsk, role.Name, role.stepInput(sent), nil, func(ctx context.Context) (history.Replied, error) {
 		return r.askAgent(ctx, role, sent)
 	})
-	begun := func(manifest string) (any, error) {
+	begin := func(manifest string) (any, error) {
 		name, err := r.Journal.Home().Put(sent)
 		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Manifest: manifest}, err
 	}
-	got, _, err := once(ctx, r, command(r, session, begun, func(ctx context.Context, changed []string) (history.Replied, error) {
+	got, _, err := once(ctx, r, command(r, session, begin, func(ctx context.Context, changed []string) (history.Replied, error) {
 		return r.restartAgent(ctx, role, request, changed)
 	}))
 	if err != nil {
@@ -46,8 +46,8 @@ func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message)
 	return t, err
 }
 
-// session asks an agent. Its failure is no reply: nothing is recorded, and a
-// resumed run begins the session afresh.
+// askAgent asks an agent for a session. If the agent fails nothing is recorded,
+// and a resumed run starts the session anew.
 func (r *Run) askAgent(ctx context.Context, role Role, sent []byte) (history.Replied, error) {
 	var req model.Request
 	if err := json.Unmarshal(sent, &req); err != nil {
@@ -74,16 +74,17 @@ func (r *Run) askAgent(ctx context.Context, role Role, sent []byte) (history.Rep
 	case ctx.Err() == nil && failed != nil:
 		why := failed.Error()
 		if failed.Kind == model.Failed {
-			why = failed.Message // how it ended; that it failed is said by the result
+			why = failed.Message // the result's kind says that it failed
 		}
 		return history.Replied{}, &Stop{Kind: KindFailed, Why: fmt.Sprintf("%s: %s", role.Called, r.cleanText(why)), Next: afterFault(failed)}
 	}
 	return history.Replied{}, fault
 }
 
-// sessionAgain begins a session afresh that was cut off.
+// restartAgent asks an agent for a session that was interrupted. The request
+// says so, and lists the files that changed since.
 func (r *Run) restartAgent(ctx context.Context, role Role, req model.Request, changed []string) (history.Replied, error) {
-	text := "An earlier session with this very task was cut off, because the program that ran it ended; how far it came is not known. " + role.changesText(changed)
+	text := "An earlier session with this task was interrupted, because the program that ran it stopped; it is not known how far it got. " + role.changesText(changed)
 	last := req.Messages[len(req.Messages)-1]
 	// The last part is the instruction itself; see the package command.
 	last.Parts = slices.Insert(slices.Clone(last.Parts), max(0, len(last.Parts)-1), model.Part{Text: text})

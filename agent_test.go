@@ -69,7 +69,7 @@ func TestAgentAfterACrash(t *testing.T) {
 				return
 			}
 			parts := sent[1].Messages[0].Parts
-			if told := parts[0].Text; !strings.Contains(told, "cut off") || !strings.Contains(told, want) || strings.Contains(told, "kept") {
+			if told := parts[0].Text; !strings.Contains(told, "interrupted") || !strings.Contains(told, want) || strings.Contains(told, "kept") {
 				t.Errorf("the second session was told %q", told)
 			}
 			if last := parts[len(parts)-1].Text; last != "do it" {

@@ -7,50 +7,52 @@ import (
 	"hone/history"
 )
 
-// A conversation is told in time that its budget comes to its end. Before each
-// turn it is asked what is left: a turn is taken only where the call that ends
-// the conversation can be paid after it, whatever the turn may take. Where it
-// cannot, that call is made now: its reply is the answer, and nothing that was
-// paid for ends in mid-work. The cap itself does not rest on any of this: each
-// call is reserved before it leaves.
+// A conversation asks for its answer before the budget is used up, so that paid
+// work does not end without one. A turn starts only if the budget can pay for it
+// and for a final answer after it; otherwise the model is asked for the answer
+// now. The budget itself does not depend on this: each call is reserved before it
+// is made.
 
-// Allowance is what the budget leaves for a turn of a conversation, the record
-// of the step "budget". The zero Allowance is that there is no limit near.
+// Allowance is what the budget allows for one turn of a conversation. The zero
+// Allowance sets no limit. The step "budget" records it.
 type Allowance struct {
-	// Last says that only the answer can be paid any more.
+	// Last means that the budget pays only for the final answer.
 	Last bool `json:"last,omitempty"`
-	// Request is how many bytes the call that ends the conversation may send; 0:
-	// any number.
+	// Request limits the bytes of the request that ends the conversation; 0
+	// means no limit.
 	Request int64 `json:"request,omitempty"`
-	// Output is how many tokens a reply may have so that the answer can be paid
-	// after it; 0: as many as the role's may.
+	// Output limits the tokens of the reply, so that the budget also pays for a
+	// final answer after it; 0 means the role's MaxOutput.
 	Output int64 `json:"output,omitempty"`
 	history.Report
 }
 
 const (
-	// leastTurn is how many tokens a turn's reply needs to be worth paying for:
-	// one that is cut off is paid for, and not taken.
+	// minTurn is the number of tokens that a turn's reply needs to be worth its
+	// cost. A reply that stops at its limit is charged, but discarded.
 	minTurn = 1024
-	// leastAnswer is how many tokens an answer needs.
+	// minAnswer is the number of tokens that an answer needs.
 	minAnswer = 1024
-	// echoed is how many bytes a token of a reply takes when it is sent again.
+	// bytesPerToken is the number of bytes that a token of a reply takes when
+	// it is sent again.
 	bytesPerToken = 4
-	// mostWords is how many bytes the harness's own words take in a request.
+	// maxHarnessText is the maximum number of bytes that hone's own texts add
+	// to a request.
 	maxHarnessText = 512
-	// mostNotes is how many bytes a turn adds to the next request beside its
-	// reply, when the output of its calls is left out.
+	// maxTurnText is the maximum number of bytes that a turn adds to the next
+	// request in addition to its reply, if the output of its calls is omitted.
 	maxTurnText = 4096 - maxHarnessText
 )
 
-// left is what the budget leaves for the turn. What the model is sent depends
-// on it, and after a crash the ledger is another: so it is a step.
+// recordedAllowance returns the turn's allowance. It is a step, because the
+// request depends on it and the ledger differs after a crash.
 func (t *talk) recordedAllowance(ctx context.Context) (Allowance, error) {
 	return Step(ctx, t.r, "budget", nil, func(context.Context) (Allowance, error) { return t.allowance() })
 }
 
-// allowance looks at the ledger. What cannot be paid at all is an error, which
-// is not remembered: a run that is gone on with looks again.
+// allowance computes an allowance from the ledger. If the budget cannot pay for
+// the next request, the error is a [*Stop]. Errors are not recorded, so a
+// resumed run computes the allowance again.
 func (t *talk) allowance() (Allowance, error) {
 	if !t.r.limited() {
 		return Allowance{}, nil
@@ -68,7 +70,7 @@ func (t *talk) allowance() (Allowance, error) {
 		case refusal == nil:
 			return Allowance{Output: t.r.turnOutput(t.role, in)}, nil
 		case t.Turns == 1:
-			return a, refusal // a conversation that could only be ended is not begun
+			return a, refusal // do not start a conversation that can only be ended
 		}
 		a.Last, a.Said = true, "the budget is nearly used up, and the "+t.role.Name+" is asked for its answer"
 	}
@@ -78,22 +80,25 @@ func (t *talk) allowance() (Allowance, error) {
 	return a, err
 }
 
-// least is so many tokens, or what the role's replies may have if that is less.
+// atMost limits a number of tokens to what a reply of the role may have.
 func (role Role) atMost(tokens int64) int64 { return min(role.MaxOutput, tokens) }
 
-// turnAndAnswer is what a turn whose request takes so many tokens needs, with
-// the answer after it.
+// turnAndAnswer returns what a turn and a final answer after it need. in is the
+// number of tokens of the turn's request.
 func (role Role) turnAndAnswer(in int64) need {
 	turn := role.atMost(minTurn)
 	return need{in: 2*in + bytesPerToken*turn + maxTurnText + maxHarnessText, out: turn + role.atMost(minAnswer), what: "the next turn and an answer after it"}
 }
 
+// limited reports whether the run limits tokens or cost.
 func (r *Run) limited() bool { return r.Limits.Tokens > 0 || r.Limits.Cost > 0 }
 
-// purse is what is left of one of the run's limits, and what a token takes of
-// it that is read or written.
+// remainingBudget is what is left of one of the run's limits, and what each
+// token that is read (in) or written (out) takes of it.
 type remainingBudget struct{ left, in, out float64 }
 
+// remainingBudgets returns one value for each limit of the run that applies to
+// the role.
 func (r *Run) remainingBudgets(role Role) []remainingBudget {
 	spent := r.Past().Ledger()
 	var all []remainingBudget
@@ -106,9 +111,10 @@ func (r *Run) remainingBudgets(role Role) []remainingBudget {
 	return all
 }
 
-// spare is how many tokens the reply to a request of so many may have where an
-// answer is to be paid after it; 0 where that is no less than it may have
-// anyway. Each of them is paid for as it is written, and sent again.
+// turnOutput returns how many tokens the reply to a request may have so that
+// the budget still pays for an answer; in is the number of tokens of the
+// request. It returns 0 if the role's own limit is lower. Each token is paid
+// for twice: when it is written, and when it is sent again.
 func (r *Run) turnOutput(role Role, in int64) int64 {
 	most := float64(role.MaxOutput)
 	for _, p := range r.remainingBudgets(role) {
@@ -123,8 +129,8 @@ func (r *Run) turnOutput(role Role, in int64) int64 {
 	return max(int64(most), role.atMost(minTurn))
 }
 
-// room is how many bytes may be sent so that an answer can be paid; 0: any
-// number.
+// requestBytes returns how many bytes may be sent so that the budget pays for
+// an answer; 0 means any number.
 func (r *Run) requestBytes(role Role) int64 {
 	most := math.Inf(1)
 	for _, p := range r.remainingBudgets(role) {

@@ -170,7 +170,7 @@ func TestOutputGivesWayToTheAnswer(t *testing.T) {
 	wantEnd(t, end, hone.KindDone)
 	within(t, end, hone.Limits{Tokens: 20_000})
 	results := m.results(1)
-	if len(m.requests) != 2 || len(results) != 2 || !strings.HasPrefix(results[0], "[12000 bytes of output are not shown") || len(results[1]) != 12_000 {
+	if len(m.requests) != 2 || len(results) != 2 || !strings.HasPrefix(results[0], "[12000 bytes of output omitted") || len(results[1]) != 12_000 {
 		t.Errorf("%d requests, the last with results %.60q", len(m.requests), results)
 	}
 	p.replays(t, dir)
@@ -370,7 +370,7 @@ func TestRoundWithoutItsEnd(t *testing.T) {
 		name, content, check string
 		rounds               int
 	}{
-		{"the check passes", "works", "; the check passes, and the rest of the round is missing", 3},
+		{"the check passes", "works", "; the check passes, but the round is incomplete", 3},
 		{"the check fails", "breaks", "", 3},
 		{"in the last round", "works", "; the check passes", 1},
 	} {

@@ -12,15 +12,17 @@ import (
 	"hone/workspace"
 )
 
-// Seen tells which contents of a file the model was shown, by digest; nil
-// means that every file counts as seen.
+// Seen returns the digest of the contents of a file that the model was shown;
+// ok is false if it was not shown the file. A nil Seen means that every file
+// counts as seen.
 type Seen func(path string) (digest string, ok bool)
 
-// Apply is the one door to the tree: it reviews a change, asks about what has
-// to be asked, makes every edit that is allowed or none of them, and returns
-// what became of each, in order. A refusal is a verdict, never an error. An
-// edit that a person did not approve keeps the others from nothing; a question
-// that stays open stops the run with nothing applied.
+// Apply changes the tree. It is the only way to do so: it reviews the change,
+// asks for the approvals that are needed, makes the edits that are allowed, all
+// of them or none, and returns a verdict for each edit, in order. A refusal is
+// a verdict, not an error. A declined edit does not block the others. If a
+// question stays open ([ErrPending]), the error is a [*Stop] and nothing is
+// changed.
 func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	vs, err := r.Review(ctx, ch, seen)
 	if err != nil {
@@ -32,8 +34,8 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 	return vs, r.applyAllowed(ctx, ch, vs)
 }
 
-// Review says what Apply would make of a change, and makes nothing: for a loop
-// whose changes are made as a whole or not at all, whatever the reason.
+// Review returns the verdicts of Apply without changing anything. It serves
+// loops that make all edits of a change or none.
 func (r *Run) Review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	v, err := step(ctx, r, look("review", ch, func(context.Context) (verdicts, error) {
 		rules, err := r.protectingRules(r.Rules)
@@ -51,8 +53,8 @@ type verdicts struct {
 	Verdicts []workspace.Verdict `json:"verdicts"`
 }
 
-// approve puts the questions of a change, one a file, and turns each Ask into
-// Allow or Declined.
+// approve asks about the edits of a change that need an approval, one question
+// for each file, and replaces each Ask by Allow or Declined.
 func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
 	more := 0
 	for _, v := range vs {
@@ -76,19 +78,19 @@ func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.V
 	return nil
 }
 
-// ruling is what an answer makes of a question's verdict.
+// rulingFor returns the ruling and the reason that follow from an answer.
 func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	switch {
 	case a.Approved:
 		return workspace.Allow, "approved by " + a.By
 	case a.By == history.Nobody:
-		return workspace.Declined, v.Reason + ", and nobody was there to ask"
+		return workspace.Declined, v.Reason + ", and no user could be asked"
 	}
-	return workspace.Declined, v.Reason + ", and a person declined it"
+	return workspace.Declined, v.Reason + ", and the user declined it"
 }
 
-// question asks about one edit. The question is on record, with the contents
-// that it is about, before anybody sees it.
+// askAbout asks about one edit. It records the question, and stores the
+// contents that it is about, before the user sees it.
 func (r *Run) askAbout(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
 	q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Before: v.Before, After: v.After, More: more}
 	open := func(context.Context) (any, error) { return q, r.storeQuestionImages(&q, e) }
@@ -107,7 +109,8 @@ func (r *Run) askAbout(ctx context.Context, e workspace.Edit, v workspace.Verdic
 	}))
 }
 
-// keepImages stores what an edit replaces and what it puts there.
+// storeQuestionImages stores the contents of a file before and after an edit,
+// and adds them to the question.
 func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) error {
 	home := r.Journal.Home()
 	if q.Before.Exists() {
@@ -134,19 +137,19 @@ func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) error {
 	return err
 }
 
-// carryOut applies what is allowed, and tells what became of every edit. It can be
-// done twice: what a crash left half done is rolled forward.
+// applyAllowed makes the allowed edits and records the outcome of every edit.
+// It can be repeated: it completes what a crash interrupted.
 func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
-	todo, allowed := allowedEdits(ch, vs)
+	edits, allowed := allowedEdits(ch, vs)
 	if len(allowed) == 0 {
 		return r.recordVerdicts(ch, vs)
 	}
 	open := func(context.Context) (any, error) {
-		return history.ApplyBegun{Verdicts: allowed}, r.storeImages(todo, allowed)
+		return history.ApplyBegun{Verdicts: allowed}, r.storeImages(edits, allowed)
 	}
 	_, err := step(ctx, r, effect(history.TypeApply, "apply", allowed, open, func(ctx context.Context) (history.Applied, error) {
 		r.stale = true
-		return history.Applied{Verdicts: allowed}, applyAll(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), todo, allowed)
+		return history.Applied{Verdicts: allowed}, applyAll(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), edits, allowed)
 	}))
 	if err != nil {
 		return err
@@ -154,7 +157,8 @@ func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []worksp
 	return r.recordVerdicts(ch, vs)
 }
 
-// permitted is the part of a change that is allowed, by cleaned paths.
+// allowedEdits returns the allowed part of a change, with cleaned paths, and
+// its verdicts.
 func allowedEdits(ch workspace.Change, vs []workspace.Verdict) (workspace.Change, []workspace.Verdict) {
 	var todo workspace.Change
 	var allowed []workspace.Verdict
@@ -169,7 +173,7 @@ func allowedEdits(ch workspace.Change, vs []workspace.Verdict) (workspace.Change
 	return todo, allowed
 }
 
-// keepAll stores the images of every edit that is about to be made.
+// storeImages stores the contents before and after every edit of a change.
 func (r *Run) storeImages(ch workspace.Change, vs []workspace.Verdict) error {
 	for i, v := range vs {
 		q := Question{Path: v.Path, Before: v.Before, After: v.After}
@@ -180,13 +184,14 @@ func (r *Run) storeImages(ch workspace.Change, vs []workspace.Verdict) error {
 	return nil
 }
 
-// applyAll makes the edits. A file in an unknown state is a [*Stop].
+// applyAll makes the edits of a change. If a file is in an unknown state, the
+// error is a [*Stop].
 func applyAll(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch workspace.Change, vs []workspace.Verdict) error {
 	return stopAtConflict(home, history.Apply(ctx, tree, ch, vs))
 }
 
-// stopAtConflict turns the error about a file in an unknown state into a
-// [*Stop], and leaves all others.
+// stopAtConflict replaces a [*history.UnknownStateError] by a [*Stop], and
+// returns all other errors unchanged.
 func stopAtConflict(home *journal.Home, err error) error {
 	var unknown *history.UnknownStateError
 	if errors.As(err, &unknown) {
@@ -195,20 +200,20 @@ func stopAtConflict(home *journal.Home, err error) error {
 	return err
 }
 
-// conflict says that a file is in a state that hone will not overwrite, and
-// how the user can restore one that it knows.
+// conflictStop says that a file is in a state that hone does not overwrite, and
+// how the user can restore the earlier one.
 func conflictStop(home *journal.Home, path string, before workspace.Image) error {
 	file := shellQuote(filepath.Join(filepath.Dir(home.Dir()), filepath.FromSlash(path)))
-	back := "rm " + file
+	restore := "rm " + file
 	if before.Exists() {
-		back = fmt.Sprintf("cp %s %s", shellQuote(home.ObjectPath(before.Digest)), file)
+		restore = fmt.Sprintf("cp %s %s", shellQuote(home.ObjectPath(before.Digest)), file)
 	}
 	return &Stop{Kind: KindBlocked,
 		Why:  path + " was changed outside of the run in the meantime, and hone does not overwrite unknown contents",
-		Next: Next{First: "save your version elsewhere", Shell: back, Verb: Resume}}
+		Next: Next{First: "save your version elsewhere", Shell: restore, Verb: Resume}}
 }
 
-// quote makes a path one word of a shell's command line.
+// shellQuote quotes a path as one word of a shell command line.
 func shellQuote(path string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:+,@%="
 	if path != "" && !strings.HasPrefix(path, "-") && strings.Trim(path, plain) == "" {
@@ -217,12 +222,12 @@ func shellQuote(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// tell appends a change event for each edit, once, and keeps what was
-// attempted where it was not made.
+// recordVerdicts records each edit and its verdict, once. It stores the
+// contents of edits that were not made.
 func (r *Run) recordVerdicts(ch workspace.Change, vs []workspace.Verdict) error {
 	for i, v := range vs {
 		id := r.identify("change")
-		if _, told := r.Journal.Lookup(id); told != nil {
+		if _, record := r.Journal.Lookup(id); record != nil {
 			continue
 		}
 		e := ch.Edits[i]
@@ -243,8 +248,8 @@ func (r *Run) recordVerdicts(ch workspace.Change, vs []workspace.Verdict) error 
 	return nil
 }
 
-// Settle completes what an earlier process had begun to apply; see
-// [history.Settle]. A file in an unknown state is a [*Stop].
+// Settle completes the edits that an earlier process had started to apply; see
+// [history.Settle]. If a file is in an unknown state, the error is a [*Stop].
 func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last string) error {
 	return stopAtConflict(home, history.Settle(ctx, home, tree, last))
 }

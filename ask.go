@@ -13,50 +13,56 @@ import (
 	"hone/tool"
 )
 
-// Role is whom a loop asks, and under which terms.
+// Role describes whom a loop asks, and on which terms. Name, Model, Called and
+// MaxOutput are required.
 type Role struct {
 	Name  string // "editor"
 	Model model.Model
-	// Agent says that Model is a command-line agent: a call of it is a whole
-	// session, with tools of its own, that may change the tree. Tools, Bounds
-	// and Answered then mean nothing, and what it asks models is charged by
-	// whoever passes that on; see [Run.Reserve].
+	// Agent means that Model is a command-line agent. One call of it is a whole
+	// session, in which the agent uses its own tools and may change the tree.
+	// It ignores Tools, Bounds and Answered. A proxy charges the model calls
+	// that the agent makes; see [Run.Reserve].
 	Agent  bool
 	Called string // the model as the user names it: "gemini/gemini-2.5-pro"
 	System string
-	// Reasoning is the effort asked for; empty leaves it to the provider.
+	// Reasoning is the requested effort; empty leaves it to the provider.
 	Reasoning model.Reasoning
-	// MaxOutput is the most tokens that a reply may have. It must be positive:
-	// without a limit that is sent nothing could be reserved.
+	// MaxOutput limits the tokens of a reply. It must be greater than 0,
+	// because a reply without a limit has no maximum cost to reserve.
 	MaxOutput int64
 	// Context is how many tokens the model can read and write in one call; 0
-	// means that it is not known, and then the provider says when it is too
-	// much.
+	// means that it is unknown. Then only the provider reports that a request
+	// is too long.
 	Context int64
-	// Price is nil where it is not known.
+	// Price is nil if it is unknown. A run with a cost limit needs it.
 	Price *Price
 
-	// Folder is the part of the tree that the role works in, with slashes: of
-	// what changed it is told only there, by paths relative to it. Empty is the
-	// whole tree.
+	// Dir is the directory of the tree that the role works in, with slashes.
+	// The role learns only of changes in it, with paths relative to it. Empty
+	// means the whole tree.
 	Dir string
-	// Tools are what the role can call in a conversation, in this order; see
-	// [Run.Talk]. Ask offers none.
+	// Tools are the tools that the role can call in a conversation
+	// ([Run.Talk]), in this order; nil offers none. [Run.Ask] offers none.
 	Tools []tool.Tool
-	// Bounds bound each of its sessions.
+	// Bounds limit each of the role's sessions.
 	Bounds Bounds
-	// Answered says what an answer lacks that came without calls, worded for
-	// the model; empty where it is one. Nil takes every text for an answer.
+	// Answered judges a reply that has text and no calls. It returns what is
+	// missing, as a text for the model, or an empty string if the reply is the
+	// answer. Nil accepts every text as the answer.
 	Answered func(text string) string
 }
 
-// longestWait is how long a provider may ask to be left alone before the run
-// rather stops and is gone on with later.
+// maxWait is the longest delay that a provider may ask for before the next
+// attempt. If it asks for more, the run stops.
 const maxWait = 15 * time.Minute
 
-// Ask asks a role once and returns its reply, the recorded one where there is
-// one. The whole request is kept. Temporary faults are tried again; each
-// attempt is on the ledger before it leaves, with the most that it can use.
+// Ask sends one request to a role and returns the reply, or the recorded reply
+// if there is one. It records the complete request. It repeats the request
+// after temporary errors. Before each attempt it reserves the maximum that the
+// attempt can cost.
+//
+// The error may be a [*ContextError], or a [*Stop] if the budget does not pay
+// for the request or the provider failed.
 func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (model.Reply, error) {
 	at := r.at
 	defer func() { r.at = at }()
@@ -70,8 +76,8 @@ func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (mod
 	return r.send(ctx, role, sent, sent)
 }
 
-// send makes a call, of which keep is what is kept: the same, or what it adds
-// to an earlier one.
+// send sends a request. keep is what is stored: the request, or what it adds to
+// an earlier one.
 func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Reply, error) {
 	open := func(context.Context) (any, error) {
 		name, err := r.Journal.Home().Put(keep)
@@ -86,7 +92,7 @@ func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Rep
 	return r.reply(got)
 }
 
-// input is what the reply to a request depends on.
+// stepInput returns what the reply to a request depends on.
 func (role Role) stepInput(request []byte) any {
 	return []any{role.Name, role.Called, json.RawMessage(request)}
 }
@@ -96,7 +102,8 @@ func (r *Run) reply(got history.Replied) (model.Reply, error) {
 	return history.ReadReply(got, r.Journal.Home().Get)
 }
 
-// attempts makes the call until it succeeds, cannot, or was tried often enough.
+// attempts sends a request until it succeeds, cannot succeed, or was sent often
+// enough.
 func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Replied, error) {
 	var req model.Request
 	if err := json.Unmarshal(sent, &req); err != nil {
@@ -124,7 +131,7 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 	}
 }
 
-// keep stores an accepted reply.
+// storeReply stores a reply and returns its record.
 func (r *Run) storeReply(role Role, reply model.Reply, attempts int) (history.Replied, error) {
 	b, err := marshal(history.StoredReply{Reply: reply, Raw: reply.Raw})
 	if err != nil {
@@ -135,7 +142,7 @@ func (r *Run) storeReply(role Role, reply model.Reply, attempts int) (history.Re
 		Finish: reply.Finish, Detail: reply.Detail, Usage: reply.Usage, Attempts: attempts}, err
 }
 
-// attempt makes one attempt, with its reserve before and its commit after.
+// attempt makes one attempt. It reserves the cost before, and commits it after.
 func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []byte) (model.Reply, error) {
 	held, err := r.reserve(role, req.Attempt, int64(len(sent))+framingTokens)
 	if err != nil {
@@ -147,14 +154,15 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 	if err != nil {
 		return model.Reply{}, err
 	}
-	reply.Usage = used // what cannot be is not on record as said
+	reply.Usage = used // record no usage that is not plausible
 	if used != nil && used.Output > held.out {
 		return model.Reply{}, &Stop{Kind: KindBudget, Next: Next{First: "choose another model", Verb: NewRun},
-			Why: fmt.Sprintf("%s wrote %d tokens where %d were allowed: a provider that ignores the output limit cannot be held to a budget", role.Called, used.Output, held.out)}
+			Why: fmt.Sprintf("%s wrote %d tokens although the limit was %d: a provider that ignores the output limit cannot be kept within a budget", role.Called, used.Output, held.out)}
 	}
 	return reply, fault
 }
 
+// waitToRetry records a failed attempt, and waits.
 func (r *Run) waitToRetry(ctx context.Context, fault *model.Error, n int, d time.Duration) error {
 	e := history.Retried{Attempt: n, Error: r.cleanText(fault.Error()), Wait: d.Milliseconds()}
 	if _, err := r.append(journal.Entry{Type: history.TypeRetry, Payload: e}); err != nil {
@@ -168,7 +176,8 @@ func (r *Run) waitToRetry(ctx context.Context, fault *model.Error, n int, d time
 	}
 }
 
-// retryStop is the stop for a fault that another attempt now does not help.
+// retryStop returns the error for a fault after which another attempt is
+// useless now.
 func (r *Run) retryStop(role Role, fault *model.Error, attempts int) error {
 	stop := &Stop{Kind: KindFailed, Next: afterFault(fault), Why: fmt.Sprintf("%s did not answer: %s", role.Called, r.cleanText(fault.Error()))}
 	switch {
@@ -182,13 +191,14 @@ func (r *Run) retryStop(role Role, fault *model.Error, attempts int) error {
 	return stop
 }
 
-// afterFault is what the user can do about a provider's or an agent's fault.
+// afterFault returns what the user can do about a provider's or an agent's
+// fault.
 func afterFault(fault *model.Error) Next {
 	return Next{First: fault.Hint, Verb: Resume, Or: fault.Alternative}
 }
 
-// Fits says whether a request of so many bytes fits the role's context beside
-// a reply; a token is taken for four bytes. The error is a [*ContextError].
+// Fits returns a [*ContextError] if a request of so many bytes does not fit the
+// role's context together with a reply. It counts four bytes as one token.
 func (role Role) Fits(bytes int64) error {
 	need := bytes/4 + min(role.MaxOutput, role.Context/8)
 	if role.Context == 0 || need <= role.Context {
@@ -197,9 +207,10 @@ func (role Role) Fits(bytes int64) error {
 	return &ContextError{Need: need, Limit: role.Context}
 }
 
-// cacheMarks marks where a conversation's stable parts end, for providers that
-// want to be told: its first message, and all that is sent now, which the next
-// turn repeats. A request of one message keeps the marks that its loop set.
+// withCacheMarks marks where the stable parts of a conversation end, for
+// providers that need marks to cache them: after the first message, and after
+// the last, which the next turn repeats. It leaves a request of one message as
+// the loop marked it.
 func withCacheMarks(messages []model.Message) []model.Message {
 	if len(messages) < 2 {
 		return messages

@@ -105,7 +105,7 @@ func TestAskWithAnotherPrompt(t *testing.T) {
 				begin = e
 			}
 		}
-		if !strings.Contains(end.Why, begin.Input[:12]) || strings.Count(end.Why, "input ") != 1 || !strings.Contains(end.Why, "asked with ") {
+		if !strings.Contains(end.Why, begin.Input[:12]) || strings.Count(end.Why, "input ") != 1 || !strings.Contains(end.Why, "run with ") {
 			t.Errorf("the reason names not both digests, one of them %.12s: %s", begin.Input, end.Why)
 		}
 		if m.calls() != 1 || end.Next.IsZero() {

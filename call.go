@@ -13,8 +13,8 @@ import (
 	"hone/tool"
 )
 
-// run runs the calls of a reply and puts their results into the history, all
-// of them and in order.
+// runCalls runs the calls of a reply, and adds all results to the history, in
+// order.
 func (t *talk) runCalls(ctx context.Context, reply model.Reply, calls []model.Call) error {
 	t.prompts = 0
 	results := make([]Called, len(calls))
@@ -36,19 +36,19 @@ func (t *talk) runCalls(ctx context.Context, reply model.Reply, calls []model.Ca
 	return nil
 }
 
-// group runs the calls from i on that can run beside each other, and returns
-// how many those are: neighbours that only look, or one.
+// runGroup runs the calls from i on that can run concurrently: consecutive
+// calls of read-only tools, or a single other call. It returns how many it ran.
 func (t *talk) runGroup(ctx context.Context, calls []model.Call, i int, results []Called) (int, error) {
 	var group []*pendingCall
 	for j := i; j < len(calls); j++ {
 		c := t.planCall(calls[j], j)
-		looks := c.refused == "" && c.tool.ReadOnly
-		if len(group) > 0 && !looks {
+		readOnly := c.refused == "" && c.tool.ReadOnly
+		if len(group) > 0 && !readOnly {
 			t.unplanCall(c)
 			break
 		}
 		group = append(group, c)
-		if !looks {
+		if !readOnly {
 			break
 		}
 	}
@@ -62,17 +62,17 @@ func (t *talk) runGroup(ctx context.Context, calls []model.Call, i int, results 
 	return len(group), nil
 }
 
-// calling is a call on its way.
+// pendingCall is a call that is planned, and then run.
 type pendingCall struct {
 	call    model.Call
 	index   int // in its reply, from 0
 	tool    tool.Tool
-	key     string // what tells it from other calls
+	key     string // equal for equal calls
 	refused string
 	result  tool.Result
 }
 
-// plan looks at a call, and says why it is not to be run where it is not.
+// planCall counts a call, or refuses it.
 func (t *talk) planCall(call model.Call, index int) *pendingCall {
 	c := &pendingCall{call: call, index: index, key: call.Name + "\x00" + compact(call.Args)}
 	i := slices.IndexFunc(t.role.Tools, func(one tool.Tool) bool { return one.Name == call.Name })
@@ -86,7 +86,7 @@ func (t *talk) planCall(call model.Call, index int) *pendingCall {
 	case t.runCount >= bounds.Calls:
 		c.refuse(RefusedSession, fmt.Sprintf("not run: the session's %d calls are used up", bounds.Calls))
 	case t.times[c.key] >= orElse(t.role.Tools[i].MaxRepeats, 2):
-		c.refuse(RefusedRepeat, "not run: this very call was answered before, and nothing was changed since; use what it said, or do something else")
+		c.refuse(RefusedRepeat, "not run: the same call was answered before, and nothing has changed since; use that answer, or do something else")
 	default:
 		c.tool = t.role.Tools[i]
 		t.runCount++
@@ -95,7 +95,7 @@ func (t *talk) planCall(call model.Call, index int) *pendingCall {
 	return c
 }
 
-// unplan takes back what plan counted.
+// unplanCall reverts what planCall counted.
 func (t *talk) unplanCall(c *pendingCall) {
 	if c.refused == "" {
 		t.runCount--
@@ -105,8 +105,8 @@ func (t *talk) unplanCall(c *pendingCall) {
 
 func (c *pendingCall) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
 
-// compact is a call's arguments without white space that means nothing; its
-// numbers stay as they are written, as float64 would make long ones the same.
+// compact returns a call's arguments without insignificant white space. Numbers
+// stay as they are written: as float64, long ones would become equal.
 func compact(args string) string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(args))
@@ -137,7 +137,8 @@ func (t *talk) names() string {
 	return strings.Join(names, ", ")
 }
 
-// note remembers what a call showed and changed.
+// noteResult notes which files a result showed, and that a call may have
+// changed something.
 func (t *talk) noteResult(c *pendingCall) {
 	for path, digest := range c.result.Shown {
 		t.seen[path] = digest
@@ -147,7 +148,7 @@ func (t *talk) noteResult(c *pendingCall) {
 	}
 }
 
-// carry runs planned calls, and records them in their order.
+// runPlanned runs planned calls, and records them in order.
 func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 	if len(group) > 1 {
 		return t.runConcurrently(ctx, group)
@@ -162,8 +163,8 @@ func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 		c.result, err = step(ctx, t.r, w)
 		return err
 	}
-	begun := func(manifest string) (any, error) { return t.callBegin(c, manifest) }
-	result, restored, err := once(ctx, t.r, command(t.r, w, begun, t.interrupted))
+	begin := func(manifest string) (any, error) { return t.callBegin(c, manifest) }
+	result, restored, err := once(ctx, t.r, command(t.r, w, begin, t.interrupted))
 	c.result = result
 	if note := restoredNote(restored); note != "" {
 		c.result.Text += "\n[" + note + "; change the code, not what checks it]"
@@ -171,7 +172,7 @@ func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 	return err
 }
 
-// work is a call as a step.
+// callStep returns the step that runs a call.
 func (t *talk) callStep(c *pendingCall) stepWork[tool.Result] {
 	open := func(context.Context) (any, error) { return t.callBegin(c, "") }
 	return effect(history.TypeTool, toolStepName, []string{c.call.Name, c.call.Args}, open, func(ctx context.Context) (tool.Result, error) {
@@ -184,16 +185,17 @@ func (t *talk) callStep(c *pendingCall) stepWork[tool.Result] {
 	})
 }
 
-// toolStep is the name of the step that a call is; which tool it calls is told
-// by its begin, as models can call by any name.
+// toolStepName is the name of the steps of all calls. A model can call a tool
+// by any name, so only the step's begin says which one.
 const toolStepName = "tool"
 
-// longestName is how many bytes of a tool's name are repeated: a model can
-// call by a name of any length.
+// maxNameBytes limits how much of a tool's name is repeated: a model can call a
+// name of any length.
 const maxNameBytes = 100
 
-// begun is a call's begin; manifest is empty where it runs no commands.
-// Arguments that are too long for a line are kept as an object.
+// callBegin returns the begin of a call. manifest is empty unless the call runs
+// commands. Arguments that are too long for an event's line are stored as an
+// object.
 func (t *talk) callBegin(c *pendingCall, manifest string) (history.ToolCall, error) {
 	b := history.ToolCall{Role: t.role.Name, Tool: shorten(c.call.Name, maxNameBytes), Args: c.call.Args, Refused: c.refused,
 		Command: manifest != "", Manifest: manifest}
@@ -206,16 +208,15 @@ func (t *talk) callBegin(c *pendingCall, manifest string) (history.ToolCall, err
 	return b, err
 }
 
-// interrupted is the result of a command that was cut off.
+// interrupted returns the result of an interrupted command.
 func (t *talk) interrupted(_ context.Context, changed []string) (tool.Result, error) {
-	return tool.Failure("the command was cut off, because the program that ran it ended; whether it did what it was to do is not known, and it was not run again. " +
+	return tool.Failure("the command was interrupted, because the program that ran it stopped; it may or may not have done its work, and it was not run again. " +
 		t.role.changesText(changed)), nil
 }
 
-// since says which files have changed since something began, as far as they
-// are the role's.
+// changesText says which of the changed files the role may see.
 func (role Role) changesText(changed []string) string {
-	var own []string
+	var visible []string
 	for _, path := range changed {
 		if role.Dir != "" {
 			inside, ok := strings.CutPrefix(path, role.Dir+"/")
@@ -224,19 +225,19 @@ func (role Role) changesText(changed []string) string {
 			}
 			path = inside
 		}
-		own = append(own, path)
+		visible = append(visible, path)
 	}
-	if len(own) == 0 {
+	if len(visible) == 0 {
 		return "No file has changed since it began."
 	}
-	return "Files that changed since it began: " + strings.Join(own[:min(len(own), 50)], ", ") + "."
+	return "Files that changed since it began: " + strings.Join(visible[:min(len(visible), 50)], ", ") + "."
 }
 
-// mostBeside is how many calls run at the same time.
+// maxConcurrent limits how many calls run at the same time.
 const maxConcurrent = 8
 
-// beside runs calls that only look at the same time. Their places are given
-// before, and their records are written after, in the order of the calls.
+// runConcurrently runs calls of read-only tools at the same time. It records
+// their begins before, and their results after, in the order of the calls.
 func (t *talk) runConcurrently(ctx context.Context, group []*pendingCall) (err error) {
 	at := t.r.at
 	defer func() { t.r.at = at }()
@@ -273,28 +274,28 @@ func (t *talk) runConcurrently(ctx context.Context, group []*pendingCall) (err e
 	return nil
 }
 
-// cut is a result as the model is sent it: what is too long is left out in the
-// middle, and can be had with the tool that reads.
+// textForModel returns the text of a result as the model receives it. It omits
+// the middle of a long text, which the model can read with a tool.
 func (t *talk) textForModel(c Called) string {
-	most := 16 << 10
+	limit := 16 << 10
 	for _, one := range t.role.Tools {
 		if one.Name == c.Name && one.MaxText > 0 {
-			most = one.MaxText
+			limit = one.MaxText
 		}
 	}
 	text := c.Result.Text
-	if len(text) <= most {
+	if len(text) <= limit {
 		return text
 	}
-	head, tail := wholeLines(text[:most*2/3], false), wholeLines(text[len(text)-most/3:], true)
-	return fmt.Sprintf("%s\n[%d bytes are left out here; the whole is \"output:%d\" for the tool that reads]\n%s",
+	head, tail := wholeLines(text[:limit*2/3], false), wholeLines(text[len(text)-limit/3:], true)
+	return fmt.Sprintf("%s\n[%d bytes omitted here; to see all, read \"output:%d\"]\n%s",
 		head, len(text)-len(head)-len(tail), len(t.outputs), tail)
 }
 
-// lines is a piece of a text without the torn line at its end, or at its
-// beginning, unless that is most of it.
-func wholeLines(piece string, beginning bool) string {
-	if beginning {
+// wholeLines returns a piece of a text without the incomplete line at its end,
+// or at its start, unless that is most of the piece.
+func wholeLines(piece string, start bool) string {
+	if start {
 		if i := strings.IndexByte(piece, '\n'); i >= 0 && i < len(piece)/2 {
 			return piece[i+1:]
 		}
@@ -304,7 +305,8 @@ func wholeLines(piece string, beginning bool) string {
 	return strings.ToValidUTF8(piece, "")
 }
 
-// middle is a text shortened to about so many bytes.
+// shorten returns a text without its middle if it is longer than about so many
+// bytes.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text

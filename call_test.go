@@ -430,7 +430,7 @@ func TestCancelledCall(t *testing.T) {
 			if ran.Load() != tt.ran || len(m.requests) != 2 {
 				t.Errorf("run %d times in %d model calls, want %d in 2", ran.Load(), len(m.requests), tt.ran)
 			}
-			if cut := strings.Contains(m.results(1)[1], "cut off"); cut != one.RunsCommands {
+			if cut := strings.Contains(m.results(1)[1], "interrupted"); cut != one.RunsCommands {
 				t.Errorf("the model was told %q", m.results(1))
 			}
 		})

@@ -10,20 +10,22 @@ import (
 	"hone/model"
 )
 
-// framing is what a wire may add to a request's bytes, in tokens.
+// framingTokens is how many tokens a provider's wire format may add to a
+// request.
 const framingTokens = 1024
 
-// leastOutput is what a reply needs to be worth asking for, in tokens.
+// minOutput is how many tokens a reply needs to be worth asking for.
 const minOutput = 256
 
-// need is what the budget must pay for, in tokens: those of the request, and the
-// fewest that make a reply useful.
+// need is what the budget must pay for, in tokens: the request, and the
+// shortest useful reply.
 type need struct {
 	in, out int64
-	what    string // for people
+	what    string // for the user
 }
 
-// afford is the output limit that fits what is left of the budget.
+// affordableOutput returns how many tokens a reply may have so that the budget
+// pays for it. If that is fewer than needed, the error is a [*Stop].
 func (r *Run) affordableOutput(role Role, n need) (int64, error) {
 	if role.MaxOutput <= 0 {
 		return 0, &Stop{Kind: KindUsage, Why: "the role " + role.Name + " has no output limit, so nothing can be reserved for its replies"}
@@ -42,7 +44,8 @@ func (r *Run) affordableOutput(role Role, n need) (int64, error) {
 	return out, nil
 }
 
-// affordCost lowers an output limit to what is left of the cost limit.
+// affordableOutputByCost lowers an output limit to what the cost limit pays
+// for.
 func (r *Run) affordableOutputByCost(role Role, n need, out int64, spent history.Ledger) (int64, error) {
 	if role.Price == nil || spent.Unpriced {
 		return 0, &Stop{Kind: KindUsage, Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
@@ -66,15 +69,15 @@ func budgetStop(which, why string, next Next) error {
 	return &Stop{Kind: KindBudget, Why: "the " + which + " budget is used up: " + why, Next: next}
 }
 
-// held is a reserve that is open.
+// reservation is a reserve that is not committed yet.
 type reservation struct {
 	history.Reserve
 	seq   int64
-	out   int64 // most tokens that the reply may have
+	out   int64 // maximum number of tokens of the reply
 	price *Price
 }
 
-// reserve reserves an attempt that sends at most so many tokens.
+// reserve reserves the cost of an attempt that sends at most in tokens.
 func (r *Run) reserve(role Role, attempt int, in int64) (reservation, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
@@ -92,14 +95,15 @@ func (r *Run) reserve(role Role, attempt int, in int64) (reservation, error) {
 	return h, err
 }
 
-// Reserve reserves a call that the engine does not make itself: an agent makes it
-// in its session, and a proxy passes it on (rulings A8 and G11). The role is the
-// model that the agent asks, with its price, and with the most tokens that the
-// reply may have in MaxOutput. bytes is the size of the request. Reserve returns
-// how many tokens the reply may have, and a function that commits the reserve and
-// must be called once; its argument used is nil if the usage is not known. The
-// error is a [*Stop] if the budget cannot pay for the call. Both functions may be
-// called from any goroutine.
+// Reserve reserves the cost of a call that the engine does not make itself: an
+// agent makes it, and a proxy forwards it (rulings A8 and G11). role is the
+// model that the agent asks, with its price; its MaxOutput is the maximum that
+// the reply may have. bytes is the size of the request.
+//
+// Reserve returns how many tokens the reply may have. The caller must call
+// commit once, with the usage, or with nil if it is unknown. If the budget
+// cannot pay for the call the error is a [*Stop]. Both functions may be called
+// from any goroutine.
 func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, commit func(used *model.Usage, fault error) error, err error) {
 	r.noteRelayed(role)
 	h, err := r.reserve(role, 0, bytes+framingTokens)
@@ -112,8 +116,8 @@ func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, commit func(used
 	}, nil
 }
 
-// noteRelayed notes that the calls of a role are passed on, whether they can be
-// paid or not: then the agent's own report does not count.
+// noteRelayed notes that the calls of a role are forwarded, whether the budget
+// pays for them or not. The agent's own report then does not count.
 func (r *Run) noteRelayed(role Role) {
 	r.money.Lock()
 	defer r.money.Unlock()
@@ -124,7 +128,7 @@ func (r *Run) noteRelayed(role Role) {
 }
 
 // commit records what an attempt used, and returns it; nil if the provider
-// reported nothing that counts.
+// reported nothing plausible.
 func (r *Run) commit(h reservation, used *model.Usage, fault error) (*model.Usage, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
@@ -153,7 +157,7 @@ func (r *Run) commit(h reservation, used *model.Usage, fault error) (*model.Usag
 	return c.Usage, r.recordCommit(c)
 }
 
-// charge fills in what the usage of a commit takes, at a price.
+// charge fills in the tokens and the cost of a commit from its usage.
 func charge(c *history.Commit, price *Price) {
 	c.Tokens = c.Usage.Total()
 	if price != nil {
@@ -162,8 +166,8 @@ func charge(c *history.Commit, price *Price) {
 	}
 }
 
-// chargeSoFar charges a reply that was cut off: the provider has reported what it
-// read, but not what it wrote at last, so the most that it may have written counts.
+// chargeSoFar charges a reply that was interrupted. The provider reported what
+// it read, but not all that it wrote, so the maximum counts as written.
 func chargeSoFar(c *history.Commit, h reservation) {
 	if c.Usage.Total() > c.Usage.Output {
 		most := *c.Usage
@@ -174,10 +178,12 @@ func chargeSoFar(c *history.Commit, h reservation) {
 	c.Usage = nil
 }
 
-// mostTokens is more than any attempt can use, and small enough for sums.
+// maxPlausibleTokens is more than any attempt can use, and small enough to add
+// up.
 const maxPlausibleTokens = 1 << 40
 
-// plausible is a reported usage; nil if its numbers cannot be counts of tokens.
+// plausibleUsage returns a reported usage; nil if its numbers cannot be counts
+// of tokens.
 func plausibleUsage(u *model.Usage) *model.Usage {
 	if u == nil {
 		return nil
@@ -200,8 +206,8 @@ func (r *Run) recordCommit(c history.Commit) error {
 	return err
 }
 
-// chargeReported charges what an agent reports that it used, if its calls were
-// not passed on.
+// chargeReported charges what an agent reports, unless its calls were forwarded
+// and charged one by one.
 func (r *Run) chargeReported(role Role, used *model.Usage) error {
 	r.money.Lock()
 	defer r.money.Unlock()
@@ -217,7 +223,7 @@ func (r *Run) chargeReported(role Role, used *model.Usage) error {
 	return r.recordCommit(c)
 }
 
-// noCost is a cost of 0 USD; nil if the price is not known.
+// noCost returns a cost of 0 USD; nil if the price is unknown.
 func noCost(price *Price) *float64 {
 	if price == nil {
 		return nil

@@ -6,30 +6,32 @@ import (
 	"hone/history"
 )
 
-// Once does what must not be repeated on its own, such as a command that a model
-// asked for. If a resumed run finds it begun and not recorded, it calls interrupted
-// in place of do, with the files that changed since it began, and records the
-// result. A snapshot before and one afterwards tell its changes from the user's.
+// Once does what must not be repeated automatically, such as a command that a
+// model asked for. If a resumed run finds that it was started but not recorded,
+// Once calls interrupted instead of do, with the files that changed since the
+// start, and records its result. Snapshots before and after separate its
+// changes from the user's.
 func Once[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error), interrupted Interrupted[T]) (T, error) {
-	begun := func(manifest string) (any, error) { return history.CommandBegun{Manifest: manifest}, nil }
-	v, _, err := once(ctx, r, command(r, effect(history.TypeCommand, name, input, nil, do), begun, interrupted))
+	begin := func(manifest string) (any, error) { return history.CommandBegun{Manifest: manifest}, nil }
+	v, _, err := once(ctx, r, command(r, effect(history.TypeCommand, name, input, nil, do), begin, interrupted))
 	return v, err
 }
 
-// Interrupted makes the result of something that was begun and not recorded.
+// Interrupted returns the result of something that was started but not
+// recorded. changed are the files that changed since; nil if there are none.
 type Interrupted[T any] func(ctx context.Context, changed []string) (T, error)
 
-// command makes a command of some work: it is not repeated on its own. If it was
-// begun and not recorded, interrupted makes its result. begun makes the begin's
-// payload, which holds the manifest before the command.
-func command[T any](r *Run, w stepWork[T], begun func(manifest string) (any, error), interrupted Interrupted[T]) stepWork[T] {
+// command turns a step into a command, which is not repeated automatically. If
+// the command was started but not recorded, interrupted makes its result. begin
+// makes the payload of its begin, from the manifest before the command.
+func command[T any](r *Run, w stepWork[T], begin func(manifest string) (any, error), interrupted Interrupted[T]) stepWork[T] {
 	w.command = true
 	w.open = func(ctx context.Context) (any, error) {
 		manifest, err := r.manifestBefore(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return begun(manifest)
+		return begin(manifest)
 	}
 	w.again = func(ctx context.Context) (T, error) {
 		changed, err := r.changedSince(ctx, w.name)
@@ -42,8 +44,8 @@ func command[T any](r *Run, w stepWork[T], begun func(manifest string) (any, err
 	return w
 }
 
-// once runs a command, takes a snapshot afterwards, and restores the protected
-// files that the command changed. It returns their paths.
+// once runs a command, takes a snapshot, and restores the protected files that
+// the command changed. It returns their paths.
 func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, restored []string, err error) {
 	if v, err = step(ctx, r, w); err != nil {
 		return v, nil, err
@@ -55,9 +57,9 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, restored []st
 	return v, o.Restored, err
 }
 
-// afterwards takes the snapshot after a command, and finds the protected files that
-// it changed. They are recorded before they are restored: whatever kills this
-// process, the model and the user hear of them.
+// snapshotAfter takes the snapshot after a command, and finds the protected
+// files that it changed. They are recorded before they are restored, so that
+// the model and the user learn of them even if this process is killed.
 func (r *Run) snapshotAfter(ctx context.Context) (history.Snapshot, error) {
 	if err := r.snapshot(ctx); err != nil {
 		return history.Snapshot{}, err
@@ -66,12 +68,12 @@ func (r *Run) snapshotAfter(ctx context.Context) (history.Snapshot, error) {
 	if err != nil {
 		return history.Snapshot{}, err
 	}
-	var back []string
+	var changed []string
 	for _, p := range list {
-		back = append(back, p.Path)
+		changed = append(changed, p.Path)
 	}
 	object, err := r.storeManifest()
-	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: back, Report: history.Report{Said: restoredNote(back)}}, err
+	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Report: history.Report{Said: restoredNote(changed)}}, err
 }
 
 // undoProtected restores the protected files that a command changed.
@@ -86,7 +88,7 @@ func (r *Run) undoProtected(ctx context.Context) (history.Snapshot, error) {
 	return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
 }
 
-// before takes the snapshot before a command.
+// manifestBefore stores the manifest of the tree before a command.
 func (r *Run) manifestBefore(ctx context.Context) (object string, err error) {
 	if _, err := r.Manifest(ctx); err != nil {
 		return "", err
@@ -94,8 +96,8 @@ func (r *Run) manifestBefore(ctx context.Context) (object string, err error) {
 	return r.storeManifest()
 }
 
-// changedSince returns the files that have changed since the command began that
-// was begun last and not recorded.
+// changedSince returns the files that changed since the last command of this
+// name started.
 func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	id := r.at
 	id.Name, id.Index = name, r.count[r.named(name)]-1

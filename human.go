@@ -7,24 +7,26 @@ import (
 	"hone/history"
 )
 
-// Human is whoever can be asked. A Run without one denies what would have to
-// be asked.
+// Human answers questions about changes that need an approval. A Run without
+// one denies them.
 type Human interface {
-	// Ask puts one question. [ErrPending] leaves it open: the run stops as
-	// blocked, and asks again when it is resumed.
+	// Ask asks one question. If the error is [ErrPending] the question stays
+	// open: the run stops as blocked, and asks again when it is resumed. Any
+	// other error stops the run too.
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
-// ErrPending says that there is no answer now.
+// ErrPending means that there is no answer yet.
 var ErrPending = errors.New("the question stays open")
 
-// What a [Human] is asked and answers.
+// The questions to a [Human], and its answers.
 type (
 	Question = history.Question
 	Answer   = history.Answer
 )
 
-// Always approves everything, for whoever said so beforehand.
+// Always is a Human that approves everything, for a user who has said so in
+// advance.
 type Always struct{}
 
 // Ask approves.

@@ -8,14 +8,15 @@ import (
 	"hone/history"
 )
 
-// Limits bound a run.
+// Limits limit a run.
 type Limits = history.Limits
 
-// Retry bounds how a temporary fault of a provider is met.
+// Retry says how often and when a request is repeated after a temporary error
+// of a provider.
 type Retry struct {
-	Attempts int           // in all; 0 means 6
-	First    time.Duration // before the second attempt; 0 means 1 s; doubled each time
-	Most     time.Duration // between two attempts; 0 means 1 min; Retry-After may ask for more
+	Attempts int           // maximum number of attempts, including the first; 0 means 6
+	First    time.Duration // wait before the second attempt, doubled for each further one; 0 means 1 s
+	Most     time.Duration // maximum wait, unless the provider asks for more; 0 means 1 min
 }
 
 func (t Retry) attempts() int {
@@ -38,15 +39,15 @@ func (t Retry) backoff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// Bounds bound one session of a conversation (rulings S8, S11 and G11). They
+// Bounds limit one session of a conversation (rulings S8, S11 and G11). They
 // end the session, never the run.
 type Bounds struct {
-	Turns   int `json:"turns"`    // most model calls; 0 means 30
-	Calls   int `json:"calls"`    // most tool calls that are run; 0 means 120
-	PerTurn int `json:"per_turn"` // of those, in one reply; 0 means 10
+	Turns   int `json:"turns"`    // maximum number of model calls; 0 means 30
+	Calls   int `json:"calls"`    // maximum number of tool calls that are run; 0 means 120
+	PerTurn int `json:"per_turn"` // maximum number of those in one reply; 0 means 10
 }
 
-// Resolved are the bounds with what zeros mean in their place.
+// Resolved returns the bounds with the defaults in place of zeros.
 func (b Bounds) Resolved() Bounds {
 	return Bounds{Turns: orElse(b.Turns, 30), Calls: orElse(b.Calls, 120), PerTurn: orElse(b.PerTurn, 10)}
 }

@@ -22,10 +22,10 @@ const (
 	Doctor = history.Doctor
 )
 
-// resumeWith is to resume the run with a limit raised.
+// resumeWith returns the advice to resume the run with another limit.
 func resumeWith(flag string, value any) Next {
 	return Next{Verb: Resume, Flags: []Flag{{Name: flag, Value: fmt.Sprint(value)}}}
 }
 
-// resumeAfter is to resume the run when something else was done.
+// resumeAfter returns the advice to do something and then resume the run.
 func resumeAfter(first string) Next { return Next{First: first, Verb: Resume} }

@@ -14,13 +14,14 @@ import (
 // whether a run makes progress, whatever the model says: a state that comes back
 // is a circle, and one with fewer findings than the last is worth restoring.
 
-// earlier are the states of the rounds before one.
+// earlier returns the states of the rounds before one.
 func (r *Run) earlier(round int) []State {
 	return slices.DeleteFunc(slices.Clone(r.Past().States()), func(s State) bool { return s.Round >= round })
 }
 
-// fingerprint is equal for states with the same tree, without the loop's own
-// files, and the same findings, apart from times and the like.
+// fingerprint returns a digest that is equal for states with the same tree,
+// except the loop's own files, and the same findings, except for times and the
+// like.
 func (r *Run) fingerprint(s State) (string, error) {
 	var wrong []string
 	for _, f := range s.Findings {
@@ -32,8 +33,8 @@ func (r *Run) fingerprint(s State) (string, error) {
 	return digestOf([]any{r.withoutOwn(r.last).Digest(), slices.Compact(wrong)})
 }
 
-// compareWithEarlier fills in the fingerprint of a state, and which earlier round
-// ended in the same state. A round that changed nothing is not compared.
+// compareWithEarlier sets the fingerprint of a state, and which earlier round
+// ended in the same state. It does not compare a round that changed nothing.
 func (r *Run) compareWithEarlier(s *State) (err error) {
 	if s.Fingerprint, err = r.fingerprint(*s); err != nil {
 		return err
@@ -52,8 +53,7 @@ func (r *Run) compareWithEarlier(s *State) (err error) {
 	return nil
 }
 
-// changedTree reports whether a round has changed something: by an edit, or by a
-// command, as the tree shows.
+// changedTree reports whether a round changed a file, by an edit or a command.
 func (r *Run) changedTree(round int) (bool, error) {
 	now := r.Past().Round(round)
 	if now.Edited || now.Manifest == "" {
@@ -63,8 +63,8 @@ func (r *Run) changedTree(round int) (bool, error) {
 	return err == nil && len(r.withoutOwn(was).Diff(r.withoutOwn(r.last))) > 0, err
 }
 
-// circleFinding tells the model, once for each circle, that the run is back in an
-// earlier state.
+// circleFinding tells the model that the run is back in an earlier state, once
+// for each such circle.
 func (r *Run) circleFinding(s State) []check.Finding {
 	before := r.earlier(s.Round)
 	if s.Same == 0 || before[len(before)-1].Same != 0 {
@@ -74,7 +74,7 @@ func (r *Run) circleFinding(s State) []check.Finding {
 		"the changes in between have led back there. Do not repeat them; find another cause, or another solution.", s.Same, s.Round)}}
 }
 
-// repeats is how many rounds ended in the state of an earlier round.
+// repeats returns how many rounds ended in the state of an earlier round.
 func repeats(states []State) int {
 	n := 0
 	for _, s := range states {
@@ -85,7 +85,8 @@ func repeats(states []State) int {
 	return n
 }
 
-// stuck reports whether as many rounds as may have ended in an earlier state.
+// stuck reports whether the limit of rounds that end in an earlier state is
+// reached.
 func (r *Run) stuck(states []State) bool {
 	return r.Limits.Patience > 0 && repeats(states) >= r.Limits.Patience
 }
@@ -105,7 +106,7 @@ func circlesNote(states []State) string {
 	return strings.Join(pairs, ", ") + ": the same tree with the same findings"
 }
 
-// blocking is how many findings show that a state's tree is not right. An
+// blocking returns how many findings show that a state's tree is wrong. An
 // unusable reply shows nothing about the tree.
 func blocking(s State) int {
 	n := 0
@@ -117,7 +118,7 @@ func blocking(s State) int {
 	return n
 }
 
-// blockingSources are the sources of the findings that block a state.
+// blockingSources returns the sources of a state's blocking findings.
 func blockingSources(s State) map[string]bool {
 	m := map[string]bool{}
 	for _, f := range s.Findings {
@@ -128,10 +129,10 @@ func blockingSources(s State) map[string]bool {
 	return m
 }
 
-// bestRound is the round with the fewest findings, and of those the latest, if it
-// has fewer than the last round. It compares only states that were judged alike:
-// a round whose reply was unreadable shows nothing about its tree, nor does one
-// that did not reach the check that found something in the last.
+// bestRound returns the latest of the rounds with the fewest findings; ok is
+// false unless it has fewer than the last round. It compares only states that
+// were judged alike: it skips a round whose reply was unreadable, and one that
+// did not reach the check that found something in the last round.
 func bestRound(states []State) (best State, ok bool) {
 	if len(states) == 0 {
 		return best, false
@@ -148,8 +149,8 @@ func bestRound(states []State) (best State, ok bool) {
 	return best, ok
 }
 
-// comparable reports whether all sources that found something in a state found
-// something in the last state too.
+// comparable reports whether every source of findings in a state also found
+// something in the last state.
 func comparable(s, last State) bool {
 	found, now := blockingSources(s), blockingSources(last)
 	if len(found) == 0 || found[check.SourceReply] {
@@ -163,7 +164,7 @@ func comparable(s, last State) bool {
 	return true
 }
 
-// addNotes adds to an end what the rounds show.
+// addNotes adds to an end what the states of the rounds show.
 func (r *Run) addNotes(end *End, states []State) {
 	if note := circlesNote(states); note != "" {
 		end.Notes = append(end.Notes, note)
@@ -191,19 +192,19 @@ func (r *Run) restoredTo(round int) bool {
 	return to != nil && *to == round
 }
 
-// restoreBest restores the tree of the best round if the rounds or the budget are
-// used up; restored says that it did.
+// restoreBest restores the tree of the best round if the rounds or the budget
+// are used up, and reports whether it did.
 func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err error) {
 	best, ok := bestRound(r.Past().States())
 	if !ok || !r.Trust.KeepBest || !kind.UsedUp() || r.restoredTo(best.Round) {
 		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	back, err := history.Reverse(ctx, r.Journal, r.Tree, best.Round, r.Own)
+	reversal, err := history.Reverse(ctx, r.Journal, r.Tree, best.Round, r.Own)
 	if err != nil {
 		return false, err
 	}
-	_, err = back.Restore(ctx, false)
+	_, err = reversal.Restore(ctx, false)
 	return err == nil, err
 }
 

@@ -19,8 +19,8 @@ import (
 // Run.Protect and existed when the run began are protected: hone asks before it
 // changes one, and restores one that a command changed.
 
-// protected are the protected files as they must be: as the run found them, or
-// as an approved edit left them.
+// protectedFiles returns the protected files as they must be: as the run found
+// them, or as an approved edit left them.
 func (r *Run) protectedFiles() (map[string]workspace.Entry, error) {
 	if len(r.Trust.Protect) == 0 {
 		return nil, nil
@@ -38,9 +38,9 @@ func (r *Run) protectedFiles() (map[string]workspace.Entry, error) {
 	return files, nil
 }
 
-// foundProtected are the protected files as the run found them; nil before its
-// first round. They never change, and a tree may be large, so each process matches
-// them only once.
+// foundProtected returns the protected files as the run found them; nil before
+// its first round. They never change, and a tree may be large, so each process
+// matches them only once.
 func (r *Run) foundProtected() (map[string]workspace.Entry, error) {
 	if r.guard != nil {
 		return r.guard, nil
@@ -62,7 +62,8 @@ func (r *Run) foundProtected() (map[string]workspace.Entry, error) {
 	return r.guard, nil
 }
 
-// protectingRules are the rules of a review, with the protected files added.
+// protectingRules returns rules for a review that also protect the protected
+// files.
 func (r *Run) protectingRules(rules workspace.Rules) (workspace.Rules, error) {
 	files, err := r.protectedFiles()
 	if len(files) > 0 {
@@ -71,8 +72,8 @@ func (r *Run) protectingRules(rules workspace.Rules) (workspace.Rules, error) {
 	return rules, err
 }
 
-// protectedChanges are the restorations of all protected files that are not as
-// they must be. The newest manifest must be up to date.
+// protectedChanges returns what restores the protected files that have changed.
+// The newest manifest must be up to date.
 func (r *Run) protectedChanges() ([]restore.Target, error) {
 	files, err := r.protectedFiles()
 	if err != nil || len(files) == 0 {
@@ -81,9 +82,9 @@ func (r *Run) protectedChanges() ([]restore.Target, error) {
 	return restorations(files, r.last), nil
 }
 
-// restoreProtected restores the protected files that commands changed, and returns
-// their paths. The newest manifest must be up to date. If it restores files, it
-// takes another manifest.
+// restoreProtected restores the protected files that commands changed, and
+// returns their paths. The newest manifest must be up to date; if files are
+// restored, it takes another one.
 func (r *Run) restoreProtected(ctx context.Context) ([]string, error) {
 	list, err := r.protectedChanges()
 	if err != nil || len(list) == 0 {
@@ -98,7 +99,8 @@ func (r *Run) restoreProtected(ctx context.Context) ([]string, error) {
 	return done, r.snapshot(ctx)
 }
 
-// restorations restore the files of a manifest that are not as they must be.
+// restorations returns what restores the files of a manifest that are not as
+// they must be.
 func restorations(files map[string]workspace.Entry, now workspace.Manifest) []restore.Target {
 	here := map[string]workspace.Entry{}
 	for _, e := range now {
@@ -116,7 +118,7 @@ func restorations(files map[string]workspace.Entry, now workspace.Manifest) []re
 	return list
 }
 
-// contents opens the contents of a file.
+// openContents opens the stored contents of a file.
 func (r *Run) openContents(digest string) (io.ReadCloser, error) {
 	return r.Journal.Home().OpenObject(digest)
 }

@@ -13,46 +13,46 @@ import (
 	"hone/workspace/restore"
 )
 
-// A replay runs the loop again over a journal that is played back
-// ([journal.Home.OpenReplay]). No model is asked and no command runs: each step
-// returns its record, which is valid only for the same input, so that every
-// request has to be the same byte for byte. What the engine itself writes has to
-// be the line that the journal has next. The edits are made again in a scratch
-// tree, and what commands changed is restored there. Wherever the journal names a
-// tree, the scratch tree has to match it.
+// A replay runs the loop again over a recorded journal ([journal.Home.Playback]).
+// No model is asked and no command runs: each step returns its record, which is
+// valid only for the same input, so every request must match byte for byte. An
+// event that the engine itself writes must match the next line of the journal. The
+// edits are made again in a scratch tree, and what commands changed is restored
+// there. Wherever the journal names a tree, the scratch tree must match it.
 
 // Replayed is the result of a replay.
 type Replayed struct {
-	Rounds   int // decisions that were the same
-	Requests int // that were the same byte for byte
-	Edits    int // that were made again
-	Trees    int // that matched
-	// Unexplained are files that changed while no command ran, such as by a user at
-	// work during the run; sorted.
+	Rounds   int // number of decisions that match
+	Requests int // number of requests that match byte for byte
+	Edits    int // number of edits that were made again
+	Trees    int // number of trees that match
+	// Unexplained are files that changed while no command ran, for example
+	// because the user edited them during the run; sorted.
 	Unexplained []string
 	// Lost are files whose contents were not stored; sorted.
 	Lost []string
-	// Open says that the journal ends within a round: the run was stopped there, or
-	// killed.
+	// Open means that the journal ends within a round: the run was stopped or
+	// killed there.
 	Open bool
 }
 
-// errEnds says that the journal ends within a round.
+// errJournalEnds means that the journal ends within a round.
 var errJournalEnds = errors.New("the journal ends here")
 
-// played is the world of a journal that is played back.
+// played is the world of a run that is replayed.
 type played struct {
 	r *Run
 	Replayed
-	tree     workspace.Series          // at the newest manifest
-	scratch  workspace.Manifest        // of the scratch tree, for its stat cache
-	commands bool                      // one may have changed the tree since it was compared
-	written  map[string]bool           // by edits, and in no manifest since
+	tree     workspace.Series          // at the newest recorded manifest
+	scratch  workspace.Manifest        // manifest of the scratch tree, for its stat cache
+	commands bool                      // a command may have changed the tree since it was compared
+	written  map[string]bool           // files that edits wrote and no later manifest has
 	unpaid   map[journal.Identity]bool // steps that the budget did not pay for
 }
 
-// Replay replays the run. Its journal has to be played back, and its tree to be
-// empty. The error says what was not the same.
+// Replay replays the run. Its journal must come from [journal.Home.Playback],
+// and its tree must be empty. The error says what differs; a difference in the
+// tree is in the result instead. Replay must be the only call on the Run.
 func (r *Run) Replay(ctx context.Context, round Round) (Replayed, error) {
 	p := &played{r: r, tree: workspace.Series{Get: r.Journal.Home().Get}, written: map[string]bool{}, unpaid: map[journal.Identity]bool{}}
 	r.replaying = p
@@ -69,7 +69,7 @@ func (r *Run) Replay(ctx context.Context, round Round) (Replayed, error) {
 	return p.Replayed, err
 }
 
-// drive drives the rounds of all processes of the run.
+// drive replays the rounds of all processes of the run.
 func (p *played) drive(ctx context.Context, round Round) error {
 	if len(p.r.Journal.Remaining()) == 0 {
 		return errors.New("the run has no record")
@@ -98,7 +98,7 @@ func (p *played) drive(ctx context.Context, round Round) error {
 	}
 }
 
-// restart passes the start, and takes the limits that the run began with.
+// passStart passes the start, and sets the limits that the run started with.
 func (p *played) passStart() error {
 	e := history.Decode(p.r.Journal.Skip())
 	start, ok := e.Payload.(Start)
@@ -110,8 +110,8 @@ func (p *played) passStart() error {
 	return nil
 }
 
-// stopped continues after an error that the loop itself made: the run has to have
-// ended with it.
+// passStop handles an error of the loop: the recorded run must have ended with
+// it too.
 func (p *played) passStop(ctx context.Context, err error) error {
 	var diverged *journal.DivergedError
 	if ctx.Err() != nil || errors.Is(err, errJournalEnds) || errors.As(err, &diverged) {
@@ -120,16 +120,14 @@ func (p *played) passStop(ctx context.Context, err error) error {
 	if err := p.catchUp(ctx, history.TypeEnd); err != nil {
 		return err
 	}
-	s, stop := p.r.Past().State(), p.r.stopFor(ctx, err)
-	s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
-	if _, ending := p.r.recordEnd(s); ending != nil {
-		return err // the run went on then
+	if _, ending := p.r.recordEnd(p.r.stoppedState(ctx, err)); ending != nil {
+		return err // the recorded run continued
 	}
 	return nil
 }
 
-// catchUp passes events that the loop does not make, up to one that it makes, or to
-// one of a type.
+// catchUp passes events that the loop does not make, up to the next one that it
+// makes or that has one of the given types.
 func (p *played) catchUp(ctx context.Context, until ...journal.Type) error {
 	for {
 		ahead := p.r.Journal.Remaining()
@@ -142,8 +140,9 @@ func (p *played) catchUp(ctx context.Context, until ...journal.Type) error {
 	}
 }
 
-// foreign reports whether the loop does not make an event: it is of the world around
-// it, of the end of a process, or of a question that was answered later.
+// isOutsideLoop reports whether the loop does not make an event. Such an event
+// comes from its surroundings, from the end of a process, or from a question
+// that was answered later.
 func isOutsideLoop(e journal.Event) bool {
 	switch e.Type {
 	case history.TypeWalls, history.TypeNotice, history.TypeServer, history.TypeReserve, history.TypeCommit, history.TypeUsage,
@@ -153,7 +152,7 @@ func isOutsideLoop(e journal.Event) bool {
 	return e.Step != nil && e.Step.Session < 0
 }
 
-// pass passes the next event, and does to the scratch tree what it says.
+// pass passes the next event, and changes the scratch tree as the event says.
 func (p *played) pass(ctx context.Context) error {
 	e := history.Decode(p.r.Journal.Skip())
 	switch payload := e.Payload.(type) {
@@ -175,7 +174,7 @@ func (p *played) pass(ctx context.Context) error {
 	return p.matchTree(ctx, e.Manifest())
 }
 
-// remake makes edits again.
+// reapply makes recorded edits again.
 func (p *played) reapply(ctx context.Context, vs []workspace.Verdict) error {
 	ch, err := history.RecordedChange(p.r.Journal.Home(), vs)
 	if err != nil {
@@ -196,17 +195,18 @@ func (p *played) reapply(ctx context.Context, vs []workspace.Verdict) error {
 	return nil
 }
 
-// unignored writes a file that no manifest has, because git ignores it, and that an
-// edit found.
+// writeIgnored writes a file that an edit found but no manifest has, because
+// git ignores it.
 func (p *played) writeIgnored(ctx context.Context, v workspace.Verdict) error {
 	if _, listed := p.r.last.Entry(v.Path); listed {
-		return nil // Apply says that it is another
+		return nil // Apply reports that it differs
 	}
 	_, err := restore.Paths(ctx, p.r.Tree, []restore.Target{{Path: v.Path, Want: history.EntryOf(v.Path, v.Before)}}, p.r.openContents)
 	return err
 }
 
-// meet compares the scratch tree with a recorded manifest, and makes it match.
+// matchTree compares the scratch tree with a recorded manifest, and makes it
+// match.
 func (p *played) matchTree(ctx context.Context, object string) error {
 	if _, err := p.tree.MoveTo(object); err != nil {
 		return err
@@ -231,19 +231,20 @@ func (p *played) matchTree(ctx context.Context, object string) error {
 	return nil
 }
 
-// differences returns what makes the scratch tree match a manifest. That has to be
-// what commands changed, or the loop's own files; same says that it is.
+// differences returns what makes the scratch tree match a manifest. same
+// reports whether only commands and the loop's own files explain the
+// differences.
 func (p *played) differences(now, want workspace.Manifest) (list []restore.Target, same bool) {
 	same = true
-	reruled := slices.ContainsFunc(p.r.last.Diff(want), func(d workspace.Delta) bool { return path.Base(d.Path) == ".gitignore" })
+	rulesChanged := slices.ContainsFunc(p.r.last.Diff(want), func(d workspace.Delta) bool { return path.Base(d.Path) == ".gitignore" })
 	for _, d := range now.Diff(want) {
 		switch {
-		case d.Op == workspace.Removed && (p.written[d.Path] || reruled && !p.commands), d.Before.SameState(d.After):
+		case d.Op == workspace.Removed && (p.written[d.Path] || rulesChanged && !p.commands), d.Before.SameState(d.After):
 			continue // ignored by git, and by the manifest
 		case d.After.Note != "", d.After.Kind == workspace.Other, d.After.Kind == workspace.Regular && !p.r.Journal.Home().Has(d.After.Digest):
 			p.Lost = append(p.Lost, d.Path)
 			continue
-		case reruled && d.Op == workspace.Added:
+		case rulesChanged && d.Op == workspace.Added:
 		case !p.commands && p.r.last != nil && (p.r.Own == nil || !p.r.Own(d.Path)):
 			same = false
 			p.Unexplained = append(p.Unexplained, d.Path)
@@ -253,12 +254,12 @@ func (p *played) differences(now, want workspace.Manifest) (list []restore.Targe
 	return list, same
 }
 
-// begin finds the record of a step, and passes its begin, its record and all events
-// between them.
+// begin finds the record of a step, and passes its begin, its record and all
+// events between them.
 func (p *played) begin(ctx context.Context, at *stepPlace) error {
 	begun, record := p.lookUp(at.id)
 	if err := at.sameInput(begun, record); err != nil {
-		return errors.New(err.Error()) // the run did not end so: the loop differs
+		return errors.New(err.Error()) // not a Stop: the recorded run did not end with it
 	}
 	at.record = record
 	if record != nil && record.Seq <= p.passed() {
@@ -294,7 +295,7 @@ func (p *played) begin(ctx context.Context, at *stepPlace) error {
 }
 
 // lookUp finds the first begin of a step and its record, also among the events
-// that are still ahead.
+// that are not passed yet.
 func (p *played) lookUp(id journal.Identity) (begun, record *journal.Event) {
 	begun, record = p.r.Journal.Lookup(id)
 	for _, e := range p.r.Journal.Remaining() {
@@ -311,12 +312,13 @@ func (p *played) lookUp(id journal.Identity) (begun, record *journal.Event) {
 	return begun, record
 }
 
-// passed is the number of the event that was passed last.
+// passed returns the number of the event that was passed last.
 func (p *played) passed() int64 { return int64(len(p.r.Journal.Events())) }
 
-// unpaidAt returns the stop of a step that has no record because the budget did not
-// pay for it, and whose round ended without it; else nil. Its begins are passed
-// wherever they are, since each process began it again.
+// unpaidStep returns the stop of a step that has no record because the budget
+// did not pay for it, and whose round ended without it; otherwise nil. It
+// passes the begins of the step wherever they are, because each process started
+// it again.
 func (p *played) unpaidStep(ctx context.Context, id journal.Identity) error {
 	ended, session := false, false
 	for _, e := range p.r.Journal.Remaining() {
@@ -339,13 +341,13 @@ func (p *played) unpaidStep(ctx context.Context, id journal.Identity) error {
 	return &Stop{Kind: KindBudget}
 }
 
-// skipped reports whether an event is passed wherever it is.
+// isSkipped reports whether an event is passed wherever it is.
 func (p *played) isSkipped(e journal.Event) bool {
 	return isOutsideLoop(e) || e.Step != nil && p.unpaid[*e.Step]
 }
 
-// endsAt says why a step has no record: the run came no further, unless it did
-// something else that is not part of the step.
+// missingRecord returns why a step has no record: the run ended there, or it
+// did something that is not part of the step.
 func (p *played) missingRecord(id journal.Identity, begin *journal.Event) error {
 	for _, e := range p.r.Journal.Remaining() {
 		if p.isSkipped(e) || begin != nil && e.Step != nil && within(*e.Step, id) {
@@ -356,13 +358,13 @@ func (p *played) missingRecord(id journal.Identity, begin *journal.Event) error 
 	return errJournalEnds
 }
 
-// within reports whether a step may have been taken by another one.
+// within reports whether a step may be part of another one.
 func within(step, of journal.Identity) bool {
 	return step.Round == of.Round && step.Session == of.Session && step.Turn == of.Turn && step.Call == of.Call
 }
 
-// inspect returns the last record, since processes judge the tree again if it has
-// changed.
+// inspect returns the last record of the step in the round, because each
+// process judges the tree again if it has changed.
 func (p *played) inspect(ctx context.Context, name string, _ func(context.Context) (history.Checked, error)) (c history.Checked, err error) {
 	for {
 		id := p.r.next(name)
@@ -378,7 +380,7 @@ func (p *played) inspect(ctx context.Context, name string, _ func(context.Contex
 	}
 }
 
-// append compares an event with the next one of the journal that the engine makes.
+// append compares an event of the engine with the next one in the journal.
 func (p *played) append(n journal.Entry) (journal.Event, error) {
 	for {
 		e, err := p.r.Journal.Append(n)
@@ -399,8 +401,8 @@ func (p *played) append(n journal.Entry) (journal.Event, error) {
 	}
 }
 
-// manifest returns the tree of the next event that names one. The scratch tree has
-// to match it.
+// manifest returns the tree of the next event that names one. The scratch tree
+// must match it.
 func (p *played) manifest(ctx context.Context) (object, tree string, err error) {
 	for _, e := range p.r.Journal.Remaining() {
 		object := history.Decode(e).Manifest()
@@ -413,5 +415,5 @@ func (p *played) manifest(ctx context.Context) (object, tree string, err error) 
 	return "", "", errJournalEnds
 }
 
-// put only names the object: the run stored it.
+// put returns only the object's name: the recorded run has stored it.
 func (p *played) put(b []byte) (name string, err error) { return sum(b), nil }

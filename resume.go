@@ -13,9 +13,9 @@ import (
 	"hone/workspace"
 )
 
-// resume is what a process does first with a run that an earlier process began.
-// It records that it resumes the run, and what was changed outside the run since.
-// It asks the questions that no user could be asked before.
+// resume is the first thing that a process does with a run of an earlier
+// process. It records that it resumes the run, and what was changed outside the
+// run since. It asks the questions that no user could be asked before.
 func (r *Run) resume(ctx context.Context, s State) error {
 	if r.resumed {
 		return nil
@@ -35,8 +35,8 @@ func (r *Run) resume(ctx context.Context, s State) error {
 	return nil
 }
 
-// recordOutside records how the tree differs from the one that the run left. Such
-// a change is never undone, because the user made it on purpose.
+// recordOutside records how the tree differs from the one that the run left.
+// Such a change is never undone, because the user made it on purpose.
 func (r *Run) recordOutside(ctx context.Context) error {
 	object, written := r.Past().Expected()
 	if object == "" {
@@ -72,8 +72,8 @@ func (r *Run) recordOutside(ctx context.Context) error {
 	return err
 }
 
-// outsideFindings tell the model what was restored, and what was changed outside
-// the run.
+// outsideFindings tells the model what was restored, and what was changed
+// outside the run.
 func outsideFindings(o history.Opened) []check.Finding {
 	var findings []check.Finding
 	if o.RestoredTo != nil {
@@ -112,8 +112,8 @@ func (r *Run) askUnanswered(ctx context.Context, s State) error {
 	return r.applyAllowed(ctx, ch, vs)
 }
 
-// unanswered are the questions of a round that no user could be asked, as far
-// as their files are still the same.
+// unanswered returns the questions of a round that no user could be asked and
+// whose files are unchanged.
 func (r *Run) unanswered(round int) []Question { return r.Past().Unanswered(round, r.matches) }
 
 // matches reports whether a file has the contents of an image.

@@ -10,18 +10,22 @@ import (
 	"hone/journal"
 )
 
-// Round is one round of a loop: it takes what is wrong and returns what is wrong
-// afterwards. prior is empty in the first round, unless the check runs before it
-// ([Trust]). Between its steps a Round depends only on its arguments and on the
-// results of its steps. Blocking findings mean that the tree cannot be right yet,
-// so the engine does not run the check. An error that is [OutOfBudget] together
-// with findings means that the budget did not pay for the rest of the round: the
-// round ends with these findings, and the check runs before the run ends.
+// Round is one round of a loop. prior are the findings that the tree has so
+// far; it is empty in the first round, unless the check runs before it
+// ([Trust]). The result is what is wrong afterwards: a blocking finding means
+// that the tree cannot be right yet, so the engine does not run the check.
+//
+// Between its steps a Round depends only on its arguments and on the results of
+// its steps.
+//
+// If the error is [OutOfBudget] and there are findings, the budget did not pay
+// for the rest of the round: the round ends with these findings, and the check
+// runs before the run ends. Any other error stops the run; see [Stop].
 type Round func(ctx context.Context, r *Run, prior []check.Finding) ([]check.Finding, error)
 
-// Do runs rounds until a decision or an error ends the run, and records the end.
-// The error says why the end could not be recorded; the End is complete even
-// then.
+// Do runs rounds until a decision or an error ends the run, and records the
+// end. The End is always complete: it also says which error stopped the run.
+// The error is that of OnStart, or says why the end could not be recorded.
 func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 	ctx, cancel := r.limitTime(ctx)
 	defer cancel()
@@ -31,9 +35,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 			continue
 		}
 		if err != nil {
-			stop := r.stopFor(ctx, err)
-			s = r.Past().State()
-			s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
+			s = r.stoppedState(ctx, err)
 		}
 		restored, err := r.restoreBest(ctx, s.Kind)
 		if restored {
@@ -44,11 +46,13 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 	}
 }
 
-// Next finishes a round that was begun, or runs another, and returns where the run
-// stands then. It leaves a run alone whose last decision ended it, unless what
-// stopped the run has changed since: the user raised the limit of rounds, or can
-// now be asked a question. It keeps nothing in memory that is not in the journal,
-// and may be called again after an error.
+// Next completes a round that was started, or runs another one, and returns the
+// state after it. If the last decision ended the run Next does nothing, unless
+// the reason has gone: the user raised the limit of rounds, or can now be asked
+// a question.
+//
+// Next may be called again after an error: it keeps nothing in memory that is
+// not in the journal.
 func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	s := r.Past().State()
 	r.startRound(s.Round)
@@ -93,10 +97,10 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	return r.decide(ctx, s, findings, short)
 }
 
-// decide runs the check unless a finding blocks it, and records what follows from
-// the round. short is why the budget did not pay for the rest of the round; nil
-// if it did. The check then runs whatever the findings are, since they may say no
-// more than that.
+// decide runs the check unless a finding blocks it, and records the decision
+// that follows from the round. short is why the budget did not pay for the rest
+// of the round; nil if it did. If it is set the check always runs, because the
+// findings may only say that the round is incomplete.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
 	findings = joinFindings(findings, r.protectFindings(s.Round))
 	done, err := r.judge(ctx, &s, !check.Blocking(findings) || short != nil)
@@ -124,8 +128,8 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 	return s, r.recordDecision(s)
 }
 
-// judge runs the check if nothing else is wrong, and the proof if the check passes.
-// It reports whether nothing is wrong.
+// judge runs the check if nothing else is wrong, and then the proof if the
+// check passes. It reports whether nothing is wrong.
 func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 	var err error
 	if !done || r.Check == nil {
@@ -140,8 +144,8 @@ func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 	return !check.Blocking(c.Findings), err
 }
 
-// over reports whether the last decision ended the run, and what stopped the run
-// has not changed since.
+// isOver reports whether the last decision ended the run, and its reason still
+// holds.
 func (r *Run) isOver(s State) bool {
 	switch {
 	case s.Decision == "", s.Decision == GoOn, s.Decision == StopNow && r.Past().Granted():
@@ -154,8 +158,8 @@ func (r *Run) isOver(s State) bool {
 	return r.Human == nil || len(r.unanswered(s.Round)) == 0
 }
 
-// first runs the check before the first round, if the run wants that, and decides
-// whether the first round begins.
+// checkFirst runs the check before the first round, if the run wants that, and
+// decides whether the first round starts.
 func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 	if r.Check == nil || r.Trust.CheckFirst == Blind && r.Trust.Proof == nil {
 		return s, nil
@@ -184,14 +188,14 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 	return s, r.recordDecision(s)
 }
 
-// open takes the snapshot that a resumed run compares the tree with.
+// openRound takes the snapshot that a resumed run compares the tree with.
 func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
 	name, tree, err := r.world().manifest(ctx)
 	return history.Opened{Manifest: name, Tree: tree, Outside: r.Past().Outside(), RestoredTo: r.Past().RestoredTo()}, err
 }
 
-// unpaid returns why the budget did not pay for the rest of a round; nil if it did.
-// Any other error stays an error.
+// unpaidStop returns why the budget did not pay for the rest of a round; nil if
+// it did. Any other error is returned as it is.
 func (r *Run) unpaidStop(ctx context.Context, findings []check.Finding, err error) (*Stop, error) {
 	if findings == nil || !OutOfBudget(err) {
 		return nil, err
@@ -203,13 +207,14 @@ func (r *Run) unpaidStop(ctx context.Context, findings []check.Finding, err erro
 	return &Stop{Kind: KindBudget, Why: u.Why, Next: u.Next}, err
 }
 
-// record records a decision.
+// recordDecision records a decision.
 func (r *Run) recordDecision(s State) error {
 	_, err := r.append(journal.Entry{Type: history.TypeRound, Payload: s, Sync: true})
 	return err
 }
 
-// join makes one list, which is never nil: in JSON it is always an array.
+// joinFindings joins lists of findings. The result is never nil, so that JSON
+// has an array.
 func joinFindings(lists ...[]check.Finding) []check.Finding {
 	return append([]check.Finding{}, slices.Concat(lists...)...)
 }

@@ -11,35 +11,36 @@ import (
 	"hone/workspace"
 )
 
-// Run is one run of a loop over one tree. Its exported fields are set before
-// the first call and not changed afterwards.
+// Run is one run of a loop over one tree. Set its exported fields before the
+// first call, and do not change them afterwards. Tree and Journal are required.
 type Run struct {
 	Tree    *workspace.Tree
 	Journal *journal.Journal
-	// Check has the last word; nil means that there is none, and the loop's
-	// own end counts.
+	// Check decides whether the tree is right. Nil means that there is no check:
+	// then the run is done when a round returns no blocking finding.
 	Check check.Func
-	// Human can be asked; nil denies what would have to be asked.
+	// Human approves changes that need it; nil denies them.
 	Human Human
-	// Rules are what Apply reviews changes by. Their Seen is given to Apply.
+	// Rules are the rules by which Apply reviews changes. Apply sets their Seen.
 	Rules  workspace.Rules
 	Limits Limits
 	Retry  Retry
 	Trust  Trust
-	// Largest is the size in bytes of the largest file whose contents are kept
-	// to be had back; 0: there is no limit.
+	// Largest is the size in bytes of the largest file whose contents are stored,
+	// so that it can be restored; 0 means no limit.
 	Largest int64
-	// Own tells the files that the loop itself writes for people, such as
-	// logs: nobody else's change. Nil: there are none.
+	// Own reports whether the loop itself writes a file for the user, such as a
+	// log. Such a file is never a change of the model or the user. Nil means that
+	// there are none.
 	Own func(path string) bool
-	// Before gives a manifest of the tree from an earlier run (see
-	// [history.LastManifest]), so that files which are what they were need not be read
-	// again; nil has all read. Contract: it is called where the run has no
-	// manifest of its own yet; its result may be nil.
+	// Before returns a manifest of the tree from an earlier run, such as
+	// [history.LastManifest], so that unchanged files need not be read again. It is
+	// called only before the run has its own manifest. If it or its result is nil,
+	// all files are read.
 	Before func() workspace.Manifest
-	// Redact takes provider keys out of a text; nil takes nothing out. All
-	// that is journaled goes through it. Contract: it keeps JSON valid JSON,
-	// and redacting twice is redacting once.
+	// Redact removes provider keys from a text; nil removes nothing. Everything
+	// that is recorded goes through it. It must keep JSON valid, and redacting a
+	// text twice must be the same as redacting it once.
 	Redact func(string) string
 	// Stream, if not nil, is given a model's visible text as it arrives.
 	Stream func(text string)
@@ -52,24 +53,24 @@ type Run struct {
 	startErr  error            // of OnStart
 	at        journal.Identity // where the run is; its name and index are empty
 	count     map[journal.Identity]int
-	sessions  int // begun in the round
+	sessions  int // started in the round
 	money     sync.Mutex
-	relayed   map[string]bool // roles whose agent's calls this process passed on; by money's holder alone
+	relayed   map[string]bool // roles whose agent's calls this process forwarded; guarded by money
 	once      sync.Once       // sets past
 	past      *history.Past
 	last      workspace.Manifest         // the newest manifest, for its stat cache
-	stored    workspace.Stored           // the manifest that was kept last
-	guard     map[string]workspace.Entry // protected files as the run found them; nil: not looked for yet
-	stale     bool                       // something may have changed the tree since
-	resumed   bool                       // by this process, if an earlier one began the run
-	replaying world                      // nil: the live one
+	stored    workspace.Stored           // the manifest that was stored last
+	guard     map[string]workspace.Entry // protected files as the run found them; nil until they are needed
+	stale     bool                       // something may have changed the tree since last
+	resumed   bool                       // this process has called resume
+	replaying world                      // nil unless the run is replayed
 }
 
-// Round is the number of the round that the run is in; 0 before the first.
+// Round returns the number of the current round; 0 before the first.
 func (r *Run) Round() int { return r.at.Round }
 
-// Past is what the run's journal tells, up to its last event. A loop reads there
-// whatever it has to remember.
+// Past returns the past of the run, up to the last event of its journal. A loop
+// reads from it whatever it must remember.
 func (r *Run) Past() *history.Past {
 	r.once.Do(func() { r.past = history.Follow(r.Journal) })
 	return r.past
@@ -82,27 +83,28 @@ func (r *Run) Start(s Start) error {
 	return err
 }
 
-// Walled records what this process runs commands behind. It is called once a
-// process, before the first round.
+// Walled records the walls of this process's commands. Call it once in each
+// process, before the first command runs.
 func (r *Run) Walled(w history.Walls) error {
 	_, err := r.append(journal.Entry{Type: history.TypeWalls, Payload: w})
 	return err
 }
 
-// Served records what happened to a server that a loop holds open. It may be
+// Served records what happened to a server that a loop runs for a role. It may be
 // called from any goroutine.
 func (r *Run) Served(s history.Served) error {
 	_, err := r.append(journal.Entry{Type: history.TypeServer, Payload: s})
 	return err
 }
 
-// enter puts the run at the beginning of a round.
+// startRound moves the run to the start of a round.
 func (r *Run) startRound(round int) {
 	r.at = journal.Identity{Round: round}
 	r.count, r.sessions = nil, 0
 }
 
-// Notice tells the user something that is not a finding, once a run.
+// Notice tells the user something that is not a finding. It records the same text
+// only once in a run.
 func (r *Run) Notice(text string) error {
 	if r.Past().Noticed(text) {
 		return nil
@@ -136,6 +138,7 @@ func (r *Run) write(n journal.Entry) (journal.Event, error) {
 	return r.world().append(n)
 }
 
+// redact calls Redact unless it is nil.
 func (r *Run) redact(b []byte) []byte {
 	if r.Redact == nil {
 		return b
@@ -143,10 +146,10 @@ func (r *Run) redact(b []byte) []byte {
 	return []byte(r.Redact(string(b)))
 }
 
-// clean makes a provider's words fit to show: one line without keys.
+// cleanText returns a provider's message without keys, so that it can be shown.
 func (r *Run) cleanText(s string) string { return string(r.redact([]byte(s))) }
 
-// marshal encodes a value as the journal keeps it.
+// marshal encodes a value like the journal.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

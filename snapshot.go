@@ -8,8 +8,8 @@ import (
 	"hone/workspace"
 )
 
-// Manifest is the manifest of the tree as it is. It is taken anew only if
-// something may have changed the tree since the last one.
+// Manifest returns the current manifest of the tree. It reads the tree only if
+// something may have changed it since the last manifest.
 func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
 	if r.stale || r.last == nil {
 		if err := r.snapshot(ctx); err != nil {
@@ -25,8 +25,8 @@ func (r *Run) storeManifest() (object string, err error) {
 	return r.stored.Name, err
 }
 
-// snapshot takes a manifest of the tree, and keeps the contents of files that are
-// new in it.
+// snapshot takes a manifest of the tree, and stores the contents of files that
+// are new in it.
 func (r *Run) snapshot(ctx context.Context) error {
 	known := r.last
 	if known == nil && r.Before != nil {
@@ -34,7 +34,7 @@ func (r *Run) snapshot(ctx context.Context) error {
 	}
 	m, err := r.Tree.Manifest(ctx, known)
 	if err != nil {
-		return fmt.Errorf("look at the tree: %w", err)
+		return fmt.Errorf("read the tree: %w", err)
 	}
 	if m, err = r.keepContents(ctx, m); err != nil {
 		return err
@@ -55,8 +55,8 @@ func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace
 	return m, r.Notice(fmt.Sprintf("%d MB of files were copied into .hone, so that they can be restored; [undo] max-file in .config/hone.toml leaves large ones out", stored>>20))
 }
 
-// worthSaying is how many bytes of contents are stored at once before the user is
-// told about the space that they take.
+// noticeBytes is how many bytes must be stored at once for the user to be told
+// about the space that they take.
 const noticeBytes = 256 << 20
 
 // hasKey reports whether a file contains a provider's key: its contents are never
@@ -75,8 +75,7 @@ func (r *Run) readManifest(object string) (workspace.Manifest, error) {
 	return history.ReadManifest(object, r.Journal.Home().Get)
 }
 
-// withoutOwn is a manifest without the files that the loop itself writes for
-// users.
+// withoutOwn returns a manifest without the loop's own files.
 func (r *Run) withoutOwn(m workspace.Manifest) workspace.Manifest {
 	if r.Own == nil {
 		return m

@@ -11,7 +11,7 @@ type (
 	End      = history.End      // returned by [Run.Do]
 )
 
-// The three decisions.
+// The decisions after a round.
 const (
 	GoOn    = history.GoOn
 	Done    = history.Done

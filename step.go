@@ -12,20 +12,21 @@ import (
 	"hone/journal"
 )
 
-// Step does something once per run that looks at the world, or changes it in a way
-// that may be repeated. It records the result, and a resumed run returns the record.
-// If the step was begun and not recorded, it is done again.
+// Step does something that looks at the world, or that may be repeated, once in
+// a run. It records the result, and a resumed run returns the record. If the
+// step was started but not recorded, it is done again.
 //
-// Step returns the result as its JSON form has it. input is what the result depends
-// on besides the world: if a resumed run comes with another input, the run stops,
-// because a recorded answer is never given to a different question. If do fails,
-// nothing is recorded; an outcome that has to be remembered is a value.
+// Step returns the result as decoded from its JSON form. input is what the
+// result depends on besides the world. If it differs in a resumed run the error
+// is a [*Stop], because a recorded answer is never given to a different
+// question. If do fails nothing is recorded; an outcome that must be remembered
+// is a value, not an error.
 func Step[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error)) (T, error) {
 	return step(ctx, r, look(name, input, do))
 }
 
-// Earlier returns what steps of a name recorded in the rounds before this one,
-// in order.
+// Earlier returns what the steps of a name recorded in the rounds before this
+// one, in order; nil if there are none.
 func Earlier[T any](r *Run, name string) ([]T, error) {
 	var earlier []T
 	for _, e := range r.Past().Records(name) {
@@ -41,8 +42,9 @@ func Earlier[T any](r *Run, name string) ([]T, error) {
 	return earlier, nil
 }
 
-// First returns what the run's first step of a name recorded, in whichever
-// round: for what a run decides once. ok is false if there is no such step yet.
+// First returns what the first step of a name in the run recorded, in whichever
+// round: it serves what a run decides once. ok is false if there is no such
+// step yet.
 func First[T any](r *Run, name string) (v T, ok bool, err error) {
 	records := r.Past().Records(name)
 	if len(records) == 0 {
@@ -52,37 +54,38 @@ func First[T any](r *Run, name string) (v T, ok bool, err error) {
 	return v, true, err
 }
 
-// work is what a step does. There are three kinds, made by [look], [effect] and
-// [command].
+// stepWork is what a step does. [look], [effect] and [command] make the three
+// kinds.
 type stepWork[T any] struct {
 	stepEntry
 	do    func(context.Context) (T, error)
-	again func(context.Context) (T, error) // in place of do, if a command was cut off
+	again func(context.Context) (T, error) // replaces do if a command was interrupted
 }
 
-// entry is what the journal holds about a step before it is done.
+// stepEntry is what the journal has of a step before it is done.
 type stepEntry struct {
 	event journal.Type // of its begin
 	name  string
 	input any
-	// open stores what the begin names, and returns the begin's payload, which is
-	// durable before anything is done. Nil means that there is none.
+	// open stores the objects that the begin names, and returns the begin's
+	// payload, which is durable before anything is done. Nil means that there
+	// is no payload.
 	open    func(context.Context) (any, error)
-	command bool // it is not repeated on its own
+	command bool // is not repeated automatically
 }
 
-// look looks at the world, or changes it in a way that may be repeated.
+// look returns a step that looks at the world, or that may be repeated.
 func look[T any](name string, input any, do func(context.Context) (T, error)) stepWork[T] {
 	return stepWork[T]{stepEntry: stepEntry{event: history.TypeStep, name: name, input: input}, do: do}
 }
 
-// effect has events of its own type, and a begin that says what is about to be
-// done. It may be repeated as well.
+// effect returns a step with events of its own type, whose begin says what is
+// about to be done. It may be repeated too.
 func effect[T any](event journal.Type, name string, input any, open func(context.Context) (any, error), do func(context.Context) (T, error)) stepWork[T] {
 	return stepWork[T]{stepEntry: stepEntry{event: event, name: name, input: input, open: open}, do: do}
 }
 
-// recordType is the type of the record.
+// recordType returns the type of the step's record.
 func (e stepEntry) recordType() journal.Type {
 	if e.event == history.TypeAsk {
 		return history.TypeReply
@@ -90,8 +93,8 @@ func (e stepEntry) recordType() journal.Type {
 	return e.event
 }
 
-// durable reports whether the record has to be on the disk before anything follows:
-// without it the user or a provider would be asked again.
+// durable reports whether the record must be on disk before anything follows.
+// Without it the user or a provider would be asked again.
 func (e stepEntry) durable() bool {
 	switch e.event {
 	case history.TypeApply, history.TypeApproval, history.TypeAsk:
@@ -131,16 +134,16 @@ func step[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, err error) {
 	return finish(r, p, v)
 }
 
-// place is where a step is in the journal.
+// stepPlace is where a step is in the journal.
 type stepPlace struct {
 	stepEntry
 	id     journal.Identity
 	digest string         // of the input
-	record *journal.Event // nil: the step is to be done
-	cutOff bool           // it is a command that an earlier process began and did not record
+	record *journal.Event // nil if the step must be done
+	cutOff bool           // an earlier process started this command and did not record it
 }
 
-// begin gives a step its place, and records its begin unless it is recorded.
+// begin gives a step its place, and records its begin unless it has a record.
 func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
 	p := stepPlace{stepEntry: e, id: r.identify(e.name)}
 	var err error
@@ -150,8 +153,8 @@ func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
 	return p, r.world().begin(ctx, &p)
 }
 
-// finish records what came of a step, unless it is recorded, and returns what a
-// resumed run would read.
+// finish records the result of a step unless it has a record, and returns what
+// a resumed run would read.
 func finish[T any](r *Run, p stepPlace, v T) (T, error) {
 	if p.record != nil {
 		return result[T](r, *p.record)
@@ -160,7 +163,7 @@ func finish[T any](r *Run, p stepPlace, v T) (T, error) {
 	if err != nil {
 		return v, fmt.Errorf("record %s: %w", p.id, err)
 	}
-	id := p.id // an event that held on to the place would hold on to its input
+	id := p.id // a copy: a pointer into p would keep the input in memory
 	e, err := r.append(journal.Entry{Type: p.recordType(), Phase: journal.Record, Step: &id, Input: p.digest, Payload: payload, Sync: p.durable()})
 	if err != nil {
 		return v, err
@@ -168,9 +171,12 @@ func finish[T any](r *Run, p stepPlace, v T) (T, error) {
 	return result[T](r, e)
 }
 
-// inlineLimit is how many bytes of a result stand in the line itself.
+// inlineLimit is the maximum number of bytes of a result that is in the event's
+// line.
 const inlineLimit = 16 << 10
 
+// pack returns the payload of a record: the result, or the name of the object
+// that contains it.
 func (r *Run) pack(v any, inline bool) (any, error) {
 	b, err := marshal(v)
 	if err != nil {
@@ -180,14 +186,14 @@ func (r *Run) pack(v any, inline bool) (any, error) {
 	if inline || len(b) <= inlineLimit && fitsLine(b) {
 		return json.RawMessage(b), nil
 	}
-	var told history.Report
-	_ = json.Unmarshal(b, &told) // what is no object says nothing
+	var report history.Report
+	_ = json.Unmarshal(b, &report) // a result that is not an object has none
 	name, err := r.Journal.Home().Put(b)
-	return history.StoredResult{Object: name, Said: told.Said}, err
+	return history.StoredResult{Object: name, Said: report.Said}, err
 }
 
-// fitsLine reports whether a result is an object that can stand in an event's
-// line: none of its keys is one of the event's own.
+// fitsLine reports whether a result can be in an event's line: it must be an
+// object without any of the event's own keys.
 func fitsLine(b []byte) bool {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(b, &keys) != nil || keys == nil {
@@ -202,37 +208,37 @@ func fitsLine(b []byte) bool {
 	return true
 }
 
-// result reads a record back.
+// result reads a result from its record.
 func result[T any](r *Run, e journal.Event) (T, error) {
 	return history.ReadResult[T](e, r.Journal.Home().Get)
 }
 
-// sameInput refuses to give a recorded answer to a different question.
+// sameInput returns a [*Stop] if an event was recorded for another input.
 func (p *stepPlace) sameInput(events ...*journal.Event) error {
 	for _, e := range events {
 		if e != nil && e.Input != p.digest {
 			return &Stop{Kind: KindFailed, Next: Next{Verb: NewRun},
-				Why: fmt.Sprintf("step %s was recorded for input %.12s and is now asked with %.12s: hone or its loop has changed since the run began", p.id, e.Input, p.digest)}
+				Why: fmt.Sprintf("step %s was recorded for input %.12s and is now run with %.12s: hone or its loop has changed since the run began", p.id, e.Input, p.digest)}
 		}
 	}
 	return nil
 }
 
-// named is a name's identity, without its index, where the run is.
+// named returns the identity of the first step of a name here.
 func (r *Run) named(name string) journal.Identity {
 	id := r.at
 	id.Name = name
 	return id
 }
 
-// next is the identity of the next step of a name.
+// next returns the identity of the next step of a name.
 func (r *Run) next(name string) journal.Identity {
 	id := r.named(name)
 	id.Index = r.count[id]
 	return id
 }
 
-// identify gives the next step of a name its identity.
+// identify returns the identity of the next step of a name, and counts it.
 func (r *Run) identify(name string) journal.Identity {
 	if r.count == nil {
 		r.count = map[journal.Identity]int{}
@@ -242,6 +248,7 @@ func (r *Run) identify(name string) journal.Identity {
 	return id
 }
 
+// digestOf returns the digest of a value's JSON form.
 func digestOf(v any) (string, error) {
 	b, err := marshal(v)
 	if err != nil {
@@ -250,7 +257,8 @@ func digestOf(v any) (string, error) {
 	return sum(b), nil
 }
 
-// sum is the SHA-256 of some bytes in hex, which is also an object's name.
+// sum returns the SHA-256 of some bytes in hex, which is also the name of their
+// object.
 func sum(b []byte) string {
 	s := sha256.Sum256(b)
 	return hex.EncodeToString(s[:])

@@ -12,10 +12,10 @@ import (
 	"hone/journal"
 )
 
-// Kind is how a run ended, in one word that users see.
+// Kind is how a run ended, as one word that users see.
 type Kind = history.Kind
 
-// The ways to end; see [history.Kind].
+// The kinds of ends; see [history.Kind].
 const (
 	KindDone        = history.KindDone
 	KindRounds      = history.KindRounds
@@ -29,13 +29,13 @@ const (
 	KindInterrupted = history.KindInterrupted
 )
 
-// Stop is why a run ended short of a decision of its own, and what the user can
-// do next. A run that stopped can be resumed.
+// Stop is an error that says why a run ended before it was done, and what the
+// user can do next. The run can be resumed.
 type Stop struct {
 	Kind Kind
 	Why  string // one line for the user; more lines hold details
-	Next Next   // the zero Next means that nothing in particular helps
-	Err  error  // the cause; may be nil
+	Next Next   // the zero Next has no advice
+	Err  error  // the cause; nil if Why says everything
 }
 
 func (s *Stop) Error() string {
@@ -47,37 +47,37 @@ func (s *Stop) Error() string {
 
 func (s *Stop) Unwrap() error { return s.Err }
 
-// UsageError is an error in what the user asked for: a flag, a setting or a file.
-// The engine passes both texts through.
+// UsageError is an error in what the user asked for: a flag, a setting or a
+// file. The engine passes both texts on to the user.
 type UsageError struct {
 	Why  string
-	Hint string // what to type or to write instead
+	Hint string // what to type or write instead; empty if there is no hint
 }
 
 func (u *UsageError) Error() string { return u.Why }
 
-// OutOfBudget reports whether an error is that the budget cannot pay for
-// something. A loop that has findings to record by then ends its round with
-// those; see [Round].
+// OutOfBudget reports whether an error means that the budget cannot pay for
+// something. A loop that already has findings returns them together with such
+// an error; see [Round].
 func OutOfBudget(err error) bool {
 	var stop *Stop
 	return errors.As(err, &stop) && stop.Kind == KindBudget
 }
 
-// ContextError says that a request does not fit the model's context (ruling
-// G10). The loop adds what takes the room.
+// ContextError is the error for a request that does not fit the model's context
+// (ruling G10). The loop adds what takes the space.
 type ContextError struct {
-	Need   int64  // tokens, by estimate; 0: the provider said so
-	Limit  int64  // tokens; 0: not known
-	Says   string // the provider's words, if it was the provider
-	Room   string // what takes the room, in lines; empty: not known
-	Remedy string // how to make room, as a clause in the imperative; empty: not known
+	Need   int64  // estimated tokens of the request; 0 if the provider rejected it
+	Limit  int64  // tokens; 0 if unknown
+	Says   string // the provider's message, if it rejected the request
+	Room   string // what takes the space, in lines; empty if unknown
+	Remedy string // how to save space, as a clause in the imperative; empty if unknown
 }
 
 func (e *ContextError) Error() string {
 	text := "the prompt does not fit the model's context: " + e.Says
 	if e.Need > 0 {
-		text = fmt.Sprintf("the prompt does not fit the model's context: about %d tokens, and %d is the most", e.Need, e.Limit)
+		text = fmt.Sprintf("the prompt does not fit the model's context: about %d tokens, but the limit is %d", e.Need, e.Limit)
 	}
 	if e.Room != "" {
 		text += "\n" + e.Room
@@ -85,7 +85,7 @@ func (e *ContextError) Error() string {
 	return text
 }
 
-// limitTime bounds a context by what is left of the run's time.
+// limitTime returns a context that ends when the run's time is used up.
 func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.Limits.Time == 0 {
 		return context.WithCancel(ctx)
@@ -93,8 +93,8 @@ func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, r.Limits.Time-r.Journal.Active(), errTime)
 }
 
-// stop says how an error ends the run. An error that says nothing about that is
-// a fault of the environment.
+// stopFor returns the stop that an error causes. An error that is not of a
+// known type is a failure of the environment.
 func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	var stop *Stop
 	var usage *UsageError
@@ -119,10 +119,18 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	return &Stop{Kind: KindFailed, Why: err.Error(), Next: resumeAfter("fix this")}
 }
 
-// errTime is the cause of a context that the run's own time limit ended.
+// stoppedState returns the state of a run that an error stopped.
+func (r *Run) stoppedState(ctx context.Context, err error) State {
+	s, stop := r.Past().State(), r.stopFor(ctx, err)
+	s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
+	return s
+}
+
+// errTime is the cause of a context that ended because the run's time is used
+// up.
 var errTime = errors.New("the run's time is used up")
 
-// end records how the run ended. A run that had ended before is left as it is.
+// recordEnd records how the run ended, unless its last event is an end already.
 func (r *Run) recordEnd(s State) (End, error) {
 	spent := r.Past().Ledger()
 	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: s.Round,
@@ -135,12 +143,12 @@ func (r *Run) recordEnd(s State) (End, error) {
 	return end, err
 }
 
-// outOfBudget says how a run ends whose last round could not be paid to its
-// end. That the check passes is not the last word there (ruling G12).
+// outOfBudget stops a run whose budget did not pay for the rest of its last
+// round. It does not end as done even if the check passes (ruling G12).
 func (r *Run) outOfBudget(s *State, short *Stop) {
 	why, next := short.Why, short.Next
 	if r.Check != nil && !check.Blocking(s.Checked) {
-		why += "; the check passes, and the rest of the round is missing"
+		why += "; the check passes, but the round is incomplete"
 	}
 	if s.Round >= r.Limits.MaxRounds() && next.Verb == Resume {
 		next.Flags = append(slices.Clone(next.Flags), r.moreRounds())
@@ -148,7 +156,7 @@ func (r *Run) outOfBudget(s *State, short *Stop) {
 	halt(s, KindBudget, why, next)
 }
 
-// outOfRounds says how a run ends whose rounds are used up.
+// outOfRounds stops a run whose rounds are used up.
 func (r *Run) outOfRounds(s *State, findings []check.Finding) {
 	used := fmt.Sprintf("%d of %d rounds are used up", s.Round, r.Limits.MaxRounds())
 	more := []Flag{r.moreRounds()}
@@ -162,20 +170,21 @@ func (r *Run) outOfRounds(s *State, findings []check.Finding) {
 	}
 }
 
-// halt decides that the run stops without being done.
+// halt stops a run that is not done.
 func halt(s *State, kind Kind, why string, next Next) {
 	s.Decision, s.Kind, s.Why, s.Next = StopNow, kind, why, next
 }
 
-// byHand is what the user can do about findings that are left.
+// byHand is what the user can do about the remaining findings.
 const byHand = "fix the remaining findings by hand"
 
-// moreRounds doubles the rounds.
+// moreRounds returns the flag that doubles the rounds.
 func (r *Run) moreRounds() Flag {
 	return Flag{Name: "rounds", Value: fmt.Sprint(r.Limits.MaxRounds() * 2)}
 }
 
-// blocker is what only the user can remove; empty where there is nothing.
+// firstBlocker returns the text of the first finding that only the user can
+// resolve; empty if there is none.
 func firstBlocker(findings []check.Finding) string {
 	for _, f := range findings {
 		if f.Blocker {
@@ -185,14 +194,14 @@ func firstBlocker(findings []check.Finding) string {
 	return ""
 }
 
-// broken reports whether nothing but a check that could not run stands in the
-// way, so that nothing is known of the tree.
+// onlyBroken reports whether the check blocks only because it could not run, so
+// that nothing is known about the tree.
 func onlyBroken(checked []check.Finding) bool {
 	return check.Blocking(checked) && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
 }
 
-// afterDenial is what to do after a denial: the user's denial is final, an
-// unanswered question is asked again.
+// afterDenial returns what the user can do after a denial. The user's own
+// denial is final; a question that no user could be asked is asked again.
 func (r *Run) afterDenial(round int) Next {
 	if len(r.unanswered(round)) > 0 {
 		return resumeAfter("open a terminal, where hone can ask you")

@@ -15,45 +15,51 @@ import (
 
 // How a conversation ended.
 const (
-	EndedAnswer = "answer" // the model gave its answer
-	EndedTurns  = "turns"  // the turns were used up; the last reply is what there is
-	EndedCalls  = "calls"  // the calls were used up
+	EndedAnswer = "answer" // the model answered
+	EndedTurns  = "turns"  // the turns are used up, without an answer
+	EndedCalls  = "calls"  // the calls are used up
 	EndedBudget = "budget" // the run's budget is nearly used up
 )
 
-// Conversation is what came of one: its last reply, and how it got there.
+// Conversation is the result of a conversation.
 type Conversation struct {
-	// Reply is the last one. Where the model was told to answer and called
-	// tools all the same, its calls were not run.
+	// Reply is the last reply. If the model was asked for its answer and called
+	// tools instead, they were not run.
 	Reply model.Reply
-	Ended string
+	Ended string // one of the constants above
 	Turns int
-	Calls []Called // in order, those that were refused too
-	Usage model.Usage
+	Calls []Called    // in order, including refused calls
+	Usage model.Usage // of all turns, as far as the provider reported it
 }
 
-// Called is a tool call and what came of it.
+// Called is a tool call with its result.
 type Called struct {
 	Name string
 	Args string
-	// Refused says why the call was not run; empty where it was.
+	// Refused says why the call was not run, as one of the Refused constants;
+	// empty if it was run.
 	Refused string
 	Result  tool.Result
 }
 
 // Why a call was not run.
 const (
-	RefusedJSON    = "bad_json"       // its arguments cannot be read
-	RefusedName    = "unknown_tool"   // there is no such tool
-	RefusedRepeat  = "repeat_blocked" // the same call was answered often enough
-	RefusedTurn    = "iteration_skip" // too many in one reply
-	RefusedSession = "tool_budget"    // too many in the session
+	RefusedJSON    = "bad_json"       // its arguments are not JSON
+	RefusedName    = "unknown_tool"   // the role has no such tool
+	RefusedRepeat  = "repeat_blocked" // the same call was answered too often
+	RefusedTurn    = "iteration_skip" // the reply has too many calls
+	RefusedSession = "tool_budget"    // the session has too many calls
 )
 
-// Talk asks a role and runs the tools that it calls, until it answers or its
-// session is used up. Everything that the model is sent is on record, each
-// piece once; all that the conversation knows is folded from it. An agent holds
-// the whole conversation by itself: of that only its answer is known.
+// Talk asks a role, and runs the tools that it calls until it answers or its
+// session is used up. Everything that the model is sent is recorded, each piece
+// once, and the state of the conversation follows from the records.
+//
+// If the role is an agent, it holds the whole conversation by itself, and the
+// result has only its answer.
+//
+// The error may be a [*ContextError], or a [*Stop] if the budget does not pay
+// for the first turn or the provider failed.
 func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
 	at := r.at
 	defer func() { r.at = at }()
@@ -71,7 +77,7 @@ func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Co
 	return t.Conversation, err
 }
 
-// talk is a conversation under way.
+// talk is a conversation in progress.
 type talk struct {
 	Conversation
 	r       *Run
@@ -79,18 +85,17 @@ type talk struct {
 	specs   []model.Spec
 	history []model.Message
 
-	lastRequest string // the object of the last request; empty: the next is kept whole
-	lastLength  int    // how many messages of the history it holds
-	prompts     int    // how often the model was told that it had not answered
+	lastRequest string // object of the last request; empty if the next one is stored whole
+	lastLength  int    // number of messages that the last request contains
+	prompts     int    // how often in a row the model was told that it had not answered
 
-	runCount int               // calls
-	outputs  []string          // of all calls, whole; the first is number 1
-	seen     map[string]string // what the model was shown of files, by path
-	times    map[string]int    // how often each call was answered since something changed
+	runCount int               // number of calls that were run
+	outputs  []string          // complete outputs of all calls
+	seen     map[string]string // digests of the files that the model was shown, by path
+	times    map[string]int    // how often each call was answered since the last change
 }
 
-// hold takes turns until the conversation ends: by an answer, or because there
-// is not enough left for more than one.
+// takeTurns takes turns until the conversation ends.
 func (t *talk) takeTurns(ctx context.Context) error {
 	for t.Ended == "" {
 		t.Turns++
@@ -123,13 +128,13 @@ func (t *talk) takeTurns(ctx context.Context) error {
 	return nil
 }
 
-// close has the model give its answer with the reply that comes next.
-func (t *talk) requestAnswer(how, why string) {
-	t.Ended = how
+// requestAnswer tells the model that its next reply must be its answer.
+func (t *talk) requestAnswer(ended, why string) {
+	t.Ended = ended
 	t.addText(why + " Give your final answer now, from what you know, and call no more tools.")
 }
 
-// take makes of a reply what comes next.
+// handleReply decides what follows a reply.
 func (t *talk) handleReply(ctx context.Context, reply model.Reply) error {
 	calls := reply.Calls()
 	last := t.Ended != ""
@@ -138,8 +143,8 @@ func (t *talk) handleReply(ctx context.Context, reply model.Reply) error {
 		t.Ended = EndedAnswer
 	case last:
 	case !reply.Finish.Normal():
-		// What was cut off is not sent back: parts of it may be unreadable.
-		t.addText(fmt.Sprintf("Your last reply was not taken, and none of its calls was run: it ended early (%s). Go on in smaller steps.", finishText(reply)))
+		// An incomplete reply is not sent back: parts of it may be unreadable.
+		t.addText(fmt.Sprintf("Your last reply was discarded and none of its calls was run, because it ended early (%s). Continue in smaller steps.", finishText(reply)))
 	case len(calls) > 0:
 		return t.runCalls(ctx, reply, calls)
 	default:
@@ -148,7 +153,7 @@ func (t *talk) handleReply(ctx context.Context, reply model.Reply) error {
 	return nil
 }
 
-// ending is why a reply ended, in words.
+// finishText says why a reply ended.
 func finishText(reply model.Reply) string {
 	if reply.Detail == "" {
 		return string(reply.Finish)
@@ -156,18 +161,18 @@ func finishText(reply model.Reply) string {
 	return fmt.Sprintf("%s: %s", reply.Finish, reply.Detail)
 }
 
-// mostPrompts is how often in a row a model that neither calls nor answers is
-// told to.
+// maxPrompts limits how often in a row a model that neither calls tools nor
+// answers is told to do so.
 const maxPrompts = 2
 
-// answered takes a reply without calls for the answer, unless the role says
-// that it is none.
+// handleAnswer accepts a reply without calls as the answer, unless it is empty
+// or the role rejects it.
 func (t *talk) handleAnswer(reply model.Reply) {
 	text := strings.TrimSpace(reply.Text())
 	missing := ""
 	switch {
 	case text == "":
-		missing = "Your reply was empty. Call tools to go on, or give your final answer."
+		missing = "Your reply was empty. Call tools to continue, or give your final answer."
 	case t.role.Answered != nil:
 		missing = t.role.Answered(text)
 	}
@@ -182,10 +187,10 @@ func (t *talk) handleAnswer(reply model.Reply) {
 	t.addText(missing)
 }
 
-// say adds words of the harness to what the model is sent next. What was sent
-// before is not changed any more, so that the provider's cache has it; and as
-// not every provider takes two messages of one side in a row, a reply that was
-// not taken leaves its place behind.
+// addText adds a text of hone's to the next request. It does not change
+// messages that were sent already, so that the provider can use its cache. Not
+// every provider accepts two consecutive messages of the user, so it inserts a
+// placeholder for a reply that was discarded.
 func (t *talk) addText(text string) {
 	part := model.Part{Text: text}
 	n := len(t.history)
@@ -201,9 +206,9 @@ func (t *talk) addText(text string) {
 	t.history = append(t.history, model.Message{Role: model.User, Parts: []model.Part{part}})
 }
 
-// ask makes the call of a turn, within what is left for it.
-func (t *talk) ask(ctx context.Context, left Allowance) (model.Reply, error) {
-	whole, err := t.request(ctx, left.Request)
+// ask makes the model call of a turn, within an allowance.
+func (t *talk) ask(ctx context.Context, a Allowance) (model.Reply, error) {
+	whole, err := t.request(ctx, a.Request)
 	if err != nil {
 		return model.Reply{}, err
 	}
@@ -216,15 +221,15 @@ func (t *talk) ask(ctx context.Context, left Allowance) (model.Reply, error) {
 	}
 	t.lastRequest, t.lastLength = sum(keep), len(t.history)
 	role := t.role
-	if left.Output > 0 {
-		role.MaxOutput = left.Output
+	if a.Output > 0 {
+		role.MaxOutput = a.Output
 	}
 	return t.r.send(ctx, role, whole, keep)
 }
 
-// request is all that is sent, redacted; older tool output gives way where it
-// would not fit the context, or the budget, which pays for so many bytes. The
-// error is a [*ContextError] where that is not enough.
+// request returns the request, redacted. It omits older tool output if the
+// request would fit neither the context nor most bytes; 0 means any number. If
+// that is not enough, the error is a [*ContextError].
 func (t *talk) request(ctx context.Context, most int64) ([]byte, error) {
 	whole, err := t.encode()
 	size := int64(len(whole))
@@ -251,94 +256,8 @@ func (t *talk) encode() ([]byte, error) {
 	return t.r.redact(b), err
 }
 
-// crowded reports whether a request takes more than four fifths of the context
-// (ruling G13); a token is taken for four bytes.
-func (role Role) crowded(bytes int64) bool {
-	return role.Context > 0 && bytes/4 > role.Context*8/10
-}
-
-// elided is the record of tool output that is not sent any more.
-type elided struct {
-	Results int   `json:"results"` // so many, the oldest ones
-	Bytes   int64 `json:"bytes"`
-}
-
-// surplus is how much of a crowded request gives way, so that it fills two
-// fifths of the context; 0 where it is not crowded.
-func (t *talk) surplus(size int64) int64 {
-	if !t.role.crowded(size) {
-		return 0
-	}
-	return size - t.role.Context*4*4/10
-}
-
-// worthEliding reports whether tool output should give way in a crowded
-// request: never for little while all fits, as that breaks the provider's cache.
-func (t *talk) worthEliding(size int64) bool {
-	goal := t.surplus(size)
-	can := t.elideOutput(goal, false, false)
-	return can.Results > 0 && (can.Bytes >= goal/4 || t.role.Fits(size) != nil)
-}
-
-// elide takes so many bytes of tool output out of the history, the oldest first,
-// in one go; the last results too where all may go.
-func (t *talk) elide(ctx context.Context, goal int64, all bool) error {
-	can := t.elideOutput(goal, all, false)
-	if can.Results == 0 {
-		return nil
-	}
-	_, err := Step(ctx, t.r, "elide", goal, func(context.Context) (elided, error) { return can, nil })
-	if err == nil {
-		t.elideOutput(goal, all, true)
-		t.lastRequest, t.lastLength = "", 0
-		clear(t.times) // what was answered is not there to be used any more
-	}
-	return err
-}
-
-// remove takes so many bytes of output out of the history, or counts what it
-// would take. The last results stay, unless all may go.
-func (t *talk) elideOutput(goal int64, all, really bool) (done elided) {
-	end := t.lastResults()
-	if all {
-		end++
-	}
-	for i := 0; i < end && done.Bytes < goal; i++ {
-		parts := t.history[i].Parts
-		for j, p := range parts {
-			if p.Result == nil || done.Bytes >= goal {
-				continue
-			}
-			note := fmt.Sprintf("[%d bytes of output are not shown any more; call again for what you still need]", len(p.Result.Text))
-			if len(p.Result.Text) <= 2*len(note) {
-				continue
-			}
-			done.Results++
-			done.Bytes += int64(len(p.Result.Text) - len(note))
-			if really {
-				result := *p.Result
-				result.Text = note
-				parts = append(parts[:0:0], parts...)
-				parts[j].Result = &result
-				t.history[i].Parts = parts
-			}
-		}
-	}
-	return done
-}
-
-// lastResults is the index of the last message that holds results; -1 where
-// there is none.
-func (t *talk) lastResults() int {
-	i := len(t.history) - 1
-	for i >= 0 && !slices.ContainsFunc(t.history[i].Parts, func(p model.Part) bool { return p.Result != nil }) {
-		i--
-	}
-	return i
-}
-
-// input is what a tool is told of the session. It does not change while tools
-// run beside each other.
+// toolInput returns the input of a call. It does not change while tools run
+// concurrently.
 func (t *talk) toolInput(args string) tool.Input {
 	seen, outputs := maps.Clone(t.seen), t.outputs
 	return tool.Input{
@@ -356,8 +275,9 @@ func (t *talk) toolInput(args string) tool.Input {
 	}
 }
 
-// was is what a file held before a call changed it that was cut off and is run
-// again: the tool must not take its own change for somebody else's.
+// originalContents returns what a file contained before a call changed it that
+// was interrupted and now runs again. Without it the tool would take its own
+// change for the user's.
 func (t *talk) originalContents(path string) ([]byte, bool) {
 	id := t.r.named("apply")
 	begin, _ := t.r.Journal.Lookup(id)

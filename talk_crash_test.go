@@ -32,7 +32,7 @@ func TestCallsAfterACrash(t *testing.T) {
 	}{
 		{"a look", func(one *tool.Tool) { one.ReadOnly = true }, "ran", 2},
 		{"a change", func(*tool.Tool) {}, "ran", 2},
-		{"a command", func(one *tool.Tool) { one.RunsCommands = true }, "cut off", 1},
+		{"a command", func(one *tool.Tool) { one.RunsCommands = true }, "interrupted", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := crashtest.Workspace(t, map[string]string{"old": "1", "kept": "1"})

@@ -61,7 +61,7 @@ func TestElision(t *testing.T) {
 		whole, now := int64(len(encoded(plain(req)))), 0
 		for _, message := range req.Messages {
 			for _, p := range message.Parts {
-				if p.Result != nil && strings.Contains(p.Result.Text, "not shown any more") {
+				if p.Result != nil && strings.Contains(p.Result.Text, "omitted to save space") {
 					now++
 				}
 			}

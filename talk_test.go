@@ -378,7 +378,7 @@ func TestReplyThatEndedEarly(t *testing.T) {
 		t.Errorf("what came of it: %+v", talk)
 	}
 	for i, want := range []string{"", "", "(length)", "(filtered: SAFETY)"} {
-		if got := m.told(i); !strings.Contains(got, want) || (want != "") != strings.Contains(got, "was not taken") {
+		if got := m.told(i); !strings.Contains(got, want) || (want != "") != strings.Contains(got, "was discarded") {
 			t.Errorf("request %d says %q, want %q in it", i, got, want)
 		}
 	}

@@ -2,7 +2,7 @@ package hone
 
 import "hone/model"
 
-// Text is a prompt: one message from the user's side, a part for each text.
+// Text returns a prompt: one message of the user, with one part for each text.
 func Text(texts ...string) []model.Message {
 	m := model.Message{Role: model.User}
 	for _, text := range texts {

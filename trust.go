@@ -14,26 +14,26 @@ import (
 	"hone/workspace/clone"
 )
 
-// Trust says how far a run's check counts, and what guards it. The zero Trust
-// runs the check after each round, and takes its word.
+// Trust says how far the run believes its check, and what guards the check. The
+// zero Trust runs the check after each round and believes it.
 type Trust struct {
 	// CheckFirst says whether the check also runs before the first round.
 	CheckFirst CheckFirst
-	// Proof has the check fail before the first round and pass on a clean copy
-	// after the last; nil does not.
+	// Proof requires the check to fail before the first round, and to pass on a
+	// clean copy after the last; nil requires neither.
 	Proof *Proof
 	// Protect are globs of the files that belong to what judges the work; see
 	// protect.go. Nil protects none.
 	Protect []string
-	// Flaky is how often a failing check runs again, to tell what always fails
-	// from what comes and goes; 0 means never.
+	// Flaky is how often a failing check runs again, to separate findings that
+	// always appear from those that come and go; 0 means never.
 	Flaky int
-	// Passed is what is true when a loop that verifies by itself has no blocking
-	// finding left, such as "phase 2 passed". Empty means that only a check
-	// verifies.
+	// Passed says what is true when a loop that verifies its work itself has no
+	// blocking finding left, such as "phase 2 passed". Empty means that only a
+	// check verifies.
 	Passed string
-	// KeepBest restores the tree of the best round when rounds or budget are
-	// used up.
+	// KeepBest restores the tree of the best round when the rounds or the
+	// budget are used up.
 	KeepBest bool
 }
 
@@ -41,40 +41,42 @@ type Trust struct {
 type CheckFirst int
 
 const (
-	// Blind does not run it: the first round begins without findings.
+	// Blind does not run the check first: the first round starts without
+	// findings.
 	Blind CheckFirst = iota
-	// Informed runs it, and the first round begins with its findings. That it
-	// passes does not end the run.
+	// Informed runs the check first, and the first round starts with its
+	// findings, even if there are none.
 	Informed
-	// UnlessClean is Informed, but a check that passes ends the run as done.
+	// UnlessClean is Informed, except that the run is done if the check passes.
 	UnlessClean
 )
 
-// Proof says whether a check is to be trusted: whether it fails before the
-// first round, and passes once more, on a clean copy, after the last.
+// Proof says how to find out whether a check can be trusted: it must fail
+// before the first round, and pass again on a clean copy after the last.
 type Proof struct {
-	// Check is the run's check of a copy of the tree in a folder. Contract: as
-	// of a [check.Func]; it looks at the folder alone.
+	// Check runs the check on a copy of the tree in a directory. It follows the
+	// contract of [check.Func], and must read only that directory.
 	Check func(ctx context.Context, dir string) ([]check.Finding, error)
-	// Strict ends a run whose check is green before the first round.
+	// Strict ends the run if the check passes before the first round.
 	Strict bool
 }
 
-// SourceProof is where the findings of a check come from that was run on a
-// clean copy.
+// SourceProof is the source of the findings of a check that ran on a clean
+// copy.
 const SourceProof = "proof"
 
-// checkOften runs the check, and where it fails as often again as it takes to
-// tell what comes and goes.
+// checkRepeatedly runs the check. If it fails, it runs again as often as
+// Trust.Flaky says, to separate findings that always appear from those that
+// come and go.
 func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {
 	var c history.Checked
 	var runs [][]check.Finding
 	for {
-		findings, back, err := r.checkOnce(ctx)
+		findings, restored, err := r.checkOnce(ctx)
 		if err != nil {
 			return history.Checked{}, err
 		}
-		runs, c.Restored = append(runs, findings), append(c.Restored, back...)
+		runs, c.Restored = append(runs, findings), append(c.Restored, restored...)
 		if !check.Blocking(findings) || len(runs) > r.Trust.Flaky {
 			break
 		}
@@ -87,8 +89,8 @@ func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {
 	return c, nil
 }
 
-// checkOnce runs the check. What it changed of what it belongs to is put back,
-// and is a finding: the code that it ran has tried to judge itself.
+// checkOnce runs the check. It restores protected files that the check changed,
+// and adds a finding for each: the code under test tried to judge itself.
 func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) {
 	r.stale = true
 	findings, err := r.Check(ctx)
@@ -98,33 +100,33 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 	if err := r.snapshot(ctx); err != nil {
 		return nil, nil, err
 	}
-	back, err := r.restoreProtected(ctx)
-	for _, path := range back {
+	restored, err := r.restoreProtected(ctx)
+	for _, path := range restored {
 		findings = append(findings, check.Finding{Source: "protect", File: path,
-			Text: "This file is protected, because it is part of what judges the work; it was changed while the check ran, and was put back as it was."})
+			Text: "This file is protected, because it is part of what judges the work; it was changed while the check ran, and was restored."})
 	}
-	return findings, back, err
+	return findings, restored, err
 }
 
-// checkUsable is checkOften before the first round. Where the run cannot begin
-// without the check, one that could not run is an error: a resumed run tries it
-// again.
+// checkBeforeFirst runs the check before the first round. If the run cannot
+// start without a check and the check could not run, it returns an error, so
+// that a resumed run tries again.
 func (r *Run) checkBeforeFirst(ctx context.Context) (history.Checked, error) {
 	c, err := r.checkRepeatedly(ctx)
 	if err != nil || !onlyBroken(c.Findings) {
 		return c, err
 	}
-	said := ""
+	details := ""
 	for _, f := range c.Findings {
 		if f.Broken {
-			said += "\n" + strings.TrimSpace(f.Text)
+			details += "\n" + strings.TrimSpace(f.Text)
 		}
 	}
 	switch {
 	case r.Trust.CheckFirst == UnlessClean:
-		return c, &Stop{Kind: KindFailed, Why: "the check could not run" + said, Next: resumeAfter("fix the check")}
+		return c, &Stop{Kind: KindFailed, Why: "the check could not run" + details, Next: resumeAfter("fix the check")}
 	case r.strict():
-		return c, &Stop{Kind: KindUsage, Why: neverFailed + said, Next: Next{First: "fix the check", Verb: Resume, Or: notStrict}}
+		return c, &Stop{Kind: KindUsage, Why: neverFailed + details, Next: Next{First: "fix the check", Verb: Resume, Or: notStrict}}
 	}
 	return c, nil
 }
@@ -137,7 +139,8 @@ const (
 
 func (r *Run) strict() bool { return r.Trust.Proof != nil && r.Trust.Proof.Strict }
 
-// sayBefore says what the check's findings before the first round are worth.
+// judgeFirstCheck tells the user if the check's findings before the first round
+// prove nothing. If the proof is strict, the run stops.
 func (r *Run) judgeFirstCheck(found []check.Finding) error {
 	passes, proves := !check.Blocking(found), r.Trust.Proof != nil && r.Trust.CheckFirst != UnlessClean
 	switch {
@@ -153,15 +156,15 @@ func (r *Run) judgeFirstCheck(found []check.Finding) error {
 	return nil
 }
 
-// passedBefore reports whether the check, which was to be seen failing, passed
-// before the first round.
+// passedBefore reports whether the check passed before the first round although
+// a proof requires it to fail.
 func (r *Run) passedBefore() bool {
 	c, seen := r.Past().FirstCheck()
 	return r.Trust.Proof != nil && seen && !check.Blocking(c.Findings)
 }
 
-// prove runs the check on a copy of the tree that no command of a model's could
-// write, and says what is wrong there that is not wrong in the tree.
+// prove runs the check on a copy of the tree, which no command of a model could
+// write.
 func (r *Run) prove(ctx context.Context) (c history.Checked, err error) {
 	history.RemoveScratch(r.Journal.Run())
 	top, err := os.MkdirTemp("", history.ScratchPrefix(r.Journal.Run()))
@@ -169,7 +172,7 @@ func (r *Run) prove(ctx context.Context) (c history.Checked, err error) {
 		return c, fmt.Errorf("prove the check: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
-	// The copy has the folder's name: some checks look at it.
+	// The copy has the name of the original directory, because some checks depend on it.
 	dir := filepath.Join(top, filepath.Base(r.Tree.Dir()))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return c, fmt.Errorf("prove the check: %w", err)
@@ -181,7 +184,7 @@ func (r *Run) prove(ctx context.Context) (c history.Checked, err error) {
 	return history.Checked{Findings: proofFindings(found, dir, r.Tree.Dir())}, err
 }
 
-// disproved words what a check found in the copy.
+// proofFindings explains to the model what a check found in a copy of dir.
 func proofFindings(found []check.Finding, copied, dir string) []check.Finding {
 	var findings []check.Finding
 	for _, f := range found {
@@ -189,7 +192,7 @@ func proofFindings(found []check.Finding, copied, dir string) []check.Finding {
 			continue
 		}
 		f.Source = SourceProof
-		f.Text = "The check passes in the tree, and fails in a clean copy of it that nothing but the check was run in. It must pass there too, so it may not depend on the tree's place, or on a process or a file that is not part of it. In the copy it says:\n\n" +
+		f.Text = "The check passes in the tree, but fails in a clean copy of it in which nothing but the check was run. It must pass there too, so it must not depend on the tree's path, or on a process or a file outside the tree. In the copy it reports:\n\n" +
 			strings.ReplaceAll(f.Text, copied, dir)
 		findings = append(findings, f)
 	}

@@ -8,16 +8,16 @@ import (
 	"hone/journal"
 )
 
-// world is where a run takes its steps. In the [live] one models are asked, commands
-// run and events are appended. In the [played] one every step returns its record,
-// and nothing happens. The engine is the same in both.
+// world is where a run takes its steps. In the [live] world models are asked,
+// commands run and events are appended. In the [played] world each step returns
+// its record, and nothing else happens. The engine is the same in both.
 type world interface {
-	// begin finds the record of a step, or records that the step begins.
+	// begin finds the record of a step, or records that the step starts.
 	begin(ctx context.Context, p *stepPlace) error
 	// append adds an event to the journal.
 	append(n journal.Entry) (journal.Event, error)
-	// inspect has the tree judged, unless a step of that name has judged this very
-	// tree in the same round.
+	// inspect calls judge on the tree, unless a step of that name has judged
+	// the same tree in the same round.
 	inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error)
 	// manifest takes a snapshot: it returns the object that holds the manifest of
 	// the tree, and the manifest's digest.
@@ -34,7 +34,7 @@ func (r *Run) world() world {
 	return r.replaying
 }
 
-// live is the world outside.
+// live is the real world.
 type live struct{ r *Run }
 
 func (l live) begin(ctx context.Context, p *stepPlace) error {
@@ -58,7 +58,7 @@ func (l live) begin(ctx context.Context, p *stepPlace) error {
 	return nil
 }
 
-// recordBegin records that a step begins.
+// recordBegin records that a step starts.
 func (l live) recordBegin(ctx context.Context, p *stepPlace) (err error) {
 	id := p.id
 	n := journal.Entry{Type: p.event, Phase: journal.Begin, Step: &id, Input: p.digest, Sync: p.open != nil}
@@ -71,7 +71,8 @@ func (l live) recordBegin(ctx context.Context, p *stepPlace) (err error) {
 	return err
 }
 
-// append fails with a [*Stop]: without its journal a run cannot go on.
+// append fails with a [*Stop], because without its journal a run cannot
+// continue.
 func (l live) append(n journal.Entry) (journal.Event, error) {
 	e, err := l.r.Journal.Append(n)
 	if err != nil {

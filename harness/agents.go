@@ -22,14 +22,14 @@ import (
 	"hone/sandbox"
 )
 
-// agentProvider is how a command-line agent is named as a model:
-// command/NAME, or command/NAME/MODEL.
+// agentProvider is the provider of command-line agents: command/NAME, or
+// command/NAME/MODEL.
 const agentProvider = "command"
 
-// appoint finds the agent that a model's name names, among those of the
-// configuration.
-func appoint(m *loop.Model, allowed bool, agents map[string]config.Agent, root string) error {
-	p, rest, err := split(m.Name)
+// assignAgent sets the agent that a model's name refers to, from those of the
+// configuration. It does nothing for other models.
+func assignAgent(m *loop.Model, allowed bool, agents map[string]config.Agent, root string) error {
+	p, rest, err := splitModel(m.Name)
 	if err != nil || p.Name != agentProvider {
 		return err
 	}
@@ -54,13 +54,13 @@ func appoint(m *loop.Model, allowed bool, agents map[string]config.Agent, root s
 		}
 	}
 	m.Agent = &loop.Agent{Name: name, Agent: agent, Asked: cmp.Or(asked, agent.Model)}
-	m.Reach("") // it is reached by the address of its section
+	m.Reach("") // its section of the configuration has its address
 	return nil
 }
 
-// forwarded is whom an agent asks by its forwarder; ok is false where it has
-// none.
-func forwarded(s *loop.Agent) (p Provider, ok bool) {
+// wireProvider returns the provider that an agent's forwarder asks; ok is false
+// if the agent has no forwarder.
+func wireProvider(s *loop.Agent) (p Provider, ok bool) {
 	i := slices.IndexFunc(Providers(), func(p Provider) bool { return s.Wire != "" && p.Name == s.Wire })
 	if i < 0 {
 		return p, false
@@ -68,19 +68,21 @@ func forwarded(s *loop.Agent) (p Provider, ok bool) {
 	return Providers()[i], true
 }
 
-// endpoint is where its calls go; empty for the provider's own place.
+// endpoint returns the address for the agent's calls; empty means the
+// provider's own.
 func (h Host) endpoint(s *loop.Agent) string {
-	p, _ := forwarded(s)
+	p, _ := wireProvider(s)
 	return cmp.Or(s.BaseURL, h.getenv(p.Base))
 }
 
-// Ready says what a command-line agent lacks, before anything is written.
+// Ready returns an error if a command-line agent lacks a key or a variable. It
+// writes nothing.
 func (h Host) Ready(m loop.Model) error {
 	s := m.Agent
 	if _, err := agentModel(s, nil, "", nil); err != nil {
 		return err
 	}
-	if p, ok := forwarded(s); ok {
+	if p, ok := wireProvider(s); ok {
 		if key, variable := p.Key(h.getenv); key == "" && h.endpoint(s) == "" {
 			return loop.Usage(fmt.Sprintf("the agent %s asks %s, which needs a key, and %s is not set", s.Name, p.Name, strings.Join(p.Keys, " or ")), fmt.Sprintf("export %s=…", variable))
 		}
@@ -93,7 +95,7 @@ func (h Host) Ready(m loop.Model) error {
 	return nil
 }
 
-// agentModel is an agent as a model, by a runner behind its walls.
+// agentModel returns an agent as a model. Its runner runs it behind its walls.
 func agentModel(s *loop.Agent, r sandbox.Runner, dir string, redact func(string) string) (*command.Agent, error) {
 	agent, err := command.New(r, command.Config{
 		Name: s.Name, Argv: s.Argv, Model: s.Asked, Stdin: command.Stdin(s.Stdin), Dir: dir,
@@ -107,8 +109,8 @@ func agentModel(s *loop.Agent, r sandbox.Runner, dir string, redact func(string)
 	return agent, err
 }
 
-// enclosedAgent is an agent that works behind walls, and whose calls of models
-// are passed on by a forwarder where it has one.
+// enclosedAgent is an agent behind walls. If it has a forwarder, that forwards
+// and charges its model calls.
 type enclosedAgent struct {
 	model loop.Model
 	role  string
@@ -116,11 +118,11 @@ type enclosedAgent struct {
 	walls *walls
 	inner *command.Agent
 
-	config forward.Config // without a ledger where the agent has no forwarder
-	door   int            // the forwarder's, among the walls' doors
-	mu     sync.Mutex
-	passes *forward.Forward // during a session; nil otherwise
-	report forward.Report   // of the last session
+	config    forward.Config // has no Ledger if the agent has no forwarder
+	door      int            // index of the forwarder's door
+	mu        sync.Mutex
+	forwarder *forward.Forward // nil unless a session is in progress
+	report    forward.Report   // of the last session
 }
 
 var _ model.Model = (*enclosedAgent)(nil)
@@ -129,10 +131,10 @@ var _ model.Model = (*enclosedAgent)(nil)
 func (s *Session) enclose(m loop.Model, role string, walls *walls) (*enclosedAgent, error) {
 	e := &enclosedAgent{model: m, role: role, run: s.run, walls: walls}
 	var err error
-	if e.inner, err = agentModel(m.Agent, e, walls.want.Root, s.guard.Redact); err != nil {
+	if e.inner, err = agentModel(m.Agent, e, walls.enclosure.Root, s.guard.Redact); err != nil {
 		return nil, err
 	}
-	if p, ok := forwarded(m.Agent); ok {
+	if p, ok := wireProvider(m.Agent); ok {
 		key, _ := p.Key(s.host.getenv)
 		e.config = forward.Config{Wire: forward.Wire(m.Agent.Wire), Base: s.host.endpoint(m.Agent), Key: key, Ledger: e,
 			Hosted: m.Agent.Hosted, Timeouts: model.Timeouts{Idle: m.Idle, Total: m.Total}}
@@ -141,19 +143,20 @@ func (s *Session) enclose(m loop.Model, role string, walls *walls) (*enclosedAge
 			return nil, loop.Usage(fmt.Sprintf("the agent %s: %v", m.Agent.Name, err), "see base-url in [commands."+m.Agent.Name+"]")
 		}
 		probe.Close()
-		e.door = len(walls.want.Doors)
-		walls.want.Doors = append(walls.want.Doors, sandbox.Door{Addr: "127.0.0.1:0", Serve: e.serve})
+		e.door = len(walls.enclosure.Doors)
+		walls.enclosure.Doors = append(walls.enclosure.Doors, sandbox.Door{Addr: "127.0.0.1:0", Serve: e.serve})
 	}
-	walls.want.Settings.Net = walls.want.Settings.Net || m.Agent.Net
-	walls.want.Settings.Read = slices.Concat(walls.want.Settings.Read, placedHome(m.Agent.Home), m.Agent.Read)
-	walls.want.Settings.Write = slices.Concat(walls.want.Settings.Write, placedHome(m.Agent.HomeWrite), m.Agent.Write)
-	walls.want.home = slices.Concat(m.Agent.Home, m.Agent.HomeWrite)
-	walls.want.keep = slices.Concat(walls.want.keep, m.Agent.Env)
-	walls.exposed = m.Exposed()
+	walls.enclosure.Settings.Net = walls.enclosure.Settings.Net || m.Agent.Net
+	walls.enclosure.Settings.Read = slices.Concat(walls.enclosure.Settings.Read, placedHome(m.Agent.Home), m.Agent.Read)
+	walls.enclosure.Settings.Write = slices.Concat(walls.enclosure.Settings.Write, placedHome(m.Agent.HomeWrite), m.Agent.Write)
+	walls.enclosure.homePaths = slices.Concat(m.Agent.Home, m.Agent.HomeWrite)
+	walls.enclosure.keepVars = slices.Concat(walls.enclosure.keepVars, m.Agent.Env)
+	walls.exposure = m.Exposed()
 	return e, nil
 }
 
-// placedHome are paths below the user's home, absolute, of what is there.
+// placedHome returns the absolute paths of the files that exist in the user's
+// home.
 func placedHome(paths []string) []string {
 	var placed []string
 	home, err := os.UserHomeDir()
@@ -166,9 +169,8 @@ func placedHome(paths []string) []string {
 	return placed
 }
 
-// Generate has the agent hold a session. What it could not do because its
-// calls were refused is the budget's doing, not its own, whatever it says and
-// however it ends.
+// Generate lets the agent hold a session. If the budget refused its calls the
+// error is that [*hone.Stop], however the session ended.
 func (e *enclosedAgent) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	e.report = forward.Report{}
 	reply, err := e.inner.Generate(ctx, req)
@@ -184,44 +186,43 @@ func (e *enclosedAgent) Generate(ctx context.Context, req model.Request) (model.
 	return reply, err
 }
 
-// serve answers one connection of the agent's.
+// serve serves one connection of the agent.
 func (e *enclosedAgent) serve(c net.Conn) {
 	e.mu.Lock()
-	passes := e.passes
+	f := e.forwarder
 	e.mu.Unlock()
-	if passes == nil {
+	if f == nil {
 		c.Close()
 		return
 	}
-	passes.ServeConn(c)
+	f.ServeConn(c)
 }
 
-// pass lets calls through until they are closed, when every reserve is
-// settled.
-func (e *enclosedAgent) pass(to *forward.Forward) {
+// setForwarder sets the forwarder of a session; nil refuses all connections.
+func (e *enclosedAgent) setForwarder(f *forward.Forward) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.passes = to
+	e.forwarder = f
 }
 
-// Reserve puts a call of the agent's on the run's ledger.
+// Reserve reserves the cost of a call of the agent in the run's budget.
 func (e *enclosedAgent) Reserve(_ context.Context, c forward.Call) (forward.Reservation, error) {
 	m := loop.Model{Name: e.model.Agent.Wire + "/" + strings.TrimPrefix(c.Model, "models/")}
 	if m.Name == e.model.PricedAs() {
 		m.MaxOutput, m.Price = e.model.MaxOutput, e.model.Price
 	}
-	complete(&m)
+	fillAbilities(&m)
 	if c.MaxOutput > 0 {
 		m.MaxOutput = c.MaxOutput
 	}
-	most, settle, err := e.run.Reserve(m.Role(e.role, ""), c.RequestBytes)
-	return forward.Reservation{MaxOutput: most, Commit: settle}, err
+	maxOutput, commit, err := e.run.Reserve(m.Role(e.role, ""), c.RequestBytes)
+	return forward.Reservation{MaxOutput: maxOutput, Commit: commit}, err
 }
 
-// Run runs the agent behind its walls, with what it needs to find its
-// forwarder.
+// Run runs the agent behind its walls, with the variables that tell it where
+// its forwarder is.
 func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	if err := e.walls.stand(ctx); err != nil {
+	if err := e.walls.raise(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
 	vars, config := slices.Clone(e.model.Agent.Set), e.config
@@ -232,20 +233,20 @@ func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 	if e.config.Ledger == nil {
 		return e.walls.runWith(ctx, c, vars)
 	}
-	passes, err := forward.New(config)
+	f, err := forward.New(config)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	vars = append(vars, e.model.Agent.BaseURLEnv+"="+passes.URL(e.walls.up.DoorAddr(e.door)))
-	e.pass(passes)
+	vars = append(vars, e.model.Agent.BaseURLEnv+"="+f.URL(e.walls.enclosed.DoorAddr(e.door)))
+	e.setForwarder(f)
 	result, err := e.walls.runWith(ctx, c, vars)
-	e.pass(nil)
-	passes.Close()
-	e.report = passes.Report()
+	e.setForwarder(nil)
+	f.Close()
+	e.report = f.Report()
 	return result, err
 }
 
-// dummyKey begins what an agent has in the place of a key: the forwarder adds
-// the real one. What follows is another in each session, by which the forwarder
-// knows the agent.
+// dummyKey starts what an agent gets in place of a key: the forwarder adds the
+// real one. The rest differs in each session, so that the forwarder recognizes
+// the agent.
 const dummyKey = "the-key-is-added-outside-of-the-walls-"

@@ -23,60 +23,60 @@ import (
 	"hone/workspace/secret"
 )
 
-// Enclosure says what walls are to be built. Settings, Root, ID and Guard are
-// needed.
+// Enclosure says which walls to build. Settings, Root, ID and Guard are
+// required.
 type Enclosure struct {
 	Settings loop.WallSettings
-	Root     string // the folder that commands may write, absolute
-	ID       string // names the folder that commands work with
+	Root     string // absolute path of the directory that commands may write
+	ID       string // part of the name of the directory with the commands' home
 	Guard    *secret.Guard
-	Doors    []sandbox.Door // ways out of the walls; nil: there are none
+	Doors    []sandbox.Door // ways out of the walls; nil if there are none
 
-	keep     []string // variables that are passed on beside those of the settings
-	protect  []string // what stays read-only in the tree beside the usual
-	readOnly bool     // all of the tree stays read-only
-	proved   bool     // walls of the kind were proved a moment before
-	hides    bool     // auto takes only walls that hide
-	environ  []string // the whole environment of commands; nil makes one that fits the walls
-	vars     []string // KEY=VALUE, beside those
-	home     []string // what of the user's home stands in that of the commands too, as ~/PATH
+	keepVars  []string // variables that commands get in addition to those of the settings
+	protect   []string // what else is read-only in the tree
+	readOnly  bool     // the whole tree is read-only
+	proved    bool     // walls of this kind were just proved
+	hides     bool     // auto takes only walls that hide
+	environ   []string // the complete environment of commands; nil means one that fits the walls
+	vars      []string // KEY=VALUE, added to the environment
+	homePaths []string // files of the user's home, as ~/PATH, that the commands' home has too
 }
 
-// Enclosed are walls that stand, and what commands behind them work with.
+// Enclosed are built walls, with the environment of the commands behind them.
 type Enclosed struct {
 	*wall.Walls
 	env     []string
 	secrets listing.SecretFiles
-	folder  *wallFolder
+	dir     *wallDir
 }
 
 var _ sandbox.Runner = (*Enclosed)(nil)
 
-// Run runs a command behind the walls. It has their environment, whatever
-// other it was given.
+// Run runs a command behind the walls. It replaces the command's environment by
+// theirs.
 func (e *Enclosed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	c.Env = e.env
 	return e.Walls.Run(ctx, c)
 }
 
-// Close takes the walls down, and removes what commands worked with.
+// Close removes the walls, and the home of their commands.
 func (e *Enclosed) Close() error {
 	err := e.Walls.Close()
-	e.folder.remove()
+	e.dir.remove()
 	return err
 }
 
-// Enclose builds walls and proves them in short: walls that do not hold are not
-// used. The caller closes them.
+// Enclose builds walls and tries briefly to cross them. If that works the error
+// is a [*hone.Stop] and the walls are not used. The caller closes the result.
 func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
-	folder, err := newWallFolder(w.Root, w.ID)
+	folder, err := newWallDir(w.Root, w.ID)
 	if err != nil {
 		return nil, err
 	}
-	e := &Enclosed{folder: folder}
-	err = h.raiseOne(ctx, e, w)
+	e := &Enclosed{dir: folder}
+	err = h.buildFirst(ctx, e, w)
 	if err == nil && !w.proved {
-		err = holds(ctx, e.Grade())
+		err = proveWalls(ctx, e.Grade())
 	}
 	if err == nil {
 		return e, nil
@@ -91,22 +91,22 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	return nil, err
 }
 
-// kinds are the walls to try, strongest first: what Auto chooses from is its
-// own affair, unless it must hide.
-func (w Enclosure) kinds() []sandbox.Wall {
+// wallsToTry returns the walls to try, the strongest first. For Auto package
+// wall chooses, unless the walls must hide the rest of the project.
+func (w Enclosure) wallsToTry() []sandbox.Wall {
 	if w.hides && sandbox.Wall(w.Settings.Wall) == sandbox.Auto {
 		return []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap}
 	}
 	return []sandbox.Wall{sandbox.Wall(w.Settings.Wall)}
 }
 
-// raiseOne builds walls of the first kind that can be had.
-func (h Host) raiseOne(ctx context.Context, e *Enclosed, w Enclosure) error {
-	kinds := w.kinds()
+// buildFirst builds walls of the first kind that works here.
+func (h Host) buildFirst(ctx context.Context, e *Enclosed, w Enclosure) error {
+	kinds := w.wallsToTry()
 	var why []string
 	for _, wall := range kinds {
 		w.Settings.Wall = string(wall)
-		err := h.raise(ctx, e, w)
+		err := h.buildWalls(ctx, e, w)
 		none, cannot := errors.AsType[*sandbox.WallError](err)
 		if !cannot || len(kinds) == 1 {
 			return err
@@ -117,13 +117,13 @@ func (h Host) raiseOne(ctx context.Context, e *Enclosed, w Enclosure) error {
 		Next: hone.Next{Verb: hone.Doctor, Or: "use --sandbox landlock, firejail or none, which hide less of the project from the roles"}}
 }
 
-// raise builds the walls.
-func (h Host) raise(ctx context.Context, e *Enclosed, w Enclosure) (err error) {
+// buildWalls builds walls of one kind.
+func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err error) {
 	if e.secrets, err = listing.FindSecrets(ctx, w.Root, w.Guard); err != nil {
 		return err
 	}
 	policy, env, err := workshop.Workshop{
-		Root: w.Root, Home: e.folder.dir, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keep), Net: w.Settings.Net,
+		Root: w.Root, Home: e.dir.dir, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keepVars), Net: w.Settings.Net,
 		Write: w.Settings.Write, Read: w.Settings.Read, Hide: slices.Concat(w.Settings.Hide, e.secrets.Paths), Protect: w.protect,
 		Limits: sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes},
 	}.Policy()
@@ -133,10 +133,10 @@ func (h Host) raise(ctx context.Context, e *Enclosed, w Enclosure) (err error) {
 	if w.readOnly {
 		readOnlyTree(&policy, w.Root)
 	}
-	if err := linkHome(filepath.Join(e.folder.dir, "home"), w.home); err != nil {
+	if err := linkHome(filepath.Join(e.dir.dir, "home"), w.homePaths); err != nil {
 		return err
 	}
-	policy.Aside, policy.Doors = e.folder.aside, w.Doors
+	policy.Aside, policy.Doors = e.dir.aside, w.Doors
 	e.env = env
 	if w.environ != nil {
 		e.env = w.environ
@@ -146,8 +146,8 @@ func (h Host) raise(ctx context.Context, e *Enclosed, w Enclosure) (err error) {
 	return err
 }
 
-// linkHome has paths of the user's home stand at the same place in another,
-// where nothing is there yet.
+// linkHome links paths of the user's home into another home, unless they exist
+// there.
 func linkHome(home string, paths []string) error {
 	for _, p := range paths {
 		target, err := loop.Placed("", p)
@@ -165,8 +165,8 @@ func linkHome(home string, paths []string) error {
 	return nil
 }
 
-// readOnlyTree lets a tree be read and not written, whatever else the policy says
-// may be written in it.
+// readOnlyTree makes a tree read-only, whatever the policy allows to write in
+// it.
 func readOnlyTree(p *sandbox.Policy, root string) {
 	p.Write = slices.DeleteFunc(p.Write, func(path string) bool {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -178,9 +178,9 @@ func readOnlyTree(p *sandbox.Policy, root string) {
 	p.Read = append(p.Read, root)
 }
 
-// holds tries in short to cross walls of the kind, and is an error where that
-// works though it should not.
-func holds(ctx context.Context, g sandbox.Grade) error {
+// proveWalls tries briefly to cross walls of the kind, and returns an error if
+// that works although it should not.
+func proveWalls(ctx context.Context, g sandbox.Grade) error {
 	if g.Level == sandbox.LevelOpen {
 		return nil
 	}
@@ -195,21 +195,21 @@ func holds(ctx context.Context, g sandbox.Grade) error {
 	return nil
 }
 
-// graded is a grade as a run's journal holds it.
-func graded(g sandbox.Grade) history.Walls {
+// wallsEvent returns a grade as the journal records it.
+func wallsEvent(g sandbox.Grade) history.Walls {
 	return history.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
 		Text: g.String(), Why: g.Why, Open: g.Open}
 }
 
-// Secrets are the secret files of the tree, absolute. Walls other than landlock
-// and none hide them from commands.
+// Secrets returns the absolute paths of the secret files in the tree. All walls
+// but landlock and none hide them from commands.
 func (e *Enclosed) Secrets() []string { return e.secrets.Paths }
 
 // SecretsNote tells the user whether the secret files are hidden from commands;
 // empty if there are none.
 func (e *Enclosed) SecretsNote() string { return secretsNote(e.secrets, e.Grade().Wall) }
 
-// secretsNote is SecretsNote for files that were found and a wall. Landlock cannot
+// secretsNote returns the note about secret files for a wall. Landlock cannot
 // hide a file in a directory that commands may write.
 func secretsNote(s listing.SecretFiles, wall sandbox.Wall) string {
 	var parts []string

@@ -1,10 +1,10 @@
-// Package harness makes runs safe. A [Session] locks the workspace, finishes
-// what a killed process left half applied, asks git which files belong to it,
-// keeps providers' keys out of whatever is recorded, shown or sent, hides
-// secret files, and runs commands behind walls.
+// Package harness makes runs safe. A [Session] locks the workspace, completes
+// the edits of a process that was killed, asks git which files belong to the
+// workspace, removes providers' keys from everything that is recorded, shown or
+// sent, hides secret files, and runs commands behind walls.
 //
-// A program with a loop of its own calls [Main] first, then [Open], and gives
-// its round to the run:
+// A program with its own loop calls [Main] first, then [Open], and gives its
+// round to the run:
 //
 //	harness.Main()
 //	s, err := harness.Open(".", harness.Options{})
@@ -49,35 +49,36 @@ import (
 	"hone/workspace"
 )
 
-// Main is the first call of a program that holds sessions. In a helper process
-// of the walls, which is the program itself started anew, it does not return.
+// Main must be the first call in the main function of a program that uses
+// sessions. The walls start the program again as a helper process; there Main
+// does not return.
 func Main() {
 	wall.Helper()
 	prove.Helper()
 }
 
-// Options say how a session is opened. The zero value of each field takes what
-// .config/hone.toml says, else the default that stands beside it.
+// Options say how a session is opened. A field with its zero value takes the
+// value from .config/hone.toml or, if that has none, the default below.
 type Options struct {
-	Model   string // PROVIDER/NAME; default: of the first provider whose key is set
-	BaseURL string // the provider's endpoint; default: the provider's own variable, then its own place
+	Model   string // PROVIDER/NAME; default: that of the first provider whose key is set
+	BaseURL string // the provider's address; default: that in the provider's variable, or its public one
 	Walls   string // "auto", "hidden", "bwrap", "landlock", "firejail" or "none"; default auto
 	Net     bool   // commands may reach the network
 	Loop    string // the loop's name in the journal; default: the program's
 
-	// Human can be asked about a change; nil denies what would be asked.
+	// Human approves changes that need it; nil denies them.
 	Human hone.Human
-	// Environ is the environment, KEY=VALUE; nil is the process's.
+	// Environ is the environment, KEY=VALUE; nil means the process's.
 	Environ []string
-	// Output shows the output of checks as it comes; nil shows nothing.
+	// Output shows the output of checks as it arrives; nil shows nothing.
 	Output io.Writer
-	// Observer is told of every event of the run's journal.
+	// Observer is called for every event of the run's journal.
 	Observer journal.Observer
 }
 
-// Open opens a session in a folder. Its error is, among others, that no model
-// can be reached, that another hone works there, or that the configuration is
-// wrong; nothing was written then. The caller closes the session.
+// Open opens a session in a directory. It fails, for example, if no model can be
+// opened, if another hone works there, or if the configuration is wrong. The
+// caller closes the session.
 func Open(dir string, o Options) (*Session, error) {
 	root, err := loop.Folder(dir)
 	if err != nil {
@@ -96,7 +97,7 @@ func Open(dir string, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := h.Start(context.Background(), k, &plain{settings}, root, loop.Flags{}.Limits.Resolve(file.Limits, 0, 0))
+	s, err := h.Start(context.Background(), k, &programLoop{settings}, root, loop.Flags{}.Limits.Resolve(file.Limits, 0, 0))
 	if err != nil {
 		return nil, err
 	}
@@ -121,19 +122,19 @@ func (s *Session) Run(limits hone.Limits) *hone.Run {
 	return r
 }
 
-// ConfigError is what is wrong with a configuration file, which names the place
-// itself.
+// ConfigError returns the usage error for an error in a configuration file, whose
+// text must contain the file and the line.
 func ConfigError(err error) error { return loop.Usage(err.Error(), "nothing was sent or written") }
 
-// plain is a loop that is a program's own: it has settings and nothing else.
-type plain struct{ loop.Settings }
+// programLoop is the loop of a program that uses Open: it has only settings.
+type programLoop struct{ loop.Settings }
 
-// Build refuses: the program gives its round to the run itself.
-func (*plain) Build(loop.Session) (loop.Built, error) {
+// Build returns an error: the program gives its round to the run itself.
+func (*programLoop) Build(loop.Session) (loop.Built, error) {
 	return loop.Built{}, fmt.Errorf("the loop is built by its own program")
 }
 
-// lookup looks variables up in an environment.
+// lookup returns a function that looks up variables in an environment.
 func lookup(environ []string) func(string) string {
 	return func(variable string) string {
 		for _, kv := range environ {

@@ -9,17 +9,17 @@ import (
 	"hone/workspace/secret"
 )
 
-// Host is the program that sessions are held in, and what it lends them. The
-// zero value of each field has a use.
+// Host is the program that holds sessions. The zero Host takes everything from
+// the process.
 type Host struct {
-	Getenv   func(variable string) string // nil is os.Getenv; it may know keys that Environ does not have
-	Environ  []string                     // KEY=VALUE; nil is os.Environ
-	Version  string                       // of the program, as runs record it
-	Observer journal.Observer             // of every journal
-	Notify   func(note string)            // tells the user which default was taken; nil tells nothing
+	Getenv   func(variable string) string // nil means os.Getenv; it may know keys that Environ does not have
+	Environ  []string                     // KEY=VALUE; nil means os.Environ
+	Version  string                       // of the program; runs record it
+	Observer journal.Observer             // is called for the events of every journal
+	Notify   func(note string)            // tells the user about a default; nil does nothing
 }
 
-// getenv looks a variable up.
+// getenv returns the value of a variable.
 func (h Host) getenv(variable string) string {
 	if h.Getenv == nil {
 		return os.Getenv(variable)
@@ -27,7 +27,7 @@ func (h Host) getenv(variable string) string {
 	return h.Getenv(variable)
 }
 
-// environ is the environment of the user's own programs.
+// environ returns the environment of the user's own programs.
 func (h Host) environ() []string {
 	if h.Environ == nil {
 		return os.Environ()
@@ -35,15 +35,15 @@ func (h Host) environ() []string {
 	return h.Environ
 }
 
-// Note tells the user something of a default.
+// Note tells the user about a default that was used.
 func (h Host) Note(text string) {
 	if h.Notify != nil {
 		h.Notify(text)
 	}
 }
 
-// WithKeys is the host with the keys that a workspace itself holds, which stand
-// in for the variables of the same names.
+// WithKeys returns the host with the keys that the workspace contains, which
+// replace the variables of the same names.
 func (h Host) WithKeys(k loop.Kind, tree *workspace.Tree) (Host, error) {
 	if k.Keys == nil {
 		return h, nil
@@ -62,8 +62,8 @@ func (h Host) WithKeys(k loop.Kind, tree *workspace.Tree) (Host, error) {
 	return h, nil
 }
 
-// Guard finds secrets for a loop: what its settings let through, and the keys
-// that this process holds.
+// Guard returns a guard that finds secrets for a loop. It allows what the
+// loop's settings allow, and knows the keys of this process.
 func (h Host) Guard(l loop.Loop) *secret.Guard {
 	var addresses []string
 	for _, asked := range l.Models() {

@@ -20,17 +20,18 @@ import (
 	"hone/model/texttools"
 )
 
-// Provider is one way to reach models, and the variables that its own tools
-// take keys and addresses from.
+// Provider is a way to reach models, with the variables that its own tools
+// read.
 type Provider struct {
 	Name     string
-	Keys     []string // variables; the first that is set counts; nil: no key is needed
-	Base     string   // the variable with the address; empty: there is none
-	Standard string   // the model that is taken if none was named; empty: none
-	Unlisted bool     // a name for users of other programs, which help does not list
+	Keys     []string // variables of the key, of which the first that is set counts; nil if no key is needed
+	Base     string   // variable of the address; empty if there is none
+	Standard string   // default model; empty if there is none
+	Unlisted bool     // the help does not list it
 }
 
-// Providers are all of them, in the order in which a default is looked for.
+// Providers returns all providers, in the order in which a default model is
+// chosen.
 func Providers() []Provider {
 	return []Provider{
 		{Name: "gemini", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Base: "GOOGLE_GEMINI_BASE_URL", Standard: "gemini-2.5-pro"},
@@ -43,7 +44,9 @@ func Providers() []Provider {
 	}
 }
 
-// Key is the provider's key, and the variable that it is in.
+// Key returns the provider's key and its variable. Without a key, value is
+// empty and variable is the first one that may hold it; both are empty if no
+// key is needed.
 func (p Provider) Key(getenv func(string) string) (value, variable string) {
 	for _, v := range p.Keys {
 		if value := getenv(v); value != "" {
@@ -56,8 +59,9 @@ func (p Provider) Key(getenv func(string) string) (value, variable string) {
 	return "", p.Keys[0]
 }
 
-// split takes "provider/name" apart.
-func split(model string) (Provider, string, error) {
+// splitModel splits a model's name into its provider and the provider's own
+// name.
+func splitModel(model string) (Provider, string, error) {
 	p, name, ok := strings.Cut(model, "/")
 	known := Providers()
 	i := slices.IndexFunc(known, func(k Provider) bool { return k.Name == p })
@@ -74,10 +78,10 @@ func split(model string) (Provider, string, error) {
 		"for example: --model gemini/gemini-2.5-pro; an OpenAI-compatible server is openai/NAME with --base-url URL")
 }
 
-// anchor checks the name, and makes a script's path one that a resume finds
-// again from anywhere.
-func anchor(m *loop.Model) error {
-	p, name, err := split(m.Name)
+// resolveScriptPath checks a model's name, and makes the path of a script
+// absolute, so that a resumed run finds it from any directory.
+func resolveScriptPath(m *loop.Model) error {
+	p, name, err := splitModel(m.Name)
 	if err != nil || p.Name != "script" {
 		return err
 	}
@@ -86,23 +90,22 @@ func anchor(m *loop.Model) error {
 	return err
 }
 
-// ErrNoModel is why there is no default model.
+// ErrNoModel means that there is no default model.
 var ErrNoModel = loop.Usage("no model was given, and no provider's key is set",
 	"set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or choose a model that needs no key: --model ollama/NAME")
 
-// compatible is the provider that CodeScribe calls oaic: a server of OpenAI's
-// wire with variables of its own.
+// compatible is the provider that CodeScribe calls oaic: a server with OpenAI's
+// wire format and variables of its own.
 const compatible = "oaic"
 
-// HasProvider reports whether a model's name is PROVIDER/NAME of a provider that
-// there is.
+// HasProvider reports whether a model's name has a known provider.
 func HasProvider(model string) bool {
-	_, _, err := split(model)
+	_, _, err := splitModel(model)
 	return err == nil
 }
 
-// defaultModel is the first provider's whose key is set; else the error is
-// ErrNoModel.
+// defaultModel returns the default model of the first provider whose key is
+// set. If there is none, the error is ErrNoModel.
 func defaultModel(getenv func(string) string) (string, error) {
 	for _, p := range Providers() {
 		if value, _ := p.Key(getenv); value != "" && p.Standard != "" {
@@ -112,7 +115,7 @@ func defaultModel(getenv func(string) string) (string, error) {
 	return "", ErrNoModel
 }
 
-// open makes the model, with tools by text where the settings say so.
+// open opens a model. If the settings say so, the model calls tools by text.
 func (h Host) open(m loop.Model) (model.Model, error) {
 	opened, err := h.connect(m)
 	if err == nil && m.Tools == loop.TextTools {
@@ -121,10 +124,10 @@ func (h Host) open(m loop.Model) (model.Model, error) {
 	return opened, err
 }
 
-// connect makes the model of the provider. The key and the address come from
-// the environment of this process, never from a journal.
+// connect opens the model of a provider. The key and the address come from the
+// environment of this process, never from a journal.
 func (h Host) connect(m loop.Model) (model.Model, error) {
-	p, name, err := split(m.Name)
+	p, name, err := splitModel(m.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +163,8 @@ func (h Host) connect(m loop.Model) (model.Model, error) {
 	return s, nil
 }
 
-// address is where the provider is; empty for its own place.
+// address returns the address of a model's provider; empty means the provider's
+// own.
 func (h Host) address(m loop.Model, p Provider) (string, error) {
 	base, err := m.Address()
 	if err != nil {
@@ -179,8 +183,8 @@ func (h Host) address(m loop.Model, p Provider) (string, error) {
 	return address(p, base)
 }
 
-// address reads what the user wrote as the provider's address. Ollama's own
-// variable holds a host, often without a scheme and always without a path.
+// address parses an address that the user wrote. Ollama's variable contains a
+// host, often without a scheme and always without a path.
 func address(p Provider, text string) (string, error) {
 	if p.Name == "ollama" && !strings.Contains(text, "://") {
 		text = "http://" + text
@@ -200,7 +204,7 @@ func address(p Provider, text string) (string, error) {
 	return u.String(), nil
 }
 
-// RedactURL takes a password out of an address.
+// RedactURL returns an address without its password.
 func RedactURL(text string) string {
 	if u, err := url.Parse(text); err == nil {
 		return u.Redacted()
@@ -208,14 +212,14 @@ func RedactURL(text string) string {
 	return "that"
 }
 
-// abilities are a family's context and the most that a reply may hold, in
-// tokens, as its provider publishes them.
+// abilities are the context and the output limit of a family of models, in
+// tokens, as the provider publishes them; 0 if it does not.
 type abilities struct {
 	prefix          string
 	context, output int64
 }
 
-// families go from the more special to the more general name.
+// families returns the known families, each before the more general ones.
 func families() []abilities {
 	return []abilities{
 		{"gemini/gemini-2.5-", 1_048_576, 65_536},
@@ -233,8 +237,9 @@ func families() []abilities {
 	}
 }
 
-// complete fills in what neither a flag nor the configuration says.
-func complete(m *loop.Model) {
+// fillAbilities sets the context and the output limit unless the settings have
+// them.
+func fillAbilities(m *loop.Model) {
 	for _, f := range families() {
 		if strings.HasPrefix(m.PricedAs(), f.prefix) {
 			m.Context = cmp.Or(m.Context, f.context)
@@ -244,21 +249,21 @@ func complete(m *loop.Model) {
 	}
 }
 
-// absent stands for a model that cannot be opened, such as for want of a key.
-// That matters when it is asked and not before.
-type absent struct{ why error }
+// missingModel replaces a model that cannot be opened, for example because its
+// key is not set. That is an error only when the model is asked.
+type missingModel struct{ why error }
 
-// Generate says why there is no model.
-func (m absent) Generate(context.Context, model.Request) (model.Reply, error) {
+// Generate returns why there is no model.
+func (m missingModel) Generate(context.Context, model.Request) (model.Reply, error) {
 	return model.Reply{}, m.why
 }
 
-// present is a round that ends with the reason where it would ask a model that
-// is absent. A recorded reply is used all the same.
-func (s *Session) present(round hone.Round) hone.Round {
+// requireModels returns a round that fails if it would ask a model that could
+// not be opened. It still replays recorded replies.
+func (s *Session) requireModels(round hone.Round) hone.Round {
 	var missing error
 	for _, asked := range s.loop.Models() {
-		if a, ok := s.models[asked.Model].(absent); ok && missing == nil {
+		if a, ok := s.models[asked.Model].(missingModel); ok && missing == nil {
 			missing = a.why
 		}
 	}

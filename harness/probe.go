@@ -6,12 +6,13 @@ import (
 	"hone/loop"
 )
 
-// Prober is a model whose provider can be asked at no cost whether it answers.
+// Prober is a model that can find out whether its provider responds, at no
+// cost.
 type Prober interface {
 	Probe(ctx context.Context) error
 }
 
-// Prober is whom to ask about a model's provider; nil: there is none to ask.
+// Prober returns the prober of a model's provider; nil if it has none.
 func (h Host) Prober(m loop.Model) (Prober, error) {
 	opened, err := h.connect(m)
 	if err != nil {

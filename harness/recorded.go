@@ -12,8 +12,8 @@ import (
 	"hone/loop"
 )
 
-// Recorded is a run that has begun, with its workspace, which is locked and
-// settled and keeps the files that the run keeps.
+// Recorded is a recorded run with its workspace, which is locked and settled
+// and includes the ignored files that the run includes.
 type Recorded struct {
 	*Workspace
 	Journal *journal.Journal
@@ -21,8 +21,8 @@ type Recorded struct {
 	Start   hone.Start
 }
 
-// Find opens a run of the workspace that a folder belongs to. ref is an id, a
-// unique prefix of one, or "last".
+// Find opens a run of the workspace that a directory belongs to. ref is an id,
+// a unique prefix of one, or "last". The caller closes the run.
 func Find(ctx context.Context, dir, ref string) (*Recorded, error) {
 	root, err := FindRoot(dir)
 	if err != nil {
@@ -45,14 +45,14 @@ func (r *Recorded) open(ref string) error {
 		return loop.Usage(err.Error(), "hone runs")
 	}
 	if r.Journal, err = r.Home.Open(run); err != nil {
-		return damaged(err)
+		return explainDamaged(err)
 	}
 	r.Past = history.Follow(r.Journal)
 	if r.Start, err = Started(r.Journal.Events()); err != nil {
 		return loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
 	}
 	var shared loop.Settings
-	_ = json.Unmarshal(r.Start.Settings, &shared) // what cannot be read says nothing
+	_ = json.Unmarshal(r.Start.Settings, &shared) // unreadable settings include no files
 	return r.Include(shared.Trust.Include)
 }
 
@@ -64,10 +64,10 @@ func (r *Recorded) Close() {
 	r.Workspace.Close()
 }
 
-// Limits are those of the start, or of the last resume that raised them.
+// Limits returns the limits of the run, as the last process set them.
 func (r *Recorded) Limits() hone.Limits { return r.Past.Limits() }
 
-// Started reads the start of a run, its first event.
+// Started returns the start of a run, which is its first event.
 func Started(events []journal.Event) (hone.Start, error) {
 	if len(events) == 0 || events[0].Type != history.TypeStart {
 		return hone.Start{}, errors.New("it has no recorded start, because its process died too early; start a new run")
@@ -81,8 +81,7 @@ func Started(events []journal.Event) (hone.Start, error) {
 	return hone.Start{}, errors.New("its first event belongs to a step")
 }
 
-// Settings reads the settings of a recorded run into a new invocation of its
-// loop.
+// Settings decodes the settings of a recorded run for its loop.
 func Settings(k loop.Kind, start hone.Start) (loop.Loop, error) {
 	l := k.New()
 	if err := json.Unmarshal(start.Settings, l); err != nil {

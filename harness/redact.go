@@ -9,7 +9,7 @@ import (
 	"hone/loop"
 )
 
-// KeyVariables are the variables that hold providers' keys.
+// KeyVariables returns the variables that contain providers' keys.
 func KeyVariables() []string {
 	var names []string
 	for _, p := range Providers() {
@@ -18,12 +18,12 @@ func KeyVariables() []string {
 	return names
 }
 
-// shortestKey is what is long enough to be taken out of texts: a shorter value
-// would be found in words that have nothing to do with it.
-const shortestKey = 8
+// minKeyLength is the length of the shortest value that is redacted. A shorter
+// one would be found in unrelated words.
+const minKeyLength = 8
 
-// KnownKeys are the secret values that this process holds: every provider's
-// key, not only the one that is used, and the logins in addresses.
+// KnownKeys returns the secret values of this process: every provider's key,
+// not only the one in use, and the logins in addresses. Nil if there are none.
 func KnownKeys(getenv func(string) string, addresses ...string) []string {
 	var keys []string
 	for _, p := range Providers() {
@@ -34,27 +34,27 @@ func KnownKeys(getenv func(string) string, addresses ...string) []string {
 	}
 	for _, a := range addresses {
 		_, login := loop.CutLogin(a)
-		keys = append(keys, secretOf(login)...)
+		keys = append(keys, secretsOfLogin(login)...)
 	}
-	return slices.DeleteFunc(keys, func(k string) bool { return len(k) < shortestKey })
+	return slices.DeleteFunc(keys, func(k string) bool { return len(k) < minKeyLength })
 }
 
-// secretOf is what is secret of a login, as it is written and as it is meant:
-// the password, or a user without one, which is a token.
-func secretOf(login string) []string {
+// secretsOfLogin returns the secret part of a login, as written and unescaped:
+// the password or, without one, the user, which is a token.
+func secretsOfLogin(login string) []string {
 	secret, password, ok := strings.Cut(login, ":")
 	if ok {
 		secret = password
 	}
-	if meant, err := url.PathUnescape(secret); err == nil && meant != secret {
-		return []string{secret, meant}
+	if unescaped, err := url.PathUnescape(secret); err == nil && unescaped != secret {
+		return []string{secret, unescaped}
 	}
 	return []string{secret}
 }
 
-// spellings are the keys, and how JSON or a URL writes them, the longest first:
-// one key may begin another.
-func spellings(keys []string) []string {
+// keySpellings returns the keys also as JSON and URLs write them, the longest
+// first, because one may be the start of another.
+func keySpellings(keys []string) []string {
 	var all []string
 	for _, k := range keys {
 		forms := []string{k, url.QueryEscape(k), url.PathEscape(k)}
@@ -68,11 +68,11 @@ func spellings(keys []string) []string {
 	return all
 }
 
-// Redactor takes keys out of a text, however they are spelt. It
-// returns nil where there are none.
+// Redactor returns a function that replaces keys in a text, in all their
+// spellings; nil if there are no keys.
 func Redactor(keys []string) func(string) string {
 	var pairs []string
-	for _, s := range spellings(keys) {
+	for _, s := range keySpellings(keys) {
 		pairs = append(pairs, s, "[key]")
 	}
 	if len(pairs) == 0 {
@@ -81,19 +81,19 @@ func Redactor(keys []string) func(string) string {
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// Gate lets a streamed text through without its keys. A key may arrive in
-// pieces, so that the end of the text is held back while it may be the
-// beginning of one.
+// Gate removes keys from a text that arrives in pieces. A key may be split
+// between pieces, so the gate delays the end of the text while it may be the
+// start of a key.
 type Gate struct {
-	keys  []string            // in all their spellings
-	clean func(string) string // nil where there are none
-	show  func(string)
-	held  string
+	keys    []string            // in all spellings
+	clean   func(string) string // nil if there are no keys
+	show    func(string)
+	pending string
 }
 
-// NewGate is a gate whose text goes to show.
+// NewGate returns a gate that passes the text on to show.
 func NewGate(keys []string, show func(string)) *Gate {
-	return &Gate{keys: spellings(keys), clean: Redactor(keys), show: show}
+	return &Gate{keys: keySpellings(keys), clean: Redactor(keys), show: show}
 }
 
 // Pass takes the next piece of the text.
@@ -102,31 +102,32 @@ func (g *Gate) Pass(text string) {
 		g.show(text)
 		return
 	}
-	text = g.clean(g.held + text)
-	cut := len(text) - g.doubtful(text)
-	g.held = text[cut:]
+	text = g.clean(g.pending + text)
+	cut := len(text) - g.keyPrefixLen(text)
+	g.pending = text[cut:]
 	if cut > 0 {
 		g.show(text[:cut])
 	}
 }
 
-// doubtful is how many bytes at the end of a text begin a key.
-func (g *Gate) doubtful(text string) int {
-	most := 0
+// keyPrefixLen returns how many bytes at the end of a text may be the start of
+// a key.
+func (g *Gate) keyPrefixLen(text string) int {
+	longest := 0
 	for _, k := range g.keys {
-		for n := min(len(k)-1, len(text)); n > most; n-- {
+		for n := min(len(k)-1, len(text)); n > longest; n-- {
 			if strings.HasSuffix(text, k[:n]) {
-				most = n
+				longest = n
 			}
 		}
 	}
-	return most
+	return longest
 }
 
-// Flush shows what is held back: the text has ended.
+// Flush shows the delayed text. Call it at the end of the text.
 func (g *Gate) Flush() {
-	if g.held != "" {
-		g.show(g.held)
-		g.held = ""
+	if g.pending != "" {
+		g.show(g.pending)
+		g.pending = ""
 	}
 }

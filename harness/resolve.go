@@ -24,10 +24,10 @@ func (h Host) Resolve(k loop.Kind, root string, f loop.Flags, file config.File) 
 		return loop.Settings{}, err
 	}
 	return loop.Settings{Model: m, Approve: cmp.Or(f.Approve, "ask"), Send: file.Guard.Send, Walls: walls, Trust: resolveTrust(f, file),
-		Check: cmp.Or(f.Check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env}, costKnown(f, file, m)
+		Check: cmp.Or(f.Check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env}, checkCostLimit(f, file, m)
 }
 
-// resolveModel resolves the model that the flags name.
+// resolveModel resolves the model and its settings.
 func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.File) (loop.Model, error) {
 	m := loop.Model{
 		Name:      cmp.Or(f.Model, h.getenv("HONE_MODEL"), file.Model.Model, k.Model),
@@ -49,21 +49,22 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 		m.Name = name
 		h.Note("no model was given; using " + name + ", the first provider whose key is set")
 	}
-	if err := anchor(&m); err != nil {
+	if err := resolveScriptPath(&m); err != nil {
 		return m, err
 	}
-	if err := appoint(&m, k.Agents, file.Commands, root); err != nil {
+	if err := assignAgent(&m, k.Agents, file.Commands, root); err != nil {
 		return m, err
 	}
-	complete(&m)
+	fillAbilities(&m)
 	if p, ok := file.Prices[m.PricedAs()]; ok {
 		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 	}
 	return m, nil
 }
 
-// costKnown refuses a cost limit that could not be kept.
-func costKnown(f loop.Flags, file config.File, m loop.Model) error {
+// checkCostLimit returns an error if there is a cost limit that hone cannot
+// enforce.
+func checkCostLimit(f loop.Flags, file config.File, m loop.Model) error {
 	limited := cmp.Or(f.Limits.MaxCost, file.Limits.MaxCost) > 0
 	if limited && m.Agent != nil && m.Agent.Wire == "" {
 		return loop.Usage("a cost limit was given, but hone cannot count the usage of "+m.Name+": it has no forwarder",
@@ -87,7 +88,8 @@ func resolveTrust(f loop.Flags, file config.File) loop.Trust {
 	return t
 }
 
-// ResolveWalls resolves the walls: flag, file and default.
+// ResolveWalls resolves the settings of the walls, in this order of precedence:
+// flag, file, default.
 func ResolveWalls(f loop.Flags, file config.Sandbox, root string, standard sandbox.Wall) (loop.WallSettings, error) {
 	s := loop.WallSettings{Wall: cmp.Or(f.Wall, file.Wall, string(standard)), Net: f.Net || file.Net,
 		Env: file.Env, Memory: int64(file.Memory), Processes: file.Processes}
@@ -108,7 +110,7 @@ func ResolveWalls(f loop.Flags, file config.Sandbox, root string, standard sandb
 	return s, nil
 }
 
-// without are the names that are not among the exceptions.
-func without(names, exceptions []string) []string {
+// exceptNames returns the names without the exceptions.
+func exceptNames(names, exceptions []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(exceptions, n) })
 }

@@ -60,13 +60,13 @@ func TestComplete(t *testing.T) {
 		{"ollama/gpt-5", 0, 16_384},
 	} {
 		m := loop.Model{Name: test.name}
-		complete(&m)
+		fillAbilities(&m)
 		if m.Context != test.context || m.MaxOutput != test.output {
 			t.Errorf("%s: context %d, output %d; want %d, %d", test.name, m.Context, m.MaxOutput, test.context, test.output)
 		}
 	}
 	m := loop.Model{Name: "openai/gpt-5.4", Context: 7, MaxOutput: 3}
-	complete(&m)
+	fillAbilities(&m)
 	if m.Context != 7 || m.MaxOutput != 3 {
 		t.Errorf("what the configuration says was overwritten: %+v", m)
 	}
@@ -126,7 +126,7 @@ func TestKnownKeys(t *testing.T) {
 
 func TestWithout(t *testing.T) {
 	names := []string{"A", "B", "C"}
-	if got := strings.Join(without(names, []string{"B", "D"}), ""); got != "AC" || names[1] != "B" {
+	if got := strings.Join(exceptNames(names, []string{"B", "D"}), ""); got != "AC" || names[1] != "B" {
 		t.Errorf("got %s, and %v is left of the names", got, names)
 	}
 }

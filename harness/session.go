@@ -19,18 +19,18 @@ import (
 	"hone/workspace/secret"
 )
 
-// Session is one run in a workspace: new, resumed or replayed. What makes a run
-// safe is in force from the beginning: the lock, the walls, and keys that are
-// kept out of whatever is recorded, shown or sent.
+// Session is a new, resumed or replayed run in a workspace. From the start it
+// protects the run: the workspace is locked, commands run behind walls, and
+// keys are removed from everything that is recorded, shown or sent.
 type Session struct {
 	*Workspace
-	// Human can be asked; nil denies what would have to be asked. It is set
-	// before NewRun.
+	// Human approves changes that need it; nil denies them. Set it before
+	// NewRun.
 	Human hone.Human
-	// Output shows a check's output as it comes; nil shows nothing. It may be
-	// set until the run begins.
+	// Output shows the output of checks as it arrives; nil shows nothing. Set
+	// it before the run starts.
 	Output io.Writer
-	// Thoughts shows what a model wants its user to know; nil shows nothing.
+	// Thoughts shows what a model wants the user to know; nil shows nothing.
 	Thoughts func(text string)
 
 	host     Host
@@ -42,18 +42,19 @@ type Session struct {
 	limits   hone.Limits
 	guard    *secret.Guard
 
-	models  map[*loop.Model]model.Model
-	run     *hone.Run
-	walls   []*walls
-	usual   loop.Walls // those of commands for which no others were planned
-	trees   map[[2]string]*workspace.Tree
-	onClose []func()
+	models      map[*loop.Model]model.Model
+	run         *hone.Run
+	walls       []*walls
+	sharedWalls loop.Walls // walls of commands without walls of their own; see commandWalls
+	trees       map[[2]string]*workspace.Tree
+	onClose     []func()
 }
 
 var _ loop.Session = (*Session)(nil)
 
-// Start begins a session with resolved settings in a folder. It writes nothing
-// before the models are known to have what they need.
+// Start starts a session in a directory with resolved settings. It writes
+// nothing until it knows that the models have their keys. The caller closes the
+// session.
 func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, dir string, limits hone.Limits) (*Session, error) {
 	settings, err := json.Marshal(l)
 	if err != nil {
@@ -80,31 +81,31 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, dir string, l
 	return s, nil
 }
 
-// Resume is a session that resumes a recorded run. A model that cannot be opened
-// is only missed when it is asked. An empty baseURL leaves the models where they
-// were. The caller closes the recorded run.
+// Resume returns a session that resumes a recorded run. A model that cannot be
+// opened is an error only when it is asked. An empty baseURL keeps the recorded
+// addresses. The caller also closes the recorded run.
 func (h Host) Resume(r *Recorded, k loop.Kind, limits hone.Limits, baseURL string) (*Session, error) {
-	s, err := h.again(k, r.Start, baseURL)
+	s, err := h.resumedSession(k, r.Start, baseURL)
 	if err != nil {
 		return nil, err
 	}
 	s.Workspace, s.journal, s.limits = r.Workspace, r.Journal, limits
-	return s, s.takeKeys(k)
+	return s, s.openModels(k)
 }
 
-// Replay is a session that replays a run in a tree, which is a scratch copy. It
+// Replay returns a session that replays a run in a scratch copy of its tree. It
 // asks no model and runs no command.
 func (h Host) Replay(w *Workspace, j *journal.Journal, start hone.Start, k loop.Kind) (*Session, error) {
-	s, err := h.again(k, start, "")
+	s, err := h.resumedSession(k, start, "")
 	if err != nil {
 		return nil, err
 	}
 	s.Workspace, s.journal, s.replayed = w, j, true
-	return s, s.takeKeys(k)
+	return s, s.openModels(k)
 }
 
-// again is a session by the settings of a recorded run.
-func (h Host) again(k loop.Kind, start hone.Start, baseURL string) (*Session, error) {
+// resumedSession returns a session with the settings of a recorded run.
+func (h Host) resumedSession(k loop.Kind, start hone.Start, baseURL string) (*Session, error) {
 	l, err := Settings(k, start)
 	if err != nil {
 		return nil, err
@@ -123,8 +124,9 @@ func (h Host) session(l loop.Loop, start hone.Start) *Session {
 		models: map[*loop.Model]model.Model{}, trees: map[[2]string]*workspace.Tree{}}
 }
 
-// takeKeys reads the keys that the workspace itself holds, and opens the models.
-func (s *Session) takeKeys(k loop.Kind) (err error) {
+// openModels opens the models, with the keys that the workspace itself
+// contains.
+func (s *Session) openModels(k loop.Kind) (err error) {
 	if s.host, err = s.host.WithKeys(k, s.Tree); err != nil {
 		return err
 	}
@@ -132,15 +134,15 @@ func (s *Session) takeKeys(k loop.Kind) (err error) {
 	for _, asked := range s.loop.Models() {
 		opened, err := s.host.open(*asked.Model)
 		if err != nil {
-			opened = absent{err}
+			opened = missingModel{err}
 		}
 		s.models[asked.Model] = opened
 	}
 	return nil
 }
 
-// Close takes the walls down and unlocks the workspace. A recorded run is its
-// opener's to close.
+// Close removes the walls and unlocks the workspace. It does not close the
+// recorded run of Resume.
 func (s *Session) Close() error {
 	err := s.CloseWalls()
 	for _, tree := range s.trees {
@@ -153,7 +155,7 @@ func (s *Session) Close() error {
 	return err
 }
 
-// CloseWalls takes the walls down. The run is over then.
+// CloseWalls removes the walls. Call it when the run has ended.
 func (s *Session) CloseWalls() error {
 	var err error
 	for _, w := range slices.Backward(s.walls) {
@@ -163,34 +165,34 @@ func (s *Session) CloseWalls() error {
 	return err
 }
 
-// Root is the workspace's folder.
+// Root returns the workspace's directory.
 func (s *Session) Root() string { return s.Dir }
 
-// Repo is the repository whose top the workspace is; nil: there is none.
+// Repo returns the repository whose top the workspace is; nil if there is none.
 func (s *Session) Repo() *git.Repo { return s.Workspace.Repo }
 
-// Guard finds what is withheld from models.
+// Guard returns the guard that finds what is withheld from models.
 func (s *Session) Guard() *secret.Guard { return s.guard }
 
 // Replayed reports whether a recorded run is replayed.
 func (s *Session) Replayed() bool { return s.replayed }
 
-// ID is the run's id.
+// ID returns the run's id.
 func (s *Session) ID() string { return s.journal.Run() }
 
-// Loop is the loop's name.
+// Loop returns the loop's name.
 func (s *Session) Loop() string { return s.start.Loop }
 
-// Settings are those that every loop has.
+// Settings returns the settings that every loop has.
 func (s *Session) Settings() loop.Settings { return *s.loop.Shared() }
 
-// Active is how long the run has worked, over all its processes.
+// Active returns how long the run has worked, in all its processes.
 func (s *Session) Active() time.Duration { return s.journal.Active() }
 
-// Keys are the secret values that this process knows.
+// Keys returns the secret values that this process knows.
 func (s *Session) Keys() []string { return s.guard.Known }
 
-// IO returns what checks run with, and where output goes.
+// IO returns the environment of checks, and where output is shown.
 func (s *Session) IO() loop.IO {
 	return loop.IO{Environ: s.host.environ(), CheckOutput: checkOutput{s}, Say: func(text string) {
 		if s.Thoughts != nil {
@@ -199,7 +201,7 @@ func (s *Session) IO() loop.IO {
 	}}
 }
 
-// checkOutput is the session's Output, which may be set later.
+// checkOutput writes to the session's Output, which may be set later.
 type checkOutput struct{ s *Session }
 
 func (o checkOutput) Write(b []byte) (int, error) {
@@ -209,7 +211,7 @@ func (o checkOutput) Write(b []byte) (int, error) {
 	return o.s.Output.Write(b)
 }
 
-// NewRun returns the run, whose changes are reviewed by the rules.
+// NewRun returns the run, with rules for its changes. Call it once.
 func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	set := s.loop.Shared()
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
@@ -226,8 +228,8 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 // Build builds the session's loop.
 func (s *Session) Build() (loop.Built, error) { return s.loop.Build(s) }
 
-// before looks for what is known of the tree: from the run itself if it is
-// resumed, else from the one before.
+// before returns a function that reads the last manifest of the tree: that of
+// the run if it is resumed, otherwise that of the run before it.
 func (s *Session) before() func() workspace.Manifest {
 	run := s.journal.Run()
 	if s.fresh {
@@ -246,7 +248,8 @@ func (s *Session) Begin() error {
 	return s.run.Start(s.start)
 }
 
-// Stream shows a model's visible text as it arrives, without keys.
+// Stream shows a model's visible text as it arrives, without keys. Call it
+// after NewRun.
 func (s *Session) Stream(show func(text string)) {
 	g := NewGate(s.Keys(), show)
 	s.run.Stream = g.Pass
@@ -257,13 +260,13 @@ func (s *Session) Stream(show func(text string)) {
 	}})
 }
 
-// Role is a role with the settings' model and the tools of the whole tree. It
-// is called after NewRun.
+// Role returns a role with the settings' model and the tools for the whole
+// tree. Call it after NewRun or Run.
 func (s *Session) Role(name, system string) hone.Role {
 	m := &s.loop.Shared().Model
 	role := m.Role(name, system)
 	role.Model = s.models[m]
-	role.Tools = s.bench(loop.Toolset{}, s.Tree)
+	role.Tools = s.toolset(loop.Toolset{}, s.Tree)
 	return role
 }
 
@@ -278,18 +281,18 @@ func (s *Session) SetModel(role *hone.Role, m *loop.Model, w loop.Walls) error {
 	return err
 }
 
-// commands are the walls of commands for which no others were planned.
-func (s *Session) commands() loop.Walls {
-	if s.usual == nil {
-		s.usual = s.Walls(loop.WallPlan{Bounded: true})
+// commandWalls returns the walls of commands without walls of their own.
+func (s *Session) commandWalls() loop.Walls {
+	if s.sharedWalls == nil {
+		s.sharedWalls = s.Walls(loop.WallPlan{Bounded: true})
 	}
-	return s.usual
+	return s.sharedWalls
 }
 
-// Command is a check that runs a command line in the workspace, behind walls,
-// and passes if it exits 0.
+// Command returns a check that runs a command line in the workspace, behind
+// walls. The check passes if the command exits 0.
 func (s *Session) Command(line string) check.Func {
-	return s.command(line, s.Dir, s.commands())
+	return s.command(line, s.Dir, s.commandWalls())
 }
 
 func (s *Session) command(line, dir string, w loop.Walls) check.Func {
@@ -298,8 +301,8 @@ func (s *Session) command(line, dir string, w loop.Walls) check.Func {
 		Command: line, Dir: dir, Timeout: set.CheckTime, Redact: s.guard.Redact, Live: checkOutput{s}})
 }
 
-// Check is the settings' check in a folder, behind walls; nil where they have
-// none.
+// Check returns the settings' check for a directory, behind walls; nil if the
+// settings have none.
 func (s *Session) Check(dir string, w loop.Walls) check.Func {
 	line := s.loop.Shared().Check
 	if line == "" {
@@ -308,10 +311,11 @@ func (s *Session) Check(dir string, w loop.Walls) check.Func {
 	return s.command(line, dir, w)
 }
 
-// SetCheck gives the run its check and the proof of it; see [loop.Session].
+// SetCheck gives the run its check, with a proof if the settings want one; see
+// [loop.Session].
 func (s *Session) SetCheck(w loop.Walls, makeCheck func(dir string, w loop.Walls) check.Func) {
 	if w == nil {
-		w = s.commands()
+		w = s.commandWalls()
 	}
 	s.run.Check = makeCheck(s.Dir, w)
 	prove := s.loop.Shared().Trust.Prove
@@ -319,8 +323,8 @@ func (s *Session) SetCheck(w loop.Walls, makeCheck func(dir string, w loop.Walls
 		return
 	}
 	s.run.Trust.Proof = &hone.Proof{Strict: prove == "strict", Check: func(ctx context.Context, dir string) (found []check.Finding, err error) {
-		there := w.(*walls).around(dir)
-		defer func() { err = errors.Join(err, there.close()) }()
-		return makeCheck(dir, there)(ctx)
+		copied := w.(*walls).forCopy(dir)
+		defer func() { err = errors.Join(err, copied.close()) }()
+		return makeCheck(dir, copied)(ctx)
 	}}
 }

@@ -23,7 +23,7 @@ func looked(t *testing.T, dir, file string) (before workspace.Manifest) {
 	if err := os.WriteFile(filepath.Join(dir, file), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	l := &plain{loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}}}
+	l := &programLoop{loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}}}
 	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, dir, hone.Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestSessionKnowsTheTree(t *testing.T) {
 	if m := looked(t, dir, "c"); len(m) != 2 || m[1].Path != "b" {
 		t.Errorf("the third run knows %v", m)
 	}
-	replay := Host{}.session(&plain{}, hone.Start{})
+	replay := Host{}.session(&programLoop{}, hone.Start{})
 	replay.Workspace, replay.replayed = &Workspace{}, true
 	if m := replay.NewRun(workspace.Rules{}).Before; m != nil {
 		t.Error("a replay knows the tree")

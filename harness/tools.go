@@ -17,26 +17,27 @@ import (
 	"hone/workspace/secret"
 )
 
-// longestCommand is the most time that a model can ask for a command, such as
-// for a build.
-const longestCommand = 30 * time.Minute
+// maxCommandTime is the maximum timeout that a model can request for a command,
+// such as a build.
+const maxCommandTime = 30 * time.Minute
 
-// Tools are what a role can call; see [loop.Session]. Paths are relative to the
-// bench's folder, and changes go through the run.
+// Tools returns the tools of a role; see [loop.Session]. Their paths are
+// relative to the directory of the Toolset, and they change files only through
+// the run.
 func (s *Session) Tools(b loop.Toolset) ([]tool.Tool, error) {
-	seen, err := s.seen(b.Folder, b.Closed)
+	seen, err := s.roleTree(b.Folder, b.Closed)
 	if err != nil {
 		return nil, err
 	}
-	return s.bench(b, seen), nil
+	return s.toolset(b, seen), nil
 }
 
-// bench are a bench's tools for a tree.
-func (s *Session) bench(b loop.Toolset, seen *workspace.Tree) []tool.Tool {
-	tools := lookers(seen, s.guard, b.Closed, b.Why)
+// toolset returns the tools of a Toolset for a tree.
+func (s *Session) toolset(b loop.Toolset, seen *workspace.Tree) []tool.Tool {
+	tools := readTools(seen, s.guard, b.Closed, b.Why)
 	if !b.ReadOnly {
-		at := seat{b.Folder, s.run}
-		tools = append(tools, at.changing(tool.Write(seen, at.apply)), at.changing(tool.Edit(seen, at.apply)))
+		d := roleDir{b.Folder, s.run}
+		tools = append(tools, d.withPaths(tool.Write(seen, d.apply)), d.withPaths(tool.Edit(seen, d.apply)))
 	}
 	lines := b.Lines(seen.Dir())
 	if check := s.loop.Shared().Check; check != "" && !b.ReadOnly && b.Folder == "" {
@@ -44,14 +45,15 @@ func (s *Session) bench(b loop.Toolset, seen *workspace.Tree) []tool.Tool {
 	}
 	w := b.Walls
 	if w == nil {
-		w = s.commands()
+		w = s.commandWalls()
 	}
-	return append(tools, tool.Bash(w, tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, MaxTimeout: longestCommand, Lines: lines}))
+	return append(tools, tool.Bash(w, tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, MaxTimeout: maxCommandTime, Lines: lines}))
 }
 
-// seen is a folder's tree as a role sees it: without the files of one folder at
-// its top, in which every search would find what was searched for.
-func (s *Session) seen(folder, closed string) (*workspace.Tree, error) {
+// roleTree returns the tree of a directory as a role sees it: without the
+// closed directory at its top, where every search would find what it searches
+// for.
+func (s *Session) roleTree(folder, closed string) (*workspace.Tree, error) {
 	at := [2]string{folder, closed}
 	if tree, ok := s.trees[at]; ok || folder == "" && closed == "" {
 		return cmp.Or(tree, s.Tree), nil
@@ -73,50 +75,50 @@ func (s *Session) seen(folder, closed string) (*workspace.Tree, error) {
 	return tree, err
 }
 
-// lookers are the tools that look at a tree. One folder of it is closed to
-// them, and a model that looks there is told why; empty
-// closes none.
-func lookers(seen *workspace.Tree, guard *secret.Guard, folder, why string) []tool.Tool {
-	looks := []tool.Tool{tool.Read(seen, guard), tool.Glob(seen, guard), tool.Grep(seen, guard)}
-	if folder == "" {
-		return looks
+// readTools returns the tools that read a tree. If closed is not empty, a model
+// that reads that directory is told why it may not.
+func readTools(seen *workspace.Tree, guard *secret.Guard, closed, why string) []tool.Tool {
+	tools := []tool.Tool{tool.Read(seen, guard), tool.Glob(seen, guard), tool.Grep(seen, guard)}
+	if closed == "" {
+		return tools
 	}
-	for i, t := range looks {
-		looks[i].Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
+	for i, t := range tools {
+		tools[i].Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
 			var args struct{ Path, Root string }
-			if json.Unmarshal(in.Args, &args) == nil && (listing.InFolder(seen.Dir(), folder, args.Path) || listing.InFolder(seen.Dir(), folder, args.Root)) {
+			if json.Unmarshal(in.Args, &args) == nil && (listing.InDir(seen.Dir(), closed, args.Path) || listing.InDir(seen.Dir(), closed, args.Root)) {
 				return tool.Failure(why), nil
 			}
 			return t.Run(ctx, in)
 		}
 	}
-	return looks
+	return tools
 }
 
-// seat is a folder of the workspace that a role sees as its whole world.
-type seat struct {
-	folder string // with slashes; empty is the workspace
-	run    *hone.Run
+// roleDir is a directory of the workspace that is the whole tree for a role.
+type roleDir struct {
+	dir string // with slashes; empty means the workspace
+	run *hone.Run
 }
 
-// changing is a tool that changes files, whose paths are those of the folder.
-func (s seat) changing(t tool.Tool) tool.Tool {
-	if s.folder == "" {
+// withPaths returns a tool that changes files, with paths relative to the
+// directory.
+func (s roleDir) withPaths(t tool.Tool) tool.Tool {
+	if s.dir == "" {
 		return t
 	}
 	run := t.Run
 	t.Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
-		if was := in.Original; was != nil {
-			in.Original = func(p string) ([]byte, bool) { return was(s.folder + "/" + p) }
+		if original := in.Original; original != nil {
+			in.Original = func(p string) ([]byte, bool) { return original(s.dir + "/" + p) }
 		}
 		return run(ctx, in)
 	}
 	return t
 }
 
-// apply changes what lies in the folder, by the one door to the tree.
-func (s seat) apply(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
-	if s.folder == "" {
+// apply changes files of the directory, through the run.
+func (s roleDir) apply(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
+	if s.dir == "" {
 		return s.run.Apply(ctx, ch, seen)
 	}
 	outer := workspace.Change{Edits: slices.Clone(ch.Edits)}
@@ -124,11 +126,11 @@ func (s seat) apply(ctx context.Context, ch workspace.Change, seen func(string) 
 		if !filepath.IsLocal(filepath.FromSlash(e.Path)) {
 			return refuseAll(ch, "its path is outside the directory"), nil
 		}
-		outer.Edits[i].Path = s.folder + "/" + e.Path
+		outer.Edits[i].Path = s.dir + "/" + e.Path
 	}
-	verdicts, err := s.run.Apply(ctx, outer, func(p string) (string, bool) { return seen(strings.TrimPrefix(p, s.folder+"/")) })
+	verdicts, err := s.run.Apply(ctx, outer, func(p string) (string, bool) { return seen(strings.TrimPrefix(p, s.dir+"/")) })
 	for i := range verdicts {
-		verdicts[i].Path = strings.TrimPrefix(verdicts[i].Path, s.folder+"/")
+		verdicts[i].Path = strings.TrimPrefix(verdicts[i].Path, s.dir+"/")
 	}
 	return verdicts, err
 }

@@ -15,20 +15,20 @@ import (
 	"hone/sandbox"
 )
 
-// walls are walls of a run. They are built when a round begins or the first
-// command needs them, whichever comes first: a run that only tells its end
-// needs none.
+// walls are walls of a run. They are built when a round starts or the first
+// command needs them, whichever is first: a run that only reports its end needs
+// none.
 type walls struct {
-	session *Session
-	plan    loop.WallPlan
-	want    Enclosure
-	bare    bool   // no walls are wanted, and commands are not bounded either
-	after   *walls // stand before these; nil: there are none
-	exposed string // what an agent could do with its key or the network; empty: nothing to say
+	session   *Session
+	plan      loop.WallPlan
+	enclosure Enclosure
+	unwalled  bool   // the settings want no walls, and the plan sets no limits
+	base      *walls // are built before these; nil if there are none
+	exposure  string // what an agent could do with its key or the network; empty if nothing
 
-	once sync.Once
-	up   *Enclosed
-	err  error
+	once     sync.Once
+	enclosed *Enclosed
+	err      error
 }
 
 var _ loop.Walls = (*walls)(nil)
@@ -42,36 +42,36 @@ func (s *Session) Walls(p loop.WallPlan) loop.Walls {
 
 func (s *Session) newWalls(p loop.WallPlan) *walls {
 	settings := s.loop.Shared().Walls
-	w := &walls{session: s, plan: p, bare: settings.None() && !p.Bounded}
+	w := &walls{session: s, plan: p, unwalled: settings.None() && !p.Bounded}
 	if p.After != nil {
-		w.after = p.After.(*walls)
+		w.base = p.After.(*walls)
 	}
-	w.want = Enclosure{Settings: settings, Root: p.Root, ID: s.journal.Run(), Guard: s.guard,
-		keep: p.Env, vars: p.Vars, protect: p.Protect, readOnly: p.ReadOnly, hides: p.Hides, proved: w.after != nil}
+	w.enclosure = Enclosure{Settings: settings, Root: p.Root, ID: s.journal.Run(), Guard: s.guard,
+		keepVars: p.Env, vars: p.Vars, protect: p.Protect, readOnly: p.ReadOnly, hides: p.Hides, proved: w.base != nil}
 	if p.Root == "" {
-		w.want.Root = s.Dir
+		w.enclosure.Root = s.Dir
 	}
-	set := &w.want.Settings
+	set := &w.enclosure.Settings
 	if p.Net != nil {
 		set.Net = *p.Net
 	}
 	set.Write, set.Read, set.Hide = slices.Concat(set.Write, p.Write), slices.Concat(set.Read, p.Read), slices.Concat(set.Hide, p.Hide)
 	if settings.None() && !p.OwnHome {
-		w.want.environ = sandbox.CleanEnv(s.host.environ(), without(KeyVariables(), settings.Env))
+		w.enclosure.environ = sandbox.CleanEnv(s.host.environ(), exceptNames(KeyVariables(), settings.Env))
 	}
 	if p.Door != nil {
-		w.want.Doors = make([]sandbox.Door, 1) // known when the kind of wall is
+		w.enclosure.Doors = make([]sandbox.Door, 1) // known when the kind of wall is
 	}
 	return w
 }
 
-// stand builds the walls, once, and records what they reach.
-func (w *walls) stand(ctx context.Context) error {
-	if w.bare {
+// raise builds the walls, once, and records their grade.
+func (w *walls) raise(ctx context.Context) error {
+	if w.unwalled {
 		return nil
 	}
-	if w.after != nil {
-		if err := w.after.stand(ctx); err != nil {
+	if w.base != nil {
+		if err := w.base.raise(ctx); err != nil {
 			return err
 		}
 	}
@@ -85,28 +85,28 @@ func (w *walls) build(ctx context.Context) error {
 			return err
 		}
 	}
-	if w.after != nil && w.after.up != nil {
-		w.want.Settings.Wall = string(w.after.up.Grade().Wall)
+	if w.base != nil && w.base.enclosed != nil {
+		w.enclosure.Settings.Wall = string(w.base.enclosed.Grade().Wall)
 	}
 	if w.plan.Door != nil {
-		w.want.Doors[0] = w.plan.Door(ownNet(sandbox.Wall(w.want.Settings.Wall), w.want.Settings.Net))
+		w.enclosure.Doors[0] = w.plan.Door(ownNet(sandbox.Wall(w.enclosure.Settings.Wall), w.enclosure.Settings.Net))
 	}
 	var err error
-	if w.up, err = w.session.host.Enclose(ctx, w.want); err != nil {
+	if w.enclosed, err = w.session.host.Enclose(ctx, w.enclosure); err != nil {
 		return NoWalls(ctx, err)
 	}
 	if w.plan.Stood != nil {
 		door := ""
 		if w.plan.Door != nil {
-			door = w.up.DoorAddr(0)
+			door = w.enclosed.DoorAddr(0)
 		}
-		vars, err := w.plan.Stood(w.up.Grade(), door)
+		vars, err := w.plan.Stood(w.enclosed.Grade(), door)
 		if err != nil {
 			return err
 		}
-		w.up.env = slices.Concat(w.up.env, vars)
+		w.enclosed.env = slices.Concat(w.enclosed.env, vars)
 	}
-	return w.record()
+	return w.recordGrade()
 }
 
 // ownNet reports whether commands behind a wall have a network of their own.
@@ -114,20 +114,20 @@ func ownNet(wall sandbox.Wall, net bool) bool {
 	return wall != sandbox.Landlock && wall != sandbox.NoWall && !net
 }
 
-// record records what the walls reach, and tells the user what they do not.
-// Walls that stand after others of the same kind have nothing to add to them.
-func (w *walls) record() error {
+// recordGrade records what the walls prevent, and tells the user what they do
+// not. There is nothing to add for walls of the same kind as their base.
+func (w *walls) recordGrade() error {
 	run, notes := w.session.run, []string{}
 	switch {
-	case w.want.readOnly && w.up.Grade().Level == sandbox.LevelOpen:
+	case w.enclosure.readOnly && w.enclosed.Grade().Level == sandbox.LevelOpen:
 		notes = append(notes, "there are no walls, so the reviewer's commands could change files; only the list of allowed commands prevents that")
-	case !w.want.proved:
-		if err := run.Walled(graded(w.up.Grade())); err != nil {
+	case !w.enclosure.proved:
+		if err := run.Walled(wallsEvent(w.enclosed.Grade())); err != nil {
 			return err
 		}
-		notes = append(notes, w.up.SecretsNote())
+		notes = append(notes, w.enclosed.SecretsNote())
 	}
-	for _, text := range append(notes, w.exposed) {
+	for _, text := range append(notes, w.exposure) {
 		if text == "" {
 			continue
 		}
@@ -138,7 +138,8 @@ func (w *walls) record() error {
 	return nil
 }
 
-// NoWalls is how a command ends whose walls cannot be built.
+// NoWalls returns the error of a command whose walls cannot be built, with
+// advice for the user.
 func NoWalls(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.As(err, new(*hone.Stop)) || errors.As(err, new(*hone.UsageError)) {
 		return err
@@ -155,17 +156,17 @@ func NoWalls(ctx context.Context, err error) error {
 	return stop
 }
 
-// Round is a round that begins with the session's walls up, so that no model is
-// asked for what then could not be checked, and that ends with the reason where
-// it would ask a model that cannot be opened.
+// Round returns a round that first builds the session's walls, so that no model
+// is asked for something that could not be checked. It fails if it would ask a
+// model that could not be opened.
 func (s *Session) Round(next hone.Round) hone.Round {
-	next = s.present(next)
+	next = s.requireModels(next)
 	return func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		for _, w := range s.walls {
 			if w.plan.Later {
 				continue
 			}
-			if err := w.stand(ctx); err != nil {
+			if err := w.raise(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -173,73 +174,73 @@ func (s *Session) Round(next hone.Round) hone.Round {
 	}
 }
 
-// Run runs a command behind the walls, and tells the user what it did to
-// protected files, and what it may have missed.
+// Run runs a command behind the walls. It tells the user which protected files
+// the command changed, and whether it seems to need the network.
 func (w *walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	return w.runWith(ctx, c, nil)
 }
 
-// runWith runs a command with variables beside those that all commands have.
+// runWith runs a command with variables in addition to those of all commands.
 func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string) (sandbox.Result, error) {
-	if err := w.stand(ctx); err != nil {
+	if err := w.raise(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
-	if w.bare {
-		c.Env = slices.Concat(w.want.environ, w.want.vars, vars)
+	if w.unwalled {
+		c.Env = slices.Concat(w.enclosure.environ, w.enclosure.vars, vars)
 		return sandbox.None{}.Run(ctx, c)
 	}
-	c.Env = slices.Concat(w.up.env, vars)
-	result, err := w.up.Walls.Run(ctx, c)
-	for _, text := range aftermath(result, w.want.Settings.Net) {
+	c.Env = slices.Concat(w.enclosed.env, vars)
+	result, err := w.enclosed.Walls.Run(ctx, c)
+	for _, text := range commandNotes(result, w.enclosure.Settings.Net) {
 		err = errors.Join(err, w.session.run.Notice(text))
 	}
 	return result, err
 }
 
-// Start is Run for a command that is held open; see [wall.Walls.Start].
+// Start runs a command in the background; see [wall.Walls.Start].
 func (w *walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
-	if err := w.stand(ctx); err != nil {
+	if err := w.raise(ctx); err != nil {
 		return nil, err
 	}
-	if w.bare {
+	if w.unwalled {
 		return nil, errors.New("a background command needs walls with limits")
 	}
-	c.Env = w.up.env
-	return w.up.Walls.Start(ctx, c)
+	c.Env = w.enclosed.env
+	return w.enclosed.Walls.Start(ctx, c)
 }
 
-// Grade says what stands.
+// Grade returns the grade of the walls; zero before they are built.
 func (w *walls) Grade() sandbox.Grade {
-	if w.up == nil {
+	if w.enclosed == nil {
 		return sandbox.Grade{}
 	}
-	return w.up.Grade()
+	return w.enclosed.Grade()
 }
 
-// close takes the walls down, where they stand.
+// close removes the walls if they were built.
 func (w *walls) close() error {
-	if w.up == nil {
+	if w.enclosed == nil {
 		return nil
 	}
-	return w.up.Close()
+	return w.enclosed.Close()
 }
 
-// around are the same walls around a copy of the tree.
-func (w *walls) around(dir string) *walls {
+// forCopy returns the same walls around a copy of the tree.
+func (w *walls) forCopy(dir string) *walls {
 	root := w.session.Dir
-	c := &walls{session: w.session, bare: w.bare, want: w.want}
-	c.want.proved = true // those of the tree were
-	if w.up != nil {
-		c.want.Settings.Wall = string(w.up.Grade().Wall)
+	c := &walls{session: w.session, unwalled: w.unwalled, enclosure: w.enclosure}
+	c.enclosure.proved = true // like those of the tree
+	if w.enclosed != nil {
+		c.enclosure.Settings.Wall = string(w.enclosed.Grade().Wall)
 	}
-	c.want.Root = moved(root, dir, w.want.Root)[0]
-	from, to := w.want.Settings, &c.want.Settings
-	to.Write, to.Read, to.Hide = moved(root, dir, from.Write...), moved(root, dir, from.Read...), moved(root, dir, from.Hide...)
+	c.enclosure.Root = rebase(root, dir, w.enclosure.Root)[0]
+	from, to := w.enclosure.Settings, &c.enclosure.Settings
+	to.Write, to.Read, to.Hide = rebase(root, dir, from.Write...), rebase(root, dir, from.Read...), rebase(root, dir, from.Hide...)
 	return c
 }
 
-// With is a runner behind the same walls whose commands are given variables of
-// the user's that those of a model are not.
+// With returns a runner behind the same walls, whose commands also have the
+// user's variables of these names, which a model's commands do not have.
 func (w *walls) With(names []string) sandbox.Runner {
 	var vars []string
 	for _, kv := range w.session.host.environ() {
@@ -248,25 +249,26 @@ func (w *walls) With(names []string) sandbox.Runner {
 			vars = append(vars, kv)
 		}
 	}
-	return privileged{w, vars}
+	return withVars{w, vars}
 }
 
-// privileged is a runner whose commands have further variables.
-type privileged struct {
+// withVars is a runner whose commands have more variables.
+type withVars struct {
 	walls *walls
 	vars  []string // KEY=VALUE
 }
 
 // Run runs a command with the variables.
-func (p privileged) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+func (p withVars) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	return p.walls.runWith(ctx, c, p.vars)
 }
 
-// aftermath is what there is to say of a command that has ended.
-func aftermath(r sandbox.Result, net bool) []string {
+// commandNotes returns what the user should know about a command that has
+// ended.
+func commandNotes(r sandbox.Result, net bool) []string {
 	var texts []string
 	for _, p := range r.Restored {
-		texts = append(texts, Restored(p))
+		texts = append(texts, RestoredNote(p))
 	}
 	if r.OverLimit != "" {
 		texts = append(texts, fmt.Sprintf("a command exceeded its limit of %s", r.OverLimit))
@@ -278,14 +280,16 @@ func aftermath(r sandbox.Result, net bool) []string {
 	return texts
 }
 
-// WantsNet is the hint of a command that failed for want of the network.
+// WantsNet is the note about a command that seems to have failed because it has
+// no network.
 const WantsNet = "the command seems to need the network, which is off behind the walls; allow it with --net"
 
-// tail is the end of an output, where errors stand.
+// tail returns the end of an output, where errors are.
 func tail(b []byte) string { return string(b[max(0, len(b)-64<<10):]) }
 
-// Restored says what became of a protected file that a command changed.
-func Restored(r sandbox.Restored) string {
+// RestoredNote says whether a protected file that a command changed was
+// restored.
+func RestoredNote(r sandbox.Restored) string {
 	text := r.Path + " is protected: a command changed it, and it was restored"
 	if r.NotRestored != "" {
 		text = r.Path + " is protected: a command changed it, and it was NOT restored: " + r.NotRestored
@@ -296,8 +300,8 @@ func Restored(r sandbox.Restored) string {
 	return text
 }
 
-// moved are paths with what lies in one folder where it lies in another.
-func moved(from, to string, paths ...string) []string {
+// rebase returns paths with those in one directory moved to another.
+func rebase(from, to string, paths ...string) []string {
 	there := make([]string, len(paths))
 	for i, p := range paths {
 		there[i] = p

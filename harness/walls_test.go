@@ -99,9 +99,9 @@ func TestAftermath(t *testing.T) {
 		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, net: true},
 		{r: sandbox.Result{Exit: -1, TimedOut: true, Stdout: []byte(missed)}, want: []string{WantsNet}},
 		{r: sandbox.Result{Exit: -1, OverLimit: "memory"}, want: []string{"a command exceeded its limit of memory"}},
-		{r: sandbox.Result{Restored: restoredOne}, want: []string{Restored(restoredOne[0])}},
+		{r: sandbox.Result{Restored: restoredOne}, want: []string{RestoredNote(restoredOne[0])}},
 	} {
-		if diff := cmp.Diff(tt.want, aftermath(tt.r, tt.net)); diff != "" {
+		if diff := cmp.Diff(tt.want, commandNotes(tt.r, tt.net)); diff != "" {
 			t.Errorf("%+v:\n%s", tt.r, diff)
 		}
 	}
@@ -113,7 +113,7 @@ func TestRestored(t *testing.T) {
 		"/a is protected: a command changed it, and it was restored; the command's version is in /k":           {Path: "/a", MovedTo: "/k"},
 		"/a is protected: a command changed it, and it was NOT restored: gone; the command's version is in /k": {Path: "/a", MovedTo: "/k", NotRestored: "gone"},
 	} {
-		if got := Restored(r); got != want {
+		if got := RestoredNote(r); got != want {
 			t.Errorf("%+v: %s", r, got)
 		}
 	}
@@ -150,11 +150,11 @@ func TestWallFolder(t *testing.T) {
 	}
 	cache, root := t.TempDir(), t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
-	first, err := newWallFolder(root, "x")
+	first, err := newWallDir(root, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := newWallFolder(root, "x")
+	second, err := newWallDir(root, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,14 +168,14 @@ func TestWallFolder(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dead, "home"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	old := time.Now().Add(-2 * young)
+	old := time.Now().Add(-2 * maxUnlockedAge)
 	for _, dir := range []string{dead, first.dir, second.dir} {
 		if err := os.Chtimes(dir, old, old); err != nil {
 			t.Fatal(err)
 		}
 	}
 	second.remove()
-	third, err := newWallFolder(root, "x")
+	third, err := newWallDir(root, "x")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,19 +15,20 @@ import (
 	"hone/workspace"
 )
 
-// Workspace is a folder that this process has to itself: no other hone works in
+// Workspace is a directory that this process has locked: no other hone works in
 // it, above it or below it.
 type Workspace struct {
-	Dir  string    // absolute, without links
-	Repo *git.Repo // whose top Dir is; nil: there is none
+	Dir  string    // absolute, without symbolic links
+	Repo *git.Repo // the repository whose top Dir is; nil if there is none
 	Home *journal.Home
-	Tree *workspace.Tree // as git lists it
+	Tree *workspace.Tree // the files that git lists
 
 	lock *journal.Lock
 }
 
-// Enter opens a folder, locks it and rolls forward what an earlier process left
-// half applied. With create it makes hone's own folder if it is missing.
+// Enter opens and locks a directory, and completes the edits that an earlier
+// process had started to apply. If create is set it creates hone's own
+// directory if that does not exist.
 func Enter(ctx context.Context, dir string, create bool) (*Workspace, error) {
 	w := &Workspace{Dir: dir}
 	err := w.open(create)
@@ -36,7 +37,7 @@ func Enter(ctx context.Context, dir string, create bool) (*Workspace, error) {
 	}
 	if err != nil {
 		w.Close()
-		return nil, locked(err)
+		return nil, explainLocked(err)
 	}
 	return w, nil
 }
@@ -60,8 +61,8 @@ func (w *Workspace) open(create bool) (err error) {
 	return err
 }
 
-// OpenTree opens a folder's tree, whose files are those that git does not
-// ignore and the ignored ones that the globs mean. It is not locked.
+// OpenTree opens the tree of a directory without locking it. The tree has the
+// files that git does not ignore, and the ignored files that match the globs.
 func OpenTree(dir string, include ...string) (*workspace.Tree, error) {
 	list, err := listing.Of(dir, include...)
 	if err != nil {
@@ -70,8 +71,8 @@ func OpenTree(dir string, include ...string) (*workspace.Tree, error) {
 	return workspace.Open(dir, workspace.Options{List: list})
 }
 
-// Include makes the workspace keep the ignored files that globs mean, beside
-// all others. It is called before the tree is listed for the first time.
+// Include adds the ignored files that match the globs to the tree. Call it
+// before the tree is listed for the first time.
 func (w *Workspace) Include(globs []string) error {
 	if len(globs) == 0 {
 		return nil
@@ -98,19 +99,19 @@ func (w *Workspace) Close() {
 	}
 }
 
-// locked says what to do about a workspace that another hone works in, or whose
-// last run cannot be read.
-func locked(err error) error {
+// explainLocked adds advice to the error about a workspace in which another
+// hone works, or whose last run cannot be read.
+func explainLocked(err error) error {
 	var held *journal.LockedError
 	if errors.As(err, &held) {
 		return loop.Usage(held.Error(), "wait for it, or stop it; to see its progress: hone show last")
 	}
-	return damaged(err)
+	return explainDamaged(err)
 }
 
-// damaged says what to do about a journal that is not what was written. What it
-// was about to apply, if anything, cannot be known any more.
-func damaged(err error) error {
+// explainDamaged adds advice to the error about a journal that was changed: it
+// is unknown what the run was about to apply.
+func explainDamaged(err error) error {
 	if !errors.As(err, new(*journal.DamageError)) {
 		return err
 	}
@@ -118,7 +119,8 @@ func damaged(err error) error {
 		First: "another program changed the journal, so the run cannot be resumed: inspect the tree, and move the journal away"}}
 }
 
-// NoHome says what to do about a folder whose runs cannot be opened.
+// NoHome returns the error for a directory whose runs cannot be opened, with
+// advice for the user.
 func NoHome(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return loop.Usage("no runs found in "+dir, "hone demo, or: hone help")
@@ -126,8 +128,9 @@ func NoHome(dir string, err error) error {
 	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
 }
 
-// FindRoot is the workspace that a folder belongs to: the nearest folder with
-// runs, up to its repository's top; else that, else the folder itself.
+// FindRoot returns the workspace of a directory: the nearest directory with
+// runs, at most as high as the top of its repository. If there is none it is
+// that top, or the directory itself outside a repository.
 func FindRoot(dir string) (string, error) {
 	abs, err := loop.Folder(dir)
 	if err != nil {

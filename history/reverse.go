@@ -224,7 +224,7 @@ func (v *Reversal) record(ctx context.Context) error {
 	home := v.journal.Home()
 	m, err := v.tree.Manifest(ctx, v.last.Manifest)
 	if err != nil {
-		return fmt.Errorf("look at the tree: %w", err)
+		return fmt.Errorf("read the tree: %w", err)
 	}
 	if m, _, err = KeepContents(ctx, v.tree, home, v.last.Manifest, m, nil); err != nil {
 		return err

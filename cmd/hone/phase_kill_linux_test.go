@@ -203,7 +203,7 @@ func (b built) answer(body []byte) modeltest.Turn {
 	switch {
 	case says("Write the initial test suite"):
 		return modeltest.Turn{Text: "The suite stands."}
-	case last.Role == "tool" && !bytes.Contains(last.Content, []byte("was cut off")):
+	case last.Role == "tool" && !bytes.Contains(last.Content, []byte("the command was interrupted")):
 		return modeltest.Turn{Text: "That is done."}
 	case says("Run the test suite."):
 		return bash("bash suite.sh /health=200")

@@ -264,7 +264,7 @@ func (a *app) sayPlain(format string, args ...any) {
 // takes that status over.
 func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, w harness.Enclosure, r sandbox.Result, err error, output string) error {
 	for _, p := range r.Restored {
-		a.sayPlain("%s", harness.Restored(p))
+		a.sayPlain("%s", harness.RestoredNote(p))
 	}
 	var start *sandbox.StartError
 	switch {

@@ -76,7 +76,7 @@ func TestKillTaskAgent(t *testing.T) {
 	}
 	record := whole.first(t, "reply")
 	for _, c := range []struct{ name, point, ran, told string }{
-		{"before", fmt.Sprint(2 * record), "ran\nran\n", "cut off, because the program that ran it ended; how far it came is not known"},
+		{"before", fmt.Sprint(2 * record), "ran\nran\n", "interrupted, because the program that ran it stopped; it is not known how far it got"},
 		{"after", fmt.Sprint(2*record + 1), "ran\n", "Loop 1 of 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

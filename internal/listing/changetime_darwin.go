@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// changeTime is when a file's contents or its entry changed last, by the
-// kernel's account; the zero time if there is none.
+// changeTime returns when the file's contents or its entry last changed,
+// according to the kernel; the zero time if unknown.
 func changeTime(info fs.FileInfo) time.Time {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// changeTime is the zero time: nobody keeps it here.
+// changeTime returns the zero time: it is not known on this system.
 func changeTime(fs.FileInfo) time.Time { return time.Time{} }

@@ -12,20 +12,20 @@ import (
 	"hone/workspace/treepath"
 )
 
-// inclusion is what a workspace keeps although git ignores it: the files that
-// [undo] include means. Its globs are read as the rules' are, and relative to
-// the workspace's root in nested repositories too.
+// inclusion selects the ignored files that [undo] include adds to a workspace.
+// Its globs follow the syntax of the rules, and are relative to the workspace's
+// root even in nested repositories.
 type inclusion struct {
 	root  string
 	globs []string
 }
 
-// in lists the ignored files that are kept, of a repository that lies at a path
-// of the workspace, relative to that path. The workspace begins at a folder
-// below that repository's top, or at "." of it.
-func (i inclusion) in(ctx context.Context, repo *git.Repo, below, at string) ([]string, error) {
+// listIgnored returns the included ignored files of a repository, relative to
+// the workspace's path at. The workspace starts at the directory below of that
+// repository; "." is its top.
+func (i inclusion) listIgnored(ctx context.Context, repo *git.Repo, below, at string) ([]string, error) {
 	var ask []string
-	for _, p := range i.asked(at) {
+	for _, p := range i.queryPaths(at) {
 		ask = append(ask, path.Join(below, p))
 	}
 	ignored, err := repo.IgnoredFiles(ctx, ask...)
@@ -34,11 +34,11 @@ func (i inclusion) in(ctx context.Context, repo *git.Repo, below, at string) ([]
 	}
 	var kept []string
 	for _, p := range ignored {
-		p, ok := trimFolder(p, below)
+		p, ok := trimDir(p, below)
 		switch {
 		case !ok:
 		case strings.HasSuffix(p, "/"):
-			inner, err := i.inIgnored(ctx, path.Join(at, p))
+			inner, err := i.listIgnoredRepo(ctx, path.Join(at, p))
 			if err != nil {
 				return nil, err
 			}
@@ -52,11 +52,11 @@ func (i inclusion) in(ctx context.Context, repo *git.Repo, below, at string) ([]
 	return kept, nil
 }
 
-// inIgnored lists what is kept of a repository in an ignored folder: there, all
-// files are ignored ones.
-func (i inclusion) inIgnored(ctx context.Context, at string) ([]string, error) {
+// listIgnoredRepo returns the included files of a repository that is in an
+// ignored directory: there, all files are ignored.
+func (i inclusion) listIgnoredRepo(ctx context.Context, at string) ([]string, error) {
 	repo, err := Repository(filepath.Join(i.root, filepath.FromSlash(at)))
-	if err != nil || repo == nil || len(i.asked(at)) == 0 {
+	if err != nil || repo == nil || len(i.queryPaths(at)) == 0 {
 		return nil, err
 	}
 	entries, err := repo.List(ctx, ".")
@@ -67,7 +67,7 @@ func (i inclusion) inIgnored(ctx context.Context, at string) ([]string, error) {
 	for _, e := range entries {
 		switch {
 		case e.Nested:
-			inner, err := i.inIgnored(ctx, path.Join(at, e.Path))
+			inner, err := i.listIgnoredRepo(ctx, path.Join(at, e.Path))
 			if err != nil {
 				return nil, err
 			}
@@ -78,64 +78,66 @@ func (i inclusion) inIgnored(ctx context.Context, at string) ([]string, error) {
 			kept = append(kept, e.Path)
 		}
 	}
-	ignored, err := i.in(ctx, repo, ".", at)
+	ignored, err := i.listIgnored(ctx, repo, ".", at)
 	return append(kept, ignored...), err
 }
 
-// trimFolder is a path relative to a folder that it lies in; "." is the top.
-func trimFolder(p, folder string) (string, bool) {
-	if folder == "." {
+// trimDir returns a path relative to a directory that it is in; "." is the
+// top.
+func trimDir(p, dir string) (string, bool) {
+	if dir == "." {
 		return p, true
 	}
-	return strings.CutPrefix(p, folder+"/")
+	return strings.CutPrefix(p, dir+"/")
 }
 
-// asked are the paths that git has to look at below a path of the workspace,
-// so that no folder is looked into for nothing.
-func (i inclusion) asked(at string) []string {
+// queryPaths returns the paths below at that git must be asked about, so that
+// it does not search other directories.
+func (i inclusion) queryPaths(at string) []string {
 	var paths []string
 	for _, g := range i.globs {
-		if rest, ok := restOf(g, at); ok && filepath.IsLocal(filepath.FromSlash(rest)) {
-			paths = append(paths, firstStep(filepath.Join(i.root, filepath.FromSlash(at)), rest)...)
+		if rest, ok := globBelow(g, at); ok && filepath.IsLocal(filepath.FromSlash(rest)) {
+			paths = append(paths, literalPrefixes(filepath.Join(i.root, filepath.FromSlash(at)), rest)...)
 		}
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
 }
 
-// globChars are what makes a glob of a path.
+// globChars are the characters that make a path a glob.
 const globChars = `*?[{\`
 
-// deep reports whether a glob's component can stand for several of a path.
-func deep(component string) bool {
+// isDeep reports whether a component of a glob can match several components of
+// a path.
+func isDeep(component string) bool {
 	return strings.Contains(component, "**") || strings.Contains(component, "{")
 }
 
-// restOf is what a glob means below a folder; "." is all of it. It is false if
-// the glob means nothing there.
-func restOf(glob, folder string) (string, bool) {
+// globBelow returns the part of a glob that applies below a directory; "."
+// means everything. ok is false if the glob matches nothing there.
+func globBelow(glob, dir string) (rest string, ok bool) {
 	all := !strings.ContainsAny(glob, globChars) || strings.HasSuffix(glob, "/")
-	rest := path.Clean(glob)
-	for folder != "" {
-		name, inner, _ := strings.Cut(folder, "/")
+	rest = path.Clean(glob)
+	for dir != "" {
+		name, inner, _ := strings.Cut(dir, "/")
 		component, tail, more := strings.Cut(rest, "/")
 		switch {
-		case rest == "." || deep(component):
+		case rest == "." || isDeep(component):
 			return ".", true
 		case !treepath.Match([]string{component}, name):
 			return "", false
 		case !more:
 			return ".", all
 		}
-		folder, rest = inner, tail
+		dir, rest = inner, tail
 	}
 	return rest, true
 }
 
-// firstStep replaces a glob by paths that have all that it means at or below
-// them: it is followed as far as it is literal, and one component further where
-// that leads to a few names.
-func firstStep(dir, glob string) []string {
+// literalPrefixes returns paths such that a glob matches only these and paths
+// below them. It follows the glob as far as it is literal, and expands the next
+// component if that matches few names.
+func literalPrefixes(dir, glob string) []string {
 	components := strings.Split(glob, "/")
 	n := slices.IndexFunc(components, func(c string) bool { return strings.ContainsAny(c, globChars) })
 	if n < 0 {
@@ -143,12 +145,12 @@ func firstStep(dir, glob string) []string {
 	}
 	base := path.Join(append([]string{"."}, components[:n]...)...)
 	info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(base)))
-	if deep(components[n]) || err != nil || !info.IsDir() {
+	if isDeep(components[n]) || err != nil || !info.IsDir() {
 		return []string{base}
 	}
 	names, err := namesIn(filepath.Join(dir, filepath.FromSlash(base)))
 	names = slices.DeleteFunc(names, func(name string) bool { return !treepath.Match(components[n:n+1], name) })
-	const few = 64 // a command line has its limits
+	const few = 64 // the length of a command line is limited
 	if err != nil || len(names) > few {
 		return []string{base}
 	}

@@ -202,7 +202,7 @@ func TestIncludeAsksLittle(t *testing.T) {
 		{"data*/", "data/sub", []string{"."}},
 		{".", "data", []string{"."}},
 	} {
-		got := inclusion{root: root, globs: []string{c.glob}}.asked(c.at)
+		got := inclusion{root: root, globs: []string{c.glob}}.queryPaths(c.at)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("asked for %q in %q: %q, want %q", c.glob, c.at, got, c.want)
 		}

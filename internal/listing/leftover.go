@@ -18,27 +18,28 @@ import (
 	"hone/journal"
 )
 
-// Leftover is what undoing a run leaves alone. Its texts are raw: they may
-// hold control characters and need not be UTF-8.
+// Leftover is what undoing a run does not restore. Its texts are raw: they may
+// contain control characters and need not be UTF-8.
 type Leftover struct {
-	// Ignored are paths that git ignores and in which something changed,
-	// relative to the workspace's root; a folder has a slash at its end.
+	// Ignored are the ignored paths in which something changed, relative to the
+	// workspace's root. A directory ends with a slash.
 	Ignored []string
-	// Commits are lines such as "src: 1a2b3c4 subject": the repository, if it
-	// is not the workspace's own, and what its HEAD did.
+	// Commits are lines such as "src: 1a2b3c4 subject": the repository, unless
+	// it is the workspace's own, and what its HEAD did.
 	Commits []string
-	// More says that there may be others, because there was too much to look at
-	// or something could not be looked at.
+	// More means that there may be others, because there was too much to read
+	// or something could not be read.
 	More bool
 }
 
-// Leftovers looks for what changed between two times, the seconds of both
-// included, and is not among the restored paths, which are relative to root: in
-// the repository that root lies in and in every one that is nested in it. What
-// changed again after the second time is not seen. Without a repository no file
-// is left alone, and only commits of nested ones are. It only reads, follows no
-// link and looks at a bounded number of files. What it found stands beside an
-// error.
+// Leftovers finds what changed between two times, including the seconds of
+// both, and is not among the restored paths, which are relative to root. It
+// searches the repository that root is in, and those nested in it. It does not
+// see a file that changed again later. Without a repository it returns only the
+// commits of nested ones.
+//
+// Leftovers only reads, follows no symbolic link, and looks at a limited number
+// of files. If there is an error, the result is what was found nevertheless.
 func Leftovers(ctx context.Context, root string, restored []string, since, until time.Time) (Leftover, error) {
 	s := &leftoverSearch{ctx: ctx, root: root, since: since, until: until, budget: 200_000,
 		restored: map[string]bool{}, parents: map[string]bool{}}
@@ -48,9 +49,9 @@ func Leftovers(ctx context.Context, root string, restored []string, since, until
 	top, err := git.Root(root)
 	switch {
 	case errors.Is(err, git.ErrNotRepository):
-		err = s.bare()
+		err = s.searchBare()
 	case err == nil:
-		err = s.outer(top)
+		err = s.searchOuter(top)
 	}
 	return s.found, err
 }
@@ -60,13 +61,13 @@ type leftoverSearch struct {
 	root         string
 	since, until time.Time
 	restored     map[string]bool
-	parents      map[string]bool // folders of restored files, whose own times say nothing
+	parents      map[string]bool // directories of restored files: restoring changed their times
 	budget       int             // how many entries may still be looked at
 	found        Leftover
 }
 
-// outer searches the repository that the workspace lies in.
-func (s *leftoverSearch) outer(top string) error {
+// searchOuter searches the repository that the workspace is in.
+func (s *leftoverSearch) searchOuter(top string) error {
 	repo, err := Repository(top)
 	if err != nil {
 		return err
@@ -75,40 +76,41 @@ func (s *leftoverSearch) outer(top string) error {
 	if err != nil {
 		return err
 	}
-	return s.repository(repo, filepath.ToSlash(below), ".")
+	return s.searchRepository(repo, filepath.ToSlash(below), ".")
 }
 
-// repository searches one repository below a folder of it, which lies at a path
-// of the workspace, and those that are nested in it.
-func (s *leftoverSearch) repository(repo *git.Repo, below, at string) error {
-	err := errors.Join(s.commits(repo, at), s.ignored(repo, below, at))
+// searchRepository searches a repository below one of its directories, whose
+// path in the workspace is at, and the repositories nested in it.
+func (s *leftoverSearch) searchRepository(repo *git.Repo, below, at string) error {
+	err := errors.Join(s.addCommits(repo, at), s.addIgnored(repo, below, at))
 	entries, listErr := repo.List(s.ctx, below)
 	err = errors.Join(err, listErr)
 	parents := map[string]bool{}
 	for _, e := range entries {
-		p, ok := trimFolder(e.Path, below)
+		p, ok := trimDir(e.Path, below)
 		if e.Nested && ok {
-			err = errors.Join(err, s.nested(path.Join(at, p), s.repository))
+			err = errors.Join(err, s.searchNested(path.Join(at, p), s.searchRepository))
 		} else if ok {
 			addParents(parents, p)
 		}
 	}
 	// Git does not name a repository whose files the outer one tracks.
 	for _, p := range slices.Sorted(maps.Keys(parents)) {
-		err = errors.Join(err, s.nested(path.Join(at, p), s.onlyCommits))
+		err = errors.Join(err, s.searchNested(path.Join(at, p), s.onlyCommits))
 	}
 	return err
 }
 
-// addParents adds the folders that a path lies in.
+// addParents adds the directories above a path.
 func addParents(set map[string]bool, p string) {
 	for dir := path.Dir(p); dir != "." && !set[dir]; dir = path.Dir(dir) {
 		set[dir] = true
 	}
 }
 
-// nested searches the repository at a path of the workspace, if there is one.
-func (s *leftoverSearch) nested(at string, search func(repo *git.Repo, below, at string) error) error {
+// searchNested searches the repository at a path of the workspace, if there is
+// one.
+func (s *leftoverSearch) searchNested(at string, search func(repo *git.Repo, below, at string) error) error {
 	dir := s.abs(at)
 	if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
 		return nil
@@ -122,10 +124,12 @@ func (s *leftoverSearch) nested(at string, search func(repo *git.Repo, below, at
 
 func (s *leftoverSearch) abs(at string) string { return filepath.Join(s.root, filepath.FromSlash(at)) }
 
-func (s *leftoverSearch) onlyCommits(repo *git.Repo, _, at string) error { return s.commits(repo, at) }
+func (s *leftoverSearch) onlyCommits(repo *git.Repo, _, at string) error {
+	return s.addCommits(repo, at)
+}
 
-// commits adds what a repository's HEAD did.
-func (s *leftoverSearch) commits(repo *git.Repo, at string) error {
+// addCommits adds what the HEAD of a repository did.
+func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
 	moves, err := repo.Reflog(s.ctx, s.since, s.until)
 	if err != nil {
 		return err
@@ -135,15 +139,15 @@ func (s *leftoverSearch) commits(repo *git.Repo, at string) error {
 		whose = at + ": "
 	}
 	for _, m := range moves {
-		s.found.Commits = append(s.found.Commits, whose+m.ID[:7]+" "+deed(m))
+		s.found.Commits = append(s.found.Commits, whose+m.ID[:7]+" "+moveText(m))
 	}
 	s.found.More = s.found.More || len(moves) == git.MaxReflog
 	return nil
 }
 
-// deed is what a move of HEAD did, in the reflog's words; of a plain commit, its
+// moveText describes a move of HEAD like the reflog; for a plain commit, by its
 // subject.
-func deed(m git.ReflogEntry) string {
+func moveText(m git.ReflogEntry) string {
 	plain := m.Action == "commit" || m.Action == "commit (initial)" || m.Action == ""
 	switch {
 	case strings.Trim(m.ID, "0") == "":
@@ -154,14 +158,14 @@ func deed(m git.ReflogEntry) string {
 	return m.Action + ": " + m.Subject
 }
 
-// ignored adds the ignored paths of a repository in which something changed.
-func (s *leftoverSearch) ignored(repo *git.Repo, below, at string) error {
+// addIgnored adds the ignored paths of a repository in which something changed.
+func (s *leftoverSearch) addIgnored(repo *git.Repo, below, at string) error {
 	paths, err := repo.IgnoredPaths(s.ctx, below)
 	if err != nil {
 		return err
 	}
 	for _, p := range paths {
-		rel, ok := trimFolder(p, below)
+		rel, ok := trimDir(p, below)
 		switch {
 		case !ok && !strings.HasPrefix(below+"/", p):
 			continue
@@ -180,10 +184,10 @@ func (s *leftoverSearch) ignored(repo *git.Repo, below, at string) error {
 	return s.ctx.Err()
 }
 
-// changed reports whether something at a path or below it changed that is not
+// changed reports whether something at or below a path changed and is not
 // restored.
 func (s *leftoverSearch) changed(at string) bool {
-	hit := false
+	found := false
 	s.walk(at, func(at string, info fs.FileInfo) error {
 		switch {
 		case at == journal.HomeName:
@@ -191,25 +195,26 @@ func (s *leftoverSearch) changed(at string) bool {
 		case at == "." || s.restored[at] || info.IsDir() && s.parents[at] || !s.during(info):
 			return nil
 		}
-		hit = true
+		found = true
 		return fs.SkipAll
 	})
-	return hit
+	return found
 }
 
-// during reports whether a file changed between the times. Programs can set the
-// first time of a file, and not the second.
+// during reports whether a file changed between the times. It also uses the
+// change time, because programs can set the modification time.
 func (s *leftoverSearch) during(info fs.FileInfo) bool {
 	return s.between(info.ModTime()) || s.between(changeTime(info))
 }
 
-// between widens both times to whole seconds, because file systems do.
+// between extends both times to whole seconds, because some file systems store
+// only those.
 func (s *leftoverSearch) between(t time.Time) bool {
 	return !t.Before(s.since.Truncate(time.Second)) && t.Before(s.until.Truncate(time.Second).Add(time.Second))
 }
 
-// bare searches a tree that no repository holds for those in it.
-func (s *leftoverSearch) bare() error {
+// searchBare searches a tree outside any repository for repositories in it.
+func (s *leftoverSearch) searchBare() error {
 	var repos []string
 	s.walk(".", func(at string, _ fs.FileInfo) error {
 		switch {
@@ -224,15 +229,15 @@ func (s *leftoverSearch) bare() error {
 	slices.Sort(repos)
 	var err error
 	for _, at := range repos {
-		err = errors.Join(err, s.nested(at, s.onlyCommits))
+		err = errors.Join(err, s.searchNested(at, s.onlyCommits))
 	}
 	return errors.Join(err, s.ctx.Err())
 }
 
-// walk visits what stands at a path and below it, each folder before what it
-// holds, without following a link. For fs.SkipDir a folder is not entered, for
-// fs.SkipAll the walk ends. It ends too when the budget is used up or the
-// context is done.
+// walk visits what is at a path and below it, a directory before its contents.
+// It does not follow symbolic links. If visit returns fs.SkipDir, walk does not
+// enter the directory; if it returns fs.SkipAll, the walk ends. The walk also
+// ends when the budget is used up or the context is done.
 func (s *leftoverSearch) walk(at string, visit func(at string, info fs.FileInfo) error) {
 	if s.budget--; s.budget < 0 {
 		s.found.More = true
@@ -240,13 +245,13 @@ func (s *leftoverSearch) walk(at string, visit func(at string, info fs.FileInfo)
 	}
 	info, err := os.Lstat(s.abs(at))
 	if err != nil {
-		s.unseen(err)
+		s.noteUnread(err)
 		return
 	}
 	if visit(at, info) != nil || !info.IsDir() {
 		return
 	}
-	// Folders wait in a list, so that no depth holds many of them open.
+	// A list of directories, instead of recursion, keeps only one of them open.
 	for dirs := []string{at}; len(dirs) > 0; {
 		dir := dirs[len(dirs)-1]
 		inner, err := s.visitIn(dir, visit)
@@ -257,12 +262,13 @@ func (s *leftoverSearch) walk(at string, visit func(at string, info fs.FileInfo)
 	}
 }
 
-// visitIn visits what a folder holds, step by step, as that may be millions. It
-// returns the folders to enter, and fs.SkipAll where the walk ends.
+// visitIn visits the contents of a directory. It returns the directories to
+// enter, and fs.SkipAll if the walk ends. It reads the directory in steps,
+// because it may have millions of entries.
 func (s *leftoverSearch) visitIn(dir string, visit func(at string, info fs.FileInfo) error) (inner []string, err error) {
 	f, err := os.Open(s.abs(dir))
 	if err != nil {
-		s.unseen(err)
+		s.noteUnread(err)
 		return nil, nil
 	}
 	defer f.Close()
@@ -273,7 +279,7 @@ func (s *leftoverSearch) visitIn(dir string, visit func(at string, info fs.FileI
 			at := path.Join(dir, e.Name())
 			info, err := e.Info()
 			if err != nil {
-				s.unseen(err)
+				s.noteUnread(err)
 				continue
 			}
 			switch err := visit(at, info); {
@@ -284,7 +290,7 @@ func (s *leftoverSearch) visitIn(dir string, visit func(at string, info fs.FileI
 			}
 		}
 		if err != nil {
-			s.unseen(err)
+			s.noteUnread(err)
 			return inner, nil
 		}
 	}
@@ -292,8 +298,9 @@ func (s *leftoverSearch) visitIn(dir string, visit func(at string, info fs.FileI
 	return nil, fs.SkipAll
 }
 
-// unseen takes note of what could not be looked at. What is gone needs no look.
-func (s *leftoverSearch) unseen(err error) {
+// noteUnread notes that something could not be read, unless it no longer
+// exists.
+func (s *leftoverSearch) noteUnread(err error) {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
 		s.found.More = true
 	}

@@ -21,7 +21,8 @@ import (
 	"hone/workspace/treepath"
 )
 
-// Repository opens the repository that a folder is the top of, or nil.
+// Repository opens the repository whose top is root; nil if there is none. root
+// must be absolute, without symbolic links.
 func Repository(root string) (*git.Repo, error) {
 	top, err := git.Root(root)
 	if errors.Is(err, git.ErrNotRepository) || err == nil && top != root {
@@ -37,10 +38,10 @@ func Repository(root string) (*git.Repo, error) {
 	return g.Open(root)
 }
 
-// Of is how a folder's tree is listed: by asking git, where the folder is
-// a repository or lies in one, and in each repository that is nested in it. It
-// is nil where there is none, and the tree is walked. What git ignores is kept
-// as well where one of the globs means it; without git nothing is ignored.
+// Of returns a lister that asks git for the files of a directory, and of the
+// repositories nested in it. It also lists the ignored files that match an
+// include glob. The lister is nil if the directory is not in a repository: then
+// the tree is walked, and nothing is ignored.
 func Of(root string, include ...string) (workspace.Lister, error) {
 	top, err := git.Root(root)
 	if errors.Is(err, git.ErrNotRepository) {
@@ -60,7 +61,7 @@ func Of(root string, include ...string) (workspace.Lister, error) {
 	also := inclusion{root: root, globs: include}
 	return func(ctx context.Context, dir string) (workspace.Listing, error) {
 		if dir == root {
-			return listing(ctx, outer, filepath.ToSlash(below), also, "")
+			return listRepository(ctx, outer, filepath.ToSlash(below), also, "")
 		}
 		inner, err := Repository(dir)
 		if err != nil || inner == nil {
@@ -70,24 +71,24 @@ func Of(root string, include ...string) (workspace.Lister, error) {
 		if err != nil {
 			return workspace.Listing{}, err
 		}
-		return listing(ctx, inner, ".", also, filepath.ToSlash(at))
+		return listRepository(ctx, inner, ".", also, filepath.ToSlash(at))
 	}, nil
 }
 
-// listing asks a repository for what it keeps below a folder of it, which lies
-// at a path of the workspace; "" is its root.
-func listing(ctx context.Context, repo *git.Repo, below string, also inclusion, at string) (workspace.Listing, error) {
+// listRepository lists the files of a repository below one of its directories.
+// at is the path of that directory in the workspace; "" is the root.
+func listRepository(ctx context.Context, repo *git.Repo, below string, also inclusion, at string) (workspace.Listing, error) {
 	entries, err := repo.List(ctx, below)
 	if err != nil {
 		return workspace.Listing{}, err
 	}
-	ignored, err := also.in(ctx, repo, below, at)
+	ignored, err := also.listIgnored(ctx, repo, below, at)
 	if err != nil {
 		return workspace.Listing{}, err
 	}
 	l := workspace.Listing{Paths: make([]string, len(entries)), Untracked: map[string]bool{}, Ignored: map[string]bool{}}
 	for i, e := range entries {
-		l.Paths[i], _ = trimFolder(e.Path, below)
+		l.Paths[i], _ = trimDir(e.Path, below)
 		if e.Untracked {
 			l.Untracked[l.Paths[i]] = true
 		}
@@ -99,22 +100,22 @@ func listing(ctx context.Context, repo *git.Repo, below string, also inclusion, 
 	return l, nil
 }
 
-// missing is that git is needed and not installed.
+// missing means that git is needed but not installed.
 type missing struct{ error }
 
-// Hint says what to do about it.
+// Hint returns what the user can do about it.
 func (missing) Hint() string { return "install git" }
 
-// Without lists a folder's files but for those of one folder at its top, which
-// is hidden from agents.
-func Without(root, folder string) (workspace.Lister, error) {
+// Without returns a lister of a directory's files except those in one directory
+// at its top, which is hidden from agents. The lister is never nil.
+func Without(root, hidden string) (workspace.Lister, error) {
 	list, err := Of(root)
 	if err != nil {
 		return nil, err
 	}
 	without := func(paths []string) (kept []string) {
 		for _, p := range paths {
-			if !InFolder("/", folder, p) {
+			if !InDir("/", hidden, p) {
 				kept = append(kept, p)
 			}
 		}
@@ -136,18 +137,17 @@ func Without(root, folder string) (workspace.Lister, error) {
 	}, nil
 }
 
-// InFolder reports whether a path, as a model wrote it, lies in a folder at the
-// top of a tree.
-func InFolder(root, folder, at string) bool {
+// InDir reports whether a path, as a model wrote it, is in a directory at the
+// top of the tree root.
+func InDir(root, dir, at string) bool {
 	if rel, err := filepath.Rel(root, at); err == nil && filepath.IsAbs(at) {
 		at = rel
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(at)), "/"), "/")
-	return treepath.Fold(first) == folder
+	return treepath.Fold(first) == dir
 }
 
-// namesIn is what lies at the top of a folder that no repository holds; what is
-// below is walked.
+// namesIn returns the names in a directory.
 func namesIn(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	var names []string

@@ -17,7 +17,7 @@ func TestInFolder(t *testing.T) {
 		filepath.Join(root, ".codescribe", "x"): true, "../.codescribe": true,
 		"": false, ".": false, "a": false, "a/.codescribe": false, ".codescribed": false, filepath.Join(root, "a"): false,
 	} {
-		if got := InFolder(root, ".codescribe", at); got != want {
+		if got := InDir(root, ".codescribe", at); got != want {
 			t.Errorf("%q: %v", at, got)
 		}
 	}

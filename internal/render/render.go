@@ -61,7 +61,7 @@ func isHarmlessRune(r rune) bool {
 	return !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) && r != '\u2028' && r != '\u2029'
 }
 
-// Line is Escape for a text that must stay on one line.
+// Line escapes a text that must stay on one line: Escape, and newlines too.
 func Line(s string) string {
 	return strings.ReplaceAll(Escape(s), "\n", `\n`)
 }

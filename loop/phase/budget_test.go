@@ -42,7 +42,7 @@ func TestVerifierIsNotPaid(t *testing.T) {
 		left     string
 	}{
 		"no check":         {nil, "", [][]turn{pass()}, "unpaid"},
-		"the check passes": {func(context.Context) ([]check.Finding, error) { return nil, nil }, "; the check passes, and the rest of the round is missing", [][]turn{pass()}, "unpaid"},
+		"the check passes": {func(context.Context) ([]check.Finding, error) { return nil, nil }, "; the check passes, but the round is incomplete", [][]turn{pass()}, "unpaid"},
 		"the check fails":  {nil, "", [][]turn{build("hello!"), pass()}, "unpaid check"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -210,7 +210,7 @@ func TestAgentIsCutOff(t *testing.T) {
 	if len(parts) != 4 {
 		t.Fatalf("%d parts", len(parts))
 	}
-	holds(t, "the second session", parts[2].Text, "was cut off", "a", "b")
+	holds(t, "the second session", parts[2].Text, "was interrupted", "a", "b")
 	holds(t, "the review", m.asked[2].Messages[0].Parts[0].Text, "Files created: b, c\nFiles edited: a\n")
 }
 

@@ -31,7 +31,7 @@ func TestReviewIsNotPaid(t *testing.T) {
 		check         bool
 		left          []string
 	}{
-		"the check passes": {"done\n", "; the check passes, and the rest of the round is missing", true, []string{"pending: mend a"}},
+		"the check passes": {"done\n", "; the check passes, but the round is incomplete", true, []string{"pending: mend a"}},
 		"the check fails":  {"one\n", "", true, []string{"pending: mend a", "check: a says \"one\\n\"\nand not done\n"}},
 		"no check":         {"one\n", "", false, []string{"pending: mend a"}},
 	} {

@@ -477,7 +477,7 @@ func TestCutOffCall(t *testing.T) {
 		}()
 		p.live(t, dir)
 	}()
-	cut := "the command was cut off, because the program that ran it ended"
+	cut := "the command was interrupted, because the program that ran it stopped"
 	resumed := p.shown(t, dir, screen.Options{})
 	for _, want := range []string{"    ! call 1 failed: " + cut, "  executor, turn 1, resumed\n    bash true: ok, 5 bytes\n"} {
 		if !strings.Contains(resumed, want) {

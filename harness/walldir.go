@@ -14,31 +14,31 @@ import (
 	"hone/loop"
 )
 
-// wallFolder is where commands behind walls have their HOME, TMPDIR and
-// caches, outside of the tree: a folder for one run of this process.
-type wallFolder struct {
+// wallDir is the directory outside the tree that has the HOME, the TMPDIR and
+// the caches of commands behind walls. Each run of this process has its own.
+type wallDir struct {
 	dir   string
-	aside string // what commands left in the place of protected files; it outlives the run
+	aside string // for what commands put in place of protected files; it outlives the run
 	locks []*os.File
 }
 
-// runPrefix begins the names of the folders that are removed when their
-// process is gone.
+// runPrefix starts the names of the directories that are removed when their
+// process has ended.
 const runPrefix = "run-"
 
-// newWallFolder makes a folder, for the user alone, and clears away those
-// whose process was killed.
-func newWallFolder(root, id string) (*wallFolder, error) {
-	base, err := wallBase(root)
+// newWallDir creates a directory that only the user can read, and removes those
+// of processes that were killed.
+func newWallDir(root, id string) (*wallDir, error) {
+	base, err := cacheBase(root)
 	if err != nil {
 		return nil, err
 	}
-	sweep(base)
-	f := &wallFolder{}
+	removeStale(base)
+	f := &wallDir{}
 	if f.dir, err = os.MkdirTemp(base, runPrefix+id+"-*"); err != nil {
 		return nil, err
 	}
-	if lock, ok := claim(f.dir); ok {
+	if lock, ok := tryLockDir(f.dir); ok {
 		f.locks = append(f.locks, lock)
 	}
 	if f.aside, err = f.claimAside(base, root); err != nil {
@@ -48,9 +48,9 @@ func newWallFolder(root, id string) (*wallFolder, error) {
 	return f, nil
 }
 
-// wallBase is hone's folder in the user's cache. It must not lie where
+// cacheBase returns hone's directory in the user's cache. It must not be where
 // commands may write anyway.
-func wallBase(root string) (string, error) {
+func cacheBase(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", &hone.Stop{Kind: hone.KindFailed, Why: "there is no cache directory for commands behind walls", Err: err,
@@ -71,20 +71,21 @@ func wallBase(root string) (string, error) {
 	return base, nil
 }
 
-// mostAsides is how many processes may work behind walls on one tree at a time.
-const mostAsides = 64
+// maxAsides limits how many processes can keep walls around one tree at the
+// same time.
+const maxAsides = 64
 
-// claimAside takes one of the tree's folders for what is put aside. They have
-// lasting names, so that what a killed process could not put back is found by
-// the next one on the same tree.
-func (f *wallFolder) claimAside(base, root string) (string, error) {
+// claimAside locks one of the tree's directories for what walls put aside.
+// Their names never change, so that the next process on the same tree finds
+// what a killed process could not restore.
+func (f *wallDir) claimAside(base, root string) (string, error) {
 	sum := sha256.Sum256([]byte(root))
-	for n := range mostAsides {
+	for n := range maxAsides {
 		dir := filepath.Join(base, "aside", fmt.Sprintf("%x-%d", sum[:8], n))
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", err
 		}
-		if lock, ok := claim(dir); ok {
+		if lock, ok := tryLockDir(dir); ok {
 			f.locks = append(f.locks, lock)
 			return dir, nil
 		}
@@ -93,41 +94,40 @@ func (f *wallFolder) claimAside(base, root string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// remove removes the folder with all that commands left there. What was put
-// aside stays.
-func (f *wallFolder) remove() {
+// remove removes the directory with everything that commands left in it, but
+// not what was put aside.
+func (f *wallDir) remove() {
 	_ = removeTree(f.dir)
 	for _, l := range f.locks {
 		l.Close()
 	}
 }
 
-// young is how long a folder may be without its lock, between being made and
-// being taken.
-const young = time.Minute
+// maxUnlockedAge is how long a directory may exist before it is locked.
+const maxUnlockedAge = time.Minute
 
-// sweep removes the folders of processes that are gone. What cannot be removed
-// is left for the next time.
-func sweep(base string) {
+// removeStale removes the directories of processes that have ended. It leaves
+// what it cannot remove for the next time.
+func removeStale(base string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), runPrefix) || time.Since(info.ModTime()) < young {
+		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), runPrefix) || time.Since(info.ModTime()) < maxUnlockedAge {
 			continue
 		}
 		dir := filepath.Join(base, e.Name())
-		if lock, ok := claim(dir); ok {
+		if lock, ok := tryLockDir(dir); ok {
 			_ = removeTree(dir)
 			lock.Close()
 		}
 	}
 }
 
-// removeTree removes a folder, also one with folders in it that their owner
-// may not write, such as a module cache.
+// removeTree removes a directory, even if it contains directories that their
+// owner may not write, such as a module cache.
 func removeTree(dir string) error {
 	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// claim takes a folder for this process until the file is closed or the
-// process ends; false means that another has it.
-func claim(dir string) (*os.File, bool) {
+// tryLockDir locks a directory until the file is closed or the process ends. ok
+// is false if another process has the lock.
+func tryLockDir(dir string) (lock *os.File, ok bool) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, false
