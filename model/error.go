@@ -35,7 +35,7 @@ type Error struct {
 	Status int
 	// Message is one line: the provider's message if it sent one.
 	Message string
-	// After is the minimum wait before another attempt (Retry-After or the
+	// RetryAfter is the minimum wait before another attempt (Retry-After or the
 	// provider's own field); 0 leaves the wait to the caller.
 	RetryAfter time.Duration
 	// Usage is what the provider reported as used before the failure. If it
@@ -45,8 +45,8 @@ type Error struct {
 	// key": a clause in the imperative, without a command line of hone's. Empty
 	// means that nothing is known to help.
 	Hint string
-	// Or is what the user can do instead of another try: a clause like Hint.
-	// Empty means nothing.
+	// Alternative is what the user can do instead of another try: a clause like
+	// Hint. Empty means that there is nothing.
 	Alternative string
 }
 

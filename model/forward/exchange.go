@@ -19,7 +19,7 @@ import (
 type exchange struct {
 	*call
 	target      target
-	reservation *reservation // nil for a free request
+	reservation *openReservation // nil for a free request
 
 	connected atomic.Bool
 	meter     *meter // nil if nothing is generated

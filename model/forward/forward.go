@@ -139,7 +139,7 @@ type Report struct {
 	ChargedInFull int64 // calls that were charged in full, because their usage is unknown
 	// Usage is the sum of the usage that the provider reported.
 	Usage model.Usage
-	// Why is the ledger's last error; nil if it refused no call.
+	// LedgerErr is the ledger's last error; nil if it refused no call.
 	LedgerErr error
 	// Stopped is the reason why no more calls are forwarded: an [*Overrun], an
 	// error of a Commit, or [ErrClosed]; nil while calls are forwarded.

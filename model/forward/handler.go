@@ -86,7 +86,7 @@ func (f *Forward) newCall(w http.ResponseWriter, r *http.Request) *call {
 		total = defaultTotal
 	}
 	c.ctx, c.cancel = context.WithCancelCause(r.Context())
-	silence := &model.Error{Kind: model.Silent, Message: "nothing came for " + c.idle.String()}
+	silence := &model.Error{Kind: model.Silent, Message: "nothing arrived for " + c.idle.String()}
 	late := &model.Error{Kind: model.Silent, Message: "the response was not complete after " + total.String()}
 	c.timers = []*time.Timer{
 		time.AfterFunc(c.idle, func() { c.cancel(silence) }),
@@ -230,16 +230,16 @@ func (c *call) paid(t target, body []byte) error {
 	if err := c.f.countCall(false); err != nil {
 		return &budgetError{err}
 	}
-	g, err := c.reserve(q, int64(len(body)))
+	reserved, err := c.reserve(q, int64(len(body)))
 	if err != nil {
 		c.f.uncountCall()
 		return err
 	}
-	limit := g.MaxOutput / q.answers
+	limit := reserved.MaxOutput / q.answers
 	if q.limit > 0 {
 		limit = min(limit, q.limit)
 	}
-	x := &exchange{call: c, target: t, reservation: &reservation{f: c.f, grant: g, model: q.model, allowed: limit * q.answers}}
+	x := &exchange{call: c, target: t, reservation: &openReservation{Reservation: reserved, f: c.f, model: q.model, allowed: limit * q.answers}}
 	// This settles the reservation if the code below panics.
 	defer func() { x.reservation.settle(nil, errors.New("the call was aborted")) }()
 	if limit < 1 || limit <= q.minimum {
@@ -251,14 +251,14 @@ func (c *call) paid(t target, body []byte) error {
 }
 
 func (c *call) reserve(q request, bytes int64) (Reservation, error) {
-	g, err := c.f.config.Ledger.Reserve(c.ctx, Call{Model: q.model, RequestBytes: bytes, MaxOutput: q.maxOutput()})
+	reserved, err := c.f.config.Ledger.Reserve(c.ctx, Call{Model: q.model, RequestBytes: bytes, MaxOutput: q.maxOutput()})
 	if err != nil {
 		if c.ctx.Err() != nil {
 			return Reservation{}, context.Cause(c.ctx)
 		}
 		return Reservation{}, &budgetError{err}
 	}
-	return g, nil
+	return reserved, nil
 }
 
 // uncountCall undoes countCall for a call that the ledger refused.
@@ -268,10 +268,11 @@ func (f *Forward) uncountCall() {
 	f.report.Calls--
 }
 
-// reservation is a grant until it is settled. It belongs to one goroutine.
-type reservation struct {
+// openReservation is a reservation that has not been settled, or has been if done is
+// set. It belongs to one goroutine.
+type openReservation struct {
+	Reservation
 	f       *Forward
-	grant   Reservation
 	model   string
 	allowed int64 // output tokens, for all answers together
 	done    bool
@@ -279,7 +280,7 @@ type reservation struct {
 
 // settle commits the usage; only its first call has an effect. If the commit
 // fails, no more calls are forwarded.
-func (s *reservation) settle(used *model.Usage, fault error) {
+func (s *openReservation) settle(used *model.Usage, fault error) {
 	if s.done {
 		return
 	}
@@ -293,10 +294,10 @@ func (s *reservation) settle(used *model.Usage, fault error) {
 	if over != nil {
 		s.f.stop(over)
 	}
-	if s.grant.Commit == nil {
+	if s.Commit == nil {
 		return
 	}
-	if err := s.grant.Commit(used, fault); err != nil {
+	if err := s.Commit(used, fault); err != nil {
 		s.f.stop(err)
 	}
 }

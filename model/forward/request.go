@@ -79,7 +79,7 @@ func (q *request) readModel(o object) error {
 		return err
 	}
 	if m == nil || json.Unmarshal(m.value, &q.model) != nil || q.model == "" {
-		return errors.New("the body names no model")
+		return errors.New("the body does not name a model")
 	}
 	return nil
 }

@@ -130,8 +130,7 @@ func behindMounts(s spec) kernel.Restraint {
 }
 
 // guardFiles returns the restraint for walls in which only Landlock guards the
-// files. The writable directories are added to the policy; an empty name is
-// none.
+// files. It adds the writable directories to the policy and ignores empty names.
 func guardFiles(s spec, writable ...string) kernel.Restraint {
 	r := s.limits()
 	r.Files, r.Strict, r.Entries = true, true, slices.Concat(s.Entries, kernel.DevicesAndProc())
