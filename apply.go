@@ -209,7 +209,7 @@ func conflictStop(home *journal.Home, path string, before workspace.Image) error
 		restore = fmt.Sprintf("cp %s %s", shellQuote(home.ObjectPath(before.Digest)), file)
 	}
 	return &Stop{Kind: KindBlocked,
-		Why:  path + " was changed outside of the run in the meantime, and hone does not overwrite unknown contents",
+		Why:  path + " was changed outside the run, and hone does not overwrite unknown contents",
 		Next: Next{First: "save your version elsewhere", Shell: restore, Verb: Resume}}
 }
 

@@ -50,9 +50,9 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, restored []st
 	if v, err = step(ctx, r, w); err != nil {
 		return v, nil, err
 	}
-	o, err := step(ctx, r, look(history.StepAfterwards, nil, r.snapshotAfter))
+	o, err := step(ctx, r, look(history.StepSnapshot, nil, r.snapshotAfter))
 	if err == nil && len(o.Restored) > 0 {
-		_, err = step(ctx, r, look(history.StepPutBack, nil, r.undoProtected))
+		_, err = step(ctx, r, look(history.StepRestore, nil, r.undoProtected))
 	}
 	return v, o.Restored, err
 }

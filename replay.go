@@ -72,7 +72,7 @@ func (r *Run) Replay(ctx context.Context, round Round) (Replayed, error) {
 // drive replays the rounds of all processes of the run.
 func (p *played) drive(ctx context.Context, round Round) error {
 	if len(p.r.Journal.Remaining()) == 0 {
-		return errors.New("the run has no record")
+		return errors.New("the journal of the run is empty")
 	}
 	if err := p.passStart(); err != nil {
 		return err

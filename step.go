@@ -110,7 +110,7 @@ func (e stepEntry) inLine() bool {
 	case history.TypeCommand, history.TypeTool:
 		return false
 	case history.TypeStep:
-		return e.name == history.StepOpen || e.name == history.StepAfterwards || e.name == history.StepPutBack
+		return e.name == history.StepOpen || e.name == history.StepSnapshot || e.name == history.StepRestore
 	}
 	return true
 }

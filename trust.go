@@ -134,7 +134,7 @@ func (r *Run) checkBeforeFirst(ctx context.Context) (history.Checked, error) {
 const (
 	neverFailed = "the check could not run before the first round, so it was not seen to fail"
 	alreadyOK   = "the check already passes, so passing later proves nothing"
-	notStrict   = "use --prove=on, which does not insist"
+	notStrict   = "use --prove=on, which only warns"
 )
 
 func (r *Run) strict() bool { return r.Trust.Proof != nil && r.Trust.Proof.Strict }

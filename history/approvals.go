@@ -6,16 +6,16 @@ import (
 	"hone/workspace"
 )
 
-// approvals are the questions to the user and what came of them.
+// approvals are the questions to the user, and their outcomes.
 type approvals struct {
-	denied  []deniedQuestion // because no user could be asked
+	denied  []unaskedQuestion // because no user could be asked
 	changes map[int]map[string]workspace.Verdict
 	late    map[string]bool // edits that were applied after a question was asked again, by editKey
 	granted bool            // such an edit was applied since the last decision
 }
 
-// deniedQuestion is a question that was denied because no user could be asked.
-type deniedQuestion struct {
+// unaskedQuestion is a question that was denied because no user could be asked.
+type unaskedQuestion struct {
 	Question
 	round int
 }
@@ -45,7 +45,7 @@ func (a *approvals) answer(round int, q Question, v Answer) {
 	switch {
 	case v.Approved:
 	case v.By == Nobody:
-		a.denied = append(a.denied, deniedQuestion{q, round})
+		a.denied = append(a.denied, unaskedQuestion{q, round})
 	default:
 		a.close(q.Path)
 	}
@@ -63,18 +63,20 @@ func (a *approvals) change(round int, c Changed) {
 
 // close drops the questions about a path.
 func (a *approvals) close(path string) {
-	a.denied = slices.DeleteFunc(slices.Clone(a.denied), func(q deniedQuestion) bool { return q.Path == path })
+	a.denied = slices.DeleteFunc(slices.Clone(a.denied), func(q unaskedQuestion) bool { return q.Path == path })
 }
 
-// editKey is equal for edits that do the same to the same file.
+// editKey returns a key that is equal for edits that do the same to the same
+// file.
 func editKey(v workspace.Verdict) string {
 	return v.Before.Digest + " " + v.After.Digest + " " + v.Path
 }
 
-// Unanswered are the questions of a round, and of the one after it, that were
-// denied because no user could be asked: the last one about each file. holds
-// reports whether a file is still as it was when the question was asked; a
-// question about another file state is void.
+// Unanswered returns the questions of a round, and of the one after it, that
+// were denied because no user could be asked: the last question about each
+// file, nil if there are none. holds reports whether a file is still as it was
+// when the question was asked; Unanswered leaves out questions about files that
+// have changed.
 func (p *Past) Unanswered(round int, holds func(path string, before workspace.Image) bool) []Question {
 	defer p.lock().Unlock()
 	var open []Question

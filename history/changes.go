@@ -8,10 +8,11 @@ import (
 	"hone/workspace"
 )
 
-// Changes is how a round changed the kept files, also by commands and agents: the
-// difference between the tree when the round opened and the newest one, with the
-// edits since. It includes what was changed outside the run meanwhile. It is nil
-// if the round did not open. Sorted by path. get reads an object.
+// Changes returns how a round changed the files, including by commands and
+// agents, sorted by path. It compares the tree when the round opened with the
+// newest one of the round, including the edits since. The result also has what
+// was changed outside the run in that time. It is nil if the round did not
+// open. get reads an object.
 func (p *Past) Changes(round int, get Get) ([]workspace.Delta, error) {
 	var first, last string
 	edits := map[string]workspace.Verdict{}
@@ -43,12 +44,12 @@ func (p *Past) Changes(round int, get Get) ([]workspace.Delta, error) {
 			clear(edits)
 		}
 	}
-	return difference(first, last, edits, get)
+	return manifestDeltas(first, last, edits, get)
 }
 
-// difference is how the second manifest, with edits made after it, differs from
+// manifestDeltas returns how the last manifest, with later edits, differs from
 // the first.
-func difference(first, last string, edits map[string]workspace.Verdict, get Get) ([]workspace.Delta, error) {
+func manifestDeltas(first, last string, edits map[string]workspace.Verdict, get Get) ([]workspace.Delta, error) {
 	if first == "" {
 		return nil, nil
 	}
@@ -61,13 +62,13 @@ func difference(first, last string, edits map[string]workspace.Verdict, get Get)
 		return nil, err
 	}
 	for _, edit := range edits {
-		now = withEdit(now, edit)
+		now = afterEdit(now, edit)
 	}
 	return before.Diff(now), nil
 }
 
-// withEdit is a manifest after an edit.
-func withEdit(m workspace.Manifest, v workspace.Verdict) workspace.Manifest {
+// afterEdit returns a manifest after an edit.
+func afterEdit(m workspace.Manifest, v workspace.Verdict) workspace.Manifest {
 	i, found := slices.BinarySearchFunc(m, v.Path, func(e workspace.Entry, path string) int { return strings.Compare(e.Path, path) })
 	was := workspace.Entry{}
 	if found {

@@ -30,10 +30,10 @@ const (
 
 // The steps that the engine itself takes.
 const (
-	StepOpen       = "open"       // the first step of a round
-	StepAfterwards = "afterwards" // follows every command
-	StepPutBack    = "put back"   // restores protected files after a command
-	StepUnpaid     = "unpaid"     // ends a round that the budget did not pay for
+	StepOpen     = "open"       // the first step of a round
+	StepSnapshot = "afterwards" // follows every command
+	StepRestore  = "put back"   // restores protected files after a command
+	StepUnpaid   = "unpaid"     // ends a round that the budget did not pay for
 )
 
 // Event is an event of a journal with its payload.
@@ -151,7 +151,7 @@ func decodeStep(e journal.Event) any {
 	switch name := e.Step.Name; {
 	case name == StepOpen && e.Step.Session == 0 && e.Step.Index == 0:
 		return payload[Opened](e)
-	case name == StepAfterwards, name == StepPutBack:
+	case name == StepSnapshot, name == StepRestore:
 		return payload[Snapshot](e)
 	case name == StepUnpaid:
 		return payload[Unpaid](e)
@@ -167,7 +167,7 @@ func payload[T any](e journal.Event) any {
 	return v
 }
 
-// Round is the round that the event belongs to; 0 if it belongs to none.
+// Round returns the round that the event belongs to; 0 if it belongs to none.
 func (e Event) Round() int {
 	if s, ok := e.Payload.(State); ok {
 		return s.Round
@@ -178,8 +178,8 @@ func (e Event) Round() int {
 	return e.Step.Round
 }
 
-// Manifest is the object that holds the manifest of the tree that the event
-// names; empty if it names none.
+// Manifest returns the object of the tree manifest that the event names; empty
+// if it names none.
 func (e Event) Manifest() string {
 	switch p := e.Payload.(type) {
 	case Asked:

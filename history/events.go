@@ -33,7 +33,8 @@ type Limits struct {
 	Patience int `json:"patience,omitempty"`
 }
 
-// MaxRounds is how many rounds the run may have: Rounds, or 1 if that is 0.
+// MaxRounds returns how many rounds the run may have: Rounds, or 1 if that is
+// 0.
 func (l Limits) MaxRounds() int { return max(1, l.Rounds) }
 
 // Resumed says that another process resumes the run, with these limits.
@@ -83,9 +84,9 @@ type Snapshot struct {
 	Report
 }
 
-// Report is what the record of a loop's own step or command can say to users,
-// beside what the loop reads from it. Every screen shows it, and knows nothing
-// else about a loop.
+// Report is what the record of a loop's own step or command can tell users, in
+// addition to what the loop reads from it. All screens show it; they know
+// nothing else about a loop.
 type Report struct {
 	Said string `json:"said,omitempty"` // what was done, or its outcome
 	// Log is what was printed, if something is wrong.
@@ -96,7 +97,7 @@ type Report struct {
 type Asked struct {
 	Role    string `json:"role"`
 	Model   string `json:"model"`
-	Request string `json:"request"` // object that holds the request; see Sent
+	Request string `json:"request"` // object that contains the request; see [ReadRequest]
 	Bytes   int64  `json:"bytes"`   // of the whole request
 	// Command is true for an agent's session. Such a session runs commands, so
 	// that nothing tells in advance what it changes.
@@ -213,8 +214,8 @@ type Answer struct {
 	By string `json:"by"`
 }
 
-// Nobody is who answers if no user can be asked. Such a denial is asked again
-// when the run is resumed where one can.
+// Nobody is the answerer if no user could be asked. Such a question is asked
+// again when the run is resumed and a user can be asked.
 const Nobody = "nobody"
 
 // Changed is the outcome of one edit.
@@ -227,8 +228,8 @@ type Changed struct {
 	Attempted string `json:"attempted,omitempty"`
 }
 
-// ApplyBegun is the begin of an apply: the edits that it makes. For each, objects
-// hold the file as it was and as it is to be.
+// ApplyBegun is the begin of an apply: the edits that it makes. For each edit,
+// objects contain the file before and after it.
 type ApplyBegun struct {
 	Verdicts []workspace.Verdict `json:"verdicts"`
 }
@@ -263,7 +264,7 @@ type Outside struct {
 	Manifest string   `json:"manifest"` // object that holds the tree's manifest with these changes
 }
 
-// Undone says that files which the run had changed were restored.
+// Undone says that files which the run had changed were restored by an undo.
 type Undone struct {
 	Round    int      `json:"round"` // to the end of this round; 0: before the first
 	Paths    []string `json:"paths"`
@@ -307,7 +308,7 @@ type State struct {
 	Same        int    `json:"same_as,omitempty"` // an earlier round with this fingerprint; 0: none
 }
 
-// RoundFindings are the findings of the round itself, without the check's.
+// RoundFindings returns the findings of the round itself, without the check's.
 func (s State) RoundFindings() []check.Finding {
 	return s.Findings[:max(0, len(s.Findings)-len(s.Checked))]
 }
@@ -319,15 +320,15 @@ type End struct {
 	Next   Next   `json:"next,omitzero"`
 	Rounds int    `json:"rounds"`
 	Tokens int64  `json:"tokens"`
-	// Assumed is the part of Tokens that no provider confirmed. A call whose
-	// outcome is not known counts with the most that it can have used.
+	// Assumed is the part of Tokens that no provider confirmed. A call with an
+	// unknown outcome counts with its maximum.
 	Assumed  int64           `json:"assumed_tokens"`
 	Cost     *float64        `json:"cost,omitempty"` // USD; nil if a price is not known
 	Findings []check.Finding `json:"findings"`
-	// Best is an earlier round that had fewer findings than the last; 0: none,
-	// or it does not matter.
+	// Best is an earlier round with fewer findings than the last; 0 if there is
+	// none, or if the run did not end for lack of rounds or budget.
 	Best int `json:"best_round,omitempty"`
-	// Restored says that the tree is the one that Best ended with.
+	// Restored means that the tree is the one at the end of round Best.
 	Restored bool     `json:"restored,omitempty"`
-	Notes    []string `json:"notes,omitempty"` // what else the user should know, a line each
+	Notes    []string `json:"notes,omitempty"` // what else the user should know, one line each
 }

@@ -7,32 +7,33 @@ import (
 	"hone/workspace"
 )
 
-// Err is why an event cannot be read, if there is one: another version of hone
-// wrote it. The rest of the past leaves such events out.
+// Err returns why an event cannot be read; nil if all can. Another version of
+// hone wrote such an event, and the rest of the past leaves it out.
 func (p *Past) Err() error {
 	defer p.lock().Unlock()
 	return p.fault
 }
 
-// Events are all events, in order.
+// Events returns all events, in order.
 func (p *Past) Events() []Event {
 	defer p.lock().Unlock()
 	return p.events[:len(p.events):len(p.events)]
 }
 
-// Limits are those of the start, or of the last resume.
+// Limits returns the limits of the start, or of the last resume.
 func (p *Past) Limits() Limits {
 	defer p.lock().Unlock()
 	return p.limits
 }
 
-// Begun reports whether the run has begun any step.
+// Begun reports whether the run has started any step.
 func (p *Past) Begun() bool {
 	defer p.lock().Unlock()
 	return p.begun
 }
 
-// End is how the run ended; ok is false if it did not, or was resumed since.
+// End returns how the run ended; ok is false if it has not ended, or was
+// resumed since.
 func (p *Past) End() (end End, ok bool) {
 	defer p.lock().Unlock()
 	if p.end == nil {
@@ -41,27 +42,27 @@ func (p *Past) End() (end End, ok bool) {
 	return *p.end, true
 }
 
-// AtEnd reports whether the last event of all is the run's end.
+// AtEnd reports whether the last event is the run's end.
 func (p *Past) AtEnd() bool {
 	defer p.lock().Unlock()
 	return p.atEnd
 }
 
-// State is where the run stands: the last decision, with the tree and the
-// findings of the round that the tree was restored to since. Before the first
-// decision it is round 0, without a decision.
+// State returns the state after the last decision. If the tree was restored
+// since, the state has the tree and the findings of that round. Before the
+// first decision it is round 0, without a decision.
 func (p *Past) State() State {
 	defer p.lock().Unlock()
 	return p.state
 }
 
-// States are the states that the rounds ended in, one for each round, in order.
+// States returns the state after each round that was decided, in order.
 func (p *Past) States() []State {
 	defer p.lock().Unlock()
 	return p.states[:len(p.states):len(p.states)]
 }
 
-// Round is what happened in a round so far.
+// Round returns what has happened in a round; zero if nothing has.
 func (p *Past) Round(n int) Round {
 	defer p.lock().Unlock()
 	if r := p.rounds[n]; r != nil {
@@ -70,20 +71,20 @@ func (p *Past) Round(n int) Round {
 	return Round{}
 }
 
-// Ledger is what the run's calls of models took so far.
+// Ledger returns what the run's model calls have cost so far.
 func (p *Past) Ledger() Ledger {
 	defer p.lock().Unlock()
 	return p.ledger
 }
 
-// Reported is what the run last said that it had used: after a call, or when
-// it ended.
+// Reported returns the usage that the run recorded last: after a call, or at
+// its end.
 func (p *Past) Reported() Usage {
 	defer p.lock().Unlock()
 	return p.spent
 }
 
-// Replies is how many replies are recorded.
+// Replies returns the number of recorded replies.
 func (p *Past) Replies() int {
 	defer p.lock().Unlock()
 	return p.replies
@@ -95,19 +96,19 @@ func (p *Past) Answered() bool {
 	return p.answers
 }
 
-// Resumes is how often the run was resumed.
+// Resumes returns how often the run was resumed.
 func (p *Past) Resumes() int {
 	defer p.lock().Unlock()
 	return p.resumes
 }
 
-// Noticed reports whether the user was told a text.
+// Noticed reports whether the user was told a text ([Notice]).
 func (p *Past) Noticed(text string) bool {
 	defer p.lock().Unlock()
 	return p.noticed[text]
 }
 
-// Records are the records of the steps of a name, in order.
+// Records returns the records of the steps of a name, in order.
 func (p *Past) Records(name string) []Event {
 	defer p.lock().Unlock()
 	var records []Event
@@ -117,7 +118,8 @@ func (p *Past) Records(name string) []Event {
 	return records
 }
 
-// Begin is the last begin of a step; ok is false if the step was not begun.
+// Begin returns the last begin of a step; ok is false if the step was not
+// started.
 func (p *Past) Begin(id journal.Identity) (e Event, ok bool) {
 	defer p.lock().Unlock()
 	return p.begin(id)
@@ -131,8 +133,8 @@ func (p *Past) begin(id journal.Identity) (e Event, ok bool) {
 	return e, ok
 }
 
-// Since are the events after the last record of a step of this name; all events
-// if there is none.
+// Since returns the events after the last record of a step of this name; all
+// events if there is none.
 func (p *Past) Since(name string) []Event {
 	defer p.lock().Unlock()
 	after := 0
@@ -142,7 +144,8 @@ func (p *Past) Since(name string) []Event {
 	return p.events[after:len(p.events):len(p.events)]
 }
 
-// Opened is the tree as the run found it; ok is false before its first round.
+// Opened returns the tree as the run found it; ok is false before its first
+// round.
 func (p *Past) Opened() (o Opened, ok bool) {
 	defer p.lock().Unlock()
 	if p.opened == nil {
@@ -151,8 +154,8 @@ func (p *Past) Opened() (o Opened, ok bool) {
 	return *p.opened, true
 }
 
-// FirstCheck is what the check found before the first round; ok is false if it
-// was not run then.
+// FirstCheck returns what the check found before the first round; ok is false
+// if it did not run then.
 func (p *Past) FirstCheck() (c Checked, ok bool) {
 	defer p.lock().Unlock()
 	if p.checked == nil {
@@ -161,30 +164,30 @@ func (p *Past) FirstCheck() (c Checked, ok bool) {
 	return *p.checked, true
 }
 
-// Edits are the edits that were applied, in order.
+// Edits returns the edits that were applied, in order.
 func (p *Past) Edits() []workspace.Verdict {
 	defer p.lock().Unlock()
 	return p.edits[:len(p.edits):len(p.edits)]
 }
 
-// Outside are the files that were changed outside the run since its last round
-// opened.
+// Outside returns the files that were changed outside the run since its last
+// round opened.
 func (p *Past) Outside() []string {
 	defer p.lock().Unlock()
 	return p.outside
 }
 
-// RestoredTo is the round whose tree was restored since the last round opened;
-// nil if none was.
+// RestoredTo returns the round whose tree was restored since the last round
+// opened; nil if none was.
 func (p *Past) RestoredTo() *int {
 	defer p.lock().Unlock()
 	return p.restored
 }
 
-// Expected is the tree as the run left it: the object that holds the newest
+// Expected returns the tree as the run left it: the object of the newest
 // manifest, and the files that edits wrote since. The object is empty if there
-// is no manifest, and if a command or the check began since the newest one: then
-// nothing tells its changes from those of others.
+// is no manifest, or if a command or the check started after the newest one:
+// then its changes cannot be separated from others.
 func (p *Past) Expected() (object string, written map[string]workspace.Image) {
 	defer p.lock().Unlock()
 	return p.manifest, maps.Clone(p.since)

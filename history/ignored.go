@@ -15,19 +15,19 @@ import (
 // anyPath is the glob of a rule change that may have revealed any path.
 const anyPath = "**"
 
-// takeRules takes in a changed .gitignore: the paths that it may have revealed.
-func (t *tracker) takeRules(d workspace.Delta) {
+// addRules adds the paths that a changed .gitignore may have revealed.
+func (t *tracker) addRules(d workspace.Delta) {
 	before, known := t.rules(d.Before)
 	after, kept := t.rules(d.After)
 	if !known || !kept {
-		t.freed = append(t.freed, anyPath)
+		t.revealed = append(t.revealed, anyPath)
 		return
 	}
-	t.freed = append(t.freed, freedPaths(path.Dir(d.Path), before, after)...)
+	t.revealed = append(t.revealed, revealedPaths(path.Dir(d.Path), before, after)...)
 }
 
-// rules are the rules of a .gitignore; ok is false if its contents were not
-// kept. A file that does not exist has none.
+// rules returns the rules of a .gitignore; ok is false if its contents were not
+// stored. A file that does not exist has no rules.
 func (t *tracker) rules(e workspace.Entry) (rules []string, ok bool) {
 	switch {
 	case e.Kind == "":
@@ -44,10 +44,10 @@ func (t *tracker) rules(e workspace.Entry) (rules []string, ok bool) {
 	return rules, err == nil
 }
 
-// freedPaths are globs of all paths that the rules in a folder ignored before
-// and may not ignore now. The effect of an exception depends on the rules around
-// it, so with one the glob is anyPath.
-func freedPaths(dir string, before, after []string) []string {
+// revealedPaths returns globs of all paths that the rules in a directory
+// ignored before and may not ignore now. The effect of an exception depends on
+// the rules around it, so with an exception the glob is anyPath.
+func revealedPaths(dir string, before, after []string) []string {
 	if slices.ContainsFunc(slices.Concat(before, after), func(rule string) bool { return rule[0] == '!' }) {
 		if slices.Equal(before, after) {
 			return nil

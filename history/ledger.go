@@ -2,8 +2,8 @@ package history
 
 import "hone/model"
 
-// Ledger is what a run's calls of models took. A reserve counts in full until it
-// is committed.
+// Ledger is what a run's model calls cost. A reserve counts in full until it is
+// committed.
 type Ledger struct {
 	Reserves int     // calls that were reserved
 	Tokens   int64   // charged or reserved
@@ -13,7 +13,7 @@ type Ledger struct {
 	Known    model.Usage
 }
 
-// Price is the cost in USD; nil if the price of some call is not known.
+// Price returns the cost in USD; nil if the price of some call is unknown.
 func (l Ledger) Price() *float64 {
 	if l.Unpriced {
 		return nil

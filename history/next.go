@@ -44,7 +44,7 @@ type Next struct {
 	Or string `json:"or,omitempty"`
 }
 
-// Verb is something that the user can have done.
+// Verb is something that the user can let hone do.
 type Verb string
 
 // The verbs. All but the last two are about the run that ended.
@@ -56,16 +56,16 @@ const (
 	Doctor Verb = "doctor" // examine the machine
 )
 
-// Flag bounds or widens what a verb does.
+// Flag is a flag of a verb.
 type Flag struct {
 	Name  string `json:"name"`            // "max-tokens"
-	Value string `json:"value,omitempty"` // "200000"; empty where the name says all
+	Value string `json:"value,omitempty"` // "200000"; empty if the flag has no value
 }
 
 // IsZero reports whether there is nothing to do.
 func (n Next) IsZero() bool { return n.First == "" && n.Verb == "" && n.Or == "" }
 
-// Cleaned returns the action with its texts cleaned, such as of keys.
+// Cleaned returns the action with every text cleaned, for example of keys.
 func (n Next) Cleaned(clean func(string) string) Next {
 	n.First, n.Shell, n.Or = clean(n.First), clean(n.Shell), clean(n.Or)
 	flags := n.Flags

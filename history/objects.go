@@ -45,7 +45,7 @@ func ReadReply(r Replied, get Get) (model.Reply, error) {
 	return stored.Reply, err
 }
 
-// Arguments are those of a tool call, as the model wrote them.
+// Arguments returns the arguments of a tool call, as the model wrote them.
 func (c ToolCall) Arguments(get Get) (string, error) {
 	if c.Object == "" {
 		return c.Args, nil

@@ -8,10 +8,10 @@ import (
 	"hone/workspace"
 )
 
-// Past is what the events of a run come to. Its methods may be called from
-// several goroutines; what they return must not be changed.
+// Past is what follows from the events of a run. Its methods may be called from
+// several goroutines. Callers must not change what they return.
 //
-// Each event is decoded and taken in once. A question costs no scan of the
+// Each event is decoded and added only once. A question needs no scan of the
 // journal, however long it is.
 type Past struct {
 	mu     sync.Mutex
@@ -44,10 +44,10 @@ type facts struct {
 	opened   *Opened  // by the first round
 	checked  *Checked // before the first round
 
-	manifest string                     // newest; empty if a command ran since
+	manifest string                     // newest; empty if a command started since
 	since    map[string]workspace.Image // files written by edits since the manifest
 	edits    []workspace.Verdict
-	applying map[journal.Identity]int // begun and not recorded
+	applying map[journal.Identity]int // started but not recorded
 	approvals
 
 	ledger Ledger
@@ -65,7 +65,7 @@ func Follow(j *journal.Journal) *Past {
 // Read returns the past that consists of these events.
 func Read(events []journal.Event) *Past {
 	p := newPast()
-	p.take(events)
+	p.add(events)
 	return p
 }
 
@@ -86,24 +86,24 @@ func newPast() *Past {
 	}}
 }
 
-// lock locks the past, after it has taken in all events that were appended.
+// lock locks the past after adding the events that were appended since.
 func (p *Past) lock() *sync.Mutex {
 	p.mu.Lock()
 	if p.source != nil {
-		p.take(p.source())
+		p.add(p.source())
 	}
 	return &p.mu
 }
 
-// take takes in the events that are new.
-func (p *Past) take(events []journal.Event) {
+// add adds the new events.
+func (p *Past) add(events []journal.Event) {
 	for _, e := range events[len(p.events):] {
 		p.events = append(p.events, Decode(e))
 		p.fold(p.events[len(p.events)-1])
 	}
 }
 
-// fold takes in the event that was added last.
+// fold updates the facts with the event that was added last.
 func (p *Past) fold(e Event) {
 	_, p.atEnd = e.Payload.(End)
 	if e.Step != nil {
@@ -124,9 +124,9 @@ func (p *Past) fold(e Event) {
 	case Notice:
 		p.noticed[v.Text] = true
 	case State:
-		p.decided(v)
+		p.foldState(v)
 	case Undone:
-		p.undone(v)
+		p.foldUndone(v)
 	case Outside:
 		p.outside = append(p.outside, v.Paths...)
 	case Reserve:
@@ -145,7 +145,7 @@ func (p *Past) fold(e Event) {
 	}
 }
 
-// foldStep takes in an event of a step.
+// foldStep updates the facts with an event of a step.
 func (p *Past) foldStep(e Event) {
 	p.begun = true
 	switch e.Phase {
@@ -179,9 +179,9 @@ func (p *Past) foldStep(e Event) {
 	}
 }
 
-// decided takes in the decision that ends a round. After an answer the round
-// may be decided once more.
-func (p *Past) decided(s State) {
+// foldState updates the facts with a decision. A round whose questions were
+// answered later may be decided again.
+func (p *Past) foldState(s State) {
 	p.state, p.answers = s, false
 	if s.Round == 0 { // the check before the first round
 		p.before = &s
@@ -193,9 +193,9 @@ func (p *Past) decided(s State) {
 	p.states = append(p.states, s)
 }
 
-// undone takes in that the tree was restored: what was wrong at the end of that
-// round is what is wrong now.
-func (p *Past) undone(u Undone) {
+// foldUndone updates the facts after the tree was restored: the findings are
+// again those at the end of that round.
+func (p *Past) foldUndone(u Undone) {
 	p.restored = &u.Round
 	p.state.Manifest, p.state.Tree = u.Manifest, u.Tree
 	if u.Round == 0 && p.before != nil && len(p.before.Findings) > 0 {
@@ -208,7 +208,7 @@ func (p *Past) undone(u Undone) {
 	}
 }
 
-// foldTree takes in what an event tells about the tree.
+// foldTree updates what is known about the tree.
 func (p *Past) foldTree(e Event) {
 	switch v := e.Payload.(type) {
 	case Applied:
@@ -223,7 +223,7 @@ func (p *Past) foldTree(e Event) {
 	case CheckBegun:
 		p.manifest = ""
 	case StepBegun:
-		if e.Step.Name == StepPutBack {
+		if e.Step.Name == StepRestore {
 			p.manifest = ""
 		}
 	default:

@@ -14,28 +14,29 @@ import (
 	"hone/workspace/treepath"
 )
 
-// Reversal is what restores the files that a run changed to their state at the
-// end of one of its rounds. It covers kept files only. It leaves git's own files
-// alone, and ignored files that hone did not write.
+// Reversal says how to restore the files that a run changed to their state at
+// the end of one of its rounds. It covers only files in manifests: not git's
+// own files, and not ignored files that hone did not write.
 type Reversal struct {
-	Round int // 0: before the first
+	Round int // 0 means before the first
 	// Restorable are the paths that can be restored without loss, because the
-	// journal has what is there now. Sorted.
+	// journal has their current contents; sorted.
 	Restorable []string
-	// Conflicts are the paths that cannot, and why; sorted.
+	// Conflicts are the paths that cannot be restored without loss; sorted.
 	Conflicts []Conflict
 	// Outside are the paths that were changed outside the run and never by the
-	// run. They stay as they are.
+	// run. They are not restored.
 	Outside []string
-	// Doubtful are the paths that appeared during the run, but may have been there
-	// before, ignored by git. They stay.
+	// Doubtful are the paths that appeared during the run, but may have existed
+	// before, ignored by git. They are not restored.
 	Doubtful []string
-	// Own are the files that the loop itself writes for users. They stay.
+	// Own are the files that the loop itself writes for users. They are not
+	// restored.
 	Own []string
 	// Restored are the paths that [Reversal.Restore] has restored; sorted.
 	Restored []string
 
-	unrecorded []string // are restored already, but the journal does not say so
+	unrecorded []string // restored already, but not recorded as such
 	journal    *journal.Journal
 	tree       *workspace.Tree
 	traces     map[string]*trace
@@ -43,14 +44,14 @@ type Reversal struct {
 	last       workspace.Stored // the newest manifest of the run
 }
 
-// Conflict is a path that a reversal does not restore by itself.
+// Conflict is a path that is only restored by force.
 type Conflict struct {
 	Path, Why string
-	// Lost says that it cannot be restored even by force.
+	// Lost means that not even force can restore it.
 	Lost bool
 }
 
-// ConflictError is the error of a reversal that is not forced.
+// ConflictError is the error of [Reversal.Restore] without force.
 type ConflictError struct {
 	Conflict
 }
@@ -58,9 +59,9 @@ type ConflictError struct {
 func (e *ConflictError) Error() string { return e.Path + ": " + e.Why }
 
 // Reverse finds out how to restore the tree to the end of a round; it changes
-// nothing. A round without a recorded tree is an error. own tells the files that
-// the loop itself writes for users, such as logs, which stay as they are; nil
-// means that there are none. The workspace must be locked and settled ([Settle]).
+// nothing. If the round has no recorded tree, that is an error. own reports
+// whether the loop itself writes a file for users, such as a log; nil means
+// that there are none. The workspace must be locked and settled ([Settle]).
 func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, round int, own func(path string) bool) (*Reversal, error) {
 	t := newTracker(j.Home(), round)
 	past := Follow(j)
@@ -68,19 +69,19 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 		return nil, fmt.Errorf("read what the run changed: %w", err)
 	}
 	for _, e := range past.Events() {
-		if err := t.take(e); err != nil {
+		if err := t.add(e); err != nil {
 			return nil, fmt.Errorf("read what the run changed: %w", err)
 		}
 	}
-	if err := t.takeInterrupted(ctx, j, tree); err != nil {
+	if err := t.addInterrupted(ctx, j, tree); err != nil {
 		return nil, fmt.Errorf("find what an interrupted command changed: %w", err)
 	}
 	if !t.reached {
 		return nil, fmt.Errorf("the run has no tree of round %d", round)
 	}
 	v := &Reversal{Round: round, journal: j, tree: tree, traces: t.traces, now: map[string]workspace.Entry{}, last: t.tree.Stored()}
-	v.setOwnAside(own)
-	if err := v.look(ctx); err != nil {
+	v.separateOwn(own)
+	if err := v.readCurrent(ctx); err != nil {
 		return nil, err
 	}
 	began := past.Events()[0].Time
@@ -88,14 +89,14 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 		if v.traces[p].ours && v.now[p].SameState(v.traces[p].want) && !t.state(p).SameState(v.traces[p].want) {
 			v.unrecorded = append(v.unrecorded, p)
 		}
-		v.sort(p, treepath.Match(t.freed, p) || v.now[p].ChangedBefore(began))
+		v.classify(p, treepath.Match(t.revealed, p) || v.now[p].ChangedBefore(began))
 	}
 	v.findBlocked()
 	return v, nil
 }
 
-// setOwnAside moves the loop's own files from the traces to Own.
-func (v *Reversal) setOwnAside(own func(path string) bool) {
+// separateOwn moves the loop's own files from the traces to Own.
+func (v *Reversal) separateOwn(own func(path string) bool) {
 	for p := range v.traces {
 		if own != nil && own(p) {
 			v.Own = append(v.Own, p)
@@ -105,8 +106,9 @@ func (v *Reversal) setOwnAside(own func(path string) bool) {
 	slices.Sort(v.Own)
 }
 
-// look reads the paths as they are now, also those that git ignores.
-func (v *Reversal) look(ctx context.Context) error {
+// readCurrent reads the current state of the paths, including those that git
+// ignores.
+func (v *Reversal) readCurrent(ctx context.Context) error {
 	m, err := v.tree.ManifestOf(ctx, slices.Sorted(maps.Keys(v.traces)), v.last.Manifest)
 	for _, e := range m {
 		v.now[e.Path] = e
@@ -114,9 +116,9 @@ func (v *Reversal) look(ctx context.Context) error {
 	return err
 }
 
-// sort puts a path into one of the lists. older says that what is there may be
+// classify adds a path to one of the lists. older says that the file may be
 // older than the run.
-func (v *Reversal) sort(p string, older bool) {
+func (v *Reversal) classify(p string, older bool) {
 	t, now := v.traces[p], v.now[p]
 	switch {
 	case now.SameState(t.want):
@@ -125,14 +127,14 @@ func (v *Reversal) sort(p string, older bool) {
 	case t.want.Kind == "" && !t.made && older:
 		v.Doubtful = append(v.Doubtful, p)
 	case t.want.Kind == workspace.Regular && !v.journal.Home().Has(t.want.Digest):
-		v.conflict(p, "its contents were not kept: it is larger than [undo] max-file, holds a provider's key, or could not be read", true)
+		v.conflict(p, "its contents were not stored: it is larger than [undo] max-file, contains a provider's key, or could not be read", true)
 	case t.want.Kind == workspace.Other:
 		v.conflict(p, cmp.Or(t.want.Note, "it was neither a file nor a link"), true)
 	case t.theirs:
 		v.conflict(p, "it was also changed outside the run", false)
-	case t.interrupted && !t.knows(now):
+	case t.interrupted && !t.had(now):
 		v.conflict(p, "an interrupted command changed it, or it was changed since", now.Kind == workspace.Other)
-	case !t.knows(now):
+	case !t.had(now):
 		v.conflict(p, "it was changed since", now.Kind == workspace.Other)
 	default:
 		v.Restorable = append(v.Restorable, p)
@@ -143,13 +145,13 @@ func (v *Reversal) conflict(p, why string, lost bool) {
 	v.Conflicts = append(v.Conflicts, Conflict{p, why, lost})
 }
 
-// findBlocked turns a doubtful path into a conflict if a restorable path needs a
-// folder in its place.
+// findBlocked turns a doubtful path into a conflict if a restorable path needs
+// a directory in its place.
 func (v *Reversal) findBlocked() {
 	v.Doubtful = slices.DeleteFunc(v.Doubtful, func(p string) bool {
 		blocks := slices.ContainsFunc(v.Restorable, func(other string) bool { return strings.HasPrefix(other, p+"/") })
 		if blocks {
-			v.conflict(p, "it is in the place of a folder, and may have been there before", false)
+			v.conflict(p, "it is in the place of a directory, and may have existed before", false)
 		}
 		return blocks
 	})
@@ -157,10 +159,11 @@ func (v *Reversal) findBlocked() {
 }
 
 // Restore restores the files, all of them or none, and records that. It also
-// records what an undo had restored that died before its record. With force it
-// restores the conflicts as well, except those that are lost: it first keeps
-// what is there, and returns the files that hold it, by path. Without force a
-// conflict is a [*ConflictError], and nothing is changed.
+// records files that an earlier undo restored before its process died.
+//
+// Without force, a conflict is a [*ConflictError] and nothing is changed. With
+// force it also restores the conflicts, except those that are Lost. First it
+// copies the current contents, and returns the paths of the copies, by path.
 func (v *Reversal) Restore(ctx context.Context, force bool) (kept map[string]string, err error) {
 	todo := slices.Clone(v.Restorable)
 	for _, c := range v.Conflicts {
@@ -189,8 +192,8 @@ func (v *Reversal) Restore(ctx context.Context, force bool) (kept map[string]str
 	return kept, v.record(ctx)
 }
 
-// keepConflicts stores what is in the place of conflicts now, so that even force
-// loses nothing, and returns the files that hold it, by path.
+// keepConflicts stores the current contents of conflicts, so that even force
+// loses nothing. It returns the paths of the copies, by path.
 func (v *Reversal) keepConflicts(ctx context.Context) (map[string]string, error) {
 	var m workspace.Manifest
 	for _, c := range v.Conflicts {
@@ -219,7 +222,7 @@ func (v *Reversal) keepConflicts(ctx context.Context) (map[string]string, error)
 	return kept, nil
 }
 
-// record records what was restored, with the tree as it is now.
+// record records which files were restored, and the tree as it is now.
 func (v *Reversal) record(ctx context.Context) error {
 	home := v.journal.Home()
 	m, err := v.tree.Manifest(ctx, v.last.Manifest)

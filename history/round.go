@@ -11,7 +11,7 @@ type Round struct {
 	Agent *Event
 }
 
-// fold takes in an event of a step of the round.
+// fold updates the round with an event of one of its steps.
 func (r *Round) fold(e Event) {
 	r.Touched = r.Touched || e.RunsCommand()
 	switch v := e.Payload.(type) {
@@ -34,9 +34,9 @@ func (r *Round) fold(e Event) {
 }
 
 // RunsCommand reports whether the event is the begin of something that runs
-// commands of a model's, or the record of a command. Nothing tells what such a
-// command changes. A check runs commands as well, but is no change that a round
-// makes.
+// commands of a model, or the record of a command. Nothing says what such a
+// command changes. Checks do not count, although they run commands: they are
+// not a change that a round makes.
 func (e Event) RunsCommand() bool {
 	switch v := e.Payload.(type) {
 	case CommandBegun, CommandResult:

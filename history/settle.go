@@ -15,7 +15,7 @@ import (
 	"hone/workspace"
 )
 
-// UnknownStateError says that a file is neither as an edit found it nor as the
+// UnknownStateError means that a file is neither as an edit found it nor as the
 // edit leaves it. hone does not overwrite such a file.
 type UnknownStateError struct {
 	Path   string
@@ -26,13 +26,14 @@ func (e *UnknownStateError) Error() string {
 	return e.Path + " was changed outside the run while it was being edited"
 }
 
-// Settle completes the edits that a run had begun to apply when its process
-// died, and records them. last is the run that was worked on last
-// ([journal.Lock]); as each run settles before it begins, no other run can have
-// left anything incomplete. An empty last means that there is none. Settle must
-// be called with the workspace locked, before a run begins or is resumed. It also
-// removes the folders that the process left in the system's temporary folder. The
-// error may be an [*UnknownStateError].
+// Settle completes and records the edits that a run had started to apply when
+// its process died. last is the run that was worked on last ([journal.Lock]);
+// empty means that there is none. Each run settles before it starts, so no
+// other run can have left anything incomplete.
+//
+// Call Settle with the workspace locked, before a run is started or resumed. It
+// also removes the directories that the process left in the system's temporary
+// directory. The error may be an [*UnknownStateError].
 func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last string) error {
 	if last == "" {
 		return nil
@@ -46,12 +47,12 @@ func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last 
 		return err
 	}
 	for _, e := range Follow(j).unapplied() {
-		err = errors.Join(err, complete(ctx, j, tree, e))
+		err = errors.Join(err, completeApply(ctx, j, tree, e))
 	}
 	return errors.Join(err, j.Close())
 }
 
-// unapplied are the begins of applies that have no record, in order.
+// unapplied returns the begins of applies that have no record, in order.
 func (p *Past) unapplied() []Event {
 	defer p.lock().Unlock()
 	var begun []Event
@@ -61,8 +62,8 @@ func (p *Past) unapplied() []Event {
 	return begun
 }
 
-// complete makes the edits of an apply that was begun, and records it.
-func complete(ctx context.Context, j *journal.Journal, tree *workspace.Tree, e Event) error {
+// completeApply makes the edits of an apply that was started, and records it.
+func completeApply(ctx context.Context, j *journal.Journal, tree *workspace.Tree, e Event) error {
 	begun := e.Payload.(ApplyBegun)
 	ch, err := RecordedChange(j.Home(), begun.Verdicts)
 	if err != nil {
@@ -91,8 +92,8 @@ func Apply(ctx context.Context, tree *workspace.Tree, ch workspace.Change, vs []
 	return err
 }
 
-// RecordedChange is the change that recorded verdicts are about, with contents
-// from the objects of the journal.
+// RecordedChange returns the change that recorded verdicts are about, with
+// contents from the objects of the journal.
 func RecordedChange(home *journal.Home, vs []workspace.Verdict) (workspace.Change, error) {
 	var ch workspace.Change
 	for _, v := range vs {
@@ -109,13 +110,13 @@ func RecordedChange(home *journal.Home, vs []workspace.Verdict) (workspace.Chang
 	return ch, nil
 }
 
-// ScratchPrefix begins the names of a run's folders in the system's temporary
-// folder.
+// ScratchPrefix returns the prefix of the names of a run's directories in the
+// system's temporary directory.
 func ScratchPrefix(run string) string { return "hone-prove-" + run + "-" }
 
-// RemoveScratch removes the temporary folders that a run left when its process
-// died. The workspace must be locked, so that nothing uses them. It leaves what
-// it cannot remove: that belongs to another user.
+// RemoveScratch removes the temporary directories that a run left when its
+// process died. The workspace must be locked, so that nothing uses them. It
+// leaves what it cannot remove, because that belongs to another user.
 func RemoveScratch(run string) {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {

@@ -12,10 +12,11 @@ import (
 	"hone/workspace"
 )
 
-// KeepContents stores the contents of the files in a manifest that differ from
-// those in an earlier one, which may be nil, so that the tree can be restored. It
-// leaves out the files that skip names; nil leaves out none. It returns the
-// manifest with the digests that it computed, and how many bytes it stored.
+// KeepContents stores the contents of the files in manifest m that differ from
+// those in an earlier one, which may be nil, so that the tree can be restored.
+// skip reports whether to leave out a file; nil leaves out none. KeepContents
+// returns the manifest with the digests that it computed, and how many bytes it
+// stored.
 func KeepContents(ctx context.Context, tree *workspace.Tree, home *journal.Home, before, m workspace.Manifest, skip func(workspace.Entry) bool) (workspace.Manifest, int64, error) {
 	fresh := map[string]bool{}
 	for _, d := range before.Diff(m) {
@@ -28,7 +29,7 @@ func KeepContents(ctx context.Context, tree *workspace.Tree, home *journal.Home,
 	}
 	pack, err := home.NewPack()
 	if err != nil {
-		return nil, 0, fmt.Errorf("keep the tree's contents: %w", err)
+		return nil, 0, fmt.Errorf("store the tree's contents: %w", err)
 	}
 	stored := int64(0)
 	keep := func(in io.Reader) (string, int64, error) {
@@ -40,15 +41,15 @@ func KeepContents(ctx context.Context, tree *workspace.Tree, home *journal.Home,
 		return fresh[e.Path] && !home.Has(e.Digest) && (skip == nil || !skip(e))
 	}
 	if m, err = tree.Store(ctx, m, wanted, keep); err != nil {
-		return nil, 0, fmt.Errorf("keep the tree's contents: %w", errors.Join(err, pack.Discard()))
+		return nil, 0, fmt.Errorf("store the tree's contents: %w", errors.Join(err, pack.Discard()))
 	}
 	if err := pack.Close(); err != nil {
-		return nil, 0, fmt.Errorf("keep the tree's contents: %w", err)
+		return nil, 0, fmt.Errorf("store the tree's contents: %w", err)
 	}
 	return m, stored, nil
 }
 
-// KeepManifest stores a manifest as an object: mostly as how it differs from the
+// KeepManifest stores a manifest as an object, usually as its difference to the
 // one that was stored before it.
 func KeepManifest(home *journal.Home, before workspace.Stored, m workspace.Manifest) (workspace.Stored, error) {
 	if !home.Has(before.Name) {
@@ -63,8 +64,9 @@ func ReadManifest(object string, get Get) (workspace.Manifest, error) {
 	return stored.Manifest, err
 }
 
-// LastManifest is the newest manifest of a run. It is nil if the run has none or
-// cannot be read, and if it was a run of another folder than the home's.
+// LastManifest returns the newest manifest of a run. It is nil if the run has
+// none or cannot be read, and if it was a run of a directory other than the
+// home's.
 func LastManifest(home *journal.Home, run string) workspace.Manifest {
 	events, err := home.Read(run)
 	if err != nil || len(events) == 0 {

@@ -10,18 +10,18 @@ import (
 	"hone/workspace"
 )
 
-// trace is what a run's journal tells about one path.
+// trace is what a run's journal says about one path.
 type trace struct {
-	want        workspace.Entry // at the end of the round; zero: nothing was there
+	want        workspace.Entry // at the end of the round; zero if nothing was there
 	states      []workspace.Entry
 	ours        bool // the run changed it
 	theirs      bool // it was changed outside the run, after the round
 	made        bool // hone itself created it
-	interrupted bool // it changed while a command ran that was interrupted, or since
+	interrupted bool // an interrupted command, or something later, changed it
 }
 
-// knows reports whether the path was in this state.
-func (t *trace) knows(e workspace.Entry) bool { return slices.ContainsFunc(t.states, e.SameState) }
+// had reports whether the path was ever in this state.
+func (t *trace) had(e workspace.Entry) bool { return slices.ContainsFunc(t.states, e.SameState) }
 
 // tracker follows all paths through the events of a run.
 type tracker struct {
@@ -29,12 +29,12 @@ type tracker struct {
 	round  int
 	traces map[string]*trace // of all paths that ever changed
 
-	tree    workspace.Series           // at the newest manifest
-	written map[string]workspace.Entry // by edits since that manifest
-	ignored map[string]workspace.Entry // files that edits wrote and no manifest has
-	running bool                       // a command began, and no look at the tree followed
-	reached bool                       // the end of the round was passed
-	freed   []string                   // globs of paths that a changed .gitignore may have revealed
+	tree     workspace.Series           // at the newest manifest
+	written  map[string]workspace.Entry // by edits since that manifest
+	ignored  map[string]workspace.Entry // files that edits wrote and no manifest has
+	running  bool                       // a command started, and no manifest followed
+	reached  bool                       // the end of the round was passed
+	revealed []string                   // globs of paths that a changed .gitignore may have revealed
 }
 
 func newTracker(home *journal.Home, round int) *tracker {
@@ -42,8 +42,8 @@ func newTracker(home *journal.Home, round int) *tracker {
 		written: map[string]workspace.Entry{}, ignored: map[string]workspace.Entry{}}
 }
 
-// take takes in the next event.
-func (t *tracker) take(e Event) error {
+// add adds the next event.
+func (t *tracker) add(e Event) error {
 	var outside []string
 	ends := false
 	switch p := e.Payload.(type) {
@@ -65,13 +65,13 @@ func (t *tracker) take(e Event) error {
 		return err
 	}
 	if ends || first && t.round == 0 {
-		t.mark()
+		t.markEnd()
 	}
 	return nil
 }
 
-// advance goes on to the next manifest; outside are the paths that were changed
-// outside the run since the one before.
+// advance moves to the next manifest. outside are the paths that were changed
+// outside the run since the previous one.
 func (t *tracker) advance(object string, outside []string) error {
 	if object == t.tree.Name() {
 		return nil
@@ -81,7 +81,7 @@ func (t *tracker) advance(object string, outside []string) error {
 		return err
 	}
 	for _, d := range deltas {
-		t.takeDelta(d, slices.Contains(outside, d.Path))
+		t.addDelta(d, slices.Contains(outside, d.Path))
 	}
 	for p, e := range t.written {
 		if _, listed := t.tree.Entry(p); !listed {
@@ -92,18 +92,18 @@ func (t *tracker) advance(object string, outside []string) error {
 	return nil
 }
 
-// takeDelta takes in how a path differs between two manifests.
-func (t *tracker) takeDelta(d workspace.Delta, outside bool) {
-	one := t.trace(d.Path, t.standing(d.Path, d.Before))
+// addDelta adds the difference of a path between two manifests.
+func (t *tracker) addDelta(d workspace.Delta, outside bool) {
+	one := t.trace(d.Path, t.stateWith(d.Path, d.Before))
 	one.states = append(one.states, d.Before, d.After)
 	one.ours = one.ours || !outside
 	one.theirs = one.theirs || outside && t.reached
 	if path.Base(d.Path) == ".gitignore" {
-		t.takeRules(d)
+		t.addRules(d)
 	}
 }
 
-// apply takes in edits.
+// apply adds edits.
 func (t *tracker) apply(vs []workspace.Verdict) {
 	for _, v := range vs {
 		was := t.state(v.Path)
@@ -119,7 +119,7 @@ func (t *tracker) apply(vs []workspace.Verdict) {
 	}
 }
 
-// trace is the trace of a path. A new one begins with the state was.
+// trace returns the trace of a path. A new one starts with the state was.
 func (t *tracker) trace(p string, was workspace.Entry) *trace {
 	one, ok := t.traces[p]
 	if !ok {
@@ -129,15 +129,16 @@ func (t *tracker) trace(p string, was workspace.Entry) *trace {
 	return one
 }
 
-// state is a path after the events so far; zero if nothing is there.
+// state returns the state of a path after the events so far; zero if nothing is
+// there.
 func (t *tracker) state(p string) workspace.Entry {
 	e, _ := t.tree.Entry(p)
-	return t.standing(p, e)
+	return t.stateWith(p, e)
 }
 
-// standing is state for a path whose entry in the newest manifest is listed;
-// zero: it has none.
-func (t *tracker) standing(p string, listed workspace.Entry) workspace.Entry {
+// stateWith is state for a path whose entry in the newest manifest is known:
+// listed, or zero if it has none.
+func (t *tracker) stateWith(p string, listed workspace.Entry) workspace.Entry {
 	if e, ok := t.written[p]; ok {
 		return e
 	}
@@ -147,19 +148,19 @@ func (t *tracker) standing(p string, listed workspace.Entry) workspace.Entry {
 	return t.ignored[p]
 }
 
-// mark notes that the round ends here: the paths are to be as they are now.
-func (t *tracker) mark() {
+// markEnd marks the end of the round: the paths must become what they are now.
+func (t *tracker) markEnd() {
 	t.reached = true
 	for p, one := range t.traces {
 		one.want, one.theirs = t.state(p), false
 	}
 }
 
-// takeInterrupted compares the last manifest with the tree, if the journal ends
-// within a command and no later run has changed the tree. No record tells what
+// addInterrupted compares the last manifest with the tree, if the journal ends
+// within a command and no later run has changed the tree. No record says what
 // such a command changed, and a difference may also have been made since: a
 // reversal reports these paths as conflicts.
-func (t *tracker) takeInterrupted(ctx context.Context, j *journal.Journal, tree *workspace.Tree) error {
+func (t *tracker) addInterrupted(ctx context.Context, j *journal.Journal, tree *workspace.Tree) error {
 	runs, err := j.Home().Runs()
 	if err != nil || !t.running || slices.Max(append(runs, j.Run())) != j.Run() {
 		return err
@@ -170,15 +171,16 @@ func (t *tracker) takeInterrupted(ctx context.Context, j *journal.Journal, tree 
 		return err
 	}
 	for _, d := range last.Diff(now) {
-		one := t.trace(d.Path, t.standing(d.Path, d.Before))
-		if !one.knows(d.After) {
+		one := t.trace(d.Path, t.stateWith(d.Path, d.Before))
+		if !one.had(d.After) {
 			one.ours, one.interrupted = true, true
 		}
 	}
 	return nil
 }
 
-// EntryOf is a file's image as the entry of a manifest; zero if there is no file.
+// EntryOf returns a file's image as the entry of a manifest; zero if there is
+// no file.
 func EntryOf(path string, i workspace.Image) workspace.Entry {
 	if !i.Exists() {
 		return workspace.Entry{}
@@ -186,7 +188,7 @@ func EntryOf(path string, i workspace.Image) workspace.Entry {
 	return workspace.Entry{Path: path, Kind: workspace.Regular, Mode: fs.FileMode(i.Mode).Perm(), Size: i.Size, Digest: i.Digest}
 }
 
-// EntryAfter is what an edit makes of an entry; zero if it deletes the file.
+// EntryAfter returns an entry after an edit; zero if the edit deletes the file.
 func EntryAfter(was workspace.Entry, v workspace.Verdict) workspace.Entry {
 	e := EntryOf(v.Path, v.After)
 	if e.Kind != "" && was.Kind != "" {

@@ -13,25 +13,25 @@ import (
 	"hone"
 )
 
-// Bounds of a session, by default.
+// The default bounds of a session.
 const (
 	DefaultTurns = 30
 	DefaultCalls = 120
 )
 
-// Conversing are the settings of a loop whose model works in sessions with
-// tools. A Loop embeds it beside [Settings].
+// Conversing are the settings of a loop whose model works in sessions with tools. A
+// Loop embeds it in addition to [Settings].
 type Conversing struct {
-	Turns int      `json:"turns"`           // most model calls in a session
-	Calls int      `json:"max_tool_calls"`  // most in a session
-	Allow []string `json:"allow,omitempty"` // programs that commands may run beside the loop's list
+	Turns int      `json:"turns"`           // limit of model calls in a session
+	Calls int      `json:"max_tool_calls"`  // limit of tool calls in a session
+	Allow []string `json:"allow,omitempty"` // programs that commands may run in addition to the loop's list
 }
 
 // AddFlags adds --turns, --max-tool-calls and --allow.
 func (c *Conversing) AddFlags(fs *pflag.FlagSet) {
-	fs.IntVar(&c.Turns, "turns", 0, fmt.Sprintf("most model calls in one session (default %d)", DefaultTurns))
-	fs.IntVar(&c.Calls, "max-tool-calls", 0, fmt.Sprintf("most tool calls in one session (default %d)", DefaultCalls))
-	fs.StringSliceVar(&c.Allow, "allow", nil, "programs that the model may run beside the standard list, such as go,make; the check itself is always allowed")
+	fs.IntVar(&c.Turns, "turns", 0, fmt.Sprintf("maximum number of model calls in one session (default %d)", DefaultTurns))
+	fs.IntVar(&c.Calls, "max-tool-calls", 0, fmt.Sprintf("maximum number of tool calls in one session (default %d)", DefaultCalls))
+	fs.StringSliceVar(&c.Allow, "allow", nil, "programs that the model may run in addition to the standard list, such as go,make; the check itself is always allowed")
 }
 
 // ValidFlags returns what is wrong with the flags of AddFlags.
@@ -39,28 +39,28 @@ func (c *Conversing) ValidFlags(in *Input) error {
 	return in.Positive(map[string]bool{"turns": c.Turns > 0, "max-tool-calls": c.Calls > 0})
 }
 
-// ConversingTable is a table of .config/hone.toml for such a loop that has no
-// further settings. 0 and the empty string are no value.
+// ConversingTable is the table in .config/hone.toml of such a loop without further
+// settings. 0 and the empty string mean that there is no value.
 type ConversingTable struct {
 	Rounds       int    `toml:"rounds" valid:"positive"`
-	Turns        int    `toml:"turns" valid:"positive"`          // most model calls in a session
-	MaxToolCalls int    `toml:"max-tool-calls" valid:"positive"` // most tool calls in a session
+	Turns        int    `toml:"turns" valid:"positive"`          // limit of model calls in a session
+	MaxToolCalls int    `toml:"max-tool-calls" valid:"positive"` // limit of tool calls in a session
 	Approve      string `toml:"approve" valid:"ask|none|all"`
 }
 
-// Complete takes the configuration's values, then the defaults, for flags that
-// were not given. 0 is no value.
+// Complete sets the values for flags that were not given: the configuration's, turns
+// and calls, or the default if these are 0.
 func (c *Conversing) Complete(turns, calls int) {
 	c.Turns, c.Calls = cmp.Or(c.Turns, turns, DefaultTurns), cmp.Or(c.Calls, calls, DefaultCalls)
 }
 
-// Bounds are those of a session.
+// Bounds returns the bounds of a session.
 func (c *Conversing) Bounds() hone.Bounds { return hone.Bounds{Turns: c.Turns, Calls: c.Calls} }
 
-// OneText is a [Kind]'s Args: one text, or none.
+// OneText is an Args function of a [Kind] that accepts one text or none.
 func OneText(args []string) error {
 	if len(args) > 1 {
-		return Usage(fmt.Sprintf("one text is expected, and there are %d arguments", len(args)), "put the text in quotes")
+		return Usage(fmt.Sprintf("one text is expected, but there are %d arguments", len(args)), "put the text in quotes")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"hone/internal/artifact"
 )
 
-// Folder is a folder that the user named, absolute and free of links.
+// Folder returns the absolute path of a directory that the user named, without links.
 func Folder(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
@@ -24,7 +24,7 @@ func Folder(dir string) (string, error) {
 	return abs, nil
 }
 
-// PlacedAll are paths that the user wrote, absolute; nil for none.
+// PlacedAll is [Placed] for several paths; nil if there are none.
 func PlacedAll(from string, paths []string) ([]string, error) {
 	var all []string
 	for _, p := range paths {
@@ -37,8 +37,9 @@ func PlacedAll(from string, paths []string) ([]string, error) {
 	return all, nil
 }
 
-// Placed is a path that the user wrote, absolute: from their home where it
-// begins with ~, else from a folder.
+// Placed returns the absolute form of a path that the user wrote. It is relative to
+// the user's home directory if it starts with ~, and to the directory from
+// otherwise.
 func Placed(from, path string) (string, error) {
 	rest, home := strings.CutPrefix(path, "~")
 	switch {
@@ -54,9 +55,9 @@ func Placed(from, path string) (string, error) {
 	return filepath.Join(from, path), nil
 }
 
-// Files are the embedded files below a folder, by the paths that they are to
-// have. A name with "dot-" in front stands for a dot file, which embedding
-// leaves out.
+// Files returns the embedded files below a directory, with the paths at which they
+// are written. The prefix "dot-" of a name stands for a dot, because embedding omits
+// dot files.
 func Files(from embed.FS, folder string) (files []File, err error) {
 	err = fs.WalkDir(from, folder, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -69,8 +70,8 @@ func Files(from embed.FS, folder string) (files []File, err error) {
 	return files, err
 }
 
-// MakeFolder makes a folder below a root. It is an error that something else
-// stands there.
+// MakeFolder creates a directory below a root, unless it exists. It returns an error
+// if something else has that name.
 func MakeFolder(root, name string) error {
 	if err := artifact.MakeDir(root, name); err != nil {
 		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}

@@ -1,13 +1,13 @@
-// Package loop says what a loop declares of itself, and what it is built from.
+// Package loop defines what a loop declares about itself, and what it is built from.
 //
-// A loop is a folder below this one: the function that is its round, and one
-// [Kind] value in kind.go. The command line takes from the Kind its command,
-// flags, configuration table, starter files, preview, and how a recorded run is
-// resumed and replayed. A program that only wants to run a loop of its own does
-// not need a Kind: it uses the package harness.
+// A loop is a package below this one: a function that is its round, and one
+// [Kind] value in kind.go. From the Kind the command line gets the command, flags,
+// configuration table, starter files and preview, and how to resume and replay a
+// recorded run. A program that only runs a loop of its own does not need a Kind: it
+// uses the package harness.
 //
-// A loop is built from a [Session], which the package harness implements. A
-// loop never opens a model, a wall or a journal itself.
+// A loop is built from a [Session], which the package harness implements. A loop
+// never opens a model, a wall or a journal itself.
 package loop
 
 import (
@@ -24,7 +24,7 @@ import (
 	"hone/workspace/secret"
 )
 
-// Kind is what a loop declares of itself. Name, Use, Short and New are needed;
+// Kind is what a loop declares about itself. Name, Use, Short and New are required;
 // the zero value of every other field is a usable default.
 type Kind struct {
 	Name    string // of the command, of the configuration table and in the journal
@@ -33,66 +33,68 @@ type Kind struct {
 	Long    string
 	Example string
 
-	// Args returns what is wrong with the command's arguments. Nil takes none.
+	// Args returns what is wrong with the command's arguments. Nil accepts none.
 	Args func(args []string) error
-	// Rewrite rewrites arguments of the command line that the flags of other
-	// programs come in, before flags are read. Nil changes nothing.
+	// Rewrite rewrites the arguments before flags are parsed, so that flags in the
+	// style of another program work. Nil changes nothing.
 	Rewrite func(args []string) []string
 
-	// Rounds is the most rounds by default.
+	// Rounds is the default limit of rounds.
 	Rounds int
-	// Model is the default model; empty takes the first provider whose key is set.
+	// Model is the default model; empty means that of the first provider whose key is
+	// set.
 	Model string
-	// Walls is the default wall of commands; empty is none.
+	// Walls is the default wall of commands; empty means none.
 	Walls sandbox.Wall
 	// Agents allows command-line agents as the loop's models.
 	Agents bool
 
-	// Root is the workspace that a folder belongs to. Nil takes the folder
-	// itself, absolute and without links.
+	// Root returns the workspace of a directory. Nil means the directory itself, absolute
+	// and without links.
 	Root func(dir string) (string, error)
-	// Keys reads providers' keys from files of the workspace: they stand in for
-	// the variables by which they are keyed. Nil reads none.
+	// Keys reads providers' keys from files of the workspace, by the names of the
+	// environment variables that they replace. Nil reads none.
 	Keys func(tree *workspace.Tree) (map[string]string, error)
 
-	// New makes one invocation of the loop, with nothing resolved.
+	// New returns an invocation of the loop with no settings resolved.
 	New func() Loop
-	// Preview composes what the loop would send first; see [Previewer].
+	// Preview describes the command that prints the first prompt; see [Previewer].
 	Preview Preview
-	// Starters makes the files that a user of the loop starts from.
+	// Starters returns the files that a user of the loop starts from; nil if there are
+	// none.
 	Starters func() Starters
 }
 
-// Loop is one invocation of a kind: a pointer to a struct whose JSON is what
-// the start event holds. It embeds [Settings], which implements the methods
-// that a loop does not need to have of its own.
+// Loop is one invocation of a kind: a pointer to a struct whose JSON is recorded in
+// the start event. It embeds [Settings], which implements the methods that a loop
+// need not define itself.
 type Loop interface {
-	// Shared returns the settings that every loop has.
+	// Shared returns the settings that all loops have.
 	Shared() *Settings
-	// Flags adds the loop's own flags to the shared ones, which it may look up
-	// to say more of them.
+	// Flags adds the loop's own flags to the shared ones. It may look up those to
+	// change their usage texts.
 	Flags(fs *pflag.FlagSet)
 	// Valid returns what is wrong with the flags by themselves. It may change
 	// the shared ones. Only Kind, Dir, Args, Flags, Changed and Getenv of the
 	// input are set.
 	Valid(in *Input) error
-	// Section is a pointer to the loop's own table of .config/hone.toml, a
-	// struct with toml tags; nil if there is none.
+	// Section returns a pointer to the loop's own table of .config/hone.toml, a struct
+	// with toml tags; nil if there is none.
 	Section() any
-	// Resolve fills the settings from flags, environment, configuration and
-	// defaults. Nothing has been written or sent yet, and nothing may be.
+	// Resolve sets the settings from flags, environment, configuration and defaults. It
+	// must not write or send anything.
 	Resolve(ctx context.Context, in *Input) (hone.Limits, error)
-	// Ready returns what keeps resolved settings from being run. A preview does
-	// not ask for it.
+	// Ready returns why a run cannot start with the resolved settings. It is not called
+	// for a preview.
 	Ready(in *Input) error
-	// Models returns the models that the loop asks, one for each role that has
-	// its own. The pointers lead into the settings.
+	// Models returns the loop's models, one for each role that has its own. They point
+	// into the settings.
 	Models() []RoleModel
 	// Own reports which files below root the loop writes for the user, such as
 	// logs; nil if none.
 	Own(root string) func(path string) bool
-	// Build puts the loop together. It is called for a new run, a resumed one
-	// and a replay alike, and decides by the settings alone.
+	// Build returns the loop. It is called for new, resumed and replayed runs, and
+	// depends only on the settings and the session.
 	Build(s Session) (Built, error)
 }
 
@@ -106,13 +108,13 @@ type RoleModel struct {
 type Built struct {
 	// Run is what [Session.NewRun] returned.
 	Run *hone.Run
-	// Round is the loop's round. It is called with the session's walls up.
+	// Round is the loop's round. The session's walls exist while it runs.
 	Round hone.Round
-	// With names in words which models are asked; empty for the settings' one.
+	// With names the models for the user; empty if there is only that of the settings.
 	With string
-	// Turns are the most turns of a session, by role; nil if there are no conversations.
+	// Turns limits the turns of a session, by role; nil if there are no conversations.
 	Turns map[string]int
-	// Finish writes what the loop leaves for the user, such as the program's exit
+	// Finish writes the loop's own files at the end of a run, with the program's exit
 	// status; nil writes nothing.
 	Finish func(ctx context.Context, end hone.End, exit int) error
 	// Summary is the loop's own last lines; nil if there are none.
@@ -123,8 +125,8 @@ type Built struct {
 // after another, on one budget. The command stops at the first run that is not
 // done.
 type Series interface {
-	// Split returns the arguments of each run. None means that there is
-	// nothing to run, and that Split has printed on in.Out why.
+	// Split returns the arguments of each run. If there are none, Split has printed the
+	// reason on in.Out.
 	Split(ctx context.Context, in *Input) ([][]string, error)
 }
 
@@ -132,7 +134,7 @@ type Series interface {
 type Input struct {
 	Kind    Kind
 	Root    string   // the workspace, absolute
-	Dir     string   // the folder as the user named it
+	Dir     string   // the directory as the user named it
 	Args    []string // the command's arguments
 	Flags   Flags    // the shared ones; a loop may change them before it calls Settings
 	Changed func(flag string) bool
@@ -149,11 +151,10 @@ type Input struct {
 	HasProvider func(model string) bool
 }
 
-// Settings resolves the shared settings. Approve is the flag's value, else
-// "ask".
+// Settings resolves the shared settings. Approve is the flag's value or else "ask".
 func (in *Input) Settings() (Settings, error) { return in.Resolve(in.Flags) }
 
-// Model resolves another model than the settings' one, by the same flags.
+// Model resolves an additional model, with the flags of the settings' model.
 func (in *Input) Model(name string) (Model, error) {
 	f := in.Flags
 	f.Model = name
@@ -161,31 +162,30 @@ func (in *Input) Model(name string) (Model, error) {
 	return s.Model, err
 }
 
-// Limits are the run's limits: the flags', else rounds, which is the loop's own
-// table's value or 0, else the shared configuration's, else the defaults.
+// Limits returns the run's limits. Flags come first, then rounds, which is the value
+// of the loop's own table or 0, then the shared configuration, then the defaults.
 func (in *Input) Limits(rounds int) hone.Limits {
 	return in.Flags.Limits.Resolve(in.File.Limits, rounds, in.Kind.Rounds)
 }
 
-// Preview is how a kind's first prompt is shown without sending it. The zero
-// value shows none.
+// Preview describes the command that prints a kind's first prompt without sending it.
+// The zero value means that there is none.
 type Preview struct {
 	Short string // one line of help
-	Use   string // the command line after "hone prompt"; empty: the Kind's
+	Use   string // the command line after "hone prompt"; empty means the Kind's
 	Long  string
-	Args  func(args []string) error // nil takes the Kind's
+	Args  func(args []string) error // nil means the Kind's
 }
 
 // Previewer is implemented by a Loop that can show its first prompt.
 type Previewer interface {
 	// PreviewFlags adds the flags that change the prompt.
 	PreviewFlags(fs *pflag.FlagSet)
-	// Preview composes the prompt. It runs nothing, and sends and writes
-	// nothing.
+	// Preview composes the prompt. It must not run, send or write anything.
 	Preview(ctx context.Context, v View) (Prompt, error)
 }
 
-// View is what a preview is composed from.
+// View is the input of a preview.
 type View struct {
 	Tree   *workspace.Tree // as the run would see it
 	Repo   *git.Repo       // nil if there is none
@@ -193,14 +193,14 @@ type View struct {
 	Limits hone.Limits
 }
 
-// Prompt is what would be sent first.
+// Prompt is the first prompt of a run.
 type Prompt struct {
 	System string
 	Text   string
-	Files  int    // sent whole
-	What   string // what it holds, in words; empty: the files and the instructions
-	Model  string // whose context it was compared with; empty: the settings' model
-	Fits   error  // nil: it fits the model's context
+	Files  int    // how many files are sent in full
+	What   string // its contents in words; empty means the files and the instructions
+	Model  string // the model that would get it; empty means the settings' model
+	Fits   error  // nil if it fits the model's context
 }
 
 // Starters are the files that a user of a loop starts from.
@@ -208,15 +208,15 @@ type Starters struct {
 	Short string // one line of help
 	Long  string
 	Flags func(fs *pflag.FlagSet) // nil if there are none
-	// Files returns the files for a folder, in the order in which they are
-	// written. A file that exists is kept. Nil writes none.
+	// Files returns the files for a directory, in the order in which they are written.
+	// A file that exists is not overwritten. Nil means that there are none.
 	Files func(root string, note func(text string)) ([]File, error)
-	// Next returns what to do when the files of Files are written. It is called
-	// before they are.
+	// Next returns what the user does after the files are written. It is called before
+	// that.
 	Next func(root string) string
 }
 
-// File is a starter file. One that begins with #! is made executable.
+// File is a starter file. It is made executable if it starts with #!.
 type File struct {
 	Path    string // relative to the root, with slashes
 	Content []byte

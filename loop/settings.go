@@ -38,20 +38,20 @@ type Flags struct {
 // LimitFlags bound a run. A resumed run may raise them.
 type LimitFlags struct {
 	Rounds    int
-	Patience  int // rounds that may end as an earlier one did; 0: all
+	Patience  int // rounds that may end like an earlier one; 0 means no limit
 	MaxTokens int64
 	MaxCost   float64 // in USD
 	MaxTime   time.Duration
 }
 
-// Defaults of a run's budget.
+// The default budget of a run.
 const (
 	DefaultTokens = 5_000_000
 	DefaultTime   = 4 * time.Hour
 )
 
-// Resolve resolves the limits: the flags, else rounds, else the configuration, else
-// standard and the defaults. 0 is no value.
+// Resolve returns the limits: the flags, or else rounds, or else the configuration,
+// or else standard and the defaults. 0 means that there is no value.
 func (f LimitFlags) Resolve(file config.Limits, rounds, standard int) hone.Limits {
 	return hone.Limits{
 		Rounds: cmp.Or(f.Rounds, rounds, file.Rounds, standard), Patience: cmp.Or(f.Patience, file.Patience),
@@ -61,17 +61,17 @@ func (f LimitFlags) Resolve(file config.Limits, rounds, standard int) hone.Limit
 	}
 }
 
-// Settings are what every loop's start event holds beside the loop's own. A
-// Loop embeds it.
+// Settings are the settings that all loops have. They are recorded in the start event
+// together with the loop's own. A Loop embeds them.
 type Settings struct {
 	Model     Model         `json:"model"`
 	Approve   string        `json:"approve"`        // "ask", "none" or "all"
-	Send      []string      `json:"send,omitempty"` // globs of what is sent though it looks secret
+	Send      []string      `json:"send,omitempty"` // globs of files that are sent although they look secret
 	Walls     WallSettings  `json:"walls,omitzero"`
 	Trust     Trust         `json:"trust,omitzero"`
-	Check     string        `json:"check,omitempty"` // a command line; empty: there is none
+	Check     string        `json:"check,omitempty"` // a command line; empty if there is none
 	CheckTime time.Duration `json:"check_timeout_ns,omitempty"`
-	CheckEnv  []string      `json:"check_env,omitempty"` // names of variables that the check has although they hold keys
+	CheckEnv  []string      `json:"check_env,omitempty"` // names of variables that the check gets although they contain keys
 }
 
 // Shared returns the settings themselves.
@@ -86,39 +86,39 @@ func (s *Settings) PreviewFlags(*pflag.FlagSet) {}
 // Valid finds nothing wrong.
 func (s *Settings) Valid(*Input) error { return nil }
 
-// Section is nil: there is no table of the loop's own.
+// Section returns nil: the loop has no table of its own.
 func (s *Settings) Section() any { return nil }
 
-// Resolve fills the shared settings.
+// Resolve sets the shared settings.
 func (s *Settings) Resolve(_ context.Context, in *Input) (l hone.Limits, err error) {
 	*s, err = in.Settings()
 	return in.Limits(0), err
 }
 
-// Ready refuses to prove a check that there is not.
+// Ready returns an error if a check is to be proved, but there is none.
 func (s *Settings) Ready(*Input) error { return s.Trust.Provable(s.Check != "") }
 
-// Models is the one model.
+// Models returns the settings' model.
 func (s *Settings) Models() []RoleModel { return []RoleModel{{Model: &s.Model}} }
 
-// Own is nil: the loop writes no files for people.
+// Own returns nil: the loop writes no files for the user.
 func (s *Settings) Own(string) func(string) bool { return nil }
 
-// Model is how a run reaches one of its models.
+// Model is one of a run's models, and how to reach it.
 type Model struct {
 	Name      string          `json:"name"`               // provider/name
 	BaseURL   string          `json:"base_url,omitempty"` // without its login
 	Login     bool            `json:"login,omitempty"`    // BaseURL came with a user or a password
 	Wire      string          `json:"wire,omitempty"`
-	Tools     string          `json:"tools,omitempty"` // "text": calls are read out of the replies' text
+	Tools     string          `json:"tools,omitempty"` // "text" if calls are parsed from the replies' text
 	Reasoning model.Reasoning `json:"reasoning,omitempty"`
-	Context   int64           `json:"context,omitempty"` // tokens; 0: not known
+	Context   int64           `json:"context,omitempty"` // tokens; 0 if it is not known
 	MaxOutput int64           `json:"max_output"`        // tokens
 	Idle      time.Duration   `json:"idle_ns,omitempty"`
 	Total     time.Duration   `json:"total_ns,omitempty"`
-	Attempts  int             `json:"attempts,omitempty"` // 0: the engine's default
+	Attempts  int             `json:"attempts,omitempty"` // 0 means the engine's default
 	Price     *hone.Price     `json:"price,omitempty"`
-	Agent     *Agent          `json:"agent,omitempty"` // nil: it is no command-line agent
+	Agent     *Agent          `json:"agent,omitempty"` // nil if the model is not a command-line agent
 
 	login string // of BaseURL; never recorded
 }
@@ -127,7 +127,7 @@ type Model struct {
 type Agent struct {
 	Name string `json:"name"`
 	config.Agent
-	Asked string `json:"asked,omitempty"` // the model that it is to ask; empty: its own
+	Asked string `json:"asked,omitempty"` // the model that it uses; empty means its own default
 }
 
 // How a model calls tools.
@@ -136,23 +136,23 @@ const (
 	TextTools   = "text"   // in the text of its replies
 )
 
-// Reach sets the base URL. Its login is kept apart, for this process alone.
+// Reach sets the base URL. Its login is stored separately and never recorded.
 func (m *Model) Reach(url string) {
 	m.BaseURL, m.login = CutLogin(url)
 	m.Login = m.login != ""
 }
 
-// Address is the base URL with its login; empty where none was named. Its
-// error is that the login is not known any more.
+// Address returns the base URL with its login; empty if there is no base URL. It
+// returns an error if the login is no longer known.
 func (m Model) Address() (string, error) {
 	if m.Login && m.login == "" {
-		return "", &hone.Stop{Kind: hone.KindUsage, Why: "the run's base URL held a user or a password, which hone does not store",
+		return "", &hone.Stop{Kind: hone.KindUsage, Why: "the run's base URL contained a user name or a password, which hone does not store",
 			Next: hone.Next{Verb: hone.Resume, Flags: []hone.Flag{{Name: "base-url", Value: "URL"}}}}
 	}
 	return m.BaseURLWithLogin(), nil
 }
 
-// BaseURLWithLogin is the base URL with what is known of its login.
+// BaseURLWithLogin returns the base URL with its login, if that is known.
 func (m Model) BaseURLWithLogin() string {
 	if m.login == "" {
 		return m.BaseURL
@@ -164,7 +164,7 @@ func (m Model) BaseURLWithLogin() string {
 	return scheme + "://" + m.login + "@" + rest
 }
 
-// CutLogin takes the user and the password out of an address.
+// CutLogin removes the user name and the password from an address.
 func CutLogin(address string) (rest, login string) {
 	begin := strings.Index(address, "://") + len("://")
 	if begin < len("://") {
@@ -181,13 +181,14 @@ func CutLogin(address string) (rest, login string) {
 	return address[:begin] + address[begin+at+1:], address[begin : begin+at]
 }
 
-// Provider is the name of whom the model is asked by, as in PROVIDER/NAME.
+// Provider returns the provider's part of PROVIDER/NAME.
 func (m Model) Provider() string {
 	p, _, _ := strings.Cut(m.Name, "/")
 	return p
 }
 
-// PricedAs is the model that is paid for: the agent's, where it is one.
+// PricedAs returns the name of the model that is paid for. For an agent it is the
+// model that the agent uses.
 func (m Model) PricedAs() string {
 	if m.Agent == nil || m.Agent.Wire == "" {
 		return m.Name
@@ -195,14 +196,13 @@ func (m Model) PricedAs() string {
 	return m.Agent.Wire + "/" + m.Agent.Asked
 }
 
-// Role is what the engine asks, without its model; see [Session.SetModel].
+// Role returns a role for the engine, without its model; see [Session.SetModel].
 func (m Model) Role(name, system string) hone.Role {
 	return hone.Role{Name: name, Called: m.Name, System: system, Reasoning: m.Reasoning,
 		MaxOutput: m.MaxOutput, Context: m.Context, Price: m.Price, Agent: m.Agent != nil}
 }
 
-// Exposed says what an agent could do with its key, or with the network; empty
-// where there is nothing to say.
+// Exposed warns about an agent that has keys or the network; empty for other models.
 func (m Model) Exposed() string {
 	switch {
 	case m.Agent == nil:
@@ -216,33 +216,33 @@ func (m Model) Exposed() string {
 	return ""
 }
 
-// WallSettings are the walls of a run's commands. Paths are absolute. The zero
-// value is no walls.
+// WallSettings are the walls of a run's commands. Paths are absolute. The zero value
+// means no walls.
 type WallSettings struct {
-	Wall      string   `json:"wall,omitempty"` // empty and "none": no walls
+	Wall      string   `json:"wall,omitempty"` // empty and "none" mean no walls
 	Net       bool     `json:"net,omitempty"`
 	Write     []string `json:"write,omitempty"`
 	Read      []string `json:"read,omitempty"`
 	Hide      []string `json:"hide,omitempty"`
-	Env       []string `json:"env,omitempty"`    // names of variables that are passed on
-	Memory    int64    `json:"memory,omitempty"` // bytes; 0: hone's own limit
+	Env       []string `json:"env,omitempty"`    // names of the user's variables that commands get
+	Memory    int64    `json:"memory,omitempty"` // bytes; 0 means hone's own limit
 	Processes int      `json:"processes,omitempty"`
 }
 
 // None reports whether commands run with the user's own rights.
 func (s WallSettings) None() bool { return s.Wall == "" || s.Wall == string(sandbox.NoWall) }
 
-// Trust says how far a check is trusted, and what is kept for undo.
+// Trust defines how far a check is trusted, and what is stored for undo.
 type Trust struct {
 	Protect  []string `json:"protect,omitempty"`
 	Flaky    int      `json:"flaky,omitempty"`
-	Prove    string   `json:"prove,omitempty"` // "on" or "strict"; empty: the check's word is taken
+	Prove    string   `json:"prove,omitempty"` // "on" or "strict"; empty if the check is not proved
 	KeepBest bool     `json:"keep_best,omitempty"`
-	Include  []string `json:"include,omitempty"`  // globs of ignored files that are kept for undo
-	MaxFile  int64    `json:"max_file,omitempty"` // bytes; larger files are not kept for undo; 0: all are
+	Include  []string `json:"include,omitempty"`  // globs of ignored files that are stored for undo
+	MaxFile  int64    `json:"max_file,omitempty"` // bytes; larger files are not stored for undo; 0 means no limit
 }
 
-// Provable refuses to prove a check that there is not.
+// Provable returns an error if a check is to be proved, but there is none.
 func (t Trust) Provable(check bool) error {
 	if t.Prove == "" || check {
 		return nil
@@ -250,19 +250,19 @@ func (t Trust) Provable(check bool) error {
 	return Usage("--prove needs a check", `--check "make test"`)
 }
 
-// Usage is what is wrong with a command line, a configuration or a folder,
-// found before anything is sent or written, and what to type next.
+// Usage returns an error about a command line, a configuration or a directory that is
+// found before anything is sent or written. hint says what to type next.
 func Usage(why, hint string) error {
 	return &hone.UsageError{Why: why, Hint: hint}
 }
 
-// Usagef is [Usage] about a flag, with the help of the command as what to type.
+// Usagef is [Usage] about a flag. Its hint is the help of the command.
 func (in *Input) Usagef(format string, args ...any) error {
 	return Usage(fmt.Sprintf(format, args...), "hone help "+in.Kind.Name)
 }
 
-// Positive is an error for a flag that was given and is not greater than 0. It
-// is told of each flag whether its value is.
+// Positive returns an error for a flag that was given and is not greater than 0. The
+// map tells of each flag whether it is.
 func (in *Input) Positive(flags map[string]bool) error {
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
 		if !flags[flag] && in.Changed(flag) {

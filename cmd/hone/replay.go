@@ -171,7 +171,7 @@ func (a *app) tellReplayed(r hone.Replayed, j *journal.Journal, into string) {
 		fmt.Fprintf(a.out, "changed outside the run: %s\n", render.Line(p))
 	}
 	for _, p := range r.Lost {
-		fmt.Fprintf(a.out, "not compared (contents were not kept): %s\n", render.Line(p))
+		fmt.Fprintf(a.out, "not compared (contents were not stored): %s\n", render.Line(p))
 	}
 	if r.Open {
 		fmt.Fprintln(a.out, "the journal ends within a round: the run was stopped there, or died")

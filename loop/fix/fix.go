@@ -1,6 +1,6 @@
-// Package fix lets a model fix what a check reports, until the check passes. The
-// check alone decides: it runs before the first round (ruling G18), and if it
-// passes then, no model is asked.
+// Package fix lets a model fix what a check reports, until the check passes. Only the
+// check decides: it runs before the first round (ruling G18), and if it passes then,
+// no model is called.
 package fix
 
 import (
@@ -13,19 +13,19 @@ import (
 	"hone/internal/render"
 )
 
-// System is what the model is told of its part (ruling G13).
+// System describes its part to the model (ruling G13).
 //
 //go:embed prompt.md
 var System string
 
-// Loop is one fix, resolved.
+// Loop is one fix with all its settings resolved.
 type Loop struct {
 	Fixer  hone.Role
 	Check  string // the command line that must pass
-	Advice string // the user's; empty: none
+	Advice string // the user's; empty if there is none
 }
 
-// Round is one conversation, which begins with what the check reports now.
+// Round is one conversation. It starts with what the check reports now.
 func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
 	report := "\nWhat it reports now:\n"
 	for _, f := range wrong {
@@ -38,10 +38,10 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]
 	return nil, err
 }
 
-// prompt is what stays the same in all rounds.
+// prompt returns the part of the prompt that is the same in all rounds.
 func (l Loop) prompt() string {
 	text := "This check must pass:\n\n    " + strings.ReplaceAll(strings.TrimSpace(l.Check), "\n", "\n    ") +
-		"\n\nYou may run it with `bash`, exactly as it stands here, as often as you need.\n"
+		"\n\nYou may run it with `bash`, exactly as it is written here, as often as you need.\n"
 	if l.Advice != "" {
 		text += "\nThe user adds this advice:\n\n" + strings.TrimSpace(l.Advice) + "\n"
 	}

@@ -29,16 +29,16 @@ func Kind() loop.Kind {
 		Args: loop.OneText, Rounds: 5, Walls: sandbox.Auto,
 		Agents:  true, // refused by Resolve, with what to type instead
 		New:     func() loop.Loop { return &invocation{} },
-		Preview: loop.Preview{Short: "what fix would send first, but for what the check reports"},
+		Preview: loop.Preview{Short: "what fix would send first, without the check's report"},
 		Starters: func() loop.Starters {
-			return loop.Starters{Short: "a .config/hone.toml with a check to switch on", Next: func(string) string {
-				return `name the check with command below [check] in .config/hone.toml, then: hone fix; or: hone fix --check "make test"`
+			return loop.Starters{Short: "a .config/hone.toml with a check to enable", Next: func(string) string {
+				return `set command below [check] in .config/hone.toml, then: hone fix; or: hone fix --check "make test"`
 			}}
 		},
 	}
 }
 
-// invocation is one fix: all that it depends on, resolved.
+// invocation is one fix with all its settings resolved.
 type invocation struct {
 	loop.Settings
 	loop.Conversing
@@ -109,7 +109,7 @@ func (v *invocation) summary(end hone.End) string {
 	return "there is nothing to fix; for new work: hone task \"what is to be done\"\n"
 }
 
-// Preview is what the first round would send if the check reported nothing.
+// Preview returns the first prompt without the check's report.
 func (v *invocation) Preview(context.Context, loop.View) (loop.Prompt, error) {
 	l := v.loop(v.Model.Role("fixer", v.System))
 	return loop.Prompt{System: v.System, Text: l.prompt(), Fits: l.Fixer.Fits(int64(len(v.System) + len(l.prompt()))),

@@ -28,15 +28,15 @@ func Kind() loop.Kind {
 		Name:  "implement",
 		Use:   "implement",
 		Short: "query in, build passing out",
-		Long: `implement sends a query and the code base to a model, writes the files that it answers with, all or
-none, and runs build.sh. What the build prints begins the next round, until it passes.
+		Long: `implement sends a query and the code base to a model, writes the files of the answer, all or none, and
+runs build.sh. If the build fails, its output starts the next round.
 
-It works in the folder that it is started in: query.txt, codeRollup.txt, gemini-key.txt and
-gemini-system-prompt.txt are used as they are where they are there. Without them --query says what is
-wanted, hone makes the rollup itself, the provider's usual variable holds the key, and a text of hone's
-own teaches the model how to answer. --check stands in for build.sh, or joins it.
+It works in the current directory and uses these files if they exist: query.txt, codeRollup.txt,
+gemini-key.txt and gemini-system-prompt.txt. Without them --query is the query, hone makes the rollup,
+the provider's usual variable contains the key, and hone's own text tells the model how to answer.
+--check replaces build.sh, or runs in addition to it.
 
-Every query, response and build output is kept in logs/.`,
+logs/ contains every query, response and build output.`,
 		Example: `  hone implement
   hone implement --query "add a --json flag to the list command" --check "make test"`,
 		Rounds:   Rounds,
@@ -48,15 +48,15 @@ Every query, response and build output is kept in logs/.`,
 	}
 }
 
-// invocation is one implementation: all that it depends on, resolved. The code
-// base is read in the first round.
+// invocation is one implementation with all its settings resolved. The code base is
+// read in the first round.
 type invocation struct {
 	loop.Settings
 	System       string        `json:"system"`
 	Query        string        `json:"query"`
-	HasBuild     bool          `json:"build"` // there is a build.sh
+	HasBuild     bool          `json:"build"` // build.sh exists
 	BuildTimeout time.Duration `json:"build_timeout_ns"`
-	MaxOutput    int           `json:"max_output"` // bytes of the build's output that the model is shown
+	MaxOutput    int           `json:"max_output"` // bytes of the build's output that are sent to the model
 
 	flags flags
 	table table
@@ -87,14 +87,14 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	v.PreviewFlags(fs)
 	fs.Lookup("check").Usage = "a shell command that must exit with status 0, in addition to build.sh if there is one"
 	fs.Lookup("sandbox").Usage = "walls for build.sh and --check: auto, hidden, bwrap, landlock, firejail or none (default none)"
-	fs.IntVar(&v.flags.maxOutput, "max-output", 0, "bytes of the build's output that the model is shown (default 65536)")
-	fs.DurationVar(&v.flags.buildTimeout, "build-timeout", 0, "ends the build with all its children (default 10m)")
+	fs.IntVar(&v.flags.maxOutput, "max-output", 0, "bytes of the build's output that are sent to the model (default 65536)")
+	fs.DurationVar(&v.flags.buildTimeout, "build-timeout", 0, "stop the build and all its children after this time (default 10m)")
 }
 
 // PreviewFlags adds those of the query.
 func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.flags.query, "query", "", "what is wanted, in place of query.txt")
-	fs.StringVar(&v.flags.queryFile, "query-file", "", "the file that says what is wanted, in place of query.txt")
+	fs.StringVar(&v.flags.query, "query", "", "what you want, instead of query.txt")
+	fs.StringVar(&v.flags.queryFile, "query-file", "", "the file with the query, instead of query.txt")
 }
 
 // Valid returns what is wrong with the flags by themselves.
@@ -102,7 +102,7 @@ func (v *invocation) Valid(in *loop.Input) error {
 	return in.Positive(map[string]bool{"max-output": v.flags.maxOutput > 0, "build-timeout": v.flags.buildTimeout > 0})
 }
 
-// Resolve reads flags, environment, the folder's files and the configuration.
+// Resolve reads flags, environment, the directory's files and the configuration.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
 	v.BuildTimeout = cmp.Or(v.flags.buildTimeout, v.table.BuildTimeout.Value())
 	v.MaxOutput = cmp.Or(v.flags.maxOutput, v.table.MaxOutput, check.MaxText)
@@ -121,11 +121,11 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	return in.Limits(v.table.Rounds), err
 }
 
-// readQuery is what is wanted.
+// readQuery returns the query.
 func (f flags) readQuery(tree *workspace.Tree) (string, error) {
 	switch {
 	case f.query != "" && f.queryFile != "":
-		return "", loop.Usage("--query and --query-file both say what is wanted", "give one of them")
+		return "", loop.Usage("--query and --query-file cannot both be given", "give one of them")
 	case f.query != "":
 		return f.query, nil
 	case f.queryFile != "":
@@ -133,40 +133,41 @@ func (f flags) readQuery(tree *workspace.Tree) (string, error) {
 		if err != nil {
 			return "", loop.Usage("--query-file: "+err.Error(), "name a file that can be read")
 		}
-		return written(f.queryFile, string(text))
+		return validQuery(f.queryFile, string(text))
 	}
 	text, _, err := readInput(tree, QueryName)
 	if err != nil {
 		return "", err
 	}
-	return written(QueryName, text)
+	return validQuery(QueryName, text)
 }
 
-// written is a query out of a file, unless it is still to be written.
-func written(name, text string) (string, error) {
+// validQuery returns the text of a query file, or an error if it is empty or still the
+// starter's.
+func validQuery(name, text string) (string, error) {
 	if strings.TrimSpace(text) == "" {
-		return "", loop.Usage(fmt.Sprintf("there is no query: %s is missing or empty", name), `write it, or: hone implement --query "what is wanted"`)
+		return "", loop.Usage(fmt.Sprintf("there is no query: %s is missing or empty", name), `write it, or: hone implement --query "what you want"`)
 	}
 	if starter, err := starters.ReadFile("starters/implement/" + QueryName); err == nil && text == string(starter) {
-		return "", loop.Usage(name+" still holds the starter's text", "say in it what you want")
+		return "", loop.Usage(name+" still contains the starter's text", "write what you want into it")
 	}
 	return text, nil
 }
 
-// readInput reads one of the folder's files. A link is not followed: what it
-// leads to was not put into the folder.
+// readInput reads one of the directory's files. It does not follow links, because
+// their targets may be outside the directory.
 func readInput(tree *workspace.Tree, name string) (text string, ok bool, err error) {
 	b, _, err := tree.Read(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", false, nil
 	case err != nil:
-		return "", false, loop.Usage(err.Error(), "put the file itself there")
+		return "", false, loop.Usage(err.Error(), "replace it with a regular file")
 	}
 	return string(b), true, nil
 }
 
-// Keys reads gemini-key.txt, which stands in for the variable.
+// Keys reads gemini-key.txt, which replaces the variable.
 func Keys(tree *workspace.Tree) (map[string]string, error) {
 	text, ok, err := readInput(tree, KeyName)
 	if err != nil || !ok {
@@ -179,10 +180,10 @@ func Keys(tree *workspace.Tree) (map[string]string, error) {
 	return map[string]string{"GEMINI_API_KEY": key}, nil
 }
 
-// Ready wants something that says whether the result is right.
+// Ready returns an error if there is neither a build nor a check.
 func (v *invocation) Ready(*loop.Input) error {
 	if !v.HasBuild && v.Check == "" {
-		return loop.Usage("nothing says whether the result is right: there is no build.sh, and no --check",
+		return loop.Usage("nothing decides whether the result is right: there is neither build.sh nor --check",
 			`hone init implement, or: hone implement --check "make test"`)
 	}
 	return nil
@@ -216,12 +217,12 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 	return loop.Built{Run: r, Round: l.Round}, nil
 }
 
-// loop is the loop of the settings, without its model.
+// loop returns the loop of the settings, without its model.
 func (v *invocation) loop(guard *secret.Guard) Loop {
 	return Loop{Coder: v.Model.Role("coder", v.System), Query: v.Query, Guard: guard, Redact: guard.Redact}
 }
 
-// Preview is what the first round would send.
+// Preview returns the prompt of the first round.
 func (v *invocation) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
 	return v.loop(view.Guard).Preview(ctx, view.Tree)
 }
@@ -231,7 +232,7 @@ var starters embed.FS
 
 func starterFiles() loop.Starters {
 	return loop.Starters{
-		Short: "build.sh for what the folder holds, query.txt and the system prompt",
+		Short: "a build.sh that fits the code, query.txt and the system prompt",
 		Files: func(root string, _ func(string)) ([]loop.File, error) {
 			script, err := starters.ReadFile("starters/build/" + buildKind(root) + ".sh")
 			if err != nil {
@@ -242,14 +243,14 @@ func starterFiles() loop.Starters {
 		},
 		Next: func(root string) string {
 			if buildKind(root) == "none" {
-				return "make build.sh build and test the project, say in query.txt what you want, then: hone prompt implement && hone implement"
+				return "write the build and test commands into build.sh and what you want into query.txt, then: hone prompt implement && hone implement"
 			}
-			return "say in query.txt what you want, look at build.sh, then: hone prompt implement && hone implement"
+			return "write what you want into query.txt, check build.sh, then: hone prompt implement && hone implement"
 		},
 	}
 }
 
-// buildKind is how a folder is built, by what lies in it.
+// buildKind returns the name of the starter script for a directory.
 func buildKind(root string) string {
 	for _, k := range []struct{ file, kind string }{
 		{"go.mod", "go"}, {"Cargo.toml", "rust"}, {"package.json", "node"},

@@ -12,22 +12,21 @@ import (
 	"hone/internal/artifact"
 )
 
-// The files that the loop writes for people (the seed's "Logging"). It never
-// reads its own state back from them.
+// The files that the loop writes for the user (the seed's "Logging"). It never reads
+// them.
 const (
 	LogsName   = "logs"
 	OutputName = "llm-user-output.txt"
 )
 
-// folder makes the run's own folder below logs/, named after the local time,
-// with -2, -3 … where that exists (ruling C9), and returns its path. Links on
-// the way are not followed.
+// folder creates the run's own directory below logs/ and returns its path. Its name is
+// the local time, with -2, -3 … if that exists (ruling C9). Links are not followed.
 func folder(root *os.Root, now time.Time) (string, error) {
 	if err := root.Mkdir(LogsName, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("make the folder of the logs: %w", err)
+		return "", fmt.Errorf("create the directory of the logs: %w", err)
 	}
 	if info, err := root.Lstat(LogsName); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("%s is no folder: move it away", LogsName)
+		return "", fmt.Errorf("%s is not a directory: move it away", LogsName)
 	}
 	name := LogsName + "/" + now.Format("20060102-150405")
 	for n := 1; ; n++ {
@@ -42,8 +41,8 @@ func folder(root *os.Root, now time.Time) (string, error) {
 	}
 }
 
-// Write puts a text, read to its end, into a file below a folder, in place of what is there. A
-// link in its place, or on the way, is not followed out of the folder.
+// Write writes content to a file below a directory and replaces what is there. It does
+// not follow links out of the directory.
 func Write(dir, name string, content io.Reader) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -53,17 +52,17 @@ func Write(dir, name string, content io.Reader) error {
 	return artifact.Write(root, name, content)
 }
 
-// appendOnce adds a text to a file that had a size before, but for what of it
-// a process added already that died then: so it can be done twice.
+// appendOnce appends a text to a file that had the size before. It skips what an
+// interrupted process already appended, so that it can run twice.
 func appendOnce(root *os.Root, name, text string, before int64) error {
 	info, err := root.Lstat(name)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file: move it away", name)
+		return fmt.Errorf("%s is not a regular file: move it away", name)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	text = strings.TrimPrefix(text, standing(root, name, before, text))
+	text = strings.TrimPrefix(text, alreadyWritten(root, name, before, text))
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err == nil {
 		_, err = f.WriteString(text)
@@ -75,9 +74,9 @@ func appendOnce(root *os.Root, name, text string, before int64) error {
 	return nil
 }
 
-// standing is how much of a text stands in a file from an offset to its end;
-// empty where something else does.
-func standing(root *os.Root, name string, at int64, text string) string {
+// alreadyWritten returns the start of a text that a file already contains from an
+// offset to its end; empty if it contains something else.
+func alreadyWritten(root *os.Root, name string, at int64, text string) string {
 	f, err := root.Open(name)
 	if err != nil {
 		return ""
@@ -91,7 +90,7 @@ func standing(root *os.Root, name string, at int64, text string) string {
 	return string(b[:n])
 }
 
-// sizeOf is a file's size; 0 where there is none.
+// sizeOf returns a file's size; 0 if it does not exist.
 func sizeOf(root *os.Root, name string) (int64, error) {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

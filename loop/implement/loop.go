@@ -1,12 +1,10 @@
-// Package implement carries out a query: query and code base go to a model,
-// the files that it answers with are written all or not at all, and the build
-// has the last word; what it printed begins the next round (the seed
-// "code-commit", rulings C1 to C13).
+// Package implement carries out a query: it sends the query and the code base to a
+// model, writes the files of the answer, all or none, and lets the build decide; the
+// build's output starts the next round (the seed "code-commit", rulings C1 to C13).
 //
-// It promises that each round's prompt begins with the whole of the one
-// before, byte for byte, and that a reply of which one thing is wrong writes
-// nothing. It never asks a person. What the build does to the tree is the
-// user's own affair.
+// It guarantees that each round's prompt starts with the complete prompt of the round
+// before, byte for byte, and that a reply with any problem writes nothing. It never
+// asks the user. It does not limit what the build does to the tree.
 package implement
 
 import (
@@ -29,10 +27,10 @@ import (
 	"hone/workspace/secret"
 )
 
-// Rounds is how many the seed gives: builds, and model calls.
+// Rounds is the default number of rounds, as in the seed.
 const Rounds = 8
 
-// The files of a folder that is set up for the loop (ruling C10).
+// The files of a directory that is set up for the loop (ruling C10).
 const (
 	QueryName  = "query.txt"
 	KeyName    = "gemini-key.txt"
@@ -40,32 +38,31 @@ const (
 	BuildName  = "build.sh"
 )
 
-// Inputs are the files that a model may not write (ruling C5), beside the
-// logs.
+// Inputs are the files, in addition to the logs, that a model must not write (ruling
+// C5).
 var Inputs = []string{QueryName, RollupName, KeyName, SystemName}
 
-// System teaches a model the four syntaxes, where the folder has no text of
-// its own for that.
+// System describes the four syntaxes to a model. A file of the directory can replace
+// it.
 //
 //go:embed prompt.md
 var System string
 
-// Loop is one query, resolved: it asks nobody for settings.
+// Loop is one query with all its settings resolved.
 type Loop struct {
-	// Coder is the model that is asked; its System teaches the syntaxes.
+	// Coder is the model that answers; its System describes the syntaxes.
 	Coder hone.Role
-	// Query is what is asked for.
+	// Query is what the user wants.
 	Query string
-	// Guard finds what is withheld from a rollup that hone makes; nil
-	// withholds nothing.
+	// Guard finds secrets, which hone omits from its own rollup; nil omits nothing.
 	Guard *secret.Guard
-	// Redact takes secrets out of what is logged; nil takes nothing out.
+	// Redact removes secrets from the logs; nil removes nothing.
 	Redact func(string) string
-	// Say prints a thought that is meant for the user; nil prints nothing.
+	// Say prints a model's message to the user; nil prints nothing.
 	Say func(text string)
 }
 
-// Rules are what the engine reviews changes by.
+// Rules returns the rules by which the engine reviews changes.
 func (l Loop) Rules() workspace.Rules {
 	return workspace.Rules{
 		Immutable: append([]string{BuildName, OutputName, LogsName + "/**", LogsName}, Inputs...),
@@ -79,7 +76,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil {
 		return nil, err
 	}
-	if err := l.log(ctx, r, "query.txt", ended(l.Coder.System)+"\n"+p.text()); err != nil {
+	if err := l.log(ctx, r, "query.txt", withNewline(l.Coder.System)+"\n"+p.text()); err != nil {
 		return nil, err
 	}
 	reply, err := r.Ask(ctx, l.Coder, p.messages())
@@ -87,7 +84,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		return nil, err
 	}
 	said, problems := read(reply)
-	if err := l.keep(ctx, r, reply, said); err != nil {
+	if err := l.logReply(ctx, r, reply, said); err != nil {
 		return nil, err
 	}
 	ch := change(said)
@@ -103,8 +100,8 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	return nil, err
 }
 
-// read parses a reply. One that did not come to a normal end is no reply,
-// whatever it parses to (ruling G3).
+// read parses a reply. A reply that did not end normally is a problem even if it can
+// be parsed (ruling G3).
 func read(reply model.Reply) (block.Reply, []string) {
 	said, problems := block.Parse(reply.Text())
 	var texts []string
@@ -126,8 +123,8 @@ func change(said block.Reply) workspace.Change {
 	return ch
 }
 
-// refusals are what keeps a change from being made as a whole (rulings C5 and
-// C13): the loop never asks, so what would have to be asked is refused.
+// refusals returns why a change cannot be made completely (rulings C5 and C13).
+// Because the loop never asks the user, it refuses what would need approval.
 func refusals(ctx context.Context, r *hone.Run, ch workspace.Change, seen hone.Seen) ([]string, error) {
 	verdicts, err := r.Review(ctx, ch, seen)
 	if err != nil {
@@ -142,11 +139,11 @@ func refusals(ctx context.Context, r *hone.Run, ch workspace.Change, seen hone.S
 	return problems, nil
 }
 
-// sourceReply is where the findings of a reply come from that was not used.
+// sourceReply is the source of findings about an unusable reply.
 const sourceReply = "reply"
 
-// unusable is the finding that a reply wrote nothing. It stands where the
-// build's output would (ruling C7), in the log and in the next prompt.
+// unusable returns the finding that a reply wrote nothing. It takes the place of the
+// build's output in the log and in the next prompt (ruling C7).
 func (l Loop) unusable(ctx context.Context, r *hone.Run, problems []string) ([]check.Finding, error) {
 	text := "The response could not be used: no file was written and the build did not run.\n\n- " + strings.Join(problems, "\n- ") + "\n"
 	if err := l.log(ctx, r, "build.txt", text); err != nil {
@@ -155,9 +152,9 @@ func (l Loop) unusable(ctx context.Context, r *hone.Run, problems []string) ([]c
 	return []check.Finding{{Source: sourceReply, Text: text}}, nil
 }
 
-// keep writes what came back: the provider's own bytes, the text, and what is
-// meant for the user (rulings C8 and C9).
-func (l Loop) keep(ctx context.Context, r *hone.Run, reply model.Reply, said block.Reply) error {
+// logReply writes a reply to the logs: the provider's own bytes, the text, and the
+// messages to the user (rulings C8 and C9).
+func (l Loop) logReply(ctx context.Context, r *hone.Run, reply model.Reply, said block.Reply) error {
 	raw := string(reply.Raw)
 	if raw == "" {
 		raw = "null"
@@ -174,15 +171,15 @@ func (l Loop) keep(ctx context.Context, r *hone.Run, reply model.Reply, said blo
 		return err
 	}
 	for _, thought := range said.Thoughts {
-		if err := l.tell(ctx, r, thought); err != nil {
+		if err := l.printThought(ctx, r, thought); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tell prints a thought and adds it to the file of all thoughts, once.
-func (l Loop) tell(ctx context.Context, r *hone.Run, thought string) error {
+// printThought prints a message to the user and adds it once to their file.
+func (l Loop) printThought(ctx context.Context, r *hone.Run, thought string) error {
 	size, err := inTree(ctx, r, "user output size", func(root *os.Root) (measured, error) {
 		n, err := sizeOf(root, OutputName)
 		return measured{n}, err
@@ -199,15 +196,15 @@ func (l Loop) tell(ctx context.Context, r *hone.Run, thought string) error {
 	return err
 }
 
-// measured is the size that a file had.
+// measured is the record of a file's size.
 type measured struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// done is the record of a step that has nothing to say.
+// done is the record of a step without a result.
 type done struct{}
 
-// log writes one of the round's logs: query-N.txt and the others beside it.
+// log writes one of the round's logs, such as query-N.txt.
 func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error {
 	at, err := logFolder(ctx, r)
 	if err != nil {
@@ -219,7 +216,8 @@ func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error 
 	return err
 }
 
-// logName is query-N.txt, and query-N-response.txt and so on beside it.
+// logName returns the name of a round's log: query-N.txt, query-N-response.txt and so
+// on.
 func logName(round int, name string) string {
 	if name == "query.txt" {
 		return fmt.Sprintf("query-%d.txt", round)
@@ -227,12 +225,12 @@ func logName(round int, name string) string {
 	return fmt.Sprintf("query-%d-%s", round, name)
 }
 
-// made is the folder of the run's logs.
+// made is the record of the directory of the run's logs.
 type made struct {
 	Folder string `json:"folder"`
 }
 
-// logFolder is the run's folder below logs/, made once.
+// logFolder returns the run's directory below logs/, and creates it once.
 func logFolder(ctx context.Context, r *hone.Run) (string, error) {
 	if m, ok, err := hone.First[made](r, "log folder"); ok || err != nil {
 		return m.Folder, err
@@ -244,7 +242,7 @@ func logFolder(ctx context.Context, r *hone.Run) (string, error) {
 	return m.Folder, err
 }
 
-// inTree is a step that writes below the tree's root.
+// inTree is a step that reads or writes below the tree's root.
 func inTree[T any](ctx context.Context, r *hone.Run, name string, do func(*os.Root) (T, error)) (T, error) {
 	return hone.Step(ctx, r, name, nil, func(context.Context) (T, error) {
 		root, err := os.OpenRoot(r.Tree.Dir())
@@ -263,12 +261,12 @@ func (l Loop) clean(text string) string {
 	return l.Redact(text)
 }
 
-// Build is the loop's check: build.sh, whose whole output is logged for the
-// round that it judges (ruling C11).
+// Build returns the loop's check: build.sh. It logs the complete output in the round's
+// log (ruling C11).
 func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) check.Func {
 	c.StoreOutput = func(output io.Reader) error {
-		m, begun, err := hone.First[made](r, "log folder")
-		if err == nil && !begun { // before the first round, to see it fail
+		m, started, err := hone.First[made](r, "log folder")
+		if err == nil && !started { // the check before the first round
 			_, err = io.Copy(io.Discard, output)
 			return err
 		}
@@ -280,14 +278,14 @@ func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) che
 	return l.BuildUnlogged(runner, c)
 }
 
-// BuildUnlogged is Build without a log: for a build that judges no round.
+// BuildUnlogged is Build without a log, for a build outside a round.
 func (l Loop) BuildUnlogged(runner sandbox.Runner, c check.BuildConfig) check.Func {
 	c.Script = BuildName
 	c.Redact = l.Redact
 	return check.Build(runner, c)
 }
 
-// reader reads the tree for a rollup.
+// reader returns the reader for a rollup.
 func (l Loop) reader(tree *workspace.Tree) render.Reader {
 	return render.Reader{Tree: tree, Guard: l.Guard}
 }

@@ -17,31 +17,31 @@ import (
 	"hone/workspace"
 )
 
-// The fixed sentences of the history (the seed, and ruling C1).
+// The fixed sentences of the history (from the seed, and ruling C1).
 const (
 	firstLead = "The above query was provided, and you provided the following data in your response"
 	laterLead = "You then provided the following data in your subsequent response"
 	buildLead = "When the file replacements were made, the build provided the following output:"
 )
 
-// prompt is what a round adds to what was sent before; the rounds' additions
-// one after the other are what is sent.
+// prompt is what a round adds to the prompt of the round before. The additions of all
+// rounds, in order, are the complete prompt.
 type prompt struct {
 	Added string `json:"added"`
-	// Shown are the files that count as seen (ruling C13): those of the
-	// rollup, in the first round alone.
+	// Shown are the files that count as seen by the model (ruling C13): those of the
+	// rollup; only in the first round.
 	Shown []string `json:"shown,omitempty"`
 
-	before  []string // what earlier rounds added
-	visible []string // what counts as seen now
+	before  []string // the additions of earlier rounds
+	visible []string // the files that count as seen in this round
 }
 
 func (p prompt) parts() []string { return append(p.before[:len(p.before):len(p.before)], p.Added) }
 
 func (p prompt) text() string { return strings.Join(p.parts(), "") }
 
-// messages keeps each round's addition as a part of its own, so that the
-// request too begins as the one before.
+// messages returns each round's addition as a separate part, so that the request also
+// starts like the one before.
 func (p prompt) messages() []model.Message {
 	var parts []model.Part
 	for _, text := range p.parts() {
@@ -50,8 +50,8 @@ func (p prompt) messages() []model.Message {
 	return []model.Message{{Role: model.User, Parts: parts}}
 }
 
-// seen tells which files the model knows, whatever a build has made of them
-// since.
+// seen returns the files that the model has seen, with their current digests, because
+// a build may change them.
 func (p prompt) seen(r *hone.Run) hone.Seen {
 	return func(path string) (string, bool) {
 		if !slices.Contains(p.visible, path) {
@@ -62,9 +62,9 @@ func (p prompt) seen(r *hone.Run) hone.Seen {
 	}
 }
 
-// compose makes the round's prompt: query and code base in the first round,
-// and afterwards what the model answered and what came of it. What does not
-// fit stops the run before anything is sent.
+// compose returns the round's prompt: query and code base in the first round, and
+// later the model's answers with their outcomes. A prompt that does not fit stops the
+// run before anything is sent.
 func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
 	past, err := hone.Earlier[prompt](r, "compose")
 	if err != nil {
@@ -100,7 +100,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	return p, explain(l.Coder.Fits(int64(len(l.Coder.System)+len(p.text()))), p)
 }
 
-// first reads the code base, or makes the rollup of it, once and for all.
+// first returns the first round's prompt.
 func (l Loop) first(ctx context.Context, r *hone.Run) (prompt, error) {
 	files, err := r.Manifest(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (l Loop) first(ctx context.Context, r *hone.Run) (prompt, error) {
 	return l.opening(r.Tree, files)
 }
 
-// opening is the first round's prompt.
+// opening returns the first round's prompt, with the user's rollup or hone's own.
 func (l Loop) opening(tree *workspace.Tree, files workspace.Manifest) (prompt, error) {
 	var shown []string
 	text, _, err := tree.Read(RollupName)
@@ -119,16 +119,15 @@ func (l Loop) opening(tree *workspace.Tree, files workspace.Manifest) (prompt, e
 	case err != nil:
 		return prompt{}, fmt.Errorf("read the code base: %w", err)
 	default:
-		shown = known(string(text), files)
+		shown = filesInRollup(string(text), files)
 	}
 	base := strings.ToValidUTF8(l.clean(string(text)), "\uFFFD")
-	return prompt{Added: strings.TrimRight(l.Query, "\r\n") + "\n\n" + ended(base), Shown: shown}, nil
+	return prompt{Added: strings.TrimRight(l.Query, "\r\n") + "\n\n" + withNewline(base), Shown: shown}, nil
 }
 
-// known are the files that count as seen where somebody made the rollup: those
-// of its headers, or, where it has none, every file that is tracked (ruling
-// C13).
-func known(rollup string, files workspace.Manifest) []string {
+// filesInRollup returns the files that count as seen with the user's own rollup: those
+// of its headers, or every tracked file if it has no headers (ruling C13).
+func filesInRollup(rollup string, files workspace.Manifest) []string {
 	shown := shownIn(rollup)
 	if len(shown) > 0 {
 		return shown
@@ -152,19 +151,19 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 	return loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Shown), Fits: explain(fits, p)}, err
 }
 
-// exchange is what of a reply the next prompts repeat.
+// exchange is the part of a reply that later prompts repeat.
 type exchange struct {
 	Text string `json:"text"`
 }
 
-// exchangeOf keeps what could be read of a reply, also where the whole could
-// not be used (ruling C7).
+// exchangeOf returns the readable parts of a reply, even if it is unusable (ruling
+// C7).
 func exchangeOf(said block.Reply) exchange {
 	return exchange{Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
 }
 
-// roundHistory is what one round adds (ruling C1): the lead-in, debugging thoughts,
-// file blocks, and what came of them.
+// roundHistory returns a round's addition to the prompt (ruling C1): the fixed
+// sentence, debugging thoughts, file blocks, and their outcome.
 func roundHistory(round int, said exchange, prior []check.Finding) string {
 	var b strings.Builder
 	b.WriteString("\n")
@@ -173,19 +172,19 @@ func roundHistory(round int, said exchange, prior []check.Finding) string {
 	} else {
 		b.WriteString(laterLead + "\n\n")
 	}
-	b.WriteString(ended(said.Text) + "\n" + buildLead + "\n\n")
+	b.WriteString(withNewline(said.Text) + "\n" + buildLead + "\n\n")
 	for _, f := range outcome(prior) {
 		if f.File != "" {
 			fmt.Fprintf(&b, "%s: ", f.File)
 		}
-		b.WriteString(ended(f.Text))
+		b.WriteString(withNewline(f.Text))
 	}
 	return b.String()
 }
 
-// outcome is what came of the last reply alone. What was wrong with a reply
-// stands where the build's output would; what an earlier build found, which
-// the engine carries over until the next, stands in the history already.
+// outcome returns the findings about the last reply. Problems of an unusable reply
+// replace the findings of an earlier build, which the engine keeps until the next
+// build and which the history already contains.
 func outcome(prior []check.Finding) []check.Finding {
 	unusable := slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == sourceReply })
 	return slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool {
@@ -193,15 +192,15 @@ func outcome(prior []check.Finding) []check.Finding {
 	})
 }
 
-// ended is a text that ends its last line.
-func ended(text string) string {
+// withNewline returns a text that ends with a line feed.
+func withNewline(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
 	}
 	return text + "\n"
 }
 
-// explain adds to a context error what takes the room (ruling G10).
+// explain adds the sizes of the prompt's parts to a context error (ruling G10).
 func explain(err error, p prompt) error {
 	var c *hone.ContextError
 	if !errors.As(err, &c) || c.Room != "" {

@@ -10,7 +10,7 @@ import (
 	"hone/workspace/treepath"
 )
 
-// RollupName is the file that holds the code base, where there is one.
+// RollupName is the file with the user's own rollup of the code base.
 const RollupName = "codeRollup.txt"
 
 const (
@@ -18,15 +18,15 @@ const (
 	header = "--- File: "
 )
 
-// Rollup writes a tree into one text, in the shape that code-commit's users
-// have: a rule, a header, a rule, the contents, an empty line. What no model
-// may see is named with the reason why it is left out.
+// Rollup returns a tree as one text in the form of code-commit: for each file a rule,
+// a header, a rule, the contents and an empty line. The header of a file that no
+// model may see states why its contents are omitted.
 func Rollup(read render.Reader, files workspace.Manifest) []byte {
 	text, _ := rollup(read, files)
 	return text
 }
 
-// rollup is Rollup, and which files it shows.
+// rollup is Rollup, and returns the files whose contents it includes.
 func rollup(read render.Reader, files workspace.Manifest) (text []byte, shown []string) {
 	var b bytes.Buffer
 	for _, e := range files {
@@ -50,8 +50,8 @@ func rollup(read render.Reader, files workspace.Manifest) (text []byte, shown []
 	return b.Bytes(), shown
 }
 
-// Own reports whether a file is one of the loop's, which are no part of the
-// code base.
+// Own reports whether a file is one of the loop's own, which are not part of the code
+// base.
 func Own(path string) bool {
 	for _, name := range append([]string{OutputName}, Inputs...) {
 		if path == name {
@@ -61,13 +61,13 @@ func Own(path string) bool {
 	return strings.HasPrefix(path, LogsName+"/")
 }
 
-// shownIn are the files that a rollup shows, by its headers. It has none where
-// somebody wrote it in another way.
+// shownIn returns the files whose contents a rollup includes, according to its
+// headers; nil if it has no such headers.
 func shownIn(rollup string) []string {
 	var paths []string
 	for line := range strings.Lines(rollup) {
 		path, ok := strings.CutPrefix(strings.TrimSpace(line), header)
-		if !ok || leftOut(path) {
+		if !ok || omitted(path) {
 			continue
 		}
 		if cleaned, err := treepath.Clean(strings.TrimSpace(path)); err == nil {
@@ -77,7 +77,7 @@ func shownIn(rollup string) []string {
 	return paths
 }
 
-// leftOut reports whether a header of [Rollup] says why there are no contents.
-func leftOut(path string) bool {
+// omitted reports whether a header of [Rollup] states why there are no contents.
+func omitted(path string) bool {
 	return strings.HasSuffix(path, ")") && (strings.Contains(path, " (contents ") || strings.Contains(path, " (symbolic link to "))
 }

@@ -33,18 +33,18 @@ type flags struct {
 func (v *invocation) Flags(fs *pflag.FlagSet) {
 	f := &v.flags
 	fs.StringVar(&f.builderModel, "builder-model", "", "the builder's model, as PROVIDER/NAME or NAME, or command/NAME for a command-line agent (default "+defaultBuilder+")")
-	fs.StringVar(&f.verifierModel, "verifier-model", "", "the verifier's (default "+defaultVerifier+")")
+	fs.StringVar(&f.verifierModel, "verifier-model", "", "the verifier's model (default "+defaultVerifier+")")
 	fs.StringVar(&f.devURL, "dev-url", "", "the URL at which abl.config.sh starts the server (default "+defaultURL+")")
-	fs.IntVar(&f.healthAttempts, "health-attempts", 0, fmt.Sprintf("builds within a round before a failed health check ends it (default %d)", HealthAttempts))
-	fs.IntVar(&f.turns, "turns", 0, fmt.Sprintf("most model calls in one session (default %d)", defaultTurns))
-	fs.IntVar(&f.calls, "max-tool-calls", 0, fmt.Sprintf("most tool calls in one session (default %d)", defaultCalls))
+	fs.IntVar(&f.healthAttempts, "health-attempts", 0, fmt.Sprintf("how often the builder may try to pass the health check in a round (default %d)", HealthAttempts))
+	fs.IntVar(&f.turns, "turns", 0, fmt.Sprintf("maximum number of model calls in one session (default %d)", defaultTurns))
+	fs.IntVar(&f.calls, "max-tool-calls", 0, fmt.Sprintf("maximum number of tool calls in one session (default %d)", defaultCalls))
 	fs.StringVar(&f.tools, "tools", "", "how the models call tools: native, or text for models without tool calls (default native)")
 	fs.BoolVar(&f.list, "list", false, "only list contracts and flows, and warnings about the specifications")
 	fs.Lookup("check").Usage = "a shell command that must exit with status 0 when all contracts hold"
 	fs.Lookup("model").Usage = "the model of both roles"
-	fs.Lookup("rounds").Usage = fmt.Sprintf("most rounds of building and verifying (default %d)", Rounds)
+	fs.Lookup("rounds").Usage = fmt.Sprintf("maximum number of rounds of building and verifying (default %d)", Rounds)
 	fs.Lookup("net").Usage = "let the commands of builder and verifier reach the network"
-	fs.Lookup("sandbox").Usage = "walls: auto is hidden or else bwrap; landlock, firejail and none hide less, and are used only if you name them (default auto)"
+	fs.Lookup("sandbox").Usage = "walls: auto chooses hidden or bwrap; landlock, firejail and none hide less, and are used only if you name them (default auto)"
 }
 
 // Valid returns what is wrong with the flags by themselves.

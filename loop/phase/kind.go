@@ -290,7 +290,7 @@ func (v *invocation) equip(l *Loop, s loop.Session, w walls) error {
 		}
 		logs := path.Base(Results)
 		tools, err := s.Tools(loop.Toolset{Folder: one.role.Dir, Walls: one.walls,
-			Closed: logs, Why: logs + " holds the logs of other parts of this loop and is closed"})
+			Closed: logs, Why: logs + " contains the logs of other parts of this loop and is closed"})
 		if err != nil {
 			return err
 		}

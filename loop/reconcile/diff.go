@@ -9,14 +9,14 @@ import (
 	"hone/internal/render"
 )
 
-// specDiff is how the specifications differ from main (ruling B3).
+// specDiff is the difference of the specifications from main (ruling B3).
 type specDiff struct {
-	Ref  string `json:"ref,omitempty"` // empty: there is no main
+	Ref  string `json:"ref,omitempty"` // empty if there is no main
 	Text string `json:"text,omitempty"`
 }
 
-// diff is git's answer as the prompt shows it. What is not shown is left out
-// of it too, and secrets in what is gone by now are replaced.
+// diff returns git's diff for the prompt, without the files whose contents are omitted
+// and without secrets.
 func (l Loop) diff(main git.MainDiff, items []item) specDiff {
 	if !main.Found {
 		return specDiff{}
@@ -37,11 +37,11 @@ func (l Loop) diff(main git.MainDiff, items []item) specDiff {
 	return specDiff{Ref: main.Base.Name, Text: l.Guard.Redact(text)}
 }
 
-// filePatch is one file's part of a patch.
+// filePatch is the part of a patch for one file.
 type filePatch struct{ path, text string }
 
-// splitPatch cuts a patch without renames into its files. Lines of a file's
-// own have a sign before them, so none of them looks like a header.
+// splitPatch splits a patch without renames by file. Lines of the files start with a
+// sign, so that none of them looks like a header.
 func splitPatch(patch string) []filePatch {
 	var files []filePatch
 	begin, at := 0, 0
@@ -58,8 +58,7 @@ func splitPatch(patch string) []filePatch {
 	return files
 }
 
-// patchedPath reads a path from "a/PATH b/PATH", both of the same length, or
-// from the quoted form that git gives to odd names.
+// patchedPath returns the path of "a/PATH b/PATH", where git may have quoted both.
 func patchedPath(head string) string {
 	half := head[:len(head)/2]
 	if unquoted, err := strconv.Unquote(half); err == nil {
@@ -68,7 +67,7 @@ func patchedPath(head string) string {
 	return strings.TrimPrefix(half, "a/")
 }
 
-// write words the difference for the prompt.
+// write writes the difference for the prompt.
 func (d specDiff) write(b *strings.Builder) {
 	switch {
 	case d.Ref == "":

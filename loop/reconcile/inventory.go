@@ -7,24 +7,24 @@ import (
 	"hone/workspace"
 )
 
-// item is one file as a prompt shows it.
+// item is one file in a prompt.
 type item struct {
 	render.File
 	Added bool `json:"added,omitempty"` // a specification that git does not track yet (ruling B4)
 }
 
-// same reports whether a model that was shown a still knows b.
+// same reports whether b would look the same as a in a prompt.
 func (a item) same(b item) bool {
 	return a.Digest == b.Digest && a.Note == b.Note && a.Added == b.Added
 }
 
 func isSpec(path string) bool { return strings.HasPrefix(path, "specs/") }
 
-// inventory lists what belongs into the prompt, specifications first, each
-// file with its contents or with the reason why they are left out.
+// inventory returns the files of the prompt, specifications first. Each has its
+// contents, or a note why they are omitted.
 func (l Loop) inventory(tree *workspace.Tree, files workspace.Manifest) ([]item, error) {
 	read := render.Reader{Tree: tree, Guard: l.Guard, NotSent: l.NotSent}
-	if err := l.tooMuch(read, files); err != nil {
+	if err := l.checkSize(read, files); err != nil {
 		return nil, err
 	}
 	var specs, rest []item
@@ -48,8 +48,8 @@ func (l Loop) within(path string) bool {
 	return l.Scope == "" || isSpec(path) || strings.HasPrefix(path, l.Scope+"/")
 }
 
-// item reads one file. ok is false where it is gone by now. The checker's
-// source is not sent (ruling B2).
+// item reads one file. ok is false if it no longer exists. The checker's source is not
+// sent (ruling B2).
 func (l Loop) item(read render.Reader, e workspace.Entry) (it item, ok bool) {
 	if e.Path == l.Checker {
 		return item{File: render.File{Path: e.Path, Size: e.Size, Note: "contents omitted: this is the correctness checker"}}, true
@@ -58,9 +58,9 @@ func (l Loop) item(read render.Reader, e workspace.Entry) (it item, ok bool) {
 	return item{File: f, Added: isSpec(e.Path) && e.Untracked}, ok
 }
 
-// tooMuch refuses a tree whose files alone pass the model's context several
-// times over, before all of it is read.
-func (l Loop) tooMuch(read render.Reader, files workspace.Manifest) error {
+// checkSize returns an error, before the files are read, if they are several times
+// larger than the model's context.
+func (l Loop) checkSize(read render.Reader, files workspace.Manifest) error {
 	var total int64
 	var big []item
 	for _, e := range files {

@@ -23,11 +23,11 @@ func Kind() loop.Kind {
 		Name:  "reconcile",
 		Use:   "reconcile [SOURCE_DIR]",
 		Short: "bring code and specifications into sync",
-		Long: `reconcile sends the whole code base, its specifications (specs/*.md) and how those differ from
-main to a model, applies the edits that come back, and runs the correctness checker named in
-.config/bork.json. What it finds begins the next round. Changes to specs/ are put to you.
+		Long: `reconcile sends the complete code base, its specifications (specs/*.md) and their difference from main
+to a model, applies the model's edits, and runs the correctness checker that .config/bork.json names.
+The next round starts with the checker's findings. Changes to specs/ need your approval.
 
-SOURCE_DIR limits which files are sent and may be changed; specs/ always belongs.`,
+SOURCE_DIR limits which files are sent and may be changed; specs/ is always included.`,
 		Example: `  hone reconcile
   hone reconcile --model ollama/qwen3-coder --check "make test"
   hone prompt reconcile`,
@@ -40,7 +40,7 @@ SOURCE_DIR limits which files are sent and may be changed; specs/ always belongs
 	}
 }
 
-// atMostOne takes SOURCE_DIR, or nothing.
+// atMostOne accepts SOURCE_DIR or no argument.
 func atMostOne(args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("accepts at most 1 arg(s), received %d", len(args))
@@ -48,7 +48,7 @@ func atMostOne(args []string) error {
 	return nil
 }
 
-// root is the top of the repository that a folder lies in.
+// root returns the root of the repository that contains a directory.
 func root(dir string) (string, error) {
 	abs, err := loop.Folder(dir)
 	if err != nil {
@@ -56,12 +56,12 @@ func root(dir string) (string, error) {
 	}
 	top, err := git.Root(abs)
 	if err != nil {
-		return "", loop.Usage(err.Error(), "reconcile works on a Git repository: cd into one, name it with --dir, or: git init")
+		return "", loop.Usage(err.Error(), "reconcile needs a Git repository: cd into one, name it with --dir, or: git init")
 	}
 	return top, nil
 }
 
-// invocation is one reconciliation: all that it depends on, resolved.
+// invocation is one reconciliation with all its settings resolved.
 type invocation struct {
 	loop.Settings
 	System       string   `json:"system"`
@@ -97,7 +97,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	return in.Limits(v.table.Rounds), err
 }
 
-// scope is SOURCE_DIR as a path from the root; empty where it is all of it.
+// scope returns SOURCE_DIR relative to the root; empty if it is the root.
 func scope(root, dir string, args []string) (string, error) {
 	if len(args) == 0 {
 		return "", nil
@@ -115,7 +115,7 @@ func scope(root, dir string, args []string) (string, error) {
 	}
 	rel, err := filepath.Rel(root, real)
 	if err != nil || !filepath.IsLocal(rel) {
-		return "", loop.Usage(fmt.Sprintf("SOURCE_DIR %s does not lie in the repository %s", args[0], root), "name the repository with --dir")
+		return "", loop.Usage(fmt.Sprintf("SOURCE_DIR %s is not in the repository %s", args[0], root), "name the repository with --dir")
 	}
 	if rel == "." {
 		return "", nil
@@ -123,10 +123,11 @@ func scope(root, dir string, args []string) (string, error) {
 	return filepath.ToSlash(rel), nil
 }
 
-// Ready says what is not walled in.
+// Ready notes that the checker runs without walls, and returns an error if there is
+// no check to be proved.
 func (v *invocation) Ready(in *loop.Input) error {
 	if !v.Walls.None() && v.Checker != "" && v.Check == "" {
-		in.Note("the correctness checker is your own program and is not walled in; --sandbox is for --check")
+		in.Note("the correctness checker is your own program and runs without walls; --sandbox applies to --check")
 	}
 	return v.Trust.Provable(v.Checker != "" || v.Check != "")
 }
@@ -146,21 +147,22 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	if err := s.SetModel(&l.Editor, &v.Model, nil); err != nil {
 		return built, err
 	}
-	// Without --check nothing runs behind walls: the checker is the user's own.
+	// Without --check nothing runs behind walls, because the checker is the user's own
+	// program.
 	walls := s.Walls(loop.WallPlan{Protect: l.Rules().Immutable, Later: v.Check == ""})
 	s.SetCheck(walls, func(dir string, w loop.Walls) check.Func { return v.check(s, dir, w) })
 	return loop.Built{Run: r, Round: l.Round}, nil
 }
 
-// loop is the loop of the settings, without its model.
+// loop returns the loop of the settings, without its model.
 func (v *invocation) loop(repo *git.Repo, guard *secret.Guard) Loop {
 	return Loop{Editor: v.Model.Role("editor", v.System), Repo: repo, Scope: v.Scope, Checker: v.Checker,
 		Approve: v.NeedApproval, NotSent: v.NotSent, Guard: guard}
 }
 
-// check is the correctness checker, and the command of --check beside it; nil
-// where there is neither. The checker is the user's own program: it keeps its
-// environment and never stands behind walls.
+// check returns the correctness checker, followed by the command of --check; nil if
+// there is neither. The checker is the user's own program: it gets the user's
+// environment and never runs behind walls.
 func (v *invocation) check(s loop.Session, dir string, w loop.Walls) check.Func {
 	var checks []check.Func
 	if v.Checker != "" {
@@ -176,7 +178,7 @@ func (v *invocation) check(s loop.Session, dir string, w loop.Walls) check.Func 
 	return check.All(checks...)
 }
 
-// Preview is what the first round would send.
+// Preview returns the prompt of the first round.
 func (v *invocation) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
 	return v.loop(view.Repo, view.Guard).Preview(ctx, view.Tree)
 }
@@ -189,7 +191,7 @@ func starterFiles() loop.Starters {
 		Short: "a specification, a correctness checker and .config/bork.json",
 		Files: func(string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
 		Next: func(string) string {
-			return "say in specs/ what you want, make correctness-check.sh run your own checks, then: hone prompt reconcile && hone reconcile"
+			return "write what you want into specs/, add your own checks to correctness-check.sh, then: hone prompt reconcile && hone reconcile"
 		},
 	}
 }

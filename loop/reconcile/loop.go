@@ -1,12 +1,12 @@
-// Package reconcile brings code and specifications into sync: the whole code
-// base, its specs and the specs' difference from main go to a model, its JSON
-// edits come back, and a correctness checker has the last word (the seed
-// "edit loop" of Bork, rulings B1 to B13).
+// Package reconcile brings code and specifications into sync: it sends the complete
+// code base, its specs and their difference from main to a model, applies the JSON
+// edits of the answer, and lets a correctness checker decide (the seed "edit loop" of
+// Bork, rulings B1 to B13).
 //
-// It promises that the prompt of a later round begins with that of the first
-// byte for byte, that nothing is silently left out of it, and that a reply is
-// applied as a whole or not at all, but for what is refused or declined. What
-// the checker does to the tree is the user's own affair.
+// It guarantees that the prompt of a later round starts with that of the first, byte
+// for byte; that it omits nothing silently; and that a reply is applied completely or
+// not at all, except for edits that are refused or not approved. It does not limit
+// what the checker does to the tree.
 package reconcile
 
 import (
@@ -25,35 +25,34 @@ import (
 	"hone/workspace/secret"
 )
 
-// Rounds is how many the seed gives.
+// Rounds is the default number of rounds, as in the seed.
 const Rounds = 5
 
-// System is what the model is told about its part. It never changes within a
-// run.
+// System describes its part to the model. It never changes within a run.
 //
 //go:embed prompt.md
 var System string
 
-// Loop is one reconciliation, resolved: it asks nobody for settings.
+// Loop is one reconciliation with all its settings resolved.
 type Loop struct {
-	// Editor is the model that is asked; its System is usually [System].
+	// Editor is the model that answers; its System is usually [System].
 	Editor hone.Role
 	// Repo is the repository whose specs are compared with main.
 	Repo *git.Repo
-	// Scope is the folder whose files are sent and may be changed, beside
+	// Scope is the directory whose files are sent and may be changed, in addition to
 	// specs/; empty means the whole repository (ruling B12).
 	Scope string
-	// Checker is the correctness checker's path; empty where there is none.
-	// It is not sent and cannot be changed (ruling B2).
+	// Checker is the correctness checker's path; empty if there is none. The file is
+	// not sent and cannot be changed (ruling B2).
 	Checker string
 	// Approve and NotSent are the configuration's patterns (ruling B1).
 	Approve []string
 	NotSent []string
-	// Guard finds what is withheld (ruling G8); nil withholds nothing.
+	// Guard finds secrets, which are withheld (ruling G8); nil withholds nothing.
 	Guard *secret.Guard
 }
 
-// Rules are what the engine reviews changes by.
+// Rules returns the rules by which the engine reviews changes.
 func (l Loop) Rules() workspace.Rules {
 	rules := workspace.Rules{
 		Approve: append([]string{"specs/**"}, l.Approve...),
@@ -87,10 +86,10 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil {
 		return nil, err
 	}
-	return told(ch, verdicts), nil
+	return notes(ch, verdicts), nil
 }
 
-// explain adds to a context error what takes the room.
+// explain adds the largest parts of the prompt to a context error.
 func (l Loop) explain(err error, p prompt) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) && c.Room == "" {
@@ -99,15 +98,15 @@ func (l Loop) explain(err error, p prompt) error {
 	return err
 }
 
-// attemptLimit is how many bytes of a refused edit are shown to the model,
-// which does not see its own replies again.
+// attemptLimit is how many bytes of a refused edit are sent to the model, which does
+// not get its own replies again.
 const attemptLimit = 64 << 10
 
-// told words what was not done, for the next round. None of it asks for that
-// round: whether one follows is the check's to say (ruling B13).
-func told(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
+// notes returns advisory findings about an applied reply for the next round. They do
+// not cause that round: the check decides (ruling B13).
+func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	var found []check.Finding
-	if done := made(ch, verdicts); done != "" {
+	if done := applied(ch, verdicts); done != "" {
 		found = append(found, note("", "Your last answer "+done+"."))
 	}
 	for i, v := range verdicts {
@@ -116,17 +115,17 @@ func told(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 		case v.Ruling == workspace.Drop && e.Delete:
 			found = append(found, note(v.Path, "You asked to delete this file, but it does not exist."))
 		case v.Ruling == workspace.Deny:
-			found = append(found, note(v.Path, "Your change to this file was refused: "+v.Reason+"."+attempted(e)))
+			found = append(found, note(v.Path, "Your change to this file was refused: "+v.Reason+"."+attempt(e)))
 		case v.Ruling == workspace.Declined:
-			found = append(found, note(v.Path, "Your change to this file was not approved ("+v.Reason+"). Find a way without it."+attempted(e)))
+			found = append(found, note(v.Path, "Your change to this file was not approved ("+v.Reason+"). Find a way without it."+attempt(e)))
 		}
 	}
 	return found
 }
 
-// made lists what was done of a change: the model is not shown its own answers
-// again, and should know which files are its own.
-func made(ch workspace.Change, verdicts []workspace.Verdict) string {
+// applied lists the edits that were made, because the model does not get its own
+// answers again.
+func applied(ch workspace.Change, verdicts []workspace.Verdict) string {
 	var done []string
 	for i, v := range verdicts {
 		switch {
@@ -146,7 +145,7 @@ func note(path, text string) check.Finding {
 	return check.Finding{Source: "apply", File: path, Text: text, Advisory: true}
 }
 
-func attempted(e workspace.Edit) string {
+func attempt(e workspace.Edit) string {
 	switch {
 	case e.Delete:
 		return " You wanted to delete it."

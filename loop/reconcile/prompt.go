@@ -19,20 +19,19 @@ import (
 	"hone/workspace/secret"
 )
 
-// prompt is what a round's composing comes to; its record is what later
-// rounds build on.
+// prompt is a round's prompt. Later rounds start from its record.
 type prompt struct {
-	// Base begins every prompt until it is composed anew, byte for byte.
+	// Base is the start of every prompt, byte for byte, until it is composed again.
 	Base string `json:"base"`
-	// Since is what follows it: what changed, and what was found.
+	// Since follows Base: the changes since then, and the findings.
 	Since string `json:"since,omitempty"`
-	// Anew says that Base was composed in this round.
+	// Anew is true if Base was composed in this round.
 	Anew bool `json:"anew,omitempty"`
-	// Items are the files as the base shows them, Now as they are in this
-	// round. Now is nil where both are the same.
+	// Items are the files in Base, Now the files in this round. Now is nil if both are
+	// the same.
 	Items []item `json:"items"`
 	Now   []item `json:"now,omitempty"`
-	// Diff is the specs' difference as the base shows it.
+	// Diff is the specs' difference in Base.
 	Diff specDiff `json:"diff"`
 }
 
@@ -44,7 +43,7 @@ func (p prompt) messages() []model.Message {
 	return []model.Message{{Role: model.User, Parts: parts}}
 }
 
-// current are the files as this round's prompt leaves them known.
+// current returns the files as the model knows them after this prompt.
 func (p prompt) current() []item {
 	if p.Now != nil {
 		return p.Now
@@ -52,7 +51,8 @@ func (p prompt) current() []item {
 	return p.Items
 }
 
-// seen tells which contents the model was shown.
+// seen returns the digest of the contents of a file in the prompt; ok is false if
+// there are none.
 func (p prompt) seen(path string) (string, bool) {
 	for _, it := range p.current() {
 		if it.Path == path && it.Digest != "" {
@@ -62,8 +62,7 @@ func (p prompt) seen(path string) (string, bool) {
 	return "", false
 }
 
-// files are the paths that hold a file. Below a link is another matter, which
-// the review refuses.
+// files returns the paths of files that are not links.
 func (p prompt) files() []string {
 	var paths []string
 	for _, it := range p.current() {
@@ -74,8 +73,8 @@ func (p prompt) files() []string {
 	return paths
 }
 
-// compose makes the round's prompt, as a step: it looks at the tree and asks
-// git. The prompt that does not fit stops the run before anything is sent.
+// compose returns the round's prompt. It reads the tree and runs git in a step. A
+// prompt that does not fit stops the run before anything is sent.
 func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
 	past, err := hone.Earlier[prompt](r, "compose")
 	if err != nil {
@@ -86,16 +85,16 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		if err != nil {
 			return prompt{}, err
 		}
-		items, diff, err := l.look(ctx, r.Tree, files)
+		items, diff, err := l.inspect(ctx, r.Tree, files)
 		if err != nil {
 			return prompt{}, err
 		}
 		base, ok := lastBase(past)
 		if ok {
-			base.Since, base.Now, ok = since(base, items, diff)
+			base.Since, base.Now, ok = changesSince(base, items, diff)
 		}
 		if !ok {
-			base = prompt{Base: whole(items, diff), Anew: true, Items: items, Diff: diff}
+			base = prompt{Base: fullPrompt(items, diff), Anew: true, Items: items, Diff: diff}
 		}
 		base.Since += findings(prior, r.Round(), r.Limits.Rounds)
 		return base, nil
@@ -109,7 +108,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	return p, l.explain(l.Editor.Fits(int64(len(l.Editor.System)+len(p.Base)+len(p.Since))), p)
 }
 
-// lastBase is the newest prompt that was composed anew.
+// lastBase returns the newest prompt with a newly composed Base.
 func lastBase(past []prompt) (prompt, bool) {
 	for _, p := range slices.Backward(past) {
 		if p.Anew {
@@ -120,9 +119,9 @@ func lastBase(past []prompt) (prompt, bool) {
 	return prompt{}, false
 }
 
-// look reads what a prompt is made of. Git is asked for the difference while
-// the files are read: a run's start waits for both.
-func (l Loop) look(ctx context.Context, tree *workspace.Tree, files workspace.Manifest) ([]item, specDiff, error) {
+// inspect reads the files and the specs' difference, concurrently, because the start of
+// a run waits for both.
+func (l Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace.Manifest) ([]item, specDiff, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var main git.MainDiff
@@ -140,9 +139,8 @@ func (l Loop) look(ctx context.Context, tree *workspace.Tree, files workspace.Ma
 	return items, l.diff(main, items), nil
 }
 
-// whole is a prompt that shows everything: specifications, their difference,
-// files.
-func whole(items []item, diff specDiff) string {
+// fullPrompt returns a prompt with specifications, their difference, and all files.
+func fullPrompt(items []item, diff specDiff) string {
 	var b strings.Builder
 	b.WriteString("# The specifications\n\n")
 	n := 0
@@ -161,10 +159,10 @@ func whole(items []item, diff specDiff) string {
 	return b.String()
 }
 
-// closing ends a prompt: what stands last is what is done.
+// closing is the end of a prompt, which models follow best.
 const closing = "# Your answer\n\nAnswer with the JSON object.\n"
 
-// write shows one file between headers that no line of it resembles.
+// write writes one file between headers that none of its lines resembles.
 func (it item) write(b *strings.Builder) {
 	head := "--- FILE: " + render.Path(it.Path)
 	if it.Added {
@@ -189,9 +187,10 @@ func (it item) write(b *strings.Builder) {
 	fmt.Fprintf(b, "--- END FILE: %s%s%s ---\n\n", render.Path(it.Path), end, mark)
 }
 
-// since says what replaces parts of the base. It is not ok where that passes
-// a quarter of it: then the prompt is better composed anew (ruling B10).
-func since(base prompt, items []item, diff specDiff) (text string, now []item, ok bool) {
+// changesSince returns the files and the difference that replace parts of a base. ok is
+// false if they are larger than a quarter of the base, which should then be composed
+// again (ruling B10).
+func changesSince(base prompt, items []item, diff specDiff) (text string, now []item, ok bool) {
 	var b strings.Builder
 	old := map[string]item{}
 	for _, it := range base.Items {
@@ -220,7 +219,7 @@ func since(base prompt, items []item, diff specDiff) (text string, now []item, o
 	return "\n# Since then\n\nSince then these files changed; the versions below replace those above.\n\n" + b.String(), items, true
 }
 
-// findings words what the last round left, for the model.
+// findings returns the findings of the last round for the model.
 func findings(prior []check.Finding, round, rounds int) string {
 	if len(prior) == 0 {
 		return ""
@@ -266,11 +265,11 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	items, diff, err := l.look(ctx, tree, files)
+	items, diff, err := l.inspect(ctx, tree, files)
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	p := prompt{Base: whole(items, diff), Items: items}
+	p := prompt{Base: fullPrompt(items, diff), Items: items}
 	v := loop.Prompt{System: l.Editor.System, Text: p.Base}
 	for _, it := range items {
 		if it.Digest != "" {
@@ -281,7 +280,7 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 	return v, nil
 }
 
-// notices tells a person, once a run, what the model is not shown.
+// notices tells the user, once per run, which contents the model does not get.
 func (l Loop) notices(r *hone.Run, p prompt) error {
 	if p.Diff.Ref == "" {
 		if err := r.Notice("there is no branch main, locally or at origin: the prompt does not show how specs/ changed"); err != nil {

@@ -15,14 +15,14 @@ import (
 	"hone/workspace"
 )
 
-// unreadable is a finding that says what is wrong with a reply. It blocks: a
-// reply that cannot be read applies nothing and is answered (ruling G3).
+// unreadable returns a blocking finding about an unusable reply, of which nothing was
+// applied (ruling G3).
 func unreadable(format string, args ...any) check.Finding {
 	return check.Finding{Source: "reply", Text: "Your last reply could not be used, and no part of it was applied: " + fmt.Sprintf(format, args...)}
 }
 
-// read turns a reply into a change, or says what is wrong with it: all that
-// can be seen at once. known tells which files the tree has.
+// read returns the change in a reply, or all problems that can be found at once. known
+// lists the files of the tree.
 func read(reply model.Reply, known []string) (workspace.Change, []check.Finding) {
 	if !reply.Finish.Normal() {
 		return workspace.Change{}, []check.Finding{unreadable("it did not end normally (%s). %s",
@@ -46,12 +46,12 @@ func advice(f model.Finish) string {
 	return "Answer with the JSON object alone."
 }
 
-// fence is an opening Markdown fence that says it holds JSON.
+// fence matches an opening Markdown fence for JSON.
 var fence = regexp.MustCompile("(?m)^[ \t]*```json[ \t]*\r?$")
 
-// object finds the JSON in a reply: the reply itself, or what stands in its
-// one ```json fence (ruling B6). A fence inside a string of the JSON does not
-// end it, because the JSON decides where it ends.
+// object returns the JSON in a reply: the reply itself, or the contents of its one
+// ```json fence (ruling B6), which may be followed by the rest of the reply: where the
+// JSON ends is decided by the JSON, because its strings may contain fences.
 func object(text string) (string, error) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" {
@@ -67,8 +67,8 @@ func object(text string) (string, error) {
 	return strings.TrimSpace(text[at[1]:]), nil
 }
 
-// edits decodes the object. What may follow it is the end of the text, or the
-// closing fence and prose without another ```json fence.
+// edits decodes the object. It may be followed only by the closing fence and by prose
+// without another ```json fence.
 func edits(text string) (workspace.Change, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	var raw json.RawMessage
@@ -85,7 +85,7 @@ func edits(text string) (workspace.Change, error) {
 	return decode(raw)
 }
 
-// syntax says where the JSON is broken, in lines.
+// syntax returns an error with the line of the JSON's syntax error.
 func syntax(text string, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return errors.New("the JSON object is not closed: the reply ends in the middle of it")
@@ -105,9 +105,9 @@ const (
 	keyDelete = "delete"
 )
 
-// decode reads the two lists, in the order in which they stand. A missing one
-// means empty; other keys are passed over unless one of them looks like a
-// misspelling, which would otherwise be an empty answer.
+// decode reads the two lists in their order. A missing list is empty. Unknown keys are
+// ignored unless they look like a misspelling, which would otherwise make the answer
+// empty.
 func decode(raw []byte) (workspace.Change, error) {
 	var ch workspace.Change
 	seen := map[string]bool{}
@@ -137,7 +137,7 @@ func decode(raw []byte) (workspace.Change, error) {
 	return ch, err
 }
 
-// resembles compares keys by their letters alone.
+// resembles compares keys by their letters only.
 func resembles(a, b string) bool {
 	letters := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -159,7 +159,7 @@ func eachKey(raw []byte, visit func(key string, d *json.Decoder) error) error {
 		return err
 	}
 	if open != json.Delim('{') {
-		return errors.New("it is JSON but no object")
+		return errors.New("it is JSON, but not an object")
 	}
 	for d.More() {
 		t, err := d.Token()
@@ -206,8 +206,8 @@ func deletions(d *json.Decoder, ch *workspace.Change) error {
 	return nil
 }
 
-// collisions finds what no order of edits could make: the same path twice, a
-// path below a file, a directory to delete (ruling B6).
+// collisions returns findings about edits that no order makes possible: the same path
+// twice, a path below a file, and deleting a directory (ruling B6).
 func collisions(ch workspace.Change, known []string) []check.Finding {
 	var found []check.Finding
 	files, dirs := map[string]bool{}, map[string]bool{}

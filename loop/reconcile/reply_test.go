@@ -55,7 +55,7 @@ func TestUnreadableReplySaysWhy(t *testing.T) {
 		"something behind":            {`{} and so on`, "something follows"},
 		"not closed":                  {`{"delete": ["a"`, "not closed"},
 		"broken in line 3":            {"{\n\"delete\": [],\n\"create-or-update\": {\"a\": x}}", "line 3"},
-		"no object":                   {"```json\n[1]\n```", "no object"},
+		"no object":                   {"```json\n[1]\n```", "not an object"},
 		"a misspelt key":              {`{"create_or_update": {"a": "x"}}`, `"create_or_update" is not one of`},
 		"neither key":                 {`{"files": {"a": "x"}}`, "neither"},
 		"a key twice":                 {`{"delete": [], "delete": ["a"]}`, "appears twice in the object"},

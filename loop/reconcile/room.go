@@ -9,7 +9,7 @@ import (
 	"hone/internal/render"
 )
 
-// room says what takes the room in a prompt that does not fit (ruling G10).
+// room lists the largest parts of a prompt that does not fit (ruling G10).
 func (p prompt) room() string {
 	sent := slices.DeleteFunc(slices.Clone(p.current()), func(it item) bool { return it.Digest == "" })
 	var b strings.Builder
@@ -23,8 +23,8 @@ func (p prompt) room() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// remedy is how the user can make room.
-const remedy = `leave files out with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR, or choose a model with a larger context`
+// remedy tells the user how to make a prompt smaller.
+const remedy = `exclude files with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR, or choose a model with a larger context`
 
 func largest(items []item, n int) []item {
 	sorted := slices.Clone(items)
@@ -32,9 +32,8 @@ func largest(items []item, n int) []item {
 	return sorted[:min(n, len(sorted))]
 }
 
-// folders are the top folders, as items of the size of all that is sent of
-// them. Items are sorted by path, so that a folder's stand together but for
-// the specifications, which come first.
+// folders returns the top-level directories as items. The size of each is that of all
+// its files that are sent.
 func folders(items []item) []item {
 	var tops []item
 	at := map[string]int{}

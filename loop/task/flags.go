@@ -28,13 +28,13 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	f := &v.flags
 	fs.StringVar(&f.reviewerModel, "reviewer-model", "", "the reviewer's model, as PROVIDER/NAME; required if --model is a command-line agent (default the executor's)")
 	v.AddFlags(fs)
-	fs.Lookup("turns").Usage = fmt.Sprintf("most model calls in one execution session; also --agent-iterations, -niter (default %d)", loop.DefaultTurns)
+	fs.Lookup("turns").Usage = fmt.Sprintf("maximum number of model calls in one execution session; also --agent-iterations, -niter (default %d)", loop.DefaultTurns)
 	fs.Lookup("allow").Usage = "programs that the model may run in addition to the standard list and the task file's, such as go,make; the check itself is always allowed"
 	fs.StringVar(&f.tools, "tools", "", "how the model calls tools: native, or text for a model without tool calls (default native)")
 	fs.BoolVar(&f.log, "log", false, "also log the sessions' events in "+standardLog)
 	fs.StringVar(&f.logPath, "log-path", "", "log the sessions' events in this file")
 	fs.BoolVar(&f.reason, "reason", false, "the same as --reasoning high")
-	fs.Lookup("rounds").Usage = fmt.Sprintf("most loops of execution and review; also --agent-loops, -nloop (default %d)", Loops)
+	fs.Lookup("rounds").Usage = fmt.Sprintf("maximum number of loops of execution and review; also --agent-loops, -nloop (default %d)", Loops)
 	fs.Lookup("dir").Usage = "work in this directory; also --workdir"
 	fs.Lookup("model").Usage += "; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"
 	fs.Lookup("check").Usage = "a shell command that decides whether the task is done, by exit status 0 (default [check] command of the task file, or of .config/hone.toml)"

@@ -93,7 +93,7 @@ func treesAround(r *hone.Run) (before, after workspace.Manifest, err error) {
 		return nil, nil, errors.New("the agent's session is not recorded")
 	}
 	at := *begin.Step
-	at.Name, at.Index = history.StepAfterwards, 0
+	at.Name, at.Index = history.StepSnapshot, 0
 	_, record := r.Journal.Lookup(at)
 	if record == nil {
 		return nil, nil, errors.New("the tree after the agent's session is not recorded")

@@ -180,7 +180,7 @@ func (r *reader) turn(t turn) (Turn, error) {
 	case t.content == nil:
 		return Turn{}, r.wrong(t.line, "add content = '''…'''", "the turn has no content, or its content is not a text")
 	case strings.HasPrefix(t.raw, `"""`):
-		return Turn{}, r.wrong(t.contentLine, "put it between ''' and '''", `the content stands between """, which changes backslashes`)
+		return Turn{}, r.wrong(t.contentLine, "put it between ''' and '''", `the content is between """, which changes backslashes`)
 	case strings.TrimSpace(*t.content) == "":
 		return Turn{}, r.wrong(t.contentLine, "say what you want", "the content is empty")
 	}
