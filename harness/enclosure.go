@@ -48,6 +48,8 @@ type Enclosed struct {
 	env     []string
 	secrets listing.SecretFiles
 	dir     *wallDir
+	// recovered are notes about what an earlier process left.
+	recovered []string
 }
 
 var _ sandbox.Runner = (*Enclosed)(nil)
@@ -66,14 +68,22 @@ func (e *Enclosed) Close() error {
 	return err
 }
 
+// RecoveredNotes says which protected files [Recover] restored before these walls
+// were built; nil if there are none.
+func (e *Enclosed) RecoveredNotes() []string { return e.recovered }
+
 // Enclose builds walls and tries briefly to cross them. If that works the error
 // is a [*hone.Stop] and the walls are not used. The caller closes the result.
 func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
+	recovered, err := Recover(w.Root)
+	if err != nil {
+		return nil, err
+	}
 	folder, err := newWallDir(w.Root, w.ID)
 	if err != nil {
 		return nil, err
 	}
-	e := &Enclosed{dir: folder}
+	e := &Enclosed{dir: folder, recovered: recovered}
 	err = h.buildFirst(ctx, e, w)
 	if err == nil && !w.proved {
 		err = proveWalls(ctx, e.Grade())

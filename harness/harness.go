@@ -84,6 +84,9 @@ func Open(dir string, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := Recover(root); err != nil {
+		return nil, err
+	}
 	file, err := config.LoadShared(root)
 	if err != nil {
 		return nil, ConfigError(err)

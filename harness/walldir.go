@@ -7,11 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"hone"
 	"hone/loop"
+	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // wallDir is the directory outside the tree that has the HOME, the TMPDIR and
@@ -75,13 +78,61 @@ func cacheBase(root string) (string, error) {
 // same time.
 const maxAsides = 64
 
+// asidePrefix returns how the names of the tree's directories for what walls put
+// aside begin; a number follows.
+func asidePrefix(base, root string) string {
+	sum := sha256.Sum256([]byte(root))
+	return filepath.Join(base, "aside", fmt.Sprintf("%x-", sum[:8]))
+}
+
+// Recover restores the protected files of a tree that commands changed, if the hone
+// that ran them died before it could, and returns a note for the user about each. A
+// configuration that a command created is such a file, so call Recover before
+// configuration is read. It does not touch the files of a hone that is still alive.
+func Recover(root string) ([]string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, nil // then there were no walls
+	}
+	base, err := filepath.EvalSymlinks(filepath.Join(cache, "hone"))
+	if err != nil {
+		return nil, nil
+	}
+	prefix := asidePrefix(base, root)
+	asides, _ := os.ReadDir(filepath.Dir(prefix)) // there may be none yet
+	var notes []string
+	for _, entry := range asides {
+		aside := filepath.Join(filepath.Dir(prefix), entry.Name())
+		if !strings.HasPrefix(aside, prefix) {
+			continue
+		}
+		restored, err := recoverAside(aside)
+		for _, r := range restored {
+			notes = append(notes, "an earlier hone died during a command: "+RestoredNote(r))
+		}
+		if err != nil {
+			return notes, &hone.Stop{Kind: hone.KindBlocked, Why: "a file that a command changed could not be restored", Err: err}
+		}
+	}
+	return notes, nil
+}
+
+// recoverAside restores from one directory, unless a process uses it.
+func recoverAside(aside string) ([]sandbox.Restored, error) {
+	lock, ok := tryLockDir(aside)
+	if !ok {
+		return nil, nil
+	}
+	defer lock.Close()
+	return wall.Recover(aside)
+}
+
 // claimAside locks one of the tree's directories for what walls put aside.
 // Their names never change, so that the next process on the same tree finds
 // what a killed process could not restore.
 func (f *wallDir) claimAside(base, root string) (string, error) {
-	sum := sha256.Sum256([]byte(root))
 	for n := range maxAsides {
-		dir := filepath.Join(base, "aside", fmt.Sprintf("%x-%d", sum[:8], n))
+		dir := asidePrefix(base, root) + strconv.Itoa(n)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", err
 		}

@@ -117,7 +117,7 @@ func ownNet(wall sandbox.Wall, net bool) bool {
 // recordGrade records what the walls prevent, and tells the user what they do
 // not. There is nothing to add for walls of the same kind as their base.
 func (w *walls) recordGrade() error {
-	run, notes := w.session.run, []string{}
+	run, notes := w.session.run, w.enclosed.RecoveredNotes()
 	switch {
 	case w.enclosure.readOnly && w.enclosed.Grade().Level == sandbox.LevelOpen:
 		notes = append(notes, "there are no walls, so the reviewer's commands could change files; only the list of allowed commands prevents that")

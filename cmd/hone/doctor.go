@@ -123,7 +123,7 @@ func (a *app) lookAtConfig(dir string) diagnosis {
 	if err != nil {
 		return amiss("config", err.Error(), "")
 	}
-	if _, err := loadConfig(root, "", nil); err != nil {
+	if _, err := a.loadConfig(root, "", nil); err != nil {
 		return amiss("config", err.Error(), "correct the file")
 	}
 	if _, err := config.Bork(root); err != nil {
@@ -183,7 +183,7 @@ func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) dia
 	if err != nil {
 		return amiss("provider", err.Error(), "")
 	}
-	file, err := loadConfig(root, "", nil)
+	file, err := a.loadConfig(root, "", nil)
 	if err != nil {
 		return diagnosis{what: "provider", found: "not checked, because the configuration is invalid"}
 	}

@@ -16,7 +16,7 @@ func (a *app) lookAtAgents(dir string) []diagnosis {
 	if err != nil {
 		return nil
 	}
-	file, err := loadConfig(root, "", nil)
+	file, err := a.loadConfig(root, "", nil)
 	if err != nil {
 		return nil
 	}

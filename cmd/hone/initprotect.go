@@ -110,7 +110,7 @@ func (a *app) offerProtect(root string, ls []language) error {
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		said = "kept    " + config.HonePath + ", which already exists"
-		if line := protectLine(ls); !knowsProtect(root, line) {
+		if line := protectLine(ls); !a.knowsProtect(root, line) {
 			said += "; you could add:\n\n    [check]\n    " + line + "\n"
 		}
 	case err != nil:
@@ -122,8 +122,8 @@ func (a *app) offerProtect(root string, ls []language) error {
 
 // knowsProtect reports whether a project's file says what is protected, or
 // has the line, be it as a comment.
-func knowsProtect(root, line string) bool {
-	if file, err := loadConfig(root, "", nil); err != nil || file.Check.Protect != nil {
+func (a *app) knowsProtect(root, line string) bool {
+	if file, err := a.loadConfig(root, "", nil); err != nil || file.Check.Protect != nil {
 		return err == nil
 	}
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(config.HonePath)))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,7 +52,7 @@ func TestInitProtect(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), "("+c.language+")") {
 			t.Errorf("%s: %v, and the file says:\n%s", c.mark, err, text)
 		}
-		if off, err := loadConfig(root, "", nil); err != nil || !cmp.Equal(off, config.File{}) {
+		if off, err := (&app{err: io.Discard}).loadConfig(root, "", nil); err != nil || !cmp.Equal(off, config.File{}) {
 			t.Errorf("%s: something is switched on: %+v, %v", c.mark, off, err)
 		}
 		on := switchedOn(t, root)
@@ -109,7 +110,7 @@ func switchedOn(t *testing.T, root string) config.File {
 	if err := os.WriteFile(at, bytes.Replace(text, []byte("# protect"), []byte("protect"), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	file, err := loadConfig(root, "", nil)
+	file, err := (&app{err: io.Discard}).loadConfig(root, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,9 +68,17 @@ func second(start hone.Start) (role, name string) {
 	return models[1].Role, models[1].Model.Name
 }
 
-// loadConfig reads a folder's .config/hone.toml, with the table of a loop's own;
+// loadConfig first restores what a killed hone left, so that no configuration is
+// read that a command wrote. Then it reads a folder's .config/hone.toml, with the table of a loop's own;
 // nil is for any loop.
-func loadConfig(root, name string, l loop.Loop) (config.File, error) {
+func (a *app) loadConfig(root, name string, l loop.Loop) (config.File, error) {
+	notes, err := harness.Recover(root)
+	for _, note := range notes {
+		a.sayPlain("%s", note)
+	}
+	if err != nil {
+		return config.File{}, err
+	}
 	sections := map[string]any{}
 	for _, k := range kinds() {
 		if s := k.New().Section(); s != nil {

@@ -37,7 +37,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err != nil {
 		return err
 	}
-	file, err := loadConfig(root, "", nil)
+	file, err := a.loadConfig(root, "", nil)
 	if err != nil {
 		return err
 	}

@@ -114,6 +114,9 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	}
 	defer e.Close()
 	a.introduce(e, w, f)
+	for _, note := range e.RecoveredNotes() {
+		a.sayPlain("%s", note)
+	}
 	out, errs := a.shown(a.out), a.shown(a.err)
 	r, err := e.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, Timeout: f.timeout, MaxOutput: 1, LiveOut: out, LiveErr: errs})
 	out.Flush()
@@ -131,7 +134,7 @@ func (a *app) resolveSandbox(f sandboxFlags) (dir string, w harness.Enclosure, e
 	if w.Root, err = workshopRoot(dir); err != nil {
 		return dir, w, err
 	}
-	file, err := loadConfig(w.Root, "", nil)
+	file, err := a.loadConfig(w.Root, "", nil)
 	if err != nil {
 		return dir, w, err
 	}

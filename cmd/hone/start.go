@@ -104,7 +104,7 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 	if in.Root, err = root(in.Dir); err != nil {
 		return nil, err
 	}
-	if in.File, err = loadConfig(in.Root, k.Name, l); err != nil {
+	if in.File, err = a.loadConfig(in.Root, k.Name, l); err != nil {
 		return nil, err
 	}
 	if in.Tree, err = workspace.Open(in.Root, workspace.Options{}); err != nil {

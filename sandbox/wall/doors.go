@@ -15,7 +15,6 @@ type outside struct {
 	doors   []string       // addresses
 	open    []net.Listener // doors in this process's own network
 	guard   *putback.Guard
-	settled []sandbox.Restored
 }
 
 // firstDoor is the port of the first door if the walls choose it. In a network
@@ -62,23 +61,21 @@ func serve(l net.Listener, answer func(net.Conn)) {
 	}
 }
 
-// protect restores what an earlier process could not, and prepares to restore
-// the protected ones of the entries after each command.
+// protect prepares to restore the protected ones of the entries after each command.
 func (o *outside) protect(entries []sandbox.Entry, aside string) (err error) {
-	if o.settled, err = putback.Settle(aside); err != nil {
-		return err
-	}
 	o.guard, err = putback.New(entries, aside)
 	return err
 }
 
+// Recover restores the protected paths that a process changed by its commands, if it
+// died before it could restore them itself. aside is the Aside of its policy, which
+// no living process may use. Call it before anything is read that a command may have
+// changed: a configuration, and what the next policy names.
+func Recover(aside string) ([]sandbox.Restored, error) { return putback.Settle(aside) }
+
 // DoorAddr returns the address at which commands find the door of the policy
 // with that index.
 func (o *outside) DoorAddr(i int) string { return o.doors[i] }
-
-// Recovered returns the protected paths that Build restored because an earlier
-// process ended before it could restore what its commands had changed.
-func (o *outside) Recovered() []sandbox.Restored { return o.settled }
 
 // Close closes the doors and stops protecting paths. No command may be running.
 func (o *outside) Close() error {
