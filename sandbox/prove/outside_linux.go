@@ -26,10 +26,10 @@ func (st *stage) listen() error {
 		case "tcp", "tcp-other-port", "tcp-fast-open":
 			st.accept(a.Name, "tcp", "127.0.0.1:0")
 		case "tcp-ipv6":
-			st.accept(a.Name, "tcp", "[::1]:0")
+			st.accept(a.Name, "tcp", net.JoinHostPort("::1", st.ownPort()))
 		case "tcp-address":
 			if ip := ownAddress(); ip != "" {
-				st.accept(a.Name, "tcp", net.JoinHostPort(ip, "0"))
+				st.accept(a.Name, "tcp", net.JoinHostPort(ip, st.ownPort()))
 			}
 		case "mptcp":
 			if socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP) == nil {
@@ -48,6 +48,19 @@ func (st *stage) listen() error {
 		}
 	}
 	return nil
+}
+
+// ownPort returns a port that no other server here gets on 127.0.0.1. Landlock lets
+// commands connect to the port of a door at any address, so that a server with the
+// door's port would look like a hole.
+func (st *stage) ownPort() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "0"
+	}
+	st.later(func() { l.Close() })
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
 }
 
 // accept starts a server for connections. If that fails the attempt has no
