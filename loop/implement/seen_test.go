@@ -97,8 +97,8 @@ func TestForbiddenPaths(t *testing.T) {
 	}
 }
 
-// TestEveryRefusalIsTold: the model is told of all of them at once.
-func TestEveryRefusalIsTold(t *testing.T) {
+// TestEveryRefusalIsReported: the model learns of all of them at once.
+func TestEveryRefusalIsReported(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"a": "zero\n", "build.sh": untilDone})
 	got := refusals(t, dir, process{}, "^^^../x\n^^^end\n^^^build.sh\n^^^end\n^^^good\n^^^end\n^^^.git/x\n^^^end\n")
@@ -207,7 +207,7 @@ func TestLogsBehindALink(t *testing.T) {
 }
 
 // TestBuildThatDestroys: a build may delete the inputs and the logs, and put a
-// link where the logs were; the run goes on, or stops before it follows.
+// link where the logs were; the run continues, or stops before it follows the link.
 func TestBuildThatDestroys(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"a": "zero\n", "query.txt": "x\n", "codeRollup.txt": "--- File: a\n",

@@ -29,8 +29,8 @@ func limit(tokens *int64) func(*phase.Loop, *hone.Run) {
 	return func(_ *phase.Loop, r *hone.Run) { r.Limits.Tokens = *tokens }
 }
 
-// TestVerifierIsNotPaid: what was built is on record as a round in which nothing
-// was verified. A larger budget goes on with the verification, unless there is
+// TestVerifierIsNotPaid: a build is recorded as a round in which nothing was
+// verified. A larger budget continues with the verification, unless there is
 // something else to build.
 func TestVerifierIsNotPaid(t *testing.T) {
 	skipShort(t)

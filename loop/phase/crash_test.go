@@ -63,8 +63,8 @@ func TestCrashOfAStuckPhase(t *testing.T) {
 	s.Run(t)
 }
 
-// crashScene is a phase that is killed, and goes on. Beside the tree the
-// repositories' commits are compared, and what is on record of outside changes.
+// crashScene is a phase that is killed and resumed. In addition to the tree it
+// compares the repositories' commits, and the recorded outside changes.
 func crashScene(agents bool, sessions ...[]turn) crashtest.Scene {
 	var replies []model.Reply
 	for _, one := range slices.Concat(sessions...) {
@@ -177,7 +177,7 @@ func TestResumedVerification(t *testing.T) {
 	}
 }
 
-// TestNotStartedForNothing: a run that goes on after its last verification has
+// TestNotStartedForNothing: a run that is resumed after its last verification has
 // answered starts no server.
 func TestNotStartedForNothing(t *testing.T) {
 	skipShort(t)
@@ -197,7 +197,7 @@ func TestNotStartedForNothing(t *testing.T) {
 }
 
 // TestOldVerdictIsRemovedByHone, and a run that is killed right then takes that
-// for nobody else's change.
+// for another program's change.
 func TestOldVerdictIsRemovedByHone(t *testing.T) {
 	skipShort(t)
 	t.Parallel()

@@ -127,7 +127,7 @@ func agent(role, text string, do ...string) []turn {
 	return turns(role, []model.Reply{reply})
 }
 
-// TestAgentMustReach: of an agent nobody knows what it runs, and what reached
+// TestAgentMustReach: it is not known what an agent runs, and what reached
 // the server counts all the same (ruling A4).
 func TestAgentMustReach(t *testing.T) {
 	skipShort(t)
@@ -169,7 +169,7 @@ func TestFailuresNeedNoEvidence(t *testing.T) {
 	}
 }
 
-// TestNote: a file without entries is a pass, which a person is told of.
+// TestNote: a file without entries is a pass, and the user is told so.
 func TestNote(t *testing.T) {
 	skipShort(t)
 	t.Parallel()
@@ -182,7 +182,7 @@ func TestNote(t *testing.T) {
 	}
 }
 
-// TestWarningsOfSpecs: people are told what is wrong with the specifications up
+// TestWarningsOfSpecs: the user is told what is wrong with the specifications up
 // to the phase, once (ruling A5).
 func TestWarningsOfSpecs(t *testing.T) {
 	skipShort(t)
@@ -203,7 +203,7 @@ func TestWarningsOfSpecs(t *testing.T) {
 	}
 }
 
-// TestOutsideChanges are told to the role whose folder it is, and no other.
+// TestOutsideChanges: only the role that owns the directory learns of them.
 func TestOutsideChanges(t *testing.T) {
 	skipShort(t)
 	t.Parallel()

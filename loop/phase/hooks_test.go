@@ -20,7 +20,7 @@ import (
 )
 
 // TestHookFails: a hook that fails, hangs or is missing is exit 5 with its
-// output, and the run goes on when it is mended (ruling A9).
+// output, and the run resumes when it is fixed (ruling A9).
 func TestHookFails(t *testing.T) {
 	skipShort(t)
 	t.Parallel()
@@ -120,7 +120,7 @@ func TestHealthCheckSaysNothing(t *testing.T) {
 }
 
 // TestHealthLog: what the hook prints is its log where it writes none, a log
-// of an earlier run is not told, and of a long one the middle is left out.
+// of an earlier run is not reported, and the middle of a long one is omitted.
 func TestHealthLog(t *testing.T) {
 	skipShort(t)
 	t.Parallel()
@@ -147,7 +147,7 @@ esac`), map[string]string{"tests/results/lint.log": "CANARY-OLD\n"})
 }
 
 // TestServerDoesNotAnswer: that is a finding for the builder, with the log, and
-// no reason to end the run; the verifier is told nothing of it.
+// no reason to end the run; the verifier does not learn of it.
 func TestServerDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	for name, log := range map[string]string{"crash": "server: cannot find the crash module", "deaf": "server: waiting for the database"} {
@@ -213,7 +213,7 @@ func TestSomethingElseAnswers(t *testing.T) {
 	}
 }
 
-// TestServerBehindWallsHasItsOwnPort: there it is nobody's but the project's.
+// TestServerBehindWallsHasItsOwnPort: the port belongs only to the project.
 func TestServerBehindWallsHasItsOwnPort(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

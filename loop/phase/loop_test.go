@@ -161,7 +161,7 @@ func TestHealthAttempts(t *testing.T) {
 	}
 }
 
-// TestCommits: a person's identity, and none of their hooks (ruling A6).
+// TestCommits: the user's identity, and none of the user's hooks (ruling A6).
 func TestCommits(t *testing.T) {
 	skipShort(t)
 	home := t.TempDir()

@@ -185,7 +185,7 @@ func files(t testing.TB, dir string, contents map[string]string) {
 	}
 }
 
-// freePort is a port that nobody listens at, and that no client is given.
+// freePort returns a port at which no program listens, and that no client gets.
 func freePort(t testing.TB) string {
 	t.Helper()
 	for range 100 {

@@ -222,7 +222,7 @@ func count(t testing.TB, dir string, typ journal.Type, text string) int {
 	return n
 }
 
-// read is a file of a project; empty where there is none.
+// read returns a file of a project; empty if it does not exist.
 func read(dir, name string) string {
 	b, _ := os.ReadFile(filepath.Join(dir, name))
 	return string(b)

@@ -32,7 +32,7 @@ func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([
 			return append(v.down, from(prior, sourceContract)...), err
 		}
 		if v.unproved == "" {
-			return l.findings(r, v.read), l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
+			return v.read.findings(), l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
 		}
 		now := false
 		if _, err := hone.Step(ctx, r, "unverified", v.unproved, func(context.Context) (done, error) {
@@ -183,9 +183,9 @@ func ranCommand(talk hone.Conversation, tools []tool.Tool) bool {
 	return false
 }
 
-// findings returns the findings of a verdict.
-func (l Loop) findings(r *hone.Run, read verdictFile) []check.Finding {
-	v := verdict.Parse(read.Text)
+// findings returns the failures as findings, and the warnings as advisory ones.
+func (f verdictFile) findings() []check.Finding {
+	v := verdict.Parse(f.Text)
 	var found []check.Finding
 	for _, f := range v.Failures {
 		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})

@@ -39,8 +39,8 @@ func TestCrashAmongQuestions(t *testing.T) {
 	}.Run(t)
 }
 
-// TestCrashWhenAskedLater: nobody is there at first, and the run is blocked;
-// then a person is, and what was left open is asked again and made.
+// TestCrashWhenAskedLater: without a terminal the run is blocked; then the user is
+// asked the open questions again, and the edits are made.
 func TestCrashWhenAskedLater(t *testing.T) {
 	crashtest.Scene{
 		CompareRequests: true,

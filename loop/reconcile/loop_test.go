@@ -343,8 +343,8 @@ func TestPromptThatOutgrowsTheContext(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreToldWithWhatWasAttempted: rulings G1 and B13.
-func TestRefusalsAreToldWithWhatWasAttempted(t *testing.T) {
+// TestRefusalsQuoteTheAttempt: rulings G1 and B13.
+func TestRefusalsQuoteTheAttempt(t *testing.T) {
 	dir := t.TempDir()
 	project(t, dir, map[string]string{"specs/s.md": "do\n", "a": "zero"}, nil)
 	m := &recorder{replies: []string{

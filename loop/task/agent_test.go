@@ -182,7 +182,7 @@ func TestAgentsConversation(t *testing.T) {
 }
 
 // TestAgentIsCutOff: what the session did that never ended belongs to the
-// facts, and the next one is told of it.
+// facts, and the next one learns of it.
 func TestAgentIsCutOff(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})

@@ -22,9 +22,8 @@ func took(tokens int64, reply model.Reply) model.Reply {
 	return reply
 }
 
-// TestReviewIsNotPaid: what the executor did is on record as a round, and the
-// check looks at it, where there is nothing left for a review of it. A larger
-// budget goes on from there.
+// TestReviewIsNotPaid: if the budget does not pay for a review, the executor's work
+// is recorded as a round, and the check inspects it. A larger budget resumes there.
 func TestReviewIsNotPaid(t *testing.T) {
 	for name, tt := range map[string]struct {
 		content, says string

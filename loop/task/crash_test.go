@@ -12,7 +12,7 @@ import (
 
 // TestCrashBeforeABlocker: a review that was not written, one that cannot be
 // read, sessions whose turns are used up, an answer that is none, and at last
-// something that only a person can take out of the way.
+// something that only the user can resolve.
 func TestCrashBeforeABlocker(t *testing.T) {
 	taskScene(3, 3, slices.Concat(
 		[]model.Reply{say("no status"), say(incomplete), say("<final_answer>nothing to say</final_answer>")},

@@ -244,9 +244,9 @@ const (
 	complete   = "<final_answer>\nSTATUS: COMPLETE\nplan\n</final_answer>"
 )
 
-// TestPendingIsMended: what one loop leaves, the next is told and mends; facts
+// TestPendingIsFixed: the next loop gets what one loop leaves, and fixes it; facts
 // are hone's own (rulings S1, S3, S4).
-func TestPendingIsMended(t *testing.T) {
+func TestPendingIsFixed(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
 	m := &recorder{replies: slices.Concat(
@@ -362,7 +362,7 @@ func TestNoReview(t *testing.T) {
 }
 
 // TestNothingIsKnown: a loop that says neither that it is done nor what is
-// left, without a review, is no success.
+// left, without a review, is not a success.
 func TestNothingIsKnown(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"Spec.toml": specText})
@@ -425,7 +425,7 @@ func TestFirstLoopWithACheckThatPasses(t *testing.T) {
 }
 
 // TestNoFinalAnswer: the pending items stay, and the reviewer is told (ruling
-// S8); a task that stands in no file is shown to it.
+// S8). Its prompt contains a task that is not in a file.
 func TestNoFinalAnswer(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"a": "zero\n"})
@@ -463,7 +463,7 @@ func TestBlocker(t *testing.T) {
 }
 
 // TestTaskFileIsReloaded before each loop, allow-list included (ruling S6);
-// one that is spoilt meanwhile stops the run until it is mended.
+// an invalid one stops the run until it is fixed.
 func TestTaskFileIsReloaded(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"Spec.toml": specText})
@@ -569,7 +569,7 @@ func TestArtifacts(t *testing.T) {
 }
 
 // TestFinishInTheMiddle: a run that stopped within a session leaves logs of as
-// much as there was, and one that goes on begins nothing anew.
+// much as there was, and a resumed one starts nothing again.
 func TestFinishInTheMiddle(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"Spec.toml": specText})

@@ -136,7 +136,7 @@ func TestSeedSpec(t *testing.T) {
 	}
 }
 
-// TestSpecShapes is what people write in other ways than the seed does.
+// TestSpecShapes: specs that are written in other ways than the seed's.
 func TestSpecShapes(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"arrows", "# Contracts\nA → 1\nB -> 2\nC => 3\nD ⇒ 4\nE --> 5\nF→6\n", "2 A | 1\n3 B | 2\n4 C | 3\n5 D | 4\n6 E | 5\n7 F | 6\n"},
