@@ -14,19 +14,19 @@ import (
 	"hone/workspace"
 )
 
-// agent is a role whose sessions the answer holds.
+// agent is a role whose sessions answer holds.
 func agent(answer func(context.Context, model.Request) (model.Reply, error)) hone.Role {
 	return hone.Role{Name: "builder", Called: "command/worker", Agent: true, System: "rules", Model: modelFunc(answer)}
 }
 
-// modelFunc is a model of one func.
+// modelFunc is a model that is a function.
 type modelFunc func(context.Context, model.Request) (model.Reply, error)
 
 func (f modelFunc) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	return f(ctx, req)
 }
 
-// delegating is a round that is one session of an agent.
+// delegating is a round with one session of an agent.
 func delegating(role *hone.Role, got *hone.Conversation) hone.Round {
 	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		talk, err := r.Talk(ctx, *role, user("do it"))
@@ -35,8 +35,8 @@ func delegating(role *hone.Role, got *hone.Conversation) hone.Round {
 	}
 }
 
-// TestAgentAfterACrash: a session that was cut off is begun afresh, and the
-// agent is told of what the first one left.
+// An interrupted session starts anew, and the agent is told which files the
+// first one changed.
 func TestAgentAfterACrash(t *testing.T) {
 	for _, when := range []string{"before the record", "after the record", "in a folder"} {
 		t.Run(when, func(t *testing.T) {
@@ -84,8 +84,7 @@ func TestAgentAfterACrash(t *testing.T) {
 	}
 }
 
-// TestAgentsFailureIsNotRemembered: the run stops, and goes on with a fresh
-// session.
+// If an agent fails the run stops, and a resumed run starts a new session.
 func TestAgentsFailureIsNotRemembered(t *testing.T) {
 	dir := crashtest.Workspace(t, nil)
 	broken := true
@@ -106,8 +105,8 @@ func TestAgentsFailureIsNotRemembered(t *testing.T) {
 	wantEnd(t, p.end(t, dir), hone.KindDone)
 }
 
-// TestForwardedCallsAreOnTheLedger: calls that an agent makes, at the same
-// time, are reserved within the budget, and counted once.
+// Concurrent calls of an agent are reserved within the budget, and counted
+// once.
 func TestForwardedCallsAreOnTheLedger(t *testing.T) {
 	dir := crashtest.Workspace(t, nil)
 	var refused int
@@ -142,7 +141,7 @@ func TestForwardedCallsAreOnTheLedger(t *testing.T) {
 	}
 }
 
-// TestPassed: a loop that verifies by itself ends verified, whatever was
+// A loop that verifies its work itself ends as verified, even if an edit was
 // declined.
 func TestPassed(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"asked": "zero"})

@@ -30,8 +30,7 @@ func thrifty(role hone.Role, limits hone.Limits, talk *hone.Conversation) proces
 	return process{round: talks(role, func(got hone.Conversation) { *talk = got }), set: func(r *hone.Run) { r.Limits = limits }}
 }
 
-// unsaid are replies of which no provider says what they used, so that they are
-// charged in full.
+// unsaid returns replies without usage, so that they are charged in full.
 func unsaid(replies ...model.Reply) []model.Reply {
 	for i := range replies {
 		replies[i].Usage = nil
@@ -39,8 +38,8 @@ func unsaid(replies ...model.Reply) []model.Reply {
 	return replies
 }
 
-// TestAnswerInTime: before the budget is used up the model is asked for its
-// answer, once, while that can be paid.
+// Before the budget is used up the model is asked for its answer, once, while
+// the budget can pay for it.
 func TestAnswerInTime(t *testing.T) {
 	answer := text("so")
 	for _, tt := range []struct {
@@ -86,8 +85,8 @@ func within(t testing.TB, end hone.End, limits hone.Limits) {
 	}
 }
 
-// eager is a model that calls tools until it is asked for its answer, and says
-// nothing of what it used.
+// eager is a model that calls tools until it is asked for its answer, and
+// reports no usage.
 type eager struct {
 	actor
 	answer *model.Reply
@@ -101,8 +100,7 @@ func (e *eager) Generate(_ context.Context, req model.Request) (model.Reply, err
 	return unsaid(calls("look", fmt.Sprintf(`{"n":%d}`, len(e.requests))))[0], nil
 }
 
-// TestNoDanger: as long as the budget is far, a limit changes nothing of what is
-// sent.
+// A limit that is far away changes nothing that is sent.
 func TestNoDanger(t *testing.T) {
 	var plainly, limited []model.Request
 	for _, one := range []struct {
@@ -121,8 +119,8 @@ func TestNoDanger(t *testing.T) {
 	}
 }
 
-// TestNotBegun: a conversation that could only be ended is not begun, and what
-// the hint says to type begins it.
+// A conversation that could only be ended does not start, and the advice to the
+// user lets it start.
 func TestNotBegun(t *testing.T) {
 	for _, limits := range []hone.Limits{{Tokens: 3000}, {Cost: 0.01}} {
 		dir := t.TempDir()
@@ -148,8 +146,7 @@ func TestNotBegun(t *testing.T) {
 	}
 }
 
-// TestWithoutTools: who has no tools answers at once, and is let as long as that
-// can be paid.
+// A role without tools answers at once, as long as the budget pays for it.
 func TestWithoutTools(t *testing.T) {
 	m := &actor{replies: []model.Reply{text("so")}}
 	var talk hone.Conversation
@@ -159,8 +156,7 @@ func TestWithoutTools(t *testing.T) {
 	}
 }
 
-// TestOutputGivesWayToTheAnswer: output that was not reckoned with is left out
-// rather than the answer, the oldest first.
+// If tool output leaves no budget for the answer, the oldest output is omitted.
 func TestOutputGivesWayToTheAnswer(t *testing.T) {
 	dir := t.TempDir()
 	m := &actor{replies: append(unsaid(looking(2, 2)...), text("so"))}
@@ -176,9 +172,8 @@ func TestOutputGivesWayToTheAnswer(t *testing.T) {
 	p.replays(t, dir)
 }
 
-// TestLostCallInTheMiddle: where a call that was lost took what was kept for
-// the answer, the run ends there, and a larger budget goes on as if nothing had
-// been.
+// If a lost call took the budget of the answer the run stops there. With a
+// larger budget it continues as if nothing had happened.
 func TestLostCallInTheMiddle(t *testing.T) {
 	dir := t.TempDir()
 	cut := fails(&model.Error{Kind: model.Cut, Message: "cut"})
@@ -204,9 +199,9 @@ func TestLostCallInTheMiddle(t *testing.T) {
 	p.replays(t, dir)
 }
 
-// TestAnswerIsAlwaysPaid, whatever replies and tools bring, as long as no call
-// is lost: a conversation that is begun is asked for its answer, never refused
-// in mid-work. HONE_TEST_SEED plays one again.
+// Unless a call is lost, a conversation that has started is always asked for
+// its answer, whatever replies and tools return. HONE_TEST_SEED repeats one
+// case.
 func TestAnswerIsAlwaysPaid(t *testing.T) {
 	began, talks := 0, 60
 	if testing.Short() {
@@ -243,7 +238,7 @@ func TestAnswerIsAlwaysPaid(t *testing.T) {
 	}
 }
 
-// wasteful is a model that uses as much as it may, and never answers.
+// wasteful is a model that uses as many tokens as it may, and never answers.
 type wasteful struct {
 	rng   *rand.Rand
 	asked int
@@ -275,14 +270,14 @@ func (w *wasteful) work(context.Context, tool.Input) (tool.Result, error) {
 	return tool.Result{Text: strings.Repeat("y", 20_000)}, nil
 }
 
-// spent is a reply that took so many tokens.
+// spent is a reply that used so many tokens.
 func spent(tokens int64, reply model.Reply) model.Reply {
 	reply.Usage = &model.Usage{Input: tokens}
 	return reply
 }
 
-// refunded raises a limit by the dear calls that were lost, so that a run which
-// was killed there has as much left as one that was not. The cheap ones stay.
+// refunded raises a limit by the cost of the lost calls, so that a killed run
+// has as much left as an undisturbed one.
 func refunded(r *hone.Run, tokens int64) int64 {
 	var pending int64
 	for _, e := range r.Journal.Events() {
@@ -300,8 +295,8 @@ func refunded(r *hone.Run, tokens int64) int64 {
 	return tokens + pending
 }
 
-// TestAnswerInTimeAtEveryPoint: whether the budget is short is decided once a
-// turn, whatever a lost call took of it since.
+// Whether the budget is short is decided once for each turn, whatever a lost
+// call has cost since.
 func TestAnswerInTimeAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
 		CompareRequests: true,
@@ -328,7 +323,7 @@ func TestAnswerInTimeAtEveryPoint(t *testing.T) {
 	}.Run(t)
 }
 
-// reviewed is a process whose rounds work and have the work reviewed. The check
+// reviewed is a process whose rounds do work and have it reviewed. The check
 // wants "works" in the file a, which the first round writes.
 func reviewed(dir string, m model.Model, limits hone.Limits) process {
 	return process{
@@ -363,8 +358,8 @@ func working(content string) []model.Reply {
 	return []model.Reply{spent(30_000, calls("write", fmt.Sprintf(`{"a":%q}`, content))), text("done")}
 }
 
-// TestRoundWithoutItsEnd: what cannot be paid any more does not take with it
-// what was done.
+// If the budget does not pay for the rest of a round, the work that is done
+// stays.
 func TestRoundWithoutItsEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name, content, check string
@@ -409,8 +404,7 @@ func TestRoundWithoutItsEnd(t *testing.T) {
 	}
 }
 
-// TestRoundWithoutItsEndAtEveryPoint: it ends so wherever it is killed, and can
-// be gone through again.
+// Such a round ends in the same way wherever it is killed, and can be replayed.
 func TestRoundWithoutItsEndAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
 		CompareRequests: true,
@@ -427,9 +421,8 @@ func TestRoundWithoutItsEndAtEveryPoint(t *testing.T) {
 	}.Run(t)
 }
 
-// TestRoundWithoutALostCall: the rest of a round can also turn out not to be
-// payable in the middle of a call, or of an agent's session, which may have
-// changed files by then. The round can be gone through again all the same.
+// A call, or an agent's session that already changed files, may turn out to be
+// unpayable in the middle. Such a round can be replayed too.
 func TestRoundWithoutALostCall(t *testing.T) {
 	lost := fails(&model.Error{Kind: model.Cut, Message: "cut"})
 	for name, tt := range map[string]struct {
@@ -470,7 +463,7 @@ func TestRoundWithoutALostCall(t *testing.T) {
 	}
 }
 
-// TestOutOfBudget is said of nothing else.
+// OutOfBudget is true only of budget stops.
 func TestOutOfBudget(t *testing.T) {
 	for _, err := range []error{nil, context.Canceled, &hone.Stop{Kind: hone.KindContext}, &model.Error{Kind: model.RateLimited}} {
 		if hone.OutOfBudget(err) {

@@ -20,7 +20,7 @@ import (
 	"hone/workspace"
 )
 
-// approve is a run's settings with files that have to be asked about.
+// approve sets which files need an approval.
 func approve(h hone.Human, patterns ...string) func(*hone.Run) {
 	return func(r *hone.Run) {
 		r.Human = h
@@ -28,8 +28,8 @@ func approve(h hone.Human, patterns ...string) func(*hone.Run) {
 	}
 }
 
-// TestApplyGivesVerdicts in the order of the edits; a refusal is a verdict and
-// no error, and keeps nothing else from being made.
+// Apply returns verdicts in the order of the edits. A refusal is a verdict, not
+// an error, and does not block the other edits.
 func TestApplyGivesVerdicts(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"same": "same", "gone": "soon", "seen": "old", "unseen": "old"})
 	var got []workspace.Verdict
@@ -81,8 +81,8 @@ func TestApplyGivesVerdicts(t *testing.T) {
 	}
 }
 
-// TestQuestionIsOnRecordBeforeItIsAsked, with the contents that it is about,
-// and the answer is bound to their digests.
+// A question and the contents that it is about are recorded before it is asked,
+// and its answer applies only to their digests.
 func TestQuestionIsOnRecordBeforeItIsAsked(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "old", "b": "soon"})
 	h := &person{}
@@ -116,7 +116,7 @@ func TestQuestionIsOnRecordBeforeItIsAsked(t *testing.T) {
 	}
 }
 
-// TestQuestionAboutAnEmptyFile: no contents are not the same as no file.
+// An empty file differs from no file.
 func TestQuestionAboutAnEmptyFile(t *testing.T) {
 	h := &person{answer: yes}
 	dir := t.TempDir()
@@ -144,7 +144,8 @@ func TestRestIsNotAsked(t *testing.T) {
 	}
 }
 
-// TestPendingQuestionStops with nothing applied, and a resumed run asks again.
+// A pending question stops the run with nothing applied, and a resumed run asks
+// again.
 func TestPendingQuestionStops(t *testing.T) {
 	dir := t.TempDir()
 	h := &person{answer: later}
@@ -161,7 +162,7 @@ func TestPendingQuestionStops(t *testing.T) {
 	}
 }
 
-// TestAnsweredQuestionIsNotAskedAgain in the round that is gone on with.
+// A resumed round does not ask an answered question again.
 func TestAnsweredQuestionIsNotAskedAgain(t *testing.T) {
 	dir := t.TempDir()
 	h := &person{answer: func(q hone.Question) (hone.Answer, error) {
@@ -179,8 +180,8 @@ func TestAnsweredQuestionIsNotAskedAgain(t *testing.T) {
 	}
 }
 
-// TestNobodyThere: without anybody to ask an edit is declined, and a resume
-// with somebody there asks first thing, applies, checks and decides anew.
+// If no user can be asked an edit is declined. A resumed run that can ask a
+// user asks first, applies the edit, runs the check and decides again.
 func TestNobodyThere(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -250,7 +251,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestChangedFileIsNotAskedAbout again: the question was about other contents.
+// A question about a file that has changed since is not asked again.
 func TestChangedFileIsNotAskedAbout(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"asked": "old"})
 	p := process{round: applies([]workspace.Edit{edit("asked", "new")}), set: approve(nil, "asked")}
@@ -264,8 +265,8 @@ func TestChangedFileIsNotAskedAbout(t *testing.T) {
 	}
 }
 
-// TestKillsWhileAskingAgain: wherever a process dies that puts a question
-// again, the next one comes to the same tree and the same end.
+// Wherever a process dies while it asks a question again, the next process
+// reaches the same tree and the same end.
 func TestKillsWhileAskingAgain(t *testing.T) {
 	step := 1
 	if testing.Short() {
@@ -314,8 +315,8 @@ func TestKillsWhileAskingAgain(t *testing.T) {
 	}
 }
 
-// TestConflictNamesTheFile: a file that changes between review and apply is
-// left alone; what the hint says restores it, and the run goes on.
+// A file that changes between review and apply is not overwritten. The advice
+// to the user restores it, and then the run continues.
 func TestConflictNamesTheFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the hint is for a POSIX shell")
@@ -359,8 +360,7 @@ func halfApplied(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestSettle: whatever run comes next, it first rolls forward what the last
-// one had begun.
+// Any later run first completes what the last one had started to apply.
 func TestSettle(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		dir := halfApplied(t)
@@ -376,7 +376,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSettleOverwritesNoThirdState, not even for a new run, and says which.
+// Settle does not overwrite a file in an unknown state, even for a new run, and
+// names it.
 func TestSettleOverwritesNoThirdState(t *testing.T) {
 	dir := halfApplied(t)
 	crashtest.WriteFile(dir, "b", "mine")

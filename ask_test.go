@@ -19,7 +19,7 @@ import (
 	"hone/model"
 )
 
-// TestAskKeepsRequestAndReply as objects that can be read again.
+// Ask stores the request and the reply as objects that can be read again.
 func TestAskKeepsRequestAndReply(t *testing.T) {
 	dir := t.TempDir()
 	reply := text("the answer")
@@ -53,8 +53,8 @@ func TestAskKeepsRequestAndReply(t *testing.T) {
 	}
 }
 
-// TestAskReturnsTheRecord: a reply on record is not bought again, and is what
-// it was, the provider's own bytes in it too.
+// A recorded reply is not requested again, and is returned unchanged, with the
+// provider's own bytes.
 func TestAskReturnsTheRecord(t *testing.T) {
 	dir := t.TempDir()
 	const opaque, raw = `{"z":"<s>&AAA\u003d","a":12345678901234567890,"n":1.0e5}`, `[{"b":1},{"a":[1.50,null]}]`
@@ -89,7 +89,7 @@ func TestAskReturnsTheRecord(t *testing.T) {
 	}
 }
 
-// TestAskWithAnotherPrompt stops and names both digests.
+// A changed prompt stops the run, and the reason has both digests.
 func TestAskWithAnotherPrompt(t *testing.T) {
 	for _, kill := range []func(string, journal.Type, journal.Phase) bool{on("before", "round", ""), on("before", "reply", journal.Record)} {
 		dir := t.TempDir()
@@ -114,8 +114,8 @@ func TestAskWithAnotherPrompt(t *testing.T) {
 	}
 }
 
-// TestRetry: a temporary fault is met with another attempt, later each time,
-// and not before the provider allows it.
+// After a temporary error there is another attempt, each time later, and not
+// before the provider allows it.
 func TestRetry(t *testing.T) {
 	dir := t.TempDir()
 	busy := &model.Error{Kind: model.Overloaded, Message: "busy"}
@@ -141,7 +141,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestBackOffGrows: without the provider's word, the waits grow up to the most.
+// Unless the provider says how long to wait, the waits grow to the maximum.
 func TestBackOffGrows(t *testing.T) {
 	dir := t.TempDir()
 	m := speaker(slices.Repeat([]answer{fails(&model.Error{Kind: model.Cut, Message: "cut"})}, 8)...)
@@ -164,7 +164,7 @@ func TestBackOffGrows(t *testing.T) {
 	}
 }
 
-// TestFault: how faults that no further attempt can mend end a run.
+// How a run ends after an error that another attempt cannot fix.
 func TestFault(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -214,7 +214,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestLoopSaysWhatTakesTheRoom: the engine shows the loop's words with it.
+// The engine shows what the loop says about the size of a prompt.
 func TestLoopSaysWhatTakesTheRoom(t *testing.T) {
 	role := editor(speaker())
 	role.Context = 4000
@@ -240,7 +240,7 @@ func TestLoopSaysWhatTakesTheRoom(t *testing.T) {
 	wantEnd(t, fits.end(t, t.TempDir()), hone.KindDone)
 }
 
-// TestCancelledCallStaysCharged: what it used is not known.
+// The usage of a canceled call is unknown, so it stays charged in full.
 func TestCancelledCallStaysCharged(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -261,7 +261,7 @@ func TestCancelledCallStaysCharged(t *testing.T) {
 	}
 }
 
-// TestFaultOfACancelledCall is no fault of the provider's.
+// An error of a canceled call does not count as the provider's error.
 func TestFaultOfACancelledCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m := speaker(func(context.Context, model.Request) (model.Reply, error) {
@@ -272,7 +272,7 @@ func TestFaultOfACancelledCall(t *testing.T) {
 	wantEnd(t, end, hone.KindInterrupted)
 }
 
-// TestReplyIsRecordedThoughCancelled: an effect that came about is kept.
+// A reply that arrives after the context is canceled is recorded.
 func TestReplyIsRecordedThoughCancelled(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -29,14 +29,14 @@ func doing(name string, do func(context.Context, tool.Input) (tool.Result, error
 	return tool.Tool{Spec: model.Spec{Name: name, Schema: json.RawMessage(`{"type":"object"}`)}, Run: do}
 }
 
-// looker is a tool that changes nothing.
+// looker is a read-only tool.
 func looker(name string, do func(context.Context, tool.Input) (tool.Result, error)) tool.Tool {
 	one := doing(name, do)
 	one.ReadOnly = true
 	return one
 }
 
-// pairs are so many calls of one tool, each with arguments of its own.
+// pairs returns so many calls of one tool, each with its own arguments.
 func pairs(name string, n int) []string {
 	var list []string
 	for i := range n {
@@ -45,15 +45,15 @@ func pairs(name string, n int) []string {
 	return list
 }
 
-// patient is a context that ends before the test would hang.
+// patient returns a context that ends before the test would hang.
 func patient(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// TestLooksRunBeside: calls that only look run at the same time, and whichever
-// is ready first, results and records stand in the order of the calls.
+// Calls of read-only tools run at the same time. Results and records are in the
+// order of the calls, whichever ends first.
 func TestLooksRunBeside(t *testing.T) {
 	dir := t.TempDir()
 	ctx := patient(t)
@@ -101,7 +101,7 @@ func outputs(talk hone.Conversation) []string {
 	return list
 }
 
-// TestAtMostEightBeside: and eight are.
+// Eight calls run at the same time, and not more.
 func TestAtMostEightBeside(t *testing.T) {
 	ctx := patient(t)
 	var now, most, begun atomic.Int64
@@ -131,8 +131,8 @@ func TestAtMostEightBeside(t *testing.T) {
 	}
 }
 
-// TestOnlyLooksRunBeside: a call that changes something waits for those before
-// it, and those behind it wait for it.
+// A call that changes something waits for those before it, and those after it
+// wait for it.
 func TestOnlyLooksRunBeside(t *testing.T) {
 	var now, edits atomic.Int64
 	look := looker("look", func(context.Context, tool.Input) (tool.Result, error) {
@@ -156,8 +156,8 @@ func TestOnlyLooksRunBeside(t *testing.T) {
 	}
 }
 
-// TestErrorOfATool stops the run with nothing remembered of that call; gone on
-// with, what came before it is not done again.
+// An error of a tool stops the run, and nothing of the call is recorded. A
+// resumed run does not repeat earlier calls.
 func TestErrorOfATool(t *testing.T) {
 	for _, group := range []struct {
 		name  string
@@ -202,8 +202,8 @@ func TestErrorOfATool(t *testing.T) {
 	}
 }
 
-// TestRefusals: each is answered in its place and on record, and the model
-// goes on.
+// Each refused call is answered in its place and recorded, and the model
+// continues.
 func TestRefusals(t *testing.T) {
 	evil := "rm -rf /\x00\x1b[2J\n../../" + strings.Repeat("x", 1<<20)
 	for _, tt := range []struct {
@@ -245,15 +245,15 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// often is a tool that answers the same call so often.
+// often is a tool that allows a number of repeats.
 func often(name string, repeats int) tool.Tool {
 	one := echo()
 	one.Name, one.MaxRepeats = name, repeats
 	return one
 }
 
-// TestRepeats: the same call is answered twice, or as often as its tool says,
-// until something was changed.
+// The same call is answered twice, or as often as its tool allows, until
+// something has changed.
 func TestRepeats(t *testing.T) {
 	alter := doing("alter", func(_ context.Context, in tool.Input) (tool.Result, error) {
 		return tool.Result{Text: "made", Failed: string(in.Args) == "false"}, nil
@@ -300,7 +300,7 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// TestLongArguments are kept as an object.
+// Long arguments are stored as an object.
 func TestLongArguments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: megabytes in one goroutine")
@@ -324,7 +324,7 @@ func TestLongArguments(t *testing.T) {
 	}
 }
 
-// TestOutputs: what is too long is cut in the middle, and can be had whole.
+// The middle of a long output is omitted, and the model can read all of it.
 func TestOutputs(t *testing.T) {
 	long := "first line\n" + strings.Repeat("0123456789 é\n", 80_000) + "last line\n"
 	dense := strings.Repeat("é", 1<<19)
@@ -372,8 +372,8 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestSeen: a tool is told what the session was shown of files, and by which
-// call last; another session knows nothing of it.
+// A tool learns which contents of a file the session was shown last. Another
+// session learns nothing of that.
 func TestSeen(t *testing.T) {
 	var got []string
 	ask := func(_ context.Context, in tool.Input) (tool.Result, error) {
@@ -396,7 +396,7 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// TestCancelledCall is interrupted, and gone on with as its kind allows.
+// A canceled call is interrupted, and resumed as its kind of tool allows.
 func TestCancelledCall(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -437,8 +437,8 @@ func TestCancelledCall(t *testing.T) {
 	}
 }
 
-// TestNothingBeginsOnceCancelled: what a call did before is kept, and those
-// behind it are not begun.
+// After the context is canceled the result of a call is kept, and the calls
+// after it do not start.
 func TestNothingBeginsOnceCancelled(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -462,8 +462,8 @@ func TestNothingBeginsOnceCancelled(t *testing.T) {
 	}
 }
 
-// TestKeysOfTools: a key in what a tool says, or in what a model writes, is
-// neither kept, nor sent, nor given to a tool (ruling G6).
+// A key in a tool's output or a model's reply is not stored, not sent, and not
+// given to a tool (ruling G6).
 func TestKeysOfTools(t *testing.T) {
 	const key = "sk-0123456789abcdef"
 	dir := t.TempDir()

@@ -18,8 +18,9 @@ import (
 	"hone/workspace"
 )
 
-// looksFirst is a run that makes a its round's number, and whose check wants it
-// to be 2. It counts its checks and keeps what its rounds were given.
+// looksFirst is a run whose rounds write their number into the file a, and
+// whose check wants it to be 2. It counts the checks, and keeps the findings
+// that the rounds start with.
 type looksFirst struct {
 	first  hone.CheckFirst
 	proof  *hone.Proof
@@ -92,8 +93,8 @@ func TestCheckFirst(t *testing.T) {
 	}
 }
 
-// TestCheckFirstPasses: the end says so, holds the check's advice, and stays
-// what it is, whatever becomes of the tree.
+// If the check passes first, the end says so and has the check's advice, and
+// later changes of the tree do not alter it.
 func TestCheckFirstPasses(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "2"})
 	l := looksFirst{first: hone.UnlessClean}
@@ -109,8 +110,8 @@ func TestCheckFirstPasses(t *testing.T) {
 	}
 }
 
-// TestCheckFirstCannotRun: a run that is only informed says so and goes on; one
-// that is done if the check passes waits until the check is fixed.
+// If the check cannot run first, an Informed run says so and continues. An
+// UnlessClean run stops until the check is fixed.
 func TestCheckFirstCannotRun(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "0"})
 	l := looksFirst{first: hone.Informed, broken: true}
@@ -143,8 +144,8 @@ func TestCheckFirstCannotRun(t *testing.T) {
 	p.replays(t, dir)
 }
 
-// TestChangeAfterCheckFirst: what the user changes between the check and the
-// first round is told with what the check found, which is not run again.
+// What the user changes between the check and the first round is reported
+// together with the check's findings. The check does not run again.
 func TestChangeAfterCheckFirst(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "0", "b": "0"})
 	l := looksFirst{first: hone.Informed}
@@ -160,7 +161,7 @@ func TestChangeAfterCheckFirst(t *testing.T) {
 	p.replays(t, dir)
 }
 
-// TestUndoBeforeCheckFirst: before the run is before what its first check did.
+// Undoing to before the run also reverts what its first check changed.
 func TestUndoBeforeCheckFirst(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "0", "checked": "no"})
 	l := looksFirst{first: hone.Informed}
@@ -180,8 +181,7 @@ func TestUndoBeforeCheckFirst(t *testing.T) {
 	}
 }
 
-// TestResumeBeforeTheFirstRound: a run that was undone resumes with the findings of
-// its first check.
+// A run that was undone resumes with the findings of its first check.
 func TestResumeBeforeTheFirstRound(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "0"})
 	l := looksFirst{first: hone.Informed}
@@ -200,8 +200,8 @@ func TestResumeBeforeTheFirstRound(t *testing.T) {
 	p.replays(t, dir)
 }
 
-// TestCrashOfTheFirstCheck: killed anywhere, a run looks first once, and its
-// first round is given the same.
+// Wherever the run is killed, the first check is recorded once, and the first
+// round gets the same findings.
 func TestCrashOfTheFirstCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		first  hone.CheckFirst

@@ -16,7 +16,7 @@ import (
 	"hone/workspace"
 )
 
-// effects is a file that a step appends to, so that doing it twice shows.
+// effects is a file that a step appends to, so that a repetition shows.
 func effects(dir string) string { return filepath.Join(dir, "effects") }
 
 type seen struct {
@@ -93,8 +93,8 @@ func TestCrashAtEveryPoint(t *testing.T) {
 	}.Run(t)
 }
 
-// TestCrashAmongAnswers: a person says yes, no, and yes to all the rest; what
-// was declined is told, asked about again in the next round, and left again.
+// The user says yes, no, and yes to all the rest. What was declined is
+// reported, asked about again in the next round, and declined again.
 func TestCrashAmongAnswers(t *testing.T) {
 	round := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		text := "w" + fmt.Sprint(r.Round(), len(prior))
@@ -133,8 +133,8 @@ func TestCrashAmongAnswers(t *testing.T) {
 	}.Run(t)
 }
 
-// TestCrashAroundOpenQuestions: a question stays open, is denied for want of
-// somebody to ask, and is answered by a third process.
+// A question stays open, is denied because no user can be asked, and is
+// answered in a third process.
 func TestCrashAroundOpenQuestions(t *testing.T) {
 	crashtest.Scene{
 		Setup: func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "asked", "zero") },
@@ -156,8 +156,8 @@ func TestCrashAroundOpenQuestions(t *testing.T) {
 	}.Run(t)
 }
 
-// TestCrashOfAnAgent: a session that changes files and asks models of its own;
-// one that was cut off is told of, so that the agent goes on from there.
+// An agent's session changes files and makes model calls of its own. If it is
+// interrupted the next session is told so, and continues from there.
 func TestCrashOfAnAgent(t *testing.T) {
 	crashtest.Scene{
 		Replies: []model.Reply{text("first"), text("second")},

@@ -13,8 +13,8 @@ import (
 	"hone/workspace"
 )
 
-// meddles is a round whose command changes what is protected, and whose edits
-// ask to.
+// meddles is a round whose command changes protected files, and whose edits ask
+// to change them.
 func meddles(dir string, edits func(round int) []workspace.Edit) hone.Round {
 	return func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		command := func(context.Context) (seen, error) {
@@ -34,9 +34,8 @@ func meddles(dir string, edits func(round int) []workspace.Edit) hone.Round {
 	}
 }
 
-// TestCrashOfATrustedCheck: the check is seen red, what commands change of it is
-// put back, an edit of it is approved and another declined, and it must pass on
-// a copy too.
+// The check must fail first, its files are restored after commands, an edit of
+// it is approved and another declined, and it must pass on a copy too.
 func TestCrashOfATrustedCheck(t *testing.T) {
 	edits := func(round int) []workspace.Edit {
 		list := []workspace.Edit{edit("a", fmt.Sprint(round)), edit("tests/t", "mine"), edit("tests/more", fmt.Sprint(round))}
@@ -78,8 +77,8 @@ func TestCrashOfATrustedCheck(t *testing.T) {
 	}.Run(t)
 }
 
-// TestCrashOfTheBestRound: rounds are used up, and the tree of the one with the
-// fewest findings is put back.
+// The rounds are used up, and the tree of the round with the fewest findings is
+// restored.
 func TestCrashOfTheBestRound(t *testing.T) {
 	edits := func(round int) []workspace.Edit {
 		list := []workspace.Edit{edit("a", fmt.Sprint(round)), edit(fmt.Sprint("made/", round), "made")}

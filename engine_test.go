@@ -14,8 +14,8 @@ import (
 	"hone/workspace"
 )
 
-// TestDecision holds the table of ruling G12: what follows from a round's
-// findings, the check's, and whether an edit was declined.
+// TestDecision is the table of ruling G12: what follows from the findings of a
+// round and of the check, and from a declined edit.
 func TestDecision(t *testing.T) {
 	asked := []workspace.Edit{edit("asked", "new")}
 	broken := check.Finding{Source: "checker", Text: "it crashed", Broken: true}
@@ -76,8 +76,8 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-// TestCarriedOver: while the check has not run again, its last findings stand
-// beside the round's.
+// Until the check runs again, its last findings are added to those of the
+// round.
 func TestCarriedOver(t *testing.T) {
 	var told [][]string
 	round := func(_ context.Context, _ *hone.Run, prior []check.Finding) ([]check.Finding, error) {
@@ -100,8 +100,8 @@ func TestCarriedOver(t *testing.T) {
 	}
 }
 
-// TestFinishedRunIsLeftAlone: resuming it gives its end again, appends nothing
-// and asks nobody.
+// Resuming a finished run returns its end again, records nothing and asks no
+// question.
 func TestFinishedRunIsLeftAlone(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -147,8 +147,8 @@ func TestRaisedRoundsGoOn(t *testing.T) {
 	}
 }
 
-// TestRaisedRoundsDoNotReopenAnEnd: where only a declined edit kept a run
-// without a check from being done, a further round has nothing to do.
+// If only a declined edit kept a run without a check from being done, a further
+// round has nothing to do.
 func TestRaisedRoundsDoNotReopenAnEnd(t *testing.T) {
 	dir := t.TempDir()
 	played := 0
@@ -165,8 +165,7 @@ func TestRaisedRoundsDoNotReopenAnEnd(t *testing.T) {
 	}
 }
 
-// TestCheckCountsForItsTree: a check on record is not asked again on resume,
-// unless the tree is another one.
+// A resumed run does not repeat a recorded check unless the tree has changed.
 func TestCheckCountsForItsTree(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -213,7 +212,7 @@ func TestTimeLimit(t *testing.T) {
 	wantEnd(t, p.end(t, dir), hone.KindDone)
 }
 
-// TestActiveTime: the time between two processes is nobody's.
+// The time between two processes does not count.
 func TestActiveTime(t *testing.T) {
 	dir := t.TempDir()
 	stop := errors.New("not now")
@@ -232,7 +231,7 @@ func TestActiveTime(t *testing.T) {
 	}
 }
 
-// TestCancel: an interrupted run says so with 130 and can be gone on with.
+// An interrupted run ends as interrupted, and can be resumed.
 func TestCancel(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -262,8 +261,7 @@ func TestErrorOfALoopIsTheEnvironments(t *testing.T) {
 	wantEnd(t, process{round: finds()}.end(t, dir), hone.KindDone)
 }
 
-// TestRoundNamesTheTree: the state of the tree is on record with the
-// round, for whoever compares.
+// The decision of a round records the state of the tree.
 func TestRoundNamesTheTree(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "zero"})
 	process{round: applies([]workspace.Edit{edit("a", "one")})}.end(t, dir)
@@ -274,9 +272,8 @@ func TestRoundNamesTheTree(t *testing.T) {
 	}
 }
 
-// TestBlockerEndsBlocked: what only a person can take out of the way keeps a
-// run going while there are rounds, and ends it blocked when there are none
-// (ruling S5).
+// What only the user can resolve keeps a run going while there are rounds, and
+// then ends it as blocked (ruling S5).
 func TestBlockerEndsBlocked(t *testing.T) {
 	dir, rounds := t.TempDir(), 0
 	p := process{round: func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) {

@@ -16,8 +16,8 @@ import (
 	"hone/workspace"
 )
 
-// parrot is a model that says what it was taught, one reply after the other.
-// Request.Seq tells it how far the run is, so it needs no memory of its own.
+// parrot is a model that returns scripted replies in order. Request.Seq says
+// how many replies the run already has, so the model needs no memory.
 type parrot []string
 
 func (p parrot) Generate(_ context.Context, req model.Request) (model.Reply, error) {
@@ -25,8 +25,7 @@ func (p parrot) Generate(_ context.Context, req model.Request) (model.Reply, err
 }
 
 // A loop is one function. This one asks a model to rewrite a file until the
-// check is content: whatever the last round left wrong is what the next one
-// tells the model.
+// check passes: each round tells the model what the last one left wrong.
 func Example() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)
@@ -52,7 +51,7 @@ func Example() {
 		_, err = r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{
 			{Path: "greeting.txt", Content: []byte(reply.Text())},
 		}}, nil)
-		return nil, err // nothing that the check could not find itself
+		return nil, err // the check finds what is wrong
 	}
 
 	run, done, err := open(dir)
@@ -90,8 +89,8 @@ func (reader) Generate(_ context.Context, req model.Request) (model.Reply, error
 	return model.Reply{Finish: model.Stop, Parts: []model.Part{{Text: "It says " + last.Result.Text + "."}}}, nil
 }
 
-// A conversation: the model calls tools until it answers. A tool is data with
-// one func; here it reads from the run's own tree.
+// In a conversation the model calls tools until it answers. A tool is data with
+// one function; this one reads from the run's own tree.
 func ExampleRun_Talk() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)
@@ -141,7 +140,7 @@ func ExampleRun_Talk() {
 	// done <nil>
 }
 
-// open begins a run on a folder: what it does is kept in .hone there.
+// open starts a run in a directory. Its journal is in .hone there.
 func open(dir string) (run *hone.Run, done func(), err error) {
 	tree, err := workspace.Open(dir, workspace.Options{})
 	if err != nil {

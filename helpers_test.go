@@ -16,14 +16,14 @@ import (
 	"hone/workspace"
 )
 
-// process is one life of a program on a workspace. The zero process but for
-// its round starts a run, or goes on with the last, for three rounds.
+// process is one process of a program on a workspace. It starts a run, or
+// resumes the last one, for three rounds.
 type process struct {
-	ctx     context.Context // nil: never cancelled
+	ctx     context.Context // nil: never canceled
 	round   hone.Round
 	set     func(*hone.Run) // may be nil
 	observe journal.Observer
-	fresh   bool // a new run, whatever runs there are
+	fresh   bool // starts a run even if there is one
 }
 
 // live runs the process. It checks each line of the journal against the schema.
@@ -40,7 +40,7 @@ func (p process) live(t testing.TB, dir string) (hone.End, error) {
 	return end, err
 }
 
-// end is live for whoever expects that the end could be recorded.
+// end is live for a process that must succeed.
 func (p process) end(t testing.TB, dir string) hone.End {
 	t.Helper()
 	end, err := p.live(t, dir)
@@ -50,11 +50,11 @@ func (p process) end(t testing.TB, dir string) hone.End {
 	return end
 }
 
-// killed is what a killed process panics with.
+// killed is the value that a killed process panics with.
 type killed struct{}
 
-// killedAt is a process that dies where at says so, as the kernel would have
-// it: nothing of it runs any more. It reports whether it came to that.
+// killedAt runs the process, kills it at the first event for which at returns
+// true, and reports whether it was killed. A killed process does nothing more.
 func (p process) killedAt(t testing.TB, dir string, at func(when string, typ journal.Type, phase journal.Phase) bool) (dead bool) {
 	t.Helper()
 	p.observe = journal.Observer{
@@ -80,12 +80,12 @@ func (p process) killedAt(t testing.TB, dir string, at func(when string, typ jou
 	return false
 }
 
-// on is a place for killedAt: the first event of a type and phase.
+// on is an argument of killedAt: the first event of a type and phase.
 func on(when string, typ journal.Type, phase journal.Phase) func(string, journal.Type, journal.Phase) bool {
 	return func(w string, ty journal.Type, p journal.Phase) bool { return w == when && ty == typ && p == phase }
 }
 
-// must is for what can only fail where the test itself is wrong.
+// must panics if an error occurs that only a wrong test can cause.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -101,7 +101,7 @@ func events(t testing.TB, dir string) []journal.Event {
 	return must(home.Read(must(home.FindRun("last"))))
 }
 
-// of is the payloads of events of a type and phase, in order.
+// of returns the payloads of the events of a type and phase, in order.
 func of[T any](t testing.TB, events []journal.Event, typ journal.Type, phase journal.Phase) []T {
 	t.Helper()
 	var all []T
@@ -115,7 +115,7 @@ func of[T any](t testing.TB, events []journal.Event, typ journal.Type, phase jou
 	return all
 }
 
-// object reads an object of the workspace's home.
+// object reads an object of the workspace.
 func object(t testing.TB, dir, name string) []byte {
 	t.Helper()
 	home := must(journal.FindHome(dir))
@@ -123,7 +123,7 @@ func object(t testing.TB, dir, name string) []byte {
 	return must(home.Get(name))
 }
 
-// text is a reply of one text.
+// text is a reply with one text.
 func text(s string) model.Reply {
 	return model.Reply{Parts: []model.Part{{Text: s}}, Finish: model.Stop, Usage: &model.Usage{Input: 10, Output: 5}}
 }
@@ -133,7 +133,7 @@ func user(s string) []model.Message {
 	return []model.Message{{Role: model.User, Parts: []model.Part{{Text: s}}}}
 }
 
-// answers is a model that gives one answer after the other.
+// answers is a model that gives one answer after another.
 type answers struct {
 	mu       sync.Mutex
 	list     []answer
@@ -153,7 +153,7 @@ func (a *answers) Generate(ctx context.Context, req model.Request) (model.Reply,
 	return a.list[n](ctx, req)
 }
 
-// calls is how often it was asked.
+// calls returns how often the model was asked.
 func (a *answers) calls() int { return len(a.requests) }
 
 func says(s string) answer {
@@ -164,10 +164,10 @@ func fails(err error) answer {
 	return func(context.Context, model.Request) (model.Reply, error) { return model.Reply{}, err }
 }
 
-// speaker is a model that is asked and gives these answers.
+// speaker is a model that gives these answers, in order.
 func speaker(list ...answer) *answers { return &answers{list: list} }
 
-// editor is a role with room for a reply of a thousand tokens.
+// editor is a role whose replies may have a thousand tokens.
 func editor(m model.Model) hone.Role {
 	return hone.Role{Name: "editor", Model: m, Called: "test/model", System: "be brief", MaxOutput: 1000}
 }
@@ -188,15 +188,15 @@ func applies(edits []workspace.Edit, findings ...check.Finding) hone.Round {
 	}
 }
 
-// finds is a round that touches nothing.
+// finds is a round that changes nothing.
 func finds(findings ...check.Finding) hone.Round { return applies(nil, findings...) }
 
 func edit(path, content string) workspace.Edit {
 	return workspace.Edit{Path: path, Content: []byte(content)}
 }
 
-// checks is a check that gives one list of findings after the other, and the
-// last for ever; it counts in asked how often it ran.
+// checks is a check that returns one list of findings after another, and then
+// the last one every time. It counts its runs in asked.
 func checks(asked *int, lists ...[]check.Finding) check.Func {
 	return func(context.Context) ([]check.Finding, error) {
 		*asked++
@@ -210,7 +210,7 @@ func advice(s string) check.Finding {
 	return check.Finding{Source: "test", Text: s, Advisory: true}
 }
 
-// texts are the texts of findings.
+// texts returns the texts of findings.
 func texts(findings []check.Finding) []string {
 	list := []string{}
 	for _, f := range findings {
@@ -219,7 +219,7 @@ func texts(findings []check.Finding) []string {
 	return list
 }
 
-// person answers questions by the path, and remembers what it was asked.
+// person is a user who answers questions by their path, and remembers them.
 type person struct {
 	answer func(q hone.Question) (hone.Answer, error)
 	asked  []hone.Question
@@ -247,7 +247,8 @@ func no(hone.Question) (hone.Answer, error) { return hone.Answer{By: "person"}, 
 
 func later(hone.Question) (hone.Answer, error) { return hone.Answer{}, hone.ErrPending }
 
-// flag is the value of a next action's flag; empty where it has none.
+// flag returns the value of a flag in an advice to resume; empty if it has
+// none.
 func flag(next hone.Next, name string) string {
 	for _, f := range next.Flags {
 		if next.Verb == hone.Resume && f.Name == name {

@@ -20,9 +20,9 @@ import (
 	"hone/model"
 )
 
-// schedule is one random run: roles with prices of their own, faults, crashes,
-// and limits that are raised. It keeps two accounts that know nothing of each
-// other: what the journal says, and what the providers read and wrote.
+// schedule is one random run: roles with their own prices, faults, crashes, and
+// limits that are raised. It keeps two independent accounts: what the journal
+// says, and what the providers read and wrote.
 type schedule struct {
 	t     *testing.T
 	seed  uint64
@@ -41,17 +41,17 @@ type schedule struct {
 	dead   bool
 }
 
-// account is tokens and what they cost.
+// account is tokens and their cost.
 type account struct {
 	tokens int64
 	cost   float64
 }
 
-// TestLedgerHolds, whatever the providers answer, whoever asks them, and
-// wherever a process is killed: what was really used never passes what is on
-// the books, and that never passes the limits. A provider that keeps no limit
-// passes them by that one call. HONE_TEST_SEED and HONE_TEST_SCHEDULE play one
-// schedule again; the order in which an agent's own calls meet is not part of it.
+// Whatever the providers answer, whoever asks them, and wherever a process is
+// killed: actual use never exceeds the ledger, and the ledger never exceeds the
+// limits. Only a provider that ignores the output limit exceeds them, by one
+// call. HONE_TEST_SEED and HONE_TEST_SCHEDULE repeat one schedule, except for
+// the order of an agent's concurrent calls.
 func TestLedgerHolds(t *testing.T) {
 	schedules := uint64(24)
 	if os.Getenv("HONE_TEST_ALL") != "" {
@@ -85,7 +85,7 @@ func TestLedgerHolds(t *testing.T) {
 	}
 }
 
-// tally is how often something came up.
+// tally counts how often something happened.
 type tally struct {
 	mu sync.Mutex
 	of map[string]int
@@ -134,8 +134,8 @@ func newSchedule(t *testing.T, seed, n uint64) *schedule {
 // lives is how many processes play a schedule.
 const lives = 9
 
-// run plays processes, the last of which is not killed, and returns how they
-// ended.
+// run plays processes, of which only the last is not killed, and returns how
+// they ended.
 func (s *schedule) run(dir string) map[string]int {
 	must(0, os.WriteFile(dir+".ran", nil, 0o644))
 	came := map[string]int{}
@@ -170,7 +170,7 @@ func (s *schedule) run(dir string) map[string]int {
 	return came
 }
 
-// raise gives the run more of what it has a limit of.
+// raise raises the limits that the run has.
 func (s *schedule) raise() {
 	if s.limits.Tokens > 0 {
 		s.limits.Tokens += s.rng.Int64N(60_000)
@@ -180,7 +180,7 @@ func (s *schedule) raise() {
 	}
 }
 
-// live is one life of a process.
+// live plays one process.
 func (s *schedule) live(dir string) (end hone.End, killedHere bool) {
 	p := process{round: s.round(dir), set: func(r *hone.Run) {
 		r.Limits, r.Human = s.limits, hone.Always{}
@@ -197,7 +197,8 @@ func (s *schedule) live(dir string) (end hone.End, killedHere bool) {
 	return p.end(s.t, dir), false
 }
 
-// point is somewhere a process may die. Once it is dead nothing of it goes on.
+// point is a point where a process may be killed. After that it does nothing
+// more.
 func (s *schedule) point() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,8 +221,7 @@ func (s *schedule) hold(e journal.Event) {
 	s.die()
 }
 
-// compare holds the limits, the books and the providers' account against each
-// other.
+// compare compares the limits, the ledger and the providers' account.
 func (s *schedule) compare(when string) {
 	const rounding = 1e-9
 	tokens, cost := s.books.sum()
@@ -241,7 +241,7 @@ func (s *schedule) compare(when string) {
 	}
 }
 
-// ended checks what a run that was not killed says of itself.
+// ended checks the end of a run that was not killed.
 func (s *schedule) ended(end hone.End) {
 	tokens, cost := s.books.sum()
 	if end.Tokens != tokens || end.Cost != nil && math.Abs(*end.Cost-cost) > 1e-9 {
@@ -252,8 +252,8 @@ func (s *schedule) ended(end hone.End) {
 	}
 }
 
-// round asks some roles, by a plan that is the same whenever a run comes to the
-// round again.
+// round asks some roles, following a plan that is the same whenever a run
+// repeats the round.
 func (s *schedule) round(dir string) hone.Round {
 	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		plan := rand.New(rand.NewPCG(s.seed^s.n<<32, uint64(r.Round())))
@@ -280,7 +280,7 @@ func (s *schedule) round(dir string) hone.Round {
 	}
 }
 
-// provider is who answers a role's calls.
+// provider answers a role's calls.
 type provider struct {
 	s    *schedule
 	role hone.Role
@@ -296,7 +296,7 @@ func (p provider) Generate(_ context.Context, req model.Request) (model.Reply, e
 	return reply, nil
 }
 
-// contents is how many bytes of a request a provider can make tokens of.
+// contents returns how many bytes of a request a provider can turn into tokens.
 func contents(req model.Request) int64 {
 	n := len(req.System)
 	for _, one := range req.Tools {
@@ -316,7 +316,7 @@ func contents(req model.Request) int64 {
 	return int64(n)
 }
 
-// reply is some reply of a model that has tools or has none.
+// reply is a random reply of a model with or without tools.
 func (s *schedule) reply(tools bool) model.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,7 +337,7 @@ func (s *schedule) reply(tools bool) model.Reply {
 	return calls("bash", strconv.Itoa(s.rng.IntN(1e9)))
 }
 
-// use is how much a call takes of what it may: often all of it.
+// use returns how many of the allowed tokens a call uses: often all of them.
 func (s *schedule) use(most int64) int64 {
 	if s.rng.IntN(3) == 0 {
 		return most
@@ -345,8 +345,8 @@ func (s *schedule) use(most int64) int64 {
 	return s.rng.Int64N(most + 1)
 }
 
-// call is a provider at work: it takes up to what it may, and says so, or does
-// not, or lies, or fails. own says that the engine itself asked.
+// call plays a provider: it uses up to the allowed tokens, and reports that,
+// reports nothing, lies or fails. own means that the engine itself asked.
 func (s *schedule) call(role hone.Role, in, out int64, own bool) (told *model.Usage, fault error) {
 	s.point()
 	defer s.point() // generated, and nobody was told
@@ -385,8 +385,8 @@ func cost(role hone.Role, u model.Usage) float64 {
 	return float64(u.Input)*p.Input/1e6 + float64(u.Output)*p.Output/1e6 + float64(u.CacheRead)*p.CacheRead/1e6 + float64(u.CacheWrite)*p.CacheWrite/1e6
 }
 
-// rejection is how a call is turned away before anything is generated; nil
-// where it is not.
+// rejection returns why a call is rejected before anything is generated; nil if
+// it is not.
 func (s *schedule) rejection() error {
 	switch s.rng.IntN(30) {
 	case 0:
@@ -401,7 +401,7 @@ func (s *schedule) rejection() error {
 	return nil
 }
 
-// say is what a provider tells of what it used, and how the call ends.
+// say returns what a provider reports about its usage, and how the call ends.
 func (s *schedule) say(used model.Usage) (*model.Usage, error) {
 	soFar := used
 	soFar.Output = s.rng.Int64N(used.Output + 1)
@@ -436,9 +436,8 @@ func (s *schedule) say(used model.Usage) (*model.Usage, error) {
 	return &used, nil
 }
 
-// session is an agent's: it asks by itself, several times at once, through
-// somebody who puts each call on the ledger. Where one is refused, or the
-// process dies, it comes to its end.
+// session plays an agent: it makes calls by itself, several at once, through a
+// proxy that reserves each. If one is refused, or the process dies, it ends.
 func (s *schedule) session(r *hone.Run, role hone.Role) (model.Reply, error) {
 	s.point()
 	var errs [4]error

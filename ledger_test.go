@@ -50,7 +50,7 @@ func (b *books) sum() (tokens int64, cost float64) {
 	return tokens, cost
 }
 
-// TestReserveStandsBeforeTheRequestLeaves, before every attempt.
+// The reserve of an attempt is recorded before its request is sent.
 func TestReserveStandsBeforeTheRequestLeaves(t *testing.T) {
 	var order []string
 	enter := func(a answer) answer {
@@ -75,7 +75,7 @@ func TestReserveStandsBeforeTheRequestLeaves(t *testing.T) {
 	}
 }
 
-// TestCharge: what an attempt is charged, by what is known of it.
+// What an attempt is charged, depending on what is known about it.
 func TestCharge(t *testing.T) {
 	used := model.Usage{Input: 100, Output: 50, Reasoning: 20, CacheRead: 30, CacheWrite: 20}
 	price := &hone.Price{Input: 1, Output: 10, CacheRead: 0.5, CacheWrite: 2}
@@ -116,8 +116,8 @@ func TestCharge(t *testing.T) {
 	}
 }
 
-// TestRejectedRequestIsFree: what was turned away by its status has used
-// nothing; the same word inside a stream may come after work.
+// A request that was rejected by its status used nothing. The same error inside
+// a stream may come after work.
 func TestRejectedRequestIsFree(t *testing.T) {
 	for _, tt := range []struct {
 		fault model.Error
@@ -143,9 +143,8 @@ func TestRejectedRequestIsFree(t *testing.T) {
 	}
 }
 
-// TestChargeOfWhatIsNotFinal: what a provider said before a reply broke off is
-// true of what it read, and the least of what it wrote; and numbers that cannot
-// be are none.
+// If a reply breaks off, the reported input counts, and the reported output is
+// a minimum. Impossible numbers are ignored.
 func TestChargeOfWhatIsNotFinal(t *testing.T) {
 	price := &hone.Price{Input: 1, Output: 10, CacheRead: 0.5}
 	soFar := &model.Usage{Input: 100, CacheRead: 30, Output: 50}
@@ -185,9 +184,8 @@ func TestChargeOfWhatIsNotFinal(t *testing.T) {
 	}
 }
 
-// TestAgentsWordBesideTheLedger: an agent whose calls are passed on is not
-// believed what it says of them, even when none could be afforded; nor is one
-// that says what cannot be.
+// The report of an agent whose calls are forwarded does not count, even if none
+// could be paid for. Neither does an impossible report.
 func TestAgentsWordBesideTheLedger(t *testing.T) {
 	for name, tt := range map[string]struct {
 		asks   bool
@@ -222,8 +220,8 @@ func TestAgentsWordBesideTheLedger(t *testing.T) {
 
 func near(a, b float64) bool { return a-b < 1e-12 && b-a < 1e-12 }
 
-// TestReserveIsTheMost: a token a byte, the wire's framing and the output
-// limit, at the dearest price.
+// A reserve counts one token for each byte, the framing and the output limit,
+// at the highest price.
 func TestReserveIsTheMost(t *testing.T) {
 	dir := t.TempDir()
 	role := editor(speaker(says("x")))
@@ -240,8 +238,8 @@ func TestReserveIsTheMost(t *testing.T) {
 	}
 }
 
-// TestOutputLimitIsLoweredToFit what is left of the budget, and nothing is
-// asked where no useful reply fits.
+// The output limit is lowered to what the budget pays for. If no useful reply
+// fits, no request is sent.
 func TestOutputLimitIsLoweredToFit(t *testing.T) {
 	priced := &hone.Price{Input: 1, Output: 10}
 	for _, tt := range []struct {
@@ -283,7 +281,7 @@ func TestOutputLimitIsLoweredToFit(t *testing.T) {
 	}
 }
 
-// TestSmallRole: a role that needs little is not refused for that.
+// A role that needs little is not refused for that.
 func TestSmallRole(t *testing.T) {
 	role := editor(speaker(says("x")))
 	role.MaxOutput = 100
@@ -310,7 +308,7 @@ func TestCostLimitNeedsAPrice(t *testing.T) {
 	}
 }
 
-// TestRaisedBudgetGoesOn from where the run stopped, with what the hint says.
+// With the advice to the user, the run continues from where it stopped.
 func TestRaisedBudgetGoesOn(t *testing.T) {
 	for _, limits := range []hone.Limits{{Tokens: 1}, {Cost: 0.0001}} {
 		dir := t.TempDir()
@@ -328,7 +326,8 @@ func TestRaisedBudgetGoesOn(t *testing.T) {
 	}
 }
 
-// TestProviderThatKeepsNoLimit is charged what it used, and ends the run.
+// A provider that ignores the output limit is charged for what it used, and the
+// run ends.
 func TestProviderThatKeepsNoLimit(t *testing.T) {
 	used := &model.Usage{Input: 10, Output: 1001}
 	for name, a := range map[string]answer{

@@ -19,8 +19,8 @@ import (
 	"hone/workspace"
 )
 
-// writing is a loop that writes one content after the other into a; an empty one
-// stands for a reply that could not be read.
+// writing is a loop that writes one content after another into the file a. An
+// empty one means that the reply was unreadable.
 func writing(prior *[][]check.Finding, contents ...string) hone.Round {
 	return func(ctx context.Context, r *hone.Run, given []check.Finding) ([]check.Finding, error) {
 		*prior = append(*prior, given)
@@ -33,8 +33,8 @@ func writing(prior *[][]check.Finding, contents ...string) hone.Round {
 	}
 }
 
-// complains is a check whose finding is the file's contents and something that
-// is never the same twice.
+// complains is a check whose finding has the contents of the file, and
+// something that always changes.
 func complains(dir string) check.Func {
 	n := 0
 	return func(context.Context) ([]check.Finding, error) {
@@ -103,7 +103,7 @@ func TestCircles(t *testing.T) {
 	}
 }
 
-// A run that had no patience left goes on when it is given more.
+// A stuck run continues if it is given more patience.
 func TestMorePatience(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "zero"})
 	var prior [][]check.Finding
@@ -183,8 +183,8 @@ func TestProtectedFilesNeedApproval(t *testing.T) {
 	}
 }
 
-// What a command changes in protected files is put back, whatever it did; what
-// was approved stays.
+// Whatever a command changes in protected files is restored. Approved edits
+// stay.
 func TestProtectedFilesArePutBack(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"tests/a": "1", "tests/b": "1", "tests/c": "1", "tests/d": "1", "x": "1"})
 	var told [][]check.Finding
@@ -227,7 +227,7 @@ func TestProtectedFilesArePutBack(t *testing.T) {
 	p.replays(t, dir)
 }
 
-// The model is told at once, in the result of the call.
+// The result of the call tells the model at once.
 func TestToolIsToldWhatWasPutBack(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"tests/a": "1"})
 	m := speaker(func(context.Context, model.Request) (model.Reply, error) {
@@ -248,7 +248,7 @@ func TestToolIsToldWhatWasPutBack(t *testing.T) {
 	}
 }
 
-// A check that runs code which changes the check is not green.
+// A check does not pass if it runs code that changes the check.
 func TestCheckThatChangesItselfIsNotGreen(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"tests/a": "1"})
 	n := 0

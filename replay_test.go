@@ -22,8 +22,7 @@ import (
 	"hone/workspace"
 )
 
-// replay goes through the last run once more, in a scratch tree, which it
-// returns.
+// replay replays the last run in a scratch tree, which it returns.
 func (p process) replay(t testing.TB, dir string) (hone.Replayed, string, error) {
 	t.Helper()
 	home := must(journal.FindHome(dir))
@@ -43,8 +42,8 @@ func (p process) replay(t testing.TB, dir string) (hone.Replayed, string, error)
 	return done, scratch, err
 }
 
-// replays holds a run against its replay: the same tree, and nothing that
-// cannot be explained.
+// replays compares a run with its replay: the tree must match, and nothing may
+// be unexplained.
 func (p process) replays(t testing.TB, dir string) hone.Replayed {
 	t.Helper()
 	before := crashtest.Tree(t, dir)
@@ -93,7 +92,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A run that was killed anywhere, and gone on with, can be gone through as well.
+// A run that was killed anywhere and resumed can be replayed.
 func TestReplayAfterEveryCrash(t *testing.T) {
 	points := 0
 	count := everything(t.TempDir(), speaker(says("one"), says("two")))
@@ -123,8 +122,8 @@ func TestReplayAfterEveryCrash(t *testing.T) {
 	}
 }
 
-// A line of a journal that is not what was written is found out, also by
-// somebody who computes the chain anew but does not know what it belongs to.
+// A replay finds a changed line of a journal, even if its author computed the
+// chain again.
 func TestReplayFindsForgeries(t *testing.T) {
 	for name, forge := range map[string]func([][]byte) [][]byte{
 		"an edited line": func(lines [][]byte) [][]byte {
@@ -162,7 +161,7 @@ func TestReplayFindsForgeries(t *testing.T) {
 	}
 }
 
-// A loop that asks something else than it did is another run.
+// A loop that asks something else does not match the run.
 func TestReplayOfAnotherLoop(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "zero"})
 	p := process{round: asks(editor(speaker(says("one"))), "a question")}
@@ -177,7 +176,7 @@ func TestReplayOfAnotherLoop(t *testing.T) {
 	}
 }
 
-// edited changes the first line that has a mark.
+// edited changes the first line that contains a mark.
 func edited(lines [][]byte, mark, from, to string) [][]byte {
 	for i, l := range lines {
 		if bytes.Contains(l, []byte(mark)) && bytes.Contains(l, []byte(from)) {
@@ -188,7 +187,7 @@ func edited(lines [][]byte, mark, from, to string) [][]byte {
 	panic("the journal has no such line")
 }
 
-// chained makes the chain anew, as somebody can who knows how.
+// chained computes the chain again, as an author who knows how can.
 func chained(lines [][]byte) [][]byte {
 	head := ""
 	for i, l := range lines {
@@ -201,7 +200,7 @@ func chained(lines [][]byte) [][]byte {
 	return lines
 }
 
-// journalOf is the last run's journal as it lies there.
+// journalOf returns the bytes of the last run's journal.
 func journalOf(t testing.TB, dir string) []byte {
 	t.Helper()
 	return must(os.ReadFile(journalPath(dir)))

@@ -17,7 +17,7 @@ import (
 
 func asStop(err error, stop **hone.Stop) bool { return errors.As(err, stop) }
 
-// TestOutsideChanges are recorded, told to exactly one round as advice, and
+// Outside changes are recorded, reported to exactly one round as advice, and
 // never undone.
 func TestOutsideChanges(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"kept": "1", "changed": "1", "removed": "1", "reverted": "1", "ours": "1"})
@@ -74,8 +74,8 @@ func TestOutsideChanges(t *testing.T) {
 	}
 }
 
-// TestNothingIsOutside for a run that was killed before it had looked at the
-// tree, or that changed the files itself.
+// A run that was killed before its first manifest, or that changed the files
+// itself, has no outside changes.
 func TestNothingIsOutside(t *testing.T) {
 	for _, place := range []struct {
 		name string
@@ -101,7 +101,7 @@ func TestNothingIsOutside(t *testing.T) {
 	}
 }
 
-// TestEmptyTreeIsATree: what others put into it is theirs.
+// What others put into an empty tree is theirs.
 func TestEmptyTreeIsATree(t *testing.T) {
 	dir := t.TempDir()
 	if !(process{round: finds()}).killedAt(t, dir, on("before", "round", "")) {
@@ -114,8 +114,7 @@ func TestEmptyTreeIsATree(t *testing.T) {
 	}
 }
 
-// TestStepsMayHaveAnyNameAndFields: a loop's own steps that are called like
-// the engine's do not confuse it.
+// A loop's own steps may have the names of the engine's steps.
 func TestStepsMayHaveAnyNameAndFields(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "1"})
 	type strange struct {
@@ -140,7 +139,7 @@ func TestStepsMayHaveAnyNameAndFields(t *testing.T) {
 	wantEnd(t, p.end(t, dir), hone.KindDone)
 }
 
-// TestResumeIsOnRecord with the limits that hold from then on.
+// A resume records the limits that apply from then on.
 func TestResumeIsOnRecord(t *testing.T) {
 	dir := t.TempDir()
 	if !(process{round: finds()}).killedAt(t, dir, on("before", "round", "")) {
@@ -153,9 +152,8 @@ func TestResumeIsOnRecord(t *testing.T) {
 	}
 }
 
-// TestKillsWithNobodyThere: wherever a process dies that had nobody to ask,
-// somebody who is there the next time is asked, in the round or before it goes
-// on, and what they approve is made and counts.
+// Wherever a process that could ask no user dies, the next one asks its user,
+// in the round or before it continues, and approved edits are made and count.
 func TestKillsWithNobodyThere(t *testing.T) {
 	for point := 0; ; point++ {
 		dir := crashtest.Workspace(t, map[string]string{"asked": "old"})
@@ -182,7 +180,7 @@ func TestKillsWithNobodyThere(t *testing.T) {
 	}
 }
 
-// TestNextMayBeCalledAgain after an error, in the same process.
+// Next may be called again after an error, in the same process.
 func TestNextMayBeCalledAgain(t *testing.T) {
 	dir := t.TempDir()
 	r, done, err := open(dir)
@@ -221,7 +219,7 @@ func TestNextMayBeCalledAgain(t *testing.T) {
 	}
 }
 
-// TestUnwritableJournalEndsTheRun: what cannot be recorded is not done.
+// What cannot be recorded is not done.
 func TestUnwritableJournalEndsTheRun(t *testing.T) {
 	dir := t.TempDir()
 	r, done, err := open(dir)
@@ -243,7 +241,7 @@ func TestUnwritableJournalEndsTheRun(t *testing.T) {
 	}
 }
 
-// outside are the paths that others changed, as they are on record.
+// outside returns the recorded outside changes.
 func outside(t testing.TB, dir string) [][]string {
 	var paths [][]string
 	for _, o := range of[history.Outside](t, events(t, dir), "outside", "") {

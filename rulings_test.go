@@ -12,8 +12,8 @@ import (
 
 const rulingsFile = "docs/rulings.md"
 
-// TestRulingsAreDefined: every ruling that a comment, a script or a document
-// cites stands in docs/rulings.md, once.
+// Every ruling that a comment, a script or a document cites is defined in
+// docs/rulings.md, once.
 func TestRulingsAreDefined(t *testing.T) {
 	definition := regexp.MustCompile(`(?m)^\*\*([GBCSA][0-9]+)\. `)
 	defined := map[string]bool{}
@@ -48,8 +48,8 @@ func TestRulingsAreDefined(t *testing.T) {
 	}
 }
 
-// citations are the rulings that a file names, by place: in the comments of Go
-// files and scripts, and anywhere in documents. Other files name none.
+// citations returns the rulings that a file cites, by place: in the comments of
+// Go files and scripts, and anywhere in documents.
 func citations(name string) map[string][]string {
 	mark, known := map[string]string{".go": "//", ".txtar": "#", ".md": ""}[filepath.Ext(name)]
 	if !known {

@@ -41,7 +41,8 @@ func validate(s *jsonschema.Resolved, line []byte) error {
 	return s.Validate(v)
 }
 
-// holdAgainstSchema is called with the journal of every run of these tests.
+// holdAgainstSchema checks every line of a journal against the published
+// schema. All tests of this package call it.
 func holdAgainstSchema(t testing.TB, events []journal.Event) {
 	t.Helper()
 	s := eventSchema()
@@ -52,15 +53,15 @@ func holdAgainstSchema(t testing.TB, events []journal.Event) {
 	}
 }
 
-// walled is a wall with everything that is said of one.
+// walled is a wall with every field set.
 func walled() history.Walls {
 	return history.Walls{Wall: "landlock", Level: "guarded", Landlock: 7, Seccomp: true, Net: "off", Text: "landlock (guarded)",
 		Why: "no user namespaces", Open: []string{"see that a file exists"}}
 }
 
-// eventful is a workspace with a run that has events of every type that the
-// engine appends: its first process is interrupted after its first round, and
-// somebody changes a file before the second.
+// eventful is a workspace whose run has events of every type that the engine
+// appends. Its first process is interrupted after its first round, and a file
+// changes before the second process.
 func eventful(t testing.TB) (dir string) {
 	dir = crashtest.Workspace(t, map[string]string{"a": "zero", "asked": "zero"})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -171,8 +172,8 @@ func TestSchemaNamesEveryTypeThatARunAppends(t *testing.T) {
 	}
 }
 
-// TestSchemaRefusesDamagedEvents damages each kind of event in turn: every
-// field that it has is removed, and given another type, and one is added.
+// The schema rejects each kind of event if any field is removed or gets another
+// type, or if a field is added.
 func TestSchemaRefusesDamagedEvents(t *testing.T) {
 	s := eventSchema()
 	done := map[string]bool{}
@@ -196,7 +197,7 @@ func TestSchemaRefusesDamagedEvents(t *testing.T) {
 // optional are fields that an event may lack.
 const optional = " cost usage detail delete rest reason attempted next why result checked phase input error same_as best_round notes flaky put_back landlock seccomp open saw "
 
-// damaged are the lines that come of damaging an event, by what was done.
+// damaged returns the lines that result from damaging an event, by the damage.
 func damaged(t *testing.T, e journal.Event) map[string][]byte {
 	t.Helper()
 	var whole map[string]any

@@ -27,8 +27,8 @@ func manifestOf(t testing.TB, dir, name string) workspace.Manifest {
 	return must(workspace.ReadManifest(name, home.Get)).Manifest
 }
 
-// Of the manifests of a run most are kept as what has changed, also those of a
-// process that goes on with it, and each is the tree that is on record with it.
+// Most manifests of a run are stored as differences, also those of a resumed
+// process, and each is the recorded tree.
 func TestManifestsAreSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: thousands of files in one goroutine")
@@ -71,7 +71,8 @@ func TestManifestsAreSmall(t *testing.T) {
 	}
 }
 
-// Many commands are undone, replayed and killed like few.
+// A run with many commands can be undone, replayed and killed like one with
+// few.
 func TestManyCommands(t *testing.T) {
 	dir := crashtest.LargeWorkspace(t, 60)
 	before := crashtest.Tree(t, dir)
@@ -95,8 +96,7 @@ func TestManyCommands(t *testing.T) {
 	}
 }
 
-// A manifest that cannot be read is an error that says so, and nothing is
-// undone.
+// An unreadable manifest is an error that says so, and nothing is undone.
 func TestUndoWithoutManifest(t *testing.T) {
 	for name, damage := range map[string]func(path string){
 		"missing": func(path string) { must(0, os.Remove(path)) },
@@ -120,7 +120,7 @@ func TestUndoWithoutManifest(t *testing.T) {
 	}
 }
 
-// A manifest whose object is gone is not built upon.
+// A manifest whose object no longer exists is not used as a base.
 func TestManifestIsKeptAgain(t *testing.T) {
 	dir := crashtest.LargeWorkspace(t, 40)
 	process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
@@ -135,8 +135,8 @@ func TestManifestIsKeptAgain(t *testing.T) {
 	}
 }
 
-// A run begins from what the one before knew of the tree, and keeps what that
-// one did not.
+// A run starts from what the previous run knew of the tree, and stores what
+// that one did not.
 func TestBefore(t *testing.T) {
 	dir := crashtest.LargeWorkspace(t, 40)
 	crashtest.WriteFile(dir, "pkg00/file0007", "contents")

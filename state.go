@@ -2,8 +2,8 @@ package hone
 
 import "hone/history"
 
-// What a caller of the engine gives it and gets from it stands in the journal
-// as well. All events and their payloads are in package history.
+// What a caller gives to the engine and gets from it is in the journal too. All
+// events and their payloads are in package history.
 type (
 	Start    = history.Start    // given to [Run.Start]
 	State    = history.State    // returned by [Run.Next]

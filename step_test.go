@@ -22,7 +22,7 @@ import (
 	"hone/workspace"
 )
 
-// odd is a result whose keys are an event's own, and which hides a field.
+// odd is a result with an event's own keys and a hidden field.
 type odd struct {
 	Type   string         `json:"type"`
 	Input  string         `json:"input"`
@@ -30,7 +30,7 @@ type odd struct {
 	Hidden string         `json:"-"`
 }
 
-// looks is a round that takes one look and shows what it was given.
+// looks is a round that takes one step and keeps its result.
 func looks[T any](name string, input any, do func(context.Context) (T, error), show func(T)) hone.Round {
 	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		v, err := hone.Step(ctx, r, name, input, do)
@@ -41,7 +41,7 @@ func looks[T any](name string, input any, do func(context.Context) (T, error), s
 	}
 }
 
-// TestStepGoesThroughJSON: the first process is given what a resumed one is.
+// The first process gets the same result as a resumed one.
 func TestStepGoesThroughJSON(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	t.Run("a struct", func(t *testing.T) {
@@ -79,7 +79,7 @@ func stepTwice[T any](t *testing.T, result, want T) {
 	}
 }
 
-// TestStepErrorIsNotRemembered: there is no record, and the step is done again.
+// A failed step has no record, and is done again.
 func TestStepErrorIsNotRemembered(t *testing.T) {
 	dir := t.TempDir()
 	did := 0
@@ -99,8 +99,8 @@ func TestStepErrorIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestStepWithAnotherInput: a recorded answer is never given to a different
-// question, whether it was recorded or only begun.
+// A recorded answer is never given to a different question, whether the step
+// was recorded or only started.
 func TestStepWithAnotherInput(t *testing.T) {
 	for _, place := range []struct {
 		name string
@@ -126,7 +126,7 @@ func TestStepWithAnotherInput(t *testing.T) {
 	}
 }
 
-// nthStep is a place for killedAt: the nth step event of a phase.
+// nthStep is an argument of killedAt: the nth step event of a phase.
 func nthStep(when string, phase journal.Phase, n int) func(string, journal.Type, journal.Phase) bool {
 	return func(w string, typ journal.Type, p journal.Phase) bool {
 		if w != when || typ != "step" || p != phase {
@@ -137,7 +137,7 @@ func nthStep(when string, phase journal.Phase, n int) func(string, journal.Type,
 	}
 }
 
-// TestOnceInterrupted: what was begun and not recorded is not done again.
+// What was started but not recorded is not done again.
 func TestOnceInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	var did, asked int
@@ -172,8 +172,7 @@ func TestOnceInterrupted(t *testing.T) {
 	}
 }
 
-// TestOnceIsNobodyElsesDoing: what a command changed is not told as somebody
-// else's change when the run is resumed.
+// A resumed run does not report what a command changed as an outside change.
 func TestOnceIsNobodyElsesDoing(t *testing.T) {
 	for _, place := range []struct {
 		name string
@@ -204,7 +203,7 @@ func TestOnceIsNobodyElsesDoing(t *testing.T) {
 	}
 }
 
-// TestEarlier gives what earlier rounds recorded, in order, and nothing of this
+// Earlier returns what earlier rounds recorded, in order, but nothing of this
 // round or of steps of another name.
 func TestEarlier(t *testing.T) {
 	var past [][]seen
@@ -244,8 +243,8 @@ func TestNoticeIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestKeysStayOut: a provider's key is nowhere in the run's files, wherever it
-// came from, nor in what a person is shown at the end (ruling G6).
+// A provider's key is nowhere in the run's files, wherever it came from, and
+// not in the end that the user sees (ruling G6).
 func TestKeysStayOut(t *testing.T) {
 	const key = "sk-0123456789abcdef"
 	dir := t.TempDir()
@@ -289,8 +288,8 @@ func TestKeysStayOut(t *testing.T) {
 	}))
 }
 
-// TestNoGoroutinesAreLeft after runs that were cancelled while they waited for
-// a model and between two attempts.
+// No goroutine is left after a run is canceled while it waits for a model or
+// between two attempts.
 func TestNoGoroutinesAreLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 20 {

@@ -22,7 +22,7 @@ import (
 	"hone/workspace"
 )
 
-// TestCallsAfterACrash: what only looks is done again, a command is not.
+// A call of a read-only tool is repeated; a command is not.
 func TestCallsAfterACrash(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -66,8 +66,8 @@ func TestCallsAfterACrash(t *testing.T) {
 	}
 }
 
-// workshop is tools of every kind over a run: each is as careful as the real
-// ones, and each command that is run leaves a line beside the workspace.
+// workshop returns tools of every kind over a run. They are as careful as the
+// real ones, and each command adds a line to a file outside the workspace.
 func workshop(dir string, r *hone.Run) []tool.Tool {
 	commands := doing("bash", func(_ context.Context, in tool.Input) (tool.Result, error) {
 		f := must(os.OpenFile(dir+".ran", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644))
@@ -118,8 +118,8 @@ func workshop(dir string, r *hone.Run) []tool.Tool {
 	}
 }
 
-// mixed is a conversation that uses the whole workshop. What a command that
-// was cut off may have left out, the model writes itself in the end.
+// mixed is a conversation that uses the whole workshop. At the end the model
+// itself writes what an interrupted command may have left out.
 func mixed() []model.Reply {
 	cut := calls("read", `"a"`)
 	cut.Finish = model.Length
@@ -146,7 +146,7 @@ func stepWork(dir string, m model.Model) process {
 	}
 }
 
-// afterWork checks what must hold whatever happened on the way.
+// afterWork checks what must hold wherever the process was killed.
 func afterWork(t testing.TB, dir string) {
 	t.Helper()
 	holdRequests(t, dir)
@@ -185,9 +185,8 @@ func TestTalkAtEveryPoint(t *testing.T) {
 	}.Run(t)
 }
 
-// TestTalkKilledAgain: the process that goes on is killed as well, soon after
-// it began or not so soon, and the one after it; and a run whose processes all
-// die early comes to its end all the same.
+// The resumed process is killed too, early or late, and so is the one after it.
+// A run whose processes all die early still reaches its end.
 func TestTalkKilledAgain(t *testing.T) {
 	want := killedAfter(t)
 	stride := 24
@@ -204,7 +203,7 @@ func TestTalkKilledAgain(t *testing.T) {
 	}
 }
 
-// killings is what came of a run whose processes were killed.
+// killings is the result of a run whose processes were killed.
 type killings struct {
 	tree   map[string]string
 	end    hone.End
@@ -215,7 +214,7 @@ type killings struct {
 }
 
 // killedAfter plays the mixed conversation, and kills each process after so
-// many points, until there are no more or it is at its end.
+// many points, until there are no more or the run has ended.
 func killedAfter(t *testing.T, points ...int) killings {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "work")

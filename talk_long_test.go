@@ -20,7 +20,7 @@ import (
 	"hone/tool"
 )
 
-// wordy is a tool that looks and says so many letters.
+// wordy is a read-only tool that returns so many letters.
 func wordy(bytes int) tool.Tool {
 	one := echo()
 	one.Run = func(_ context.Context, in tool.Input) (tool.Result, error) {
@@ -30,7 +30,7 @@ func wordy(bytes int) tool.Tool {
 	return one
 }
 
-// looking are replies that look at one thing after the other, and then answer.
+// looking returns replies that read one thing after another, and then answer.
 func looking(n, each int) []model.Reply {
 	var replies []model.Reply
 	for i := 0; i < n; i += each {
@@ -50,8 +50,8 @@ func roomy(context int64, tools ...tool.Tool) hone.Role {
 	return role
 }
 
-// TestElision: at four fifths of the context old output gives way, down to two
-// fifths, in one go (ruling G13).
+// At four fifths of the context old output is omitted, in one go, until two
+// fifths are used (ruling G13).
 func TestElision(t *testing.T) {
 	const context, size = 10_000, 3_000 // tokens, bytes
 	dir := t.TempDir()
@@ -94,14 +94,13 @@ func TestElision(t *testing.T) {
 	}
 }
 
-// named are the events of steps of a name.
+// named returns the events of steps of a name.
 func named(t testing.TB, dir, name string) []journal.Event {
 	t.Helper()
 	return slices.DeleteFunc(slices.Clone(events(t, dir)), func(e journal.Event) bool { return e.Step == nil || e.Step.Name != name })
 }
 
-// TestElidedOutputCanBeHadAgain: what the model is told to call again is not
-// refused as a repetition.
+// The model may repeat a call whose output was omitted.
 func TestElidedOutputCanBeHadAgain(t *testing.T) {
 	same := calls("look", `{}`)
 	replies := append(slices.Concat([]model.Reply{same, same}, looking(10, 1)[:10]), same, text("so"))
@@ -115,8 +114,7 @@ func TestElidedOutputCanBeHadAgain(t *testing.T) {
 	}
 }
 
-// TestElisionOfLittle: where old output is not what takes the room, it is not
-// taken out turn by turn.
+// If old output takes little space, it is not omitted turn by turn.
 func TestElisionOfLittle(t *testing.T) {
 	role := roomy(10_000, wordy(400))
 	role.System = strings.Repeat("s", 33_000)
@@ -129,7 +127,7 @@ func TestElisionOfLittle(t *testing.T) {
 	}
 }
 
-// TestLastResultsStay though a reply that was not taken came after them.
+// The last results stay even if a discarded reply came after them.
 func TestLastResultsStay(t *testing.T) {
 	short := text("half")
 	short.Finish, short.Detail = model.Length, strings.Repeat("d", 12_000)
@@ -145,7 +143,7 @@ func TestLastResultsStay(t *testing.T) {
 	}
 }
 
-// TestElisionAtEveryPoint kills around it.
+// TestElisionAtEveryPoint kills processes that omit output.
 func TestElisionAtEveryPoint(t *testing.T) {
 	crashtest.Scene{
 		Replies: looking(4, 1),
@@ -163,8 +161,8 @@ func TestElisionAtEveryPoint(t *testing.T) {
 	}.Run(t)
 }
 
-// TestContextOutgrown: exit 2 where the first prompt does not fit, and exit 3
-// where it outgrows the context later and nothing is left to take out.
+// A first prompt that does not fit the context ends the run in another way than
+// a conversation that outgrows it later, when nothing is left to omit.
 func TestContextOutgrown(t *testing.T) {
 	tooLong := fails(&model.Error{Kind: model.TooLong, Message: "too many tokens"})
 	look := func(context.Context, model.Request) (model.Reply, error) { return calls("look", "{}"), nil }
@@ -198,7 +196,7 @@ func TestContextOutgrown(t *testing.T) {
 	}
 }
 
-// TestReserveOfATurn is of the whole request, not of what it adds.
+// The reserve of a turn covers the whole request, not only what it adds.
 func TestReserveOfATurn(t *testing.T) {
 	dir := t.TempDir()
 	_, m := converse(t, dir, handy(nil, wordy(5000)), looking(4, 1)...)
@@ -211,8 +209,8 @@ func TestReserveOfATurn(t *testing.T) {
 	}
 }
 
-// long holds a conversation of n calls, so many a turn, with a kilobyte of
-// output each; last is called when the model is asked last.
+// long holds a conversation of n calls with a kilobyte of output each. It calls
+// last when the model is asked for the last time.
 func long(t testing.TB, dir string, n, each int, last func()) {
 	t.Helper()
 	replies := looking(n, each)
@@ -239,8 +237,8 @@ func (q *quick) Generate(_ context.Context, req model.Request) (model.Reply, err
 	return q.replies[req.Seq], nil
 }
 
-// TestLongTalk: what a session keeps, on disk and in memory, grows with what
-// it is about, not with its square; and nothing goes on after it.
+// What a session keeps on disk and in memory grows with its length, not with
+// the square of it, and nothing runs after its end.
 func TestLongTalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: it measures memory, which the race detector uses more of")
@@ -275,7 +273,7 @@ func TestLongTalk(t *testing.T) {
 	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
 
-// size is how many bytes a workspace's home holds.
+// size returns how many bytes the workspace's home contains.
 func size(dir string) (n int64) {
 	must(0, filepath.WalkDir(filepath.Join(dir, journal.HomeName), func(_ string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -286,7 +284,7 @@ func size(dir string) (n int64) {
 	return n
 }
 
-// BenchmarkTalk1000 is a session of a thousand calls, ten to a turn and one.
+// BenchmarkTalk1000 holds a session of a thousand calls, ten in a turn and one.
 func BenchmarkTalk1000(b *testing.B) {
 	for _, each := range []int{10, 1} {
 		b.Run(fmt.Sprintf("%d a turn", each), func(b *testing.B) {

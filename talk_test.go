@@ -20,7 +20,7 @@ import (
 	"hone/tool"
 )
 
-// actor is a model that gives the reply that the run has not got yet.
+// actor is a model that returns the reply that the run does not have yet.
 type actor struct {
 	mu       sync.Mutex
 	replies  []model.Reply
@@ -37,7 +37,7 @@ func (a *actor) Generate(_ context.Context, req model.Request) (model.Reply, err
 	return a.replies[req.Seq], nil
 }
 
-// told is the text of a request's last message that is no result.
+// told returns the text of a request's last message, without results.
 func (a *actor) told(i int) string {
 	messages := a.requests[i].Messages
 	var b strings.Builder
@@ -47,7 +47,7 @@ func (a *actor) told(i int) string {
 	return b.String()
 }
 
-// results are what the last message of a request answers.
+// results returns the results in the last message of a request.
 func (a *actor) results(i int) []string {
 	var list []string
 	messages := a.requests[i].Messages
@@ -68,7 +68,7 @@ func calls(pairs ...string) model.Reply {
 	return reply
 }
 
-// echo is a tool that looks, and says its arguments.
+// echo is a read-only tool that returns its arguments.
 func echo() tool.Tool {
 	return tool.Tool{Spec: model.Spec{Name: "look", Schema: json.RawMessage(`{"type":"object"}`)}, ReadOnly: true,
 		Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
@@ -76,7 +76,7 @@ func echo() tool.Tool {
 		}}
 }
 
-// handy is a role that has tools.
+// handy is a role with tools.
 func handy(m model.Model, tools ...tool.Tool) hone.Role {
 	role := editor(m)
 	role.Tools = tools
@@ -93,7 +93,7 @@ func talks(role hone.Role, show func(hone.Conversation)) hone.Round {
 }
 
 // converse holds one conversation with a model that gives these replies, and
-// checks what holds for all.
+// checks what must hold for all conversations.
 func converse(t testing.TB, dir string, role hone.Role, replies ...model.Reply) (hone.Conversation, *actor) {
 	t.Helper()
 	m := &actor{replies: replies}
@@ -133,7 +133,7 @@ func sent(t testing.TB, dir, object string) model.Request {
 	}
 }
 
-// plain is a request without what is not kept.
+// plain returns a request without what is not stored.
 func plain(req model.Request) model.Request {
 	kept := model.Request{System: req.System, Tools: req.Tools, Reasoning: req.Reasoning}
 	for _, m := range req.Messages {
@@ -159,9 +159,9 @@ func marked(t testing.TB, req model.Request) {
 	}
 }
 
-// holdRequests checks all requests of a run: sides alternate, each call is
-// answered in its place, and each request of a conversation begins with the
-// one before, byte for byte, unless output was taken out.
+// holdRequests checks all requests of a run: the sides alternate, each call is
+// answered in its place, and each request of a conversation starts with the one
+// before, byte for byte, unless output was omitted.
 func holdRequests(t testing.TB, dir string) {
 	t.Helper()
 	elided := map[[2]int]bool{}
@@ -227,7 +227,7 @@ func alternates(t testing.TB, messages []model.Message) {
 	}
 }
 
-// TestTalk: a conversation from its first message to the answer.
+// A conversation from its first message to the answer.
 func TestTalk(t *testing.T) {
 	dir := t.TempDir()
 	opaque := model.Part{Opaque: &model.Opaque{Wire: "gemini", Data: json.RawMessage(`{"sig":"<&>","n":1.50}`)}}
@@ -254,7 +254,7 @@ func TestTalk(t *testing.T) {
 	}
 }
 
-// TestTalksAreApart: each has a session of its own, beside other questions.
+// Each conversation has its own session, separate from other questions.
 func TestTalksAreApart(t *testing.T) {
 	m := &actor{replies: []model.Reply{calls("look", "{}"), text("1"), text("2"), calls("look", "{}"), text("3")}}
 	dir := t.TempDir()
@@ -289,7 +289,7 @@ func TestTalksAreApart(t *testing.T) {
 	}
 }
 
-// TestBounds: a session ends, the run does not (rulings S8, S11 and G11).
+// The bounds end a session, not the run (rulings S8, S11 and G11).
 func TestBounds(t *testing.T) {
 	one, two := calls("look", `{"a":1}`), calls("look", `{"a":2}`)
 	spoken := calls("look", `{"a":3}`)
@@ -342,7 +342,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestStandardBounds: 30 turns, 120 calls and 10 in a reply.
+// The default bounds are 30 turns, 120 calls and 10 calls in a reply.
 func TestStandardBounds(t *testing.T) {
 	var turns, many []model.Reply
 	for i := range 40 {
@@ -367,7 +367,7 @@ func TestStandardBounds(t *testing.T) {
 	}
 }
 
-// TestReplyThatEndedEarly is not taken, and the model told why.
+// A reply that ended early is discarded, and the model is told why.
 func TestReplyThatEndedEarly(t *testing.T) {
 	cut := calls("look", `{"a":1`)
 	cut.Finish = model.Length
@@ -387,8 +387,8 @@ func TestReplyThatEndedEarly(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: a model that neither calls nor answers is told to, twice in a
-// row and no more.
+// A model that neither calls tools nor answers is told to do so, at most twice
+// in a row.
 func TestNoAnswer(t *testing.T) {
 	answered := func(text string) string {
 		if strings.Contains(text, "DONE") {
@@ -431,7 +431,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestReadRequestFails: an object that does not exist, or is not a request.
+// ReadRequest fails if the object does not exist, or is not a request.
 func TestReadRequestFails(t *testing.T) {
 	home := must(journal.OpenHome(t.TempDir()))
 	defer home.Close()

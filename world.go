@@ -19,7 +19,7 @@ type world interface {
 	// inspect calls judge on the tree, unless a step of that name has judged
 	// the same tree in the same round.
 	inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error)
-	// manifest takes a snapshot: it returns the object that holds the manifest of
+	// manifest takes a snapshot: it returns the object with the manifest of
 	// the tree, and the manifest's digest.
 	manifest(ctx context.Context) (object, tree string, err error)
 	// put stores an object.

@@ -79,11 +79,11 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := newWallDir(w.Root, w.ID)
+	dir, err := newWallDir(w.Root, w.ID)
 	if err != nil {
 		return nil, err
 	}
-	e := &Enclosed{dir: folder, recovered: recovered}
+	e := &Enclosed{dir: dir, recovered: recovered}
 	err = h.buildFirst(ctx, e, w)
 	if err == nil && !w.proved {
 		err = proveWalls(ctx, e.Grade())
@@ -94,7 +94,7 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	if e.Walls != nil {
 		err = errors.Join(err, e.Walls.Close())
 	}
-	folder.remove()
+	dir.remove()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

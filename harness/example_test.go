@@ -11,8 +11,9 @@ import (
 	"hone/harness"
 )
 
-// A whole program: a model fixes what a command reports. The lock, the walls,
-// and keys that stay out of the record are in force without a line for them.
+// A whole program: a model fixes what a command reports. Without any further
+// code, the workspace is locked, commands run behind walls, and keys are not
+// recorded.
 func Example() {
 	harness.Main() // in a helper process of the walls it does not return
 	dir := project()
@@ -44,7 +45,7 @@ func Example() {
 	// <nil>
 }
 
-// project is a folder with a greeting, and replies in a model's place.
+// project is a directory with a greeting, and with scripted replies.
 func project() string {
 	dir, _ := os.MkdirTemp("", "example")
 	_ = os.WriteFile(filepath.Join(dir, "greeting.txt"), []byte("hi\n"), 0o644)

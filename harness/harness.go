@@ -24,8 +24,8 @@
 //		return nil, err
 //	})
 //
-// hone lists, shows and undoes the runs of such a program. Only the program
-// itself can resume them, because only it has the loop.
+// The command hone lists, shows and undoes the runs of such a program. Only the
+// program itself can resume them, because only it has the loop.
 //
 // The command hone uses the same sessions for its own loops; see [Host].
 package harness

@@ -9,7 +9,7 @@ import (
 	"hone/workspace/secret"
 )
 
-// Host is the program that holds sessions. The zero Host takes everything from
+// Host is the program that uses sessions. The zero Host takes everything from
 // the process.
 type Host struct {
 	Getenv   func(variable string) string // nil means os.Getenv; it may know keys that Environ does not have

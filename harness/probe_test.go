@@ -9,8 +9,8 @@ import (
 	"hone/loop"
 )
 
-// TestProbeAsksForTheModels holds a server of each kind that is asked for its
-// models: where it is asked, with which key, and what its answer means.
+// TestProbeAsksForTheModels runs a server of each kind. It checks where the
+// server is asked for its models, with which key, and what its response means.
 func TestProbeAsksForTheModels(t *testing.T) {
 	for _, test := range []struct {
 		model, path, header, value string
@@ -47,8 +47,8 @@ func TestProbeAsksForTheModels(t *testing.T) {
 	}
 }
 
-// TestProbeOfNobody holds that a dead address is said to be unreachable, and
-// nothing of a password in it.
+// An address without a server is unreachable, and the error does not contain
+// its password.
 func TestProbeOfNobody(t *testing.T) {
 	env := map[string]string{"OPENAI_BASE_URL": "http://me:a-password@127.0.0.1:1/v1"}
 	p, err := (Host{Getenv: func(k string) string { return env[k] }}).Prober(loop.Model{Name: "openai/m"})

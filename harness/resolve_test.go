@@ -72,7 +72,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestFamiliesGoFromSpecialToGeneral holds that no entry hides a later one.
+// No entry of families hides a later one.
 func TestFamiliesGoFromSpecialToGeneral(t *testing.T) {
 	all := families()
 	for i, f := range all {

@@ -16,8 +16,8 @@ import (
 	"hone/workspace"
 )
 
-// looked starts a run in a folder that has one more file, lets it look at the
-// tree, and returns what it would have begun with.
+// looked adds a file to a directory, starts a run there, and returns the
+// manifest that the run starts from.
 func looked(t *testing.T, dir, file string) (before workspace.Manifest) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, file), nil, 0o644); err != nil {
@@ -44,8 +44,8 @@ func looked(t *testing.T, dir, file string) (before workspace.Manifest) {
 	return before
 }
 
-// A run begins with what the run before knew of the tree, and one that is gone
-// on with begins with its own.
+// A run starts from the last manifest of the run before it, and a resumed run
+// from its own.
 func TestSessionKnowsTheTree(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -87,7 +87,7 @@ func TestSessionRunReportsStart(t *testing.T) {
 	}
 }
 
-// replies is a file of scripted replies.
+// replies writes a file of scripted replies.
 func replies(t *testing.T) string {
 	t.Helper()
 	at := filepath.Join(t.TempDir(), "replies.script")

@@ -53,17 +53,17 @@ func (s *Session) toolset(b loop.Toolset, seen *workspace.Tree) []tool.Tool {
 // roleTree returns the tree of a directory as a role sees it: without the
 // closed directory at its top, where every search would find what it searches
 // for.
-func (s *Session) roleTree(folder, closed string) (*workspace.Tree, error) {
-	at := [2]string{folder, closed}
-	if tree, ok := s.trees[at]; ok || folder == "" && closed == "" {
+func (s *Session) roleTree(dir, closed string) (*workspace.Tree, error) {
+	at := [2]string{dir, closed}
+	if tree, ok := s.trees[at]; ok || dir == "" && closed == "" {
 		return cmp.Or(tree, s.Tree), nil
 	}
-	if folder != "" {
-		if err := loop.MakeFolder(s.Dir, folder); err != nil {
+	if dir != "" {
+		if err := loop.MakeFolder(s.Dir, dir); err != nil {
 			return nil, err
 		}
 	}
-	root := filepath.Join(s.Dir, filepath.FromSlash(folder))
+	root := filepath.Join(s.Dir, filepath.FromSlash(dir))
 	list, err := listing.Without(root, closed)
 	if err != nil {
 		return nil, err

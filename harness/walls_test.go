@@ -15,23 +15,18 @@ import (
 
 	"hone"
 	"hone/internal/config"
+	"hone/internal/crashtest"
 	"hone/internal/listing"
 	"hone/loop"
 	"hone/sandbox"
 )
 
-// plant writes files below a new folder.
+// plant returns a new directory with these files, by contents.
 func plant(t testing.TB, files map[string]string) string {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
+	root, err := filepath.EvalSymlinks(crashtest.Workspace(t, files))
 	if err != nil {
 		t.Fatal(err)
-	}
-	for name, text := range files {
-		at := filepath.Join(root, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return root
 }
@@ -84,7 +79,7 @@ func TestResolveWalls(t *testing.T) {
 	}
 }
 
-func TestAftermath(t *testing.T) {
+func TestCommandNotes(t *testing.T) {
 	const missed = "curl: (6) Could not resolve host: x"
 	restoredOne := []sandbox.Restored{{Path: "/w/.git/config", MovedTo: "/aside/config"}}
 	for _, tt := range []struct {
@@ -107,7 +102,7 @@ func TestAftermath(t *testing.T) {
 	}
 }
 
-func TestRestored(t *testing.T) {
+func TestRestoredNote(t *testing.T) {
 	for want, r := range map[string]sandbox.Restored{
 		"/a is protected: a command changed it, and it was restored":                                           {Path: "/a"},
 		"/a is protected: a command changed it, and it was restored; the command's version is in /k":           {Path: "/a", MovedTo: "/k"},
@@ -142,9 +137,9 @@ func TestRemoveTree(t *testing.T) {
 	}
 }
 
-// TestWallFolder: a process has a folder of its own, and what others left is
-// cleared away when they are gone, and not before.
-func TestWallFolder(t *testing.T) {
+// Each process has its own directory. Directories of other processes are
+// removed when those have ended, and not before.
+func TestWallDir(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("walls are Linux's")
 	}
@@ -191,7 +186,7 @@ func TestWallFolder(t *testing.T) {
 	third.remove()
 }
 
-// TestNoWalls: without walls to be had, the user is told how to go without.
+// If no walls work, the user is told how to continue without them.
 func TestNoWalls(t *testing.T) {
 	var stop *hone.Stop
 	err := NoWalls(t.Context(), &sandbox.WallError{Wall: sandbox.Auto, Reason: "none", Next: "hone doctor"})

@@ -47,7 +47,7 @@ type Event struct {
 // The payloads of events that hold nothing but what a step returned; see
 // [ReadResult].
 type (
-	StepBegun     struct{} // any step has begun
+	StepBegun     struct{} // the begin of a step without a payload
 	StepResult    struct{} // a loop's own step
 	CommandResult struct{} // a command that no tool call ran
 	ToolResult    struct{} // a tool call

@@ -42,7 +42,7 @@ type Resumed struct {
 	Limits
 }
 
-// Notice is something that the user is told once a run.
+// Notice is a text for the user, recorded only once in a run.
 type Notice struct {
 	Text string `json:"text"`
 }
@@ -66,7 +66,7 @@ type Walls struct {
 // Opened is the record of a round's first step, [StepOpen]: the tree as the
 // round found it.
 type Opened struct {
-	Manifest string   `json:"manifest"`          // object that holds the manifest
+	Manifest string   `json:"manifest"`          // object with the manifest
 	Tree     string   `json:"tree"`              // the manifest's digest
 	Outside  []string `json:"outside,omitempty"` // files changed outside the run since the round before
 	// RestoredTo is set if the tree was restored since the round before: to its
@@ -74,10 +74,10 @@ type Opened struct {
 	RestoredTo *int `json:"back,omitempty"`
 }
 
-// Snapshot is the record of the steps that follow a command, [StepAfterwards]
-// and [StepPutBack]: the tree as the command left it.
+// Snapshot is the record of the steps that follow a command, [StepSnapshot]
+// and [StepRestore]: the tree as the command left it.
 type Snapshot struct {
-	Manifest string `json:"manifest"` // object that holds the manifest
+	Manifest string `json:"manifest"` // object with the manifest
 	Tree     string `json:"tree"`     // the manifest's digest
 	// Restored are the protected files that the command changed.
 	Restored []string `json:"put_back,omitempty"`
@@ -97,19 +97,19 @@ type Report struct {
 type Asked struct {
 	Role    string `json:"role"`
 	Model   string `json:"model"`
-	Request string `json:"request"` // object that contains the request; see [ReadRequest]
+	Request string `json:"request"` // object with the request; see [ReadRequest]
 	Bytes   int64  `json:"bytes"`   // of the whole request
 	// Command is true for an agent's session. Such a session runs commands, so
 	// that nothing tells in advance what it changes.
 	Command  bool   `json:"command,omitempty"`
-	Manifest string `json:"manifest,omitempty"` // object that holds the tree's manifest before a session
+	Manifest string `json:"manifest,omitempty"` // object with the tree's manifest before a session
 }
 
 // Replied is the record of a model call, or of an agent's whole session.
 type Replied struct {
 	Role     string       `json:"role"`
 	Model    string       `json:"model"`
-	Reply    string       `json:"reply"` // object that holds the reply and the provider's bytes
+	Reply    string       `json:"reply"` // object with the reply and the provider's bytes
 	Bytes    int          `json:"bytes"` // of visible text
 	Finish   model.Finish `json:"finish"`
 	Detail   string       `json:"detail,omitempty"`
@@ -122,20 +122,20 @@ type Replied struct {
 
 // CommandBegun is the begin of a command that no tool call runs.
 type CommandBegun struct {
-	Manifest string `json:"manifest"` // object that holds the tree's manifest
+	Manifest string `json:"manifest"` // object with the tree's manifest
 }
 
 // ToolCall is the begin of a tool call.
 type ToolCall struct {
 	Role    string `json:"role"`
 	Tool    string `json:"tool"`              // as the model called it
-	Args    string `json:"args"`              // as the model wrote them; empty if Object holds them
-	Object  string `json:"object,omitempty"`  // object that holds the arguments if they are long
+	Args    string `json:"args"`              // as the model wrote them; empty if Object is set
+	Object  string `json:"object,omitempty"`  // object with the arguments if they are long
 	Refused string `json:"refused,omitempty"` // why the call is not run; empty if it is
 	// Command is true for a tool that runs commands, so that nothing tells in
 	// advance what the call changes.
 	Command  bool   `json:"command,omitempty"`
-	Manifest string `json:"manifest,omitempty"` // object that holds the tree's manifest before a command
+	Manifest string `json:"manifest,omitempty"` // object with the tree's manifest before a command
 }
 
 // Reserve is durable before the request of an attempt leaves. It counts in full
@@ -223,7 +223,7 @@ type Changed struct {
 	workspace.Verdict
 	Delete bool  `json:"delete,omitempty"`
 	Bytes  int64 `json:"bytes"` // of the requested contents
-	// Attempted is the object that holds the contents of an edit that was not
+	// Attempted is the object with the contents of an edit that was not
 	// made; empty if there are none.
 	Attempted string `json:"attempted,omitempty"`
 }
@@ -241,7 +241,7 @@ type Applied struct {
 
 // CheckBegun is the begin of a check.
 type CheckBegun struct {
-	Manifest string `json:"manifest"` // object that holds the tree's manifest
+	Manifest string `json:"manifest"` // object with the tree's manifest
 }
 
 // Checked is the record of a check. It is valid as long as the tree is the one
@@ -253,7 +253,7 @@ type Checked struct {
 	Flaky    []check.Finding `json:"flaky,omitempty"`
 	Restored []string        `json:"put_back,omitempty"` // protected files that it changed
 	Tree     string          `json:"tree"`               // digest of the manifest
-	Manifest string          `json:"manifest"`           // object that holds the tree's manifest afterwards
+	Manifest string          `json:"manifest"`           // object with the tree's manifest afterwards
 	Took     time.Duration   `json:"took_ns"`
 }
 
@@ -261,14 +261,14 @@ type Checked struct {
 // processes.
 type Outside struct {
 	Paths    []string `json:"paths"`
-	Manifest string   `json:"manifest"` // object that holds the tree's manifest with these changes
+	Manifest string   `json:"manifest"` // object with the tree's manifest with these changes
 }
 
 // Undone says that files which the run had changed were restored by an undo.
 type Undone struct {
 	Round    int      `json:"round"` // to the end of this round; 0: before the first
 	Paths    []string `json:"paths"`
-	Manifest string   `json:"manifest"` // object that holds the tree's manifest afterwards
+	Manifest string   `json:"manifest"` // object with the tree's manifest afterwards
 	Tree     string   `json:"tree"`     // the manifest's digest
 }
 
@@ -289,7 +289,7 @@ const (
 	StopNow Decision = "stop" // not done, and no further round; see State.Kind
 )
 
-// State is where a run stands after a round.
+// State is the state of a run after a round.
 type State struct {
 	Round    int             `json:"round"` // the last round that was decided; 0: none, or the check before the first
 	Decision Decision        `json:"decision"`
@@ -300,7 +300,7 @@ type State struct {
 	// Checked are the last of Findings: those of the check alone. They stay until
 	// the check runs again.
 	Checked  []check.Finding `json:"checked,omitempty"`
-	Manifest string          `json:"manifest,omitempty"` // object that holds the tree's manifest
+	Manifest string          `json:"manifest,omitempty"` // object with the tree's manifest
 	Tree     string          `json:"tree,omitempty"`     // its digest
 	// Fingerprint is equal for rounds that ended with the same tree and the same
 	// findings, apart from times and the like.

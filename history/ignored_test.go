@@ -65,7 +65,7 @@ func TestUndoOfARunThatChangesWhatIsIgnored(t *testing.T) {
 	}
 }
 
-// What is left does not keep a folder from coming back by surprise.
+// A file that stays does not block the restoration of a directory silently.
 func TestUndoOfAFolderThatIsAFileNow(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{".gitignore": "*\n", "folder/sub/file": "f"})
 	process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {

@@ -13,7 +13,7 @@ type Get func(object string) ([]byte, error)
 
 // StoredResult is the payload of a record whose result is too long for the line.
 type StoredResult struct {
-	Object string `json:"result_object"`  // object that holds the result
+	Object string `json:"result_object"`  // object with the result
 	Said   string `json:"said,omitempty"` // of the result, as in [Report]
 }
 

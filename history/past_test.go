@@ -15,7 +15,7 @@ import (
 	"hone/workspace"
 )
 
-// answers are what a past answers to all questions.
+// answers returns what a past answers to all questions.
 func answers(p *history.Past) map[string]any {
 	end, ended := p.End()
 	opened, isOpened := p.Opened()
@@ -66,8 +66,8 @@ func lively(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestFollow: a past that follows a run answers after each event as one does that
-// is read from the events up to there.
+// After each event, a past that follows a run answers like one that is read
+// from the events so far.
 func TestFollow(t *testing.T) {
 	dir := lively(t)
 	home := crashtest.Must(journal.FindHome(dir))

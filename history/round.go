@@ -2,7 +2,7 @@ package history
 
 // Round is what happened in a round, decided or not.
 type Round struct {
-	Manifest string   // object that holds the manifest of the tree when it opened; empty: it did not
+	Manifest string   // object with the manifest of the tree when the round opened; empty if it did not open
 	Touched  bool     // an apply was recorded, or a command may have changed something
 	Edited   bool     // an edit left other contents than it found
 	Restored []string // protected files that commands or the check changed; may repeat

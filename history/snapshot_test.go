@@ -56,8 +56,8 @@ func TestLastManifest(t *testing.T) {
 	}
 }
 
-// BenchmarkReverse is what it takes to find out what a run changed: 200 commands
-// in a tree of 20 000 files.
+// BenchmarkReverse finds out what a run changed: 200 commands in a tree of 20
+// 000 files.
 func BenchmarkReverse(b *testing.B) {
 	dir := crashtest.LargeWorkspace(b, 20_000)
 	crashtest.AwaitOldStamps()

@@ -15,8 +15,8 @@ import (
 	"hone/workspace"
 )
 
-// busy is a loop whose rounds edit a file and have a command do all that can be
-// done to files.
+// busy is a loop whose rounds edit a file and run a command that does
+// everything that can be done to files.
 func busy(dir string) hone.Round {
 	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		n := r.Round()
@@ -72,7 +72,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// What was changed since is not overwritten; by force it is, and is kept.
+// What was changed since is overwritten only by force, and then a copy is kept.
 func TestUndoRefusesWhatWasChangedSince(t *testing.T) {
 	dir := busyTree(t)
 	process{round: busy(dir)}.end(t, dir)
@@ -99,7 +99,7 @@ func TestUndoRefusesWhatWasChangedSince(t *testing.T) {
 	}
 }
 
-// What others changed while the run was stopped stays theirs.
+// What others changed while the run was stopped is not restored.
 func TestUndoLeavesOthersAlone(t *testing.T) {
 	dir := busyTree(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -130,7 +130,7 @@ func TestUndoLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// Whatever kills an undo, the next one finishes it.
+// Wherever an undo is killed, the next one completes it.
 func TestUndoIsDoneAgain(t *testing.T) {
 	dir := busyTree(t)
 	want := crashtest.Tree(t, dir)

@@ -14,7 +14,7 @@ import (
 	"hone/workspace"
 )
 
-// personal keeps a test from the git configuration of whoever runs it.
+// personal keeps the user's git configuration out of a test.
 func personal(t testing.TB) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
@@ -25,7 +25,7 @@ func personal(t testing.TB) {
 	}
 }
 
-// gitAt runs plain git in a folder.
+// gitAt runs git in a directory.
 func gitAt(t testing.TB, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("git", args...)
@@ -35,7 +35,8 @@ func gitAt(t testing.TB, dir string, args ...string) {
 	}
 }
 
-// planted is a real folder with these files, each of which holds its own name.
+// planted returns a new directory with these files, each of which contains its
+// name.
 func planted(t testing.TB, names ...string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -59,8 +60,8 @@ func addTo(t testing.TB, dir string, names ...string) {
 	}
 }
 
-// ignoring is a repository that ignores much, with a repository in it, and one
-// in an ignored folder.
+// ignoring is a repository that ignores many files, with a repository in it,
+// and another one in an ignored directory.
 func ignoring(t testing.TB) string {
 	t.Helper()
 	personal(t)
@@ -110,8 +111,8 @@ func TestInclude(t *testing.T) {
 	}
 }
 
-// checkIncluded compares a tree's manifest with that of the tree where nothing
-// is included.
+// checkIncluded compares a tree's manifest with that of the tree without
+// included files.
 func checkIncluded(t *testing.T, root string, list workspace.Lister, want []string) {
 	t.Helper()
 	plain, err := Of(root)
@@ -130,7 +131,7 @@ func checkIncluded(t *testing.T, root string, list workspace.Lister, want []stri
 	}
 }
 
-// pathsOf are the paths of some entries of a tree's manifest.
+// pathsOf returns the paths of some entries of a tree's manifest.
 func pathsOf(t *testing.T, root string, list workspace.Lister, some func(workspace.Entry) bool) (paths []string) {
 	t.Helper()
 	tree, err := workspace.Open(root, workspace.Options{List: list})
@@ -150,7 +151,8 @@ func pathsOf(t *testing.T, root string, list workspace.Lister, some func(workspa
 	return paths
 }
 
-// A workspace that is a folder of a repository has globs relative to itself.
+// If the workspace is a directory of a repository, its globs are relative to
+// the workspace.
 func TestIncludeBelowTop(t *testing.T) {
 	personal(t)
 	top := planted(t, "data/a.db", "sub/data/b.db", "sub/c.db", "sub2/data/d.db")
@@ -173,7 +175,7 @@ func TestIncludeBelowTop(t *testing.T) {
 	}
 }
 
-// Git is only asked about paths that a glob can mean.
+// Git is asked only about paths that a glob can match.
 func TestIncludeAsksLittle(t *testing.T) {
 	root := planted(t, "node_modules/x/y.db", ".env", ".env.local", "data/a.db", "data/sub/b.db", "file")
 	for i := range 65 {

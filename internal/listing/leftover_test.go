@@ -38,7 +38,7 @@ func commitAt(t testing.TB, dir string, when time.Time, subject string) {
 	gitAt(t, dir, "commit", "-q", "--allow-empty", "-m", subject)
 }
 
-// checkLeftovers compares what is left over, but for commits' ids.
+// checkLeftovers compares leftovers, except the commits' ids.
 func checkLeftovers(t *testing.T, root string, restored []string, want Leftover) {
 	t.Helper()
 	got, err := Leftovers(context.Background(), root, restored, runBegins, runEnds)
@@ -91,7 +91,7 @@ func TestLeftovers(t *testing.T) {
 		Ignored: []string{".env.local", "mixed/l.db", "top.db"}, Commits: commits})
 }
 
-// What HEAD did beside plain commits is said in the reflog's words.
+// Moves of HEAD other than plain commits are described like in the reflog.
 func TestLeftoverMoves(t *testing.T) {
 	personal(t)
 	root := planted(t, "f")
@@ -117,8 +117,8 @@ func TestLeftoverMoves(t *testing.T) {
 	}
 }
 
-// A repository whose files the outer one tracks has commits of its own, and so
-// has one in a tree that no repository holds.
+// Commits are also found in a repository whose files the outer one tracks, and
+// in one that is in a tree outside any repository.
 func TestLeftoversOfHiddenRepositories(t *testing.T) {
 	personal(t)
 	tracked, bare := planted(t, "src/deep/f"), planted(t, "src/deep/f", "src/x.db", ".hone/src/f", "tests/f")
@@ -142,7 +142,7 @@ func TestLeftoversOfHiddenRepositories(t *testing.T) {
 	checkLeftovers(t, planted(t, "f"), nil, Leftover{})
 }
 
-// A workspace may be a folder of a repository, and an ignored one.
+// The workspace may be a directory of a repository, even an ignored one.
 func TestLeftoversBelowTop(t *testing.T) {
 	personal(t)
 	top := planted(t, "sub/out/x.log", "sub/f", "subs/y.log", "work/inner/f", "z.log")
@@ -158,7 +158,7 @@ func TestLeftoversBelowTop(t *testing.T) {
 	}
 }
 
-// The change time tells of a file whose own time was set back.
+// The change time reveals a file whose modification time was set back.
 func TestLeftoversByChangeTime(t *testing.T) {
 	root := ignoring(t)
 	file := filepath.Join(root, ".env")
@@ -178,7 +178,8 @@ func TestLeftoversByChangeTime(t *testing.T) {
 	}
 }
 
-// The search is bounded, and says so; one hit in a folder is enough.
+// The search is limited, and says so. One changed file in a directory is
+// enough.
 func TestLeftoversAreBounded(t *testing.T) {
 	root := ignoring(t)
 	for i := range 300 {
@@ -210,7 +211,7 @@ func TestLeftoversAreBounded(t *testing.T) {
 	}
 }
 
-// A nested repository that git cannot read keeps nobody from the rest.
+// A nested repository that git cannot read does not hide the others.
 func TestLeftoversOfBrokenRepository(t *testing.T) {
 	root := ignoring(t)
 	inRun(t, root, "top.db", "nested/n.db")
@@ -223,8 +224,8 @@ func TestLeftoversOfBrokenRepository(t *testing.T) {
 	}
 }
 
-// The worst is a large ignored folder in which nothing changed: all of it is
-// looked at. Git status, which looks at none of it, stands beside.
+// The slowest case is a large ignored directory in which nothing changed,
+// because all of it is read. For comparison, git status reads none of it.
 func BenchmarkLeftovers(b *testing.B) {
 	personal(b)
 	root := planted(b, "f")

@@ -23,8 +23,7 @@ func TestInFolder(t *testing.T) {
 	}
 }
 
-// TestTreeWithout: agents do not find the loop's own files, in a repository or
-// out of one.
+// Agents do not find the loop's own files, inside a repository or outside.
 func TestTreeWithout(t *testing.T) {
 	plain, repo := t.TempDir(), t.TempDir()
 	if out, err := exec.Command("git", "init", "-q", repo).CombinedOutput(); err != nil {
@@ -56,7 +55,7 @@ func TestTreeWithout(t *testing.T) {
 	}
 }
 
-// putFile writes a file below a folder.
+// putFile writes a file below a directory.
 func putFile(dir, name string) error {
 	at := filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {

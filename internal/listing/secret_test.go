@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/internal/crashtest"
 )
 
 // secretToken looks like a secret to the guard, but opens nothing.
@@ -22,15 +24,9 @@ const secretToken = "ghp_" + "q7Zt2LmXw9KcVb4NfR8sHj3DyGp6TaEu1QoW"
 // dirOf returns a new directory with these files, by contents.
 func dirOf(t testing.TB, files map[string]string) string {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
+	root, err := filepath.EvalSymlinks(crashtest.Workspace(t, files))
 	if err != nil {
 		t.Fatal(err)
-	}
-	for name, text := range files {
-		at := filepath.Join(root, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return root
 }

@@ -73,8 +73,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// The note of a file that cannot be inspected says so, and names no other kind
-// of file.
+// If a file cannot be inspected its note says so, and does not call it another
+// kind of file.
 func TestFileThatCannotBeLookedAt(t *testing.T) {
 	closed := workspace.Entry{Path: "closed/a", Kind: workspace.Other, Note: "permission denied"}
 	if got := (render.Reader{}).OmitReason(closed); got != "contents omitted: permission denied" {

@@ -12,9 +12,9 @@ import (
 // outside is the part of walls that this process keeps: the doors, and the paths
 // that it restores after commands.
 type outside struct {
-	doors   []string       // addresses
-	open    []net.Listener // doors in this process's own network
-	guard   *putback.Guard
+	doors []string       // addresses
+	open  []net.Listener // doors in this process's own network
+	guard *putback.Guard
 }
 
 // firstDoor is the port of the first door if the walls choose it. In a network
