@@ -39,8 +39,9 @@ func (c *Conversing) ValidFlags(in *Input) error {
 	return in.Positive(map[string]bool{"turns": c.Turns > 0, "max-tool-calls": c.Calls > 0})
 }
 
-// ConversingTable is the table in .config/hone.toml of such a loop without further
-// settings. 0 and the empty string mean that there is no value.
+// ConversingTable is the table in .config/hone.toml of a loop that embeds
+// Conversing. A loop with further settings embeds it in a struct of its own. 0 and
+// the empty string mean that there is no value.
 type ConversingTable struct {
 	Rounds       int    `toml:"rounds" valid:"positive"`
 	Turns        int    `toml:"turns" valid:"positive"`          // limit of model calls in a session

@@ -71,8 +71,9 @@ type Kind struct {
 type Loop interface {
 	// Shared returns the settings that all loops have.
 	Shared() *Settings
-	// Flags adds the loop's own flags to the shared ones. It may look up those to
-	// change their usage texts.
+	// Flags adds the loop's own flags to those that every loop has, which it can look
+	// up to change their usage texts. "hone prompt" does not have them; see
+	// [Previewer.PreviewFlags].
 	Flags(fs *pflag.FlagSet)
 	// Valid returns what is wrong with the flags by themselves. It may change
 	// the shared ones. Only Kind, Dir, Args, Flags, Changed and Getenv of the
@@ -179,7 +180,8 @@ type Preview struct {
 
 // Previewer is implemented by a Loop that can show its first prompt.
 type Previewer interface {
-	// PreviewFlags adds the flags that change the prompt.
+	// PreviewFlags adds the flags of "hone prompt NAME", which are those that change
+	// the prompt. The method of Settings adds none.
 	PreviewFlags(fs *pflag.FlagSet)
 	// Preview composes the prompt. It must not run, send or write anything.
 	Preview(ctx context.Context, v View) (Prompt, error)

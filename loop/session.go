@@ -50,9 +50,11 @@ type Session interface {
 	// copy of it, behind walls; nil if the settings have none.
 	Check(dir string, w Walls) check.Func
 	// SetCheck sets the run's check, and its proof if the settings ask for one.
-	// makeCheck returns the check for a directory, which is the workspace or a copy,
-	// and the walls around it. Nil walls mean the session's own, which are also those
-	// of Role, Command and a Toolset without Walls.
+	// makeCheck is called for the workspace, and for each clean copy of it that the
+	// check is proved on. It returns a check that looks at dir alone and runs its
+	// commands behind w. The engine records a check's findings as a step, so that the
+	// check may read files directly, and a replayed run does not call it. If w is nil
+	// here, makeCheck gets the walls that Role, Command and Toolset{} also use.
 	SetCheck(w Walls, makeCheck func(dir string, w Walls) check.Func)
 }
 

@@ -261,8 +261,8 @@ func (in *Input) Usagef(format string, args ...any) error {
 	return Usage(fmt.Sprintf(format, args...), "hone help "+in.Kind.Name)
 }
 
-// Positive returns an error for a flag that was given and is not greater than 0. The
-// map tells of each flag whether it is.
+// Positive returns an error for each flag that was given and whose entry in flags is
+// false: entries say whether the value is greater than 0.
 func (in *Input) Positive(flags map[string]bool) error {
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
 		if !flags[flag] && in.Changed(flag) {
