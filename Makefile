@@ -12,7 +12,7 @@ FUZZTIME    ?= 10000x
 # The modules in directories below this one. ./... does not include them.
 NESTED := examples/fixlint model/gemini/genaitest
 
-# TEMPORARY keeps the temporary files of unit in memory. SHORT lets race skip slow tests. test-all clears both.
+# TEMPORARY keeps temporary files in memory. SHORT lets race skip slow tests. test-all clears both.
 TEMPORARY := ./.ci/memory
 SHORT     := -short
 TIMEOUT   := 30m
@@ -69,10 +69,10 @@ unit:
 	CGO_ENABLED=0 $(TEMPORARY) $(GO) test -trimpath -p 4 -timeout $(TIMEOUT) ./...
 	@set -ex; for module in $(NESTED); do CGO_ENABLED=0 $(GO) -C $$module test -trimpath ./...; done
 
-# Every package again under the race detector, on the disk. With -short, tests skip what the detector cannot see, such as
+# Every package again under the race detector. With -short, tests skip what the detector cannot see, such as
 # other processes, and what it also sees in a part of the test: long inputs, most of the points to kill at.
 race:
-	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) $(SHORT) -p 4 -timeout $(TIMEOUT) ./...
+	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test $(RACE) $(SHORT) -p 4 -timeout $(TIMEOUT) ./...
 	@set -ex; for module in $(NESTED); do $(GO) -C $$module test $(RACE) $(SHORT) ./...; done
 
 # Every fuzz target, briefly; two packages at a time.
