@@ -52,8 +52,9 @@ type Request struct {
 	Seq     int `json:"-"`
 	Attempt int `json:"-"`
 	// Stream, if not nil, receives the reply's visible text as it arrives, on
-	// the goroutine that called Generate. It must return quickly and must not
-	// call the model.
+	// the goroutine that called Generate. A provider that does not stream calls
+	// it once, with the entire text. It must return quickly and must not call
+	// the model.
 	Stream func(text string) `json:"-"`
 }
 

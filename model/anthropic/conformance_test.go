@@ -13,7 +13,7 @@ func TestConformance(t *testing.T) {
 		New: func(url, key string, timeouts model.Timeouts) model.Model {
 			return anthropic.New(anthropic.Config{Name: "claude-opus-4-8", Key: key, BaseURL: url, Timeouts: timeouts})
 		},
-		Wire:        anthropic.Wire,
+		Opaque:      anthropic.Wire,
 		KeyVariable: "ANTHROPIC_API_KEY",
 		System:      "system.0.text",
 		Messages:    "messages",

@@ -13,7 +13,7 @@ func TestConformance(t *testing.T) {
 		New: func(url, key string, timeouts model.Timeouts) model.Model {
 			return gemini.New(gemini.Config{Name: "gemini-3.5-flash", Key: key, BaseURL: url, Timeouts: timeouts})
 		},
-		Wire:        gemini.Wire,
+		Opaque:      gemini.Wire,
 		KeyVariable: "GEMINI_API_KEY",
 		System:      "systemInstruction.parts.0.text",
 		Messages:    "contents",

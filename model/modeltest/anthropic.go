@@ -29,11 +29,11 @@ func (a anthropic) Events(t Turn) [][]byte {
 		s.thinking(t)
 	}
 	if t.Text != "" {
-		s.block(object{"type": "text", "text": ""}, deltas("text_delta", "text", textPieces(t.Text, t.Chunk)))
+		s.block(object{"type": "text", "text": ""}, deltas("text_delta", "text", t.Pieces(t.Text)))
 	}
 	for _, call := range t.Calls {
 		start := object{"type": "tool_use", "id": call.ID, "name": call.Name, "input": object{}}
-		pieces := append([]string{""}, textPieces(call.Args, t.Chunk)...)
+		pieces := append([]string{""}, t.Pieces(call.Args)...)
 		s.block(start, deltas("input_json_delta", "partial_json", pieces))
 	}
 	delta := object{"delta": a.stop(t)}
@@ -93,7 +93,7 @@ func (anthropic) usage(t Turn, output int64) any {
 	if t.Usage.Reasoning > 0 && output == t.Usage.Output {
 		u["output_tokens_details"] = object{"thinking_tokens": t.Usage.Reasoning}
 	}
-	return t.misreport(u, map[string]string{
+	return t.ReportedUsage(u, map[string]string{
 		"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens",
 		"reasoning": "output_tokens_details.thinking_tokens",
 	})
@@ -181,7 +181,7 @@ func (s *messageStream) thinking(t Turn) {
 		s.block(block, nil)
 		return
 	}
-	pieces := deltas("thinking_delta", "thinking", textPieces(t.Thinking, t.Chunk))
+	pieces := deltas("thinking_delta", "thinking", t.Pieces(t.Thinking))
 	pieces = append(pieces, object{"type": "signature_delta", "signature": block["signature"]})
 	s.block(object{"type": "thinking", "thinking": "", "signature": ""}, pieces)
 }
@@ -190,7 +190,7 @@ func thinkingBlock(t Turn) object {
 	if data, ok := strings.CutPrefix(t.Thinking, "redacted:"); ok {
 		return object{"type": "redacted_thinking", "data": data}
 	}
-	return object{"type": "thinking", "thinking": t.Thinking, "signature": signature(t)}
+	return object{"type": "thinking", "thinking": t.Thinking, "signature": t.Signature()}
 }
 
 func deltas(kind, field string, pieces []string) []object {

@@ -34,17 +34,17 @@ func (c chat) Events(t Turn) [][]byte {
 	var events [][]byte
 	send := func(delta object) { events = append(events, c.event(delta, nil)) }
 	send(object{"role": "assistant", "content": "", "refusal": nil})
-	for _, text := range textPieces(t.Thinking, t.Chunk) {
+	for _, text := range t.Pieces(t.Thinking) {
 		send(object{"reasoning_content": text})
 	}
-	for _, text := range textPieces(t.Text, t.Chunk) {
+	for _, text := range t.Pieces(t.Text) {
 		send(object{c.textField(t): text})
 	}
 	for i, call := range t.Calls {
 		head := c.call(call, "")
 		head["index"] = i
 		send(object{"tool_calls": []any{head}})
-		for _, args := range textPieces(call.Args, t.Chunk) {
+		for _, args := range t.Pieces(call.Args) {
 			more := object{"index": i, "function": object{"arguments": args}}
 			send(object{"tool_calls": []any{more}})
 		}
@@ -129,7 +129,7 @@ func (chat) usage(t Turn) any {
 	if u == nil {
 		return nil
 	}
-	return t.misreport(object{
+	return t.ReportedUsage(object{
 		"prompt_tokens":         u.Input + u.CacheRead,
 		"completion_tokens":     u.Output,
 		"total_tokens":          u.Total(),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,9 +21,19 @@ type Provider struct {
 	// New returns a model that calls the server at url, which has no path,
 	// with the key. It must not read the environment.
 	New func(url, key string, t model.Timeouts) model.Model
-	// Wire is the name of its opaque parts; empty if it has none.
-	Wire string
-	// KeyVariable is the variable that the hint for a rejected key names.
+	// Wire is the protocol that the server speaks on every path. If it is nil,
+	// the server speaks the wires of this module's providers, by path.
+	Wire Wire
+	// Lacks names what the protocol cannot express, with the reason: an
+	// ability ([Streaming], [Tools]), or a single test as go test prints it
+	// below the test that calls Conformance, such as "request/output_limit".
+	// These tests are skipped with the reason. A name that does not exist is a
+	// failure. Nil means that nothing is lacking.
+	Lacks map[string]string
+	// Opaque is the Wire of its opaque parts; empty if it has none.
+	Opaque string
+	// KeyVariable is the variable that the hint for a rejected key names;
+	// empty if no hint names one.
 	KeyVariable string
 
 	System    string // path of the system text
@@ -37,21 +48,76 @@ type Provider struct {
 	ObjectArgs bool
 }
 
+// The abilities that a protocol may lack. See [Provider.Lacks].
+const (
+	// Streaming means that a reply arrives in parts. A provider without it
+	// passes the entire text to Request.Stream once.
+	Streaming = "streaming"
+	// Tools means that the protocol has tool calls and their results. A
+	// provider without it ignores Request.Tools; the package texttools adds
+	// calls to it as text.
+	Tools = "tools"
+)
+
 // Conformance tests the behavior that every provider must have, against a
-// server that speaks its protocol.
+// server that speaks its protocol. The package's own tests contain a small
+// provider, its wire and what it lacks: see wire_test.go.
 func Conformance(t *testing.T, p Provider) {
 	groups := []struct {
-		name string
-		run  func(*testing.T, Provider)
+		name  string
+		tests []conformanceTest
 	}{
-		{"reply", conformReplies},
-		{"fault", conformFaults},
-		{"request", conformRequests},
-		{"size", conformSizes},
+		{"reply", replyTests()},
+		{"fault", faultTests()},
+		{"request", requestTests()},
+		{"size", sizeTests()},
+	}
+	names := []string{Streaming, Tools}
+	for _, g := range groups {
+		for _, test := range g.tests {
+			names = append(names, test.path(g.name))
+		}
+	}
+	for name := range p.Lacks {
+		if !slices.Contains(names, name) {
+			t.Errorf("Lacks has %q, which does not exist; the names are\n%s", name, strings.Join(names, "\n"))
+		}
 	}
 	for _, g := range groups {
-		t.Run(g.name, func(t *testing.T) { g.run(t, p) })
+		t.Run(g.name, func(t *testing.T) {
+			for _, test := range g.tests {
+				t.Run(test.name, func(t *testing.T) {
+					p.skip(t, test.path(g.name))
+					test.run(t, p)
+				})
+			}
+		})
 	}
+}
+
+// conformanceTest is one test of the suite.
+type conformanceTest struct {
+	name string
+	run  func(*testing.T, Provider)
+}
+
+// path returns the test's name in [Provider.Lacks].
+func (c conformanceTest) path(group string) string {
+	return group + "/" + strings.ReplaceAll(c.name, " ", "_")
+}
+
+// skip skips a test if the provider lacks an ability or the test's path.
+func (p Provider) skip(t *testing.T, name string) {
+	t.Helper()
+	if reason, ok := p.Lacks[name]; ok {
+		t.Skipf("the provider lacks %s: %s", name, reason)
+	}
+}
+
+// has reports whether the provider has an ability.
+func (p Provider) has(ability string) bool {
+	_, lacks := p.Lacks[ability]
+	return !lacks
 }
 
 // key is the secret of every conformance test.
@@ -61,6 +127,7 @@ const key = "sk-conformance-0123456789abcdef"
 func (p Provider) start(t *testing.T, turns ...Turn) (*Server, model.Model) {
 	t.Helper()
 	s := NewServer(t, turns...)
+	s.Speak(p.Wire)
 	return s, p.New(s.URL, key, model.Timeouts{})
 }
 

@@ -16,31 +16,34 @@ import (
 // inflated is the size of a hostile server's response after decompression.
 const inflated = 200 << 20
 
-func conformSizes(t *testing.T, p Provider) {
-	for _, test := range []struct {
-		name  string
-		begin string // of the response, which is followed by one long line
-		kind  string // the content type
-		code  int
-		most  int64 // bytes that may be read after decompression
-		want  model.Kind
-	}{
-		{"rejected", `{"error":{"message":"`, "application/json", http.StatusBadRequest, model.MaxErrorBody, model.Invalid},
-		{"failed", "data: ", "text/event-stream", http.StatusInternalServerError, model.MaxErrorBody, model.Overloaded},
-		{"failed with spaces", " ", "text/plain", http.StatusBadGateway, model.MaxErrorBody, model.Overloaded},
-		{"stream", "data: ", "text/event-stream", http.StatusOK, model.MaxLine, model.Garbage},
-		{"second line of a stream", ": begin\n\ndata: ", "text/event-stream", http.StatusOK, 9 + model.MaxLine, model.Garbage},
-		{"plain", `{"id":"`, "application/json", http.StatusOK, model.MaxLine, model.Garbage},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			url := serveInflating(t, test.code, test.kind, test.begin)
-			read := countReads(t)
-			reply, err := p.New(url, key, model.Timeouts{}).Generate(t.Context(), question())
-			e := wantFault(t, reply, err, test.want)
-			if n := read.Load(); n == 0 || n > test.most {
-				t.Errorf("%d bytes were read, want at most %d; the error is %v", n, test.most, e)
-			}
-		})
+// largeResponse is a response that is short until it is decompressed.
+type largeResponse struct {
+	begin string // of the response, which is followed by one long line
+	kind  string // the content type
+	code  int
+	most  int64 // bytes that may be read after decompression
+	want  model.Kind
+}
+
+func sizeTests() []conformanceTest {
+	return []conformanceTest{
+		{"rejected", largeResponse{`{"error":{"message":"`, "application/json", http.StatusBadRequest, model.MaxErrorBody, model.Invalid}.test},
+		{"failed", largeResponse{"data: ", "text/event-stream", http.StatusInternalServerError, model.MaxErrorBody, model.Overloaded}.test},
+		{"failed with spaces", largeResponse{" ", "text/plain", http.StatusBadGateway, model.MaxErrorBody, model.Overloaded}.test},
+		{"stream", largeResponse{"data: ", "text/event-stream", http.StatusOK, model.MaxLine, model.Garbage}.test},
+		{"second line of a stream", largeResponse{": begin\n\ndata: ", "text/event-stream", http.StatusOK, 9 + model.MaxLine, model.Garbage}.test},
+		{"plain", largeResponse{`{"id":"`, "application/json", http.StatusOK, model.MaxLine, model.Garbage}.test},
+	}
+}
+
+// test asks for the response once.
+func (l largeResponse) test(t *testing.T, p Provider) {
+	url := serveInflating(t, l.code, l.kind, l.begin)
+	read := countReads(t)
+	reply, err := p.New(url, key, model.Timeouts{}).Generate(t.Context(), question())
+	e := wantFault(t, reply, err, l.want)
+	if n := read.Load(); n == 0 || n > l.most {
+		t.Errorf("%d bytes were read, want at most %d; the error is %v", n, l.most, e)
 	}
 }
 

@@ -2,8 +2,6 @@ package modeltest
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -32,7 +30,7 @@ func (g gemini) Events(t Turn) [][]byte {
 	send := func(chunk map[string]any) {
 		events = append(events, fmt.Appendf(nil, "data: %s\r\n\r\n", encode(chunk)))
 	}
-	for _, text := range textPieces(t.Text, t.Chunk) {
+	for _, text := range t.Pieces(t.Text) {
 		send(g.chunk(t, nil, object{"text": text}))
 	}
 	for i, call := range t.Calls {
@@ -76,7 +74,7 @@ func (gemini) blocked(t Turn) bool {
 }
 
 func (gemini) signed(t Turn) object {
-	return object{"text": "", "thoughtSignature": signature(t)}
+	return object{"text": "", "thoughtSignature": t.Signature()}
 }
 
 func (gemini) call(t Turn, i int, call model.Call) object {
@@ -86,7 +84,7 @@ func (gemini) call(t Turn, i int, call model.Call) object {
 	}
 	part := object{"functionCall": function}
 	if i == 0 && t.Thinking != "" {
-		part["thoughtSignature"] = signature(t)
+		part["thoughtSignature"] = t.Signature()
 	}
 	return part
 }
@@ -117,7 +115,7 @@ func (gemini) trailer(t Turn, chunk object) object {
 	chunk["modelVersion"] = "gemini-test"
 	chunk["responseId"] = "mAItaLmkHPPlz7IPvtfUqQ4"
 	if u := t.Usage; u != nil {
-		chunk["usageMetadata"] = t.misreport(object{
+		chunk["usageMetadata"] = t.ReportedUsage(object{
 			"promptTokenCount":        u.Input + u.CacheRead,
 			"cachedContentTokenCount": u.CacheRead,
 			"candidatesTokenCount":    u.Output - u.Reasoning,
@@ -178,52 +176,4 @@ func geminiStatus(status int) string {
 		return "DEADLINE_EXCEEDED"
 	}
 	return "INTERNAL"
-}
-
-// object is a JSON object; its keys are sent in alphabetical order.
-type object = map[string]any
-
-// signature returns a stand-in for the signature of a turn's thinking.
-func signature(t Turn) string { return base64.StdEncoding.EncodeToString([]byte(t.Thinking)) }
-
-// arguments returns a call's arguments as a JSON value, or as a string if they
-// are not JSON.
-func arguments(args string) any {
-	if args == "" {
-		return object{}
-	}
-	if json.Valid([]byte(args)) {
-		return json.RawMessage(args)
-	}
-	return args
-}
-
-// textPieces splits text into pieces of at most size bytes, 16 if size is 0,
-// but never inside a character.
-func textPieces(text string, size int) []string {
-	if size <= 0 {
-		size = 16
-	}
-	var pieces []string
-	start, last := 0, 0
-	for i := range text {
-		if i-start > size && last > start {
-			pieces = append(pieces, text[start:last])
-			start = last
-		}
-		last = i
-	}
-	if start < len(text) {
-		pieces = append(pieces, text[start:])
-	}
-	return pieces
-}
-
-// encode returns v as JSON; everything in a turn can be encoded.
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

@@ -43,9 +43,11 @@ func Misreports() map[string]Turn {
 	return turns
 }
 
-// misreport returns a usage object with the turn's misreport in it. The paths
-// are those of the counts, names separated by dots.
-func (t Turn) misreport(usage object, paths map[string]string) any {
+// ReportedUsage returns a wire's usage object with the turn's Misreport in it;
+// usage itself if there is none. The keys of paths are the values of
+// [Misreport.Count], except the empty one. Each path is the place of that count
+// in usage: names separated by dots.
+func (t Turn) ReportedUsage(usage map[string]any, paths map[string]string) any {
 	m := t.Misreport
 	if m == nil {
 		return usage

@@ -76,7 +76,7 @@ func (r responses) response(t Turn, status string, output []any) object {
 		response["error"] = object{"code": cmp.Or(t.Detail, "server_error"), "message": "The model failed to respond."}
 	}
 	if u := t.Usage; u != nil && status != "in_progress" {
-		response["usage"] = t.misreport(object{
+		response["usage"] = t.ReportedUsage(object{
 			"input_tokens":          u.Input + u.CacheRead,
 			"input_tokens_details":  object{"cached_tokens": u.CacheRead},
 			"output_tokens":         u.Output,
@@ -96,7 +96,7 @@ func (r responses) items(t Turn) []object {
 	if t.Thinking != "" {
 		items = append(items, object{
 			"type": "reasoning", "id": "rs_67ccd3acc8d48190", "summary": []any{},
-			"encrypted_content": signature(t),
+			"encrypted_content": t.Signature(),
 		})
 	}
 	if t.Text != "" {
@@ -142,7 +142,7 @@ func (s *responseStream) item(t Turn, index int, item object) {
 		added["arguments"] = ""
 		s.send("response.output_item.added", object{"output_index": index, "item": added})
 		args := item["arguments"].(string)
-		for _, piece := range textPieces(args, t.Chunk) {
+		for _, piece := range t.Pieces(args) {
 			s.send("response.function_call_arguments.delta", with(where, object{"delta": piece}))
 		}
 		s.send("response.function_call_arguments.done", with(where, object{"arguments": args}))
@@ -160,7 +160,7 @@ func (s *responseStream) text(t Turn, where object) {
 		kind, field = "response.refusal", "refusal"
 	}
 	s.send("response.content_part.added", with(where, object{"part": responses{}.content(t, "")}))
-	for _, piece := range textPieces(t.Text, t.Chunk) {
+	for _, piece := range t.Pieces(t.Text) {
 		s.send(kind+".delta", with(where, object{"delta": piece}))
 	}
 	s.send(kind+".done", with(where, object{field: t.Text}))

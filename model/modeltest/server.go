@@ -1,7 +1,7 @@
 // Package modeltest tests providers. [Conformance] runs the tests that every
 // provider must pass, [Benchmark] measures one, and [NewServer] starts a
 // server that speaks all the providers' real protocols and plays a script of
-// turns.
+// turns. For a protocol of your own, write a [Wire].
 //
 // Tests of other packages may use the server too. It listens on the loopback
 // interface only and does not check keys.
@@ -45,21 +45,6 @@ type Turn struct {
 	Hang       bool          // sends nothing after the middle until the client leaves
 }
 
-// wire encodes turns in one provider's protocol.
-type wire interface {
-	// Match reports whether a request's path belongs to this wire.
-	Match(path string) bool
-	// Stream reports whether the request asks for a stream.
-	Stream(r *http.Request, body []byte) bool
-	// Events returns the stream's events in order, encoded. The last one
-	// completes the stream.
-	Events(t Turn) [][]byte
-	// Body returns the response to a request without a stream.
-	Body(t Turn) []byte
-	// Error returns the body of a Turn with a Status.
-	Error(t Turn) []byte
-}
-
 // Received is a request that the server received.
 type Received struct {
 	Path   string
@@ -74,6 +59,7 @@ type Server struct {
 	URL string
 
 	mu       sync.Mutex
+	wire     Wire
 	turns    []Turn
 	received []Received
 }
@@ -102,32 +88,45 @@ func (s *Server) Script(turns ...Turn) {
 	s.turns, s.received = turns, nil
 }
 
+// Speak makes the server speak w on every path; if w is nil, the path of each
+// request chooses one of the built-in wires, as it does without Speak.
+func (s *Server) Speak(w Wire) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wire = w
+}
+
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
 	}
-	for _, p := range wires {
-		if p.Match(r.URL.Path) {
-			play(w, r, p, s.next(r, body), body)
-			return
-		}
+	wire, turn := s.next(r, body)
+	if wire == nil {
+		http.Error(w, "modeltest: no built-in wire has the path "+r.URL.Path+"; for a protocol of your own, "+
+			"set Wire in modeltest.Provider, or call Server.Speak", http.StatusNotFound)
+		return
 	}
-	http.NotFound(w, r)
+	play(w, r, wire, turn, body)
 }
 
-func (s *Server) next(r *http.Request, body []byte) Turn {
+// next records a request that has a wire, and returns the wire and the turn.
+func (s *Server) next(r *http.Request, body []byte) (Wire, Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	wire := s.wire
+	if wire == nil {
+		wire = builtInFor(r.URL.Path)
+	}
+	if wire == nil {
+		return nil, Turn{}
+	}
 	s.received = append(s.received, Received{r.URL.Path, r.URL.RawQuery, r.Header.Clone(), body})
-	return s.turns[min(len(s.received), len(s.turns))-1]
+	return wire, s.turns[min(len(s.received), len(s.turns))-1]
 }
 
-// wires are the protocols that a Server speaks, one file each.
-var wires = []wire{chat{}, responses{}, gemini{}, anthropic{}}
-
 // play sends one turn.
-func play(w http.ResponseWriter, r *http.Request, p wire, t Turn, body []byte) {
+func play(w http.ResponseWriter, r *http.Request, p Wire, t Turn, body []byte) {
 	if !pause(r, t.Delay) {
 		return
 	}
@@ -149,7 +148,7 @@ func play(w http.ResponseWriter, r *http.Request, p wire, t Turn, body []byte) {
 
 // playEvents writes the events, with the turn's fault in the middle.
 func playEvents(w http.ResponseWriter, r *http.Request, events [][]byte, t Turn) {
-	if t.NoEnd {
+	if t.NoEnd && len(events) > 0 {
 		events = events[:len(events)-1]
 	}
 	middle := len(events) / 2

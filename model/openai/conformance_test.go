@@ -14,7 +14,7 @@ func TestConformance(t *testing.T) {
 			New: func(url, key string, timeouts model.Timeouts) model.Model {
 				return openai.New(openai.Config{Name: "gpt-test", Key: key, BaseURL: url + "/v1", Wire: openai.Responses, Timeouts: timeouts})
 			},
-			Wire:        "openai-responses",
+			Opaque:      "openai-responses",
 			KeyVariable: "OPENAI_API_KEY",
 			System:      "instructions",
 			Messages:    "input",
