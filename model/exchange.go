@@ -40,9 +40,10 @@ const (
 
 // Exchange is the HTTP side of one attempt, the same for every provider. It
 // limits the attempt in time and size, records the response and describes
-// failures. A provider creates one, gives its SDK the [Exchange.Context] and
-// the [Exchange.Client] with the SDK's own retries turned off, and passes
-// every error through [Exchange.Fault].
+// failures. A provider creates one, sends its request with the
+// [Exchange.Context] and the [Exchange.Client], and passes every error through
+// [Exchange.Fault]. If it uses an SDK, it gives both to the SDK and turns the
+// SDK's own retries off. The file example_test.go contains a complete provider.
 //
 // An Exchange is for one request; if a client sends several, it records the
 // last response. Its methods are safe for concurrent use.
