@@ -6,6 +6,13 @@
 // Seq, which counts the run's replies, its Attempt, and the text of its last
 // user message. A resumed run therefore receives the right reply.
 //
+// Replies are used in turn: request n gets reply n. A reply with when is
+// different: it answers every request that matches, however often, before the
+// reply in turn. Such a request still takes a turn, so the reply in turn is
+// then skipped. The results of tools are user messages too. Match words of
+// your prompt that no result contains; otherwise the reply answers the
+// requests that follow its own calls, again and again.
+//
 // A script is JSON or text. In the text form marker lines separate replies:
 //
 //	Text before the first marker is a comment.
@@ -48,6 +55,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,8 +73,8 @@ type Script struct {
 // Reply is the response to one call.
 type Reply struct {
 	// When, if not empty, is a regular expression (package regexp). The reply
-	// then answers every request whose last user message matches it. See
-	// [Script.Generate].
+	// then answers every request whose last user message matches it, however
+	// often, and no other request. See [Script.Generate].
 	When string
 	// Attempts are errors, followed by at most one reply. The last one is
 	// repeated for all further attempts.
@@ -99,8 +107,9 @@ func New(path string) (model.Model, error) {
 	return Parse(path, data)
 }
 
-// Generate returns the reply at index req.Seq. A reply whose When matches has
-// precedence: the one at index req.Seq if it matches, otherwise the first.
+// Generate returns the reply at index req.Seq, unless a reply has a When that
+// matches the request. Then it returns that reply. If several match, it returns
+// the one at index req.Seq if it is one of them, otherwise the first of them.
 func (s *Script) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return model.Reply{}, err
@@ -125,33 +134,64 @@ func (s *Script) Generate(ctx context.Context, req model.Request) (model.Reply, 
 
 // choose returns the reply for a request.
 func (s *Script) choose(req model.Request) (Reply, error) {
-	question := lastUserText(req)
-	var matches []Reply
+	texts := userTexts(req)
+	question := ""
+	if len(texts) > 0 {
+		question = texts[len(texts)-1]
+	}
+	i, err := s.match(question, req.Seq)
+	switch {
+	case err != nil:
+		return Reply{}, err
+	case i >= 0:
+		return s.Replies[i], nil
+	case req.Seq < 0 || req.Seq >= len(s.Replies):
+		return Reply{}, s.invalid("has %d replies, but the run requested reply %d%s", len(s.Replies), req.Seq+1, s.cause(texts, req.Seq))
+	case s.Replies[req.Seq].When != "":
+		return Reply{}, s.invalid("reply %d requires a request that matches %q, but the run sent %q",
+			req.Seq+1, s.Replies[req.Seq].When, model.OneLine(question))
+	}
+	return s.Replies[req.Seq], nil
+}
+
+// match returns the index of the reply whose When matches a question: seq if
+// that is one of them, otherwise the first; -1 if none matches.
+func (s *Script) match(question string, seq int) (int, error) {
+	found := -1
 	for i, r := range s.Replies {
 		if r.When == "" {
 			continue
 		}
 		when, err := regexp.Compile(r.When)
 		if err != nil {
-			return Reply{}, s.invalid("reply %d: %v", i+1, err)
+			return -1, s.invalid("reply %d: %v", i+1, err)
 		}
-		if when.MatchString(question) {
-			if i == req.Seq {
-				return r, nil
-			}
-			matches = append(matches, r)
+		if when.MatchString(question) && (found < 0 || i == seq) {
+			found = i
 		}
+	}
+	return found, nil
+}
+
+// cause returns why the replies may have run out: a When that matched more
+// requests than its author expected. It is empty if no reply has a When. Only
+// the requests of the same conversation are known.
+func (s *Script) cause(texts []string, seq int) string {
+	n, index := 0, -1
+	for k := len(texts) - 2; k >= 0; k-- {
+		i, err := s.match(texts[k], seq-n-1)
+		if err != nil || i < 0 || n > 0 && i != index {
+			break
+		}
+		n, index = n+1, i
 	}
 	switch {
-	case len(matches) > 0:
-		return matches[0], nil
-	case req.Seq < 0 || req.Seq >= len(s.Replies):
-		return Reply{}, s.invalid("has %d replies, but the run requested reply %d", len(s.Replies), req.Seq+1)
-	case s.Replies[req.Seq].When != "":
-		return Reply{}, s.invalid("reply %d requires a request that matches %q, but the run sent %q",
-			req.Seq+1, s.Replies[req.Seq].When, model.OneLine(question))
+	case n > 1:
+		return fmt.Sprintf("; the %d requests before it all matched the when of reply %d, which answers every request that matches", n, index+1)
+	case slices.ContainsFunc(s.Replies, func(r Reply) bool { return r.When != "" }):
+		return "; a reply with when answers every request that matches, and each takes a turn"
 	}
-	return s.Replies[req.Seq], nil
+	return ""
 }
 
 func (s *Script) invalid(format string, args ...any) error {
@@ -161,24 +201,24 @@ func (s *Script) invalid(format string, args ...any) error {
 	}
 }
 
-// lastUserText returns the text of the last user message, tool results
-// included.
-func lastUserText(req model.Request) string {
-	for i := len(req.Messages) - 1; i >= 0; i-- {
-		if req.Messages[i].Role != model.User {
+// userTexts returns the texts of the user messages, tool results included.
+func userTexts(req model.Request) []string {
+	var list []string
+	for _, m := range req.Messages {
+		if m.Role != model.User {
 			continue
 		}
 		var texts []string
-		for _, p := range req.Messages[i].Parts {
+		for _, p := range m.Parts {
 			if p.Result != nil {
 				texts = append(texts, p.Result.Text)
 			} else {
 				texts = append(texts, p.Text)
 			}
 		}
-		return strings.Join(texts, "\n")
+		list = append(list, strings.Join(texts, "\n"))
 	}
-	return ""
+	return list
 }
 
 func wait(ctx context.Context, d time.Duration) error {
