@@ -63,8 +63,8 @@ func (r *Run) askAgent(ctx context.Context, role Role, sent []byte) (history.Rep
 	}
 	used = plausibleUsage(used)
 	reply.Usage = used
-	if used != nil && r.Past().Ledger().Reserves == before {
-		if err := r.chargeReported(role, used); err != nil {
+	if r.Past().Ledger().Reserves == before && (used != nil || failed == nil || !failed.Rejected()) {
+		if err := r.chargeSession(role, used, int64(len(sent))); err != nil {
 			return history.Replied{}, err
 		}
 	}

@@ -105,6 +105,36 @@ func TestAgentsFailureIsNotRemembered(t *testing.T) {
 	wantEnd(t, p.end(t, dir), hone.KindDone)
 }
 
+// A session whose agent reports no usage, or an impossible one, is not free. Its
+// request counts, and the end reports that no provider confirmed it.
+func TestSessionOfUnknownUsage(t *testing.T) {
+	answered := model.Reply{Finish: model.Stop, Parts: []model.Part{{Text: "worked"}}}
+	for name, test := range map[string]struct {
+		usage   *model.Usage
+		unknown bool
+	}{
+		"none":       {nil, true},
+		"impossible": {&model.Usage{Input: -1}, true},
+		"reported":   {&model.Usage{Input: 5000, Output: 10}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			role := agent(func(context.Context, model.Request) (model.Reply, error) {
+				reply := answered
+				reply.Usage = test.usage
+				return reply, nil
+			})
+			role.Price = &hone.Price{Input: 1, Output: 1}
+			var talk hone.Conversation
+			p := process{round: delegating(&role, &talk)}
+			end := p.end(t, crashtest.Workspace(t, nil))
+			wantEnd(t, end, hone.KindDone)
+			if test.unknown != (end.Assumed == end.Tokens) || end.Tokens < 1000 || end.Cost == nil || *end.Cost <= 0 {
+				t.Errorf("%d tokens, %d of them not confirmed, cost %v", end.Tokens, end.Assumed, end.Cost)
+			}
+		})
+	}
+}
+
 // Concurrent calls of an agent are reserved within the budget, and counted
 // once.
 func TestForwardedCallsAreOnTheLedger(t *testing.T) {

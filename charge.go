@@ -206,29 +206,33 @@ func (r *Run) recordCommit(c history.Commit) error {
 	return err
 }
 
-// chargeReported charges what an agent reports, unless its calls were forwarded
-// and charged one by one.
-func (r *Run) chargeReported(role Role, used *model.Usage) error {
+// chargeSession charges what an agent reports about its session, unless its
+// calls were forwarded and charged one by one. If it reports nothing, the
+// request counts, as tokens that no provider confirmed: there is no maximum for
+// what an agent sends after that, but its session must not look free.
+func (r *Run) chargeSession(role Role, used *model.Usage, bytes int64) error {
 	r.money.Lock()
 	defer r.money.Unlock()
 	if r.relayed[role.Name] {
 		return nil
 	}
-	e, err := r.append(journal.Entry{Type: history.TypeReserve, Payload: history.Reserve{Role: role.Name, Model: role.Called, Cost: noCost(role.Price)}})
+	reserved := history.Reserve{Role: role.Name, Model: role.Called}
+	if used == nil {
+		reserved.Tokens = bytes + framingTokens
+	}
+	if role.Price != nil {
+		cost := role.Price.maxCost(reserved.Tokens, 0)
+		reserved.Cost = &cost
+	}
+	e, err := r.append(journal.Entry{Type: history.TypeReserve, Payload: reserved})
 	if err != nil {
 		return err
 	}
-	c := history.Commit{Reserve: e.Seq, Usage: used, Basis: "agent"}
-	charge(&c, role.Price)
-	return r.recordCommit(c)
-}
-
-// noCost returns a cost of 0 USD; nil if the price is unknown.
-func noCost(price *Price) *float64 {
-	if price == nil {
-		return nil
+	c := history.Commit{Reserve: e.Seq, Usage: used, Tokens: reserved.Tokens, Cost: reserved.Cost, Basis: "agent"}
+	if used != nil {
+		charge(&c, role.Price)
 	}
-	return new(float64)
+	return r.recordCommit(c)
 }
 
 // errNoPrice is why a run with a cost limit cannot ask a model.

@@ -144,7 +144,7 @@ type Reserve struct {
 	Role    string   `json:"role"`
 	Model   string   `json:"model"`
 	Attempt int      `json:"attempt"`        // 0 is the first
-	Tokens  int64    `json:"tokens"`         // most that the attempt can use
+	Tokens  int64    `json:"tokens"`         // most that the attempt can use; of an agent's session, at least its request
 	Cost    *float64 `json:"cost,omitempty"` // most, in USD; nil: the price is not known
 }
 
@@ -155,8 +155,9 @@ type Commit struct {
 	Tokens  int64        `json:"tokens"` // charged
 	Cost    *float64     `json:"cost,omitempty"`
 	// Basis says who reported the usage: "provider", or "agent" if only the agent
-	// that made the call did. It is "nothing was generated" if the provider
-	// refused the request, and "assumed in full" if nothing is known.
+	// that made the calls could, in which case a nil usage means that it did not.
+	// It is "nothing was generated" if the provider refused the request, and
+	// "assumed in full" if nothing is known.
 	Basis string `json:"basis"`
 	Error string `json:"error,omitempty"`
 }
