@@ -46,7 +46,7 @@ type Session struct {
 	run         *hone.Run
 	walls       []*walls
 	sharedWalls loop.Walls // walls of commands without walls of their own; see commandWalls
-	trees       map[[2]string]*workspace.Tree
+	trees       map[treeKey]*workspace.Tree
 	onClose     []func()
 }
 
@@ -121,7 +121,7 @@ func (h Host) resumedSession(k loop.Kind, start hone.Start, baseURL string) (*Se
 
 func (h Host) session(l loop.Loop, start hone.Start) *Session {
 	return &Session{host: h, loop: l, start: start, limits: start.Limits, guard: h.Guard(l),
-		models: map[*loop.Model]model.Model{}, trees: map[[2]string]*workspace.Tree{}}
+		models: map[*loop.Model]model.Model{}, trees: map[treeKey]*workspace.Tree{}}
 }
 
 // openModels opens the models, with the keys that the workspace itself

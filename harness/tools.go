@@ -3,7 +3,6 @@ package harness
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"hone/loop"
 	"hone/tool"
 	"hone/workspace"
-	"hone/workspace/secret"
 )
 
 // maxCommandTime is the maximum timeout that a model can request for a command,
@@ -24,74 +22,57 @@ const maxCommandTime = 30 * time.Minute
 // Tools returns the tools of a role; see [loop.Session]. Their paths are
 // relative to the directory of the Toolset, and they change files only through
 // the run.
-func (s *Session) Tools(b loop.Toolset) ([]tool.Tool, error) {
-	seen, err := s.roleTree(b.Folder, b.Closed)
+func (s *Session) Tools(set loop.Toolset) ([]tool.Tool, error) {
+	tree, err := s.RoleTree(set)
 	if err != nil {
 		return nil, err
 	}
-	return s.toolset(b, seen), nil
+	return s.toolset(set, tree), nil
 }
 
 // toolset returns the tools of a Toolset for a tree.
-func (s *Session) toolset(b loop.Toolset, seen *workspace.Tree) []tool.Tool {
-	tools := readTools(seen, s.guard, b.Closed, b.Why)
-	if !b.ReadOnly {
-		d := roleDir{b.Folder, s.run}
-		tools = append(tools, d.withPaths(tool.Write(seen, d.apply)), d.withPaths(tool.Edit(seen, d.apply)))
+func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
+	tools := []tool.Tool{tool.Read(tree, s.guard), tool.Glob(tree, s.guard), tool.Grep(tree, s.guard)}
+	if !set.ReadOnly {
+		d := roleDir{set.Folder, s.run}
+		tools = append(tools, d.withPaths(tool.Write(tree, d.apply)), d.withPaths(tool.Edit(tree, d.apply)))
 	}
-	lines := b.Lines(seen.Dir())
-	if check := s.loop.Shared().Check; check != "" && !b.ReadOnly && b.Folder == "" {
+	lines := set.Lines(tree.Dir())
+	if check := s.loop.Shared().Check; check != "" && !set.ReadOnly && set.Folder == "" {
 		lines.Always = []string{check}
 	}
-	w := b.Walls
+	w := set.Walls
 	if w == nil {
 		w = s.commandWalls()
 	}
 	return append(tools, tool.Bash(w, tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, MaxTimeout: maxCommandTime, Lines: lines}))
 }
 
-// roleTree returns the tree of a directory as a role sees it: without the
-// closed directory at its top, where every search would find what it searches
-// for.
-func (s *Session) roleTree(dir, closed string) (*workspace.Tree, error) {
-	at := [2]string{dir, closed}
-	if tree, ok := s.trees[at]; ok || dir == "" && closed == "" {
+// treeKey is the part of a Toolset that its tree depends on.
+type treeKey struct{ folder, closed, why string }
+
+// RoleTree returns the tree that the tools of a Toolset read; see
+// [loop.Session].
+func (s *Session) RoleTree(set loop.Toolset) (*workspace.Tree, error) {
+	key := treeKey{set.Folder, set.Closed, set.Why}
+	if tree, ok := s.trees[key]; ok || set.Folder == "" && set.Closed == "" {
 		return cmp.Or(tree, s.Tree), nil
 	}
-	if dir != "" {
-		if err := loop.MakeFolder(s.Dir, dir); err != nil {
+	if set.Folder != "" {
+		if err := loop.MakeFolder(s.Dir, set.Folder); err != nil {
 			return nil, err
 		}
 	}
-	root := filepath.Join(s.Dir, filepath.FromSlash(dir))
-	list, err := listing.Without(root, closed)
+	root := filepath.Join(s.Dir, filepath.FromSlash(set.Folder))
+	list, err := listing.Of(root)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := workspace.Open(root, workspace.Options{List: list})
+	tree, err := workspace.Open(root, workspace.Options{List: list, Closed: set.Closed, Why: set.Why})
 	if err == nil {
-		s.trees[at] = tree
+		s.trees[key] = tree
 	}
 	return tree, err
-}
-
-// readTools returns the tools that read a tree. If closed is not empty, a model
-// that reads that directory is told why it may not.
-func readTools(seen *workspace.Tree, guard *secret.Guard, closed, why string) []tool.Tool {
-	tools := []tool.Tool{tool.Read(seen, guard), tool.Glob(seen, guard), tool.Grep(seen, guard)}
-	if closed == "" {
-		return tools
-	}
-	for i, t := range tools {
-		tools[i].Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
-			var args struct{ Path, Root string }
-			if json.Unmarshal(in.Args, &args) == nil && (listing.InDir(seen.Dir(), closed, args.Path) || listing.InDir(seen.Dir(), closed, args.Root)) {
-				return tool.Failure(why), nil
-			}
-			return t.Run(ctx, in)
-		}
-	}
-	return tools
 }
 
 // roleDir is a directory of the workspace that is the whole tree for a role.
@@ -102,14 +83,14 @@ type roleDir struct {
 
 // withPaths returns a tool that changes files, with paths relative to the
 // directory.
-func (s roleDir) withPaths(t tool.Tool) tool.Tool {
-	if s.dir == "" {
+func (d roleDir) withPaths(t tool.Tool) tool.Tool {
+	if d.dir == "" {
 		return t
 	}
 	run := t.Run
 	t.Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
 		if original := in.Original; original != nil {
-			in.Original = func(p string) ([]byte, bool) { return original(s.dir + "/" + p) }
+			in.Original = func(p string) ([]byte, bool) { return original(d.dir + "/" + p) }
 		}
 		return run(ctx, in)
 	}
@@ -117,20 +98,20 @@ func (s roleDir) withPaths(t tool.Tool) tool.Tool {
 }
 
 // apply changes files of the directory, through the run.
-func (s roleDir) apply(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
-	if s.dir == "" {
-		return s.run.Apply(ctx, ch, seen)
+func (d roleDir) apply(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
+	if d.dir == "" {
+		return d.run.Apply(ctx, ch, seen)
 	}
 	outer := workspace.Change{Edits: slices.Clone(ch.Edits)}
 	for i, e := range outer.Edits {
 		if !filepath.IsLocal(filepath.FromSlash(e.Path)) {
 			return refuseAll(ch, "its path is outside the directory"), nil
 		}
-		outer.Edits[i].Path = s.dir + "/" + e.Path
+		outer.Edits[i].Path = d.dir + "/" + e.Path
 	}
-	verdicts, err := s.run.Apply(ctx, outer, func(p string) (string, bool) { return seen(strings.TrimPrefix(p, s.dir+"/")) })
+	verdicts, err := d.run.Apply(ctx, outer, func(p string) (string, bool) { return seen(strings.TrimPrefix(p, d.dir+"/")) })
 	for i := range verdicts {
-		verdicts[i].Path = strings.TrimPrefix(verdicts[i].Path, s.dir+"/")
+		verdicts[i].Path = strings.TrimPrefix(verdicts[i].Path, d.dir+"/")
 	}
 	return verdicts, err
 }

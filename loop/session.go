@@ -40,6 +40,10 @@ type Session interface {
 	SetModel(role *hone.Role, m *Model, w Walls) error
 	// Tools returns the tools of a role.
 	Tools(t Toolset) ([]tool.Tool, error)
+	// RoleTree returns the tree that the tools of a Toolset read: its Folder, without
+	// what is Closed. A loop builds its own tools of the role on this tree, so that they
+	// read no more than the others. The session closes it.
+	RoleTree(t Toolset) (*workspace.Tree, error)
 	// Walls plans walls. They are built when a round begins or a command needs them,
 	// and removed when the session ends.
 	Walls(p WallPlan) Walls
@@ -127,8 +131,9 @@ type Toolset struct {
 	// Folder is the directory that the role sees as its whole tree; empty means the
 	// workspace.
 	Folder string
-	// Closed is a directory at the top of that tree that the role cannot read, and Why
-	// is the explanation that it gets. Empty means that there is none.
+	// Closed is the name of a directory at the top of that tree that the role's tools
+	// do not list, read or change, and Why is the explanation that the role gets. It
+	// does not bind commands: their walls do. Empty means that there is none.
 	Closed, Why string
 	// Walls are the walls of bash; nil means the session's own.
 	Walls Walls
@@ -140,6 +145,6 @@ type Toolset struct {
 }
 
 // Lines returns the rules for command lines of the toolset's bash in a directory.
-func (b Toolset) Lines(dir string) allow.Lines {
-	return allow.Lines{Programs: b.Programs, Dir: dir, ReadOnly: b.ReadOnly}
+func (t Toolset) Lines(dir string) allow.Lines {
+	return allow.Lines{Programs: t.Programs, Dir: dir, ReadOnly: t.ReadOnly}
 }

@@ -25,7 +25,16 @@ func locate(tree *workspace.Tree, p string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return treepath.Clean(rel)
+	return cleaned(tree, rel)
+}
+
+// cleaned returns a clean relative path, unless the tree has closed it.
+func cleaned(tree *workspace.Tree, rel string) (string, error) {
+	p, err := treepath.Clean(rel)
+	if err != nil {
+		return "", err
+	}
+	return p, tree.Refusal(p)
 }
 
 // locateDir is locate for a directory. It returns "" for the tree's root.
@@ -43,7 +52,7 @@ func locateDir(tree *workspace.Tree, p string) (string, error) {
 	if rel == "" || path.Clean(rel) == "." {
 		return "", nil
 	}
-	return treepath.Clean(rel)
+	return cleaned(tree, rel)
 }
 
 // relative removes the root from an absolute path, and keeps a final slash.

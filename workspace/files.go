@@ -42,8 +42,8 @@ type File struct {
 // Files returns the files that a model may know of, sorted by the bytes of the
 // path: the files that the Lister names, or all files if there is no Lister or
 // no repository. It leaves out files that git ignores, git's own files at any
-// depth, .hone at the root, hone's temporary files, and
-// listed paths that do not exist or are behind a symlink. A directory that
+// depth, .hone at the root, the closed directory of the options, hone's temporary
+// files, and listed paths that do not exist or are behind a symlink. A directory that
 // cannot be read is an entry of kind Other with a note, not an error.
 func (t *Tree) Files(ctx context.Context) ([]File, error) {
 	files, err := t.listedFiles(ctx)
@@ -149,6 +149,9 @@ func (l *lister) names(dir string) ([]string, error) {
 func (l *lister) add(path string, m marks) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
+	}
+	if l.tree.isClosed(path) {
+		return nil
 	}
 	info, err := l.cur.Lstat(path)
 	switch {

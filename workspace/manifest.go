@@ -257,7 +257,7 @@ func (e Entry) ChangedBefore(t time.Time) bool {
 }
 
 // ManifestOf reads the state of single paths, whether or not git ignores them.
-// Paths that do not exist are left out. prev is as in [Tree.Manifest].
+// Paths that do not exist or are closed are left out. prev is as in [Tree.Manifest].
 func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (Manifest, error) {
 	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
 	defer l.cur.Close()
@@ -270,7 +270,7 @@ func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (M
 		}
 		info, err := l.cur.Lstat(p)
 		switch {
-		case nofollow.IsAbsent(err) || err == nil && info.IsDir():
+		case t.isClosed(p) || nofollow.IsAbsent(err) || err == nil && info.IsDir():
 		case err != nil:
 			m = append(m, Entry{Path: p, Kind: Other, Note: nofollow.Reason(err)})
 		default:

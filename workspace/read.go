@@ -33,8 +33,8 @@ func Digest(content []byte) string {
 
 // Read returns the contents of a regular file and its image. It never follows a
 // symlink and never blocks on a FIFO. The error is a [*RefusedError] for paths
-// that must not be read (see Clean; also .hone at the root, symlinks,
-// directories and devices), a [*TooLargeError] for a file above the limit of
+// that must not be read (see Clean; also .hone at the root, the closed directory
+// of the options, symlinks, directories and devices), a [*TooLargeError] for a file above the limit of
 // the options, and wraps fs.ErrNotExist if the file does not exist.
 func (t *Tree) Read(path string) ([]byte, Image, error) {
 	cleaned, err := treepath.Clean(path)
@@ -43,6 +43,9 @@ func (t *Tree) Read(path string) ([]byte, Image, error) {
 	}
 	if treepath.Hidden(cleaned) {
 		return nil, Image{}, treepath.Refuse(path, "hone's own files may not be read")
+	}
+	if err := t.Refusal(cleaned); err != nil {
+		return nil, Image{}, err
 	}
 	c := nofollow.Cursor{Root: t.root}
 	defer c.Close()

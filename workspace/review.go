@@ -22,6 +22,7 @@ import (
 //   - a path that treepath.Clean refuses
 //   - a path that is not UTF-8, because a record could not store it
 //   - hone's own files and configuration
+//   - the closed directory of the tree's options
 //   - a path that the change names twice, or that is below another path of the
 //     change, ignoring case
 //   - a path through a symlink or below a file
@@ -163,6 +164,9 @@ func withOtherSpelling(path, other, reason string) string {
 
 // pathDenial returns why the path alone forbids a change, or an empty string.
 func (r *review) pathDenial(path string) string {
+	if err := r.tree.Refusal(path); err != nil {
+		return errorReason(err)
+	}
 	if reason := treepath.ProtectedReason(path); reason != "" {
 		return reason
 	}

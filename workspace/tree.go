@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"hone/workspace/treepath"
 )
 
 // ErrNoRepository is returned by a [Lister] for a directory outside any git
@@ -48,6 +50,12 @@ type Options struct {
 	// MaxFile is the size in bytes of the largest file that may be read or
 	// written; 0 means DefaultMaxFile. Manifests have no limit.
 	MaxFile int64
+	// Closed is the name of a directory at the top of the tree, such as "logs".
+	// The tree neither lists, reads nor changes what is in it. Empty closes
+	// nothing.
+	Closed string
+	// Why is the explanation that the model gets if it names a closed path.
+	Why string
 }
 
 // Tree is a directory whose regular files can be listed, read and changed. It
@@ -59,6 +67,8 @@ type Tree struct {
 	dir     string
 	list    Lister
 	maxFile int64
+	closed  string
+	why     string
 
 	// fault is called before every step of Apply. An error from it counts as
 	// the failure of that step. Only tests set it.
@@ -85,6 +95,8 @@ func Open(dir string, o Options) (*Tree, error) {
 		dir:     real,
 		list:    o.List,
 		maxFile: cmp.Or(o.MaxFile, DefaultMaxFile),
+		closed:  o.Closed,
+		why:     cmp.Or(o.Why, "this directory is closed"),
 	}, nil
 }
 
@@ -97,6 +109,21 @@ func (t *Tree) Dir() string { return t.dir }
 // Root returns the open directory, which is valid until Close. It is for the
 // packages below workspace only, because it bypasses Review and Apply.
 func (t *Tree) Root() *os.Root { return t.root }
+
+// Refusal returns a [*treepath.RefusedError] for the closed directory of the
+// options and for every path in it, and nil for all other paths. The path must
+// be cleaned. Read and Review call it themselves.
+func (t *Tree) Refusal(path string) error {
+	if !t.isClosed(path) {
+		return nil
+	}
+	return treepath.Refuse(path, "%s", t.why)
+}
+
+// isClosed reports whether a cleaned path is in the closed directory.
+func (t *Tree) isClosed(path string) bool {
+	return t.closed != "" && treepath.IsBelow(path, t.closed)
+}
 
 // step calls fault, if it is set.
 func (t *Tree) step(format string, args ...any) error {

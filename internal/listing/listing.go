@@ -12,13 +12,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 
 	"hone/internal/git"
 	"hone/workspace"
-	"hone/workspace/treepath"
 )
 
 // Repository opens the repository whose top is root; nil if there is none. root
@@ -105,47 +102,6 @@ type missing struct{ error }
 
 // Hint returns what the user can do about it.
 func (missing) Hint() string { return "install git" }
-
-// Without returns a lister of a directory's files except those in one directory
-// at its top, which is hidden from agents. The lister is never nil.
-func Without(root, hidden string) (workspace.Lister, error) {
-	list, err := Of(root)
-	if err != nil {
-		return nil, err
-	}
-	without := func(paths []string) (kept []string) {
-		for _, p := range paths {
-			if !InDir("/", hidden, p) {
-				kept = append(kept, p)
-			}
-		}
-		return kept
-	}
-	return func(ctx context.Context, dir string) (workspace.Listing, error) {
-		switch {
-		case list == nil && dir == root:
-			names, err := namesIn(root)
-			return workspace.Listing{Paths: without(names)}, err
-		case list == nil:
-			return workspace.Listing{}, workspace.ErrNoRepository
-		}
-		l, err := list(ctx, dir)
-		if dir == root {
-			l.Paths = without(l.Paths)
-		}
-		return l, err
-	}, nil
-}
-
-// InDir reports whether a path, as a model wrote it, is in a directory at the
-// top of the tree root.
-func InDir(root, dir, at string) bool {
-	if rel, err := filepath.Rel(root, at); err == nil && filepath.IsAbs(at) {
-		at = rel
-	}
-	first, _, _ := strings.Cut(strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(at)), "/"), "/")
-	return treepath.Fold(first) == dir
-}
 
 // namesIn returns the names in a directory.
 func namesIn(root string) ([]string, error) {

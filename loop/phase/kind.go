@@ -288,9 +288,12 @@ func (v *invocation) equip(l *Loop, s loop.Session, w walls) error {
 		if one.role.Agent {
 			continue
 		}
-		logs := path.Base(Results)
-		tools, err := s.Tools(loop.Toolset{Folder: one.role.Dir, Walls: one.walls,
-			Closed: logs, Why: logs + " contains the logs of other parts of this loop and is closed"})
+		set := loop.Toolset{Folder: one.role.Dir, Walls: one.walls}
+		if one.role.Dir == path.Dir(Results) {
+			set.Closed = path.Base(Results)
+			set.Why = set.Closed + " contains the logs of other parts of this loop and is closed"
+		}
+		tools, err := s.Tools(set)
 		if err != nil {
 			return err
 		}

@@ -220,6 +220,13 @@ func plainName(name string) bool {
 	return true
 }
 
+// IsBelow reports whether a cleaned path is the named directory at the top of the
+// tree, or in it, for any file system.
+func IsBelow(path, dir string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return canonical(first) == canonical(dir)
+}
+
 // sameNames reports whether some file system treats p as the wanted path.
 func sameNames(p, wanted string) bool {
 	for w := range strings.SplitSeq(wanted, "/") {
