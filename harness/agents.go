@@ -211,7 +211,7 @@ func (e *enclosedAgent) Reserve(_ context.Context, c forward.Call) (forward.Rese
 	if m.Name == e.model.PricedAs() {
 		m.MaxOutput, m.Price = e.model.MaxOutput, e.model.Price
 	}
-	fillAbilities(&m)
+	fillLimits(&m)
 	if c.MaxOutput > 0 {
 		m.MaxOutput = c.MaxOutput
 	}

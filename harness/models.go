@@ -20,28 +20,89 @@ import (
 	"hone/model/texttools"
 )
 
-// Provider is a way to reach models, with the variables that its own tools
-// read.
+// Provider is a way to reach models. An entry in [Providers] is all that hone
+// needs to know of it.
 type Provider struct {
 	Name     string
 	Keys     []string // variables of the key, of which the first that is set counts; nil if no key is needed
 	Base     string   // variable of the address; empty if there is none
+	Address  string   // default address; empty means that of the model's package
 	Standard string   // default model; empty if there is none
 	Unlisted bool     // the help does not list it
+	Families []Family // what is known of its models, the special prefixes before the general ones
+
+	open        func(access) (model.Model, error)
+	keyOptional bool // no key is needed at an address that the user gave
+	ownAddress  bool // there is no address unless the user gives one
+	hostOnly    bool // Base contains a host; what it lacks of an address is that of Address
+}
+
+// Family is a family of a provider's models, with their limits in tokens as the
+// provider publishes them; 0 if it does not.
+type Family struct {
+	Prefix          string // of the models' names, without the provider; empty means every model
+	Context, Output int64
+}
+
+// access is how a provider reaches a model.
+type access struct {
+	name     string // the provider's own name of the model
+	key      string // empty if there is none
+	variable string // of the key
+	address  string // empty means the provider's own
+	wire     string // empty means the provider's own
+	timeouts model.Timeouts
 }
 
 // Providers returns all providers, in the order in which a default model is
 // chosen.
 func Providers() []Provider {
 	return []Provider{
-		{Name: "gemini", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Base: "GOOGLE_GEMINI_BASE_URL", Standard: "gemini-2.5-pro"},
-		{Name: "openai", Keys: []string{"OPENAI_API_KEY"}, Base: "OPENAI_BASE_URL", Standard: "gpt-5.4"},
-		{Name: "anthropic", Keys: []string{"ANTHROPIC_API_KEY"}, Base: "ANTHROPIC_BASE_URL", Standard: "claude-sonnet-5"},
-		{Name: "ollama", Base: "OLLAMA_HOST"},
-		{Name: "script"},
-		{Name: agentProvider, Unlisted: true},
-		{Name: compatible, Keys: []string{"OPENAI_COMP_APIKEY"}, Base: "OPENAI_COMP_BASEURL", Unlisted: true},
+		{Name: "gemini", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Base: "GOOGLE_GEMINI_BASE_URL", Standard: "gemini-2.5-pro",
+			Families: []Family{{"gemini-2.5-", 1_048_576, 65_536}, {"gemini-3", 1_048_576, 65_536}, {"", 0, 8_192}},
+			open: func(a access) (model.Model, error) {
+				return gemini.New(gemini.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
+			}},
+		{Name: "openai", Keys: []string{"OPENAI_API_KEY"}, Base: "OPENAI_BASE_URL", Standard: "gpt-5.4",
+			Families: []Family{{"gpt-5", 400_000, 128_000}, {"gpt-4.1", 1_047_576, 32_768}, {"gpt-4o", 128_000, 16_384},
+				{"o3", 200_000, 100_000}, {"o4", 200_000, 100_000}},
+			open: openOpenAI, keyOptional: true},
+		{Name: "anthropic", Keys: []string{"ANTHROPIC_API_KEY"}, Base: "ANTHROPIC_BASE_URL", Standard: "claude-sonnet-5",
+			Families: []Family{{"claude-opus-4-0", 200_000, 32_000}, {"claude-opus-4-1", 200_000, 32_000}, {"claude-", 200_000, 64_000}},
+			open: func(a access) (model.Model, error) {
+				return anthropic.New(anthropic.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
+			}},
+		{Name: "ollama", Base: "OLLAMA_HOST", Address: "http://127.0.0.1:11434/v1", open: openChat, hostOnly: true},
+		{Name: "script", open: openScript},
+		{Name: agentProvider, Unlisted: true, open: openAgent},
+		// CodeScribe's name of a server with OpenAI's wire format and variables of its own.
+		{Name: "oaic", Keys: []string{"OPENAI_COMP_APIKEY"}, Base: "OPENAI_COMP_BASEURL", Unlisted: true, open: openChat, ownAddress: true},
 	}
+}
+
+// openOpenAI opens a model by the wire format that the user chose.
+func openOpenAI(a access) (model.Model, error) {
+	return openai.New(openai.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Wire: openai.Wire(a.wire), Timeouts: a.timeouts}), nil
+}
+
+// openChat opens a model of a server that only knows OpenAI's older wire format.
+func openChat(a access) (model.Model, error) {
+	a.wire = string(openai.Chat)
+	return openOpenAI(a)
+}
+
+// openScript opens a file of scripted replies.
+func openScript(a access) (model.Model, error) {
+	s, err := script.New(a.name)
+	if err != nil {
+		return nil, loop.Usage(err.Error(), "--model script/FILE takes a file of scripted replies")
+	}
+	return s, nil
+}
+
+// openAgent returns an error: an agent is opened with the settings of its own.
+func openAgent(a access) (model.Model, error) {
+	return nil, loop.Usage(fmt.Sprintf("there is no command-line agent %q", a.name), "name a model: --model gemini/gemini-2.5-pro")
 }
 
 // Key returns the provider's key and its variable. Without a key, value is
@@ -94,10 +155,6 @@ func resolveScriptPath(m *loop.Model) error {
 var ErrNoModel = loop.Usage("no model was given, and no provider's key is set",
 	"set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or choose a model that needs no key: --model ollama/NAME")
 
-// compatible is the provider that CodeScribe calls oaic: a server with OpenAI's
-// wire format and variables of its own.
-const compatible = "oaic"
-
 // HasProvider reports whether a model's name has a known provider.
 func HasProvider(model string) bool {
 	_, _, err := splitModel(model)
@@ -134,33 +191,16 @@ func (h Host) connect(m loop.Model) (model.Model, error) {
 	if m.Agent != nil {
 		return nil, h.Ready(m)
 	}
-	key, variable := p.Key(h.getenv)
-	base, err := h.address(m, p)
-	if err != nil {
+	a := access{name: name, wire: m.Wire, timeouts: model.Timeouts{Idle: m.Idle, Total: m.Total}}
+	if a.address, err = h.address(m, p); err != nil {
 		return nil, err
 	}
-	if key == "" && len(p.Keys) > 0 && !(p.Name == "openai" && base != "") {
+	a.key, a.variable = p.Key(h.getenv)
+	if a.key == "" && len(p.Keys) > 0 && !(p.keyOptional && a.address != "") {
 		return nil, loop.Usage(fmt.Sprintf("%s needs a key, and %s is not set", p.Name, strings.Join(p.Keys, " or ")),
-			fmt.Sprintf("export %s=…", variable))
+			fmt.Sprintf("export %s=…", a.variable))
 	}
-	t := model.Timeouts{Idle: m.Idle, Total: m.Total}
-	switch p.Name {
-	case "gemini":
-		return gemini.New(gemini.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Timeouts: t}), nil
-	case "anthropic":
-		return anthropic.New(anthropic.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Timeouts: t}), nil
-	case "openai":
-		return openai.New(openai.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Wire: openai.Wire(m.Wire), Timeouts: t}), nil
-	case compatible:
-		return openai.New(openai.Config{Name: name, Key: key, BaseURL: base, KeyVariable: variable, Wire: openai.Chat, Timeouts: t}), nil
-	case "ollama":
-		return openai.New(openai.Config{Name: name, BaseURL: base, Wire: openai.Chat, Timeouts: t}), nil
-	}
-	s, err := script.New(name)
-	if err != nil {
-		return nil, loop.Usage(err.Error(), "--model script/FILE takes a file of scripted replies")
-	}
-	return s, nil
+	return p.open(a)
 }
 
 // address returns the address of a model's provider; empty means the provider's
@@ -170,36 +210,37 @@ func (h Host) address(m loop.Model, p Provider) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	base = cmp.Or(base, h.getenv(p.Base))
-	if p.Name == "ollama" {
-		base = cmp.Or(base, "127.0.0.1")
-	}
+	base = cmp.Or(base, h.getenv(p.Base), p.Address)
 	switch {
-	case base == "" && p.Name == compatible:
+	case base == "" && p.ownAddress:
 		return "", loop.Usage(p.Name+" needs an address, but "+p.Base+" is not set", "export "+p.Base+"=http://…/v1")
 	case base == "":
 		return "", nil
 	}
-	return address(p, base)
+	return p.parseAddress(base)
 }
 
-// address parses an address that the user wrote. Ollama's variable contains a
-// host, often without a scheme and always without a path.
-func address(p Provider, text string) (string, error) {
-	if p.Name == "ollama" && !strings.Contains(text, "://") {
+// parseAddress parses an address that the user wrote.
+func (p Provider) parseAddress(text string) (string, error) {
+	if p.hostOnly && !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", loop.Usage(fmt.Sprintf("%q is not a provider address", RedactURL(text)), "write it like http://127.0.0.1:8080/v1")
 	}
-	if p.Name == "ollama" {
-		if u.Port() == "" {
-			u.Host += ":11434"
-		}
-		if u.Path == "" || u.Path == "/" {
-			u.Path = "/v1"
-		}
+	if !p.hostOnly {
+		return u.String(), nil
+	}
+	standard, err := url.Parse(p.Address)
+	if err != nil {
+		return "", err
+	}
+	if u.Port() == "" {
+		u.Host += ":" + standard.Port()
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = standard.Path
 	}
 	return u.String(), nil
 }
@@ -212,41 +253,30 @@ func RedactURL(text string) string {
 	return "that"
 }
 
-// abilities are the context and the output limit of a family of models, in
-// tokens, as the provider publishes them; 0 if it does not.
-type abilities struct {
-	prefix          string
-	context, output int64
-}
+// defaultOutput is the output limit of a model of which nothing is known, in
+// tokens.
+const defaultOutput = 16_384
 
-// families returns the known families, each before the more general ones.
-func families() []abilities {
-	return []abilities{
-		{"gemini/gemini-2.5-", 1_048_576, 65_536},
-		{"gemini/gemini-3", 1_048_576, 65_536},
-		{"gemini/", 0, 8_192},
-		{"openai/gpt-5", 400_000, 128_000},
-		{"openai/gpt-4.1", 1_047_576, 32_768},
-		{"openai/gpt-4o", 128_000, 16_384},
-		{"openai/o3", 200_000, 100_000},
-		{"openai/o4", 200_000, 100_000},
-		{"anthropic/claude-opus-4-0", 200_000, 32_000},
-		{"anthropic/claude-opus-4-1", 200_000, 32_000},
-		{"anthropic/claude-", 200_000, 64_000},
-		{"", 0, 16_384},
-	}
-}
-
-// fillAbilities sets the context and the output limit unless the settings have
+// fillLimits sets the context and the output limit unless the settings have
 // them.
-func fillAbilities(m *loop.Model) {
-	for _, f := range families() {
-		if strings.HasPrefix(m.PricedAs(), f.prefix) {
-			m.Context = cmp.Or(m.Context, f.context)
-			m.MaxOutput = cmp.Or(m.MaxOutput, f.output)
-			return
+func fillLimits(m *loop.Model) {
+	f := familyOf(m.PricedAs())
+	m.Context = cmp.Or(m.Context, f.Context)
+	m.MaxOutput = cmp.Or(m.MaxOutput, f.Output, defaultOutput)
+}
+
+// familyOf returns the family of a model, PROVIDER/NAME; the zero value if none
+// is known.
+func familyOf(model string) Family {
+	provider, name, _ := strings.Cut(model, "/")
+	for _, p := range Providers() {
+		for _, f := range p.Families {
+			if p.Name == provider && strings.HasPrefix(name, f.Prefix) {
+				return f
+			}
 		}
 	}
+	return Family{}
 }
 
 // missingModel replaces a model that cannot be opened, for example because its

@@ -55,7 +55,7 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 	if err := assignAgent(&m, k.Agents, file.Commands, root); err != nil {
 		return m, err
 	}
-	fillAbilities(&m)
+	fillLimits(&m)
 	if p, ok := file.Prices[m.PricedAs()]; ok {
 		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 	}

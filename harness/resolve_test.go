@@ -10,7 +10,7 @@ import (
 )
 
 func TestAddress(t *testing.T) {
-	ollama, openai := Provider{Name: "ollama"}, Provider{Name: "openai"}
+	ollama, openai := providerNamed(t, "ollama"), providerNamed(t, "openai")
 	for _, test := range []struct {
 		p          Provider
 		text, want string // want empty: refused
@@ -29,7 +29,7 @@ func TestAddress(t *testing.T) {
 		{openai, "file:///etc/passwd", ""},
 		{openai, "http://a b/", ""},
 	} {
-		got, err := address(test.p, test.text)
+		got, err := test.p.parseAddress(test.text)
 		var wrong *hone.UsageError
 		switch {
 		case test.want == "":
@@ -40,7 +40,7 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%s, %q: %q, %v; want %q", test.p.Name, test.text, got, err, test.want)
 		}
 	}
-	if _, err := address(openai, "ftp://me:a-password@box"); err == nil || strings.Contains(err.Error(), "a-password") {
+	if _, err := openai.parseAddress("ftp://me:a-password@box"); err == nil || strings.Contains(err.Error(), "a-password") {
 		t.Errorf("the password of a refused address: %v", err)
 	}
 }
@@ -60,27 +60,58 @@ func TestComplete(t *testing.T) {
 		{"ollama/gpt-5", 0, 16_384},
 	} {
 		m := loop.Model{Name: test.name}
-		fillAbilities(&m)
+		fillLimits(&m)
 		if m.Context != test.context || m.MaxOutput != test.output {
 			t.Errorf("%s: context %d, output %d; want %d, %d", test.name, m.Context, m.MaxOutput, test.context, test.output)
 		}
 	}
 	m := loop.Model{Name: "openai/gpt-5.4", Context: 7, MaxOutput: 3}
-	fillAbilities(&m)
+	fillLimits(&m)
 	if m.Context != 7 || m.MaxOutput != 3 {
 		t.Errorf("what the configuration says was overwritten: %+v", m)
 	}
 }
 
-// No entry of families hides a later one.
-func TestFamiliesGoFromSpecialToGeneral(t *testing.T) {
-	all := families()
-	for i, f := range all {
-		for _, later := range all[i+1:] {
-			if strings.HasPrefix(later.prefix, f.prefix) {
-				t.Errorf("%q stands before %q and hides it", f.prefix, later.prefix)
+// providerNamed returns the entry of a provider.
+func providerNamed(t *testing.T, name string) Provider {
+	t.Helper()
+	for _, p := range Providers() {
+		if p.Name == name {
+			return p
+		}
+	}
+	t.Fatalf("there is no provider %s", name)
+	return Provider{}
+}
+
+// TestProvidersAreComplete: an entry is all that a provider needs. It opens its
+// own models, and none of its families hides a later one.
+func TestProvidersAreComplete(t *testing.T) {
+	for _, p := range Providers() {
+		if p.open == nil {
+			t.Errorf("%s cannot be opened", p.Name)
+		}
+		for i, f := range p.Families {
+			for _, later := range p.Families[i+1:] {
+				if strings.HasPrefix(later.Prefix, f.Prefix) {
+					t.Errorf("%s: %q comes before %q and hides it", p.Name, f.Prefix, later.Prefix)
+				}
 			}
 		}
+		if p.Address == "" {
+			continue
+		}
+		if got, err := p.parseAddress(p.Address); err != nil || got != p.Address {
+			t.Errorf("the default address of %s is %q, %v", p.Name, got, err)
+		}
+	}
+}
+
+// An agent that the settings do not describe is not opened as something else.
+func TestConnectUnknownAgent(t *testing.T) {
+	_, err := Host{}.connect(loop.Model{Name: "command/codex"})
+	if err == nil || err.Error() != `there is no command-line agent "codex"` {
+		t.Errorf("got %v", err)
 	}
 }
 
