@@ -120,6 +120,17 @@ func (p Provider) Key(getenv func(string) string) (value, variable string) {
 	return "", p.Keys[0]
 }
 
+// ListedProviders returns the names of the providers that the help lists.
+func ListedProviders() []string {
+	var names []string
+	for _, p := range Providers() {
+		if !p.Unlisted {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
 // splitModel splits a model's name into its provider and the provider's own
 // name.
 func splitModel(model string) (Provider, string, error) {
@@ -129,11 +140,9 @@ func splitModel(model string) (Provider, string, error) {
 	if ok && i >= 0 && name != "" {
 		return known[i], name, nil
 	}
-	var names []string
-	for _, k := range known {
-		if !k.Unlisted {
-			names = append(names, k.Name+"/NAME")
-		}
+	names := ListedProviders()
+	for i := range names {
+		names[i] += "/NAME"
 	}
 	return Provider{}, "", loop.Usage(fmt.Sprintf("model %q has an unknown provider; the providers are %s", model, strings.Join(names, ", ")),
 		"for example: --model gemini/gemini-2.5-pro; an OpenAI-compatible server is openai/NAME with --base-url URL")

@@ -44,7 +44,8 @@ type Kind struct {
 	// Model is the default model; empty means that of the first provider whose key is
 	// set.
 	Model string
-	// Walls is the default wall of commands; empty means none.
+	// Walls is the default wall of commands; empty means none. The command adds it to
+	// the usage of --sandbox.
 	Walls sandbox.Wall
 	// Agents allows command-line agents as the loop's models.
 	Agents bool

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/harness"
 	"hone/loop"
 	"hone/model"
 	"hone/sandbox"
@@ -26,13 +28,13 @@ type outputFlags struct{ json, verbose, quiet bool }
 func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	registerDir(c, &f.dir)
 	fs := c.Flags()
-	fs.StringVarP(&f.Model, "model", "m", "", "the model, as PROVIDER/NAME (gemini, openai, anthropic, ollama, script)")
+	fs.StringVarP(&f.Model, "model", "m", "", "the model, as PROVIDER/NAME ("+strings.Join(harness.ListedProviders(), ", ")+")")
 	fs.StringVar(&f.BaseURL, "base-url", "", "the provider's endpoint, such as http://127.0.0.1:8080/v1")
 	fs.StringVar(&f.Wire, "wire", "", "for openai: responses or chat; by default responses at OpenAI's own endpoint, chat elsewhere")
 	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, if the provider supports it")
 	fs.StringVar(&f.Check, "check", "", "a shell command that must also exit with status 0")
 	fs.StringVar(&f.Approve, "approve", "", "ask, none (deny without asking) or all (default ask)")
-	fs.StringVar(&f.Wall, "sandbox", "", fmt.Sprintf("walls for --check: auto, hidden, bwrap, landlock, firejail or none (default %s)", cmp.Or(k.Walls, sandbox.NoWall)))
+	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check: auto, hidden, bwrap, landlock, firejail or none")
 	fs.BoolVar(&f.Net, "net", false, "let commands behind walls reach the network")
 	fs.IntVar(&f.Flaky, "flaky", 0, "run a failing check up to N more times; findings that do not appear each time are reported but do not count (default 0)")
 	fs.StringVar(&f.Prove, "prove", "", "require the check to fail before the first round, and run it again on a clean copy when it passes: on, off, or strict (stop if it passes at the start)")

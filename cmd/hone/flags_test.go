@@ -2,11 +2,15 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"hone"
 	"hone/loop"
+	"hone/sandbox"
 )
 
 func TestRaised(t *testing.T) {
@@ -38,5 +42,33 @@ func TestRaised(t *testing.T) {
 	costly, err := raised(hone.Limits{Rounds: 1, Cost: 1.5}, loop.LimitFlags{MaxCost: 2})
 	if err != nil || costly.Cost != 2 {
 		t.Errorf("a cost limit is raised: %+v, %v", costly, err)
+	}
+}
+
+// toyLoop is a loop that rewords a shared flag.
+type toyLoop struct{ loop.Settings }
+
+func (*toyLoop) Flags(fs *pflag.FlagSet) { fs.Lookup("sandbox").Usage = "walls for everything" }
+
+func (*toyLoop) Build(loop.Session) (loop.Built, error) { return loop.Built{}, nil }
+
+// toyKind returns the kind of toyLoop, with a default wall.
+func toyKind(w sandbox.Wall) loop.Kind {
+	return loop.Kind{Name: "toy", Use: "toy", Short: "plays", Walls: w, New: func() loop.Loop { return &toyLoop{} }}
+}
+
+// The help of --sandbox names the default wall of the Kind, in the loop's own
+// words too.
+func TestSandboxDefault(t *testing.T) {
+	a := &app{}
+	for _, k := range append(kinds(), toyKind(sandbox.Auto), toyKind("")) {
+		want := " (default auto)"
+		if k.Walls == "" {
+			want = " (default none)"
+		}
+		text := a.loopCommand(k).Flags().Lookup("sandbox").Usage
+		if !strings.HasSuffix(text, want) || strings.Count(text, "default") != 1 {
+			t.Errorf("%s: %q, want it to end in %q", k.Name, text, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"hone"
 	"hone/harness"
 	"hone/loop"
+	"hone/sandbox"
 	"hone/workspace"
 )
 
@@ -28,6 +30,7 @@ func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 	}
 	f.register(c, k)
 	l.Flags(c.Flags())
+	c.Flags().Lookup("sandbox").Usage += fmt.Sprintf(" (default %s)", cmp.Or(k.Walls, sandbox.NoWall))
 	return c
 }
 

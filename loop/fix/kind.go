@@ -55,7 +55,7 @@ func (v *invocation) Section() any { return &v.table }
 func (v *invocation) Flags(fs *pflag.FlagSet) {
 	v.AddFlags(fs)
 	fs.Lookup("check").Usage = "the check: a shell command that exits with status 0 if all is well (default command below [check])"
-	fs.Lookup("sandbox").Usage = "walls for what the model runs, and for the check: auto, hidden, bwrap, landlock, firejail or none (default auto)"
+	fs.Lookup("sandbox").Usage = "walls for what the model runs, and for the check: auto, hidden, bwrap, landlock, firejail or none"
 }
 
 // Valid returns what is wrong with the flags by themselves.
