@@ -225,8 +225,25 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	return s.run
 }
 
-// Build builds the session's loop.
-func (s *Session) Build() (loop.Built, error) { return s.loop.Build(s) }
+// Build builds the session's loop. Only a built loop tells whether it has a
+// check, so that Build returns the error about one that is to be proved, but
+// does not exist. A new run that cannot be built leaves no journal.
+func (s *Session) Build() (loop.Built, error) {
+	built, err := s.loop.Build(s)
+	if !s.fresh {
+		return built, err
+	}
+	if err == nil {
+		err = s.loop.Shared().Trust.Provable(built.Run.Check != nil && built.Run.Trust.Proof != nil)
+	}
+	if err == nil {
+		return built, nil
+	}
+	if discardErr := s.journal.Discard(); discardErr != nil {
+		err = errors.Join(err, discardErr)
+	}
+	return loop.Built{}, err
+}
 
 // before returns a function that reads the last manifest of the tree: that of
 // the run if it is resumed, otherwise that of the run before it.

@@ -164,6 +164,18 @@ func (h *Home) Create(run string) (*Journal, error) {
 	return newJournal(h, run, f), nil
 }
 
+// Discard closes and deletes the journal of a run for which nothing was
+// recorded.
+func (j *Journal) Discard() error {
+	if len(j.Events()) > 0 {
+		return fmt.Errorf("run %s has events, so that its journal is not deleted", j.run)
+	}
+	if err := errors.Join(j.Close(), j.home.root.Remove(runFile(j.run))); err != nil {
+		return fmt.Errorf("delete the run's journal: %w", err)
+	}
+	return nil
+}
+
 // Open opens the journal of an existing run to continue it. It removes an
 // incomplete last line.
 func (h *Home) Open(run string) (*Journal, error) {

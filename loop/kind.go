@@ -211,6 +211,9 @@ type Starters struct {
 	Short string // one line of help
 	Long  string
 	Flags func(fs *pflag.FlagSet) // nil if there are none
+	// NeedsCheck means that the loop has no use without a check. A .config/hone.toml
+	// with a check to fill in is then written for a project of any language.
+	NeedsCheck bool
 	// Files returns the files for a directory, in the order in which they are written.
 	// A file that exists is not overwritten. Nil means that there are none.
 	Files func(root string, note func(text string)) ([]File, error)

@@ -53,7 +53,9 @@ type Session interface {
 	// Check returns the settings' check for a directory, which is the workspace or a
 	// copy of it, behind walls; nil if the settings have none.
 	Check(dir string, w Walls) check.Func
-	// SetCheck sets the run's check, and its proof if the settings ask for one.
+	// SetCheck sets the run's check, and its proof if the settings ask for one. A new
+	// run with --prove ends with a usage error if the built loop has not set a check.
+	//
 	// makeCheck is called for the workspace, and for each clean copy of it that the
 	// check is proved on. It returns a check that looks at dir alone and runs its
 	// commands behind w. The engine records a check's findings as a step, so that the

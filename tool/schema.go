@@ -16,22 +16,30 @@ import (
 	"hone/model"
 )
 
-// Define returns t with a name, a description for the model, the JSON Schema of
-// its arguments, and a Run function, which validates the arguments, decodes them
-// into an A and calls do. Arguments that do not fit the schema never reach do: the
-// model is told what is wrong with them. Define panics if the schema is invalid.
+// Define returns a tool with a name, a description for the model, the JSON Schema
+// of its arguments, and a Run function, which validates the arguments, decodes
+// them into an A and calls do. Arguments that do not fit the schema never reach
+// do: the model is told what is wrong with them. The tool's other fields are those
+// of t: ReadOnly, RunsCommands, MaxRepeats and MaxText. Define panics if the schema
+// is invalid.
+//
+// A tool that shows the model what is in a file asks a guard first (ruling G8):
 //
 //	type args struct {
 //		Path string `json:"path"`
 //	}
-//	count := tool.Define(tool.Tool{ReadOnly: true}, "count_lines", "Count the lines of a file.",
+//	head := tool.Define(tool.Tool{ReadOnly: true}, "head", "Show the first line of a file.",
 //		`{"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false}`,
 //		func(ctx context.Context, in tool.Input, a args) (tool.Result, error) {
 //			content, _, err := tree.Read(a.Path)
 //			if err != nil {
 //				return tool.Failure(err.Error()), nil
 //			}
-//			return tool.Result{Text: strconv.Itoa(bytes.Count(content, []byte("\n")))}, nil
+//			if reason, ok := guard.Withheld(a.Path, content); ok {
+//				return tool.Failure(a.Path + " is withheld: " + reason), nil
+//			}
+//			line, _, _ := strings.Cut(string(content), "\n")
+//			return tool.Result{Text: line}, nil
 //		})
 func Define[A any](t Tool, name, description, schema string, do func(ctx context.Context, in Input, args A) (Result, error)) Tool {
 	c := compile(schema)

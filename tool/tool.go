@@ -71,5 +71,6 @@ type Result struct {
 // function is [Input.Seen].
 type Apply func(ctx context.Context, ch workspace.Change, seen func(path string) (digest string, ok bool)) ([]workspace.Verdict, error)
 
-// Failure returns a failed result with an explanation for the model.
+// Failure returns a failed result with an explanation for the model. Its Text is
+// the explanation after the prefix "Error: ", so text must not start with it.
 func Failure(text string) Result { return Result{Text: "Error: " + text, Failed: true} }

@@ -196,7 +196,7 @@ func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) dia
 		return stopped("provider", err)
 	}
 	if p == nil {
-		return diagnosis{what: "provider", found: s.Model.Name + " has no provider to check"}
+		return diagnosis{what: "provider", found: fmt.Sprintf("%s was not checked: hone cannot ask %s whether it answers", s.Model.Name, s.Model.Provider())}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/internal/config"
 	"hone/loop"
 )
 
@@ -20,9 +21,9 @@ func (a *app) initCommand() *cobra.Command {
 		Short: "write starter files; never overwrite files",
 		Long: `init writes the starter files of a loop. It keeps files that already exist.
 
-If init recognizes the project's language, it also writes .config/hone.toml. Its only setting lists the test
-files that a model may change only with your approval. The setting is commented out: nothing is protected
-until you uncomment it. If .config/hone.toml already exists, init prints the lines that you could add.`,
+If init recognizes the project's language, it also writes .config/hone.toml, with a check, and with the test
+files that a model may change only with your approval. Both are commented out: nothing is checked or protected
+until you uncomment them. If .config/hone.toml already exists, init prints the lines that you could add.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return usage("init needs the name of a loop", "hone init reconcile")
@@ -74,15 +75,14 @@ func (a *app) init(root string, starters loop.Starters) error {
 		found = spoken(root, []language{anyLanguage()}) // a Makefile that is not init's own
 	}
 	next := starters.Next(root)
-	for _, f := range files {
-		if err := a.place(root, f.Path, f.Content); err != nil {
-			return err
-		}
-	}
-	if err := a.offerProtect(root, found); err != nil {
+	hasConfig, err := a.placeAll(root, files)
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "next: %s\n", next)
+	if err := a.offerConfig(root, found, hasConfig, starters.NeedsCheck); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "next: %s\n", next)
 	return err
 }
 
@@ -103,6 +103,18 @@ func put(root, rel string, content []byte) error {
 	}
 	_, err = f.Write(content)
 	return errors.Join(err, f.Close())
+}
+
+// placeAll writes the starter files. hasConfig reports whether
+// .config/hone.toml is one of them.
+func (a *app) placeAll(root string, files []loop.File) (hasConfig bool, err error) {
+	for _, f := range files {
+		if err := a.place(root, f.Path, f.Content); err != nil {
+			return hasConfig, err
+		}
+		hasConfig = hasConfig || f.Path == config.HonePath
+	}
+	return hasConfig, nil
 }
 
 // place writes one starter file, unless something is there.

@@ -80,44 +80,74 @@ func protectLine(ls []language) string {
 	return "protect = [" + strings.Join(globs, ", ") + "]"
 }
 
-// honeStarter is a .config/hone.toml in which nothing is switched on.
+// honeStarter is a .config/hone.toml in which nothing is switched on. Without a
+// language there is nothing to protect, and the check is an example.
 func honeStarter(ls []language) string {
+	if len(ls) == 0 {
+		return checkStarter("make test")
+	}
 	var names, checks []string
 	for _, l := range ls {
 		names, checks = append(names, l.name), append(checks, l.check)
 	}
-	return `# Settings of hone for this project. Command-line flags override them.
-
-[check]
-# This command says whether the code is right: it exits 0 if so. Remove the # if it fits; hone fix needs one.
-# command = ` + strconv.Quote(strings.Join(checks, " && ")) + `
-
+	return checkStarter(strings.Join(checks, " && ")) + `
 # These files decide whether the code is right (` + strings.Join(names, ", ") + `). Uncomment the next line, and adapt
 # the list, to protect them: a model can then change the files that exist at the start of a run only
 # with your approval, and hone restores them if a command changes them.
 # ` + protectLine(ls) + "\n"
 }
 
-// offerProtect writes a .config/hone.toml that offers to protect what the
-// languages are tested by, or says what could be added to the one that is
-// there. Without a language it does nothing.
-func (a *app) offerProtect(root string, ls []language) error {
-	if len(ls) == 0 {
+// checkStarter is the part of a .config/hone.toml that offers a check.
+func checkStarter(command string) string {
+	return `# Settings of hone for this project. Command-line flags override them.
+
+[check]
+# This command says whether the code is right: it exits 0 if so. Remove the # if it fits; hone fix needs one.
+# command = ` + strconv.Quote(command) + "\n"
+}
+
+// offerConfig writes a .config/hone.toml that offers a check, and to protect
+// what the languages are tested by, or says what could be added to the one that
+// is there. The starter files may include one of the loop's own. Without a
+// language it does nothing unless the loop needs a check.
+func (a *app) offerConfig(root string, ls []language, starter, needsCheck bool) error {
+	if len(ls) == 0 && (starter || !needsCheck) {
 		return nil
 	}
-	err := put(root, config.HonePath, []byte(honeStarter(ls)))
 	said := "wrote   " + config.HonePath + ", with all settings commented out"
+	err := fs.ErrExist
+	if !starter {
+		err = put(root, config.HonePath, []byte(honeStarter(ls)))
+	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		said = "kept    " + config.HonePath + ", which already exists"
-		if line := protectLine(ls); !a.knowsProtect(root, line) {
-			said += "; you could add:\n\n    [check]\n    " + line + "\n"
-		}
+		said = a.addition(root, ls, starter)
 	case err != nil:
 		return failed(fmt.Errorf("write %s: %w", config.HonePath, err), "hone doctor")
 	}
-	_, err = fmt.Fprintln(a.out, said)
-	return err
+	if said != "" {
+		_, err = fmt.Fprintln(a.out, said)
+		return err
+	}
+	return nil
+}
+
+// addition says what could be added to the .config/hone.toml that exists. If it
+// is a starter file it was already named.
+func (a *app) addition(root string, ls []language, starter bool) string {
+	line := protectLine(ls)
+	lines := ":\n\n    [check]\n    " + line + "\n"
+	known := len(ls) == 0 || a.knowsProtect(root, line)
+	switch kept := "kept    " + config.HonePath + ", which already exists"; {
+	case starter && known:
+		return ""
+	case starter:
+		return "to protect the tests, you could add to " + config.HonePath + lines
+	case known:
+		return kept
+	default:
+		return kept + "; you could add" + lines
+	}
 }
 
 // knowsProtect reports whether a project's file says what is protected, or

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone/internal/config"
+	"hone/loop"
 	"hone/loop/task"
 )
 
@@ -140,4 +141,28 @@ func initIn(t *testing.T, root string) string {
 
 func covered(globs []string, file string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool { return doublestar.MatchUnvalidated(glob, file) })
+}
+
+// A .config/hone.toml that a loop's own starter files include is named once. What
+// could be added to it is said.
+func TestInitOwnConfig(t *testing.T) {
+	const own = "wrote   .config/hone.toml\n"
+	for _, c := range []struct{ mark, content, want string }{
+		{"x", "[check]\n", own + "next: go\n"},
+		{"go.mod", "[check]\nprotect = []\n", own + "next: go\n"},
+		{"go.mod", "[check]\n", own + "to protect the tests, you could add to .config/hone.toml:\n\n    [check]\n    " +
+			protectLine(languages()[:1]) + "\n\nnext: go\n"},
+	} {
+		root := t.TempDir()
+		touch(t, root, c.mark)
+		var out bytes.Buffer
+		err := (&app{out: &out, err: &out}).init(root, loop.Starters{
+			Files: func(string, func(string)) ([]loop.File, error) {
+				return []loop.File{{Path: config.HonePath, Content: []byte(c.content)}}, nil
+			},
+			Next: func(string) string { return "go" }, NeedsCheck: true})
+		if err != nil || out.String() != c.want {
+			t.Errorf("%s with %q: %q, %v; want %q", c.mark, c.content, out.String(), err, c.want)
+		}
+	}
 }

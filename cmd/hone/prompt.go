@@ -48,7 +48,7 @@ func (a *app) promptLoopCommand(k loop.Kind, l previewed) *cobra.Command {
 		check = p.Args
 	}
 	c := &cobra.Command{
-		Use: cmp.Or(p.Use, k.Use), Short: p.Short, Long: p.Long, Args: argsOf(check),
+		Use: cmp.Or(p.Use, k.Use), Short: p.Short, Long: p.Long, Args: argsOf(k.Name, check),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.prompt(c.Context(), k, l, f, c.Flags().Changed, args)
 		},

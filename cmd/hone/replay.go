@@ -162,7 +162,7 @@ func another(err error, j *journal.Journal) error {
 		at = fmt.Sprintf("after event %d (%s)", last.Seq, last.Type)
 	}
 	return &failure{kind: kindDiffers, why: fmt.Sprintf("the replay does not match the journal, %s: %v", at, err),
-		hint: "the journal was changed, or another version of hone wrote it; hone show " + j.Run() + " --json shows it"}
+		hint: "another version of hone or of its loop recorded the run, or the journal was changed; hone show " + j.Run() + " --json shows it"}
 }
 
 // tellReplayed says what was the same, and what could not be compared.

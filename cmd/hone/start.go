@@ -20,7 +20,7 @@ func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 	l := k.New()
 	f := &loopFlags{}
 	c := &cobra.Command{
-		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k.Args),
+		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k.Name, k.Args),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.valid(c); err != nil {
 				return err
@@ -34,12 +34,18 @@ func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 	return c
 }
 
-// argsOf checks a command's arguments as a loop does; nil takes none.
-func argsOf(check func([]string) error) cobra.PositionalArgs {
-	if check == nil {
-		return cobra.NoArgs
+// argsOf checks the arguments of a loop's command as the loop does; nil takes
+// none.
+func argsOf(loop string, check func([]string) error) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case check != nil:
+			return check(args)
+		case len(args) > 0:
+			return usage(loop+" takes no arguments", "hone help "+loop)
+		}
+		return nil
 	}
-	return func(_ *cobra.Command, args []string) error { return check(args) }
 }
 
 // startLoop starts a loop: one run, or several one after another, up to the

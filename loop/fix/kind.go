@@ -31,7 +31,7 @@ func Kind() loop.Kind {
 		New:     func() loop.Loop { return &invocation{} },
 		Preview: loop.Preview{Short: "what fix would send first, without the check's report"},
 		Starters: func() loop.Starters {
-			return loop.Starters{Short: "a .config/hone.toml with a check to enable", Next: func(string) string {
+			return loop.Starters{Short: "a .config/hone.toml with a check to enable", NeedsCheck: true, Next: func(string) string {
 				return `set command below [check] in .config/hone.toml, then: hone fix; or: hone fix --check "make test"`
 			}}
 		},

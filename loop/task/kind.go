@@ -180,11 +180,11 @@ func (v *invocation) resolveModels(in *loop.Input) (err error) {
 }
 
 // Ready returns an error if an agent executes and there is no model for the reviewer.
-func (v *invocation) Ready(in *loop.Input) error {
+func (v *invocation) Ready(*loop.Input) error {
 	if v.Model.Agent != nil && v.Reviewer.Name == "" {
 		return loop.Usage(v.Model.Name+" is a command-line agent, which cannot review as well: the reviewer writes with a tool of hone's", reviewerHint)
 	}
-	return v.Settings.Ready(in)
+	return nil
 }
 
 // Build puts loop, tools, check and rules together.

@@ -221,7 +221,7 @@ func plainName(name string) bool {
 }
 
 // IsBelow reports whether a cleaned path is the named directory at the top of the
-// tree, or in it, for any file system.
+// tree, or in it. It ignores case, and what some file systems ignore in names.
 func IsBelow(path, dir string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return canonical(first) == canonical(dir)
