@@ -99,7 +99,7 @@ type bashArgs struct {
 }
 
 func (b bash) description() string {
-	text := strings.TrimSpace(bashDescription) + fmt.Sprintf("\n- The time limit is %s by default. `timeout` can set it up to %s.", b.Timeout, b.MaxTimeout)
+	text := strings.TrimSpace(bashDescription) + fmt.Sprintf("\n- A command line is killed after `timeout` seconds (default %d, maximum %d).", int(b.Timeout.Seconds()), int(b.MaxTimeout.Seconds()))
 	if b.Lines.Programs == nil {
 		return text
 	}

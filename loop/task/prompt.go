@@ -161,8 +161,7 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 }
 
 // checksOfTools tells a model how to run checks with its tools.
-const checksOfTools = ", using programs that `bash` allows. Run it on a line of its own, or joined by `&&`: the recorded exit status is that of " +
-	"the line's last command"
+const checksOfTools = ", using programs that `bash` allows. Run it in a call of its own, not in a pipe or before `;` or `||`, which hide its exit status"
 
 // orientation returns the protocol's first point.
 func orientation(loop int) string {
