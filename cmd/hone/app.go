@@ -15,28 +15,29 @@ import (
 	"hone/journal"
 )
 
-// app is the program with the world that it runs in.
+// app is the program with its environment: standard streams, variables and
+// terminal.
 type app struct {
 	in       *os.File
 	out, err io.Writer
 	env      func(string) string
 	environ  []string
-	terminal bool // a user sees the output and can answer questions
+	terminal bool // the user sees the output and can answer questions
 	colour   bool
 	observer journal.Observer
-	began    bool // the command line was understood, and a command is at work
+	parsed   bool // the command line is valid, and its command runs
 	exit     int
 }
 
-// conceal keeps keys out of whatever is printed.
+// conceal redacts keys in everything that is printed from now on.
 func (a *app) conceal(keys []string) {
 	if clean := harness.Redactor(keys); clean != nil {
 		a.out, a.err = redacted{a.out, clean}, redacted{a.err, clean}
 	}
 }
 
-// redacted is a writer that keys do not get through. Callers write whole
-// lines, so that no key is split.
+// redacted is a writer that removes keys. Callers write complete lines, so that
+// no key is split.
 type redacted struct {
 	w     io.Writer
 	clean func(string) string
@@ -49,17 +50,17 @@ func (r redacted) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// hinter is an error of a lower room that knows what to do about it.
+// hinter is an error of another package that says what to type next.
 type hinter interface{ Hint() string }
 
-// fail prints an error of a command and returns its exit status. An error that
-// explains nothing came from the command line itself, or else from the disk and
-// the like.
+// fail prints an error of a command and returns the exit status. An error of
+// unknown type is a usage error before the command runs. After that it comes
+// from the environment, for example the disk.
 func (a *app) fail(c *cobra.Command, err error) int {
 	f, ok := explained(err)
 	if !ok {
 		f = &failure{kind: hone.KindUsage, why: err.Error(), hint: helpFor(c)}
-		if a.began {
+		if a.parsed {
 			f.kind, f.hint = hone.KindFailed, "hone doctor"
 		}
 		if h := hinter(nil); errors.As(err, &h) {
@@ -71,13 +72,14 @@ func (a *app) fail(c *cobra.Command, err error) int {
 	return exitStatus(f.kind)
 }
 
-// helpFor is what to type to learn how a command is used.
+// helpFor returns the command line that prints the help of c.
 func helpFor(c *cobra.Command) string {
 	_, sub, _ := strings.Cut(c.CommandPath(), " ")
 	return strings.TrimSpace("hone help " + sub)
 }
 
-// say prints a text in the form of all errors and hints, one line each.
+// say prints a message of a kind, such as "error" or "hint", to stderr. It
+// prints nothing if text is empty.
 func (a *app) say(what, text string) {
 	if text == "" {
 		return
@@ -85,7 +87,7 @@ func (a *app) say(what, text string) {
 	fmt.Fprintf(a.err, "hone: %s: %s\n", what, strings.TrimRight(render.Escape(text), "\n"))
 }
 
-// oneRun wants a run, and nothing else, after a command's name.
+// oneRun checks that a command has exactly one argument, a run.
 func oneRun(c *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil

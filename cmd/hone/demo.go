@@ -14,11 +14,10 @@ import (
 	"hone/loop/reconcile"
 )
 
-// demonstration is a little project, and the replies that stand in for a
-// model's.
+// sample contains a small project and scripted replies in place of a model's.
 //
 //go:embed demo
-var demonstration embed.FS
+var sample embed.FS
 
 func (a *app) demoCommand() *cobra.Command {
 	var output outputFlags
@@ -39,10 +38,10 @@ func (a *app) demo(ctx context.Context, output outputFlags) error {
 	if err != nil {
 		return failed(err, "")
 	}
-	if err := furnish(ctx, dir); err != nil {
+	if err := writeSample(ctx, dir); err != nil {
 		return failed(err, "hone doctor")
 	}
-	a.tell("The sample project in %s has a script, a specification that the script violates, and a\n"+
+	a.explain("The sample project in %s has a script, a specification that the script violates, and a\n"+
 		"correctness checker. The model's replies are scripted; everything else is real.\n\n", dir)
 	f := &loopFlags{dir: dir, output: output}
 	f.Model = "script/" + filepath.Join(dir, ".git", "replies.script")
@@ -51,7 +50,7 @@ func (a *app) demo(ctx context.Context, output outputFlags) error {
 	if err := a.startLoop(ctx, k, k.New(), f, given, nil); err != nil || a.exit != 0 {
 		return err
 	}
-	a.tell(`
+	a.explain(`
 Inspect the result:
   cd %s
   hone show last --diff         what happened, round by round
@@ -67,12 +66,13 @@ Then use your own repository and key:
 	return nil
 }
 
-// tell prints what frames the demonstration, away from the JSON lines.
-func (a *app) tell(format string, args ...any) { fmt.Fprintf(a.err, format, args...) }
+// explain prints to stderr, so that stdout contains only JSON lines with --json.
+func (a *app) explain(format string, args ...any) { fmt.Fprintf(a.err, format, args...) }
 
-// furnish writes the project and commits it.
-func furnish(ctx context.Context, dir string) error {
-	files, err := loop.Files(demonstration, "demo/project")
+// writeSample writes the sample project and its replies to dir, and commits the
+// project.
+func writeSample(ctx context.Context, dir string) error {
+	files, err := loop.Files(sample, "demo/project")
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func furnish(ctx context.Context, dir string) error {
 			return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
 		}
 	}
-	replies, err := demonstration.ReadFile("demo/replies.script")
+	replies, err := sample.ReadFile("demo/replies.script")
 	if err != nil {
 		return err
 	}

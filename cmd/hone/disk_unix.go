@@ -4,7 +4,8 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// freeBytes is what an ordinary user can still write at a path.
+// freeBytes returns how many bytes an ordinary user can still write at path. It
+// returns false if that is unknown.
 func freeBytes(path string) (int64, bool) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

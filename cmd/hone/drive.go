@@ -20,9 +20,9 @@ import (
 	"hone/journal"
 )
 
-// drive runs a session's loop to its end, new or resumed, and shows it.
+// drive runs the loop of a new or resumed session to its end, and shows it.
 func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end hone.End, err error) {
-	defer unheard()()
+	defer surviveBrokenPipe()()
 	a.conceal(h.Keys())
 	built, err := h.Build()
 	if err != nil {
@@ -46,15 +46,15 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	if built.Finish != nil {
 		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end, a.exit))
 	}
-	a.conclude(h.Home, h.ID(), end, o)
+	a.printEnd(h.Home, h.ID(), end, o)
 	if built.Summary != nil && err == nil {
 		fmt.Fprint(a.results(o), built.Summary(end))
 	}
 	return end, err
 }
 
-// results is where a run's results go: stdout, unless that is for its events
-// alone.
+// results returns the writer for a run's results: stdout, or stderr if --json
+// reserves stdout for events.
 func (a *app) results(o outputFlags) io.Writer {
 	if o.json {
 		return a.err
@@ -62,17 +62,17 @@ func (a *app) results(o outputFlags) io.Writer {
 	return a.out
 }
 
-// unheard keeps a run going whose reader went away, as in "hone task … | head":
-// what it shows is lost, and the run is not. Children keep the usual way, as
-// they would not if the signal was ignored.
-func unheard() (undo func()) {
-	gone := make(chan os.Signal, 1)
-	signal.Notify(gone, syscall.SIGPIPE)
-	return func() { signal.Stop(gone) }
+// surviveBrokenPipe lets a run continue after its reader exits, as in
+// "hone task … | head". Only its output is lost. It catches SIGPIPE instead of
+// ignoring it, because child processes would inherit an ignored signal.
+func surviveBrokenPipe() (undo func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGPIPE)
+	return func() { signal.Stop(signals) }
 }
 
-// watch connects a run to the screen, the JSON feed and the user who answers its
-// questions.
+// watch connects a run to the screen, to the JSON feed, and to the user who
+// answers its questions.
 func (a *app) watch(h *harness.Session, r *hone.Run, s *screen.Screen, o outputFlags, approve string) {
 	h.Output = s
 	h.Thoughts = func(text string) { fmt.Fprintln(a.results(o), render.Escape(text)) }
@@ -92,11 +92,10 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s *screen.Screen, o outputF
 	}
 }
 
-// conclude prints the line that says why the run stopped, and the one that
-// says what to type next.
-func (a *app) conclude(home *journal.Home, run string, end hone.End, o outputFlags) {
+// printEnd prints notes, why the run stopped, and what to type next.
+func (a *app) printEnd(home *journal.Home, run string, end hone.End, o outputFlags) {
 	out := a.results(o)
-	for _, note := range append(end.Notes, otherTree(run, end)...) {
+	for _, note := range append(end.Notes, restoreNotes(run, end)...) {
 		fmt.Fprintf(out, "note: %s\n", render.Line(note))
 	}
 	cost := ""
@@ -112,12 +111,13 @@ func (a *app) conclude(home *journal.Home, run string, end hone.End, o outputFla
 	if more != "" {
 		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
 	}
-	fmt.Fprintf(out, "next: %s\n", render.Escape(nextAfter(home, run, end.Next)))
+	fmt.Fprintf(out, "next: %s\n", render.Escape(nextStep(home, run, end.Next)))
 }
 
-// otherTree says how to get the tree of the best round, or of the last one
-// where the best is there.
-func otherTree(run string, end hone.End) []string {
+// restoreNotes says how to restore the tree of the best round. If that tree is
+// already restored, it says how to restore the tree of the last round. It
+// returns nil if there is no best round.
+func restoreNotes(run string, end hone.End) []string {
 	round := end.Best
 	if end.Restored {
 		round = end.Rounds
@@ -128,8 +128,8 @@ func otherTree(run string, end hone.End) []string {
 	return []string{fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, run, round)}
 }
 
-// feedLine is an event as --json prints it: its line in the journal, and in the
-// end the exit status.
+// feedLine returns an event as --json prints it: its line in the journal. The
+// last event also contains the exit status.
 func feedLine(e journal.Event) []byte {
 	end, ok := history.Decode(e).Payload.(hone.End)
 	if !ok {

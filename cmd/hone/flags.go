@@ -15,14 +15,14 @@ import (
 	"hone/sandbox"
 )
 
-// loopFlags are those of every loop.
+// loopFlags are the flags of every loop.
 type loopFlags struct {
 	loop.Flags
 	dir    string
 	output outputFlags
 }
 
-// outputFlags say what is shown.
+// outputFlags select what is shown.
 type outputFlags struct{ json, verbose, quiet bool }
 
 func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
@@ -65,7 +65,7 @@ func (f *outputFlags) register(c *cobra.Command) {
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only refusals, notices, remaining findings and the result")
 }
 
-// valid says what is wrong with the flags by themselves.
+// valid checks each flag without the configuration. It returns a usage error.
 func (f *loopFlags) valid(c *cobra.Command) error {
 	switch f.Approve {
 	case "", "ask", "none", "all":
@@ -96,7 +96,8 @@ func (f *loopFlags) valid(c *cobra.Command) error {
 	return validLimits(c, f.Limits)
 }
 
-// validLimits says what is wrong with the flags of limits by themselves.
+// validLimits checks each limit without the configuration. It returns a usage
+// error.
 func validLimits(c *cobra.Command, f loop.LimitFlags) error {
 	for _, v := range []struct {
 		flag string
@@ -115,9 +116,9 @@ func validLimits(c *cobra.Command, f loop.LimitFlags) error {
 	return nil
 }
 
-// raised are a run's limits with those that a resume raises. A lower one is
-// refused: what a run was promised is not taken back.
-func raised(l hone.Limits, f loop.LimitFlags) (hone.Limits, error) {
+// raisedLimits returns the limits of a run, raised by the flags of a resume. A
+// lower limit is a usage error.
+func raisedLimits(l hone.Limits, f loop.LimitFlags) (hone.Limits, error) {
 	if lower(f.Rounds, l.Rounds) || lower(f.MaxTokens, l.Tokens) || lower(f.MaxCost, l.Cost) || lower(f.MaxTime, l.Time) ||
 		lower(f.Patience, l.Patience) {
 		return l, usage("a resumed run's limits can only be raised", "hone show last lists them")
@@ -129,19 +130,19 @@ func raised(l hone.Limits, f loop.LimitFlags) (hone.Limits, error) {
 	return l, nil
 }
 
-// lower reports whether a limit that was asked for is below the one that there
-// is. Zero asks for nothing; a limit where there was none is a lower one.
-func lower[T cmp.Ordered](asked, there T) bool {
+// lower reports whether the limit wanted is lower than current. Zero for wanted
+// keeps the limit; zero for current means unlimited.
+func lower[T cmp.Ordered](wanted, current T) bool {
 	var none T
-	return asked != none && (there == none || asked < there)
+	return wanted != none && (current == none || wanted < current)
 }
 
-// wallNames are what a flag may name.
+// wallNames returns the values of a flag that names a wall.
 func wallNames() []sandbox.Wall {
 	return []sandbox.Wall{sandbox.Auto, sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall}
 }
 
-// knownWall says what is wrong with a flag that names a wall.
+// knownWall checks a flag that names a wall. An empty name is valid.
 func knownWall(flag, name string) error {
 	if name == "" || slices.Contains(wallNames(), sandbox.Wall(name)) {
 		return nil

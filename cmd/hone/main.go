@@ -1,5 +1,5 @@
 // Command hone runs bounded, unattended loops in which a language model edits
-// a code base and something that is not the model says whether it is right.
+// a code base. A check, and not the model, decides whether the result is right.
 package main
 
 import (
@@ -19,20 +19,20 @@ import (
 	"hone/journal"
 )
 
-// Version is the program's, set when a release is built.
+// Version is the version of the program. Release builds set it.
 var Version = "devel"
 
 func main() {
-	// A helper of the walls does not come back from here.
+	// In a helper process of a wall this call does not return.
 	harness.Main()
 	os.Exit(Main(os.Args[1:], journal.Observer{}))
 }
 
-// Main is the whole program but for the exit, so that tests can be it. The
-// observer is added to every journal that is opened.
+// Main runs the program and returns its exit status, so that tests can run it
+// in their own binary. It adds the observer to every journal that it opens.
 func Main(args []string, o journal.Observer) int {
-	ownFiles()
-	ctx, stop := interruptible()
+	ensureOwnerAccess()
+	ctx, stop := interruptContext()
 	defer stop()
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, environ: os.Environ(), observer: o}
 	a.terminal = term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
@@ -40,9 +40,9 @@ func Main(args []string, o journal.Observer) int {
 	return a.run(ctx, args)
 }
 
-// interruptible is a context that the first signal cancels, so that what is
-// under way ends in order and can be resumed. The second ends the process.
-func interruptible() (context.Context, func()) {
+// interruptContext returns a context that the first signal cancels, so that the
+// run stops cleanly and can be resumed. A second signal exits the process.
+func interruptContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -66,7 +66,7 @@ func interruptible() (context.Context, func()) {
 func (a *app) run(ctx context.Context, args []string) int {
 	a.conceal(harness.KnownKeys(a.env))
 	root := a.command()
-	root.SetArgs(rewritten(args))
+	root.SetArgs(rewrittenArgs(args))
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	if c, err := root.ExecuteContextC(ctx); err != nil {
@@ -75,9 +75,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.exit
 }
 
-// rewritten are the arguments with options of other programs as hone spells
-// them.
-func rewritten(args []string) []string {
+// rewrittenArgs returns the arguments of a loop that also accepts the options of
+// another program, with those options as hone spells them.
+func rewrittenArgs(args []string) []string {
 	for _, k := range kinds() {
 		if k.Rewrite != nil && len(args) > 0 && args[0] == k.Name {
 			return k.Rewrite(args)
@@ -98,7 +98,7 @@ Start with: hone demo`,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		PersistentPreRun: func(*cobra.Command, []string) {
-			a.began = true
+			a.parsed = true
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return errors.Join(c.Help(), nil)
@@ -110,13 +110,13 @@ Start with: hone demo`,
 	}
 	root.AddCommand(a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
 		a.showCommand(), a.resumeCommand(), a.undoCommand(), a.replayCommand(), a.sandboxCommand(), a.doctorCommand(), a.versionCommand())
-	completeHelp(root)
-	completeCompletion(root)
+	rejectUnknownTopics(root)
+	requireShell(root)
 	return root
 }
 
-// completeCompletion wants a shell to be named.
-func completeCompletion(root *cobra.Command) {
+// requireShell makes completion without the name of a shell a usage error.
+func requireShell(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	c, _, err := root.Find([]string{"completion"})
 	if err != nil || c == root {
@@ -127,20 +127,20 @@ func completeCompletion(root *cobra.Command) {
 	}
 }
 
-// completeHelp makes help about a command that there is not an error.
-func completeHelp(root *cobra.Command) {
+// rejectUnknownTopics makes help about an unknown command a usage error.
+func rejectUnknownTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
 	if err != nil || help == root {
 		return
 	}
-	say := help.Run
+	printHelp := help.Run
 	help.Run = nil
 	help.RunE = func(c *cobra.Command, args []string) error {
 		if about, rest, err := root.Find(args); err != nil || about.HasSubCommands() && len(rest) > 0 {
 			return usage(fmt.Sprintf("unknown help topic %q", strings.Join(args, " ")), "hone help")
 		}
-		say(c, args)
+		printHelp(c, args)
 		return nil
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"hone/journal"
 )
 
-// exitStatus is the program's exit status for a way to end, as users' scripts
-// know it.
+// exitStatus returns the exit status for the way that a run ended. Users'
+// scripts depend on these numbers.
 func exitStatus(kind hone.Kind) int {
 	switch kind {
 	case hone.KindDone:
@@ -33,11 +33,11 @@ func exitStatus(kind hone.Kind) int {
 	return 5 // hone.KindFailed
 }
 
-// kindDiffers is how a replay ends that does not match its record.
+// kindDiffers is the end of a replay that differs from the recorded run.
 const kindDiffers hone.Kind = "differs"
 
-// nextAfter is what to type after a run has ended.
-func nextAfter(home *journal.Home, run string, next hone.Next) string {
+// nextStep returns what to type after a run has ended.
+func nextStep(home *journal.Home, run string, next hone.Next) string {
 	if _, err := os.Lstat(filepath.Join(home.Dir(), "runs", run+".jsonl")); errors.Is(err, fs.ErrNotExist) {
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed"
 	}
@@ -50,7 +50,7 @@ func nextAfter(home *journal.Home, run string, next hone.Next) string {
 	return nextLine(next, run)
 }
 
-// nextLine words a next action. A run is named by its id, or is the last one.
+// nextLine returns a next action as a command line. The run is an id or "last".
 func nextLine(n hone.Next, run string) string {
 	line, then := "", ", then run: "
 	switch n.Verb {
@@ -80,7 +80,7 @@ func nextLine(n hone.Next, run string) string {
 	return cmp.Or(line, n.Or)
 }
 
-// usage is what is wrong with a command line or a configuration, and the next
+// usage returns an error about a command line or a configuration, with the next
 // thing to type.
 func usage(why, hint string) error { return &hone.UsageError{Why: why, Hint: hint} }
 
@@ -88,7 +88,7 @@ func usage(why, hint string) error { return &hone.UsageError{Why: why, Hint: hin
 type failure struct {
 	kind hone.Kind
 	why  string
-	hint string // empty: nothing in particular
+	hint string // may be empty
 	err  error  // the cause; may be nil
 }
 
@@ -101,13 +101,13 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// failed is the failure of something around hone.
+// failed returns err as a failure of the environment.
 func failed(err error, hint string) error {
 	return &failure{kind: hone.KindFailed, why: err.Error(), hint: hint}
 }
 
-// explained is what an error itself says of how the program ends; ok is false
-// where it says nothing.
+// explained returns err as a failure if err itself determines how the program
+// ends.
 func explained(err error) (f *failure, ok bool) {
 	var stop *hone.Stop
 	var usage *hone.UsageError

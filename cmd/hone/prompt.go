@@ -27,20 +27,20 @@ func (a *app) promptCommand() *cobra.Command {
 		},
 	}
 	for _, k := range kinds() {
-		if l, ok := k.New().(previewed); ok {
+		if l, ok := k.New().(previewer); ok {
 			c.AddCommand(a.promptLoopCommand(k, l))
 		}
 	}
 	return c
 }
 
-// previewed is a loop whose first prompt can be shown.
-type previewed interface {
+// previewer is a loop that can show its first prompt.
+type previewer interface {
 	loop.Loop
 	loop.Previewer
 }
 
-func (a *app) promptLoopCommand(k loop.Kind, l previewed) *cobra.Command {
+func (a *app) promptLoopCommand(k loop.Kind, l previewer) *cobra.Command {
 	f := &loopFlags{}
 	p := k.Preview
 	check := k.Args
@@ -61,9 +61,9 @@ func (a *app) promptLoopCommand(k loop.Kind, l previewed) *cobra.Command {
 	return c
 }
 
-// prompt needs no key: a model that was not named only means that the size is
-// compared with nothing.
-func (a *app) prompt(ctx context.Context, k loop.Kind, l previewed, f *loopFlags, changed func(string) bool, args []string) error {
+// prompt prints the first request of a loop. It needs no key. Without a model it
+// does not compare the size with a context.
+func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags, changed func(string) bool, args []string) error {
 	in, err := a.input(k, l, f, changed, args)
 	if err != nil {
 		return err
@@ -88,16 +88,16 @@ func (a *app) prompt(ctx context.Context, k loop.Kind, l previewed, f *loopFlags
 	defer view.Tree.Close()
 	p, err := l.Preview(ctx, view)
 	if err != nil {
-		return tooLong(err)
+		return promptError(err)
 	}
-	whose := cmp.Or(p.Model, l.Shared().Model.Name)
+	name := cmp.Or(p.Model, l.Shared().Model.Name)
 	if unnamed {
-		whose = ""
+		name = ""
 	}
-	return a.showPrompt(p, whose, f.output.json)
+	return a.showPrompt(p, name, f.output.json)
 }
 
-// preview is the request as --json prints it.
+// preview is a request as --json prints it.
 type preview struct {
 	System string `json:"system"`
 	Text   string `json:"text"`
@@ -107,26 +107,27 @@ type preview struct {
 	Fits   bool   `json:"fits"`
 }
 
-// showPrompt prints a request, and on stderr its size and whose context it was
-// compared with; empty compares with none.
-func (a *app) showPrompt(p loop.Prompt, whose string, asJSON bool) error {
+// showPrompt prints a request, and on stderr its size and the model that the
+// size was compared with. An empty name means no model.
+func (a *app) showPrompt(p loop.Prompt, name string, asJSON bool) error {
 	v := preview{System: p.System, Text: p.Text, Bytes: len(p.System) + len(p.Text), Files: p.Files, Fits: p.Fits == nil}
 	v.Tokens = v.Bytes / 4
 	if asJSON {
-		return errors.Join(json.NewEncoder(a.out).Encode(v), tooLong(p.Fits))
+		return errors.Join(json.NewEncoder(a.out).Encode(v), promptError(p.Fits))
 	}
 	fmt.Fprintf(a.out, "%s\n%s", p.System, p.Text)
-	if whose != "" {
-		whose = " for " + whose
+	if name != "" {
+		name = " for " + name
 	}
 	what := cmp.Or(p.What, render.Count(p.Files, "file")+" and the instructions")
 	fmt.Fprintf(a.err, "hone: %s, %s, about %s tokens%s\n", what,
-		render.Bytes(int64(v.Bytes)), render.Tokens(int64(v.Tokens)), whose)
-	return tooLong(p.Fits)
+		render.Bytes(int64(v.Bytes)), render.Tokens(int64(v.Tokens)), name)
+	return promptError(p.Fits)
 }
 
-// tooLong is a prompt that does not fit, as the run itself would say it.
-func tooLong(err error) error {
+// promptError returns the error of a prompt that does not fit as the run itself
+// would report it, and every other error unchanged.
+func promptError(err error) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) {
 		return usage(c.Error(), c.Remedy)

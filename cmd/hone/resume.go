@@ -40,7 +40,7 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits loop.LimitFlag
 		return err
 	}
 	defer run.Close()
-	l, err := raised(run.Limits(), limits)
+	l, err := raisedLimits(run.Limits(), limits)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func TestRewritten(t *testing.T) {
 		{"", ""},
 	} {
 		args := strings.Fields(test.args)
-		if diff := cmp.Diff(strings.Fields(test.want), rewritten(args)); diff != "" {
+		if diff := cmp.Diff(strings.Fields(test.want), rewrittenArgs(args)); diff != "" {
 			t.Errorf("%s: %s", test.args, diff)
 		}
 		if strings.Join(args, " ") != test.args {

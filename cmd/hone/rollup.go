@@ -50,7 +50,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.takeKeys(implement.Kind(), tree); err != nil {
+	if err := a.useWorkspaceKeys(implement.Kind(), tree); err != nil {
 		return err
 	}
 	guard := secret.NewGuard(file.Guard.Send)

@@ -39,16 +39,16 @@ type summary struct {
 	Loop   string    `json:"loop"`
 	Model  string    `json:"model"`
 	Rounds int       `json:"rounds"`
-	Result string    `json:"result"` // "running" or "died" where it has no end
+	Result string    `json:"result"` // "running" or "died" if it has no end
 	Exit   *int      `json:"exit,omitempty"`
 	Tokens int64     `json:"tokens"`
 	Cost   *float64  `json:"cost,omitempty"`
 	When   time.Time `json:"when"`
 
-	role, second string // the second model's, where there is one
+	role, second string // of the second model; empty if there is none
 }
 
-// MarshalJSON adds the second model, by its role.
+// MarshalJSON adds the second model, with its role as the key.
 func (s summary) MarshalJSON() ([]byte, error) {
 	type plain summary
 	b, err := json.Marshal(plain(s))
@@ -78,26 +78,26 @@ func (a *app) runs(dir string, asJSON bool) error {
 		return usage("no runs found in "+root, "hone demo, or: hone help")
 	}
 	if asJSON {
-		return listJSON(a.out, home, runs)
+		return printJSON(a.out, home, runs)
 	}
-	return list(a.out, home, runs)
+	return printTable(a.out, home, runs)
 }
 
-func listJSON(out io.Writer, home *journal.Home, runs []string) error {
+func printJSON(out io.Writer, home *journal.Home, runs []string) error {
 	enc := json.NewEncoder(out)
 	for _, run := range runs {
-		if err := enc.Encode(summarise(home, run)); err != nil {
+		if err := enc.Encode(summarize(home, run)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func list(out io.Writer, home *journal.Home, runs []string) error {
+func printTable(out io.Writer, home *journal.Home, runs []string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tLOOP\tMODEL\tROUNDS\tRESULT\tTOKENS\tCOST\tWHEN")
 	for _, run := range runs {
-		s := summarise(home, run)
+		s := summarize(home, run)
 		cost := "-"
 		if s.Cost != nil {
 			cost = fmt.Sprintf("$%.4f", *s.Cost)
@@ -112,8 +112,8 @@ func list(out io.Writer, home *journal.Home, runs []string) error {
 	return w.Flush()
 }
 
-// summarise sums up a run in one line, also one whose journal cannot be read.
-func summarise(home *journal.Home, run string) summary {
+// summarize returns the summary of a run, even if its journal is unreadable.
+func summarize(home *journal.Home, run string) summary {
 	s := summary{Run: run, Result: "died"}
 	if holder, ok := home.LockedRun(); ok && holder == run {
 		s.Result = "running"
@@ -141,7 +141,7 @@ func summarise(home *journal.Home, run string) summary {
 	return s
 }
 
-// models names whom a run asked.
+// models returns the names of the models that a run asks.
 func (s summary) models() string {
 	if s.second != "" {
 		return s.Model + " + " + s.second

@@ -18,7 +18,7 @@ import (
 	"hone/tool"
 )
 
-// showFlags say which part of a run is shown.
+// showFlags select the part of a run that is shown.
 type showFlags struct {
 	dir     string
 	round   int
@@ -28,9 +28,9 @@ type showFlags struct {
 	json    bool
 }
 
-// more reports whether models' words and the beginning of what tools printed
-// are shown as well.
-func (f showFlags) more() bool { return (f.verbose || f.round != 0) && !f.full }
+// showsText reports whether the model's text and the start of tool results are
+// shown.
+func (f showFlags) showsText() bool { return (f.verbose || f.round != 0) && !f.full }
 
 func (a *app) showCommand() *cobra.Command {
 	var f showFlags
@@ -80,14 +80,14 @@ func (a *app) show(f showFlags, ref string) error {
 	if f.json {
 		return a.showJSON(past, f.round)
 	}
-	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.more(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds})
+	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds})
 	defer s.Close()
-	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(askedBy(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
+	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(modelNames(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
 	return a.showEvents(s, home, past, ownOf(start), f)
 }
 
-// askedBy are the models that a run asks.
-func askedBy(start hone.Start) []string {
+// modelNames returns the names of the models that a run asks.
+func modelNames(start hone.Start) []string {
 	if _, name := second(start); name != "" {
 		return []string{start.Model, name}
 	}
@@ -105,9 +105,9 @@ func (a *app) showJSON(past *history.Past, round int) error {
 	return nil
 }
 
-// shownIn is the round that an event is shown in. An event about attempts at a
-// call, or about a server, names no round: it is shown in the one that is open.
-func shownIn(e history.Event, open int) int {
+// roundOf returns the round that an event is shown in. An event about an attempt
+// at a call, or about a server, names no round. It belongs to the open round.
+func roundOf(e history.Event, open int) int {
 	switch e.Payload.(type) {
 	case history.Commit, history.Retried, history.Served:
 		return open
@@ -121,16 +121,16 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Pas
 		if e.Step != nil {
 			round = e.Step.Round
 		}
-		if f.round != 0 && shownIn(e, round) != f.round {
+		if f.round != 0 && roundOf(e, round) != f.round {
 			continue
 		}
-		if p, ok := e.Payload.(history.Replied); ok && f.more() {
-			if err := a.showWords(s, home, p); err != nil {
+		if p, ok := e.Payload.(history.Replied); ok && f.showsText() {
+			if err := a.showReplyText(s, home, p); err != nil {
 				return err
 			}
 		}
 		s.Show(e)
-		if err := a.showMore(home, e, f); err != nil {
+		if err := a.showDetails(home, e, f); err != nil {
 			return err
 		}
 		if f.diff && last[round] == i {
@@ -142,8 +142,8 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Pas
 	return nil
 }
 
-// lastEvents are the indexes of the last event of each round: its decision, or
-// its last step if it was not decided.
+// lastEvents returns the index of each round's last event: its decision, or its
+// last step if it has no decision.
 func lastEvents(events []history.Event) map[int]int {
 	last, decided := map[int]int{}, map[int]bool{}
 	for i, e := range events {
@@ -160,13 +160,13 @@ func lastEvents(events []history.Event) map[int]int {
 	return last
 }
 
-// showMore shows what the screen of a running loop does not.
-func (a *app) showMore(home *journal.Home, e history.Event, f showFlags) error {
+// showDetails shows what the screen of a running loop omits.
+func (a *app) showDetails(home *journal.Home, e history.Event, f showFlags) error {
 	switch p := e.Payload.(type) {
 	case history.Resumed:
 		fmt.Fprintf(a.out, "resumed at %s\n", e.Time.Local().Format("2006-01-02 15:04:05"))
 	case history.End:
-		a.conclude(home, e.Run, p, outputFlags{})
+		a.printEnd(home, e.Run, p, outputFlags{})
 		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
 		fmt.Fprintf(a.out, "active for %s; the journal's hash is %s\n", active, e.Hash())
 	case history.StepResult:
@@ -175,14 +175,14 @@ func (a *app) showMore(home *journal.Home, e history.Event, f showFlags) error {
 		}
 	default:
 		if f.full {
-			return a.showWhole(home, e)
+			return a.showFull(home, e)
 		}
 	}
 	return nil
 }
 
-// showWhole shows a request, a reply, or a tool call with its result.
-func (a *app) showWhole(home *journal.Home, e history.Event) error {
+// showFull shows a complete request, reply, tool call or result.
+func (a *app) showFull(home *journal.Home, e history.Event) error {
 	switch p := e.Payload.(type) {
 	case history.Asked:
 		return a.showRequest(home, p)
@@ -208,8 +208,8 @@ func (a *app) showWhole(home *journal.Home, e history.Event) error {
 	return nil
 }
 
-// showCommit says where the diff of a commit is: what commands change is in no
-// other.
+// showCommit prints the command that shows the diff of a commit. No other diff
+// contains the changes that commands made in that repository.
 func (a *app) showCommit(e history.Event) error {
 	var made struct {
 		Repo string `json:"repo"`
@@ -222,28 +222,28 @@ func (a *app) showCommit(e history.Event) error {
 	return err
 }
 
-// showRequest shows what was sent; of a request that repeats an earlier one,
-// what it adds to it.
+// showRequest shows a request. If the request repeats an earlier one, it shows
+// only what is new.
 func (a *app) showRequest(home *journal.Home, asked history.Asked) error {
-	held, err := history.ReadRequest(asked.Request, home.Get)
+	request, err := history.ReadRequest(asked.Request, home.Get)
 	if err != nil {
 		return err
 	}
-	if held.After != "" {
+	if request.After != "" {
 		fmt.Fprintln(a.out, "---- the earlier request, followed by: ----")
 	}
-	a.showText("system", held.System)
-	for _, t := range held.Tools {
+	a.showText("system", request.System)
+	for _, t := range request.Tools {
 		a.showText("tool "+render.Line(t.Name), t.Description)
 	}
-	for _, m := range held.Messages {
+	for _, m := range request.Messages {
 		a.showParts(string(m.Role), m.Parts)
 	}
 	return nil
 }
 
-// showParts shows parts of a message. Results stand whole where they came
-// about, and are not shown again.
+// showParts shows the parts of a message. It only names results and calls,
+// because their own events show them in full.
 func (a *app) showParts(who string, parts []model.Part) {
 	for _, p := range parts {
 		a.showText(who, p.Text)
@@ -256,8 +256,8 @@ func (a *app) showParts(who string, parts []model.Part) {
 	}
 }
 
-// showWords shows a reply's text as the user saw it who watched the run with -v.
-func (a *app) showWords(s *screen.Screen, home *journal.Home, replied history.Replied) error {
+// showReplyText shows the text of a reply as -v shows it during the run.
+func (a *app) showReplyText(s *screen.Screen, home *journal.Home, replied history.Replied) error {
 	r, err := history.ReadReply(replied, home.Get)
 	if text := r.Text(); text != "" {
 		s.Text(strings.TrimRight(text, "\n"))

@@ -10,11 +10,11 @@ import (
 	"hone/workspace"
 )
 
-// largestDiff is the size in bytes of the largest file that is shown as a diff.
+// largestDiff is the maximum size, in bytes, of a file that is shown as a diff.
 const largestDiff = 1 << 20
 
-// showChanges shows what a round made of the files, whoever changed them, but
-// for those that the loop writes for people.
+// showChanges shows the files that changed in a round, by edits or by commands.
+// It omits the files that the loop itself writes for the user.
 func (a *app) showChanges(home *journal.Home, past *history.Past, round int, own func(string) bool) error {
 	deltas, err := past.Changes(round, home.Get)
 	if err != nil {
@@ -24,7 +24,7 @@ func (a *app) showChanges(home *journal.Home, past *history.Past, round int, own
 		if own != nil && own(d.Path) {
 			continue
 		}
-		text, err := diffOf(home, d)
+		text, err := pathDiff(home, d)
 		if err != nil {
 			return err
 		}
@@ -38,42 +38,42 @@ func (a *app) showChanges(home *journal.Home, past *history.Past, round int, own
 	return nil
 }
 
-// diffOf is what became of one path: a diff where both sides are texts, else a
-// line.
-func diffOf(home *journal.Home, d workspace.Delta) (string, error) {
+// pathDiff returns the change of one path: a diff if both sides are text, or
+// else one line.
+func pathDiff(home *journal.Home, d workspace.Delta) (string, error) {
 	name := render.Line(d.Path)
-	var said strings.Builder
-	if plain(d.Before) && plain(d.After) && d.Before.Mode != d.After.Mode {
-		fmt.Fprintf(&said, "%s: mode %o, was %o\n", name, d.After.Mode, d.Before.Mode)
+	var text strings.Builder
+	if isRegular(d.Before) && isRegular(d.After) && d.Before.Mode != d.After.Mode {
+		fmt.Fprintf(&text, "%s: mode %o, was %o\n", name, d.After.Mode, d.Before.Mode)
 		if d.Before.Digest == d.After.Digest {
-			return said.String(), nil
+			return text.String(), nil
 		}
 	}
 	for _, e := range []workspace.Entry{d.Before, d.After} {
-		if what := undiffed(home, e); what != "" {
-			fmt.Fprintf(&said, "%s: %s; %s\n", name, op(d), what)
-			return said.String(), nil
+		if what := noDiffReason(home, e); what != "" {
+			fmt.Fprintf(&text, "%s: %s; %s\n", name, opName(d), what)
+			return text.String(), nil
 		}
 	}
-	before, err := held(home, d.Before)
+	before, err := contents(home, d.Before)
 	if err != nil {
 		return "", err
 	}
-	after, err := held(home, d.After)
+	after, err := contents(home, d.After)
 	if err != nil {
 		return "", err
 	}
 	if diff := render.Diff(name, before, after); diff != "" {
-		return said.String() + diff, nil
+		return text.String() + diff, nil
 	}
-	return fmt.Sprintf("%s%s: %s, empty\n", said.String(), name, op(d)), nil
+	return fmt.Sprintf("%s%s: %s, empty\n", text.String(), name, opName(d)), nil
 }
 
-// plain reports whether an entry is a regular file.
-func plain(e workspace.Entry) bool { return e.Kind == workspace.Regular }
+// isRegular reports whether an entry is a regular file.
+func isRegular(e workspace.Entry) bool { return e.Kind == workspace.Regular }
 
-// op words what became of a path.
-func op(d workspace.Delta) string {
+// opName returns the verb for a change.
+func opName(d workspace.Delta) string {
 	switch d.Op {
 	case workspace.Added:
 		return "created"
@@ -83,8 +83,8 @@ func op(d workspace.Delta) string {
 	return "changed"
 }
 
-// undiffed says why an entry is not shown as a text; empty where it is.
-func undiffed(home *journal.Home, e workspace.Entry) string {
+// noDiffReason returns why an entry cannot be shown as text; empty if it can.
+func noDiffReason(home *journal.Home, e workspace.Entry) string {
 	switch {
 	case e.Note != "":
 		return "cannot read it: " + render.Line(e.Note)
@@ -92,17 +92,17 @@ func undiffed(home *journal.Home, e workspace.Entry) string {
 		return "a symlink to " + render.Line(e.Target)
 	case e.Kind == workspace.Other:
 		return "neither a file nor a symlink"
-	case plain(e) && e.Size > largestDiff:
+	case isRegular(e) && e.Size > largestDiff:
 		return render.Bytes(e.Size) + ", too large for a diff"
-	case plain(e) && !home.Has(e.Digest):
+	case isRegular(e) && !home.Has(e.Digest):
 		return "contents not kept"
 	}
 	return ""
 }
 
-// held is what a regular file held; nil where there was none.
-func held(home *journal.Home, e workspace.Entry) ([]byte, error) {
-	if !plain(e) {
+// contents returns the contents of a regular file; nil for any other entry.
+func contents(home *journal.Home, e workspace.Entry) ([]byte, error) {
+	if !isRegular(e) {
 		return nil, nil
 	}
 	return home.Get(e.Digest)

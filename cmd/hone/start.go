@@ -15,7 +15,7 @@ import (
 	"hone/workspace"
 )
 
-// loopCommand is the command of a loop.
+// loopCommand returns the command of a loop.
 func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 	l := k.New()
 	f := &loopFlags{}
@@ -34,8 +34,8 @@ func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 	return c
 }
 
-// argsOf checks the arguments of a loop's command as the loop does; nil takes
-// none.
+// argsOf returns check as cobra needs it. A nil check accepts no
+// arguments.
 func argsOf(loop string, check func([]string) error) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -48,8 +48,8 @@ func argsOf(loop string, check func([]string) error) cobra.PositionalArgs {
 	}
 }
 
-// startLoop starts a loop: one run, or several one after another, up to the
-// first that is not done. They share one budget.
+// startLoop starts a loop as one run, or as several runs in order. It stops
+// after the first run that is not done. The runs share one budget.
 func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) error {
 	in, err := a.input(k, l, f, changed, args)
 	if err != nil {
@@ -76,13 +76,13 @@ func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFl
 	return nil
 }
 
-// startRun resolves everything before anything is written, and drives the run.
+// startRun resolves all settings before it writes anything, and drives the run.
 func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.Input, o outputFlags, spent *spending) error {
 	limits, err := l.Resolve(ctx, in)
 	if err != nil {
 		return err
 	}
-	if limits, err = spent.left(limits); err != nil {
+	if limits, err = spent.remaining(limits); err != nil {
 		return err
 	}
 	if err := l.Ready(in); err != nil {
@@ -98,7 +98,8 @@ func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.I
 	return err
 }
 
-// input is what a loop's settings are resolved from. The caller closes its tree.
+// input returns what a loop resolves its settings from. The caller closes its
+// tree.
 func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) (*loop.Input, error) {
 	in := &loop.Input{Kind: k, Dir: f.dir, Args: args, Flags: f.Flags, Changed: changed, Getenv: a.env,
 		Note: func(text string) { a.say("note", text) }, In: a.in, Out: a.out, HasProvider: harness.HasProvider}
@@ -119,7 +120,7 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 	if in.Tree, err = workspace.Open(in.Root, workspace.Options{}); err != nil {
 		return nil, err
 	}
-	if err := a.takeKeys(k, in.Tree); err != nil {
+	if err := a.useWorkspaceKeys(k, in.Tree); err != nil {
 		in.Tree.Close()
 		return nil, err
 	}
@@ -128,9 +129,9 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 	return in, nil
 }
 
-// takeKeys lets keys that a workspace holds stand in for their variables, in
-// this process alone, and keeps them out of everything that is printed.
-func (a *app) takeKeys(k loop.Kind, tree *workspace.Tree) error {
+// useWorkspaceKeys uses the keys in a workspace in place of their environment
+// variables, in this process only, and redacts them in everything printed.
+func (a *app) useWorkspaceKeys(k loop.Kind, tree *workspace.Tree) error {
 	h, err := a.host().WithKeys(k, tree)
 	if err != nil {
 		return err
@@ -140,13 +141,13 @@ func (a *app) takeKeys(k loop.Kind, tree *workspace.Tree) error {
 	return nil
 }
 
-// host is this program for the sessions that it holds.
+// host returns what sessions need from this program.
 func (a *app) host() harness.Host {
 	return harness.Host{Getenv: a.env, Environ: a.environ, Version: version(), Observer: a.observer,
 		Notify: func(note string) { a.say("note", note) }}
 }
 
-// spending is what several runs of one command have used of its one budget.
+// spending is what the earlier runs of a command used of their shared budget.
 type spending struct {
 	tokens int64
 	cost   float64
@@ -161,8 +162,8 @@ func (s *spending) add(end hone.End, active time.Duration) {
 	}
 }
 
-// left are a run's limits without what the runs before it used.
-func (s *spending) left(l hone.Limits) (hone.Limits, error) {
+// remaining returns the limits of a run minus what earlier runs used.
+func (s *spending) remaining(l hone.Limits) (hone.Limits, error) {
 	over := ""
 	if l.Tokens > 0 {
 		if l.Tokens -= s.tokens; l.Tokens <= 0 {

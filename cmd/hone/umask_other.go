@@ -2,5 +2,5 @@
 
 package main
 
-// ownFiles does nothing: there is no umask.
-func ownFiles() {}
+// ensureOwnerAccess does nothing, because there is no umask.
+func ensureOwnerAccess() {}

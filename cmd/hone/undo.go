@@ -17,7 +17,7 @@ import (
 	"hone/workspace"
 )
 
-// undoFlags say how far a run is taken back.
+// undoFlags select the state to restore.
 type undoFlags struct {
 	dir   string
 	round int
@@ -56,7 +56,7 @@ hone resume RUN continues from that round.`,
 	return c
 }
 
-// undo takes a run back.
+// undo restores the files that a run changed.
 func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	run, err := harness.Find(ctx, f.dir, ref)
 	if err != nil {
@@ -80,18 +80,18 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	}
 	kept, err := v.Restore(ctx, f.force)
 	if err != nil {
-		return inTheWay(err, j.Run(), f.round)
+		return conflictFailure(err, j.Run(), f.round)
 	}
 	if slices.ContainsFunc(v.Conflicts, func(c history.Conflict) bool { return c.Lost }) {
-		a.exit = exitStatus(hone.KindBlocked) // what could be restored was, and that is not all
+		a.exit = exitStatus(hone.KindBlocked) // some files were restored, but not all
 	}
-	a.tellUndone(v, j.Run(), kept)
-	return a.tellLeft(ctx, run, v, before)
+	a.printRestored(v, j.Run(), kept)
+	return a.printKept(ctx, run, v, before)
 }
 
-// inTheWay says what to do about what even force does not remove: a folder in
-// the place of a file, or what came there at this moment.
-func inTheWay(err error, run string, round int) error {
+// conflictFailure adds what to do about a path that even --force does not
+// replace: a directory in place of a file, or a file that was just created.
+func conflictFailure(err error, run string, round int) error {
 	var conflict *workspace.ConflictError
 	if !errors.As(err, &conflict) {
 		return err
@@ -100,8 +100,8 @@ func inTheWay(err error, run string, round int) error {
 		hint: fmt.Sprintf("move it away, then run: hone undo %s%s", run, toRound(round))}
 }
 
-// refuseUndo names what keeps a run from being taken back. With force only what
-// is lost is named, and it keeps nothing.
+// refuseUndo names the files that prevent the undo. With force it names only
+// files whose contents are lost, and returns nil.
 func (a *app) refuseUndo(v *history.Reversal, run string, f undoFlags) error {
 	forced := 0
 	for _, c := range v.Conflicts {
@@ -123,17 +123,17 @@ func (a *app) refuseUndo(v *history.Reversal, run string, f undoFlags) error {
 		hint += " restores the others"
 	}
 	return &failure{kind: hone.KindBlocked, hint: hint,
-		why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(v.Conflicts), "file")+is(len(v.Conflicts)))}
+		why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(v.Conflicts), "file")+verbFor(len(v.Conflicts)))}
 }
 
-func is(n int) string {
+func verbFor(n int) string {
 	if n == 1 {
 		return " is"
 	}
 	return " are"
 }
 
-// toRound is the flag for a round, where it is not the default.
+// toRound returns the flag for a round; empty for the default, 0.
 func toRound(round int) string {
 	if round == 0 {
 		return ""
@@ -141,8 +141,9 @@ func toRound(round int) string {
 	return fmt.Sprintf(" --to-round %d", round)
 }
 
-// tellUndone says what was put back, and where what was overwritten is kept.
-func (a *app) tellUndone(v *history.Reversal, run string, kept map[string]string) {
+// printRestored lists the restored files, and where each overwritten version is
+// kept.
+func (a *app) printRestored(v *history.Reversal, run string, kept map[string]string) {
 	for _, p := range v.Restored {
 		fmt.Fprintf(a.out, "  %s\n", render.Line(p))
 		if file, ok := kept[p]; ok {
@@ -157,36 +158,37 @@ func (a *app) tellUndone(v *history.Reversal, run string, kept map[string]string
 		fmt.Fprintf(a.out, "undone: nothing to restore: every file that run %s changed is already as it was %s\n", run, when)
 		return
 	}
-	fmt.Fprintf(a.out, "undone: %s as %s\n", render.Count(len(v.Restored), "file")+is(len(v.Restored)), wasOf(len(v.Restored))+" "+when)
+	fmt.Fprintf(a.out, "undone: %s as %s\n", render.Count(len(v.Restored), "file")+verbFor(len(v.Restored)), itWas(len(v.Restored))+" "+when)
 }
 
-func wasOf(n int) string {
+func itWas(n int) string {
 	if n == 1 {
 		return "it was"
 	}
 	return "they were"
 }
 
-// foldersOf are the folders of paths that have one, and the other paths.
-func foldersOf(paths []string) []string {
-	var folders []string
+// topLevel returns the top-level directories of paths, and the paths without
+// one, sorted.
+func topLevel(paths []string) []string {
+	var names []string
 	for _, p := range paths {
 		if top, _, inside := strings.Cut(p, "/"); inside {
 			p = top + "/"
 		}
-		folders = append(folders, p)
+		names = append(names, p)
 	}
-	slices.Sort(folders)
-	return slices.Compact(folders)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
-// tellLeft names what undo leaves alone, and what to type next.
-func (a *app) tellLeft(ctx context.Context, run *harness.Recorded, v *history.Reversal, events []history.Event) error {
+// printKept lists what undo did not restore, and prints what to type next.
+func (a *app) printKept(ctx context.Context, run *harness.Recorded, v *history.Reversal, events []history.Event) error {
 	left, err := listing.Leftovers(ctx, run.Dir, slices.Concat(v.Restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
 	for _, p := range v.Outside {
 		fmt.Fprintf(a.out, "kept (changed outside the run): %s\n", render.Line(p))
 	}
-	for _, dir := range foldersOf(v.Own) {
+	for _, dir := range topLevel(v.Own) {
 		fmt.Fprintf(a.out, "kept (run log): %s\n", render.Line(dir))
 	}
 	for _, p := range v.Doubtful {

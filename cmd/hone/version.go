@@ -20,7 +20,8 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// version is the release's, or the commit that the program was built from.
+// version returns the version of the release, or "devel" with the commit that
+// the program was built from.
 func version() string {
 	if Version != "devel" {
 		return Version

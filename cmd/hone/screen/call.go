@@ -11,50 +11,52 @@ import (
 	"hone/tool"
 )
 
-// call is a tool call whose result is not seen yet.
+// call is a tool call without a result so far.
 type call struct {
-	id      journal.Identity
-	begun   history.ToolCall
-	args    string // what is to be told of its arguments, as the model wrote it
-	at      time.Time
-	settled bool // it was said that it has no result
+	id       journal.Identity
+	start    history.ToolCall
+	args     string // the arguments to show, as the model wrote them
+	at       time.Time
+	reported bool // the missing result was reported
 }
 
-// name is the call in so many characters or a few more.
-func (c call) name(most int) string {
-	name := short(c.begun.Tool, 40)
+// name returns the tool and its arguments, which it shortens to limit
+// characters.
+func (c call) name(limit int) string {
+	name := short(c.start.Tool, 40)
 	if name == "" {
 		name = `""`
 	}
 	if c.args == "" {
 		return name
 	}
-	return name + " " + short(c.args, most)
+	return name + " " + short(c.args, limit)
 }
 
-// How many characters of arguments are shown.
+// The number of characters of arguments that are shown.
 const (
 	lineArgs    = 60
-	refusedArgs = 200 // a person must know what was attempted (ruling G1)
+	refusedArgs = 200 // the user must know what was attempted (ruling G1)
 )
 
-// call begins a tool call. It is shown in one line, when it is over.
-func (s *Screen) call(b history.ToolCall, e history.Event) {
-	s.take(*e.Step, e) // begun before, by a process that was killed
+// showCall records the start of a tool call. [Screen.showResult] shows the call
+// in one line when it has ended.
+func (s *Screen) showCall(b history.ToolCall, e history.Event) {
+	s.takeCall(*e.Step, e) // an earlier process started it and was killed
 	s.before = b.Manifest
-	s.open = append(s.open, call{id: *e.Step, begun: b, args: telling(s.args(b)), at: e.Time})
+	s.open = append(s.open, call{id: *e.Step, start: b, args: mainArgs(s.args(b)), at: e.Time})
 	if s.o.Quiet {
 		return
 	}
 	if s.session.turn < e.Step.Turn {
 		s.session.turn = e.Step.Turn
-		s.line("  %s, resumed", s.turnOf(b.Role, e.Step.Turn))
+		s.line("  %s, resumed", s.turnName(b.Role, e.Step.Turn))
 	}
-	s.heard = false
-	s.waitFor(s.running())
+	s.outputShown = false
+	s.waitFor(s.openCalls())
 }
 
-// args are a call's arguments, also those in an object.
+// args returns the arguments of a call, also if they are in an object.
 func (s *Screen) args(c history.ToolCall) string {
 	if c.Object == "" {
 		return c.Args
@@ -67,24 +69,25 @@ func (s *Screen) args(c history.ToolCall) string {
 	return "(long arguments)"
 }
 
-// take takes a call from those that are open. One whose beginning was not seen
-// has no name but its number; it is a command that an earlier process began, as
-// every other call is begun anew.
-func (s *Screen) take(id journal.Identity, e history.Event) call {
+// takeCall removes a call from the open ones and returns it. If the screen did
+// not see the start of the call, its name is its number: it is a command that an
+// earlier process started. Every other call is started again.
+func (s *Screen) takeCall(id journal.Identity, e history.Event) call {
 	for i, c := range s.open {
 		if c.id == id {
 			s.open = append(s.open[:i:i], s.open[i+1:]...)
 			return c
 		}
 	}
-	return call{id: id, begun: history.ToolCall{Tool: fmt.Sprintf("call %d", id.Call), Command: true}, at: e.Time}
+	return call{id: id, start: history.ToolCall{Tool: fmt.Sprintf("call %d", id.Call), Command: true}, at: e.Time}
 }
 
-// running says what is under way.
-func (s *Screen) running() string {
+// openCalls returns the names of the calls that are running; empty if there are
+// none.
+func (s *Screen) openCalls() string {
 	var names []string
 	for _, c := range s.open {
-		if !c.settled && c.begun.Refused == "" {
+		if !c.reported && c.start.Refused == "" {
 			names = append(names, c.name(lineArgs))
 		}
 	}
@@ -97,29 +100,30 @@ func (s *Screen) running() string {
 	return fmt.Sprintf("%s: %s", render.Count(len(names), "call"), strings.Join(names, " · "))
 }
 
-// called shows what came of a call. Quiet shows what was not run.
-func (s *Screen) called(c call, e history.Event) {
+// showResult shows the result of a call. Quiet shows only calls that did not
+// run.
+func (s *Screen) showResult(c call, e history.Event) {
 	r, known := record[tool.Result](s, e)
-	refused := c.begun.Refused != ""
-	idle := refused || c.begun.Command && r.Failed && r.Exit == nil
+	refused := c.start.Refused != ""
+	notRun := refused || c.start.Command && r.Failed && r.Exit == nil
 	s.session.count(refused, r)
 	if !s.o.Quiet {
-		s.waitFor(s.running())
+		s.waitFor(s.openCalls())
 	}
 	switch {
 	case refused:
 		s.line("    ! %s is refused: %s", c.name(refusedArgs), reason(r, refusedArgs))
-	case idle:
+	case notRun:
 		s.line("    ! %s failed: %s", c.name(refusedArgs), reason(r, refusedArgs))
 	case s.o.Quiet:
 	case !known:
 		s.line("    %s: cannot read its result", c.name(lineArgs))
 	default:
-		s.line("    %s: %s%s", c.name(lineArgs), outcome(r), took(e.Time.Sub(c.at)))
+		s.line("    %s: %s%s", c.name(lineArgs), outcome(r), durationText(e.Time.Sub(c.at)))
 	}
-	told := refused || r.Failed && r.Exit == nil && lineCount(r.Text) == 1
-	if s.o.Verbose && !s.o.Quiet && !told && !s.heard {
-		s.beginning(r.Text)
+	shown := refused || r.Failed && r.Exit == nil && lineCount(r.Text) == 1
+	if s.o.Verbose && !s.o.Quiet && !shown && !s.outputShown {
+		s.showStart(r.Text)
 	}
 }
 
@@ -133,10 +137,10 @@ func (t *session) count(refused bool, r tool.Result) {
 	}
 }
 
-// outcome words a result in a few words.
+// outcome returns a result in a few words.
 func outcome(r tool.Result) string {
 	switch {
-	case r.Exit != nil && r.Failed: // such as one that took too long
+	case r.Exit != nil && r.Failed: // for example a timeout
 		return fmt.Sprintf("failed, exit %d, %s", *r.Exit, size(r.Text))
 	case r.Exit != nil:
 		return fmt.Sprintf("exit %d, %s", *r.Exit, size(r.Text))
@@ -146,17 +150,17 @@ func outcome(r tool.Result) string {
 	return "ok, " + size(r.Text)
 }
 
-// reason is why a call came to nothing: what the model was told of it, its
-// first line.
-func reason(r tool.Result, most int) string {
+// reason returns why a call failed: the first line of the result that was sent
+// to the model, shortened to limit characters.
+func reason(r tool.Result, limit int) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(r.Text, "Error: ")), "\n")
 	if first == "" {
 		return "no reason given"
 	}
-	return short(first, most)
+	return short(first, limit)
 }
 
-// size words how much a call printed.
+// size returns how much a call printed, in lines or bytes.
 func size(text string) string {
 	if n := lineCount(text); n > 1 {
 		return render.Count(n, "line")
@@ -171,22 +175,22 @@ func lineCount(text string) int {
 	return strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 }
 
-// took words a time, where it is worth it.
-func took(d time.Duration) string {
+// durationText returns a duration with a leading comma; empty if it is short.
+func durationText(d time.Duration) string {
 	if d = d.Round(100 * time.Millisecond); d > 0 {
 		return ", " + d.String()
 	}
 	return ""
 }
 
-// outputLines and outputWidth are how much of an output Verbose shows.
+// outputLines and outputWidth limit the output that Verbose shows.
 const (
 	outputLines = 8
 	outputWidth = 160
 )
 
-// beginning shows how an output begins.
-func (s *Screen) beginning(text string) {
+// showStart shows the first lines of an output.
+func (s *Screen) showStart(text string) {
 	text = strings.TrimRight(text, "\n")
 	lines := strings.SplitN(text, "\n", outputLines+1)
 	if text == "" {
@@ -200,7 +204,8 @@ func (s *Screen) beginning(text string) {
 	}
 }
 
-// faint prints a line, which is safe to print, so that it stands back.
+// faint prints a line dimmed, if there is color. The line must already be safe
+// to print.
 func (s *Screen) faint(line string) {
 	s.clear()
 	if s.o.Colour {
@@ -209,25 +214,25 @@ func (s *Screen) faint(line string) {
 	fmt.Fprintln(s.out, line)
 }
 
-// above prints the name of the call whose output comes next, because its line
-// comes only after that.
-func (s *Screen) above() {
-	if s.heard || len(s.open) == 0 {
+// showCallName prints the name of a call above its output, because the line of
+// the call comes only after its output.
+func (s *Screen) showCallName() {
+	if s.outputShown || len(s.open) == 0 {
 		return
 	}
-	if c := s.open[len(s.open)-1]; !c.settled {
+	if c := s.open[len(s.open)-1]; !c.reported {
 		s.line("    %s:", c.name(lineArgs))
 	}
 }
 
-// closeCalls says which calls have no result: what was under way when the run, or
-// its record, ended. It may come yet, when the run is gone on with.
-func (s *Screen) closeCalls() {
+// reportOpenCalls prints which calls have no result, because the run or its
+// journal ended first. The result may still come when the run is resumed.
+func (s *Screen) reportOpenCalls() {
 	for i, c := range s.open {
-		if !c.settled && !s.o.Quiet {
+		if !c.reported && !s.o.Quiet {
 			s.line("    %s: no result recorded", c.name(lineArgs))
 		}
-		s.open[i].settled = true
+		s.open[i].reported = true
 	}
 	if s.command != nil && !s.o.Quiet {
 		s.line("  %s: no result recorded", s.command.id.Name)

@@ -21,78 +21,79 @@ func (s *Screen) Event(e journal.Event) { s.Show(history.Decode(e)) }
 func (s *Screen) Show(e history.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.enter(e)
-	s.heading(e)
+	s.trackSession(e)
+	s.showHeading(e)
 	switch p := e.Payload.(type) {
 	case history.Notice:
 		s.line("hone: %s", p.Text)
 	case history.Outside:
-		s.outside(p)
+		s.showOutside(p)
 	case history.Undone:
-		s.undone(p)
+		s.showUndone(p)
 	case history.Changed:
-		s.changed(p, indent(e))
+		s.showChange(p, indent(e))
 	case history.ToolCall:
-		s.call(p, e)
+		s.showCall(p, e)
 	case history.ToolResult:
-		s.called(s.take(*e.Step, e), e)
+		s.showResult(s.takeCall(*e.Step, e), e)
 	case history.Retried:
-		s.retried(p)
+		s.showRetry(p)
 	case history.State:
-		s.decided(p)
+		s.showDecision(p)
 	default:
 		if !s.o.Quiet {
-			s.progress(e)
+			s.showProgress(e)
 		}
 	}
 }
 
-// heading begins a round; also one that an earlier process began.
-func (s *Screen) heading(e history.Event) {
+// showHeading prints the heading of a round once, also if an earlier process
+// started the round.
+func (s *Screen) showHeading(e history.Event) {
 	if e.Step != nil && e.Step.Round > s.round && !s.o.Quiet {
 		s.round = e.Step.Round
 		s.line("round %d of %d", s.round, max(s.o.Rounds, s.round))
 	}
 }
 
-// progress shows what Quiet leaves out.
-func (s *Screen) progress(e history.Event) {
+// showProgress shows the events that Quiet omits.
+func (s *Screen) showProgress(e history.Event) {
 	switch p := e.Payload.(type) {
 	case history.Walls:
-		s.walls(p)
+		s.showWalls(p)
 	case history.Asked:
-		s.asked = e.Time
-		s.request(p, turn(e))
+		s.requestTime = e.Time
+		s.showRequest(p, turn(e))
 	case history.Replied:
-		s.reply(p, turn(e), e.Time.Sub(s.asked))
+		s.showReply(p, turn(e), e.Time.Sub(s.requestTime))
 	case history.Commit:
-		s.paid(p)
+		s.addAttempt(p)
 	case history.CommandBegun:
-		s.commandBegun(e)
+		s.startCommand(e)
 	case history.CommandResult:
-		s.commandEnded(e)
+		s.endCommand(e)
 	case history.StepResult:
 		s.showReport("", s.reportOf(e))
 	case history.Snapshot:
-		s.snapshot(p)
+		s.showSnapshot(p)
 	case history.Served:
-		s.served(p)
+		s.showServer(p)
 	case history.Question:
 		s.waitFor("")
 	case history.Answer:
-		s.waitFor(s.running())
+		s.waitFor(s.openCalls())
 	case history.CheckBegun:
-		s.heard = false
+		s.outputShown = false
 		s.waitFor("checking")
 	case history.Checked:
-		s.checked(p, e.Step.Name == "prove")
+		s.showCheck(p, e.Step.Name == "prove")
 	case history.End, history.Resumed:
 		s.waitFor("")
-		s.closeCalls()
+		s.reportOpenCalls()
 	}
 }
 
-// turn is the turn of a conversation that an event belongs to, or 0.
+// turn returns the turn of a conversation that an event belongs to, or 0.
 func turn(e history.Event) int {
 	if e.Step == nil {
 		return 0
@@ -100,7 +101,7 @@ func turn(e history.Event) int {
 	return e.Step.Turn
 }
 
-// indent sets what a tool call does below its conversation.
+// indent returns the indentation of an event: deeper for one of a tool call.
 func indent(e history.Event) string {
 	if e.Step != nil && e.Step.Call > 0 {
 		return "    "
@@ -108,9 +109,9 @@ func indent(e history.Event) string {
 	return "  "
 }
 
-// walls shows what commands stand behind, and in whole what is open all
-// the same.
-func (s *Screen) walls(w history.Walls) {
+// showWalls shows the walls of commands. Whole and Verbose also show what the
+// walls leave open.
+func (s *Screen) showWalls(w history.Walls) {
 	s.line("hone: commands run behind %s", w.Text)
 	if !s.o.whole() {
 		return
@@ -123,42 +124,43 @@ func (s *Screen) walls(w history.Walls) {
 	}
 }
 
-func (s *Screen) outside(o history.Outside) {
+func (s *Screen) showOutside(o history.Outside) {
 	for _, p := range o.Paths {
 		s.line("hone: %s was changed outside the run while it was stopped", p)
 	}
 }
 
-// undone shows that a person, or the run itself, had the files put back.
-func (s *Screen) undone(u history.Undone) {
+// showUndone shows that the user, or the run itself, restored files.
+func (s *Screen) showUndone(u history.Undone) {
 	when := "before the first round"
 	if u.Round > 0 {
 		when = fmt.Sprintf("at the end of round %d", u.Round)
 	}
-	s.line("hone: %s restored as %s %s", are(len(u.Paths), "file"), were(len(u.Paths)), when)
+	s.line("hone: %s restored as %s %s", countIs(len(u.Paths), "file"), itWas(len(u.Paths)), when)
 	if !s.o.Quiet {
-		s.list(u.Paths)
+		s.showPaths(u.Paths)
 	}
 }
 
-func are(n int, thing string) string {
+func countIs(n int, thing string) string {
 	if n == 1 {
 		return render.Count(n, thing) + " is"
 	}
 	return render.Count(n, thing) + " are"
 }
 
-func were(n int) string {
+func itWas(n int) string {
 	if n == 1 {
 		return "it was"
 	}
 	return "they were"
 }
 
-// list shows some of the paths, or all of them.
-func (s *Screen) list(paths []string) {
+// showPaths shows the paths. It omits some of many, unless the screen shows
+// everything.
+func (s *Screen) showPaths(paths []string) {
 	for i, p := range paths {
-		if i == mostChanged && len(paths) > mostChanged+1 && !s.o.whole() {
+		if i == maxListed && len(paths) > maxListed+1 && !s.o.whole() {
 			s.line("    [%s: hone show last]", render.Count(len(paths)-i, "more file"))
 			return
 		}
@@ -166,18 +168,18 @@ func (s *Screen) list(paths []string) {
 	}
 }
 
-func (s *Screen) retried(r history.Retried) {
+func (s *Screen) showRetry(r history.Retried) {
 	s.line("  ! %s; trying again in %s", r.Error, time.Duration(r.Wait)*time.Millisecond)
 	s.waitFor("waiting before another attempt")
 }
 
-// changed shows what became of an edit, indented by in.
-func (s *Screen) changed(c history.Changed, in string) {
+// showChange shows the outcome of an edit, indented by in.
+func (s *Screen) showChange(c history.Changed, in string) {
 	switch c.Ruling {
 	case workspace.Allow:
 		s.session.files[c.Path] = true
 		if !s.o.Quiet {
-			s.line("%s%s %s%s", in, sign(c), c.Path, written(c))
+			s.line("%s%s %s%s", in, verb(c), c.Path, changeSize(c))
 		}
 	case workspace.Drop:
 		if !s.o.Quiet {
@@ -186,13 +188,13 @@ func (s *Screen) changed(c history.Changed, in string) {
 	case workspace.Declined:
 		s.line("%s! %s is not changed: %s", in, c.Path, c.Reason)
 	default:
-		s.line("%s! %s is refused: %s", in, wanted(c), c.Reason)
-		s.attempted(c, in)
+		s.line("%s! %s is refused: %s", in, editName(c), c.Reason)
+		s.showAttempt(c, in)
 	}
 }
 
-// wanted says what a refused edit would have done.
-func wanted(c history.Changed) string {
+// editName returns what a refused edit would have done.
+func editName(c history.Changed) string {
 	path := c.Path
 	if path == "" {
 		path = `""`
@@ -203,12 +205,12 @@ func wanted(c history.Changed) string {
 	return path
 }
 
-// decided shows what stood in the way of the check: why a reply was not used.
-// Quiet shows what is left at the end, and nothing before.
-func (s *Screen) decided(st hone.State) {
+// showDecision shows why a reply was not used, so that the check did not run.
+// Quiet shows only the findings that remain at the end.
+func (s *Screen) showDecision(st hone.State) {
 	defer clear(s.logs)
 	if s.o.Quiet {
-		s.left(st)
+		s.showRemaining(st)
 		return
 	}
 	for _, f := range st.RoundFindings() {
@@ -218,16 +220,16 @@ func (s *Screen) decided(st hone.State) {
 	}
 }
 
-// left shows the findings that a run ends with.
-func (s *Screen) left(st hone.State) {
+// showRemaining shows the findings that a run ends with.
+func (s *Screen) showRemaining(st hone.State) {
 	for _, f := range st.Findings {
 		if st.Decision == hone.StopNow && !f.Advisory {
-			s.finding(f)
+			s.showFinding(f)
 		}
 	}
 }
 
-func sign(c history.Changed) string {
+func verb(c history.Changed) string {
 	switch {
 	case c.Delete:
 		return "deleted"
@@ -237,37 +239,39 @@ func sign(c history.Changed) string {
 	return "created"
 }
 
-// differs words a difference between two manifests.
-func differs(d workspace.Delta) string {
+// deltaText describes a difference between two manifests.
+func deltaText(d workspace.Delta) string {
 	switch {
 	case d.Op == workspace.Removed:
 		return "deleted " + d.Path
 	case d.Op == workspace.Added:
-		return "created " + d.Path + sized(d.After)
+		return "created " + d.Path + entrySize(d.After)
 	case d.Before.Digest == d.After.Digest && d.Before.Mode != d.After.Mode:
 		return "changed the mode of " + d.Path
 	}
-	return "changed " + d.Path + sized(d.After)
+	return "changed " + d.Path + entrySize(d.After)
 }
 
-// sized words how large a regular file is.
-func sized(e workspace.Entry) string {
+// entrySize returns the size of a regular file, with a leading comma; empty for
+// any other entry.
+func entrySize(e workspace.Entry) string {
 	if e.Digest == "" {
 		return ""
 	}
 	return ", " + render.Bytes(e.Size)
 }
 
-// written words how large a file is now.
-func written(c history.Changed) string {
+// changeSize returns the size of a file after a change, with a leading comma;
+// empty if the file was deleted.
+func changeSize(c history.Changed) string {
 	if c.Delete {
 		return ""
 	}
 	return ", " + render.Bytes(c.After.Size)
 }
 
-// attempted shows what a refused edit would have written, as the seed asks.
-func (s *Screen) attempted(c history.Changed, in string) {
+// showAttempt shows what a refused edit would have written.
+func (s *Screen) showAttempt(c history.Changed, in string) {
 	if c.Attempted == "" || s.o.Get == nil {
 		return
 	}
@@ -281,9 +285,8 @@ func (s *Screen) attempted(c history.Changed, in string) {
 	}
 }
 
-// checked shows what the check found, or what it found in a clean copy when it
-// had found nothing in the tree.
-func (s *Screen) checked(c history.Checked, copied bool) {
+// showCheck shows what the check found in the tree, or in a clean copy.
+func (s *Screen) showCheck(c history.Checked, copied bool) {
 	s.waitFor("")
 	n := len(c.Findings)
 	where := ""
@@ -296,19 +299,19 @@ func (s *Screen) checked(c history.Checked, copied bool) {
 	}
 	s.line("  the check%s found %s, after %s", where, found, c.Took.Round(100*time.Millisecond))
 	for _, f := range c.Findings {
-		if s.heard && !f.Broken && (f.Source == check.SourceBuild || f.Source == check.SourceCommand) {
+		if s.outputShown && !f.Broken && (f.Source == check.SourceBuild || f.Source == check.SourceCommand) {
 			s.line("    - %s failed; see its output above", f.Source)
 			continue
 		}
-		s.finding(f)
+		s.showFinding(f)
 	}
 	for _, f := range c.Flaky {
 		f.Text = "(flaky: not reproduced, does not count) " + f.Text
-		s.finding(f)
+		s.showFinding(f)
 	}
 }
 
-func (s *Screen) finding(f check.Finding) {
+func (s *Screen) showFinding(f check.Finding) {
 	where := f.Source
 	if f.File != "" {
 		where += ", " + f.File
@@ -320,5 +323,5 @@ func (s *Screen) finding(f check.Finding) {
 func (s *Screen) Finding(f check.Finding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.finding(f)
+	s.showFinding(f)
 }

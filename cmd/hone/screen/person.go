@@ -11,16 +11,16 @@ import (
 	"hone/internal/render"
 )
 
-// Person asks whoever sits at the terminal, one question a file, each with
-// the change as a diff.
+// Person asks the user at the terminal, one question per file, with the change
+// as a diff.
 type Person struct {
 	screen *Screen
 	lines  <-chan string // closed at the end of input
 }
 
-// NewPerson reads answers, one a line, from in. The reading goes on in the
-// background until the input ends, because a terminal's read cannot be
-// cancelled.
+// NewPerson returns a Person that reads answers from in, one per line. It reads
+// in the background until the input ends, because a read from a terminal cannot
+// be canceled.
 func NewPerson(s *Screen, in io.Reader) *Person {
 	lines := make(chan string)
 	go func() {
@@ -33,8 +33,8 @@ func NewPerson(s *Screen, in io.Reader) *Person {
 	return &Person{screen: s, lines: lines}
 }
 
-// Ask shows the question and waits for an answer. The end of input, like q,
-// leaves it open.
+// Ask shows the question and waits for an answer. After q, or at the end of
+// input, it returns hone.ErrPending and the question stays open.
 func (p *Person) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) {
 	p.show(q)
 	for {

@@ -1,9 +1,8 @@
-// Package screen shows a run to a person: plain lines, on a terminal and off
-// it, and on a terminal one more line that grows in place while something is
-// waited for. It reads the run's events and knows no loop.
+// Package screen shows a run to the user as plain lines. On a terminal it adds a
+// status line that it redraws in place while the run waits for something. It
+// reads the events of a run and does not depend on any loop.
 //
-// Whatever a model, a checker or a file said is shown without its control
-// characters.
+// It escapes control characters in every text from a model, a checker or a file.
 package screen
 
 import (
@@ -16,28 +15,28 @@ import (
 	"hone/internal/render"
 )
 
-// Options say how much is shown and how.
+// Options select what is shown and how.
 type Options struct {
-	// Live draws the line that grows in place; for terminals alone.
+	// Live draws the status line. It needs a terminal.
 	Live bool
-	// Colour paints diffs and streamed text.
+	// Colour colors diffs and dims streamed text.
 	Colour bool
-	// Verbose shows the model's text, the beginning of what tools print, and
-	// findings whole; Quiet shows only what a person must know: refusals,
-	// notices and the findings that are left at the end.
+	// Verbose shows the model's text, the start of tool output, and complete
+	// findings. Quiet shows only refusals, notices and the findings that remain
+	// at the end.
 	Verbose, Quiet bool
-	// Whole shows findings whole, as Verbose does, and no more than that.
+	// Whole shows complete findings and lists, as Verbose does.
 	Whole bool
-	// Get reads an object of the run, for the contents of refused edits and
-	// for calls with long arguments or results. Nil shows none of these.
+	// Get reads an object of the run: the contents of a refused edit, or the
+	// long arguments or result of a call. If it is nil, these are not shown.
 	Get func(object string) ([]byte, error)
-	// Own reports whether the loop itself writes a file for people: what
-	// becomes of it is nobody's change. Nil: there is none.
+	// Own reports whether the loop itself writes a file for the user. Changes of
+	// such a file are not shown. Nil means that there are no such files.
 	Own func(path string) bool
-	// Rounds is the most rounds there can be.
+	// Rounds is the maximum number of rounds.
 	Rounds int
-	// Turns is the most turns that a session of a role can have. A role that
-	// is missing, or has 0, is shown without.
+	// Turns is the maximum number of turns in a session, by role. The maximum is
+	// not shown for a role that is missing or has 0.
 	Turns map[string]int
 }
 
@@ -47,60 +46,60 @@ func (o Options) whole() bool { return o.Whole || o.Verbose }
 type Screen struct {
 	o Options
 
-	mu      sync.Mutex
-	out     io.Writer
-	wait    waiting
-	round   int             // whose heading was shown last
-	heard   bool            // what the check or the call that is under way printed has been shown
-	written int             // bytes of it
-	session session         // that is under way
-	open    []call          // tool calls without a result, in the order of their beginnings
-	command *command        // the loop's own that is under way; nil: none is
-	before  string          // object that holds the manifest before a command of a role's, or its session
-	logs    map[string]bool // that were shown in this round
-	asked   time.Time       // when the event of the last request was made
-	streams bool            // the model's text is being shown, and its line is open
-	stop    chan struct{}
-	stopped sync.Once
-	done    sync.WaitGroup
+	mu          sync.Mutex
+	out         io.Writer
+	wait        waiting
+	round       int             // the last round with a heading
+	outputShown bool            // the output of the running check or call was shown
+	outputBytes int             // of the running check or call
+	session     session         // the current one
+	open        []call          // tool calls without a result, in the order of their start
+	command     *command        // the loop's own command that is running; nil if there is none
+	before      string          // object of the manifest before a role's command or session
+	logs        map[string]bool // shown in this round
+	requestTime time.Time       // of the last request
+	streaming   bool            // the model's text is being shown, and its line has not ended
+	closing     chan struct{}
+	closeOnce   sync.Once
+	done        sync.WaitGroup
 }
 
-// waiting is what the growing line says; the zero value says nothing.
+// waiting is the content of the status line; the zero value shows nothing.
 type waiting struct {
 	what  string
 	since time.Time
 	drawn bool
 }
 
-// New makes a screen that writes to out until it is closed.
+// New returns a screen that writes to out until it is closed.
 func New(out io.Writer, o Options) *Screen {
-	s := &Screen{o: o, out: out, session: session{files: map[string]bool{}}, logs: map[string]bool{}, stop: make(chan struct{})}
+	s := &Screen{o: o, out: out, session: session{files: map[string]bool{}}, logs: map[string]bool{}, closing: make(chan struct{})}
 	if o.Live {
 		s.done.Go(s.tick)
 	}
 	return s
 }
 
-// Close ends the growing line, and says which calls have no result. It may be
-// called again.
+// Close removes the status line, and prints which calls have no result. It may
+// be called more than once.
 func (s *Screen) Close() {
-	s.stopped.Do(func() {
+	s.closeOnce.Do(func() {
 		s.mu.Lock()
 		s.waitFor("")
-		s.closeCalls()
+		s.reportOpenCalls()
 		s.mu.Unlock()
-		close(s.stop)
+		close(s.closing)
 		s.done.Wait()
 	})
 }
 
-// tick redraws the growing line.
+// tick redraws the status line until the screen is closed.
 func (s *Screen) tick() {
 	t := time.NewTicker(100 * time.Millisecond)
 	defer t.Stop()
 	for {
 		select {
-		case <-s.stop:
+		case <-s.closing:
 			return
 		case <-t.C:
 			s.mu.Lock()
@@ -110,8 +109,9 @@ func (s *Screen) tick() {
 	}
 }
 
-// A growing line that were wrapped could not be erased: the terminal, which
-// alone knows its width and that of each character, cuts it off instead.
+// The terminal must not wrap the status line, because a wrapped line could not
+// be erased. Only the terminal knows its own width and that of each character,
+// so it cuts the line off.
 const (
 	noWrap = "\x1b[?7l"
 	wrap   = "\x1b[?7h"
@@ -120,7 +120,7 @@ const (
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 func (s *Screen) draw() {
-	if s.wait.what == "" || s.streams {
+	if s.wait.what == "" || s.streaming {
 		return
 	}
 	took := time.Since(s.wait.since)
@@ -129,16 +129,16 @@ func (s *Screen) draw() {
 	s.wait.drawn = true
 }
 
-// waitFor begins the growing line, or ends it for what is empty.
+// waitFor shows what in the status line; an empty text removes the line.
 func (s *Screen) waitFor(what string) {
 	s.clear()
 	s.wait = waiting{what: render.Line(what), since: time.Now()}
 }
 
 func (s *Screen) clear() {
-	if s.streams {
+	if s.streaming {
 		fmt.Fprintln(s.out)
-		s.streams = false
+		s.streaming = false
 	}
 	if s.wait.drawn {
 		fmt.Fprint(s.out, "\r\x1b[K")
@@ -146,7 +146,7 @@ func (s *Screen) clear() {
 	}
 }
 
-// Say prints lines that belong to no event.
+// Say prints a line that belongs to no event.
 func (s *Screen) Say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,16 +164,16 @@ func (s *Screen) line(format string, args ...any) {
 	fmt.Fprintf(s.out, format+"\n", args...)
 }
 
-// Text shows the model's words as they come.
+// Text shows the model's text as it arrives.
 func (s *Screen) Text(text string) {
 	if !s.o.Verbose || s.o.Quiet {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.streams {
+	if !s.streaming {
 		s.clear()
-		s.streams = true
+		s.streaming = true
 	}
 	text = render.Escape(text)
 	if s.o.Colour {
@@ -182,38 +182,40 @@ func (s *Screen) Text(text string) {
 	fmt.Fprint(s.out, text)
 }
 
-// mostHeard is how many bytes of one command are shown as they come.
-const mostHeard = 4 << 20
+// maxLiveOutput is the maximum number of bytes of one command's output that are
+// shown while it runs.
+const maxLiveOutput = 4 << 20
 
-// Write shows what a child process says, line by line as it comes; nothing
-// where the screen is Quiet. What goes beyond mostHeard is not shown. It makes a
-// Screen the Live writer of a command.
+// Write shows the output of a child process line by line, up to maxLiveOutput
+// bytes. It shows nothing if the screen is Quiet. It makes a Screen the Live
+// writer of a command.
 func (s *Screen) Write(b []byte) (int, error) {
 	if s.o.Quiet {
 		return len(b), nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := s.hear(b)
+	text := s.visibleOutput(b)
 	if text == "" {
 		return len(b), nil
 	}
 	s.clear()
-	s.above()
-	s.heard = true
+	s.showCallName()
+	s.outputShown = true
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(s.out, "  | %s\n", render.Line(strings.TrimRight(line, "\r\n")))
 	}
 	return len(b), nil
 }
 
-// hear is what is shown of more of a command's output.
-func (s *Screen) hear(b []byte) string {
-	if !s.heard {
-		s.written = 0
+// visibleOutput returns the part of b that is shown, as the next output of a
+// command.
+func (s *Screen) visibleOutput(b []byte) string {
+	if !s.outputShown {
+		s.outputBytes = 0
 	}
-	room := mostHeard - s.written
-	s.written += len(b)
+	room := maxLiveOutput - s.outputBytes
+	s.outputBytes += len(b)
 	switch {
 	case room < 0:
 		return ""
@@ -223,10 +225,11 @@ func (s *Screen) hear(b []byte) string {
 	return string(b[:room]) + "\n[more output is not shown]"
 }
 
-// findingLines is how much of a finding is shown unless in whole.
+// findingLines is the number of lines of a finding that are shown by default.
 const findingLines = 8
 
-// lines shows a text of several lines, cut short unless in whole.
+// lines shows a text of several lines, shortened unless the screen shows
+// everything.
 func (s *Screen) lines(head, indent, text string) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	s.line("%s%s", head, lines[0])

@@ -10,26 +10,27 @@ import (
 	"hone/internal/render"
 )
 
-// short is a text on one line, safe to print, and cut in the middle to so many
-// characters. What it costs does not depend on the text's length.
-func short(text string, most int) string {
-	if len(text) > 8*most {
-		// Each piece holds at least so many characters: what is torn between
-		// them is cut away.
-		text = text[:4*most] + text[len(text)-4*most:]
+// short returns a text on one line, safe to print, and shortened in the middle
+// to limit characters. Its cost does not depend on the length of the text.
+func short(text string, limit int) string {
+	if len(text) > 8*limit {
+		// Each half contains at least limit characters. A character that is
+		// split at the seam is omitted below.
+		text = text[:4*limit] + text[len(text)-4*limit:]
 	}
 	runes := []rune(strings.ReplaceAll(render.Line(text), "\t", `\t`))
-	if len(runes) <= most {
+	if len(runes) <= limit {
 		return string(runes)
 	}
-	tail := most / 3
-	return string(runes[:most-tail-1]) + "…" + string(runes[len(runes)-tail:])
+	tail := limit / 3
+	return string(runes[:limit-tail-1]) + "…" + string(runes[len(runes)-tail:])
 }
 
-// telling is what says most of a call's arguments: the command, the pattern
-// and where, the path; of a tool that has none of these, all. Numbers follow,
-// as they tell the calls that read a file piece by piece from each other.
-func telling(args string) string {
+// mainArgs returns the most important arguments of a call: the command, the
+// pattern with its path, or the path. If a tool has none of these, it returns
+// all arguments. Numbers follow, because they distinguish the calls that read a
+// file piece by piece.
+func mainArgs(args string) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &fields) != nil {
 		return args

@@ -13,24 +13,24 @@ import (
 	"hone/workspace"
 )
 
-// command is a step of a loop's that runs commands and has no record yet.
+// command is a step of a loop that runs commands and has no result so far.
 type command struct {
 	id    journal.Identity
-	since int64 // the run's active time when it began, in milliseconds
+	since int64 // the run's active time at the start, in milliseconds
 }
 
-// longCommand is how long a step takes of which a line is worth it though it
-// says nothing.
+// longCommand is the duration from which a step gets a line even if it reports
+// nothing.
 const longCommand = 5 * time.Second
 
-// commandBegun waits for a step that runs commands.
-func (s *Screen) commandBegun(e history.Event) {
+// startCommand waits for a step that runs commands.
+func (s *Screen) startCommand(e history.Event) {
 	s.command = &command{*e.Step, e.Active}
 	s.waitFor(e.Step.Name)
 }
 
-// commandEnded shows a step that runs commands, in one line.
-func (s *Screen) commandEnded(e history.Event) {
+// endCommand shows a step that ran commands, in one line.
+func (s *Screen) endCommand(e history.Event) {
 	took, name := time.Duration(0), e.Step.Name
 	if c := s.command; c != nil && c.id == *e.Step {
 		took = (time.Duration(e.Active-c.since) * time.Millisecond).Round(100 * time.Millisecond)
@@ -48,7 +48,8 @@ func (s *Screen) commandEnded(e history.Event) {
 	}
 }
 
-// reportOf is what a record says to users.
+// reportOf returns the report for users in the result of a step; zero if there
+// is none.
 func (s *Screen) reportOf(e history.Event) history.Report {
 	var line history.Report
 	if e.Decode(&line) != nil || line.Said == "" {
@@ -60,8 +61,8 @@ func (s *Screen) reportOf(e history.Event) history.Report {
 	return line
 }
 
-// showReport shows what a step says, if it says something, and the end of what
-// was printed.
+// showReport shows the report of a step, and the end of the output in it. It
+// shows nothing if the report is empty.
 func (s *Screen) showReport(head string, t history.Report) {
 	if t.Said == "" {
 		return
@@ -85,9 +86,9 @@ func (s *Screen) showReport(head string, t history.Report) {
 	}
 }
 
-// served shows what happened to a server that nothing else tells of: one that
-// a step starts is that step's to tell.
-func (s *Screen) served(v history.Served) {
+// showServer shows what happened to a server. It omits the start of a server
+// during a step, because that step reports it.
+func (s *Screen) showServer(v history.Served) {
 	switch {
 	case v.What == history.Up && s.command == nil:
 		s.line("  the server is up at %s", v.URL)
@@ -98,17 +99,18 @@ func (s *Screen) served(v history.Served) {
 	}
 }
 
-// snapshot shows what the command before it changed, and the protected files
-// that were restored.
-func (s *Screen) snapshot(o history.Snapshot) {
+// showSnapshot shows what the command before it changed, and which protected
+// files were restored.
+func (s *Screen) showSnapshot(o history.Snapshot) {
 	s.showChanged(o.Manifest)
 	if o.Said != "" {
 		s.lines("  ! ", "    ", o.Said)
 	}
 }
 
-// mostChanged is how many files are named at once, unless all are.
-const mostChanged = 12
+// maxListed is the number of files in one list, unless the screen shows
+// everything.
+const maxListed = 12
 
 // showChanged shows the files that a role's command or an agent changed: the
 // difference between the manifest before it and this one.
@@ -126,15 +128,15 @@ func (s *Screen) showChanged(manifest string) {
 	for i, d := range deltas {
 		s.session.files[d.Path] = true
 		switch {
-		case i == mostChanged && len(deltas) > mostChanged+1 && !s.o.whole():
+		case i == maxListed && len(deltas) > maxListed+1 && !s.o.whole():
 			s.line("    [%s changed: hone show last]", render.Count(len(deltas)-i, "more file"))
-		case i < mostChanged || len(deltas) == mostChanged+1 || s.o.whole():
-			s.line("    %s", differs(d))
+		case i < maxListed || len(deltas) == maxListed+1 || s.o.whole():
+			s.line("    %s", deltaText(d))
 		}
 	}
 }
 
-// manifest reads a manifest of the run.
+// manifest reads a manifest of the run, if it can be read.
 func (s *Screen) manifest(object string) (workspace.Manifest, bool) {
 	if object == "" || s.o.Get == nil {
 		return nil, false
@@ -143,7 +145,7 @@ func (s *Screen) manifest(object string) (workspace.Manifest, bool) {
 	return m, err == nil
 }
 
-// record reads what a step recorded, if it can be read.
+// record reads the recorded result of a step, if it can be read.
 func record[T any](s *Screen, e history.Event) (v T, ok bool) {
 	v, err := history.ReadResult[T](e.Event, func(object string) ([]byte, error) {
 		if s.o.Get == nil {
@@ -154,5 +156,5 @@ func record[T any](s *Screen, e history.Event) (v T, ok bool) {
 	return v, err == nil
 }
 
-// errNoObjects is why a screen without objects cannot show a long result.
+// errNoObjects reports that a screen without objects cannot show a long result.
 var errNoObjects = errors.New("this screen has no objects")

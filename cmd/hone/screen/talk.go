@@ -10,68 +10,68 @@ import (
 	"hone/model"
 )
 
-// session is what was seen of a conversation; the zero value is none.
+// session is what the screen saw of a conversation; the zero value is none.
 type session struct {
 	round, number int
-	whole         bool // it was seen from its first turn on
+	complete      bool // the screen saw it from its first turn
 	role          string
-	turn          int  // that was shown last
-	agent         bool // it holds the whole conversation by itself
+	turn          int  // the last one shown
+	agent         bool // a command-line agent holds the conversation
 	since, last   int64
 
 	calls, failed, refused int
-	files                  map[string]bool // that were changed
+	files                  map[string]bool // changed ones
 
-	paid     int // attempts that are paid for
+	attempts int // attempts at model calls that were charged
 	tokens   int64
 	cost     float64
-	unpriced bool    // of some of it the cost is not known
-	turnCost float64 // of the turn under way
+	unpriced bool    // the cost of a part is unknown
+	turnCost float64 // of the current turn
 }
 
-// enter follows a run from one session into the next. What a resume asks again
-// lies between, in a session of its own that has a negative number.
-func (s *Screen) enter(e history.Event) {
+// trackSession follows a run from one session to the next. It skips the sessions
+// with a negative number, in which a resume asks again.
+func (s *Screen) trackSession(e history.Event) {
 	_, decided := e.Payload.(history.State)
 	switch {
 	case decided:
-		s.leave(0, 0)
+		s.endSession(0, 0)
 	case e.Step == nil || e.Step.Session < 0:
 	case e.Step.Round != s.session.round || e.Step.Session != s.session.number:
-		s.leave(e.Step.Round, e.Step.Session)
+		s.endSession(e.Step.Round, e.Step.Session)
 		s.session.since = e.Active
 	}
 	s.session.last = e.Active
 }
 
-// leave ends a session with its sums, where it was more than one question, and
-// begins another.
-func (s *Screen) leave(round, number int) {
+// endSession shows the totals of a session with more than one request, and
+// starts the next one.
+func (s *Screen) endSession(round, number int) {
 	left := s.session
 	s.session = session{round: round, number: number, files: map[string]bool{}}
-	if s.o.Quiet || !left.whole || left.turn == 0 && !left.agent {
+	if s.o.Quiet || !left.complete || left.turn == 0 && !left.agent {
 		return
 	}
 	s.waitFor("")
 	if left.agent {
-		s.line("  %s, total: %s changed%s, in %s", left.role, render.Count(len(left.files), "file"), left.spent(), left.took())
+		s.line("  %s, total: %s changed%s, in %s", left.role, render.Count(len(left.files), "file"), left.usage(), left.duration())
 		return
 	}
 	s.line("  %s, total: %s, %s%s, %s changed, %s tokens%s, in %s", left.role, render.Count(left.turn, "turn"), render.Count(left.calls, "call"),
-		left.faults(), render.Count(len(left.files), "file"), render.Tokens(left.tokens), left.price(left.cost), left.took())
+		left.failures(), render.Count(len(left.files), "file"), render.Tokens(left.tokens), left.price(left.cost), left.duration())
 }
 
-// took is how long a session was worked on.
-func (t session) took() time.Duration {
+// duration returns the active time of a session.
+func (t session) duration() time.Duration {
 	return (time.Duration(t.last-t.since) * time.Millisecond).Round(100 * time.Millisecond)
 }
 
-// spent words what an agent's calls of models took; nothing where none is known
-// of.
-func (t session) spent() string {
+// usage returns the usage of an agent's model calls, with a leading comma; empty
+// if none is known.
+func (t session) usage() string {
 	text := ""
-	if t.paid > 0 {
-		text = ", " + render.Count(t.paid, "call") + " to models"
+	if t.attempts > 0 {
+		text = ", " + render.Count(t.attempts, "call") + " to models"
 	}
 	if t.tokens > 0 {
 		text += ", " + render.Tokens(t.tokens) + " tokens" + t.price(t.cost)
@@ -79,8 +79,8 @@ func (t session) spent() string {
 	return text
 }
 
-// faults words how many calls came to nothing.
-func (t session) faults() string {
+// failures returns how many calls failed or were refused; empty if none were.
+func (t session) failures() string {
 	switch {
 	case t.failed > 0 && t.refused > 0:
 		return fmt.Sprintf(" (%d failed, %d refused)", t.failed, t.refused)
@@ -92,7 +92,7 @@ func (t session) faults() string {
 	return ""
 }
 
-// price words a cost; a cost that is not known is left out.
+// price returns a cost with a leading comma; empty if a part is unknown.
 func (t session) price(cost float64) string {
 	if t.unpriced {
 		return ""
@@ -100,10 +100,10 @@ func (t session) price(cost float64) string {
 	return fmt.Sprintf(", $%.4f", cost)
 }
 
-// paid adds an attempt to the sums.
-func (s *Screen) paid(c history.Commit) {
-	if c.Basis != "agent" { // which sums up calls that nobody counted
-		s.session.paid++
+// addAttempt adds a charged attempt to the totals.
+func (s *Screen) addAttempt(c history.Commit) {
+	if c.Basis != "agent" { // it sums up calls that were not counted
+		s.session.attempts++
 	}
 	s.session.tokens += c.Tokens
 	if c.Cost == nil {
@@ -113,79 +113,81 @@ func (s *Screen) paid(c history.Commit) {
 		s.session.turnCost += *c.Cost
 	}
 	if s.session.agent && s.wait.what != "" {
-		s.wait.what = render.Line(s.session.role + " works" + s.session.spent())
+		s.wait.what = render.Line(s.session.role + " works" + s.session.usage())
 	}
 }
 
-// request says who is asked. The later turns of a conversation get a line of
-// their own only when they are over, as there can be many a minute.
-func (s *Screen) request(a history.Asked, turn int) {
+// showRequest shows which model is asked. A later turn of a conversation gets
+// its line only when it has ended, because there can be many per minute.
+func (s *Screen) showRequest(a history.Asked, turn int) {
 	s.session.role, s.session.turnCost = a.Role, 0
 	switch {
 	case a.Command:
-		s.session.whole, s.session.agent, s.before = true, true, a.Manifest
+		s.session.complete, s.session.agent, s.before = true, true, a.Manifest
 		s.line("  %s works: %s, prompt of %s", a.Role, a.Model, render.Bytes(a.Bytes))
 		s.waitFor(a.Role + " works")
 		return
 	case turn <= 1:
-		s.session.whole = true
+		s.session.complete = true
 		s.line("  asking %s: %s, about %s tokens", a.Model, render.Bytes(a.Bytes), render.Tokens(a.Bytes/4))
-		s.waitFor(of(a.Role) + "waiting for " + a.Model)
+		s.waitFor(rolePrefix(a.Role) + "waiting for " + a.Model)
 		return
 	}
-	s.waitFor(fmt.Sprintf("waiting for %s, %s tokens so far%s", s.turnOf(a.Role, turn), render.Tokens(s.session.tokens), s.session.price(s.session.cost)))
+	s.waitFor(fmt.Sprintf("waiting for %s, %s tokens so far%s", s.turnName(a.Role, turn), render.Tokens(s.session.tokens), s.session.price(s.session.cost)))
 }
 
-// of begins what is said of a role, where it is known.
-func of(role string) string {
+// rolePrefix returns the prefix of a line about a role; empty if the role is
+// unknown.
+func rolePrefix(role string) string {
 	if role == "" {
 		return ""
 	}
 	return role + ": "
 }
 
-// turnOf names a turn.
-func (s *Screen) turnOf(role string, turn int) string {
-	if most := s.o.Turns[role]; most > 0 {
-		return fmt.Sprintf("%s, turn %d/%d", role, turn, most)
+// turnName returns the name of a turn, with the maximum if it is known.
+func (s *Screen) turnName(role string, turn int) string {
+	if limit := s.o.Turns[role]; limit > 0 {
+		return fmt.Sprintf("%s, turn %d/%d", role, turn, limit)
 	}
 	return fmt.Sprintf("%s, turn %d", role, turn)
 }
 
-// reply says what came back. One that answers the first question is no
-// conversation, unless the role is known for them.
-func (s *Screen) reply(r history.Replied, turn int, took time.Duration) {
+// showReply shows a reply. A reply to the first request does not count as a
+// conversation, unless the role has turns.
+func (s *Screen) showReply(r history.Replied, turn int, took time.Duration) {
 	s.waitFor("")
 	took = took.Round(100 * time.Millisecond)
-	said := fmt.Sprintf("reply of %s in %s", render.Bytes(int64(r.Bytes)), took)
+	summary := fmt.Sprintf("reply of %s in %s", render.Bytes(int64(r.Bytes)), took)
 	switch {
-	case s.session.agent || r.Request != "": // the second was cut off and begun afresh
-		s.line("  %s: %s%s", r.Role, said, used(r.Usage))
+	case s.session.agent || r.Request != "": // r.Request is set for a session that was cut off and started again
+		s.line("  %s: %s%s", r.Role, summary, usageText(r.Usage))
 	case turn <= 1 && r.Finish != model.Calls && s.o.Turns[r.Role] == 0:
-		s.line("  %s%s", said, used(r.Usage))
+		s.line("  %s%s", summary, usageText(r.Usage))
 	case r.Finish == model.Calls:
 		s.session.turn = turn
-		s.line("  %s: %s%s%s", s.turnOf(r.Role, turn), took.String(), used(r.Usage), s.session.price(s.session.turnCost))
+		s.line("  %s: %s%s%s", s.turnName(r.Role, turn), took.String(), usageText(r.Usage), s.session.price(s.session.turnCost))
 	default:
 		s.session.turn = turn
-		s.line("  %s: %s%s%s", s.turnOf(r.Role, turn), said, used(r.Usage), s.session.price(s.session.turnCost))
+		s.line("  %s: %s%s%s", s.turnName(r.Role, turn), summary, usageText(r.Usage), s.session.price(s.session.turnCost))
 	}
 	if !r.Finish.Normal() {
-		s.line("  ! the reply is incomplete: %s", unfinished(r))
+		s.line("  ! the reply is incomplete: %s", finishReason(r))
 	}
 }
 
-// unfinished words why a reply ended early. What is none of the reasons that
-// models have is told by its detail alone.
-func unfinished(r history.Replied) string {
+// finishReason returns why a reply ended early. For an unknown reason it returns
+// only the detail.
+func finishReason(r history.Replied) string {
 	if r.Finish == model.Other && r.Detail != "" {
 		return r.Detail
 	}
 	return strings.TrimSpace(string(r.Finish) + " " + r.Detail)
 }
 
-// used words what a reply took.
-func used(u *model.Usage) string {
+// usageText returns the usage of a reply, with a leading comma; empty if it is
+// unknown.
+func usageText(u *model.Usage) string {
 	if u == nil {
 		return ""
 	}
