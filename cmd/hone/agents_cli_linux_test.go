@@ -25,7 +25,7 @@ import (
 	"hone/sandbox"
 )
 
-// cli is a command-line agent that people use, and how a model calls its tools.
+// cli is a real command-line agent, and how a model calls its tools.
 type cli struct {
 	name  string // of its section in docs/agents.md, and of its program
 	model string
@@ -39,7 +39,7 @@ func geminiCLI() cli {
 		func(path, text string) model.Call { return toolCall("write_file", "file_path", path, "content", text) }}
 }
 
-// otherCLIs are run only where somebody has installed them.
+// otherCLIs returns the agents that are tested only if they are installed.
 func otherCLIs() []cli {
 	codex := func(command string) model.Call { return toolCall("exec_command", "cmd", command) }
 	return []cli{
@@ -59,7 +59,7 @@ func otherCLIs() []cli {
 	}
 }
 
-// toolCall is a call with arguments that are texts, name and value by turns.
+// toolCall returns a call with string arguments: name, value, name, value.
 func toolCall(name string, args ...string) model.Call {
 	values := map[string]string{}
 	for i := 0; i < len(args); i += 2 {
@@ -69,27 +69,27 @@ func toolCall(name string, args ...string) model.Call {
 	return model.Call{ID: "call_" + name, Name: name, Args: string(text)}
 }
 
-// TestGeminiCLI has the Gemini CLI itself hold every session of hone phase, in
-// both roles, with its section of docs/agents.md and nothing else. It must be
-// on PATH, or where .ci/needs installs it, or below HONE_TEST_AGENTS.
+// TestGeminiCLI runs every session of hone phase with the Gemini CLI, in both
+// roles, configured only by its section of docs/agents.md. The CLI must be on
+// PATH, or where .ci/needs installs it, or below HONE_TEST_AGENTS.
 func TestGeminiCLI(t *testing.T) {
-	unraced(t)
+	skipRace(t)
 	cache, _ := os.UserCacheDir()
 	installed, _ := filepath.Glob(filepath.Join(cache, "hone-agents", "gemini-cli-*"))
 	c := geminiCLI()
 	c.try(t, c.program(t, append(installed, filepath.SplitList(os.Getenv("PATH"))...)))
 }
 
-// TestOtherCLIs is TestGeminiCLI for others, where HONE_TEST_AGENTS names the
-// folders, as PATH does, that they were installed in.
+// TestOtherCLIs is TestGeminiCLI for other agents. HONE_TEST_AGENTS lists the
+// directories that they are installed in, as PATH does.
 func TestOtherCLIs(t *testing.T) {
 	for _, c := range otherCLIs() {
 		t.Run(c.name, func(t *testing.T) { c.try(t, c.program(t, nil)) })
 	}
 }
 
-// TestRefusedAgentThatSaysItIsDone: an agent that was refused a call for want of
-// budget ends the run, also where it ends well and has an answer.
+// TestRefusedAgentThatSaysItIsDone: if the budget refuses a call of an agent,
+// the run ends, even if the agent exits with status 0 and an answer.
 func TestRefusedAgentThatSaysItIsDone(t *testing.T) {
 	skipShort(t)
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -105,10 +105,10 @@ base-url-env = "BASE"
 	if err := os.WriteFile(filepath.Join(s.dir, ".config", "hone.toml"), []byte(section), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.refused(t, []string{"phase", "1", "--sandbox", "hidden", "-m", "command/polite/m", "--max-tokens", "500"})
+	s.testRefusal(t, []string{"phase", "1", "--sandbox", "hidden", "-m", "command/polite/m", "--max-tokens", "500"})
 }
 
-// program is the folder that an agent's program lies in.
+// program returns the directory of an agent's program.
 func (c cli) program(t *testing.T, folders []string) string {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
@@ -125,31 +125,32 @@ func (c cli) program(t *testing.T, folders []string) string {
 	return ""
 }
 
-// try has the agent take both roles behind one wall, and the builder's behind
+// try runs the agent in both roles behind one wall, and as the builder behind
 // the other.
 func (c cli) try(t *testing.T, dir string) {
 	model := "command/" + c.name + "/" + c.model
 	t.Run("hidden", func(t *testing.T) {
 		s := newSeat(t, c, dir, "hidden")
 		args := []string{"phase", "1", "--sandbox", "hidden", "-m", model}
-		s.refused(t, append(args, "--max-tokens", "9000"))
-		s.killed(t, args)
-		s.passes(t, "resume", "last")
-		s.sessions(t, "suite", "suite done", "look", "build", "build done", "test", "test done")
-		s.boundary(t)
-		s.ledger(t, "verifier", "builder")
+		s.testRefusal(t, append(args, "--max-tokens", "9000"))
+		s.testKill(t, args)
+		s.testPass(t, "resume", "last")
+		s.checkSessions(t, "suite", "suite done", "look", "build", "build done", "test", "test done")
+		s.checkBoundary(t)
+		s.checkLedger(t, "verifier", "builder")
 	})
 	t.Run("bwrap", func(t *testing.T) {
 		s := newSeat(t, c, dir, "bwrap")
-		s.passes(t, "phase", "1", "--sandbox", "bwrap", "--builder-model", model, "--verifier-model", "script/"+s.scripted(t))
-		s.sessions(t, "look", "build", "build done")
-		s.boundary(t)
-		s.ledger(t, "builder")
+		s.testPass(t, "phase", "1", "--sandbox", "bwrap", "--builder-model", model, "--verifier-model", "script/"+s.verifierReplies(t))
+		s.checkSessions(t, "look", "build", "build done")
+		s.checkBoundary(t)
+		s.checkLedger(t, "builder")
 	})
 }
 
-// scripted are the verifier's replies where the agent does not take its role.
-func (s *cliSeat) scripted(t *testing.T) string {
+// verifierReplies returns a file with the replies of a verifier that is not the
+// agent.
+func (s *cliSeat) verifierReplies(t *testing.T) string {
 	t.Helper()
 	args, err := json.Marshal(map[string]string{"path": "suite.js", "content": suiteSource})
 	file := filepath.Join(t.TempDir(), "replies.json")
@@ -161,8 +162,8 @@ func (s *cliSeat) scripted(t *testing.T) string {
 	return file
 }
 
-// cliSeat is a project whose roles an agent takes, and the provider that the
-// agent asks.
+// cliSeat is a project whose roles are filled by an agent, with the provider
+// that the agent calls.
 type cliSeat struct {
 	cli
 	dir, cache string
@@ -176,18 +177,18 @@ type cliSeat struct {
 	called int
 }
 
-// realKey is what an agent must not have, and the canaries what it must not see.
+// The agent must not have realKey, and must not see the canaries.
 const (
 	realKey        = "canary-the-real-key"
 	makefileCanary = "canary-of-the-makefile"
 	suiteCanary    = "canary-of-the-suite"
 )
 
-// callTokens is what each call of a model takes.
+// callTokens is the usage of each model call.
 const callTokens = 1010
 
 func newSeat(t *testing.T, c cli, program string, wall sandbox.Wall) *cliSeat {
-	if !canHave(t, wall) {
+	if !wallWorks(t, wall) {
 		t.Skip("SKIPPED: the wall cannot be had")
 	}
 	s := &cliSeat{cli: c, dir: t.TempDir(), cache: t.TempDir(), replies: map[string]*modeltest.Server{}, steps: map[string]bool{}}
@@ -218,7 +219,7 @@ esac
 	return s
 }
 
-// documentedSections are the sections of docs/agents.md.
+// documentedSections returns the configuration sections of docs/agents.md.
 func documentedSections(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/agents.md")
@@ -244,8 +245,8 @@ func (s *cliSeat) hone(t *testing.T, point string, args ...string) (exit int, ou
 	return command.ProcessState.ExitCode(), string(out)
 }
 
-// serve answers by what is asked, not by how often: agents also ask for titles
-// and the like, and a session may be begun afresh.
+// serve replies by the content of a request and not by its number, because
+// agents also ask for titles and the like, and a session may be started again.
 func (s *cliSeat) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -253,11 +254,11 @@ func (s *cliSeat) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	step := s.step(body)
-	s.note(step, r, body)
+	s.inspect(step, r, body)
 	s.replies[step].ServeHTTP(w, r)
 }
 
-// script are the replies, each by its step.
+// script returns the replies by step.
 func (s *cliSeat) script() map[string]modeltest.Turn {
 	calls := func(c model.Call) modeltest.Turn { return modeltest.Turn{Calls: []model.Call{c}} }
 	return map[string]modeltest.Turn{
@@ -287,13 +288,14 @@ require("http").createServer((request, response) => { response.writeHead(request
 `
 )
 
-// probe looks for what no role may have, and for a way out.
+// probe returns a command that looks for what no role may have, and for a way
+// out.
 func (s *cliSeat) probe() string {
 	return `{ env; ls -la ..; cat ../Makefile ../tests/suite.js; cat ../specs/phase1.md; tr '\0' '\n' < /proc/1/environ; tr '\0' '\n' < /proc/$PPID/environ; ` +
 		`bash -c 'exec 3<>/dev/tcp/` + strings.Replace(strings.TrimPrefix(s.url, "http://"), ":", "/", 1) + ` && echo got out'; } > probe.txt 2>&1; printf 'looked %s\n' around`
 }
 
-// step is where a session stands, by what its request holds.
+// step returns the step of a session, from the content of its request.
 func (s *cliSeat) step(body []byte) string {
 	var request struct{ Tools []any }
 	has := func(text string) bool { return bytes.Contains(body, []byte(text)) }
@@ -317,8 +319,8 @@ func choose(cond bool, yes, no string) string {
 	return no
 }
 
-// note looks at a request.
-func (s *cliSeat) note(step string, r *http.Request, body []byte) {
+// inspect checks a request and counts it.
+func (s *cliSeat) inspect(step string, r *http.Request, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steps[step] = true
@@ -331,17 +333,17 @@ func (s *cliSeat) note(step string, r *http.Request, body []byte) {
 	}
 }
 
-// passes: the phase passes.
-func (s *cliSeat) passes(t *testing.T, args ...string) {
+// testPass checks that the phase passes.
+func (s *cliSeat) testPass(t *testing.T, args ...string) {
 	t.Helper()
 	if exit, out := s.hone(t, "", args...); exit != 0 || !strings.Contains(out, "phase 1 passed") {
 		t.Fatalf("exit status %d\n%s", exit, out)
 	}
 }
 
-// refused: a call that the budget does not allow is not passed on, and ends
-// the run.
-func (s *cliSeat) refused(t *testing.T, args []string) {
+// testRefusal checks that a call above the budget is not forwarded, and ends the
+// run.
+func (s *cliSeat) testRefusal(t *testing.T, args []string) {
 	exit, out := s.hone(t, "", args...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -350,22 +352,23 @@ func (s *cliSeat) refused(t *testing.T, args []string) {
 	}
 }
 
-// killed: nothing of an agent outlives a hone that was killed in its session.
-func (s *cliSeat) killed(t *testing.T, args []string) {
+// testKill checks that no process of an agent survives when hone is killed in
+// the agent's session.
+func (s *cliSeat) testKill(t *testing.T, args []string) {
 	if exit, out := s.hone(t, "reserve", args...); exit != -1 {
 		t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
 	}
 	var left []string
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if left = workingIn(s.dir); len(left) == 0 {
+		if left = processesIn(s.dir); len(left) == 0 {
 			return
 		}
 	}
 	t.Errorf("these are left: %s", strings.Join(left, "; "))
 }
 
-// workingIn are the processes whose working directory lies in a folder.
-func workingIn(dir string) []string {
+// processesIn returns the processes whose working directory is in dir.
+func processesIn(dir string) []string {
 	var found []string
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range processes {
@@ -377,8 +380,8 @@ func workingIn(dir string) []string {
 	return found
 }
 
-// sessions: every step was taken, by the agent's own tools.
-func (s *cliSeat) sessions(t *testing.T, steps ...string) {
+// checkSessions checks that the agent did every step with its own tools.
+func (s *cliSeat) checkSessions(t *testing.T, steps ...string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -397,8 +400,9 @@ func (s *cliSeat) sessions(t *testing.T, steps ...string) {
 	}
 }
 
-// boundary: the agent had a dummy key, its folder, and no way out.
-func (s *cliSeat) boundary(t *testing.T) {
+// checkBoundary checks that the agent had a dummy key, its own directory, and no
+// way out.
+func (s *cliSeat) checkBoundary(t *testing.T) {
 	t.Helper()
 	saw, err := os.ReadFile(filepath.Join(s.dir, "src", "probe.txt"))
 	if err != nil {
@@ -416,9 +420,9 @@ func (s *cliSeat) boundary(t *testing.T) {
 	}
 }
 
-// ledger: every call of the agent's is reserved and charged by what the
-// provider said, under the model's own name.
-func (s *cliSeat) ledger(t *testing.T, roles ...string) {
+// checkLedger checks that every call of the agent is reserved, and charged by the
+// usage that the provider reports, under the name of the model.
+func (s *cliSeat) checkLedger(t *testing.T, roles ...string) {
 	t.Helper()
 	home, err := journal.FindHome(s.dir)
 	if err != nil {

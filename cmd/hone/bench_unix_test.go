@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// bare is the least that a Go program can do to send a request: the floor that
-// hone's start is measured against.
+// bare is the smallest Go program that sends a request. It is the baseline for
+// the start of hone.
 const bare = `package main
 
 import (
@@ -35,8 +35,8 @@ func main() {
 `
 
 // BenchmarkStart measures how long it takes from the start of the process to
-// its first request, and how much memory that needs, on a small repository,
-// beside a bare HTTP client in the same run.
+// its first request, and how much memory that needs, on a small repository. A
+// bare HTTP client in the same run is the comparison.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	build(b, filepath.Join(dir, "hone"), ".")
@@ -63,7 +63,7 @@ func build(b *testing.B, out, what string) {
 	}
 }
 
-// smallRepository has some twenty files, as small projects do.
+// smallRepository returns a repository with about twenty files.
 func smallRepository(b *testing.B) string {
 	b.Helper()
 	dir := b.TempDir()
@@ -89,9 +89,9 @@ func smallRepository(b *testing.B) string {
 	return dir
 }
 
-// toFirstRequest runs a program once an iteration, and reports the time until
-// its first request came in and its peak memory. The server refuses the
-// request, so that the program ends.
+// toFirstRequest runs a program once per iteration, and reports its peak memory
+// and the time until its first request. The server rejects the request, so that
+// the program exits.
 func toFirstRequest(b *testing.B, program func(url string) *exec.Cmd) {
 	first := make(chan time.Time, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -7,14 +7,14 @@ import (
 	"hone/sandbox"
 )
 
-// TestFaultKillPhase is TestFaultKill for a phase; nothing that it started
-// outlives it either.
+// TestFaultKillPhase is TestFaultKill for a phase. It also checks that no
+// process survives.
 func TestFaultKillPhase(t *testing.T) {
-	unraced(t)
+	skipRace(t)
 	needsPhase(t)
-	mortality(t, 2, func(t *testing.T) mortal {
-		b := newBuilt(t, sandbox.Hidden)
-		return mortal{args: b.args, run: func(args ...string) *exec.Cmd { return b.command("", args...) }, state: b.outcome,
-			paid: func() int { return int(b.asked.Load()) }, after: b.deserted}
+	compareKilledRuns(t, 2, func(t *testing.T) killableRun {
+		b := newPhaseProject(t, sandbox.Hidden)
+		return killableRun{args: b.args, run: func(args ...string) *exec.Cmd { return b.command("", args...) }, state: b.outcome,
+			paid: func() int { return int(b.asked.Load()) }, after: b.waitForNoProcesses}
 	})
 }

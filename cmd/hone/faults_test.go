@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestFaultTable: each row of docs/faults.md names tests that there are, and
-// each script about a fault has its row.
+// TestFaultTable: each row of docs/faults.md names existing tests, and each
+// script about a fault has a row.
 func TestFaultTable(t *testing.T) {
 	text, err := os.ReadFile("../../docs/faults.md")
 	if err != nil {
@@ -52,10 +52,10 @@ func TestFaultTable(t *testing.T) {
 	}
 }
 
-// testName is a test as the table names it, without a subtest.
+// testName matches a test in the table. The group is its name without a subtest.
 var testName = regexp.MustCompile("`([A-Za-z0-9_.]+)[^`]*`")
 
-// allTests are the names of all tests and scripts of the repository.
+// allTests returns the names of all tests and scripts of the repository.
 func allTests(t *testing.T) map[string]bool {
 	t.Helper()
 	tests := map[string]bool{}

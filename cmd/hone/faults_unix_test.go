@@ -25,36 +25,35 @@ import (
 	"hone/journal"
 )
 
-// TestFaultKill ends the real process as kill -9 does at moments that nobody
-// chose, and lets it go on, to be killed again. What
-// the run leaves is what one leaves that nobody killed, and each kill costs one
-// model call at most.
+// TestFaultKill kills the real process, as kill -9 does, at random moments, and
+// resumes the run, to be killed again. The result must equal that of a run that
+// was not killed, and each kill may cost at most one more model call.
 func TestFaultKill(t *testing.T) {
-	unraced(t)
+	skipRace(t)
 	template := killedRepository(t)
 	t.Run("reconcile", func(t *testing.T) {
-		mortality(t, 12, func(t *testing.T) mortal {
+		compareKilledRuns(t, 12, func(t *testing.T) killableRun {
 			v := newVictim(t, template)
-			return mortal{args: reconcileArgs, run: v.command, state: v.tree, paid: v.requests}
+			return killableRun{args: reconcileArgs, run: v.command, state: v.tree, paid: v.requests}
 		})
 	})
 	t.Run("implement", func(t *testing.T) {
-		mortality(t, 12, func(t *testing.T) mortal {
+		compareKilledRuns(t, 12, func(t *testing.T) killableRun {
 			b := newBuilder(t)
-			return mortal{args: []string{"implement", "--base-url", b.url}, run: b.command, state: b.files, paid: b.requests}
+			return killableRun{args: []string{"implement", "--base-url", b.url}, run: b.command, state: b.files, paid: b.requests}
 		})
 	})
 	t.Run("task", func(t *testing.T) {
-		mortality(t, 12, func(t *testing.T) mortal {
-			_, _, w := worked(t, "0") // killed before anything is on record
-			return mortal{args: w.args, run: w.command, state: w.files, paid: func() int { return w.count(t, "reserve", "") }}
+		compareKilledRuns(t, 12, func(t *testing.T) killableRun {
+			_, _, w := runTask(t, "0") // killed before anything is recorded
+			return killableRun{args: w.args, run: w.command, state: w.files, paid: func() int { return w.count(t, "reserve", "") }}
 		})
 	})
 }
 
-// mortality lets so many runs of a scene live, and compares what each leaves
-// with one that nobody killed.
-func mortality(t *testing.T, lives int, scene func(t *testing.T) mortal) {
+// compareKilledRuns compares the results of killed runs of a scene with a run
+// that was not killed.
+func compareKilledRuns(t *testing.T, runs int, scene func(t *testing.T) killableRun) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -63,11 +62,11 @@ func mortality(t *testing.T, lives int, scene func(t *testing.T) mortal) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	took, want, paid := time.Since(began), whole.state(t), whole.paid()
-	for life := range lives {
+	for life := range runs {
 		t.Run(fmt.Sprint(life), func(t *testing.T) {
 			t.Parallel()
 			m := scene(t)
-			kills := m.live(t, rand.New(rand.NewPCG(seed, uint64(life))), took)
+			kills := m.runKilled(t, rand.New(rand.NewPCG(seed, uint64(life))), took)
 			if diff := cmp.Diff(want, m.state(t)); diff != "" {
 				t.Errorf("after %d kills it came to something else (-want +got):\n%s", kills, diff)
 			}
@@ -78,22 +77,22 @@ func mortality(t *testing.T, lives int, scene func(t *testing.T) mortal) {
 	}
 }
 
-// mortal is a run that can be killed, and gone on with.
-type mortal struct {
+// killableRun is a run that can be killed and resumed.
+type killableRun struct {
 	args  []string
 	run   func(args ...string) *exec.Cmd // the program on its workspace
 	state func(t *testing.T) map[string]string
 	paid  func() int         // model calls
-	after func(t *testing.T) // looks at what a kill leaves; may be nil
+	after func(t *testing.T) // inspects the state after a kill; may be nil
 }
 
-// live lets the run live, killed up to three times within the time that it
-// takes, until it is done. It returns how often it was killed.
-func (m mortal) live(t *testing.T, r *rand.Rand, took time.Duration) (kills int) {
+// runKilled runs and resumes the run until it is done, and kills it up to three
+// times. took is how long the run takes without a kill.
+func (m killableRun) runKilled(t *testing.T, r *rand.Rand, took time.Duration) (kills int) {
 	t.Helper()
 	for {
 		args := m.args
-		if onRecord(t, m.run().Dir) {
+		if hasStarted(t, m.run().Dir) {
 			args = []string{"resume", "last"}
 		}
 		c := m.run(args...)
@@ -102,13 +101,13 @@ func (m mortal) live(t *testing.T, r *rand.Rand, took time.Duration) (kills int)
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		var fate *time.Timer
+		var timer *time.Timer
 		if kills < 3 {
-			fate = time.AfterFunc(time.Duration(r.Int64N(int64(took))), func() { _ = c.Process.Kill() })
+			timer = time.AfterFunc(time.Duration(r.Int64N(int64(took))), func() { _ = c.Process.Kill() })
 		}
 		err := c.Wait()
-		if fate != nil {
-			fate.Stop()
+		if timer != nil {
+			timer.Stop()
 		}
 		if err == nil {
 			return kills
@@ -123,8 +122,8 @@ func (m mortal) live(t *testing.T, r *rand.Rand, took time.Duration) (kills int)
 	}
 }
 
-// onRecord reports whether a run has begun in a folder.
-func onRecord(t *testing.T, dir string) bool {
+// hasStarted reports whether a run has started in dir.
+func hasStarted(t *testing.T, dir string) bool {
 	t.Helper()
 	home, err := journal.FindHome(dir)
 	if err != nil {
@@ -142,7 +141,7 @@ func onRecord(t *testing.T, dir string) bool {
 	return len(events) > 0
 }
 
-// command is the program in the victim's folder.
+// command returns a command that runs hone in the victim's directory.
 func (v victim) command(args ...string) *exec.Cmd {
 	c := exec.Command("hone", args...)
 	c.Dir = v.dir
@@ -150,13 +149,13 @@ func (v victim) command(args ...string) *exec.Cmd {
 	return c
 }
 
-// command is the program in the task's folder.
-func (w work) command(args ...string) *exec.Cmd {
+// command returns a command that runs hone in the task's directory.
+func (w taskRun) command(args ...string) *exec.Cmd {
 	return victim{dir: w.dir}.command(args...)
 }
 
-// TestFaultTrickle: a provider that sends a little every now and then keeps no
-// run waiting for longer than an answer may take in all.
+// TestFaultTrickle: if a provider sends its response in small pieces, the run
+// does not wait longer than the limit for a complete response.
 func TestFaultTrickle(t *testing.T) {
 	v := victim{dir: t.TempDir(), asked: new(atomic.Int64)}
 	if err := errors.Join(os.CopyFS(v.dir, os.DirFS(killedRepository(t))), os.Mkdir(filepath.Join(v.dir, ".config"), 0o755),
@@ -187,10 +186,10 @@ func TestFaultTrickle(t *testing.T) {
 	}
 }
 
-// TestFaultSize: what is large, in the tree, in a reply or in what a check
-// prints, is met in bounded memory, and what is left out of it is said.
+// TestFaultSize: large files, replies and check output are handled in bounded
+// memory, and hone reports what it omits.
 func TestFaultSize(t *testing.T) {
-	unraced(t)
+	skipRace(t)
 	if testing.Short() {
 		t.Skip("SKIPPED: it takes half a minute")
 	}
@@ -236,7 +235,7 @@ func TestFaultSize(t *testing.T) {
 	}
 }
 
-// memory is the most that a process had at a time, in bytes.
+// memory returns the peak memory of a process in bytes.
 func memory(s *os.ProcessState) int64 {
 	most := int64(s.SysUsage().(*syscall.Rusage).Maxrss)
 	if runtime.GOOS == "darwin" {

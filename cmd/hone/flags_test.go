@@ -18,7 +18,7 @@ func TestRaised(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		ask  loop.LimitFlags
-		want hone.Limits // zero: refused
+		want hone.Limits // zero if refused
 	}{
 		{"nothing is asked for", loop.LimitFlags{}, had},
 		{"the same", loop.LimitFlags{Rounds: 5, MaxTokens: 1000, MaxTime: time.Hour}, had},

@@ -14,10 +14,10 @@ import (
 	"hone/workspace"
 )
 
-// TestRunsOfOtherPrograms: what a program with a loop of its own did can be
-// listed, shown and undone here, and only resumed there.
+// TestRunsOfOtherPrograms: hone lists, shows and undoes the run of another
+// program with its own loop. Only that program can resume it.
 func TestRunsOfOtherPrograms(t *testing.T) {
-	dir := ranElsewhere(t)
+	dir := otherProgramRun(t)
 	for _, tt := range []struct {
 		args   string
 		status int
@@ -41,8 +41,8 @@ func TestRunsOfOtherPrograms(t *testing.T) {
 	}
 }
 
-// ranElsewhere is a folder in which a program of its own has run a loop.
-func ranElsewhere(t *testing.T) string {
+// otherProgramRun returns a directory in which another program ran a loop.
+func otherProgramRun(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	replies := filepath.Join(t.TempDir(), "replies.script")

@@ -20,7 +20,7 @@ import (
 	"hone/sandbox/workshop"
 )
 
-// allowance is a ledger that grants so many calls.
+// allowance is a ledger that grants a number of calls.
 type allowance struct {
 	mu    sync.Mutex
 	calls int
@@ -43,8 +43,8 @@ func (a *allowance) Reserve(context.Context, forwarder.Call) (forwarder.Reservat
 	}}, nil
 }
 
-// agent is a program behind a wall that has a base URL and a dummy key: it
-// makes two calls, looks for the key, and tries to get out.
+// agent is a program behind a wall with a base URL and a dummy key. It makes two
+// calls, looks for the real key, and tries to get out.
 const agent = `
 import os, socket, sys, urllib.error, urllib.request
 base, elsewhere = sys.argv[1], sys.argv[2]
@@ -69,9 +69,9 @@ except OSError as e:
     print("no way out")
 `
 
-// TestForwarderBehindWalls: what is behind a wall calls a model with a key
-// that it does not have, as often as the budget allows, and reaches nothing
-// else (ruling A8).
+// TestForwarderBehindWalls: a program behind a wall calls a model without having
+// the real key, as often as the budget allows, and reaches nothing else (ruling
+// A8).
 func TestForwarderBehindWalls(t *testing.T) {
 	if _, err := exec.LookPath("/usr/bin/python3"); err != nil {
 		t.Skip("SKIPPED: ", err)

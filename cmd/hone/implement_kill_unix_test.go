@@ -21,9 +21,9 @@ import (
 	"hone/model/modeltest"
 )
 
-// TestImplementKilledAtEveryPoint is TestKillAtEveryPoint for a run of
-// implement: a reply that is void, one whose build fails, one whose build
-// passes. Thoughts and logs are compared too.
+// TestImplementKilledAtEveryPoint is TestKillAtEveryPoint for a run of implement
+// with a void reply, a failing build and a passing build. It also compares
+// thoughts and logs.
 func TestImplementKilledAtEveryPoint(t *testing.T) {
 	whole := newBuilder(t)
 	if exit, out := whole.hone(t, "", "implement"); exit != 0 {
@@ -68,7 +68,7 @@ func TestImplementKilledAtEveryPoint(t *testing.T) {
 	}
 }
 
-// builder is a folder that is set up for implement, with a server of its own.
+// builder is a directory that is set up for implement, with its own server.
 type builder struct{ victim }
 
 func newBuilder(t *testing.T) builder {
@@ -81,19 +81,19 @@ func newBuilder(t *testing.T) builder {
 			t.Fatal(err)
 		}
 	}
-	// Nothing is committed: what git does not track yet is nobody else's change.
+	// Nothing is committed: an untracked file is not a change from outside.
 	c := exec.Command("git", "init", "-q", "-b", "main", "--template=")
 	c.Dir = b.dir
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("git: %v\n%s", err, out)
 	}
-	b.url = coder(t, b.asked)
+	b.url = newCoder(t, b.asked)
 	return b
 }
 
-// coder answers by what is asked, as newVictim's server does, and returns its
-// address.
-func coder(t *testing.T, asked *atomic.Int64) string {
+// newCoder starts a server that replies by the content of a request, as
+// newVictim does, and returns its address.
+func newCoder(t *testing.T, asked *atomic.Int64) string {
 	use := &model.Usage{Input: 10, Output: 10}
 	void := modeltest.NewServer(t, modeltest.Turn{Usage: use, Text: "&&&start\none\n&&&end\n^^^build.sh\ntrue\n^^^end\n^^^a\nno\n^^^end\n"})
 	fails := modeltest.NewServer(t, modeltest.Turn{Usage: use, Text: "&&&start\ntwo\n&&&end\n^^^a\ntwo\n^^^end\n"})
@@ -124,8 +124,8 @@ func (b builder) hone(t *testing.T, point string, args ...string) (exit int, out
 	return b.victim.hone(t, point, append(args, "--base-url", b.url)...)
 }
 
-// files is the tree, with the log folder's name made one that does not hold
-// the time.
+// files returns the tree. It removes the time from the name of the log
+// directory.
 func (b builder) files(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -25,44 +25,45 @@ type (
 	}
 )
 
-// TestPhaseTemplates: what init phase writes is complete: behind walls its
-// hooks say that nothing is built yet, and pass, start and stop a service that
-// fulfils its specification (ruling A12).
+// TestPhaseTemplates: what init phase writes is complete. Behind walls its hooks
+// first report that nothing is built yet. Then they pass, start and stop a
+// service that meets its specification (ruling A12).
 func TestPhaseTemplates(t *testing.T) {
-	unraced(t)
+	skipRace(t)
 	for template, program := range map[string]string{"go": "go", "node": "npm", "python": "python3"} {
 		t.Run(template, func(t *testing.T) {
 			t.Parallel()
-			mustHave(t, program, "curl", "bash", "git")
-			dir := starterOf(t, template)
+			requireSandbox(t, program, "curl", "bash", "git")
+			dir := newStarter(t, template)
 			var env []string
 			if template == "go" {
 				env = sharedCache(t, dir)
 			}
 			// Without a program there is nothing to verify, and the log says so.
-			nothing := builtBy(t, writingOf(t, "suite.sh", "testdata/initphase/suite.sh"), builtReply{Text: "written"}, builtReply{Text: "nothing to do"})
+			nothing := scriptModel(t, writeReply(t, "suite.sh", "testdata/initphase/suite.sh"), builtReply{Text: "written"}, builtReply{Text: "nothing to do"})
 			exit, out := honeIn(t, dir, env, "phase", "1", "-m", nothing, "--rounds", "1")
-			if log := leftIn(t, dir, "tests/results/lint.log"); exit != 1 || !strings.Contains(log, "yet") || !strings.Contains(out, strings.TrimSpace(log)) {
+			if log := readIfExists(t, dir, "tests/results/lint.log"); exit != 1 || !strings.Contains(log, "yet") || !strings.Contains(out, strings.TrimSpace(log)) {
 				t.Fatalf("exit status %d, lint.log %q\n%s", exit, log, out)
 			}
-			passes(t, dir, env, template)
+			checkPhasePasses(t, dir, env, template)
 		})
 	}
 }
 
-// passes has a phase built in one round, by the program in testdata.
-func passes(t *testing.T, dir string, env []string, template string) {
+// checkPhasePasses checks that a phase passes in one round with the program in
+// testdata.
+func checkPhasePasses(t *testing.T, dir string, env []string, template string) {
 	t.Helper()
-	replies := []builtReply{{Text: "the suite stands"}, {}, {Text: "built"}, runningOf("bash suite.sh; cat failed_specs.md"), {Text: "run"}}
+	replies := []builtReply{{Text: "the suite stands"}, {}, {Text: "built"}, runReply("bash suite.sh; cat failed_specs.md"), {Text: "run"}}
 	for _, f := range starterFiles(t, "testdata/initphase/"+template) {
-		replies[1].Calls = append(replies[1].Calls, writingOf(t, filepath.Base(f), f).Calls...)
+		replies[1].Calls = append(replies[1].Calls, writeReply(t, filepath.Base(f), f).Calls...)
 	}
-	exit, out := honeIn(t, dir, env, "phase", "1", "-m", builtBy(t, replies...), "--rounds", "1")
+	exit, out := honeIn(t, dir, env, "phase", "1", "-m", scriptModel(t, replies...), "--rounds", "1")
 	if exit != 0 || !strings.Contains(out, "✓ Phase 1 passed") {
 		t.Fatalf("exit status %d\n%s\nlint.log: %s\ndev.log: %s\nfailed_specs.md: %s", exit, out,
-			leftIn(t, dir, "tests/results/lint.log"), leftIn(t, dir, "tests/results/dev.log"), leftIn(t, dir, "tests/failed_specs.md"))
+			readIfExists(t, dir, "tests/results/lint.log"), readIfExists(t, dir, "tests/results/dev.log"), readIfExists(t, dir, "tests/failed_specs.md"))
 	}
-	if left := leftIn(t, dir, "tests/results/dev.pid"); left != "" {
+	if left := readIfExists(t, dir, "tests/results/dev.pid"); left != "" {
 		t.Errorf("stop_dev has left dev.pid: %s", left)
 	}
 	commits, err := exec.Command("git", "-C", filepath.Join(dir, "src"), "log", "--format=", "--name-only").Output()
@@ -71,10 +72,9 @@ func passes(t *testing.T, dir string, env []string, template string) {
 	}
 }
 
-// TestHealthChecks: what is wrong with the code stands in lint.log, with the
-// file that it is in.
+// TestHealthChecks: lint.log names each problem in the code, with its file.
 func TestHealthChecks(t *testing.T) {
-	unraced(t)
+	skipRace(t)
 	for _, c := range []struct {
 		template, program string
 		files             map[string]string
@@ -92,8 +92,8 @@ func TestHealthChecks(t *testing.T) {
 		{"python", "python3", map[string]string{"main.py": "x = 1\n", "lib/y.py": "def\n"}, []string{"lib/y.py"}},
 	} {
 		t.Run(c.template, func(t *testing.T) {
-			mustFind(t, c.program, "bash")
-			dir := starterOf(t, c.template)
+			requirePrograms(t, c.program, "bash")
+			dir := newStarter(t, c.template)
 			for name, text := range c.files {
 				at := filepath.Join(dir, "src", filepath.FromSlash(name))
 				if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
@@ -105,7 +105,7 @@ func TestHealthChecks(t *testing.T) {
 			if out, err := check.CombinedOutput(); err == nil || len(out) > 0 {
 				t.Errorf("it passes, or prints beside its log: %v\n%s", err, out)
 			}
-			log := leftIn(t, dir, "tests/results/lint.log")
+			log := readIfExists(t, dir, "tests/results/lint.log")
 			for _, want := range c.want {
 				if !strings.Contains(log, want) {
 					t.Errorf("the log does not say %q:\n%s", want, log)
@@ -118,35 +118,34 @@ func TestHealthChecks(t *testing.T) {
 	}
 }
 
-// TestMakePhase: the seed's interface, make phase PHASE=N BUILDER_MODEL=…
-// VERIFIER_MODEL=…, runs hone, of which the second phase knows the first
-// (ruling A12).
+// TestMakePhase: make phase PHASE=N BUILDER_MODEL=… VERIFIER_MODEL=… runs hone,
+// and the second phase knows the first (ruling A12).
 func TestMakePhase(t *testing.T) {
-	unraced(t)
-	mustHave(t, "python3", "make", "curl", "bash", "git")
-	dir := starterOf(t, "python")
+	skipRace(t)
+	requireSandbox(t, "python3", "make", "curl", "bash", "git")
+	dir := newStarter(t, "python")
 	spec := "## Phase 2: Count\n\nPeople watch the service.\n\n### Contracts\nSUPERSEDES: GET /health → 200 {status: \"ok\"}\nGET /health → 200 {status: \"ok\", notes: 0}\n"
 	if err := os.WriteFile(dir+"/specs/phase2.md", []byte(spec), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	one := builtBy(t,
-		writingOf(t, "suite.sh", "testdata/initphase/suite.sh"), builtReply{Text: "written"},
-		writingOf(t, "main.py", "testdata/initphase/python/main.py"), builtReply{Text: "built"},
-		runningOf("bash suite.sh"), builtReply{Text: "run"})
-	makes(t, dir, "✓ Phase 1 passed", "phase", "PHASE=1", "BUILDER_MODEL="+one, "VERIFIER_MODEL="+one)
-	two := builtBy(t,
-		runningOf(`sed -i 's/"ok"\*}/"ok","notes":0}/' suite.sh`), builtReply{Text: "refined"},
-		runningOf(`sed -i 's/{"status": "ok"}/{"status": "ok", "notes": len(notes)}/' main.py`), builtReply{Text: "built"},
-		runningOf("bash suite.sh"), builtReply{Text: "run"})
-	makes(t, dir, "✓ Phase 2 passed", "phase", "PHASE=2", "BUILDER_MODEL="+two, "VERIFIER_MODEL="+two, "HONE_FLAGS=-v")
-	makes(t, dir, "already passed by these specifications: phase 1, 2", "phase", "PHASE=all")
-	makes(t, dir, "[superseded by phase 2, specs/phase2.md:7]", "list", "PHASE=2")
-	makes(t, dir, "===== specs/phase2.md: the current phase =====", "prompt", "PHASE=2", "ROLE=verifier")
-	makes(t, dir, "make phase PHASE=3 VERIFIER_MODEL=gemini-2.5-pro")
+	one := scriptModel(t,
+		writeReply(t, "suite.sh", "testdata/initphase/suite.sh"), builtReply{Text: "written"},
+		writeReply(t, "main.py", "testdata/initphase/python/main.py"), builtReply{Text: "built"},
+		runReply("bash suite.sh"), builtReply{Text: "run"})
+	runMake(t, dir, "✓ Phase 1 passed", "phase", "PHASE=1", "BUILDER_MODEL="+one, "VERIFIER_MODEL="+one)
+	two := scriptModel(t,
+		runReply(`sed -i 's/"ok"\*}/"ok","notes":0}/' suite.sh`), builtReply{Text: "refined"},
+		runReply(`sed -i 's/{"status": "ok"}/{"status": "ok", "notes": len(notes)}/' main.py`), builtReply{Text: "built"},
+		runReply("bash suite.sh"), builtReply{Text: "run"})
+	runMake(t, dir, "✓ Phase 2 passed", "phase", "PHASE=2", "BUILDER_MODEL="+two, "VERIFIER_MODEL="+two, "HONE_FLAGS=-v")
+	runMake(t, dir, "already passed by these specifications: phase 1, 2", "phase", "PHASE=all")
+	runMake(t, dir, "[superseded by phase 2, specs/phase2.md:7]", "list", "PHASE=2")
+	runMake(t, dir, "===== specs/phase2.md: the current phase =====", "prompt", "PHASE=2", "ROLE=verifier")
+	runMake(t, dir, "make phase PHASE=3 VERIFIER_MODEL=gemini-2.5-pro")
 }
 
-// makes runs make, which has to go well and say something.
-func makes(t *testing.T, dir, want string, args ...string) {
+// runMake runs make, which must succeed and print want.
+func runMake(t *testing.T, dir, want string, args ...string) {
 	t.Helper()
 	c := exec.Command("make", args...)
 	c.Dir = dir
@@ -156,17 +155,17 @@ func makes(t *testing.T, dir, want string, args ...string) {
 	}
 }
 
-// mustHave skips a test that lacks a program, or the walls.
-func mustHave(t *testing.T, programs ...string) {
+// requireSandbox skips a test if a program or the walls are missing.
+func requireSandbox(t *testing.T, programs ...string) {
 	t.Helper()
-	mustFind(t, programs...)
-	if !canHave(t, sandbox.Hidden) {
+	requirePrograms(t, programs...)
+	if !wallWorks(t, sandbox.Hidden) {
 		t.Skip("SKIPPED: there is no hidden wall here")
 	}
 }
 
-// mustFind skips a test that lacks a program.
-func mustFind(t *testing.T, programs ...string) {
+// requirePrograms skips a test if a program is missing.
+func requirePrograms(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, name := range programs {
 		if _, err := exec.LookPath(name); err != nil {
@@ -175,8 +174,8 @@ func mustFind(t *testing.T, programs ...string) {
 	}
 }
 
-// starterOf is a folder of its own with what init phase writes.
-func starterOf(t *testing.T, template string) string {
+// newStarter returns a new directory with the files that init phase writes.
+func newStarter(t *testing.T, template string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if exit, out := honeIn(t, dir, nil, "init", "phase", "--template", template); exit != 0 {
@@ -185,9 +184,9 @@ func starterOf(t *testing.T, template string) string {
 	return dir
 }
 
-// sharedCache gives a project's hooks the build cache of these tests: that the
-// standard library compiles is not in question. It returns the variable that
-// names it.
+// sharedCache lets a project's hooks use the build cache of these tests, so that
+// they need not compile the standard library. It returns the variable that names
+// the cache.
 func sharedCache(t *testing.T, dir string) []string {
 	t.Helper()
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
@@ -202,8 +201,8 @@ func sharedCache(t *testing.T, dir string) []string {
 	return []string{"GOCACHE=" + at}
 }
 
-// builtBy writes replies down, and returns the model that gives them.
-func builtBy(t *testing.T, replies ...builtReply) string {
+// scriptModel writes replies to a file, and returns the model that gives them.
+func scriptModel(t *testing.T, replies ...builtReply) string {
 	t.Helper()
 	text, err := json.Marshal(replies)
 	if err != nil {
@@ -220,7 +219,7 @@ func builtBy(t *testing.T, replies ...builtReply) string {
 	return "script/" + f.Name()
 }
 
-func writingOf(t *testing.T, name, from string) builtReply {
+func writeReply(t *testing.T, name, from string) builtReply {
 	t.Helper()
 	text, err := os.ReadFile(from)
 	if err != nil {
@@ -229,7 +228,7 @@ func writingOf(t *testing.T, name, from string) builtReply {
 	return builtReply{Calls: []builtCall{{"write", map[string]string{"path": name, "content": string(text)}}}}
 }
 
-func runningOf(command string) builtReply {
+func runReply(command string) builtReply {
 	return builtReply{Calls: []builtCall{{"bash", map[string]string{"command": command}}}}
 }
 
@@ -242,8 +241,8 @@ func starterFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// leftIn is what a file holds; empty where it is not there.
-func leftIn(t *testing.T, dir, name string) string {
+// readIfExists returns the contents of a file; empty if it does not exist.
+func readIfExists(t *testing.T, dir, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil && !os.IsNotExist(err) {

@@ -17,9 +17,9 @@ import (
 	"hone/loop/task"
 )
 
-// TestInitProtect: what init offers for each language is off as it is written,
-// is a configuration without its comment sign, and means the tests and not the
-// code.
+// TestInitProtect: what init offers for each language is commented out. Without
+// the comment signs it is a valid configuration that protects the tests and not
+// the code.
 func TestInitProtect(t *testing.T) {
 	for _, c := range []struct {
 		language, mark string
@@ -45,7 +45,7 @@ func TestInitProtect(t *testing.T) {
 	} {
 		root := t.TempDir()
 		touch(t, root, c.mark)
-		if out := initIn(t, root); !strings.Contains(out, "wrote   .config/hone.toml") {
+		if out := runInit(t, root); !strings.Contains(out, "wrote   .config/hone.toml") {
 			t.Errorf("%s: %s", c.mark, out)
 			continue
 		}
@@ -56,7 +56,7 @@ func TestInitProtect(t *testing.T) {
 		if off, err := (&app{err: io.Discard}).loadConfig(root, "", nil); err != nil || !cmp.Equal(off, config.File{}) {
 			t.Errorf("%s: something is switched on: %+v, %v", c.mark, off, err)
 		}
-		on := switchedOn(t, root)
+		on := enabledConfig(t, root)
 		for i, files := range [][]string{c.tests, c.code} {
 			for _, file := range files {
 				if covered(on.Check.Protect, file) != (i == 0) {
@@ -64,14 +64,14 @@ func TestInitProtect(t *testing.T) {
 				}
 			}
 		}
-		if out := initIn(t, root); !strings.Contains(out, "kept    .config/hone.toml, which already exists\n") {
+		if out := runInit(t, root); !strings.Contains(out, "kept    .config/hone.toml, which already exists\n") {
 			t.Errorf("%s, a second time: %s", c.mark, out)
 		}
 	}
 }
 
-// TestInitProtectAll: a folder of many languages has each glob once, and a
-// Makefile among them tells nothing.
+// TestInitProtectAll: a directory with many languages has each glob once, and a
+// Makefile adds none.
 func TestInitProtectAll(t *testing.T) {
 	root := t.TempDir()
 	var want []string
@@ -80,8 +80,8 @@ func TestInitProtectAll(t *testing.T) {
 		want = append(want, l.protect...)
 	}
 	touch(t, root, "makefile")
-	initIn(t, root)
-	got := switchedOn(t, root)
+	runInit(t, root)
+	got := enabledConfig(t, root)
 	slices.Sort(want)
 	slices.Sort(got.Check.Protect)
 	if diff := cmp.Diff(slices.Compact(want), got.Check.Protect); diff != "" {
@@ -89,19 +89,19 @@ func TestInitProtectAll(t *testing.T) {
 	}
 }
 
-// TestInitProtectNothing: a mark is a regular file at the root.
+// TestInitProtectNothing: only a regular file at the root marks a language.
 func TestInitProtectNothing(t *testing.T) {
 	root := t.TempDir()
 	touch(t, root, "sub/go.mod")
 	touch(t, root, "package.json/x")
 	touch(t, root, "main.go")
-	if out := initIn(t, root); strings.Contains(out, "hone.toml") {
+	if out := runInit(t, root); strings.Contains(out, "hone.toml") {
 		t.Error(out)
 	}
 }
 
-// switchedOn takes the comment sign away from what init wrote, and reads it.
-func switchedOn(t *testing.T, root string) config.File {
+// enabledConfig removes the comment signs from what init wrote, and reads it.
+func enabledConfig(t *testing.T, root string) config.File {
 	t.Helper()
 	at := filepath.Join(root, ".config", "hone.toml")
 	text, err := os.ReadFile(at)
@@ -129,8 +129,8 @@ func touch(t *testing.T, root, name string) {
 	}
 }
 
-// initIn writes the starter files of task and returns what is said.
-func initIn(t *testing.T, root string) string {
+// runInit writes the starter files of task and returns the output.
+func runInit(t *testing.T, root string) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := (&app{out: &out}).init(root, task.Kind().Starters()); err != nil {

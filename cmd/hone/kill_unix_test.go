@@ -24,12 +24,11 @@ import (
 	"hone/model/modeltest"
 )
 
-// TestKillAtEveryPoint ends the real process as kill -9 does, before and after
-// every event of a run of two rounds with an approval and a refusal, and
-// resumes it. The tree and the exit status must be those of a run that nobody
-// killed, every step must be on record once, and no recorded reply may be
-// bought again: one more request is made just where the kill came between a
-// request and its record.
+// TestKillAtEveryPoint kills the real process, as kill -9 does, before and after
+// every event of a run of two rounds with an approval and a refusal, and resumes
+// it. The tree and the exit status must be those of a run that was not killed,
+// every step must be recorded once, and no recorded reply may be paid for again.
+// Only a kill between a request and its record costs one more request.
 func TestKillAtEveryPoint(t *testing.T) {
 	template := killedRepository(t)
 	whole := newVictim(t, template)
@@ -84,7 +83,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 
 var reconcileArgs = []string{"reconcile", "-m", "openai/x", "--approve", "all", "--check", "grep -q two made"}
 
-// killedRepository is what each victim begins with.
+// killedRepository returns the repository that each victim starts with.
 func killedRepository(t *testing.T) string {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"specs/s.md": "Old.\n", "old": "old\n", "made": "zero\n"} {
@@ -104,14 +103,14 @@ func killedRepository(t *testing.T) string {
 	return dir
 }
 
-// victim is a repository with a server of its own.
+// victim is a repository with its own server.
 type victim struct {
 	dir, url string
 	asked    *atomic.Int64
 }
 
-// newVictim answers by what is asked, not by how often: a lost question that
-// is put again has the same answer.
+// newVictim returns a victim whose server replies by the content of a request
+// and not by its number: a lost request that is sent again has the same reply.
 func newVictim(t *testing.T, template string) victim {
 	v := victim{dir: t.TempDir(), asked: new(atomic.Int64)}
 	if err := os.CopyFS(v.dir, os.DirFS(template)); err != nil {
@@ -142,8 +141,8 @@ func newVictim(t *testing.T, template string) victim {
 
 func (v victim) requests() int { return int(v.asked.Load()) }
 
-// hone runs the program, to be killed at a point unless that is empty. The
-// exit status of what was killed is -1.
+// hone runs the program, and kills it at a point unless point is empty. The exit
+// status of a killed program is -1.
 func (v victim) hone(t *testing.T, point string, args ...string) (exit int, output string) {
 	t.Helper()
 	c := exec.Command("hone", args...)
@@ -157,7 +156,7 @@ func (v victim) hone(t *testing.T, point string, args ...string) (exit int, outp
 	return c.ProcessState.ExitCode(), string(out)
 }
 
-// tree is what the working tree holds, git's and hone's own files left out.
+// tree returns the working tree without the files of git and hone.
 func (v victim) tree(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -185,12 +184,12 @@ func (v victim) tree(t *testing.T) map[string]string {
 	return files
 }
 
-// facts is what a journal must hold just so often, whatever happened.
+// facts counts the events that a journal must contain an exact number of times.
 type facts struct {
 	events, replies, approvals, applies, checks, changes, refusals, rounds, ends int
 }
 
-// facts reads the newest run; there is none where the kill came before it.
+// facts reads the newest run; zero if the kill came before its start.
 func (v victim) facts(t *testing.T) (f facts) {
 	t.Helper()
 	home, err := journal.FindHome(v.dir)

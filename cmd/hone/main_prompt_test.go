@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// sent writes what the model read in a request over the chat completions wire:
-// the system text and the user's, as "hone prompt" prints them.
+// sent writes the system text and the user's text of a chat completions request,
+// as "hone prompt" prints them.
 func sent(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -34,7 +34,8 @@ func sent(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o644))
 }
 
-// contentText is a message's text, which stands there by itself or in parts.
+// contentText returns the text of a message, which is a string or a list of
+// parts.
 func contentText(ts *testscript.TestScript, raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

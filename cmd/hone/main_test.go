@@ -37,10 +37,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// killer is an observer that ends the process as kill -9 does. The point is a
-// number: before and after each event of the journal stands one, counted from
-// 0 over the process's life. Or it is a type of event, and stands after the
-// first of these. For empty it observes nothing.
+// killer returns an observer that kills the process, as kill -9 does, at a
+// point. A number counts the points of the process from 0: there is one before
+// and one after each event of the journal. A type of event means after the first
+// event of that type. An empty point never kills.
 func killer(point string) journal.Observer {
 	n, err := strconv.Atoi(point)
 	switch {
@@ -71,36 +71,36 @@ func die() {
 	select {}
 }
 
-// TestScripts runs the program itself. Each script of a ruling names it in
-// its first line. Beside testscript's own commands there are:
+// TestScripts runs the program itself. Each script of a ruling names the ruling
+// in its first line. In addition to testscript's own commands there are:
 //
 //	repo [DIR]            makes DIR (default: repo) a repository with one commit on main, with
-//	                      whatever begins with #! executable, and goes there
-//	project [DIR]         makes DIR (default: project) a project of hone phase, and goes there; what the
-//	                      script puts there stays as it is
-//	serve FILE            starts a server that speaks every provider's wire and answers with the
+//	                      every file that starts with #! executable, and changes to it
+//	project [DIR]         makes DIR (default: project) a project of hone phase, and changes to it; files
+//	                      of the script in DIR are kept
+//	serve FILE            starts a server that speaks every provider's wire and replies with the
 //	                      turns (modeltest.Turn) in FILE, a JSON list; sets the base URLs and keys
-//	served N              there were just N requests
+//	served N              there were exactly N requests
 //	request N FILE        writes the body of request N (1 is the first) to FILE
 //	sent N FILE           writes the prompt of request N, made over chat completions, to FILE
-//	[!] begins A B        the file B begins with the bytes of the file A
+//	[!] begins A B        the file B starts with the bytes of the file A
 //	header N NAME VALUE   request N had that header
 //	await N               waits for N requests
-//	schema FILE           every line of FILE is an event by events.schema.json
-//	nowhere TEXT          TEXT stands in no file below $WORK, the script's own included
-//	status N ARGS…        runs hone and wants exit status N
-//	terminal N ARGS…      is status with standard error on the terminal of "ttyin -stdin FILE"; what
-//	                      was shown there is ttyout
-//	tomls DIR             every .toml file below DIR can be read, and there is one
-//	count N REGEXP FILE   FILE has just N matches
-//	within N ARGS…        waits until ARGS… exits 0, N seconds at most
-//	unreplayed DIR WHY    the runs in DIR are not gone through again: the script damaged them on purpose
-//	unaccounted WHY F…    the files F… change beside a run, which its replay may say
+//	schema FILE           every line of FILE is an event that matches events.schema.json
+//	nowhere TEXT          no file below $WORK contains TEXT, including the script's own
+//	status N ARGS…        runs hone, which must exit with status N
+//	terminal N ARGS…      is status with standard error on the terminal of "ttyin -stdin FILE"; the
+//	                      output of the terminal is ttyout
+//	tomls DIR             there is a .toml file below DIR, and every one is valid
+//	count N REGEXP FILE   FILE has exactly N matches
+//	within N ARGS…        waits up to N seconds until ARGS… exits 0
+//	unreplayed DIR WHY    the runs in DIR are not replayed, because the script damaged them on purpose
+//	unaccounted WHY F…    the files F… change outside a run, and its replay may report them
 //
-// After each script every run that it leaves behind is gone through again ([replayAll]).
-// //
-// and the conditions wall:NAME, which holds where that wall can be had, and race, where the race
-// detector is at work.
+// There are two conditions: wall:NAME is true if that wall works on this machine, and race is true
+// with the race detector.
+//
+// After each script every run that it leaves is replayed ([replayAll]).
 func TestScripts(t *testing.T) {
 	dir, files := "testdata/script", []string(nil)
 	if testing.Short() {
@@ -117,10 +117,10 @@ func TestScripts(t *testing.T) {
 			case "root":
 				return os.Geteuid() == 0, nil
 			case "race":
-				return raced(), nil
+				return raceEnabled(), nil
 			}
 			if wall, ok := strings.CutPrefix(cond, "wall:"); ok {
-				return canHave(t, sandbox.Wall(wall)), nil
+				return wallWorks(t, sandbox.Wall(wall)), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
@@ -147,9 +147,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// shortScripts are the scripts that run with -short, as make race runs them:
-// each loop once, and what a program does at the same time (screens, signals,
-// retries, servers, walls). Without -short all of them run.
+// shortScripts returns the scripts that run with -short, as in make race: each
+// loop once, and whatever runs concurrently (screens, signals, retries, servers,
+// walls). Without -short all scripts run.
 func shortScripts(dir string) (files []string) {
 	for _, name := range strings.Fields("reconcile implement task_flow task_agent task_walls phase_flow resume undo replay_mixed prove_killed " +
 		"exit130 fault_provider g2_interrupt g2_terminal g7_retry g11_crash json lock patience_reconcile sandbox_signals show task_approve wires") {
@@ -158,8 +158,7 @@ func shortScripts(dir string) (files []string) {
 	return files
 }
 
-// skipShort skips a test with -short: it is about other processes, and takes
-// many of them.
+// skipShort skips a test with -short, because it starts many other processes.
 func skipShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -167,25 +166,25 @@ func skipShort(t *testing.T) {
 	}
 }
 
-// raced reports whether the race detector is at work, whose shadow memory does
-// not fit into the bounds that some walls are tried with.
-func raced() bool {
+// raceEnabled reports whether the race detector is on. Its shadow memory exceeds
+// the limits that some tests set for walls.
+func raceEnabled() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// unraced skips a test that is about other processes under the race detector,
-// where it takes minutes: make unit runs it without.
-func unraced(t *testing.T) {
+// skipRace skips a test with the race detector, because it is about other
+// processes and would take minutes. make unit runs it without the detector.
+func skipRace(t *testing.T) {
 	t.Helper()
-	if raced() {
+	if raceEnabled() {
 		t.Skip("it is about other processes: make unit runs it without the race detector")
 	}
 }
 
-// canHave reports whether a wall can be had on this machine, and says so where
-// it cannot: what scripts would try of it is left out.
-func canHave(t *testing.T, kind sandbox.Wall) bool {
+// wallWorks reports whether a wall works on this machine. If it does not,
+// wallWorks logs that its tests are skipped.
+func wallWorks(t *testing.T, kind sandbox.Wall) bool {
 	t.Helper()
 	why, tried := walls.Load(kind)
 	if !tried {
@@ -202,28 +201,28 @@ func canHave(t *testing.T, kind sandbox.Wall) bool {
 	return why == nil
 }
 
-// walls are those that were tried on this machine, with why they cannot be had.
+// walls maps each wall that was tried to why it does not work; nil if it works.
 var walls sync.Map
 
-// promptExit keeps the race detector from waiting for a second at the end of
-// every process.
+// promptExit stops the race detector from waiting a second at the end of every
+// process.
 const promptExit = "GORACE=atexit_sleep_ms=0"
 
-// setup gives a script an environment of its own: no key, no configuration of
-// whoever runs the tests.
+// setup gives a script its own environment, without the keys and configuration
+// of the user who runs the tests.
 func setup(e *testscript.Env) error {
 	e.Vars = append(e.Vars,
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", promptExit, "XDG_CACHE_HOME="+filepath.Join(e.WorkDir, ".cache"),
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 	e.Values[serverKey{}] = &holder{}
-	e.Values[replaysKey{}] = &replays{}
+	e.Values[replaysKey{}] = &replayExceptions{}
 	e.Defer(func() { replayAll(e) })
 	return nil
 }
 
 type serverKey struct{}
 
-// holder is where a script keeps its server.
+// holder contains the server of a script.
 type holder struct{ server *modeltest.Server }
 
 func repo(ts *testscript.TestScript, neg bool, args []string) {
@@ -354,7 +353,7 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	exits(ts, args, ts.Exec("sh", append([]string{"-c", `exec hone "$@" 2>/dev/tty`, "hone"}, args[1:]...)...))
 }
 
-// exits wants the status that args begins with.
+// exits checks that a command exited with the status args[0].
 func exits(ts *testscript.TestScript, args []string, err error) {
 	got := 0
 	var exit *exec.ExitError

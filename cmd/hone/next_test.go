@@ -41,8 +41,8 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// TestExplained: what a stop, a usage error and a failure say is what the user
-// sees, however they are wrapped; another error says nothing of the end.
+// TestExplained: the user sees the text of a stop, a usage error or a failure,
+// however deep it is wrapped. Any other error does not determine the end.
 func TestExplained(t *testing.T) {
 	cause := errors.New("cause")
 	for want, err := range map[string]error{

@@ -6,45 +6,47 @@ import (
 	"strings"
 )
 
-// An attempt is one try to cross a boundary between the parties of a phase, as
-// a line of bash. It has crossed when what it prints holds a canary that the
-// one who tries may not see, or when the file that it names says so afterwards.
+// An attempt is a line of bash that tries to cross a boundary between the
+// parties of a phase. It has crossed if its output contains a canary that the
+// actor must not see, or if the file in leaves shows it afterwards.
 //
-// Beside bash's own, these variables are there: WHO tries, and of which PARTY;
-// OWN is the folder of the PROJECT that is theirs, and OTHER the one that is
-// not; UP is the way from the working directory to the project. PERSON is the
-// person's home, SECOND another project, and SCENE the folder of all these.
+// It has these variables: WHO is the actor and PARTY its party. OWN is the
+// directory of the PROJECT that belongs to the party, and OTHER the one that does
+// not. UP is the relative path from the working directory to the project. PERSON
+// is the user's home, SECOND another project, and SCENE the directory of all
+// these.
 type attempt struct {
 	name, script string
-	// leaves is a file, as a path of the scene, that holds what the attempt
-	// writes into it if it has crossed; empty for attempts that only look.
+	// leaves is a file, relative to the scene, that contains what the attempt
+	// wrote if it has crossed; empty for attempts that only read.
 	leaves string
 }
 
-// forged is what an attempt to write leaves behind, told apart by who and what.
+// forged returns what an attempt to write leaves, by its actor and its name.
 func forged(who, name string) string { return "forged-by-" + who + "-" + name }
 
-// writes is an attempt to add to a file of the scene.
+// writes returns an attempt to append to a file of the scene.
 func writes(name, path string) attempt {
 	shell := strings.ReplaceAll(path, "@OTHER", "$OTHER")
 	return attempt{name, `echo "` + forged("$WHO", name) + `" >> "$SCENE/` + shell + `"`, path}
 }
 
-// attempts are all that somebody tries, by their names in the table, in their
-// order: what breaks one's own repository comes last.
+// attempts returns every attempt of an actor in the order of the table. Attempts
+// that break the actor's own repository come last.
 func attempts(s *scene) []attempt {
 	return slices.Concat(projectAttempts(), otherAttempts(), s.personAttempts(), s.networkAttempts(), s.gitAttempts())
 }
 
-// python is a line of bash that runs a program, which ends in any case.
+// python returns a line of bash that runs a program with a timeout.
 func python(text string) string { return "timeout 20 /usr/bin/python3 -ISc '" + text + "'" }
 
-// connecting is a program that prints what a Unix socket says.
-func connecting(address string) string {
+// readSocket returns a program that prints what it reads from a Unix socket.
+func readSocket(address string) string {
 	return python("import socket; c = socket.socket(socket.AF_UNIX); c.settimeout(3); c.connect(" + address + "); print(c.recv(100).decode())")
 }
 
-// projectAttempts are after what of the project is nobody's but the person's.
+// projectAttempts try to reach files of the project that belong to the user
+// only.
 func projectAttempts() []attempt {
 	return []attempt{
 		{name: "makefile", script: `cat "$UP/Makefile"`},
@@ -69,7 +71,8 @@ func projectAttempts() []attempt {
 	}
 }
 
-// otherAttempts are after the other folder, and the logs of the hooks.
+// otherAttempts try to reach the other party's directory, and the logs of the
+// hooks.
 func otherAttempts() []attempt {
 	return []attempt{
 		{name: "other-file", script: `cat "$UP/$OTHER/main.txt"`},
@@ -93,7 +96,7 @@ func otherAttempts() []attempt {
 	}
 }
 
-// personAttempts are after the person's home, the machine's processes, and what
+// personAttempts try to reach the user's home, the machine's processes, and what
 // other parties keep.
 func (s *scene) personAttempts() []attempt {
 	return []attempt{
@@ -125,7 +128,7 @@ print(error)`)},
 	}
 }
 
-// networkAttempts are after who listens anywhere.
+// networkAttempts try to reach every listener.
 func (s *scene) networkAttempts() []attempt {
 	return []attempt{
 		{name: "tcp-machine", script: fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d && cat <&3", s.machinePort)},
@@ -133,13 +136,13 @@ func (s *scene) networkAttempts() []attempt {
 		{name: "tcp-server", script: `url=${DEV_URL:-x:` + s.port + `}; exec 3<>/dev/tcp/127.0.0.1/${url##*:} && printf 'GET /canary HTTP/1.0\r\n\r\n' >&3 && cat <&3`},
 		{name: "tcp-server-port", script: `exec 3<>/dev/tcp/127.0.0.1/` + s.port + ` && printf 'GET /canary HTTP/1.0\r\n\r\n' >&3 && cat <&3`},
 		{name: "tcp-table", script: fmt.Sprintf(`grep -qi '0100007F:%04X 00000000:0000 0A' /proc/net/tcp && echo canary''-listening`, s.machinePort)},
-		{name: "unix-abstract", script: connecting(fmt.Sprintf(`"\0%s"`, s.token))},
-		{name: "unix-server", script: connecting(fmt.Sprintf(`"\0%s-server"`, s.token))},
-		{name: "unix-path", script: connecting(fmt.Sprintf("%q", s.at("second/socket")))},
+		{name: "unix-abstract", script: readSocket(fmt.Sprintf(`"\0%s"`, s.token))},
+		{name: "unix-server", script: readSocket(fmt.Sprintf(`"\0%s-server"`, s.token))},
+		{name: "unix-path", script: readSocket(fmt.Sprintf("%q", s.at("second/socket")))},
 	}
 }
 
-// gitAttempts would have hone's own git run programs when it commits.
+// gitAttempts try to make hone's own git run programs when it commits.
 func (s *scene) gitAttempts() []attempt {
 	return []attempt{
 		{name: "git-config", script: `cd "$PROJECT/$OWN" && git config core.fsmonitor "touch ` + s.at("sprung-git-config") + `; echo" && git config filter.evil.clean "touch ` + s.at("sprung-git-config") + `; cat"; echo '* filter=evil' > .gitattributes; echo '[core]' >> .git/config; echo ' fsmonitor = touch ` + s.at("sprung-git-config") + `' >> .git/config`, leaves: "sprung-git-config"},
@@ -149,9 +152,9 @@ func (s *scene) gitAttempts() []attempt {
 	}
 }
 
-// probe is a program that makes attempts, each below its name. Its arguments are
-// who runs it, of which party, the folder that is its own, the one that is not,
-// and the way up to the project.
+// probe returns a program that makes attempts and prints the output of each
+// below its name. Its arguments are the actor, the party, the party's own
+// directory, the other one, and the relative path up to the project.
 func (s *scene) probe(list []attempt) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `#!/bin/bash

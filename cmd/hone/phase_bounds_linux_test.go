@@ -18,10 +18,9 @@ import (
 	"hone/sandbox"
 )
 
-// The tests in this file try, from the place of everybody who takes part in a
-// phase, to get at what is somebody else's (rulings A7 to A10, A13), behind
-// every wall that can be had. What has to come out stands in
-// testdata/phase-bounds.md, which they read.
+// The tests in this file try, as every party of a phase, to reach what belongs
+// to another party (rulings A7 to A10, A13), behind every wall that works here.
+// They read the expected outcomes from testdata/phase-bounds.md.
 
 //go:embed testdata/phase-bounds.md
 var boundsTable string
@@ -29,7 +28,7 @@ var boundsTable string
 // boundsWalls are the columns of the table, in their order.
 var boundsWalls = []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall}
 
-// The groups of those who try, as the table names them.
+// boundsGroups are the groups of actors that the table names.
 var boundsGroups = map[string][]string{
 	"building":  {"builder", "builder-2", "agent-builder"},
 	"writing":   {"writer", "agent-writer"},
@@ -38,7 +37,7 @@ var boundsGroups = map[string][]string{
 	"server":    {"server"},
 }
 
-// boundsRow is a line of the table: what comes of an attempt behind each wall.
+// boundsRow is a line of the table: the outcome of an attempt behind each wall.
 type boundsRow struct {
 	attempt string
 	who     []string
@@ -76,16 +75,16 @@ func readBounds(t *testing.T) []boundsRow {
 	return rows
 }
 
-// boundsNeeds skips a test where it cannot be made, and says so.
+// boundsNeeds skips a test if it cannot run here, and logs why.
 func boundsNeeds(t *testing.T, wall sandbox.Wall) {
 	t.Helper()
-	if raced() {
+	if raceEnabled() {
 		t.Skipf("NOT PROVED %s: the race detector is at work, whose memory is more than commands may have; make unit runs this without it", wall)
 	}
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skipf("NOT PROVED %s: %v", wall, err)
 	}
-	if !canHave(t, wall) {
+	if !wallWorks(t, wall) {
 		t.Skipf("NOT PROVED %s: it cannot be had here", wall)
 	}
 }
@@ -105,8 +104,8 @@ func TestPhaseBounds(t *testing.T) {
 			if exit != 0 {
 				t.Fatalf("exit status %d\n%s", exit, out)
 			}
-			s.judge(t, wall, out, "builder", "builder-2", "writer", "verifier", "verifier-2", "health_check", "map_deps", "start_dev", "reset_state", "stop_dev", "server", "check")
-			s.judgeTools(t)
+			s.checkOutcomes(t, wall, out, "builder", "builder-2", "writer", "verifier", "verifier-2", "health_check", "map_deps", "start_dev", "reset_state", "stop_dev", "server", "check")
+			s.checkTools(t)
 		})
 	}
 }
@@ -124,13 +123,13 @@ func TestPhaseBoundsOfAgents(t *testing.T) {
 			if exit != 0 {
 				t.Fatalf("exit status %d\n%s", exit, out)
 			}
-			s.judge(t, wall, out, "agent-builder", "agent-writer", "agent-verifier")
+			s.checkOutcomes(t, wall, out, "agent-builder", "agent-writer", "agent-verifier")
 		})
 	}
 }
 
-// boundsTurns are what both roles' models say: a first round that fails, and a
-// second in which all is tried again.
+// boundsTurns returns the replies of both roles: a first round that fails, and a
+// second round that makes every attempt again.
 func boundsTurns(s *scene) []modeltest.Turn {
 	var turns []modeltest.Turn
 	say := func(text string) { turns = append(turns, modeltest.Turn{Text: text}) }
@@ -167,10 +166,10 @@ func boundsTurns(s *scene) []modeltest.Turn {
 	return turns
 }
 
-// astray begins the ids of calls that go astray.
+// astray is the prefix of the ids of forbidden calls.
 const astray = "astray-"
 
-// toolCalls are calls of every tool that go astray. All of them are in vain.
+// toolCalls returns a forbidden call of every tool. All of them must fail.
 func (s *scene) toolCalls(own string) []model.Call {
 	other := map[string]string{"src": "tests", "tests": "src"}[own]
 	paths := []string{"../Makefile", s.at("project/Makefile"), "x/../../Makefile", "./../" + other + "/main.txt", s.at("project/" + other + "/main.txt"), "planted", "planted-folder/main.txt",
@@ -196,8 +195,8 @@ func (s *scene) toolCalls(own string) []model.Call {
 	}
 	call("glob", map[string]any{"pattern": "../**"})
 	call("glob", map[string]any{"pattern": "planted-folder/**"})
-	// This one finds what commands left in the folder itself, which is no fault
-	// of the tool's: behind weak walls they can.
+	// This one finds what commands left in the directory itself. That is not a
+	// fault of the tool: behind weak walls commands can do that.
 	call("grep", map[string]any{"pattern": "canary-(" + other + "|results|makefile|config|env)"})
 	list[len(list)-1].ID = "everywhere-"
 	return list
@@ -205,19 +204,19 @@ func (s *scene) toolCalls(own string) []model.Call {
 
 var boundsCanary = regexp.MustCompile(`(canary|kept-by)-[a-z0-9-]+`)
 
-// phrases are the errors of programs, as words.
+// phrases maps the errors of programs to the words of the table.
 var phrases = []struct{ word, phrase string }{
 	{"EROFS", "Read-only file system"}, {"EACCES", "Permission denied"}, {"EPERM", "Operation not permitted"}, {"EBUSY", "Device or resource busy"},
 	{"EXDEV", "Invalid cross-device link"}, {"ECONNREFUSED", "Connection refused"}, {"ENOENT", "No such file or directory"}, {"ENOENT", "cannot be found"}, {"ENOENT", "does not exist"},
 }
 
-// judge holds what came of the attempts against the table, and looks for
-// canaries where there must be none.
-func (s *scene) judge(t *testing.T, wall sandbox.Wall, output string, actors ...string) {
+// checkOutcomes compares the outcomes of the attempts with the table, and looks
+// for canaries where there must be none.
+func (s *scene) checkOutcomes(t *testing.T, wall sandbox.Wall, output string, actors ...string) {
 	t.Helper()
 	rows := readBounds(t)
 	for _, who := range actors {
-		tried := s.tried(t, who)
+		tried := s.outputs(t, who)
 		for _, a := range attempts(s) {
 			said, ok := tried[a.name]
 			if !ok {
@@ -233,7 +232,7 @@ func (s *scene) judge(t *testing.T, wall sandbox.Wall, output string, actors ...
 			}
 		}
 	}
-	s.judgeTraces(t, wall, output)
+	s.checkTraces(t, wall, output)
 }
 
 func expected(rows []boundsRow, wall sandbox.Wall, who, name string) (words []string, ok bool) {
@@ -245,8 +244,8 @@ func expected(rows []boundsRow, wall sandbox.Wall, who, name string) (words []st
 	return words, ok
 }
 
-// party is whose folder and home somebody shares.
-func party(who string) (own []string) {
+// ownCanaries returns the canaries that an actor may see.
+func ownCanaries(who string) (own []string) {
 	switch {
 	case strings.Contains(who, "builder"):
 		return []string{"canary-src", "canary-history-src", "kept-by-builder"}
@@ -256,8 +255,8 @@ func party(who string) (own []string) {
 	return []string{"canary-src", "canary-history-src", "kept-by-hooks"}
 }
 
-// outcome is what came of an attempt, in one word.
-func (s *scene) outcome(who string, a attempt, said string) string {
+// outcome returns the outcome of an attempt, in one word.
+func (s *scene) outcome(who string, a attempt, output string) string {
 	if a.leaves != "" {
 		place := strings.ReplaceAll(a.leaves, "@OTHER", map[bool]string{true: "src", false: "tests"}[strings.Contains(who, "writer") || strings.Contains(who, "verifier")])
 		text, err := os.ReadFile(s.at(place))
@@ -265,21 +264,21 @@ func (s *scene) outcome(who string, a attempt, said string) string {
 			return "open"
 		}
 	}
-	for _, found := range boundsCanary.FindAllString(said, -1) {
-		if !slices.Contains(party(who), found) {
+	for _, found := range boundsCanary.FindAllString(output, -1) {
+		if !slices.Contains(ownCanaries(who), found) {
 			return "open"
 		}
 	}
 	for _, p := range phrases {
-		if strings.Contains(said, p.phrase) {
+		if strings.Contains(output, p.phrase) {
 			return p.word
 		}
 	}
 	return "held"
 }
 
-// tried reads what somebody's attempts printed.
-func (s *scene) tried(t *testing.T, who string) map[string]string {
+// outputs returns what an actor's attempts printed, by name.
+func (s *scene) outputs(t *testing.T, who string) map[string]string {
 	t.Helper()
 	for _, folder := range []string{"project/src/", "project/tests/", "project/tests/results/"} {
 		text, err := os.ReadFile(s.at(folder + who + ".tried"))
@@ -288,8 +287,8 @@ func (s *scene) tried(t *testing.T, who string) map[string]string {
 		}
 		tried := map[string]string{}
 		for part := range strings.SplitSeq(string(text), "\n@@ ") {
-			name, said, _ := strings.Cut(part, "\n")
-			tried[name] = said
+			name, output, _ := strings.Cut(part, "\n")
+			tried[name] = output
 		}
 		if _, ended := tried["end"]; !ended {
 			t.Errorf("the attempts of %s were cut short", who)
@@ -300,47 +299,47 @@ func (s *scene) tried(t *testing.T, who string) map[string]string {
 	return nil
 }
 
-// judgeTraces looks for canaries in what was sent to models, in what was
-// committed and in what hone keeps and prints.
-func (s *scene) judgeTraces(t *testing.T, wall sandbox.Wall, output string) {
+// checkTraces looks for canaries in requests to models, in commits, and in what
+// hone keeps and prints.
+func (s *scene) checkTraces(t *testing.T, wall sandbox.Wall, output string) {
 	t.Helper()
-	s.holdsNo(t, "what hone printed", []byte(output), boundsKey)
+	s.checkNoCanary(t, "what hone printed", []byte(output), boundsKey)
 	for path, text := range s.files(t, "project/.hone") {
-		s.holdsNo(t, path, text, boundsKey)
+		s.checkNoCanary(t, path, text, boundsKey)
 	}
 	hides := wall == sandbox.Hidden || wall == sandbox.Bubblewrap
 	for i, r := range s.provider.Received() {
-		s.holdsNo(t, fmt.Sprintf("request %d", i+1), r.Body, boundsKey)
+		s.checkNoCanary(t, fmt.Sprintf("request %d", i+1), r.Body, boundsKey)
 		if hides {
-			own := append(party("verifier"), "canary-prompt-verifier", "canary-server")
+			own := append(ownCanaries("verifier"), "canary-prompt-verifier", "canary-server")
 			if bytes.Contains(r.Body, []byte("b-model")) {
-				own = append(party("builder"), "canary-prompt-builder")
+				own = append(ownCanaries("builder"), "canary-prompt-builder")
 			}
-			s.holdsOnly(t, fmt.Sprintf("request %d", i+1), r.Body, own)
+			s.checkOnlyOwn(t, fmt.Sprintf("request %d", i+1), r.Body, own)
 		}
 	}
 	if !hides {
 		return
 	}
-	for repo, own := range map[string][]string{"src": party("builder"), "tests": append(party("verifier"), "canary-server")} {
+	for repo, own := range map[string][]string{"src": ownCanaries("builder"), "tests": append(ownCanaries("verifier"), "canary-server")} {
 		objects := gitIn(t, s.at("project/"+repo), "cat-file", "--batch", "--batch-all-objects")
-		s.holdsOnly(t, "the repository "+repo, []byte(objects), own)
+		s.checkOnlyOwn(t, "the repository "+repo, []byte(objects), own)
 	}
 }
 
-// judgeTools: what tools were asked to do astray, none of them did, behind
-// whatever wall.
-func (s *scene) judgeTools(t *testing.T) {
+// checkTools checks that no tool did what a forbidden call asked for, behind any
+// wall.
+func (s *scene) checkTools(t *testing.T) {
 	t.Helper()
 	answers := 0
 	for i, r := range s.provider.Received() {
-		own := party("verifier")
+		own := ownCanaries("verifier")
 		if bytes.Contains(r.Body, []byte("b-model")) {
-			own = party("builder")
+			own = ownCanaries("builder")
 		}
-		for id, text := range s.answers(t, r.Body) {
+		for id, text := range s.strayResults(t, r.Body) {
 			answers++
-			s.holdsOnly(t, fmt.Sprintf("the answer to %s in request %d", id, i+1), text, own)
+			s.checkOnlyOwn(t, fmt.Sprintf("the answer to %s in request %d", id, i+1), text, own)
 		}
 	}
 	if answers < 100 {
@@ -355,9 +354,9 @@ func (s *scene) judgeTools(t *testing.T) {
 	}
 }
 
-// answers are the results of calls that went astray, in a request over chat
-// completions.
-func (s *scene) answers(t *testing.T, body []byte) map[string][]byte {
+// strayResults returns the results of forbidden calls in a chat completions
+// request.
+func (s *scene) strayResults(t *testing.T, body []byte) map[string][]byte {
 	t.Helper()
 	var request struct {
 		Messages []struct {
@@ -377,8 +376,8 @@ func (s *scene) answers(t *testing.T, body []byte) map[string][]byte {
 	return found
 }
 
-// TestPhaseBoundsTable holds the table and the attempts together: everybody's
-// attempts stand in it, each in one line, and nothing else does.
+// TestPhaseBoundsTable: the table contains every attempt of every actor in
+// exactly one line, and no other attempt.
 func TestPhaseBoundsTable(t *testing.T) {
 	lines := map[string]int{}
 	for _, r := range readBounds(t) {

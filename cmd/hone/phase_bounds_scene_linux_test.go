@@ -14,13 +14,13 @@ import (
 	"hone/model/modeltest"
 )
 
-// scene is a person's home with projects, and what else there is on a machine.
+// scene is a user's home with projects, and the rest of a machine.
 type scene struct {
 	dir          string
-	token        string            // in the names of what all processes share
+	token        string            // in the names of shared resources
 	blobs        map[string]string // of a file in each repository's history
 	port         string            // of the project's server
-	machinePort  int               // somebody else's on this machine
+	machinePort  int               // of another server on this machine
 	providerPort string
 	provider     *modeltest.Server
 }
@@ -29,7 +29,7 @@ const boundsKey = "canary-key-5f1c9d7e"
 
 func (s *scene) at(path string) string { return filepath.Join(s.dir, filepath.FromSlash(path)) }
 
-// setScene makes everything that there is to get at.
+// setScene creates everything that the attempts try to reach.
 func setScene(t *testing.T, agents bool) *scene {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -40,7 +40,7 @@ func setScene(t *testing.T, agents bool) *scene {
 	t.Cleanup(s.clear)
 	s.provider = modeltest.NewServer(t)
 	s.providerPort = s.provider.URL[strings.LastIndexByte(s.provider.URL, ':')+1:]
-	s.machinePort = answering(t, "tcp", "127.0.0.1:0")
+	s.machinePort = newListener(t, "tcp", "127.0.0.1:0")
 	s.port = freePort(t)
 	s.write(t, map[string]string{
 		"home/.ssh/id_ed25519": "canary-ssh", "home/.gemini/oauth_creds.json": "canary-gemini", "home/.profile": "# canary-profile\n",
@@ -61,13 +61,13 @@ func setScene(t *testing.T, agents bool) *scene {
 	for _, repo := range []string{"src", "tests"} {
 		s.repository(t, repo)
 	}
-	answering(t, "unix", "\x00"+s.token)
-	answering(t, "unix", s.at("second/socket"))
+	newListener(t, "unix", "\x00"+s.token)
+	newListener(t, "unix", s.at("second/socket"))
 	return s
 }
 
-// clear removes what attempts left where all processes can write: without walls
-// they do.
+// clear removes what attempts without walls left in places where all processes
+// can write.
 func (s *scene) clear() {
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
 		left, _ := filepath.Glob(dir + "/" + s.token + "-*")
@@ -77,8 +77,8 @@ func (s *scene) clear() {
 	}
 }
 
-// repository makes src or tests, with what is tried there, and a file that only
-// its history has.
+// repository creates src or tests with the attempts in it, and with a file that
+// is only in its history.
 func (s *scene) repository(t *testing.T, repo string) {
 	at := "project/" + repo + "/"
 	s.write(t, map[string]string{at + "main.txt": "canary-" + repo + "\n", at + "old.txt": "canary-history-" + repo + "\n"})
@@ -90,8 +90,8 @@ func (s *scene) repository(t *testing.T, repo string) {
 	gitIn(t, s.at(at), "commit", "-q", "-m", "new")
 }
 
-// arm puts the programs that try into both folders, when all is there that they
-// look for.
+// arm writes the programs that make the attempts to both directories, after
+// everything that they look for exists.
 func (s *scene) arm(t *testing.T) {
 	t.Helper()
 	text := s.probe(attempts(s))
@@ -124,8 +124,9 @@ func testFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// answering is a listener of this machine that answers everybody with a canary.
-func answering(t *testing.T, network, address string) (port int) {
+// newListener starts a listener on this machine that answers every connection
+// with a canary.
+func newListener(t *testing.T, network, address string) (port int) {
 	t.Helper()
 	l, err := net.Listen(network, address)
 	if err != nil {
@@ -148,7 +149,7 @@ func answering(t *testing.T, network, address string) (port int) {
 	return port
 }
 
-// gitIn runs git as nobody in particular.
+// gitIn runs git with a neutral identity.
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	c := exec.Command("git", args...)
@@ -162,7 +163,7 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// hone runs hone as the person does: with a key in its environment, in a home
+// hone runs hone as the user does: with a key in its environment, and in a home
 // with secrets.
 func (s *scene) hone(t *testing.T, args ...string) (exit int, output string) {
 	t.Helper()
@@ -177,14 +178,14 @@ func (s *scene) hone(t *testing.T, args ...string) (exit int, output string) {
 	return c.ProcessState.ExitCode(), string(out)
 }
 
-func (s *scene) holdsNo(t *testing.T, what string, text []byte, canary string) {
+func (s *scene) checkNoCanary(t *testing.T, what string, text []byte, canary string) {
 	t.Helper()
 	if i := bytes.Index(text, []byte(canary)); i >= 0 {
 		t.Errorf("%s holds %s: …%s…", what, canary, text[max(0, i-200):min(len(text), i+100)])
 	}
 }
 
-func (s *scene) holdsOnly(t *testing.T, what string, text []byte, own []string) {
+func (s *scene) checkOnlyOwn(t *testing.T, what string, text []byte, own []string) {
 	t.Helper()
 	for _, at := range boundsCanary.FindAllIndex(text, -1) {
 		if found := string(text[at[0]:at[1]]); !slices.Contains(own, found) {
@@ -194,7 +195,7 @@ func (s *scene) holdsOnly(t *testing.T, what string, text []byte, own []string) 
 	}
 }
 
-// files are all files below a folder.
+// files returns all files below a directory.
 func (s *scene) files(t *testing.T, folder string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}

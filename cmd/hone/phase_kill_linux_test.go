@@ -22,15 +22,15 @@ import (
 	"hone/sandbox"
 )
 
-// TestKillPhase ends the real process as kill -9 does, before or after some
-// events of a phase of two rounds, a contract that fails and a pass, and
-// resumes it; with HONE_TEST_ALL set, before and after each. What stands in
-// src/ and tests/, and each commit, must be what a run that nobody killed makes,
-// at most one more question is put, and no process outlives its run.
+// TestKillPhase kills the real process, as kill -9 does, before or after some
+// events of a phase of two rounds, with a failing contract and a pass, and
+// resumes it. With HONE_TEST_ALL set it does so before and after each event. The
+// files in src/ and tests/ and the commits must be those of a run that was not
+// killed, at most one more request is sent, and no process survives its run.
 func TestKillPhase(t *testing.T) {
-	unraced(t)
+	skipRace(t)
 	needsPhase(t)
-	whole := newBuilt(t, sandbox.Hidden)
+	whole := newPhaseProject(t, sandbox.Hidden)
 	if exit, out := whole.hone(t, "", whole.args...); exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)
 	}
@@ -44,13 +44,13 @@ func TestKillPhase(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			b := newBuilt(t, sandbox.Hidden)
+			b := newPhaseProject(t, sandbox.Hidden)
 			if exit, out := b.hone(t, fmt.Sprint(n), b.args...); exit != -1 {
 				t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
 			}
-			b.deserted(t)
+			b.waitForNoProcesses(t)
 			again := []string{"resume", "last"}
-			if n < 2 { // nothing is on record
+			if n < 2 { // nothing is recorded
 				again = b.args
 			}
 			if exit, out := b.hone(t, "", again...); exit != 0 {
@@ -62,25 +62,25 @@ func TestKillPhase(t *testing.T) {
 			if got := b.asked.Load(); got > asked+1 {
 				t.Errorf("%d questions were put, where %d are enough", got, asked)
 			}
-			b.deserted(t)
+			b.waitForNoProcesses(t)
 		})
 	}
 }
 
-// TestKillServer: the project's server is up while the verifier is asked, and
-// is gone with all that it started when hone is killed then, or interrupted,
-// behind every wall and behind none (ruling A9).
+// TestKillServer: the project's server is up while the verifier works. If hone
+// is killed or interrupted then, the server and its children are stopped, behind
+// every wall and without walls (ruling A9).
 func TestKillServer(t *testing.T) {
-	unraced(t)
+	skipRace(t)
 	needsPhase(t)
 	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall} {
 		for _, end := range []os.Signal{os.Kill, os.Interrupt} {
 			t.Run(fmt.Sprintf("%s/%s", wall, end), func(t *testing.T) {
-				if wall != sandbox.NoWall && !canHave(t, wall) {
+				if wall != sandbox.NoWall && !wallWorks(t, wall) {
 					t.Skip("SKIPPED: that wall cannot be had")
 				}
 				t.Parallel()
-				b := newBuilt(t, wall)
+				b := newPhaseProject(t, wall)
 				b.hang.Store(true)
 				c := b.command("", b.args...)
 				var said bytes.Buffer
@@ -88,7 +88,7 @@ func TestKillServer(t *testing.T) {
 				if err := c.Start(); err != nil {
 					t.Fatal(err)
 				}
-				if !came(func() bool { return b.hung.Load() }) {
+				if !waitFor(func() bool { return b.hung.Load() }) {
 					t.Error("the verifier was not asked within 30 s")
 				}
 				if len(b.processes(t, b.marker)) == 0 {
@@ -98,7 +98,7 @@ func TestKillServer(t *testing.T) {
 					t.Fatal(err)
 				}
 				_ = c.Wait()
-				b.deserted(t)
+				b.waitForNoProcesses(t)
 				if t.Failed() {
 					t.Logf("it said:\n%s", said.String())
 				}
@@ -107,7 +107,7 @@ func TestKillServer(t *testing.T) {
 	}
 }
 
-// needsPhase skips a test where the project's service cannot run.
+// needsPhase skips a test if the project's service cannot run.
 func needsPhase(t *testing.T) {
 	t.Helper()
 	for _, program := range []string{"git", "curl", "/usr/bin/python3"} {
@@ -115,25 +115,25 @@ func needsPhase(t *testing.T) {
 			t.Skip("SKIPPED: ", err)
 		}
 	}
-	if !canHave(t, sandbox.Hidden) {
+	if !wallWorks(t, sandbox.Hidden) {
 		t.Skip("SKIPPED: there is no wall that hides")
 	}
 }
 
-// built is a project that a phase is built in, with a model of its own.
-type built struct {
+// phaseProject is a project with a phase to build, and its own model.
+type phaseProject struct {
 	dir, cache, url string
 	marker          string // in the server's arguments
 	args            []string
 	asked           *atomic.Int64
-	hang, hung      *atomic.Bool // the verifier's first answer never comes, and is waited for
+	hang, hung      *atomic.Bool // the verifier's first reply never comes; the verifier waits for it
 }
 
-// newBuilt is a project whose server has a port of its own where walls leave
-// it on the machine's network.
-func newBuilt(t *testing.T, wall sandbox.Wall) built {
+// newPhaseProject returns a project. Its server has its own port if the wall
+// leaves it on the machine's network.
+func newPhaseProject(t *testing.T, wall sandbox.Wall) phaseProject {
 	t.Helper()
-	b := built{dir: t.TempDir(), cache: t.TempDir(), asked: new(atomic.Int64), hang: new(atomic.Bool), hung: new(atomic.Bool)}
+	b := phaseProject{dir: t.TempDir(), cache: t.TempDir(), asked: new(atomic.Int64), hang: new(atomic.Bool), hung: new(atomic.Bool)}
 	b.marker = "marker-of-" + filepath.Base(filepath.Dir(b.dir)) + filepath.Base(b.dir)
 	if err := copyProject(b.dir); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func newBuilt(t *testing.T, wall sandbox.Wall) built {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its children are in groups of their own, and do not mind a hang-up.
+	// Its children have their own process groups, and ignore SIGHUP.
 	start := "' $port " + b.marker + " "
 	changed := strings.NewReplacer("port=3000", "port="+port, "' $port ", start,
 		"  start_dev)\n", "  start_dev)\n    setsid nohup sh -c 'sleep 600; true' "+b.marker+" &\n").Replace(string(text))
@@ -166,8 +166,8 @@ func newBuilt(t *testing.T, wall sandbox.Wall) built {
 	return b
 }
 
-// ServeHTTP answers by what is asked, not by how often.
-func (b built) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP replies by the content of a request and not by its number.
+func (b phaseProject) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.asked.Add(1)
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -186,9 +186,9 @@ func (b built) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.ServeHTTP(w, r)
 }
 
-// answer is what either role does next: it runs one command, again where that
-// was cut off, and ends.
-func (b built) answer(body []byte) modeltest.Turn {
+// answer returns what a role does next: it runs one command, again if that was
+// cut off, and ends.
+func (b phaseProject) answer(body []byte) modeltest.Turn {
 	var asked struct {
 		Messages []struct {
 			Role    string
@@ -218,17 +218,17 @@ func bash(line string) modeltest.Turn {
 	return modeltest.Turn{Calls: []model.Call{{ID: "call_1", Name: "bash", Args: string(args)}}}
 }
 
-// command is the program in the project, to be killed at a point unless that
-// is empty.
-func (b built) command(point string, args ...string) *exec.Cmd {
+// command returns a command that runs hone in the project, and kills it at a
+// point unless point is empty.
+func (b phaseProject) command(point string, args ...string) *exec.Cmd {
 	c := exec.Command("hone", args...)
 	c.Dir = b.dir
 	c.Env = append(os.Environ(), "HONE_TEST_KILL="+point, "OPENAI_BASE_URL="+b.url+"/v1", "XDG_CACHE_HOME="+b.cache, "GIT_CONFIG_GLOBAL="+os.DevNull, promptExit)
 	return c
 }
 
-// hone runs the program. The exit status of what was killed is -1.
-func (b built) hone(t *testing.T, point string, args ...string) (exit int, output string) {
+// hone runs the program. The exit status of a killed program is -1.
+func (b phaseProject) hone(t *testing.T, point string, args ...string) (exit int, output string) {
 	t.Helper()
 	c := b.command(point, args...)
 	out, err := c.CombinedOutput()
@@ -238,8 +238,8 @@ func (b built) hone(t *testing.T, point string, args ...string) (exit int, outpu
 	return c.ProcessState.ExitCode(), string(out)
 }
 
-// outcome is what a run leaves for people: its files, and its commits.
-func (b built) outcome(t *testing.T) map[string]string {
+// outcome returns what a run leaves for the user: files and commits.
+func (b phaseProject) outcome(t *testing.T) map[string]string {
 	t.Helper()
 	left := map[string]string{}
 	for _, name := range []string{"src/routes", "tests/suite.sh", "tests/failed_specs.md", "project_map.txt", "tests/results/lint.log"} {
@@ -265,19 +265,20 @@ func (b built) outcome(t *testing.T) map[string]string {
 	return left
 }
 
-// events is how many events the run has.
-func (b built) events(t *testing.T) int {
+// events returns the number of events of the run.
+func (b phaseProject) events(t *testing.T) int {
 	t.Helper()
 	_, out := b.hone(t, "", "show", "last", "--json")
 	return strings.Count(out, "\n")
 }
 
-// deserted waits until nothing is left of what ran behind the run's walls: the
-// server and what it started by their arguments, the rest by its HOME.
-func (b built) deserted(t *testing.T) {
+// waitForNoProcesses waits until no process of the run's walls remains. It
+// finds the server and its children by their arguments, and the others by their
+// HOME.
+func (b phaseProject) waitForNoProcesses(t *testing.T) {
 	t.Helper()
 	var left []*os.Process
-	came(func() bool {
+	waitFor(func() bool {
 		left = append(b.processes(t, b.marker), b.processes(t, b.cache)...)
 		return len(left) == 0
 	})
@@ -287,10 +288,10 @@ func (b built) deserted(t *testing.T) {
 	}
 }
 
-// came waits until something has come to pass, half a minute at most.
-func came(is func() bool) bool {
+// waitFor waits until a condition is true, for at most half a minute.
+func waitFor(condition func() bool) bool {
 	for range 600 {
-		if is() {
+		if condition() {
 			return true
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -298,9 +299,9 @@ func came(is func() bool) bool {
 	return false
 }
 
-// processes are those that have a word among their arguments or in their
+// processes returns the processes with a word in their arguments or their
 // environment.
-func (b built) processes(t *testing.T, word string) []*os.Process {
+func (b phaseProject) processes(t *testing.T, word string) []*os.Process {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -325,7 +326,7 @@ func (b built) processes(t *testing.T, word string) []*os.Process {
 	return found
 }
 
-// freePort is a port that nobody has now.
+// freePort returns a port that is free now.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l := httptest.NewServer(http.NotFoundHandler())

@@ -11,18 +11,18 @@ import (
 	"hone/sandbox"
 )
 
-// sabotage is what the parties of a phase do in their own places.
+// sabotage is what the parties of a phase do in their own directories.
 type sabotage struct {
 	name                 string
 	wall                 sandbox.Wall
-	write, build, verify string // in bash, in the places of the roles; empty: nothing
-	hook, runs           string // a hook, and what it runs of the builder's; empty: nothing
+	write, build, verify string // in bash, in the directories of the roles; may be empty
+	hook, runs           string // a hook, and the builder's program that it runs; may be empty
 	exit                 int    // of hone
-	says                 string // by hone, among other things
+	says                 string // part of hone's output
 }
 
-// TestPhaseSabotage: what a party may break in its own place gets it nothing of
-// anybody else's.
+// TestPhaseSabotage: whatever a party breaks in its own directory, it does not
+// reach anything of another party.
 func TestPhaseSabotage(t *testing.T) {
 	for _, tt := range []sabotage{
 		{name: "no HEAD", wall: sandbox.Hidden, build: "rm .git/HEAD"},
@@ -44,7 +44,7 @@ func TestPhaseSabotage(t *testing.T) {
 	}
 }
 
-// try runs a phase, and looks at all that is none of the parties'.
+// try runs a phase, and checks everything that does not belong to the parties.
 func (tt sabotage) try(t *testing.T) {
 	s := setScene(t, false)
 	s.write(t, map[string]string{
@@ -61,13 +61,13 @@ func (tt sabotage) try(t *testing.T) {
 	if after := gitIn(t, s.at("project"), "rev-parse", "--all"); after != before {
 		t.Errorf("the person's repository had %s and has %s", before, after)
 	}
-	s.holdsNo(t, "the repository tests", []byte(gitIn(t, s.at("project/tests"), "cat-file", "--batch", "--batch-all-objects")), "canary-src")
+	s.checkNoCanary(t, "the repository tests", []byte(gitIn(t, s.at("project/tests"), "cat-file", "--batch", "--batch-all-objects")), "canary-src")
 	for i, r := range s.provider.Received() {
-		s.holdsNo(t, fmt.Sprintf("request %d", i+1), r.Body, "canary-env")
+		s.checkNoCanary(t, fmt.Sprintf("request %d", i+1), r.Body, "canary-env")
 	}
 	specs := s.files(t, "project/specs")
 	for path, text := range specs {
-		s.holdsNo(t, path, text, "forged")
+		s.checkNoCanary(t, path, text, "forged")
 	}
 	if len(specs) != 2 {
 		t.Errorf("specs/ holds %d files", len(specs))
@@ -81,7 +81,7 @@ func orTrue(command string) string {
 	return command
 }
 
-// sabotageTurns are a session for each role, in which it runs a command.
+// sabotageTurns returns a session for each role, in which it runs a command.
 func sabotageTurns(write, build, verify string) []modeltest.Turn {
 	var turns []modeltest.Turn
 	session := func(commands ...string) {

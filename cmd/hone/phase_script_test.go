@@ -9,9 +9,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// project is a testscript command: it makes a folder a project of one phase, a
-// service whose hooks need python3, and goes there. What the script itself
-// puts into the folder stays as it is.
+// project is a testscript command. It makes a directory a project of one phase,
+// a service whose hooks need python3, and changes to it. Files of the script in
+// the directory are kept.
 func project(ts *testscript.TestScript, neg bool, args []string) {
 	dir := "project"
 	if len(args) > 0 {
@@ -21,7 +21,7 @@ func project(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(ts.Chdir(dir))
 }
 
-// copyProject adds to a folder what it lacks of a project.
+// copyProject adds the missing files of a project to a directory.
 func copyProject(dir string) error {
 	from := os.DirFS(filepath.Join("testdata", "project"))
 	return fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {

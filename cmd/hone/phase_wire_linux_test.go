@@ -17,10 +17,10 @@ import (
 )
 
 // TestPhaseOverAWire: a web service in Go is built and tested over Gemini's
-// protocol in three rounds: it is not formatted, a contract fails, all hold.
-// Neither role is sent what is the other's.
+// protocol in three rounds: it is not formatted, a contract fails, all contracts
+// hold. Neither role is sent what belongs to the other.
 func TestPhaseOverAWire(t *testing.T) {
-	unraced(t)
+	skipRace(t)
 	if testing.Short() {
 		t.Skip("SKIPPED: this builds a program four times")
 	}
@@ -29,7 +29,7 @@ func TestPhaseOverAWire(t *testing.T) {
 		t.Skip("SKIPPED: ", err)
 	}
 	t.Parallel()
-	turns := noting(t)
+	turns := phaseReplies(t)
 	s := modeltest.NewServer(t, turns...)
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/notes")); err != nil {
@@ -74,11 +74,11 @@ func TestPhaseOverAWire(t *testing.T) {
 	if builds != 6 || tests != 6 {
 		t.Errorf("%d requests of the builder and %d of the verifier", builds, tests)
 	}
-	// What failed went to the builder, and what commands printed to whoever ran them.
-	ordered(t, received[4].Body, "lint.log", "not formatted: main.go")
-	ordered(t, received[7].Body, "SPEC: GET /notes/{unknown id}", "OBSERVED: 500")
-	ordered(t, received[8].Body, "the contracts that failed", "SPEC: GET /notes/{unknown id}", "OBSERVED: 500")
-	ordered(t, received[10].Body, "main.go", "the contracts that failed", "it answers at http://localhost:3000")
+	// Failures went to the builder, and the output of commands to the role that ran them.
+	checkOrder(t, received[4].Body, "lint.log", "not formatted: main.go")
+	checkOrder(t, received[7].Body, "SPEC: GET /notes/{unknown id}", "OBSERVED: 500")
+	checkOrder(t, received[8].Body, "the contracts that failed", "SPEC: GET /notes/{unknown id}", "OBSERVED: 500")
+	checkOrder(t, received[10].Body, "main.go", "the contracts that failed", "it answers at http://localhost:3000")
 	for repo, want := range map[string][]string{
 		"src": {"build/step-1/pre-deterministic", "build/step-2/pre-deterministic", "build/step-2/post-deterministic",
 			"build/step-3/pre-deterministic", "build/step-3/post-deterministic", "passed"},
@@ -91,8 +91,8 @@ func TestPhaseOverAWire(t *testing.T) {
 	}
 }
 
-// shareGoCache lets commands in a project use the machine's build cache: a
-// cold one takes most of a minute to fill.
+// shareGoCache lets commands in a project use the machine's build cache, because
+// an empty one takes most of a minute to fill.
 func shareGoCache(t *testing.T, dir string) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOCACHE").Output()
@@ -110,8 +110,8 @@ func shareGoCache(t *testing.T, dir string) string {
 	return cache
 }
 
-// noting are the replies of both roles.
-func noting(t *testing.T) []modeltest.Turn {
+// phaseReplies returns the replies of both roles.
+func phaseReplies(t *testing.T) []modeltest.Turn {
 	t.Helper()
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("testdata", "notes", name))

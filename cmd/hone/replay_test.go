@@ -12,29 +12,29 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// replays are what a script said of the runs that it leaves behind.
-type replays struct {
-	excused []string // folders whose runs cannot be gone through again
-	beside  []string // files that somebody changed beside a run
+// replayExceptions is what a script excludes from the replay of its runs.
+type replayExceptions struct {
+	directories []string // whose runs cannot be replayed
+	files       []string // changed outside a run
 }
 
 type replaysKey struct{}
 
-// replayAll goes through every run again that a script leaves behind, with
-// nothing of the script's environment but what it began with: each has to come
-// out the same, and nothing may have changed that nobody is on record for.
+// replayAll replays every run that a script leaves, with the environment that
+// the script started with. Each must have the same result, and every change must
+// be recorded.
 func replayAll(e *testscript.Env) {
-	if raced() {
-		return // as many processes again, and the race detector has seen them
+	if raceEnabled() {
+		return // twice the processes, and the race detector has already seen them
 	}
-	said := e.Values[replaysKey{}].(*replays)
+	except := e.Values[replaysKey{}].(*replayExceptions)
 	for _, dir := range workspacesIn(e.WorkDir) {
-		if slices.Contains(said.excused, dir) {
+		if slices.Contains(except.directories, dir) {
 			continue
 		}
 		runs, _ := filepath.Glob(filepath.Join(dir, ".hone", "runs", "*.jsonl"))
 		for _, run := range runs {
-			if err := replayed(e, dir, strings.TrimSuffix(filepath.Base(run), ".jsonl"), said.beside); err != nil {
+			if err := replayRun(e, dir, strings.TrimSuffix(filepath.Base(run), ".jsonl"), except.files); err != nil {
 				e.T().Log(err)
 				e.T().FailNow()
 			}
@@ -42,12 +42,13 @@ func replayAll(e *testscript.Env) {
 	}
 }
 
-// unexplained is what a replay says of a file that it cannot account for.
+// unexplained matches what a replay prints about a file whose change is not
+// recorded.
 var unexplained = regexp.MustCompile(`(?m)^(?:changed outside the run|not compared)[^:]*: (.*)$`)
 
-// replayed goes through one run again. One that ended before its start was on
-// record has nothing to go through.
-func replayed(e *testscript.Env, dir, run string, beside []string) error {
+// replayRun replays one run. A run without a recorded start has nothing to
+// replay.
+func replayRun(e *testscript.Env, dir, run string, except []string) error {
 	cmd := exec.Command("hone", "replay", run)
 	cmd.Dir, cmd.Env = dir, e.Vars
 	out, err := cmd.CombinedOutput()
@@ -58,14 +59,14 @@ func replayed(e *testscript.Env, dir, run string, beside []string) error {
 		return fmt.Errorf("hone replay %s in %s: %w\n%s", run, dir, err, out)
 	}
 	for _, m := range unexplained.FindAllSubmatch(out, -1) {
-		if !slices.Contains(beside, string(m[1])) {
+		if !slices.Contains(except, string(m[1])) {
 			return fmt.Errorf("hone replay %s in %s: %s", run, dir, m[0])
 		}
 	}
 	return nil
 }
 
-// workspacesIn are the folders below one that hone has worked in.
+// workspacesIn returns the directories below top that hone has worked in.
 func workspacesIn(top string) []string {
 	var dirs []string
 	_ = filepath.WalkDir(top, func(path string, d os.DirEntry, err error) error {
@@ -73,25 +74,25 @@ func workspacesIn(top string) []string {
 			dirs = append(dirs, filepath.Dir(path))
 			return filepath.SkipDir
 		}
-		return nil // what cannot be read holds no run that could be
+		return nil // an unreadable directory has no readable runs
 	})
 	return dirs
 }
 
-// unreplayed excuses the runs in a folder.
+// unreplayed excludes the runs in a directory.
 func unreplayed(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: unreplayed DIR WHY")
 	}
-	said := ts.Value(replaysKey{}).(*replays)
-	said.excused = append(said.excused, ts.MkAbs(args[0]))
+	except := ts.Value(replaysKey{}).(*replayExceptions)
+	except.directories = append(except.directories, ts.MkAbs(args[0]))
 }
 
-// unaccounted excuses files that change beside a run.
+// unaccounted excludes files that change outside a run.
 func unaccounted(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: unaccounted WHY FILE...")
 	}
-	said := ts.Value(replaysKey{}).(*replays)
-	said.beside = append(said.beside, args[1:]...)
+	except := ts.Value(replaysKey{}).(*replayExceptions)
+	except.files = append(except.files, args[1:]...)
 }

@@ -23,8 +23,8 @@ func TestShellStatus(t *testing.T) {
 	}
 }
 
-// TestShown: what a command prints is passed on without keys, however it comes
-// in pieces, and its end is kept.
+// TestShown: the output of a command is forwarded without keys, even if a key is
+// split between writes, and its end is kept.
 func TestShown(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{env: func(name string) string {

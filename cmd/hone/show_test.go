@@ -16,16 +16,16 @@ import (
 	"hone/tool"
 )
 
-// scripted is a model that gives these replies, in order.
+// scripted is a model that returns these replies in order.
 type scripted []model.Reply
 
 func (list scripted) Generate(_ context.Context, req model.Request) (model.Reply, error) {
 	return list[req.Seq], nil
 }
 
-// conversed is a repository with a run of two rounds: a conversation each, with
-// long arguments and a long result in the second.
-func conversed(t *testing.T) string {
+// conversationRun returns a repository with a run of two rounds. Each is a
+// conversation, the second with long arguments and a long result.
+func conversationRun(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
@@ -56,15 +56,15 @@ func conversed(t *testing.T) string {
 	return dir
 }
 
-// TestShowConversation: each flag shows what it says, and none a control
-// character.
+// TestShowConversation: each flag shows what its help says, and none shows a
+// control character.
 func TestShowConversation(t *testing.T) {
-	dir := conversed(t)
+	dir := conversationRun(t)
 	inAll := "  executor, total: 3 turns, 2 calls (1 refused), 0 files changed, 44 tokens, in "
 	brief := []string{"round 1 of 2\n", "    read one.txt: ok, 13 bytes", "round 2 of 2\n", "    read long.txt: ok, 1001 lines", "! nothing is refused: there is no tool", inAll}
 	for _, tt := range []struct {
 		args       []string
-		want, lack []string // what is shown, in order, and what is not
+		want, lack []string // want in this order; lack is not shown
 	}{
 		{nil, brief, []string{"words of", "the one line", "line of a long result", "the task", "\x1b"}},
 		{[]string{"-v"}, []string{"words of round one\n", "    read one.txt", "      | the one line\n", `words of round two \x1b[2J` + "\n", "    read long.txt", "      | line of a long result\n",
@@ -96,7 +96,7 @@ func TestShowConversation(t *testing.T) {
 	}
 }
 
-// TestShowCommitsAndServers: with --diff it is said where a commit's diff is, and
+// TestShowCommitsAndServers: --diff prints how to show the diff of a commit, and
 // a server belongs to the round in which it ran.
 func TestShowCommitsAndServers(t *testing.T) {
 	dir := t.TempDir()
@@ -136,8 +136,8 @@ func TestShowCommitsAndServers(t *testing.T) {
 	}
 }
 
-// TestModelsOfARun: a phase has two, which are told apart where they are
-// others.
+// TestModelsOfARun: a phase has two models, which are listed separately if they
+// differ.
 func TestModelsOfARun(t *testing.T) {
 	for settings, want := range map[string]string{
 		`{"verifier_model": {"name": "b/2"}}`: "a/1 + b/2",
@@ -153,7 +153,7 @@ func TestModelsOfARun(t *testing.T) {
 	}
 }
 
-// TestOwnFilesOfALoop: what a loop writes for people is known of each.
+// TestOwnFilesOfALoop: every loop reports the files that it writes for the user.
 func TestOwnFilesOfALoop(t *testing.T) {
 	for loop, path := range map[string]string{"phase": "project_map.txt", "implement": "llm-user-output.txt", "task": "a.log"} {
 		own := ownOf(hone.Start{Loop: loop, Dir: "/p", Settings: []byte(`{"log": "/p/a.log"}`)})

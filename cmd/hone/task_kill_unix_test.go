@@ -14,13 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestKillTask ends the real process as kill -9 does, before or after every
+// TestKillTask kills the real process, as kill -9 does, before or after every
 // second event of a task of two loops with edits, commands and a review, and
-// resumes it; with HONE_TEST_ALL set, before and after each. The tree and the exit status must be those of a run that
-// nobody killed, no reply may be bought twice, and a command that was cut off
-// is not run again.
+// resumes it. With HONE_TEST_ALL set it does so before and after each event. The
+// tree and the exit status must be those of a run that was not killed, no reply
+// may be paid for twice, and a command that was cut off is not run again.
 func TestKillTask(t *testing.T) {
-	exit, out, whole := worked(t, "")
+	exit, out, whole := runTask(t, "")
 	if exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)
 	}
@@ -38,12 +38,12 @@ func TestKillTask(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			exit, out, w := worked(t, fmt.Sprint(n))
+			exit, out, w := runTask(t, fmt.Sprint(n))
 			if exit != -1 {
 				t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
 			}
 			again := []string{"resume", "last"}
-			if n < 2 { // nothing is on record
+			if n < 2 { // nothing is recorded
 				again = w.args
 			}
 			if exit, out := honeIn(t, w.dir, nil, again...); exit != 0 {
@@ -66,11 +66,12 @@ func TestKillTask(t *testing.T) {
 	}
 }
 
-// TestKillTaskAgent ends the real process right before and right after the
-// record of an agent's session. Before it the session is held again, and told
-// of the first; in either case the facts hold what both did.
+// TestKillTaskAgent kills the real process right before and right after an
+// agent's session is recorded. After a kill before the record, the agent starts
+// a second session, whose prompt mentions the first. In both cases the facts
+// contain what all sessions did.
 func TestKillTaskAgent(t *testing.T) {
-	exit, out, whole := agentWorked(t, "")
+	exit, out, whole := runAgentTask(t, "")
 	if exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)
 	}
@@ -81,7 +82,7 @@ func TestKillTaskAgent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			exit, out, w := agentWorked(t, c.point)
+			exit, out, w := runAgentTask(t, c.point)
 			if exit != -1 {
 				t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
 			}
@@ -102,9 +103,9 @@ func TestKillTaskAgent(t *testing.T) {
 	}
 }
 
-// agentWorked runs a task whose executor is an agent, killed at a point; empty
-// kills it nowhere.
-func agentWorked(t *testing.T, point string) (exit int, out string, w work) {
+// runAgentTask runs a task whose executor is an agent, and kills it at a point
+// unless point is empty.
+func runAgentTask(t *testing.T, point string) (exit int, out string, w taskRun) {
 	t.Helper()
 	w.dir = t.TempDir()
 	replies := filepath.Join(t.TempDir(), "replies")
@@ -122,8 +123,8 @@ func agentWorked(t *testing.T, point string) (exit int, out string, w work) {
 	return exit, out, w
 }
 
-// first is the index of the run's first event of a type.
-func (w work) first(t *testing.T, kind string) int {
+// first returns the index of the run's first event of a type.
+func (w taskRun) first(t *testing.T, kind string) int {
 	t.Helper()
 	_, out := honeIn(t, w.dir, nil, "show", "last", "--json")
 	for i, line := range strings.Split(out, "\n") {
@@ -136,14 +137,14 @@ func (w work) first(t *testing.T, kind string) int {
 	return 0
 }
 
-// work is a folder that a task runs in.
-type work struct {
+// taskRun is a directory that a task runs in.
+type taskRun struct {
 	dir  string
 	args []string
 }
 
-// worked runs a task that is killed at a point; empty kills it nowhere.
-func worked(t *testing.T, point string) (exit int, out string, w work) {
+// runTask runs a task, and kills it at a point unless point is empty.
+func runTask(t *testing.T, point string) (exit int, out string, w taskRun) {
 	t.Helper()
 	w.dir = t.TempDir()
 	replies := filepath.Join(t.TempDir(), "replies")
@@ -202,9 +203,9 @@ STATUS: COMPLETE
 </final_answer>
 `
 
-// files is the tree without hone's own and the loop's files, whose times and
-// ids differ, and without what only some of the runs come to.
-func (w work) files(t *testing.T) map[string]string {
+// files returns the tree without the files of hone and the loop, whose times and
+// ids differ, and without files that only some of the runs create.
+func (w taskRun) files(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	entries, err := os.ReadDir(w.dir)
@@ -224,8 +225,9 @@ func (w work) files(t *testing.T) map[string]string {
 	return files
 }
 
-// count is how many events of a type and a phase the run has; empty counts all.
-func (w work) count(t *testing.T, kind, phase string) (n int) {
+// count returns the number of events of a type and a phase; an empty phase
+// counts all.
+func (w taskRun) count(t *testing.T, kind, phase string) (n int) {
 	t.Helper()
 	_, out := honeIn(t, w.dir, nil, "show", "last", "--json")
 	for line := range strings.Lines(out) {

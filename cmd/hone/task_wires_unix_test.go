@@ -17,7 +17,7 @@ import (
 
 // TestTaskOverEachWire: a task on a real Go repository, over each provider's
 // protocol with parallel calls. The first session leaves a failing test, the
-// reviewer lists it as pending, and the second mends it.
+// reviewer lists it as pending, and the second fixes it.
 func TestTaskOverEachWire(t *testing.T) {
 	skipShort(t)
 	if _, err := exec.LookPath("go"); err != nil {
@@ -29,7 +29,7 @@ func TestTaskOverEachWire(t *testing.T) {
 	}
 	for name, wire := range providerWires() {
 		t.Run(name, func(t *testing.T) {
-			s := modeltest.NewServer(t, adding()...)
+			s := modeltest.NewServer(t, addReplies()...)
 			dir := goRepository(t, strings.TrimSpace(string(cache)))
 			args := append([]string{"task", "TASK.toml", "--check", "go test ./...", "--sandbox", "auto"}, wire.flags(s.URL)...)
 			exit, out := honeIn(t, dir, []string{"GOCACHE=" + strings.TrimSpace(string(cache))}, args...)
@@ -42,26 +42,25 @@ func TestTaskOverEachWire(t *testing.T) {
 				}
 			}
 			received := s.Received()
-			if len(received) != len(adding()) {
-				t.Fatalf("%d requests, want %d", len(received), len(adding()))
+			if len(received) != len(addReplies()) {
+				t.Fatalf("%d requests, want %d", len(received), len(addReplies()))
 			}
 			for _, r := range received {
 				if !strings.Contains(r.Path, wire.path) {
 					t.Errorf("a request to %s", r.Path)
 				}
 			}
-			// The results of parallel calls went back in their order, the
-			// failing test among what was told, and the reviewer's item to the
-			// second session.
-			ordered(t, received[1].Body, "a - b", "want 5", "add.go", "add_test.go")
-			ordered(t, received[2].Body, "FAIL")
-			ordered(t, received[3].Body, "FAIL")
-			ordered(t, received[5].Body, "mend Add: it multiplies")
+			// The model got the results of parallel calls in order and the
+			// failing test, and the second session got the reviewer's item.
+			checkOrder(t, received[1].Body, "a - b", "want 5", "add.go", "add_test.go")
+			checkOrder(t, received[2].Body, "FAIL")
+			checkOrder(t, received[3].Body, "FAIL")
+			checkOrder(t, received[5].Body, "mend Add: it multiplies")
 		})
 	}
 }
 
-// providerWire is how a provider's protocol is asked for, and known.
+// providerWire is how a provider's protocol is selected and recognized.
 type providerWire struct{ model, base, wire, path string }
 
 func providerWires() map[string]providerWire {
@@ -81,9 +80,9 @@ func (w providerWire) flags(url string) []string {
 	return flags
 }
 
-// TestUselessReviewsOverEachWire: a review that was not written, cannot be
-// read, is the last loop's or went elsewhere is none (ruling S4). What the
-// execution itself left to do stays, and the next loop does it.
+// TestUselessReviewsOverEachWire: a review that is missing, unreadable, from the
+// last loop or in another file does not count (ruling S4). The pending items of
+// the execution stay, and the next loop does them.
 func TestUselessReviewsOverEachWire(t *testing.T) {
 	skipShort(t)
 	const place = ".codescribe/loop/review_output.toml"
@@ -96,7 +95,7 @@ func TestUselessReviewsOverEachWire(t *testing.T) {
 		for name, wire := range providerWires() {
 			t.Run(what+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				turns := reviewed(call[0], call[1])
+				turns := reviewReplies(call[0], call[1])
 				s := modeltest.NewServer(t, turns...)
 				dir := t.TempDir()
 				if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\n"), 0o644); err != nil {
@@ -111,7 +110,7 @@ func TestUselessReviewsOverEachWire(t *testing.T) {
 				if len(received) != len(turns) {
 					t.Fatalf("%d requests, want %d\n%s", len(received), len(turns), out)
 				}
-				ordered(t, received[len(turns)-3].Body, "Pending next steps", "say two at last")
+				checkOrder(t, received[len(turns)-3].Body, "Pending next steps", "say two at last")
 				if !strings.Contains(out, "loop 1 has no review") {
 					t.Errorf("it does not say that there was no review:\n%s", out)
 				}
@@ -120,9 +119,9 @@ func TestUselessReviewsOverEachWire(t *testing.T) {
 	}
 }
 
-// reviewed are the replies of a run whose review is written to a file; empty
-// writes none.
-func reviewed(file, content string) []modeltest.Turn {
+// reviewReplies returns the replies of a run whose review is written to a file,
+// or nowhere if file is empty.
+func reviewReplies(file, content string) []modeltest.Turn {
 	use := &model.Usage{Input: 100, Output: 10}
 	say := func(text string) modeltest.Turn {
 		return modeltest.Turn{Usage: use, Text: "<final_answer>\n" + text + "\n</final_answer>"}
@@ -138,8 +137,8 @@ func reviewed(file, content string) []modeltest.Turn {
 		call("edit", `{"path":"a.txt","edits":[{"oldText":"one","newText":"two"}]}`), say("STATUS: COMPLETE"))
 }
 
-// ordered checks that a request has these words, in this order.
-func ordered(t *testing.T, body []byte, words ...string) {
+// checkOrder checks that a request contains these words in this order.
+func checkOrder(t *testing.T, body []byte, words ...string) {
 	t.Helper()
 	rest := body
 	for _, w := range words {
@@ -152,8 +151,8 @@ func ordered(t *testing.T, body []byte, words ...string) {
 	}
 }
 
-// goRepository is a module whose test fails. Commands share the machine's
-// build cache: a cold one takes most of a minute to fill.
+// goRepository returns a module whose test fails. Commands share the machine's
+// build cache, because an empty one takes most of a minute to fill.
 func goRepository(t *testing.T, cache string) string {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, ".config"), 0o755); err != nil {
@@ -178,8 +177,8 @@ func goRepository(t *testing.T, cache string) string {
 	return dir
 }
 
-// adding are the replies of executor and reviewer.
-func adding() []modeltest.Turn {
+// addReplies returns the replies of executor and reviewer.
+func addReplies() []modeltest.Turn {
 	use := &model.Usage{Input: 100, Output: 10}
 	n := 0
 	call := func(name, args string) model.Call {
@@ -203,7 +202,7 @@ func adding() []modeltest.Turn {
 	}
 }
 
-// honeIn runs the program in a folder.
+// honeIn runs the program in a directory.
 func honeIn(t *testing.T, dir string, env []string, args ...string) (exit int, output string) {
 	t.Helper()
 	c := exec.Command("hone", args...)

@@ -13,7 +13,7 @@ import (
 	"hone/workspace"
 )
 
-// asked puts a question to somebody who types the lines.
+// asked asks a user who types the lines.
 func asked(t *testing.T, o screen.Options, q hone.Question, lines string) (hone.Answer, string, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -83,8 +83,8 @@ func TestPersonIsToldWhatHappensToTheFile(t *testing.T) {
 	}
 }
 
-// TestPersonSeesNoControls holds that neither a path nor contents can draw on
-// the terminal, or forge a line.
+// TestPersonSeesNoControls: neither a path nor contents can draw on the terminal
+// or forge a line.
 func TestPersonSeesNoControls(t *testing.T) {
 	q := change()
 	q.Path = "a\x1b[2J\nCreate b? [y/n/a/q] y"

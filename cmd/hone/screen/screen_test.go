@@ -16,7 +16,8 @@ import (
 	"hone/workspace"
 )
 
-// buffer is written by the growing line's goroutine as well.
+// buffer is safe for concurrent use: the goroutine of the status line also
+// writes to it.
 type buffer struct {
 	mu     sync.Mutex
 	b      bytes.Buffer
@@ -64,11 +65,11 @@ func feed(t *testing.T, s *screen.Screen, entries ...journal.Entry) {
 
 func at(round int, name string) *journal.Identity { return &journal.Identity{Round: round, Name: name} }
 
-// evil is a text that would draw on a terminal, or forge a line of its own.
+// evil is a text that tries to draw on the terminal and to forge a line.
 const evil = "x\x1b[2J\x07\u202e\nround 9 of 9"
 
-// all is one event of each kind that is shown, with evil wherever somebody
-// else had the word.
+// all returns one event of each kind that is shown, with evil in every text that
+// does not come from hone.
 func all() []journal.Entry {
 	begin, record := journal.Begin, journal.Record
 	finding := check.Finding{Source: evil, File: evil, Text: evil}
@@ -126,7 +127,7 @@ func TestScreenHeadsEachRoundOnce(t *testing.T) {
 	}
 }
 
-// TestQuietShowsWhatOneMustKnow compares what is shown with Quiet and without.
+// TestQuietShowsWhatOneMustKnow compares the output with and without Quiet.
 func TestQuietShowsWhatOneMustKnow(t *testing.T) {
 	entries := []journal.Entry{
 		{Type: "notice", Payload: history.Notice{Text: "a notice"}},
@@ -161,7 +162,7 @@ func TestQuietShowsWhatOneMustKnow(t *testing.T) {
 	}
 }
 
-// TestGrowingLine holds that it is drawn on a terminal alone, and erased
+// TestGrowingLine: the status line is drawn only on a terminal, and erased
 // before any other line.
 func TestGrowingLine(t *testing.T) {
 	ask := journal.Entry{Type: "ask", Phase: journal.Begin, Step: at(1, "editor"), Payload: history.Asked{Model: "a/b", Bytes: 400}}
@@ -246,8 +247,8 @@ func TestRefusedContentsAreShown(t *testing.T) {
 	}
 }
 
-// TestMuchOutput: a check that prints without end does not fill whatever the
-// screen is written to, and the next one is shown from its beginning.
+// TestMuchOutput: the endless output of a check does not fill the output of the
+// screen, and the next check is shown from its start.
 func TestMuchOutput(t *testing.T) {
 	out := newBuffer()
 	s := screen.New(out, screen.Options{})

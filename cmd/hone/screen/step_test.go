@@ -22,7 +22,7 @@ import (
 	"hone/tool"
 )
 
-// begun and recorded are a loop's step that runs commands.
+// begun and recorded return the events of a loop's step that runs commands.
 func begun(name string) journal.Entry {
 	return journal.Entry{Type: "command", Phase: journal.Begin, Step: at(1, name), Payload: history.CommandBegun{}}
 }
@@ -31,7 +31,7 @@ func recorded(name string, v any) journal.Entry {
 	return journal.Entry{Type: "command", Phase: journal.Record, Step: at(1, name), Payload: v}
 }
 
-// shown is what a screen makes of entries.
+// shown returns what a screen prints for entries.
 func shown(t *testing.T, o screen.Options, entries ...journal.Entry) string {
 	t.Helper()
 	out := newBuffer()
@@ -41,9 +41,9 @@ func shown(t *testing.T, o screen.Options, entries ...journal.Entry) string {
 	return out.String()
 }
 
-// TestCommand: a step that runs commands is a line, with the end of what was
-// printed where something is wrong; that is not shown again as a finding of
-// the round, and is in the next.
+// TestCommand: a step that runs commands is one line, with the end of the output
+// if it failed. The same finding is not shown again in that round, but in the
+// next.
 func TestCommand(t *testing.T) {
 	log := ""
 	for i := range 20 {
@@ -76,8 +76,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestCommandTime: it is the run's, and a long step is worth a line though it
-// says nothing.
+// TestCommandTime: the duration is active time of the run, and a long step gets a
+// line even if it reports nothing.
 func TestCommandTime(t *testing.T) {
 	out := newBuffer()
 	s := screen.New(out, screen.Options{})
@@ -90,8 +90,8 @@ func TestCommandTime(t *testing.T) {
 	}
 }
 
-// commandsOf are the events of commands, with the run's active time at the begin
-// and at the end of each. Only a file can set that time.
+// commandsOf returns the events of commands, with the run's active time at the
+// start and the end of each. Only a journal file can set that time.
 func commandsOf(t *testing.T, active map[string][2]int64, names ...string) []journal.Event {
 	t.Helper()
 	home, err := journal.OpenHome(t.TempDir())
@@ -120,8 +120,8 @@ func commandsOf(t *testing.T, active map[string][2]int64, names ...string) []jou
 	return events
 }
 
-// TestCommandCutOff: at the end it is said to be open, once; its record, which
-// another process writes, is shown all the same.
+// TestCommandCutOff: a command without a result is reported once at the end. The
+// result that another process records later is still shown.
 func TestCommandCutOff(t *testing.T) {
 	got := shown(t, screen.Options{Rounds: 1}, begun("health check"), journal.Entry{Type: "end", Payload: hone.End{}},
 		journal.Entry{Type: "resume", Payload: hone.Limits{}}, recorded("health check", history.Report{Said: "passed"}))
@@ -130,8 +130,8 @@ func TestCommandCutOff(t *testing.T) {
 	}
 }
 
-// TestStepsOfALoop: what they say is shown, also where it lies in an object,
-// with what else was recorded; a server is spoken of where no step does.
+// TestStepsOfALoop: the reports of steps are shown, also if they are in an
+// object. A server is mentioned if no step reports it.
 func TestStepsOfALoop(t *testing.T) {
 	type told struct {
 		history.Report
@@ -170,7 +170,7 @@ func TestStepsOfALoop(t *testing.T) {
 	}
 }
 
-// worker is an agent that does something in a folder, and calls models.
+// worker is an agent that changes a directory and calls models.
 type worker func(r *hone.Run) error
 
 func (w worker) generate(r *hone.Run) model.Model { return hired{w, r} }
@@ -184,8 +184,8 @@ func (h hired) Generate(context.Context, model.Request) (model.Reply, error) {
 	return model.Reply{Parts: []model.Part{{Text: "I did it."}}, Finish: model.Stop, Usage: &model.Usage{Input: 100, Output: 10}}, h.work(h.run)
 }
 
-// session has an agent hold one before a screen, and then another that does
-// nothing.
+// session returns what a screen shows of an agent's session, and of a second one
+// that does nothing.
 func session(t *testing.T, o screen.Options, files map[string]string, w worker) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -232,8 +232,8 @@ func build(r *hone.Run) error {
 	return err
 }
 
-// TestAgentSession: that one works, what came of it, which files are others
-// now, and what was paid.
+// TestAgentSession: the screen shows that an agent works, its result, the files
+// that changed, and the cost.
 func TestAgentSession(t *testing.T) {
 	files := map[string]string{"old.txt": "one", "gone.txt": "two", "same.txt": "three"}
 	own := func(path string) bool { return path == "own.log" }
@@ -271,8 +271,8 @@ func TestAgentSession(t *testing.T) {
 	}
 }
 
-// TestGrowingLineOfSteps: it names the step, or the agent and what it has used
-// so far.
+// TestGrowingLineOfSteps: the status line names the step, or the agent and its
+// usage so far.
 func TestGrowingLineOfSteps(t *testing.T) {
 	agent := journal.Entry{Type: "ask", Phase: journal.Begin, Step: &journal.Identity{Round: 1, Session: 1, Turn: 1, Name: "builder"}, Payload: history.Asked{Role: "builder", Model: "command/toy", Command: true}}
 	cost := 0.5
@@ -292,8 +292,8 @@ func TestGrowingLineOfSteps(t *testing.T) {
 	}
 }
 
-// TestCommandOfAModelChangesFiles: they are shown like those of edits, and are
-// among the session's.
+// TestCommandOfAModelChangesFiles: files that a command changes are shown like
+// those that an edit changes, and count for the session.
 func TestCommandOfAModelChangesFiles(t *testing.T) {
 	dir := t.TempDir()
 	p := process{replies: replies{calls("bash", `{"command": "make"}`), words("Done.")}, tools: func(r *hone.Run) []tool.Tool {

@@ -22,7 +22,7 @@ import (
 	"hone/workspace"
 )
 
-// replies is a model that gives these, in order.
+// replies is a model that returns these replies in order.
 type replies []model.Reply
 
 func (list replies) Generate(_ context.Context, req model.Request) (model.Reply, error) {
@@ -32,7 +32,7 @@ func (list replies) Generate(_ context.Context, req model.Request) (model.Reply,
 	return list[req.Seq], nil
 }
 
-// calls is a reply of pairs of a tool's name and its arguments.
+// calls returns a reply with calls: tool, arguments, tool, arguments.
 func calls(pairs ...string) model.Reply {
 	r := model.Reply{Finish: model.Calls, Usage: &model.Usage{Input: 1000, CacheRead: 500, Output: 20}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -45,7 +45,7 @@ func words(s string) model.Reply {
 	return model.Reply{Parts: []model.Part{{Text: s}}, Finish: model.Stop, Usage: &model.Usage{Input: 2000, Output: 30}}
 }
 
-// says is a tool of a name that says something.
+// says returns a tool whose result is text.
 func says(name, text string, set ...func(*tool.Result)) tool.Tool {
 	return tool.Tool{Spec: model.Spec{Name: name}, Run: func(context.Context, tool.Input) (tool.Result, error) {
 		r := tool.Result{Text: text}
@@ -72,7 +72,7 @@ func commands(t tool.Tool) tool.Tool {
 	return t
 }
 
-// writes is a tool that changes the tree by a run.
+// writes returns a tool that changes the tree of a run.
 func writes(r *hone.Run) tool.Tool {
 	return tool.Tool{Spec: model.Spec{Name: "write"}, Run: func(ctx context.Context, in tool.Input) (tool.Result, error) {
 		var args struct{ Path, Content string }
@@ -87,14 +87,13 @@ func writes(r *hone.Run) tool.Tool {
 	}}
 }
 
-// process is one life of a program that holds a conversation, once a round,
-// before its screens.
+// process is one process of a run that holds a conversation in each round.
 type process struct {
 	replies replies
 	tools   func(*hone.Run) []tool.Tool
 	bounds  hone.Bounds
 	screens []*screen.Screen
-	fails   bool // each round finds something; it has two
+	fails   bool // each of two rounds has a finding
 }
 
 func (p process) live(t *testing.T, dir string) {
@@ -126,7 +125,7 @@ func (p process) live(t *testing.T, dir string) {
 	}
 }
 
-// shown is what a process shows, with every time as 0s.
+// shown returns what a process shows, with every time as 0s.
 func (p process) shown(t *testing.T, dir string, o screen.Options) string {
 	t.Helper()
 	o.Get = getter(t, dir)
@@ -145,13 +144,13 @@ func getter(t *testing.T, dir string) func(string) ([]byte, error) {
 	return home.Get
 }
 
-// still takes the times out of a text.
+// still replaces the times in a text by 0s.
 func still(text string) string {
 	text = regexp.MustCompile(`(?m), [0-9.]+m?s$`).ReplaceAllString(text, "")
 	return regexp.MustCompile(`\b[0-9.]+m?s\b`).ReplaceAllString(text, "0s")
 }
 
-// everyday is a conversation with a call of each kind.
+// everyday returns a conversation with a call of each kind.
 func everyday() process {
 	return process{
 		replies: replies{
@@ -200,8 +199,8 @@ const everydayShown = `round 1 of 1
   executor, total: 3 turns, 9 calls (3 failed, 2 refused), 1 file changed, 5 070 tokens, $0.0407, in 0s
 `
 
-// TestConversationInQuiet: what was not run is shown, with what it was, and
-// nothing else is.
+// TestConversationInQuiet: Quiet shows only the calls that did not run, with
+// their arguments.
 func TestConversationInQuiet(t *testing.T) {
 	got := everyday().shown(t, t.TempDir(), screen.Options{Quiet: true, Verbose: true})
 	want := `    ! remember is refused: there is no tool "remember"; there are: read, grep, write, bash
@@ -216,7 +215,8 @@ func TestConversationInQuiet(t *testing.T) {
 	}
 }
 
-// TestBeginningOfResults: Verbose shows it, dimmed where there is colour.
+// TestBeginningOfResults: Verbose shows the start of results, dimmed if there is
+// color.
 func TestBeginningOfResults(t *testing.T) {
 	p := process{
 		replies: replies{calls("short", `{"path": "a"}`, "long", "{}", "wide", "{}", "none", "{}", "wrong", "{}", "slow", "{}"), words("Done.")},
@@ -245,8 +245,8 @@ func TestBeginningOfResults(t *testing.T) {
 	}
 }
 
-// TestHostileConversation: nothing that a model or a tool says reaches a
-// terminal, begins a line or fills the screen.
+// TestHostileConversation: no text of a model or a tool can control the
+// terminal, start a line or fill the screen.
 func TestHostileConversation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: megabytes in one goroutine")
@@ -289,7 +289,7 @@ func TestHostileConversation(t *testing.T) {
 	}
 }
 
-// terminal makes of what was written what a terminal of a width shows.
+// terminal returns what a terminal of a given width shows for the bytes written.
 func terminal(written string, width int) string {
 	lines, col, wraps := []string{""}, 0, true
 	put := func(r rune) {
@@ -328,8 +328,8 @@ func terminal(written string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestNarrowTerminal: however narrow it is and whatever is under way, the
-// growing line leaves nothing behind.
+// TestNarrowTerminal: on a terminal of any width the status line is erased
+// completely.
 func TestNarrowTerminal(t *testing.T) {
 	for _, width := range []int{10, 40, 200} {
 		live, plain := newBuffer(), newBuffer()
@@ -361,8 +361,8 @@ func TestNarrowTerminal(t *testing.T) {
 	}
 }
 
-// TestGrowingLineOfCalls: it names what is under way, also after a question
-// was asked, and without control characters.
+// TestGrowingLineOfCalls: the status line names the running calls, also after a
+// question, and without control characters.
 func TestGrowingLineOfCalls(t *testing.T) {
 	begun := func(call int, name, args string) journal.Entry {
 		return journal.Entry{Type: "tool", Phase: journal.Begin, Step: &journal.Identity{Round: 1, Session: 1, Turn: 1, Call: call, Name: "tool"},
@@ -389,8 +389,8 @@ func TestGrowingLineOfCalls(t *testing.T) {
 	}
 }
 
-// TestCallBegunAgain: one that was begun twice, as the process was killed in
-// it, is one call; at the end of all that there is it is said to be open.
+// TestCallBegunAgain: a call that was started twice, because the process was
+// killed during it, is one call. It is reported as open at the end of the record.
 func TestCallBegunAgain(t *testing.T) {
 	id := &journal.Identity{Round: 1, Session: 1, Turn: 1, Call: 1, Name: "tool"}
 	begin := journal.Entry{Type: "tool", Phase: journal.Begin, Step: id, Payload: history.ToolCall{Role: "executor", Tool: "read", Args: "{}"}}
@@ -409,8 +409,8 @@ func TestCallBegunAgain(t *testing.T) {
 	}
 }
 
-// TestOutputIsHeaded: what a command prints while it runs stands below its
-// name, and is not shown again.
+// TestOutputIsHeaded: the output of a running command is below its name, and is
+// not shown again.
 func TestOutputIsHeaded(t *testing.T) {
 	out := newBuffer()
 	s := screen.New(out, screen.Options{Verbose: true})
@@ -434,7 +434,7 @@ func TestOutputIsHeaded(t *testing.T) {
 	}
 }
 
-// TestSessionsAreToldApart: each ends with its own sums.
+// TestSessionsAreToldApart: each session ends with its own totals.
 func TestSessionsAreToldApart(t *testing.T) {
 	p := process{fails: true, replies: replies{calls("read", "{}"), words("One."), calls("read", "{}", "read", `{"path": "x"}`), calls("nothing", "{}"), words("Two.")},
 		tools: func(*hone.Run) []tool.Tool { return []tool.Tool{looks(says("read", "text"))} }}
@@ -456,8 +456,9 @@ func TestSessionsAreToldApart(t *testing.T) {
 	}
 }
 
-// TestCutOffCall: a process that is killed in a call leaves it open; the next
-// one says what became of it, and a reader of both says so in order.
+// TestCutOffCall: a process that is killed during a call leaves it open. The next
+// process shows its result, and a reader of the whole journal shows both in
+// order.
 func TestCutOffCall(t *testing.T) {
 	dir, dead := t.TempDir(), errors.New("killed")
 	p := process{replies: replies{calls("bash", `{"command": "sleep 1000"}`, "bash", `{"command": "true"}`), words("Done.")},
