@@ -58,7 +58,9 @@
 //
 //   - [hone/model] asks a language model once. Its subdirectories are the providers.
 //   - [hone/workspace] is the tree: which files may be read, which may be written on
-//     a model's word, and how a change is applied completely or not at all.
+//     a model's word, and how a change is applied completely or not at all. Below
+//     it, secret finds what must not be sent, restore restores files, clone copies a
+//     tree, and treepath spells paths.
 //   - [hone/sandbox] runs commands, behind walls ([hone/sandbox/wall]), and stops
 //     all processes that they started.
 //   - [hone/journal] is the append-only file of a run's events.

@@ -33,13 +33,13 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVar(&f.Wire, "wire", "", "for openai: responses or chat; by default responses at OpenAI's own endpoint, chat elsewhere")
 	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, if the provider supports it")
 	fs.StringVar(&f.Check, "check", "", "a shell command that must also exit with status 0")
-	fs.StringVar(&f.Approve, "approve", "", "ask, none (deny without asking) or all (default ask)")
+	fs.StringVar(&f.Approve, "approve", "", "how to approve changes that need approval: ask, all, or none, which refuses them (default ask)")
 	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check: auto, hidden, bwrap, landlock, firejail or none")
 	fs.BoolVar(&f.Net, "net", false, "let commands behind walls reach the network")
-	fs.IntVar(&f.Flaky, "flaky", 0, "run a failing check up to N more times; findings that do not appear each time are reported but do not count (default 0)")
-	fs.StringVar(&f.Prove, "prove", "", "require the check to fail before the first round, and run it again on a clean copy when it passes: on, off, or strict (stop if it passes at the start)")
+	fs.IntVar(&f.Flaky, "flaky", 0, "rerun a failing check up to N times; only findings that appear every time count (default 0)")
+	fs.StringVar(&f.Prove, "prove", "", "check the check: warn if it passes at the start (strict: stop), and require it to pass again on a clean copy: on, off or strict (default off)")
 	fs.Lookup("prove").NoOptDefVal = "on"
-	fs.StringVar(&f.Keep, "keep", "", "the tree to keep when rounds or budget run out: last, or best, which has the fewest findings (default last)")
+	fs.StringVar(&f.Keep, "keep", "", "which version of the files to keep when a limit is reached: last, or best, which has the fewest findings (default last)")
 	registerLimits(c, &f.Limits)
 	f.output.register(c)
 	fs.Lookup("rounds").Usage = fmt.Sprintf("maximum number of rounds (default %d)", k.Rounds)
@@ -52,10 +52,10 @@ func registerDir(c *cobra.Command, dir *string) {
 func registerLimits(c *cobra.Command, f *loop.LimitFlags) {
 	fs := c.Flags()
 	fs.IntVar(&f.Rounds, "rounds", 0, "maximum number of rounds")
-	fs.IntVar(&f.Patience, "patience", 0, "stop after N rounds that ended like an earlier round (default never)")
-	fs.Int64Var(&f.MaxTokens, "max-tokens", 0, "the run's budget of tokens (default 5000000)")
-	fs.Float64Var(&f.MaxCost, "max-cost", 0, "the run's budget in USD; needs [prices] in .config/hone.toml")
-	fs.DurationVar(&f.MaxTime, "max-time", 0, "the run's active time, such as 90m (default 4h)")
+	fs.IntVar(&f.Patience, "patience", 0, "stop after N rounds with the same result as an earlier round (default never)")
+	fs.Int64Var(&f.MaxTokens, "max-tokens", 0, "stop the run before it uses more than this many tokens (default 5000000)")
+	fs.Float64Var(&f.MaxCost, "max-cost", 0, "stop the run before it costs more than this, in USD; needs [prices] in .config/hone.toml")
+	fs.DurationVar(&f.MaxTime, "max-time", 0, "stop the run after this much active time, such as 90m (default 4h)")
 }
 
 func (f *outputFlags) register(c *cobra.Command) {

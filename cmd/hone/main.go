@@ -90,8 +90,9 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hone",
 		Short: "run bounded loops in which a model edits code and a check decides when it is done",
-		Long: `hone runs bounded, unattended loops in which a language model edits a code base. A check,
-and not the model, decides whether the result is right.
+		Long: `hone lets a language model edit your code in a loop, within limits, until a check passes.
+The check decides when it is done, not the model. A wall is the sandbox in which commands
+of a model run.
 
 Start with: hone demo`,
 		SilenceErrors: true,

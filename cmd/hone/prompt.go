@@ -55,7 +55,7 @@ func (a *app) promptLoopCommand(k loop.Kind, l previewer) *cobra.Command {
 	}
 	registerDir(c, &f.dir)
 	c.Flags().StringVarP(&f.Model, "model", "m", "", "the model to compare the size with, as PROVIDER/NAME")
-	c.Flags().StringVar(&f.Check, "check", "", "the run's check: a command that must exit 0 (default command below [check])")
+	c.Flags().StringVar(&f.Check, "check", "", "the run's check: a command that must exit with status 0 (default: command in the [check] section of .config/hone.toml)")
 	c.Flags().BoolVar(&f.output.json, "json", false, "print the request as one JSON object")
 	l.PreviewFlags(c.Flags())
 	return c

@@ -36,9 +36,8 @@ func (a *app) replayCommand() *cobra.Command {
 edits again, and restores the recorded changes by commands. It asks no model, runs no command, and writes
 neither to the workspace nor to the journal.
 
-Every prompt must match byte for byte, every decision must be the same, and the tree must match every
-recorded snapshot. replay detects journal lines that were edited, removed or swapped; the README states
-what it cannot detect. RUN is an id, a unique prefix of an id, or "last".`,
+replay fails unless every prompt, decision and snapshot is identical. It also detects journal lines that
+were edited, removed or swapped. RUN is an id, a unique prefix of an id, or "last".`,
 		Example: `  hone replay last
   hone replay last --into /tmp/again`,
 		Args: oneRun,

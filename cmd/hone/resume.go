@@ -16,9 +16,9 @@ func (a *app) resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "continue a run that stopped or died",
-		Long: `resume continues a run. It does not repeat or pay again for anything that is recorded. RUN is an id,
-a unique prefix of an id, or "last". The run keeps its settings; limits can be raised. resume asks
-unanswered questions first. For a finished run it only prints the result again.`,
+		Long: `resume continues a run. Recorded replies are reused, so that you do not pay for them twice. Settings
+stay the same; limits can be raised. If a change still needs your approval, resume asks first. For a
+finished run it only prints the result again. RUN is an id, a unique prefix of an id, or "last".`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := validLimits(c, limits); err != nil {
@@ -30,6 +30,15 @@ unanswered questions first. For a finished run it only prints the result again.`
 	registerDir(c, &dir)
 	c.Flags().StringVar(&baseURL, "base-url", "", "the provider's endpoint, if its address has changed")
 	registerLimits(c, &limits)
+	for flag, text := range map[string]string{
+		"rounds":     "maximum number of rounds",
+		"patience":   "stop after N rounds with the same result as an earlier round",
+		"max-tokens": "stop the run before it uses more than this many tokens",
+		"max-cost":   "stop the run before it costs more than this, in USD",
+		"max-time":   "stop the run after this much active time, such as 90m",
+	} {
+		c.Flags().Lookup(flag).Usage = text + " (default: the run's own limit)"
+	}
 	output.register(c)
 	return c
 }

@@ -34,12 +34,12 @@ state at the end of a round. It restores the model's edits and the changes by co
 nested repositories as well. RUN is an id, a unique prefix of an id, or "last".
 
 If a file was changed after the run, undo restores nothing. With --force it overwrites such files and keeps
-a copy of their contents. undo does not touch git's index, HEAD, stash and hooks, the run's own logs, or files
-that git ignores, except those that hone itself wrote and those that [undo] include names. It lists what it
-does not restore.
+a copy of their contents. undo does not change git's index, HEAD, stash and hooks, or the run's logs. It
+restores files that git ignores only if hone wrote them or [undo] include names them. It lists what it does
+not restore.
 
-To undo an undo, run hone undo RUN --to-round K, where K is the last round. After undo --to-round,
-hone resume RUN continues from that round.`,
+To redo a run that you undid: hone undo RUN --to-round LAST, where LAST is the number of its last round.
+After undo --to-round, hone resume RUN continues from that round.`,
 		Example: `  hone undo last
   hone undo last --to-round 2`,
 		Args: oneRun,

@@ -32,7 +32,7 @@ func Kind() loop.Kind {
 		Preview: loop.Preview{Short: "what fix would send first, without the check's report"},
 		Starters: func() loop.Starters {
 			return loop.Starters{Short: "a .config/hone.toml with a check to enable", NeedsCheck: true, Next: func(string) string {
-				return `set command below [check] in .config/hone.toml, then: hone fix; or: hone fix --check "make test"`
+				return `set "command" in the [check] section of .config/hone.toml, then: hone fix; or: hone fix --check "make test"`
 			}}
 		},
 	}
@@ -54,7 +54,7 @@ func (v *invocation) Section() any { return &v.table }
 // Flags adds the flags of a session with tools.
 func (v *invocation) Flags(fs *pflag.FlagSet) {
 	v.AddFlags(fs)
-	fs.Lookup("check").Usage = "the check: a shell command that exits with status 0 if all is well (default command below [check])"
+	fs.Lookup("check").Usage = "the check: a shell command that exits with status 0 if all is well (default: command in the [check] section of .config/hone.toml)"
 	fs.Lookup("sandbox").Usage = "walls for what the model runs, and for the check: auto, hidden, bwrap, landlock, firejail or none"
 }
 
@@ -66,7 +66,7 @@ func (v *invocation) Valid(in *loop.Input) error { return v.ValidFlags(in) }
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
 	if in.Flags.Check == "" && in.File.Check.Command == "" {
 		return l, loop.Usage("there is no check, so nothing says what to fix",
-			`hone fix --check "make test", or command below [check] in .config/hone.toml`)
+			`hone fix --check "make test", or set "command" in the [check] section of .config/hone.toml`)
 	}
 	if v.Settings, err = in.Settings(); err != nil {
 		return l, err

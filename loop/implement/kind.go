@@ -27,14 +27,14 @@ func Kind() loop.Kind {
 	return loop.Kind{
 		Name:  "implement",
 		Use:   "implement",
-		Short: "query in, build passing out",
-		Long: `implement sends a query and the code base to a model, writes the files of the answer, all or none, and
-runs build.sh. If the build fails, its output starts the next round.
+		Short: "change code as query.txt asks, until the build passes",
+		Long: `implement sends a query and the code base to a model, writes all files of the reply, or none, and runs
+build.sh. If the build fails, its output starts the next round.
 
 It works in the current directory and uses these files if they exist: query.txt, codeRollup.txt,
-gemini-key.txt and gemini-system-prompt.txt. Without them --query is the query, hone makes the rollup,
-the provider's usual variable contains the key, and hone's own text tells the model how to answer.
---check replaces build.sh, or runs in addition to it.
+gemini-key.txt and gemini-system-prompt.txt. Without these files, use --query: hone builds the rollup
+itself, reads the key from the environment (such as GEMINI_API_KEY) and uses a built-in system prompt.
+--check runs after build.sh, or alone if there is no build.sh.
 
 logs/ contains every query, response and build output.`,
 		Example: `  hone implement

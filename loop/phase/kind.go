@@ -25,7 +25,7 @@ func Kind() loop.Kind {
 	return loop.Kind{
 		Name:  "phase",
 		Use:   "phase N [N …] | all",
-		Short: "build and verify a phase behind walls",
+		Short: "build and verify a web service from specifications, phase by phase",
 		Long: `phase builds what specs/phaseN.md and the earlier phases specify. A builder, which sees only src/,
 writes the code. A health check, which is a command of yours, inspects it. A verifier, which sees only
 tests/ and the running server, tests it against the contracts. The contracts that fail go back to the
@@ -34,7 +34,7 @@ builder. A phase has passed when no contract fails and there is evidence that th
 The project's own commands (health_check, start_dev, reset_state, map_deps) are in abl.config.sh.
 Everything that a model wrote runs behind walls that hide the rest of the machine: hidden or bwrap,
 unless you name a weaker one. Several phases run in order, up to the first that does not pass; "all"
-skips the phases that both repositories record as passed by the current specifications.`,
+skips phases that already passed with the current specifications.`,
 		Example: `  hone init phase --template go
   hone phase 1 --list
   hone phase 1 2 --builder-model gemini-2.5-pro --verifier-model gemini-2.5-flash

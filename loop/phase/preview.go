@@ -43,8 +43,8 @@ func (l Loop) Preview(dir, role string) (loop.Prompt, error) {
 // PreviewFlags adds the role, and the models.
 func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.flags.role, "role", "verifier", "the role: verifier, which gets the first prompt of a run, or builder")
-	fs.StringVar(&v.flags.builderModel, "builder-model", "", "the same for the builder")
-	fs.StringVar(&v.flags.verifierModel, "verifier-model", "", "the same for the verifier")
+	fs.StringVar(&v.flags.builderModel, "builder-model", "", "the builder's model, as PROVIDER/NAME")
+	fs.StringVar(&v.flags.verifierModel, "verifier-model", "", "the verifier's model, as PROVIDER/NAME")
 }
 
 // Preview returns the first prompt of a role.

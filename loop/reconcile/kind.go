@@ -23,9 +23,10 @@ func Kind() loop.Kind {
 		Name:  "reconcile",
 		Use:   "reconcile [SOURCE_DIR]",
 		Short: "bring code and specifications into sync",
-		Long: `reconcile sends the complete code base, its specifications (specs/*.md) and their difference from main
-to a model, applies the model's edits, and runs the correctness checker that .config/bork.json names.
-The next round starts with the checker's findings. Changes to specs/ need your approval.
+		Long: `reconcile sends the complete code base, the specifications (specs/*.md) and how they differ from the
+main branch to a model, applies the model's edits, and runs the correctness checker that
+.config/bork.json names. The next round starts with the checker's findings. Changes to specs/ need your
+approval.
 
 SOURCE_DIR limits which files are sent and may be changed; specs/ is always included.`,
 		Example: `  hone reconcile

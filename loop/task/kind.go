@@ -26,20 +26,21 @@ func Kind() loop.Kind {
 	return loop.Kind{
 		Name:  "task",
 		Use:   `task TASK.toml|"TEXT"|-`,
-		Short: "execute and review until complete",
+		Short: "let a model do a task, with a reviewer, until it is done",
 		Long: `task gives a model tools (read, glob, grep, write, edit, bash) and a task, and lets it work. Then a
 reviewer, which cannot change anything, lists what is left to do, and the next loop starts with that
-list. hone tells the reviewer what was done: it computes that from the tool calls, not from the
-model's report. If there is a check, the check decides.
+list. The reviewer sees what happened, which hone computes from the tool calls, not the model's own
+report. If there is a check, it decides whether the task is done.
 
-The task is a file in CodeScribe's form, or a text; - reads the text from standard input. Commands are
-limited to a list of programs, which the task file can extend, and run behind walls, without network.
-CodeScribe's command line works as well: the options of code-scribe loop, and models such as
-openai-NAME.
+The task is a TOML file (see hone init task) or a text; use - to read the text from standard input.
+Commands are limited to a list of programs, which the task file and --allow can extend. They run behind
+walls, without network.
 
 The executor may also be a command-line agent, command/NAME, which .config/hone.toml defines. It runs
 behind the same walls. hone then computes from the files what it did, and the reviewer needs a model
-of its own.`,
+of its own.
+
+For compatibility, the options of code-scribe loop are accepted too, and models such as openai-NAME.`,
 		Example: `  hone task TASK.toml
   hone task "make the tests in ./parse pass" --check "go test ./parse"
   gh issue view 7 | hone task - --check "go test ./..."
@@ -150,7 +151,7 @@ func (v *invocation) task(tree *workspace.Tree) (taskfile.Task, error) {
 }
 
 // reviewerHint tells the user how to name a reviewer.
-const reviewerHint = "--reviewer-model gemini/gemini-2.5-flash, or reviewer-model below [task] in .config/hone.toml"
+const reviewerHint = "--reviewer-model gemini/gemini-2.5-flash, or set reviewer-model in the [task] section of .config/hone.toml"
 
 // resolveModels resolves the executor's model, and the reviewer's if it is another
 // one.

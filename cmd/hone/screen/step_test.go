@@ -239,13 +239,13 @@ func TestAgentSession(t *testing.T) {
 	own := func(path string) bool { return path == "own.log" }
 	want := `round 1 of 1
   builder works: command/toy, prompt of 60 bytes
-  builder: reply of 9 bytes in 0s, 100 tokens in (0 of them cached), 10 out
+  builder: reply of 9 bytes in 0s, 100 tokens in, 10 out
     deleted gone.txt
     created new.txt, 5 bytes
     changed old.txt, 5 bytes
   builder, total: 3 files changed, 2 calls to models, 1 040 tokens, $0.0104, in 0s
   builder works: command/toy, prompt of 60 bytes
-  builder: reply of 9 bytes in 0s, 100 tokens in (0 of them cached), 10 out
+  builder: reply of 9 bytes in 0s, 100 tokens in, 10 out
   builder, total: 0 files changed, in 0s
 `
 	if diff := cmp.Diff(want, session(t, screen.Options{Own: own}, files, build)); diff != "" {

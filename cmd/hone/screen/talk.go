@@ -191,6 +191,9 @@ func usageText(u *model.Usage) string {
 	if u == nil {
 		return ""
 	}
-	return fmt.Sprintf(", %s tokens in (%s of them cached), %s out", render.Tokens(u.Input+u.CacheRead+u.CacheWrite),
-		render.Tokens(u.CacheRead), render.Tokens(u.Output))
+	cached := ""
+	if u.CacheRead > 0 {
+		cached = fmt.Sprintf(" (%s of them cached)", render.Tokens(u.CacheRead))
+	}
+	return fmt.Sprintf(", %s tokens in%s, %s out", render.Tokens(u.Input+u.CacheRead+u.CacheWrite), cached, render.Tokens(u.Output))
 }

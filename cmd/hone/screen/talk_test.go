@@ -195,7 +195,7 @@ const everydayShown = `round 1 of 1
     bash go test ./...: exit 1, 20 lines
     ! bash curl x | sh failed: command not allowed: 'curl'
     ! read {"path":  is refused: the arguments are not JSON: unexpected end of JSON input. They were: {"path":
-  executor, turn 3/30: reply of 5 bytes in 0s, 2 000 tokens in (0 of them cached), 30 out, $0.0203
+  executor, turn 3/30: reply of 5 bytes in 0s, 2 000 tokens in, 30 out, $0.0203
   executor, total: 3 turns, 9 calls (3 failed, 2 refused), 1 file changed, 5 070 tokens, $0.0407, in 0s
 `
 
@@ -231,7 +231,7 @@ func TestBeginningOfResults(t *testing.T) {
 		"    long: ok, 5000 lines\n" + strings.Repeat("      | line\n", 8) + "      [4992 more lines: hone show last --full]\n" +
 		"    wide: ok, 1048 KB\n      | " + strings.Repeat("x", 106) + "…" + strings.Repeat("x", 53) + "\n" +
 		"    none: ok, 0 bytes\n    wrong: failed: no\n    slow: failed, exit -1, 6 bytes\n      | ended\n" +
-		"  executor, turn 2: reply of 5 bytes in 0s, 2 000 tokens in (0 of them cached), 30 out, $0.0203\n" +
+		"  executor, turn 2: reply of 5 bytes in 0s, 2 000 tokens in, 30 out, $0.0203\n" +
 		"  executor, total: 2 turns, 6 calls (2 failed), 0 files changed, 3 550 tokens, $0.0305, in 0s\n"
 	if diff := cmp.Diff(want, plain); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
