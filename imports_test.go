@@ -84,7 +84,8 @@ func house() []room {
 		{folder: "loop/task", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/task/taskfile", "tool/allow", "internal/config")},
 		{folder: "loop/*", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "tool/allow", "internal/config")},
 
-		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing")},
+		{folder: "harness/internal/walldir", floor: 5, may: []string{root, "loop", "sandbox", "sandbox/wall"}},
+		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "harness/internal/walldir")},
 
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render"}},
 		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/*", "harness", "internal/config", "internal/listing", "cmd/hone/screen", "sandbox/prove")},

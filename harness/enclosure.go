@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hone"
+	"hone/harness/internal/walldir"
 	"hone/history"
 	"hone/internal/config"
 	"hone/internal/listing"
@@ -47,7 +48,7 @@ type Enclosed struct {
 	*wall.Walls
 	env     []string
 	secrets listing.SecretFiles
-	dir     *wallDir
+	dir     *walldir.Dir
 	// recovered are notes about what an earlier process left.
 	recovered []string
 }
@@ -64,13 +65,26 @@ func (e *Enclosed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 // Close removes the walls, and the home of their commands.
 func (e *Enclosed) Close() error {
 	err := e.Walls.Close()
-	e.dir.remove()
+	e.dir.Remove()
 	return err
 }
 
 // RecoveredNotes says which protected files [Recover] restored before these walls
 // were built; nil if there are none.
 func (e *Enclosed) RecoveredNotes() []string { return e.recovered }
+
+// Recover restores the protected files of a tree that commands changed, if the hone
+// that ran them died before it could, and returns a note for the user about each. A
+// configuration that a command created is such a file, so call Recover before
+// configuration is read.
+func Recover(root string) ([]string, error) {
+	restored, err := walldir.Recover(root)
+	var notes []string
+	for _, r := range restored {
+		notes = append(notes, "an earlier hone died during a command: "+RestoredNote(r))
+	}
+	return notes, err
+}
 
 // Enclose builds walls and tries briefly to cross them. If that works the error
 // is a [*hone.Stop] and the walls are not used. The caller closes the result.
@@ -79,7 +93,7 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := newWallDir(w.Root, w.ID)
+	dir, err := walldir.New(w.Root, w.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +108,7 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	if e.Walls != nil {
 		err = errors.Join(err, e.Walls.Close())
 	}
-	dir.remove()
+	dir.Remove()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -133,7 +147,7 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 		return err
 	}
 	policy, env, err := workshop.Workshop{
-		Root: w.Root, Home: e.dir.dir, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keepVars), Net: w.Settings.Net,
+		Root: w.Root, Home: e.dir.Path, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keepVars), Net: w.Settings.Net,
 		Write: w.Settings.Write, Read: w.Settings.Read, Hide: slices.Concat(w.Settings.Hide, e.secrets.Paths), Protect: w.protect,
 		Limits: sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes},
 	}.Policy()
@@ -143,10 +157,10 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	if w.readOnly {
 		readOnlyTree(&policy, w.Root)
 	}
-	if err := linkHome(filepath.Join(e.dir.dir, "home"), w.homePaths); err != nil {
+	if err := linkHome(filepath.Join(e.dir.Path, "home"), w.homePaths); err != nil {
 		return err
 	}
-	policy.Aside, policy.Doors = e.dir.aside, w.Doors
+	policy.Aside, policy.Doors = e.dir.Aside, w.Doors
 	e.env = env
 	if w.environ != nil {
 		e.env = w.environ

@@ -3,13 +3,10 @@ package harness
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -112,78 +109,6 @@ func TestRestoredNote(t *testing.T) {
 			t.Errorf("%+v: %s", r, got)
 		}
 	}
-}
-
-func TestRemoveTree(t *testing.T) {
-	root := plant(t, map[string]string{"a/b/c": "x", "outside": "x"})
-	if runtime.GOOS != "windows" {
-		if err := os.Symlink("../outside", filepath.Join(root, "a", "link")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, dir := range []string{"a/b", "a"} {
-		if err := os.Chmod(filepath.Join(root, dir), 0o500); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := removeTree(filepath.Join(root, "a")); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(filepath.Join(root, "a")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it is still there: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(root, "outside")); err != nil {
-		t.Error(err)
-	}
-}
-
-// Each process has its own directory. Directories of other processes are
-// removed when those have ended, and not before.
-func TestWallDir(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("walls are Linux's")
-	}
-	cache, root := t.TempDir(), t.TempDir()
-	t.Setenv("XDG_CACHE_HOME", cache)
-	first, err := newWallDir(root, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := newWallDir(root, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first.dir == second.dir || first.aside == second.aside {
-		t.Errorf("two have the same: %+v %+v", first, second)
-	}
-	if info, err := os.Stat(first.dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%v %v", info.Mode(), err)
-	}
-	dead := filepath.Join(cache, "hone", runPrefix+"dead")
-	if err := os.MkdirAll(filepath.Join(dead, "home"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	old := time.Now().Add(-2 * maxUnlockedAge)
-	for _, dir := range []string{dead, first.dir, second.dir} {
-		if err := os.Chtimes(dir, old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
-	second.remove()
-	third, err := newWallDir(root, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if third.aside != second.aside {
-		t.Errorf("what the second put aside is not found: %s, %s", second.aside, third.aside)
-	}
-	for dir, want := range map[string]bool{dead: false, second.dir: false, first.dir: true, third.dir: true, first.aside: true} {
-		if _, err := os.Stat(dir); (err == nil) != want {
-			t.Errorf("%s: %v", dir, err)
-		}
-	}
-	first.remove()
-	third.remove()
 }
 
 // If no walls work, the user is told how to continue without them.

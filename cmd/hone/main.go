@@ -1,5 +1,10 @@
 // Command hone runs bounded, unattended loops in which a language model edits
 // a code base. A check, and not the model, decides whether the result is right.
+//
+// The package has one file for each command that is not a loop, the list of loops in
+// kinds.go, and the words of hints and exit statuses in next.go. It is larger than
+// other rooms because all of that is typed by users and nothing else imports it; the
+// screen is a package of its own.
 package main
 
 import (

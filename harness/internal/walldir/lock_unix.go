@@ -1,6 +1,6 @@
 //go:build unix
 
-package harness
+package walldir
 
 import (
 	"os"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLockDir locks a directory until the file is closed or the process ends. ok
+// tryLock locks a directory until the file is closed or the process ends. ok
 // is false if another process has the lock.
-func tryLockDir(dir string) (lock *os.File, ok bool) {
+func tryLock(dir string) (lock *os.File, ok bool) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, false

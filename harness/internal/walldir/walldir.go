@@ -1,4 +1,7 @@
-package harness
+// Package walldir keeps the directories outside the tree that walls need: one for
+// each session, with the HOME and the caches of its commands, and those for what
+// commands put in place of protected files, which outlive a process that is killed.
+package walldir
 
 import (
 	"crypto/sha256"
@@ -17,11 +20,11 @@ import (
 	"hone/sandbox/wall"
 )
 
-// wallDir is the directory outside the tree that has the HOME, the TMPDIR and
-// the caches of commands behind walls. Each run of this process has its own.
-type wallDir struct {
-	dir   string
-	aside string // for what commands put in place of protected files; it outlives the run
+// Dir is the directory outside the tree that has the HOME, the TMPDIR and the caches
+// of commands behind walls. Each session has its own.
+type Dir struct {
+	Path  string
+	Aside string // for what commands put in place of protected files; it outlives the session
 	locks []*os.File
 }
 
@@ -29,23 +32,23 @@ type wallDir struct {
 // process has ended.
 const runPrefix = "run-"
 
-// newWallDir creates a directory that only the user can read, and removes those
+// New creates a directory that only the user can read, and removes those
 // of processes that were killed.
-func newWallDir(root, id string) (*wallDir, error) {
+func New(root, id string) (*Dir, error) {
 	base, err := cacheBase(root)
 	if err != nil {
 		return nil, err
 	}
 	removeStale(base)
-	f := &wallDir{}
-	if f.dir, err = os.MkdirTemp(base, runPrefix+id+"-*"); err != nil {
+	f := &Dir{}
+	if f.Path, err = os.MkdirTemp(base, runPrefix+id+"-*"); err != nil {
 		return nil, err
 	}
-	if lock, ok := tryLockDir(f.dir); ok {
+	if lock, ok := tryLock(f.Path); ok {
 		f.locks = append(f.locks, lock)
 	}
-	if f.aside, err = f.claimAside(base, root); err != nil {
-		f.remove()
+	if f.Aside, err = f.claimAside(base, root); err != nil {
+		f.Remove()
 		return nil, err
 	}
 	return f, nil
@@ -86,10 +89,9 @@ func asidePrefix(base, root string) string {
 }
 
 // Recover restores the protected files of a tree that commands changed, if the hone
-// that ran them died before it could, and returns a note for the user about each. A
-// configuration that a command created is such a file, so call Recover before
-// configuration is read. It does not touch the files of a hone that is still alive.
-func Recover(root string) ([]string, error) {
+// that ran them died before it could. It does not touch the files of a hone that is
+// still alive. The error is a *hone.Stop.
+func Recover(root string) ([]sandbox.Restored, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, nil // then there were no walls
@@ -100,26 +102,24 @@ func Recover(root string) ([]string, error) {
 	}
 	prefix := asidePrefix(base, root)
 	asides, _ := os.ReadDir(filepath.Dir(prefix)) // there may be none yet
-	var notes []string
+	var all []sandbox.Restored
 	for _, entry := range asides {
 		aside := filepath.Join(filepath.Dir(prefix), entry.Name())
 		if !strings.HasPrefix(aside, prefix) {
 			continue
 		}
 		restored, err := recoverAside(aside)
-		for _, r := range restored {
-			notes = append(notes, "an earlier hone died during a command: "+RestoredNote(r))
-		}
+		all = append(all, restored...)
 		if err != nil {
-			return notes, &hone.Stop{Kind: hone.KindBlocked, Why: "a file that a command changed could not be restored", Err: err}
+			return all, &hone.Stop{Kind: hone.KindBlocked, Why: "a file that a command changed could not be restored", Err: err}
 		}
 	}
-	return notes, nil
+	return all, nil
 }
 
 // recoverAside restores from one directory, unless a process uses it.
 func recoverAside(aside string) ([]sandbox.Restored, error) {
-	lock, ok := tryLockDir(aside)
+	lock, ok := tryLock(aside)
 	if !ok {
 		return nil, nil
 	}
@@ -130,25 +130,25 @@ func recoverAside(aside string) ([]sandbox.Restored, error) {
 // claimAside locks one of the tree's directories for what walls put aside.
 // Their names never change, so that the next process on the same tree finds
 // what a killed process could not restore.
-func (f *wallDir) claimAside(base, root string) (string, error) {
+func (f *Dir) claimAside(base, root string) (string, error) {
 	for n := range maxAsides {
 		dir := asidePrefix(base, root) + strconv.Itoa(n)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", err
 		}
-		if lock, ok := tryLockDir(dir); ok {
+		if lock, ok := tryLock(dir); ok {
 			f.locks = append(f.locks, lock)
 			return dir, nil
 		}
 	}
-	dir := filepath.Join(f.dir, "aside")
+	dir := filepath.Join(f.Path, "aside")
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// remove removes the directory with everything that commands left in it, but
+// Remove removes the directory with everything that commands left in it, but
 // not what was put aside.
-func (f *wallDir) remove() {
-	_ = removeTree(f.dir)
+func (f *Dir) Remove() {
+	_ = removeTree(f.Path)
 	for _, l := range f.locks {
 		l.Close()
 	}
@@ -170,7 +170,7 @@ func removeStale(base string) {
 			continue
 		}
 		dir := filepath.Join(base, e.Name())
-		if lock, ok := tryLockDir(dir); ok {
+		if lock, ok := tryLock(dir); ok {
 			_ = removeTree(dir)
 			lock.Close()
 		}

@@ -1,0 +1,92 @@
+package walldir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestRemoveTree(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"a/b/c", "outside"} {
+		at := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if runtime.GOOS != "windows" {
+		if err := os.Symlink("../outside", filepath.Join(root, "a", "link")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"a/b", "a"} {
+		if err := os.Chmod(filepath.Join(root, dir), 0o500); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := removeTree(filepath.Join(root, "a")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(root, "a")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "outside")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each process has its own directory. Directories of other processes are
+// removed when those have ended, and not before.
+func TestWallDir(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("walls are Linux's")
+	}
+	cache, root := t.TempDir(), t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	first, err := New(root, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := New(root, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Path == second.Path || first.Aside == second.Aside {
+		t.Errorf("two have the same: %+v %+v", first, second)
+	}
+	if info, err := os.Stat(first.Path); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	dead := filepath.Join(cache, "hone", runPrefix+"dead")
+	if err := os.MkdirAll(filepath.Join(dead, "home"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-2 * maxUnlockedAge)
+	for _, dir := range []string{dead, first.Path, second.Path} {
+		if err := os.Chtimes(dir, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second.Remove()
+	third, err := New(root, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if third.Aside != second.Aside {
+		t.Errorf("what the second put aside is not found: %s, %s", second.Aside, third.Aside)
+	}
+	for dir, want := range map[string]bool{dead: false, second.Path: false, first.Path: true, third.Path: true, first.Aside: true} {
+		if _, err := os.Stat(dir); (err == nil) != want {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	first.Remove()
+	third.Remove()
+}
