@@ -456,6 +456,6 @@ func (s *cliSeat) checkLedger(t *testing.T, roles ...string) {
 		}
 	}
 	if charged < least {
-		t.Errorf("%d calls are charged by what the provider said, at least %d were made", charged, least)
+		t.Errorf("%d calls are charged by the usage that the provider reported, at least %d were made", charged, least)
 	}
 }

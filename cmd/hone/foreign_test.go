@@ -32,8 +32,8 @@ func TestRunsOfOtherPrograms(t *testing.T) {
 		var out, errs bytes.Buffer
 		a := &app{out: &out, err: &errs, env: func(string) string { return "" }}
 		status := a.run(t.Context(), append(strings.Fields(tt.args), "-C", dir))
-		if said := out.String() + errs.String(); status != tt.status || !strings.Contains(said, tt.want) {
-			t.Errorf("hone %s: exit status %d, want %d and %q:\n%s", tt.args, status, tt.status, tt.want, said)
+		if printed := out.String() + errs.String(); status != tt.status || !strings.Contains(printed, tt.want) {
+			t.Errorf("hone %s: exit status %d, want %d and %q:\n%s", tt.args, status, tt.status, tt.want, printed)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "greeting.txt")); !os.IsNotExist(err) {

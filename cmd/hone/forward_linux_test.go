@@ -110,14 +110,14 @@ func TestForwarderBehindWalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := string(r.Stdout)
+			printed := string(r.Stdout)
 			for _, want := range []string{"answer {", "hello [key]", "refused 400", "closed 403\nclosed 40", "no way out"} {
-				if !strings.Contains(said, want) {
-					t.Errorf("it did not say %q:\n%s\n%s", want, said, r.Stderr)
+				if !strings.Contains(printed, want) {
+					t.Errorf("it did not print %q:\n%s\n%s", want, printed, r.Stderr)
 				}
 			}
-			if strings.Contains(said, key) {
-				t.Errorf("it has the key:\n%s", said)
+			if strings.Contains(printed, key) {
+				t.Errorf("it has the key:\n%s", printed)
 			}
 			if len(bodies) != 1 || !strings.HasPrefix(bodies[0], key+" ") || !strings.Contains(bodies[0], `"maxOutputTokens":50`) {
 				t.Errorf("the provider got %q", bodies)

@@ -218,7 +218,7 @@ func (s *scene) checkOutcomes(t *testing.T, wall sandbox.Wall, output string, ac
 	for _, who := range actors {
 		tried := s.outputs(t, who)
 		for _, a := range attempts(s) {
-			said, ok := tried[a.name]
+			printed, ok := tried[a.name]
 			if !ok {
 				t.Errorf("%s did not try %s", who, a.name)
 				continue
@@ -227,8 +227,8 @@ func (s *scene) checkOutcomes(t *testing.T, wall sandbox.Wall, output string, ac
 			if !found {
 				t.Errorf("the table says nothing of %s by %s", a.name, who)
 			}
-			if got := s.outcome(who, a, said); !slices.Contains(want, got) {
-				t.Errorf("%s by %s: %s, want %s\n%s", a.name, who, got, strings.Join(want, " or "), said[:min(len(said), 600)])
+			if got := s.outcome(who, a, printed); !slices.Contains(want, got) {
+				t.Errorf("%s by %s: %s, want %s\n%s", a.name, who, got, strings.Join(want, " or "), printed[:min(len(printed), 600)])
 			}
 		}
 	}

@@ -83,8 +83,8 @@ func TestKillServer(t *testing.T) {
 				b := newPhaseProject(t, wall)
 				b.hang.Store(true)
 				c := b.command("", b.args...)
-				var said bytes.Buffer
-				c.Stdout, c.Stderr = &said, &said
+				var printed bytes.Buffer
+				c.Stdout, c.Stderr = &printed, &printed
 				if err := c.Start(); err != nil {
 					t.Fatal(err)
 				}
@@ -100,7 +100,7 @@ func TestKillServer(t *testing.T) {
 				_ = c.Wait()
 				b.waitForNoProcesses(t)
 				if t.Failed() {
-					t.Logf("it said:\n%s", said.String())
+					t.Logf("output:\n%s", printed.String())
 				}
 			})
 		}

@@ -230,7 +230,7 @@ func TestFindingIsCutUnlessVerbose(t *testing.T) {
 			t.Errorf("verbose %v: %d lines, want %d:\n%s", verbose, got, want, out.String())
 		}
 		if strings.Contains(out.String(), "more lines: hone show last]") == verbose {
-			t.Errorf("verbose %v: what is left out is said wrongly:\n%s", verbose, out.String())
+			t.Errorf("verbose %v: the omitted lines are reported wrongly:\n%s", verbose, out.String())
 		}
 	}
 }
@@ -263,7 +263,7 @@ func TestMuchOutput(t *testing.T) {
 	}
 	s.Close()
 	if got := strings.Count(out.String(), "[more output is not shown]"); got != 2 {
-		t.Errorf("that more was printed is said %d times", got)
+		t.Errorf("the omitted output is reported %d times", got)
 	}
 	if got := len(out.String()); got < 8<<20 || got > 9<<20 {
 		t.Errorf("%d bytes are shown", got)
