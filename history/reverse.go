@@ -19,6 +19,8 @@ import (
 // own files, and not ignored files that hone did not write.
 type Reversal struct {
 	Round int // 0 means before the first
+	// Changed reports whether the run ever changed a file.
+	Changed bool
 	// Restorable are the paths that can be restored without loss, because the
 	// journal has their current contents; sorted.
 	Restorable []string
@@ -80,6 +82,9 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 		return nil, fmt.Errorf("the run has no tree of round %d", round)
 	}
 	v := &Reversal{Round: round, journal: j, tree: tree, traces: t.traces, now: map[string]workspace.Entry{}, last: t.tree.Stored()}
+	for _, one := range t.traces {
+		v.Changed = v.Changed || one.ours
+	}
 	v.separateOwn(own)
 	if err := v.readCurrent(ctx); err != nil {
 		return nil, err

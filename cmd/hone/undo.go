@@ -68,7 +68,7 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	if rounds := run.Past.State().Round; f.round > rounds {
 		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, render.Count(rounds, "round")), "hone show "+j.Run())
 	}
-	before := run.Past.Events()
+	before, redo := run.Past.Events(), redoRound(run.Past)
 	v, err := history.Reverse(ctx, j, run.Tree, f.round, ownOf(run.Start))
 	if err != nil {
 		return err
@@ -86,7 +86,28 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		a.exit = exitStatus(hone.KindBlocked) // some files were restored, but not all
 	}
 	a.printRestored(v, j.Run(), kept)
-	return a.printKept(ctx, run, v, before)
+	if err := a.printKept(ctx, run, v, before); err != nil || len(v.Restored) == 0 {
+		return err
+	}
+	next := "next: git status"
+	if redo >= 0 && redo != f.round && len(kept) == 0 {
+		next += fmt.Sprintf("; to undo this undo: hone undo %s --to-round %d", j.Run(), redo)
+	}
+	_, err = fmt.Fprintln(a.out, next)
+	return err
+}
+
+// redoRound returns the round whose tree the workspace has before an undo; -1
+// if no round ended with that tree, because the run was interrupted in a round.
+func redoRound(past *history.Past) int {
+	if restored := past.RestoredTo(); restored != nil {
+		return *restored
+	}
+	round := past.State().Round
+	if slices.ContainsFunc(past.Events(), func(e history.Event) bool { return e.Round() > round }) {
+		return -1
+	}
+	return round
 }
 
 // conflictFailure adds what to do about a path that even --force does not
@@ -154,8 +175,15 @@ func (a *app) printRestored(v *history.Reversal, run string, kept map[string]str
 	if v.Round > 0 {
 		when = fmt.Sprintf("at the end of round %d", v.Round)
 	}
-	if len(v.Restored) == 0 {
-		fmt.Fprintf(a.out, "undone: nothing to restore: every file that run %s changed is already as it was %s\n", run, when)
+	switch {
+	case len(v.Restored) == 0 && len(v.Conflicts) > 0:
+		fmt.Fprintln(a.out, "nothing was restored")
+		return
+	case len(v.Restored) == 0 && !v.Changed:
+		fmt.Fprintf(a.out, "nothing to undo: run %s changed no files\n", run)
+		return
+	case len(v.Restored) == 0:
+		fmt.Fprintf(a.out, "nothing to undo: the files are already as they were %s\n", strings.Replace(when, "the run", "run "+run, 1))
 		return
 	}
 	fmt.Fprintf(a.out, "undone: %s as %s\n", render.Count(len(v.Restored), "file")+verbFor(len(v.Restored)), itWas(len(v.Restored))+" "+when)
@@ -182,7 +210,7 @@ func topLevel(paths []string) []string {
 	return slices.Compact(names)
 }
 
-// printKept lists what undo did not restore, and prints what to type next.
+// printKept lists what undo did not restore.
 func (a *app) printKept(ctx context.Context, run *harness.Recorded, v *history.Reversal, events []history.Event) error {
 	left, err := listing.Leftovers(ctx, run.Dir, slices.Concat(v.Restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
 	for _, p := range v.Outside {
@@ -203,6 +231,5 @@ func (a *app) printKept(ctx context.Context, run *harness.Recorded, v *history.R
 	if left.More {
 		fmt.Fprintln(a.out, "not all files that git ignores could be inspected: more of them may have changed")
 	}
-	fmt.Fprintf(a.out, "next: git status; to undo this undo: hone undo %s%s\n", run.Journal.Run(), toRound(run.Past.State().Round))
 	return err
 }
