@@ -107,7 +107,11 @@ func (a *app) printEnd(home *journal.Home, run string, end hone.End, o outputFla
 		assumed = fmt.Sprintf(", %s of them reserved for calls whose usage no provider confirmed", render.Tokens(end.Assumed))
 	}
 	why, more, _ := strings.Cut(end.Why, "\n")
-	fmt.Fprintf(out, "%s: %s (%s, %s tokens%s%s)\n", end.Kind, render.Line(why), render.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)
+	result := fmt.Sprintf("%s: %s", end.Kind, render.Line(why))
+	if why == string(end.Kind) {
+		result = why
+	}
+	fmt.Fprintf(out, "%s (%s, %s tokens%s%s)\n", result, render.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)
 	if more != "" {
 		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
 	}
