@@ -87,7 +87,7 @@ func (role Role) atMost(tokens int64) int64 { return min(role.MaxOutput, tokens)
 // number of tokens of the turn's request.
 func (role Role) turnAndAnswer(in int64) need {
 	turn := role.atMost(minTurn)
-	return need{in: 2*in + bytesPerToken*turn + maxTurnText + maxHarnessText, out: turn + role.atMost(minAnswer), what: "the next turn and an answer after it"}
+	return need{in: 2*in + bytesPerToken*turn + maxTurnText + maxHarnessText, out: turn + role.atMost(minAnswer), what: "the next turn"}
 }
 
 // limited reports whether the run limits tokens or cost.

@@ -34,8 +34,8 @@ func (r *Run) affordableOutput(role Role, n need) (int64, error) {
 	if limit := r.Limits.Tokens; limit > 0 {
 		enough := max(limit*2, spent.Tokens+n.in+out)
 		if out = min(out, limit-spent.Tokens-n.in); out < n.out {
-			return 0, budgetStop("token", fmt.Sprintf("%d of %d tokens are used or reserved, and %s can take %d more",
-				spent.Tokens, limit, n.what, n.in+n.out), resumeWith("max-tokens", enough))
+			return 0, budgetStop(fmt.Sprintf("%s may need up to %d tokens, but only %d of --max-tokens %d are left",
+				n.what, n.in+n.out, max(0, limit-spent.Tokens), limit), resumeWith("max-tokens", enough))
 		}
 	}
 	if r.Limits.Cost > 0 {
@@ -59,14 +59,14 @@ func (r *Run) affordableOutputByCost(role Role, n need, out int64, spent history
 	}
 	if out < n.out || left < 0 {
 		enough := max(limit*2, spent.Cost+role.Price.maxCost(n.in, max(role.MaxOutput, n.out)))
-		return 0, budgetStop("cost", fmt.Sprintf("$%.4f of $%.4f are used or reserved, and %s can cost $%.4f more",
-			spent.Cost, limit, n.what, role.Price.maxCost(n.in, n.out)), resumeWith("max-cost", fmt.Sprintf("%.2f", math.Ceil(100*enough)/100)))
+		return 0, budgetStop(fmt.Sprintf("%s may cost up to $%.4f, but only $%.4f of --max-cost %g is left",
+			n.what, role.Price.maxCost(n.in, n.out), max(0, limit-spent.Cost), limit), resumeWith("max-cost", fmt.Sprintf("%.2f", math.Ceil(100*enough)/100)))
 	}
 	return out, nil
 }
 
-func budgetStop(which, why string, next Next) error {
-	return &Stop{Kind: KindBudget, Why: "the " + which + " budget is used up: " + why, Next: next}
+func budgetStop(why string, next Next) error {
+	return &Stop{Kind: KindBudget, Why: why, Next: next}
 }
 
 // reservation is a reserve that is not committed yet.
