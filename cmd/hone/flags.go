@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -117,24 +118,34 @@ func validLimits(c *cobra.Command, f loop.LimitFlags) error {
 }
 
 // raisedLimits returns the limits of a run, raised by the flags of a resume. A
-// lower limit is a usage error.
-func raisedLimits(l hone.Limits, f loop.LimitFlags) (hone.Limits, error) {
-	if lower(f.Rounds, l.Rounds) || lower(f.MaxTokens, l.Tokens) || lower(f.MaxCost, l.Cost) || lower(f.MaxTime, l.Time) ||
-		lower(f.Patience, l.Patience) {
-		return l, usage("a resumed run's limits can only be raised", "hone show last lists them")
+// lower limit is a usage error, with a hint to resume the run named ref.
+func raisedLimits(l hone.Limits, f loop.LimitFlags, ref string) (hone.Limits, error) {
+	raised := l
+	err := cmp.Or(
+		raise(&raised.Rounds, f.Rounds, "rounds", ref),
+		raise(&raised.Patience, f.Patience, "patience", ref),
+		raise(&raised.Tokens, f.MaxTokens, "max-tokens", ref),
+		raise(&raised.Cost, f.MaxCost, "max-cost", ref),
+		raise(&raised.Time, f.MaxTime, "max-time", ref))
+	if err != nil {
+		return l, err
 	}
-	l.Rounds, l.Patience = cmp.Or(f.Rounds, l.Rounds), cmp.Or(f.Patience, l.Patience)
-	l.Tokens = cmp.Or(f.MaxTokens, l.Tokens)
-	l.Cost = cmp.Or(f.MaxCost, l.Cost)
-	l.Time = cmp.Or(f.MaxTime, l.Time)
-	return l, nil
+	return raised, nil
 }
 
-// lower reports whether the limit wanted is lower than current. Zero for wanted
-// keeps the limit; zero for current means unlimited.
-func lower[T cmp.Ordered](wanted, current T) bool {
-	var none T
-	return wanted != none && (current == none || wanted < current)
+// raise sets a limit to wanted, which must not be lower. Zero for wanted keeps
+// the limit; zero for the limit means unlimited.
+func raise[T int | int64 | float64 | time.Duration](limit *T, wanted T, flag, ref string) error {
+	switch {
+	case wanted == 0:
+		return nil
+	case *limit == 0:
+		return usage(fmt.Sprintf("the run has no limit for --%s, and resume cannot add one", flag), "hone resume "+ref)
+	case wanted < *limit:
+		return usage(fmt.Sprintf("--%s %v is below the run's limit of %v", flag, wanted, *limit), fmt.Sprintf("hone resume %s --%s %v", ref, flag, *limit*2))
+	}
+	*limit = wanted
+	return nil
 }
 
 // wallNames returns the values of a flag that names a wall.

@@ -29,7 +29,7 @@ func TestRaised(t *testing.T) {
 		{"time is lowered", loop.LimitFlags{MaxTime: time.Minute}, hone.Limits{}},
 		{"a cost limit where there was none", loop.LimitFlags{MaxCost: 100}, hone.Limits{}},
 	} {
-		got, err := raisedLimits(had, test.ask)
+		got, err := raisedLimits(had, test.ask, "last")
 		switch {
 		case test.want == hone.Limits{}:
 			if !errors.As(err, new(*hone.UsageError)) || got != had {
@@ -39,7 +39,7 @@ func TestRaised(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", test.name, got, err, test.want)
 		}
 	}
-	costly, err := raisedLimits(hone.Limits{Rounds: 1, Cost: 1.5}, loop.LimitFlags{MaxCost: 2})
+	costly, err := raisedLimits(hone.Limits{Rounds: 1, Cost: 1.5}, loop.LimitFlags{MaxCost: 2}, "last")
 	if err != nil || costly.Cost != 2 {
 		t.Errorf("a cost limit is raised: %+v, %v", costly, err)
 	}

@@ -49,7 +49,7 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits loop.LimitFlag
 		return err
 	}
 	defer run.Close()
-	l, err := raisedLimits(run.Limits(), limits)
+	l, err := raisedLimits(run.Limits(), limits, ref)
 	if err != nil {
 		return err
 	}
