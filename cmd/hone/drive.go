@@ -46,7 +46,11 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	if built.Finish != nil {
 		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end, a.exit))
 	}
-	a.printEnd(h.Home, h.ID(), end, o)
+	shown := end
+	if end.Next.IsZero() && changedFiles(r.Past()) {
+		shown.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
+	}
+	a.printEnd(h.Home, h.ID(), shown, o)
 	if built.Summary != nil && err == nil {
 		fmt.Fprint(a.results(o), built.Summary(end))
 	}
@@ -115,7 +119,16 @@ func (a *app) printEnd(home *journal.Home, run string, end hone.End, o outputFla
 	if more != "" {
 		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
 	}
-	fmt.Fprintf(out, "next: %s\n", render.Escape(nextStep(home, run, end.Next)))
+	if next := nextStep(home, run, end.Next); next != "" {
+		fmt.Fprintf(out, "next: %s\n", render.Escape(next))
+	}
+}
+
+// changedFiles reports whether the tree differs from the one that the run
+// found.
+func changedFiles(past *history.Past) bool {
+	opened, ok := past.Opened()
+	return ok && past.State().Tree != opened.Tree
 }
 
 // restoreNotes says how to restore the tree of the best round. If that tree is

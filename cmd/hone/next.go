@@ -36,13 +36,11 @@ func exitStatus(kind hone.Kind) int {
 // kindDiffers is the end of a replay that differs from the recorded run.
 const kindDiffers hone.Kind = "differs"
 
-// nextStep returns what to type after a run has ended.
+// nextStep returns what to type after a run has ended; empty if there is
+// nothing.
 func nextStep(home *journal.Home, run string, next hone.Next) string {
 	if _, err := os.Lstat(filepath.Join(home.Dir(), "runs", run+".jsonl")); errors.Is(err, fs.ErrNotExist) {
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed"
-	}
-	if next.IsZero() {
-		next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
 	}
 	if last, err := home.FindRun("last"); err == nil && last == run {
 		run = "last"
