@@ -131,7 +131,7 @@ func TestCheckFirstCannotRun(t *testing.T) {
 	for range 2 {
 		end := p.end(t, dir)
 		wantEnd(t, end, hone.KindFailed)
-		if end.Why != "the check could not run\nno such program" || end.Next.First != "fix the check" || end.Rounds != 0 || len(l.priors) > 0 {
+		if end.Why != "the check could not run\nno such program" || end.Next.First != "install or fix what the check runs" || end.Rounds != 0 || len(l.priors) > 0 {
 			t.Errorf("%+v", end)
 		}
 		p.replays(t, dir)

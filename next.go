@@ -29,3 +29,12 @@ func resumeWith(flag string, value any) Next {
 
 // resumeAfter returns the advice to do something and then resume the run.
 func resumeAfter(first string) Next { return Next{First: first, Verb: Resume} }
+
+// fixProgram is what the user can do about a check that could not run.
+const fixProgram = "install or fix what the check runs"
+
+// fixCheck returns the advice to make the check run and then resume the run
+// with flags. The command itself cannot change in a resumed run.
+func fixCheck(flags []Flag) Next {
+	return Next{First: fixProgram, Verb: Resume, Flags: flags, Or: "start a new run with another --check"}
+}

@@ -164,7 +164,7 @@ func (r *Run) outOfRounds(s *State, findings []check.Finding) {
 	case firstBlocker(findings) != "":
 		halt(s, KindBlocked, "blocked: "+firstBlocker(findings), Next{First: "remove what blocks it", Verb: Resume, Flags: more})
 	case onlyBroken(s.Checked):
-		halt(s, KindFailed, "the check could not run, and "+used, Next{First: "fix the check", Verb: Resume, Flags: more})
+		halt(s, KindFailed, "the check could not run, and "+used, fixCheck(more))
 	default:
 		halt(s, KindRounds, "human intervention needed: "+used+" and findings are left", Next{Verb: Resume, Flags: more, Or: byHand})
 	}

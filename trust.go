@@ -124,9 +124,9 @@ func (r *Run) checkBeforeFirst(ctx context.Context) (history.Checked, error) {
 	}
 	switch {
 	case r.Trust.CheckFirst == UnlessClean:
-		return c, &Stop{Kind: KindFailed, Why: "the check could not run" + details, Next: resumeAfter("fix the check")}
+		return c, &Stop{Kind: KindFailed, Why: "the check could not run" + details, Next: fixCheck(nil)}
 	case r.strict():
-		return c, &Stop{Kind: KindUsage, Why: neverFailed + details, Next: Next{First: "fix the check", Verb: Resume, Or: notStrict}}
+		return c, &Stop{Kind: KindUsage, Why: neverFailed + details, Next: Next{First: fixProgram, Verb: Resume, Or: notStrict}}
 	}
 	return c, nil
 }
