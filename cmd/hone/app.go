@@ -87,6 +87,14 @@ func (a *app) say(what, text string) {
 	fmt.Fprintf(a.err, "hone: %s: %s\n", what, strings.TrimRight(render.Escape(text), "\n"))
 }
 
+// noArgs accepts no arguments after a command's name.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usage(c.Name()+" takes no arguments", helpFor(c))
+}
+
 // oneRun checks that a command has exactly one argument, a run.
 func oneRun(c *cobra.Command, args []string) error {
 	if len(args) == 1 {

@@ -92,6 +92,7 @@ func rewrittenArgs(args []string) []string {
 }
 
 func (a *app) command() *cobra.Command {
+	var printVersion bool
 	root := &cobra.Command{
 		Use:   "hone",
 		Short: "run bounded loops in which a model edits code and a check decides when it is done",
@@ -107,9 +108,13 @@ Start with: hone demo`,
 			a.parsed = true
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
+			if printVersion {
+				return a.printVersion()
+			}
 			return errors.Join(c.Help(), nil)
 		},
 	}
+	root.Flags().BoolVar(&printVersion, "version", false, "print the version of hone")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	for _, k := range kinds() {
 		root.AddCommand(a.loopCommand(k))

@@ -22,7 +22,7 @@ func (a *app) rollupCommand() *cobra.Command {
 		Long: `rollup writes every file of the directory that git does not ignore to codeRollup.txt. For binary files and
 files that look secret it writes only the name. If codeRollup.txt does not exist, implement makes the same
 text itself; write the file to choose its contents.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.rollup(c.Context(), dir, out)
 		},
