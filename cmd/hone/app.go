@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hone"
 	"hone/harness"
@@ -85,6 +87,24 @@ func (a *app) say(what, text string) {
 		return
 	}
 	fmt.Fprintf(a.err, "hone: %s: %s\n", what, strings.TrimRight(render.Escape(text), "\n"))
+}
+
+// flagError explains a flag's value that is not of the flag's type. Other
+// errors of flags are returned as they are.
+func flagError(c *cobra.Command, err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	f := bad.GetFlag()
+	_, notInt := strconv.Atoi(bad.GetValue())
+	switch kind := f.Value.Type(); {
+	case kind == "duration" && notInt == nil:
+		return usage(fmt.Sprintf("--%s %s has no unit", f.Name, bad.GetValue()), fmt.Sprintf("--%s %sm", f.Name, bad.GetValue()))
+	case strings.HasPrefix(kind, "int") && !errors.Is(err, strconv.ErrRange):
+		return usage(fmt.Sprintf("--%s %s is not a whole number", f.Name, bad.GetValue()), helpFor(c))
+	}
+	return err
 }
 
 // noArgs accepts no arguments after a command's name.

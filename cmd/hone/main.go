@@ -115,6 +115,7 @@ Start with: hone demo`,
 		},
 	}
 	root.Flags().BoolVar(&printVersion, "version", false, "print the version of hone")
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	for _, k := range kinds() {
 		root.AddCommand(a.loopCommand(k))
