@@ -42,10 +42,10 @@ func assignAgent(m *loop.Model, allowed bool, agents map[string]config.Agent, ro
 		return loop.Usage(fmt.Sprintf("there is no command-line agent %q", name),
 			fmt.Sprintf("write [commands.%s] with argv = […] into %s; docs/agents.md has examples for gemini, codex, claude, opencode, qwen and aider", name, config.HonePath))
 	}
-	if agent.Read, err = loop.PlacedAll(root, agent.Read); err != nil {
+	if agent.Read, err = loop.AbsPaths(root, agent.Read); err != nil {
 		return err
 	}
-	if agent.Write, err = loop.PlacedAll(root, agent.Write); err != nil {
+	if agent.Write, err = loop.AbsPaths(root, agent.Write); err != nil {
 		return err
 	}
 	for _, p := range agent.Write {
@@ -54,7 +54,7 @@ func assignAgent(m *loop.Model, allowed bool, agents map[string]config.Agent, ro
 		}
 	}
 	m.Agent = &loop.Agent{Name: name, Agent: agent, Asked: cmp.Or(asked, agent.Model)}
-	m.Reach("") // its section of the configuration has its address
+	m.SetBaseURL("") // its section of the configuration has its address
 	return nil
 }
 

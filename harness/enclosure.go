@@ -174,7 +174,7 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 // there.
 func linkHome(home string, paths []string) error {
 	for _, p := range paths {
-		target, err := loop.Placed("", p)
+		target, err := loop.AbsPath("", p)
 		if err != nil {
 			return err
 		}

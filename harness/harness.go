@@ -80,7 +80,7 @@ type Options struct {
 // opened, if another hone works there, or if the configuration is wrong. The
 // caller closes the session.
 func Open(dir string, o Options) (*Session, error) {
-	root, err := loop.Folder(dir)
+	root, err := loop.AbsDir(dir)
 	if err != nil {
 		return nil, err
 	}

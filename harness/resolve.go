@@ -40,7 +40,7 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 		Total:     file.Model.TotalTimeout.Value(),
 		Attempts:  file.Model.Attempts,
 	}
-	m.Reach(cmp.Or(f.BaseURL, file.Model.BaseURL))
+	m.SetBaseURL(cmp.Or(f.BaseURL, file.Model.BaseURL))
 	if m.Name == "" {
 		name, err := defaultModel(h.getenv)
 		if err != nil {
@@ -98,7 +98,7 @@ func ResolveWalls(f loop.Flags, file config.Sandbox, root string, standard sandb
 		to   *[]string
 	}{{file.Write, &s.Write}, {file.Read, &s.Read}, {file.Hide, &s.Hide}} {
 		var err error
-		if *list.to, err = loop.PlacedAll(root, list.from); err != nil {
+		if *list.to, err = loop.AbsPaths(root, list.from); err != nil {
 			return s, err
 		}
 	}

@@ -113,7 +113,7 @@ func (h Host) resumedSession(k loop.Kind, start hone.Start, baseURL string) (*Se
 	s := h.session(l, start)
 	for _, asked := range l.Models() {
 		if baseURL != "" {
-			asked.Model.Reach(baseURL)
+			asked.Model.SetBaseURL(baseURL)
 		}
 	}
 	return s, nil

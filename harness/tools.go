@@ -34,11 +34,11 @@ func (s *Session) Tools(set loop.Toolset) ([]tool.Tool, error) {
 func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 	tools := []tool.Tool{tool.Read(tree, s.guard), tool.Glob(tree, s.guard), tool.Grep(tree, s.guard)}
 	if !set.ReadOnly {
-		d := roleDir{set.Folder, s.run}
+		d := roleDir{set.Dir, s.run}
 		tools = append(tools, d.withPaths(tool.Write(tree, d.apply)), d.withPaths(tool.Edit(tree, d.apply)))
 	}
 	lines := set.Lines(tree.Dir())
-	if check := s.loop.Shared().Check; check != "" && !set.ReadOnly && set.Folder == "" {
+	if check := s.loop.Shared().Check; check != "" && !set.ReadOnly && set.Dir == "" {
 		lines.Always = []string{check}
 	}
 	w := set.Walls
@@ -54,16 +54,16 @@ type treeKey struct{ folder, closed, why string }
 // RoleTree returns the tree that the tools of a Toolset read; see
 // [loop.Session].
 func (s *Session) RoleTree(set loop.Toolset) (*workspace.Tree, error) {
-	key := treeKey{set.Folder, set.Closed, set.Why}
-	if tree, ok := s.trees[key]; ok || set.Folder == "" && set.Closed == "" {
+	key := treeKey{set.Dir, set.Closed, set.Why}
+	if tree, ok := s.trees[key]; ok || set.Dir == "" && set.Closed == "" {
 		return cmp.Or(tree, s.Tree), nil
 	}
-	if set.Folder != "" {
-		if err := loop.MakeFolder(s.Dir, set.Folder); err != nil {
+	if set.Dir != "" {
+		if err := loop.MakeDir(s.Dir, set.Dir); err != nil {
 			return nil, err
 		}
 	}
-	root := filepath.Join(s.Dir, filepath.FromSlash(set.Folder))
+	root := filepath.Join(s.Dir, filepath.FromSlash(set.Dir))
 	list, err := listing.Of(root)
 	if err != nil {
 		return nil, err

@@ -84,14 +84,14 @@ func TestRoleTreeFolder(t *testing.T) {
 	if tree, err := s.RoleTree(loop.Toolset{}); err != nil || tree != s.Tree {
 		t.Errorf("the zero Toolset has %v, %v", tree, err)
 	}
-	tree, err := s.RoleTree(loop.Toolset{Folder: "src"})
+	tree, err := s.RoleTree(loop.Toolset{Dir: "src"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := tree.Read("a.txt"); err != nil {
 		t.Error(err)
 	}
-	if again, err := s.RoleTree(loop.Toolset{Folder: "src", ReadOnly: true}); err != nil || again != tree {
+	if again, err := s.RoleTree(loop.Toolset{Dir: "src", ReadOnly: true}); err != nil || again != tree {
 		t.Errorf("the tree was opened twice: %v", err)
 	}
 }

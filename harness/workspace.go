@@ -132,7 +132,7 @@ func NoHome(dir string, err error) error {
 // runs, at most as high as the top of its repository. If there is none it is
 // that top, or the directory itself outside a repository.
 func FindRoot(dir string) (string, error) {
-	abs, err := loop.Folder(dir)
+	abs, err := loop.AbsDir(dir)
 	if err != nil {
 		return "", err
 	}

@@ -12,8 +12,8 @@ import (
 	"hone/internal/artifact"
 )
 
-// Folder returns the absolute path of a directory that the user named, without links.
-func Folder(dir string) (string, error) {
+// AbsDir returns the absolute path of a directory that the user named, without links.
+func AbsDir(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
@@ -24,11 +24,11 @@ func Folder(dir string) (string, error) {
 	return abs, nil
 }
 
-// PlacedAll is [Placed] for several paths; nil if there are none.
-func PlacedAll(from string, paths []string) ([]string, error) {
+// AbsPaths is [AbsPath] for several paths; nil if there are none.
+func AbsPaths(from string, paths []string) ([]string, error) {
 	var all []string
 	for _, p := range paths {
-		at, err := Placed(from, p)
+		at, err := AbsPath(from, p)
 		if err != nil {
 			return nil, err
 		}
@@ -37,10 +37,10 @@ func PlacedAll(from string, paths []string) ([]string, error) {
 	return all, nil
 }
 
-// Placed returns the absolute form of a path that the user wrote. It is relative to
+// AbsPath returns the absolute form of a path that the user wrote. It is relative to
 // the user's home directory if it starts with ~, and to the directory from
 // otherwise.
-func Placed(from, path string) (string, error) {
+func AbsPath(from, path string) (string, error) {
 	rest, home := strings.CutPrefix(path, "~")
 	switch {
 	case home && (rest == "" || rest[0] == '/'):
@@ -70,9 +70,9 @@ func Files(from embed.FS, folder string) (files []File, err error) {
 	return files, err
 }
 
-// MakeFolder creates a directory below a root, unless it exists. It returns an error
+// MakeDir creates a directory below a root, unless it exists. It returns an error
 // if something else has that name.
-func MakeFolder(root, name string) error {
+func MakeDir(root, name string) error {
 	if err := artifact.MakeDir(root, name); err != nil {
 		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
 	}

@@ -40,7 +40,7 @@ type Session interface {
 	SetModel(role *hone.Role, m *Model, w Walls) error
 	// Tools returns the tools of a role.
 	Tools(t Toolset) ([]tool.Tool, error)
-	// RoleTree returns the tree that the tools of a Toolset read: its Folder, without
+	// RoleTree returns the tree that the tools of a Toolset read: its Dir, without
 	// what is Closed. A loop builds its own tools of the role on this tree, so that they
 	// read no more than the others. The session closes it.
 	RoleTree(t Toolset) (*workspace.Tree, error)
@@ -130,9 +130,9 @@ type WallPlan struct {
 // Toolset defines the tools of a role. The zero value is read, glob, grep, write,
 // edit and bash for the whole tree, behind walls of WallPlan{Bounded: true}.
 type Toolset struct {
-	// Folder is the directory that the role sees as its whole tree; empty means the
+	// Dir is the directory that the role sees as its whole tree; empty means the
 	// workspace.
-	Folder string
+	Dir string
 	// Closed is the name of a directory at the top of that tree that the role's tools
 	// do not list, read or change, and Why is the explanation that the role gets. It
 	// does not bind commands: their walls do. Empty means that there is none.

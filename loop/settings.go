@@ -136,8 +136,8 @@ const (
 	TextTools   = "text"   // in the text of its replies
 )
 
-// Reach sets the base URL. Its login is stored separately and never recorded.
-func (m *Model) Reach(url string) {
+// SetBaseURL sets the base URL. Its login is stored separately and never recorded.
+func (m *Model) SetBaseURL(url string) {
 	m.BaseURL, m.login = CutLogin(url)
 	m.Login = m.login != ""
 }

@@ -42,7 +42,7 @@ func (a *app) initLoopCommand(k loop.Kind, starters loop.Starters) *cobra.Comman
 	c := &cobra.Command{
 		Use: k.Name, Short: starters.Short, Long: starters.Long, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			root := loop.Folder
+			root := loop.AbsDir
 			if k.Root != nil {
 				root = k.Root
 			}

@@ -33,7 +33,7 @@ text itself; write the file to choose its contents.`,
 }
 
 func (a *app) rollup(ctx context.Context, dir, out string) error {
-	root, err := loop.Folder(dir)
+	root, err := loop.AbsDir(dir)
 	if err != nil {
 		return err
 	}

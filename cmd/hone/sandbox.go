@@ -128,7 +128,7 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 // resolveSandbox resolves flags and file: the folder that the command runs in,
 // and the walls around it.
 func (a *app) resolveSandbox(f sandboxFlags) (dir string, w harness.Enclosure, err error) {
-	if dir, err = loop.Folder(f.dir); err != nil {
+	if dir, err = loop.AbsDir(f.dir); err != nil {
 		return dir, w, err
 	}
 	if w.Root, err = workshopRoot(dir); err != nil {
@@ -178,7 +178,7 @@ func extend(w *harness.Enclosure, f sandboxFlags, dir string) error {
 		{"hide", f.hide, &w.Settings.Hide, func(string) bool { return false }},
 	} {
 		for _, p := range list.from {
-			at, err := loop.Placed(dir, p)
+			at, err := loop.AbsPath(dir, p)
 			if err != nil {
 				return err
 			}

@@ -107,7 +107,7 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 	if err != nil {
 		return nil, err
 	}
-	root := loop.Folder
+	root := loop.AbsDir
 	if k.Root != nil {
 		root = k.Root
 	}

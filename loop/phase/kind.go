@@ -144,7 +144,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	v.HealthAttempts = cmp.Or(f.healthAttempts, t.HealthAttempts, HealthAttempts)
 	v.Turns, v.Calls = cmp.Or(f.turns, t.Turns, defaultTurns), cmp.Or(f.calls, t.MaxToolCalls, defaultCalls)
 	v.DevURL = cmp.Or(f.devURL, t.DevURL, defaultURL)
-	read, err := loop.PlacedAll(in.Root, t.HookRead)
+	read, err := loop.AbsPaths(in.Root, t.HookRead)
 	if err != nil {
 		return l, err
 	}
@@ -288,7 +288,7 @@ func (v *invocation) equip(l *Loop, s loop.Session, w walls) error {
 		if one.role.Agent {
 			continue
 		}
-		set := loop.Toolset{Folder: one.role.Dir, Walls: one.walls}
+		set := loop.Toolset{Dir: one.role.Dir, Walls: one.walls}
 		if one.role.Dir == path.Dir(Results) {
 			set.Closed = path.Base(Results)
 			set.Why = set.Closed + " contains the logs of other parts of this loop and is closed"

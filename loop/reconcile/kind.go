@@ -51,7 +51,7 @@ func atMostOne(args []string) error {
 
 // root returns the root of the repository that contains a directory.
 func root(dir string) (string, error) {
-	abs, err := loop.Folder(dir)
+	abs, err := loop.AbsDir(dir)
 	if err != nil {
 		return "", err
 	}
