@@ -264,7 +264,7 @@ func lookAtWall(ctx context.Context, wall sandbox.Wall, verbose bool) diagnosis 
 	return d
 }
 
-// details are what a wall leaves open, and what could not be told of it.
+// details returns what a wall leaves open, and which attempts could not be made.
 func details(report prove.Report) []string {
 	var lines []string
 	for _, list := range []struct {

@@ -9,8 +9,8 @@ import (
 	"hone/loop"
 )
 
-// lookAtAgents looks at the command-line agents of a folder's configuration.
-// What is wrong with that is said by another look.
+// lookAtAgents checks the command-line agents of a directory's configuration. A
+// faulty configuration is reported by another check.
 func (a *app) lookAtAgents(dir string) []diagnosis {
 	root, err := harness.FindRoot(dir)
 	if err != nil {

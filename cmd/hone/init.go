@@ -119,14 +119,14 @@ func (a *app) placeAll(root string, files []loop.File) (hasConfig bool, err erro
 
 // place writes one starter file, unless something is there.
 func (a *app) place(root, rel string, content []byte) error {
-	said := "wrote   " + rel
+	line := "wrote   " + rel
 	err := put(root, rel, content)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		said = "kept    " + rel + ", which already exists"
+		line = "kept    " + rel + ", which already exists"
 	case err != nil:
 		return failed(fmt.Errorf("write %s: %w", rel, err), "hone doctor")
 	}
-	_, err = fmt.Fprintln(a.out, said)
+	_, err = fmt.Fprintln(a.out, line)
 	return err
 }

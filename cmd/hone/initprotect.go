@@ -114,19 +114,19 @@ func (a *app) offerConfig(root string, ls []language, starter, needsCheck bool) 
 	if len(ls) == 0 && (starter || !needsCheck) {
 		return nil
 	}
-	said := "wrote   " + config.HonePath + ", with all settings commented out"
+	report := "wrote   " + config.HonePath + ", with all settings commented out"
 	err := fs.ErrExist
 	if !starter {
 		err = put(root, config.HonePath, []byte(honeStarter(ls)))
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		said = a.addition(root, ls, starter)
+		report = a.addition(root, ls, starter)
 	case err != nil:
 		return failed(fmt.Errorf("write %s: %w", config.HonePath, err), "hone doctor")
 	}
-	if said != "" {
-		_, err = fmt.Fprintln(a.out, said)
+	if report != "" {
+		_, err = fmt.Fprintln(a.out, report)
 		return err
 	}
 	return nil

@@ -144,7 +144,7 @@ func covered(globs []string, file string) bool {
 }
 
 // A .config/hone.toml that a loop's own starter files include is named once. What
-// could be added to it is said.
+// could be added to it is printed.
 func TestInitOwnConfig(t *testing.T) {
 	const own = "wrote   .config/hone.toml\n"
 	for _, c := range []struct{ mark, content, want string }{
