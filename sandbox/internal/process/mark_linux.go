@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,8 +19,7 @@ const marker = "HONE_COMMAND_ID"
 
 // mark identifies a process that left its session and lost its parents. It is
 // inherited in two ways because each has a gap: a process may start with another
-// environment, and a zombie has none; a limit can only be set when the command
-// already runs.
+// environment, and a zombie has none; a limit cannot be set everywhere.
 type mark struct {
 	text  string
 	limit uint64 // 0 if none could be set
@@ -49,7 +49,7 @@ func (m mark) env(env []string) []string {
 func (m mark) on(pid int) bool {
 	if m.limit != 0 {
 		var has unix.Rlimit
-		if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &has); err == nil && has.Max == m.limit {
+		if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &has); err == nil && has.Cur == m.limit {
 			return true
 		}
 	}
@@ -57,24 +57,32 @@ func (m mark) on(pid int) bool {
 	return err == nil && bytes.Contains(env, []byte(m.text))
 }
 
-// markLimit sets the limit of processor time in real-time scheduling to tens of
-// thousands of years and a random number of microseconds. No process reaches it,
-// children inherit it, programs do not change it, and it can be read of a
-// zombie. It returns the limit, or 0 if the process has a lower one or may not be
-// limited.
-func markLimit(pid int) uint64 {
+// limits is held while the limit of this process is that of a command that starts.
+var limits sync.Mutex
+
+// limited calls start while this process has a soft limit of processor time in
+// real-time scheduling of tens of thousands of years and a random number of
+// microseconds, and sets m.limit to it. No process reaches the limit, children
+// inherit it from their first instruction on, programs do not change it, and it can
+// be read of a zombie. If the limit cannot be set, m.limit is 0.
+//
+// A process that something else starts at the same moment may inherit the limit too.
+// It is in this process's session, where no process of a command is.
+func (m *mark) limited(start func() error) error {
 	const highest, spread = 1 << 62, 1 << 40
+	limits.Lock()
+	defer limits.Unlock()
 	var has unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &has); err != nil {
-		return 0
-	}
+	err := unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &has)
 	most := min(has.Cur, has.Max, highest)
-	if most < highest/2 {
-		return 0
+	if err != nil || most < highest/2 {
+		return start()
 	}
 	limit := most - 1 - rand.Uint64N(spread)
-	if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: limit, Max: limit}, nil); err != nil {
-		return 0
+	if unix.Prlimit(0, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: limit, Max: has.Max}, nil) != nil {
+		return start()
 	}
-	return limit
+	m.limit = limit
+	defer func() { _ = unix.Prlimit(0, unix.RLIMIT_RTTIME, &has, nil) }() // raising it to what it was cannot fail
+	return start()
 }

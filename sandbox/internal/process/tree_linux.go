@@ -18,6 +18,7 @@ const SweepTime = 5 * time.Second
 type Tree struct {
 	cmd    *exec.Cmd
 	pid    int
+	outer  int    // this process's session, which no process of the tree can enter
 	born   uint64 // the command's Status.Born
 	mark   mark
 	exited chan struct{} // closed when the command has exited; it is not reaped yet
@@ -50,12 +51,12 @@ func StartDetached(cmd *exec.Cmd) (*Tree, error) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setsid = true
-	if err := cmd.Start(); err != nil {
+	if err := t.mark.limited(cmd.Start); err != nil {
 		return nil, err
 	}
 	t.pid = cmd.Process.Pid
 	t.sessions[t.pid] = true
-	t.mark.limit = markLimit(t.pid)
+	t.outer, _ = unix.Getsid(0)
 	if s, ok := ReadStatus(t.pid); ok {
 		t.born = s.Born
 	}
@@ -201,7 +202,7 @@ func (t *Tree) descends(s Status, byPID map[int]Status) bool {
 
 // owns reports whether a process itself is known to belong to the tree.
 func (t *Tree) owns(s Status) bool {
-	if s.Born < t.born || s.PID == os.Getpid() {
+	if s.Born < t.born || s.PID == os.Getpid() || s.Session == t.outer {
 		return false
 	}
 	return t.known[s.process] || t.sessions[s.Session] || t.mark.on(s.PID)
