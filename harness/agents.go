@@ -34,7 +34,7 @@ func assignAgent(m *loop.Model, allowed bool, agents map[string]config.Agent, ro
 		return err
 	}
 	if !allowed {
-		return loop.Usage(m.Name+": a command-line agent can only be the executor of task, or the builder or verifier of phase", "name a model: --model gemini/gemini-2.5-pro")
+		return loop.Usage(m.Name+": a command-line agent can only be the executor of task, or the builder or verifier of phase", fmt.Sprintf("name a model: --model gemini/gemini-2.5-pro; or: hone task TEXT -m %s --reviewer-model PROVIDER/NAME", m.Name))
 	}
 	name, asked, _ := strings.Cut(rest, "/")
 	agent, ok := agents[name]

@@ -35,7 +35,7 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, if the provider supports it")
 	fs.StringVar(&f.Check, "check", "", "a shell command that must also exit with status 0")
 	fs.StringVar(&f.Approve, "approve", "", "how to approve changes that need approval: ask, all, or none, which refuses them (default ask)")
-	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check: auto, hidden, bwrap, landlock, firejail or none")
+	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check and for what a model runs: auto, hidden, bwrap, landlock, firejail or none")
 	fs.BoolVar(&f.Net, "net", false, "let commands behind walls reach the network")
 	fs.IntVar(&f.Flaky, "flaky", 0, "rerun a failing check up to N times; only findings that appear every time count (default 0)")
 	fs.StringVar(&f.Prove, "prove", "", "check the check: warn if it passes at the start (strict: stop), and require it to pass again on a clean copy: on, off or strict (default off)")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -27,7 +26,6 @@ func Kind() loop.Kind {
   hone fix "the parser is right, the printer is wrong" --check "make test" --allow go
   git log -3 | hone fix - --check "npm test" -m ollama/qwen3-coder`,
 		Args: loop.OneText, Rounds: 5, Walls: sandbox.Auto,
-		Agents:  true, // refused by Resolve, with what to type instead
 		New:     func() loop.Loop { return &invocation{} },
 		Preview: loop.Preview{Short: "what fix would send first, without the check's report"},
 		Starters: func() loop.Starters {
@@ -44,25 +42,18 @@ type invocation struct {
 	loop.Conversing
 	System string `json:"system"`
 	Advice string `json:"advice,omitempty"`
-
-	table loop.ConversingTable
+	table  loop.ConversingTable
 }
 
-// Section is the table [fix].
-func (v *invocation) Section() any { return &v.table }
+func (v *invocation) Section() any               { return &v.table }
+func (v *invocation) Valid(in *loop.Input) error { return v.ValidFlags(in) }
 
-// Flags adds the flags of a session with tools.
 func (v *invocation) Flags(fs *pflag.FlagSet) {
 	v.AddFlags(fs)
 	fs.Lookup("check").Usage = "the check: a shell command that exits with status 0 if all is well (default: command in the [check] section of .config/hone.toml)"
-	fs.Lookup("sandbox").Usage = "walls for what the model runs, and for the check: auto, hidden, bwrap, landlock, firejail or none"
 }
 
-// Valid returns what is wrong with the flags by themselves.
-func (v *invocation) Valid(in *loop.Input) error { return v.ValidFlags(in) }
-
-// Resolve reads flags and configuration. It requires a check, and a model that is
-// not a command-line agent.
+// Resolve reads flags and configuration. It requires a check.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
 	if in.Flags.Check == "" && in.File.Check.Command == "" {
 		return l, loop.Usage("there is no check, so nothing says what to fix",
@@ -70,10 +61,6 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	}
 	if v.Settings, err = in.Settings(); err != nil {
 		return l, err
-	}
-	if v.Model.Agent != nil {
-		return l, loop.Usage(fmt.Sprintf("%s is a command-line agent, which fix cannot use: its model works with hone's tools", v.Model.Name),
-			fmt.Sprintf(`hone task "make the check pass" --check CMD -m %s --reviewer-model PROVIDER/NAME, or a model for fix: -m PROVIDER/NAME`, v.Model.Name))
 	}
 	v.Advice, err = in.Text()
 	v.System, v.Approve = System, cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
@@ -100,18 +87,14 @@ func (v *invocation) loop(fixer hone.Role) Loop {
 
 // summary returns what to type for new work if there was nothing to fix.
 func (v *invocation) summary(end hone.End) string {
-	switch {
-	case end.Kind != hone.KindDone || end.Rounds > 0:
+	if end.Kind != hone.KindDone || end.Rounds > 0 {
 		return ""
-	case v.Advice != "":
-		return "the text was not used, because there is nothing to fix; for new work: hone task \"what is to be done\"\n"
 	}
-	return "there is nothing to fix; for new work: hone task \"what is to be done\"\n"
+	return "there is nothing to fix, and no model was asked; for new work: hone task \"what is to be done\"\n"
 }
 
 // Preview returns the first prompt without the check's report.
 func (v *invocation) Preview(context.Context, loop.View) (loop.Prompt, error) {
 	l := v.loop(v.Model.Role("fixer", v.System))
-	return loop.Prompt{System: v.System, Text: l.prompt(), Fits: l.Fixer.Fits(int64(len(v.System) + len(l.prompt()))),
-		What: "the check's line and the instructions; a run adds what the check reports"}, nil
+	return loop.Prompt{System: v.System, Text: l.prompt(), Fits: l.Fixer.Fits(int64(len(v.System) + len(l.prompt()))), What: "the instructions; a run adds the check's report"}, nil
 }

@@ -38,7 +38,6 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.Lookup("dir").Usage = "work in this directory; also --workdir"
 	fs.Lookup("model").Usage += "; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"
 	fs.Lookup("check").Usage = "a shell command that decides whether the task is done, by exit status 0 (default [check] command of the task file, or of .config/hone.toml)"
-	fs.Lookup("sandbox").Usage = "walls for what the model runs, and for --check: auto, hidden, bwrap, landlock, firejail or none"
 	fs.SetNormalizeFunc(codescribeName)
 }
 
