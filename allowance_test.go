@@ -130,7 +130,7 @@ func TestNotBegun(t *testing.T) {
 		var talk hone.Conversation
 		end := thrifty(role, limits, &talk).end(t, dir)
 		wantEnd(t, end, hone.KindBudget)
-		if len(m.requests) != 0 || !strings.Contains(end.Why, "the next turn and an answer after it can") {
+		if len(m.requests) != 0 || !strings.Contains(end.Why, "the next turn may ") {
 			t.Errorf("%d requests; %s", len(m.requests), end.Why)
 		}
 		if limits.Tokens > 0 {

@@ -171,19 +171,21 @@ func TestLive(t *testing.T) {
 func TestTimeoutAndCancel(t *testing.T) {
 	polite := `trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done`
 	stubborn := `trap '' TERM; echo ready; while :; do sleep 0.01; done`
+	const long = time.Minute // no busy machine takes that long to run a trap
 	for name, c := range map[string]struct {
 		script, stdout, signal string
+		grace                  time.Duration
 	}{
-		"asked":    {polite, "ready\nbye\n", ""},
-		"stubborn": {stubborn, "ready\n", "killed"},
-		"plain":    {"echo ready; exec sleep 1000", "ready\n", "terminated"},
+		"asked":    {polite, "ready\nbye\n", "", long},
+		"stubborn": {stubborn, "ready\n", "killed", 200 * time.Millisecond},
+		"plain":    {"echo ready; exec sleep 1000", "ready\n", "terminated", long},
 	} {
 		t.Run("cancel/"+name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			cmd := shell(t, c.script)
 			cmd.Live = runtest.OnWrite(cancel)
-			r, err := sandbox.None{Grace: 200 * time.Millisecond}.Run(ctx, cmd)
+			r, err := sandbox.None{Grace: c.grace}.Run(ctx, cmd)
 			if err != nil || r.Exit != -1 || r.TimedOut || r.Signal != c.signal || string(r.Stdout) != c.stdout {
 				t.Errorf("%v, %+v, stdout %q", err, r, r.Stdout)
 			}
