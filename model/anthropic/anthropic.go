@@ -96,7 +96,6 @@ func (m *Model) Probe(ctx context.Context) error {
 func (m *Model) client(x *model.Exchange) sdk.Client {
 	options := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(),
-		option.WithoutOpenTelemetry(),
 		option.WithMaxRetries(0),
 		option.WithHTTPClient(x.Client()),
 		option.WithBaseURL(m.base),
