@@ -83,7 +83,7 @@ func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	switch {
 	case a.Approved:
 		return workspace.Allow, "approved by " + a.By
-	case a.By == history.Nobody:
+	case a.By == history.NoUser:
 		return workspace.Declined, v.Reason + ", and no user could be asked"
 	}
 	return workspace.Declined, v.Reason + ", and the user declined it"
@@ -99,7 +99,7 @@ func (r *Run) askAbout(ctx context.Context, e workspace.Edit, v workspace.Verdic
 		case rest:
 			return Answer{Approved: true, By: "person"}, nil
 		case r.Human == nil:
-			return Answer{By: history.Nobody}, nil
+			return Answer{By: history.NoUser}, nil
 		}
 		a, err := r.Human.Ask(ctx, q)
 		if errors.Is(err, ErrPending) {

@@ -47,9 +47,9 @@ type account struct {
 	cost   float64
 }
 
-// Whatever the providers answer, whoever asks them, and wherever a process is
-// killed: actual use never exceeds the ledger, and the ledger never exceeds the
-// limits. Only a provider that ignores the output limit exceeds them, by one
+// Actual use never exceeds the ledger, and the ledger never exceeds the limits, for
+// all answers of providers, with several roles, and after kills at any point. Only a
+// provider that ignores the output limit exceeds them, by one
 // call. HONE_TEST_SEED and HONE_TEST_SCHEDULE repeat one schedule, except for
 // the order of an agent's concurrent calls.
 func TestLedgerHolds(t *testing.T) {

@@ -192,8 +192,8 @@ func TestAgentsWordBesideTheLedger(t *testing.T) {
 		says   model.Usage
 		tokens int64
 	}{
-		"all refused":  {true, model.Usage{Input: 5000}, 0},
-		"asked nobody": {false, model.Usage{Input: 5000}, 5000},
+		"all refused": {true, model.Usage{Input: 5000}, 0},
+		"no requests": {false, model.Usage{Input: 5000}, 5000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			round := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {

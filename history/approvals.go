@@ -44,7 +44,7 @@ func (p *Past) foldApprovals(e Event) {
 func (a *approvals) answer(round int, q Question, v Answer) {
 	switch {
 	case v.Approved:
-	case v.By == Nobody:
+	case v.By == NoUser:
 		a.denied = append(a.denied, unaskedQuestion{q, round})
 	default:
 		a.close(q.Path)

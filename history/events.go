@@ -211,13 +211,13 @@ type Answer struct {
 	Approved bool `json:"approved"`
 	// Rest also approves the questions about the same change that follow.
 	Rest bool `json:"rest,omitempty"`
-	// By says who answered: "person", "flag", or [Nobody].
+	// By says who answered: "person", "flag", or [NoUser].
 	By string `json:"by"`
 }
 
-// Nobody is the answerer if no user could be asked. Such a question is asked
+// NoUser is the answerer if no user could be asked. Such a question is asked
 // again when the run is resumed and a user can be asked.
-const Nobody = "nobody"
+const NoUser = "nobody"
 
 // Changed is the outcome of one edit.
 type Changed struct {

@@ -162,15 +162,7 @@ func crashAt(t *testing.T, run func(*exec.Cmd) error, at string) bool {
 
 // On a full disk Apply changes nothing and leaves nothing behind.
 func TestApplyOnFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	defer func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	}()
+	dir := treetest.SmallDisk(t)
 	treetest.Put(t, dir, "a", "old")
 	tree, err := Open(dir, Options{})
 	if err != nil {

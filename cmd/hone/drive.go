@@ -92,7 +92,7 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s *screen.Screen, o outputF
 		r.Human = hone.Always{}
 		s.Say("hone: --approve=all approves every change without asking")
 	case approve == "ask" && a.terminal:
-		r.Human = screen.NewPerson(s, a.in)
+		r.Human = screen.NewPrompter(s, a.in)
 	}
 }
 

@@ -41,23 +41,26 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVar(&f.Prove, "prove", "", "check the check: warn if it passes at the start (strict: stop), and require it to pass again on a clean copy: on, off or strict (default off)")
 	fs.Lookup("prove").NoOptDefVal = "on"
 	fs.StringVar(&f.Keep, "keep", "", "which version of the files to keep when a limit is reached: last, or best, which has the fewest findings (default last)")
-	registerLimits(c, &f.Limits)
+	registerLimits(c, &f.Limits, limitNotes{rounds: fmt.Sprintf(" (default %d)", k.Rounds), patience: " (default never)",
+		tokens: " (default 5000000)", cost: "; needs [prices] in .config/hone.toml", time: " (default 4h)"})
 	f.output.register(c)
-	fs.Lookup("rounds").Usage = fmt.Sprintf("maximum number of rounds (default %d)", k.Rounds)
 }
 
 func registerDir(c *cobra.Command, dir *string) {
 	c.Flags().StringVarP(dir, "dir", "C", ".", "work in this directory")
 }
 
-func registerLimits(c *cobra.Command, f *loop.LimitFlags) {
+func registerLimits(c *cobra.Command, f *loop.LimitFlags, add limitNotes) {
 	fs := c.Flags()
-	fs.IntVar(&f.Rounds, "rounds", 0, "maximum number of rounds")
-	fs.IntVar(&f.Patience, "patience", 0, "stop after N rounds with the same result as an earlier round (default never)")
-	fs.Int64Var(&f.MaxTokens, "max-tokens", 0, "stop the run before it uses more than this many tokens (default 5000000)")
-	fs.Float64Var(&f.MaxCost, "max-cost", 0, "stop the run before it costs more than this, in USD; needs [prices] in .config/hone.toml")
-	fs.DurationVar(&f.MaxTime, "max-time", 0, "stop the run after this much active time, such as 90m (default 4h)")
+	fs.IntVar(&f.Rounds, "rounds", 0, "maximum number of rounds"+add.rounds)
+	fs.IntVar(&f.Patience, "patience", 0, "stop after N rounds with the same result as an earlier round"+add.patience)
+	fs.Int64Var(&f.MaxTokens, "max-tokens", 0, "stop the run before it uses more than this many tokens"+add.tokens)
+	fs.Float64Var(&f.MaxCost, "max-cost", 0, "stop the run before it costs more than this, in USD"+add.cost)
+	fs.DurationVar(&f.MaxTime, "max-time", 0, "stop the run after this much active time, such as 90m"+add.time)
 }
+
+// limitNotes are the ends of the flags' usage texts, such as their defaults.
+type limitNotes struct{ rounds, patience, tokens, cost, time string }
 
 func (f *outputFlags) register(c *cobra.Command) {
 	fs := c.Flags()

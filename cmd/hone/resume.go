@@ -29,16 +29,8 @@ finished run it only prints the result again. RUN is an id, a unique prefix of a
 	}
 	registerDir(c, &dir)
 	c.Flags().StringVar(&baseURL, "base-url", "", "the provider's endpoint, if its address has changed")
-	registerLimits(c, &limits)
-	for flag, text := range map[string]string{
-		"rounds":     "maximum number of rounds",
-		"patience":   "stop after N rounds with the same result as an earlier round",
-		"max-tokens": "stop the run before it uses more than this many tokens",
-		"max-cost":   "stop the run before it costs more than this, in USD",
-		"max-time":   "stop the run after this much active time, such as 90m",
-	} {
-		c.Flags().Lookup(flag).Usage = text + " (default: the run's own limit)"
-	}
+	const own = " (default: the run's own limit)"
+	registerLimits(c, &limits, limitNotes{own, own, own, own, own})
 	output.register(c)
 	return c
 }

@@ -55,7 +55,7 @@ func TestTaskOverEachWire(t *testing.T) {
 			checkOrder(t, received[1].Body, "a - b", "want 5", "add.go", "add_test.go")
 			checkOrder(t, received[2].Body, "FAIL")
 			checkOrder(t, received[3].Body, "FAIL")
-			checkOrder(t, received[5].Body, "mend Add: it multiplies")
+			checkOrder(t, received[5].Body, "fix Add: it multiplies")
 		})
 	}
 }
@@ -189,7 +189,7 @@ func addReplies() []modeltest.Turn {
 		return call("edit", fmt.Sprintf(`{"path":"add.go","edits":[{"oldText":%q,"newText":%q}]}`, from, to))
 	}
 	test := func() model.Call { return call("bash", `{"command":"go test ./..."}`) }
-	review := "loop = 1\nsummary = \"the test fails\"\nblocker = \"\"\n\n[[pending]]\nitem = \"mend Add: it multiplies\"\n"
+	review := "loop = 1\nsummary = \"the test fails\"\nblocker = \"\"\n\n[[pending]]\nitem = \"fix Add: it multiplies\"\n"
 	return []modeltest.Turn{
 		{Usage: use, Text: "I look.", Calls: []model.Call{call("read", `{"path":"add.go"}`), call("read", `{"path":"add_test.go"}`), call("glob", `{"pattern":"*.go"}`)}},
 		{Usage: use, Calls: []model.Call{edit("a - b", "a * b"), test()}},

@@ -83,7 +83,7 @@ func TestStdinIsHeldByTheCommandAlone(t *testing.T) {
 // asOrdinaryUser runs tests of this binary as an ordinary user if this one is root.
 func asOrdinaryUser(t *testing.T, tests string) {
 	t.Helper()
-	all := runtest.People()
+	all := runtest.Users()
 	u := all[len(all)-1]
 	if u.ID == uint32(os.Getuid()) {
 		t.Skip("SKIPPED: this is an ordinary user, or there is no other")

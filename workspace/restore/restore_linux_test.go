@@ -119,15 +119,7 @@ func TestRestoreDevices(t *testing.T) {
 
 // On a full disk Paths changes nothing and leaves nothing behind.
 func TestRestoreOnFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	defer func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	}()
+	dir := treetest.SmallDisk(t)
 	treetest.Put(t, dir, "a", "old")
 	tree := openTree(t, dir, workspace.Options{})
 	s := objects{}

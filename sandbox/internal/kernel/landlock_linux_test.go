@@ -109,7 +109,7 @@ func TestGrantsAreBounded(t *testing.T) {
 // A hidden path in a readable directory cannot be opened.
 func TestLandlockHoldsWhatIsHiddenBelowRead(t *testing.T) {
 	requireLandlock(t, 1)
-	for _, u := range runtest.People() {
+	for _, u := range runtest.Users() {
 		t.Run(u.Name, func(t *testing.T) {
 			lib := runtest.OpenDir(t, u)
 			must(0, os.Mkdir(lib+"/keys", 0o755))
@@ -135,7 +135,7 @@ func TestLandlockHoldsWhatIsHiddenBelowRead(t *testing.T) {
 // A path that became a symlink after the policy was read permits nothing.
 func TestLandlockFollowsNoLink(t *testing.T) {
 	requireLandlock(t, 1)
-	u := runtest.People()[0]
+	u := runtest.Users()[0]
 	dir, secret := runtest.OpenDir(t, u), runtest.OpenDir(t, u)
 	must(0, os.WriteFile(secret+"/file", []byte("secret"), 0o644))
 	must(0, os.Symlink(secret, dir+"/lib"))

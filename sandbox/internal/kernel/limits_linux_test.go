@@ -15,7 +15,7 @@ import (
 )
 
 // limitsOf returns the soft and hard limits of a restrained command by name.
-func limitsOf(t *testing.T, u runtest.Person, r Restraint) (map[string][2]string, Reached) {
+func limitsOf(t *testing.T, u runtest.User, r Restraint) (map[string][2]string, Reached) {
 	t.Helper()
 	got := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Restraint: r, Argv: []string{"/bin/cat", "/proc/self/limits"}, Dir: "/"})
 	if got.Fail != "" || got.Exit != 0 {
@@ -33,7 +33,7 @@ func limitsOf(t *testing.T, u runtest.Person, r Restraint) (map[string][2]string
 }
 
 func TestLimitsAreSet(t *testing.T) {
-	for _, u := range runtest.People() {
+	for _, u := range runtest.Users() {
 		t.Run(u.Name, func(t *testing.T) {
 			got, reached := limitsOf(t, u, Restraint{Free: true, Limits: sandbox.Limits{Memory: 1 << 30, Processes: 100}})
 			if got["Max core file size"] != [2]string{"0", "0"} {
@@ -56,7 +56,7 @@ func TestLimitsAreSet(t *testing.T) {
 }
 
 func TestNoLimitIsSetUnasked(t *testing.T) {
-	u := runtest.People()[0]
+	u := runtest.Users()[0]
 	before, _ := limitsOf(t, u, Restraint{Free: true, Limits: sandbox.Limits{Processes: -1, Memory: -1}})
 	var data, tasks unix.Rlimit
 	must(0, unix.Getrlimit(unix.RLIMIT_DATA, &data))
@@ -78,7 +78,7 @@ func TestNoLimitIsSetUnasked(t *testing.T) {
 // A command cannot start more processes than its limit, however many the user already
 // has, and its parent is not affected.
 func TestProcessesAreLimited(t *testing.T) {
-	all := runtest.People()
+	all := runtest.Users()
 	u := all[len(all)-1]
 	if u.ID == 0 {
 		t.Skip("SKIPPED: the limit does not bind root, and there is no other user")
@@ -98,7 +98,7 @@ func TestMemoryIsLimited(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: no python3")
 	}
-	u := runtest.People()[0]
+	u := runtest.Users()[0]
 	for size, want := range map[string]bool{"10": true, "900": false} {
 		r := Restraint{Limits: sandbox.Limits{Memory: 256 << 20}}
 		got := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Restraint: r, Argv: []string{python, "-c", "x = bytearray(" + size + " << 20); print(len(x))"}, Dir: "/", Env: os.Environ()})
@@ -117,7 +117,7 @@ func TestTasksOfCountsThreads(t *testing.T) {
 	if own := tasksOf(uint32(os.Getuid())); own < uint64(len(threads)) {
 		t.Errorf("%d tasks, of which this process alone has %d", own, len(threads))
 	}
-	all := runtest.People()
+	all := runtest.Users()
 	u := all[len(all)-1]
 	if u.ID == 0 {
 		return
@@ -139,7 +139,7 @@ func TestTasksOfCountsThreads(t *testing.T) {
 
 // After takeSpare the caller has the spare, and the command no longer does.
 func TestSpareIsTakenFromTheCommand(t *testing.T) {
-	u := runtest.People()[len(runtest.People())-1]
+	u := runtest.Users()[len(runtest.Users())-1]
 	script := `i=0; while [ $i -lt 100 ] && ! [ "$(ulimit -Hd)" = 1048576 ]; do sleep 0.02; i=$((i+1)); done; ulimit -Hd; grep "data size" /proc/$PPID/limits`
 	r := Restraint{Limits: sandbox.Limits{Memory: 1 << 30}}
 	got := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Restraint: r, Argv: []string{"/bin/bash", "-c", script}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}})

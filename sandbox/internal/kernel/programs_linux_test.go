@@ -51,7 +51,7 @@ func TestProgramsWorkUnderTheRestraint(t *testing.T) {
 		t.Skip("SKIPPED: it is about other processes")
 	}
 	requireLandlock(t, 2)
-	tools, u := toolchains(t), runtest.People()[0]
+	tools, u := toolchains(t), runtest.Users()[0]
 	binary := runtest.TestBinary(t, u)
 	for program, script := range realWork() {
 		t.Run(program, func(t *testing.T) {

@@ -37,7 +37,7 @@ func timeCalls() {
 // BenchmarkRestraint measures the cost of the filter per system call, and of the
 // restraint per command.
 func BenchmarkRestraint(b *testing.B) {
-	u := runtest.People()[0]
+	u := runtest.Users()[0]
 	binary := runtest.TestBinary(b, u)
 	for name, r := range map[string]Restraint{"free": {Free: true}, "walls": {Files: true, Entries: []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}}}, "strict": landlocked()} {
 		b.Run(name, func(b *testing.B) {

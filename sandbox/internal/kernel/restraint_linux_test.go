@@ -102,7 +102,7 @@ func sceneFile(s scene) *os.File {
 }
 
 // restrainAs runs a task as a user in a separate process.
-func restrainAs(t testing.TB, u runtest.Person, binary string, task restrained) outcome {
+func restrainAs(t testing.TB, u runtest.User, binary string, task restrained) outcome {
 	t.Helper()
 	task.Restraint.Entries = append(task.Restraint.Entries, sandbox.Entry{Path: binary, Access: sandbox.AccessRead})
 	cmd := &exec.Cmd{Path: binary, Args: []string{restrainedName}, Dir: "/", Env: []string{}}
@@ -144,7 +144,7 @@ func landlocked(entries ...sandbox.Entry) Restraint {
 
 func TestRestraintHolds(t *testing.T) {
 	requireLandlock(t, 6)
-	for _, u := range runtest.People() {
+	for _, u := range runtest.Users() {
 		t.Run(u.Name, func(t *testing.T) {
 			s := makeScene(t, u)
 			r := landlocked(sandbox.Entry{Path: s.Inside, Access: sandbox.AccessWrite, Dir: true}, sandbox.Entry{Path: s.Lib, Access: sandbox.AccessRead, Dir: true})
@@ -160,7 +160,7 @@ func TestRestraintHolds(t *testing.T) {
 // all were shown, and only the walls restrict the network.
 func TestRestraintBehindMountsHolds(t *testing.T) {
 	requireLandlock(t, 6)
-	for _, u := range runtest.People() {
+	for _, u := range runtest.Users() {
 		t.Run(u.Name, func(t *testing.T) {
 			s := makeScene(t, u)
 			shown := []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}, {Path: "/dev", Access: sandbox.AccessWrite, Dir: true}, {Path: s.Inside, Access: sandbox.AccessWrite, Dir: true}}
@@ -172,7 +172,7 @@ func TestRestraintBehindMountsHolds(t *testing.T) {
 
 // Without a restraint the probes get through, which shows that they work.
 func TestProbesGetThroughUnrestrained(t *testing.T) {
-	for _, u := range runtest.People() {
+	for _, u := range runtest.Users() {
 		t.Run(u.Name, func(t *testing.T) {
 			s := makeScene(t, u)
 			s.Free = true
@@ -227,7 +227,7 @@ func statusField(text, field string) string {
 }
 
 func TestRestraintDropsPrivileges(t *testing.T) {
-	for _, u := range runtest.People() {
+	for _, u := range runtest.Users() {
 		t.Run(u.Name, func(t *testing.T) {
 			task := restrained{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/"}
 			got := restrainAs(t, u, runtest.TestBinary(t, u), task)
@@ -253,7 +253,7 @@ func TestRestraintDropsPrivileges(t *testing.T) {
 // The started command is restrained, and the other threads of this process are not.
 func TestRestraintIsOfOneThread(t *testing.T) {
 	requireLandlock(t, 1)
-	u := runtest.People()[0]
+	u := runtest.Users()[0]
 	binary := runtest.TestBinary(t, u)
 	task := restrained{Restraint: Restraint{Files: true, Entries: []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}}},
 		Argv: []string{"/bin/sh", "-c", "grep -h Seccomp: /proc/$PPID/task/*/status | sort -u | wc -l"}, Dir: "/"}
@@ -306,7 +306,7 @@ type scene struct {
 }
 
 // makeScene makes a scene for a user. The victim is this process.
-func makeScene(t *testing.T, u runtest.Person) scene {
+func makeScene(t *testing.T, u runtest.User) scene {
 	t.Helper()
 	s := scene{Inside: runtest.OpenDir(t, u), Lib: runtest.OpenDir(t, u), Outside: runtest.OpenDir(t, u)}
 	for _, dir := range []string{s.Inside, s.Lib, s.Outside} {
@@ -337,7 +337,7 @@ func makeScene(t *testing.T, u runtest.Person) scene {
 	return s
 }
 
-func (s scene) file(t *testing.T, u runtest.Person, path string, mode os.FileMode) {
+func (s scene) file(t *testing.T, u runtest.User, path string, mode os.FileMode) {
 	t.Helper()
 	must(0, os.WriteFile(path, []byte("#!/bin/sh\nexit 0\n"), mode))
 	must(0, os.Chmod(path, mode))

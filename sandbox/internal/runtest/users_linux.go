@@ -9,23 +9,23 @@ import (
 	"testing"
 )
 
-// Person is a user who runs a restrained command.
-type Person struct {
+// User is a user who runs a restrained command.
+type User struct {
 	Name string
 	ID   uint32
 }
 
-// People returns the current user and, if that is root, another one.
-func People() []Person {
-	all := []Person{{"uid" + strconv.Itoa(os.Getuid()), uint32(os.Getuid())}}
+// Users returns the current user and, if that is root, another one.
+func Users() []User {
+	all := []User{{"uid" + strconv.Itoa(os.Getuid()), uint32(os.Getuid())}}
 	if os.Getuid() == 0 {
-		all = append(all, Person{"uid65534", 65534})
+		all = append(all, User{"uid65534", 65534})
 	}
 	return all
 }
 
 // OpenDir returns a new directory of a user that every user can reach.
-func OpenDir(t testing.TB, u Person) string {
+func OpenDir(t testing.TB, u User) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "restraint")
 	if err != nil {
@@ -40,7 +40,7 @@ func OpenDir(t testing.TB, u Person) string {
 }
 
 // TestBinary returns the path of a copy of the test binary that a user can run.
-func TestBinary(t testing.TB, u Person) string {
+func TestBinary(t testing.TB, u User) string {
 	t.Helper()
 	path := filepath.Join(OpenDir(t, u), "test")
 	in, err := os.Open("/proc/self/exe")

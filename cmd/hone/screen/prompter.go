@@ -11,17 +11,17 @@ import (
 	"hone/internal/render"
 )
 
-// Person asks the user at the terminal, one question per file, with the change
+// Prompter asks the user at the terminal, one question per file, with the change
 // as a diff.
-type Person struct {
+type Prompter struct {
 	screen *Screen
 	lines  <-chan string // closed at the end of input
 }
 
-// NewPerson returns a Person that reads answers from in, one per line. It reads
+// NewPrompter returns a Prompter that reads answers from in, one per line. It reads
 // in the background until the input ends, because a read from a terminal cannot
 // be canceled.
-func NewPerson(s *Screen, in io.Reader) *Person {
+func NewPrompter(s *Screen, in io.Reader) *Prompter {
 	lines := make(chan string)
 	go func() {
 		defer close(lines)
@@ -30,12 +30,12 @@ func NewPerson(s *Screen, in io.Reader) *Person {
 			lines <- scan.Text()
 		}
 	}()
-	return &Person{screen: s, lines: lines}
+	return &Prompter{screen: s, lines: lines}
 }
 
 // Ask shows the question and waits for an answer. After q, or at the end of
 // input, it returns hone.ErrPending and the question stays open.
-func (p *Person) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) {
+func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) {
 	p.show(q)
 	for {
 		p.prompt(q)
@@ -72,7 +72,7 @@ func answer(line string) (a hone.Answer, err error, known bool) {
 	return a, err, true
 }
 
-func (p *Person) show(q hone.Question) {
+func (p *Prompter) show(q hone.Question) {
 	s := p.screen
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (p *Person) show(q hone.Question) {
 	fmt.Fprintf(s.out, "\n%s\n", d)
 }
 
-func (p *Person) prompt(q hone.Question) {
+func (p *Prompter) prompt(q hone.Question) {
 	s := p.screen
 	s.mu.Lock()
 	defer s.mu.Unlock()
