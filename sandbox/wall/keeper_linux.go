@@ -29,6 +29,7 @@ type keeper struct {
 	control
 	tree    *process.Tree // the command; only once started is closed
 	started chan struct{} // closed when the command runs
+	start   sync.Mutex    // held while the command is started, since it may write before started is closed
 	asked   atomic.Bool   // the command was asked to end
 	gone    chan struct{} // closed when the caller has ended
 	over    chan string   // receives the limit that was exceeded
@@ -93,11 +94,13 @@ func reserveThreads() {
 func (k *keeper) listen() {
 	for {
 		m, _, err := k.receive()
+		k.start.Lock()
 		select {
 		case <-k.started:
 		default:
 			syscall.Exit(1)
 		}
+		k.start.Unlock()
 		switch {
 		case err != nil:
 			close(k.gone)
@@ -173,6 +176,8 @@ func (k *keeper) startRestrained() error {
 		return err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, os.Stdout, os.Stderr
+	k.start.Lock()
+	defer k.start.Unlock()
 	t, err := process.Start(cmd)
 	if err != nil {
 		return sandbox.NewStartError(c.Argv[0], cmd.Path, err)
