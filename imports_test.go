@@ -84,6 +84,7 @@ func house() []room {
 		{folder: "loop/task", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/task/taskfile", "tool/allow", "internal/config")},
 		{folder: "loop/*", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "tool/allow", "internal/config")},
 
+		{folder: "harness/internal/state", floor: 0},
 		{folder: "harness/internal/walldir", floor: 5, may: []string{root, "loop", "sandbox", "sandbox/wall"}},
 		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "harness/internal/walldir")},
 

@@ -11,22 +11,35 @@ import (
 
 // TestFaultTable: each row of docs/faults.md names existing tests, and each
 // script about a fault has a row.
-func TestFaultTable(t *testing.T) {
-	text, err := os.ReadFile("../../docs/faults.md")
+func TestFaultTable(t *testing.T) { tableOfTests(t, "../../docs/faults.md", 5, 40, "fault_") }
+
+// Each row of docs/threats.md names its tests, and each test about a threat has a
+// row.
+func TestThreatTable(t *testing.T) { tableOfTests(t, "../../docs/threats.md", 3, 2, "threat_") }
+
+// tableOfTests checks the tables in a file: the number of columns, of which the
+// last names tests, and the smallest number of rows. Every script whose name starts with
+// prefix must be named.
+func tableOfTests(t *testing.T, file string, columns, least int, prefix string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tests, named, rows := allTests(t), map[string]bool{}, 0
+	inTable := false
 	for line := range strings.Lines(string(text)) {
+		heading := !inTable || strings.HasPrefix(line, "|---")
+		if inTable = strings.HasPrefix(line, "|"); !inTable || heading {
+			continue
+		}
 		cells := strings.Split(strings.ReplaceAll(line, `\|`, ""), "|")
-		if len(cells) != 7 || strings.HasPrefix(cells[1], "---") || strings.TrimSpace(cells[1]) == "fault" {
-			if strings.HasPrefix(line, "|") && len(cells) != 7 {
-				t.Errorf("a row of %d cells: %s", len(cells)-2, line)
-			}
+		if len(cells) != columns+2 {
+			t.Errorf("a row of %d cells: %s", len(cells)-2, line)
 			continue
 		}
 		rows++
-		names := testName.FindAllStringSubmatch(cells[5], -1)
+		names := testName.FindAllStringSubmatch(cells[columns], -1)
 		if len(names) == 0 {
 			t.Errorf("no test is named: %s", line)
 		}
@@ -36,17 +49,17 @@ func TestFaultTable(t *testing.T) {
 				t.Errorf("there is no test %s: %s", n[1], line)
 			}
 		}
-		for i, cell := range cells[1:6] {
+		for i, cell := range cells[1 : columns+1] {
 			if strings.TrimSpace(cell) == "" {
 				t.Errorf("cell %d is empty: %s", i+1, line)
 			}
 		}
 	}
-	if rows < 40 {
-		t.Errorf("the table has %d rows", rows)
+	if rows < least {
+		t.Errorf("the tables have %d rows", rows)
 	}
 	for name := range tests {
-		if strings.HasPrefix(name, "fault_") && !named[name] {
+		if strings.HasPrefix(name, prefix) && !named[name] {
 			t.Errorf("%s has no row", name)
 		}
 	}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package state
+
+// private always succeeds: the folder lies in the user's profile, whose access
+// rights it inherits.
+func private(string) error { return nil }

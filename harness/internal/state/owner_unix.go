@@ -1,0 +1,25 @@
+//go:build unix
+
+package state
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// private returns an error unless the directory belongs to the user and nobody
+// else may write it.
+func private(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; int(owner) != os.Geteuid() {
+		return fmt.Errorf("hone's state folder %s belongs to user %d, not to you; set XDG_STATE_HOME to a directory of your own", dir, owner)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("other users may write hone's state folder %s; type: chmod 700 %s", dir, dir)
+	}
+	return nil
+}

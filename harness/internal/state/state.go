@@ -1,0 +1,105 @@
+// Package state finds the user's folder for what must lie outside every
+// workspace: the folders and settings that the user trusts, the secret that binds
+// runs to the user and the machine, and what must be restored before a
+// configuration is read. No command behind walls can reach the folder.
+package state
+
+import (
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Dir returns the path of the folder, which need not exist:
+// $XDG_STATE_HOME/hone, or ~/.local/state/hone. On Windows it is
+// %LocalAppData%\hone\state unless XDG_STATE_HOME is set.
+func Dir() (string, error) {
+	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "hone"), nil
+	}
+	if runtime.GOOS == "windows" {
+		base, err := os.UserCacheDir()
+		return filepath.Join(base, "hone", "state"), err
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local", "state", "hone"), err
+}
+
+// Make returns the path of a folder in the state folder, without symbolic links.
+// It creates what does not exist, for the user only. It fails if the state folder
+// belongs to another user, or if others may write it.
+func Make(parts ...string) (string, error) {
+	dir, err := Dir()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("create hone's state folder: %w", err)
+	}
+	if err := private(dir); err != nil {
+		return "", err
+	}
+	dir = filepath.Join(append([]string{dir}, parts...)...)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("create hone's state folder: %w", err)
+	}
+	return dir, nil
+}
+
+// secretSize is the size of the secret in bytes.
+const secretSize = 32
+
+// Key returns a key that only this user on this machine has. Keys for different
+// purposes do not reveal each other. The first call creates the secret that they
+// are derived from.
+func Key(purpose string) ([]byte, error) {
+	dir, err := Make()
+	if err != nil {
+		return nil, err
+	}
+	secret, err := readSecret(filepath.Join(dir, "secret"))
+	if errors.Is(err, fs.ErrNotExist) {
+		secret, err = createSecret(filepath.Join(dir, "secret"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read hone's secret: %w", err)
+	}
+	return hkdf.Key(sha256.New, secret, nil, purpose, secretSize)
+}
+
+func readSecret(file string) ([]byte, error) {
+	secret, err := os.ReadFile(file)
+	if err == nil && len(secret) != secretSize {
+		return nil, fmt.Errorf("%s has %d bytes instead of %d; remove it, and accept runs that were made before with hone trust RUN", file, len(secret), secretSize)
+	}
+	return secret, err
+}
+
+// createSecret creates the secret. If several processes try, all return the one
+// that is stored.
+func createSecret(file string) ([]byte, error) {
+	secret := make([]byte, secretSize)
+	_, _ = rand.Read(secret) // never fails
+	f, err := os.CreateTemp(filepath.Dir(file), "secret-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(secret)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return nil, err
+	}
+	if err := os.Link(f.Name(), file); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return readSecret(file)
+}
