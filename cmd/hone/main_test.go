@@ -348,9 +348,10 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // terminal needs a shell: the testscript package gives a terminal to standard
-// input alone.
+// input alone. It also closes the terminal as soon as the command has ended, and what
+// it has not read by then is lost, so the shell leaves it some time.
 func terminal(ts *testscript.TestScript, neg bool, args []string) {
-	exits(ts, args, ts.Exec("sh", append([]string{"-c", `exec hone "$@" 2>/dev/tty`, "hone"}, args[1:]...)...))
+	exits(ts, args, ts.Exec("sh", append([]string{"-c", `hone "$@" 2>/dev/tty; status=$?; sleep 0.1; exit $status`, "hone"}, args[1:]...)...))
 }
 
 // exits checks that a command exited with the status args[0].

@@ -79,7 +79,7 @@ func Key(purpose string) ([]byte, error) {
 func readSecret(file string) ([]byte, error) {
 	secret, err := os.ReadFile(file)
 	if err == nil && len(secret) != secretSize {
-		return nil, fmt.Errorf("%s has %d bytes instead of %d; remove it, and accept runs that were made before with hone trust RUN", file, len(secret), secretSize)
+		return nil, fmt.Errorf("%s has %d bytes instead of %d; remove it, and hone creates another one", file, len(secret), secretSize)
 	}
 	return secret, err
 }
