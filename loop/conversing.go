@@ -43,10 +43,10 @@ func (c *Conversing) ValidFlags(in *Input) error {
 // Conversing. A loop with further settings embeds it in a struct of its own. 0 and
 // the empty string mean that there is no value.
 type ConversingTable struct {
-	Rounds       int    `toml:"rounds" valid:"positive"`
-	Turns        int    `toml:"turns" valid:"positive"`          // limit of model calls in a session
-	MaxToolCalls int    `toml:"max-tool-calls" valid:"positive"` // limit of tool calls in a session
-	Approve      string `toml:"approve" valid:"ask|none|all"`
+	Rounds       int    `toml:"rounds" valid:"positive" opens:"-"`
+	Turns        int    `toml:"turns" valid:"positive" opens:"-"`          // limit of model calls in a session
+	MaxToolCalls int    `toml:"max-tool-calls" valid:"positive" opens:"-"` // limit of tool calls in a session
+	Approve      string `toml:"approve" valid:"ask|none|all" opens:"changes to protected files are approved in this way"`
 }
 
 // Complete sets the values for flags that were not given: the configuration's, turns

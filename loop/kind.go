@@ -53,9 +53,14 @@ type Kind struct {
 	// Root returns the workspace of a directory. Nil means the directory itself, absolute
 	// and without links.
 	Root func(dir string) (string, error)
-	// Keys reads providers' keys from files of the workspace, by the names of the
+	// Keys reads providers' keys from KeyFile in the workspace, by the names of the
 	// environment variables that they replace. Nil reads none.
-	Keys func(tree *workspace.Tree) (map[string]string, error)
+	Keys    func(tree *workspace.Tree) (map[string]string, error)
+	KeyFile string
+	// Programs names the folder's own programs that the loop runs although the user did
+	// not type them, such as build.sh. They need the user's trust. Nil means that there
+	// are none.
+	Programs func(root string) ([]string, error)
 
 	// New returns an invocation of the loop with no settings resolved.
 	New func() Loop

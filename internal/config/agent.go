@@ -16,23 +16,23 @@ type Agent struct {
 	Model string   `toml:"model" valid:"line" json:"model,omitempty"`             // if "command/NAME" names none
 	Stdin string   `toml:"stdin" valid:"context|all|none" json:"stdin,omitempty"` // what the agent reads from its standard input
 
-	Wire       string `toml:"wire" valid:"gemini|anthropic|openai" json:"wire,omitempty"`  // protocol of the forwarder; empty if BaseURLEnv is
-	BaseURLEnv string `toml:"base-url-env" valid:"variable" json:"base_url_env,omitempty"` // variable for the address of the forwarder; empty means no forwarder
-	BaseURL    string `toml:"base-url" valid:"url" json:"base_url,omitempty"`              // where the forwarder sends calls; empty means the provider
-	Hosted     bool   `toml:"hosted" json:"hosted,omitempty"`                              // the forwarder permits the provider's own tools, such as web search
+	Wire       string `toml:"wire" valid:"gemini|anthropic|openai" json:"wire,omitempty"`                                                                   // protocol of the forwarder; empty if BaseURLEnv is
+	BaseURLEnv string `toml:"base-url-env" valid:"variable" json:"base_url_env,omitempty"`                                                                  // variable for the address of the forwarder; empty means no forwarder
+	BaseURL    string `toml:"base-url" valid:"url" json:"base_url,omitempty" opens:"calls of the agent, with the provider's key, are sent to this address"` // where the forwarder sends calls; empty means the provider
+	Hosted     bool   `toml:"hosted" json:"hosted,omitempty"`                                                                                               // the forwarder permits the provider's own tools, such as web search
 
-	KeyEnv string   `toml:"key-env" valid:"variable" json:"key_env,omitempty"` // variable for a dummy key; empty means none
-	Set    []string `toml:"set" valid:"setting" json:"set,omitempty"`          // more variables, as "NAME=value"
-	Env    []string `toml:"env" valid:"variable" json:"env,omitempty"`         // variables of the user that are passed on, even if they hold keys
+	KeyEnv string   `toml:"key-env" valid:"variable" json:"key_env,omitempty"`                                                        // variable for a dummy key; empty means none
+	Set    []string `toml:"set" valid:"setting" json:"set,omitempty"`                                                                 // more variables, as "NAME=value"
+	Env    []string `toml:"env" valid:"variable" json:"env,omitempty" opens:"the agent gets these variables, even if they hold keys"` // variables of the user that are passed on, even if they hold keys
 
 	// Home and HomeWrite are files and directories in the home of the user, as
 	// "~/…". They appear at the same place in the home of the agent, which may read
 	// Home, and read and write HomeWrite.
-	Home      []string `toml:"home" valid:"home" json:"home,omitempty"`
-	HomeWrite []string `toml:"home-write" valid:"home" json:"home_write,omitempty"`
-	Read      []string `toml:"read" valid:"path" json:"read,omitempty"`   // more that it may read; paths as in [Sandbox]
-	Write     []string `toml:"write" valid:"path" json:"write,omitempty"` // more that it may change
-	Net       bool     `toml:"net" json:"net,omitempty"`                  // it may reach the whole network
+	Home      []string `toml:"home" valid:"home" json:"home,omitempty" opens:"the agent can read these files of your home"`
+	HomeWrite []string `toml:"home-write" valid:"home" json:"home_write,omitempty" opens:"the agent can change these files of your home"`
+	Read      []string `toml:"read" valid:"path" json:"read,omitempty" opens:"the agent can read these paths"`     // more that it may read; paths as in [Sandbox]
+	Write     []string `toml:"write" valid:"path" json:"write,omitempty" opens:"the agent can change these paths"` // more that it may change
+	Net       bool     `toml:"net" json:"net,omitempty" opens:"the agent can reach the network"`                   // it may reach the whole network
 
 	Timeout Duration   `toml:"timeout" json:"timeout,omitempty"`            // for one session
 	Exits   []int      `toml:"exits" json:"exits,omitempty"`                // exit statuses of success, 0 to 255; nil means the default

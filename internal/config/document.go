@@ -122,10 +122,10 @@ func (d *document) find(path ...string) (key, bool) {
 	return d.keys[i], true
 }
 
-// lookup returns the value of a key and the tag "valid" of its field; in a map,
-// the tag of the map. If there is no such field, it returns false and the last
-// value on the way.
-func (d *document) lookup(path []string) (v reflect.Value, rule string, ok bool) {
+// lookup returns the value of a key and the tag of its field; in a map, the tag of
+// the map. If there is no such field, it returns false and the last value on the
+// way.
+func (d *document) lookup(path []string) (v reflect.Value, tag reflect.StructTag, ok bool) {
 	v = d.into
 	for _, name := range path {
 		var inner reflect.Value
@@ -137,16 +137,16 @@ func (d *document) lookup(path []string) (v reflect.Value, rule string, ok bool)
 		case reflect.Struct:
 			for f, value := range v.Fields() {
 				if f.Tag.Get("toml") == name {
-					inner, rule = reflect.Indirect(value), f.Tag.Get("valid")
+					inner, tag = reflect.Indirect(value), f.Tag
 				}
 			}
 		}
 		if !inner.IsValid() {
-			return v, rule, false
+			return v, tag, false
 		}
 		v = inner
 	}
-	return v, rule, true
+	return v, tag, true
 }
 
 // decode fills the structs.
@@ -206,7 +206,8 @@ func (d *document) mistyped(k key) error {
 // expected returns what the value of a key must be, and what the user should
 // write.
 func (d *document) expected(k key) (what, hint string) {
-	v, rule, _ := d.lookup(k.path)
+	v, tag, _ := d.lookup(k.path)
+	rule := tag.Get("valid")
 	name := k.spelled[len(k.spelled)-1]
 	switch v.Interface().(type) {
 	case Duration:
@@ -268,10 +269,11 @@ func (d *document) validate() error {
 // map, and what the user should write. An empty problem means that all is well.
 func (d *document) objection(k key) (problem, hint string) {
 	last := len(k.path) - 1
-	if table, rule, _ := d.lookup(k.path[:last]); table.Kind() == reflect.Map {
-		return badText(rule, k.path[last])
+	if table, tag, _ := d.lookup(k.path[:last]); table.Kind() == reflect.Map {
+		return badText(tag.Get("valid"), k.path[last])
 	}
-	v, rule, _ := d.lookup(k.path)
+	v, tag, _ := d.lookup(k.path)
+	rule := tag.Get("valid")
 	switch value := v.Interface().(type) {
 	case Duration:
 		return badDuration(string(value))

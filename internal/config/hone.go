@@ -27,6 +27,11 @@ import (
 //	path      a path, which may begin with ~/
 //
 // A struct that is a [Validator] checks the rest itself.
+//
+// The tag "opens" says what the setting opens, for the user who is asked to trust it;
+// it counts for a whole table too. It is "-" for a setting that needs no trust, and
+// "program" for one that names a program of the folder. A setting without the tag needs
+// trust.
 func Load(root string, sections map[string]any) (File, error) {
 	text, ok, err := read(root, HonePath)
 	if err != nil || !ok {
@@ -61,6 +66,7 @@ func parseDocument(text []byte, sections map[string]any, shared bool) (File, err
 			return File{}, err
 		}
 	}
+	f.Opens = d.opens()
 	return f, nil
 }
 
@@ -69,6 +75,9 @@ func target(f *File, sections map[string]any) reflect.Value {
 	var fields []reflect.StructField
 	var pointers []reflect.Value
 	for shared, value := range reflect.ValueOf(f).Elem().Fields() {
+		if shared.Tag.Get("toml") == "-" {
+			continue
+		}
 		fields = append(fields, reflect.StructField{Name: shared.Name, Type: reflect.PointerTo(shared.Type), Tag: shared.Tag})
 		pointers = append(pointers, value.Addr())
 	}

@@ -5,27 +5,30 @@ package config
 // the default.
 type File struct {
 	Model    Model            `toml:"model"`
-	Limits   Limits           `toml:"limits"`
+	Limits   Limits           `toml:"limits" opens:"-"`
 	Check    Check            `toml:"check"`
 	Guard    Guard            `toml:"guard"`
 	Sandbox  Sandbox          `toml:"sandbox"`
-	Undo     Undo             `toml:"undo"`
-	Prices   map[string]Price `toml:"prices" valid:"model"`   // by "provider/name"
-	Commands map[string]Agent `toml:"commands" valid:"agent"` // by NAME, as in "command/NAME"
+	Undo     Undo             `toml:"undo" opens:"-"`
+	Prices   map[string]Price `toml:"prices" valid:"model" opens:"costs are counted at this price"`                   // by "provider/name"
+	Commands map[string]Agent `toml:"commands" valid:"agent" opens:"this program takes the place of a model, as you"` // by NAME, as in "command/NAME"
+
+	// Opens are the settings that need the user's trust, in the order of the file.
+	Opens []Setting `toml:"-"`
 }
 
 // Model is the [model] section.
 type Model struct {
-	Model        string   `toml:"model" valid:"model"`  // "provider/name"
-	BaseURL      string   `toml:"base-url" valid:"url"` // the provider's endpoint, http or https
-	Reasoning    string   `toml:"reasoning" valid:"low|medium|high"`
-	Wire         string   `toml:"wire" valid:"responses|chat"`
-	Tools        string   `toml:"tools" valid:"native|text"`   // how tools are called
-	Context      int64    `toml:"context" valid:"positive"`    // the model's window, in tokens
-	MaxOutput    int64    `toml:"max-output" valid:"positive"` // limit of one reply, in tokens
-	IdleTimeout  Duration `toml:"idle-timeout"`                // longest wait for a byte from the provider
-	TotalTimeout Duration `toml:"total-timeout"`               // for one attempt
-	Attempts     int      `toml:"attempts" valid:"positive"`   // limit for one call, including the first
+	Model        string   `toml:"model" valid:"model" opens:"your files are sent to this model, at your cost"`             // "provider/name"
+	BaseURL      string   `toml:"base-url" valid:"url" opens:"your files and the provider's key are sent to this address"` // the provider's endpoint, http or https
+	Reasoning    string   `toml:"reasoning" valid:"low|medium|high" opens:"-"`
+	Wire         string   `toml:"wire" valid:"responses|chat" opens:"-"`
+	Tools        string   `toml:"tools" valid:"native|text" opens:"-"`   // how tools are called
+	Context      int64    `toml:"context" valid:"positive" opens:"-"`    // the model's window, in tokens
+	MaxOutput    int64    `toml:"max-output" valid:"positive" opens:"-"` // limit of one reply, in tokens
+	IdleTimeout  Duration `toml:"idle-timeout" opens:"-"`                // longest wait for a byte from the provider
+	TotalTimeout Duration `toml:"total-timeout" opens:"-"`               // for one attempt
+	Attempts     int      `toml:"attempts" valid:"positive" opens:"-"`   // limit for one call, including the first
 }
 
 // Limits is the [limits] section: the budget of a run.
@@ -40,30 +43,30 @@ type Limits struct {
 
 // Check is the [check] section.
 type Check struct {
-	Command string   `toml:"command"`              // a shell runs it
-	Env     []string `toml:"env" valid:"variable"` // variables that the command gets although they hold keys (ruling G6)
-	Timeout Duration `toml:"timeout"`
-	Protect []string `toml:"protect" valid:"glob"` // existing files that need approval to change; nil protects none
-	Flaky   int      `toml:"flaky"`                // limit of reruns of a check that fails
-	Prove   string   `toml:"prove" valid:"off|on|strict"`
+	Command string   `toml:"command" opens:"program"`                                                             // a shell runs it
+	Env     []string `toml:"env" valid:"variable" opens:"the check gets these variables, even if they hold keys"` // variables that the command gets although they hold keys (ruling G6)
+	Timeout Duration `toml:"timeout" opens:"-"`
+	Protect []string `toml:"protect" valid:"glob" opens:"-"` // existing files that need approval to change; nil protects none
+	Flaky   int      `toml:"flaky" opens:"-"`                // limit of reruns of a check that fails
+	Prove   string   `toml:"prove" valid:"off|on|strict" opens:"-"`
 }
 
 // Guard is the [guard] section.
 type Guard struct {
-	Send []string `toml:"send" valid:"glob"` // files that are sent although they look secret (ruling G8)
+	Send []string `toml:"send" valid:"glob" opens:"these files are sent although they look secret"` // ruling G8
 }
 
 // Sandbox is the [sandbox] section: the walls. In a path, ~ is the home of the
 // user; a relative path starts at the root of the project.
 type Sandbox struct {
-	Wall      string   `toml:"wall" valid:"auto|hidden|bwrap|landlock|firejail|none"`
-	Net       bool     `toml:"net"`                        // commands may reach the network
-	Write     []string `toml:"write" valid:"path"`         // more that commands may change
-	Read      []string `toml:"read" valid:"path"`          // more that commands may read; inside the project, what they may only read
-	Hide      []string `toml:"hide" valid:"path"`          // more that commands cannot see
-	Env       []string `toml:"env" valid:"variable"`       // variables that are passed on, even if they hold keys (ruling G6)
-	Memory    Size     `toml:"memory" valid:"positive"`    // limit of one command
-	Processes int      `toml:"processes" valid:"positive"` // limit of one command, at the same time
+	Wall      string   `toml:"wall" valid:"auto|hidden|bwrap|landlock|firejail|none" opens:"commands run behind this wall; none gives them your own rights"`
+	Net       bool     `toml:"net" opens:"commands can reach the network"`
+	Write     []string `toml:"write" valid:"path" opens:"commands can change these paths"`
+	Read      []string `toml:"read" valid:"path" opens:"commands can read these paths"`                           // more that commands may read; inside the project, what they may only read
+	Hide      []string `toml:"hide" valid:"path" opens:"-"`                                                       // more that commands cannot see
+	Env       []string `toml:"env" valid:"variable" opens:"commands get these variables, even if they hold keys"` // variables that are passed on, even if they hold keys (ruling G6)
+	Memory    Size     `toml:"memory" valid:"positive" opens:"-"`                                                 // limit of one command
+	Processes int      `toml:"processes" valid:"positive" opens:"-"`                                              // limit of one command, at the same time
 }
 
 // Undo is the [undo] section: what hone keeps so that a run can be undone.

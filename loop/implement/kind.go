@@ -42,6 +42,8 @@ logs/ contains every query, response and build output.`,
 		Rounds:   Rounds,
 		Model:    "gemini/gemini-2.5-pro",
 		Keys:     Keys,
+		KeyFile:  KeyName,
+		Programs: programs,
 		New:      func() loop.Loop { return &invocation{} },
 		Preview:  loop.Preview{Short: "what implement would send first"},
 		Starters: starterFiles,
@@ -71,9 +73,9 @@ type flags struct {
 
 // table is the table [implement].
 type table struct {
-	Rounds       int             `toml:"rounds" valid:"positive"`
-	MaxOutput    int             `toml:"max-output" valid:"positive"` // bytes of the build's output that are sent to the model
-	BuildTimeout config.Duration `toml:"build-timeout"`
+	Rounds       int             `toml:"rounds" valid:"positive" opens:"-"`
+	MaxOutput    int             `toml:"max-output" valid:"positive" opens:"-"` // bytes of the build's output that are sent to the model
+	BuildTimeout config.Duration `toml:"build-timeout" opens:"-"`
 }
 
 // Section is the table [implement].
@@ -178,6 +180,14 @@ func Keys(tree *workspace.Tree) (map[string]string, error) {
 		return nil, loop.Usage(KeyName+" is empty", "write the key into it, or remove it and set GEMINI_API_KEY")
 	}
 	return map[string]string{"GEMINI_API_KEY": key}, nil
+}
+
+// programs returns build.sh if it exists.
+func programs(root string) ([]string, error) {
+	if _, err := os.Lstat(filepath.Join(root, BuildName)); err != nil {
+		return nil, nil
+	}
+	return []string{BuildName}, nil
 }
 
 // Ready returns an error if there is neither a build nor a check.

@@ -39,11 +39,12 @@ skips phases that already passed with the current specifications.`,
   hone phase 1 --list
   hone phase 1 2 --builder-model gemini-2.5-pro --verifier-model gemini-2.5-flash
   hone phase all --builder-model command/gemini`,
-		Args:   phaseArgs,
-		Rounds: Rounds,
-		Walls:  sandbox.Auto,
-		Agents: true,
-		New:    func() loop.Loop { return &invocation{} },
+		Args:     phaseArgs,
+		Rounds:   Rounds,
+		Walls:    sandbox.Auto,
+		Agents:   true,
+		Programs: programs,
+		New:      func() loop.Loop { return &invocation{} },
 		Preview: loop.Preview{
 			Use:   "phase N",
 			Short: "what phase would send a role first",
@@ -94,17 +95,17 @@ type hookSettings struct {
 // table is the table [phase]. The hooks are those of abl.config.sh; they and
 // the server run behind walls, which hook-read, hook-env and hook-net open.
 type table struct {
-	BuilderModel   string          `toml:"builder-model" valid:"line"` // "provider/name", or a name alone
-	VerifierModel  string          `toml:"verifier-model" valid:"line"`
-	Rounds         int             `toml:"rounds" valid:"positive"`          // limit of rounds of building and verifying
-	HealthAttempts int             `toml:"health-attempts" valid:"positive"` // failed health checks that end a round
-	Turns          int             `toml:"turns" valid:"positive"`           // limit of model calls in one session
-	MaxToolCalls   int             `toml:"max-tool-calls" valid:"positive"`  // limit of tool calls in one session
-	DevURL         string          `toml:"dev-url" valid:"line"`             // of the server
-	HookRead       []string        `toml:"hook-read" valid:"path"`           // more that hooks may read
-	HookEnv        []string        `toml:"hook-env" valid:"variable"`        // variables that hooks get although they hold keys
-	HookNet        bool            `toml:"hook-net"`                         // hooks may reach the network
-	HookTimeout    config.Duration `toml:"hook-timeout"`                     // for one hook
+	BuilderModel   string          `toml:"builder-model" valid:"line" opens:"your files are sent to this model, at your cost"` // "provider/name", or a name alone
+	VerifierModel  string          `toml:"verifier-model" valid:"line" opens:"your files are sent to this model, at your cost"`
+	Rounds         int             `toml:"rounds" valid:"positive" opens:"-"`                                                   // limit of rounds of building and verifying
+	HealthAttempts int             `toml:"health-attempts" valid:"positive" opens:"-"`                                          // failed health checks that end a round
+	Turns          int             `toml:"turns" valid:"positive" opens:"-"`                                                    // limit of model calls in one session
+	MaxToolCalls   int             `toml:"max-tool-calls" valid:"positive" opens:"-"`                                           // limit of tool calls in one session
+	DevURL         string          `toml:"dev-url" valid:"line" opens:"the server is expected at this address of your machine"` // of the server
+	HookRead       []string        `toml:"hook-read" valid:"path" opens:"hooks can read these paths"`                           // more that hooks may read
+	HookEnv        []string        `toml:"hook-env" valid:"variable" opens:"hooks get these variables, even if they hold keys"` // variables that hooks get although they hold keys
+	HookNet        bool            `toml:"hook-net" opens:"hooks can reach the network"`                                        // hooks may reach the network
+	HookTimeout    config.Duration `toml:"hook-timeout" opens:"-"`                                                              // for one hook
 }
 
 // Section is the table [phase].
@@ -125,6 +126,14 @@ func (v *invocation) Models() []loop.RoleModel {
 
 // Own reports whether a file is the loop's own.
 func (v *invocation) Own(string) func(string) bool { return Own }
+
+// programs returns the file with the hooks if it exists.
+func programs(root string) ([]string, error) {
+	if _, err := os.Lstat(filepath.Join(root, devserver.Config)); err != nil {
+		return nil, nil
+	}
+	return []string{devserver.Config + " (health_check, start_dev, reset_state, map_deps)"}, nil
+}
 
 // project returns an error if a directory is not a project of this loop.
 func project(root string) error {

@@ -35,6 +35,7 @@ SOURCE_DIR limits which files are sent and may be changed; specs/ is always incl
 		Args:     atMostOne,
 		Rounds:   Rounds,
 		Root:     root,
+		Programs: programs,
 		New:      func() loop.Loop { return &invocation{} },
 		Preview:  loop.Preview{Short: "what reconcile would send first"},
 		Starters: starterFiles,
@@ -76,8 +77,8 @@ type invocation struct {
 
 // table is the table [reconcile].
 type table struct {
-	Rounds  int    `toml:"rounds" valid:"positive"`
-	Approve string `toml:"approve" valid:"ask|none|all"`
+	Rounds  int    `toml:"rounds" valid:"positive" opens:"-"`
+	Approve string `toml:"approve" valid:"ask|none|all" opens:"changes to protected files are approved in this way"`
 }
 
 // Section is the table [reconcile].
@@ -96,6 +97,18 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	v.Settings, err = in.Settings()
 	v.Approve = cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
 	return in.Limits(v.table.Rounds), err
+}
+
+// programs returns the correctness checker if there is one.
+func programs(root string) ([]string, error) {
+	bork, err := config.Bork(root)
+	if err != nil {
+		return nil, loop.Usage(err.Error(), "nothing was sent or written")
+	}
+	if bork.Checker == "" {
+		return nil, nil
+	}
+	return []string{bork.Checker + " (correctness-checker in " + config.BorkPath + ")"}, nil
 }
 
 // scope returns SOURCE_DIR relative to the root; empty if it is the root.

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Setting is a key of a configuration file that needs the user's trust (ruling G14).
+type Setting struct {
+	File  string // relative to the root of the project
+	Line  int    // counted from 1
+	Key   string // as in "model.base-url"
+	Value string // as TOML writes it
+	Opens string // what it opens, in words; empty if nothing is known
+}
+
+// String returns the setting without its line, so that it stays the same if other lines
+// of the file change.
+func (s Setting) String() string { return s.File + ": " + s.Key + " = " + s.Value }
+
+// opens returns the settings that need trust.
+func (d *document) opens() []Setting {
+	var all []Setting
+	for _, k := range d.keys {
+		v, _, _ := d.lookup(k.path)
+		text := d.opensText(k)
+		if v.Kind() == reflect.Struct || v.Kind() == reflect.Map || text == "-" || text == "program" {
+			continue
+		}
+		all = append(all, Setting{File: HonePath, Line: k.at.Line, Key: keyText(k.path), Value: valueText(v), Opens: text})
+	}
+	return all
+}
+
+// opensText returns the tag "opens" of a key, or of the nearest table around it.
+func (d *document) opensText(k key) string {
+	for n := len(k.path); n > 0; n-- {
+		_, tag, _ := d.lookup(k.path[:n])
+		if text := tag.Get("opens"); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// valueText returns a value as TOML writes it.
+func valueText(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.String:
+		return strconv.Quote(v.String())
+	case reflect.Slice:
+		texts := make([]string, v.Len())
+		for i := range texts {
+			texts[i] = valueText(v.Index(i))
+		}
+		return "[" + strings.Join(texts, ", ") + "]"
+	}
+	return fmt.Sprint(v)
+}
