@@ -43,7 +43,7 @@ func TestBuildProves(t *testing.T) {
 			if err := l.Ready(&loop.Input{}); err != nil {
 				t.Errorf("it is refused before it is built: %v", err)
 			}
-			s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, t.TempDir(), hone.Limits{})
+			s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: t.TempDir()}, hone.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}

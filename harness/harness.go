@@ -68,6 +68,9 @@ type Options struct {
 
 	// Human approves changes that need it; nil denies them.
 	Human hone.Human
+	// Trust asks the user to trust what the folder's own configuration would run or open;
+	// nil denies what the user has not trusted with the command hone, or with HONE_TRUST.
+	Trust func(context.Context, TrustQuestion) bool
 	// Environ is the environment, KEY=VALUE; nil means the process's.
 	Environ []string
 	// Output shows the output of checks as it arrives; nil shows nothing.
@@ -91,7 +94,7 @@ func Open(dir string, o Options) (*Session, error) {
 	if err != nil {
 		return nil, ConfigError(err)
 	}
-	h := Host{Environ: o.Environ, Observer: o.Observer}
+	h := Host{Environ: o.Environ, Observer: o.Observer, Trust: o.Trust}
 	if o.Environ != nil {
 		h.Getenv = lookup(o.Environ)
 	}
@@ -100,7 +103,11 @@ func Open(dir string, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := h.Start(context.Background(), k, &programLoop{settings}, root, loop.Flags{}.Limits.Resolve(file.Limits, 0, 0))
+	n, err := NeedsOf(root, file, k)
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.Start(context.Background(), k, &programLoop{settings}, n, loop.Flags{}.Limits.Resolve(file.Limits, 0, 0))
 	if err != nil {
 		return nil, err
 	}

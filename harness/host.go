@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"os"
 
 	"hone/journal"
@@ -17,6 +18,10 @@ type Host struct {
 	Version  string                       // of the program; runs record it
 	Observer journal.Observer             // is called for the events of every journal
 	Notify   func(note string)            // tells the user about a default; nil does nothing
+	// Trust asks the user to trust a folder's programs or settings; nil denies both.
+	// See [Host.Trusted].
+	Trust         func(context.Context, TrustQuestion) bool
+	TrustPrograms bool // the user typed that the folder's own programs may run
 }
 
 // getenv returns the value of a variable.

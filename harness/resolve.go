@@ -40,7 +40,6 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 		Total:     file.Model.TotalTimeout.Value(),
 		Attempts:  file.Model.Attempts,
 	}
-	m.SetBaseURL(cmp.Or(f.BaseURL, file.Model.BaseURL))
 	if m.Name == "" {
 		name, err := defaultModel(h.getenv)
 		if err != nil {
@@ -52,6 +51,7 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 	if err := resolveScriptPath(&m); err != nil {
 		return m, err
 	}
+	m.SetBaseURL(cmp.Or(f.BaseURL, h.fileAddress(m, file.Model)))
 	if err := assignAgent(&m, k.Agents, file.Commands, root); err != nil {
 		return m, err
 	}
@@ -60,6 +60,20 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 	}
 	return m, nil
+}
+
+// fileAddress returns the address in the configuration if it is for this model: if no
+// variable has another address, and the configuration names no model of another
+// provider.
+func (h Host) fileAddress(m loop.Model, file config.Model) string {
+	p, _, err := splitModel(m.Name)
+	if err != nil || p.Base != "" && h.getenv(p.Base) != "" {
+		return ""
+	}
+	if named := (loop.Model{Name: file.Model}); file.Model != "" && named.Provider() != p.Name {
+		return ""
+	}
+	return file.BaseURL
 }
 
 // checkCostLimit returns an error if there is a cost limit that hone cannot

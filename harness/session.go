@@ -53,9 +53,13 @@ type Session struct {
 var _ loop.Session = (*Session)(nil)
 
 // Start starts a session in a directory with resolved settings. It writes
-// nothing until it knows that the models have their keys. The caller closes the
-// session.
-func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, dir string, limits hone.Limits) (*Session, error) {
+// nothing until it knows that the user trusts what the directory needs, and that the
+// models have their keys. The caller closes the session.
+func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limits hone.Limits) (*Session, error) {
+	if err := h.Trusted(ctx, n); err != nil {
+		return nil, err
+	}
+	dir := n.Folder
 	settings, err := json.Marshal(l)
 	if err != nil {
 		return nil, err
@@ -185,6 +189,9 @@ func (s *Session) Loop() string { return s.start.Loop }
 
 // Settings returns the settings that every loop has.
 func (s *Session) Settings() loop.Settings { return *s.loop.Shared() }
+
+// Openings says what the run's settings open; see [Host.Openings].
+func (s *Session) Openings() []string { return s.host.Openings(s.loop) }
 
 // Active returns how long the run has worked, in all its processes.
 func (s *Session) Active() time.Duration { return s.journal.Active() }

@@ -24,7 +24,7 @@ func looked(t *testing.T, dir, file string) (before workspace.Manifest) {
 		t.Fatal(err)
 	}
 	l := &programLoop{loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}}}
-	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, dir, hone.Limits{})
+	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: dir}, hone.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ var closedSet = loop.Toolset{Closed: ".codescribe", Why: ".codescribe contains r
 func startedSession(t *testing.T, dir string) *Session {
 	t.Helper()
 	l := &programLoop{loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}}}
-	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, dir, hone.Limits{})
+	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: dir}, hone.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,6 +99,24 @@ func (w *Workspace) Close() {
 	}
 }
 
+// Working returns the run on which another hone works in a directory, and how it
+// was started; ok is false if none does. While a run's commands run, the directory's
+// configuration may be a command's, and only the run's own settings count.
+func Working(dir string) (run string, start hone.Start, ok bool) {
+	home, err := journal.FindHome(dir)
+	if err != nil {
+		return "", start, false
+	}
+	defer home.Close()
+	if run, ok = home.LockedRun(); !ok {
+		return "", start, false
+	}
+	if events, err := home.Read(run); err == nil {
+		start, _ = Started(events) // zero until it is recorded
+	}
+	return run, start, true
+}
+
 // explainLocked adds advice to the error about a workspace in which another
 // hone works, or whose last run cannot be read.
 func explainLocked(err error) error {

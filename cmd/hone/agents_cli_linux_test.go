@@ -105,6 +105,7 @@ base-url-env = "BASE"
 	if err := os.WriteFile(filepath.Join(s.dir, ".config", "hone.toml"), []byte(section), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	trustAll(t, s.dir)
 	s.testRefusal(t, []string{"phase", "1", "--sandbox", "hidden", "-m", "command/polite/m", "--max-tokens", "500"})
 }
 
@@ -206,6 +207,7 @@ esac
 			t.Fatal(err)
 		}
 	}
+	trustAll(t, s.dir)
 	provider := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(provider.Close)
 	s.url = provider.URL

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone"
+	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/internal/render"
 	"hone/journal"
@@ -27,7 +28,9 @@ type app struct {
 	terminal bool // the user sees the output and can answer questions
 	colour   bool
 	observer journal.Observer
-	parsed   bool // the command line is valid, and its command runs
+	trust    bool          // the user typed that the folder's own programs may run
+	answers  <-chan string // the lines of the terminal; nil until the first question
+	parsed   bool          // the command line is valid, and its command runs
 	exit     int
 }
 
@@ -50,6 +53,14 @@ func (r redacted) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// answerLines returns the lines that the user types. All questions share them.
+func (a *app) answerLines() <-chan string {
+	if a.answers == nil {
+		a.answers = screen.Lines(a.in)
+	}
+	return a.answers
 }
 
 // hinter is an error of another package that says what to type next.

@@ -38,6 +38,7 @@ func (a *app) demo(ctx context.Context, output outputFlags) error {
 	if err != nil {
 		return failed(err, "")
 	}
+	a.trust = true // all programs of the folder are hone's
 	if err := writeSample(ctx, dir); err != nil {
 		return failed(err, "hone doctor")
 	}

@@ -123,13 +123,54 @@ func (a *app) lookAtConfig(dir string) diagnosis {
 	if err != nil {
 		return amiss("config", err.Error(), "")
 	}
-	if _, err := a.loadConfig(root, "", nil); err != nil {
+	if run, _, ok := harness.Working(root); ok {
+		return diagnosis{what: "config", found: "that of run " + run + ", which is working here"}
+	}
+	file, err := a.loadConfig(root, "", nil)
+	if err != nil {
 		return amiss("config", err.Error(), "correct the file")
 	}
 	if _, err := config.Bork(root); err != nil {
 		return amiss("config", err.Error(), "correct the file")
 	}
+	untrusted, err := a.untrusted(root, file)
+	if err != nil {
+		return amiss("config", err.Error(), "correct the file")
+	}
+	if len(untrusted) > 0 {
+		d := diagnosis{what: "config", absent: true, found: "readable, but not trusted; doctor does not use it", hint: "hone trust " + root}
+		for _, s := range untrusted {
+			d.more = append(d.more, settingText(s))
+		}
+		return d
+	}
 	return diagnosis{what: "config", found: "readable"}
+}
+
+// untrusted returns the settings of a folder that the user does not trust.
+func (a *app) untrusted(root string, file config.File) ([]config.Setting, error) {
+	n, err := a.needs(root, file)
+	return a.host().Untrusted(n), err
+}
+
+// trustedConfig returns the configuration of a folder if the user trusts it. ok is false
+// if doctor must not use it: it is faulty, not trusted, or another hone works there.
+func (a *app) trustedConfig(dir string) (root string, file config.File, ok bool) {
+	root, err := harness.FindRoot(dir)
+	if err != nil {
+		return root, file, false
+	}
+	if _, _, working := harness.Working(root); working {
+		return root, file, false
+	}
+	if file, err = a.loadConfig(root, "", nil); err != nil {
+		return root, config.File{}, false
+	}
+	untrusted, err := a.untrusted(root, file)
+	if err != nil || len(untrusted) > 0 {
+		return root, config.File{}, false
+	}
+	return root, file, true
 }
 
 // lookAtDisk writes where runs are written, which says more than a number of
@@ -179,36 +220,41 @@ func (a *app) lookAtKeys() []diagnosis {
 // lookAtProvider asks the provider of the model that a run would take, at no
 // cost.
 func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) diagnosis {
-	root, err := harness.FindRoot(dir)
-	if err != nil {
-		return amiss("provider", err.Error(), "")
-	}
-	file, err := a.loadConfig(root, "", nil)
-	if err != nil {
-		return diagnosis{what: "provider", found: "not checked, because the configuration is invalid"}
-	}
-	s, err := a.host().Resolve(loop.Kind{}, root, loop.Flags{Model: name, BaseURL: baseURL}, file)
+	m, err := a.probedModel(dir, loop.Flags{Model: name, BaseURL: baseURL})
 	if err != nil {
 		return stopped("provider", err)
 	}
-	p, err := a.host().Prober(s.Model)
+	p, err := a.host().Prober(m)
 	if err != nil {
 		return stopped("provider", err)
 	}
 	if p == nil {
-		return diagnosis{what: "provider", found: fmt.Sprintf("%s was not checked: hone cannot ask %s whether it answers", s.Model.Name, s.Model.Provider())}
+		return diagnosis{what: "provider", found: fmt.Sprintf("%s was not checked: hone cannot ask %s whether it answers", m.Name, m.Provider())}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	if err := p.Probe(ctx); err != nil {
 		var fault *model.Error
-		d := amiss("provider", s.Model.Name+": "+err.Error(), "")
+		d := amiss("provider", m.Name+": "+err.Error(), "")
 		if errors.As(err, &fault) {
 			d.hint = fault.Hint
 		}
 		return d
 	}
-	return diagnosis{what: "provider", found: s.Model.Name + " answers"}
+	return diagnosis{what: "provider", found: m.Name + " answers"}
+}
+
+// probedModel returns the model that a run in the directory would ask, or that a run
+// there asks now.
+func (a *app) probedModel(dir string, f loop.Flags) (loop.Model, error) {
+	root, file, _ := a.trustedConfig(dir) // lookAtConfig reports why it is not used
+	if _, start, working := harness.Working(root); working && f == (loop.Flags{}) {
+		if l := recorded(start); l != nil {
+			return l.Shared().Model, nil
+		}
+	}
+	s, err := a.host().Resolve(loop.Kind{}, root, f, file)
+	return s.Model, err
 }
 
 // lookAtWalls tries every wall by trying to cross it, the strongest first.

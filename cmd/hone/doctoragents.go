@@ -5,21 +5,13 @@ import (
 	"os/exec"
 	"slices"
 
-	"hone/harness"
 	"hone/loop"
 )
 
 // lookAtAgents checks the command-line agents of a directory's configuration. A
-// faulty configuration is reported by another check.
+// faulty or untrusted configuration is reported by another check.
 func (a *app) lookAtAgents(dir string) []diagnosis {
-	root, err := harness.FindRoot(dir)
-	if err != nil {
-		return nil
-	}
-	file, err := a.loadConfig(root, "", nil)
-	if err != nil {
-		return nil
-	}
+	_, file, _ := a.trustedConfig(dir)
 	var looks []diagnosis
 	for _, name := range slices.Sorted(maps.Keys(file.Commands)) {
 		looks = append(looks, a.lookAtAgent(loop.Model{Name: "command/" + name, Agent: &loop.Agent{Name: name, Agent: file.Commands[name], Asked: file.Commands[name].Model}}))

@@ -38,6 +38,9 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	if !o.quiet {
 		s.Say("hone: run %s, %s with %s", h.ID(), h.Loop(), cmp.Or(built.With, h.Settings().Model.Name))
+		for _, opening := range h.Openings() {
+			s.Say("hone: %s", opening)
+		}
 	}
 	end, err = r.Do(ctx, h.Round(built.Round))
 	s.Close()
@@ -92,7 +95,7 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s *screen.Screen, o outputF
 		r.Human = hone.Always{}
 		s.Say("hone: --approve=all approves every change without asking")
 	case approve == "ask" && a.terminal:
-		r.Human = screen.NewPrompter(s, a.in)
+		r.Human = screen.NewPrompter(s, a.answerLines())
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 type loopFlags struct {
 	loop.Flags
 	dir    string
+	trust  bool
 	output outputFlags
 }
 
@@ -36,6 +37,7 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVar(&f.Check, "check", "", "a shell command that must also exit with status 0")
 	fs.StringVar(&f.Approve, "approve", "", "how to approve changes that need approval: ask, all, or none, which refuses them (default ask)")
 	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check and for what a model runs: auto, hidden, bwrap, landlock, firejail or none")
+	fs.BoolVar(&f.trust, "trust", false, "accept that programs of the folder run that you did not type, such as build.sh; its settings need HONE_TRUST (see hone help trust)")
 	fs.BoolVar(&f.Net, "net", false, "let commands behind walls reach the network")
 	fs.IntVar(&f.Flaky, "flaky", 0, "rerun a failing check up to N times; only findings that appear every time count (default 0)")
 	fs.StringVar(&f.Prove, "prove", "", "check the check: warn if it passes at the start (strict: stop), and require it to pass again on a clean copy: on, off or strict (default off)")

@@ -81,6 +81,7 @@ func newBuilder(t *testing.T) builder {
 			t.Fatal(err)
 		}
 	}
+	trustAll(t, b.dir)
 	// Nothing is committed: an untracked file is not a change from outside.
 	c := exec.Command("git", "init", "-q", "-b", "main", "--template=")
 	c.Dir = b.dir

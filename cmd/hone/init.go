@@ -75,12 +75,18 @@ func (a *app) init(root string, starters loop.Starters) error {
 		found = spoken(root, []language{anyLanguage()}) // a Makefile that is not init's own
 	}
 	next := starters.Next(root)
-	hasConfig, err := a.placeAll(root, files)
+	before := a.furnished(root)
+	hasConfig, kept, err := a.placeAll(root, files)
 	if err != nil {
 		return err
 	}
 	if err := a.offerConfig(root, found, hasConfig, starters.NeedsCheck); err != nil {
 		return err
+	}
+	if !before && !kept {
+		if err := a.trustFurnished(root); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintf(a.out, "next: %s\n", next)
 	return err
@@ -105,28 +111,30 @@ func put(root, rel string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// placeAll writes the starter files. hasConfig reports whether
-// .config/hone.toml is one of them.
-func (a *app) placeAll(root string, files []loop.File) (hasConfig bool, err error) {
+// placeAll writes the starter files. hasConfig reports whether .config/hone.toml is
+// one of them, and kept whether one of them existed.
+func (a *app) placeAll(root string, files []loop.File) (hasConfig, kept bool, err error) {
 	for _, f := range files {
-		if err := a.place(root, f.Path, f.Content); err != nil {
-			return hasConfig, err
+		existed, err := a.place(root, f.Path, f.Content)
+		if err != nil {
+			return hasConfig, kept, err
 		}
-		hasConfig = hasConfig || f.Path == config.HonePath
+		hasConfig, kept = hasConfig || f.Path == config.HonePath, kept || existed
 	}
-	return hasConfig, nil
+	return hasConfig, kept, nil
 }
 
-// place writes one starter file, unless something is there.
-func (a *app) place(root, rel string, content []byte) error {
+// place writes one starter file, unless it existed.
+func (a *app) place(root, rel string, content []byte) (existed bool, err error) {
 	line := "wrote   " + rel
-	err := put(root, rel, content)
+	err = put(root, rel, content)
 	switch {
 	case errors.Is(err, fs.ErrExist):
+		existed = true
 		line = "kept    " + rel + ", which already exists"
 	case err != nil:
-		return failed(fmt.Errorf("write %s: %w", rel, err), "hone doctor")
+		return false, failed(fmt.Errorf("write %s: %w", rel, err), "hone doctor")
 	}
 	_, err = fmt.Fprintln(a.out, line)
-	return err
+	return existed, err
 }

@@ -198,6 +198,7 @@ func sharedCache(t *testing.T, dir string) []string {
 	if err := errors.Join(os.Mkdir(dir+"/.config", 0o755), os.WriteFile(dir+"/.config/hone.toml", []byte(config), 0o644)); err != nil {
 		t.Fatal(err)
 	}
+	trustAll(t, dir)
 	return []string{"GOCACHE=" + at}
 }
 

@@ -121,7 +121,7 @@ Start with: hone demo`,
 		root.AddCommand(a.loopCommand(k))
 	}
 	root.AddCommand(a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
-		a.showCommand(), a.resumeCommand(), a.undoCommand(), a.replayCommand(), a.sandboxCommand(), a.doctorCommand(), a.versionCommand())
+		a.showCommand(), a.resumeCommand(), a.undoCommand(), a.replayCommand(), a.sandboxCommand(), a.trustCommand(), a.doctorCommand(), a.versionCommand())
 	rejectUnknownTopics(root)
 	requireShell(root)
 	return root

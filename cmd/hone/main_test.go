@@ -32,9 +32,24 @@ import (
 
 func TestMain(m *testing.M) {
 	harness.Main()
-	testscript.Main(m, map[string]func(){
+	testscript.Main(ownState{m}, map[string]func(){
 		"hone": func() { os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")))) },
 	})
+}
+
+// ownState runs the tests with a state folder of their own, and trusts the programs of
+// their folders.
+type ownState struct{ m *testing.M }
+
+func (o ownState) Run() int {
+	dir, err := os.MkdirTemp("", "state-*")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	_ = os.Setenv("XDG_STATE_HOME", dir)
+	_ = os.Setenv("HONE_TRUST", "1")
+	return o.m.Run()
 }
 
 // killer returns an observer that kills the process, as kill -9 does, at a
@@ -91,6 +106,7 @@ func die() {
 //	status N ARGS…        runs hone, which must exit with status N
 //	terminal N ARGS…      is status with standard error on the terminal of "ttyin -stdin FILE"; the
 //	                      output of the terminal is ttyout
+//	trust [DIR]           sets HONE_TRUST to the digest of the settings in DIR (default: here)
 //	tomls DIR             there is a .toml file below DIR, and every one is valid
 //	count N REGEXP FILE   FILE has exactly N matches
 //	within N ARGS…        waits up to N seconds until ARGS… exits 0
@@ -143,6 +159,7 @@ func TestScripts(t *testing.T) {
 			"unreplayed":  unreplayed,
 			"unaccounted": unaccounted,
 			"tomls":       tomls,
+			"trust":       trustSettings,
 		},
 	})
 }
@@ -213,6 +230,8 @@ const promptExit = "GORACE=atexit_sleep_ms=0"
 func setup(e *testscript.Env) error {
 	e.Vars = append(e.Vars,
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", promptExit, "XDG_CACHE_HOME="+filepath.Join(e.WorkDir, ".cache"),
+		"XDG_STATE_HOME="+filepath.Join(filepath.Dir(e.WorkDir), "state-"+filepath.Base(e.WorkDir)),
+		"HONE_TRUST=1",
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 	e.Values[serverKey{}] = &holder{}
 	e.Values[replaysKey{}] = &replayExceptions{}
@@ -367,6 +386,16 @@ func exits(ts *testscript.TestScript, args []string, err error) {
 		ts.Fatalf("hone %s: exit status %d, want %s\n%s%s", strings.Join(args[1:], " "), got, args[0],
 			ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
+}
+
+// trustSettings sets HONE_TRUST to the digest that hone trust prints.
+func trustSettings(ts *testscript.TestScript, neg bool, args []string) {
+	_ = ts.Exec("hone", append([]string{"trust"}, args...)...) // fails, because they are not trusted yet
+	digest := regexp.MustCompile(`(?m)^digest +([0-9a-f]{64})$`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if digest == nil {
+		ts.Fatalf("no digest:\n%s%s", ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+	ts.Setenv("HONE_TRUST", "1,"+digest[1])
 }
 
 func count(ts *testscript.TestScript, neg bool, args []string) {

@@ -55,6 +55,7 @@ func setScene(t *testing.T, agents bool) *scene {
 		s.write(t, map[string]string{"project/.config/hone.toml": "# canary-toml\n[commands.prober]\nargv = [\"bash\", \"agent.sh\"]\nstdin = \"all\"\n" +
 			"wire = \"openai\"\nbase-url-env = \"OPENAI_BASE_URL\"\nkey-env = \"OPENAI_API_KEY\"\nmodel = \"m\"\nbase-url = \"" + s.provider.URL + "/v1\"\n"})
 	}
+	trustAll(t, s.at("project"))
 	gitIn(t, s.at("project"), "init", "-q", "-b", "main")
 	gitIn(t, s.at("project"), "add", "-f", "Makefile", "specs", "prompts", ".env")
 	gitIn(t, s.at("project"), "commit", "-q", "-m", "all")
@@ -169,7 +170,7 @@ func (s *scene) hone(t *testing.T, args ...string) (exit int, output string) {
 	t.Helper()
 	c := exec.Command("hone", args...)
 	c.Dir = s.at("project")
-	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.at("home"), "OPENAI_API_KEY=" + boundsKey, "OTHER_TOKEN=canary-variable",
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.at("home"), "OPENAI_API_KEY=" + boundsKey, "OTHER_TOKEN=canary-variable", "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"),
 		"OPENAI_BASE_URL=" + s.provider.URL + "/v1", "LANG=C", promptExit}
 	out, err := c.CombinedOutput()
 	if c.ProcessState == nil {

@@ -107,6 +107,7 @@ func shareGoCache(t *testing.T, dir string) string {
 	if err := os.WriteFile(filepath.Join(dir, ".config", "hone.toml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	trustAll(t, dir)
 	return cache
 }
 

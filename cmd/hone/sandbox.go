@@ -96,7 +96,7 @@ func (f *sandboxFlags) valid(c *cobra.Command) error {
 
 // sandbox runs a command behind walls, and ends with its exit status.
 func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error {
-	dir, w, err := a.resolveSandbox(f)
+	dir, w, err := a.resolveSandbox(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 
 // resolveSandbox resolves flags and file: the folder that the command runs in,
 // and the walls around it.
-func (a *app) resolveSandbox(f sandboxFlags) (dir string, w harness.Enclosure, err error) {
+func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w harness.Enclosure, err error) {
 	if dir, err = loop.AbsDir(f.dir); err != nil {
 		return dir, w, err
 	}
@@ -135,6 +135,17 @@ func (a *app) resolveSandbox(f sandboxFlags) (dir string, w harness.Enclosure, e
 		return dir, w, err
 	}
 	file, err := a.loadConfig(w.Root, "", nil)
+	if err != nil {
+		return dir, w, err
+	}
+	if run, _, ok := harness.Working(w.Root); ok {
+		return dir, w, usage("another hone is working here, on run "+run, "wait for it, or stop it")
+	}
+	n, err := a.needs(w.Root, file)
+	if err == nil {
+		n.Programs = nil // the user typed the command
+		err = a.host().Trusted(ctx, n)
+	}
 	if err != nil {
 		return dir, w, err
 	}

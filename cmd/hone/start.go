@@ -25,6 +25,7 @@ func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 			if err := f.valid(c); err != nil {
 				return err
 			}
+			a.trust = f.trust
 			return a.startLoop(c.Context(), k, l, f, c.Flags().Changed, args)
 		},
 	}
@@ -88,7 +89,15 @@ func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.I
 	if err := l.Ready(in); err != nil {
 		return err
 	}
-	s, err := a.host().Start(ctx, k, l, in.Root, limits)
+	file := in.File
+	if in.Flags.Check != "" {
+		file.Check.Command = "" // the user typed another one
+	}
+	n, err := a.needs(in.Root, file, k)
+	if err != nil {
+		return err
+	}
+	s, err := a.host().Start(ctx, k, l, n, limits)
 	if err != nil {
 		return err
 	}
@@ -143,8 +152,12 @@ func (a *app) useWorkspaceKeys(k loop.Kind, tree *workspace.Tree) error {
 
 // host returns what sessions need from this program.
 func (a *app) host() harness.Host {
-	return harness.Host{Getenv: a.env, Environ: a.environ, Version: version(), Observer: a.observer,
-		Notify: func(note string) { a.say("note", note) }}
+	h := harness.Host{Getenv: a.env, Environ: a.environ, Version: version(), Observer: a.observer,
+		Notify: func(note string) { a.say("note", note) }, TrustPrograms: a.trust}
+	if a.terminal {
+		h.Trust = a.askTrust
+	}
+	return h
 }
 
 // spending is what the earlier runs of a command used of their shared budget.

@@ -118,6 +118,7 @@ func runAgentTask(t *testing.T, point string) (exit int, out string, w taskRun) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	trustAll(t, w.dir)
 	w.args = []string{"task", "make it", "-m", "command/worker", "--reviewer-model", "script/" + replies, "--sandbox", "none"}
 	exit, out = honeIn(t, w.dir, []string{"HONE_TEST_KILL=" + point}, w.args...)
 	return exit, out, w

@@ -169,6 +169,7 @@ func goRepository(t *testing.T, cache string) string {
 			t.Fatal(err)
 		}
 	}
+	trustAll(t, dir)
 	c := exec.Command("git", "init", "-q", "-b", "main", "--template=")
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil {

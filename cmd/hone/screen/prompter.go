@@ -18,10 +18,14 @@ type Prompter struct {
 	lines  <-chan string // closed at the end of input
 }
 
-// NewPrompter returns a Prompter that reads answers from in, one per line. It reads
-// in the background until the input ends, because a read from a terminal cannot
-// be canceled.
-func NewPrompter(s *Screen, in io.Reader) *Prompter {
+// NewPrompter returns a Prompter that takes its answers from lines.
+func NewPrompter(s *Screen, lines <-chan string) *Prompter {
+	return &Prompter{screen: s, lines: lines}
+}
+
+// Lines returns the lines of an input. It reads in the background until the input
+// ends, because a read from a terminal cannot be canceled. The channel is closed then.
+func Lines(in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
 		defer close(lines)
@@ -30,7 +34,7 @@ func NewPrompter(s *Screen, in io.Reader) *Prompter {
 			lines <- scan.Text()
 		}
 	}()
-	return &Prompter{screen: s, lines: lines}
+	return lines
 }
 
 // Ask shows the question and waits for an answer. After q, or at the end of

@@ -19,7 +19,7 @@ func asked(t *testing.T, o screen.Options, q hone.Question, lines string) (hone.
 	var out bytes.Buffer
 	s := screen.New(&out, o)
 	defer s.Close()
-	a, err := screen.NewPrompter(s, strings.NewReader(lines)).Ask(t.Context(), q)
+	a, err := screen.NewPrompter(s, screen.Lines(strings.NewReader(lines))).Ask(t.Context(), q)
 	return a, out.String(), err
 }
 
@@ -102,7 +102,7 @@ func TestPersonIsNotAskedAnyMore(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := screen.NewPrompter(s, r).Ask(ctx, change()); !errors.Is(err, context.Canceled) {
+	if _, err := screen.NewPrompter(s, screen.Lines(r)).Ask(ctx, change()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that it was cancelled", err)
 	}
 }

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hone/harness"
+	"hone/harness/trust"
+	"hone/internal/config"
+	"hone/internal/render"
+	"hone/loop"
+)
+
+// trustFlags are the flags of trust.
+type trustFlags struct{ list, revoke bool }
+
+func (a *app) trustCommand() *cobra.Command {
+	var f trustFlags
+	c := &cobra.Command{
+		Use:   "trust [DIR]",
+		Short: "trust a folder's own programs and settings, after showing them",
+		Long: `trust shows what the files of a folder would run and open, and asks whether you trust it. Loops ask the
+same questions when they start, so that you rarely need this command.
+
+There are two questions. The first is about the folder: its own programs would run, such as build.sh, a
+correctness checker, the hooks in abl.config.sh, and a check that .config/hone.toml names. It is asked once.
+The second is about the settings in its configuration that open something: addresses, models, walls, paths
+and variables that commands get. It is asked again when one of them changes or is added. Other settings,
+such as limits, and everything that you type yourself need no trust.
+
+Without a terminal nothing is asked: a folder that is not trusted is an error. There, HONE_TRUST=1 or --trust
+accepts the programs of the folder, and HONE_TRUST=DIGEST accepts its programs and exactly the settings
+whose digest trust prints, so that a changed setting is an error again.`,
+		Example: `  hone trust
+  hone trust --list
+  hone trust --revoke ~/src/project`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			switch {
+			case f.list:
+				return a.listTrust()
+			case f.revoke:
+				return a.revokeTrust(dir)
+			}
+			return a.trustFolder(c.Context(), dir)
+		},
+	}
+	c.Flags().BoolVar(&f.list, "list", false, "list the folders that you trust")
+	c.Flags().BoolVar(&f.revoke, "revoke", false, "no longer trust the folder")
+	c.MarkFlagsMutuallyExclusive("list", "revoke")
+	return c
+}
+
+// trustFolder shows what a folder needs trust for. On a terminal it asks for what is
+// not trusted yet.
+func (a *app) trustFolder(ctx context.Context, dir string) error {
+	root, err := loop.AbsDir(dir)
+	if err != nil {
+		return err
+	}
+	file, err := a.loadConfig(root, "", nil)
+	if err != nil {
+		return err
+	}
+	n, err := a.needs(root, file, kinds()...)
+	if err != nil {
+		return err
+	}
+	if len(n.Programs) == 0 && len(n.Settings) == 0 {
+		_, err := fmt.Fprintf(a.out, "%s needs no trust: hone would run no program of its own, and no setting opens anything\n", root)
+		return err
+	}
+	if !a.terminal {
+		a.printNeeds(n)
+	}
+	if err := a.host().Trusted(ctx, n); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s is trusted\n", root)
+	return err
+}
+
+// needs returns what a folder needs trust for, if these loops run in it. The settings
+// are those of all loops, so that their digest does not depend on the loop.
+func (a *app) needs(root string, file config.File, run ...loop.Kind) (harness.Needs, error) {
+	n, err := harness.NeedsOf(root, file, kinds()...)
+	if err != nil {
+		return n, err
+	}
+	own, err := harness.NeedsOf(root, file, run...)
+	n.Programs = own.Programs
+	return n, err
+}
+
+// printNeeds prints what a folder needs trust for.
+func (a *app) printNeeds(n harness.Needs) {
+	for _, p := range n.Programs {
+		fmt.Fprintf(a.out, "program  %s\n", render.Line(p))
+	}
+	for _, s := range n.Settings {
+		fmt.Fprintf(a.out, "setting  %s\n", settingText(s))
+	}
+	if digest := n.Digest(); digest != "" {
+		fmt.Fprintf(a.out, "digest   %s\n", digest)
+	}
+}
+
+// settingText returns a setting with its place, and what it opens.
+func settingText(s config.Setting) string {
+	text := fmt.Sprintf("%s:%d: %s = %s", s.File, s.Line, s.Key, s.Value)
+	if s.Opens != "" {
+		text += ": " + s.Opens
+	}
+	return render.Line(text)
+}
+
+// askTrust asks a question of trust. Only yes is a yes.
+func (a *app) askTrust(ctx context.Context, q harness.TrustQuestion) bool {
+	var b strings.Builder
+	what := "this folder's programs"
+	fmt.Fprintf(&b, "\n%s\n", render.Line(q.Folder))
+	switch {
+	case len(q.Programs) > 0:
+		fmt.Fprintln(&b, "hone would run these programs of the folder:")
+		for _, p := range q.Programs {
+			fmt.Fprintf(&b, "  %s\n", render.Line(p))
+		}
+	default:
+		what = "these settings"
+		fmt.Fprintln(&b, map[bool]string{true: "These settings are new or have changed since you trusted the folder's settings:", false: "The configuration of the folder opens more than hone does by itself:"}[q.Changed])
+		for _, s := range q.Settings {
+			fmt.Fprintf(&b, "  %s\n", settingText(s))
+		}
+	}
+	fmt.Fprintf(a.err, "%sDo you trust %s? [y/N] ", b.String(), what)
+	select {
+	case <-ctx.Done():
+	case line := <-a.answerLines():
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			return true
+		}
+		return false
+	}
+	fmt.Fprintln(a.err)
+	return false
+}
+
+// listTrust prints the trusted folders.
+func (a *app) listTrust() error {
+	all, err := trust.List()
+	for _, r := range all {
+		var what []string
+		if r.Programs {
+			what = append(what, "programs")
+		}
+		if n := len(r.Settings); n > 0 {
+			what = append(what, render.Count(n, "setting"))
+		}
+		fmt.Fprintf(a.out, "%s  %s\n", r.Folder, strings.Join(what, ", "))
+	}
+	if err != nil {
+		return failed(err, "")
+	}
+	return nil
+}
+
+// revokeTrust removes the record of a folder, which may no longer exist.
+func (a *app) revokeTrust(dir string) error {
+	folder, err := loop.AbsDir(dir)
+	if err != nil {
+		if folder, err = filepath.Abs(dir); err != nil {
+			return err
+		}
+	}
+	ok, err := trust.Revoke(folder)
+	switch {
+	case err != nil:
+		return failed(err, "")
+	case !ok:
+		return usage(folder+" is not trusted", "hone trust --list")
+	}
+	_, err = fmt.Fprintf(a.out, "%s is no longer trusted\n", folder)
+	return err
+}
+
+// trustFurnished records trust in a folder that had no files that need trust before
+// hone wrote some.
+func (a *app) trustFurnished(root string) error {
+	file, err := a.loadConfig(root, "", nil)
+	if err != nil {
+		return err
+	}
+	n, err := a.needs(root, file, kinds()...)
+	if err != nil {
+		return err
+	}
+	if err := harness.TrustOwn(n); err != nil {
+		a.say("note", err.Error()+"; hone will ask whether you trust the folder")
+	}
+	return nil
+}
+
+// furnished reports whether a folder has files that could need trust.
+func (a *app) furnished(root string) bool {
+	for _, name := range []string{config.HonePath, config.BorkPath} {
+		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); err == nil {
+			return true
+		}
+	}
+	n, err := a.needs(root, config.File{}, kinds()...)
+	return err != nil || len(n.Programs) > 0 || len(n.Settings) > 0
+}

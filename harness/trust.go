@@ -1,0 +1,225 @@
+package harness
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hone/harness/trust"
+	"hone/internal/config"
+	"hone/loop"
+	"hone/workspace"
+)
+
+// Needs are what a folder's own files would run and open, so that the user must
+// trust them. What the user typed is not among them.
+type Needs struct {
+	Folder   string           // absolute
+	Programs []string         // the folder's own programs that would run, such as build.sh
+	Settings []config.Setting // of its configuration
+}
+
+// TrustQuestion asks the user to trust a folder's programs or its settings.
+type TrustQuestion struct {
+	Needs          // either Programs, or the Settings that are not trusted yet
+	Changed bool   // other settings of the folder were trusted before
+	Digest  string // of all settings; empty if there are none
+}
+
+// lines returns the settings as they are recorded.
+func (n Needs) lines() []string {
+	var lines []string
+	for _, s := range n.Settings {
+		lines = append(lines, s.String())
+	}
+	return lines
+}
+
+// Digest returns the value of HONE_TRUST that accepts the settings, and with them the
+// folder's programs; empty if there are no settings.
+func (n Needs) Digest() string {
+	if len(n.Settings) == 0 {
+		return ""
+	}
+	return trust.Digest(n.lines())
+}
+
+// NeedsOf returns what a folder needs trust for so that loops of these kinds, or one of
+// a program's own, can run in it.
+func NeedsOf(folder string, file config.File, kinds ...loop.Kind) (Needs, error) {
+	n := Needs{Folder: folder, Settings: slices.Clone(file.Opens)}
+	if file.Check.Command != "" {
+		n.Programs = append(n.Programs, file.Check.Command+" (check.command in "+config.HonePath+")")
+	}
+	for _, k := range kinds {
+		programs, settings, err := needsOfKind(folder, k)
+		if err != nil {
+			return n, err
+		}
+		n.Programs, n.Settings = append(n.Programs, programs...), append(n.Settings, settings...)
+	}
+	return n, nil
+}
+
+// needsOfKind returns a kind's own programs of the folder, and the files with keys
+// that replace those of the user.
+func needsOfKind(folder string, k loop.Kind) (programs []string, settings []config.Setting, err error) {
+	if k.Programs != nil {
+		if programs, err = k.Programs(folder); err != nil {
+			return nil, nil, err
+		}
+	}
+	if k.Keys == nil {
+		return programs, nil, nil
+	}
+	tree, err := workspace.Open(folder, workspace.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer tree.Close()
+	keys, err := k.Keys(tree)
+	for variable, key := range keys {
+		settings = append(settings, config.Setting{File: k.KeyFile, Line: 1, Key: variable, Value: fmt.Sprintf("sha256:%.12x", sha256.Sum256([]byte(key))),
+			Opens: "this key replaces yours, so that your files are sent to its owner's account"})
+	}
+	return programs, settings, err
+}
+
+// Trusted returns nil if the user trusts what a folder needs: by an earlier answer, by
+// HONE_TRUST, or by answering now. The error is a usage error that says how to trust it.
+func (h Host) Trusted(ctx context.Context, n Needs) error {
+	if len(n.Programs) == 0 && len(n.Settings) == 0 {
+		return nil
+	}
+	r, err := trust.Load(n.Folder)
+	if err != nil {
+		h.Note(err.Error()) // without a record the folder is not trusted
+		r = trust.Record{Folder: n.Folder}
+	}
+	before := len(r.Settings) > 0
+	byDigest, byName := h.typedTrust(n)
+	changed := false
+	if len(n.Programs) > 0 && !r.Programs && !byName {
+		if !h.ask(ctx, TrustQuestion{Needs: Needs{Folder: n.Folder, Programs: n.Programs}}) {
+			return untrustedPrograms(n)
+		}
+		r.Programs, changed = true, true
+	}
+	if open := n.untrusted(r); len(open) > 0 && !byDigest {
+		q := TrustQuestion{Needs: Needs{Folder: n.Folder, Settings: open}, Changed: before, Digest: n.Digest()}
+		if !h.ask(ctx, q) {
+			return h.untrustedSettings(n, open)
+		}
+		r.Settings, changed = append(r.Settings, r.Untrusted(n.lines())...), true
+	}
+	if !changed {
+		return nil
+	}
+	if err := r.Save(); err != nil {
+		h.Note(err.Error() + "; hone will ask again")
+	}
+	return nil
+}
+
+// typedTrust reports whether the user typed that the settings of a folder and its
+// programs are trusted, or its programs. HONE_TRUST is a list: 1 and digests.
+func (h Host) typedTrust(n Needs) (settings, programs bool) {
+	typed := strings.Split(h.getenv("HONE_TRUST"), ",")
+	digest := n.Digest()
+	settings = digest != "" && slices.Contains(typed, digest)
+	return settings, settings || h.TrustPrograms || slices.Contains(typed, "1")
+}
+
+// TrustOwn records that the user trusts what a folder needs, because hone wrote all of
+// it.
+func TrustOwn(n Needs) error {
+	return trust.Record{Folder: n.Folder, Programs: true, Settings: n.lines()}.Save()
+}
+
+// Untrusted returns the settings that the user does not trust yet, without asking.
+func (h Host) Untrusted(n Needs) []config.Setting {
+	if settings, _ := h.typedTrust(n); settings {
+		return nil
+	}
+	r, err := trust.Load(n.Folder)
+	if err != nil {
+		r = trust.Record{}
+	}
+	return n.untrusted(r)
+}
+
+func (n Needs) untrusted(r trust.Record) []config.Setting {
+	missing := r.Untrusted(n.lines())
+	return slices.DeleteFunc(slices.Clone(n.Settings), func(s config.Setting) bool { return !slices.Contains(missing, s.String()) })
+}
+
+// ask returns the user's answer; false if the user cannot be asked.
+func (h Host) ask(ctx context.Context, q TrustQuestion) bool {
+	return h.Trust != nil && h.Trust(ctx, q)
+}
+
+func untrustedPrograms(n Needs) error {
+	return loop.Usage(fmt.Sprintf("%s is not trusted, and its own programs would run: %s", n.Folder, strings.Join(n.Programs, ", ")),
+		"read them, then: hone trust "+n.Folder+"; without a terminal: --trust, or HONE_TRUST=1")
+}
+
+func (h Host) untrustedSettings(n Needs, open []config.Setting) error {
+	var keys []string
+	for _, s := range open {
+		keys = append(keys, s.Key)
+	}
+	why := fmt.Sprintf("settings of %s are not trusted: %s", n.Folder, strings.Join(keys, ", "))
+	if len(h.getenv("HONE_TRUST")) >= len(n.Digest()) {
+		why += "; HONE_TRUST has the digest of other settings"
+	}
+	return loop.Usage(why, "to read them, and trust them: hone trust "+n.Folder+"; without a terminal it prints the digest for HONE_TRUST")
+}
+
+// Openings says what a loop's settings open, one line each: addresses that are not the
+// provider's own, paths and variables that commands get, and the network. Nil if
+// nothing is open that is not open in every run.
+func (h Host) Openings(l loop.Loop) []string {
+	var lines []string
+	add := func(format string, list []string) {
+		if len(list) > 0 {
+			lines = append(lines, fmt.Sprintf(format, strings.Join(list, ", ")))
+		}
+	}
+	for _, asked := range l.Models() {
+		if address := h.foreignAddress(*asked.Model); address != "" {
+			line := fmt.Sprintf("%s is asked at %s", asked.Model.Name, RedactURL(address))
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	set := l.Shared()
+	add("commands can change %s", set.Walls.Write)
+	add("commands can read %s", set.Walls.Read)
+	add("commands get the variables %s", set.Walls.Env)
+	add("the check gets the variables %s", set.CheckEnv)
+	add("files that look secret are sent: %s", set.Send)
+	if set.Walls.Net && !set.Walls.None() {
+		lines = append(lines, "commands can reach the network")
+	}
+	return lines
+}
+
+// foreignAddress returns the address of a model if it is not the provider's own;
+// otherwise it is empty.
+func (h Host) foreignAddress(m loop.Model) string {
+	if m.Agent != nil {
+		return h.endpoint(m.Agent)
+	}
+	p, _, err := splitModel(m.Name)
+	if err != nil {
+		return ""
+	}
+	address, err := h.address(m, p)
+	if err != nil || address == p.Address {
+		return ""
+	}
+	return address
+}
