@@ -210,7 +210,7 @@ func damaged(t *testing.T, e journal.Event) map[string][]byte {
 	}
 	open := e.Phase == journal.Record && (e.Type == "step" || e.Type == "command")
 	for key := range whole {
-		if open && !strings.Contains(" v seq time run type phase step input active_ms prev ", " "+key+" ") {
+		if open && !strings.Contains(" v seq time run type phase step input active_ms prev mac ", " "+key+" ") {
 			continue // a step's own result
 		}
 		if !strings.Contains(optional, " "+key+" ") {

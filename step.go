@@ -201,7 +201,7 @@ func fitsLine(b []byte) bool {
 	}
 	for key := range keys {
 		switch strings.ToLower(key) {
-		case "v", "seq", "time", "run", "type", "phase", "step", "input", "active_ms", "prev", "result_object":
+		case "v", "seq", "time", "run", "type", "phase", "step", "input", "active_ms", "prev", "mac", "result_object":
 			return false
 		}
 	}

@@ -33,12 +33,13 @@ func (e *UnknownStateError) Error() string {
 //
 // Call Settle with the workspace locked, before a run is started or resumed. It
 // also removes the directories that the process left in the system's temporary
-// directory. The error may be an [*UnknownStateError].
+// directory. The error may be an [*UnknownStateError], or a
+// [*journal.ForeignError]: of a run that is not the home's owner's it completes
+// nothing.
 func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last string) error {
 	if last == "" {
 		return nil
 	}
-	RemoveScratch(last)
 	j, err := home.Open(last)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -46,6 +47,7 @@ func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last 
 	if err != nil {
 		return err
 	}
+	RemoveScratch(last)
 	for _, e := range Follow(j).unapplied() {
 		err = errors.Join(err, completeApply(ctx, j, tree, e))
 	}

@@ -32,6 +32,10 @@ const (
 // symlink that a hostile repository put in place of the directory leads
 // nowhere.
 type Home struct {
+	// Owner decides which runs Open opens, and signs the events that are appended.
+	// Nil opens all runs and signs nothing. Set it before Create and Open.
+	Owner *Owner
+
 	dir   string
 	root  *os.Root
 	packs packs

@@ -16,8 +16,9 @@
 // incomplete last line. After a failed append the file ends with the last
 // complete line, or the journal accepts no more events. Reading detects edited,
 // missing and reordered lines. It cannot detect that complete lines were
-// removed at the end, or that someone computed all hashes again; to detect
-// these, keep the last hash elsewhere ([Journal.Head]).
+// removed at the end; to detect that, keep the last hash elsewhere
+// ([Journal.Head]). [Home.Open] opens only runs of the home's [Owner], so that it
+// also detects that someone else computed all hashes again. Readers do not.
 package journal
 
 import (
@@ -138,6 +139,7 @@ type Journal struct {
 	begins    map[Identity]Event
 	records   map[Identity]Event
 	head      string // hash of the last line
+	mac       *mac   // nil if events get no MAC
 	brokenBy  error  // why the journal accepts no more events; nil if it does
 	observers []Observer
 	opened    time.Time // includes a monotonic reading
@@ -161,7 +163,9 @@ func (h *Home) Create(run string) (*Journal, error) {
 		f.Close()
 		return nil, err
 	}
-	return newJournal(h, run, f), nil
+	j := newJournal(h, run, f)
+	j.mac = h.Owner.mac(run)
+	return j, nil
 }
 
 // Discard closes and deletes the journal of a run for which nothing was
@@ -177,7 +181,8 @@ func (j *Journal) Discard() error {
 }
 
 // Open opens the journal of an existing run to continue it. It removes an
-// incomplete last line.
+// incomplete last line. If the run is not the [Owner]'s, the error is a
+// [*ForeignError], and the file stays as it is.
 func (h *Home) Open(run string) (*Journal, error) {
 	err := h.checkRegular(runFile(run))
 	var f *os.File
@@ -207,6 +212,9 @@ func (j *Journal) load() error {
 		return err
 	}
 	events, size, err := parse(j.run, data)
+	if err == nil {
+		err = j.home.Owner.check(j.run, events)
+	}
 	if err != nil {
 		return err
 	}
@@ -218,7 +226,7 @@ func (j *Journal) load() error {
 	for _, e := range events {
 		j.addToIndex(e)
 	}
-	j.size = size
+	j.size, j.mac = size, j.home.Owner.mac(j.run)
 	if n := len(events); n > 0 {
 		j.active = events[n-1].Active
 	}
@@ -317,7 +325,7 @@ func (j *Journal) Append(n Entry) (Event, error) {
 }
 
 // newEvent returns the event with its line: the envelope, followed by the
-// fields of the payload in the same object.
+// fields of the payload in the same object, and the MAC.
 func (j *Journal) newEvent(n Entry) (Event, error) {
 	e := Event{
 		Version: Version, Seq: int64(len(j.events)) + 1, Time: time.Now().UTC(), Run: j.run,
@@ -343,7 +351,7 @@ func (j *Journal) newEvent(n Entry) (Event, error) {
 			line = append(append(line[:len(line)-1], ','), payload[1:]...)
 		}
 	}
-	e.line = line
+	e.line = j.mac.sign(line)
 	return e, nil
 }
 

@@ -82,18 +82,18 @@ func excerpt(line []byte, at int) string {
 
 // appendReplayed is Append of a journal opened by OpenReplay. The event must
 // equal the next recorded line, byte for byte, except for its time, which
-// cannot be repeated.
+// cannot be repeated, and its MAC.
 func (j *Journal) appendReplayed(n Entry) (Event, error) {
 	e, err := j.newEvent(n)
 	if err != nil {
 		return Event{}, err
 	}
-	if len(j.remaining) == 0 || !bytes.Equal(e.line, j.remaining[0].line) {
-		diverged := &DivergedError{Replayed: e.line}
-		if len(j.remaining) > 0 {
-			diverged.Recorded = j.remaining[0].line
-		}
-		return Event{}, diverged
+	if len(j.remaining) == 0 {
+		return Event{}, &DivergedError{Replayed: e.line}
+	}
+	replayed, _ := cutMAC(e.line)
+	if recorded, _ := cutMAC(j.remaining[0].line); !bytes.Equal(replayed, recorded) {
+		return Event{}, &DivergedError{Replayed: e.line, Recorded: j.remaining[0].line}
 	}
 	e = j.remaining[0]
 	j.advance(e)

@@ -1,0 +1,113 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	stdhash "hash"
+)
+
+// Owner is whose runs a [Home] continues: those that were recorded with its key,
+// and those that it accepted.
+type Owner struct {
+	// Key is the owner's secret. Each event contains a MAC with a key that is
+	// derived from it and from the run's id. Without a key events have no MAC, and
+	// no MAC is valid.
+	Key []byte
+	// Accepted returns the [Event.Hash] of the last event of a run that needs no
+	// MAC, and before which none does; empty if all need one.
+	Accepted func(run string) string
+}
+
+// ForeignError says that another user, another machine or another program
+// recorded a part of a run.
+type ForeignError struct {
+	Run    string
+	Event  int64 // the first event without a valid MAC, from 1
+	Events int   // how many events the run has
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("event %d of %d of run %s was not recorded by you on this machine", e.Event, e.Events, e.Run)
+}
+
+// check returns a [*ForeignError] if a run has events that the owner neither
+// recorded nor accepted. A nil owner owns all.
+func (o *Owner) check(run string, events []Event) error {
+	if o == nil {
+		return nil
+	}
+	last := 0
+	if head := o.Accepted(run); head != "" {
+		for i, e := range events {
+			if e.Hash() == head {
+				last = i + 1
+			}
+		}
+	}
+	m := o.mac(run)
+	for _, e := range events[last:] {
+		if text, sum := cutMAC(e.line); m == nil || !hmac.Equal(sum, m.sum(text)) {
+			return &ForeignError{Run: run, Event: e.Seq, Events: len(events)}
+		}
+	}
+	return nil
+}
+
+// mac returns what computes the MACs of a run; nil if the owner is nil or has no
+// key.
+func (o *Owner) mac(run string) *mac {
+	if o == nil || len(o.Key) == 0 {
+		return nil
+	}
+	key, err := hkdf.Key(sha256.New, o.Key, nil, run, sha256.Size)
+	if err != nil {
+		return nil // only in FIPS mode, with a short key
+	}
+	return &mac{hmac.New(sha256.New, key)}
+}
+
+// mac computes the MACs of one run. A MAC covers everything before it in its
+// line: the event and, because that contains the hash of the line before it, all
+// events before it.
+type mac struct{ hash stdhash.Hash }
+
+const (
+	macField = `,"mac":"`
+	macSize  = 2 * sha256.Size // in hex
+)
+
+func (m *mac) sum(text []byte) []byte {
+	m.hash.Reset()
+	m.hash.Write(text)
+	return hex.AppendEncode(nil, m.hash.Sum(nil))
+}
+
+// sign adds the MAC to a line, as its last field. A nil mac changes nothing.
+func (m *mac) sign(line []byte) []byte {
+	if m == nil {
+		return line
+	}
+	text := line[:len(line)-1]
+	sum := m.sum(text)
+	return append(append(append(text, macField...), sum...), `"}`...)
+}
+
+// cutMAC returns what the MAC of a line covers, and the MAC. Without a MAC it
+// returns the line without its last brace, and nil.
+func cutMAC(line []byte) (text, sum []byte) {
+	text = bytes.TrimSuffix(line, []byte("}"))
+	rest, quoted := bytes.CutSuffix(text, []byte(`"`))
+	at := len(rest) - macSize
+	if !quoted || at < 0 {
+		return text, nil
+	}
+	before, ok := bytes.CutSuffix(rest[:at], []byte(macField))
+	if !ok {
+		return text, nil
+	}
+	return before, rest[at:]
+}
