@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hone"
+	"hone/internal/git"
 	"hone/journal"
 )
 
@@ -109,11 +110,14 @@ func failed(err error, hint string) error {
 func explained(err error) (f *failure, ok bool) {
 	var stop *hone.Stop
 	var usage *hone.UsageError
+	var foreign *git.ForeignError
 	switch {
 	case errors.As(err, &stop):
 		return &failure{kind: stop.Kind, why: stop.Error(), hint: nextLine(stop.Next, "last")}, true
 	case errors.As(err, &usage):
 		return &failure{kind: hone.KindUsage, why: usage.Why, hint: usage.Hint}, true
+	case errors.As(err, &foreign):
+		return &failure{kind: hone.KindUsage, why: foreign.Error(), hint: foreign.Advice}, true
 	}
 	ok = errors.As(err, &f)
 	return f, ok

@@ -199,7 +199,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func hintFor(stderr, dir string) string {
 	switch {
 	case strings.Contains(stderr, "dubious ownership"), strings.Contains(stderr, "unsafe repository"):
-		return "git config --global --add safe.directory " + quote(dir)
+		return safeDirectory + quote(dir)
 	case strings.Contains(stderr, "unable to access") && strings.Contains(stderr, "config"):
 		return "make the configuration file that git names readable, or set GIT_CONFIG_NOSYSTEM=1 if it is the system configuration"
 	}

@@ -4,6 +4,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -302,12 +303,48 @@ func TestDubiousOwnership(t *testing.T) {
 		t.Skip("only root can give a repository to someone else")
 	}
 	g := isolatedGit(t)
+	for name, foreign := range map[string]string{"work tree": "", "git directory": ".git"} {
+		t.Run(name, func(t *testing.T) {
+			dir := repository(t, "f", "1\n")
+			r := open(t, g, dir)
+			if err := os.Chown(filepath.Join(dir, foreign), 4321, 4321); err != nil {
+				t.Fatal(err)
+			}
+			_, err := r.List(context.Background(), "")
+			checkHint(t, err, "git config --global --add safe.directory "+dir)
+			var refused *ForeignError
+			if _, err := Root(dir); !errors.As(err, &refused) || refused.Dir != dir || refused.Advice != "git config --global --add safe.directory "+dir {
+				t.Errorf("Root() = %v", err)
+			}
+			if _, err := g.Open(dir); !errors.As(err, &refused) {
+				t.Errorf("Open() = %v", err)
+			}
+			git(t, t.TempDir(), "config", "--global", "--add", "safe.directory", dir)
+			if top, err := Root(dir); err != nil || top != dir {
+				t.Errorf("with safe.directory: %s, %v", top, err)
+			}
+		})
+	}
+}
+
+// The git directory of a linked work tree may be another user's.
+func TestDubiousOwnershipOfALinkedWorkTree(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a repository to someone else")
+	}
+	isolatedGit(t)
 	dir := repository(t, "f", "1\n")
-	if err := os.Chown(dir, 4321, 4321); err != nil {
+	linked := filepath.Join(filepath.Dir(dir), "linked")
+	git(t, dir, "worktree", "add", "-q", linked)
+	if top, err := Root(linked); err != nil || top != linked {
+		t.Errorf("%s, %v", top, err)
+	}
+	if err := os.Chown(filepath.Join(dir, ".git", "worktrees", "linked"), 4321, 4321); err != nil {
 		t.Fatal(err)
 	}
-	_, err := open(t, g, dir).List(context.Background(), "")
-	checkHint(t, err, "git config --global --add safe.directory "+dir)
+	if _, err := Root(linked); !errors.As(err, new(*ForeignError)) {
+		t.Errorf("Root() = %v", err)
+	}
 }
 
 func TestUnreadableConfiguration(t *testing.T) {

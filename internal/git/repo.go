@@ -20,8 +20,9 @@ var ErrNotRepository = errors.New("not in a git repository")
 // Root returns the top of the work tree that contains dir: the nearest
 // directory, from dir upwards, with a git directory or a file that points to
 // one (a linked work tree or a submodule). The result is absolute and has no
-// symbolic links. An empty dir means the working directory. Root starts no
-// process.
+// symbolic links. An empty dir means the working directory. If git refuses the
+// repository because another user owns it, the error is a [*ForeignError]; only
+// then, and if a safe.directory setting allows it, does Root start a process.
 func Root(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -33,7 +34,7 @@ func Root(dir string) (string, error) {
 	}
 	for at := start; ; at = filepath.Dir(at) {
 		if hasRepository(at) {
-			return at, nil
+			return at, checkOwner(at)
 		}
 		if at == filepath.Dir(at) {
 			return "", fmt.Errorf("%w: no .git in %s or above it", ErrNotRepository, start)
@@ -75,7 +76,7 @@ type Repo struct {
 	prepared atomic.Pointer[chan preparation] // set by PrepareDiff; nil if nothing is prepared
 }
 
-// Open opens the work tree that contains dir; see [Root]. It starts no process.
+// Open opens the work tree that contains dir; see [Root].
 func (g *Git) Open(dir string) (*Repo, error) {
 	root, err := Root(dir)
 	if err != nil {
@@ -94,6 +95,17 @@ func (r *Repo) run(ctx context.Context, c call) ([]byte, error) {
 		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(r.root),
 	}, c.env...)
 	return r.git.run(ctx, c)
+}
+
+// Tracks reports whether git tracks anything at or below a path, which is
+// relative to the root.
+func (r *Repo) Tracks(ctx context.Context, path string) (bool, error) {
+	rel, err := r.relativePath(path)
+	if err != nil {
+		return false, err
+	}
+	out, err := r.run(ctx, call{args: []string{"ls-files", "-z", "--", rel}})
+	return len(out) > 0, err
 }
 
 // Entry is one path that the repository does not ignore.

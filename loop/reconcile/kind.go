@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,10 +58,10 @@ func root(dir string) (string, error) {
 		return "", err
 	}
 	top, err := git.Root(abs)
-	if err != nil {
+	if errors.Is(err, git.ErrNotRepository) {
 		return "", loop.Usage(err.Error(), "reconcile needs a Git repository: cd into one, name it with --dir, or: git init")
 	}
-	return top, nil
+	return top, err
 }
 
 // invocation is one reconciliation with all its settings resolved.

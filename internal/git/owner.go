@@ -1,0 +1,68 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ForeignError says that git refuses a repository because another user owns it,
+// and that no safe.directory setting of the user allows it.
+type ForeignError struct {
+	Dir    string // the top of the work tree
+	Advice string // git's own: the command that allows the repository
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("git detected dubious ownership in repository at %s: another user could have planted it", e.Dir)
+}
+
+// checkOwner returns a [*ForeignError] if git refuses the repository at the top
+// of a work tree. It asks git only if the user does not own all of what git looks
+// at, so that it usually starts no process. Git repeats the check in each call,
+// but what is read without git depends on this one.
+func checkOwner(top string) error {
+	if isOwn(top) {
+		return nil
+	}
+	g, err := Find()
+	if err != nil {
+		return err
+	}
+	_, err = (&Repo{git: g, root: top}).run(context.Background(), call{args: []string{"rev-parse", "--git-dir"}})
+	var failure *Error
+	if errors.As(err, &failure) && strings.HasPrefix(failure.Hint, safeDirectory) {
+		return &ForeignError{Dir: top, Advice: failure.Hint}
+	}
+	return nil // any other error will be that of the call that needs git
+}
+
+// safeDirectory starts git's advice about a repository of another user.
+const safeDirectory = "git config --global --add safe.directory "
+
+// isOwn reports whether the user owns a work tree, its .git, and the git
+// directory that a file .git points to.
+func isOwn(top string) bool {
+	dotGit := filepath.Join(top, ".git")
+	if !ownedByUser(top) || !ownedByUser(dotGit) {
+		return false
+	}
+	f, err := os.Open(dotGit)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	pointer, err := io.ReadAll(io.LimitReader(f, 1<<16))
+	if err != nil {
+		return true // a directory
+	}
+	dir := strings.TrimSpace(strings.TrimPrefix(string(pointer), "gitdir:"))
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(top, dir)
+	}
+	return ownedByUser(dir)
+}

@@ -1,0 +1,19 @@
+//go:build unix
+
+package git
+
+import (
+	"os"
+	"syscall"
+)
+
+// ownedByUser reports whether the user who runs this process owns the file at a
+// path. A symbolic link counts itself.
+func ownedByUser(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
