@@ -22,7 +22,9 @@ type Recorded struct {
 }
 
 // Find opens a run of the workspace that a directory belongs to. ref is an id,
-// a unique prefix of one, or "last". The caller closes the run.
+// a unique prefix of one, or "last". The error is a [*hone.UsageError] if the run
+// is neither the user's nor accepted ([Inspection.Accept]). The caller closes the
+// run.
 func Find(ctx context.Context, dir, ref string) (*Recorded, error) {
 	root, err := FindRoot(dir)
 	if err != nil {
@@ -32,7 +34,10 @@ func Find(ctx context.Context, dir, ref string) (*Recorded, error) {
 	if r.Workspace, err = Enter(ctx, root, false); err != nil {
 		return nil, err
 	}
-	if err = r.open(ref); err != nil {
+	if err = checkUntracked(ctx, root); err == nil {
+		err = r.open(ref)
+	}
+	if err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -45,7 +50,7 @@ func (r *Recorded) open(ref string) error {
 		return loop.Usage(err.Error(), "hone runs")
 	}
 	if r.Journal, err = r.Home.Open(run); err != nil {
-		return explainDamaged(err)
+		return explainDamaged(r.explainForeign(err))
 	}
 	r.Past = history.Follow(r.Journal)
 	if r.Start, err = Started(r.Journal.Events()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -73,6 +74,12 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	}
 	if s.Workspace, err = Enter(ctx, dir, true); err != nil {
 		return nil, err
+	}
+	for _, note := range s.Notes {
+		h.Note(note)
+	}
+	if s.stateless != nil {
+		h.Note(fmt.Sprintf("resuming or undoing this run will need hone trust: %v", s.stateless))
 	}
 	if err = s.Include(l.Shared().Trust.Include); err == nil {
 		s.journal, err = s.Home.Create(s.Home.NewRun())

@@ -22,18 +22,22 @@ type Workspace struct {
 	Repo *git.Repo // the repository whose top Dir is; nil if there is none
 	Home *journal.Home
 	Tree *workspace.Tree // the files that git lists
+	// Notes are for the user: which last run was left as it is because it is not
+	// the user's.
+	Notes []string
 
-	lock *journal.Lock
+	lock      *journal.Lock
+	stateless error // why runs cannot be bound to the user; nil if they can
 }
 
 // Enter opens and locks a directory, and completes the edits that an earlier
-// process had started to apply. If create is set it creates hone's own
+// process of the user had started to apply. If create is set it creates hone's own
 // directory if that does not exist.
 func Enter(ctx context.Context, dir string, create bool) (*Workspace, error) {
 	w := &Workspace{Dir: dir}
 	err := w.open(create)
 	if err == nil {
-		err = hone.Settle(ctx, w.Home, w.Tree, w.lock.LastRun)
+		err = w.settle(ctx)
 	}
 	if err != nil {
 		w.Close()
@@ -46,6 +50,9 @@ func (w *Workspace) open(create bool) (err error) {
 	if w.Repo, err = listing.Repository(w.Dir); err != nil {
 		return err
 	}
+	if err := checkHome(w.Dir); err != nil {
+		return err
+	}
 	if create {
 		w.Home, err = journal.OpenHome(w.Dir)
 	} else {
@@ -54,6 +61,7 @@ func (w *Workspace) open(create bool) (err error) {
 	if err != nil {
 		return NoHome(w.Dir, err)
 	}
+	w.Home.Owner, w.stateless = owner(w.Dir)
 	if w.lock, err = w.Home.Lock(); err != nil {
 		return err
 	}
@@ -148,14 +156,25 @@ func NoHome(dir string, err error) error {
 
 // FindRoot returns the workspace of a directory: the nearest directory with
 // runs, at most as high as the top of its repository. If there is none it is
-// that top, or the directory itself outside a repository.
-func FindRoot(dir string) (string, error) {
+// that top. Outside a repository it searches the user's home directory and below;
+// elsewhere, and if there is none, it is the directory itself.
+func FindRoot(dir string) (string, error) { return findRoot(dir, git.Root) }
+
+// FindRuns is [FindRoot] for commands that only read runs: a repository that git
+// refuses as another user's is not an error.
+func FindRuns(dir string) (string, error) { return findRoot(dir, git.Top) }
+
+func findRoot(dir string, topOf func(string) (string, error)) (string, error) {
 	abs, err := loop.AbsDir(dir)
 	if err != nil {
 		return "", err
 	}
-	top, err := git.Root(abs)
-	if err != nil && !errors.Is(err, git.ErrNotRepository) {
+	top, err := topOf(abs)
+	without := top
+	if errors.Is(err, git.ErrNotRepository) {
+		top, without, err = searchLimit(abs), abs, nil
+	}
+	if err != nil {
 		return "", err
 	}
 	for at := abs; ; at = filepath.Dir(at) {
@@ -163,10 +182,24 @@ func FindRoot(dir string) (string, error) {
 			return at, nil
 		}
 		if at == top {
-			return top, nil
-		}
-		if at == filepath.Dir(at) {
-			return abs, nil
+			return without, nil
 		}
 	}
+}
+
+// searchLimit returns the highest directory that may have the runs of a directory
+// outside a repository: the user's home directory, or the directory itself. Above
+// that, other users may write.
+func searchLimit(dir string) string {
+	home, err := os.UserHomeDir()
+	if err == nil {
+		home, err = filepath.EvalSymlinks(home)
+	}
+	if err != nil || home == filepath.Dir(home) {
+		return dir
+	}
+	if below, err := filepath.Rel(home, dir); err != nil || !filepath.IsLocal(below) {
+		return dir
+	}
+	return home
 }

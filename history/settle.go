@@ -48,14 +48,20 @@ func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last 
 		return err
 	}
 	RemoveScratch(last)
-	for _, e := range Follow(j).unapplied() {
+	for _, e := range Follow(j).Unapplied() {
 		err = errors.Join(err, completeApply(ctx, j, tree, e))
 	}
 	return errors.Join(err, j.Close())
 }
 
-// unapplied returns the begins of applies that have no record, in order.
-func (p *Past) unapplied() []Event {
+// Finished reports whether the run has ended and nothing is left to be settled.
+func (p *Past) Finished() bool {
+	_, ended := p.End()
+	return ended && len(p.Unapplied()) == 0
+}
+
+// Unapplied returns the begins of applies that have no record, in order.
+func (p *Past) Unapplied() []Event {
 	defer p.lock().Unlock()
 	var begun []Event
 	for _, i := range slices.Sorted(maps.Values(p.applying)) {

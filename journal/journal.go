@@ -213,7 +213,7 @@ func (j *Journal) load() error {
 	}
 	events, size, err := parse(j.run, data)
 	if err == nil {
-		err = j.home.Owner.check(j.run, events)
+		err = j.home.Owner.Check(j.run, events)
 	}
 	if err != nil {
 		return err

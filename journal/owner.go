@@ -34,9 +34,9 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("event %d of %d of run %s was not recorded by you on this machine", e.Event, e.Events, e.Run)
 }
 
-// check returns a [*ForeignError] if a run has events that the owner neither
+// Check returns a [*ForeignError] if a run has events that the owner neither
 // recorded nor accepted. A nil owner owns all.
-func (o *Owner) check(run string, events []Event) error {
+func (o *Owner) Check(run string, events []Event) error {
 	if o == nil {
 		return nil
 	}

@@ -100,6 +100,12 @@ func (a *app) say(what, text string) {
 	fmt.Fprintf(a.err, "hone: %s: %s\n", what, strings.TrimRight(render.Escape(text), "\n"))
 }
 
+func (a *app) sayNotes(notes []string) {
+	for _, n := range notes {
+		a.say("note", n)
+	}
+}
+
 // flagError explains a flag's value that is not of the flag's type. Other
 // errors of flags are returned as they are.
 func flagError(c *cobra.Command, err error) error {

@@ -52,7 +52,7 @@ were edited, removed or swapped. RUN is an id, a unique prefix of an id, or "las
 }
 
 func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error) {
-	root, err := harness.FindRoot(f.dir)
+	root, err := harness.FindRuns(f.dir)
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits loop.LimitFlag
 		return err
 	}
 	defer run.Close()
+	a.sayNotes(run.Notes)
 	l, err := raisedLimits(run.Limits(), limits, ref)
 	if err != nil {
 		return err

@@ -61,7 +61,7 @@ func (s summary) MarshalJSON() ([]byte, error) {
 }
 
 func (a *app) runs(dir string, asJSON bool) error {
-	root, err := harness.FindRoot(dir)
+	root, err := harness.FindRuns(dir)
 	if err != nil {
 		return err
 	}

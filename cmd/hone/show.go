@@ -52,7 +52,7 @@ of every edit, and the findings of the check. RUN is an id, a unique prefix of a
 }
 
 func (a *app) show(f showFlags, ref string) error {
-	root, err := harness.FindRoot(f.dir)
+	root, err := harness.FindRuns(f.dir)
 	if err != nil {
 		return err
 	}

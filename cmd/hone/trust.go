@@ -17,13 +17,16 @@ import (
 )
 
 // trustFlags are the flags of trust.
-type trustFlags struct{ list, revoke bool }
+type trustFlags struct {
+	dir               string // of the runs
+	list, revoke, yes bool
+}
 
 func (a *app) trustCommand() *cobra.Command {
 	var f trustFlags
 	c := &cobra.Command{
-		Use:   "trust [DIR]",
-		Short: "trust a folder's own programs and settings, after showing them",
+		Use:   "trust [DIR | RUN]",
+		Short: "trust a folder's own programs and settings, or a run, after showing them",
 		Long: `trust shows what the files of a folder would run and open, and asks whether you trust it. Loops ask the
 same questions when they start, so that you rarely need this command.
 
@@ -35,29 +38,51 @@ such as limits, and everything that you type yourself need no trust.
 
 Without a terminal nothing is asked: a folder that is not trusted is an error. There, HONE_TRUST=1 or --trust
 accepts the programs of the folder, and HONE_TRUST=DIGEST accepts its programs and exactly the settings
-whose digest trust prints, so that a changed setting is an error again.`,
+whose digest trust prints, so that a changed setting is an error again.
+
+A run that was recorded by another user or on another machine is shown by hone show, but not resumed or
+undone. trust RUN shows what resuming it would run and open, and asks whether you accept it.`,
 		Example: `  hone trust
   hone trust --list
-  hone trust --revoke ~/src/project`,
+  hone trust --revoke ~/src/project
+  hone trust last`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			dir := "."
-			if len(args) == 1 {
-				dir = args[0]
-			}
-			switch {
-			case f.list:
+			if f.list {
 				return a.listTrust()
-			case f.revoke:
-				return a.revokeTrust(dir)
 			}
-			return a.trustFolder(c.Context(), dir)
+			if len(args) == 0 {
+				args = []string{f.dir}
+			}
+			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+				return a.trustNamed(c.Context(), args[0], f)
+			}
+			if f.revoke {
+				return a.revokeTrust(args[0])
+			}
+			return a.trustFolder(c.Context(), args[0])
 		},
 	}
+	registerDir(c, &f.dir)
 	c.Flags().BoolVar(&f.list, "list", false, "list the folders that you trust")
-	c.Flags().BoolVar(&f.revoke, "revoke", false, "no longer trust the folder")
+	c.Flags().BoolVar(&f.revoke, "revoke", false, "no longer trust the folder, or the run")
+	c.Flags().BoolVar(&f.yes, "trust", false, "accept the run without asking")
 	c.MarkFlagsMutuallyExclusive("list", "revoke")
 	return c
+}
+
+// trustNamed is trust for a name that is not a directory: a run, or a folder that no
+// longer exists and whose record is to be removed.
+func (a *app) trustNamed(ctx context.Context, name string, f trustFlags) error {
+	if !f.revoke {
+		return a.trustRun(ctx, f.dir, name, f.yes)
+	}
+	if folder, err := filepath.Abs(name); err == nil {
+		if ok, err := trust.Revoke(folder); ok || err != nil {
+			return err
+		}
+	}
+	return harness.RevokeRun(f.dir, name)
 }
 
 // trustFolder shows what a folder needs trust for. On a terminal it asks for what is
@@ -123,7 +148,7 @@ func settingText(s config.Setting) string {
 	return render.Line(text)
 }
 
-// askTrust asks a question of trust. Only yes is a yes.
+// askTrust asks a question of trust.
 func (a *app) askTrust(ctx context.Context, q harness.TrustQuestion) bool {
 	var b strings.Builder
 	what := "this folder's programs"
@@ -141,17 +166,22 @@ func (a *app) askTrust(ctx context.Context, q harness.TrustQuestion) bool {
 			fmt.Fprintf(&b, "  %s\n", settingText(s))
 		}
 	}
-	fmt.Fprintf(a.err, "%sDo you trust %s? [y/N] ", b.String(), what)
+	fmt.Fprint(a.err, b.String())
+	return a.confirm(ctx, "Do you trust "+what+"?")
+}
+
+// confirm asks a question on the terminal. Only yes is a yes.
+func (a *app) confirm(ctx context.Context, question string) bool {
+	fmt.Fprint(a.err, question+" [y/N] ")
 	select {
 	case <-ctx.Done():
+		fmt.Fprintln(a.err)
 	case line := <-a.answerLines():
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":
 			return true
 		}
-		return false
 	}
-	fmt.Fprintln(a.err)
 	return false
 }
 
@@ -174,13 +204,11 @@ func (a *app) listTrust() error {
 	return nil
 }
 
-// revokeTrust removes the record of a folder, which may no longer exist.
+// revokeTrust removes the record of a folder.
 func (a *app) revokeTrust(dir string) error {
 	folder, err := loop.AbsDir(dir)
 	if err != nil {
-		if folder, err = filepath.Abs(dir); err != nil {
-			return err
-		}
+		return err
 	}
 	ok, err := trust.Revoke(folder)
 	switch {

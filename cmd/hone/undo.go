@@ -63,6 +63,7 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		return err
 	}
 	defer run.Close()
+	a.sayNotes(run.Notes)
 	j := run.Journal
 	j.Observe(a.observer)
 	if rounds := run.Past.State().Round; f.round > rounds {

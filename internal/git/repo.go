@@ -17,13 +17,26 @@ import (
 // top of a work tree.
 var ErrNotRepository = errors.New("not in a git repository")
 
-// Root returns the top of the work tree that contains dir: the nearest
+// Root is [Top], but the error is a [*ForeignError] if git refuses the repository
+// because another user owns it. Only if another user does, and a safe.directory
+// setting may allow it, does Root start a process.
+func Root(dir string) (string, error) {
+	top, err := Top(dir)
+	if err == nil {
+		err = checkOwner(top)
+	}
+	if err != nil {
+		return "", err
+	}
+	return top, nil
+}
+
+// Top returns the top of the work tree that contains dir: the nearest
 // directory, from dir upwards, with a git directory or a file that points to
 // one (a linked work tree or a submodule). The result is absolute and has no
-// symbolic links. An empty dir means the working directory. If git refuses the
-// repository because another user owns it, the error is a [*ForeignError]; only
-// then, and if a safe.directory setting allows it, does Root start a process.
-func Root(dir string) (string, error) {
+// symbolic links. An empty dir means the working directory. Top starts no
+// process.
+func Top(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("find the git root: %w", err)
@@ -34,7 +47,7 @@ func Root(dir string) (string, error) {
 	}
 	for at := start; ; at = filepath.Dir(at) {
 		if hasRepository(at) {
-			return at, checkOwner(at)
+			return at, nil
 		}
 		if at == filepath.Dir(at) {
 			return "", fmt.Errorf("%w: no .git in %s or above it", ErrNotRepository, start)

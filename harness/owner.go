@@ -1,0 +1,261 @@
+package harness
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hone"
+	"hone/harness/internal/state"
+	"hone/history"
+	"hone/internal/git"
+	"hone/journal"
+	"hone/loop"
+)
+
+// Only runs of this user on this machine are resumed, undone or settled, and
+// those that the user accepted. Others may have been planted: by a repository, by
+// another user, or by a command that reached .hone.
+
+// owner returns the owner of the runs in a workspace. If the state folder cannot
+// be used the owner has no key, and the error says why.
+func owner(dir string) (*journal.Owner, error) {
+	key, err := state.Key("runs")
+	return &journal.Owner{Key: key, Accepted: func(run string) string { return acceptedHead(dir, run) }}, err
+}
+
+// checkHome returns an error if the workspace's directory .hone belongs to another
+// user.
+func checkHome(dir string) error {
+	home := filepath.Join(dir, journal.HomeName)
+	info, err := os.Lstat(home)
+	if err != nil {
+		return nil // it is created, or opening it reports the error
+	}
+	if uid, ok := ownerOf(info); ok && uid != os.Geteuid() {
+		return loop.Usage(fmt.Sprintf("%s belongs to user %d, not to you: that user decides what is in it", home, uid), "move it away")
+	}
+	return nil
+}
+
+// trackedTimeout is the maximum duration of the question whether git tracks .hone.
+const trackedTimeout = 10 * time.Second
+
+// trackedError says that git tracks the directory .hone, so that its runs came
+// with the repository.
+type trackedError struct{ error }
+
+func (e trackedError) Unwrap() error { return e.error }
+
+// checkUntracked returns a [trackedError] if git tracks the workspace's directory
+// .hone.
+func checkUntracked(ctx context.Context, dir string) error {
+	ctx, cancel := context.WithTimeout(ctx, trackedTimeout)
+	defer cancel()
+	top, err := git.Root(dir)
+	if errors.Is(err, git.ErrNotRepository) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	g, err := git.Find()
+	if err != nil {
+		return err
+	}
+	repo, err := g.Open(top)
+	if err != nil {
+		return err
+	}
+	below, err := filepath.Rel(top, filepath.Join(dir, journal.HomeName))
+	if err != nil {
+		return err
+	}
+	tracked, err := repo.Tracks(ctx, filepath.ToSlash(below))
+	if err != nil || !tracked {
+		return err
+	}
+	return trackedError{loop.Usage("git tracks "+filepath.Join(dir, journal.HomeName)+": its runs can come from anyone who commits",
+		"git rm -r --cached --quiet "+journal.HomeName)}
+}
+
+// settle completes the edits that the workspace's last run had started to apply.
+// If that is not an own run, it leaves them, and notes it unless the run had
+// finished.
+func (w *Workspace) settle(ctx context.Context) error {
+	last := w.lock.LastRun
+	if last == "" {
+		return nil
+	}
+	err := checkUntracked(ctx, w.Dir)
+	if err == nil {
+		err = hone.Settle(ctx, w.Home, w.Tree, last)
+	}
+	why := "you did not record all of it on this machine; to see what it would do: hone trust " + last
+	if tracked := (trackedError{}); errors.As(err, &tracked) {
+		why = tracked.Error()
+	} else if !errors.As(err, new(*journal.ForeignError)) {
+		return err
+	}
+	w.lock.LastRun = ""
+	if events, err := w.Home.Read(last); err == nil && !history.Read(events).Finished() {
+		w.Notes = append(w.Notes, fmt.Sprintf("the unfinished run %s is ignored: %s", last, why))
+	}
+	return nil
+}
+
+// explainForeign adds what to type to an error about a foreign run.
+func (w *Workspace) explainForeign(err error) error {
+	var foreign *journal.ForeignError
+	if !errors.As(err, &foreign) {
+		return err
+	}
+	why := foreign.Error()
+	if w.stateless != nil {
+		why += ": " + w.stateless.Error()
+	}
+	return loop.Usage(why+"; nothing was sent, run or written", "hone trust "+foreign.Run+" shows what the run would do, and asks whether to accept it")
+}
+
+// Inspection is a recorded run that was only read.
+type Inspection struct {
+	Dir    string // the workspace
+	Run    string
+	Events []journal.Event
+	Past   *history.Past
+	Start  hone.Start
+	// Foreign is the first event that was neither recorded here nor accepted; 0
+	// if resume and undo accept the run.
+	Foreign int64
+}
+
+// Inspect reads a run of the workspace that a directory belongs to. It writes
+// nothing and does not lock the workspace. ref is an id, a unique prefix of one,
+// or "last".
+func Inspect(ctx context.Context, dir, ref string) (*Inspection, error) {
+	home, run, err := findRun(dir, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer home.Close()
+	i := &Inspection{Dir: filepath.Dir(home.Dir()), Run: run}
+	if err := errors.Join(checkHome(i.Dir), checkUntracked(ctx, i.Dir)); err != nil {
+		return nil, err
+	}
+	if i.Events, err = home.Read(run); err != nil {
+		return nil, explainDamaged(err)
+	}
+	if i.Start, err = Started(i.Events); err != nil {
+		return nil, loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
+	}
+	i.Past = history.Read(i.Events)
+	o, _ := owner(i.Dir)
+	var foreign *journal.ForeignError
+	if errors.As(o.Check(run, i.Events), &foreign) {
+		i.Foreign = foreign.Event
+	}
+	return i, nil
+}
+
+// findRun opens the home of the workspace that a directory belongs to, and
+// returns the id of a run. The caller closes the home.
+func findRun(dir, ref string) (*journal.Home, string, error) {
+	root, err := FindRoot(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	home, err := journal.FindHome(root)
+	if err != nil {
+		return nil, "", NoHome(root, err)
+	}
+	run, err := home.FindRun(ref)
+	if err != nil {
+		home.Close()
+		return nil, "", loop.Usage(err.Error(), "hone runs")
+	}
+	return home, run, nil
+}
+
+// acceptance is the record that the user accepts a run that was not recorded
+// here. It is for one workspace.
+type acceptance struct {
+	Dir  string    `json:"dir"`
+	Run  string    `json:"run"`
+	Head string    `json:"head"` // hash of the last event that is accepted
+	When time.Time `json:"when"`
+}
+
+// acceptanceFile returns the file of the acceptance of a run in a workspace.
+func acceptanceFile(dir, run string) (string, error) {
+	folder, err := state.Make("runs")
+	return filepath.Join(folder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(dir+"\x00"+run)))), err
+}
+
+// Accept records that resume, undo and settling accept the run as it was read:
+// up to its last event, and own events after that.
+func (i *Inspection) Accept() error {
+	file, err := acceptanceFile(i.Dir, i.Run)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(acceptance{Dir: i.Dir, Run: i.Run, Head: i.Events[len(i.Events)-1].Hash(), When: time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), "accept-*")
+	if err != nil {
+		return fmt.Errorf("record that the run is accepted: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("record that the run is accepted: %w", err)
+	}
+	return nil
+}
+
+// RevokeRun withdraws the acceptance of a run, so that resume and undo refuse it
+// again. ref is as for [Inspect].
+func RevokeRun(dir, ref string) error {
+	home, run, err := findRun(dir, ref)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	file, err := acceptanceFile(filepath.Dir(home.Dir()), run)
+	if err != nil {
+		return err
+	}
+	err = os.Remove(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return loop.Usage("run "+run+" was not accepted with hone trust", "hone runs")
+	}
+	return err
+}
+
+// acceptedHead returns the hash of the last event of a run that the user accepted;
+// empty if the run was not accepted.
+func acceptedHead(dir, run string) string {
+	file, err := acceptanceFile(dir, run)
+	if err != nil {
+		return ""
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	var a acceptance
+	if json.Unmarshal(b, &a) != nil || a.Dir != dir || a.Run != run {
+		return ""
+	}
+	return a.Head
+}

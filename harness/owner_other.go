@@ -1,0 +1,8 @@
+//go:build !unix
+
+package harness
+
+import "io/fs"
+
+// ownerOf does not know the owner: only Unix has user ids.
+func ownerOf(fs.FileInfo) (uid int, ok bool) { return 0, false }

@@ -1,0 +1,150 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hone"
+	"hone/check"
+	"hone/loop"
+	"hone/workspace"
+)
+
+// finished runs a loop without rounds in a directory, and returns its run.
+func finished(t *testing.T, dir string) string {
+	t.Helper()
+	l := &programLoop{loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}}}
+	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: dir}, hone.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := s.NewRun(workspace.Rules{})
+	if err := s.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Do(t.Context(), func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) { return nil, nil }); err != nil {
+		t.Fatal(err)
+	}
+	return s.ID()
+}
+
+// refused reports whether a run cannot be resumed, with what to type.
+func refused(t *testing.T, dir, run string) bool {
+	t.Helper()
+	r, err := Find(t.Context(), dir, run)
+	if err == nil {
+		r.Close()
+		return false
+	}
+	var usage *hone.UsageError
+	if !errors.As(err, &usage) || !strings.HasPrefix(usage.Hint, "hone trust "+run) {
+		t.Fatal(err)
+	}
+	return true
+}
+
+func emptyDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Accepting a run is for this run in this directory, until it is revoked.
+func TestAcceptAndRevoke(t *testing.T) {
+	dir := emptyDir(t)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	run := finished(t, dir)
+	if refused(t, dir, run) {
+		t.Error("the run is not its owner's")
+	}
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	if !refused(t, dir, run) {
+		t.Error("another user resumes the run")
+	}
+	seen, err := Inspect(t.Context(), dir, "last")
+	if err != nil || seen.Foreign != 1 || seen.Run != run {
+		t.Fatalf("%+v, %v", seen, err)
+	}
+	if err := seen.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	if seen, err = Inspect(t.Context(), dir, run); err != nil || seen.Foreign != 0 || refused(t, dir, run) {
+		t.Errorf("event %d of the accepted run is foreign: %v", seen.Foreign, err)
+	}
+	if err := RevokeRun(dir, "last"); err != nil || !refused(t, dir, run) {
+		t.Errorf("a run that is no longer accepted: %v", err)
+	}
+	if err := RevokeRun(dir, "last"); err == nil {
+		t.Error("it was revoked twice")
+	}
+}
+
+// Without a state folder a run starts, and says what that means; it is nobody's.
+func TestRunWithoutStateFolder(t *testing.T) {
+	dir := emptyDir(t)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	own := finished(t, dir)
+	t.Setenv("XDG_STATE_HOME", file)
+	run := finished(t, dir)
+	if !refused(t, dir, run) || !refused(t, dir, own) {
+		t.Error("a run is resumed although nothing says whose it is")
+	}
+	seen, err := Inspect(t.Context(), dir, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := seen.Accept(); err == nil || !strings.Contains(err.Error(), "state folder") {
+		t.Errorf("accepted: %v", err)
+	}
+}
+
+// Runs are searched up to the top of the repository, or outside of one up to the
+// home directory.
+func TestFindRoot(t *testing.T) {
+	top := emptyDir(t)
+	mkdir := func(path ...string) string {
+		dir := filepath.Join(append([]string{top}, path...)...)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	mkdir(".hone")
+	shared := mkdir("shared", "dir")
+	repo := mkdir("repo")
+	below := mkdir("repo", "a", "b")
+	home := mkdir("home")
+	mkdir("home", ".hone")
+	inHome := mkdir("home", "a", "b")
+	mkdir("home", "used", ".hone")
+	inUsed := mkdir("home", "used", "a")
+	mkdir("repo", ".git")
+	if err := os.WriteFile(filepath.Join(repo, ".git", "HEAD"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	for dir, want := range map[string]string{
+		top: top, shared: shared, below: repo, home: home, inHome: home, inUsed: filepath.Dir(inUsed),
+	} {
+		if got, err := FindRoot(dir); err != nil || got != want {
+			t.Errorf("FindRoot(%s) = %s, %v; want %s", dir, got, err, want)
+		}
+	}
+	t.Setenv("HOME", string(filepath.Separator))
+	t.Setenv("USERPROFILE", string(filepath.Separator))
+	if got, err := FindRoot(shared); err != nil || got != shared {
+		t.Errorf("with / as home: %s, %v", got, err)
+	}
+}

@@ -1,0 +1,17 @@
+//go:build unix
+
+package harness
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// ownerOf returns the user who owns a file.
+func ownerOf(info fs.FileInfo) (uid int, ok bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
+}
