@@ -82,7 +82,7 @@ func checkUntracked(ctx context.Context, dir string) error {
 		return err
 	}
 	return trackedError{loop.Usage("git tracks "+filepath.Join(dir, journal.HomeName)+": its runs can come from anyone who commits",
-		"git rm -r --cached --quiet "+journal.HomeName)}
+		"git rm -r -f --cached --quiet "+journal.HomeName)}
 }
 
 // settle completes the edits that the workspace's last run had started to apply.

@@ -87,6 +87,19 @@ func TestAcceptAndRevoke(t *testing.T) {
 	}
 }
 
+// A run stays its owner's where the owner moves or copies the workspace to. So it
+// also does where somebody else copies it to.
+func TestOwnRunElsewhere(t *testing.T) {
+	dir, elsewhere := emptyDir(t), emptyDir(t)
+	run := finished(t, dir)
+	if err := os.CopyFS(filepath.Join(elsewhere, ".hone"), os.DirFS(filepath.Join(dir, ".hone"))); err != nil {
+		t.Fatal(err)
+	}
+	if refused(t, elsewhere, run) {
+		t.Error("the run is not its owner's any more")
+	}
+}
+
 // Without a state folder a run starts, and says what that means; it is nobody's.
 func TestRunWithoutStateFolder(t *testing.T) {
 	dir := emptyDir(t)
