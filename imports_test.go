@@ -49,6 +49,7 @@ func house() []room {
 		{folder: "sandbox/internal/process", floor: 0},
 		{folder: "sandbox/internal/environ", floor: 0},
 		{folder: "sandbox/internal/loopback", floor: 0},
+		{folder: "sandbox/internal/placeholder", floor: 1, may: []string{"sandbox"}},
 		{folder: "journal", floor: 0},
 		{folder: "internal/git", floor: 0},
 		{folder: "internal/artifact", floor: 0},
@@ -58,7 +59,7 @@ func house() []room {
 		{folder: "sandbox/putback", floor: 1, may: []string{"sandbox"}},
 		{folder: "sandbox/internal/kernel", floor: 1, may: []string{"sandbox"}},
 		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"sandbox"}, test: true},
-		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/internal/kernel", "sandbox/internal/process", "sandbox/internal/loopback"}},
+		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/internal/kernel", "sandbox/internal/process", "sandbox/internal/loopback", "sandbox/internal/placeholder"}},
 		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/workshop", "sandbox/wall"}},
 		{folder: "block", floor: 1, may: []string{"workspace", "workspace/treepath"}},
 		{folder: "tool/allow", floor: 0},
@@ -86,7 +87,7 @@ func house() []room {
 
 		{folder: "harness/internal/state", floor: 0},
 		{folder: "harness/trust", floor: 5, may: []string{"harness/internal/state"}},
-		{folder: "harness/internal/walldir", floor: 5, may: []string{root, "loop", "sandbox", "sandbox/wall"}},
+		{folder: "harness/internal/walldir", floor: 5, may: []string{root, "loop", "sandbox", "sandbox/wall", "harness/internal/state"}},
 		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "harness/internal/walldir", "harness/internal/state", "harness/trust")},
 
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render"}},

@@ -86,6 +86,11 @@ func Recover(root string) ([]string, error) {
 	return notes, err
 }
 
+// WallsStand reports whether another hone has walls around a tree now. Its commands
+// may be changing files there that it will restore when they have ended, so do not
+// read configuration from the tree. It is also true if this process has walls.
+func WallsStand(root string) bool { return walldir.Busy(root) }
+
 // Enclose builds walls and tries briefly to cross them. If that works the error
 // is a [*hone.Stop] and the walls are not used. The caller closes the result.
 func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
@@ -160,7 +165,7 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	if err := linkHome(filepath.Join(e.dir.Path, "home"), w.homePaths); err != nil {
 		return err
 	}
-	policy.Aside, policy.Doors = e.dir.Aside, w.Doors
+	policy.Aside, policy.Records, policy.Doors = e.dir.Aside, e.dir.Records, w.Doors
 	e.env = env
 	if w.environ != nil {
 		e.env = w.environ

@@ -26,6 +26,8 @@ type Entry struct {
 	Dir    bool
 	Link   string // the target if the path is a symlink on the way to an entry
 	Absent bool   // the path does not exist
+	// Placeholder takes the place of a missing path; nil means that nothing does.
+	Placeholder *Placeholder
 }
 
 // Entries returns the paths of a policy, outer ones first, which is the order in
@@ -37,9 +39,14 @@ func (p Policy) Entries() ([]Entry, error) {
 		access Access
 	}{{p.Write, AccessWrite}, {p.Read, AccessRead}, {p.Hide, AccessNone}} {
 		for _, path := range list.paths {
-			if err := v.add(path, list.access); err != nil {
+			e, err := v.add(path, list.access)
+			if err != nil {
 				return nil, err
 			}
+			if stand, ok := p.Placeholders[path]; ok && list.access == AccessRead {
+				e.Placeholder = &stand
+			}
+			v.put(e)
 		}
 	}
 	entries := make([]Entry, 0, len(v.seen))
@@ -53,31 +60,33 @@ func (p Policy) Entries() ([]Entry, error) {
 // viewer collects entries by their path.
 type viewer struct{ seen map[string]Entry }
 
-// add adds a path and the symlinks on the way to it.
-func (v viewer) add(path string, a Access) error {
+// add returns the entry for a path, and adds the symlinks on the way to it.
+func (v viewer) add(path string, a Access) (Entry, error) {
 	if !filepath.IsAbs(path) {
-		return fmt.Errorf("%s is not an absolute path", path)
+		return Entry{}, fmt.Errorf("%s is not an absolute path", path)
 	}
 	real, err := v.follow(filepath.Clean(path), a)
 	if errors.Is(err, fs.ErrNotExist) && a != AccessWrite {
-		v.put(Entry{Path: real, Access: a, Absent: true})
-		return nil
+		return Entry{Path: real, Access: a, Absent: true}, nil
 	}
 	if err != nil {
-		return err
+		return Entry{}, err
 	}
 	info, err := os.Lstat(real)
 	if err != nil {
-		return err
+		return Entry{}, err
 	}
-	v.put(Entry{Path: real, Access: a, Dir: info.IsDir()})
-	return nil
+	return Entry{Path: real, Access: a, Dir: info.IsDir()}, nil
 }
 
 // put adds an entry unless one with less access has its path.
 func (v viewer) put(e Entry) {
-	if old, ok := v.seen[e.Path]; ok && old.Link == "" && old.Access < e.Access {
+	old, ok := v.seen[e.Path]
+	if ok && old.Link == "" && old.Access < e.Access {
 		return
+	}
+	if ok && e.Access == old.Access && e.Placeholder == nil {
+		e.Placeholder = old.Placeholder
 	}
 	v.seen[e.Path] = e
 }

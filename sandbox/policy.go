@@ -31,12 +31,26 @@ type Policy struct {
 	// what a command put in place of a protected file; if Aside is empty that is
 	// deleted.
 	Aside string
+	// Placeholders take the place of missing paths of Read while a command runs, by
+	// path, so that the command cannot create them. Other missing paths, and all if
+	// the wall can only grant or Records is empty, are removed afterwards instead.
+	Placeholders map[string]Placeholder
+	// Records is a directory outside everything that may be written, the same for
+	// all processes of the user. Walls record there which placeholders they create.
+	Records string
 	// Net lets commands use the network as this process can.
 	Net bool
 	// Doors are the addresses that commands can reach without Net.
 	Doors []Door
 	// Limits bound each command.
 	Limits Limits
+}
+
+// Placeholder is a harmless file or directory in place of one that does not exist.
+// The zero Placeholder is an empty file.
+type Placeholder struct {
+	Dir  bool   // an empty directory
+	Text string // the contents of a file
 }
 
 // Limits limit a command together with all that it started. The comments say

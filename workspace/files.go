@@ -43,7 +43,7 @@ type File struct {
 // path: the files that the Lister names, or all files if there is no Lister or
 // no repository. It leaves out files that git ignores, git's own files at any
 // depth, .hone at the root, the closed directory of the options, hone's temporary
-// files, and listed paths that do not exist or are behind a symlink. A directory that
+// files and empty configurations, and listed paths that do not exist or are behind a symlink. A directory that
 // cannot be read is an entry of kind Other with a note, not an error.
 func (t *Tree) Files(ctx context.Context) ([]File, error) {
 	files, err := t.listedFiles(ctx)
@@ -160,10 +160,20 @@ func (l *lister) add(path string, m marks) error {
 		l.addUnreadable(path, m, err)
 	case info.IsDir():
 		return l.enter(path, m)
+	case isPlaceholder(path, info):
 	default:
 		l.files = append(l.files, l.file(path, info, m))
 	}
 	return nil
+}
+
+// isPlaceholder reports whether a file is a configuration without contents. hone
+// creates one if there is none while commands run, so that they cannot.
+func isPlaceholder(name string, info fs.FileInfo) bool {
+	if !info.Mode().IsRegular() || info.Size() > int64(len("{}")) || path.Base(path.Dir(name)) != ".config" {
+		return false
+	}
+	return path.Base(name) == "hone.toml" && info.Size() == 0 || path.Base(name) == "bork.json" && info.Size() == int64(len("{}"))
 }
 
 // enter lists a nested repository, or walks an ordinary directory.

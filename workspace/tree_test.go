@@ -115,6 +115,25 @@ link symlink 0 -> /etc/passwd
 	}
 }
 
+// Configurations without contents are placeholders of hone's.
+func TestPlaceholdersAreNotListed(t *testing.T) {
+	tree := newTree(t, map[string]string{
+		".config/hone.toml": "", ".config/bork.json": "{}", "sub/.config/hone.toml": "", "config/hone.toml": "", "hone.toml": "",
+		"a/.config/hone.toml": "\n", "a/.config/bork.json": "{ }", ".config/other": "",
+	}, Options{})
+	files, err := tree.Files(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		got = append(got, f.Path)
+	}
+	if diff := cmp.Diff([]string{".config/other", "a/.config/bork.json", "a/.config/hone.toml", "config/hone.toml", "hone.toml"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFilesOfRepositories(t *testing.T) {
 	list := gitLister(t)
 	tree := newTree(t, map[string]string{

@@ -223,7 +223,7 @@ func bash(line string) modeltest.Turn {
 func (b phaseProject) command(point string, args ...string) *exec.Cmd {
 	c := exec.Command("hone", args...)
 	c.Dir = b.dir
-	c.Env = append(os.Environ(), "HONE_TEST_KILL="+point, "OPENAI_BASE_URL="+b.url+"/v1", "XDG_CACHE_HOME="+b.cache, "GIT_CONFIG_GLOBAL="+os.DevNull, promptExit)
+	c.Env = append(os.Environ(), "HONE_TEST_KILL="+point, "OPENAI_BASE_URL="+b.url+"/v1", "XDG_CACHE_HOME="+b.cache, "XDG_STATE_HOME="+b.cache, "GIT_CONFIG_GLOBAL="+os.DevNull, promptExit)
 	return c
 }
 

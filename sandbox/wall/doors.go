@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"hone/sandbox"
+	"hone/sandbox/internal/placeholder"
 	"hone/sandbox/putback"
 )
 
@@ -72,6 +73,11 @@ func (o *outside) protect(entries []sandbox.Entry, aside string) (err error) {
 // no living process may use. Call it before anything is read that a command may have
 // changed: a configuration, and what the next policy names.
 func Recover(aside string) ([]sandbox.Restored, error) { return putback.Settle(aside) }
+
+// RecoverPlaceholders removes the placeholders that processes left which died during
+// a command. records is the Records of their policies. It does not touch those of
+// living processes.
+func RecoverPlaceholders(records string) error { return placeholder.Settle(records) }
 
 // DoorAddr returns the address at which commands find the door of the policy
 // with that index.

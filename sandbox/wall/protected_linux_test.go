@@ -2,6 +2,7 @@ package wall
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,11 @@ import (
 // command as before, whichever wall it ran behind, and what was not there still
 // is not.
 func TestProtectedPathsBehindWalls(t *testing.T) {
+	t.Run("put back", func(t *testing.T) { testProtectedPaths(t, false) })
+	t.Run("placeholders", func(t *testing.T) { testProtectedPaths(t, true) })
+}
+
+func testProtectedPaths(t *testing.T, placeholders bool) {
 	const config = "[core]\n"
 	for name, script := range map[string]string{
 		"written":      "echo evil >.git/config",
@@ -32,6 +38,10 @@ func TestProtectedPathsBehindWalls(t *testing.T) {
 					p.Read = append(p.Read, filepath.Join(dir, path))
 				}
 				p.Aside = aside
+				if placeholders {
+					p.Records = filepath.Join(t.TempDir(), "records")
+					p.Placeholders = map[string]sandbox.Placeholder{filepath.Join(dir, ".config", "hone.toml"): {}}
+				}
 			}
 			everyWall(t, prepare, func(t *testing.T, w *Walls, dir string) {
 				r := must(w.Run(context.Background(), inside(dir, script+"; true")))
@@ -50,4 +60,61 @@ func TestProtectedPathsBehindWalls(t *testing.T) {
 			})
 		})
 	}
+}
+
+// While a command runs there are placeholders in place of protected files that do not
+// exist, in all walls but landlock and none. Afterwards there are none, and what the
+// command put next to them stays.
+func TestPlaceholders(t *testing.T) {
+	names := map[string]sandbox.Placeholder{".git/commondir": {Text: "."}, ".git/hooks": {Dir: true}, ".config/hone.toml": {}}
+	prepare := func(p *sandbox.Policy) {
+		dir := p.Write[0]
+		must(0, os.MkdirAll(filepath.Join(dir, ".git"), 0o755))
+		p.Records, p.Placeholders = filepath.Join(t.TempDir(), "records"), map[string]sandbox.Placeholder{}
+		for name, file := range names {
+			p.Read = append(p.Read, filepath.Join(dir, name))
+			p.Placeholders[filepath.Join(dir, name)] = file
+		}
+	}
+	everyWall(t, prepare, func(t *testing.T, w *Walls, dir string) {
+		h := holdShell(t, context.Background(), w, dir)
+		must(fmt.Fprintln(h.orders, `echo ../evil >.git/commondir; echo evil >.config/hone.toml; echo evil >.git/hooks/pre-commit
+			rm -rf .config/hone.toml .git/hooks; mv .config moved; mv .git/commondir moved; mkdir -p .config; echo mine >.config/other; echo tried`))
+		<-h.lines
+		filled := w.spec.Traits.Namespaces
+		for range 2 { // the second time after the end of another command
+			for name, want := range map[string]string{".git/commondir": ".", ".config/hone.toml": ""} {
+				if got, err := os.ReadFile(filepath.Join(dir, name)); filled && (err != nil || string(got) != want) {
+					t.Errorf("%s contains %q, %v", name, got, err)
+				}
+			}
+			behind(t, w, dir, "true")
+		}
+		h.orders.Close()
+		r := must(h.Wait())
+		for name := range names {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				t.Errorf("%s exists; restored %+v", name, r.Restored)
+			}
+		}
+		if mine, err := os.ReadFile(filepath.Join(dir, ".config", "other")); filled && (err != nil || string(mine) != "mine\n" || len(r.Restored) > 0) {
+			t.Errorf("the command's own file: %q, %v; restored %+v", mine, err, r.Restored)
+		}
+	})
+}
+
+// What is to be hidden and no longer exists is not created by its mount.
+func TestHiddenFileThatDisappears(t *testing.T) {
+	prepare := func(p *sandbox.Policy) {
+		path := filepath.Join(p.Write[0], "secret")
+		must(0, os.WriteFile(path, nil, 0o600))
+		p.Hide = append(p.Hide, path)
+	}
+	everyWall(t, prepare, func(t *testing.T, w *Walls, dir string) {
+		must(0, os.Remove(filepath.Join(dir, "secret")))
+		behind(t, w, dir, "true")
+		if _, err := os.Lstat(filepath.Join(dir, "secret")); err == nil {
+			t.Error("the walls created it")
+		}
+	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
+	"hone/sandbox/internal/placeholder"
 	"hone/sandbox/internal/process"
 )
 
@@ -26,6 +27,9 @@ type Walls struct {
 	serve []sandbox.Door // those of the policy
 	grade sandbox.Grade
 	grace time.Duration // see [sandbox.None]
+
+	placeholders []*placeholder.Set
+	filled       []string // the paths that did not exist when the walls were built, and have placeholders
 }
 
 var _ sandbox.Runner = (*Walls)(nil)
@@ -84,7 +88,8 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	w := &Walls{kind: k, serve: p.Doors}
 	p.Doors = nil
 	w.spec = spec{Wall: wall, Traits: k.traits, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}
-	if k.args != nil {
+	err = w.cover()
+	if err == nil && k.args != nil {
 		w.spec.Wrapper, err = wrapper(k, w.spec)
 	}
 	if err == nil {
@@ -120,6 +125,10 @@ const trialTime = 30 * time.Second
 
 // try builds the walls once without a command.
 func (w *Walls) try(ctx context.Context) error {
+	return w.behindPlaceholders(w.placeholders, func() error { return w.tryOnce(ctx) })
+}
+
+func (w *Walls) tryOnce(ctx context.Context) error {
 	l, err := start(w.spec, sandbox.Command{Dir: "/"}, nil, nil)
 	if err != nil {
 		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "it cannot be started", Err: err}
@@ -182,12 +191,24 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 	}
 	c.Timeout = lower(c.Timeout, w.spec.Policy.Limits.Time)
 	c.MaxOutput = lower(cmp.Or(c.MaxOutput, process.DefaultMaxOutput), w.spec.Policy.Limits.Output)
-	return w.guard.Around(func() (sandbox.Result, error) {
+	return w.guard.Around(func() (result sandbox.Result, err error) {
 		began := time.Now()
-		result, err := w.supervise(ctx, c, up)
+		err = w.behindPlaceholders(w.placeholders, func() (err error) {
+			result, err = w.supervise(ctx, c, up)
+			return err
+		})
 		result.Duration = time.Since(began)
 		return result, err
 	})
+}
+
+// Close closes the doors and stops protecting paths. No command may be running.
+func (w *Walls) Close() error {
+	err := w.outside.Close()
+	for _, set := range w.placeholders {
+		err = errors.Join(err, set.Close())
+	}
+	return err
 }
 
 // checkStdin refuses a standard input through which a command could leave its
@@ -218,15 +239,19 @@ func lower[T int64 | time.Duration](a, b T) T {
 // unprotected returns the entries that these walls cannot protect while a
 // command runs, so that its changes must be undone afterwards.
 func (w *Walls) unprotected() []sandbox.Entry {
-	if !w.spec.Traits.Mounted {
-		return w.spec.Entries
-	}
-	return slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool { return e.Access != sandbox.AccessWrite && !e.Absent && e.Link == "" })
+	return slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool {
+		mounted := w.spec.Traits.Mounted && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
+		return mounted || slices.Contains(w.filled, e.Path)
+	})
 }
 
 // supervise starts a command and waits until it has ended.
 func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {
-	l, err := start(w.spec, c, w.serve, up)
+	s, err := w.current()
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	l, err := start(s, c, w.serve, up)
 	if err != nil {
 		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
 	}

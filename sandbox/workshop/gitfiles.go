@@ -108,6 +108,28 @@ func guardedNames() []string {
 	}
 }
 
+// placeholders returns the placeholders for protected paths that the user's programs
+// read. They must find what they find if the paths do not exist: git stops at an
+// empty commondir, and an empty bork.json is not JSON. Other protected paths have
+// none, because it is not known what an empty file there would mean.
+func (w Workshop) placeholders(protected, git []string) map[string]sandbox.Placeholder {
+	all := map[string]sandbox.Placeholder{}
+	for _, path := range protected {
+		switch name := filepath.Base(path); {
+		case name == "bork.json":
+			all[path] = sandbox.Placeholder{Text: "{}"}
+		case name == "hone.toml":
+			all[path] = sandbox.Placeholder{}
+		case !slices.Contains(git, path):
+		case name == "commondir":
+			all[path] = sandbox.Placeholder{Text: "."}
+		default:
+			all[path] = sandbox.Placeholder{Dir: name == "hooks" || name == "info"}
+		}
+	}
+	return all
+}
+
 // maxGitDirs limits the search for submodules and worktrees.
 const maxGitDirs = 10_000
 

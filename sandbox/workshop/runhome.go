@@ -41,7 +41,31 @@ func (o *outfit) makeHome() error {
 			return err
 		}
 	}
+	if err := ignorePlaceholders(home); err != nil {
+		return err
+	}
 	return o.gitIdentity(home)
+}
+
+// ignorePlaceholders writes git's list of ignored files. It contains the protected
+// files in the workspace that have placeholders while a command runs if they do not
+// exist, so that git add does not add these. It keeps an existing list.
+func ignorePlaceholders(home *os.Root) error {
+	list := filepath.FromSlash(".config/git/ignore")
+	for _, dir := range []string{".config", filepath.Dir(list)} {
+		if err := makeDir(home, dir); err != nil {
+			return err
+		}
+	}
+	f, err := home.OpenFile(list, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("/.config/hone.toml\n/.config/bork.json\n")
+	return errors.Join(err, f.Close())
 }
 
 // makeDir makes a directory that only this user can access. It replaces anything

@@ -88,7 +88,7 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	path := o.toolchains()
 	o.caches()
 	o.certificates()
-	protected, err := w.protected(o)
+	protected, placeholders, err := w.protected(o)
 	if err != nil {
 		return sandbox.Policy{}, nil, err
 	}
@@ -102,6 +102,8 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 		Aside:  filepath.Join(w.Home, asideDir),
 		Net:    w.Net,
 		Limits: w.Limits,
+
+		Placeholders: placeholders,
 	}
 	shown := append(slices.Clone(p.Read), p.Write...)
 	p.Hide = slices.Concat([]string{filepath.Join(w.Root, ".hone")}, o.credentials(append(w.Read, w.Write...), shown), w.Hide)
@@ -139,17 +141,18 @@ func (w Workshop) clean() (Workshop, error) {
 }
 
 // protected returns the protected paths of the workspace, and the paths of its
-// repository outside.
-func (w Workshop) protected(o *outfit) ([]string, error) {
+// repository outside, and what takes the place of those that do not exist.
+func (w Workshop) protected(o *outfit) ([]string, map[string]sandbox.Placeholder, error) {
 	git, err := o.gitFiles()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	paths := append(git, filepath.Join(w.Root, ".config", "hone.toml"), filepath.Join(w.Root, ".config", "bork.json"))
 	for _, path := range w.Protect {
 		paths = append(paths, filepath.Clean(absolute(w.Root, path)))
 	}
-	return o.checkProtected(paths, slices.Concat(w.Read, w.Write))
+	protected, err := o.checkProtected(paths, slices.Concat(w.Read, w.Write))
+	return protected, w.placeholders(protected, git), err
 }
 
 // environment returns the environment of commands: the harmless variables of the

@@ -1,6 +1,6 @@
-// Package walldir keeps the directories outside the tree that walls need: one for
-// each session, with the HOME and the caches of its commands, and those for what
-// commands put in place of protected files, which outlive a process that is killed.
+// Package walldir keeps the directories outside the tree that walls need: in the
+// user's cache one for each session, with the HOME and the caches of its commands; in
+// the state folder those with what outlives a process that is killed.
 package walldir
 
 import (
@@ -10,11 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"hone"
+	"hone/harness/internal/state"
 	"hone/loop"
 	"hone/sandbox"
 	"hone/sandbox/wall"
@@ -23,9 +25,10 @@ import (
 // Dir is the directory outside the tree that has the HOME, the TMPDIR and the caches
 // of commands behind walls. Each session has its own.
 type Dir struct {
-	Path  string
-	Aside string // for what commands put in place of protected files; it outlives the session
-	locks []*os.File
+	Path    string
+	Aside   string // for what commands put in place of protected files; it outlives the session
+	Records string // for the records of placeholders; all sessions share it
+	locks   []*os.File
 }
 
 // runPrefix starts the names of the directories that are removed when their
@@ -47,12 +50,49 @@ func New(root, id string) (*Dir, error) {
 	if lock, ok := tryLock(f.Path); ok {
 		f.locks = append(f.locks, lock)
 	}
-	if f.Aside, err = f.claimAside(base, root); err != nil {
+	guards, err := guardsDir(base, root)
+	if err == nil {
+		f.Records = recordsIn(guards)
+		f.Aside, err = f.claimAside(guards, root)
+	}
+	if err != nil {
 		f.Remove()
 		return nil, err
 	}
 	return f, nil
 }
+
+// guardsDir returns the directory for what must be restored before a configuration
+// is read. It is in the cache if the state folder cannot be used.
+func guardsDir(base, root string) (string, error) {
+	dir, err := state.Make("guards")
+	if err != nil {
+		return base, nil
+	}
+	if sandbox.Within(root, dir) {
+		return "", loop.Usage(fmt.Sprintf("hone's state folder %s is inside the tree %s, which commands may change", filepath.Dir(dir), root),
+			"set XDG_STATE_HOME to a directory outside the tree")
+	}
+	return dir, nil
+}
+
+// allGuards returns the directories that guardsDir may have returned earlier and
+// that exist.
+func allGuards() []string {
+	var found []string
+	if dir, err := state.Dir(); err == nil {
+		found = append(found, filepath.Join(dir, "guards"))
+	}
+	if cache, err := os.UserCacheDir(); err == nil {
+		found = append(found, filepath.Join(cache, "hone"))
+	}
+	for i, dir := range found {
+		found[i], _ = filepath.EvalSymlinks(dir)
+	}
+	return slices.DeleteFunc(found, func(dir string) bool { return dir == "" })
+}
+
+func recordsIn(guards string) string { return filepath.Join(guards, "placeholders") }
 
 // cacheBase returns hone's directory in the user's cache. It must not be where
 // commands may write anyway.
@@ -83,38 +123,59 @@ const maxAsides = 64
 
 // asidePrefix returns how the names of the tree's directories for what walls put
 // aside begin; a number follows.
-func asidePrefix(base, root string) string {
+func asidePrefix(guards, root string) string {
 	sum := sha256.Sum256([]byte(root))
-	return filepath.Join(base, "aside", fmt.Sprintf("%x-", sum[:8]))
+	return filepath.Join(guards, "aside", fmt.Sprintf("%x-", sum[:8]))
+}
+
+// asides returns the tree's directories for what walls put aside.
+func asides(guards, root string) []string {
+	prefix := asidePrefix(guards, root)
+	entries, _ := os.ReadDir(filepath.Dir(prefix)) // there may be none yet
+	var found []string
+	for _, e := range entries {
+		if dir := filepath.Join(filepath.Dir(prefix), e.Name()); strings.HasPrefix(dir, prefix) {
+			found = append(found, dir)
+		}
+	}
+	return found
 }
 
 // Recover restores the protected files of a tree that commands changed, if the hone
-// that ran them died before it could. It does not touch the files of a hone that is
-// still alive. The error is a *hone.Stop.
+// that ran them died before it could, and removes placeholders that it left. It does
+// not touch the files of a hone that is still alive. The error is a *hone.Stop.
 func Recover(root string) ([]sandbox.Restored, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, nil // then there were no walls
-	}
-	base, err := filepath.EvalSymlinks(filepath.Join(cache, "hone"))
-	if err != nil {
-		return nil, nil
-	}
-	prefix := asidePrefix(base, root)
-	asides, _ := os.ReadDir(filepath.Dir(prefix)) // there may be none yet
 	var all []sandbox.Restored
-	for _, entry := range asides {
-		aside := filepath.Join(filepath.Dir(prefix), entry.Name())
-		if !strings.HasPrefix(aside, prefix) {
-			continue
+	for _, guards := range allGuards() {
+		err := wall.RecoverPlaceholders(recordsIn(guards))
+		for _, aside := range asides(guards, root) {
+			restored, failed := recoverAside(aside)
+			all, err = append(all, restored...), errors.Join(err, failed)
 		}
-		restored, err := recoverAside(aside)
-		all = append(all, restored...)
 		if err != nil {
 			return all, &hone.Stop{Kind: hone.KindBlocked, Why: "a file that a command changed could not be restored", Err: err}
 		}
 	}
 	return all, nil
+}
+
+// Busy reports whether another process has walls around the tree, or this one.
+func Busy(root string) bool {
+	for _, guards := range allGuards() {
+		if slices.ContainsFunc(asides(guards, root), locked) {
+			return true
+		}
+	}
+	return false
+}
+
+// locked reports whether a process uses a directory.
+func locked(dir string) bool {
+	lock, ok := tryLock(dir)
+	if ok {
+		lock.Close()
+	}
+	return canLock && !ok
 }
 
 // recoverAside restores from one directory, unless a process uses it.
@@ -130,9 +191,9 @@ func recoverAside(aside string) ([]sandbox.Restored, error) {
 // claimAside locks one of the tree's directories for what walls put aside.
 // Their names never change, so that the next process on the same tree finds
 // what a killed process could not restore.
-func (f *Dir) claimAside(base, root string) (string, error) {
+func (f *Dir) claimAside(guards, root string) (string, error) {
 	for n := range maxAsides {
-		dir := asidePrefix(base, root) + strconv.Itoa(n)
+		dir := asidePrefix(guards, root) + strconv.Itoa(n)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", err
 		}

@@ -6,8 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
+
+	"hone/sandbox"
 )
 
 func TestRemoveTree(t *testing.T) {
@@ -50,6 +53,10 @@ func TestWallDir(t *testing.T) {
 	}
 	cache, root := t.TempDir(), t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	if Busy(root) {
+		t.Error("no one has walls yet")
+	}
 	first, err := New(root, "x")
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +94,39 @@ func TestWallDir(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
+	if !Busy(root) || Busy(cache) {
+		t.Errorf("walls around %s: %t, around %s: %t", root, Busy(root), cache, Busy(cache))
+	}
 	first.Remove()
 	third.Remove()
+	if Busy(root) {
+		t.Error("the walls were removed")
+	}
+}
+
+// What outlives a process lies in the state folder, or in the cache if that cannot be
+// used. It is never in the tree.
+func TestPlaceOfGuards(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("walls are Linux's")
+	}
+	cache, state, root := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	for home, where := range map[string]string{state: state, os.DevNull: cache} {
+		t.Setenv("XDG_STATE_HOME", home)
+		dir, err := New(root, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{dir.Aside, dir.Records} {
+			if !sandbox.Within(where, path) {
+				t.Errorf("%s is not in %s", path, where)
+			}
+		}
+		dir.Remove()
+	}
+	t.Setenv("XDG_STATE_HOME", filepath.Join(root, "state"))
+	if _, err := New(root, "x"); err == nil || !strings.Contains(err.Error(), "inside the tree") {
+		t.Errorf("a state folder in the tree: %v", err)
+	}
 }

@@ -1,0 +1,107 @@
+package wall
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/placeholder"
+)
+
+// cover makes the walls protect what must not exist: while a command runs there
+// are placeholders, which the walls protect like other files. The entries change
+// accordingly. It omits what this user cannot create, because commands cannot either.
+func (w *Walls) cover() error {
+	if w.spec.Policy.Records == "" || !w.spec.Traits.Namespaces {
+		return nil
+	}
+	byRoot := map[string]map[string]sandbox.Placeholder{} // by the outermost writable directory
+	for i, e := range w.spec.Entries {
+		if e.Placeholder == nil {
+			continue
+		}
+		root := writableAround(w.spec.Entries, e.Path)
+		if root == "" || e.Absent && !creatable(e.Path) {
+			continue
+		}
+		if e.Absent {
+			w.spec.Entries[i].Absent, w.spec.Entries[i].Dir = false, e.Placeholder.Dir
+			w.filled = append(w.filled, e.Path)
+		}
+		if byRoot[root] == nil {
+			byRoot[root] = map[string]sandbox.Placeholder{}
+		}
+		byRoot[root][e.Path] = *e.Placeholder
+	}
+	for root, files := range byRoot {
+		set, err := placeholder.New(w.spec.Policy.Records, root, files)
+		if err != nil {
+			return err
+		}
+		w.placeholders = append(w.placeholders, set)
+	}
+	return nil
+}
+
+// writableAround returns the outermost writable directory around a path; empty if
+// the path lies in none, or if something between them is not writable.
+func writableAround(entries []sandbox.Entry, path string) (root string) {
+	inner := sandbox.Entry{}
+	for _, e := range entries { // outer ones first
+		if e.Absent || e.Link != "" || e.Path == path || !sandbox.Within(e.Path, path) {
+			continue
+		}
+		if inner = e; root == "" && e.Access == sandbox.AccessWrite {
+			root = e.Path
+		}
+	}
+	if inner.Access != sandbox.AccessWrite {
+		return ""
+	}
+	return root
+}
+
+// creatable reports whether this user can create a path that does not exist.
+func creatable(path string) bool {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+		if !errors.Is(err, unix.ENOENT) {
+			return err == nil
+		}
+	}
+}
+
+// behindPlaceholders calls run while all placeholders exist.
+func (w *Walls) behindPlaceholders(sets []*placeholder.Set, run func() error) error {
+	if len(sets) == 0 {
+		return run()
+	}
+	return sets[0].Around(func() error { return w.behindPlaceholders(sets[1:], run) })
+}
+
+// current returns the spec for a command that starts now. What was to be hidden
+// and no longer exists needs no mount, which would create it.
+func (w *Walls) current() (spec, error) {
+	s := w.spec
+	changed := false
+	s.Entries = append([]sandbox.Entry(nil), s.Entries...)
+	for i, e := range s.Entries {
+		if e.Access != sandbox.AccessNone || e.Absent {
+			continue
+		}
+		if _, err := os.Lstat(e.Path); errors.Is(err, os.ErrNotExist) {
+			s.Entries[i].Absent, changed = true, true
+		}
+	}
+	if !changed {
+		return w.spec, nil
+	}
+	var err error
+	if w.kind.args != nil {
+		s.Wrapper, err = wrapper(w.kind, s)
+	}
+	return s, err
+}
