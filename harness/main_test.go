@@ -5,8 +5,10 @@ import (
 	"testing"
 )
 
-// TestMain gives the tests a state folder of their own.
+// TestMain gives the tests a state folder of their own. In the helper processes of
+// walls Main does not return.
 func TestMain(m *testing.M) {
+	Main()
 	dir, err := os.MkdirTemp("", "state-*")
 	if err != nil {
 		panic(err)

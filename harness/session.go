@@ -16,6 +16,7 @@ import (
 	"hone/journal"
 	"hone/loop"
 	"hone/model"
+	"hone/sandbox/workshop"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
@@ -61,6 +62,10 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 		return nil, err
 	}
 	dir := n.Folder
+	var err error
+	if l.Shared().Trust.GitFiles, err = workshop.GitIndirections(dir, h.environ()); err != nil {
+		return nil, err
+	}
 	settings, err := json.Marshal(l)
 	if err != nil {
 		return nil, err
@@ -228,6 +233,7 @@ func (o checkOutput) Write(b []byte) (int, error) {
 // NewRun returns the run, with rules for its changes. Call it once.
 func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	set := s.loop.Shared()
+	rules.Immutable = append(slices.Clip(rules.Immutable), set.Trust.GitFiles...)
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
 		Trust: hone.Trust{Protect: set.Trust.Protect, Flaky: set.Trust.Flaky, KeepBest: set.Trust.KeepBest}, Largest: set.Trust.MaxFile,

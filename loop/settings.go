@@ -240,6 +240,9 @@ type Trust struct {
 	KeepBest bool     `json:"keep_best,omitempty"`
 	Include  []string `json:"include,omitempty"`  // globs of ignored files that are stored for undo
 	MaxFile  int64    `json:"max_file,omitempty"` // bytes; larger files are not stored for undo; 0 means no limit
+	// GitFiles are the paths in the tree that git's settings name, such as those
+	// of hooks. They are immutable, like .git.
+	GitFiles []string `json:"git_files,omitempty"`
 }
 
 // Provable returns an error if a check is to be proved, but there is none.

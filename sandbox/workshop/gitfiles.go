@@ -112,14 +112,17 @@ func guardedNames() []string {
 // read. They must find what they find if the paths do not exist: git stops at an
 // empty commondir, and an empty bork.json is not JSON. Other protected paths have
 // none, because it is not known what an empty file there would mean.
-func (w Workshop) placeholders(protected, git []string) map[string]sandbox.Placeholder {
+func placeholders(protected, git []string, indirect map[string]sandbox.Placeholder) map[string]sandbox.Placeholder {
 	all := map[string]sandbox.Placeholder{}
 	for _, path := range protected {
+		named, ok := indirect[path]
 		switch name := filepath.Base(path); {
 		case name == "bork.json":
 			all[path] = sandbox.Placeholder{Text: "{}"}
 		case name == "hone.toml":
 			all[path] = sandbox.Placeholder{}
+		case ok:
+			all[path] = named
 		case !slices.Contains(git, path):
 		case name == "commondir":
 			all[path] = sandbox.Placeholder{Text: "."}
@@ -136,7 +139,22 @@ const maxGitDirs = 10_000
 // gitDir returns the read-only files of a git directory in the workspace, and of
 // its submodules and worktrees.
 func (o *outfit) gitDir(dir string) ([]string, error) {
+	dirs, err := gitDirs(dir)
 	var files []string
+	for _, one := range dirs {
+		for _, name := range guardedNames() {
+			files = append(files, filepath.Join(one, name))
+		}
+		if tree := coreWorktree(one); one != dir && tree != "" && tree != o.root && sandbox.Within(o.root, tree) {
+			files = append(files, filepath.Join(tree, ".git"))
+		}
+	}
+	return files, err
+}
+
+// gitDirs returns a git directory, and those of its submodules and worktrees.
+func gitDirs(dir string) ([]string, error) {
+	var found []string
 	dirs := []string{dir}
 	for seen := 0; len(dirs) > 0; seen++ {
 		if seen > maxGitDirs {
@@ -148,16 +166,11 @@ func (o *outfit) gitDir(dir string) ([]string, error) {
 			dirs = append(dirs, subdirectories(next)...)
 			continue
 		}
-		for _, name := range guardedNames() {
-			files = append(files, filepath.Join(next, name))
-		}
-		if tree := coreWorktree(next); next != dir && tree != "" && tree != o.root && sandbox.Within(o.root, tree) {
-			files = append(files, filepath.Join(tree, ".git"))
-		}
+		found = append(found, next)
 		dirs = append(dirs, subdirectories(filepath.Join(next, "modules"))...)
 		dirs = append(dirs, subdirectories(filepath.Join(next, "worktrees"))...)
 	}
-	return files, nil
+	return found, nil
 }
 
 // subdirectories returns the directories in a directory. It follows no symlink.
@@ -205,15 +218,10 @@ func gitName(name, dir string) string {
 // coreWorktree returns the setting core.worktree of a git directory; empty if it
 // is not set.
 func coreWorktree(dir string) string {
-	section, found := "", ""
-	for line := range strings.Lines(string(readSettings(filepath.Join(dir, "config")))) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			section = strings.ToLower(line)
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if ok && section == "[core]" && strings.EqualFold(strings.TrimSpace(key), "worktree") {
-			found = gitName(strings.Trim(strings.TrimSpace(value), `"`), dir)
+	found := ""
+	for _, set := range parseGitConfig(string(readSettings(filepath.Join(dir, "config")))) {
+		if set.section == "core" && set.name == "worktree" {
+			found = gitName(set.value, dir)
 		}
 	}
 	return found

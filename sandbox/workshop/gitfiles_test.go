@@ -6,8 +6,11 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"hone/sandbox"
 )
 
 // git runs git in a directory of a bench.
@@ -176,4 +179,48 @@ func TestOuterRepositories(t *testing.T) {
 	p, _ = b.policy(t)
 	b.check(t, p, "none", "person/.git/objects/x")
 	b.check(t, p, "write", "person/project/x")
+}
+
+// What git's settings name in the workspace is read-only, also if it does not exist.
+func TestGitIndirections(t *testing.T) {
+	b := newBench(t, "src/project/.husky/_/pre-commit", "src/project/hooks/x", "src/project/x", "person/.gitconfig")
+	b.git(t, "src/project", "init", "-q")
+	for key, value := range map[string]string{
+		"include.path": "../.gitconfig", "includeIf.onbranch:x.path": b.root + "/deep/config", "core.attributesFile": "~/../src/project/attributes",
+		"core.hooksPath": ".husky/_", "core.excludesFile": "excludes",
+	} {
+		b.git(t, "src/project", "config", key, value)
+	}
+	b.git(t, "src/project", "config", "--file", ".gitconfig", "include.path", "nested")
+	b.git(t, "src/project", "config", "--file", "nested", "core.hooksPath", "other-hooks")
+	b.git(t, "src/project", "config", "--file", ".git/config.worktree", "include.path", "inner")
+	b.git(t, "src/project", "config", "--file", b.home+"/.gitconfig", "core.hooksPath", "hooks")
+	p, _ := b.policy(t)
+	named := []string{".gitconfig", ".husky", "attributes", "deep/config", "hooks", "nested", "other-hooks"}
+	for _, name := range named {
+		b.check(t, p, "read", "src/project/"+name)
+	}
+	b.check(t, p, "read", "src/project/hooks/new", "src/project/.husky/_/x", "src/project/.git/inner")
+	b.check(t, p, "write", "src/project/x", "src/project/excludes", "src/project/.git/index", "src/project/deep/x")
+	for path, want := range map[string]sandbox.Placeholder{"deep/config": {}, "other-hooks": {Dir: true}, ".git/commondir": {Text: "."}, ".config/bork.json": {Text: "{}"}} {
+		if got, ok := p.Placeholders[b.root+"/"+path]; !ok || got != want {
+			t.Errorf("the placeholder of %s is %+v, %t", path, got, ok)
+		}
+	}
+	got, err := GitIndirections(b.root, b.shop.Environ)
+	if want := append([]string{".git/inner"}, named...); err != nil || !slices.Equal(slices.Sorted(slices.Values(append(want, ".husky/_"))), got) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestParseGitConfig(t *testing.T) {
+	text := "name = none\n[Core] hooksPath = a # comment\n\tattributesFile=\"b ;\" ; x\n[include]path=c\\\n d \n" +
+		"[includeIf \"x]\\\"\"]\nPath = \"\\\\e\\\"\"\n; path = f\n[broken\nflag\n[a.b]\nc\n"
+	want := []gitSetting{
+		{"", "name", "none"}, {"core", "hookspath", "a"}, {"core", "attributesfile", "b ;"}, {"include", "path", "c d"},
+		{"includeif", "path", `\e"`}, {"", "flag", ""}, {"a", "c", ""},
+	}
+	if got := parseGitConfig(text); !slices.Equal(got, want) {
+		t.Errorf("%q\nwant\n%q", got, want)
+	}
 }

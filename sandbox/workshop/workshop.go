@@ -147,12 +147,18 @@ func (w Workshop) protected(o *outfit) ([]string, map[string]sandbox.Placeholder
 	if err != nil {
 		return nil, nil, err
 	}
-	paths := append(git, filepath.Join(w.Root, ".config", "hone.toml"), filepath.Join(w.Root, ".config", "bork.json"))
+	repositories, err := o.gitRepositories()
+	if err != nil {
+		return nil, nil, err
+	}
+	indirect := o.gitIndirect(repositories)
+	paths := slices.AppendSeq(slices.Clone(git), maps.Keys(indirect))
+	paths = append(paths, filepath.Join(w.Root, ".config", "hone.toml"), filepath.Join(w.Root, ".config", "bork.json"))
 	for _, path := range w.Protect {
 		paths = append(paths, filepath.Clean(absolute(w.Root, path)))
 	}
 	protected, err := o.checkProtected(paths, slices.Concat(w.Read, w.Write))
-	return protected, w.placeholders(protected, git), err
+	return protected, placeholders(protected, git, indirect), err
 }
 
 // environment returns the environment of commands: the harmless variables of the
