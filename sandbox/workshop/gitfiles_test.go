@@ -4,10 +4,12 @@ package workshop
 
 import (
 	"errors"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hone/sandbox"
@@ -223,4 +225,23 @@ func TestParseGitConfig(t *testing.T) {
 	if got := parseGitConfig(text); !slices.Equal(got, want) {
 		t.Errorf("%q\nwant\n%q", got, want)
 	}
+}
+
+// Sockets and FIFOs in the workspace are hidden, but not those that the user names.
+func TestEndpoints(t *testing.T) {
+	b := newBench(t, "src/project/sub/x")
+	l, err := net.Listen("unix", filepath.Join(b.root, "s"))
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	defer l.Close()
+	for _, name := range []string{"sub/fifo", "named"} {
+		if err := syscall.Mkfifo(filepath.Join(b.root, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.shop.Write = []string{filepath.Join(b.root, "named")}
+	p, _ := b.policy(t)
+	b.check(t, p, "hidden", "src/project/s", "src/project/sub/fifo")
+	b.check(t, p, "write", "src/project/named", "src/project/sub/x")
 }

@@ -51,7 +51,8 @@ type Workshop struct {
 	// the directory of the run.
 	Net bool
 	// Write, Read and Hide are added to the lists of the [sandbox.Policy]. A path
-	// of Read is shown even if it is known to contain keys.
+	// of Read is shown even if it is known to contain keys. Sockets and FIFOs in
+	// Root are hidden unless Write or Read names them.
 	Write, Read, Hide []string
 	// Protect are further paths in Root, absolute or relative to it, that
 	// commands must not change. hone's settings (ruling G5) and the files that
@@ -107,6 +108,11 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	}
 	shown := append(slices.Clone(p.Read), p.Write...)
 	p.Hide = slices.Concat([]string{filepath.Join(w.Root, ".hone")}, o.credentials(append(w.Read, w.Write...), shown), w.Hide)
+	for _, path := range endpoints(w.Root) {
+		if !slices.Contains(w.Read, path) && !slices.Contains(w.Write, path) {
+			p.Hide = append(p.Hide, path)
+		}
+	}
 	return p, w.environment(o, path), nil
 }
 
