@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"hone"
+	"hone/harness/internal/state"
 	"hone/harness/internal/walldir"
 	"hone/history"
 	"hone/internal/config"
@@ -151,9 +153,16 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	if e.secrets, err = listing.FindSecrets(ctx, w.Root, w.Guard); err != nil {
 		return err
 	}
+	if err := checkState(w.Settings); err != nil {
+		return err
+	}
+	hide := slices.Clone(w.Settings.Hide)
+	if dir, err := state.Dir(); err == nil {
+		hide = append(hide, dir)
+	}
 	policy, env, err := workshop.Workshop{
 		Root: w.Root, Home: e.dir.Path, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keepVars), Net: w.Settings.Net,
-		Write: w.Settings.Write, Read: w.Settings.Read, Hide: slices.Concat(w.Settings.Hide, e.secrets.Paths), Protect: w.protect,
+		Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, e.secrets.Paths...), Protect: w.protect,
 		Limits: sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes},
 	}.Policy()
 	if err != nil {
@@ -173,6 +182,35 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	e.env = slices.Concat(e.env, w.vars)
 	e.Walls, err = wall.Build(ctx, sandbox.Wall(w.Settings.Wall), policy)
 	return err
+}
+
+// checkState returns an error if settings would open the state folder, or part of it,
+// to commands behind walls: what lies there decides what hone trusts.
+func checkState(s loop.WallSettings) error {
+	dir, err := state.Dir()
+	if err != nil || s.None() {
+		return nil
+	}
+	for _, path := range slices.Concat(s.Read, s.Write) {
+		for _, pair := range [][2]string{{path, dir}, {realPath(path), realPath(dir)}} {
+			if sandbox.Within(pair[0], pair[1]) || sandbox.Within(pair[1], pair[0]) {
+				return loop.Usage(fmt.Sprintf("commands must not reach hone's state folder %s, but the settings of the walls open %s", dir, path),
+					"open smaller directories: read and write of [sandbox] in "+config.HonePath)
+			}
+		}
+	}
+	return nil
+}
+
+// realPath returns a clean path without symlinks. It keeps the end of the path that
+// does not exist.
+func realPath(path string) string {
+	path = filepath.Clean(path)
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil || filepath.Dir(path) == path {
+		return cmp.Or(real, path)
+	}
+	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))
 }
 
 // linkHome links paths of the user's home into another home, unless they exist

@@ -121,7 +121,7 @@ func ResolveWalls(f loop.Flags, file config.Sandbox, root string, standard sandb
 			return s, loop.Usage(config.HonePath+": sandbox.write: "+file.Write[i]+" does not exist", "create it, or remove it from the list")
 		}
 	}
-	return s, nil
+	return s, checkState(s)
 }
 
 // exceptNames returns the names without the exceptions.
