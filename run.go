@@ -38,10 +38,14 @@ type Run struct {
 	// called only before the run has its own manifest. If it or its result is nil,
 	// all files are read.
 	Before func() workspace.Manifest
-	// Redact removes provider keys from a text; nil removes nothing. Everything
-	// that is recorded goes through it. It must keep JSON valid, and redacting a
-	// text twice must be the same as redacting it once.
+	// Redact removes provider keys and other secret values from a text; nil removes
+	// nothing. Everything that is recorded, except the contents of files, goes
+	// through it. It must keep JSON valid, and redacting a text twice must be the
+	// same as redacting it once.
 	Redact func(string) string
+	// HasKey reports whether the contents of a file include a provider's key: they
+	// are never stored (ruling G6). Nil means that no file does.
+	HasKey func(content []byte) bool
 	// Stream, if not nil, is given a model's visible text as it arrives.
 	Stream func(text string)
 	// OnStart is called once by each process, before it records the run's first
@@ -126,7 +130,7 @@ func (r *Run) append(n journal.Entry) (journal.Event, error) {
 	return r.write(n)
 }
 
-// write writes an event, without keys.
+// write writes an event, without keys and other secret values.
 func (r *Run) write(n journal.Entry) (journal.Event, error) {
 	if n.Payload != nil && r.Redact != nil {
 		b, err := marshal(n.Payload)

@@ -63,11 +63,11 @@ const noticeBytes = 256 << 20
 // stored (ruling G6). A file that is too large to be read is not a text with a
 // key.
 func (r *Run) hasKey(path string) bool {
-	if r.Redact == nil {
+	if r.HasKey == nil {
 		return false
 	}
 	b, _, err := r.Tree.Read(path)
-	return err == nil && r.cleanText(string(b)) != string(b)
+	return err == nil && r.HasKey(b)
 }
 
 // readManifest reads a recorded manifest.

@@ -67,14 +67,12 @@ func (h Host) WithKeys(k loop.Kind, tree *workspace.Tree) (Host, error) {
 	return h, nil
 }
 
-// Guard returns a guard that finds secrets for a loop. It allows what the
-// loop's settings allow, and knows the keys of this process.
-func (h Host) Guard(l loop.Loop) *secret.Guard {
+// Guard returns a guard that finds secrets for a loop in a workspace. It allows
+// what the loop's settings allow; see [NewGuard].
+func (h Host) Guard(ctx context.Context, l loop.Loop, root string) (*secret.Guard, error) {
 	var addresses []string
 	for _, asked := range l.Models() {
 		addresses = append(addresses, asked.Model.BaseURLWithLogin())
 	}
-	g := secret.NewGuard(l.Shared().Send)
-	g.Known = KnownKeys(h.getenv, addresses...)
-	return g
+	return NewGuard(ctx, h.getenv, root, l.Shared().Send, addresses...)
 }

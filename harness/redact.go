@@ -1,12 +1,14 @@
 package harness
 
 import (
-	"encoding/json"
+	"context"
 	"net/url"
 	"slices"
 	"strings"
 
+	"hone/internal/listing"
 	"hone/loop"
+	"hone/workspace/secret"
 )
 
 // KeyVariables returns the variables that contain providers' keys.
@@ -52,82 +54,51 @@ func secretsOfLogin(login string) []string {
 	return []string{secret}
 }
 
-// keySpellings returns the keys also as JSON and URLs write them, the longest
-// first, because one may be the start of another.
-func keySpellings(keys []string) []string {
-	var all []string
-	for _, k := range keys {
-		forms := []string{k, url.QueryEscape(k), url.PathEscape(k)}
-		if quoted, err := json.Marshal(k); err == nil {
-			forms = append(forms, string(quoted[1:len(quoted)-1]))
-		}
-		slices.Sort(forms)
-		all = append(all, slices.Compact(forms)...)
+// NewGuard returns a guard that finds secrets in a workspace. It allows what the
+// send patterns match. It knows the keys of this process, the logins in the
+// addresses, the values of the secret files below root as they are now, and the
+// credentials in the configuration of root's repository.
+func NewGuard(ctx context.Context, getenv func(string) string, root string, send []string, addresses ...string) (*secret.Guard, error) {
+	plain := secret.NewGuard(send)
+	plain.Known = KnownKeys(getenv, addresses...)
+	files, err := listing.FindSecrets(ctx, root, plain)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) })
-	return all
+	credentials, err := listing.Credentials(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	g := secret.NewGuard(send)
+	g.Known, g.Secrets = plain.Known, append(files.Values, credentials...)
+	return g, nil
 }
 
-// Redactor returns a function that replaces keys in a text, in all their
-// spellings; nil if there are no keys.
-func Redactor(keys []string) func(string) string {
-	var pairs []string
-	for _, s := range keySpellings(keys) {
-		pairs = append(pairs, s, "[key]")
-	}
-	if len(pairs) == 0 {
-		return nil
-	}
-	return strings.NewReplacer(pairs...).Replace
-}
-
-// Gate removes keys from a text that arrives in pieces. A key may be split
-// between pieces, so the gate delays the end of the text while it may be the
-// start of a key.
+// Gate removes keys and other known values from a text that arrives in pieces. A
+// value may be split between pieces, so the gate delays the end of the text
+// while it may be the start of one.
 type Gate struct {
-	keys    []string            // in all spellings
-	clean   func(string) string // nil if there are no keys
+	guard   *secret.Guard
 	show    func(string)
 	pending string
 }
 
 // NewGate returns a gate that passes the text on to show.
-func NewGate(keys []string, show func(string)) *Gate {
-	return &Gate{keys: keySpellings(keys), clean: Redactor(keys), show: show}
-}
+func NewGate(guard *secret.Guard, show func(string)) *Gate { return &Gate{guard: guard, show: show} }
 
 // Pass takes the next piece of the text.
 func (g *Gate) Pass(text string) {
-	if g.clean == nil {
-		g.show(text)
-		return
+	g.pending += text
+	if n := g.guard.Complete(g.pending); n > 0 {
+		g.show(g.guard.RedactKnown(g.pending[:n]))
+		g.pending = g.pending[n:]
 	}
-	text = g.clean(g.pending + text)
-	cut := len(text) - g.keyPrefixLen(text)
-	g.pending = text[cut:]
-	if cut > 0 {
-		g.show(text[:cut])
-	}
-}
-
-// keyPrefixLen returns how many bytes at the end of a text may be the start of
-// a key.
-func (g *Gate) keyPrefixLen(text string) int {
-	longest := 0
-	for _, k := range g.keys {
-		for n := min(len(k)-1, len(text)); n > longest; n-- {
-			if strings.HasSuffix(text, k[:n]) {
-				longest = n
-			}
-		}
-	}
-	return longest
 }
 
 // Flush shows the delayed text. Call it at the end of the text.
 func (g *Gate) Flush() {
 	if g.pending != "" {
-		g.show(g.pending)
+		g.show(g.guard.RedactKnown(g.pending))
 		g.pending = ""
 	}
 }

@@ -87,6 +87,9 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 		h.Note(fmt.Sprintf("resuming or undoing this run will need hone trust: %v", s.stateless))
 	}
 	if err = s.Include(l.Shared().Trust.Include); err == nil {
+		s.guard, err = h.Guard(ctx, l, s.Dir)
+	}
+	if err == nil {
 		s.journal, err = s.Home.Create(s.Home.NewRun())
 	}
 	if err != nil {
@@ -100,24 +103,24 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 // Resume returns a session that resumes a recorded run. A model that cannot be
 // opened is an error only when it is asked. An empty baseURL keeps the recorded
 // addresses. The caller also closes the recorded run.
-func (h Host) Resume(r *Recorded, k loop.Kind, limits hone.Limits, baseURL string) (*Session, error) {
+func (h Host) Resume(ctx context.Context, r *Recorded, k loop.Kind, limits hone.Limits, baseURL string) (*Session, error) {
 	s, err := h.resumedSession(k, r.Start, baseURL)
 	if err != nil {
 		return nil, err
 	}
 	s.Workspace, s.journal, s.limits = r.Workspace, r.Journal, limits
-	return s, s.openModels(k)
+	return s, s.openModels(ctx, k)
 }
 
 // Replay returns a session that replays a run in a scratch copy of its tree. It
 // asks no model and runs no command.
-func (h Host) Replay(w *Workspace, j *journal.Journal, start hone.Start, k loop.Kind) (*Session, error) {
+func (h Host) Replay(ctx context.Context, w *Workspace, j *journal.Journal, start hone.Start, k loop.Kind) (*Session, error) {
 	s, err := h.resumedSession(k, start, "")
 	if err != nil {
 		return nil, err
 	}
 	s.Workspace, s.journal, s.replayed = w, j, true
-	return s, s.openModels(k)
+	return s, s.openModels(ctx, k)
 }
 
 // resumedSession returns a session with the settings of a recorded run.
@@ -136,17 +139,19 @@ func (h Host) resumedSession(k loop.Kind, start hone.Start, baseURL string) (*Se
 }
 
 func (h Host) session(l loop.Loop, start hone.Start) *Session {
-	return &Session{host: h, loop: l, start: start, limits: start.Limits, guard: h.Guard(l),
+	return &Session{host: h, loop: l, start: start, limits: start.Limits,
 		models: map[*loop.Model]model.Model{}, trees: map[treeKey]*workspace.Tree{}}
 }
 
 // openModels opens the models, with the keys that the workspace itself
 // contains.
-func (s *Session) openModels(k loop.Kind) (err error) {
+func (s *Session) openModels(ctx context.Context, k loop.Kind) (err error) {
 	if s.host, err = s.host.WithKeys(k, s.Tree); err != nil {
 		return err
 	}
-	s.guard = s.host.Guard(s.loop)
+	if s.guard, err = s.host.Guard(ctx, s.loop, s.Dir); err != nil {
+		return err
+	}
 	for _, asked := range s.loop.Models() {
 		opened, err := s.host.open(*asked.Model)
 		if err != nil {
@@ -208,9 +213,6 @@ func (s *Session) Openings() []string { return s.host.Openings(s.loop) }
 // Active returns how long the run has worked, in all its processes.
 func (s *Session) Active() time.Duration { return s.journal.Active() }
 
-// Keys returns the secret values that this process knows.
-func (s *Session) Keys() []string { return s.guard.Known }
-
 // IO returns the environment of checks, and where output is shown.
 func (s *Session) IO() loop.IO {
 	return loop.IO{Environ: s.host.environ(), CheckOutput: checkOutput{s}, Say: func(text string) {
@@ -237,7 +239,10 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
 		Trust: hone.Trust{Protect: set.Trust.Protect, Flaky: set.Trust.Flaky, KeepBest: set.Trust.KeepBest}, Largest: set.Trust.MaxFile,
-		Own: s.loop.Own(s.Dir), Redact: Redactor(s.Keys())}
+		Own: s.loop.Own(s.Dir), HasKey: s.guard.HoldsKey}
+	if s.guard.Knows() {
+		s.run.Redact = s.guard.RedactKnown
+	}
 	if !s.replayed {
 		s.run.Before = s.before()
 		s.journal.Observe(s.host.Observer)
@@ -288,7 +293,7 @@ func (s *Session) Begin() error {
 // Stream shows a model's visible text as it arrives, without keys. Call it
 // after NewRun.
 func (s *Session) Stream(show func(text string)) {
-	g := NewGate(s.Keys(), show)
+	g := NewGate(s.guard, show)
 	s.run.Stream = g.Pass
 	s.journal.Observe(journal.Observer{Before: func(e journal.Entry) {
 		if e.Type == history.TypeCommit {

@@ -16,6 +16,7 @@ import (
 	"hone/harness"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/workspace/secret"
 )
 
 // app is the program with its environment: standard streams, variables and
@@ -34,12 +35,16 @@ type app struct {
 	exit     int
 }
 
-// conceal redacts keys in everything that is printed from now on.
-func (a *app) conceal(keys []string) {
-	if clean := harness.Redactor(keys); clean != nil {
-		a.out, a.err = redacted{a.out, clean}, redacted{a.err, clean}
+// conceal redacts the values that a guard knows in everything that is printed
+// from now on.
+func (a *app) conceal(guard *secret.Guard) {
+	if guard.Knows() {
+		a.out, a.err = redacted{a.out, guard.RedactKnown}, redacted{a.err, guard.RedactKnown}
 	}
 }
+
+// concealKeys is conceal for the keys of this process.
+func (a *app) concealKeys() { a.conceal(&secret.Guard{Known: harness.KnownKeys(a.env)}) }
 
 // redacted is a writer that removes keys. Callers write complete lines, so that
 // no key is split.

@@ -23,7 +23,7 @@ import (
 // drive runs the loop of a new or resumed session to its end, and shows it.
 func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end hone.End, err error) {
 	defer surviveBrokenPipe()()
-	a.conceal(h.Keys())
+	a.conceal(h.Guard())
 	built, err := h.Build()
 	if err != nil {
 		return end, err

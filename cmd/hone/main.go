@@ -69,7 +69,7 @@ func interruptContext() (context.Context, func()) {
 
 // run runs a command line and returns the exit status.
 func (a *app) run(ctx context.Context, args []string) int {
-	a.conceal(harness.KnownKeys(a.env))
+	a.concealKeys()
 	root := a.command()
 	root.SetArgs(rewrittenArgs(args))
 	root.SetOut(a.out)

@@ -78,7 +78,11 @@ func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags
 	if err != nil {
 		return err
 	}
-	view := loop.View{Guard: a.host().Guard(l), Limits: limits}
+	view := loop.View{Limits: limits}
+	if view.Guard, err = a.host().Guard(ctx, l, in.Root); err != nil {
+		return err
+	}
+	a.conceal(view.Guard)
 	if view.Repo, err = listing.Repository(in.Root); err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 // replayIn replays a run in the scratch tree of a workspace; only a verbose
 // replay is shown.
 func (a *app) replayIn(ctx context.Context, w *harness.Workspace, j *journal.Journal, start hone.Start, k loop.Kind, verbose bool) (done hone.Replayed, err error) {
-	h, err := a.host().Replay(w, j, start, k)
+	h, err := a.host().Replay(ctx, w, j, start, k)
 	if err != nil {
 		return done, err
 	}

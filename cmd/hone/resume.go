@@ -50,7 +50,7 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits loop.LimitFlag
 	if err != nil {
 		return err
 	}
-	s, err := a.host().Resume(run, k, l, baseURL)
+	s, err := a.host().Resume(ctx, run, k, l, baseURL)
 	if err != nil {
 		return err
 	}

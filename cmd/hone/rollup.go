@@ -11,7 +11,6 @@ import (
 	"hone/internal/render"
 	"hone/loop"
 	"hone/loop/implement"
-	"hone/workspace/secret"
 )
 
 func (a *app) rollupCommand() *cobra.Command {
@@ -53,8 +52,10 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err := a.useWorkspaceKeys(implement.Kind(), tree); err != nil {
 		return err
 	}
-	guard := secret.NewGuard(file.Guard.Send)
-	guard.Known = harness.KnownKeys(a.env)
+	guard, err := harness.NewGuard(ctx, a.env, root, file.Guard.Send)
+	if err != nil {
+		return err
+	}
 	text := implement.Rollup(render.Reader{Tree: tree, Guard: guard}, files)
 	if out == "-" {
 		_, err := a.out.Write(text)

@@ -117,7 +117,7 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	for _, note := range e.RecoveredNotes() {
 		a.sayPlain("%s", note)
 	}
-	out, errs := a.shown(a.out), a.shown(a.err)
+	out, errs := shownOn(a.out, w.Guard), shownOn(a.err, w.Guard)
 	r, err := e.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, Timeout: f.timeout, MaxOutput: 1, LiveOut: out, LiveErr: errs})
 	out.Flush()
 	errs.Flush()
@@ -152,8 +152,10 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if w.Settings, err = harness.ResolveWalls(loop.Flags{Wall: f.wall, Net: f.net}, file.Sandbox, w.Root, sandbox.Auto); err != nil {
 		return dir, w, err
 	}
-	w.ID, w.Guard = "by-hand", secret.NewGuard(file.Guard.Send)
-	w.Guard.Known = harness.KnownKeys(a.env)
+	w.ID = "by-hand"
+	if w.Guard, err = harness.NewGuard(ctx, a.env, w.Root, file.Guard.Send); err != nil {
+		return dir, w, err
+	}
 	if f.memory != "" {
 		if w.Settings.Memory, err = config.ParseSize(f.memory); err != nil {
 			return dir, w, usage("--memory: "+err.Error(), "write a number with its unit, such as --memory 4GB")
@@ -328,7 +330,7 @@ func shellStatus(r sandbox.Result) int {
 }
 
 // shown is a stream of a command's output that is printed as it comes, without
-// keys (ruling G6), and whose end is kept.
+// keys and secret values (rulings G6 and G8), and whose end is kept.
 type shown struct {
 	*harness.Gate
 	end []byte
@@ -337,8 +339,8 @@ type shown struct {
 // mostShown is how much of the end of a stream is kept, in bytes.
 const mostShown = 64 << 10
 
-func (a *app) shown(to io.Writer) *shown {
-	return &shown{Gate: harness.NewGate(harness.KnownKeys(a.env), func(text string) { _, _ = io.WriteString(to, text) })}
+func shownOn(to io.Writer, guard *secret.Guard) *shown {
+	return &shown{Gate: harness.NewGate(guard, func(text string) { _, _ = io.WriteString(to, text) })}
 }
 
 func (s *shown) Write(b []byte) (int, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hone/sandbox"
+	"hone/workspace/secret"
 )
 
 func TestShellStatus(t *testing.T) {
@@ -27,13 +28,7 @@ func TestShellStatus(t *testing.T) {
 // split between writes, and its end is kept.
 func TestShown(t *testing.T) {
 	var out bytes.Buffer
-	a := &app{env: func(name string) string {
-		if name == "OPENAI_API_KEY" {
-			return "sk-a-key-of-mine"
-		}
-		return ""
-	}}
-	s := a.shown(&out)
+	s := shownOn(&out, &secret.Guard{Known: []string{"sk-a-key-of-mine"}})
 	for _, piece := range []string{"begin sk-a-", "key-of-mine, and", strings.Repeat(".", mostShown), "the end"} {
 		if n, err := s.Write([]byte(piece)); n != len(piece) || err != nil {
 			t.Fatal(n, err)

@@ -146,7 +146,7 @@ func (a *app) useWorkspaceKeys(k loop.Kind, tree *workspace.Tree) error {
 		return err
 	}
 	a.env = h.Getenv
-	a.conceal(harness.KnownKeys(a.env))
+	a.concealKeys()
 	return nil
 }
 

@@ -206,3 +206,20 @@ func uniquePaths(entries []Entry) []Entry {
 	}
 	return kept
 }
+
+// Setting is a setting of a repository's configuration. Name is in lower case,
+// except for its middle part.
+type Setting struct{ Name, Value string }
+
+// Settings returns the settings in the repository's own configuration and in
+// the files that it includes, but not those of the user and the system.
+func (r *Repo) Settings(ctx context.Context) ([]Setting, error) {
+	out, err := r.run(ctx, call{args: []string{"config", "--local", "--includes", "--null", "--list"}})
+	var settings []Setting
+	for record := range strings.SplitSeq(string(out), "\x00") {
+		if name, value, ok := strings.Cut(record, "\n"); ok {
+			settings = append(settings, Setting{name, value})
+		}
+	}
+	return settings, err
+}

@@ -4,17 +4,24 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"hone/workspace/secret"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+
+	"hone/internal/git"
+	"hone/workspace/secret"
 )
 
 // SecretFiles are the files of a directory that contain secrets.
 type SecretFiles struct {
 	Paths  []string // absolute; nil if there are none
+	Values []string // the secret values in them, each once; see [secret.Guard.Values]
 	Unread int      // number of files judged only by their names, because there was too much to read
+	// Omitted is the number of values that are not in Values because there are too
+	// many.
+	Omitted int
 }
 
 // Limits on what FindSecrets reads. Keys and settings are small files, and lie
@@ -22,13 +29,18 @@ type SecretFiles struct {
 const (
 	maxSecretFile = 1 << 20   // bytes of one file
 	maxScanned    = 128 << 20 // bytes of all files
+	maxValues     = 1000      // values of all files: every output is searched for each of them
 )
 
 // FindSecrets returns the files below root that are secret by their name or
 // contents. It searches level by level, and also looks at files that git
 // ignores, because secrets usually are. In directories of dependencies and of
 // build products it judges files only by their names: they are many, and not
-// the user's. It does not follow symbolic links.
+// the user's, and takes no values from them. It does not follow symbolic links,
+// except to read the values of a link that is secret by its name.
+//
+// A value that is also in a file that the guard sends is not secret. A file that
+// only contains a value of another one does not count: commands may need it.
 //
 // If a directory below root cannot be read, FindSecrets skips it.
 func FindSecrets(ctx context.Context, root string, guard *secret.Guard) (SecretFiles, error) {
@@ -43,7 +55,38 @@ func FindSecrets(ctx context.Context, root string, guard *secret.Guard) (SecretF
 		}
 		dirs = append(dirs, below...)
 	}
+	s.limitValues()
 	return s.found, nil
+}
+
+// Credentials returns the secret values in the configuration of the repository
+// that a directory belongs to, and in the files that it includes; nil if there
+// are none.
+func Credentials(ctx context.Context, dir string) ([]string, error) {
+	root, err := git.Root(dir)
+	if errors.Is(err, git.ErrNotRepository) {
+		return nil, nil
+	}
+	var found *git.Git
+	if err == nil {
+		found, err = git.Find()
+	}
+	if errors.Is(err, git.ErrNoGit) {
+		return nil, nil
+	}
+	var repo *git.Repo
+	if err == nil {
+		repo, err = found.Open(root)
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings, err := repo.Settings(ctx)
+	var values []string
+	for _, s := range settings {
+		values = append(values, secret.Credentials(s.Name, s.Value)...)
+	}
+	return values, err
 }
 
 type secretSearch struct {
@@ -51,6 +94,7 @@ type secretSearch struct {
 	guard  *secret.Guard
 	budget int64 // bytes that may still be read
 	found  SecretFiles
+	sent   [][]byte // contents of the files that the guard sends
 }
 
 // searchDir judges the files of a directory and returns its subdirectories. It
@@ -80,27 +124,53 @@ func (s *secretSearch) abs(at string) string {
 // isSecret reports whether a file is secret. It judges a symbolic link only by
 // its name: the search finds the target where it lies.
 func (s *secretSearch) isSecret(at string, e os.DirEntry) bool {
-	if _, secret := s.guard.WithheldName(at); secret {
-		return true
+	_, named := s.guard.WithheldName(at)
+	if isThirdParty(at) || !named && !e.Type().IsRegular() {
+		return named
 	}
-	if !e.Type().IsRegular() || isThirdParty(at) {
-		return false
+	content, ok := s.read(at)
+	if !ok {
+		return named
 	}
-	info, err := e.Info()
+	if s.guard.Sends(at) {
+		s.sent = append(s.sent, content)
+	}
+	reason, found := s.guard.Withheld(at, content)
+	found = found && reason != secret.ValueReason || named
+	if found {
+		s.found.Values = append(s.found.Values, s.guard.Values(at, content)...)
+	}
+	return found
+}
+
+// read returns the contents of a file, unless it is not a text or too large.
+func (s *secretSearch) read(at string) (content []byte, ok bool) {
+	info, err := os.Stat(s.abs(at))
 	switch {
-	case err != nil || info.Size() == 0 || info.Size() > maxSecretFile:
-		return false
+	case err != nil || !info.Mode().IsRegular() || info.Size() == 0 || info.Size() > maxSecretFile:
+		return nil, false
 	case info.Size() > s.budget:
 		s.found.Unread++
-		return false
+		return nil, false
 	}
 	s.budget -= info.Size()
-	content, err := readPrefix(s.abs(at), info.Size())
-	if err != nil || bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0 {
-		return false
+	content, err = readPrefix(s.abs(at), info.Size())
+	return content, err == nil && bytes.IndexByte(content[:min(len(content), 8<<10)], 0) < 0
+}
+
+// limitValues removes repeated values, those that are sent, and those beyond the
+// limit.
+func (s *secretSearch) limitValues() {
+	seen := map[string]bool{}
+	values := slices.DeleteFunc(s.found.Values, func(v string) bool {
+		again := seen[v]
+		seen[v] = true
+		return again || slices.ContainsFunc(s.sent, func(content []byte) bool { return bytes.Contains(content, []byte(v)) })
+	})
+	s.found.Omitted = max(0, len(values)-maxValues)
+	if s.found.Values = nil; len(values) > 0 {
+		s.found.Values = values[:min(len(values), maxValues)]
 	}
-	_, secret := s.guard.Withheld(at, content)
-	return secret
 }
 
 // isThirdParty reports whether a file is in a directory of dependencies or of

@@ -7,6 +7,7 @@ import (
 	"hone/workspace/secret"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -37,7 +38,10 @@ func TestFindSecrets(t *testing.T) {
 		".env":                        "",
 		".env.example":                "KEY=",
 		"deep/er/.env.local":          "KEY=x",
-		"deep/key.txt":                "token: " + secretToken,
+		"deep/key.txt":                "token: " + secretToken + "\npassword = hunter22\n",
+		"deep/.npmrc":                 "_authToken=hunter22\n",
+		"sent/.env":                   "PASSWORD=pass-of-sent-1",
+		"deep/.envrc":                 "export A_PASSWORD=pass-of-sent-1 B_PASSWORD=hunter22",
 		"deep/own.txt":                "the key of hone: key-of-hone-itself",
 		"sent/key.txt":                secretToken,
 		"node_modules/x/.env":         "KEY=x",
@@ -59,7 +63,8 @@ func TestFindSecrets(t *testing.T) {
 		got.Paths[i] = filepath.ToSlash(strings.TrimPrefix(p, root+string(filepath.Separator)))
 	}
 	slices.Sort(got.Paths)
-	want := SecretFiles{Paths: []string{".env", ".venv/bin/.env", "deep/er/.env.local", "deep/key.txt", "deep/own.txt", "node_modules/x/.env"}}
+	want := SecretFiles{Paths: []string{".env", ".venv/bin/.env", "deep/.envrc", "deep/.npmrc", "deep/er/.env.local", "deep/key.txt", "deep/own.txt", "node_modules/x/.env"},
+		Values: []string{"pass-of-sent-1 B_PASSWORD=hunter22", "hunter22"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -75,9 +80,40 @@ func TestFindSecretsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := SecretFiles{Paths: []string{filepath.Join(root, "top"), filepath.Join(root, "deep", ".env")}, Unread: 1}
+	want := SecretFiles{Paths: []string{filepath.Join(root, "top"), filepath.Join(root, "deep", ".env")}, Values: []string{secretToken}, Unread: 2}
 	if diff := cmp.Diff(want, s.found); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// There are not more values than the limit, and the others are counted.
+func TestFindSecretsLimitsValues(t *testing.T) {
+	var env strings.Builder
+	for i := range maxValues + 7 {
+		fmt.Fprintf(&env, "TOKEN_%d=value-x%05d\n", i, i)
+	}
+	root := dirOf(t, map[string]string{".env": env.String()})
+	got, err := FindSecrets(t.Context(), root, secret.NewGuard(nil))
+	if err != nil || len(got.Values) != maxValues || got.Omitted != 7 {
+		t.Errorf("%d values, %d omitted, %v", len(got.Values), got.Omitted, err)
+	}
+}
+
+// Git's configuration and the files that it includes may contain credentials.
+func TestCredentials(t *testing.T) {
+	root := dirOf(t, map[string]string{".gitconfig": "[http]\n\textraHeader = X-Gate: pass-of-include-1\n", "sub/a": ""})
+	for _, args := range [][]string{{"init", "-q"}, {"config", "remote.origin.url", "https://me:hunter22@host/x"}, {"config", "include.path", "../.gitconfig"}} {
+		git := exec.Command("git", args...)
+		git.Dir = root
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	for _, dir := range []string{root, filepath.Join(root, "sub")} {
+		got, err := Credentials(t.Context(), dir)
+		if diff := cmp.Diff([]string{"hunter22", "pass-of-include-1"}, got); diff != "" || err != nil {
+			t.Errorf("%v\n%s", err, diff)
+		}
 	}
 }
 

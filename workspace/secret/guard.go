@@ -5,7 +5,6 @@
 package secret
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,26 +17,38 @@ import (
 // contents that look like keys and passwords, and values known to be secret
 // (ruling G8). It knows about forty token formats. It would rather miss an
 // unusual secret than withhold ordinary code: it does not find values without a
-// recognizable format, such as a password in an assignment. It does not look
-// inside archives or encodings such as base64.
+// recognizable format, such as a password in an assignment, unless it knows
+// them. It does not look inside archives. It finds secrets between the control
+// sequences of a terminal, and known values also in base64 and hex.
 //
 // A nil Guard withholds and redacts nothing. The zero Guard has no exceptions.
-// Several goroutines may use a Guard at once, after its fields are set.
+// Several goroutines may use a Guard at once, after its fields are set. Set them
+// before the first use.
 type Guard struct {
 	// Known are exact values to withhold everywhere, such as the provider keys
-	// that hone uses (ruling G6). Values shorter than 8 bytes are ignored. Set
-	// Known before the first use.
+	// that hone uses (ruling G6). Values shorter than 8 bytes are ignored.
 	Known []string
+	// Secrets are the values of withheld files and of git's configuration; see
+	// [Guard.Values] and [Credentials]. A file that contains one is withheld too,
+	// unless a send pattern matches it.
+	Secrets []string
 
 	send    treepath.Patterns
 	once    sync.Once
 	scanner *scanner
-	values  []string // of Known, longest first
+	exact   *scanner // of Known and Secrets
+	starts  []string // all spellings of Known and Secrets, sorted
+	longest int      // of starts, in bytes
 }
 
-// OwnKeyReason is the reason for withholding a file that contains a Known
-// value.
-const OwnKeyReason = "it contains one of hone's own keys"
+// The reasons for withholding a file that contains a known value. If only
+// ValueReason applies, commands may read the file: their output is redacted.
+const (
+	OwnKeyReason = "it contains one of hone's own keys"
+	ValueReason  = "it contains a value of a secret file or of git's configuration"
+
+	nameReason = "its name contains a secret"
+)
 
 // NewGuard returns a guard that does not withhold files that match one of the
 // send patterns (ruling G8), unless they contain a Known value. A malformed
@@ -46,14 +57,20 @@ func NewGuard(send []string) *Guard {
 	return &Guard{send: treepath.CompileValid(send, false)}
 }
 
+// Sends reports whether one of the send patterns matches a path.
+func (g *Guard) Sends(path string) bool { return g != nil && g.send.Match(path) }
+
 // WithheldName reports whether a file is withheld because of its name alone,
-// and why. The path is cleaned and relative to the root. Files such as
-// ".env.example" are not withheld.
+// and why: it is a usual name of secret files, or contains a secret itself. The
+// path is cleaned and relative to the root. Files such as ".env.example" are not
+// withheld.
 func (g *Guard) WithheldName(path string) (reason string, ok bool) {
 	if g == nil || g.send.Match(path) {
 		return "", false
 	}
-	reason = secretName(path)
+	if reason = secretName(path); reason == "" && g.Redact(path) != path {
+		reason = nameReason
+	}
 	return reason, reason != ""
 }
 
@@ -64,27 +81,44 @@ func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 		return "", false
 	}
 	g.init()
-	if g.holdsKnown(content) {
+	text := string(content)
+	known := findAll(g.exact, text)
+	if slices.ContainsFunc(known, func(s span) bool { return s.what == OwnKeyReason }) {
 		return OwnKeyReason, true
 	}
 	if g.send.Match(path) {
 		return "", false
 	}
-	if reason := secretName(path); reason != "" {
+	if reason, ok := g.WithheldName(path); ok {
 		return reason, true
 	}
 	if reason := secretConfig(path, content); reason != "" {
 		return reason, true
 	}
-	if found, ok := g.scanner.first(string(content)); ok {
-		line := 1 + bytes.Count(content[:found.start], []byte("\n"))
-		return fmt.Sprintf("line %d looks like %s", line, found.what), true
+	if found := findAll(g.scanner, text); len(found) > 0 {
+		line := 1 + strings.Count(text[:found[0].start], "\n")
+		return fmt.Sprintf("line %d looks like %s", line, found[0].what), true
+	}
+	if len(known) > 0 {
+		return ValueReason, true
 	}
 	return "", false
 }
 
-// redacted replaces each secret.
-const redacted = "[withheld]"
+// HoldsKey reports whether contents include one of the Known values.
+func (g *Guard) HoldsKey(content []byte) bool {
+	if g == nil {
+		return false
+	}
+	g.init()
+	return slices.ContainsFunc(findAll(g.exact, string(content)), func(s span) bool { return s.what == OwnKeyReason })
+}
+
+// What replaces a secret that was recognized, and a known value.
+const (
+	redacted = "[withheld]"
+	key      = "[key]"
+)
 
 // Redact replaces every secret that it finds in a text with "[withheld]". It
 // needs the complete text: a secret that is cut off at the end may remain.
@@ -93,45 +127,73 @@ func (g *Guard) Redact(text string) string {
 		return text
 	}
 	g.init()
-	for _, value := range g.values {
-		text = strings.ReplaceAll(text, value, redacted)
-	}
-	found := g.scanner.all(text)
-	if len(found) == 0 {
+	text = replace(text, findAll(g.exact, text), redacted)
+	return replace(text, findAll(g.scanner, text), redacted)
+}
+
+// RedactKnown replaces only Known and Secrets, with "[key]". JSON stays valid.
+func (g *Guard) RedactKnown(text string) string {
+	if g == nil {
 		return text
 	}
-	var b strings.Builder
-	at := 0
-	for _, f := range found {
-		b.WriteString(text[at:f.start])
-		b.WriteString(redacted)
-		at = f.end
+	g.init()
+	return replace(text, findAll(g.exact, text), key)
+}
+
+// Knows reports whether there is anything that RedactKnown replaces.
+func (g *Guard) Knows() bool {
+	if g == nil {
+		return false
 	}
-	b.WriteString(text[at:])
-	return b.String()
+	g.init()
+	return len(g.starts) > 0
+}
+
+// Complete returns how many bytes at the start of a text can be redacted with
+// RedactKnown before the rest of the text is known: the end of the text may be
+// the start of one of Known and Secrets.
+func (g *Guard) Complete(text string) int {
+	if !g.Knows() {
+		return len(text)
+	}
+	n := len(text) - g.startLen(text)
+	for _, f := range findAll(g.exact, text) {
+		if f.start < n && n < f.end {
+			return f.start
+		}
+	}
+	return n
+}
+
+// startLen returns how many bytes at the end of a text are the start of a known
+// value, but not all of it.
+func (g *Guard) startLen(text string) int {
+	for n := min(len(text), g.longest-1); n > 0; n-- {
+		tail := text[len(text)-n:]
+		for i, _ := slices.BinarySearch(g.starts, tail); i < len(g.starts) && strings.HasPrefix(g.starts[i], tail); i++ {
+			if len(g.starts[i]) > n {
+				return n
+			}
+		}
+	}
+	return 0
 }
 
 // minKnown is the minimum length of a known value in bytes. Shorter values
 // occur in any text by chance.
 const minKnown = 8
 
-// holdsKnown reports whether the contents include a known value.
-func (g *Guard) holdsKnown(content []byte) bool {
-	return slices.ContainsFunc(g.values, func(value string) bool { return bytes.Contains(content, []byte(value)) })
-}
-
-// init prepares the scanner on first use, so that a run that scans nothing does
-// not pay for it.
+// init prepares the scanners on first use, so that a run that scans nothing does
+// not pay for them.
 func (g *Guard) init() {
 	g.once.Do(func() {
 		g.scanner = newScanner(shapes())
-		for _, value := range g.Known {
-			if len(value) >= minKnown {
-				g.values = append(g.values, value)
-			}
+		list := append(exactShapes(OwnKeyReason, g.Known), exactShapes(ValueReason, g.Secrets)...)
+		g.exact = newExact(list)
+		for _, s := range list {
+			g.starts = append(g.starts, s.literals[0])
+			g.longest = max(g.longest, len(s.literals[0]))
 		}
-		// Longest first: replacing a value that is part of another would leave
-		// the rest of the other.
-		slices.SortFunc(g.values, func(a, b string) int { return len(b) - len(a) })
+		slices.Sort(g.starts)
 	})
 }

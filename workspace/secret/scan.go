@@ -28,7 +28,7 @@ type span struct {
 // scanner looks for all shapes in one pass. The first two bytes of every
 // literal index a table, so that most of a text costs one look-up per byte.
 type scanner struct {
-	first2 [1 << 16]uint8 // 0, or 1 plus an index into tries
+	first2 [1 << 16]uint16 // 0, or 1 plus an index into tries
 	tries  [][]try
 }
 
@@ -52,14 +52,11 @@ func (s *scanner) add(t try) {
 	pair := uint16(t.literal[0])<<8 | uint16(t.literal[1])
 	if s.first2[pair] == 0 {
 		s.tries = append(s.tries, nil)
-		s.first2[pair] = uint8(len(s.tries))
+		s.first2[pair] = uint16(len(s.tries))
 	}
 	group := &s.tries[s.first2[pair]-1]
 	*group = append(*group, t)
 }
-
-// first returns the first secret in a text.
-func (s *scanner) first(text string) (span, bool) { return s.next(text, 0) }
 
 // all returns the secrets in a text, in order and without overlaps.
 func (s *scanner) all(text string) []span {
@@ -69,7 +66,7 @@ func (s *scanner) all(text string) []span {
 		if !ok {
 			return found
 		}
-		if last := len(found) - 1; last >= 0 && f.start <= found[last].end {
+		if last := len(found) - 1; last >= 0 && f.start < found[last].end {
 			found[last].end = max(found[last].end, f.end)
 		} else {
 			found = append(found, f)

@@ -1,0 +1,163 @@
+package secret
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// exactShapes returns shapes that find values in all their spellings, the
+// longest first, because one may be the start of another.
+func exactShapes(what string, values []string) []shape {
+	var list []shape
+	for _, v := range values {
+		if len(v) >= minKnown {
+			for _, s := range spellings(v) {
+				list = append(list, shape{what: what, literals: []string{s}, find: findExact})
+			}
+		}
+	}
+	return list
+}
+
+// findExact finds the literal itself. If it starts within an escape of a JSON
+// string, such as \n, the escape belongs to it, because the rest of the escape
+// alone would not be JSON.
+func findExact(text string, begin, end int) (from, to int, ok bool) {
+	for back := 1; back <= len(`\u000`) && back <= begin; back++ {
+		at := begin - back
+		if text[at] != '\\' {
+			continue
+		}
+		slashes := 1
+		for at-slashes >= 0 && text[at-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 1 && (back == 1 || text[at+1] == 'u') {
+			return at, end, true
+		}
+		break
+	}
+	return begin, end, true
+}
+
+// newExact returns a scanner for shapes with one literal each.
+func newExact(list []shape) *scanner {
+	slices.SortStableFunc(list, func(a, b shape) int { return cmp.Compare(len(b.literals[0]), len(a.literals[0])) })
+	return newScanner(list)
+}
+
+// spellings returns a value as it is, and as JSON, URLs, base64 and hex write
+// it. A spelling that would be valid JSON syntax, not only text in a JSON
+// string, is omitted: replacing it would break the JSON.
+func spellings(value string) []string {
+	all := []string{url.QueryEscape(value), url.PathEscape(value)}
+	if !strings.ContainsAny(value, "\"\\\n\t\r") {
+		all = append(all, value)
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if quoted, err := json.Marshal(value); err == nil && enc.Encode(value) == nil {
+		all = append(all, string(quoted[1:len(quoted)-1]), strings.TrimSuffix(b.String(), "\"\n")[1:])
+	}
+	if len(value) >= 12 {
+		all = append(all, hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
+		all = append(all, base64Parts(value)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// base64Parts returns the part of a value's base64 form that does not depend on
+// what is before and after the value, for each of the three positions.
+func base64Parts(value string) []string {
+	var parts []string
+	for shift := range 3 {
+		n := (shift + len(value)) / 3 * 3 // whole groups of three bytes
+		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", shift) + value)[:n])
+		parts = append(parts, encoded[(shift+2)/3*4:])
+	}
+	return parts
+}
+
+// unseen matches what a terminal does not show: control sequences, also as JSON
+// and hone's own screens write them, and characters without width.
+var unseen = regexp.MustCompile("(?:\x1b|\\\\u001[bB]|\\\\x1[bB])" +
+	`(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\\"\n]{0,500}(?:\x07|\\u0007|\\x07|\x1b\\|\\u001b\\\\)|[()][0-9A-B]|[=>78cDEHMNOZ])` +
+	"|[\u200b\u2060\ufeff\u00ad]")
+
+// hasUnseen reports whether a text may contain something unseen.
+func hasUnseen(text string) bool {
+	if strings.ContainsAny(text, "\x1b\u200b\u2060\ufeff\u00ad") {
+		return true
+	}
+	return slices.ContainsFunc([]string{`\u001b`, `\u001B`, `\x1b`, `\x1B`}, func(s string) bool { return strings.Contains(text, s) })
+}
+
+// findAll returns the secrets in a text, as it is and as a terminal shows it, in
+// order and without overlaps.
+func findAll(s *scanner, text string) []span {
+	found := s.all(text)
+	if !hasUnseen(text) {
+		return found
+	}
+	gaps := unseen.FindAllStringIndex(text, -1)
+	var shown strings.Builder
+	at := 0
+	for _, gap := range gaps {
+		shown.WriteString(text[at:gap[0]])
+		at = gap[1]
+	}
+	shown.WriteString(text[at:])
+	for _, f := range s.all(shown.String()) {
+		found = append(found, span{withGaps(f.start, gaps), withGaps(f.end-1, gaps) + 1, f.what})
+	}
+	return merged(found)
+}
+
+// merged sorts spans and joins those that overlap.
+func merged(found []span) []span {
+	slices.SortFunc(found, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	var apart []span
+	for _, f := range found {
+		if last := len(apart) - 1; last >= 0 && f.start < apart[last].end {
+			apart[last].end = max(apart[last].end, f.end)
+		} else {
+			apart = append(apart, f)
+		}
+	}
+	return apart
+}
+
+// withGaps returns the position in a text for one in the text without the gaps.
+func withGaps(at int, gaps [][]int) int {
+	for _, gap := range gaps {
+		if gap[0] > at {
+			break
+		}
+		at += gap[1] - gap[0]
+	}
+	return at
+}
+
+// replace replaces spans of a text.
+func replace(text string, found []span, mark string) string {
+	if len(found) == 0 {
+		return text
+	}
+	var b strings.Builder
+	at := 0
+	for _, f := range found {
+		b.WriteString(text[at:f.start])
+		b.WriteString(mark)
+		at = f.end
+	}
+	b.WriteString(text[at:])
+	return b.String()
+}

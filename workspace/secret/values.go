@@ -1,0 +1,304 @@
+package secret
+
+import (
+	"encoding/base64"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"hone/workspace/treepath"
+)
+
+// Values returns the secret values in a withheld file, so that they can be
+// Values of a [Guard]. They are not sorted and may repeat.
+//
+// Of a file that is secret by its name, or of a settings file with credentials,
+// these are: the value of every name that means a secret (password, token,
+// key), unless the value could be part of ordinary text; every text that looks
+// generated; and the login of every URL. Of other files these are the secrets
+// that the guard finds. A private key is one value per line.
+//
+// A value could be part of ordinary text if it is shorter than 8 bytes, or
+// looks like a word, a number, a path, an address, a version, or a placeholder.
+func (g *Guard) Values(path string, content []byte) []string {
+	if g == nil {
+		return nil
+	}
+	g.init()
+	c := collector{}
+	text := string(content)
+	for _, s := range findAll(g.scanner, text) {
+		c.addLines(text[s.start:s.end])
+	}
+	if secretName(path) != "" || secretConfig(path, content) != "" {
+		c.addFile(treepath.Base(treepath.Fold(path)), text)
+	}
+	return c.values
+}
+
+// Credentials returns the secret values of a setting in git's configuration:
+// the logins of URLs in its name and value, and the value if the name means
+// a secret. They are not sorted and may repeat.
+func Credentials(name, value string) []string {
+	c := collector{}
+	c.addLogins(name)
+	c.addLogins(value)
+	c.addPairs(value) // of a credential helper that is a script
+	if last := name[strings.LastIndexByte(name, '.')+1:]; strings.EqualFold(last, "extraheader") {
+		c.addSchemes(value)
+		_, header, _ := strings.Cut(value, ":")
+		c.addNamed("secret", strings.TrimSpace(header))
+	} else {
+		c.addNamed(last, value)
+	}
+	return c.values
+}
+
+// collector collects the secret values of a text.
+type collector struct{ values []string }
+
+// maxValue is the length of the longest value in bytes. A longer one is split.
+const maxValue = 512
+
+// syntax matches what JSON has outside of strings.
+var syntax = regexp.MustCompile(`^(?:[][{},:0-9.eE+\s-]|true|false|null)+$`)
+
+// add adds a value, unless replacing it could break the syntax of a JSON text.
+func (c *collector) add(value string) {
+	for len(value) >= minKnown && !syntax.MatchString(value) {
+		n := min(len(value), maxValue)
+		c.values = append(c.values, value[:n])
+		value = value[n:]
+	}
+}
+
+// addLines adds the lines of a secret, such as a private key, without its
+// header and footer.
+func (c *collector) addLines(secret string) {
+	if !strings.ContainsAny(secret, "\n\\") {
+		c.add(secret)
+		return
+	}
+	for line := range strings.FieldsFuncSeq(secret, func(r rune) bool { return !isBase64(r) }) {
+		if len(line) >= 16 && isRandom(line) {
+			c.add(line)
+		}
+	}
+}
+
+func isBase64(r rune) bool {
+	return r < 128 && isAlnum(byte(r)) || strings.ContainsRune("+/=", r)
+}
+
+// addFile adds the values of a file with the name.
+func (c *collector) addFile(name, text string) {
+	for line := range strings.Lines(text) {
+		c.addLine(strings.TrimSpace(line))
+	}
+	c.addPairs(text)
+	c.addLogins(text)
+	c.addSchemes(text)
+	for _, token := range generated.FindAllString(text, -1) {
+		if isGenerated(token) {
+			c.add(token)
+		}
+	}
+	switch name {
+	case ".netrc", "_netrc":
+		for _, m := range netrcLogin.FindAllStringSubmatch(text, -1) {
+			c.addNamed("password", m[1])
+		}
+	case ".pgpass", ".htpasswd":
+		for line := range strings.Lines(text) {
+			c.addNamed("password", strings.TrimSpace(line[strings.LastIndexByte(line, ':')+1:]))
+		}
+	case ".vault-token":
+		c.addNamed("token", strings.TrimSpace(text))
+	}
+}
+
+var (
+	// assignedLine is NAME=value, name: value, or export NAME=value.
+	assignedLine = regexp.MustCompile(`^(?:export\s+)?["']?([A-Za-z_][\w.-]*)["']?\s*[:=]\s*(.+)$`)
+	assignedPair = regexp.MustCompile(`([A-Za-z_][\w.-]*)["']?\s*[:=]\s*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s"',;{}\[\]()]+)`)
+	generated    = regexp.MustCompile(`[A-Za-z0-9_+~-]{16,}={0,2}`)
+	netrcLogin   = regexp.MustCompile(`(?i)\bpassword\s+(\S+)`)
+	scheme       = regexp.MustCompile(`(?i)\b(?:basic|bearer|token)\s+([^\s"',;]+)`)
+	login        = regexp.MustCompile(`://([^\s/?#"'<>:@]*)(:[^\s/?#"'<>]*)?@`)
+)
+
+// addLine adds the value of a line that assigns it: with and without its
+// quotes, and without a comment.
+func (c *collector) addLine(line string) {
+	m := assignedLine.FindStringSubmatch(line)
+	if m == nil {
+		return
+	}
+	value := strings.TrimSpace(m[2])
+	if quote := value[0]; quote == '"' || quote == '\'' {
+		return // addPairs finds it
+	}
+	c.addNamed(m[1], strings.TrimSuffix(value, ","))
+	if before, _, ok := strings.Cut(value, " #"); ok {
+		c.addNamed(m[1], strings.TrimSpace(before))
+	}
+}
+
+// addPairs adds the values of all assignments in a text, as written and
+// unquoted.
+func (c *collector) addPairs(text string) {
+	for _, m := range assignedPair.FindAllStringSubmatch(text, -1) {
+		value := strings.Trim(m[2], `"'`)
+		c.addNamed(m[1], value)
+		if unquoted, err := strconv.Unquote(m[2]); err == nil && unquoted != value {
+			c.addNamed(m[1], unquoted)
+		}
+	}
+}
+
+// addNamed adds the value of a name that means a secret, and the password in
+// it if it is an encoded login. It ignores other names.
+func (c *collector) addNamed(name, value string) {
+	if !namesSecret(name) || isOrdinary(value) {
+		return
+	}
+	c.add(value)
+	c.addEncoded(value)
+}
+
+// addEncoded adds the password of user:password in base64.
+func (c *collector) addEncoded(value string) {
+	decoded, err := base64.StdEncoding.DecodeString(value)
+	if err != nil || strings.ContainsFunc(string(decoded), func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return
+	}
+	if _, password, ok := strings.Cut(string(decoded), ":"); ok && !isOrdinary(password) {
+		c.add(password)
+	}
+}
+
+// addSchemes adds the credentials of HTTP's Authorization headers.
+func (c *collector) addSchemes(text string) {
+	for _, m := range scheme.FindAllStringSubmatch(text, -1) {
+		c.addNamed("token", m[1])
+	}
+}
+
+// addLogins adds the passwords of the URLs in a text, and users without
+// passwords, which are tokens.
+func (c *collector) addLogins(text string) {
+	for _, m := range login.FindAllStringSubmatch(text, -1) {
+		secret := m[1]
+		if m[2] != "" {
+			secret = m[2][1:]
+		}
+		c.addNamed("password", secret)
+		if unescaped, err := url.PathUnescape(secret); err == nil && unescaped != secret {
+			c.addNamed("password", unescaped)
+		}
+	}
+}
+
+// namesSecret reports whether the value of a name is a secret.
+func namesSecret(name string) bool {
+	words := nameWords(name)
+	if len(words) == 0 {
+		return false
+	}
+	switch words[len(words)-1] {
+	case "type", "alg", "algorithm", "name", "id", "file", "path", "dir", "url", "uri", "host", "port", "user", "username", "expiry", "expires", "in",
+		"ttl", "age", "size", "length", "bits", "header", "prefix", "issuer", "audience", "endpoint", "region", "method", "mode", "version", "format", "enabled", "helper":
+		return false
+	}
+	for _, word := range words {
+		switch word {
+		case "pass", "pw", "pwd", "key", "keys", "auth", "authorization", "private", "salt", "cookie", "dsn", "credential", "credentials", "pepper":
+			return true
+		}
+	}
+	joined := strings.Join(words, "")
+	for _, part := range []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "connectionstring"} {
+		if strings.Contains(joined, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// nameWords splits a name such as DB_PASSWORD or apiKey into words in lower
+// case.
+func nameWords(name string) []string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch {
+		case !isAlnum(name[i]):
+			b.WriteByte(' ')
+			continue
+		case i > 0 && name[i] >= 'A' && name[i] <= 'Z' && name[i-1] >= 'a' && name[i-1] <= 'z':
+			b.WriteByte(' ')
+		}
+		b.WriteByte(name[i])
+	}
+	return strings.Fields(strings.ToLower(b.String()))
+}
+
+var (
+	words      = regexp.MustCompile(`^[A-Za-z]+([-_ ./:@][A-Za-z]+)*$`)
+	identifier = regexp.MustCompile(`^([A-Za-z]+[0-9]{0,3}|[0-9]{1,4})([-_. /:]([A-Za-z]+[0-9]{0,3}|[0-9]{1,4}))+$`)
+	numbers    = regexp.MustCompile(`^[-+0-9.,:/_ ]+$`)
+	location   = regexp.MustCompile(`^(\.{0,2}/|~/|[A-Za-z]:\\)[\w./\\ -]*$|^[a-z][a-z0-9+.-]*://`)
+	hostOrMail = regexp.MustCompile(`^([\w.+-]+@)?[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}(:[0-9]+)?$`)
+)
+
+// isOrdinary reports whether a value could be part of ordinary text, so that
+// redacting it everywhere would make that unreadable.
+func isOrdinary(value string) bool {
+	switch {
+	case len(value) < minKnown, isPlaceholder(value), location.MatchString(value), hostOrMail.MatchString(value):
+		return true
+	case words.MatchString(value):
+		return !isPassphrase(value)
+	}
+	return len(value) < 16 && numbers.MatchString(value) || len(value) < 12 && identifier.MatchString(value)
+}
+
+// isPassphrase reports whether letters are more than a word or a name: several
+// words with hyphens or spaces, or a long mixture of both cases.
+func isPassphrase(value string) bool {
+	if strings.ContainsAny(value, "_./:@") {
+		return false
+	}
+	if strings.ContainsAny(value, "- ") {
+		return len(value) >= 16
+	}
+	return len(value) >= 20 && mixesCases(value)
+}
+
+// mixesCases reports whether at least a quarter of a text are capital letters,
+// and at most three quarters. Names in camel case have fewer.
+func mixesCases(text string) bool {
+	capitals := 0
+	for i := range len(text) {
+		if text[i] >= 'A' && text[i] <= 'Z' {
+			capitals++
+		}
+	}
+	return capitals*4 >= len(text) && capitals*4 <= 3*len(text)
+}
+
+// isGenerated reports whether a token looks generated, whatever its name:
+// letters and digits or both cases alternate, which they seldom do in words,
+// dates and versions.
+func isGenerated(token string) bool {
+	changes := 0
+	for i := 1; i < len(token); i++ {
+		a, b := token[i-1], token[i]
+		if isLetter(a) && isDigit(b) || isDigit(a) && isLetter(b) {
+			changes++
+		}
+	}
+	long := len(token) >= 24 && strings.ContainsAny(token, "0123456789") && mixesCases(token)
+	return (changes >= 4 || long) && isRandom(token)
+}
