@@ -84,7 +84,7 @@ func (r *Run) askAgent(ctx context.Context, role Role, sent []byte) (history.Rep
 // restartAgent asks an agent for a session that was interrupted. The request
 // says so, and lists the files that changed since.
 func (r *Run) restartAgent(ctx context.Context, role Role, req model.Request, changed []string) (history.Replied, error) {
-	text := "An earlier session with this task was interrupted, because the program that ran it stopped; it is not known how far it got. " + role.changesText(changed)
+	text := "An earlier session with this task was interrupted, because the program that ran it stopped; it is not known how far it got. " + r.Rules.Guard.Redact(role.changesText(changed))
 	last := req.Messages[len(req.Messages)-1]
 	// The last part is the instruction itself; see the package command.
 	last.Parts = slices.Insert(slices.Clone(last.Parts), max(0, len(last.Parts)-1), model.Part{Text: text})

@@ -211,7 +211,7 @@ func (t *talk) callBegin(c *pendingCall, manifest string) (history.ToolCall, err
 // interrupted returns the result of an interrupted command.
 func (t *talk) interrupted(_ context.Context, changed []string) (tool.Result, error) {
 	return tool.Failure("the command was interrupted, because the program that ran it stopped; it may or may not have done its work, and it was not run again. " +
-		t.role.changesText(changed)), nil
+		t.r.Rules.Guard.Redact(t.role.changesText(changed))), nil
 }
 
 // changesText says which of the changed files the role may see.

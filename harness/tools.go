@@ -35,7 +35,7 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 	tools := []tool.Tool{tool.Read(tree, s.guard), tool.Glob(tree, s.guard), tool.Grep(tree, s.guard)}
 	if !set.ReadOnly {
 		d := roleDir{set.Dir, s.run}
-		tools = append(tools, d.withPaths(tool.Write(tree, d.apply)), d.withPaths(tool.Edit(tree, d.apply)))
+		tools = append(tools, d.withPaths(tool.Write(tree, s.guard, d.apply)), d.withPaths(tool.Edit(tree, s.guard, d.apply)))
 	}
 	lines := set.Lines(tree.Dir())
 	if check := s.loop.Shared().Check; check != "" && !set.ReadOnly && set.Dir == "" {

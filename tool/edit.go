@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 //go:embed edit.md
@@ -50,16 +51,17 @@ type replacement struct {
 
 // Edit returns the tool that replaces parts of a file whose current contents the
 // model has seen. All other bytes of the file are unchanged. The apply function
-// decides whether the change is allowed.
-func Edit(tree *workspace.Tree, apply Apply) Tool {
+// decides whether the change is allowed. The guard redacts names in errors; nil
+// redacts nothing.
+func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 	return Define(Tool{}, "edit", editText, editSchema, func(ctx context.Context, in Input, args editArgs) (Result, error) {
 		p, err := locate(tree, args.Path)
 		if err != nil {
-			return readFailure(ctx, tree, args.Path, err), nil
+			return readFailure(ctx, tree, guard, args.Path, err), nil
 		}
 		content, err := originalContent(tree, in, p)
 		if err != nil {
-			return readFailure(ctx, tree, p, err), ctx.Err()
+			return readFailure(ctx, tree, guard, p, err), ctx.Err()
 		}
 		if fault := checkRead(in, p, content); fault != "" {
 			return Failure(fault), nil

@@ -152,7 +152,7 @@ func TestEditRefusesFiles(t *testing.T) {
 	if got := s.file("new.txt"); got != "c\n" {
 		t.Errorf("%q", got)
 	}
-	r, err := Edit(s.tree, s.apply).Run(t.Context(), Input{Args: json.RawMessage(`{"path":"new.txt","edits":[{"oldText":"c","newText":"d"}]}`)})
+	r, err := Edit(s.tree, nil, s.apply).Run(t.Context(), Input{Args: json.RawMessage(`{"path":"new.txt","edits":[{"oldText":"c","newText":"d"}]}`)})
 	if err != nil || !strings.Contains(r.Text, "has not been read") {
 		t.Errorf("without a session: %+v, %v", r, err)
 	}

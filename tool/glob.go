@@ -39,13 +39,14 @@ type globArgs struct {
 }
 
 // Glob returns the tool that lists the tree's files by pattern. It marks the
-// files that the guard withholds (ruling G8); a nil guard withholds none.
+// files that the guard withholds (ruling G8), and redacts names and the targets
+// of links; a nil guard withholds and redacts nothing.
 func Glob(tree *workspace.Tree, guard *secret.Guard) Tool {
 	t := Tool{ReadOnly: true, MaxText: 64 << 10}
 	return Define(t, "glob", globText, globSchema, func(ctx context.Context, _ Input, args globArgs) (Result, error) {
 		root, err := locateDir(tree, args.Root)
 		if err != nil {
-			return readFailure(ctx, tree, args.Root, err), nil
+			return readFailure(ctx, tree, guard, args.Root, err), nil
 		}
 		pattern, err := globPattern(tree, args.Pattern)
 		if err != nil {
@@ -57,7 +58,7 @@ func Glob(tree *workspace.Tree, guard *secret.Guard) Tool {
 		}
 		found := matchFiles(files, root, pattern, guard)
 		if args.Dirs == 1 {
-			found = slices.Sorted(slices.Values(append(found, matchFolders(files, root, pattern)...)))
+			found = slices.Sorted(slices.Values(append(found, matchFolders(files, root, pattern, guard)...)))
 		}
 		if len(found) == 0 {
 			return Result{Text: noMatch(files, root)}, nil
@@ -126,7 +127,7 @@ func matchFiles(files []workspace.File, root, pattern string, guard *secret.Guar
 		case workspace.Other:
 			name += " (not a file)"
 		}
-		found = append(found, validUTF8(name))
+		found = append(found, guard.Redact(validUTF8(name)))
 	}
 	return found
 }
@@ -141,7 +142,7 @@ func below(root, p string) (string, bool) {
 
 // matchFolders returns the directories with listed files that match the pattern,
 // with a final slash.
-func matchFolders(files []workspace.File, root, pattern string) []string {
+func matchFolders(files []workspace.File, root, pattern string, guard *secret.Guard) []string {
 	known := map[string]bool{}
 	var found []string
 	for _, f := range files {
@@ -153,7 +154,7 @@ func matchFolders(files []workspace.File, root, pattern string) []string {
 			}
 			known[name] = true
 			if doublestar.MatchUnvalidated(pattern, name) {
-				found = append(found, validUTF8(name)+"/")
+				found = append(found, guard.Redact(validUTF8(name))+"/")
 			}
 		}
 	}

@@ -95,3 +95,28 @@ func TestGlobHasALimit(t *testing.T) {
 	contains(t, text, "f1999\n# 2000 of 2100 results")
 	contains(t, s.succeeds("glob", args{"pattern": "**", "limit": 3000}).Text, "f2099\n")
 }
+
+// Names and targets of links are redacted, and files with a secret in their path
+// are withheld.
+func TestNamesAreRedacted(t *testing.T) {
+	const token = "ghp_" + "q7Zt2LmXw9KcVb4NfR8sHj3DyGp6TaEu1QoW"
+	s := newSession(t, map[string]string{"backup-" + token + ".txt": "needle", token + "/same.go": "needle", "a.go": "needle"})
+	if err := os.Symlink("/x/"+token, filepath.Join(s.tree.Dir(), "link")); err != nil {
+		t.Skip(err)
+	}
+	for _, call := range []struct{ tool, args string }{
+		{"glob", `{"pattern": "**", "include_dirs": 1}`}, {"glob", `{"pattern": "*"}`}, {"grep", `{"pattern": "needle"}`},
+		{"read", `{"path": "same.go"}`}, {"write", `{"path": "same.go/x", "content": ""}`}, {"edit", `{"path": "same.go", "edits": [{"oldText": "a", "newText": "b"}]}`},
+	} {
+		got := s.raw(call.tool, call.args).Text
+		if strings.Contains(got, token) {
+			t.Errorf("%s %s shows the token: %s", call.tool, call.args, got)
+		}
+	}
+	if got := s.raw("grep", `{"pattern": "needle"}`).Text; !strings.Contains(got, "a.go:1:") || strings.Contains(got, "same.go:1:") {
+		t.Errorf("grep: %s", got)
+	}
+	if got := s.raw("glob", `{"pattern": "**"}`).Text; !strings.Contains(got, "link -> /x/[withheld]") || !strings.Contains(got, "[withheld]/same.go (withheld: its name contains a secret)") {
+		t.Errorf("glob: %s", got)
+	}
+}

@@ -176,7 +176,7 @@ func (s *search) run(ctx context.Context, in Input) (fault *Result, err error) {
 	}
 	dir, err := locateDir(s.tree, s.args.Path)
 	if err != nil {
-		return failure(readFailure(ctx, s.tree, s.args.Path, err))
+		return failure(readFailure(ctx, s.tree, s.guard, s.args.Path, err))
 	}
 	return s.searchDir(ctx, dir)
 }
@@ -206,7 +206,7 @@ func (s *search) searchDir(ctx context.Context, dir string) (fault *Result, err 
 	}
 	// A file that git ignores is searched only if the path names it.
 	if _, _, err := s.tree.Read(dir); err != nil {
-		r := readFailure(ctx, s.tree, dir, err)
+		r := readFailure(ctx, s.tree, s.guard, dir, err)
 		r.Text += ". If it is a directory, it is empty or git ignores its files"
 		return &r, nil
 	}

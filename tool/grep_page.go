@@ -211,10 +211,10 @@ func (s *search) result() string {
 		}
 	}
 	if len(s.large) > 0 {
-		fmt.Fprintf(&b, "# not searched, over 8 MiB: %s\n", listSome(s.large))
+		fmt.Fprintf(&b, "# not searched, over 8 MiB: %s\n", s.guard.Redact(listSome(s.large)))
 	}
 	if len(s.withheld) > 0 {
-		fmt.Fprintf(&b, "# withheld because they may contain secrets: %s\n", listSome(s.withheld))
+		fmt.Fprintf(&b, "# withheld because they may contain secrets: %s\n", s.guard.Redact(listSome(s.withheld)))
 	}
 	if s.long > 0 {
 		fmt.Fprintf(&b, "# only the first 64 KiB of %d long lines were searched\n", s.long)

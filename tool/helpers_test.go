@@ -75,9 +75,9 @@ func (s *session) tool(name string) Tool {
 	case "grep":
 		return Grep(s.tree, s.rules.Guard)
 	case "write":
-		return Write(s.tree, s.apply)
+		return Write(s.tree, s.rules.Guard, s.apply)
 	case "edit":
-		return Edit(s.tree, s.apply)
+		return Edit(s.tree, s.rules.Guard, s.apply)
 	}
 	s.t.Fatalf("no tool %s", name)
 	return Tool{}

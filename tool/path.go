@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hone/workspace"
+	"hone/workspace/secret"
 	"hone/workspace/treepath"
 )
 
@@ -81,7 +82,7 @@ func relative(tree *workspace.Tree, p string) (string, error) {
 }
 
 // readFailure tells the model why a file was not read.
-func readFailure(ctx context.Context, tree *workspace.Tree, p string, err error) Result {
+func readFailure(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, p string, err error) Result {
 	var refused *treepath.RefusedError
 	var large *workspace.TooLargeError
 	switch {
@@ -90,7 +91,7 @@ func readFailure(ctx context.Context, tree *workspace.Tree, p string, err error)
 	case errors.As(err, &large):
 		return Failure(fmt.Sprintf("%s is too large: it has %d bytes, the limit is %d", p, large.Size, large.Max))
 	case errors.Is(err, fs.ErrNotExist):
-		return Failure(fmt.Sprintf("file not found: %s%s", p, sameNames(ctx, tree, p)))
+		return Failure(fmt.Sprintf("file not found: %s%s", p, guard.Redact(sameNames(ctx, tree, p))))
 	}
 	return Failure(err.Error())
 }

@@ -49,11 +49,11 @@ func Read(tree *workspace.Tree, guard *secret.Guard) Tool {
 		}
 		p, err := locate(tree, args.Path)
 		if err != nil {
-			return readFailure(ctx, tree, args.Path, err), nil
+			return readFailure(ctx, tree, guard, args.Path, err), nil
 		}
 		content, image, err := tree.Read(p)
 		if err != nil {
-			return readFailure(ctx, tree, p, err), ctx.Err()
+			return readFailure(ctx, tree, guard, p, err), ctx.Err()
 		}
 		if reason, ok := guard.Withheld(p, content); ok {
 			return withheldFailure(p, reason), nil

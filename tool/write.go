@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 //go:embed write.md
@@ -28,12 +29,13 @@ type writeArgs struct {
 }
 
 // Write returns the tool that creates or overwrites a file. The apply function
-// decides whether the change is allowed.
-func Write(tree *workspace.Tree, apply Apply) Tool {
+// decides whether the change is allowed. The guard redacts names in errors; nil
+// redacts nothing.
+func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 	return Define(Tool{}, "write", writeText, writeSchema, func(ctx context.Context, in Input, args writeArgs) (Result, error) {
 		p, err := locate(tree, args.Path)
 		if err != nil {
-			return readFailure(ctx, tree, args.Path, err), nil
+			return readFailure(ctx, tree, guard, args.Path, err), nil
 		}
 		if wouldLoseBytes(tree, p, in.seen) {
 			return Failure(p + " contains bytes that are not UTF-8, which write would lose; use edit, which keeps them"), nil

@@ -98,7 +98,7 @@ func TestWriteReportsDeclinedChanges(t *testing.T) {
 		return []workspace.Verdict{{Path: ch.Edits[0].Path, Ruling: workspace.Declined, Reason: "changes to it need approval, and the user declined it"}}, nil
 	}
 	in := Input{Args: json.RawMessage(`{"path": "a.txt", "content": "x"}`)}
-	r, err := Write(s.tree, declined).Run(t.Context(), in)
+	r, err := Write(s.tree, nil, declined).Run(t.Context(), in)
 	if want := "Error: a.txt was not changed: changes to it need approval, and the user declined it. Do not try the same change again"; err != nil || r.Text != want {
 		t.Errorf("%q, %v", r.Text, err)
 	}
@@ -111,7 +111,7 @@ func TestWriteReportsDeclinedChanges(t *testing.T) {
 			return nil, nil
 		},
 	} {
-		if r, err := Write(s.tree, apply).Run(t.Context(), in); err == nil || r.Text != "" {
+		if r, err := Write(s.tree, nil, apply).Run(t.Context(), in); err == nil || r.Text != "" {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 // File is one file of a tree as shown to a model: with its contents, or with
 // the reason for omitting them (rulings G4, G8).
 type File struct {
+	// Path is redacted if it contains a secret. The contents are then omitted.
 	Path string `json:"path"`
 	// Digest is the digest of the contents if they are shown, which is always
 	// complete. It is empty if Note gives a reason instead.
@@ -46,7 +47,7 @@ func (r Reader) OmitReason(e workspace.Entry) string {
 	}
 	switch {
 	case e.Kind == workspace.Symlink:
-		return "symbolic link to " + Path(e.Target)
+		return "symbolic link to " + Path(r.Guard.Redact(e.Target))
 	case e.Kind != workspace.Regular && e.Note != "":
 		return "contents omitted: " + e.Note
 	case e.Kind != workspace.Regular:
@@ -63,7 +64,7 @@ const Withheld = "contents withheld: "
 // File reads one file. ok is false if it no longer exists. If a file cannot be
 // read its note says so: nothing is omitted silently.
 func (r Reader) File(e workspace.Entry) (f File, ok bool) {
-	f = File{Path: e.Path, Size: e.Size, Link: e.Kind == workspace.Symlink}
+	f = File{Path: r.Guard.Redact(e.Path), Size: e.Size, Link: e.Kind == workspace.Symlink}
 	if f.Note = r.OmitReason(e); f.Note != "" {
 		return f, true
 	}

@@ -43,7 +43,7 @@ func play(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End 
 		}
 		r.Check, r.Human, r.Limits.Rounds, r.Trust.CheckFirst = saysTwo(dir), hone.Always{}, 3, hone.UnlessClean
 		return fix.Loop{Check: "say two", Advice: "count", Fixer: hone.Role{Name: "fixer", Model: m, Called: "test/model", System: fix.System,
-			MaxOutput: 4096, Tools: []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, apply)}}}.Round
+			MaxOutput: 4096, Tools: []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, apply)}}}.Round
 	})
 }
 

@@ -131,7 +131,7 @@ func (l Loop) writeMap(dir, deps string) (string, error) {
 // mapText returns the map in the seed's form: the tree, and the dependencies below
 // it.
 func (l Loop) mapText(tree, deps string) string {
-	return strings.TrimRight(tree, "\n") + "\n---\n" + l.readable(deps) + "\n"
+	return l.redact(strings.TrimRight(tree, "\n")) + "\n---\n" + l.readable(deps) + "\n"
 }
 
 // prompt returns the prompt of a role at a step.

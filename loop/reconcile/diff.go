@@ -27,7 +27,8 @@ func (l Loop) diff(main git.MainDiff, items []item) specDiff {
 	}
 	var b strings.Builder
 	for _, f := range splitPatch(string(main.Patch)) {
-		if hidden[f.path] {
+		_, withheld := l.Guard.WithheldName(f.path) // also of a file that no longer exists
+		if f.path = l.Guard.Redact(f.path); withheld || hidden[f.path] {
 			fmt.Fprintf(&b, "[the diff of %s is omitted, like its contents]\n", render.Path(f.path))
 		} else {
 			b.WriteString(f.text)

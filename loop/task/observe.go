@@ -28,6 +28,7 @@ func observe(r *hone.Run, talk hone.Conversation) (LoopSummary, error) {
 		return s, err
 	}
 	for _, d := range changes(r, before, after) {
+		d.Path = r.Rules.Guard.Redact(d.Path)
 		s.addFile(d)
 	}
 	return s, nil

@@ -145,10 +145,10 @@ func (set *charset) runBack(text string, at int) int {
 }
 
 // startsWord reports whether a token can start at a position: not after a
-// letter, digit or underscore, unless these belong to an escape such as \n or
-// %22.
+// letter or digit, unless these belong to an escape such as \n or %22. Hyphens
+// and underscores join a token to other words in names of files.
 func startsWord(text string, at int) bool {
-	if at == 0 || !isAlnum(text[at-1]) && text[at-1] != '_' && text[at-1] != '-' {
+	if at == 0 || !isAlnum(text[at-1]) {
 		return true
 	}
 	if at >= 2 && text[at-2] == '\\' && strings.IndexByte("nrt", text[at-1]) >= 0 {
