@@ -78,3 +78,20 @@ func MakeDir(root, name string) error {
 	}
 	return nil
 }
+
+// CheckFiles returns a usage error if hone could not write or append to a file
+// below dir because of what the repository has in its place, such as a link. The
+// names have slashes.
+func CheckFiles(dir string, names ...string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range names {
+		if err := artifact.CheckAppend(root, name); err != nil {
+			return Usage(fmt.Sprintf("cannot write %s: %v", name, err), "nothing was sent or written")
+		}
+	}
+	return nil
+}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/loop"
 )
@@ -74,6 +74,9 @@ func (a *app) init(root string, starters loop.Starters) error {
 	if !slices.ContainsFunc(files, func(f loop.File) bool { return anyLanguage().marked(f.Path) }) && len(found) == 0 {
 		found = spoken(root, []language{anyLanguage()}) // a Makefile that is not init's own
 	}
+	if err := checkParents(root, files, len(found) > 0 || starters.NeedsCheck); err != nil {
+		return err
+	}
 	next := starters.Next(root)
 	before := a.furnished(root)
 	hasConfig, kept, err := a.placeAll(root, files)
@@ -92,23 +95,38 @@ func (a *app) init(root string, starters loop.Starters) error {
 	return err
 }
 
-// put writes a file that must not be there yet. What begins with #! can be
-// run.
-func put(root, rel string, content []byte) error {
-	at := filepath.Join(root, filepath.FromSlash(rel))
-	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+// put writes a file that must not be there yet, without following links. What
+// begins with #! can be run.
+func put(at, rel string, content []byte) error {
+	root, err := os.OpenRoot(at)
+	if err != nil {
 		return err
 	}
+	defer root.Close()
 	mode := fs.FileMode(0o644)
 	if strings.HasPrefix(string(content), "#!") {
 		mode = 0o755
 	}
-	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	return artifact.Create(root, rel, content, mode)
+}
+
+// checkParents returns an error if something other than a folder, such as a link,
+// is in the way of a file that init writes, or of .config/hone.toml.
+func checkParents(at string, files []loop.File, withConfig bool) error {
+	root, err := os.OpenRoot(at)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
+	defer root.Close()
+	if withConfig {
+		files = append(slices.Clone(files), loop.File{Path: config.HonePath})
+	}
+	for _, f := range files {
+		if err := artifact.CheckParents(root, f.Path); err != nil {
+			return usage(fmt.Sprintf("cannot write %s: %v", f.Path, err), "nothing was written; init follows no links")
+		}
+	}
+	return nil
 }
 
 // placeAll writes the starter files. hasConfig reports whether .config/hone.toml is

@@ -1,10 +1,12 @@
 // Package artifact reads and writes the files that a loop shares with the user
 // and with models: logs, reports, verdicts.
 //
-// [Write] replaces a file completely or not at all, [Read] reads one, [Remove]
-// removes one, and [MakeDir] creates a directory. A model's commands may
-// have left anything in the tree, so these functions follow no symbolic link
-// and read only regular files.
+// [Write] replaces a file completely or not at all, [Create] writes a new one,
+// [OpenAppend] opens one to append to it, [Read] reads one, [Remove] removes one,
+// and [MakeDir] creates a directory. The repository may be hostile, and a model's
+// commands may have left anything in the tree, so these functions follow no
+// symbolic link, read and append to regular files only, and append to none that
+// has another name.
 //
 // All names are relative to a root, with slashes. A model's own edits are not
 // written here but with [workspace.Tree].
@@ -19,9 +21,48 @@ import (
 	"path"
 )
 
-// checkParents returns an error if a parent of a file is not a directory. An
-// [os.Root] alone would follow links that stay below it.
-func checkParents(root *os.Root, name string) error {
+// Check returns an error if Read would refuse the file at a name: it or a parent
+// is a link, for example. It returns nil if the file does not exist.
+func Check(root *os.Root, name string) error {
+	if err := CheckParents(root, name); err != nil {
+		return err
+	}
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return checkFile(name, info)
+}
+
+// CheckAppend is Check for OpenAppend, which also refuses a file with another
+// name.
+func CheckAppend(root *os.Root, name string) error {
+	if err := Check(root, name); err != nil {
+		return err
+	}
+	if info, err := root.Lstat(name); err == nil && hasOtherNames(info) {
+		return fmt.Errorf("%s has another name (a hard link), under which it would change too: move it away", name)
+	}
+	return nil
+}
+
+// checkFile returns an error unless a file is a regular one.
+func checkFile(name string, info fs.FileInfo) error {
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s is a symbolic link: move it away", name)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file: move it away", name)
+	}
+	return nil
+}
+
+// CheckParents returns an error if a parent of a file exists and is not a
+// directory. An [os.Root] alone would follow links that stay below it.
+func CheckParents(root *os.Root, name string) error {
 	for at := path.Dir(name); at != "." && at != "/"; at = path.Dir(at) {
 		switch info, err := root.Lstat(at); {
 		case err != nil:
@@ -56,7 +97,7 @@ func MakeDir(dir, name string) error {
 // Write writes content, read to its end, to the file at a name, and creates its
 // parent directories. It replaces an existing file and can be repeated.
 func Write(root *os.Root, name string, content io.Reader) error {
-	if err := checkParents(root, name); err != nil {
+	if err := CheckParents(root, name); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
@@ -80,10 +121,53 @@ func Write(root *os.Root, name string, content io.Reader) error {
 	return nil
 }
 
+// Create writes a new file, and creates its parent directories. The error wraps
+// [fs.ErrExist] if anything has the name, also a link that leads nowhere.
+func Create(root *os.Root, name string, content []byte, mode fs.FileMode) error {
+	if err := CheckParents(root, name); err != nil {
+		return err
+	}
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// OpenAppend opens the file at a name to read it and to append to it. It creates
+// the file if that does not exist, but not its parent directories.
+func OpenAppend(root *os.Root, name string) (*os.File, error) {
+	if err := CheckAppend(root, name); err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND|nonblock, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	// A command may have replaced the file before it was opened.
+	opened, err := f.Stat()
+	if err == nil {
+		err = CheckAppend(root, name)
+	}
+	named, statErr := root.Lstat(name)
+	if err = errors.Join(err, statErr); err == nil && !os.SameFile(named, opened) {
+		err = fmt.Errorf("%s was replaced while being opened", name)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // Remove removes the file or directory at a name. It succeeds if nothing is
 // there.
 func Remove(root *os.Root, name string) error {
-	if err := checkParents(root, name); err != nil {
+	if err := CheckParents(root, name); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
 	}
 	if err := root.RemoveAll(name); err != nil {
@@ -95,7 +179,7 @@ func Remove(root *os.Root, name string) error {
 // Read reads a regular file of at most most bytes. The error wraps
 // [fs.ErrNotExist] if it does not exist.
 func Read(root *os.Root, name string, most int64) ([]byte, error) {
-	if err := checkParents(root, name); err != nil {
+	if err := CheckParents(root, name); err != nil {
 		return nil, err
 	}
 	info, err := root.Lstat(name)
@@ -107,7 +191,7 @@ func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	case info.Size() > most:
 		return nil, fmt.Errorf("%s is longer than %d bytes", name, most)
 	}
-	f, err := root.Open(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -102,5 +103,53 @@ func TestMakeDir(t *testing.T) {
 	}
 	if err := MakeDir(dir, "none/new"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("below a missing folder: %v", err)
+	}
+}
+
+// Create and OpenAppend follow no link, and open nothing but regular files with
+// one name.
+func TestCreateAndOpenAppend(t *testing.T) {
+	root, dir := open(t)
+	outside := t.TempDir()
+	theirs := filepath.Join(outside, "theirs")
+	try(t, os.WriteFile(theirs, []byte("theirs"), 0o644))
+	for name, target := range map[string]string{"link": theirs, "dangling": filepath.Join(outside, "new"), "folder": outside, "inside": "sub"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	try(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	hard := os.Link(theirs, filepath.Join(dir, "hard")) == nil && runtime.GOOS != "windows"
+	for _, name := range []string{"link", "dangling", "hard", "folder/new", "inside/new", "sub"} {
+		if name == "hard" && !hard {
+			continue
+		}
+		if err := Create(root, name, []byte("x"), 0o644); err == nil {
+			t.Errorf("%s was created", name)
+		}
+		if f, err := OpenAppend(root, name); err == nil {
+			f.Close()
+			t.Errorf("%s was opened", name)
+		} else if !strings.Contains(err.Error(), "move it away") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := Check(root, name); name != "hard" && err == nil {
+			t.Errorf("%s is fine", name)
+		}
+	}
+	try(t, Create(root, "a/b/new", []byte("one "), 0o600))
+	if err := Create(root, "a/b/new", []byte("x"), 0o600); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("created twice: %v", err)
+	}
+	f, err := OpenAppend(root, "a/b/new")
+	try(t, err)
+	_, err = f.WriteString("two")
+	try(t, errors.Join(err, f.Close(), Check(root, "a/b/new"), Check(root, "a/none")))
+	if got, _ := Read(root, "a/b/new", 100); string(got) != "one two" {
+		t.Errorf("%q", got)
+	}
+	entries, _ := os.ReadDir(outside)
+	if got, _ := os.ReadFile(theirs); string(got) != "theirs" || len(entries) != 1 {
+		t.Errorf("outside there are %v and %q", entries, got)
 	}
 }

@@ -190,13 +190,14 @@ func programs(root string) ([]string, error) {
 	return []string{BuildName}, nil
 }
 
-// Ready returns an error if there is neither a build nor a check.
-func (v *invocation) Ready(*loop.Input) error {
+// Ready returns an error if there is neither a build nor a check, or if the loop's
+// own files cannot be written.
+func (v *invocation) Ready(in *loop.Input) error {
 	if !v.HasBuild && v.Check == "" {
 		return loop.Usage("nothing decides whether the result is right: there is neither build.sh nor --check",
 			`hone init implement, or: hone implement --check "make test"`)
 	}
-	return nil
+	return loop.CheckFiles(in.Root, LogsName+"/new", OutputName)
 }
 
 // Build puts loop and checks together.

@@ -55,17 +55,9 @@ func Write(dir, name string, content io.Reader) error {
 // appendOnce appends a text to a file that had the size before. It skips what an
 // interrupted process already appended, so that it can run twice.
 func appendOnce(root *os.Root, name, text string, before int64) error {
-	info, err := root.Lstat(name)
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file: move it away", name)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	text = strings.TrimPrefix(text, alreadyWritten(root, name, before, text))
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := artifact.OpenAppend(root, name)
 	if err == nil {
-		_, err = f.WriteString(text)
+		_, err = f.WriteString(strings.TrimPrefix(text, alreadyWritten(f, before, text)))
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
@@ -76,12 +68,7 @@ func appendOnce(root *os.Root, name, text string, before int64) error {
 
 // alreadyWritten returns the start of a text that a file already contains from an
 // offset to its end; empty if it contains something else.
-func alreadyWritten(root *os.Root, name string, at int64, text string) string {
-	f, err := root.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
+func alreadyWritten(f *os.File, at int64, text string) string {
 	b := make([]byte, len(text))
 	n, _ := f.ReadAt(b, at)
 	if !strings.HasPrefix(text, string(b[:n])) {

@@ -88,7 +88,7 @@ func (l Loop) measureLogs(ctx context.Context, r *hone.Run) (logsBefore, error) 
 		if before.Review, err = measure(root, artifactsFolder+"/review.toml"); err != nil {
 			return before, err
 		}
-		err = l.withLog(func(folder *os.Root, name string) error {
+		err = l.withLog(r.Tree.Dir(), func(folder *os.Root, name string) error {
 			before.Log, err = measure(folder, name)
 			return err
 		})
@@ -96,28 +96,50 @@ func (l Loop) measureLogs(ctx context.Context, r *hone.Run) (logsBefore, error) 
 	})
 }
 
-// withLog opens the directory of the log that the user named, and creates it if it
-// does not exist. It does nothing if there is no log.
-func (l Loop) withLog(do func(folder *os.Root, name string) error) error {
+// withLog opens the directory that the log is below. It does nothing if there is
+// no log.
+func (l Loop) withLog(tree string, do func(base *os.Root, name string) error) error {
 	if l.Log == "" {
 		return nil
 	}
-	path := l.Log
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // the user may have linked it to another place
+	base, name, err := logBase(tree, l.Log)
+	if err == nil {
+		err = os.MkdirAll(base, 0o755)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("log: %w", err)
-	}
-	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
-	defer folder.Close()
-	if err := do(folder, filepath.Base(path)); err != nil {
-		return fmt.Errorf("log %s: %w", path, err)
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	defer root.Close()
+	if err := do(root, name); err != nil {
+		return fmt.Errorf("log %s: %w", l.Log, err)
 	}
 	return nil
+}
+
+// logBase splits the path of the log. Links below base are not followed: base is
+// the tree, or the directory in which --log puts the standard log. If the user
+// named a file elsewhere, base is its directory once links are followed.
+func logBase(tree, log string) (base, name string, err error) {
+	for at := filepath.Dir(log); at != filepath.Dir(at); at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil && real == tree {
+			base = at // the topmost, because links in the tree may lead to its root
+		}
+	}
+	if at, ok := strings.CutSuffix(log, string(filepath.Separator)+filepath.FromSlash(standardLog)); ok && base == "" {
+		base = at
+	}
+	if base == "" {
+		if real, err := filepath.EvalSymlinks(log); err == nil {
+			log = real
+		}
+		base = filepath.Dir(log)
+	}
+	rel, err := filepath.Rel(base, log)
+	return base, filepath.ToSlash(rel), err
 }
 
 // state is what state.toml contains in addition to the journal.
@@ -149,7 +171,7 @@ func (l Loop) write(r *hone.Run, root *os.Root, before logsBefore, s state) erro
 		artifact.Write(root, artifactsFolder+"/state.toml", strings.NewReader(encode(l.statePairs(r, s)))),
 		artifact.Write(root, artifactsFolder+"/execution.toml", bytes.NewReader(execution)),
 		addTo(root, artifactsFolder+"/review.toml", before.Review, reviews),
-		l.withLog(func(folder *os.Root, name string) error { return addTo(folder, name, before.Log, all) }),
+		l.withLog(r.Tree.Dir(), func(folder *os.Root, name string) error { return addTo(folder, name, before.Log, all) }),
 	)
 }
 

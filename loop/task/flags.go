@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"hone/internal/artifact"
 	"hone/loop"
 	"hone/model"
 )
@@ -106,8 +107,8 @@ func (v *invocation) Valid(in *loop.Input) error {
 }
 
 // logFile returns the absolute path of the log of --log or --log-path; empty if there
-// is none.
-func (f flags) logFile() (string, error) {
+// is none. It fails if the log cannot be written because of a link, for example.
+func (f flags) logFile(tree string) (string, error) {
 	at := f.logPath
 	switch {
 	case at == "" && !f.log:
@@ -118,7 +119,26 @@ func (f flags) logFile() (string, error) {
 	if info, err := os.Stat(at); err == nil && !info.Mode().IsRegular() {
 		return "", loop.Usage(fmt.Sprintf("--log-path: %s is not a regular file", at), "name a file; hone appends to it")
 	}
-	return filepath.Abs(at)
+	log, err := filepath.Abs(at)
+	if err != nil {
+		return "", err
+	}
+	base, name, err := logBase(tree, log)
+	if err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return log, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	if err := artifact.Check(root, name); err != nil {
+		return "", loop.Usage("--log: "+err.Error(), "or name a file outside of the project: --log-path FILE")
+	}
+	return log, nil
 }
 
 // argument returns the task that the command's argument names: a file, relative to

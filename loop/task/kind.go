@@ -125,7 +125,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, err
 	}
 	in.Flags.Check = cmp.Or(in.Flags.Check, asked.Check)
-	if v.Log, err = v.flags.logFile(); err != nil {
+	if v.Log, err = v.flags.logFile(in.Root); err != nil {
 		return l, err
 	}
 	if in.Flags.Model, err = modelName(in, in.Flags.Model, in.Getenv("HONE_MODEL"), in.Getenv("CODESCRIBE_MODEL")); err != nil {
@@ -180,12 +180,13 @@ func (v *invocation) resolveModels(in *loop.Input) (err error) {
 	return nil
 }
 
-// Ready returns an error if an agent executes and there is no model for the reviewer.
-func (v *invocation) Ready(*loop.Input) error {
+// Ready returns an error if an agent executes and there is no model for the reviewer,
+// or if the loop's own files cannot be written.
+func (v *invocation) Ready(in *loop.Input) error {
 	if v.Model.Agent != nil && v.Reviewer.Name == "" {
 		return loop.Usage(v.Model.Name+" is a command-line agent, which cannot review as well: the reviewer writes with a tool of hone's", reviewerHint)
 	}
-	return nil
+	return loop.CheckFiles(in.Root, artifactsFolder+"/review.toml")
 }
 
 // Build puts loop, tools, check and rules together.
