@@ -91,7 +91,25 @@ func (c *checker) option(name string, p program, a arg, next []arg, options map[
 	if text != "" {
 		return next, nil
 	}
+	if match(p.writes, last) != "" {
+		if err := c.written(name, a, value); err != nil {
+			return nil, err
+		}
+	}
 	return next, c.paths([]arg{a, value})
+}
+
+// written refuses an option that writes a file which commands may not change.
+func (c *checker) written(name string, option, file arg) error {
+	switch {
+	case file.text == "-" || file.text == "/dev/null":
+		return nil
+	case c.ReadOnly:
+		return refuse(name+" "+option.text, "this session only reads files", "use what the command prints")
+	case c.closed(file.text):
+		return refuse(name+" "+option.text, "commands may not change this directory", "leave it unchanged")
+	}
+	return nil
 }
 
 var alphanumeric = regexp.MustCompile(`^[A-Za-z0-9]`)

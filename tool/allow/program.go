@@ -16,6 +16,7 @@ type program struct {
 	first    string                   // options that contain the pattern or script instead of the first operand
 	text     string                   // options that take a value which is not a path
 	values   string                   // other options that take a value
+	writes   string                   // options whose value is a file that the program writes; also in values
 	refuse   string                   // refused options, which run programs or use files that the line does not show
 	why      string                   // why they are refused; empty means the usual reason
 	instead  string                   // what to do instead; empty means to leave the option out
@@ -45,7 +46,7 @@ var programs = []program{
 		refuse:  "f i l e E o d p D W file include load source exec pretty-print dump-variables profile debug",
 		instead: "use a script in single quotes that only prints; after print, compare in parentheses, as in ($3 > 5); use the shell for pipes and redirects"},
 	{names: "cut", text: "d f b c delimiter fields bytes characters output-delimiter", globs: true},
-	{names: "curl", text: "H A X u header request user-agent", refuse: "K config"},
+	{names: "curl", text: "H A X u header request user-agent", values: "o output", writes: "o output", refuse: "K config"},
 	{names: "date", text: "d date"},
 	{names: "echo expr basename dirname seq sleep which type tr kill", operands: anything},
 	{names: "find", text: "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -printf -perm -user -group -newermt",
@@ -63,7 +64,7 @@ var programs = []program{
 	{names: "sed gsed", operands: pattern, harmless: harmlessSed.MatchString, first: "e expression", text: "e expression", values: "l line-length",
 		refuse: "i I f in-place file", why: "it changes files, or reads its script from one",
 		instead: "print with addresses, p, d, q, s/…/…/ and y/…/…/; change files with the edit tool"},
-	{names: "sort", text: "t k field-separator key", values: "o S T output temporary-directory", refuse: "compress-program files0-from"},
+	{names: "sort", text: "t k field-separator key", values: "o S T output temporary-directory", writes: "o output", refuse: "compress-program files0-from"},
 	{names: "split", values: "a b C l n t", refuse: "filter"},
 	{names: "stat", text: "c format printf", globs: true},
 	{names: "tail", values: "c n s bytes lines pid sleep-interval", globs: true,
@@ -71,11 +72,11 @@ var programs = []program{
 	{names: "tar gtar bsdtar", values: "f C b", refuse: "I F T P X g to-command checkpoint-action use-compress-program info-script " +
 		"new-volume-script rsh-command rmt-command absolute-names files-from exclude-from index-file volno-file listed-incremental"},
 	{names: "wc du", refuse: "files0-from", globs: true},
-	{names: "wget", refuse: "e i execute use-askpass input-file config"},
+	{names: "wget", values: "O output-document", writes: "O output-document", refuse: "e i execute use-askpass input-file config"},
 	{names: "zip", refuse: "T unzip-command"},
 
 	{names: "git-log git-diff git-show git-shortlog git-reflog git-rev-list git-diff-tree git-diff-index git-diff-files",
-		text: "S G L grep author committer since until after before date", values: "O", refuse: gitRefuse},
+		text: "S G L grep author committer since until after before date", values: "O output", writes: "output", refuse: gitRefuse},
 	{names: "git-blame git-annotate", text: "L date", refuse: gitRefuse},
 	{names: "git-grep", operands: pattern, first: "e f", text: "e", values: "f m A B C", refuse: gitRefuse + "O"},
 	{names: "git-commit git-tag git-stash", text: "m message author date", values: "F C t file", refuse: gitRefuse, globs: true},
