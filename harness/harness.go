@@ -43,7 +43,6 @@ import (
 	"hone/internal/config"
 	"hone/journal"
 	"hone/loop"
-	"hone/sandbox"
 	"hone/sandbox/prove"
 	"hone/sandbox/wall"
 	"hone/workspace"
@@ -98,8 +97,12 @@ func Open(dir string, o Options) (*Session, error) {
 	if o.Environ != nil {
 		h.Getenv = lookup(o.Environ)
 	}
-	k := loop.Kind{Name: cmp.Or(o.Loop, filepath.Base(os.Args[0])), Walls: sandbox.Auto}
-	settings, err := h.Resolve(k, root, loop.Flags{Model: o.Model, BaseURL: o.BaseURL, Wall: o.Walls, Net: o.Net}, file)
+	k := loop.Kind{Name: cmp.Or(o.Loop, filepath.Base(os.Args[0]))}
+	flags := loop.Flags{Model: o.Model, BaseURL: o.BaseURL, Wall: o.Walls}
+	if o.Net {
+		flags.Net = &o.Net
+	}
+	settings, err := h.Resolve(k, root, flags, file)
 	if err != nil {
 		return nil, err
 	}

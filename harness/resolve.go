@@ -19,7 +19,7 @@ func (h Host) Resolve(k loop.Kind, root string, f loop.Flags, file config.File) 
 	if err != nil {
 		return loop.Settings{}, err
 	}
-	walls, err := ResolveWalls(f, file.Sandbox, root, k.Walls)
+	walls, err := ResolveWalls(f, file.Sandbox, root)
 	if err != nil {
 		return loop.Settings{}, err
 	}
@@ -104,8 +104,9 @@ func resolveTrust(f loop.Flags, file config.File) loop.Trust {
 
 // ResolveWalls resolves the settings of the walls, in this order of precedence:
 // flag, file, default.
-func ResolveWalls(f loop.Flags, file config.Sandbox, root string, standard sandbox.Wall) (loop.WallSettings, error) {
-	s := loop.WallSettings{Wall: cmp.Or(f.Wall, file.Wall, string(standard)), Net: f.Net || file.Net,
+func ResolveWalls(f loop.Flags, file config.Sandbox, root string) (loop.WallSettings, error) {
+	net := cmp.Or(f.Net, file.Net)
+	s := loop.WallSettings{Wall: cmp.Or(f.Wall, file.Wall, string(sandbox.Auto)), Net: net != nil && *net,
 		Env: file.Env, Memory: int64(file.Memory), Processes: file.Processes}
 	for _, list := range []struct {
 		from []string

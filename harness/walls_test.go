@@ -52,7 +52,7 @@ func TestResolveWalls(t *testing.T) {
 	t.Setenv("USERPROFILE", root)
 	file := config.Sandbox{Wall: "bwrap", Write: []string{"out", "~/out"}, Read: []string{"lib/../lib"}, Hide: []string{filepath.Join(root, "x")},
 		Env: []string{"A"}, Memory: 5, Processes: 6}
-	got, err := ResolveWalls(loop.Flags{Wall: "landlock", Net: true}, file, root, "auto")
+	got, err := ResolveWalls(loop.Flags{Wall: "landlock", Net: new(true)}, file, root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +66,18 @@ func TestResolveWalls(t *testing.T) {
 		flag, file, want string
 		none             bool
 	}{{"", "", "auto", false}, {"", "bwrap", "bwrap", false}, {"none", "bwrap", "none", true}} {
-		got, err := ResolveWalls(loop.Flags{Wall: tt.flag}, config.Sandbox{Wall: tt.file}, root, "auto")
+		got, err := ResolveWalls(loop.Flags{Wall: tt.flag}, config.Sandbox{Wall: tt.file}, root)
 		if err != nil || got.Wall != tt.want || got.None() != tt.none {
 			t.Errorf("flag %q and file %q: %+v, %v", tt.flag, tt.file, got, err)
+		}
+	}
+	for _, tt := range []struct {
+		flag, file *bool
+		want       bool
+	}{{nil, nil, false}, {nil, new(true), true}, {new(false), new(true), false}, {new(true), new(false), true}} {
+		got, err := ResolveWalls(loop.Flags{Net: tt.flag}, config.Sandbox{Net: tt.file}, root)
+		if err != nil || got.Net != tt.want {
+			t.Errorf("--net %v and net = %v: %+v, %v", tt.flag, tt.file, got, err)
 		}
 	}
 	if !(loop.WallSettings{}).None() {

@@ -19,7 +19,6 @@ import (
 	"hone"
 	"hone/internal/config"
 	"hone/internal/git"
-	"hone/sandbox"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
@@ -44,9 +43,6 @@ type Kind struct {
 	// Model is the default model; empty means that of the first provider whose key is
 	// set.
 	Model string
-	// Walls is the default wall of commands; empty means none. The command adds it to
-	// the usage of --sandbox.
-	Walls sandbox.Wall
 	// Agents allows command-line agents as the loop's models.
 	Agents bool
 

@@ -28,7 +28,7 @@ type Flags struct {
 	Check     string // a command line
 	Approve   string // "ask", "none" or "all"
 	Wall      string
-	Net       bool
+	Net       *bool // nil means that the flag was not given
 	Flaky     int
 	Prove     string // "on", "off" or "strict"
 	Keep      string // "best" or "last"
@@ -231,6 +231,10 @@ type WallSettings struct {
 
 // None reports whether commands run with the user's own rights.
 func (s WallSettings) None() bool { return s.Wall == "" || s.Wall == string(sandbox.NoWall) }
+
+// Named reports whether the settings name a wall, instead of leaving the choice to
+// hone.
+func (s WallSettings) Named() bool { return !s.None() && s.Wall != string(sandbox.Auto) }
 
 // Trust defines how far a check is trusted, and what is stored for undo.
 type Trust struct {

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hone"
 	"hone/harness"
@@ -36,9 +38,9 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, if the provider supports it")
 	fs.StringVar(&f.Check, "check", "", "a shell command that must also exit with status 0")
 	fs.StringVar(&f.Approve, "approve", "", "how to approve changes that need approval: ask, all, or none, which refuses them (default ask)")
-	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check and for what a model runs: auto, hidden, bwrap, landlock, firejail or none")
+	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check and for what a model runs: auto, hidden, bwrap, landlock, firejail or none (default auto)")
+	registerNet(fs, &f.Net, "let commands behind walls reach the network")
 	fs.BoolVar(&f.trust, "trust", false, "accept that programs of the folder run that you did not type, such as build.sh; its settings need HONE_TRUST (see hone help trust)")
-	fs.BoolVar(&f.Net, "net", false, "let commands behind walls reach the network")
 	fs.IntVar(&f.Flaky, "flaky", 0, "rerun a failing check up to N times; only findings that appear every time count (default 0)")
 	fs.StringVar(&f.Prove, "prove", "", "check the check: warn if it passes at the start (strict: stop), and require it to pass again on a clean copy: on, off or strict (default off)")
 	fs.Lookup("prove").NoOptDefVal = "on"
@@ -46,6 +48,15 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	registerLimits(c, &f.Limits, limitNotes{rounds: fmt.Sprintf(" (default %d)", k.Rounds), patience: " (default never)",
 		tokens: " (default 5000000)", cost: "; needs [prices] in .config/hone.toml", time: " (default 4h)"})
 	f.output.register(c)
+}
+
+// registerNet adds the flag --net, which leaves net nil unless it is given.
+func registerNet(fs *pflag.FlagSet, net **bool, usage string) {
+	fs.BoolFunc("net", usage, func(text string) error {
+		on, err := strconv.ParseBool(text)
+		*net = &on
+		return err
+	})
 }
 
 func registerDir(c *cobra.Command, dir *string) {

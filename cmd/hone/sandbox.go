@@ -28,7 +28,7 @@ import (
 // sandboxFlags are what the walls by hand are made of.
 type sandboxFlags struct {
 	wall           string
-	net            bool
+	net            *bool
 	dir            string
 	rw, ro, hide   []string
 	doors          []string
@@ -71,7 +71,7 @@ hone itself exits with 5 if there is no wall, and with 3 if a limit stopped the 
 func (f *sandboxFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringVar(&f.wall, "wall", "", "auto, hidden, bwrap, landlock, firejail or none (default auto)")
-	fs.BoolVar(&f.net, "net", false, "let the command reach the network")
+	registerNet(fs, &f.net, "let the command reach the network")
 	fs.StringArrayVar(&f.rw, "rw", nil, "another directory or file that the command may change; repeatable")
 	fs.StringArrayVar(&f.ro, "ro", nil, "another directory or file that the command may read but not change; repeatable")
 	fs.StringArrayVar(&f.hide, "hide", nil, "a directory or file to hide from the command; repeatable")
@@ -149,7 +149,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if err != nil {
 		return dir, w, err
 	}
-	if w.Settings, err = harness.ResolveWalls(loop.Flags{Wall: f.wall, Net: f.net}, file.Sandbox, w.Root, sandbox.Auto); err != nil {
+	if w.Settings, err = harness.ResolveWalls(loop.Flags{Wall: f.wall, Net: f.net}, file.Sandbox, w.Root); err != nil {
 		return dir, w, err
 	}
 	w.ID = "by-hand"

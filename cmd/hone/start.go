@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"hone"
 	"hone/harness"
 	"hone/loop"
-	"hone/sandbox"
 	"hone/workspace"
 )
 
@@ -31,7 +29,6 @@ func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 	}
 	f.register(c, k)
 	l.Flags(c.Flags())
-	c.Flags().Lookup("sandbox").Usage += fmt.Sprintf(" (default %s)", cmp.Or(k.Walls, sandbox.NoWall))
 	return c
 }
 

@@ -137,6 +137,9 @@ func (d *document) lookup(path []string) (v reflect.Value, tag reflect.StructTag
 		case reflect.Struct:
 			for f, value := range v.Fields() {
 				if f.Tag.Get("toml") == name {
+					if value.Kind() == reflect.Pointer && value.IsNil() {
+						value = reflect.New(value.Type().Elem())
+					}
 					inner, tag = reflect.Indirect(value), f.Tag
 				}
 			}

@@ -166,7 +166,7 @@ func TestLoad(t *testing.T) {
 		Check: Check{Command: "go test ./...", Env: []string{"DATABASE_URL", "OPENAI_API_KEY"}, Timeout: "10m",
 			Protect: []string{"tests/**", "Makefile"}, Flaky: 3, Prove: "strict"},
 		Guard: Guard{Send: []string{"testdata/**", ".env.ci"}},
-		Sandbox: Sandbox{Wall: "bwrap", Net: true, Write: []string{"~/.cache/x", "out"}, Read: []string{"/opt/data"}, Hide: []string{"private"},
+		Sandbox: Sandbox{Wall: "bwrap", Net: new(true), Write: []string{"~/.cache/x", "out"}, Read: []string{"/opt/data"}, Hide: []string{"private"},
 			Env: []string{"DATABASE_URL"}, Memory: 4 << 30, Processes: 512},
 		Undo:   Undo{Include: []string{".env.local", "data/*.db"}, MaxFile: 64 << 20},
 		Prices: map[string]Price{"openai/gpt-5": {Input: 1.25, Output: 10, CacheWrite: 1.25}, "ollama/qwen3:8b": {}},

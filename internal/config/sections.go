@@ -60,7 +60,7 @@ type Guard struct {
 // user; a relative path starts at the root of the project.
 type Sandbox struct {
 	Wall      string   `toml:"wall" valid:"auto|hidden|bwrap|landlock|firejail|none" opens:"commands run behind this wall; none gives them your own rights"`
-	Net       bool     `toml:"net" opens:"commands can reach the network"`
+	Net       *bool    `toml:"net" opens:"commands can reach the network"` // nil means the default of the loop
 	Write     []string `toml:"write" valid:"path" opens:"commands can change these paths"`
 	Read      []string `toml:"read" valid:"path" opens:"commands can read these paths"`                           // more that commands may read; inside the project, what they may only read
 	Hide      []string `toml:"hide" valid:"path" opens:"-"`                                                       // more that commands cannot see

@@ -47,7 +47,7 @@ func (d *document) opensText(k key) string {
 
 // valueText returns a value as TOML writes it.
 func valueText(v reflect.Value) string {
-	switch v.Kind() {
+	switch v = reflect.Indirect(v); v.Kind() {
 	case reflect.String:
 		return strconv.Quote(v.String())
 	case reflect.Slice:

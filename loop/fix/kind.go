@@ -10,7 +10,6 @@ import (
 
 	"hone"
 	"hone/loop"
-	"hone/sandbox"
 	"hone/tool/allow"
 	"hone/workspace"
 )
@@ -25,7 +24,7 @@ func Kind() loop.Kind {
 		Example: `  hone fix --check "go vet ./... && go test ./..."
   hone fix "the parser is right, the printer is wrong" --check "make test" --allow go
   git log -3 | hone fix - --check "npm test" -m ollama/qwen3-coder`,
-		Args: loop.OneText, Rounds: 5, Walls: sandbox.Auto,
+		Args: loop.OneText, Rounds: 5,
 		New:     func() loop.Loop { return &invocation{} },
 		Preview: loop.Preview{Short: "what fix would send first, without the check's report"},
 		Starters: func() loop.Starters {

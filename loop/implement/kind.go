@@ -88,7 +88,8 @@ func (v *invocation) Own(string) func(string) bool { return Own }
 func (v *invocation) Flags(fs *pflag.FlagSet) {
 	v.PreviewFlags(fs)
 	fs.Lookup("check").Usage = "a shell command that must exit with status 0, in addition to build.sh if there is one"
-	fs.Lookup("sandbox").Usage = "walls for build.sh and --check: auto, hidden, bwrap, landlock, firejail or none"
+	fs.Lookup("sandbox").Usage = "walls for build.sh and --check: auto, hidden, bwrap, landlock, firejail or none (default auto)"
+	fs.Lookup("net").Usage = "let build.sh and --check reach the network, as builds download files (default true)"
 	fs.IntVar(&v.flags.maxOutput, "max-output", 0, "bytes of the build's output that are sent to the model (default 65536)")
 	fs.DurationVar(&v.flags.buildTimeout, "build-timeout", 0, "stop the build and all its children after this time (default 10m)")
 }
@@ -119,6 +120,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, err
 	}
 	v.Settings, err = in.Settings()
+	v.Walls.Net = v.Walls.Net || in.Flags.Net == nil && in.File.Sandbox.Net == nil // builds download files
 	v.Approve = "none"
 	return in.Limits(v.table.Rounds), err
 }

@@ -44,7 +44,7 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.Lookup("model").Usage = "the model of both roles"
 	fs.Lookup("rounds").Usage = fmt.Sprintf("maximum number of rounds of building and verifying (default %d)", Rounds)
 	fs.Lookup("net").Usage = "let the commands of builder and verifier reach the network"
-	fs.Lookup("sandbox").Usage = "walls: auto chooses hidden or bwrap; landlock, firejail and none hide less, and are used only if you name them"
+	fs.Lookup("sandbox").Usage = "walls: auto chooses hidden or bwrap; landlock, firejail and none hide less, and are used only if you name them (default auto)"
 }
 
 // Valid returns what is wrong with the flags by themselves.

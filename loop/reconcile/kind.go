@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"hone"
 	"hone/check"
@@ -138,10 +139,10 @@ func scope(root, dir string, args []string) (string, error) {
 	return filepath.ToSlash(rel), nil
 }
 
-// Ready notes that the checker runs without walls.
+// Ready notes that "auto" does not apply to the checker.
 func (v *invocation) Ready(in *loop.Input) error {
-	if !v.Walls.None() && v.Checker != "" && v.Check == "" {
-		in.Note("the correctness checker is your own program and runs without walls; --sandbox applies to --check")
+	if in.Flags.Wall == string(sandbox.Auto) && v.Checker != "" {
+		in.Note("the correctness checker is your own program and runs without walls; a wall that you name, such as --sandbox hidden, applies to it too")
 	}
 	return nil
 }
@@ -161,9 +162,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	if err := s.SetModel(&l.Editor, &v.Model, nil); err != nil {
 		return built, err
 	}
-	// Without --check nothing runs behind walls, because the checker is the user's own
-	// program.
-	walls := s.Walls(loop.WallPlan{Protect: l.Rules().Immutable, Later: v.Check == ""})
+	walls := s.Walls(loop.WallPlan{Protect: l.Rules().Immutable, Later: v.Check == "" && (v.Checker == "" || !v.Walls.Named())})
 	s.SetCheck(walls, func(dir string, w loop.Walls) check.Func { return v.check(s, dir, w) })
 	return loop.Built{Run: r, Round: l.Round}, nil
 }
@@ -176,11 +175,15 @@ func (v *invocation) loop(repo *git.Repo, guard *secret.Guard) Loop {
 
 // check returns the correctness checker, followed by the command of --check; nil if
 // there is neither. The checker is the user's own program: it gets the user's
-// environment and never runs behind walls.
+// environment, and runs behind walls only if the settings name a wall.
 func (v *invocation) check(s loop.Session, dir string, w loop.Walls) check.Func {
 	var checks []check.Func
 	if v.Checker != "" {
-		checks = append(checks, check.Bork(sandbox.None{}, check.BorkConfig{
+		var runner sandbox.Runner = sandbox.None{}
+		if v.Walls.Named() {
+			runner = w.With(variables(s.IO().Environ))
+		}
+		checks = append(checks, check.Bork(runner, check.BorkConfig{
 			Root: dir, Checker: v.Checker, Env: s.IO().Environ, Timeout: v.CheckTime, Redact: s.Guard().Redact, Live: s.IO().CheckOutput}))
 	}
 	if c := s.Check(dir, w); c != nil {
@@ -190,6 +193,16 @@ func (v *invocation) check(s loop.Session, dir string, w loop.Walls) check.Func 
 		return nil
 	}
 	return check.All(checks...)
+}
+
+// variables returns the names of the variables of an environment.
+func variables(environ []string) []string {
+	var names []string
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		names = append(names, name)
+	}
+	return names
 }
 
 // Preview returns the prompt of the first round.

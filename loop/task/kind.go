@@ -14,7 +14,6 @@ import (
 	"hone"
 	"hone/loop"
 	"hone/loop/task/taskfile"
-	"hone/sandbox"
 	"hone/tool"
 	"hone/tool/allow"
 	"hone/workspace"
@@ -49,7 +48,6 @@ For compatibility, the options of code-scribe loop are accepted too, and models 
 		Args:     taskArg,
 		Rewrite:  rewriteOptions,
 		Rounds:   Loops,
-		Walls:    sandbox.Auto,
 		Agents:   true,
 		New:      func() loop.Loop { return &invocation{} },
 		Preview:  loop.Preview{Short: "what task would send first"},
