@@ -45,6 +45,7 @@ import (
 	"hone/loop"
 	"hone/sandbox/prove"
 	"hone/sandbox/wall"
+	"hone/sandbox/workshop"
 	"hone/workspace"
 )
 
@@ -54,6 +55,7 @@ import (
 func Main() {
 	wall.Helper()
 	prove.Helper()
+	workshop.Helper()
 }
 
 // Options say how a session is opened. A field with its zero value takes the

@@ -38,7 +38,7 @@ func (o *outfit) showDir(dir, name string) string {
 func (o *outfit) goCaches() {
 	o.set("GOENV", "off")
 	o.set("GOPATH", o.inHome("go"))
-	o.set("GOCACHE", o.inHome(".cache/go-build"))
+	o.goBuildCache()
 	o.set("GOTOOLCHAIN", "local")
 	o.set("GOTELEMETRY", "off")
 	for _, name := range []string{"GOFLAGS", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOEXPERIMENT", "CGO_ENABLED"} {

@@ -10,5 +10,6 @@ import (
 // TestMain also plays a helper that builds walls.
 func TestMain(m *testing.M) {
 	wall.Helper()
+	Helper()
 	os.Exit(m.Run())
 }

@@ -47,6 +47,10 @@ type Workshop struct {
 	// Drop are variables with providers' keys (ruling G6). They are not passed
 	// on unless Keep contains them.
 	Drop []string
+	// Self is the absolute path of a program that calls [Helper] first, such as hone
+	// itself. With it Go (1.24 or later) reads the user's build cache. Empty means
+	// that Go's build cache starts empty.
+	Self string
 	// Net lets commands use the network. Package managers then download into
 	// the directory of the run.
 	Net bool

@@ -1,0 +1,201 @@
+package workshop
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// goCacheName marks a command line as that of Go's cache program.
+const goCacheName = "hone-go-cache"
+
+// Helper serves Go's build cache and exits if this process was started as Go's
+// cache program; otherwise it returns at once. Every program that is a Self must
+// call it first in main. Go itself starts it behind the walls, so that it can do
+// what any command can do.
+func Helper() {
+	if len(os.Args) != 4 || os.Args[1] != goCacheName {
+		return
+	}
+	if err := (goCache{seed: os.Args[2], own: os.Args[3]}).serve(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, goCacheName+":", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// goCache is a build cache of Go. It reads the user's cache, and writes one of its
+// own in the same format.
+type goCache struct{ seed, own string }
+
+// cacheRequest and cacheResponse are the messages of Go's protocol for cache
+// programs (Go 1.24 and later): JSON values, and after a "put" with a size its body
+// as a string in base64.
+type cacheRequest struct {
+	ID       int64
+	Command  string
+	ActionID []byte
+	OutputID []byte
+	BodySize int64
+}
+
+type cacheResponse struct {
+	ID            int64
+	Err           string     `json:",omitempty"`
+	KnownCommands []string   `json:",omitempty"`
+	Miss          bool       `json:",omitempty"`
+	OutputID      []byte     `json:",omitempty"`
+	Size          int64      `json:",omitempty"`
+	Time          *time.Time `json:",omitempty"`
+	DiskPath      string     `json:",omitempty"`
+}
+
+// serve answers requests until Go closes the cache.
+func (c goCache) serve(in io.Reader, out io.Writer) error {
+	requests, responses := json.NewDecoder(bufio.NewReader(in)), json.NewEncoder(out)
+	if err := responses.Encode(cacheResponse{KnownCommands: []string{"get", "put", "close"}}); err != nil {
+		return err
+	}
+	for {
+		var q cacheRequest
+		var body []byte
+		err := requests.Decode(&q)
+		if err == nil && q.BodySize > 0 {
+			err = requests.Decode(&body)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r := c.response(q, body)
+		r.ID = q.ID
+		if err := responses.Encode(r); err != nil || q.Command == "close" {
+			return err
+		}
+	}
+}
+
+func (c goCache) response(q cacheRequest, body []byte) cacheResponse {
+	switch q.Command {
+	case "get":
+		for _, dir := range []string{c.own, c.seed} {
+			if r, ok := lookUp(dir, hex.EncodeToString(q.ActionID)); ok {
+				return r
+			}
+		}
+		return cacheResponse{Miss: true}
+	case "put":
+		path, err := c.put(q, body)
+		if err != nil {
+			return cacheResponse{Err: err.Error()}
+		}
+		return cacheResponse{DiskPath: path}
+	}
+	return cacheResponse{}
+}
+
+// lookUp returns the entry of an action in a cache. The file NAME-a is the line
+// "v1 ACTION OUTPUT SIZE TIME" with the time in nanoseconds, and OUTPUT-d is the
+// output.
+func lookUp(dir, action string) (cacheResponse, bool) {
+	line, err := os.ReadFile(cacheFile(dir, action, "-a"))
+	if err != nil {
+		return cacheResponse{}, false
+	}
+	f := strings.Fields(string(line))
+	if len(f) != 5 || f[0] != "v1" || f[1] != action {
+		return cacheResponse{}, false
+	}
+	output, badOutput := hex.DecodeString(f[2])
+	size, badSize := strconv.ParseInt(f[3], 10, 64)
+	stored, badTime := strconv.ParseInt(f[4], 10, 64)
+	path := cacheFile(dir, f[2], "-d")
+	info, err := os.Stat(path)
+	if errors.Join(badOutput, badSize, badTime, err) != nil || info.Size() != size {
+		return cacheResponse{}, false
+	}
+	at := time.Unix(0, stored)
+	return cacheResponse{OutputID: output, Size: size, Time: &at, DiskPath: path}, true
+}
+
+// put stores an output in the cache of its own, and returns its path.
+func (c goCache) put(q cacheRequest, body []byte) (string, error) {
+	if int64(len(body)) != q.BodySize {
+		return "", fmt.Errorf("a body of %d bytes instead of %d", len(body), q.BodySize)
+	}
+	action, output := hex.EncodeToString(q.ActionID), hex.EncodeToString(q.OutputID)
+	path := cacheFile(c.own, output, "-d")
+	if err := replaceFile(path, body); err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf("v1 %s %s %20d %20d\n", action, output, len(body), time.Now().UnixNano())
+	return path, replaceFile(cacheFile(c.own, action, "-a"), []byte(line))
+}
+
+// cacheFile returns the path of a file in a cache, whose names are in hexadecimal.
+func cacheFile(dir, id, kind string) string {
+	return filepath.Join(dir, id[:min(2, len(id))], id+kind)
+}
+
+// replaceFile writes a file that other processes may read at the same time.
+func replaceFile(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "put-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// goBuildCache configures Go to read the user's build cache and to write one in the
+// run's home. Versions before 1.24 do not know the variable and read only the
+// latter.
+func (o *outfit) goBuildCache() {
+	own := o.inHome(".cache/go-build")
+	o.set("GOCACHE", own)
+	if o.self == "" || slices.Contains(o.keep, "GOCACHE") { // then commands may share the user's
+		return
+	}
+	seed := o.showDir(o.userGoCache(), "")
+	if seed == "" || !o.show(o.self) {
+		return
+	}
+	line := []string{o.self, goCacheName, seed, own}
+	for i, arg := range line {
+		if strings.ContainsAny(arg, `"'`) {
+			return // Go has no escapes in quotes
+		}
+		line[i] = `"` + arg + `"`
+	}
+	o.set("GOCACHEPROG", strings.Join(line, " "))
+}
+
+// userGoCache returns the user's build cache of Go; empty if it is unknown.
+func (o *outfit) userGoCache() string {
+	for _, dir := range []string{o.goVar("GOCACHE"), filepath.Join(o.get("XDG_CACHE_HOME"), "go-build"), o.below(".cache/go-build")} {
+		if filepath.IsAbs(dir) {
+			return dir
+		}
+	}
+	return ""
+}
