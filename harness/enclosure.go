@@ -51,6 +51,8 @@ type Enclosed struct {
 	env     []string
 	secrets listing.SecretFiles
 	dir     *walldir.Dir
+	root    string
+	policy  sandbox.Policy
 	// recovered are notes about what an earlier process left.
 	recovered []string
 }
@@ -104,7 +106,7 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Enclosed{dir: dir, recovered: recovered}
+	e := &Enclosed{dir: dir, root: w.Root, recovered: recovered}
 	err = h.buildFirst(ctx, e, w)
 	if err == nil && !w.proved {
 		err = proveWalls(ctx, e.Grade())
@@ -176,6 +178,7 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 		return err
 	}
 	policy.Aside, policy.Records, policy.Doors = e.dir.Aside, e.dir.Records, w.Doors
+	e.policy = policy
 	e.env = env
 	if w.environ != nil {
 		e.env = w.environ

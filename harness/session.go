@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"hone"
@@ -49,6 +50,8 @@ type Session struct {
 	walls       []*walls
 	sharedWalls loop.Walls // walls of commands without walls of their own; see commandWalls
 	trees       map[treeKey]*workspace.Tree
+	gapsMu      sync.Mutex
+	gaps        []string // causes that the user was told about; see gap
 	onClose     []func()
 }
 

@@ -191,10 +191,28 @@ func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string) (
 	}
 	c.Env = slices.Concat(w.enclosed.env, vars)
 	result, err := w.enclosed.Walls.Run(ctx, c)
-	for _, text := range commandNotes(result, w.enclosure.Settings.Net) {
+	for _, text := range append(commandNotes(result, w.enclosure.Settings.Net), w.newGaps(c.Dir, result)...) {
 		err = errors.Join(err, w.session.run.Notice(text))
 	}
 	return result, err
+}
+
+// newGaps returns notes about what a command that failed seems to have missed
+// behind the walls. There is one note per cause in a session.
+func (w *walls) newGaps(dir string, r sandbox.Result) []string {
+	if !failed(r) {
+		return nil
+	}
+	s := w.session
+	s.gapsMu.Lock()
+	defer s.gapsMu.Unlock()
+	var texts []string
+	for cause, text := range w.enclosed.GapNotes(s.host.environ(), dir, outputOf(r)) {
+		if !slices.Contains(s.gaps, cause) {
+			s.gaps, texts = append(s.gaps, cause), append(texts, text)
+		}
+	}
+	return texts
 }
 
 // Start runs a command in the background; see [wall.Walls.Start].
@@ -273,18 +291,22 @@ func commandNotes(r sandbox.Result, net bool) []string {
 	if r.OverLimit != "" {
 		texts = append(texts, fmt.Sprintf("a command exceeded its limit of %s", r.OverLimit))
 	}
-	failed := r.Exit != 0 || r.TimedOut
-	if failed && !net && sandbox.WantsNetwork(tail(r.Stdout)+"\n"+tail(r.Stderr)) {
+	if failed(r) && !net && sandbox.WantsNetwork(outputOf(r)) {
 		texts = append(texts, WantsNet)
 	}
 	return texts
 }
 
+func failed(r sandbox.Result) bool { return r.Exit != 0 || r.TimedOut }
+
+// outputOf returns the ends of a command's outputs, where errors are.
+func outputOf(r sandbox.Result) string { return tail(r.Stdout) + "\n" + tail(r.Stderr) }
+
 // WantsNet is the note about a command that seems to have failed because it has
 // no network.
 const WantsNet = "the command seems to need the network, which is off behind the walls; allow it with --net"
 
-// tail returns the end of an output, where errors are.
+// tail returns the end of an output.
 func tail(b []byte) string { return string(b[max(0, len(b)-64<<10):]) }
 
 // RestoredNote says whether a protected file that a command changed was

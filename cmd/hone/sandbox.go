@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -122,7 +124,13 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	out.Flush()
 	errs.Flush()
 	a.doorsUsed(doors, f)
-	return a.sandboxEnd(ctx, f, w, r, err, out.text()+"\n"+errs.text())
+	if err := a.sandboxEnd(ctx, f, r, err); err != nil {
+		return err
+	}
+	if a.exit != 0 && !f.quiet {
+		a.hintGaps(e, w, dir, out.text()+"\n"+errs.text())
+	}
+	return nil
 }
 
 // resolveSandbox resolves flags and file: the folder that the command runs in,
@@ -278,7 +286,7 @@ func (a *app) sayPlain(format string, args ...any) {
 
 // sandboxEnd says how the command ended where its exit status does not, and
 // takes that status over.
-func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, w harness.Enclosure, r sandbox.Result, err error, output string) error {
+func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, err error) error {
 	for _, p := range r.Restored {
 		a.sayPlain("%s", harness.RestoredNote(p))
 	}
@@ -301,10 +309,18 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, w harness.Enclosur
 		return &failure{kind: hone.KindBudget, why: fmt.Sprintf("the command timed out after %s and was killed", f.timeout), hint: "raise --timeout"}
 	}
 	a.exit = shellStatus(r)
-	if a.exit != 0 && !w.Settings.Net && !w.Settings.None() && !f.quiet && sandbox.WantsNetwork(output) {
+	return nil
+}
+
+// hintGaps tells what a command that failed seems to have missed behind the
+// walls.
+func (a *app) hintGaps(e *harness.Enclosed, w harness.Enclosure, dir, output string) {
+	if !w.Settings.Net && !w.Settings.None() && sandbox.WantsNetwork(output) {
 		a.say("hint", harness.WantsNet)
 	}
-	return nil
+	for _, text := range slices.Sorted(maps.Values(e.GapNotes(a.environ, dir, output))) {
+		a.say("hint", text)
+	}
 }
 
 // interrupted is the end of a command that a signal to hone ended, or the

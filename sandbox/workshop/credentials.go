@@ -40,6 +40,10 @@ func (o *outfit) secret(path string) bool {
 	return slices.ContainsFunc(o.keys, func(k place) bool { return sandbox.Within(k.name, path) || sandbox.Within(k.real, path) })
 }
 
+// Secret reports whether a path is known to contain the user's keys, or is in a
+// directory that does.
+func (w Workshop) Secret(path string) bool { return newOutfit(w).secret(path) }
+
 // credentials returns the files with keys in the paths that a policy shows,
 // without those that it names itself. It checks only their usual paths, because
 // the trees are too large to search.

@@ -23,6 +23,7 @@ type outfit struct {
 	real    string   // the workspace without symlinks
 	run     string   // the directory of this run
 	private []string // the home, the workspace and the run, under all their names
+	opened  []string // what the configuration shows
 	keep    []string // the variables that the configuration passes on
 	self    string   // a program that calls Helper; empty if there is none
 	net     bool
@@ -43,7 +44,7 @@ type link struct{ Name, Target string }
 
 // newOutfit returns an outfit that shows only the system.
 func newOutfit(w Workshop) *outfit {
-	o := &outfit{env: w.Environ, root: w.Root, real: realPath(w.Root), run: w.Home, keep: w.Keep, self: w.Self, net: w.Net}
+	o := &outfit{env: w.Environ, root: w.Root, real: realPath(w.Root), run: w.Home, opened: slices.Concat(w.Read, w.Write), keep: w.Keep, self: w.Self, net: w.Net}
 	o.private = []string{o.root, o.real, o.run, realPath(o.run)}
 	if home := environ.Value(w.Environ, "HOME"); filepath.IsAbs(home) {
 		o.home = filepath.Clean(home)

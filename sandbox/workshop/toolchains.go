@@ -72,6 +72,9 @@ func (o *outfit) showPrograms(dir string) bool {
 	if o.inside(dir) {
 		return sandbox.Within(o.root, dir)
 	}
+	if slices.ContainsFunc(o.opened, func(opened string) bool { return sandbox.Within(opened, dir) }) {
+		return true
+	}
 	// The links in a distribution's own directories lead to its own files.
 	local := !o.shown(dir) || sandbox.Within("/usr/local", dir)
 	if !local || !o.show(dir) {

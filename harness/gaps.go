@@ -1,0 +1,176 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hone/internal/config"
+	"hone/sandbox"
+	"hone/sandbox/workshop"
+)
+
+// gap is a cause for which a command may fail only because of its walls.
+type gap struct {
+	cause string
+	sign  *regexp.Regexp // of a line of its output; the last group that matches is what the command missed
+	// note tells the user how to open the walls for what was missed. It is empty if
+	// the walls are not the cause, because that does not exist without them either.
+	note func(b behind, line, missed string) string
+}
+
+// behind is a command behind walls, which has failed.
+type behind struct {
+	e       *Enclosed
+	dir     string   // in which it ran
+	environ []string // the user's
+}
+
+// gaps returns the causes, each with the messages of shells, common programs and
+// languages.
+func gaps() []gap {
+	return []gap{
+		{"secret", regexp.MustCompile(`(?i)\b(permission denied|eacces)\b`), behind.secretNote},
+		{"path", regexp.MustCompile(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), behind.pathNote},
+		{"variable", regexp.MustCompile(`\b([A-Z_][A-Z0-9_]+)(?:: (?:unbound variable|parameter (?:null or )?not set)|["'` + "`" + `]? (?:is )?(?:not set|required|missing|undefined|unset)\b| must be set| environment variable (?:is )?(?:not set|required|missing))|KeyError: '([A-Z_][A-Z0-9_]+)'`), behind.variableNote},
+		{"program", regexp.MustCompile(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), behind.programNote},
+	}
+}
+
+// maxGapLines limits how many lines of an output are searched for a gap.
+const maxGapLines = 1000
+
+// GapNotes returns a note for each cause for which a command seems to have failed
+// only because of the walls, by cause. The command ran in dir, and environ is the
+// user's environment. It can be wrong both ways.
+func (e *Enclosed) GapNotes(environ []string, dir, output string) map[string]string {
+	if e.Grade().Level == sandbox.LevelOpen {
+		return nil
+	}
+	b := behind{e, dir, environ}
+	notes := map[string]string{}
+	lines := strings.Split(output, "\n")
+	for _, line := range lines[max(0, len(lines)-maxGapLines):] {
+		for _, g := range gaps() {
+			if notes[g.cause] != "" {
+				continue
+			}
+			for _, match := range g.sign.FindAllStringSubmatch(line, -1) {
+				missed := match[slices.IndexFunc(match[1:], func(s string) bool { return s != "" })+1]
+				if text := g.note(b, line, missed); text != "" {
+					notes[g.cause] = text
+					break
+				}
+			}
+		}
+	}
+	return notes
+}
+
+// secretNote is about a file of the workspace that is hidden because it looks
+// secret.
+func (b behind) secretNote(line, _ string) string {
+	for _, path := range b.e.secrets.Paths {
+		rel, err := filepath.Rel(b.dir, path)
+		if err == nil && slices.ContainsFunc(pathsIn(line), func(p string) bool { return p == path || filepath.Clean(p) == rel }) {
+			return fmt.Sprintf("a command seems to need %s, which is hidden because it looks secret; if it is not, list it under send in [guard] of %s, which also lets models read it", rel, config.HonePath)
+		}
+	}
+	return ""
+}
+
+// pathNote is about a path outside of the workspace.
+func (b behind) pathNote(line, how string) string {
+	for _, path := range pathsIn(line) {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(b.dir, path)
+		}
+		if text := b.openPath(filepath.Clean(path), how); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func (b behind) openPath(path, how string) string {
+	real, err := filepath.EvalSymlinks(path)
+	missing := err != nil
+	if missing {
+		path = filepath.Dir(path)
+		if real, err = filepath.EvalSymlinks(path); err != nil {
+			return ""
+		}
+	}
+	p := b.e.policy
+	within := func(lists ...[]string) bool {
+		return slices.ContainsFunc(slices.Concat(lists...), func(top string) bool { return sandbox.Within(top, path) || sandbox.Within(top, real) })
+	}
+	shop := workshop.Workshop{Root: b.e.root, Home: b.e.dir.Path, Environ: b.environ}
+	system := within([]string{"/proc", "/sys", "/dev"}) || filepath.Dir(real) == real
+	if system || within(p.Write, p.Hide) || sandbox.Within(real, b.e.root) || shop.Secret(path) {
+		return ""
+	}
+	note := "a command seems to need %s, which is %s behind the walls; allow it with %s = [%q] in [sandbox] of " + config.HonePath
+	switch denied := !strings.HasPrefix(strings.ToLower(how), "no such") && !strings.EqualFold(how, "enoent"); {
+	case denied && within(p.Read) && writable(real), denied && missing && writable(real):
+		return fmt.Sprintf(note, path, "read-only", "write", path)
+	case !missing && !within(p.Read) && readable(real):
+		return fmt.Sprintf(note, path, "not visible", "read", path)
+	}
+	return ""
+}
+
+// variableNote is about a variable that the user has and commands do not get.
+func (b behind) variableNote(_, name string) string {
+	if lookup(b.environ)(name) == "" || lookup(b.e.env)(name) != "" || slices.Contains(KeyVariables(), name) {
+		return ""
+	}
+	return fmt.Sprintf("a command seems to need the variable %s, which commands do not get behind the walls; pass it on with env = [%q] in [sandbox] of %s", name, name, config.HonePath)
+}
+
+// programNote is about a program that the user has in a directory that commands do
+// not see.
+func (b behind) programNote(_, name string) string {
+	if programIn(b.e.env, name) != "" {
+		return ""
+	}
+	path := programIn(b.environ, name)
+	if path == "" || sandbox.Within(b.e.root, path) {
+		return ""
+	}
+	dir := filepath.Dir(path)
+	return fmt.Sprintf("a command seems to need the program %s, which is not visible behind the walls; allow it with read = [%q] in [sandbox] of %s", name, dir, config.HonePath)
+}
+
+// programIn returns the path of a program on the PATH of an environment; empty if
+// it is not there.
+func programIn(env []string, name string) string {
+	for _, dir := range filepath.SplitList(lookup(env)("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && filepath.IsAbs(dir) && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// pathsIn returns what looks like a path in a line of output.
+func pathsIn(line string) []string {
+	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\"'`‘’“”:,;()<>|[]{}=", r) })
+}
+
+// readable reports whether the user can read a file or a directory.
+func readable(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	return f.Close() == nil
+}

@@ -1,0 +1,82 @@
+//go:build linux
+
+package harness
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hone/harness/internal/walldir"
+	"hone/internal/listing"
+	"hone/sandbox"
+	"hone/sandbox/wall"
+)
+
+// A failed command is explained by the walls only if they are the cause: what it
+// missed exists without them.
+func TestGapNotes(t *testing.T) {
+	base := plant(t, map[string]string{"tree/.env": "", "tree/x": "", "data/file": "", "shown/file": "", "home/.ssh/id_rsa": "", "tools/tool": "", "run/x": ""})
+	at := func(name string) string { return filepath.Join(base, name) }
+	if err := os.Chmod(at("tools/tool"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	policy := sandbox.Policy{Write: []string{at("tree"), at("run")}, Read: []string{"/usr", "/bin", "/lib", at("shown")}}
+	w, err := wall.Build(t.Context(), sandbox.Landlock, policy)
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	defer w.Close()
+	e := &Enclosed{Walls: w, root: at("tree"), policy: policy, dir: &walldir.Dir{Path: at("run")},
+		secrets: listing.SecretFiles{Paths: []string{at("tree/.env")}}, env: []string{"PATH=/usr/bin:/bin", "HOME=" + at("run")}}
+	user := []string{"PATH=/usr/bin:/bin:" + at("tools"), "HOME=" + at("home"), "DATABASE_URL=x", "OPENAI_API_KEY=x", "EMPTY="}
+	for output, want := range map[string]string{
+		// What the user opens.
+		"cat: " + at("data/file") + ": No such file or directory":                  `path read = ["` + at("data/file") + `"]`,
+		"cat: ../data/file: Permission denied":                                     `path read = ["` + at("data/file") + `"]`,
+		"ls: cannot access '" + at("data") + "': No such file or directory":        `path read = ["` + at("data") + `"]`,
+		"open " + at("data/file") + ": no such file or directory":                  `path read = ["` + at("data/file") + `"]`,
+		"Error: ENOENT: no such file or directory, open '" + at("data/file") + "'": `path read = ["` + at("data/file") + `"]`,
+		"touch: cannot touch '" + at("shown/new") + "': Read-only file system":     `path write = ["` + at("shown") + `"]`,
+		"sh: 1: cannot create " + at("shown/file") + ": Permission denied":         `path write = ["` + at("shown/file") + `"]`,
+		"mkdir " + at("data/new") + ": read-only file system":                      `path write = ["` + at("data") + `"]`,
+		"build.sh: line 1: DATABASE_URL: unbound variable":                         `variable env = ["DATABASE_URL"]`,
+		"KeyError: 'DATABASE_URL'":                                                 `variable env = ["DATABASE_URL"]`,
+		"panic: environment variable DATABASE_URL is not set":                      `variable env = ["DATABASE_URL"]`,
+		"DATABASE_URL must be set":                                                 `variable env = ["DATABASE_URL"]`,
+		"sh: 1: tool: not found":                                                   `program read = ["` + at("tools") + `"]`,
+		"bash: line 1: tool: command not found":                                    `program read = ["` + at("tools") + `"]`,
+		`exec: "tool": executable file not found in $PATH`:                         `program read = ["` + at("tools") + `"]`,
+		"grep: .env: Permission denied":                                            `secret .env, which is hidden`,
+		"x.go:1: open " + at("tree/.env") + ": permission denied":                  `secret .env, which is hidden`,
+		// What walls have no part in.
+		"cat: " + at("data/missing") + ": No such file or directory":             "",
+		"cat: /nowhere/at/all: No such file or directory":                        "",
+		"cat: missing: No such file or directory":                                "",
+		"cat: x: Permission denied":                                              "",
+		"cat: " + at("shown/file") + ": No such file or directory":               "",
+		"cat: " + at("run/file") + ": No such file or directory":                 "",
+		"cat: " + at("home/.ssh/id_rsa") + ": No such file or directory":         "",
+		"/usr/bin/env: 'x': No such file or directory":                           "",
+		"sh: 1: cannot create /usr/share/gaps/none/x: No such file or directory": "",
+		"touch: cannot touch '/gap': Read-only file system":                      "",
+		"cat: /proc/1/environ: Permission denied":                                "",
+		"the file " + at("data/file") + " is fine":                               "",
+		"EMPTY: unbound variable":                                                "",
+		"NOWHERE: unbound variable":                                              "",
+		"HOME is not set":                                                        "",
+		"OPENAI_API_KEY is not set":                                              "",
+		"DATABASE_URL is set":                                                    "",
+		"sh: 1: no-such-tool: not found":                                         "",
+		"sh: not found":                                                          "",
+		"--- FAIL: TestX: not found":                                             "",
+		"":                                                                       "",
+	} {
+		notes := e.GapNotes(user, at("tree"), output)
+		cause, part, _ := strings.Cut(want, " ")
+		if want == "" && len(notes) > 0 || want != "" && (len(notes) != 1 || !strings.Contains(notes[cause], part)) {
+			t.Errorf("%q: %q, want %q", output, notes, want)
+		}
+	}
+}
