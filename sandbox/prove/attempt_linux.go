@@ -37,6 +37,9 @@ const (
 	setGit     set = "git"     // read-only .git/config and .git/hooks in a writable directory
 	setMissing set = "missing" // a read-only .config/hone.toml that does not exist
 	setSecret  set = "secret"  // a hidden file with the secret, or a hidden directory around it
+	// setEndpoint is a hidden socket or FIFO, with another process at its other end,
+	// in a writable directory.
+	setEndpoint set = "endpoint"
 )
 
 // errUnknown means that an attempt cannot be made here.

@@ -11,7 +11,7 @@ import (
 // directory. For those that change something only the state afterwards counts,
 // because walls may restore it.
 func guardedAttempts() []Attempt {
-	return slices.Concat(gitConfigAttempts(), gitFolderAttempts(), missingAttempts(), secretAttempts())
+	return slices.Concat(gitConfigAttempts(), gitFolderAttempts(), missingAttempts(), runningAttempts(), secretAttempts())
 }
 
 // git returns an attempt on a repository's configuration and hooks.
@@ -102,6 +102,26 @@ func missingAttempts() []Attempt {
 			}
 			return put(s.work(".config", "hone.toml"), unix.O_WRONLY|unix.O_CREAT)
 		}},
+	}
+}
+
+// runningAttempts returns attempts that matter while the command runs: the user's
+// programs could read such a file, and another process could answer.
+func runningAttempts() []Attempt {
+	return []Attempt{
+		{Name: "missing-file-meanwhile", Set: setMissing, Try: func(s Scene) error {
+			if err := put(s.work(".config", "hone.toml"), unix.O_WRONLY|unix.O_CREAT); err != nil {
+				return err
+			}
+			return open(s.work(".config", "hone.toml"), unix.O_RDONLY)
+		}},
+		{Name: "workspace-socket", Set: setEndpoint, Try: func(s Scene) error {
+			if _, err := s.addr(); err != nil {
+				return err
+			}
+			return connectPath(s.endpoint(), unix.SOCK_STREAM)
+		}},
+		{Name: "workspace-fifo", Set: setEndpoint, Try: func(s Scene) error { return open(s.endpoint(), unix.O_WRONLY|unix.O_NONBLOCK) }},
 	}
 }
 

@@ -39,6 +39,10 @@ func (st *stage) listen() error {
 			st.receive(a.Name, "udp", "127.0.0.1:0")
 		case "unix-path":
 			st.accept(a.Name, "unix", s.outside("socket"))
+		case "workspace-socket":
+			st.accept(a.Name, "unix", s.endpoint())
+		case "workspace-fifo":
+			st.openFIFO(s.endpoint())
 		case "unix-path-datagram", "unix-pair-datagram":
 			st.receive(a.Name, "unixgram", s.outside("socket"))
 		case "unix-abstract":
@@ -48,6 +52,17 @@ func (st *stage) listen() error {
 		}
 	}
 	return nil
+}
+
+// openFIFO makes a FIFO and opens both its ends, so that an attempt to open it never
+// waits.
+func (st *stage) openFIFO(path string) {
+	if unix.Mkfifo(path, 0o600) != nil {
+		return
+	}
+	if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
+		st.later(func() { f.Close() })
+	}
 }
 
 // ownPort returns a port that no other server here gets on 127.0.0.1. Landlock lets

@@ -178,6 +178,9 @@ func (s Scene) hidden() string {
 	return s.work(".env")
 }
 
+// endpoint returns the hidden socket or FIFO.
+func (s Scene) endpoint() string { return s.work("endpoint") }
+
 // guarded returns the path that the policy hides, in one attempt with a slash at
 // its end.
 func (s Scene) guarded() string {

@@ -49,6 +49,9 @@ func (st *stage) policy(attempts []Attempt) sandbox.Policy {
 		Write: []string{filepath.Join(st.Dir, "work"), st.linked()},
 		Read:  append(workshop.System(), st.lib()),
 		Doors: []sandbox.Door{{Addr: "127.0.0.1:0", Serve: st.heard.answer("door")}},
+
+		Placeholders: map[string]sandbox.Placeholder{},
+		Records:      filepath.Join(st.Dir, "records"),
 	}
 	if program, err := os.Readlink(st.Program); err == nil {
 		p.Read = append(p.Read, program)
@@ -60,8 +63,11 @@ func (st *stage) policy(attempts []Attempt) sandbox.Policy {
 			p.Read = append(p.Read, s.config(), s.work(".git", "hooks"))
 		case setMissing:
 			p.Read = append(p.Read, s.work(".config", "hone.toml"))
+			p.Placeholders[s.work(".config", "hone.toml")] = sandbox.Placeholder{}
 		case setSecret:
 			p.Hide = append(p.Hide, s.guarded())
+		case setEndpoint:
+			p.Hide = append(p.Hide, s.endpoint())
 		}
 	}
 	if attempts[0].Alone { // some of these exceed the limits
