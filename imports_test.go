@@ -250,7 +250,7 @@ func TestTableForbids(t *testing.T) {
 // helpers are the files of what this program is when it was started to build
 // walls or to try them: processes of their own, whose main is in a library.
 func helpers() []string {
-	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/keeper_linux.go", "sandbox/prove/helper_linux.go"}
+	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/keeper_linux.go", "sandbox/prove/helper_linux.go", "sandbox/workshop/gocache.go"}
 }
 
 // TestOnlyTheCommandExits, and nothing runs before main by itself.

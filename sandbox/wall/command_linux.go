@@ -147,7 +147,7 @@ func (l *walled) failure() string {
 	}
 	text := strings.TrimSpace(string(l.streams.Stderr()))
 	if text == "" {
-		return "its helper ended without a message"
+		return "its helper ended without a message (the program must call wall.Helper first in main)"
 	}
 	return text
 }

@@ -2,7 +2,11 @@ package wall
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"hone/sandbox"
@@ -12,6 +16,11 @@ import (
 // TestMain also plays a helper, a web server or client, and a hone that runs a
 // command behind walls and is killed.
 func TestMain(m *testing.M) {
+	if exe, _ := os.Executable(); filepath.Base(exe) == withoutHelper {
+		_, err := Build(context.Background(), sandbox.Hidden, system())
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	Helper()
 	webChild()
 	if script := os.Getenv("SANDBOX_TEST_RUN"); script != "" {
@@ -19,4 +28,17 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// withoutHelper is the file name of a program that does not call Helper.
+const withoutHelper = "without-helper"
+
+// Such a program fails to build walls. It does not start itself again and again.
+func TestProgramWithoutHelper(t *testing.T) {
+	program := filepath.Join(t.TempDir(), withoutHelper)
+	must(0, os.Link(must(os.Executable()), program))
+	out, _ := exec.Command(program).CombinedOutput()
+	if !strings.Contains(string(out), "must call wall.Helper first") {
+		t.Errorf("%s", out)
+	}
 }

@@ -39,6 +39,10 @@ var _ sandbox.Runner = (*Walls)(nil)
 // weaker wall. Only Auto chooses among walls, and Grade reports which one it
 // chose and why. [Helper] must be the first call of the program's main.
 func Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
+	// A program without Helper would otherwise start itself without end.
+	if _, ok := helperWork(os.Args); ok {
+		return nil, errors.New("this program cannot build walls, because it does not call wall.Helper first in main")
+	}
 	if wall == sandbox.Auto {
 		return buildAuto(ctx, p)
 	}
