@@ -162,7 +162,10 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	if dir, err := state.Dir(); err == nil {
 		hide = append(hide, dir)
 	}
-	self, _ := os.Executable()
+	self := "" // the build cache could show one role of a phase what another one built
+	if !w.hides {
+		self, _ = os.Executable()
+	}
 	policy, env, err := workshop.Workshop{
 		Root: w.Root, Home: e.dir.Path, Self: self, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keepVars), Net: w.Settings.Net,
 		Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, e.secrets.Paths...), Protect: w.protect,
