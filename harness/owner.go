@@ -208,16 +208,7 @@ func (i *Inspection) Accept() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), "accept-*")
-	if err != nil {
-		return fmt.Errorf("record that the run is accepted: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
+	if err := state.Write(file, append(b, '\n')); err != nil {
 		return fmt.Errorf("record that the run is accepted: %w", err)
 	}
 	return nil

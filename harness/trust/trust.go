@@ -90,16 +90,7 @@ func (r Record) Save() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".new-*")
-	if err != nil {
-		return fmt.Errorf("record trust: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file(dir, r.Folder))
-	}
-	if err != nil {
+	if err := state.Write(file(dir, r.Folder), append(text, '\n')); err != nil {
 		return fmt.Errorf("record trust: %w", err)
 	}
 	return nil

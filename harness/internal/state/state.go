@@ -55,6 +55,21 @@ func Make(parts ...string) (string, error) {
 	return dir, nil
 }
 
+// Write replaces a file in a directory that Make returned. If it fails, the old file
+// stays.
+func Write(file string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), file)
+}
+
 // secretSize is the size of the secret in bytes.
 const secretSize = 32
 
