@@ -300,5 +300,8 @@ func secretsNote(s listing.SecretFiles, wall sandbox.Wall) string {
 	if s.Unread > 0 {
 		parts = append(parts, render.Count(s.Unread, "file")+" checked for secrets only by name, because there is too much to read")
 	}
+	if s.Omitted > 0 {
+		parts = append(parts, render.Count(s.Omitted, "value")+" of secret files not redacted in output, because there are too many")
+	}
 	return strings.Join(parts, "; ")
 }

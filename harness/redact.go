@@ -2,11 +2,15 @@ package harness
 
 import (
 	"context"
+	"iter"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
+	"hone/history"
 	"hone/internal/listing"
+	"hone/journal"
 	"hone/loop"
 	"hone/workspace/secret"
 )
@@ -69,9 +73,53 @@ func NewGuard(ctx context.Context, getenv func(string) string, root string, send
 	if err != nil {
 		return nil, err
 	}
-	g := secret.NewGuard(send)
-	g.Known, g.Secrets = plain.Known, append(files.Values, credentials...)
-	return g, nil
+	return plain.WithSecrets(append(files.Values, credentials...)), nil
+}
+
+// withoutRecorded returns a guard without the secrets that a run has recorded in
+// plain text, because a command printed them before they were in a secret file, for
+// example. They were sent, and a resumed run must send the same again.
+func withoutRecorded(g *secret.Guard, j *journal.Journal) *secret.Guard {
+	for text := range recordedTexts(j) {
+		if !g.Knows() {
+			return g
+		}
+		if g.RedactKnown(text) != text {
+			g = g.WithSecrets(slices.DeleteFunc(slices.Clone(g.Secrets), func(v string) bool {
+				return (&secret.Guard{Secrets: []string{v}}).RedactKnown(text) != text
+			}))
+		}
+	}
+	return g
+}
+
+// objectName matches the name of an object.
+var objectName = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+
+// recordedTexts returns the events of a run, with the objects that they name
+// except for contents of changed files.
+func recordedTexts(j *journal.Journal) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		seen := map[string]bool{}
+		for _, e := range j.Events() {
+			line := string(e.Line())
+			if !yield(line) {
+				return
+			}
+			if e.Type == history.TypeApply {
+				continue
+			}
+			for _, name := range objectName.FindAllString(line, -1) {
+				if seen[name] {
+					continue
+				}
+				seen[name] = true
+				if text, err := j.Home().Get(name); err == nil && !yield(string(text)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Gate removes keys and other known values from a text that arrives in pieces. A

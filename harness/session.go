@@ -155,6 +155,11 @@ func (s *Session) openModels(ctx context.Context, k loop.Kind) (err error) {
 	if s.guard, err = s.host.Guard(ctx, s.loop, s.Dir); err != nil {
 		return err
 	}
+	if s.replayed {
+		s.guard = s.guard.WithSecrets(nil) // what is replayed was redacted when it was recorded
+	} else {
+		s.guard = withoutRecorded(s.guard, s.journal)
+	}
 	for _, asked := range s.loop.Models() {
 		opened, err := s.host.open(*asked.Model)
 		if err != nil {

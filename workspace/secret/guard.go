@@ -57,6 +57,11 @@ func NewGuard(send []string) *Guard {
 	return &Guard{send: treepath.CompileValid(send, false)}
 }
 
+// WithSecrets returns a guard with other Secrets, and otherwise the same.
+func (g *Guard) WithSecrets(values []string) *Guard {
+	return &Guard{Known: g.Known, Secrets: values, send: g.send}
+}
+
 // Sends reports whether one of the send patterns matches a path.
 func (g *Guard) Sends(path string) bool { return g != nil && g.send.Match(path) }
 
