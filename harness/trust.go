@@ -98,29 +98,29 @@ func (h Host) Trusted(ctx context.Context, n Needs) error {
 		h.Note(err.Error()) // without a record the folder is not trusted
 		r = trust.Record{Folder: n.Folder}
 	}
-	before := len(r.Settings) > 0
 	byDigest, byName := h.typedTrust(n)
-	changed := false
 	if len(n.Programs) > 0 && !r.Programs && !byName {
 		if !h.ask(ctx, TrustQuestion{Needs: Needs{Folder: n.Folder, Programs: n.Programs}}) {
 			return untrustedPrograms(n)
 		}
-		r.Programs, changed = true, true
+		r.Programs = true
+		h.record(r)
 	}
 	if open := n.untrusted(r); len(open) > 0 && !byDigest {
-		q := TrustQuestion{Needs: Needs{Folder: n.Folder, Settings: open}, Changed: before, Digest: n.Digest()}
-		if !h.ask(ctx, q) {
+		if !h.ask(ctx, TrustQuestion{Needs: Needs{Folder: n.Folder, Settings: open}, Changed: len(r.Settings) > 0, Digest: n.Digest()}) {
 			return h.untrustedSettings(n, open)
 		}
-		r.Settings, changed = append(r.Settings, r.Untrusted(n.lines())...), true
+		r.Settings = append(r.Settings, r.Untrusted(n.lines())...)
+		h.record(r)
 	}
-	if !changed {
-		return nil
-	}
+	return nil
+}
+
+// record records an answer. If it cannot, hone asks again next time.
+func (h Host) record(r trust.Record) {
 	if err := r.Save(); err != nil {
 		h.Note(err.Error() + "; hone will ask again")
 	}
-	return nil
 }
 
 // typedTrust reports whether the user typed that the settings of a folder and its

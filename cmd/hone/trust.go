@@ -163,7 +163,10 @@ func (a *app) askTrust(ctx context.Context, q harness.TrustQuestion) bool {
 		what = "these settings"
 		fmt.Fprintln(&b, map[bool]string{true: "These settings are new or have changed since you trusted the folder's settings:", false: "The configuration of the folder opens more than hone does by itself:"}[q.Changed])
 		for _, s := range q.Settings {
-			fmt.Fprintf(&b, "  %s\n", settingText(s))
+			fmt.Fprintf(&b, "  %s\n", render.Line(fmt.Sprintf("%s = %s (%s:%d)", s.Key, s.Value, s.File, s.Line)))
+			if s.Opens != "" {
+				fmt.Fprintf(&b, "      %s\n", s.Opens)
+			}
 		}
 	}
 	fmt.Fprint(a.err, b.String())
