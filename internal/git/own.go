@@ -48,6 +48,17 @@ func (r *Repo) runLine(ctx context.Context, c call) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
+// isPlaceholder reports whether a file names no other directory: it is empty, or a
+// commondir that names its own. Walls create such files while commands run.
+func isPlaceholder(file string) bool {
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 1 {
+		return false
+	}
+	text, err := os.ReadFile(file)
+	return err == nil && (len(text) == 0 || string(text) == "." && filepath.Base(file) == "commondir")
+}
+
 // checkGitDir refuses a git directory that would make git read or write
 // elsewhere: one that is not a directory, that shares another's, that borrows
 // objects, or that contains a symbolic link. It also refuses a pipe, which
@@ -67,7 +78,7 @@ func checkGitDir(dotGit string) error {
 		"objects/info/http-alternates": "it borrows objects from elsewhere",
 	} {
 		file := filepath.Join(dotGit, filepath.FromSlash(name))
-		if _, err := os.Lstat(file); err == nil {
+		if _, err := os.Lstat(file); err == nil && !isPlaceholder(file) {
 			return fmt.Errorf("%w: %s exists: %s", ErrUnsafe, file, why)
 		}
 	}
