@@ -47,6 +47,10 @@ func Enter(ctx context.Context, dir string, create bool) (*Workspace, error) {
 }
 
 func (w *Workspace) open(create bool) (err error) {
+	// First, because git itself reads files that a command may have written.
+	if w.Notes, err = Recover(w.Dir); err != nil {
+		return err
+	}
 	if w.Repo, err = listing.Repository(w.Dir); err != nil {
 		return err
 	}
