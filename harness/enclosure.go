@@ -159,7 +159,7 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 		return err
 	}
 	hide := slices.Clone(w.Settings.Hide)
-	if dir, err := state.Dir(); err == nil {
+	if dir, err := state.Make(); err == nil { // without a state folder there is nothing to hide
 		hide = append(hide, dir)
 	}
 	self := "" // the build cache could show one role of a phase what another one built

@@ -166,9 +166,13 @@ func untrustedPrograms(n Needs) error {
 }
 
 func (h Host) untrustedSettings(n Needs, open []config.Setting) error {
+	const most = 5
 	var keys []string
-	for _, s := range open {
+	for _, s := range open[:min(most, len(open))] {
 		keys = append(keys, s.Key)
+	}
+	if more := len(open) - most; more > 0 {
+		keys = append(keys, fmt.Sprintf("and %d more", more))
 	}
 	why := fmt.Sprintf("settings of %s are not trusted: %s", n.Folder, strings.Join(keys, ", "))
 	if len(h.getenv("HONE_TRUST")) >= len(n.Digest()) {

@@ -215,7 +215,7 @@ esac
 		turn.Usage = &model.Usage{Input: callTokens - 10, Output: 10}
 		s.replies[step] = modeltest.NewServer(t, turn)
 	}
-	s.env = append(os.Environ(), "PATH="+program+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+s.cache, "XDG_STATE_HOME="+s.cache, "GIT_CONFIG_GLOBAL="+os.DevNull,
+	s.env = append(os.Environ(), "PATH="+program+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+s.cache, "GIT_CONFIG_GLOBAL="+os.DevNull,
 		"GOOGLE_GEMINI_BASE_URL="+s.url, "ANTHROPIC_BASE_URL="+s.url, "OPENAI_BASE_URL="+s.url+"/v1",
 		"GEMINI_API_KEY="+realKey, "ANTHROPIC_API_KEY="+realKey, "OPENAI_API_KEY="+realKey, promptExit)
 	return s

@@ -61,10 +61,11 @@ func FindSecrets(ctx context.Context, root string, guard *secret.Guard) (SecretF
 
 // Credentials returns the secret values in the configuration of the repository
 // that a directory belongs to, and in the files that it includes; nil if there
-// are none.
+// are none. The configuration of a repository that git refuses as another user's is not
+// read.
 func Credentials(ctx context.Context, dir string) ([]string, error) {
 	root, err := git.Root(dir)
-	if errors.Is(err, git.ErrNotRepository) {
+	if errors.Is(err, git.ErrNotRepository) || errors.As(err, new(*git.ForeignError)) {
 		return nil, nil
 	}
 	var found *git.Git
