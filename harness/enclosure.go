@@ -90,11 +90,6 @@ func Recover(root string) ([]string, error) {
 	return notes, err
 }
 
-// WallsStand reports whether another hone has walls around a tree now. Its commands
-// may be changing files there that it will restore when they have ended, so do not
-// read configuration from the tree. It is also true if this process has walls.
-func WallsStand(root string) bool { return walldir.Busy(root) }
-
 // Enclose builds walls and tries briefly to cross them. If that works the error
 // is a [*hone.Stop] and the walls are not used. The caller closes the result.
 func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {

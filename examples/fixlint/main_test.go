@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,9 +39,11 @@ func TestFixlint(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	state, trusted := t.TempDir(), sha256.Sum256([]byte(`.config/hone.toml: sandbox.wall = "none"`))
 	for _, want := range []string{"The verb was wrong.\ndone: the check has no findings\n", "done: the check already passes\n"} {
 		run := exec.Command(program)
-		run.Dir, run.Env = dir, append(os.Environ(), "HONE_MODEL=script/"+filepath.Join(dir, "replies"))
+		run.Dir, run.Env = dir, append(os.Environ(), "HONE_MODEL=script/"+filepath.Join(dir, "replies"),
+			"XDG_STATE_HOME="+state, fmt.Sprintf("HONE_TRUST=%x", trusted))
 		if out, err := run.CombinedOutput(); err != nil || string(out) != want {
 			t.Fatalf("%v\n%s\nwant\n%s", err, out, want)
 		}

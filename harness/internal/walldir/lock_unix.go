@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canLock reports whether tryLock works on this system.
-const canLock = true
-
 // tryLock locks a directory until the file is closed or the process ends. ok
 // is false if another process has the lock.
 func tryLock(dir string) (lock *os.File, ok bool) {

@@ -159,25 +159,6 @@ func Recover(root string) ([]sandbox.Restored, error) {
 	return all, nil
 }
 
-// Busy reports whether another process has walls around the tree, or this one.
-func Busy(root string) bool {
-	for _, guards := range allGuards() {
-		if slices.ContainsFunc(asides(guards, root), locked) {
-			return true
-		}
-	}
-	return false
-}
-
-// locked reports whether a process uses a directory.
-func locked(dir string) bool {
-	lock, ok := tryLock(dir)
-	if ok {
-		lock.Close()
-	}
-	return canLock && !ok
-}
-
 // recoverAside restores from one directory, unless a process uses it.
 func recoverAside(aside string) ([]sandbox.Restored, error) {
 	lock, ok := tryLock(aside)
