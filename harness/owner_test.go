@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,27 +8,13 @@ import (
 	"testing"
 
 	"hone"
-	"hone/check"
-	"hone/loop"
-	"hone/workspace"
 )
 
 // finished runs a loop without rounds in a directory, and returns its run.
 func finished(t *testing.T, dir string) string {
 	t.Helper()
-	l := &programLoop{loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}}}
-	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: dir}, hone.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := runEmptyLoop(t, dir, func(*hone.Run) {})
 	defer s.Close()
-	r := s.NewRun(workspace.Rules{})
-	if err := s.Begin(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Do(t.Context(), func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) { return nil, nil }); err != nil {
-		t.Fatal(err)
-	}
 	return s.ID()
 }
 

@@ -23,25 +23,33 @@ func looked(t *testing.T, dir, file string) (before workspace.Manifest) {
 	if err := os.WriteFile(filepath.Join(dir, file), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	l := &programLoop{loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}}}
-	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: dir}, hone.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := runEmptyLoop(t, dir, func(r *hone.Run) { before = r.Before() })
 	defer s.Close()
-	r := s.NewRun(workspace.Rules{})
-	if err := s.Begin(); err != nil {
-		t.Fatal(err)
-	}
-	before = r.Before()
-	if _, err := r.Do(t.Context(), func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) { return nil, nil }); err != nil {
-		t.Fatal(err)
-	}
 	// The start is recorded, so that this is what a resumed run begins with.
 	if m := s.before()(); len(m) == 0 || m[len(m)-1].Path != file {
 		t.Errorf("it would be resumed from %v", m)
 	}
 	return before
+}
+
+// runEmptyLoop runs a loop without rounds in a directory. It calls begun before the
+// first round.
+func runEmptyLoop(t *testing.T, dir string, begun func(*hone.Run)) *Session {
+	t.Helper()
+	l := &programLoop{loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}}}
+	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: dir}, hone.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.NewRun(workspace.Rules{})
+	if err := s.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	begun(r)
+	if _, err := r.Do(t.Context(), func(context.Context, *hone.Run, []check.Finding) ([]check.Finding, error) { return nil, nil }); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // A run starts from the last manifest of the run before it, and a resumed run

@@ -92,11 +92,7 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	file, err := a.loadConfig(root, "", nil)
-	if err != nil {
-		return err
-	}
-	n, err := a.needs(root, file, kinds()...)
+	n, err := a.allNeeds(root)
 	if err != nil {
 		return err
 	}
@@ -124,6 +120,15 @@ func (a *app) needs(root string, file config.File, run ...loop.Kind) (harness.Ne
 	own, err := harness.NeedsOf(root, file, run...)
 	n.Programs = own.Programs
 	return n, err
+}
+
+// allNeeds returns what a folder needs trust for, if all loops run in it.
+func (a *app) allNeeds(root string) (harness.Needs, error) {
+	file, err := a.loadConfig(root, "", nil)
+	if err != nil {
+		return harness.Needs{}, err
+	}
+	return a.needs(root, file, kinds()...)
 }
 
 // printNeeds prints what a folder needs trust for.
@@ -227,11 +232,7 @@ func (a *app) revokeTrust(dir string) error {
 // trustFurnished records trust in a folder that had no files that need trust before
 // hone wrote some.
 func (a *app) trustFurnished(root string) error {
-	file, err := a.loadConfig(root, "", nil)
-	if err != nil {
-		return err
-	}
-	n, err := a.needs(root, file, kinds()...)
+	n, err := a.allNeeds(root)
 	if err != nil {
 		return err
 	}
