@@ -175,8 +175,8 @@ func (h Host) untrustedSettings(n Needs, open []config.Setting) error {
 		keys = append(keys, fmt.Sprintf("and %d more", more))
 	}
 	why := fmt.Sprintf("settings of %s are not trusted: %s", n.Folder, strings.Join(keys, ", "))
-	if len(h.getenv("HONE_TRUST")) >= len(n.Digest()) {
-		why += "; HONE_TRUST has the digest of other settings"
+	if typed := h.getenv("HONE_TRUST"); typed != "" && typed != "1" {
+		why += "; HONE_TRUST does not have their digest"
 	}
 	return loop.Usage(why, "to read them, and trust them: hone trust "+n.Folder+"; without a terminal it prints the digest for HONE_TRUST")
 }

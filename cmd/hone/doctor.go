@@ -221,6 +221,9 @@ func (a *app) lookAtKeys() []diagnosis {
 // cost.
 func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) diagnosis {
 	m, err := a.probedModel(dir, loop.Flags{Model: name, BaseURL: baseURL})
+	if errors.Is(err, errConfigUnused) {
+		return diagnosis{what: "provider", absent: true, found: err.Error()}
+	}
 	if err != nil {
 		return stopped("provider", err)
 	}
@@ -244,14 +247,21 @@ func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) dia
 	return diagnosis{what: "provider", found: m.Name + " answers"}
 }
 
+// errConfigUnused means that the configuration, which may name a model, is not used;
+// lookAtConfig reports why.
+var errConfigUnused = errors.New("not checked, because the configuration is not used; name a model with -m")
+
 // probedModel returns the model that a run in the directory would ask, or that a run
 // there asks now.
 func (a *app) probedModel(dir string, f loop.Flags) (loop.Model, error) {
-	root, file, _ := a.trustedConfig(dir) // lookAtConfig reports why it is not used
+	root, file, ok := a.trustedConfig(dir)
 	if _, start, working := harness.Working(root); working && f == (loop.Flags{}) {
 		if l := recorded(start); l != nil {
 			return l.Shared().Model, nil
 		}
+	}
+	if !ok && f.Model == "" {
+		return loop.Model{}, errConfigUnused
 	}
 	s, err := a.host().Resolve(loop.Kind{}, root, f, file)
 	return s.Model, err

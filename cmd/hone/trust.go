@@ -30,15 +30,16 @@ func (a *app) trustCommand() *cobra.Command {
 		Long: `trust shows what the files of a folder would run and open, and asks whether you trust it. Loops ask the
 same questions when they start, so that you rarely need this command.
 
-There are two questions. The first is about the folder: its own programs would run, such as build.sh, a
-correctness checker, the hooks in abl.config.sh, and a check that .config/hone.toml names. It is asked once.
-The second is about the settings in its configuration that open something: addresses, models, walls, paths
-and variables that commands get. It is asked again when one of them changes or is added. Other settings,
-such as limits, and everything that you type yourself need no trust.
+There are two questions. The first is about the folder's own programs: build.sh, a correctness checker, the
+hooks in abl.config.sh, and a check that .config/hone.toml names. hone asks it once, and yes also covers
+these programs when they change. The second is about settings that send files, give access or cost money:
+addresses, models, prices, walls, and the paths and variables of commands. hone asks again if you add or
+change such a setting. Other settings, such as limits, need no trust, nor do the commands that you type.
 
 Without a terminal nothing is asked: a folder that is not trusted is an error. There, HONE_TRUST=1 or --trust
 accepts the programs of the folder, and HONE_TRUST=DIGEST accepts its programs and exactly the settings
-whose digest trust prints, so that a changed setting is an error again.
+whose digest trust prints, so that a changed setting is an error again. It can have several of these,
+separated by commas.
 
 A run that was recorded by another user or on another machine is shown by hone show, but not resumed or
 undone. trust RUN shows what resuming it would run and open, and asks whether you accept it.`,
@@ -57,7 +58,10 @@ undone. trust RUN shows what resuming it would run and open, and asks whether yo
 			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 				return a.trustNamed(c.Context(), args[0], f)
 			}
-			if f.revoke {
+			switch {
+			case f.yes:
+				return usage("--trust accepts a run, and "+args[0]+" is a directory", "hone trust "+args[0])
+			case f.revoke:
 				return a.revokeTrust(args[0])
 			}
 			return a.trustFolder(c.Context(), args[0])
@@ -82,7 +86,11 @@ func (a *app) trustNamed(ctx context.Context, name string, f trustFlags) error {
 			return err
 		}
 	}
-	return harness.RevokeRun(f.dir, name)
+	if err := harness.RevokeRun(f.dir, name); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.out, "run %s is no longer accepted\n", name)
+	return err
 }
 
 // trustFolder shows what a folder needs trust for. On a terminal it asks for what is
@@ -104,10 +112,22 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 		a.printNeeds(n)
 	}
 	if err := a.host().Trusted(ctx, n); err != nil {
-		return err
+		return a.notTrusted(err, n)
 	}
 	_, err = fmt.Fprintf(a.out, "%s is trusted\n", root)
 	return err
+}
+
+// notTrusted returns the error of hone trust, whose advice must not be hone trust.
+func (a *app) notTrusted(err error, n harness.Needs) error {
+	hint := "to trust it, answer yes"
+	if !a.terminal {
+		hint = "type hone trust on a terminal, or accept the programs with HONE_TRUST=1"
+		if digest := n.Digest(); digest != "" {
+			hint = "type hone trust on a terminal, or accept the programs and these settings with HONE_TRUST=" + digest
+		}
+	}
+	return usage(err.Error(), hint)
 }
 
 // needs returns what a folder needs trust for, if these loops run in it. The settings
@@ -164,6 +184,7 @@ func (a *app) askTrust(ctx context.Context, q harness.TrustQuestion) bool {
 		for _, p := range q.Programs {
 			fmt.Fprintf(&b, "  %s\n", render.Line(p))
 		}
+		fmt.Fprintln(&b, "Yes also covers these programs when they change, until hone trust --revoke.")
 	default:
 		what = "these settings"
 		fmt.Fprintln(&b, map[bool]string{true: "These settings are new or have changed since you trusted the folder's settings:", false: "The configuration of the folder opens more than hone does by itself:"}[q.Changed])
@@ -173,6 +194,7 @@ func (a *app) askTrust(ctx context.Context, q harness.TrustQuestion) bool {
 				fmt.Fprintf(&b, "      %s\n", s.Opens)
 			}
 		}
+		fmt.Fprintln(&b, "hone asks again when one of them changes.")
 	}
 	fmt.Fprint(a.err, b.String())
 	return a.confirm(ctx, "Do you trust "+what+"?")
@@ -196,6 +218,9 @@ func (a *app) confirm(ctx context.Context, question string) bool {
 // listTrust prints the trusted folders.
 func (a *app) listTrust() error {
 	all, err := trust.List()
+	if len(all) == 0 && err == nil {
+		a.sayPlain("no folders are trusted")
+	}
 	for _, r := range all {
 		var what []string
 		if r.Programs {

@@ -26,7 +26,9 @@ func (d *document) opens() []Setting {
 	for _, k := range d.keys {
 		v, _, _ := d.lookup(k.path)
 		text := d.opensText(k)
-		if v.Kind() == reflect.Struct || v.Kind() == reflect.Map || text == "-" || text == "program" {
+		isTable := v.Kind() == reflect.Struct || v.Kind() == reflect.Map
+		isEmpty := v.Kind() == reflect.Slice && v.Len() == 0
+		if isTable || isEmpty || text == "-" || text == "program" {
 			continue
 		}
 		all = append(all, Setting{File: HonePath, Line: k.at.Line, Key: keyText(k.path), Value: valueText(v), Opens: text})
