@@ -16,14 +16,14 @@ import (
 // gap is a cause for which a command may fail only because of its walls.
 type gap struct {
 	cause string
-	sign  *regexp.Regexp // of a line of its output; the last group that matches is what the command missed
+	sign  *regexp.Regexp // of a line of its output; the first group that matches is what the command missed
 	// note tells the user how to open the walls for what was missed. It is empty if
 	// the walls are not the cause, because that does not exist without them either.
-	note func(b behind, line, missed string) string
+	note func(c failedCommand, line, missed string) string
 }
 
-// behind is a command behind walls, which has failed.
-type behind struct {
+// failedCommand is a command that failed behind walls.
+type failedCommand struct {
 	e       *Enclosed
 	dir     string   // in which it ran
 	environ []string // the user's
@@ -33,10 +33,10 @@ type behind struct {
 // languages.
 func gaps() []gap {
 	return []gap{
-		{"secret", regexp.MustCompile(`(?i)\b(permission denied|eacces)\b`), behind.secretNote},
-		{"path", regexp.MustCompile(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), behind.pathNote},
-		{"variable", regexp.MustCompile(`\b([A-Z_][A-Z0-9_]+)(?:: (?:unbound variable|parameter (?:null or )?not set)|["'` + "`" + `]? (?:is )?(?:not set|required|missing|undefined|unset)\b| must be set| environment variable (?:is )?(?:not set|required|missing))|KeyError: '([A-Z_][A-Z0-9_]+)'`), behind.variableNote},
-		{"program", regexp.MustCompile(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), behind.programNote},
+		{"secret", regexp.MustCompile(`(?i)\b(permission denied|eacces)\b`), failedCommand.secretNote},
+		{"path", regexp.MustCompile(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), failedCommand.pathNote},
+		{"variable", regexp.MustCompile(`\b([A-Z_][A-Z0-9_]+)(?:: (?:unbound variable|parameter (?:null or )?not set)|["'` + "`" + `]? (?:is )?(?:not set|required|missing|undefined|unset)\b| must be set| environment variable (?:is )?(?:not set|required|missing))|KeyError: '([A-Z_][A-Z0-9_]+)'`), failedCommand.variableNote},
+		{"program", regexp.MustCompile(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), failedCommand.programNote},
 	}
 }
 
@@ -50,17 +50,17 @@ func (e *Enclosed) GapNotes(environ []string, dir, output string) map[string]str
 	if e.Grade().Level == sandbox.LevelOpen {
 		return nil
 	}
-	b := behind{e, dir, environ}
-	notes := map[string]string{}
+	c := failedCommand{e, dir, environ}
+	notes, causes := map[string]string{}, gaps()
 	lines := strings.Split(output, "\n")
 	for _, line := range lines[max(0, len(lines)-maxGapLines):] {
-		for _, g := range gaps() {
+		for _, g := range causes {
 			if notes[g.cause] != "" {
 				continue
 			}
 			for _, match := range g.sign.FindAllStringSubmatch(line, -1) {
 				missed := match[slices.IndexFunc(match[1:], func(s string) bool { return s != "" })+1]
-				if text := g.note(b, line, missed); text != "" {
+				if text := g.note(c, line, missed); text != "" {
 					notes[g.cause] = text
 					break
 				}
@@ -72,10 +72,11 @@ func (e *Enclosed) GapNotes(environ []string, dir, output string) map[string]str
 
 // secretNote is about a file of the workspace that is hidden because it looks
 // secret.
-func (b behind) secretNote(line, _ string) string {
-	for _, path := range b.e.secrets.Paths {
-		rel, err := filepath.Rel(b.dir, path)
-		if err == nil && slices.ContainsFunc(pathsIn(line), func(p string) bool { return p == path || filepath.Clean(p) == rel }) {
+func (c failedCommand) secretNote(line, _ string) string {
+	named := pathsIn(line)
+	for _, path := range c.e.secrets.Paths {
+		rel, err := filepath.Rel(c.dir, path)
+		if err == nil && slices.ContainsFunc(named, func(p string) bool { return p == path || filepath.Clean(p) == rel }) {
 			return fmt.Sprintf("a command seems to need %s, which is hidden because it looks secret; if it is not, list it under send in [guard] of %s, which also lets models read it", rel, config.HonePath)
 		}
 	}
@@ -83,19 +84,19 @@ func (b behind) secretNote(line, _ string) string {
 }
 
 // pathNote is about a path outside of the workspace.
-func (b behind) pathNote(line, how string) string {
+func (c failedCommand) pathNote(line, how string) string {
 	for _, path := range pathsIn(line) {
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(b.dir, path)
+			path = filepath.Join(c.dir, path)
 		}
-		if text := b.openPath(filepath.Clean(path), how); text != "" {
+		if text := c.openPath(filepath.Clean(path), how); text != "" {
 			return text
 		}
 	}
 	return ""
 }
 
-func (b behind) openPath(path, how string) string {
+func (c failedCommand) openPath(path, how string) string {
 	real, err := filepath.EvalSymlinks(path)
 	missing := err != nil
 	if missing {
@@ -104,13 +105,13 @@ func (b behind) openPath(path, how string) string {
 			return ""
 		}
 	}
-	p := b.e.policy
+	p := c.e.policy
 	within := func(lists ...[]string) bool {
 		return slices.ContainsFunc(slices.Concat(lists...), func(top string) bool { return sandbox.Within(top, path) || sandbox.Within(top, real) })
 	}
-	shop := workshop.Workshop{Root: b.e.root, Home: b.e.dir.Path, Environ: b.environ}
+	shop := workshop.Workshop{Root: c.e.root, Home: c.e.dir.Path, Environ: c.environ}
 	system := within([]string{"/proc", "/sys", "/dev"}) || filepath.Dir(real) == real
-	if system || within(p.Write, p.Hide) || sandbox.Within(real, b.e.root) || shop.Secret(path) {
+	if system || within(p.Write, p.Hide) || sandbox.Within(real, c.e.root) || shop.Secret(path) {
 		return ""
 	}
 	note := "a command seems to need %s, which is %s behind the walls; allow it with %s = [%q] in [sandbox] of " + config.HonePath
@@ -124,8 +125,8 @@ func (b behind) openPath(path, how string) string {
 }
 
 // variableNote is about a variable that the user has and commands do not get.
-func (b behind) variableNote(_, name string) string {
-	if lookup(b.environ)(name) == "" || lookup(b.e.env)(name) != "" || slices.Contains(KeyVariables(), name) {
+func (c failedCommand) variableNote(_, name string) string {
+	if lookup(c.environ)(name) == "" || lookup(c.e.env)(name) != "" || slices.Contains(KeyVariables(), name) {
 		return ""
 	}
 	return fmt.Sprintf("a command seems to need the variable %s, which commands do not get behind the walls; pass it on with env = [%q] in [sandbox] of %s", name, name, config.HonePath)
@@ -133,12 +134,12 @@ func (b behind) variableNote(_, name string) string {
 
 // programNote is about a program that the user has in a directory that commands do
 // not see.
-func (b behind) programNote(_, name string) string {
-	if programIn(b.e.env, name) != "" {
+func (c failedCommand) programNote(_, name string) string {
+	if programIn(c.e.env, name) != "" {
 		return ""
 	}
-	path := programIn(b.environ, name)
-	if path == "" || sandbox.Within(b.e.root, path) {
+	path := programIn(c.environ, name)
+	if path == "" || sandbox.Within(c.e.root, path) {
 		return ""
 	}
 	dir := filepath.Dir(path)
