@@ -68,11 +68,19 @@ func (h Host) WithKeys(k loop.Kind, tree *workspace.Tree) (Host, error) {
 }
 
 // Guard returns a guard that finds secrets for a loop in a workspace. It allows
-// what the loop's settings allow; see [NewGuard].
+// what the loop's settings allow, and also knows the logins in the addresses of the
+// loop's models; see [NewGuard].
 func (h Host) Guard(ctx context.Context, l loop.Loop, root string) (*secret.Guard, error) {
+	return withSecretsOf(ctx, root, h.keyGuard(l))
+}
+
+// keyGuard is Guard without the secrets of a workspace.
+func (h Host) keyGuard(l loop.Loop) *secret.Guard {
 	var addresses []string
 	for _, asked := range l.Models() {
 		addresses = append(addresses, asked.Model.BaseURLWithLogin())
 	}
-	return NewGuard(ctx, h.getenv, root, l.Shared().Send, addresses...)
+	g := secret.NewGuard(l.Shared().Send)
+	g.Known = KnownKeys(h.getenv, addresses...)
+	return g
 }

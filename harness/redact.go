@@ -59,13 +59,18 @@ func secretsOfLogin(login string) []string {
 }
 
 // NewGuard returns a guard that finds secrets in a workspace. It allows what the
-// send patterns match. It knows the keys of this process, the logins in the
-// addresses, the values of the secret files below root as they are now, and the
-// credentials in the configuration of root's repository.
-func NewGuard(ctx context.Context, getenv func(string) string, root string, send []string, addresses ...string) (*secret.Guard, error) {
-	plain := secret.NewGuard(send)
-	plain.Known = KnownKeys(getenv, addresses...)
-	files, err := listing.FindSecrets(ctx, root, plain)
+// send patterns match. It knows the keys of this process, the values of the secret
+// files below root as they are now, and the credentials in the configuration of
+// root's repository.
+func NewGuard(ctx context.Context, getenv func(string) string, root string, send []string) (*secret.Guard, error) {
+	g := secret.NewGuard(send)
+	g.Known = KnownKeys(getenv)
+	return withSecretsOf(ctx, root, g)
+}
+
+// withSecretsOf returns a guard that also knows the secrets of a workspace.
+func withSecretsOf(ctx context.Context, root string, g *secret.Guard) (*secret.Guard, error) {
+	files, err := listing.FindSecrets(ctx, root, g)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +78,7 @@ func NewGuard(ctx context.Context, getenv func(string) string, root string, send
 	if err != nil {
 		return nil, err
 	}
-	return plain.WithSecrets(append(files.Values, credentials...)), nil
+	return g.WithSecrets(append(files.Values, credentials...)), nil
 }
 
 // withoutRecorded returns a guard without the secrets that a run has recorded in

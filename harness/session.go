@@ -152,12 +152,12 @@ func (s *Session) openModels(ctx context.Context, k loop.Kind) (err error) {
 	if s.host, err = s.host.WithKeys(k, s.Tree); err != nil {
 		return err
 	}
-	if s.guard, err = s.host.Guard(ctx, s.loop, s.Dir); err != nil {
-		return err
-	}
 	if s.replayed {
-		s.guard = s.guard.WithSecrets(nil) // what is replayed was redacted when it was recorded
+		s.guard = s.host.keyGuard(s.loop) // what is replayed was redacted when it was recorded
 	} else {
+		if s.guard, err = s.host.Guard(ctx, s.loop, s.Dir); err != nil {
+			return err
+		}
 		s.guard = withoutRecorded(s.guard, s.journal)
 	}
 	for _, asked := range s.loop.Models() {
