@@ -58,31 +58,28 @@ func (e trackedError) Unwrap() error { return e.error }
 func checkUntracked(ctx context.Context, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, trackedTimeout)
 	defer cancel()
-	top, err := git.Root(dir)
+	repo, err := git.OpenAt(dir)
 	if errors.Is(err, git.ErrNotRepository) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	g, err := git.Find()
-	if err != nil {
-		return err
-	}
-	repo, err := g.Open(top)
-	if err != nil {
-		return err
-	}
-	below, err := filepath.Rel(top, filepath.Join(dir, journal.HomeName))
-	if err != nil {
-		return err
-	}
-	tracked, err := repo.Tracks(ctx, filepath.ToSlash(below))
+	home := filepath.Join(dir, journal.HomeName)
+	tracked, err := repo.Tracks(ctx, home)
 	if err != nil || !tracked {
 		return err
 	}
-	return trackedError{loop.Usage("git tracks "+filepath.Join(dir, journal.HomeName)+": its runs can come from anyone who commits",
+	return trackedError{loop.Usage("git tracks "+home+": its runs can come from anyone who commits",
 		"git rm -r -f --cached --quiet "+journal.HomeName)}
+}
+
+// checkUntracked is checkUntracked of the workspace's directory. It asks git once.
+func (w *Workspace) checkUntracked(ctx context.Context) error {
+	if !w.asked {
+		w.asked, w.tracked = true, checkUntracked(ctx, w.Dir)
+	}
+	return w.tracked
 }
 
 // settle completes the edits that the workspace's last run had started to apply.
@@ -93,7 +90,7 @@ func (w *Workspace) settle(ctx context.Context) error {
 	if last == "" {
 		return nil
 	}
-	err := checkUntracked(ctx, w.Dir)
+	err := w.checkUntracked(ctx)
 	if err == nil {
 		err = hone.Settle(ctx, w.Home, w.Tree, last)
 	}

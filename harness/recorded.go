@@ -34,7 +34,7 @@ func Find(ctx context.Context, dir, ref string) (*Recorded, error) {
 	if r.Workspace, err = Enter(ctx, root, false); err != nil {
 		return nil, err
 	}
-	if err = checkUntracked(ctx, root); err == nil {
+	if err = r.checkUntracked(ctx); err == nil {
 		err = r.open(ref)
 	}
 	if err != nil {

@@ -27,6 +27,8 @@ type Workspace struct {
 	Notes []string
 
 	lock      *journal.Lock
+	asked     bool  // git was asked whether it tracks .hone
+	tracked   error // of checkUntracked, if git was asked
 	stateless error // why runs cannot be bound to the user; nil if they can
 }
 

@@ -98,6 +98,20 @@ func (g *Git) Open(dir string) (*Repo, error) {
 	return &Repo{git: g, root: root}, nil
 }
 
+// OpenAt opens the work tree that contains dir with the git program that [Find]
+// finds. The error is that of [Root] or of Find.
+func OpenAt(dir string) (*Repo, error) {
+	root, err := Root(dir)
+	if err != nil {
+		return nil, err
+	}
+	g, err := Find()
+	if err != nil {
+		return nil, err
+	}
+	return &Repo{git: g, root: root}, nil
+}
+
 // run calls git at the top of the work tree. It fixes that top: a core.worktree
 // setting in the repository does not move it, and with a broken .git git does
 // not continue upwards.
@@ -110,14 +124,17 @@ func (r *Repo) run(ctx context.Context, c call) ([]byte, error) {
 	return r.git.run(ctx, c)
 }
 
-// Tracks reports whether git tracks anything at or below a path, which is
-// relative to the root.
+// Tracks reports whether git tracks anything at or below a path, which is absolute
+// and has no symbolic links.
 func (r *Repo) Tracks(ctx context.Context, path string) (bool, error) {
-	rel, err := r.relativePath(path)
+	below, err := filepath.Rel(r.root, path)
+	if err == nil {
+		below, err = r.relativePath(filepath.ToSlash(below))
+	}
 	if err != nil {
 		return false, err
 	}
-	out, err := r.run(ctx, call{args: []string{"ls-files", "-z", "--", rel}})
+	out, err := r.run(ctx, call{args: []string{"ls-files", "-z", "--", below}})
 	return len(out) > 0, err
 }
 

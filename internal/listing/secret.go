@@ -64,20 +64,9 @@ func FindSecrets(ctx context.Context, root string, guard *secret.Guard) (SecretF
 // are none. The configuration of a repository that git refuses as another user's is not
 // read.
 func Credentials(ctx context.Context, dir string) ([]string, error) {
-	root, err := git.Root(dir)
-	if errors.Is(err, git.ErrNotRepository) || errors.As(err, new(*git.ForeignError)) {
+	repo, err := git.OpenAt(dir)
+	if errors.Is(err, git.ErrNotRepository) || errors.Is(err, git.ErrNoGit) || errors.As(err, new(*git.ForeignError)) {
 		return nil, nil
-	}
-	var found *git.Git
-	if err == nil {
-		found, err = git.Find()
-	}
-	if errors.Is(err, git.ErrNoGit) {
-		return nil, nil
-	}
-	var repo *git.Repo
-	if err == nil {
-		repo, err = found.Open(root)
 	}
 	if err != nil {
 		return nil, err
