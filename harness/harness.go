@@ -108,10 +108,11 @@ func Open(dir string, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := NeedsOf(root, file, k)
+	programs, err := OwnPrograms(root, file)
 	if err != nil {
 		return nil, err
 	}
+	n := Needs{Folder: root, Programs: programs, Settings: file.Opens}
 	s, err := h.Start(context.Background(), k, &programLoop{settings}, n, loop.Flags{}.Limits.Resolve(file.Limits, 0, 0))
 	if err != nil {
 		return nil, err

@@ -46,45 +46,50 @@ func (n Needs) Digest() string {
 	return trust.Digest(n.lines())
 }
 
-// NeedsOf returns what a folder needs trust for so that loops of these kinds, or one of
-// a program's own, can run in it.
-func NeedsOf(folder string, file config.File, kinds ...loop.Kind) (Needs, error) {
-	n := Needs{Folder: folder, Settings: slices.Clone(file.Opens)}
+// OwnPrograms returns the programs of a folder that loops of these kinds run although
+// the user did not type them: the check of the configuration, and the kinds' own.
+func OwnPrograms(folder string, file config.File, kinds ...loop.Kind) ([]string, error) {
+	var programs []string
 	if file.Check.Command != "" {
-		n.Programs = append(n.Programs, file.Check.Command+" (check.command in "+config.HonePath+")")
+		programs = append(programs, file.Check.Command+" (check.command in "+config.HonePath+")")
 	}
 	for _, k := range kinds {
-		programs, settings, err := needsOfKind(folder, k)
-		if err != nil {
-			return n, err
+		if k.Programs == nil {
+			continue
 		}
-		n.Programs, n.Settings = append(n.Programs, programs...), append(n.Settings, settings...)
+		own, err := k.Programs(folder)
+		if err != nil {
+			return nil, err
+		}
+		programs = append(programs, own...)
 	}
-	return n, nil
+	return programs, nil
 }
 
-// needsOfKind returns a kind's own programs of the folder, and the files with keys
-// that replace those of the user.
-func needsOfKind(folder string, k loop.Kind) (programs []string, settings []config.Setting, err error) {
-	if k.Programs != nil {
-		if programs, err = k.Programs(folder); err != nil {
-			return nil, nil, err
-		}
-	}
-	if k.Keys == nil {
-		return programs, nil, nil
-	}
+// OwnSettings returns the settings of a folder that need trust: those of its
+// configuration, and the keys in its files that replace the user's in loops of these
+// kinds.
+func OwnSettings(folder string, file config.File, kinds ...loop.Kind) ([]config.Setting, error) {
+	settings := slices.Clone(file.Opens)
 	tree, err := workspace.Open(folder, workspace.Options{})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer tree.Close()
-	keys, err := k.Keys(tree)
-	for variable, key := range keys {
-		settings = append(settings, config.Setting{File: k.KeyFile, Line: 1, Key: variable, Value: fmt.Sprintf("sha256:%.12x", sha256.Sum256([]byte(key))),
-			Opens: "this key replaces yours, so that your files are sent to its owner's account"})
+	for _, k := range kinds {
+		if k.Keys == nil {
+			continue
+		}
+		keys, err := k.Keys(tree)
+		if err != nil {
+			return nil, err
+		}
+		for variable, key := range keys {
+			settings = append(settings, config.Setting{File: k.KeyFile, Line: 1, Key: variable, Value: fmt.Sprintf("sha256:%.12x", sha256.Sum256([]byte(key))),
+				Opens: "this key replaces yours, so that your files are sent to its owner's account"})
+		}
 	}
-	return programs, settings, err
+	return settings, nil
 }
 
 // Trusted returns nil if the user trusts what a folder needs: by an earlier answer, by

@@ -78,7 +78,7 @@ func (a *app) init(root string, starters loop.Starters) error {
 		return err
 	}
 	next := starters.Next(root)
-	before := a.furnished(root)
+	before := a.hasTrustFiles(root)
 	hasConfig, kept, err := a.placeAll(root, files)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (a *app) init(root string, starters loop.Starters) error {
 		return err
 	}
 	if !before && !kept {
-		if err := a.trustFurnished(root); err != nil {
+		if err := a.trustStarters(root); err != nil {
 			return err
 		}
 	}

@@ -132,13 +132,12 @@ func (a *app) notTrusted(err error, n harness.Needs) error {
 
 // needs returns what a folder needs trust for, if these loops run in it. The settings
 // are those of all loops, so that their digest does not depend on the loop.
-func (a *app) needs(root string, file config.File, run ...loop.Kind) (harness.Needs, error) {
-	n, err := harness.NeedsOf(root, file, kinds()...)
-	if err != nil {
+func (a *app) needs(root string, file config.File, run ...loop.Kind) (n harness.Needs, err error) {
+	n.Folder = root
+	if n.Programs, err = harness.OwnPrograms(root, file, run...); err != nil {
 		return n, err
 	}
-	own, err := harness.NeedsOf(root, file, run...)
-	n.Programs = own.Programs
+	n.Settings, err = harness.OwnSettings(root, file, kinds()...)
 	return n, err
 }
 
@@ -254,9 +253,9 @@ func (a *app) revokeTrust(dir string) error {
 	return err
 }
 
-// trustFurnished records trust in a folder that had no files that need trust before
+// trustStarters records trust in a folder that had no files that need trust before
 // hone wrote some.
-func (a *app) trustFurnished(root string) error {
+func (a *app) trustStarters(root string) error {
 	n, err := a.allNeeds(root)
 	if err != nil {
 		return err
@@ -267,8 +266,8 @@ func (a *app) trustFurnished(root string) error {
 	return nil
 }
 
-// furnished reports whether a folder has files that could need trust.
-func (a *app) furnished(root string) bool {
+// hasTrustFiles reports whether a folder has files that could need trust.
+func (a *app) hasTrustFiles(root string) bool {
 	for _, name := range []string{config.HonePath, config.BorkPath} {
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); err == nil {
 			return true

@@ -19,7 +19,7 @@ func trustAll(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	a := &app{env: os.Getenv, out: io.Discard, err: io.Discard}
-	if err := a.trustFurnished(root); err != nil {
+	if err := a.trustStarters(root); err != nil {
 		t.Fatal(err)
 	}
 }
