@@ -72,8 +72,8 @@ func TestAcceptAndRevoke(t *testing.T) {
 	}
 }
 
-// A run stays its owner's where the owner moves or copies the workspace to. So it
-// also does where somebody else copies it to.
+// A run remains its owner's run if the owner moves or copies the workspace, and also
+// if another user copies it.
 func TestOwnRunElsewhere(t *testing.T) {
 	dir, elsewhere := emptyDir(t), emptyDir(t)
 	run := finished(t, dir)
@@ -85,7 +85,7 @@ func TestOwnRunElsewhere(t *testing.T) {
 	}
 }
 
-// Without a state folder a run starts, and says what that means; it is nobody's.
+// Without a state folder a run starts and says what that means. It has no owner.
 func TestRunWithoutStateFolder(t *testing.T) {
 	dir := emptyDir(t)
 	file := filepath.Join(t.TempDir(), "file")

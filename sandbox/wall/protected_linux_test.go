@@ -14,7 +14,7 @@ import (
 // command as before, whichever wall it ran behind, and what was not there still
 // is not.
 func TestProtectedPathsBehindWalls(t *testing.T) {
-	t.Run("put back", func(t *testing.T) { testProtectedPaths(t, false) })
+	t.Run("restored afterwards", func(t *testing.T) { testProtectedPaths(t, false) })
 	t.Run("placeholders", func(t *testing.T) { testProtectedPaths(t, true) })
 }
 

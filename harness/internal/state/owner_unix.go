@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// private returns an error unless the directory belongs to the user and nobody
-// else may write it.
+// private returns an error unless the directory belongs to the user and no other
+// user can write to it.
 func private(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
