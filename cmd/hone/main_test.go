@@ -33,7 +33,8 @@ import (
 func TestMain(m *testing.M) {
 	harness.Main()
 	testscript.Main(ownState{m}, map[string]func(){
-		"hone": func() { os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")))) },
+		"hone":        func() { os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")))) },
+		"on-terminal": onTerminal,
 	})
 }
 
@@ -104,8 +105,9 @@ func die() {
 //	schema FILE           every line of FILE is an event that matches events.schema.json
 //	nowhere TEXT          no file below $WORK contains TEXT, including the script's own
 //	status N ARGS…        runs hone, which must exit with status N
-//	terminal N ARGS…      is status with standard error on the terminal of "ttyin -stdin FILE"; the
-//	                      output of the terminal is ttyout
+//	terminal N FILE ARGS… is status with standard input and error on a terminal, where FILE is typed;
+//	                      stderr is what it shows. With -interrupt=TEXT for FILE nothing is
+//	                      typed, and hone is interrupted when the terminal shows TEXT
 //	trust [DIR]           sets HONE_TRUST to the digest of the settings in DIR (default: here)
 //	tomls DIR             there is a .toml file below DIR, and every one is valid
 //	count N REGEXP FILE   FILE has exactly N matches
@@ -366,11 +368,8 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	exits(ts, args, ts.Exec("hone", args[1:]...))
 }
 
-// terminal needs a shell: the testscript package gives a terminal to standard
-// input alone. It also closes the terminal as soon as the command has ended, and what
-// it has not read by then is lost, so the shell leaves it some time.
 func terminal(ts *testscript.TestScript, neg bool, args []string) {
-	exits(ts, args, ts.Exec("sh", append([]string{"-c", `hone "$@" 2>/dev/tty; status=$?; sleep 0.1; exit $status`, "hone"}, args[1:]...)...))
+	exits(ts, slices.Delete(slices.Clone(args), 1, 2), ts.Exec("on-terminal", args[1:]...))
 }
 
 // exits checks that a command exited with the status args[0].

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// onTerminal is the program "on-terminal FILE ARGS…" of the scripts: it runs hone with
+// standard input and error on a terminal of its own, types the contents of FILE and the
+// end of input, copies what the terminal shows to standard error, and exits as hone did.
+// With "-interrupt=TEXT" instead of a file it types nothing, and interrupts hone
+// when the terminal shows the text.
+func onTerminal() {
+	status, err := runOnTerminal(os.Args[1], exec.Command("hone", os.Args[2:]...))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "on-terminal:", err)
+		status = 125
+	}
+	os.Exit(status)
+}
+
+func runOnTerminal(input string, hone *exec.Cmd) (int, error) {
+	text, interrupt := strings.CutPrefix(input, "-interrupt=")
+	var typed []byte
+	if !interrupt {
+		content, err := os.ReadFile(input)
+		if err != nil {
+			return 0, err
+		}
+		typed = append(content, 4) // the end of input
+	}
+	control, tty, err := openTerminal()
+	if err != nil {
+		return 0, err
+	}
+	defer control.Close()
+	hone.Stdin, hone.Stdout, hone.Stderr = tty, os.Stdout, tty
+	hone.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	err = hone.Start()
+	tty.Close()
+	if err != nil {
+		return 0, err
+	}
+	go func() { _, _ = control.Write(typed) }()
+	shown := watcher{text: text, found: func() {
+		if interrupt {
+			_ = hone.Process.Signal(os.Interrupt)
+		}
+	}}
+	_, _ = io.Copy(&shown, control) // until hone, and what it started, have closed the terminal
+	err = hone.Wait()
+	if errors.As(err, new(*exec.ExitError)) {
+		err = nil
+	}
+	_, copied := os.Stderr.Write(bytes.ReplaceAll(shown.all, []byte("\r\n"), []byte("\n")))
+	return hone.ProcessState.ExitCode(), errors.Join(err, copied)
+}
+
+// watcher collects what is written, and calls found once when it contains a text.
+type watcher struct {
+	all   []byte
+	text  string
+	found func()
+}
+
+func (w *watcher) Write(p []byte) (int, error) {
+	before := bytes.Contains(w.all, []byte(w.text))
+	w.all = append(w.all, p...)
+	if !before && bytes.Contains(w.all, []byte(w.text)) {
+		w.found()
+	}
+	return len(p), nil
+}
+
+// openTerminal opens both sides of a new pseudo-terminal.
+func openTerminal() (control, tty *os.File, err error) {
+	control, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	number, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	}
+	if err != nil {
+		control.Close()
+	}
+	return control, tty, err
+}
