@@ -94,14 +94,22 @@ func (w *Workspace) settle(ctx context.Context) error {
 	if err == nil {
 		err = hone.Settle(ctx, w.Home, w.Tree, last)
 	}
-	why := "you did not record all of it on this machine; to see what it would do: hone trust " + last
-	if tracked := (trackedError{}); errors.As(err, &tracked) {
+	var why string
+	var foreign *journal.ForeignError
+	switch tracked := (trackedError{}); {
+	case errors.As(err, &tracked):
 		why = tracked.Error()
-	} else if !errors.As(err, new(*journal.ForeignError)) {
+	case errors.As(err, &foreign):
+		why = "you did not record all of it on this machine; to see what it would do: hone trust " + last
+	default:
 		return err
 	}
 	w.lock.LastRun = ""
-	if events, err := w.Home.Read(last); err == nil && !history.Read(events).Finished() {
+	if foreign != nil && foreign.Damage != nil {
+		why = "its journal is damaged, and you did not record it on this machine"
+	}
+	events, err := w.Home.Read(last)
+	if err != nil || !history.Read(events).Finished() {
 		w.Notes = append(w.Notes, fmt.Sprintf("the unfinished run %s is ignored: %s", last, why))
 	}
 	return nil
@@ -110,7 +118,7 @@ func (w *Workspace) settle(ctx context.Context) error {
 // explainForeign adds what to type to an error about a foreign run.
 func (w *Workspace) explainForeign(err error) error {
 	var foreign *journal.ForeignError
-	if !errors.As(err, &foreign) {
+	if !errors.As(err, &foreign) || foreign.Damage != nil {
 		return err
 	}
 	why := foreign.Error()
@@ -122,14 +130,12 @@ func (w *Workspace) explainForeign(err error) error {
 
 // Inspection is a recorded run that was only read.
 type Inspection struct {
-	Dir    string // the workspace
-	Run    string
-	Events []journal.Event
-	Past   *history.Past
-	Start  hone.Start
-	// Foreign is the first event that was neither recorded here nor accepted; 0
-	// if resume and undo accept the run.
-	Foreign int64
+	Dir     string // the workspace
+	Run     string
+	Events  []journal.Event
+	Past    *history.Past
+	Start   hone.Start
+	Foreign int64 // see [Foreign]
 }
 
 // Inspect reads a run of the workspace that a directory belongs to. It writes
@@ -151,13 +157,19 @@ func Inspect(ctx context.Context, dir, ref string) (*Inspection, error) {
 	if i.Start, err = Started(i.Events); err != nil {
 		return nil, loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
 	}
-	i.Past = history.Read(i.Events)
-	o, _ := owner(i.Dir)
-	var foreign *journal.ForeignError
-	if errors.As(o.Check(run, i.Events), &foreign) {
-		i.Foreign = foreign.Event
-	}
+	i.Past, i.Foreign = history.Read(i.Events), Foreign(i.Dir, run, i.Events)
 	return i, nil
+}
+
+// Foreign returns the first event, from 1, of a run in a workspace that was neither
+// recorded here nor accepted; 0 if resume and undo accept the run.
+func Foreign(dir, run string, events []journal.Event) int64 {
+	o, _ := owner(dir)
+	var foreign *journal.ForeignError
+	if errors.As(o.Check(run, events), &foreign) {
+		return foreign.Event
+	}
+	return 0
 }
 
 // findRun opens the home of the workspace that a directory belongs to, and

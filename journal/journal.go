@@ -211,11 +211,8 @@ func (j *Journal) load() error {
 	if err != nil {
 		return err
 	}
-	events, size, err := parse(j.run, data)
-	if err == nil {
-		err = j.home.Owner.Check(j.run, events)
-	}
-	if err != nil {
+	events, size, damage := parse(j.run, data)
+	if err := j.home.Owner.checkFile(j.run, events, damage); err != nil {
 		return err
 	}
 	if size < int64(len(data)) {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -28,9 +29,16 @@ type ForeignError struct {
 	Run    string
 	Event  int64 // the first event without a valid MAC, from 1
 	Events int   // how many events the run has
+	Damage error // what is wrong with its file; nil if it can be read
 }
 
+// Unwrap returns the damage.
+func (e *ForeignError) Unwrap() error { return e.Damage }
+
 func (e *ForeignError) Error() string {
+	if e.Damage != nil {
+		return e.Damage.Error()
+	}
 	return fmt.Sprintf("event %d of %d of run %s was not recorded by you on this machine", e.Event, e.Events, e.Run)
 }
 
@@ -55,6 +63,19 @@ func (o *Owner) Check(run string, events []Event) error {
 		}
 	}
 	return nil
+}
+
+// checkFile is Check for the events of a file before its damaged line, or for all if
+// damage is nil. A damaged run is foreign if its first event is; otherwise the
+// error is the damage.
+func (o *Owner) checkFile(run string, events []Event, damage error) error {
+	if damage == nil || o == nil {
+		return cmp.Or(damage, o.Check(run, events))
+	}
+	if len(events) > 0 && o.Check(run, events[:1]) == nil {
+		return damage
+	}
+	return &ForeignError{Run: run, Event: 1, Events: len(events) + 1, Damage: damage}
 }
 
 // mac returns what computes the MACs of a run; nil if the owner is nil or has no

@@ -253,3 +253,20 @@ func BenchmarkAppendSigned(b *testing.B) {
 		})
 	}
 }
+
+// A damaged run is foreign if its first event is, and damaged otherwise.
+func TestOwnerOfADamagedRun(t *testing.T) {
+	h := owned(t, owner("a"))
+	lines := linesOf(t, h, "run")
+	damaged := append(bytes.Join(lines, []byte("\n")), "\nx\n\n"...)
+	if err := os.WriteFile(file(h, "run"), damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"a": false, "b": true} {
+		h.Owner = owner(name)
+		_, err := h.Open("run")
+		if !errors.As(err, new(*journal.DamageError)) || errors.As(err, new(*journal.ForeignError)) != want {
+			t.Errorf("owner %s: %v", name, err)
+		}
+	}
+}

@@ -90,7 +90,8 @@ func follow(ctx context.Context, run string, f *os.File, yield func(Event, error
 // parse decodes complete lines and checks their chain. size is the end of the
 // last complete line; anything after it is incomplete. A last line that ends in
 // a newline but is not JSON counts as incomplete too: after a power failure a
-// file may have its length before its contents.
+// file may have its length before its contents. With an error, the events are those
+// before the damaged line.
 func parse(run string, data []byte) (events []Event, size int64, err error) {
 	c := chain{run: run}
 	for size < int64(len(data)) {
@@ -104,7 +105,7 @@ func parse(run string, data []byte) (events []Event, size int64, err error) {
 			break
 		}
 		if err != nil {
-			return nil, 0, err
+			return events, 0, err
 		}
 		events = append(events, e)
 		size += int64(n) + 1

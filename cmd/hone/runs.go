@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -44,6 +45,8 @@ type summary struct {
 	Tokens int64     `json:"tokens"`
 	Cost   *float64  `json:"cost,omitempty"`
 	When   time.Time `json:"when"`
+	// Foreign means that the user recorded the run neither here nor accepted it.
+	Foreign bool `json:"foreign,omitempty"`
 
 	role, second string // of the second model; empty if there is none
 }
@@ -96,8 +99,13 @@ func printJSON(out io.Writer, home *journal.Home, runs []string) error {
 func printTable(out io.Writer, home *journal.Home, runs []string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tLOOP\tMODEL\tROUNDS\tRESULT\tTOKENS\tCOST\tWHEN")
+	foreign := 0
 	for _, run := range runs {
 		s := summarize(home, run)
+		if s.Foreign {
+			s.Result += ", foreign"
+			foreign++
+		}
 		cost := "-"
 		if s.Cost != nil {
 			cost = fmt.Sprintf("$%.4f", *s.Cost)
@@ -109,7 +117,11 @@ func printTable(out io.Writer, home *journal.Home, runs []string) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Run, s.Loop, render.Line(s.models()), s.Rounds, s.Result,
 			render.Tokens(s.Tokens), cost, when)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || foreign == 0 {
+		return err
+	}
+	_, err := fmt.Fprintln(out, "\nYou did not record the foreign runs on this machine. To see what one would do: hone trust RUN")
+	return err
 }
 
 // summarize returns the summary of a run, even if its journal is unreadable.
@@ -128,6 +140,7 @@ func summarize(home *journal.Home, run string) summary {
 		s.role, s.second = second(start)
 	}
 	s.When = events[0].Time
+	s.Foreign = harness.Foreign(filepath.Dir(home.Dir()), run, events) != 0
 	past := history.Read(events)
 	spent := past.Reported()
 	s.Rounds, s.Tokens, s.Cost = past.State().Round, spent.Tokens, spent.Cost
