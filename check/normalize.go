@@ -2,8 +2,9 @@ package check
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // The placeholders for volatile text.
@@ -115,14 +116,14 @@ func (s *scanner) symbol(c byte) {
 }
 
 var (
-	identityHash = regexp.MustCompile(`^@([0-9a-f]{5,8})`)
-	ipv6Loopback = regexp.MustCompile(`^\[::1\]:(\d{1,5})`)
-	syslogID     = regexp.MustCompile(`^\[(\d{1,7})\]:`)
-	syslogName   = regexp.MustCompile(`^[A-Za-z][\w./-]{0,47}$`)
-	leftOut      = regexp.MustCompile(`^\[\.\.\. (\d+) (?:more )?bytes `)
-	threadName   = regexp.MustCompile(`thread '[^'\n]{0,100}' $`)
-	bracketedID  = regexp.MustCompile(`^\((\d+)\)`)
-	valgrindID   = regexp.MustCompile(`^==(\d{1,10})==`)
+	identityHash = lazyregexp.New(`^@([0-9a-f]{5,8})`)
+	ipv6Loopback = lazyregexp.New(`^\[::1\]:(\d{1,5})`)
+	syslogID     = lazyregexp.New(`^\[(\d{1,7})\]:`)
+	syslogName   = lazyregexp.New(`^[A-Za-z][\w./-]{0,47}$`)
+	leftOut      = lazyregexp.New(`^\[\.\.\. (\d+) (?:more )?bytes `)
+	threadName   = lazyregexp.New(`thread '[^'\n]{0,100}' $`)
+	bracketedID  = lazyregexp.New(`^\((\d+)\)`)
+	valgrindID   = lazyregexp.New(`^==(\d{1,10})==`)
 )
 
 // bracket handles an opening square bracket.
@@ -198,9 +199,9 @@ func (s *scanner) wordEnd() int {
 
 // expect sets expected to the group of the expression, if it matches here and a
 // word ends where the group does.
-func (s *scanner) expect(re *regexp.Regexp, name string) bool { return s.expectAt(s.at, re, name) }
+func (s *scanner) expect(re *lazyregexp.Regexp, name string) bool { return s.expectAt(s.at, re, name) }
 
-func (s *scanner) expectAt(at int, re *regexp.Regexp, name string) bool {
+func (s *scanner) expectAt(at int, re *lazyregexp.Regexp, name string) bool {
 	m := re.FindStringSubmatchIndex(window(s.text[at:]))
 	if m == nil || !endsWord(s.text[at+m[3]:]) {
 		return false
@@ -284,13 +285,13 @@ func withoutColors(text string) string {
 }
 
 var (
-	controlSequence = regexp.MustCompile(`^\[[0-?]{0,64}[ -/]{0,4}[@-~]`)
-	charset         = regexp.MustCompile(`^[()][0-9A-B]`)
+	controlSequence = lazyregexp.New(`^\[[0-?]{0,64}[ -/]{0,4}[@-~]`)
+	charset         = lazyregexp.New(`^[()][0-9A-B]`)
 )
 
 // escapeLen returns the length of a sequence after its escape character.
 func escapeLen(text string) int {
-	for _, re := range []*regexp.Regexp{controlSequence, charset} {
+	for _, re := range []*lazyregexp.Regexp{controlSequence, charset} {
 		if m := re.FindStringIndex(window(text)); m != nil {
 			return m[1]
 		}

@@ -1,21 +1,22 @@
 package check
 
 import (
-	"regexp"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // The directories of temporary files, including the separator that follows
 // them.
 var (
-	unixTemp    = regexp.MustCompile(`^(?:(?:/private)?(?:/var)?/tmp|(?:/private)?/var/folders/[^/\s]{1,8}/[^/\s]{1,64}/[TC0]|/dev/shm)/+`)
-	windowsTemp = regexp.MustCompile(`(?i)^[a-z]:[\\/]+(?:users[\\/]+[^\\/:*?"<>|+\r\n]{1,64}[\\/]+appdata[\\/]+local[\\/]+|windows[\\/]+)?(?:temp|tmp)[\\/]+`)
-	namedTemp   = regexp.MustCompile(`^(?:%TE?MP%|\$\{?TE?MP(?:DIR)?\}?)[\\/]+`)
+	unixTemp    = lazyregexp.New(`^(?:(?:/private)?(?:/var)?/tmp|(?:/private)?/var/folders/[^/\s]{1,8}/[^/\s]{1,64}/[TC0]|/dev/shm)/+`)
+	windowsTemp = lazyregexp.New(`(?i)^[a-z]:[\\/]+(?:users[\\/]+[^\\/:*?"<>|+\r\n]{1,64}[\\/]+appdata[\\/]+local[\\/]+|windows[\\/]+)?(?:temp|tmp)[\\/]+`)
+	namedTemp   = lazyregexp.New(`^(?:%TE?MP%|\$\{?TE?MP(?:DIR)?\}?)[\\/]+`)
 )
 
 // randomPart matches names that programs generate, in any directory: those of
 // go build and go test, mktemp, pytest and hone's own walls.
-var randomPart = regexp.MustCompile(`^[\\/]{1,4}(?:go-(?:build|link-)\d{5,20}|(?:Test|Benchmark|Fuzz|Example)[^\\/\s]{0,200}?\d{5,20}[\\/]{1,4}\d{3}|tmp\.[A-Za-z0-9]{6,20}|pytest-\d{1,9}|run-\d{8}-\d{6}-[0-9a-f]{1,16}-\d{1,20})`)
+var randomPart = lazyregexp.New(`^[\\/]{1,4}(?:go-(?:build|link-)\d{5,20}|(?:Test|Benchmark|Fuzz|Example)[^\\/\s]{0,200}?\d{5,20}[\\/]{1,4}\d{3}|tmp\.[A-Za-z0-9]{6,20}|pytest-\d{1,9}|run-\d{8}-\d{6}-[0-9a-f]{1,16}-\d{1,20})`)
 
 // tempFolder returns the length of the temporary directory that a text starts
 // with, including the name below it, or 0.
@@ -32,7 +33,7 @@ func isDrive(text string) bool { return text[1] == ':' && (text[2] == '\\' || te
 
 // tempLen returns the length of what place matches, including the name that
 // follows.
-func tempLen(text string, place *regexp.Regexp) int {
+func tempLen(text string, place *lazyregexp.Regexp) int {
 	m := place.FindStringIndex(text)
 	if m == nil {
 		return 0

@@ -2,8 +2,9 @@ package check
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // Parts of times.
@@ -20,14 +21,14 @@ const (
 )
 
 var (
-	dateTime  = regexp.MustCompile(`^` + yearPart + `(?:-` + monthPart + `-|/` + monthPart + `/)` + dayPart + `(?:(?:[T_]|,? )` + dayZone + `(?: m=[+-]\d+\.\d+)?)?\b`)
-	basicTime = regexp.MustCompile(`^` + yearPart + monthPart + dayPart + `[-_T](?:[01]\d|2[0-3])[0-5]\d[0-6]\d(?:\.\d{1,12})?Z?\b`)
-	clock     = regexp.MustCompile(`^` + clockPart + zonePart + `\b`)
-	logTime   = regexp.MustCompile(`^\d\d/(?:` + monthName + `|\d\d)/\d{4}[: ]` + dayZone + `\b`)
-	dayFirst  = regexp.MustCompile(`^\d{1,2}[ -]` + monthName + `[ -](?:\d\d)?\d\d,? ` + dayZone + `\b`)
-	weekFirst = regexp.MustCompile(`^` + weekday + `,? \d{1,2}[ -]` + monthName + `[ -](?:\d\d)?\d\d,? ` + dayZone + `\b`)
-	unixDate  = regexp.MustCompile(`^(?:` + weekday + `,? )?` + monthName + ` {1,2}\d{1,2} ` + dayZone + `(?: \d{4})?\b`)
-	longDate  = regexp.MustCompile(`^(?:` + weekday + `,? )?` + monthName + ` {1,2}\d{1,2}, \d{4}(?:,? (?:at )?` + dayZone + `)?\b`)
+	dateTime  = lazyregexp.New(`^` + yearPart + `(?:-` + monthPart + `-|/` + monthPart + `/)` + dayPart + `(?:(?:[T_]|,? )` + dayZone + `(?: m=[+-]\d+\.\d+)?)?\b`)
+	basicTime = lazyregexp.New(`^` + yearPart + monthPart + dayPart + `[-_T](?:[01]\d|2[0-3])[0-5]\d[0-6]\d(?:\.\d{1,12})?Z?\b`)
+	clock     = lazyregexp.New(`^` + clockPart + zonePart + `\b`)
+	logTime   = lazyregexp.New(`^\d\d/(?:` + monthName + `|\d\d)/\d{4}[: ]` + dayZone + `\b`)
+	dayFirst  = lazyregexp.New(`^\d{1,2}[ -]` + monthName + `[ -](?:\d\d)?\d\d,? ` + dayZone + `\b`)
+	weekFirst = lazyregexp.New(`^` + weekday + `,? \d{1,2}[ -]` + monthName + `[ -](?:\d\d)?\d\d,? ` + dayZone + `\b`)
+	unixDate  = lazyregexp.New(`^(?:` + weekday + `,? )?` + monthName + ` {1,2}\d{1,2} ` + dayZone + `(?: \d{4})?\b`)
+	longDate  = lazyregexp.New(`^(?:` + weekday + `,? )?` + monthName + ` {1,2}\d{1,2}, \d{4}(?:,? (?:at )?` + dayZone + `)?\b`)
 )
 
 // Parts of durations. Whole minutes or hours do not count: they may be a
@@ -35,18 +36,18 @@ var (
 const number = `\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?`
 
 var (
-	shortSpan = regexp.MustCompile(`^(?:\d+h ?)?(?:\d+m ?)?` + number + `(?:ns|us|µs|μs|ms|s)\b`)
-	namedSpan = regexp.MustCompile(`^` + number + ` ?(?:nanosec(?:ond)?s?|microsec(?:ond)?s?|millisec(?:ond)?s?|msecs?|sec(?:ond)?s?|min(?:ute)?s?|hours?)\b`)
-	apartSpan = regexp.MustCompile(`^` + number + ` (?:ms|ns|µs|μs)\b`)
-	realSpan  = regexp.MustCompile(`^\d+\.\d+ s\b`)
-	wholeSpan = regexp.MustCompile(`^\d+ s\b`)
-	clockSpan = regexp.MustCompile(`^\d{1,3}:\d\d(?:\.\d+)? min\b`)
+	shortSpan = lazyregexp.New(`^(?:\d+h ?)?(?:\d+m ?)?` + number + `(?:ns|us|µs|μs|ms|s)\b`)
+	namedSpan = lazyregexp.New(`^` + number + ` ?(?:nanosec(?:ond)?s?|microsec(?:ond)?s?|millisec(?:ond)?s?|msecs?|sec(?:ond)?s?|min(?:ute)?s?|hours?)\b`)
+	apartSpan = lazyregexp.New(`^` + number + ` (?:ms|ns|µs|μs)\b`)
+	realSpan  = lazyregexp.New(`^\d+\.\d+ s\b`)
+	wholeSpan = lazyregexp.New(`^\d+ s\b`)
+	clockSpan = lazyregexp.New(`^\d{1,3}:\d\d(?:\.\d+)? min\b`)
 )
 
 var (
-	uuid      = regexp.MustCompile(`^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b`)
-	ipv4Port  = regexp.MustCompile(`^127\.\d{1,3}\.\d{1,3}\.\d{1,3}:(\d{1,5})`)
-	traceLine = regexp.MustCompile(`#\d{1,3} +$`)
+	uuid      = lazyregexp.New(`^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b`)
+	ipv4Port  = lazyregexp.New(`^127\.\d{1,3}\.\d{1,3}\.\d{1,3}:(\d{1,5})`)
+	traceLine = lazyregexp.New(`#\d{1,3} +$`)
 )
 
 // volatile returns the length of the volatile text that starts here with a
@@ -170,14 +171,14 @@ func (s *scanner) hexLen() int {
 
 // What can follow the words that expectAfter knows.
 var (
-	afterGoroutine = regexp.MustCompile(`^ (\d+)`)
-	afterPID       = regexp.MustCompile(`^["']?[ =:#]{1,3}(\d+)`)
-	afterHost      = regexp.MustCompile(`^:(\d{1,5})`)
-	afterNode      = regexp.MustCompile(`^:(\d+)\)`)
-	afterTime      = regexp.MustCompile(`^="(\d+(?:\.\d+)?)"`)
-	afterStamp     = regexp.MustCompile(`^["']?[ \t]?[=:][ \t]?["']?(1\d{9}(?:\d{9}|\d{6}|\d{3}|\.\d+)?)`)
-	afterElapsed   = regexp.MustCompile(`^["']?[ \t]?[=:][ \t]?["']?(\d+(?:\.\d+)?)`)
-	afterMillis    = regexp.MustCompile(`^["']?[ \t]?[=:]?[ \t]?["']?(\d+(?:\.\d+)?)`)
+	afterGoroutine = lazyregexp.New(`^ (\d+)`)
+	afterPID       = lazyregexp.New(`^["']?[ =:#]{1,3}(\d+)`)
+	afterHost      = lazyregexp.New(`^:(\d{1,5})`)
+	afterNode      = lazyregexp.New(`^:(\d+)\)`)
+	afterTime      = lazyregexp.New(`^="(\d+(?:\.\d+)?)"`)
+	afterStamp     = lazyregexp.New(`^["']?[ \t]?[=:][ \t]?["']?(1\d{9}(?:\d{9}|\d{6}|\d{3}|\.\d+)?)`)
+	afterElapsed   = lazyregexp.New(`^["']?[ \t]?[=:][ \t]?["']?(\d+(?:\.\d+)?)`)
+	afterMillis    = lazyregexp.New(`^["']?[ \t]?[=:]?[ \t]?["']?(\d+(?:\.\d+)?)`)
 )
 
 // expectAfter expects a volatile number after a word that announces one.
@@ -213,7 +214,7 @@ func (s *scanner) expectAfter(word string, end int) {
 }
 
 // longest returns the length that the first matching expression matches, or 0.
-func longest(text string, res ...*regexp.Regexp) int {
+func longest(text string, res ...*lazyregexp.Regexp) int {
 	for _, re := range res {
 		if m := re.FindStringIndex(text); m != nil {
 			return m[1]

@@ -1,8 +1,9 @@
 package task
 
 import (
-	"regexp"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // status is what an execution agent reports about the task. It only decides whether
@@ -49,11 +50,11 @@ func parseLines(text string) answer {
 var (
 	// ornament matches what may precede a label: tags, quote marks, headings, list
 	// marks and emphasis.
-	ornament = regexp.MustCompile("^(?:\\s|</?final_answer>|[>#*_`•–+-]|[0-9]+[.)]\\s)*")
+	ornament = lazyregexp.New("^(?:\\s|</?final_answer>|[>#*_`•–+-]|[0-9]+[.)]\\s)*")
 	// statusLabel matches the label and the status.
-	statusLabel = regexp.MustCompile("(?i)^STATUS[*_`\\s]*[:：][*_`\\s]*(INCOMPLETED?|COMPLETED?)(?:[^\\pL\\pN]|$)")
-	anyStatus   = regexp.MustCompile("(?i)\\bSTATUS[*_`\\s]*[:：]")
-	nextLabel   = regexp.MustCompile("(?i)^NEXT STEPS[*_`\\s]*(?:[:：]|$|[(–—-])")
+	statusLabel = lazyregexp.New("(?i)^STATUS[*_`\\s]*[:：][*_`\\s]*(INCOMPLETED?|COMPLETED?)(?:[^\\pL\\pN]|$)")
+	anyStatus   = lazyregexp.New("(?i)\\bSTATUS[*_`\\s]*[:：]")
+	nextLabel   = lazyregexp.New("(?i)^NEXT STEPS[*_`\\s]*(?:[:：]|$|[(–—-])")
 )
 
 // statusOf returns the status that a line states. A line that names two, such as the
@@ -113,9 +114,9 @@ func itemsIn(lines []string) []string {
 
 var (
 	// ending matches what ends a list: a heading, a tag, a fence, a rule.
-	ending = regexp.MustCompile("^(?:#|</|```|~~~|(?:[-*_] ?){3,}$)")
+	ending = lazyregexp.New("^(?:#|</|```|~~~|(?:[-*_] ?){3,}$)")
 	// label matches a label alone on its line.
-	label = regexp.MustCompile("^[*_`]*\\pL[^.!?:：]{0,60}[:：][*_`\\s]*$")
+	label = lazyregexp.New("^[*_`]*\\pL[^.!?:：]{0,60}[:：][*_`\\s]*$")
 )
 
 func ends(line string) bool {
@@ -123,10 +124,10 @@ func ends(line string) bool {
 }
 
 var (
-	numbered = regexp.MustCompile(`^[0-9]+[.)](?:\s+|\b)(\D.*)$`)
-	marked   = regexp.MustCompile(`^(?:[-+*•–]\s+|[-•](?:\b))(.*)$`)
-	box      = regexp.MustCompile(`^\[([ xX]?)\]\s+`)
-	words    = regexp.MustCompile(`[\pL\pN]`)
+	numbered = lazyregexp.New(`^[0-9]+[.)](?:\s+|\b)(\D.*)$`)
+	marked   = lazyregexp.New(`^(?:[-+*•–]\s+|[-•](?:\b))(.*)$`)
+	box      = lazyregexp.New(`^\[([ xX]?)\]\s+`)
+	words    = lazyregexp.New(`[\pL\pN]`)
 )
 
 // item returns the text of a list item. A mark without a word after it, such as a

@@ -2,9 +2,9 @@ package texttools
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
+	"hone/internal/lazyregexp"
 	"hone/model"
 )
 
@@ -19,17 +19,17 @@ func nameMembers() []string { return []string{"name", "tool", "tool_name", "func
 func argumentMembers() []string { return []string{"arguments", "parameters", "args", "input"} }
 
 // callHead matches the beginning of an object that is meant to be a call.
-var callHead = regexp.MustCompile(
+var callHead = lazyregexp.New(
 	`^[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]+)"\s*,\s*"(?:arguments|parameters|args|input)"\s*:`)
 
 // nameMember matches a call's name in an object that is not valid JSON.
-var nameMember = regexp.MustCompile(`['"]?\b(?:name|tool|tool_name|function)['"]?\s*[:=]\s*['"]([^'"\\\n]+)['"]`)
+var nameMember = lazyregexp.New(`['"]?\b(?:name|tool|tool_name|function)['"]?\s*[:=]\s*['"]([^'"\\\n]+)['"]`)
 
 // envelopeHead matches the beginning of CodeScribe's object.
-var envelopeHead = regexp.MustCompile(`^\{\s*(?:"text"|"tool_calls"\s*:\s*\[)`)
+var envelopeHead = lazyregexp.New(`^\{\s*(?:"text"|"tool_calls"\s*:\s*\[)`)
 
 // callList matches the list in such an object that is not valid JSON.
-var callList = regexp.MustCompile(`"tool_calls"\s*:\s*\[\s*\{`)
+var callList = lazyregexp.New(`"tool_calls"\s*:\s*\[\s*\{`)
 
 // valueEnd returns the length of the JSON object or list at the beginning of s,
 // which it finds by brackets and strings only; -1 if it does not end.

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"regexp"
 	"strings"
 
+	"hone/internal/lazyregexp"
 	"hone/model"
 )
 
@@ -135,7 +135,7 @@ func encode(v any) []byte {
 }
 
 // syntax matches the beginnings of all tags, escaped ones too.
-var syntax = regexp.MustCompile(
+var syntax = lazyregexp.New(
 	`(?i)[<\[]\\*(?:/?(?:tool_call|tool_result|tool_response|function_call|tools>|function[=>]|parameter[=>]|think>)|\|python_tag|TOOL_CALLS\])`)
 
 // escape adds a backslash to each tag in a text. It can be undone, so it never

@@ -2,8 +2,9 @@ package allow
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // call holds the arguments of a program, sorted as its row in the table says.
@@ -112,7 +113,7 @@ func (c *checker) written(name string, option, file arg) error {
 	return nil
 }
 
-var alphanumeric = regexp.MustCompile(`^[A-Za-z0-9]`)
+var alphanumeric = lazyregexp.New(`^[A-Za-z0-9]`)
 
 // optionNames splits an argument such as -n, -rn, -n5, --name or --name=value: it
 // returns the flags, the last option, and the value attached to that.

@@ -3,9 +3,10 @@ package allow
 import (
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // paths checks arguments that may be paths.
@@ -70,8 +71,8 @@ func (c *checker) closed(p string) bool {
 }
 
 var (
-	climbs     = regexp.MustCompile(`(^|/)\.\.?[*?]`)
-	webAddress = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	climbs     = lazyregexp.New(`(^|/)\.\.?[*?]`)
+	webAddress = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 )
 
 // candidates returns the parts of an argument that could be paths: the entire

@@ -2,9 +2,10 @@ package allow
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // program is a row of the table, which describes how programs read their
@@ -110,7 +111,7 @@ func row(name string) program {
 	return program{globs: true}
 }
 
-var setOption = regexp.MustCompile(`^(-[eux]*o?|pipefail|errexit|nounset|xtrace)$`)
+var setOption = lazyregexp.New(`^(-[eux]*o?|pipefail|errexit|nounset|xtrace)$`)
 
 // run checks a program and its arguments.
 func (c *checker) run(name string, args []arg) error {

@@ -1,13 +1,14 @@
 package allow
 
 import (
-	"regexp"
 	"strings"
+
+	"hone/internal/lazyregexp"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-var stream = regexp.MustCompile(`^[0-9]$`)
+var stream = lazyregexp.New(`^[0-9]$`)
 
 func (c *checker) redirect(r *syntax.Redirect) error {
 	if r.N != nil && !stream.MatchString(r.N.Value) {

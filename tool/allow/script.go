@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // harmlessSed matches scripts that only print and change lines. It accepts only
 // regular expressions that end at the same place for every sed, and only common
 // delimiters. It accepts no command that reads, writes or runs, such as w, r and e.
-var harmlessSed = regexp.MustCompile(sedGrammar())
+var harmlessSed = lazyregexp.New(sedGrammar())
 
 func sedGrammar() string {
 	const (
@@ -28,12 +30,12 @@ func sedGrammar() string {
 }
 
 var (
-	awkNames = regexp.MustCompile(`system|getline|ARGV|ARGC|@|\\\n`)
+	awkNames = lazyregexp.New(`system|getline|ARGV|ARGC|@|\\\n`)
 	// awkString matches a string, or a text between two slashes, which is a
 	// regular expression or stands between two divisions. From a comment, or from
 	// where this is unclear, it matches the rest of the script.
-	awkString = regexp.MustCompile(`(?s)("(?:[^"\\\n]|\\.)*")|(/(?:[^/"\\\n[]|\\.|\[\^?[^]/"\\\n[]+\])*/|[/#"].*)`)
-	awkParens = regexp.MustCompile(`\([^()"/#\n]*\)`)
+	awkString = lazyregexp.New(`(?s)("(?:[^"\\\n]|\\.)*")|(/(?:[^/"\\\n[]|\\.|\[\^?[^]/"\\\n[]+\])*/|[/#"].*)`)
+	awkParens = lazyregexp.New(`\([^()"/#\n]*\)`)
 )
 
 // harmlessAwk reports whether a script only prints. It searches for names that run

@@ -1,9 +1,10 @@
 package allow
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -130,8 +131,8 @@ func (c *checker) findExec(args []arg) ([]arg, error) {
 }
 
 var (
-	gitPlain = regexp.MustCompile(`^(-P|--no-pager|--no-optional-locks|--literal-pathspecs|--version)$`)
-	gitReads = regexp.MustCompile(`^(--get|--get-all|--get-regexp|get|--list|-l|list)$`)
+	gitPlain = lazyregexp.New(`^(-P|--no-pager|--no-optional-locks|--literal-pathspecs|--version)$`)
+	gitReads = lazyregexp.New(`^(--get|--get-all|--get-regexp|get|--list|-l|list)$`)
 )
 
 // git checks a git command and its options. It refuses commands that are not in
@@ -194,8 +195,8 @@ func (c *checker) shell(name string, args []arg) error {
 }
 
 var (
-	fileTest = regexp.MustCompile(`^-([a-hkprsuwxGLNOS]|nt|ot|ef)$`)
-	runnable = regexp.MustCompile("\\$\\(|`")
+	fileTest = lazyregexp.New(`^-([a-hkprsuwxGLNOS]|nt|ot|ef)$`)
+	runnable = lazyregexp.New("\\$\\(|`")
 )
 
 // tests checks the arguments of test, [ and [[. The operand of a file test is a

@@ -1,9 +1,9 @@
 package allow
 
 import (
-	"regexp"
-
 	"mvdan.cc/sh/v3/syntax"
+
+	"hone/internal/lazyregexp"
 )
 
 // anyNumber stands for any number.
@@ -35,7 +35,7 @@ func assignments(file *syntax.File) map[string]assigned {
 	return all
 }
 
-var number = regexp.MustCompile(`^-?[0-9]{1,18}$`)
+var number = lazyregexp.New(`^-?[0-9]{1,18}$`)
 
 // numeric reports whether a word is a number, or the result of a calculation.
 func numeric(w *syntax.Word) bool {
@@ -85,13 +85,13 @@ func (c *checker) arithmetic(x *syntax.ArithmExp) error {
 	return nil
 }
 
-var steering = regexp.MustCompile(`^(LD_|DYLD_|BASH|GIT_|SSH_|PYTHON|PERL|RUBY|LUA_|PHP|JAVA_|_JAVA|JDK_|LESS|RUSTC|RUSTDOC|XDG_|PS[0-4]$)` +
+var steering = lazyregexp.New(`^(LD_|DYLD_|BASH|GIT_|SSH_|PYTHON|PERL|RUBY|LUA_|PHP|JAVA_|_JAVA|JDK_|LESS|RUSTC|RUSTDOC|XDG_|PS[0-4]$)` +
 	`|(PATH|PAGER|EDITOR|WRAPPER|_OPTIONS|_OPTS|FLAGS)$` +
 	`|^(IFS|ENV|VISUAL|PROMPT_COMMAND|SHELL|SHELLOPTS|HOME|PWD|OLDPWD|TMPDIR|GLOBIGNORE|POSIXLY_CORRECT|BROWSER|CC|CXX|LD|AR|MAKE|GOROOT|GOTOOLCHAIN|RSYNC_RSH|_)$`)
 
 // calculated matches variables whose values bash calculates when it assigns them:
 // it then runs the command in an index such as a[$(./x)].
-var calculated = regexp.MustCompile(`^(S?RANDOM|HISTCMD|OPTIND|SECONDS|LINENO|EPOCHSECONDS|EPOCHREALTIME|FUNCNEST|PPID|E?UID)$`)
+var calculated = lazyregexp.New(`^(S?RANDOM|HISTCMD|OPTIND|SECONDS|LINENO|EPOCHSECONDS|EPOCHREALTIME|FUNCNEST|PPID|E?UID)$`)
 
 // settable refuses variables that decide what the shell or programs find, load or
 // run.

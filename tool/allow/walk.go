@@ -2,7 +2,8 @@ package allow
 
 import (
 	"maps"
-	"regexp"
+
+	"hone/internal/lazyregexp"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -92,8 +93,8 @@ func (c *checker) forbidden(n syntax.Node) error {
 }
 
 var (
-	setsOrRuns = regexp.MustCompile(`^(:?=|@)$`)
-	sets       = regexp.MustCompile(`^(\+\+|--|=|[-+*/%&|^]=|<<=|>>=)$`)
+	setsOrRuns = lazyregexp.New(`^(:?=|@)$`)
+	sets       = lazyregexp.New(`^(\+\+|--|=|[-+*/%&|^]=|<<=|>>=)$`)
 )
 
 func plainOperator(operator string) error {
@@ -200,7 +201,7 @@ func (c *checker) binary(b *syntax.BinaryCmd) (err error) {
 	return c.scoped([]*syntax.Stmt{b.Y})
 }
 
-var findPrints = regexp.MustCompile(`^-(exec|print|printf|ls)$`)
+var findPrints = lazyregexp.New(`^-(exec|print|printf|ls)$`)
 
 // printsNames reports whether the last command of a pipe is a find that prints
 // only names, each followed by NUL.

@@ -1,9 +1,10 @@
 package allow
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
@@ -104,7 +105,7 @@ func (c *checker) word(parts []syntax.WordPart, quoted bool) (whole arg) {
 	return whole
 }
 
-var quotedEscape = regexp.MustCompile("\\\\(?:([\"$`\\\\])|\n)")
+var quotedEscape = lazyregexp.New("\\\\(?:([\"$`\\\\])|\n)")
 
 func (c *checker) part(part syntax.WordPart, quoted bool) arg {
 	switch part := part.(type) {

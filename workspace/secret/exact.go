@@ -6,9 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // exactShapes returns shapes that find values in all their spellings, the
@@ -88,7 +89,7 @@ func base64Parts(value string) []string {
 
 // unseen matches what a terminal does not show: control sequences, also as JSON
 // and hone's own screens write them, and characters without width.
-var unseen = regexp.MustCompile("(?:\x1b|\\\\u001[bB]|\\\\x1[bB])" +
+var unseen = lazyregexp.New("(?:\x1b|\\\\u001[bB]|\\\\x1[bB])" +
 	`(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\\"\n]{0,500}(?:\x07|\\u0007|\\x07|\x1b\\|\\u001b\\\\)|[()][0-9A-B]|[=>78cDEHMNOZ])` +
 	"|[\u200b\u2060\ufeff\u00ad]")
 

@@ -3,11 +3,11 @@ package secret
 import (
 	"encoding/base64"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"hone/internal/lazyregexp"
 	"hone/workspace/treepath"
 )
 
@@ -63,7 +63,7 @@ type collector struct{ values []string }
 const maxValue = 512
 
 // syntax matches what JSON has outside of strings.
-var syntax = regexp.MustCompile(`^(?:[][{},:0-9.eE+\s-]|true|false|null)+$`)
+var syntax = lazyregexp.New(`^(?:[][{},:0-9.eE+\s-]|true|false|null)+$`)
 
 // add adds a value, unless replacing it could break the syntax of a JSON text.
 func (c *collector) add(value string) {
@@ -121,12 +121,12 @@ func (c *collector) addFile(name, text string) {
 
 var (
 	// assignedLine is NAME=value, name: value, or export NAME=value.
-	assignedLine = regexp.MustCompile(`^(?:export\s+)?["']?([A-Za-z_][\w.-]*)["']?\s*[:=]\s*(.+)$`)
-	assignedPair = regexp.MustCompile(`([A-Za-z_][\w.-]*)["']?\s*[:=]\s*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s"',;{}\[\]()]+)`)
-	generated    = regexp.MustCompile(`[A-Za-z0-9_+~-]{16,}={0,2}`)
-	netrcLogin   = regexp.MustCompile(`(?i)\bpassword\s+(\S+)`)
-	scheme       = regexp.MustCompile(`(?i)\b(?:basic|bearer|token)\s+([^\s"',;]+)`)
-	login        = regexp.MustCompile(`://([^\s/?#"'<>:@]*)(:[^\s/?#"'<>]*)?@`)
+	assignedLine = lazyregexp.New(`^(?:export\s+)?["']?([A-Za-z_][\w.-]*)["']?\s*[:=]\s*(.+)$`)
+	assignedPair = lazyregexp.New(`([A-Za-z_][\w.-]*)["']?\s*[:=]\s*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s"',;{}\[\]()]+)`)
+	generated    = lazyregexp.New(`[A-Za-z0-9_+~-]{16,}={0,2}`)
+	netrcLogin   = lazyregexp.New(`(?i)\bpassword\s+(\S+)`)
+	scheme       = lazyregexp.New(`(?i)\b(?:basic|bearer|token)\s+([^\s"',;]+)`)
+	login        = lazyregexp.New(`://([^\s/?#"'<>:@]*)(:[^\s/?#"'<>]*)?@`)
 )
 
 // addLine adds the value of a line that assigns it: with and without its
@@ -245,11 +245,11 @@ func nameWords(name string) []string {
 }
 
 var (
-	words      = regexp.MustCompile(`^[A-Za-z]+([-_ ./:@][A-Za-z]+)*$`)
-	identifier = regexp.MustCompile(`^([A-Za-z]+[0-9]{0,3}|[0-9]{1,4})([-_. /:]([A-Za-z]+[0-9]{0,3}|[0-9]{1,4}))+$`)
-	numbers    = regexp.MustCompile(`^[-+0-9.,:/_ ]+$`)
-	location   = regexp.MustCompile(`^(\.{0,2}/|~/|[A-Za-z]:\\)[\w./\\ -]*$|^[a-z][a-z0-9+.-]*://`)
-	hostOrMail = regexp.MustCompile(`^([\w.+-]+@)?[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}(:[0-9]+)?$`)
+	words      = lazyregexp.New(`^[A-Za-z]+([-_ ./:@][A-Za-z]+)*$`)
+	identifier = lazyregexp.New(`^([A-Za-z]+[0-9]{0,3}|[0-9]{1,4})([-_. /:]([A-Za-z]+[0-9]{0,3}|[0-9]{1,4}))+$`)
+	numbers    = lazyregexp.New(`^[-+0-9.,:/_ ]+$`)
+	location   = lazyregexp.New(`^(\.{0,2}/|~/|[A-Za-z]:\\)[\w./\\ -]*$|^[a-z][a-z0-9+.-]*://`)
+	hostOrMail = lazyregexp.New(`^([\w.+-]+@)?[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}(:[0-9]+)?$`)
 )
 
 // isOrdinary reports whether a value could be part of ordinary text, so that

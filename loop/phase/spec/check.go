@@ -3,9 +3,10 @@ package spec
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // Check returns what the user should look at before a run: blocks that do not
@@ -100,8 +101,8 @@ type side struct {
 }
 
 var (
-	aroundMarks = regexp.MustCompile(`\s*([{}()\[\],:;])\s*`)
-	arrowSpaced = regexp.MustCompile(`\s*→\s*`)
+	aroundMarks = lazyregexp.New(`\s*([{}()\[\],:;])\s*`)
+	arrowSpaced = lazyregexp.New(`\s*→\s*`)
 )
 
 // sideOf normalizes one side, including the spelling of an arrow within it.

@@ -2,9 +2,10 @@ package spec
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // Parse reads a spec's text. It never fails: [Check] reports what it did not
@@ -48,9 +49,9 @@ const (
 )
 
 var (
-	contractHeading = regexp.MustCompile(`(?i)\b(?:contracts|supersedes|superseded|supersessions?)\b|^contract$`)
-	flowHeading     = regexp.MustCompile(`(?i)^[0-9.)\s]*(?:flow|(?:[\w-]+ )?flows\b.*|(?:[\w-]+ )?flow blocks?\b.*)$`)
-	phaseHeading    = regexp.MustCompile(`(?i)^phase\b\s*([0-9]+)?\s*[:.,–—-]*\s*`)
+	contractHeading = lazyregexp.New(`(?i)\b(?:contracts|supersedes|superseded|supersessions?)\b|^contract$`)
+	flowHeading     = lazyregexp.New(`(?i)^[0-9.)\s]*(?:flow|(?:[\w-]+ )?flows\b.*|(?:[\w-]+ )?flow blocks?\b.*)$`)
+	phaseHeading    = lazyregexp.New(`(?i)^phase\b\s*([0-9]+)?\s*[:.,–—-]*\s*`)
 )
 
 // sectionOf returns the meaning of the lines below a heading.
@@ -98,10 +99,10 @@ func (p *parser) warn(line int, format string, args ...any) {
 }
 
 var (
-	flowWord      = regexp.MustCompile(`^(?i:flow)\s*:\s*(.*)$`)
-	supersedeWord = regexp.MustCompile(`^(?i:supersedes)\s*(?:\([^)]*\)\s*)?:\s*(.*)$`)
+	flowWord      = lazyregexp.New(`^(?i:flow)\s*:\s*(.*)$`)
+	supersedeWord = lazyregexp.New(`^(?i:supersedes)\s*(?:\([^)]*\)\s*)?:\s*(.*)$`)
 	// supersedeBare lacks the colon.
-	supersedeBare = regexp.MustCompile(`^SUPERSEDES\s+(.*)$`)
+	supersedeBare = lazyregexp.New(`^SUPERSEDES\s+(.*)$`)
 )
 
 // supersedeTarget returns what a line supersedes; ok is false if it is not a
@@ -304,7 +305,7 @@ func (p *parser) step(line textLine) {
 }
 
 // requestShape matches the start of a request, a path or a command line.
-var requestShape = regexp.MustCompile(`^(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s|/\S|\$\s)`)
+var requestShape = lazyregexp.New(`^(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s|/\S|\$\s)`)
 
 // shaped reports whether a line with an arrow looks like a contract in a spec
 // without headings, rather than like prose or a drawing.

@@ -6,12 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"hone/internal/lazyregexp"
 	"hone/internal/render"
 )
 
@@ -145,13 +145,13 @@ func namesIn(folder *os.Root) ([]string, error) {
 }
 
 var (
-	specName = regexp.MustCompile(`^phase([0-9]{1,6})\.md$`)
+	specName = lazyregexp.New(`^phase([0-9]{1,6})\.md$`)
 	// nearName matches similar names: Phase2.md, phase-2.md, phase2.txt, and
 	// phase2-login.md, which the seed's Makefile would read.
-	nearName = regexp.MustCompile(`(?i)^phase(?:.*\.md|[ _.-]*[0-9]+(?:[^0-9].*)?)$`)
+	nearName = lazyregexp.New(`(?i)^phase(?:.*\.md|[ _.-]*[0-9]+(?:[^0-9].*)?)$`)
 	// spare matches the copies that editors and version control leave behind.
-	spare      = regexp.MustCompile(`(?i)(?:~|\.bak|\.orig|\.rej|\.tmp|\.sw[a-z])$`)
-	nameNumber = regexp.MustCompile(`[0-9]+`)
+	spare      = lazyregexp.New(`(?i)(?:~|\.bak|\.orig|\.rej|\.tmp|\.sw[a-z])$`)
+	nameNumber = lazyregexp.New(`[0-9]+`)
 )
 
 func phaseOf(name string) (int, bool) {

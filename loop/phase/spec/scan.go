@@ -1,9 +1,10 @@
 package spec
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"hone/internal/lazyregexp"
 )
 
 // lineKind is the form of a line, independent of its meaning.
@@ -46,16 +47,16 @@ func scan(text string) []textLine {
 }
 
 var (
-	fenceMark   = regexp.MustCompile("^(`{3,}|~{3,})\\s*([^`]*)$")
-	atxHeading  = regexp.MustCompile(`^(#{1,6})(?:\s+(.*?))?(?:\s+#+)?$`)
-	underlining = regexp.MustCompile(`^(?:=+|-{2,})$`)
-	thematic    = regexp.MustCompile(`^(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$`)
-	listMark    = regexp.MustCompile(`^(?:[-*+•–]|[0-9]{1,9}[.)])\s+(?:\[[ xX]\]\s+)?`)
-	strong      = regexp.MustCompile(`\*\*([^*/\s](?:[^*]*[^*/\s])?)\*\*`)
+	fenceMark   = lazyregexp.New("^(`{3,}|~{3,})\\s*([^`]*)$")
+	atxHeading  = lazyregexp.New(`^(#{1,6})(?:\s+(.*?))?(?:\s+#+)?$`)
+	underlining = lazyregexp.New(`^(?:=+|-{2,})$`)
+	thematic    = lazyregexp.New(`^(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$`)
+	listMark    = lazyregexp.New(`^(?:[-*+•–]|[0-9]{1,9}[.)])\s+(?:\[[ xX]\]\s+)?`)
+	strong      = lazyregexp.New(`\*\*([^*/\s](?:[^*]*[^*/\s])?)\*\*`)
 )
 
 // textFence matches the info strings of fences that may contain contracts.
-var textFence = regexp.MustCompile(`(?i)^(?:text|txt|plain|plaintext|http|md|markdown|specs?|contracts?|flows?|abl)?$`)
+var textFence = lazyregexp.New(`(?i)^(?:text|txt|plain|plaintext|http|md|markdown|specs?|contracts?|flows?|abl)?$`)
 
 func (s *scanner) add(raw string) {
 	trimmed := strings.TrimSpace(raw)
@@ -214,7 +215,7 @@ func continuesContract(above textLine, arrow bool, line textLine) bool {
 
 // arrowMark matches an arrow. An ASCII arrow needs white space around it, because it
 // could be code otherwise.
-var arrowMark = regexp.MustCompile(`[→⇒⟶⟹➜➔]|(?:^|\s)(?:--?|==?)>(?:\s|$)`)
+var arrowMark = lazyregexp.New(`[→⇒⟶⟹➜➔]|(?:^|\s)(?:--?|==?)>(?:\s|$)`)
 
 func hasArrow(text string) bool { return arrowMark.MatchString(text) }
 

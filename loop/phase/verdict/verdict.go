@@ -5,9 +5,10 @@ package verdict
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // Failure is one entry of failed_specs.md.
@@ -78,11 +79,11 @@ func plainText(text string) string {
 const ornaments = "^((?:\\s|[>#*_`•–+-]|[0-9]+[.)]\\s|\\[[ xX]?\\]\\s)*)"
 
 var (
-	entryLabel = regexp.MustCompile(ornaments + "(SPEC|INPUT|OBSERVED)[*_`\\s]*[:：](.*)$")
-	anyCase    = regexp.MustCompile(`(?i)\bspec\b[*_\x60\s]*[:：]`)
-	bareFence  = regexp.MustCompile("^\\s*(?:>\\s*)*(`{3,}|~{3,})([^`]*)$")
-	ruler      = regexp.MustCompile(`^\s*(?:[-*_=]\s*){3,}$`)
-	anyHeading = regexp.MustCompile(`^\s*#{1,6}\s`)
+	entryLabel = lazyregexp.New(ornaments + "(SPEC|INPUT|OBSERVED)[*_`\\s]*[:：](.*)$")
+	anyCase    = lazyregexp.New(`(?i)\bspec\b[*_\x60\s]*[:：]`)
+	bareFence  = lazyregexp.New("^\\s*(?:>\\s*)*(`{3,}|~{3,})([^`]*)$")
+	ruler      = lazyregexp.New(`^\s*(?:[-*_=]\s*){3,}$`)
+	anyHeading = lazyregexp.New(`^\s*#{1,6}\s`)
 )
 
 // entries are the lines of failed_specs.md.

@@ -1,0 +1,46 @@
+// Package lazyregexp has regular expressions that are compiled when they are first
+// used. hone starts itself behind walls several times for one command, and compiling
+// all expressions took half of each start.
+package lazyregexp
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Regexp is like [regexp.Regexp], whose methods its methods call.
+type Regexp struct{ compiled func() *regexp.Regexp }
+
+// New returns the regular expression of a pattern. The first use of an invalid one
+// panics; in a test binary New does.
+func New(pattern string) *Regexp {
+	r := &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })}
+	if strings.HasSuffix(os.Args[0], ".test") {
+		r.compiled()
+	}
+	return r
+}
+
+func (r *Regexp) Match(b []byte) bool                  { return r.compiled().Match(b) }
+func (r *Regexp) MatchString(s string) bool            { return r.compiled().MatchString(s) }
+func (r *Regexp) FindString(s string) string           { return r.compiled().FindString(s) }
+func (r *Regexp) FindStringIndex(s string) []int       { return r.compiled().FindStringIndex(s) }
+func (r *Regexp) FindStringSubmatch(s string) []string { return r.compiled().FindStringSubmatch(s) }
+func (r *Regexp) FindStringSubmatchIndex(s string) []int {
+	return r.compiled().FindStringSubmatchIndex(s)
+}
+func (r *Regexp) FindAllString(s string, n int) []string { return r.compiled().FindAllString(s, n) }
+func (r *Regexp) FindAllStringIndex(s string, n int) [][]int {
+	return r.compiled().FindAllStringIndex(s, n)
+}
+func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
+	return r.compiled().FindAllStringSubmatch(s, n)
+}
+func (r *Regexp) ReplaceAllString(s, with string) string {
+	return r.compiled().ReplaceAllString(s, with)
+}
+func (r *Regexp) ReplaceAllStringFunc(s string, with func(string) string) string {
+	return r.compiled().ReplaceAllStringFunc(s, with)
+}
