@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"hone"
 	"hone/harness/internal/state"
@@ -20,7 +21,6 @@ import (
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
-	"hone/sandbox/prove"
 	"hone/sandbox/wall"
 	"hone/sandbox/workshop"
 	"hone/workspace/secret"
@@ -53,6 +53,7 @@ type Enclosed struct {
 	dir     *walldir.Dir
 	root    string
 	policy  sandbox.Policy
+	proved  time.Time // when walls of this kind were proved; zero if they were not
 	// recovered are notes about what an earlier process left.
 	recovered []string
 }
@@ -90,7 +91,8 @@ func Recover(root string) ([]string, error) {
 	return notes, err
 }
 
-// Enclose builds walls and tries briefly to cross them. If that works the error
+// Enclose builds walls and tries briefly to cross walls of the kind, unless that was
+// tried under the same conditions before. If that works the error
 // is a [*hone.Stop] and the walls are not used. The caller closes the result.
 func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	recovered, err := Recover(w.Root)
@@ -104,7 +106,7 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	e := &Enclosed{dir: dir, root: w.Root, recovered: recovered}
 	err = h.buildFirst(ctx, e, w)
 	if err == nil && !w.proved {
-		err = proveWalls(ctx, e.Grade())
+		e.proved, err = proveWalls(ctx, e.Grade())
 	}
 	if err == nil {
 		return e, nil
@@ -247,27 +249,11 @@ func readOnlyTree(p *sandbox.Policy, root string) {
 	p.Read = append(p.Read, root)
 }
 
-// proveWalls tries briefly to cross walls of the kind, and returns an error if
-// that works although it should not.
-func proveWalls(ctx context.Context, g sandbox.Grade) error {
-	if g.Level == sandbox.LevelOpen {
-		return nil
-	}
-	report, err := prove.Short(ctx, g.Wall)
-	if err != nil {
-		return err
-	}
-	if err := report.Err(); err != nil {
-		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(),
-			Next: hone.Next{Verb: hone.Doctor, Or: "try another wall: --sandbox bwrap or --sandbox landlock"}}
-	}
-	return nil
-}
-
-// wallsEvent returns a grade as the journal records it.
-func wallsEvent(g sandbox.Grade) history.Walls {
+// wallsEvent returns a grade, and when the walls were proved, as the journal records
+// them.
+func wallsEvent(g sandbox.Grade, proved time.Time) history.Walls {
 	return history.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
-		Text: g.String(), Why: g.Why, Open: g.Open}
+		Text: g.String(), Why: g.Why, Open: g.Open, Proved: proved}
 }
 
 // Secrets returns the absolute paths of the secret files in the tree. All walls

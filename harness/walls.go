@@ -122,7 +122,7 @@ func (w *walls) recordGrade() error {
 	case w.enclosure.readOnly && w.enclosed.Grade().Level == sandbox.LevelOpen:
 		notes = append(notes, "there are no walls, so the reviewer's commands could change files; only the list of allowed commands prevents that")
 	case !w.enclosure.proved:
-		if err := run.Walled(wallsEvent(w.enclosed.Grade())); err != nil {
+		if err := run.Walled(wallsEvent(w.enclosed.Grade(), w.enclosed.proved)); err != nil {
 			return err
 		}
 		notes = append(notes, w.enclosed.SecretsNote())

@@ -61,6 +61,9 @@ type Walls struct {
 	Why string `json:"why,omitempty"`
 	// Open says what a command can still do that it should not be able to do.
 	Open []string `json:"open,omitempty"`
+	// Proved is when walls of this kind were last proved on this machine, under the
+	// same conditions; zero if they were not.
+	Proved time.Time `json:"proved,omitzero"`
 }
 
 // Opened is the record of a round's first step, [StepOpen]: the tree as the

@@ -230,15 +230,29 @@ const promptExit = "GORACE=atexit_sleep_ms=0"
 // setup gives a script its own environment, without the keys and configuration
 // of the user who runs the tests.
 func setup(e *testscript.Env) error {
+	state := filepath.Join(filepath.Dir(e.WorkDir), "state-"+filepath.Base(e.WorkDir))
+	if err := shareProofs(state); err != nil {
+		return err
+	}
 	e.Vars = append(e.Vars,
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", promptExit, "XDG_CACHE_HOME="+filepath.Join(e.WorkDir, ".cache"),
-		"XDG_STATE_HOME="+filepath.Join(filepath.Dir(e.WorkDir), "state-"+filepath.Base(e.WorkDir)),
+		"XDG_STATE_HOME="+state,
 		"HONE_TRUST=1",
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 	e.Values[serverKey{}] = &holder{}
 	e.Values[replaysKey{}] = &replayExceptions{}
 	e.Defer(func() { replayAll(e) })
 	return nil
+}
+
+// shareProofs makes a script's state folder with the proofs of walls that all scripts
+// share: they hold for this machine and this program.
+func shareProofs(state string) error {
+	if err := os.MkdirAll(filepath.Join(state, "hone"), 0o700); err != nil {
+		return err
+	}
+	shared := filepath.Join(os.Getenv("XDG_STATE_HOME"), "hone", "proofs")
+	return errors.Join(os.MkdirAll(shared, 0o700), os.Symlink(shared, filepath.Join(state, "hone", "proofs")))
 }
 
 type serverKey struct{}

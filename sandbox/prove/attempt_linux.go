@@ -16,7 +16,7 @@ type Attempt struct {
 	// Contract: it runs behind the walls, in a process that makes other attempts
 	// after it, and leaves that process unchanged.
 	Try func(Scene) error
-	// Short means that it is one of the few attempts before each run.
+	// Short means that it is one of the few attempts before a run.
 	Short bool
 	// Alone means that it has a process of its own, because it may end or block
 	// the process.

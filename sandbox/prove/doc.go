@@ -9,6 +9,8 @@
 // An attempt that was stopped shows that this way is closed on this machine now.
 // It does not show that there is no other way.
 //
+// [Conditions] says whether a proof still holds, so that it need not be repeated.
+//
 // Nothing outside the scene is changed. Attempts open some of the machine's own
 // files but do not read or write them; they send no packet to other machines, and
 // signal only processes that the package started.

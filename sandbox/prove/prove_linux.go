@@ -22,7 +22,7 @@ func All(ctx context.Context, wall sandbox.Wall) (Report, error) {
 }
 
 // Short is like [All] but makes only the few attempts that are worth their time
-// before each run, in one process.
+// before a run, in one process.
 func Short(ctx context.Context, wall sandbox.Wall) (Report, error) {
 	return prove(ctx, wall, slices.DeleteFunc(attempts(), func(a Attempt) bool { return !a.Short }))
 }

@@ -18,4 +18,7 @@ func All(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNo
 // Short returns an error: walls need Linux.
 func Short(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNoWalls }
 
+// Conditions returns an error: walls need Linux.
+func Conditions(sandbox.Wall) (string, error) { return "", errNoWalls }
+
 var errNoWalls = errors.New("walls need Linux")

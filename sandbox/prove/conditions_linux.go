@@ -1,0 +1,82 @@
+package prove
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/kernel"
+)
+
+// Conditions returns a digest of what the result of [Short] depends on: this
+// program and the wall's own, the kernel since it was booted, and what the system
+// allows this user. While it is the same, another proof would have the same result.
+func Conditions(kind sandbox.Wall) (string, error) {
+	programs := []string{"/proc/self/exe"}
+	if kind == sandbox.Bubblewrap || kind == sandbox.Firejail {
+		program, err := exec.LookPath(string(kind))
+		if err != nil {
+			return "", err
+		}
+		programs = append(programs, program)
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", err
+	}
+	groups, err := os.Getgroups()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s %d %d %d %v\n", kind, boot, os.Geteuid(), os.Getuid(), os.Getegid(), groups)
+	fmt.Fprintln(h, kernel.NamespaceIDs())
+	for _, program := range programs {
+		var st unix.Stat_t
+		if err := unix.Stat(program, &st); err != nil {
+			return "", &fs.PathError{Op: "stat", Path: program, Err: err}
+		}
+		fmt.Fprintln(h, st.Dev, st.Ino, st.Size, st.Mode, st.Ctim.Nano())
+	}
+	status, err := statusLines("Cap", "NoNewPrivs", "Seccomp")
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintln(h, status)
+	for _, file := range settings() {
+		value, _ := os.ReadFile(file) // a system that lacks it is another condition
+		fmt.Fprintf(h, "%s %q\n", file, value)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// settings returns the files of the kernel that say what this process may do.
+func settings() []string {
+	files := []string{"/proc/self/attr/current", "/sys/kernel/security/lsm", "/proc/sys/kernel/yama/ptrace_scope"}
+	for _, pattern := range []string{"/proc/sys/user/max_*_namespaces", "/proc/sys/kernel/*userns*", "/proc/sys/kernel/seccomp/*", "/proc/sys/kernel/apparmor_*"} {
+		found, _ := filepath.Glob(pattern) // the patterns are valid
+		files = append(files, found...)
+	}
+	return files
+}
+
+// statusLines returns the lines of this process's status that start with one of the
+// names.
+func statusLines(names ...string) ([]string, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(strings.Split(string(status), "\n"), func(line string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(line, name) })
+	}), nil
+}
