@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/kernel"
 )
 
 // Conditions returns a digest of what the result of [Short] depends on: this
@@ -39,7 +38,13 @@ func Conditions(kind sandbox.Wall) (string, error) {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %d %d %d %v\n", kind, boot, os.Geteuid(), os.Getuid(), os.Getegid(), groups)
-	fmt.Fprintln(h, kernel.NamespaceIDs())
+	for _, kind := range []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"} {
+		id, err := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(h, id)
+	}
 	for _, program := range programs {
 		var st unix.Stat_t
 		if err := unix.Stat(program, &st); err != nil {
