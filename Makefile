@@ -66,7 +66,7 @@ cross:
 # Every test of every package, without the race detector: with it, the tests that try to escape from walls would exceed
 # their memory limits. -p 4 may exceed the number of cores, because the packages often wait for processes.
 unit:
-	CGO_ENABLED=0 $(TEMPORARY) $(GO) test -trimpath -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
+	$(PLAIN) $(TEMPORARY) $(GO) test -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
 	@set -ex; for module in $(NESTED); do CGO_ENABLED=0 $(GO) -C $$module test -trimpath ./...; done
 
 # Every package again under the race detector. With -short, tests skip what the detector cannot see, such as
