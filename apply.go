@@ -203,7 +203,7 @@ func stopAtConflict(home *journal.Home, err error) error {
 // conflictStop says that a file is in a state that hone does not overwrite, and
 // how the user can restore the earlier one.
 func conflictStop(home *journal.Home, path string, before workspace.Image) error {
-	file := shellQuote(filepath.Join(filepath.Dir(home.Dir()), filepath.FromSlash(path)))
+	file := shellQuote(filepath.Join(home.Workspace(), filepath.FromSlash(path)))
 	restore := "rm " + file
 	if before.Exists() {
 		restore = fmt.Sprintf("cp %s %s", shellQuote(home.ObjectPath(before.Digest)), file)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"hone/journal"
@@ -73,7 +72,7 @@ func LastManifest(home *journal.Home, run string) workspace.Manifest {
 		return nil
 	}
 	start, ok := Decode(events[0]).Payload.(Start)
-	if !ok || start.Dir != filepath.Dir(home.Dir()) {
+	if !ok || start.Dir != home.Workspace() {
 		return nil
 	}
 	for _, e := range slices.Backward(events) {

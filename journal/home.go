@@ -26,7 +26,8 @@ const (
 	lockFile   = "lock"
 )
 
-// Home is the directory .hone of one workspace. It holds the journals, their
+// Home is the directory of one workspace's runs: .hone in the workspace, or a
+// directory outside that the caller chose. It holds the journals, their
 // objects and the lock. An object has a file of its own ([Home.Put]) or shares
 // one with others ([Home.NewPack]). All access goes through an [os.Root], so a
 // symlink that a hostile repository put in place of the directory leads
@@ -36,48 +37,56 @@ type Home struct {
 	// Nil opens all runs and signs nothing. Set it before Create and Open.
 	Owner *Owner
 
-	dir   string
-	root  *os.Root
-	packs packs
+	workspace string
+	dir       string
+	root      *os.Root
+	packs     packs
 }
 
 // OpenHome opens the directory .hone below the workspace dir. If it does not
 // exist, OpenHome creates it with a .gitignore that ignores everything in it.
-func OpenHome(dir string) (*Home, error) {
-	h, err := findHome(dir, true)
+func OpenHome(dir string) (*Home, error) { return OpenHomeAt(dir, filepath.Join(dir, HomeName)) }
+
+// OpenHomeAt is [OpenHome] for a home at any path, whose parent directory exists.
+func OpenHomeAt(workspace, path string) (*Home, error) {
+	h, err := findHome(workspace, path, true)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", filepath.Join(dir, HomeName), err)
+		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return h, nil
 }
 
 // FindHome opens the directory .hone only if it exists; otherwise the error
 // wraps [fs.ErrNotExist].
-func FindHome(dir string) (*Home, error) { return findHome(dir, false) }
+func FindHome(dir string) (*Home, error) { return FindHomeAt(dir, filepath.Join(dir, HomeName)) }
 
-func findHome(dir string, create bool) (*Home, error) {
-	top, err := os.OpenRoot(dir)
+// FindHomeAt is [FindHome] for a home at any path.
+func FindHomeAt(workspace, path string) (*Home, error) { return findHome(workspace, path, false) }
+
+func findHome(workspace, path string, create bool) (*Home, error) {
+	parent, name := filepath.Split(path)
+	top, err := os.OpenRoot(parent)
 	if err != nil {
 		return nil, err
 	}
 	defer top.Close()
 	if create {
-		if err := makeDir(top, HomeName); err != nil {
+		if err := makeDir(top, name); err != nil {
 			return nil, err
 		}
 	}
-	info, err := top.Lstat(HomeName)
+	info, err := top.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a directory: move it away", filepath.Join(dir, HomeName))
+		return nil, fmt.Errorf("%s is not a directory: move it away", path)
 	}
-	root, err := top.OpenRoot(HomeName)
+	root, err := top.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
-	h := &Home{dir: filepath.Join(dir, HomeName), root: root}
+	h := &Home{workspace: workspace, dir: path, root: root}
 	if create {
 		if err := h.setUp(); err != nil {
 			root.Close()
@@ -87,7 +96,7 @@ func findHome(dir string, create bool) (*Home, error) {
 	return h, nil
 }
 
-// setUp creates the contents of a new directory .hone.
+// setUp creates the contents of a new home.
 func (h *Home) setUp() error {
 	f, err := h.root.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
@@ -110,8 +119,11 @@ func makeDir(root *os.Root, name string) error {
 	return nil
 }
 
-// Dir returns the path of the directory .hone.
+// Dir returns the path of the home itself.
 func (h *Home) Dir() string { return h.dir }
+
+// Workspace returns the path of the workspace.
+func (h *Home) Workspace() string { return h.workspace }
 
 // Close releases the directory.
 func (h *Home) Close() error { return h.root.Close() }
@@ -335,9 +347,13 @@ func (h *Home) openRegular(name string) (*os.File, error) {
 func (h *Home) checkRegular(name string) error {
 	info, err := h.root.Lstat(name)
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file: move it away", h.path(name))
+		err = notRegular(h.path(name))
 	}
 	return err
+}
+
+func notRegular(path string) error {
+	return fmt.Errorf("%s is not a regular file: move it away", path)
 }
 
 // object reads a stored object and verifies it at the end.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -39,19 +38,21 @@ var errLocked = errors.New("held")
 const lockGrace = 500 * time.Millisecond
 
 // Lock locks the workspace for this process. If another process keeps the lock
-// for longer than half a second, the error is a [*LockedError].
-func (h *Home) Lock() (*Lock, error) { return h.lock(lockGrace) }
+// for longer than half a second, the error is a [*LockedError]. Lock completes a
+// [Home.Move] whose process was killed.
+//
+// While Lock waited, another process may have moved the home. The caller then closes
+// this one, and opens the home where it is now.
+func (h *Home) Lock() (*Lock, error) {
+	l, err := h.lock(lockGrace)
+	if err == nil {
+		h.removeMoved()
+	}
+	return l, err
+}
 
 func (h *Home) lock(grace time.Duration) (*Lock, error) {
-	// Opening a pipe in place of the file could wait for ever.
-	err := h.checkRegular(lockFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	var f *os.File
-	if err == nil {
-		f, err = h.root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
-	}
+	f, err := openLock(h.root, h.path(lockFile))
 	if err != nil {
 		return nil, fmt.Errorf("lock the workspace: %w", err)
 	}
@@ -70,6 +71,16 @@ func (h *Home) lock(grace time.Duration) (*Lock, error) {
 		err = fmt.Errorf("lock the workspace: %w", errors.Join(err, readErr))
 	}
 	return nil, errors.Join(err, f.Close())
+}
+
+// openLock opens the lock's file in a home; path is for its error.
+func openLock(home *os.Root, path string) (*os.File, error) {
+	// Opening a pipe in place of the file could wait for ever.
+	info, err := home.Lstat(lockFile)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, notRegular(path)
+	}
+	return home.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
 }
 
 // SetRun records which run this process is working on, for processes that are
