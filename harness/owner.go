@@ -30,32 +30,21 @@ func owner(dir string) (*journal.Owner, error) {
 	return &journal.Owner{Key: key, Accepted: func(run string) string { return acceptedHead(dir, run) }}, err
 }
 
-// checkHome returns an error if the workspace's directory .hone belongs to another
-// user.
-func checkHome(dir string) error {
-	home := filepath.Join(dir, journal.HomeName)
-	info, err := os.Lstat(home)
-	if err != nil {
-		return nil // it is created, or opening it reports the error
-	}
-	if uid, ok := ownerOf(info); ok && uid != os.Geteuid() {
-		return loop.Usage(fmt.Sprintf("%s belongs to user %d, not to you: that user decides what is in it", home, uid), "move it away")
-	}
-	return nil
-}
-
 // trackedTimeout is the maximum duration of the question whether git tracks .hone.
 const trackedTimeout = 10 * time.Second
 
-// trackedError says that git tracks the directory .hone, so that its runs came
-// with the repository.
+// trackedError says that git tracks the home, so that its runs came with the
+// repository.
 type trackedError struct{ error }
 
 func (e trackedError) Unwrap() error { return e.error }
 
-// checkUntracked returns a [trackedError] if git tracks the workspace's directory
-// .hone.
-func checkUntracked(ctx context.Context, dir string) error {
+// checkUntracked returns a [trackedError] if git tracks the home of the workspace, as
+// it can only do in the tree.
+func checkUntracked(ctx context.Context, dir, home string) error {
+	if home != filepath.Join(dir, journal.HomeName) {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, trackedTimeout)
 	defer cancel()
 	repo, err := git.OpenAt(dir)
@@ -65,7 +54,6 @@ func checkUntracked(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	home := filepath.Join(dir, journal.HomeName)
 	tracked, err := repo.Tracks(ctx, home)
 	if err != nil || !tracked {
 		return err
@@ -74,10 +62,10 @@ func checkUntracked(ctx context.Context, dir string) error {
 		"git rm -r -f --cached --quiet "+journal.HomeName)}
 }
 
-// checkUntracked is checkUntracked of the workspace's directory. It asks git once.
+// checkUntracked is checkUntracked of the workspace's home. It asks git once.
 func (w *Workspace) checkUntracked(ctx context.Context) error {
 	if !w.asked {
-		w.asked, w.tracked = true, checkUntracked(ctx, w.Dir)
+		w.asked, w.tracked = true, checkUntracked(ctx, w.Dir, w.Home.Dir())
 	}
 	return w.tracked
 }
@@ -147,8 +135,8 @@ func Inspect(ctx context.Context, dir, ref string) (*Inspection, error) {
 		return nil, err
 	}
 	defer home.Close()
-	i := &Inspection{Dir: filepath.Dir(home.Dir()), Run: run}
-	if err := errors.Join(checkHome(i.Dir), checkUntracked(ctx, i.Dir)); err != nil {
+	i := &Inspection{Dir: home.Workspace(), Run: run}
+	if err := errors.Join(checkHome(home.Dir()), checkUntracked(ctx, i.Dir, home.Dir())); err != nil {
 		return nil, err
 	}
 	if i.Events, err = home.Read(run); err != nil {
@@ -179,9 +167,9 @@ func findRun(dir, ref string) (*journal.Home, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	home, err := journal.FindHome(root)
+	home, err := journal.FindHomeAt(root, HomePath(root))
 	if err != nil {
-		return nil, "", NoHome(root, err)
+		return nil, "", noHome(root, err)
 	}
 	run, err := home.FindRun(ref)
 	if err != nil {
@@ -231,7 +219,7 @@ func RevokeRun(dir, ref string) error {
 		return err
 	}
 	defer home.Close()
-	file, err := acceptanceFile(filepath.Dir(home.Dir()), run)
+	file, err := acceptanceFile(home.Workspace(), run)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,7 @@ type Session struct {
 	trees       map[treeKey]*workspace.Tree
 	gapsMu      sync.Mutex
 	gaps        []string // causes that the user was told about; see gap
+	homeStays   bool     // the home could not leave the tree, and the user was told
 	onClose     []func()
 }
 

@@ -28,6 +28,7 @@ type walls struct {
 
 	once     sync.Once
 	enclosed *Enclosed
+	homeNote string // see leaveTree
 	err      error
 }
 
@@ -95,6 +96,7 @@ func (w *walls) build(ctx context.Context) error {
 	if w.enclosed, err = w.session.host.Enclose(ctx, w.enclosure); err != nil {
 		return NoWalls(ctx, err)
 	}
+	w.homeNote = w.session.leaveTree(ctx, w.enclosed)
 	if w.plan.Stood != nil {
 		door := ""
 		if w.plan.Door != nil {
@@ -127,6 +129,7 @@ func (w *walls) recordGrade() error {
 		}
 		notes = append(notes, w.enclosed.SecretsNote())
 	}
+	notes = append(notes, w.homeNote)
 	for _, text := range append(notes, w.exposure) {
 		if text == "" {
 			continue

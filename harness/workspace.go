@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -56,19 +55,7 @@ func (w *Workspace) open(create bool) (err error) {
 	if w.Repo, err = listing.Repository(w.Dir); err != nil {
 		return err
 	}
-	if err := checkHome(w.Dir); err != nil {
-		return err
-	}
-	if create {
-		w.Home, err = journal.OpenHome(w.Dir)
-	} else {
-		w.Home, err = journal.FindHome(w.Dir)
-	}
-	if err != nil {
-		return NoHome(w.Dir, err)
-	}
-	w.Home.Owner, w.stateless = owner(w.Dir)
-	if w.lock, err = w.Home.Lock(); err != nil {
+	if err := w.lockHome(create); err != nil {
 		return err
 	}
 	w.Tree, err = OpenTree(w.Dir)
@@ -105,19 +92,14 @@ func (w *Workspace) Close() {
 	if w.Tree != nil {
 		w.Tree.Close()
 	}
-	if w.lock != nil {
-		w.lock.Unlock()
-	}
-	if w.Home != nil {
-		w.Home.Close()
-	}
+	w.closeHome()
 }
 
 // Working returns the run on which another hone works in a directory, and how it
 // was started; ok is false if none does. While a run's commands run, the directory's
 // configuration may be a command's, and only the run's own settings count.
 func Working(dir string) (run string, start hone.Start, ok bool) {
-	home, err := journal.FindHome(dir)
+	home, err := journal.FindHomeAt(dir, HomePath(dir))
 	if err != nil {
 		return "", start, false
 	}
@@ -151,24 +133,11 @@ func explainDamaged(err error) error {
 		First: "another program changed the journal, so the run cannot be resumed: inspect the tree, and move the journal away"}}
 }
 
-// NoHome returns the error for a directory whose runs cannot be opened, with
-// advice for the user.
-func NoHome(dir string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return loop.Usage("no runs found in "+dir, "hone demo, or: hone help")
-	}
-	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
-}
-
 // FindRoot returns the workspace of a directory: the nearest directory with
 // runs, at most as high as the top of its repository. If there is none it is
 // that top. Outside a repository it searches the user's home directory and below;
 // elsewhere, and if there is none, it is the directory itself.
 func FindRoot(dir string) (string, error) { return findRoot(dir, git.Root) }
-
-// FindRuns is [FindRoot] for commands that only read runs: a repository that git
-// refuses as another user's is not an error.
-func FindRuns(dir string) (string, error) { return findRoot(dir, git.Top) }
 
 func findRoot(dir string, topOf func(string) (string, error)) (string, error) {
 	abs, err := loop.AbsDir(dir)
@@ -184,7 +153,7 @@ func findRoot(dir string, topOf func(string) (string, error)) (string, error) {
 		return "", err
 	}
 	for at := abs; ; at = filepath.Dir(at) {
-		if info, err := os.Lstat(filepath.Join(at, journal.HomeName)); err == nil && info.IsDir() {
+		if isDir(HomePath(at)) {
 			return at, nil
 		}
 		if at == top {

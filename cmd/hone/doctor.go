@@ -180,7 +180,10 @@ func (a *app) lookAtDisk(dir string) diagnosis {
 	if err != nil {
 		return amiss("disk", err.Error(), "")
 	}
-	at := filepath.Join(root, journal.HomeName)
+	at, where := harness.HomePath(root), "writable"
+	if at != filepath.Join(root, journal.HomeName) {
+		where = "runs are in " + at + ", writable"
+	}
 	if _, err := os.Stat(at); errors.Is(err, os.ErrNotExist) {
 		at = root
 	}
@@ -194,9 +197,9 @@ func (a *app) lookAtDisk(dir string) diagnosis {
 	}
 	free, ok := freeBytes(at)
 	if !ok {
-		return diagnosis{what: "disk", found: "writable"}
+		return diagnosis{what: "disk", found: where}
 	}
-	return diagnosis{what: "disk", found: fmt.Sprintf("writable, %d MB free", free>>20)}
+	return diagnosis{what: "disk", found: fmt.Sprintf("%s, %d MB free", where, free>>20)}
 }
 
 func (a *app) lookAtKeys() []diagnosis {

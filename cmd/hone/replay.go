@@ -52,13 +52,9 @@ were edited, removed or swapped. RUN is an id, a unique prefix of an id, or "las
 }
 
 func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error) {
-	root, err := harness.FindRuns(f.dir)
+	home, err := harness.OpenRuns(f.dir)
 	if err != nil {
 		return err
-	}
-	home, err := journal.FindHome(root)
-	if err != nil {
-		return harness.NoHome(root, err)
 	}
 	defer home.Close()
 	j, start, err := playback(home, ref)
@@ -79,7 +75,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	if err != nil {
 		return err
 	}
-	done, err := a.replayIn(ctx, &harness.Workspace{Dir: root, Home: home, Tree: tree}, j, start, k, f.verbose)
+	done, err := a.replayIn(ctx, &harness.Workspace{Dir: home.Workspace(), Home: home, Tree: tree}, j, start, k, f.verbose)
 	if err != nil {
 		return another(err, j)
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"hone"
 )
 
 // replayExceptions is what a script excludes from the replay of its runs.
@@ -28,11 +32,17 @@ func replayAll(e *testscript.Env) {
 		return // twice the processes, and the race detector has already seen them
 	}
 	except := e.Values[replaysKey{}].(*replayExceptions)
+	homes := homesOutside(e.Getenv("XDG_STATE_HOME"))
 	for _, dir := range workspacesIn(e.WorkDir) {
+		if homes[dir] == "" { // otherwise .hone is not read
+			homes[dir] = filepath.Join(dir, ".hone")
+		}
+	}
+	for dir, home := range homes {
 		if slices.Contains(except.directories, dir) {
 			continue
 		}
-		runs, _ := filepath.Glob(filepath.Join(dir, ".hone", "runs", "*.jsonl"))
+		runs, _ := filepath.Glob(filepath.Join(home, "runs", "*.jsonl"))
 		for _, run := range runs {
 			if err := replayRun(e, dir, strings.TrimSuffix(filepath.Base(run), ".jsonl"), except.files); err != nil {
 				e.T().Log(err)
@@ -64,6 +74,25 @@ func replayRun(e *testscript.Env, dir, run string, except []string) error {
 		}
 	}
 	return nil
+}
+
+// homesOutside returns the homes in a state folder, by their workspaces. It omits
+// those of workspaces that no longer exist.
+func homesOutside(base string) map[string]string {
+	homes := map[string]string{}
+	journals, _ := filepath.Glob(filepath.Join(base, "hone", "homes", "*", "runs", "*.jsonl"))
+	for _, file := range journals {
+		b, _ := os.ReadFile(file)
+		line, _, _ := bytes.Cut(b, []byte("\n"))
+		var start hone.Start
+		if json.Unmarshal(line, &start) != nil {
+			continue
+		}
+		if _, err := os.Stat(start.Dir); err == nil {
+			homes[start.Dir] = filepath.Dir(filepath.Dir(file))
+		}
+	}
+	return homes
 }
 
 // workspacesIn returns the directories below top that hone has worked in.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -64,13 +63,9 @@ func (s summary) MarshalJSON() ([]byte, error) {
 }
 
 func (a *app) runs(dir string, asJSON bool) error {
-	root, err := harness.FindRuns(dir)
+	home, err := harness.OpenRuns(dir)
 	if err != nil {
 		return err
-	}
-	home, err := journal.FindHome(root)
-	if err != nil {
-		return harness.NoHome(root, err)
 	}
 	defer home.Close()
 	runs, err := home.Runs()
@@ -78,7 +73,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 		return err
 	}
 	if len(runs) == 0 {
-		return usage("no runs found in "+root, "hone demo, or: hone help")
+		return usage("no runs found in "+home.Workspace(), "hone demo, or: hone help")
 	}
 	if asJSON {
 		return printJSON(a.out, home, runs)
@@ -140,7 +135,7 @@ func summarize(home *journal.Home, run string) summary {
 		s.role, s.second = second(start)
 	}
 	s.When = events[0].Time
-	s.Foreign = harness.Foreign(filepath.Dir(home.Dir()), run, events) != 0
+	s.Foreign = harness.Foreign(home.Workspace(), run, events) != 0
 	past := history.Read(events)
 	spent := past.Reported()
 	s.Rounds, s.Tokens, s.Cost = past.State().Round, spent.Tokens, spent.Cost

@@ -242,8 +242,10 @@ func (a *app) introduce(e *harness.Enclosed, w harness.Enclosure, f sandboxFlags
 	}
 	g := e.Grade()
 	a.sayPlain("behind %s", g.String())
-	if said := e.SecretsNote(); said != "" {
-		a.sayPlain("%s", said)
+	for _, note := range []string{e.SecretsNote(), e.HomeNote()} {
+		if note != "" {
+			a.sayPlain("%s", note)
+		}
 	}
 	if !f.verbose {
 		return

@@ -52,13 +52,9 @@ of every edit, and the findings of the check. RUN is an id, a unique prefix of a
 }
 
 func (a *app) show(f showFlags, ref string) error {
-	root, err := harness.FindRuns(f.dir)
+	home, err := harness.OpenRuns(f.dir)
 	if err != nil {
 		return err
-	}
-	home, err := journal.FindHome(root)
-	if err != nil {
-		return harness.NoHome(root, err)
 	}
 	defer home.Close()
 	run, err := home.FindRun(ref)

@@ -39,20 +39,32 @@ func Make(parts ...string) (string, error) {
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
 	if err != nil {
 		return "", fmt.Errorf("create hone's state folder: %w", err)
 	}
-	if err := private(dir); err != nil {
+	if dir, err = Find(parts...); err != nil {
 		return "", err
 	}
-	dir = filepath.Join(append([]string{dir}, parts...)...)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("create hone's state folder: %w", err)
 	}
 	return dir, nil
+}
+
+// Find is [Make] without creating anything: what the parts name may not exist. The
+// error wraps [fs.ErrNotExist] if there is no state folder.
+func Find(parts ...string) (string, error) {
+	dir, err := Dir()
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("open hone's state folder: %w", err)
+	}
+	if err := private(dir); err != nil {
+		return "", err
+	}
+	return filepath.Join(append([]string{dir}, parts...)...), nil
 }
 
 // Write replaces a file in a directory that Make returned. If it fails, the old file

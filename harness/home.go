@@ -1,0 +1,168 @@
+package harness
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hone"
+	"hone/harness/internal/state"
+	"hone/internal/git"
+	"hone/journal"
+	"hone/loop"
+	"hone/sandbox"
+)
+
+// HomePath returns the path of the home of a workspace, where its runs are recorded;
+// it need not exist. It is a directory in the user's state folder once commands
+// ran behind landlock there, and otherwise .hone in the workspace. The state folder
+// comes first because no command can write it.
+func HomePath(dir string) string {
+	if outside, err := state.Find("homes", homeName(dir)); err == nil && isDir(outside) {
+		return outside
+	}
+	return filepath.Join(dir, journal.HomeName)
+}
+
+// maxHomeName is how many characters of a directory's name are part of [homeName].
+const maxHomeName = 40
+
+// homeName returns the name of a workspace's home in the state folder: the name of
+// the workspace, for the user, and the hash of its path.
+func homeName(dir string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a' || r > 'z' {
+			return '_'
+		}
+		return r
+	}, filepath.Base(dir))
+	sum := sha256.Sum256([]byte(dir))
+	return fmt.Sprintf("%s-%x", name[:min(len(name), maxHomeName)], sum[:8])
+}
+
+// isDir reports whether a path is a directory, and not a link to one.
+func isDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// OpenRuns opens the home of the workspace that a directory belongs to, for reading.
+// A repository that git refuses as another user's is not an error. The caller closes
+// the home.
+func OpenRuns(dir string) (*journal.Home, error) {
+	root, err := findRoot(dir, git.Top)
+	if err != nil {
+		return nil, err
+	}
+	home, err := journal.FindHomeAt(root, HomePath(root))
+	if err != nil {
+		return nil, noHome(root, err)
+	}
+	return home, nil
+}
+
+// noHome returns the error for a directory whose runs cannot be opened, with
+// advice for the user.
+func noHome(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return loop.Usage("no runs found in "+dir, "hone demo, or: hone help")
+	}
+	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
+}
+
+// checkHome returns an error if a home belongs to another user.
+func checkHome(home string) error {
+	info, err := os.Lstat(home)
+	if err != nil {
+		return nil // it is created, or opening it reports the error
+	}
+	if uid, ok := ownerOf(info); ok && uid != os.Geteuid() {
+		return loop.Usage(fmt.Sprintf("%s belongs to user %d, not to you: that user decides what is in it", home, uid), "move it away")
+	}
+	return nil
+}
+
+// lockHome opens and locks the home. If create is set it creates the home if it does
+// not exist.
+func (w *Workspace) lockHome(create bool) (err error) {
+	open := journal.FindHomeAt
+	if create {
+		open = journal.OpenHomeAt
+	}
+	for {
+		path := HomePath(w.Dir)
+		if err := checkHome(path); err != nil {
+			return err
+		}
+		if w.Home, err = open(w.Dir, path); err != nil {
+			return noHome(w.Dir, err)
+		}
+		w.Home.Owner, w.stateless = owner(w.Dir)
+		if w.lock, err = w.Home.Lock(); err != nil || !w.moved() {
+			return err
+		}
+		w.closeHome()
+	}
+}
+
+// moved reports whether another process moved the home before this one locked it.
+func (w *Workspace) moved() bool { return HomePath(w.Dir) != w.Home.Dir() }
+
+func (w *Workspace) closeHome() {
+	if w.lock != nil {
+		w.lock.Unlock()
+	}
+	if w.Home != nil {
+		w.Home.Close()
+	}
+	w.lock, w.Home = nil, nil
+}
+
+// exposes reports whether commands behind the walls can write a home: landlock can
+// only grant, and grants the whole tree.
+func (e *Enclosed) exposes(home string) bool {
+	return e.Grade().Wall == sandbox.Landlock &&
+		slices.ContainsFunc(e.policy.Write, func(path string) bool { return sandbox.Within(path, home) })
+}
+
+// HomeNote tells the user that commands can write the runs recorded in the tree; empty
+// if they cannot, or if there are none.
+func (e *Enclosed) HomeNote() string {
+	home := HomePath(e.root)
+	if !isDir(home) || !e.exposes(home) {
+		return ""
+	}
+	return exposedNote(home)
+}
+
+func exposedNote(home string) string {
+	return "commands behind landlock can change and delete the runs in " + home
+}
+
+// leaveTree moves the home to the state folder if commands behind the walls could
+// write it. It returns a note for the user; empty if nothing changed.
+func (s *Session) leaveTree(ctx context.Context, e *Enclosed) string {
+	from := s.Home.Dir()
+	if s.homeStays || !e.exposes(from) {
+		return ""
+	}
+	err := s.checkUntracked(ctx)
+	var homes string
+	if err == nil {
+		homes, err = state.Make("homes")
+	}
+	if err == nil {
+		err = s.Home.Move(filepath.Join(homes, homeName(s.Dir)), s.lock, s.journal)
+	}
+	if err != nil {
+		s.homeStays = true
+		return fmt.Sprintf("%s, because hone cannot record them outside the tree: %v", exposedNote(from), err)
+	}
+	return fmt.Sprintf("runs are now recorded in %s, because commands behind landlock could change and delete them in %s", s.Home.Dir(), from)
+}
