@@ -4,7 +4,9 @@ package journal
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,4 +17,10 @@ func tryLock(f *os.File) error {
 		return errLocked
 	}
 	return err
+}
+
+// hasOtherNames reports whether a file has other hard links.
+func hasOtherNames(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink > 1
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -18,3 +19,6 @@ func tryLock(f *os.File) error {
 	}
 	return err
 }
+
+// hasOtherNames returns false: os.FileInfo does not say.
+func hasOtherNames(fs.FileInfo) bool { return false }

@@ -15,7 +15,8 @@ import (
 // home at the same time. The path must not exist, but its parent directory must. If
 // Move fails, the home stays where it is.
 //
-// If the path is on another file system, Move copies the home. A process that is
+// If the path is on another file system, or a file of the home has other hard links,
+// through which commands could still write it, Move copies the home. A process that is
 // killed leaves a complete home in one of the two places. The next [Home.Lock] of
 // the copy removes what is left in the workspace; the next Move replaces an
 // incomplete copy.
@@ -41,6 +42,9 @@ func (m *move) do() error {
 	m.journal.mu.Lock()
 	defer m.journal.mu.Unlock()
 	m.step()
+	if hasLinks(m.home.root) {
+		return m.copy()
+	}
 	from := m.home.dir
 	err := m.rename(from, m.to)
 	m.step()
@@ -56,7 +60,24 @@ func (m *move) do() error {
 	return nil
 }
 
-// copy moves the home to another file system.
+// hasLinks reports whether a file in a home has other hard links. Files that cannot
+// be read do not count.
+func hasLinks(home *os.Root) (found bool) {
+	_ = fs.WalkDir(home.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		info, err := d.Info()
+		if err == nil && hasOtherNames(info) {
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+// copy moves the home by copying it.
 func (m *move) copy() error {
 	temp := m.to + ".new"
 	c, err := m.copyTo(temp)

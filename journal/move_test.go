@@ -102,6 +102,21 @@ func TestMove(t *testing.T) {
 	}
 }
 
+// TestMoveBreaksLinks moves a home with a journal that has a hard link in the
+// workspace. What is written through that link does not reach the home.
+func TestMoveBreaksLinks(t *testing.T) {
+	skipWindows(t)
+	c := newMoveCase(t, false)
+	h, l, j := c.open(t)
+	link := filepath.Join(c.workspace, "link")
+	must(0, os.Link(filepath.Join(h.Dir(), filepath.FromSlash(runFile(j.Run()))), link))
+	must(0, c.move(h, l, j, func() {}))
+	must(0, os.Truncate(link, 0))
+	c.check(t, h, l, j)
+	must(0, errors.Join(j.Close(), l.Unlock(), h.Close()))
+	c.checkPlaces(t)
+}
+
 // checkPlaces fails unless the home is outside the workspace, and nowhere else.
 func (c moveCase) checkPlaces(t *testing.T) {
 	t.Helper()
