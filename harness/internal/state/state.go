@@ -1,7 +1,8 @@
 // Package state finds the user's folder for what must lie outside every
 // workspace: the folders and settings that the user trusts, the secret that binds
-// runs to the user and the machine, and what must be restored before a
-// configuration is read. No command behind walls can reach the folder.
+// runs to the user and the machine, what must be restored before a configuration is
+// read, and runs that commands could change in the tree. No command behind walls can
+// reach the folder.
 package state
 
 import (
