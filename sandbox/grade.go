@@ -130,8 +130,7 @@ type Restored struct {
 	// around the others.
 	Path string `json:"path"`
 	// MovedTo is the path in [Policy.Aside] of what the command left at Path. It is
-	// empty if it left nothing, changed only a mode, an owner or a hard link, or
-	// if there is no Aside.
+	// empty if it left nothing, or changed only the mode of a directory.
 	MovedTo string `json:"kept,omitempty"`
 	// NotRestored tells the user why Path is NOT as it was before, or may not be; empty
 	// means that it is.

@@ -29,7 +29,7 @@ type Policy struct {
 	Tmp string
 	// Aside is a directory outside everything that may be written. It receives
 	// what a command put in place of a protected file; if Aside is empty that is
-	// deleted.
+	// deleted when the walls are closed.
 	Aside string
 	// Placeholders take the place of missing paths of Read while a command runs, by
 	// path, so that the command cannot create them. Other missing paths, and all if

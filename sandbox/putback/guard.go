@@ -1,17 +1,23 @@
-// Package putback restores the protected paths of a policy that a wall cannot
-// protect while a command runs.
+// Package putback protects the paths of a policy that a wall cannot protect by
+// itself while a command runs.
 //
-// [New] returns a [Guard] for the entries of a policy, [Guard.Around] runs a
-// command and restores what it changed, and [Settle] restores after a process that
-// was killed before it could. The comment on [Guard] says what is kept of files.
+// A path that exists, or must not exist, is restored after the command: [Guard]
+// says what is kept of it. A path that must not exist and whose placeholder is
+// harmless gets that placeholder before the command, because a wall can mount only
+// what exists.
+//
+// Both are recorded first, outside of what commands may write: [Settle] and
+// [SettlePlaceholders] finish the work of a process that was killed.
 package putback
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -19,24 +25,20 @@ import (
 	"hone/sandbox"
 )
 
-// Guard restores the protected paths of a policy that commands changed and that
-// their wall cannot protect (rulings G9 and S6): read-only paths in writable
-// directories. Before a command it inspects them, and keeps what it needs to
-// restore them in memory and in the policy's Aside. After the command it compares.
-// It keeps:
+// Guard restores what commands change of the read-only paths in writable directories
+// (rulings G9 and S6). Before a command it inspects them, and keeps what it needs to
+// restore them in memory and in a record. After the command it compares. It keeps:
 //
-//   - of a file or symlink: contents, mode, owner and time of change; of a
-//     directory: the same of everything in it, and that it contains nothing else;
+//   - of a file or symlink: its contents, mode and owner; of a directory: the same of
+//     everything in it, and that it contains nothing else;
 //   - of a path that does not exist: that it does not exist;
 //   - of a parent directory of such a path: that it is a directory at its path,
-//     and its owner's permissions. Its other contents are not protected and never
-//     changed.
+//     and its owner's permissions. Its other contents are not protected.
 //
-// It keeps at most mostKept bytes of files, small files first; of the others it
-// only reports that they changed. It does not keep extended attributes, access
-// control lists, FIFOs, sockets and devices. A file with several hard links is
-// restored only under the protected name. A command that can falsify times (root
-// can set the clock) can hide a change.
+// It keeps files of at most maxFile bytes, and of each writable directory maxKept; of
+// the others it only reports that they changed. It does not keep times, extended
+// attributes, access control lists, FIFOs, sockets, devices and the owners of
+// directories that still exist. A file is restored under its protected name only.
 //
 // Commands that run at the same time share one inspection, made before the first
 // of them, and each one's end restores what any of them changed until then. Two
@@ -44,249 +46,224 @@ import (
 //
 // A nil Guard protects nothing.
 type Guard struct {
-	plots []*plot
-	form  form
+	trees        []*tree
+	placeholders []*placeholders
+	aside        string
+	temporary    string // aside, if Close removes it
+	record       string // the path of the record, without its ending
 
 	mu     sync.Mutex
 	active int
 	owed   bool // the last restoration failed; the inspection before it is still valid
 }
 
-// plot is an outermost writable directory and what is protected in it.
-type plot struct {
-	path string
-	spot *spot
-	node *node    // the result of the last inspection
-	root *os.Root // open from the first command's start to the last one's end
-	self *os.File // the same directory, to change its mode when it can no longer be searched
+// Config is what a Guard protects.
+type Config struct {
+	// Entries are those of a policy that the wall cannot protect.
+	Entries []sandbox.Entry
+	// Aside is the Aside of the policy; if it is empty, a temporary directory.
+	Aside string
+	// Placeholders are the placeholders to create by their path, and these by a
+	// writable directory around them. Something may exist at a path.
+	Placeholders map[string]map[string]sandbox.Placeholder
+	// Records is the Records of the policy.
+	Records string
 }
 
-// spot is a path that a policy names, or a parent directory of one.
-type spot struct {
-	named  bool
-	closed bool // it is read-only; otherwise only the parents of inner ones are protected
-	inner  map[string]*spot
-}
+// The record of a guard is armed while a command runs. Between commands it is idle,
+// and stays so that it is written only if the protected paths have changed.
+const (
+	recordPrefix = "protected-"
+	armed        = ".armed"
+	idle         = ".idle"
+)
 
-// guarded returns the entries that New needs: the read-only ones in writable
-// directories, and the writable ones around or in these.
-func guarded(entries []sandbox.Entry) []sandbox.Entry {
-	around := func(e sandbox.Entry) bool {
-		return slices.ContainsFunc(entries, func(o sandbox.Entry) bool {
-			return o.Access == sandbox.AccessWrite && o.Path != e.Path && sandbox.Within(o.Path, e.Path)
-		})
-	}
-	kept := slices.DeleteFunc(slices.Clone(entries), func(e sandbox.Entry) bool {
-		return e.Access == sandbox.AccessNone || e.Access == sandbox.AccessRead && !around(e)
-	})
-	if !slices.ContainsFunc(kept, func(e sandbox.Entry) bool { return e.Access == sandbox.AccessRead }) {
-		return nil
-	}
-	return kept
-}
-
-// New returns a guard for the protected paths among the entries of a policy. If
-// aside is empty nothing survives the end of this process, and what commands put
-// in place of protected paths is deleted. Its error means that aside is unfit.
-func New(entries []sandbox.Entry, aside string) (*Guard, error) {
-	g := &Guard{}
-	entries = guarded(entries)
-	for _, e := range entries {
-		if e.Access == sandbox.AccessWrite && !slices.ContainsFunc(entries, func(o sandbox.Entry) bool {
-			return o.Access == sandbox.AccessWrite && o.Path != e.Path && sandbox.Within(o.Path, e.Path)
-		}) {
-			g.plots = append(g.plots, &plot{path: e.Path, spot: &spot{}})
-		}
-	}
-	for _, p := range g.plots {
-		for _, e := range entries {
-			if e.Path != p.path && sandbox.Within(p.path, e.Path) {
-				p.spot.name(strings.TrimLeft(e.Path[len(p.path):], string(filepath.Separator)), e.Access == sandbox.AccessRead)
-			}
-		}
-		p.spot.spread(false)
-	}
-	g.plots = slices.DeleteFunc(g.plots, func(p *plot) bool { return !p.spot.guards() })
-	if len(g.plots) == 0 || aside == "" {
-		return g, nil
-	}
-	real, err := openAside(aside)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range g.plots {
-		if sandbox.Within(p.path, real) {
-			return nil, fmt.Errorf("the directory %s, for files that commands put in place of protected ones, is in %s, which commands may write", aside, p.path)
-		}
-	}
-	g.form.aside = real
-	return g, nil
-}
-
-// name adds a path of the policy below a spot.
-func (s *spot) name(path string, closed bool) {
-	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
-		if s.inner[part] == nil {
-			if s.inner == nil {
-				s.inner = map[string]*spot{}
-			}
-			s.inner[part] = &spot{}
-		}
-		s = s.inner[part]
-	}
-	s.named, s.closed = true, closed
-}
-
-// spread gives spots that no entry names the access of the spot around them.
-func (s *spot) spread(closed bool) {
-	if !s.named {
-		s.closed = closed
-	}
-	for _, inner := range s.inner {
-		inner.spread(s.closed)
-	}
-}
-
-// guards reports whether anything is protected at a spot or in it.
-func (s *spot) guards() bool {
-	if s.closed {
-		return true
-	}
-	for _, inner := range s.inner {
-		if inner.guards() {
-			return true
-		}
-	}
-	return false
-}
-
-// protection is the use of a guard by one command.
-type protection struct {
-	guard   *Guard
-	earlier []sandbox.Restored
-	over    bool
-}
-
-// protect inspects the protected paths before a command starts. Its error means
-// that they cannot be inspected, or that an earlier command's changes cannot be
-// restored: the command must not start then.
-func (g *Guard) protect() (*protection, error) {
-	p := &protection{guard: g}
-	if g == nil || len(g.plots) == 0 {
-		p.over = true
-		return p, nil
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.owed {
-		restored, err := g.putBack()
+// New returns a guard. Its error means that Aside or Records is unfit.
+func New(c Config) (*Guard, error) {
+	g := &Guard{trees: treesOf(c.Entries)}
+	for root, files := range c.Placeholders {
+		p, err := newPlaceholders(c.Records, root, files)
 		if err != nil {
 			return nil, err
 		}
-		p.earlier = restored
-		g.leave()
+		g.placeholders = append(g.placeholders, p)
 	}
-	if g.active == 0 {
-		if err := g.enter(); err != nil {
-			g.leave()
-			return nil, err
-		}
+	if len(g.trees) == 0 {
+		return g, nil
 	}
-	g.active++
-	return p, nil
+	if err := g.openAside(c.Aside); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	g.record = filepath.Join(g.aside, recordPrefix+rand.Text())
+	return g, nil
 }
 
-// Around inspects the protected paths, runs a command, and restores what changed.
+// openAside makes the directory for what commands leave. It must be where they cannot
+// write.
+func (g *Guard) openAside(aside string) (err error) {
+	if aside == "" {
+		g.temporary, err = os.MkdirTemp("", "hone-aside-*")
+		aside = g.temporary
+	}
+	if err == nil {
+		err = os.MkdirAll(aside, 0o700)
+	}
+	if err == nil {
+		g.aside, err = filepath.EvalSymlinks(aside)
+	}
+	if err != nil {
+		return fmt.Errorf("make the directory for replaced files: %w", err)
+	}
+	for _, t := range g.trees {
+		if sandbox.Within(t.Path, g.aside) {
+			return fmt.Errorf("the directory %s, for files that commands put in place of protected ones, is in %s, which commands may write", aside, t.Path)
+		}
+	}
+	return nil
+}
+
+// treesOf returns the outermost writable directories with protected paths.
+func treesOf(entries []sandbox.Entry) []*tree {
+	var trees []*tree
+	for _, e := range entries { // outer ones first
+		i := slices.IndexFunc(trees, func(t *tree) bool { return sandbox.Within(t.Path, e.Path) })
+		switch {
+		case i < 0 && e.Access == sandbox.AccessWrite:
+			trees = append(trees, &tree{Path: e.Path, Named: map[string]kind{}})
+		case i < 0 || e.Access == sandbox.AccessNone:
+		default:
+			rel := strings.TrimLeft(e.Path[len(trees[i].Path):], string(filepath.Separator))
+			trees[i].name(rel, e.Access == sandbox.AccessRead)
+		}
+	}
+	return slices.DeleteFunc(trees, func(t *tree) bool { return !slices.Contains(slices.Collect(maps.Values(t.Named)), present) })
+}
+
+// Around inspects the protected paths and creates the placeholders, runs a command,
+// and restores what changed. If it fails before the command, that does not run. If
+// it fails afterwards, the next command or the next process tries again.
 func (g *Guard) Around(run func() (sandbox.Result, error)) (sandbox.Result, error) {
-	p, err := g.protect()
+	if g == nil || len(g.trees)+len(g.placeholders) == 0 {
+		return run()
+	}
+	earlier, err := g.enter()
 	if err != nil {
 		return sandbox.Result{}, err
 	}
 	result, err := run()
-	restored, undone := p.restore()
-	result.Restored = restored
-	if undone != nil {
-		err = errors.Join(err, undone)
+	restored, failed := g.leave()
+	result.Restored = append(earlier, restored...)
+	if failed != nil {
+		err = errors.Join(err, failed)
 	}
 	return result, err
 }
 
-// enter opens the directories, inspects the protected paths, and records them.
-func (g *Guard) enter() error {
-	budget := &keeping{}
-	for _, p := range g.plots {
-		if err := p.pin(); err != nil {
-			return fmt.Errorf("protect files in %s: %w", p.path, err)
+// enter protects the paths before a command. It returns what an earlier command
+// changed and could not be restored then.
+func (g *Guard) enter() (earlier []sandbox.Restored, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.owed {
+		if earlier, err = g.putBack(); err == nil {
+			err = g.end()
 		}
-		node, err := look(p.root, p.path, p.spot, p.node, budget)
-		if err != nil {
-			return fmt.Errorf("protect files in %s: %w", p.path, err)
-		}
-		p.node = node
 	}
-	budget.keep()
-	return g.form.arm(g.plots)
+	if err == nil && g.active == 0 {
+		if err = g.begin(); err != nil {
+			err = errors.Join(err, g.end())
+		}
+	}
+	if err == nil {
+		g.active++
+	}
+	return earlier, err
 }
 
-// pin opens the directory of a plot, which stays open if it is renamed.
-func (p *plot) pin() (err error) {
-	if p.root, err = os.OpenRoot(p.path); err != nil {
-		return err
+// begin protects the paths before the first command.
+func (g *Guard) begin() error {
+	changed := false
+	for _, t := range g.trees {
+		err := t.open()
+		var found map[string]*item
+		if err == nil {
+			found, err = t.inspect(false)
+		}
+		if err != nil {
+			return fmt.Errorf("protect files in %s: %w", t.Path, err)
+		}
+		changed = changed || !reflect.DeepEqual(found, t.Items)
+		t.Items = found
 	}
-	p.self, err = p.root.Open(".")
+	if err := g.arm(changed); err != nil {
+		return fmt.Errorf("record the protected paths: %w", err)
+	}
+	for _, p := range g.placeholders {
+		if err := p.fill(); err != nil {
+			return fmt.Errorf("protect files in %s: %w", p.root, err)
+		}
+	}
+	return nil
+}
+
+// arm records the inspection.
+func (g *Guard) arm(changed bool) error {
+	if len(g.trees) == 0 || !changed && os.Rename(g.record+idle, g.record+armed) == nil {
+		return nil
+	}
+	return writeRecord(g.record+armed, g.trees)
+}
+
+// end stops protecting paths after the last command.
+func (g *Guard) end() error {
+	g.owed = false
+	err := g.removePlaceholders()
+	for _, t := range g.trees {
+		t.close()
+	}
+	if len(g.trees) > 0 {
+		err = errors.Join(err, ignoreMissing(os.Rename(g.record+armed, g.record+idle)))
+	}
 	return err
 }
 
-// leave closes the directories.
-func (g *Guard) leave() {
-	g.owed = false
-	for _, p := range g.plots {
-		if p.self != nil {
-			p.self.Close()
+func (g *Guard) removePlaceholders() error {
+	var errs []error
+	for _, p := range g.placeholders {
+		if err := p.empty(); err != nil {
+			errs = append(errs, fmt.Errorf("remove placeholders in %s: %w", p.root, err))
 		}
-		if p.root != nil {
-			p.root.Close()
-		}
-		p.root, p.self = nil, nil
 	}
+	return errors.Join(errs...)
 }
 
-// restore restores the protected paths after a command and all that it started
-// have ended. It also returns the changes that it could not undo. After an error
-// the next command or the next process tries again.
-func (p *protection) restore() ([]sandbox.Restored, error) {
-	if p.over {
-		return nil, nil
-	}
-	p.over = true
-	return p.guard.restore(p.earlier)
-}
-
-// restore restores for one command, and closes the directories after the last.
-func (g *Guard) restore(earlier []sandbox.Restored) ([]sandbox.Restored, error) {
+// leave restores the protected paths after a command and all that it started have
+// ended. It also returns the changes that it could not undo.
+func (g *Guard) leave() ([]sandbox.Restored, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.active--
 	restored, err := g.putBack()
-	restored = append(earlier, restored...)
-	if g.active--; g.active > 0 {
+	if g.active > 0 {
 		return restored, err
 	}
 	if err != nil {
 		g.owed = true
-		return restored, err
+		return restored, errors.Join(err, g.removePlaceholders())
 	}
-	g.leave()
-	return restored, g.form.disarm()
+	return restored, g.end()
 }
 
 // putBack compares all protected paths and restores them.
 func (g *Guard) putBack() ([]sandbox.Restored, error) {
-	left := &leftovers{aside: g.form.aside}
-	return putBack(g.plots, left)
+	r := &restorer{aside: g.aside}
+	for _, t := range g.trees {
+		r.all(t)
+	}
+	return r.restored, errors.Join(r.errs...)
 }
 
-// Close removes the guard's files from Aside. If a restoration failed it leaves
-// them there for [Settle].
+// Close removes the records. If a restoration failed it leaves that for [Settle].
 func (g *Guard) Close() error {
 	if g == nil {
 		return nil
@@ -296,26 +273,18 @@ func (g *Guard) Close() error {
 	if g.active > 0 {
 		return errors.New("cannot stop protecting paths while a command runs")
 	}
-	owed := g.owed
-	g.leave()
-	return g.form.close(owed)
-}
-
-// openAside makes the directory for what commands left, and returns its real path.
-func openAside(aside string) (string, error) {
-	if err := os.MkdirAll(aside, 0o700); err != nil {
-		return "", fmt.Errorf("make the directory for replaced files: %w", err)
+	for _, t := range g.trees {
+		t.close()
 	}
-	real, err := filepath.EvalSymlinks(aside)
-	if err != nil {
-		return "", fmt.Errorf("make the directory for replaced files: %w", err)
+	var errs []error
+	if len(g.trees) > 0 {
+		errs = append(errs, ignoreMissing(os.Remove(g.record+idle)))
 	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return "", fmt.Errorf("make the directory for replaced files: %w", err)
+	if g.temporary != "" {
+		errs = append(errs, os.RemoveAll(g.temporary))
 	}
-	if !info.IsDir() || sharesModes && info.Mode().Perm()&0o022 != 0 {
-		return "", fmt.Errorf("%s, for files that commands put in place of protected ones, is writable for other users; chmod 700 it, or name another directory: %w", aside, fs.ErrPermission)
+	for _, p := range g.placeholders {
+		errs = append(errs, p.forget())
 	}
-	return real, nil
+	return errors.Join(errs...)
 }

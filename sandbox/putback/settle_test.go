@@ -7,149 +7,151 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"hone/sandbox"
 )
 
-// die ends a guard as if its process had been killed.
-func die(g *Guard) {
-	if g.form.lock != nil {
-		g.form.lock.Close()
+// A process can be killed at any point of a restoration: the next one finishes it.
+func TestSettleInterruptedRestoration(t *testing.T) {
+	script := "echo evil >.git/config; rm -r .git/hooks/deep; ln -sfn /etc .git/hooks/link; echo evil >task.toml; mv ro src/ro; echo x >.git/hooks/new"
+	points := map[string]func(r *restorer, path string){
+		"moved away": func(r *restorer, path string) {
+			if info, err := r.root.Lstat(path); err == nil {
+				_, err := r.take(path, info)
+				r.errs = append(r.errs, err)
+			}
+		},
+		"half written": func(r *restorer, path string) {
+			it := *r.Items[path]
+			it.Data, it.Mode = it.Data[:len(it.Data)/2], it.Mode&^0o777|0o600
+			if _, _, err := r.replace(path, &it); err != nil {
+				r.errs = append(r.errs, err)
+			}
+		},
+		"restored": func(r *restorer, path string) { r.restore(path, r.Items[path], nil) },
 	}
-	g.leave()
-	g.form = form{}
-}
-
-func TestSettle(t *testing.T) {
-	for name, m := range mutations() {
-		if name == "the tree moved" {
-			continue // its place is what a form knows
+	for _, last := range []string{".git/config", ".git/hooks/deep", ".git/hooks/link", "ro", "task.toml"} {
+		for name, interrupted := range points {
+			if name == "half written" && last == "task.toml" {
+				continue // it was absent
+			}
+			t.Run(last+"/"+name, func(t *testing.T) {
+				f := newFixture(t)
+				before := f.state(true)
+				f.killed(func() {
+					f.run(script)
+					r := f.restorer()
+					for _, path := range []string{".git/config", ".git/hooks/deep", ".git/hooks/link", "ro", "task.toml"} {
+						if path == last {
+							interrupted(r, path)
+							break
+						}
+						r.restore(path, r.Items[path], nil)
+					}
+				})
+				_, err := Settle(f.aside)
+				f.must(err)
+				f.want("protected", f.state(true), before)
+				if left := f.records(); len(left) > 0 {
+					t.Errorf("left in aside: %v", left)
+				}
+			})
 		}
-		t.Run(name, func(t *testing.T) {
-			y := newPlotted(t)
-			before := y.state(true)
-			g := y.guard()
-			_, err := g.protect()
-			y.must(err)
-			m.do(y)
-			if restored, err := Settle(y.aside); err != nil || restored != nil {
-				t.Errorf("of a process that lives: %v, %v", restored, err)
-			}
-			g.mu.Lock()
-			g.active = 0
-			die(g)
-			g.mu.Unlock()
-			if name == "the tree closed" {
-				y.must(os.Chmod(y.dir, 0o755)) // nobody else can open it
-				m.want = m.want[1:]
-			}
-			restored, err := Settle(y.aside)
-			y.must(err)
-			if got := y.told(restored); !slices.Equal(got, m.want) {
-				t.Errorf("told %q, want %q", got, m.want)
-			}
-			if name == "a folder that holds one to write renamed" || name == "everything removed" {
-				delete(before, "ro/rw")
-			}
-			diff(t, "protected", y.state(true), before)
-			if forms, _ := filepath.Glob(filepath.Join(y.aside, formPrefix+"*")); len(forms) > 0 {
-				t.Errorf("left in aside: %v", forms)
-			}
-			if restored, err := Settle(y.aside); err != nil || restored != nil {
-				t.Errorf("settled twice: %v, %v", restored, err)
-			}
-		})
 	}
 }
 
-// Between two commands nothing is owed: what changes then is the person's.
+// restorer returns a restorer of the only record.
+func (f *fixture) restorer() *restorer {
+	f.Helper()
+	g := &Guard{}
+	f.must(readRecord(f.records()[0], &g.trees))
+	f.must(g.trees[0].open())
+	f.Cleanup(g.trees[0].close)
+	return &restorer{tree: g.trees[0], aside: f.aside}
+}
+
+// Between two commands nothing is owed: what changes then are the user's changes.
 func TestSettleIdle(t *testing.T) {
-	y := newPlotted(t)
-	g := y.guard()
-	p, err := g.protect()
-	y.must(err)
-	_, err = p.restore()
-	y.must(err)
-	die(g)
-	y.write(".git/config", "[person]\n", 0o644)
-	before := y.state(true)
-	if restored, err := Settle(y.aside); err != nil || restored != nil {
+	f := newFixture(t)
+	f.around(f.guard(), "")
+	if len(f.records()) != 1 {
+		t.Errorf("records: %v", f.records())
+	}
+	f.run("echo user >.git/config")
+	f.must(os.WriteFile(filepath.Join(f.aside, recordPrefix+"123"), nil, 0o600)) // killed before it was renamed
+	before := f.state(true)
+	if restored, err := Settle(f.aside); err != nil || restored != nil {
 		t.Errorf("%v, %v", restored, err)
 	}
-	diff(t, "protected", y.state(true), before)
-	if forms, _ := filepath.Glob(filepath.Join(y.aside, formPrefix+"*")); len(forms) > 0 {
-		t.Errorf("left in aside: %v", forms)
+	f.want("protected", f.state(true), before)
+	if left := f.records(); len(left) > 0 {
+		t.Errorf("left in aside: %v", left)
 	}
 }
 
+// A record that cannot be read or restored stays, and is named.
 func TestSettleDamaged(t *testing.T) {
-	y := newPlotted(t)
-	g := y.guard()
-	_, err := g.protect()
-	y.must(err)
-	path := g.form.name + armed
+	f := newFixture(t)
+	f.killed(func() { f.run("echo evil >.git/config") })
+	path := f.records()[0]
 	good, err := os.ReadFile(path)
-	y.must(err)
-	g.active = 0
-	die(g)
-	y.write(".git/config", "[evil]\n", 0o644)
-	before := y.state(true)
+	f.must(err)
+	before := f.state(true)
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)/2] ^= 1
+	wantError := func(what, text string) {
+		t.Helper()
+		restored, err := Settle(f.aside)
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), text) || restored != nil {
+			t.Errorf("%s: %v, %v", what, restored, err)
+		}
+	}
 	for name, data := range map[string][]byte{
 		"empty": nil, "head": good[:10], "cut": good[:len(good)-1], "longer": append(bytes.Clone(good), 0), "flipped": flipped,
-		"other version": bytes.Replace(good, []byte(" 1 "), []byte(" 2 "), 1), "garbage": []byte("\x00\xff{}"),
+		"other version": bytes.Replace(good, []byte(" 2 "), []byte(" 3 "), 1), "garbage": []byte("\x00\xff{}"),
 	} {
-		y.must(os.WriteFile(path, data, 0o600))
-		restored, err := Settle(y.aside)
-		if err == nil || !strings.Contains(err.Error(), path) || restored != nil {
-			t.Errorf("%s: %v, %v", name, restored, err)
-		}
+		f.must(os.WriteFile(path, data, 0o600))
+		wantError(name, "damaged")
 		if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, data) {
-			t.Errorf("%s: it was not left alone: %v", name, err)
+			t.Errorf("%s: it was changed: %v", name, err)
 		}
 	}
-	diff(t, "protected", y.state(true), before)
-	y.must(os.WriteFile(path, good, 0o600))
-	y.must(os.Rename(y.dir, y.dir+"2"))
-	if _, err := Settle(y.aside); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("without its folder: %v", err)
-	}
-	y.must(os.Mkdir(y.dir, 0o755))
-	if _, err := Settle(y.aside); err == nil || !strings.Contains(err.Error(), "not the same directory") {
-		t.Errorf("with another folder: %v", err)
-	}
-	y.must(os.Remove(y.dir))
-	y.must(os.Rename(y.dir+"2", y.dir))
-	if restored, err := Settle(y.aside); err != nil || len(restored) != 1 {
-		t.Errorf("%v, %v", restored, err)
-	}
+	f.want("protected", f.state(true), before)
+	f.must(os.WriteFile(path, good, 0o600))
+	f.run("mv ../tree ../tree2")
+	wantError("without its directory", f.dir)
+	f.must(os.Mkdir(f.dir, 0o755))
+	wantError("with another directory", "not the same directory")
+	f.must(os.Remove(f.dir))
+	f.must(os.Rename(f.dir+"2", f.dir))
+	restored, err := Settle(f.aside)
+	f.must(err)
+	f.wantTold(f.told(restored), ".git/config kept")
 }
 
-// A process that is killed while a command runs leaves what the next one needs.
+// A process that is killed during a command leaves what the next one needs.
 func TestSettleAfterKill(t *testing.T) {
 	const variable = "HONE_TEST_KILLED_IN"
 	if dir := os.Getenv(variable); dir != "" {
-		y := &plotted{T: t, dir: filepath.Join(dir, "tree"), aside: filepath.Join(dir, "aside")}
-		y.protect(".git/config")
-		_, err := y.guard().protect()
-		y.must(err)
-		y.write(".git/config", "[evil]\n", 0o644)
-		y.must(syscall.Kill(os.Getpid(), syscall.SIGKILL))
-		select {}
+		f := fixtureIn(t, dir)
+		f.guard().Around(func() (sandbox.Result, error) {
+			f.run("echo evil >.git/config")
+			f.must(syscall.Kill(os.Getpid(), syscall.SIGKILL))
+			select {}
+		})
 	}
-	y := newPlotted(t)
-	before := y.state(true)
+	f := newFixture(t)
+	before := f.state(true)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSettleAfterKill$")
-	cmd.Env = append(os.Environ(), variable+"="+filepath.Dir(y.dir))
+	cmd.Env = append(os.Environ(), variable+"="+filepath.Dir(f.dir))
 	if err := cmd.Run(); err == nil {
 		t.Fatal("it was not killed")
 	}
-	restored, err := Settle(y.aside)
-	if got := y.told(restored); err != nil || !slices.Equal(got, []string{".git/config kept"}) {
-		t.Errorf("told %q, %v", got, err)
-	}
-	diff(t, "protected", y.state(true), before)
+	restored, err := Settle(f.aside)
+	f.must(err)
+	f.wantTold(f.told(restored), ".git/config kept")
+	f.want("protected", f.state(true), before)
 }

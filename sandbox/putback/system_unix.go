@@ -4,47 +4,59 @@ package putback
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// openAtOnce opens a FIFO without waiting for its other end.
-	openAtOnce = unix.O_NONBLOCK
-	// sharesModes reports whether modes show who may write a directory.
-	sharesModes = true
-)
+// openAtOnce opens a FIFO without waiting for its other end.
+const openAtOnce = unix.O_NONBLOCK
 
-// move renames the file at a name in an open directory, even if that directory has
-// moved. It follows no symlink.
-func move(dir *os.Root, name, to string) error {
-	f, err := dir.Open(".")
+// stampOf returns the stamp of a file.
+func stampOf(info fs.FileInfo) stamp {
+	s := stamp{Size: info.Size(), Modified: info.ModTime().UnixNano()}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.Changed, s.Inode, s.Links = changed(st), uint64(st.Ino), uint64(st.Nlink)
+		s.UID, s.GID = int(st.Uid), int(st.Gid)
+	}
+	return s
+}
+
+// move renames the file at a path, even if the root has moved. It follows no symlink.
+func move(root *os.Root, path, to string) error {
+	dir, err := root.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := unix.Renameat(int(f.Fd()), name, unix.AT_FDCWD, to); err != nil {
-		return &os.LinkError{Op: "renameat", Old: name, New: to, Err: err}
-	}
-	return nil
+	defer dir.Close()
+	return unix.Renameat(int(dir.Fd()), filepath.Base(path), unix.AT_FDCWD, to)
 }
 
-// lockFile locks a file for this process until it is closed. It returns false if
-// another process has locked it.
-func lockFile(f *os.File) (bool, error) {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// syncFolder syncs the names in a directory to the disk.
-func syncFolder(path string) error {
+// syncDir syncs the names in a directory to the disk.
+func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// lockWait locks a file until it is closed, as soon as no one else has it locked.
+func lockWait(f *os.File) error { return flock(f, unix.LOCK_EX) }
+
+// lockShared locks a file until it is closed. Others may share the lock.
+func lockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }
+
+// alone reports whether no one shares the lock of a file. It may give up the lock.
+func alone(f *os.File) bool { return flock(f, unix.LOCK_EX|unix.LOCK_NB) == nil }
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), how); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }

@@ -1,42 +1,31 @@
 package putback
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/windows"
 )
 
-const (
-	openAtOnce  = 0
-	sharesModes = false
-	// touchTells reports whether stamp.Touched changes with every change of a file.
-	touchTells = false
-)
+// openAtOnce means nothing: there are no FIFOs among files.
+const openAtOnce = 0
 
-// move renames the file at a name in an open directory.
-func move(dir *os.Root, name, to string) error {
-	return os.Rename(filepath.Join(dir.Name(), name), to)
+// move renames the file at a path.
+func move(root *os.Root, path, to string) error {
+	return os.Rename(filepath.Join(root.Name(), path), to)
 }
 
-// lockFile locks a file for this process until it is closed. It returns false if
-// another process has locked it.
-func lockFile(f *os.File) (bool, error) {
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{})
-	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return false, nil
-	}
-	return err == nil, err
-}
+// syncDir does nothing: Windows has no such call.
+func syncDir(string) error { return nil }
 
-// syncFolder does nothing: Windows has no such call.
-func syncFolder(string) error { return nil }
+// Only walls have placeholders, and there are none on this system.
+
+func lockWait(*os.File) error   { return nil }
+func lockShared(*os.File) error { return nil }
+func alone(*os.File) bool       { return true }
 
 // stampOf returns the stamp of a file.
 func stampOf(info fs.FileInfo) stamp {
-	s := stamp{Changed: info.ModTime().UnixNano()}
+	s := stamp{Modified: info.ModTime().UnixNano()}
 	if info.Mode().IsRegular() {
 		s.Size = info.Size()
 	}

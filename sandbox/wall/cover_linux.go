@@ -8,17 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/placeholder"
 )
 
 // cover makes the walls protect what must not exist: while a command runs there
 // are placeholders, which the walls protect like other files. The entries change
-// accordingly. It omits what this user cannot create, because commands cannot either.
-func (w *Walls) cover() error {
+// accordingly. It returns the placeholders by their path, and these by the outermost
+// writable directory. It omits what this user cannot create, because commands cannot
+// either.
+func (w *Walls) cover() map[string]map[string]sandbox.Placeholder {
+	byRoot := map[string]map[string]sandbox.Placeholder{}
 	if w.spec.Policy.Records == "" || !w.spec.Traits.Namespaces {
-		return nil
+		return byRoot
 	}
-	byRoot := map[string]map[string]sandbox.Placeholder{} // by the outermost writable directory
 	for i, e := range w.spec.Entries {
 		if e.Placeholder == nil {
 			continue
@@ -36,14 +37,7 @@ func (w *Walls) cover() error {
 		}
 		byRoot[root][e.Path] = *e.Placeholder
 	}
-	for root, files := range byRoot {
-		set, err := placeholder.New(w.spec.Policy.Records, root, files)
-		if err != nil {
-			return err
-		}
-		w.placeholders = append(w.placeholders, set)
-	}
-	return nil
+	return byRoot
 }
 
 // writableAround returns the outermost writable directory around a path; empty if
@@ -72,14 +66,6 @@ func creatable(path string) bool {
 			return err == nil
 		}
 	}
-}
-
-// behindPlaceholders calls run while all placeholders exist.
-func (w *Walls) behindPlaceholders(sets []*placeholder.Set, run func() error) error {
-	if len(sets) == 0 {
-		return run()
-	}
-	return sets[0].Around(func() error { return w.behindPlaceholders(sets[1:], run) })
 }
 
 // current returns the spec for a command that starts now. What was to be hidden

@@ -6,7 +6,6 @@ import (
 	"net"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/placeholder"
 	"hone/sandbox/putback"
 )
 
@@ -62,12 +61,6 @@ func serve(l net.Listener, answer func(net.Conn)) {
 	}
 }
 
-// protect prepares to restore the protected ones of the entries after each command.
-func (o *outside) protect(entries []sandbox.Entry, aside string) (err error) {
-	o.guard, err = putback.New(entries, aside)
-	return err
-}
-
 // Recover restores the protected paths that a process changed by its commands, if it
 // died before it could restore them itself. aside is the Aside of its policy, which
 // no living process may use. Call it before anything is read that a command may have
@@ -77,7 +70,7 @@ func Recover(aside string) ([]sandbox.Restored, error) { return putback.Settle(a
 // RecoverPlaceholders removes the placeholders that processes left which died during
 // a command. records is the Records of their policies. It does not touch those of
 // living processes.
-func RecoverPlaceholders(records string) error { return placeholder.Settle(records) }
+func RecoverPlaceholders(records string) error { return putback.SettlePlaceholders(records) }
 
 // DoorAddr returns the address at which commands find the door of the policy
 // with that index.

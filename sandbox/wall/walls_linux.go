@@ -15,8 +15,8 @@ import (
 
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
-	"hone/sandbox/internal/placeholder"
 	"hone/sandbox/internal/process"
+	"hone/sandbox/putback"
 )
 
 // Walls runs commands behind walls. It is safe for concurrent use.
@@ -28,8 +28,7 @@ type Walls struct {
 	grade sandbox.Grade
 	grace time.Duration // see [sandbox.None]
 
-	placeholders []*placeholder.Set
-	filled       []string // the paths that did not exist when the walls were built, and have placeholders
+	filled []string // the paths that did not exist when the walls were built, and have placeholders
 }
 
 var _ sandbox.Runner = (*Walls)(nil)
@@ -92,8 +91,8 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	w := &Walls{kind: k, serve: p.Doors}
 	p.Doors = nil
 	w.spec = spec{Wall: wall, Traits: k.traits, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}
-	err = w.cover()
-	if err == nil && k.args != nil {
+	placeholders := w.cover()
+	if k.args != nil {
 		w.spec.Wrapper, err = wrapper(k, w.spec)
 	}
 	if err == nil {
@@ -101,7 +100,7 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	}
 	if err == nil {
 		w.spec.Doors = w.doors
-		err = w.protect(w.unprotected(), p.Aside)
+		w.guard, err = putback.New(putback.Config{Entries: w.unprotected(), Aside: p.Aside, Placeholders: placeholders, Records: p.Records})
 	}
 	if err != nil {
 		_ = w.Close()
@@ -129,7 +128,8 @@ const trialTime = 30 * time.Second
 
 // try builds the walls once without a command.
 func (w *Walls) try(ctx context.Context) error {
-	return w.behindPlaceholders(w.placeholders, func() error { return w.tryOnce(ctx) })
+	_, err := w.guard.Around(func() (sandbox.Result, error) { return sandbox.Result{}, w.tryOnce(ctx) })
+	return err
 }
 
 func (w *Walls) tryOnce(ctx context.Context) error {
@@ -195,24 +195,12 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 	}
 	c.Timeout = lower(c.Timeout, w.spec.Policy.Limits.Time)
 	c.MaxOutput = lower(cmp.Or(c.MaxOutput, process.DefaultMaxOutput), w.spec.Policy.Limits.Output)
-	return w.guard.Around(func() (result sandbox.Result, err error) {
+	return w.guard.Around(func() (sandbox.Result, error) {
 		began := time.Now()
-		err = w.behindPlaceholders(w.placeholders, func() (err error) {
-			result, err = w.supervise(ctx, c, up)
-			return err
-		})
+		result, err := w.supervise(ctx, c, up)
 		result.Duration = time.Since(began)
 		return result, err
 	})
-}
-
-// Close closes the doors and stops protecting paths. No command may be running.
-func (w *Walls) Close() error {
-	err := w.outside.Close()
-	for _, set := range w.placeholders {
-		err = errors.Join(err, set.Close())
-	}
-	return err
 }
 
 // checkStdin refuses a standard input through which a command could leave its

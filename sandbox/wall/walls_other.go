@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"hone/sandbox"
+	"hone/sandbox/putback"
 )
 
 // Helper does nothing: walls need Linux.
@@ -28,7 +29,7 @@ func Build(_ context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, erro
 	}
 	w := &Walls{}
 	if err = w.placeDoors(p.Doors, false); err == nil {
-		err = w.protect(entries, p.Aside)
+		w.guard, err = putback.New(putback.Config{Entries: entries, Aside: p.Aside})
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close())

@@ -1,0 +1,386 @@
+//go:build unix
+
+package putback
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hone/sandbox"
+)
+
+// attack is what a command does, and what is reported about it.
+type attack struct {
+	name, script string
+	want         []string
+}
+
+func attacks() []attack {
+	return []attack{
+		{"nothing", "", nil},
+		{"what is not protected", "echo x >src/main.c; echo x >ro/rw/b; rm .git/HEAD; mkdir -p .git/objects no/such", nil},
+
+		{"a file's contents", "echo evil >.git/config", []string{".git/config kept"}},
+		{"a file's contents, with its size and time", "cp -p .git/config ../c; echo '[Core]' >.git/config; touch -r ../c .git/config", []string{".git/config kept"}},
+		{"a file's mode", "chmod 777 .git/config", []string{".git/config kept"}},
+		{"a file that cannot be read", "echo evil >.git/config; chmod 0 .git/config", []string{".git/config kept"}},
+		{"a file removed", "rm .git/config", []string{".git/config"}},
+		{"a file to directory", "rm .git/config; mkdir .git/config; echo x >.git/config/x", []string{".git/config kept"}},
+		{"a file to symlink", "mv .git/config .git/config2; ln -s config2 .git/config", []string{".git/config kept"}},
+		{"a file to FIFO", "rm .git/config; mkfifo .git/config", []string{".git/config kept"}},
+		{"a second name", "ln .git/config src/config", []string{".git/config kept"}},
+		{"a second name written by", "ln .git/config src/config; echo evil >src/config", []string{".git/config kept"}},
+		{"a symlink's target", "ln -sfn /etc/passwd .git/hooks/link", []string{".git/hooks/link kept"}},
+
+		{"a directory added to", "echo evil >.git/hooks/pre-commit", []string{".git/hooks/pre-commit kept"}},
+		{"a directory added to deep", "mkdir .git/hooks/deep/er/new; echo x >.git/hooks/deep/er/new/x; mkfifo .git/hooks/deep/fifo", []string{".git/hooks/deep/er/new kept", ".git/hooks/deep/fifo kept"}},
+		{"a directory taken from", "rm -r .git/hooks/deep", []string{".git/hooks/deep"}},
+		{"a directory's files swapped", "cd .git/hooks; mv empty x; mv deep/er/file empty; mv x deep/er/file", []string{".git/hooks/deep/er/file kept", ".git/hooks/empty kept"}},
+		{"a directory to symlink", "mv .git/hooks src/hooks; ln -s ../src/hooks .git/hooks", []string{".git/hooks kept"}},
+		{"a directory to a symlink that leaves", "rm -r .git/hooks; mkdir ../evil; ln -s ../../evil .git/hooks", []string{".git/hooks kept"}},
+		{"a directory to file", "rm -r .git/hooks; echo x >.git/hooks", []string{".git/hooks kept"}},
+		{"a directory's mode", "chmod 777 .git/hooks", []string{".git/hooks"}},
+		{"a directory closed", "rm .git/hooks/empty; chmod 0 .git/hooks", []string{".git/hooks", ".git/hooks/empty"}},
+		{"a directory that is not writable", "chmod 755 ro/sub; echo x >ro/sub/new; rm -f ro/sub/a; chmod 555 ro/sub", []string{"ro/sub/a", "ro/sub/new kept"}},
+		{"a closed directory added", "mkdir -p .git/hooks/x/y/z; chmod 0 .git/hooks/x/y .git/hooks/x || chmod 0 .git/hooks/x", []string{".git/hooks/x kept"}},
+		{"a directory with a writable one renamed", "mv ro src/ro", []string{"ro"}},
+
+		{"a missing file created", "echo x >task.toml; mkdir .git/config.worktree; echo x >.git/config.worktree/x", []string{".git/config.worktree kept", "task.toml kept"}},
+		{"a missing path created", "mkdir -p no/such; echo x >no/such/file; echo x >no/other", []string{"no/such/file kept"}},
+		{"a missing path's parent a file", "echo x >no", nil},
+		{"a missing path's parent a symlink", "mkdir -p yes/such; echo x >yes/such/file; ln -s yes no", []string{"no kept"}},
+		{"a dangling symlink", "ln -s nowhere task.toml", []string{"task.toml kept"}},
+
+		{"a parent renamed", "mv .git .git2", []string{".git/config", ".git/hooks"}},
+		{"a parent replaced", "mv .git .git2; mkdir .git; echo evil >.git/config", []string{".git/config kept", ".git/hooks"}},
+		{"a parent to symlink", "mv .git src/git; ln -s src/git .git", []string{".git kept", ".git/config", ".git/hooks"}},
+		{"a parent to a symlink that leaves", "mv .git ../git; ln -s ../git .git; echo evil >../git/config", []string{".git kept", ".git/config", ".git/hooks"}},
+		{"a parent to file", "rm -r .git; echo 'gitdir: /tmp/evil' >.git", []string{".git kept", ".git/config", ".git/hooks"}},
+		{"a parent closed", "echo evil >.git/config; chmod 0 .git", []string{".git", ".git/config kept"}},
+		{"a parent not writable", "rm .git/config; chmod 555 .git", []string{".git", ".git/config"}},
+		{"the tree not writable", "rm .git/config; chmod 555 .", []string{".", ".git/config"}},
+		{"everything removed", "chmod 755 ro/sub; rm -r .git src ro", []string{"ro", ".git/config", ".git/hooks"}},
+	}
+}
+
+// Whatever a command did, the protected paths are as before: after the command, and
+// after a process that was killed during it.
+func TestRestore(t *testing.T) {
+	for _, a := range attacks() {
+		for how, do := range map[string]func(f *fixture) []string{
+			"restored": func(f *fixture) []string {
+				g := f.guard()
+				told := f.around(g, a.script)
+				f.wantTold(f.around(g, ""))
+				f.must(g.Close())
+				return told
+			},
+			"settled": func(f *fixture) []string {
+				f.killed(func() { f.run(a.script) })
+				restored, err := Settle(f.aside)
+				f.must(err)
+				f.wantTold(f.told(restored), a.want...)
+				again, err := Settle(f.aside)
+				if err != nil || again != nil {
+					f.Errorf("settled twice: %v, %v", again, err)
+				}
+				return f.told(restored)
+			},
+		} {
+			t.Run(a.name+"/"+how, func(t *testing.T) {
+				f := newFixture(t)
+				before := f.state(true)
+				f.wantTold(do(f), a.want...)
+				f.want("protected", f.state(true), before)
+				if left := f.records(); len(left) > 0 {
+					t.Errorf("left in aside: %v", left)
+				}
+			})
+		}
+	}
+}
+
+// The tree is the same if its directory was renamed, and if it can no longer be
+// searched.
+func TestRestoreMovedTree(t *testing.T) {
+	for name, script := range map[string]string{"moved": "rm .git/config; mv ../tree ../tree2; mkdir ../tree", "closed": "rm .git/config; chmod 0 ."} {
+		f := newFixture(t)
+		before := f.state(true)
+		f.around(f.guard(), script)
+		if name == "moved" {
+			f.dir += "2"
+		}
+		f.want(name, f.state(true), before)
+	}
+}
+
+// What commands left is not changed, and nothing overwrites it.
+func TestRestoreKeeps(t *testing.T) {
+	f := newFixture(t)
+	g := f.guard()
+	for _, text := range []string{"one", "two"} {
+		f.around(g, "printf "+text+" >.git/config")
+	}
+	found, _ := filepath.Glob(filepath.Join(f.aside, "left-*", "*", "config"))
+	var texts []string
+	for _, path := range found {
+		data, err := os.ReadFile(path)
+		f.must(err)
+		texts = append(texts, string(data))
+	}
+	if slices.Sort(texts); !slices.Equal(texts, []string{"one", "two"}) {
+		t.Errorf("kept %q", texts)
+	}
+}
+
+// trustStamps runs a command, and then treats files as if they were not young.
+func (f *fixture) trustStamps(g *Guard) {
+	f.around(g, "")
+	for _, it := range g.trees[0].Items {
+		it.Young = it.Young && it.Stamp.Changed == 0
+	}
+}
+
+// Files whose stamps are the same are not read, and nothing is written.
+func TestUnchangedFilesAreNotRead(t *testing.T) {
+	f := newFixture(t)
+	g := f.guard()
+	f.trustStamps(g)
+	if g.trees[0].Items[".git/config"].Young {
+		t.Skip("SKIPPED: this system does not report when a file changed")
+	}
+	g.trees[0].Items[".git/config"].Data = []byte("not what the file contains")
+	record, err := os.Stat(g.record + idle)
+	f.must(err)
+	f.wantTold(f.around(g, ""))
+	again, err := os.Stat(g.record + idle)
+	f.must(err)
+	if !os.SameFile(record, again) {
+		t.Error("the record was written again")
+	}
+}
+
+// A change in the same tick of the clock leaves the stamp of a young file as it was.
+func TestYoungFilesAreRead(t *testing.T) {
+	f := newFixture(t)
+	g := f.guard()
+	before := f.state(true)
+	_, err := g.enter()
+	f.must(err)
+	f.run("printf '[Core]\n' >.git/config")
+	info, err := os.Lstat(f.path(".git/config"))
+	f.must(err)
+	g.trees[0].Items[".git/config"].Stamp = stampOf(info)
+	restored, err := g.leave()
+	f.must(err)
+	f.wantTold(f.told(restored), ".git/config kept")
+	f.want("protected", f.state(true), before)
+}
+
+// What the user changed between two commands is not restored.
+func TestRestoreKeepsTheUsersChanges(t *testing.T) {
+	f := newFixture(t)
+	g := f.guard()
+	for i := range 3 {
+		f.run(fmt.Sprintf("echo user %d >.git/config; echo mine >.git/hooks/%d", i, i))
+		before := f.state(true)
+		f.around(g, "echo evil >.git/config; rm -r .git/hooks")
+		f.want("protected", f.state(true), before)
+	}
+}
+
+func TestCommandsAtTheSameTime(t *testing.T) {
+	f := newFixture(t)
+	before := f.state(true)
+	g := f.guard()
+	f.wantTold(f.around(g, ""))
+	result, err := g.Around(func() (sandbox.Result, error) {
+		f.run("echo evil >.git/config")
+		f.wantTold(f.around(g, "rm -r .git/hooks"), ".git/config kept", ".git/hooks")
+		if g.Close() == nil {
+			t.Error("it was closed while a command runs")
+		}
+		f.run("rm task.toml || echo evil >task.toml")
+		return sandbox.Result{Exit: 3}, nil
+	})
+	f.must(err)
+	if f.wantTold(f.told(result.Restored), "task.toml kept"); result.Exit != 3 {
+		t.Errorf("exit %d", result.Exit)
+	}
+	f.want("protected", f.state(true), before)
+}
+
+// While a change could not be undone no other command starts.
+func TestRestoreOwed(t *testing.T) {
+	f := newFixture(t)
+	before := f.state(true)
+	g := f.guard()
+	result, err := g.Around(func() (sandbox.Result, error) {
+		f.run("echo evil >.git/config; mv ../aside ../aside2; : >../aside")
+		return sandbox.Result{}, nil
+	})
+	if err == nil || !strings.Contains(err.Error(), f.path(".git/config")) || len(result.Restored) != 1 || result.Restored[0].NotRestored == "" {
+		t.Fatalf("%v, %v", result.Restored, err)
+	}
+	if _, err := g.Around(func() (sandbox.Result, error) { t.Error("the next command ran"); return sandbox.Result{}, nil }); err == nil {
+		t.Error("no error")
+	}
+	f.run("rm ../aside; mv ../aside2 ../aside")
+	f.wantTold(f.around(g, ""), ".git/config kept")
+	f.want("protected", f.state(true), before)
+}
+
+func TestBigFilesAreReported(t *testing.T) {
+	f := newFixture(t)
+	f.run(fmt.Sprintf("truncate -s %d ro/0; truncate -s 1000 ro/1", maxFile+1))
+	g := f.guard()
+	f.wantTold(f.around(g, "echo evil >ro/0; rm ro/1"), "ro/0 LOST "+tooBig, "ro/1")
+	f.wantTold(f.around(g, ""))
+	f.wantTold(f.around(g, "rm ro/0"), "ro/0")
+}
+
+func TestManyChangesAreSummarized(t *testing.T) {
+	f := newFixture(t)
+	g := f.guard()
+	before := f.state(true)
+	result, err := g.Around(func() (sandbox.Result, error) {
+		f.run(fmt.Sprintf("cd .git/hooks; for i in $(seq %d); do echo x >x$i; done", 3*maxReported))
+		return sandbox.Result{}, nil
+	})
+	f.must(err)
+	if last := result.Restored[len(result.Restored)-1]; len(result.Restored) != maxReported || last.Path != f.path(".git/hooks") || filepath.Dir(last.MovedTo) != f.aside {
+		t.Errorf("%d, the last %v", len(result.Restored), last)
+	}
+	f.want("protected", f.state(true), before)
+}
+
+// What is moved away may have to be copied to another file system.
+func TestRestoreToAnotherFileSystem(t *testing.T) {
+	f := newFixture(t)
+	shm, err := os.MkdirTemp("/dev/shm", "aside")
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(shm) })
+	if err := os.Rename(f.path("src"), filepath.Join(shm, "probe")); err == nil {
+		t.Skip("SKIPPED: it is the same file system")
+	}
+	f.aside = shm
+	before := f.state(true)
+	g := f.guard()
+	f.wantTold(f.around(g, `echo evil >.git/config; cd .git/hooks; mkdir -p new/deep; echo evil >new/deep/f; mkfifo new/fifo; ln -s /etc/passwd new/link
+		echo no utf-8 >"$(printf 'new/\377')"; chmod 0 new/deep/f new/deep new`), ".git/config kept", ".git/hooks/new kept")
+	f.want("protected", f.state(true), before)
+	found, _ := filepath.Glob(filepath.Join(shm, "left-*", "*", "new", "*"))
+	for i, path := range found {
+		found[i] = filepath.Base(path)
+	}
+	if !slices.Equal(found, []string{"deep", "link", "\xff"}) {
+		t.Errorf("kept %q", found)
+	}
+	root, err := os.OpenRoot(f.dir)
+	f.must(err)
+	defer root.Close()
+	room := int64(5000)
+	f.run("mkdir big; truncate -s 1T big/a; truncate -s 1T big/b")
+	f.must(copyTree(root, "big", filepath.Join(shm, "big"), &room))
+	if info, err := os.Stat(filepath.Join(shm, "big", "a")); err == nil && info.Size() > 5000 {
+		t.Errorf("it copied %d bytes", info.Size())
+	}
+}
+
+func TestTreesOf(t *testing.T) {
+	at := func(a sandbox.Access, paths ...string) (all []sandbox.Entry) {
+		for _, p := range paths {
+			all = append(all, sandbox.Entry{Path: p, Access: a})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		entries []sandbox.Entry
+		want    string
+	}{
+		"nothing to write":  {at(sandbox.AccessRead, "/a", "/usr"), ""},
+		"nothing to read":   {append(at(sandbox.AccessWrite, "/a"), at(sandbox.AccessRead, "/usr", "/ab")...), ""},
+		"one in the other":  {append(at(sandbox.AccessWrite, "/a"), append(at(sandbox.AccessRead, "/a/b", "/usr"), at(sandbox.AccessNone, "/a/c")...)...), "/a map[b:1]"},
+		"and out again":     {append(at(sandbox.AccessWrite, "/a", "/d"), append(at(sandbox.AccessRead, "/a/b"), append(at(sandbox.AccessWrite, "/a/b/c"), at(sandbox.AccessRead, "/a/b/c/d")...)...)...), "/a map[b:1 b/c:2 b/c/d:1]"},
+		"a writable one":    {append(at(sandbox.AccessWrite, "/a"), append(at(sandbox.AccessRead, "/a/b"), at(sandbox.AccessWrite, "/a/b/x/c")...)...), "/a map[b:1 b/x/c:3]"},
+		"the root, parents": {append(at(sandbox.AccessWrite, "/"), at(sandbox.AccessRead, "/a/b/c")...), "/ map[a:2 a/b:2 a/b/c:1]"},
+	} {
+		var got []string
+		for _, tree := range treesOf(c.entries) {
+			got = append(got, fmt.Sprint(tree.Path, " ", tree.Named))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestGuardRefuses(t *testing.T) {
+	f := newFixture(t)
+	entries, err := f.policy.Entries()
+	f.must(err)
+	if _, err := New(Config{Entries: entries, Aside: f.path("src/aside")}); err == nil {
+		t.Error("an aside that commands may write")
+	}
+	g := f.guard()
+	f.run("mv .git src/git; ln -s src/git .git")
+	if _, err := g.Around(func() (sandbox.Result, error) { t.Error("the command ran"); return sandbox.Result{}, nil }); err == nil || !strings.Contains(err.Error(), f.path(".git")) {
+		t.Errorf("a parent that is a symlink: %v", err)
+	}
+}
+
+// Without Aside nothing is left behind.
+func TestNoAside(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	f := newFixture(t)
+	f.aside = ""
+	before := f.state(true)
+	g := f.guard()
+	f.wantTold(f.around(g, "echo evil >.git/config"), ".git/config kept")
+	f.want("protected", f.state(true), before)
+	f.must(g.Close())
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// BenchmarkAround is what a command costs that changes nothing.
+func BenchmarkAround(b *testing.B) {
+	for name, files := range map[string]int{"a usual repository": 14, "1000 files": 1000} {
+		b.Run(name, func(b *testing.B) {
+			dir := b.TempDir()
+			hooks := filepath.Join(dir, "tree", ".git", "hooks")
+			if err := os.MkdirAll(hooks, 0o755); err != nil {
+				b.Fatal(err)
+			}
+			for i := range files {
+				if err := os.WriteFile(filepath.Join(hooks, fmt.Sprint(i)), make([]byte, 2000), 0o644); err != nil {
+					b.Fatal(err)
+				}
+			}
+			p := sandbox.Policy{Write: []string{filepath.Join(dir, "tree")}, Read: []string{hooks, filepath.Join(dir, "tree/.git/config")}}
+			entries, err := p.Entries()
+			if err != nil {
+				b.Fatal(err)
+			}
+			g, err := New(Config{Entries: entries, Aside: filepath.Join(dir, "aside")})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer g.Close()
+			time.Sleep(grain)
+			for b.Loop() {
+				if r, err := g.Around(func() (sandbox.Result, error) { return sandbox.Result{}, nil }); err != nil || r.Restored != nil {
+					b.Fatal(r, err)
+				}
+			}
+		})
+	}
+}
