@@ -172,6 +172,9 @@ func (g *Guard) enter() (earlier []sandbox.Restored, err error) {
 	if err == nil && g.active == 0 {
 		if err = g.begin(); err != nil {
 			err = errors.Join(err, g.end())
+			for _, t := range g.trees {
+				t.Items = nil // they may not be recorded
+			}
 		}
 	}
 	if err == nil {

@@ -52,7 +52,7 @@ type item struct {
 // stamp is what a system reports about a file without reading it. What it does not
 // report is zero.
 type stamp struct {
-	Size, Modified, Changed int64 // times are in ns since 1970; no program can set Changed
+	Size, Modified, Changed int64 // in bytes, and in ns since 1970; no program can set Changed
 	Inode, Links            uint64
 	UID, GID                int
 }
@@ -230,7 +230,7 @@ func (in *inspector) item(dir *os.Root, name string, info fs.FileInfo, old *item
 // readFile reads at most size bytes of a regular file. It does not wait if that has
 // become a FIFO.
 func readFile(dir *os.Root, name string, size int64) ([]byte, error) {
-	f, err := dir.OpenFile(name, os.O_RDONLY|openAtOnce, 0)
+	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

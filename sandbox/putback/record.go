@@ -32,8 +32,13 @@ func writeRecord(path string, record any) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
+	if err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
 	if err == nil {
-		err = syncDir(filepath.Dir(path))
+		_ = dir.Sync() // not every system can
+		err = dir.Close()
 	}
 	return err
 }

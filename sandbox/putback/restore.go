@@ -1,6 +1,7 @@
 package putback
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,7 +30,7 @@ type restorer struct {
 	folder   string // in aside, for this restoration; each file gets a directory in it
 	restored []sandbox.Restored
 	errs     []error
-	tried    paths
+	tried    map[string]int
 	final    paths // those that cannot be restored
 	made     paths // protected directories that were created, and are reported as a whole
 }
@@ -45,26 +46,25 @@ func (p paths) around(path string) bool {
 // all restores a tree. It inspects it again after each change, because only then it
 // is known what is in a directory that was replaced or could not be searched.
 func (r *restorer) all(t *tree) {
-	r.tree, r.tried, r.final, r.made = t, nil, nil, nil
+	r.tree, r.tried, r.final, r.made = t, map[string]int{}, nil, nil
 	for range maxDepth {
 		now, err := t.inspect(true)
 		if err != nil {
 			r.fail(".", err)
 			return
 		}
-		var changed paths
+		changed, later := false, paths(nil)
 		for _, path := range t.changes(now) {
-			if r.final.around(path) || changed.around(path) {
+			if r.final.around(path) || later.around(path) || r.tried[path] > 1 {
 				continue
 			}
-			changed = append(changed, path)
-			before := t.Items[path]
-			if before == nil {
-				before = &item{}
+			before := cmp.Or(t.Items[path], &item{})
+			if r.restore(path, before, now[path]); before.Kind == parent || before.Mode.IsDir() {
+				later = append(later, path)
 			}
-			r.restore(path, before, now[path])
+			changed = true
 		}
-		if len(changed) == 0 {
+		if !changed {
 			return
 		}
 	}
@@ -74,19 +74,17 @@ func (r *restorer) all(t *tree) {
 // restore restores a path, and reports that.
 func (r *restorer) restore(path string, before, now *item) {
 	isDir, wasDir := now != nil && now.Mode.IsDir(), before.Mode.IsDir()
-	var movedTo string
-	err := errors.New("it is not as before, or was changed again")
-	lost := before.Lost
+	movedTo, lost, final, err := "", before.Lost, true, error(nil)
 	switch {
-	case slices.Contains(r.tried, path):
+	case r.tried[path] > 0:
+		lost, final = "it is not as before, or was changed again", !isDir
 	case isDir && wasDir:
-		lost, err = "", r.chmod(path, before.Mode)
-	case lost != "":
-		err = nil
-	default:
+		lost, final, err = "", false, r.chmod(path, before.Mode)
+	case lost == "":
 		movedTo, lost, err = r.replace(path, before)
+		final = lost != "" && !wasDir
 	}
-	r.tried = append(r.tried, path)
+	r.tried[path]++
 	quiet := r.made.around(path) || before.Kind == parent && now.Mode == 0
 	switch {
 	case err != nil:
@@ -94,7 +92,7 @@ func (r *restorer) restore(path string, before, now *item) {
 	case movedTo != "" || lost != "" || !quiet:
 		r.tell(path, movedTo, lost)
 	}
-	if before.Lost != "" && !isDir || lost != "" && !wasDir {
+	if final {
 		r.final = append(r.final, path)
 	}
 	if before.Kind == present && wasDir && !isDir {

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package putback
 
@@ -233,6 +233,38 @@ func TestRestoreOwed(t *testing.T) {
 	f.run("rm ../aside; mv ../aside2 ../aside")
 	f.wantTold(f.around(g, ""), ".git/config kept")
 	f.want("protected", f.state(true), before)
+}
+
+// An owner is restored, or reported as lost; what is in a directory is restored
+// whatever its owner is.
+func TestRestoreOwner(t *testing.T) {
+	const other = 12345
+	f := newFixture(t)
+	before := f.state(true)
+	result, err := func() (sandbox.Result, error) {
+		g := f.guard()
+		return g.Around(func() (sandbox.Result, error) {
+			for _, path := range []string{".git/config", ".git/hooks"} {
+				g.trees[0].Items[path].Stamp.UID = other
+			}
+			f.run("rm -r .git/hooks")
+			return sandbox.Result{}, nil
+		})
+	}()
+	f.must(err)
+	f.want("protected", f.state(true), before)
+	for _, path := range []string{".git/config", ".git/hooks"} {
+		info, err := os.Lstat(f.path(path))
+		f.must(err)
+		if restored := os.Getuid() == 0; (stampOf(info).UID == other) != restored {
+			t.Errorf("%s: %+v", path, stampOf(info))
+		}
+	}
+	for i, r := range result.Restored {
+		if (r.NotRestored == "") != (os.Getuid() == 0) || i > 1 {
+			t.Errorf("reported %+v", r)
+		}
+	}
 }
 
 func TestBigFilesAreReported(t *testing.T) {

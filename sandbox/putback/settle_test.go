@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package putback
 
@@ -70,7 +70,7 @@ func (f *fixture) restorer() *restorer {
 	f.must(readRecord(f.records()[0], &g.trees))
 	f.must(g.trees[0].open())
 	f.Cleanup(g.trees[0].close)
-	return &restorer{tree: g.trees[0], aside: f.aside}
+	return &restorer{tree: g.trees[0], aside: f.aside, tried: map[string]int{}}
 }
 
 // Between two commands nothing is owed: what changes then are the user's changes.
@@ -90,6 +90,27 @@ func TestSettleIdle(t *testing.T) {
 	if left := f.records(); len(left) > 0 {
 		t.Errorf("left in aside: %v", left)
 	}
+}
+
+// An inspection that could not be recorded is not taken for the recorded one.
+func TestSettleAfterFailedRecord(t *testing.T) {
+	f := newFixture(t)
+	g := f.guard()
+	f.around(g, "")
+	f.run("echo user >.git/config")
+	before := f.state(true)
+	f.run("mv ../aside ../aside2; : >../aside")
+	if _, err := g.enter(); err == nil {
+		t.Error("it was recorded")
+	}
+	f.run("rm ../aside; mv ../aside2 ../aside")
+	_, err := g.enter()
+	f.must(err)
+	f.run("echo evil >.git/config")
+	_, err = Settle(f.aside)
+	f.must(err)
+	f.want("protected", f.state(true), before)
+	g.active = 0
 }
 
 // A record that cannot be read or restored stays, and is named.
