@@ -75,7 +75,7 @@ func newPlaceholders(records, root string, byPath map[string]sandbox.Placeholder
 
 // fill records and creates the placeholders that do not exist.
 func (p *placeholders) fill() error {
-	return exclusive(filepath.Dir(p.record), func() (err error) {
+	return p.exclusive(func() (err error) {
 		if p.lock, err = p.share(); err != nil {
 			return err
 		}
@@ -88,15 +88,17 @@ func (p *placeholders) fill() error {
 			info, err := root.Lstat(f.Path)
 			return err == nil && (info.IsDir() || !f.Dir)
 		})
-		if err := p.add(missing); err != nil {
-			return err
+		l, err := p.list()
+		created := slices.DeleteFunc(slices.Clone(missing), func(f file) bool { return slices.Contains(l.Files, f) })
+		if err == nil && len(created) > 0 {
+			err = writeRecord(p.record+listEnding, list{p.root, append(l.Files, created...)})
 		}
 		for _, f := range missing {
-			if err := f.create(root); err != nil {
-				return err
+			if err == nil {
+				err = f.create(root)
 			}
 		}
-		return nil
+		return err
 	})
 }
 
@@ -107,25 +109,6 @@ func (p *placeholders) share() (*os.File, error) {
 		err = lockShared(lock)
 	}
 	return lock, err
-}
-
-// add records what is about to be created.
-func (p *placeholders) add(files []file) error {
-	l, err := p.list()
-	if err != nil {
-		return err
-	}
-	old := len(l.Files)
-	for _, f := range files {
-		if !slices.Contains(l.Files, f) {
-			l.Files = append(l.Files, f)
-		}
-	}
-	if len(l.Files) == old {
-		return nil
-	}
-	l.Root = p.root
-	return writeRecord(p.record+listEnding, l)
 }
 
 // list returns the record; empty if there is none.
@@ -181,7 +164,7 @@ func (p *placeholders) empty() error {
 	}
 	lock := p.lock
 	p.lock = nil
-	return exclusive(filepath.Dir(p.record), func() error {
+	return p.exclusive(func() error {
 		defer lock.Close()
 		if !alone(lock) {
 			return nil
@@ -210,7 +193,7 @@ func (p *placeholders) removeAll() error {
 
 // forget removes the placeholders and the record, unless a process needs them.
 func (p *placeholders) forget() error {
-	return exclusive(filepath.Dir(p.record), func() error {
+	return p.exclusive(func() error {
 		lock, err := p.share()
 		if err != nil {
 			return err
@@ -227,8 +210,8 @@ func (p *placeholders) forget() error {
 }
 
 // exclusive calls do while no other process changes records and placeholders.
-func exclusive(records string, do func() error) error {
-	mutex, err := os.OpenFile(filepath.Join(records, mutexName), os.O_RDWR|os.O_CREATE, 0o600)
+func (p *placeholders) exclusive(do func() error) error {
+	mutex, err := os.OpenFile(filepath.Join(filepath.Dir(p.record), mutexName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
 		err = lockWait(mutex)
 	}

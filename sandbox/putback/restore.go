@@ -30,9 +30,9 @@ type restorer struct {
 	folder   string // in aside, for this restoration; each file gets a directory in it
 	restored []sandbox.Restored
 	errs     []error
-	tried    map[string]int
-	final    paths // those that cannot be restored
-	made     paths // protected directories that were created, and are reported as a whole
+	tried    map[string]int // how often each path was restored
+	final    paths          // those that cannot be restored
+	made     paths          // protected directories that were created, and are reported as a whole
 }
 
 // paths are relative paths.

@@ -10,8 +10,9 @@
 // namespaces of its own or through bwrap or firejail. The keeper builds the
 // rest of the wall, restrains one of its threads with the package kernel,
 // starts the command from that thread, and stays until the command ends. The
-// processes talk over a socket (control). What a wall cannot protect while a
-// command runs is restored afterwards by the package putback.
+// processes talk over a socket (control). The package putback creates placeholders
+// before a command, and restores afterwards what a wall cannot protect while a
+// command runs.
 //
 // Read the files in this order:
 //
