@@ -69,7 +69,8 @@ func attacks() []attack {
 }
 
 // Whatever a command did, the protected paths are as before: after the command, and
-// after a process that was killed during it.
+// after a process that was killed during it. Nothing changes at the targets of its
+// symlinks.
 func TestRestore(t *testing.T) {
 	for _, a := range attacks() {
 		for how, do := range map[string]func(f *fixture) []string{
@@ -97,6 +98,7 @@ func TestRestore(t *testing.T) {
 				before := f.state(true)
 				f.wantTold(do(f), a.want...)
 				f.want("protected", f.state(true), before)
+				f.run("test ! -e ../evil || rmdir ../evil; test ! -e ../git || grep '^evil$' ../git/config; test ! -e src/git || test -e src/git/config")
 				if left := f.records(); len(left) > 0 {
 					t.Errorf("left in aside: %v", left)
 				}
