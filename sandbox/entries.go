@@ -26,6 +26,8 @@ type Entry struct {
 	Dir    bool
 	Link   string // the target if the path is a symlink on the way to an entry
 	Absent bool   // the path does not exist
+	// Lower is the directory below an overlay; empty if the path is not an overlay.
+	Lower string
 	// Placeholder takes the place of a missing path; nil means that nothing does.
 	Placeholder *Placeholder
 }

@@ -38,6 +38,15 @@ type Policy struct {
 	// Records is a directory outside everything that may be written, the same for
 	// all processes of the user. Walls record there which placeholders they create.
 	Records string
+	// Overlays are directories that commands can change without changing the files
+	// outside. Only Hidden has them, and only where the kernel mounts them for users
+	// (Linux 5.11) on the file systems of Layers; other walls ignore them. If a path is
+	// also one of Read it is read-only there. Read and Write have no effect below the
+	// path of an overlay.
+	Overlays []Overlay
+	// Layers is a directory outside everything that commands may reach. It receives
+	// what they write in Overlays. It is required if there are any.
+	Layers string
 	// Net lets commands use the network as this process can.
 	Net bool
 	// Doors are the addresses that commands can reach without Net.
@@ -51,6 +60,16 @@ type Policy struct {
 type Placeholder struct {
 	Dir  bool   // an empty directory
 	Text string // the contents of a file
+}
+
+// Overlay is a directory that contains at first what another one contains, such as
+// the user's cache. The commands of a run find there what earlier ones left. Only
+// of commands that run at the same time each has a copy of its own, which another
+// may get later.
+type Overlay struct {
+	Path  string   // where commands find it: an existing directory
+	Lower string   // the directory with the first contents, which is never written; it may be Path
+	Env   []string // the variables of commands that use it, as KEY=VALUE
 }
 
 // Limits limit a command together with all that it started. The comments say

@@ -37,6 +37,7 @@ const (
 	setGit     set = "git"     // read-only .git/config and .git/hooks in a writable directory
 	setMissing set = "missing" // a read-only .config/hone.toml that does not exist
 	setSecret  set = "secret"  // a hidden file with the secret, or a hidden directory around it
+	setCache   set = "cache"   // an overlay of a directory outside, with a writable file
 	// setEndpoint is a hidden socket or FIFO, with another process at its other end,
 	// in a writable directory.
 	setEndpoint set = "endpoint"

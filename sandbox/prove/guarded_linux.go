@@ -11,7 +11,7 @@ import (
 // directory. For those that change something only the state afterwards counts,
 // because walls may restore it.
 func guardedAttempts() []Attempt {
-	return slices.Concat(gitConfigAttempts(), gitFolderAttempts(), missingAttempts(), runningAttempts(), secretAttempts())
+	return slices.Concat(gitConfigAttempts(), gitFolderAttempts(), missingAttempts(), cacheAttempts(), runningAttempts(), secretAttempts())
 }
 
 // git returns an attempt on a repository's configuration and hooks.
@@ -79,6 +79,21 @@ func gitFolderAttempts() []Attempt {
 		git("git-hook-write", func(s Scene) error { return put(s.work(".git", "hooks", "sample"), unix.O_WRONLY) }),
 		git("git-hook-chmod", func(s Scene) error { return unix.Chmod(s.work(".git", "hooks", "sample"), 0o755) }),
 		git("git-hooks-move", func(s Scene) error { return unix.Rename(s.work(".git", "hooks"), s.work(".git", "old")) }),
+	}
+}
+
+// cacheAttempts returns attempts on a directory of which there is an overlay, or which
+// is read-only behind walls without overlays.
+func cacheAttempts() []Attempt {
+	return []Attempt{
+		{Name: "cache-write", Outside: true, Set: setCache, Try: func(s Scene) error { return put(s.cache("file"), unix.O_WRONLY) }},
+		{Name: "cache-chmod", Outside: true, Set: setCache, Try: func(s Scene) error { return unix.Chmod(s.cache("file"), 0o755) }},
+		{Name: "cache-remove", Outside: true, Set: setCache, Try: func(s Scene) error {
+			if err := unix.Unlink(s.cache("dir", "file")); err != nil {
+				return err
+			}
+			return unix.Rmdir(s.cache("dir"))
+		}},
 	}
 }
 

@@ -71,6 +71,11 @@ func (s Scene) lib(rest ...string) string {
 	return filepath.Join(append([]string{s.Dir, "lib"}, rest...)...)
 }
 
+// cache returns a path in a directory outside of which there is an overlay inside.
+func (s Scene) cache(rest ...string) string {
+	return filepath.Join(append([]string{s.Dir, "caches", s.Name}, rest...)...)
+}
+
 // linked returns a path in a writable directory that the policy names by a
 // symlink.
 func (s Scene) linked(rest ...string) string {

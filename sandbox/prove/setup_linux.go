@@ -133,6 +133,9 @@ func (s Scene) files(of set) map[string]func(secret string) string {
 		files[s.work(".config", "other")] = text("untouched\n")
 	case setSecret:
 		files[s.hidden()] = secret
+	case setCache:
+		files[s.cache("file")] = text("untouched\n")
+		files[s.cache("dir", "file")] = text("untouched\n")
 	}
 	switch s.Name {
 	case "move-out":

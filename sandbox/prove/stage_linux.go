@@ -52,6 +52,7 @@ func (st *stage) policy(attempts []Attempt) sandbox.Policy {
 
 		Placeholders: map[string]sandbox.Placeholder{},
 		Records:      filepath.Join(st.Dir, "records"),
+		Layers:       filepath.Join(st.Dir, "layers"),
 	}
 	if program, err := os.Readlink(st.Program); err == nil {
 		p.Read = append(p.Read, program)
@@ -66,6 +67,9 @@ func (st *stage) policy(attempts []Attempt) sandbox.Policy {
 			p.Placeholders[s.work(".config", "hone.toml")] = sandbox.Placeholder{}
 		case setSecret:
 			p.Hide = append(p.Hide, s.guarded())
+		case setCache:
+			p.Read = append(p.Read, s.cache())
+			p.Overlays = append(p.Overlays, sandbox.Overlay{Path: s.cache(), Lower: s.cache()})
 		case setEndpoint:
 			p.Hide = append(p.Hide, s.endpoint())
 		}
@@ -89,6 +93,8 @@ func (st *stage) look(a Attempt) string {
 	case setMissing:
 		kind(&seen, s.work(".config"))
 		describe(&seen, s.work(".config", "hone.toml"), false)
+	case setCache:
+		describe(&seen, s.cache(), true)
 	}
 	describe(&seen, s.outside(), true)
 	describe(&seen, s.lib("file-"+a.Name), true)

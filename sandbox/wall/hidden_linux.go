@@ -20,7 +20,7 @@ import (
 func hiddenKind() kind {
 	const advice = "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; in a container its settings), or use the landlock wall"
 	return kind{
-		traits:   traits{Level: sandbox.LevelHidden, Namespaces: true, Mounted: true},
+		traits:   traits{Level: sandbox.LevelHidden, Namespaces: true, Mounted: true, Overlays: true},
 		build:    buildHidden,
 		restrain: behindMounts,
 		advice:   func(spec) (string, string) { return "", advice },
@@ -147,6 +147,9 @@ func (r *newRoot) put(m mount) error {
 	case mountHideDir:
 		fd, err := newFS("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode", "0555", "size", "1m")
 		return r.attach(fd, err, m.Path, true, 0)
+	case mountOverlay:
+		fd, err := newOverlay(m.Lower, layerOf(r.spec.Layers, m.Path))
+		return r.attach(fd, err, m.Path, true, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	}
 	attributes := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
 	if m.Kind == mountRead {

@@ -17,6 +17,7 @@ const (
 	mountHideFile                  // something that cannot be read or written, over a file
 	mountHideDir                   // an empty directory, read-only once everything below it is mounted
 	mountLink                      // a symlink to make; nothing is mounted
+	mountOverlay                   // an overlay, writable
 )
 
 // mount is one path in a file system that a wall builds.
@@ -25,6 +26,7 @@ type mount struct {
 	Kind   mountKind
 	Dir    bool   // Path is a directory
 	Target string // of a mountLink
+	Lower  string // of a mountOverlay: the directory whose files it shows at first
 }
 
 // mounts returns the mounts that show the entries of a policy and nothing else,
@@ -90,8 +92,12 @@ func (m mounter) around(path string) sandbox.Access {
 
 // entry mounts an entry whose access differs from that around it.
 func (m mounter) entry(e sandbox.Entry) {
-	if e.Access == sandbox.AccessRead {
+	if e.Access == sandbox.AccessRead || e.Lower != "" {
 		m.pin(e.Path)
+	}
+	if e.Lower != "" {
+		m.mounts[e.Path] = mount{Path: e.Path, Kind: mountOverlay, Dir: true, Lower: e.Lower}
+		return
 	}
 	if e.Access == m.around(e.Path) {
 		return

@@ -54,6 +54,14 @@ func TestMounts(t *testing.T) {
 				{Path: "/w/a/b/c/d/e/f", Kind: mountRead},
 			},
 		},
+		"an overlay, whose folder is held in place": {
+			[]sandbox.Entry{dir("/h", sandbox.AccessWrite), {Path: "/h/.npm/_cacache", Access: sandbox.AccessWrite, Dir: true, Lower: "/u/_cacache"}},
+			[]mount{rw("/h"), rw("/h/.npm"), {Path: "/h/.npm/_cacache", Kind: mountOverlay, Dir: true, Lower: "/u/_cacache"}},
+		},
+		"an overlay at its own path, with a hidden file": {
+			[]sandbox.Entry{dir("/u", sandbox.AccessRead), {Path: "/u/mod", Access: sandbox.AccessWrite, Dir: true, Lower: "/u/mod"}, file("/u/mod/key", sandbox.AccessNone)},
+			[]mount{ro("/u"), {Path: "/u/mod", Kind: mountOverlay, Dir: true, Lower: "/u/mod"}, {Path: "/u/mod/key", Kind: mountHideFile}},
+		},
 		"hidden, and not held in place": {
 			[]sandbox.Entry{dir("/w", sandbox.AccessWrite), file("/w/a/.env", sandbox.AccessNone), dir("/w/b/keys", sandbox.AccessNone)},
 			[]mount{rw("/w"), {Path: "/w/a/.env", Kind: mountHideFile}, {Path: "/w/b/keys", Kind: mountHideDir, Dir: true}},

@@ -41,6 +41,8 @@ type traits struct {
 	Namespaces bool
 	// Mounted means that commands see a file system built from the policy.
 	Mounted bool
+	// Overlays means that the wall can mount the policy's overlays.
+	Overlays bool
 }
 
 // spec tells a helper what to do.
@@ -50,6 +52,7 @@ type spec struct {
 	Policy  sandbox.Policy // without Doors
 	Entries []sandbox.Entry
 	Doors   []string // addresses
+	Layers  string   // the directory with the layers of the overlays; empty if there are none
 	// Wrapper is the command line of the program that builds the wall and runs
 	// the keeper; empty if there is none.
 	Wrapper []string

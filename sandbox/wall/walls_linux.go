@@ -28,7 +28,8 @@ type Walls struct {
 	grade sandbox.Grade
 	grace time.Duration // see [sandbox.None]
 
-	filled []string // the paths that did not exist when the walls were built, and have placeholders
+	filled   []string          // the paths that did not exist when the walls were built, and have placeholders
+	overlays []sandbox.Overlay // those of the policy that commands find
 }
 
 var _ sandbox.Runner = (*Walls)(nil)
@@ -49,11 +50,16 @@ func Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, er
 	if err != nil {
 		return nil, err
 	}
-	if err := w.try(ctx); err != nil {
-		w.Close()
-		return nil, err
+	err = w.try(ctx)
+	if err == nil {
+		return w, nil
 	}
-	return w, nil
+	w.Close()
+	if len(w.overlays) > 0 && ctx.Err() == nil {
+		p.Overlays = nil // perhaps only these cannot be mounted
+		return Build(ctx, wall, p)
+	}
+	return nil, err
 }
 
 // buildAuto builds the strongest wall that can be built here. It never chooses
@@ -102,6 +108,9 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 		w.spec.Doors = w.doors
 		w.guard, err = putback.New(putback.Config{Entries: w.unprotected(), Aside: p.Aside, Placeholders: placeholders, Records: p.Records})
 	}
+	if err == nil && k.traits.Overlays {
+		err = w.overlay()
+	}
 	if err != nil {
 		_ = w.Close()
 	}
@@ -133,7 +142,12 @@ func (w *Walls) try(ctx context.Context) error {
 }
 
 func (w *Walls) tryOnce(ctx context.Context) error {
-	l, err := start(w.spec, sandbox.Command{Dir: "/"}, nil, nil)
+	s, unlock, err := w.lockLayers(w.spec)
+	if err != nil {
+		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "there is no place for its overlays", Err: err}
+	}
+	defer unlock()
+	l, err := start(s, sandbox.Command{Dir: "/"}, nil, nil)
 	if err != nil {
 		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "it cannot be started", Err: err}
 	}
@@ -243,6 +257,11 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 	if err != nil {
 		return sandbox.Result{}, err
 	}
+	s, unlock, err := w.lockLayers(s)
+	if err != nil {
+		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
+	}
+	defer unlock()
 	l, err := start(s, c, w.serve, up)
 	if err != nil {
 		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}

@@ -51,6 +51,9 @@ func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running,
 	})
 }
 
+// OverlayEnv returns nil: there are no overlays.
+func (w *Walls) OverlayEnv() []string { return nil }
+
 // Grade reports that nothing is held back.
 func (w *Walls) Grade() sandbox.Grade {
 	return sandbox.Grade{Wall: sandbox.NoWall, Level: sandbox.LevelOpen, Net: "on"}

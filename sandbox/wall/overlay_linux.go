@@ -1,0 +1,156 @@
+package wall
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
+)
+
+// An overlay shows the files of its lower directory and those of its upper one,
+// which receives all changes. Upper directories are in Policy.Layers, in a
+// directory for each command that runs at the same time: LAYERS/0, LAYERS/1 and so
+// on. The kernel leaves undefined what happens if two mounts share an upper
+// directory, so a command locks the first of them that no other one uses. Commands
+// that run one after the other all use LAYERS/0, and each finds what those before
+// it left.
+//
+// Commands cannot reach these directories, only change files through the overlay.
+// So a command can spoil the caches of its own run, and nothing else.
+
+// overlay adds the entries of the policy's overlays whose directories exist, in
+// place of the readable and writable paths in these: mounted there, they would be the
+// files outside.
+func (w *Walls) overlay() error {
+	for _, o := range w.spec.Policy.Overlays {
+		path, err := filepath.EvalSymlinks(o.Path)
+		lower, missing := filepath.EvalSymlinks(o.Lower)
+		if err = errors.Join(err, missing); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the policy of the walls: %w", err)
+		}
+		w.spec.Entries = slices.DeleteFunc(w.spec.Entries, func(e sandbox.Entry) bool {
+			return e.Access != sandbox.AccessNone && e.Link == "" && sandbox.Within(path, e.Path)
+		})
+		w.spec.Entries = append(w.spec.Entries, sandbox.Entry{Path: path, Access: sandbox.AccessWrite, Dir: true, Lower: lower})
+		w.overlays = append(w.overlays, o)
+	}
+	return nil
+}
+
+// OverlayEnv returns the variables of commands that use the overlays of the policy;
+// nil if these walls have no overlays. Commands need not have them.
+func (w *Walls) OverlayEnv() []string {
+	var env []string
+	for _, o := range w.overlays {
+		env = append(env, o.Env...)
+	}
+	return env
+}
+
+// lockLayers returns a spec with directories for what a command writes in the
+// overlays. They belong to it until unlock is called, which must be after all its
+// processes have ended.
+func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
+	if len(w.overlays) == 0 {
+		return s, func() {}, nil
+	}
+	for n := 0; ; n++ {
+		s.Layers = filepath.Join(s.Policy.Layers, strconv.Itoa(n))
+		lock, err := lockDir(s.Layers)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			continue
+		}
+		if err == nil {
+			err = s.makeLayers()
+		}
+		if err != nil {
+			_ = lock.Close()
+			return s, nil, err
+		}
+		return s, func() { s.removeWork(); _ = lock.Close() }, nil
+	}
+}
+
+// lockDir makes a directory and locks it until the file is closed.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, &os.PathError{Op: "lock", Path: dir, Err: err}
+	}
+	return f, nil
+}
+
+// layers returns the directories of all overlays.
+func (s spec) layers() (dirs []string) {
+	for _, e := range s.Entries {
+		if e.Lower != "" {
+			dirs = append(dirs, layerOf(s.Layers, e.Path))
+		}
+	}
+	return dirs
+}
+
+func (s spec) makeLayers() error {
+	for _, dir := range s.layers() {
+		for _, name := range []string{upperName, workName} {
+			if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeWork removes what the kernel leaves of unmounted overlays: a directory that
+// only root can open, and files in it.
+func (s spec) removeWork() {
+	for _, dir := range s.layers() {
+		work := filepath.Join(dir, workName)
+		_ = os.Chmod(filepath.Join(work, "work"), 0o700)
+		_ = os.RemoveAll(work)
+	}
+}
+
+// The directories of an overlay: its changes, and one for the kernel.
+const upperName, workName = "upper", "work"
+
+// layerOf returns the directory of an overlay.
+func layerOf(layers, path string) string {
+	return filepath.Join(layers, fmt.Sprintf("%x", sha256.Sum256([]byte(path)))[:16])
+}
+
+// newOverlay makes an overlay and does not mount it. The kernel knows the
+// directories by descriptors: as options, paths must be short and need escapes.
+func newOverlay(lower, layer string) (int, error) {
+	options := []string{"userxattr", "", "index", "off"}
+	for key, path := range map[string]string{"lowerdir": lower, "upperdir": filepath.Join(layer, upperName), "workdir": filepath.Join(layer, workName)} {
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+		if err != nil {
+			return -1, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+		defer unix.Close(fd)
+		options = append(options, key, "/proc/self/fd/"+strconv.Itoa(fd))
+	}
+	fd, err := newFS("overlay", 0, options...)
+	if err != nil {
+		return -1, fmt.Errorf("make an overlay: %w", err)
+	}
+	return fd, nil
+}
