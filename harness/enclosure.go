@@ -179,13 +179,14 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	}
 	policy.Aside, policy.Records, policy.Doors = e.dir.Aside, e.dir.Records, w.Doors
 	e.policy = policy
-	e.env = env
-	if w.environ != nil {
-		e.env = w.environ
+	if e.Walls, err = wall.Build(ctx, sandbox.Wall(w.Settings.Wall), policy); err != nil {
+		return err
 	}
-	e.env = slices.Concat(e.env, w.vars)
-	e.Walls, err = wall.Build(ctx, sandbox.Wall(w.Settings.Wall), policy)
-	return err
+	if w.environ != nil {
+		env = w.environ
+	}
+	e.env = slices.Concat(env, e.OverlayEnv(), w.vars)
+	return nil
 }
 
 // checkState returns an error if settings would open the state folder, or part of it,

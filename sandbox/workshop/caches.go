@@ -9,11 +9,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/environ"
 )
 
 // caches shows what package managers have downloaded. It configures them to use
-// only that or, with the network, to download more into the run's home. The
-// user's caches are never written.
+// only that or, with the network, to download more into the run's home. Behind
+// walls with overlays they then find the user's caches too, and what they change
+// there stays in the run. The user's caches are never written.
 func (o *outfit) caches() {
 	o.goCaches()
 	o.cargoCaches()
@@ -33,8 +37,39 @@ func (o *outfit) showDir(dir, name string) string {
 	return path
 }
 
+// overlay shows a cache of the user at a path of the run, unless it does not exist
+// or is unfit. env are the variables of commands that find it there.
+func (o *outfit) overlay(lower, path string, env ...string) {
+	if !filepath.IsAbs(lower) || !isDir(lower) || o.inside(lower) || o.unfit(lower) || o.secret(lower) {
+		return
+	}
+	env = slices.DeleteFunc(env, func(kv string) bool { return slices.Contains(o.keep, environ.Name(kv)) })
+	o.overlays = append(o.overlays, sandbox.Overlay{Path: path, Lower: filepath.Clean(lower), Env: env})
+}
+
+// overlayDir shows a directory below one of the user's at a path of the run's home.
+func (o *outfit) overlayDir(dir, name, inHome string) {
+	if dir != "" {
+		o.overlay(filepath.Join(dir, name), o.inHome(inHome))
+	}
+}
+
+// useOverlays adds the overlays to a policy, without those of directories that the
+// policy hides or opens, in part or as a whole.
+func (o *outfit) useOverlays(p *sandbox.Policy) {
+	p.Layers = filepath.Join(o.run, layersDir)
+	p.Overlays = slices.DeleteFunc(o.overlays, func(v sandbox.Overlay) bool {
+		return slices.ContainsFunc(slices.Concat(p.Write, p.Hide), func(path string) bool {
+			lower, path := realPath(v.Lower), realPath(path)
+			return sandbox.Within(path, lower) || sandbox.Within(lower, path)
+		})
+	})
+}
+
 // goCaches configures Go. Without the network it reads the user's module cache in
-// place; with it, modules are copied to the run's home, first from that cache.
+// place. With it, Go uses an overlay of that cache at the same path, so that what it
+// compiled there for the user fits here; or else copies modules to the run's home,
+// first from that cache.
 func (o *outfit) goCaches() {
 	o.set("GOENV", "off")
 	o.set("GOPATH", o.inHome("go"))
@@ -57,6 +92,9 @@ func (o *outfit) goCaches() {
 	}
 	o.set("GOMODCACHE", o.inHome("go/pkg/mod"))
 	proxies := withoutPasswords(o.goVar("GOPROXY"))
+	if cache != "" {
+		o.overlay(cache, cache, "GOMODCACHE="+cache, "GOPROXY="+proxies)
+	}
 	if dir := filepath.Join(cache, "cache", "download"); cache != "" && isDir(dir) {
 		proxies = (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String() + "," + proxies
 	}
@@ -159,13 +197,17 @@ func readSettings(path string) []byte {
 }
 
 // cargoCaches configures Cargo. Its home is in the run's home, with links to the
-// user's programs and, without the network, to the downloaded crates. Cargo's
-// settings may contain tokens and are not shown.
+// user's programs and, without the network, to the downloaded crates; with it,
+// there are overlays of these. Cargo's settings may contain tokens and are not
+// shown.
 func (o *outfit) cargoCaches() {
 	o.set("CARGO_HOME", o.inHome(".cargo"))
 	cargo := o.dir("CARGO_HOME", ".cargo")
 	names := []string{"bin"}
-	if !o.net {
+	if o.net {
+		o.overlayDir(cargo, "registry", ".cargo/registry")
+		o.overlayDir(cargo, "git", ".cargo/git")
+	} else {
 		o.set("CARGO_NET_OFFLINE", "true")
 		names = append(names, "registry", "git")
 	}
@@ -210,17 +252,20 @@ func (o *outfit) javaCaches() {
 	}
 }
 
-// nodeCaches configures npm. Its cache is in the run's home; without the network
-// it is a link to the user's packages.
+// nodeCaches configures npm. Its cache is in the run's home; the packages in it are
+// a link to the user's or, with the network, an overlay of them.
 func (o *outfit) nodeCaches() {
 	o.set("npm_config_cache", o.inHome(".npm"))
 	o.set("npm_config_update_notifier", "false")
 	o.set("npm_config_fund", "false")
 	o.set("npm_config_audit", "false")
-	if !o.net {
+	npm := o.dir("npm_config_cache", ".npm")
+	if o.net {
+		o.overlayDir(npm, "_cacache", ".npm/_cacache")
+	} else {
 		o.set("npm_config_offline", "true")
 		o.set("COREPACK_ENABLE_NETWORK", "0")
-		if cache := o.showDir(o.dir("npm_config_cache", ".npm"), "_cacache"); cache != "" {
+		if cache := o.showDir(npm, "_cacache"); cache != "" {
 			o.link(".npm/_cacache", cache)
 		}
 	}
@@ -237,10 +282,13 @@ func (o *outfit) setDir(variable, usual string) {
 }
 
 // pythonCaches configures Python. Packages that the user installed can be
-// imported. pip cannot use its cache without an index, so that is not shown.
+// imported. pip cannot use its cache without an index, so that is shown only with
+// the network.
 func (o *outfit) pythonCaches() {
 	o.set("PIP_DISABLE_PIP_VERSION_CHECK", "1")
-	if !o.net {
+	if o.net {
+		o.overlayDir(o.pipCache(), "", ".cache/pip")
+	} else {
 		o.set("PIP_NO_INDEX", "1")
 		o.set("UV_OFFLINE", "1")
 	}
@@ -253,6 +301,14 @@ func (o *outfit) pythonCaches() {
 		o.show(site)
 	}
 	o.set("PYTHONUSERBASE", base)
+}
+
+// pipCache returns the user's cache of pip; empty if there is none.
+func (o *outfit) pipCache() string {
+	if cache := o.get("XDG_CACHE_HOME"); cache != "" && o.get("PIP_CACHE_DIR") == "" {
+		return filepath.Join(cache, "pip")
+	}
+	return o.dir("PIP_CACHE_DIR", ".cache/pip")
 }
 
 // otherCaches configures .NET, which has a variable for a read-only cache.

@@ -34,6 +34,8 @@ type outfit struct {
 	system int      // how many of them System returned
 	vars   []string // the variables to set, as KEY=VALUE
 	links  []link   // the links to make in the run's home
+
+	overlays []sandbox.Overlay // of the user's caches
 }
 
 // place is a path with and without symlinks.

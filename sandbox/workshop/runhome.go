@@ -41,6 +41,11 @@ func (o *outfit) makeHome() error {
 			return err
 		}
 	}
+	for _, v := range o.overlays {
+		if err := o.makePoint(home, v.Path); err != nil {
+			return err
+		}
+	}
 	if err := ignorePlaceholders(home); err != nil {
 		return err
 	}
@@ -81,6 +86,23 @@ func makeDir(in *os.Root, name string) error {
 		return err
 	}
 	return nil
+}
+
+// makePoint makes the directory of an overlay, and its parents, if it is in the
+// run's home.
+func (o *outfit) makePoint(home *os.Root, path string) error {
+	name, err := filepath.Rel(o.inHome(""), path)
+	if err != nil || !filepath.IsLocal(name) {
+		return nil
+	}
+	for i, c := range name {
+		if c == filepath.Separator {
+			if err := makeDir(home, name[:i]); err != nil {
+				return err
+			}
+		}
+	}
+	return makeDir(home, name)
 }
 
 // makeLink makes a symlink in a home, and its parent directory. It keeps a

@@ -35,7 +35,7 @@ type Workshop struct {
 	// Root is the workspace, an absolute path. Commands may write it.
 	Root string
 	// Home is the directory of this run, an absolute path outside Root that
-	// nothing else uses. It will contain the directories home, tmp and aside.
+	// nothing else uses. It will contain the directories home, tmp, aside and layers.
 	// Commands may write the first two, which keep their contents from one
 	// command to the next.
 	Home string
@@ -52,7 +52,8 @@ type Workshop struct {
 	// that Go's build cache starts empty.
 	Self string
 	// Net lets commands use the network. Package managers then download into
-	// the directory of the run.
+	// the directory of the run. Commands behind walls with overlays need the
+	// variables of wall.Walls.OverlayEnv.
 	Net bool
 	// Write, Read and Hide are added to the lists of the [sandbox.Policy]. A path
 	// of Read is shown even if it is known to contain keys. Sockets and FIFOs in
@@ -68,9 +69,10 @@ type Workshop struct {
 
 // The directories of a run.
 const (
-	homeDir  = "home"
-	tmpDir   = "tmp"
-	asideDir = "aside"
+	homeDir   = "home"
+	tmpDir    = "tmp"
+	asideDir  = "aside"
+	layersDir = "layers" // made by walls
 )
 
 // Policy makes the directories of the run. It returns what commands may reach and
@@ -82,7 +84,7 @@ const (
 // show it as /tmp. Programs that always use /tmp, such as Java without
 // java.io.tmpdir, work only behind those. Without the network, package managers
 // are switched to offline mode and read the user's caches in place; with it they
-// download into the run's home. The error is a [*EscapeError] if a symlink in
+// download into the run's home, or into overlays of the user's caches. The error is a [*EscapeError] if a symlink in
 // the workspace would show something outside.
 func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	w, err := w.clean()
@@ -117,6 +119,7 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 			p.Hide = append(p.Hide, path)
 		}
 	}
+	o.useOverlays(&p)
 	return p, w.environment(o, path), nil
 }
 
