@@ -6,6 +6,8 @@ import (
 
 	"hone/journal"
 	"hone/loop"
+	"hone/sandbox"
+	"hone/sandbox/wall"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
@@ -18,6 +20,8 @@ type Host struct {
 	Version  string                       // of the program; runs record it
 	Observer journal.Observer             // is called for the events of every journal
 	Notify   func(note string)            // tells the user about a default; nil does nothing
+	// Walls returns the kinds of walls of this system; nil means wall.Kinds.
+	Walls func() []sandbox.Wall
 	// Trust asks the user to trust a folder's programs or settings; nil denies both.
 	// See [Host.Trusted].
 	Trust         func(context.Context, TrustQuestion) bool
@@ -39,6 +43,21 @@ func (h Host) environ() []string {
 	}
 	return h.Environ
 }
+
+func (h Host) wallKinds() []sandbox.Wall {
+	if h.Walls == nil {
+		return wall.Kinds()
+	}
+	return h.Walls()
+}
+
+// HasWalls reports whether this system has any walls, even if they cannot be built
+// here. Without them, and unless the settings name a wall, checks and builds run with
+// the user's rights, and models cannot run commands (ruling G20).
+func (h Host) HasWalls() bool { return len(h.wallKinds()) > 0 }
+
+// NoWallsHere tells the user what [Host.HasWalls] means if it returns false.
+const NoWallsHere = "none on this system: checks and builds run with your rights, and models cannot run commands (--sandbox none allows them)"
 
 // Note tells the user about a default that was used.
 func (h Host) Note(text string) {

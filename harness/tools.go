@@ -37,6 +37,9 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 		d := roleDir{set.Dir, s.run}
 		tools = append(tools, d.withPaths(tool.Write(tree, s.guard, d.apply)), d.withPaths(tool.Edit(tree, s.guard, d.apply)))
 	}
+	if s.loop.Shared().Walls.Absent {
+		return tools
+	}
 	lines := set.Lines(tree.Dir())
 	if check := s.loop.Shared().Check; check != "" && !set.ReadOnly && set.Dir == "" {
 		lines.Always = []string{check}

@@ -205,9 +205,13 @@ func (h Host) Openings(l loop.Loop) []string {
 		}
 	}
 	set := l.Shared()
-	add("commands can change %s", set.Walls.Write)
-	add("commands can read %s", set.Walls.Read)
-	add("commands get the variables %s", set.Walls.Env)
+	if set.Walls.Absent {
+		lines = append(lines, "walls: "+NoWallsHere)
+	} else {
+		add("commands can change %s", set.Walls.Write)
+		add("commands can read %s", set.Walls.Read)
+		add("commands get the variables %s", set.Walls.Env)
+	}
 	add("the check gets the variables %s", set.CheckEnv)
 	add("files that look secret are sent: %s", set.Send)
 	if set.Walls.Net && !set.Walls.None() {

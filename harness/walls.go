@@ -53,6 +53,9 @@ func (s *Session) newWalls(p loop.WallPlan) *walls {
 		w.enclosure.Root = s.Dir
 	}
 	set := &w.enclosure.Settings
+	if settings.Absent && !p.OwnHome {
+		set.Wall = string(sandbox.NoWall)
+	}
 	if p.Net != nil {
 		set.Net = *p.Net
 	}
@@ -92,6 +95,9 @@ func (w *walls) build(ctx context.Context) error {
 	if w.plan.Door != nil {
 		w.enclosure.Doors[0] = w.plan.Door(ownNet(sandbox.Wall(w.enclosure.Settings.Wall), w.enclosure.Settings.Net))
 	}
+	if set := w.enclosure.Settings; set.Absent && set.Wall != string(sandbox.NoWall) {
+		return NoWalls(ctx, &sandbox.WallError{Wall: sandbox.Auto, Reason: "this system has none"})
+	}
 	var err error
 	if w.enclosed, err = w.session.host.Enclose(ctx, w.enclosure); err != nil {
 		return NoWalls(ctx, err)
@@ -121,6 +127,7 @@ func ownNet(wall sandbox.Wall, net bool) bool {
 func (w *walls) recordGrade() error {
 	run, notes := w.session.run, w.enclosed.RecoveredNotes()
 	switch {
+	case w.enclosure.Settings.Absent: // the settings say so
 	case w.enclosure.readOnly && w.enclosed.Grade().Level == sandbox.LevelOpen:
 		notes = append(notes, "there are no walls, so the reviewer's commands could change files; only the list of allowed commands prevents that")
 	case !w.enclosure.proved:

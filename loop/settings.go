@@ -219,7 +219,11 @@ func (m Model) Exposed() string {
 // WallSettings are the walls of a run's commands. Paths are absolute. The zero value
 // means no walls.
 type WallSettings struct {
-	Wall      string   `json:"wall,omitempty"` // empty and "none" mean no walls
+	Wall string `json:"wall,omitempty"` // empty and "none" mean no walls
+	// Absent means that this system has no walls, and that the settings do not name one.
+	// Then checks and builds run without walls, and models cannot run commands (ruling
+	// G20).
+	Absent    bool     `json:"absent,omitempty"`
 	Net       bool     `json:"net,omitempty"`
 	Write     []string `json:"write,omitempty"`
 	Read      []string `json:"read,omitempty"`
@@ -230,7 +234,25 @@ type WallSettings struct {
 }
 
 // None reports whether commands run with the user's own rights.
-func (s WallSettings) None() bool { return s.Wall == "" || s.Wall == string(sandbox.NoWall) }
+func (s WallSettings) None() bool {
+	return s.Absent || s.Wall == "" || s.Wall == string(sandbox.NoWall)
+}
+
+// System returns the system text of a role that has a session's tools. It tells the
+// model if there is no bash among them.
+func (s WallSettings) System(text string) string {
+	if !s.Absent {
+		return text
+	}
+	return text + noBash
+}
+
+const noBash = `
+# No commands
+
+This session has no tool ` + "`bash`" + `, because this system cannot restrict commands. You cannot run the check, tests or any other program, whatever else
+your instructions say. Read the code with care instead, and never claim that you ran something. If there is a check, it runs when your session ends.
+`
 
 // Named reports whether the settings name a wall, instead of leaving the choice to
 // hone.

@@ -16,6 +16,7 @@ import (
 	"hone/harness"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/sandbox"
 	"hone/workspace/secret"
 )
 
@@ -29,9 +30,10 @@ type app struct {
 	terminal bool // the user sees the output and can answer questions
 	colour   bool
 	observer journal.Observer
-	trust    bool          // the user typed that the folder's own programs may run
-	answers  <-chan string // the lines of the terminal; nil until the first question
-	parsed   bool          // the command line is valid, and its command runs
+	walls    func() []sandbox.Wall // see harness.Host
+	trust    bool                  // the user typed that the folder's own programs may run
+	answers  <-chan string         // the lines of the terminal; nil until the first question
+	parsed   bool                  // the command line is valid, and its command runs
 	exit     int
 }
 

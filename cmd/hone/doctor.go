@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,7 +78,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	looks = append(looks, a.lookAtKeys()...)
 	looks = append(looks, a.lookAtAgents(f.dir)...)
 	looks = append(looks, a.lookAtProvider(ctx, f.dir, f.model, f.baseURL))
-	looks = append(looks, lookAtWalls(ctx, f)...)
+	looks = append(looks, a.lookAtWalls(ctx, f)...)
 	bad := 0
 	for _, d := range looks {
 		if d.bad {
@@ -271,19 +270,18 @@ func (a *app) probedModel(dir string, f loop.Flags) (loop.Model, error) {
 }
 
 // lookAtWalls tries every wall by trying to cross it, the strongest first.
-func lookAtWalls(ctx context.Context, f doctorFlags) []diagnosis {
-	walls := []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail}
+func (a *app) lookAtWalls(ctx context.Context, f doctorFlags) []diagnosis {
 	switch wall := sandbox.Wall(f.wall); {
 	case wall == sandbox.NoWall:
 		return nil
-	case runtime.GOOS != "linux":
-		return []diagnosis{{what: "walls", absent: true, found: "walls work on Linux only; here build.sh and --check run with your rights"}}
+	case !a.host().HasWalls():
+		return []diagnosis{{what: "walls", absent: true, found: harness.NoWallsHere}}
 	case wall != sandbox.Auto:
 		return []diagnosis{lookAtWall(ctx, wall, f.verbose)}
 	}
 	auto := diagnosis{what: "walls", absent: true, found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5"}
 	var looks []diagnosis
-	for _, wall := range walls {
+	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail} {
 		d := lookAtWall(ctx, wall, f.verbose)
 		looks = append(looks, d)
 		if auto.absent && !d.absent && wall != sandbox.Firejail {

@@ -22,6 +22,7 @@ import (
 	"hone"
 	"hone/harness"
 	"hone/journal"
+	"hone/sandbox"
 )
 
 // Version is the version of the program. Release builds set it.
@@ -30,16 +31,17 @@ var Version = "devel"
 func main() {
 	// In a helper process of a wall this call does not return.
 	harness.Main()
-	os.Exit(Main(os.Args[1:], journal.Observer{}))
+	os.Exit(Main(os.Args[1:], journal.Observer{}, nil))
 }
 
 // Main runs the program and returns its exit status, so that tests can run it
-// in their own binary. It adds the observer to every journal that it opens.
-func Main(args []string, o journal.Observer) int {
+// in their own binary. It adds the observer to every journal that it opens. walls
+// returns the kinds of walls of this system; nil means those that it really has.
+func Main(args []string, o journal.Observer, walls func() []sandbox.Wall) int {
 	ensureOwnerAccess()
 	ctx, stop := interruptContext()
 	defer stop()
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, environ: os.Environ(), observer: o}
+	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, environ: os.Environ(), observer: o, walls: walls}
 	a.terminal = term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
 	a.colour = a.terminal && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"
 	return a.run(ctx, args)

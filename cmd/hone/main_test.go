@@ -33,9 +33,18 @@ import (
 func TestMain(m *testing.M) {
 	harness.Main()
 	testscript.Main(ownState{m}, map[string]func(){
-		"hone":        func() { os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")))) },
+		"hone":        func() { os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")), wallsOfTest())) },
 		"on-terminal": onTerminal,
 	})
+}
+
+// wallsOfTest returns nil, for the walls of this system, or a function that returns
+// none if a script says so.
+func wallsOfTest() func() []sandbox.Wall {
+	if os.Getenv("HONE_TEST_NO_WALLS") == "" {
+		return nil
+	}
+	return func() []sandbox.Wall { return nil }
 }
 
 // ownState runs the tests with a state folder of their own, and trusts the programs of

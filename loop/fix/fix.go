@@ -23,6 +23,7 @@ type Loop struct {
 	Fixer  hone.Role
 	Check  string // the command line that must pass
 	Advice string // the user's; empty if there is none
+	NoBash bool   // the fixer has no bash, and cannot run the check
 }
 
 // Round is one conversation. It starts with what the check reports now.
@@ -38,10 +39,17 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]
 	return nil, err
 }
 
+func howToRun(noBash bool) string {
+	if noBash {
+		return "You cannot run it. It runs when your session ends."
+	}
+	return "You may run it with `bash`, exactly as it is written here, as often as you need."
+}
+
 // prompt returns the part of the prompt that is the same in all rounds.
 func (l Loop) prompt() string {
 	text := "This check must pass:\n\n    " + strings.ReplaceAll(strings.TrimSpace(l.Check), "\n", "\n    ") +
-		"\n\nYou may run it with `bash`, exactly as it is written here, as often as you need.\n"
+		"\n\n" + howToRun(l.NoBash) + "\n"
 	if l.Advice != "" {
 		text += "\nThe user adds this advice:\n\n" + strings.TrimSpace(l.Advice) + "\n"
 	}

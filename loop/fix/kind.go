@@ -62,7 +62,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, err
 	}
 	v.Advice, err = in.Text()
-	v.System, v.Approve = System, cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
+	v.System, v.Approve = v.Walls.System(System), cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
 	v.Complete(v.table.Turns, v.table.MaxToolCalls)
 	return in.Limits(v.table.Rounds), err
 }
@@ -81,7 +81,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 
 func (v *invocation) loop(fixer hone.Role) Loop {
 	fixer.Bounds = v.Bounds()
-	return Loop{Fixer: fixer, Check: v.Check, Advice: v.Advice}
+	return Loop{Fixer: fixer, Check: v.Check, Advice: v.Advice, NoBash: v.Walls.Absent}
 }
 
 // summary returns what to type for new work if there was nothing to fix.

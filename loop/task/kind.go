@@ -33,7 +33,8 @@ report. If there is a check, it decides whether the task is done.
 
 The task is a TOML file (see hone init task) or a text; use - to read the text from standard input.
 Commands are limited to a list of programs, which the task file and --allow can extend. They run behind
-walls, without network.
+walls, without network; where there are none (macOS, Windows) a model runs no commands, unless you say
+--sandbox none.
 
 The executor may also be a command-line agent, command/NAME, which .config/hone.toml defines. It runs
 behind the same walls. hone then computes from the files what it did, and the reviewer needs a model
@@ -113,7 +114,6 @@ func (v *invocation) Own(root string) func(path string) bool {
 
 // Resolve reads flags, environment, task file and configuration.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
-	v.System = System
 	v.Complete(v.table.Turns, v.table.MaxToolCalls)
 	if v.File, v.Text, err = argument(in); err != nil {
 		return l, err
@@ -132,6 +132,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if err := v.resolveModels(in); err != nil {
 		return l, err
 	}
+	v.System = v.Walls.System(System)
 	v.Approve = cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
 	return in.Limits(v.table.Rounds), nil
 }
@@ -264,6 +265,7 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 	l := Loop{File: v.File, Text: v.Text, Check: v.Check, Log: v.Log, Guard: guard,
 		Executor: v.Model.Role("executor", v.System), Reviewer: v.reviewer().Role("reviewer", v.System)}
 	l.Executor.Bounds, l.Reviewer.Bounds = v.Bounds(), v.Bounds()
+	l.NoBash = v.Walls.Absent
 	if v.Model.Agent != nil {
 		l.Executor.System = v.AgentSystem
 	}

@@ -49,7 +49,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 	if err != nil {
 		return nil, err
 	}
-	s := standing{task: t, check: l.Check, loop: r.Round(), past: past}
+	s := standing{task: t, check: l.Check, noBash: l.NoBash, loop: r.Round(), past: past}
 	s.changed = len(tasks) > 0 && !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns)
 	p, err := hone.Step(ctx, r, "compose execution", prior, func(context.Context) (composed, error) {
 		if s.prior, err = currentFindings(r, prior); err != nil {
@@ -120,6 +120,7 @@ func (l Loop) fits(role hone.Role, t taskfile.Task, rest int) error {
 type standing struct {
 	task    taskfile.Task
 	check   string
+	noBash  bool
 	changed bool // since the last loop
 	loop    int
 	past    []LoopSummary
@@ -149,12 +150,19 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 		fmt.Fprintf(&b, "Task file: %s (read-only; its task is above)\n", render.Line(s.task.File))
 	}
 	if s.check != "" {
-		fmt.Fprintf(&b, "Check: %s (it decides at the end whether the task is done; you may run exactly this line)\n", render.Line(s.check))
+		may := "you may run exactly this line"
+		if s.noBash {
+			may = "you cannot run it"
+		}
+		fmt.Fprintf(&b, "Check: %s (it decides at the end whether the task is done; %s)\n", render.Line(s.check), may)
 	}
 	b.WriteString("\n")
 	bounds, checks := " The session has "+session(role.Bounds.Resolved().Turns, role)+".", checksOfTools
-	if role.Agent {
+	switch {
+	case role.Agent:
 		bounds, checks = "", ""
+	case s.noBash:
+		checks = ". This session has no `bash`: read what you changed again instead, and say so in place of the check"
 	}
 	fmt.Fprintf(&b, executionProtocol, orientation(s.loop), bounds, checks)
 	return b.String()
@@ -278,7 +286,7 @@ func (l Loop) Preview(tree *workspace.Tree, loops int) (loop.Prompt, error) {
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	text := standing{task: t, check: l.Check, loop: 1}.text(tree.Dir(), loops, l.Executor)
+	text := standing{task: t, check: l.Check, noBash: l.NoBash, loop: 1}.text(tree.Dir(), loops, l.Executor)
 	p := loop.Prompt{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
 	messages := l.messages(t, text)
 	for _, m := range messages {

@@ -53,6 +53,8 @@ type Loop struct {
 	// must depend only on allow, and must not give the reviewer a tool named "write":
 	// the loop adds that one.
 	Tools func(allow []string) (execute, review []tool.Tool)
+	// NoBash means that Tools has no tool that runs commands.
+	NoBash bool
 	// Log is the absolute path of an additional log of the execution sessions; empty if
 	// there is none.
 	Log string

@@ -5,6 +5,12 @@ import (
 	"hone/sandbox/internal/kernel"
 )
 
+// Kinds returns the walls of this system, the strongest first, even if some cannot
+// be built here. Nil means that it has none.
+func Kinds() []sandbox.Wall {
+	return []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail}
+}
+
 // kindOf returns the kind of a wall; ok is false if there is no such wall.
 func kindOf(wall sandbox.Wall) (k kind, ok bool) {
 	k, ok = map[sandbox.Wall]kind{
