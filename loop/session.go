@@ -128,7 +128,8 @@ type WallPlan struct {
 }
 
 // Toolset defines the tools of a role. The zero value is read, glob, grep, write,
-// edit and bash for the whole tree, behind walls of WallPlan{Bounded: true}.
+// edit and bash for the whole tree, behind walls of WallPlan{Bounded: true}. There is
+// no bash if the walls are absent; see [WallSettings].
 type Toolset struct {
 	// Dir is the directory that the role sees as its whole tree; empty means the
 	// workspace.

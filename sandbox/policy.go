@@ -40,7 +40,8 @@ type Policy struct {
 	Records string
 	// Overlays are directories that commands can change without changing the files
 	// outside. Only Hidden has them, and only where the kernel mounts them for users
-	// (Linux 5.11) on the file systems of Layers; other walls ignore them. If a path is
+	// (Linux 5.11) on the file systems of Layers; other walls ignore them, and Hidden
+	// ignores those of directories that do not exist or belong to another user. If a path is
 	// also one of Read it is read-only there. Read and Write have no effect below the
 	// path of an overlay.
 	Overlays []Overlay

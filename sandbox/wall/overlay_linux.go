@@ -25,8 +25,8 @@ import (
 // Commands cannot reach these directories, only change files through the overlay.
 // So a command can spoil the caches of its own run, and nothing else.
 
-// overlay adds the entries of the policy's overlays whose directories exist, in
-// place of the readable and writable paths in these: mounted there, they would be the
+// overlay adds the entries of the policy's overlays whose directories exist and are
+// this user's, in place of the readable and writable paths in these: mounted there, they would be the
 // files outside.
 func (w *Walls) overlay() error {
 	for _, o := range w.spec.Policy.Overlays {
@@ -38,6 +38,9 @@ func (w *Walls) overlay() error {
 		if err != nil {
 			return fmt.Errorf("read the policy of the walls: %w", err)
 		}
+		if !ownDir(lower) {
+			continue
+		}
 		w.spec.Entries = slices.DeleteFunc(w.spec.Entries, func(e sandbox.Entry) bool {
 			return e.Access != sandbox.AccessNone && e.Link == "" && sandbox.Within(path, e.Path)
 		})
@@ -45,6 +48,13 @@ func (w *Walls) overlay() error {
 		w.overlays = append(w.overlays, o)
 	}
 	return nil
+}
+
+// ownDir reports whether this user owns a directory. The kernel cannot copy the files
+// of others to an overlay, because these users do not exist behind the walls.
+func ownDir(path string) bool {
+	var info unix.Stat_t
+	return unix.Stat(path, &info) == nil && info.Uid == uint32(os.Getuid()) && info.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
 // OverlayEnv returns the variables of commands that use the overlays of the policy;

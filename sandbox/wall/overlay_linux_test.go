@@ -147,6 +147,23 @@ func TestWithoutOverlays(t *testing.T) {
 	}
 }
 
+// The files of another user cannot be changed in an overlay, so that there is none.
+func TestOverlayOfAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED: only root can make files of another user")
+	}
+	o := newOverlaid(t)
+	must(0, os.Chown(o.cache, 65534, 65534))
+	w, err := Build(context.Background(), sandbox.Hidden, o.policy())
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	defer w.Close()
+	if env := w.OverlayEnv(); env != nil {
+		t.Errorf("the variables are %v", env)
+	}
+}
+
 func TestOverlayAsAnOrdinaryUser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: it is TestOverlay for another user")
