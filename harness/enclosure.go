@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"hone"
+	"hone/harness/internal/gap"
+	"hone/harness/internal/proof"
 	"hone/harness/internal/state"
 	"hone/harness/internal/walldir"
 	"hone/history"
@@ -82,14 +83,21 @@ func (e *Enclosed) RecoveredNotes() []string { return e.recovered }
 // that ran them died before it could, and returns a note for the user about each. A
 // configuration that a command created is such a file, so call Recover before
 // configuration is read.
-func Recover(root string) ([]string, error) {
-	restored, err := walldir.Recover(root)
-	var notes []string
-	for _, r := range restored {
-		notes = append(notes, "an earlier hone died during a command: "+RestoredNote(r))
+func Recover(root string) ([]string, error) { return walldir.RecoveredNotes(root) }
+
+// GapNotes returns a note for each cause for which a command seems to have failed
+// only because of the walls, by cause. The command ran in dir, and environ is the
+// user's environment. It can be wrong both ways.
+func (e *Enclosed) GapNotes(environ []string, dir, output string) map[string]string {
+	if e.Grade().Level == sandbox.LevelOpen {
+		return nil
 	}
-	return notes, err
+	return gap.Command{Policy: e.policy, Root: e.root, Home: e.dir.Path, Dir: dir, Env: e.env, Environ: environ,
+		Secrets: e.secrets.Paths, Keys: KeyVariables()}.Notes(output)
 }
+
+// RestoredNote says whether a protected file that a command changed was restored.
+func RestoredNote(r sandbox.Restored) string { return walldir.RestoredNote(r) }
 
 // Enclose builds walls and tries briefly to cross walls of the kind, unless that was
 // tried under the same conditions before. If that works the error
@@ -106,7 +114,7 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	e := &Enclosed{dir: dir, root: w.Root, recovered: recovered}
 	err = h.buildFirst(ctx, e, w)
 	if err == nil && !w.proved {
-		e.proved, err = proveWalls(ctx, e.Grade())
+		e.proved, err = proof.Of(ctx, e.Grade())
 	}
 	if err == nil {
 		return e, nil
@@ -174,7 +182,7 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	if w.readOnly {
 		readOnlyTree(&policy, w.Root)
 	}
-	if err := linkHome(filepath.Join(e.dir.Path, "home"), w.homePaths); err != nil {
+	if err := e.dir.LinkHome(w.homePaths); err != nil {
 		return err
 	}
 	policy.Aside, policy.Records, policy.Doors = e.dir.Aside, e.dir.Records, w.Doors
@@ -216,25 +224,6 @@ func realPath(path string) string {
 		return cmp.Or(real, path)
 	}
 	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))
-}
-
-// linkHome links paths of the user's home into another home, unless they exist
-// there.
-func linkHome(home string, paths []string) error {
-	for _, p := range paths {
-		target, err := loop.AbsPath("", p)
-		if err != nil {
-			return err
-		}
-		at := filepath.Join(home, filepath.FromSlash(strings.TrimPrefix(p, "~/")))
-		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			return err
-		}
-		if err := os.Symlink(target, at); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-	}
-	return nil
 }
 
 // readOnlyTree makes a tree read-only, whatever the policy allows to write in

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"hone/harness/runs"
+
 	"hone"
 )
 
@@ -21,7 +23,7 @@ func finished(t *testing.T, dir string) string {
 // refused reports whether a run cannot be resumed, with what to type.
 func refused(t *testing.T, dir, run string) bool {
 	t.Helper()
-	r, err := Find(t.Context(), dir, run)
+	r, err := runs.Find(t.Context(), dir, run)
 	if err == nil {
 		r.Close()
 		return false
@@ -54,20 +56,20 @@ func TestAcceptAndRevoke(t *testing.T) {
 	if !refused(t, dir, run) {
 		t.Error("another user resumes the run")
 	}
-	seen, err := Inspect(t.Context(), dir, "last")
+	seen, err := runs.Inspect(t.Context(), dir, "last")
 	if err != nil || seen.Foreign != 1 || seen.Run != run {
 		t.Fatalf("%+v, %v", seen, err)
 	}
 	if err := seen.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	if seen, err = Inspect(t.Context(), dir, run); err != nil || seen.Foreign != 0 || refused(t, dir, run) {
+	if seen, err = runs.Inspect(t.Context(), dir, run); err != nil || seen.Foreign != 0 || refused(t, dir, run) {
 		t.Errorf("event %d of the accepted run is foreign: %v", seen.Foreign, err)
 	}
-	if err := RevokeRun(dir, "last"); err != nil || !refused(t, dir, run) {
+	if err := runs.Revoke(dir, "last"); err != nil || !refused(t, dir, run) {
 		t.Errorf("a run that is no longer accepted: %v", err)
 	}
-	if err := RevokeRun(dir, "last"); err == nil {
+	if err := runs.Revoke(dir, "last"); err == nil {
 		t.Error("it was revoked twice")
 	}
 }
@@ -98,51 +100,11 @@ func TestRunWithoutStateFolder(t *testing.T) {
 	if !refused(t, dir, run) || !refused(t, dir, own) {
 		t.Error("a run is resumed although nothing says whose it is")
 	}
-	seen, err := Inspect(t.Context(), dir, run)
+	seen, err := runs.Inspect(t.Context(), dir, run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := seen.Accept(); err == nil || !strings.Contains(err.Error(), "state folder") {
 		t.Errorf("accepted: %v", err)
-	}
-}
-
-// Runs are searched up to the top of the repository, or outside of one up to the
-// home directory.
-func TestFindRoot(t *testing.T) {
-	top := emptyDir(t)
-	mkdir := func(path ...string) string {
-		dir := filepath.Join(append([]string{top}, path...)...)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return dir
-	}
-	mkdir(".hone")
-	shared := mkdir("shared", "dir")
-	repo := mkdir("repo")
-	below := mkdir("repo", "a", "b")
-	home := mkdir("home")
-	mkdir("home", ".hone")
-	inHome := mkdir("home", "a", "b")
-	mkdir("home", "used", ".hone")
-	inUsed := mkdir("home", "used", "a")
-	mkdir("repo", ".git")
-	if err := os.WriteFile(filepath.Join(repo, ".git", "HEAD"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home)
-	for dir, want := range map[string]string{
-		top: top, shared: shared, below: repo, home: home, inHome: home, inUsed: filepath.Dir(inUsed),
-	} {
-		if got, err := FindRoot(dir); err != nil || got != want {
-			t.Errorf("FindRoot(%s) = %s, %v; want %s", dir, got, err, want)
-		}
-	}
-	t.Setenv("HOME", string(filepath.Separator))
-	t.Setenv("USERPROFILE", string(filepath.Separator))
-	if got, err := FindRoot(shared); err != nil || got != shared {
-		t.Errorf("with / as home: %s, %v", got, err)
 	}
 }

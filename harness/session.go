@@ -12,6 +12,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/git"
 	"hone/journal"
@@ -26,7 +27,7 @@ import (
 // protects the run: the workspace is locked, commands run behind walls, and
 // keys are removed from everything that is recorded, shown or sent.
 type Session struct {
-	*Workspace
+	*runs.Workspace
 	// Human approves changes that need it; nil denies them. Set it before
 	// NewRun.
 	Human hone.Human
@@ -81,14 +82,14 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 			return nil, err
 		}
 	}
-	if s.Workspace, err = Enter(ctx, dir, true); err != nil {
+	if s.Workspace, err = runs.Enter(ctx, dir, true); err != nil {
 		return nil, err
 	}
 	for _, note := range s.Notes {
 		h.Note(note)
 	}
-	if s.stateless != nil {
-		h.Note(fmt.Sprintf("resuming or undoing this run will need hone trust: %v", s.stateless))
+	if s.Unbound() != nil {
+		h.Note(fmt.Sprintf("resuming or undoing this run will need hone trust: %v", s.Unbound()))
 	}
 	if err = s.Include(l.Shared().Trust.Include); err == nil {
 		s.guard, err = h.Guard(ctx, l, s.Dir)
@@ -107,7 +108,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 // Resume returns a session that resumes a recorded run. A model that cannot be
 // opened is an error only when it is asked. An empty baseURL keeps the recorded
 // addresses. The caller also closes the recorded run.
-func (h Host) Resume(ctx context.Context, r *Recorded, k loop.Kind, limits hone.Limits, baseURL string) (*Session, error) {
+func (h Host) Resume(ctx context.Context, r *runs.Recorded, k loop.Kind, limits hone.Limits, baseURL string) (*Session, error) {
 	s, err := h.resumedSession(k, r.Start, baseURL)
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func (h Host) Resume(ctx context.Context, r *Recorded, k loop.Kind, limits hone.
 
 // Replay returns a session that replays a run in a scratch copy of its tree. It
 // asks no model and runs no command.
-func (h Host) Replay(ctx context.Context, w *Workspace, j *journal.Journal, start hone.Start, k loop.Kind) (*Session, error) {
+func (h Host) Replay(ctx context.Context, w *runs.Workspace, j *journal.Journal, start hone.Start, k loop.Kind) (*Session, error) {
 	s, err := h.resumedSession(k, start, "")
 	if err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func (h Host) Replay(ctx context.Context, w *Workspace, j *journal.Journal, star
 
 // resumedSession returns a session with the settings of a recorded run.
 func (h Host) resumedSession(k loop.Kind, start hone.Start, baseURL string) (*Session, error) {
-	l, err := Settings(k, start)
+	l, err := runs.Settings(k, start)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +285,7 @@ func (s *Session) Build() (loop.Built, error) {
 func (s *Session) before() func() workspace.Manifest {
 	run := s.journal.Run()
 	if s.fresh {
-		run = s.lock.LastRun
+		run = s.LastRun()
 	}
 	return func() workspace.Manifest { return history.LastManifest(s.Home, run) }
 }
@@ -292,7 +293,7 @@ func (s *Session) before() func() workspace.Manifest {
 // Begin records in the lock which run this process works on, and in the journal
 // the settings of a new run. Call it once, before the run's first round.
 func (s *Session) Begin() error {
-	if err := s.lock.SetRun(s.ID()); err != nil || !s.fresh {
+	if err := s.SetRun(s.ID()); err != nil || !s.fresh {
 		return err
 	}
 	s.fresh = false
@@ -302,7 +303,7 @@ func (s *Session) Begin() error {
 // Stream shows a model's visible text as it arrives, without keys. Call it
 // after NewRun.
 func (s *Session) Stream(show func(text string)) {
-	g := NewGate(s.guard, show)
+	g := secret.NewGate(s.guard, show)
 	s.run.Stream = g.Pass
 	s.journal.Observe(journal.Observer{Before: func(e journal.Entry) {
 		if e.Type == history.TypeCommit {

@@ -12,6 +12,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/harness/runs"
 	"hone/loop"
 	"hone/workspace"
 )
@@ -69,7 +70,7 @@ func TestSessionKnowsTheTree(t *testing.T) {
 		t.Errorf("the third run knows %v", m)
 	}
 	replay := Host{}.session(&programLoop{}, hone.Start{})
-	replay.Workspace, replay.replayed = &Workspace{}, true
+	replay.Workspace, replay.replayed = &runs.Workspace{}, true
 	if m := replay.NewRun(workspace.Rules{}).Before; m != nil {
 		t.Error("a replay knows the tree")
 	}
@@ -107,7 +108,7 @@ func replies(t *testing.T) string {
 
 func TestWorkspaceIncludes(t *testing.T) {
 	root := ignoring(t)
-	w, err := Enter(t.Context(), root, true)
+	w, err := runs.Enter(t.Context(), root, true)
 	if err != nil {
 		t.Fatal(err)
 	}

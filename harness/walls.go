@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/harness/internal/walldir"
 	"hone/loop"
 	"hone/sandbox"
 )
@@ -296,7 +297,7 @@ func (p withVars) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 func commandNotes(r sandbox.Result, net bool) []string {
 	var texts []string
 	for _, p := range r.Restored {
-		texts = append(texts, RestoredNote(p))
+		texts = append(texts, walldir.RestoredNote(p))
 	}
 	if r.OverLimit != "" {
 		texts = append(texts, fmt.Sprintf("a command exceeded its limit of %s", r.OverLimit))
@@ -318,19 +319,6 @@ const WantsNet = "the command seems to need the network, which is off behind the
 
 // tail returns the end of an output.
 func tail(b []byte) string { return string(b[max(0, len(b)-64<<10):]) }
-
-// RestoredNote says whether a protected file that a command changed was
-// restored.
-func RestoredNote(r sandbox.Restored) string {
-	text := r.Path + " is protected: a command changed it, and it was restored"
-	if r.NotRestored != "" {
-		text = r.Path + " is protected: a command changed it, and it was NOT restored: " + r.NotRestored
-	}
-	if r.MovedTo != "" {
-		text += "; the command's version is in " + r.MovedTo
-	}
-	return text
-}
 
 // rebase returns paths with those in one directory moved to another.
 func rebase(from, to string, paths ...string) []string {

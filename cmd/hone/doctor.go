@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/harness"
+	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/internal/render"
@@ -118,11 +119,11 @@ func (a *app) lookAtRepository(dir string) diagnosis {
 }
 
 func (a *app) lookAtConfig(dir string) diagnosis {
-	root, err := harness.FindRoot(dir)
+	root, err := runs.FindRoot(dir)
 	if err != nil {
 		return amiss("config", err.Error(), "")
 	}
-	if run, _, ok := harness.Working(root); ok {
+	if run, _, ok := runs.Working(root); ok {
 		return diagnosis{what: "config", found: "that of run " + run + ", which is working here"}
 	}
 	file, err := a.loadConfig(root, "", nil)
@@ -155,11 +156,11 @@ func (a *app) untrusted(root string, file config.File) ([]config.Setting, error)
 // trustedConfig returns the configuration of a folder if the user trusts it. ok is false
 // if doctor must not use it: it is faulty, not trusted, or another hone works there.
 func (a *app) trustedConfig(dir string) (root string, file config.File, ok bool) {
-	root, err := harness.FindRoot(dir)
+	root, err := runs.FindRoot(dir)
 	if err != nil {
 		return root, file, false
 	}
-	if _, _, working := harness.Working(root); working {
+	if _, _, working := runs.Working(root); working {
 		return root, file, false
 	}
 	if file, err = a.loadConfig(root, "", nil); err != nil {
@@ -175,11 +176,11 @@ func (a *app) trustedConfig(dir string) (root string, file config.File, ok bool)
 // lookAtDisk writes where runs are written, which says more than a number of
 // free bytes: quotas, read-only mounts and owners are in it too.
 func (a *app) lookAtDisk(dir string) diagnosis {
-	root, err := harness.FindRoot(dir)
+	root, err := runs.FindRoot(dir)
 	if err != nil {
 		return amiss("disk", err.Error(), "")
 	}
-	at, where := harness.HomePath(root), "writable"
+	at, where := runs.HomePath(root), "writable"
 	if at != filepath.Join(root, journal.HomeName) {
 		where = "runs are in " + at + ", writable"
 	}
@@ -257,7 +258,7 @@ var errConfigUnused = errors.New("not checked, because the configuration is not 
 // there asks now.
 func (a *app) probedModel(dir string, f loop.Flags) (loop.Model, error) {
 	root, file, ok := a.trustedConfig(dir)
-	if _, start, working := harness.Working(root); working && f == (loop.Flags{}) {
+	if _, start, working := runs.Working(root); working && f == (loop.Flags{}) {
 		if l := recorded(start); l != nil {
 			return l.Shared().Model, nil
 		}

@@ -6,6 +6,7 @@ import (
 
 	"hone"
 	"hone/harness"
+	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/loop"
 	"hone/loop/fix"
@@ -39,7 +40,7 @@ func recorded(start hone.Start) loop.Loop {
 	if err != nil {
 		return nil
 	}
-	l, err := harness.Settings(k, start)
+	l, err := runs.Settings(k, start)
 	if err != nil {
 		return nil
 	}

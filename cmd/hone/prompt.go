@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/harness"
+	"hone/harness/runs"
 	"hone/internal/listing"
 	"hone/internal/render"
 	"hone/loop"
@@ -86,7 +87,7 @@ func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags
 	if view.Repo, err = listing.Repository(in.Root); err != nil {
 		return err
 	}
-	if view.Tree, err = harness.OpenTree(in.Root); err != nil {
+	if view.Tree, err = runs.OpenTree(in.Root); err != nil {
 		return err
 	}
 	defer view.Tree.Close()

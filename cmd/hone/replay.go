@@ -13,7 +13,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
-	"hone/harness"
+	"hone/harness/runs"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/loop"
@@ -52,7 +52,7 @@ were edited, removed or swapped. RUN is an id, a unique prefix of an id, or "las
 }
 
 func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error) {
-	home, err := harness.OpenRuns(f.dir)
+	home, err := runs.Open(f.dir)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	if err != nil {
 		return err
 	}
-	done, err := a.replayIn(ctx, &harness.Workspace{Dir: home.Workspace(), Home: home, Tree: tree}, j, start, k, f.verbose)
+	done, err := a.replayIn(ctx, &runs.Workspace{Dir: home.Workspace(), Home: home, Tree: tree}, j, start, k, f.verbose)
 	if err != nil {
 		return another(err, j)
 	}
@@ -85,7 +85,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 
 // replayIn replays a run in the scratch tree of a workspace; only a verbose
 // replay is shown.
-func (a *app) replayIn(ctx context.Context, w *harness.Workspace, j *journal.Journal, start hone.Start, k loop.Kind, verbose bool) (done hone.Replayed, err error) {
+func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journal, start hone.Start, k loop.Kind, verbose bool) (done hone.Replayed, err error) {
 	h, err := a.host().Replay(ctx, w, j, start, k)
 	if err != nil {
 		return done, err
@@ -114,7 +114,7 @@ func playback(home *journal.Home, ref string) (*journal.Journal, hone.Start, err
 	if err != nil {
 		return nil, hone.Start{}, failed(err, "do not trust this journal from that line on: hone did not write it")
 	}
-	start, err := harness.Started(j.Remaining())
+	start, err := runs.Started(j.Remaining())
 	if err != nil {
 		return nil, start, usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone/harness"
+	"hone/harness/runs"
 	"hone/loop"
 )
 
@@ -36,7 +36,7 @@ finished run it only prints the result again. RUN is an id, a unique prefix of a
 }
 
 func (a *app) resume(ctx context.Context, dir, ref string, limits loop.LimitFlags, baseURL string, output outputFlags) error {
-	run, err := harness.Find(ctx, dir, ref)
+	run, err := runs.Find(ctx, dir, ref)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/harness"
+	"hone/harness/runs"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/loop/implement"
@@ -40,7 +41,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err != nil {
 		return err
 	}
-	tree, err := harness.OpenTree(root)
+	tree, err := runs.OpenTree(root)
 	if err != nil {
 		return err
 	}

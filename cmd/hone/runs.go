@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone/harness"
+	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -63,7 +63,7 @@ func (s summary) MarshalJSON() ([]byte, error) {
 }
 
 func (a *app) runs(dir string, asJSON bool) error {
-	home, err := harness.OpenRuns(dir)
+	home, err := runs.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -130,12 +130,12 @@ func summarize(home *journal.Home, run string) summary {
 		s.Result = "damaged"
 		return s
 	}
-	if start, err := harness.Started(events); err == nil {
+	if start, err := runs.Started(events); err == nil {
 		s.Loop, s.Model = start.Loop, start.Model
 		s.role, s.second = second(start)
 	}
 	s.When = events[0].Time
-	s.Foreign = harness.Foreign(home.Workspace(), run, events) != 0
+	s.Foreign = runs.Foreign(home.Workspace(), run, events) != 0
 	past := history.Read(events)
 	spent := past.Reported()
 	s.Rounds, s.Tokens, s.Cost = past.State().Round, spent.Tokens, spent.Cost

@@ -19,6 +19,7 @@ import (
 
 	"hone"
 	"hone/harness"
+	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/internal/render"
@@ -146,7 +147,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if err != nil {
 		return dir, w, err
 	}
-	if run, _, ok := harness.Working(w.Root); ok {
+	if run, _, ok := runs.Working(w.Root); ok {
 		return dir, w, usage("another hone is working here, on run "+run, "wait for it, or stop it")
 	}
 	n, err := a.needs(w.Root, file)
@@ -182,7 +183,7 @@ func workshopRoot(dir string) (string, error) {
 	if _, err := git.Root(dir); errors.Is(err, git.ErrNotRepository) {
 		return dir, nil
 	}
-	return harness.FindRoot(dir)
+	return runs.FindRoot(dir)
 }
 
 // extend adds the paths of flags. What is written on the command line has to
@@ -350,7 +351,7 @@ func shellStatus(r sandbox.Result) int {
 // shown is a stream of a command's output that is printed as it comes, without
 // keys and secret values (rulings G6 and G8), and whose end is kept.
 type shown struct {
-	*harness.Gate
+	*secret.Gate
 	end []byte
 }
 
@@ -358,7 +359,7 @@ type shown struct {
 const mostShown = 64 << 10
 
 func shownOn(to io.Writer, guard *secret.Guard) *shown {
-	return &shown{Gate: harness.NewGate(guard, func(text string) { _, _ = io.WriteString(to, text) })}
+	return &shown{Gate: secret.NewGate(guard, func(text string) { _, _ = io.WriteString(to, text) })}
 }
 
 func (s *shown) Write(b []byte) (int, error) {

@@ -10,7 +10,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
-	"hone/harness"
+	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -52,7 +52,7 @@ of every edit, and the findings of the check. RUN is an id, a unique prefix of a
 }
 
 func (a *app) show(f showFlags, ref string) error {
-	home, err := harness.OpenRuns(f.dir)
+	home, err := runs.Open(f.dir)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (a *app) show(f showFlags, ref string) error {
 	if err != nil {
 		return failed(err, "hone runs")
 	}
-	start, err := harness.Started(events)
+	start, err := runs.Started(events)
 	if err != nil {
 		return err
 	}

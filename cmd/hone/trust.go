@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/harness"
+	"hone/harness/runs"
 	"hone/harness/trust"
 	"hone/internal/config"
 	"hone/internal/render"
@@ -86,7 +87,7 @@ func (a *app) trustNamed(ctx context.Context, name string, f trustFlags) error {
 			return err
 		}
 	}
-	if err := harness.RevokeRun(f.dir, name); err != nil {
+	if err := runs.Revoke(f.dir, name); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(a.out, "run %s is no longer accepted\n", name)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hone/harness"
+	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
 	"hone/loop"
@@ -18,7 +19,7 @@ import (
 // undo and settling may accept it as if it had been recorded here. yes answers;
 // without it and without a terminal nothing is accepted.
 func (a *app) trustRun(ctx context.Context, dir, ref string, yes bool) error {
-	run, err := harness.Inspect(ctx, dir, ref)
+	run, err := runs.Inspect(ctx, dir, ref)
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (a *app) trustRun(ctx context.Context, dir, ref string, yes bool) error {
 type runLine struct{ what, text string }
 
 // runLines returns what a recorded run would run, ask, open and complete.
-func runLines(run *harness.Inspection) []runLine {
+func runLines(run *runs.Inspection) []runLine {
 	lines := []runLine{{"loop", run.Start.Loop + " in " + run.Dir}}
 	if run.Start.Dir != run.Dir {
 		lines = append(lines, runLine{"elsewhere", "it was recorded in " + run.Start.Dir})

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
-	"hone/harness"
+	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/listing"
 	"hone/internal/render"
@@ -58,7 +58,7 @@ After undo --to-round, hone resume RUN continues from that round.`,
 
 // undo restores the files that a run changed.
 func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
-	run, err := harness.Find(ctx, f.dir, ref)
+	run, err := runs.Find(ctx, f.dir, ref)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func topLevel(paths []string) []string {
 }
 
 // printKept lists what undo did not restore.
-func (a *app) printKept(ctx context.Context, run *harness.Recorded, v *history.Reversal, events []history.Event) error {
+func (a *app) printKept(ctx context.Context, run *runs.Recorded, v *history.Reversal, events []history.Event) error {
 	left, err := listing.Leftovers(ctx, run.Dir, slices.Concat(v.Restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
 	for _, p := range v.Outside {
 		fmt.Fprintf(a.out, "kept (changed outside the run): %s\n", render.Line(p))

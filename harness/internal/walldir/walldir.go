@@ -159,6 +159,29 @@ func Recover(root string) ([]sandbox.Restored, error) {
 	return all, nil
 }
 
+// RecoveredNotes is Recover with a note for the user about each file.
+func RecoveredNotes(root string) ([]string, error) {
+	restored, err := Recover(root)
+	var notes []string
+	for _, r := range restored {
+		notes = append(notes, "an earlier hone died during a command: "+RestoredNote(r))
+	}
+	return notes, err
+}
+
+// RestoredNote says whether a protected file that a command changed was
+// restored.
+func RestoredNote(r sandbox.Restored) string {
+	text := r.Path + " is protected: a command changed it, and it was restored"
+	if r.NotRestored != "" {
+		text = r.Path + " is protected: a command changed it, and it was NOT restored: " + r.NotRestored
+	}
+	if r.MovedTo != "" {
+		text += "; the command's version is in " + r.MovedTo
+	}
+	return text
+}
+
 // recoverAside restores from one directory, unless a process uses it.
 func recoverAside(aside string) ([]sandbox.Restored, error) {
 	lock, ok := tryLock(aside)
@@ -185,6 +208,25 @@ func (f *Dir) claimAside(guards, root string) (string, error) {
 	}
 	dir := filepath.Join(f.Path, "aside")
 	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// LinkHome links paths of the user's home into that of the commands, unless they
+// exist there.
+func (f *Dir) LinkHome(paths []string) error {
+	for _, p := range paths {
+		target, err := loop.AbsPath("", p)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(f.Path, "home", filepath.FromSlash(strings.TrimPrefix(p, "~/")))
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return err
+		}
+		if err := os.Symlink(target, at); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Remove removes the directory with everything that commands left in it, but

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package harness
+package gap
 
 // writable is only needed where there are walls.
 func writable(string) bool { return false }

@@ -1,4 +1,4 @@
-package harness
+package runs
 
 import (
 	"context"
@@ -211,9 +211,9 @@ func (i *Inspection) Accept() error {
 	return nil
 }
 
-// RevokeRun withdraws the acceptance of a run, so that resume and undo refuse it
+// Revoke withdraws the acceptance of a run, so that resume and undo refuse it
 // again. ref is as for [Inspect].
-func RevokeRun(dir, ref string) error {
+func Revoke(dir, ref string) error {
 	home, run, err := findRun(dir, ref)
 	if err != nil {
 		return err

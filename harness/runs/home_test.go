@@ -1,4 +1,4 @@
-package harness
+package runs
 
 import (
 	"errors"
@@ -128,4 +128,53 @@ func TestHomeMoved(t *testing.T) {
 	if second.lock, err = early.Lock(); err != nil || !second.moved() {
 		t.Errorf("the old home is locked, error %v", err)
 	}
+}
+
+// Runs are searched up to the top of the repository, or outside of one up to the
+// home directory.
+func TestFindRoot(t *testing.T) {
+	top := emptyDir(t)
+	mkdir := func(path ...string) string {
+		dir := filepath.Join(append([]string{top}, path...)...)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	mkdir(".hone")
+	shared := mkdir("shared", "dir")
+	repo := mkdir("repo")
+	below := mkdir("repo", "a", "b")
+	home := mkdir("home")
+	mkdir("home", ".hone")
+	inHome := mkdir("home", "a", "b")
+	mkdir("home", "used", ".hone")
+	inUsed := mkdir("home", "used", "a")
+	mkdir("repo", ".git")
+	if err := os.WriteFile(filepath.Join(repo, ".git", "HEAD"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	for dir, want := range map[string]string{
+		top: top, shared: shared, below: repo, home: home, inHome: home, inUsed: filepath.Dir(inUsed),
+	} {
+		if got, err := FindRoot(dir); err != nil || got != want {
+			t.Errorf("FindRoot(%s) = %s, %v; want %s", dir, got, err, want)
+		}
+	}
+	t.Setenv("HOME", string(filepath.Separator))
+	t.Setenv("USERPROFILE", string(filepath.Separator))
+	if got, err := FindRoot(shared); err != nil || got != shared {
+		t.Errorf("with / as home: %s, %v", got, err)
+	}
+}
+
+func emptyDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

@@ -1,4 +1,4 @@
-package harness
+package gap
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,5 @@
-package harness
+// Package proof proves walls before they are used, and remembers that.
+package proof
 
 import (
 	"context"
@@ -13,25 +14,25 @@ import (
 	"hone/sandbox/prove"
 )
 
-// proof is the record in the state folder that walls of a kind were proved. There is
+// record is the record in the state folder that walls of a kind were proved. There is
 // one for each kind.
-type proof struct {
+type record struct {
 	Conditions string    `json:"conditions"` // see [prove.Conditions]
 	When       time.Time `json:"when"`
 }
 
-// proveWalls tries briefly to cross walls of the kind, and returns an error if that
+// Of tries briefly to cross walls of the kind, and returns an error if that
 // works although it should not. It does not try again what did not work under the same
 // conditions, and returns when that was tried; zero for walls that prevent nothing.
-func proveWalls(ctx context.Context, g sandbox.Grade) (time.Time, error) {
+func Of(ctx context.Context, g sandbox.Grade) (time.Time, error) {
 	if g.Level == sandbox.LevelOpen {
 		return time.Time{}, nil
 	}
 	conditions, err := prove.Conditions(g.Wall)
-	file, stateless := proofFile(g.Wall)
+	file, stateless := recordFile(g.Wall)
 	recorded := err == nil && stateless == nil
 	if recorded {
-		if p := readProof(file); p.Conditions == conditions {
+		if p := read(file); p.Conditions == conditions {
 			return p.When, nil
 		}
 	}
@@ -43,23 +44,23 @@ func proveWalls(ctx context.Context, g sandbox.Grade) (time.Time, error) {
 		return time.Time{}, &hone.Stop{Kind: hone.KindFailed, Why: err.Error(),
 			Next: hone.Next{Verb: hone.Doctor, Or: "try another wall: --sandbox bwrap or --sandbox landlock"}}
 	}
-	p := proof{Conditions: conditions, When: time.Now().UTC()}
+	p := record{Conditions: conditions, When: time.Now().UTC()}
 	if b, err := json.Marshal(p); err == nil && recorded {
 		_ = state.Write(file, append(b, '\n')) // otherwise the next start proves them again
 	}
 	return p.When, nil
 }
 
-func proofFile(wall sandbox.Wall) (string, error) {
+func recordFile(wall sandbox.Wall) (string, error) {
 	dir, err := state.Make("proofs")
 	return filepath.Join(dir, string(wall)+".json"), err
 }
 
-// readProof returns a recorded proof; zero if there is none that can be read.
-func readProof(file string) (p proof) {
+// read returns a recorded proof; zero if there is none that can be read.
+func read(file string) (p record) {
 	b, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(b, &p) != nil {
-		return proof{}
+		return record{}
 	}
 	return p
 }

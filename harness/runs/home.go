@@ -1,4 +1,4 @@
-package harness
+package runs
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hone"
@@ -16,7 +15,6 @@ import (
 	"hone/internal/git"
 	"hone/journal"
 	"hone/loop"
-	"hone/sandbox"
 )
 
 // HomePath returns the path of the home of a workspace, where its runs are recorded;
@@ -52,10 +50,10 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// OpenRuns opens the home of the workspace that a directory belongs to, for reading.
+// Open opens the home of the workspace that a directory belongs to, for reading.
 // A repository that git refuses as another user's is not an error. The caller closes
 // the home.
-func OpenRuns(dir string) (*journal.Home, error) {
+func Open(dir string) (*journal.Home, error) {
 	root, err := findRoot(dir, git.Top)
 	if err != nil {
 		return nil, err
@@ -124,45 +122,16 @@ func (w *Workspace) closeHome() {
 	w.lock, w.Home = nil, nil
 }
 
-// exposes reports whether commands behind the walls can write a home: landlock can
-// only grant, and grants the whole tree.
-func (e *Enclosed) exposes(home string) bool {
-	return e.Grade().Wall == sandbox.Landlock &&
-		slices.ContainsFunc(e.policy.Write, func(path string) bool { return sandbox.Within(path, home) })
-}
-
-// HomeNote tells the user that commands can write the runs recorded in the tree; empty
-// if they cannot, or if there are none.
-func (e *Enclosed) HomeNote() string {
-	home := HomePath(e.root)
-	if !isDir(home) || !e.exposes(home) {
-		return ""
+// LeaveTree moves the home, with the journal that this process has open, to the state
+// folder, where commands that can write the whole tree do not reach it. It fails if git
+// tracks the home or the state folder cannot be used; then the home stays.
+func (w *Workspace) LeaveTree(ctx context.Context, j *journal.Journal) error {
+	if err := w.checkUntracked(ctx); err != nil {
+		return err
 	}
-	return exposedNote(home)
-}
-
-func exposedNote(home string) string {
-	return "commands behind landlock can change and delete the runs in " + home
-}
-
-// leaveTree moves the home to the state folder if commands behind the walls could
-// write it. It returns a note for the user; empty if nothing changed.
-func (s *Session) leaveTree(ctx context.Context, e *Enclosed) string {
-	from := s.Home.Dir()
-	if s.homeStays || !e.exposes(from) {
-		return ""
-	}
-	err := s.checkUntracked(ctx)
-	var homes string
-	if err == nil {
-		homes, err = state.Make("homes")
-	}
-	if err == nil {
-		err = s.Home.Move(filepath.Join(homes, homeName(s.Dir)), s.lock, s.journal)
-	}
+	homes, err := state.Make("homes")
 	if err != nil {
-		s.homeStays = true
-		return fmt.Sprintf("%s, because hone cannot record them outside the tree: %v", exposedNote(from), err)
+		return err
 	}
-	return fmt.Sprintf("runs are now recorded in %s, because commands behind landlock could change and delete them in %s", s.Home.Dir(), from)
+	return w.Home.Move(filepath.Join(homes, homeName(w.Dir)), w.lock, j)
 }

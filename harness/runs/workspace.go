@@ -1,4 +1,7 @@
-package harness
+// Package runs finds the workspace of a directory, locks it, and opens what was
+// recorded there. It says which runs are the user's: only these, and runs that the
+// user accepted, are resumed, undone or settled.
+package runs
 
 import (
 	"context"
@@ -7,6 +10,7 @@ import (
 	"path/filepath"
 
 	"hone"
+	"hone/harness/internal/walldir"
 	"hone/internal/git"
 	"hone/internal/listing"
 	"hone/journal"
@@ -49,7 +53,7 @@ func Enter(ctx context.Context, dir string, create bool) (*Workspace, error) {
 
 func (w *Workspace) open(create bool) (err error) {
 	// First, because git itself reads files that a command may have written.
-	if w.Notes, err = Recover(w.Dir); err != nil {
+	if w.Notes, err = walldir.RecoveredNotes(w.Dir); err != nil {
 		return err
 	}
 	if w.Repo, err = listing.Repository(w.Dir); err != nil {
@@ -86,6 +90,17 @@ func (w *Workspace) Include(globs []string) error {
 	w.Tree = tree
 	return err
 }
+
+// LastRun returns the run that the workspace was last locked for; empty if there was
+// none, or if it is not the user's.
+func (w *Workspace) LastRun() string { return w.lock.LastRun }
+
+// SetRun records in the lock which run this process works on.
+func (w *Workspace) SetRun(run string) error { return w.lock.SetRun(run) }
+
+// Unbound returns why new runs cannot be bound to the user, so that resuming or undoing
+// them needs hone trust; nil if they can.
+func (w *Workspace) Unbound() error { return w.stateless }
 
 // Close unlocks the workspace.
 func (w *Workspace) Close() {

@@ -1,4 +1,6 @@
-package harness
+// Package gap finds out what a command missed behind walls: something that exists
+// without them.
+package gap
 
 import (
 	"fmt"
@@ -19,38 +21,38 @@ type gap struct {
 	sign  *regexp.Regexp // of a line of its output; the first group that matches is what the command missed
 	// note tells the user how to open the walls for what was missed. It is empty if
 	// the walls are not the cause, because that does not exist without them either.
-	note func(c failedCommand, line, missed string) string
+	note func(c Command, line, missed string) string
 }
 
-// failedCommand is a command that failed behind walls.
-type failedCommand struct {
-	e       *Enclosed
-	dir     string   // in which it ran
-	environ []string // the user's
+// Command is a command that failed behind walls.
+type Command struct {
+	Policy  sandbox.Policy
+	Root    string   // the tree
+	Home    string   // the directory with the commands' home
+	Dir     string   // in which it ran
+	Env     []string // its environment
+	Environ []string // the user's
+	Secrets []string // the files of the tree that are hidden because they look secret
+	Keys    []string // the variables that commands never get
 }
 
 // gaps returns the causes, each with the messages of shells, common programs and
 // languages.
 func gaps() []gap {
 	return []gap{
-		{"secret", regexp.MustCompile(`(?i)\b(permission denied|eacces)\b`), failedCommand.secretNote},
-		{"path", regexp.MustCompile(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), failedCommand.pathNote},
-		{"variable", regexp.MustCompile(`\b([A-Z_][A-Z0-9_]+)(?:: (?:unbound variable|parameter (?:null or )?not set)|["'` + "`" + `]? (?:is )?(?:not set|required|missing|undefined|unset)\b| must be set| environment variable (?:is )?(?:not set|required|missing))|KeyError: '([A-Z_][A-Z0-9_]+)'`), failedCommand.variableNote},
-		{"program", regexp.MustCompile(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), failedCommand.programNote},
+		{"secret", regexp.MustCompile(`(?i)\b(permission denied|eacces)\b`), Command.secretNote},
+		{"path", regexp.MustCompile(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), Command.pathNote},
+		{"variable", regexp.MustCompile(`\b([A-Z_][A-Z0-9_]+)(?:: (?:unbound variable|parameter (?:null or )?not set)|["'` + "`" + `]? (?:is )?(?:not set|required|missing|undefined|unset)\b| must be set| environment variable (?:is )?(?:not set|required|missing))|KeyError: '([A-Z_][A-Z0-9_]+)'`), Command.variableNote},
+		{"program", regexp.MustCompile(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), Command.programNote},
 	}
 }
 
 // maxGapLines limits how many lines of an output are searched for a gap.
 const maxGapLines = 1000
 
-// GapNotes returns a note for each cause for which a command seems to have failed
-// only because of the walls, by cause. The command ran in dir, and environ is the
-// user's environment. It can be wrong both ways.
-func (e *Enclosed) GapNotes(environ []string, dir, output string) map[string]string {
-	if e.Grade().Level == sandbox.LevelOpen {
-		return nil
-	}
-	c := failedCommand{e, dir, environ}
+// Notes returns a note for the user for each cause for which a command seems to have
+// failed only because of the walls, by cause. It can be wrong both ways.
+func (c Command) Notes(output string) map[string]string {
 	notes, causes := map[string]string{}, gaps()
 	lines := strings.Split(output, "\n")
 	for _, line := range lines[max(0, len(lines)-maxGapLines):] {
@@ -72,10 +74,10 @@ func (e *Enclosed) GapNotes(environ []string, dir, output string) map[string]str
 
 // secretNote is about a file of the workspace that is hidden because it looks
 // secret.
-func (c failedCommand) secretNote(line, _ string) string {
+func (c Command) secretNote(line, _ string) string {
 	named := pathsIn(line)
-	for _, path := range c.e.secrets.Paths {
-		rel, err := filepath.Rel(c.dir, path)
+	for _, path := range c.Secrets {
+		rel, err := filepath.Rel(c.Dir, path)
 		if err == nil && slices.ContainsFunc(named, func(p string) bool { return p == path || filepath.Clean(p) == rel }) {
 			return fmt.Sprintf("a command seems to need %s, which is hidden because it looks secret; if it is not, list it under send in [guard] of %s, which also lets models read it", rel, config.HonePath)
 		}
@@ -84,10 +86,10 @@ func (c failedCommand) secretNote(line, _ string) string {
 }
 
 // pathNote is about a path outside of the workspace.
-func (c failedCommand) pathNote(line, how string) string {
+func (c Command) pathNote(line, how string) string {
 	for _, path := range pathsIn(line) {
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.dir, path)
+			path = filepath.Join(c.Dir, path)
 		}
 		if text := c.openPath(filepath.Clean(path), how); text != "" {
 			return text
@@ -96,7 +98,7 @@ func (c failedCommand) pathNote(line, how string) string {
 	return ""
 }
 
-func (c failedCommand) openPath(path, how string) string {
+func (c Command) openPath(path, how string) string {
 	real, err := filepath.EvalSymlinks(path)
 	missing := err != nil
 	if missing {
@@ -105,13 +107,13 @@ func (c failedCommand) openPath(path, how string) string {
 			return ""
 		}
 	}
-	p := c.e.policy
+	p := c.Policy
 	within := func(lists ...[]string) bool {
 		return slices.ContainsFunc(slices.Concat(lists...), func(top string) bool { return sandbox.Within(top, path) || sandbox.Within(top, real) })
 	}
-	shop := workshop.Workshop{Root: c.e.root, Home: c.e.dir.Path, Environ: c.environ}
+	shop := workshop.Workshop{Root: c.Root, Home: c.Home, Environ: c.Environ}
 	system := within([]string{"/proc", "/sys", "/dev"}) || filepath.Dir(real) == real
-	if system || within(p.Write, p.Hide) || sandbox.Within(real, c.e.root) || shop.Secret(path) {
+	if system || within(p.Write, p.Hide) || sandbox.Within(real, c.Root) || shop.Secret(path) {
 		return ""
 	}
 	note := "a command seems to need %s, which is %s behind the walls; allow it with %s = [%q] in [sandbox] of " + config.HonePath
@@ -125,8 +127,8 @@ func (c failedCommand) openPath(path, how string) string {
 }
 
 // variableNote is about a variable that the user has and commands do not get.
-func (c failedCommand) variableNote(_, name string) string {
-	if lookup(c.environ)(name) == "" || lookup(c.e.env)(name) != "" || slices.Contains(KeyVariables(), name) {
+func (c Command) variableNote(_, name string) string {
+	if value(c.Environ, name) == "" || value(c.Env, name) != "" || slices.Contains(c.Keys, name) {
 		return ""
 	}
 	return fmt.Sprintf("a command seems to need the variable %s, which commands do not get behind the walls; pass it on with env = [%q] in [sandbox] of %s", name, name, config.HonePath)
@@ -134,12 +136,12 @@ func (c failedCommand) variableNote(_, name string) string {
 
 // programNote is about a program that the user has in a directory that commands do
 // not see.
-func (c failedCommand) programNote(_, name string) string {
-	if programIn(c.e.env, name) != "" {
+func (c Command) programNote(_, name string) string {
+	if programIn(c.Env, name) != "" {
 		return ""
 	}
-	path := programIn(c.environ, name)
-	if path == "" || sandbox.Within(c.e.root, path) {
+	path := programIn(c.Environ, name)
+	if path == "" || sandbox.Within(c.Root, path) {
 		return ""
 	}
 	dir := filepath.Dir(path)
@@ -149,10 +151,20 @@ func (c failedCommand) programNote(_, name string) string {
 // programIn returns the path of a program on the PATH of an environment; empty if
 // it is not there.
 func programIn(env []string, name string) string {
-	for _, dir := range filepath.SplitList(lookup(env)("PATH")) {
+	for _, dir := range filepath.SplitList(value(env, "PATH")) {
 		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); err == nil && filepath.IsAbs(dir) && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return path
+		}
+	}
+	return ""
+}
+
+// value returns the value of a variable in an environment; empty if it has none.
+func value(env []string, variable string) string {
+	for _, kv := range env {
+		if name, value, ok := strings.Cut(kv, "="); ok && name == variable {
+			return value
 		}
 	}
 	return ""

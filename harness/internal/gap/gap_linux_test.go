@@ -1,6 +1,4 @@
-//go:build linux
-
-package harness
+package gap
 
 import (
 	"os"
@@ -8,29 +6,25 @@ import (
 	"strings"
 	"testing"
 
-	"hone/harness/internal/walldir"
-	"hone/internal/listing"
+	"hone/internal/crashtest"
 	"hone/sandbox"
-	"hone/sandbox/wall"
 )
 
 // A failed command is explained by the walls only if they are the cause: what it
 // missed exists without them.
-func TestGapNotes(t *testing.T) {
-	base := plant(t, map[string]string{"tree/.env": "", "tree/x": "", "data/file": "", "shown/file": "", "home/.ssh/id_rsa": "", "tools/tool": "", "run/x": ""})
+func TestNotes(t *testing.T) {
+	base, err := filepath.EvalSymlinks(crashtest.Workspace(t, map[string]string{"tree/.env": "", "tree/x": "", "data/file": "", "shown/file": "", "home/.ssh/id_rsa": "", "tools/tool": "", "run/x": ""}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	at := func(name string) string { return filepath.Join(base, name) }
 	if err := os.Chmod(at("tools/tool"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	policy := sandbox.Policy{Write: []string{at("tree"), at("run")}, Read: []string{"/usr", "/bin", "/lib", at("shown")}}
-	w, err := wall.Build(t.Context(), sandbox.Landlock, policy)
-	if err != nil {
-		t.Skip("SKIPPED: ", err)
-	}
-	defer w.Close()
-	e := &Enclosed{Walls: w, root: at("tree"), policy: policy, dir: &walldir.Dir{Path: at("run")},
-		secrets: listing.SecretFiles{Paths: []string{at("tree/.env")}}, env: []string{"PATH=/usr/bin:/bin", "HOME=" + at("run")}}
-	user := []string{"PATH=/usr/bin:/bin:" + at("tools"), "HOME=" + at("home"), "DATABASE_URL=x", "OPENAI_API_KEY=x", "EMPTY="}
+	c := Command{Policy: policy, Root: at("tree"), Home: at("run"), Dir: at("tree"), Secrets: []string{at("tree/.env")}, Keys: []string{"OPENAI_API_KEY"},
+		Env:     []string{"PATH=/usr/bin:/bin", "HOME=" + at("run")},
+		Environ: []string{"PATH=/usr/bin:/bin:" + at("tools"), "HOME=" + at("home"), "DATABASE_URL=x", "OPENAI_API_KEY=x", "EMPTY="}}
 	for output, want := range map[string]string{
 		// What the user opens.
 		"cat: " + at("data/file") + ": No such file or directory":                  `path read = ["` + at("data/file") + `"]`,
@@ -73,7 +67,7 @@ func TestGapNotes(t *testing.T) {
 		"--- FAIL: TestX: not found":                                             "",
 		"":                                                                       "",
 	} {
-		notes := e.GapNotes(user, at("tree"), output)
+		notes := c.Notes(output)
 		cause, part, _ := strings.Cut(want, " ")
 		if want == "" && len(notes) > 0 || want != "" && (len(notes) != 1 || !strings.Contains(notes[cause], part)) {
 			t.Errorf("%q: %q, want %q", output, notes, want)

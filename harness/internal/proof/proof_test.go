@@ -1,25 +1,33 @@
-package harness
+package proof
 
 import (
 	"os"
 	"testing"
 
 	"hone/sandbox"
+	"hone/sandbox/prove"
+	"hone/sandbox/wall"
 )
+
+func TestMain(m *testing.M) {
+	wall.Helper()
+	prove.Helper()
+	os.Exit(m.Run())
+}
 
 // Walls are proved once under the same conditions, and again under others, or if the
 // record cannot be read.
-func TestProveWallsOnce(t *testing.T) {
+func TestOnce(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	grade := sandbox.Grade{Wall: sandbox.Hidden, Level: sandbox.LevelHidden}
-	first, err := proveWalls(t.Context(), grade)
+	first, err := Of(t.Context(), grade)
 	if err != nil {
 		t.Skipf("SKIPPED: %v", err)
 	}
-	if again, err := proveWalls(t.Context(), grade); err != nil || !again.Equal(first) {
+	if again, err := Of(t.Context(), grade); err != nil || !again.Equal(first) {
 		t.Errorf("proved at %v, and again at %v, %v", first, again, err)
 	}
-	file, err := proofFile(sandbox.Hidden)
+	file, err := recordFile(sandbox.Hidden)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,25 +35,25 @@ func TestProveWallsOnce(t *testing.T) {
 		if err := os.WriteFile(file, []byte(record), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		after, err := proveWalls(t.Context(), grade)
+		after, err := Of(t.Context(), grade)
 		if err != nil || !after.After(first) {
 			t.Errorf("after %s: proved at %v, %v", record, after, err)
 		}
-		if !readProof(file).When.Equal(after) {
-			t.Errorf("after %s: recorded %v, want %v", record, readProof(file), after)
+		if !read(file).When.Equal(after) {
+			t.Errorf("after %s: recorded %v, want %v", record, read(file), after)
 		}
 	}
 }
 
 // Without a state folder walls are proved each time.
-func TestProveWallsWithoutStateFolder(t *testing.T) {
+func TestWithoutStateFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "/dev/null")
 	grade := sandbox.Grade{Wall: sandbox.Hidden, Level: sandbox.LevelHidden}
-	first, err := proveWalls(t.Context(), grade)
+	first, err := Of(t.Context(), grade)
 	if err != nil {
 		t.Skipf("SKIPPED: %v", err)
 	}
-	if again, err := proveWalls(t.Context(), grade); err != nil || !again.After(first) {
+	if again, err := Of(t.Context(), grade); err != nil || !again.After(first) {
 		t.Errorf("proved at %v, and again at %v, %v", first, again, err)
 	}
 }

@@ -1,0 +1,46 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"hone/harness/runs"
+	"hone/sandbox"
+)
+
+// exposes reports whether commands behind the walls can write a home: landlock can
+// only grant, and grants the whole tree.
+func (e *Enclosed) exposes(home string) bool {
+	return e.Grade().Wall == sandbox.Landlock &&
+		slices.ContainsFunc(e.policy.Write, func(path string) bool { return sandbox.Within(path, home) })
+}
+
+// HomeNote tells the user that commands can write the runs recorded in the tree; empty
+// if they cannot, or if there are none.
+func (e *Enclosed) HomeNote() string {
+	home := runs.HomePath(e.root)
+	if _, err := os.Stat(home); err != nil || !e.exposes(home) {
+		return ""
+	}
+	return exposedNote(home)
+}
+
+func exposedNote(home string) string {
+	return "commands behind landlock can change and delete the runs in " + home
+}
+
+// leaveTree moves the home to the state folder if commands behind the walls could
+// write it. It returns a note for the user; empty if nothing changed.
+func (s *Session) leaveTree(ctx context.Context, e *Enclosed) string {
+	from := s.Home.Dir()
+	if s.homeStays || !e.exposes(from) {
+		return ""
+	}
+	if err := s.LeaveTree(ctx, s.journal); err != nil {
+		s.homeStays = true
+		return fmt.Sprintf("%s, because hone cannot record them outside the tree: %v", exposedNote(from), err)
+	}
+	return fmt.Sprintf("runs are now recorded in %s, because commands behind landlock could change and delete them in %s", s.Home.Dir(), from)
+}
