@@ -66,13 +66,13 @@ cross:
 # Every test of every package, without the race detector: with it, the tests that try to escape from walls would exceed
 # their memory limits. -p 4 may exceed the number of cores, because the packages often wait for processes.
 unit:
-	$(PLAIN) $(TEMPORARY) $(GO) test -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
+	$(PLAIN) $(TEMPORARY) $(GO) test -vet=off -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
 	@set -ex; for module in $(NESTED); do CGO_ENABLED=0 $(GO) -C $$module test -trimpath ./...; done
 
 # Every package again under the race detector. With -short, tests skip what the detector cannot see, such as
 # other processes, and what it also sees in a part of the test: long inputs, most of the points to kill at.
 race:
-	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
+	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test -vet=off $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
 	@set -ex; for module in $(NESTED); do $(GO) -C $$module test $(RACE) $(SHORT) ./...; done
 
 # Every fuzz target, briefly; two packages at a time.

@@ -80,7 +80,7 @@
 //     [hone/loop/fix].
 //   - [hone/harness] makes a run safe: it locks the workspace, completes what a killed
 //     process left half done, keeps keys out of the journal, hides secret files, and
-//     builds walls.
+//     builds walls. Its room [hone/harness/runs] opens what earlier runs recorded.
 //   - cmd/hone is the program: the list of loops, one file for each other command, and
 //     the words of hints and exit statuses. Only cmd/hone draws screens and exits.
 package hone
