@@ -55,7 +55,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 		if s.prior, err = currentFindings(r, prior); err != nil {
 			return composed{}, err
 		}
-		return composed{s.text(r.Tree.Dir(), r.Limits.Rounds, l.Executor)}, nil
+		return composed{s.text(r.Rules.Guard.Redact(r.Tree.Dir()), r.Limits.Rounds, l.Executor)}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -286,7 +286,7 @@ func (l Loop) Preview(tree *workspace.Tree, loops int) (loop.Prompt, error) {
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	text := standing{task: t, check: l.Check, noBash: l.NoBash, loop: 1}.text(tree.Dir(), loops, l.Executor)
+	text := standing{task: t, check: l.Check, noBash: l.NoBash, loop: 1}.text(l.Guard.Redact(tree.Dir()), loops, l.Executor)
 	p := loop.Prompt{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
 	messages := l.messages(t, text)
 	for _, m := range messages {

@@ -87,18 +87,23 @@ func base64Parts(value string) []string {
 	return parts
 }
 
-// unseen matches what a terminal does not show: control sequences, also as JSON
-// and hone's own screens write them, and characters without width.
+// unseen matches what a terminal does not show: control sequences and characters, also
+// as JSON and hone's own screens write them, characters without width, and what a
+// backspace overwrites.
 var unseen = lazyregexp.New("(?:\x1b|\\\\u001[bB]|\\\\x1[bB])" +
-	`(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\\"\n]{0,500}(?:\x07|\\u0007|\\x07|\x1b\\|\\u001b\\\\)|[()][0-9A-B]|[=>78cDEHMNOZ])` +
-	"|[\u200b\u2060\ufeff\u00ad]")
+	`(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\\"\n]{0,500}(?:\x07|\\u0007|\\x07|\x1b\\|\\u001b\\\\)|[PX^_][^\x1b\\"\n]{0,500}(?:\x1b\\|\\u001b\\\\|\\x1b\\)|[()][0-9A-B]|[=>78cDEHMNOZ])` +
+	"|(?:\u009b|\\\\u009[bB]|\\\\x9[bB])[0-?]*[ -/]*[@-~]" +
+	"|[^\n]?\x08|[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u200b\u2060\ufeff\u00ad]" +
+	`|\\(?:u00|x)(?:0[0-8bBcCeEfF]|1[0-9aAc-fC-F]|7[fF])`)
 
 // hasUnseen reports whether a text may contain something unseen.
 func hasUnseen(text string) bool {
-	if strings.ContainsAny(text, "\x1b\u200b\u2060\ufeff\u00ad") {
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f || r == 0x9b || strings.ContainsRune("\u200b\u2060\ufeff\u00ad", r)
+	}) {
 		return true
 	}
-	return slices.ContainsFunc([]string{`\u001b`, `\u001B`, `\x1b`, `\x1B`}, func(s string) bool { return strings.Contains(text, s) })
+	return slices.ContainsFunc([]string{`\u000`, `\u001`, `\u007`, `\u009`, `\x0`, `\x1`, `\x7`, `\x9`}, func(s string) bool { return strings.Contains(text, s) })
 }
 
 // findAll returns the secrets in a text, as it is and as a terminal shows it, in

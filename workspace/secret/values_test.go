@@ -148,7 +148,8 @@ func TestRedactKnown(t *testing.T) {
 func TestRedactUnseen(t *testing.T) {
 	g := NewGuard(nil)
 	token := "ghp_" + fixedToken(letters, 36)
-	for _, split := range []string{"\x1b[31m", "\x1b[0;38;5;12m", "\x1b[K", "\x1b]0;title\a", "\u200b", `\u001b[1m`} {
+	for _, split := range []string{"\x1b[31m", "\x1b[0;38;5;12m", "\x1b[K", "\x1b]0;title\a", "\u200b", `\u001b[1m`,
+		"\x00", "\x0e\x0f", "\a", "\x7f", "\x1bPq\x1b\\", "\x1b_x\x1b\\", "\x1b^x\x1b\\", "\u009b1m", "x\b", `\u0000`, `\x0e`, `\u009b0m`} {
 		text := "token " + token[:9] + split + token[9:20] + split + token[20:] + " end"
 		if got := g.Redact(text); got != "token [withheld] end" {
 			t.Errorf("%q became %q", text, got)
