@@ -112,6 +112,9 @@ func (a *app) lookAtGit(ctx context.Context) diagnosis {
 
 func (a *app) lookAtRepository(dir string) diagnosis {
 	top, err := git.Root(dir)
+	if foreign, ok := errors.AsType[*git.ForeignError](err); ok {
+		return amiss("repository", foreign.Error(), foreign.Advice)
+	}
 	if err != nil {
 		return diagnosis{what: "repository", found: err.Error(), hint: "reconcile needs a repository: git init"}
 	}
