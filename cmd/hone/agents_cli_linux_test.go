@@ -73,7 +73,6 @@ func toolCall(name string, args ...string) model.Call {
 // roles, configured only by its section of docs/agents.md. The CLI must be on
 // PATH, or where .ci/needs installs it, or below HONE_TEST_AGENTS.
 func TestGeminiCLI(t *testing.T) {
-	t.Parallel()
 	skipRace(t)
 	cache, _ := os.UserCacheDir()
 	installed, _ := filepath.Glob(filepath.Join(cache, "hone-agents", "gemini-cli-*"))

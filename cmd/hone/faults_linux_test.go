@@ -10,7 +10,6 @@ import (
 // TestFaultKillPhase is TestFaultKill for a phase. It also checks that no
 // process survives.
 func TestFaultKillPhase(t *testing.T) {
-	t.Parallel()
 	skipRace(t)
 	needsPhase(t)
 	compareKilledRuns(t, 2, func(t *testing.T) killableRun {

@@ -29,7 +29,6 @@ import (
 // resumes the run, to be killed again. The result must equal that of a run that
 // was not killed, and each kill may cost at most one more model call.
 func TestFaultKill(t *testing.T) {
-	t.Parallel()
 	skipRace(t)
 	template := killedRepository(t)
 	t.Run("reconcile", func(t *testing.T) {
@@ -158,7 +157,6 @@ func (w taskRun) command(args ...string) *exec.Cmd {
 // TestFaultTrickle: if a provider sends its response in small pieces, the run
 // does not wait longer than the limit for a complete response.
 func TestFaultTrickle(t *testing.T) {
-	t.Parallel()
 	v := victim{dir: t.TempDir(), asked: new(atomic.Int64)}
 	if err := errors.Join(os.CopyFS(v.dir, os.DirFS(killedRepository(t))), os.Mkdir(filepath.Join(v.dir, ".config"), 0o755),
 		os.WriteFile(filepath.Join(v.dir, ".config", "hone.toml"), []byte("[model]\nattempts = 1\nidle-timeout = \"1m\"\ntotal-timeout = \"1s\"\n"), 0o644)); err != nil {
@@ -191,7 +189,6 @@ func TestFaultTrickle(t *testing.T) {
 // TestFaultSize: large files, replies and check output are handled in bounded
 // memory, and hone reports what it omits.
 func TestFaultSize(t *testing.T) {
-	t.Parallel()
 	skipRace(t)
 	if testing.Short() {
 		t.Skip("SKIPPED: it takes half a minute")

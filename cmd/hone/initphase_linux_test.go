@@ -29,7 +29,6 @@ type (
 // first report that nothing is built yet. Then they pass, start and stop a
 // service that meets its specification (ruling A12).
 func TestPhaseTemplates(t *testing.T) {
-	t.Parallel()
 	skipRace(t)
 	for template, program := range map[string]string{"go": "go", "node": "npm", "python": "python3"} {
 		t.Run(template, func(t *testing.T) {
@@ -75,7 +74,6 @@ func checkPhasePasses(t *testing.T, dir string, env []string, template string) {
 
 // TestHealthChecks: lint.log names each problem in the code, with its file.
 func TestHealthChecks(t *testing.T) {
-	t.Parallel()
 	skipRace(t)
 	for _, c := range []struct {
 		template, program string
@@ -123,7 +121,6 @@ func TestHealthChecks(t *testing.T) {
 // TestMakePhase: make phase PHASE=N BUILDER_MODEL=… VERIFIER_MODEL=… runs hone,
 // and the second phase knows the first (ruling A12).
 func TestMakePhase(t *testing.T) {
-	t.Parallel()
 	skipRace(t)
 	requireSandbox(t, "python3", "make", "curl", "bash", "git")
 	dir := newStarter(t, "python")

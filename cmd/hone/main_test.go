@@ -129,7 +129,6 @@ func die() {
 //
 // After each script every run that it leaves is replayed ([replayAll]).
 func TestScripts(t *testing.T) {
-	t.Parallel()
 	dir, files := "testdata/script", []string(nil)
 	if testing.Short() {
 		dir, files = "", shortScripts(dir)

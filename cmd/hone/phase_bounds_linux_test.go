@@ -92,7 +92,6 @@ func boundsNeeds(t *testing.T, wall sandbox.Wall) {
 // TestPhaseBounds: hone's own agent in both roles, with the hooks, the server
 // and a check.
 func TestPhaseBounds(t *testing.T) {
-	t.Parallel()
 	for _, wall := range boundsWalls {
 		t.Run(string(wall), func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +112,6 @@ func TestPhaseBounds(t *testing.T) {
 
 // TestPhaseBoundsOfAgents: a command-line agent in both roles.
 func TestPhaseBoundsOfAgents(t *testing.T) {
-	t.Parallel()
 	for _, wall := range boundsWalls {
 		t.Run(string(wall), func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,6 @@ import (
 // files in src/ and tests/ and the commits must be those of a run that was not
 // killed, at most one more request is sent, and no process survives its run.
 func TestKillPhase(t *testing.T) {
-	t.Parallel()
 	skipRace(t)
 	needsPhase(t)
 	whole := newPhaseProject(t, sandbox.Hidden)

@@ -20,7 +20,6 @@ import (
 // protocol in three rounds: it is not formatted, a contract fails, all contracts
 // hold. Neither role is sent what belongs to the other.
 func TestPhaseOverAWire(t *testing.T) {
-	t.Parallel()
 	skipRace(t)
 	if testing.Short() {
 		t.Skip("SKIPPED: this builds a program four times")
@@ -29,6 +28,7 @@ func TestPhaseOverAWire(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
+	t.Parallel()
 	turns := phaseReplies(t)
 	s := modeltest.NewServer(t, turns...)
 	dir := t.TempDir()

@@ -20,7 +20,6 @@ import (
 // tree and the exit status must be those of a run that was not killed, no reply
 // may be paid for twice, and a command that was cut off is not run again.
 func TestKillTask(t *testing.T) {
-	t.Parallel()
 	exit, out, whole := runTask(t, "")
 	if exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)
@@ -72,7 +71,6 @@ func TestKillTask(t *testing.T) {
 // a second session, whose prompt mentions the first. In both cases the facts
 // contain what all sessions did.
 func TestKillTaskAgent(t *testing.T) {
-	t.Parallel()
 	exit, out, whole := runAgentTask(t, "")
 	if exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)

@@ -140,6 +140,10 @@ func (c call) flags() []string {
 // respond must not block the caller.
 const callTimeout = 15 * time.Minute
 
+// ioDelay is how long git's output is awaited after git has ended. On a machine with
+// much else to do, a second was too short.
+const ioDelay = 10 * time.Second
+
 // errTimeout is the cause of a call that took too long.
 var errTimeout = fmt.Errorf("it did not finish within %s", callTimeout)
 
@@ -154,7 +158,7 @@ func (g *Git) run(ctx context.Context, c call) ([]byte, error) {
 		cmd.Stdin = bytes.NewReader(c.stdin)
 	}
 	cmd.Env = append(g.env[:len(g.env):len(g.env)], c.env...)
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = ioDelay
 	err := cmd.Run()
 	if err == nil {
 		return stdout.Bytes(), nil
