@@ -98,12 +98,20 @@ var unseen = lazyregexp.New("(?:\x1b|\\\\u001[bB]|\\\\x1[bB])" +
 
 // hasUnseen reports whether a text may contain something unseen.
 func hasUnseen(text string) bool {
-	if strings.ContainsFunc(text, func(r rune) bool {
-		return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f || r == 0x9b || strings.ContainsRune("\u200b\u2060\ufeff\u00ad", r)
-	}) {
+	if strings.ContainsFunc(text, isUnseen) {
 		return true
 	}
 	return slices.ContainsFunc([]string{`\u000`, `\u001`, `\u007`, `\u009`, `\x0`, `\x1`, `\x7`, `\x9`}, func(s string) bool { return strings.Contains(text, s) })
+}
+
+func isUnseen(r rune) bool {
+	switch {
+	case r >= ' ' && r < 0x7f: // nearly all text
+		return false
+	case r < ' ':
+		return r != '\n' && r != '\t' && r != '\r'
+	}
+	return r == 0x7f || r == 0x9b || r == 0xad || r == 0x200b || r == 0x2060 || r == 0xfeff
 }
 
 // findAll returns the secrets in a text, as it is and as a terminal shows it, in
