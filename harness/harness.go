@@ -37,12 +37,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"hone"
 	"hone/internal/config"
 	"hone/journal"
 	"hone/loop"
+	"hone/sandbox"
 	"hone/sandbox/prove"
 	"hone/sandbox/wall"
 	"hone/sandbox/workshop"
@@ -152,12 +152,5 @@ func (*programLoop) Build(loop.Session) (loop.Built, error) {
 
 // lookup returns a function that looks up variables in an environment.
 func lookup(environ []string) func(string) string {
-	return func(variable string) string {
-		for _, kv := range environ {
-			if name, value, ok := strings.Cut(kv, "="); ok && name == variable {
-				return value
-			}
-		}
-		return ""
-	}
+	return func(variable string) string { return sandbox.EnvValue(environ, variable) }
 }

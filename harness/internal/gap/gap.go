@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"hone/internal/config"
+	"hone/internal/lazyregexp"
 	"hone/sandbox"
 	"hone/sandbox/workshop"
 )
@@ -18,7 +18,7 @@ import (
 // gap is a cause for which a command may fail only because of its walls.
 type gap struct {
 	cause string
-	sign  *regexp.Regexp // of a line of its output; the first group that matches is what the command missed
+	sign  *lazyregexp.Regexp // of a line of its output; the first group that matches is what the command missed
 	// note tells the user how to open the walls for what was missed. It is empty if
 	// the walls are not the cause, because that does not exist without them either.
 	note func(c Command, line, missed string) string
@@ -36,15 +36,13 @@ type Command struct {
 	Keys    []string // the variables that commands never get
 }
 
-// gaps returns the causes, each with the messages of shells, common programs and
+// gaps are the causes, each with the messages of shells, common programs and
 // languages.
-func gaps() []gap {
-	return []gap{
-		{"secret", regexp.MustCompile(`(?i)\b(permission denied|eacces)\b`), Command.secretNote},
-		{"path", regexp.MustCompile(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), Command.pathNote},
-		{"variable", regexp.MustCompile(`\b([A-Z_][A-Z0-9_]+)(?:: (?:unbound variable|parameter (?:null or )?not set)|["'` + "`" + `]? (?:is )?(?:not set|required|missing|undefined|unset)\b| must be set| environment variable (?:is )?(?:not set|required|missing))|KeyError: '([A-Z_][A-Z0-9_]+)'`), Command.variableNote},
-		{"program", regexp.MustCompile(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), Command.programNote},
-	}
+var gaps = []gap{
+	{"secret", lazyregexp.New(`(?i)\b(permission denied|eacces)\b`), Command.secretNote},
+	{"path", lazyregexp.New(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), Command.pathNote},
+	{"variable", lazyregexp.New(`\b([A-Z_][A-Z0-9_]+)(?:: (?:unbound variable|parameter (?:null or )?not set)|["'` + "`" + `]? (?:is )?(?:not set|required|missing|undefined|unset)\b| must be set| environment variable (?:is )?(?:not set|required|missing))|KeyError: '([A-Z_][A-Z0-9_]+)'`), Command.variableNote},
+	{"program", lazyregexp.New(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), Command.programNote},
 }
 
 // maxGapLines limits how many lines of an output are searched for a gap.
@@ -53,10 +51,10 @@ const maxGapLines = 1000
 // Notes returns a note for the user for each cause for which a command seems to have
 // failed only because of the walls, by cause. It can be wrong both ways.
 func (c Command) Notes(output string) map[string]string {
-	notes, causes := map[string]string{}, gaps()
+	notes := map[string]string{}
 	lines := strings.Split(output, "\n")
 	for _, line := range lines[max(0, len(lines)-maxGapLines):] {
-		for _, g := range causes {
+		for _, g := range gaps {
 			if notes[g.cause] != "" {
 				continue
 			}
@@ -128,7 +126,7 @@ func (c Command) openPath(path, how string) string {
 
 // variableNote is about a variable that the user has and commands do not get.
 func (c Command) variableNote(_, name string) string {
-	if value(c.Environ, name) == "" || value(c.Env, name) != "" || slices.Contains(c.Keys, name) {
+	if sandbox.EnvValue(c.Environ, name) == "" || sandbox.EnvValue(c.Env, name) != "" || slices.Contains(c.Keys, name) {
 		return ""
 	}
 	return fmt.Sprintf("a command seems to need the variable %s, which commands do not get behind the walls; pass it on with env = [%q] in [sandbox] of %s", name, name, config.HonePath)
@@ -151,20 +149,10 @@ func (c Command) programNote(_, name string) string {
 // programIn returns the path of a program on the PATH of an environment; empty if
 // it is not there.
 func programIn(env []string, name string) string {
-	for _, dir := range filepath.SplitList(value(env, "PATH")) {
+	for _, dir := range filepath.SplitList(sandbox.EnvValue(env, "PATH")) {
 		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); err == nil && filepath.IsAbs(dir) && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return path
-		}
-	}
-	return ""
-}
-
-// value returns the value of a variable in an environment; empty if it has none.
-func value(env []string, variable string) string {
-	for _, kv := range env {
-		if name, value, ok := strings.Cut(kv, "="); ok && name == variable {
-			return value
 		}
 	}
 	return ""
