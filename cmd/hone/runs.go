@@ -68,35 +68,39 @@ func (a *app) runs(dir string, asJSON bool) error {
 		return err
 	}
 	defer home.Close()
-	runs, err := home.Runs()
+	ids, err := home.Runs()
 	if err != nil {
 		return err
 	}
-	if len(runs) == 0 {
+	if len(ids) == 0 {
 		return usage("no runs found in "+home.Workspace(), "hone demo, or: hone help")
 	}
-	if asJSON {
-		return printJSON(a.out, home, runs)
+	foreign := runs.Foreign(home.Workspace())
+	var all []summary
+	for _, id := range ids {
+		all = append(all, summarize(home, id, foreign))
 	}
-	return printTable(a.out, home, runs)
+	if asJSON {
+		return printJSON(a.out, all)
+	}
+	return printTable(a.out, all)
 }
 
-func printJSON(out io.Writer, home *journal.Home, runs []string) error {
+func printJSON(out io.Writer, all []summary) error {
 	enc := json.NewEncoder(out)
-	for _, run := range runs {
-		if err := enc.Encode(summarize(home, run)); err != nil {
+	for _, s := range all {
+		if err := enc.Encode(s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printTable(out io.Writer, home *journal.Home, runs []string) error {
+func printTable(out io.Writer, all []summary) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tLOOP\tMODEL\tROUNDS\tRESULT\tTOKENS\tCOST\tWHEN")
 	foreign := 0
-	for _, run := range runs {
-		s := summarize(home, run)
+	for _, s := range all {
 		if s.Foreign {
 			s.Result += ", foreign"
 			foreign++
@@ -120,7 +124,7 @@ func printTable(out io.Writer, home *journal.Home, runs []string) error {
 }
 
 // summarize returns the summary of a run, even if its journal is unreadable.
-func summarize(home *journal.Home, run string) summary {
+func summarize(home *journal.Home, run string, foreign func(string, []journal.Event) int64) summary {
 	s := summary{Run: run, Result: "died"}
 	if holder, ok := home.LockedRun(); ok && holder == run {
 		s.Result = "running"
@@ -135,7 +139,7 @@ func summarize(home *journal.Home, run string) summary {
 		s.role, s.second = second(start)
 	}
 	s.When = events[0].Time
-	s.Foreign = runs.Foreign(home.Workspace(), run, events) != 0
+	s.Foreign = foreign(run, events) != 0
 	past := history.Read(events)
 	spent := past.Reported()
 	s.Rounds, s.Tokens, s.Cost = past.State().Round, spent.Tokens, spent.Cost

@@ -145,19 +145,22 @@ func Inspect(ctx context.Context, dir, ref string) (*Inspection, error) {
 	if i.Start, err = Started(i.Events); err != nil {
 		return nil, loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
 	}
-	i.Past, i.Foreign = history.Read(i.Events), Foreign(i.Dir, run, i.Events)
+	i.Past, i.Foreign = history.Read(i.Events), Foreign(i.Dir)(run, i.Events)
 	return i, nil
 }
 
-// Foreign returns the first event, from 1, of a run in a workspace that was neither
-// recorded here nor accepted; 0 if resume and undo accept the run.
-func Foreign(dir, run string, events []journal.Event) int64 {
+// Foreign returns a function for the runs of a workspace. That returns the first event
+// of a run, from 1, that was neither recorded here nor accepted; 0 if resume and undo
+// accept the run.
+func Foreign(dir string) func(run string, events []journal.Event) int64 {
 	o, _ := owner(dir)
-	var foreign *journal.ForeignError
-	if errors.As(o.Check(run, events), &foreign) {
-		return foreign.Event
+	return func(run string, events []journal.Event) int64 {
+		var foreign *journal.ForeignError
+		if errors.As(o.Check(run, events), &foreign) {
+			return foreign.Event
+		}
+		return 0
 	}
-	return 0
 }
 
 // findRun opens the home of the workspace that a directory belongs to, and
