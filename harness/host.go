@@ -44,7 +44,9 @@ func (h Host) environ() []string {
 	return h.Environ
 }
 
-func (h Host) wallKinds() []sandbox.Wall {
+// WallKinds returns the walls of this system, the strongest first, even if some
+// cannot be built here. Nil means that it has none.
+func (h Host) WallKinds() []sandbox.Wall {
 	if h.Walls == nil {
 		return wall.Kinds()
 	}
@@ -54,7 +56,7 @@ func (h Host) wallKinds() []sandbox.Wall {
 // HasWalls reports whether this system has any walls, even if they cannot be built
 // here. Without them, and unless the settings name a wall, checks and builds run with
 // the user's rights, and models cannot run commands (ruling G20).
-func (h Host) HasWalls() bool { return len(h.wallKinds()) > 0 }
+func (h Host) HasWalls() bool { return len(h.WallKinds()) > 0 }
 
 // NoWallsHere tells the user what [Host.HasWalls] means if it returns false.
 const NoWallsHere = "none on this system: checks and builds run with your rights, and models cannot run commands (--sandbox none allows them)"

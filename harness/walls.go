@@ -29,7 +29,6 @@ type walls struct {
 
 	once     sync.Once
 	enclosed *Enclosed
-	homeNote string // see leaveTree
 	err      error
 }
 
@@ -103,7 +102,7 @@ func (w *walls) build(ctx context.Context) error {
 	if w.enclosed, err = w.session.host.Enclose(ctx, w.enclosure); err != nil {
 		return NoWalls(ctx, err)
 	}
-	w.homeNote = w.session.leaveTree(ctx, w.enclosed)
+	homeNote := w.session.leaveTree(ctx, w.enclosed)
 	if w.plan.Stood != nil {
 		door := ""
 		if w.plan.Door != nil {
@@ -115,7 +114,7 @@ func (w *walls) build(ctx context.Context) error {
 		}
 		w.enclosed.env = slices.Concat(w.enclosed.env, vars)
 	}
-	return w.recordGrade()
+	return w.recordGrade(homeNote)
 }
 
 // ownNet reports whether commands behind a wall have a network of their own.
@@ -124,8 +123,8 @@ func ownNet(wall sandbox.Wall, net bool) bool {
 }
 
 // recordGrade records what the walls prevent, and tells the user what they do
-// not. There is nothing to add for walls of the same kind as their base.
-func (w *walls) recordGrade() error {
+// not; homeNote is leaveTree's. There is nothing to add for walls of the same kind as their base.
+func (w *walls) recordGrade(homeNote string) error {
 	run, notes := w.session.run, w.enclosed.RecoveredNotes()
 	switch {
 	case w.enclosure.Settings.Absent: // the settings say so
@@ -137,8 +136,7 @@ func (w *walls) recordGrade() error {
 		}
 		notes = append(notes, w.enclosed.SecretsNote())
 	}
-	notes = append(notes, w.homeNote)
-	for _, text := range append(notes, w.exposure) {
+	for _, text := range append(notes, homeNote, w.exposure) {
 		if text == "" {
 			continue
 		}

@@ -285,7 +285,7 @@ func (a *app) lookAtWalls(ctx context.Context, f doctorFlags) []diagnosis {
 	}
 	auto := diagnosis{what: "walls", absent: true, found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5"}
 	var looks []diagnosis
-	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail} {
+	for _, wall := range a.host().WallKinds() {
 		d := lookAtWall(ctx, wall, f.verbose)
 		looks = append(looks, d)
 		if auto.absent && !d.absent && wall != sandbox.Firejail {
