@@ -55,7 +55,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 		if s.prior, err = currentFindings(r, prior); err != nil {
 			return composed{}, err
 		}
-		return composed{s.text(r.Rules.Guard.Redact(r.Tree.Dir()), r.Limits.Rounds, l.Executor)}, nil
+		return composed{s.text(l.Guard.Redact(r.Tree.Dir()), r.Limits.Rounds, l.Executor)}, nil
 	})
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ var reviewProtocol string
 // turns only if the task is not in a file.
 func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskfile.Task, did executed) ([]model.Message, error) {
 	p, err := hone.Step(ctx, r, "compose review", nil, func(context.Context) (composed, error) {
-		return composed{reviewText(r.Rules.Guard.Redact(r.Tree.Dir()), t, did, session(l.reviewTurns(), l.Reviewer))}, nil
+		return composed{reviewText(l.Guard.Redact(r.Tree.Dir()), t, did, session(l.reviewTurns(), l.Reviewer))}, nil
 	})
 	if err != nil {
 		return nil, err
