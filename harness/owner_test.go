@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hone/harness/runs"
+	"hone/internal/crashtest"
 
 	"hone"
 )
@@ -35,18 +36,9 @@ func refused(t *testing.T, dir, run string) bool {
 	return true
 }
 
-func emptyDir(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // Accepting a run is for this run in this directory, until it is revoked.
 func TestAcceptAndRevoke(t *testing.T) {
-	dir := emptyDir(t)
+	dir := crashtest.Workspace(t, nil)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	run := finished(t, dir)
 	if refused(t, dir, run) {
@@ -77,7 +69,7 @@ func TestAcceptAndRevoke(t *testing.T) {
 // A run remains its owner's run if the owner moves or copies the workspace, and also
 // if another user copies it.
 func TestOwnRunElsewhere(t *testing.T) {
-	dir, elsewhere := emptyDir(t), emptyDir(t)
+	dir, elsewhere := crashtest.Workspace(t, nil), crashtest.Workspace(t, nil)
 	run := finished(t, dir)
 	if err := os.CopyFS(filepath.Join(elsewhere, ".hone"), os.DirFS(filepath.Join(dir, ".hone"))); err != nil {
 		t.Fatal(err)
@@ -89,7 +81,7 @@ func TestOwnRunElsewhere(t *testing.T) {
 
 // Without a state folder a run starts and says what that means. It has no owner.
 func TestRunWithoutStateFolder(t *testing.T) {
-	dir := emptyDir(t)
+	dir := crashtest.Workspace(t, nil)
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/harness/runs"
+	"hone/internal/crashtest"
 	"hone/loop"
 	"hone/workspace"
 )
@@ -134,7 +135,7 @@ func TestWorkspaceIncludes(t *testing.T) {
 // ignoring is a repository that ignores two files.
 func ignoring(t *testing.T) string {
 	t.Helper()
-	root := plant(t, map[string]string{"a.go": "", ".env": "", "top.db": "", ".gitignore": "*.db\n.env*\n"})
+	root := crashtest.Workspace(t, map[string]string{"a.go": "", ".env": "", "top.db": "", ".gitignore": "*.db\n.env*\n"})
 	if out, err := exec.Command("git", "init", "-q", root).CombinedOutput(); err != nil {
 		t.Fatalf("git init: %v\n%s", err, out)
 	}

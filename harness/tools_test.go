@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hone"
+	"hone/internal/crashtest"
 	"hone/loop"
 	"hone/tool"
 	"hone/workspace"
@@ -49,7 +50,7 @@ func countLines(tree *workspace.Tree) tool.Tool {
 // No tool of a role reads a closed directory, whatever its argument is called:
 // neither those of the Toolset nor those of the loop.
 func TestToolsRefuseClosed(t *testing.T) {
-	s := startedSession(t, plant(t, map[string]string{".codescribe/loop/run.toml": "a\n", "a.txt": "a\n"}))
+	s := startedSession(t, crashtest.Workspace(t, map[string]string{".codescribe/loop/run.toml": "a\n", "a.txt": "a\n"}))
 	tools, err := s.Tools(closedSet)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,7 @@ func TestToolsRefuseClosed(t *testing.T) {
 // The tree of a Toolset is the one of its directory, and the workspace's for the
 // zero Toolset.
 func TestRoleTreeFolder(t *testing.T) {
-	s := startedSession(t, plant(t, map[string]string{"src/a.txt": "a\n"}))
+	s := startedSession(t, crashtest.Workspace(t, map[string]string{"src/a.txt": "a\n"}))
 	if tree, err := s.RoleTree(loop.Toolset{}); err != nil || tree != s.Tree {
 		t.Errorf("the zero Toolset has %v, %v", tree, err)
 	}
@@ -99,7 +100,7 @@ func TestRoleTreeFolder(t *testing.T) {
 // A role does not find the loop's own files, in a repository or out of one.
 func TestRoleTreeLists(t *testing.T) {
 	plain := map[string]string{".codescribe/loop/run.toml": "x", "sub/.codescribe/x": "x", "sub/a": "x"}
-	for name, dir := range map[string]string{"plain": plant(t, plain), "repository": plant(t, plain)} {
+	for name, dir := range map[string]string{"plain": crashtest.Workspace(t, plain), "repository": crashtest.Workspace(t, plain)} {
 		if name == "repository" {
 			if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
 				t.Fatalf("git init: %v\n%s", err, out)

@@ -18,16 +18,6 @@ import (
 	"hone/sandbox"
 )
 
-// plant returns a new directory with these files, by contents.
-func plant(t testing.TB, files map[string]string) string {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(crashtest.Workspace(t, files))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root
-}
-
 // TestSecretsNote: the note counts the files that are hidden, and those that were
 // not read.
 func TestSecretsNote(t *testing.T) {
@@ -47,7 +37,7 @@ func TestSecretsNote(t *testing.T) {
 }
 
 func TestResolveWalls(t *testing.T) {
-	root := plant(t, map[string]string{"out/x": ""})
+	root := crashtest.Workspace(t, map[string]string{"out/x": ""})
 	t.Setenv("HOME", root)
 	t.Setenv("USERPROFILE", root)
 	file := config.Sandbox{Wall: "bwrap", Write: []string{"out", "~/out"}, Read: []string{"lib/../lib"}, Hide: []string{filepath.Join(root, "x")},

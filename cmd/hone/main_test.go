@@ -23,6 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"hone/harness"
+	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model/modeltest"
 	"hone/sandbox"
@@ -52,14 +53,8 @@ func wallsOfTest() func() []sandbox.Wall {
 type ownState struct{ m *testing.M }
 
 func (o ownState) Run() int {
-	dir, err := os.MkdirTemp("", "state-*")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	_ = os.Setenv("XDG_STATE_HOME", dir)
 	_ = os.Setenv("HONE_TRUST", "1")
-	return o.m.Run()
+	return crashtest.RunWithState(o.m)
 }
 
 // killer returns an observer that kills the process, as kill -9 does, at a

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hone/harness/internal/state"
+	"hone/internal/crashtest"
 	"hone/journal"
 )
 
@@ -26,7 +27,7 @@ func outsideHome(t *testing.T, dir string) string {
 }
 
 func TestHomePath(t *testing.T) {
-	dir := emptyDir(t)
+	dir := crashtest.Workspace(t, nil)
 	inTree := filepath.Join(dir, journal.HomeName)
 	if got := HomePath(dir); got != inTree {
 		t.Errorf("without a home: %s", got)
@@ -70,7 +71,7 @@ func TestHomeName(t *testing.T) {
 
 // TestFindRootOutside finds workspaces by homes that are in the state folder.
 func TestFindRootOutside(t *testing.T) {
-	top := emptyDir(t)
+	top := crashtest.Workspace(t, nil)
 	below := filepath.Join(top, "repo", "pkg", "sub")
 	if err := errors.Join(os.MkdirAll(below, 0o755), os.MkdirAll(filepath.Join(top, "repo", ".git"), 0o755),
 		os.WriteFile(filepath.Join(top, "repo", ".git", "HEAD"), nil, 0o600)); err != nil {
@@ -92,7 +93,7 @@ func TestHomeMoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open directory cannot be renamed")
 	}
-	dir := emptyDir(t)
+	dir := crashtest.Workspace(t, nil)
 	first, err := Enter(t.Context(), dir, true)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +134,7 @@ func TestHomeMoved(t *testing.T) {
 // Runs are searched up to the top of the repository, or outside of one up to the
 // home directory.
 func TestFindRoot(t *testing.T) {
-	top := emptyDir(t)
+	top := crashtest.Workspace(t, nil)
 	mkdir := func(path ...string) string {
 		dir := filepath.Join(append([]string{top}, path...)...)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -168,13 +169,4 @@ func TestFindRoot(t *testing.T) {
 	if got, err := FindRoot(shared); err != nil || got != shared {
 		t.Errorf("with / as home: %s, %v", got, err)
 	}
-}
-
-func emptyDir(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

@@ -3,16 +3,8 @@ package runs
 import (
 	"os"
 	"testing"
+
+	"hone/internal/crashtest"
 )
 
-// TestMain gives the tests a state folder of their own.
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "state-*")
-	if err != nil {
-		panic(err)
-	}
-	_ = os.Setenv("XDG_STATE_HOME", dir)
-	status := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(status)
-}
+func TestMain(m *testing.M) { os.Exit(crashtest.RunWithState(m)) }

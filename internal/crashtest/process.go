@@ -91,10 +91,19 @@ func Undo(dir string, round int, force bool) (*history.Reversal, map[string]stri
 	return v, kept, err
 }
 
-// Workspace returns a new workspace with these files, by contents.
+// RunWithState runs tests with a state folder of their own, and returns their status.
+func RunWithState(m interface{ Run() int }) int {
+	dir := Must(os.MkdirTemp("", "state-*"))
+	defer os.RemoveAll(dir)
+	Must(0, os.Setenv("XDG_STATE_HOME", dir))
+	return m.Run()
+}
+
+// Workspace returns a new workspace with these files, by contents. Its path has no
+// symbolic links.
 func Workspace(t testing.TB, files map[string]string) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := Must(filepath.EvalSymlinks(t.TempDir()))
 	for name, content := range files {
 		WriteFile(dir, name, content)
 	}

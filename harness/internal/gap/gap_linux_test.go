@@ -13,10 +13,7 @@ import (
 // A failed command is explained by the walls only if they are the cause: what it
 // missed exists without them.
 func TestNotes(t *testing.T) {
-	base, err := filepath.EvalSymlinks(crashtest.Workspace(t, map[string]string{"tree/.env": "", "tree/x": "", "data/file": "", "shown/file": "", "home/.ssh/id_rsa": "", "tools/tool": "", "run/x": ""}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := crashtest.Workspace(t, map[string]string{"tree/.env": "", "tree/x": "", "data/file": "", "shown/file": "", "home/.ssh/id_rsa": "", "tools/tool": "", "run/x": ""})
 	at := func(name string) string { return filepath.Join(base, name) }
 	if err := os.Chmod(at("tools/tool"), 0o755); err != nil {
 		t.Fatal(err)
