@@ -209,6 +209,10 @@ func (h *held) end(t *testing.T, port int) {
 // nothing else. The forwarding reports the first contact once.
 func TestForwardByDial(t *testing.T) {
 	port := freePort(t, "::1")
+	// Dial tries 127.0.0.1 first, where a server of another test could have the port.
+	bound := must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+	defer unix.Close(bound)
+	must(0, unix.Bind(bound, &unix.SockaddrInet4{Port: must(strconv.Atoi(port)), Addr: [4]byte{127, 0, 0, 1}}))
 	everyWall(t, showBinary, func(t *testing.T, w *Walls, dir string) {
 		h := holdShell(t, context.Background(), w, dir)
 		h.serve("[::1]:" + port)
