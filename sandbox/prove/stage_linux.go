@@ -51,6 +51,7 @@ func (st *stage) policy(attempts []Attempt) sandbox.Policy {
 		Doors: []sandbox.Door{{Addr: "127.0.0.1:0", Serve: st.heard.answer("door")}},
 
 		Placeholders: map[string]sandbox.Placeholder{},
+		Aside:        filepath.Join(st.Dir, "aside"),
 		Records:      filepath.Join(st.Dir, "records"),
 		Layers:       filepath.Join(st.Dir, "layers"),
 	}

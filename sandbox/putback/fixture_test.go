@@ -79,7 +79,7 @@ func (f *fixture) guard() *Guard {
 	f.Helper()
 	entries, err := f.policy.Entries()
 	f.must(err)
-	g, err := New(Config{Entries: entries, Aside: f.aside})
+	g, err := New(entries, f.aside)
 	f.must(err)
 	f.Cleanup(func() { g.Close() })
 	return g
@@ -100,9 +100,6 @@ func (f *fixture) killed(command func()) {
 	_, err := g.enter()
 	f.must(err)
 	command()
-	for _, t := range g.trees {
-		t.close()
-	}
 	g.active, g.trees = 0, nil // so that closing it does nothing
 }
 

@@ -1,10 +1,10 @@
 package putback
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,11 +16,8 @@ import (
 const (
 	// maxReported is how many changes are reported one by one.
 	maxReported = 100
-	// maxDepth is how deep directories are restored and copied.
+	// maxDepth is how deep directories are copied.
 	maxDepth = 256
-	// maxCopied is how many bytes are kept of what must be copied to another file
-	// system.
-	maxCopied = 64 << 20
 )
 
 // restorer restores what was found at protected paths, and reports the changes.
@@ -30,78 +27,222 @@ type restorer struct {
 	folder   string // in aside, for this restoration; each file gets a directory in it
 	restored []sandbox.Restored
 	errs     []error
-	tried    map[string]int // how often each path was restored
-	final    paths          // those that cannot be restored
-	made     paths          // protected directories that were created, and are reported as a whole
+	modes    map[string]fs.FileMode // to give to directories at the end
+	created  []string               // protected directories, which are reported as a whole
 }
 
-// paths are relative paths.
-type paths []string
-
-// around reports whether a path is one of them, or in one.
-func (p paths) around(path string) bool {
-	return slices.ContainsFunc(p, func(dir string) bool { return dir == "." || sandbox.Within(dir, path) })
-}
-
-// all restores a tree. It inspects it again after each change, because only then it
-// is known what is in a directory that was replaced or could not be searched.
+// all restores a tree.
 func (r *restorer) all(t *tree) {
-	r.tree, r.tried, r.final, r.made = t, map[string]int{}, nil, nil
-	for range maxDepth {
-		now, err := t.inspect(true)
-		if err != nil {
-			r.fail(".", err)
-			return
-		}
-		changed, later := false, paths(nil)
-		for _, path := range t.changes(now) {
-			if r.final.around(path) || later.around(path) || r.tried[path] > 1 {
-				continue
-			}
-			before := cmp.Or(t.Items[path], &item{})
-			if r.restore(path, before, now[path]); before.Kind == parent || before.Mode.IsDir() {
-				later = append(later, path)
-			}
-			changed = true
-		}
-		if !changed {
-			return
+	r.tree, r.modes, r.created = t, map[string]fs.FileMode{}, nil
+	if err := r.open(); err != nil {
+		r.try(".", err)
+		return
+	}
+	defer r.root.Close()
+	for _, path := range slices.Sorted(maps.Keys(t.Items)) { // outer ones first
+		r.try(path, r.restore(path, t.Items[path]))
+	}
+	for _, path := range slices.Sorted(maps.Keys(t.Named)) {
+		if t.Named[path] == protected {
+			r.try(path, r.walk(path, r.removeNew))
 		}
 	}
-	r.fail(".", errors.New("it is changed while it is being restored"))
+	for _, path := range slices.Backward(slices.Sorted(maps.Keys(r.modes))) {
+		r.try(path, r.root.Chmod(path, r.modes[path]))
+	}
 }
 
-// restore restores a path, and reports that.
-func (r *restorer) restore(path string, before, now *item) {
-	isDir, wasDir := now != nil && now.Mode.IsDir(), before.Mode.IsDir()
-	movedTo, lost, final, err := "", before.Lost, true, error(nil)
-	switch {
-	case r.tried[path] > 0:
-		lost, final = "it is not as before, or was changed again", !isDir
-	case isDir && wasDir:
-		lost, final, err = "", false, r.chmod(path, before.Mode)
-	case lost == "":
-		movedTo, lost, err = r.replace(path, before)
-		final = lost != "" && !wasDir
+// open opens the tree, also if its owner may not.
+func (r *restorer) open() error {
+	info, err := os.Lstat(r.Path)
+	if err != nil {
+		return err
 	}
-	r.tried[path]++
-	quiet := r.made.around(path) || before.Kind == parent && now.Mode == 0
+	if stampOf(info).Inode != r.Items["."].Stamp.Inode {
+		return errors.New("it is not the same directory as before")
+	}
+	if info.Mode()&0o700 != 0o700 {
+		err = os.Chmod(r.Path, info.Mode()|0o700)
+		r.modes["."] = info.Mode()
+	}
+	if err == nil {
+		r.root, err = os.OpenRoot(r.Path)
+	}
+	return err
+}
+
+// restore restores a path.
+func (r *restorer) restore(path string, was *item) error {
+	now, err := look(r.root, path)
 	switch {
 	case err != nil:
-		r.fail(path, err)
-	case movedTo != "" || lost != "" || !quiet:
-		r.tell(path, movedTo, lost)
+		return err
+	case was.Kind == parent && !r.needed(path) && (now == nil || now.Mode&(fs.ModeDir|fs.ModeSymlink) == 0):
+		return nil
+	case now != nil && now.Mode.IsDir() && (was.Kind == parent || was.Mode.IsDir()):
+		return r.restoreMode(path, was, now.Mode)
+	case now != nil && was.Kind == protected && was.same(r.root, path, now):
+		return nil
+	case was.Lost != "":
+		r.report(path, "", was.Lost)
+		return nil
 	}
-	if final {
-		r.final = append(r.final, path)
-	}
-	if before.Kind == present && wasDir && !isDir {
-		r.made = append(r.made, path)
-	}
+	return r.replace(path, was, now)
 }
 
-// tell reports a change.
-func (r *restorer) tell(path, movedTo, lost string) {
+// needed reports whether something protected exists below a parent.
+func (r *restorer) needed(path string) bool {
+	for inner, it := range r.Items {
+		if it.Kind == protected && (path == "." || sandbox.Within(path, inner)) {
+			return true
+		}
+	}
+	return false
+}
+
+// restoreMode restores the mode of a directory; of a parent only its owner's
+// permissions. Until the end the owner has all of them.
+func (r *restorer) restoreMode(path string, was *item, now fs.FileMode) error {
+	if before, ok := r.modes[path]; ok {
+		now = before
+	}
+	mode := now
+	if was.Kind == protected || was.Mode.IsDir() && was.Mode&0o700&^now != 0 {
+		mode = was.Mode
+	}
+	if mode != now {
+		r.report(path, "", "")
+	}
+	if mode == now && now&0o700 == 0o700 {
+		return nil
+	}
+	r.modes[path] = mode
+	return r.root.Chmod(path, mode|0o700)
+}
+
+// replace moves away what is at a path, and creates what was there.
+func (r *restorer) replace(path string, was, now *item) (err error) {
+	movedTo, lost := "", ""
+	if now != nil {
+		movedTo, err = r.take(path, now)
+	}
+	if err == nil && (was.Kind == protected || r.needed(path)) {
+		lost, err = was.create(r.root, path)
+	}
+	if err != nil {
+		return err
+	}
+	quiet := was.Kind == parent || slices.ContainsFunc(r.created, func(dir string) bool { return sandbox.Within(dir, path) })
+	if movedTo != "" || lost != "" || !quiet {
+		r.report(path, movedTo, lost)
+	}
+	if was.Mode.IsDir() {
+		r.modes[path] = was.Mode
+	}
+	if was.Mode.IsDir() && was.Kind == protected {
+		r.created = append(r.created, path)
+	}
+	return nil
+}
+
+// removeNew moves away what was not there before. It returns whether something else
+// may be in what was there.
+func (r *restorer) removeNew(path string, now *item) bool {
+	if was := r.Items[path]; was != nil {
+		return was.Lost == ""
+	}
+	movedTo, err := r.take(path, now)
+	if err == nil {
+		r.report(path, movedTo, "")
+	}
+	r.try(path, err)
+	return false
+}
+
+// create creates a file, a symlink, or an empty directory. lost says what could not
+// be restored.
+func (it *item) create(root *os.Root, path string) (lost string, err error) {
+	switch {
+	case it.Mode.IsDir():
+		err = root.Mkdir(path, 0o700)
+	case it.Mode&fs.ModeSymlink != 0:
+		err = root.Symlink(it.Target, path)
+	default:
+		err = it.write(root, path)
+	}
+	now, unread := look(root, path)
+	if err = errors.Join(err, unread); err != nil {
+		return "", err
+	}
+	if (now.Stamp.UID != it.Stamp.UID || now.Stamp.GID != it.Stamp.GID) && root.Lchown(path, it.Stamp.UID, it.Stamp.GID) != nil {
+		lost = "its owner could not be restored"
+	}
+	if it.Mode.IsRegular() {
+		err = root.Chmod(path, it.Mode) // after the owner, because that clears bits
+	}
+	return lost, err
+}
+
+// write creates a file.
+func (it *item) write(root *os.Root, path string) error {
+	f, err := root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(it.Data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// take moves what is at a path to aside, and returns its new path.
+func (r *restorer) take(path string, now *item) (movedTo string, err error) {
+	if r.folder == "" {
+		if r.folder, err = os.MkdirTemp(r.aside, "left-*"); err != nil {
+			return "", err
+		}
+	}
+	folder, err := os.MkdirTemp(r.folder, "*")
+	if err != nil {
+		return "", err
+	}
+	movedTo = filepath.Join(folder, filepath.Base(path))
+	if now.Mode.IsDir() {
+		_ = r.root.Chmod(path, 0o700) // otherwise its owner cannot move it
+	}
+	if move(r.root, path, movedTo) == nil {
+		return movedTo, nil
+	}
+	if err := r.copy(path, folder); err != nil {
+		return "", fmt.Errorf("keep a copy: %w", err)
+	}
+	return movedTo, r.root.RemoveAll(path)
+}
+
+// copy copies files, directories and symlinks of at most maxKept bytes to another
+// file system.
+func (r *restorer) copy(path, folder string) error {
+	to, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	room := int64(maxKept)
+	var errs []error
+	unread := (&tree{root: r.root}).walk(path, func(inner string, it *item) bool {
+		if it.Mode&fs.ModeSymlink == 0 {
+			_ = r.root.Chmod(inner, 0o700) // otherwise its owner cannot read it
+		}
+		if it.read(r.root, inner, &room); it.Lost == "" {
+			rel, err := filepath.Rel(filepath.Dir(path), inner)
+			_, failed := it.create(to, rel)
+			errs = append(errs, err, failed)
+		}
+		return strings.Count(inner, string(filepath.Separator)) < maxDepth
+	})
+	return errors.Join(append(errs, unread)...)
+}
+
+// report reports a change.
+func (r *restorer) report(path, movedTo, lost string) {
 	path = filepath.Join(r.Path, path)
 	if len(r.restored) < maxReported {
 		r.restored = append(r.restored, sandbox.Restored{Path: path, MovedTo: movedTo, NotRestored: lost})
@@ -114,132 +255,10 @@ func (r *restorer) tell(path, movedTo, lost string) {
 	}
 }
 
-// fail reports a path that could not be restored because of an error.
-func (r *restorer) fail(path string, err error) {
-	r.final = append(r.final, path)
-	r.errs = append(r.errs, fmt.Errorf("restore %s: %w", filepath.Join(r.Path, path), err))
-	r.tell(path, "", err.Error())
-}
-
-// replace moves away what is at a path, and creates what was there. lost says what
-// could not be restored.
-func (r *restorer) replace(path string, it *item) (movedTo, lost string, err error) {
-	lock, err := r.unlock(filepath.Dir(path))
+// try reports a path that could not be restored because of an error; nil means none.
+func (r *restorer) try(path string, err error) {
 	if err != nil {
-		return "", "", err
+		r.errs = append(r.errs, fmt.Errorf("restore %s: %w", filepath.Join(r.Path, path), err))
+		r.report(path, "", err.Error())
 	}
-	defer lock()
-	if info, err := r.root.Lstat(path); err == nil {
-		if movedTo, err = r.take(path, info); err != nil {
-			return "", "", err
-		}
-	}
-	if it.Kind != present && !it.Needed {
-		return movedTo, "", nil
-	}
-	if err := r.create(path, it); err != nil {
-		return movedTo, "", err
-	}
-	info, err := r.root.Lstat(path)
-	if err == nil && it.Kind == present && it.Stamp.owner() != stampOf(info).owner() && r.root.Lchown(path, it.Stamp.UID, it.Stamp.GID) != nil {
-		lost = "its owner could not be restored"
-	}
-	return movedTo, lost, errors.Join(err, r.chmod(path, it.Mode))
-}
-
-// create creates a file, symlink or directory.
-func (r *restorer) create(path string, it *item) error {
-	switch {
-	case it.Mode.IsDir():
-		return r.root.Mkdir(path, 0o700)
-	case it.Mode&fs.ModeSymlink != 0:
-		return r.root.Symlink(it.Link, path)
-	}
-	f, err := r.root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(it.Data)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// chmod sets the mode of a file or directory.
-func (r *restorer) chmod(path string, mode fs.FileMode) error {
-	switch {
-	case path == ".":
-		return r.self.Chmod(mode)
-	case mode&fs.ModeSymlink != 0:
-		return nil
-	}
-	return r.root.Chmod(path, mode)
-}
-
-// unlock lets the owner of a directory change it until lock is called.
-func (r *restorer) unlock(dir string) (lock func(), err error) {
-	info, err := r.self.Stat()
-	if dir != "." {
-		info, err = r.root.Lstat(dir)
-	}
-	if err != nil || info.Mode()&0o700 == 0o700 {
-		return func() {}, err
-	}
-	return func() { _ = r.chmod(dir, info.Mode()) }, r.chmod(dir, info.Mode()|0o700)
-}
-
-// take moves what is at a path to aside and returns its new path. If it must be copied
-// to another file system it keeps at most maxCopied bytes, without FIFOs, sockets and
-// devices.
-func (r *restorer) take(path string, info fs.FileInfo) (movedTo string, err error) {
-	if r.folder == "" {
-		if r.folder, err = os.MkdirTemp(r.aside, "left-*"); err != nil {
-			return "", err
-		}
-	}
-	dir, err := os.MkdirTemp(r.folder, "*")
-	if err != nil {
-		return "", err
-	}
-	movedTo = filepath.Join(dir, filepath.Base(path))
-	if info.IsDir() {
-		_ = r.root.Chmod(path, 0o700) // otherwise its owner cannot move it
-	}
-	if move(r.root, path, movedTo) == nil {
-		return movedTo, nil
-	}
-	room := int64(maxCopied)
-	if err := copyTree(r.root, path, movedTo, &room); err != nil {
-		return "", fmt.Errorf("keep a copy: %w", err)
-	}
-	return movedTo, r.root.RemoveAll(path)
-}
-
-// copyTree copies what is at a path, as far as there is room. It gives the owner the
-// permissions to read and remove it.
-func copyTree(root *os.Root, path, to string, room *int64) error {
-	info, err := root.Lstat(path)
-	if err != nil {
-		return err
-	}
-	*room -= 4096
-	switch {
-	case info.IsDir():
-		if err = root.Chmod(path, 0o700); strings.Count(path, string(filepath.Separator)) > maxDepth {
-			return err
-		}
-		names, unread := namesIn(root, path)
-		err = errors.Join(err, unread, os.MkdirAll(to, 0o700))
-		for _, name := range names {
-			err = errors.Join(err, copyTree(root, filepath.Join(path, name), filepath.Join(to, name), room))
-		}
-	case *room <= 0:
-	case info.Mode()&fs.ModeSymlink != 0:
-		target, unread := root.Readlink(path)
-		err = errors.Join(unread, os.Symlink(target, to))
-	case info.Mode().IsRegular():
-		_ = root.Chmod(path, 0o600)
-		data, unread := readFile(root, path, *room)
-		*room -= int64(len(data))
-		err = errors.Join(unread, os.WriteFile(to, data, 0o600))
-	}
-	return err
 }

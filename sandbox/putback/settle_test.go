@@ -4,14 +4,17 @@ package putback
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"hone/sandbox"
+	"hone/sandbox/internal/record"
 )
 
 // A process can be killed at any point of a restoration: the next one finishes it.
@@ -19,19 +22,18 @@ func TestSettleInterruptedRestoration(t *testing.T) {
 	script := "echo evil >.git/config; rm -r .git/hooks/deep; ln -sfn /etc .git/hooks/link; echo evil >task.toml; mv ro src/ro; echo x >.git/hooks/new"
 	points := map[string]func(r *restorer, path string){
 		"moved away": func(r *restorer, path string) {
-			if info, err := r.root.Lstat(path); err == nil {
-				_, err := r.take(path, info)
-				r.errs = append(r.errs, err)
+			if now, err := look(r.root, path); now != nil {
+				_, failed := r.take(path, now)
+				r.errs = append(r.errs, err, failed)
 			}
 		},
 		"half written": func(r *restorer, path string) {
 			it := *r.Items[path]
 			it.Data, it.Mode = it.Data[:len(it.Data)/2], it.Mode&^0o777|0o600
-			if _, _, err := r.replace(path, &it); err != nil {
-				r.errs = append(r.errs, err)
-			}
+			now, err := look(r.root, path)
+			r.errs = append(r.errs, err, r.replace(path, &it, now))
 		},
-		"restored": func(r *restorer, path string) { r.restore(path, r.Items[path], nil) },
+		"restored": restoreOne,
 	}
 	for _, last := range []string{".git/config", ".git/hooks/deep", ".git/hooks/link", "ro", "task.toml"} {
 		for name, interrupted := range points {
@@ -49,7 +51,7 @@ func TestSettleInterruptedRestoration(t *testing.T) {
 							interrupted(r, path)
 							break
 						}
-						r.restore(path, r.Items[path], nil)
+						restoreOne(r, path)
 					}
 				})
 				_, err := Settle(f.aside)
@@ -63,14 +65,24 @@ func TestSettleInterruptedRestoration(t *testing.T) {
 	}
 }
 
+// restoreOne restores a path that existed, or did not.
+func restoreOne(r *restorer, path string) {
+	if was := r.Items[path]; was != nil {
+		r.try(path, r.restore(path, was))
+	} else {
+		r.try(path, r.walk(path, r.removeNew))
+	}
+}
+
 // restorer returns a restorer of the only record.
 func (f *fixture) restorer() *restorer {
 	f.Helper()
 	g := &Guard{}
-	f.must(readRecord(f.records()[0], &g.trees))
-	f.must(g.trees[0].open())
-	f.Cleanup(g.trees[0].close)
-	return &restorer{tree: g.trees[0], aside: f.aside, tried: map[string]int{}}
+	f.must(record.Read(f.records()[0], &g.trees))
+	r := &restorer{tree: g.trees[0], aside: f.aside, modes: map[string]fs.FileMode{}}
+	f.must(r.open())
+	f.Cleanup(func() { r.root.Close() })
+	return r
 }
 
 // Between two commands nothing is owed: what changes then are the user's changes.
@@ -126,13 +138,14 @@ func TestSettleDamaged(t *testing.T) {
 	wantError := func(what, text string) {
 		t.Helper()
 		restored, err := Settle(f.aside)
-		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), text) || restored != nil {
+		isRestored := slices.ContainsFunc(restored, func(r sandbox.Restored) bool { return r.NotRestored == "" })
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), text) || isRestored {
 			t.Errorf("%s: %v, %v", what, restored, err)
 		}
 	}
 	for name, data := range map[string][]byte{
 		"empty": nil, "head": good[:10], "cut": good[:len(good)-1], "longer": append(bytes.Clone(good), 0), "flipped": flipped,
-		"other version": bytes.Replace(good, []byte(" 2 "), []byte(" 3 "), 1), "garbage": []byte("\x00\xff{}"),
+		"other version": bytes.Replace(good, []byte(" 1 "), []byte(" 2 "), 1), "garbage": []byte("\x00\xff{}"),
 	} {
 		f.must(os.WriteFile(path, data, 0o600))
 		wantError(name, "damaged")

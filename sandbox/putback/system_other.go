@@ -19,9 +19,3 @@ func stampOf(info fs.FileInfo) stamp {
 
 // move fails: files are copied.
 func move(*os.Root, string, string) error { return errors.ErrUnsupported }
-
-// Only walls have placeholders, and there are none on this system.
-
-func lockWait(*os.File) error   { return nil }
-func lockShared(*os.File) error { return nil }
-func alone(*os.File) bool       { return true }

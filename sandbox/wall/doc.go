@@ -10,9 +10,9 @@
 // namespaces of its own or through bwrap or firejail. The keeper builds the
 // rest of the wall, restrains one of its threads with the package kernel,
 // starts the command from that thread, and stays until the command ends. The
-// processes talk over a socket (control). The package putback creates placeholders
-// before a command, and restores afterwards what a wall cannot protect while a
-// command runs.
+// processes talk over a socket (control). The package placeholder covers what must
+// not exist while a command runs, and the package putback restores afterwards what a
+// wall cannot protect.
 //
 // Read the files in this order:
 //

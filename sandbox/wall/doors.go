@@ -6,15 +6,22 @@ import (
 	"net"
 
 	"hone/sandbox"
+	"hone/sandbox/placeholder"
 	"hone/sandbox/putback"
 )
 
-// outside is the part of walls that this process keeps: the doors, and the paths
-// that it restores after commands.
+// outside is the part of walls that this process keeps: the doors, the placeholders,
+// and the paths that it restores after commands.
 type outside struct {
-	doors []string       // addresses
-	open  []net.Listener // doors in this process's own network
-	guard *putback.Guard
+	doors        []string       // addresses
+	open         []net.Listener // doors in this process's own network
+	placeholders *placeholder.Set
+	guard        *putback.Guard
+}
+
+// protect runs a command while the placeholders exist, and restores what it changed.
+func (o *outside) protect(run func() (sandbox.Result, error)) (sandbox.Result, error) {
+	return o.placeholders.Around(func() (sandbox.Result, error) { return o.guard.Around(run) })
 }
 
 // firstDoor is the port of the first door if the walls choose it. In a network
@@ -70,7 +77,7 @@ func Recover(aside string) ([]sandbox.Restored, error) { return putback.Settle(a
 // RecoverPlaceholders removes the placeholders that processes left which died during
 // a command. records is the Records of their policies. It does not touch those of
 // living processes.
-func RecoverPlaceholders(records string) error { return putback.SettlePlaceholders(records) }
+func RecoverPlaceholders(records string) error { return placeholder.Settle(records) }
 
 // DoorAddr returns the address at which commands find the door of the policy
 // with that index.
@@ -81,5 +88,5 @@ func (o *outside) Close() error {
 	for _, l := range o.open {
 		l.Close()
 	}
-	return o.guard.Close()
+	return errors.Join(o.guard.Close(), o.placeholders.Close())
 }

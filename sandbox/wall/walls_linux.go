@@ -16,6 +16,7 @@ import (
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
 	"hone/sandbox/internal/process"
+	"hone/sandbox/placeholder"
 	"hone/sandbox/putback"
 )
 
@@ -106,7 +107,10 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	}
 	if err == nil {
 		w.spec.Doors = w.doors
-		w.guard, err = putback.New(putback.Config{Entries: w.unprotected(), Aside: p.Aside, Placeholders: placeholders, Records: p.Records})
+		w.placeholders, err = placeholder.New(p.Records, placeholders)
+	}
+	if err == nil {
+		w.guard, err = putback.New(w.unprotected(), p.Aside)
 	}
 	if err == nil && k.traits.Overlays {
 		err = w.overlay()
@@ -137,7 +141,7 @@ const trialTime = 30 * time.Second
 
 // try builds the walls once without a command.
 func (w *Walls) try(ctx context.Context) error {
-	_, err := w.guard.Around(func() (sandbox.Result, error) { return sandbox.Result{}, w.tryOnce(ctx) })
+	_, err := w.protect(func() (sandbox.Result, error) { return sandbox.Result{}, w.tryOnce(ctx) })
 	return err
 }
 
@@ -209,7 +213,7 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 	}
 	c.Timeout = lower(c.Timeout, w.spec.Policy.Limits.Time)
 	c.MaxOutput = lower(cmp.Or(c.MaxOutput, process.DefaultMaxOutput), w.spec.Policy.Limits.Output)
-	return w.guard.Around(func() (sandbox.Result, error) {
+	return w.protect(func() (sandbox.Result, error) {
 		began := time.Now()
 		result, err := w.supervise(ctx, c, up)
 		result.Duration = time.Since(began)

@@ -32,7 +32,7 @@ func Build(_ context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, erro
 	}
 	w := &Walls{}
 	if err = w.placeDoors(p.Doors, false); err == nil {
-		w.guard, err = putback.New(putback.Config{Entries: entries, Aside: p.Aside})
+		w.guard, err = putback.New(entries, p.Aside)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -43,14 +43,14 @@ func Build(_ context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, erro
 // Run runs a command and restores protected paths that it changed; see
 // [sandbox.Runner].
 func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return w.guard.Around(func() (sandbox.Result, error) { return sandbox.None{}.Run(ctx, c) })
+	return w.protect(func() (sandbox.Result, error) { return sandbox.None{}.Run(ctx, c) })
 }
 
 // Start starts a command that stays open; see [sandbox.Running]. Close the walls
 // after it has ended.
 func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
 	return sandbox.Start(func(started sandbox.Started) (sandbox.Result, error) {
-		return w.guard.Around(func() (sandbox.Result, error) { return sandbox.None{}.RunNotify(ctx, c, started) })
+		return w.protect(func() (sandbox.Result, error) { return sandbox.None{}.RunNotify(ctx, c, started) })
 	})
 }
 

@@ -1,6 +1,6 @@
 //go:build linux
 
-package putback
+package placeholder
 
 import (
 	"os"
@@ -30,7 +30,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func guardOfPlaceholders(t *testing.T, records, root string) *Guard {
+func newSet(t *testing.T, records, root string) *Set {
 	t.Helper()
 	files := map[string]sandbox.Placeholder{}
 	for name, p := range map[string]sandbox.Placeholder{
@@ -38,11 +38,11 @@ func guardOfPlaceholders(t *testing.T, records, root string) *Guard {
 	} {
 		files[filepath.Join(root, filepath.FromSlash(name))] = p
 	}
-	g, err := New(Config{Records: records, Placeholders: map[string]map[string]sandbox.Placeholder{root: files}})
+	s, err := New(records, map[string]map[string]sandbox.Placeholder{root: files})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g
+	return s
 }
 
 // wantFiles compares the contents of files; "-" means that a path does not exist, and
@@ -69,18 +69,18 @@ var (
 )
 
 // during runs a command that does something.
-func during(t *testing.T, g *Guard, do func()) error {
+func during(t *testing.T, s *Set, do func()) error {
 	t.Helper()
-	_, err := g.Around(func() (sandbox.Result, error) { do(); return sandbox.Result{}, nil })
+	_, err := s.Around(func() (sandbox.Result, error) { do(); return sandbox.Result{}, nil })
 	return err
 }
 
-// The placeholders exist while any command of any guard runs.
-func TestPlaceholdersAround(t *testing.T) {
+// The placeholders exist while any command of any set runs.
+func TestAround(t *testing.T) {
 	records, root := filledTree(t)
-	one, other := guardOfPlaceholders(t, records, root), guardOfPlaceholders(t, records, root)
-	in := func(g *Guard, do func()) {
-		if err := during(t, g, func() { wantFiles(t, root, filled); do() }); err != nil {
+	one, other := newSet(t, records, root), newSet(t, records, root)
+	in := func(s *Set, do func()) {
+		if err := during(t, s, func() { wantFiles(t, root, filled); do() }); err != nil {
 			t.Error(err)
 		}
 	}
@@ -97,15 +97,15 @@ func TestPlaceholdersAround(t *testing.T) {
 		<-started
 	})
 	wantFiles(t, root, filled)
-	if err := SettlePlaceholders(records); err != nil {
+	if err := Settle(records); err != nil {
 		t.Error(err)
 	}
 	wantFiles(t, root, filled)
 	close(leave)
 	<-left
 	wantFiles(t, root, empty)
-	for _, g := range []*Guard{one, other} {
-		if err := g.Close(); err != nil {
+	for _, s := range []*Set{one, other} {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestPlaceholdersAround(t *testing.T) {
 // What others put into the tree while a command runs stays.
 func TestChangesFromOutside(t *testing.T) {
 	records, root := filledTree(t)
-	err := during(t, guardOfPlaceholders(t, records, root), func() {
+	err := during(t, newSet(t, records, root), func() {
 		write(t, filepath.Join(root, ".config", "other"), "mine")
 		write(t, filepath.Join(root, ".config", "hone.toml"), "[limits]")
 		if err := os.Remove(filepath.Join(root, "a", "b", "c")); err != nil {
@@ -134,18 +134,18 @@ func TestChangesFromOutside(t *testing.T) {
 // damaged record stays and is named.
 func TestSettlePlaceholders(t *testing.T) {
 	records, root := filledTree(t)
-	if err := SettlePlaceholders(records); err != nil {
+	if err := Settle(records); err != nil {
 		t.Error(err)
 	}
-	g := guardOfPlaceholders(t, records, root)
-	if _, err := g.enter(); err != nil {
+	s := newSet(t, records, root)
+	if err := s.enter(); err != nil {
 		t.Fatal(err)
 	}
 	wantFiles(t, root, filled)
-	g.placeholders[0].lock.Close() // as the kernel does when a process ends
+	s.dirs[0].lock.Close() // as the kernel does when a process ends
 	torn := filepath.Join(records, "torn"+listEnding)
 	write(t, torn, "no list")
-	if err := SettlePlaceholders(records); err == nil || !strings.Contains(err.Error(), torn) {
+	if err := Settle(records); err == nil || !strings.Contains(err.Error(), torn) {
 		t.Errorf("of a damaged record: %v", err)
 	}
 	wantFiles(t, root, empty)
@@ -165,7 +165,7 @@ func TestObstacles(t *testing.T) {
 		if err := set(root); err != nil {
 			t.Fatal(err)
 		}
-		if during(t, guardOfPlaceholders(t, records, root), func() { t.Errorf("%s: the command ran", name) }) == nil {
+		if during(t, newSet(t, records, root), func() { t.Errorf("%s: the command ran", name) }) == nil {
 			t.Errorf("%s: no error", name)
 		}
 		wantFiles(t, root, map[string]string{".git/commondir": "-", ".git/hone.toml": "-", "a": "-"})

@@ -1,0 +1,56 @@
+// Package record keeps what a process must undo, for the next one if it is killed.
+package record
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// head is the start of a record. The digest of the rest follows it.
+const head = "hone record 1 "
+
+// Write replaces a record by a value, and syncs it to the disk. Its temporary file has
+// the name of the record and another ending. The record is not JSON, because names
+// of files need not be UTF-8.
+func Write(path string, value any) error {
+	var body bytes.Buffer
+	if err := gob.NewEncoder(&body).Encode(value); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = fmt.Fprintf(f, "%s%x\n%s", head, sha256.Sum256(body.Bytes()), body.Bytes())
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err == nil {
+		_ = dir.Sync() // not every system can
+		err = dir.Close()
+	}
+	return err
+}
+
+// Read reads a record into the value that a pointer points to.
+func Read(path string, value any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	first, body, _ := bytes.Cut(data, []byte("\n"))
+	if string(first) != fmt.Sprintf("%s%x", head, sha256.Sum256(body)) {
+		return errors.New("it is damaged, or another version of hone wrote it")
+	}
+	return gob.NewDecoder(bytes.NewReader(body)).Decode(value)
+}

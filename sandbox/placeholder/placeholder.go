@@ -1,0 +1,332 @@
+// Package placeholder keeps harmless files in place of those that must not exist while
+// a command runs: a wall can mount a file read-only only if it exists. They are
+// recorded first, outside of what commands may write: [Settle] removes those of a
+// process that was killed.
+package placeholder
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/record"
+)
+
+// Set is the placeholders of a policy. They are created before the first of its
+// commands and removed after the last, also across processes. A nil Set has none.
+type Set struct {
+	dirs []*dir
+
+	mu     sync.Mutex
+	active int
+}
+
+// dir is a writable directory with placeholders.
+type dir struct {
+	root   string
+	files  []file   // outer ones first
+	record string   // the path of the record, without its ending; the same for all processes
+	lock   *os.File // shared with the other processes that need the placeholders; nil if this one does not
+}
+
+// file is a placeholder, or a directory that was created for one.
+type file struct {
+	Path string // relative to the root
+	sandbox.Placeholder
+}
+
+// list is the record of what was created in a directory.
+type list struct {
+	Root  string
+	Files []file
+}
+
+const (
+	listEnding = ".created"
+	// usedEnding is that of the file that each process locks while its commands need
+	// the placeholders.
+	usedEnding = ".used"
+	// mutexName is the file that is locked while records and placeholders change.
+	mutexName = "mutex"
+)
+
+// New returns placeholders by their absolute paths, and these by a writable directory
+// around them. Something may exist at a path. records is the Records of the policy; it
+// may be empty if there are no placeholders.
+func New(records string, byRoot map[string]map[string]sandbox.Placeholder) (*Set, error) {
+	s := &Set{}
+	for _, root := range slices.Sorted(maps.Keys(byRoot)) {
+		if err := os.MkdirAll(records, 0o700); err != nil {
+			return nil, fmt.Errorf("make the directory for records of placeholders: %w", err)
+		}
+		d, err := newDir(records, root, byRoot[root])
+		if err != nil {
+			return nil, err
+		}
+		s.dirs = append(s.dirs, d)
+	}
+	return s, nil
+}
+
+// Around creates the placeholders, runs a command, and removes them. If it fails
+// before the command, that does not run.
+func (s *Set) Around(run func() (sandbox.Result, error)) (sandbox.Result, error) {
+	if s == nil || len(s.dirs) == 0 {
+		return run()
+	}
+	if err := s.enter(); err != nil {
+		return sandbox.Result{}, err
+	}
+	result, err := run()
+	if failed := s.leave(); failed != nil {
+		err = errors.Join(err, failed)
+	}
+	return result, err
+}
+
+func (s *Set) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active == 0 {
+		for _, d := range s.dirs {
+			if err := d.fill(); err != nil {
+				return errors.Join(fmt.Errorf("protect files in %s: %w", d.root, err), s.empty())
+			}
+		}
+	}
+	s.active++
+	return nil
+}
+
+func (s *Set) leave() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active--; s.active > 0 {
+		return nil
+	}
+	return s.empty()
+}
+
+func (s *Set) empty() error {
+	var errs []error
+	for _, d := range s.dirs {
+		if err := d.empty(); err != nil {
+			errs = append(errs, fmt.Errorf("remove placeholders in %s: %w", d.root, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close removes the records, unless another process needs them.
+func (s *Set) Close() error {
+	if s == nil {
+		return nil
+	}
+	var errs []error
+	for _, d := range s.dirs {
+		errs = append(errs, d.forget())
+	}
+	return errors.Join(errs...)
+}
+
+func newDir(records, root string, byPath map[string]sandbox.Placeholder) (*dir, error) {
+	sum := sha256.Sum256([]byte(root))
+	d := &dir{root: root, record: filepath.Join(records, fmt.Sprintf("%x", sum[:12]))}
+	add := func(f file) {
+		if !slices.Contains(d.files, f) {
+			d.files = append(d.files, f)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(byPath)) {
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return nil, err
+		}
+		for i, c := range rel {
+			if c == filepath.Separator {
+				add(file{rel[:i], sandbox.Placeholder{Dir: true}})
+			}
+		}
+		add(file{rel, byPath[path]})
+	}
+	return d, nil
+}
+
+// fill records and creates the placeholders that do not exist.
+func (d *dir) fill() error {
+	return d.exclusive(func() (err error) {
+		if d.lock, err = d.share(); err != nil {
+			return err
+		}
+		root, err := os.OpenRoot(d.root)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		missing := slices.DeleteFunc(slices.Clone(d.files), func(f file) bool {
+			info, err := root.Lstat(f.Path)
+			return err == nil && (info.IsDir() || !f.Dir)
+		})
+		l, err := d.list()
+		created := slices.DeleteFunc(slices.Clone(missing), func(f file) bool { return slices.Contains(l.Files, f) })
+		if err == nil && len(created) > 0 {
+			err = record.Write(d.record+listEnding, list{d.root, append(l.Files, created...)})
+		}
+		for _, f := range missing {
+			if err == nil {
+				err = f.create(root)
+			}
+		}
+		return err
+	})
+}
+
+// share locks the file that shows that placeholders are in use.
+func (d *dir) share() (*os.File, error) {
+	lock, err := os.OpenFile(d.record+usedEnding, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = lockShared(lock)
+	}
+	return lock, err
+}
+
+// list returns the record; empty if there is none.
+func (d *dir) list() (list, error) {
+	var l list
+	path := d.record + listEnding
+	if err := ignoreMissing(record.Read(path, &l)); err != nil {
+		return list{}, fmt.Errorf("%s: %w; move it away", path, err)
+	}
+	return l, nil
+}
+
+// create creates a placeholder.
+func (f file) create(root *os.Root) error {
+	if f.Dir {
+		err := root.Mkdir(f.Path, 0o755)
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s is not a directory; remove it", f.Path)
+		}
+		return err
+	}
+	to, err := root.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = to.WriteString(f.Text)
+	return errors.Join(err, to.Close())
+}
+
+// remove removes a placeholder that is still as it was created. What replaced it
+// or was added to it comes from outside the walls.
+func (f file) remove(root *os.Root) error {
+	info, err := root.Lstat(f.Path)
+	switch {
+	case err != nil || info.IsDir() != f.Dir:
+		return nil
+	case f.Dir:
+		_ = root.Remove(f.Path) // fails if it is not empty
+		return nil
+	case !info.Mode().IsRegular() || info.Size() != int64(len(f.Text)):
+		return nil
+	}
+	if text, err := root.ReadFile(f.Path); err != nil || string(text) != f.Text {
+		return err
+	}
+	return root.Remove(f.Path)
+}
+
+// empty removes the placeholders, unless another process still needs them.
+func (d *dir) empty() error {
+	if d.lock == nil {
+		return nil
+	}
+	lock := d.lock
+	d.lock = nil
+	return d.exclusive(func() error {
+		defer lock.Close()
+		if !alone(lock) {
+			return nil
+		}
+		return d.removeAll()
+	})
+}
+
+// removeAll removes all that is recorded, inner ones first.
+func (d *dir) removeAll() error {
+	l, err := d.list()
+	if err != nil || l.Root == "" {
+		return err
+	}
+	root, err := os.OpenRoot(l.Root)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer root.Close()
+	var errs []error
+	for _, f := range slices.Backward(l.Files) {
+		errs = append(errs, f.remove(root))
+	}
+	return errors.Join(errs...)
+}
+
+// forget removes the placeholders and the record, unless a process needs them.
+func (d *dir) forget() error {
+	return d.exclusive(func() error {
+		lock, err := d.share()
+		if err != nil {
+			return err
+		}
+		defer lock.Close()
+		if !alone(lock) {
+			return nil
+		}
+		if err := d.removeAll(); err != nil {
+			return err
+		}
+		return errors.Join(ignoreMissing(os.Remove(d.record+listEnding)), ignoreMissing(os.Remove(d.record+usedEnding)))
+	})
+}
+
+// exclusive calls do while no other process changes records and placeholders.
+func (d *dir) exclusive(do func() error) error {
+	mutex, err := os.OpenFile(filepath.Join(filepath.Dir(d.record), mutexName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = lockWait(mutex)
+	}
+	if err != nil {
+		return fmt.Errorf("lock the records of placeholders: %w", err)
+	}
+	defer mutex.Close()
+	return do()
+}
+
+// Settle removes the placeholders that processes left which no longer
+// run. records is the Records of their policies.
+func Settle(records string) error {
+	entries, err := os.ReadDir(records)
+	errs := []error{ignoreMissing(err)}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), listEnding); ok {
+			d := &dir{record: filepath.Join(records, name)}
+			errs = append(errs, d.forget())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ignoreMissing returns err unless it means that nothing is at a path.
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
