@@ -97,8 +97,7 @@ func (f *fixture) around(g *Guard, script string) []string {
 func (f *fixture) killed(command func()) {
 	f.Helper()
 	g := f.guard()
-	_, err := g.enter()
-	f.must(err)
+	f.must(g.enter())
 	command()
 	g.active, g.trees = 0, nil // so that closing it does nothing
 }

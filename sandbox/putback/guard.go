@@ -43,8 +43,8 @@ type Guard struct {
 
 	mu       sync.Mutex
 	active   int
-	recorded bool // the record contains the last inspection
-	owed     bool // the last restoration failed; the inspection before it is still valid
+	recorded bool  // the record contains the last inspection
+	failed   error // of a restoration; no other command may run
 }
 
 // The record of a guard is armed while a command runs. Between commands it is idle,
@@ -82,40 +82,36 @@ func New(entries []sandbox.Entry, aside string) (*Guard, error) {
 }
 
 // Around inspects the protected paths, runs a command, and restores what changed. If
-// it fails before the command, that does not run. If it fails afterwards, the next
-// command or the next process tries again.
+// it fails before the command, that does not run. If it fails afterwards, no other
+// command runs, and [Settle] tries again in the next process.
 func (g *Guard) Around(run func() (sandbox.Result, error)) (sandbox.Result, error) {
 	if g == nil || len(g.trees) == 0 {
 		return run()
 	}
-	earlier, err := g.enter()
-	if err != nil {
+	if err := g.enter(); err != nil {
 		return sandbox.Result{}, err
 	}
 	result, err := run()
 	restored, failed := g.leave()
-	result.Restored = append(earlier, restored...)
+	result.Restored = restored
 	if failed != nil {
 		err = errors.Join(err, failed)
 	}
 	return result, err
 }
 
-// enter inspects the paths before the first command. It returns what an earlier
-// command changed and could not be restored then.
-func (g *Guard) enter() (earlier []sandbox.Restored, err error) {
+// enter inspects the paths before the first command.
+func (g *Guard) enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.owed {
-		earlier, err = g.putBack()
-	}
+	err := g.failed
 	if err == nil && g.active == 0 {
 		err = g.inspect()
 	}
 	if err == nil {
 		g.active++
 	}
-	return earlier, err
+	return err
 }
 
 // inspect inspects and records the protected paths.
@@ -147,18 +143,17 @@ func (g *Guard) leave() ([]sandbox.Restored, error) {
 	return g.putBack()
 }
 
-// putBack restores all protected paths. If no command runs nothing is owed then.
+// putBack restores all protected paths, and disarms the record if no command runs.
 func (g *Guard) putBack() ([]sandbox.Restored, error) {
 	r := &restorer{aside: g.aside}
 	for _, t := range g.trees {
 		r.all(t)
 	}
-	err := errors.Join(r.errs...)
-	if g.active == 0 && err == nil {
-		err = ignoreMissing(os.Rename(g.record+armed, g.record+idle))
+	g.failed = errors.Join(append(r.errs, g.failed)...)
+	if g.failed == nil && g.active == 0 {
+		g.failed = os.Rename(g.record+armed, g.record+idle)
 	}
-	g.owed = g.active == 0 && err != nil
-	return r.restored, err
+	return r.restored, g.failed
 }
 
 // Close removes the record. If a restoration failed it leaves that for [Settle].

@@ -77,7 +77,7 @@ func (r *restorer) restore(path string, was *item) error {
 	switch {
 	case err != nil:
 		return err
-	case was.Kind == parent && !r.needed(path) && (now == nil || now.Mode&(fs.ModeDir|fs.ModeSymlink) == 0):
+	case was.Kind == parent && !was.Mode.IsDir() && (now == nil || now.Mode&(fs.ModeDir|fs.ModeSymlink) == 0):
 		return nil
 	case now != nil && now.Mode.IsDir() && (was.Kind == parent || was.Mode.IsDir()):
 		return r.restoreMode(path, was, now.Mode)
@@ -88,16 +88,6 @@ func (r *restorer) restore(path string, was *item) error {
 		return nil
 	}
 	return r.replace(path, was, now)
-}
-
-// needed reports whether something protected exists below a parent.
-func (r *restorer) needed(path string) bool {
-	for inner, it := range r.Items {
-		if it.Kind == protected && (path == "." || sandbox.Within(path, inner)) {
-			return true
-		}
-	}
-	return false
 }
 
 // restoreMode restores the mode of a directory; of a parent only its owner's
@@ -126,7 +116,7 @@ func (r *restorer) replace(path string, was, now *item) (err error) {
 	if now != nil {
 		movedTo, err = r.take(path, now)
 	}
-	if err == nil && (was.Kind == protected || r.needed(path)) {
+	if err == nil && (was.Kind == protected || was.Mode.IsDir()) {
 		lost, err = was.create(r.root, path)
 	}
 	if err != nil {
@@ -208,7 +198,7 @@ func (r *restorer) take(path string, now *item) (movedTo string, err error) {
 	if now.Mode.IsDir() {
 		_ = r.root.Chmod(path, 0o700) // otherwise its owner cannot move it
 	}
-	if move(r.root, path, movedTo) == nil {
+	if os.Rename(filepath.Join(r.Path, path), movedTo) == nil {
 		return movedTo, nil
 	}
 	if err := r.copy(path, folder); err != nil {

@@ -177,8 +177,7 @@ func TestYoungFilesAreRead(t *testing.T) {
 	f := newFixture(t)
 	g := f.guard()
 	before := f.state(true)
-	_, err := g.enter()
-	f.must(err)
+	f.must(g.enter())
 	f.run("printf '[Core]\n' >.git/config")
 	info, err := os.Lstat(f.path(".git/config"))
 	f.must(err)
@@ -222,7 +221,8 @@ func TestCommandsAtTheSameTime(t *testing.T) {
 	f.want("protected", f.state(true), before)
 }
 
-// While a change could not be undone no other command starts.
+// After a change that could not be undone no other command starts. The next process
+// undoes it.
 func TestRestoreOwed(t *testing.T) {
 	f := newFixture(t)
 	before := f.state(true)
@@ -238,7 +238,10 @@ func TestRestoreOwed(t *testing.T) {
 		t.Error("no error")
 	}
 	f.run("rm ../aside; mv ../aside2 ../aside")
-	f.wantTold(f.around(g, ""), ".git/config kept")
+	f.must(g.Close())
+	restored, err := Settle(f.aside)
+	f.must(err)
+	f.wantTold(f.told(restored), ".git/config kept")
 	f.want("protected", f.state(true), before)
 }
 

@@ -2,11 +2,7 @@ package putback
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // stampOf returns the stamp of a file.
@@ -17,14 +13,4 @@ func stampOf(info fs.FileInfo) stamp {
 		s.UID, s.GID = int(st.Uid), int(st.Gid)
 	}
 	return s
-}
-
-// move renames the file at a path. It follows no symlink.
-func move(root *os.Root, path, to string) error {
-	dir, err := root.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return unix.Renameat(int(dir.Fd()), filepath.Base(path), unix.AT_FDCWD, to)
 }

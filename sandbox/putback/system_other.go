@@ -3,9 +3,7 @@
 package putback
 
 import (
-	"errors"
 	"io/fs"
-	"os"
 )
 
 // stampOf returns the stamp of a file.
@@ -16,6 +14,3 @@ func stampOf(info fs.FileInfo) stamp {
 	}
 	return s
 }
-
-// move fails: files are copied.
-func move(*os.Root, string, string) error { return errors.ErrUnsupported }
