@@ -37,7 +37,7 @@ func house() []room {
 		providers = "model/*"
 		root      = "."
 	)
-	ground := []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact"}
+	ground := []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/excerpt"}
 	first := append(ground[:len(ground):len(ground)], "check", "block", "tool", "internal/render")
 	return []room{
 		{folder: standard, floor: 0},
@@ -56,8 +56,9 @@ func house() []room {
 		{folder: "journal", floor: 0},
 		{folder: "internal/git", floor: 0},
 		{folder: "internal/artifact", floor: 0},
+		{folder: "internal/excerpt", floor: 0},
 
-		{folder: "check", floor: 1, may: []string{"sandbox"}},
+		{folder: "check", floor: 1, may: []string{"sandbox", "internal/excerpt"}},
 		{folder: "sandbox/workshop", floor: 1, may: []string{"sandbox", "sandbox/internal/environ"}},
 		{folder: "sandbox/internal/record", floor: 1},
 		{folder: "sandbox/putback", floor: 1, may: []string{"sandbox", "sandbox/internal/record"}},

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"hone/internal/excerpt"
 	"hone/sandbox"
 )
 
@@ -88,7 +89,7 @@ func (c BorkConfig) findings(r sandbox.Result) []Finding {
 func (c BorkConfig) failedToRun(why string, stderr []byte) []Finding {
 	text := fmt.Sprintf("The correctness checker %s failed to run: %s.\n", c.Checker, applyRedact(c.Redact, why))
 	if len(stderr) > 0 {
-		text += section("The end of its standard error", truncateStart(applyRedact(c.Redact, streamText(stderr))))
+		text += section("The end of its standard error", excerpt.End(applyRedact(c.Redact, streamText(stderr)), tailText))
 	}
 	return []Finding{{Source: SourceBork, Text: text, Broken: true}}
 }

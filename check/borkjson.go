@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"hone/internal/excerpt"
 )
 
 // object is a JSON object with undecoded values. Unlike a struct, it
@@ -119,7 +121,7 @@ func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) strin
 	switch provenance {
 	case "code-review":
 		f.Text, err = o.text("finding", redact)
-		f.Text = truncateMiddle(f.Text, MaxText)
+		f.Text = excerpt.Middle(f.Text, MaxText)
 	case "command":
 		f.Text, err = o.command(redact)
 	default:
@@ -140,9 +142,9 @@ func (o object) command(redact func(string) string) (string, error) {
 			return "", err
 		}
 	}
-	text := fmt.Sprintf("The checker ran this command, which exited with status %d:\n\n    %s\n", exit, indentRest(truncateMiddle(texts["command"], MaxText)))
-	text += section("Its standard output", truncateMiddle(texts["stdout"], MaxText))
-	return text + section("Its standard error", truncateMiddle(texts["stderr"], MaxText)), nil
+	text := fmt.Sprintf("The checker ran this command, which exited with status %d:\n\n    %s\n", exit, indentRest(excerpt.Middle(texts["command"], MaxText)))
+	text += section("Its standard output", excerpt.Middle(texts["stdout"], MaxText))
+	return text + section("Its standard error", excerpt.Middle(texts["stderr"], MaxText)), nil
 }
 
 // text returns a required string, redacted, or a placeholder if it is not UTF-8

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"hone/internal/excerpt"
 	"hone/sandbox"
 )
 
@@ -67,7 +68,7 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 		if result != nil && result.Exit == 0 && !result.TimedOut {
 			return nil, nil
 		}
-		return []Finding{{Source: SourceBuild, Text: truncateMiddle(text, c.MaxText), Broken: result == nil}}, nil
+		return []Finding{{Source: SourceBuild, Text: excerpt.Middle(text, c.MaxText), Broken: result == nil}}, nil
 	}
 }
 

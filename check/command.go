@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hone/internal/excerpt"
 	"hone/sandbox"
 )
 
@@ -88,9 +89,9 @@ func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration) []Findi
 		what = fmt.Sprintf("The check command could not run: exit status %d means that the program does not exist or is not executable", r.Exit)
 	}
 	text := fmt.Sprintf("%s.\n\n    %s\n", what, indentRest(applyRedact(c.Redact, c.Command)))
-	text += section("Its output", truncateMiddle(applyRedact(c.Redact, streamText(r.Stdout)), MaxText))
+	text += section("Its output", excerpt.Middle(applyRedact(c.Redact, streamText(r.Stdout)), MaxText))
 	if len(r.Stderr) > 0 {
-		text += section("Its standard error", truncateMiddle(applyRedact(c.Redact, streamText(r.Stderr)), MaxText))
+		text += section("Its standard error", excerpt.Middle(applyRedact(c.Redact, streamText(r.Stderr)), MaxText))
 	}
 	if r.Discarded > 0 {
 		text += fmt.Sprintf("\n[... %d more bytes followed and were discarded ...]\n", r.Discarded)

@@ -1,4 +1,4 @@
-package check
+package excerpt
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestCut(t *testing.T) {
+func TestMiddle(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"short", "short"},
 		{"0123456789", "0123456789"},
@@ -14,36 +14,37 @@ func TestCut(t *testing.T) {
 		{"a\nb\nc\nd\ne\nf\ng\n", "a\nb\n[... 6 bytes omitted ...]\nf\ng\n"},
 		{"ééééééé", "éé\n[... 6 bytes omitted ...]\néé"},
 	} {
-		if got := truncateMiddle(c.text, 10); got != c.want {
-			t.Errorf("cut(%q) = %q, want %q", c.text, got, c.want)
+		if got := Middle(c.text, 10); got != c.want {
+			t.Errorf("Middle(%q) = %q, want %q", c.text, got, c.want)
 		}
 	}
 }
 
-func TestTail(t *testing.T) {
+func TestEnd(t *testing.T) {
+	const tailText = 1000
 	text := strings.Repeat("line\n", tailText)
-	got := truncateStart(text)
+	got := End(text, tailText)
 	if !strings.HasPrefix(got, "[... ") || !strings.HasSuffix(got, "]\n"+strings.Repeat("line\n", tailText/5)) {
 		t.Errorf("%.80q … %d bytes", got, len(got))
 	}
-	if got := truncateStart("few\n"); got != "few\n" {
+	if got := End("few\n", tailText); got != "few\n" {
 		t.Errorf("%q", got)
 	}
 }
 
-func FuzzCut(f *testing.F) {
+func FuzzMiddle(f *testing.F) {
 	f.Add("a\nb\nc\nd\ne\nf\ng\n", 4)
 	f.Add("ééé", 2)
 	f.Fuzz(func(t *testing.T, text string, most int) {
 		if most < 2 || most > 1<<20 || !utf8.ValidString(text) {
 			return
 		}
-		got := truncateMiddle(text, most)
+		got := Middle(text, most)
 		if !utf8.ValidString(got) || len(got) > most+100 {
-			t.Errorf("cut(%q, %d) = %q", text, most, got)
+			t.Errorf("Middle(%q, %d) = %q", text, most, got)
 		}
 		if len(text) <= most && got != text {
-			t.Errorf("cut(%q, %d) = %q", text, most, got)
+			t.Errorf("Middle(%q, %d) = %q", text, most, got)
 		}
 	})
 }

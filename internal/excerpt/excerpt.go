@@ -1,0 +1,56 @@
+// Package excerpt shortens long texts, such as the output of a build, without cutting
+// lines or runes.
+package excerpt
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Middle omits the middle of a text longer than most, at line ends if
+// possible, and inserts a line that states how much was omitted.
+func Middle(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	head, tail := headLines(text, most/2), tailLines(text, most/2)
+	omitted := len(text) - len(head) - len(tail)
+	return fmt.Sprintf("%s\n[... %d bytes omitted ...]\n%s", strings.TrimSuffix(head, "\n"), omitted, tail)
+}
+
+// headLines returns the start of a text, at most most bytes: complete lines, or
+// complete runes if the first line is longer.
+func headLines(text string, most int) string {
+	if i := strings.LastIndexByte(text[:most], '\n'); i >= 0 {
+		return text[:i+1]
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// tailLines returns the end of a text, like headLines returns its start.
+func tailLines(text string, most int) string {
+	from := len(text) - most
+	if text[from-1] == '\n' {
+		return text[from:]
+	}
+	if i := strings.IndexByte(text[from:], '\n'); i >= 0 && from+i+1 < len(text) {
+		return text[from+i+1:]
+	}
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return text[from:]
+}
+
+// End omits the start of a text longer than most, like Middle its middle.
+func End(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := tailLines(text, most)
+	return fmt.Sprintf("[... %d bytes omitted ...]\n%s", len(text)-len(end), end)
+}
