@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	sdk "github.com/openai/openai-go/v3"
 
@@ -67,18 +68,13 @@ type chatFunction struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// chatMessage is a message. Its content is a string, a list if there are
-// several texts, or null if there are only calls.
+// chatMessage is a message. Its content is null if there are only calls. It is never a
+// list of texts: this wire has no cache marks, and some compatible servers reject lists.
 type chatMessage struct {
 	Role    string     `json:"role"`
-	Content any        `json:"content"`
+	Content *string    `json:"content"`
 	Calls   []chatCall `json:"tool_calls,omitempty"`
 	CallID  string     `json:"tool_call_id,omitempty"`
-}
-
-type chatText struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
 }
 
 type chatCall struct {
@@ -109,7 +105,7 @@ func (m chatModel) request(req model.Request) chatRequest {
 		r.Tools = append(r.Tools, chatTool{Type: "function", Function: f})
 	}
 	if req.System != "" {
-		r.Messages = append(r.Messages, chatMessage{Role: "system", Content: req.System})
+		r.Messages = append(r.Messages, chatMessage{Role: "system", Content: &req.System})
 	}
 	for _, message := range req.Messages {
 		if message.Role == model.Assistant {
@@ -124,29 +120,34 @@ func (m chatModel) request(req model.Request) chatRequest {
 // userMessages puts results first: they must directly follow their calls.
 func userMessages(parts []model.Part) []chatMessage {
 	var messages []chatMessage
-	var texts []chatText
+	text := ""
 	for _, p := range parts {
 		switch {
 		case p.Result != nil:
-			messages = append(messages, chatMessage{Role: "tool", Content: p.Result.Text, CallID: p.Result.ID})
+			messages = append(messages, chatMessage{Role: "tool", Content: &p.Result.Text, CallID: p.Result.ID})
 		case p.Text != "":
-			texts = append(texts, chatText{"text", p.Text})
+			text = joined(text, p.Text)
 		}
 	}
-	switch len(texts) {
-	case 0:
+	if text == "" {
 		return messages
-	case 1:
-		return append(messages, chatMessage{Role: "user", Content: texts[0].Text})
 	}
-	return append(messages, chatMessage{Role: "user", Content: texts})
+	return append(messages, chatMessage{Role: "user", Content: &text})
+}
+
+// joined returns two texts as one. The second starts on a line of its own.
+func joined(a, b string) string {
+	if a != "" && !strings.HasSuffix(a, "\n") {
+		a += "\n\n"
+	}
+	return a + b
 }
 
 // assistantMessage returns one message, or none if it would be empty.
 func assistantMessage(parts []model.Part) []chatMessage {
 	message := chatMessage{Role: "assistant"}
 	if text := toReply(parts).Text(); text != "" {
-		message.Content = text
+		message.Content = &text
 	}
 	for _, c := range toReply(parts).Calls() {
 		f := chatCallFunction{c.Name, validArgs(c.Args)}

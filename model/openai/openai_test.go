@@ -246,6 +246,17 @@ func TestChatResultsComeBeforeText(t *testing.T) {
 	}
 }
 
+// Several texts of a user are one string: some compatible servers reject lists.
+func TestChatJoinsTexts(t *testing.T) {
+	url, last := serve(t, stream, events(chatEnd))
+	req := hello()
+	req.Messages[0].Parts = []model.Part{{Text: "one\n", Cache: true}, {Text: "two", Cache: true}, {Text: "three"}}
+	generate(t, openai.Config{BaseURL: url}, req)
+	if want := `"content":"one\ntwo\n\nthree"`; !strings.Contains(string(last.Body), want) {
+		t.Errorf("%s, want %s", last.Body, want)
+	}
+}
+
 func TestChatRequestsUsageAndAStream(t *testing.T) {
 	url, last := serve(t, stream, events(chatEnd))
 	req := hello()

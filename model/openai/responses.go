@@ -72,7 +72,7 @@ type messageItem struct {
 	Type    string     `json:"type"`
 	Role    model.Role `json:"role"`
 	Phase   string     `json:"phase,omitempty"`
-	Content []chatText `json:"content"`
+	Content []itemText `json:"content"`
 }
 
 type callItem struct {
@@ -121,6 +121,11 @@ func reasons(name string) bool {
 	return true
 }
 
+type itemText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
 // items returns a message's parts as input items. Adjacent texts form one
 // item. An opaque part with a mark belongs to the text item after it.
 func items(m model.Message) []any {
@@ -148,7 +153,7 @@ func items(m model.Message) []any {
 				text = &messageItem{Type: "message", Role: m.Role, Phase: phase}
 				list, phase = append(list, text), ""
 			}
-			text.Content = append(text.Content, chatText{textType(m.Role), p.Text})
+			text.Content = append(text.Content, itemText{textType(m.Role), p.Text})
 		}
 	}
 	return list
