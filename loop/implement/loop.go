@@ -3,7 +3,7 @@
 // build's output starts the next round (the seed "code-commit", rulings C1 to C13).
 //
 // It guarantees that each round's prompt starts with the complete prompt of the round
-// before, byte for byte, and that a reply with any problem writes nothing. It never
+// before, byte for byte, unless long outputs of earlier rounds were shortened, and that a reply with any problem writes nothing. It never
 // asks the user. It does not limit what the build does to the tree.
 package implement
 
@@ -20,6 +20,7 @@ import (
 	"hone/block"
 	"hone/check"
 	"hone/internal/artifact"
+	"hone/internal/excerpt"
 	"hone/internal/render"
 	"hone/model"
 	"hone/sandbox"
@@ -94,10 +95,19 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		}
 	}
 	if len(problems) > 0 {
-		return l.unusable(ctx, r, problems)
+		return l.unusable(ctx, r, reply, problems)
 	}
-	_, err = r.Apply(ctx, ch, p.seen(r))
-	return nil, err
+	vs, err := r.Apply(ctx, ch, p.seen(r))
+	if err != nil {
+		return nil, err
+	}
+	return nil, record(ctx, r, exchangeOf(said, vs))
+}
+
+// record records the part of a reply that later prompts repeat.
+func record(ctx context.Context, r *hone.Run, e exchange) error {
+	_, err := hone.Step(ctx, r, "exchange", nil, func(context.Context) (exchange, error) { return e, nil })
+	return err
 }
 
 // read parses a reply. A reply that did not end normally is a problem even if it can
@@ -144,7 +154,10 @@ const sourceReply = "reply"
 
 // unusable returns the finding that a reply wrote nothing. It takes the place of the
 // build's output in the log and in the next prompt (ruling C7).
-func (l Loop) unusable(ctx context.Context, r *hone.Run, problems []string) ([]check.Finding, error) {
+func (l Loop) unusable(ctx context.Context, r *hone.Run, reply model.Reply, problems []string) ([]check.Finding, error) {
+	if err := record(ctx, r, exchange{Text: excerpt.Middle(reply.Text(), maxReply)}); err != nil {
+		return nil, err
+	}
 	text := "The response could not be used: no file was written and the build did not run.\n\n- " + strings.Join(problems, "\n- ") + "\n"
 	if err := l.log(ctx, r, "build.txt", text); err != nil {
 		return nil, err
@@ -163,11 +176,6 @@ func (l Loop) logReply(ctx context.Context, r *hone.Run, reply model.Reply, said
 		return err
 	}
 	if err := l.log(ctx, r, "response.txt", reply.Text()); err != nil {
-		return err
-	}
-	if _, err := hone.Step(ctx, r, "exchange", nil, func(context.Context) (exchange, error) {
-		return exchangeOf(said), nil
-	}); err != nil {
 		return err
 	}
 	for _, thought := range said.Thoughts {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -171,7 +172,8 @@ func timeless(t testing.TB, dir string) {
 }
 
 // TestHistory: rulings C1, C3, C7, C8 and C9, and G3 for the reply that was
-// cut. Each prompt begins with the whole of the one before.
+// cut. Each prompt begins with the whole of the one before, and repeats an unusable
+// reply as it was.
 func TestHistory(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"a": "zero\n", "build.sh": untilDone, "codeRollup.txt": "====\n--- File: ./a\r\n====\nzero"})
@@ -217,15 +219,17 @@ build.sh: exit status 1
 `, `
 You then provided the following data in your subsequent response
 
+&&&start
+read this all the same
+&&&end
 %%%start
 I assume B.
 %%%end
-
 ^^^c
 cee
 ^^^end
-
-When the file replacements were made, the build provided the following output:
+^^^a
+two
 
 The response could not be used: no file was written and the build did not run.
 
@@ -254,8 +258,6 @@ You then provided the following data in your subsequent response
 ^^^a
 half
 ^^^end
-
-When the file replacements were made, the build provided the following output:
 
 The response could not be used: no file was written and the build did not run.
 
@@ -290,6 +292,52 @@ The response could not be used: no file was written and the build did not run.
 	tree := crashtest.Tree(t, dir)
 	if tree["llm-user-output.txt"] != "for you\n---\nread this all the same\n---\n" || tree["c"] != "" {
 		t.Errorf("%v", tree)
+	}
+}
+
+// Files that a reply created are named, so that a wrong name is noticed. Of a long
+// unusable reply the middle is omitted.
+func TestHistoryNamesNewFiles(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"a": "zero\n", "build.sh": untilDone})
+	long := strings.Repeat("no block\n", 10_000)
+	m := &recorder{replies: []string{"^^^b c\none\n^^^end\n^^^a\none\n^^^end\n", long, "^^^a\ndone\n^^^end\n"}}
+	if end := (process{model: m, rounds: 8}).live(t, dir); end.Kind != hone.KindDone {
+		t.Fatalf("%+v", end)
+	}
+	if text := added(t, m, 2); !strings.Contains(text, "^^^end\n\nIt created these files: \"b c\"\n\nWhen the file replacements were made") {
+		t.Errorf("%s", text)
+	}
+	if text := added(t, m, 3); len(text) > 20_000 || !strings.Contains(text, "bytes omitted ...]") {
+		t.Errorf("%d bytes: %.500s", len(text), text)
+	}
+}
+
+// Long outputs of earlier rounds are shortened, all at once; that of the last round is
+// whole. Until then each prompt begins with the one before.
+func TestOldOutputsAreShortened(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"a": "zero\n", "build.sh": "#!/bin/sh\nseq 6000\ncat a\ngrep -q done a\n"})
+	m := &recorder{}
+	for i := range 7 {
+		m.replies = append(m.replies, fmt.Sprintf("^^^a\n%d\n^^^end\n", i))
+	}
+	m.replies = append(m.replies, "^^^a\ndone\n^^^end\n")
+	if end := (process{model: m, rounds: 8}).live(t, dir); end.Kind != hone.KindDone {
+		t.Fatalf("%+v", end)
+	}
+	broken := 0
+	for i := range m.asked {
+		text := prompt(m.asked[i])
+		if len(text) > 120_000 || i > 0 && !strings.Contains(text[max(0, len(text)-28_000):], "\n3000\n") {
+			t.Errorf("prompt %d has %d bytes", i+1, len(text))
+		}
+		if i > 0 && !strings.HasPrefix(text, prompt(m.asked[i-1])) {
+			broken++
+		}
+	}
+	if broken != 1 && broken != 2 {
+		t.Errorf("%d prompts do not begin with the one before", broken)
 	}
 }
 

@@ -1,6 +1,7 @@
 package implement
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"hone/block"
 	"hone/check"
 	"hone/history"
+	"hone/internal/excerpt"
 	"hone/loop"
 	"hone/model"
 	"hone/workspace"
@@ -28,11 +30,13 @@ const (
 // rounds, in order, are the complete prompt.
 type prompt struct {
 	Added string `json:"added"`
+	// Short is Added with a shortened outcome; empty if it is not shorter.
+	Short string `json:"short,omitempty"`
 	// Shown are the files that count as seen by the model (ruling C13): those of the
 	// rollup; only in the first round.
 	Shown []string `json:"shown,omitempty"`
 
-	before  []string // the additions of earlier rounds
+	before  []string // the additions of earlier rounds, as this one sends them
 	visible []string // the files that count as seen in this round
 }
 
@@ -82,13 +86,13 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		if len(past) == 0 {
 			return l.first(ctx, r)
 		}
-		return prompt{Added: roundHistory(len(past), said[len(said)-1], prior)}, nil
+		return later(len(past), said[len(said)-1], prior), nil
 	})
 	if err != nil {
 		return p, err
 	}
+	p.before = additions(append(past, p))[:len(past)]
 	for _, before := range past {
-		p.before = append(p.before, before.Added)
 		p.visible = append(p.visible, before.Shown...)
 	}
 	p.visible = append(p.visible, p.Shown...)
@@ -151,45 +155,100 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 	return loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Shown), Fits: explain(fits, p)}, err
 }
 
+const (
+	// maxReply is how many bytes of an unusable reply the next prompt repeats.
+	maxReply = 16 << 10
+	// shortOutcome is how many bytes of an earlier round's outcome remain when the
+	// outcomes of all of them exceed maxOutcomes.
+	shortOutcome = 4 << 10
+	maxOutcomes  = 64 << 10
+)
+
 // exchange is the part of a reply that later prompts repeat.
 type exchange struct {
-	Text string `json:"text"`
+	Text    string   `json:"text"`
+	Created []string `json:"created,omitempty"` // the files that the reply created
 }
 
-// exchangeOf returns the readable parts of a reply, even if it is unusable (ruling
-// C7).
-func exchangeOf(said block.Reply) exchange {
-	return exchange{Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
-}
-
-// roundHistory returns a round's addition to the prompt (ruling C1): the fixed
-// sentence, debugging thoughts, file blocks, and their outcome.
-func roundHistory(round int, said exchange, prior []check.Finding) string {
-	var b strings.Builder
-	b.WriteString("\n")
-	if round == 1 {
-		b.WriteString(firstLead + "\n\n")
-	} else {
-		b.WriteString(laterLead + "\n\n")
+// exchangeOf returns that part of a usable reply.
+func exchangeOf(said block.Reply, vs []workspace.Verdict) exchange {
+	e := exchange{Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
+	for _, v := range vs {
+		if v.Ruling == workspace.Allow && v.Before == (workspace.Image{}) {
+			e.Created = append(e.Created, fmt.Sprintf("%q", v.Path))
+		}
 	}
-	b.WriteString(withNewline(said.Text) + "\n" + buildLead + "\n\n")
+	return e
+}
+
+// later returns a later round's addition to the prompt: the reply before, and its
+// outcome.
+func later(round int, said exchange, prior []check.Finding) prompt {
+	var b strings.Builder
 	for _, f := range outcome(prior) {
 		if f.File != "" {
 			fmt.Fprintf(&b, "%s: ", f.File)
 		}
 		b.WriteString(withNewline(f.Text))
 	}
-	return b.String()
+	head, result := roundHistory(round, said, prior), b.String()
+	p := prompt{Added: head + result}
+	if len(result) > 2*shortOutcome {
+		p.Short = head + excerpt.Middle(result, shortOutcome)
+	}
+	return p
+}
+
+// roundHistory returns the start of a later round's addition (ruling C1): the fixed
+// sentence, and the reply; an unusable one as it was.
+func roundHistory(round int, said exchange, prior []check.Finding) string {
+	lead := laterLead
+	if round == 1 {
+		lead = firstLead
+	}
+	text := "\n" + lead + "\n\n" + withNewline(said.Text) + "\n"
+	if unusable(prior) {
+		return text
+	}
+	if len(said.Created) > 0 {
+		text += "It created these files: " + strings.Join(said.Created, ", ") + "\n\n"
+	}
+	return text + buildLead + "\n\n"
+}
+
+// additions returns the additions of all rounds, as the last one sends them. When
+// those before the last exceed a limit they are shortened all at once, so that providers
+// seldom have to read them anew.
+func additions(rounds []prompt) []string {
+	var texts []string
+	whole := 0 // bytes that could be saved
+	for i, p := range rounds {
+		if whole > maxOutcomes {
+			for k := range texts {
+				texts[k] = cmp.Or(rounds[k].Short, texts[k])
+			}
+			whole = 0
+		}
+		if texts = append(texts, p.Added); rounds[i].Short != "" {
+			whole += len(p.Added) - len(p.Short)
+		}
+	}
+	return texts
 }
 
 // outcome returns the findings about the last reply. Problems of an unusable reply
 // replace the findings of an earlier build, which the engine keeps until the next
 // build and which the history already contains.
 func outcome(prior []check.Finding) []check.Finding {
-	unusable := slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == sourceReply })
+	unused := unusable(prior)
 	return slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool {
-		return unusable && f.Source != sourceReply && !f.Advisory
+		return unused && f.Source != sourceReply && !f.Advisory
 	})
+}
+
+// unusable reports whether the last reply was unusable.
+func unusable(prior []check.Finding) bool {
+	return slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == sourceReply })
 }
 
 // withNewline returns a text that ends with a line feed.
