@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"hone/internal/lazyregexp"
 )
@@ -87,41 +88,60 @@ func base64Parts(value string) []string {
 	return parts
 }
 
-// unseen matches what a terminal does not show: control sequences and characters, also
-// as JSON and hone's own screens write them, characters without width, and what a
-// backspace overwrites.
-var unseen = lazyregexp.New("(?:\x1b|\\\\u001[bB]|\\\\x1[bB])" +
+// unseen returns the parts of a text that a terminal does not show: control sequences
+// and characters, also as JSON and hone's own screens write them, characters without
+// width, and what a backspace overwrites. They are in order and do not overlap.
+func unseen(text string) (gaps [][2]int) {
+	end := 0 // of the last gap
+	for i := 0; i < len(text); {
+		if c := text[i]; c >= ' ' && c < 0x7f && c != '\\' || c == '\n' {
+			i++ // nearly all text
+			continue
+		}
+		from, to := unseenAt(text, end, i)
+		if from < to {
+			gaps, end = append(gaps, [2]int{from, to}), to
+		}
+		i = to
+	}
+	return gaps
+}
+
+// unseenAt returns the part that is found at i, but begins no earlier than end. If
+// there is none it is empty, and ends where the next one may begin.
+func unseenAt(text string, end, i int) (from, to int) {
+	r, n := utf8.DecodeRuneInString(text[i:])
+	switch {
+	case r == '\b':
+		last, back := utf8.DecodeLastRuneInString(text[end:i])
+		if last == '\n' {
+			back = 0
+		}
+		return i - back, i + 1
+	case r == 0x1b, r == 0x9b, strings.HasPrefix(text[i:], `\u00`), strings.HasPrefix(text[i:], `\x`):
+		if at := sequence.FindStringIndex(text[i:]); at != nil {
+			return i, i + at[1]
+		}
+	case r < ' ' && r != '\t' && r != '\r', r == 0x7f, r == 0xad, r == 0x200b, r == 0x2060, r == 0xfeff:
+		return i, i + n
+	}
+	return i + n, i + n
+}
+
+// sequence matches a control sequence, or an escaped control character.
+var sequence = lazyregexp.New("^(?:(?:\x1b|\\\\u001[bB]|\\\\x1[bB])" +
 	`(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\\"\n]{0,500}(?:\x07|\\u0007|\\x07|\x1b\\|\\u001b\\\\)|[PX^_][^\x1b\\"\n]{0,500}(?:\x1b\\|\\u001b\\\\|\\x1b\\)|[()][0-9A-B]|[=>78cDEHMNOZ])` +
 	"|(?:\u009b|\\\\u009[bB]|\\\\x9[bB])[0-?]*[ -/]*[@-~]" +
-	"|[^\n]?\x08|[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u200b\u2060\ufeff\u00ad]" +
-	`|\\(?:u00|x)(?:0[0-8bBcCeEfF]|1[0-9aAc-fC-F]|7[fF])`)
-
-// hasUnseen reports whether a text may contain something unseen.
-func hasUnseen(text string) bool {
-	if strings.ContainsFunc(text, isUnseen) {
-		return true
-	}
-	return slices.ContainsFunc([]string{`\u000`, `\u001`, `\u007`, `\u009`, `\x0`, `\x1`, `\x7`, `\x9`}, func(s string) bool { return strings.Contains(text, s) })
-}
-
-func isUnseen(r rune) bool {
-	switch {
-	case r >= ' ' && r < 0x7f: // nearly all text
-		return false
-	case r < ' ':
-		return r != '\n' && r != '\t' && r != '\r'
-	}
-	return r == 0x7f || r == 0x9b || r == 0xad || r == 0x200b || r == 0x2060 || r == 0xfeff
-}
+	`|\\(?:u00|x)(?:0[0-8bBcCeEfF]|1[0-9aAc-fC-F]|7[fF]))`)
 
 // findAll returns the secrets in a text, as it is and as a terminal shows it, in
 // order and without overlaps.
 func findAll(s *scanner, text string) []span {
 	found := s.all(text)
-	if !hasUnseen(text) {
+	gaps := unseen(text)
+	if len(gaps) == 0 {
 		return found
 	}
-	gaps := unseen.FindAllStringIndex(text, -1)
 	var shown strings.Builder
 	at := 0
 	for _, gap := range gaps {
@@ -150,7 +170,7 @@ func merged(found []span) []span {
 }
 
 // withGaps returns the position in a text for one in the text without the gaps.
-func withGaps(at int, gaps [][]int) int {
+func withGaps(at int, gaps [][2]int) int {
 	for _, gap := range gaps {
 		if gap[0] > at {
 			break
