@@ -128,13 +128,13 @@ func asidePrefix(guards, root string) string {
 	return filepath.Join(guards, "aside", fmt.Sprintf("%x-", sum[:8]))
 }
 
-// asides returns the tree's directories for what walls put aside.
-func asides(guards, root string) []string {
+// asides returns the tree's directories for what walls put aside. It asks for each
+// possible name: those of other trees may be many.
+func asides(guards, root string) (found []string) {
 	prefix := asidePrefix(guards, root)
-	entries, _ := os.ReadDir(filepath.Dir(prefix)) // there may be none yet
-	var found []string
-	for _, e := range entries {
-		if dir := filepath.Join(filepath.Dir(prefix), e.Name()); strings.HasPrefix(dir, prefix) {
+	for n := range maxAsides {
+		dir := prefix + strconv.Itoa(n)
+		if _, err := os.Lstat(dir); err == nil {
 			found = append(found, dir)
 		}
 	}
