@@ -249,9 +249,12 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
 		Trust: hone.Trust{Protect: set.Trust.Protect, Flaky: set.Trust.Flaky, KeepBest: set.Trust.KeepBest}, Largest: set.Trust.MaxFile,
-		Own: s.loop.Own(s.Dir), HasKey: s.guard.HoldsKey}
+		Own: s.loop.Own(s.Dir)}
 	if s.guard.Knows() {
 		s.run.Redact = s.guard.RedactKnown
+	}
+	if s.guard.KnowsKeys() {
+		s.run.HasKey = s.guard.HoldsKey
 	}
 	if !s.replayed {
 		s.run.Before = s.before()

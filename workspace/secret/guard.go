@@ -110,6 +110,9 @@ func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 	return "", false
 }
 
+// KnowsKeys reports whether there are Known values, which HoldsKey looks for.
+func (g *Guard) KnowsKeys() bool { return g != nil && len(g.Known) > 0 }
+
 // HoldsKey reports whether contents include one of the Known values.
 func (g *Guard) HoldsKey(content []byte) bool {
 	if g == nil {
