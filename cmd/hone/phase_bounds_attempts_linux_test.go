@@ -107,8 +107,8 @@ func (s *scene) personAttempts() []attempt {
 		writes("home-write", "home/.profile"),
 
 		{name: "proc-first", script: `tr '\0' '\n' < /proc/1/environ`},
-		{name: "proc-environments", script: `for p in /proc/[0-9]*; do tr '\0' '\n' < $p/environ; done`},
-		{name: "proc-roots", script: `for p in /proc/[0-9]*; do cat "$p/root$PROJECT/Makefile" "$p/cwd/Makefile"; done`},
+		{name: "proc-environments", script: `cat /proc/[0-9]*/environ | tr '\0' '\n'`},
+		{name: "proc-roots", script: `files=(); for p in /proc/[0-9]*; do files+=("$p/root$PROJECT/Makefile" "$p/cwd/Makefile"); done; cat "${files[@]}"`},
 		{name: "proc-descriptors", script: python(`
 import glob, os
 mine = (os.environ["PROJECT"] + "/", os.environ["PERSON"] + "/")
@@ -152,6 +152,22 @@ func (s *scene) gitAttempts() []attempt {
 	}
 }
 
+// telling is a program that passes on, of what an attempt prints, only the lines that
+// tell how it went. The attempt's name follows its lines; the program replies when it
+// has passed them on. One such process serves all attempts of an actor.
+const telling = `
+import re, sys
+tells = re.compile(rb"canary-|kept-by-|denied|No such|not permitted|Read-only|busy|cross-device|refused|fatal|exist")
+out, lines = open(3, "wb", buffering=0), set()
+for line in sys.stdin.buffer:
+    if line.startswith(b"=@= "):
+        out.write(b"\n@@ " + line[4:] + b"".join(sorted(lines))[:50000])
+        lines.clear()
+        print(flush=True)
+    elif tells.search(line):
+        lines.add(line.rstrip(b"\n")[:400] + b"\n")
+`
+
 // probe returns a program that makes attempts and prints the output of each
 // below its name. Its arguments are the actor, the party, the party's own
 // directory, the other one, and the relative path up to the project.
@@ -160,12 +176,13 @@ func (s *scene) probe(list []attempt) string {
 	fmt.Fprintf(&b, `#!/bin/bash
 export LC_ALL=C WHO=$1 PARTY=$2 OWN=$3 OTHER=$4 UP=$5
 export SCENE=%q PROJECT=%q PERSON=%q SECOND=%q
-# Of what is printed only what tells how it went is kept.
-telling() { grep -aE 'canary-|kept-by-|denied|No such|not permitted|Read-only|busy|cross-device|refused|fatal|exist' | cut -c1-400 | sort -u | head -c 50000; }
 case $OTHER in src) export OTHER_BLOB=%s;; *) export OTHER_BLOB=%s;; esac
-`, s.dir, s.at("project"), s.at("home"), s.at("second"), s.blobs["src"], s.blobs["tests"])
+exec 3>&1
+coproc TELLING { exec /usr/bin/python3 -ISc '%s'; }
+exec 4>&${TELLING[1]} 5<&${TELLING[0]}
+`, s.dir, s.at("project"), s.at("home"), s.at("second"), s.blobs["src"], s.blobs["tests"], telling)
 	for _, a := range list {
-		fmt.Fprintf(&b, "printf '\\n@@ %s\\n'\n( %s ) 2>&1 </dev/null | telling\n", a.name, a.script)
+		fmt.Fprintf(&b, "( %s ) >&4 2>&1 </dev/null 3>&- 4>&- 5>&-\nprintf '\\n=@= %s\\n' >&4; read -r <&5\n", a.script, a.name)
 	}
 	b.WriteString("printf '\\n@@ end\\n'\n")
 	return b.String()
