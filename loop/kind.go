@@ -205,6 +205,8 @@ type Prompt struct {
 	What   string // its contents in words; empty means the files and the instructions
 	Model  string // the model that would get it; empty means the settings' model
 	Fits   error  // nil if it fits the model's context
+	// Warnings are what the user may not expect of the settings; each is one line.
+	Warnings []string
 }
 
 // Starters are the files that a user of a loop starts from.

@@ -117,6 +117,9 @@ type preview struct {
 func (a *app) showPrompt(p loop.Prompt, name string, asJSON bool) error {
 	v := preview{System: p.System, Text: p.Text, Bytes: len(p.System) + len(p.Text), Files: p.Files, Fits: p.Fits == nil}
 	v.Tokens = v.Bytes / 4
+	for _, text := range p.Warnings {
+		fmt.Fprintln(a.err, "hone: "+text)
+	}
 	if asJSON {
 		return errors.Join(json.NewEncoder(a.out).Encode(v), promptError(p.Fits))
 	}

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"strings"
 
 	"hone/internal/render"
@@ -18,7 +19,17 @@ func (a item) same(b item) bool {
 	return a.Digest == b.Digest && a.Note == b.Note && a.Added == b.Added
 }
 
-func isSpec(path string) bool { return strings.HasPrefix(path, "specs/") }
+// specDirs returns the directories of specifications (rulings B12 and B14).
+func (l Loop) specDirs() []string {
+	if l.Scope == "" {
+		return []string{"specs"}
+	}
+	return []string{"specs", l.Scope + "/specs"}
+}
+
+func (l Loop) isSpec(path string) bool {
+	return slices.ContainsFunc(l.specDirs(), func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
+}
 
 // inventory returns the files of the prompt, specifications first. Each has its
 // contents, or a note why they are omitted.
@@ -35,7 +46,7 @@ func (l Loop) inventory(tree *workspace.Tree, files workspace.Manifest) ([]item,
 		it, ok := l.item(read, e)
 		switch {
 		case !ok:
-		case isSpec(e.Path):
+		case l.isSpec(e.Path):
 			specs = append(specs, it)
 		default:
 			rest = append(rest, it)
@@ -45,7 +56,7 @@ func (l Loop) inventory(tree *workspace.Tree, files workspace.Manifest) ([]item,
 }
 
 func (l Loop) within(path string) bool {
-	return l.Scope == "" || isSpec(path) || strings.HasPrefix(path, l.Scope+"/")
+	return l.Scope == "" || l.isSpec(path) || strings.HasPrefix(path, l.Scope+"/")
 }
 
 // item reads one file. ok is false if it no longer exists. The checker's source is not
@@ -55,7 +66,7 @@ func (l Loop) item(read render.Reader, e workspace.Entry) (it item, ok bool) {
 		return item{File: render.File{Path: e.Path, Size: e.Size, Note: "contents omitted: this is the correctness checker"}}, true
 	}
 	f, ok := read.File(e)
-	return item{File: f, Added: isSpec(e.Path) && e.Untracked}, ok
+	return item{File: f, Added: l.isSpec(e.Path) && e.Untracked}, ok
 }
 
 // checkSize returns an error, before the files are read, if they are several times

@@ -30,7 +30,8 @@ main branch to a model, applies the model's edits, and runs the correctness chec
 .config/bork.json names. The next round starts with the checker's findings. Changes to specs/ need your
 approval.
 
-SOURCE_DIR limits which files are sent and may be changed; specs/ is always included.`,
+SOURCE_DIR limits which files are sent and may be changed; specs/ is always included. SOURCE_DIR/specs
+contains specifications too.`,
 		Example: `  hone reconcile
   hone reconcile --model ollama/qwen3-coder --check "make test"
   hone prompt reconcile`,

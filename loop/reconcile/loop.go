@@ -1,7 +1,7 @@
 // Package reconcile brings code and specifications into sync: it sends the complete
 // code base, its specs and their difference from main to a model, applies the JSON
 // edits of the answer, and lets a correctness checker decide (the seed "edit loop" of
-// Bork, rulings B1 to B13).
+// Bork, rulings B1 to B14).
 //
 // It guarantees that the prompt of a later round starts with that of the first, byte
 // for byte; that it omits nothing silently; and that a reply is applied completely or
@@ -23,6 +23,7 @@ import (
 	"hone/internal/render"
 	"hone/workspace"
 	"hone/workspace/secret"
+	"hone/workspace/treepath"
 )
 
 // Rounds is the default number of rounds, as in the seed.
@@ -40,7 +41,8 @@ type Loop struct {
 	// Repo is the repository whose specs are compared with main.
 	Repo *git.Repo
 	// Scope is the directory whose files are sent and may be changed, in addition to
-	// specs/; empty means the whole repository (ruling B12).
+	// specs/; empty means the whole repository (ruling B12). Its own specs/ contains
+	// specifications too (ruling B14).
 	Scope string
 	// Checker is the correctness checker's path; empty if there is none. The file is
 	// not sent and cannot be changed (ruling B2).
@@ -54,8 +56,12 @@ type Loop struct {
 
 // Rules returns the rules by which the engine reviews changes.
 func (l Loop) Rules() workspace.Rules {
+	var specs []string
+	for _, dir := range l.specDirs() {
+		specs = append(specs, treepath.Quote(dir)+"/**")
+	}
 	rules := workspace.Rules{
-		Approve: append([]string{"specs/**"}, l.Approve...),
+		Approve: append(specs, l.Approve...),
 		NotSent: l.NotSent,
 		Guard:   l.Guard,
 	}
@@ -63,7 +69,7 @@ func (l Loop) Rules() workspace.Rules {
 		rules.Immutable = []string{l.Checker}
 	}
 	if l.Scope != "" {
-		rules.Scope = []string{l.Scope + "/**", "specs/**"}
+		rules.Scope = []string{treepath.Quote(l.Scope) + "/**", "specs/**"}
 	}
 	return rules
 }

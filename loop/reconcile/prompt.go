@@ -16,7 +16,6 @@ import (
 	"hone/loop"
 	"hone/model"
 	"hone/workspace"
-	"hone/workspace/secret"
 )
 
 // prompt is a round's prompt. Later rounds start from its record.
@@ -33,6 +32,8 @@ type prompt struct {
 	Now   []item `json:"now,omitempty"`
 	// Diff is the specs' difference in Base.
 	Diff specDiff `json:"diff"`
+	// Warnings are for the user; only in the first round.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 func (p prompt) messages() []model.Message {
@@ -94,7 +95,10 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 			base.Since, base.Now, ok = changesSince(base, items, diff)
 		}
 		if !ok {
-			base = prompt{Base: fullPrompt(items, diff), Anew: true, Items: items, Diff: diff}
+			base = prompt{Base: l.fullPrompt(items, diff), Anew: true, Items: items, Diff: diff}
+		}
+		if len(past) == 0 {
+			base.Warnings = l.warnings(r.Tree.Dir(), files)
 		}
 		base.Since += findings(prior, r.Round(), r.Limits.Rounds)
 		return base, nil
@@ -112,7 +116,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 func lastBase(past []prompt) (prompt, bool) {
 	for _, p := range slices.Backward(past) {
 		if p.Anew {
-			p.Anew = false
+			p.Anew, p.Warnings = false, nil
 			return p, true
 		}
 	}
@@ -127,7 +131,7 @@ func (l Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace
 	var main git.MainDiff
 	var gitErr error
 	var wait sync.WaitGroup
-	wait.Go(func() { main, gitErr = l.Repo.DiffMain(ctx, "specs") })
+	wait.Go(func() { main, gitErr = l.Repo.DiffMain(ctx, l.specDirs()...) })
 	items, err := l.inventory(tree, files)
 	if err != nil {
 		cancel()
@@ -140,11 +144,11 @@ func (l Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace
 }
 
 // fullPrompt returns a prompt with specifications, their difference, and all files.
-func fullPrompt(items []item, diff specDiff) string {
+func (l Loop) fullPrompt(items []item, diff specDiff) string {
 	var b strings.Builder
 	b.WriteString("# The specifications\n\n")
 	n := 0
-	for ; n < len(items) && isSpec(items[n].Path); n++ {
+	for ; n < len(items) && l.isSpec(items[n].Path); n++ {
 		items[n].write(&b)
 	}
 	if n == 0 {
@@ -269,8 +273,8 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	p := prompt{Base: fullPrompt(items, diff), Items: items}
-	v := loop.Prompt{System: l.Editor.System, Text: p.Base}
+	p := prompt{Base: l.fullPrompt(items, diff), Items: items}
+	v := loop.Prompt{System: l.Editor.System, Text: p.Base, Warnings: l.warnings(tree.Dir(), files)}
 	for _, it := range items {
 		if it.Digest != "" {
 			v.Files++
@@ -278,26 +282,4 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 	}
 	v.Fits = l.explain(l.Editor.Fits(int64(len(v.System)+len(v.Text))), p)
 	return v, nil
-}
-
-// notices tells the user, once per run, which contents the model does not get.
-func (l Loop) notices(r *hone.Run, p prompt) error {
-	if p.Diff.Ref == "" {
-		if err := r.Notice("there is no branch main, locally or at origin: the prompt does not show how specs/ changed"); err != nil {
-			return err
-		}
-	}
-	for _, it := range p.current() {
-		if !strings.HasPrefix(it.Note, render.Withheld) {
-			continue
-		}
-		text := render.Path(it.Path) + ": " + it.Note
-		if !strings.HasSuffix(it.Note, secret.OwnKeyReason) { // no setting lets that out
-			text += " (to send it: [guard] send in .config/hone.toml)"
-		}
-		if err := r.Notice(text); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -90,3 +90,8 @@ func (g glob) match(p string) bool {
 // Match reports whether one of the patterns matches a cleaned path. It ignores
 // case and malformed patterns.
 func Match(list []string, path string) bool { return CompileValid(list, true).Match(path) }
+
+// Quote returns a pattern that matches exactly a path.
+func Quote(path string) string {
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`, `\`, `\\`).Replace(path)
+}

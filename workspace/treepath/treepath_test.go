@@ -144,6 +144,11 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("pattern %q, path %q: %v, want %v", c.pattern, c.path, got, c.want)
 		}
 	}
+	for _, path := range []string{"app/[id]/{a,b}", `a\b*?`, "plain/é"} {
+		if !Match([]string{Quote(path) + "/**"}, path+"/x") || Match([]string{Quote("app/[id]")}, "app/i") {
+			t.Errorf("Quote(%q) = %q does not match", path, Quote(path))
+		}
+	}
 	if _, err := Compile([]string{"[a"}, false); err == nil {
 		t.Error("a bad pattern is no error")
 	}

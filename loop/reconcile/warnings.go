@@ -1,0 +1,104 @@
+package reconcile
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hone"
+	"hone/internal/config"
+	"hone/internal/render"
+	"hone/workspace"
+	"hone/workspace/secret"
+	"hone/workspace/treepath"
+)
+
+// warnings returns what the user may not expect of the settings: that there are no
+// specifications, and entries of the configuration that match nothing (ruling B14).
+func (l Loop) warnings(dir string, files workspace.Manifest) []string {
+	var texts []string
+	if !slices.ContainsFunc(files, func(e workspace.Entry) bool { return l.isSpec(e.Path) }) {
+		texts = append(texts, l.noSpecs(files))
+	}
+	for _, list := range []struct {
+		key      string
+		patterns []string
+	}{{"edits-require-approval", l.Approve}, {"not-sent", l.NotSent}} {
+		for _, pattern := range list.patterns {
+			if !matchesFile(pattern, dir, files) {
+				texts = append(texts, fmt.Sprintf("%s: %q in %s matches no file%s", config.BorkPath, pattern, list.key, l.advice(pattern, files)))
+			}
+		}
+	}
+	return texts
+}
+
+// noSpecs returns the warning that there are no specifications. It names a directory
+// whose specifications count if it is the SOURCE_DIR.
+func (l Loop) noSpecs(files workspace.Manifest) string {
+	text := "there are no specifications: no files in " + strings.Join(l.specDirs(), "/ or ") + "/"
+	if l.Scope != "" {
+		return text
+	}
+	for _, e := range files {
+		if at, _, ok := strings.Cut(e.Path, "/specs/"); ok && path.Ext(e.Path) == ".md" {
+			return fmt.Sprintf("%s; if those in %s are meant: hone reconcile %s", text, render.Path(at+"/specs/"), render.Path(at))
+		}
+	}
+	return text
+}
+
+// matchesFile reports whether a pattern matches a file of a directory. A file that git
+// ignores counts only if the pattern is its path.
+func matchesFile(pattern, dir string, files workspace.Manifest) bool {
+	_, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(pattern)))
+	return err == nil || matchesAny(pattern, files)
+}
+
+// advice returns what to write for a pattern that matches only relative to SOURCE_DIR;
+// empty if it does not.
+func (l Loop) advice(pattern string, files workspace.Manifest) string {
+	below := treepath.Quote(l.Scope) + "/" + strings.TrimPrefix(pattern, "./")
+	if l.Scope == "" || !matchesAny(below, files) {
+		return ""
+	}
+	return fmt.Sprintf("; patterns are relative to the root of the repository: write %q", below)
+}
+
+func matchesAny(pattern string, files workspace.Manifest) bool {
+	match := treepath.CompileValid([]string{pattern}, true)
+	return slices.ContainsFunc(files, func(e workspace.Entry) bool { return match.Match(e.Path) })
+}
+
+// notices tells the user, once per run, the warnings and which contents the model does
+// not get.
+func (l Loop) notices(r *hone.Run, p prompt) error {
+	for _, text := range append(slices.Clone(p.Warnings), contentNotices(p)...) {
+		if err := r.Notice(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contentNotices returns what the model does not get.
+func contentNotices(p prompt) []string {
+	var texts []string
+	if p.Diff.Ref == "" {
+		texts = append(texts, "there is no branch main, locally or at origin: the prompt does not show how specs/ changed")
+	}
+	for _, it := range p.current() {
+		if !strings.HasPrefix(it.Note, render.Withheld) {
+			continue
+		}
+		text := render.Path(it.Path) + ": " + it.Note
+		if !strings.HasSuffix(it.Note, secret.OwnKeyReason) { // no setting lets that out
+			text += " (to send it: [guard] send in .config/hone.toml)"
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
