@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -18,17 +19,18 @@ func (a *app) rollupCommand() *cobra.Command {
 	var dir, out string
 	c := &cobra.Command{
 		Use:   "rollup",
-		Short: "write the code base to one file, as implement sends it",
-		Long: `rollup writes every file of the directory that git does not ignore to codeRollup.txt. For binary files and
-files that look secret it writes only the name. If codeRollup.txt does not exist, implement makes the same
-text itself; write the file to choose its contents.`,
+		Short: "print the code base as one text, as implement sends it",
+		Long: `rollup prints every file of the directory that git does not ignore. For binary files and files that look
+secret it prints only the name. implement makes the same text itself for each run, unless there is a file
+codeRollup.txt: then it sends that. Write it (-o codeRollup.txt) to choose its contents, and write it again
+when the code changes.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.rollup(c.Context(), dir, out)
 		},
 	}
 	registerDir(c, &dir)
-	c.Flags().StringVarP(&out, "output", "o", implement.RollupName, "the file to write, relative to the directory; - is stdout")
+	c.Flags().StringVarP(&out, "output", "o", "-", "the file to write, relative to the directory; - is stdout")
 	return c
 }
 
@@ -65,6 +67,9 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err := implement.Write(root, out, bytes.NewReader(text)); err != nil {
 		return failed(err, "hone doctor")
 	}
-	_, err = fmt.Fprintf(a.err, "hone: wrote %s, %s, about %s tokens\n", out, render.Bytes(int64(len(text))), render.Tokens(int64(len(text)/4)))
-	return err
+	fmt.Fprintf(a.err, "hone: wrote %s, %s, about %s tokens\n", out, render.Bytes(int64(len(text))), render.Tokens(int64(len(text)/4)))
+	if filepath.Clean(out) == implement.RollupName {
+		fmt.Fprintln(a.err, "hone: implement now sends this file and not the tree: write it again, or remove it, when the code changes")
+	}
+	return nil
 }

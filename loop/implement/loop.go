@@ -88,16 +88,21 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err := l.logReply(ctx, r, reply, said); err != nil {
 		return nil, err
 	}
+	users, err := p.seen.usersChanges(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	p.seen.add(users)
 	ch := change(said)
 	if len(problems) == 0 {
-		if problems, err = refusals(ctx, r, ch, p.seen(r)); err != nil {
+		if problems, err = refusals(ctx, r, ch, p.seen.digest); err != nil {
 			return nil, err
 		}
 	}
 	if len(problems) > 0 {
 		return l.unusable(ctx, r, reply, problems)
 	}
-	vs, err := r.Apply(ctx, ch, p.seen(r))
+	vs, err := r.Apply(ctx, ch, p.seen.digest)
 	if err != nil {
 		return nil, err
 	}

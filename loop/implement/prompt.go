@@ -32,12 +32,13 @@ type prompt struct {
 	Added string `json:"added"`
 	// Short is Added with a shortened outcome; empty if it is not shorter.
 	Short string `json:"short,omitempty"`
-	// Shown are the files that count as seen by the model (ruling C13): those of the
-	// rollup; only in the first round.
-	Shown []string `json:"shown,omitempty"`
+	// Seen are the files that the model has seen, in addition to earlier rounds.
+	Seen seenFiles `json:"seen"`
+	// Warnings are for the user; only in the first round.
+	Warnings []string `json:"warnings,omitempty"`
 
-	before  []string // the additions of earlier rounds, as this one sends them
-	visible []string // the files that count as seen in this round
+	before []string  // the additions of earlier rounds, as this one sends them
+	seen   seenFiles // of all rounds
 }
 
 func (p prompt) parts() []string { return append(p.before[:len(p.before):len(p.before)], p.Added) }
@@ -52,18 +53,6 @@ func (p prompt) messages() []model.Message {
 		parts = append(parts, model.Part{Text: text, Cache: true})
 	}
 	return []model.Message{{Role: model.User, Parts: parts}}
-}
-
-// seen returns the files that the model has seen, with their current digests, because
-// a build may change them.
-func (p prompt) seen(r *hone.Run) hone.Seen {
-	return func(path string) (string, bool) {
-		if !slices.Contains(p.visible, path) {
-			return "", false
-		}
-		_, image, err := r.Tree.Read(path)
-		return image.Digest, err == nil
-	}
 }
 
 // compose returns the round's prompt: query and code base in the first round, and
@@ -82,23 +71,27 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	if err != nil {
 		return prompt{}, err
 	}
-	p, err := hone.Step(ctx, r, "compose", prior, func(ctx context.Context) (prompt, error) {
+	seen, err := earlierSeen(r, past)
+	if err != nil {
+		return prompt{}, err
+	}
+	p, err := hone.Step(ctx, r, "compose", prior, func(ctx context.Context) (p prompt, err error) {
 		if len(past) == 0 {
 			return l.first(ctx, r)
 		}
-		return later(len(past), said[len(said)-1], prior), nil
+		p = later(len(past), said[len(said)-1], prior)
+		p.Seen, err = seen.since(ctx, r, written, prior)
+		return p, err
 	})
 	if err != nil {
 		return p, err
 	}
 	p.before = additions(append(past, p))[:len(past)]
-	for _, before := range past {
-		p.visible = append(p.visible, before.Shown...)
-	}
-	p.visible = append(p.visible, p.Shown...)
-	for _, e := range written {
-		for _, v := range e.Verdicts {
-			p.visible = append(p.visible, v.Path)
+	seen.add(p.Seen)
+	p.seen = seen
+	for _, text := range p.Warnings {
+		if err := r.Notice(text); err != nil {
+			return p, err
 		}
 	}
 	return p, explain(l.Coder.Fits(int64(len(l.Coder.System)+len(p.text()))), p)
@@ -115,33 +108,21 @@ func (l Loop) first(ctx context.Context, r *hone.Run) (prompt, error) {
 
 // opening returns the first round's prompt, with the user's rollup or hone's own.
 func (l Loop) opening(tree *workspace.Tree, files workspace.Manifest) (prompt, error) {
-	var shown []string
+	var p prompt
 	text, _, err := tree.Read(RollupName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		text, shown = rollup(l.reader(tree), files)
+		text, p.Seen.Digests = rollup(l.reader(tree), files)
 	case err != nil:
 		return prompt{}, fmt.Errorf("read the code base: %w", err)
 	default:
-		shown = filesInRollup(string(text), files)
-	}
-	base := strings.ToValidUTF8(l.clean(string(text)), "\uFFFD")
-	return prompt{Added: strings.TrimRight(l.Query, "\r\n") + "\n\n" + withNewline(base), Shown: shown}, nil
-}
-
-// filesInRollup returns the files that count as seen with the user's own rollup: those
-// of its headers, or every tracked file if it has no headers (ruling C13).
-func filesInRollup(rollup string, files workspace.Manifest) []string {
-	shown := shownIn(rollup)
-	if len(shown) > 0 {
-		return shown
-	}
-	for _, e := range files {
-		if !e.Untracked {
-			shown = append(shown, e.Path)
+		if p.Seen, p.Warnings, err = seenInRollup(tree, string(text), files); err != nil {
+			return prompt{}, err
 		}
 	}
-	return shown
+	base := strings.ToValidUTF8(l.clean(string(text)), "\uFFFD")
+	p.Added = strings.TrimRight(l.Query, "\r\n") + "\n\n" + withNewline(base)
+	return p, nil
 }
 
 // Preview composes the first prompt without sending or recording anything.
@@ -152,7 +133,7 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 	}
 	p, err := l.opening(tree, files)
 	fits := l.Coder.Fits(int64(len(l.Coder.System) + len(p.Added)))
-	return loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Shown), Fits: explain(fits, p)}, err
+	return loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Seen.Digests), Warnings: p.Warnings, Fits: explain(fits, p)}, err
 }
 
 const (

@@ -7,7 +7,6 @@ import (
 
 	"hone/internal/render"
 	"hone/workspace"
-	"hone/workspace/treepath"
 )
 
 // RollupName is the file with the user's own rollup of the code base.
@@ -26,9 +25,10 @@ func Rollup(read render.Reader, files workspace.Manifest) []byte {
 	return text
 }
 
-// rollup is Rollup, and returns the files whose contents it includes.
-func rollup(read render.Reader, files workspace.Manifest) (text []byte, shown []string) {
+// rollup is Rollup, and returns the digests of the files whose contents it includes.
+func rollup(read render.Reader, files workspace.Manifest) (text []byte, digests map[string]string) {
 	var b bytes.Buffer
+	digests = map[string]string{}
 	for _, e := range files {
 		if Own(e.Path) {
 			continue
@@ -44,10 +44,10 @@ func rollup(read render.Reader, files workspace.Manifest) (text []byte, shown []
 				b.WriteByte('\n')
 			}
 			b.WriteByte('\n')
-			shown = append(shown, f.Path)
+			digests[f.Path] = f.Digest
 		}
 	}
-	return b.Bytes(), shown
+	return b.Bytes(), digests
 }
 
 // Own reports whether a file is one of the loop's own, which are not part of the code
@@ -59,22 +59,6 @@ func Own(path string) bool {
 		}
 	}
 	return strings.HasPrefix(path, LogsName+"/")
-}
-
-// shownIn returns the files whose contents a rollup includes, according to its
-// headers; nil if it has no such headers.
-func shownIn(rollup string) []string {
-	var paths []string
-	for line := range strings.Lines(rollup) {
-		path, ok := strings.CutPrefix(strings.TrimSpace(line), header)
-		if !ok || omitted(path) {
-			continue
-		}
-		if cleaned, err := treepath.Clean(strings.TrimSpace(path)); err == nil {
-			paths = append(paths, cleaned)
-		}
-	}
-	return paths
 }
 
 // omitted reports whether a header of [Rollup] states why there are no contents.

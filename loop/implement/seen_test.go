@@ -15,6 +15,7 @@ import (
 	"hone/internal/crashtest"
 	"hone/internal/render"
 	"hone/loop/implement"
+	"hone/model"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
@@ -210,7 +211,7 @@ func TestLogsBehindALink(t *testing.T) {
 // link where the logs were; the run continues, or stops before it follows the link.
 func TestBuildThatDestroys(t *testing.T) {
 	dir := t.TempDir()
-	files(t, dir, map[string]string{"a": "zero\n", "query.txt": "x\n", "codeRollup.txt": "--- File: a\n",
+	files(t, dir, map[string]string{"a": "zero\n", "query.txt": "x\n", "codeRollup.txt": "--- File: a\nzero\n",
 		"build.sh": "#!/bin/sh\nrm -rf logs query.txt codeRollup.txt llm-user-output.txt\ngrep -q done a\n"})
 	m := &recorder{replies: []string{"&&&start\none\n&&&end\n^^^a\none\n^^^end\n", "&&&start\ntwo\n&&&end\n^^^a\ndone\n^^^end\n"}}
 	end := process{model: m, rounds: 8}.live(t, dir)
@@ -271,5 +272,66 @@ func TestRollup(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestStaleRollup: ruling C13. A file of which the rollup shows other contents counts
+// as not seen, and so does one that the user changes while the model answers.
+func TestStaleRollup(t *testing.T) {
+	for _, head := range []string{"====\n--- File: %s\n====\n", "--- %s ---\n", "--- File: %s\n```\n"} {
+		dir := t.TempDir()
+		rollup := ""
+		for _, f := range [][2]string{{"a", "zero"}, {"doc.md", "--- File: b\n\n--- x ---"}, {"stale", "old"}, {"cut", "one\ntwo"}, {"gone", "was"}, {"empty", ""}, {"rule.md", "---\nfront\n---"}} {
+			rollup += strings.ReplaceAll(head, "%s", f[0]) + f[1] + "\n\n"
+		}
+		files(t, dir, map[string]string{"a": "zero\n", "doc.md": "--- File: b\n\n--- x ---\n", "b": "bee\n", "stale": "new\n", "cut": "one\n", "empty": "",
+			"rule.md": "---\r\nfront\r\n---\r\n", "build.sh": "#!/bin/sh\necho built >>a\ngrep -q done a\n", "codeRollup.txt": rollup})
+		m := &recorder{replies: []string{
+			"^^^stale\nx\n^^^end\n^^^cut\nx\n^^^end\n^^^b\nx\n^^^end\n",
+			"^^^a\none\n^^^end\n^^^doc.md\nx\n^^^end\n^^^empty\nx\n^^^end\n^^^rule.md\nx\n^^^end\n^^^gone\nback\n^^^end\n",
+			"^^^a\ndone\n^^^end\n^^^gone\nagain\n^^^end\n",
+		}}
+		end := process{model: m, rounds: 8}.live(t, dir)
+		want := map[string]string{"a": "done\nbuilt\n", "doc.md": "x\n", "b": "bee\n", "stale": "new\n", "cut": "one\n", "empty": "x\n", "rule.md": "x\n", "gone": "again\n"}
+		tree := crashtest.Tree(t, dir)
+		for name, text := range want {
+			if tree[name] != text {
+				t.Errorf("%q: %s is %q, want %q", head, name, tree[name], text)
+			}
+		}
+		if got := strings.Count(added(t, m, 2), " is refused: its contents "); end.Kind != hone.KindDone || end.Rounds != 3 || got != 3 {
+			t.Errorf("%q: %+v, %d refusals\n%s", head, end, got, added(t, m, 2))
+		}
+	}
+}
+
+// userChanges writes a file while the model answers for the first time.
+type userChanges struct {
+	*recorder
+	file string
+}
+
+func (m userChanges) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
+	if req.Seq == 0 {
+		if err := os.WriteFile(m.file, []byte("by the user\n"), 0o644); err != nil {
+			return model.Reply{}, err
+		}
+	}
+	return m.recorder.Generate(ctx, req)
+}
+
+// TestUsersChangeIsNotSeen: rulings C13 and G16. A build after it does not make it seen.
+func TestUsersChangeIsNotSeen(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"a": "zero\n", "b": "bee\n", "build.sh": "#!/bin/sh\necho built >>b\ngrep -q done a\n"})
+	m := &recorder{replies: []string{"^^^b\nmine\n^^^end\n", "^^^a\none\n^^^end\n", "^^^b\nmine\n^^^end\n", "^^^a\ndone\n^^^end\n"}}
+	end := process{model: userChanges{m, filepath.Join(dir, "b")}, rounds: 8}.live(t, dir)
+	if tree := crashtest.Tree(t, dir); end.Kind != hone.KindDone || end.Rounds != 4 || tree["b"] != "by the user\nbuilt\nbuilt\n" {
+		t.Errorf("%+v\n%q", end, tree["b"])
+	}
+	for _, round := range []int{2, 4} {
+		if got := added(t, m, round); !strings.Contains(got, "- ^^^b is refused: its contents have changed since they were shown to the model\n") {
+			t.Errorf("prompt %d: %s", round, got)
+		}
 	}
 }
