@@ -41,19 +41,28 @@ type Command struct {
 var gaps = []gap{
 	{"secret", lazyregexp.New(`(?i)\b(permission denied|eacces)\b`), Command.secretNote},
 	{"path", lazyregexp.New(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), Command.pathNote},
-	{"variable", lazyregexp.New(`\b([A-Z_][A-Z0-9_]+)(?:: (?:unbound variable|parameter (?:null or )?not set)|["'` + "`" + `]? (?:is )?(?:not set|required|missing|undefined|unset)\b| must be set| environment variable (?:is )?(?:not set|required|missing))|KeyError: '([A-Z_][A-Z0-9_]+)'`), Command.variableNote},
 	{"program", lazyregexp.New(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), Command.programNote},
 }
 
 // maxGapLines limits how many lines of an output are searched for a gap.
 const maxGapLines = 1000
 
+// variable matches how an output names a variable: with an underscore in it, as the
+// shell writes it, or in a sentence that says that it is missing.
+var variable = lazyregexp.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b|\$\{?([A-Z_][A-Z0-9_]+)\b|\b(?:set|export) ([A-Z_][A-Z0-9_]+)\b|` +
+	`\b([A-Z_][A-Z0-9_]+)(?:: (?:unbound variable|parameter (?:null or )?not set)|["'` + "`" + `]? (?:is )?(?:not set|required|missing|undefined|unset)\b| must be set| environment variable (?:is )?(?:not set|required|missing))|KeyError: '([A-Z_][A-Z0-9_]+)'`)
+
 // Notes returns a note for the user for each cause for which a command seems to have
-// failed only because of the walls, by cause. It can be wrong both ways.
+// failed only because of the walls, by cause. The cause of a note about variables
+// contains their names. It can be wrong both ways.
 func (c Command) Notes(output string) map[string]string {
 	notes := map[string]string{}
 	lines := strings.Split(output, "\n")
-	for _, line := range lines[max(0, len(lines)-maxGapLines):] {
+	lines = lines[max(0, len(lines)-maxGapLines):]
+	if names := c.withheld(lines); len(names) > 0 {
+		notes["variable "+strings.Join(names, " ")] = variableNote(names)
+	}
+	for _, line := range lines {
 		for _, g := range gaps {
 			if notes[g.cause] != "" {
 				continue
@@ -124,12 +133,34 @@ func (c Command) openPath(path, how string) string {
 	return ""
 }
 
-// variableNote is about a variable that the user has and commands do not get.
-func (c Command) variableNote(_, name string) string {
-	if sandbox.EnvValue(c.Environ, name) == "" || sandbox.EnvValue(c.Env, name) != "" || slices.Contains(c.Keys, name) {
-		return ""
+// neverAdvised are variables that lead to the user's own session, which commands
+// should not get.
+var neverAdvised = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "GPG_TTY", "XAUTHORITY"}
+
+// withheld returns the variables in an output that the user has and commands do not
+// get, in order of appearance.
+func (c Command) withheld(lines []string) []string {
+	var names []string
+	for _, line := range lines {
+		for _, match := range variable.FindAllStringSubmatch(line, -1) {
+			name := strings.Join(match[1:], "")
+			if sandbox.EnvValue(c.Environ, name) != "" && sandbox.EnvValue(c.Env, name) == "" &&
+				!slices.Contains(slices.Concat(c.Keys, neverAdvised, names), name) {
+				names = append(names, name)
+			}
+		}
 	}
-	return fmt.Sprintf("a command seems to need the variable %s, which commands do not get behind the walls; pass it on with env = [%q] in [sandbox] of %s", name, name, config.HonePath)
+	return names
+}
+
+// variableNote is about variables that the user has and commands do not get.
+func variableNote(names []string) string {
+	what, which := "the variable "+names[0], "it"
+	if len(names) > 1 {
+		what, which = "the variables "+strings.Join(names, ", "), "them"
+	}
+	return fmt.Sprintf(`a command seems to need %s, which commands do not get behind the walls; pass %s on with env = ["%s"] in [sandbox] of %s`,
+		what, which, strings.Join(names, `", "`), config.HonePath)
 }
 
 // programNote is about a program that the user has in a directory that commands do

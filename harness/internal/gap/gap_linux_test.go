@@ -1,6 +1,7 @@
 package gap
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,7 @@ func TestNotes(t *testing.T) {
 	policy := sandbox.Policy{Write: []string{at("tree"), at("run")}, Read: []string{"/usr", "/bin", "/lib", at("shown")}}
 	c := Command{Policy: policy, Root: at("tree"), Home: at("run"), Dir: at("tree"), Secrets: []string{at("tree/.env")}, Keys: []string{"OPENAI_API_KEY"},
 		Env:     []string{"PATH=/usr/bin:/bin", "HOME=" + at("run")},
-		Environ: []string{"PATH=/usr/bin:/bin:" + at("tools"), "HOME=" + at("home"), "DATABASE_URL=x", "OPENAI_API_KEY=x", "EMPTY="}}
+		Environ: []string{"PATH=/usr/bin:/bin:" + at("tools"), "HOME=" + at("home"), "DATABASE_URL=x", "DEPLOY_TO=x", "STAGE=x", "SSH_AUTH_SOCK=/x", "OPENAI_API_KEY=x", "EMPTY="}}
 	for output, want := range map[string]string{
 		// What the user opens.
 		"cat: " + at("data/file") + ": No such file or directory":                  `path read = ["` + at("data/file") + `"]`,
@@ -33,6 +34,10 @@ func TestNotes(t *testing.T) {
 		"sh: 1: cannot create " + at("shown/file") + ": Permission denied":         `path write = ["` + at("shown/file") + `"]`,
 		"mkdir " + at("data/new") + ": read-only file system":                      `path write = ["` + at("data") + `"]`,
 		"build.sh: line 1: DATABASE_URL: unbound variable":                         `variable env = ["DATABASE_URL"]`,
+		"error: set DATABASE_URL first":                                            `variable env = ["DATABASE_URL"]`,
+		"using $DEPLOY_TO, after DATABASE_URL":                                     `variable env = ["DEPLOY_TO", "DATABASE_URL"]`,
+		"the value of ${STAGE} is unknown":                                         `variable env = ["STAGE"]`,
+		"please set STAGE":                                                         `variable env = ["STAGE"]`,
 		"KeyError: 'DATABASE_URL'":                                                 `variable env = ["DATABASE_URL"]`,
 		"panic: environment variable DATABASE_URL is not set":                      `variable env = ["DATABASE_URL"]`,
 		"DATABASE_URL must be set":                                                 `variable env = ["DATABASE_URL"]`,
@@ -58,15 +63,17 @@ func TestNotes(t *testing.T) {
 		"NOWHERE: unbound variable":                                              "",
 		"HOME is not set":                                                        "",
 		"OPENAI_API_KEY is not set":                                              "",
-		"DATABASE_URL is set":                                                    "",
+		"STAGE 2 of 3 failed":                                                    "",
+		"MY_DATABASE_URL is not set":                                             "",
+		"Could not open $SSH_AUTH_SOCK":                                          "",
 		"sh: 1: no-such-tool: not found":                                         "",
 		"sh: not found":                                                          "",
 		"--- FAIL: TestX: not found":                                             "",
 		"":                                                                       "",
 	} {
 		notes := c.Notes(output)
-		cause, part, _ := strings.Cut(want, " ")
-		if want == "" && len(notes) > 0 || want != "" && (len(notes) != 1 || !strings.Contains(notes[cause], part)) {
+		_, part, _ := strings.Cut(want, " ")
+		if want == "" && len(notes) > 0 || want != "" && (len(notes) != 1 || !strings.Contains(fmt.Sprint(notes), part)) {
 			t.Errorf("%q: %q, want %q", output, notes, want)
 		}
 	}
