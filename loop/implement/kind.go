@@ -139,12 +139,19 @@ func (f flags) readQuery(tree *workspace.Tree) (string, error) {
 		}
 		return validQuery(f.queryFile, string(text))
 	}
-	text, _, err := readInput(tree, QueryName)
+	text, ok, err := readInput(tree, QueryName)
 	if err != nil {
 		return "", err
 	}
+	if _, err := tree.Root().Stat(laterDir + "/" + QueryName); !ok && err == nil {
+		return "", loop.Usage("there is no query.txt; hone does not look for its files in "+laterDir+"/, where later versions of code-commit have them",
+			fmt.Sprintf("hone implement --query-file %s/%s, with the key in GEMINI_API_KEY; and let git ignore %[1]s/, so that no model gets its files", laterDir, QueryName))
+	}
 	return validQuery(QueryName, text)
 }
+
+// laterDir is the directory of the inputs of later versions of code-commit.
+const laterDir = "agent-config"
 
 // validQuery returns the text of a query file, or an error if it is empty or still the
 // starter's.

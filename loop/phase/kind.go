@@ -137,6 +137,10 @@ func programs(root string) ([]string, error) {
 // project returns an error if a directory is not a project of this loop.
 func project(root string) error {
 	if _, err := os.Stat(filepath.Join(root, "specs")); err != nil {
+		if _, err := os.Stat(filepath.Join(root, ".abl", "specs")); err == nil {
+			return loop.Usage("there is no specs/ in "+root+"; hone does not read .abl/specs/, the layout of later versions of ABL",
+				"hone init phase writes specs/phase1.md and abl.config.sh as examples; copy your contracts into specs/phase1.md, specs/phase2.md and so on, and fill in the hooks")
+		}
 		return loop.Usage("there is no specs/ in "+root, "hone init phase, or name the project's directory with --dir")
 	}
 	return nil
