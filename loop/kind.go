@@ -120,6 +120,9 @@ type Built struct {
 	// Finish writes the loop's own files at the end of a run, with the program's exit
 	// status; nil writes nothing.
 	Finish func(ctx context.Context, end hone.End, exit int) error
+	// VerboseOut means that --verbose shows the run on stdout, as the loop's original
+	// does.
+	VerboseOut bool
 	// Summary is the loop's own last lines; nil if there are none.
 	Summary func(hone.End) string
 }

@@ -23,18 +23,19 @@ import (
 // app is the program with its environment: standard streams, variables and
 // terminal.
 type app struct {
-	in       *os.File
-	out, err io.Writer
-	env      func(string) string
-	environ  []string
-	terminal bool // the user sees the output and can answer questions
-	colour   bool
-	observer journal.Observer
-	walls    func() []sandbox.Wall // see harness.Host
-	trust    bool                  // the user typed that the folder's own programs may run
-	answers  <-chan string         // the lines of the terminal; nil until the first question
-	parsed   bool                  // the command line is valid, and its command runs
-	exit     int
+	in          *os.File
+	out, err    io.Writer
+	env         func(string) string
+	environ     []string
+	terminal    bool // the user sees the output and can answer questions
+	colour      bool
+	outTerminal bool // stdout is a terminal
+	observer    journal.Observer
+	walls       func() []sandbox.Wall // see harness.Host
+	trust       bool                  // the user typed that the folder's own programs may run
+	answers     <-chan string         // the lines of the terminal; nil until the first question
+	parsed      bool                  // the command line is valid, and its command runs
+	exit        int
 }
 
 // conceal redacts the values that a guard knows in everything that is printed

@@ -29,10 +29,18 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 		return end, err
 	}
 	r := built.Run
-	s := screen.New(a.err, screen.Options{Live: a.terminal && !o.quiet, Colour: a.colour,
-		Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns})
+	onOut := built.VerboseOut && o.verbose && !o.json && !(a.terminal && a.outTerminal)
+	options := screen.Options{Live: a.terminal && !o.quiet && !onOut, Colour: a.colour,
+		Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns}
+	s := screen.New(a.err, options)
 	defer s.Close()
-	a.watch(h, r, s, o, h.Settings().Approve)
+	questions := s
+	if onOut {
+		options.Colour = false
+		s = screen.New(a.out, options)
+		defer s.Close()
+	}
+	a.watch(h, r, s, questions, o)
 	if err := h.Begin(); err != nil {
 		return end, err
 	}
@@ -79,8 +87,9 @@ func surviveBrokenPipe() (undo func()) {
 }
 
 // watch connects a run to the screen, to the JSON feed, and to the user who
-// answers its questions.
-func (a *app) watch(h *harness.Session, r *hone.Run, s *screen.Screen, o outputFlags, approve string) {
+// answers its questions, which are on a screen of the terminal.
+func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen, o outputFlags) {
+	approve := h.Settings().Approve
 	h.Output = s
 	h.Thoughts = func(text string) { fmt.Fprintln(a.results(o), render.Escape(text)) }
 	r.Journal.Observe(journal.Observer{After: s.Event})
@@ -95,7 +104,7 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s *screen.Screen, o outputF
 		r.Human = hone.Always{}
 		s.Say("hone: --approve=all approves every change without asking")
 	case approve == "ask" && a.terminal:
-		r.Human = screen.NewPrompter(s, a.answerLines())
+		r.Human = screen.NewPrompter(questions, a.answerLines())
 	}
 }
 

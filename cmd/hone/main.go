@@ -43,6 +43,7 @@ func Main(args []string, o journal.Observer, walls func() []sandbox.Wall) int {
 	defer stop()
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, environ: os.Environ(), observer: o, walls: walls}
 	a.terminal = term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
+	a.outTerminal = term.IsTerminal(int(os.Stdout.Fd()))
 	a.colour = a.terminal && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"
 	return a.run(ctx, args)
 }

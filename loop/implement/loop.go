@@ -170,10 +170,10 @@ func (l Loop) unusable(ctx context.Context, r *hone.Run, reply model.Reply, prob
 	return []check.Finding{{Source: sourceReply, Text: text}}, nil
 }
 
-// logReply writes a reply to the logs: the provider's own bytes, the text, and the
+// logReply writes a reply to the logs: the provider's response, the text, and the
 // messages to the user (rulings C8 and C9).
 func (l Loop) logReply(ctx context.Context, r *hone.Run, reply model.Reply, said block.Reply) error {
-	raw := string(reply.Raw)
+	raw := string(response(reply.Raw))
 	if raw == "" {
 		raw = "null"
 	}

@@ -212,6 +212,8 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		Turns:   map[string]int{l.Executor.Name: v.Turns, l.Reviewer.Name: ReviewTurns(v.Turns)},
 		Finish:  func(_ context.Context, end hone.End, exit int) error { return l.Finish(r, end, exit) },
 		Summary: func(hone.End) string { return Summary(r) + "\n" },
+		// CodeScribe's users save it with tee.
+		VerboseOut: true,
 	}
 	if v.Reviewer.Name != "" {
 		built.With = fmt.Sprintf("executor %s and reviewer %s", v.Model.Name, v.Reviewer.Name)
