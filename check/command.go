@@ -84,7 +84,7 @@ func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration) []Findi
 		return nil
 	}
 	f := Finding{Source: SourceCommand, Broken: !r.TimedOut && (r.Exit == 126 || r.Exit == 127)}
-	what := "The check command failed: " + outcome(r, timeout)
+	what := "The check command failed: " + outcome(r, timeout) + silence(r)
 	if f.Broken {
 		what = fmt.Sprintf("The check command could not run: exit status %d means that the program does not exist or is not executable", r.Exit)
 	}
@@ -109,6 +109,14 @@ func outcome(r sandbox.Result, timeout time.Duration) string {
 		return fmt.Sprintf("it was killed by a signal (%s)", r.Signal)
 	}
 	return fmt.Sprintf("exit status %d", r.Exit)
+}
+
+// silence says what the cause may be if a command timed out without any output.
+func silence(r sandbox.Result) string {
+	if !r.TimedOut || len(r.Stdout)+len(r.Stderr) > 0 {
+		return ""
+	}
+	return ". It printed nothing: it may hang, or still compile, because the first build of a run is slow if the caches behind the walls are empty"
 }
 
 // indentRest indents every line of a text except the first.

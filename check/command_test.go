@@ -79,7 +79,12 @@ func TestCommandTimeout(t *testing.T) {
 	c := command(t, "echo begun; sleep 1000 & wait")
 	c.Timeout = 100 * time.Millisecond
 	found := ask(t, Command(runner, c))
-	if len(found) != 1 || found[0].Broken || !strings.Contains(found[0].Text, "it did not finish within 100ms and was stopped") {
+	if len(found) != 1 || found[0].Broken || !strings.Contains(found[0].Text, "it did not finish within 100ms and was stopped.\n") {
+		t.Errorf("%+v", found)
+	}
+	c = command(t, "sleep 1000")
+	c.Timeout = 100 * time.Millisecond
+	if found := ask(t, Command(runner, c)); len(found) != 1 || !strings.Contains(found[0].Text, "was stopped. It printed nothing: it may hang, or still compile, ") {
 		t.Errorf("%+v", found)
 	}
 }

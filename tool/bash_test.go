@@ -105,6 +105,10 @@ func TestBashTimesOut(t *testing.T) {
 	if got.Text != want || !got.Failed {
 		t.Errorf("got %q", got.Text)
 	}
+	got = callBash(t, sandbox.None{Grace: time.Millisecond}, listConfig(dir), "sleep 600", 1)
+	if !strings.Contains(got.Text, "\nNOTE: the command printed nothing. It may hang, or still compile: ") {
+		t.Errorf("got %q", got.Text)
+	}
 }
 
 func TestBashCommand(t *testing.T) {
