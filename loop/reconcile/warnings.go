@@ -76,7 +76,7 @@ func matchesAny(pattern string, files workspace.Manifest) bool {
 // notices tells the user, once per run, the warnings and which contents the model does
 // not get.
 func (l Loop) notices(r *hone.Run, p prompt) error {
-	for _, text := range append(slices.Clone(p.Warnings), contentNotices(p)...) {
+	for _, text := range append(slices.Clone(p.Warnings), l.contentNotices(p)...) {
 		if err := r.Notice(text); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (l Loop) notices(r *hone.Run, p prompt) error {
 }
 
 // contentNotices returns what the model does not get.
-func contentNotices(p prompt) []string {
+func (l Loop) contentNotices(p prompt) []string {
 	var texts []string
 	if p.Diff.Ref == "" {
 		texts = append(texts, "there is no branch main, locally or at origin: the prompt does not show how specs/ changed")
@@ -95,7 +95,11 @@ func contentNotices(p prompt) []string {
 			continue
 		}
 		text := render.Path(it.Path) + ": " + it.Note
-		if !strings.HasSuffix(it.Note, secret.OwnKeyReason) { // no setting lets that out
+		switch {
+		case strings.HasSuffix(it.Note, secret.OwnKeyReason): // no setting lets that out
+		case treepath.Match(l.Approve, it.Path):
+			text += fmt.Sprintf("; changes to it are therefore refused, not asked about (to send it and be asked: send = [%q] in [guard] of .config/hone.toml)", it.Path)
+		default:
 			text += " (to send it: [guard] send in .config/hone.toml)"
 		}
 		texts = append(texts, text)
