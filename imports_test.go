@@ -83,7 +83,7 @@ func house() []room {
 		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "journal", "model", "workspace"}, test: true},
 		{folder: "loop", floor: 4, may: append(first[:len(first):len(first)], root, "tool/allow", "internal/config")},
-		{folder: "loop/phase/spec", floor: 2, may: []string{"internal/render"}},
+		{folder: "loop/phase/spec", floor: 2, may: []string{"internal/render", "internal/artifact"}},
 		{folder: "loop/phase/verdict", floor: 0},
 		{folder: "loop/phase/devserver", floor: 4, may: append(ground[:len(ground):len(ground)], "tool", root, "history")},
 		{folder: "loop/phase", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/phase/*", "internal/config")},

@@ -9,290 +9,163 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// Check returns what the user should look at before a run: blocks that do not
-// parse; contracts with an empty side, stated twice, or changed without SUPERSEDES;
-// superseded contracts that no spec states; missing phases, phases without
-// contracts, and files that are ignored. It ignores white space and the spelling of
-// the arrow when it compares contracts. The result is in the order of phases and
-// lines, with at most about fifty warnings for each spec; nil if there are none.
-func Check(specs []Phase) []Warning {
-	specs = ordered(specs)
-	h := readHistory(specs)
-	byPath := map[string][]Warning{}
-	for _, w := range h.warnings {
-		byPath[w.Path] = append(byPath[w.Path], w)
+// Due returns what needs a test in a phase: the contracts and flows of the phases up
+// to it that none of these supersedes, in their order. What is stated twice is
+// returned once.
+func Due(specs []Phase, phase int) []Item {
+	var due []Item
+	stated := map[string]bool{}
+	specs, _ = resolve(upTo(specs, phase))
+	for _, s := range specs {
+		for _, i := range s.Items {
+			if key := Plain(i.String()); i.By == "" && !stated[key] {
+				stated[key] = true
+				due = append(due, i)
+			}
+		}
 	}
+	return due
+}
+
+// Check returns what the user should look at before a run: blocks that do not
+// parse, contracts without a side, superseded contracts that no spec states,
+// contracts that a later phase changes without SUPERSEDES, missing phases, phases
+// without contracts, and files that are ignored. Each spec has at most 20 warnings,
+// in the order of lines; nil if there are none.
+func Check(specs []Phase) []Warning {
 	var all []Warning
+	_, found := resolve(specs)
 	before := 0
 	for i, s := range specs {
-		if i == 0 && s.Number == 0 {
-			before = -1
-		}
 		_, own := parse(s.Number, s.Path, s.Text)
-		own = append(append(fileWarnings(s, before), own...), byPath[s.Path]...)
+		for _, w := range found {
+			if w.Path == s.Path {
+				own = append(own, w)
+			}
+		}
+		if s.Number > before+1 && (i > 0 || s.Number > 1) {
+			own = append(own, Warning{s.Path, 0, fmt.Sprintf("there is no phase %d before it", s.Number-1)})
+		}
+		if len(s.Items) == 0 {
+			own = append(own, Warning{s.Path, 0, "it states no contract that hone recognizes; write one per line, as ACTION → EXPECTED"})
+		}
+		for _, stray := range s.Strays {
+			own = append(own, Warning{stray, 0, "it is ignored; the name of a spec is specs/phaseN.md"})
+		}
 		slices.SortStableFunc(own, func(a, b Warning) int { return cmp.Compare(a.Line, b.Line) })
-		all = append(all, limited(own)...)
+		all = append(all, own[:min(len(own), 20)]...)
 		before = s.Number
 	}
 	return all
 }
 
-// limited returns the first warnings of a spec, and how many more there are.
-func limited(own []Warning) []Warning {
-	const most = 50
-	if len(own) <= most {
-		return own
+// resolve returns copies of specs, which must be in the order of their phases, in
+// which superseded contracts, steps and flows say by what.
+func resolve(specs []Phase) ([]Phase, []Warning) {
+	var warnings []Warning
+	specs = slices.Clone(specs)
+	var earlier []*Item
+	stated := map[string]*Item{} // contracts by their action
+	for n := range specs {
+		s := &specs[n]
+		s.Items = slices.Clone(s.Items)
+		for i := range s.Items {
+			item := &s.Items[i]
+			item.Steps = slices.Clone(item.Steps)
+			for _, target := range item.Supersedes {
+				if problem := supersede(earlier, target, item.at()); problem != "" {
+					warnings = append(warnings, Warning{item.Path, item.Line, fmt.Sprintf("it supersedes “%s”, which %s", short(target), problem)})
+				}
+			}
+			if other := contradicted(stated, item); other != nil {
+				warnings = append(warnings, Warning{item.Path, item.Line, fmt.Sprintf("%s expects “%s” of the same action; to change that, write SUPERSEDES: %s above it",
+					other.at(), short(other.Steps[0].Expected), short(other.String()))})
+			}
+			earlier = append(earlier, item)
+		}
 	}
-	more := Warning{own[most].Path, own[most].Line, fmt.Sprintf("and %d more warnings from this line on", len(own)-most)}
-	return append(own[:most:most], more)
+	return specs, warnings
 }
 
-// fileWarnings returns the warnings about a spec as a whole; before is the number of
-// the previous spec.
-func fileWarnings(s Phase, before int) []Warning {
-	var all []Warning
-	switch missing := s.Number - before - 1; {
-	case missing == 1:
-		all = append(all, Warning{s.Path, 0, fmt.Sprintf("there is no phase %d before it", s.Number-1)})
-	case missing > 1:
-		all = append(all, Warning{s.Path, 0, fmt.Sprintf("there are no phases %d to %d before it", before+1, s.Number-1)})
+// supersede marks the items and steps that the text of a SUPERSEDES line means:
+// those that equal it, or else those that equal it without brackets and their
+// contents. A text without an arrow means an action with any result. It returns what
+// is wrong with the text; empty if it means one item.
+func supersede(items []*Item, target, by string) (problem string) {
+	action, expected := cutArrow(target)
+	action, expected = Plain(action), Plain(expected)
+	for _, form := range []func(string) string{Plain, unbracketed} {
+		steps, places := 0, []string(nil)
+		same := func(text, wanted string) bool { return Plain(text) == wanted || form(text) == wanted }
+		for _, i := range items {
+			if i.flow() && Plain(i.String()) == Plain(target) {
+				i.By, steps = by, steps+1
+			}
+			for n := range i.Steps {
+				c := &i.Steps[n]
+				if !same(c.Action, action) || expected != "" && !same(c.Expected, expected) {
+					continue
+				}
+				c.By, steps = by, steps+1
+				if !i.flow() {
+					i.By, places = by, append(places, i.at())
+				}
+			}
+		}
+		switch {
+		case len(places) > 1:
+			return "could be any of " + short(strings.Join(places, ", ")) + "; write the one that you mean in full"
+		case steps > 0:
+			return ""
+		}
 	}
-	steps := func(f Flow) bool { return len(f.Steps) > 0 }
-	if len(s.Contracts) == 0 && !slices.ContainsFunc(s.Flows, steps) {
-		all = append(all, Warning{s.Path, 0, "it states no contract that hone recognizes; write one per line, as ACTION → EXPECTED"})
+	return "no earlier line states"
+}
+
+// contradicted returns the contract of an earlier phase with the same action and
+// another result, and remembers this one; nil if there is none.
+func contradicted(stated map[string]*Item, item *Item) *Item {
+	if item.flow() {
+		return nil
 	}
-	for _, stray := range s.Strays {
-		all = append(all, Warning{stray, 0, "it is ignored; the name of a spec is specs/phaseN.md"})
+	action := Plain(item.Steps[0].Action)
+	other := stated[action]
+	stated[action] = item
+	if other == nil || other.By != "" || other.Path == item.Path || Plain(other.String()) == Plain(item.String()) {
+		return nil
 	}
-	return all
+	return other
 }
 
-// upToPhase returns the specs of the phases up to upTo, in order. No role sees a
-// later one (ruling A1).
-func upToPhase(specs []Phase, upTo int) []Phase {
-	return slices.DeleteFunc(ordered(specs), func(s Phase) bool { return s.Number > upTo })
-}
+var aroundMarks = lazyregexp.New(`\s*[{}()\[\],:;]\s*`)
 
-type claimKind int
-
-const (
-	loneClaim claimKind = iota // a contract outside flows
-	stepClaim                  // a step of a flow
-	flowClaim                  // a flow; its name is the action
-)
-
-// claim is something that a spec states, and what superseded it.
-type claim struct {
-	kind     claimKind
-	path     string
-	contract Contract
-	key      side   // of the action
-	result   side   // of the expected result
-	flow     *claim // the flow that contains the step
-	by       *claim // the claim that supersedes it; nil if it holds
-}
-
-func (c *claim) at() string { return fmt.Sprintf("%s:%d", c.path, c.contract.Line) }
-
-// side is one side of a contract, in the two forms that are compared.
-type side struct {
-	exact string // without redundant white space
-	plain string // also without brackets and their contents
-}
-
-var (
-	aroundMarks = lazyregexp.New(`\s*([{}()\[\],:;])\s*`)
-	arrowSpaced = lazyregexp.New(`\s*→\s*`)
-)
-
-// sideOf normalizes one side, including the spelling of an arrow within it.
-func sideOf(text string) side {
-	text = arrowSpaced.ReplaceAllString(arrowMark.ReplaceAllString(text, "→"), "→")
-	return side{tight(text), tight(unbracketed(text))}
-}
-
-func tight(text string) string {
-	return aroundMarks.ReplaceAllString(strings.Join(strings.Fields(text), " "), "$1")
+// Plain returns a text in the form in which contracts are compared: without
+// backquotes and redundant white space, and with one spelling of the arrow.
+func Plain(text string) string {
+	text = replaceAll(arrowMark, strings.ReplaceAll(text, "`", ""), func(string) string { return " → " })
+	text = strings.Join(strings.Fields(text), " ")
+	return replaceAll(aroundMarks, text, strings.TrimSpace)
 }
 
 // unbracketed returns a text without brackets and their contents, or the text itself
 // if nothing would be left.
 func unbracketed(text string) string {
-	var kept strings.Builder
-	var open openings
+	var left strings.Builder
+	open := 0
 	for _, r := range text {
-		before := open.brackets
-		open.read(string(r))
-		if before == 0 && open.brackets == 0 && !strings.ContainsRune("})]", r) {
-			kept.WriteRune(r)
-		}
-	}
-	if strings.TrimSpace(kept.String()) == "" {
-		return text
-	}
-	return kept.String()
-}
-
-// statements are the claims of all specs, in their order.
-type statements struct {
-	claims   []*claim
-	byAction map[string][]*claim // by both forms of the action
-	byFlow   map[string][]*claim
-	warnings []Warning
-}
-
-// readHistory reads specs, which must be in the order of their phases.
-func readHistory(specs []Phase) *statements {
-	h := &statements{byAction: map[string][]*claim{}, byFlow: map[string][]*claim{}}
-	for _, s := range specs {
-		for _, c := range claimsOf(s) {
-			for _, text := range c.contract.Supersedes {
-				h.supersede(c, text)
-			}
-			if c.kind == loneClaim {
-				h.compare(c)
-			}
-			h.add(c)
-		}
-	}
-	return h
-}
-
-// claimsOf returns the claims of one spec, in the order of its lines.
-func claimsOf(s Phase) []*claim {
-	var all []*claim
-	add := func(kind claimKind, flow *claim, c Contract) *claim {
-		all = append(all, &claim{kind: kind, path: s.Path, contract: c, key: sideOf(c.Action), result: sideOf(c.Expected), flow: flow})
-		return all[len(all)-1]
-	}
-	for _, c := range s.Contracts {
-		add(loneClaim, nil, c)
-	}
-	for _, f := range s.Flows {
-		flow := add(flowClaim, nil, Contract{Phase: s.Number, Line: f.Line, Action: f.Name, Supersedes: f.Supersedes})
-		for _, c := range f.Steps {
-			add(stepClaim, flow, c)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *claim) int { return cmp.Compare(a.contract.Line, b.contract.Line) })
-	return all
-}
-
-// sameAction is how many claims with one action are compared with each other. More of
-// them are not written by hand, and the time grows with their square.
-const sameAction = 200
-
-func (h *statements) add(c *claim) {
-	h.claims = append(h.claims, c)
-	if c.kind == flowClaim {
-		addClaim(h.byFlow, c.key.exact, c)
-		return
-	}
-	addClaim(h.byAction, c.key.exact, c)
-	if c.key.plain != c.key.exact {
-		addClaim(h.byAction, c.key.plain, c)
-	}
-}
-
-func addClaim(claims map[string][]*claim, key string, c *claim) {
-	if len(claims[key]) < sameAction {
-		claims[key] = append(claims[key], c)
-	}
-}
-
-func (h *statements) warn(c *claim, format string, args ...any) {
-	h.warnings = append(h.warnings, Warning{c.path, c.contract.Line, fmt.Sprintf(format, args...)})
-}
-
-// supersede marks the claims that a SUPERSEDES line names, and warns if it is
-// ambiguous or has no effect.
-func (h *statements) supersede(by *claim, text string) {
-	found := h.matching(text)
-	live := slices.DeleteFunc(slices.Clone(found), func(c *claim) bool { return c.by != nil })
-	lone := slices.DeleteFunc(slices.Clone(live), func(c *claim) bool { return c.kind == stepClaim })
-	switch {
-	case len(found) == 0:
-		h.warn(by, "it supersedes “%s”, which no earlier line states", short(text))
-	case len(live) == 0:
-		last := found[len(found)-1]
-		h.warn(by, "it supersedes “%s” of %s, which %s already superseded", short(text), last.at(), last.by.at())
-	case len(lone) > 1:
-		h.warn(by, "it supersedes “%s”, which could be any of %s; write the one that you mean in full", short(text), places(lone))
-	}
-	for _, c := range live {
-		c.by = by
-	}
-}
-
-// matching returns the claims that the text of a SUPERSEDES line can mean: those
-// that equal it, or else the contracts, or else the steps, that equal it without
-// brackets and their contents. A text without an arrow means an action with any
-// result.
-func (h *statements) matching(text string) []*claim {
-	if name := flowWord.FindStringSubmatch(text); name != nil {
-		return h.byFlow[sideOf(name[1]).exact]
-	}
-	action, expected, hasResult := cutArrow(text)
-	if !hasResult {
-		action = text
-	}
-	key, result := sideOf(action).exact, sideOf(expected).exact
-	var exact, lone, steps []*claim
-	for _, c := range h.byAction[key] {
 		switch {
-		case c.key.exact == key && (!hasResult || c.result.exact == result):
-			exact = append(exact, c)
-		case hasResult && c.result.exact != result && c.result.plain != result:
-		case c.kind == stepClaim:
-			steps = append(steps, c)
-		default:
-			lone = append(lone, c)
+		case strings.ContainsRune("{([", r):
+			open++
+		case strings.ContainsRune("})]", r):
+			open--
+		case open <= 0:
+			left.WriteRune(r)
 		}
 	}
-	switch {
-	case exact != nil:
-		return exact
-	case lone != nil:
-		return lone
+	if strings.TrimSpace(left.String()) == "" {
+		return Plain(text)
 	}
-	return steps
-}
-
-// compare warns if a contract is stated twice, or if an earlier phase expects
-// another result and is not superseded.
-func (h *statements) compare(c *claim) {
-	if c.contract.Action == "" || c.contract.Expected == "" {
-		return
-	}
-	var other *claim
-	for _, earlier := range h.byAction[c.key.exact] {
-		switch {
-		case earlier.kind != loneClaim || earlier.by != nil || earlier.key.exact != c.key.exact || earlier.contract.Expected == "":
-		case earlier.result.exact == c.result.exact:
-			h.warn(c, "%s states the same contract", earlier.at())
-			return
-		case earlier.contract.Phase < c.contract.Phase:
-			other = earlier
-		}
-	}
-	if other != nil {
-		h.warn(c, "%s expects “%s” of the same action; to change that, write SUPERSEDES: %s above it",
-			other.at(), short(other.contract.Expected), short(other.contract.String()))
-	}
-}
-
-// places returns the places of the first few claims.
-func places(claims []*claim) string {
-	const most = 5
-	var at []string
-	for i, c := range claims {
-		if i == most {
-			at = append(at, fmt.Sprintf("%d more", len(claims)-most))
-			break
-		}
-		at = append(at, c.at())
-	}
-	return strings.Join(at, ", ")
+	return Plain(left.String())
 }
 
 // short truncates a quotation to fit on a line.

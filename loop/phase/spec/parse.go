@@ -1,8 +1,6 @@
 package spec
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -11,324 +9,334 @@ import (
 // Parse reads a spec's text. It never fails: [Check] reports what it did not
 // understand.
 //
-// If the spec has a heading with the word "contracts", the lines with an arrow below
-// that heading and below a heading "Flows" are contracts, up to the next heading of
-// the same level. In a spec without such a heading the shape of a line decides: a
-// line that starts like a request, and a list item, a line of code or a
-// one-line paragraph with one arrow. FLOW: and SUPERSEDES: count anywhere. Tables, quotations,
-// comments and code in programming languages are context.
+// A line with an arrow is a contract if it is below a heading with the word
+// "contracts" or "flows", up to the next heading of that level, or if SUPERSEDES
+// precedes it. In a spec without such headings it is one if it starts like a
+// request, or is a list item or in a code fence. FLOW: and SUPERSEDES: count
+// anywhere. Tables, quotations, comments and code in programming languages are
+// context.
 func Parse(phase int, path, text string) Phase {
 	spec, _ := parse(phase, path, text)
 	return spec
 }
 
-// parse is Parse, with warnings about what it did not understand.
-func parse(phase int, path, text string) (Phase, []Warning) {
-	p := parser{
-		spec:  Phase{Number: phase, Path: path, Text: text},
-		lines: joinLines(scan(text)),
-	}
-	p.sectioned = slices.ContainsFunc(p.lines, func(l textLine) bool {
-		return l.kind == headingLine && sectionOf(l.text) == contractSection
-	})
-	for i, line := range p.lines {
-		p.read(i, line)
-	}
-	p.endFlow()
-	p.dropTargets()
-	return p.spec, p.problems
-}
-
-// sectionKind is the meaning of the lines below a heading.
-type sectionKind int
-
-const (
-	contextSection sectionKind = iota
-	contractSection
-	flowSection
-)
-
 var (
-	contractHeading = lazyregexp.New(`(?i)\b(?:contracts|supersedes|superseded|supersessions?)\b|^contract$`)
-	flowHeading     = lazyregexp.New(`(?i)^[0-9.)\s]*(?:flow|(?:[\w-]+ )?flows\b.*|(?:[\w-]+ )?flow blocks?\b.*)$`)
-	phaseHeading    = lazyregexp.New(`(?i)^phase\b\s*([0-9]+)?\s*[:.,–—-]*\s*`)
+	arrowMark = lazyregexp.New(`[→⇒⟶⟹➜➔]|(?:^|\s)(?:--?|==?)>(?:\s|$)`)
+	comment   = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
+	fenceMark = lazyregexp.New("^(`{3,}|~{3,})\\s*([^`]*)$")
+	textFence = lazyregexp.New(`(?i)^(?:text|txt|plain|plaintext|http|md|markdown|specs?|contracts?|flows?|abl)?$`)
+	heading   = lazyregexp.New(`^(#{1,6})\s+(.*?)(?:\s+#+)?$`)
+	listMark  = lazyregexp.New(`^(?:[-*+•–]|[0-9]{1,9}[.)])\s+(?:\[[ xX]\]\s+)?`)
+	strong    = lazyregexp.New(`\*\*([^*/\s](?:[^*]*[^*/\s])?)\*\*`)
+
+	sectionTitle  = lazyregexp.New(`(?i)\b(?:contracts?|flows?|supersedes|supersessions?)\b`)
+	phaseTitle    = lazyregexp.New(`(?i)^phase\s*([0-9]*)\s*[:.–—-]*\s*`)
+	flowLine      = lazyregexp.New(`^FLOW\s*:\s*(.*)$`)
+	supersedeLine = lazyregexp.New(`^SUPERSEDES\b\s*(?:\([^)]*\))?\s*:?\s*(.*)$`)
+	requestLine   = lazyregexp.New(`^(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s|/\S|\$\s)`)
 )
 
-// sectionOf returns the meaning of the lines below a heading.
-func sectionOf(heading string) sectionKind {
-	switch {
-	case phaseHeading.MatchString(heading):
-		return contextSection
-	case contractHeading.MatchString(heading):
-		return contractSection
-	case flowHeading.MatchString(heading):
-		return flowSection
+// textLine is one line of a spec without its Markdown.
+type textLine struct {
+	number int // counted from 1
+	indent int // before the text or its list mark
+	level  int // of a heading; 0 for other lines
+	marked bool
+	text   string // empty for a blank line
+}
+
+// scan returns the lines of a spec that can matter; others are blank.
+func scan(text string) []textLine {
+	text = replaceAll(comment, strings.TrimPrefix(text, "\ufeff"), func(c string) string { return strings.Repeat("\n", strings.Count(c, "\n")) })
+	var lines []textLine
+	fence, foreign := "", false
+	for i, raw := range strings.Split(text, "\n") {
+		trimmed := strings.TrimSpace(raw)
+		mark := fenceMark.FindStringSubmatch(trimmed)
+		l := textLine{number: i + 1, indent: indentation(raw), marked: fence != ""}
+		switch {
+		case fence != "" && mark != nil && mark[2] == "" && strings.HasPrefix(mark[1], fence):
+			fence, foreign = "", false
+			continue
+		case fence == "" && mark != nil:
+			fence, foreign = mark[1], !textFence.MatchString(strings.TrimSpace(mark[2]))
+			continue
+		case foreign, fence != "" && (strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, "//")), strings.HasPrefix(trimmed, "|"), strings.HasPrefix(trimmed, ">"):
+		default:
+			l.strip(trimmed)
+		}
+		lines = append(lines, l)
 	}
-	return contextSection
+	return lines
 }
 
-// replacedText is a SUPERSEDES line before the contract that replaces its target.
-type replacedText struct {
-	line int
-	text string
+// strip sets the text of a line.
+func (l *textLine) strip(text string) {
+	if found := heading.FindStringSubmatch(text); found != nil && !l.marked {
+		l.level, text = len(found[1]), found[2]
+	} else if mark := listMark.FindString(text); mark != "" {
+		l.marked, text = true, text[len(mark):]
+	}
+	text = replaceAll(strong, strings.ReplaceAll(text, "`", ""), func(s string) string { return strings.Trim(s, "*") })
+	l.text = strings.Join(strings.Fields(text), " ")
+	if strings.Trim(l.text, "-=*_ ") == "" {
+		l.text = ""
+	}
 }
 
-// openFlow is the flow that the parser is in.
-type openFlow struct {
-	at       textLine
-	heading  bool // a heading names it, so that it extends to the next one
-	explicit bool // it is marked as a flow, so that it needs steps
-	indented bool // its steps stand deeper than its name
+func replaceAll(pattern *lazyregexp.Regexp, text string, with func(string) string) string {
+	var out strings.Builder
+	for {
+		at := pattern.FindStringIndex(text)
+		if at == nil {
+			return out.String() + text
+		}
+		out.WriteString(text[:at[0]] + with(text[at[0]:at[1]]))
+		text = text[at[1]:]
+	}
 }
 
+// indentation counts a tab as four columns.
+func indentation(line string) int {
+	line = strings.ReplaceAll(line, "\t", "    ")
+	return len(line) - len(strings.TrimLeft(line, " "))
+}
+
+// parser reads a spec line by line.
 type parser struct {
 	spec      Phase
-	lines     []textLine
-	problems  []Warning
+	warnings  []Warning
 	sectioned bool // the spec has a heading for its contracts
-	headed    bool // a heading was read
-	section   sectionKind
-	level     int // of the section's heading
-	flow      *openFlow
-	gap       bool // a blank line precedes
-	targets   []replacedText
+	inside    bool // the line is below such a heading
+	level     int  // of that heading
+	titled    bool
+
+	flow     *textLine // the line that starts the open flow; nil outside flows
+	indented bool      // the flow's steps are deeper than that line
+	gap      bool      // a blank line precedes
+	above    textLine  // the line above, if it is a contract or could be its action
+	targets  []string  // of SUPERSEDES lines, for the item that follows
+	target   int       // the line of the last of them
 }
 
-func (p *parser) warn(line int, format string, args ...any) {
-	p.problems = append(p.problems, Warning{p.spec.Path, line, fmt.Sprintf(format, args...)})
-}
-
-var (
-	flowWord      = lazyregexp.New(`^(?i:flow)\s*:\s*(.*)$`)
-	supersedeWord = lazyregexp.New(`^(?i:supersedes)\s*(?:\([^)]*\)\s*)?:\s*(.*)$`)
-	// supersedeBare lacks the colon.
-	supersedeBare = lazyregexp.New(`^SUPERSEDES\s+(.*)$`)
-)
-
-// supersedeTarget returns what a line supersedes; ok is false if it is not a
-// SUPERSEDES line.
-func supersedeTarget(text string) (target string, ok bool) {
-	if found := supersedeWord.FindStringSubmatch(text); found != nil {
-		return found[1], true
+func parse(phase int, path, text string) (Phase, []Warning) {
+	p := parser{spec: Phase{Number: phase, Path: path, Text: text}}
+	lines := scan(text)
+	for _, l := range lines {
+		p.sectioned = p.sectioned || section(l)
 	}
-	found := supersedeBare.FindStringSubmatch(text)
-	if found == nil || !hasArrow(found[1]) {
-		return "", text == "SUPERSEDES"
-	}
-	return found[1], true
-}
-
-// keyword reports whether a line is a FLOW or SUPERSEDES line, and so not a contract
-// even if it has an arrow.
-func keyword(text string) bool {
-	_, supersedes := supersedeTarget(text)
-	return supersedes || strings.HasPrefix(text, "FLOW") && flowWord.MatchString(text)
-}
-
-func (p *parser) read(i int, line textLine) {
-	switch line.kind {
-	case blankLine:
-		p.gap = true
-	case headingLine:
-		p.heading(line)
-	case plainLine:
-		p.plain(i, line)
+	for _, l := range lines {
+		switch {
+		case l.text == "":
+			p.gap, p.above = true, textLine{}
+			continue
+		case l.level > 0:
+			p.heading(l)
+		default:
+			p.plain(l)
+		}
 		p.gap = false
 	}
-}
-
-// heading ends the flow above it, and starts a section or a flow.
-func (p *parser) heading(line textLine) {
-	first := !p.headed
-	p.headed, p.gap = true, true
 	p.endFlow()
-	if target, ok := supersedeTarget(line.text); ok {
-		p.supersedes(line, target)
-		return
-	}
-	if name := flowWord.FindStringSubmatch(line.text); name != nil {
-		p.startFlow(openFlow{at: line, heading: true, explicit: keyword(line.text)}, name[1])
-		return
-	}
 	p.dropTargets()
-	found := sectionOf(line.text)
-	if first && found == contextSection {
-		p.title(line)
+	for _, i := range p.spec.Items {
+		for _, c := range i.Steps {
+			if c.Action == "" || c.Expected == "" {
+				p.warn(c.Line, "the contract lacks one side of its arrow; write ACTION → EXPECTED")
+			}
+		}
 	}
-	switch {
-	case found != contextSection || line.level <= p.level:
-		p.section, p.level = found, line.level
-	case p.section == flowSection:
-		p.startFlow(openFlow{at: line, heading: true}, line.text)
-	}
+	return p.spec, p.warnings
 }
 
-// title takes the spec's title from its first heading.
-func (p *parser) title(line textLine) {
-	p.spec.Title = line.text
-	found := phaseHeading.FindStringSubmatch(line.text)
-	if found == nil {
-		return
-	}
-	p.spec.Title = line.text[len(found[0]):]
-	if n := strings.TrimLeft(found[1], "0"); n != "" && n != fmt.Sprint(p.spec.Number) {
-		p.warn(line.number, "the heading says phase %s, and the file's name phase %d", n, p.spec.Number)
-	}
+// section reports whether a line is a heading for contracts, and not the spec's title.
+func section(l textLine) bool {
+	return l.level > 0 && sectionTitle.MatchString(l.text) && !flowLine.MatchString(l.text) && !supersedeLine.MatchString(l.text) &&
+		phaseTitle.FindString(l.text) == ""
 }
 
-func (p *parser) plain(i int, line textLine) {
-	if target, ok := supersedeTarget(line.text); ok {
-		p.supersedes(line, target)
-		return
+func (p *parser) warn(line int, text string) {
+	p.warnings = append(p.warnings, Warning{p.spec.Path, line, text})
+}
+
+// heading ends the flow above it. It starts or ends a section, or starts a flow.
+func (p *parser) heading(l textLine) {
+	p.endFlow()
+	if !p.keyword(l) {
+		p.dropTargets()
+		switch {
+		case section(l):
+			p.inside, p.level = true, l.level
+		case l.level <= p.level:
+			p.inside, p.level = false, 0
+		}
+		if !p.titled && !p.inside {
+			p.spec.Title = l.text[len(phaseTitle.FindString(l.text)):]
+		}
+		p.titled = true
 	}
-	if found := flowWord.FindStringSubmatch(line.text); found != nil && (keyword(line.text) || p.section == flowSection) {
+	p.above = textLine{}
+}
+
+// keyword reads a FLOW or SUPERSEDES line.
+func (p *parser) keyword(l textLine) bool {
+	if found := flowLine.FindStringSubmatch(l.text); found != nil {
 		p.endFlow()
-		p.startFlow(openFlow{at: line, explicit: true}, found[1])
+		if found[1] == "" {
+			p.warn(l.number, "FLOW has no name; write FLOW: NAME")
+		}
+		p.flow, p.indented = &l, false
+		p.spec.Items = append(p.spec.Items, Item{Path: p.spec.Path, Line: l.number, Flow: found[1], Supersedes: p.takeTargets()})
+		return true
+	}
+	found := supersedeLine.FindStringSubmatch(l.text)
+	switch {
+	case found == nil:
+		return false
+	case found[1] == "":
+		p.warn(l.number, "SUPERSEDES names no contract; write SUPERSEDES: ACTION → EXPECTED, and the new contract below it")
+	default:
+		p.targets, p.target = append(p.targets, found[1]), l.number
+	}
+	if p.flow != nil && p.flow.level == 0 && l.indent <= p.flow.indent {
+		p.endFlow()
+	}
+	return true
+}
+
+func (p *parser) plain(l textLine) {
+	if p.keyword(l) {
+		p.above = textLine{}
 		return
 	}
-	if p.belongs(line) {
-		p.step(line)
+	above := p.above
+	p.above = l
+	at := arrowMark.FindStringIndex(l.text)
+	switch {
+	case at != nil && at[0] == 0 && above.text != "" && arrowMark.FindStringIndex(above.text) == nil:
+		l.text, l.number, l.indent = above.text+" "+l.text, above.number, above.indent
+	case at == nil && above.text != "" && l.indent > above.indent && p.extend(above, l):
+		p.above = above
 		return
 	}
-	arrow := hasArrow(line.text)
-	if !arrow {
+	if p.flow != nil && !p.belongs(l) {
+		p.endFlow()
+	}
+	if p.flow == nil && at == nil {
 		p.dropTargets()
 	}
-	if p.flow != nil && p.flow.heading {
-		return
-	}
-	p.endFlow()
-	if arrow && (p.targets != nil || p.section != contextSection || !p.sectioned && p.shaped(i)) {
-		p.spec.Contracts = append(p.spec.Contracts, p.contract(line))
-	}
-}
-
-// supersedes keeps the target of a SUPERSEDES line for the contract that follows.
-func (p *parser) supersedes(line textLine, text string) {
-	if p.flow != nil && !p.flow.heading && line.indent <= p.flow.at.indent {
-		p.endFlow()
-	}
-	if text == "" {
-		p.warn(line.number, "SUPERSEDES names no contract; write SUPERSEDES: ACTION → EXPECTED, and the new contract below it")
-		return
-	}
-	p.targets = append(p.targets, replacedText{line.number, text})
-}
-
-// takeTargets returns and clears the targets for the next contract, step or flow.
-func (p *parser) takeTargets() []string {
-	var texts []string
-	for _, t := range p.targets {
-		texts = append(texts, t.text)
-	}
-	p.targets = nil
-	return texts
-}
-
-// dropTargets warns that no contract replaces the remaining targets.
-func (p *parser) dropTargets() {
-	for _, t := range p.targets {
-		p.warn(t.line, "SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed")
-	}
-	p.targets = nil
-}
-
-// contract returns the contract of a line that has an arrow.
-func (p *parser) contract(line textLine) Contract {
-	action, expected, _ := cutArrow(line.text)
 	switch {
-	case action == "":
-		p.warn(line.number, "the contract has no action left of its arrow")
-	case expected == "":
-		p.warn(line.number, "the contract has no expected result right of its arrow")
+	case p.flow != nil:
+		p.step(l, at != nil)
+	case at != nil && (p.inside || p.targets != nil || !p.sectioned && requestOrItem(l)):
+		c := contractOf(l)
+		p.spec.Items = append(p.spec.Items, Item{Path: p.spec.Path, Line: c.Line, Steps: []Contract{c}, Supersedes: p.takeTargets()})
 	}
-	return Contract{Phase: p.spec.Number, Line: line.number, Action: action, Expected: expected, Supersedes: p.takeTargets()}
 }
 
-func (p *parser) startFlow(flow openFlow, name string) {
-	if name == "" {
-		p.warn(flow.at.number, "FLOW has no name; write FLOW: NAME")
-	}
-	p.flow = &flow
-	p.spec.Flows = append(p.spec.Flows, Flow{Line: flow.at.number, Name: name, Supersedes: p.takeTargets()})
-}
-
-// endFlow ends the open flow, if there is one. A heading without contracts below it
-// is not a flow unless it is marked as one.
-func (p *parser) endFlow() {
-	if p.flow == nil {
-		return
-	}
-	last := len(p.spec.Flows) - 1
-	switch {
-	case len(p.spec.Flows[last].Steps) > 0:
-	case p.flow.explicit || p.spec.Flows[last].Supersedes != nil:
-		p.warn(p.flow.at.number, "FLOW has no steps; write them below it, one a line, as ACTION → EXPECTED")
-	default:
-		p.spec.Flows = p.spec.Flows[:last]
-	}
-	p.flow = nil
-}
-
-// belongs reports whether a line is a step of the open flow, or was meant to be
-// one.
-func (p *parser) belongs(line textLine) bool {
-	f := p.flow
-	if f == nil {
+// extend adds a deeper line to the expected result of the contract above it.
+func (p *parser) extend(above, l textLine) bool {
+	if len(p.spec.Items) == 0 {
 		return false
 	}
-	arrow := hasArrow(line.text)
-	started := len(p.spec.Flows[len(p.spec.Flows)-1].Steps) > 0
-	switch {
-	case f.heading:
-		return arrow
-	case line.indent > f.at.indent:
-		return arrow || !p.gap
-	case f.at.item || started && f.indented:
+	steps := p.spec.Items[len(p.spec.Items)-1].Steps
+	if len(steps) == 0 || steps[len(steps)-1].Line != above.number {
 		return false
-	case line.item || !started:
-		return arrow || !p.gap
+	}
+	steps[len(steps)-1].Expected = strings.TrimSpace(steps[len(steps)-1].Expected + " " + l.text)
+	return true
+}
+
+// requestOrItem reports whether a line with an arrow looks like a contract in a spec
+// without headings, rather than like prose or a drawing.
+func requestOrItem(l textLine) bool {
+	action, expected := cutArrow(l.text)
+	return requestLine.MatchString(l.text) || l.marked && action != "" && expected != "" &&
+		arrowMark.FindStringIndex(expected) == nil && !strings.HasSuffix(expected, ".")
+}
+
+// belongs reports whether a line is in the open flow.
+func (p *parser) belongs(l textLine) bool {
+	switch {
+	case p.flow.level > 0 || l.indent > p.flow.indent:
+		return true
+	case p.indented || p.flow.marked && l.marked && p.flow.indent == l.indent:
+		return false
 	}
 	return !p.gap
 }
 
-func (p *parser) step(line textLine) {
-	if !hasArrow(line.text) {
-		p.warn(line.number, "the step has no arrow; write ACTION → EXPECTED")
+// step adds a line to the open flow. Below a heading there may be prose.
+func (p *parser) step(l textLine, hasArrow bool) {
+	last := &p.spec.Items[len(p.spec.Items)-1]
+	if !hasArrow {
+		if p.flow.level == 0 && !p.gap {
+			p.warn(l.number, "the step has no arrow; write ACTION → EXPECTED")
+		}
 		return
 	}
-	flow := &p.spec.Flows[len(p.spec.Flows)-1]
-	step := p.contract(line)
-	step.Flow = flow.Name
-	p.flow.indented = line.indent > p.flow.at.indent
-	flow.Steps = append(flow.Steps, step)
+	p.indented = l.indent > p.flow.indent
+	last.Steps = append(last.Steps, contractOf(l))
+	last.Supersedes = append(last.Supersedes, p.takeTargets()...)
 }
 
-// requestShape matches the start of a request, a path or a command line.
-var requestShape = lazyregexp.New(`^(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s|/\S|\$\s)`)
-
-// shaped reports whether a line with an arrow looks like a contract in a spec
-// without headings, rather than like prose or a drawing.
-func (p *parser) shaped(i int) bool {
-	line := p.lines[i]
-	action, expected, _ := cutArrow(line.text)
-	switch {
-	case action == "" || expected == "":
-		return false
-	case requestShape.MatchString(line.text):
-		return true
-	case hasArrow(expected) || strings.HasSuffix(expected, "."):
-		return false
+// endFlow ends the open flow, if there is one.
+func (p *parser) endFlow() {
+	if p.flow != nil && len(p.spec.Items[len(p.spec.Items)-1].Steps) == 0 {
+		p.warn(p.flow.number, "FLOW has no steps; write them below it, one a line, as ACTION → EXPECTED")
+		p.spec.Items = p.spec.Items[:len(p.spec.Items)-1]
 	}
-	return line.item || line.fenced || p.alone(i-1) && p.alone(i+1)
+	p.flow = nil
 }
 
-// alone reports whether the line at i, if there is one, is not prose that the
-// adjacent line could be part of.
-func (p *parser) alone(i int) bool {
-	if i < 0 || i >= len(p.lines) {
-		return true
+// contractOf returns the contract of a line that has an arrow.
+func contractOf(l textLine) Contract {
+	action, expected := cutArrow(l.text)
+	return Contract{Line: l.number, Action: action, Expected: expected}
+}
+
+// takeTargets returns and clears what the next item supersedes.
+func (p *parser) takeTargets() []string {
+	targets := p.targets
+	p.targets = nil
+	return targets
+}
+
+// dropTargets warns if no contract follows a SUPERSEDES line.
+func (p *parser) dropTargets() {
+	if p.takeTargets() != nil {
+		p.warn(p.target, "SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed")
 	}
-	line := p.lines[i]
-	return line.kind != plainLine || hasArrow(line.text) || keyword(line.text)
+}
+
+// cutArrow splits a contract at its first arrow outside brackets and quotation
+// marks, or else at its first arrow.
+func cutArrow(text string) (action, expected string) {
+	found := arrowMark.FindAllStringIndex(text, -1)
+	if found == nil {
+		return text, ""
+	}
+	at := found[0]
+	for _, f := range found {
+		before := text[:f[0]]
+		if depth(before) <= 0 && strings.Count(before, `"`)%2 == 0 {
+			at = f
+			break
+		}
+	}
+	return strings.TrimSpace(text[:at[0]]), strings.TrimSpace(text[at[1]:])
+}
+
+// depth returns how many brackets are open at the end of a text.
+func depth(text string) int {
+	open := 0
+	for _, r := range text {
+		switch r {
+		case '{', '(', '[':
+			open++
+		case '}', ')', ']':
+			open--
+		}
+	}
+	return open
 }

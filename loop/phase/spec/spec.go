@@ -1,10 +1,10 @@
 // Package spec reads the specifications of a project's phases, the files
-// specs/phaseN.md: what each states as a contract, what replaces what, and what
-// a user should look at before a run.
+// specs/phaseN.md: what each states as a contract or a flow, and what a later phase
+// supersedes (ruling A5).
 //
-// [All] and [UpTo] read the files; [Parse] reads one text and never fails, as a
-// spec is prose with contracts in it. [Check] returns warnings about what was not
-// understood, and [List] shows what was.
+// [All] and [UpTo] read the files; [Parse] reads one text and never fails, because a
+// spec is prose with contracts in it. [Due] returns what needs a test, [Check]
+// returns warnings for the user, and [List] shows what was read.
 package spec
 
 import (
@@ -25,46 +25,52 @@ type Phase struct {
 	Text string `json:"text"`
 	// Title is the first heading without "Phase 2:"; empty if there is none.
 	Title string `json:"title,omitempty"`
-	// Contracts are the contracts outside flows, in the order of their lines.
-	Contracts []Contract `json:"contracts,omitempty"`
-	// Flows are the sequences of contracts whose order matters.
-	Flows []Flow `json:"flows,omitempty"`
+	// Items are the contracts and flows in the order of their lines.
+	Items []Item `json:"items,omitempty"`
 	// Strays are files that are not read although their names resemble a spec's,
-	// such as "specs/Phase2.md". Each belongs to the spec with the next lower
-	// number.
+	// such as "specs/Phase2.md". The first spec has those of the whole project.
 	Strays []string `json:"strays,omitempty"`
 }
 
-// Contract is one action and its one expected result.
+// Item is what one test tests: a contract, or a flow.
+type Item struct {
+	Path string `json:"path"`
+	Line int    `json:"line"` // counted from 1
+	// Flow is the name of a flow; empty for a contract, which has one step.
+	Flow string `json:"flow,omitempty"`
+	// Steps are the contracts of a flow in their order: state carries from each to
+	// the next.
+	Steps []Contract `json:"steps,omitempty"`
+	// Supersedes are the contracts or, as "FLOW: NAME", the flows that this item
+	// replaces.
+	Supersedes []string `json:"supersedes,omitempty"`
+	// By is the place of the item that supersedes this one; empty if it holds.
+	By string `json:"by,omitempty"`
+}
+
+// Contract is one action and its one expected result, with white space collapsed.
+// One of the two is empty if the spec states only the other.
 type Contract struct {
-	// Phase is the number of the spec that states it.
-	Phase int `json:"phase"`
-	// Line is counted from 1.
-	Line int `json:"line"`
-	// Action and Expected are the texts left and right of the arrow, with white
-	// space collapsed. One of them is empty if the spec states only the other.
+	Line     int    `json:"line"`
 	Action   string `json:"action"`
 	Expected string `json:"expected"`
-	// Supersedes are the earlier contracts that this one replaces, as its
-	// SUPERSEDES lines name them.
-	Supersedes []string `json:"supersedes,omitempty"`
-	// Flow is the name of the flow that contains this step; empty for a contract
-	// outside flows.
-	Flow string `json:"flow,omitempty"`
+	By       string `json:"by,omitempty"` // the place of what supersedes this step of a flow
 }
 
 // String returns the contract as a line of a spec, with an arrow.
 func (c Contract) String() string { return strings.TrimSpace(c.Action + " → " + c.Expected) }
 
-// Flow is a sequence of contracts; state carries from each step to the next.
-type Flow struct {
-	Line  int        `json:"line"`
-	Name  string     `json:"name"`
-	Steps []Contract `json:"steps,omitempty"`
-	// Supersedes are the contracts that this flow replaces, as its SUPERSEDES
-	// lines name them, or earlier flows as "FLOW: NAME".
-	Supersedes []string `json:"supersedes,omitempty"`
+// String returns the item as a line of a spec: a contract, or the name of a flow.
+func (i Item) String() string {
+	if i.flow() {
+		return "FLOW: " + i.Flow
+	}
+	return i.Steps[0].String()
 }
+
+func (i Item) flow() bool { return i.Flow != "" || len(i.Steps) != 1 }
+
+func (i Item) at() string { return fmt.Sprintf("%s:%d", i.Path, i.Line) }
 
 // Warning is something in a spec that the user should look at. It never stops a
 // run (ruling A5).
