@@ -57,6 +57,7 @@ func house() []room {
 		{folder: "internal/git", floor: 0},
 		{folder: "internal/artifact", floor: 0},
 		{folder: "internal/excerpt", floor: 0},
+		{folder: "internal/tap", floor: 0},
 
 		{folder: "check", floor: 1, may: []string{"sandbox", "internal/excerpt"}},
 		{folder: "sandbox/workshop", floor: 1, may: []string{"sandbox", "sandbox/internal/environ"}},
@@ -86,7 +87,7 @@ func house() []room {
 		{folder: "loop/phase/spec", floor: 2, may: []string{"internal/render", "internal/artifact"}},
 		{folder: "loop/phase/verdict", floor: 0},
 		{folder: "loop/phase/devserver", floor: 4, may: append(ground[:len(ground):len(ground)], "tool", root, "history")},
-		{folder: "loop/phase", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/phase/*", "internal/config")},
+		{folder: "loop/phase", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/phase/*", "internal/config", "internal/tap")},
 		{folder: "loop/task/taskfile", floor: 1, may: []string{"model", "workspace"}},
 		{folder: "loop/task", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/task/taskfile", "tool/allow", "internal/config")},
 		{folder: "loop/*", floor: 5, may: append(first[:len(first):len(first)], root, "history", "loop", "tool/allow", "internal/config")},
