@@ -184,12 +184,15 @@ type Retried struct {
 type Served struct {
 	What string `json:"what"` // Up, Reached or Down
 	URL  string `json:"url"`  // where the role finds it
+	// Requests is the number of a request that reached the server, counted since it is
+	// up; 0 for other events, and in journals of older versions.
+	Requests int `json:"requests,omitempty"`
 }
 
 // What happens to a server.
 const (
 	Up      = "up"      // it answers
-	Reached = "reached" // the role's commands have connected to it for the first time since it is up
+	Reached = "reached" // a request of the role's commands has reached it; later ones need not be recorded
 	Down    = "down"    // it was stopped
 )
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -18,8 +19,7 @@ type Forwarding struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	first    sync.Mutex  // held while the first bytes are forwarded and reached runs
-	notified atomic.Bool // reached has run, or is nil
+	request sync.Mutex // held while a request's first bytes are forwarded and reached runs
 
 	connections, failed, in, out atomic.Int64
 }
@@ -34,9 +34,10 @@ func Forward(addr string) *Forwarding { return ForwardBy(addr, nil, nil) }
 // and may have port 0; see DoorAddr of the walls. A nil dial connects to the
 // address.
 //
-// Reached, if not nil, is called once: after the first bytes of any command have
-// been forwarded, and before any answer is passed back. A connection on which
-// the command sends no byte does not count.
+// Reached, if not nil, is called for each request: after its first bytes have been
+// forwarded, and before any answer is passed back. The first bytes of a connection
+// are a request, and so is what starts with an HTTP request line later on. A
+// connection on which the command sends no byte does not count.
 // Contract: both functions are called from any goroutine. Dial respects its
 // context, which ends with [Forwarding.Close]. Its connection must accept writes
 // before it is read, as sockets do and net.Pipe does not. While reached runs all
@@ -44,7 +45,6 @@ func Forward(addr string) *Forwarding { return ForwardBy(addr, nil, nil) }
 func ForwardBy(addr string, dial func(context.Context) (net.Conn, error), reached func()) *Forwarding {
 	f := &Forwarding{addr: addr, dial: dial, reached: reached}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.notified.Store(reached == nil)
 	if dial == nil {
 		var d net.Dialer
 		f.dial = func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }
@@ -87,7 +87,7 @@ func (f *Forwarding) Serve(inside net.Conn) {
 	})
 	defer stop()
 	var both sync.WaitGroup
-	both.Go(func() { pass(outside, inside, fromCommand{f, outside}) })
+	both.Go(func() { pass(outside, inside, &fromCommand{f: f, to: outside}) })
 	both.Go(func() { pass(inside, outside, toCommand{f, inside}) })
 	both.Wait()
 }
@@ -106,32 +106,40 @@ func pass(to, from net.Conn, through io.Writer) {
 	}
 }
 
-// fromCommand writes and counts what the command sends, and calls reached after
-// the first bytes.
+// fromCommand writes and counts what the command sends, and calls reached for each
+// request.
 type fromCommand struct {
-	f  *Forwarding
-	to io.Writer
+	f     *Forwarding
+	to    io.Writer
+	asked bool // the connection has sent bytes
 }
 
-func (h fromCommand) Write(b []byte) (n int, err error) {
-	if h.f.notified.Load() {
+func (h *fromCommand) Write(b []byte) (n int, err error) {
+	if h.f.reached == nil || h.asked && !requestLine(b) {
 		n, err = h.to.Write(b)
 	} else {
-		n, err = h.f.sendFirst(h.to, b)
+		h.asked = true
+		n, err = h.f.sendRequest(h.to, b)
 	}
 	h.f.in.Add(int64(n))
 	return n, err
 }
 
-// sendFirst writes what may be the first bytes and calls reached. Answers wait
+// requestLine reports whether bytes start with an HTTP request line.
+func requestLine(b []byte) bool {
+	line, _, ok := bytes.Cut(b[:min(len(b), 8<<10)], []byte("\r\n"))
+	words := bytes.Fields(line)
+	return ok && len(words) == 3 && bytes.HasPrefix(words[2], []byte("HTTP/1.")) && bytes.Equal(words[0], bytes.ToUpper(words[0]))
+}
+
+// sendRequest writes the first bytes of a request and calls reached. Answers wait
 // for it.
-func (f *Forwarding) sendFirst(to io.Writer, b []byte) (int, error) {
-	f.first.Lock()
-	defer f.first.Unlock()
+func (f *Forwarding) sendRequest(to io.Writer, b []byte) (int, error) {
+	f.request.Lock()
+	defer f.request.Unlock()
 	n, err := to.Write(b)
-	if n > 0 && !f.notified.Load() {
+	if n > 0 {
 		f.reached()
-		f.notified.Store(true)
 	}
 	return n, err
 }
@@ -143,17 +151,15 @@ type toCommand struct {
 }
 
 func (a toCommand) Write(b []byte) (int, error) {
-	if !a.f.notified.Load() {
-		a.f.awaitFirst()
-	}
+	a.f.awaitReached()
 	n, err := a.to.Write(b)
 	a.f.out.Add(int64(n))
 	return n, err
 }
 
-// awaitFirst waits until reached has been called for first bytes that may have
-// been answered already.
-func (f *Forwarding) awaitFirst() {
-	f.first.Lock()
-	defer f.first.Unlock()
+// awaitReached waits for reached, which may still run for a request that was
+// answered already.
+func (f *Forwarding) awaitReached() {
+	f.request.Lock()
+	defer f.request.Unlock()
 }

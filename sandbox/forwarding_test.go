@@ -119,8 +119,7 @@ func TestForwardBroken(t *testing.T) {
 }
 
 // TestForwardBy checks that dial decides the destination, and that reached is called
-// once for all connections, before any answer, and not for a connection without a
-// byte.
+// for each request, before any answer, and not for a connection without a byte.
 func TestForwardBy(t *testing.T) {
 	server := runtest.Listen(t, func(c net.Conn) {
 		defer c.Close()
@@ -158,8 +157,16 @@ func TestForwardBy(t *testing.T) {
 	}
 	close(release)
 	all.Wait()
-	if n := reached.Load(); n != 1 {
+	if n := reached.Load(); n != 20 {
 		t.Errorf("reached was called %d times", n)
+	}
+	c := through(t, f)
+	for _, text := range []string{"GET / HTTP/1.1\r\n\r\n", "a body", "POST /x HTTP/1.1\r\n\r\n{}", "no request HTTP/1.1\r\n"} {
+		must(io.WriteString(c, text))
+		must(0, func() error { _, err := io.ReadFull(c, make([]byte, len(text))); return err }())
+	}
+	if n := reached.Load(); n != 22 {
+		t.Errorf("reached was called %d times, want once for each request of a connection", n)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestPhaseTemplates(t *testing.T) {
 				env = sharedCache(t, dir)
 			}
 			// Without a program there is nothing to verify, and the log says so.
-			nothing := scriptModel(t, writeReply(t, "suite.sh", "testdata/initphase/suite.sh"), builtReply{Text: "written"}, builtReply{Text: "nothing to do"})
+			nothing := scriptModel(t, writeReply(t, "run", "testdata/initphase/run"), builtReply{Text: "written"}, builtReply{Text: "nothing to do"})
 			exit, out := honeIn(t, dir, env, "phase", "1", "-m", nothing, "--rounds", "1")
 			if log := readIfExists(t, dir, "tests/results/lint.log"); exit != 1 || !strings.Contains(log, "yet") || !strings.Contains(out, strings.TrimSpace(log)) {
 				t.Fatalf("exit status %d, lint.log %q\n%s", exit, log, out)
@@ -54,7 +54,7 @@ func TestPhaseTemplates(t *testing.T) {
 // testdata.
 func checkPhasePasses(t *testing.T, dir string, env []string, template string) {
 	t.Helper()
-	replies := []builtReply{{Text: "the suite stands"}, {}, {Text: "built"}, runReply("bash suite.sh; cat failed_specs.md"), {Text: "run"}}
+	replies := []builtReply{{Text: "the suite stands"}, {}, {Text: "built"}}
 	for _, f := range starterFiles(t, "testdata/initphase/"+template) {
 		replies[1].Calls = append(replies[1].Calls, writeReply(t, filepath.Base(f), f).Calls...)
 	}
@@ -129,17 +129,15 @@ func TestMakePhase(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := scriptModel(t,
-		writeReply(t, "suite.sh", "testdata/initphase/suite.sh"), builtReply{Text: "written"},
-		writeReply(t, "main.py", "testdata/initphase/python/main.py"), builtReply{Text: "built"},
-		runReply("bash suite.sh"), builtReply{Text: "run"})
+		writeReply(t, "run", "testdata/initphase/run"), builtReply{Text: "written"},
+		writeReply(t, "main.py", "testdata/initphase/python/main.py"), builtReply{Text: "built"})
 	runMake(t, dir, "✓ Phase 1 passed", "phase", "PHASE=1", "BUILDER_MODEL="+one, "VERIFIER_MODEL="+one)
 	two := scriptModel(t,
-		runReply(`sed -i 's/"ok"\*}/"ok","notes":0}/' suite.sh`), builtReply{Text: "refined"},
-		runReply(`sed -i 's/{"status": "ok"}/{"status": "ok", "notes": len(notes)}/' main.py`), builtReply{Text: "built"},
-		runReply("bash suite.sh"), builtReply{Text: "run"})
+		runReply(`sed -i 's/"ok"\*}/"ok","notes":0}/; s/{status: "ok"}/{status: "ok", notes: 0}/' run`), builtReply{Text: "refined"},
+		runReply(`sed -i 's/{"status": "ok"}/{"status": "ok", "notes": len(notes)}/' main.py`), builtReply{Text: "built"})
 	runMake(t, dir, "✓ Phase 2 passed", "phase", "PHASE=2", "BUILDER_MODEL="+two, "VERIFIER_MODEL="+two, "HONE_FLAGS=-v")
 	runMake(t, dir, "already passed by these specifications: phase 1, 2", "phase", "PHASE=all")
-	runMake(t, dir, "[superseded by phase 2, specs/phase2.md:7]", "list", "PHASE=2")
+	runMake(t, dir, "[superseded by specs/phase2.md:7]", "list", "PHASE=2")
 	runMake(t, dir, "===== specs/phase2.md: the current phase =====", "prompt", "PHASE=2", "ROLE=verifier")
 	runMake(t, dir, "make phase PHASE=3 VERIFIER_MODEL=gemini-2.5-pro")
 }

@@ -154,7 +154,7 @@ func newPhaseProject(t *testing.T, wall sandbox.Wall) phaseProject {
 	if err := os.WriteFile(hooks, []byte(changed), 0o644); err != nil || !strings.Contains(changed, start) {
 		t.Fatal(err, "the hooks are not those that are meant")
 	}
-	b.args = []string{"phase", "1", "-m", "openai/m", "--sandbox", string(wall), "--dev-url", "http://localhost:" + port}
+	b.args = []string{"phase", "1", "--verify", "session", "-m", "openai/m", "--sandbox", string(wall), "--dev-url", "http://localhost:" + port}
 	s := httptest.NewServer(b)
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	b.url = s.URL

@@ -30,12 +30,12 @@ func TestCrashAtEveryPoint(t *testing.T) {
 // TestAgentCrashesAtEveryPoint: the same with agents in both roles.
 func TestAgentCrashesAtEveryPoint(t *testing.T) {
 	skipShort(t)
-	reach := []string{"bash", "command", binary() + " " + asClient + ` "$DEV_URL"`}
-	fails := agent("verifier", "one fails", reach...)
+	asks := []string{"bash", "command", reach()}
+	fails := agent("verifier", "one fails", asks...)
 	fails[0].reply.Parts = append(fails[0].reply.Parts, call("write", "path", "failed_specs.md", "content", failed).Parts...)
 	crashScene(true, agent("verifier", "written", "write", "path", "suite.sh", "content", "# CANARY-TEST\n"),
 		agent("builder", "built", "write", "path", "answer", "content", "no\n"), fails,
-		agent("builder", "built", "write", "path", "answer", "content", "hello\n"), agent("verifier", "all pass", reach...)).Run(t)
+		agent("builder", "built", "write", "path", "answer", "content", "hello\n"), agent("verifier", "all pass", asks...)).Run(t)
 }
 
 // TestCrashBesideACheck: the health check fails in round 1, all contracts hold

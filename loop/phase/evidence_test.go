@@ -109,7 +109,7 @@ func TestVerifierCrashes(t *testing.T) {
 			gone(t, dir)
 			m.turns = append(m.turns, pass()...)
 			if agents {
-				m.turns = append(m.turns[:2], agent("verifier", "all pass", "bash", "command", binary()+" "+asClient+` "$DEV_URL"`)...)
+				m.turns = append(m.turns[:2], agent("verifier", "all pass", "bash", "command", reach())...)
 			}
 			if end := p.live(t, dir); end.Kind != hone.KindDone {
 				t.Fatalf("%+v", end)
@@ -135,7 +135,7 @@ func TestAgentMustReach(t *testing.T) {
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
 	m := script(agent("verifier", "written"), agent("builder", "built", "write", "path", "answer", "content", "hello\n"),
-		agent("verifier", "all pass", "bash", "command", "true"), agent("verifier", " "), agent("verifier", "all pass", "bash", "command", binary()+" "+asClient+` "$DEV_URL"`))
+		agent("verifier", "all pass", "bash", "command", "true"), agent("verifier", " "), agent("verifier", "all pass", "bash", "command", reach()))
 	for _, why := range []string{"no request of the verifier reached", "gave no final answer"} {
 		if end := (process{model: m, agents: true}).live(t, dir); end.Kind != hone.KindFailed || !strings.Contains(end.Why, why) {
 			t.Fatalf("want %q: %+v", why, end)

@@ -25,7 +25,11 @@ func (l Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
 // (ruling A11). It is empty for an end that is neither.
 func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	if end.Kind == hone.KindDone {
-		return fmt.Sprintf("✓ Phase %d passed\n", l.Phase)
+		by := ""
+		if l.Session {
+			by = " by the verifier's report"
+		}
+		return fmt.Sprintf("✓ Phase %d passed%s\n", l.Phase, by)
 	}
 	if !slices.Contains([]hone.Kind{hone.KindRounds, hone.KindStuck, hone.KindBlocked}, end.Kind) {
 		return ""

@@ -25,6 +25,7 @@ type flags struct {
 	healthAttempts              int
 	turns, calls                int
 	tools                       string // "native" or "text"
+	verify                      string // bySuite or bySession; empty means the configuration's
 	list                        bool
 	role                        string // of a preview
 }
@@ -38,6 +39,7 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.healthAttempts, "health-attempts", 0, fmt.Sprintf("how often the builder may try to pass the health check in a round (default %d)", HealthAttempts))
 	fs.IntVar(&f.turns, "turns", 0, fmt.Sprintf("maximum number of model calls in one session (default %d)", defaultTurns))
 	fs.IntVar(&f.calls, "max-tool-calls", 0, fmt.Sprintf("maximum number of tool calls in one session (default %d)", defaultCalls))
+	v.verifyFlag(fs)
 	fs.StringVar(&f.tools, "tools", "", "how the models call tools: native, or text for models without tool calls (default native)")
 	fs.BoolVar(&f.list, "list", false, "only list contracts and flows, and warnings about the specifications")
 	fs.Lookup("check").Usage = "a shell command that must exit with status 0 when all contracts hold"
@@ -45,6 +47,11 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.Lookup("rounds").Usage = fmt.Sprintf("maximum number of rounds of building and verifying (default %d)", Rounds)
 	fs.Lookup("net").Usage = "let the commands of builder and verifier reach the network"
 	fs.Lookup("sandbox").Usage = "walls: auto chooses hidden or bwrap; landlock, firejail and none hide less, and are used only if you name them (default auto)"
+}
+
+// verifyFlag adds the flag that decides who runs the suite.
+func (v *invocation) verifyFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&v.flags.verify, "verify", "", "who runs the test suite: suite, hone runs tests/run; session, the verifier in its session, whose report is the verdict (default suite, or session if prompts/verifier.md does not ask for tests/run)")
 }
 
 // Valid returns what is wrong with the flags by themselves.
@@ -59,6 +66,9 @@ func (v *invocation) Valid(in *loop.Input) error {
 		return in.Usagef("--tools %s is not native or text", f.tools)
 	}
 	in.Flags.Tools = f.tools
+	if f.verify != "" && f.verify != bySuite && f.verify != bySession {
+		return in.Usagef("--verify %s is not suite or session", f.verify)
+	}
 	if f.devURL != "" {
 		if problem, hint := badDevURL(f.devURL); problem != "" {
 			return loop.Usage(fmt.Sprintf("--dev-url %s: %s", f.devURL, problem), hint)

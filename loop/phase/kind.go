@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"hone"
@@ -28,8 +29,10 @@ func Kind() loop.Kind {
 		Short: "build and verify a web service from specifications, phase by phase",
 		Long: `phase builds what specs/phaseN.md and the earlier phases specify. A builder, which sees only src/,
 writes the code. A health check, which is a command of yours, inspects it. A verifier, which sees only
-tests/ and the running server, tests it against the contracts. The contracts that fail go back to the
-builder. A phase has passed when no contract fails and there is evidence that the tests ran.
+tests/, writes a test suite from the contracts, and hone runs it against the server: tests/run, one TAP
+point for each contract, each seen failing first. The contracts that fail go back to the builder. A phase
+has passed when every point has passed. With --verify session the verifier runs the suite in its session,
+and its report decides.
 
 The project's own commands (health_check, start_dev, reset_state, map_deps) are in abl.config.sh.
 Everything that a model wrote runs behind walls that hide the rest of the machine: hidden or bwrap,
@@ -55,6 +58,12 @@ builder in round 1. It runs no hook, so the map lacks the dependencies that map_
 	}
 }
 
+// Who runs the suite (ruling A14).
+const (
+	bySuite   = "suite"
+	bySession = "session"
+)
+
 // Defaults of a phase: the seed's models and address.
 const (
 	defaultBuilder  = "gemini/gemini-2.5-pro"
@@ -76,6 +85,7 @@ type invocation struct {
 	Turns          int          `json:"turns"`          // most model calls in a session
 	Calls          int          `json:"max_tool_calls"` // most in a session
 	DevURL         string       `json:"dev_url"`
+	Verify         string       `json:"verify"` // bySuite or bySession
 	Hooks          hookSettings `json:"hooks,omitzero"`
 
 	flags flags
@@ -100,6 +110,7 @@ type table struct {
 	HealthAttempts int             `toml:"health-attempts" valid:"positive" opens:"-"`                                          // failed health checks that end a round
 	Turns          int             `toml:"turns" valid:"positive" opens:"-"`                                                    // limit of model calls in one session
 	MaxToolCalls   int             `toml:"max-tool-calls" valid:"positive" opens:"-"`                                           // limit of tool calls in one session
+	Verify         string          `toml:"verify" valid:"line" opens:"-"`                                                       // "suite" or "session"
 	DevURL         string          `toml:"dev-url" valid:"line" opens:"the server is expected at this address of your machine"` // of the server
 	HookRead       []string        `toml:"hook-read" valid:"path" opens:"hooks can read these paths"`                           // more that hooks may read
 	HookEnv        []string        `toml:"hook-env" valid:"variable" opens:"hooks get these variables, even if they hold keys"` // variables that hooks get although they hold keys
@@ -112,6 +123,9 @@ func (v *invocation) Section() any { return &v.table }
 
 // Valid implements [config.Validator].
 func (s table) Valid() (key, problem, hint string) {
+	if s.Verify != "" && s.Verify != bySuite && s.Verify != bySession {
+		return "verify", fmt.Sprintf("%q is unknown", s.Verify), `write "suite" or "session"`
+	}
 	if s.DevURL != "" {
 		problem, hint = badDevURL(s.DevURL)
 	}
@@ -171,14 +185,17 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if v.Verifier, err = in.Model(verifier); err != nil {
 		return l, err
 	}
-	if err := v.readRoles(in.Root); err != nil {
+	v.Verify = cmp.Or(f.verify, t.Verify)
+	if err := v.readRoles(in.Root, in.Note); err != nil {
 		return l, err
 	}
 	return in.Limits(t.Rounds), v.complete(in.Root)
 }
 
-// readRoles reads the system texts of the two roles.
-func (v *invocation) readRoles(root string) error {
+// readRoles reads the system texts of the two roles. A verifier's prompt of the
+// user's own that does not ask for tests/run decides who runs the suite, unless the
+// user does.
+func (v *invocation) readRoles(root string, note func(string)) error {
 	builder, err := RoleText(root, "builder")
 	if err != nil {
 		return loop.Usage(err.Error(), "fix the file, or remove it")
@@ -187,16 +204,32 @@ func (v *invocation) readRoles(root string) error {
 	if err != nil {
 		return loop.Usage(err.Error(), "fix the file, or remove it")
 	}
+	if v.Verify == "" {
+		v.Verify = bySuite
+		if !strings.Contains(verifier, suitePath) {
+			v.Verify = bySession
+			note("prompts/verifier.md does not ask for " + suitePath + ", so the verifier runs the suite itself and its report is the verdict (--verify session); with --verify suite hone runs it")
+		}
+	}
+	for _, text := range []string{misplaced("builder", builder, Src), misplaced("verifier", verifier, Tests)} {
+		if text != "" {
+			note(text)
+		}
+	}
 	v.BuilderSystem = BuilderSystem(builder, v.Model.Agent != nil)
-	v.VerifierSystem = VerifierSystem(verifier, v.DevURL, v.Verifier.Agent != nil)
+	v.VerifierSystem = VerifierSystem(verifier, v.DevURL, v.Verifier.Agent != nil, v.Verify == bySession)
 	return nil
 }
 
 // complete returns an error if the project lacks something, before anything is
 // written.
 func (v *invocation) complete(root string) error {
-	if _, err := spec.UpTo(root, v.Phase); err != nil {
+	specs, err := spec.UpTo(root, v.Phase)
+	if err != nil {
 		return wrongSpecs(err)
+	}
+	if own := specs[len(specs)-1]; len(own.Items) == 0 {
+		return loop.Usage(own.Path+" states no contract that hone recognizes, so nothing could be verified", "write one per line, as ACTION → EXPECTED, below a heading Contracts")
 	}
 	if info, err := os.Stat(filepath.Join(root, devserver.Config)); err != nil || !info.Mode().IsRegular() {
 		return loop.Usage("there is no "+devserver.Config+" in "+root+", which defines how the project is checked and started", "hone init phase, or name the project's directory with --dir")
@@ -222,6 +255,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	r := s.NewRun(l.Rules())
 	r.Trust.Passed = fmt.Sprintf("phase %d passed", v.Phase)
 	walls := v.walls(s, r, g, server)
+	l.Suite = walls.verifier
 	l.Hooks = devserver.Hooks{Runner: walls.hooks, Dir: s.Root(), Time: v.Hooks.Time}
 	if err := v.equip(&l, s, walls); err != nil {
 		return built, err
@@ -244,7 +278,7 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 		role.Dir, role.Bounds = folder, hone.Bounds{Turns: v.Turns, Calls: v.Calls}
 		return role
 	}
-	l := Loop{Phase: v.Phase, HealthAttempts: v.HealthAttempts, Guard: guard,
+	l := Loop{Phase: v.Phase, Session: v.Verify != bySuite, HealthAttempts: v.HealthAttempts, Guard: guard,
 		Builder: role("builder", v.Model, v.BuilderSystem, Src), Writer: role("verifier", v.Verifier, v.VerifierSystem, Tests)}
 	l.Verifier = l.Writer
 	return l
@@ -309,7 +343,7 @@ func (v *invocation) equip(l *Loop, s loop.Session, w walls) error {
 		if err != nil {
 			return err
 		}
-		one.role.Tools = tools
+		one.role.Tools = inSeat(tools, filepath.Join(s.Root(), one.role.Dir))
 	}
 	return nil
 }

@@ -1,16 +1,20 @@
 // Package phase builds and verifies one phase of a project (the seed
-// "Autonomous Build Loop", rulings A1 to A13). A builder, which sees only src/,
+// "Autonomous Build Loop", rulings A1 to A15). A builder, which sees only src/,
 // writes code; a health check, which is not a model, inspects it; and a verifier,
 // which sees only tests/, tests the running server against the contracts, round
 // after round, until no contract fails.
 //
 // It guarantees that neither role is sent what only the other may know: of a
 // verification the builder gets the contents of failed_specs.md and nothing else, and
-// of the code the verifier gets the names of its files. The walls around their
+// of the code the verifier gets nothing. The walls around their
 // tools, agents and hooks, which the caller builds, keep them from finding out more;
-// see [devserver.Hooks] and [devserver.Server]. A verification passes only with
-// evidence: an answer of the verifier, a command that ran, a request that reached
-// the server, and no failed contract in a file that was removed before.
+// see [devserver.Hooks] and [devserver.Server].
+//
+// The verifier writes the suite, and hone runs it: tests/run prints one TAP point for
+// each contract, each was seen to fail against servers that keep hardly any contract,
+// and a pass needs a request for each (ruling A14). With Loop.Session the verifier runs
+// the suite itself, and a pass needs its answer, a command that ran, those requests,
+// and no failed contract in a file that was removed before.
 //
 // It does not guarantee that the tests are good: the verifier writes them, and the
 // user should read them.
@@ -29,6 +33,7 @@ import (
 	"hone/internal/git"
 	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
+	"hone/sandbox"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
@@ -62,6 +67,11 @@ type Loop struct {
 	// [VerifierSystem]. Writer and Verifier are the same role behind different walls:
 	// they have the same Name, which differs from the Builder's.
 	Builder, Writer, Verifier hone.Role
+	// Suite runs tests/run behind the Verifier's walls (ruling A14).
+	Suite sandbox.Runner
+	// Session has the Verifier run the suite in its session, as in the seed. Its report
+	// is then the verdict, and Suite is not used.
+	Session bool
 	// HealthAttempts limits the builder's attempts to satisfy the health check within a
 	// round; 0 means 1 (ruling A3).
 	HealthAttempts int
@@ -105,6 +115,7 @@ const (
 	sourceContract = "contract" // a contract that does not hold, in the verifier's words
 	sourceVerdict  = "verdict"  // the verifier's list of those is malformed
 	sourceUnpaid   = "unpaid"   // the budget did not pay for the verifier
+	sourceSuite    = "suite"    // what is wrong with the suite, for the verifier
 )
 
 // Round is one round: build until the code is healthy, then verify it.
@@ -134,10 +145,13 @@ func builderDone(prior []check.Finding) bool {
 	return len(without(without(prior, sourceUnpaid), sourceContract)) == 0 && len(from(prior, sourceUnpaid)) > 0
 }
 
+// stepSpecs reads the specifications when a run begins.
+const stepSpecs = "specs"
+
 // begin runs once, in round 1: it warns the user about the specifications, and has
 // the suite written.
 func (l Loop) begin(ctx context.Context, r *hone.Run) error {
-	specs, err := hone.Step(ctx, r, "specs", l.Phase, func(context.Context) (specList, error) {
+	specs, err := hone.Step(ctx, r, stepSpecs, l.Phase, func(context.Context) (specList, error) {
 		specs, err := l.specs(r.Tree.Dir())
 		return specList{specs}, err
 	})
@@ -149,11 +163,15 @@ func (l Loop) begin(ctx context.Context, r *hone.Run) error {
 			return err
 		}
 	}
-	messages, err := l.compose(ctx, r, toWrite, nil)
-	if err != nil {
-		return err
-	}
-	if _, err := r.Talk(ctx, l.Writer, messages); err != nil {
+	if l.Session {
+		messages, err := l.compose(ctx, r, toWrite, nil)
+		if err != nil {
+			return err
+		}
+		if err := l.talk(ctx, r, toWrite, messages); err != nil {
+			return err
+		}
+	} else if err := l.prepareSuite(ctx, r, toWrite, nil); err != nil {
 		return err
 	}
 	return l.commit(ctx, r, Tests, "verify/suite-written", 1)

@@ -31,7 +31,11 @@ func (l Loop) Preview(dir, role string) (loop.Prompt, error) {
 	if err != nil {
 		return loop.Prompt{}, fmt.Errorf("map %s: %w", Src, err)
 	}
-	c, err := l.prompt(dir, e, 1, l.mapText(tree, unmapped), nil)
+	m := l.mapText(tree, unmapped)
+	if e != toBuild {
+		m = ""
+	}
+	c, err := l.prompt(dir, e, 1, m, nil)
 	if err != nil {
 		return loop.Prompt{}, err
 	}
@@ -43,6 +47,7 @@ func (l Loop) Preview(dir, role string) (loop.Prompt, error) {
 // PreviewFlags adds the role, and the models.
 func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.flags.role, "role", "verifier", "the role: verifier, which gets the first prompt of a run, or builder")
+	v.verifyFlag(fs)
 	fs.StringVar(&v.flags.builderModel, "builder-model", "", "the builder's model, as PROVIDER/NAME")
 	fs.StringVar(&v.flags.verifierModel, "verifier-model", "", "the verifier's model, as PROVIDER/NAME")
 }

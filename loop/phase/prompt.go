@@ -38,6 +38,10 @@ var (
 	builderTools string
 	//go:embed seat-verifier.md
 	verifierSeat string
+	//go:embed seat-verifier-suite.md
+	verifierSuite string
+	//go:embed seat-verifier-session.md
+	verifierSession string
 	//go:embed seat-verifier-tools.md
 	verifierTools string
 )
@@ -50,8 +54,13 @@ func BuilderSystem(role string, agent bool) string {
 }
 
 // VerifierSystem returns the system text of a verifier; url is the server's address.
-func VerifierSystem(role, url string, agent bool) string {
-	return system(role, fmt.Sprintf(verifierSeat, url), verifierTools, agent)
+// With session the verifier runs the suite itself.
+func VerifierSystem(role, url string, agent, session bool) string {
+	seat := verifierSuite
+	if session {
+		seat = verifierSession
+	}
+	return system(role, fmt.Sprintf(verifierSeat, url)+"\n"+seat, verifierTools, agent)
 }
 
 func system(role, seat, tools string, agent bool) string {
@@ -69,6 +78,9 @@ const (
 	toBuild  errand = "Execute your build instructions."
 	toWrite  errand = "Write the initial test suite for this phase."
 	toVerify errand = "Run the test suite. Write failed_specs.md on failure."
+	// These two are hone's (ruling A14). The server is up while the suite is reviewed.
+	toCorrect errand = "Correct the test suite."
+	toReview  errand = "Review the test suite."
 )
 
 // composed is the record of a prompt.
@@ -78,21 +90,27 @@ type composed struct {
 	history.Report
 }
 
-// compose returns the prompt of a role, and writes the map for the user. What the
-// prompt contains, and what not, is the information boundary of the seed.
+// compose returns the prompt of a role. What it contains, and what not, is the
+// information boundary of the seed, without any name that the builder chose for the
+// verifier (ruling A15). The map is written for the user before the code is built.
 func (l Loop) compose(ctx context.Context, r *hone.Run, e errand, prior []check.Finding) ([]model.Message, error) {
-	deps, err := repeatable(ctx, r, "map dependencies", func(ctx context.Context) (string, error) {
-		return l.Hooks.Must(ctx, "map_deps")
-	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := hone.Step(ctx, r, "compose", []any{e, prior, deps}, func(context.Context) (composed, error) {
-		m, err := l.writeMap(r.Tree.Dir(), deps)
+	projectMap := ""
+	if e == toBuild || e == toWrite {
+		deps, err := repeatable(ctx, r, "map dependencies", func(ctx context.Context) (string, error) {
+			return l.Hooks.Must(ctx, "map_deps")
+		})
 		if err != nil {
-			return composed{}, err
+			return nil, err
 		}
-		return l.prompt(r.Tree.Dir(), e, r.Round(), m, prior)
+		if projectMap, err = hone.Step(ctx, r, "map", deps, func(context.Context) (string, error) { return l.writeMap(r.Tree.Dir(), deps) }); err != nil {
+			return nil, err
+		}
+	}
+	if e != toBuild {
+		projectMap = ""
+	}
+	c, err := hone.Step(ctx, r, "compose", []any{e, prior, projectMap}, func(context.Context) (composed, error) {
+		return l.prompt(r.Tree.Dir(), e, r.Round(), projectMap, prior)
 	})
 	if err != nil {
 		return nil, err
@@ -107,7 +125,7 @@ func (l Loop) role(e errand) hone.Role {
 	switch e {
 	case toBuild:
 		return l.Builder
-	case toWrite:
+	case toWrite, toCorrect:
 		return l.Writer
 	}
 	return l.Verifier
@@ -169,6 +187,8 @@ func (l Loop) announce(e errand, prior []check.Finding) string {
 		return name + " writes the suite"
 	case toVerify:
 		return name + " runs the suite"
+	case toCorrect, toReview:
+		return name + " gets the suite back:\n" + join(from(prior, sourceSuite))
 	}
 	var failed []string
 	if n := len(from(prior, sourceContract)); n > 0 {
@@ -189,10 +209,10 @@ func (l Loop) announce(e errand, prior []check.Finding) string {
 // instruction returns the errand with the phase, the step and the session's limits.
 func (l Loop) instruction(e errand, step int) string {
 	at := fmt.Sprintf("This is phase %d, step %d.", l.Phase, step)
-	if e == toWrite {
+	switch e {
+	case toWrite, toCorrect:
 		at = fmt.Sprintf("This is phase %d. There is no server yet.", l.Phase)
-	}
-	if e == toVerify {
+	case toVerify, toReview:
 		at += fmt.Sprintf(" The server was started and its state reset just now; it answers at %s.", l.Server.Address())
 	}
 	if role := l.role(e); !role.Agent {
@@ -215,8 +235,11 @@ type part struct{ title, text string }
 // reports returns what a role gets about earlier rounds (ruling A2 and the seed's
 // information boundaries).
 func (l Loop) reports(e errand, prior []check.Finding) []part {
-	if e == toWrite {
+	switch e {
+	case toWrite:
 		return nil
+	case toCorrect, toReview:
+		return []part{{suitePath + ": what is wrong with it", join(from(prior, sourceSuite))}}
 	}
 	parts := []part{{failedName + ": the contracts that failed in the last verification", join(from(prior, sourceContract))}}
 	if e == toBuild {

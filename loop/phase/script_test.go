@@ -48,9 +48,12 @@ func turns(role string, replies []model.Reply) (all []turn) {
 	return all
 }
 
-// ask has the verifier ask the server.
-func ask() model.Reply {
-	return call("bash", "command", binary()+" "+asClient+` "$DEV_URL/CANARY-TEST"`)
+// ask has the verifier ask the server, once for each contract.
+func ask() model.Reply { return call("bash", "command", reach()) }
+
+// reach is a command that asks the server once for each contract.
+func reach() string {
+	return binary() + " " + asClient + ` "$DEV_URL/CANARY-TEST"; ` + binary() + " " + asClient + ` "$DEV_URL"`
 }
 
 // suite is the session that writes the suite.

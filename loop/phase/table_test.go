@@ -28,7 +28,7 @@ func TestPhaseErrors(t *testing.T) {
 	for line, want := range map[string]string{
 		"round = 3":                 "round: unknown key; did you mean rounds?",
 		"hook_raed = []":            "hook_raed: unknown key; did you mean hook-read?",
-		"approve = 'all'":           "approve: unknown key; remove it, or use one of: builder-model, dev-url, health-attempts, hook-env, hook-net, hook-read, hook-timeout, max-tool-calls, rounds, turns, verifier-model",
+		"approve = 'all'":           "approve: unknown key; remove it, or use one of: builder-model, dev-url, health-attempts, hook-env, hook-net, hook-read, hook-timeout, max-tool-calls, rounds, turns, verifier-model, verify",
 		"builder-model = ' '":       "builder-model: an empty string is not allowed; write some text, or remove it",
 		"builder-model = \"a\\nb\"": "builder-model: it contains a character that cannot be printed; write one line of plain text",
 		"verifier-model = 5":        "verifier-model: it is not a string; write it in double quotes",
@@ -41,6 +41,7 @@ func TestPhaseErrors(t *testing.T) {
 		"hook_net = 'yes'":          "hook_net: it is not a boolean; write true or false, without quotes",
 		"hook-timeout = 5":          "hook-timeout: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\"",
 
+		"verify = 'hone'":                            "verify: \"hone\" is unknown; write \"suite\" or \"session\"",
 		"dev-url = 'localhost:3000'":                 "dev-url: it is not an http URL" + example,
 		"dev-url = 'https://localhost:3000'":         "dev-url: it is not an http URL" + example,
 		"dev-url = 'http://:3000'":                   "dev-url: it is not an http URL" + example,

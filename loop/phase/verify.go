@@ -3,10 +3,12 @@ package phase
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 
 	"hone"
@@ -18,14 +20,21 @@ import (
 	"hone/tool"
 )
 
-// verify has the suite run against the server, and returns the contracts that fail.
-// If a run of the suite proves nothing, hone's run ends (ruling A4); when it is
-// resumed it tries again.
+// verify returns the contracts that fail. If nothing is proved, hone's run ends
+// (ruling A4); when it is resumed it tries again.
 func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	if l.Session {
+		return l.verifySession(ctx, r, prior)
+	}
+	return l.verifySuite(ctx, r, prior)
+}
+
+// verifySession has the verifier run the suite against the server in its session.
+func (l Loop) verifySession(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	for attempt := 1; ; attempt++ {
 		v, err := l.suite(ctx, r, prior)
 		if hone.OutOfBudget(err) {
-			v.down = []check.Finding{{Source: sourceUnpaid, Text: "Nothing was verified: the budget was too small."}}
+			v.down = unpaid()
 		}
 		if err != nil || v.down != nil {
 			// The failures of the last verification stay until there is another.
@@ -34,17 +43,28 @@ func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([
 		if v.unproved == "" {
 			return v.read.findings(), l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
 		}
-		now := false
-		if _, err := hone.Step(ctx, r, "unverified", v.unproved, func(context.Context) (done, error) {
-			now = true
-			return done{}, nil
-		}); err != nil {
+		if err := l.giveUp(ctx, r, v.unproved); err != nil {
 			return nil, err
 		}
-		if now {
-			return nil, &hone.Stop{Kind: hone.KindFailed, Why: "nothing was verified: " + v.unproved, Next: hone.Next{Verb: hone.Resume}}
-		}
 	}
+}
+
+// unpaid is the finding that the budget did not pay for the verifier.
+func unpaid() []check.Finding {
+	return []check.Finding{{Source: sourceUnpaid, Text: "Nothing was verified: the budget was too small."}}
+}
+
+// giveUp ends the run because nothing was verified. In a resumed run it returns nil,
+// and what was tried is tried again.
+func (l Loop) giveUp(ctx context.Context, r *hone.Run, why string) error {
+	now := false
+	if _, err := hone.Step(ctx, r, "unverified", why, func(context.Context) (done, error) {
+		now = true
+		return done{}, nil
+	}); err != nil || !now {
+		return err
+	}
+	return &hone.Stop{Kind: hone.KindFailed, Why: "nothing was verified: " + why, Next: hone.Next{Verb: hone.Resume}}
 }
 
 // done is the record of a step without a result.
@@ -65,11 +85,12 @@ type verdictFile struct {
 }
 
 // newVerdictFile returns the record of a readable file, with a report for the user.
-func newVerdictFile(text string) verdictFile {
+// who is the verifier or the suite.
+func newVerdictFile(text, who string) verdictFile {
 	v := verdict.Parse(text)
-	said := "the verifier reports no failure"
+	said := who + " reports no failure"
 	if n := len(v.Failures); n > 0 {
-		said = fmt.Sprintf("the verifier reports %s, see %s", plural(n, "failure", "failures"), failedPath)
+		said = fmt.Sprintf("%s reports %s, see %s", who, plural(n, "failure", "failures"), failedPath)
 	}
 	for _, w := range v.Warnings {
 		said += "\n" + w
@@ -83,7 +104,11 @@ func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v 
 	if err := l.clear(ctx, r); err != nil {
 		return v, err
 	}
-	server := l.Server.Instance(ctx, r, l.Hooks, stepClear)
+	due, err := l.due(r)
+	if err != nil {
+		return v, err
+	}
+	server := l.Server.Instance(ctx, r, l.Hooks, stepClear, len(due))
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	up, err := repeatable(ctx, r, "server", func(ctx context.Context) (devserver.Started, error) {
 		up, err := server.Start(ctx)
@@ -108,14 +133,14 @@ func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v 
 	if v.read, err = l.read(ctx, r); err != nil {
 		return v, err
 	}
-	v.unproved = l.unproved(server.Reached(), talk, v.read)
+	v.unproved = l.unproved(server.Recorded(), len(due), talk, v.read)
 	return v, nil
 }
 
 // stepClear is the step after which evidence counts.
 const stepClear = "clear verdict"
 
-// clear removes the verdict of an earlier run of the suite.
+// clear removes the verdicts of an earlier run of the suite.
 func (l Loop) clear(ctx context.Context, r *hone.Run) error {
 	// Like a command it records a manifest, so that the removal is not taken for
 	// another program's change.
@@ -125,7 +150,12 @@ func (l Loop) clear(ctx context.Context, r *hone.Run) error {
 			return done{}, err
 		}
 		defer root.Close()
-		return done{}, artifact.Remove(root, failedPath)
+		for _, name := range verdictPaths(root) {
+			if err := artifact.Remove(root, name); err != nil {
+				return done{}, err
+			}
+		}
+		return done{}, nil
 	})
 	return err
 }
@@ -133,42 +163,94 @@ func (l Loop) clear(ctx context.Context, r *hone.Run) error {
 // maxVerdict limits the size of a verdict, in bytes.
 const maxVerdict = 1 << 20
 
-// read reads the verdict. An unreadable file does not count as one.
+// verdictPaths returns everything named failed_specs.md below tests/, because a
+// verifier may take its directory for the project's root (ruling A14).
+func verdictPaths(root *os.Root) (names []string) {
+	// What cannot be listed contains nothing that could be read.
+	_ = fs.WalkDir(root.FS(), Tests, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err == nil && e.Name() == failedName:
+			names = append(names, name)
+			fallthrough
+		case err != nil || name == Results || e.Name() == ".git":
+			if e != nil && e.IsDir() {
+				return fs.SkipDir
+			}
+		}
+		return nil
+	})
+	return names
+}
+
+// readVerdicts returns the contents of the verdicts below tests/, and why one is
+// unreadable.
+func readVerdicts(dir string) (text, bad string) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err.Error()
+	}
+	defer root.Close()
+	var texts []string
+	for _, name := range verdictPaths(root) {
+		text, err := artifact.Read(root, name, maxVerdict)
+		switch {
+		case err != nil:
+			return "", err.Error()
+		case bytes.IndexByte(text, 0) >= 0:
+			return "", name + " is not UTF-8 text"
+		}
+		texts = append(texts, strings.ToValidUTF8(string(text), "\uFFFD"))
+	}
+	return strings.Join(texts, "\n"), ""
+}
+
+// read reads the verdicts. An unreadable file does not count as one.
 func (l Loop) read(ctx context.Context, r *hone.Run) (verdictFile, error) {
 	return hone.Step(ctx, r, "read verdict", nil, func(context.Context) (verdictFile, error) {
-		root, err := os.OpenRoot(r.Tree.Dir())
-		if err != nil {
-			return verdictFile{}, err
+		text, bad := readVerdicts(r.Tree.Dir())
+		if bad != "" {
+			return verdictFile{Bad: bad}, nil
 		}
-		defer root.Close()
-		text, err := artifact.Read(root, failedPath, maxVerdict)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return newVerdictFile(""), nil
-		case err != nil:
-			return verdictFile{Bad: err.Error()}, nil
-		case bytes.IndexByte(text, 0) >= 0:
-			return verdictFile{Bad: failedPath + " is not UTF-8 text"}, nil
-		}
-		return newVerdictFile(l.redact(strings.ToValidUTF8(string(text), "\uFFFD"))), nil
+		return newVerdictFile(l.redact(text), "the verifier"), nil
 	})
 }
 
 // unproved returns why a verification does not count; empty if it counts. Failures
-// count as the verifier reports them; a pass needs evidence.
-func (l Loop) unproved(reached bool, talk hone.Conversation, read verdictFile) string {
+// count as the verifier reports them; a pass needs evidence, at least one request for
+// each contract among it.
+func (l Loop) unproved(reached, due int, talk hone.Conversation, read verdictFile) string {
 	switch {
 	case read.Bad != "":
 		return "its verdict is unreadable: " + read.Bad
 	case len(verdict.Parse(read.Text).Failures) > 0:
 	case talk.Ended != hone.EndedAnswer || strings.TrimSpace(talk.Reply.Text()) == "":
 		return fmt.Sprintf("the verifier gave no final answer (its session ended with: %s)", talk.Ended)
+	case refusedReport(talk) != "":
+		return "the verifier's report could not be written: " + refusedReport(talk)
 	case !l.Verifier.Agent && !ranCommand(talk, l.Verifier.Tools):
 		return "the verifier ran no command"
-	case !reached:
+	case reached == 0:
 		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.URL())
+	case reached < due:
+		return fmt.Sprintf("%s of the verifier reached the server at %s, and there are %s", plural(reached, "request", "requests"), l.Server.URL(), plural(due, "contract", "contracts"))
 	}
 	return ""
+}
+
+// refusedReport returns why the last attempt to write failed_specs.md with a tool did
+// nothing; empty if there was none, or if it wrote the file.
+func refusedReport(talk hone.Conversation) (why string) {
+	for _, c := range talk.Calls {
+		var args struct{ Path string }
+		if json.Unmarshal([]byte(c.Args), &args) != nil || path.Base(args.Path) != failedName || c.Name == "read" {
+			continue
+		}
+		why = c.Refused
+		if c.Result.Failed {
+			why = strings.TrimPrefix(c.Result.Text, "Error: ")
+		}
+	}
+	return why
 }
 
 // ranCommand reports whether a command ran in a session.

@@ -92,7 +92,7 @@ func (s *Screen) showServer(v history.Served) {
 	switch {
 	case v.What == history.Up && s.command == nil:
 		s.line("  the server is up at %s", v.URL)
-	case v.What == history.Reached:
+	case v.What == history.Reached && v.Requests <= 1:
 		s.line("    the server was reached")
 	case v.What == history.Down:
 		s.line("  the server was stopped")

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"hone"
 	"hone/history"
@@ -29,21 +29,29 @@ type Instance struct {
 	since   string // the name of the step at which the suite begins
 	forward *sandbox.Forwarding
 
+	requests atomic.Int64
+
 	mu        sync.Mutex
 	up        *conductor // nil while the server is down
 	restarted bool       // the server was up before in this suite, which the verifier does not know yet
 }
 
 // Instance returns the server for the run of the suite that began with the last
-// step of a name, since. It starts nothing; end it with [Instance.Stop].
-func (s *Server) Instance(ctx context.Context, r *hone.Run, hooks Hooks, since string) *Instance {
+// step of a name, since. It records the first few requests, most of them at least
+// one. It starts nothing; end it with [Instance.Stop].
+func (s *Server) Instance(ctx context.Context, r *hone.Run, hooks Hooks, since string, most int) *Instance {
 	g := &Instance{ctx: ctx, run: r, server: s, hooks: hooks, since: since}
 	g.forward = sandbox.ForwardBy(net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), g.dial, func() {
-		// A request that cannot be recorded is not evidence; the next event ends the run.
-		_ = r.Served(history.Served{What: history.Reached, URL: s.url})
+		if n := int(g.requests.Add(1)); n <= max(1, most) {
+			// A request that cannot be recorded is not evidence; the next event ends the run.
+			_ = r.Served(history.Served{What: history.Reached, URL: s.url, Requests: n})
+		}
 	})
 	return g
 }
+
+// Requests returns how many requests have reached the server in this process.
+func (g *Instance) Requests() int { return int(g.requests.Load()) }
 
 // Started is the outcome of starting the server.
 type Started struct {
@@ -70,7 +78,7 @@ func (g *Instance) ensure(ctx context.Context) error {
 	if up {
 		return nil
 	}
-	before := g.recorded(history.Up)
+	before := g.recorded(history.Up) > 0
 	got, err := g.start(ctx)
 	if err == nil && !got.Up {
 		err = &hone.Stop{Kind: hone.KindFailed, Why: "the server started before, but does not now: " + got.Why,
@@ -82,17 +90,19 @@ func (g *Instance) ensure(ctx context.Context) error {
 	return err
 }
 
-// Reached reports whether a request has reached the server in this run of the
-// suite.
-func (g *Instance) Reached() bool { return g.recorded(history.Reached) }
+// Recorded returns how many requests are recorded for this run of the suite, also by
+// earlier processes.
+func (g *Instance) Recorded() int { return g.recorded(history.Reached) }
 
-// recorded reports whether an event of the server is recorded for this run of the
+// recorded returns how many events of the server are recorded for this run of the
 // suite.
-func (g *Instance) recorded(what string) bool {
-	return slices.ContainsFunc(g.run.Past().Since(g.since), func(e history.Event) bool {
-		s, ok := e.Payload.(history.Served)
-		return ok && s.What == what
-	})
+func (g *Instance) recorded(what string) (n int) {
+	for _, e := range g.run.Past().Since(g.since) {
+		if s, ok := e.Payload.(history.Served); ok && s.What == what {
+			n++
+		}
+	}
+	return n
 }
 
 // start starts the server, waits until it accepts connections, and resets its
@@ -109,7 +119,7 @@ func (g *Instance) start(ctx context.Context) (Started, error) {
 	g.mu.Lock()
 	g.up = c
 	g.mu.Unlock()
-	g.server.set(g)
+	g.server.set(g.forward.Serve)
 	return got, g.run.Served(history.Served{What: history.Up, URL: g.server.url})
 }
 

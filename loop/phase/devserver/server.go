@@ -13,15 +13,15 @@ import (
 )
 
 // Server connects the verifier's walls to the project's server, which runs behind
-// walls of its own while a suite runs (rulings A9 and A13). It forwards
-// connections only while an [Instance] is up.
+// walls of its own while a suite runs (rulings A9 and A13). It accepts connections
+// only while an [Instance] or a [Stub] is up.
 type Server struct {
 	url  string
 	port int
 
 	mu      sync.Mutex
-	live    *Instance // nil while no server is up
-	address string    // where commands find it
+	live    func(net.Conn) // serves a connection; nil while no server is up
+	address string         // where commands find it
 }
 
 // New returns the Server for the URL of a server on this machine, such as
@@ -68,23 +68,23 @@ func (s *Server) Address() string {
 	return s.address
 }
 
-// set sets the server that is up; nil means that none is.
-func (s *Server) set(g *Instance) {
+// set sets what serves the connections of commands; nil closes them.
+func (s *Server) set(live func(net.Conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live = g
+	s.live = live
 }
 
-// serve forwards a command's connection to the server that is up.
+// serve passes a command's connection to the server that is up.
 func (s *Server) serve(c net.Conn) {
 	s.mu.Lock()
-	g := s.live
+	live := s.live
 	s.mu.Unlock()
-	if g == nil {
+	if live == nil {
 		c.Close()
 		return
 	}
-	g.forward.Serve(c)
+	live(c)
 }
 
 var errDown = errors.New("the server is not up")

@@ -1,0 +1,240 @@
+package phase
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hone/check"
+	"hone/internal/lazyregexp"
+	"hone/internal/tap"
+	"hone/loop/phase/spec"
+	"hone/loop/phase/verdict"
+)
+
+// results are the points of one run of the suite, by what each tests.
+type results struct {
+	names  []string // of the points: the contract's text, or the description
+	points []tap.Point
+	// faults say why the output is no result: it is incomplete, or a contract has no
+	// point or two, or a point is skipped.
+	faults []string
+}
+
+// resultsOf assigns the points of a run to the contracts and flows that are due. The
+// first points are theirs, in their order; then come points of no contract.
+func resultsOf(due []spec.Item, run suiteRun) (o results) {
+	if run.Broken != "" {
+		o.faults = append(o.faults, run.Broken)
+	}
+	report := tap.Parse(run.Output)
+	o.faults = append(o.faults, report.Problems...)
+	o.names, o.points = make([]string, len(due)), make([]tap.Point, len(due))
+	count := make([]int, len(due))
+	for _, p := range report.Points {
+		i, name := testedBy(due, p.Description), p.Description
+		if i >= 0 {
+			name = due[i].String()
+			count[i]++
+			o.names[i], o.points[i] = name, p
+		} else {
+			o.names, o.points = append(o.names, name), append(o.points, p)
+		}
+		if p.Directive != "" {
+			o.faults = append(o.faults, fmt.Sprintf("the point “%s” is marked %s, which never counts as a pass", name, p.Directive))
+		}
+	}
+	for i, n := range count {
+		o.names[i] = due[i].String()
+		if n != 1 {
+			o.faults = append(o.faults, fmt.Sprintf("there are %d points whose description contains “%s”; there must be exactly one", n, o.names[i]))
+		}
+	}
+	return o
+}
+
+// testedBy returns the index of the item that a point's description contains; -1 if
+// there is none. If one item contains another, the longer one counts.
+func testedBy(due []spec.Item, description string) int {
+	found, length := -1, 0
+	description = spec.Plain(description)
+	for i, item := range due {
+		text := spec.Plain(item.String())
+		if len(text) > length && strings.Contains(description, text) {
+			found, length = i, len(text)
+		}
+	}
+	return found
+}
+
+// failures returns the points that did not pass.
+func (o results) failures() (all []failure) {
+	for i, p := range o.points {
+		if p.Number > 0 && !p.Passed() && p.Directive == "" {
+			all = append(all, failure{o.names[i], p.Value("input"), p.Value("observed")})
+		}
+	}
+	return all
+}
+
+// failure is a contract that does not hold, as the suite observed it.
+type failure struct{ name, input, observed string }
+
+// undiagnosed reports whether the builder would not know what was sent or what came
+// back.
+func (f failure) undiagnosed() bool { return f.input == "" || f.observed == "" }
+
+// entry returns the failure as an entry of failed_specs.md. Further lines are
+// indented, so that what a server sent starts no entry.
+func (f failure) entry() string {
+	part := func(text string) string {
+		if text == "" {
+			text = "(the suite does not say)"
+		}
+		return strings.ReplaceAll(text, "\n", "\n  ")
+	}
+	return fmt.Sprintf("SPEC: %s\nINPUT: %s\nOBSERVED: %s\n", part(f.name), part(f.input), part(f.observed))
+}
+
+// verdictOf returns what a run of the suite says of the code: the failures, and why
+// the run is no evidence (ruling A14).
+func verdictOf(due []spec.Item, run suiteRun) (failed []failure, broken []string) {
+	o := resultsOf(due, run)
+	failed, broken = o.failures(), o.faults
+	if len(failed) > 0 || len(broken) > 0 {
+		return failed, broken
+	}
+	if run.Exit != 0 {
+		broken = append(broken, fmt.Sprintf("all points are ok, but the exit status is %d", run.Exit))
+	}
+	if run.Requests < len(due) {
+		broken = append(broken, fmt.Sprintf("%s reached the server for %s", plural(run.Requests, "request", "requests"), plural(len(due), "contract", "contracts")))
+	}
+	return failed, broken
+}
+
+// doubts returns why the verifier must look at a verdict before it counts: the suite
+// itself broke, a failure has no diagnostics, or it also failed in the previous
+// verification, so that the test may be wrong.
+func doubts(failed []failure, broken []string, prior []check.Finding) (why []string) {
+	why = slices.Clone(broken)
+	for _, f := range failed {
+		before := slices.ContainsFunc(prior, func(p check.Finding) bool {
+			return p.Source == sourceContract && strings.HasPrefix(p.Text, "SPEC: "+f.name+"\n")
+		})
+		switch {
+		case f.undiagnosed():
+			why = append(why, fmt.Sprintf("the failing point “%s” has no input: or no observed: in its diagnostics", f.name))
+		case before:
+			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract, and correct it only if it checks something else. Input: %s; observed: %s", f.name, f.input, f.observed))
+		}
+	}
+	return why
+}
+
+// contractFindings returns failures as findings for the builder, and other entries
+// that the suite left in a failed_specs.md below tests/.
+func contractFindings(failed []failure, left string) (found []check.Finding) {
+	for _, f := range failed {
+		found = append(found, check.Finding{Source: sourceContract, Text: f.entry()})
+	}
+	for _, f := range verdict.Parse(left).Failures {
+		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})
+	}
+	return found
+}
+
+// seenFailing is a run of the suite against each of hone's own servers, which keep
+// hardly any contract.
+type seenFailing struct {
+	Unimplemented suiteRun `json:"unimplemented"` // every answer is 501
+	Empty         suiteRun `json:"empty"`         // every answer is 200 with an empty body
+}
+
+// faults returns what is wrong with a suite, and the points that no server made
+// fail although none of them certainly breaks their contract.
+func (s seenFailing) faults(due []spec.Item) (wrong, unseen []string) {
+	a, b := resultsOf(due, s.Unimplemented), resultsOf(due, s.Empty)
+	for _, f := range slices.Concat(a.faults, b.faults) {
+		if !slices.Contains(wrong, f) {
+			wrong = append(wrong, f)
+		}
+	}
+	if wrong != nil {
+		return wrong, nil
+	}
+	if s.Unimplemented.Requests == 0 || s.Empty.Requests == 0 {
+		return []string{"no request reached the server at $DEV_URL"}, nil
+	}
+	if failed := a.failures(); len(failed) > 0 && s.Unimplemented.Exit == 0 {
+		wrong = append(wrong, "the exit status is 0 although points fail")
+	}
+	for _, f := range a.failures() {
+		if f.undiagnosed() {
+			wrong = append(wrong, fmt.Sprintf("the failing point “%s” has no input: or no observed: in its diagnostics", f.name))
+		}
+	}
+	passes := func(o results, name string) bool {
+		i := slices.Index(o.names, name)
+		return i >= 0 && o.points[i].Passed()
+	}
+	for i, name := range a.names {
+		bare, empty := a.points[i].Passed(), passes(b, name)
+		switch {
+		case i < len(due) && bare && ruledOut(due[i], 501) == certainly:
+			wrong = append(wrong, fmt.Sprintf("the point “%s” passes although the server answered every request with 501", name))
+		case i < len(due) && empty && ruledOut(due[i], 200) == certainly:
+			wrong = append(wrong, fmt.Sprintf("the point “%s” passes although the server answered every request with 200 and an empty body", name))
+		case bare && empty, i < len(due) && empty && ruledOut(due[i], 200) == maybe:
+			unseen = append(unseen, name)
+		}
+	}
+	return wrong, unseen
+}
+
+// certainty is how sure it is that a contract rules an answer out.
+type certainty int
+
+const (
+	no certainty = iota
+	maybe
+	certainly
+)
+
+var (
+	statusCode = lazyregexp.New(`\b[1-5][0-9xX]{2}\b`)
+	bodyMark   = lazyregexp.New(`[{\["“]`)
+	negation   = lazyregexp.New(`(?i)\b(?:no|not|without|never|empty|nothing)\b`)
+	remark     = lazyregexp.New(`^[\s,;:.-]*(?:\([^)]*\))?[\s,;:.-]*$`)
+)
+
+// ruledOut reports whether an item rules out that every answer has one status and an
+// empty body. A flow does if one of its steps does.
+func ruledOut(item spec.Item, status int) (sure certainty) {
+	for _, c := range item.Steps {
+		sure = max(sure, ruledOutBy(c.Expected, fmt.Sprint(status)))
+	}
+	return sure
+}
+
+// ruledOutBy compares the expected result of one contract: a status that it names,
+// and what it says of a body.
+func ruledOutBy(expected, status string) certainty {
+	named := statusCode.FindAllString(expected, -1)
+	same := func(s string) bool { return strings.EqualFold(s, status) || strings.EqualFold(s, status[:1]+"xx") }
+	rest := expected
+	if len(named) > 0 {
+		_, rest, _ = strings.Cut(expected, named[0])
+	}
+	switch {
+	case len(named) > 0 && !slices.ContainsFunc(named, same):
+		return certainly
+	case negation.MatchString(rest):
+		return maybe
+	case bodyMark.MatchString(rest):
+		return certainly
+	case len(named) > 0 && remark.MatchString(rest):
+		return no
+	}
+	return maybe
+}

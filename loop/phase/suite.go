@@ -1,0 +1,280 @@
+package phase
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"hone"
+	"hone/check"
+	"hone/history"
+	"hone/internal/artifact"
+	"hone/loop/phase/devserver"
+	"hone/loop/phase/spec"
+	"hone/model"
+	"hone/sandbox"
+)
+
+// suitePath is the program that runs the suite (ruling A14).
+const suitePath = Tests + "/run"
+
+// Bounds of the suite.
+const (
+	suiteTries = 3                // sessions that may write it, before the run ends
+	suiteTime  = 10 * time.Minute // of one run, unless the hooks have a time
+	maxSuite   = 4 << 20          // bytes of its output
+	maxSaid    = 4 << 10          // bytes of its standard error in a report
+)
+
+// suiteRun is the record of one run of the suite.
+type suiteRun struct {
+	Down     string `json:"down,omitempty"`   // why the server did not come up; empty if it did
+	Broken   string `json:"broken,omitempty"` // why the suite could not run to its end
+	Exit     int    `json:"exit"`
+	Output   string `json:"output,omitempty"` // its standard output
+	Requests int    `json:"requests"`         // that reached the server
+	Left     string `json:"left,omitempty"`   // what it left in files named failed_specs.md
+	// The report's Log is the end of its standard error.
+	history.Report
+}
+
+// execute runs tests/run once, behind the verifier's walls.
+func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
+	if why := notExecutable(dir); why != "" {
+		return suiteRun{Broken: why, Report: history.Report{Said: why}}, nil
+	}
+	limit := cmp.Or(l.Hooks.Time, suiteTime)
+	got, err := l.Suite.Run(ctx, sandbox.Command{Argv: []string{"sh", "-c", "exec ./" + path.Base(suitePath)}, Dir: filepath.Join(dir, Tests), Timeout: limit, MaxOutput: maxSuite})
+	if ctx.Err() != nil {
+		return suiteRun{}, context.Cause(ctx)
+	}
+	if err != nil {
+		return suiteRun{}, err
+	}
+	run := suiteRun{Exit: got.Exit, Output: l.redact(strings.ToValidUTF8(string(got.Stdout), "\uFFFD"))}
+	switch {
+	case got.TimedOut:
+		run.Broken = fmt.Sprintf("%s did not finish within %s and was stopped", suitePath, limit)
+	case got.OverLimit != "":
+		run.Broken = fmt.Sprintf("%s exceeded the limit of %s and was stopped", suitePath, got.OverLimit)
+	case got.Signal != "":
+		run.Broken = fmt.Sprintf("%s was killed by a signal (%s)", suitePath, got.Signal)
+	case got.Discarded > 0:
+		run.Broken = fmt.Sprintf("%s printed more than %d bytes", suitePath, maxSuite)
+	case got.Exit == 126 || got.Exit == 127:
+		run.Broken = fmt.Sprintf("%s cannot run (exit status %d)", suitePath, got.Exit)
+	}
+	run.Said = fmt.Sprintf("%s ended with exit status %d", suitePath, got.Exit)
+	run.Log = devserver.Excerpt(l.readable(string(got.Stderr)), maxSaid)
+	return run, nil
+}
+
+// notExecutable returns why tests/run cannot be run; empty if it can.
+func notExecutable(dir string) string {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err.Error()
+	}
+	defer root.Close()
+	if err := artifact.Check(root, suitePath); err != nil {
+		return err.Error()
+	}
+	switch info, err := root.Lstat(suitePath); {
+	case err != nil:
+		return "there is no " + suitePath
+	case info.Mode()&0o100 == 0:
+		return suitePath + " is not executable: chmod +x run"
+	}
+	return ""
+}
+
+// runSuite starts the server and runs the suite against it once.
+func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
+	if err := l.clear(ctx, r); err != nil {
+		return suiteRun{}, err
+	}
+	return repeatable(ctx, r, "suite", func(ctx context.Context) (run suiteRun, err error) {
+		server := l.Server.Instance(ctx, r, l.Hooks, stepClear, 1)
+		defer func() { err = errors.Join(err, server.Stop()) }()
+		up, err := server.Start(ctx)
+		if err != nil {
+			return run, err
+		}
+		if !up.Up {
+			up.Log = l.readable(up.Why, up.Log)
+			return suiteRun{Down: up.Log, Report: up.Report}, nil
+		}
+		if run, err = l.execute(ctx, r.Tree.Dir()); err != nil {
+			return run, err
+		}
+		run.Requests = server.Requests()
+		left, bad := readVerdicts(r.Tree.Dir())
+		run.Left, run.Broken = l.redact(left), cmp.Or(run.Broken, bad)
+		run.Said += "; " + plural(run.Requests, "request", "requests") + " reached the server"
+		return run, nil
+	})
+}
+
+// seeItFail runs the suite against each of hone's own servers.
+func (l Loop) seeItFail(ctx context.Context, r *hone.Run) (seenFailing, error) {
+	return repeatable(ctx, r, "see the suite fail", func(ctx context.Context) (s seenFailing, err error) {
+		for status, run := range map[int]*suiteRun{501: &s.Unimplemented, 200: &s.Empty} {
+			stub := l.Server.Stub(status)
+			*run, err = l.execute(ctx, r.Tree.Dir())
+			stub.Stop()
+			if err != nil {
+				return s, err
+			}
+			run.Requests = stub.Requests()
+		}
+		return s, nil
+	})
+}
+
+// prepareSuite has a verifier write or correct the suite until each point has been
+// seen to fail. What no answer of hone's own servers certainly breaks goes back
+// once, and is then reported as not seen failing.
+func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []string) error {
+	due, err := l.due(r)
+	if err != nil {
+		return err
+	}
+	for try, told := 1, false; ; try++ {
+		messages, err := l.compose(ctx, r, e, suiteFindings(why))
+		if err != nil {
+			return err
+		}
+		if err := l.talk(ctx, r, e, messages); err != nil {
+			return err
+		}
+		seen, err := l.seeItFail(ctx, r)
+		if err != nil {
+			return err
+		}
+		wrong, unseen := seen.faults(due)
+		switch {
+		case len(wrong) > 0 && try >= suiteTries:
+			if err := l.giveUp(ctx, r, fmt.Sprintf("after %d tries the suite is still unusable: %s", try, strings.Join(wrong, "; "))); err != nil {
+				return err
+			}
+			try, told = 0, false
+		case len(wrong) == 0 && (len(unseen) == 0 || told):
+			return l.noteUnseen(r, unseen)
+		}
+		told = told || len(unseen) > 0
+		for i, name := range unseen {
+			unseen[i] = fmt.Sprintf("the point “%s” has passed against a server that answers every request with 501 or with 200 and an empty body; if the contract lets it check more, check it", name)
+		}
+		if why = append(wrong, unseen...); e == toWrite {
+			e = toCorrect
+		}
+	}
+}
+
+// noteUnseen tells the user which points were not seen failing.
+func (l Loop) noteUnseen(r *hone.Run, unseen []string) error {
+	for _, name := range unseen {
+		if err := r.Notice("not seen failing: the test of “" + name + "” also passes against a server that has nothing but empty answers"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// due returns the contracts and flows that need a test point, as the specifications
+// were when the run began.
+func (l Loop) due(r *hone.Run) ([]spec.Item, error) {
+	specs, _, err := hone.First[specList](r, stepSpecs)
+	return spec.Due(specs.Specs, l.Phase), err
+}
+
+// suiteFindings returns what is wrong with the suite, for the verifier.
+func suiteFindings(why []string) (found []check.Finding) {
+	for _, text := range why {
+		found = append(found, check.Finding{Source: sourceSuite, Text: "- " + text})
+	}
+	return found
+}
+
+// verifySuite runs the suite, and returns the contracts that fail. The verifier is
+// asked only if there are doubts about the suite itself.
+func (l Loop) verifySuite(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	due, err := l.due(r)
+	if err != nil {
+		return nil, err
+	}
+	old := from(prior, sourceContract)
+	for attempt := 1; ; attempt++ {
+		run, err := l.runSuite(ctx, r)
+		failed, broken := verdictOf(due, run)
+		if why := doubts(failed, broken, prior); err == nil && run.Down == "" && why != nil {
+			err = l.prepareSuite(ctx, r, toReview, why)
+			switch {
+			case hone.OutOfBudget(err) && len(broken) == 0:
+				return contractFindings(failed, run.Left), err
+			case hone.OutOfBudget(err):
+				return append(unpaid(), old...), err
+			case err == nil:
+				run, err = l.runSuite(ctx, r)
+				failed, broken = verdictOf(due, run)
+			}
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case run.Down != "":
+			// The failures of the last verification stay until there is another.
+			return append([]check.Finding{{Source: sourceServer, Text: run.Down}}, old...), nil
+		case len(broken) == 0:
+			return l.conclude(ctx, r, contractFindings(failed, run.Left), attempt)
+		}
+		if err := l.giveUp(ctx, r, "the suite is broken: "+strings.Join(broken, "; ")); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// stepReview is the step at which a verifier's look at its suite begins.
+const stepReview = "review suite"
+
+// talk has the verifier work on the suite. While it reviews the suite the server is
+// up.
+func (l Loop) talk(ctx context.Context, r *hone.Run, e errand, messages []model.Message) (err error) {
+	if e != toReview {
+		_, err := r.Talk(ctx, l.Writer, messages)
+		return err
+	}
+	if _, err := hone.Step(ctx, r, stepReview, nil, func(context.Context) (done, error) { return done{}, nil }); err != nil {
+		return err
+	}
+	server := l.Server.Instance(ctx, r, l.Hooks, stepReview, 1)
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	_, err = r.Talk(ctx, server.Role(l.Verifier), messages)
+	return err
+}
+
+// conclude writes failed_specs.md, and commits the results.
+func (l Loop) conclude(ctx context.Context, r *hone.Run, found []check.Finding, attempt int) ([]check.Finding, error) {
+	_, err := repeatable(ctx, r, "write verdict", func(context.Context) (verdictFile, error) {
+		v := newVerdictFile(join(found), "the suite")
+		root, err := os.OpenRoot(r.Tree.Dir())
+		if err != nil {
+			return v, err
+		}
+		defer root.Close()
+		if len(found) == 0 {
+			return v, artifact.Remove(root, failedPath)
+		}
+		return v, artifact.Write(root, failedPath, strings.NewReader(v.Text+"\n"))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
+}

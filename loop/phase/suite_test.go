@@ -1,0 +1,250 @@
+//go:build unix
+
+package phase_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/loop/phase"
+)
+
+// runner is a suite for both contracts of the project. It checks that the answers
+// start with the words.
+func runner(hello, bye string) string {
+	return `#!/bin/sh
+# CANARY-TEST
+echo TAP version 14
+echo 1..2
+n=0 bad=0
+point() {
+	n=$((n+1))
+	got=$(` + binary() + " " + asClient + ` "$DEV_URL$2")
+	case $got in
+	"200 $3"*) echo "ok $n - $1" ;;
+	*) bad=1; printf 'not ok %s - %s\n  ---\n  input: GET %s\n  observed: "%s"\n  ...\n' "$n" "$1" "$2" "$got" ;;
+	esac
+}
+point 'GET / → 200 {hello}' / '` + hello + `'
+point 'GET /bye → 200 {bye}' /bye '` + bye + `'
+exit $bad
+`
+}
+
+// leaves is a session in which the verifier leaves tests/run.
+func leaves(text string) []turn {
+	return verifier(call("write", "path", "run", "content", text), say("written"))
+}
+
+func writes() []turn { return leaves(runner("hello", "hello")) }
+
+// TestSuite: hone runs the suite behind every wall, and a round costs no session of
+// the verifier (ruling A14).
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	for _, wall := range walls() {
+		t.Run(string(wall), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			project(t, dir, usual(), map[string]string{"tests/tests/failed_specs.md": failed})
+			m := script(writes(), build("LINT"), build("no"), build("hello"))
+			end := process{model: m, wall: wall, suite: true}.live(t, dir)
+			if end.Kind != hone.KindDone || end.Rounds != 3 || end.summary != "✓ Phase 2 passed\n" || len(end.Findings) > 0 || len(m.asked) != len(m.turns) {
+				t.Fatalf("%+v after %d requests", end, len(m.asked))
+			}
+			if diff := cmp.Diff(testsPoints, subjects(t, dir, phase.Tests)); diff != "" {
+				t.Errorf("commits in tests (-want +got):\n%s", diff)
+			}
+			prompts := m.first()
+			last := prompts[len(prompts)-1].prompt()
+			holds(t, "the builder's prompt", last, "SPEC: GET / → 200 {hello}\nINPUT: GET /\nOBSERVED: 200 no (request 1)\n\nSPEC: GET /bye → 200 {bye}\nINPUT: GET /bye\nOBSERVED: 200 no (request 2)")
+			for _, a := range m.asked {
+				if a.role == "builder" {
+					lacks(t, "a builder's request", a.everything(), "CANARY-TEST", "TAP version", "not ok")
+				}
+			}
+			if read(dir, "tests/failed_specs.md") != "" || read(dir, "tests/tests/failed_specs.md") != "" {
+				t.Error("a verdict is left")
+			}
+			if resets := read(dir, "tests/results/resets"); resets != "reset\nreset\n" {
+				t.Errorf("the state was reset: %q", resets)
+			}
+			gone(t, dir)
+		})
+	}
+}
+
+// TestSuiteGoesBack: what is wrong with a suite before the first build goes back to
+// the verifier.
+func TestSuiteGoesBack(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first []turn
+		want  string
+	}{
+		"no program":          {verifier(say("written")), "there is no tests/run"},
+		"not executable":      {verifier(call("bash", "command", "echo x > run"), call("bash", "command", "chmod 644 run"), say("written")), "tests/run is not executable"},
+		"a link":              {verifier(call("bash", "command", "ln -s /bin/true run"), say("written")), "tests/run is a symbolic link"},
+		"prints nothing":      {leaves("#!/bin/sh\nexit 1\n"), "there is no plan"},
+		"passes against 501":  {leaves(strings.ReplaceAll(runner("hello", "hello"), `"200 $3"*)`, `*" "*)`)), "passes although the server answered every request with 501"},
+		"passes on nothing":   {leaves(runner("", "hello")), "passes although the server answered every request with 200 and an empty body"},
+		"misses a contract":   {leaves(strings.ReplaceAll(runner("hello", "hello"), "GET /bye →", "GET /by →")), "there are 0 points whose description contains “GET /bye → 200 {bye}”"},
+		"asks no server":      {leaves(strings.ReplaceAll(runner("hello", "hello"), "$DEV_URL", "http://127.0.0.1:1")), "no request reached the server at $DEV_URL"},
+		"has no diagnostics":  {leaves(strings.ReplaceAll(runner("hello", "hello"), "observed:", "seen:")), "has no input: or no observed:"},
+		"does not exit alike": {leaves(strings.ReplaceAll(runner("hello", "hello"), "exit $bad", "exit 0")), "the exit status is 0 although points fail"},
+		"is no program":       {leaves("#!/no/such/interpreter\n"), "tests/run cannot run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			project(t, dir, usual(), nil)
+			again := verifier(call("bash", "command", "rm -f run"), call("write", "path", "run", "content", runner("hello", "hello")), say("written"))
+			m := script(c.first, again, build("hello"))
+			end := process{model: m, suite: true}.live(t, dir)
+			if end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
+				t.Fatalf("%+v after %d requests", end, len(m.asked))
+			}
+			holds(t, "the second prompt", m.first()[1].prompt(), "tests/run: what is wrong with it", c.want, "Correct the test suite.", "There is no server yet.")
+		})
+	}
+}
+
+// TestSuiteIsUnusable: after three sessions without a suite that was seen failing the
+// run ends, and a resumed one tries again.
+func TestSuiteIsUnusable(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	dir := t.TempDir()
+	project(t, dir, usual(), nil)
+	nothing := verifier(say("written"))
+	m := script(nothing, nothing, nothing, nothing, writes(), build("hello"))
+	end := process{model: m, suite: true}.live(t, dir)
+	if end.Kind != hone.KindFailed || !strings.HasPrefix(end.Why, "nothing was verified: after 3 tries the suite is still unusable: there is no tests/run") || len(m.asked) != 3 {
+		t.Fatalf("%+v after %d requests", end, len(m.asked))
+	}
+	if end := (process{model: m, suite: true}).live(t, dir); end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
+		t.Fatalf("%+v after %d requests", end, len(m.asked))
+	}
+}
+
+// TestNotSeenFailing: a point that hone's own servers do not certainly break goes
+// back once, and is then reported.
+func TestNotSeenFailing(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	dir := t.TempDir()
+	project(t, dir, usual(), map[string]string{"specs/phase2.md": "## Phase 2\n\n### Contracts\nGET /bye → must not say no\n"})
+	text := strings.ReplaceAll(runner("hello", ""), "GET /bye → 200 {bye}", "GET /bye → must not say no")
+	text = strings.ReplaceAll(text, `"200 $3"*)`, `*"$3"*)`)
+	m := script(leaves(text), verifier(say("it checks all that it says")), build("hello"))
+	end := process{model: m, suite: true}.live(t, dir)
+	if end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
+		t.Fatalf("%+v after %d requests", end, len(m.asked))
+	}
+	if count(t, dir, "notice", "not seen failing: the test of “GET /bye → must not say no”") != 1 {
+		t.Error("it is not said that the point was not seen failing")
+	}
+}
+
+// TestVerifierReviewsTheSuite: a point that fails in two rounds goes to the verifier,
+// while the server is up, and what it changes must be seen failing again.
+func TestVerifierReviewsTheSuite(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	dir := t.TempDir()
+	project(t, dir, usual(), nil)
+	review := verifier(ask(), call("write", "path", "run", "content", runner("hello", "")), say("corrected"))
+	again := verifier(call("write", "path", "run", "content", runner("hello", "hello")), say("corrected"))
+	m := script(leaves(runner("hello", "bye")), build("hello"), build("hello!"), review, again)
+	end := process{model: m, suite: true}.live(t, dir)
+	if end.Kind != hone.KindDone || end.Rounds != 2 || len(m.asked) != len(m.turns) {
+		t.Fatalf("%+v after %d requests", end, len(m.asked))
+	}
+	prompts := m.first()
+	holds(t, "the review's prompt", prompts[3].prompt(), "the point “GET /bye → 200 {bye}” has failed in two rounds", "observed: 200 hello! (request 2)", "Review the test suite.", "it answers at http://")
+	holds(t, "the next prompt", prompts[4].prompt(), "with 200 and an empty body", "Review the test suite.")
+	holds(t, "what the review saw", m.asked[len(m.asked)-3].everything(), "200 hello! (request 1)")
+	lacks(t, "what the review saw", m.asked[len(m.asked)-3].everything(), "just restarted")
+}
+
+// TestBrokenSuite: a suite that breaks in a round goes to the verifier once; if it
+// is still broken, nothing was verified. A resumed run tries again.
+func TestBrokenSuite(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	good := runner("hello", "hello")
+	for name, c := range map[string]struct{ text, why string }{
+		"bails out": {strings.ReplaceAll(good, "echo 1..2", `case $(`+binary()+" "+asClient+` "$DEV_URL/") in *hello*) echo Bail out! ;; esac; echo 1..2`), "it bailed out"},
+		"asks once": {strings.NewReplacer(`	got=$(`, `	test "$done" || got=$(`, `echo "ok $n - $1" ;;`, `done=yes; echo "ok $n - $1" ;;`).Replace(good), "1 request reached the server for 2 contracts"},
+		"fails":     {strings.ReplaceAll(good, "exit $bad", "exit 3"), "all points are ok, but the exit status is 3"},
+		"forges":    {strings.ReplaceAll(good, "exit $bad", `test $bad = 1 || echo "ok 2 - GET /bye"; exit $bad`), "there is more than one point 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			project(t, dir, usual(), nil)
+			m := script(leaves(c.text), build("hello"), verifier(say("it is right")), verifier(call("write", "path", "run", "content", good), say("corrected")))
+			end := process{model: m, suite: true}.live(t, dir)
+			if end.Kind != hone.KindFailed || !strings.HasPrefix(end.Why, "nothing was verified: the suite is broken: ") || !strings.Contains(end.Why, c.why) {
+				t.Fatalf("%+v after %d requests", end, len(m.asked))
+			}
+			holds(t, "the review's prompt", m.first()[2].prompt(), c.why)
+			if end := (process{model: m, suite: true}).live(t, dir); end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
+				t.Fatalf("resumed: %+v after %d requests", end, len(m.asked))
+			}
+		})
+	}
+}
+
+// TestSuiteCrashAtEveryPoint: the suite goes back once, a contract fails in round 1,
+// and round 2 passes.
+func TestSuiteCrashAtEveryPoint(t *testing.T) {
+	skipShort(t)
+	s := crashScene(false, verifier(say("written")), writes(), build("no"), build("hello"))
+	s.Play = playing(func(string) process { return process{suite: true} })
+	s.Run(t)
+}
+
+// TestReviewCrashAtEveryPoint: the same with a point that fails twice.
+func TestReviewCrashAtEveryPoint(t *testing.T) {
+	skipShort(t)
+	s := crashScene(false, leaves(runner("hello", "bye")), build("hello"), build("hello!"),
+		verifier(ask(), call("write", "path", "run", "content", runner("hello", "hello")), say("corrected")))
+	s.Play = playing(func(string) process { return process{suite: true} })
+	s.Run(t)
+}
+
+// TestRefusedReport: with --verify session, a report that the tool refused to write
+// is no pass, and one below tests/ counts wherever it is (ruling A15).
+func TestRefusedReport(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	for name, c := range map[string]struct {
+		verify []turn
+		kind   hone.Kind
+		why    string
+	}{
+		"refused":          {verifier(ask(), call("write", "path", ".git/failed_specs.md", "content", failed), say("one fails")), hone.KindFailed, "the verifier's report could not be written"},
+		"then written":     {verifier(ask(), call("write", "path", ".git/failed_specs.md", "content", failed), call("write", "path", "failed_specs.md", "content", failed), say("one fails")), hone.KindRounds, ""},
+		"elsewhere":        {verifier(ask(), call("bash", "command", "mkdir -p tests/x && printf '%s' 'SPEC: GET / → 200' > tests/x/failed_specs.md"), say("one fails")), hone.KindRounds, ""},
+		"too few requests": {verifier(call("bash", "command", binary()+" "+asClient+` "$DEV_URL"`), say("all pass")), hone.KindFailed, "1 request of the verifier reached the server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			project(t, dir, usual(), nil)
+			end := process{model: script(suite(), build("hello"), c.verify), rounds: 1}.live(t, dir)
+			if end.Kind != c.kind || !strings.Contains(end.Why, c.why) {
+				t.Fatalf("%+v", end)
+			}
+			if c.kind == hone.KindRounds && !slices.ContainsFunc(strings.Split(end.summary, "\n"), func(l string) bool { return strings.HasPrefix(l, "SPEC: GET / → 200") }) {
+				t.Errorf("the summary is %q", end.summary)
+			}
+		})
+	}
+}
