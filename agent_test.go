@@ -181,6 +181,7 @@ func TestPassed(t *testing.T) {
 	}
 	p := process{round: round, set: func(r *hone.Run) {
 		r.Rules.Approve = []string{"asked"}
+		r.Human = hone.Never{}
 		r.Trust.Passed = "phase 2 passed"
 	}}
 	end := p.end(t, dir)

@@ -20,9 +20,9 @@ type Seen func(path string) (digest string, ok bool)
 // Apply changes the tree. It is the only way to do so: it reviews the change,
 // asks for the approvals that are needed, makes the edits that are allowed, all
 // of them or none, and returns a verdict for each edit, in order. A refusal is
-// a verdict, not an error. A declined edit does not block the others. If a
-// question stays open ([ErrPending]), the error is a [*Stop] and nothing is
-// changed.
+// a verdict, not an error. An edit that is declined or pending does not block the
+// others. If the user leaves a question open ([ErrPending]), the error is a
+// [*Stop] and nothing is changed.
 func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	vs, err := r.Review(ctx, ch, seen)
 	if err != nil {
@@ -54,7 +54,7 @@ type verdicts struct {
 }
 
 // approve asks about the edits of a change that need an approval, one question
-// for each file, and replaces each Ask by Allow or Declined.
+// for each file, and replaces each Ask by Allow, Declined or Pending.
 func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
 	more := 0
 	for _, v := range vs {
@@ -84,18 +84,24 @@ func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	case a.Approved:
 		return workspace.Allow, "approved by " + a.By
 	case a.By == history.NoUser:
-		return workspace.Declined, v.Reason + ", and no user could be asked"
+		return workspace.Pending, v.Reason + ", and no user could be asked"
+	case a.By == history.Outdated:
+		return workspace.Declined, v.Reason + ", and the file changed before a user could be asked"
 	}
 	return workspace.Declined, v.Reason + ", and the user declined it"
 }
 
 // askAbout asks about one edit. It records the question, and stores the
-// contents that it is about, before the user sees it.
+// contents that it is about, before the user sees it. The same question is not
+// asked again: an answer is final.
 func (r *Run) askAbout(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
 	q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Before: v.Before, After: v.After, More: more}
 	open := func(context.Context) (any, error) { return q, r.storeQuestionImages(&q, e) }
 	return step(ctx, r, effect(history.TypeApproval, "approval", q, open, func(ctx context.Context) (Answer, error) {
+		a, ok := r.Past().AnswerTo(q)
 		switch {
+		case ok:
+			return a, nil
 		case rest:
 			return Answer{Approved: true, By: "person"}, nil
 		case r.Human == nil:
@@ -235,7 +241,7 @@ func (r *Run) recordVerdicts(ch workspace.Change, vs []workspace.Verdict) error 
 		if !e.Delete {
 			c.Bytes = int64(len(e.Content))
 		}
-		if !e.Delete && (v.Ruling == workspace.Deny || v.Ruling == workspace.Declined) {
+		if !e.Delete && v.Ruling != workspace.Allow && v.Ruling != workspace.Drop {
 			var err error
 			if c.Attempted, err = r.world().put(e.Content); err != nil {
 				return err

@@ -116,7 +116,7 @@ func TestCheckFirstCannotRun(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "0"})
 	l := looksFirst{first: hone.Informed, broken: true}
 	p := l.process(dir)
-	if end := p.end(t, dir); end.Kind != hone.KindFailed || end.Rounds != 3 || !slices.Equal(l.priors[0], []string{"no such program"}) {
+	if end := p.end(t, dir); end.Kind != hone.KindFailed || end.Rounds != 1 || !slices.Equal(l.priors[0], []string{"no such program"}) {
 		t.Errorf("%+v, given %q", end, l.priors)
 	}
 	notices := of[history.Notice](t, events(t, dir), "notice", "")

@@ -7,12 +7,13 @@ import (
 	"hone/history"
 )
 
-// Human answers questions about changes that need an approval. A Run without
-// one denies them.
+// Human answers questions about changes that need an approval. In a Run without
+// one, questions are pending (ruling G2).
 type Human interface {
-	// Ask asks one question. If the error is [ErrPending] the question stays
-	// open: the run stops as blocked, and asks again when it is resumed. Any
-	// other error stops the run too.
+	// Ask asks one question. If no user can be asked now, the answer is By
+	// [history.NoUser], and the question is pending. If the error is
+	// [ErrPending] the user leaves the question open: the run stops as blocked,
+	// and asks again when it is resumed. Any other error stops the run too.
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
@@ -32,4 +33,13 @@ type Always struct{}
 // Ask approves.
 func (Always) Ask(context.Context, Question) (Answer, error) {
 	return Answer{Approved: true, By: "flag"}, nil
+}
+
+// Never is a Human that declines everything, for a user who has said so in
+// advance.
+type Never struct{}
+
+// Ask declines.
+func (Never) Ask(context.Context, Question) (Answer, error) {
+	return Answer{By: "flag"}, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"hone/check"
 	"hone/history"
+	"hone/workspace"
 )
 
 // A round ends in a state: the tree, and what is wrong with it. States show
@@ -72,6 +73,50 @@ func (r *Run) circleFinding(s State) []check.Finding {
 	}
 	return []check.Finding{{Source: "progress", Advisory: true, Text: fmt.Sprintf("The files and the findings are now exactly the same as at the end of round %d (this was round %d): "+
 		"the changes in between have led back there. Do not repeat them; find another cause, or another solution.", s.Same, s.Round)}}
+}
+
+// changedNothing reports whether the tree is as the run found it, and no edit
+// was made.
+func (r *Run) changedNothing() (bool, error) {
+	opened, ok := r.Past().Opened()
+	if !ok || slices.ContainsFunc(r.Past().Edits(), func(v workspace.Verdict) bool { return v.Before.Digest != v.After.Digest }) {
+		return false, nil
+	}
+	was, err := r.readManifest(opened.Manifest)
+	return err == nil && len(r.withoutOwn(was).Diff(r.withoutOwn(r.last))) == 0, err
+}
+
+// unusableInARow returns how many rounds up to this one ended with a reply that
+// could not be used.
+func (r *Run) unusableInARow(s State) int { return unusableInARow(append(r.earlier(s.Round), s)) }
+
+// unusableInARow returns how many of the last states followed a reply that
+// could not be used.
+func unusableInARow(states []State) int {
+	n := 0
+	for _, s := range slices.Backward(states) {
+		if !blockingSources(s)[check.SourceReply] {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// noticeTrouble tells the user, while the run continues, that it goes in circles
+// or that the model does not answer in the required form.
+func (r *Run) noticeTrouble(s State) error {
+	if s.Decision != GoOn {
+		return nil
+	}
+	var err error
+	if s.Same != 0 {
+		err = r.Notice(circlesNote([]State{s}))
+	}
+	if n := r.unusableInARow(s); n > 1 && err == nil {
+		err = r.Notice(unusable(n))
+	}
+	return err
 }
 
 // repeats returns how many rounds ended in the state of an earlier round.
@@ -164,8 +209,15 @@ func comparable(s, last State) bool {
 	return true
 }
 
-// addNotes adds to an end what the states of the rounds show.
+// addNotes adds to an end what the states of the rounds show, what was
+// declined, and which questions are pending.
 func (r *Run) addNotes(end *End, states []State) {
+	if paths := r.Past().DeclinedPaths(); len(paths) > 0 {
+		end.Notes = append(end.Notes, plural(len(paths), "change was", "changes were")+" declined and not made: "+listed(paths))
+	}
+	if open := r.Past().Pending(); len(open) > 0 && end.Kind != KindBlocked && end.Kind != KindDone {
+		end.Notes = append(end.Notes, questionsText(open)+"; resume on a terminal asks")
+	}
 	if note := circlesNote(states); note != "" {
 		end.Notes = append(end.Notes, note)
 	}
@@ -213,7 +265,7 @@ func (r *Run) outOfPatience(s *State) {
 	states := append(r.earlier(s.Round), *s)
 	if r.stuck(states) {
 		next := resumeWith("patience", r.Limits.Patience*2)
-		next.Or = byHand
+		next.Or = "start a new run with --keep best, which leaves the files of the round with the fewest findings"
 		halt(s, KindStuck, fmt.Sprintf("no progress: %d of %d rounds ended in an earlier state", repeats(states), s.Round), next)
 	}
 }

@@ -84,7 +84,7 @@ func (p *played) drive(ctx context.Context, round Round) error {
 		s := p.r.Past().State()
 		p.r.startRound(s.Round)
 		var err error
-		if s.Decision == StopNow && p.r.Past().Granted() {
+		if p.r.decidesAgain(s) {
 			_, err = p.r.decide(ctx, s, s.RoundFindings(), nil)
 		} else {
 			_, err = p.r.play(ctx, s, round)
@@ -363,21 +363,34 @@ func within(step, of journal.Identity) bool {
 	return step.Round == of.Round && step.Session == of.Session && step.Turn == of.Turn && step.Call == of.Call
 }
 
-// inspect returns the last record of the step in the round, because each
-// process judges the tree again if it has changed.
+// inspect returns the last record of the step before the next decision, because
+// each process judges the tree again if it has changed.
 func (p *played) inspect(ctx context.Context, name string, _ func(context.Context) (history.Checked, error)) (c history.Checked, err error) {
 	for {
 		id := p.r.next(name)
-		ahead := slices.ContainsFunc(p.r.Journal.Remaining(), func(e journal.Event) bool {
-			return e.Step != nil && *e.Step == id && e.Phase == journal.Record
-		})
-		if !ahead && id.Index > 0 {
+		if id.Index > 0 && !p.recorded(id) {
 			return c, nil
 		}
 		if c, err = step(ctx, p.r, effect[history.Checked](history.TypeCheck, name, nil, nil, nil)); err != nil {
 			return c, err
 		}
 	}
+}
+
+// recorded reports whether a step has a record before the next decision.
+func (p *played) recorded(id journal.Identity) bool {
+	if _, record := p.r.Journal.Lookup(id); record != nil {
+		return true
+	}
+	for _, e := range p.r.Journal.Remaining() {
+		switch {
+		case e.Type == history.TypeRound:
+			return false
+		case e.Step != nil && *e.Step == id && e.Phase == journal.Record:
+			return true
+		}
+	}
+	return false
 }
 
 // append compares an event of the engine with the next one in the journal.

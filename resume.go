@@ -15,8 +15,8 @@ import (
 
 // resume is the first thing that a process does with a run of an earlier
 // process. It records that it resumes the run, and what was changed outside the
-// run since. It asks the questions that no user could be asked before.
-func (r *Run) resume(ctx context.Context, s State) error {
+// run since. It asks the pending questions.
+func (r *Run) resume(ctx context.Context) error {
 	if r.resumed {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (r *Run) resume(ctx context.Context, s State) error {
 		if err := r.recordOutside(ctx); err != nil {
 			return err
 		}
-		if err := r.askUnanswered(ctx, s); err != nil {
+		if err := r.askPending(ctx); err != nil {
 			return err
 		}
 	}
@@ -90,17 +90,23 @@ func outsideFindings(o history.Opened) []check.Finding {
 	return findings
 }
 
-// askUnanswered asks the questions that no user could be asked before, and applies
-// the edits that are approved.
-func (r *Run) askUnanswered(ctx context.Context, s State) error {
-	if r.Human == nil {
+// askPending asks the pending questions, and applies the edits that are
+// approved. A question whose file has changed is dropped.
+func (r *Run) askPending(ctx context.Context) error {
+	pending := r.Past().Pending()
+	if r.Human == nil || len(pending) == 0 {
 		return nil
 	}
 	r.at.Session = -r.Past().Resumes()
 	defer func() { r.at.Session = 0 }()
 	var vs []workspace.Verdict
-	for _, q := range r.unanswered(s.Round) {
-		vs = append(vs, workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After})
+	for _, q := range pending {
+		v := workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After}
+		if r.matches(q.Path, q.Before) {
+			vs = append(vs, v)
+		} else if err := r.dropQuestion(ctx, q, v); err != nil {
+			return err
+		}
 	}
 	ch, err := history.RecordedChange(r.Journal.Home(), vs)
 	if err != nil {
@@ -112,9 +118,31 @@ func (r *Run) askUnanswered(ctx context.Context, s State) error {
 	return r.applyAllowed(ctx, ch, vs)
 }
 
-// unanswered returns the questions of a round that no user could be asked and
-// whose files are unchanged.
-func (r *Run) unanswered(round int) []Question { return r.Past().Unanswered(round, r.matches) }
+// dropQuestion records that a pending question is outdated, and tells the user.
+func (r *Run) dropQuestion(ctx context.Context, q Question, v workspace.Verdict) error {
+	a, err := step(ctx, r, effect(history.TypeApproval, "approval", q, func(context.Context) (any, error) { return q, nil },
+		func(context.Context) (Answer, error) { return Answer{By: history.Outdated}, nil }))
+	if err != nil {
+		return err
+	}
+	v.Ruling, v.Reason = rulingFor(v, a)
+	edit := workspace.Edit{Path: q.Path, Delete: q.Delete}
+	if !q.Delete {
+		if edit.Content, err = r.Journal.Home().Get(q.After.Digest); err != nil {
+			return err
+		}
+	}
+	return r.recordVerdicts(workspace.Change{Edits: []workspace.Edit{edit}}, []workspace.Verdict{v})
+}
+
+// openQuestions returns the pending questions about files that are unchanged in
+// the newest manifest. It reads no file, so that a replay returns the same.
+func (r *Run) openQuestions() []Question {
+	return slices.DeleteFunc(r.Past().Pending(), func(q Question) bool {
+		e, listed := r.last.Entry(q.Path)
+		return listed && e.Digest != "" && e.Digest != q.Before.Digest
+	})
+}
 
 // matches reports whether a file has the contents of an image.
 func (r *Run) matches(path string, image workspace.Image) bool {

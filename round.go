@@ -49,7 +49,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 // Next completes a round that was started, or runs another one, and returns the
 // state after it. If the last decision ended the run Next does nothing, unless
 // the reason has gone: the user raised the limit of rounds, or can now be asked
-// a question.
+// a question, or the check may run now.
 //
 // Next may be called again after an error: it keeps nothing in memory that is
 // not in the journal.
@@ -62,11 +62,11 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	if r.isOver(s) {
 		return s, nil
 	}
-	if err := r.resume(ctx, s); err != nil {
+	if err := r.resume(ctx); err != nil {
 		return s, err
 	}
 	switch {
-	case s.Decision == StopNow && r.Past().Granted():
+	case r.decidesAgain(s):
 		return r.decide(ctx, s, s.RoundFindings(), nil)
 	case r.isOver(s):
 		return s, nil
@@ -112,20 +112,39 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 		return s, err
 	}
 	s.Findings = joinFindings(findings, r.circleFinding(s), s.Checked)
-	s.Decision, s.Kind, s.Why, s.Next = GoOn, "", "", Next{}
-	switch declined := r.Past().Declined(s.Round); {
-	case short != nil:
-		r.outOfBudget(&s, short)
-	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
-		s.Decision, s.Kind, s.Why = Done, KindDone, r.doneWhy(s.Round)
-	case done || declined && s.Round >= r.Limits.MaxRounds():
-		halt(&s, KindBlocked, "changes were not approved", r.afterDenial(s.Round))
-	case s.Round >= r.Limits.MaxRounds():
-		r.outOfRounds(&s, findings)
-	default:
-		r.outOfPatience(&s)
+	if err := r.conclude(&s, findings, done, short); err != nil {
+		return s, err
 	}
 	return s, r.recordDecision(s)
+}
+
+// conclude sets the decision that follows from the round (ruling G12). findings
+// are those of the round alone.
+func (r *Run) conclude(s *State, findings []check.Finding, done bool, short *Stop) (err error) {
+	s.Decision, s.Kind, s.Why, s.Next = GoOn, "", "", Next{}
+	usedUp := s.Round >= r.Limits.MaxRounds()
+	switch declined, unusable := r.Past().Declined(s.Round), r.unusableInARow(*s); {
+	case short != nil:
+		r.outOfBudget(s, short)
+	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
+		s.Decision, s.Kind = Done, KindDone
+		s.Why, err = r.doneWhy(s.Round)
+	case done || declined && usedUp:
+		halt(s, KindBlocked, "changes were not approved", afterDenial)
+	case r.Limits.Unreadable > 0 && unusable >= r.Limits.Unreadable:
+		r.outOfForm(s, unusable)
+	case r.brokenChecks(s.Round) >= maxBrokenChecks:
+		r.outOfChecks(s)
+	case usedUp:
+		r.outOfRounds(s, findings)
+	default:
+		r.outOfPatience(s)
+	}
+	if err == nil {
+		err = r.noticeTrouble(*s)
+	}
+	r.waitForUser(s)
+	return err
 }
 
 // judge runs the check if nothing else is wrong, and then the proof if the
@@ -148,14 +167,23 @@ func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 // holds.
 func (r *Run) isOver(s State) bool {
 	switch {
-	case s.Decision == "", s.Decision == GoOn, s.Decision == StopNow && r.Past().Granted():
+	case s.Decision == "", s.Decision == GoOn, r.decidesAgain(s):
 		return false
-	case s.Decision == Done, s.Decision == StopNow && r.stuck(r.Past().States()):
+	case s.Decision == Done:
 		return true
-	case (check.Blocking(s.Findings) || s.Kind == KindBudget) && s.Round < r.Limits.MaxRounds():
+	case !r.resumed && r.Human != nil && len(r.Past().Pending()) > 0:
 		return false
+	case r.stuck(r.Past().States()), r.Limits.Unreadable > 0 && unusableInARow(r.Past().States()) >= r.Limits.Unreadable:
+		return true
 	}
-	return r.Human == nil || len(r.unanswered(s.Round)) == 0
+	return !check.Blocking(s.Findings) && s.Kind != KindBudget || s.Round >= r.Limits.MaxRounds()
+}
+
+// decidesAgain reports whether the last round is decided again: pending
+// questions were answered since, or the check could not run. It runs again
+// before another round is paid for.
+func (r *Run) decidesAgain(s State) bool {
+	return s.Decision == StopNow && (r.Past().Reopened() || s.Kind == KindFailed && onlyBroken(s.Checked))
 }
 
 // checkFirst runs the check before the first round, if the run wants that, and

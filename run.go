@@ -19,7 +19,8 @@ type Run struct {
 	// Check decides whether the tree is right. Nil means that there is no check:
 	// then the run is done when a round returns no blocking finding.
 	Check check.Func
-	// Human approves changes that need it; nil denies them.
+	// Human approves changes that need it. Nil means that no user can be asked:
+	// such changes are pending.
 	Human Human
 	// Rules are the rules by which Apply reviews changes. Apply sets their Seen.
 	Rules  workspace.Rules

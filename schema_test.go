@@ -135,7 +135,7 @@ func eventful(t testing.TB) (dir string) {
 	wantEnd(t, round1.end(t, dir), hone.KindInterrupted)
 	crashtest.WriteFile(dir, "a", "somebody else's")
 	p.ctx = nil
-	wantEnd(t, p.end(t, dir), hone.KindDone)
+	wantEnd(t, p.end(t, dir), hone.KindBlocked)
 	if _, _, err := undo(t, dir, 1, true); err != nil {
 		t.Fatal(err)
 	}

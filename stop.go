@@ -20,6 +20,7 @@ const (
 	KindDone        = history.KindDone
 	KindRounds      = history.KindRounds
 	KindStuck       = history.KindStuck
+	KindUnreadable  = history.KindUnreadable
 	KindUsage       = history.KindUsage
 	KindPrompt      = history.KindPrompt
 	KindBudget      = history.KindBudget
@@ -160,11 +161,13 @@ func (r *Run) outOfBudget(s *State, short *Stop) {
 func (r *Run) outOfRounds(s *State, findings []check.Finding) {
 	used := fmt.Sprintf("%d of %d rounds are used up", s.Round, r.Limits.MaxRounds())
 	more := []Flag{r.moreRounds()}
-	switch {
+	switch n := r.unusableInARow(*s); {
 	case firstBlocker(findings) != "":
 		halt(s, KindBlocked, "blocked: "+firstBlocker(findings), Next{First: "remove what blocks it", Verb: Resume, Flags: more})
 	case onlyBroken(s.Checked):
 		halt(s, KindFailed, "the check could not run, and "+used, fixCheck(more))
+	case n > 0:
+		halt(s, KindRounds, used+", and "+unusable(n), Next{Verb: Resume, Flags: more, Or: anotherModel})
 	default:
 		halt(s, KindRounds, "human intervention needed: "+used+" and findings are left", Next{Verb: Resume, Flags: more, Or: byHand})
 	}
@@ -200,25 +203,118 @@ func onlyBroken(checked []check.Finding) bool {
 	return check.Blocking(checked) && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
 }
 
-// afterDenial returns what the user can do after a denial. The user's own
-// denial is final; a question that no user could be asked is asked again.
-func (r *Run) afterDenial(round int) Next {
-	if len(r.unanswered(round)) > 0 {
-		return resumeAfter("open a terminal, where hone can ask you")
+// afterDenial is what the user can do after denying changes, which is final.
+var afterDenial = Next{Verb: Show, Flags: []Flag{{Name: "diff"}}, Or: "start a new run, which may do without the declined changes"}
+
+// maxBrokenChecks is how often in a row a check may be unable to run. Another
+// round would be paid for without finding anything out.
+const maxBrokenChecks = 2
+
+// brokenChecks returns how often in a row the check could not run; 0 if it did
+// not run in this round.
+func (r *Run) brokenChecks(round int) int {
+	n := 0
+	for _, e := range slices.Backward(r.Past().Records("check")) {
+		c, ok := e.Payload.(history.Checked)
+		if !ok || !onlyBroken(c.Findings) || n == 0 && e.Step.Round != round {
+			break
+		}
+		n++
 	}
-	return Next{Verb: Show, Flags: []Flag{{Name: "diff"}}, Or: "start a new run, which may do without the declined changes"}
+	return n
 }
 
-func (r *Run) doneWhy(round int) string {
-	switch {
-	case r.Check != nil && r.Trust.Passed != "":
-		return r.Trust.Passed + ", and the check has no findings"
-	case r.Trust.Passed != "":
-		return r.Trust.Passed
-	case r.Check != nil:
-		return "the check has no findings"
-	case r.Past().Round(round).Touched:
-		return "the changes are made, not verified: no check was given"
+// outOfChecks stops a run whose check cannot run.
+func (r *Run) outOfChecks(s *State) {
+	halt(s, KindFailed, fmt.Sprintf("the check could not run %d times in a row, so nothing verifies the changes", r.brokenChecks(s.Round)), fixCheck(nil))
+}
+
+// outOfForm stops a run whose model does not answer in the required form.
+func (r *Run) outOfForm(s *State, n int) {
+	next := resumeWith("unreadable", r.Limits.Unreadable*2)
+	next.Or = anotherModel
+	halt(s, KindUnreadable, unusable(n), next)
+}
+
+// anotherModel is what the user can do about replies that cannot be used.
+const anotherModel = "start a new run with another model, or with a larger output limit if the replies were cut off"
+
+// unusable says that the last n replies could not be used.
+func unusable(n int) string {
+	if n == 1 {
+		return "the last reply could not be used"
 	}
-	return "the model asked for no change, not verified: no check was given"
+	return fmt.Sprintf("the model does not answer in the required form: %d replies in a row could not be used", n)
+}
+
+// waitForUser blocks a run that has decided how it ends on its pending
+// questions. A run that failed or whose budget is used up ends for that reason.
+func (r *Run) waitForUser(s *State) {
+	open := r.openQuestions()
+	switch {
+	case len(open) == 0:
+		return
+	case s.Kind == KindDone && r.Check == nil && r.Trust.Passed == "":
+		s.Why = ""
+	case s.Kind != KindDone && s.Kind != KindRounds && s.Kind != KindStuck && s.Kind != KindUnreadable && s.Kind != KindBlocked:
+		return
+	}
+	why := questionsText(open)
+	if s.Why != "" {
+		why += "; " + s.Why
+	}
+	next := resumeAfter("open a terminal, where hone can ask you")
+	if s.Next.Verb == Resume {
+		next.Flags = s.Next.Flags
+	}
+	halt(s, KindBlocked, why, next)
+}
+
+// maxListed limits how many files a line for the user names.
+const maxListed = 10
+
+// questionsText says how many questions are open, and which.
+func questionsText(open []Question) string {
+	var paths []string
+	for _, q := range open {
+		paths = append(paths, q.Path)
+	}
+	return fmt.Sprintf("%s open: %s", plural(len(paths), "question is", "questions are"), listed(paths))
+}
+
+// listed names the first paths of a list.
+func listed(paths []string) string {
+	if more := len(paths) - maxListed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(paths[:maxListed], ", "), more)
+	}
+	return strings.Join(paths, ", ")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// doneWhy says why a run is done, and whether it changed anything.
+func (r *Run) doneWhy(round int) (string, error) {
+	same, err := r.changedNothing()
+	switch {
+	case err != nil:
+		return "", err
+	case r.Trust.Passed != "" && r.Check != nil:
+		return r.Trust.Passed + ", and the check has no findings", nil
+	case r.Trust.Passed != "":
+		return r.Trust.Passed, nil
+	case r.Check != nil && same:
+		return "the check has no findings, and nothing was changed", nil
+	case r.Check != nil:
+		return "the check has no findings", nil
+	case !r.Past().Round(round).Touched:
+		return "the model asked for no change, not verified: no check was given", nil
+	case same:
+		return "nothing was changed, not verified: no check was given", nil
+	}
+	return "the changes are made, not verified: no check was given", nil
 }

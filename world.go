@@ -17,7 +17,8 @@ type world interface {
 	// append adds an event to the journal.
 	append(n journal.Entry) (journal.Event, error)
 	// inspect calls judge on the tree, unless a step of that name has judged
-	// the same tree in the same round.
+	// the same tree in the same round. A decision that the check could not run
+	// does not count.
 	inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error)
 	// manifest takes a snapshot: it returns the object with the manifest of
 	// the tree, and the manifest's digest.
@@ -92,7 +93,8 @@ func (l live) inspect(ctx context.Context, name string, judge func(context.Conte
 			break
 		}
 		c, err := result[history.Checked](l.r, *record)
-		if err != nil || c.Tree == now {
+		retry := record.Seq < l.r.Past().Decided() && onlyBroken(c.Findings)
+		if err != nil || c.Tree == now && !retry {
 			return c, err
 		}
 		l.r.identify(name)

@@ -131,6 +131,7 @@ func Open(dir string, o Options) (*Session, error) {
 func (s *Session) Run(limits hone.Limits) *hone.Run {
 	l := &s.limits
 	l.Rounds, l.Patience = cmp.Or(limits.Rounds, l.Rounds), cmp.Or(limits.Patience, l.Patience)
+	l.Unreadable = cmp.Or(limits.Unreadable, l.Unreadable)
 	l.Tokens, l.Cost, l.Time = cmp.Or(limits.Tokens, l.Tokens), cmp.Or(limits.Cost, l.Cost), cmp.Or(limits.Time, l.Time)
 	s.start.Limits = *l
 	r := s.NewRun(workspace.Rules{Guard: s.guard})

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"maps"
 	"slices"
 
 	"hone/workspace"
@@ -8,16 +9,21 @@ import (
 
 // approvals are the questions to the user, and their outcomes.
 type approvals struct {
-	denied  []unaskedQuestion // because no user could be asked
-	changes map[int]map[string]workspace.Verdict
-	late    map[string]bool // edits that were applied after a question was asked again, by editKey
-	granted bool            // such an edit was applied since the last decision
+	pending  []Question        // that no user could be asked, one for each path
+	given    map[string]Answer // by questionKey; until the edit is made
+	changes  map[int]map[string]workspace.Verdict
+	last     map[string]workspace.Verdict // of each path, in any round
+	late     map[string]bool              // edits that were applied after a question was asked again, by editKey
+	reopened bool                         // a question was asked again and answered since the last decision
 }
 
-// unaskedQuestion is a question that was denied because no user could be asked.
-type unaskedQuestion struct {
-	Question
-	round int
+func newApprovals() approvals {
+	return approvals{
+		given:   map[string]Answer{},
+		changes: map[int]map[string]workspace.Verdict{},
+		last:    map[string]workspace.Verdict{},
+		late:    map[string]bool{},
+	}
 }
 
 func (p *Past) foldApprovals(e Event) {
@@ -25,29 +31,30 @@ func (p *Past) foldApprovals(e Event) {
 	case Answer:
 		begin, _ := p.begin(*e.Step)
 		if q, ok := begin.Payload.(Question); ok {
-			p.answer(e.Step.Round, q, v)
+			p.answer(q, v, e.Step.Session < 0)
 		}
 	case Changed:
 		p.change(e.Step.Round, v)
 	case Applied:
-		if e.Step.Session < 0 {
-			p.granted = true
-			for _, edit := range v.Verdicts {
-				p.late[editKey(edit)] = true
-			}
-		}
+		p.applied(v, e.Step.Session < 0)
 	case State:
-		p.granted = false
+		p.reopened = false
 	}
 }
 
-func (a *approvals) answer(round int, q Question, v Answer) {
-	switch {
-	case v.Approved:
-	case v.By == NoUser:
-		a.denied = append(a.denied, unaskedQuestion{q, round})
-	default:
+// answer updates the questions with an answer; late means that the question was
+// asked again.
+func (a *approvals) answer(q Question, v Answer, late bool) {
+	if v.By == NoUser {
 		a.close(q.Path)
+		a.pending = append(a.pending, q)
+		return
+	}
+	v.Rest = false
+	a.given[questionKey(q)] = v
+	if !v.Approved { // an approved question stays open until its edit is made
+		a.close(q.Path)
+		a.reopened = a.reopened || late
 	}
 }
 
@@ -55,15 +62,32 @@ func (a *approvals) change(round int, c Changed) {
 	if a.changes[round] == nil {
 		a.changes[round] = map[string]workspace.Verdict{}
 	}
-	a.changes[round][c.Path] = c.Verdict
+	a.changes[round][c.Path], a.last[c.Path] = c.Verdict, c.Verdict
 	if c.Ruling == workspace.Allow {
 		a.close(c.Path)
 	}
 }
 
-// close drops the questions about a path.
+func (a *approvals) applied(v Applied, late bool) {
+	for _, edit := range v.Verdicts {
+		a.close(edit.Path)
+		delete(a.given, editKey(edit))
+		if late {
+			a.reopened, a.late[editKey(edit)] = true, true
+		}
+	}
+}
+
+// close drops the question about a path.
 func (a *approvals) close(path string) {
-	a.denied = slices.DeleteFunc(slices.Clone(a.denied), func(q unaskedQuestion) bool { return q.Path == path })
+	a.pending = slices.DeleteFunc(slices.Clone(a.pending), func(q Question) bool { return q.Path == path })
+}
+
+// declined reports whether an edit was not made because its approval was denied,
+// at once or later.
+func (a *approvals) declined(v workspace.Verdict) bool {
+	open := slices.ContainsFunc(a.pending, func(q Question) bool { return q.Path == v.Path })
+	return !open && (v.Ruling == workspace.Declined || v.Ruling == workspace.Pending) && !a.late[editKey(v)]
 }
 
 // editKey returns a key that is equal for edits that do the same to the same
@@ -72,42 +96,56 @@ func editKey(v workspace.Verdict) string {
 	return v.Before.Digest + " " + v.After.Digest + " " + v.Path
 }
 
-// Unanswered returns the questions of a round, and of the one after it, that
-// were denied because no user could be asked: the last question about each
-// file, nil if there are none. holds reports whether a file is still as it was
-// when the question was asked; Unanswered leaves out questions about files that
-// have changed.
-func (p *Past) Unanswered(round int, holds func(path string, before workspace.Image) bool) []Question {
-	defer p.lock().Unlock()
-	var open []Question
-	for _, q := range p.denied {
-		if q.round < round || !holds(q.Path, q.Before) {
-			continue
-		}
-		if i := slices.IndexFunc(open, func(old Question) bool { return old.Path == q.Path }); i >= 0 {
-			open[i] = q.Question
-		} else {
-			open = append(open, q.Question)
-		}
-	}
-	return open
+// questionKey is editKey for the edit that a question is about.
+func questionKey(q Question) string {
+	return editKey(workspace.Verdict{Path: q.Path, Before: q.Before, After: q.After})
 }
 
-// Declined reports whether an edit of a round was not made because an approval
-// was denied, and was not made later either.
+// Pending returns the questions that no user could be asked yet: the last one
+// about each file, in the order in which they came up; nil if there are none.
+// The file may have changed since.
+func (p *Past) Pending() []Question {
+	defer p.lock().Unlock()
+	return slices.Clone(p.pending)
+}
+
+// AnswerTo returns the user's answer to the same question: about the same file,
+// with the same contents before and after. ok is false if there is none, or if
+// it was a yes and the edit was made since.
+func (p *Past) AnswerTo(q Question) (a Answer, ok bool) {
+	defer p.lock().Unlock()
+	a, ok = p.given[questionKey(q)]
+	return a, ok
+}
+
+// Declined reports whether an edit of a round was not made because its approval
+// was denied. It leaves out pending questions.
 func (p *Past) Declined(round int) bool {
 	defer p.lock().Unlock()
 	for _, v := range p.changes[round] {
-		if v.Ruling == workspace.Declined && !p.late[editKey(v)] {
+		if p.declined(v) {
 			return true
 		}
 	}
 	return false
 }
 
-// Granted reports whether an edit was applied since the last decision because
-// its question was asked again. Then there is something new to decide about.
-func (p *Past) Granted() bool {
+// DeclinedPaths returns the files whose last edit was declined, sorted. It
+// leaves out pending questions.
+func (p *Past) DeclinedPaths() []string {
 	defer p.lock().Unlock()
-	return p.granted
+	var paths []string
+	for _, path := range slices.Sorted(maps.Keys(p.last)) {
+		if p.declined(p.last[path]) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// Reopened reports whether a question was asked again and answered since the
+// last decision. Then there is something new to decide about.
+func (p *Past) Reopened() bool {
+	defer p.lock().Unlock()
+	return p.reopened
 }

@@ -31,6 +31,8 @@ type Limits struct {
 	Time   time.Duration `json:"time_ns"`        // active time, over all processes
 	// Patience is how many rounds may end in the state of an earlier round.
 	Patience int `json:"patience,omitempty"`
+	// Unreadable is how many replies in a row may be unusable.
+	Unreadable int `json:"unreadable,omitempty"`
 }
 
 // MaxRounds returns how many rounds the run may have: Rounds, or 1 if that is
@@ -217,13 +219,18 @@ type Answer struct {
 	Approved bool `json:"approved"`
 	// Rest also approves the questions about the same change that follow.
 	Rest bool `json:"rest,omitempty"`
-	// By says who answered: "person", "flag", or [NoUser].
+	// By says who answered: "person", "flag", [NoUser] or [Outdated].
 	By string `json:"by"`
 }
 
-// NoUser is the answerer if no user could be asked. Such a question is asked
-// again when the run is resumed and a user can be asked.
-const NoUser = "nobody"
+const (
+	// NoUser is the answerer if no user could be asked. Such a question is
+	// pending: it is asked again when the run is resumed and a user can be asked.
+	NoUser = "nobody"
+	// Outdated is the answerer if the file had changed when a pending question
+	// could be asked. The question is dropped.
+	Outdated = "outdated"
+)
 
 // Changed is the outcome of one edit.
 type Changed struct {

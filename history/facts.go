@@ -90,6 +90,12 @@ func (p *Past) Replies() int {
 	return p.replies
 }
 
+// Decided returns the number of the last decision's event; 0 if there is none.
+func (p *Past) Decided() int64 {
+	defer p.lock().Unlock()
+	return p.decided
+}
+
 // Answered reports whether a reply was recorded since the last decision.
 func (p *Past) Answered() bool {
 	defer p.lock().Unlock()

@@ -8,6 +8,7 @@ const (
 	KindDone        Kind = "done"        // the check has no findings, or there is none and the loop reached its own end
 	KindRounds      Kind = "rounds"      // the rounds are used up, and findings are left
 	KindStuck       Kind = "stuck"       // too many rounds ended in an earlier state
+	KindUnreadable  Kind = "unreadable"  // too many replies in a row could not be used
 	KindUsage       Kind = "usage"       // what the user asked for is wrong
 	KindPrompt      Kind = "prompt"      // the first prompt does not fit the model's context
 	KindBudget      Kind = "budget"      // the tokens, the cost or the time are used up
@@ -21,7 +22,7 @@ const (
 // findings left.
 func (k Kind) UsedUp() bool {
 	switch k {
-	case KindRounds, KindStuck, KindBudget, KindContext:
+	case KindRounds, KindStuck, KindUnreadable, KindBudget, KindContext:
 		return true
 	}
 	return false

@@ -33,6 +33,7 @@ type facts struct {
 	answers bool // a reply was recorded since the last decision
 
 	state    State
+	decided  int64                    // number of the last decision's event; 0: none
 	before   *State                   // before the first round; nil if the check did not run then
 	states   []State                  // one for each round, the last decision of it
 	rounds   map[int]*Round           // also those that are not decided
@@ -71,18 +72,15 @@ func Read(events []journal.Event) *Past {
 
 func newPast() *Past {
 	return &Past{facts: facts{
-		state:    State{Findings: []check.Finding{}},
-		rounds:   map[int]*Round{},
-		records:  map[string][]int{},
-		begins:   map[journal.Identity]int{},
-		noticed:  map[string]bool{},
-		since:    map[string]workspace.Image{},
-		applying: map[journal.Identity]int{},
-		open:     map[int64]Reserve{},
-		approvals: approvals{
-			changes: map[int]map[string]workspace.Verdict{},
-			late:    map[string]bool{},
-		},
+		state:     State{Findings: []check.Finding{}},
+		rounds:    map[int]*Round{},
+		records:   map[string][]int{},
+		begins:    map[journal.Identity]int{},
+		noticed:   map[string]bool{},
+		since:     map[string]workspace.Image{},
+		applying:  map[journal.Identity]int{},
+		open:      map[int64]Reserve{},
+		approvals: newApprovals(),
 	}}
 }
 
@@ -125,6 +123,7 @@ func (p *Past) fold(e Event) {
 		p.noticed[v.Text] = true
 	case State:
 		p.foldState(v)
+		p.decided = e.Seq
 	case Undone:
 		p.foldUndone(v)
 	case Outside:

@@ -26,17 +26,14 @@ func answers(p *history.Past) map[string]any {
 		"opened": opened, "is opened": isOpened, "first check": checked, "is checked": isChecked, "object": object, "written": written,
 		"limits": p.Limits(), "begun": p.Begun(), "state": p.State(), "states": p.States(), "ledger": p.Ledger(), "reported": p.Reported(),
 		"replies": p.Replies(), "answered": p.Answered(), "resumes": p.Resumes(), "edits": p.Edits(), "outside": p.Outside(),
-		"restored to": p.RestoredTo(), "granted": p.Granted(), "work": len(p.Records("work")), "since": len(p.Since("work")),
+		"restored to": p.RestoredTo(), "reopened": p.Reopened(), "pending": p.Pending(), "declined": p.DeclinedPaths(), "work": len(p.Records("work")), "since": len(p.Since("work")),
 	}
 	for round := range 4 {
 		r := p.Round(round)
-		all[fmt.Sprint("round ", round)] = []any{r.Manifest, r.Touched, r.Edited, r.Restored, p.Declined(round), p.Unanswered(round, same)}
+		all[fmt.Sprint("round ", round)] = []any{r.Manifest, r.Touched, r.Edited, r.Restored, p.Declined(round)}
 	}
 	return all
 }
-
-// same is for questions whose files are still as they were.
-func same(string, workspace.Image) bool { return true }
 
 // lively is a workspace with a run that was interrupted, changed outside, resumed
 // without a user, and undone.
@@ -91,7 +88,7 @@ func TestPast(t *testing.T) {
 	defer home.Close()
 	p := history.Read(crashtest.Must(home.Read(crashtest.Must(home.FindRun("last")))))
 	var unanswered []string
-	for _, q := range p.Unanswered(3, same) {
+	for _, q := range p.Pending() {
 		unanswered = append(unanswered, q.Path)
 	}
 	end, ended := p.End()
@@ -101,12 +98,9 @@ func TestPast(t *testing.T) {
 	}
 	got := []any{p.Resumes(), len(p.States()), p.State().Round, *to, p.Declined(3), unanswered, p.Begun(), ended, end.Rounds, p.AtEnd(),
 		len(p.Records("work")), p.Round(3).Edited, p.Round(4).Touched, p.State().Manifest == p.Events()[len(p.Events())-1].Manifest()}
-	want := []any{1, 3, 3, 2, true, []string{"asked"}, true, true, 3, false, 3, true, false, true}
+	want := []any{1, 3, 3, 2, false, []string{"asked"}, true, true, 3, false, 3, true, false, true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := p.Unanswered(3, func(string, workspace.Image) bool { return false }); got != nil {
-		t.Errorf("questions about files that have changed: %v", got)
 	}
 }
 

@@ -37,15 +37,19 @@ type Flags struct {
 
 // LimitFlags bound a run. A resumed run may raise them.
 type LimitFlags struct {
-	Rounds    int
-	Patience  int // rounds that may end like an earlier one; 0 means no limit
-	MaxTokens int64
-	MaxCost   float64 // in USD
-	MaxTime   time.Duration
+	Rounds     int
+	Patience   int // rounds that may end like an earlier one
+	Unreadable int // unusable replies in a row
+	MaxTokens  int64
+	MaxCost    float64 // in USD
+	MaxTime    time.Duration
 }
 
-// The default budget of a run.
+// The default limits of a run.
 const (
+	DefaultPatience   = 2
+	DefaultUnreadable = 3
+
 	DefaultTokens = 5_000_000
 	DefaultTime   = 4 * time.Hour
 )
@@ -54,7 +58,8 @@ const (
 // or else standard and the defaults. 0 means that there is no value.
 func (f LimitFlags) Resolve(file config.Limits, rounds, standard int) hone.Limits {
 	return hone.Limits{
-		Rounds: cmp.Or(f.Rounds, rounds, file.Rounds, standard), Patience: cmp.Or(f.Patience, file.Patience),
+		Rounds:   cmp.Or(f.Rounds, rounds, file.Rounds, standard),
+		Patience: cmp.Or(f.Patience, file.Patience, DefaultPatience), Unreadable: cmp.Or(f.Unreadable, file.Unreadable, DefaultUnreadable),
 		Tokens: cmp.Or(f.MaxTokens, file.MaxTokens, DefaultTokens),
 		Cost:   cmp.Or(f.MaxCost, file.MaxCost),
 		Time:   cmp.Or(f.MaxTime, file.MaxTime.Value(), DefaultTime),

@@ -40,13 +40,14 @@ type Edit struct {
 // Ruling is the decision on one edit.
 type Ruling string
 
-// The rulings. Review never returns Declined; callers set it.
+// The rulings. Review never returns Declined and Pending; callers set them.
 const (
 	Allow    Ruling = "allow"
 	Ask      Ruling = "ask"      // the user must approve it
 	Drop     Ruling = "drop"     // it has no effect: same contents, or no such file to delete
 	Deny     Ruling = "deny"     // a rule forbids it; the user is not asked
-	Declined Ruling = "declined" // the user refused it, or could not be asked
+	Declined Ruling = "declined" // the user refused it
+	Pending  Ruling = "pending"  // the user must approve it, and could not be asked yet
 )
 
 // Verdict is the decision on one edit. Verdicts are in the order of the

@@ -33,7 +33,7 @@ type app struct {
 	observer    journal.Observer
 	walls       func() []sandbox.Wall // see harness.Host
 	trust       bool                  // the user typed that the folder's own programs may run
-	answers     <-chan string         // the lines of the terminal; nil until the first question
+	answers     func() <-chan string  // of answerLine; nil until the first question
 	parsed      bool                  // the command line is valid, and its command runs
 	exit        int
 }
@@ -63,13 +63,18 @@ func (r redacted) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// answerLines returns the lines that the user types. All questions share them.
-func (a *app) answerLines() <-chan string {
+// answerLine requests the next line that the user types. All questions share the
+// lines.
+func (a *app) answerLine() <-chan string {
 	if a.answers == nil {
 		a.answers = screen.Lines(a.in)
 	}
-	return a.answers
+	return a.answers()
 }
+
+// present reports whether the user can be asked: there is a terminal, and this
+// process is not in its background.
+func (a *app) present() bool { return a.terminal && foreground(a.in) }
 
 // hinter is an error of another package that says what to type next.
 type hinter interface{ Hint() string }

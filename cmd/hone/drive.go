@@ -103,8 +103,12 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 	case approve == "all":
 		r.Human = hone.Always{}
 		s.Say("hone: --approve=all approves every change without asking")
+	case approve == "none":
+		r.Human = hone.Never{}
 	case approve == "ask" && a.terminal:
-		r.Human = screen.NewPrompter(questions, a.answerLines())
+		p := screen.NewPrompter(questions, a.answerLine)
+		p.Present = a.present
+		r.Human = p
 	}
 }
 
@@ -131,7 +135,7 @@ func (a *app) printEnd(home *journal.Home, run string, end hone.End, o outputFla
 	if more != "" {
 		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
 	}
-	if next := nextStep(home, run, end.Next); next != "" {
+	if next := nextStep(home, run, end); next != "" {
 		fmt.Fprintf(out, "next: %s\n", render.Escape(next))
 	}
 }

@@ -37,7 +37,7 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVar(&f.Wire, "wire", "", "for openai: responses or chat; by default responses at OpenAI's own endpoint, chat elsewhere")
 	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, if the provider supports it")
 	fs.StringVar(&f.Check, "check", "", "a shell command that must also exit with status 0")
-	fs.StringVar(&f.Approve, "approve", "", "how to approve changes that need approval: ask, all, or none, which refuses them (default ask)")
+	fs.StringVar(&f.Approve, "approve", "", "how to approve changes that need approval: ask, all, or none, which declines them (default ask)")
 	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check and for what a model runs: auto, hidden, bwrap, landlock, firejail or none (default auto)")
 	registerNet(fs, &f.Net, "let commands behind walls reach the network")
 	fs.BoolVar(&f.trust, "trust", false, "run the folder's own programs, such as build.sh, without asking; does not accept its settings (see hone help trust)")
@@ -45,7 +45,7 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVar(&f.Prove, "prove", "", "check the check: warn if it passes at the start (strict: stop), and require it to pass again on a clean copy: on, off or strict (default off)")
 	fs.Lookup("prove").NoOptDefVal = "on"
 	fs.StringVar(&f.Keep, "keep", "", "which version of the files to keep when a limit is reached: last, or best, which has the fewest findings (default last)")
-	registerLimits(c, &f.Limits, limitNotes{rounds: fmt.Sprintf(" (default %d)", k.Rounds), patience: " (default never)",
+	registerLimits(c, &f.Limits, limitNotes{rounds: fmt.Sprintf(" (default %d)", k.Rounds), patience: fmt.Sprintf(" (default %d)", loop.DefaultPatience), unreadable: fmt.Sprintf(" (default %d)", loop.DefaultUnreadable),
 		tokens: " (default 5000000)", cost: "; needs [prices] in .config/hone.toml", time: " (default 4h)"})
 	f.output.register(c)
 }
@@ -67,13 +67,14 @@ func registerLimits(c *cobra.Command, f *loop.LimitFlags, add limitNotes) {
 	fs := c.Flags()
 	fs.IntVar(&f.Rounds, "rounds", 0, "maximum number of rounds"+add.rounds)
 	fs.IntVar(&f.Patience, "patience", 0, "stop after N rounds with the same result as an earlier round"+add.patience)
+	fs.IntVar(&f.Unreadable, "unreadable", 0, "stop after N replies in a row that cannot be used"+add.unreadable)
 	fs.Int64Var(&f.MaxTokens, "max-tokens", 0, "stop the run before it uses more than this many tokens"+add.tokens)
 	fs.Float64Var(&f.MaxCost, "max-cost", 0, "stop the run before it costs more than this, in USD"+add.cost)
 	fs.DurationVar(&f.MaxTime, "max-time", 0, "stop the run after this much active time, such as 90m"+add.time)
 }
 
 // limitNotes are the ends of the flags' usage texts, such as their defaults.
-type limitNotes struct{ rounds, patience, tokens, cost, time string }
+type limitNotes struct{ rounds, patience, unreadable, tokens, cost, time string }
 
 func (f *outputFlags) register(c *cobra.Command) {
 	fs := c.Flags()
@@ -121,6 +122,7 @@ func validLimits(c *cobra.Command, f loop.LimitFlags) error {
 		bad  bool
 	}{
 		{"patience", f.Patience < 1 && c.Flags().Changed("patience")},
+		{"unreadable", f.Unreadable < 1 && c.Flags().Changed("unreadable")},
 		{"rounds", f.Rounds < 1 && c.Flags().Changed("rounds")},
 		{"max-tokens", f.MaxTokens < 1 && c.Flags().Changed("max-tokens")},
 		{"max-cost", f.MaxCost <= 0 && c.Flags().Changed("max-cost")},
@@ -140,6 +142,7 @@ func raisedLimits(l hone.Limits, f loop.LimitFlags, ref string) (hone.Limits, er
 	err := cmp.Or(
 		raise(&raised.Rounds, f.Rounds, "rounds", ref),
 		raise(&raised.Patience, f.Patience, "patience", ref),
+		raise(&raised.Unreadable, f.Unreadable, "unreadable", ref),
 		raise(&raised.Tokens, f.MaxTokens, "max-tokens", ref),
 		raise(&raised.Cost, f.MaxCost, "max-cost", ref),
 		raise(&raised.Time, f.MaxTime, "max-time", ref))

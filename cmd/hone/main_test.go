@@ -111,7 +111,8 @@ func die() {
 //	status N ARGS…        runs hone, which must exit with status N
 //	terminal N FILE ARGS… is status with standard input and error on a terminal, where FILE is typed;
 //	                      stderr is what it shows. With -interrupt=TEXT for FILE nothing is
-//	                      typed, and hone is interrupted when the terminal shows TEXT
+//	                      typed, and hone is interrupted when the terminal shows TEXT; with -background
+//	                      nothing is typed, and hone runs in the background of the terminal
 //	trust [DIR]           sets HONE_TRUST to the digest of the settings in DIR (default: here)
 //	tomls DIR             there is a .toml file below DIR, and every one is valid
 //	count N REGEXP FILE   FILE has exactly N matches

@@ -20,7 +20,7 @@ func exitStatus(kind hone.Kind) int {
 	switch kind {
 	case hone.KindDone:
 		return 0
-	case hone.KindRounds, hone.KindStuck, kindDiffers:
+	case hone.KindRounds, hone.KindStuck, hone.KindUnreadable, kindDiffers:
 		return 1
 	case hone.KindUsage, hone.KindPrompt:
 		return 2
@@ -38,15 +38,19 @@ func exitStatus(kind hone.Kind) int {
 const kindDiffers hone.Kind = "differs"
 
 // nextStep returns what to type after a run has ended; empty if there is
-// nothing.
-func nextStep(home *journal.Home, run string, next hone.Next) string {
+// nothing. The changes of a run that went in circles may be worth nothing.
+func nextStep(home *journal.Home, run string, end hone.End) string {
 	if _, err := os.Lstat(filepath.Join(home.Dir(), "runs", run+".jsonl")); errors.Is(err, fs.ErrNotExist) {
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed"
 	}
 	if last, err := home.FindRun("last"); err == nil && last == run {
 		run = "last"
 	}
-	return nextLine(next, run)
+	line := nextLine(end.Next, run)
+	if end.Kind == hone.KindStuck {
+		line += "; or take all changes back: hone undo " + run
+	}
+	return line
 }
 
 // nextLine returns a next action as a command line. The run is an id or "last".

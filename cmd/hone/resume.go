@@ -17,8 +17,8 @@ func (a *app) resumeCommand() *cobra.Command {
 		Use:   "resume RUN",
 		Short: "continue a run that stopped or died",
 		Long: `resume continues a run. Recorded replies are reused, so that you do not pay for them twice. Settings
-stay the same; limits can be raised. If a change still needs your approval, resume asks first. For a
-finished run it only prints the result again. RUN is an id, a unique prefix of an id, or "last".`,
+stay the same; limits can be raised. If questions about changes are open, resume asks them first, on a
+terminal. For a finished run it only prints the result again. RUN is an id, a unique prefix of an id, or "last".`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := validLimits(c, limits); err != nil {
@@ -30,7 +30,7 @@ finished run it only prints the result again. RUN is an id, a unique prefix of a
 	registerDir(c, &dir)
 	c.Flags().StringVar(&baseURL, "base-url", "", "the provider's endpoint, if its address has changed")
 	const own = " (default: the run's own limit)"
-	registerLimits(c, &limits, limitNotes{own, own, own, own, own})
+	registerLimits(c, &limits, limitNotes{own, own, own, own, own, own})
 	output.register(c)
 	return c
 }

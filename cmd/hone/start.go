@@ -151,7 +151,7 @@ func (a *app) useWorkspaceKeys(k loop.Kind, tree *workspace.Tree) error {
 func (a *app) host() harness.Host {
 	h := harness.Host{Getenv: a.env, Environ: a.environ, Version: version(), Observer: a.observer, Walls: a.walls,
 		Notify: func(note string) { a.say("note", note) }, TrustPrograms: a.trust}
-	if a.terminal {
+	if a.present() {
 		h.Trust = a.askTrust
 	}
 	return h

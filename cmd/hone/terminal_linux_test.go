@@ -17,9 +17,14 @@ import (
 // standard input and error on a terminal of its own, types the contents of FILE and the
 // end of input, copies what the terminal shows to standard error, and exits as hone did.
 // With "-interrupt=TEXT" instead of a file it types nothing, and interrupts hone
-// when the terminal shows the text.
+// when the terminal shows the text. With "-background" hone runs in the background of the
+// terminal.
 func onTerminal() {
-	status, err := runOnTerminal(os.Args[1], exec.Command("hone", os.Args[2:]...))
+	hone := exec.Command("hone", os.Args[2:]...)
+	if os.Args[1] == "-background" {
+		hone = exec.Command("sh", append([]string{"-mc", `hone "$@" & wait $!`, "sh"}, os.Args[2:]...)...)
+	}
+	status, err := runOnTerminal(os.Args[1], hone)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "on-terminal:", err)
 		status = 125
@@ -30,7 +35,7 @@ func onTerminal() {
 func runOnTerminal(input string, hone *exec.Cmd) (int, error) {
 	text, interrupt := strings.CutPrefix(input, "-interrupt=")
 	var typed []byte
-	if !interrupt {
+	if !interrupt && input != "-background" {
 		content, err := os.ReadFile(input)
 		if err != nil {
 			return 0, err

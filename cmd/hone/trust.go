@@ -109,7 +109,7 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 		_, err := fmt.Fprintf(a.out, "%s needs no trust: hone would run no program of its own, and no setting opens anything\n", root)
 		return err
 	}
-	if !a.terminal {
+	if !a.present() {
 		a.printNeeds(n)
 	}
 	if err := a.host().Trusted(ctx, n); err != nil {
@@ -122,7 +122,7 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 // notTrusted returns the error of hone trust, whose advice must not be hone trust.
 func (a *app) notTrusted(err error, n harness.Needs) error {
 	hint := "to trust it, answer yes"
-	if !a.terminal {
+	if !a.present() {
 		hint = "type hone trust on a terminal, or accept the programs with HONE_TRUST=1"
 		if digest := n.Digest(); digest != "" {
 			hint = "type hone trust on a terminal, or accept the programs and these settings with HONE_TRUST=" + digest
@@ -206,7 +206,7 @@ func (a *app) confirm(ctx context.Context, question string) bool {
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(a.err)
-	case line := <-a.answerLines():
+	case line := <-a.answerLine():
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":
 			return true

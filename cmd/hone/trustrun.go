@@ -32,7 +32,7 @@ func (a *app) trustRun(ctx context.Context, dir, ref string, yes bool) error {
 		fmt.Fprintf(a.out, "  %-10s %s\n", line.what, render.Line(line.text))
 	}
 	fmt.Fprintln(a.out, "Replies and results in the journal would be used as if they were real: hone show "+run.Run+" --full shows them.")
-	if !yes && !a.terminal {
+	if !yes && !a.present() {
 		return usage("nothing was accepted, because there is no terminal to ask on", "read the lines above, then add --trust")
 	}
 	if !yes && !a.confirm(ctx, "Accept this run, so that resume and undo continue it?") {

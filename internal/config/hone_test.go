@@ -59,6 +59,7 @@ max-tokens = 5000000
 max-cost = 2
 max-time = "4h"
 patience = 2
+unreadable = 4
 keep = "best"
 
 [check]
@@ -162,7 +163,7 @@ func TestLoad(t *testing.T) {
 	want := everyFile{File: File{
 		Model: Model{Model: "openai/gpt-5", BaseURL: "http://localhost:8080/v1", Reasoning: "high", Wire: "chat", Tools: "text", Context: 200_000,
 			MaxOutput: 32_000, IdleTimeout: "90s", TotalTimeout: "1h", Attempts: 3},
-		Limits: Limits{Rounds: 5, MaxTokens: 5_000_000, MaxCost: 2, MaxTime: "4h", Patience: 2, Keep: "best"},
+		Limits: Limits{Rounds: 5, MaxTokens: 5_000_000, MaxCost: 2, MaxTime: "4h", Patience: 2, Unreadable: 4, Keep: "best"},
 		Check: Check{Command: "go test ./...", Env: []string{"DATABASE_URL", "OPENAI_API_KEY"}, Timeout: "10m",
 			Protect: []string{"tests/**", "Makefile"}, Flaky: 3, Prove: "strict"},
 		Guard: Guard{Send: []string{"testdata/**", ".env.ci"}},
@@ -243,7 +244,7 @@ func TestLoadErrors(t *testing.T) {
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: unknown key; did you mean rounds?"},
 		{"[limits]\nmax_token = 5\n", at + "2: limits.max_token: unknown key; did you mean max-tokens?"},
 		{"[limits]\nROUNDS = 5\n", at + "2: limits.ROUNDS: unknown key; did you mean rounds?"},
-		{"[limits]\nspeed = 5\n", at + "2: limits.speed: unknown key; remove it, or use one of: keep, max-cost, max-time, max-tokens, patience, rounds"},
+		{"[limits]\nspeed = 5\n", at + "2: limits.speed: unknown key; remove it, or use one of: keep, max-cost, max-time, max-tokens, patience, rounds, unreadable"},
 		{"[limits.rounds]\nx = 5\n", at + "1: limits.rounds: it is not a whole number; write a whole number greater than 0"},
 		{"model = 'openai/gpt-5'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
 		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
@@ -268,8 +269,8 @@ func TestLoadErrors(t *testing.T) {
 		{"[check]\ncommand = ' '\n", at + "2: check.command: an empty string is not allowed; write some text, or remove it"},
 		{"[check]\nenv = 'A'\n", at + "2: check.env: it is not a list of strings; write a list, such as env = [\"DATABASE_URL\"]"},
 		{"[check]\nenv = ['A=secret']\n", at + "2: check.env: \"A\" is not only the name of a variable; write names without values, such as \"DATABASE_URL\""},
-		{"[limits]\npatience = -1\n", at + "2: limits.patience: -1 is too small; write 0 or a greater whole number"},
-		{"[limits]\npatience = 'long'\n", at + "2: limits.patience: it is not a whole number; write 0 or a greater whole number"},
+		{"[limits]\npatience = 0\n", at + "2: limits.patience: 0 is too small; write a whole number greater than 0"},
+		{"[limits]\npatience = 'long'\n", at + "2: limits.patience: it is not a whole number; write a whole number greater than 0"},
 		{"[limits]\nkeep = 'first'\n", at + "2: limits.keep: \"first\" is not one of the choices; write \"best\" or \"last\""},
 		{"[check]\nprotect = 'tests/**'\n", at + "2: check.protect: it is not a list of strings; write a list, such as protect = [\"docs/**\"]"},
 		{"[check]\nprotect = ['../tests']\n", at + "2: check.protect: \"../tests\" contains \"..\"; write it relative to the root, such as \"docs/**\""},
@@ -400,7 +401,7 @@ func TestSpelledTwice(t *testing.T) {
 
 // TestNone checks that a file can state that there is no limit.
 func TestNone(t *testing.T) {
-	got, err := load(project(t, HonePath, "[limits]\npatience = 0\n[check]\nflaky = 0\nprotect = []\n[undo]\nmax-file = 0\ninclude = []\n"))
+	got, err := load(project(t, HonePath, "[check]\nflaky = 0\nprotect = []\n[undo]\nmax-file = 0\ninclude = []\n"))
 	want := everyFile{File: File{Check: Check{Protect: []string{}}, Undo: Undo{Include: []string{}}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)

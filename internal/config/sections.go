@@ -33,12 +33,13 @@ type Model struct {
 
 // Limits is the [limits] section: the budget of a run.
 type Limits struct {
-	Rounds    int      `toml:"rounds" valid:"positive"`
-	MaxTokens int64    `toml:"max-tokens" valid:"positive"`
-	MaxCost   float64  `toml:"max-cost" valid:"positive"` // in USD
-	MaxTime   Duration `toml:"max-time"`
-	Patience  int      `toml:"patience"`               // the run stops after this many rounds that end like an earlier one; 0 means no limit
-	Keep      string   `toml:"keep" valid:"best|last"` // the tree that an unfinished run leaves
+	Rounds     int      `toml:"rounds" valid:"positive"`
+	MaxTokens  int64    `toml:"max-tokens" valid:"positive"`
+	MaxCost    float64  `toml:"max-cost" valid:"positive"` // in USD
+	MaxTime    Duration `toml:"max-time"`
+	Patience   int      `toml:"patience" valid:"positive"`   // the run stops after this many rounds that end like an earlier one
+	Unreadable int      `toml:"unreadable" valid:"positive"` // the run stops after this many replies in a row that cannot be used
+	Keep       string   `toml:"keep" valid:"best|last"`      // the tree that an unfinished run leaves
 }
 
 // Check is the [check] section.

@@ -122,7 +122,7 @@ func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 			found = append(found, note(v.Path, "You asked to delete this file, but it does not exist."))
 		case v.Ruling == workspace.Deny:
 			found = append(found, note(v.Path, "Your change to this file was refused: "+v.Reason+"."+attempt(e)))
-		case v.Ruling == workspace.Declined:
+		case v.Ruling == workspace.Declined, v.Ruling == workspace.Pending:
 			found = append(found, note(v.Path, "Your change to this file was not approved ("+v.Reason+"). Find a way without it."+attempt(e)))
 		}
 	}

@@ -351,7 +351,7 @@ func TestRefusalsQuoteTheAttempt(t *testing.T) {
 		`{"create-or-update": {".git/hooks/pre-commit": "#!/bin/sh\nboom\n", "specs/s.md": "do less\n", "a": "one"}, "delete": ["nowhere"]}`,
 		`{"create-or-update": {"a": "done"}}`,
 	}}
-	end := process{model: m, rounds: 3, check: until(dir, "a", "done")}.live(t, dir)
+	end := process{model: m, rounds: 3, human: hone.Never{}, check: until(dir, "a", "done")}.live(t, dir)
 	if end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}

@@ -8,38 +8,57 @@ import (
 	"strings"
 
 	"hone"
+	"hone/history"
 	"hone/internal/render"
 )
 
 // Prompter asks the user at the terminal, one question per file, with the change
 // as a diff.
 type Prompter struct {
+	// Present reports whether the user can be asked now; nil means always. If not,
+	// the question is pending.
+	Present func() bool
+
 	screen *Screen
-	lines  <-chan string // closed at the end of input
+	next   func() <-chan string
 }
 
-// NewPrompter returns a Prompter that takes its answers from lines.
-func NewPrompter(s *Screen, lines <-chan string) *Prompter {
-	return &Prompter{screen: s, lines: lines}
+// NewPrompter returns a Prompter that takes its answers from [Lines].
+func NewPrompter(s *Screen, next func() <-chan string) *Prompter {
+	return &Prompter{screen: s, next: next}
 }
 
-// Lines returns the lines of an input. It reads in the background until the input
-// ends, because a read from a terminal cannot be canceled. The channel is closed then.
-func Lines(in io.Reader) <-chan string {
-	lines := make(chan string)
+// Lines returns a function that requests the next line of an input, and returns the
+// channel that will have it. The channel is closed at the end of input. A read from a
+// terminal cannot be canceled, and stops a process in the background; so nothing is
+// read before it is requested.
+func Lines(in io.Reader) (next func() <-chan string) {
+	lines, wanted := make(chan string), make(chan struct{}, 1)
 	go func() {
 		defer close(lines)
 		scan := bufio.NewScanner(in)
-		for scan.Scan() {
+		for range wanted {
+			if !scan.Scan() {
+				return
+			}
 			lines <- scan.Text()
 		}
 	}()
-	return lines
+	return func() <-chan string {
+		select {
+		case wanted <- struct{}{}:
+		default: // it is requested already
+		}
+		return lines
+	}
 }
 
 // Ask shows the question and waits for an answer. After q, or at the end of
 // input, it returns hone.ErrPending and the question stays open.
 func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) {
+	if p.Present != nil && !p.Present() {
+		return hone.Answer{By: history.NoUser}, nil
+	}
 	p.show(q)
 	for {
 		p.prompt(q)
@@ -47,7 +66,7 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 		case <-ctx.Done():
 			p.screen.Say("")
 			return hone.Answer{}, ctx.Err()
-		case line, ok := <-p.lines:
+		case line, ok := <-p.next():
 			if !ok {
 				p.screen.Say("")
 				return hone.Answer{}, hone.ErrPending
