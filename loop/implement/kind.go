@@ -143,7 +143,7 @@ func (f flags) readQuery(tree *workspace.Tree) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := tree.Root().Stat(laterDir + "/" + QueryName); !ok && err == nil {
+	if _, err := os.Stat(filepath.Join(tree.Dir(), laterDir, QueryName)); !ok && err == nil {
 		return "", loop.Usage("there is no query.txt; hone does not look for its files in "+laterDir+"/, where later versions of code-commit have them",
 			fmt.Sprintf("hone implement --query-file %s/%s, with the key in GEMINI_API_KEY; and let git ignore %[1]s/, so that no model gets its files", laterDir, QueryName))
 	}

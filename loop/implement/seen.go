@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -157,7 +158,12 @@ const differs = "differs from " + RollupName
 
 // seenByAge returns what counts as seen with a rollup without known headers.
 func seenByAge(tree *workspace.Tree, files workspace.Manifest) (seen seenFiles, warnings []string, err error) {
-	info, err := tree.Root().Lstat(RollupName)
+	root, err := os.OpenRoot(tree.Dir())
+	if err != nil {
+		return seen, nil, fmt.Errorf("read the code base: %w", err)
+	}
+	defer root.Close()
+	info, err := root.Lstat(RollupName)
 	if err != nil {
 		return seen, nil, fmt.Errorf("read the code base: %w", err)
 	}
@@ -168,7 +174,7 @@ func seenByAge(tree *workspace.Tree, files workspace.Manifest) (seen seenFiles, 
 			continue
 		}
 		seen.Digests[e.Path] = e.Digest
-		if info, err := tree.Root().Lstat(e.Path); err == nil && info.ModTime().After(made) {
+		if info, err := root.Lstat(e.Path); err == nil && info.ModTime().After(made) {
 			seen.Digests[e.Path] = differs
 			seen.Users = append(seen.Users, e.Path)
 		}

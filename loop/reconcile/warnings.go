@@ -45,7 +45,7 @@ func (l Loop) noSpecs(files workspace.Manifest) string {
 	}
 	for _, e := range files {
 		if at, _, ok := strings.Cut(e.Path, "/specs/"); ok && path.Ext(e.Path) == ".md" && !strings.HasPrefix(at, ".") {
-			return fmt.Sprintf("%s; if those in %s are meant: hone reconcile %s", text, render.Path(at+"/specs/"), render.Path(at))
+			return fmt.Sprintf("%s; those in %s count if SOURCE_DIR is %s", text, render.Path(at+"/specs/"), render.Path(at))
 		}
 	}
 	return text
