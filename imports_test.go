@@ -37,7 +37,7 @@ func house() []room {
 		providers = "model/*"
 		root      = "."
 	)
-	ground := []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/excerpt"}
+	ground := []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/excerpt", "internal/reply"}
 	first := append(ground[:len(ground):len(ground)], "check", "block", "tool", "internal/render")
 	return []room{
 		{folder: standard, floor: 0},
@@ -68,17 +68,19 @@ func house() []room {
 		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"sandbox"}, test: true},
 		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/placeholder", "sandbox/internal/kernel", "sandbox/internal/process", "sandbox/internal/loopback"}},
 		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/workshop", "sandbox/wall"}},
-		{folder: "block", floor: 1, may: []string{"workspace", "workspace/treepath"}},
+		{folder: "internal/reply", floor: 1, may: []string{"model"}},
+		{folder: "block", floor: 1, may: []string{"workspace", "workspace/treepath", "internal/reply"}},
 		{folder: "tool/allow", floor: 0},
-		{folder: "tool", floor: 1, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "tool/allow"}},
+		{folder: "tool", floor: 1, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "tool/allow", "internal/reply"}},
 		{folder: "internal/render", floor: 1, may: []string{"workspace", "workspace/treepath", "workspace/secret", "block"}},
+		{folder: "model/texttools", floor: 1, may: []string{"model", "internal/reply"}},
 		{folder: "model/command", floor: 1, may: []string{"model", "sandbox"}},
 		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
 		{folder: providers, floor: 1, may: []string{"model"}},
 
 		{folder: "history", floor: 2, may: []string{"journal", "workspace", "workspace/treepath", "workspace/restore", "check", "model"}},
 
-		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "history"}},
+		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "history", "internal/reply"}},
 
 		{folder: "internal/config", floor: 0},
 		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},

@@ -8,6 +8,7 @@
 //	        | "^^^" path   a complete file
 //	        | "$$$start"   the reason why no file needs to change
 //	closing = "&&&end" | "%%%end" | "^^^end" | "$$$end"
+//	        | "^^^delete"  in place of "^^^end": the file is to be deleted
 //
 // [Parse] reads a reply and returns all its problems; [Format] writes one.
 // Parse(Format(r)) equals r if [Reply.Check] returns nil for r, and for every r
@@ -43,8 +44,12 @@
 // file (ruling C4). So a file without a final line break cannot be written. The
 // text of other blocks is the same without its last line break.
 //
-// A path is everything that follows "^^^". This package does not decide which
-// paths are forbidden. A file called "end" is written as `^^^./end`.
+// A path is everything that follows "^^^", without backticks around it. This package
+// does not decide which paths are forbidden. A file called "end" or "delete" is
+// written as `^^^./end`.
+//
+// A file is deleted by its path and "^^^delete", with nothing between; a "^^^end"
+// after that is ignored.
 package block
 
 import "fmt"
@@ -54,7 +59,7 @@ import "fmt"
 type Reply struct {
 	Thoughts []string // &&&: for the user
 	Debug    []string // %%%: for the model's own later rounds
-	Files    []File   // ^^^: files to write
+	Files    []File   // ^^^: files to write or delete
 	Done     []string // $$$: why no file needs to change
 }
 
@@ -62,6 +67,7 @@ type Reply struct {
 type File struct {
 	Path    string // as written, without white space around it
 	Content []byte // nil means an empty file; Parse returns nil for one
+	Delete  bool   // the file is to be deleted; Content is nil
 }
 
 // Problem is one problem of a reply, worded for the model that wrote it.

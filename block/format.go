@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"hone/internal/reply"
 )
 
 // Format writes a reply: thoughts, debugging thoughts, files and $$$ blocks,
@@ -40,11 +42,14 @@ func writeFile(b *strings.Builder, f File) {
 		// With a fourth sign in a row the line would not be a marker.
 		mark += " "
 	}
-	content := string(f.Content)
+	content, last := string(f.Content), file.closing()
 	if content != "" && !strings.HasSuffix(content, "\n") {
 		content += "\n"
 	}
-	writeBlock(b, mark+f.Path, content, file.closing())
+	if f.Delete {
+		content, last = "", "^^^delete"
+	}
+	writeBlock(b, mark+f.Path, content, last)
 }
 
 // writeBlock writes marker lines around contents that are empty or end in a
@@ -61,8 +66,8 @@ func writeBlock(b *strings.Builder, first, content, last string) {
 // Check returns nil if Parse(Format(r)) returns r without problems; a nil and
 // an empty Content count as equal. Otherwise the error says what cannot be
 // written: text that contains marker lines or ends in a carriage return, a file
-// without a final line break, a path that is empty, is "end", has white space
-// around it or spans lines, a file written twice, files together with Done, or
+// without a final line break, one to delete with content, a path that is empty, is
+// "end" or "delete", has backticks or white space around it or spans lines, a file written twice, files together with Done, or
 // neither.
 func (r Reply) Check() error {
 	for k, texts := range [kinds][]string{thought: r.Thoughts, debug: r.Debug, done: r.Done} {
@@ -104,6 +109,9 @@ func checkFile(f File, seen map[string]bool) error {
 	}
 	seen[cleaned] = true
 	content := string(f.Content)
+	if f.Delete && content != "" {
+		return errors.New("a file to delete has content")
+	}
 	if content != "" && !strings.HasSuffix(content, "\n") {
 		return errors.New("the content does not end in a line break")
 	}
@@ -114,7 +122,9 @@ func checkPath(name string) error {
 	switch {
 	case name == "":
 		return errors.New("the path is empty")
-	case strings.EqualFold(name, "end"):
+	case reply.Unquoted(name) != name:
+		return errors.New("the path has backticks around it")
+	case strings.EqualFold(name, "end"), strings.EqualFold(name, "delete"):
 		return errors.New("this path would close a block; write ./ before it")
 	case strings.TrimSpace(name) != name:
 		return errors.New("the path has white space around it")

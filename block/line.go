@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"hone/internal/reply"
 )
 
 // kind is one of the four kinds of blocks.
@@ -62,7 +64,7 @@ func classify(line string) (kind, role) {
 // roleOf returns the role of a line from what follows its three signs.
 func roleOf(k kind, rest string) role {
 	switch {
-	case strings.EqualFold(rest, "end"):
+	case strings.EqualFold(rest, "end"), k == file && strings.EqualFold(rest, "delete"):
 		return closing
 	case k == file && rest != "", strings.EqualFold(rest, "start"):
 		return opening
@@ -88,7 +90,13 @@ func isWord(s string) bool {
 
 // pathOf returns the path in the opening marker of a file.
 func pathOf(line string) string {
-	return strings.TrimSpace(strings.TrimSpace(line)[len("^^^"):])
+	return reply.Unquoted(strings.TrimSpace(strings.TrimSpace(line)[len("^^^"):]))
+}
+
+// deletes reports whether the closing marker of a file deletes it.
+func deletes(line string) bool {
+	_, r := classify(line)
+	return r == closing && strings.EqualFold(pathOf(line), "delete")
 }
 
 // displayLine returns a line for a message: trimmed, shortened, and escaped if

@@ -108,6 +108,8 @@ func (p *parser) match(m marker) {
 	top := p.last[m.kind]
 	i := len(p.marks)
 	switch {
+	case p.endsDeletion(m):
+		return
 	case m.role == slip && top != none && p.marks[top].role == opening:
 		if p.marks[top].slip == 0 {
 			p.marks[top].slip = m.line
@@ -121,6 +123,17 @@ func (p *parser) match(m marker) {
 		p.last[m.kind] = p.marks[top].under
 	}
 	p.marks = append(p.marks, m)
+}
+
+// endsDeletion reports whether m is an end that follows the deletion of a file.
+func (p *parser) endsDeletion(m marker) bool {
+	if len(p.marks) == 0 || m.kind != file || m.role != closing || p.last[file] != none {
+		return false
+	}
+	before := p.marks[len(p.marks)-1]
+	line := p.lineAt(before.start)
+	return before.kind == file && before.matched && deletes(line) && !deletes(p.lineAt(m.start)) &&
+		strings.TrimSpace(p.text[before.start+len(line):m.start]) == ""
 }
 
 // push makes m, with index i, the last open marker of its kind. It replaces an
@@ -152,8 +165,12 @@ func (p *parser) collect() Reply {
 		case done:
 			r.Done = append(r.Done, withoutBreak(content))
 		case file:
-			f := File{Path: pathOf(line)}
-			if content != "" {
+			f := File{Path: pathOf(line), Delete: deletes(p.lineAt(p.marks[m.mate].start))}
+			if f.Delete && strings.TrimSpace(content) != "" {
+				p.addDeletesText(&p.marks[m.mate])
+				continue
+			}
+			if content != "" && !f.Delete {
 				f.Content = []byte(content)
 			}
 			r.Files = append(r.Files, f)

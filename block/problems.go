@@ -156,6 +156,13 @@ func (p *parser) checkRepeat(m *marker, name string, lines map[string]int) {
 	lines[cleaned] = m.line
 }
 
+// addDeletesText reports a deletion with text between the path and ^^^delete.
+func (p *parser) addDeletesText(m *marker) {
+	p.add(&p.repeat, m, func() string {
+		return "deletes a file, but there is text before it; write ^^^ and the path and then ^^^delete, each alone on its line, or ^^^end to write the text to the file"
+	})
+}
+
 // checkWhole reports a reply that does not say what to do (ruling C6). It is
 // silent if the reply tried to, because that problem is reported already.
 func (p *parser) checkWhole() {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"hone/internal/reply"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
@@ -71,6 +72,9 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 			return Failure(fault), nil
 		}
 		changed := applyPlaces(content, places)
+		if err := reply.Edit(p, content, changed, newTexts(args.Edits)); err != nil {
+			return Failure(fmt.Sprintf("%v. Nothing was changed", err)), nil
+		}
 		v, err := applyContent(ctx, apply, in, p, changed)
 		switch {
 		case err != nil:
@@ -83,6 +87,14 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		text, err := editReport(p, content, changed, places)
 		return Result{Text: text, Shown: knownDigest(p, changed)}, err
 	})
+}
+
+func newTexts(edits []replacement) []string {
+	texts := make([]string, len(edits))
+	for i, e := range edits {
+		texts[i] = e.New
+	}
+	return texts
 }
 
 // originalContent returns the contents to which the edits apply: those of the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"hone/internal/reply"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
@@ -40,7 +41,10 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		if wouldLoseBytes(tree, p, in.seen) {
 			return Failure(p + " contains bytes that are not UTF-8, which write would lose; use edit, which keeps them"), nil
 		}
-		content := []byte(args.Content)
+		content, fault := contentAsMeant(tree, in, p, []byte(args.Content))
+		if fault != nil {
+			return Failure(fmt.Sprintf("%s was not written: %v", p, fault)), nil
+		}
 		v, err := applyContent(ctx, apply, in, p, content)
 		switch {
 		case err != nil:
@@ -52,6 +56,23 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		}
 		return Result{Text: fmt.Sprintf("Wrote %s (%d bytes)", p, len(content)), Shown: knownDigest(p, content)}, nil
 	})
+}
+
+// contentAsMeant returns what to write for the contents that the model sent, or an
+// error if they or the path cannot be meant (ruling G15).
+func contentAsMeant(tree *workspace.Tree, in Input, p string, content []byte) ([]byte, error) {
+	exists := func(p string) bool {
+		_, _, err := tree.Read(p)
+		return err == nil
+	}
+	if err := reply.Path(p, exists); err != nil {
+		return nil, err
+	}
+	old, err := originalContent(tree, in, p)
+	if err != nil {
+		old = nil
+	}
+	return reply.StyleOf(old).Apply(content), reply.Content(p, old, content)
 }
 
 // wouldLoseBytes reports whether a file that the model has seen contains invalid

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sort"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"hone/internal/artifact"
 	"hone/internal/excerpt"
 	"hone/internal/render"
+	"hone/internal/reply"
 	"hone/model"
 	"hone/sandbox"
 	"hone/workspace"
@@ -80,12 +82,12 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err := l.log(ctx, r, "query.txt", withNewline(l.Coder.System)+"\n"+p.text()); err != nil {
 		return nil, err
 	}
-	reply, err := r.Ask(ctx, l.Coder, p.messages())
+	got, err := r.Ask(ctx, l.Coder, p.messages())
 	if err != nil {
 		return nil, err
 	}
-	said, problems := read(reply)
-	if err := l.logReply(ctx, r, reply, said); err != nil {
+	said, problems := read(got)
+	if err := l.logReply(ctx, r, got, said); err != nil {
 		return nil, err
 	}
 	users, err := p.seen.usersChanges(ctx, r)
@@ -95,12 +97,17 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	p.seen.add(users)
 	ch := change(said)
 	if len(problems) == 0 {
+		if ch, problems, err = r.Meant(ctx, ch); err != nil {
+			return nil, err
+		}
+	}
+	if len(problems) == 0 {
 		if problems, err = refusals(ctx, r, ch, p.seen.digest); err != nil {
 			return nil, err
 		}
 	}
 	if len(problems) > 0 {
-		return l.unusable(ctx, r, reply, problems)
+		return l.unusable(ctx, r, got, problems)
 	}
 	vs, err := r.Apply(ctx, ch, p.seen.digest)
 	if err != nil {
@@ -115,25 +122,35 @@ func record(ctx context.Context, r *hone.Run, e exchange) error {
 	return err
 }
 
-// read parses a reply. A reply that did not end normally is a problem even if it can
-// be parsed (ruling G3).
-func read(reply model.Reply) (block.Reply, []string) {
-	said, problems := block.Parse(reply.Text())
-	var texts []string
-	if !reply.Finish.Normal() {
-		texts = append(texts, fmt.Sprintf("the response did not end normally (%s)",
-			strings.TrimSpace(string(reply.Finish)+" "+reply.Detail)))
+// read parses a reply, without its reasoning. A reply that did not end normally is a
+// problem even if it can be parsed (ruling G3).
+func read(got model.Reply) (block.Reply, []string) {
+	said, problems := block.Parse(answer(got.Text()))
+	if cause := reply.Ended(got); cause != "" {
+		return said, []string{cause}
 	}
+	var texts []string
 	for _, p := range problems {
 		texts = append(texts, p.String())
 	}
 	return said, texts
 }
 
+// answer returns a reply's text with its reasoning replaced by empty lines, so that
+// the numbers of the lines stay. A tag inside a block is not the end of reasoning.
+func answer(text string) string {
+	spans := block.Spans(text)
+	after := reply.Answer(text, func(at int) bool {
+		i := sort.Search(len(spans), func(i int) bool { return spans[i][1] > at })
+		return i < len(spans) && spans[i][0] <= at
+	})
+	return strings.Repeat("\n", strings.Count(text[:len(text)-len(after)], "\n")) + after
+}
+
 func change(said block.Reply) workspace.Change {
 	var ch workspace.Change
 	for _, f := range said.Files {
-		ch.Edits = append(ch.Edits, workspace.Edit{Path: f.Path, Content: f.Content})
+		ch.Edits = append(ch.Edits, workspace.Edit{Path: f.Path, Content: f.Content, Delete: f.Delete})
 	}
 	return ch
 }
@@ -159,8 +176,8 @@ const sourceReply = "reply"
 
 // unusable returns the finding that a reply wrote nothing. It takes the place of the
 // build's output in the log and in the next prompt (ruling C7).
-func (l Loop) unusable(ctx context.Context, r *hone.Run, reply model.Reply, problems []string) ([]check.Finding, error) {
-	if err := record(ctx, r, exchange{Text: excerpt.Middle(reply.Text(), maxReply)}); err != nil {
+func (l Loop) unusable(ctx context.Context, r *hone.Run, got model.Reply, problems []string) ([]check.Finding, error) {
+	if err := record(ctx, r, exchange{Text: excerpt.Middle(strings.TrimLeft(answer(got.Text()), "\n"), maxReply)}); err != nil {
 		return nil, err
 	}
 	text := "The response could not be used: no file was written and the build did not run.\n\n- " + strings.Join(problems, "\n- ") + "\n"
@@ -172,15 +189,15 @@ func (l Loop) unusable(ctx context.Context, r *hone.Run, reply model.Reply, prob
 
 // logReply writes a reply to the logs: the provider's response, the text, and the
 // messages to the user (rulings C8 and C9).
-func (l Loop) logReply(ctx context.Context, r *hone.Run, reply model.Reply, said block.Reply) error {
-	raw := string(response(reply.Raw))
+func (l Loop) logReply(ctx context.Context, r *hone.Run, got model.Reply, said block.Reply) error {
+	raw := string(response(got.Raw))
 	if raw == "" {
 		raw = "null"
 	}
 	if err := l.log(ctx, r, "response.json", raw+"\n"); err != nil {
 		return err
 	}
-	if err := l.log(ctx, r, "response.txt", reply.Text()); err != nil {
+	if err := l.log(ctx, r, "response.txt", got.Text()); err != nil {
 		return err
 	}
 	for _, thought := range said.Thoughts {

@@ -208,7 +208,7 @@ I assume A.
 When the file replacements were made, the build provided the following output:
 
 STDOUT:
-` + "a says one\r" + `
+` + "a says one" + `
 
 
 STDERR:
@@ -244,7 +244,7 @@ $$$end
 When the file replacements were made, the build provided the following output:
 
 STDOUT:
-` + "a says one\r" + `
+` + "a says one" + `
 
 
 STDERR:
@@ -261,7 +261,7 @@ half
 
 The response could not be used: no file was written and the build did not run.
 
-- the response did not end normally (length)
+- it reached the output limit. Make a smaller change in one reply, and leave out files that stay as they are
 `}
 	kept := logs(t, dir)
 	for i, w := range want {
@@ -275,7 +275,7 @@ The response could not be used: no file was written and the build did not run.
 	for name, w := range map[string]string{
 		"query-1-response.json": "{\"candidates\":[]}\n",
 		"query-2-response.txt":  m.replies[1],
-		"query-1-build.txt":     "STDOUT:\na says one\r\n\n\nSTDERR:\nlooked\n\n\nbuild.sh: exit status 1\n",
+		"query-1-build.txt":     "STDOUT:\na says one\n\n\nSTDERR:\nlooked\n\n\nbuild.sh: exit status 1\n",
 		"query-2-build.txt":     "The response could not be used: no file was written and the build did not run.\n\n- line 10: ^^^a is not closed; write ^^^end alone on a line after its text\n",
 		"query-5-build.txt":     "STDOUT:\na says done\n\n\nSTDERR:\nlooked\n\n",
 	} {

@@ -292,7 +292,7 @@ func TestStaleRollup(t *testing.T) {
 			"^^^a\ndone\n^^^end\n^^^gone\nagain\n^^^end\n",
 		}}
 		end := process{model: m, rounds: 8}.live(t, dir)
-		want := map[string]string{"a": "done\nbuilt\n", "doc.md": "x\n", "b": "bee\n", "stale": "new\n", "cut": "one\n", "empty": "x\n", "rule.md": "x\n", "gone": "again\n"}
+		want := map[string]string{"a": "done\nbuilt\n", "doc.md": "x\n", "b": "bee\n", "stale": "new\n", "cut": "one\n", "empty": "x\n", "rule.md": "x\r\n", "gone": "again\n"}
 		tree := crashtest.Tree(t, dir)
 		for name, text := range want {
 			if tree[name] != text {

@@ -88,6 +88,13 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if len(problems) > 0 {
 		return problems, nil
 	}
+	ch, faults, err := r.Meant(ctx, ch)
+	if err != nil {
+		return nil, err
+	}
+	if len(faults) > 0 {
+		return unmeant(faults), nil
+	}
 	verdicts, err := r.Apply(ctx, ch, p.seen)
 	if err != nil {
 		return nil, err

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
-	"regexp"
 	"strings"
 
 	"hone/check"
+	"hone/internal/reply"
 	"hone/model"
 	"hone/workspace"
 )
@@ -21,83 +20,35 @@ func unreadable(format string, args ...any) check.Finding {
 	return check.Finding{Source: "reply", Text: "Your last reply could not be used, and no part of it was applied: " + fmt.Sprintf(format, args...)}
 }
 
+// unmeant returns the findings about a reply with edits that cannot be meant.
+func unmeant(faults []string) []check.Finding {
+	var found []check.Finding
+	for _, fault := range faults {
+		found = append(found, unreadable("%s", fault))
+	}
+	return found
+}
+
 // read returns the change in a reply, or all problems that can be found at once. known
 // lists the files of the tree.
-func read(reply model.Reply, known []string) (workspace.Change, []check.Finding) {
-	if !reply.Finish.Normal() {
-		return workspace.Change{}, []check.Finding{unreadable("it did not end normally (%s). %s",
-			strings.TrimSpace(string(reply.Finish)+" "+reply.Detail), advice(reply.Finish))}
+func read(got model.Reply, known []string) (workspace.Change, []check.Finding) {
+	if cause := reply.Ended(got); cause != "" {
+		return workspace.Change{}, []check.Finding{unreadable("%s.", cause)}
 	}
-	text, err := object(reply.Text())
+	object, err := reply.Object(got.Text(), isKey)
 	if err != nil {
 		return workspace.Change{}, []check.Finding{unreadable("%v", err)}
 	}
-	ch, err := edits(text)
+	ch, err := decode(object)
 	if err != nil {
 		return workspace.Change{}, []check.Finding{unreadable("%v", err)}
 	}
 	return ch, collisions(ch, known)
 }
 
-func advice(f model.Finish) string {
-	if f == model.Length {
-		return "It reached the output limit: make a smaller change in one reply, and leave out files that stay as they are."
-	}
-	return "Answer with the JSON object alone."
-}
-
-// fence matches an opening Markdown fence for JSON.
-var fence = regexp.MustCompile("(?m)^[ \t]*```json[ \t]*\r?$")
-
-// object returns the JSON in a reply: the reply itself, or the contents of its one
-// ```json fence (ruling B6), which may be followed by the rest of the reply: where the
-// JSON ends is decided by the JSON, because its strings may contain fences.
-func object(text string) (string, error) {
-	trimmed := strings.TrimSpace(text)
-	if trimmed == "" {
-		return "", errors.New("it was empty. Answer with the JSON object")
-	}
-	if strings.HasPrefix(trimmed, "{") {
-		return trimmed, nil
-	}
-	at := fence.FindStringIndex(text)
-	if at == nil {
-		return "", errors.New("it contains no JSON object: answer with the bare object, or put it in one ```json fence")
-	}
-	return strings.TrimSpace(text[at[1]:]), nil
-}
-
-// edits decodes the object. It may be followed only by the closing fence and by prose
-// without another ```json fence.
-func edits(text string) (workspace.Change, error) {
-	d := json.NewDecoder(strings.NewReader(text))
-	var raw json.RawMessage
-	if err := d.Decode(&raw); err != nil {
-		return workspace.Change{}, syntax(text, err)
-	}
-	rest := strings.TrimSpace(text[d.InputOffset():])
-	if rest != "" && !strings.HasPrefix(rest, "```") {
-		return workspace.Change{}, fmt.Errorf("something follows the JSON object: %.60q", rest)
-	}
-	if fence.MatchString(rest) {
-		return workspace.Change{}, errors.New("it contains more than one ```json fence: put the whole answer into one object")
-	}
-	return decode(raw)
-}
-
-// syntax returns an error with the line of the JSON's syntax error.
-func syntax(text string, err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return errors.New("the JSON object is not closed: the reply ends in the middle of it")
-	}
-	var s *json.SyntaxError
-	if !errors.As(err, &s) {
-		return fmt.Errorf("the JSON is invalid: %w", err)
-	}
-	at := max(0, min(int(s.Offset)-1, len(text)))
-	line := 1 + strings.Count(text[:at], "\n")
-	from, to := max(0, at-30), min(len(text), at+30)
-	return fmt.Errorf("the JSON is invalid: %w, on line %d of the object, near %q", err, line, text[from:to])
+// isKey reports whether a key is one of the answer's, or a misspelling of one.
+func isKey(key string) bool {
+	return key == keyWrite || key == keyDelete || resembles(key, keyWrite) || resembles(key, keyDelete)
 }
 
 const (
@@ -186,22 +137,49 @@ func writes(d *json.Decoder, ch *workspace.Change) error {
 		return fmt.Errorf("%q must be an object of paths and contents", keyWrite)
 	}
 	return eachKey(raw, func(p string, d *json.Decoder) error {
-		var content *string
-		if err := d.Decode(&content); err != nil || content == nil {
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		content, ok := stringIn(value, "contents", "content")
+		if !ok {
 			return fmt.Errorf("the contents of %q must be a string with the whole file", p)
 		}
-		ch.Edits = append(ch.Edits, workspace.Edit{Path: p, Content: []byte(*content)})
+		ch.Edits = append(ch.Edits, workspace.Edit{Path: reply.Unquoted(p), Content: []byte(content)})
 		return nil
 	})
 }
 
+// stringIn returns a string, or the one string member of an object that has one of
+// the names, as in Bork's later form with a rationale for each edit.
+func stringIn(value json.RawMessage, names ...string) (string, bool) {
+	var s *string
+	if json.Unmarshal(value, &s) == nil && s != nil {
+		return *s, true
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(value, &members) != nil {
+		return "", false
+	}
+	for _, name := range names {
+		if json.Unmarshal(members[name], &s) == nil && s != nil {
+			return *s, true
+		}
+	}
+	return "", false
+}
+
 func deletions(d *json.Decoder, ch *workspace.Change) error {
-	var paths []string
-	if err := d.Decode(&paths); err != nil {
+	var list []json.RawMessage
+	if err := d.Decode(&list); err != nil {
 		return fmt.Errorf("%q must be a list of paths", keyDelete)
 	}
-	for _, p := range paths {
-		ch.Edits = append(ch.Edits, workspace.Edit{Path: p, Delete: true})
+	for _, value := range list {
+		p, ok := stringIn(value, "file", "path")
+		if !ok {
+			return fmt.Errorf("%q must be a list of paths", keyDelete)
+		}
+		ch.Edits = append(ch.Edits, workspace.Edit{Path: reply.Unquoted(p), Delete: true})
 	}
 	return nil
 }

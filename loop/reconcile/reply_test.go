@@ -10,7 +10,7 @@ import (
 	"hone/workspace"
 )
 
-func reply(text string) model.Reply {
+func replied(text string) model.Reply {
 	return model.Reply{Parts: []model.Part{{Text: text}}, Finish: model.Stop}
 }
 
@@ -28,6 +28,12 @@ func TestReadReply(t *testing.T) {
 		"a fence inside a string":      {"```json\n{\"create-or-update\": {\"a\": \"```json\\n{}\\n```\\n\"}}\n```", []workspace.Edit{write("a", "```json\n{}\n```\n")}},
 		"a fence with CRLF":            {"```json\r\n{\"delete\": [\"a\"]}\r\n```\r\n", []workspace.Edit{gone("a")}},
 		"another fence beside it":      {"```sh\nmake\n```\n```json\n{\"delete\": [\"a\"]}\n```\n```sh\nmake test\n```", []workspace.Edit{gone("a")}},
+		"a draft in reasoning":         {"<think>{\"delete\": [\"a\"]}</think>\n{\"delete\": [\"b\"]}", []workspace.Edit{gone("b")}},
+		"a tag in the contents":        {`{"create-or-update": {"a": "</think>"}}`, []workspace.Edit{write("a", "</think>")}},
+		"in tags":                      {"Done:\n<answer>{\"delete\": [\"a\"]}</answer>", []workspace.Edit{gone("a")}},
+		"with rationales":              {`{"create-or-update": {"a": {"rationale": "r", "contents": "x"}}, "delete": [{"rationale": "r", "file": "b"}]}`, []workspace.Edit{write("a", "x"), gone("b")}},
+		"commas too many":              {`{"create-or-update": {"a": "x",}, "delete": ["b",],}`, []workspace.Edit{write("a", "x"), gone("b")}},
+		"a path in backticks":          {"{\"delete\": [\"`a`\"]}", []workspace.Edit{gone("a")}},
 		"both lists empty":             {`{"create-or-update": {}, "delete": []}`, nil},
 		"missing keys mean empty":      {`{}`, nil},
 		"null means empty":             {`{"create-or-update": null, "delete": null}`, nil},
@@ -36,7 +42,7 @@ func TestReadReply(t *testing.T) {
 		"forbidden paths are no fault": {`{"create-or-update": {"../x": "1", ".git/config": "2"}}`, []workspace.Edit{write("../x", "1"), write(".git/config", "2")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ch, problems := read(reply(c.text), []string{"c/d", "a"})
+			ch, problems := read(replied(c.text), []string{"c/d", "a"})
 			if len(problems) > 0 {
 				t.Fatalf("unreadable: %v", problems)
 			}
@@ -51,15 +57,15 @@ func TestUnreadableReplySaysWhy(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":                       {" \n", "empty"},
 		"prose alone":                 {"All is well.", "no JSON object"},
-		"two fences":                  {"```json\n{\"delete\": [\"a\"]}\n```\n```json\n{}\n```", "more than one"},
-		"something behind":            {`{} and so on`, "something follows"},
+		"two fences":                  {"```json\n{\"delete\": [\"a\"]}\n```\n```json\n{\"delete\": []}\n```", "more than one"},
+		"something behind":            {`{} and so on`, "no JSON object"},
 		"not closed":                  {`{"delete": ["a"`, "not closed"},
 		"broken in line 3":            {"{\n\"delete\": [],\n\"create-or-update\": {\"a\": x}}", "line 3"},
-		"no object":                   {"```json\n[1]\n```", "not an object"},
+		"no object":                   {"```json\n[1]\n```", "no JSON object"},
 		"a misspelt key":              {`{"create_or_update": {"a": "x"}}`, `"create_or_update" is not one of`},
 		"neither key":                 {`{"files": {"a": "x"}}`, "neither"},
 		"a key twice":                 {`{"delete": [], "delete": ["a"]}`, "appears twice in the object"},
-		"contents that are no string": {`{"create-or-update": {"a": {"contents": "x"}}}`, `contents of "a"`},
+		"contents that are no string": {`{"create-or-update": {"a": {"text": "x"}}}`, `contents of "a"`},
 		"contents null":               {`{"create-or-update": {"a": null}}`, `contents of "a"`},
 		"a list where an object is":   {`{"create-or-update": ["a"]}`, "must be an object"},
 		"delete that is no list":      {`{"delete": "a"}`, "must be a list"},
@@ -71,7 +77,7 @@ func TestUnreadableReplySaysWhy(t *testing.T) {
 		"a folder to delete":          {`{"delete": ["c"]}`, `"c" is a directory`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, problems := read(reply(c.text), []string{"c/d", "a"})
+			_, problems := read(replied(c.text), []string{"c/d", "a"})
 			if len(problems) == 0 {
 				t.Fatal("it was read")
 			}
@@ -83,7 +89,7 @@ func TestUnreadableReplySaysWhy(t *testing.T) {
 }
 
 func TestAllCollisionsAreSaidAtOnce(t *testing.T) {
-	_, problems := read(reply(`{"create-or-update": {"a/b": "x", "n": "1"}, "delete": ["c", "n"]}`), []string{"c/d", "a"})
+	_, problems := read(replied(`{"create-or-update": {"a/b": "x", "n": "1"}, "delete": ["c", "n"]}`), []string{"c/d", "a"})
 	if len(problems) != 3 {
 		t.Errorf("%d problems, want 3: %v", len(problems), problems)
 	}
@@ -92,10 +98,11 @@ func TestAllCollisionsAreSaidAtOnce(t *testing.T) {
 // TestAbnormalEndIsUnreadable: ruling G3, whatever the text parses to.
 func TestAbnormalEndIsUnreadable(t *testing.T) {
 	for _, f := range []model.Finish{model.Length, model.Filtered, model.Other} {
-		r := reply(`{"delete": ["a"]}`)
+		r := replied(`{"delete": ["a"]}`)
 		r.Finish, r.Detail = f, "why it ended"
 		ch, problems := read(r, nil)
-		if len(ch.Edits) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Text, string(f)) {
+		want := map[model.Finish]string{model.Length: "output limit", model.Filtered: "filtered: why it ended", model.Other: "other: why it ended"}[f]
+		if len(ch.Edits) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Text, want) {
 			t.Errorf("%s: %v, %v", f, ch, problems)
 		}
 	}
@@ -106,7 +113,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		ch, problems := read(reply(s), []string{"a", "b/c"})
+		ch, problems := read(replied(s), []string{"a", "b/c"})
 		if len(problems) == 0 && strings.TrimSpace(s) == "" {
 			t.Error("an empty reply was read")
 		}
@@ -126,7 +133,7 @@ func BenchmarkReadHostile(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(s)))
 			for b.Loop() {
-				read(reply(s), nil)
+				read(replied(s), nil)
 			}
 		})
 	}

@@ -1,0 +1,134 @@
+package reply
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+const bom = "\uFEFF"
+
+// Content judges the contents that a model sent for a file. old is nil if there is
+// no such file.
+//
+// The error says why the contents cannot be meant, and what to send instead: a line
+// stands for omitted code, everything is a fence, a diff, SEARCH/REPLACE blocks,
+// numbered lines or escaped text, or it is a part of the file. What the old contents
+// are as well is accepted.
+func Content(name string, old, content []byte) error {
+	const instead = "write the complete file"
+	before, after := normal(old), normal(content)
+	if fault := formFault(name, before, after); fault != "" {
+		return fmt.Errorf("%s; %s, as it is to be", fault, instead)
+	}
+	if fault := fragmentFault(before, after); fault != "" {
+		return fmt.Errorf("%s; %s", fault, instead)
+	}
+	if line, text, found := omission(name, before, after); found {
+		return fmt.Errorf("line %d, %s, stands for omitted code; %s, with the lines that it stands for", line, brief(text), instead)
+	}
+	return nil
+}
+
+// Edit judges the new texts of edits, which turn the old contents into changed ones.
+// The error is as of [Content].
+func Edit(name string, old, changed []byte, texts []string) error {
+	before, after := normal(old), normal(changed)
+	for _, text := range texts {
+		if fault := formFault(name, before, normal([]byte(text))); fault != "" {
+			return fmt.Errorf("newText: %s; write the new text alone, as it is to be in the file", fault)
+		}
+	}
+	if _, text, found := omission(name, before, after); found {
+		return fmt.Errorf("newText: the line %s stands for omitted code; write out the lines that it stands for, or shorten oldText so that they stay", brief(text))
+	}
+	return nil
+}
+
+// normal returns contents without byte order mark, with newlines as line ends.
+func normal(content []byte) string {
+	return strings.ReplaceAll(strings.TrimPrefix(string(content), bom), "\r\n", "\n")
+}
+
+// Style is how the lines of a file end. The zero Style changes nothing.
+type Style struct {
+	CRLF  bool `json:"crlf,omitempty"`  // all lines end in CRLF
+	LF    bool `json:"lf,omitempty"`    // no line ends in CRLF
+	Final bool `json:"final,omitempty"` // the last line has a line end
+	BOM   bool `json:"bom,omitempty"`   // a byte order mark precedes the text
+}
+
+// StyleOf returns the style of contents. Mixed line ends, and contents without any,
+// have neither CRLF nor LF.
+func StyleOf(content []byte) Style {
+	lines, returns := bytes.Count(content, []byte("\n")), bytes.Count(content, []byte("\r\n"))
+	return Style{
+		CRLF:  lines > 0 && returns == lines,
+		LF:    lines > 0 && returns == 0,
+		Final: bytes.HasSuffix(content, []byte("\n")),
+		BOM:   bytes.HasPrefix(content, []byte(bom)),
+	}
+}
+
+// Apply returns new contents of a file whose old contents have the style, in the
+// same style. Empty contents and those with a NUL stay as they are.
+func (s Style) Apply(content []byte) []byte {
+	if len(content) == 0 || bytes.IndexByte(content, 0) >= 0 {
+		return content
+	}
+	newline, crlf := []byte("\n"), []byte("\r\n")
+	if s.CRLF || s.LF {
+		content = unixLines(content)
+		if s.Final && !bytes.HasSuffix(content, newline) {
+			content = append(content, '\n')
+		}
+	}
+	if s.CRLF {
+		content = bytes.ReplaceAll(content, newline, crlf)
+	}
+	if s.BOM && !bytes.HasPrefix(content, []byte(bom)) {
+		content = append([]byte(bom), content...)
+	}
+	return content
+}
+
+// unixLines returns contents without the carriage returns at the ends of lines.
+func unixLines(content []byte) []byte {
+	out := make([]byte, 0, len(content)+1)
+	for line := range bytes.Lines(content) {
+		if text, ok := bytes.CutSuffix(line, []byte("\n")); ok {
+			out = append(append(out, bytes.TrimRight(text, "\r")...), '\n')
+			continue
+		}
+		out = append(out, line...)
+	}
+	return out
+}
+
+// brief returns a line in quotes, shortened.
+func brief(line string) string {
+	const longest = 80
+	if runes := []rune(line); len(runes) > longest {
+		line = string(runes[:longest]) + "…"
+	}
+	return fmt.Sprintf("%q", line)
+}
+
+// kindOf groups files by what may be in them.
+type kindOf struct {
+	ext     string
+	prose   bool // a document, which may show code, fences and diffs
+	fixture bool // test data, which may be anything
+}
+
+func kind(name string) kindOf {
+	k := kindOf{ext: strings.ToLower(path.Ext(name))}
+	k.prose = slices.Contains([]string{".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".asciidoc", ".org", ".qmd", ".rmd", ".mdc", ".pod"}, k.ext)
+	k.fixture = slices.Contains([]string{".txtar", ".golden", ".snap", ".patch", ".diff", ".rej", ".out", ".log"}, k.ext)
+	for part := range strings.SplitSeq(path.Dir(name), "/") {
+		k.fixture = k.fixture || slices.Contains([]string{"testdata", "test-data", "fixtures", "__fixtures__", "__snapshots__", "golden"}, part)
+	}
+	return k
+}

@@ -1,0 +1,196 @@
+package reply
+
+import (
+	"fmt"
+	"html"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hone/internal/lazyregexp"
+)
+
+// formFault says in which form a text was sent that no such file has; empty if
+// none is found, or if the old text has it too.
+func formFault(name, old, text string) string {
+	k := kind(name)
+	for _, form := range []func(kindOf, string) string{fenced, diff, searchReplace, numbered, escaped} {
+		if fault := form(k, text); fault != "" && form(k, old) == "" {
+			return fault
+		}
+	}
+	return entities(k, old, text)
+}
+
+// edges returns the first and last lines that are not blank, and the number of the
+// first, from 1.
+func edges(text string) (first, last string, number int) {
+	for line := range strings.Lines(text) {
+		if first == "" {
+			number++
+			first = strings.TrimRight(line, " \t\n")
+		}
+	}
+	text = strings.TrimRight(text, " \t\n")
+	return first, strings.TrimRight(text[strings.LastIndexByte(text, '\n')+1:], " \t"), number
+}
+
+var (
+	fenceOpens  = lazyregexp.New("^(?:```+|~~~+)[ \t]*([A-Za-z0-9_+#.-]*)[ \t]*$")
+	fenceCloses = lazyregexp.New("^(?:```+|~~~+)$")
+)
+
+// fenced recognizes a text that is entirely a Markdown fence. A document may be
+// one, unless the fence says that it contains the document.
+func fenced(k kindOf, text string) string {
+	first, last, number := edges(text)
+	m := fenceOpens.FindStringSubmatch(first)
+	if m == nil || !fenceCloses.MatchString(last) || k.fixture || strings.Count(text, "\n"+last) == 0 {
+		return ""
+	}
+	markdown := slices.Contains([]string{"markdown", "md", "mdx"}, strings.ToLower(m[1]))
+	if k.prose && !markdown {
+		return ""
+	}
+	return fmt.Sprintf("line %d, %s, opens a Markdown fence around everything", number, brief(first))
+}
+
+var (
+	diffOpens = lazyregexp.New(`^(?:diff --git |--- \S|\+\+\+ \S|Index: \S|@@ |\*\*\* Begin Patch|\*\*\* (?:Update|Add|Delete) File: )`)
+	hunk      = lazyregexp.New(`(?m)^(?:@@(?: -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|$| )|\*\*\* End Patch)`)
+)
+
+// diff recognizes a diff, or a patch in the form of apply_patch.
+func diff(k kindOf, text string) string {
+	first, _, number := edges(text)
+	if k.fixture || !diffOpens.MatchString(first) || !hunk.MatchString(text) {
+		return ""
+	}
+	return fmt.Sprintf("from line %d, %s, it is a diff", number, brief(first))
+}
+
+// searchReplace recognizes blocks with the text to replace and the replacement.
+func searchReplace(k kindOf, text string) string {
+	first, _, number := edges(text)
+	search := strings.HasPrefix(first, "<<<<<<<") && strings.HasSuffix(first, "SEARCH") || strings.HasPrefix(first, "------- SEARCH")
+	if k.fixture || !search || !strings.Contains(text, "REPLACE") {
+		return ""
+	}
+	return fmt.Sprintf("from line %d, %s, it consists of SEARCH/REPLACE blocks", number, brief(first))
+}
+
+var number = lazyregexp.New(`^ *(\d{1,7})(: ?|\||\t| \| ?|→| → ?)`)
+
+// numbered recognizes a text of which each line follows its number, as tools show
+// files.
+func numbered(k kindOf, text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	before := -1
+	for _, line := range lines {
+		m := number.FindStringSubmatch(line)
+		if m == nil {
+			m = bareNumber(line, before)
+		}
+		if m == nil {
+			return ""
+		}
+		n, _ := strconv.Atoi(m[1])
+		if before >= 0 && n != before+1 {
+			return ""
+		}
+		before = n
+	}
+	m := number.FindStringSubmatch(lines[0])
+	padded := m != nil && len(m[1]) >= 4 && m[1][0] == '0'
+	data := k.prose || k.fixture || slices.Contains([]string{"", ".yaml", ".yml", ".tsv", ".csv", ".dat", ".tab", ".data"}, k.ext)
+	if !padded && (data || len(lines) < 2 || m == nil) {
+		return ""
+	}
+	return fmt.Sprintf("each line begins with a number, such as %s", brief(lines[0]))
+}
+
+// bareNumber matches the number of an empty line, of which the separator is
+// missing.
+func bareNumber(line string, before int) []string {
+	line = strings.TrimSpace(line)
+	if before < 0 || strings.TrimLeft(line, "0") != strconv.Itoa(before+1) {
+		return nil
+	}
+	return []string{line, line}
+}
+
+// escaped recognizes a text of several lines whose line breaks are the two
+// characters \n.
+func escaped(k kindOf, text string) string {
+	if k.fixture || strings.Contains(text, "\n") || strings.Count(text, `\n`) < 2 || !strings.HasSuffix(text, `\n`) {
+		return ""
+	}
+	return `it is one line with \n as two characters in place of line breaks`
+}
+
+var entity = lazyregexp.New(`&(?:lt|gt|amp|quot|apos|#39);`)
+
+// entities recognizes a text whose characters were replaced by HTML entities: a
+// line that the old text has without them, or a program without a single < or >.
+func entities(k kindOf, old, text string) string {
+	markup := k.prose || k.fixture || slices.Contains([]string{".html", ".htm", ".xhtml", ".xml", ".svg", ".vue", ".svelte", ".jsx", ".tsx"}, k.ext)
+	if !strings.Contains(text, "&") || !entity.MatchString(text) || entity.MatchString(old) {
+		return ""
+	}
+	lines := lineSet(old)
+	at := 0
+	for line := range strings.Lines(text) {
+		at++
+		t := strings.TrimSpace(line)
+		plain := html.UnescapeString(t)
+		if plain != t && (lines[plain] && !lines[t] || !markup && operators.MatchString(t) && !strings.ContainsAny(text, "<>")) {
+			return fmt.Sprintf("line %d, %s, has HTML entities in place of characters", at, brief(t))
+		}
+	}
+	return ""
+}
+
+// operators matches entities that can only be a program's comparison or arrow.
+var operators = lazyregexp.New(`\w\)? &(?:lt|gt|amp;&amp);=? ?[\w(]|[-=]&gt;|#include &lt;`)
+
+// lineSet returns the lines of a text that are not blank, without the white space
+// around them.
+func lineSet(text string) map[string]bool {
+	lines := map[string]bool{}
+	for line := range strings.Lines(text) {
+		if t := strings.TrimSpace(line); t != "" {
+			lines[t] = true
+		}
+	}
+	return lines
+}
+
+// fragmentFault recognizes a part of the old text that was sent in place of it: it
+// begins in the middle of the old text, or more indented than that, and most of it
+// is lost.
+func fragmentFault(old, text string) string {
+	first, _, _ := edges(text)
+	oldFirst, _, _ := edges(old)
+	was, now := filled(old), filled(text)
+	if first == "" || len(was) < 4 || len(now)*2 > len(was) || slices.Contains(now, strings.TrimSpace(oldFirst)) {
+		return ""
+	}
+	at := slices.Index(was, strings.TrimSpace(first))
+	indented := strings.TrimLeft(first, " \t") != first && strings.TrimLeft(oldFirst, " \t") == oldFirst
+	if at < 1 && !indented {
+		return ""
+	}
+	return fmt.Sprintf("it is a part of the file, which has %d lines: it begins with %s", strings.Count(old, "\n"), brief(first))
+}
+
+// filled returns the lines that are not blank, without the white space around
+// them.
+func filled(text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if t := strings.TrimSpace(line); t != "" {
+			lines = append(lines, t)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,236 @@
+package reply
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Object returns the one JSON object of a reply that has a key for which known
+// returns true. It can stand in prose, in a fence or in tags, after reasoning. The
+// same object twice counts once. The error says why there is none, and what stands
+// there in place of it.
+func Object(text string, known func(key string) bool) (json.RawMessage, error) {
+	all, faults := objects(text, known)
+	answer := Answer(text, func(at int) bool {
+		return slices.ContainsFunc(all, func(o object) bool { return o.from <= at && at < o.to })
+	})
+	from := len(text) - len(answer)
+	all = slices.DeleteFunc(all, func(o object) bool { return o.from < from })
+	faults = slices.DeleteFunc(faults, func(f objectFault) bool { return f.from < from })
+	if len(all) > 1 {
+		all = slices.CompactFunc(all, func(a, b object) bool { return bytes.Equal(a.raw, b.raw) })
+	}
+	switch {
+	case strings.TrimSpace(answer) == "":
+		return nil, errors.New("it was empty. Answer with the JSON object")
+	case len(all) == 1:
+		return all[0].raw, nil
+	case len(all) > 1:
+		line := func(o object) int { return 1 + strings.Count(text[:o.from], "\n") }
+		return nil, fmt.Errorf("it contains more than one JSON object (at lines %d and %d): put the whole answer into one object", line(all[0]), line(all[1]))
+	case len(faults) > 0:
+		return nil, syntaxFault(text[faults[0].from:], faults[0].err)
+	}
+	return only(answer)
+}
+
+// only returns the object that is all of an answer except for a fence around it: its
+// reader says what is wrong with its keys.
+func only(answer string) (json.RawMessage, error) {
+	at := max(0, strings.IndexByte(answer, '{'))
+	var raw json.RawMessage
+	d := json.NewDecoder(strings.NewReader(answer[at:]))
+	if d.Decode(&raw) == nil && raw[0] == '{' && alone(answer[:at], answer[at+int(d.InputOffset()):]) {
+		return raw, nil
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(answer), "\n")
+	return nil, fmt.Errorf("it contains no JSON object of this form; it begins with %s. Answer with the bare object", brief(line))
+}
+
+// object is a JSON object with a known key, and where it is in a text.
+type object struct {
+	from, to int
+	raw      json.RawMessage
+}
+
+// objectFault is an object that begins with a known key and cannot be parsed.
+type objectFault struct {
+	from int
+	err  error
+}
+
+// objects finds the outermost objects with a known key in a text. It gives up when
+// it has read the text several times over without finding one.
+func objects(text string, known func(string) bool) (found []object, faults []objectFault) {
+	budget := 16*len(text) + 1<<12
+	for at := 0; budget > 0; {
+		next := strings.IndexByte(text[at:], '{')
+		if next < 0 {
+			break
+		}
+		at += next
+		raw, end, err := value(text[at:], known)
+		switch {
+		case err == nil && keyIn(raw, known):
+			found = append(found, object{at, at + end, raw})
+		case err != nil && meant(text[at:], known):
+			faults = append(faults, objectFault{at, err})
+			budget -= len(text) - at
+		case err != nil:
+			budget -= errorOffset(err, len(text)-at)
+		}
+		at += max(1, end)
+	}
+	return found, faults
+}
+
+// errorOffset returns how far a text was read until an error.
+func errorOffset(err error, length int) int {
+	var s *json.SyntaxError
+	if errors.As(err, &s) && !isCut(err) {
+		return int(s.Offset)
+	}
+	return length
+}
+
+// alone reports whether there is nothing but a fence around an object.
+func alone(before, after string) bool {
+	before, after = strings.TrimSpace(before), strings.TrimSpace(after)
+	return (before == "" || fenceOpens.MatchString(before)) && (after == "" || fenceCloses.MatchString(after))
+}
+
+var errNoObject = &json.SyntaxError{Offset: 1}
+
+// value decodes the object at the beginning of a text, repaired if it begins with a
+// known key, and returns its length in the text. It is 0 if there is none.
+func value(text string, known func(string) bool) (raw json.RawMessage, end int, err error) {
+	if rest := strings.TrimLeft(text[1:min(len(text), 1000)], " \t\r\n"); rest != "" && strings.IndexByte("\"'}\xe2", rest[0]) < 0 {
+		return nil, 0, errNoObject // the usual brace, at no cost
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	if err = d.Decode(&raw); err == nil {
+		return raw, int(d.InputOffset()), nil
+	}
+	if !meant(text, known) {
+		return nil, 0, err
+	}
+	if n := ValueEnd(text); n > 0 {
+		if fixed, ok := Repair(text[:n]); ok {
+			return fixed, n, nil
+		}
+	}
+	return nil, 0, err
+}
+
+func keyIn(raw json.RawMessage, known func(string) bool) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return false
+	}
+	for key := range members {
+		if known(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// meant reports whether an object that cannot be parsed begins with a known key.
+func meant(text string, known func(string) bool) bool {
+	const longest = 1000
+	rest := strings.TrimLeft(text[1:min(len(text), longest)], " \t\r\n")
+	key := strings.TrimLeft(rest, "\"'“”")
+	if len(key) == len(rest) {
+		return false
+	}
+	end := strings.IndexAny(key, "\"'“”:")
+	return end > 0 && known(key[:end])
+}
+
+func isCut(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "unexpected EOF") || strings.Contains(err.Error(), "unexpected end"))
+}
+
+// syntaxFault describes an error in an object's JSON, with its line.
+func syntaxFault(text string, err error) error {
+	var s *json.SyntaxError
+	if isCut(err) {
+		return errors.New("the JSON object is not closed: the reply ends in the middle of it")
+	}
+	if !errors.As(err, &s) {
+		return fmt.Errorf("the JSON is invalid: %w", err)
+	}
+	at := max(0, min(int(s.Offset)-1, len(text)-1))
+	line := 1 + strings.Count(text[:at], "\n")
+	from, to := max(0, at-30), min(len(text), at+30)
+	near := strings.ToValidUTF8(text[from:to], "")
+	if r, _ := utf8.DecodeRuneInString(text[at:]); strings.ContainsRune("“”„‘’", r) {
+		return fmt.Errorf("the JSON is invalid: found %c in place of the quotation mark \", on line %d of the object, near %q", r, line, near)
+	}
+	return fmt.Errorf("the JSON is invalid: %w, on line %d of the object, near %q", err, line, near)
+}
+
+// ValueEnd returns the length of the JSON object or list at the beginning of s,
+// which it finds by brackets and strings only; -1 if it does not end.
+func ValueEnd(s string) int {
+	depth, inString := 0, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// Repair returns text as JSON if it is valid, or is so after control characters in
+// its strings are escaped and commas before closing brackets are removed: both are
+// common, and can have no other meaning.
+func Repair(text string) (json.RawMessage, bool) {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text), true
+	}
+	var b strings.Builder
+	inString := false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case inString && c == '\\' && i+1 < len(text):
+			b.WriteByte(c)
+			i++
+			c = text[i]
+		case c == '"':
+			inString = !inString
+		case c == ',' && !inString && closesNext(text[i+1:]):
+			continue
+		}
+		if inString && c < ' ' {
+			// Marshal cannot fail for a string.
+			escaped, _ := json.Marshal(string(rune(c)))
+			b.Write(escaped[1 : len(escaped)-1])
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return json.RawMessage(b.String()), json.Valid([]byte(b.String()))
+}
+
+func closesNext(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	return text != "" && (text[0] == '}' || text[0] == ']')
+}

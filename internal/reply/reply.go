@@ -1,0 +1,62 @@
+// Package reply decides what a model plainly means by a reply, in one place for
+// all loops, tools and providers (ruling G15).
+//
+//   - [Answer] removes reasoning, and [Ended] explains a reply that did not end
+//     normally.
+//   - [Content], [Edit] and [Path] judge text that a model wants to write to a file,
+//     and the file's path; [Style] gives it the file's line ends.
+//   - [Object], [Name] and [Arguments] read JSON, names and arguments of tool
+//     calls in the dialects of other programs.
+//
+// What is certain is read; anything else is an error that tells the model what
+// to send instead. The functions keep no state and never panic.
+package reply
+
+import (
+	"fmt"
+	"strings"
+
+	"hone/internal/lazyregexp"
+	"hone/model"
+)
+
+// closing matches what ends a model's reasoning: the tags of DeepSeek, Qwen and
+// most others, Magistral, Seed, Kimi, and the final channel of gpt-oss.
+var closing = lazyregexp.New(`(?i)</think(?:ing)?>|</seed:think>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>`)
+
+// opening matches what begins it.
+var opening = lazyregexp.New(`(?i)^(?:<think(?:ing)?>|<seed:think>|\[THINK\]|◁think▷|<\|channel\|>analysis<\|message\|>)`)
+
+// Answer returns the part of a reply's text after its reasoning, which ends with
+// the last tag such as </think>, whether or not it was opened. A tag directly
+// after a quotation mark does not count, and neither does one for whose offset
+// covered returns true: it is part of the answer, such as of a file. A nil covered
+// covers nothing. The answer of a text that is only an open reasoning is empty.
+func Answer(text string, covered func(at int) bool) string {
+	tags := closing.FindAllStringIndex(text, -1)
+	for i := len(tags) - 1; i >= 0; i-- {
+		at := tags[i][0]
+		quoted := at > 0 && strings.IndexByte("\"'`\\", text[at-1]) >= 0
+		if !quoted && (covered == nil || !covered(at)) {
+			return text[tags[i][1]:]
+		}
+	}
+	if opening.MatchString(strings.TrimSpace(text)) {
+		return ""
+	}
+	return text
+}
+
+// Ended explains why a reply that did not end normally is not used (ruling G3),
+// and what to send instead. It is empty for a reply that ended normally.
+func Ended(r model.Reply) string {
+	switch {
+	case r.Finish.Normal():
+		return ""
+	case r.Finish == model.Length:
+		return "it reached the output limit. Make a smaller change in one reply, and leave out files that stay as they are"
+	case r.Detail == "" || r.Detail == string(r.Finish):
+		return fmt.Sprintf("it did not end normally (%s). Send it again, complete", r.Finish)
+	}
+	return fmt.Sprintf("it did not end normally (%s: %s). Send it again, complete", r.Finish, r.Detail)
+}
