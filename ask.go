@@ -44,6 +44,8 @@ type Role struct {
 	// Tools are the tools that the role can call in a conversation
 	// ([Run.Talk]), in this order; nil offers none. [Run.Ask] offers none.
 	Tools []tool.Tool
+	// TextCalls means that Model reads tool calls in the text of its replies.
+	TextCalls bool
 	// Bounds limit each of the role's sessions.
 	Bounds Bounds
 	// Answered judges a reply that has text and no calls. It returns what is

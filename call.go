@@ -1,6 +1,7 @@
 package hone
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,13 +10,14 @@ import (
 	"sync"
 
 	"hone/history"
+	"hone/internal/reply"
 	"hone/model"
 	"hone/tool"
 )
 
 // runCalls runs the calls of a reply, and adds all results to the history, in
 // order.
-func (t *talk) runCalls(ctx context.Context, reply model.Reply, calls []model.Call) error {
+func (t *talk) runCalls(ctx context.Context, got model.Reply, calls []model.Call) error {
 	t.prompts = 0
 	results := make([]Called, len(calls))
 	for i := 0; i < len(calls); {
@@ -30,9 +32,9 @@ func (t *talk) runCalls(ctx context.Context, reply model.Reply, calls []model.Ca
 		t.Calls = append(t.Calls, c)
 		t.outputs = append(t.outputs, c.Result.Text)
 		answers.Parts = append(answers.Parts, model.Part{Result: &model.Result{
-			ID: calls[i].ID, Name: c.Name, Text: t.textForModel(c), Failed: c.Result.Failed}})
+			ID: calls[i].ID, Name: calls[i].Name, Text: t.textForModel(c), Failed: c.Result.Failed}})
 	}
-	t.history = append(t.history, model.Message{Role: model.Assistant, Parts: reply.Parts}, answers)
+	t.history = append(t.history, model.Message{Role: model.Assistant, Parts: got.Parts}, answers)
 	return nil
 }
 
@@ -74,11 +76,14 @@ type pendingCall struct {
 
 // planCall counts a call, or refuses it.
 func (t *talk) planCall(call model.Call, index int) *pendingCall {
+	call.Name = reply.Name(call.Name, t.toolNames())
+	call.Args, _ = reply.Arguments(call.Args)
 	c := &pendingCall{call: call, index: index, key: call.Name + "\x00" + compact(call.Args)}
 	i := slices.IndexFunc(t.role.Tools, func(one tool.Tool) bool { return one.Name == call.Name })
 	switch bounds := t.role.Bounds; {
 	case i < 0:
-		c.refuse(RefusedName, fmt.Sprintf("there is no tool %q; there are: %s", shorten(call.Name, maxNameBytes), t.names()))
+		c.refuse(RefusedName, fmt.Sprintf("there is no tool %q; %s", shorten(call.Name, maxNameBytes),
+			cmp.Or(reply.Hint(call.Name, t.specs), "there are: "+strings.Join(t.toolNames(), ", "))))
 	case !json.Valid([]byte(call.Args)):
 		c.refuse(RefusedJSON, fmt.Sprintf("the arguments are not JSON: %s. They were: %s", jsonError(call.Args), shorten(call.Args, 500)))
 	case index >= bounds.PerTurn:
@@ -129,12 +134,12 @@ func jsonError(args string) string {
 	return "unreadable"
 }
 
-func (t *talk) names() string {
+func (t *talk) toolNames() []string {
 	var names []string
 	for _, one := range t.role.Tools {
 		names = append(names, one.Name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // noteResult notes which files a result showed, and that a call may have

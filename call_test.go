@@ -213,9 +213,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"an unknown tool", "shell", "{}", hone.RefusedName, `no tool "shell"; there are: look, often`},
 		{"no name", "", "{}", hone.RefusedName, `no tool ""`},
-		{"a name in other letters", "Look", "{}", hone.RefusedName, `no tool "Look"`},
+		{"a name in other letters", "Look", "{}", "", "saw {}"},
+		{"a name of another program", "view", "{}", hone.RefusedName, `no tool "view"; there are: look`},
 		{"a hostile name", evil, "{}", hone.RefusedName, `no tool "rm -rf /\x00\x1b[2J\n../../x`},
-		{"no arguments", "look", "", hone.RefusedJSON, "unexpected end"},
+		{"no arguments", "look", "", "", "saw {}"},
 		{"no JSON", "look", `{"a":`, hone.RefusedJSON, `They were: {"a":`},
 		{"more than JSON", "look", `{} {}`, hone.RefusedJSON, "after top-level value"},
 		{"long and no JSON", "look", strings.Repeat("é", 1<<19), hone.RefusedJSON, "…"},
@@ -229,7 +230,7 @@ func TestRefusals(t *testing.T) {
 			if len(got) != 3 || got[0] != `saw {"before":1}` || got[2] != `saw {"after":1}` || !strings.Contains(got[1], tt.says) {
 				t.Errorf("results: %.200q", got)
 			}
-			if c := talk.Calls[1]; c.Refused != tt.refused || c.Result.Failed != (tt.refused != "") || c.Args != tt.args {
+			if c := talk.Calls[1]; c.Refused != tt.refused || c.Result.Failed != (tt.refused != "") || c.Args != tt.args && tt.args != "" {
 				t.Errorf("refused %q, failed %v", c.Refused, c.Result.Failed)
 			}
 			for i, s := range got {

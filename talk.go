@@ -3,12 +3,12 @@ package hone
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"hone/history"
+	"hone/internal/reply"
 	"hone/model"
 	"hone/tool"
 )
@@ -113,15 +113,15 @@ func (t *talk) takeTurns(ctx context.Context) error {
 		if left.Last {
 			t.requestAnswer(EndedBudget, "The budget is nearly used up.")
 		}
-		reply, err := t.ask(ctx, left)
+		got, err := t.ask(ctx, left)
 		if err != nil {
 			return err
 		}
-		t.Reply = reply
-		if reply.Usage != nil {
-			t.Usage = t.Usage.Add(*reply.Usage)
+		t.Reply = got
+		if got.Usage != nil {
+			t.Usage = t.Usage.Add(*got.Usage)
 		}
-		if err := t.handleReply(ctx, reply); err != nil {
+		if err := t.handleReply(ctx, got); err != nil {
 			return err
 		}
 	}
@@ -135,40 +135,38 @@ func (t *talk) requestAnswer(ended, why string) {
 }
 
 // handleReply decides what follows a reply.
-func (t *talk) handleReply(ctx context.Context, reply model.Reply) error {
-	calls := reply.Calls()
+func (t *talk) handleReply(ctx context.Context, got model.Reply) error {
+	calls := got.Calls()
 	last := t.Ended != ""
 	switch {
-	case last && reply.Finish == model.Stop && len(calls) == 0 && strings.TrimSpace(reply.Text()) != "":
+	case last && got.Finish == model.Stop && len(calls) == 0 && answerText(got) != "":
 		t.Ended = EndedAnswer
 	case last:
-	case !reply.Finish.Normal():
+	case !got.Finish.Normal():
 		// An incomplete reply is not sent back: parts of it may be unreadable.
-		t.addText(fmt.Sprintf("Your last reply was discarded and none of its calls was run, because it ended early (%s). Continue in smaller steps.", finishText(reply)))
+		t.addText("Your last reply was discarded and none of its calls was run: " + reply.Ended(got) + ".")
 	case len(calls) > 0:
-		return t.runCalls(ctx, reply, calls)
+		return t.runCalls(ctx, got, calls)
 	default:
-		t.handleAnswer(reply)
+		return t.handleAnswer(got)
 	}
 	return nil
 }
 
-// finishText says why a reply ended.
-func finishText(reply model.Reply) string {
-	if reply.Detail == "" {
-		return string(reply.Finish)
-	}
-	return fmt.Sprintf("%s: %s", reply.Finish, reply.Detail)
+// answerText returns a reply's text without its reasoning.
+func answerText(got model.Reply) string {
+	return strings.TrimSpace(reply.Answer(got.Text(), nil))
 }
 
 // maxPrompts limits how often in a row a model that neither calls tools nor
 // answers is told to do so.
 const maxPrompts = 2
 
-// handleAnswer accepts a reply without calls as the answer, unless it is empty
-// or the role rejects it.
-func (t *talk) handleAnswer(reply model.Reply) {
-	text := strings.TrimSpace(reply.Text())
+// handleAnswer accepts a reply without calls as the answer, unless it is empty,
+// or the role rejects it. If it seems to contain a call as text, the model and the
+// user are told that it is not read.
+func (t *talk) handleAnswer(got model.Reply) error {
+	text := answerText(got)
 	missing := ""
 	switch {
 	case text == "":
@@ -178,13 +176,22 @@ func (t *talk) handleAnswer(reply model.Reply) {
 	}
 	if missing == "" || t.prompts >= maxPrompts {
 		t.Ended = EndedAnswer
-		return
+		return nil
 	}
 	t.prompts++
-	if len(reply.Parts) > 0 && text != "" {
-		t.history = append(t.history, model.Message{Role: model.Assistant, Parts: reply.Parts})
+	if len(got.Parts) > 0 && text != "" {
+		t.history = append(t.history, model.Message{Role: model.Assistant, Parts: got.Parts})
 	}
-	t.addText(missing)
+	if !reply.WrittenCall(text, t.toolNames()) {
+		t.addText(missing)
+		return nil
+	}
+	if t.role.TextCalls {
+		t.addText(missing + " If it was meant to contain a call, that cannot be read: write one JSON object between <tool_call> and </tool_call>, each tag alone on its line, outside of fences.")
+		return nil
+	}
+	t.addText(missing + " A call that is written as text is not read: use the tool calls of the API.")
+	return t.r.Notice(t.role.Called + " writes tool calls as text, which are not read; --tools text reads them")
 }
 
 // addText adds a text of hone's to the next request. It does not change

@@ -130,7 +130,7 @@ func TestElisionOfLittle(t *testing.T) {
 // The last results stay even if a discarded reply came after them.
 func TestLastResultsStay(t *testing.T) {
 	short := text("half")
-	short.Finish, short.Detail = model.Length, strings.Repeat("d", 12_000)
+	short.Finish, short.Detail = model.Other, strings.Repeat("d", 12_000)
 	_, m := converse(t, t.TempDir(), roomy(10_000, wordy(10_000)), append(looking(2, 1)[:2], short, text("so"))...)
 	var got []int
 	for _, message := range m.requests[3].Messages {

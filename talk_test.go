@@ -377,7 +377,7 @@ func TestReplyThatEndedEarly(t *testing.T) {
 	if talk.Ended != hone.EndedAnswer || talk.Reply.Text() != "so" || len(talk.Calls) != 1 {
 		t.Errorf("what came of it: %+v", talk)
 	}
-	for i, want := range []string{"", "", "(length)", "(filtered: SAFETY)"} {
+	for i, want := range []string{"", "", "it reached the output limit", "(filtered: SAFETY)"} {
 		if got := m.told(i); !strings.Contains(got, want) || (want != "") != strings.Contains(got, "was discarded") {
 			t.Errorf("request %d says %q, want %q in it", i, got, want)
 		}

@@ -204,7 +204,7 @@ func (m Model) PricedAs() string {
 // Role returns a role for the engine, without its model; see [Session.SetModel].
 func (m Model) Role(name, system string) hone.Role {
 	return hone.Role{Name: name, Called: m.Name, System: system, Reasoning: m.Reasoning,
-		MaxOutput: m.MaxOutput, Context: m.Context, Price: m.Price, Agent: m.Agent != nil}
+		MaxOutput: m.MaxOutput, Context: m.Context, Price: m.Price, Agent: m.Agent != nil, TextCalls: m.Tools == TextTools}
 }
 
 // Exposed warns about an agent that has keys or the network; empty for other models.

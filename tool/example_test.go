@@ -36,14 +36,14 @@ func ExampleDefine() {
 			return tool.Result{Text: line}, nil
 		})
 
-	for _, call := range []string{`{"path": "a.txt"}`, `{"path": "./.env"}`, `{"file": "a.txt"}`} {
+	for _, call := range []string{`{"path": "a.txt"}`, `{"path": "./.env"}`, `{"name": "a.txt"}`} {
 		result, err := head.Run(context.Background(), tool.Input{Args: json.RawMessage(call)})
 		fmt.Println(result.Text, err)
 	}
 	// Output:
 	// first <nil>
 	// Error: ./.env is withheld: an environment file <nil>
-	// Error: invalid arguments for head: path is missing: expected a string; file is unknown; valid names: path <nil>
+	// Error: invalid arguments for head: path is missing: expected a string; name is unknown; valid names: path <nil>
 }
 
 // openTree returns a tree with these files in a new directory.

@@ -135,9 +135,13 @@ func convertObject(s *jsonschema.Schema, v map[string]any) any {
 	if s.Type == "array" && s.Items != nil && s.Items.Type == "object" {
 		return []any{convertObject(s.Items, v)}
 	}
+	rename(s, v)
+	fold(s, v)
 	for name, member := range v {
 		sub, known := s.Properties[name]
 		switch {
+		case !known && s.AdditionalProperties != nil && isRemark(name, member):
+			delete(v, name)
 		case !known:
 		case member == nil && !slices.Contains(s.Required, name):
 			delete(v, name)
@@ -162,10 +166,10 @@ func convertString(s *jsonschema.Schema, v string) any {
 		case "false", "0":
 			return false
 		}
-	case "array":
-		var list []any
-		if strings.HasPrefix(text, "[") && json.Unmarshal([]byte(text), &list) == nil {
-			return convert(s, list)
+	case "array", "object":
+		var value any
+		if text != "" && strings.IndexByte("[{", text[0]) >= 0 && json.Unmarshal([]byte(text), &value) == nil {
+			return convert(s, value)
 		}
 	}
 	return v

@@ -104,13 +104,11 @@ func alone(before, after string) bool {
 	return (before == "" || fenceOpens.MatchString(before)) && (after == "" || fenceCloses.MatchString(after))
 }
 
-var errNoObject = &json.SyntaxError{Offset: 1}
-
 // value decodes the object at the beginning of a text, repaired if it begins with a
 // known key, and returns its length in the text. It is 0 if there is none.
 func value(text string, known func(string) bool) (raw json.RawMessage, end int, err error) {
 	if rest := strings.TrimLeft(text[1:min(len(text), 1000)], " \t\r\n"); rest != "" && strings.IndexByte("\"'}\xe2", rest[0]) < 0 {
-		return nil, 0, errNoObject // the usual brace, at no cost
+		return nil, 0, &json.SyntaxError{Offset: 1} // most braces, at no cost
 	}
 	d := json.NewDecoder(strings.NewReader(text))
 	if err = d.Decode(&raw); err == nil {

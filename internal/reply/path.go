@@ -25,7 +25,7 @@ var remark = lazyregexp.New(`(?i)^(\S.*?\S)\s+(?:[(\[](?:the )?(?:new|modified|u
 
 // notPaths are words of the formats that models write in place of a path, or before
 // it.
-var notPaths = []string{"start", "end", "delete", "path", "file", "filename"}
+func notPaths() []string { return []string{"start", "end", "delete", "path", "file", "filename"} }
 
 // Path judges the path of a file that a model wants to create. exists reports
 // whether there is such a file. The error names the path that is probably meant:
@@ -44,7 +44,7 @@ func Path(name string, exists func(path string) bool) error {
 		words = append(words, rest) // the sides of a diff
 	}
 	for _, word := range words {
-		likely := strings.ContainsAny(word, "./") || len(words) == 2 && slices.Contains(notPaths, strings.ToLower(words[0]))
+		likely := strings.ContainsAny(word, "./") || len(words) == 2 && slices.Contains(notPaths(), strings.ToLower(words[0]))
 		if likely && word != name && exists(path.Clean(word)) {
 			meant = word
 		}
@@ -52,7 +52,7 @@ func Path(name string, exists func(path string) bool) error {
 	switch {
 	case meant != "":
 		return fmt.Errorf("%q does not exist; did you mean %s? Write the path alone", name, meant)
-	case slices.Contains(notPaths, strings.ToLower(name)):
+	case slices.Contains(notPaths(), strings.ToLower(name)):
 		return fmt.Errorf("%q is not the path of a file; write the path alone", name)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"hone/internal/lazyregexp"
+	"hone/internal/reply"
 )
 
 // status is what an execution agent reports about the task. It only decides whether
@@ -27,6 +28,7 @@ type answer struct {
 // parseAnswer reads the last text of an execution session (ruling S2). If there are
 // several final answers the last one counts, because models think aloud.
 func parseAnswer(text string) answer {
+	text = reply.Answer(text, nil)
 	if i := strings.LastIndex(text, tag); i >= 0 {
 		if a := parseLines(text[i+len(tag):]); a.Status != unknown {
 			return a

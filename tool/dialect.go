@@ -1,0 +1,100 @@
+package tool
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// aliases returns the names that other programs give to members of arguments,
+// without underscores and in lower case.
+func aliases() map[string][]string {
+	return map[string][]string{
+		"path":    {"filepath", "file", "filename", "targetfile", "absolutepath"},
+		"content": {"contents", "filetext", "text", "filecontent", "filecontents", "newcontents"},
+		"oldText": {"oldstring", "oldstr", "search", "oldcode", "searchtext"},
+		"newText": {"newstring", "newstr", "replace", "replacement", "newcode", "replacetext"},
+		"command": {"cmd", "commandline"},
+	}
+}
+
+// plainName returns a name without underscores and hyphens, in lower case.
+func plainName(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// rename gives unknown members of an object the names that they certainly mean: of
+// a required member that is missing and has another spelling or an alias.
+func rename(s *jsonschema.Schema, v map[string]any) {
+	targets := slices.Concat(s.Required, itemNames(s))
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		member := v[name]
+		if _, known := s.Properties[name]; known {
+			continue
+		}
+		for _, target := range targets {
+			_, taken := v[target]
+			plain := plainName(name)
+			if !taken && name != target && (plain == plainName(target) || slices.Contains(aliases()[target], plain)) {
+				v[target] = member
+				delete(v, name)
+				break
+			}
+		}
+	}
+}
+
+// itemList returns the name of the only required member that is a list of objects,
+// and the schema of these; empty and nil if there is none.
+func itemList(s *jsonschema.Schema) (name string, items *jsonschema.Schema) {
+	for _, one := range s.Required {
+		if sub := s.Properties[one]; sub != nil && sub.Type == "array" && sub.Items != nil && sub.Items.Type == "object" {
+			name, items = one, sub.Items
+		}
+	}
+	return name, items
+}
+
+func itemNames(s *jsonschema.Schema) []string {
+	if _, items := itemList(s); items != nil {
+		return items.Required
+	}
+	return nil
+}
+
+// fold makes a list of one object out of its members, if they are in the object
+// around the list, and the list is missing.
+func fold(s *jsonschema.Schema, v map[string]any) {
+	name, items := itemList(s)
+	if _, given := v[name]; items == nil || given {
+		return
+	}
+	item := map[string]any{}
+	for _, member := range items.Required {
+		value, ok := v[member]
+		if !ok {
+			return
+		}
+		item[member] = value
+	}
+	for member := range item {
+		delete(v, member)
+	}
+	v[name] = []any{item}
+}
+
+// isRemark reports whether an unknown member only explains a call, or asks for
+// what the tool does anyway.
+func isRemark(name string, value any) bool {
+	switch plainName(name) {
+	case "explanation", "reason", "reasoning", "description", "thought", "thoughts", "comment", "rationale", "instruction", "instructions", "summary", "title", "securityrisk", "toolname", "encoding":
+		return true
+	case "replaceall", "allowmultiple", "createdirs":
+		return value == false || plainName(name) == "createdirs"
+	case "expectedreplacements":
+		return value == 1.0
+	}
+	return false
+}
