@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"slices"
 	"strings"
 
 	"hone"
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/internal/lazyregexp"
 	"hone/loop/phase/devserver"
 )
 
@@ -66,7 +69,8 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		defer root.Close()
 		// The hook runs the builder's code, which must not see what the server wrote about
 		// the verifier's requests.
-		for _, name := range []string{lintLog, devserver.Log} {
+		logs := append([]string{lintLog}, l.otherLogs(lintLog)...)
+		for _, name := range slices.Concat(logs, []string{devserver.Log}, l.otherLogs(devserver.Log)) {
 			if err := artifact.Remove(root, name); err != nil {
 				return health{}, err
 			}
@@ -75,23 +79,61 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		if err != nil {
 			return health{}, err
 		}
-		written, err := artifact.Read(root, lintLog, maxLog)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = artifact.Write(root, lintLog, strings.NewReader(said.Output))
+		if line := unwritableLog.FindString(said.Output); line != "" && said.Exit != 0 {
+			return health{}, noLog(line)
+		}
+		written, err := readLogs(root, logs)
+		if err == nil && written == nil {
+			if err := artifact.Write(root, lintLog, strings.NewReader(said.Output)); err != nil {
+				return health{}, noLog(err.Error())
+			}
 		}
 		if err != nil {
-			written = []byte("(" + err.Error() + ")")
+			written = []string{"(" + err.Error() + ")"}
 		}
 		h := health{Healthy: said.Exit == 0, Report: history.Report{Said: "passed"}}
 		if !h.Healthy {
 			h.Said = "failed, see " + lintLog
-			h.Log = l.readable(string(written), said.Output)
+			h.Log = l.readable(append(written, said.Output)...)
 			if h.Log == "" {
 				h.Log = fmt.Sprintf("(the health check failed with exit status %d and printed nothing)", said.Exit)
 			}
 		}
 		return h, nil
 	})
+}
+
+// readLogs returns the contents of the logs that exist; nil if none does.
+func readLogs(root *os.Root, names []string) (texts []string, err error) {
+	for _, name := range names {
+		text, err := artifact.Read(root, name, maxLog)
+		switch {
+		case err == nil:
+			texts = append(texts, string(text))
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
+// otherLogs returns where the hooks may write a log besides tests/results/ (ruling
+// A15).
+func (l Loop) otherLogs(name string) []string {
+	if !l.Logs {
+		return nil
+	}
+	return []string{LogDir + "/" + path.Base(name)}
+}
+
+// unwritableLog matches what bash says of a log that abl.config.sh cannot write.
+var unwritableLog = lazyregexp.New(`(?m)^abl\.config\.sh: line \d+: .*(?:\.log|logs/\S*|results/\S*)"?: (?:No such file or directory|Permission denied|Read-only file system|Is a directory|Not a directory)$`)
+
+// noLog returns the error that ends a run because the health check cannot say what
+// is wrong, which is not the builder's fault (ruling A15).
+func noLog(why string) error {
+	return &hone.Stop{Kind: hone.KindFailed, Why: "the health check could not write its log: " + why, Next: hone.Next{Verb: hone.Resume,
+		First: "let the hook health_check in " + devserver.Config + " write below " + Results + "/ or " + LogDir + "/"}}
 }
 
 // maxLog limits how much of a log is read, and maxExcerpt how much of it a report

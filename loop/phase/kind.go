@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"hone"
+	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/internal/git"
+	"hone/internal/lazyregexp"
 	"hone/loop"
 	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
@@ -99,6 +101,7 @@ type hookSettings struct {
 	Env  []string      `json:"env,omitempty"` // names of variables
 	Net  bool          `json:"net,omitempty"`
 	Time time.Duration `json:"timeout_ns,omitempty"` // 0 means the default of devserver.Hooks
+	Logs bool          `json:"logs,omitempty"`       // they write into LogDir
 }
 
 // table is the table [phase]. The hooks are those of abl.config.sh; they and
@@ -138,7 +141,12 @@ func (v *invocation) Models() []loop.RoleModel {
 }
 
 // Own reports whether a file is the loop's own.
-func (v *invocation) Own(string) func(string) bool { return Own }
+func (v *invocation) Own(string) func(string) bool {
+	return func(name string) bool { return Own(name) || v.Hooks.Logs && strings.HasPrefix(name, LogDir+"/") }
+}
+
+// namesLogs matches a line of abl.config.sh that writes into LogDir.
+var namesLogs = lazyregexp.New(`(?m)^[^#\n]*(?:\blogs/|mkdir\b[^\n]*\blogs\b)`)
 
 // programs returns the file with the hooks if it exists.
 func programs(root string) ([]string, error) {
@@ -231,7 +239,9 @@ func (v *invocation) complete(root string) error {
 	if own := specs[len(specs)-1]; len(own.Items) == 0 {
 		return loop.Usage(own.Path+" states no contract that hone recognizes, so nothing could be verified", "write one per line, as ACTION → EXPECTED, below a heading Contracts")
 	}
-	if info, err := os.Stat(filepath.Join(root, devserver.Config)); err != nil || !info.Mode().IsRegular() {
+	hooks, err := os.ReadFile(filepath.Join(root, devserver.Config))
+	v.Hooks.Logs = namesLogs.Match(hooks)
+	if info, statErr := os.Stat(filepath.Join(root, devserver.Config)); err != nil || statErr != nil || !info.Mode().IsRegular() {
 		return loop.Usage("there is no "+devserver.Config+" in "+root+", which defines how the project is checked and started", "hone init phase, or name the project's directory with --dir")
 	}
 	if v.Model.BaseURL != "" && v.Verifier.BaseURL != "" && v.Model.Provider() != v.Verifier.Provider() {
@@ -251,7 +261,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		return built, loop.Usage(err.Error(), "--dev-url http://localhost:3000")
 	}
 	l := v.loop(s.Guard())
-	l.Server, l.Git = server, g
+	l.Server, l.Git, l.Logs = server, g, v.Hooks.Logs
 	r := s.NewRun(l.Rules())
 	r.Trust.Passed = fmt.Sprintf("phase %d passed", v.Phase)
 	walls := v.walls(s, r, g, server)
@@ -292,11 +302,11 @@ type walls struct{ builder, hooks, writer, verifier loop.Walls }
 func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devserver.Server) walls {
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
 	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
-		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root()) },
+		Prepare: func(ctx context.Context) error { return v.prepare(ctx, g, s.Root()) },
 		Stood:   func(grade sandbox.Grade, _ string) ([]string, error) { return nil, noteWeak(r, grade) }})
 	hooks := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true, After: builder,
 		Net: &v.Hooks.Net, Env: v.Hooks.Env, Protect: []string{".git"},
-		Write: []string{at(Results)}, Read: append([]string{at(devserver.Config)}, v.Hooks.Read...)})
+		Write: v.logDirs(at), Read: append([]string{at(devserver.Config)}, v.Hooks.Read...)})
 	tester := loop.WallPlan{Root: at(Tests), Bounded: true, OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
 	writer, verifier := tester, tester
 	writer.Vars = []string{"DEV_URL=" + v.DevURL}
@@ -306,6 +316,25 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 		return []string{"DEV_URL=" + server.Address()}, nil
 	}
 	return walls{builder: builder, hooks: hooks, writer: s.Walls(writer), verifier: s.Walls(verifier)}
+}
+
+// prepare creates what must exist before there are walls.
+func (v *invocation) prepare(ctx context.Context, g *git.Git, root string) error {
+	if err := Prepare(ctx, g, root); err != nil || !v.Hooks.Logs {
+		return err
+	}
+	if err := artifact.MakeDir(root, LogDir); err != nil {
+		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
+	}
+	return nil
+}
+
+// logDirs returns the directories that hooks write besides src/.
+func (v *invocation) logDirs(at func(string) string) []string {
+	if v.Hooks.Logs {
+		return []string{at(Results), at(LogDir)}
+	}
+	return []string{at(Results)}
 }
 
 // noteWeak tells the user about walls that do not hide what they do not allow.

@@ -49,6 +49,7 @@ const (
 	Src     = "src"
 	Tests   = "tests"
 	Results = Tests + "/results"
+	LogDir  = "logs" // of hooks that do not log into Results
 	MapName = "project_map.txt"
 
 	failedName  = "failed_specs.md"
@@ -76,8 +77,10 @@ type Loop struct {
 	// round; 0 means 1 (ruling A3).
 	HealthAttempts int
 	Hooks          devserver.Hooks
-	Server         *devserver.Server
-	Git            *git.Git
+	// Logs says that the hooks write into LogDir, as those of ABL's later layout.
+	Logs   bool
+	Server *devserver.Server
+	Git    *git.Git
 	// Guard finds secrets; nil withholds nothing.
 	Guard *secret.Guard
 }
@@ -86,7 +89,7 @@ type Loop struct {
 // a role already accept only paths in its own directory; these rules are a second
 // safeguard.
 func (l Loop) Rules() workspace.Rules {
-	return workspace.Rules{Guard: l.Guard, Immutable: []string{devserver.Config, MapName, "Makefile", projectName, "specs/**", "prompts/**", Results + "/**"}}
+	return workspace.Rules{Guard: l.Guard, Immutable: []string{devserver.Config, MapName, "Makefile", projectName, "specs/**", "prompts/**", Results + "/**", LogDir + "/**"}}
 }
 
 // Own reports whether a file is one that the loop or a hook writes for the user.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"hone/internal/lazyregexp"
 	"hone/loop"
 )
 
@@ -36,6 +37,9 @@ offers to protect its tests, as "hone help init" describes.`,
 			if err != nil {
 				return nil, err
 			}
+			if runs, phase := runsHone(root); phase && !runs {
+				note("the Makefile is not hone's: make phase does not run hone, but hone phase 1 does")
+			}
 			common, err := loop.Files(starters, "starters/phase")
 			if err != nil {
 				return nil, err
@@ -46,7 +50,7 @@ offers to protect its tests, as "hone help init" describes.`,
 		},
 		Next: func(root string) string {
 			run := "make phase PHASE=1"
-			if !hasPhaseTarget(root) {
+			if runs, _ := runsHone(root); !runs {
 				run = "hone phase 1"
 			}
 			return "write what you want into project.md and specs/phase1.md, check abl.config.sh, then: hone phase 1 --list && " + run
@@ -114,12 +118,17 @@ func markIn(dir string, t template) string {
 	return ""
 }
 
-// hasPhaseTarget reports whether the Makefile, the starter's or the user's own, has a
-// target named phase.
-func hasPhaseTarget(root string) bool {
+// runsHone reports whether the Makefile in a directory has a target named phase, and
+// whether that runs hone. Both are true if there is none, because hone's own will be
+// written.
+func runsHone(root string) (runs, phase bool) {
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return true
+		return true, true
 	}
-	return bytes.Contains(append([]byte("\n"), text...), []byte("\nphase:"))
+	phase = bytes.Contains(append([]byte("\n"), text...), []byte("\nphase:"))
+	return phase && honeWord.Match(text), phase
 }
+
+// honeWord matches the program's name.
+var honeWord = lazyregexp.New(`\bhone\b`)

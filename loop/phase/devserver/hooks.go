@@ -24,6 +24,8 @@ const (
 	Config = "abl.config.sh"
 	Log    = "tests/results/dev.log"
 	PID    = "tests/results/dev.pid"
+
+	otherLog = "logs/dev.log" // in ABL's later layout
 )
 
 const (

@@ -163,11 +163,12 @@ func (g *Instance) log() string {
 		return ""
 	}
 	defer root.Close()
-	text, err := artifact.Read(root, Log, maxLog)
-	if err != nil {
-		return ""
+	for _, name := range []string{Log, otherLog} {
+		if text, err := artifact.Read(root, name, maxLog); err == nil {
+			return Excerpt(string(text), maxExcerpt)
+		}
 	}
-	return Excerpt(string(text), maxExcerpt)
+	return ""
 }
 
 // Stop stops the server and all processes that it started. It does nothing while
