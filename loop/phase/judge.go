@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hone/check"
+	"hone/history"
 	"hone/internal/lazyregexp"
 	"hone/internal/tap"
 	"hone/loop/phase/spec"
@@ -85,13 +86,13 @@ type failure struct{ name, input, observed string }
 func (f failure) undiagnosed() bool { return f.input == "" || f.observed == "" }
 
 // entry returns the failure as an entry of failed_specs.md. Further lines are
-// indented, so that what a server sent starts no entry.
+// marked, so that what a server sent starts no entry.
 func (f failure) entry() string {
 	part := func(text string) string {
 		if text == "" {
 			text = "(the suite does not say)"
 		}
-		return strings.ReplaceAll(text, "\n", "\n  ")
+		return strings.ReplaceAll(text, "\n", "\n  | ")
 	}
 	return fmt.Sprintf("SPEC: %s\nINPUT: %s\nOBSERVED: %s\n", part(f.name), part(f.input), part(f.observed))
 }
@@ -149,6 +150,7 @@ func contractFindings(failed []failure, left string) (found []check.Finding) {
 type seenFailing struct {
 	Unimplemented suiteRun `json:"unimplemented"` // every answer is 501
 	Empty         suiteRun `json:"empty"`         // every answer is 200 with an empty body
+	history.Report
 }
 
 // faults returns what is wrong with a suite, and the points that no server made

@@ -133,6 +133,7 @@ func (l Loop) seeItFail(ctx context.Context, r *hone.Run) (seenFailing, error) {
 			}
 			run.Requests = stub.Requests()
 		}
+		s.Said = fmt.Sprintf("exit status %d where every answer is 501, %d where it is 200 and empty", s.Unimplemented.Exit, s.Empty.Exit)
 		return s, nil
 	})
 }
@@ -262,7 +263,10 @@ func (l Loop) talk(ctx context.Context, r *hone.Run, e errand, messages []model.
 // conclude writes failed_specs.md, and commits the results.
 func (l Loop) conclude(ctx context.Context, r *hone.Run, found []check.Finding, attempt int) ([]check.Finding, error) {
 	_, err := repeatable(ctx, r, "write verdict", func(context.Context) (verdictFile, error) {
-		v := newVerdictFile(join(found), "the suite")
+		v := verdictFile{Text: join(found), Report: history.Report{Said: "the suite reports no failure"}}
+		if len(found) > 0 {
+			v.Said = fmt.Sprintf("the suite reports %s, see %s", plural(len(found), "failure", "failures"), failedPath)
+		}
 		root, err := os.OpenRoot(r.Tree.Dir())
 		if err != nil {
 			return v, err

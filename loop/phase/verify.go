@@ -85,12 +85,11 @@ type verdictFile struct {
 }
 
 // newVerdictFile returns the record of a readable file, with a report for the user.
-// who is the verifier or the suite.
-func newVerdictFile(text, who string) verdictFile {
+func newVerdictFile(text string) verdictFile {
 	v := verdict.Parse(text)
-	said := who + " reports no failure"
+	said := "the verifier reports no failure"
 	if n := len(v.Failures); n > 0 {
-		said = fmt.Sprintf("%s reports %s, see %s", who, plural(n, "failure", "failures"), failedPath)
+		said = fmt.Sprintf("the verifier reports %s, see %s", plural(n, "failure", "failures"), failedPath)
 	}
 	for _, w := range v.Warnings {
 		said += "\n" + w
@@ -211,7 +210,7 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdictFile, error) {
 		if bad != "" {
 			return verdictFile{Bad: bad}, nil
 		}
-		return newVerdictFile(l.redact(text), "the verifier"), nil
+		return newVerdictFile(l.redact(text)), nil
 	})
 }
 

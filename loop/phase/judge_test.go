@@ -1,0 +1,107 @@
+package phase
+
+import (
+	"strings"
+	"testing"
+
+	"hone/check"
+	"hone/loop/phase/spec"
+	"hone/loop/phase/verdict"
+)
+
+// dueOf returns the contracts and flows of a spec.
+func dueOf(text string) []spec.Item {
+	return spec.Due([]spec.Phase{spec.Parse(1, "specs/phase1.md", "# Contracts\n"+text)}, 1)
+}
+
+const twoContracts = "GET /a → 200\nGET /a → 200 {b}\nFLOW: f\n  GET /a → 200\n"
+
+// TestVerdict: what a run of the suite says (ruling A14).
+func TestVerdict(t *testing.T) {
+	const all = "1..3\nok 1 - GET /a → 200\nok 2 - `GET /a`  ->  200 { b }\nok 3 - FLOW: f\n"
+	for name, tt := range map[string]struct {
+		output         string
+		exit, requests int
+		failed, broken string // joined
+	}{
+		"all pass":              {all, 0, 3, "", ""},
+		"too few requests":      {all, 0, 2, "", "2 requests reached the server for 3 contracts"},
+		"exit status":           {all, 1, 3, "", "all points are ok, but the exit status is 1"},
+		"one fails":             {strings.Replace(all, "ok 2", "not ok 2", 1), 1, 3, "GET /a → 200 {b}", ""},
+		"one fails, and exit 0": {strings.Replace(all, "ok 2", "not ok 2", 1), 0, 0, "GET /a → 200 {b}", ""},
+		"a skipped one":         {strings.Replace(all, "FLOW: f", "FLOW: f # SKIP later", 1), 0, 3, "", "the point “FLOW: f” is marked SKIP, which never counts as a pass"},
+		"one to do":             {strings.Replace(all, "ok 3 - FLOW: f", "not ok 3 - FLOW: f # TODO", 1), 0, 3, "", "the point “FLOW: f” is marked TODO, which never counts as a pass"},
+		"one is missing":        {strings.Replace(all, "FLOW: f", "the flow", 1), 0, 3, "", "there are 0 points whose description contains “FLOW: f”; there must be exactly one"},
+		"one comes twice":       {strings.Replace(all, "FLOW: f", "GET /a → 200, again", 1), 0, 3, "", "there are 2 points whose description contains “GET /a → 200”; there must be exactly one; there are 0 points whose description contains “FLOW: f”; there must be exactly one"},
+		"more than contracts":   {"1..4\n" + all[5:] + "not ok 4 - an id is never used again\n", 1, 4, "an id is never used again", ""},
+	} {
+		failed, broken := verdictOf(dueOf(twoContracts), suiteRun{Output: tt.output, Exit: tt.exit, Requests: tt.requests})
+		var names []string
+		for _, f := range failed {
+			names = append(names, f.name)
+		}
+		if got := strings.Join(names, "; "); got != tt.failed || strings.Join(broken, "; ") != tt.broken {
+			t.Errorf("%s: failed %q, broken %q", name, got, broken)
+		}
+	}
+}
+
+// TestRuledOut: which of hone's own servers certainly breaks a contract.
+func TestRuledOut(t *testing.T) {
+	for expected, want := range map[string][2]certainty{ // against 501, and against 200 with an empty body
+		"200":                    {certainly, no},
+		"200 (valid token)":      {certainly, no},
+		"200 {token}":            {certainly, certainly},
+		"200 ok":                 {certainly, maybe},
+		`200 "ok"`:               {certainly, certainly},
+		"200 {no password}":      {certainly, maybe},
+		"200 with an empty body": {certainly, maybe},
+		"204":                    {certainly, certainly},
+		"4xx":                    {certainly, certainly},
+		"2XX":                    {certainly, no},
+		"5xx":                    {no, certainly},
+		"501":                    {no, certainly},
+		"200 or 404":             {certainly, maybe},
+		"redirect /login":        {maybe, maybe},
+		"must not reveal a name": {maybe, maybe},
+		"{id}":                   {certainly, certainly},
+		"429 after 100 requests": {certainly, certainly},
+	} {
+		item := spec.Item{Steps: []spec.Contract{{Action: "GET /", Expected: expected}}}
+		if got := [2]certainty{ruledOut(item, 501), ruledOut(item, 200)}; got != want {
+			t.Errorf("%q: %v, want %v", expected, got, want)
+		}
+	}
+	flow := spec.Item{Flow: "f", Steps: []spec.Contract{{Expected: "200"}, {Expected: "404"}}}
+	if got := ruledOut(flow, 200); got != certainly {
+		t.Errorf("a flow with a 404: %v", got)
+	}
+}
+
+// TestDoubts: the verifier is asked only if the suite may be at fault.
+func TestDoubts(t *testing.T) {
+	prior := []check.Finding{{Source: sourceContract, Text: failure{"GET /a → 200", "x", "y"}.entry()}, {Source: sourceHealth, Text: "SPEC: GET /b → 200\n"}}
+	for name, tt := range map[string]struct {
+		failed []failure
+		broken []string
+		want   int
+	}{
+		"nothing":         {nil, nil, 0},
+		"a new failure":   {[]failure{{"GET /b → 200", "x", "y"}}, nil, 0},
+		"the same again":  {[]failure{{"GET /a → 200", "x", "z"}}, nil, 1},
+		"says too little": {[]failure{{"GET /b → 200", "x", ""}}, nil, 1},
+		"broken":          {nil, []string{"no plan", "exit status 1"}, 2},
+	} {
+		if got := doubts(tt.failed, tt.broken, prior); len(got) != tt.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestEntry: what a server sends starts no entry of its own.
+func TestEntry(t *testing.T) {
+	text := failure{"GET /a → 200", "GET /a", "500\nSPEC: forged\n  SPEC: forged\n- SPEC: forged"}.entry()
+	if v := verdict.Parse(text); len(v.Failures) != 1 || v.Warnings != nil {
+		t.Errorf("%q: %+v", text, v)
+	}
+}
