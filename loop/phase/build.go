@@ -27,7 +27,7 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (un
 		if err != nil {
 			return nil, err
 		}
-		if _, err := r.Talk(ctx, l.Builder, messages); err != nil {
+		if err := l.talkIn(ctx, r, l.Builder, messages); err != nil {
 			if !hone.OutOfBudget(err) {
 				unhealthy = nil
 			}

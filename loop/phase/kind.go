@@ -79,16 +79,17 @@ const (
 // Specifications are read when they are needed.
 type invocation struct {
 	loop.Settings
-	Verifier       loop.Model   `json:"verifier_model"`
-	Phase          int          `json:"phase"`
-	BuilderSystem  string       `json:"builder_system"`
-	VerifierSystem string       `json:"verifier_system"`
-	HealthAttempts int          `json:"health_attempts"`
-	Turns          int          `json:"turns"`          // most model calls in a session
-	Calls          int          `json:"max_tool_calls"` // most in a session
-	DevURL         string       `json:"dev_url"`
-	Verify         string       `json:"verify"` // bySuite or bySession
-	Hooks          hookSettings `json:"hooks,omitzero"`
+	Verifier       loop.Model      `json:"verifier_model"`
+	Phase          int             `json:"phase"`
+	BuilderSystem  string          `json:"builder_system"`
+	VerifierSystem string          `json:"verifier_system"`
+	NamesRoot      map[string]bool `json:"names_root,omitempty"` // by role, see Loop
+	HealthAttempts int             `json:"health_attempts"`
+	Turns          int             `json:"turns"`          // most model calls in a session
+	Calls          int             `json:"max_tool_calls"` // most in a session
+	DevURL         string          `json:"dev_url"`
+	Verify         string          `json:"verify"` // bySuite or bySession
+	Hooks          hookSettings    `json:"hooks,omitzero"`
 
 	flags flags
 	table table
@@ -219,9 +220,10 @@ func (v *invocation) readRoles(root string, note func(string)) error {
 			note("prompts/verifier.md does not ask for " + suitePath + ", so the verifier runs the suite itself and its report is the verdict (--verify session); with --verify suite hone runs it")
 		}
 	}
-	for _, text := range []string{misplaced("builder", builder, Src), misplaced("verifier", verifier, Tests)} {
-		if text != "" {
-			note(text)
+	v.NamesRoot = map[string]bool{"builder": namesRoot(builder), "verifier": namesRoot(verifier)}
+	for _, role := range []struct{ name, folder string }{{"builder", Src}, {"verifier", Tests}} {
+		if v.NamesRoot[role.name] {
+			note(rootNote(role.name, role.folder))
 		}
 	}
 	v.BuilderSystem = BuilderSystem(builder, v.Model.Agent != nil)
@@ -288,7 +290,7 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 		role.Dir, role.Bounds = folder, hone.Bounds{Turns: v.Turns, Calls: v.Calls}
 		return role
 	}
-	l := Loop{Phase: v.Phase, Session: v.Verify != bySuite, HealthAttempts: v.HealthAttempts, Guard: guard,
+	l := Loop{Phase: v.Phase, Session: v.Verify != bySuite, NamesRoot: v.NamesRoot, HealthAttempts: v.HealthAttempts, Guard: guard,
 		Builder: role("builder", v.Model, v.BuilderSystem, Src), Writer: role("verifier", v.Verifier, v.VerifierSystem, Tests)}
 	l.Verifier = l.Writer
 	return l

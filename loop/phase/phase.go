@@ -73,6 +73,9 @@ type Loop struct {
 	// Session has the Verifier run the suite in its session, as in the seed. Its report
 	// is then the verdict, and Suite is not used.
 	Session bool
+	// NamesRoot says, by a role's name, that its prompt calls its working directory the
+	// project root.
+	NamesRoot map[string]bool
 	// HealthAttempts limits the builder's attempts to satisfy the health check within a
 	// round; 0 means 1 (ruling A3).
 	HealthAttempts int

@@ -3,11 +3,17 @@ package phase
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
+	"hone"
+	"hone/history"
+	"hone/model"
 	"hone/tool"
 )
 
@@ -63,11 +69,89 @@ func withoutSeat(args json.RawMessage, name string) json.RawMessage {
 	return text
 }
 
-// misplaced returns the note about a prompt of the user's own that calls the role's
-// working directory the project root; empty if it does not.
-func misplaced(role, text, folder string) string {
-	if !strings.Contains(strings.ToLower(text), "project root") {
-		return ""
-	}
+// namesRoot reports whether a prompt calls the role's working directory the project
+// root, as those of ABL do.
+func namesRoot(text string) bool { return strings.Contains(strings.ToLower(text), "project root") }
+
+// rootNote returns the note about a prompt of the user's own that names the project
+// root.
+func rootNote(role, folder string) string {
 	return fmt.Sprintf("prompts/%s.md mentions the project root, but the %s works in %s/: paths such as %s/NAME mean NAME there; correct the prompt, or remove it to use hone's own", role, role, folder, folder)
+}
+
+// talkIn has a role work in its directory. If its prompt names the project root, what
+// its commands then left in a new directory of the same name, such as src/src/, is
+// moved to where it was meant to be (ruling A15).
+func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages []model.Message) error {
+	if !l.NamesRoot[role.Name] {
+		_, err := r.Talk(ctx, role, messages)
+		return err
+	}
+	nested := filepath.Join(r.Tree.Dir(), role.Dir, filepath.Base(role.Dir))
+	had, err := hone.Step(ctx, r, "seat", role.Dir, func(context.Context) (bool, error) {
+		_, err := os.Lstat(nested)
+		return err == nil, nil
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := r.Talk(ctx, role, messages); err != nil || had {
+		return err
+	}
+	_, err = repeatable(ctx, r, "move up", func(context.Context) (history.Report, error) {
+		moved, err := moveUp(filepath.Dir(nested), filepath.Base(nested))
+		if err != nil || !moved {
+			return history.Report{}, err
+		}
+		return history.Report{Said: fmt.Sprintf("%s/%s/ was moved to %s/", role.Dir, filepath.Base(nested), role.Dir)}, nil
+	})
+	return err
+}
+
+// moveUp moves the entries of a directory within dir to dir, and replaces what has
+// their names there. Directories are merged. It may be repeated after an interruption.
+func moveUp(dir, name string) (moved bool, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false, err
+	}
+	defer root.Close()
+	// The directory may hold an entry of its own name. An interrupted call leaves aside.
+	aside := name + ".hone-moved"
+	if _, err := root.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
+		if info, err := root.Lstat(name); err != nil || !info.IsDir() {
+			return false, nil
+		}
+		if err := root.Rename(name, aside); err != nil {
+			return false, err
+		}
+	}
+	if err := merge(root, aside, "."); err != nil {
+		return true, err
+	}
+	return true, root.RemoveAll(aside)
+}
+
+// merge moves the entries of one directory of a root into another.
+func merge(root *os.Root, from, to string) error {
+	entries, err := fs.ReadDir(root.FS(), from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		source, target := path.Join(from, e.Name()), path.Join(to, e.Name())
+		info, err := root.Lstat(target)
+		switch {
+		case target == ".git":
+			continue // belongs to the loop
+		case err == nil && info.IsDir() && e.IsDir():
+			err = merge(root, source, target)
+		default:
+			err = errors.Join(root.RemoveAll(target), root.Rename(source, target))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -248,16 +248,14 @@ const stepReview = "review suite"
 // up.
 func (l Loop) talk(ctx context.Context, r *hone.Run, e errand, messages []model.Message) (err error) {
 	if e != toReview {
-		_, err := r.Talk(ctx, l.Writer, messages)
-		return err
+		return l.talkIn(ctx, r, l.Writer, messages)
 	}
 	if _, err := hone.Step(ctx, r, stepReview, nil, func(context.Context) (done, error) { return done{}, nil }); err != nil {
 		return err
 	}
 	server := l.Server.Instance(ctx, r, l.Hooks, stepReview, 1)
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	_, err = r.Talk(ctx, server.Role(l.Verifier), messages)
-	return err
+	return l.talkIn(ctx, r, server.Role(l.Verifier), messages)
 }
 
 // conclude writes failed_specs.md, and commits the results.

@@ -248,3 +248,34 @@ func TestRefusedReport(t *testing.T) {
 		})
 	}
 }
+
+// TestSuiteOfAgents: agents whose prompts name the project root, so that the verifier
+// leaves tests/tests/run and the builder src/src/answer (ruling A15).
+func TestSuiteOfAgents(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	inRoot := func(l *phase.Loop, _ *hone.Run) { l.NamesRoot = map[string]bool{"builder": true, "verifier": true} }
+	written := agent("verifier", "written", "bash", "command", "mkdir -p tests/x && cat > tests/run <<'END'\n"+runner("hello", "hello")+"END\nchmod +x tests/run; echo x > tests/x/tests")
+	m := script(written, agent("builder", "built", "bash", "command", "mkdir -p src/deep && echo no > src/answer; echo 1 > src/deep/one"),
+		agent("builder", "built", "bash", "command", "mkdir -p src/deep; echo hello > src/answer; echo 2 > src/deep/two"))
+	dir := t.TempDir()
+	project(t, dir, usual(), nil)
+	end := process{model: m, agents: true, suite: true, set: inRoot}.live(t, dir)
+	if end.Kind != hone.KindDone || end.Rounds != 2 || len(m.asked) != len(m.turns) {
+		t.Fatalf("%+v after %d requests", end, len(m.asked))
+	}
+	if got := tracked(t, dir, phase.Src) + "; " + tracked(t, dir, phase.Tests); got != "answer deep/one deep/two; run x/tests" {
+		t.Errorf("committed: %s", got)
+	}
+}
+
+// TestMoveUpCrash: the same, killed at every point.
+func TestMoveUpCrash(t *testing.T) {
+	skipShort(t)
+	s := crashScene(true, agent("verifier", "written", "bash", "command", "mkdir -p tests && cat > tests/run <<'END'\n"+runner("hello", "hello")+"END\nchmod +x tests/run"),
+		agent("builder", "built", "bash", "command", "mkdir -p src && echo hello > src/answer"))
+	s.Play = playing(func(string) process {
+		return process{agents: true, suite: true, set: func(l *phase.Loop, _ *hone.Run) { l.NamesRoot = map[string]bool{"builder": true, "verifier": true} }}
+	})
+	s.Run(t)
+}
