@@ -29,7 +29,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 		if l.Session {
 			by = " by the verifier's report"
 		}
-		return fmt.Sprintf("✓ Phase %d passed%s\n", l.Phase, by)
+		return fmt.Sprintf("✓ Phase %d passed%s\n%s", l.Phase, by, unseenSummary(r))
 	}
 	if !slices.Contains([]hone.Kind{hone.KindRounds, hone.KindStuck, hone.KindBlocked}, end.Kind) {
 		return ""
@@ -45,6 +45,21 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	}
 	for _, f := range from(end.Findings, check.SourceCommand) {
 		fmt.Fprintf(&b, "\nthe check, the end of it:\n%s\n", render.Escape(tail(f.Text, 20)))
+	}
+	return b.String()
+}
+
+// unseenSummary names the tests that the user should look at first; empty if there
+// are none.
+func unseenSummary(r *hone.Run) string {
+	list, _, err := hone.First[unseenList](r, stepUnseen)
+	if err != nil || len(list.Names) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("not seen failing, so look at their tests:\n")
+	for _, name := range list.Names {
+		fmt.Fprintf(&b, "  %s\n", render.Line(name))
 	}
 	return b.String()
 }

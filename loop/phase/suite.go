@@ -166,7 +166,7 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 			}
 			try, told = 0, false
 		case len(wrong) == 0 && (len(unseen) == 0 || told):
-			return l.noteUnseen(r, unseen)
+			return l.noteUnseen(ctx, r, unseen)
 		}
 		told = told || len(unseen) > 0
 		for i, name := range unseen {
@@ -178,14 +178,24 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 	}
 }
 
-// noteUnseen tells the user which points were not seen failing.
-func (l Loop) noteUnseen(r *hone.Run, unseen []string) error {
-	for _, name := range unseen {
-		if err := r.Notice("not seen failing: the test of “" + name + "” also passes against a server that has nothing but empty answers"); err != nil {
-			return err
-		}
+// stepUnseen is the step that lists the points that were not seen failing.
+const stepUnseen = "not seen failing"
+
+// unseenList is its record.
+type unseenList struct {
+	Names []string `json:"names"`
+	history.Report
+}
+
+// noteUnseen records the points that were not seen failing, for the user.
+func (l Loop) noteUnseen(ctx context.Context, r *hone.Run, names []string) error {
+	if len(names) == 0 {
+		return nil
 	}
-	return nil
+	_, err := hone.Step(ctx, r, stepUnseen, names, func(context.Context) (unseenList, error) {
+		return unseenList{names, history.Report{Said: strings.Join(names, "\n")}}, nil
+	})
+	return err
 }
 
 // due returns the contracts and flows that need a test point, as the specifications
