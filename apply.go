@@ -35,14 +35,15 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 }
 
 // Review returns the verdicts of Apply without changing anything. It serves
-// loops that make all edits of a change or none.
+// loops that make all edits of a change or none. In a tool call a file that the
+// session has not seen is Unread, and the user is not asked (ruling G4).
 func (r *Run) Review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	v, err := step(ctx, r, look("review", ch, func(context.Context) (verdicts, error) {
 		rules, err := r.protectingRules(r.Rules)
 		if err != nil {
 			return verdicts{}, err
 		}
-		rules.Seen = seen
+		rules.Seen, rules.ReadFirst = seen, r.at.Call > 0
 		v, err := r.Tree.Review(ch, rules)
 		return verdicts{v}, err
 	}))

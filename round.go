@@ -130,7 +130,7 @@ func (r *Run) conclude(s *State, findings []check.Finding, done bool, short *Sto
 		s.Decision, s.Kind = Done, KindDone
 		s.Why, err = r.doneWhy(s.Round)
 	case done || declined && usedUp:
-		halt(s, KindBlocked, "changes were not approved", afterDenial)
+		halt(s, KindBlocked, "changes were not approved", afterDenial())
 	case r.Limits.Unreadable > 0 && unusable >= r.Limits.Unreadable:
 		r.outOfForm(s, unusable)
 	case r.brokenChecks(s.Round) >= maxBrokenChecks:

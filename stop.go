@@ -203,8 +203,10 @@ func onlyBroken(checked []check.Finding) bool {
 	return check.Blocking(checked) && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
 }
 
-// afterDenial is what the user can do after denying changes, which is final.
-var afterDenial = Next{Verb: Show, Flags: []Flag{{Name: "diff"}}, Or: "start a new run, which may do without the declined changes"}
+// afterDenial returns what the user can do after denying changes, which is final.
+func afterDenial() Next {
+	return Next{Verb: Show, Flags: []Flag{{Name: "diff"}}, Or: "start a new run, which may do without the declined changes"}
+}
 
 // maxBrokenChecks is how often in a row a check may be unable to run. Another
 // round would be paid for without finding anything out.

@@ -67,7 +67,7 @@ type Options struct {
 	Net     bool   // commands may reach the network
 	Loop    string // the loop's name in the journal; default: the program's
 
-	// Human approves changes that need it; nil denies them.
+	// Human approves changes that need it; nil leaves them pending.
 	Human hone.Human
 	// Trust asks the user to trust what the folder's own configuration would run or open;
 	// nil denies what the user has not trusted with the command hone, or with HONE_TRUST.

@@ -28,7 +28,7 @@ import (
 // keys are removed from everything that is recorded, shown or sent.
 type Session struct {
 	*runs.Workspace
-	// Human approves changes that need it; nil denies them. Set it before
+	// Human approves changes that need it; nil leaves them pending. Set it before
 	// NewRun.
 	Human hone.Human
 	// Output shows the output of checks as it arrives; nil shows nothing. Set

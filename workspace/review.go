@@ -109,7 +109,10 @@ func (r *review) edit(e Edit) Verdict {
 		v.Ruling, v.Reason = Drop, reason
 		return v
 	}
-	if reason := r.askReason(cleaned, before); reason != "" {
+	unseen := r.unseenReason(cleaned, before)
+	if unseen != "" && r.rules.ReadFirst {
+		v.Ruling, v.Reason = Unread, unseen
+	} else if reason := r.askReason(cleaned, unseen); reason != "" {
 		v.Ruling, v.Reason = Ask, reason
 	}
 	return v
@@ -259,16 +262,26 @@ func dropReason(old []byte, e Edit, before Image) string {
 	return ""
 }
 
+// unseenReason returns why a file's contents are not known to the model, or an
+// empty string.
+func (r *review) unseenReason(path string, before Image) string {
+	if !before.Exists() || r.rules.Seen == nil {
+		return ""
+	}
+	switch digest, ok := r.rules.Seen(path); {
+	case !ok:
+		return "its contents were not shown to the model"
+	case digest != before.Digest:
+		return "its contents have changed since they were shown to the model"
+	}
+	return ""
+}
+
 // askReason returns why an edit needs the user's approval, or an empty string.
-func (r *review) askReason(path string, before Image) string {
+func (r *review) askReason(path, unseen string) string {
 	var reasons []string
-	if before.Exists() && r.rules.Seen != nil {
-		switch digest, ok := r.rules.Seen(path); {
-		case !ok:
-			reasons = append(reasons, "its contents were not shown to the model")
-		case digest != before.Digest:
-			reasons = append(reasons, "its contents have changed since they were shown to the model")
-		}
+	if unseen != "" {
+		reasons = append(reasons, unseen)
 	}
 	if r.approve.Match(path) {
 		reasons = append(reasons, "changes to it need approval")

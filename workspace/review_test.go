@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -129,6 +130,26 @@ func TestReviewSeen(t *testing.T) {
 	verdicts, err := tree.Review(Change{Edits: []Edit{write("new", "x")}}, Rules{Seen: nothing})
 	if err != nil || verdicts[0].Ruling != Allow {
 		t.Errorf("a new file was never shown, but the verdict is %v, %v", verdicts, err)
+	}
+}
+
+// Ruling G4: where the model can read a file, it must; what a rule forbids stays
+// forbidden.
+func TestReviewReadFirst(t *testing.T) {
+	tree := newTree(t, map[string]string{"seen": "1", "unseen": "1", "fixed": "1", "stale": "1"}, Options{})
+	verdicts, err := tree.Review(Change{Edits: []Edit{write("seen", "2"), write("unseen", "2"), write("fixed", "2"), write("new", "2"), write("unseen/x", "2"), write("stale", "2")}},
+		Rules{ReadFirst: true, Immutable: []string{"fixed"}, Approve: []string{"*"}, Seen: func(path string) (string, bool) {
+			return map[bool]string{true: Digest([]byte("1"))}[path == "seen"], path != "unseen"
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, v := range verdicts {
+		got = append(got, string(v.Ruling))
+	}
+	if want := []string{"ask", "unread", "deny", "ask", "deny", "unread"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -46,6 +46,7 @@ const (
 	Ask      Ruling = "ask"      // the user must approve it
 	Drop     Ruling = "drop"     // it has no effect: same contents, or no such file to delete
 	Deny     Ruling = "deny"     // a rule forbids it; the user is not asked
+	Unread   Ruling = "unread"   // the model must read the file first; the user is not asked
 	Declined Ruling = "declined" // the user refused it
 	Pending  Ruling = "pending"  // the user must approve it, and could not be asked yet
 )
@@ -90,6 +91,9 @@ type Rules struct {
 	// shown. An edit of an existing file whose current contents were not shown
 	// needs approval (ruling G4). Nil means that every file counts as shown.
 	Seen func(path string) (digest string, ok bool)
+	// ReadFirst rules such an edit Unread instead, because the model can read the
+	// file.
+	ReadFirst bool
 	// Guard finds secrets; a file that it withholds is denied. Nil withholds
 	// nothing.
 	Guard *secret.Guard

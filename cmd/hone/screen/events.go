@@ -185,7 +185,7 @@ func (s *Screen) showChange(c history.Changed, in string) {
 		if !s.o.Quiet {
 			s.line("%s= %s: %s", in, c.Path, c.Reason)
 		}
-	case workspace.Declined, workspace.Pending:
+	case workspace.Declined, workspace.Pending, workspace.Unread:
 		s.line("%s! %s is not changed: %s", in, c.Path, c.Reason)
 	default:
 		s.line("%s! %s is refused: %s", in, editName(c), c.Reason)
