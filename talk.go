@@ -61,18 +61,35 @@ const (
 // The error may be a [*ContextError], or a [*Stop] if the budget does not pay
 // for the first turn or the provider failed.
 func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
+	if !role.Agent {
+		return r.converse(ctx, r.newTalk(role, slices.Clone(messages)))
+	}
+	defer r.startSession()()
+	return r.delegate(ctx, role, messages)
+}
+
+// startSession moves the run to its next session. The function that it returns
+// moves it back.
+func (r *Run) startSession() (end func()) {
 	at := r.at
-	defer func() { r.at = at }()
 	r.sessions++
 	r.at.Session = r.sessions
-	if role.Agent {
-		return r.delegate(ctx, role, messages)
-	}
+	return func() { r.at = at }
+}
+
+// newTalk returns a conversation that starts with these messages.
+func (r *Run) newTalk(role Role, messages []model.Message) *talk {
 	role.Bounds = role.Bounds.Resolved()
-	t := &talk{r: r, role: role, history: slices.Clone(messages), seen: map[string]string{}, times: map[string]int{}}
+	t := &talk{r: r, role: role, history: messages, seen: map[string]string{}, times: map[string]int{}}
 	for _, one := range role.Tools {
 		t.specs = append(t.specs, one.Spec)
 	}
+	return t
+}
+
+// converse takes the turns of a session.
+func (r *Run) converse(ctx context.Context, t *talk) (Conversation, error) {
+	defer r.startSession()()
 	err := t.takeTurns(ctx)
 	return t.Conversation, err
 }

@@ -392,8 +392,8 @@ func TestNothingPendingIsTheEnd(t *testing.T) {
 	}
 }
 
-// TestCompleteIsNotBelieved where the check fails: what it found is pending in
-// the next loop, and no review is asked (ruling S3).
+// TestCompleteIsNotBelieved where the check fails: what it found continues the
+// session in the next loop, and no review is asked (ruling S3).
 func TestCompleteIsNotBelieved(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"a": "zero\n"})
@@ -404,8 +404,18 @@ func TestCompleteIsNotBelieved(t *testing.T) {
 	}
 	prompts := m.prompts()
 	holds(t, "the first execution", prompts[0], "Make a say done.\n\nLoop 1 of 5.")
+	holds(t, "the first execution", prompts[0], "Pending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n")
+	for i, loop := range []string{"Loop 2 of 5.\n", "Loop 3 of 5.\n"} {
+		sent := m.asked[i+1].Messages
+		holds(t, "a later loop", sent[len(sent)-1].Parts[0].Text, loop, "The check does not pass", "[check] a says \"zero\\n\"\n    and not done\n", "This session continues; it now has at most")
+		if len(sent) != 3+2*i || sent[len(sent)-2].Parts[0].Text != complete {
+			t.Errorf("%d messages in loop %d: %+v", len(sent), i+2, sent)
+		}
+	}
+	if len(prompts) != 1 {
+		t.Errorf("%d sessions began, want 1", len(prompts))
+	}
 	for _, p := range prompts {
-		holds(t, "an execution", p, "Pending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n")
 		if strings.Contains(p, "Task file:") {
 			t.Error("a task that is no file has one")
 		}

@@ -63,6 +63,43 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 	return l.messages(t, p.Text), l.fits(l.Executor, t, len(p.Text))
 }
 
+// composeContinuation returns what the executor is sent in its last session if
+// that ended with an answer, nothing is pending, and the check found something;
+// ok is false otherwise. A changed task, or files that were restored, need a new
+// session.
+func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding) (text string, ok bool, err error) {
+	past, err := hone.Earlier[LoopSummary](r, stepSummary)
+	if err != nil || len(past) == 0 || past[len(past)-1].unanswered() != "" || !onlyChecked(prior) {
+		return "", false, err
+	}
+	tasks, err := hone.Earlier[taskfile.Task](r, stepTask)
+	if err != nil || !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns) {
+		return "", false, err
+	}
+	p, err := hone.Step(ctx, r, "compose continuation", prior, func(context.Context) (composed, error) {
+		return composed{fmt.Sprintf("Loop %d of %d.\nThe check does not pass with the files as they are now:\n%s%s", r.Round(), max(r.Round(), r.Limits.Rounds), pendingText(prior),
+			fmt.Sprintf(continuation, session(l.Executor.Bounds.Resolved().Turns, l.Executor)))}, nil
+	})
+	return p.Text, true, err
+}
+
+// continuation tells the executor how to go on in a session that it had ended.
+const continuation = "\nThis session continues; it now has %s. Fix what the check reports, run the check again, and end with your final answer in the same form as before.\n"
+
+// onlyChecked reports whether a check found something, and nothing else is left
+// to do.
+func onlyChecked(prior []check.Finding) bool {
+	checked := false
+	for _, f := range prior {
+		switch f.Source {
+		case sourcePending, sourceBlocker, sourceUnfinished, "undo":
+			return false
+		}
+		checked = checked || f.Blocks() && !f.Broken
+	}
+	return checked
+}
+
 // messages returns what is sent to the executor: the task, the state of the
 // work, and what to do now.
 func (l Loop) messages(t taskfile.Task, text string) []model.Message {

@@ -149,19 +149,12 @@ const (
 
 // execute runs the execution session.
 func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding) (executed, error) {
-	messages, err := l.composeExecution(ctx, r, t, prior)
-	if err != nil {
-		return executed{}, err
-	}
-	if err := l.record(ctx, r, phaseExecution); err != nil {
-		return executed{}, err
-	}
 	role := l.Executor
 	if !role.Agent {
 		role.Tools, _ = l.Tools(t.Allow)
 		role.Answered = answerProblem
 	}
-	talk, err := r.Talk(ctx, role, messages)
+	talk, err := l.converse(ctx, r, role, t, prior)
 	if err != nil {
 		return executed{}, err
 	}
@@ -182,6 +175,30 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior [
 		phase = phaseIdle
 	}
 	return did, l.record(ctx, r, phase)
+}
+
+// converse continues the last session if only the check was not content with it,
+// and it leaves room. Otherwise it holds a new session.
+func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskfile.Task, prior []check.Finding) (hone.Conversation, error) {
+	if text, ok, err := l.composeContinuation(ctx, r, t, prior); ok || err != nil {
+		if err == nil {
+			err = l.record(ctx, r, phaseExecution)
+		}
+		if err != nil {
+			return hone.Conversation{}, err
+		}
+		if talk, ok, err := r.Continue(ctx, role, text); ok || err != nil {
+			return talk, err
+		}
+	}
+	messages, err := l.composeExecution(ctx, r, t, prior)
+	if err != nil {
+		return hone.Conversation{}, err
+	}
+	if err := l.record(ctx, r, phaseExecution); err != nil {
+		return hone.Conversation{}, err
+	}
+	return r.Talk(ctx, role, messages)
 }
 
 // facts records what a session did.

@@ -1,0 +1,180 @@
+package hone
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"hone/history"
+	"hone/model"
+	"hone/tool"
+)
+
+// A session whose answer turned out wrong can go on in the next round, so that
+// the model need not read everything again. All of it follows from the journal.
+
+// maxContinued is the maximum number of bytes of a session that is continued if
+// the role's context is not known.
+const maxContinued = 256 << 10
+
+// continued is the record of the step "continue": the session of the round
+// before that is continued. A zero Session means that a new one is needed.
+type continued struct {
+	Role    string `json:"role"`
+	Session int    `json:"session,omitempty"`
+}
+
+// Continue is [Run.Talk], except that the role's last session in the round before
+// goes on: the model is sent the messages of that session, and then the text.
+// ok is false if nothing was sent, because a new session is needed: there is no
+// such session, it ended without an answer, or it takes more than two fifths of
+// the context or than the budget pays for.
+func (r *Run) Continue(ctx context.Context, role Role, text string) (c Conversation, ok bool, err error) {
+	if role.Agent {
+		return c, false, nil
+	}
+	t := r.newTalk(role, nil)
+	last, err := Step(ctx, r, "continue", role.Name, func(context.Context) (continued, error) {
+		asked := r.lastAsked(role, r.at.Round-1)
+		if asked == nil {
+			return continued{Role: role.Name}, nil
+		}
+		fits, err := t.restore(*asked, text)
+		if err != nil || !fits {
+			return continued{Role: role.Name}, err
+		}
+		return continued{role.Name, asked.Step.Session}, nil
+	})
+	if err != nil || last.Session == 0 {
+		return c, false, err
+	}
+	t = r.newTalk(role, nil)
+	if _, err := t.restore(*r.lastAsked(role, r.at.Round-1), text); err != nil {
+		return c, false, err
+	}
+	c, err = r.converse(ctx, t)
+	return c, true, err
+}
+
+// lastAsked returns the begin of the last model call of a role in a round; nil if
+// there is none.
+func (r *Run) lastAsked(role Role, round int) *history.Event {
+	for _, e := range slices.Backward(r.Past().Events()) {
+		if a, ok := e.Payload.(history.Asked); ok && a.Role == role.Name && e.Step.Round == round {
+			return &e
+		}
+	}
+	return nil
+}
+
+// restore sets the talk to the end of the session whose last call is given, and
+// adds a text. It reports whether the session can be continued.
+func (t *talk) restore(last history.Event, text string) (ok bool, err error) {
+	asked := last.Payload.(history.Asked)
+	request, err := t.r.readWhole(asked.Request)
+	if err != nil {
+		return false, err
+	}
+	_, record := t.r.Journal.Lookup(*last.Step)
+	if record == nil {
+		return false, nil
+	}
+	replied, _ := history.Decode(*record).Payload.(history.Replied)
+	reply, err := t.r.reply(replied)
+	if err != nil || !reply.Finish.Normal() || len(reply.Calls()) > 0 || strings.TrimSpace(reply.Text()) == "" {
+		return false, err
+	}
+	t.history = append(request.Messages, model.Message{Role: model.Assistant, Parts: reply.Parts})
+	same, err := t.sameOffer(request)
+	if same {
+		t.lastRequest, t.lastLength = asked.Request, len(request.Messages)
+	}
+	t.addText(text)
+	if err != nil {
+		return false, err
+	}
+	if err := t.restoreResults(last.Step.Round, last.Step.Session); err != nil {
+		return false, err
+	}
+	return t.isAffordable()
+}
+
+// readWhole reads a stored request with all the messages that it repeats.
+func (r *Run) readWhole(object string) (model.Request, error) {
+	var messages []model.Message
+	for {
+		stored, err := history.ReadRequest(object, r.Journal.Home().Get)
+		if err != nil {
+			return stored.Request, err
+		}
+		messages = append(stored.Messages[:len(stored.Messages):len(stored.Messages)], messages...)
+		if object = stored.After; object == "" {
+			stored.Messages = messages
+			return stored.Request, nil
+		}
+	}
+}
+
+// sameOffer reports whether a recorded session had the same system text and the
+// same tools, so that its requests need not be stored again.
+func (t *talk) sameOffer(request model.Request) (bool, error) {
+	was, err := digestOf([]any{request.System, request.Tools, request.Reasoning})
+	if err != nil {
+		return false, err
+	}
+	now, err := digestOf([]any{t.role.System, t.specs, t.role.Reasoning})
+	return was == now, err
+}
+
+// restoreResults restores what the calls of a session returned, and those of the
+// sessions that it continued.
+func (t *talk) restoreResults(round, session int) error {
+	for _, e := range t.r.Past().Records("continue") {
+		if e.Step.Round != round {
+			continue
+		}
+		c, err := result[continued](t.r, e.Event)
+		if err != nil {
+			return err
+		}
+		if c.Role == t.role.Name && c.Session > 0 {
+			if err := t.restoreResults(round-1, c.Session); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range t.r.Past().Records(toolStepName) {
+		if e.Step.Round != round || e.Step.Session != session {
+			continue
+		}
+		got, err := result[tool.Result](t.r, e.Event)
+		if err != nil {
+			return err
+		}
+		t.outputs = append(t.outputs, got.Text)
+		for path, digest := range got.Shown {
+			t.seen[path] = digest
+		}
+	}
+	return nil
+}
+
+// isAffordable reports whether the talk leaves room in the context, and whether
+// the budget pays for a turn and an answer.
+func (t *talk) isAffordable() (bool, error) {
+	whole, err := t.encode()
+	if err != nil {
+		return false, err
+	}
+	size := int64(len(whole))
+	if most := t.role.Context * 4 * 4 / 10; size > most && t.role.Context > 0 || t.role.Context == 0 && size > maxContinued {
+		return false, nil
+	}
+	if !t.r.limited() {
+		return true, nil
+	}
+	t.r.money.Lock()
+	defer t.r.money.Unlock()
+	_, refusal := t.r.affordableOutput(t.role, t.role.turnAndAnswer(size+framingTokens))
+	return refusal == nil, nil
+}

@@ -1,0 +1,127 @@
+package hone_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/internal/crashtest"
+	"hone/journal"
+	"hone/model"
+	"hone/tool"
+	"hone/workspace"
+)
+
+// continuing is a run whose rounds continue one session. The check wants the
+// file a to be 3.
+func continuing(dir string, m model.Model, role func(*hone.Role)) process {
+	return process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+		one := editor(m)
+		one.Tools = []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, func(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
+			return r.Apply(ctx, ch, seen)
+		})}
+		if role != nil {
+			role(&one)
+		}
+		_, ok, err := r.Continue(ctx, one, fmt.Sprint("round ", r.Round()))
+		if !ok && err == nil {
+			_, err = r.Talk(ctx, one, user("begin"))
+		}
+		return nil, err
+	}, set: func(r *hone.Run) {
+		r.Limits.Rounds = 5
+		r.Check = func(context.Context) ([]check.Finding, error) {
+			if a := crashtest.ReadFile(dir, "a"); a != "3" {
+				return []check.Finding{wrong("a is " + a)}, nil
+			}
+			return nil, nil
+		}
+	}}
+}
+
+// callsTool is a reply with one call.
+func callsTool(name, args string) model.Reply {
+	return model.Reply{Finish: model.Calls, Usage: &model.Usage{Input: 10, Output: 10}, Parts: []model.Part{{Call: &model.Call{ID: "1", Name: name, Args: args}}}}
+}
+
+func replies(list ...model.Reply) *answers {
+	a := &answers{}
+	for _, one := range list {
+		a.list = append(a.list, func(context.Context, model.Request) (model.Reply, error) { return one, nil })
+	}
+	return a
+}
+
+// threeRounds reads a file once, and writes it in three rounds.
+func threeRounds() []model.Reply {
+	return []model.Reply{callsTool("read", `{"path": "a"}`), callsTool("write", `{"path": "a", "content": "1"}`), text("first"),
+		callsTool("write", `{"path": "a", "content": "2"}`), text("second"),
+		callsTool("write", `{"path": "a", "content": "3"}`), text("third")}
+}
+
+// A continued session has the messages of the session before, what it has read,
+// and the text.
+func TestContinue(t *testing.T) {
+	dir := crashtest.Workspace(t, map[string]string{"a": "0"})
+	m := replies(threeRounds()...)
+	p := continuing(dir, m, nil)
+	end := p.end(t, dir)
+	if end.Kind != hone.KindDone || end.Rounds != 3 || m.calls() != 7 {
+		t.Fatalf("%+v after %d calls", end, m.calls())
+	}
+	last, before := m.requests[5].Messages, m.requests[4].Messages
+	if diff := cmp.Diff(before[:len(before)-1], last[:len(before)-1]); diff != "" {
+		t.Errorf("a continued session begins otherwise:\n%s", diff)
+	}
+	if got := last[len(last)-1]; got.Role != model.User || got.Parts[0].Text != "round 3" || last[len(last)-2].Parts[0].Text != "second" {
+		t.Errorf("it continues with %+v", last[len(last)-2:])
+	}
+	p.replays(t, dir)
+}
+
+// A session is not continued if it ended without an answer, or if it is too long
+// for the context or the budget.
+func TestNotContinued(t *testing.T) {
+	for name, c := range map[string]struct {
+		role   func(*hone.Role)
+		tokens int64
+		first  model.Reply
+	}{
+		"without an answer": {func(r *hone.Role) { r.Bounds.Turns = 1 }, 0, callsTool("read", `{"path": "a"}`)},
+		"context":           {func(r *hone.Role) { r.Context, r.MaxOutput = 3000, 100 }, 0, text(strings.Repeat("long ", 1000))},
+		"unknown context":   {nil, 0, text(strings.Repeat("long ", 60_000))},
+		"budget":            {func(r *hone.Role) { r.MaxOutput = 100 }, 40_000, text(strings.Repeat("long ", 5000))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := crashtest.Workspace(t, map[string]string{"a": "0"})
+			m := replies(c.first, text("done"), text("done"))
+			p := continuing(dir, m, c.role)
+			set := p.set
+			p.set = func(r *hone.Run) { set(r); r.Limits.Rounds, r.Limits.Tokens = 2, c.tokens }
+			wantEnd(t, p.end(t, dir), hone.KindRounds)
+			if got := m.requests[1].Messages; len(got) != 1 || got[0].Parts[0].Text != "begin" {
+				t.Errorf("the second session begins with %+v", got[0])
+			}
+			p.replays(t, dir)
+		})
+	}
+}
+
+// A session is continued twice, wherever the process dies.
+func TestCrashOfAContinuedSession(t *testing.T) {
+	crashtest.Scene{
+		CompareRequests: true,
+		Replies:         threeRounds(),
+		Setup:           func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "a", "0") },
+		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
+			p := continuing(dir, m, nil)
+			p.observe = o
+			return p.end(t, dir)
+		},
+	}.Run(t)
+}
