@@ -28,6 +28,9 @@ type BorkConfig struct {
 	// MaxOutput is how many bytes of each stream are kept; 0 means the runner's
 	// own limit. A checker whose findings do not fit failed to run.
 	MaxOutput int64
+	// Stdin is what the checker reads, such as the terminal if a user may answer its
+	// questions; nil means nothing.
+	Stdin io.Reader
 	// Live receives standard error as it is printed, line by line; may be nil.
 	Live io.Writer
 	// Redact removes secrets from a text; nil changes nothing. Contract: it is
@@ -53,7 +56,7 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 		}
 		watched := newLive(c.Live, c.Redact)
 		result, err := r.Run(ctx, sandbox.Command{
-			Argv: []string{filepath.Join(c.Root, name)}, Dir: c.Root, Env: c.Env,
+			Argv: []string{filepath.Join(c.Root, name)}, Dir: c.Root, Env: c.Env, Stdin: c.Stdin,
 			Timeout: c.Timeout, MaxOutput: c.MaxOutput, LiveErr: watched.writer(),
 		})
 		watched.close()

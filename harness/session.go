@@ -31,6 +31,9 @@ type Session struct {
 	// Human approves changes that need it; nil leaves them pending. Set it before
 	// NewRun.
 	Human hone.Human
+	// Terminal is standard input if it is a terminal whose user can be asked; nil if
+	// not. Set it before Build.
+	Terminal io.Reader
 	// Output shows the output of checks as it arrives; nil shows nothing. Set
 	// it before the run starts.
 	Output io.Writer
@@ -225,7 +228,7 @@ func (s *Session) Active() time.Duration { return s.journal.Active() }
 
 // IO returns the environment of checks, and where output is shown.
 func (s *Session) IO() loop.IO {
-	return loop.IO{Environ: s.host.environ(), CheckOutput: checkOutput{s}, Say: func(text string) {
+	return loop.IO{Environ: s.host.environ(), Terminal: s.Terminal, CheckOutput: checkOutput{s}, Say: func(text string) {
 		if s.Thoughts != nil {
 			s.Thoughts(text)
 		}

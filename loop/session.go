@@ -69,6 +69,9 @@ type IO struct {
 	// Environ is the user's environment, including keys. It is for the user's own
 	// programs, not for commands that a model asked for or wrote.
 	Environ []string
+	// Terminal is standard input if it is a terminal and its user can be asked; nil if
+	// not. It is for the user's own programs, as long as they run.
+	Terminal io.Reader
 	// CheckOutput receives a check's output while the check runs.
 	CheckOutput io.Writer
 	// Say prints a model's message to the user.

@@ -24,6 +24,9 @@ import (
 func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end hone.End, err error) {
 	defer surviveBrokenPipe()()
 	a.conceal(h.Guard())
+	if h.Settings().Approve == "ask" && a.present() {
+		h.Terminal = a.in
+	}
 	built, err := h.Build()
 	if err != nil {
 		return end, err

@@ -176,16 +176,18 @@ func (v *invocation) loop(repo *git.Repo, guard *secret.Guard) Loop {
 
 // check returns the correctness checker, followed by the command of --check; nil if
 // there is neither. The checker is the user's own program: it gets the user's
-// environment, and runs behind walls only if the settings name a wall.
+// environment, and runs behind walls only if the settings name a wall. Without walls it
+// reads from the user's terminal, so that it can ask them.
 func (v *invocation) check(s loop.Session, dir string, w loop.Walls) check.Func {
 	var checks []check.Func
 	if v.Checker != "" {
 		var runner sandbox.Runner = sandbox.None{}
+		terminal := s.IO().Terminal
 		if v.Walls.Named() {
-			runner = w.With(variables(s.IO().Environ))
+			runner, terminal = w.With(variables(s.IO().Environ)), nil
 		}
 		checks = append(checks, check.Bork(runner, check.BorkConfig{
-			Root: dir, Checker: v.Checker, Env: s.IO().Environ, Timeout: v.CheckTime, Redact: s.Guard().Redact, Live: s.IO().CheckOutput}))
+			Root: dir, Checker: v.Checker, Env: s.IO().Environ, Timeout: v.CheckTime, Stdin: terminal, Redact: s.Guard().Redact, Live: s.IO().CheckOutput}))
 	}
 	if c := s.Check(dir, w); c != nil {
 		checks = append(checks, c)
