@@ -24,18 +24,32 @@ import (
 
 // TestKillPhase kills the real process, as kill -9 does, before or after some
 // events of a phase of two rounds, with a failing contract and a pass, and
-// resumes it. With HONE_TEST_ALL set it does so before and after each event. The
+// resumes it; hone runs the suite, or the verifier does. With HONE_TEST_ALL set it does so before and after each event. The
 // files in src/ and tests/ and the commits must be those of a run that was not
 // killed, at most one more request is sent, and no process survives its run.
 func TestKillPhase(t *testing.T) {
 	skipRace(t)
 	needsPhase(t)
-	whole := newPhaseProject(t, sandbox.Hidden)
+	for verify, questions := range map[string]int64{"suite": 6, "session": 9} {
+		t.Run(verify, func(t *testing.T) {
+			t.Parallel()
+			testKillPhase(t, verify, questions)
+		})
+	}
+}
+
+func testKillPhase(t *testing.T, verify string, questions int64) {
+	fresh := func() phaseProject {
+		b := newPhaseProject(t, sandbox.Hidden)
+		b.args = append(b.args, "--verify", verify)
+		return b
+	}
+	whole := fresh()
 	if exit, out := whole.hone(t, "", whole.args...); exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)
 	}
 	want, asked, points := whole.outcome(t), whole.asked.Load(), 2*whole.events(t)
-	if asked != 9 || strings.Count(want["log of tests"], "\n") != 4 || strings.Count(want["log of src"], "\n") != 5 {
+	if asked != questions || strings.Count(want["log of tests"], "\n") != 4 || strings.Count(want["log of src"], "\n") != 5 {
 		t.Fatalf("the run is not the one that is meant: %d questions, %v", asked, want)
 	}
 	for n := range points {
@@ -44,7 +58,7 @@ func TestKillPhase(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			b := newPhaseProject(t, sandbox.Hidden)
+			b := fresh()
 			if exit, out := b.hone(t, fmt.Sprint(n), b.args...); exit != -1 {
 				t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
 			}
@@ -81,6 +95,7 @@ func TestKillServer(t *testing.T) {
 				}
 				t.Parallel()
 				b := newPhaseProject(t, wall)
+				b.args = append(b.args, "--verify", "session")
 				b.hang.Store(true)
 				c := b.command("", b.args...)
 				var printed bytes.Buffer
@@ -154,7 +169,7 @@ func newPhaseProject(t *testing.T, wall sandbox.Wall) phaseProject {
 	if err := os.WriteFile(hooks, []byte(changed), 0o644); err != nil || !strings.Contains(changed, start) {
 		t.Fatal(err, "the hooks are not those that are meant")
 	}
-	b.args = []string{"phase", "1", "--verify", "session", "-m", "openai/m", "--sandbox", string(wall), "--dev-url", "http://localhost:" + port}
+	b.args = []string{"phase", "1", "-m", "openai/m", "--sandbox", string(wall), "--dev-url", "http://localhost:" + port}
 	s := httptest.NewServer(b)
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	b.url = s.URL
@@ -201,10 +216,12 @@ func (b phaseProject) answer(body []byte) modeltest.Turn {
 	last := asked.Messages[len(asked.Messages)-1]
 	says := func(text string) bool { return bytes.Contains(body, []byte(text)) }
 	switch {
-	case says("Write the initial test suite"):
+	case says("Write the initial test suite") && !says("The program `run`"):
 		return modeltest.Turn{Text: "The suite stands."}
 	case last.Role == "tool" && !bytes.Contains(last.Content, []byte("the command was interrupted")):
 		return modeltest.Turn{Text: "That is done."}
+	case says("Write the initial test suite"):
+		return bash("cat > run <<'END' && chmod +x run\n" + killedSuite + "END")
 	case says("Run the test suite."):
 		return bash("bash suite.sh /health=200")
 	case says("the contracts that failed"):
@@ -212,6 +229,17 @@ func (b phaseProject) answer(body []byte) modeltest.Turn {
 	}
 	return bash("echo /health 500 down > routes")
 }
+
+// killedSuite is a suite of the project's one contract.
+const killedSuite = `#!/bin/sh
+got=$(curl -s -m 5 -w ' %{http_code}' "$DEV_URL/health")
+case $got in "ok"*200) ok= bad=0 ;; *) ok='not ' bad=1 ;; esac
+echo 1..1
+echo "${ok}ok 1 - GET /health → 200 ok"
+echo '# input: GET /health'
+echo '# observed:' $got
+exit $bad
+`
 
 func bash(line string) modeltest.Turn {
 	args, _ := json.Marshal(map[string]string{"command": line})
@@ -242,7 +270,7 @@ func (b phaseProject) hone(t *testing.T, point string, args ...string) (exit int
 func (b phaseProject) outcome(t *testing.T) map[string]string {
 	t.Helper()
 	left := map[string]string{}
-	for _, name := range []string{"src/routes", "tests/suite.sh", "tests/failed_specs.md", "project_map.txt", "tests/results/lint.log"} {
+	for _, name := range []string{"src/routes", "tests/run", "tests/suite.sh", "tests/failed_specs.md", "project_map.txt", "tests/results/lint.log"} {
 		if text, err := os.ReadFile(filepath.Join(b.dir, name)); err == nil {
 			left[name] = string(text)
 		}

@@ -51,7 +51,7 @@ func TestPhaseOverAWire(t *testing.T) {
 	}
 	builds, tests := 0, 0
 	for i, r := range received {
-		builder, secrets := bytes.Contains(r.Body, []byte("# Role: builder")), []string{"type store struct", "test-key-gemini", "abl.config.sh"}
+		builder, secrets := bytes.Contains(r.Body, []byte("# Role: builder")), []string{"type store struct", "main.go", "test-key-gemini", "abl.config.sh"}
 		if builder {
 			secrets = []string{"curl -s", "suite.sh", "test-key-gemini", "abl.config.sh"}
 			builds++
@@ -78,7 +78,7 @@ func TestPhaseOverAWire(t *testing.T) {
 	checkOrder(t, received[4].Body, "lint.log", "not formatted: main.go")
 	checkOrder(t, received[7].Body, "SPEC: GET /notes/{unknown id}", "OBSERVED: 500")
 	checkOrder(t, received[8].Body, "the contracts that failed", "SPEC: GET /notes/{unknown id}", "OBSERVED: 500")
-	checkOrder(t, received[10].Body, "main.go", "the contracts that failed", "it answers at http://localhost:3000")
+	checkOrder(t, received[10].Body, "the contracts that failed", "it answers at http://localhost:3000")
 	for repo, want := range map[string][]string{
 		"src": {"build/step-1/pre-deterministic", "build/step-2/pre-deterministic", "build/step-2/post-deterministic",
 			"build/step-3/pre-deterministic", "build/step-3/post-deterministic", "passed"},

@@ -90,21 +90,19 @@ type composed struct {
 	history.Report
 }
 
-// compose returns the prompt of a role. What it contains, and what not, is the
-// information boundary of the seed, without any name that the builder chose for the
-// verifier (ruling A15). The map is written for the user before the code is built.
+// compose returns the prompt of a role, and writes the map for the user. What the
+// prompt contains, and what not, is the information boundary of the seed, but for the
+// names that the builder chose: the verifier does not get the map (ruling A15).
 func (l Loop) compose(ctx context.Context, r *hone.Run, e errand, prior []check.Finding) ([]model.Message, error) {
-	projectMap := ""
-	if e == toBuild || e == toWrite {
-		deps, err := repeatable(ctx, r, "map dependencies", func(ctx context.Context) (string, error) {
-			return l.Hooks.Must(ctx, "map_deps")
-		})
-		if err != nil {
-			return nil, err
-		}
-		if projectMap, err = hone.Step(ctx, r, "map", deps, func(context.Context) (string, error) { return l.writeMap(r.Tree.Dir(), deps) }); err != nil {
-			return nil, err
-		}
+	deps, err := repeatable(ctx, r, "map dependencies", func(ctx context.Context) (string, error) {
+		return l.Hooks.Must(ctx, "map_deps")
+	})
+	if err != nil {
+		return nil, err
+	}
+	projectMap, err := hone.Step(ctx, r, "map", deps, func(context.Context) (string, error) { return l.writeMap(r.Tree.Dir(), deps) })
+	if err != nil {
+		return nil, err
 	}
 	if e != toBuild {
 		projectMap = ""

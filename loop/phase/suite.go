@@ -124,14 +124,16 @@ func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 // seeItFail runs the suite against each of hone's own servers.
 func (l Loop) seeItFail(ctx context.Context, r *hone.Run) (seenFailing, error) {
 	return repeatable(ctx, r, "see the suite fail", func(ctx context.Context) (s seenFailing, err error) {
-		for status, run := range map[int]*suiteRun{501: &s.Unimplemented, 200: &s.Empty} {
+		against := func(status int) suiteRun {
 			stub := l.Server.Stub(status)
-			*run, err = l.execute(ctx, r.Tree.Dir())
-			stub.Stop()
-			if err != nil {
-				return s, err
-			}
-			run.Requests = stub.Requests()
+			defer stub.Stop()
+			run, failed := l.execute(ctx, r.Tree.Dir())
+			run.Requests, err = stub.Requests(), errors.Join(err, failed)
+			return run
+		}
+		s.Unimplemented, s.Empty = against(501), against(200)
+		if err != nil {
+			return s, err
 		}
 		s.Said = fmt.Sprintf("exit status %d where every answer is 501, %d where it is 200 and empty", s.Unimplemented.Exit, s.Empty.Exit)
 		return s, nil
