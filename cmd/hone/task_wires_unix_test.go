@@ -133,7 +133,7 @@ func reviewReplies(file, content string) []modeltest.Turn {
 	if file != "" {
 		turns = append(turns, call("write", fmt.Sprintf(`{"path":%q,"content":%q}`, file, content)))
 	}
-	return append(turns, say("Reviewed."), call("read", `{"path":"a.txt"}`),
+	return append(turns, say("Reviewed."), say("Reviewed."), call("read", `{"path":"a.txt"}`),
 		call("edit", `{"path":"a.txt","edits":[{"oldText":"one","newText":"two"}]}`), say("STATUS: COMPLETE"))
 }
 

@@ -15,7 +15,7 @@ import (
 // something that only the user can resolve.
 func TestCrashBeforeABlocker(t *testing.T) {
 	taskScene(3, 3, slices.Concat(
-		[]model.Reply{say("no status"), say(incomplete), say("<final_answer>nothing to say</final_answer>")},
+		[]model.Reply{say("no status"), say(incomplete), say("<final_answer>nothing to say</final_answer>"), say("nothing to say")},
 		[]model.Reply{call("read", "path", "a"), call("write", "path", "b/c", "content", "sea\n"), call("read", "path", "a")},
 		wrote("loop = 1\n[[pending]]\n"),
 		[]model.Reply{say(incomplete)},

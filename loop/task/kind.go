@@ -278,8 +278,8 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 func (v *invocation) PreviewFlags(fs *pflag.FlagSet) { fs.SetNormalizeFunc(codescribeName) }
 
 // Preview returns the first prompt of the executor.
-func (v *invocation) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
-	p, err := v.loop(view.Guard).Preview(view.Tree, view.Limits.Rounds)
+func (v *invocation) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
+	p, err := v.loop(view.Guard).Preview(ctx, view.Tree, view.Limits.Rounds)
 	p.What = "the task and the instructions"
 	if v.Check != "" {
 		p.What += "; a run adds what the check reports"

@@ -22,6 +22,7 @@ import (
 	"hone/model"
 	"hone/tool"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 const output = ".codescribe/loop/review_output.toml"
@@ -65,6 +66,11 @@ func calls(list [][]string) model.Reply {
 // after it.
 func wrote(content string) []model.Reply {
 	return []model.Reply{call("write", "path", output, "content", content), say("<final_answer>written</final_answer>")}
+}
+
+// noReview are the replies of a reviewer who writes no review, not even when reminded.
+func noReview(text string) []model.Reply {
+	return []model.Reply{say("<final_answer>" + text + "</final_answer>"), say(text)}
 }
 
 // recorder answers with its replies in order, and keeps what it was asked.
@@ -311,7 +317,7 @@ func TestCheckOfAnOlderTree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
-			m := &recorder{replies: slices.Concat(tt.first, []model.Reply{say(incomplete), say("<final_answer>no review</final_answer>"),
+			m := &recorder{replies: slices.Concat(tt.first, []model.Reply{say(incomplete)}, noReview("no review"), []model.Reply{
 				call("write", "path", "a", "content", "done\n"), say(complete)})}
 			if end := (process{model: m, rounds: 2, check: saysDone(dir)}).live(t, dir); end.Kind != hone.KindDone {
 				t.Fatalf("%+v", end)
@@ -336,13 +342,13 @@ func holds(t *testing.T, what, text string, wants ...string) {
 // cannot end a run (ruling S4).
 func TestNoReview(t *testing.T) {
 	for name, replies := range map[string][]model.Reply{
-		"nothing":         {say("<final_answer>fine</final_answer>")},
-		"old number":      {call("write", "path", output, "content", "loop = 0\n"), say("<final_answer>fine</final_answer>")},
-		"garbage":         {call("write", "path", output, "content", "It is fine."), say("<final_answer>fine</final_answer>")},
-		"elsewhere":       {call("write", "path", "review_output.toml", "content", "loop = 1\n"), say("<final_answer>fine</final_answer>")},
-		"by a command":    {call("bash", "command", "into "+output+" loop = 7"), say("<final_answer>fine</final_answer>")},
-		"not TOML at all": {call("bash", "command", "into "+output+" ]["), say("<final_answer>fine</final_answer>")},
-		"a folder":        {call("bash", "command", "into "+output+"/x y"), say("<final_answer>fine</final_answer>")},
+		"nothing":         noReview("fine"),
+		"old number":      append([]model.Reply{call("write", "path", output, "content", "loop = 0\n")}, noReview("fine")...),
+		"garbage":         append([]model.Reply{call("write", "path", output, "content", "It is fine.")}, noReview("fine")...),
+		"elsewhere":       append([]model.Reply{call("write", "path", "review_output.toml", "content", "loop = 1\n")}, noReview("fine")...),
+		"by a command":    append([]model.Reply{call("bash", "command", "into "+output+" loop = 7")}, noReview("fine")...),
+		"not TOML at all": append([]model.Reply{call("bash", "command", "into "+output+" ][")}, noReview("fine")...),
+		"a folder":        append([]model.Reply{call("bash", "command", "into "+output+"/x y")}, noReview("fine")...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -361,13 +367,43 @@ func TestNoReview(t *testing.T) {
 	}
 }
 
+// TestReviewerIsReminded once of the file that it has not written; one that has
+// written it ends with any text.
+func TestReviewerIsReminded(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"Spec.toml": specText})
+	m := &recorder{replies: []model.Reply{say(incomplete), say("All is well."), call("write", "path", output, "content", "loop = 1\n"), say("I wrote it.")}}
+	if end := (process{model: m, rounds: 3}).live(t, dir); end.Kind != hone.KindDone || end.Rounds != 1 || len(m.asked) != 4 {
+		t.Fatalf("%+v after %d requests", end, len(m.asked))
+	}
+	holds(t, "the reminder", whole(m.asked[2]), "You have not written your review, and only that file counts.")
+}
+
+// TestFirstPromptListsFiles: up to 200, the least deep ones first.
+func TestFirstPromptListsFiles(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"Spec.toml": specText, "b/c": "", ".env": "KEY=1", ".codescribe/x": ""})
+	p := process{model: &recorder{}, loop: task.Loop{Guard: secret.NewGuard(nil)}}
+	tree := must(workspace.Open(dir, workspace.Options{}))
+	defer tree.Close()
+	holds(t, "the prompt", must(p.whole().Preview(t.Context(), tree, 1)).Text, "\nFiles:\n  .env (withheld)\n  Spec.toml\n  b/c\nTask file:")
+	for i := range 300 {
+		files(t, dir, map[string]string{fmt.Sprintf("a/%03d", i): ""})
+	}
+	got := must(p.whole().Preview(t.Context(), tree, 1)).Text
+	holds(t, "the prompt", got, "\nFiles (200 of 303; the others are deeper):\n  .env (withheld)\n  Spec.toml\n  a/000\n")
+	if n := strings.Count(got, "\n  a/"); n != 198 {
+		t.Errorf("%d files in a, want 198", n)
+	}
+}
+
 // TestNothingIsKnown: a loop that says neither that it is done nor what is
 // left, without a review, is not a success.
 func TestNothingIsKnown(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"Spec.toml": specText})
-	m := &recorder{replies: []model.Reply{say("<final_answer>I looked.</final_answer>"), say("<final_answer>Fine.</final_answer>"),
-		say("<final_answer>I looked.</final_answer>"), say("<final_answer>Fine.</final_answer>")}}
+	m := &recorder{replies: slices.Concat([]model.Reply{say("<final_answer>I looked.</final_answer>")}, noReview("Fine."),
+		[]model.Reply{say("<final_answer>I looked.</final_answer>")}, noReview("Fine."))}
 	if end := (process{model: m, rounds: 2}).live(t, dir); end.Kind != hone.KindRounds || len(end.Findings) != 1 || end.Findings[0].Source != "unfinished" {
 		t.Errorf("%+v", end)
 	}
@@ -441,7 +477,7 @@ func TestNoFinalAnswer(t *testing.T) {
 	files(t, dir, map[string]string{"a": "zero\n"})
 	look := func(n int) model.Reply { return call("bash", "command", fmt.Sprint("look ", n)) }
 	none := say("<final_answer>I could not tell.</final_answer>")
-	m := &recorder{replies: []model.Reply{say(incomplete), none, look(1), look(2), none, look(1), look(2), none}}
+	m := &recorder{replies: []model.Reply{say(incomplete), none, none, look(1), look(2), none, none, look(1), look(2), none, none}}
 	end := process{model: m, loop: task.Loop{Text: "Make a say done."}, rounds: 3, turns: 2}.live(t, dir)
 	if end.Kind != hone.KindRounds || len(end.Findings) != 2 || end.Findings[0].Text != "write done" {
 		t.Fatalf("%+v", end)
@@ -478,12 +514,12 @@ func TestTaskFileIsReloaded(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"Spec.toml": specText})
 	edit := func(text string) { files(t, dir, map[string]string{"Spec.toml": text}) }
-	m := &recorder{replies: []model.Reply{call("write", "path", "b", "content", "1"), say(incomplete), say("<final_answer>no</final_answer>"),
+	m := &recorder{replies: []model.Reply{call("write", "path", "b", "content", "1"), say(incomplete), say("<final_answer>no</final_answer>"), say("no"),
 		say(complete)}}
 	var allowed [][]string
 	p := process{model: m, rounds: 3, allowed: &allowed, after: func(string) { edit("[[chat.user]]\ncontent = 'Make\n") }}
 	end := p.live(t, dir)
-	if end.Kind != hone.KindUsage || !strings.Contains(end.Why, "Spec.toml:2") || len(m.asked) != 3 {
+	if end.Kind != hone.KindUsage || !strings.Contains(end.Why, "Spec.toml:2") || len(m.asked) != 4 {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
 	if err := os.Remove(filepath.Join(dir, "Spec.toml")); err != nil {
@@ -656,7 +692,7 @@ func TestPreview(t *testing.T) {
 	defer tree.Close()
 	m := &recorder{replies: []model.Reply{say(complete)}}
 	p := process{model: m, rounds: 4}
-	got := must(p.whole().Preview(tree, 4))
+	got := must(p.whole().Preview(t.Context(), tree, 4))
 	p.live(t, dir)
 	if sent := m.prompts()[0]; got.Text != sent || got.System != m.asked[0].System || got.Fits != nil {
 		t.Errorf("preview (-sent +got):\n%s", cmp.Diff(sent, got.Text))
@@ -664,7 +700,7 @@ func TestPreview(t *testing.T) {
 	l := p.whole()
 	l.Executor.Context = 500
 	var c *hone.ContextError
-	if got := must(l.Preview(tree, 4)); !errors.As(got.Fits, &c) || !strings.Contains(c.Room, "the task takes 17 bytes") {
+	if got := must(l.Preview(t.Context(), tree, 4)); !errors.As(got.Fits, &c) || !strings.Contains(c.Room, "the task takes 17 bytes") {
 		t.Errorf("%v", got.Fits)
 	}
 }

@@ -51,8 +51,11 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 	}
 	s := standing{task: t, check: l.Check, noBash: l.NoBash, loop: r.Round(), past: past}
 	s.changed = len(tasks) > 0 && !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns)
-	p, err := hone.Step(ctx, r, "compose execution", prior, func(context.Context) (composed, error) {
+	p, err := hone.Step(ctx, r, "compose execution", prior, func(ctx context.Context) (composed, error) {
 		if s.prior, err = currentFindings(r, prior); err != nil {
+			return composed{}, err
+		}
+		if s.files, err = l.filesText(ctx, r.Tree); err != nil {
 			return composed{}, err
 		}
 		return composed{s.text(l.Guard.Redact(r.Tree.Dir()), r.Limits.Rounds, l.Executor)}, nil
@@ -162,6 +165,7 @@ type standing struct {
 	loop    int
 	past    []LoopSummary
 	prior   []check.Finding
+	files   string // the list of the tree's files
 }
 
 // text describes the state to the executing agent, and what to do now.
@@ -183,6 +187,7 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	}
 	b.WriteString(pendingText(s.prior))
 	fmt.Fprintf(&b, "\nWorking directory: %s\n", render.Line(dir))
+	b.WriteString(s.files)
 	if s.task.File != "" {
 		fmt.Fprintf(&b, "Task file: %s (read-only; its task is above)\n", render.Line(s.task.File))
 	}
@@ -201,7 +206,7 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	case s.noBash:
 		checks = ". This session has no `bash`: read what you changed again instead, and say so in place of the check"
 	}
-	fmt.Fprintf(&b, executionProtocol, orientation(s.loop), bounds, checks)
+	fmt.Fprintf(&b, executionProtocol, s.orientation(), bounds, checks)
 	return b.String()
 }
 
@@ -209,11 +214,15 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 const checksOfTools = ", using programs that `bash` allows. Run it in a call of its own, not in a pipe or before `;` or `||`, which hide its exit status"
 
 // orientation returns the protocol's first point.
-func orientation(loop int) string {
-	if loop == 1 {
-		return "The complete task is above. Do not read the task file as well."
+func (s standing) orientation() string {
+	text := "The complete task is above."
+	if s.loop > 1 {
+		text = "The task and a summary of the work so far are above."
 	}
-	return "The task and a summary of the work so far are above. Do not read the task file, and do not list the whole directory again."
+	if s.task.File != "" {
+		text += " Do not read the task file as well."
+	}
+	return text
 }
 
 // last summarizes what the last loop ran and how it ended.
@@ -318,12 +327,16 @@ func withNewline(text string) string { return strings.TrimRight(text, "\r\n") + 
 
 // Preview composes the first prompt of so many loops without sending or
 // recording anything.
-func (l Loop) Preview(tree *workspace.Tree, loops int) (loop.Prompt, error) {
+func (l Loop) Preview(ctx context.Context, tree *workspace.Tree, loops int) (loop.Prompt, error) {
 	t, err := l.task(tree)
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	text := standing{task: t, check: l.Check, noBash: l.NoBash, loop: 1}.text(l.Guard.Redact(tree.Dir()), loops, l.Executor)
+	files, err := l.filesText(ctx, tree)
+	if err != nil {
+		return loop.Prompt{}, err
+	}
+	text := standing{task: t, check: l.Check, noBash: l.NoBash, loop: 1, files: files}.text(l.Guard.Redact(tree.Dir()), loops, l.Executor)
 	p := loop.Prompt{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
 	messages := l.messages(t, text)
 	for _, m := range messages {

@@ -14,7 +14,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"hone"
+	"hone/history"
 	"hone/internal/artifact"
+	"hone/journal"
 	"hone/model"
 	"hone/tool"
 	"hone/workspace/treepath"
@@ -26,13 +28,16 @@ const reviewOutput = artifactsFolder + "/review_output.toml"
 // maxReview limits the size of a review, in bytes.
 const maxReview = 256 << 10
 
+// stepClearReview removes the review of an earlier loop.
+const stepClearReview = "clear review"
+
 // done is the record of a step without a result.
 type done struct{}
 
 // clearReview removes the review of an earlier loop or run, so that it is not mistaken
 // for the review of this loop (ruling S4).
 func clearReview(ctx context.Context, r *hone.Run) error {
-	_, err := inTree(ctx, r, "clear review", nil, func(root *os.Root) (done, error) {
+	_, err := inTree(ctx, r, stepClearReview, nil, func(root *os.Root) (done, error) {
 		return done{}, artifact.Remove(root, reviewOutput)
 	})
 	return err
@@ -172,6 +177,35 @@ func reviewWrite(dir string, loop int) tool.Tool {
 			return tool.Result{Text: fmt.Sprintf("Wrote %s (%d bytes)", reviewOutput, len(content))}, nil
 		},
 	}
+}
+
+// reviewProblem returns a function that reminds a reviewer, once, of the file that it
+// has not written. Any text ends a review whose file is written.
+func reviewProblem(r *hone.Run) func(text string) string {
+	reminded := false // by this function alone: a resumed session calls it for each of its replies again
+	return func(text string) string {
+		if reminded || reviewWritten(r) {
+			return ""
+		}
+		reminded = true
+		return "You have not written your review, and only that file counts. Write " + reviewOutput + " with the `write` tool now, in the form that is described above, then end."
+	}
+}
+
+// reviewWritten reports whether the reviewer has written its file in this loop.
+func reviewWritten(r *hone.Run) bool {
+	for _, e := range r.Past().Since(stepClearReview) {
+		if e.Type != history.TypeTool || e.Phase != journal.Record {
+			continue
+		}
+		begin, _ := r.Past().Begin(*e.Step)
+		call, _ := begin.Payload.(history.ToolCall)
+		got, err := history.ReadResult[tool.Result](e.Event, r.Journal.Home().Get)
+		if call.Tool == toolWrite && err == nil && !got.Failed {
+			return true
+		}
+	}
+	return false
 }
 
 // writeArgs returns a call's arguments; fault tells the model what is wrong with

@@ -235,7 +235,7 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t taskfile.Task, did exec
 	_, role.Tools = l.Tools(t.Allow)
 	role.Tools = append(slices.Clip(role.Tools), reviewWrite(r.Tree.Dir(), r.Round()))
 	role.Bounds.Turns = l.reviewTurns()
-	role.Answered = answerProblem
+	role.Answered = reviewProblem(r)
 	talk, err := r.Talk(ctx, role, messages)
 	if err != nil {
 		return reviewed{}, err
