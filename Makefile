@@ -7,12 +7,12 @@
 GO          ?= go
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
-FUZZTIME    ?= 10000x
+FUZZTIME    ?= 3000x
 
 # The modules in directories below this one. ./... does not include them.
 NESTED := examples/fixlint model/gemini/genaitest
 
-# TEMPORARY keeps temporary files in memory. SHORT lets race skip slow tests. test-all clears both.
+# TEMPORARY keeps temporary files in memory. SHORT lets race skip slow tests. test-all clears both, and fuzzes longer.
 TEMPORARY := ./.ci/memory
 SHORT     := -short
 TIMEOUT   := 30m
@@ -39,6 +39,7 @@ test-all: export HONE_TEST_ALL = 1
 test-all: TEMPORARY :=
 test-all: SHORT :=
 test-all: TIMEOUT := 6h
+test-all: FUZZTIME := 100000x
 test-all: test
 
 needs:
