@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"hone/internal/crashtest"
 	"hone/model"
 	"hone/model/modeltest"
 )
@@ -35,7 +36,7 @@ func TestImplementKilledAtEveryPoint(t *testing.T) {
 	}
 	points := 2 * facts.events
 	for n := range points {
-		if testing.Short() && n%7 != 0 {
+		if !crashtest.IsSampled(n, points) {
 			continue
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -12,13 +12,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/internal/crashtest"
 )
 
-// TestKillTask kills the real process, as kill -9 does, before or after every
-// second event of a task of two loops with edits, commands and a review, and
-// resumes it. With HONE_TEST_ALL set it does so before and after each event. The
-// tree and the exit status must be those of a run that was not killed, no reply
-// may be paid for twice, and a command that was cut off is not run again.
+// TestKillTask kills the real process, as kill -9 does, before or after some
+// events of a task of two loops with edits, commands and a review, and resumes it.
+// With HONE_TEST_ALL set it does so before and after each event. The tree and the
+// exit status must be those of a run that was not killed, no reply may be paid for
+// twice, and a command that was cut off is not run again.
 func TestKillTask(t *testing.T) {
 	exit, out, whole := runTask(t, "")
 	if exit != 0 {
@@ -33,8 +35,8 @@ func TestKillTask(t *testing.T) {
 		t.Fatalf("%d replies\n%s", replies, out)
 	}
 	for n := range points {
-		if n%4 != 0 && os.Getenv("HONE_TEST_ALL") == "" || testing.Short() && n%40 != 0 {
-			continue // each takes two processes; the engine's crash tests take every point
+		if !crashtest.IsSampled(n, points) {
+			continue // each takes two processes; the loop's crash tests need none
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
