@@ -122,6 +122,7 @@ func bareNumber(line string, before int) []string {
 // escaped recognizes a text of several lines whose line breaks are the two
 // characters \n.
 func escaped(k kindOf, text string) string {
+	text = strings.TrimRight(text, "\n")
 	if k.fixture || strings.Contains(text, "\n") || strings.Count(text, `\n`) < 2 || !strings.HasSuffix(text, `\n`) {
 		return ""
 	}

@@ -28,15 +28,15 @@ var closing = lazyregexp.New(`(?i)</think(?:ing)?>|</seed:think>|\[/THINK\]|◁/
 var opening = lazyregexp.New(`(?i)^(?:<think(?:ing)?>|<seed:think>|\[THINK\]|◁think▷|<\|channel\|>analysis<\|message\|>)`)
 
 // Answer returns the part of a reply's text after its reasoning, which ends with
-// the last tag such as </think>, whether or not it was opened. A tag directly
-// after a quotation mark does not count, and neither does one for whose offset
+// the last tag such as </think>, whether or not it was opened. A tag between
+// quotation marks does not count, and neither does one for whose offset
 // covered returns true: it is part of the answer, such as of a file. A nil covered
 // covers nothing. The answer of a text that is only an open reasoning is empty.
 func Answer(text string, covered func(at int) bool) string {
 	tags := closing.FindAllStringIndex(text, -1)
 	for i := len(tags) - 1; i >= 0; i-- {
-		at := tags[i][0]
-		quoted := at > 0 && strings.IndexByte("\"'`\\", text[at-1]) >= 0
+		at, end := tags[i][0], tags[i][1]
+		quoted := at > 0 && end < len(text) && text[at-1] == text[end] && strings.IndexByte("\"'`", text[end]) >= 0
 		if !quoted && (covered == nil || !covered(at)) {
 			return text[tags[i][1]:]
 		}

@@ -9,16 +9,17 @@ import (
 
 func TestAnswer(t *testing.T) {
 	for text, want := range map[string]string{
-		"a":                                "a",
-		"<think>draft</think>a":            "a",
-		"draft</think>\na":                 "\na",
-		"<think>x</think>y</think>a":       "a",
-		"<thinking>x</thinking>a":          "a",
-		"[THINK]x[/THINK]a":                "a",
-		"◁think▷x◁/think▷a":                "a",
-		"<seed:think>x</seed:think>a":      "a",
-		"<think>never closed":              "",
-		"the tag `</think>` and '</think>": "the tag `</think>` and '</think>",
+		"a":                                 "a",
+		"<think>draft</think>a":             "a",
+		"draft</think>\na":                  "\na",
+		"<think>x</think>y</think>a":        "a",
+		"<thinking>x</thinking>a":           "a",
+		"[THINK]x[/THINK]a":                 "a",
+		"◁think▷x◁/think▷a":                 "a",
+		"<seed:think>x</seed:think>a":       "a",
+		"<think>never closed":               "",
+		"the tag `</think>` and '</think>'": "the tag `</think>` and '</think>'",
+		"```x```</think>a":                  "a",
 		"<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>a": "a",
 	} {
 		if got := Answer(text, nil); got != want {

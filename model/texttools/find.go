@@ -3,8 +3,11 @@ package texttools
 import (
 	"encoding/json"
 	"slices"
+	"sort"
 	"strings"
 
+	"hone/internal/lazyregexp"
+	"hone/internal/reply"
 	"hone/model"
 )
 
@@ -31,6 +34,7 @@ func (s *span) take() []model.Part {
 // reads a call twice, and a call without an end extends to the end of the text.
 func find(text string, tools []model.Spec) []span {
 	r := newReader(text, tools)
+	r.pos = reasoning(text)
 	var spans []span
 	for {
 		p := r.next(true)
@@ -52,6 +56,22 @@ func find(text string, tools []model.Spec) []span {
 		}
 		r.continueAt(s.to)
 	}
+}
+
+// callTag matches the tags around calls and their parts.
+var callTag = lazyregexp.New(`</?(?:tool_call|function|parameter|invoke|arg_)`)
+
+// reasoning returns where a reply's reasoning ends. A tag inside of a call, or of a
+// reply in JSON, does not end it.
+func reasoning(text string) int {
+	if json.Valid([]byte(text)) {
+		return 0
+	}
+	tags := callTag.FindAllStringIndex(text, -1)
+	return len(text) - len(reply.Answer(text, func(at int) bool {
+		i := sort.Search(len(tags), func(i int) bool { return tags[i][0] > at })
+		return i > 0 && i < len(tags) && text[tags[i-1][0]+1] != '/' && text[tags[i][0]+1] == '/'
+	}))
 }
 
 // at parses the calls at a place.
@@ -142,7 +162,7 @@ func (r *reader) whole() (span, bool) {
 	}
 	s := span{from: r.pos, to: len(r.text)}
 	for at := r.pos; at < len(r.text); {
-		end := valueEnd(r.text[at:])
+		end := reply.ValueEnd(r.text[at:])
 		if end < 0 {
 			return r.brokenWhole()
 		}

@@ -2,9 +2,11 @@ package texttools
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"hone/internal/lazyregexp"
+	"hone/internal/reply"
 	"hone/model"
 )
 
@@ -31,32 +33,9 @@ var envelopeHead = lazyregexp.New(`^\{\s*(?:"text"|"tool_calls"\s*:\s*\[)`)
 // callList matches the list in such an object that is not valid JSON.
 var callList = lazyregexp.New(`"tool_calls"\s*:\s*\[\s*\{`)
 
-// valueEnd returns the length of the JSON object or list at the beginning of s,
-// which it finds by brackets and strings only; -1 if it does not end.
-func valueEnd(s string) int {
-	depth, inString := 0, false
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		}
-		if depth == 0 {
-			return i + 1
-		}
-	}
-	return -1
-}
-
 // decode parses a call or a list of calls.
 func decode(raw string) ([]object, bool) {
-	value, ok := repairJSON(raw)
+	value, ok := reply.Repair(raw)
 	if !ok {
 		return nil, false
 	}
@@ -72,36 +51,6 @@ func decode(raw string) ([]object, bool) {
 		}
 	}
 	return calls, true
-}
-
-// repairJSON returns raw, with the control characters in its strings escaped if
-// raw is not valid otherwise. Models forget these escapes in a file's text, and
-// the characters can have no other meaning.
-func repairJSON(raw string) (json.RawMessage, bool) {
-	if json.Valid([]byte(raw)) {
-		return json.RawMessage(raw), true
-	}
-	var b strings.Builder
-	inString := false
-	for i := 0; i < len(raw); i++ {
-		c := raw[i]
-		switch {
-		case inString && c == '\\' && i+1 < len(raw):
-			b.WriteByte(c)
-			i++
-			c = raw[i]
-		case c == '"':
-			inString = !inString
-		}
-		if inString && c < ' ' {
-			// Marshal cannot fail for a string.
-			escaped, _ := json.Marshal(string(rune(c)))
-			b.Write(escaped[1 : len(escaped)-1])
-			continue
-		}
-		b.WriteByte(c)
-	}
-	return json.RawMessage(b.String()), json.Valid([]byte(b.String()))
 }
 
 // decodeObject parses one call. The members may be in an object named function,
@@ -126,7 +75,7 @@ func decodeObject(raw json.RawMessage) (object, bool) {
 			known++
 		}
 	}
-	c.Args = "{}"
+	c.Args = flatArguments(members)
 	for _, m := range argumentMembers() {
 		if value, ok := members[m]; ok {
 			c.Args, c.exact = argumentText(value), len(members) == known+1
@@ -134,6 +83,18 @@ func decodeObject(raw json.RawMessage) (object, bool) {
 		}
 	}
 	return c, c.Name != ""
+}
+
+// flatArguments returns the members of a call that has no member with arguments,
+// without its name and number.
+func flatArguments(members map[string]json.RawMessage) string {
+	flat := maps.Clone(members)
+	for _, m := range append(nameMembers(), "id", "call_id", "type") {
+		delete(flat, m)
+	}
+	// Marshal cannot fail: the values were parsed from JSON.
+	text, _ := json.Marshal(flat)
+	return string(text)
 }
 
 // argumentText returns the text of the arguments, which may be in a string, as
@@ -168,11 +129,11 @@ func (r *reader) envelope() (span, bool) {
 	if !envelopeHead.MatchString(text) {
 		return span{}, false
 	}
-	end := valueEnd(text)
+	end := reply.ValueEnd(text)
 	if end < 0 {
 		return r.brokenEnvelope(text)
 	}
-	value, ok := repairJSON(text[:end])
+	value, ok := reply.Repair(text[:end])
 	if !ok {
 		return r.brokenEnvelope(text)
 	}

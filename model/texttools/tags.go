@@ -1,10 +1,13 @@
 package texttools
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
 
+	"hone/internal/lazyregexp"
+	"hone/internal/reply"
 	"hone/model"
 )
 
@@ -14,6 +17,7 @@ type tag struct{ open, close string }
 func tags() []tag {
 	return []tag{
 		{"<tool_call>", "</tool_call>"},
+		{"<tool_calls>", "</tool_calls>"},
 		{"<function_call>", "</function_call>"},
 		{"<|python_tag|>", "<|eom_id|>"},
 	}
@@ -25,11 +29,14 @@ const (
 	closeFunction = "</function>"
 	openParam     = "<parameter="
 	closeParam    = "</parameter>"
+	openInvoke    = `<invoke name="`
+	closeInvoke   = "</invoke>"
+	openNamed     = `<parameter name="`
 )
 
 // opensCall reports whether s begins with a tag that may open a call.
 func opensCall(s string) bool {
-	return strings.HasPrefix(s, mistral) || strings.HasPrefix(s, openFunction) ||
+	return strings.HasPrefix(s, mistral) || strings.HasPrefix(s, openFunction) || strings.HasPrefix(s, openInvoke) || strings.HasPrefix(s, deepseek) ||
 		slices.ContainsFunc(tags(), func(t tag) bool { return strings.HasPrefix(s, t.open) })
 }
 
@@ -44,6 +51,13 @@ func (r *reader) tagged(at int, words bool) (span, bool) {
 	switch rest := r.text[at:]; {
 	case strings.HasPrefix(rest, mistral):
 		return r.mistralCall(at)
+	case strings.HasPrefix(rest, deepseek):
+		return r.deepseekCall(at)
+	case strings.HasPrefix(rest, openInvoke):
+		if r.last(closeInvoke) < at {
+			return span{}, false
+		}
+		return r.invoke(at)
 	case strings.HasPrefix(rest, openFunction):
 		if words && r.last(closeFunction) < at {
 			return span{}, false
@@ -58,6 +72,9 @@ func (r *reader) tagged(at int, words bool) (span, bool) {
 	return span{}, false
 }
 
+// insideFence matches the beginning of a fence around the contents of a tag.
+var insideFence = lazyregexp.New("^```[a-z]*\\s*\n\\s*")
+
 // pair parses the text between two tags.
 func (r *reader) pair(at int, t tag, words bool) (span, bool) {
 	closed := r.last(t.close) > at
@@ -65,6 +82,10 @@ func (r *reader) pair(at int, t tag, words bool) (span, bool) {
 		return span{}, false
 	}
 	begin := r.skip(at + len(t.open))
+	begin += len(insideFence.FindString(r.text[begin:]))
+	if opensCall(r.text[begin:]) && !strings.HasPrefix(r.text[begin:], openFunction) {
+		return span{}, false // calls with tags of their own
+	}
 	switch rest := r.text[begin:]; {
 	case strings.HasPrefix(rest, openFunction):
 		s, ok := r.function(begin)
@@ -72,6 +93,8 @@ func (r *reader) pair(at int, t tag, words bool) (span, bool) {
 		return s, ok
 	case rest != "" && (rest[0] == '{' || rest[0] == '['):
 		return r.values(at, begin, t.close)
+	case argKeys.MatchString(rest) && closed:
+		return r.keyed(at, begin, t.close)
 	case words || !closed:
 		return span{}, false
 	}
@@ -82,7 +105,7 @@ func (r *reader) pair(at int, t tag, words bool) (span, bool) {
 func (r *reader) values(from, begin int, closing string) (span, bool) {
 	s := span{from: from}
 	for {
-		end := valueEnd(r.text[begin:])
+		end := reply.ValueEnd(r.text[begin:])
 		var calls []object
 		ok := end >= 0
 		if ok {
@@ -108,7 +131,7 @@ func (r *reader) values(from, begin int, closing string) (span, bool) {
 
 // close skips a closing tag and superfluous brackets before it.
 func (r *reader) close(at int, closing string) int {
-	i := len(r.text) - len(strings.TrimLeft(r.text[at:], space+"}],;"))
+	i := len(r.text) - len(strings.TrimLeft(r.text[at:], space+"}],;`"))
 	if closing != "" && strings.HasPrefix(r.text[i:], closing) {
 		return i + len(closing)
 	}
@@ -156,9 +179,9 @@ func (r *reader) word(at int) (string, int) {
 
 // callWithObject parses the arguments of the named call, an object at begin.
 func (r *reader) callWithObject(from int, name string, begin int, closing string) (span, bool) {
-	end := valueEnd(r.text[begin:])
+	end := reply.ValueEnd(r.text[begin:])
 	if end >= 0 {
-		if args, ok := repairJSON(r.text[begin : begin+end]); ok {
+		if args, ok := reply.Repair(r.text[begin : begin+end]); ok {
 			c := model.Call{Name: name, Args: string(args)}
 			return span{from: from, to: r.close(begin+end, closing), calls: []model.Call{c}}, true
 		}
@@ -188,6 +211,87 @@ func (r *reader) function(at int) (span, bool) {
 	s, ok := r.broken(at, begin, begin, closeFunction)
 	s.calls[0].Name = name
 	return s, ok
+}
+
+// invoke parses <invoke name="…"> with parameters in tags, as Anthropic's models write
+// calls.
+func (r *reader) invoke(at int) (span, bool) {
+	end := at + strings.Index(r.text[at:], closeInvoke)
+	text := r.text[at+len(openInvoke) : end]
+	name, rest, ok := strings.Cut(text, `">`)
+	if !ok || strings.Trim(name, wordBytes) != "" {
+		return span{}, false
+	}
+	values := map[string]json.RawMessage{}
+	for _, part := range strings.Split(rest, openNamed)[1:] {
+		key, value, ok := strings.Cut(part, `">`)
+		last := strings.LastIndex(value, closeParam)
+		if !ok || last < 0 {
+			return r.unreadable(at, end+len(closeInvoke), name)
+		}
+		value = strings.TrimSuffix(strings.TrimPrefix(value[:last], "\n"), "\n")
+		values[key] = r.value(name, key, value)
+	}
+	return callSpan(at, end+len(closeInvoke), name, string(bytes.TrimSpace(encode(values))))
+}
+
+// argKeys matches a call of GLM's models: a name, and keys and values in tags.
+var argKeys = lazyregexp.New(`^([A-Za-z0-9_.:-]+)\s*<arg_key>`)
+
+// keyed parses such a call.
+func (r *reader) keyed(at, begin int, closing string) (span, bool) {
+	end := begin + strings.Index(r.text[begin:], closing)
+	text := r.text[begin:end]
+	name := argKeys.FindStringSubmatch(text)[1]
+	values := map[string]json.RawMessage{}
+	for _, part := range strings.Split(text, "<arg_key>")[1:] {
+		key, value, ok := strings.Cut(part, "</arg_key>")
+		value, isValue := strings.CutPrefix(strings.TrimLeft(value, space), "<arg_value>")
+		last := strings.LastIndex(value, "</arg_value>")
+		if !ok || !isValue || last < 0 {
+			return r.unreadable(at, end+len(closing), name)
+		}
+		values[key] = r.value(name, key, value[:last])
+	}
+	return callSpan(at, end+len(closing), name, string(bytes.TrimSpace(encode(values))))
+}
+
+// The tags of DeepSeek's calls.
+const (
+	deepseek      = "<｜tool▁call▁begin｜>"
+	deepseekSep   = "<｜tool▁sep｜>"
+	deepseekClose = "<｜tool▁call▁end｜>"
+)
+
+// deepseekCall parses a name and an object, which may be in a fence.
+func (r *reader) deepseekCall(at int) (span, bool) {
+	if r.last(deepseekClose) < at {
+		return span{}, false
+	}
+	text, _, closed := strings.Cut(r.text[at+len(deepseek):], deepseekClose)
+	kind, rest, ok := strings.Cut(text, deepseekSep)
+	if !closed || !ok {
+		return span{}, false
+	}
+	end := at + len(deepseek) + len(text) + len(deepseekClose)
+	name, args := strings.Trim(kind, space), strings.Trim(rest, space)
+	if name == "function" {
+		name, args, _ = strings.Cut(args, "\n")
+	}
+	object, ok := reply.Arguments(args)
+	if !ok {
+		return r.unreadable(at, end, name)
+	}
+	return callSpan(at, end, strings.Trim(name, space), object)
+}
+
+// unreadable returns a call with the model's text as its arguments.
+func (r *reader) unreadable(from, to int, name string) (span, bool) {
+	return callSpan(from, to, name, strings.Trim(r.text[from:to], space))
+}
+
+func callSpan(from, to int, name, args string) (span, bool) {
+	return span{from: from, to: to, calls: []model.Call{{Name: name, Args: args}}}, true
 }
 
 // parameters parses parameters in tags. A value is JSON if the schema's type is

@@ -27,7 +27,9 @@
 //   - <tool_call> or <function_call> around one or more objects, a list, or a
 //     <function=…> with its parameters in tags (Qwen3-Coder); the closing tag
 //     may be missing after a complete object
-//   - <function=name>{…}</function> (Llama 3.1), and <|python_tag|>{…}
+//   - <function=name>{…}</function> (Llama 3.1), <|python_tag|>{…}, and <tool_calls>
+//   - <invoke name="…"> with parameters in tags (Anthropic), <tool_call>name with
+//     <arg_key> and <arg_value> (GLM), <｜tool▁call▁begin｜> (DeepSeek)
 //   - [TOOL_CALLS] with a list of objects, or with name[ARGS]{…} (Mistral)
 //   - a reply that consists only of such objects (Llama 3), or that begins
 //     with one object with "text" and "tool_calls" (CodeScribe's form for
@@ -36,7 +38,8 @@
 //
 // The member with the name may be name, tool, tool_name or function, the one
 // with the arguments may be arguments, parameters, args or input, with an
-// object or a string. A JSON string may contain unescaped line feeds and tabs.
+// object or a string; without one, the other members are the arguments. A JSON string
+// may contain unescaped line feeds and tabs, and a comma may precede a bracket.
 //
 // # What is not a call
 //
@@ -47,7 +50,7 @@
 // and not itself a call has no calls in its strings. A fenced block counts only
 // if it contains nothing but calls of offered tools, only such blocks follow it,
 // and the reply has no other calls; so an example with text after it remains
-// text. Text between <think> and </think> at the beginning does not count, nor
+// text. Reasoning up to the last </think> outside of a call does not count, nor
 // does anything after a tool result that the model invented. A block that is
 // not closed quotes the rest of the reply.
 //
