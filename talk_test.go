@@ -411,6 +411,8 @@ func TestNoAnswer(t *testing.T) {
 		{"an answer", answered, []model.Reply{text("DONE")}, []string{"do it"}},
 		{"an answer when told", answered, []model.Reply{text("well"), text("DONE")}, []string{"do it", "end with DONE"}},
 		{"never an answer", answered, []model.Reply{text("well"), text(""), text("well")}, []string{"do it", "end with DONE", "was empty"}},
+		{"reasoning alone", answered, []model.Reply{text("<think>DONE"), text("no</think>DONE")}, []string{"do it", "was empty"}},
+		{"a call as text", answered, []model.Reply{text("<tool_call>{}</tool_call>"), text("DONE")}, []string{"do it", "A call that is written as text is not read"}},
 		{"a call between", answered, []model.Reply{text("a"), text("b"), calls("look", "{}"), text("c"), text("d"), text("e")},
 			[]string{"do it", "end with DONE", "end with DONE", "", "end with DONE", "end with DONE"}},
 	} {
@@ -430,6 +432,19 @@ func TestNoAnswer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The user is told once of a model that writes its calls as text.
+func TestCallsAsTextAreNoticed(t *testing.T) {
+	role := handy(nil, echo())
+	role.Answered = func(string) string { return "end with DONE" }
+	call := text(`{"name": "look", "arguments": {}}`)
+	dir := t.TempDir()
+	converse(t, dir, role, call, call, call)
+	notices := of[history.Notice](t, events(t, dir), "notice", "")
+	if len(notices) != 1 || !strings.Contains(notices[0].Text, "--tools text reads them") {
+		t.Errorf("notices: %v", notices)
 	}
 }
 

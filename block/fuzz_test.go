@@ -17,6 +17,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add("&&&start\r\nx\r\r\n&&&end\r\n%%%\n^^^a\n%%%end\n^^^ ^b\n\n^^^end\n\n$$$START\n$$$end")
 	f.Add("^^^a\n&&&start\n^^^end\n&&&start\n^^^b\n&&&end\n^^^end\n^^^end\n")
+	f.Add("^^^a\n\n^^^delete\n\n^^^end\n^^^b\nx\n^^^delete\n^^^`c`\n^^^end\n^^^delete")
 	f.Add("\ufeff^^^ end\n^^^./end\n\ufeff\n^^^END")
 	f.Fuzz(func(t *testing.T, text string) {
 		r, problems := Parse(text)
@@ -62,6 +63,7 @@ func isMarker(line string) bool {
 func FuzzFormat(f *testing.F) {
 	f.Add("hello", "mind", "a", "x\n", "b", "", "", uint8(3))
 	f.Add("^^^", "x\r", "end", "y", "./a", "\r\n", "done", uint8(7))
+	f.Add("", "", "a", "x\n", "delete", "", "", uint8(9))
 	f.Add("\n", "%%%\n%%%", " a", "&&&end\n", "a\nb", "\n", "$$$", uint8(6))
 	f.Fuzz(func(t *testing.T, thought, debug, path1, content1, path2, content2, done string, has uint8) {
 		r := Reply{Thoughts: []string{thought}, Debug: []string{debug}}
@@ -70,6 +72,9 @@ func FuzzFormat(f *testing.F) {
 		}
 		if has&2 != 0 {
 			r.Files = append(r.Files, File{Path: path2, Content: []byte(content2)})
+		}
+		if has&8 != 0 {
+			r.Files = append(r.Files, File{Path: path1 + path2, Delete: true})
 		}
 		if has&4 != 0 {
 			r.Done = append(r.Done, done)

@@ -84,7 +84,7 @@ var (
 		`|^keep ` + some + `(?:existing|remaining) (?:[\w-]+ )?` + things + `(?: here)?$` +
 		`|^(?:[\w-]+ )?` + things + ` ` + be + `(?:omitted|elided|truncated|unchanged)(?: for brevity| for clarity| here)$`)
 	// bare matches words that mean an omission only where something is missing.
-	bare = lazyregexp.New(`^(?:` + some + core + ` ` + things + `|` + same + `|` + some + `rest|snip|no changes?(?: (?:here|below|above|needed))?|` + some + `(?:rest|remainder) of .{2,40}|(?:[\w().,'-]+ ){1,5}(?:` + be + same + `))$`)
+	bare = lazyregexp.New(`^(?:` + some + core + ` ` + things + `|` + same + `|` + some + `rest|snip|no changes?(?: (?:here|below|above|needed))?|` + some + `(?:rest|remainder) of .{2,40})$`)
 	// spread matches JavaScript's spread and Python's and C's uses of an ellipsis
 	// before a name.
 	spread = lazyregexp.New(`^\.\.\.[\w$({\[]`)
