@@ -207,7 +207,7 @@ func TestTimeLimit(t *testing.T) {
 	}
 	// The time is used up over all processes.
 	wantEnd(t, p.end(t, dir), hone.KindBudget)
-	if played != 1 {
+	if played > 1 {
 		t.Error("a process worked on a run whose time was used up")
 	}
 	p.set, p.round = nil, finds()
