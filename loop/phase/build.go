@@ -14,6 +14,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/internal/excerpt"
 	"hone/internal/lazyregexp"
 	"hone/loop/phase/devserver"
 )
@@ -153,7 +154,7 @@ func (l Loop) readable(texts ...string) string {
 			parts = append(parts, l.redact(text))
 		}
 	}
-	return devserver.Excerpt(strings.Join(parts, "\n"), maxExcerpt)
+	return excerpt.Middle(strings.Join(parts, "\n"), maxExcerpt)
 }
 
 // redact removes secrets from a text.

@@ -137,7 +137,7 @@ esac`), map[string]string{"tests/results/lint.log": "CANARY-OLD\n"})
 	holds(t, "the second prompt", prompts[2].prompt(), "lint.log: what the health check printed when it failed =====\nfirst: \uFFFD is wrong\n")
 	lacks(t, "the second prompt", prompts[2].prompt(), "CANARY-OLD")
 	third := prompts[3].prompt()
-	holds(t, "the third prompt", third, "=====\n1\n2\n", "\n100000\n", " bytes omitted]\n")
+	holds(t, "the third prompt", third, "=====\n1\n2\n", "\n100000\n", " bytes omitted ...]\n")
 	if lacks(t, "the third prompt", third, "\n50000\n", "first: "); len(third) > 60<<10 {
 		t.Errorf("the third prompt has %d bytes", len(third))
 	}

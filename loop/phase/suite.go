@@ -15,7 +15,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
-	"hone/loop/phase/devserver"
+	"hone/internal/excerpt"
 	"hone/loop/phase/spec"
 	"hone/model"
 	"hone/sandbox"
@@ -71,7 +71,7 @@ func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
 		run.Broken = fmt.Sprintf("%s cannot run (exit status %d)", suitePath, got.Exit)
 	}
 	run.Said = fmt.Sprintf("%s ended with exit status %d", suitePath, got.Exit)
-	run.Log = devserver.Excerpt(l.readable(string(got.Stderr)), maxSaid)
+	run.Log = excerpt.Middle(l.readable(string(got.Stderr)), maxSaid)
 	return run, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hone"
+	"hone/internal/excerpt"
 	"hone/sandbox"
 )
 
@@ -107,25 +108,8 @@ func (h Hooks) Must(ctx context.Context, name string) (string, error) {
 func hookStop(name, what, output string) error {
 	why := fmt.Sprintf("the hook %s in %s %s", name, Config, what)
 	if output = strings.TrimSpace(strings.ToValidUTF8(output, "\uFFFD")); output != "" {
-		why += "; it printed\n" + Excerpt(output, 2<<10)
+		why += "; it printed\n" + excerpt.Middle(output, 2<<10)
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: why, Next: hone.Next{Verb: hone.Resume,
 		First: "fix " + Config + " ([phase] hook_read, hook_env and hook_net in .config/hone.toml let it reach more)"}}
-}
-
-// Excerpt returns a text without its middle if it is longer than limit bytes:
-// errors are usually at its start or its end.
-func Excerpt(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	head, tail := text[:limit*2/3], text[len(text)-limit/3:]
-	if i := strings.LastIndexByte(head, '\n'); i > 0 {
-		head = head[:i]
-	}
-	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)-1 {
-		tail = tail[i+1:]
-	}
-	left := len(text) - len(head) - len(tail)
-	return strings.ToValidUTF8(fmt.Sprintf("%s\n[%d bytes omitted]\n%s", head, left, tail), "")
 }

@@ -13,6 +13,7 @@ import (
 	"hone"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/internal/excerpt"
 	"hone/model"
 	"hone/sandbox"
 	"hone/tool"
@@ -165,7 +166,7 @@ func (g *Instance) log() string {
 	defer root.Close()
 	for _, name := range []string{Log, otherLog} {
 		if text, err := artifact.Read(root, name, maxLog); err == nil {
-			return Excerpt(string(text), maxExcerpt)
+			return excerpt.Middle(string(text), maxExcerpt)
 		}
 	}
 	return ""
