@@ -213,8 +213,8 @@ func headerPath(line string) (string, bool) {
 	line = strings.TrimSpace(line)
 	path, ok := strings.CutPrefix(line, header)
 	if !ok {
-		path, ok = strings.CutPrefix(line, "--- ")
-		if path, ok = strings.CutSuffix(path, " ---"); !ok || !strings.HasPrefix(line, "--- ") {
+		later, isLater := strings.CutPrefix(line, "--- ")
+		if path, ok = strings.CutSuffix(later, " ---"); !ok || !isLater {
 			return "", false
 		}
 	}
@@ -222,7 +222,7 @@ func headerPath(line string) (string, bool) {
 		return "", false
 	}
 	cleaned, err := treepath.Clean(strings.TrimSpace(path))
-	return cleaned, ok && err == nil
+	return cleaned, err == nil
 }
 
 // afterContent returns the text after a file's contents if a text starts with exactly
