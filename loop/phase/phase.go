@@ -18,6 +18,10 @@
 //
 // It does not guarantee that the tests are good: the verifier writes them, and the
 // user should read them.
+//
+// The package has more than 2 500 lines because both ways to verify share the steps,
+// the prompts and the commits of a round. What needs none of these is in the packages
+// below: spec, verdict and devserver.
 package phase
 
 import (
