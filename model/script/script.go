@@ -1,6 +1,6 @@
 // Package script implements [model.Model] with replies from a file, for tests,
 // demonstrations and replays without a provider. [New] reads a script from a
-// file, [Parse] from memory; [Format] writes one.
+// file, [Parse] from memory.
 //
 // A script keeps no state. The request decides which reply is returned: its
 // Seq, which counts the run's replies, its Attempt, and the text of its last
