@@ -29,8 +29,8 @@ func TestEndingsWithACleanCheck(t *testing.T) {
 	}{
 		"no terminal":         {nil, hone.KindBlocked, "2 questions are open: asked, new; the check has no findings", ""},
 		"in the background":   {&person{answer: away}, hone.KindBlocked, "2 questions are open: asked, new; the check has no findings", ""},
-		"declined":            {&person{answer: no}, hone.KindDone, "the check has no findings", "2 changes were declined and not made: asked, new"},
-		"declined in advance": {hone.Never{}, hone.KindDone, "the check has no findings", "2 changes were declined and not made: asked, new"},
+		"declined":            {&person{answer: no}, hone.KindDone, "the check has no findings", "2 changes were declined: asked, new"},
+		"declined in advance": {hone.Never{}, hone.KindDone, "the check has no findings", "2 changes were declined: asked, new"},
 		"approved":            {hone.Always{}, hone.KindDone, "the check has no findings", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,10 +63,10 @@ func TestPendingQuestionsAreAskedFirst(t *testing.T) {
 		asked  int
 	}{
 		"yes":         {yes, hone.KindDone, "", 1},
-		"no":          {no, hone.KindDone, "1 change was declined and not made: asked", 1},
+		"no":          {no, hone.KindDone, "1 change was declined: asked", 1},
 		"not now":     {later, hone.KindBlocked, "", 1},
 		"still away":  {away, hone.KindBlocked, "", 1},
-		"it changed":  {yes, hone.KindDone, "1 change was declined and not made: asked", 0},
+		"it changed":  {yes, hone.KindDone, "1 change was declined: asked", 0},
 		"nothing yet": {nil, hone.KindBlocked, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestNothingWasChanged(t *testing.T) {
 	}{
 		"with a check":          {nil, true, "the check has no findings, and nothing was changed"},
 		"with a check, changed": {[]workspace.Edit{edit("a", "2")}, true, "the check has no findings"},
-		"without a check":       {nil, false, "the model asked for no change, not verified: no check was given"},
+		"without a check":       {nil, false, "the model asked for no change; not verified, because no check was given"},
 		"the same contents":     {[]workspace.Edit{edit("a", "1")}, true, "the check has no findings, and nothing was changed"},
 	} {
 		dir := crashtest.Workspace(t, map[string]string{"a": "1"})

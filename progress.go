@@ -213,10 +213,10 @@ func comparable(s, last State) bool {
 // declined, and which questions are pending.
 func (r *Run) addNotes(end *End, states []State) {
 	if paths := r.Past().DeclinedPaths(); len(paths) > 0 {
-		end.Notes = append(end.Notes, plural(len(paths), "change was", "changes were")+" declined and not made: "+listed(paths))
+		end.Notes = append(end.Notes, plural(len(paths), "change was", "changes were")+" declined: "+listed(paths))
 	}
 	if open := r.Past().Pending(); len(open) > 0 && end.Kind != KindBlocked && end.Kind != KindDone {
-		end.Notes = append(end.Notes, questionsText(open)+"; resume on a terminal asks")
+		end.Notes = append(end.Notes, questionsText(open)+"; to answer, resume the run on a terminal")
 	}
 	if note := circlesNote(states); note != "" {
 		end.Notes = append(end.Notes, note)

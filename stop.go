@@ -265,7 +265,7 @@ func (r *Run) waitForUser(s *State) {
 	if s.Why != "" {
 		why += "; " + s.Why
 	}
-	next := resumeAfter("open a terminal, where hone can ask you")
+	next := resumeAfter("use a terminal, in the foreground, so that hone can ask you")
 	if s.Next.Verb == Resume {
 		next.Flags = s.Next.Flags
 	}
@@ -314,9 +314,9 @@ func (r *Run) doneWhy(round int) (string, error) {
 	case r.Check != nil:
 		return "the check has no findings", nil
 	case !r.Past().Round(round).Touched:
-		return "the model asked for no change, not verified: no check was given", nil
+		return "the model asked for no change; not verified, because no check was given", nil
 	case same:
-		return "nothing was changed, not verified: no check was given", nil
+		return "nothing was changed; not verified, because no check was given", nil
 	}
-	return "the changes are made, not verified: no check was given", nil
+	return "the changes are made; not verified, because no check was given", nil
 }

@@ -116,7 +116,7 @@ func silence(r sandbox.Result) string {
 	if !r.TimedOut || len(r.Stdout)+len(r.Stderr) > 0 {
 		return ""
 	}
-	return ". It printed nothing: it may hang, or still compile, because the first build of a run is slow if the caches behind the walls are empty"
+	return ". It printed nothing: it may hang, or it may still have been compiling. The first build of a run is slow if the caches behind the walls are empty"
 }
 
 // indentRest indents every line of a text except the first.

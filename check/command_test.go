@@ -84,7 +84,7 @@ func TestCommandTimeout(t *testing.T) {
 	}
 	c = command(t, "sleep 1000")
 	c.Timeout = 100 * time.Millisecond
-	if found := ask(t, Command(runner, c)); len(found) != 1 || !strings.Contains(found[0].Text, "was stopped. It printed nothing: it may hang, or still compile, ") {
+	if found := ask(t, Command(runner, c)); len(found) != 1 || !strings.Contains(found[0].Text, "was stopped. It printed nothing: it may hang, or it may still have been compiling. ") {
 		t.Errorf("%+v", found)
 	}
 }

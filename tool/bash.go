@@ -169,7 +169,7 @@ func (b bash) redacted(out []byte) string {
 // notes returns remarks on the result that are not in the output.
 func (b bash) notes(got sandbox.Result, output string) (notes []string) {
 	if got.TimedOut && output == "" {
-		notes = append(notes, "the command printed nothing. It may hang, or still compile: the first build of a run is slow if the caches behind the walls are empty. Run it again before you look for an endless loop: what is compiled by then is kept.")
+		notes = append(notes, "the command printed nothing. It may hang, or it may still have been compiling: the first build of a run is slow if the caches behind the walls are empty. Run it again before you look for an endless loop; compiled results are kept.")
 	}
 	if got.OverLimit != "" {
 		notes = append(notes, "the command was killed because it exceeded its limit of "+got.OverLimit+".")

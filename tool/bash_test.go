@@ -106,7 +106,7 @@ func TestBashTimesOut(t *testing.T) {
 		t.Errorf("got %q", got.Text)
 	}
 	got = callBash(t, sandbox.None{Grace: time.Millisecond}, listConfig(dir), "sleep 600", 1)
-	if !strings.Contains(got.Text, "\nNOTE: the command printed nothing. It may hang, or still compile: ") {
+	if !strings.Contains(got.Text, "\nNOTE: the command printed nothing. It may hang, or it may still have been compiling: ") {
 		t.Errorf("got %q", got.Text)
 	}
 }

@@ -21,7 +21,7 @@ func Content(name string, old, content []byte) error {
 	const instead = "write the complete file"
 	before, after := normal(old), normal(content)
 	if fault := formFault(name, before, after); fault != "" {
-		return fmt.Errorf("%s; %s, as it is to be", fault, instead)
+		return fmt.Errorf("%s; write only the complete contents of the file", fault)
 	}
 	if fault := fragmentFault(before, after); fault != "" {
 		return fmt.Errorf("%s; %s", fault, instead)
@@ -38,7 +38,7 @@ func Edit(name string, old, changed []byte, texts []string) error {
 	before, after := normal(old), normal(changed)
 	for _, text := range texts {
 		if fault := formFault(name, before, normal([]byte(text))); fault != "" {
-			return fmt.Errorf("newText: %s; write the new text alone, as it is to be in the file", fault)
+			return fmt.Errorf("newText: %s; write only the new text", fault)
 		}
 	}
 	if _, text, found := omission(name, before, after); found {

@@ -49,7 +49,7 @@ func only(answer string) (json.RawMessage, error) {
 		return raw, nil
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(answer), "\n")
-	return nil, fmt.Errorf("it contains no JSON object of this form; it begins with %s. Answer with the bare object", brief(line))
+	return nil, fmt.Errorf("it contains no JSON object with one of the expected keys; it begins with %s. Answer with the bare object", brief(line))
 }
 
 // object is a JSON object with a known key, and where it is in a text.

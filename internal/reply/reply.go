@@ -56,7 +56,7 @@ func Ended(r model.Reply) string {
 	case r.Finish == model.Length:
 		return "it reached the output limit. Make a smaller change in one reply, and leave out files that stay as they are"
 	case r.Detail == "" || r.Detail == string(r.Finish):
-		return fmt.Sprintf("it did not end normally (%s). Send it again, complete", r.Finish)
+		return fmt.Sprintf("it did not end normally (%s). Send the complete reply again", r.Finish)
 	}
-	return fmt.Sprintf("it did not end normally (%s: %s). Send it again, complete", r.Finish, r.Detail)
+	return fmt.Sprintf("it did not end normally (%s: %s). Send the complete reply again", r.Finish, r.Detail)
 }

@@ -144,8 +144,8 @@ func (f flags) readQuery(tree *workspace.Tree) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(filepath.Join(tree.Dir(), laterDir, QueryName)); !ok && err == nil {
-		return "", loop.Usage("there is no query.txt; hone does not look for its files in "+laterDir+"/, where later versions of code-commit have them",
-			fmt.Sprintf("hone implement --query-file %s/%s, with the key in GEMINI_API_KEY; and let git ignore %[1]s/, so that no model gets its files", laterDir, QueryName))
+		return "", loop.Usage("there is no query.txt; hone does not read "+laterDir+"/, which later versions of code-commit use",
+			fmt.Sprintf("hone implement --query-file %s/%s; set GEMINI_API_KEY, and add %[1]s/ to .gitignore so that hone does not send it", laterDir, QueryName))
 	}
 	return validQuery(QueryName, text)
 }

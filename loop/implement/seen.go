@@ -143,11 +143,11 @@ func seenInRollup(tree *workspace.Tree, text string, files workspace.Manifest) (
 		}
 	}
 	if slices.Sort(seen.Users); len(seen.Users) > 0 {
-		remedy := "remove it, and hone makes one for each run"
+		remedy := "remove " + RollupName + ", so that hone makes one for each run"
 		if slices.ContainsFunc(files, func(e workspace.Entry) bool { return e.Path == "codeRollup.sh" }) {
-			remedy = "bash codeRollup.sh, or " + remedy
+			remedy = "run bash codeRollup.sh, or " + remedy
 		}
-		warnings = append(warnings, fmt.Sprintf("%s is out of date: %s. The model gets the old contents, and may not overwrite what differs; %s",
+		warnings = append(warnings, fmt.Sprintf("%s is out of date: %s. The model gets the old contents, and may not overwrite these files; %s",
 			RollupName, several(seen.Users, "differs", "differ"), remedy))
 	}
 	return seen, warnings, nil

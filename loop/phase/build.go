@@ -134,7 +134,7 @@ var unwritableLog = lazyregexp.New(`(?m)^abl\.config\.sh: line \d+: .*(?:\.log|l
 // is wrong, which is not the builder's fault (ruling A15).
 func noLog(why string) error {
 	return &hone.Stop{Kind: hone.KindFailed, Why: "the health check could not write its log: " + why, Next: hone.Next{Verb: hone.Resume,
-		First: "let the hook health_check in " + devserver.Config + " write below " + Results + "/ or " + LogDir + "/"}}
+		First: "change health_check in " + devserver.Config + " so that it writes its log to " + Results + "/ or " + LogDir + "/"}}
 }
 
 // maxLog limits how much of a log is read, and maxExcerpt how much of it a report

@@ -57,7 +57,7 @@ func unseenSummary(r *hone.Run) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("not seen failing, so look at their tests:\n")
+	b.WriteString("hone did not see these points fail; review their tests:\n")
 	for _, name := range list.Names {
 		fmt.Fprintf(&b, "  %s\n", render.Line(name))
 	}

@@ -51,7 +51,7 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 
 // verifyFlag adds the flag that decides who runs the suite.
 func (v *invocation) verifyFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&v.flags.verify, "verify", "", "who runs the test suite: suite, hone runs tests/run; session, the verifier in its session, whose report is the verdict (default suite, or session if prompts/verifier.md does not ask for tests/run)")
+	fs.StringVar(&v.flags.verify, "verify", "", "who runs the tests: suite, hone runs tests/run; session, the verifier runs them and its report is the verdict (default suite, or session if prompts/verifier.md does not mention tests/run)")
 }
 
 // Valid returns what is wrong with the flags by themselves.

@@ -109,7 +109,7 @@ func verdictOf(due []spec.Item, run suiteRun) (failed []failure, broken []string
 		broken = append(broken, fmt.Sprintf("all points are ok, but the exit status is %d", run.Exit))
 	}
 	if run.Requests < len(due) {
-		broken = append(broken, fmt.Sprintf("%s reached the server for %s", plural(run.Requests, "request", "requests"), plural(len(due), "contract", "contracts")))
+		broken = append(broken, fmt.Sprintf("only %s reached the server, but there are %s", plural(run.Requests, "request", "requests"), plural(len(due), "contract or flow", "contracts and flows")))
 	}
 	return failed, broken
 }

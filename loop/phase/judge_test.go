@@ -25,7 +25,7 @@ func TestVerdict(t *testing.T) {
 		failed, broken string // joined
 	}{
 		"all pass":              {all, 0, 3, "", ""},
-		"too few requests":      {all, 0, 2, "", "2 requests reached the server for 3 contracts"},
+		"too few requests":      {all, 0, 2, "", "only 2 requests reached the server, but there are 3 contracts and flows"},
 		"exit status":           {all, 1, 3, "", "all points are ok, but the exit status is 1"},
 		"one fails":             {strings.Replace(all, "ok 2", "not ok 2", 1), 1, 3, "GET /a → 200 {b}", ""},
 		"one fails, and exit 0": {strings.Replace(all, "ok 2", "not ok 2", 1), 0, 0, "GET /a → 200 {b}", ""},

@@ -217,7 +217,7 @@ func (v *invocation) readRoles(root string, note func(string)) error {
 		v.Verify = bySuite
 		if !strings.Contains(verifier, suitePath) {
 			v.Verify = bySession
-			note("prompts/verifier.md does not ask for " + suitePath + ", so the verifier runs the suite itself and its report is the verdict (--verify session); with --verify suite hone runs it")
+			note("prompts/verifier.md does not mention " + suitePath + ", so the verifier runs the tests and its report is the verdict; to have hone run them: --verify suite")
 		}
 	}
 	v.NamesRoot = map[string]bool{"builder": namesRoot(builder), "verifier": namesRoot(verifier)}

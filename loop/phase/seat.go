@@ -76,7 +76,7 @@ func namesRoot(text string) bool { return strings.Contains(strings.ToLower(text)
 // rootNote returns the note about a prompt of the user's own that names the project
 // root.
 func rootNote(role, folder string) string {
-	return fmt.Sprintf("prompts/%s.md mentions the project root, but the %s works in %s/: paths such as %s/NAME mean NAME there; correct the prompt, or remove it to use hone's own", role, role, folder, folder)
+	return fmt.Sprintf("prompts/%s.md mentions the project root, but the %s works in %s/: there %s/NAME means NAME; correct the file, or remove it to use hone's prompt", role, role, folder, folder)
 }
 
 // talkIn has a role work in its directory. If its prompt names the project root, what

@@ -38,7 +38,7 @@ offers to protect its tests, as "hone help init" describes.`,
 				return nil, err
 			}
 			if runs, phase := runsHone(root); phase && !runs {
-				note("the Makefile is not hone's: make phase does not run hone, but hone phase 1 does")
+				note("make phase in your Makefile does not run hone; run hone phase 1")
 			}
 			common, err := loop.Files(starters, "starters/phase")
 			if err != nil {

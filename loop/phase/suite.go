@@ -135,7 +135,7 @@ func (l Loop) seeItFail(ctx context.Context, r *hone.Run) (seenFailing, error) {
 		if err != nil {
 			return s, err
 		}
-		s.Said = fmt.Sprintf("exit status %d where every answer is 501, %d where it is 200 and empty", s.Unimplemented.Exit, s.Empty.Exit)
+		s.Said = fmt.Sprintf("exit status %d against a server that answers 501, %d against one that answers 200 with an empty body", s.Unimplemented.Exit, s.Empty.Exit)
 		return s, nil
 	})
 }
@@ -172,7 +172,7 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 		}
 		told = told || len(unseen) > 0
 		for i, name := range unseen {
-			unseen[i] = fmt.Sprintf("the point “%s” has passed against a server that answers every request with 501 or with 200 and an empty body; if the contract lets it check more, check it", name)
+			unseen[i] = fmt.Sprintf("the point “%s” has passed against a server that answers every request with 501 or with 200 and an empty body; if the contract allows a stricter test, make it stricter, otherwise leave it", name)
 		}
 		if why = append(wrong, unseen...); e == toWrite {
 			e = toCorrect

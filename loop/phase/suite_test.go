@@ -146,7 +146,7 @@ func TestNotSeenFailing(t *testing.T) {
 	if end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
-	if want := "✓ Phase 2 passed\nnot seen failing, so look at their tests:\n  GET /bye → must not say no\n"; end.summary != want {
+	if want := "✓ Phase 2 passed\nhone did not see these points fail; review their tests:\n  GET /bye → must not say no\n"; end.summary != want {
 		t.Errorf("the summary is %q, want %q", end.summary, want)
 	}
 }
@@ -180,7 +180,7 @@ func TestBrokenSuite(t *testing.T) {
 	good := runner("hello", "hello")
 	for name, c := range map[string]struct{ text, why string }{
 		"bails out": {strings.ReplaceAll(good, "echo 1..2", `case $(`+binary()+" "+asClient+` "$DEV_URL/") in *hello*) echo Bail out! ;; esac; echo 1..2`), "it bailed out"},
-		"asks once": {strings.NewReplacer(`	got=$(`, `	test "$done" || got=$(`, `echo "ok $n - $1" ;;`, `done=yes; echo "ok $n - $1" ;;`).Replace(good), "1 request reached the server for 2 contracts"},
+		"asks once": {strings.NewReplacer(`	got=$(`, `	test "$done" || got=$(`, `echo "ok $n - $1" ;;`, `done=yes; echo "ok $n - $1" ;;`).Replace(good), "only 1 request reached the server, but there are 2 contracts and flows"},
 		"fails":     {strings.ReplaceAll(good, "exit $bad", "exit 3"), "all points are ok, but the exit status is 3"},
 		"forges":    {strings.ReplaceAll(good, "exit $bad", `test $bad = 1 || echo "ok 2 - GET /bye"; exit $bad`), "there is more than one point 2"},
 	} {
@@ -232,7 +232,7 @@ func TestRefusedReport(t *testing.T) {
 		"refused":          {verifier(ask(), call("write", "path", ".git/failed_specs.md", "content", failed), say("one fails")), hone.KindFailed, "the verifier's report could not be written"},
 		"then written":     {verifier(ask(), call("write", "path", ".git/failed_specs.md", "content", failed), call("write", "path", "failed_specs.md", "content", failed), say("one fails")), hone.KindRounds, ""},
 		"elsewhere":        {verifier(ask(), call("bash", "command", "mkdir -p tests/x && printf '%s' 'SPEC: GET / → 200' > tests/x/failed_specs.md"), say("one fails")), hone.KindRounds, ""},
-		"too few requests": {verifier(call("bash", "command", binary()+" "+asClient+` "$DEV_URL"`), say("all pass")), hone.KindFailed, "1 request of the verifier reached the server"},
+		"too few requests": {verifier(call("bash", "command", binary()+" "+asClient+` "$DEV_URL"`), say("all pass")), hone.KindFailed, "the verifier sent only 1 request to "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -231,7 +231,7 @@ func (l Loop) unproved(reached, due int, talk hone.Conversation, read verdictFil
 	case reached == 0:
 		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.URL())
 	case reached < due:
-		return fmt.Sprintf("%s of the verifier reached the server at %s, and there are %s", plural(reached, "request", "requests"), l.Server.URL(), plural(due, "contract", "contracts"))
+		return fmt.Sprintf("the verifier sent only %s to %s, but there are %s", plural(reached, "request", "requests"), l.Server.URL(), plural(due, "contract or flow", "contracts and flows"))
 	}
 	return ""
 }

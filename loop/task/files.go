@@ -49,7 +49,7 @@ func (l Loop) filesText(ctx context.Context, tree *workspace.Tree) (string, erro
 	case total == 0:
 		return "", nil
 	case listed < total:
-		return fmt.Sprintf("Files (%d of %d; the others are deeper):\n%s", listed, total, names.String()), nil
+		return fmt.Sprintf("Files (%d of %d; the others are in deeper directories):\n%s", listed, total, names.String()), nil
 	}
 	return "Files:\n" + names.String(), nil
 }

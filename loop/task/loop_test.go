@@ -376,7 +376,7 @@ func TestReviewerIsReminded(t *testing.T) {
 	if end := (process{model: m, rounds: 3}).live(t, dir); end.Kind != hone.KindDone || end.Rounds != 1 || len(m.asked) != 4 {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
-	holds(t, "the reminder", whole(m.asked[2]), "You have not written your review, and only that file counts.")
+	holds(t, "the reminder", whole(m.asked[2]), "Your review is missing.")
 }
 
 // TestFirstPromptListsFiles: up to 200, the least deep ones first.
@@ -391,7 +391,7 @@ func TestFirstPromptListsFiles(t *testing.T) {
 		files(t, dir, map[string]string{fmt.Sprintf("a/%03d", i): ""})
 	}
 	got := must(p.whole().Preview(t.Context(), tree, 1)).Text
-	holds(t, "the prompt", got, "\nFiles (200 of 303; the others are deeper):\n  .env (withheld)\n  Spec.toml\n  a/000\n")
+	holds(t, "the prompt", got, "\nFiles (200 of 303; the others are in deeper directories):\n  .env (withheld)\n  Spec.toml\n  a/000\n")
 	if n := strings.Count(got, "\n  a/"); n != 198 {
 		t.Errorf("%d files in a, want 198", n)
 	}
@@ -443,7 +443,7 @@ func TestCompleteIsNotBelieved(t *testing.T) {
 	holds(t, "the first execution", prompts[0], "Pending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n")
 	for i, loop := range []string{"Loop 2 of 5.\n", "Loop 3 of 5.\n"} {
 		sent := m.asked[i+1].Messages
-		holds(t, "a later loop", sent[len(sent)-1].Parts[0].Text, loop, "The check does not pass", "[check] a says \"zero\\n\"\n    and not done\n", "This session continues; it now has at most")
+		holds(t, "a later loop", sent[len(sent)-1].Parts[0].Text, loop, "The check does not pass", "[check] a says \"zero\\n\"\n    and not done\n", "This session continues, with at most")
 		if len(sent) != 3+2*i || sent[len(sent)-2].Parts[0].Text != complete {
 			t.Errorf("%d messages in loop %d: %+v", len(sent), i+2, sent)
 		}

@@ -188,7 +188,7 @@ func reviewProblem(r *hone.Run) func(text string) string {
 			return ""
 		}
 		reminded = true
-		return "You have not written your review, and only that file counts. Write " + reviewOutput + " with the `write` tool now, in the form that is described above, then end."
+		return "Your review is missing. Write it to " + reviewOutput + " with the `write` tool now, in the form described above, then end."
 	}
 }
 

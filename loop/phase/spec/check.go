@@ -50,7 +50,7 @@ func Check(specs []Phase) []Warning {
 			own = append(own, Warning{s.Path, 0, "it states no contract that hone recognizes; write one per line, as ACTION → EXPECTED"})
 		}
 		for _, stray := range s.Strays {
-			own = append(own, Warning{stray, 0, "it is ignored; the name of a spec is specs/phaseN.md"})
+			own = append(own, Warning{stray, 0, "hone ignores this file; name it specs/phaseN.md"})
 		}
 		slices.SortStableFunc(own, func(a, b Warning) int { return cmp.Compare(a.Line, b.Line) })
 		all = append(all, own[:min(len(own), 20)]...)

@@ -271,7 +271,7 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := warningLines(spec.Check(specs)); !strings.Contains(got, "specs/phase-2.md: it is ignored; the name of a spec is specs/phaseN.md\n") {
+	if got := warningLines(spec.Check(specs)); !strings.Contains(got, "specs/phase-2.md: hone ignores this file; name it specs/phaseN.md\n") {
 		t.Errorf("a file that is passed over is not warned of:\n%s", got)
 	}
 }
