@@ -38,6 +38,8 @@ func (p Point) Passed() bool { return p.OK && p.Directive == "" }
 // Report is what a test program printed.
 type Report struct {
 	Points []Point
+	// Planned is how many points the plan announces; -1 if there is no plan.
+	Planned int
 	// Problems say why the points are not a complete result; nil if they are.
 	Problems []string
 }
@@ -52,7 +54,7 @@ var (
 
 // Parse reads the standard output of a test program.
 func Parse(text string) Report {
-	r := reader{planned: -1, numbers: map[int]bool{}}
+	r := reader{Report: Report{Planned: -1}, numbers: map[int]bool{}}
 	for line := range strings.Lines(strings.ToValidUTF8(text, "\uFFFD")) {
 		r.line(strings.TrimRight(line, "\r\n"))
 	}
@@ -63,7 +65,6 @@ func Parse(text string) Report {
 // reader is the state between two lines.
 type reader struct {
 	Report
-	planned int // points; -1 before the plan
 	numbers map[int]bool
 	yaml    bool // a YAML block is open
 }
@@ -103,10 +104,10 @@ func (r *reader) result(line string) {
 		return
 	}
 	if found := plan.FindStringSubmatch(line); found != nil {
-		if r.planned >= 0 {
+		if r.Planned >= 0 {
 			r.problem("there is more than one plan")
 		}
-		r.planned, _ = strconv.Atoi(found[1])
+		r.Planned, _ = strconv.Atoi(found[1])
 		return
 	}
 	if found := version.FindStringSubmatch(line); found != nil && found[1] != "13" && found[1] != "14" {
@@ -138,14 +139,14 @@ func (r *reader) point(ok bool, number, text string) {
 // complete compares the points with the plan.
 func (r *reader) complete() {
 	switch {
-	case r.planned < 0:
+	case r.Planned < 0:
 		r.problem("there is no plan, such as 1..%d", max(1, len(r.Points)))
-	case r.planned == 0:
+	case r.Planned == 0:
 		r.problem("the plan is 1..0: nothing was tested")
-	case len(r.Points) != r.planned:
-		r.problem("the plan is 1..%d, but there are %d points", r.planned, len(r.Points))
+	case len(r.Points) != r.Planned:
+		r.problem("the plan is 1..%d, but it printed %d", r.Planned, len(r.Points))
 	default:
-		for n := range r.planned {
+		for n := range r.Planned {
 			if !r.numbers[n+1] {
 				r.problem("there is no point %d", n+1)
 			}

@@ -30,6 +30,10 @@ func resultsOf(due []spec.Item, run suiteRun) (o results) {
 	}
 	report := tap.Parse(run.Output)
 	o.faults = append(o.faults, report.Problems...)
+	stopped := len(report.Points) < report.Planned
+	if stopped && run.Broken == "" {
+		o.faults = append(o.faults, stoppedEarly(run))
+	}
 	o.names, o.points = make([]string, len(due)), make([]tap.Point, len(due))
 	count := make([]int, len(due))
 	for _, p := range report.Points {
@@ -47,11 +51,20 @@ func resultsOf(due []spec.Item, run suiteRun) (o results) {
 	}
 	for i, n := range count {
 		o.names[i] = due[i].String()
-		if n != 1 {
+		if n > 1 || n == 0 && !stopped {
 			o.faults = append(o.faults, fmt.Sprintf("there are %d points whose description contains “%s”; there must be exactly one", n, o.names[i]))
 		}
 	}
 	return o
+}
+
+// stoppedEarly says how a suite ended that did not print all points.
+func stoppedEarly(run suiteRun) string {
+	text := fmt.Sprintf("%s ended with exit status %d before it printed all points; every point must be printed, whatever the server answers", suitePath, run.Exit)
+	if run.Log == "" {
+		return text
+	}
+	return text + ". Its standard error:\n    " + strings.ReplaceAll(strings.TrimSpace(run.Log), "\n", "\n    ")
 }
 
 // testedBy returns the index of the item that a point's description contains; -1 if
@@ -127,7 +140,7 @@ func doubts(failed []failure, broken []string, prior []check.Finding) (why []str
 		case f.undiagnosed():
 			why = append(why, fmt.Sprintf("the failing point “%s” has no input: or no observed: in its diagnostics", f.name))
 		case before:
-			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract, and correct it only if it checks something else. Input: %s; observed: %s", f.name, f.input, f.observed))
+			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract. Correct it only if it checks something else; if it is right, change nothing. Input: %s; observed: %s", f.name, f.input, f.observed))
 		}
 	}
 	return why
@@ -153,45 +166,66 @@ type seenFailing struct {
 	history.Report
 }
 
+// What hone's own servers answer, for the verifier.
+const (
+	to501   = "against the server that answers every request with 501"
+	toEmpty = "against the server that answers every request with 200 and an empty body"
+)
+
 // faults returns what is wrong with a suite, and the points that no server made
 // fail although none of them certainly breaks their contract.
 func (s seenFailing) faults(due []spec.Item) (wrong, unseen []string) {
 	a, b := resultsOf(due, s.Unimplemented), resultsOf(due, s.Empty)
-	for _, f := range slices.Concat(a.faults, b.faults) {
-		if !slices.Contains(wrong, f) {
-			wrong = append(wrong, f)
-		}
-	}
-	if wrong != nil {
-		return wrong, nil
-	}
+	wrong = faultsOfBoth(a.faults, b.faults)
 	if s.Unimplemented.Requests == 0 || s.Empty.Requests == 0 {
-		return []string{"no request reached the server at $DEV_URL"}, nil
+		return append(wrong, "no request reached the server at $DEV_URL"), nil
 	}
-	if failed := a.failures(); len(failed) > 0 && s.Unimplemented.Exit == 0 {
+	if len(a.failures()) > 0 && s.Unimplemented.Exit == 0 {
 		wrong = append(wrong, "the exit status is 0 although points fail")
 	}
-	for _, f := range a.failures() {
-		if f.undiagnosed() {
-			wrong = append(wrong, fmt.Sprintf("the failing point “%s” has no input: or no observed: in its diagnostics", f.name))
-		}
-	}
-	passes := func(o results, name string) bool {
-		i := slices.Index(o.names, name)
-		return i >= 0 && o.points[i].Passed()
-	}
+	wrong = append(wrong, undiagnosed(slices.Concat(a.failures(), b.failures()))...)
 	for i, name := range a.names {
-		bare, empty := a.points[i].Passed(), passes(b, name)
+		at := slices.Index(b.names, name)
+		bare, empty := a.points[i].Passed(), at >= 0 && b.points[at].Passed()
 		switch {
 		case i < len(due) && bare && ruledOut(due[i], 501) == certainly:
-			wrong = append(wrong, fmt.Sprintf("the point “%s” passes although the server answered every request with 501", name))
+			wrong = append(wrong, fmt.Sprintf("the point “%s” passes %s", name, to501))
 		case i < len(due) && empty && ruledOut(due[i], 200) == certainly:
-			wrong = append(wrong, fmt.Sprintf("the point “%s” passes although the server answered every request with 200 and an empty body", name))
+			wrong = append(wrong, fmt.Sprintf("the point “%s” passes %s", name, toEmpty))
 		case bare && empty, i < len(due) && empty && ruledOut(due[i], 200) == maybe:
 			unseen = append(unseen, name)
 		}
 	}
 	return wrong, unseen
+}
+
+// faultsOfBoth returns the faults of both runs, and says of those of one run which
+// it was.
+func faultsOfBoth(unimplemented, empty []string) (all []string) {
+	for _, f := range unimplemented {
+		if slices.Contains(empty, f) {
+			all = append(all, f)
+		} else {
+			all = append(all, to501+": "+f)
+		}
+	}
+	for _, f := range empty {
+		if !slices.Contains(unimplemented, f) {
+			all = append(all, toEmpty+": "+f)
+		}
+	}
+	return all
+}
+
+// undiagnosed returns the faults of failures without diagnostics, each once.
+func undiagnosed(failed []failure) (faults []string) {
+	for _, f := range failed {
+		text := fmt.Sprintf("the failing point “%s” has no input: or no observed: in its diagnostics", f.name)
+		if f.undiagnosed() && !slices.Contains(faults, text) {
+			faults = append(faults, text)
+		}
+	}
+	return faults
 }
 
 // certainty is how sure it is that a contract rules an answer out.

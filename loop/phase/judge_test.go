@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"hone/check"
+	"hone/history"
 	"hone/loop/phase/spec"
 	"hone/loop/phase/verdict"
 )
@@ -43,6 +46,25 @@ func TestVerdict(t *testing.T) {
 		if got := strings.Join(names, "; "); got != tt.failed || strings.Join(broken, "; ") != tt.broken {
 			t.Errorf("%s: failed %q, broken %q", name, got, broken)
 		}
+	}
+}
+
+// TestFaults: what is wrong with a suite is said at once, and against which server; of
+// a suite that stopped early it is said how, not which points are missing.
+func TestFaults(t *testing.T) {
+	const vacuous = "1..3\nok 1 - GET /a → 200\nnot ok 2 - GET /a → 200 {b}\n"
+	crashed := suiteRun{Output: vacuous, Exit: 1, Requests: 3, Report: history.Report{Log: "Traceback\nJSONDecodeError\n"}}
+	whole := suiteRun{Output: vacuous + "ok 3 - the flow\n", Exit: 1, Requests: 3}
+	wrong, _ := seenFailing{Unimplemented: whole, Empty: crashed}.faults(dueOf(twoContracts))
+	want := []string{
+		to501 + ": there are 0 points whose description contains “FLOW: f”; there must be exactly one",
+		toEmpty + ": the plan is 1..3, but it printed 2",
+		toEmpty + ": tests/run ended with exit status 1 before it printed all points; every point must be printed, whatever the server answers. Its standard error:\n    Traceback\n    JSONDecodeError",
+		"the failing point “GET /a → 200 {b}” has no input: or no observed: in its diagnostics",
+		"the point “GET /a → 200” passes " + to501,
+	}
+	if diff := cmp.Diff(want, wrong); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -236,8 +236,10 @@ func (l Loop) reports(e errand, prior []check.Finding) []part {
 	switch e {
 	case toWrite:
 		return nil
-	case toCorrect, toReview:
+	case toCorrect:
 		return []part{{suitePath + ": what is wrong with it", join(from(prior, sourceSuite))}}
+	case toReview:
+		return []part{{suitePath + ": what to review", join(from(prior, sourceSuite))}}
 	}
 	parts := []part{{failedName + ": the contracts that failed in the last verification", join(from(prior, sourceContract))}}
 	if e == toBuild {

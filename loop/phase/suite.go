@@ -172,9 +172,12 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 		}
 		told = told || len(unseen) > 0
 		for i, name := range unseen {
-			unseen[i] = fmt.Sprintf("the point “%s” has passed against a server that answers every request with 501 or with 200 and an empty body; if the contract allows a stricter test, make it stricter, otherwise leave it", name)
+			unseen[i] = fmt.Sprintf("the point “%s” passes against a server that answers every request with 501 or with 200 and an empty body; if the contract allows a stricter test, make it stricter, otherwise leave it", name)
 		}
-		if why = append(wrong, unseen...); e == toWrite {
+		if why = append(wrong, unseen...); len(wrong) > 0 {
+			why = append(why, fmt.Sprintf("this is try %d of %d; if the suite is not usable after the last one, the run ends", try+1, suiteTries))
+		}
+		if e == toWrite {
 			e = toCorrect
 		}
 	}
