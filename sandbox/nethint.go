@@ -42,7 +42,6 @@ func netSigns() []string {
 		"getaddrinfo eai_again",
 		"enetunreach",
 		"unknownhostexception",
-		"urlopen error",
 		// Programs.
 		"unable to access 'http",
 		"could not read from remote repository",

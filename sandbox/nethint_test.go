@@ -26,6 +26,7 @@ func TestWantsNetwork(t *testing.T) {
 
 		"": false,
 		"dial tcp 127.0.0.1:8080: connect: connection refused":        false,
+		"<urlopen error [Errno 111] Connection refused>":              false,
 		"psql: error: connection to server on socket failed":          false,
 		"--- FAIL: TestNetwork (0.00s)":                               false,
 		"cat: /etc/shadow: Permission denied":                         false,
