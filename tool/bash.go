@@ -105,18 +105,24 @@ func (b bash) description() string {
 	}
 	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". You can combine them with pipes, `&&`, `||`, `;`, `if`, `for` and `while`." +
 		" Substitutions such as `$(…)`, background jobs and functions are not allowed."
-	for _, line := range b.Lines.Always {
-		text += fmt.Sprintf(" This exact line is always allowed: `%s`.", line)
-	}
+	text += b.always()
 	if b.Lines.ReadOnly {
 		text += " The only allowed redirects are to /dev/null and 2>&1."
 	}
 	return text
 }
 
+// always names the lines that are allowed whatever their programs are.
+func (b bash) always() (text string) {
+	for _, line := range b.Lines.Always {
+		text += fmt.Sprintf(" This exact line is always allowed: `%s`.", line)
+	}
+	return text
+}
+
 func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
-		return Failure(err.Error() + " (no part of the line was run)"), nil
+		return Failure(err.Error() + " (no part of the line was run)." + b.always()), nil
 	}
 	limit := b.timeout(args.Timeout)
 	got, err := b.runner.Run(ctx, sandbox.Command{

@@ -199,4 +199,8 @@ func TestBashDescription(t *testing.T) {
 	if !held.RunsCommands || held.ReadOnly || held.Name != "bash" || !json.Valid(held.Schema) {
 		t.Errorf("spec: %+v", held)
 	}
+	refused := callBash(t, sandbox.None{}, BashConfig{Lines: allow.Lines{Programs: []string{"ls"}, Always: []string{"make check"}}}, "make -v check", 0)
+	if want := "(no part of the line was run). This exact line is always allowed: `make check`."; !strings.HasSuffix(refused.Text, want) {
+		t.Errorf("%q does not end with %q", refused.Text, want)
+	}
 }
