@@ -28,6 +28,9 @@
 // program itself can resume them, because only it has the loop.
 //
 // The command hone uses the same sessions for its own loops; see [Host].
+//
+// The package has more than 2 500 lines because a session joins models, tools, walls
+// and secrets. What needs no session is in the packages below.
 package harness
 
 import (

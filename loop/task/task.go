@@ -10,6 +10,9 @@
 // files below .codescribe/loop are for the user, in CodeScribe's form; hone reads
 // only the reviewer's file. The walls around commands limit what these do to the
 // tree.
+//
+// The package has more than 2 500 lines because it also writes CodeScribe's artifacts,
+// from the records of all of its steps.
 package task
 
 import (
