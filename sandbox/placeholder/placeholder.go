@@ -202,7 +202,7 @@ func (d *dir) share() (*os.File, error) {
 func (d *dir) list() (list, error) {
 	var l list
 	path := d.record + listEnding
-	if err := ignoreMissing(record.Read(path, &l)); err != nil {
+	if err := record.IgnoreMissing(record.Read(path, &l)); err != nil {
 		return list{}, fmt.Errorf("%s: %w; move it away", path, err)
 	}
 	return l, nil
@@ -268,7 +268,7 @@ func (d *dir) removeAll() error {
 	}
 	root, err := os.OpenRoot(l.Root)
 	if err != nil {
-		return ignoreMissing(err)
+		return record.IgnoreMissing(err)
 	}
 	defer root.Close()
 	var errs []error
@@ -292,7 +292,7 @@ func (d *dir) forget() error {
 		if err := d.removeAll(); err != nil {
 			return err
 		}
-		return errors.Join(ignoreMissing(os.Remove(d.record+listEnding)), ignoreMissing(os.Remove(d.record+usedEnding)))
+		return errors.Join(record.IgnoreMissing(os.Remove(d.record+listEnding)), record.IgnoreMissing(os.Remove(d.record+usedEnding)))
 	})
 }
 
@@ -313,7 +313,7 @@ func (d *dir) exclusive(do func() error) error {
 // run. records is the Records of their policies.
 func Settle(records string) error {
 	entries, err := os.ReadDir(records)
-	errs := []error{ignoreMissing(err)}
+	errs := []error{record.IgnoreMissing(err)}
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), listEnding); ok {
 			d := &dir{record: filepath.Join(records, name)}
@@ -321,12 +321,4 @@ func Settle(records string) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// ignoreMissing returns err unless it means that nothing is at a path.
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

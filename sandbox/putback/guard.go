@@ -166,7 +166,7 @@ func (g *Guard) Close() error {
 	if g.active > 0 {
 		return errors.New("cannot stop protecting paths while a command runs")
 	}
-	return ignoreMissing(os.Remove(g.record + idle))
+	return record.IgnoreMissing(os.Remove(g.record + idle))
 }
 
 // Settle restores the protected paths that commands of earlier processes changed,
@@ -174,7 +174,7 @@ func (g *Guard) Close() error {
 // it cannot read or restore unchanged, and returns an error that names it.
 func Settle(aside string) ([]sandbox.Restored, error) {
 	files, err := os.ReadDir(aside)
-	errs := []error{ignoreMissing(err)}
+	errs := []error{record.IgnoreMissing(err)}
 	var restored []sandbox.Restored
 	for _, f := range files {
 		if !strings.HasPrefix(f.Name(), recordPrefix) {
@@ -195,7 +195,7 @@ func Settle(aside string) ([]sandbox.Restored, error) {
 func settle(path string) (restored []sandbox.Restored, err error) {
 	name, isArmed := strings.CutSuffix(path, armed)
 	if !isArmed {
-		return nil, ignoreMissing(os.Remove(path)) // another record of the guard may have been settled
+		return nil, record.IgnoreMissing(os.Remove(path)) // another record of the guard may have been settled
 	}
 	g := &Guard{aside: filepath.Dir(path), record: name}
 	if err = record.Read(path, &g.trees); err == nil {

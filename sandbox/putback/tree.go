@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hone/sandbox"
+	"hone/sandbox/internal/record"
 )
 
 // tree is a writable directory with protected paths, and what was found at them. Its
@@ -166,7 +167,7 @@ func (t *tree) walk(path string, do func(string, *item) bool) error {
 func look(root *os.Root, path string) (*item, error) {
 	info, err := root.Lstat(path)
 	if err != nil {
-		return nil, ignoreMissing(err)
+		return nil, record.IgnoreMissing(err)
 	}
 	it := &item{Mode: info.Mode(), Stamp: stampOf(info)}
 	if info.IsDir() {
@@ -234,12 +235,4 @@ func (it *item) same(root *os.Root, path string, now *item) bool {
 	now.read(root, path, &room)
 	return it.Stamp.UID == now.Stamp.UID && it.Stamp.GID == now.Stamp.GID && it.Stamp.Links >= now.Stamp.Links &&
 		now.Lost == "" && it.Target == now.Target && bytes.Equal(it.Data, now.Data)
-}
-
-// ignoreMissing returns err unless it means that nothing is at a path.
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil
-	}
-	return err
 }

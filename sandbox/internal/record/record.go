@@ -7,8 +7,10 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // head is the start of a record. The digest of the rest follows it.
@@ -53,4 +55,12 @@ func Read(path string, value any) error {
 		return errors.New("it is damaged, or another version of hone wrote it")
 	}
 	return gob.NewDecoder(bytes.NewReader(body)).Decode(value)
+}
+
+// IgnoreMissing returns err unless it means that nothing is at a path.
+func IgnoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	return err
 }
