@@ -223,7 +223,7 @@ func TestNobodyThere(t *testing.T) {
 			}
 			end := p.end(t, dir)
 			wantEnd(t, end, hone.KindBlocked)
-			if a := of[hone.Answer](t, events(t, dir), "approval", journal.Record)[0]; a.Approved || a.By != "nobody" {
+			if a := of[hone.Answer](t, events(t, dir), "approval", journal.Record)[0]; a.Approved || a.By != "none" {
 				t.Errorf("the answer on record: %+v", a)
 			}
 			if crashtest.ReadFile(dir, "made") != "1" || end.Next.IsZero() {

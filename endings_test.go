@@ -19,7 +19,7 @@ import (
 // away is a user who cannot be asked, although there is a terminal.
 func away(hone.Question) (hone.Answer, error) { return hone.Answer{By: history.NoUser}, nil }
 
-// G2, G12. Whoever answers decides how a run ends whose check passes.
+// G2, G12. The answer to a question decides how a run with a passing check ends.
 func TestEndingsWithACleanCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		human hone.Human

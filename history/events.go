@@ -226,7 +226,7 @@ type Answer struct {
 const (
 	// NoUser is the answerer if no user could be asked. Such a question is
 	// pending: it is asked again when the run is resumed and a user can be asked.
-	NoUser = "nobody"
+	NoUser = "none"
 	// Outdated is the answerer if the file had changed when a pending question
 	// could be asked. The question is dropped.
 	Outdated = "outdated"
