@@ -146,7 +146,10 @@ const (
 
 // readable returns logs as one text without secrets. It omits the middle of a long
 // text.
-func (l Loop) readable(texts ...string) string {
+func (l Loop) readable(texts ...string) string { return l.shortened(maxExcerpt, texts...) }
+
+// shortened is readable with a limit in bytes.
+func (l Loop) shortened(most int, texts ...string) string {
 	var parts []string
 	for _, text := range texts {
 		text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
@@ -154,7 +157,7 @@ func (l Loop) readable(texts ...string) string {
 			parts = append(parts, l.redact(text))
 		}
 	}
-	return excerpt.Middle(strings.Join(parts, "\n"), maxExcerpt)
+	return excerpt.Middle(strings.Join(parts, "\n"), most)
 }
 
 // redact removes secrets from a text.

@@ -34,23 +34,26 @@ func resultsOf(due []spec.Item, run suiteRun) (o results) {
 	if stopped && run.Broken == "" {
 		o.faults = append(o.faults, stoppedEarly(run))
 	}
-	o.names, o.points = make([]string, len(due)), make([]tap.Point, len(due))
+	o.points = make([]tap.Point, len(due))
+	var plain []string
+	for _, item := range due {
+		o.names, plain = append(o.names, item.String()), append(plain, spec.Plain(item.String()))
+	}
 	count := make([]int, len(due))
 	for _, p := range report.Points {
-		i, name := testedBy(due, p.Description), p.Description
+		i := testedBy(plain, p.Description)
 		if i >= 0 {
-			name = due[i].String()
 			count[i]++
-			o.names[i], o.points[i] = name, p
+			o.points[i] = p
 		} else {
-			o.names, o.points = append(o.names, name), append(o.points, p)
+			i = len(o.points)
+			o.names, o.points = append(o.names, p.Description), append(o.points, p)
 		}
 		if p.Directive != "" {
-			o.faults = append(o.faults, fmt.Sprintf("the point “%s” is marked %s, which never counts as a pass", name, p.Directive))
+			o.faults = append(o.faults, fmt.Sprintf("the point “%s” is marked %s, which never counts as a pass", o.names[i], p.Directive))
 		}
 	}
 	for i, n := range count {
-		o.names[i] = due[i].String()
 		if n > 1 || n == 0 && !stopped {
 			o.faults = append(o.faults, fmt.Sprintf("there are %d points whose description contains “%s”; there must be exactly one", n, o.names[i]))
 		}
@@ -67,13 +70,12 @@ func stoppedEarly(run suiteRun) string {
 	return text + ". Its standard error:\n    " + strings.ReplaceAll(strings.TrimSpace(run.Log), "\n", "\n    ")
 }
 
-// testedBy returns the index of the item that a point's description contains; -1 if
-// there is none. If one item contains another, the longer one counts.
-func testedBy(due []spec.Item, description string) int {
+// testedBy returns the index of the contract or flow that a point's description
+// contains; -1 if there is none. If one contains another, the longer one counts.
+func testedBy(plain []string, description string) int {
 	found, length := -1, 0
 	description = spec.Plain(description)
-	for i, item := range due {
-		text := spec.Plain(item.String())
+	for i, text := range plain {
 		if len(text) > length && strings.Contains(description, text) {
 			found, length = i, len(text)
 		}
@@ -94,9 +96,14 @@ func (o results) failures() (all []failure) {
 // failure is a contract that does not hold, as the suite observed it.
 type failure struct{ name, input, observed string }
 
-// undiagnosed reports whether the builder would not know what was sent or what came
-// back.
-func (f failure) undiagnosed() bool { return f.input == "" || f.observed == "" }
+// undiagnosed says that the builder would not know what was sent or what came back;
+// empty if it would.
+func (f failure) undiagnosed() string {
+	if f.input != "" && f.observed != "" {
+		return ""
+	}
+	return fmt.Sprintf("the failing point “%s” has no input: or no observed: in its diagnostics", f.name)
+}
 
 // entry returns the failure as an entry of failed_specs.md. Further lines are
 // marked, so that what a server sent starts no entry.
@@ -137,8 +144,8 @@ func doubts(failed []failure, broken []string, prior []check.Finding) (why []str
 			return p.Source == sourceContract && strings.HasPrefix(p.Text, "SPEC: "+f.name+"\n")
 		})
 		switch {
-		case f.undiagnosed():
-			why = append(why, fmt.Sprintf("the failing point “%s” has no input: or no observed: in its diagnostics", f.name))
+		case f.undiagnosed() != "":
+			why = append(why, f.undiagnosed())
 		case before:
 			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract. Correct it only if it checks something else; if it is right, change nothing. Input: %s; observed: %s", f.name, f.input, f.observed))
 		}
@@ -180,19 +187,24 @@ func (s seenFailing) faults(due []spec.Item) (wrong, unseen []string) {
 	if s.Unimplemented.Requests == 0 || s.Empty.Requests == 0 {
 		return append(wrong, "no request reached the server at $DEV_URL"), nil
 	}
-	if len(a.failures()) > 0 && s.Unimplemented.Exit == 0 {
+	failed := a.failures()
+	if len(failed) > 0 && s.Unimplemented.Exit == 0 {
 		wrong = append(wrong, "the exit status is 0 although points fail")
 	}
-	wrong = append(wrong, undiagnosed(slices.Concat(a.failures(), b.failures()))...)
+	wrong = append(wrong, undiagnosed(slices.Concat(failed, b.failures()))...)
 	for i, name := range a.names {
 		at := slices.Index(b.names, name)
 		bare, empty := a.points[i].Passed(), at >= 0 && b.points[at].Passed()
+		by501, by200 := no, no
+		if i < len(due) {
+			by501, by200 = ruledOut(due[i], 501), ruledOut(due[i], 200)
+		}
 		switch {
-		case i < len(due) && bare && ruledOut(due[i], 501) == certainly:
+		case bare && by501 == certainly:
 			wrong = append(wrong, fmt.Sprintf("the point “%s” passes %s", name, to501))
-		case i < len(due) && empty && ruledOut(due[i], 200) == certainly:
+		case empty && by200 == certainly:
 			wrong = append(wrong, fmt.Sprintf("the point “%s” passes %s", name, toEmpty))
-		case bare && empty, i < len(due) && empty && ruledOut(due[i], 200) == maybe:
+		case bare && empty, empty && by200 == maybe:
 			unseen = append(unseen, name)
 		}
 	}
@@ -220,8 +232,7 @@ func faultsOfBoth(unimplemented, empty []string) (all []string) {
 // undiagnosed returns the faults of failures without diagnostics, each once.
 func undiagnosed(failed []failure) (faults []string) {
 	for _, f := range failed {
-		text := fmt.Sprintf("the failing point “%s” has no input: or no observed: in its diagnostics", f.name)
-		if f.undiagnosed() && !slices.Contains(faults, text) {
+		if text := f.undiagnosed(); text != "" && !slices.Contains(faults, text) {
 			faults = append(faults, text)
 		}
 	}

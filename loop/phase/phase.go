@@ -66,8 +66,8 @@ const (
 type Loop struct {
 	// Phase is its number, from 1. It must have a specification.
 	Phase int
-	// Builder writes the code, behind walls around src/. Writer writes the suite and
-	// Verifier runs it, both behind walls around tests/; the Verifier's walls have a
+	// Builder writes the code, behind walls around src/. Writer writes the suite, and
+	// Verifier reviews it, or runs it if Session is set, both behind walls around tests/; the Verifier's walls have a
 	// door to the Server. Their System is usually [BuilderSystem] or
 	// [VerifierSystem]. Writer and Verifier are the same role behind different walls:
 	// they have the same Name, which differs from the Builder's.
@@ -122,7 +122,7 @@ func Prepare(ctx context.Context, g *git.Git, root string) error {
 const (
 	sourceHealth   = "health"   // the health check failed
 	sourceServer   = "server"   // the server did not answer
-	sourceContract = "contract" // a contract that does not hold, in the verifier's words
+	sourceContract = "contract" // a contract that does not hold, in the words of the suite or the verifier
 	sourceVerdict  = "verdict"  // the verifier's list of those is malformed
 	sourceUnpaid   = "unpaid"   // the budget did not pay for the verifier
 	sourceSuite    = "suite"    // what is wrong with the suite, for the verifier

@@ -15,7 +15,6 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
-	"hone/internal/excerpt"
 	"hone/loop/phase/spec"
 	"hone/model"
 	"hone/sandbox"
@@ -40,7 +39,7 @@ type suiteRun struct {
 	Output   string `json:"output,omitempty"` // its standard output
 	Requests int    `json:"requests"`         // that reached the server
 	Left     string `json:"left,omitempty"`   // what it left in files named failed_specs.md
-	// The report's Log is the end of its standard error.
+	// The report's Log is its standard error, shortened.
 	history.Report
 }
 
@@ -71,7 +70,7 @@ func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
 		run.Broken = fmt.Sprintf("%s cannot run (exit status %d)", suitePath, got.Exit)
 	}
 	run.Said = fmt.Sprintf("%s ended with exit status %d", suitePath, got.Exit)
-	run.Log = excerpt.Middle(l.readable(string(got.Stderr)), maxSaid)
+	run.Log = l.shortened(maxSaid, string(got.Stderr))
 	return run, nil
 }
 
@@ -276,10 +275,7 @@ func (l Loop) talk(ctx context.Context, r *hone.Run, e errand, messages []model.
 // conclude writes failed_specs.md, and commits the results.
 func (l Loop) conclude(ctx context.Context, r *hone.Run, found []check.Finding, attempt int) ([]check.Finding, error) {
 	_, err := repeatable(ctx, r, "write verdict", func(context.Context) (verdictFile, error) {
-		v := verdictFile{Text: join(found), Report: history.Report{Said: "the suite reports no failure"}}
-		if len(found) > 0 {
-			v.Said = fmt.Sprintf("the suite reports %s, see %s", plural(len(found), "failure", "failures"), failedPath)
-		}
+		v := verdictFile{Text: join(found), Report: history.Report{Said: reported("suite", len(found))}}
 		root, err := os.OpenRoot(r.Tree.Dir())
 		if err != nil {
 			return v, err

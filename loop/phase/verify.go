@@ -84,13 +84,18 @@ type verdictFile struct {
 	history.Report
 }
 
+// reported says how many failures a verdict contains.
+func reported(by string, failures int) string {
+	if failures == 0 {
+		return "the " + by + " reports no failure"
+	}
+	return fmt.Sprintf("the %s reports %s, see %s", by, plural(failures, "failure", "failures"), failedPath)
+}
+
 // newVerdictFile returns the record of a readable file, with a report for the user.
 func newVerdictFile(text string) verdictFile {
 	v := verdict.Parse(text)
-	said := "the verifier reports no failure"
-	if n := len(v.Failures); n > 0 {
-		said = fmt.Sprintf("the verifier reports %s, see %s", plural(n, "failure", "failures"), failedPath)
-	}
+	said := reported("verifier", len(v.Failures))
 	for _, w := range v.Warnings {
 		said += "\n" + w
 	}

@@ -38,8 +38,8 @@ type Instance struct {
 }
 
 // Instance returns the server for the run of the suite that began with the last
-// step of a name, since. It records the first few requests, most of them at least
-// one. It starts nothing; end it with [Instance.Stop].
+// step of a name, since. It records the first requests, at most most of them but
+// always the first. It starts nothing; end it with [Instance.Stop].
 func (s *Server) Instance(ctx context.Context, r *hone.Run, hooks Hooks, since string, most int) *Instance {
 	g := &Instance{ctx: ctx, run: r, server: s, hooks: hooks, since: since}
 	g.forward = sandbox.ForwardBy(net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), g.dial, func() {

@@ -36,14 +36,14 @@ func Check(specs []Phase) []Warning {
 	var all []Warning
 	_, found := resolve(specs)
 	before := 0
-	for i, s := range specs {
+	for _, s := range specs {
 		_, own := parse(s.Number, s.Path, s.Text)
 		for _, w := range found {
 			if w.Path == s.Path {
 				own = append(own, w)
 			}
 		}
-		if s.Number > before+1 && (i > 0 || s.Number > 1) {
+		if s.Number > before+1 {
 			own = append(own, Warning{s.Path, 0, fmt.Sprintf("there is no phase %d before it", s.Number-1)})
 		}
 		if len(s.Items) == 0 {
@@ -142,9 +142,9 @@ var aroundMarks = lazyregexp.New(`\s*[{}()\[\],:;]\s*`)
 // Plain returns a text in the form in which contracts are compared: without
 // backquotes and redundant white space, and with one spelling of the arrow.
 func Plain(text string) string {
-	text = replaceAll(arrowMark, strings.ReplaceAll(text, "`", ""), func(string) string { return " → " })
+	text = arrowMark.ReplaceAllString(strings.ReplaceAll(text, "`", ""), " → ")
 	text = strings.Join(strings.Fields(text), " ")
-	return replaceAll(aroundMarks, text, strings.TrimSpace)
+	return aroundMarks.ReplaceAllStringFunc(text, strings.TrimSpace)
 }
 
 // unbracketed returns a text without brackets and their contents, or the text itself

@@ -12,9 +12,10 @@ import (
 // contracts and flows of each phase with their lines, what is superseded and where,
 // and at the end the warnings of [Check]. Control characters are escaped.
 func List(specs []Phase, phase int) string {
-	specs, _ = resolve(upTo(specs, phase))
+	specs = upTo(specs, phase)
+	resolved, _ := resolve(specs)
 	var b strings.Builder
-	for i, s := range specs {
+	for i, s := range resolved {
 		if i > 0 {
 			b.WriteByte('\n')
 		}

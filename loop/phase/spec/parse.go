@@ -47,7 +47,7 @@ type textLine struct {
 
 // scan returns the lines of a spec that can matter; others are blank.
 func scan(text string) []textLine {
-	text = replaceAll(comment, strings.TrimPrefix(text, "\ufeff"), func(c string) string { return strings.Repeat("\n", strings.Count(c, "\n")) })
+	text = comment.ReplaceAllStringFunc(strings.TrimPrefix(text, "\ufeff"), func(c string) string { return strings.Repeat("\n", strings.Count(c, "\n")) })
 	var lines []textLine
 	fence, foreign := "", false
 	for i, raw := range strings.Split(text, "\n") {
@@ -77,22 +77,10 @@ func (l *textLine) strip(text string) {
 	} else if mark := listMark.FindString(text); mark != "" {
 		l.marked, text = true, text[len(mark):]
 	}
-	text = replaceAll(strong, strings.ReplaceAll(text, "`", ""), func(s string) string { return strings.Trim(s, "*") })
+	text = strong.ReplaceAllStringFunc(strings.ReplaceAll(text, "`", ""), func(s string) string { return strings.Trim(s, "*") })
 	l.text = strings.Join(strings.Fields(text), " ")
 	if strings.Trim(l.text, "-=*_ ") == "" {
 		l.text = ""
-	}
-}
-
-func replaceAll(pattern *lazyregexp.Regexp, text string, with func(string) string) string {
-	var out strings.Builder
-	for {
-		at := pattern.FindStringIndex(text)
-		if at == nil {
-			return out.String() + text
-		}
-		out.WriteString(text[:at[0]] + with(text[at[0]:at[1]]))
-		text = text[at[1]:]
 	}
 }
 
