@@ -61,16 +61,16 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 // contentAsMeant returns what to write for the contents that the model sent, or an
 // error if they or the path cannot be meant (ruling G15).
 func contentAsMeant(tree *workspace.Tree, in Input, p string, content []byte) ([]byte, error) {
-	exists := func(p string) bool {
-		_, _, err := tree.Read(p)
-		return err == nil
-	}
-	if err := reply.Path(p, exists); err != nil {
-		return nil, err
-	}
 	old, err := originalContent(tree, in, p)
 	if err != nil {
 		old = nil
+		exists := func(p string) bool {
+			_, _, err := tree.Read(p)
+			return err == nil
+		}
+		if err := reply.Path(p, exists); err != nil {
+			return nil, err
+		}
 	}
 	return reply.StyleOf(old).Apply(content), reply.Content(p, old, content)
 }

@@ -45,7 +45,7 @@ func meanings() map[string]string {
 // Hint returns how to call the offered tool that does what a tool of the name does
 // in other programs; empty if none does.
 func Hint(name string, offered []model.Spec) string {
-	short := strings.ToLower(Name(name, nil))
+	short := strings.ToLower(name)
 	short = short[strings.LastIndexAny(short, ".:/")+1:]
 	for _, one := range offered {
 		if slices.Contains(strings.Split(meanings()[one.Name], "|"), short) {

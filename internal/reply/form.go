@@ -26,9 +26,9 @@ func formFault(name, old, text string) string {
 // first, from 1.
 func edges(text string) (first, last string, number int) {
 	for line := range strings.Lines(text) {
-		if first == "" {
-			number++
-			first = strings.TrimRight(line, " \t\n")
+		number++
+		if first = strings.TrimRight(line, " \t\n"); first != "" {
+			break
 		}
 	}
 	text = strings.TrimRight(text, " \t\n")
@@ -158,10 +158,8 @@ var operators = lazyregexp.New(`\w\)? &(?:lt|gt|amp;&amp);=? ?[\w(]|[-=]&gt;|#in
 // around them.
 func lineSet(text string) map[string]bool {
 	lines := map[string]bool{}
-	for line := range strings.Lines(text) {
-		if t := strings.TrimSpace(line); t != "" {
-			lines[t] = true
-		}
+	for _, line := range filled(text) {
+		lines[line] = true
 	}
 	return lines
 }

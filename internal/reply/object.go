@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,9 +17,11 @@ import (
 // there in place of it.
 func Object(text string, known func(key string) bool) (json.RawMessage, error) {
 	all, faults := objects(text, known)
-	answer := Answer(text, func(at int) bool {
-		return slices.ContainsFunc(all, func(o object) bool { return o.from <= at && at < o.to })
-	})
+	var covered [][2]int
+	for _, o := range all {
+		covered = append(covered, [2]int{o.from, o.to})
+	}
+	answer := Answer(text, covered)
 	from := len(text) - len(answer)
 	all = slices.DeleteFunc(all, func(o object) bool { return o.from < from })
 	faults = slices.DeleteFunc(faults, func(f objectFault) bool { return f.from < from })
@@ -92,7 +95,7 @@ func objects(text string, known func(string) bool) (found []object, faults []obj
 // errorOffset returns how far a text was read until an error.
 func errorOffset(err error, length int) int {
 	var s *json.SyntaxError
-	if errors.As(err, &s) && !isCut(err) {
+	if errors.As(err, &s) {
 		return int(s.Offset)
 	}
 	return length
@@ -150,14 +153,10 @@ func meant(text string, known func(string) bool) bool {
 	return end > 0 && known(key[:end])
 }
 
-func isCut(err error) bool {
-	return err != nil && (strings.Contains(err.Error(), "unexpected EOF") || strings.Contains(err.Error(), "unexpected end"))
-}
-
 // syntaxFault describes an error in an object's JSON, with its line.
 func syntaxFault(text string, err error) error {
 	var s *json.SyntaxError
-	if isCut(err) {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the JSON object is not closed: the reply ends in the middle of it")
 	}
 	if !errors.As(err, &s) {

@@ -14,6 +14,8 @@ package reply
 
 import (
 	"fmt"
+	"slices"
+	"sort"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -29,22 +31,27 @@ var opening = lazyregexp.New(`(?i)^(?:<think(?:ing)?>|<seed:think>|\[THINK\]|◁
 
 // Answer returns the part of a reply's text after its reasoning, which ends with
 // the last tag such as </think>, whether or not it was opened. A tag between
-// quotation marks does not count, and neither does one for whose offset
-// covered returns true: it is part of the answer, such as of a file. A nil covered
-// covers nothing. The answer of a text that is only an open reasoning is empty.
-func Answer(text string, covered func(at int) bool) string {
-	tags := closing.FindAllStringIndex(text, -1)
-	for i := len(tags) - 1; i >= 0; i-- {
-		at, end := tags[i][0], tags[i][1]
+// quotation marks does not count, and neither does one in a covered range of
+// offsets: it is part of the answer, such as of a file. The ranges are in order. The
+// answer of a text that is only an open reasoning is empty.
+func Answer(text string, covered [][2]int) string {
+	for _, tag := range slices.Backward(closing.FindAllStringIndex(text, -1)) {
+		at, end := tag[0], tag[1]
 		quoted := at > 0 && end < len(text) && text[at-1] == text[end] && strings.IndexByte("\"'`", text[end]) >= 0
-		if !quoted && (covered == nil || !covered(at)) {
-			return text[tags[i][1]:]
+		if !quoted && !inside(covered, at) {
+			return text[end:]
 		}
 	}
 	if opening.MatchString(strings.TrimSpace(text)) {
 		return ""
 	}
 	return text
+}
+
+// inside reports whether one of the ranges, which are in order, contains an offset.
+func inside(ranges [][2]int, at int) bool {
+	i := sort.Search(len(ranges), func(i int) bool { return ranges[i][1] > at })
+	return i < len(ranges) && ranges[i][0] <= at
 }
 
 // Ended explains why a reply that did not end normally is not used (ruling G3),

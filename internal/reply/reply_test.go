@@ -26,7 +26,7 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	if got := Answer("a</think>b</think>c", func(at int) bool { return at > 5 }); got != "b</think>c" {
+	if got := Answer("a</think>b</think>c", [][2]int{{6, 19}}); got != "b</think>c" {
 		t.Errorf("a covered tag: %q", got)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sort"
 	"strings"
 	"time"
 
@@ -139,11 +138,7 @@ func read(got model.Reply) (block.Reply, []string) {
 // answer returns a reply's text with its reasoning replaced by empty lines, so that
 // the numbers of the lines stay. A tag inside a block is not the end of reasoning.
 func answer(text string) string {
-	spans := block.Spans(text)
-	after := reply.Answer(text, func(at int) bool {
-		i := sort.Search(len(spans), func(i int) bool { return spans[i][1] > at })
-		return i < len(spans) && spans[i][0] <= at
-	})
+	after := reply.Answer(text, block.Spans(text))
 	return strings.Repeat("\n", strings.Count(text[:len(text)-len(after)], "\n")) + after
 }
 

@@ -155,7 +155,7 @@ type exchange struct {
 func exchangeOf(said block.Reply, vs []workspace.Verdict) exchange {
 	e := exchange{Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
 	for _, v := range vs {
-		if v.Ruling == workspace.Allow && v.Before == (workspace.Image{}) {
+		if v.Ruling == workspace.Allow && !v.Before.Exists() {
 			e.Created = append(e.Created, fmt.Sprintf("%q", v.Path))
 		}
 	}

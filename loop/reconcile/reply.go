@@ -3,7 +3,6 @@ package reconcile
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -48,7 +47,7 @@ func read(got model.Reply, known []string) (workspace.Change, []check.Finding) {
 
 // isKey reports whether a key is one of the answer's, or a misspelling of one.
 func isKey(key string) bool {
-	return key == keyWrite || key == keyDelete || resembles(key, keyWrite) || resembles(key, keyDelete)
+	return resembles(key, keyWrite) || resembles(key, keyDelete)
 }
 
 const (
@@ -76,7 +75,7 @@ func decode(raw []byte) (workspace.Change, error) {
 			known++
 			return deletions(d, &ch)
 		}
-		if resembles(key, keyWrite) || resembles(key, keyDelete) {
+		if isKey(key) {
 			return fmt.Errorf("the key %q is not one of %q and %q", key, keyWrite, keyDelete)
 		}
 		var skipped json.RawMessage
@@ -102,15 +101,12 @@ func resembles(a, b string) bool {
 	return a == b || a == b+"d" || a == b+"s" || a == "createupdate" && b == letters(keyWrite)
 }
 
-// eachKey walks an object's keys in order, with the decoder before each value.
+// eachKey walks the keys of raw, which is an object, in order, with the decoder before
+// each value.
 func eachKey(raw []byte, visit func(key string, d *json.Decoder) error) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
-	open, err := d.Token()
-	if err != nil {
+	if _, err := d.Token(); err != nil { // the opening brace
 		return err
-	}
-	if open != json.Delim('{') {
-		return errors.New("it is JSON, but not an object")
 	}
 	for d.More() {
 		t, err := d.Token()

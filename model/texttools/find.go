@@ -3,7 +3,6 @@ package texttools
 import (
 	"encoding/json"
 	"slices"
-	"sort"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -67,11 +66,14 @@ func reasoning(text string) int {
 	if json.Valid([]byte(text)) {
 		return 0
 	}
+	var calls [][2]int
 	tags := callTag.FindAllStringIndex(text, -1)
-	return len(text) - len(reply.Answer(text, func(at int) bool {
-		i := sort.Search(len(tags), func(i int) bool { return tags[i][0] > at })
-		return i > 0 && i < len(tags) && text[tags[i-1][0]+1] != '/' && text[tags[i][0]+1] == '/'
-	}))
+	for i := 1; i < len(tags); i++ {
+		if from, to := tags[i-1][0], tags[i][0]; text[from+1] != '/' && text[to+1] == '/' {
+			calls = append(calls, [2]int{from, to})
+		}
+	}
+	return len(text) - len(reply.Answer(text, calls))
 }
 
 // at parses the calls at a place.

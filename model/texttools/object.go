@@ -2,7 +2,6 @@ package texttools
 
 import (
 	"encoding/json"
-	"maps"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -70,30 +69,32 @@ func decodeObject(raw json.RawMessage) (object, bool) {
 		}
 	}
 	known := 0
-	for _, m := range append(nameMembers(), "id", "call_id", "type") {
+	for _, m := range otherMembers() {
 		if _, ok := members[m]; ok {
 			known++
 		}
 	}
-	c.Args = flatArguments(members)
 	for _, m := range argumentMembers() {
 		if value, ok := members[m]; ok {
 			c.Args, c.exact = argumentText(value), len(members) == known+1
-			break
+			return c, c.Name != ""
 		}
 	}
+	c.Args = flatArguments(members)
 	return c, c.Name != ""
 }
 
-// flatArguments returns the members of a call that has no member with arguments,
-// without its name and number.
+// otherMembers returns the members of a call that are not arguments.
+func otherMembers() []string { return append(nameMembers(), "id", "call_id", "type") }
+
+// flatArguments returns the members of a call that has no member with arguments. It
+// removes the others from members.
 func flatArguments(members map[string]json.RawMessage) string {
-	flat := maps.Clone(members)
-	for _, m := range append(nameMembers(), "id", "call_id", "type") {
-		delete(flat, m)
+	for _, m := range otherMembers() {
+		delete(members, m)
 	}
 	// Marshal cannot fail: the values were parsed from JSON.
-	text, _ := json.Marshal(flat)
+	text, _ := json.Marshal(members)
 	return string(text)
 }
 
