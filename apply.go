@@ -15,7 +15,7 @@ import (
 // Seen returns the digest of the contents of a file that the model was shown;
 // ok is false if it was not shown the file. A nil Seen means that every file
 // counts as seen.
-type Seen func(path string) (digest string, ok bool)
+type Seen = func(path string) (digest string, ok bool)
 
 // Apply changes the tree. It is the only way to do so: it reviews the change,
 // asks for the approvals that are needed, makes the edits that are allowed, all

@@ -60,7 +60,13 @@ func (r *Run) changedTree(round int) (bool, error) {
 	if now.Edited || now.Manifest == "" {
 		return now.Edited, nil
 	}
-	was, err := r.readManifest(now.Manifest)
+	return r.differs(now.Manifest)
+}
+
+// differs reports whether the tree differs from a recorded manifest, except in the
+// loop's own files.
+func (r *Run) differs(manifest string) (bool, error) {
+	was, err := r.readManifest(manifest)
 	return err == nil && len(r.withoutOwn(was).Diff(r.withoutOwn(r.last))) > 0, err
 }
 
@@ -82,8 +88,8 @@ func (r *Run) changedNothing() (bool, error) {
 	if !ok || slices.ContainsFunc(r.Past().Edits(), func(v workspace.Verdict) bool { return v.Before.Digest != v.After.Digest }) {
 		return false, nil
 	}
-	was, err := r.readManifest(opened.Manifest)
-	return err == nil && len(r.withoutOwn(was).Diff(r.withoutOwn(r.last))) == 0, err
+	changed, err := r.differs(opened.Manifest)
+	return err == nil && !changed, err
 }
 
 // unusableInARow returns how many rounds up to this one ended with a reply that

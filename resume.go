@@ -126,13 +126,11 @@ func (r *Run) dropQuestion(ctx context.Context, q Question, v workspace.Verdict)
 		return err
 	}
 	v.Ruling, v.Reason = rulingFor(v, a)
-	edit := workspace.Edit{Path: q.Path, Delete: q.Delete}
-	if !q.Delete {
-		if edit.Content, err = r.Journal.Home().Get(q.After.Digest); err != nil {
-			return err
-		}
+	ch, err := history.RecordedChange(r.Journal.Home(), []workspace.Verdict{v})
+	if err != nil {
+		return err
 	}
-	return r.recordVerdicts(workspace.Change{Edits: []workspace.Edit{edit}}, []workspace.Verdict{v})
+	return r.recordVerdicts(ch, []workspace.Verdict{v})
 }
 
 // openQuestions returns the pending questions about files that are unchanged in

@@ -301,20 +301,22 @@ func plural(n int, one, many string) string {
 
 // doneWhy says why a run is done, and whether it changed anything.
 func (r *Run) doneWhy(round int) (string, error) {
-	same, err := r.changedNothing()
 	switch {
-	case err != nil:
-		return "", err
 	case r.Trust.Passed != "" && r.Check != nil:
 		return r.Trust.Passed + ", and the check has no findings", nil
 	case r.Trust.Passed != "":
 		return r.Trust.Passed, nil
+	case r.Check == nil && !r.Past().Round(round).Touched:
+		return "the model asked for no change; not verified, because no check was given", nil
+	}
+	same, err := r.changedNothing()
+	switch {
+	case err != nil:
+		return "", err
 	case r.Check != nil && same:
 		return "the check has no findings, and nothing was changed", nil
 	case r.Check != nil:
 		return "the check has no findings", nil
-	case !r.Past().Round(round).Touched:
-		return "the model asked for no change; not verified, because no check was given", nil
 	case same:
 		return "nothing was changed; not verified, because no check was given", nil
 	}
