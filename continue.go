@@ -71,7 +71,7 @@ func (r *Run) lastAsked(role Role, round int) *history.Event {
 // adds a text. It reports whether the session can be continued.
 func (t *talk) restore(last history.Event, text string) (ok bool, err error) {
 	asked := last.Payload.(history.Asked)
-	request, err := t.r.readWhole(asked.Request)
+	request, err := history.ReadWholeRequest(asked.Request, t.r.Journal.Home().Get)
 	if err != nil {
 		return false, err
 	}
@@ -97,22 +97,6 @@ func (t *talk) restore(last history.Event, text string) (ok bool, err error) {
 		return false, err
 	}
 	return t.isAffordable()
-}
-
-// readWhole reads a stored request with all the messages that it repeats.
-func (r *Run) readWhole(object string) (model.Request, error) {
-	var messages []model.Message
-	for {
-		stored, err := history.ReadRequest(object, r.Journal.Home().Get)
-		if err != nil {
-			return stored.Request, err
-		}
-		messages = append(stored.Messages[:len(stored.Messages):len(stored.Messages)], messages...)
-		if object = stored.After; object == "" {
-			stored.Messages = messages
-			return stored.Request, nil
-		}
-	}
 }
 
 // sameOffer reports whether a recorded session had the same system text and the

@@ -14,7 +14,6 @@ import (
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
-	"hone/workspace"
 )
 
 // continuing is a run whose rounds continue one session. The check wants the
@@ -22,9 +21,7 @@ import (
 func continuing(dir string, m model.Model, role func(*hone.Role)) process {
 	return process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		one := editor(m)
-		one.Tools = []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, func(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
-			return r.Apply(ctx, ch, seen)
-		})}
+		one.Tools = []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, r.Apply)}
 		if role != nil {
 			role(&one)
 		}
@@ -44,35 +41,22 @@ func continuing(dir string, m model.Model, role func(*hone.Role)) process {
 	}}
 }
 
-// callsTool is a reply with one call.
-func callsTool(name, args string) model.Reply {
-	return model.Reply{Finish: model.Calls, Usage: &model.Usage{Input: 10, Output: 10}, Parts: []model.Part{{Call: &model.Call{ID: "1", Name: name, Args: args}}}}
-}
-
-func replies(list ...model.Reply) *answers {
-	a := &answers{}
-	for _, one := range list {
-		a.list = append(a.list, func(context.Context, model.Request) (model.Reply, error) { return one, nil })
-	}
-	return a
-}
-
 // threeRounds reads a file once, and writes it in three rounds.
 func threeRounds() []model.Reply {
-	return []model.Reply{callsTool("read", `{"path": "a"}`), callsTool("write", `{"path": "a", "content": "1"}`), text("first"),
-		callsTool("write", `{"path": "a", "content": "2"}`), text("second"),
-		callsTool("write", `{"path": "a", "content": "3"}`), text("third")}
+	return []model.Reply{calls("read", `{"path": "a"}`), calls("write", `{"path": "a", "content": "1"}`), text("first"),
+		calls("write", `{"path": "a", "content": "2"}`), text("second"),
+		calls("write", `{"path": "a", "content": "3"}`), text("third")}
 }
 
 // A continued session has the messages of the session before, what it has read,
 // and the text.
 func TestContinue(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "0"})
-	m := replies(threeRounds()...)
+	m := &actor{replies: threeRounds()}
 	p := continuing(dir, m, nil)
 	end := p.end(t, dir)
-	if end.Kind != hone.KindDone || end.Rounds != 3 || m.calls() != 7 {
-		t.Fatalf("%+v after %d calls", end, m.calls())
+	if end.Kind != hone.KindDone || end.Rounds != 3 || len(m.requests) != 7 {
+		t.Fatalf("%+v after %d calls", end, len(m.requests))
 	}
 	last, before := m.requests[5].Messages, m.requests[4].Messages
 	if diff := cmp.Diff(before[:len(before)-1], last[:len(before)-1]); diff != "" {
@@ -92,14 +76,14 @@ func TestNotContinued(t *testing.T) {
 		tokens int64
 		first  model.Reply
 	}{
-		"without an answer": {func(r *hone.Role) { r.Bounds.Turns = 1 }, 0, callsTool("read", `{"path": "a"}`)},
+		"without an answer": {func(r *hone.Role) { r.Bounds.Turns = 1 }, 0, calls("read", `{"path": "a"}`)},
 		"context":           {func(r *hone.Role) { r.Context, r.MaxOutput = 3000, 100 }, 0, text(strings.Repeat("long ", 1000))},
 		"unknown context":   {nil, 0, text(strings.Repeat("long ", 60_000))},
 		"budget":            {func(r *hone.Role) { r.MaxOutput = 100 }, 40_000, text(strings.Repeat("long ", 5000))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := crashtest.Workspace(t, map[string]string{"a": "0"})
-			m := replies(c.first, text("done"), text("done"))
+			m := &actor{replies: []model.Reply{c.first, text("done"), text("done")}}
 			p := continuing(dir, m, c.role)
 			set := p.set
 			p.set = func(r *hone.Run) { set(r); r.Limits.Rounds, r.Limits.Tokens = 2, c.tokens }

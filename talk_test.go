@@ -19,7 +19,6 @@ import (
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
-	"hone/workspace"
 )
 
 // actor is a model that returns the reply that the run does not have yet.
@@ -120,19 +119,7 @@ func sent(t testing.TB, dir, object string) model.Request {
 	t.Helper()
 	home := must(journal.FindHome(dir))
 	defer home.Close()
-	var added []model.Message
-	for {
-		stored, err := history.ReadRequest(object, home.Get)
-		if err != nil {
-			t.Fatal(err)
-		}
-		added = slices.Concat(stored.Messages, added)
-		if stored.After == "" {
-			stored.Messages = added
-			return stored.Request
-		}
-		object = stored.After
-	}
+	return must(history.ReadWholeRequest(object, home.Get))
 }
 
 // plain returns a request without what is not stored.
@@ -462,21 +449,16 @@ func TestReadRequestFails(t *testing.T) {
 // Ruling G4: the user is not asked about a file that a session has not seen.
 func TestUnreadFileInACall(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "old"})
-	m := speaker(func(context.Context, model.Request) (model.Reply, error) {
-		return model.Reply{Finish: model.Calls, Parts: []model.Part{{Call: &model.Call{ID: "1", Name: "write", Args: `{"path": "a", "content": "new"}`}}}}, nil
-	}, says("done"))
+	m := &actor{replies: []model.Reply{calls("write", `{"path": "a", "content": "new"}`), text("done")}}
 	h := &person{answer: yes}
 	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		role := editor(m)
-		role.Tools = []tool.Tool{tool.Write(r.Tree, nil, func(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
-			return r.Apply(ctx, ch, seen)
-		})}
+		role.Tools = []tool.Tool{tool.Write(r.Tree, nil, r.Apply)}
 		_, err := r.Talk(ctx, role, user("do it"))
 		return nil, err
 	}, set: approve(h)}
 	wantEnd(t, p.end(t, dir), hone.KindDone)
-	last := m.requests[1].Messages
-	if got := last[len(last)-1].Parts[0].Result.Text; !strings.HasSuffix(got, "Read it, then try again") || len(h.asked) != 0 || crashtest.ReadFile(dir, "a") != "old" {
+	if got := m.results(1)[0]; !strings.HasSuffix(got, "Read it, then try again") || len(h.asked) != 0 || crashtest.ReadFile(dir, "a") != "old" {
 		t.Errorf("the model was told %q, the user was asked %d times, the file is %q", got, len(h.asked), crashtest.ReadFile(dir, "a"))
 	}
 	p.replays(t, dir)

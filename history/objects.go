@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"hone/journal"
 	"hone/model"
@@ -69,10 +70,27 @@ type StoredRequest struct {
 }
 
 // ReadRequest reads the object of a request, which [Asked] names. It does not
-// read the earlier requests that this one repeats: follow After for them.
+// read the earlier requests that this one repeats; see [ReadWholeRequest].
 func ReadRequest(object string, get Get) (StoredRequest, error) {
 	var stored StoredRequest
 	return stored, readObject(&stored, "request", object, get)
+}
+
+// ReadWholeRequest reads the object of a request with all the messages of the earlier
+// requests that it repeats.
+func ReadWholeRequest(object string, get Get) (model.Request, error) {
+	var messages []model.Message
+	for {
+		stored, err := ReadRequest(object, get)
+		if err != nil {
+			return stored.Request, err
+		}
+		messages = slices.Concat(stored.Messages, messages)
+		if object = stored.After; object == "" {
+			stored.Messages = messages
+			return stored.Request, nil
+		}
+	}
 }
 
 // readObject decodes an object that holds JSON.

@@ -20,7 +20,6 @@ import (
 	"hone/model"
 	"hone/model/texttools"
 	"hone/tool"
-	"hone/workspace"
 )
 
 const (
@@ -233,10 +232,7 @@ func reconcileRound(t *testing.T) func(hone.Role, *hone.Run) hone.Round {
 }
 
 func toolRound(role hone.Role, r *hone.Run) hone.Round {
-	apply := func(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
-		return r.Apply(ctx, ch, seen)
-	}
-	role.Tools = []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, apply), tool.Edit(r.Tree, nil, apply)}
+	role.Tools = []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, r.Apply), tool.Edit(r.Tree, nil, r.Apply)}
 	role.Answered = func(text string) string {
 		if strings.HasPrefix(text, "DONE") {
 			return ""

@@ -13,7 +13,6 @@ import (
 	"hone/loop/fix"
 	"hone/model"
 	"hone/tool"
-	"hone/workspace"
 )
 
 // TestCrash kills a fix of two rounds at its steps, and resumes it.
@@ -38,12 +37,9 @@ func TestClean(t *testing.T) {
 
 func play(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 	return crashtest.RunProcess(t, dir, nil, o, func(r *hone.Run) hone.Round {
-		apply := func(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
-			return r.Apply(ctx, ch, seen)
-		}
 		r.Check, r.Human, r.Limits.Rounds, r.Trust.CheckFirst = saysTwo(dir), hone.Always{}, 3, hone.UnlessClean
 		return fix.Loop{Check: "say two", Advice: "count", Fixer: hone.Role{Name: "fixer", Model: m, Called: "test/model", System: fix.System,
-			MaxOutput: 4096, Tools: []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, apply)}}}.Round
+			MaxOutput: 4096, Tools: []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, r.Apply)}}}.Round
 	})
 }
 
