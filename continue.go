@@ -39,8 +39,11 @@ func (r *Run) Continue(ctx context.Context, role Role, text string) (c Conversat
 		if asked == nil {
 			return continued{Role: role.Name}, nil
 		}
-		fits, err := t.restore(*asked, text)
-		if err != nil || !fits {
+		ok, err := t.restore(*asked, text)
+		if ok {
+			ok, err = t.isAffordable()
+		}
+		if err != nil || !ok {
 			return continued{Role: role.Name}, err
 		}
 		return continued{role.Name, asked.Step.Session}, nil
@@ -48,9 +51,10 @@ func (r *Run) Continue(ctx context.Context, role Role, text string) (c Conversat
 	if err != nil || last.Session == 0 {
 		return c, false, err
 	}
-	t = r.newTalk(role, nil)
-	if _, err := t.restore(*r.lastAsked(role, r.at.Round-1), text); err != nil {
-		return c, false, err
+	if len(t.history) == 0 { // the decision is on record
+		if _, err := t.restore(*r.lastAsked(role, r.at.Round-1), text); err != nil {
+			return c, false, err
+		}
 	}
 	c, err = r.converse(ctx, t)
 	return c, true, err
@@ -68,7 +72,7 @@ func (r *Run) lastAsked(role Role, round int) *history.Event {
 }
 
 // restore sets the talk to the end of the session whose last call is given, and
-// adds a text. It reports whether the session can be continued.
+// adds a text. It reports whether the session ended with an answer.
 func (t *talk) restore(last history.Event, text string) (ok bool, err error) {
 	asked := last.Payload.(history.Asked)
 	request, err := history.ReadWholeRequest(asked.Request, t.r.Journal.Home().Get)
@@ -86,17 +90,15 @@ func (t *talk) restore(last history.Event, text string) (ok bool, err error) {
 	}
 	t.history = append(request.Messages, model.Message{Role: model.Assistant, Parts: reply.Parts})
 	same, err := t.sameOffer(request)
+	if err != nil {
+		return false, err
+	}
 	if same {
 		t.lastRequest, t.lastLength = asked.Request, len(request.Messages)
 	}
 	t.addText(text)
-	if err != nil {
-		return false, err
-	}
-	if err := t.restoreResults(last.Step.Round, last.Step.Session); err != nil {
-		return false, err
-	}
-	return t.isAffordable()
+	err = t.restoreResults(last.Step.Round, last.Step.Session)
+	return err == nil, err
 }
 
 // sameOffer reports whether a recorded session had the same system text and the
