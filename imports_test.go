@@ -58,6 +58,7 @@ func house() []room {
 		{folder: "internal/artifact", floor: 0},
 		{folder: "internal/excerpt", floor: 0},
 		{folder: "internal/tap", floor: 0},
+		{folder: "internal/near", floor: 0},
 
 		{folder: "check", floor: 1, may: []string{"sandbox", "internal/excerpt"}},
 		{folder: "sandbox/workshop", floor: 1, may: []string{"sandbox", "sandbox/internal/environ"}},
@@ -82,7 +83,7 @@ func house() []room {
 
 		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "history", "internal/reply"}},
 
-		{folder: "internal/config", floor: 0},
+		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},
 		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "journal", "model", "workspace"}, test: true},
 		{folder: "loop", floor: 4, may: append(first[:len(first):len(first)], root, "tool/allow", "internal/config")},
@@ -103,7 +104,7 @@ func house() []room {
 		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "harness/internal/gap", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs")},
 
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render"}},
-		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "cmd/hone/screen", "sandbox/prove")},
+		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/screen", "sandbox/prove")},
 	}
 }
 

@@ -153,17 +153,6 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-func TestEdits(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"kitten", "sitting", 3}, {"rounds", "rounds", 0}} {
-		if got := edits(c.a, c.b); got != c.want {
-			t.Errorf("edits(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
 // checkFuzzed checks the form of an error.
 func checkFuzzed(t *testing.T, text []byte, err error) {
 	t.Helper()
