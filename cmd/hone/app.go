@@ -14,6 +14,7 @@ import (
 	"hone"
 	"hone/cmd/hone/screen"
 	"hone/harness"
+	"hone/internal/near"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/sandbox"
@@ -99,9 +100,12 @@ func (a *app) fail(c *cobra.Command, err error) int {
 }
 
 // helpFor returns the command line that prints the help of c.
-func helpFor(c *cobra.Command) string {
+func helpFor(c *cobra.Command) string { return strings.TrimSpace("hone help " + below(c)) }
+
+// below returns the path of a command without the program's name.
+func below(c *cobra.Command) string {
 	_, sub, _ := strings.Cut(c.CommandPath(), " ")
-	return strings.TrimSpace("hone help " + sub)
+	return sub
 }
 
 // say prints a message of a kind, such as "error" or "hint", to stderr. It
@@ -119,11 +123,14 @@ func (a *app) sayNotes(notes []string) {
 	}
 }
 
-// flagError explains a flag's value that is not of the flag's type. Other
-// errors of flags are returned as they are.
+// flagError explains a flag that does not exist, or a value that is not of the flag's
+// type. Other errors of flags are returned as they are.
 func flagError(c *cobra.Command, err error) error {
-	var bad *pflag.InvalidValueError
-	if !errors.As(err, &bad) {
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return unknownFlag(c, missing)
+	}
+	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
 		return err
 	}
 	f := bad.GetFlag()
@@ -133,6 +140,16 @@ func flagError(c *cobra.Command, err error) error {
 		return usage(fmt.Sprintf("--%s %s has no unit", f.Name, bad.GetValue()), fmt.Sprintf("--%s %sm", f.Name, bad.GetValue()))
 	case strings.HasPrefix(kind, "int") && !errors.Is(err, strconv.ErrRange):
 		return usage(fmt.Sprintf("--%s %s is not a whole number", f.Name, bad.GetValue()), helpFor(c))
+	}
+	return err
+}
+
+// unknownFlag returns err as a usage error, with the flag that the user may mean.
+func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
+	var known []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	if meant := near.Name(err.GetSpecifiedName(), known); meant != "" && err.GetSpecifiedShortnames() == "" {
+		return usage(err.Error(), "did you mean --"+meant+"?")
 	}
 	return err
 }

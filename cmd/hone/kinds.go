@@ -20,7 +20,7 @@ import (
 // completion come from them; nothing else here knows a particular loop, but for
 // demo and rollup, which are about one.
 func kinds() []loop.Kind {
-	return []loop.Kind{fix.Kind(), reconcile.Kind(), implement.Kind(), task.Kind(), phase.Kind()}
+	return []loop.Kind{fix.Kind(), task.Kind(), implement.Kind(), reconcile.Kind(), phase.Kind()}
 }
 
 // kindOf returns the kind of a recorded run's loop.

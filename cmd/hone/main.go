@@ -10,10 +10,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -39,6 +37,7 @@ func main() {
 // returns the kinds of walls of this system; nil means those that it really has.
 func Main(args []string, o journal.Observer, walls func() []sandbox.Wall) int {
 	ensureOwnerAccess()
+	cobra.EnableCommandSorting = false // the help lists commands by how often they are used
 	ctx, stop := interruptContext()
 	defer stop()
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, environ: os.Environ(), observer: o, walls: walls}
@@ -106,7 +105,6 @@ of a model run.
 Start with: hone demo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 		PersistentPreRun: func(*cobra.Command, []string) {
 			a.parsed = true
 		},
@@ -120,42 +118,9 @@ Start with: hone demo`,
 	root.Flags().BoolVar(&printVersion, "version", false, "print the version of hone")
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	for _, k := range kinds() {
-		root.AddCommand(a.loopCommand(k))
-	}
-	root.AddCommand(a.rollupCommand(), a.demoCommand(), a.initCommand(), a.promptCommand(), a.runsCommand(),
-		a.showCommand(), a.resumeCommand(), a.undoCommand(), a.replayCommand(), a.sandboxCommand(), a.trustCommand(), a.doctorCommand(), a.versionCommand())
+	a.groupCommands(root)
 	rejectUnknownTopics(root)
 	requireShell(root)
+	rejectUnknownCommands(root)
 	return root
-}
-
-// requireShell makes completion without the name of a shell a usage error.
-func requireShell(root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
-	c, _, err := root.Find([]string{"completion"})
-	if err != nil || c == root {
-		return
-	}
-	c.RunE = func(*cobra.Command, []string) error {
-		return usage("completion needs the name of a shell", "hone completion bash, zsh, fish or powershell")
-	}
-}
-
-// rejectUnknownTopics makes help about an unknown command a usage error.
-func rejectUnknownTopics(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
-	help, _, err := root.Find([]string{"help"})
-	if err != nil || help == root {
-		return
-	}
-	printHelp := help.Run
-	help.Run = nil
-	help.RunE = func(c *cobra.Command, args []string) error {
-		if about, rest, err := root.Find(args); err != nil || about.HasSubCommands() && len(rest) > 0 {
-			return usage(fmt.Sprintf("unknown help topic %q", strings.Join(args, " ")), "hone help")
-		}
-		printHelp(c, args)
-		return nil
-	}
 }

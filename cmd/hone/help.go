@@ -1,0 +1,135 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hone/internal/near"
+)
+
+// group is a part of the list of commands in the help.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// groups returns all commands, as the help lists them.
+func (a *app) groups() []group {
+	var loops []*cobra.Command
+	for _, k := range kinds() {
+		loops = append(loops, a.loopCommand(k))
+	}
+	return []group{
+		{"Everyday:", loops},
+		{"Look:", []*cobra.Command{a.runsCommand(), a.showCommand()}},
+		{"Continue and take back:", []*cobra.Command{a.resumeCommand(), a.undoCommand(), a.replayCommand()}},
+		{"Set up:", []*cobra.Command{a.initCommand(), a.promptCommand(), a.rollupCommand(), a.trustCommand(),
+			a.doctorCommand(), a.sandboxCommand(), a.demoCommand(), a.versionCommand()}},
+	}
+}
+
+//go:embed help
+var topicTexts embed.FS
+
+// groupCommands adds all commands to root, by groups.
+func (a *app) groupCommands(root *cobra.Command) {
+	last := ""
+	for _, g := range a.groups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+		last = g.title
+	}
+	root.AddCommand(topics()...)
+	root.SetHelpCommandGroupID(last)
+	root.SetCompletionCommandGroupID(last)
+	root.SetUsageTemplate(strings.NewReplacer("Additional help topics:", "Topics, for hone help:",
+		"{{rpad .CommandPath .CommandPathPadding}}", "{{rpad .Name .NamePadding}}").Replace(root.UsageTemplate()))
+}
+
+// topics returns the help topics that are no commands.
+func topics() []*cobra.Command {
+	var list []*cobra.Command
+	for _, t := range []struct{ name, short, file string }{
+		{"config", "every setting of .config/hone.toml", "config.toml"},
+		{"environment", "the environment variables that hone reads", "environment.txt"},
+		{"exit-codes", "what exit statuses mean, and what to type next", "exit-codes.txt"},
+		{"models", "how models are named, and the keys that they need", "models.txt"},
+	} {
+		text, err := topicTexts.ReadFile("help/" + t.file)
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		list = append(list, &cobra.Command{Use: t.name, Short: t.short, Long: string(text)})
+	}
+	return list
+}
+
+// requireShell makes completion without the name of a shell a usage error.
+func requireShell(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	c, _, err := root.Find([]string{"completion"})
+	if err != nil || c == root {
+		return
+	}
+	c.Short = "print the script that completes hone's command lines in a shell"
+	c.RunE = func(*cobra.Command, []string) error {
+		return usage("completion needs the name of a shell", "hone completion bash, zsh, fish or powershell")
+	}
+}
+
+// rejectUnknownTopics makes help about an unknown command a usage error.
+func rejectUnknownTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil || help == root {
+		return
+	}
+	printHelp := help.Run
+	help.Short, help.Run = "print the help of a command, or about a topic", nil
+	help.RunE = func(c *cobra.Command, args []string) error {
+		if about, rest, err := root.Find(args); err != nil || about.HasSubCommands() && len(rest) > 0 {
+			return unknown(about, "hone help ", "help topic", strings.Join(args, " "), rest)
+		}
+		printHelp(c, args)
+		return nil
+	}
+}
+
+// rejectUnknownCommands makes the name of an unknown command a usage error, with the
+// command that the user may mean.
+func rejectUnknownCommands(c *cobra.Command) {
+	if !c.HasSubCommands() {
+		return
+	}
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return unknown(c, "hone ", "command", args[0], args)
+	}
+	for _, sub := range c.Commands() {
+		rejectUnknownCommands(sub)
+	}
+}
+
+// unknown returns the error about a name that is no command below c. The first of rest
+// is what was not found; before is how a command line about such a command begins.
+func unknown(c *cobra.Command, before, what, name string, rest []string) error {
+	var known []string
+	for _, sub := range c.Commands() {
+		known = append(known, sub.Name())
+	}
+	hint := helpFor(c)
+	if len(rest) > 0 {
+		if meant := near.Name(rest[0], known); meant != "" {
+			hint = "did you mean " + before + strings.TrimLeft(below(c)+" "+meant, " ") + "?"
+		}
+	}
+	return usage(fmt.Sprintf("unknown %s %q", what, name), hint)
+}
