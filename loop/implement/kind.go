@@ -26,19 +26,22 @@ import (
 func Kind() loop.Kind {
 	return loop.Kind{
 		Name:  "implement",
-		Use:   "implement",
-		Short: "change code as query.txt asks, until the build passes",
+		Use:   "implement [TEXT]",
+		Short: "change code as query.txt or TEXT asks, until the build passes",
 		Long: `implement sends a query and the code base to a model, writes all files of the reply, or none, and runs
 build.sh. If the build fails, its output starts the next round.
 
 It works in the current directory and uses these files if they exist: query.txt, codeRollup.txt,
-gemini-key.txt and gemini-system-prompt.txt. Without these files, use --query: hone builds the rollup
-itself, reads the key from the environment (such as GEMINI_API_KEY) and uses a built-in system prompt.
+gemini-key.txt and gemini-system-prompt.txt. Without these files, say what you want in TEXT, or - to read
+it from standard input: hone builds the rollup itself, reads the key from the environment (such as
+GEMINI_API_KEY) and uses a built-in system prompt.
 --check runs after build.sh, or alone if there is no build.sh.
 
 logs/ contains every query, response and build output.`,
 		Example: `  hone implement
-  hone implement --query "add a --json flag to the list command" --check "make test"`,
+  hone implement "add a --json flag to the list command" --check "make test"
+  hone implement - --check "make test" < issue.md`,
+		Args:     loop.OneText,
 		Rounds:   Rounds,
 		Model:    "gemini/gemini-2.5-pro",
 		Keys:     Keys,
@@ -96,7 +99,7 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 
 // PreviewFlags adds those of the query.
 func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.flags.query, "query", "", "what you want, instead of query.txt")
+	fs.StringVar(&v.flags.query, "query", "", "what you want, instead of query.txt; the same as TEXT")
 	fs.StringVar(&v.flags.queryFile, "query-file", "", "the file with the query, instead of query.txt")
 }
 
@@ -109,7 +112,7 @@ func (v *invocation) Valid(in *loop.Input) error {
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
 	v.BuildTimeout = cmp.Or(v.flags.buildTimeout, v.table.BuildTimeout.Value())
 	v.MaxOutput = cmp.Or(v.flags.maxOutput, v.table.MaxOutput, check.MaxText)
-	if v.Query, err = v.flags.readQuery(in.Tree); err != nil {
+	if v.Query, err = v.flags.readQuery(in); err != nil {
 		return l, err
 	}
 	if v.System, _, err = readInput(in.Tree, SystemName); err != nil {
@@ -126,10 +129,16 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 }
 
 // readQuery returns the query.
-func (f flags) readQuery(tree *workspace.Tree) (string, error) {
+func (f flags) readQuery(in *loop.Input) (string, error) {
 	switch {
-	case f.query != "" && f.queryFile != "":
-		return "", loop.Usage("--query and --query-file cannot both be given", "give one of them")
+	case len(in.Args) > 0 && f.query+f.queryFile != "", f.query != "" && f.queryFile != "":
+		return "", loop.Usage("there is more than one query", "give one of TEXT, --query and --query-file")
+	case len(in.Args) > 0:
+		text, err := in.Text()
+		if err != nil {
+			return "", err
+		}
+		return validQuery("TEXT", text)
 	case f.query != "":
 		return f.query, nil
 	case f.queryFile != "":
@@ -139,6 +148,11 @@ func (f flags) readQuery(tree *workspace.Tree) (string, error) {
 		}
 		return validQuery(f.queryFile, string(text))
 	}
+	return fileQuery(in.Tree)
+}
+
+// fileQuery returns the query of query.txt.
+func fileQuery(tree *workspace.Tree) (string, error) {
 	text, ok, err := readInput(tree, QueryName)
 	if err != nil {
 		return "", err
@@ -157,12 +171,9 @@ const laterDir = "agent-config"
 // starter's.
 func validQuery(name, text string) (string, error) {
 	if strings.TrimSpace(text) == "" {
-		return "", loop.Usage(fmt.Sprintf("there is no query: %s is missing or empty", name), `write it, or: hone implement --query "what you want"`)
+		return "", loop.Usage(fmt.Sprintf("there is no query: %s is missing or empty", name), `write it, or: hone implement "what you want"`)
 	}
-	if starter, err := starters.ReadFile("starters/implement/" + QueryName); err == nil && text == string(starter) {
-		return "", loop.Usage(name+" still contains the starter's text", "write what you want into it")
-	}
-	return text, nil
+	return text, loop.Edited(name, text, starters, "starters/implement/"+QueryName)
 }
 
 // readInput reads one of the directory's files. It does not follow links, because

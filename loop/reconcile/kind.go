@@ -140,8 +140,15 @@ func scope(root, dir string, args []string) (string, error) {
 	return filepath.ToSlash(rel), nil
 }
 
-// Ready notes that "auto" does not apply to the checker.
+// Ready returns an error if the starter's specification was not edited. It notes that
+// "auto" does not apply to the checker.
 func (v *invocation) Ready(in *loop.Input) error {
+	const example = "specs/example.md"
+	if text, _, err := in.Tree.Read(example); err == nil {
+		if err := loop.Edited(example, string(text), starters, "starters/"+example); err != nil {
+			return err
+		}
+	}
 	if in.Flags.Wall == string(sandbox.Auto) && v.Checker != "" {
 		in.Note("the correctness checker is your own program and runs without walls; a wall that you name, such as --sandbox hidden, applies to it too")
 	}

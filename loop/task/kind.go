@@ -185,6 +185,11 @@ func (v *invocation) Ready(in *loop.Input) error {
 	if v.Model.Agent != nil && v.Reviewer.Name == "" {
 		return loop.Usage(v.Model.Name+" is a command-line agent, which cannot review as well: the reviewer writes with a tool of hone's", reviewerHint)
 	}
+	if text, _, err := in.Tree.Read(v.File); err == nil && v.File != "" {
+		if err := loop.Edited(v.File, string(text), starters, "starters/TASK.toml"); err != nil {
+			return err
+		}
+	}
 	return loop.CheckFiles(in.Root, artifactsFolder+"/review.toml")
 }
 
