@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/internal/near"
 	"hone/loop"
 	"hone/model"
 	"hone/model/anthropic"
@@ -141,11 +142,33 @@ func splitModel(model string) (Provider, string, error) {
 		return known[i], name, nil
 	}
 	names := ListedProviders()
+	if meant := meantModel(model, p, names); meant != "" {
+		return Provider{}, "", loop.Usage(fmt.Sprintf("model %q is not PROVIDER/NAME", model), "did you mean --model "+meant+"?")
+	}
 	for i := range names {
 		names[i] += "/NAME"
 	}
 	return Provider{}, "", loop.Usage(fmt.Sprintf("model %q has an unknown provider; the providers are %s", model, strings.Join(names, ", ")),
 		"for example: --model gemini/gemini-2.5-pro; an OpenAI-compatible server is openai/NAME with --base-url URL")
+}
+
+// meantModel returns the model that the user probably means: with the provider whose
+// models have such names, or whose name is like the one that was given. It returns the
+// empty string if there is none.
+func meantModel(model, provider string, known []string) string {
+	_, name, named := strings.Cut(model, "/")
+	if named {
+		if meant := near.Name(provider, known); meant != "" && name != "" {
+			return meant + "/" + name
+		}
+		return ""
+	}
+	for _, p := range Providers() {
+		if slices.ContainsFunc(p.Families, func(f Family) bool { return f.Prefix != "" && strings.HasPrefix(model, f.Prefix) }) {
+			return p.Name + "/" + model
+		}
+	}
+	return ""
 }
 
 // resolveScriptPath checks a model's name, and makes the path of a script

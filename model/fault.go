@@ -74,12 +74,17 @@ func errorText(err error) string {
 // the provider's and may be empty. The header, which may be nil, is read for
 // Retry-After.
 func StatusError(status int, header http.Header, message, code string) *Error {
-	return &Error{
+	e := &Error{
 		Kind:       kindOf(status, strings.ToLower(message), strings.ToLower(code)),
 		Status:     status,
 		Message:    OneLine(cmp.Or(message, code, http.StatusText(status), "no error message")),
 		RetryAfter: retryAfter(header, time.Now()),
 	}
+	if status == http.StatusNotFound {
+		e.Hint = "no such model? Make sure that its name and the endpoint's address are right"
+		e.Alternative = "start a new run with another model"
+	}
+	return e
 }
 
 // kindOf considers the provider's message and code before the status, because
