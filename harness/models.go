@@ -277,12 +277,16 @@ func (p Provider) parseAddress(text string) (string, error) {
 	return u.String(), nil
 }
 
-// RedactURL returns an address without its password.
+// RedactURL returns an address without its password. The scheme may be missing.
 func RedactURL(text string) string {
-	if u, err := url.Parse(text); err == nil {
+	u, err := url.Parse(text)
+	switch {
+	case err == nil:
 		return u.Redacted()
+	case strings.Contains(text, "@"):
+		return "an address with a password"
 	}
-	return "that"
+	return text
 }
 
 // defaultOutput is the output limit of a model of which nothing is known, in

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,13 +22,14 @@ import (
 	"hone/model"
 	"hone/sandbox"
 	"hone/sandbox/prove"
+	"hone/workspace/secret"
 )
 
 // doctorFlags are what a look is made with.
 type doctorFlags struct {
 	dir, model, baseURL string
 	wall                string
-	verbose             bool
+	full, verbose       bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -34,7 +37,11 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "check what hone needs: git, keys (never shown), provider, disk, walls",
-		Args:  cobra.NoArgs,
+		Long: `doctor checks what hone needs: git, keys (never shown), the provider, the disk and the walls. It asks the
+provider of the model that a run would use, at no cost, and builds the walls that a run would get.
+
+--full tries to cross every wall that works here, in more than 150 ways each. That takes about half a minute.`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := knownWall("wall", f.wall); err != nil {
 				return err
@@ -45,8 +52,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	registerDir(c, &f.dir)
 	c.Flags().StringVarP(&f.model, "model", "m", "", "the model whose provider is checked, as PROVIDER/NAME")
 	c.Flags().StringVar(&f.baseURL, "base-url", "", "the provider's endpoint")
-	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "list what each wall leaves open")
-	c.Flags().StringVar(&f.wall, "wall", "auto", "check only this wall; auto checks all walls, none checks none")
+	c.Flags().BoolVar(&f.full, "full", false, "try to cross every wall that works here")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "with --full or --wall, list what each wall leaves open")
+	c.Flags().StringVar(&f.wall, "wall", "auto", "try to cross this wall; auto builds the walls that a run would get, none checks no walls")
 	return c
 }
 
@@ -63,37 +71,41 @@ func amiss(what, found, hint string) diagnosis {
 	return diagnosis{what: what, found: found, hint: hint, bad: true}
 }
 
-// mark is the word in front of it.
+// mark is the character in front of it.
 func (d diagnosis) mark() string {
 	switch {
 	case d.bad:
-		return "BAD"
+		return "✗"
 	case d.absent:
-		return "-- "
+		return "-"
 	}
-	return "ok "
+	return "✓"
 }
 
 func (a *app) doctor(ctx context.Context, f doctorFlags) error {
-	looks := []diagnosis{{what: "hone", found: version()}, a.lookAtGit(ctx), a.lookAtRepository(f.dir), a.lookAtConfig(f.dir), a.lookAtDisk(f.dir)}
-	looks = append(looks, a.lookAtKeys()...)
-	looks = append(looks, a.lookAtAgents(f.dir)...)
-	looks = append(looks, a.lookAtProvider(ctx, f.dir, f.model, f.baseURL))
-	looks = append(looks, a.lookAtWalls(ctx, f)...)
 	bad := 0
-	for _, d := range looks {
-		if d.bad {
-			bad++
-		}
-		fmt.Fprintf(a.out, "%s  %-12s %s\n", d.mark(), d.what, d.found)
-		for _, line := range append(d.more, d.hint) {
-			if line != "" {
-				fmt.Fprintf(a.out, "     %-12s %s\n", "", line)
+	report := func(looks ...diagnosis) {
+		for _, d := range looks {
+			if d.bad {
+				bad++
+			}
+			fmt.Fprintf(a.out, "%s %-12s %s\n", d.mark(), d.what, d.found)
+			for _, line := range append(d.more, d.hint) {
+				if line != "" {
+					fmt.Fprintf(a.out, "  %-12s %s\n", "", line)
+				}
 			}
 		}
 	}
+	report(diagnosis{what: "hone", found: version()}, a.lookAtGit(ctx), a.lookAtRepository(f.dir), a.lookAtConfig(f.dir), a.lookAtDisk(f.dir))
+	report(a.lookAtKeys()...)
+	report(a.lookAtAgents(f.dir)...)
+	report(a.lookAtProvider(ctx, f.dir, f.model, f.baseURL))
+	for look := range a.lookAtWalls(ctx, f) {
+		report(look)
+	}
 	if bad > 0 {
-		return failed(fmt.Errorf("%s found", render.Count(bad, "problem")), "see the lines marked BAD")
+		return failed(fmt.Errorf("%s found", render.Count(bad, "problem")), "see the lines marked ✗")
 	}
 	return nil
 }
@@ -205,20 +217,29 @@ func (a *app) lookAtDisk(dir string) diagnosis {
 	return diagnosis{what: "disk", found: fmt.Sprintf("%s, %d MB free", where, free>>20)}
 }
 
+// lookAtKeys returns the providers that have a key or an address.
 func (a *app) lookAtKeys() []diagnosis {
 	var looks []diagnosis
 	for _, p := range harness.Providers() {
-		if value, _ := p.Key(a.env); len(p.Keys) == 0 || p.Unlisted && value == "" {
+		value, variable := p.Key(a.env)
+		base := a.env(p.Base)
+		if value == "" && (p.Base == "" || base == "") {
 			continue
 		}
-		d := diagnosis{what: p.Name, found: "no key", hint: ""}
-		if value, variable := p.Key(a.env); value != "" {
-			d.found = variable + " is set"
+		var found []string
+		switch {
+		case value != "":
+			found = append(found, variable+" is set")
+		case variable != "":
+			found = append(found, "no key")
 		}
-		if base := a.env(p.Base); base != "" {
-			d.found += ", " + p.Base + " is " + harness.RedactURL(base)
+		if base != "" {
+			found = append(found, p.Base+" is "+harness.RedactURL(base))
 		}
-		looks = append(looks, d)
+		looks = append(looks, diagnosis{what: p.Name, found: strings.Join(found, ", "), absent: variable != "" && value == ""})
+	}
+	if len(looks) == 0 {
+		return []diagnosis{{what: "keys", absent: true, found: "none is set"}}
 	}
 	return looks
 }
@@ -273,30 +294,53 @@ func (a *app) probedModel(dir string, f loop.Flags) (loop.Model, error) {
 	return s.Model, err
 }
 
-// lookAtWalls tries every wall by trying to cross it, the strongest first.
-func (a *app) lookAtWalls(ctx context.Context, f doctorFlags) []diagnosis {
-	switch wall := sandbox.Wall(f.wall); {
-	case wall == sandbox.NoWall:
-		return nil
-	case !a.host().HasWalls():
-		return []diagnosis{{what: "walls", absent: true, found: harness.NoWallsHere}}
-	case wall != sandbox.Auto:
-		return []diagnosis{lookAtWall(ctx, wall, f.verbose)}
-	}
-	auto := diagnosis{what: "walls", absent: true, found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5"}
-	var looks []diagnosis
-	for _, wall := range a.host().WallKinds() {
-		d := lookAtWall(ctx, wall, f.verbose)
-		looks = append(looks, d)
-		if auto.absent && !d.absent && wall != sandbox.Firejail {
-			auto = diagnosis{what: "walls", found: fmt.Sprintf("auto is %s here", wall)}
+// lookAtWalls checks the walls that a run would get. If the user wants it, it tries to
+// cross all walls, or a certain one.
+func (a *app) lookAtWalls(ctx context.Context, f doctorFlags) iter.Seq[diagnosis] {
+	return func(yield func(diagnosis) bool) {
+		wall := sandbox.Wall(f.wall)
+		switch {
+		case wall == sandbox.NoWall:
+		case !a.host().HasWalls():
+			yield(diagnosis{what: "walls", absent: true, found: harness.NoWallsHere})
+		case wall != sandbox.Auto:
+			yield(a.lookAtWall(ctx, wall, f.verbose))
+		case f.full:
+			for _, wall := range a.host().WallKinds() {
+				if !yield(a.lookAtWall(ctx, wall, f.verbose)) {
+					return
+				}
+			}
+		default:
+			yield(a.lookAtAuto(ctx))
 		}
 	}
-	return append([]diagnosis{auto}, looks...)
 }
 
-// lookAtWall tries one wall.
-func lookAtWall(ctx context.Context, wall sandbox.Wall, verbose bool) diagnosis {
+// lookAtAuto builds the walls that a run would get.
+func (a *app) lookAtAuto(ctx context.Context) diagnosis {
+	dir, err := os.MkdirTemp("", "hone-doctor-")
+	if err != nil {
+		return amiss("walls", err.Error(), "make the directory for temporary files writable")
+	}
+	defer os.RemoveAll(dir)
+	e, err := a.host().Enclose(ctx, harness.Enclosure{Settings: loop.WallSettings{Wall: string(sandbox.Auto)}, Root: dir, ID: "doctor", Guard: &secret.Guard{}})
+	if _, none := errors.AsType[*sandbox.WallError](err); none {
+		return diagnosis{what: "walls", absent: true, found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5", hint: "hone doctor --full says why"}
+	}
+	if err != nil {
+		return stopped("walls", err)
+	}
+	defer e.Close()
+	return diagnosis{what: "walls", found: e.Grade().String() + "; hone doctor --full tries to cross all walls"}
+}
+
+// lookAtWall tries to cross one wall.
+func (a *app) lookAtWall(ctx context.Context, wall sandbox.Wall, verbose bool) diagnosis {
+	if a.terminal {
+		fmt.Fprintf(a.err, "  %-12s trying to cross it…", wall)
+		defer fmt.Fprint(a.err, "\r\x1b[K")
+	}
 	report, err := prove.All(ctx, wall)
 	var cannot *sandbox.WallError
 	switch {
