@@ -134,5 +134,5 @@ func (c BuildConfig) failureLine(r sandbox.Result) string {
 	if r.Exit == 0 && !r.TimedOut {
 		return ""
 	}
-	return fmt.Sprintf("\n%s: %s\n", c.Script, outcome(r, c.Timeout)+silence(r))
+	return fmt.Sprintf("\n%s: %s\n", c.Script, outcome(r, c.Timeout)+silence(r)) + hiddenNote(r)
 }

@@ -96,7 +96,7 @@ func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration) []Findi
 	if r.Discarded > 0 {
 		text += fmt.Sprintf("\n[... %d more bytes followed and were discarded ...]\n", r.Discarded)
 	}
-	f.Text = text
+	f.Text = text + hiddenNote(r)
 	return []Finding{f}
 }
 
@@ -117,6 +117,14 @@ func silence(r sandbox.Result) string {
 		return ""
 	}
 	return ". It printed nothing: it may hang, or it may still have been compiling. The first build of a run is slow if the caches behind the walls are empty"
+}
+
+// hiddenNote explains that a command cannot read files that look secret.
+func hiddenNote(r sandbox.Result) string {
+	if note := r.HiddenNote(); note != "" {
+		return "\nNote: " + note + "\n"
+	}
+	return ""
 }
 
 // indentRest indents every line of a text except the first.

@@ -51,6 +51,7 @@ type Enclosed struct {
 	*wall.Walls
 	env     []string
 	secrets listing.SecretFiles
+	guard   *secret.Guard
 	dir     *walldir.Dir
 	root    string
 	policy  sandbox.Policy
@@ -92,8 +93,33 @@ func (e *Enclosed) GapNotes(environ []string, dir, output string) map[string]str
 	if e.Grade().Level == sandbox.LevelOpen {
 		return nil
 	}
-	return gap.Command{Policy: e.policy, Root: e.root, Home: e.dir.Path, Dir: dir, Env: e.env, Environ: environ,
-		Secrets: e.secrets.Paths, Keys: KeyVariables()}.Notes(output)
+	notes := e.gap(environ, dir).Notes(output)
+	for cause, text := range notes {
+		notes[cause] = e.guard.Redact(text)
+	}
+	return notes
+}
+
+// hiddenIn returns the secret files, as paths from the root, that a command which ran
+// in dir seems to have needed.
+func (e *Enclosed) hiddenIn(dir, output string) []string {
+	if e.Grade().Level == sandbox.LevelOpen {
+		return nil
+	}
+	paths := e.gap(nil, dir).Hidden(output)
+	for i, p := range paths {
+		paths[i] = e.guard.Redact(p)
+	}
+	return paths
+}
+
+// gap describes a command that ran in dir. Landlock does not hide secret files.
+func (e *Enclosed) gap(environ []string, dir string) gap.Command {
+	c := gap.Command{Policy: e.policy, Root: e.root, Home: e.dir.Path, Dir: dir, Env: e.env, Environ: environ, Keys: KeyVariables()}
+	if e.Grade().Wall != sandbox.Landlock {
+		c.Secrets = e.secrets.Files
+	}
+	return c
 }
 
 // RestoredNote says whether a protected file that a command changed was restored.
@@ -111,7 +137,7 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Enclosed{dir: dir, root: w.Root, recovered: recovered}
+	e := &Enclosed{dir: dir, root: w.Root, guard: w.Guard, recovered: recovered}
 	err = h.buildFirst(ctx, e, w)
 	if err == nil && !w.proved {
 		e.proved, err = proof.Of(ctx, e.Grade())
@@ -173,7 +199,7 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	}
 	policy, env, err := workshop.Workshop{
 		Root: w.Root, Home: e.dir.Path, Self: self, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keepVars), Net: w.Settings.Net,
-		Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, e.secrets.Paths...), Protect: w.protect,
+		Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, e.secrets.Paths()...), Protect: w.protect,
 		Limits: sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes},
 	}.Policy()
 	if err != nil {
@@ -246,9 +272,19 @@ func wallsEvent(g sandbox.Grade, proved time.Time) history.Walls {
 		Text: g.String(), Why: g.Why, Open: g.Open, Proved: proved}
 }
 
-// Secrets returns the absolute paths of the secret files in the tree. All walls
-// but landlock and none hide them from commands.
-func (e *Enclosed) Secrets() []string { return e.secrets.Paths }
+// Secrets returns the secret files in the tree, as paths from its root with the reason.
+// All walls but landlock and none hide them from commands.
+func (e *Enclosed) Secrets() []string {
+	var lines []string
+	for _, f := range e.secrets.Files {
+		rel, err := filepath.Rel(e.root, f.Path)
+		if err != nil {
+			rel = f.Path
+		}
+		lines = append(lines, e.guard.Redact(fmt.Sprintf("%s (%s)", filepath.ToSlash(rel), f.Why)))
+	}
+	return lines
+}
 
 // SecretsNote tells the user whether the secret files are hidden from commands;
 // empty if there are none.
@@ -258,9 +294,9 @@ func (e *Enclosed) SecretsNote() string { return secretsNote(e.secrets, e.Grade(
 // hide a file in a directory that commands may write.
 func secretsNote(s listing.SecretFiles, wall sandbox.Wall) string {
 	var parts []string
-	files := render.Count(len(s.Paths), "secret file")
+	files := render.Count(len(s.Files), "secret file")
 	switch {
-	case len(s.Paths) == 0:
+	case len(s.Files) == 0:
 	case wall == sandbox.NoWall:
 		parts = append(parts, files+" not hidden")
 	case wall == sandbox.Landlock:

@@ -200,6 +200,9 @@ func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string) (
 	}
 	c.Env = slices.Concat(w.enclosed.env, vars)
 	result, err := w.enclosed.Walls.Run(ctx, c)
+	if failed(result) {
+		result.Hidden = w.enclosed.hiddenIn(c.Dir, outputOf(result))
+	}
 	for _, text := range append(commandNotes(result, w.enclosure.Settings.Net), w.newGaps(c.Dir, result)...) {
 		err = errors.Join(err, w.session.run.Notice(text))
 	}

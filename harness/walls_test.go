@@ -21,7 +21,7 @@ import (
 // TestSecretsNote: the note counts the files that are hidden, and those that were
 // not read.
 func TestSecretsNote(t *testing.T) {
-	found := listing.SecretFiles{Paths: []string{"/w/.env", "/w/key"}, Unread: 1}
+	found := listing.SecretFiles{Files: []listing.SecretFile{{Path: "/w/.env"}, {Path: "/w/key"}}, Unread: 1}
 	for wall, want := range map[sandbox.Wall]string{
 		sandbox.Hidden:   "2 secret files hidden from commands; [guard] send in .config/hone.toml allows them; 1 file checked for secrets only by name, because there is too much to read",
 		sandbox.Landlock: "2 secret files not hidden: the wall landlock cannot do that; 1 file checked for secrets only by name, because there is too much to read",

@@ -27,7 +27,9 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"hone/sandbox/internal/process"
@@ -97,4 +99,20 @@ type Result struct {
 	// Restored are the protected paths that the command changed and that were
 	// restored afterwards, except those whose NotRestored is not empty.
 	Restored []Restored
+	// Hidden are files that look secret, which the walls hide and the command seems to
+	// have needed; nil if there are none. Not every Runner sets it.
+	Hidden []string
+}
+
+// HiddenNote explains Hidden to a model; empty if there are none.
+func (r Result) HiddenNote() string {
+	if len(r.Hidden) == 0 {
+		return ""
+	}
+	const limit = 10
+	names := strings.Join(r.Hidden[:min(len(r.Hidden), limit)], ", ")
+	if n := len(r.Hidden) - limit; n > 0 {
+		names += fmt.Sprintf(" and %d more", n)
+	}
+	return "commands cannot read " + names + ": the walls hide what looks secret, and only the user can allow it ([guard] send). Do not replace or remove such a file; if nothing else is wrong, say so in your answer."
 }

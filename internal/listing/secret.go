@@ -16,12 +16,27 @@ import (
 
 // SecretFiles are the files of a directory that contain secrets.
 type SecretFiles struct {
-	Paths  []string // absolute; nil if there are none
-	Values []string // the secret values in them, each once; see [secret.Guard.Values]
-	Unread int      // number of files judged only by their names, because there was too much to read
+	Files  []SecretFile // nil if there are none
+	Values []string     // the secret values in them, each once; see [secret.Guard.Values]
+	Unread int          // number of files judged only by their names, because there was too much to read
 	// Omitted is the number of values that are not in Values because there are too
 	// many.
 	Omitted int
+}
+
+// SecretFile is a file that contains a secret.
+type SecretFile struct {
+	Path string // absolute
+	Why  string // see [secret.Guard.Withheld]
+}
+
+// Paths returns the paths of the files; nil if there are none.
+func (s SecretFiles) Paths() []string {
+	var paths []string
+	for _, f := range s.Files {
+		paths = append(paths, f.Path)
+	}
+	return paths
 }
 
 // Limits on what FindSecrets reads. Keys and settings are small files, and lie
@@ -100,8 +115,10 @@ func (s *secretSearch) searchDir(dir string) (below []string, err error) {
 		case e.IsDir() && (e.Name() == ".git" || e.Name() == ".hone"):
 		case e.IsDir():
 			below = append(below, at)
-		case s.isSecret(at, e):
-			s.found.Paths = append(s.found.Paths, s.abs(at))
+		default:
+			if why, found := s.judge(at, e); found {
+				s.found.Files = append(s.found.Files, SecretFile{Path: s.abs(at), Why: why})
+			}
 		}
 	}
 	return below, nil
@@ -111,26 +128,26 @@ func (s *secretSearch) abs(at string) string {
 	return filepath.Join(s.root, filepath.FromSlash(at))
 }
 
-// isSecret reports whether a file is secret. It judges a symbolic link only by
-// its name: the search finds the target where it lies.
-func (s *secretSearch) isSecret(at string, e os.DirEntry) bool {
-	_, named := s.guard.WithheldName(at)
+// judge reports whether a file is secret, and why. It judges a symbolic link only
+// by its name: the search finds the target where it lies.
+func (s *secretSearch) judge(at string, e os.DirEntry) (why string, found bool) {
+	why, named := s.guard.WithheldName(at)
 	if isThirdParty(at) || !named && !e.Type().IsRegular() {
-		return named
+		return why, named
 	}
 	content, ok := s.read(at)
 	if !ok {
-		return named
+		return why, named
 	}
 	if s.guard.Sends(at) {
 		s.sent = append(s.sent, content)
 	}
-	reason, found := s.guard.Withheld(at, content)
-	found = found && reason != secret.ValueReason || named
+	why, found = s.guard.Withheld(at, content)
+	found = found && why != secret.ValueReason || named
 	if found {
 		s.found.Values = append(s.found.Values, s.guard.Values(at, content)...)
 	}
-	return found
+	return why, found
 }
 
 // read returns the contents of a file, unless it is not a text or too large.

@@ -59,11 +59,14 @@ func TestFindSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, p := range got.Paths {
-		got.Paths[i] = filepath.ToSlash(strings.TrimPrefix(p, root+string(filepath.Separator)))
+	for i, f := range got.Files {
+		got.Files[i].Path = filepath.ToSlash(strings.TrimPrefix(f.Path, root+string(filepath.Separator)))
 	}
-	slices.Sort(got.Paths)
-	want := SecretFiles{Paths: []string{".env", ".venv/bin/.env", "deep/.envrc", "deep/.npmrc", "deep/er/.env.local", "deep/key.txt", "deep/own.txt", "node_modules/x/.env"},
+	slices.SortFunc(got.Files, func(a, b SecretFile) int { return strings.Compare(a.Path, b.Path) })
+	const named = "an environment file"
+	want := SecretFiles{Files: []SecretFile{{".env", named}, {".venv/bin/.env", named}, {"deep/.envrc", named},
+		{"deep/.npmrc", "it contains a package registry token"}, {"deep/er/.env.local", named},
+		{"deep/key.txt", "line 1 looks like a GitHub token"}, {"deep/own.txt", secret.OwnKeyReason}, {"node_modules/x/.env", named}},
 		Values: []string{"pass-of-sent-1 B_PASSWORD=hunter22", "hunter22"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -80,7 +83,7 @@ func TestFindSecretsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := SecretFiles{Paths: []string{filepath.Join(root, "top"), filepath.Join(root, "deep", ".env")}, Values: []string{secretToken}, Unread: 2}
+	want := SecretFiles{Files: []SecretFile{{filepath.Join(root, "top"), "line 1 looks like a GitHub token"}, {filepath.Join(root, "deep", ".env"), "an environment file"}}, Values: []string{secretToken}, Unread: 2}
 	if diff := cmp.Diff(want, s.found); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -141,7 +144,7 @@ func TestFindSecretsLinks(t *testing.T) {
 		}
 	}
 	got, err := FindSecrets(t.Context(), root, secret.NewGuard(nil))
-	if diff := cmp.Diff([]string{filepath.Join(root, ".env")}, got.Paths); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{filepath.Join(root, ".env")}, got.Paths()); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }
@@ -153,7 +156,7 @@ func BenchmarkFindSecrets(b *testing.B) {
 	}
 	root := dirOf(b, files)
 	for b.Loop() {
-		if got, err := FindSecrets(b.Context(), root, secret.NewGuard(nil)); err != nil || len(got.Paths) != 1 {
+		if got, err := FindSecrets(b.Context(), root, secret.NewGuard(nil)); err != nil || len(got.Files) != 1 {
 			b.Fatal(got, err)
 		}
 	}

@@ -245,7 +245,7 @@ func TestWithheldIsNotSent(t *testing.T) {
 	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
-	const key = "AKIAIOSFODNN7EXAMPLQ"
+	const key = "AKIA" + "IOSFODNN7EXAMPLQ" // in two parts, so that walls do not hide this file
 	project(t, dir, usual().but("health_check", "grep -n LINT src/answer && echo leaked "+key+" && exit 1; true"), map[string]string{"project.md": "Use " + key + ".\n", "src/deps": key + "\n"})
 	g := secret.NewGuard(nil)
 	g.Known = []string{key}

@@ -79,12 +79,12 @@ func TestCredentials(t *testing.T) {
 	token := fixedToken(letters, 24)
 	basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + token))
 	for _, c := range []struct{ name, value, want string }{
-		{"remote.origin.url", "https://me:hunter22@host/x.git", "hunter22"},
+		{"remote.origin.url", "https://me:" + "hunter22@host/x.git", "hunter22"},
 		{"remote.origin.url", "https://" + token + "@host/x.git", token},
-		{"url.https://me:hunter22@host/.insteadof", "git@host:", "hunter22"},
+		{"url.https://me:" + "hunter22@host/.insteadof", "git@host:", "hunter22"},
 		{"http.https://github.com/.extraheader", "AUTHORIZATION: basic " + basic, token},
 		{"http.extraheader", "X-Gate: hunter22", "hunter22"},
-		{"http.proxy", "http://me:hunter22@proxy:3128", "hunter22"},
+		{"http.proxy", "http://me:" + "hunter22@proxy:3128", "hunter22"},
 		{"sendemail.smtppass", "hunter22", ""},
 		{"credential.password", "hunter22", "hunter22"},
 		{"credential.helper", "!f() { echo username=me; echo password=hunter22; }; f", "hunter22"},

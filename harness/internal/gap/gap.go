@@ -11,6 +11,7 @@ import (
 
 	"hone/internal/config"
 	"hone/internal/lazyregexp"
+	"hone/internal/listing"
 	"hone/sandbox"
 	"hone/sandbox/workshop"
 )
@@ -27,19 +28,18 @@ type gap struct {
 // Command is a command that failed behind walls.
 type Command struct {
 	Policy  sandbox.Policy
-	Root    string   // the tree
-	Home    string   // the directory with the commands' home
-	Dir     string   // in which it ran
-	Env     []string // its environment
-	Environ []string // the user's
-	Secrets []string // the files of the tree that are hidden because they look secret
-	Keys    []string // the variables that commands never get
+	Root    string               // the tree
+	Home    string               // the directory with the commands' home
+	Dir     string               // in which it ran
+	Env     []string             // its environment
+	Environ []string             // the user's
+	Secrets []listing.SecretFile // the files of the tree that are hidden because they look secret
+	Keys    []string             // the variables that commands never get
 }
 
 // gaps are the causes, each with the messages of shells, common programs and
 // languages.
 var gaps = []gap{
-	{"secret", lazyregexp.New(`(?i)\b(permission denied|eacces)\b`), Command.secretNote},
 	{"path", lazyregexp.New(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), Command.pathNote},
 	{"program", lazyregexp.New(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), Command.programNote},
 }
@@ -54,17 +54,20 @@ var variable = lazyregexp.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b|\$\{?([A-
 
 // Notes returns a note for the user for each cause for which a command seems to have
 // failed only because of the walls, by cause. The cause of a note about variables
-// contains their names. It can be wrong both ways.
+// or secret files contains their names. It can be wrong both ways.
 func (c Command) Notes(output string) map[string]string {
 	notes := map[string]string{}
-	lines := strings.Split(output, "\n")
-	lines = lines[max(0, len(lines)-maxGapLines):]
+	lines := lastLines(output)
 	if names := c.withheld(lines); len(names) > 0 {
 		notes["variable "+strings.Join(names, " ")] = variableNote(names)
 	}
+	files := c.needed(lines)
+	if len(files) > 0 {
+		notes["secret "+strings.Join(files.paths(), " ")] = files.note(len(c.Secrets) - len(files))
+	}
 	for _, line := range lines {
 		for _, g := range gaps {
-			if notes[g.cause] != "" {
+			if notes[g.cause] != "" || len(files) > 0 && g.cause == "path" {
 				continue
 			}
 			for _, match := range g.sign.FindAllStringSubmatch(line, -1) {
@@ -79,17 +82,10 @@ func (c Command) Notes(output string) map[string]string {
 	return notes
 }
 
-// secretNote is about a file of the workspace that is hidden because it looks
-// secret.
-func (c Command) secretNote(line, _ string) string {
-	named := pathsIn(line)
-	for _, path := range c.Secrets {
-		rel, err := filepath.Rel(c.Dir, path)
-		if err == nil && slices.ContainsFunc(named, func(p string) bool { return p == path || filepath.Clean(p) == rel }) {
-			return fmt.Sprintf("a command seems to need %s, which is hidden because it looks secret; if it is not, list it under send in [guard] of %s, which also lets models read it", rel, config.HonePath)
-		}
-	}
-	return ""
+// lastLines returns the lines of an output that are searched for a gap.
+func lastLines(output string) []string {
+	lines := strings.Split(output, "\n")
+	return lines[max(0, len(lines)-maxGapLines):]
 }
 
 // pathNote is about a path outside of the workspace.

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"hone/internal/crashtest"
+	"hone/internal/listing"
 	"hone/sandbox"
+	"hone/workspace/secret"
 )
 
 // A failed command is explained by the walls only if they are the cause: what it
@@ -20,7 +22,7 @@ func TestNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy := sandbox.Policy{Write: []string{at("tree"), at("run")}, Read: []string{"/usr", "/bin", "/lib", at("shown")}}
-	c := Command{Policy: policy, Root: at("tree"), Home: at("run"), Dir: at("tree"), Secrets: []string{at("tree/.env")}, Keys: []string{"OPENAI_API_KEY"},
+	c := Command{Policy: policy, Root: at("tree"), Home: at("run"), Dir: at("tree"), Secrets: []listing.SecretFile{{Path: at("tree/.env"), Why: "an environment file"}, {Path: at("tree/sub/key_test.go"), Why: "line 3 looks like a key"}, {Path: at("tree/own"), Why: secret.OwnKeyReason}}, Keys: []string{"OPENAI_API_KEY"},
 		Env:     []string{"PATH=/usr/bin:/bin", "HOME=" + at("run")},
 		Environ: []string{"PATH=/usr/bin:/bin:" + at("tools"), "HOME=" + at("home"), "DATABASE_URL=x", "DEPLOY_TO=x", "STAGE=x", "SSH_AUTH_SOCK=/x", "OPENAI_API_KEY=x", "EMPTY="}}
 	for output, want := range map[string]string{
@@ -44,9 +46,15 @@ func TestNotes(t *testing.T) {
 		"sh: 1: tool: not found":                                                   `program read = ["` + at("tools") + `"]`,
 		"bash: line 1: tool: command not found":                                    `program read = ["` + at("tools") + `"]`,
 		`exec: "tool": executable file not found in $PATH`:                         `program read = ["` + at("tools") + `"]`,
-		"grep: .env: Permission denied":                                            `secret .env, which is hidden`,
-		"x.go:1: open " + at("tree/.env") + ": permission denied":                  `secret .env, which is hidden`,
+		"grep: .env: Permission denied":                                            `secret add send = [".env"] to [guard]`,
+		"sub/key_test.go:1: cannot open file":                                      `secret sub/key_test.go (line 3 looks like a key), hidden`,
+		"key_test.go: Permission denied":                                           `secret add send = ["sub/key_test.go"]`,
+		"EACCES: .env\n./sub/key_test.go: not found":                               `secret add send = [".env", "sub/key_test.go"]`,
+		"open own: permission denied":                                              `secret own (it contains one of hone's own keys), hidden because it looks secret; hone sandbox -v`,
+		"x.go:1: open " + at("tree/.env") + ": permission denied":                  `secret .env (an environment file), hidden because it looks secret; if that is wrong, add send = [".env"] to [guard] of .config/hone.toml, which also lets models read it; hone sandbox -v -- true lists 2 other hidden files`,
 		// What walls have no part in.
+		"sub/key_test.go:3: 1 is not 2":                                          "",
+		"test.go: Permission denied":                                             "",
 		"cat: " + at("data/missing") + ": No such file or directory":             "",
 		"cat: /nowhere/at/all: No such file or directory":                        "",
 		"cat: missing: No such file or directory":                                "",

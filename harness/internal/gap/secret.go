@@ -1,0 +1,91 @@
+package gap
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hone/internal/config"
+	"hone/internal/lazyregexp"
+	"hone/internal/listing"
+	"hone/internal/render"
+	"hone/workspace/secret"
+)
+
+// unreadable matches how programs say that they could not read a file.
+var unreadable = lazyregexp.New(`(?i)\b(?:permission denied|eacces|not readable|not found|no such file)\b|` +
+	`\b(?:can(?:no|')?t|could(?: not|n't)|unable to|failed to) (?:open|read|access|find|load|resolve)\b`)
+
+// hiddenFiles are secret files that a command seems to have needed.
+type hiddenFiles []hiddenFile
+
+type hiddenFile struct {
+	path string // from the root, with slashes
+	why  string
+}
+
+// Hidden returns the secret files that a command seems to have needed, as paths from
+// the root; nil if there are none. It can be wrong both ways.
+func (c Command) Hidden(output string) []string { return c.needed(lastLines(output)).paths() }
+
+// needed returns the secret files that an output says cannot be read, in the order of
+// Secrets.
+func (c Command) needed(lines []string) (files hiddenFiles) {
+	if len(c.Secrets) == 0 {
+		return nil
+	}
+	var named []string
+	for _, line := range lines {
+		if unreadable.MatchString(line) {
+			named = append(named, pathsIn(line)...)
+		}
+	}
+	for _, s := range c.Secrets {
+		rel, err := filepath.Rel(c.Root, s.Path)
+		if err == nil && slices.ContainsFunc(named, func(p string) bool { return c.names(p, s) }) {
+			files = append(files, hiddenFile{path: filepath.ToSlash(rel), why: s.Why})
+		}
+	}
+	return files
+}
+
+// names reports whether a path in an output is that of a file. A program may name it from
+// a directory below the command's own, so that the end of the file's path counts as well.
+func (c Command) names(path string, s listing.SecretFile) bool {
+	path = filepath.Clean(path)
+	return path == s.Path || filepath.Join(c.Dir, path) == s.Path || strings.HasSuffix(s.Path, string(filepath.Separator)+path)
+}
+
+func (f hiddenFiles) paths() (paths []string) {
+	for _, file := range f {
+		paths = append(paths, file.path)
+	}
+	return paths
+}
+
+// maxNamed limits how many files a note names.
+const maxNamed = 10
+
+// note tells the user how commands get the files. Others is the number of hidden files
+// that the output does not name: compilers stop at the first.
+func (f hiddenFiles) note(others int) string {
+	var named, sendable []string
+	for _, file := range f[:min(len(f), maxNamed)] {
+		named = append(named, fmt.Sprintf("%s (%s)", file.path, file.why))
+		if file.why != secret.OwnKeyReason {
+			sendable = append(sendable, file.path)
+		}
+	}
+	text := "a command seems to need " + strings.Join(named, ", ") + ", hidden because it looks secret"
+	if len(named) > 1 {
+		text = "a command seems to need files that are hidden because they look secret: " + strings.Join(named, ", ")
+	}
+	if len(sendable) > 0 {
+		text += fmt.Sprintf(`; if that is wrong, add send = ["%s"] to [guard] of %s, which also lets models read it`, strings.Join(sendable, `", "`), config.HonePath)
+	}
+	if others += len(f) - len(named); others > 0 {
+		text += fmt.Sprintf("; hone sandbox -v -- true lists %s", render.Count(others, "other hidden file"))
+	}
+	return text
+}
