@@ -9,9 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"hone/sandbox"
-	"hone/sandbox/internal/environ"
 )
 
 // caches shows what package managers have downloaded. It configures them to use
@@ -25,6 +22,7 @@ func (o *outfit) caches() {
 	o.nodeCaches()
 	o.pythonCaches()
 	o.otherCaches()
+	o.overlaidCaches()
 }
 
 // showDir shows a directory below another and returns its path; empty if it does
@@ -35,35 +33,6 @@ func (o *outfit) showDir(dir, name string) string {
 		return ""
 	}
 	return path
-}
-
-// overlay shows a cache of the user at a path of the run, unless it does not exist
-// or is unfit. env are the variables of commands that find it there.
-func (o *outfit) overlay(lower, path string, env ...string) {
-	if !filepath.IsAbs(lower) || !isDir(lower) || o.inside(lower) || o.unfit(lower) || o.secret(lower) {
-		return
-	}
-	env = slices.DeleteFunc(env, func(kv string) bool { return slices.Contains(o.keep, environ.Name(kv)) })
-	o.overlays = append(o.overlays, sandbox.Overlay{Path: path, Lower: filepath.Clean(lower), Env: env})
-}
-
-// overlayDir shows a directory below one of the user's at a path of the run's home.
-func (o *outfit) overlayDir(dir, name, inHome string) {
-	if dir != "" {
-		o.overlay(filepath.Join(dir, name), o.inHome(inHome))
-	}
-}
-
-// useOverlays adds the overlays to a policy, without those of directories that the
-// policy hides or opens, in part or as a whole.
-func (o *outfit) useOverlays(p *sandbox.Policy) {
-	p.Layers = filepath.Join(o.run, layersDir)
-	p.Overlays = slices.DeleteFunc(o.overlays, func(v sandbox.Overlay) bool {
-		return slices.ContainsFunc(slices.Concat(p.Write, p.Hide), func(path string) bool {
-			lower, path := realPath(v.Lower), realPath(path)
-			return sandbox.Within(path, lower) || sandbox.Within(lower, path)
-		})
-	})
 }
 
 // goCaches configures Go. Without the network it reads the user's module cache in
@@ -286,9 +255,7 @@ func (o *outfit) setDir(variable, usual string) {
 // the network.
 func (o *outfit) pythonCaches() {
 	o.set("PIP_DISABLE_PIP_VERSION_CHECK", "1")
-	if o.net {
-		o.overlayDir(o.pipCache(), "", ".cache/pip")
-	} else {
+	if !o.net {
 		o.set("PIP_NO_INDEX", "1")
 		o.set("UV_OFFLINE", "1")
 	}
@@ -301,14 +268,6 @@ func (o *outfit) pythonCaches() {
 		o.show(site)
 	}
 	o.set("PYTHONUSERBASE", base)
-}
-
-// pipCache returns the user's cache of pip; empty if there is none.
-func (o *outfit) pipCache() string {
-	if cache := o.get("XDG_CACHE_HOME"); cache != "" && o.get("PIP_CACHE_DIR") == "" {
-		return filepath.Join(cache, "pip")
-	}
-	return o.dir("PIP_CACHE_DIR", ".cache/pip")
 }
 
 // otherCaches configures .NET, which has a variable for a read-only cache.

@@ -8,7 +8,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/sandbox"
 )
+
+// overlays returns each overlay of a policy as one text, in which % stands for the
+// common directory.
+func (b *bench) overlays(t *testing.T, p sandbox.Policy) (texts []string) {
+	t.Helper()
+	for _, o := range p.Overlays {
+		texts = append(texts, strings.ReplaceAll(strings.Join(append([]string{strings.TrimPrefix(o.Path, b.base+"/"), "=", strings.TrimPrefix(o.Lower, b.base+"/")}, o.Env...), " "), b.base, "%"))
+		if info, err := os.Lstat(o.Path); err != nil || !info.IsDir() {
+			t.Errorf("%s is not a directory: %v", o.Path, err)
+		}
+	}
+	return texts
+}
 
 // With the network there are overlays of the user's caches, unless the configuration
 // opens or hides them, or they are not fit to be shown.
@@ -51,17 +66,53 @@ func TestOverlays(t *testing.T) {
 			b.shop.Net = true
 			c.change(b)
 			p, _ := b.policy(t)
-			var got []string
-			for _, o := range p.Overlays {
-				got = append(got, strings.ReplaceAll(strings.Join(append([]string{strings.TrimPrefix(o.Path, b.base+"/"), "=", strings.TrimPrefix(o.Lower, b.base+"/")}, o.Env...), " "), b.base, "%"))
-				if info, err := os.Lstat(o.Path); err != nil || !info.IsDir() {
-					t.Errorf("%s is not a directory: %v", o.Path, err)
-				}
-			}
-			if d := cmp.Diff(c.want, got); d != "" {
+			if d := cmp.Diff(c.want, b.overlays(t, p)); d != "" {
 				t.Error(d)
 			}
 			b.check(t, p, "none", "cache/run/layers", "person/.cargo/credentials.toml")
+		})
+	}
+}
+
+// Caches that their programs also write without the network are overlays then, too.
+// Compilers' caches are none for the roles of a phase, which have no Self.
+func TestOverlaidCaches(t *testing.T) {
+	const storeVars = " npm_config_store_dir=%/cache/run/home/" + pnpmStore + " pnpm_config_store_dir=%/cache/run/home/" + pnpmStore
+	overlaid := func(at, lower string) string { return "cache/run/home/" + at + " = " + lower }
+	for name, c := range map[string]struct {
+		files []string
+		vars  []string
+		role  bool
+		want  []string
+	}{
+		"usual places": {
+			files: []string{"person/.cache/uv/x", "person/" + pnpmStore + "/x", "person/.cache/pnpm/x", "person/.cache/yarn/x", "person/.yarn/berry/cache/x", "person/.yarn/berry/metadata/x", "person/.ccache/x", "person/.cache/sccache/x"},
+			want: []string{
+				overlaid(".cache/uv", "person/.cache/uv"), overlaid(pnpmStore, "person/"+pnpmStore) + storeVars,
+				overlaid(".cache/pnpm", "person/.cache/pnpm"), overlaid(".cache/yarn", "person/.cache/yarn"), overlaid(".yarn/berry/cache", "person/.yarn/berry/cache"),
+				overlaid(".yarn/berry/metadata", "person/.yarn/berry/metadata"), overlaid(".cache/ccache", "person/.ccache"), overlaid(".cache/sccache", "person/.cache/sccache"),
+			},
+		},
+		"places of variables": {
+			files: []string{"caches/uv/x", "data/yarn/berry/cache/x", "person/.cache/uv/x", "cc/x", "person/.ccache/x", "pnpm/store/x"},
+			vars:  []string{"XDG_CACHE_HOME=%/caches", "XDG_DATA_HOME=%/data", "CCACHE_DIR=%/cc", "PNPM_HOME=%/pnpm", "YARN_GLOBAL_FOLDER=relative"},
+			want: []string{overlaid(".cache/uv", "caches/uv"), overlaid(pnpmStore, "pnpm/store") + storeVars,
+				overlaid(".yarn/berry/cache", "data/yarn/berry/cache"), overlaid(".cache/ccache", "cc")},
+		},
+		"a role":                               {files: []string{"person/.cache/ccache/x", "person/.cache/sccache/x"}, role: true},
+		"settings that may contain a password": {files: []string{"remote/x"}, vars: []string{"CCACHE_DIR=%/remote"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, c.files...)
+			b.write(t, "remote/ccache.conf", "remote_storage = redis://me:password@host\n")
+			b.env(c.vars...)
+			if !c.role {
+				b.shop.Self = "/bin/hone"
+			}
+			p, _ := b.policy(t)
+			if d := cmp.Diff(c.want, b.overlays(t, p)); d != "" {
+				t.Error(d)
+			}
 		})
 	}
 }

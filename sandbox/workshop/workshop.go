@@ -84,7 +84,8 @@ const (
 // show it as /tmp. Programs that always use /tmp, such as Java without
 // java.io.tmpdir, work only behind those. Without the network, package managers
 // are switched to offline mode and read the user's caches in place; with it they
-// download into the run's home, or into overlays of the user's caches. The error is a [*EscapeError] if a symlink in
+// download into the run's home, or into overlays of the user's caches. Caches that
+// are written even offline are overlays in both cases. The error is a [*EscapeError] if a symlink in
 // the workspace would show something outside.
 func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	w, err := w.clean()
