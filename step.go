@@ -47,6 +47,20 @@ func Earlier[T any](r *Run, name string) ([]T, error) {
 // step yet.
 func First[T any](r *Run, name string) (v T, ok bool, err error) {
 	records := r.Past().Records(name)
+	return resultOf[T](r, records[:min(1, len(records))])
+}
+
+// Last returns what the last step of a name in the run recorded, also if it is of
+// this round: it serves the summary of a run, or a step while it is done. Between
+// steps a resumed run may already have the records of later ones. ok is false if
+// there is no such step yet.
+func Last[T any](r *Run, name string) (v T, ok bool, err error) {
+	records := r.Past().Records(name)
+	return resultOf[T](r, records[max(0, len(records)-1):])
+}
+
+// resultOf returns the result of one record; ok is false if there is none.
+func resultOf[T any](r *Run, records []history.Event) (v T, ok bool, err error) {
 	if len(records) == 0 {
 		return v, false, nil
 	}

@@ -204,9 +204,10 @@ func TestOnceIsNobodyElsesDoing(t *testing.T) {
 }
 
 // Earlier returns what earlier rounds recorded, in order, but nothing of this
-// round or of steps of another name.
+// round or of steps of another name. Last returns what this round recorded too.
 func TestEarlier(t *testing.T) {
 	var past [][]seen
+	var last []seen
 	n, checked := 0, 0
 	end := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		for _, name := range []string{"look", "other", "look"} {
@@ -219,13 +220,18 @@ func TestEarlier(t *testing.T) {
 		}
 		p, err := hone.Earlier[seen](r, "look")
 		past = append(past, p)
-		return nil, err
+		l, _, err2 := hone.Last[seen](r, "look")
+		last = append(last, l)
+		return nil, errors.Join(err, err2)
 	}, set: func(r *hone.Run) {
 		r.Check = checks(&checked, []check.Finding{wrong("c")}, nil)
 	}}.end(t, t.TempDir())
 	wantEnd(t, end, hone.KindDone)
 	if diff := cmp.Diff([][]seen{nil, {{"look'"}, {"look'''"}}}, past); diff != "" {
 		t.Errorf("the past in rounds 1 and 2 (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]seen{{"look'''"}, {"look''''''"}}, last); diff != "" {
+		t.Errorf("the last record in rounds 1 and 2 (-want +got):\n%s", diff)
 	}
 }
 

@@ -29,7 +29,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 		if l.Session {
 			by = " by the verifier's report"
 		}
-		return fmt.Sprintf("✓ Phase %d passed%s\n%s", l.Phase, by, unseenSummary(r))
+		return fmt.Sprintf("✓ Phase %d passed%s\n%s", l.Phase, by, l.unseenSummary(r))
 	}
 	if !slices.Contains([]hone.Kind{hone.KindRounds, hone.KindStuck, hone.KindBlocked}, end.Kind) {
 		return ""
@@ -49,16 +49,21 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	return b.String()
 }
 
-// unseenSummary names the tests that the user should look at first; empty if there
-// are none.
-func unseenSummary(r *hone.Run) string {
-	list, _, err := hone.First[unseenList](r, stepUnseen)
-	if err != nil || len(list.Names) == 0 {
+// unseenSummary names the tests that the user should look at first, as the last suite
+// of the run has them; empty if there are none.
+func (l Loop) unseenSummary(r *hone.Run) string {
+	due, err := l.due(r)
+	seen, ok, err2 := hone.Last[seenFailing](r, stepSeeFail)
+	if err != nil || err2 != nil || !ok {
+		return ""
+	}
+	_, names := seen.faults(due)
+	if len(names) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("hone did not see these points fail; review their tests:\n")
-	for _, name := range list.Names {
+	for _, name := range names {
 		fmt.Fprintf(&b, "  %s\n", render.Line(name))
 	}
 	return b.String()

@@ -120,9 +120,13 @@ func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 	})
 }
 
+// stepSeeFail is the step in which hone sees a suite fail. The last one is about the
+// suite as it is.
+const stepSeeFail = "see the suite fail"
+
 // seeItFail runs the suite against each of hone's own servers.
-func (l Loop) seeItFail(ctx context.Context, r *hone.Run) (seenFailing, error) {
-	return repeatable(ctx, r, "see the suite fail", func(ctx context.Context) (s seenFailing, err error) {
+func (l Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seenFailing, error) {
+	return repeatable(ctx, r, stepSeeFail, func(ctx context.Context) (s seenFailing, err error) {
 		against := func(status int) suiteRun {
 			stub := l.Server.Stub(status)
 			defer stub.Stop()
@@ -135,6 +139,9 @@ func (l Loop) seeItFail(ctx context.Context, r *hone.Run) (seenFailing, error) {
 			return s, err
 		}
 		s.Said = fmt.Sprintf("exit status %d against a server that answers 501, %d against one that answers 200 with an empty body", s.Unimplemented.Exit, s.Empty.Exit)
+		if _, unseen := s.faults(due); len(unseen) > 0 {
+			s.Said += "\nnot seen failing: " + strings.Join(unseen, "\nnot seen failing: ")
+		}
 		return s, nil
 	})
 }
@@ -155,7 +162,7 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 		if err := l.talk(ctx, r, e, messages); err != nil {
 			return err
 		}
-		seen, err := l.seeItFail(ctx, r)
+		seen, err := l.seeItFail(ctx, r, due)
 		if err != nil {
 			return err
 		}
@@ -167,7 +174,7 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 			}
 			try, told = 0, false
 		case len(wrong) == 0 && (len(unseen) == 0 || told):
-			return l.noteUnseen(ctx, r, unseen)
+			return nil
 		}
 		told = told || len(unseen) > 0
 		for i, name := range unseen {
@@ -180,26 +187,6 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 			e = toCorrect
 		}
 	}
-}
-
-// stepUnseen is the step that lists the points that were not seen failing.
-const stepUnseen = "not seen failing"
-
-// unseenList is its record.
-type unseenList struct {
-	Names []string `json:"names"`
-	history.Report
-}
-
-// noteUnseen records the points that were not seen failing, for the user.
-func (l Loop) noteUnseen(ctx context.Context, r *hone.Run, names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	_, err := hone.Step(ctx, r, stepUnseen, names, func(context.Context) (unseenList, error) {
-		return unseenList{names, history.Report{Said: strings.Join(names, "\n")}}, nil
-	})
-	return err
 }
 
 // due returns the contracts and flows that need a test point, as the specifications

@@ -151,6 +151,26 @@ func TestNotSeenFailing(t *testing.T) {
 	}
 }
 
+// TestLaterSuiteSeenFailing: the summary is about the last suite of the run and not
+// about the first.
+func TestLaterSuiteSeenFailing(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	dir := t.TempDir()
+	project(t, dir, usual(), map[string]string{"specs/phase2.md": "## Phase 2\n\n### Contracts\nGET /bye → must not say no\n"})
+	strict := strings.ReplaceAll(runner("hello", "hello"), "GET /bye → 200 {bye}", "GET /bye → must not say no")
+	loose := strings.ReplaceAll(strings.ReplaceAll(strict, "/bye 'hello'", "/bye ''"), `"200 $3"*)`, `*"$3"*)`)
+	review := verifier(ask(), call("write", "path", "run", "content", strict), say("corrected"))
+	m := script(leaves(loose), verifier(say("it checks all that it says")), build("no"), build("no!"), review, build("hello"))
+	end := process{model: m, suite: true}.live(t, dir)
+	if end.Kind != hone.KindDone || end.Rounds != 3 || len(m.asked) != len(m.turns) {
+		t.Fatalf("%+v after %d requests", end, len(m.asked))
+	}
+	if want := "✓ Phase 2 passed\n"; end.summary != want {
+		t.Errorf("the summary is %q, want %q", end.summary, want)
+	}
+}
+
 // TestVerifierReviewsTheSuite: a point that fails in two rounds goes to the verifier,
 // while the server is up, and what it changes must be seen failing again.
 func TestVerifierReviewsTheSuite(t *testing.T) {
