@@ -14,13 +14,19 @@ import (
 type Regexp struct{ compiled func() *regexp.Regexp }
 
 // New returns the regular expression of a pattern. The first use of an invalid one
-// panics; in a test binary New does.
+// panics; in a process that go test starts New does.
 func New(pattern string) *Regexp {
 	r := &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })}
-	if strings.HasSuffix(os.Args[0], ".test") {
+	if runsTests(os.Args) {
 		r.compiled()
 	}
 	return r
+}
+
+// runsTests reports whether a command line is that of a test binary and has a flag of
+// go test's. A test binary that a test starts to do something else has none.
+func runsTests(args []string) bool {
+	return strings.HasSuffix(args[0], ".test") && len(args) > 1 && strings.HasPrefix(args[1], "-test.")
 }
 
 func (r *Regexp) Match(b []byte) bool                  { return r.compiled().Match(b) }

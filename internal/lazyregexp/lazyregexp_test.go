@@ -7,15 +7,21 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// In a test binary an invalid pattern panics when it is made, so that any test of its
-// package finds it; in another program when it is used.
+// In a process that runs tests an invalid pattern panics when it is made, so that any
+// test of its package finds it; in another process when it is used.
 func TestNew(t *testing.T) {
 	if !panics(func() { lazyregexp.New("(") }) {
 		t.Error("New accepted an invalid pattern in a test")
 	}
-	name := os.Args[0]
-	t.Cleanup(func() { os.Args[0] = name })
-	os.Args[0] = "hone"
+	args := os.Args
+	t.Cleanup(func() { os.Args = args })
+	for _, helper := range [][]string{{args[0]}, {args[0], "helper"}} {
+		os.Args = helper
+		if panics(func() { lazyregexp.New("(") }) {
+			t.Errorf("New compiled the pattern at once for %q", helper)
+		}
+	}
+	os.Args = []string{"hone"}
 	var r *lazyregexp.Regexp
 	if panics(func() { r = lazyregexp.New("(") }) {
 		t.Fatal("New compiled the pattern at once")
