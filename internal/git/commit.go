@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -76,14 +77,18 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (id string, created bool, e
 	if head != "" && last == message {
 		return head, false, nil
 	}
-	if err := r.refuseSparse(ctx); err != nil {
-		return "", false, err
-	}
-	tree, err := r.writeTree(ctx, head, c.Exclude)
+	config, err := r.commitConfig(ctx)
 	if err != nil {
 		return "", false, err
 	}
-	id, err = r.commitTree(ctx, tree, head, message)
+	if config.sparse {
+		return "", false, fmt.Errorf("%s is a sparse checkout, whose absent files would be committed as deleted; run: git sparse-checkout disable", r.root)
+	}
+	tree, err := r.writeTree(ctx, head, config.filtersOff, c.Exclude)
+	if err != nil {
+		return "", false, err
+	}
+	id, err = r.commitTree(ctx, tree, head, message, config.identity())
 	if err != nil {
 		return "", false, err
 	}
@@ -93,22 +98,63 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (id string, created bool, e
 	return id, true, nil
 }
 
-// refuseSparse returns an error if the work tree intentionally lacks files.
-func (r *Repo) refuseSparse(ctx context.Context) error {
-	// Not with runOwn, which disables the setting.
-	out, err := r.run(ctx, call{args: []string{"config", "--bool", "--get", "core.sparseCheckout"}, emptyExit: 1})
+// commitConfig is what Commit needs of git's configuration.
+type commitConfig struct {
+	sparse      bool   // the work tree intentionally lacks files
+	name, email string // the user's, which no repository can set; empty if there is none
+	filtersOff  []string
+}
+
+// commitConfig reads the configuration in one call.
+func (r *Repo) commitConfig(ctx context.Context) (c commitConfig, err error) {
+	out, err := r.run(ctx, call{ // not with runOwn, which disables core.sparseCheckout
+		args:      []string{"config", "--show-scope", "--null", "--get-regexp", `^(core\.sparsecheckout|user\.(name|email)|` + filterKeys + `)$`},
+		env:       configEnv([]string{probeKey, "1"}),
+		emptyExit: 1,
+	})
 	if err != nil {
-		return err
+		return c, err
 	}
-	if strings.TrimSpace(string(out)) == "true" {
-		return fmt.Errorf("%s is a sparse checkout, whose absent files would be committed as deleted; run: git sparse-checkout disable", r.root)
+	var keys []string
+	fields := strings.Split(string(out), "\x00") // a scope and a setting in turn; the last of several wins
+	for i := 0; i+1 < len(fields); i += 2 {
+		key, value, valued := strings.Cut(fields[i+1], "\n")
+		keys = append(keys, key)
+		c.read(fields[i], key, strings.TrimSpace(value), valued)
 	}
-	return nil
+	c.filtersOff, err = filtersOff(keys)
+	return c, err
+}
+
+// read reads one setting. One without a value is true.
+func (c *commitConfig) read(scope, key, value string, valued bool) {
+	trusted := scope == "global" || scope == "system"
+	switch {
+	case key == "core.sparsecheckout":
+		c.sparse = !valued || !slices.Contains([]string{"false", "no", "off", "0", ""}, strings.ToLower(value))
+	case key == "user.name" && trusted:
+		c.name = value
+	case key == "user.email" && trusted:
+		c.email = value
+	}
+}
+
+// identity returns the environment that names author and committer: the user, or hone
+// if the name or the address is missing.
+func (c commitConfig) identity() []string {
+	name, email := c.name, c.email
+	if name == "" || email == "" {
+		name, email = "hone", "hone@localhost"
+	}
+	return []string{
+		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email,
+		"GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email,
+	}
 }
 
 // writeTree stores the work tree and updates the index. It does so before the
 // branch moves, so that after a kill in between both steps are repeated.
-func (r *Repo) writeTree(ctx context.Context, head string, exclude []string) (id string, err error) {
+func (r *Repo) writeTree(ctx context.Context, head string, filtersOff, exclude []string) (id string, err error) {
 	dir, err := r.makeIndexDir()
 	if err != nil {
 		return "", err
@@ -119,13 +165,9 @@ func (r *Repo) writeTree(ctx context.Context, head string, exclude []string) (id
 	if err != nil {
 		return "", err
 	}
-	off, err := r.filtersOff(ctx)
-	if err != nil {
-		return "", err
-	}
 	// Filters are off in every call with this index, because even write-tree
 	// reads files again that are as new as the index.
-	env := append([]string{"GIT_INDEX_FILE=" + index}, off...)
+	env := append([]string{"GIT_INDEX_FILE=" + index}, filtersOff...)
 	if err := r.stage(ctx, env, content); err != nil {
 		return "", err
 	}
@@ -140,55 +182,12 @@ func (r *Repo) writeTree(ctx context.Context, head string, exclude []string) (id
 }
 
 // commitTree makes the commit, which is not yet on any branch.
-func (r *Repo) commitTree(ctx context.Context, tree, parent, message string) (string, error) {
-	who, err := r.identity(ctx)
-	if err != nil {
-		return "", err
-	}
+func (r *Repo) commitTree(ctx context.Context, tree, parent, message string, who []string) (string, error) {
 	args := []string{"commit-tree", "--no-gpg-sign"}
 	if parent != "" {
 		args = append(args, "-p", parent)
 	}
 	return r.runLine(ctx, call{args: append(args, tree), env: who, stdin: []byte(message)})
-}
-
-// identity returns the environment that names author and committer: the user's
-// name and address, which no repository can set, or hone's if either is
-// missing.
-func (r *Repo) identity(ctx context.Context) ([]string, error) {
-	out, err := r.runOwn(ctx, call{
-		args:      []string{"config", "--show-scope", "--null", "--get-regexp", `^user\.(name|email)$`},
-		emptyExit: 1,
-	})
-	if err != nil {
-		return nil, err
-	}
-	name, email := parseIdentity(strings.Split(string(out), "\x00"))
-	if name == "" || email == "" {
-		name, email = "hone", "hone@localhost"
-	}
-	return []string{
-		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email,
-		"GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email,
-	}, nil
-}
-
-// parseIdentity reads alternating scopes and settings. The last of several
-// wins.
-func parseIdentity(fields []string) (name, email string) {
-	for i := 0; i+1 < len(fields); i += 2 {
-		if scope := fields[i]; scope != "global" && scope != "system" {
-			continue
-		}
-		key, value, _ := strings.Cut(fields[i+1], "\n")
-		switch key {
-		case "user.name":
-			name = strings.TrimSpace(value)
-		case "user.email":
-			email = strings.TrimSpace(value)
-		}
-	}
-	return name, email
 }
 
 // moveHead makes id the last commit if the last one is still old.

@@ -259,6 +259,13 @@ func TestSparseIsRefused(t *testing.T) {
 	if err == nil || made || !strings.Contains(err.Error(), "sparse") {
 		t.Errorf("Commit() = %v, %v", made, err)
 	}
+	for setting, sparse := range map[string]bool{"sparseCheckout": true, "sparseCheckout = On": true, "sparseCheckout = false": false, "sparseCheckout = No": false, "sparseCheckout =": false} {
+		dir := repository(t, "f", "1")
+		write(t, dir, ".git/config", read(t, filepath.Join(dir, ".git/config"))+"[core]\n\t"+setting+"\n")
+		if _, made, err := open(t, g, dir).Commit(context.Background(), Commit{Subject: "s"}); made == sparse || (err != nil) != sparse {
+			t.Errorf("%s: Commit() = %v, %v", setting, made, err)
+		}
+	}
 }
 
 // A branch that another process moves at the same time is not overwritten.

@@ -1,10 +1,10 @@
 package git
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,28 +146,33 @@ func (r *Repo) diff(ctx context.Context, base Base, filtersOff, paths []string) 
 // environment, which versions before 2.31 do not.
 const probeKey = "hone.probe"
 
-// filtersOff returns environment variables that disable every content filter in
-// any configuration. It does not use -c, which cuts a filter's name at its
-// first equals sign.
+// filterKeys matches the settings that name content filters, and the probe.
+const filterKeys = `filter\..*|hone\.probe`
+
+// filtersOff asks for these settings, and returns what [filtersOff] does.
 func (r *Repo) filtersOff(ctx context.Context) ([]string, error) {
 	out, err := r.run(ctx, call{
-		args:      []string{"config", "--null", "--name-only", "--get-regexp", `^(filter\..*|hone\.probe)$`},
+		args:      []string{"config", "--null", "--name-only", "--get-regexp", "^(" + filterKeys + ")$"},
 		env:       configEnv([]string{probeKey, "1"}),
 		emptyExit: 1,
 	})
 	if err != nil {
 		return nil, err
 	}
+	return filtersOff(strings.Split(string(out), "\x00"))
+}
+
+// filtersOff returns environment variables that disable every content filter whose
+// settings are among the keys, in any configuration. They do not use -c, which cuts a
+// filter's name at its first equals sign.
+func filtersOff(keys []string) ([]string, error) {
 	var pairs []string
-	probed := false
-	for key := range bytes.SplitSeq(out, []byte{0}) {
-		name, ok := filterName(string(key))
-		if ok {
+	for _, key := range keys {
+		if name, ok := filterName(key); ok {
 			pairs = append(pairs, name+".clean", "", name+".smudge", "", name+".process", "", name+".required", "false")
 		}
-		probed = probed || string(key) == probeKey
 	}
-	if len(pairs) > 0 && !probed {
+	if len(pairs) > 0 && !slices.Contains(keys, probeKey) {
 		return nil, fmt.Errorf("the repository's configuration names content filters, which only git 2.31 or newer can be told not to run: update git")
 	}
 	return configEnv(pairs), nil

@@ -14,15 +14,16 @@ func (r *Repo) Head(ctx context.Context) (id, message string, err error) {
 	if err := checkGitDir(r.dotGit()); err != nil {
 		return "", "", err
 	}
-	id, err = r.runLine(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", "HEAD"}, emptyExit: 1})
-	if err != nil || id == "" {
+	out, err := r.catFile(ctx, "HEAD")
+	if err != nil || string(out) == "HEAD missing\n" {
 		return "", "", err
 	}
-	messages, err := r.messages(ctx, []string{id})
+	id, _, _ = strings.Cut(string(out), " ")
+	message, _, err = nextMessage(out)
 	if err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("read HEAD: %w", err)
 	}
-	return id, messages[0], nil
+	return id, message, nil
 }
 
 // FindCommit returns the id and complete message of the newest commit reachable
@@ -55,20 +56,31 @@ func (r *Repo) FindCommit(ctx context.Context, subject string) (id, message stri
 
 // messages returns the message of each commit, byte for byte.
 func (r *Repo) messages(ctx context.Context, ids []string) ([]string, error) {
-	out, err := r.runOwn(ctx, call{args: []string{"cat-file", "--batch"}, stdin: []byte(strings.Join(ids, "\n"))})
+	out, err := r.catFile(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
 	messages := make([]string, 0, len(ids))
 	for _, id := range ids {
-		var object []byte
-		if object, out, err = nextCommit(out); err != nil {
+		var message string
+		if message, out, err = nextMessage(out); err != nil {
 			return nil, fmt.Errorf("read commit %s: %w", id, err)
 		}
-		_, message, _ := bytes.Cut(object, []byte("\n\n"))
-		messages = append(messages, string(message))
+		messages = append(messages, message)
 	}
 	return messages, nil
+}
+
+// catFile returns git's answers about the objects of several names.
+func (r *Repo) catFile(ctx context.Context, names ...string) ([]byte, error) {
+	return r.runOwn(ctx, call{args: []string{"cat-file", "--batch"}, stdin: []byte(strings.Join(names, "\n"))})
+}
+
+// nextMessage returns the message of the commit in one answer, and what follows it.
+func nextMessage(out []byte) (message string, rest []byte, err error) {
+	object, rest, err := nextCommit(out)
+	_, text, _ := bytes.Cut(object, []byte("\n\n"))
+	return string(text), rest, err
 }
 
 // nextCommit reads one answer of cat-file, "ID commit SIZE", the object and a

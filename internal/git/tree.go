@@ -230,11 +230,12 @@ func addParents(parents map[string]bool, path string) {
 	}
 }
 
-// stage writes the content into the index that env names, and the files'
-// contents into the repository. Git converts line endings as the attributes
+// stage writes the content into the index that env names and that does not exist, and
+// the files' contents into the repository. Git converts line endings as the attributes
 // say.
 func (r *Repo) stage(ctx context.Context, env []string, c content) error {
-	if _, err := r.runOwn(ctx, call{args: []string{"read-tree", "--empty"}, env: env}); err != nil {
+	if len(c.records) == 0 && len(c.files) == 0 {
+		_, err := r.runOwn(ctx, call{args: []string{"read-tree", "--empty"}, env: env})
 		return err
 	}
 	for _, step := range []call{
