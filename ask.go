@@ -111,7 +111,8 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 	if err := json.Unmarshal(sent, &req); err != nil {
 		return history.Replied{}, err
 	}
-	req.Stream, req.Seq, req.Messages = r.Stream, r.Past().Replies(), withCacheMarks(req.Messages)
+	req.Stream, req.Received = r.Stream, r.Received
+	req.Seq, req.Messages = r.Past().Replies(), withCacheMarks(req.Messages)
 	pause := r.Retry.backoff()
 	for n := 0; ; n++ {
 		req.Attempt = n

@@ -49,6 +49,9 @@ type Run struct {
 	HasKey func(content []byte) bool
 	// Stream, if not nil, is given a model's visible text as it arrives.
 	Stream func(text string)
+	// Received, if not nil, is given the size of each part of a model's response as
+	// it arrives; see [model.Request].
+	Received func(bytes int)
 	// OnStart is called once by each process, before it records the run's first
 	// event; nil does nothing. It records the settings of a new run with
 	// [Run.Start]. If it fails, nothing is recorded, and Do returns its error.

@@ -48,6 +48,10 @@ const (
 // An Exchange is for one request; if a client sends several, it records the
 // last response. Its methods are safe for concurrent use.
 type Exchange struct {
+	// Received is called with the size of each part of the response body that is
+	// read; see [Request.Received]. Nil does nothing. Set it before the request.
+	Received func(bytes int)
+
 	parent     context.Context
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
@@ -226,6 +230,9 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), most)])
+	if n > 0 && b.x.Received != nil {
+		b.x.Received(n)
+	}
 	b.x.mu.Lock()
 	defer b.x.mu.Unlock()
 	r := &b.x.response

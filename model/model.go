@@ -59,6 +59,11 @@ type Request struct {
 	// it once, with the entire text. It must return quickly and must not call
 	// the model.
 	Stream func(text string) `json:"-"`
+	// Received, if not nil, is called with the size of each part of the response
+	// as it arrives, also if the part has no visible text. It may be called from
+	// any goroutine and must return quickly. It shows that the server is not silent;
+	// a provider that does not stream need not call it.
+	Received func(bytes int) `json:"-"`
 }
 
 // Reasoning is the effort that a model is asked to spend on thinking.

@@ -69,6 +69,7 @@ func New(c Config) *Model {
 // begins with "claude", otherwise 32,000.
 func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	x := model.NewExchange(ctx, m.config.Timeouts)
+	x.Received = req.Received
 	defer x.Close()
 	r := &reader{onText: req.Stream}
 	if err := m.stream(x, req, r); err != nil {

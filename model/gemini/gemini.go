@@ -72,6 +72,7 @@ func New(c Config) *Model {
 // Generate makes one attempt. See [model.Model].
 func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	x := model.NewExchange(ctx, m.config.Timeouts)
+	x.Received = req.Received
 	defer x.Close()
 	r := newReader(req)
 	if err := m.stream(x, req, r); err != nil {

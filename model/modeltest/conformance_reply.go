@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 
@@ -52,12 +53,17 @@ func streamedReply(t *testing.T, p Provider) {
 	var pieces []string
 	req := question()
 	req.Stream = func(piece string) { pieces = append(pieces, piece) }
+	var received atomic.Int64
+	req.Received = func(bytes int) { received.Add(int64(bytes)) }
 	reply, err := m.Generate(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(pieces, ""); got != text || got != reply.Text() {
 		t.Errorf("streamed %q, reply %q, want %q", got, reply.Text(), text)
+	}
+	if got := received.Load(); p.has(Streaming) && got < int64(len(text)) {
+		t.Errorf("%d bytes were received for a text of %d; if the provider does not stream, Lacks must name Streaming", got, len(text))
 	}
 	if p.has(Streaming) && len(pieces) < 2 {
 		t.Errorf("the text was streamed in %d pieces, want several; if the provider does not stream, Lacks must name Streaming", len(pieces))

@@ -17,6 +17,7 @@ type chatModel struct{ Config }
 
 func (m chatModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	return m.attempt(ctx, m.request(req), func(x *model.Exchange, body []byte) (model.Reply, error) {
+		x.Received = req.Received
 		return m.read(x, req, body)
 	})
 }
