@@ -125,7 +125,7 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 			return history.Replied{}, err
 		}
 		wait := max(pause.NextBackOff(), fault.RetryAfter)
-		if !fault.Temporary() || n+1 >= r.Retry.attempts() || wait > maxWait {
+		if !fault.Temporary() || n+1 >= r.Retry.MaxAttempts() || wait > maxWait {
 			return history.Replied{}, r.retryStop(role, fault, n+1)
 		}
 		if err := r.waitToRetry(ctx, fault, n, wait); err != nil {

@@ -19,7 +19,8 @@ type Retry struct {
 	Most     time.Duration // maximum wait, unless the provider asks for more; 0 means 1 min
 }
 
-func (t Retry) attempts() int {
+// MaxAttempts returns how many attempts a call may have: Attempts, or 6 if that is 0.
+func (t Retry) MaxAttempts() int {
 	if t.Attempts == 0 {
 		return 6
 	}

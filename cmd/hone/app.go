@@ -28,9 +28,11 @@ type app struct {
 	out, err    io.Writer
 	env         func(string) string
 	environ     []string
-	terminal    bool // the user sees the output and can answer questions
-	colour      bool
-	outTerminal bool // stdout is a terminal
+	terminal    bool                       // the user sees the output and can answer questions
+	outTerminal bool                       // stdout is a terminal
+	errSize     func() (columns, rows int) // of the terminal that stderr is; nil if it is none, or cannot move its cursor
+	outColour   render.Colours
+	errColour   render.Colours
 	observer    journal.Observer
 	walls       func() []sandbox.Wall // see harness.Host
 	trust       bool                  // the user typed that the folder's own programs may run

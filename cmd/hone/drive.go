@@ -33,13 +33,16 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	r := built.Run
 	onOut := built.VerboseOut && o.verbose && !o.json && !(a.terminal && a.outTerminal)
-	options := screen.Options{Live: a.terminal && !o.quiet && !onOut, Colour: a.colour,
-		Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns}
+	options := screen.Options{Colour: a.errColour, Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds,
+		Turns: built.Turns, Tokens: r.Limits.Tokens, Attempts: r.Retry.MaxAttempts(), Check: h.Settings().Check, Asking: built.Asking}
+	if a.errSize != nil && !o.quiet && !o.json && !onOut {
+		options.Size = a.errSize
+	}
 	s := screen.New(a.err, options)
 	defer s.Close()
 	questions := s
 	if onOut {
-		options.Colour = false
+		options.Colour = a.outColour
 		s = screen.New(a.out, options)
 		defer s.Close()
 	}
@@ -53,7 +56,9 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 			s.Say("hone: %s", opening)
 		}
 	}
+	stopped := context.AfterFunc(ctx, s.Stopping)
 	end, err = r.Do(ctx, h.Round(built.Round))
+	stopped()
 	s.Close()
 	err = errors.Join(err, h.CloseWalls())
 	a.exit = exitStatus(end.Kind)
@@ -94,14 +99,13 @@ func surviveBrokenPipe() (undo func()) {
 func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen, o outputFlags) {
 	approve := h.Settings().Approve
 	h.Output = s
-	h.Thoughts = func(text string) { fmt.Fprintln(a.results(o), render.Escape(text)) }
+	h.Thoughts = func(text string) { s.Around(func() { fmt.Fprintln(a.results(o), render.Escape(text)) }) }
 	r.Journal.Observe(journal.Observer{After: s.Event})
 	if o.json {
 		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", feedLine(e)) }})
 	}
-	if o.verbose {
-		h.Stream(s.Text)
-	}
+	r.Received = s.Received
+	h.Stream(s.Text)
 	switch {
 	case approve == "all":
 		r.Human = hone.Always{}

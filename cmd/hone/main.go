@@ -19,6 +19,7 @@ import (
 
 	"hone"
 	"hone/harness"
+	"hone/internal/render"
 	"hone/journal"
 	"hone/sandbox"
 )
@@ -41,10 +42,24 @@ func Main(args []string, o journal.Observer, walls func() []sandbox.Wall) int {
 	ctx, stop := interruptContext()
 	defer stop()
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, environ: os.Environ(), observer: o, walls: walls}
-	a.terminal = term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
+	errTerminal := term.IsTerminal(int(os.Stderr.Fd()))
+	a.terminal = term.IsTerminal(int(os.Stdin.Fd())) && errTerminal
 	a.outTerminal = term.IsTerminal(int(os.Stdout.Fd()))
-	a.colour = a.terminal && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"
+	a.outColour, a.errColour = render.HasColours(a.env, a.outTerminal), render.HasColours(a.env, errTerminal)
+	if errTerminal && a.env("TERM") != "dumb" {
+		a.errSize = func() (columns, rows int) { return terminalSize(os.Stderr) }
+	}
 	return a.run(ctx, args)
+}
+
+// terminalSize returns the size of a terminal, or a usual one if the terminal does
+// not know its own.
+func terminalSize(f *os.File) (columns, rows int) {
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 || rows <= 0 {
+		return 80, 24
+	}
+	return columns, rows
 }
 
 // interruptContext returns a context that the first signal cancels, so that the

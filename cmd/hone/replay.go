@@ -96,7 +96,7 @@ func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journa
 		return done, err
 	}
 	r := built.Run
-	s := screen.New(a.err, screen.Options{Whole: true, Colour: a.colour, Get: w.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns})
+	s := screen.New(a.err, screen.Options{Whole: true, Colour: a.errColour, Get: w.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns})
 	defer s.Close()
 	if verbose {
 		r.Journal.Observe(journal.Observer{After: s.Event})

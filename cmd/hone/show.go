@@ -76,7 +76,7 @@ func (a *app) show(f showFlags, ref string) error {
 	if f.json {
 		return a.showJSON(past, f.round)
 	}
-	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.colour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds})
+	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds})
 	defer s.Close()
 	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(modelNames(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
 	return a.showEvents(s, home, past, ownOf(start), f)

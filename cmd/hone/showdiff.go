@@ -28,10 +28,7 @@ func (a *app) showChanges(home *journal.Home, past *history.Past, round int, own
 		if err != nil {
 			return err
 		}
-		if a.colour {
-			text = render.Colour(text)
-		}
-		if _, err := fmt.Fprint(a.out, text); err != nil {
+		if _, err := fmt.Fprint(a.out, a.outColour.Diff(text)); err != nil {
 			return err
 		}
 	}

@@ -1,13 +1,15 @@
 // Package render formats texts and files for the user and for models.
 //
-// For the user, [Escape] makes any text safe to print, and [Diff] shows a
-// change as a unified diff. For a model, [Reader] reads a tree's files and
+// For the user, [Escape] makes any text safe to print, [Diff] shows a change as a
+// unified diff, and [Stat] counts its lines; [Colours] colours a text. For a model, [Reader] reads a tree's files and
 // leaves out what no model may see.
 package render
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -88,39 +90,28 @@ func Diff(path string, before, after []byte) string {
 	return Escape(strings.ReplaceAll(d, "\r\n", "\\r\n"))
 }
 
-// The terminal colours of a diff.
-const (
-	red   = "\x1b[31m"
-	green = "\x1b[32m"
-	cyan  = "\x1b[36m"
-	bold  = "\x1b[1m"
-	dim   = "\x1b[2m"
-	reset = "\x1b[0m"
-)
-
-// Colour adds colours to the lines of a diff.
-func Colour(diff string) string {
-	var b strings.Builder
-	for line := range strings.Lines(diff) {
-		body, end := strings.TrimSuffix(line, "\n"), line[len(strings.TrimSuffix(line, "\n")):]
-		switch {
-		case strings.HasPrefix(body, "---"), strings.HasPrefix(body, "+++"):
-			b.WriteString(bold + body + reset + end)
-		case strings.HasPrefix(body, "@@"):
-			b.WriteString(cyan + body + reset + end)
-		case strings.HasPrefix(body, "+"):
-			b.WriteString(green + body + reset + end)
-		case strings.HasPrefix(body, "-"):
-			b.WriteString(red + body + reset + end)
-		default:
-			b.WriteString(line)
-		}
+// Stat returns how many lines a change adds and removes. For binary contents both
+// are 0.
+func Stat(before, after []byte) (added, removed int) {
+	if !isText(before) || !isText(after) {
+		return 0, 0
 	}
-	return b.String()
+	old := string(before)
+	for _, e := range udiff.Lines(old, string(after)) {
+		added += lineCount(e.New)
+		removed += lineCount(old[e.Start:e.End])
+	}
+	return added, removed
 }
 
-// Dim returns a text in a dim colour.
-func Dim(s string) string { return dim + s + reset }
+// lineCount counts the lines of a text, of which the last may have no end.
+func lineCount(text string) int {
+	n := strings.Count(text, "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		n++
+	}
+	return n
+}
 
 // Bytes formats a size.
 func Bytes(n int64) string {
@@ -133,6 +124,44 @@ func Bytes(n int64) string {
 		return fmt.Sprintf("%d KB", n/1000)
 	}
 	return fmt.Sprintf("%d MB", n/1_000_000)
+}
+
+// Short formats a number with three digits at most: 999, 2.5k, 149k, 5M.
+func Short(n int64) string {
+	unit := 0
+	f := float64(n)
+	for f >= 999.5 && unit < 3 {
+		f, unit = f/1000, unit+1
+	}
+	digits := 0
+	if unit > 0 && f < 9.95 {
+		digits = 1
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', digits, 64), ".0") + [...]string{"", "k", "M", "G"}[unit]
+}
+
+// Duration formats a duration: 0.4s, 41s, 3m10s, 1h02m.
+func Duration(d time.Duration) string {
+	switch s := d.Round(time.Second); {
+	case d < 9950*time.Millisecond:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case s < time.Minute:
+		return fmt.Sprintf("%ds", s/time.Second)
+	case s < time.Hour:
+		return fmt.Sprintf("%dm%02ds", s/time.Minute, s%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+}
+
+// Cost formats a cost in USD; nil means that it is unknown.
+func Cost(usd *float64) string {
+	switch {
+	case usd == nil:
+		return "$?"
+	case *usd > 0 && *usd < 0.995:
+		return fmt.Sprintf("$%.4f", *usd)
+	}
+	return fmt.Sprintf("$%.2f", *usd)
 }
 
 // Tokens formats a number of tokens, with a space between thousands.

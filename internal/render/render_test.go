@@ -4,6 +4,7 @@ import (
 	"hone/workspace"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"hone/internal/render"
@@ -55,7 +56,7 @@ func TestDiff(t *testing.T) {
 	if d := render.Diff("f", []byte{0, 1}, nil); !strings.Contains(d, "binary: 2 bytes before, 0 after") || !strings.Contains(d, "/dev/null") {
 		t.Errorf("a binary file that goes: %q", d)
 	}
-	if c := render.Colour(d); !strings.Contains(c, "\x1b[31m-two\x1b[0m\n") {
+	if c := render.Colours(true).Diff(d); !strings.Contains(c, "\x1b[31m-two\x1b[0m\n") {
 		t.Errorf("colour: %q", c)
 	}
 }
@@ -70,6 +71,65 @@ func TestFigures(t *testing.T) {
 		if got := render.Bytes(n); got != want {
 			t.Errorf("Bytes(%d) = %q", n, got)
 		}
+	}
+}
+
+func TestShortFigures(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1k", 2434: "2.4k", 9949: "9.9k", 9951: "10k", 149_332: "149k", 999_499: "999k", 999_600: "1M", 5_000_000: "5M", 12_345_678: "12M"} {
+		if got := render.Short(n); got != want {
+			t.Errorf("Short(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{400 * time.Millisecond: "0.4s", 9960 * time.Millisecond: "10s", 41 * time.Second: "41s", 190 * time.Second: "3m10s", 62 * time.Minute: "1h02m"} {
+		if got := render.Duration(d); got != want {
+			t.Errorf("Duration(%v) = %q, want %q", d, got, want)
+		}
+	}
+	for usd, want := range map[float64]string{0: "$0.00", 0.0123: "$0.0123", 2.5: "$2.50"} {
+		if got := render.Cost(&usd); got != want {
+			t.Errorf("Cost(%v) = %q, want %q", usd, got, want)
+		}
+	}
+	if got := render.Cost(nil); got != "$?" {
+		t.Errorf("an unknown cost is %q", got)
+	}
+}
+
+func TestStat(t *testing.T) {
+	for _, tt := range []struct {
+		before, after  string
+		added, removed int
+	}{
+		{"", "one\ntwo", 2, 0},
+		{"one\ntwo\n", "one\n2\nthree\n", 2, 1},
+		{"one\n", "", 0, 1},
+		{"\x00", "one\n", 0, 0},
+	} {
+		if added, removed := render.Stat([]byte(tt.before), []byte(tt.after)); added != tt.added || removed != tt.removed {
+			t.Errorf("Stat(%q, %q) = %d, %d, want %d, %d", tt.before, tt.after, added, removed, tt.added, tt.removed)
+		}
+	}
+}
+
+func TestHasColours(t *testing.T) {
+	for _, tt := range []struct {
+		env      map[string]string
+		terminal bool
+		want     render.Colours
+	}{
+		{nil, true, true}, {nil, false, false},
+		{map[string]string{"TERM": "dumb"}, true, false},
+		{map[string]string{"NO_COLOR": "1"}, true, false},
+		{map[string]string{"CLICOLOR_FORCE": "1"}, false, true},
+		{map[string]string{"CLICOLOR_FORCE": "0"}, false, false},
+		{map[string]string{"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, true, false},
+	} {
+		if got := render.HasColours(func(v string) string { return tt.env[v] }, tt.terminal); got != tt.want {
+			t.Errorf("%v, terminal %v: %v", tt.env, tt.terminal, got)
+		}
+	}
+	if got := render.Colours(true).Red("x") + render.Colours(false).Red("y") + render.Colours(true).Dim(""); got != "\x1b[31mx\x1b[0my" {
+		t.Errorf("%q", got)
 	}
 }
 

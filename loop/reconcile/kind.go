@@ -172,7 +172,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	}
 	walls := s.Walls(loop.WallPlan{Protect: l.Rules().Immutable, Later: v.Check == "" && (v.Checker == "" || !v.Walls.Named())})
 	s.SetCheck(walls, func(dir string, w loop.Walls) check.Func { return v.check(s, dir, w) })
-	return loop.Built{Run: r, Round: l.Round}, nil
+	return loop.Built{Run: r, Round: l.Round, Asking: v.Checker != "" && !v.Walls.Named() && s.IO().Terminal != nil}, nil
 }
 
 // loop returns the loop of the settings, without its model.

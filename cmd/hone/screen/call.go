@@ -50,7 +50,7 @@ func (s *Screen) showCall(b history.ToolCall, e history.Event) {
 	}
 	if s.session.turn < e.Step.Turn {
 		s.session.turn = e.Step.Turn
-		s.line("  %s, resumed", s.turnName(b.Role, e.Step.Turn))
+		s.detail("  %s, resumed", s.turnName(b.Role, e.Step.Turn))
 	}
 	s.outputShown = false
 	s.waitFor(s.openCalls())
@@ -117,9 +117,9 @@ func (s *Screen) showResult(c call, e history.Event) {
 		s.line("    ! %s failed: %s", c.name(refusedArgs), reason(r, refusedArgs))
 	case s.o.Quiet:
 	case !known:
-		s.line("    %s: cannot read its result", c.name(lineArgs))
+		s.detail("    %s: cannot read its result", c.name(lineArgs))
 	default:
-		s.line("    %s: %s%s", c.name(lineArgs), outcome(r), durationText(e.Time.Sub(c.at)))
+		s.detail("    %s: %s%s", c.name(lineArgs), outcome(r), durationText(e.Time.Sub(c.at)))
 	}
 	shown := refused || r.Failed && r.Exit == nil && lineCount(r.Text) == 1
 	if s.o.Verbose && !s.o.Quiet && !shown && !s.outputShown {
@@ -204,14 +204,15 @@ func (s *Screen) showStart(text string) {
 	}
 }
 
-// faint prints a line dimmed, if there is color. The line must already be safe
+// faint prints a detail dimmed, if there is color. The line must already be safe
 // to print.
 func (s *Screen) faint(line string) {
-	s.clear()
-	if s.o.Colour {
-		line = render.Dim(line)
+	if s.o.folds() {
+		s.detail("%s", line)
+		return
 	}
-	fmt.Fprintln(s.out, line)
+	s.endLine()
+	s.text.WriteString(s.o.Colour.Dim(line) + "\n")
 }
 
 // showCallName prints the name of a call above its output, because the line of

@@ -19,8 +19,8 @@ func (s *Screen) Event(e journal.Event) { s.Show(history.Decode(e)) }
 // Show shows an event as a line or several, if it is worth one. It passes over an
 // event that it cannot read, because another version of hone wrote it.
 func (s *Screen) Show(e history.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
+	s.spent.note(e)
 	s.trackSession(e)
 	s.showHeading(e)
 	switch p := e.Payload.(type) {
@@ -50,9 +50,10 @@ func (s *Screen) Show(e history.Event) {
 // showHeading prints the heading of a round once, also if an earlier process
 // started the round.
 func (s *Screen) showHeading(e history.Event) {
-	if e.Step != nil && e.Step.Round > s.round && !s.o.Quiet {
-		s.round = e.Step.Round
-		s.line("round %d of %d", s.round, max(s.o.Rounds, s.round))
+	before := s.round.number
+	s.trackRound(e)
+	if s.round.number > before && !s.o.Quiet && !s.o.folds() {
+		s.line("round %d of %d", s.round.number, s.maxRounds())
 	}
 }
 
@@ -79,17 +80,22 @@ func (s *Screen) showProgress(e history.Event) {
 	case history.Served:
 		s.showServer(p)
 	case history.Question:
+		s.asking = true
 		s.waitFor("")
 	case history.Answer:
+		s.asking = false
 		s.waitFor(s.openCalls())
 	case history.CheckBegun:
-		s.outputShown = false
-		s.waitFor("checking")
+		s.outputShown, s.asking = false, s.o.Asking
+		s.waitFor(strings.TrimSpace("checking  " + s.o.Check))
 	case history.Checked:
+		s.asking = false
 		s.showCheck(p, e.Step.Name == "prove")
 	case history.End, history.Resumed:
+		s.asking = false
 		s.waitFor("")
 		s.reportOpenCalls()
+		s.cutRound()
 	}
 }
 
@@ -169,21 +175,22 @@ func (s *Screen) showPaths(paths []string) {
 }
 
 func (s *Screen) showRetry(r history.Retried) {
-	s.line("  ! %s; trying again in %s", r.Error, time.Duration(r.Wait)*time.Millisecond)
-	s.waitFor("waiting before another attempt")
+	wait := (time.Duration(r.Wait) * time.Millisecond).Round(100 * time.Millisecond)
+	s.detail("  ! %s; trying again in %s", r.Error, wait.String())
+	s.waitToRetry(r)
 }
 
 // showChange shows the outcome of an edit, indented by in.
 func (s *Screen) showChange(c history.Changed, in string) {
 	switch c.Ruling {
 	case workspace.Allow:
-		s.session.files[c.Path] = true
+		s.addChange(c.Path, c.Before.Digest, c.After.Digest)
 		if !s.o.Quiet {
-			s.line("%s%s %s%s", in, verb(c), c.Path, changeSize(c))
+			s.detail("%s%s %s%s", in, verb(c), c.Path, changeSize(c))
 		}
 	case workspace.Drop:
 		if !s.o.Quiet {
-			s.line("%s= %s: %s", in, c.Path, c.Reason)
+			s.detail("%s= %s: %s", in, c.Path, c.Reason)
 		}
 	case workspace.Declined, workspace.Pending, workspace.Unread:
 		s.line("%s! %s is not changed: %s", in, c.Path, c.Reason)
@@ -205,12 +212,16 @@ func editName(c history.Changed) string {
 	return path
 }
 
-// showDecision shows why a reply was not used, so that the check did not run.
-// Quiet shows only the findings that remain at the end.
+// showDecision shows why a reply was not used, so that the check did not run. On a
+// terminal it folds the round. Quiet shows only the findings that remain at the end.
 func (s *Screen) showDecision(st hone.State) {
 	defer clear(s.logs)
-	if s.o.Quiet {
+	switch {
+	case s.o.Quiet:
 		s.showRemaining(st)
+		return
+	case s.o.folds():
+		s.foldRound(st)
 		return
 	}
 	for _, f := range st.RoundFindings() {
@@ -297,31 +308,32 @@ func (s *Screen) showCheck(c history.Checked, copied bool) {
 	if n == 0 {
 		found = "nothing"
 	}
-	s.line("  the check%s found %s, after %s", where, found, c.Took.Round(100*time.Millisecond))
+	s.detail("  the check%s found %s, after %s", where, found, c.Took.Round(100*time.Millisecond))
 	for _, f := range c.Findings {
 		if s.outputShown && !f.Broken && (f.Source == check.SourceBuild || f.Source == check.SourceCommand) {
-			s.line("    - %s failed; see its output above", f.Source)
+			s.detail("    - %s failed; see its output above", f.Source)
 			continue
 		}
-		s.showFinding(f)
+		s.printFinding(s.detail, f)
 	}
 	for _, f := range c.Flaky {
 		f.Text = "(flaky: not reproduced, does not count) " + f.Text
-		s.showFinding(f)
+		s.printFinding(s.detail, f)
 	}
 }
 
-func (s *Screen) showFinding(f check.Finding) {
+func (s *Screen) showFinding(f check.Finding) { s.printFinding(s.line, f) }
+
+func (s *Screen) printFinding(print func(string, ...any), f check.Finding) {
 	where := f.Source
 	if f.File != "" {
 		where += ", " + f.File
 	}
-	s.lines("    - "+render.Line(where)+": ", "      ", f.Text)
+	s.printLines(print, "    - "+render.Line(where)+": ", "      ", f.Text)
 }
 
 // Finding shows one finding.
 func (s *Screen) Finding(f check.Finding) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.showFinding(f)
 }

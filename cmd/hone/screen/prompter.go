@@ -97,20 +97,15 @@ func answer(line string) (a hone.Answer, err error, known bool) {
 
 func (p *Prompter) show(q hone.Question) {
 	s := p.screen
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clear()
-	d := render.Diff(render.Line(q.Path), q.Old, q.New)
-	if s.o.Colour {
-		d = render.Colour(d)
-	}
-	fmt.Fprintf(s.out, "\n%s\n", d)
+	defer s.lock()()
+	s.endLine()
+	s.asking = true
+	fmt.Fprintf(&s.text, "\n%s\n", s.o.Colour.Diff(render.Diff(render.Line(q.Path), q.Old, q.New)))
 }
 
 func (p *Prompter) prompt(q hone.Question) {
 	s := p.screen
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	verb := "Change"
 	switch {
 	case q.Delete:
@@ -122,5 +117,5 @@ func (p *Prompter) prompt(q hone.Question) {
 	if q.More > 0 {
 		more = fmt.Sprintf(" (%d more questions)", q.More)
 	}
-	fmt.Fprintf(s.out, "%s %s? Approval is needed because %s.%s [y/n/a/q] ", verb, render.Line(q.Path), render.Line(q.Reason), more)
+	fmt.Fprintf(&s.text, "%s %s? Approval is needed because %s.%s [y/n/a/q] ", verb, render.Line(q.Path), render.Line(q.Reason), more)
 }

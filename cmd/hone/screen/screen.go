@@ -1,6 +1,6 @@
-// Package screen shows a run to the user as plain lines. On a terminal it adds a
-// status line that it redraws in place while the run waits for something. It
-// reads the events of a run and does not depend on any loop.
+// Package screen shows a run to the user. Not on a terminal it prints plain lines. On
+// a terminal it folds each round to one line, and keeps a few lines below it that say
+// what is going on. It reads the events of a run and does not depend on any loop.
 //
 // It escapes control characters in every text from a model, a checker or a file.
 package screen
@@ -17,16 +17,20 @@ import (
 
 // Options select what is shown and how.
 type Options struct {
-	// Live draws the status line. It needs a terminal.
-	Live bool
-	// Colour colors diffs and dims streamed text.
-	Colour bool
+	// Size returns the size of the terminal that the screen writes to, which may
+	// change. Nil means that it is not a terminal, or that plain lines are wanted.
+	Size func() (columns, rows int)
+	// Colour colors diffs, marks and times.
+	Colour render.Colours
 	// Verbose shows the model's text, the start of tool output, and complete
-	// findings. Quiet shows only refusals, notices and the findings that remain
-	// at the end.
+	// findings; rounds are not folded. Quiet shows only refusals, notices and the
+	// findings that remain at the end.
 	Verbose, Quiet bool
 	// Whole shows complete findings and lists, as Verbose does.
 	Whole bool
+	// Asking means that a check may ask the user at the terminal: then nothing is drawn
+	// while it runs, and its output is not folded.
+	Asking bool
 	// Get reads an object of the run: the contents of a refused edit, or the
 	// long arguments or result of a call. If it is nil, these are not shown.
 	Get func(object string) ([]byte, error)
@@ -38,9 +42,18 @@ type Options struct {
 	// Turns is the maximum number of turns in a session, by role. The maximum is
 	// not shown for a role that is missing or has 0.
 	Turns map[string]int
+	// Tokens is the maximum number of tokens, and Attempts that of attempts at a model
+	// call; 0 is not shown.
+	Tokens   int64
+	Attempts int
+	// Check is the command of the check; empty if it has none.
+	Check string
 }
 
 func (o Options) whole() bool { return o.Whole || o.Verbose }
+
+// folds reports whether finished rounds fold to one line.
+func (o Options) folds() bool { return o.Size != nil && !o.whole() && !o.Quiet }
 
 // Screen writes lines. Its methods may be called from several goroutines.
 type Screen struct {
@@ -48,8 +61,11 @@ type Screen struct {
 
 	mu          sync.Mutex
 	out         io.Writer
-	wait        waiting
-	round       int             // the last round with a heading
+	region      *region         // nil unless there is a terminal
+	text        strings.Builder // printed since the last flush
+	now         activity
+	round       round
+	undecided   int             // the first round that is not decided
 	outputShown bool            // the output of the running check or call was shown
 	outputBytes int             // of the running check or call
 	session     session         // the current one
@@ -59,41 +75,40 @@ type Screen struct {
 	logs        map[string]bool // shown in this round
 	requestTime time.Time       // of the last request
 	streaming   bool            // the model's text is being shown, and its line has not ended
+	asking      bool            // the user is asked
+	spent       spending
+	closed      bool
 	closing     chan struct{}
 	closeOnce   sync.Once
 	done        sync.WaitGroup
 }
 
-// waiting is the content of the status line; the zero value shows nothing.
-type waiting struct {
-	what  string
-	since time.Time
-	drawn bool
-}
-
 // New returns a screen that writes to out until it is closed.
 func New(out io.Writer, o Options) *Screen {
 	s := &Screen{o: o, out: out, session: session{files: map[string]bool{}}, logs: map[string]bool{}, closing: make(chan struct{})}
-	if o.Live {
+	if o.Size != nil {
+		s.region = &region{out: out, size: o.Size}
 		s.done.Go(s.tick)
 	}
 	return s
 }
 
-// Close removes the status line, and prints which calls have no result. It may
-// be called more than once.
+// Close removes the live lines, and prints which calls have no result. It may be
+// called more than once.
 func (s *Screen) Close() {
 	s.closeOnce.Do(func() {
-		s.mu.Lock()
+		unlock := s.lock()
+		s.endLine()
 		s.waitFor("")
 		s.reportOpenCalls()
-		s.mu.Unlock()
+		s.closed = true
+		unlock()
 		close(s.closing)
 		s.done.Wait()
 	})
 }
 
-// tick redraws the status line until the screen is closed.
+// tick redraws the live lines until the screen is closed.
 func (s *Screen) tick() {
 	t := time.NewTicker(100 * time.Millisecond)
 	defer t.Stop()
@@ -102,85 +117,114 @@ func (s *Screen) tick() {
 		case <-s.closing:
 			return
 		case <-t.C:
-			s.mu.Lock()
-			s.draw()
-			s.mu.Unlock()
+			s.lock()()
 		}
 	}
 }
 
-// The terminal must not wrap the status line, because a wrapped line could not
-// be erased. Only the terminal knows its own width and that of each character,
-// so it cuts the line off.
-const (
-	noWrap = "\x1b[?7l"
-	wrap   = "\x1b[?7h"
-)
-
-var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-
-func (s *Screen) draw() {
-	if s.wait.what == "" || s.streaming {
-		return
+// lock locks the screen. The function that it returns shows what was printed since,
+// and unlocks it.
+func (s *Screen) lock() (unlock func()) {
+	s.mu.Lock()
+	return func() {
+		s.flush()
+		s.mu.Unlock()
 	}
-	took := time.Since(s.wait.since)
-	frame := spinner[int(took/(100*time.Millisecond))%len(spinner)]
-	fmt.Fprintf(s.out, "\r\x1b[K"+noWrap+"  %c %s %s"+wrap, frame, took.Round(time.Second), s.wait.what)
-	s.wait.drawn = true
 }
 
-// waitFor shows what in the status line; an empty text removes the line.
-func (s *Screen) waitFor(what string) {
-	s.clear()
-	s.wait = waiting{what: render.Line(what), since: time.Now()}
+// flush writes what was printed, and redraws the live lines.
+func (s *Screen) flush() {
+	text := s.text.String()
+	s.text.Reset()
+	switch {
+	case s.region != nil:
+		columns, rows := s.o.Size()
+		s.region.update(text, s.liveLines(time.Now(), columns, rows))
+	case text != "":
+		_, _ = io.WriteString(s.out, text)
+	}
 }
 
-func (s *Screen) clear() {
+// Around calls print, which writes to the terminal by itself, while no live lines are
+// drawn. It must write complete lines.
+func (s *Screen) Around(print func()) {
+	defer s.lock()()
+	s.endLine()
+	if s.region != nil {
+		s.region.update(s.text.String(), nil)
+		s.text.Reset()
+	}
+	print()
+}
+
+// endLine ends the line of a model's text.
+func (s *Screen) endLine() {
 	if s.streaming {
-		fmt.Fprintln(s.out)
+		s.text.WriteByte('\n')
 		s.streaming = false
-	}
-	if s.wait.drawn {
-		fmt.Fprint(s.out, "\r\x1b[K")
-		s.wait.drawn = false
 	}
 }
 
 // Say prints a line that belongs to no event.
 func (s *Screen) Say(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.line(format, args...)
 }
 
 // line prints one line, with the control characters of its arguments escaped.
 func (s *Screen) line(format string, args ...any) {
-	s.clear()
+	s.endLine()
+	s.text.WriteString(lineText(format, args) + "\n")
+}
+
+// lineText formats a line, with the control characters of its arguments escaped.
+func lineText(format string, args []any) string {
 	for i, a := range args {
 		if text, ok := a.(string); ok {
 			args[i] = render.Line(text)
 		}
 	}
-	fmt.Fprintf(s.out, format+"\n", args...)
+	return fmt.Sprintf(format, args...)
 }
+
+// detail prints a line that is folded with its round.
+func (s *Screen) detail(format string, args ...any) {
+	if !s.o.folds() {
+		s.line(format, args...)
+		return
+	}
+	s.round.details = append(s.round.details, lineText(format, args))
+	if n := len(s.round.details); n > maxDetails {
+		s.round.details = s.round.details[n-maxDetails:]
+	}
+}
+
+// maxDetails is the number of lines of a round that are shown until they are folded.
+const maxDetails = 4
 
 // Text shows the model's text as it arrives.
 func (s *Screen) Text(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.text += int64(len(text))
 	if !s.o.Verbose || s.o.Quiet {
 		return
 	}
+	s.streaming = true
+	s.text.WriteString(s.o.Colour.Dim(render.Escape(text)))
+	s.flush()
+}
+
+// Received notes that so many bytes of a model's response have arrived.
+func (s *Screen) Received(bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.streaming {
-		s.clear()
-		s.streaming = true
-	}
-	text = render.Escape(text)
-	if s.o.Colour {
-		text = render.Dim(text)
-	}
-	fmt.Fprint(s.out, text)
+	s.now.received += int64(bytes)
+	s.now.heard = time.Now()
 }
+
+// Stopping says that the run stops, because the user has interrupted it.
+func (s *Screen) Stopping() { s.Say("stopping…, ^C again ends now") }
 
 // maxLiveOutput is the maximum number of bytes of one command's output that are
 // shown while it runs.
@@ -193,19 +237,33 @@ func (s *Screen) Write(b []byte) (int, error) {
 	if s.o.Quiet {
 		return len(b), nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if s.o.folds() && !s.o.Asking {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.now.output = lastLine(string(b), s.now.output)
+		return len(b), nil
+	}
+	defer s.lock()()
 	text := s.visibleOutput(b)
 	if text == "" {
 		return len(b), nil
 	}
-	s.clear()
+	s.endLine()
 	s.showCallName()
 	s.outputShown = true
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(s.out, "  | %s\n", render.Line(strings.TrimRight(line, "\r\n")))
+		fmt.Fprintf(&s.text, "  | %s\n", render.Line(strings.TrimRight(line, "\r\n")))
 	}
 	return len(b), nil
+}
+
+// lastLine returns the last line of a text that is not empty, or else another line.
+func lastLine(text, otherwise string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return otherwise
+	}
+	return text[strings.LastIndexAny(text, "\r\n")+1:]
 }
 
 // visibleOutput returns the part of b that is shown, as the next output of a
@@ -225,19 +283,33 @@ func (s *Screen) visibleOutput(b []byte) string {
 	return string(b[:room]) + "\n[more output is not shown]"
 }
 
-// findingLines is the number of lines of a finding that are shown by default.
-const findingLines = 8
+// The number of lines of a text that are shown by default: its first lines, which say
+// what failed, and its end, which says why.
+const (
+	headLines = 3
+	tailLines = 8
+)
 
 // lines shows a text of several lines, shortened unless the screen shows
 // everything.
 func (s *Screen) lines(head, indent, text string) {
+	s.printLines(s.line, head, indent, text)
+}
+
+func (s *Screen) printLines(print func(string, ...any), head, indent, text string) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	s.line("%s%s", head, lines[0])
-	for i, line := range lines[1:] {
-		if left := len(lines) - 1 - i; i+1 >= findingLines && left > 1 && !s.o.whole() {
-			s.line("%s[%d more lines: hone show last]", indent, left)
-			return
+	omitted := len(lines) - headLines - tailLines
+	if omitted <= 1 || s.o.whole() {
+		omitted = 0
+	}
+	for i, line := range lines {
+		switch {
+		case i == 0:
+			print("%s%s", head, line)
+		case omitted > 0 && i == headLines:
+			print("%s[%d lines omitted: hone show last]", indent, omitted)
+		case i < headLines || i >= headLines+omitted:
+			print("%s%s", indent, line)
 		}
-		s.line("%s%s", indent, line)
 	}
 }

@@ -162,41 +162,6 @@ func TestQuietShowsWhatOneMustKnow(t *testing.T) {
 	}
 }
 
-// TestGrowingLine: the status line is drawn only on a terminal, and erased
-// before any other line.
-func TestGrowingLine(t *testing.T) {
-	ask := journal.Entry{Type: "ask", Phase: journal.Begin, Step: at(1, "editor"), Payload: history.Asked{Model: "a/b", Bytes: 400}}
-	out := newBuffer()
-	s := screen.New(out, screen.Options{Live: true})
-	feed(t, s, ask)
-	for !strings.Contains(out.String(), "waiting for a/b") {
-		<-out.writes
-	}
-	s.Say("another line")
-	s.Close()
-	text := out.String()
-	_, after, _ := strings.Cut(text, "waiting for a/b")
-	erased, _, ok := strings.Cut(after, "another line\n")
-	if !ok || !strings.HasSuffix(erased, "\r\x1b[K") {
-		t.Errorf("the line was not erased before another: %q", text)
-	}
-	if !strings.HasSuffix(text, "another line\n") && !strings.HasSuffix(text, "\r\x1b[K") {
-		t.Errorf("the line was not erased at the end: %q", text)
-	}
-	s.Close()
-	if out.String() != text {
-		t.Error("a closed screen was written to")
-	}
-
-	plain := newBuffer()
-	s = screen.New(plain, screen.Options{})
-	feed(t, s, ask)
-	s.Close()
-	if strings.Contains(plain.String(), "waiting") || strings.ContainsAny(plain.String(), "\r\x1b") {
-		t.Errorf("not on a terminal: %q", plain.String())
-	}
-}
-
 func TestTextIsShownWithVerboseAlone(t *testing.T) {
 	for _, test := range []struct {
 		o    screen.Options
@@ -221,7 +186,7 @@ func TestTextIsShownWithVerboseAlone(t *testing.T) {
 
 func TestFindingIsCutUnlessVerbose(t *testing.T) {
 	f := check.Finding{Source: "checker", File: "a", Text: strings.Repeat("line\n", 20)}
-	for verbose, want := range map[bool]int{false: 8, true: 20} {
+	for verbose, want := range map[bool]int{false: 11, true: 20} {
 		out := newBuffer()
 		s := screen.New(out, screen.Options{Verbose: verbose})
 		s.Finding(f)
@@ -229,7 +194,7 @@ func TestFindingIsCutUnlessVerbose(t *testing.T) {
 		if got := strings.Count(out.String(), "line\n"); got != want {
 			t.Errorf("verbose %v: %d lines, want %d:\n%s", verbose, got, want, out.String())
 		}
-		if strings.Contains(out.String(), "more lines: hone show last]") == verbose {
+		if strings.Contains(out.String(), "lines omitted: hone show last]") == verbose {
 			t.Errorf("verbose %v: the omitted lines are reported wrongly:\n%s", verbose, out.String())
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Screen) endCommand(e history.Event) {
 	case r.Said != "":
 		s.showReport(name+": ", r)
 	case took >= longCommand:
-		s.line("  %s", name)
+		s.detail("  %s", name)
 	}
 }
 
@@ -71,7 +71,7 @@ func (s *Screen) showReport(head string, t history.Report) {
 	if t.Log != "" {
 		mark = "  ! "
 	}
-	s.lines(mark+head, "    ", t.Said)
+	s.printLines(s.detail, mark+head, "    ", t.Said)
 	if t.Log == "" {
 		return
 	}
@@ -91,11 +91,11 @@ func (s *Screen) showReport(head string, t history.Report) {
 func (s *Screen) showServer(v history.Served) {
 	switch {
 	case v.What == history.Up && s.command == nil:
-		s.line("  the server is up at %s", v.URL)
+		s.detail("  the server is up at %s", v.URL)
 	case v.What == history.Reached && v.Requests <= 1:
-		s.line("    the server was reached")
+		s.detail("    the server was reached")
 	case v.What == history.Down:
-		s.line("  the server was stopped")
+		s.detail("  the server was stopped")
 	}
 }
 
@@ -126,12 +126,12 @@ func (s *Screen) showChanged(manifest string) {
 	}
 	deltas := slices.DeleteFunc(was.Diff(now), func(d workspace.Delta) bool { return s.o.Own != nil && s.o.Own(d.Path) })
 	for i, d := range deltas {
-		s.session.files[d.Path] = true
+		s.addChange(d.Path, d.Before.Digest, d.After.Digest)
 		switch {
 		case i == maxListed && len(deltas) > maxListed+1 && !s.o.whole():
-			s.line("    [%s changed: hone show last]", render.Count(len(deltas)-i, "more file"))
+			s.detail("    [%s changed: hone show last]", render.Count(len(deltas)-i, "more file"))
 		case i < maxListed || len(deltas) == maxListed+1 || s.o.whole():
-			s.line("    %s", deltaText(d))
+			s.detail("    %s", deltaText(d))
 		}
 	}
 }

@@ -271,24 +271,20 @@ func TestAgentSession(t *testing.T) {
 	}
 }
 
-// TestGrowingLineOfSteps: the status line names the step, or the agent and its
-// usage so far.
-func TestGrowingLineOfSteps(t *testing.T) {
+// TestLiveSteps: the live lines name the step, or the agent and its usage so far.
+func TestLiveSteps(t *testing.T) {
 	agent := journal.Entry{Type: "ask", Phase: journal.Begin, Step: &journal.Identity{Round: 1, Session: 1, Turn: 1, Name: "builder"}, Payload: history.Asked{Role: "builder", Model: "command/toy", Command: true}}
 	cost := 0.5
 	for want, entries := range map[string][]journal.Entry{
-		"health check":             {begun("health check")},
-		"builder works":            {agent},
-		"builder: waiting for a/b": {{Type: "ask", Phase: journal.Begin, Step: at(1, "builder"), Payload: history.Asked{Role: "builder", Model: "a/b"}}},
+		"health check":           {begun("health check")},
+		"checking  go vet ./...": {{Type: "check", Phase: journal.Begin, Step: at(1, "check")}},
+		"builder works":          {agent},
+		"b, builder, turn 1/60":  {{Type: "ask", Phase: journal.Begin, Step: at(1, "builder"), Payload: history.Asked{Role: "builder", Model: "a/b"}}},
 		"builder works, 1 call to models, 1 200 tokens, $0.5000": {agent, {Type: "commit", Payload: history.Commit{Tokens: 1200, Cost: &cost, Basis: "provider"}}},
 	} {
-		out := newBuffer()
-		s := screen.New(out, screen.Options{Live: true})
-		feed(t, s, entries...)
-		for !strings.Contains(out.String(), "0s "+want+"\x1b[?7h") {
-			<-out.writes
+		if got := live(t, screen.Options{Check: "go vet ./...", Turns: map[string]int{"builder": 60}}, entries...); !strings.Contains(got, " "+want+"  0s") {
+			t.Errorf("%q is not shown:\n%s", want, got)
 		}
-		s.Close()
 	}
 }
 

@@ -54,10 +54,10 @@ func (s *Screen) endSession(round, number int) {
 	}
 	s.waitFor("")
 	if left.agent {
-		s.line("  %s, total: %s changed%s, in %s", left.role, render.Count(len(left.files), "file"), left.usage(), left.duration())
+		s.detail("  %s, total: %s changed%s, in %s", left.role, render.Count(len(left.files), "file"), left.usage(), left.duration())
 		return
 	}
-	s.line("  %s, total: %s, %s%s, %s changed, %s tokens%s, in %s", left.role, render.Count(left.turn, "turn"), render.Count(left.calls, "call"),
+	s.detail("  %s, total: %s, %s%s, %s changed, %s tokens%s, in %s", left.role, render.Count(left.turn, "turn"), render.Count(left.calls, "call"),
 		left.failures(), render.Count(len(left.files), "file"), render.Tokens(left.tokens), left.price(left.cost), left.duration())
 }
 
@@ -112,8 +112,8 @@ func (s *Screen) addAttempt(c history.Commit) {
 		s.session.cost += *c.Cost
 		s.session.turnCost += *c.Cost
 	}
-	if s.session.agent && s.wait.what != "" {
-		s.wait.what = render.Line(s.session.role + " works" + s.session.usage())
+	if s.session.agent && s.now.what != "" {
+		s.now.what = render.Line(s.session.role + " works" + s.session.usage())
 	}
 }
 
@@ -124,25 +124,18 @@ func (s *Screen) showRequest(a history.Asked, turn int) {
 	switch {
 	case a.Command:
 		s.session.complete, s.session.agent, s.before = true, true, a.Manifest
-		s.line("  %s works: %s, prompt of %s", a.Role, a.Model, render.Bytes(a.Bytes))
+		s.detail("  %s works: %s, prompt of %s", a.Role, a.Model, render.Bytes(a.Bytes))
 		s.waitFor(a.Role + " works")
 		return
 	case turn <= 1:
 		s.session.complete = true
-		s.line("  asking %s: %s, about %s tokens", a.Model, render.Bytes(a.Bytes), render.Tokens(a.Bytes/4))
-		s.waitFor(rolePrefix(a.Role) + "waiting for " + a.Model)
-		return
+		s.detail("  asking %s: %s, about %s tokens", a.Model, render.Bytes(a.Bytes), render.Tokens(a.Bytes/4))
 	}
-	s.waitFor(fmt.Sprintf("waiting for %s, %s tokens so far%s", s.turnName(a.Role, turn), render.Tokens(s.session.tokens), s.session.price(s.session.cost)))
-}
-
-// rolePrefix returns the prefix of a line about a role; empty if the role is
-// unknown.
-func rolePrefix(role string) string {
-	if role == "" {
-		return ""
+	of := a.Role
+	if turn > 1 || s.o.Turns[a.Role] > 0 {
+		of = s.turnName(a.Role, max(1, turn))
 	}
-	return role + ": "
+	s.waitForModel(a.Model, of)
 }
 
 // turnName returns the name of a turn, with the maximum if it is known.
@@ -161,18 +154,18 @@ func (s *Screen) showReply(r history.Replied, turn int, took time.Duration) {
 	summary := fmt.Sprintf("reply of %s in %s", render.Bytes(int64(r.Bytes)), took)
 	switch {
 	case s.session.agent || r.Request != "": // r.Request is set for a session that was cut off and started again
-		s.line("  %s: %s%s", r.Role, summary, usageText(r.Usage))
+		s.detail("  %s: %s%s", r.Role, summary, usageText(r.Usage))
 	case turn <= 1 && r.Finish != model.Calls && s.o.Turns[r.Role] == 0:
-		s.line("  %s%s", summary, usageText(r.Usage))
+		s.detail("  %s%s", summary, usageText(r.Usage))
 	case r.Finish == model.Calls:
 		s.session.turn = turn
-		s.line("  %s: %s%s%s", s.turnName(r.Role, turn), took.String(), usageText(r.Usage), s.session.price(s.session.turnCost))
+		s.detail("  %s: %s%s%s", s.turnName(r.Role, turn), took.String(), usageText(r.Usage), s.session.price(s.session.turnCost))
 	default:
 		s.session.turn = turn
-		s.line("  %s: %s%s%s", s.turnName(r.Role, turn), summary, usageText(r.Usage), s.session.price(s.session.turnCost))
+		s.detail("  %s: %s%s%s", s.turnName(r.Role, turn), summary, usageText(r.Usage), s.session.price(s.session.turnCost))
 	}
 	if !r.Finish.Normal() {
-		s.line("  ! the reply is incomplete: %s", finishReason(r))
+		s.detail("  ! the reply is incomplete: %s", finishReason(r))
 	}
 }
 

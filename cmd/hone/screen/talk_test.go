@@ -289,53 +289,14 @@ func TestHostileConversation(t *testing.T) {
 	}
 }
 
-// terminal returns what a terminal of a given width shows for the bytes written.
-func terminal(written string, width int) string {
-	lines, col, wraps := []string{""}, 0, true
-	put := func(r rune) {
-		if col == width && wraps {
-			lines, col = append(lines, ""), 0
-		}
-		row := []rune(lines[len(lines)-1])
-		at := min(col, width-1)
-		for len(row) <= at {
-			row = append(row, ' ')
-		}
-		row[at] = r
-		lines[len(lines)-1], col = string(row), at+1
-	}
-	controls := regexp.MustCompile(`^\x1b\[(\?7[lh]|K|[02]m)`)
-	for rest := written; rest != ""; {
-		switch code := controls.FindString(rest); {
-		case code != "":
-			rest = rest[len(code):]
-			switch code {
-			case "\x1b[?7l", "\x1b[?7h":
-				wraps = code == "\x1b[?7h"
-			case "\x1b[K":
-				lines[len(lines)-1] = string([]rune(lines[len(lines)-1])[:min(col, width)])
-			}
-		case rest[0] == '\r':
-			rest, col = rest[1:], 0
-		case rest[0] == '\n':
-			rest, lines, col = rest[1:], append(lines, ""), 0
-		default:
-			r := []rune(rest[:min(len(rest), 4)])[0]
-			put(r)
-			rest = rest[len(string(r)):]
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// TestNarrowTerminal: on a terminal of any width the status line is erased
+// TestNarrowTerminal: on a terminal of any width the live lines are erased
 // completely.
 func TestNarrowTerminal(t *testing.T) {
 	for _, width := range []int{10, 40, 200} {
 		live, plain := newBuffer(), newBuffer()
-		o := screen.Options{Rounds: 1}
+		o := screen.Options{Rounds: 1, Verbose: true}
 		s := screen.New(plain, o)
-		o.Live = true
+		o.Size = size(width, 24)
 		p := everyday()
 		p.screens = []*screen.Screen{screen.New(live, o), s}
 		tools := p.tools
@@ -344,7 +305,7 @@ func TestNarrowTerminal(t *testing.T) {
 			bash := &list[len(list)-1]
 			run := bash.Run
 			bash.Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
-				for !strings.Contains(live.String(), "bash go test ./...\x1b[?7h") {
+				for !strings.Contains(live.String(), "bash g") {
 					<-live.writes
 				}
 				return run(ctx, in)
@@ -361,9 +322,9 @@ func TestNarrowTerminal(t *testing.T) {
 	}
 }
 
-// TestGrowingLineOfCalls: the status line names the running calls, also after a
-// question, and without control characters.
-func TestGrowingLineOfCalls(t *testing.T) {
+// TestLiveCalls: the live lines name the running calls, also after a question, and
+// without control characters.
+func TestLiveCalls(t *testing.T) {
 	begun := func(call int, name, args string) journal.Entry {
 		return journal.Entry{Type: "tool", Phase: journal.Begin, Step: &journal.Identity{Round: 1, Session: 1, Turn: 1, Call: call, Name: "tool"},
 			Payload: history.ToolCall{Role: "executor", Tool: name, Args: args}}
@@ -375,17 +336,13 @@ func TestGrowingLineOfCalls(t *testing.T) {
 		entries []journal.Entry
 		want    string
 	}{
-		{[]journal.Entry{{Type: "ask", Phase: journal.Begin, Step: at(1, "executor"), Payload: history.Asked{Model: evil}}}, "waiting for " + safe},
+		{[]journal.Entry{{Type: "ask", Phase: journal.Begin, Step: at(1, "executor"), Payload: history.Asked{Model: evil}}}, safe + "  0s"},
 		{[]journal.Entry{begun(1, "read", `{"path": "a"}`), begun(2, "read", `{"path": "b"}`)}, "2 calls: read a · read b"},
 		{[]journal.Entry{begun(1, evil, evil), asked, answered}, safe + " " + safe},
 	} {
-		out := newBuffer()
-		s := screen.New(out, screen.Options{Live: true})
-		feed(t, s, tt.entries...)
-		for !strings.Contains(out.String(), "0s "+tt.want+"\x1b[?7h") {
-			<-out.writes
+		if got := live(t, screen.Options{}, tt.entries...); !strings.Contains(got, tt.want) {
+			t.Errorf("%q is not shown:\n%s", tt.want, got)
 		}
-		s.Close()
 	}
 }
 

@@ -1,0 +1,168 @@
+package screen
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"hone/history"
+	"hone/internal/render"
+)
+
+// activity is what the run does now; the zero value is nothing.
+type activity struct {
+	what   string // safe to print; empty shows nothing
+	since  time.Time
+	output string // the last line of a command's output
+
+	model    bool  // it waits for a model's reply
+	received int64 // bytes of it
+	text     int64 // bytes of visible text in it
+	heard    time.Time
+	try      int       // the number of the attempt, if it is not the first
+	until    time.Time // when that attempt is made
+	why      string    // why the one before it failed
+}
+
+// spending is what the run has used so far.
+type spending struct {
+	known  bool // an event said so
+	use    history.Usage
+	active time.Duration // until the last event
+	at     time.Time     // when that arrived
+}
+
+// waitFor shows what the run waits for; an empty text shows nothing.
+func (s *Screen) waitFor(what string) {
+	s.now = activity{what: render.Line(what), since: time.Now()}
+}
+
+// waitForModel shows that the run waits for a model's reply.
+func (s *Screen) waitForModel(name, turn string) {
+	if turn != "" {
+		turn = ", " + turn
+	}
+	s.waitFor(path.Base(name) + turn)
+	s.now.model = true
+}
+
+// waitToRetry shows the wait before another attempt, and then that attempt.
+func (s *Screen) waitToRetry(r history.Retried) {
+	next := time.Now().Add(time.Duration(r.Wait) * time.Millisecond)
+	s.now = activity{what: s.now.what, model: true, since: next, try: r.Attempt + 2, until: next, why: render.Line(r.Error)}
+}
+
+var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// silence is how long a model sends nothing before the screen says so.
+const silence = 5 * time.Second
+
+// liveLines returns the lines that are redrawn in place; nil if there are none now.
+func (s *Screen) liveLines(now time.Time, columns, rows int) []string {
+	if s.closed || s.streaming || s.asking || s.now.what == "" && !s.round.begun {
+		return nil
+	}
+	var lines []string
+	if s.o.folds() {
+		if s.round.number > 0 {
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  round %d/%d  %s", s.round.number, s.maxRounds(), s.filesText(s.round.changes, columns/2)), " "))
+		}
+		shown := s.round.details
+		for _, d := range shown[max(0, len(shown)-rows/5):] {
+			lines = append(lines, s.o.Colour.Dim("  "+d))
+		}
+	}
+	if s.now.what != "" {
+		lines = append(lines, s.now.line(now, s.o))
+	}
+	if s.now.output != "" {
+		lines = append(lines, s.o.Colour.Dim("  | "+short(s.now.output, columns)))
+	}
+	return append(lines, s.o.Colour.Dim("  "+s.totals(now)))
+}
+
+// line returns what the run does in one line.
+func (a activity) line(now time.Time, o Options) string {
+	if wait := a.until.Sub(now); wait > 0 {
+		seconds := int((wait + time.Second - 1) / time.Second)
+		return fmt.Sprintf("%s %s in %d:%02d · %s", o.Colour.Yellow("⏸"), a.tryText(o), seconds/60, seconds%60, a.why)
+	}
+	took := now.Sub(a.since)
+	frame := spinner[int(max(0, took)/(100*time.Millisecond))%len(spinner)]
+	line := fmt.Sprintf("%c %s  %s", frame, a.what, o.Colour.Dim(clock(took)))
+	for _, more := range a.progress(now, o) {
+		line += o.Colour.Dim(" · ") + more
+	}
+	return line
+}
+
+// progress says what has arrived of a model's reply.
+func (a activity) progress(now time.Time, o Options) []string {
+	var parts []string
+	if !a.model {
+		return nil
+	}
+	if a.try > 0 {
+		parts = append(parts, a.tryText(o))
+	}
+	switch {
+	case a.text > 0:
+		parts = append(parts, "↓ ~"+render.Short(a.text/4)+" tokens")
+	case a.received > 0:
+		parts = append(parts, "↓ "+render.Bytes(a.received))
+	}
+	heard := a.since
+	if a.heard.After(heard) {
+		heard = a.heard
+	}
+	if quiet := now.Sub(heard); quiet >= silence {
+		parts = append(parts, o.Colour.Yellow("silent "+clock(quiet)))
+	}
+	return parts
+}
+
+func (a activity) tryText(o Options) string {
+	if o.Attempts == 0 {
+		return fmt.Sprintf("try %d", a.try)
+	}
+	return fmt.Sprintf("try %d/%d", a.try, o.Attempts)
+}
+
+// clock formats a duration in whole seconds.
+func clock(d time.Duration) string {
+	if d = d.Truncate(time.Second); d < 10*time.Second {
+		return fmt.Sprintf("%ds", max(0, d)/time.Second)
+	}
+	return render.Duration(d)
+}
+
+// note updates the totals of the run with an event.
+func (t *spending) note(e history.Event) {
+	if u, ok := e.Payload.(history.Usage); ok {
+		t.known, t.use = true, u
+	}
+	t.active, t.at = time.Duration(e.Active)*time.Millisecond, time.Now()
+}
+
+// totals returns the run's time, its tokens and its cost.
+func (s *Screen) totals(now time.Time) string {
+	var took time.Duration
+	if t := s.spent; !t.at.IsZero() {
+		took = t.active + now.Sub(t.at)
+	}
+	text := clock(took)
+	if !s.spent.known {
+		return text
+	}
+	use := s.spent.use
+	confirmed := min(use.Tokens, use.Known.Total())
+	text += " · " + render.Short(confirmed)
+	if left := use.Tokens - confirmed; left > 0 {
+		text += " (+" + render.Short(left) + " unconfirmed)"
+	}
+	if s.o.Tokens > 0 {
+		text += " of " + render.Short(s.o.Tokens)
+	}
+	return text + " tokens · " + render.Cost(use.Cost)
+}

@@ -1,0 +1,210 @@
+package screen_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/check"
+	"hone/cmd/hone/screen"
+	"hone/history"
+	"hone/journal"
+	"hone/model"
+	"hone/workspace"
+)
+
+// size returns a function for a terminal of a fixed size.
+func size(columns, rows int) func() (int, int) {
+	return func() (int, int) { return columns, rows }
+}
+
+// live returns what a terminal of 120 columns shows after entries, while the run goes
+// on. Every time of the clock is 0s.
+func live(t *testing.T, o screen.Options, entries ...journal.Entry) string {
+	t.Helper()
+	o.Size = size(120, 24)
+	out := newBuffer()
+	s := screen.New(out, o)
+	defer s.Close()
+	feed(t, s, entries...)
+	return clocks.ReplaceAllString(terminal(out.String(), 120), "0s")
+}
+
+var clocks = regexp.MustCompile(`\b[0-9]+(\.[0-9])?s\b`)
+
+func askedModel(round int) journal.Entry {
+	return journal.Entry{Type: "ask", Phase: journal.Begin, Step: at(round, "editor"), Payload: history.Asked{Role: "editor", Model: "gemini/gemini-2.5-pro", Bytes: 400}}
+}
+
+func edited(round int, path, before, after string) journal.Entry {
+	return journal.Entry{Type: "change", Phase: journal.Record, Step: at(round, "change"), Payload: history.Changed{
+		Verdict: workspace.Verdict{Path: path, Ruling: workspace.Allow, Before: image(before), After: image(after)}}}
+}
+
+func deleted(round int, path, before string) journal.Entry {
+	return journal.Entry{Type: "change", Phase: journal.Record, Step: at(round, "change"), Payload: history.Changed{
+		Verdict: workspace.Verdict{Path: path, Ruling: workspace.Allow, Before: image(before)}, Delete: true}}
+}
+
+// image returns the image of a file whose digest is its contents.
+func image(content string) workspace.Image {
+	return workspace.Image{Mode: 0o644, Digest: content, Size: int64(len(content))}
+}
+
+func objects(digest string) ([]byte, error) { return []byte(digest), nil }
+
+func decided(round int, st hone.State) journal.Entry {
+	st.Round = round
+	return journal.Entry{Type: "round", Payload: st}
+}
+
+const output = "The check command failed: exit status 1.\n\n    go vet ./...\n\nIts output:\n\n    # demo\n    ./main.go:25:3: undefined: json\n    vet failed\n"
+
+// TestRoundsFold: a finished round is one line, and its details are gone.
+func TestRoundsFold(t *testing.T) {
+	failed := []check.Finding{{Source: "check", Text: output}, {Source: "check", File: "b.go", Text: "another"}}
+	cost := 0.0123
+	entries := []journal.Entry{
+		askedModel(1), edited(1, "main.go", "one\n", "two\nthree\n"),
+		{Type: "usage", Payload: history.Usage{Tokens: 2434, Cost: &cost, Known: model.Usage{Input: 2000, Output: 434}}},
+		decided(1, hone.State{Decision: hone.GoOn, Findings: failed, Checked: failed}),
+		askedModel(2), edited(2, "a", "x\n", "y\n"), deleted(2, "b", "x\n"), edited(2, "same", "x\n", "y\n"), edited(2, "same", "y\n", "x\n"),
+	}
+	o := screen.Options{Rounds: 8, Tokens: 5_000_000, Get: objects}
+	want := `✗ round 1  main.go +2 −1                   ./main.go:25:3: undefined: json (+1)       0s     0
+  round 2/8  2 files +1 −2
+    changed a, 2 bytes
+    deleted b
+    changed same, 2 bytes
+    changed same, 2 bytes
+⠋ gemini-2.5-pro, editor  0s
+  0s · 2.4k of 5M tokens · $0.0123
+`
+	if diff := cmp.Diff(want, live(t, o, entries...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	for name, tt := range map[string]struct {
+		st   hone.State
+		want string
+	}{
+		"done":    {hone.State{Decision: hone.Done, Why: "the check has no findings"}, "✓ round 2  2 files +1 −2 "},
+		"reply":   {hone.State{Decision: hone.GoOn, Findings: []check.Finding{{Source: "reply", Text: "not JSON"}}}, "! round 2  2 files +1 −2 "},
+		"circle":  {hone.State{Decision: hone.GoOn, Findings: failed, Checked: failed, Same: 1}, "  ↻ as after round 1: ./main"},
+		"stopped": {hone.State{Decision: hone.StopNow, Findings: failed, Checked: failed}, "\n    - check: The check command failed: exit status 1."},
+	} {
+		if got := live(t, o, append(entries[:len(entries):len(entries)], decided(2, tt.st))...); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q is not shown:\n%s", name, tt.want, got)
+		}
+	}
+	if got := live(t, o, append(entries[:len(entries):len(entries)], journal.Entry{Type: "end", Payload: hone.End{}})...); !strings.Contains(got, "\n- round 2  2 files +1 −2 ") || !strings.Contains(got, "  not finished  ") {
+		t.Errorf("the round that was cut off is not shown:\n%s", got)
+	}
+}
+
+// TestReplyArrives: the live lines count what arrives of a reply.
+func TestReplyArrives(t *testing.T) {
+	o := screen.Options{Size: size(80, 24), Attempts: 6}
+	out := newBuffer()
+	s := screen.New(out, o)
+	defer s.Close()
+	shown := func(want string) {
+		t.Helper()
+		late := time.After(10 * time.Second)
+		for !strings.Contains(clocks.ReplaceAllString(terminal(out.String(), 80), "0s"), want) {
+			select {
+			case <-out.writes:
+			case <-late:
+				t.Fatalf("%q is not shown:\n%s", want, terminal(out.String(), 80))
+			}
+		}
+	}
+	feed(t, s, askedModel(1))
+	shown("gemini-2.5-pro, editor")
+	s.Received(20_000)
+	shown("s · ↓ 20 KB\n")
+	s.Text(strings.Repeat("x", 4800))
+	shown("s · ↓ ~1.2k tokens\n")
+	feed(t, s, journal.Entry{Type: "retry", Payload: history.Retried{Attempt: 0, Error: "rate limited (HTTP 429)", Wait: 3_600_000}})
+	shown("⏸ try 2/6 in 60:00 · rate limited (HTTP 429)\n")
+	feed(t, s, journal.Entry{Type: "retry", Payload: history.Retried{Attempt: 1, Error: "rate limited (HTTP 429)", Wait: 0}})
+	shown("gemini-2.5-pro, editor  0s · try 3/6\n")
+	s.Stopping()
+	shown("stopping…, ^C again ends now\n")
+	if strings.Contains(out.String(), "xxxx") {
+		t.Error("the text itself is shown")
+	}
+}
+
+// TestOutputIsFolded: of a check's output only the last line is shown, while it runs.
+func TestOutputIsFolded(t *testing.T) {
+	out := newBuffer()
+	s := screen.New(out, screen.Options{Size: size(80, 24)})
+	feed(t, s, journal.Entry{Type: "check", Phase: journal.Begin, Step: at(1, "check")})
+	for i := range 3000 {
+		_, _ = fmt.Fprintf(s, "line %d\n\n", i)
+	}
+	for !strings.Contains(terminal(out.String(), 80), "\n  | line 2999\n") {
+		<-out.writes
+	}
+	s.Close()
+	if got := terminal(out.String(), 80); strings.Contains(got, "line") {
+		t.Errorf("the output is not folded:\n%s", got)
+	}
+}
+
+// TestAskingCheck: while a check may ask the user nothing is redrawn, and its output
+// stays.
+func TestAskingCheck(t *testing.T) {
+	out := newBuffer()
+	s := screen.New(out, screen.Options{Size: size(80, 24), Asking: true})
+	defer s.Close()
+	feed(t, s, askedModel(1), journal.Entry{Type: "check", Phase: journal.Begin, Step: at(1, "check")})
+	_, _ = s.Write([]byte("Is it right?\n"))
+	if got := terminal(out.String(), 80); got != "  | Is it right?\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestResize: live lines are erased, also if the terminal became narrower and wrapped
+// them, and wide characters are not.
+func TestResize(t *testing.T) {
+	term := &vt{columns: 80, rows: make([]vtRow, 1)}
+	var columns, seen atomic.Int64
+	columns.Store(80)
+	s := screen.New(term, screen.Options{Rounds: 1, Size: func() (int, int) {
+		if c := int(columns.Load()); c != term.columns {
+			if strings.Contains(term.String(), "\n  round 1/1  …") {
+				seen.Add(1)
+			}
+			term.resize(c)
+		}
+		return term.columns, 24
+	}})
+	s.Say("before")
+	feed(t, s, edited(1, strings.Repeat("長い名前", 15), "", "x\n"), askedModel(1))
+	for _, c := range []int64{30, 20, 33, 9, 80} {
+		columns.Store(c)
+		s.Say("after")
+	}
+	s.Close()
+	if diff := cmp.Diff("before"+strings.Repeat("\nafter", 5)+"\n", term.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if seen.Load() < 4 {
+		t.Errorf("the live lines were there before %d of 5 changes of the width", seen.Load())
+	}
+}
+
+// TestNotOnATerminal: without a size there are no live lines, and no controls.
+func TestNotOnATerminal(t *testing.T) {
+	if got := shown(t, screen.Options{Rounds: 1}, askedModel(1)); got != "round 1 of 1\n  asking gemini/gemini-2.5-pro: 400 bytes, about 100 tokens\n" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,80 @@
+package screen
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+)
+
+// region keeps a few lines at the end of a terminal's contents. Everything else is
+// printed above them.
+type region struct {
+	out io.Writer
+	// size returns the columns and rows of the terminal. It is called at each update,
+	// so that no signal is needed when the terminal is resized.
+	size  func() (columns, rows int)
+	lines []string // that are drawn
+	at    int      // columns of the terminal when they were drawn
+}
+
+// Sequences that a terminal does not know it ignores. Synchronised output shows an
+// update at once. The terminal must not wrap a line of the region, because it may
+// give a character another width than [displaywidth] does.
+const (
+	startUpdate = "\x1b[?2026h"
+	endUpdate   = "\x1b[?2026l"
+	noWrap      = "\x1b[?7l"
+	wrap        = "\x1b[?7h"
+)
+
+// update prints a text above the region, and replaces its lines. The text must end
+// with a newline unless there are no lines. One Write prints everything.
+func (r *region) update(text string, lines []string) {
+	columns, rows := r.size()
+	lines = fitted(lines, columns, rows)
+	switch {
+	case text == "" && slices.Equal(lines, r.lines) && (columns == r.at || len(lines) == 0):
+		return
+	case len(lines) == 0 && len(r.lines) == 0:
+		_, _ = io.WriteString(r.out, text)
+		return
+	}
+	b := strings.Builder{}
+	b.WriteString(startUpdate)
+	r.erase(&b, columns)
+	b.WriteString(text)
+	if len(lines) > 0 {
+		b.WriteString(noWrap + strings.Join(lines, "\n") + "\n" + wrap)
+	}
+	b.WriteString(endUpdate)
+	_, _ = io.WriteString(r.out, b.String())
+	r.lines, r.at = lines, columns
+}
+
+// erase erases the region. A terminal that became narrower has wrapped its lines.
+func (r *region) erase(b *strings.Builder, columns int) {
+	rows := 0
+	for _, line := range r.lines {
+		rows += max(1, (width.String(line)+columns-1)/columns)
+	}
+	if rows > 0 {
+		fmt.Fprintf(b, "\r\x1b[%dA\x1b[J", rows)
+	}
+}
+
+// width measures a text with colours.
+var width = displaywidth.Options{ControlSequences: true}
+
+// fitted returns the lines that a terminal has room for, each cut to its width. The
+// last lines are the most important ones.
+func fitted(lines []string, columns, rows int) []string {
+	lines = lines[max(0, len(lines)-max(1, rows-1)):]
+	fit := make([]string, len(lines))
+	for i, line := range lines {
+		fit[i] = width.TruncateString(strings.ReplaceAll(line, "\t", " "), max(1, columns-1), "…")
+	}
+	return fit
+}
