@@ -122,7 +122,7 @@ func HasPassed(ctx context.Context, g *git.Git, root string, phase int) (bool, e
 
 // specsDigest returns a digest of the specifications of the phases up to one.
 func specsDigest(dir string, phase int) (string, error) {
-	specs, err := spec.UpTo(dir, phase)
+	specs, err := spec.Read(dir, phase)
 	if err != nil {
 		return "", err
 	}

@@ -115,17 +115,13 @@ func (v *invocation) Split(ctx context.Context, in *loop.Input) ([][]string, err
 	return runs, wrongSpecs(err)
 }
 
-// wrongSpecs adds a hint to an error about a project's specifications. It returns
-// other errors unchanged.
+// wrongSpecs turns an error about a project's specifications into one of the command
+// line. It returns other errors unchanged.
 func wrongSpecs(err error) error {
-	var wrong *spec.Error
-	switch {
-	case !errors.As(err, &wrong):
-		return err
-	case wrong.None:
-		return loop.Usage(wrong.Why, "hone init phase writes an example")
+	if wrong := (*spec.Error)(nil); errors.As(err, &wrong) {
+		return loop.Usage(wrong.Why, wrong.Hint)
 	}
-	return loop.Usage(wrong.Why, "write it, or name one that exists: hone phase all --list")
+	return err
 }
 
 func (v *invocation) split(ctx context.Context, in *loop.Input) ([][]string, error) {
@@ -140,7 +136,7 @@ func (v *invocation) split(ctx context.Context, in *loop.Input) ([][]string, err
 	}
 	numbers := numbersOf(in.Args)
 	for _, n := range numbers {
-		if _, err := spec.UpTo(in.Root, n); err != nil {
+		if _, err := spec.Read(in.Root, n); err != nil {
 			return nil, err
 		}
 	}
@@ -170,7 +166,7 @@ func runsOf(numbers []int) [][]string {
 
 // notPassed returns one run for each phase that has not passed.
 func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
-	specs, err := spec.All(in.Root)
+	specs, err := spec.Read(in.Root, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -203,18 +199,15 @@ func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
 
 // list prints the specifications as hone reads them.
 func list(in *loop.Input) error {
-	specs, err := spec.All(in.Root)
+	last := 0
+	if in.Args[0] != allPhases {
+		last = slices.Max(numbersOf(in.Args))
+	}
+	specs, err := spec.Read(in.Root, last)
 	if err != nil {
 		return err
 	}
-	last := specs[len(specs)-1].Number
-	if in.Args[0] != allPhases {
-		last = slices.Max(numbersOf(in.Args))
-		if _, err := spec.UpTo(in.Root, last); err != nil {
-			return err
-		}
-	}
-	_, err = fmt.Fprint(in.Out, spec.List(specs, last))
+	_, err = fmt.Fprint(in.Out, spec.List(specs))
 	return err
 }
 

@@ -234,7 +234,7 @@ func (v *invocation) readRoles(root string, note func(string)) error {
 // complete returns an error if the project lacks something, before anything is
 // written.
 func (v *invocation) complete(root string) error {
-	specs, err := spec.UpTo(root, v.Phase)
+	specs, err := spec.Read(root, v.Phase)
 	if err != nil {
 		return wrongSpecs(err)
 	}

@@ -168,9 +168,11 @@ func (l Loop) begin(ctx context.Context, r *hone.Run) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range spec.Check(specs.Specs) {
-		if err := r.Notice(w.String()); err != nil {
-			return err
+	for _, s := range specs.Specs {
+		for _, w := range s.Warnings {
+			if err := r.Notice(w); err != nil {
+				return err
+			}
 		}
 	}
 	if l.Session {

@@ -275,7 +275,7 @@ func join(findings []check.Finding) string {
 // specs returns the specifications that both roles get, those of the phases up to this
 // one (rulings A1 and A13).
 func (l Loop) specs(dir string) ([]spec.Phase, error) {
-	specs, err := spec.UpTo(dir, l.Phase)
+	specs, err := spec.Read(dir, l.Phase)
 	if wrong := (*spec.Error)(nil); errors.As(err, &wrong) {
 		err = &hone.Stop{Kind: hone.KindUsage, Why: wrong.Why, Next: hone.Next{First: "fix the specifications", Verb: hone.Resume}}
 	}

@@ -193,7 +193,7 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 // were when the run began.
 func (l Loop) due(r *hone.Run) ([]spec.Item, error) {
 	specs, _, err := hone.First[specList](r, stepSpecs)
-	return spec.Due(specs.Specs, l.Phase), err
+	return spec.Due(specs.Specs), err
 }
 
 // suiteFindings returns what is wrong with the suite, for the verifier.

@@ -6,7 +6,7 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// Parse reads a spec's text. It never fails: [Check] reports what it did not
+// Parse reads a spec's text. It never fails: the Phase's warnings say what it did not
 // understand.
 //
 // A line with an arrow is a contract if it is below a heading with the word
@@ -16,271 +16,100 @@ import (
 // anywhere. Tables, quotations, comments and code in programming languages are
 // context.
 func Parse(phase int, path, text string) Phase {
-	spec, _ := parse(phase, path, text)
-	return spec
-}
-
-var (
-	arrowMark = lazyregexp.New(`[→⇒⟶⟹➜➔]|(?:^|\s)(?:--?|==?)>(?:\s|$)`)
-	comment   = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
-	fenceMark = lazyregexp.New("^(`{3,}|~{3,})\\s*([^`]*)$")
-	textFence = lazyregexp.New(`(?i)^(?:text|txt|plain|plaintext|http|md|markdown|specs?|contracts?|flows?|abl)?$`)
-	heading   = lazyregexp.New(`^(#{1,6})\s+(.*?)(?:\s+#+)?$`)
-	listMark  = lazyregexp.New(`^(?:[-*+•–]|[0-9]{1,9}[.)])\s+(?:\[[ xX]\]\s+)?`)
-	strong    = lazyregexp.New(`\*\*([^*/\s](?:[^*]*[^*/\s])?)\*\*`)
-
-	sectionTitle  = lazyregexp.New(`(?i)\b(?:contracts?|flows?|supersedes|supersessions?)\b`)
-	phaseTitle    = lazyregexp.New(`(?i)^phase\s*([0-9]*)\s*[:.–—-]*\s*`)
-	flowLine      = lazyregexp.New(`^FLOW\s*:\s*(.*)$`)
-	supersedeLine = lazyregexp.New(`^SUPERSEDES\b\s*(?:\([^)]*\))?\s*:?\s*(.*)$`)
-	requestLine   = lazyregexp.New(`^(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s|/\S|\$\s)`)
-)
-
-// textLine is one line of a spec without its Markdown.
-type textLine struct {
-	number int // counted from 1
-	indent int // before the text or its list mark
-	level  int // of a heading; 0 for other lines
-	marked bool
-	text   string // empty for a blank line
-}
-
-// scan returns the lines of a spec that can matter; others are blank.
-func scan(text string) []textLine {
-	text = comment.ReplaceAllStringFunc(strings.TrimPrefix(text, "\ufeff"), func(c string) string { return strings.Repeat("\n", strings.Count(c, "\n")) })
-	var lines []textLine
-	fence, foreign := "", false
-	for i, raw := range strings.Split(text, "\n") {
-		trimmed := strings.TrimSpace(raw)
-		mark := fenceMark.FindStringSubmatch(trimmed)
-		l := textLine{number: i + 1, indent: indentation(raw), marked: fence != ""}
-		switch {
-		case fence != "" && mark != nil && mark[2] == "" && strings.HasPrefix(mark[1], fence):
-			fence, foreign = "", false
-			continue
-		case fence == "" && mark != nil:
-			fence, foreign = mark[1], !textFence.MatchString(strings.TrimSpace(mark[2]))
-			continue
-		case foreign, fence != "" && (strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, "//")), strings.HasPrefix(trimmed, "|"), strings.HasPrefix(trimmed, ">"):
-		default:
-			l.strip(trimmed)
-		}
-		lines = append(lines, l)
-	}
-	return lines
-}
-
-// strip sets the text of a line.
-func (l *textLine) strip(text string) {
-	if found := heading.FindStringSubmatch(text); found != nil && !l.marked {
-		l.level, text = len(found[1]), found[2]
-	} else if mark := listMark.FindString(text); mark != "" {
-		l.marked, text = true, text[len(mark):]
-	}
-	text = strong.ReplaceAllStringFunc(strings.ReplaceAll(text, "`", ""), func(s string) string { return strings.Trim(s, "*") })
-	l.text = strings.Join(strings.Fields(text), " ")
-	if strings.Trim(l.text, "-=*_ ") == "" {
-		l.text = ""
-	}
-}
-
-// indentation counts a tab as four columns.
-func indentation(line string) int {
-	line = strings.ReplaceAll(line, "\t", "    ")
-	return len(line) - len(strings.TrimLeft(line, " "))
-}
-
-// parser reads a spec line by line.
-type parser struct {
-	spec      Phase
-	warnings  []Warning
-	sectioned bool // the spec has a heading for its contracts
-	inside    bool // the line is below such a heading
-	level     int  // of that heading
-	titled    bool
-
-	flow     *textLine // the line that starts the open flow; nil outside flows
-	indented bool      // the flow's steps are deeper than that line
-	gap      bool      // a blank line precedes
-	above    textLine  // the line above, if it is a contract or could be its action
-	targets  []string  // of SUPERSEDES lines, for the item that follows
-	target   int       // the line of the last of them
-}
-
-func parse(phase int, path, text string) (Phase, []Warning) {
-	p := parser{spec: Phase{Number: phase, Path: path, Text: text}}
-	lines := scan(text)
+	lines, sections := scan(strings.TrimPrefix(text, "\ufeff"))
+	p := parser{spec: Phase{Number: phase, Path: path, Text: text}, sections: sections}
 	for _, l := range lines {
-		p.sectioned = p.sectioned || section(l)
-	}
-	for _, l := range lines {
-		switch {
-		case l.text == "":
-			p.gap, p.above = true, textLine{}
-			continue
-		case l.level > 0:
-			p.heading(l)
-		default:
-			p.plain(l)
-		}
-		p.gap = false
+		p.line(l)
 	}
 	p.endFlow()
 	p.dropTargets()
-	for _, i := range p.spec.Items {
-		for _, c := range i.Steps {
-			if c.Action == "" || c.Expected == "" {
-				p.warn(c.Line, "the contract lacks one side of its arrow; write ACTION → EXPECTED")
-			}
-		}
+	return p.spec
+}
+
+var (
+	requestLine = lazyregexp.New(`^(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s|/\S|\$\s)`)
+	arrowMark   = lazyregexp.New(`[→⇒⟶⟹➜➔]|(?:^|\s)(?:--?|==?)>(?:\s|$)`)
+	enclosed    = lazyregexp.New(`\{[^{}]*\}|\([^()]*\)|\[[^\[\]]*\]|"[^"]*"`)
+)
+
+// parser adds the items of a spec line by line.
+type parser struct {
+	spec     Phase
+	sections bool // the spec has headings for contracts
+
+	flow     *Item    // the open flow, which is not in the spec yet; nil outside flows
+	start    line     // of that flow
+	indented bool     // its steps are deeper than the start
+	targets  []string // of SUPERSEDES lines, for the item that follows
+	target   int      // the line of the last of them
+}
+
+func (p *parser) line(l line) {
+	if p.flow != nil && !p.inFlow(l) {
+		p.endFlow()
 	}
-	return p.spec, p.warnings
-}
-
-// section reports whether a line is a heading for contracts, and not the spec's title.
-func section(l textLine) bool {
-	return l.level > 0 && sectionTitle.MatchString(l.text) && !flowLine.MatchString(l.text) && !supersedeLine.MatchString(l.text) &&
-		phaseTitle.FindString(l.text) == ""
-}
-
-func (p *parser) warn(line int, text string) {
-	p.warnings = append(p.warnings, Warning{p.spec.Path, line, text})
-}
-
-// heading ends the flow above it. It starts or ends a section, or starts a flow.
-func (p *parser) heading(l textLine) {
-	p.endFlow()
-	if !p.keyword(l) {
+	arrow := arrowMark.MatchString(l.text)
+	switch {
+	case l.key == "FLOW":
+		p.flow = &Item{Path: p.spec.Path, Line: l.number, Flow: l.text, Supersedes: p.takeTargets()}
+		p.start, p.indented = l, false
+	case l.key == "SUPERSEDES" && l.text == "":
+		p.spec.warn(l.number, "SUPERSEDES names no contract; write SUPERSEDES: ACTION → EXPECTED, and the new contract below it")
+	case l.key == "SUPERSEDES":
+		p.targets, p.target = append(p.targets, l.text), l.number
+	case p.flow != nil && arrow:
+		p.flow.Steps = append(p.flow.Steps, p.contract(l))
+		p.flow.Supersedes = append(p.flow.Supersedes, p.takeTargets()...)
+		p.indented = l.indent > p.start.indent
+	case p.flow != nil && p.start.level == 0 && !l.gap:
+		p.spec.warn(l.number, "the step has no arrow; write ACTION → EXPECTED")
+	case p.flow != nil: // prose
+	case l.level > 0 || !arrow:
 		p.dropTargets()
-		switch {
-		case section(l):
-			p.inside, p.level = true, l.level
-		case l.level <= p.level:
-			p.inside, p.level = false, 0
-		}
-		if !p.titled && !p.inside {
-			p.spec.Title = l.text[len(phaseTitle.FindString(l.text)):]
-		}
-		p.titled = true
-	}
-	p.above = textLine{}
-}
-
-// keyword reads a FLOW or SUPERSEDES line.
-func (p *parser) keyword(l textLine) bool {
-	if found := flowLine.FindStringSubmatch(l.text); found != nil {
-		p.endFlow()
-		if found[1] == "" {
-			p.warn(l.number, "FLOW has no name; write FLOW: NAME")
-		}
-		p.flow, p.indented = &l, false
-		p.spec.Items = append(p.spec.Items, Item{Path: p.spec.Path, Line: l.number, Flow: found[1], Supersedes: p.takeTargets()})
-		return true
-	}
-	found := supersedeLine.FindStringSubmatch(l.text)
-	switch {
-	case found == nil:
-		return false
-	case found[1] == "":
-		p.warn(l.number, "SUPERSEDES names no contract; write SUPERSEDES: ACTION → EXPECTED, and the new contract below it")
-	default:
-		p.targets, p.target = append(p.targets, found[1]), l.number
-	}
-	if p.flow != nil && p.flow.level == 0 && l.indent <= p.flow.indent {
-		p.endFlow()
-	}
-	return true
-}
-
-func (p *parser) plain(l textLine) {
-	if p.keyword(l) {
-		p.above = textLine{}
-		return
-	}
-	above := p.above
-	p.above = l
-	at := arrowMark.FindStringIndex(l.text)
-	switch {
-	case at != nil && at[0] == 0 && above.text != "" && arrowMark.FindStringIndex(above.text) == nil:
-		l.text, l.number, l.indent = above.text+" "+l.text, above.number, above.indent
-	case at == nil && above.text != "" && l.indent > above.indent && p.extend(above, l):
-		p.above = above
-		return
-	}
-	if p.flow != nil && !p.belongs(l) {
-		p.endFlow()
-	}
-	if p.flow == nil && at == nil {
-		p.dropTargets()
-	}
-	switch {
-	case p.flow != nil:
-		p.step(l, at != nil)
-	case at != nil && (p.inside || p.targets != nil || !p.sectioned && requestOrItem(l)):
-		c := contractOf(l)
-		p.spec.Items = append(p.spec.Items, Item{Path: p.spec.Path, Line: c.Line, Steps: []Contract{c}, Supersedes: p.takeTargets()})
+	case l.inside || p.targets != nil || !p.sections && requestOrItem(l):
+		p.spec.Items = append(p.spec.Items, Item{Path: p.spec.Path, Line: l.number, Steps: []Contract{p.contract(l)}, Supersedes: p.takeTargets()})
 	}
 }
 
-// extend adds a deeper line to the expected result of the contract above it.
-func (p *parser) extend(above, l textLine) bool {
-	if len(p.spec.Items) == 0 {
-		return false
+// contract returns the contract of a line with an arrow.
+func (p *parser) contract(l line) Contract {
+	action, expected := cutArrow(l.text)
+	if action == "" || expected == "" {
+		p.spec.warn(l.number, "the contract lacks one side of its arrow; write ACTION → EXPECTED")
 	}
-	steps := p.spec.Items[len(p.spec.Items)-1].Steps
-	if len(steps) == 0 || steps[len(steps)-1].Line != above.number {
-		return false
-	}
-	steps[len(steps)-1].Expected = strings.TrimSpace(steps[len(steps)-1].Expected + " " + l.text)
-	return true
+	return Contract{Line: l.number, Action: action, Expected: expected}
 }
 
 // requestOrItem reports whether a line with an arrow looks like a contract in a spec
-// without headings, rather than like prose or a drawing.
-func requestOrItem(l textLine) bool {
+// without headings for them, rather than like prose or a drawing.
+func requestOrItem(l line) bool {
 	action, expected := cutArrow(l.text)
 	return requestLine.MatchString(l.text) || l.marked && action != "" && expected != "" &&
-		arrowMark.FindStringIndex(expected) == nil && !strings.HasSuffix(expected, ".")
+		!arrowMark.MatchString(expected) && !strings.HasSuffix(expected, ".")
 }
 
-// belongs reports whether a line is in the open flow.
-func (p *parser) belongs(l textLine) bool {
-	switch {
-	case p.flow.level > 0 || l.indent > p.flow.indent:
-		return true
-	case p.indented || p.flow.marked && l.marked && p.flow.indent == l.indent:
+// inFlow reports whether a line is in the open flow: up to the next heading if the
+// flow has one; else if it is deeper than the flow's first line, or if the steps are as
+// deep as that and no blank line precedes.
+func (p *parser) inFlow(l line) bool {
+	if l.level > 0 || l.key == "FLOW" {
 		return false
 	}
-	return !p.gap
-}
-
-// step adds a line to the open flow. Below a heading there may be prose.
-func (p *parser) step(l textLine, hasArrow bool) {
-	last := &p.spec.Items[len(p.spec.Items)-1]
-	if !hasArrow {
-		if p.flow.level == 0 && !p.gap {
-			p.warn(l.number, "the step has no arrow; write ACTION → EXPECTED")
-		}
-		return
-	}
-	p.indented = l.indent > p.flow.indent
-	last.Steps = append(last.Steps, contractOf(l))
-	last.Supersedes = append(last.Supersedes, p.takeTargets()...)
+	return p.start.level > 0 || l.indent > p.start.indent || !p.indented && !l.gap && l.key == ""
 }
 
 // endFlow ends the open flow, if there is one.
 func (p *parser) endFlow() {
-	if p.flow != nil && len(p.spec.Items[len(p.spec.Items)-1].Steps) == 0 {
-		p.warn(p.flow.number, "FLOW has no steps; write them below it, one a line, as ACTION → EXPECTED")
-		p.spec.Items = p.spec.Items[:len(p.spec.Items)-1]
+	if p.flow == nil {
+		return
+	}
+	if p.flow.Flow == "" || p.flow.Steps == nil {
+		p.spec.warn(p.flow.Line, "the flow lacks a name or steps; write FLOW: NAME, and below it one step a line, as ACTION → EXPECTED")
+	}
+	if p.flow.Steps != nil {
+		p.spec.Items = append(p.spec.Items, *p.flow)
 	}
 	p.flow = nil
-}
-
-// contractOf returns the contract of a line that has an arrow.
-func contractOf(l textLine) Contract {
-	action, expected := cutArrow(l.text)
-	return Contract{Line: l.number, Action: action, Expected: expected}
 }
 
 // takeTargets returns and clears what the next item supersedes.
@@ -293,38 +122,24 @@ func (p *parser) takeTargets() []string {
 // dropTargets warns if no contract follows a SUPERSEDES line.
 func (p *parser) dropTargets() {
 	if p.takeTargets() != nil {
-		p.warn(p.target, "SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed")
+		p.spec.warn(p.target, "SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed")
 	}
 }
 
 // cutArrow splits a contract at its first arrow outside brackets and quotation
-// marks, or else at its first arrow.
+// marks.
 func cutArrow(text string) (action, expected string) {
-	found := arrowMark.FindAllStringIndex(text, -1)
-	if found == nil {
+	at := arrowMark.FindStringIndex(blank(text, "x"))
+	if at == nil {
 		return text, ""
-	}
-	at := found[0]
-	for _, f := range found {
-		before := text[:f[0]]
-		if depth(before) <= 0 && strings.Count(before, `"`)%2 == 0 {
-			at = f
-			break
-		}
 	}
 	return strings.TrimSpace(text[:at[0]]), strings.TrimSpace(text[at[1]:])
 }
 
-// depth returns how many brackets are open at the end of a text.
-func depth(text string) int {
-	open := 0
-	for _, r := range text {
-		switch r {
-		case '{', '(', '[':
-			open++
-		case '}', ')', ']':
-			open--
-		}
+// blank replaces every byte of brackets and quotations, and of what they enclose.
+func blank(text, by string) string {
+	for range 8 { // levels of brackets
+		text = enclosed.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(by, len(s)) })
 	}
-	return open
+	return text
 }

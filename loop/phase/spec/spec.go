@@ -2,9 +2,9 @@
 // specs/phaseN.md: what each states as a contract or a flow, and what a later phase
 // supersedes (ruling A5).
 //
-// [All] and [UpTo] read the files; [Parse] reads one text and never fails, because a
-// spec is prose with contracts in it. [Due] returns what needs a test, [Check]
-// returns warnings for the user, and [List] shows what was read.
+// [Read] reads the files. [Parse] reads one text and never fails, because a spec is
+// prose with contracts in it, and [Resolve] compares the phases. [Due] returns what
+// needs a test, and [List] shows what was read.
 package spec
 
 import (
@@ -23,13 +23,11 @@ type Phase struct {
 	Path string `json:"path"`
 	// Text is the file as it was read, without a byte order mark.
 	Text string `json:"text"`
-	// Title is the first heading without "Phase 2:"; empty if there is none.
-	Title string `json:"title,omitempty"`
 	// Items are the contracts and flows in the order of their lines.
 	Items []Item `json:"items,omitempty"`
-	// Strays are files that are not read although their names resemble a spec's,
-	// such as "specs/Phase2.md". The first spec has those of the whole project.
-	Strays []string `json:"strays,omitempty"`
+	// Warnings are what the user should look at: lines that start with the file's name
+	// and are safe to print. They never stop a run (ruling A5).
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Item is what one test tests: a contract, or a flow.
@@ -72,19 +70,58 @@ func (i Item) flow() bool { return i.Flow != "" || len(i.Steps) != 1 }
 
 func (i Item) at() string { return fmt.Sprintf("%s:%d", i.Path, i.Line) }
 
-// Warning is something in a spec that the user should look at. It never stops a
-// run (ruling A5).
-type Warning struct {
-	Path string
-	Line int // counted from 1; 0 for the whole file
-	Text string
+// warn adds a warning about a line.
+func (p *Phase) warn(line int, format string, args ...any) {
+	p.Warnings = append(p.Warnings, render.Line(fmt.Sprintf("%s:%d: ", p.Path, line)+fmt.Sprintf(format, args...)))
 }
 
-// String returns one line that is safe to print: "specs/phase2.md:14: …".
-func (w Warning) String() string {
-	at := w.Path
-	if w.Line > 0 {
-		at = fmt.Sprintf("%s:%d", w.Path, w.Line)
+// Due returns what needs a test: the contracts and flows of resolved specs that none
+// of these supersedes, in their order. What is stated twice is returned once.
+func Due(specs []Phase) []Item {
+	var due []Item
+	stated := map[string]bool{}
+	for _, s := range specs {
+		for _, i := range s.Items {
+			if key := Plain(i.String()); i.By == "" && !stated[key] {
+				stated[key] = true
+				due = append(due, i)
+			}
+		}
 	}
-	return render.Line(at + ": " + w.Text)
+	return due
+}
+
+// List returns resolved specs as plain text for a terminal: the contracts and flows of
+// each phase with their lines, what is superseded and where, and the warnings. Control
+// characters are escaped.
+func List(specs []Phase) string {
+	var b strings.Builder
+	row := func(line int, text, by string) {
+		if by != "" {
+			text += "  [superseded by " + by + "]"
+		}
+		fmt.Fprintf(&b, "  %4d  %s\n", line, render.Line(text))
+	}
+	warnings := ""
+	for _, s := range specs {
+		fmt.Fprintf(&b, "Phase %d (%s)\n", s.Number, s.Path)
+		for _, i := range s.Items {
+			lead := ""
+			if i.flow() {
+				row(i.Line, i.String(), i.By)
+				lead = "  "
+			}
+			for _, c := range i.Steps {
+				row(c.Line, lead+c.String(), c.By)
+			}
+		}
+		b.WriteByte('\n')
+		for _, w := range s.Warnings {
+			warnings += "  " + w + "\n"
+		}
+	}
+	if warnings == "" {
+		return strings.TrimSuffix(b.String(), "\n")
+	}
+	return b.String() + "Warnings\n" + warnings
 }

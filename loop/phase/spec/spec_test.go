@@ -57,12 +57,13 @@ func specFiles(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// specsOf are phases 1, 2, … with the texts.
+// specsOf are phases 1, 2, … with the texts, resolved.
 func specsOf(texts ...string) []spec.Phase {
 	var specs []spec.Phase
 	for i, text := range texts {
 		specs = append(specs, spec.Parse(i+1, fmt.Sprintf("specs/phase%d.md", i+1), text))
 	}
+	spec.Resolve(specs)
 	return specs
 }
 
@@ -85,10 +86,12 @@ func outline(s spec.Phase) string {
 	return b.String()
 }
 
-func warningLines(warnings []spec.Warning) string {
+func warningLines(specs []spec.Phase) string {
 	var b strings.Builder
-	for _, w := range warnings {
-		b.WriteString(w.String() + "\n")
+	for _, s := range specs {
+		for _, w := range s.Warnings {
+			b.WriteString(w + "\n")
+		}
 	}
 	return b.String()
 }
@@ -110,10 +113,7 @@ func TestSeedSpec(t *testing.T) {
 	if diff := cmp.Diff(want, outline(specs[0])); diff != "" {
 		t.Errorf("phase 1 (-want +got):\n%s", diff)
 	}
-	if got := specs[0].Title; got != "Authentication" {
-		t.Errorf("title %q", got)
-	}
-	if got := warningLines(spec.Check(specs)); got != "" {
+	if got := warningLines(specs); got != "" {
 		t.Errorf("the seed's own examples are warned of:\n%s", got)
 	}
 }
@@ -163,24 +163,7 @@ func TestSpecShapes(t *testing.T) {
 	}
 }
 
-func TestSpecTitle(t *testing.T) {
-	for text, want := range map[string]string{
-		"# Phase 1: Login":                "Login",
-		"Intro\n\n## Phase 01 — Login ##": "Login",
-		"# phase 1":                       "",
-		"# The login":                     "The login",
-		"# Phase: one":                    "one",
-		"# Contracts\n# Login":            "",
-		"```\n# no\n```\n# `yes`":         "yes",
-		"":                                "",
-	} {
-		if got := spec.Parse(1, "specs/phase1.md", text).Title; got != want {
-			t.Errorf("%q has the title %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestCheck(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	const one = "# Contracts\nA {x} → 1\nA {y} → 1\nB → 2\n# Flows\nFLOW: f\n  C → 3\n"
 	for _, test := range []struct {
 		name  string
@@ -189,9 +172,9 @@ func TestCheck(t *testing.T) {
 	}{
 		{"fine", []string{one, "SUPERSEDES: B -> 2\nB → 3\n", "SUPERSEDES: B =>  3\nB → 2\nSUPERSEDES: C → 3\nC → 4\nSUPERSEDES: FLOW: f\nFLOW: f\n  C → 4\n"}, ""},
 		{"white space", []string{"GET /x {a, b} → 1\n", "SUPERSEDES: GET  /x { a,b } → 1\nGET /x {a, b} → 2\n"}, ""},
-		{"flow without name", []string{"A → 1\nFLOW:\n  A → 1\n"}, "specs/phase1.md:2: FLOW has no name; write FLOW: NAME\n"},
-		{"flow without steps", []string{"GET /a → 1\n\nFLOW: f\n\nProse.\n"}, "specs/phase1.md:3: FLOW has no steps; write them below it, one a line, as ACTION → EXPECTED\n"},
-		{"flow without steps at the end", []string{"GET /a → 1\n\n#### FLOW: f"}, "specs/phase1.md:3: FLOW has no steps; write them below it, one a line, as ACTION → EXPECTED\n"},
+		{"flow without name", []string{"A → 1\nFLOW:\n  A → 1\n"}, "specs/phase1.md:2: the flow lacks a name or steps; write FLOW: NAME, and below it one step a line, as ACTION → EXPECTED\n"},
+		{"flow without steps", []string{"GET /a → 1\n\nFLOW: f\n\nProse.\n"}, "specs/phase1.md:3: the flow lacks a name or steps; write FLOW: NAME, and below it one step a line, as ACTION → EXPECTED\n"},
+		{"flow without steps at the end", []string{"GET /a → 1\n\n#### FLOW: f"}, "specs/phase1.md:3: the flow lacks a name or steps; write FLOW: NAME, and below it one step a line, as ACTION → EXPECTED\n"},
 		{"step without an arrow", []string{"FLOW: f\n  A → 1\n  B 2\n  C → 3\n"}, "specs/phase1.md:3: the step has no arrow; write ACTION → EXPECTED\n"},
 		{"empty sides", []string{"# Contracts\n→ 1\nB →\nC -> 3"}, "specs/phase1.md:2: the contract lacks one side of its arrow; write ACTION → EXPECTED\nspecs/phase1.md:3: the contract lacks one side of its arrow; write ACTION → EXPECTED\n"},
 		{"supersedes at the end", []string{one + "SUPERSEDES: B → 2\n"}, "specs/phase1.md:8: SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed\n"},
@@ -208,35 +191,14 @@ func TestCheck(t *testing.T) {
 		{"a flow repeats contracts", []string{"# Contracts\nA → 1\n# Flows\nFLOW: f\n  A → 1\nFLOW: g\n  A → 2\n"}, ""},
 		{"changed in a later phase", []string{one, "# Contracts\nB → 9\n"}, "specs/phase2.md:2: specs/phase1.md:4 expects “2” of the same action; to change that, write SUPERSEDES: B → 2 above it\n"},
 		{"two results in one phase", []string{"# Contracts\nB → 1\nB → 2\n"}, ""},
-		{"no contract", []string{"# Phase 1\nProse alone.\n", "FLOW: f\n  A → 1\n"}, "specs/phase1.md: it states no contract that hone recognizes; write one per line, as ACTION → EXPECTED\n"},
 		{"control characters", []string{"# Contracts\nA → 1\nSUPERSEDES: \x1b[2J → 1\nB → 1\n"}, `specs/phase1.md:4: it supersedes “\x1b[2J → 1”, which no earlier line states` + "\n"},
 		{"nothing at all", nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, warningLines(spec.Check(specsOf(test.texts...)))); diff != "" {
+			if diff := cmp.Diff(test.want, warningLines(specsOf(test.texts...))); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestCheckGaps(t *testing.T) {
-	for _, test := range []struct {
-		phases []int
-		want   string
-	}{
-		{[]int{1, 2}, ""},
-		{[]int{0, 1}, ""},
-		{[]int{2}, "specs/phase2.md: there is no phase 1 before it\n"},
-		{[]int{5, 1}, "specs/phase5.md: there is no phase 4 before it\n"},
-	} {
-		var specs []spec.Phase
-		for _, n := range test.phases {
-			specs = append(specs, spec.Parse(n, fmt.Sprintf("specs/phase%d.md", n), fmt.Sprintf("GET /%d → 1", n)))
-		}
-		if diff := cmp.Diff(test.want, warningLines(spec.Check(specs))); diff != "" {
-			t.Errorf("phases %v (-want +got):\n%s", test.phases, diff)
-		}
 	}
 }
 
@@ -255,24 +217,21 @@ func TestRead(t *testing.T) {
 		"specs/phase2-login.md": "GET /2 → 200\n",
 		"specs/phase.md":        "GET /1 → 200\n",
 	})
-	specs, err := spec.All(dir)
+	specs, err := spec.Read(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, s := range specs {
-		got = append(got, fmt.Sprintf("%d %s %q %v", s.Number, s.Path, s.Text, s.Strays))
+		got = append(got, fmt.Sprintf("%d %s %q", s.Number, s.Path, s.Text))
 	}
 	want := []string{
-		`1 specs/phase1.md "GET /1 → 200\n" [specs/Phase3.md specs/phase-2.md specs/phase.md specs/phase10.txt specs/phase2-login.md]`,
-		`2 specs/phase2.md "GET /2 → 200\n" []`,
-		`10 specs/phase010.md "GET /10 → 200\n" []`,
+		`1 specs/phase1.md "GET /1 → 200\n"`,
+		`2 specs/phase2.md "GET /2 → 200\n"`,
+		`10 specs/phase010.md "GET /10 → 200\n"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-	if got := warningLines(spec.Check(specs)); !strings.Contains(got, "specs/phase-2.md: hone ignores this file; name it specs/phaseN.md\n") {
-		t.Errorf("a file that is passed over is not warned of:\n%s", got)
 	}
 }
 
@@ -284,7 +243,7 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		{"no directory", map[string]string{"x": ""}, []string{"no specs", "specs/phase1.md"}},
 		{"no spec", map[string]string{"specs/README.md": "x"}, []string{"no specs", "specs/phase1.md"}},
-		{"a stray alone", map[string]string{"specs/Phase1.md": "x"}, []string{"specs/Phase1.md is not called phaseN.md"}},
+		{"another name", map[string]string{"specs/Phase1.md": "x"}, []string{"there is no specs/phaseN.md"}},
 		{"two for one", map[string]string{"specs/phase1.md": "x", "specs/phase01.md": "x"}, []string{"specs/phase01.md and specs/phase1.md are both phase 1"}},
 		{"not UTF-8", map[string]string{"specs/phase1.md": "a\nb\xff\n"}, []string{"specs/phase1.md is not UTF-8 text; save"}},
 		{"NUL", map[string]string{"specs/phase1.md": "a\x00b"}, []string{"specs/phase1.md is not UTF-8 text; save"}},
@@ -293,8 +252,8 @@ func TestReadRefuses(t *testing.T) {
 		{"specs is a file", map[string]string{"specs": ""}, []string{"specs is not a directory"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			specs, err := spec.All(specFiles(t, test.files))
-			if wrong := (*spec.Error)(nil); !errors.As(err, &wrong) || !wrong.None {
+			specs, err := spec.Read(specFiles(t, test.files), 0)
+			if wrong := (*spec.Error)(nil); !errors.As(err, &wrong) || wrong.Hint == "" {
 				t.Fatalf("read %d specs, %v", len(specs), err)
 			}
 			for _, want := range test.want {
@@ -304,7 +263,7 @@ func TestReadRefuses(t *testing.T) {
 			}
 		})
 	}
-	if specs, err := spec.All(specFiles(t, map[string]string{"specs/phase1.md": strings.Repeat("a", 1<<20)})); err != nil || len(specs) != 1 {
+	if specs, err := spec.Read(specFiles(t, map[string]string{"specs/phase1.md": strings.Repeat("a", 1<<20)}), 0); err != nil || len(specs) != 1 {
 		t.Errorf("a spec of exactly 1 MiB: %d specs, %v", len(specs), err)
 	}
 }
@@ -318,17 +277,28 @@ func TestReadFollowsNoSymlink(t *testing.T) {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Skip("no symlinks here: ", err)
 		}
-		if _, err := spec.All(dir); err == nil || !strings.Contains(err.Error(), link) {
+		if _, err := spec.Read(dir, 0); err == nil || !strings.Contains(err.Error(), link) {
 			t.Errorf("%s as a symlink: %v", link, err)
 		}
 	}
 }
 
-// TestDue: what needs a test in a phase.
+// TestDue: what needs a test in a phase, which a later phase does not change.
 func TestDue(t *testing.T) {
-	specs := specsOf(seedSpec, seedSupersession+"GET /dashboard (valid  token) -> 200\n", "SUPERSEDES: FLOW: registration-to-dashboard\nGET /late → 200\n")
+	dir := specFiles(t, map[string]string{
+		"specs/phase1.md": seedSpec,
+		"specs/phase2.md": seedSupersession + "GET /dashboard (valid  token) -> 200\n",
+		"specs/phase3.md": "SUPERSEDES: FLOW: registration-to-dashboard\nGET /late → 200\n",
+	})
+	due := func(phase int) []spec.Item {
+		specs, err := spec.Read(dir, phase)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return spec.Due(specs)
+	}
 	var got []string
-	for _, i := range spec.Due(specs, 2) {
+	for _, i := range due(2) {
 		got = append(got, fmt.Sprintf("%s:%d %s", i.Path, i.Line, i))
 	}
 	want := []string{
@@ -345,36 +315,35 @@ func TestDue(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for phase, want := range map[int]int{1: 8, 2: 8, 3: 8} {
-		if got := len(spec.Due(specs, phase)); got != want {
+		if got := len(due(phase)); got != want {
 			t.Errorf("%d are due in phase %d, want %d", got, phase, want)
 		}
 	}
 }
 
 func TestList(t *testing.T) {
-	specs := specsOf(seedSpec, seedSupersession+"GET /x\x1b[31m → 200\n\nFLOW: f\n", "GET /late → 200\n")
-	want := `Phase 1: Authentication (specs/phase1.md)
-     8  POST /auth/register {email, password}          → 201 {user_id}
-     9  POST /auth/register {existing email}           → 409
+	want := `Phase 1 (specs/phase1.md)
+     8  POST /auth/register {email, password} → 201 {user_id}
+     9  POST /auth/register {existing email} → 409
     10  POST /auth/login {valid email, valid password} → 200 {token}  [superseded by specs/phase2.md:5]
-    11  POST /auth/login {invalid password}            → 401
-    12  POST /auth/login {nonexistent email}           → 401
-    13  GET /dashboard (no token)                      → redirect /login
-    14  GET /dashboard (valid token)                   → 200
+    11  POST /auth/login {invalid password} → 401
+    12  POST /auth/login {nonexistent email} → 401
+    13  GET /dashboard (no token) → redirect /login
+    14  GET /dashboard (valid token) → 200
     17  FLOW: registration-to-dashboard
-    18  1.  POST /auth/register {email, password}          → 201
-    19  2.  POST /auth/login {email, password}             → 200 {token}  [superseded by specs/phase2.md:5]
-    20  3.  GET /dashboard (token)                         → 200
+    18    POST /auth/register {email, password} → 201
+    19    POST /auth/login {email, password} → 200 {token}  [superseded by specs/phase2.md:5]
+    20    GET /dashboard (token) → 200
 
-Phase 2: Refresh (specs/phase2.md)
+Phase 2 (specs/phase2.md)
      5  POST /auth/login {valid email, valid password} → 200 {token, refresh_token}
-        supersedes POST /auth/login → 200 {token}
-     6  GET /x\x1b[31m                                 → 200
+     6  GET /x\x1b[31m → 200
 
 Warnings
-  specs/phase2.md:8: FLOW has no steps; write them below it, one a line, as ACTION → EXPECTED
+  specs/phase2.md:8: the flow lacks a name or steps; write FLOW: NAME, and below it one step a line, as ACTION → EXPECTED
 `
-	if diff := cmp.Diff(want, spec.List(specs, 2)); diff != "" {
+	specs := specsOf(seedSpec, seedSupersession+"GET /x\x1b[31m → 200\n\nFLOW: f\n")
+	if diff := cmp.Diff(want, spec.List(specs)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -399,14 +368,12 @@ func FuzzParse(f *testing.F) {
 				}
 			}
 		}
-		for _, w := range spec.Check(specs) {
-			if strings.ContainsAny(w.String(), "\n\x1b\x00") {
-				t.Errorf("the warning %q is not safe to print", w)
-			}
+		if warnings := warningLines(specs); strings.ContainsAny(warnings, "\x1b\x00\r") {
+			t.Errorf("the warnings are not safe to print: %q", warnings)
 		}
-		if list := spec.List(specs, 2); strings.ContainsAny(list, "\x1b\x00\r") {
+		if list := spec.List(specs); strings.ContainsAny(list, "\x1b\x00\r") {
 			t.Errorf("the list is not safe to print: %q", list)
 		}
-		spec.Due(specs, 2)
+		spec.Due(specs)
 	})
 }
