@@ -368,7 +368,7 @@ func (v *invocation) equip(l *Loop, s loop.Session, w walls) error {
 		set := loop.Toolset{Dir: one.role.Dir, Walls: one.walls}
 		if one.role.Dir == path.Dir(Results) {
 			set.Closed = path.Base(Results)
-			set.Why = set.Closed + " contains the logs of other parts of this loop and is closed"
+			set.Why = set.Closed + " contains the logs of other parts of this run and is closed"
 		}
 		tools, err := s.Tools(set)
 		if err != nil {

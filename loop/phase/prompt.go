@@ -150,8 +150,8 @@ func (l Loop) mapText(tree, deps string) string {
 	return l.redact(strings.TrimRight(tree, "\n")) + "\n---\n" + l.readable(deps) + "\n"
 }
 
-// prompt returns the prompt of a role at a step.
-func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []check.Finding) (composed, error) {
+// prompt returns the prompt of a role in a round.
+func (l Loop) prompt(dir string, e errand, round int, projectMap string, prior []check.Finding) (composed, error) {
 	specs, err := l.specs(dir)
 	if err != nil {
 		return composed{}, err
@@ -174,7 +174,7 @@ func (l Loop) prompt(dir string, e errand, step int, projectMap string, prior []
 		section(&b, p.title, p.text)
 	}
 	b.WriteString("===== your instructions =====\n")
-	return composed{l.redact(b.String()), l.instruction(e, step), history.Report{Said: l.announce(e, prior)}}, nil
+	return composed{l.redact(b.String()), l.instruction(e, round), history.Report{Said: l.announce(e, prior)}}, nil
 }
 
 // announce tells the user what the role does next.
@@ -204,9 +204,9 @@ func (l Loop) announce(e errand, prior []check.Finding) string {
 	return name + " gets the failures: " + strings.Join(failed, ", ")
 }
 
-// instruction returns the errand with the phase, the step and the session's limits.
-func (l Loop) instruction(e errand, step int) string {
-	at := fmt.Sprintf("This is phase %d, step %d.", l.Phase, step)
+// instruction returns the errand with the phase, the round and the session's limits.
+func (l Loop) instruction(e errand, round int) string {
+	at := fmt.Sprintf("This is phase %d, round %d.", l.Phase, round)
 	switch e {
 	case toWrite, toCorrect:
 		at = fmt.Sprintf("This is phase %d. There is no server yet.", l.Phase)
