@@ -28,7 +28,7 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (un
 		if err != nil {
 			return nil, err
 		}
-		if err := l.talkIn(ctx, r, l.Builder, messages); err != nil {
+		if _, err := l.talkIn(ctx, r, l.Builder, messages); err != nil {
 			if !hone.OutOfBudget(err) {
 				unhealthy = nil
 			}

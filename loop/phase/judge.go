@@ -7,7 +7,9 @@ import (
 
 	"hone/check"
 	"hone/history"
+	"hone/internal/excerpt"
 	"hone/internal/lazyregexp"
+	"hone/internal/render"
 	"hone/internal/tap"
 	"hone/loop/phase/spec"
 	"hone/loop/phase/verdict"
@@ -140,17 +142,36 @@ func verdictOf(due []spec.Item, run suiteRun) (failed []failure, broken []string
 func doubts(failed []failure, broken []string, prior []check.Finding) (why []string) {
 	why = slices.Clone(broken)
 	for _, f := range failed {
-		before := slices.ContainsFunc(prior, func(p check.Finding) bool {
-			return p.Source == sourceContract && strings.HasPrefix(p.Text, "SPEC: "+f.name+"\n")
-		})
 		switch {
 		case f.undiagnosed() != "":
 			why = append(why, f.undiagnosed())
-		case before:
-			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract. Correct it only if it checks something else; if it is right, change nothing. Input: %s; observed: %s", f.name, f.input, f.observed))
+		case f.isIn(prior):
+			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract. Correct it only if it checks something else; if it is right, change nothing, and end with why, for the builder. Input: %s; observed: %s", f.name, f.input, f.observed))
 		}
 	}
 	return why
+}
+
+// isIn reports whether the previous verification had this failure too.
+func (f failure) isIn(prior []check.Finding) bool {
+	return slices.ContainsFunc(prior, func(p check.Finding) bool {
+		return p.Source == sourceContract && strings.HasPrefix(p.Text, "SPEC: "+f.name+"\n")
+	})
+}
+
+// maxWords limits what the builder gets of the verifier's conclusion, in bytes.
+const maxWords = 2 << 10
+
+// reviewFinding returns what the verifier said after it had reviewed the tests of
+// failures that remain, for the builder; nil if it reviewed none. Its lines are marked,
+// so that none starts an entry of failed_specs.md.
+func reviewFinding(words string, failed []failure, prior []check.Finding) []check.Finding {
+	words = excerpt.Middle(strings.TrimSpace(render.Escape(words)), maxWords)
+	if words == "" || !slices.ContainsFunc(failed, func(f failure) bool { return f.isIn(prior) }) {
+		return nil
+	}
+	return []check.Finding{{Source: sourceReview, Advisory: true,
+		Text: "The verifier has reviewed the tests of what failed twice. In its words:\n  | " + strings.ReplaceAll(words, "\n", "\n  | ")}}
 }
 
 // contractFindings returns failures as findings for the builder, and other entries
@@ -168,8 +189,10 @@ func contractFindings(failed []failure, left string) (found []check.Finding) {
 // seenFailing is a run of the suite against each of hone's own servers, which keep
 // hardly any contract.
 type seenFailing struct {
-	Unimplemented suiteRun `json:"unimplemented"` // every answer is 501
-	Empty         suiteRun `json:"empty"`         // every answer is 200 with an empty body
+	Unimplemented suiteRun `json:"unimplemented"`       // every answer is 501
+	Empty         suiteRun `json:"empty"`               // every answer is 200 with an empty body
+	Suite         string   `json:"suite"`               // its digest
+	Unchanged     bool     `json:"unchanged,omitempty"` // the runs are those of an earlier step, which had no faults
 	history.Report
 }
 

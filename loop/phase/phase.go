@@ -123,6 +123,7 @@ const (
 	sourceHealth   = "health"   // the health check failed
 	sourceServer   = "server"   // the server did not answer
 	sourceContract = "contract" // a contract that does not hold, in the words of the suite or the verifier
+	sourceReview   = "review"   // what the verifier concluded of them
 	sourceVerdict  = "verdict"  // the verifier's list of those is malformed
 	sourceUnpaid   = "unpaid"   // the budget did not pay for the verifier
 	sourceSuite    = "suite"    // what is wrong with the suite, for the verifier
@@ -139,7 +140,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		unhealthy, err := l.build(ctx, r, prior)
 		if unhealthy != nil {
 			// The failures of the last verification were not verified again, and stay.
-			return slices.Concat(unhealthy, from(prior, sourceServer), from(prior, sourceContract)), err
+			return slices.Concat(unhealthy, from(prior, sourceServer), lastVerdict(prior)), err
 		}
 		if err != nil {
 			return nil, err
@@ -152,7 +153,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 // round the code was healthy, and only the budget did not pay for the verifier. The
 // builder got all earlier failures in that round.
 func builderDone(prior []check.Finding) bool {
-	return len(without(without(prior, sourceUnpaid), sourceContract)) == 0 && len(from(prior, sourceUnpaid)) > 0
+	return len(prior) == len(lastVerdict(prior))+len(from(prior, sourceUnpaid)) && len(from(prior, sourceUnpaid)) > 0
 }
 
 // stepSpecs reads the specifications when a run begins.
@@ -176,14 +177,11 @@ func (l Loop) begin(ctx context.Context, r *hone.Run) error {
 		}
 	}
 	if l.Session {
-		messages, err := l.compose(ctx, r, toWrite, nil)
-		if err != nil {
-			return err
-		}
-		if err := l.talk(ctx, r, toWrite, messages); err != nil {
-			return err
-		}
-	} else if err := l.prepareSuite(ctx, r, toWrite, nil); err != nil {
+		_, err = l.talk(ctx, r, toWrite, nil)
+	} else {
+		_, err = l.prepareSuite(ctx, r, toWrite, nil)
+	}
+	if err != nil {
 		return err
 	}
 	return l.commit(ctx, r, Tests, "verify/suite-written", 1)
@@ -197,6 +195,11 @@ type specList struct {
 // from returns the findings of a source.
 func from(findings []check.Finding, source string) []check.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return f.Source != source })
+}
+
+// lastVerdict returns what the last verification found and concluded.
+func lastVerdict(findings []check.Finding) []check.Finding {
+	return append(from(findings, sourceReview), from(findings, sourceContract)...)
 }
 
 // without returns the findings that are not of a source.

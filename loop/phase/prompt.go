@@ -241,7 +241,7 @@ func (l Loop) reports(e errand, prior []check.Finding) []part {
 	case toReview:
 		return []part{{suitePath + ": what to review", join(from(prior, sourceSuite))}}
 	}
-	parts := []part{{failedName + ": the contracts that failed in the last verification", join(from(prior, sourceContract))}}
+	parts := []part{{failedName + ": the contracts that failed in the last verification", join(lastVerdict(prior))}}
 	if e == toBuild {
 		parts = append(parts,
 			part{path.Base(lintLog) + ": what the health check printed when it failed", join(from(prior, sourceHealth))},

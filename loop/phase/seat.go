@@ -82,10 +82,9 @@ func rootNote(role, folder string) string {
 // talkIn has a role work in its directory. If its prompt names the project root, what
 // its commands then left in a new directory of the same name, such as src/src/, is
 // moved to where it was meant to be (ruling A15).
-func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages []model.Message) error {
+func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages []model.Message) (hone.Conversation, error) {
 	if !l.NamesRoot[role.Name] {
-		_, err := r.Talk(ctx, role, messages)
-		return err
+		return r.Talk(ctx, role, messages)
 	}
 	nested := filepath.Join(r.Tree.Dir(), role.Dir, filepath.Base(role.Dir))
 	had, err := hone.Step(ctx, r, "seat", role.Dir, func(context.Context) (bool, error) {
@@ -93,10 +92,11 @@ func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages 
 		return err == nil, nil
 	})
 	if err != nil {
-		return err
+		return hone.Conversation{}, err
 	}
-	if _, err := r.Talk(ctx, role, messages); err != nil || had {
-		return err
+	talk, err := r.Talk(ctx, role, messages)
+	if err != nil || had {
+		return talk, err
 	}
 	_, err = repeatable(ctx, r, "move up", func(context.Context) (history.Report, error) {
 		moved, err := moveUp(filepath.Dir(nested), filepath.Base(nested))
@@ -105,7 +105,7 @@ func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages 
 		}
 		return history.Report{Said: fmt.Sprintf("%s/%s/ was moved to %s/", role.Dir, filepath.Base(nested), role.Dir)}, nil
 	})
-	return err
+	return talk, err
 }
 
 // moveUp moves the entries of a directory within dir to dir, and replaces what has

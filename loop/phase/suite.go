@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,8 +17,8 @@ import (
 	"hone/history"
 	"hone/internal/artifact"
 	"hone/loop/phase/spec"
-	"hone/model"
 	"hone/sandbox"
+	"hone/workspace"
 )
 
 // suitePath is the program that runs the suite (ruling A14).
@@ -127,6 +128,16 @@ const stepSeeFail = "see the suite fail"
 // seeItFail runs the suite against each of hone's own servers.
 func (l Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seenFailing, error) {
 	return repeatable(ctx, r, stepSeeFail, func(ctx context.Context) (s seenFailing, err error) {
+		suite, err := suiteDigest(ctx, r.Tree)
+		if err != nil {
+			return s, err
+		}
+		last, ok, err := hone.Last[seenFailing](r, stepSeeFail)
+		if wrong, _ := last.faults(due); err != nil || ok && last.Suite == suite && len(wrong) == 0 {
+			last.Unchanged, last.Report = true, history.Report{Said: "the suite has not changed since then"}
+			return last, err
+		}
+		s.Suite = suite
 		against := func(status int) suiteRun {
 			stub := l.Server.Stub(status)
 			defer stub.Stop()
@@ -146,35 +157,52 @@ func (l Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seen
 	})
 }
 
+// suiteDigest returns a digest of the files in tests/ that belong to the suite.
+func suiteDigest(ctx context.Context, tree *workspace.Tree) (string, error) {
+	var paths []string
+	err := fs.WalkDir(tree.Root().FS(), Tests, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name == Results || e.Name() == ".git":
+			return fs.SkipDir
+		case !e.IsDir() && e.Name() != failedName:
+			paths = append(paths, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	files, err := tree.ManifestOf(ctx, paths, nil)
+	return files.Digest(), err
+}
+
 // prepareSuite has a verifier write or correct the suite until each point has been
 // seen to fail. What no answer of hone's own servers certainly breaks goes back
-// once, and is then reported as not seen failing.
-func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []string) error {
+// once, and is then reported as not seen failing. It returns the verifier's last words.
+func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []string) (words string, err error) {
 	due, err := l.due(r)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for try, told := 1, false; ; try++ {
-		messages, err := l.compose(ctx, r, e, suiteFindings(why))
-		if err != nil {
-			return err
-		}
-		if err := l.talk(ctx, r, e, messages); err != nil {
-			return err
+		if words, err = l.talk(ctx, r, e, suiteFindings(why)); err != nil {
+			return "", err
 		}
 		seen, err := l.seeItFail(ctx, r, due)
-		if err != nil {
-			return err
+		if err != nil || seen.Unchanged {
+			return words, err
 		}
 		wrong, unseen := seen.faults(due)
 		switch {
 		case len(wrong) > 0 && try >= suiteTries:
 			if err := l.giveUp(ctx, r, fmt.Sprintf("after %d tries the suite is still unusable: %s", try, strings.Join(wrong, "; "))); err != nil {
-				return err
+				return "", err
 			}
 			try, told = 0, false
 		case len(wrong) == 0 && (len(unseen) == 0 || told):
-			return nil
+			return words, nil
 		}
 		told = told || len(unseen) > 0
 		for i, name := range unseen {
@@ -211,12 +239,13 @@ func (l Loop) verifySuite(ctx context.Context, r *hone.Run, prior []check.Findin
 	if err != nil {
 		return nil, err
 	}
-	old := from(prior, sourceContract)
+	old := lastVerdict(prior)
 	for attempt := 1; ; attempt++ {
 		run, err := l.runSuite(ctx, r)
 		failed, broken := verdictOf(due, run)
+		words := ""
 		if why := doubts(failed, broken, prior); err == nil && run.Down == "" && why != nil {
-			err = l.prepareSuite(ctx, r, toReview, why)
+			words, err = l.prepareSuite(ctx, r, toReview, why)
 			switch {
 			case hone.OutOfBudget(err) && len(broken) == 0:
 				return contractFindings(failed, run.Left), err
@@ -234,7 +263,8 @@ func (l Loop) verifySuite(ctx context.Context, r *hone.Run, prior []check.Findin
 			// The failures of the last verification stay until there is another.
 			return append([]check.Finding{{Source: sourceServer, Text: run.Down}}, old...), nil
 		case len(broken) == 0:
-			return l.conclude(ctx, r, contractFindings(failed, run.Left), attempt)
+			found := append(reviewFinding(words, failed, prior), contractFindings(failed, run.Left)...)
+			return found, l.conclude(ctx, r, found, attempt)
 		}
 		if err := l.giveUp(ctx, r, "the suite is broken: "+strings.Join(broken, "; ")); err != nil {
 			return nil, err
@@ -245,36 +275,42 @@ func (l Loop) verifySuite(ctx context.Context, r *hone.Run, prior []check.Findin
 // stepReview is the step at which a verifier's look at its suite begins.
 const stepReview = "review suite"
 
-// talk has the verifier work on the suite. While it reviews the suite the server is
-// up.
-func (l Loop) talk(ctx context.Context, r *hone.Run, e errand, messages []model.Message) (err error) {
-	if e != toReview {
-		return l.talkIn(ctx, r, l.Writer, messages)
+// talk has the verifier work on the suite, and returns its last words. While it
+// reviews the suite the server is up.
+func (l Loop) talk(ctx context.Context, r *hone.Run, e errand, prior []check.Finding) (words string, err error) {
+	messages, err := l.compose(ctx, r, e, prior)
+	if err != nil {
+		return "", err
 	}
-	if _, err := hone.Step(ctx, r, stepReview, nil, func(context.Context) (done, error) { return done{}, nil }); err != nil {
-		return err
+	role := l.Writer
+	if e == toReview {
+		if _, err := hone.Step(ctx, r, stepReview, nil, func(context.Context) (done, error) { return done{}, nil }); err != nil {
+			return "", err
+		}
+		server := l.Server.Instance(ctx, r, l.Hooks, stepReview, 1)
+		defer func() { err = errors.Join(err, server.Stop()) }()
+		role = server.Role(l.Verifier)
 	}
-	server := l.Server.Instance(ctx, r, l.Hooks, stepReview, 1)
-	defer func() { err = errors.Join(err, server.Stop()) }()
-	return l.talkIn(ctx, r, server.Role(l.Verifier), messages)
+	talk, err := l.talkIn(ctx, r, role, messages)
+	return talk.Reply.Text(), err
 }
 
 // conclude writes failed_specs.md, and commits the results.
-func (l Loop) conclude(ctx context.Context, r *hone.Run, found []check.Finding, attempt int) ([]check.Finding, error) {
-	_, err := repeatable(ctx, r, "write verdict", func(context.Context) (verdictFile, error) {
-		v := verdictFile{Text: join(found), Report: history.Report{Said: reported("suite", len(found))}}
+func (l Loop) conclude(ctx context.Context, r *hone.Run, found []check.Finding, attempt int) error {
+	_, err := repeatable(ctx, r, "write verdict", func(context.Context) (history.Report, error) {
+		said := history.Report{Said: reported("suite", len(from(found, sourceContract)))}
 		root, err := os.OpenRoot(r.Tree.Dir())
 		if err != nil {
-			return v, err
+			return said, err
 		}
 		defer root.Close()
 		if len(found) == 0 {
-			return v, artifact.Remove(root, failedPath)
+			return said, artifact.Remove(root, failedPath)
 		}
-		return v, artifact.Write(root, failedPath, strings.NewReader(v.Text+"\n"))
+		return said, artifact.Write(root, failedPath, strings.NewReader(l.redact(join(found))+"\n"))
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return found, l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
+	return l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
 }
