@@ -151,11 +151,8 @@ func (o *outfit) gitIdentity(home *os.Root) error {
 	}
 	text := "[safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n"
 	if git := o.program("git"); git != "" {
-		for _, key := range []string{"name", "email"} {
-			if value := o.gitSetting(git, "user."+key); value != "" {
-				text += fmt.Sprintf("[user]\n\t%s = \"%s\"\n", key, gitQuoter.Replace(value))
-			}
-		}
+		name, email := o.gitUser(git)
+		text += gitUserSetting("name", name) + gitUserSetting("email", email)
 	}
 	f, err := home.OpenFile(".gitconfig", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -165,18 +162,26 @@ func (o *outfit) gitIdentity(home *os.Root) error {
 	return errors.Join(err, f.Close())
 }
 
+// gitUserSetting returns a setting of the section user; empty if it has no value.
+func gitUserSetting(key, value string) string {
+	if value == "" {
+		return ""
+	}
+	return fmt.Sprintf("[user]\n\t%s = \"%s\"\n", key, gitQuoter.Replace(value))
+}
+
 // gitQuoter quotes a value for git's settings.
 var gitQuoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", "\x00", "")
 
-// gitTimeout is how long git may take to read a setting.
+// gitTimeout is how long git may take to read settings.
 const gitTimeout = 5 * time.Second
 
-// gitSetting returns one of the user's settings; empty if it is not set or cannot
-// be read.
-func (o *outfit) gitSetting(git, key string) string {
+// gitUser returns name and address from the user's settings; empty if they are not set
+// or cannot be read.
+func (o *outfit) gitUser(git string) (name, email string) {
 	ctx, cancel := context.WithTimeout(context.Background(), gitTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, git, "config", "--global", "--get", key)
+	cmd := exec.CommandContext(ctx, git, "config", "--global", "--null", "--get-regexp", `^user\.(name|email)$`)
 	cmd.Dir = o.run
 	cmd.Env = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES=" + filepath.Dir(o.run)}
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"} {
@@ -186,9 +191,17 @@ func (o *outfit) gitSetting(git, key string) string {
 	}
 	out, err := cmd.Output()
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	return strings.TrimSpace(string(out))
+	for setting := range strings.SplitSeq(string(out), "\x00") { // the last of several wins
+		switch key, value, _ := strings.Cut(setting, "\n"); key {
+		case "user.name":
+			name = strings.TrimSpace(value)
+		case "user.email":
+			email = strings.TrimSpace(value)
+		}
+	}
+	return name, email
 }
 
 // program returns the path of a program on the user's PATH that is not in the

@@ -307,7 +307,7 @@ func TestIdentity(t *testing.T) {
 	if sandbox.Within(b.root, git) {
 		t.Fatalf("hone runs %s, which a model may have written", git)
 	}
-	if name, email := person.gitSetting(git, "user.name"), person.gitSetting(git, "user.email"); name != `Ann "A" \ O'Neil # 1` || email != "ann@example.org" {
+	if name, email := person.gitUser(git); name != `Ann "A" \ O'Neil # 1` || email != "ann@example.org" {
 		t.Errorf("%q %q", name, email)
 	}
 	if text, err := os.ReadFile(b.run + "/home/.gitconfig"); err != nil || strings.Contains(string(text), "SECRET") || strings.Contains(string(text), "evil") {
