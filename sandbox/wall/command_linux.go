@@ -28,6 +28,7 @@ type walled struct {
 	namespaces bool          // the command's processes end with their namespace
 	over       chan struct{} // closed after the helper's last message
 	ready      *kernel.Reached
+	ran        bool // the command ran
 	result     ended
 	reported   bool // result is set
 	failed     error
@@ -85,6 +86,7 @@ func (l *walled) listen(doors []sandbox.Door, runs func()) {
 		case m.Doors > 0:
 			l.openDoors(doors, fds)
 		case m.Runs:
+			l.ran = true
 			runs()
 		case m.Given != nil:
 			l.requests.answer(*m.Given, fds)

@@ -17,7 +17,10 @@ import (
 // command behind walls and is killed.
 func TestMain(m *testing.M) {
 	if exe, _ := os.Executable(); filepath.Base(exe) == withoutHelper {
-		_, err := Build(context.Background(), sandbox.Hidden, system())
+		w, err := Build(context.Background(), sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL")), system())
+		if err == nil {
+			_, err = w.Run(context.Background(), inside("/", "true"))
+		}
 		fmt.Println(err)
 		os.Exit(1)
 	}
@@ -37,8 +40,12 @@ const withoutHelper = "without-helper"
 func TestProgramWithoutHelper(t *testing.T) {
 	program := filepath.Join(t.TempDir(), withoutHelper)
 	must(0, os.Link(must(os.Executable()), program))
-	out, _ := exec.Command(program).CombinedOutput()
-	if !strings.Contains(string(out), "must call wall.Helper first") {
-		t.Errorf("%s", out)
+	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.NoWall} {
+		cmd := exec.Command(program)
+		cmd.Env = append(os.Environ(), "SANDBOX_TEST_WALL="+string(wall))
+		out, _ := cmd.CombinedOutput()
+		if !strings.Contains(string(out), "must call wall.Helper first") {
+			t.Errorf("%s: %s", wall, out)
+		}
 	}
 }

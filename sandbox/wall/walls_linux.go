@@ -35,9 +35,9 @@ type Walls struct {
 
 var _ sandbox.Runner = (*Walls)(nil)
 
-// Build builds walls from a policy and tries them once. Its error is a
-// [*sandbox.WallError] if they cannot be built here; it never falls back to a
-// weaker wall. Only Auto chooses among walls, and Grade reports which one it
+// Build builds walls from a policy and tries them once; NoWall, which cannot fail, is
+// not tried. Its error is a [*sandbox.WallError] if they cannot be built here; it never
+// falls back to a weaker wall. Only Auto chooses among walls, and Grade reports which one it
 // chose and why. [Helper] must be the first call of the program's main.
 func Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	// A program without Helper would otherwise start itself without end.
@@ -139,8 +139,12 @@ func (w *Walls) Grade() sandbox.Grade { return w.grade }
 // trialTime is how long walls may take to be built on a very busy machine.
 const trialTime = 30 * time.Second
 
-// try builds the walls once without a command.
+// try builds the walls once without a command, unless building them cannot fail.
 func (w *Walls) try(ctx context.Context) error {
+	if w.kind.advice == nil {
+		w.grade = w.spec.grade(kernel.Reached{})
+		return ctx.Err()
+	}
 	_, err := w.protect(func() (sandbox.Result, error) { return sandbox.Result{}, w.tryOnce(ctx) })
 	return err
 }
@@ -274,8 +278,8 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 	if start, ok := errors.AsType[*sandbox.StartError](l.failed); ok {
 		return sandbox.Result{}, start
 	}
-	if l.failed != nil && ctx.Err() == nil {
-		return sandbox.Result{}, w.unavailable(l.failed.Error())
+	if (l.failed != nil || !l.ran && !o.TimedOut) && ctx.Err() == nil {
+		return sandbox.Result{}, w.unavailable(l.failure())
 	}
 	return sandbox.Result{
 		Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, OverLimit: l.result.Over,
