@@ -24,7 +24,10 @@ type LoopSummary struct {
 	Unlisted int      `json:"files_unlisted,omitempty"` // how many more files an agent changed
 	Read     []string `json:"files_read,omitempty"`     // each file as often as it was read
 	Commands []string `json:"commands_run,omitempty"`
-	Errors   []string `json:"errors,omitempty"`
+	// Unchecked states that the session did not run the check, or did not run it after its
+	// last change; empty if it did, if there is no check, or if that is not known.
+	Unchecked string   `json:"unchecked,omitempty"`
+	Errors    []string `json:"errors,omitempty"`
 	// Rejected lists calls that were not run.
 	Rejected []string `json:"rejected,omitempty"`
 }
@@ -37,11 +40,27 @@ const (
 	toolBash  = "bash"
 )
 
-// summarize returns the summary of a session.
-func summarize(loop int, talk hone.Conversation) LoopSummary {
+// summarize returns the summary of a session that can run a check; check is empty if
+// it cannot.
+func summarize(loop int, talk hone.Conversation, check string) LoopSummary {
 	s := LoopSummary{Loop: loop, Ended: talk.Ended}
+	ran, changed := false, false // changed since the check ran
 	for _, c := range talk.Calls {
 		s.add(c)
+		switch {
+		case c.Refused != "":
+		case c.Name == toolBash && c.Result.Exit != nil && strings.TrimSpace(subjectOf(c.Args)) == strings.TrimSpace(check):
+			ran, changed = true, false
+		case (c.Name == toolWrite || c.Name == toolEdit) && !c.Result.Failed:
+			changed = true
+		}
+	}
+	switch {
+	case check == "":
+	case !ran:
+		s.Unchecked = "not run"
+	case changed:
+		s.Unchecked = "not run after the last change to a file"
 	}
 	return s
 }

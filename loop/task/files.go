@@ -25,16 +25,24 @@ func (l Loop) filesText(ctx context.Context, tree *workspace.Tree) (string, erro
 		return "", err
 	}
 	files = slices.DeleteFunc(files, func(f workspace.File) bool { return Own(f.Path) })
-	total := len(files)
-	if total > maxFiles {
-		slices.SortStableFunc(files, func(a, b workspace.File) int {
-			return cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/"))
-		})
-		files = files[:maxFiles]
+	if len(files) == 0 {
+		return "", nil
 	}
+	text, listed := l.namesOf(files)
+	if listed == len(files) {
+		return "Files:\n" + text, nil
+	}
+	slices.SortStableFunc(files, func(a, b workspace.File) int {
+		return cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/"))
+	})
+	text, listed = l.namesOf(files)
+	return fmt.Sprintf("Files (%d of %d; none of the others is less deep):\n%s", listed, len(files), text), nil
+}
+
+// namesOf lists the first of the files, one a line, up to the limits.
+func (l Loop) namesOf(files []workspace.File) (text string, listed int) {
 	var names strings.Builder
-	listed := 0
-	for _, f := range files {
+	for _, f := range files[:min(len(files), maxFiles)] {
 		name := render.Line(l.Guard.Redact(f.Path))
 		if _, withheld := l.Guard.WithheldName(f.Path); withheld {
 			name += " (withheld)"
@@ -45,11 +53,5 @@ func (l Loop) filesText(ctx context.Context, tree *workspace.Tree) (string, erro
 		names.WriteString("  " + name + "\n")
 		listed++
 	}
-	switch {
-	case total == 0:
-		return "", nil
-	case listed < total:
-		return fmt.Sprintf("Files (%d of %d; the others are in deeper directories):\n%s", listed, total, names.String()), nil
-	}
-	return "Files:\n" + names.String(), nil
+	return names.String(), listed
 }

@@ -230,7 +230,7 @@ func bashTool(dir string) tool.Tool {
 			at := filepath.Join(dir, words[1])
 			must(0, errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(words[2]), 0o644)))
 		}
-		return tool.Result{Text: "exit_code: 0\nSTDOUT:\n\x1b[31m'''\x00\r" + words[0] + "\nSTDERR:\n"}, nil
+		return tool.Result{Text: "exit_code: 0\nSTDOUT:\n\x1b[31m'''\x00\r" + words[0] + "\nSTDERR:\n", Exit: new(int)}, nil
 	}}
 }
 
@@ -280,11 +280,11 @@ func TestPendingIsFixed(t *testing.T) {
 	holds(t, "the first execution", prompts[0], "Make a say done.\n\nLoop 1 of 5.\nPending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n",
 		"Working directory: "+dir, "Task file: Spec.toml (read-only", "\nCheck: make test (it decides", "PHASE: EXECUTION", "1. The complete task is above.")
 	holds(t, "the review", prompts[1], "Task file: Spec.toml", "Review output: "+output+" (write here)", "PHASE: REVIEW",
-		"## Verified actions from loop 1 (harness-computed)\nFiles read: a\nFiles written: a, b\nCommands run:\n  make test  →  exit_code: 0\nErrors:\n  read(gone): Error:",
+		"## Verified actions from loop 1 (harness-computed)\nFiles read: a\nFiles written: a, b\nCommands run:\n  make test  →  exit_code: 0\nThe check that decides: not run\nErrors:\n  read(gone): Error:",
 		"  write(Spec.toml): Error: this file may not be changed here\n",
 		"## Attempted but NOT executed (harness-rejected — no workspace effect)\n  dance(): unknown_tool\n",
 		"[Execution agent report — loop 1]\n<final_answer>\n**STATUS: INCOMPLETE**", "loop = 1\n")
-	holds(t, "the second execution", prompts[2], "Make a say done.\n\nLoop 2 of 5.\nFiles created across all prior loops: a, b\nLast loop — ran: make test  →  exit_code: 0 | errors: read(gone)",
+	holds(t, "the second execution", prompts[2], "Make a say done.\n\nLoop 2 of 5.\nFiles created across all prior loops: a, b\nLast loop — ran: make test  →  exit_code: 0 | check: not run | errors: read(gone)",
 		"Pending next steps:\n  - make a say done\n\nWorking directory", "a summary of the work so far")
 	for i, req := range m.asked {
 		if n := strings.Count(whole(req), "Make a say done."); n > 1 {
@@ -391,10 +391,21 @@ func TestFirstPromptListsFiles(t *testing.T) {
 		files(t, dir, map[string]string{fmt.Sprintf("a/%03d", i): ""})
 	}
 	got := must(p.whole().Preview(t.Context(), tree, 1)).Text
-	holds(t, "the prompt", got, "\nFiles (200 of 303; the others are in deeper directories):\n  .env (withheld)\n  Spec.toml\n  a/000\n")
+	holds(t, "the prompt", got, "\nFiles (200 of 303; none of the others is less deep):\n  .env (withheld)\n  Spec.toml\n  a/000\n")
 	if n := strings.Count(got, "\n  a/"); n != 198 {
 		t.Errorf("%d files in a, want 198", n)
 	}
+
+	// Fewer files whose names are too long for the list.
+	dir = t.TempDir()
+	long := strings.Repeat("x", 200)
+	for i := range 60 {
+		files(t, dir, map[string]string{fmt.Sprintf("a/%s/%02d", long, i): ""})
+	}
+	files(t, dir, map[string]string{"Spec.toml": specText, "z": ""})
+	tree = must(workspace.Open(dir, workspace.Options{}))
+	defer tree.Close()
+	holds(t, "the prompt", must(p.whole().Preview(t.Context(), tree, 1)).Text, "\nFiles (41 of 62; none of the others is less deep):\n  Spec.toml\n  z\n  a/"+long+"/00\n")
 }
 
 // TestNothingIsKnown: a loop that says neither that it is done nor what is
@@ -443,7 +454,7 @@ func TestCompleteIsNotBelieved(t *testing.T) {
 	holds(t, "the first execution", prompts[0], "Pending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n")
 	for i, loop := range []string{"Loop 2 of 5.\n", "Loop 3 of 5.\n"} {
 		sent := m.asked[i+1].Messages
-		holds(t, "a later loop", sent[len(sent)-1].Parts[0].Text, loop, "The check does not pass", "[check] a says \"zero\\n\"\n    and not done\n", "This session continues, with at most")
+		holds(t, "a later loop", sent[len(sent)-1].Parts[0].Text, loop+"Last loop — check: not run.\n", "The check does not pass", "[check] a says \"zero\\n\"\n    and not done\n", "This session continues, with at most")
 		if len(sent) != 3+2*i || sent[len(sent)-2].Parts[0].Text != complete {
 			t.Errorf("%d messages in loop %d: %+v", len(sent), i+2, sent)
 		}
@@ -455,6 +466,33 @@ func TestCompleteIsNotBelieved(t *testing.T) {
 		if strings.Contains(p, "Task file:") {
 			t.Error("a task that is no file has one")
 		}
+	}
+}
+
+// TestCheckOfASession: the reviewer reads whether the session ran the check, whatever its
+// report says.
+func TestCheckOfASession(t *testing.T) {
+	const line = "The check that decides: "
+	run, write := []string{"bash", "command", " make test"}, []string{"write", "path", "b", "content", "bee\n"}
+	for name, c := range map[string]struct {
+		calls [][]string
+		want  string
+	}{
+		"no command":         {[][]string{write}, "Commands run: none\n" + line + "not run\n"},
+		"another command":    {[][]string{{"bash", "command", "make tests"}}, line + "not run\n"},
+		"the check, at last": {[][]string{write, run}, ""},
+		"a later change":     {[][]string{run, write}, line + "not run after the last change to a file\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			files(t, dir, map[string]string{"a": "zero\n"})
+			m := &recorder{replies: append([]model.Reply{calls(c.calls), say(incomplete)}, wrote("loop = 1\nsummary = 'half'\nblocker = ''\n")...)}
+			process{model: m, loop: task.Loop{Text: "Make b."}, rounds: 1, check: saysDone(dir)}.live(t, dir)
+			review := m.prompts()[1]
+			if holds(t, "the review", review, c.want); c.want == "" && strings.Contains(review, line) {
+				t.Errorf("%s", review)
+			}
+		})
 	}
 }
 

@@ -37,21 +37,31 @@ type composed struct {
 	Text string `json:"text"`
 }
 
+// earlier is what the loops before this one recorded.
+type earlier struct {
+	loops []LoopSummary
+	tasks []taskfile.Task
+}
+
+func earlierLoops(r *hone.Run) (e earlier, err error) {
+	if e.loops, err = hone.Earlier[LoopSummary](r, stepSummary); err != nil {
+		return e, err
+	}
+	e.tasks, err = hone.Earlier[taskfile.Task](r, stepTask)
+	return e, err
+}
+
+// changedTask reports whether the task is not that of the last loop.
+func (e earlier) changedTask(t taskfile.Task) bool {
+	return len(e.tasks) > 0 && !slices.Equal(e.tasks[len(e.tasks)-1].Turns, t.Turns)
+}
+
 // composeExecution returns the first prompt of an execution session: the task's
 // own turns, the last of them with the state of the work. The task is sent
 // once, and no two consecutive messages have the same role.
-func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding) ([]model.Message, error) {
-	past, err := hone.Earlier[LoopSummary](r, stepSummary)
-	if err != nil {
-		return nil, err
-	}
-	tasks, err := hone.Earlier[taskfile.Task](r, stepTask)
-	if err != nil {
-		return nil, err
-	}
-	s := standing{task: t, check: l.Check, noBash: l.NoBash, loop: r.Round(), past: past}
-	s.changed = len(tasks) > 0 && !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns)
-	p, err := hone.Step(ctx, r, "compose execution", prior, func(ctx context.Context) (composed, error) {
+func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding, past earlier) ([]model.Message, error) {
+	s := standing{task: t, check: l.Check, noBash: l.NoBash, loop: r.Round(), past: past.loops, changed: past.changedTask(t)}
+	p, err := hone.Step(ctx, r, "compose execution", prior, func(ctx context.Context) (_ composed, err error) {
 		if s.prior, err = currentFindings(r, prior); err != nil {
 			return composed{}, err
 		}
@@ -70,18 +80,17 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 // that ended with an answer, nothing is pending, and the check found something;
 // ok is false otherwise. A changed task, or files that were restored, need a new
 // session.
-func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding) (text string, ok bool, err error) {
-	past, err := hone.Earlier[LoopSummary](r, stepSummary)
-	if err != nil || len(past) == 0 || past[len(past)-1].unanswered() != "" || !onlyChecked(prior) {
-		return "", false, err
+func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding, past earlier) (text string, ok bool, err error) {
+	if len(past.loops) == 0 || past.changedTask(t) || !onlyChecked(prior) {
+		return "", false, nil
 	}
-	tasks, err := hone.Earlier[taskfile.Task](r, stepTask)
-	if err != nil || !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns) {
-		return "", false, err
+	last := past.loops[len(past.loops)-1]
+	if last.unanswered() != "" {
+		return "", false, nil
 	}
 	p, err := hone.Step(ctx, r, "compose continuation", prior, func(context.Context) (composed, error) {
-		return composed{fmt.Sprintf("Loop %d of %d.\nThe check does not pass with the files as they are now:\n%s%s", r.Round(), max(r.Round(), r.Limits.Rounds), pendingText(prior),
-			fmt.Sprintf(continuation, session(l.Executor.Bounds.Resolved().Turns, l.Executor)))}, nil
+		return composed{fmt.Sprintf("Loop %d of %d.\n%sThe check does not pass with the files as they are now:\n%s%s", r.Round(), max(r.Round(), r.Limits.Rounds), last.uncheckedText(),
+			pendingText(prior), fmt.Sprintf(continuation, session(l.Executor.Bounds.Resolved().Turns, l.Executor)))}, nil
 	})
 	return p.Text, true, err
 }
@@ -231,6 +240,9 @@ func (s LoopSummary) last() string {
 	if len(s.Commands) > 0 {
 		parts = append(parts, "ran: "+strings.Join(s.Commands[:min(3, len(s.Commands))], "; "))
 	}
+	if s.Unchecked != "" {
+		parts = append(parts, "check: "+s.Unchecked)
+	}
 	if len(s.Errors) > 0 {
 		parts = append(parts, "errors: "+strings.Join(s.Errors[:min(3, len(s.Errors))], "; "))
 	}
@@ -242,6 +254,15 @@ func (s LoopSummary) last() string {
 		text += "Last loop — its session ended without a final answer: " + why + ".\n"
 	}
 	return text
+}
+
+// uncheckedText tells the executor that its last session ended without the check; empty
+// if it did not.
+func (s LoopSummary) uncheckedText() string {
+	if s.Unchecked == "" {
+		return ""
+	}
+	return "Last loop — check: " + s.Unchecked + ".\n"
 }
 
 // unanswered returns why a session gave no final answer; empty if it gave one.

@@ -88,7 +88,13 @@ func (s LoopSummary) facts() string {
 		list(&b, "Files written", s.Written)
 		list(&b, "Files edited", s.Edited)
 	}
+	if !s.Agent && len(s.Commands) == 0 {
+		b.WriteString("Commands run: none\n")
+	}
 	indented(&b, "Commands run:", s.Commands)
+	if s.Unchecked != "" {
+		fmt.Fprintf(&b, "The check that decides: %s\n", s.Unchecked)
+	}
 	indented(&b, "Errors:", s.Errors)
 	b.WriteString("\n")
 	if len(s.Rejected) > 0 {

@@ -162,7 +162,7 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior [
 		return executed{}, err
 	}
 	did := executed{Pending: pending(prior)}
-	if did.Facts, err = facts(ctx, r, role, stepSummary, talk); err != nil {
+	if did.Facts, err = facts(ctx, r, role, stepSummary, talk, l.runnableCheck()); err != nil {
 		return did, err
 	}
 	if did.Facts.unanswered() == "" {
@@ -183,7 +183,11 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior [
 // converse continues the last session if only the check was not content with it,
 // and it leaves room. Otherwise it holds a new session.
 func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskfile.Task, prior []check.Finding) (hone.Conversation, error) {
-	if text, ok, err := l.composeContinuation(ctx, r, t, prior); ok || err != nil {
+	past, err := earlierLoops(r)
+	if err != nil {
+		return hone.Conversation{}, err
+	}
+	if text, ok, err := l.composeContinuation(ctx, r, t, prior, past); ok || err != nil {
 		if err == nil {
 			err = l.record(ctx, r, phaseExecution)
 		}
@@ -194,7 +198,7 @@ func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskf
 			return talk, err
 		}
 	}
-	messages, err := l.composeExecution(ctx, r, t, prior)
+	messages, err := l.composeExecution(ctx, r, t, prior, past)
 	if err != nil {
 		return hone.Conversation{}, err
 	}
@@ -204,10 +208,18 @@ func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskf
 	return r.Talk(ctx, role, messages)
 }
 
-// facts records what a session did.
-func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Conversation) (LoopSummary, error) {
+// runnableCheck returns the check if a model can run it; empty if not.
+func (l Loop) runnableCheck() string {
+	if l.NoBash {
+		return ""
+	}
+	return l.Check
+}
+
+// facts records what a session did. check is empty if it could not run the check.
+func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Conversation, check string) (LoopSummary, error) {
 	return hone.Step(ctx, r, name, nil, func(context.Context) (s LoopSummary, err error) {
-		if s = summarize(r.Round(), talk); role.Agent {
+		if s = summarize(r.Round(), talk, check); role.Agent {
 			s, err = observe(r, talk)
 		}
 		if s.Ended == hone.EndedAnswer && strings.TrimSpace(talk.Reply.Text()) == "" {
@@ -243,7 +255,7 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t taskfile.Task, did exec
 	if err != nil {
 		return reviewed{}, err
 	}
-	if _, err := facts(ctx, r, role, stepReviewSummary, talk); err != nil {
+	if _, err := facts(ctx, r, role, stepReviewSummary, talk, ""); err != nil {
 		return reviewed{}, err
 	}
 	said, err := readReview(ctx, r)
