@@ -170,11 +170,17 @@ func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 	}
 	begin := func(manifest string) (any, error) { return t.callBegin(c, manifest) }
 	result, restored, err := once(ctx, t.r, command(t.r, w, begin, t.interrupted))
-	c.result = result
-	if note := restoredNote(restored); note != "" {
-		c.result.Text += "\n[" + note + "; change the code, not what checks it]"
-	}
+	c.result = withRestored(result, restored)
 	return err
+}
+
+// withRestored returns a call's result as the model reads it, with a note about the
+// protected files that the call changed.
+func withRestored(result tool.Result, restored []string) tool.Result {
+	if note := restoredNote(restored); note != "" {
+		result.Text += "\n[" + note + "; change the code, not what checks it]"
+	}
+	return result
 }
 
 // callStep returns the step that runs a call.

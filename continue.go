@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hone/history"
+	"hone/journal"
 	"hone/model"
 	"hone/tool"
 )
@@ -137,12 +138,24 @@ func (t *talk) restoreResults(round, session int) error {
 		if err != nil {
 			return err
 		}
-		t.outputs = append(t.outputs, got.Text)
+		t.outputs = append(t.outputs, withRestored(got, t.r.restoredBy(*e.Step)).Text)
 		for path, digest := range got.Shown {
 			t.seen[path] = digest
 		}
 	}
 	return nil
+}
+
+// restoredBy returns the protected files that a recorded call changed and that were
+// restored.
+func (r *Run) restoredBy(call journal.Identity) []string {
+	call.Name, call.Index = history.StepSnapshot, 0
+	_, record := r.Journal.Lookup(call)
+	if record == nil {
+		return nil
+	}
+	snapshot, _ := history.Decode(*record).Payload.(history.Snapshot)
+	return snapshot.Restored
 }
 
 // isAffordable reports whether the talk leaves room in the context, and whether

@@ -68,6 +68,27 @@ func TestContinue(t *testing.T) {
 	p.replays(t, dir)
 }
 
+// A later round reads of a call's result what the model was sent then, with the note
+// about files that were restored.
+func TestContinuedOutputs(t *testing.T) {
+	dir := crashtest.Workspace(t, map[string]string{"a": "0", "tests/x": "1"})
+	m := &actor{replies: []model.Reply{calls("bash", "{}"), text("first"), calls("read", `{"path": "output:1"}`), text("second")}}
+	spoil := doing("bash", func(context.Context, tool.Input) (tool.Result, error) {
+		crashtest.WriteFile(dir, "tests/x", "2")
+		return tool.Result{Text: "ran"}, nil
+	})
+	spoil.RunsCommands = true
+	p := continuing(dir, m, func(r *hone.Role) { r.Tools = append(r.Tools, spoil) })
+	set := p.set
+	p.set = func(r *hone.Run) { set(r); protects(r); r.Limits.Rounds = 2 }
+	wantEnd(t, p.end(t, dir), hone.KindRounds)
+	const note = "[protected files that a command changed were restored: tests/x; change the code, not what checks it]"
+	if then, later := m.results(1)[0], m.results(3)[0]; !strings.Contains(then, note) || !strings.Contains(later, note) {
+		t.Errorf("the model was sent %q, and later read %q", then, later)
+	}
+	p.replays(t, dir)
+}
+
 // A session is not continued if it ended without an answer, or if it is too long
 // for the context or the budget.
 func TestNotContinued(t *testing.T) {
