@@ -217,7 +217,16 @@ func (a *app) printKept(ctx context.Context, run *runs.Recorded, v *history.Reve
 	for _, p := range v.Outside {
 		fmt.Fprintf(a.out, "kept (changed outside the run): %s\n", render.Line(p))
 	}
-	for _, dir := range topLevel(v.Own) {
+	logs := v.Own // git may ignore them
+	if own := ownOf(run.Start); own != nil {
+		left.Ignored = slices.DeleteFunc(left.Ignored, func(p string) bool {
+			if own(p) {
+				logs = append(logs, p)
+			}
+			return own(p)
+		})
+	}
+	for _, dir := range topLevel(logs) {
 		fmt.Fprintf(a.out, "kept (run log): %s\n", render.Line(dir))
 	}
 	for _, p := range v.Doubtful {

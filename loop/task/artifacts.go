@@ -84,7 +84,10 @@ type logsBefore struct {
 func (l Loop) measureLogs(ctx context.Context, r *hone.Run) (logsBefore, error) {
 	return inTree(ctx, r, stepLogs, nil, func(root *os.Root) (logsBefore, error) {
 		var before logsBefore
-		var err error
+		err := makeHome(r.Tree.Dir())
+		if err != nil {
+			return before, err
+		}
 		if before.Review, err = measure(root, artifactsFolder+"/review.toml"); err != nil {
 			return before, err
 		}

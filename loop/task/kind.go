@@ -233,7 +233,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 func (v *invocation) walls(s loop.Session) (agent, commands, review loop.Walls) {
 	plan := loop.WallPlan{Bounded: true, Protect: []string{artifactsHome},
 		// Only a directory that exists can be mounted read-only.
-		Prepare: func(context.Context) error { return loop.MakeDir(s.Root(), artifactsHome) }}
+		Prepare: func(context.Context) error { return makeHome(s.Root()) }}
 	if v.File != "" {
 		plan.Protect = append(plan.Protect, v.File)
 	}

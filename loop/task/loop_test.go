@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -740,5 +741,21 @@ func TestPreview(t *testing.T) {
 	var c *hone.ContextError
 	if got := must(l.Preview(t.Context(), tree, 4)); !errors.As(got.Fits, &c) || !strings.Contains(c.Room, "the task takes 17 bytes") {
 		t.Errorf("%v", got.Fits)
+	}
+}
+
+// TestNewArtifactsAreIgnored by git; those of a directory that exists are left to its user.
+func TestNewArtifactsAreIgnored(t *testing.T) {
+	for name, existing := range map[string]map[string]string{"new": {}, "existing": {".codescribe/logs/toolusage.toml": ""}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			files(t, dir, map[string]string{"a": "done\n"})
+			files(t, dir, existing)
+			process{model: &recorder{replies: []model.Reply{say(complete)}}, loop: task.Loop{Text: "Do nothing."}, rounds: 1, check: saysDone(dir)}.live(t, dir)
+			ignored, err := os.ReadFile(filepath.Join(dir, ".codescribe", ".gitignore"))
+			if wasNew := len(existing) == 0; wasNew && string(ignored) != "*\n" || !wasNew && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf(".gitignore: %q, %v", ignored, err)
+			}
+		})
 	}
 }

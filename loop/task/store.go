@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"hone"
 	"hone/internal/artifact"
+	"hone/loop"
 	"hone/workspace"
 )
 
@@ -18,6 +20,22 @@ const (
 	artifactsHome   = ".codescribe"
 	artifactsFolder = artifactsHome + "/loop"
 )
+
+// makeHome makes the directory of the artifacts below dir. Git ignores what is in a new
+// one, so that the user does not commit it by accident. A directory that exists stays as it
+// is: CodeScribe's users may have theirs in git.
+func makeHome(dir string) error {
+	_, err := os.Lstat(filepath.Join(dir, artifactsHome))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return loop.MakeDir(dir, artifactsHome)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return artifact.Create(root, artifactsHome+"/.gitignore", []byte("*\n"), 0o644)
+}
 
 // inTree is a step that reads or writes below the tree's root.
 func inTree[T any](ctx context.Context, r *hone.Run, name string, input any, do func(*os.Root) (T, error)) (T, error) {
