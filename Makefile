@@ -1,13 +1,12 @@
-# make demo      builds hone and runs its main job end to end, offline
-# make test      runs everything that CI runs; installs what the tests need and the machine lacks
-# make test-all  the same on the disk, with all tests under the race detector and kills at every point; takes hours
-# make bench     runs the benchmarks
-# make build     builds bin/hone
+# make help lists the targets: each has its description behind ##.
+.DEFAULT_GOAL := build
 
 GO          ?= go
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 FUZZTIME    ?= 3000x
+PREFIX      ?= /usr/local
+DESTDIR     ?=
 
 # The modules in directories below this one. ./... does not include them.
 NESTED := examples/fixlint model/gemini/genaitest
@@ -23,16 +22,40 @@ PLAIN := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 # The race detector needs a C compiler; without one the tests run without the detector.
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
 
-.PHONY: build demo test test-all bench needs format vet cross static tidy unit race fuzz clean
+.PHONY: help build share install uninstall demo test test-all bench needs format vet cross static tidy unit race fuzz clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 16
 
 # Without cgo, because walls start the program itself where no shared libraries are visible.
-build:
+build: ## build bin/hone
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.Version=$(VERSION)' -o bin/hone ./cmd/hone
 
-demo: build
+# bin/share is laid out as /usr/share: packages and install copy it as it is.
+share: build ## write the man pages and completions to bin/share
+	rm -rf bin/share
+	bin/hone man bin/share/man/man1
+	mkdir -p bin/share/bash-completion/completions bin/share/zsh/site-functions bin/share/fish/vendor_completions.d
+	bin/hone completion bash >bin/share/bash-completion/completions/hone
+	bin/hone completion zsh >bin/share/zsh/site-functions/_hone
+	bin/hone completion fish >bin/share/fish/vendor_completions.d/hone.fish
+
+install: share ## install hone, its man pages and completions below DESTDIR and PREFIX
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 bin/hone '$(DESTDIR)$(PREFIX)/bin/hone'
+	@cd bin/share && set -e && for file in $$(find . -type f); do \
+		install -d "$(DESTDIR)$(PREFIX)/share/$${file%/*}"; \
+		install -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/$$file"; \
+	done
+
+uninstall: share ## remove what install has installed
+	rm -f '$(DESTDIR)$(PREFIX)/bin/hone'
+	@cd bin/share && find . -type f | while read -r file; do rm -f "$(DESTDIR)$(PREFIX)/share/$$file"; done
+
+demo: build ## run the main job end to end, offline, in seconds
 	bin/hone demo
 
-test: needs format vet static tidy cross unit race fuzz demo
+test: needs format vet static tidy cross unit race fuzz demo ## run everything that CI runs; install what the tests need
 	@echo "all tests passed"
 
 test-all: export HONE_TEST_ALL = 1
@@ -40,7 +63,7 @@ test-all: TEMPORARY :=
 test-all: SHORT :=
 test-all: TIMEOUT := 6h
 test-all: FUZZTIME := 100000x
-test-all: test
+test-all: test ## the same on the disk, all under the race detector, with kills at every point; takes hours
 
 needs:
 	@sh ./.ci/needs
@@ -81,8 +104,8 @@ fuzz:
 	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | \
 		$(PLAIN) xargs -n1 -P2 sh -c './.ci/fuzz "$$0" $(FUZZTIME) || exit 255'
 
-bench:
+bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-clean:
-	rm -rf bin
+clean: ## remove what was built
+	rm -rf bin dist

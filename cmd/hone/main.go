@@ -134,6 +134,7 @@ Start with: hone demo`,
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	a.groupCommands(root)
+	root.AddCommand(a.manCommand())
 	rejectUnknownTopics(root)
 	requireShell(root)
 	rejectUnknownCommands(root)
