@@ -4,6 +4,7 @@
 GO          ?= go
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GORELEASER  ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 FUZZTIME    ?= 3000x
 PREFIX      ?= /usr/local
 DESTDIR     ?=
@@ -22,7 +23,7 @@ PLAIN := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 # The race detector needs a C compiler; without one the tests run without the detector.
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build share install uninstall demo test test-all bench needs format vet cross static tidy unit race fuzz clean
+.PHONY: help build share install uninstall demo test test-all bench release-check changelog needs format vet cross static tidy unit race fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 16
@@ -106,6 +107,13 @@ fuzz:
 
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# It publishes nothing. It builds every archive and package twice, and compares them.
+release-check: ## build a release as goreleaser would publish it, without publishing it
+	GORELEASER='$(GORELEASER)' ./.ci/release-check
+
+changelog: ## move the notes in changes/ to CHANGELOG.md, as the release RELEASE=1.2.3
+	./.ci/changelog '$(RELEASE)'
 
 clean: ## remove what was built
 	rm -rf bin dist
