@@ -120,7 +120,7 @@ func die() {
 //	unreplayed DIR WHY    the runs in DIR are not replayed, because the script damaged them on purpose
 //	unaccounted WHY F…    the files F… change outside a run, and its replay may report them
 //
-// There are two conditions: wall:NAME is true if that wall works on this machine, and race is true
+// $SOURCE is the directory of hone's source. There are two conditions: wall:NAME is true if that wall works on this machine, and race is true
 // with the race detector.
 //
 // After each script every run that it leaves is replayed ([replayAll]).
@@ -235,6 +235,10 @@ const promptExit = "GORACE=atexit_sleep_ms=0"
 // setup gives a script its own environment, without the keys and configuration
 // of the user who runs the tests.
 func setup(e *testscript.Env) error {
+	source, err := filepath.Abs("../..")
+	if err != nil {
+		return err
+	}
 	state := filepath.Join(filepath.Dir(e.WorkDir), "state-"+filepath.Base(e.WorkDir))
 	if err := shareProofs(state); err != nil {
 		return err
@@ -242,7 +246,7 @@ func setup(e *testscript.Env) error {
 	e.Vars = append(e.Vars,
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", promptExit, "XDG_CACHE_HOME="+filepath.Join(e.WorkDir, ".cache"),
 		"XDG_STATE_HOME="+state,
-		"HONE_TRUST=1",
+		"HONE_TRUST=1", "SOURCE="+source,
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 	e.Values[serverKey{}] = &holder{}
 	e.Values[replaysKey{}] = &replayExceptions{}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# Writes the job summary: the result, the end of the output, the changed files, and the run with its diff. The part before
+# the diff is also the text of the pull request.
+set -eu
+work=$RUNNER_TEMP/hone
+
+result() {
+    case "$RUN_EXIT" in
+    0) echo "done" ;;
+    1) echo "not done" ;;
+    2) echo "usage or configuration is wrong" ;;
+    3) echo "the budget is used up" ;;
+    4) echo "waiting for you" ;;
+    130) echo "interrupted" ;;
+    *) echo "the environment failed" ;;
+    esac
+}
+
+# verbatim prints its input so that nothing in it is Markdown or HTML.
+verbatim() {
+    echo '<pre>'
+    sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/>/\&gt;/g'
+    echo '</pre>'
+}
+
+{
+    echo "## hone $INPUT_LOOP: $(result)"
+    echo
+    tail -n 20 "$work/artifact/output.txt" | verbatim
+    echo
+    echo "Exit status $RUN_EXIT${RUN_ID:+, run $RUN_ID}"
+    changed=$(git status --short 2>/dev/null || true)
+    if [ -n "$changed" ]; then
+        printf '\nChanged files:\n\n'
+        printf '%s\n' "$changed" | head -n 200 | verbatim
+    fi
+} >"$work/summary.md"
+
+{
+    cat "$work/summary.md"
+    if [ -n "$RUN_ID" ]; then
+        printf '\n<details><summary>The run</summary>\n\n'
+        hone show "$RUN_ID" --diff 2>&1 | head -c 500000 | verbatim
+        printf '\n</details>\n'
+    fi
+} >>"$GITHUB_STEP_SUMMARY"
