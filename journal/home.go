@@ -175,8 +175,9 @@ func (h *Home) Runs() ([]string, error) {
 	return runs, nil
 }
 
-// Find returns the run that the user means by ref: an id, a unique prefix of
-// one, or "last". The error is a [*NotFoundError] if there is no such run.
+// FindRun returns the run that the user means by ref: an id, a unique prefix of an id
+// or of its last part, or "last". The error is a [*NotFoundError] if there is no such
+// run.
 func (h *Home) FindRun(ref string) (string, error) {
 	runs, err := h.Runs()
 	if err != nil {
@@ -190,7 +191,7 @@ func (h *Home) FindRun(ref string) (string, error) {
 		if r == ref {
 			return r, nil
 		}
-		if ref != "" && strings.HasPrefix(r, ref) {
+		if ref != "" && (strings.HasPrefix(r, ref) || strings.HasPrefix(ShortRun(r), ref)) {
 			matches = append(matches, r)
 		}
 	}
@@ -199,6 +200,9 @@ func (h *Home) FindRun(ref string) (string, error) {
 	}
 	return "", &NotFoundError{Ref: ref, Matches: matches}
 }
+
+// ShortRun returns the last part of a run's id, which people can type.
+func ShortRun(run string) string { return run[strings.LastIndexByte(run, '-')+1:] }
 
 // Put stores an object in a file of its own, even if a pack holds it already,
 // and returns its name: the SHA-256 of its bytes in hex. The object is durable

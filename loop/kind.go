@@ -93,6 +93,9 @@ type Loop interface {
 	// Models returns the loop's models, one for each role that has its own. They point
 	// into the settings.
 	Models() []RoleModel
+	// Subject returns the words that tell a run from others in a list, such as the task's;
+	// empty if there are none.
+	Subject() string
 	// Own reports which files below root the loop writes for the user, such as
 	// logs; nil if none.
 	Own(root string) func(path string) bool

@@ -106,6 +106,9 @@ func (s *Settings) Ready(*Input) error { return nil }
 // Models returns the settings' model.
 func (s *Settings) Models() []RoleModel { return []RoleModel{{Model: &s.Model}} }
 
+// Subject returns nothing.
+func (s *Settings) Subject() string { return "" }
+
 // Own returns nil: the loop writes no files for the user.
 func (s *Settings) Own(string) func(string) bool { return nil }
 

@@ -164,10 +164,19 @@ func noArgs(c *cobra.Command, args []string) error {
 	return usage(c.Name()+" takes no arguments", helpFor(c))
 }
 
-// oneRun checks that a command has exactly one argument, a run.
+// oneRun checks that a command has at most one argument, a run.
 func oneRun(c *cobra.Command, args []string) error {
-	if len(args) == 1 {
+	if len(args) <= 1 {
 		return nil
 	}
-	return usage(fmt.Sprintf("%s needs one RUN: an id from hone runs, a unique prefix of an id, or last", c.Name()), helpFor(c))
+	return usage(fmt.Sprintf("%s takes one RUN: an id from hone runs, or last", c.Name()), helpFor(c))
+}
+
+// runArg returns the run that a command's arguments name: the last one if they name
+// none.
+func runArg(args []string) string {
+	if len(args) == 0 {
+		return "last"
+	}
+	return args[0]
 }

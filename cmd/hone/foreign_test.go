@@ -23,7 +23,7 @@ func TestRunsOfOtherPrograms(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"runs", 0, "greeter  script/"},
+		{"runs", 0, "greeter  "},
 		{"show last --diff", 0, "+hello"},
 		{"resume last", exitStatus(hone.KindUsage), `the run uses the loop "greeter", which this program does not have`},
 		{"replay last", exitStatus(hone.KindUsage), "hint: use the program that started the run"},

@@ -30,19 +30,20 @@ type replayFlags struct {
 func (a *app) replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
-		Use:   "replay RUN",
+		Use:   "replay [RUN]",
 		Short: "replay a run offline in a scratch directory and compare the results",
 		Long: `replay repeats a run in a scratch copy of the tree, from its journal. It uses the recorded replies, makes the
 edits again, and restores the recorded changes by commands. It asks no model, runs no command, and writes
 neither to the workspace nor to the journal.
 
 replay fails unless every prompt, decision and snapshot is identical. It also detects journal lines that
-were edited, removed or swapped. RUN is an id, a unique prefix of an id, or "last".`,
+were edited, removed or swapped. RUN is an id from hone runs, a unique prefix of one,
+or "last", the default.`,
 		Example: `  hone replay last
   hone replay last --into /tmp/again`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.replay(c.Context(), f, args[0])
+			return a.replay(c.Context(), f, runArg(args))
 		},
 	}
 	registerDir(c, &f.dir)

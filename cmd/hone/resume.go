@@ -14,17 +14,18 @@ func (a *app) resumeCommand() *cobra.Command {
 	var limits loop.LimitFlags
 	var output outputFlags
 	c := &cobra.Command{
-		Use:   "resume RUN",
+		Use:   "resume [RUN]",
 		Short: "continue a run that stopped or died",
 		Long: `resume continues a run. Recorded replies are reused, so that you do not pay for them twice. Settings
 stay the same; limits can be raised. If questions about changes are open, resume asks them first, on a
-terminal. For a finished run it only prints the result again. RUN is an id, a unique prefix of an id, or "last".`,
+terminal. For a finished run it only prints the result again. RUN is an id from hone runs, a unique prefix of one,
+or "last", the default.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := validLimits(c, limits); err != nil {
 				return err
 			}
-			return a.resume(c.Context(), dir, args[0], limits, baseURL, output)
+			return a.resume(c.Context(), dir, runArg(args), limits, baseURL, output)
 		},
 	}
 	registerDir(c, &dir)

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/clipperhouse/displaywidth"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"hone/harness/runs"
 	"hone/history"
@@ -22,8 +26,13 @@ func (a *app) runsCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "runs",
-		Short: "list the runs in this directory",
-		Args:  noArgs,
+		Short: "list the runs in this directory, newest first",
+		Long: `runs lists the runs in this directory, the newest first. The first column identifies a run in other commands.
+On a terminal, lines are cut to its width.
+
+TOKENS are those that providers confirmed; +N are reserved for calls that were cut off, so nobody knows what
+they used. AGE is the time since the run started.`,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.runs(dir, asJSON)
 		},
@@ -35,15 +44,19 @@ func (a *app) runsCommand() *cobra.Command {
 
 // summary is one run in the list.
 type summary struct {
-	Run    string    `json:"run"`
-	Loop   string    `json:"loop"`
-	Model  string    `json:"model"`
-	Rounds int       `json:"rounds"`
-	Result string    `json:"result"` // "running" or "died" if it has no end
-	Exit   *int      `json:"exit,omitempty"`
-	Tokens int64     `json:"tokens"`
-	Cost   *float64  `json:"cost,omitempty"`
-	When   time.Time `json:"when"`
+	Run    string `json:"run"`
+	Loop   string `json:"loop"`
+	Model  string `json:"model"`
+	Rounds int    `json:"rounds"`
+	Result string `json:"result"` // "running" or "died" if it has no end
+	Exit   *int   `json:"exit,omitempty"`
+	Tokens int64  `json:"tokens"` // unconfirmed ones included
+	// Unconfirmed is how many of the tokens are reserved for calls of which no use was
+	// reported.
+	Unconfirmed int64     `json:"unconfirmed,omitempty"`
+	Cost        *float64  `json:"cost,omitempty"`
+	When        time.Time `json:"when"`
+	Subject     string    `json:"subject,omitempty"` // such as the task's words
 	// Foreign means that the user recorded the run neither here nor accepted it.
 	Foreign bool `json:"foreign,omitempty"`
 
@@ -77,13 +90,13 @@ func (a *app) runs(dir string, asJSON bool) error {
 	}
 	foreign := runs.Foreign(home.Workspace())
 	var all []summary
-	for _, id := range ids {
+	for _, id := range slices.Backward(ids) {
 		all = append(all, summarize(home, id, foreign))
 	}
 	if asJSON {
 		return printJSON(a.out, all)
 	}
-	return printTable(a.out, all)
+	return printTable(a.out, all, a.width())
 }
 
 func printJSON(out io.Writer, all []summary) error {
@@ -96,31 +109,72 @@ func printJSON(out io.Writer, all []summary) error {
 	return nil
 }
 
-func printTable(out io.Writer, all []summary) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tLOOP\tMODEL\tROUNDS\tRESULT\tTOKENS\tCOST\tWHEN")
+// printTable prints a line for each run. width is where lines are cut; 0 means nowhere.
+func printTable(out io.Writer, all []summary, width int) error {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tRESULT\tLOOP\tROUNDS\tTOKENS\tAGE\tSUBJECT")
 	foreign := 0
 	for _, s := range all {
 		if s.Foreign {
 			s.Result += ", foreign"
 			foreign++
 		}
-		cost := "-"
-		if s.Cost != nil {
-			cost = fmt.Sprintf("$%.4f", *s.Cost)
+		tokens := render.Tokens(s.Tokens - s.Unconfirmed)
+		if s.Unconfirmed > 0 {
+			tokens += " +" + render.Tokens(s.Unconfirmed)
 		}
-		when := "-"
-		if !s.When.IsZero() {
-			when = s.When.Local().Format("2006-01-02 15:04")
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Run, s.Loop, render.Line(s.models()), s.Rounds, s.Result,
-			render.Tokens(s.Tokens), cost, when)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", journal.ShortRun(s.Run), s.Result, s.Loop, s.Rounds, tokens,
+			age(s.When, time.Now()), render.Line(s.Subject))
 	}
-	if err := w.Flush(); err != nil || foreign == 0 {
+	if err := w.Flush(); err != nil {
 		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(out, cut(strings.TrimRight(line, " \n"), width)); err != nil {
+			return err
+		}
+	}
+	if foreign == 0 {
+		return nil
 	}
 	_, err := fmt.Fprintln(out, "\nYou did not record the foreign runs on this machine. To see what one would do: hone trust RUN")
 	return err
+}
+
+// width returns the columns of the terminal that stdout is; 0 if it is none.
+func (a *app) width() int {
+	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil || !a.outTerminal {
+		return 0
+	}
+	return columns
+}
+
+// cut shortens a line to columns of a terminal; 0 leaves it as it is.
+func cut(line string, columns int) string {
+	if columns == 0 {
+		return line
+	}
+	return displaywidth.TruncateString(line, columns, "…")
+}
+
+// age words the time that has passed, in its largest unit; "-" if the beginning is zero
+// or in the future.
+func age(from, now time.Time) string {
+	const day = 24 * time.Hour
+	switch d := now.Sub(from); {
+	case from.IsZero() || d < 0:
+		return "-"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd", d/day)
+	}
 }
 
 // summarize returns the summary of a run, even if its journal is unreadable.
@@ -137,12 +191,15 @@ func summarize(home *journal.Home, run string, foreign func(string, []journal.Ev
 	if start, err := runs.Started(events); err == nil {
 		s.Loop, s.Model = start.Loop, start.Model
 		s.role, s.second = second(start)
+		if l := recorded(start); l != nil {
+			s.Subject = l.Subject()
+		}
 	}
 	s.When = events[0].Time
 	s.Foreign = foreign(run, events) != 0
 	past := history.Read(events)
-	spent := past.Reported()
-	s.Rounds, s.Tokens, s.Cost = past.State().Round, spent.Tokens, spent.Cost
+	spent := past.Ledger()
+	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = past.State().Round, spent.Tokens, spent.Assumed, spent.Price()
 	if end, ok := past.End(); ok {
 		exit := exitStatus(end.Kind)
 		s.Exit = &exit
@@ -151,12 +208,4 @@ func summarize(home *journal.Home, run string, foreign func(string, []journal.Ev
 		}
 	}
 	return s
-}
-
-// models returns the names of the models that a run asks.
-func (s summary) models() string {
-	if s.second != "" {
-		return s.Model + " + " + s.second
-	}
-	return s.Model
 }

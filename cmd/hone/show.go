@@ -35,12 +35,13 @@ func (f showFlags) showsText() bool { return (f.verbose || f.round != 0) && !f.f
 func (a *app) showCommand() *cobra.Command {
 	var f showFlags
 	c := &cobra.Command{
-		Use:   "show RUN",
+		Use:   "show [RUN]",
 		Short: "show what happened in a run, round by round",
 		Long: `show reports what happened in a run: the requests and replies, the tool calls and their results, the outcome
-of every edit, and the findings of the check. RUN is an id, a unique prefix of an id, or "last".`,
+of every edit, and the findings of the check. RUN is an id from hone runs, a unique prefix of one,
+or "last", the default.`,
 		Args: oneRun,
-		RunE: func(_ *cobra.Command, args []string) error { return a.show(f, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.show(f, runArg(args)) },
 	}
 	registerDir(c, &f.dir)
 	c.Flags().IntVar(&f.round, "round", 0, "show only this round")

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"hone"
 	"hone/check"
@@ -145,9 +146,8 @@ func TestModelsOfARun(t *testing.T) {
 		`{"model": {"name": "a/1"}}`:          "a/1",
 		`null`:                                "a/1",
 	} {
-		s := summary{Model: "a/1"}
-		s.role, s.second = second(hone.Start{Loop: "phase", Model: "a/1", Settings: []byte(settings)})
-		if got := s.models(); got != want {
+		start := hone.Start{Loop: "phase", Model: "a/1", Settings: []byte(settings)}
+		if got := strings.Join(modelNames(start), " + "); got != want {
 			t.Errorf("%s: %q, want %q", settings, got, want)
 		}
 	}
@@ -163,5 +163,20 @@ func TestOwnFilesOfALoop(t *testing.T) {
 	}
 	if ownOf(hone.Start{Loop: "reconcile"}) != nil {
 		t.Error("reconcile writes files for people")
+	}
+}
+
+func TestAge(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for back, want := range map[time.Duration]string{
+		0: "0s", 59 * time.Second: "59s", time.Minute: "1m", 59*time.Minute + 59*time.Second: "59m", time.Hour: "1h",
+		47 * time.Hour: "1d", 400 * 24 * time.Hour: "400d", -time.Second: "-",
+	} {
+		if got := age(now.Add(-back), now); got != want {
+			t.Errorf("%v ago is %q, want %q", back, got, want)
+		}
+	}
+	if got := age(time.Time{}, now); got != "-" {
+		t.Errorf("no time is %q", got)
 	}
 }

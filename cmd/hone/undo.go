@@ -27,11 +27,12 @@ type undoFlags struct {
 func (a *app) undoCommand() *cobra.Command {
 	var f undoFlags
 	c := &cobra.Command{
-		Use:   "undo RUN",
+		Use:   "undo [RUN]",
 		Short: "restore the files that a run changed",
 		Long: `undo restores every tracked file that a run changed to its state before the run, or with --to-round to its
 state at the end of a round. It restores the model's edits and the changes by commands and agents, in
-nested repositories as well. RUN is an id, a unique prefix of an id, or "last".
+nested repositories as well. RUN is an id from hone runs, a unique prefix of one,
+or "last", the default.
 
 If a file was changed after the run, undo restores nothing. With --force it overwrites such files and keeps
 a copy of their contents. undo does not change git's index, HEAD, stash and hooks, or the run's logs. It
@@ -47,7 +48,7 @@ After undo --to-round, hone resume RUN continues from that round.`,
 			if f.round < 0 {
 				return usage("--to-round must be 0 or greater", helpFor(c))
 			}
-			return a.undo(c.Context(), f, args[0])
+			return a.undo(c.Context(), f, runArg(args))
 		},
 	}
 	registerDir(c, &f.dir)

@@ -84,6 +84,9 @@ type table struct {
 // Section is the table [implement].
 func (v *invocation) Section() any { return &v.table }
 
+// Subject is the query.
+func (v *invocation) Subject() string { return v.Query }
+
 // Own reports whether a file is one of the loop's logs.
 func (v *invocation) Own(string) func(string) bool { return Own }
 

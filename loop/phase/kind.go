@@ -95,6 +95,9 @@ type invocation struct {
 	table table
 }
 
+// Subject is the phase.
+func (v *invocation) Subject() string { return fmt.Sprintf("phase %d", v.Phase) }
+
 // hookSettings are what hooks may use in addition to the project's code. Paths are
 // absolute.
 type hookSettings struct {

@@ -84,6 +84,9 @@ type table struct {
 	Approve string `toml:"approve" valid:"ask|none|all" opens:"changes to protected files are approved in this way"`
 }
 
+// Subject is SOURCE_DIR.
+func (v *invocation) Subject() string { return v.Scope }
+
 // Section is the table [reconcile].
 func (v *invocation) Section() any { return &v.table }
 

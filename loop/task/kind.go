@@ -112,6 +112,9 @@ func (v *invocation) Own(root string) func(path string) bool {
 	return func(path string) bool { return path == filepath.ToSlash(log) || Own(path) }
 }
 
+// Subject is the task's text, or the name of its file.
+func (v *invocation) Subject() string { return cmp.Or(v.Text, v.File) }
+
 // Resolve reads flags, environment, task file and configuration.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
 	v.Complete(v.table.Turns, v.table.MaxToolCalls)
