@@ -118,10 +118,14 @@ func (v *invocation) Split(ctx context.Context, in *loop.Input) ([][]string, err
 // wrongSpecs turns an error about a project's specifications into one of the command
 // line. It returns other errors unchanged.
 func wrongSpecs(err error) error {
-	if wrong := (*spec.Error)(nil); errors.As(err, &wrong) {
-		return loop.Usage(wrong.Why, wrong.Hint)
+	wrong, ok := errors.AsType[*spec.Error](err)
+	switch {
+	case !ok:
+		return err
+	case wrong.Missing:
+		return loop.Usage(wrong.Why, "write it, or name one that exists: hone phase all --list")
 	}
-	return err
+	return loop.Usage(wrong.Why, "hone init phase writes an example")
 }
 
 func (v *invocation) split(ctx context.Context, in *loop.Input) ([][]string, error) {

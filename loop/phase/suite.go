@@ -159,8 +159,13 @@ func (l Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seen
 
 // suiteDigest returns a digest of the files in tests/ that belong to the suite.
 func suiteDigest(ctx context.Context, tree *workspace.Tree) (string, error) {
+	root, err := os.OpenRoot(tree.Dir())
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
 	var paths []string
-	err := fs.WalkDir(tree.Root().FS(), Tests, func(name string, e fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), Tests, func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err

@@ -17,8 +17,11 @@ import (
 // maxSpec limits the size of a specification, in bytes.
 const maxSpec = 1 << 20
 
-// Error says what is wrong with a project's specifications, and what to do about it.
-type Error struct{ Why, Hint string }
+// Error says what is wrong with a project's specifications.
+type Error struct {
+	Why     string
+	Missing bool // only the given phase has no file
+}
 
 func (e *Error) Error() string { return e.Why }
 
@@ -38,12 +41,12 @@ func Read(dir string, phase int) ([]Phase, error) {
 		err = errors.New("no specs: there is no specs/phaseN.md; write specs/phase1.md with one contract a line, such as: GET /health → 200")
 	}
 	if err != nil {
-		return nil, &Error{err.Error(), "hone init phase writes an example"}
+		return nil, &Error{Why: err.Error()}
 	}
 	if phase > 0 {
 		specs = slices.DeleteFunc(specs, func(s Phase) bool { return s.Number > phase })
 		if len(specs) == 0 || specs[len(specs)-1].Number != phase {
-			return nil, &Error{fmt.Sprintf("there is no specs/phase%d.md", phase), "write it, or name one that exists: hone phase all --list"}
+			return nil, &Error{Why: fmt.Sprintf("there is no specs/phase%d.md", phase), Missing: true}
 		}
 	}
 	Resolve(specs)

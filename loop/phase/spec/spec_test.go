@@ -253,7 +253,7 @@ func TestReadRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			specs, err := spec.Read(specFiles(t, test.files), 0)
-			if wrong := (*spec.Error)(nil); !errors.As(err, &wrong) || wrong.Hint == "" {
+			if wrong := (*spec.Error)(nil); !errors.As(err, &wrong) || wrong.Missing {
 				t.Fatalf("read %d specs, %v", len(specs), err)
 			}
 			for _, want := range test.want {
