@@ -13,48 +13,42 @@ import (
 // span is a part of a text that contains calls.
 type span struct {
 	from, to int
-	text     string // the visible text inside
-	calls    []model.Call
-	// fenced calls count only at the end of a reply that has no others.
-	fenced bool
+	parts    []model.Part // the calls, perhaps after visible text
+	fenced   bool         // counts only at the end of a reply that has no other calls
 }
 
-// take returns what the span holds, once.
-func (s *span) take() []model.Part {
-	parts := appendText(nil, s.text)
-	for _, c := range s.calls {
-		parts = append(parts, model.Part{Call: &c})
-	}
-	s.text, s.calls = "", nil
-	return parts
-}
-
-// find returns the text's spans, in order. It takes linear time: it never
-// reads a call twice, and a call without an end extends to the end of the text.
+// find returns the text's spans, in order. It takes linear time: a call without an
+// end extends to the end of the text.
 func find(text string, tools []model.Spec) []span {
 	r := newReader(text, tools)
-	r.pos = reasoning(text)
+	s := scanner{pos: reasoning(text)}
 	var spans []span
-	for {
-		p := r.next(true)
-		if p == nowhere || p == endsCalls && len(spans) > 0 {
-			return selectFenced(text, spans)
-		}
-		s, ok := r.at(p)
-		if !ok && p == atWhole && json.Valid([]byte(text[r.pos:])) {
-			// An answer in JSON may contain anything in its strings.
-			return nil
+	s.scan(text, func(at int, words bool) int {
+		f, fenced, ok := found{}, false, false
+		switch rest := text[at:]; {
+		case opensResult(rest) && len(spans) > 0:
+			return len(text)
+		case opensCall(rest):
+			f, ok = r.tagged(rest, words)
+		case opensJSON(rest):
+			if f, ok = newReader(rest, tools).only(); !ok && json.Valid([]byte(rest)) {
+				return len(text) // an answer in JSON may contain anything in its strings
+			}
+		case !opensResult(rest):
+			f, ok = fencedCalls(rest, tools)
+			fenced = true
 		}
 		if !ok {
-			r.skipPlace(p)
-			continue
+			return at
 		}
-		spans = append(spans, s)
-		if p == atWhole {
-			return spans
+		to := len(text) - len(f.rest)
+		spans = append(spans, span{at, to, f.parts(), fenced})
+		if f.envelope && !fenced {
+			return len(text)
 		}
-		r.continueAt(s.to)
-	}
+		return to
+	})
+	return selectFenced(text, spans)
 }
 
 // callTag matches the tags around calls and their parts.
@@ -76,30 +70,6 @@ func reasoning(text string) int {
 	return len(text) - len(reply.Answer(text, calls))
 }
 
-// at parses the calls at a place.
-func (r *reader) at(p place) (span, bool) {
-	switch p {
-	case atWhole:
-		return r.whole()
-	case atFence:
-		return r.fenced()
-	case atTag:
-		return r.tagged(r.pos, r.afterText)
-	}
-	return span{}, false
-}
-
-// skipPlace moves past a place that turned out to have no call.
-func (r *reader) skipPlace(p place) {
-	switch p {
-	case atFence:
-		run, _ := opensFence(r.text[r.pos:r.end])
-		r.enterFence(run)
-	case atTag, endsCalls:
-		r.pos, r.afterText = r.pos+1, true
-	}
-}
-
 // selectFenced removes the fenced spans that do not count.
 func selectFenced(text string, spans []span) []span {
 	isFenced := func(s span) bool { return s.fenced }
@@ -114,99 +84,53 @@ func selectFenced(text string, spans []span) []span {
 	return spans[first:]
 }
 
-// fenced parses a fenced block that contains nothing but calls.
-func (r *reader) fenced() (span, bool) {
-	run, _ := opensFence(r.text[r.pos:r.end])
-	begin, end, to := r.end, len(r.text), len(r.text)
-	for at := begin; at < len(r.text); {
-		next := len(r.text)
-		if i := strings.IndexByte(r.text[at:], '\n'); i >= 0 {
-			next = at + i + 1
-		}
-		if closes(r.text[at:next], run) {
-			end, to = at, len(strings.TrimRight(r.text[:next], "\r\n"))
+// fencedCalls reads the fenced block at the beginning of s if it contains nothing but
+// calls of offered tools.
+func fencedCalls(s string, tools []model.Spec) (found, bool) {
+	run, _ := opensFence(s[:lineEnd(s, 0)])
+	begin := lineEnd(s, 0)
+	end, to := begin, begin
+	for end < len(s) {
+		if to = lineEnd(s, end); closes(s[end:to], run) {
 			break
 		}
-		at = next
+		end = to
 	}
-	s, ok := onlyCalls(r.text[begin:end], r.tools)
-	s.from, s.to, s.fenced = r.pos, to, true
-	return s, ok
+	r := newReader(s[begin:end], tools)
+	f, ok := r.only()
+	ok = ok && strings.Trim(f.rest, space) == "" && !slices.ContainsFunc(f.calls, func(c call) bool { return !r.offers(c.Name) })
+	f.rest = s[len(strings.TrimRight(s[:to], "\r\n")):]
+	return f, ok && len(f.calls) > 0
 }
 
-// onlyCalls parses a text that contains nothing but calls of offered tools.
-func onlyCalls(text string, tools []model.Spec) (span, bool) {
-	r := newReader(text, tools)
-	r.pos = r.skip(0)
-	if !strings.HasPrefix(text[r.pos:], "<") && !strings.HasPrefix(text[r.pos:], mistral) {
-		s, ok := r.whole()
-		return s, ok && r.skip(s.to) == len(text) && r.offersAll(s.calls)
+// only reads a text that contains nothing but calls, all of them in JSON or in tags,
+// or begins with an envelope.
+func (r *reader) only() (all found, ok bool) {
+	s := strings.TrimLeft(r.text, space)
+	if opensJSON(s) {
+		all, ok = r.certain(s)
+		if left := strings.TrimLeft(all.rest, separators); !all.envelope {
+			ok, all.rest = ok && left == "", ""
+		}
+		return all, ok
 	}
-	var all span
-	for at := r.pos; at < len(text); at = r.skip(at) {
-		if !opensCall(text[at:]) {
+	for ; s != ""; s = strings.TrimLeft(all.rest, separators) {
+		f, ok := r.tagged(s, false)
+		if !ok {
 			return all, false
 		}
-		s, ok := r.tagged(at, false)
-		if !ok || !r.offersAll(s.calls) {
-			return all, false
-		}
-		all.calls = append(all.calls, s.calls...)
-		at = s.to
+		all = found{text: all.text + f.text, calls: append(all.calls, f.calls...), rest: f.rest}
 	}
-	return all, len(all.calls) > 0
+	return all, true
 }
 
-// whole parses a reply that begins with JSON.
-func (r *reader) whole() (span, bool) {
-	if s, ok := r.envelope(); ok {
-		return s, true
+// certain reads objects without a tag, which must be calls beyond doubt. If one of
+// them cannot be parsed, nothing is certain about the others.
+func (r *reader) certain(s string) (found, bool) {
+	f, ok := r.values("", s, "")
+	isUncertain := func(c call) bool { return !c.certain }
+	if f.broken && !slices.ContainsFunc(f.calls[:len(f.calls)-1], isUncertain) {
+		f, ok = r.broken("", s, s, "")
 	}
-	s := span{from: r.pos, to: len(r.text)}
-	for at := r.pos; at < len(r.text); {
-		end := reply.ValueEnd(r.text[at:])
-		if end < 0 {
-			return r.brokenWhole()
-		}
-		calls, ok := decode(r.text[at : at+end])
-		if !ok || len(calls) == 0 {
-			return r.brokenWhole()
-		}
-		for _, c := range calls {
-			if !c.exact || !r.offers(c.Name) || !isObject(c.Args) {
-				return s, false
-			}
-			s.calls = append(s.calls, c.Call)
-		}
-		at = r.skipSeparators(at + end)
-		if at < len(r.text) && r.text[at] != '{' && r.text[at] != '[' {
-			return s, false
-		}
-	}
-	return s, len(s.calls) > 0
-}
-
-// brokenWhole returns an unparsed call for a reply that begins like a call of
-// an offered tool.
-func (r *reader) brokenWhole() (span, bool) {
-	raw := strings.Trim(r.text[r.pos:], space)
-	m := callHead.FindStringSubmatch(raw)
-	if m == nil || !r.offers(m[1]) {
-		return span{}, false
-	}
-	return span{from: r.pos, to: len(r.text), calls: []model.Call{{Name: m[1], Args: raw}}}, true
-}
-
-// skipSeparators skips what models write between objects.
-func (r *reader) skipSeparators(at int) int {
-	return len(r.text) - len(strings.TrimLeft(r.text[at:], space+",;"))
-}
-
-// offersAll reports whether there are calls, and only of offered tools.
-func (r *reader) offersAll(calls []model.Call) bool {
-	return len(calls) > 0 && !slices.ContainsFunc(calls, func(c model.Call) bool { return !r.offers(c.Name) })
-}
-
-func (r *reader) offers(name string) bool {
-	return slices.ContainsFunc(r.tools, func(t model.Spec) bool { return t.Name == name })
+	return f, ok && !slices.ContainsFunc(f.calls, isUncertain)
 }

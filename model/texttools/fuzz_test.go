@@ -26,7 +26,7 @@ func FuzzParse(f *testing.F) {
 			if s.from < at || s.to <= s.from || s.to > len(text) {
 				t.Fatalf("span %d to %d after %d in %d bytes", s.from, s.to, at, len(text))
 			}
-			want += text[at:s.from] + s.text
+			want += text[at:s.from] + model.Reply{Parts: s.parts}.Text()
 			at = s.to
 		}
 		if want += text[at:]; dense(visible) != dense(want) {
@@ -49,7 +49,7 @@ func dense(text string) string {
 // streamed returns what a stream emits of a text that arrives in pieces.
 func streamed(text, visible string, chunk int) string {
 	var emitted strings.Builder
-	s := newStream(func(piece string) { emitted.WriteString(piece) })
+	s := &stream{onText: func(piece string) { emitted.WriteString(piece) }}
 	chunk = max(1, min(chunk, 1<<10))
 	for at := 0; at < len(text); at += chunk {
 		s.add(text[at:min(len(text), at+chunk)])

@@ -2,118 +2,114 @@ package texttools
 
 import (
 	"encoding/json"
-	"strings"
 
 	"hone/internal/lazyregexp"
 	"hone/internal/reply"
 	"hone/model"
 )
 
-// object is a call that was parsed from a JSON object.
-type object struct {
+// call is a call that was read from a text.
+type call struct {
 	model.Call
-	exact bool // the object has arguments and no members that are unknown
+	// certain says that it is a call even without tags: it names an offered tool and
+	// has an object of arguments and no unknown members, or is one of an envelope's.
+	certain bool
 }
 
-func nameMembers() []string { return []string{"name", "tool", "tool_name", "function"} }
+var (
+	// callHead matches the beginning of an object that is meant to be a call.
+	callHead = lazyregexp.New(
+		`^[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]+)"\s*,\s*"(?:arguments|parameters|args|input)"\s*:`)
+	// envelopeHead matches the beginning of an envelope, and callList its list of calls.
+	envelopeHead = lazyregexp.New(`^\{\s*(?:"text"|"tool_calls"\s*:\s*\[)`)
+	callList     = lazyregexp.New(`"tool_calls"\s*:\s*\[\s*\{`)
+	// nameMember matches a call's name in an object that is not valid JSON.
+	nameMember = lazyregexp.New(`['"]?\b(?:name|tool|tool_name|function)['"]?\s*[:=]\s*['"]([^'"\\\n]+)['"]`)
+	// firstWord matches a name at the beginning of a text.
+	firstWord = lazyregexp.New(`^` + toolName)
+)
 
-func argumentMembers() []string { return []string{"arguments", "parameters", "args", "input"} }
-
-// callHead matches the beginning of an object that is meant to be a call.
-var callHead = lazyregexp.New(
-	`^[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]+)"\s*,\s*"(?:arguments|parameters|args|input)"\s*:`)
-
-// nameMember matches a call's name in an object that is not valid JSON.
-var nameMember = lazyregexp.New(`['"]?\b(?:name|tool|tool_name|function)['"]?\s*[:=]\s*['"]([^'"\\\n]+)['"]`)
-
-// envelopeHead matches the beginning of CodeScribe's object.
-var envelopeHead = lazyregexp.New(`^\{\s*(?:"text"|"tool_calls"\s*:\s*\[)`)
-
-// callList matches the list in such an object that is not valid JSON.
-var callList = lazyregexp.New(`"tool_calls"\s*:\s*\[\s*\{`)
-
-// decode parses a call or a list of calls.
-func decode(raw string) ([]object, bool) {
+// decode reads a call, a list of calls or an envelope; after a name, the object with
+// its arguments.
+func (r *reader) decode(name, raw string) (f found, ok bool) {
 	value, ok := reply.Repair(raw)
 	if !ok {
-		return nil, false
+		return f, false
+	}
+	if name != "" {
+		return one(name, string(value), ""), true
 	}
 	elements := []json.RawMessage{value}
 	if value[0] == '[' {
 		// Unmarshal cannot fail: the value is a valid list.
 		_ = json.Unmarshal(value, &elements)
+	} else if text, calls, ok := envelope(value); ok {
+		f.text, f.envelope, elements = text, true, calls
 	}
-	calls := make([]object, len(elements))
-	for i, e := range elements {
-		if calls[i], ok = decodeObject(e); !ok {
-			return nil, false
+	for _, e := range elements {
+		c, ok := r.object(e)
+		if !ok && !f.envelope {
+			return f, false
 		}
+		if !ok {
+			c.Name, c.Args = r.guess(string(e)).Name, string(e)
+		}
+		c.certain = c.certain || f.envelope
+		f.calls = append(f.calls, c)
 	}
-	return calls, true
+	return f, true
 }
 
-// decodeObject parses one call. The members may be in an object named function,
-// as on OpenAI's wire.
-func decodeObject(raw json.RawMessage) (object, bool) {
-	members, ok := membersOf(raw)
-	if !ok {
-		return object{}, false
-	}
-	if inner, ok := membersOf(members["function"]); ok {
+// envelope returns the members of an object with "text" and "tool_calls", of which
+// one may be missing or empty.
+func envelope(raw json.RawMessage) (text string, calls []json.RawMessage, ok bool) {
+	members := membersOf(raw)
+	ok = json.Unmarshal(members["tool_calls"], &calls) == nil
+	text, _ = stringOf(members["text"])
+	return text, calls, ok && envelopeHead.Match(raw) && (len(calls) > 0 || text != "")
+}
+
+// object reads one call. The members may be in an object named function, as on
+// OpenAI's wire, and the arguments in a string.
+func (r *reader) object(raw json.RawMessage) (c call, ok bool) {
+	members := membersOf(raw)
+	if inner := membersOf(members["function"]); inner != nil {
 		members = inner
 	}
-	var c object
-	for _, m := range nameMembers() {
+	for _, m := range []string{"name", "tool", "tool_name", "function"} {
 		if c.Name == "" {
 			c.Name, _ = stringOf(members[m])
 		}
+		delete(members, m)
 	}
-	known := 0
-	for _, m := range otherMembers() {
-		if _, ok := members[m]; ok {
-			known++
+	for _, m := range []string{"id", "call_id", "type"} {
+		delete(members, m)
+	}
+	for _, m := range []string{"arguments", "parameters", "args", "input"} {
+		value, ok := members[m]
+		if !ok {
+			continue
 		}
-	}
-	for _, m := range argumentMembers() {
-		if value, ok := members[m]; ok {
-			c.Args, c.exact = argumentText(value), len(members) == known+1
-			return c, c.Name != ""
+		c.Args = string(value)
+		if text, ok := stringOf(value); ok {
+			c.Args = text
+		} else if c.Args == "null" {
+			c.Args = "{}"
 		}
+		c.certain = len(members) == 1 && r.offers(c.Name) && isObject(c.Args)
+		return c, c.Name != ""
 	}
-	c.Args = flatArguments(members)
+	c.Args = encode(members)
 	return c, c.Name != ""
 }
 
-// otherMembers returns the members of a call that are not arguments.
-func otherMembers() []string { return append(nameMembers(), "id", "call_id", "type") }
-
-// flatArguments returns the members of a call that has no member with arguments. It
-// removes the others from members.
-func flatArguments(members map[string]json.RawMessage) string {
-	for _, m := range otherMembers() {
-		delete(members, m)
-	}
-	// Marshal cannot fail: the values were parsed from JSON.
-	text, _ := json.Marshal(members)
-	return string(text)
-}
-
-// argumentText returns the text of the arguments, which may be in a string, as
-// on OpenAI's wire.
-func argumentText(value json.RawMessage) string {
-	if s, ok := stringOf(value); ok {
-		return s
-	}
-	if string(value) == "null" {
-		return "{}"
-	}
-	return string(value)
-}
-
-func membersOf(raw json.RawMessage) (map[string]json.RawMessage, bool) {
+// membersOf returns an object's members; nil if raw is not an object.
+func membersOf(raw json.RawMessage) map[string]json.RawMessage {
 	var members map[string]json.RawMessage
-	ok := json.Unmarshal(raw, &members) == nil && members != nil
-	return members, ok
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	return members
 }
 
 func stringOf(raw json.RawMessage) (string, bool) {
@@ -124,61 +120,21 @@ func stringOf(raw json.RawMessage) (string, bool) {
 	return *s, true
 }
 
-// envelope parses an object with "text" and "tool_calls".
-func (r *reader) envelope() (span, bool) {
-	text := r.text[r.pos:]
-	if !envelopeHead.MatchString(text) {
-		return span{}, false
+// guess returns a call for text that cannot be read. Its name is the likely one;
+// empty if there is none.
+func (r *reader) guess(raw string) call {
+	c := call{Call: model.Call{Args: raw}}
+	if m := callHead.FindStringSubmatch(raw); m != nil {
+		c.certain = r.offers(m[1])
+	} else if at := callList.FindStringIndex(raw); at != nil && envelopeHead.MatchString(raw) {
+		c.certain, raw = true, raw[at[0]:]
 	}
-	end := reply.ValueEnd(text)
-	if end < 0 {
-		return r.brokenEnvelope(text)
-	}
-	value, ok := reply.Repair(text[:end])
-	if !ok {
-		return r.brokenEnvelope(text)
-	}
-	members, _ := membersOf(value)
-	var list []json.RawMessage
-	words, _ := stringOf(members["text"])
-	if raw, ok := members["tool_calls"]; !ok || json.Unmarshal(raw, &list) != nil || len(list) == 0 && words == "" {
-		return span{}, false
-	}
-	s := span{from: r.pos, to: r.pos + end, text: words}
-	for _, raw := range list {
-		c, ok := decodeObject(raw)
-		if !ok {
-			c.Call = model.Call{Name: r.guess(string(raw)), Args: string(raw)}
-		}
-		s.calls = append(s.calls, c.Call)
-	}
-	return s, true
-}
-
-func (r *reader) brokenEnvelope(text string) (span, bool) {
-	at := callList.FindStringIndex(text)
-	if at == nil {
-		return span{}, false
-	}
-	c := model.Call{Name: r.guess(text[at[0]:]), Args: strings.Trim(text, space)}
-	return span{from: r.pos, to: len(r.text), calls: []model.Call{c}}, true
-}
-
-// guess returns the likely name of a call that cannot be parsed; empty if it
-// finds none.
-func (r *reader) guess(raw string) string {
 	const limit = 4096 // a name after that is probably in a file's text
 	raw = raw[:min(limit, len(raw))]
 	if m := nameMember.FindStringSubmatch(raw); m != nil {
-		return m[1]
+		c.Name = m[1]
+	} else if word := firstWord.FindString(raw); r.offers(word) {
+		c.Name = word
 	}
-	raw = strings.TrimLeft(raw, space)
-	word := raw[:len(raw)-len(strings.TrimLeft(raw, wordBytes))]
-	if r.offers(word) {
-		return word
-	}
-	return ""
+	return c
 }
-
-// wordBytes are the characters that a tool's name may contain.
-const wordBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/"

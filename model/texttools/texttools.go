@@ -16,25 +16,17 @@
 // Many open models were trained on exactly this syntax (Hermes, Qwen, SmolLM
 // and others), and all models know JSON and tags. The JSON itself determines
 // where a call ends, so an argument may contain code, fences and even the tags.
-// A fenced block would look like every example in an answer; parameters in
-// separate tags would not show types or where a file's text ends.
 //
 // # Accepted syntax
 //
 // Models write what they were trained on, whatever the instructions say. These
 // forms are calls too, any number of them in order, with text around them:
 //
-//   - <tool_call> or <function_call> around one or more objects, a list, or a
-//     <function=…> with its parameters in tags (Qwen3-Coder); the closing tag
-//     may be missing after a complete object
-//   - <function=name>{…}</function> (Llama 3.1), <|python_tag|>{…}, and <tool_calls>
-//   - <invoke name="…"> with parameters in tags (Anthropic), <tool_call>name with
-//     <arg_key> and <arg_value> (GLM), <｜tool▁call▁begin｜> (DeepSeek)
-//   - [TOOL_CALLS] with a list of objects, or with name[ARGS]{…} (Mistral)
-//   - a reply that consists only of such objects (Llama 3), or that begins
-//     with one object with "text" and "tool_calls" (CodeScribe's form for
-//     Argo); what follows that object is text
-//   - a fenced block of such objects or tagged calls
+//   - the tags of all dialects, with what may be between them: see dialects
+//   - a reply that consists only of calls in JSON (Llama 3), or that begins
+//     with an envelope, an object with "text" and "tool_calls" (CodeScribe's
+//     form for Argo); what follows an envelope is text
+//   - a fenced block of calls in JSON or in tags
 //
 // The member with the name may be name, tool, tool_name or function, the one
 // with the arguments may be arguments, parameters, args or input, with an
@@ -100,7 +92,7 @@ func (w wrapped) Generate(ctx context.Context, req model.Request) (model.Reply, 
 	asked := asText(req)
 	var s *stream
 	if req.Stream != nil {
-		s = newStream(req.Stream)
+		s = &stream{onText: req.Stream}
 		asked.Stream = s.add
 	}
 	reply, err := w.inner.Generate(ctx, asked)
@@ -137,20 +129,18 @@ func split(parts []model.Part, spans []span) []model.Part {
 	var out []model.Part
 	at := 0
 	for _, p := range parts {
+		begin, end := at, at+len(p.Text)
 		if p.Text == "" || len(spans) == 0 {
-			out, at = append(out, p), at+len(p.Text)
+			out, at = append(out, p), end
 			continue
 		}
-		begin, end := at, at+len(p.Text)
 		for at < end && len(spans) > 0 && spans[0].from < end {
 			s := &spans[0]
 			if at < s.from {
 				out = appendText(out, strings.TrimRight(p.Text[at-begin:s.from-begin], space))
 			}
-			// If the span began in an earlier part, take returns nothing here.
-			out = append(out, s.take()...)
-			at = min(end, s.to)
-			if at == s.to {
+			out, s.parts = append(out, s.parts...), nil // once, if the span continues in another part
+			if at = min(end, s.to); at == s.to {
 				spans = spans[1:]
 			}
 		}

@@ -1,7 +1,6 @@
 package texttools
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"strings"
@@ -38,11 +37,11 @@ func describe(system string, tools []model.Spec) string {
 	b.WriteString(instructions)
 	b.WriteString("<tools>\n")
 	for _, t := range tools {
-		b.Write(encode(struct {
+		b.WriteString(encode(struct {
 			Name        string          `json:"name"`
 			Description string          `json:"description,omitempty"`
 			Schema      json.RawMessage `json:"arguments"`
-		}{t.Name, t.Description, schema(t)}))
+		}{t.Name, t.Description, schema(t)}) + "\n")
 	}
 	b.WriteString("</tools>")
 	return b.String()
@@ -101,11 +100,11 @@ func partText(p model.Part) (text string, block bool) {
 // back the same name and arguments: an object with the same value, because tags
 // in it are escaped, and any other text unchanged.
 func Format(c model.Call) string {
-	args := json.RawMessage(c.Args)
-	if !isObject(c.Args) {
-		args = bytes.TrimSpace(encode(c.Args))
+	args := c.Args
+	if !isObject(args) {
+		args = encode(args)
 	}
-	object := `{"name": ` + strings.TrimSpace(string(encode(c.Name))) + `, "arguments": ` + string(args) + `}`
+	object := `{"name": ` + encode(c.Name) + `, "arguments": ` + args + `}`
 	return "<tool_call>\n" + escapeJSON(object) + "\n</tool_call>\n"
 }
 
@@ -119,19 +118,18 @@ func formatResult(r model.Result) string {
 	if r.Failed {
 		status = ` status="failed"`
 	}
-	name := strings.TrimSpace(string(encode(r.Name)))
-	return "<tool_result name=" + escapeJSON(name) + status + ">\n" +
+	return "<tool_result name=" + escapeJSON(encode(r.Name)) + status + ">\n" +
 		strings.TrimSuffix(escape(r.Text), "\n") + "\n</tool_result>\n"
 }
 
-// encode returns v as JSON without HTML escapes, and a line feed. It is only
-// called for values that can be encoded.
-func encode(v any) []byte {
-	var b bytes.Buffer
+// encode returns v as JSON without HTML escapes. It is only called for values that
+// can be encoded.
+func encode(v any) string {
+	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v)
-	return b.Bytes()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // syntax matches the beginnings of all tags, escaped ones too.
