@@ -18,16 +18,22 @@ func Name(name string, offered []string) string {
 	if slices.Contains(offered, name) {
 		return name
 	}
-	short, _, _ := strings.Cut(strings.TrimSpace(name), "<|")
-	short = strings.TrimRight(short, "0123456789")
-	short = strings.TrimRight(short, ":.")
-	short = short[strings.LastIndexAny(short, ".:/")+1:]
+	short := base(name)
 	for _, one := range offered {
 		if strings.EqualFold(short, one) {
 			return one
 		}
 	}
 	return name
+}
+
+// base returns a name without its name space, and without a number or a marker after
+// it.
+func base(name string) string {
+	short, _, _ := strings.Cut(strings.TrimSpace(name), "<|")
+	short = strings.TrimRight(short, "0123456789")
+	short = strings.TrimRight(short, ":.")
+	return short[strings.LastIndexAny(short, ".:/")+1:]
 }
 
 // meanings returns the names under which other programs offer similar tools.
@@ -45,8 +51,7 @@ func meanings() map[string]string {
 // Hint returns how to call the offered tool that does what a tool of the name does
 // in other programs; empty if none does.
 func Hint(name string, offered []model.Spec) string {
-	short := strings.ToLower(name)
-	short = short[strings.LastIndexAny(short, ".:/")+1:]
+	short := strings.ToLower(base(name))
 	for _, one := range offered {
 		if slices.Contains(strings.Split(meanings()[one.Name], "|"), short) {
 			return "use " + one.Name + " " + shape(one.Schema)

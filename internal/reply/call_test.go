@@ -25,6 +25,8 @@ func TestHint(t *testing.T) {
 	for name, want := range map[string]string{
 		"str_replace":           `use edit {"path": …, "edits": [{"oldText": …, "newText": …}]}`,
 		"functions.apply_patch": `use edit {"path": …, "edits": [{"oldText": …, "newText": …}]}`,
+		"str_replace:0":         `use edit {"path": …, "edits": [{"oldText": …, "newText": …}]}`,
+		"Patch<|channel|>json":  `use edit {"path": …, "edits": [{"oldText": …, "newText": …}]}`,
 		"read_file":             "",
 		"nothing":               "",
 	} {
