@@ -97,6 +97,9 @@ func TestParseReadsCalls(t *testing.T) {
 		{"DeepSeek", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read\n```json\n{\"path\": \"a\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>", lines(`"<｜tool▁calls▁begin｜>"`, ra, `"<｜tool▁calls▁end｜>"`)},
 		{"GLM", "<tool_call>read\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>", `read({"path":"a"})`},
 		{"invoke", "<invoke name=\"read\">\n<parameter name=\"path\">a</parameter>\n</invoke>", `read({"path":"a"})`},
+		{"invoke in a tag", "<tool_call>\n<invoke name=\"read\"><parameter name=\"path\">a</parameter></invoke>\n</tool_call>", `read({"path":"a"})`},
+		{"envelope in a tag", `<tool_call>{"text":"I read.","tool_calls":[` + a + `]}</tool_call><tool_call>` + b + `</tool_call>`, lines(`"I read."`, ra, rb)},
+		{"DeepSeek V3.1", "<｜tool▁call▁begin｜>read<｜tool▁sep｜>{\"path\": \"a\"}<｜tool▁call▁end｜>", ra},
 		{"flat arguments", `<tool_call>{"name": "read", "path": "a"}</tool_call>`, `read({"path":"a"})`},
 		{"bare after thoughts", "<think>x</think>\n" + a, lines(`"<think>x</think>"`, ra)},
 		{"after a quoted one", lines("`<tool_call>` is the tag:", "<tool_call>", a, "</tool_call>"), lines("\"`<tool_call>` is the tag:\"", ra)},
@@ -127,6 +130,10 @@ func TestParseBrokenCalls(t *testing.T) {
 		{"function", `<function=read>{"path": "a</function>`, `read({"path": "a)`},
 		{"function with words", "<function=read>\npath a\n</function>", `read(path a)`},
 		{"parameter", "<function=read><parameter=path>a</function>", `read(<parameter=path>a)`},
+		{"invoke with words", `<invoke name="read">path a</invoke>`, `read(path a)`},
+		{"invoke without the end of an argument", "<invoke name=\"read\"><parameter name=\"path\">a<parameter name=\"mode\">1</parameter></invoke>",
+			`read(<parameter name="path">a<parameter name="mode">1</parameter>)`},
+		{"GLM without the end of an argument", "<tool_call>read<arg_key>path</arg_key><arg_value>a</tool_call>", `read(<arg_key>path</arg_key><arg_value>a)`},
 		{"Mistral", `[TOOL_CALLS] [{"name": "read", "arguments": {"path"`, `read([{"name": "read", "arguments": {"path")`},
 		{"Mistral name", `[TOOL_CALLS]read[ARGS]{"path"`, `read({"path")`},
 		{"bare", `{"name": "read", "arguments": {"path": "a}`, `read({"name": "read", "arguments": {"path": "a})`},
@@ -181,6 +188,8 @@ func TestParseIgnoresQuotations(t *testing.T) {
 		"in quotation marks":            `Write "<tool_call>` + a + `</tool_call>" to read.`,
 		"in an answer in JSON":          `{"contents": "\n <tool_call>{\"name\": \"read\", \"arguments\": {}}</tool_call>"}`,
 		"a set":                         "{1, 2} is a set",
+		"an invoke that is not closed":  `<invoke name="read"><parameter name="path">a</parameter>`,
+		"an example after the tag":      lines("The tag is [TOOL_CALLS]", "```json", a, "```", "That is all."),
 		"empty list of calls":           "[TOOL_CALLS] []",
 		"empty tag":                     "<tool_call></tool_call>",
 		"only thoughts":                 "<think>\n" + call,
@@ -225,6 +234,21 @@ func TestFormatParsesBack(t *testing.T) {
 		parts := Parse(text, nil)
 		if len(parts) != 1 || parts[0].Call == nil || !sameCall(*parts[0].Call, c) {
 			t.Errorf("Format(%+v) = %s, which is read as %s", c, text, formatParts(parts))
+		}
+	}
+}
+
+// A file that contains a dialect's tags must not forge a call when a model quotes it.
+func TestEscapeKnowsEveryDialect(t *testing.T) {
+	for _, d := range dialects() {
+		tags := []string{d.open, d.close}
+		if d.arguments != nil {
+			tags = append(tags, d.arguments.open)
+		}
+		for _, tag := range tags {
+			if tag != "" && escape(tag) == tag {
+				t.Errorf("%q is not escaped", tag)
+			}
 		}
 	}
 }

@@ -134,7 +134,7 @@ func encode(v any) string {
 
 // syntax matches the beginnings of all tags, escaped ones too.
 var syntax = lazyregexp.New(
-	`(?i)[<\[]\\*(?:/?(?:tool_call|tool_result|tool_response|function_call|tools>|function[=>]|parameter[=>]|think>)|\|python_tag|TOOL_CALLS\])`)
+	`(?i)[<\[]\\*(?:/?(?:tool_call|tool_result|tool_response|function_call|tools>|function[=>]|invoke[ >]|parameter[=> ]|arg_(?:key|value)>|think>)|\|(?:python_tag|eom_id)|｜tool▁|TOOL_CALLS\])`)
 
 // escape adds a backslash to each tag in a text. It can be undone, so it never
 // makes two texts equal.
