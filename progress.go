@@ -36,7 +36,7 @@ func (r *Run) fingerprint(s State) (string, error) {
 
 // compareWithEarlier sets the fingerprint of a state, and which earlier round
 // ended in the same state. It does not compare a round that changed nothing.
-func (r *Run) compareWithEarlier(s *State) (err error) {
+func (r *Run) compareWithEarlier(s *State, earlier []State) (err error) {
 	if s.Fingerprint, err = r.fingerprint(*s); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (r *Run) compareWithEarlier(s *State) (err error) {
 	if err != nil || !changed {
 		return err
 	}
-	for _, before := range r.earlier(s.Round) {
+	for _, before := range earlier {
 		if before.Fingerprint == s.Fingerprint {
 			s.Same = before.Round
 			return nil
@@ -72,9 +72,8 @@ func (r *Run) differs(manifest string) (bool, error) {
 
 // circleFinding tells the model that the run is back in an earlier state, once
 // for each such circle.
-func (r *Run) circleFinding(s State) []check.Finding {
-	before := r.earlier(s.Round)
-	if s.Same == 0 || before[len(before)-1].Same != 0 {
+func circleFinding(s State, earlier []State) []check.Finding {
+	if s.Same == 0 || earlier[len(earlier)-1].Same != 0 {
 		return nil
 	}
 	return []check.Finding{{Source: "progress", Advisory: true, Text: fmt.Sprintf("The files and the findings are now exactly the same as at the end of round %d (this was round %d): "+
@@ -92,10 +91,6 @@ func (r *Run) changedNothing() (bool, error) {
 	return err == nil && !changed, err
 }
 
-// unusableInARow returns how many rounds up to this one ended with a reply that
-// could not be used.
-func (r *Run) unusableInARow(s State) int { return unusableInARow(append(r.earlier(s.Round), s)) }
-
 // unusableInARow returns how many of the last states followed a reply that
 // could not be used.
 func unusableInARow(states []State) int {
@@ -110,8 +105,9 @@ func unusableInARow(states []State) int {
 }
 
 // noticeTrouble tells the user, while the run continues, that it goes in circles
-// or that the model does not answer in the required form.
-func (r *Run) noticeTrouble(s State) error {
+// or that the model does not answer in the required form: the replies of that
+// many rounds in a row were unusable.
+func (r *Run) noticeTrouble(s State, unusableRounds int) error {
 	if s.Decision != GoOn {
 		return nil
 	}
@@ -119,8 +115,8 @@ func (r *Run) noticeTrouble(s State) error {
 	if s.Same != 0 {
 		err = r.Notice(circlesNote([]State{s}))
 	}
-	if n := r.unusableInARow(s); n > 1 && err == nil {
-		err = r.Notice(unusable(n))
+	if unusableRounds > 1 && err == nil {
+		err = r.Notice(unusable(unusableRounds))
 	}
 	return err
 }
@@ -266,9 +262,8 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 	return err == nil, err
 }
 
-// outOfPatience stops a run that is stuck.
-func (r *Run) outOfPatience(s *State) {
-	states := append(r.earlier(s.Round), *s)
+// outOfPatience stops a run that is stuck. s is the last of the states.
+func (r *Run) outOfPatience(s *State, states []State) {
 	if r.stuck(states) {
 		next := resumeWith("patience", r.Limits.Patience*2)
 		next.Or = "start a new run with --keep best, which leaves the files of the round with the fewest findings"

@@ -108,22 +108,26 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 		return s, err
 	}
 	s.Findings = joinFindings(findings, s.Checked)
-	if err := r.compareWithEarlier(&s); err != nil {
+	earlier := r.earlier(s.Round)
+	if err := r.compareWithEarlier(&s, earlier); err != nil {
 		return s, err
 	}
-	s.Findings = joinFindings(findings, r.circleFinding(s), s.Checked)
-	if err := r.conclude(&s, findings, done, short); err != nil {
+	s.Findings = joinFindings(findings, circleFinding(s, earlier), s.Checked)
+	if err := r.conclude(&s, earlier, findings, done, short); err != nil {
 		return s, err
 	}
 	return s, r.recordDecision(s)
 }
 
-// conclude sets the decision that follows from the round (ruling G12). findings
-// are those of the round alone.
-func (r *Run) conclude(s *State, findings []check.Finding, done bool, short *Stop) (err error) {
+// conclude sets the decision that follows from the round (ruling G12). earlier
+// are the states of the rounds before it, and findings are those of the round
+// alone.
+func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done bool, short *Stop) (err error) {
 	s.Decision, s.Kind, s.Why, s.Next = GoOn, "", "", Next{}
 	usedUp := s.Round >= r.Limits.MaxRounds()
-	switch declined, unusable := r.Past().Declined(s.Round), r.unusableInARow(*s); {
+	states := append(earlier, *s)
+	unusable, broken := unusableInARow(states), r.brokenChecks(s.Round)
+	switch declined := r.Past().Declined(s.Round); {
 	case short != nil:
 		r.outOfBudget(s, short)
 	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
@@ -133,15 +137,15 @@ func (r *Run) conclude(s *State, findings []check.Finding, done bool, short *Sto
 		halt(s, KindBlocked, "changes were not approved", afterDenial())
 	case r.Limits.Unreadable > 0 && unusable >= r.Limits.Unreadable:
 		r.outOfForm(s, unusable)
-	case r.brokenChecks(s.Round) >= maxBrokenChecks:
-		r.outOfChecks(s)
+	case broken >= maxBrokenChecks:
+		outOfChecks(s, broken)
 	case usedUp:
-		r.outOfRounds(s, findings)
+		r.outOfRounds(s, findings, unusable)
 	default:
-		r.outOfPatience(s)
+		r.outOfPatience(s, states)
 	}
 	if err == nil {
-		err = r.noticeTrouble(*s)
+		err = r.noticeTrouble(*s, unusable)
 	}
 	r.waitForUser(s)
 	return err

@@ -157,17 +157,18 @@ func (r *Run) outOfBudget(s *State, short *Stop) {
 	halt(s, KindBudget, why, next)
 }
 
-// outOfRounds stops a run whose rounds are used up.
-func (r *Run) outOfRounds(s *State, findings []check.Finding) {
+// outOfRounds stops a run whose rounds are used up. The replies of the last
+// unusableRounds of them could not be used.
+func (r *Run) outOfRounds(s *State, findings []check.Finding, unusableRounds int) {
 	used := fmt.Sprintf("%d of %d rounds are used up", s.Round, r.Limits.MaxRounds())
 	more := []Flag{r.moreRounds()}
-	switch n := r.unusableInARow(*s); {
+	switch {
 	case firstBlocker(findings) != "":
 		halt(s, KindBlocked, "blocked: "+firstBlocker(findings), Next{First: "remove what blocks it", Verb: Resume, Flags: more})
 	case onlyBroken(s.Checked):
 		halt(s, KindFailed, "the check could not run, and "+used, fixCheck(more))
-	case n > 0:
-		halt(s, KindRounds, used+", and "+unusable(n), Next{Verb: Resume, Flags: more, Or: anotherModel})
+	case unusableRounds > 0:
+		halt(s, KindRounds, used+", and "+unusable(unusableRounds), Next{Verb: Resume, Flags: more, Or: anotherModel})
 	default:
 		halt(s, KindRounds, "human intervention needed: "+used+" and findings are left", Next{Verb: Resume, Flags: more, Or: byHand})
 	}
@@ -226,9 +227,9 @@ func (r *Run) brokenChecks(round int) int {
 	return n
 }
 
-// outOfChecks stops a run whose check cannot run.
-func (r *Run) outOfChecks(s *State) {
-	halt(s, KindFailed, fmt.Sprintf("the check could not run %d times in a row, so nothing verifies the changes", r.brokenChecks(s.Round)), fixCheck(nil))
+// outOfChecks stops a run whose check could not run several times in a row.
+func outOfChecks(s *State, times int) {
+	halt(s, KindFailed, fmt.Sprintf("the check could not run %d times in a row, so nothing verifies the changes", times), fixCheck(nil))
 }
 
 // outOfForm stops a run whose model does not answer in the required form.
