@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"hone"
-	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/internal/lazyregexp"
@@ -307,11 +306,15 @@ type walls struct{ builder, hooks, writer, verifier loop.Walls }
 func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devserver.Server) walls {
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
 	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
-		Prepare: func(ctx context.Context) error { return v.prepare(ctx, g, s.Root()) },
+		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.logDirs()...) },
 		Stood:   func(grade sandbox.Grade, _ string) ([]string, error) { return nil, noteWeak(r, grade) }})
+	logs := []string{at(Results)}
+	for _, dir := range v.logDirs() {
+		logs = append(logs, at(dir))
+	}
 	hooks := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true, After: builder,
 		Net: &v.Hooks.Net, Env: v.Hooks.Env, Protect: []string{".git"},
-		Write: v.logDirs(at), Read: append([]string{at(devserver.Config)}, v.Hooks.Read...)})
+		Write: logs, Read: append([]string{at(devserver.Config)}, v.Hooks.Read...)})
 	tester := loop.WallPlan{Root: at(Tests), Bounded: true, OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
 	writer, verifier := tester, tester
 	writer.Vars = []string{"DEV_URL=" + v.DevURL}
@@ -323,23 +326,12 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 	return walls{builder: builder, hooks: hooks, writer: s.Walls(writer), verifier: s.Walls(verifier)}
 }
 
-// prepare creates what must exist before there are walls.
-func (v *invocation) prepare(ctx context.Context, g *git.Git, root string) error {
-	if err := Prepare(ctx, g, root); err != nil || !v.Hooks.Logs {
-		return err
-	}
-	if err := artifact.MakeDir(root, LogDir); err != nil {
-		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
+// logDirs returns the directories of the hooks' logs besides tests/results/.
+func (v *invocation) logDirs() []string {
+	if v.Hooks.Logs {
+		return []string{LogDir}
 	}
 	return nil
-}
-
-// logDirs returns the directories that hooks write besides src/.
-func (v *invocation) logDirs(at func(string) string) []string {
-	if v.Hooks.Logs {
-		return []string{at(Results), at(LogDir)}
-	}
-	return []string{at(Results)}
 }
 
 // noteWeak tells the user about walls that do not hide what they do not allow.

@@ -102,10 +102,11 @@ func (l Loop) Rules() workspace.Rules {
 // Own reports whether a file is one that the loop or a hook writes for the user.
 func Own(name string) bool { return name == MapName || strings.HasPrefix(name, Results+"/") }
 
-// Prepare creates the directories and repositories that a project needs, unless they
-// exist. It must be called before there are walls around them.
-func Prepare(ctx context.Context, g *git.Git, root string) error {
-	for _, dir := range []string{Src, Tests, Results} {
+// Prepare creates the directories and repositories that a project needs, and further
+// directories for the hooks' logs, unless they exist. It must be called before there
+// are walls around them.
+func Prepare(ctx context.Context, g *git.Git, root string, logs ...string) error {
+	for _, dir := range append([]string{Src, Tests, Results}, logs...) {
 		if err := artifact.MakeDir(root, dir); err != nil {
 			return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
 		}
