@@ -53,8 +53,10 @@ func testKillPhase(t *testing.T, verify string, questions int64) {
 		t.Fatalf("the run is not the one that is meant: %d questions, %v", asked, want)
 	}
 	for n := range points {
-		if n%50 != 4 && os.Getenv("HONE_TEST_ALL") == "" {
-			continue // each takes two processes; the loop's crash test takes every point
+		// Each takes two processes; the loop's crash test takes every point. An odd
+		// distance alternates between points before and after an event.
+		if n%51 != 4 && os.Getenv("HONE_TEST_ALL") == "" {
+			continue
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
