@@ -84,9 +84,9 @@ var number = lazyregexp.New(`^ *(\d{1,7})(: ?|\||\t| \| ?|→| → ?)`)
 // numbered recognizes a text of which each line follows its number, as tools show
 // files.
 func numbered(k kindOf, text string) string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	before := -1
-	for _, line := range lines {
+	count, before := 0, -1
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") { // most texts end the loop at the first line
+		count++
 		m := number.FindStringSubmatch(line)
 		if m == nil {
 			m = bareNumber(line, before)
@@ -100,13 +100,14 @@ func numbered(k kindOf, text string) string {
 		}
 		before = n
 	}
-	m := number.FindStringSubmatch(lines[0])
+	first, _, _ := strings.Cut(text, "\n")
+	m := number.FindStringSubmatch(first)
 	padded := m != nil && len(m[1]) >= 4 && m[1][0] == '0'
 	data := k.prose || k.fixture || slices.Contains([]string{"", ".yaml", ".yml", ".tsv", ".csv", ".dat", ".tab", ".data"}, k.ext)
-	if !padded && (data || len(lines) < 2 || m == nil) {
+	if !padded && (data || count < 2 || m == nil) {
 		return ""
 	}
-	return fmt.Sprintf("each line begins with a number, such as %s", brief(lines[0]))
+	return fmt.Sprintf("each line begins with a number, such as %s", brief(first))
 }
 
 // bareNumber matches the number of an empty line, of which the separator is

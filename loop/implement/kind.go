@@ -160,11 +160,17 @@ func fileQuery(tree *workspace.Tree) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(filepath.Join(tree.Dir(), laterDir, QueryName)); !ok && err == nil {
+	if !ok && hasLaterQuery(tree.Dir()) {
 		return "", loop.Usage("there is no query.txt; hone does not read "+laterDir+"/, which later versions of code-commit use",
 			fmt.Sprintf("hone implement --query-file %s/%s; set GEMINI_API_KEY, and add %[1]s/ to .gitignore so that hone does not send it", laterDir, QueryName))
 	}
 	return validQuery(QueryName, text)
+}
+
+// hasLaterQuery reports whether there is a query of a later version of code-commit.
+func hasLaterQuery(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, laterDir, QueryName))
+	return err == nil
 }
 
 // laterDir is the directory of the inputs of later versions of code-commit.
