@@ -22,15 +22,26 @@ func exactShapes(what string, values []string) []shape {
 			for _, s := range spellings(v) {
 				list = append(list, shape{what: what, literals: []string{s}, find: findExact})
 			}
+			list = append(list, base64Shapes(what, v)...)
 		}
 	}
 	return list
 }
 
 // findExact finds the literal itself. If it starts within an escape of a JSON
-// string, such as \n, the escape belongs to it, because the rest of the escape
-// alone would not be JSON.
+// string, an escape of one letter, such as \n, stays. Any other belongs to the
+// literal, because the rest of the escape alone would not be JSON.
 func findExact(text string, begin, end int) (from, to int, ok bool) {
+	at := escapeAround(text, begin)
+	if at == begin-1 && strings.IndexByte("bfnrt", text[begin]) >= 0 {
+		return begin + 1, end, true
+	}
+	return at, end, true
+}
+
+// escapeAround returns where the escape of a JSON string starts that a position is
+// within; the position itself if there is none.
+func escapeAround(text string, begin int) int {
 	for back := 1; back <= len(`\u000`) && back <= begin; back++ {
 		at := begin - back
 		if text[at] != '\\' {
@@ -41,11 +52,11 @@ func findExact(text string, begin, end int) (from, to int, ok bool) {
 			slashes++
 		}
 		if slashes%2 == 1 && (back == 1 || text[at+1] == 'u') {
-			return at, end, true
+			return at
 		}
 		break
 	}
-	return begin, end, true
+	return begin
 }
 
 // newExact returns a scanner for shapes with one literal each.
@@ -54,7 +65,7 @@ func newExact(list []shape) *scanner {
 	return newScanner(list)
 }
 
-// spellings returns a value as it is, and as JSON, URLs, base64 and hex write
+// spellings returns a value as it is, and as JSON, URLs and hex write
 // it. A spelling that would be valid JSON syntax, not only text in a JSON
 // string, is omitted: replacing it would break the JSON.
 func spellings(value string) []string {
@@ -70,22 +81,48 @@ func spellings(value string) []string {
 	}
 	if len(value) >= 12 {
 		all = append(all, hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
-		all = append(all, base64Parts(value)...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// base64Parts returns the part of a value's base64 form that does not depend on
-// what is before and after the value, for each of the three positions.
-func base64Parts(value string) []string {
-	var parts []string
-	for shift := range 3 {
-		n := (shift + len(value)) / 3 * 3 // whole groups of three bytes
-		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", shift) + value)[:n])
-		parts = append(parts, encoded[(shift+2)/3*4:])
+// base64Shapes returns shapes that find the base64 form of a value, of which the first
+// and the last characters depend on what is before and after the value: one for each of
+// the three positions.
+func base64Shapes(what, value string) (list []shape) {
+	if len(value) < 12 {
+		return nil
 	}
-	return parts
+	for shift := range 3 {
+		n := shift + len(value)
+		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", shift) + value)[:n/3*3]) // whole groups of three bytes
+		before, after := []int{0, 3, 2}[shift], []int{0, 2, 3}[n%3]                                         // characters with bits of the value
+		list = append(list, shape{what: what, literals: []string{encoded[(shift+2)/3*4:]}, find: func(text string, begin, end int) (from, to int, ok bool) {
+			from, _, ok = findExact(text, begin, end)
+			if from == begin {
+				from = base64Before(text, begin, before)
+			}
+			return from, base64After(text, end, after), ok
+		}})
+	}
+	return list
+}
+
+// base64Before returns where up to n characters of base64 before a position start. An
+// escape of a JSON string is none of them.
+func base64Before(text string, begin, n int) int {
+	for ; n > 0 && begin > 0 && isBase64(rune(text[begin-1])) && escapeAround(text, begin-1) == begin-1; n-- {
+		begin--
+	}
+	return begin
+}
+
+// base64After returns where up to n characters of base64 after a position end.
+func base64After(text string, end, n int) int {
+	for ; n > 0 && end < len(text) && isBase64(rune(text[end])); n-- {
+		end++
+	}
+	return end
 }
 
 // unseen returns the parts of a text that a terminal does not show: control sequences
