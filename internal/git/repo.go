@@ -228,10 +228,21 @@ func uniquePaths(entries []Entry) []Entry {
 // except for its middle part.
 type Setting struct{ Name, Value string }
 
-// Settings returns the settings in the repository's own configuration and in
-// the files that it includes, but not those of the user and the system.
+// Settings returns the settings in the configuration of the repository, the user and
+// the system, and in the files that they include.
 func (r *Repo) Settings(ctx context.Context) ([]Setting, error) {
-	out, err := r.run(ctx, call{args: []string{"config", "--local", "--includes", "--null", "--list"}})
+	return parseSettings(r.run(ctx, call{args: listSettings}))
+}
+
+// UserSettings is [Repo.Settings] outside of any repository.
+func (g *Git) UserSettings(ctx context.Context) ([]Setting, error) {
+	dir := filepath.Dir(g.path)
+	return parseSettings(g.run(ctx, call{dir: dir, env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)}, args: listSettings}))
+}
+
+var listSettings = []string{"config", "--includes", "--null", "--list"}
+
+func parseSettings(out []byte, err error) ([]Setting, error) {
 	var settings []Setting
 	for record := range strings.SplitSeq(string(out), "\x00") {
 		if name, value, ok := strings.Cut(record, "\n"); ok {

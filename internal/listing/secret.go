@@ -74,24 +74,35 @@ func FindSecrets(ctx context.Context, root string, guard *secret.Guard) (SecretF
 	return s.found, nil
 }
 
-// Credentials returns the secret values in the configuration of the repository
-// that a directory belongs to, and in the files that it includes; nil if there
-// are none. The configuration of a repository that git refuses as another user's is not
-// read.
+// Credentials returns the secret values in git's configuration of the user, the system
+// and the repository that a directory belongs to, and in the files that they include; nil
+// if there are none. The configuration of a repository that git refuses as another user's
+// is not read.
 func Credentials(ctx context.Context, dir string) ([]string, error) {
-	repo, err := git.OpenAt(dir)
-	if errors.Is(err, git.ErrNotRepository) || errors.Is(err, git.ErrNoGit) || errors.As(err, new(*git.ForeignError)) {
+	settings, err := gitSettings(ctx, dir)
+	if errors.Is(err, git.ErrNoGit) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	settings, err := repo.Settings(ctx)
 	var values []string
 	for _, s := range settings {
 		values = append(values, secret.Credentials(s.Name, s.Value)...)
 	}
 	return values, err
+}
+
+func gitSettings(ctx context.Context, dir string) ([]git.Setting, error) {
+	program, err := git.Find()
+	if err != nil {
+		return nil, err
+	}
+	repo, err := program.Open(dir)
+	if errors.Is(err, git.ErrNotRepository) || errors.As(err, new(*git.ForeignError)) {
+		return program.UserSettings(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return repo.Settings(ctx)
 }
 
 type secretSearch struct {

@@ -112,10 +112,17 @@ func TestCredentials(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	for _, dir := range []string{root, filepath.Join(root, "sub")} {
+	global := filepath.Join(dirOf(t, map[string]string{"config": "[http \"https://host/\"]\n\textraHeader = X-Gate: pass-of-user-1\n"}), "config")
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	t.Setenv("GIT_CONFIG_GLOBAL", global)
+	for dir, want := range map[string][]string{
+		root:                       {"pass-of-user-1", "hunter22", "pass-of-include-1"},
+		filepath.Join(root, "sub"): {"pass-of-user-1", "hunter22", "pass-of-include-1"},
+		t.TempDir():                {"pass-of-user-1"}, // in no repository
+	} {
 		got, err := Credentials(t.Context(), dir)
-		if diff := cmp.Diff([]string{"hunter22", "pass-of-include-1"}, got); diff != "" || err != nil {
-			t.Errorf("%v\n%s", err, diff)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", dir, err, diff)
 		}
 	}
 }
