@@ -73,11 +73,11 @@ format:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; }
 
 vet:
-	$(PLAIN) $(GO) vet ./...
+	$(PLAIN) $(GO) vet ./... ./.ci/sbom
 	@set -ex; for module in $(NESTED); do $(PLAIN) $(GO) -C $$module vet ./...; done
 
 static:
-	$(PLAIN) $(GO) run $(STATICCHECK) ./...
+	$(PLAIN) $(GO) run $(STATICCHECK) ./... ./.ci/sbom
 	@set -ex; for module in $(NESTED); do $(PLAIN) $(GO) -C $$module run $(STATICCHECK) ./...; done
 
 tidy:
