@@ -12,7 +12,8 @@ DESTDIR     ?=
 # The modules in directories below this one. ./... does not include them.
 NESTED := examples/fixlint model/gemini/genaitest
 
-# TEMPORARY keeps temporary files in memory. SHORT lets race skip slow tests. test-all clears both, and fuzzes longer.
+# TEMPORARY keeps temporary files in memory. SHORT lets race skip slow tests. test-all clears both, lets unit run
+# all packages, and fuzzes longer.
 TEMPORARY := ./.ci/memory
 SHORT     := -short
 TIMEOUT   := 30m
@@ -20,8 +21,12 @@ TIMEOUT   := 30m
 # The same settings as for unit and build, so that the packages are compiled only once.
 PLAIN := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 
-# The race detector needs a C compiler; without one the tests run without the detector.
-RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
+# The race detector needs a C compiler; without one the tests run without the detector. This is not known before
+# needs has run.
+RACE = $(shell command -v cc >/dev/null 2>&1 && echo -race)
+
+# Prints the packages of unit: those that race does not test completely, or all if there is no race detector.
+UNIT = $(if $(RACE),./.ci/plain,echo ./...)
 
 .PHONY: help build share install uninstall demo test test-all bench release-check changelog needs format vet cross static tidy unit race fuzz clean
 
@@ -62,6 +67,7 @@ test: needs format vet static tidy cross unit race fuzz demo ## run everything t
 test-all: export HONE_TEST_ALL = 1
 test-all: TEMPORARY :=
 test-all: SHORT :=
+test-all: UNIT := echo ./...
 test-all: TIMEOUT := 6h
 test-all: FUZZTIME := 100000x
 test-all: test ## the same on the disk, all under the race detector, with kills at every point; takes hours
@@ -88,13 +94,15 @@ cross:
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hone
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hone
 
-# Every test of every package, without the race detector: with it, the tests that try to escape from walls would exceed
-# their memory limits. -p 4 may exceed the number of cores, because the packages often wait for processes.
+# Every test that race leaves out, with the rest of its package, without the race detector: with it, the tests that try
+# to escape from walls would exceed their memory limits. -p 4 may exceed the number of cores, because the packages often
+# wait for processes.
 unit:
-	$(PLAIN) $(TEMPORARY) $(GO) test -vet=off -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
+	packages=$$($(UNIT)) && test -n "$$packages" && \
+		$(PLAIN) $(TEMPORARY) $(GO) test -vet=off -p 4 -parallel 6 -timeout $(TIMEOUT) $$packages
 	@set -ex; for module in $(NESTED); do CGO_ENABLED=0 $(GO) -C $$module test -trimpath ./...; done
 
-# Every package again under the race detector. With -short, tests skip what the detector cannot see, such as
+# Every package under the race detector. With -short, tests skip what the detector cannot see, such as
 # other processes, and what it also sees in a part of the test: long inputs, most of the points to kill at.
 race:
 	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test -vet=off $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
