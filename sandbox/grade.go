@@ -123,16 +123,16 @@ func (e *WallError) Unwrap() error { return e.Err }
 // Hint returns what the user can do.
 func (e *WallError) Hint() string { return e.Next }
 
-// Restored is a protected path that a command changed and that was restored.
+// Restored is a protected path of a policy that commands changed and that was restored.
 type Restored struct {
-	// Path is absolute. If a command replaced a whole directory only the
-	// directory is reported; after the first hundred changes only the directory
-	// around the others.
+	// Path is absolute. It is that of the policy, also if only a file in it, or a
+	// directory around it, was changed.
 	Path string `json:"path"`
-	// MovedTo is the path in [Policy.Aside] of what the command left at Path. It is
-	// empty if it left nothing, or changed only the mode of a directory.
+	// MovedTo is the path in [Policy.Aside] of what the command left there, or of a
+	// directory that contains it. It is empty if the command left nothing, or changed
+	// only the mode of a directory.
 	MovedTo string `json:"kept,omitempty"`
-	// NotRestored tells the user why Path is NOT as it was before, or may not be; empty
-	// means that it is.
+	// NotRestored tells the user why Path is NOT as it was before, or may not be, and
+	// names up to a hundred files; empty means that it is.
 	NotRestored string `json:"lost,omitempty"`
 }

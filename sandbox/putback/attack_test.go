@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -93,8 +94,12 @@ func attackAtRandom(t *testing.T, seed uint64, crash bool) {
 			t.Errorf("seed %d: %+v", seed, r)
 		}
 		rel, _ := filepath.Rel(f.dir, r.Path)
-		delete(free, rel)
-		delete(left, rel)
+		for rel := rel; rel != "."; rel = filepath.Dir(rel) {
+			if !strings.HasPrefix(free[rel], "drwx") { // otherwise its parent was not restored
+				delete(free, rel)
+				delete(left, rel)
+			}
+		}
 	}
 	if free[".git"] == "" { // it was created again
 		delete(left, ".git")

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 
@@ -26,10 +25,10 @@ import (
 //   - of a parent directory of such a path: that it is a directory at its path,
 //     and its owner's permissions. Its other contents are not protected.
 //
-// It keeps at most maxKept bytes of each writable directory; of other files it only
-// reports that they changed. It does not keep times, extended attributes, access
-// control lists, FIFOs, sockets, devices and the owners of directories that still
-// exist. A file is restored under its protected name only.
+// It keeps at most maxKept bytes; of other files it only reports that they changed. It
+// does not keep times, extended attributes, access control lists, FIFOs, sockets,
+// devices and the owners of directories that still exist. A file is restored under its
+// protected name only.
 //
 // Commands that run at the same time share one inspection, made before the first
 // of them, and each one's end restores what any of them changed until then. Two
@@ -37,33 +36,23 @@ import (
 //
 // A nil Guard protects nothing.
 type Guard struct {
-	trees  []*tree
-	aside  string
-	record string // its path, without its ending
+	entries []*entry
+	aside   string
+	record  string // its path; it exists while a command runs
 
-	mu       sync.Mutex
-	active   int
-	recorded bool  // the record contains the last inspection
-	failed   error // of a restoration; no other command may run
+	mu     sync.Mutex
+	active int
+	failed error // of a restoration; no other command may run
 }
 
-// The record of a guard is armed while a command runs. Between commands it is idle,
-// and stays so that it is written only if the protected paths have changed.
-const (
-	recordPrefix = "protected-"
-	armed        = ".armed"
-	idle         = ".idle"
-)
+const recordPrefix = "protected-"
 
 // New returns a guard of the entries of a policy that its wall cannot protect. Aside
 // is that of the policy.
-func New(entries []sandbox.Entry, aside string) (*Guard, error) {
-	g := &Guard{trees: treesOf(entries)}
-	if len(g.trees) == 0 {
-		return g, nil
-	}
-	if aside == "" {
-		return nil, errors.New("the policy names no directory for replaced files")
+func New(policy []sandbox.Entry, aside string) (*Guard, error) {
+	g := &Guard{entries: entriesOf(policy)}
+	if len(g.entries) == 0 {
+		return nil, nil
 	}
 	err := os.MkdirAll(aside, 0o700)
 	if err == nil {
@@ -72,9 +61,9 @@ func New(entries []sandbox.Entry, aside string) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the directory for replaced files: %w", err)
 	}
-	for _, t := range g.trees {
-		if sandbox.Within(t.Path, g.aside) {
-			return nil, fmt.Errorf("the directory %s, for files that commands put in place of protected ones, is in %s, which commands may write", aside, t.Path)
+	for _, e := range g.entries {
+		if sandbox.Within(e.Dir, g.aside) {
+			return nil, fmt.Errorf("the directory %s, for files that commands put in place of protected ones, is in %s, which commands may write", aside, e.Dir)
 		}
 	}
 	g.record = filepath.Join(g.aside, recordPrefix+rand.Text())
@@ -85,7 +74,7 @@ func New(entries []sandbox.Entry, aside string) (*Guard, error) {
 // it fails before the command, that does not run. If it fails afterwards, no other
 // command runs, and [Settle] tries again in the next process.
 func (g *Guard) Around(run func() (sandbox.Result, error)) (sandbox.Result, error) {
-	if g == nil || len(g.trees) == 0 {
+	if g == nil {
 		return run()
 	}
 	if err := g.enter(); err != nil {
@@ -100,73 +89,41 @@ func (g *Guard) Around(run func() (sandbox.Result, error)) (sandbox.Result, erro
 	return result, err
 }
 
-// enter inspects the paths before the first command.
+// enter inspects and records the protected paths before the first command.
 func (g *Guard) enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	err := g.failed
-	if err == nil && g.active == 0 {
-		err = g.inspect()
+	if g.failed != nil {
+		return g.failed
 	}
-	if err == nil {
-		g.active++
-	}
-	return err
-}
-
-// inspect inspects and records the protected paths.
-func (g *Guard) inspect() error {
-	for _, t := range g.trees {
-		found, err := t.inspect()
-		if err != nil {
-			return fmt.Errorf("protect files in %s: %w", t.Path, err)
+	if g.active == 0 {
+		room := int64(maxKept)
+		for _, e := range g.entries {
+			if err := e.inspect(&room); err != nil {
+				return fmt.Errorf("protect %s: %w", filepath.Join(e.Dir, e.Path), err)
+			}
 		}
-		g.recorded = g.recorded && reflect.DeepEqual(found, t.Items)
-		t.Items = found
+		if err := record.Write(g.record, g.entries); err != nil {
+			return fmt.Errorf("record the protected paths: %w", err)
+		}
 	}
-	if g.recorded && os.Rename(g.record+idle, g.record+armed) == nil {
-		return nil
-	}
-	if err := record.Write(g.record+armed, g.trees); err != nil {
-		return fmt.Errorf("record the protected paths: %w", err)
-	}
-	g.recorded = true
+	g.active++
 	return nil
 }
 
 // leave restores the protected paths after a command and all that it started have
-// ended. It also returns the changes that it could not undo.
+// ended, and removes the record after the last one. It also returns the changes that
+// it could not undo.
 func (g *Guard) leave() ([]sandbox.Restored, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.active--
-	return g.putBack()
-}
-
-// putBack restores all protected paths, and disarms the record if no command runs.
-func (g *Guard) putBack() ([]sandbox.Restored, error) {
-	r := &restorer{aside: g.aside}
-	for _, t := range g.trees {
-		r.all(t)
-	}
-	g.failed = errors.Join(append(r.errs, g.failed)...)
+	restored, err := restore(g.entries, g.aside)
+	g.failed = errors.Join(g.failed, err)
 	if g.failed == nil && g.active == 0 {
-		g.failed = os.Rename(g.record+armed, g.record+idle)
+		g.failed = os.Remove(g.record)
 	}
-	return r.restored, g.failed
-}
-
-// Close removes the record. If a restoration failed it leaves that for [Settle].
-func (g *Guard) Close() error {
-	if g == nil || len(g.trees) == 0 {
-		return nil
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.active > 0 {
-		return errors.New("cannot stop protecting paths while a command runs")
-	}
-	return record.IgnoreMissing(os.Remove(g.record + idle))
+	return restored, g.failed
 }
 
 // Settle restores the protected paths that commands of earlier processes changed,
@@ -174,35 +131,33 @@ func (g *Guard) Close() error {
 // it cannot read or restore unchanged, and returns an error that names it.
 func Settle(aside string) ([]sandbox.Restored, error) {
 	files, err := os.ReadDir(aside)
-	errs := []error{record.IgnoreMissing(err)}
-	var restored []sandbox.Restored
+	err = record.IgnoreMissing(err)
+	var all []sandbox.Restored
 	for _, f := range files {
 		if !strings.HasPrefix(f.Name(), recordPrefix) {
 			continue
 		}
 		path := filepath.Join(aside, f.Name())
-		changes, err := settle(path)
-		restored = append(restored, changes...)
-		if err != nil {
-			err = fmt.Errorf("restore what a command changed before hone was stopped: %s: %w; check the paths that it names, then move the file away", path, err)
+		restored, failed := settle(path)
+		all = append(all, restored...)
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("restore what a command changed before hone was stopped: %s: %w; check the paths that it names, then move the file away", path, failed))
 		}
-		errs = append(errs, err)
 	}
-	return restored, errors.Join(errs...)
+	return all, err
 }
 
-// settle restores from a record, if it is armed, and removes it.
+// settle restores from a record, unless it is the temporary file of one, and removes it.
 func settle(path string) (restored []sandbox.Restored, err error) {
-	name, isArmed := strings.CutSuffix(path, armed)
-	if !isArmed {
-		return nil, record.IgnoreMissing(os.Remove(path)) // another record of the guard may have been settled
-	}
-	g := &Guard{aside: filepath.Dir(path), record: name}
-	if err = record.Read(path, &g.trees); err == nil {
-		restored, err = g.putBack()
+	var entries []*entry
+	if filepath.Ext(path) == "" {
+		err = record.Read(path, &entries)
 	}
 	if err == nil {
-		err = g.Close()
+		restored, err = restore(entries, filepath.Dir(path))
+	}
+	if err == nil {
+		err = os.Remove(path)
 	}
 	return restored, err
 }

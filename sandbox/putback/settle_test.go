@@ -4,11 +4,11 @@ package putback
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,22 +20,23 @@ import (
 // A process can be killed at any point of a restoration: the next one finishes it.
 func TestSettleInterruptedRestoration(t *testing.T) {
 	script := "echo evil >.git/config; rm -r .git/hooks/deep; ln -sfn /etc .git/hooks/link; echo evil >task.toml; mv ro src/ro; echo x >.git/hooks/new"
-	points := map[string]func(r *restorer, path string){
-		"moved away": func(r *restorer, path string) {
-			if now, err := look(r.root, path); now != nil {
-				_, failed := r.take(path, now)
-				r.errs = append(r.errs, err, failed)
+	points := map[string]func(r *restorer, path string) error{
+		"moved away": func(r *restorer, path string) error {
+			now, err := look(r.root, path, 0)
+			if err == nil && now.Exists {
+				err = r.take(path, now)
 			}
+			return err
 		},
-		"half written": func(r *restorer, path string) {
-			it := *r.Items[path]
+		"half written": func(r *restorer, path string) error {
+			it := *r.Found[path]
 			it.Data, it.Mode = it.Data[:len(it.Data)/2], it.Mode&^0o777|0o600
-			now, err := look(r.root, path)
-			r.errs = append(r.errs, err, r.replace(path, &it, now))
+			return r.restoreAt(path, &it)
 		},
-		"restored": restoreOne,
+		"restored": func(r *restorer, path string) error { return r.restoreAt(path, r.Found[path]) },
 	}
-	for _, last := range []string{".git/config", ".git/hooks/deep", ".git/hooks/link", "ro", "task.toml"} {
+	paths := []string{".git/config", ".git/hooks/deep", ".git/hooks/link", "ro", "task.toml"}
+	for _, last := range paths {
 		for name, interrupted := range points {
 			if name == "half written" && last == "task.toml" {
 				continue // it was absent
@@ -45,13 +46,13 @@ func TestSettleInterruptedRestoration(t *testing.T) {
 				before := f.state(true)
 				f.killed(func() {
 					f.run(script)
-					r := f.restorer()
-					for _, path := range []string{".git/config", ".git/hooks/deep", ".git/hooks/link", "ro", "task.toml"} {
+					for _, path := range paths {
+						r := f.restorer(path)
 						if path == last {
-							interrupted(r, path)
+							f.must(interrupted(r, path))
 							break
 						}
-						restoreOne(r, path)
+						f.must(r.restoreAt(path, r.Found[path]))
 					}
 				})
 				_, err := Settle(f.aside)
@@ -65,22 +66,16 @@ func TestSettleInterruptedRestoration(t *testing.T) {
 	}
 }
 
-// restoreOne restores a path that existed, or did not.
-func restoreOne(r *restorer, path string) {
-	if was := r.Items[path]; was != nil {
-		r.try(path, r.restore(path, was))
-	} else {
-		r.try(path, r.walk(path, r.removeNew))
-	}
-}
-
-// restorer returns a restorer of the only record.
-func (f *fixture) restorer() *restorer {
+// restorer returns a restorer of the entry around a path, from the only record.
+func (f *fixture) restorer(path string) *restorer {
 	f.Helper()
-	g := &Guard{}
-	f.must(record.Read(f.records()[0], &g.trees))
-	r := &restorer{tree: g.trees[0], aside: f.aside, modes: map[string]fs.FileMode{}}
-	f.must(r.open())
+	var entries []*entry
+	f.must(record.Read(f.records()[0], &entries))
+	i := slices.IndexFunc(entries, func(e *entry) bool { return sandbox.Within(e.Path, path) })
+	r := &restorer{entry: entries[i], folder: filepath.Join(f.aside, "left-"+strconv.Itoa(i))}
+	var err error
+	r.root, err = os.OpenRoot(f.dir)
+	f.must(err)
 	f.Cleanup(func() { r.root.Close() })
 	return r
 }
@@ -89,11 +84,8 @@ func (f *fixture) restorer() *restorer {
 func TestSettleIdle(t *testing.T) {
 	f := newFixture(t)
 	f.around(f.guard(), "")
-	if len(f.records()) != 1 {
-		t.Errorf("records: %v", f.records())
-	}
 	f.run("echo user >.git/config")
-	f.must(os.WriteFile(filepath.Join(f.aside, recordPrefix+"123"), nil, 0o600)) // killed before it was renamed
+	f.must(os.WriteFile(filepath.Join(f.aside, recordPrefix+"A.123"), nil, 0o600)) // killed before it was renamed
 	before := f.state(true)
 	if restored, err := Settle(f.aside); err != nil || restored != nil {
 		t.Errorf("%v, %v", restored, err)
@@ -121,7 +113,6 @@ func TestSettleAfterFailedRecord(t *testing.T) {
 	_, err := Settle(f.aside)
 	f.must(err)
 	f.want("protected", f.state(true), before)
-	g.active = 0
 }
 
 // A record that cannot be read or restored stays, and is named.

@@ -7,10 +7,9 @@ import (
 
 // stampOf returns the stamp of a file.
 func stampOf(info fs.FileInfo) stamp {
-	s := stamp{Size: info.Size(), Modified: info.ModTime().UnixNano()}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.Changed, s.Inode, s.Links = st.Ctim.Nano(), st.Ino, uint64(st.Nlink)
-		s.UID, s.GID = int(st.Uid), int(st.Gid)
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return stamp{}
 	}
-	return s
+	return stamp{Size: st.Size, Changed: st.Ctim.Nano(), Inode: st.Ino, Links: uint64(st.Nlink), Owner: owner{int(st.Uid), int(st.Gid)}}
 }

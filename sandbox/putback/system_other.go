@@ -2,15 +2,9 @@
 
 package putback
 
-import (
-	"io/fs"
-)
+import "io/fs"
 
 // stampOf returns the stamp of a file.
 func stampOf(info fs.FileInfo) stamp {
-	s := stamp{Modified: info.ModTime().UnixNano()}
-	if info.Mode().IsRegular() {
-		s.Size = info.Size()
-	}
-	return s
+	return stamp{Size: info.Size(), Changed: info.ModTime().UnixNano()}
 }

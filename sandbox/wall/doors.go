@@ -83,10 +83,11 @@ func RecoverPlaceholders(records string) error { return placeholder.Settle(recor
 // with that index.
 func (o *outside) DoorAddr(i int) string { return o.doors[i] }
 
-// Close closes the doors and stops protecting paths. No command may be running.
+// Close closes the doors and removes the records of placeholders. No command may be
+// running.
 func (o *outside) Close() error {
 	for _, l := range o.open {
 		l.Close()
 	}
-	return errors.Join(o.guard.Close(), o.placeholders.Close())
+	return o.placeholders.Close()
 }

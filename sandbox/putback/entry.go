@@ -1,0 +1,386 @@
+package putback
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/record"
+)
+
+// entry is a protected path of a policy, and what was found there. Its paths are
+// relative to the writable directory around it, which is ".".
+type entry struct {
+	Dir   string // the outermost writable directory around it
+	Path  string
+	Apart map[string]bool  // the policy's paths in it, absolute: writable ones, and other entries
+	Found map[string]*item // at Path and in it, and at its parent directories
+
+	root  *os.Root // Dir, while it is inspected or restored
+	force bool     // modes may be changed to read what is there
+}
+
+// item is what was found at one path. Its zero value is nothing.
+type item struct {
+	Exists bool // a parent exists if it is a directory
+	Mode   fs.FileMode
+	Stamp  stamp
+	Data   string // the contents of a file, or the target of a symlink
+	Lost   string // why it cannot be restored; empty if it can
+}
+
+// stamp is what a system reports about a file. What it does not report is zero.
+type stamp struct {
+	Size, Changed int64 // in bytes, and in ns since 1970; on Linux no program can set Changed
+	Inode, Links  uint64
+	Owner         owner
+}
+
+type owner struct{ UID, GID int }
+
+const (
+	// maxKept is how many bytes are kept of protected files, or of what commands left
+	// if it must be copied.
+	maxKept = 16 << 20
+	// maxDepth is how deep directories are read.
+	maxDepth = 256
+	// maxLost is how many paths of an entry are named that could not be restored.
+	maxLost = 100
+
+	tooBig     = "it was too big to keep a copy"
+	notRead    = "it could not be read before"
+	notRegular = "it was not a file, directory or symlink"
+)
+
+// entriesOf returns the protected paths in writable directories.
+func entriesOf(policy []sandbox.Entry) []*entry {
+	var entries []*entry
+	for _, p := range policy { // outer ones first
+		if p.Access != sandbox.AccessRead {
+			continue
+		}
+		e := &entry{Apart: map[string]bool{}}
+		for _, q := range policy {
+			if e.Dir == "" && q.Access == sandbox.AccessWrite && sandbox.Within(q.Path, p.Path) {
+				e.Dir = q.Path
+			}
+			if q.Access != sandbox.AccessNone && sandbox.Within(p.Path, q.Path) {
+				e.Apart[q.Path] = true
+			}
+		}
+		if e.Dir != "" {
+			e.Path = strings.TrimLeft(p.Path[len(e.Dir):], string(filepath.Separator))
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// isParent reports whether a path is that of a directory around the protected one.
+func (e *entry) isParent(path string) bool { return !sandbox.Within(e.Path, path) }
+
+// inspect finds what is at the protected path and at its parents; of files at most room
+// bytes.
+func (e *entry) inspect(room *int64) (err error) {
+	if e.root, err = os.OpenRoot(e.Dir); err != nil {
+		return err
+	}
+	defer e.root.Close()
+	e.Found = map[string]*item{}
+	for path := e.Path; path != "."; {
+		path = filepath.Dir(path)
+		it, err := look(e.root, path, 0)
+		switch {
+		case err != nil:
+			return err
+		case it.Mode&fs.ModeSymlink != 0:
+			return errors.New(filepath.Join(e.Dir, path) + " is a symlink, but was not when the walls were built")
+		case !it.Mode.IsDir():
+			it = &item{}
+		}
+		e.Found[path] = it
+	}
+	return e.walk(e.Path, room)
+}
+
+// walk finds what is at a path and in it. A directory that cannot be read is lost.
+func (e *entry) walk(path string, room *int64) error {
+	it, err := look(e.root, path, *room)
+	if e.force && (it.Mode.IsDir() || it.Lost == notRead) {
+		_ = e.root.Chmod(path, 0o700)
+		it, err = look(e.root, path, *room)
+	}
+	e.Found[path], *room = it, *room-int64(len(it.Data))
+	if err != nil || !it.Mode.IsDir() {
+		return err
+	}
+	inner, err := e.inner(path)
+	if err != nil || strings.Count(path, string(filepath.Separator)) > maxDepth {
+		it.Lost = notRead
+		return nil
+	}
+	for _, path := range inner {
+		if err := e.walk(path, room); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inner returns the paths in a directory, sorted, except those of the policy.
+func (e *entry) inner(path string) ([]string, error) {
+	f, err := e.root.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	paths, err := f.Readdirnames(-1)
+	slices.Sort(paths)
+	for i, name := range paths {
+		paths[i] = filepath.Join(path, name)
+	}
+	return slices.DeleteFunc(paths, func(path string) bool { return e.Apart[filepath.Join(e.Dir, path)] }), err
+}
+
+// look returns what is at a path. It reads files of at most room bytes.
+func look(root *os.Root, path string, room int64) (*item, error) {
+	info, err := root.Lstat(path)
+	if err != nil {
+		return &item{}, record.IgnoreMissing(err)
+	}
+	it := &item{Exists: true, Mode: info.Mode(), Stamp: stampOf(info)}
+	switch {
+	case info.IsDir():
+	case it.Mode&fs.ModeSymlink != 0:
+		it.Data, err = root.Readlink(path)
+	case !it.Mode.IsRegular():
+		it.Lost = notRegular
+	case info.Size() > room:
+		it.Lost = tooBig
+	default:
+		it.Data, err = readFile(root, path, info.Size())
+	}
+	if err != nil {
+		it.Lost = notRead
+	}
+	return it, nil
+}
+
+// readFile reads at most size bytes of a regular file. It does not wait if that has
+// become a FIFO.
+func readFile(root *os.Root, path string, size int64) (string, error) {
+	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, size))
+	return string(data), err
+}
+
+// same reports whether what is at a protected path need not be replaced. It does not
+// compare what directories contain. A name less of a file does no harm.
+func (it *item) same(now *item) bool {
+	if it.Lost != "" {
+		return it.Mode == now.Mode && it.Stamp == now.Stamp
+	}
+	return it.Exists == now.Exists && it.Mode == now.Mode && it.Data == now.Data && now.Lost == "" &&
+		it.Stamp.Owner == now.Stamp.Owner && it.Stamp.Links >= now.Stamp.Links
+}
+
+// restorer restores what was found at a protected path.
+type restorer struct {
+	*entry
+	folder  string // receives what commands left
+	taken   int    // how many paths were moved there
+	movedTo string // their path there, or the folder if they are several
+	changed bool
+	lost    []string // why some of it is not as it was
+}
+
+// restore restores the entries of a policy, outer ones first. It moves what commands
+// left to aside.
+func restore(entries []*entry, aside string) (restored []sandbox.Restored, err error) {
+	folder := filepath.Join(aside, "left-"+rand.Text())
+	for i, e := range entries {
+		path := filepath.Join(e.Dir, e.Path)
+		r := &restorer{entry: e, folder: filepath.Join(folder, strconv.Itoa(i))}
+		if failed := r.restore(); failed != nil {
+			r.lost = slices.Insert(r.lost, 0, strings.ReplaceAll(failed.Error(), "\n", "; "))
+			err = errors.Join(err, fmt.Errorf("restore %s: %w", path, failed))
+		}
+		if r.changed || len(r.lost) > 0 {
+			lost := strings.Join(r.lost[:min(len(r.lost), maxLost)], "; ")
+			restored = append(restored, sandbox.Restored{Path: path, MovedTo: r.movedTo, NotRestored: lost})
+		}
+	}
+	return restored, err
+}
+
+// restore restores the protected path, what was in it, and its parents.
+func (r *restorer) restore() error {
+	info, err := os.Lstat(r.Dir)
+	switch {
+	case err != nil:
+		return err
+	case stampOf(info).Inode != r.Found["."].Stamp.Inode:
+		return errors.New(r.Dir + " is not the same directory as before")
+	case info.Mode()&0o700 != 0o700: // its owner may not open it
+		err = os.Chmod(r.Dir, info.Mode()|0o700)
+	}
+	if err == nil {
+		r.root, err = os.OpenRoot(r.Dir)
+	}
+	if err != nil {
+		return err
+	}
+	defer r.root.Close()
+	return errors.Join(r.restoreDir(".", r.Found["."], info.Mode()), r.restoreFound())
+}
+
+// restoreFound restores what was found. Until the end the owner of directories has all
+// permissions.
+func (r *restorer) restoreFound() (err error) {
+	paths := slices.Sorted(maps.Keys(r.Found))
+	for _, path := range paths { // outer ones first
+		err = errors.Join(err, r.restoreAt(path, r.Found[path]))
+	}
+	for _, path := range slices.Backward(paths) {
+		if mode := r.Found[path].Mode; mode.IsDir() && mode&0o700 != 0o700 {
+			err = errors.Join(err, r.root.Chmod(path, mode))
+		}
+	}
+	return err
+}
+
+// restoreAt restores what was at a path.
+func (r *restorer) restoreAt(path string, was *item) error {
+	now, err := look(r.root, path, int64(len(was.Data)))
+	isParent := r.isParent(path)
+	switch {
+	case err != nil:
+		return err
+	case now.Mode.IsDir() && was.Mode.IsDir():
+		return r.restoreDir(path, was, now.Mode)
+	case isParent && !was.Exists && now.Mode&fs.ModeSymlink == 0, !isParent && was.same(now):
+		return nil
+	case was.Lost != "":
+		r.lost = append(r.lost, path+": "+was.Lost)
+		return nil
+	}
+	r.changed = r.changed || now.Exists || !isParent
+	if now.Exists {
+		err = r.take(path, now)
+	}
+	if err == nil && was.Exists {
+		err = r.create(path, was)
+	}
+	return err
+}
+
+// restoreDir restores the mode of a directory, of a parent only its owner's
+// permissions, and that a protected one contains nothing else.
+func (r *restorer) restoreDir(path string, was *item, now fs.FileMode) (err error) {
+	mode := was.Mode
+	if r.isParent(path) && mode&0o700&^now == 0 {
+		mode = now
+	}
+	r.changed = r.changed || mode != now
+	if mode != now || mode&0o700 != 0o700 {
+		err = r.root.Chmod(path, mode|0o700)
+	}
+	if err != nil || r.isParent(path) || was.Lost != "" {
+		return err
+	}
+	inner, err := r.inner(path)
+	for _, path := range inner {
+		if r.Found[path] == nil {
+			err = errors.Join(err, r.restoreAt(path, &item{}))
+		}
+	}
+	return err
+}
+
+// create creates a file, a symlink, or an empty directory that its owner may open.
+func (r *restorer) create(path string, was *item) (err error) {
+	mode := was.Mode
+	switch {
+	case mode.IsDir():
+		mode |= 0o700
+		err = r.root.Mkdir(path, 0o700)
+	case mode&fs.ModeSymlink != 0:
+		err = r.root.Symlink(was.Data, path)
+	default:
+		err = r.write(path, was.Data)
+	}
+	if err != nil {
+		return err
+	}
+	now, err := look(r.root, path, 0)
+	if now.Stamp.Owner != was.Stamp.Owner && r.root.Lchown(path, was.Stamp.Owner.UID, was.Stamp.Owner.GID) != nil {
+		r.lost = append(r.lost, path+": its owner could not be restored")
+	}
+	if err == nil && mode&fs.ModeSymlink == 0 {
+		err = r.root.Chmod(path, mode) // after the owner, because that clears bits
+	}
+	return err
+}
+
+// write creates a file.
+func (r *restorer) write(path, data string) error {
+	f, err := r.root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// take moves what is at a path to the folder.
+func (r *restorer) take(path string, now *item) error {
+	r.taken++
+	folder := filepath.Join(r.folder, strconv.Itoa(r.taken))
+	movedTo := filepath.Join(folder, path)
+	err := os.MkdirAll(filepath.Dir(movedTo), 0o700)
+	if err != nil {
+		return err
+	}
+	if now.Mode.IsDir() {
+		_ = r.root.Chmod(path, 0o700) // otherwise its owner cannot move it
+	}
+	if os.Rename(filepath.Join(r.Dir, path), movedTo) != nil {
+		if err = r.copy(path, folder); err != nil {
+			return fmt.Errorf("keep a copy: %w", err)
+		}
+		err = r.root.RemoveAll(path)
+	}
+	if r.movedTo = movedTo; r.taken > 1 {
+		r.movedTo = r.folder
+	}
+	return err
+}
+
+// copy copies files, directories and symlinks of at most maxKept bytes to another
+// file system: it finds them here and restores them there.
+func (r *restorer) copy(path, folder string) error {
+	left, room := &entry{Path: path, Found: map[string]*item{}, root: r.root, force: true}, int64(maxKept)
+	err := left.walk(path, &room)
+	if err == nil {
+		left.root, err = os.OpenRoot(folder)
+	}
+	if err != nil {
+		return err
+	}
+	defer left.root.Close()
+	return (&restorer{entry: left}).restoreFound()
+}
