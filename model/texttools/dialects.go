@@ -30,42 +30,38 @@ type argumentTags struct {
 const toolName = `([\w.:/-]+)`
 
 var (
-	glmHead      = lazyregexp.New(`^\s*` + toolName + `\s*()<arg_key>`)
-	functionHead = lazyregexp.New(`^` + toolName + `>()`)
-	invokeHead   = lazyregexp.New(`^` + toolName + `"[^<>\n]*>()`)
-	deepseekHead = lazyregexp.New(`^\s*` + toolName + `\s*<｜tool▁sep｜>()`)
-	lineHead     = lazyregexp.New(`^\s*` + toolName + `[ \r]*\n()`)
-	mistralHead  = lazyregexp.New(`^\s*` + toolName + `\s*(?:\[CALL_ID\]\s*[\w.:/-]+\s*)?(?:\[ARGS\]\s*)?()\{`)
-
 	glmArguments = argumentTags{"<arg_key>", lazyregexp.New(`^([^<]+)</arg_key>\s*<arg_value>`),
 		lazyregexp.New(`(</arg_value>)\s*(?:<arg_key>|</tool_call>|\z)`)}
-	functionArguments = argumentTags{"<parameter=", lazyregexp.New(`^` + toolName + `>\n?`),
+	qwenArguments = argumentTags{"<parameter=", lazyregexp.New(`^` + toolName + `>\n?`),
 		lazyregexp.New(`(\n?</parameter>)\s*(?:<parameter=|</function>|</tool_call>|\z)`)}
-	invokeArguments = argumentTags{`<parameter name="`, lazyregexp.New(`^([^"\n]+)"[^<>\n]*>\n?`),
+	anthropicArguments = argumentTags{`<parameter name="`, lazyregexp.New(`^([^"\n]+)"[^<>\n]*>\n?`),
 		lazyregexp.New(`(\n?</parameter>)\s*(?:<parameter name="|</invoke>|\z)`)}
 )
 
-// dialects returns all forms of calls in tags. The first that fits counts.
-func dialects() []dialect {
-	return []dialect{
-		{open: "<tool_call>", head: glmHead, arguments: &glmArguments, close: "</tool_call>", strict: true}, // GLM
-		{open: "<tool_call>", close: "</tool_call>"},                                                        // Hermes, Qwen, SmolLM
-		{open: "<tool_calls>", close: "</tool_calls>"},
-		{open: "<function_call>", close: "</function_call>"},
-		{open: "<|python_tag|>", close: "<|eom_id|>"},                                                               // Llama 3
-		{open: "<function=", head: functionHead, arguments: &functionArguments, close: "</function>"},               // Llama 3.1, Qwen3-Coder
-		{open: `<invoke name="`, head: invokeHead, arguments: &invokeArguments, close: "</invoke>", strict: true},   // Anthropic
-		{open: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", head: lineHead, close: "<｜tool▁call▁end｜>", strict: true}, // DeepSeek
-		{open: "<｜tool▁call▁begin｜>", head: deepseekHead, close: "<｜tool▁call▁end｜>", strict: true},
-		{open: "[TOOL_CALLS]", head: mistralHead}, // Mistral
-		{open: "[TOOL_CALLS]"},
-	}
+// dialects are all forms of calls in tags. The first that fits counts.
+var dialects = [...]dialect{
+	// GLM
+	{open: "<tool_call>", head: lazyregexp.New(`^\s*` + toolName + `\s*()<arg_key>`), arguments: &glmArguments, close: "</tool_call>", strict: true},
+	// Hermes, Qwen, SmolLM and others
+	{open: "<tool_call>", close: "</tool_call>"},
+	{open: "<tool_calls>", close: "</tool_calls>"},
+	{open: "<function_call>", close: "</function_call>"},
+	// Llama 3; Llama 3.1, Qwen3-Coder
+	{open: "<|python_tag|>", close: "<|eom_id|>"},
+	{open: "<function=", head: lazyregexp.New(`^` + toolName + `>()`), arguments: &qwenArguments, close: "</function>"},
+	// Anthropic
+	{open: `<invoke name="`, head: lazyregexp.New(`^` + toolName + `"[^<>\n]*>()`), arguments: &anthropicArguments, close: "</invoke>", strict: true},
+	// DeepSeek V3 and R1; V3.1
+	{open: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", head: lazyregexp.New(`^\s*` + toolName + `[ \r]*\n()`), close: "<｜tool▁call▁end｜>", strict: true},
+	{open: "<｜tool▁call▁begin｜>", head: lazyregexp.New(`^\s*` + toolName + `\s*<｜tool▁sep｜>()`), close: "<｜tool▁call▁end｜>", strict: true},
+	// Mistral
+	{open: "[TOOL_CALLS]", head: lazyregexp.New(`^\s*` + toolName + `\s*(?:\[CALL_ID\]\s*[\w.:/-]+\s*)?(?:\[ARGS\]\s*)?()\{`)},
+	{open: "[TOOL_CALLS]"},
 }
 
 // opensCall reports whether s begins with a tag that may open a call.
 func opensCall(s string) bool {
-	return s != "" && (s[0] == '<' || s[0] == '[') &&
-		slices.ContainsFunc(dialects(), func(d dialect) bool { return strings.HasPrefix(s, d.open) })
+	return slices.ContainsFunc(dialects[:], func(d dialect) bool { return strings.HasPrefix(s, d.open) })
 }
 
 // opensJSON reports whether s begins with an object or a list.
@@ -76,7 +72,7 @@ func opensJSON(s string) bool {
 // dialectOf returns the dialect of the tag at the beginning of s, the tool's name if
 // it has one, and what follows them.
 func dialectOf(s string) (d dialect, name, inside string, ok bool) {
-	for _, d := range dialects() {
+	for _, d := range dialects {
 		rest, ok := strings.CutPrefix(s, d.open)
 		if ok && d.head == nil {
 			return d, "", rest, true

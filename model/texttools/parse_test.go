@@ -240,7 +240,7 @@ func TestFormatParsesBack(t *testing.T) {
 
 // A file that contains a dialect's tags must not forge a call when a model quotes it.
 func TestEscapeKnowsEveryDialect(t *testing.T) {
-	for _, d := range dialects() {
+	for _, d := range dialects {
 		tags := []string{d.open, d.close}
 		if d.arguments != nil {
 			tags = append(tags, d.arguments.open)

@@ -25,10 +25,13 @@ func (s *scanner) scan(text string, try func(at int, words bool) (to int)) {
 		end := lineEnd(text, s.pos)
 		line := text[s.pos:end]
 		trimmed := strings.TrimLeft(line, space)
-		run, info := opensFence(line)
-		switch at := end - len(trimmed); {
-		case trimmed == "":
+		at := end - len(trimmed)
+		if trimmed == "" {
 			s.pos = end
+			continue
+		}
+		run, info := opensFence(trimmed)
+		switch {
 		case s.inside == closesThoughts && strings.Contains(line, closesThoughts):
 			s.inside, s.pos = "", s.pos+strings.Index(line, closesThoughts)+len(closesThoughts)
 		case s.inside != "":
@@ -106,13 +109,14 @@ func quotes(line string) bool {
 // text after it; both are empty if the line does not open one.
 func opensFence(line string) (run, info string) {
 	line = strings.Trim(line, space)
-	for _, c := range []string{"`", "~"} {
-		rest := strings.TrimLeft(line, c)
-		if n := len(line) - len(rest); n >= 3 && (c == "~" || !strings.Contains(rest, c)) {
-			return line[:n], strings.TrimLeft(rest, space)
-		}
+	if !strings.HasPrefix(line, "```") && !strings.HasPrefix(line, "~~~") {
+		return "", ""
 	}
-	return "", ""
+	info = strings.TrimLeft(line, line[:1])
+	if line[0] == '`' && strings.Contains(info, "`") {
+		return "", ""
+	}
+	return line[:len(line)-len(info)], strings.TrimLeft(info, space)
 }
 
 // closes reports whether a line ends the block that run opened.
