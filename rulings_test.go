@@ -15,6 +15,9 @@ const rulingsFile = "docs/rulings.md"
 // Every ruling that a comment, a script or a document cites is defined in
 // docs/rulings.md, once.
 func TestRulingsAreDefined(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: it reads the source")
+	}
 	definition := regexp.MustCompile(`(?m)^\*\*([GBCSA][0-9]+)\. `)
 	defined := map[string]bool{}
 	for _, m := range definition.FindAllStringSubmatch(string(must(os.ReadFile(rulingsFile))), -1) {
