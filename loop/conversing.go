@@ -11,6 +11,8 @@ import (
 	"golang.org/x/term"
 
 	"hone"
+	"hone/check"
+	"hone/internal/render"
 )
 
 // The default bounds of a session.
@@ -57,6 +59,14 @@ func (c *Conversing) Complete(turns, calls int) {
 
 // Bounds returns the bounds of a session.
 func (c *Conversing) Bounds() hone.Bounds { return hone.Bounds{Turns: c.Turns, Calls: c.Calls} }
+
+// FindingText returns the text of a finding for a prompt, after its file if it has one.
+func FindingText(f check.Finding) string {
+	if f.File == "" {
+		return f.Text
+	}
+	return render.Line(f.File) + ": " + f.Text
+}
 
 // OneText is an Args function of a [Kind] that accepts one text or none.
 func OneText(args []string) error {

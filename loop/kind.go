@@ -11,6 +11,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -178,6 +179,10 @@ func (in *Input) Model(name string) (Model, error) {
 func (in *Input) Limits(rounds int) hone.Limits {
 	return in.Flags.Limits.Resolve(in.File.Limits, rounds, in.Kind.Rounds)
 }
+
+// Approve returns how changes to protected files are approved: the flag's value, else
+// that of the loop's own table if it is not empty, else "ask".
+func (in *Input) Approve(table string) string { return cmp.Or(in.Flags.Approve, table, "ask") }
 
 // Preview describes the command that prints a kind's first prompt without sending it.
 // The zero value means that there is none.

@@ -10,7 +10,7 @@ import (
 
 	"hone"
 	"hone/check"
-	"hone/internal/render"
+	"hone/loop"
 )
 
 // System describes its part to the model (ruling G13).
@@ -30,26 +30,20 @@ type Loop struct {
 func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
 	report := "\nWhat it reports now:\n"
 	for _, f := range wrong {
-		if report += "\n"; f.File != "" {
-			report += render.Line(f.File) + ": "
-		}
-		report += strings.TrimRight(f.Text, "\r\n") + "\n"
+		report += "\n" + strings.TrimRight(loop.FindingText(f), "\r\n") + "\n"
 	}
 	_, err := r.Talk(ctx, l.Fixer, hone.Text(l.prompt(), report))
 	return nil, err
 }
 
-func howToRun(noBash bool) string {
-	if noBash {
-		return "You cannot run it. It runs when your session ends."
-	}
-	return "You may run it with `bash`, exactly as it is written here, as often as you need."
-}
-
 // prompt returns the part of the prompt that is the same in all rounds.
 func (l Loop) prompt() string {
+	howToRun := "You may run it with `bash`, exactly as it is written here, as often as you need."
+	if l.NoBash {
+		howToRun = "You cannot run it. It runs when your session ends."
+	}
 	text := "This check must pass:\n\n    " + strings.ReplaceAll(strings.TrimSpace(l.Check), "\n", "\n    ") +
-		"\n\n" + howToRun(l.NoBash) + "\n"
+		"\n\n" + howToRun + "\n"
 	if l.Advice != "" {
 		text += "\nThe user adds this advice:\n\n" + strings.TrimSpace(l.Advice) + "\n"
 	}

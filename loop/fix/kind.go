@@ -1,7 +1,6 @@
 package fix
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"slices"
@@ -63,7 +62,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, err
 	}
 	v.Advice, err = in.Text()
-	v.System, v.Approve = v.Walls.System(System), cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
+	v.System, v.Approve = v.Walls.System(System), in.Approve(v.table.Approve)
 	v.Complete(v.table.Turns, v.table.MaxToolCalls)
 	return in.Limits(v.table.Rounds), err
 }

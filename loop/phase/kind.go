@@ -192,7 +192,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if v.Settings, err = in.Settings(); err != nil {
 		return l, err
 	}
-	v.Approve = cmp.Or(in.Flags.Approve, "ask")
+	v.Approve = in.Approve("")
 	if v.Verifier, err = in.Model(verifier); err != nil {
 		return l, err
 	}

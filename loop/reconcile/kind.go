@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -101,7 +100,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, err
 	}
 	v.Settings, err = in.Settings()
-	v.Approve = cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
+	v.Approve = in.Approve(v.table.Approve)
 	return in.Limits(v.table.Rounds), err
 }
 

@@ -136,7 +136,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, err
 	}
 	v.System = v.Walls.System(System)
-	v.Approve = cmp.Or(in.Flags.Approve, v.table.Approve, "ask")
+	v.Approve = in.Approve(v.table.Approve)
 	return in.Limits(v.table.Rounds), nil
 }
 

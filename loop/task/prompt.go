@@ -286,10 +286,7 @@ func (s LoopSummary) unanswered() string {
 func pendingText(prior []check.Finding) string {
 	var items, blockers, notes strings.Builder
 	for _, f := range prior {
-		text := f.Text
-		if f.File != "" {
-			text = render.Line(f.File) + ": " + text
-		}
+		text := loop.FindingText(f)
 		switch {
 		case f.Source == sourceUnfinished:
 		case f.Source == sourceBlocker:
