@@ -14,6 +14,17 @@ import (
 // was changed outside the run in that time. It is nil if the round did not
 // open. get reads an object.
 func (p *Past) Changes(round int, get Get) ([]workspace.Delta, error) {
+	return p.deltas(func(n int) bool { return n == round }, get)
+}
+
+// TotalChanges is [Past.Changes] for all rounds together: how the tree differs now from
+// the one that the run began with.
+func (p *Past) TotalChanges(get Get) ([]workspace.Delta, error) {
+	return p.deltas(func(int) bool { return true }, get)
+}
+
+// deltas returns how the rounds that a function selects changed the files.
+func (p *Past) deltas(in func(round int) bool, get Get) ([]workspace.Delta, error) {
 	var first, last string
 	edits := map[string]workspace.Verdict{}
 	current := 0 // round of the event
@@ -21,7 +32,7 @@ func (p *Past) Changes(round int, get Get) ([]workspace.Delta, error) {
 		if e.Step != nil {
 			current = e.Step.Round
 		}
-		if current != round {
+		if !in(current) {
 			continue
 		}
 		manifest := e.Manifest()
@@ -31,7 +42,7 @@ func (p *Past) Changes(round int, get Get) ([]workspace.Delta, error) {
 		case Undone:
 			continue
 		case State:
-			if v.Round != round {
+			if !in(v.Round) {
 				continue
 			}
 		case Applied:

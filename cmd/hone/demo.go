@@ -54,7 +54,8 @@ func (a *app) demo(ctx context.Context, output outputFlags) error {
 	a.explain(`
 Inspect the result:
   cd %s
-  hone show last --diff         what happened, round by round
+  hone show --diff              what the run changed
+  hone show                     what happened, round by round
   git diff                      what changed
 
 Then use your own repository and key:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,18 +42,18 @@ func (a *app) showCommand() *cobra.Command {
 of every edit, and the findings of the check. RUN is an id from hone runs, a unique prefix of one,
 or "last", the default.`,
 		Args: oneRun,
-		RunE: func(_ *cobra.Command, args []string) error { return a.show(f, runArg(args)) },
+		RunE: func(c *cobra.Command, args []string) error { return a.show(c.Context(), f, runArg(args)) },
 	}
 	registerDir(c, &f.dir)
 	c.Flags().IntVar(&f.round, "round", 0, "show only this round")
-	c.Flags().BoolVar(&f.diff, "diff", false, "also show the changes of each round as a diff, including changes by commands")
+	c.Flags().BoolVar(&f.diff, "diff", false, "show only what changed, including by commands, as a patch for git apply; with --round what changed in that round")
 	c.Flags().BoolVar(&f.full, "full", false, "also show complete requests, replies, calls and results")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "also show the model's text and the start of results; --round implies it")
 	c.Flags().BoolVar(&f.json, "json", false, "print the recorded events as JSON lines")
 	return c
 }
 
-func (a *app) show(f showFlags, ref string) error {
+func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	home, err := runs.Open(f.dir)
 	if err != nil {
 		return err
@@ -77,10 +78,13 @@ func (a *app) show(f showFlags, ref string) error {
 	if f.json {
 		return a.showJSON(past, f.round)
 	}
+	if f.diff {
+		return a.showDiff(ctx, home, past, f.round, ownOf(start))
+	}
 	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds})
 	defer s.Close()
 	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(modelNames(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
-	return a.showEvents(s, home, past, ownOf(start), f)
+	return a.showEvents(s, home, past, f)
 }
 
 // modelNames returns the names of the models that a run asks.
@@ -112,9 +116,9 @@ func roundOf(e history.Event, open int) int {
 	return e.Round()
 }
 
-func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Past, own func(string) bool, f showFlags) error {
-	round, last := 0, lastEvents(past.Events())
-	for i, e := range past.Events() {
+func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Past, f showFlags) error {
+	round := 0
+	for _, e := range past.Events() {
 		if e.Step != nil {
 			round = e.Step.Round
 		}
@@ -130,31 +134,8 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Pas
 		if err := a.showDetails(home, e, f); err != nil {
 			return err
 		}
-		if f.diff && last[round] == i {
-			if err := a.showChanges(home, past, round, own); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
-}
-
-// lastEvents returns the index of each round's last event: its decision, or its
-// last step if it has no decision.
-func lastEvents(events []history.Event) map[int]int {
-	last, decided := map[int]int{}, map[int]bool{}
-	for i, e := range events {
-		n := e.Round()
-		if n == 0 {
-			continue
-		}
-		if _, ok := e.Payload.(history.State); ok {
-			last[n], decided[n] = i, true
-		} else if !decided[n] {
-			last[n] = i
-		}
-	}
-	return last
 }
 
 // showDetails shows what the screen of a running loop omits.
@@ -167,9 +148,7 @@ func (a *app) showDetails(home *journal.Home, e history.Event, f showFlags) erro
 		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
 		fmt.Fprintf(a.out, "active for %s; the journal's hash is %s\n", active, e.Hash())
 	case history.StepResult:
-		if f.diff {
-			return a.showCommit(e)
-		}
+		return a.showCommit(e)
 	default:
 		if f.full {
 			return a.showFull(home, e)

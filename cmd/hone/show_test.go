@@ -124,7 +124,7 @@ func TestShowCommitsAndServers(t *testing.T) {
 	for _, tt := range []struct {
 		args            []string
 		commits, server int
-	}{{nil, 0, 1}, {[]string{"--diff"}, 2, 1}, {[]string{"--diff", "--round", "1"}, 1, 0}, {[]string{"--round", "2"}, 0, 1}} {
+	}{{nil, 2, 1}, {[]string{"--diff"}, 0, 0}, {[]string{"--round", "1"}, 1, 0}, {[]string{"--round", "2"}, 1, 1}} {
 		var out, errs bytes.Buffer
 		a := &app{out: &out, err: &errs, env: func(string) string { return "" }}
 		if status := a.run(t.Context(), append([]string{"show", "last", "-C", dir}, tt.args...)); status != 0 {

@@ -1,106 +1,104 @@
 package main
 
 import (
-	"fmt"
-	"strings"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"hone/history"
+	"hone/internal/git"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/workspace"
 )
 
-// largestDiff is the maximum size, in bytes, of a file that is shown as a diff.
-const largestDiff = 1 << 20
-
-// showChanges shows the files that changed in a round, by edits or by commands.
-// It omits the files that the loop itself writes for the user.
-func (a *app) showChanges(home *journal.Home, past *history.Past, round int, own func(string) bool) error {
-	deltas, err := past.Changes(round, home.Get)
+// showDiff shows how the run changed the files, or one of its rounds if round is not 0:
+// a patch that "git apply" accepts. On a terminal it is coloured, and control
+// characters are escaped. Files that the loop itself writes for the user are left out.
+func (a *app) showDiff(ctx context.Context, home *journal.Home, past *history.Past, round int, own func(string) bool) error {
+	deltas, err := past.TotalChanges(home.Get)
+	if round != 0 {
+		deltas, err = past.Changes(round, home.Get)
+	}
 	if err != nil {
 		return err
+	}
+	dir, err := os.MkdirTemp("", "hone-diff-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, side := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, side), 0o700); err != nil {
+			return err
+		}
 	}
 	for _, d := range deltas {
 		if own != nil && own(d.Path) {
 			continue
 		}
-		text, err := pathDiff(home, d)
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprint(a.out, a.outColour.Diff(text)); err != nil {
+		if err := a.writeSides(home, d, dir); err != nil {
 			return err
 		}
 	}
-	return nil
+	g, err := git.Find()
+	if err != nil {
+		return failed(err, "install git")
+	}
+	patch, err := g.Patch(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if a.outTerminal {
+		patch = []byte(a.outColour.Diff(render.Escape(string(patch))))
+	}
+	_, err = a.out.Write(patch)
+	return err
 }
 
-// pathDiff returns the change of one path: a diff if both sides are text, or
-// else one line.
-func pathDiff(home *journal.Home, d workspace.Delta) (string, error) {
-	name := render.Line(d.Path)
-	var text strings.Builder
-	if isRegular(d.Before) && isRegular(d.After) && d.Before.Mode != d.After.Mode {
-		fmt.Fprintf(&text, "%s: mode %o, was %o\n", name, d.After.Mode, d.Before.Mode)
-		if d.Before.Digest == d.After.Digest {
-			return text.String(), nil
-		}
-	}
+// writeSides writes what was at a path to a/ and what is there to b/. It names a path
+// whose contents hone does not have.
+func (a *app) writeSides(home *journal.Home, d workspace.Delta, dir string) error {
 	for _, e := range []workspace.Entry{d.Before, d.After} {
-		if what := noDiffReason(home, e); what != "" {
-			fmt.Fprintf(&text, "%s: %s; %s\n", name, opName(d), what)
-			return text.String(), nil
+		if why := noDiffReason(home, e); why != "" {
+			a.say("note", render.Line(d.Path)+" is not in the diff: "+why)
+			return nil
 		}
 	}
-	before, err := contents(home, d.Before)
-	if err != nil {
-		return "", err
-	}
-	after, err := contents(home, d.After)
-	if err != nil {
-		return "", err
-	}
-	if diff := render.Diff(name, before, after); diff != "" {
-		return text.String() + diff, nil
-	}
-	return fmt.Sprintf("%s%s: %s, empty\n", text.String(), name, opName(d)), nil
+	return errors.Join(writeEntry(home, d.Before, filepath.Join(dir, "a", filepath.FromSlash(d.Path))),
+		writeEntry(home, d.After, filepath.Join(dir, "b", filepath.FromSlash(d.Path))))
 }
 
-// isRegular reports whether an entry is a regular file.
-func isRegular(e workspace.Entry) bool { return e.Kind == workspace.Regular }
-
-// opName returns the verb for a change.
-func opName(d workspace.Delta) string {
-	switch d.Op {
-	case workspace.Added:
-		return "created"
-	case workspace.Removed:
-		return "deleted"
-	}
-	return "changed"
-}
-
-// noDiffReason returns why an entry cannot be shown as text; empty if it can.
+// noDiffReason returns why an entry cannot be part of a diff; empty if it can.
 func noDiffReason(home *journal.Home, e workspace.Entry) string {
 	switch {
 	case e.Note != "":
-		return "cannot read it: " + render.Line(e.Note)
-	case e.Kind == workspace.Symlink:
-		return "a symlink to " + render.Line(e.Target)
+		return "hone could not read it: " + render.Line(e.Note)
 	case e.Kind == workspace.Other:
-		return "neither a file nor a symlink"
-	case isRegular(e) && e.Size > largestDiff:
-		return render.Bytes(e.Size) + ", too large for a diff"
-	case isRegular(e) && !home.Has(e.Digest):
-		return "contents not kept"
+		return "it is neither a file nor a symlink"
+	case e.Kind == workspace.Regular && !home.Has(e.Digest):
+		return "its contents were not kept"
 	}
 	return ""
 }
 
-// contents returns the contents of a regular file; nil for any other entry.
-func contents(home *journal.Home, e workspace.Entry) ([]byte, error) {
-	if !isRegular(e) {
-		return nil, nil
+// writeEntry writes a file or a symlink; an entry of a path where nothing was writes
+// nothing.
+func writeEntry(home *journal.Home, e workspace.Entry, path string) error {
+	if e.Kind != workspace.Regular && e.Kind != workspace.Symlink {
+		return nil
 	}
-	return home.Get(e.Digest)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if e.Kind == workspace.Symlink {
+		return os.Symlink(e.Target, path)
+	}
+	content, err := home.Get(e.Digest)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o600|e.Mode&fs.FileMode(0o111))
 }
