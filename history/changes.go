@@ -58,6 +58,27 @@ func (p *Past) deltas(in func(round int) bool, get Get) ([]workspace.Delta, erro
 	return manifestDeltas(first, last, edits, get)
 }
 
+// AllChanges returns how the files differ from those that the run found, as far as
+// events tell, sorted by path. The result also has what was changed outside the run in
+// that time. It is nil before the first round. get reads an object.
+func (p *Past) AllChanges(get Get) ([]workspace.Delta, error) {
+	opened, ok := p.Opened()
+	if !ok {
+		return nil, nil
+	}
+	last, written := p.Expected()
+	if last == "" { // a command did not end
+		last, written = cmp.Or(p.State().Manifest, opened.Manifest), nil
+	}
+	edits := map[string]workspace.Verdict{}
+	for _, v := range p.Edits() {
+		if _, ok := written[v.Path]; ok {
+			edits[v.Path] = v
+		}
+	}
+	return manifestDeltas(opened.Manifest, last, edits, get)
+}
+
 // manifestDeltas returns how the last manifest, with later edits, differs from
 // the first.
 func manifestDeltas(first, last string, edits map[string]workspace.Verdict, get Get) ([]workspace.Delta, error) {

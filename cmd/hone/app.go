@@ -30,9 +30,11 @@ type app struct {
 	environ     []string
 	terminal    bool                       // the user sees the output and can answer questions
 	outTerminal bool                       // stdout is a terminal
-	errSize     func() (columns, rows int) // of the terminal that stderr is; nil if it is none, or cannot move its cursor
+	outSize     func() (columns, rows int) // of stdout; nil if it is not a terminal that can move its cursor
+	errSize     func() (columns, rows int) // of stderr, in the same way
 	outColour   render.Colours
 	errColour   render.Colours
+	secrets     []func(string) string // remove the values that conceal knows
 	observer    journal.Observer
 	walls       func() []sandbox.Wall // see harness.Host
 	trust       bool                  // the user typed that the folder's own programs may run
@@ -46,6 +48,7 @@ type app struct {
 func (a *app) conceal(guard *secret.Guard) {
 	if guard.Knows() {
 		a.out, a.err = redacted{a.out, guard.RedactKnown}, redacted{a.err, guard.RedactKnown}
+		a.secrets = append(a.secrets, guard.RedactKnown)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"hone"
@@ -65,11 +64,14 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	if built.Finish != nil {
 		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end, a.exit))
 	}
-	shown := end
-	if end.Next.IsZero() && changedFiles(r.Past()) {
-		shown.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
+	sum := ending{home: h.Home, run: h.ID(), end: end, active: h.Active()}
+	if !o.quiet {
+		sum.files = changedFiles(h.Home, r.Past(), r.Own)
 	}
-	a.printEnd(h.Home, h.ID(), shown, o)
+	if end.Next.IsZero() && changedTree(r.Past()) {
+		sum.end.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
+	}
+	a.printEnd(sum, o)
 	if built.Summary != nil && err == nil {
 		fmt.Fprint(a.results(o), built.Summary(end))
 	}
@@ -117,55 +119,6 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 		p.Present = a.present
 		r.Human = p
 	}
-}
-
-// printEnd prints notes, why the run stopped, and what to type next.
-func (a *app) printEnd(home *journal.Home, run string, end hone.End, o outputFlags) {
-	out := a.results(o)
-	for _, note := range append(end.Notes, restoreNotes(run, end)...) {
-		fmt.Fprintf(out, "note: %s\n", render.Line(note))
-	}
-	cost := ""
-	if end.Cost != nil && end.Tokens > 0 {
-		cost = fmt.Sprintf(", $%.4f", *end.Cost)
-	}
-	assumed := ""
-	if end.Assumed > 0 {
-		assumed = fmt.Sprintf(", %s of them reserved for calls whose usage no provider confirmed", render.Tokens(end.Assumed))
-	}
-	why, more, _ := strings.Cut(end.Why, "\n")
-	result := fmt.Sprintf("%s: %s", end.Kind, render.Line(why))
-	if why == string(end.Kind) {
-		result = why
-	}
-	fmt.Fprintf(out, "%s (%s, %s tokens%s%s)\n", result, render.Count(end.Rounds, "round"), render.Tokens(end.Tokens), assumed, cost)
-	if more != "" {
-		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
-	}
-	if next := nextStep(home, run, end); next != "" {
-		fmt.Fprintf(out, "next: %s\n", render.Escape(next))
-	}
-}
-
-// changedFiles reports whether the tree differs from the one that the run
-// found.
-func changedFiles(past *history.Past) bool {
-	opened, ok := past.Opened()
-	return ok && past.State().Tree != opened.Tree
-}
-
-// restoreNotes says how to restore the tree of the best round. If that tree is
-// already restored, it says how to restore the tree of the last round. It
-// returns nil if there is no best round.
-func restoreNotes(run string, end hone.End) []string {
-	round := end.Best
-	if end.Restored {
-		round = end.Rounds
-	}
-	if end.Best == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, run, round)}
 }
 
 // feedLine returns an event as --json prints it: its line in the journal. The

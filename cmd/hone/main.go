@@ -46,20 +46,25 @@ func Main(args []string, o journal.Observer, walls func() []sandbox.Wall) int {
 	a.terminal = term.IsTerminal(int(os.Stdin.Fd())) && errTerminal
 	a.outTerminal = term.IsTerminal(int(os.Stdout.Fd()))
 	a.outColour, a.errColour = render.HasColours(a.env, a.outTerminal), render.HasColours(a.env, errTerminal)
-	if errTerminal && a.env("TERM") != "dumb" {
-		a.errSize = func() (columns, rows int) { return terminalSize(os.Stderr) }
+	if a.env("TERM") != "dumb" {
+		a.outSize, a.errSize = terminalSize(os.Stdout), terminalSize(os.Stderr)
 	}
 	return a.run(ctx, args)
 }
 
-// terminalSize returns the size of a terminal, or a usual one if the terminal does
-// not know its own.
-func terminalSize(f *os.File) (columns, rows int) {
-	columns, rows, err := term.GetSize(int(f.Fd()))
-	if err != nil || columns <= 0 || rows <= 0 {
-		return 80, 24
+// terminalSize returns a function that returns the size of a terminal, or a usual one
+// if the terminal does not know its own. It is nil if the file is not a terminal.
+func terminalSize(f *os.File) func() (columns, rows int) {
+	if !term.IsTerminal(int(f.Fd())) {
+		return nil
 	}
-	return columns, rows
+	return func() (columns, rows int) {
+		columns, rows, err := term.GetSize(int(f.Fd()))
+		if err != nil || columns <= 0 || rows <= 0 {
+			return 80, 24
+		}
+		return columns, rows
+	}
 }
 
 // interruptContext returns a context that the first signal cancels, so that the

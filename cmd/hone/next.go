@@ -43,14 +43,20 @@ func nextStep(home *journal.Home, run string, end hone.End) string {
 	if _, err := os.Lstat(filepath.Join(home.Dir(), "runs", run+".jsonl")); errors.Is(err, fs.ErrNotExist) {
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed"
 	}
-	if last, err := home.FindRun("last"); err == nil && last == run {
-		run = "last"
-	}
+	run = runName(home, run)
 	line := nextLine(end.Next, run)
 	if end.Kind == hone.KindStuck {
 		line += "; or take all changes back: hone undo " + run
 	}
 	return line
+}
+
+// runName returns "last" for the last run, and the id of any other.
+func runName(home *journal.Home, run string) string {
+	if last, err := home.FindRun("last"); err == nil && last == run {
+		return "last"
+	}
+	return run
 }
 
 // nextLine returns a next action as a command line. The run is an id or "last".

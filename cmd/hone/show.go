@@ -144,8 +144,8 @@ func (a *app) showDetails(home *journal.Home, e history.Event, f showFlags) erro
 	case history.Resumed:
 		fmt.Fprintf(a.out, "resumed at %s\n", e.Time.Local().Format("2006-01-02 15:04:05"))
 	case history.End:
-		a.printEnd(home, e.Run, p, outputFlags{})
 		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
+		a.printEnd(ending{home: home, run: e.Run, end: p, active: active}, outputFlags{})
 		fmt.Fprintf(a.out, "active for %s; the journal's hash is %s\n", active, e.Hash())
 	case history.StepResult:
 		return a.showCommit(e)

@@ -176,7 +176,7 @@ func (s *Screen) filesText(changes map[string]change, columns int) string {
 		}
 		names, added, removed = append(names, path), added+c.added, removed+c.removed
 	}
-	lines := StatText(added, removed)
+	lines := StatText(added, removed, "−")
 	switch {
 	case len(names) == 0:
 		return ""
@@ -187,14 +187,15 @@ func (s *Screen) filesText(changes map[string]change, columns int) string {
 	return shortPath(names[0], room) + " " + lines
 }
 
-// StatText formats the number of lines that were added and removed.
-func StatText(added, removed int) string {
+// StatText formats the number of lines that were added and removed, with a sign for
+// the latter.
+func StatText(added, removed int, minus string) string {
 	var parts []string
 	if added > 0 || removed == 0 {
 		parts = append(parts, fmt.Sprintf("+%d", added))
 	}
 	if removed > 0 {
-		parts = append(parts, fmt.Sprintf("−%d", removed))
+		parts = append(parts, fmt.Sprintf("%s%d", minus, removed))
 	}
 	return strings.Join(parts, " ")
 }

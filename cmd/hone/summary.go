@@ -1,0 +1,204 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"hone"
+	"hone/cmd/hone/screen"
+	"hone/history"
+	"hone/internal/render"
+	"hone/journal"
+)
+
+// ending is how a run ended, for the user.
+type ending struct {
+	home   *journal.Home
+	run    string
+	end    hone.End
+	active time.Duration
+	files  []changedFile // nil if they are not shown
+}
+
+// changedFile is a file that a run changed, with the lines that it added and removed.
+type changedFile struct {
+	path           string
+	added, removed int
+}
+
+// changedFiles returns the files that differ from those that the run found, without
+// the loop's own; nil if that cannot be read.
+func changedFiles(home *journal.Home, past *history.Past, own func(string) bool) []changedFile {
+	deltas, err := past.AllChanges(home.Get)
+	if err != nil {
+		return nil
+	}
+	var files []changedFile
+	for _, d := range deltas {
+		if own != nil && own(d.Path) {
+			continue
+		}
+		f := changedFile{path: d.Path}
+		if noDiffReason(home, d.Before) == "" && noDiffReason(home, d.After) == "" {
+			before, _ := contents(home, d.Before) // nil with an error: no lines are counted
+			after, _ := contents(home, d.After)
+			f.added, f.removed = render.Stat(before, after)
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// changedTree reports whether the tree differs from the one that the run found.
+func changedTree(past *history.Past) bool {
+	opened, ok := past.Opened()
+	return ok && past.State().Tree != opened.Tree
+}
+
+// printEnd prints why the run stopped, what it changed and used, and what to type next.
+func (a *app) printEnd(s ending, o outputFlags) {
+	out := a.results(o)
+	if size := a.outSize; size != nil && !o.json {
+		columns, _ := size()
+		s.printOnTerminal(out, a.outColour, columns)
+		return
+	}
+	for _, note := range s.notes() {
+		fmt.Fprintf(out, "note: %s\n", render.Line(note))
+	}
+	why, more := s.why()
+	figures := []string{render.Count(s.end.Rounds, "round"), render.Duration(s.active), render.Tokens(s.end.Tokens-s.end.Assumed) + " tokens"}
+	if s.end.Assumed > 0 {
+		figures = append(figures, "+"+render.Tokens(s.end.Assumed)+" unconfirmed")
+	}
+	fmt.Fprintf(out, "%s (%s)\n", why, strings.Join(append(figures, s.cost()...), ", "))
+	printMore(out, more)
+	for _, line := range s.fileLines("-") {
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+	if next := nextStep(s.home, s.run, s.end); next != "" {
+		fmt.Fprintf(out, "next: %s\n", render.Escape(next))
+	}
+}
+
+// printOnTerminal prints the summary for a terminal.
+func (s ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
+	figures := []string{render.Count(s.end.Rounds, "round"), render.Duration(s.active), render.Short(s.end.Tokens-s.end.Assumed) + " tokens"}
+	if s.end.Assumed > 0 {
+		figures = append(figures, "+"+render.Short(s.end.Assumed)+" unconfirmed")
+	}
+	used := strings.Join(append(figures, s.cost()...), " · ")
+	mark := c.Red("✗")
+	switch exitStatus(s.end.Kind) {
+	case 0:
+		mark = c.Green("✓")
+	case 4, 130:
+		mark = c.Yellow("!")
+	}
+	why, more := s.why()
+	gap := columns - 1 - displaywidth.String("x "+why+used)
+	if gap < 2 {
+		fmt.Fprintf(out, "%s %s\n  %s\n", mark, c.Bold(why), c.Dim(used))
+	} else {
+		fmt.Fprintf(out, "%s %s%s%s\n", mark, c.Bold(why), strings.Repeat(" ", min(gap, 8)), c.Dim(used))
+	}
+	printMore(out, more)
+	for _, line := range s.fileLines("−") {
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+	for _, note := range s.notes() {
+		fmt.Fprintf(out, "  %s %s\n", c.Yellow("!"), render.Line(note))
+	}
+	for _, n := range s.commands() {
+		fmt.Fprintf(out, "  %s %s\n", c.Dim(fmt.Sprintf("%-7s", n[0])), render.Escape(n[1]))
+	}
+}
+
+// why returns the kind and the reason of the end in one line, and the details.
+func (s ending) why() (why, more string) {
+	why, more, _ = strings.Cut(s.end.Why, "\n")
+	why = render.Line(why)
+	if why == string(s.end.Kind) {
+		return why, more
+	}
+	return fmt.Sprintf("%s: %s", s.end.Kind, why), more
+}
+
+func printMore(out io.Writer, more string) {
+	if more != "" {
+		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
+	}
+}
+
+// cost returns the cost, which may be unknown; nil if no model was called.
+func (s ending) cost() []string {
+	if s.end.Tokens == 0 {
+		return nil
+	}
+	return []string{render.Cost(s.end.Cost)}
+}
+
+// maxFiles limits how many files the summary names.
+const maxFiles = 10
+
+// fileLines returns a line for each file that changed.
+func (s ending) fileLines(minus string) []string {
+	named, rest := s.files, changedFile{}
+	if len(named) > maxFiles {
+		named = named[:maxFiles-1]
+		for _, f := range s.files[len(named):] {
+			rest.added, rest.removed = rest.added+f.added, rest.removed+f.removed
+		}
+		rest.path = render.Count(len(s.files)-len(named), "more file")
+		named = append(slices.Clone(named), rest)
+	}
+	longest := 0
+	for _, f := range named {
+		longest = max(longest, displaywidth.String(render.Line(f.path)))
+	}
+	var lines []string
+	for _, f := range named {
+		path := render.Line(f.path)
+		lines = append(lines, path+strings.Repeat(" ", longest-displaywidth.String(path)+2)+screen.StatText(f.added, f.removed, minus))
+	}
+	return lines
+}
+
+// notes returns what else the user should know, and how to restore the tree of the
+// best round. If that tree is already restored, it says how to restore the tree of the
+// last round.
+func (s ending) notes() []string {
+	notes, round := slices.Clone(s.end.Notes), s.end.Best
+	if s.end.Restored {
+		round = s.end.Rounds
+	}
+	if s.end.Best > 0 {
+		notes = append(notes, fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, s.run, round))
+	}
+	return notes
+}
+
+// commands returns what fits next, each with a word for it.
+func (s ending) commands() [][2]string {
+	const diff = "hone show %s --diff"
+	run, next := runName(s.home, s.run), nextStep(s.home, s.run, s.end)
+	var list [][2]string
+	if next != "" && next != fmt.Sprintf(diff, run) {
+		list = append(list, [2]string{"next", next})
+	}
+	if len(s.files) == 0 {
+		return list
+	}
+	list = append(list, [2]string{"review", fmt.Sprintf(diff, run)}, [2]string{"undo", "hone undo " + run})
+	if _, err := os.Stat(filepath.Join(s.home.Workspace(), ".git")); err == nil && s.end.Kind == hone.KindDone {
+		list = append(list, [2]string{"keep", "git add -A && git commit"})
+	}
+	return list
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone"
+	"hone/history"
+	"hone/journal"
+)
+
+// endOf returns how a run ended whose journal exists.
+func endOf(t *testing.T, end hone.End, files ...changedFile) ending {
+	t.Helper()
+	dir := t.TempDir()
+	home, err := journal.OpenHome(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { home.Close() })
+	run := home.NewRun()
+	j, err := home.Create(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if _, err := j.Append(journal.Entry{Type: history.TypeNotice, Payload: history.Notice{Text: "x"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return ending{home: home, run: run, end: end, active: 38_400_000_000, files: files}
+}
+
+func onTerminalOf(s ending, columns int) string {
+	var out strings.Builder
+	s.printOnTerminal(&out, false, columns)
+	return out.String()
+}
+
+// TestSummaryOnATerminal: the summary names the result, the files, what was used and
+// what fits next. Unknown costs and unconfirmed tokens are no figures of their own.
+func TestSummaryOnATerminal(t *testing.T) {
+	cost := 0.0123
+	done := hone.End{Kind: hone.KindDone, Why: "the check has no findings", Rounds: 2, Tokens: 2434, Cost: &cost, Notes: []string{"1 change was declined: specs/slug.md"}}
+	want := `✓ done: the check has no findings        2 rounds · 38s · 2.4k tokens · $0.0123
+  main.go  +15 −3
+  長い.go  +1
+  ! 1 change was declined: specs/slug.md
+  review  hone show last --diff
+  undo    hone undo last
+  keep    git add -A && git commit
+`
+	s := endOf(t, done, changedFile{"main.go", 15, 3}, changedFile{"長い.go", 1, 0})
+	if diff := cmp.Diff(want, onTerminalOf(s, 100)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := onTerminalOf(s, 40); !strings.HasPrefix(got, "✓ done: the check has no findings\n  2 rounds · 38s · 2.4k tokens · $0.0123\n") {
+		t.Errorf("on 40 columns:\n%s", got)
+	}
+
+	stopped := hone.End{Kind: hone.KindRounds, Why: "8 of 8 rounds are used up", Rounds: 8, Tokens: 153_128, Assumed: 149_332, Next: hone.Next{Verb: hone.Resume}}
+	want = `✗ rounds: 8 of 8 rounds are used up        8 rounds · 38s · 3.8k tokens · +149k unconfirmed · $?
+  next    hone resume last
+`
+	if diff := cmp.Diff(want, onTerminalOf(endOf(t, stopped), 100)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := onTerminalOf(endOf(t, hone.End{Kind: hone.KindInterrupted, Why: "interrupted"}), 100); got != "! interrupted        0 rounds · 38s · 0 tokens\n" {
+		t.Errorf("interrupted:\n%s", got)
+	}
+}
+
+func TestSummaryOfManyFiles(t *testing.T) {
+	var files []changedFile
+	for i := range 12 {
+		files = append(files, changedFile{fmt.Sprintf("file%02d", i), 1, 2})
+	}
+	lines := ending{files: files}.fileLines("-")
+	if len(lines) != 10 || lines[8] != "file08        +1 -2" || lines[9] != "3 more files  +3 -6" {
+		t.Errorf("%q", lines)
+	}
+}
