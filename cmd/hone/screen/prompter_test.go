@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"hone"
 	"hone/cmd/hone/screen"
@@ -57,12 +60,12 @@ func TestPersonAnswers(t *testing.T) {
 func TestPersonIsTold(t *testing.T) {
 	_, out, _ := asked(t, screen.Options{Colour: true}, change(), "what\ny\n")
 	for _, want := range []string{"\x1b[31m-old\x1b[0m", "\x1b[32m+new\x1b[0m",
-		"Change specs/s.md? Approval is needed because changes to it need approval. [y/n/a/q] ", "y: make this change"} {
+		"\n\x1b[1m[1/1] Change specs/s.md\x1b[0m  +1 −1   (changes to it need approval)\n", "Change specs/s.md? [y/n/a/q/?] ", "y: make this change"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
-	if n := strings.Count(out, "[y/n/a/q]"); n != 2 {
+	if n := strings.Count(out, "[y/n/a/q/?]"); n != 2 {
 		t.Errorf("it was asked %d times, want 2:\n%s", n, out)
 	}
 	_, out, _ = asked(t, screen.Options{}, change(), "y\n")
@@ -75,11 +78,69 @@ func TestPersonIsToldWhatHappensToTheFile(t *testing.T) {
 	create, remove := change(), change()
 	create.Before, create.Old, create.More = workspace.Image{}, nil, 3
 	remove.Delete, remove.New, remove.After = true, nil, workspace.Image{}
-	if _, out, _ := asked(t, screen.Options{}, create, "y\n"); !strings.Contains(out, "Create specs/s.md?") || !strings.Contains(out, "(3 more questions) [y/n/a/q]") {
+	if _, out, _ := asked(t, screen.Options{}, create, "y\n"); !strings.Contains(out, "Create specs/s.md?") || !strings.Contains(out, "\n[1/4] Create specs/s.md  +1   (changes") {
 		t.Errorf("creating:\n%s", out)
 	}
 	if _, out, _ := asked(t, screen.Options{}, remove, "y\n"); !strings.Contains(out, "Delete specs/s.md?") || !strings.Contains(out, "+++ /dev/null") {
 		t.Errorf("deleting:\n%s", out)
+	}
+}
+
+// TestQuestionsAreCounted: the header counts the questions about a change.
+func TestQuestionsAreCounted(t *testing.T) {
+	var out bytes.Buffer
+	s := screen.New(&out, screen.Options{})
+	defer s.Close()
+	p := screen.NewPrompter(s, screen.Lines(strings.NewReader("y\ny\ny\ny\n")))
+	for _, more := range []int{1, 0, 0, 2} {
+		q := change()
+		q.More = more
+		if _, err := p.Ask(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := regexp.MustCompile(`\[./.\]`).FindAllString(out.String(), -1)
+	if diff := cmp.Diff([]string{"[1/2]", "[2/2]", "[1/1]", "[1/3]"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLongDiff: of a long diff only the start is shown, and the pager shows all.
+func TestLongDiff(t *testing.T) {
+	q := change()
+	q.New = []byte(strings.Repeat("new\n", 200))
+	var out bytes.Buffer
+	s := screen.New(&out, screen.Options{})
+	defer s.Close()
+	p := screen.NewPrompter(s, screen.Lines(strings.NewReader("?\np\ny\n")))
+	paged := ""
+	p.Page = func(text string) error {
+		paged = text
+		return errors.New("no pager")
+	}
+	if _, err := p.Ask(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "\n+new"); n != 11 || !strings.Contains(out.String(), "\n  … 189 more lines: p\nChange specs/s.md? [y/n/a/p/q/?] ") {
+		t.Errorf("%d added lines are shown:\n%s", n, out.String())
+	}
+	if n := strings.Count(paged, "\n+new"); n != 200 {
+		t.Errorf("%d added lines are paged", n)
+	}
+	for _, want := range []string{"y: make this change", "p: show the whole diff", "the pager failed: no pager\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not shown:\n%s", want, out.String())
+		}
+	}
+}
+
+// TestQuestionCallsTheUser: on a terminal a question rings the bell, and has a title
+// until it is answered.
+func TestQuestionCallsTheUser(t *testing.T) {
+	_, out, err := asked(t, screen.Options{Size: size(80, 24)}, change(), "y\n")
+	call, answered := strings.Index(out, "\a\x1b[22;0t\x1b]2;hone: a question waits\a\n[1/1]"), strings.Index(out, "\x1b[23;0t")
+	if err != nil || call < 0 || answered < call {
+		t.Errorf("%v: %q", err, out)
 	}
 }
 

@@ -174,7 +174,11 @@ func (s *Screen) Say(format string, args ...any) {
 // line prints one line, with the control characters of its arguments escaped.
 func (s *Screen) line(format string, args ...any) {
 	s.endLine()
-	s.text.WriteString(lineText(format, args) + "\n")
+	text := lineText(format, args)
+	if rest, warns := strings.CutPrefix(strings.TrimLeft(text, " "), "! "); warns {
+		text = text[:len(text)-len(rest)-2] + s.o.Colour.Yellow("!") + " " + rest
+	}
+	s.text.WriteString(text + "\n")
 }
 
 // lineText formats a line, with the control characters of its arguments escaped.
