@@ -14,7 +14,6 @@ import (
 type span struct {
 	from, to int
 	parts    []model.Part // the calls, perhaps after visible text
-	fenced   bool         // counts only at the end of a reply that has no other calls
 }
 
 // find returns the text's spans, in order. It takes linear time: a call without an
@@ -22,33 +21,49 @@ type span struct {
 func find(text string, tools []model.Spec) []span {
 	r := newReader(text, tools)
 	s := scanner{pos: reasoning(text)}
-	var spans []span
+	var spans, fenced []span
 	s.scan(text, func(at int, words bool) int {
-		f, fenced, ok := found{}, false, false
+		f, ok := found{}, false
+		list := &spans
 		switch rest := text[at:]; {
-		case opensResult(rest) && len(spans) > 0:
-			return len(text)
+		case opensResult(rest):
+			if len(spans)+len(fenced) > 0 {
+				return len(text)
+			}
 		case opensCall(rest):
 			f, ok = r.tagged(rest, words)
 		case opensJSON(rest):
 			if f, ok = newReader(rest, tools).only(); !ok && json.Valid([]byte(rest)) {
 				return len(text) // an answer in JSON may contain anything in its strings
 			}
-		case !opensResult(rest):
+		default:
 			f, ok = fencedCalls(rest, tools)
-			fenced = true
+			list = &fenced
 		}
 		if !ok {
 			return at
 		}
 		to := len(text) - len(f.rest)
-		spans = append(spans, span{at, to, f.parts(), fenced})
-		if f.envelope && !fenced {
+		*list = append(*list, span{at, to, f.parts()})
+		if f.envelope {
 			return len(text)
 		}
 		return to
 	})
-	return selectFenced(text, spans)
+	if len(spans) > 0 {
+		return spans
+	}
+	return atEnd(text, fenced)
+}
+
+// atEnd returns the last spans after which there is nothing else in the text.
+func atEnd(text string, spans []span) []span {
+	first, end := len(spans), len(text)
+	for first > 0 && strings.Trim(text[spans[first-1].to:end], space) == "" {
+		first--
+		end = spans[first].from
+	}
+	return spans[first:]
 }
 
 // callTag matches the tags around calls and their parts.
@@ -70,37 +85,24 @@ func reasoning(text string) int {
 	return len(text) - len(reply.Answer(text, calls))
 }
 
-// selectFenced removes the fenced spans that do not count.
-func selectFenced(text string, spans []span) []span {
-	isFenced := func(s span) bool { return s.fenced }
-	if slices.ContainsFunc(spans, func(s span) bool { return !s.fenced }) {
-		return slices.DeleteFunc(spans, isFenced)
-	}
-	first, end := len(spans), len(text)
-	for first > 0 && strings.Trim(text[spans[first-1].to:end], space) == "" {
-		first--
-		end = spans[first].from
-	}
-	return spans[first:]
-}
-
 // fencedCalls reads the fenced block at the beginning of s if it contains nothing but
 // calls of offered tools.
 func fencedCalls(s string, tools []model.Spec) (found, bool) {
-	run, _ := opensFence(s[:lineEnd(s, 0)])
 	begin := lineEnd(s, 0)
-	end, to := begin, begin
-	for end < len(s) {
-		if to = lineEnd(s, end); closes(s[end:to], run) {
+	run, _ := opensFence(s[:begin])
+	end, closing := begin, ""
+	for line := range strings.Lines(s[begin:]) {
+		if closes(line, run) {
+			closing = strings.TrimRight(line, "\r\n")
 			break
 		}
-		end = to
+		end += len(line)
 	}
 	r := newReader(s[begin:end], tools)
 	f, ok := r.only()
-	ok = ok && strings.Trim(f.rest, space) == "" && !slices.ContainsFunc(f.calls, func(c call) bool { return !r.offers(c.Name) })
-	f.rest = s[len(strings.TrimRight(s[:to], "\r\n")):]
-	return f, ok && len(f.calls) > 0
+	ok = ok && len(f.calls) > 0 && strings.Trim(f.rest, space) == "" && !slices.ContainsFunc(f.calls, func(c call) bool { return !r.offers(c.Name) })
+	f.rest, f.envelope = s[end+len(closing):], false
+	return f, ok
 }
 
 // only reads a text that contains nothing but calls, all of them in JSON or in tags,

@@ -17,6 +17,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("[TOOL_CALLS]read[CALL_ID]1[ARGS]"+a+"\n<function=read><parameter=path>\na\n</parameter></function>", 7)
 	f.Add("<|python_tag|>{\"name\":\"read\"}\n~~~\n\n> <tool_result", 2)
 	f.Add("a\n```\n \n{\n```\n<function=read>x</function>\t```", 4)
+	f.Add("x\n</think>\n"+a+"\n", 6)
 	f.Fuzz(func(t *testing.T, text string, chunk int) {
 		parts := Parse(text, testTools())
 		visible := model.Reply{Parts: parts}.Text()

@@ -79,6 +79,9 @@ func (s *scanner) tags(text string, try func(int, bool) int) {
 			s.pos = lineEnd(text, to)
 			return
 		case to > 0 && strings.IndexByte(`"'`, text[to-1]) >= 0:
+		case strings.HasPrefix(text[to:], closesThoughts):
+			s.started, s.pos = false, to+len(closesThoughts) // of reasoning that was not opened
+			return
 		case opensCall(text[to:]) || !words && opensResult(text[to:]):
 			to = try(to, words)
 		}

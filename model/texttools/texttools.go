@@ -106,10 +106,16 @@ func (w wrapped) Generate(ctx context.Context, req model.Request) (model.Reply, 
 	return reply, nil
 }
 
-// withCalls replaces the calls in a reply's text by Call parts.
+// withCalls replaces the calls in a reply's text by Call parts, and numbers all calls.
 func withCalls(reply model.Reply, req model.Request) model.Reply {
-	spans := find(reply.Text(), req.Tools)
-	reply.Parts = number(split(reply.Parts, spans), countCalls(req))
+	reply.Parts = split(reply.Parts, find(reply.Text(), req.Tools))
+	number := countCalls(req)
+	for i, p := range reply.Parts {
+		if p.Call != nil {
+			number++
+			reply.Parts[i].Call = &model.Call{ID: fmt.Sprintf("call_%d", number), Name: p.Call.Name, Args: p.Call.Args}
+		}
+	}
 	if reply.Finish == model.Stop && len(reply.Calls()) > 0 {
 		reply.Finish = model.Calls
 	}
@@ -157,21 +163,6 @@ func appendText(parts []model.Part, text string) []model.Part {
 		return parts
 	}
 	return append(parts, model.Part{Text: text})
-}
-
-// number sets the calls' IDs; before is the number of earlier calls.
-func number(parts []model.Part, before int) []model.Part {
-	out := make([]model.Part, len(parts))
-	for i, p := range parts {
-		if p.Call != nil {
-			before++
-			call := *p.Call
-			call.ID = fmt.Sprintf("call_%d", before)
-			p.Call = &call
-		}
-		out[i] = p
-	}
-	return out
 }
 
 func countCalls(req model.Request) int {
