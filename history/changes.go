@@ -14,17 +14,6 @@ import (
 // was changed outside the run in that time. It is nil if the round did not
 // open. get reads an object.
 func (p *Past) Changes(round int, get Get) ([]workspace.Delta, error) {
-	return p.deltas(func(n int) bool { return n == round }, get)
-}
-
-// TotalChanges is [Past.Changes] for all rounds together: how the tree differs now from
-// the one that the run began with.
-func (p *Past) TotalChanges(get Get) ([]workspace.Delta, error) {
-	return p.deltas(func(int) bool { return true }, get)
-}
-
-// deltas returns how the rounds that a function selects changed the files.
-func (p *Past) deltas(in func(round int) bool, get Get) ([]workspace.Delta, error) {
 	var first, last string
 	edits := map[string]workspace.Verdict{}
 	current := 0 // round of the event
@@ -32,7 +21,7 @@ func (p *Past) deltas(in func(round int) bool, get Get) ([]workspace.Delta, erro
 		if e.Step != nil {
 			current = e.Step.Round
 		}
-		if !in(current) {
+		if current != round {
 			continue
 		}
 		manifest := e.Manifest()
@@ -42,7 +31,7 @@ func (p *Past) deltas(in func(round int) bool, get Get) ([]workspace.Delta, erro
 		case Undone:
 			continue
 		case State:
-			if !in(v.Round) {
+			if v.Round != round {
 				continue
 			}
 		case Applied:

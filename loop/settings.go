@@ -106,8 +106,8 @@ func (s *Settings) Ready(*Input) error { return nil }
 // Models returns the settings' model.
 func (s *Settings) Models() []RoleModel { return []RoleModel{{Model: &s.Model}} }
 
-// Subject returns nothing.
-func (s *Settings) Subject() string { return "" }
+// Subject returns the check; empty if there is none.
+func (s *Settings) Subject() string { return s.Check }
 
 // Own returns nil: the loop writes no files for the user.
 func (s *Settings) Own(string) func(string) bool { return nil }

@@ -116,7 +116,7 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 		r.Human = hone.Never{}
 	case approve == "ask" && a.terminal:
 		p := screen.NewPrompter(questions, a.answerLine)
-		p.Present, p.Page = a.present, a.page
+		p.Present, p.Page = a.present, func(text string) error { return a.page(text, os.Stderr) }
 		r.Human = p
 	}
 }

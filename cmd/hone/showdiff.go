@@ -18,7 +18,7 @@ import (
 // a patch that "git apply" accepts. On a terminal it is coloured, and control
 // characters are escaped. Files that the loop itself writes for the user are left out.
 func (a *app) showDiff(ctx context.Context, home *journal.Home, past *history.Past, round int, own func(string) bool) error {
-	deltas, err := past.TotalChanges(home.Get)
+	deltas, err := past.AllChanges(home.Get)
 	if round != 0 {
 		deltas, err = past.Changes(round, home.Get)
 	}
@@ -52,7 +52,7 @@ func (a *app) showDiff(ctx context.Context, home *journal.Home, past *history.Pa
 		return err
 	}
 	if a.outTerminal {
-		patch = []byte(a.outColour.Diff(render.Escape(string(patch))))
+		return a.page(a.outColour.Diff(render.Escape(string(patch))), os.Stdout)
 	}
 	_, err = a.out.Write(patch)
 	return err

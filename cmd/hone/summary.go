@@ -47,8 +47,8 @@ func changedFiles(home *journal.Home, past *history.Past, own func(string) bool)
 		}
 		f := changedFile{path: d.Path}
 		if noDiffReason(home, d.Before) == "" && noDiffReason(home, d.After) == "" {
-			before, _ := contents(home, d.Before) // nil with an error: no lines are counted
-			after, _ := contents(home, d.After)
+			before, _ := home.Get(d.Before.Digest) // nil with an error: no lines are counted
+			after, _ := home.Get(d.After.Digest)
 			f.added, f.removed = render.Stat(before, after)
 		}
 		files = append(files, f)

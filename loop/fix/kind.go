@@ -44,7 +44,6 @@ type invocation struct {
 }
 
 func (v *invocation) Section() any               { return &v.table }
-func (v *invocation) Subject() string            { return cmp.Or(v.Advice, v.Check) }
 func (v *invocation) Valid(in *loop.Input) error { return v.ValidFlags(in) }
 
 func (v *invocation) Flags(fs *pflag.FlagSet) {
