@@ -167,7 +167,7 @@ func (h Host) ask(ctx context.Context, q TrustQuestion) bool {
 
 func untrustedPrograms(n Needs) error {
 	return loop.Usage(fmt.Sprintf("%s is not trusted, and its own programs would run: %s", n.Folder, strings.Join(n.Programs, ", ")),
-		"read them, then: hone trust "+n.Folder+"; without a terminal: --trust, or HONE_TRUST=1")
+		"read them, then: hone trust "+n.Folder+"; without a terminal: --trust, or HONE_TRUST=1, which accept all of these programs")
 }
 
 func (h Host) untrustedSettings(n Needs, open []config.Setting) error {

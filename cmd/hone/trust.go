@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"hone/harness/runs"
 	"hone/harness/trust"
 	"hone/internal/config"
+	"hone/internal/git"
 	"hone/internal/render"
 	"hone/loop"
 )
@@ -38,9 +40,9 @@ addresses, models, prices, walls, and the paths and variables of commands. hone 
 change such a setting. Other settings, such as limits, need no trust, nor do the commands that you type.
 
 Without a terminal nothing is asked: a folder that is not trusted is an error. There, HONE_TRUST=1 or --trust
-accepts the programs of the folder, and HONE_TRUST=DIGEST accepts its programs and exactly the settings
-whose digest trust prints, so that a changed setting is an error again. It can have several of these,
-separated by commas.
+accepts the programs of the folder, also a correctness checker that runs without walls, and HONE_TRUST=DIGEST
+accepts its programs and exactly the settings whose digest trust prints, so that a changed setting is an
+error again. It can have several of these, separated by commas.
 
 A run that was recorded by another user or on another machine is shown by hone show, but not resumed or
 undone. trust RUN shows what resuming it would run and open, and asks whether you accept it.`,
@@ -101,6 +103,9 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := git.Root(root); errors.As(err, new(*git.ForeignError)) {
+		return err // loops refuse it, whatever is trusted
+	}
 	n, err := a.allNeeds(root)
 	if err != nil {
 		return err
@@ -123,7 +128,7 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 func (a *app) notTrusted(err error, n harness.Needs) error {
 	hint := "to trust it, answer yes"
 	if !a.present() {
-		hint = "type hone trust on a terminal, or accept the programs with HONE_TRUST=1"
+		hint = "type hone trust on a terminal, or accept all of these programs with HONE_TRUST=1"
 		if digest := n.Digest(); digest != "" {
 			hint = "type hone trust on a terminal, or accept the programs and these settings with HONE_TRUST=" + digest
 		}

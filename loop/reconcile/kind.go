@@ -113,7 +113,7 @@ func programs(root string) ([]string, error) {
 	if bork.Checker == "" {
 		return nil, nil
 	}
-	return []string{bork.Checker + " (correctness-checker in " + config.BorkPath + ")"}, nil
+	return []string{bork.Checker + " (correctness-checker in " + config.BorkPath + ", without walls unless you name one)"}, nil
 }
 
 // scope returns SOURCE_DIR relative to the root; empty if it is the root.
