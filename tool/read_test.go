@@ -117,6 +117,13 @@ func TestReadContinuesInALine(t *testing.T) {
 	}
 }
 
+// What a call's arguments contain is the model's own text.
+func TestOwnTextIsNotRedacted(t *testing.T) {
+	s := newSession(t, nil)
+	const token = "ghp_" + "q7Zt2LmXw9KcVb4NfR8sHj3DyGp6TaEu1QoW"
+	s.fails("read", args{"path": token}, "file not found: "+token)
+}
+
 func TestReadOutput(t *testing.T) {
 	s := newSession(t, map[string]string{"output:7": "a file\n"})
 	s.outputs = []string{"x\n" + strings.Repeat("y\n", 10), strings.Repeat("z", 1980) + " " + awsKey}
