@@ -165,20 +165,11 @@ func suiteDigest(ctx context.Context, tree *workspace.Tree) (string, error) {
 	}
 	defer root.Close()
 	var paths []string
-	err = fs.WalkDir(root.FS(), Tests, func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case name == Results || e.Name() == ".git":
-			return fs.SkipDir
-		case !e.IsDir() && e.Name() != failedName:
+	eachTest(root, func(name string, e fs.DirEntry) {
+		if !e.IsDir() && e.Name() != failedName {
 			paths = append(paths, name)
 		}
-		return nil
 	})
-	if err != nil {
-		return "", err
-	}
 	files, err := tree.ManifestOf(ctx, paths, nil)
 	return files.Digest(), err
 }

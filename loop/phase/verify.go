@@ -170,20 +170,28 @@ const maxVerdict = 1 << 20
 // verdictPaths returns everything named failed_specs.md below tests/, because a
 // verifier may take its directory for the project's root (ruling A14).
 func verdictPaths(root *os.Root) (names []string) {
+	eachTest(root, func(name string, e fs.DirEntry) {
+		if e.Name() == failedName {
+			names = append(names, name)
+		}
+	})
+	return names
+}
+
+// eachTest visits everything below tests/ except logs, repositories, and what is in a
+// directory called failed_specs.md.
+func eachTest(root *os.Root, visit func(name string, e fs.DirEntry)) {
 	// What cannot be listed contains nothing that could be read.
 	_ = fs.WalkDir(root.FS(), Tests, func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err == nil && e.Name() == failedName:
-			names = append(names, name)
-			fallthrough
-		case err != nil || name == Results || e.Name() == ".git":
-			if e != nil && e.IsDir() {
-				return fs.SkipDir
-			}
+		closed := err != nil || name == Results || e.Name() == ".git"
+		if !closed {
+			visit(name, e)
+		}
+		if e != nil && e.IsDir() && (closed || e.Name() == failedName) {
+			return fs.SkipDir
 		}
 		return nil
 	})
-	return names
 }
 
 // readVerdicts returns the contents of the verdicts below tests/, and why one is
