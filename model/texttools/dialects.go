@@ -152,9 +152,7 @@ func (r *reader) tagged(s string, words bool) (found, bool) {
 	}
 	switch {
 	case opensJSON(inside) && (name == "" || inside[0] == '{'):
-		f, ok := r.values(name, inside, d.close)
-		f.envelope = false
-		return f, ok
+		return r.values(name, inside, d.close)
 	case d.arguments != nil && strings.HasPrefix(inside, d.arguments.open):
 		return r.arguments(d, name, inside)
 	case name != "" && d.close != "" && strings.HasPrefix(inside, d.close):

@@ -45,8 +45,8 @@ func find(text string, tools []model.Spec) []span {
 		}
 		to := len(text) - len(f.rest)
 		*list = append(*list, span{at, to, f.parts()})
-		if f.envelope {
-			return len(text)
+		if opensJSON(text[at:]) {
+			return len(text) // what follows an envelope is text
 		}
 		return to
 	})
@@ -101,7 +101,7 @@ func fencedCalls(s string, tools []model.Spec) (found, bool) {
 	r := newReader(s[begin:end], tools)
 	f, ok := r.only()
 	ok = ok && len(f.calls) > 0 && strings.Trim(f.rest, space) == "" && !slices.ContainsFunc(f.calls, func(c call) bool { return !r.offers(c.Name) })
-	f.rest, f.envelope = s[end+len(closing):], false
+	f.rest = s[end+len(closing):]
 	return f, ok
 }
 
