@@ -17,6 +17,7 @@ import (
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/loop"
 )
 
 // drive runs the loop of a new or resumed session to its end, and shows it.
@@ -31,11 +32,10 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 		return end, err
 	}
 	r := built.Run
+	options := a.screenOptions(h, built, o)
 	onOut := built.VerboseOut && o.verbose && !o.json && !(a.terminal && a.outTerminal)
-	options := screen.Options{Colour: a.errColour, Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds,
-		Turns: built.Turns, Tokens: r.Limits.Tokens, Attempts: r.Retry.MaxAttempts(), Check: h.Settings().Check, Asking: built.Asking}
-	if a.errSize != nil && !o.quiet && !o.json && !onOut {
-		options.Size = a.errSize
+	if onOut {
+		options.Size = nil
 	}
 	s := screen.New(a.err, options)
 	defer s.Close()
@@ -64,18 +64,23 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	if built.Finish != nil {
 		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end, a.exit))
 	}
-	sum := ending{home: h.Home, run: h.ID(), end: end, active: h.Active()}
-	if !o.quiet {
-		sum.files = changedFiles(h.Home, r.Past(), r.Own)
-	}
-	if end.Next.IsZero() && changedTree(r.Past()) {
-		sum.end.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
-	}
-	a.printEnd(sum, o)
+	a.printEnd(endingOf(h, r, end, o), o)
 	if built.Summary != nil && err == nil {
 		fmt.Fprint(a.results(o), built.Summary(end))
 	}
 	return end, err
+}
+
+// screenOptions returns what a screen on stderr shows of a run. Live lines need a
+// terminal, and would get between the lines of --json.
+func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags) screen.Options {
+	r := built.Run
+	options := screen.Options{Colour: a.errColour, Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds,
+		Turns: built.Turns, Tokens: r.Limits.Tokens, Attempts: r.Retry.MaxAttempts(), Check: h.Settings().Check, Asking: built.Asking}
+	if !o.quiet && !o.json {
+		options.Size = a.errSize
+	}
+	return options
 }
 
 // results returns the writer for a run's results: stdout, or stderr if --json
@@ -106,8 +111,9 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 	if o.json {
 		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", feedLine(e)) }})
 	}
-	r.Received = s.Received
-	h.Stream(s.Text)
+	if r.Received = s.Received; o.verbose || a.errSize != nil {
+		h.Stream(s.Text)
+	}
 	switch {
 	case approve == "all":
 		r.Human = hone.Always{}

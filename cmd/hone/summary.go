@@ -13,6 +13,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
+	"hone/harness"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -25,6 +26,19 @@ type ending struct {
 	end    hone.End
 	active time.Duration
 	files  []changedFile // nil if they are not shown
+}
+
+// endingOf returns how a run has just ended. If it changed the tree and there is
+// nothing else to do, the user reviews that next.
+func endingOf(h *harness.Session, r *hone.Run, end hone.End, o outputFlags) ending {
+	s := ending{home: h.Home, run: h.ID(), end: end, active: h.Active()}
+	if !o.quiet {
+		s.files = changedFiles(h.Home, r.Past(), r.Own)
+	}
+	if end.Next.IsZero() && changedTree(r.Past()) {
+		s.end.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
+	}
+	return s
 }
 
 // changedFile is a file that a run changed, with the lines that it added and removed.
