@@ -142,16 +142,22 @@ func gist(findings []check.Finding) string {
 // error. If there is none it returns the last line of an output, or else the first.
 func tellingLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	output := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "Its ") && strings.HasSuffix(l, ":") })
+	output := slices.IndexFunc(lines, headsOutput)
+	if output < 0 || output == len(lines)-1 {
+		return strings.TrimSpace(lines[0])
+	}
 	for _, l := range lines[output+1:] {
-		if namesError(l) && output >= 0 {
+		if namesError(l) {
 			return strings.TrimSpace(l)
 		}
 	}
-	if output >= 0 && output < len(lines)-1 {
-		return strings.TrimSpace(lines[len(lines)-1])
-	}
-	return strings.TrimSpace(lines[0])
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// headsOutput reports whether the output of a program follows a line, as checks and
+// builds write it.
+func headsOutput(line string) bool {
+	return line == "STDOUT:" || line == "STDERR:" || strings.HasPrefix(line, "Its ") && strings.HasSuffix(line, ":")
 }
 
 func namesError(line string) bool {

@@ -108,6 +108,23 @@ func TestRoundsFold(t *testing.T) {
 	}
 }
 
+// TestVerdictOfARound: the line of a round quotes the line of a finding that says most.
+func TestVerdictOfARound(t *testing.T) {
+	for text, want := range map[string]string{
+		output: "./main.go:25:3: undefined: json",
+		"STDOUT:\ncompiling\nSTDERR:\nld: ERROR 5\nbuild.sh: exit status 1\n":        "ld: ERROR 5",
+		"STDOUT:\none\nSTDERR:\ntwo\nbuild.sh: exit status 1\n":                      "build.sh: exit status 1",
+		"The check command failed: exit status 1.\n\n    x\n\nIts output: (empty)\n": "The check command failed: exit status 1.",
+		"The title must become x\nerror in line 2":                                   "The title must become x",
+	} {
+		failed := []check.Finding{{Source: "check", Text: text}}
+		got := live(t, screen.Options{}, askedModel(1), decided(1, hone.State{Decision: hone.GoOn, Findings: failed, Checked: failed}))
+		if !strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(got, "✗ round 1"), " "), want+"  ") {
+			t.Errorf("%q is not shown for %q:\n%s", want, text, got)
+		}
+	}
+}
+
 // TestReplyArrives: the live lines count what arrives of a reply.
 func TestReplyArrives(t *testing.T) {
 	o := screen.Options{Size: size(80, 24), Attempts: 6}

@@ -134,26 +134,32 @@ func (s *Screen) lock() (unlock func()) {
 
 // flush writes what was printed, and redraws the live lines.
 func (s *Screen) flush() {
+	if s.region == nil {
+		s.write(nil)
+		return
+	}
+	columns, rows := s.o.Size()
+	s.write(s.liveLines(time.Now(), columns, rows))
+}
+
+// write writes what was printed above these live lines.
+func (s *Screen) write(lines []string) {
 	text := s.text.String()
 	s.text.Reset()
 	switch {
 	case s.region != nil:
-		columns, rows := s.o.Size()
-		s.region.update(text, s.liveLines(time.Now(), columns, rows))
+		s.region.update(text, lines)
 	case text != "":
 		_, _ = io.WriteString(s.out, text)
 	}
 }
 
 // Around calls print, which writes to the terminal by itself, while no live lines are
-// drawn. It must write complete lines.
+// drawn. It must write complete lines, and must not use the screen.
 func (s *Screen) Around(print func()) {
 	defer s.lock()()
 	s.endLine()
-	if s.region != nil {
-		s.region.update(s.text.String(), nil)
-		s.text.Reset()
-	}
+	s.write(nil)
 	print()
 }
 

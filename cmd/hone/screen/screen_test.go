@@ -184,6 +184,24 @@ func TestTextIsShownWithVerboseAlone(t *testing.T) {
 	}
 }
 
+// TestAround: what is written around the screen follows what the screen printed, and
+// no live lines are there meanwhile.
+func TestAround(t *testing.T) {
+	for name, o := range map[string]screen.Options{"plain": {Verbose: true}, "terminal": {Verbose: true, Size: size(80, 24)}} {
+		out := newBuffer()
+		s := screen.New(out, o)
+		feed(t, s, askedModel(1))
+		s.Text("thinking")
+		s.Around(func() {
+			_, _ = out.Write([]byte("a thought\n"))
+		})
+		s.Close()
+		if got := terminal(out.String(), 80); !strings.HasSuffix(got, "\nthinking\na thought\n") {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}
+
 func TestFindingIsCutUnlessVerbose(t *testing.T) {
 	f := check.Finding{Source: "checker", File: "a", Text: strings.Repeat("line\n", 20)}
 	for verbose, want := range map[bool]int{false: 11, true: 20} {
