@@ -55,9 +55,12 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 			s.Say("hone: %s", opening)
 		}
 	}
-	stopped := context.AfterFunc(ctx, s.Stopping)
+	announced := make(chan struct{})
+	unused := context.AfterFunc(ctx, func() { s.Stopping(); close(announced) })
 	end, err = r.Do(ctx, h.Round(built.Round))
-	stopped()
+	if !unused() {
+		<-announced
+	}
 	s.Close()
 	err = errors.Join(err, h.CloseWalls())
 	a.exit = exitStatus(end.Kind)
