@@ -210,3 +210,25 @@ func TestIncludeAsksLittle(t *testing.T) {
 		}
 	}
 }
+
+// A directory that its repository ignores is listed once it is a repository itself.
+func TestOwnRepositoryLater(t *testing.T) {
+	personal(t)
+	top := planted(t, "src/main.go")
+	gitAt(t, top, "init", "-q")
+	if err := os.WriteFile(filepath.Join(top, ".gitignore"), []byte("src/\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(top, "src")
+	list, err := Of(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := list(context.Background(), root); err != nil || len(l.Paths) != 0 {
+		t.Fatalf("ignored, it has %q, %v", l.Paths, err)
+	}
+	gitAt(t, root, "init", "-q")
+	if l, err := list(context.Background(), root); err != nil || !slices.Equal(l.Paths, []string{"main.go"}) {
+		t.Errorf("as a repository, it has %q, %v", l.Paths, err)
+	}
+}

@@ -57,6 +57,15 @@ func Of(root string, include ...string) (workspace.Lister, error) {
 	}
 	also := inclusion{root: root, globs: include}
 	return func(ctx context.Context, dir string) (workspace.Listing, error) {
+		if dir == root && below != "." {
+			own, err := Repository(root) // a role's directory becomes one after the tree is opened
+			switch {
+			case err != nil:
+				return workspace.Listing{}, err
+			case own != nil:
+				return listRepository(ctx, own, ".", also, "")
+			}
+		}
 		if dir == root {
 			return listRepository(ctx, outer, filepath.ToSlash(below), also, "")
 		}
