@@ -26,14 +26,34 @@ func inSeat(tools []tool.Tool, dir string) []tool.Tool {
 	for i, t := range tools {
 		run := t.Run
 		t.Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
-			if info, err := os.Lstat(filepath.Join(dir, filepath.Base(dir))); err != nil || !info.IsDir() {
-				in.Args = withoutSeat(in.Args, filepath.Base(dir))
+			name := filepath.Base(dir)
+			if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+				return run(ctx, in)
 			}
-			return run(ctx, in)
+			if !t.RunsCommands {
+				in.Args = withoutSeat(in.Args, name)
+				return run(ctx, in)
+			}
+			got, err := run(ctx, in)
+			if missesSeat(got.Text, name) {
+				got.Text += fmt.Sprintf("\n[The working directory is %s/ itself: in a command, write NAME, not %[1]s/NAME.]\n", name)
+			}
+			return got, err
 		}
 		seat[i] = t
 	}
 	return seat
+}
+
+// missesSeat reports whether a command did not find a path below a directory of that
+// name.
+func missesSeat(output, name string) bool {
+	for line := range strings.Lines(output) {
+		if strings.Contains(line, "No such file or directory") && strings.Contains(line, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutSeat removes the name of a directory from the start of the paths in a
