@@ -180,7 +180,7 @@ func age(from, now time.Time) string {
 // summarize returns the summary of a run, even if its journal is unreadable.
 func summarize(home *journal.Home, run string, foreign func(string, []journal.Event) int64) summary {
 	s := summary{Run: run, Result: "died"}
-	if holder, ok := home.LockedRun(); ok && holder == run {
+	if works(home, run) {
 		s.Result = "running"
 	}
 	events, err := home.Read(run)

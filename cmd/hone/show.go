@@ -54,24 +54,16 @@ or "last", the default.`,
 }
 
 func (a *app) show(ctx context.Context, f showFlags, ref string) error {
-	home, err := runs.Open(f.dir)
+	home, run, err := openRun(f.dir, ref)
 	if err != nil {
 		return err
 	}
 	defer home.Close()
-	run, err := home.FindRun(ref)
-	if err != nil {
-		return usage(err.Error(), "hone runs")
-	}
-	events, err := home.Read(run)
-	if err != nil {
-		return failed(err, "hone runs")
-	}
-	start, err := runs.Started(events)
+	working := works(home, run) // before reading, so that nothing it still writes is missed
+	past, start, err := readRun(home, run)
 	if err != nil {
 		return err
 	}
-	past := history.Read(events)
 	if f.round != 0 && !slices.ContainsFunc(past.Events(), func(e history.Event) bool { return e.Round() == f.round }) {
 		return usage(fmt.Sprintf("the run has no round %d", f.round), "hone show "+run)
 	}
@@ -81,10 +73,57 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	if f.diff {
 		return a.showDiff(ctx, home, past, f.round, ownOf(start))
 	}
-	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds})
+	s := a.recordScreen(home, run, past, start, f)
 	defer s.Close()
-	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(modelNames(start), " and "), start.Dir, events[0].Time.Local().Format("2006-01-02 15:04:05"))
-	return a.showEvents(s, home, past, f)
+	if err := a.showEvents(s, home, past, f, 0); err != nil || f.round != 0 {
+		return err
+	}
+	if _, ended := past.End(); ended {
+		return nil
+	}
+	if working {
+		s.Say("the run is not finished; to follow it: hone watch %s", journal.ShortRun(run))
+		return nil
+	}
+	s.Say("died: the process of the run ended without a result\nnext: hone resume %s", journal.ShortRun(run))
+	return nil
+}
+
+// openRun opens the home of a directory's runs, and finds one of them.
+func openRun(dir, ref string) (*journal.Home, string, error) {
+	home, err := runs.Open(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	run, err := home.FindRun(ref)
+	if err != nil {
+		home.Close()
+		return nil, "", usage(err.Error(), "hone runs")
+	}
+	return home, run, nil
+}
+
+// readRun returns what a run has recorded, and its start.
+func readRun(home *journal.Home, run string) (*history.Past, hone.Start, error) {
+	events, err := home.Read(run)
+	if err != nil {
+		return nil, hone.Start{}, failed(err, "hone runs")
+	}
+	start, err := runs.Started(events)
+	return history.Read(events), start, err
+}
+
+// works reports whether a process works on a run.
+func works(home *journal.Home, run string) bool {
+	holder, ok := home.LockedRun()
+	return ok && holder == run
+}
+
+// recordScreen returns a screen for a recorded run, with a heading on it.
+func (a *app) recordScreen(home *journal.Home, run string, past *history.Past, start hone.Start, f showFlags) *screen.Screen {
+	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds})
+	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(modelNames(start), " and "), start.Dir, past.Events()[0].Time.Local().Format("2006-01-02 15:04:05"))
+	return s
 }
 
 // modelNames returns the names of the models that a run asks.
@@ -116,13 +155,14 @@ func roundOf(e history.Event, open int) int {
 	return e.Round()
 }
 
-func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Past, f showFlags) error {
+// showEvents shows the events of a run from the one with the index from on.
+func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Past, f showFlags, from int) error {
 	round := 0
-	for _, e := range past.Events() {
+	for i, e := range past.Events() {
 		if e.Step != nil {
 			round = e.Step.Round
 		}
-		if f.round != 0 && roundOf(e, round) != f.round {
+		if i < from || f.round != 0 && roundOf(e, round) != f.round {
 			continue
 		}
 		if p, ok := e.Payload.(history.Replied); ok && f.showsText() {
