@@ -13,6 +13,8 @@ import (
 type specDiff struct {
 	Ref  string `json:"ref,omitempty"` // empty if there is no main
 	Text string `json:"text,omitempty"`
+	// Added is true if Text is empty and there are newly added specifications.
+	Added bool `json:"added,omitempty"`
 }
 
 // diff returns git's diff for the prompt, without the files whose contents are omitted
@@ -21,9 +23,10 @@ func (l Loop) diff(main git.MainDiff, items []item) specDiff {
 	if !main.Found {
 		return specDiff{}
 	}
-	hidden := map[string]bool{}
+	hidden, added := map[string]bool{}, false
 	for _, it := range items {
 		hidden[it.Path] = it.Digest == ""
+		added = added || it.Added
 	}
 	var b strings.Builder
 	for _, f := range splitPatch(string(main.Patch)) {
@@ -35,7 +38,7 @@ func (l Loop) diff(main git.MainDiff, items []item) specDiff {
 		}
 	}
 	text := strings.ToValidUTF8(b.String(), "\uFFFD")
-	return specDiff{Ref: main.Base.Name, Text: l.Guard.Redact(text)}
+	return specDiff{Ref: main.Base.Name, Text: l.Guard.Redact(text), Added: added && text == ""}
 }
 
 // filePatch is the part of a patch for one file.
@@ -73,8 +76,10 @@ func (d specDiff) write(b *strings.Builder) {
 	switch {
 	case d.Ref == "":
 		b.WriteString("# How the specifications differ from `main`\n\nThis is unknown: there is no branch `main`, locally or at `origin`.\n\n")
+	case d.Added:
+		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nOnly those headed as newly added differ.\n\n", d.Ref)
 	case d.Text == "":
-		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nThey do not, except for files headed as newly added.\n\n", d.Ref)
+		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nThey do not differ.\n\n", d.Ref)
 	default:
 		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nThis is probably the task.\n\n%s\n", d.Ref, d.Text)
 	}

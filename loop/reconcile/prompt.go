@@ -149,10 +149,13 @@ func (l Loop) fullPrompt(items []item, diff specDiff) string {
 	b.WriteString("# The specifications\n\n")
 	n := 0
 	for ; n < len(items) && l.isSpec(items[n].Path); n++ {
+		if n == 0 {
+			fmt.Fprintf(&b, "They are in %s.\n\n", l.specPlaces())
+		}
 		items[n].write(&b)
 	}
 	if n == 0 {
-		b.WriteString("There are none.\n\n")
+		fmt.Fprintf(&b, "There are none in %s.\n\n", l.specPlaces())
 	}
 	diff.write(&b)
 	b.WriteString("# The files\n\n")
