@@ -17,6 +17,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/internal/config"
+	"hone/internal/render"
 	"hone/loop"
 	"hone/workspace"
 	"hone/workspace/secret"
@@ -126,6 +127,9 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, err
 	}
 	v.Settings, err = in.Settings()
+	if v.System == System && v.Check != "" {
+		v.System += "\n# The user's check\n\n" + render.Line(v.Check) + "\n"
+	}
 	v.Walls.Net = v.Walls.Net || in.Flags.Net == nil && in.File.Sandbox.Net == nil // builds download files
 	v.Approve = "none"
 	return in.Limits(v.table.Rounds), err

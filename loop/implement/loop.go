@@ -45,7 +45,7 @@ const (
 var Inputs = []string{QueryName, RollupName, KeyName, SystemName}
 
 // System describes the four syntaxes to a model. A file of the directory can replace
-// it.
+// it; otherwise the user's check is added.
 //
 //go:embed prompt.md
 var System string
