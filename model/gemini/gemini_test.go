@@ -294,7 +294,8 @@ func TestErrorBodies(t *testing.T) {
 			`{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}`,
 			model.Error{Kind: model.TooLong, Status: 400, Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}},
 		{"no such model", 404, `{"error":{"code":404,"message":"models/x is not found","status":"NOT_FOUND"}}`,
-			model.Error{Kind: model.Invalid, Status: 404, Message: "models/x is not found"}},
+			model.Error{Kind: model.Invalid, Status: 404, Message: "models/x is not found",
+				Hint: "no such model? Make sure that its name and the endpoint's address are right", Alternative: "start a new run with another model"}},
 		{"a proxy's page", 502, `<html>Bad</html>`,
 			model.Error{Kind: model.Overloaded, Status: 502, Message: "Bad Gateway"}},
 	}
