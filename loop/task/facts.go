@@ -24,6 +24,8 @@ type LoopSummary struct {
 	Unlisted int      `json:"files_unlisted,omitempty"` // how many more files an agent changed
 	Read     []string `json:"files_read,omitempty"`     // each file as often as it was read
 	Commands []string `json:"commands_run,omitempty"`
+	// SinceChange is the number of the last Commands that ran after the last write or edit.
+	SinceChange int `json:"commands_since_change,omitempty"`
 	// Unchecked states that the session did not run the check, or did not run it after its
 	// last change; empty if it did, if there is no check, or if that is not known.
 	Unchecked string   `json:"unchecked,omitempty"`
@@ -67,7 +69,7 @@ func summarize(loop int, talk hone.Conversation, check string) LoopSummary {
 
 func (s *LoopSummary) add(c hone.Called) {
 	subject := subjectOf(c.Args)
-	call := fmt.Sprintf("%s(%s)", line(c.Name, 40), line(subject, 80))
+	call := fmt.Sprintf("%s(%s)", line(c.Name, 40), line(subject, 200))
 	switch {
 	case c.Refused != "":
 		s.Rejected = append(s.Rejected, call+": "+c.Refused)
@@ -77,11 +79,14 @@ func (s *LoopSummary) add(c hone.Called) {
 		s.Read = append(s.Read, line(subject, 1000))
 	case c.Name == toolWrite:
 		s.Written = append(s.Written, line(subject, 1000))
+		s.SinceChange = 0
 	case c.Name == toolEdit:
 		s.Edited = append(s.Edited, line(subject, 1000))
+		s.SinceChange = 0
 	case c.Name == toolBash:
 		first, _, _ := strings.Cut(c.Result.Text, "\n")
-		s.Commands = append(s.Commands, line(subject, 80)+"  →  "+line(first, 60))
+		s.Commands = append(s.Commands, line(subject, 200)+"  →  "+line(first, 60))
+		s.SinceChange++
 	}
 }
 

@@ -281,7 +281,7 @@ func TestPendingIsFixed(t *testing.T) {
 	holds(t, "the first execution", prompts[0], "Make a say done.\n\nLoop 1 of 5.\nPending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n",
 		"Working directory: "+dir, "Task file: Spec.toml (read-only", "\nCheck: make test (it decides", "PHASE: EXECUTION", "1. The complete task is above.")
 	holds(t, "the review", prompts[1], "Task file: Spec.toml", "Review output: "+output+" (write here)", "PHASE: REVIEW",
-		"## Verified actions from loop 1 (harness-computed)\nFiles read: a\nFiles written: a, b\nCommands run:\n  make test  →  exit_code: 0\nThe check that decides: not run\nErrors:\n  read(gone): Error:",
+		"## Verified actions from loop 1 (harness-computed)\nFiles read: a\nFiles written: a, b\nCommands run:\n  make test  →  exit_code: 0\nNo command ran after the last write or edit.\nThe check that decides: not run\nErrors:\n  read(gone): Error:",
 		"  write(Spec.toml): Error: this file may not be changed here\n",
 		"## Attempted but NOT executed (harness-rejected — no workspace effect)\n  dance(): unknown_tool\n",
 		"[Execution agent report — loop 1]\n<final_answer>\n**STATUS: INCOMPLETE**", "loop = 1\n")
@@ -482,7 +482,9 @@ func TestCheckOfASession(t *testing.T) {
 		"no command":         {[][]string{write}, "Commands run: none\n" + line + "not run\n"},
 		"another command":    {[][]string{{"bash", "command", "make tests"}}, line + "not run\n"},
 		"the check, at last": {[][]string{write, run}, ""},
-		"a later change":     {[][]string{run, write}, line + "not run after the last change to a file\n"},
+		"the last commands": {[][]string{run, write, {"bash", "command", "make 1"}, {"bash", "command", "make 2"}, {"bash", "command", "make 3"}, {"bash", "command", "make 4"}},
+			"After the last write or edit ran: (1 before these are not listed) make 2  →  exit_code: 0; make 3  →  exit_code: 0; make 4  →  exit_code: 0\n"},
+		"a later change": {[][]string{run, write}, line + "not run after the last change to a file\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -238,13 +238,13 @@ func (s standing) orientation() string {
 func (s LoopSummary) last() string {
 	var parts []string
 	if len(s.Commands) > 0 {
-		parts = append(parts, "ran: "+strings.Join(s.Commands[:min(3, len(s.Commands))], "; "))
+		parts = append(parts, "ran: "+lastOf(s.Commands))
 	}
 	if s.Unchecked != "" {
 		parts = append(parts, "check: "+s.Unchecked)
 	}
 	if len(s.Errors) > 0 {
-		parts = append(parts, "errors: "+strings.Join(s.Errors[:min(3, len(s.Errors))], "; "))
+		parts = append(parts, "errors: "+lastOf(s.Errors))
 	}
 	text := ""
 	if len(parts) > 0 {
@@ -252,6 +252,16 @@ func (s LoopSummary) last() string {
 	}
 	if why := s.unanswered(); why != "" {
 		text += "Last loop — its session ended without a final answer: " + why + ".\n"
+	}
+	return text
+}
+
+// lastOf returns the last three items, and says how many come before them.
+func lastOf(items []string) string {
+	before := max(0, len(items)-3)
+	text := strings.Join(items[before:], "; ")
+	if before > 0 {
+		text = fmt.Sprintf("(%d before these are not listed) %s", before, text)
 	}
 	return text
 }

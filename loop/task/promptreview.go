@@ -85,13 +85,14 @@ func (s LoopSummary) facts() string {
 	}
 	list(&b, "Files read", s.Read)
 	if !s.Agent {
-		list(&b, "Files written", s.Written)
-		list(&b, "Files edited", s.Edited)
+		list(&b, "Files written", unique(s.Written))
+		list(&b, "Files edited", unique(s.Edited))
 	}
 	if !s.Agent && len(s.Commands) == 0 {
 		b.WriteString("Commands run: none\n")
 	}
 	indented(&b, "Commands run:", s.Commands)
+	b.WriteString(s.sinceChange())
 	if s.Unchecked != "" {
 		fmt.Fprintf(&b, "The check that decides: %s\n", s.Unchecked)
 	}
@@ -102,6 +103,18 @@ func (s LoopSummary) facts() string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// sinceChange tells the reviewer which commands saw the files as they are now; empty if
+// there are no commands, or no changes by write and edit.
+func (s LoopSummary) sinceChange() string {
+	switch {
+	case len(s.Commands) == 0 || len(s.Written)+len(s.Edited) == 0 || s.Agent:
+		return ""
+	case s.SinceChange == 0:
+		return "No command ran after the last write or edit.\n"
+	}
+	return "After the last write or edit ran: " + lastOf(s.Commands[len(s.Commands)-s.SinceChange:]) + "\n"
 }
 
 // filesText returns what an agent's session did to the files.
