@@ -286,7 +286,7 @@ func TestPendingIsFixed(t *testing.T) {
 		"## Attempted but NOT executed (harness-rejected — no workspace effect)\n  dance(): unknown_tool\n",
 		"[Execution agent report — loop 1]\n<final_answer>\n**STATUS: INCOMPLETE**", "loop = 1\n")
 	holds(t, "the second execution", prompts[2], "Make a say done.\n\nLoop 2 of 5.\nFiles created across all prior loops: a, b\nLast loop — ran: make test  →  exit_code: 0 | check: not run | errors: read(gone)",
-		"Pending next steps:\n  - make a say done\n\nWorking directory", "a summary of the work so far")
+		"Pending next steps:\n  - make a say done\n\nWorking directory", "The task and the state that the last loop left are above.")
 	for i, req := range m.asked {
 		if n := strings.Count(whole(req), "Make a say done."); n > 1 {
 			t.Errorf("request %d has the task %d times", i, n)
@@ -546,7 +546,7 @@ func TestBlocker(t *testing.T) {
 	if end.Kind != hone.KindBlocked || end.Rounds != 2 || !strings.Contains(end.Why, "still the password") {
 		t.Errorf("%+v", end)
 	}
-	holds(t, "the second execution", m.prompts()[2], "Blockers that the last review reported:\n  - the database needs a password\n")
+	holds(t, "the second execution", m.prompts()[2], "Blockers that the last review reported:\n  - the database needs a password\nIf one of them still holds, do not weaken a requirement")
 }
 
 // TestTaskFileIsReloaded before each loop, allow-list included (ruling S6);

@@ -226,7 +226,7 @@ const checksOfTools = ", using programs that `bash` allows. Run it in a call of 
 func (s standing) orientation() string {
 	text := "The complete task is above."
 	if s.loop > 1 {
-		text = "The task and a summary of the work so far are above."
+		text = "The task and the state that the last loop left are above."
 	}
 	if s.task.File != "" {
 		text += " Do not read the task file as well."
@@ -310,19 +310,26 @@ func pendingText(prior []check.Finding) string {
 		}
 	}
 	var b strings.Builder
-	if items.Len() > 0 {
+	switch {
+	case items.Len() > 0:
 		b.WriteString("Pending next steps:\n" + items.String())
-	} else {
+	case blockers.Len() > 0:
+		b.WriteString("No pending steps: the last review found nothing left to do except for what is blocked.\n")
+	default:
 		b.WriteString("No pending steps recorded — determine next action from the task above.\n")
 	}
 	if blockers.Len() > 0 {
-		b.WriteString("Blockers that the last review reported:\n" + blockers.String())
+		b.WriteString("Blockers that the last review reported:\n" + blockers.String() + blocked)
 	}
 	if notes.Len() > 0 {
 		b.WriteString("Notes:\n" + notes.String())
 	}
 	return b.String()
 }
+
+// blocked tells the executor what to do about blockers.
+const blocked = "If one of them still holds, do not weaken a requirement or a test to get around it: do what can be done without it, say what still holds, " +
+	"and end with `STATUS: INCOMPLETE`.\n"
 
 // entry writes a list item and indents its further lines.
 func entry(b *strings.Builder, text string) {

@@ -174,7 +174,7 @@ func reviewWrite(dir string, loop int) tool.Tool {
 			if err := artifact.Write(root, reviewOutput, strings.NewReader(content)); err != nil {
 				return tool.Result{}, err
 			}
-			return tool.Result{Text: fmt.Sprintf("Wrote %s (%d bytes)", reviewOutput, len(content))}, nil
+			return tool.Result{Text: fmt.Sprintf("Wrote %s (%d bytes). Now end with one line that says what you wrote.", reviewOutput, len(content))}, nil
 		},
 	}
 }
