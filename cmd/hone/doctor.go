@@ -43,7 +43,7 @@ provider of the model that a run would use, at no cost, and builds the walls tha
 --full tries to cross every wall that works here, in more than 150 ways each. That takes about half a minute.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := knownWall("wall", f.wall); err != nil {
+			if err := validChoices(c); err != nil {
 				return err
 			}
 			return a.doctor(c.Context(), f)

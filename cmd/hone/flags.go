@@ -85,31 +85,11 @@ func (f *outputFlags) register(c *cobra.Command) {
 
 // valid checks each flag without the configuration. It returns a usage error.
 func (f *loopFlags) valid(c *cobra.Command) error {
-	switch f.Approve {
-	case "", "ask", "none", "all":
-	default:
-		return usage(fmt.Sprintf("--approve %s is not ask, none or all", f.Approve), "hone help "+c.Name())
-	}
-	switch f.Wire {
-	case "", "responses", "chat":
-	default:
-		return usage(fmt.Sprintf("--wire %s is not responses or chat", f.Wire), "hone help "+c.Name())
-	}
-	switch model.Reasoning(f.Reasoning) {
-	case "", model.Low, model.Medium, model.High:
-	default:
-		return usage(fmt.Sprintf("--reasoning %s is not low, medium or high", f.Reasoning), "hone help "+c.Name())
-	}
-	switch {
-	case f.Flaky < 0:
-		return usage("--flaky must be 0 or greater", "hone help "+c.Name())
-	case !slices.Contains([]string{"", "on", "off", "strict"}, f.Prove):
-		return usage(fmt.Sprintf("--prove=%s is not on, off or strict", f.Prove), "hone help "+c.Name())
-	case !slices.Contains([]string{"", "best", "last"}, f.Keep):
-		return usage(fmt.Sprintf("--keep %s is not best or last", f.Keep), "hone help "+c.Name())
-	}
-	if err := knownWall("sandbox", f.Wall); err != nil {
+	if err := validChoices(c); err != nil {
 		return err
+	}
+	if f.Flaky < 0 {
+		return usage("--flaky must be 0 or greater", "hone help "+c.Name())
 	}
 	return validLimits(c, f.Limits)
 }
@@ -167,15 +147,38 @@ func raise[T int | int64 | float64 | time.Duration](limit *T, wanted T, flag, re
 	return nil
 }
 
-// wallNames returns the values of a flag that names a wall.
-func wallNames() []sandbox.Wall {
-	return []sandbox.Wall{sandbox.Auto, sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall}
+// choices returns the values of each flag that accepts only some, by the flag's name.
+func choices() map[string][]string {
+	walls := []string{string(sandbox.Auto), string(sandbox.Hidden), string(sandbox.Bubblewrap), string(sandbox.Landlock), string(sandbox.Firejail), string(sandbox.NoWall)}
+	return map[string][]string{
+		"approve":   {"ask", "none", "all"},
+		"keep":      {"best", "last"},
+		"prove":     {"on", "off", "strict"},
+		"reasoning": {string(model.Low), string(model.Medium), string(model.High)},
+		"role":      {"builder", "verifier"},
+		"sandbox":   walls,
+		"template":  {"go", "node", "python"},
+		"tools":     {"native", "text"},
+		"verify":    {"suite", "session"},
+		"wall":      walls,
+		"wire":      {"responses", "chat"},
+	}
 }
 
-// knownWall checks a flag that names a wall. An empty name is valid.
-func knownWall(flag, name string) error {
-	if name == "" || slices.Contains(wallNames(), sandbox.Wall(name)) {
-		return nil
-	}
-	return usage(fmt.Sprintf("--%s %s is not auto, hidden, bwrap, landlock, firejail or none", flag, name), "hone doctor lists the walls that work here")
+// validChoices checks the flags of c that accept only some values. An empty value is
+// valid. It returns a usage error.
+func validChoices(c *cobra.Command) (err error) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		values, value := choices()[f.Name], f.Value.String()
+		if err != nil || values == nil || value == "" || slices.Contains(values, value) {
+			return
+		}
+		hint := helpFor(c)
+		if f.Name == "wall" || f.Name == "sandbox" {
+			hint = "hone doctor lists the walls that work here"
+		}
+		last := len(values) - 1
+		err = usage(fmt.Sprintf("--%s %s is not %s or %s", f.Name, value, strings.Join(values[:last], ", "), values[last]), hint)
+	})
+	return err
 }

@@ -36,12 +36,7 @@ func TestHelpConfig(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sections := map[string]any{}
-	for _, k := range kinds() {
-		if s := k.New().Section(); s != nil {
-			sections[k.Name] = s
-		}
-	}
+	sections := sections()
 	file, err := config.Load(root, sections)
 	if err != nil {
 		t.Fatalf("hone help config prints a configuration that hone does not accept: %v", err)

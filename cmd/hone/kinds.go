@@ -69,6 +69,17 @@ func second(start hone.Start) (role, name string) {
 	return models[1].Role, models[1].Model.Name
 }
 
+// sections returns the tables of all loops in a configuration, by their names.
+func sections() map[string]any {
+	tables := map[string]any{}
+	for _, k := range kinds() {
+		if s := k.New().Section(); s != nil {
+			tables[k.Name] = s
+		}
+	}
+	return tables
+}
+
 // loadConfig first restores what a killed hone left, so that no configuration is
 // read that a command wrote. Then it reads a folder's .config/hone.toml, with the table of a loop's own;
 // nil is for any loop.
@@ -80,16 +91,11 @@ func (a *app) loadConfig(root, name string, l loop.Loop) (config.File, error) {
 	if err != nil {
 		return config.File{}, err
 	}
-	sections := map[string]any{}
-	for _, k := range kinds() {
-		if s := k.New().Section(); s != nil {
-			sections[k.Name] = s
-		}
-	}
+	tables := sections()
 	if l != nil && l.Section() != nil {
-		sections[name] = l.Section()
+		tables[name] = l.Section()
 	}
-	file, err := config.Load(root, sections)
+	file, err := config.Load(root, tables)
 	if err != nil {
 		return file, harness.ConfigError(err)
 	}

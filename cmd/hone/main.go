@@ -143,5 +143,7 @@ Start with: hone demo`,
 	rejectUnknownTopics(root)
 	requireShell(root)
 	rejectUnknownCommands(root)
+	a.completeWords(root)
+	a.completeInBash(root)
 	return root
 }

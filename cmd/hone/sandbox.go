@@ -94,7 +94,7 @@ func (f *sandboxFlags) valid(c *cobra.Command) error {
 			return usage(fmt.Sprintf("--%s must be greater than 0", flag), "hone help sandbox")
 		}
 	}
-	return knownWall("wall", f.wall)
+	return validChoices(c)
 }
 
 // sandbox runs a command behind walls, and ends with its exit status.

@@ -54,11 +54,11 @@ func file(dir, folder string) string {
 // Load returns the record of a folder. A folder without one is not trusted.
 func Load(folder string) (Record, error) {
 	none := Record{Folder: folder}
-	dir, err := state.Make(dirName)
-	if err != nil {
-		return none, err
+	dir, err := state.Find(dirName)
+	r := none
+	if err == nil {
+		r, err = read(file(dir, folder))
 	}
-	r, err := read(file(dir, folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, nil
 	}

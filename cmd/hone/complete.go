@@ -1,0 +1,254 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hone/harness"
+	"hone/harness/runs"
+	"hone/internal/config"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/loop"
+)
+
+// completeWords adds to c and all commands below it what a shell proposes for their
+// arguments and flags. To complete, hone only reads: it asks nothing, records no trust
+// and runs nothing of the folder.
+func (a *app) completeWords(c *cobra.Command) {
+	switch c.Name() {
+	case "show", "resume", "undo", "replay":
+		c.ValidArgsFunction = a.completeRun
+	case "trust":
+		c.ValidArgsFunction = a.completeRunOrDir
+	case "phase":
+		if c.Parent().Name() != "init" {
+			c.ValidArgsFunction = completePhase
+		}
+	case "runs", "rollup", "doctor", "demo", "version":
+		c.ValidArgsFunction = cobra.NoFileCompletions
+	case "help":
+		c.ValidArgsFunction = withTopics(c.ValidArgsFunction)
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) { a.completeFlag(c, f) })
+	for _, sub := range c.Commands() {
+		a.completeWords(sub)
+	}
+}
+
+// completeFlag sets what a shell proposes for the values of a flag.
+func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
+	complete := cobra.CompletionFunc(nil)
+	if values := choices()[f.Name]; values != nil {
+		complete = cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	}
+	switch kind := f.Value.Type(); {
+	case f.Name == "model" || strings.HasSuffix(f.Name, "-model"):
+		complete = a.completeModel
+	case strings.HasPrefix(kind, "int") || kind == "float64" || kind == "duration":
+		complete = cobra.NoFileCompletions
+	}
+	if complete == nil {
+		return
+	}
+	if err := c.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
+		panic(err) // each flag has one
+	}
+}
+
+// plainRun matches a run's id. The name of a file in a foreign .hone may be anything.
+var plainRun = regexp.MustCompile(`^[0-9A-Za-z-]+$`)
+
+// The number of runs that a completion proposes, and the columns of their descriptions.
+const (
+	proposedRuns       = 30
+	descriptionColumns = 60
+)
+
+// completeRun proposes the runs of the directory, the newest first.
+func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	if len(args) > 0 {
+		return nil, directive
+	}
+	home, err := runs.Open(c.Flag("dir").Value.String())
+	if err != nil {
+		return nil, directive
+	}
+	defer home.Close()
+	ids, err := home.Runs()
+	if err != nil || len(ids) == 0 {
+		return nil, directive
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		return !plainRun.MatchString(id) || !strings.HasPrefix(journal.ShortRun(id), word)
+	})
+	slices.Reverse(ids)
+	unknown := func(string, []journal.Event) int64 { return 0 } // whose runs they are
+	var words []cobra.Completion
+	for _, id := range ids[:min(len(ids), proposedRuns)] {
+		s := summarize(home, id, unknown)
+		text := fmt.Sprintf("%s, %s ago: %s %s", s.Result, age(s.When, time.Now()), s.Loop, s.Subject)
+		words = append(words, cobra.CompletionWithDesc(journal.ShortRun(id), cut(render.Line(text), descriptionColumns)))
+	}
+	if strings.HasPrefix("last", word) {
+		words = append(words, cobra.CompletionWithDesc("last", "the newest run"))
+	}
+	return words, directive
+}
+
+// completeRunOrDir proposes runs, and files if no run begins with the word.
+func (a *app) completeRunOrDir(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	words, directive := a.completeRun(c, args, word)
+	if len(args) == 0 && len(words) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return words, directive
+}
+
+// completePhase proposes the phases that have a specification, and all.
+func completePhase(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	files, err := os.ReadDir(filepath.Join(c.Flag("dir").Value.String(), "specs"))
+	if err != nil {
+		return nil, directive
+	}
+	var numbers []int
+	for _, f := range files {
+		name, ok := strings.CutPrefix(f.Name(), "phase")
+		name, isText := strings.CutSuffix(name, ".md")
+		if n, err := strconv.Atoi(name); ok && isText && err == nil && n > 0 && !slices.Contains(args, name) {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	var words []cobra.Completion
+	for _, n := range numbers {
+		words = append(words, strconv.Itoa(n))
+	}
+	if len(args) == 0 && len(words) > 0 && c.Parent().Name() == "hone" {
+		words = append(words, "all")
+	}
+	return words, directive
+}
+
+// completeModel proposes providers, then the names of their models that hone knows and
+// the agents of a trusted configuration. After the beginning of a name no space follows.
+func (a *app) completeModel(c *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	agents := a.agentNames(c)
+	names := agents
+	for _, p := range harness.Providers() {
+		if !strings.Contains(word, "/") {
+			if !p.Unlisted {
+				names = append(names, p.Name+"/")
+			}
+			continue
+		}
+		if p.Standard != "" {
+			names = append(names, p.Name+"/"+p.Standard)
+		}
+		for _, f := range p.Families {
+			names = append(names, p.Name+"/"+f.Prefix)
+		}
+	}
+	directive := cobra.ShellCompDirectiveNoFileComp
+	var words []cobra.Completion
+	for _, name := range names {
+		if !strings.HasPrefix(name, word) || name == word || strings.Contains(word, "/") && strings.HasSuffix(name, "/") {
+			continue
+		}
+		if strings.HasSuffix(name, "/") || strings.HasSuffix(name, "-") {
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		words = append(words, name)
+	}
+	return words, directive
+}
+
+// agentNames returns the command-line agents that the configuration of a command's
+// directory names, if the user trusts its settings.
+func (a *app) agentNames(c *cobra.Command) (names []string) {
+	root, err := loop.AbsDir(c.Flag("dir").Value.String())
+	if err != nil {
+		return nil
+	}
+	file, err := config.Load(root, sections())
+	if err != nil || len(file.Commands) == 0 {
+		return nil
+	}
+	settings, err := harness.OwnSettings(root, file, kinds()...)
+	if err != nil || len(a.host().Untrusted(harness.Needs{Folder: root, Settings: settings})) > 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Commands)) {
+		names = append(names, "command/"+name)
+	}
+	return names
+}
+
+// withTopics adds the help topics to the commands that help completes.
+func withTopics(commands cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		words, directive := commands(c, args, word)
+		for _, t := range topics() {
+			if len(args) == 0 && strings.HasPrefix(t.Name(), word) {
+				words = append(words, cobra.CompletionWithDesc(t.Name(), t.Short))
+			}
+		}
+		return words, directive
+	}
+}
+
+// bashWords splits the command line in bash as the generated script needs it, but
+// without the package bash-completion. The script calls it only if that is not loaded.
+// bash itself also splits at = and :. The words are joined and evaluated again, so that
+// quotes may be split.
+const bashWords = `
+__hone_init_completion()
+{
+    local line=${COMP_LINE:0:COMP_POINT}
+    COMPREPLY=()
+    read -ra words <<<"${line}"
+    if [[ ${line} == *[[:space:]] ]]; then
+        words+=("")
+    fi
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]}
+    prev=${words[cword - 1]}
+}
+`
+
+// completeInBash makes the script for bash complete without the package
+// bash-completion.
+func (a *app) completeInBash(root *cobra.Command) {
+	bash, _, err := root.Find([]string{"completion", "bash"})
+	if err != nil {
+		return
+	}
+	printScript := bash.RunE
+	bash.RunE = func(c *cobra.Command, args []string) error {
+		if err := printScript(c, args); err != nil {
+			return err
+		}
+		_, err := fmt.Fprint(a.out, bashWords)
+		return err
+	}
+	bash.Long = strings.Replace(bash.Long, bashPackage, "", 1)
+}
+
+// bashPackage is what the help of hone completion bash says although it is not true
+// here.
+const bashPackage = `This script depends on the 'bash-completion' package.
+If it is not installed already, you can install it via your OS's package manager.
+
+`
