@@ -58,7 +58,7 @@ func TestRecipes(t *testing.T) {
 				After  []string `yaml:"after_script"`
 			}
 			load(t, text, &jobs)
-			p.sh(t, 0, strings.Join(append(jobs["hone"].Script, jobs["hone"].After...), "\n")+"\ngrep '^+good$' hone.txt; tail -n 1 hone.jsonl | grep '\"exit\":0'")
+			p.sh(t, 0, strings.Join(append(jobs["hone"].Script, jobs["hone"].After...), "\n")+"\ngrep '^+good$' hone.patch; tail -n 1 hone.jsonl | grep '\"exit\":0'")
 		},
 		"cron sh": func(t *testing.T, p *ciProject, text string) {
 			p.sh(t, 0, "mkdir -p ~/.config ~/nightly && echo export GEMINI_API_KEY=x >~/.config/hone-key && git clone -q ../origin.git ~/nightly/project")

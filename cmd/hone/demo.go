@@ -42,8 +42,8 @@ func (a *app) demo(ctx context.Context, output outputFlags) error {
 	if err := writeSample(ctx, dir); err != nil {
 		return failed(err, "hone doctor")
 	}
-	a.explain("The sample project in %s has a script, a specification that the script violates, and a\n"+
-		"correctness checker. The model's replies are scripted; everything else is real.\n\n", dir)
+	a.explain("The sample project is in %s:\n"+
+		"a script, a specification that the script violates, and a correctness checker.\nThe model's replies are scripted; everything else is real.\n\n", dir)
 	f := &loopFlags{dir: dir, output: output}
 	f.Model = "script/" + filepath.Join(dir, ".git", "replies.script")
 	k := reconcile.Kind()
@@ -56,7 +56,7 @@ Inspect the result:
   cd %s
   hone show --diff              what the run changed
   hone show                     what happened, round by round
-  git diff                      what changed
+  git diff                      the same, as git sees it
 
 Then use your own repository and key:
   export GEMINI_API_KEY=…       or OPENAI_API_KEY, ANTHROPIC_API_KEY; or --model ollama/NAME

@@ -128,7 +128,7 @@ func (a *app) lookAtRepository(dir string) diagnosis {
 		return amiss("repository", foreign.Error(), foreign.Advice)
 	}
 	if err != nil {
-		return diagnosis{what: "repository", found: err.Error(), hint: "reconcile needs a repository: git init"}
+		return diagnosis{what: "repository", absent: true, found: err.Error(), hint: "reconcile needs a repository: git init"}
 	}
 	return diagnosis{what: "repository", found: top}
 }
@@ -239,7 +239,7 @@ func (a *app) lookAtKeys() []diagnosis {
 		looks = append(looks, diagnosis{what: p.Name, found: strings.Join(found, ", "), absent: variable != "" && value == ""})
 	}
 	if len(looks) == 0 {
-		return []diagnosis{{what: "keys", absent: true, found: "none is set"}}
+		return []diagnosis{{what: "keys", absent: true, found: "no provider's key is set"}}
 	}
 	return looks
 }

@@ -175,7 +175,7 @@ func validChoices(c *cobra.Command) (err error) {
 		}
 		hint := helpFor(c)
 		if f.Name == "wall" || f.Name == "sandbox" {
-			hint = "hone doctor lists the walls that work here"
+			hint = "hone doctor --full lists the walls that work here"
 		}
 		last := len(values) - 1
 		err = usage(fmt.Sprintf("--%s %s is not %s or %s", f.Name, value, strings.Join(values[:last], ", "), values[last]), hint)

@@ -30,6 +30,9 @@ func (a *app) runsCommand() *cobra.Command {
 		Long: `runs lists the runs in this directory, the newest first. The first column identifies a run in other commands.
 On a terminal, lines are cut to its width.
 
+RESULT is running, died, or how the run ended, such as done, rounds (all are used up) or blocked. SUBJECT is
+the run's check, query or task.
+
 TOKENS are those that providers confirmed; +N are reserved for calls that were cut off, so nobody knows what
 they used. AGE is the time since the run started.`,
 		Args: noArgs,
@@ -86,7 +89,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 		return err
 	}
 	if len(ids) == 0 {
-		return usage("no runs found in "+home.Workspace(), "hone demo, or: hone help")
+		return usage("no runs found in "+home.Workspace(), "name the directory of the runs with -C DIR, or start one: hone help")
 	}
 	foreign := runs.Foreign(home.Workspace())
 	var all []summary

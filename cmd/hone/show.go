@@ -67,6 +67,9 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	if f.round != 0 && !slices.ContainsFunc(past.Events(), func(e history.Event) bool { return e.Round() == f.round }) {
 		return usage(fmt.Sprintf("the run has no round %d", f.round), "hone show "+run)
 	}
+	if f.json && f.diff {
+		return usage("--diff and --json cannot be combined", "leave out one of them")
+	}
 	if f.json {
 		return a.showJSON(past, f.round)
 	}

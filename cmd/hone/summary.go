@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/clipperhouse/displaywidth"
+	"mvdan.cc/sh/v3/syntax"
 
 	"hone"
 	"hone/cmd/hone/screen"
@@ -17,6 +18,7 @@ import (
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/sandbox"
 )
 
 // ending is how a run ended, for the user.
@@ -202,6 +204,7 @@ func (s ending) notes() []string {
 // commands returns what fits next, each with a word for it.
 func (s ending) commands() [][2]string {
 	const diff = "hone show %s --diff"
+	at := elsewhere(s.home.Workspace())
 	run, next := runName(s.home, s.run), nextStep(s.home, s.run, s.end)
 	var list [][2]string
 	if next != "" && next != fmt.Sprintf(diff, run) {
@@ -210,9 +213,22 @@ func (s ending) commands() [][2]string {
 	if len(s.files) == 0 {
 		return list
 	}
-	list = append(list, [2]string{"review", fmt.Sprintf(diff, run)}, [2]string{"undo", "hone undo " + run})
+	list = append(list, [2]string{"review", fmt.Sprintf(diff, run) + at}, [2]string{"undo", "hone undo " + run + at})
 	if _, err := os.Stat(filepath.Join(s.home.Workspace(), ".git")); err == nil && s.end.Kind == hone.KindDone {
-		list = append(list, [2]string{"keep", "git add -A && git commit"})
+		list = append(list, [2]string{"keep", fmt.Sprintf("git%[1]s add -A && git%[1]s commit", at)})
 	}
 	return list
+}
+
+// elsewhere returns the flag -C with a directory that the working directory is not in;
+// empty if it is.
+func elsewhere(dir string) string {
+	if at, err := os.Getwd(); err == nil && sandbox.Within(dir, at) {
+		return ""
+	}
+	quoted, err := syntax.Quote(dir, syntax.LangPOSIX)
+	if err != nil {
+		return ""
+	}
+	return " -C " + quoted
 }

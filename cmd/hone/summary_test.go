@@ -32,6 +32,7 @@ func endOf(t *testing.T, end hone.End, files ...changedFile) ending {
 	if _, err := j.Append(journal.Entry{Type: history.TypeNotice, Payload: history.Notice{Text: "x"}}); err != nil {
 		t.Fatal(err)
 	}
+	t.Chdir(dir)
 	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -85,5 +86,25 @@ func TestSummaryOfManyFiles(t *testing.T) {
 	lines := ending{files: files}.fileLines("-")
 	if len(lines) != 10 || lines[8] != "file08        +1 -2" || lines[9] != "3 more files  +3 -6" {
 		t.Errorf("%q", lines)
+	}
+}
+
+// TestElsewhere: commands for a run of another directory name that.
+func TestElsewhere(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := filepath.Join(dir, "it's")
+	if err := os.Mkdir(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(inner)
+	if got := elsewhere(dir); got != "" {
+		t.Errorf("in it: %q", got)
+	}
+	t.Chdir(dir)
+	if got, want := elsewhere(inner), ` -C "`+inner+`"`; got != want {
+		t.Errorf("beside it: %q, want %q", got, want)
 	}
 }

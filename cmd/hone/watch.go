@@ -16,7 +16,8 @@ func (a *app) watchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch [RUN]",
 		Short: "follow a run from another terminal until it ends",
-		Long: `watch shows what a run has done, and what it does, until it ends. It then exits with the run's exit status.
+		Long: `watch shows what a run has done so far, and follows it until it ends. It exits with the run's exit status, or
+with 5 if the process of the run died.
 RUN is an id from hone runs, a unique prefix of one, or "last", the default. Ctrl-C ends watch, not the run.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error { return a.follow(c.Context(), dir, runArg(args)) },

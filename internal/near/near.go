@@ -3,9 +3,13 @@ package near
 
 import "strings"
 
-// Name returns the known name that is most like an unknown one; empty if none is
-// like it. It ignores case.
+// Name returns the known name that is most like an unknown one: the only one that begins
+// with it, or else the one that takes the fewest changes; empty if none is like it. It
+// ignores case.
 func Name(unknown string, known []string) string {
+	if name := beginning(unknown, known); name != "" {
+		return name
+	}
 	best, distance := "", 1+len(unknown)/3
 	for _, k := range known {
 		if d := edits(strings.ToLower(unknown), strings.ToLower(k)); d <= min(distance, 1+len(k)/3) {
@@ -13,6 +17,21 @@ func Name(unknown string, known []string) string {
 		}
 	}
 	return best
+}
+
+// beginning returns the only name that begins with a text of at least 3 bytes; empty if
+// there is none or more than one.
+func beginning(text string, names []string) (only string) {
+	for _, n := range names {
+		if len(text) < 3 || !strings.HasPrefix(strings.ToLower(n), strings.ToLower(text)) {
+			continue
+		}
+		if only != "" {
+			return ""
+		}
+		only = n
+	}
+	return only
 }
 
 // edits returns how many bytes must be added, removed or changed to turn one

@@ -6,7 +6,7 @@ func TestName(t *testing.T) {
 	known := []string{"fix", "task", "reconcile", "replay", "resume", "runs"}
 	for unknown, want := range map[string]string{
 		"reconcil": "reconcile", "RECONCILE": "reconcile", "recincile": "reconcile", "rusn": "runs", "fx": "fix",
-		"replya": "replay", "nothing": "", "x": "", "": "", "implement": "",
+		"replya": "replay", "reco": "reconcile", "res": "resume", "nothing": "", "x": "", "": "", "implement": "",
 	} {
 		if got := Name(unknown, known); got != want {
 			t.Errorf("Name(%q) is %q, want %q", unknown, got, want)

@@ -300,7 +300,7 @@ var starters embed.FS
 
 func starterFiles() loop.Starters {
 	return loop.Starters{
-		Short: "TASK.toml, a task file that you can run as it is",
+		Short: "TASK.toml, a commented task file for you to fill in",
 		Flags: func(fs *pflag.FlagSet) { fs.SetNormalizeFunc(codescribeName) },
 		Files: func(string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
 		Next: func(string) string {

@@ -101,9 +101,9 @@ func (p *Prompter) explain(q hone.Question, line string) {
 		}
 		return
 	}
-	p.screen.Say("  y: make this change · n: do not change the file · a: make this and all other changes of this reply · q: make no change of this reply and stop")
+	p.screen.Say("  y  make this change\n  n  do not change this file\n  a  make this and all other changes of this reply\n  q  make no change of this reply, and stop")
 	if p.Page != nil {
-		p.screen.Say("  p: show the whole diff in the pager ($PAGER, or less)")
+		p.screen.Say("  p  show the whole diff in $PAGER, or less")
 	}
 }
 
@@ -156,7 +156,7 @@ func (p *Prompter) show(q hone.Question) {
 	}
 	s.text.WriteString(s.o.Colour.Diff(strings.TrimRight(strings.Join(lines[:shown], ""), "\n")) + "\n")
 	if more := len(lines) - shown; more > 0 {
-		s.text.WriteString(s.o.Colour.Dim(fmt.Sprintf("  … %s: p", render.Count(more, "more line"))) + "\n")
+		s.text.WriteString(s.o.Colour.Dim(fmt.Sprintf("  … %s (p shows all)", render.Count(more, "more line"))) + "\n")
 	}
 }
 

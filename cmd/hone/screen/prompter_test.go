@@ -60,7 +60,7 @@ func TestPersonAnswers(t *testing.T) {
 func TestPersonIsTold(t *testing.T) {
 	_, out, _ := asked(t, screen.Options{Colour: true}, change(), "what\ny\n")
 	for _, want := range []string{"\x1b[31m-old\x1b[0m", "\x1b[32m+new\x1b[0m",
-		"\n\x1b[1m[1/1] Change specs/s.md\x1b[0m  +1 −1   (changes to it need approval)\n", "Change specs/s.md? [y/n/a/q/?] ", "y: make this change"} {
+		"\n\x1b[1m[1/1] Change specs/s.md\x1b[0m  +1 −1   (changes to it need approval)\n", "Change specs/s.md? [y/n/a/q/?] ", "y  make this change"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -121,13 +121,13 @@ func TestLongDiff(t *testing.T) {
 	if _, err := p.Ask(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(out.String(), "\n+new"); n != 11 || !strings.Contains(out.String(), "\n  … 189 more lines: p\nChange specs/s.md? [y/n/a/p/q/?] ") {
+	if n := strings.Count(out.String(), "\n+new"); n != 11 || !strings.Contains(out.String(), "\n  … 189 more lines (p shows all)\nChange specs/s.md? [y/n/a/p/q/?] ") {
 		t.Errorf("%d added lines are shown:\n%s", n, out.String())
 	}
 	if n := strings.Count(paged, "\n+new"); n != 200 {
 		t.Errorf("%d added lines are paged", n)
 	}
-	for _, want := range []string{"y: make this change", "p: show the whole diff", "the pager failed: no pager\n"} {
+	for _, want := range []string{"y  make this change", "p  show the whole diff", "the pager failed: no pager\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not shown:\n%s", want, out.String())
 		}
