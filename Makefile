@@ -18,7 +18,7 @@ TEMPORARY := ./.ci/memory
 SHORT     := -short
 TIMEOUT   := 30m
 
-# The same settings as for unit and build, so that the packages are compiled only once.
+# The same settings as for unit, cross and build, so that the packages are compiled only once.
 PLAIN := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 
 # The race detector needs a C compiler; without one the tests run without the detector. This is not known before
@@ -91,8 +91,8 @@ tidy:
 	@set -ex; for module in $(NESTED); do $(GO) -C $$module mod tidy -diff; done
 
 cross:
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hone
-	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hone
+	GOOS=darwin GOARCH=arm64 $(PLAIN) $(GO) build ./...
+	GOOS=windows GOARCH=amd64 $(PLAIN) $(GO) build ./...
 
 # Every test that race leaves out, with the rest of its package, without the race detector: with it, the tests that try
 # to escape from walls would exceed their memory limits. -p 4 may exceed the number of cores, because the packages often
@@ -103,10 +103,11 @@ unit:
 	@set -ex; for module in $(NESTED); do CGO_ENABLED=0 $(GO) -C $$module test -trimpath ./...; done
 
 # Every package under the race detector. With -short, tests skip what the detector cannot see, such as
-# other processes, and what it also sees in a part of the test: long inputs, most of the points to kill at.
+# other processes, and what it also sees in a part of the test: long inputs, most of the points to kill at. With
+# -trimpath, clones in different directories share the build cache.
 race:
-	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test -vet=off $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
-	@set -ex; for module in $(NESTED); do $(GO) -C $$module test $(RACE) $(SHORT) ./...; done
+	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test -trimpath -vet=off $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
+	@set -ex; for module in $(NESTED); do $(GO) -C $$module test -trimpath $(RACE) $(SHORT) ./...; done
 
 # Every fuzz target, briefly; two packages at a time.
 fuzz:
