@@ -129,9 +129,14 @@ func TestScripts(t *testing.T) {
 	if testing.Short() {
 		dir, files = "", shortScripts(dir)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:                 dir,
-		Files:               files,
+	p := scriptParams(t)
+	p.Dir, p.Files = dir, files
+	testscript.Run(t, p)
+}
+
+// scriptParams returns what all scripts have in common.
+func scriptParams(t *testing.T) testscript.Params {
+	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setup,
@@ -168,7 +173,7 @@ func TestScripts(t *testing.T) {
 			"tomls":       tomls,
 			"trust":       trustSettings,
 		},
-	})
+	}
 }
 
 // shortScripts returns the scripts that run with -short, as in make race: each
