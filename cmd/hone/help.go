@@ -10,6 +10,9 @@ import (
 	"hone/internal/near"
 )
 
+// everyday is the title of the group of loops.
+const everyday = "Everyday:"
+
 // group is a part of the list of commands in the help.
 type group struct {
 	title    string
@@ -23,7 +26,7 @@ func (a *app) groups() []group {
 		loops = append(loops, a.loopCommand(k))
 	}
 	return []group{
-		{"Everyday:", loops},
+		{everyday, loops},
 		{"Look:", []*cobra.Command{a.runsCommand(), a.showCommand(), a.watchCommand()}},
 		{"Continue and take back:", []*cobra.Command{a.resumeCommand(), a.undoCommand(), a.replayCommand()}},
 		{"Set up:", []*cobra.Command{a.initCommand(), a.promptCommand(), a.rollupCommand(), a.trustCommand(),

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -54,13 +55,18 @@ func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(
 // source always makes the same page.
 func manPage(c *cobra.Command) string {
 	c.InitDefaultHelpFlag()
+	topic := !c.Runnable() && !c.HasSubCommands()
+	synopsis := c.UseLine()
+	if topic {
+		synopsis = c.Root().Name() + " help " + c.Name()
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"hone %s\" \"hone\"\n", strings.ToUpper(manName(c)), roff(version()))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(manName(c)), roff(c.Short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(c.UseLine()))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(synopsis))
 	b.WriteString(".SH DESCRIPTION\n")
 	manText(&b, longOrShort(c))
-	if c.HasAvailableLocalFlags() {
+	if c.HasAvailableLocalFlags() && !topic {
 		b.WriteString(".SH OPTIONS\n")
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) { manFlag(&b, f) })
 	}
@@ -76,10 +82,35 @@ func manPage(c *cobra.Command) string {
 			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(manName(sub)), roff(sub.Short))
 		}
 	}
-	if c.HasParent() {
-		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", roff(manName(c.Parent())))
-	}
+	manRelated(&b, c)
 	return b.String()
+}
+
+// manRelated writes the exit statuses of a loop, and the pages that belong to a command.
+func manRelated(b *strings.Builder, c *cobra.Command) {
+	if !c.HasParent() {
+		return
+	}
+	related := []string{manName(c.Parent())}
+	if c.GroupID == everyday {
+		statuses, _, err := c.Root().Find([]string{"exit-codes"})
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		b.WriteString(".SH EXIT STATUS\n")
+		manText(b, statuses.Long)
+		for _, name := range []string{"show", "resume", "undo", "config", "environment", "models"} {
+			related = append(related, related[0]+"-"+name)
+		}
+	}
+	b.WriteString(".SH SEE ALSO\n")
+	for i, name := range related {
+		end := ","
+		if i == len(related)-1 {
+			end = ""
+		}
+		fmt.Fprintf(b, ".BR %s (1)%s\n", roff(name), end)
+	}
 }
 
 func longOrShort(c *cobra.Command) string {
@@ -89,13 +120,16 @@ func longOrShort(c *cobra.Command) string {
 	return c.Long
 }
 
-// manText writes paragraphs. A paragraph with indented lines is printed as it is.
+// verbatim matches a paragraph that is a table, an example or a part of a configuration.
+var verbatim = regexp.MustCompile(`(?m)^[ #[]`)
+
+// manText writes paragraphs. Lines are filled, except where the paragraph is [verbatim].
 func manText(w io.Writer, text string) {
 	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
 		if i > 0 {
 			fmt.Fprintln(w, ".PP")
 		}
-		if strings.HasPrefix(paragraph, " ") || strings.Contains(paragraph, "\n ") {
+		if verbatim.MatchString(paragraph) {
 			fmt.Fprintf(w, ".nf\n%s\n.fi\n", roff(paragraph))
 		} else {
 			fmt.Fprintln(w, roff(paragraph))
