@@ -25,14 +25,11 @@ func ExampleDefine() {
 	head := tool.Define(tool.Tool{ReadOnly: true}, "head", "Show the first line of a file.",
 		`{"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false}`,
 		func(ctx context.Context, in tool.Input, a args) (tool.Result, error) {
-			content, _, err := tree.Read(a.Path)
+			f, err := tool.ReadFile(ctx, tree, guard, a.Path)
 			if err != nil {
-				return tool.Failure(err.Error()), nil
+				return tool.Result{}, err
 			}
-			if reason, ok := guard.Withheld(a.Path, content); ok {
-				return tool.Failure(a.Path + " is withheld: " + reason), nil
-			}
-			line, _, _ := strings.Cut(string(content), "\n")
+			line, _, _ := strings.Cut(string(f.Content), "\n")
 			return tool.Result{Text: line}, nil
 		})
 
@@ -42,7 +39,7 @@ func ExampleDefine() {
 	}
 	// Output:
 	// first <nil>
-	// Error: ./.env is withheld: an environment file <nil>
+	// Error: .env is withheld because it may contain secrets: an environment file. Work without its contents <nil>
 	// Error: invalid arguments for head: path is missing: expected a string; name is unknown; valid names: path <nil>
 }
 

@@ -83,17 +83,22 @@ func relative(tree *workspace.Tree, p string) (string, error) {
 
 // readFailure tells the model why a file was not read.
 func readFailure(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, p string, err error) Result {
+	return Failure(readFault(ctx, tree, guard, p, err))
+}
+
+// readFault is the text of readFailure.
+func readFault(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, p string, err error) string {
 	var refused *treepath.RefusedError
 	var large *workspace.TooLargeError
 	switch {
 	case errors.As(err, &refused):
-		return Failure(clip(refused.Error(), 400))
+		return clip(refused.Error(), 400)
 	case errors.As(err, &large):
-		return Failure(fmt.Sprintf("%s is too large: it has %d bytes, the limit is %d", p, large.Size, large.Max))
+		return fmt.Sprintf("%s is too large: it has %d bytes, the limit is %d", p, large.Size, large.Max)
 	case errors.Is(err, fs.ErrNotExist):
-		return Failure(fmt.Sprintf("file not found: %s%s", p, guard.Redact(sameNames(ctx, tree, p))))
+		return fmt.Sprintf("file not found: %s%s", p, guard.Redact(sameNames(ctx, tree, p)))
 	}
-	return Failure(err.Error())
+	return err.Error()
 }
 
 // sameNames returns a hint with up to three files that have the path's name in
@@ -115,7 +120,33 @@ func sameNames(ctx context.Context, tree *workspace.Tree, p string) string {
 	return "; similar files: " + strings.Join(found, ", ")
 }
 
-// withheldFailure tells the model that it may not see a file.
-func withheldFailure(p, reason string) Result {
-	return Failure(fmt.Sprintf("%s is withheld because it may contain secrets: %s. Work without its contents", p, reason))
+// File is a file that a model named.
+type File struct {
+	Path    string // clean, relative to the tree
+	Content []byte
+	Digest  string // of the contents; a result that shows them reports it in Shown
+}
+
+// ReadFile reads a file that a model named, by the rules of the tool read: the path
+// is relative to the tree or absolute in it, symlinks are not followed, and the guard
+// decides what is withheld (ruling G8). A nil guard withholds nothing.
+//
+// The error is a [*CallError] if the model may not read the file, or if it cannot be
+// read; otherwise it is the context's.
+func ReadFile(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, name string) (File, error) {
+	p, err := locate(tree, name)
+	if err != nil {
+		return File{}, &CallError{readFault(ctx, tree, guard, name, err)}
+	}
+	content, image, err := tree.Read(p)
+	if ctx.Err() != nil {
+		return File{}, ctx.Err()
+	}
+	if err != nil {
+		return File{}, &CallError{readFault(ctx, tree, guard, p, err)}
+	}
+	if reason, ok := guard.Withheld(p, content); ok {
+		return File{}, &CallError{fmt.Sprintf("%s is withheld because it may contain secrets: %s. Work without its contents", p, reason)}
+	}
+	return File{Path: p, Content: content, Digest: image.Digest}, nil
 }

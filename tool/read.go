@@ -47,24 +47,17 @@ func Read(tree *workspace.Tree, guard *secret.Guard) Tool {
 		if n, ok := outputNumber(args.Path); ok {
 			return readOutput(in, guard, n, args), nil
 		}
-		p, err := locate(tree, args.Path)
+		f, err := ReadFile(ctx, tree, guard, args.Path)
 		if err != nil {
-			return readFailure(ctx, tree, guard, args.Path, err), nil
+			return Result{}, err
 		}
-		content, image, err := tree.Read(p)
-		if err != nil {
-			return readFailure(ctx, tree, guard, p, err), ctx.Err()
+		if isBinary(f.Content) {
+			return Failure(fmt.Sprintf("%s is binary (%d bytes) and cannot be shown", f.Path, len(f.Content))), nil
 		}
-		if reason, ok := guard.Withheld(p, content); ok {
-			return withheldFailure(p, reason), nil
-		}
-		if isBinary(content) {
-			return Failure(fmt.Sprintf("%s is binary (%d bytes) and cannot be shown", p, len(content))), nil
-		}
-		text, shown := args.page(p, content)
+		text, shown := args.page(f.Path, f.Content)
 		r := Result{Text: text}
-		if shown || len(content) == 0 {
-			r.Shown = map[string]string{p: image.Digest}
+		if shown || len(f.Content) == 0 {
+			r.Shown = map[string]string{f.Path: f.Digest}
 		}
 		return r, nil
 	})

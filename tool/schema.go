@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -23,7 +24,10 @@ import (
 // of t: ReadOnly, RunsCommands, MaxRepeats and MaxText. Define panics if the schema
 // is invalid.
 //
-// A tool that shows the model what is in a file asks a guard first (ruling G8):
+// If do returns a [*CallError], the model receives its text; any other error stops
+// the run.
+//
+// A tool that reads a file which the model named calls [ReadFile]:
 //
 //	type args struct {
 //		Path string `json:"path"`
@@ -31,14 +35,11 @@ import (
 //	head := tool.Define(tool.Tool{ReadOnly: true}, "head", "Show the first line of a file.",
 //		`{"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false}`,
 //		func(ctx context.Context, in tool.Input, a args) (tool.Result, error) {
-//			content, _, err := tree.Read(a.Path)
+//			f, err := tool.ReadFile(ctx, tree, guard, a.Path)
 //			if err != nil {
-//				return tool.Failure(err.Error()), nil
+//				return tool.Result{}, err
 //			}
-//			if reason, ok := guard.Withheld(a.Path, content); ok {
-//				return tool.Failure(a.Path + " is withheld: " + reason), nil
-//			}
-//			line, _, _ := strings.Cut(string(content), "\n")
+//			line, _, _ := strings.Cut(string(f.Content), "\n")
 //			return tool.Result{Text: line}, nil
 //		})
 func Define[A any](t Tool, name, description, schema string, do func(ctx context.Context, in Input, args A) (Result, error)) Tool {
@@ -49,7 +50,11 @@ func Define[A any](t Tool, name, description, schema string, do func(ctx context
 		if fault := c.decode(in.Args, &args); fault != "" {
 			return Failure(fmt.Sprintf("invalid arguments for %s: %s", name, fault)), nil
 		}
-		return do(ctx, in, args)
+		result, err := do(ctx, in, args)
+		if wrong, ok := errors.AsType[*CallError](err); ok {
+			return Failure(wrong.Text), nil
+		}
+		return result, err
 	}
 	return t
 }

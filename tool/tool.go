@@ -74,3 +74,9 @@ type Apply func(ctx context.Context, ch workspace.Change, seen func(path string)
 // Failure returns a failed result with an explanation for the model. Its Text is
 // the explanation after the prefix "Error: ", so text must not start with it.
 func Failure(text string) Result { return Result{Text: "Error: " + text, Failed: true} }
+
+// CallError is an error in a call that the model can correct. A function of [Define]
+// that returns it does not stop the run: the model receives [Failure] of the text.
+type CallError struct{ Text string }
+
+func (e *CallError) Error() string { return e.Text }
