@@ -63,6 +63,11 @@ const maxWait = 15 * time.Minute
 // after temporary errors. Before each attempt it reserves the maximum that the
 // attempt can cost.
 //
+// [UsableText] returns the text of a reply, which may also be cut off, empty, or
+// reasoning in part. [Run.Meant] judges files that the model sent, and [Run.Apply]
+// writes them. The example of the package is a loop with one question, and
+// hone/loop/reconcile a complete one.
+//
 // The error may be a [*ContextError], or a [*Stop] if the budget does not pay
 // for the request or the provider failed.
 func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (model.Reply, error) {

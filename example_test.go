@@ -2,7 +2,6 @@ package hone_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,13 +43,19 @@ func Example() {
 			prompt += "\n" + f.Text
 			fmt.Println("the model is told:", f.Text)
 		}
-		reply, err := r.Ask(ctx, editor, []model.Message{{Role: model.User, Parts: []model.Part{{Text: prompt}}}})
+		reply, err := r.Ask(ctx, editor, hone.Text(prompt))
 		if err != nil {
 			return nil, err
 		}
-		_, err = r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{
-			{Path: "greeting.txt", Content: []byte(reply.Text())},
-		}}, nil)
+		text, unusable := hone.UsableText(reply)
+		if unusable != nil {
+			return unusable, nil
+		}
+		change, faults, err := r.Meant(ctx, workspace.Change{Edits: []workspace.Edit{{Path: "greeting.txt", Content: []byte(text)}}})
+		if err != nil || faults != nil {
+			return check.Unusable(faults...), err
+		}
+		_, err = r.Apply(ctx, change, nil)
 		return nil, err // the check finds what is wrong
 	}
 
@@ -102,22 +107,15 @@ func ExampleRun_Talk() {
 	}
 	defer done()
 
-	read := tool.Tool{
-		Spec: model.Spec{Name: "read", Description: "reads a file", Schema: json.RawMessage(
-			`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
-		ReadOnly: true,
-		Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
-			var args struct{ Path string }
-			if err := json.Unmarshal(in.Args, &args); err != nil {
-				return tool.Failure(err.Error()), nil
-			}
-			content, image, err := run.Tree.Read(args.Path)
-			if err != nil {
-				return tool.Failure(err.Error()), nil
-			}
-			return tool.Result{Text: string(content), Shown: map[string]string{args.Path: image.Digest}}, nil
-		},
+	type args struct {
+		Path string `json:"path"`
 	}
+	read := tool.Define(tool.Tool{ReadOnly: true}, "read", "Reads a file.",
+		`{"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}`,
+		func(ctx context.Context, _ tool.Input, a args) (tool.Result, error) {
+			f, err := tool.ReadFile(ctx, run.Tree, nil, a.Path)
+			return tool.Result{Text: string(f.Content), Shown: map[string]string{f.Path: f.Digest}}, err
+		})
 	assistant := hone.Role{
 		Name:      "assistant",
 		Model:     reader{},
@@ -126,7 +124,7 @@ func ExampleRun_Talk() {
 		Bounds:    hone.Bounds{Turns: 5},
 	}
 	end, err := run.Do(context.Background(), func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
-		talk, err := r.Talk(ctx, assistant, []model.Message{{Role: model.User, Parts: []model.Part{{Text: "What does greeting.txt say?"}}}})
+		talk, err := r.Talk(ctx, assistant, hone.Text("What does greeting.txt say?"))
 		for _, c := range talk.Calls {
 			fmt.Println("it called", c.Name, c.Args)
 		}

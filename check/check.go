@@ -38,6 +38,17 @@ type Finding struct {
 	Blocker bool `json:"blocker,omitempty"`
 }
 
+// Unusable returns blocking findings about a reply of which nothing was applied, one
+// for each cause. Their source is [SourceReply], so that the limit of unusable
+// replies in a row counts the round that returns them.
+func Unusable(causes ...string) []Finding {
+	var found []Finding
+	for _, cause := range causes {
+		found = append(found, Finding{Source: SourceReply, Text: "Your last reply could not be used, and no part of it was applied: " + cause})
+	}
+	return found
+}
+
 // Func checks the tree and returns what is wrong with it. No findings mean that
 // the tree is right. A check that fails to run returns a finding with Broken
 // set (ruling B9). An error means that the check has no result, for example

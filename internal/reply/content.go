@@ -16,7 +16,8 @@ const bom = "\uFEFF"
 // The error says why the contents cannot be meant, and what to send instead: a line
 // stands for omitted code, everything is a fence, a diff, SEARCH/REPLACE blocks,
 // numbered lines or escaped text, or it is a part of the file. What the old contents
-// are as well is accepted.
+// are as well is accepted. A document, such as .md or .txt, may be wholly a fence, and
+// test data (such as .golden, or below testdata) may be anything.
 func Content(name string, old, content []byte) error {
 	const instead = "write the complete file"
 	before, after := normal(old), normal(content)

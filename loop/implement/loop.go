@@ -166,9 +166,6 @@ func refusals(ctx context.Context, r *hone.Run, ch workspace.Change, seen hone.S
 	return problems, nil
 }
 
-// sourceReply is the source of findings about an unusable reply.
-const sourceReply = "reply"
-
 // unusable returns the finding that a reply wrote nothing. It takes the place of the
 // build's output in the log and in the next prompt (ruling C7).
 func (l Loop) unusable(ctx context.Context, r *hone.Run, got model.Reply, problems []string) ([]check.Finding, error) {
@@ -179,7 +176,7 @@ func (l Loop) unusable(ctx context.Context, r *hone.Run, got model.Reply, proble
 	if err := l.log(ctx, r, "build.txt", text); err != nil {
 		return nil, err
 	}
-	return []check.Finding{{Source: sourceReply, Text: text}}, nil
+	return []check.Finding{{Source: check.SourceReply, Text: text}}, nil
 }
 
 // logReply writes a reply to the logs: the provider's response, the text, and the

@@ -223,13 +223,13 @@ func additions(rounds []prompt) []string {
 func outcome(prior []check.Finding) []check.Finding {
 	unused := unusable(prior)
 	return slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool {
-		return unused && f.Source != sourceReply && !f.Advisory
+		return unused && f.Source != check.SourceReply && !f.Advisory
 	})
 }
 
 // unusable reports whether the last reply was unusable.
 func unusable(prior []check.Finding) bool {
-	return slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == sourceReply })
+	return slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == check.SourceReply })
 }
 
 // withNewline returns a text that ends with a line feed.

@@ -93,7 +93,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		return nil, err
 	}
 	if len(faults) > 0 {
-		return unmeant(faults), nil
+		return check.Unusable(faults...), nil
 	}
 	verdicts, err := r.Apply(ctx, ch, p.seen)
 	if err != nil {

@@ -13,36 +13,21 @@ import (
 	"hone/workspace"
 )
 
-// unreadable returns a blocking finding about an unusable reply, of which nothing was
-// applied (ruling G3).
-func unreadable(format string, args ...any) check.Finding {
-	return check.Finding{Source: "reply", Text: "Your last reply could not be used, and no part of it was applied: " + fmt.Sprintf(format, args...)}
-}
-
-// unmeant returns the findings about a reply with edits that cannot be meant.
-func unmeant(faults []string) []check.Finding {
-	var found []check.Finding
-	for _, fault := range faults {
-		found = append(found, unreadable("%s", fault))
-	}
-	return found
-}
-
 // read returns the change in a reply, or all problems that can be found at once. known
 // lists the files of the tree.
 func read(got model.Reply, known []string) (workspace.Change, []check.Finding) {
 	if cause := reply.Ended(got); cause != "" {
-		return workspace.Change{}, []check.Finding{unreadable("%s.", cause)}
+		return workspace.Change{}, check.Unusable(cause + ".")
 	}
 	object, err := reply.Object(got.Text(), isKey)
 	if err != nil {
-		return workspace.Change{}, []check.Finding{unreadable("%v", err)}
+		return workspace.Change{}, check.Unusable(err.Error())
 	}
 	ch, err := decode(object)
 	if err != nil {
-		return workspace.Change{}, []check.Finding{unreadable("%v", err)}
+		return workspace.Change{}, check.Unusable(err.Error())
 	}
-	return ch, collisions(ch, known)
+	return ch, check.Unusable(collisions(ch, known)...)
 }
 
 // isKey reports whether a key is one of the answer's, or a misspelling of one.
@@ -180,10 +165,9 @@ func deletions(d *json.Decoder, ch *workspace.Change) error {
 	return nil
 }
 
-// collisions returns findings about edits that no order makes possible: the same path
+// collisions returns what is wrong with edits that no order makes possible: the same path
 // twice, a path below a file, and deleting a directory (ruling B6).
-func collisions(ch workspace.Change, known []string) []check.Finding {
-	var found []check.Finding
+func collisions(ch workspace.Change, known []string) (faults []string) {
 	files, dirs := map[string]bool{}, map[string]bool{}
 	for _, k := range known {
 		files[k] = true
@@ -195,19 +179,19 @@ func collisions(ch workspace.Change, known []string) []check.Finding {
 	for _, e := range ch.Edits {
 		p := path.Clean(e.Path)
 		if once[p] {
-			found = append(found, unreadable("%q appears twice", e.Path))
+			faults = append(faults, fmt.Sprintf("%q appears twice", e.Path))
 		}
 		once[p] = true
 		if e.Delete && dirs[p] {
-			found = append(found, unreadable("%q is a directory, and only files can be deleted", e.Path))
+			faults = append(faults, fmt.Sprintf("%q is a directory, and only files can be deleted", e.Path))
 		}
 	}
 	for _, e := range ch.Edits {
 		for d := path.Dir(path.Clean(e.Path)); !e.Delete && d != "." && d != "/"; d = path.Dir(d) {
 			if once[d] || files[d] {
-				found = append(found, unreadable("%q is below %q, which is a file", e.Path, d))
+				faults = append(faults, fmt.Sprintf("%q is below %q, which is a file", e.Path, d))
 			}
 		}
 	}
-	return found
+	return faults
 }
