@@ -31,7 +31,8 @@ const (
 )
 
 // Stop is an error that says why a run ended before it was done, and what the
-// user can do next. The run can be resumed.
+// user can do next. The run can be resumed, but a resumed run has the same
+// settings and arguments: if these are wrong, Next.Verb is [NewRun].
 type Stop struct {
 	Kind Kind
 	Why  string // one line for the user; more lines hold details

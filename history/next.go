@@ -37,7 +37,8 @@ type Next struct {
 	// Shell is a command line of the shell that has to run before. Empty means
 	// none.
 	Shell string `json:"shell,omitempty"`
-	// Verb is what to do then. Empty means nothing in particular.
+	// Verb is what to do then. It is [NewRun] if resuming the run cannot help,
+	// because its settings are wrong. Empty means nothing in particular.
 	Verb  Verb   `json:"verb,omitempty"`
 	Flags []Flag `json:"flags,omitempty"` // of the verb, in order
 	// Or is what the user can do instead: a clause like First. Empty means

@@ -90,7 +90,7 @@ type Loop interface {
 	Resolve(ctx context.Context, in *Input) (hone.Limits, error)
 	// Ready returns why a run cannot start with the resolved settings. It is not called
 	// for a preview.
-	Ready(in *Input) error
+	Ready(ctx context.Context, in *Input) error
 	// Models returns the loop's models, one for each role that has its own. They point
 	// into the settings.
 	Models() []RoleModel
@@ -159,6 +159,9 @@ type Input struct {
 
 	// Resolve resolves the shared settings; see [Input.Settings].
 	Resolve func(Flags) (Settings, error)
+	// Guard returns what [Session.Guard] will return, for Ready to refuse a file that
+	// would be withheld. It reads the whole tree. It depends on the resolved settings.
+	Guard func(ctx context.Context) (*secret.Guard, error)
 	// HasProvider reports whether a model's name is PROVIDER/NAME.
 	HasProvider func(model string) bool
 }

@@ -101,7 +101,7 @@ func (s *Settings) Resolve(_ context.Context, in *Input) (l hone.Limits, err err
 }
 
 // Ready returns nil: nothing is missing.
-func (s *Settings) Ready(*Input) error { return nil }
+func (s *Settings) Ready(context.Context, *Input) error { return nil }
 
 // Models returns the settings' model.
 func (s *Settings) Models() []RoleModel { return []RoleModel{{Model: &s.Model}} }

@@ -80,7 +80,7 @@ func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags
 		return err
 	}
 	view := loop.View{Limits: limits}
-	if view.Guard, err = a.host().Guard(ctx, l, in.Root); err != nil {
+	if view.Guard, err = in.Guard(ctx); err != nil {
 		return err
 	}
 	a.conceal(view.Guard)

@@ -11,6 +11,7 @@ import (
 	"hone/harness"
 	"hone/loop"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // loopCommand returns the command of a loop.
@@ -83,7 +84,7 @@ func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.I
 	if limits, err = spent.remaining(limits); err != nil {
 		return err
 	}
-	if err := l.Ready(in); err != nil {
+	if err := l.Ready(ctx, in); err != nil {
 		return err
 	}
 	file := in.File
@@ -132,6 +133,7 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 	}
 	in.Getenv = a.env
 	in.Resolve = func(f loop.Flags) (loop.Settings, error) { return a.host().Resolve(k, in.Root, f, in.File) }
+	in.Guard = func(ctx context.Context) (*secret.Guard, error) { return a.host().Guard(ctx, l, in.Root) }
 	return in, nil
 }
 

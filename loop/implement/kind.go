@@ -225,7 +225,7 @@ func programs(root string) ([]string, error) {
 
 // Ready returns an error if there is neither a build nor a check, or if the loop's
 // own files cannot be written.
-func (v *invocation) Ready(in *loop.Input) error {
+func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 	if !v.HasBuild && v.Check == "" {
 		return loop.Usage("nothing decides whether the result is right: there is neither build.sh nor --check",
 			`hone init implement, or: hone implement --check "make test"`)

@@ -144,7 +144,7 @@ func scope(root, dir string, args []string) (string, error) {
 
 // Ready returns an error if the starter's specification was not edited. It notes that
 // "auto" does not apply to the checker.
-func (v *invocation) Ready(in *loop.Input) error {
+func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 	const example = "specs/example.md"
 	if text, _, err := in.Tree.Read(example); err == nil {
 		if err := loop.Edited(example, string(text), starters, "starters/"+example); err != nil {

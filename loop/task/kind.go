@@ -184,7 +184,7 @@ func (v *invocation) resolveModels(in *loop.Input) (err error) {
 
 // Ready returns an error if an agent executes and there is no model for the reviewer,
 // or if the loop's own files cannot be written.
-func (v *invocation) Ready(in *loop.Input) error {
+func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 	if v.Model.Agent != nil && v.Reviewer.Name == "" {
 		return loop.Usage(v.Model.Name+" is a command-line agent, which cannot review as well: the reviewer writes with a tool of hone's", reviewerHint)
 	}
