@@ -21,6 +21,9 @@ import (
 // is a [*Stop], because a recorded answer is never given to a different
 // question. If do fails nothing is recorded; an outcome that must be remembered
 // is a value, not an error.
+//
+// A text in the result is a string, never a []byte: [Run.Redact] replaces a key in
+// its JSON form, and base64 with a replaced part cannot be decoded.
 func Step[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error)) (T, error) {
 	return step(ctx, r, look(name, input, do))
 }

@@ -55,6 +55,25 @@ func AbsPath(from, path string) (string, error) {
 	return filepath.Join(from, path), nil
 }
 
+// Below returns a path that the user named, relative to Root, with slashes and with
+// links followed; "." is Root itself. A relative path starts at Dir. ok is false if the
+// path is outside of Root. The error says that nothing is there, or that it cannot be
+// reached.
+func (in *Input) Below(name string) (rel string, ok bool, err error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(in.Dir, name)
+	}
+	real, err := filepath.EvalSymlinks(name)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	rel, err = filepath.Rel(in.Root, real)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel), nil
+}
+
 // Files returns the embedded files below a directory, with the paths at which they
 // are written. The prefix "dot-" of a name stands for a dot, because embedding omits
 // dot files.

@@ -147,7 +147,7 @@ type Input struct {
 	Kind    Kind
 	Root    string   // the workspace, absolute
 	Dir     string   // the directory as the user named it
-	Args    []string // the command's arguments
+	Args    []string // the command's arguments, which [Kind.Args] accepted; see [Input.Below]
 	Flags   Flags    // the shared ones; a loop may change them before it calls Settings
 	Changed func(flag string) bool
 	Getenv  func(variable string) string

@@ -96,7 +96,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, loop.Usage(err.Error(), "nothing was sent or written")
 	}
 	v.System, v.Checker, v.NeedApproval, v.NotSent = System, bork.Checker, bork.Approve, bork.NotSent
-	if v.Scope, err = scope(in.Root, in.Dir, in.Args); err != nil {
+	if v.Scope, err = scope(in); err != nil {
 		return l, err
 	}
 	v.Settings, err = in.Settings()
@@ -117,29 +117,21 @@ func programs(root string) ([]string, error) {
 }
 
 // scope returns SOURCE_DIR relative to the root; empty if it is the root.
-func scope(root, dir string, args []string) (string, error) {
-	if len(args) == 0 {
+func scope(in *loop.Input) (string, error) {
+	if len(in.Args) == 0 {
 		return "", nil
 	}
-	at := args[0]
-	if !filepath.IsAbs(at) {
-		at = filepath.Join(dir, at)
-	}
-	real, err := filepath.EvalSymlinks(at)
-	if err == nil {
-		real, err = filepath.Abs(real)
-	}
-	if info, statErr := os.Stat(real); err != nil || statErr != nil || !info.IsDir() {
-		return "", loop.Usage(fmt.Sprintf("SOURCE_DIR %s is not a directory", args[0]), "hone reconcile src")
-	}
-	rel, err := filepath.Rel(root, real)
-	if err != nil || !filepath.IsLocal(rel) {
-		return "", loop.Usage(fmt.Sprintf("SOURCE_DIR %s is not in the repository %s", args[0], root), "name the repository with --dir")
-	}
-	if rel == "." {
+	rel, ok, err := in.Below(in.Args[0])
+	info, statErr := os.Stat(filepath.Join(in.Root, rel))
+	switch {
+	case err != nil || statErr != nil || !info.IsDir():
+		return "", loop.Usage(fmt.Sprintf("SOURCE_DIR %s is not a directory", in.Args[0]), "hone reconcile src")
+	case !ok:
+		return "", loop.Usage(fmt.Sprintf("SOURCE_DIR %s is not in the repository %s", in.Args[0], in.Root), "name the repository with --dir")
+	case rel == ".":
 		return "", nil
 	}
-	return filepath.ToSlash(rel), nil
+	return rel, nil
 }
 
 // Ready returns an error if the starter's specification was not edited. It notes that

@@ -155,7 +155,7 @@ func argument(in *loop.Input) (file, text string, err error) {
 	case err == nil && info.IsDir():
 		return "", "", loop.Usage(fmt.Sprintf("%s is a directory", arg), "name a task file, or describe the task in words")
 	case err == nil:
-		file, err = below(in.Root, arg)
+		file, err = below(in, arg)
 		return file, "", err
 	case filepath.Ext(arg) != ".toml":
 		return "", arg, nil
@@ -165,18 +165,19 @@ func argument(in *loop.Input) (file, text string, err error) {
 	return "", "", loop.Usage(fmt.Sprintf("task file: %v", err), "name a file that can be read")
 }
 
-// below returns a file's path relative to a root, with slashes.
-func below(root, file string) (string, error) {
-	real, err := filepath.EvalSymlinks(file)
-	if err == nil {
-		real, err = filepath.Abs(real)
+// below returns a task file's path relative to the root. The file is relative to the
+// current directory (ruling S10).
+func below(in *loop.Input, file string) (string, error) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
 	}
+	rel, ok, err := in.Below(abs)
 	if err != nil {
 		return "", loop.Usage(fmt.Sprintf("task file: %v", err), "name a file that can be read")
 	}
-	rel, err := filepath.Rel(root, real)
-	if err != nil || !filepath.IsLocal(rel) {
-		return "", loop.Usage(fmt.Sprintf("the task file %s is not in the workspace %s", real, root), "copy it there, or name its directory with --workdir")
+	if !ok {
+		return "", loop.Usage(fmt.Sprintf("the task file %s is not in the workspace %s", filepath.Join(in.Root, rel), in.Root), "copy it there, or name its directory with --workdir")
 	}
-	return filepath.ToSlash(rel), nil
+	return rel, nil
 }
