@@ -138,8 +138,11 @@ func splitModel(model string) (Provider, string, error) {
 	p, name, ok := strings.Cut(model, "/")
 	known := Providers()
 	i := slices.IndexFunc(known, func(k Provider) bool { return k.Name == p })
-	if ok && i >= 0 && name != "" {
+	switch {
+	case ok && i >= 0 && name != "":
 		return known[i], name, nil
+	case i >= 0:
+		return Provider{}, "", loop.Usage(fmt.Sprintf("model %q names a provider, but no model of it", model), "--model "+p+"/"+cmp.Or(known[i].Standard, "NAME"))
 	}
 	names := ListedProviders()
 	if meant := meantModel(model, p, names); meant != "" {
