@@ -63,8 +63,8 @@ type Kind struct {
 	New func() Loop
 	// Preview describes the command that prints the first prompt; see [Previewer].
 	Preview Preview
-	// Starters returns the files that a user of the loop starts from; nil if there are
-	// none.
+	// Starters returns the files that a user of the loop starts from. Nil means that
+	// there are none, which "hone init NAME" then says.
 	Starters func() Starters
 }
 

@@ -30,14 +30,18 @@ until you uncomment them. If .config/hone.toml already exists, init prints the l
 		},
 	}
 	for _, k := range kinds() {
-		if k.Starters != nil {
-			c.AddCommand(a.initLoopCommand(k, k.Starters()))
-		}
+		c.AddCommand(a.initLoopCommand(k))
 	}
 	return c
 }
 
-func (a *app) initLoopCommand(k loop.Kind, starters loop.Starters) *cobra.Command {
+func (a *app) initLoopCommand(k loop.Kind) *cobra.Command {
+	if k.Starters == nil {
+		return &cobra.Command{Use: k.Name, Hidden: true, RunE: func(*cobra.Command, []string) error {
+			return usage(k.Name+" needs no starter files", "hone help "+k.Name)
+		}}
+	}
+	starters := k.Starters()
 	var dir string
 	c := &cobra.Command{
 		Use: k.Name, Short: starters.Short, Long: starters.Long, Args: cobra.NoArgs,

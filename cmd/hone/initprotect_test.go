@@ -166,3 +166,11 @@ func TestInitOwnConfig(t *testing.T) {
 		}
 	}
 }
+
+// A loop without starter files says so. Its command of init is not listed.
+func TestInitWithoutStarters(t *testing.T) {
+	c := (&app{}).initLoopCommand(loop.Kind{Name: "bare"})
+	if err := c.RunE(c, nil); err == nil || err.Error() != "bare needs no starter files" || !c.Hidden {
+		t.Errorf("%v, hidden: %v", err, c.Hidden)
+	}
+}
