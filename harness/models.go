@@ -29,6 +29,8 @@ type Provider struct {
 	Base     string   // variable of the address; empty if there is none
 	Address  string   // default address; empty means that of the model's package
 	Standard string   // default model; empty if there is none
+	Argument string   // what the help has after the slash; empty means NAME
+	About    string   // what the help adds to the keys, in lines of up to 80 bytes; empty means nothing
 	Unlisted bool     // the help does not list it
 	Families []Family // what is known of its models, the special prefixes before the general ones
 
@@ -67,6 +69,8 @@ func Providers() []Provider {
 		{Name: "openai", Keys: []string{"OPENAI_API_KEY"}, Base: "OPENAI_BASE_URL", Standard: "gpt-5.4",
 			Families: []Family{{"gpt-5", 400_000, 128_000}, {"gpt-4.1", 1_047_576, 32_768}, {"gpt-4o", 128_000, 16_384},
 				{"o3", 200_000, 100_000}, {"o4", 200_000, 100_000}},
+			About: "with --base-url any server that speaks the same protocol, such\n" +
+				"as vLLM, llama.cpp, LM Studio or OpenRouter, which may need no key",
 			open: openOpenAI, keyOptional: true},
 		{Name: "anthropic", Keys: []string{"ANTHROPIC_API_KEY"}, Base: "ANTHROPIC_BASE_URL", Standard: "claude-sonnet-5",
 			Families: []Family{{"claude-opus-4-0", 200_000, 32_000}, {"claude-opus-4-1", 200_000, 32_000}, {"claude-", 200_000, 64_000}},
@@ -74,7 +78,7 @@ func Providers() []Provider {
 				return anthropic.New(anthropic.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
 			}},
 		{Name: "ollama", Base: "OLLAMA_HOST", Address: "http://127.0.0.1:11434/v1", open: openChat, hostOnly: true},
-		{Name: "script", open: openScript},
+		{Name: "script", Argument: "FILE", About: "replies that are written in a file, for tests and demonstrations", open: openScript},
 		{Name: agentProvider, Unlisted: true, open: openAgent},
 		// CodeScribe's name of a server with OpenAI's wire format and variables of its own.
 		{Name: "oaic", Keys: []string{"OPENAI_COMP_APIKEY"}, Base: "OPENAI_COMP_BASEURL", Unlisted: true, open: openChat, ownAddress: true},
@@ -121,6 +125,9 @@ func (p Provider) Key(getenv func(string) string) (value, variable string) {
 	return "", p.Keys[0]
 }
 
+// Form returns how the help writes a model of the provider, such as gemini/NAME.
+func (p Provider) Form() string { return p.Name + "/" + cmp.Or(p.Argument, "NAME") }
+
 // ListedProviders returns the names of the providers that the help lists.
 func ListedProviders() []string {
 	var names []string
@@ -142,7 +149,7 @@ func splitModel(model string) (Provider, string, error) {
 	case ok && i >= 0 && name != "":
 		return known[i], name, nil
 	case i >= 0:
-		return Provider{}, "", loop.Usage(fmt.Sprintf("model %q names a provider, but no model of it", model), "--model "+p+"/"+cmp.Or(known[i].Standard, "NAME"))
+		return Provider{}, "", loop.Usage(fmt.Sprintf("model %q names a provider, but no model of it", model), "--model "+p+"/"+cmp.Or(known[i].Standard, known[i].Argument, "NAME"))
 	}
 	names := ListedProviders()
 	if meant := meantModel(model, p, names); meant != "" {

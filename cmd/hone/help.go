@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"hone/harness"
 	"hone/internal/near"
 )
 
@@ -58,6 +60,7 @@ func (a *app) groupCommands(root *cobra.Command) {
 // topics returns the help topics that are no commands.
 func topics() []*cobra.Command {
 	var list []*cobra.Command
+	fill := strings.NewReplacer("{{providers}}", providerLines(), "{{variables}}", variableLines())
 	for _, t := range []struct{ name, short, file string }{
 		{"config", "every setting of .config/hone.toml", "config.toml"},
 		{"environment", "the environment variables that hone reads", "environment.txt"},
@@ -68,9 +71,47 @@ func topics() []*cobra.Command {
 		if err != nil {
 			panic(err) // it is part of the program
 		}
-		list = append(list, &cobra.Command{Use: t.name, Short: t.short, Long: string(text)})
+		list = append(list, &cobra.Command{Use: t.name, Short: t.short, Long: fill.Replace(string(text))})
 	}
 	return list
+}
+
+// providerLines returns a line for each provider: how its models are written, and what
+// they need.
+func providerLines() string {
+	var b strings.Builder
+	for _, p := range harness.Providers() {
+		about := p.About
+		switch needs := "needs " + strings.Join(p.Keys, " or "); {
+		case p.Unlisted:
+			continue
+		case len(p.Keys) == 0:
+			about = cmp.Or(about, "needs no key")
+		case about != "":
+			about = needs + "; " + about
+		default:
+			about = needs
+		}
+		fmt.Fprintf(&b, "  %-15s  %s\n", p.Form(), strings.ReplaceAll(about, "\n", "\n"+strings.Repeat(" ", 19)))
+	}
+	return b.String()
+}
+
+// variableLines returns a line for the keys of each provider, and one for its address.
+func variableLines() string {
+	var b strings.Builder
+	for _, p := range harness.Providers() {
+		if p.Unlisted {
+			continue
+		}
+		if len(p.Keys) > 0 {
+			fmt.Fprintf(&b, "  %-32s  key for %s\n", strings.Join(p.Keys, ", "), p.Form())
+		}
+		if p.Base != "" {
+			fmt.Fprintf(&b, "  %-32s  endpoint for %s\n", p.Base, p.Form())
+		}
+	}
+	return b.String()
 }
 
 // requireShell makes completion without the name of a shell a usage error.
