@@ -32,8 +32,10 @@ type Session interface {
 	// NewRun returns the run, which reviews changes by the rules. It must be called
 	// once.
 	NewRun(rules workspace.Rules) *hone.Run
-	// Role returns a role with the settings' model and the tools of Toolset{}.
-	// This method and those below must be called after NewRun.
+	// Role returns a role with the settings' model and the tools of Toolset{}, for a
+	// loop with one conversation. A loop with several models, or with a preview of its
+	// role, makes roles with [Model.Role] and calls SetModel. [hone.Run.Ask] offers no
+	// tools. This method and those below must be called after NewRun.
 	Role(name, system string) hone.Role
 	// SetModel sets a role's model. A command-line agent works behind the walls w,
 	// which may be nil for any other model.
@@ -41,11 +43,13 @@ type Session interface {
 	// Tools returns the tools of a role.
 	Tools(t Toolset) ([]tool.Tool, error)
 	// RoleTree returns the tree that the tools of a Toolset read: its Dir, without
-	// what is Closed. A loop builds its own tools of the role on this tree, so that they
-	// read no more than the others. The session closes it.
+	// what is Closed. A loop builds its own tools of the role on the tree of the Toolset
+	// that it gives to Tools, so that they read no more than the others. The session
+	// closes it.
 	RoleTree(t Toolset) (*workspace.Tree, error)
-	// Walls plans walls. They are built when a round begins or a command needs them,
-	// and removed when the session ends.
+	// Walls plans walls. They are built when the first round begins, or when a command
+	// needs them, such as a check before that round. They are removed when the session
+	// ends.
 	Walls(p WallPlan) Walls
 	// Command returns a check that runs a command line in the workspace, behind
 	// the session's own walls, and passes if it exits 0.
@@ -109,8 +113,8 @@ type WallPlan struct {
 	// After are walls that are built before these; these are of the same kind. Nil means
 	// that the settings decide.
 	After Walls
-	// Later builds the walls when their first command runs, instead of when a round
-	// begins.
+	// Later builds the walls only when their first command runs. It serves a loop that
+	// may have none, such as one whose check is Go code.
 	Later bool
 
 	Net         *bool    // allow the network; nil means that the settings decide

@@ -67,6 +67,7 @@ func summarize(loop int, talk hone.Conversation, check string) LoopSummary {
 	return s
 }
 
+// add adds a call. A successful call of a tool that is not listed above adds nothing.
 func (s *LoopSummary) add(c hone.Called) {
 	subject := subjectOf(c.Args)
 	call := fmt.Sprintf("%s(%s)", line(c.Name, 40), line(subject, 200))

@@ -251,8 +251,9 @@ func (v *invocation) walls(s loop.Session) (agent, commands, review loop.Walls) 
 	return agent, commands, s.Walls(plan)
 }
 
-// tools returns a function that builds the tools of the two agents. The reviewer's
-// commands run behind walls of their own; the loop adds its write.
+// tools returns a function that builds the tools of the two agents, all but the
+// reviewer's write, which the round adds. The reviewer's commands run behind walls of
+// their own.
 func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(programs []string) (execute, review []tool.Tool), error) {
 	set := loop.Toolset{Closed: artifactsHome, Why: artifactsHome + " contains hone's own records and is closed; your instructions state what happened so far"}
 	execution, inspection := set, set

@@ -54,7 +54,7 @@ type Loop struct {
 	// Tools returns the tools of the two agents. allow lists the programs that the task
 	// file adds to those that commands may run. Tools is called before each session. It
 	// must depend only on allow, and must not give the reviewer a tool named "write":
-	// the loop adds that one.
+	// the loop adds that one. In a run it is invocation.tools.
 	Tools func(allow []string) (execute, review []tool.Tool)
 	// NoBash means that Tools has no tool that runs commands.
 	NoBash bool

@@ -62,6 +62,11 @@ const (
 // Conformance tests the behavior that every provider must have, against a
 // server that speaks its protocol. The package's own tests contain a small
 // provider, its wire and what it lacks: see wire_test.go.
+//
+// A provider without HTTP, such as model/script, cannot be tested by it. Its own
+// test shows that it reports its usage, without which the budget counts all that
+// a reply could have cost, that it calls Request.Stream at least once, and that
+// it returns the context's error.
 func Conformance(t *testing.T, p Provider) {
 	groups := []struct {
 		name  string
