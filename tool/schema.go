@@ -24,6 +24,9 @@ import (
 // of t: ReadOnly, RunsCommands, MaxRepeats and MaxText. Define panics if the schema
 // is invalid.
 //
+// hone shows a call by its arguments named command, pattern, path, query and url, and
+// otherwise by their JSON.
+//
 // If do returns a [*CallError], the model receives its text; any other error stops
 // the run.
 //

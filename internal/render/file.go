@@ -30,7 +30,7 @@ type File struct {
 	Content []byte `json:"-"` // nil if omitted
 }
 
-// Reader reads files for models.
+// Reader reads files of a manifest, such as that of hone.Run.Manifest, for models.
 type Reader struct {
 	Tree *workspace.Tree
 	// Guard finds secrets; nil finds none.
