@@ -28,7 +28,7 @@ RACE = $(shell command -v cc >/dev/null 2>&1 && echo -race)
 # Prints the packages of unit: those that race does not test completely, or all if there is no race detector.
 UNIT = $(if $(RACE),./.ci/plain,echo ./...)
 
-.PHONY: help build share install uninstall demo test test-all bench release-check changelog needs format vet cross static tidy unit race fuzz clean
+.PHONY: help build share docs install uninstall demo test test-all bench release-check changelog needs format vet cross static tidy unit race fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 16
@@ -45,6 +45,9 @@ share: build ## write the man pages and completions to bin/share
 	bin/hone completion bash >bin/share/bash-completion/completions/hone
 	bin/hone completion zsh >bin/share/zsh/site-functions/_hone
 	bin/hone completion fish >bin/share/fish/vendor_completions.d/hone.fish
+
+docs: ## write docs/configuration.md from the program
+	$(PLAIN) $(GO) test ./cmd/hone -run 'TestConfigurationPage$$' -update
 
 install: share ## install hone, its man pages and completions below DESTDIR and PREFIX
 	install -d '$(DESTDIR)$(PREFIX)/bin'

@@ -25,7 +25,7 @@ func topicText(t *testing.T, name string) string {
 }
 
 // TestHelpConfig holds that the topic config is a valid configuration, and that it has
-// every key but those of agents, which docs/agents.md explains.
+// every key with its default, but those of agents, which docs/agents.md explains.
 func TestHelpConfig(t *testing.T) {
 	text := topicText(t, "config")
 	root := t.TempDir()
@@ -63,8 +63,9 @@ func missing(t *testing.T, text, table string, of reflect.Type) {
 		default:
 			_, section, ok := strings.Cut(text, "\n["+table)
 			section, _, _ = strings.Cut(section, "\n[")
-			if !ok || !strings.Contains(section, "\n"+key+" = ") {
-				t.Errorf("hone help config does not have %s in [%s]", key, table)
+			_, line, found := strings.Cut(section, "\n"+key+" = ")
+			if line, _, _ = strings.Cut(line, "\n"); !ok || !found || !strings.Contains(line, "default") {
+				t.Errorf("hone help config does not have %s in [%s] with its default", key, table)
 			}
 		}
 	}

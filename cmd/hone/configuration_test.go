@@ -1,0 +1,141 @@
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"hone/internal/config"
+)
+
+var update = flag.Bool("update", false, "write docs/configuration.md")
+
+// TestConfigurationPage checks that docs/configuration.md is what the program says: its
+// help topics, flags and settings. With -update it writes the page.
+func TestConfigurationPage(t *testing.T) {
+	const path = "../../docs/configuration.md"
+	page, err := template.New("configuration.md.tmpl").Funcs(template.FuncMap{
+		"topic":     func(name string) string { return topicText(t, name) },
+		"opens":     settingsThatOpen,
+		"loopFlags": loopFlagRows,
+	}).ParseFiles("testdata/configuration.md.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	if err := page.Execute(&want, nil); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(want.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := gocmp.Diff(want.String(), string(got)); d != "" {
+		t.Errorf("docs/configuration.md is not up to date; run make docs:\n%s", d)
+	}
+}
+
+// opening is what settings of a section open.
+type opening struct{ section, text string }
+
+// settingsThatOpen returns the rows of the settings that need trust, from their tags.
+func settingsThatOpen() string {
+	tables := sections()
+	tables[""] = &config.File{}
+	settings := map[opening][]string{}
+	for name, table := range tables {
+		collectOpenings(settings, name, reflect.TypeOf(table).Elem(), "")
+	}
+	var rows []string
+	for o, keys := range settings {
+		rows = append(rows, fmt.Sprintf("| `[%s]` | `%s` | %s |\n", o.section, strings.Join(keys, "`, `"), cell(o.text)))
+	}
+	slices.Sort(rows)
+	return strings.Join(rows, "")
+}
+
+// collectOpenings adds the settings of a section, and of those in it. Around is the tag of
+// the section itself.
+func collectOpenings(settings map[opening][]string, section string, of reflect.Type, around string) {
+	for f := range of.Fields() {
+		key, kind := f.Tag.Get("toml"), f.Type
+		text := cmp.Or(f.Tag.Get("opens"), around)
+		if kind.Kind() == reflect.Map {
+			key, kind = key+".NAME", kind.Elem()
+		}
+		switch {
+		case f.Anonymous:
+			collectOpenings(settings, section, kind, around)
+		case kind.Kind() == reflect.Struct:
+			collectOpenings(settings, strings.TrimPrefix(section+"."+key, "."), kind, text)
+		case key != "" && key != "-" && text != "-" && text != "program":
+			settings[opening{section, text}] = append(settings[opening{section, text}], key)
+		}
+	}
+}
+
+// loopFlagRows returns the rows of the loops' flags. Loops whose flags mean the same share
+// a row.
+func loopFlagRows() string {
+	type row struct{ flag, meaning string }
+	loops := map[row][]string{}
+	for _, c := range (&app{}).groups()[0].commands {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if r := (row{flagName(f), flagMeaning(f)}); !f.Hidden {
+				loops[r] = append(loops[r], c.Name())
+			}
+		})
+	}
+	var rows []string
+	for r, of := range loops {
+		text := strings.Join(of, ", ")
+		if len(of) == len(kinds()) {
+			text = "all"
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", r.flag, text, r.meaning))
+	}
+	slices.SortFunc(rows, func(a, b string) int { return strings.Compare(longName(a), longName(b)) })
+	return strings.Join(rows, "")
+}
+
+// longName returns the part of a row that begins with the long name of its flag.
+func longName(row string) string {
+	_, name, _ := strings.Cut(row, "--")
+	return name
+}
+
+// flagName returns a flag as the help prints it.
+func flagName(f *pflag.Flag) string {
+	name := "--" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", " + name
+	}
+	value, _ := pflag.UnquoteUsage(f)
+	return strings.TrimSpace(name + " " + value)
+}
+
+// flagMeaning returns a flag's usage with its default, unless it is the zero value.
+func flagMeaning(f *pflag.Flag) string {
+	_, usage := pflag.UnquoteUsage(f)
+	if !slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
+		usage += fmt.Sprintf(" (default %s)", f.DefValue)
+	}
+	return cell(usage)
+}
+
+// cell returns a text for a cell of a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
