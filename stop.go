@@ -283,7 +283,7 @@ func questionsText(open []Question) string {
 	for _, q := range open {
 		paths = append(paths, q.Path)
 	}
-	return fmt.Sprintf("%s open: %s", plural(len(paths), "question is", "questions are"), listed(paths))
+	return fmt.Sprintf("%s: %s", plural(len(paths), "question is open", "questions are open"), listed(paths))
 }
 
 // listed names the first paths of a list.
