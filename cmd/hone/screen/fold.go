@@ -10,6 +10,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
+	"hone/internal/lazyregexp"
 	"hone/internal/render"
 )
 
@@ -104,7 +105,7 @@ func (s *Screen) endRound(mark, verdict string) {
 	}
 	took := time.Duration(r.last-r.since) * time.Millisecond
 	figures := s.o.Colour.Dim(fmt.Sprintf("%5s %5s", render.Duration(took), render.Short(r.tokens)))
-	verdict = render.Line(verdict)
+	verdict = strings.ReplaceAll(render.Line(verdict), "\t", " ")
 	s.endLine()
 	if columns < wideColumns {
 		files := s.filesText(r.changes, columns-26)
@@ -138,21 +139,31 @@ func gist(findings []check.Finding) string {
 	return text
 }
 
-// tellingLine returns the first line of a text, or of the output in it, that names an
-// error. If there is none it returns the last line of an output, or else the first.
+// tellingLine returns the first line of a text, or of the output in it, that says what is
+// wrong: one that names an error, or else one that begins with a position, as a failed
+// test of Go prints it, or else a heading. If there is none it returns the last line of
+// an output, or else the first line.
 func tellingLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	output := slices.IndexFunc(lines, headsOutput)
 	if output < 0 || output == len(lines)-1 {
 		return strings.TrimSpace(lines[0])
 	}
-	for _, l := range lines[output+1:] {
-		if namesError(l) {
-			return strings.TrimSpace(l)
+	lines = lines[output+1:]
+	for _, tells := range []func(string) bool{namesError, position.MatchString, headsFailure.MatchString} {
+		if i := slices.IndexFunc(lines, tells); i >= 0 {
+			return strings.TrimSpace(lines[i])
 		}
 	}
 	return strings.TrimSpace(lines[len(lines)-1])
 }
+
+var (
+	position = lazyregexp.New(`^\s*[^\s:]+\.[A-Za-z]+:[0-9]+: `)
+	// headsFailure matches the lines of go test, pytest and cargo test that say only that
+	// something failed.
+	headsFailure = lazyregexp.New(`^\s*(--- FAIL|FAIL\b|={3,} |_{3,} |failures:|test .* FAILED$)`)
+)
 
 // headsOutput reports whether the output of a program follows a line, as checks and
 // builds write it.
@@ -161,6 +172,9 @@ func headsOutput(line string) bool {
 }
 
 func namesError(line string) bool {
+	if headsFailure.MatchString(line) {
+		return false
+	}
 	line = strings.ToLower(line)
 	for _, word := range []string{"error", "undefined", "panic:", "assert", "fail", "expected", "exception", "cannot "} {
 		if strings.Contains(line, word) {

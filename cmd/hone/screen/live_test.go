@@ -112,10 +112,15 @@ func TestRoundsFold(t *testing.T) {
 func TestVerdictOfARound(t *testing.T) {
 	for text, want := range map[string]string{
 		output: "./main.go:25:3: undefined: json",
-		"STDOUT:\ncompiling\nSTDERR:\nld: ERROR 5\nbuild.sh: exit status 1\n":        "ld: ERROR 5",
-		"STDOUT:\none\nSTDERR:\ntwo\nbuild.sh: exit status 1\n":                      "build.sh: exit status 1",
-		"The check command failed: exit status 1.\n\n    x\n\nIts output: (empty)\n": "The check command failed: exit status 1.",
-		"The title must become x\nerror in line 2":                                   "The title must become x",
+		"STDOUT:\ncompiling\nSTDERR:\nld: ERROR 5\nbuild.sh: exit status 1\n":                                         "ld: ERROR 5",
+		"STDOUT:\none\nSTDERR:\ntwo\nbuild.sh: exit status 1\n":                                                       "build.sh: exit status 1",
+		"The check command failed: exit status 1.\n\n    x\n\nIts output: (empty)\n":                                  "The check command failed: exit status 1.",
+		"Its output:\n--- FAIL: TestFour (0.00s)\n    roman_test.go:7: 4 is IIII, want IV\nFAIL\nFAIL\troman\t0.001s": "roman_test.go:7: 4 is IIII, want IV",
+		"Its output:\n--- FAIL: TestFour (0.00s)\npanic: no IV\nFAIL\troman\t0.001s":                                  "panic: no IV",
+		"Its output:\ntest four ... FAILED\nfailures:\n\nassertion `left == right` failed":                            "assertion `left == right` failed",
+		"Its output:\n=== FAILURES ===\n___ test_four ___\nE   assert 'IIII' == 'IV'":                                 "E   assert 'IIII' == 'IV'",
+		"Its output:\nok\nFAIL\troman [setup]\nexit status 1":                                                         "FAIL roman [setup]",
+		"The title must become x\nerror in line 2":                                                                    "The title must become x",
 	} {
 		failed := []check.Finding{{Source: "check", Text: text}}
 		got := live(t, screen.Options{}, askedModel(1), decided(1, hone.State{Decision: hone.GoOn, Findings: failed, Checked: failed}))
