@@ -10,7 +10,7 @@ PREFIX      ?= /usr/local
 DESTDIR     ?=
 
 # The modules in directories below this one. ./... does not include them.
-NESTED := examples/fixlint model/gemini/genaitest
+NESTED := examples/fixlint model/gemini/genaitest docs/picture
 
 # TEMPORARY keeps temporary files in memory. SHORT lets race skip slow tests. test-all clears both, lets unit run
 # all packages, and fuzzes longer.
@@ -28,7 +28,7 @@ RACE = $(shell command -v cc >/dev/null 2>&1 && echo -race)
 # Prints the packages of unit: those that race does not test completely, or all if there is no race detector.
 UNIT = $(if $(RACE),./.ci/plain,echo ./...)
 
-.PHONY: help build share docs install uninstall demo test test-all bench release-check changelog needs format vet cross static tidy unit race fuzz clean
+.PHONY: help build share docs install uninstall demo picture test test-all bench release-check changelog needs format vet cross static tidy unit race fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 16
@@ -63,6 +63,9 @@ uninstall: share ## remove what install has installed
 
 demo: build ## run the main job end to end, offline, in seconds
 	bin/hone demo
+
+picture: build ## record docs/hone.svg, the moving picture in README.md
+	CGO_ENABLED=0 $(GO) -C docs/picture run -trimpath . "$(CURDIR)/bin/hone" ../hone.svg
 
 test: needs format vet static tidy cross unit race fuzz demo ## run everything that CI runs; install what the tests need
 	@echo "all tests passed"
