@@ -2,8 +2,8 @@ package hone
 
 import "hone/model"
 
-// Price is what a model's tokens cost, in USD per million. The user sets it:
-// hone knows no prices by itself, because a wrong one is worse than none.
+// Price is what a model's tokens cost, in USD per million. It is the same for every
+// length of a prompt.
 type Price struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`

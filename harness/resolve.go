@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 
-	"hone"
 	"hone/internal/config"
 	"hone/loop"
 	"hone/model"
@@ -57,9 +56,7 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 		return m, err
 	}
 	fillLimits(&m)
-	if p, ok := file.Prices[m.PricedAs()]; ok {
-		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
-	}
+	h.setPrice(&m, file.Prices)
 	return m, nil
 }
 

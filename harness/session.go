@@ -117,6 +117,9 @@ func (h Host) Resume(ctx context.Context, r *runs.Recorded, k loop.Kind, limits 
 		return nil, err
 	}
 	s.Workspace, s.journal, s.limits = r.Workspace, r.Journal, limits
+	for _, asked := range s.loop.Models() {
+		h.dropListPrice(asked.Model)
+	}
 	return s, s.openModels(ctx, k)
 }
 

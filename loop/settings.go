@@ -125,8 +125,11 @@ type Model struct {
 	Idle      time.Duration   `json:"idle_ns,omitempty"`
 	Total     time.Duration   `json:"total_ns,omitempty"`
 	Attempts  int             `json:"attempts,omitempty"` // 0 means the engine's default
-	Price     *hone.Price     `json:"price,omitempty"`
-	Agent     *Agent          `json:"agent,omitempty"` // nil if the model is not a command-line agent
+	Price     *hone.Price     `json:"price,omitempty"`    // nil if it is not known
+	Agent     *Agent          `json:"agent,omitempty"`    // nil if the model is not a command-line agent
+
+	// PriceSource is the page that Price is from; empty if it is from the configuration.
+	PriceSource string `json:"price_source,omitempty"`
 
 	login string // of BaseURL; never recorded
 }

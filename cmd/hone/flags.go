@@ -46,7 +46,7 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.Lookup("prove").NoOptDefVal = "on"
 	fs.StringVar(&f.Keep, "keep", "", "which version of the files to keep when a limit is reached: last, or best, which has the fewest findings (default last)")
 	registerLimits(c, &f.Limits, limitNotes{rounds: fmt.Sprintf(" (default %d)", k.Rounds), patience: fmt.Sprintf(" (default %d)", loop.DefaultPatience), unreadable: fmt.Sprintf(" (default %d)", loop.DefaultUnreadable),
-		tokens: " (default 5000000)", cost: "; needs [prices] in .config/hone.toml", time: " (default 4h)"})
+		tokens: " (default 5000000)", cost: "; needs the model's price: hone help models", time: " (default 4h)"})
 	f.output.register(c)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,7 +61,7 @@ func (a *app) groupCommands(root *cobra.Command) {
 // topics returns the help topics that are no commands.
 func topics() []*cobra.Command {
 	var list []*cobra.Command
-	fill := strings.NewReplacer("{{providers}}", providerLines(), "{{variables}}", variableLines())
+	fill := strings.NewReplacer("{{providers}}", providerLines(), "{{variables}}", variableLines(), "{{prices}}", priceList())
 	for _, t := range []struct{ name, short, file string }{
 		{"config", "every setting of .config/hone.toml", "config.toml"},
 		{"environment", "the environment variables that hone reads", "environment.txt"},
@@ -113,6 +114,32 @@ func variableLines() string {
 	}
 	return b.String()
 }
+
+// priceList returns the prices that hone knows, as the end of a help text.
+func priceList() string {
+	var rows, sources []string
+	var read string
+	for _, p := range harness.ListPrices() {
+		rows = append(rows, fmt.Sprintf("  %-36s%7g%8g%12g%13g\n", p.Model, p.Input, p.Output, p.CacheRead, p.CacheWrite))
+		if source := "  " + p.Source + "\n"; !slices.Contains(sources, source) {
+			sources = append(sources, source)
+		}
+		read = min(cmp.Or(read, p.Read.String()), p.Read.String())
+	}
+	return fmt.Sprintf(priceText, read, strings.Join(rows, ""), strings.Join(sources, ""))
+}
+
+// priceText is the text of a list of prices: when they were read, their rows and
+// their sources.
+const priceText = `List prices, in USD per million tokens, that hone found on the providers' own pages on %s. They
+apply only at a provider's own endpoint. A [prices."PROVIDER/NAME"] section of .config/hone.toml
+overrides them. Without a price, the cost is unknown and --max-cost is refused. Models whose price
+depends on the length of the prompt are not listed.
+
+                                        input  output  cache read  cache write
+%s
+Sources:
+%s`
 
 // requireShell makes completion without the name of a shell a usage error.
 func requireShell(root *cobra.Command) {

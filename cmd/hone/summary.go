@@ -158,7 +158,7 @@ func (s ending) cost() []string {
 	if s.end.Tokens == 0 {
 		return nil
 	}
-	return []string{render.Cost(s.end.Cost)}
+	return []string{render.Cost(s.end.Cost, s.end.Assumed > 0)}
 }
 
 // maxFiles limits how many files the summary names.

@@ -67,10 +67,10 @@ func TestSummaryOnATerminal(t *testing.T) {
 	}
 
 	stopped := hone.End{Kind: hone.KindRounds, Why: "8 of 8 rounds are used up", Rounds: 8, Tokens: 153_128, Assumed: 149_332, Next: hone.Next{Verb: hone.Resume}}
-	want = `✗ rounds: 8 of 8 rounds are used up        8 rounds · 38s · 3.8k tokens · +149k unconfirmed · $?
+	want = `✗ rounds: 8 of 8 rounds are used up        8 rounds · 38s · 3.8k tokens · +149k unconfirmed · cost unknown
   next    hone resume last
 `
-	if diff := cmp.Diff(want, onTerminalOf(endOf(t, stopped), 100)); diff != "" {
+	if diff := cmp.Diff(want, onTerminalOf(endOf(t, stopped), 120)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := onTerminalOf(endOf(t, hone.End{Kind: hone.KindInterrupted, Why: "interrupted"}), 100); got != "! interrupted        0 rounds · 38s · 0 tokens\n" {

@@ -153,11 +153,14 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// Cost formats a cost in USD; nil means that it is unknown.
-func Cost(usd *float64) string {
+// Cost formats a cost in USD; nil means that it is unknown. A bound is what may have
+// been spent at most, because no provider confirmed some of it.
+func Cost(usd *float64, bound bool) string {
 	switch {
+	case usd != nil && bound:
+		return "at most " + Cost(usd, false)
 	case usd == nil:
-		return "$?"
+		return "cost unknown"
 	case *usd > 0 && *usd < 0.995:
 		return fmt.Sprintf("$%.4f", *usd)
 	}

@@ -86,12 +86,16 @@ func TestShortFigures(t *testing.T) {
 		}
 	}
 	for usd, want := range map[float64]string{0: "$0.00", 0.0123: "$0.0123", 2.5: "$2.50"} {
-		if got := render.Cost(&usd); got != want {
+		if got := render.Cost(&usd, false); got != want {
 			t.Errorf("Cost(%v) = %q, want %q", usd, got, want)
 		}
 	}
-	if got := render.Cost(nil); got != "$?" {
+	if got := render.Cost(nil, true); got != "cost unknown" {
 		t.Errorf("an unknown cost is %q", got)
+	}
+	usd := 2.5
+	if got := render.Cost(&usd, true); got != "at most $2.50" {
+		t.Errorf("a bound is %q", got)
 	}
 }
 

@@ -158,11 +158,12 @@ func (s *Screen) totals(now time.Time) string {
 	use := s.spent.use
 	confirmed := min(use.Tokens, use.Known.Total())
 	text += " · " + render.Short(confirmed)
-	if left := use.Tokens - confirmed; left > 0 {
+	left := use.Tokens - confirmed
+	if left > 0 {
 		text += " (+" + render.Short(left) + " unconfirmed)"
 	}
 	if s.o.Tokens > 0 {
 		text += " of " + render.Short(s.o.Tokens)
 	}
-	return text + " tokens · " + render.Cost(use.Cost)
+	return text + " tokens · " + render.Cost(use.Cost, left > 0)
 }
