@@ -52,7 +52,7 @@ func (r *Run) Continue(ctx context.Context, role Role, text string) (c Conversat
 	if err != nil || last.Session == 0 {
 		return c, false, err
 	}
-	if len(t.history) == 0 { // the decision is on record
+	if len(t.history) == 0 { // the decision is already recorded
 		if _, err := t.restore(*r.lastAsked(role, r.at.Round-1), text); err != nil {
 			return c, false, err
 		}
