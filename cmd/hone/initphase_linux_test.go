@@ -172,12 +172,18 @@ func requirePrograms(t *testing.T, programs ...string) {
 	}
 }
 
-// newStarter returns a new directory with the files that init phase writes.
+// newStarter returns a new directory with the files that init phase writes. The
+// specification is edited, because phase refuses it otherwise.
 func newStarter(t *testing.T, template string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if exit, out := honeIn(t, dir, nil, "init", "phase", "--template", template); exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)
+	}
+	spec := filepath.Join(dir, "specs", "phase1.md")
+	text := readIfExists(t, dir, "specs/phase1.md")
+	if err := os.WriteFile(spec, []byte(strings.Replace(text, "An example.", "My notes.", 1)), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

@@ -254,6 +254,16 @@ func (v *invocation) complete(root string) error {
 	return nil
 }
 
+// Ready returns an error if the starter's specification was not edited.
+func (v *invocation) Ready(in *loop.Input) error {
+	const first = "specs/phase1.md"
+	text, _, err := in.Tree.Read(first)
+	if err != nil {
+		return nil // a phase that is there without the first
+	}
+	return loop.Edited(first, string(text), starters, "starters/phase/"+first)
+}
+
 // Build puts roles, walls, server and hooks together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	g, err := git.Find()

@@ -26,9 +26,9 @@ func starterFiles() loop.Starters {
 	return loop.Starters{
 		Short: "specification, project description, abl.config.sh, prompts and a Makefile",
 		Long: `init phase writes the files of a project: a specification of phase 1, a description of the project, the
-hooks in abl.config.sh, the prompts of builder and verifier, and a Makefile. You can run it without
-changing anything. It keeps files that already exist. If the root contains code, a .config/hone.toml
-offers to protect its tests, as "hone help init" describes.`,
+hooks in abl.config.sh, the prompts of builder and verifier, and a Makefile. The specification is an
+example, which hone phase refuses until you edit it. init phase keeps files that already exist. If the
+root contains code, a .config/hone.toml offers to protect its tests, as "hone help init" describes.`,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&named, "template", "", "the kind of web service: go, node or python (default: the language of src/, else go)")
 		},
