@@ -194,8 +194,16 @@ func resolveScriptPath(m *loop.Model) error {
 }
 
 // ErrNoModel means that there is no default model.
-var ErrNoModel = loop.Usage("no model was given, and no provider's key is set",
-	"set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or choose a model that needs no key: --model ollama/NAME")
+var ErrNoModel error = &noKeyError{hone.UsageError{Why: "no model was given, and no provider's key is set",
+	Hint: noModelHint}}
+
+const noModelHint = "set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or choose a model that needs no key: --model ollama/NAME"
+
+// noKeyError is the usage error that a model's key is not set.
+type noKeyError struct{ hone.UsageError }
+
+// Unwrap returns the usage error.
+func (e *noKeyError) Unwrap() error { return &e.UsageError }
 
 // HasProvider reports whether a model's name has a known provider.
 func HasProvider(model string) bool {
@@ -226,6 +234,9 @@ func (h Host) open(m loop.Model) (model.Model, error) {
 // connect opens the model of a provider. The key and the address come from the
 // environment of this process, never from a journal.
 func (h Host) connect(m loop.Model) (model.Model, error) {
+	if m.Name == "" {
+		return nil, ErrNoModel
+	}
 	p, name, err := splitModel(m.Name)
 	if err != nil {
 		return nil, err
@@ -239,8 +250,8 @@ func (h Host) connect(m loop.Model) (model.Model, error) {
 	}
 	a.key, a.variable = p.Key(h.getenv)
 	if a.key == "" && len(p.Keys) > 0 && !(p.keyOptional && a.address != "") {
-		return nil, loop.Usage(fmt.Sprintf("%s needs a key, and %s is not set", p.Name, strings.Join(p.Keys, " or ")),
-			fmt.Sprintf("export %s=…", a.variable))
+		return nil, &noKeyError{hone.UsageError{Why: fmt.Sprintf("%s needs a key, and %s is not set", p.Name, strings.Join(p.Keys, " or ")),
+			Hint: fmt.Sprintf("export %s=…", a.variable)}}
 	}
 	return p.open(a)
 }
@@ -343,8 +354,11 @@ func (s *Session) requireModels(round hone.Round) hone.Round {
 			missing = a.why
 		}
 	}
-	if missing == nil {
+	switch missing {
+	case nil:
 		return round
+	case ErrNoModel: // the run's settings have no model that a resumed run could ask
+		missing = &hone.Stop{Kind: hone.KindUsage, Why: missing.Error(), Next: hone.Next{First: noModelHint, Verb: hone.NewRun}}
 	}
 	return func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		if !r.Past().Answered() {

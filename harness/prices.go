@@ -39,7 +39,7 @@ func ListPrices() []ListPrice {
 // costs is not known.
 func (h Host) setPrice(m *loop.Model, configured map[string]config.Price) {
 	p, ok := configured[m.PricedAs()]
-	if !ok && h.ownEndpoint(*m) {
+	if !ok && h.foreignAddress(*m) == "" {
 		prices := ListPrices()
 		i := slices.IndexFunc(prices, func(p ListPrice) bool { return p.Model == m.PricedAs() })
 		if i < 0 {
@@ -55,16 +55,7 @@ func (h Host) setPrice(m *loop.Model, configured map[string]config.Price) {
 // dropListPrice removes a list price from the model of a resumed run that is now called
 // at another endpoint. The prices of the calls that were made stay recorded.
 func (h Host) dropListPrice(m *loop.Model) {
-	if m.PriceSource != "" && !h.ownEndpoint(*m) {
+	if m.PriceSource != "" && h.foreignAddress(*m) != "" {
 		m.Price, m.PriceSource = nil, ""
 	}
-}
-
-// ownEndpoint reports whether a model is called at its provider's own endpoint.
-func (h Host) ownEndpoint(m loop.Model) bool {
-	if m.Agent != nil {
-		return h.endpoint(m.Agent) == ""
-	}
-	p, _, err := splitModel(m.Name)
-	return err == nil && m.BaseURL == "" && h.getenv(p.Base) == ""
 }

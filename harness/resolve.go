@@ -42,6 +42,9 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 	}
 	if m.Name == "" {
 		name, err := defaultModel(h.getenv)
+		if err != nil && k.Modelless {
+			return m, nil
+		}
 		if err != nil {
 			return m, err
 		}
@@ -82,7 +85,7 @@ func checkCostLimit(f loop.Flags, file config.File, m loop.Model) error {
 		return loop.Usage("a cost limit was given, but hone cannot count the usage of "+m.Name+": it has no forwarder",
 			"give it wire and base-url-env in [commands."+m.Agent.Name+"], or omit --max-cost")
 	}
-	if limited && m.Price == nil {
+	if limited && m.Price == nil && m.Name != "" {
 		return loop.Usage("a cost limit was given, but the price of "+m.PricedAs()+" is unknown",
 			"add to .config/hone.toml: [prices.\""+m.PricedAs()+"\"] with input = and output =, in USD per million tokens")
 	}

@@ -81,7 +81,11 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	s := h.session(l, hone.Start{Version: h.Version, Loop: k.Name, Dir: dir, Model: l.Shared().Model.Name, Limits: limits, Settings: settings})
 	s.fresh = true
 	for _, asked := range l.Models() {
-		if s.models[asked.Model], err = h.open(*asked.Model); err != nil {
+		s.models[asked.Model], err = h.open(*asked.Model)
+		if _, noKey := errors.AsType[*noKeyError](err); noKey && k.Modelless {
+			h.Note(err.Error() + "; none is needed if the check passes")
+			s.models[asked.Model] = missingModel{err}
+		} else if err != nil {
 			return nil, err
 		}
 	}

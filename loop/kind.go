@@ -44,6 +44,9 @@ type Kind struct {
 	// Model is the default model; empty means that of the first provider whose key is
 	// set.
 	Model string
+	// Modelless means that a run may end without asking a model. Such a run starts
+	// without a key, which is missed only when a model would be asked.
+	Modelless bool
 	// Agents allows command-line agents as the loop's models.
 	Agents bool
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -134,7 +135,7 @@ func modelNames(start hone.Start) []string {
 	if _, name := second(start); name != "" {
 		return []string{start.Model, name}
 	}
-	return []string{start.Model}
+	return []string{cmp.Or(start.Model, "no model")}
 }
 
 func (a *app) showJSON(past *history.Past, round int) error {
