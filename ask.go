@@ -192,7 +192,7 @@ func (r *Run) retryStop(role Role, fault *model.Error, attempts int) error {
 	case fault.Kind == model.TooLong:
 		return &ContextError{Limit: role.Context, Says: r.cleanText(fault.Message)}
 	case fault.RetryAfter > maxWait:
-		stop.Next = resumeAfter(fmt.Sprintf("wait %s, as the provider asks", fault.RetryAfter))
+		stop.Next = resumeAfter(fmt.Sprintf("wait %s, as the provider asks", typed(fault.RetryAfter)))
 	case attempts > 1:
 		stop.Why += fmt.Sprintf(" (%d attempts)", attempts)
 	}

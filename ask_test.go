@@ -184,7 +184,7 @@ func TestFault(t *testing.T) {
 		{"a later prompt that is too long", &model.Error{Kind: model.TooLong, Message: "too many tokens"}, 1,
 			hone.KindContext, []string{"too many tokens"}},
 		{"more patience than there is", &model.Error{Kind: model.RateLimited, Message: "come back", RetryAfter: 2 * time.Hour}, 0,
-			hone.KindFailed, []string{"2h0m0s", "Verb:resume"}},
+			hone.KindFailed, []string{"2h,", "Verb:resume"}},
 		{"an error of another kind", errors.New("a defect"), 0,
 			hone.KindFailed, []string{"a defect"}},
 	} {

@@ -145,9 +145,9 @@ func TestUnusableReplies(t *testing.T) {
 		notices []string
 	}{
 		"three in a row":     {[]bool{true, true, true}, 3, 5, hone.KindUnreadable, strings.Replace(two, "2", "3", 1), []string{two}},
-		"not in a row":       {[]bool{true, true, false, true, true}, 3, 5, hone.KindRounds, "5 of 5 rounds are used up, and " + two, []string{two}},
-		"rounds are used up": {[]bool{true}, 3, 1, hone.KindRounds, "1 of 1 rounds are used up, and the last reply could not be used", nil},
-		"no limit":           {[]bool{true, true, true}, 0, 3, hone.KindRounds, "3 of 3 rounds are used up, and " + strings.Replace(two, "2", "3", 1), []string{two}},
+		"not in a row":       {[]bool{true, true, false, true, true}, 3, 5, hone.KindRounds, "5 of 5 rounds used, and " + two, []string{two}},
+		"rounds are used up": {[]bool{true}, 3, 1, hone.KindRounds, "1 of 1 rounds used, and the last reply could not be used", nil},
+		"no limit":           {[]bool{true, true, true}, 0, 3, hone.KindRounds, "3 of 3 rounds used, and " + strings.Replace(two, "2", "3", 1), []string{two}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := crashtest.Workspace(t, nil)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"hone/check"
 	"hone/history"
@@ -95,6 +96,18 @@ func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, r.Limits.Time-r.Journal.Active(), errTime)
 }
 
+// typed returns a duration as a user types it: 4h, not 4h0m0s.
+func typed(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // stopFor returns the stop that an error causes. An error that is not of a
 // known type is a failure of the environment.
 func (r *Run) stopFor(ctx context.Context, err error) *Stop {
@@ -103,7 +116,8 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	var room *ContextError
 	switch {
 	case errors.Is(context.Cause(ctx), errTime):
-		return &Stop{Kind: KindBudget, Why: fmt.Sprintf("the time limit of %s is reached", r.Limits.Time), Next: resumeWith("max-time", 2*r.Limits.Time)}
+		limit := r.Limits.Time
+		return &Stop{Kind: KindBudget, Why: fmt.Sprintf("the time limit of %s is reached", typed(limit)), Next: resumeWith("max-time", typed(2*limit))}
 	case errors.As(err, &stop):
 		return stop
 	case errors.As(err, &usage):
@@ -161,17 +175,22 @@ func (r *Run) outOfBudget(s *State, short *Stop) {
 // outOfRounds stops a run whose rounds are used up. The replies of the last
 // unusableRounds of them could not be used.
 func (r *Run) outOfRounds(s *State, findings []check.Finding, unusableRounds int) {
-	used := fmt.Sprintf("%d of %d rounds are used up", s.Round, r.Limits.MaxRounds())
+	used := fmt.Sprintf("%d of %d rounds used", s.Round, r.Limits.MaxRounds())
 	more := []Flag{r.moreRounds()}
+	blocking := slices.DeleteFunc(slices.Clone(s.Findings), func(f check.Finding) bool { return !f.Blocks() })
+	left := "and it is not done"
+	if n := len(blocking); n > 0 {
+		left = plural(n, "finding left", "findings left")
+	}
 	switch {
 	case firstBlocker(findings) != "":
 		halt(s, KindBlocked, "blocked: "+firstBlocker(findings), Next{First: "remove what blocks it", Verb: Resume, Flags: more})
 	case onlyBroken(s.Checked):
-		halt(s, KindFailed, "the check could not run, and "+used, fixCheck(more))
+		halt(s, KindFailed, "the check could not run; "+used, fixCheck(more))
 	case unusableRounds > 0:
 		halt(s, KindRounds, used+", and "+unusable(unusableRounds), Next{Verb: Resume, Flags: more, Or: anotherModel})
 	default:
-		halt(s, KindRounds, "human intervention needed: "+used+" and findings are left", Next{Verb: Resume, Flags: more, Or: byHand})
+		halt(s, KindRounds, used+", "+left, Next{Verb: Resume, Flags: more, Or: byHand})
 	}
 }
 

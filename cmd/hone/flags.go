@@ -13,6 +13,7 @@ import (
 
 	"hone"
 	"hone/harness"
+	"hone/internal/render"
 	"hone/loop"
 	"hone/model"
 	"hone/sandbox"
@@ -141,10 +142,19 @@ func raise[T int | int64 | float64 | time.Duration](limit *T, wanted T, flag, re
 	case *limit == 0:
 		return usage(fmt.Sprintf("the run has no limit for --%s, and resume cannot add one", flag), "hone resume "+ref)
 	case wanted < *limit:
-		return usage(fmt.Sprintf("--%s %v is below the run's limit of %v", flag, wanted, *limit), fmt.Sprintf("hone resume %s --%s %v", ref, flag, *limit*2))
+		return usage(fmt.Sprintf("--%s %s is below the run's limit of %s", flag, limitText(wanted), limitText(*limit)),
+			fmt.Sprintf("hone resume %s --%s %s", ref, flag, limitText(*limit*2)))
 	}
 	*limit = wanted
 	return nil
+}
+
+// limitText formats a limit as its flag accepts it.
+func limitText(limit any) string {
+	if d, ok := limit.(time.Duration); ok {
+		return render.Duration(d)
+	}
+	return fmt.Sprint(limit)
 }
 
 // choices returns the values of each flag that accepts only some, by the flag's name.

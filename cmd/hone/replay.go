@@ -172,7 +172,7 @@ func (a *app) tellReplayed(r hone.Replayed, j *journal.Journal, into string) {
 	if r.Open {
 		fmt.Fprintln(a.out, "the journal ends within a round: the run was stopped there, or died")
 	}
-	fmt.Fprintf(a.out, "replay matches: %s, %s, %s and %s; the journal's hash is %s\n",
+	fmt.Fprintf(a.out, "replay matches: %s, %s, %s and %s; hash of the journal: %s\n",
 		render.Count(r.Rounds, "decision"), render.Count(r.Requests, "request"), render.Count(r.Edits, "edit"), render.Count(r.Trees, "snapshot"), j.Head())
 	next := "hone show " + j.Run()
 	if into != "" {

@@ -309,7 +309,7 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, 
 	case r.OverLimit != "":
 		return &failure{kind: hone.KindBudget, why: "the command exceeded its limit of " + r.OverLimit, hint: "raise it with --memory or --processes"}
 	case r.TimedOut:
-		return &failure{kind: hone.KindBudget, why: fmt.Sprintf("the command timed out after %s and was killed", f.timeout), hint: "raise --timeout"}
+		return &failure{kind: hone.KindBudget, why: fmt.Sprintf("the command timed out after %s and was killed", render.Duration(f.timeout)), hint: "raise --timeout"}
 	}
 	a.exit = shellStatus(r)
 	return nil

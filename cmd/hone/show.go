@@ -190,7 +190,7 @@ func (a *app) showDetails(home *journal.Home, e history.Event, f showFlags) erro
 	case history.End:
 		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
 		a.printEnd(ending{home: home, run: e.Run, end: p, active: active}, outputFlags{})
-		fmt.Fprintf(a.out, "active for %s; the journal's hash is %s\n", active, e.Hash())
+		fmt.Fprintf(a.out, "hash of the journal: %s\n", e.Hash())
 	case history.StepResult:
 		return a.showCommit(e)
 	default:

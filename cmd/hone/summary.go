@@ -144,7 +144,11 @@ func (s ending) why() (why, more string) {
 	if why == string(s.end.Kind) {
 		return why, more
 	}
-	return fmt.Sprintf("%s: %s", s.end.Kind, why), more
+	word := string(s.end.Kind)
+	if s.end.Kind == hone.KindRounds {
+		word = "stopped"
+	}
+	return word + ": " + why, more
 }
 
 func printMore(out io.Writer, more string) {

@@ -66,8 +66,8 @@ func TestSummaryOnATerminal(t *testing.T) {
 		t.Errorf("on 40 columns:\n%s", got)
 	}
 
-	stopped := hone.End{Kind: hone.KindRounds, Why: "8 of 8 rounds are used up", Rounds: 8, Tokens: 153_128, Assumed: 149_332, Next: hone.Next{Verb: hone.Resume}}
-	want = `✗ rounds: 8 of 8 rounds are used up        8 rounds · 38s · 3.8k tokens · +149k unconfirmed · cost unknown
+	stopped := hone.End{Kind: hone.KindRounds, Why: "8 of 8 rounds used", Rounds: 8, Tokens: 153_128, Assumed: 149_332, Next: hone.Next{Verb: hone.Resume}}
+	want = `✗ stopped: 8 of 8 rounds used        8 rounds · 38s · 3.8k tokens · +149k unconfirmed · cost unknown
   next    hone resume last
 `
 	if diff := cmp.Diff(want, onTerminalOf(endOf(t, stopped), 120)); diff != "" {

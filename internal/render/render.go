@@ -150,6 +150,7 @@ func Duration(d time.Duration) string {
 	case s < time.Hour:
 		return fmt.Sprintf("%dm%02ds", s/time.Minute, s%time.Minute/time.Second)
 	}
+	d = d.Round(time.Second)
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 

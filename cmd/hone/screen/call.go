@@ -177,8 +177,8 @@ func lineCount(text string) int {
 
 // durationText returns a duration with a leading comma; empty if it is short.
 func durationText(d time.Duration) string {
-	if d = d.Round(100 * time.Millisecond); d > 0 {
-		return ", " + d.String()
+	if d.Round(100*time.Millisecond) > 0 {
+		return ", " + render.Duration(d)
 	}
 	return ""
 }

@@ -175,8 +175,7 @@ func (s *Screen) showPaths(paths []string) {
 }
 
 func (s *Screen) showRetry(r history.Retried) {
-	wait := (time.Duration(r.Wait) * time.Millisecond).Round(100 * time.Millisecond)
-	s.detail("  ! %s; trying again in %s", r.Error, wait.String())
+	s.detail("  ! %s; trying again in %s", r.Error, render.Duration(time.Duration(r.Wait)*time.Millisecond))
 	s.waitToRetry(r)
 }
 
@@ -304,11 +303,11 @@ func (s *Screen) showCheck(c history.Checked, copied bool) {
 	if copied {
 		where = " in a clean copy"
 	}
-	found := render.Count(n, "thing")
-	if n == 0 {
-		found = "nothing"
+	result := "passed"
+	if n > 0 {
+		result = "reports " + render.Count(n, "finding")
 	}
-	s.detail("  the check%s found %s, after %s", where, found, c.Took.Round(100*time.Millisecond))
+	s.detail("  the check %s%s (%s)", result, where, render.Duration(c.Took))
 	for _, f := range c.Findings {
 		if s.outputShown && !f.Broken && (f.Source == check.SourceBuild || f.Source == check.SourceCommand) {
 			s.detail("    - %s failed; see its output above", f.Source)

@@ -62,8 +62,8 @@ func (s *Screen) endSession(round, number int) {
 }
 
 // duration returns the active time of a session.
-func (t session) duration() time.Duration {
-	return (time.Duration(t.last-t.since) * time.Millisecond).Round(100 * time.Millisecond)
+func (t session) duration() string {
+	return render.Duration(time.Duration(t.last-t.since) * time.Millisecond)
 }
 
 // usage returns the usage of an agent's model calls, with a leading comma; empty
@@ -150,8 +150,7 @@ func (s *Screen) turnName(role string, turn int) string {
 // conversation, unless the role has turns.
 func (s *Screen) showReply(r history.Replied, turn int, took time.Duration) {
 	s.waitFor("")
-	took = took.Round(100 * time.Millisecond)
-	summary := fmt.Sprintf("reply of %s in %s", render.Bytes(int64(r.Bytes)), took)
+	summary := fmt.Sprintf("reply of %s in %s", render.Bytes(int64(r.Bytes)), render.Duration(took))
 	switch {
 	case s.session.agent || r.Request != "": // r.Request is set for a session that was cut off and started again
 		s.detail("  %s: %s%s", r.Role, summary, usageText(r.Usage))
@@ -159,7 +158,7 @@ func (s *Screen) showReply(r history.Replied, turn int, took time.Duration) {
 		s.detail("  %s%s", summary, usageText(r.Usage))
 	case r.Finish == model.Calls:
 		s.session.turn = turn
-		s.detail("  %s: %s%s%s", s.turnName(r.Role, turn), took.String(), usageText(r.Usage), s.session.price(s.session.turnCost))
+		s.detail("  %s: %s%s%s", s.turnName(r.Role, turn), render.Duration(took), usageText(r.Usage), s.session.price(s.session.turnCost))
 	default:
 		s.session.turn = turn
 		s.detail("  %s: %s%s%s", s.turnName(r.Role, turn), summary, usageText(r.Usage), s.session.price(s.session.turnCost))
