@@ -45,7 +45,8 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 		s = screen.New(a.out, options)
 		defer s.Close()
 	}
-	a.watch(h, r, s, questions, o)
+	notify := a.notifier(h, func(text string) { questions.Say("hone: note: %s", text) })
+	a.watch(h, r, s, questions, o, notify.question)
 	if err := h.Begin(); err != nil {
 		return end, err
 	}
@@ -67,10 +68,12 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	if built.Finish != nil {
 		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end, a.exit))
 	}
-	a.printEnd(endingOf(h, r, end, o), o)
+	ended := endingOf(h, r, end, o)
+	a.printEnd(ended, o)
 	if built.Summary != nil && err == nil {
 		fmt.Fprint(a.results(o), built.Summary(end))
 	}
+	notify.end(ctx, ended, a.exit)
 	return end, err
 }
 
@@ -105,8 +108,9 @@ func surviveBrokenPipe() (undo func()) {
 }
 
 // watch connects a run to the screen, to the JSON feed, and to the user who
-// answers its questions, which are on a screen of the terminal.
-func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen, o outputFlags) {
+// answers its questions, which are on a screen of the terminal. It calls waits for each
+// question that the user is asked.
+func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen, o outputFlags, waits func(context.Context, hone.Question)) {
 	approve := h.Settings().Approve
 	h.Output = s
 	h.Thoughts = func(text string) { s.Around(func() { fmt.Fprintln(a.results(o), render.Escape(text)) }) }
@@ -125,6 +129,7 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 		r.Human = hone.Never{}
 	case approve == "ask" && a.terminal:
 		p := screen.NewPrompter(questions, a.answerLine)
+		p.Waits = waits
 		p.Present, p.Page = a.present, func(text string) error { return a.page(text, os.Stderr) }
 		r.Human = p
 	}

@@ -239,8 +239,8 @@ func TestLoadErrors(t *testing.T) {
 	const at = ".config/hone.toml:"
 	for _, c := range []struct{ text, want string }{
 		{"[modle]\nmodel = 'a/b'\n", at + "1: modle: unknown section; did you mean model?"},
-		{"[nonsense]\n", at + "1: nonsense: unknown section; remove it, or use one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task, undo"},
-		{"rounds = 5\n", at + "1: rounds: unknown section; remove it, or use one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task, undo"},
+		{"[nonsense]\n", at + "1: nonsense: unknown section; remove it, or use one of: check, commands, guard, implement, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
+		{"rounds = 5\n", at + "1: rounds: unknown section; remove it, or use one of: check, commands, guard, implement, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: unknown key; did you mean rounds?"},
 		{"[limits]\nmax_token = 5\n", at + "2: limits.max_token: unknown key; did you mean max-tokens?"},
 		{"[limits]\nROUNDS = 5\n", at + "2: limits.ROUNDS: unknown key; did you mean rounds?"},
@@ -248,7 +248,7 @@ func TestLoadErrors(t *testing.T) {
 		{"[limits.rounds]\nx = 5\n", at + "1: limits.rounds: it is not a whole number; write a whole number greater than 0"},
 		{"model = 'openai/gpt-5'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
 		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
-		{"'model.model' = 1\n", at + "1: \"model.model\": unknown section; remove it, or use one of: check, commands, guard, implement, limits, model, phase, prices, reconcile, sandbox, task, undo"},
+		{"'model.model' = 1\n", at + "1: \"model.model\": unknown section; remove it, or use one of: check, commands, guard, implement, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
 		{"limits = { rounds = 1,\n  # x\n  max-time = 3 }\n", at + "3: limits.max-time: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
 		{"limits.rounds = '5'\n", at + "1: limits.rounds: it is not a whole number; write a whole number greater than 0"},
 		{"[limits]\nrounds = 0\n", at + "2: limits.rounds: 0 is too small; write a whole number greater than 0"},
@@ -348,7 +348,7 @@ func TestSections(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"[my-lop]\n":                    "1: my-lop: unknown section; did you mean my-loop?",
-		"[phase]\n":                     "1: phase: unknown section; remove it, or use one of: check, commands, guard, limits, model, my-loop, prices, sandbox, undo",
+		"[phase]\n":                     "1: phase: unknown section; remove it, or use one of: check, commands, guard, limits, model, my-loop, notify, prices, sandbox, undo",
 		"\n[my-loop]\nlow = 3\n":        "3: my-loop.low: it is greater than high; write a smaller number",
 		"[my-loop]\nlow = -3\n":         "2: my-loop.low: -3 is too small; write 0 or a greater whole number",
 		"[my-loop]\nsome-word = 'no'\n": "2: my-loop.some-word: \"no\" is not one of the choices; write \"one\" or \"two\"",

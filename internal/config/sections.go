@@ -10,6 +10,7 @@ type File struct {
 	Guard    Guard            `toml:"guard"`
 	Sandbox  Sandbox          `toml:"sandbox"`
 	Undo     Undo             `toml:"undo" opens:"-"`
+	Notify   Notify           `toml:"notify"`
 	Prices   map[string]Price `toml:"prices" valid:"model" opens:"costs are counted at this price"`                   // by "provider/name"
 	Commands map[string]Agent `toml:"commands" valid:"agent" opens:"this program takes the place of a model, as you"` // by NAME, as in "command/NAME"
 
@@ -74,6 +75,11 @@ type Sandbox struct {
 type Undo struct {
 	Include []string `toml:"include" valid:"glob"` // files that git ignores and hone keeps; nil means none
 	MaxFile Size     `toml:"max-file"`             // contents of larger files are not kept; 0 means no limit
+}
+
+// Notify is the [notify] section.
+type Notify struct {
+	Command string `toml:"command" opens:"this command runs when a question waits and when a run ends, with your rights"` // a shell runs it
 }
 
 // Price is one [prices."provider/name"] section, in USD per million tokens.

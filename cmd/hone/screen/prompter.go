@@ -20,6 +20,9 @@ type Prompter struct {
 	Present func() bool
 	// Page shows a text in the user's pager; nil if there is none.
 	Page func(text string) error
+	// Waits is called once for each question, before the user answers; nil does
+	// nothing.
+	Waits func(ctx context.Context, q hone.Question)
 
 	screen      *Screen
 	next        func() <-chan string
@@ -65,6 +68,9 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 	p.count(q)
 	p.show(q)
 	defer p.close()
+	if p.Waits != nil {
+		p.Waits(ctx, q)
+	}
 	for {
 		p.prompt(q)
 		select {
