@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hone/history"
@@ -28,7 +29,7 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 	if err != nil {
 		return nil, err
 	}
-	if err := r.approve(ctx, ch, vs); err != nil {
+	if ch, err = r.approve(ctx, ch, vs); err != nil {
 		return nil, err
 	}
 	return vs, r.applyAllowed(ctx, ch, vs)
@@ -55,8 +56,10 @@ type verdicts struct {
 }
 
 // approve asks about the edits of a change that need an approval, one question
-// for each file, and replaces each Ask by Allow, Declined or Pending.
-func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
+// for each file, and replaces each Ask by Allow, Declined or Pending. It returns the
+// change with the contents that the user edited.
+func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) (workspace.Change, error) {
+	ch.Edits = slices.Clone(ch.Edits)
 	more := 0
 	for _, v := range vs {
 		if v.Ruling == workspace.Ask {
@@ -69,19 +72,21 @@ func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.V
 			continue
 		}
 		more--
-		a, err := r.askAbout(ctx, ch.Edits[i], vs[i], more, rest)
+		a, err := r.askAbout(ctx, &ch.Edits[i], &vs[i], more, rest)
 		if err != nil {
-			return err
+			return ch, err
 		}
 		rest = rest || a.Rest
 		vs[i].Ruling, vs[i].Reason = rulingFor(vs[i], a)
 	}
-	return nil
+	return ch, nil
 }
 
 // rulingFor returns the ruling and the reason that follow from an answer.
 func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	switch {
+	case a.Approved && v.Edited:
+		return workspace.Allow, "edited and approved by " + a.By
 	case a.Approved:
 		return workspace.Allow, "approved by " + a.By
 	case a.By == history.NoUser:
@@ -92,28 +97,86 @@ func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	return workspace.Declined, v.Reason + ", and the user declined it"
 }
 
-// askAbout asks about one edit. It records the question, and stores the
-// contents that it is about, before the user sees it. The same question is not
-// asked again: an answer is final.
-func (r *Run) askAbout(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
-	q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Before: v.Before, After: v.After, More: more}
+// askAbout asks about one edit. If the user edits its contents, it asks about those.
+// Unless the user declines them, e and v are about them afterwards.
+func (r *Run) askAbout(ctx context.Context, e *workspace.Edit, v *workspace.Verdict, more int, rest bool) (Answer, error) {
+	asked, about := *e, *v
+	for {
+		a, err := r.askOnce(ctx, asked, about, more, rest)
+		if err != nil {
+			return a, err
+		}
+		if !a.Edited.Exists() {
+			if a.Approved || a.By == history.NoUser {
+				*e, *v = asked, about
+			}
+			return a, nil
+		}
+		about.After, about.Edited = a.Edited, true
+		if asked.Content, err = r.Journal.Home().Get(a.Edited.Digest); err != nil {
+			return a, fmt.Errorf("read what the user made of %s: %w", v.Path, err)
+		}
+	}
+}
+
+// askOnce asks one question. It records the question, and stores the contents that
+// it is about, before the user sees it. The same question is not asked again: an
+// answer is final.
+func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
+	q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Edited: v.Edited, Before: v.Before, After: v.After, More: more}
 	open := func(context.Context) (any, error) { return q, r.storeQuestionImages(&q, e) }
 	return step(ctx, r, effect(history.TypeApproval, "approval", q, open, func(ctx context.Context) (Answer, error) {
 		a, ok := r.Past().AnswerTo(q)
 		switch {
-		case ok:
+		case ok && (a.Approved || !q.Edited): // the user may write what was declined when a model did
 			return a, nil
 		case rest:
 			return Answer{Approved: true, By: "person"}, nil
 		case r.Human == nil:
 			return Answer{By: history.NoUser}, nil
 		}
-		a, err := r.Human.Ask(ctx, q)
+		a, err := r.askUser(ctx, q)
 		if errors.Is(err, ErrPending) {
 			return a, &Stop{Kind: KindBlocked, Why: "the question about " + q.Path + " is not answered yet", Next: Next{Verb: Resume}}
 		}
 		return a, err
 	}))
+}
+
+// askUser asks the user. It stores edited contents, or, if they cannot be used, asks
+// again.
+func (r *Run) askUser(ctx context.Context, q Question) (Answer, error) {
+	for {
+		a, err := r.Human.Ask(ctx, q)
+		if err != nil || a.Contents == nil {
+			return a, err
+		}
+		if a.Edited, q.Problem, err = r.reviewEdited(q.Path, a.Contents); err != nil {
+			return a, err
+		}
+		if q.Problem == "" {
+			a.Approved, a.Rest = false, false
+			_, err := r.Journal.Home().Put(a.Contents)
+			return a, err
+		}
+	}
+}
+
+// reviewEdited returns the image of contents that the user made of an edit, and why
+// they cannot be used; empty if they can.
+func (r *Run) reviewEdited(path string, content []byte) (after workspace.Image, problem string, err error) {
+	vs, err := r.Tree.Review(workspace.Change{Edits: []workspace.Edit{{Path: path, Content: content}}}, r.Rules)
+	if err != nil {
+		return after, "", err
+	}
+	v := vs[0]
+	if v.Ruling == workspace.Deny || v.Ruling == workspace.Drop {
+		return v.After, v.Reason, nil
+	}
+	if reason, ok := r.Rules.Guard.Withheld(path, content); ok {
+		return v.After, "hone would withhold it from the model: " + reason, nil
+	}
+	return v.After, "", nil
 }
 
 // storeQuestionImages stores the contents of a file before and after an edit,

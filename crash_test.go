@@ -93,14 +93,14 @@ func TestCrashAtEveryPoint(t *testing.T) {
 	}.Run(t)
 }
 
-// The user says yes, no, and yes to all the rest. What was declined is
-// reported, asked about again in the next round, and declined again.
+// The user says yes, no, edits contents, and says yes to all the rest. What was
+// declined is reported, asked about again in the next round, and declined again.
 func TestCrashAmongAnswers(t *testing.T) {
 	round := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		text := "w" + fmt.Sprint(r.Round(), len(prior))
 		for range 2 {
 			vs, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{
-				edit("asked/yes", text), edit("asked/no", text), edit("plain", text), edit("asked/all", text), edit("asked/rest", text),
+				edit("asked/yes", text), edit("asked/no", text), edit("plain", text), edit("asked/edit", text), edit("asked/all", text), edit("asked/rest", text),
 				{Path: "asked/gone", Delete: true}, edit(".hone/x", text),
 			}}, nil)
 			if err != nil {
@@ -120,6 +120,9 @@ func TestCrashAmongAnswers(t *testing.T) {
 			return process{round: round, observe: o, set: func(r *hone.Run) {
 				r.Rules.Approve = []string{"asked/**"}
 				r.Human = &person{answer: func(q hone.Question) (hone.Answer, error) {
+					if q.Path == "asked/edit" {
+						return edits("edited " + string(q.New))(q)
+					}
 					return hone.Answer{Approved: q.Path != "asked/no", Rest: q.Path == "asked/all", By: "person"}, nil
 				}}
 				r.Check = func(context.Context) ([]check.Finding, error) {
@@ -139,7 +142,7 @@ func TestCrashAroundOpenQuestions(t *testing.T) {
 	crashtest.Scene{
 		Setup: func(_ testing.TB, dir string) { crashtest.WriteFile(dir, "asked", "zero") },
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) (end hone.End) {
-			for _, human := range []hone.Human{&person{answer: later}, nil, &person{answer: yes}} {
+			for _, human := range []hone.Human{&person{answer: later}, nil, &person{answer: edits("mine")}} {
 				if b := crashtest.ReadFile(dir, "asked"); b != "zero" && human == nil {
 					continue
 				}

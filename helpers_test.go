@@ -245,6 +245,17 @@ func yes(hone.Question) (hone.Answer, error) {
 
 func no(hone.Question) (hone.Answer, error) { return hone.Answer{By: "person"}, nil }
 
+// edits returns an answer that writes other contents, and approves them when they are
+// asked about.
+func edits(contents string) func(hone.Question) (hone.Answer, error) {
+	return func(q hone.Question) (hone.Answer, error) {
+		if q.Edited {
+			return yes(q)
+		}
+		return hone.Answer{By: "person", Contents: []byte(contents)}, nil
+	}
+}
+
 func later(hone.Question) (hone.Answer, error) { return hone.Answer{}, hone.ErrPending }
 
 // flag returns the value of a flag in an advice to resume; empty if it has

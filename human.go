@@ -14,6 +14,9 @@ type Human interface {
 	// [history.NoUser], and the question is pending. If the error is
 	// [ErrPending] the user leaves the question open: the run stops as blocked,
 	// and asks again when it is resumed. Any other error stops the run too.
+	//
+	// If the answer has Contents, the user has edited the proposed file, and the
+	// next question asks about these contents.
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 

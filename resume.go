@@ -101,7 +101,7 @@ func (r *Run) askPending(ctx context.Context) error {
 	defer func() { r.at.Session = 0 }()
 	var vs []workspace.Verdict
 	for _, q := range pending {
-		v := workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After}
+		v := workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After, Edited: q.Edited}
 		if r.matches(q.Path, q.Before) {
 			vs = append(vs, v)
 		} else if err := r.dropQuestion(ctx, q, v); err != nil {
@@ -112,7 +112,7 @@ func (r *Run) askPending(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.approve(ctx, ch, vs); err != nil {
+	if ch, err = r.approve(ctx, ch, vs); err != nil {
 		return err
 	}
 	return r.applyAllowed(ctx, ch, vs)

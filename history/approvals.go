@@ -14,6 +14,7 @@ type approvals struct {
 	changes  map[int]map[string]workspace.Verdict
 	last     map[string]workspace.Verdict // of each path, in any round
 	late     map[string]bool              // edits that were applied after a question was asked again, by editKey
+	edited   map[string]string            // by the editKey of what the user made of an edit, that of the edit
 	reopened bool                         // a question was asked again and answered since the last decision
 }
 
@@ -23,6 +24,7 @@ func newApprovals() approvals {
 		changes: map[int]map[string]workspace.Verdict{},
 		last:    map[string]workspace.Verdict{},
 		late:    map[string]bool{},
+		edited:  map[string]string{},
 	}
 }
 
@@ -50,11 +52,44 @@ func (a *approvals) answer(q Question, v Answer, late bool) {
 		a.pending = append(a.pending, q)
 		return
 	}
+	if v.Edited.Exists() {
+		a.edit(q, v.Edited)
+		return
+	}
 	v.Rest = false
-	a.given[questionKey(q)] = v
-	if !v.Approved { // an approved question stays open until its edit is made
-		a.close(q.Path)
-		a.reopened = a.reopened || late
+	if v.Approved { // the question stays open until its edit is made
+		a.given[questionKey(q)] = v
+		return
+	}
+	for _, key := range a.versions(questionKey(q)) {
+		a.given[key] = v
+	}
+	a.close(q.Path)
+	a.reopened = a.reopened || late
+}
+
+// edit replaces what a question is about by what the user made of it.
+func (a *approvals) edit(q Question, after workspace.Image) {
+	key := questionKey(q)
+	i := slices.IndexFunc(a.pending, func(p Question) bool { return questionKey(p) == key })
+	q.After, q.Edited = after, true
+	a.edited[questionKey(q)] = key
+	if i >= 0 {
+		a.pending = slices.Clone(a.pending)
+		a.pending[i] = q
+	}
+}
+
+// versions returns the key of an edit, and those of the edits that the user made it
+// from.
+func (a *approvals) versions(key string) []string {
+	keys := []string{key}
+	for {
+		from, ok := a.edited[key]
+		if !ok || slices.Contains(keys, from) {
+			return keys
+		}
+		keys, key = append(keys, from), from
 	}
 }
 
@@ -73,7 +108,10 @@ func (a *approvals) applied(v Applied, late bool) {
 		a.close(edit.Path)
 		delete(a.given, editKey(edit))
 		if late {
-			a.reopened, a.late[editKey(edit)] = true, true
+			a.reopened = true
+			for _, key := range a.versions(editKey(edit)) {
+				a.late[key] = true
+			}
 		}
 	}
 }

@@ -204,6 +204,7 @@ type Question struct {
 	Path   string          `json:"path"`
 	Reason string          `json:"reason"` // why the edit needs an approval
 	Delete bool            `json:"delete,omitempty"`
+	Edited bool            `json:"edited,omitempty"` // After is what the user made of an earlier question
 	Before workspace.Image `json:"before"`
 	After  workspace.Image `json:"after"`
 	// Old and New are the file's contents before and after; nil if there is no
@@ -212,15 +213,25 @@ type Question struct {
 	New []byte `json:"-"`
 	// More is how many questions about the same change follow.
 	More int `json:"-"`
+	// Problem is why the contents of the last answer cannot be used, if the question
+	// is asked again because of that; otherwise it is empty.
+	Problem string `json:"-"`
 }
 
-// Answer is the record of an approval: what the user, or a flag, said.
+// Answer is the record of an approval: what the user, or a flag, said. If it has
+// edited contents it approves nothing: they are asked about next.
 type Answer struct {
 	Approved bool `json:"approved"`
 	// Rest also approves the questions about the same change that follow.
 	Rest bool `json:"rest,omitempty"`
 	// By says who answered: "person", "flag", [NoUser] or [Outdated].
 	By string `json:"by"`
+	// Edited are the contents that the user made of the proposed ones, which are an
+	// object. It is zero if the user did not edit them.
+	Edited workspace.Image `json:"edited,omitzero"`
+	// Contents are the edited contents, in the answer of a user; nil if there are
+	// none.
+	Contents []byte `json:"-"`
 }
 
 const (

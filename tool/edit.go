@@ -84,6 +84,9 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		case v.Ruling != workspace.Allow:
 			return refusal(v, in.seen), nil
 		}
+		if v.Edited {
+			return editedByUser(p), nil
+		}
 		text, err := editReport(p, content, changed, places)
 		return Result{Text: text, Shown: knownDigest(p, changed)}, err
 	})

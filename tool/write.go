@@ -54,6 +54,9 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		case v.Ruling != workspace.Allow:
 			return refusal(v, in.seen), nil
 		}
+		if v.Edited {
+			return editedByUser(p), nil
+		}
 		return Result{Text: fmt.Sprintf("Wrote %s (%d bytes)", p, len(content)), Shown: knownDigest(p, content)}, nil
 	})
 }
@@ -110,6 +113,12 @@ func applyContent(ctx context.Context, apply Apply, in Input, p string, content 
 		return workspace.Verdict{}, fmt.Errorf("apply: %d verdicts for one edit", len(verdicts))
 	}
 	return verdicts[0], nil
+}
+
+// editedByUser tells the model that the file is not as it wrote it, and that it has
+// not seen its contents.
+func editedByUser(p string) Result {
+	return Result{Text: fmt.Sprintf("%s was changed, but the user edited your change before approving it. Keep what the user wrote; read the file before you change it again.", p)}
 }
 
 // refusal tells the model why its change was not made.

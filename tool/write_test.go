@@ -92,6 +92,29 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
+// The model has not seen what the user made of its change, and must read it.
+func TestEditedByTheUser(t *testing.T) {
+	s := newSession(t, map[string]string{"a.txt": "a\n"})
+	edited := func(_ context.Context, ch workspace.Change, _ func(string) (string, bool)) ([]workspace.Verdict, error) {
+		return []workspace.Verdict{{Path: ch.Edits[0].Path, Ruling: workspace.Allow, Edited: true}}, nil
+	}
+	in := Input{Seen: func(string) (string, bool) { return workspace.Digest([]byte("a\n")), true }}
+	for _, one := range []struct {
+		tool Tool
+		args string
+	}{
+		{Write(s.tree, nil, edited), `{"path": "a.txt", "content": "b\n"}`},
+		{Edit(s.tree, nil, edited), `{"path": "a.txt", "edits": [{"oldText": "a", "newText": "b"}]}`},
+	} {
+		in.Args = json.RawMessage(one.args)
+		r, err := one.tool.Run(t.Context(), in)
+		want := "a.txt was changed, but the user edited your change before approving it. Keep what the user wrote; read the file before you change it again."
+		if err != nil || r.Failed || r.Text != want || len(r.Shown) != 0 {
+			t.Errorf("%s: %+v, %v", one.tool.Spec.Name, r, err)
+		}
+	}
+}
+
 func TestWriteReportsDeclinedChanges(t *testing.T) {
 	s := newSession(t, nil)
 	declined := func(_ context.Context, ch workspace.Change, _ func(string) (string, bool)) ([]workspace.Verdict, error) {

@@ -59,6 +59,7 @@ type Verdict struct {
 	Reason string `json:"reason,omitempty"` // for the user and the model; empty for Allow
 	Before Image  `json:"before"`
 	After  Image  `json:"after"`
+	Edited bool   `json:"edited,omitempty"` // the user edited the contents before approving them
 }
 
 // Image is the state of a file at one moment. The zero Image means that the

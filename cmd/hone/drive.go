@@ -131,6 +131,7 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 		p := screen.NewPrompter(questions, a.answerLine)
 		p.Waits = waits
 		p.Present, p.Page = a.present, func(text string) error { return a.page(text, os.Stderr) }
+		p.Edit = func(path string, content []byte) ([]byte, error) { return a.edit(h.ID(), path, content) }
 		r.Human = p
 	}
 }

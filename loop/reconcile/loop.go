@@ -127,6 +127,8 @@ func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 		switch {
 		case v.Ruling == workspace.Drop && e.Delete:
 			found = append(found, note(v.Path, "You asked to delete this file, but it does not exist."))
+		case v.Ruling == workspace.Allow && v.Edited:
+			found = append(found, note(v.Path, "The user edited your change to this file before approving it; keep what the user wrote and build on it."))
 		case v.Ruling == workspace.Deny:
 			found = append(found, note(v.Path, "Your change to this file was refused: "+v.Reason+"."+attempt(e)))
 		case v.Ruling == workspace.Declined, v.Ruling == workspace.Pending:

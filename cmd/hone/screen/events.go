@@ -185,7 +185,7 @@ func (s *Screen) showChange(c history.Changed, in string) {
 	case workspace.Allow:
 		s.addChange(c.Path, c.Before.Digest, c.After.Digest)
 		if !s.o.Quiet {
-			s.detail("%s%s %s%s", in, verb(c), c.Path, changeSize(c))
+			s.detail("%s%s %s%s%s", in, verb(c), c.Path, changeSize(c), editedBy(c))
 		}
 	case workspace.Drop:
 		if !s.o.Quiet {
@@ -237,6 +237,13 @@ func (s *Screen) showRemaining(st hone.State) {
 			s.showFinding(f)
 		}
 	}
+}
+
+func editedBy(c history.Changed) string {
+	if c.Edited {
+		return ", edited by you"
+	}
+	return ""
 }
 
 func verb(c history.Changed) string {

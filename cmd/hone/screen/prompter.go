@@ -2,10 +2,12 @@ package screen
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"hone"
 	"hone/history"
@@ -20,13 +22,17 @@ type Prompter struct {
 	Present func() bool
 	// Page shows a text in the user's pager; nil if there is none.
 	Page func(text string) error
+	// Edit opens contents in the user's editor, as a file with the base name of a
+	// path, and returns what the user made of them; nil if there is no editor.
+	Edit func(path string, content []byte) ([]byte, error)
 	// Waits is called once for each question, before the user answers; nil does
 	// nothing.
 	Waits func(ctx context.Context, q hone.Question)
 
 	screen      *Screen
 	next        func() <-chan string
-	total, left int // questions about the current change, and those that follow
+	total, left int    // questions about the current change, and those that follow
+	path        string // of the last question
 }
 
 // NewPrompter returns a Prompter that takes its answers from [Lines].
@@ -65,10 +71,13 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 	if p.Present != nil && !p.Present() {
 		return hone.Answer{By: history.NoUser}, nil
 	}
-	p.count(q)
-	p.show(q)
+	again := p.isAgain(q)
+	if !again {
+		p.count(q)
+	}
+	p.show(q, again)
 	defer p.close()
-	if p.Waits != nil {
+	if p.Waits != nil && !again {
 		p.Waits(ctx, q)
 	}
 	for {
@@ -85,9 +94,17 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 			if a, err, known := answer(line); known {
 				return a, err
 			}
-			p.explain(q, line)
+			if content, ok := p.act(q, line); ok {
+				return hone.Answer{By: "person", Contents: content}, ctx.Err()
+			}
 		}
 	}
+}
+
+// isAgain reports whether q follows because the user has edited what the last
+// question was about.
+func (p *Prompter) isAgain(q hone.Question) bool {
+	return (q.Edited || q.Problem != "") && q.Path == p.path && q.More == p.left
 }
 
 // count counts the questions about a change, of which q is the next one.
@@ -95,22 +112,56 @@ func (p *Prompter) count(q hone.Question) {
 	if p.left == 0 || q.More != p.left-1 {
 		p.total = q.More + 1
 	}
-	p.left = q.More
+	p.left, p.path = q.More, q.Path
 }
 
-// explain shows the whole change in the pager if the user wants that, or else what the
-// answers mean.
-func (p *Prompter) explain(q hone.Question, line string) {
-	if word := strings.ToLower(strings.TrimSpace(line)); p.Page != nil && (word == "p" || word == "pager") {
+// act does what is not an answer: it opens the editor or the pager, or says what the
+// answers mean. ok is false if the user has not edited the contents.
+func (p *Prompter) act(q hone.Question, line string) (edited []byte, ok bool) {
+	switch word := strings.ToLower(strings.TrimSpace(line)); {
+	case p.edits(q) && (word == "e" || word == "edit"):
+		return p.edit(q)
+	case p.Page != nil && (word == "p" || word == "pager"):
 		if err := p.Page(p.screen.o.Colour.Diff(diffOf(q))); err != nil {
 			p.screen.Say("  the pager failed: %s", err.Error())
 		}
-		return
+	default:
+		p.explain(q)
 	}
-	p.screen.Say("  y  make this change\n  n  do not change this file\n  a  make this and all other changes of this reply\n  q  make no change of this reply, and stop")
+	return nil, false
+}
+
+// explain says what the answers mean.
+func (p *Prompter) explain(q hone.Question) {
+	p.screen.Say("  y  make this change\n  n  do not change this file\n  a  make this and all other changes of this reply")
+	if p.edits(q) {
+		p.screen.Say("  e  edit the new contents in $VISUAL or $EDITOR; hone shows the change again before it makes it")
+	}
 	if p.Page != nil {
 		p.screen.Say("  p  show the whole diff in $PAGER, or less")
 	}
+	p.screen.Say("  q  make no change of this reply, and stop")
+}
+
+// edits reports whether the user can edit the new contents: those of a text.
+func (p *Prompter) edits(q hone.Question) bool {
+	return p.Edit != nil && !q.Delete && utf8.Valid(q.New) && !bytes.ContainsRune(q.New, 0)
+}
+
+// edit opens the editor. ok is false if the contents that it leaves are no change.
+func (p *Prompter) edit(q hone.Question) (edited []byte, ok bool) {
+	edited, err := p.Edit(q.Path, q.New)
+	switch {
+	case err != nil:
+		p.screen.Say("  not edited: %s", err.Error())
+	case len(edited) == 0:
+		p.screen.Say("  not edited: the editor left no text; n does not change the file")
+	case bytes.Equal(edited, q.New):
+		p.screen.Say("  not edited: the contents are the same as before")
+	default:
+		return edited, true
+	}
+	return nil, false
 }
 
 func answer(line string) (a hone.Answer, err error, known bool) {
@@ -139,22 +190,34 @@ const (
 
 // Sequences that call for the user: the bell, and a title that the terminal restores.
 const (
-	callUser = "\a\x1b[22;0t\x1b]2;hone: a question waits\a"
-	userCame = "\x1b[23;0t"
+	bell     = "\a"
+	setTitle = "\x1b[22;0t\x1b]2;hone: a question waits\a"
+	oldTitle = "\x1b[23;0t"
 )
 
-// show shows the header of a question, and the change.
-func (p *Prompter) show(q hone.Question) {
+// show shows the header of a question, and the change. again means that the user has
+// just edited it, and need not be called.
+func (p *Prompter) show(q hone.Question, again bool) {
 	s := p.screen
 	defer s.lock()()
 	s.endLine()
 	s.asking = true
 	if s.region != nil {
-		s.text.WriteString(callUser)
+		if !again {
+			s.text.WriteString(bell)
+		}
+		s.text.WriteString(setTitle)
 	}
 	added, removed := render.Stat(q.Old, q.New)
 	header := fmt.Sprintf("[%d/%d] %s %s", p.total-p.left, p.total, verbOf(q), render.Line(q.Path))
-	fmt.Fprintf(&s.text, "\n%s  %s   (%s)\n", s.o.Colour.Bold(header), StatText(added, removed, "−"), render.Line(q.Reason))
+	reason := render.Line(q.Reason)
+	if q.Edited {
+		reason = "edited by you; " + reason
+	}
+	fmt.Fprintf(&s.text, "\n%s  %s   (%s)\n", s.o.Colour.Bold(header), StatText(added, removed, "−"), reason)
+	if q.Problem != "" {
+		fmt.Fprintf(&s.text, "  %s your contents cannot be used: %s\n", s.o.Colour.Yellow("!"), render.Line(q.Problem))
+	}
 	lines := strings.SplitAfter(strings.TrimRight(diffOf(q), "\n"), "\n")
 	shown := len(lines)
 	if p.Page != nil && shown > diffLines+diffMore {
@@ -171,7 +234,7 @@ func (p *Prompter) close() {
 	defer p.screen.lock()()
 	p.screen.asking = false
 	if p.screen.region != nil {
-		p.screen.text.WriteString(userCame)
+		p.screen.text.WriteString(oldTitle)
 	}
 }
 
@@ -188,9 +251,12 @@ func verbOf(q hone.Question) string {
 func (p *Prompter) prompt(q hone.Question) {
 	s := p.screen
 	defer s.lock()()
-	keys := "y/n/a/q/?"
-	if p.Page != nil {
-		keys = "y/n/a/p/q/?"
+	keys := "y/n/a/"
+	if p.edits(q) {
+		keys += "e/"
 	}
-	fmt.Fprintf(&s.text, "%s %s? [%s] ", verbOf(q), render.Line(q.Path), keys)
+	if p.Page != nil {
+		keys += "p/"
+	}
+	fmt.Fprintf(&s.text, "%s %s? [%sq/?] ", verbOf(q), render.Line(q.Path), keys)
 }

@@ -51,7 +51,7 @@ func TestPersonAnswers(t *testing.T) {
 		{"what\n", hone.Answer{}, true},
 	} {
 		got, _, err := asked(t, screen.Options{}, change(), test.lines)
-		if got != test.want || errors.Is(err, hone.ErrPending) != test.open || err != nil && !test.open {
+		if !cmp.Equal(got, test.want) || errors.Is(err, hone.ErrPending) != test.open || err != nil && !test.open {
 			t.Errorf("%q: %+v, %v; want %+v, open %v", test.lines, got, err, test.want, test.open)
 		}
 	}
@@ -102,6 +102,48 @@ func TestQuestionsAreCounted(t *testing.T) {
 	got := regexp.MustCompile(`\[./.\]`).FindAllString(out.String(), -1)
 	if diff := cmp.Diff([]string{"[1/2]", "[2/2]", "[1/1]", "[1/3]"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestEditedQuestionsKeepTheirNumber: what follows an edit is the same question again,
+// and calls the user only once. A resumed run may start with one that was edited.
+func TestEditedQuestionsKeepTheirNumber(t *testing.T) {
+	var out bytes.Buffer
+	s := screen.New(&out, screen.Options{Size: size(80, 24)})
+	defer s.Close()
+	p := screen.NewPrompter(s, screen.Lines(strings.NewReader("e\ne\ny\ny\ny\n")))
+	edits, waits := 0, 0
+	p.Edit = func(path string, content []byte) ([]byte, error) {
+		edits++
+		return append(content, "edited\n"...), nil
+	}
+	p.Waits = func(context.Context, hone.Question) { waits++ }
+	for _, one := range []struct {
+		path            string
+		more            int
+		edited, refused bool
+	}{{"a", 1, false, false}, {"a", 1, false, true}, {"a", 1, true, false}, {"b", 0, true, false}, {"b", 0, false, false}} {
+		q := change()
+		q.Path, q.More, q.Edited = one.path, one.more, one.edited
+		if one.refused {
+			q.Problem = "it is too large"
+		}
+		a, err := p.Ask(t.Context(), q)
+		if err != nil || a.Contents != nil && (string(a.Contents) != "new\nedited\n" || a.Approved) {
+			t.Fatalf("%+v, %v", a, err)
+		}
+	}
+	got := regexp.MustCompile(`\[./.\] Change .  `).FindAllString(out.String(), -1)
+	if diff := cmp.Diff([]string{"[1/2] Change a  ", "[1/2] Change a  ", "[1/2] Change a  ", "[2/2] Change b  ", "[1/1] Change b  "}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if bells := strings.Count(out.String(), "\a\x1b[22;0t"); edits != 2 || waits != 3 || bells != 3 {
+		t.Errorf("%d edits, %d notifications, %d bells", edits, waits, bells)
+	}
+	for _, want := range []string{"(edited by you; changes to it need approval)", "! your contents cannot be used: it is too large\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not shown:\n%s", want, out.String())
+		}
 	}
 }
 

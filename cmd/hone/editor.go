@@ -1,0 +1,54 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"hone/history"
+)
+
+// edit opens contents in the user's editor, $VISUAL or $EDITOR, and returns what the
+// user made of them. The editor gets a private file outside the project, with the base
+// name of a file of the project. A later process of the run's project removes the file
+// if this one dies.
+func (a *app) edit(run, file string, content []byte) ([]byte, error) {
+	editor := cmp.Or(a.env("VISUAL"), a.env("EDITOR"))
+	if editor == "" {
+		return nil, errors.New("no editor is set; set EDITOR, for example EDITOR=nano")
+	}
+	dir, err := os.MkdirTemp("", history.ScratchPrefix(run))
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, plainName(path.Base(file)))
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		return nil, err
+	}
+	// Like git: the variable may have options, as in "code --wait".
+	c := exec.Command("sh", "-c", editor+` "$@"`, editor, name)
+	c.Env = a.environ
+	c.Stdin, c.Stdout, c.Stderr = a.in, os.Stderr, os.Stderr // standard output may be a file
+	if err := c.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w", editor, err)
+	}
+	return os.ReadFile(name)
+}
+
+// plainName returns a file name without characters that a program might misread. The
+// model chose the name.
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("._-+", r):
+			return r
+		}
+		return '_'
+	}, name)
+}
