@@ -94,7 +94,7 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 			if a, err, known := answer(line); known {
 				return a, err
 			}
-			if content, ok := p.act(q, line); ok {
+			if content, ok := p.act(q, line); ok || ctx.Err() != nil {
 				return hone.Answer{By: "person", Contents: content}, ctx.Err()
 			}
 		}
@@ -135,7 +135,7 @@ func (p *Prompter) act(q hone.Question, line string) (edited []byte, ok bool) {
 func (p *Prompter) explain(q hone.Question) {
 	p.screen.Say("  y  make this change\n  n  do not change this file\n  a  make this and all other changes of this reply")
 	if p.edits(q) {
-		p.screen.Say("  e  edit the new contents in $VISUAL or $EDITOR; hone shows the change again before it makes it")
+		p.screen.Say("  e  edit the new contents in $EDITOR, and see the change again")
 	}
 	if p.Page != nil {
 		p.screen.Say("  p  show the whole diff in $PAGER, or less")
@@ -182,10 +182,12 @@ func answer(line string) (a hone.Answer, err error, known bool) {
 
 func diffOf(q hone.Question) string { return render.Diff(render.Line(q.Path), q.Old, q.New) }
 
-// The number of lines of a diff that a question shows, unless only a few more follow.
+// The number of lines of a diff that a question shows, unless only a few more follow,
+// and the number of other lines of a question, some of which may be wrapped.
 const (
-	diffLines = 15
-	diffMore  = 5
+	diffLines  = 15
+	diffMore   = 5
+	otherLines = 6
 )
 
 // Sequences that call for the user: the bell, and a title that the terminal restores.
@@ -219,14 +221,34 @@ func (p *Prompter) show(q hone.Question, again bool) {
 		fmt.Fprintf(&s.text, "  %s your contents cannot be used: %s\n", s.o.Colour.Yellow("!"), render.Line(q.Problem))
 	}
 	lines := strings.SplitAfter(strings.TrimRight(diffOf(q), "\n"), "\n")
-	shown := len(lines)
-	if p.Page != nil && shown > diffLines+diffMore {
-		shown = diffLines
-	}
+	shown := p.foldedLength(lines)
 	s.text.WriteString(s.o.Colour.Diff(strings.TrimRight(strings.Join(lines[:shown], ""), "\n")) + "\n")
 	if more := len(lines) - shown; more > 0 {
 		s.text.WriteString(s.o.Colour.Dim(fmt.Sprintf("  … %s (p shows all)", render.Count(more, "more line"))) + "\n")
 	}
+}
+
+// foldedLength returns how many lines of a diff a question shows: as many as fit on
+// the terminal together with the rest of the question, but no more than diffLines.
+// The pager shows the others.
+func (p *Prompter) foldedLength(diff []string) int {
+	columns, rows := 1<<30, 1<<30
+	if p.screen.o.Size != nil {
+		columns, rows = p.screen.o.Size()
+	}
+	room := max(1, rows-otherLines)
+	used, folded := 0, 1
+	for i, line := range diff {
+		line = strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "        ")
+		used += max(1, (width.String(line)+columns-1)/columns)
+		if used <= min(diffLines, room) {
+			folded = i + 1
+		}
+	}
+	if p.Page == nil || used <= min(diffLines+diffMore, room) {
+		return len(diff)
+	}
+	return folded
 }
 
 // close ends a question.
