@@ -255,7 +255,7 @@ func (v *invocation) complete(root string) error {
 }
 
 // Ready returns an error if the starter's specification was not edited.
-func (v *invocation) Ready(in *loop.Input) error {
+func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 	const first = "specs/phase1.md"
 	text, _, err := in.Tree.Read(first)
 	if err != nil {
