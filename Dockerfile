@@ -1,9 +1,10 @@
 # docker build -t hone .                                   hone with git
 # docker build -t hone --build-arg BASE=golang:1.26 .      and with what your check needs; alpine and Debian images work
 #
-# docker run --rm -v "$PWD:/work" --user "$(id -u):$(id -g)" -e GEMINI_API_KEY hone fix --check "go test ./..."
+# docker run --rm -v "$PWD:/work" -v hone-state:/home/hone/.local/state --user "$(id -u):$(id -g)" \
+#     -e GEMINI_API_KEY hone fix --check "go test ./..."
 #
-# docs/containers.md explains which walls there are inside a container.
+# docs/containers.md explains the volume, and which walls there are inside a container.
 ARG GO=golang:1.26
 ARG BASE=alpine:3.22
 

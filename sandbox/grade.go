@@ -87,14 +87,17 @@ type Grade struct {
 
 // String returns the grade in one line.
 func (g Grade) String() string {
-	layers := []string{string(g.Level)}
+	var layers []string
+	if string(g.Level) != string(g.Wall) {
+		layers = append(layers, string(g.Level))
+	}
 	if g.Landlock > 0 {
 		layers = append(layers, fmt.Sprintf("Landlock ABI %d", g.Landlock))
 	}
 	if g.Seccomp {
 		layers = append(layers, "seccomp")
 	}
-	return fmt.Sprintf("%s (%s; network %s)", g.Wall, strings.Join(layers, ", "), g.Net)
+	return fmt.Sprintf("%s (%s)", g.Wall, strings.Join(append(layers, "network "+g.Net), ", "))
 }
 
 // WallError means that a wall cannot be built here.

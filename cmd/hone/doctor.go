@@ -159,6 +159,9 @@ func (a *app) lookAtConfig(dir string) diagnosis {
 		}
 		return d
 	}
+	if _, err := os.Lstat(filepath.Join(root, config.HonePath)); errors.Is(err, os.ErrNotExist) {
+		return diagnosis{what: "config", absent: true, found: "there is no " + config.HonePath + ", so defaults apply"}
+	}
 	return diagnosis{what: "config", found: "readable"}
 }
 

@@ -55,6 +55,7 @@ func (a *app) groupCommands(root *cobra.Command) {
 	root.SetHelpCommandGroupID(last)
 	root.SetCompletionCommandGroupID(last)
 	root.SetUsageTemplate(strings.NewReplacer("Additional help topics:", "Topics, for hone help:",
+		"{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}",
 		"{{rpad .CommandPath .CommandPathPadding}}", "{{rpad .Name .NamePadding}}").Replace(root.UsageTemplate()))
 }
 

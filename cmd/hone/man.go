@@ -20,7 +20,12 @@ func (a *app) manCommand() *cobra.Command {
 		Use:    "man DIR",
 		Short:  "write the man pages to a directory",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("man takes one directory", "hone man /usr/local/share/man/man1")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

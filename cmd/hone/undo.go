@@ -29,10 +29,10 @@ func (a *app) undoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "undo [RUN]",
 		Short: "restore the files that a run changed",
-		Long: `undo restores every tracked file that a run changed to its state before the run, or with --to-round to its
-state at the end of a round. It restores the model's edits and the changes by commands and agents, in
-nested repositories as well. RUN is an id from hone runs, a unique prefix of one,
-or "last", the default.
+		Long: `undo restores every file that a run changed to its state before the run, or with --to-round to its state
+at the end of a round. It restores the model's edits and the changes by commands and agents. In a git
+repository these are the files that git tracks or would track, in nested repositories as well; elsewhere,
+all files. RUN is an id from hone runs, a unique prefix of one, or "last", the default.
 
 If a file was changed after the run, undo restores nothing. With --force it overwrites such files and keeps
 a copy of their contents. undo does not change git's index, HEAD, stash and hooks, or the run's logs. It
@@ -216,7 +216,7 @@ func topLevel(paths []string) []string {
 func (a *app) printKept(ctx context.Context, run *runs.Recorded, v *history.Reversal, events []history.Event) error {
 	left, err := listing.Leftovers(ctx, run.Dir, slices.Concat(v.Restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
 	for _, p := range v.Outside {
-		fmt.Fprintf(a.out, "kept (changed outside the run): %s\n", render.Line(p))
+		fmt.Fprintf(a.out, "not undone (changed outside the run): %s\n", render.Line(p))
 	}
 	logs := v.Own // git may ignore them
 	if own := ownOf(run.Start); own != nil {
@@ -228,16 +228,16 @@ func (a *app) printKept(ctx context.Context, run *runs.Recorded, v *history.Reve
 		})
 	}
 	for _, dir := range topLevel(logs) {
-		fmt.Fprintf(a.out, "kept (run log): %s\n", render.Line(dir))
+		fmt.Fprintf(a.out, "not undone (run log): %s\n", render.Line(dir))
 	}
 	for _, p := range v.Doubtful {
-		fmt.Fprintf(a.out, "kept (may be older than the run): %s\n", render.Line(p))
+		fmt.Fprintf(a.out, "not undone (may be older than the run): %s\n", render.Line(p))
 	}
 	for _, p := range left.Ignored {
-		fmt.Fprintf(a.out, "kept (ignored by git, changed after the run started): %s\n", render.Line(p))
+		fmt.Fprintf(a.out, "not undone (ignored by git, changed after the run started): %s\n", render.Line(p))
 	}
 	for _, c := range left.Commits {
-		fmt.Fprintf(a.out, "kept (commit): %s\n", render.Line(c))
+		fmt.Fprintf(a.out, "not undone (commit): %s\n", render.Line(c))
 	}
 	if left.More {
 		fmt.Fprintln(a.out, "not all files that git ignores could be inspected: more of them may have changed")

@@ -139,7 +139,11 @@ func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
 		whose = at + ": "
 	}
 	for _, m := range moves {
-		s.found.Commits = append(s.found.Commits, whose+m.ID[:7]+" "+moveText(m))
+		text := whose + m.ID[:7] + " " + moveText(m)
+		if m.When.Unix() == s.since.Unix() {
+			text += " (perhaps before the run)" // git records whole seconds
+		}
+		s.found.Commits = append(s.found.Commits, text)
 	}
 	s.found.More = s.found.More || len(moves) == git.MaxReflog
 	return nil

@@ -80,7 +80,7 @@ func TestLeftovers(t *testing.T) {
 	for dir, subject := range map[string]string{"": "outer", "nested": "inner", "nested/inner": "innermost \x1b[31m"} {
 		at := filepath.Join(root, dir)
 		commitAt(t, at, runBegins.Add(-time.Second), "before")
-		commitAt(t, at, runBegins, subject)
+		commitAt(t, at, runBegins.Add(time.Second), subject)
 		commitAt(t, at, runEnds.Add(time.Second), "after")
 	}
 	gitAt(t, root, "reset", "-q", "--soft", "HEAD~1")
@@ -96,7 +96,7 @@ func TestLeftoverMoves(t *testing.T) {
 	personal(t)
 	root := planted(t, "f")
 	gitAt(t, root, "init", "-q")
-	commitAt(t, root, runBegins, "one: two")
+	commitAt(t, root, runBegins.Add(time.Second), "one: two")
 	gitAt(t, root, "commit", "-q", "--amend", "--allow-empty", "-m", "amended")
 	gitAt(t, root, "update-ref", "HEAD", "HEAD")
 	gitAt(t, root, "checkout", "-q", "--detach")
@@ -132,13 +132,13 @@ func TestLeftoversOfHiddenRepositories(t *testing.T) {
 		commitAt(t, filepath.Join(root, "src"), runBegins, "a phase")
 	}
 	gitAt(t, bare, "init", "-q", ".hone/src")
-	commitAt(t, filepath.Join(bare, ".hone/src"), runBegins, "hidden")
+	commitAt(t, filepath.Join(bare, ".hone/src"), runBegins.Add(time.Second), "hidden")
 	if err := os.WriteFile(filepath.Join(bare, "src", ".gitignore"), []byte("*.db\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	inRun(t, bare, "src/x.db", "src/deep/f")
-	checkLeftovers(t, tracked, nil, Leftover{Commits: []string{"src: a phase"}})
-	checkLeftovers(t, bare, nil, Leftover{Commits: []string{"src: a phase", "tests: a test"}})
+	checkLeftovers(t, tracked, nil, Leftover{Commits: []string{"src: a phase (perhaps before the run)"}})
+	checkLeftovers(t, bare, nil, Leftover{Commits: []string{"src: a phase (perhaps before the run)", "tests: a test"}})
 	checkLeftovers(t, planted(t, "f"), nil, Leftover{})
 }
 
@@ -150,7 +150,7 @@ func TestLeftoversBelowTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	gitAt(t, top, "init", "-q")
-	commitAt(t, top, runBegins, "outer")
+	commitAt(t, top, runBegins.Add(time.Second), "outer")
 	inRun(t, top, "sub/out/x.log", "subs/y.log", "z.log", "work/inner/f")
 	checkLeftovers(t, filepath.Join(top, "sub"), nil, Leftover{Ignored: []string{"out/"}, Commits: []string{"outer"}})
 	for _, at := range []string{"work", "work/inner"} {

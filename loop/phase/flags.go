@@ -34,7 +34,7 @@ type flags struct {
 func (v *invocation) Flags(fs *pflag.FlagSet) {
 	f := &v.flags
 	fs.StringVar(&f.builderModel, "builder-model", "", "the builder's model, as PROVIDER/NAME or NAME, or command/NAME for a command-line agent (default "+defaultBuilder+")")
-	fs.StringVar(&f.verifierModel, "verifier-model", "", "the verifier's model, as PROVIDER/NAME or NAME (default "+defaultVerifier+")")
+	fs.StringVar(&f.verifierModel, "verifier-model", "", "the verifier's model, as PROVIDER/NAME or NAME, or command/NAME (default "+defaultVerifier+")")
 	fs.StringVar(&f.devURL, "dev-url", "", "the URL at which abl.config.sh starts the server (default "+defaultURL+")")
 	fs.IntVar(&f.healthAttempts, "health-attempts", 0, fmt.Sprintf("how often the builder may try to pass the health check in a round (default %d)", HealthAttempts))
 	fs.IntVar(&f.turns, "turns", 0, fmt.Sprintf("maximum number of model calls in one session (default %d)", defaultTurns))

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -124,18 +125,27 @@ func (s *Screen) showRequest(a history.Asked, turn int) {
 	switch {
 	case a.Command:
 		s.session.complete, s.session.agent, s.before = true, true, a.Manifest
-		s.detail("  %s works: %s, prompt of %s", a.Role, a.Model, render.Bytes(a.Bytes))
+		s.detail("  %s works: %s, prompt of %s", a.Role, ModelName(a.Model), render.Bytes(a.Bytes))
 		s.waitFor(a.Role + " works")
 		return
 	case turn <= 1:
 		s.session.complete = true
-		s.detail("  asking %s: %s, about %s tokens", a.Model, render.Bytes(a.Bytes), render.Tokens(a.Bytes/4))
+		s.detail("  asking %s: %s, about %s tokens", ModelName(a.Model), render.Bytes(a.Bytes), render.Tokens(a.Bytes/4))
 	}
 	of := a.Role
 	if turn > 1 || s.o.Turns[a.Role] > 0 {
 		of = s.turnName(a.Role, max(1, turn))
 	}
-	s.waitForModel(a.Model, of)
+	s.waitForModel(ModelName(a.Model), of)
+}
+
+// ModelName returns the name of a model as the user sees it: that of a script has no
+// directories.
+func ModelName(name string) string {
+	if file, ok := strings.CutPrefix(name, "script/"); ok {
+		return "script/" + filepath.Base(file)
+	}
+	return name
 }
 
 // turnName returns the name of a turn, with the maximum if it is known.
