@@ -366,30 +366,35 @@ func (s *Session) command(line, dir string, w loop.Walls) check.Func {
 		Command: line, Dir: dir, Timeout: set.CheckTime, Redact: s.guard.Redact, Live: checkOutput{s}})
 }
 
-// Check returns the settings' check for a directory, behind walls; nil if the
-// settings have none.
-func (s *Session) Check(dir string, w loop.Walls) check.Func {
+// Check returns the settings' check for a tree, behind walls; nil if the settings
+// have none.
+func (s *Session) Check(tree *workspace.Tree, w loop.Walls) check.Func {
 	line := s.loop.Shared().Check
 	if line == "" {
 		return nil
 	}
-	return s.command(line, dir, w)
+	return s.command(line, tree.Dir(), w)
 }
 
 // SetCheck gives the run its check, with a proof if the settings want one; see
 // [loop.Session].
-func (s *Session) SetCheck(w loop.Walls, makeCheck func(dir string, w loop.Walls) check.Func) {
+func (s *Session) SetCheck(w loop.Walls, makeCheck func(tree *workspace.Tree, w loop.Walls) check.Func) {
 	if w == nil {
 		w = s.commandWalls()
 	}
-	s.run.Check = makeCheck(s.Dir, w)
+	s.run.Check = makeCheck(s.Tree, w)
 	prove := s.loop.Shared().Trust.Prove
 	if prove == "" {
 		return
 	}
 	s.run.Trust.Proof = &hone.Proof{Strict: prove == "strict", Check: func(ctx context.Context, dir string) (found []check.Finding, err error) {
-		copied := w.(*walls).forCopy(dir)
+		tree, err := s.Tree.OpenCopy(dir)
+		if err != nil {
+			return nil, err
+		}
+		defer tree.Close()
+		copied := w.(*walls).forCopy(tree.Dir())
 		defer func() { err = errors.Join(err, copied.close()) }()
-		return makeCheck(dir, copied)(ctx)
+		return makeCheck(tree, copied)(ctx)
 	}}
 }

@@ -54,18 +54,18 @@ type Session interface {
 	// Command returns a check that runs a command line in the workspace, behind
 	// the session's own walls, and passes if it exits 0.
 	Command(line string) check.Func
-	// Check returns the settings' check for a directory, which is the workspace or a
-	// copy of it, behind walls; nil if the settings have none.
-	Check(dir string, w Walls) check.Func
+	// Check returns the settings' check for a tree, which is the workspace or a copy of
+	// it, behind walls; nil if the settings have none.
+	Check(tree *workspace.Tree, w Walls) check.Func
 	// SetCheck sets the run's check, and its proof if the settings ask for one. A new
 	// run with --prove ends with a usage error if the built loop has not set a check.
 	//
 	// makeCheck is called for the workspace, and for each clean copy of it that the
-	// check is proved on. It returns a check that looks at dir alone and runs its
+	// check is proved on. It returns a check that looks at the tree alone and runs its
 	// commands behind w. The engine records a check's findings as a step, so that the
 	// check may read files directly, and a replayed run does not call it. If w is nil
 	// here, makeCheck gets the walls that Role, Command and Toolset{} also use.
-	SetCheck(w Walls, makeCheck func(dir string, w Walls) check.Func)
+	SetCheck(w Walls, makeCheck func(tree *workspace.Tree, w Walls) check.Func)
 }
 
 // IO is the environment of the user's own checks, and the outputs.

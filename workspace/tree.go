@@ -100,6 +100,24 @@ func Open(dir string, o Options) (*Tree, error) {
 	}, nil
 }
 
+// OpenCopy opens a copy of the tree in another directory, such as that of package
+// clone. It lists the files that t lists, as far as the copy has them. The caller
+// must close it.
+func (t *Tree) OpenCopy(dir string) (*Tree, error) {
+	c, err := Open(dir, Options{MaxFile: t.maxFile, Closed: t.closed, Why: t.why})
+	if err != nil || t.list == nil {
+		return c, err
+	}
+	c.list = func(ctx context.Context, at string) (Listing, error) {
+		rel, err := filepath.Rel(c.dir, at)
+		if err != nil {
+			return Listing{}, err
+		}
+		return t.list(ctx, filepath.Join(t.dir, rel))
+	}
+	return c, nil
+}
+
 // Close releases the directory. The tree must not be used afterwards.
 func (t *Tree) Close() error { return t.root.Close() }
 

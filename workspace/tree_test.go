@@ -267,3 +267,34 @@ func TestRead(t *testing.T) {
 		t.Errorf("Read of a large file = %v", err)
 	}
 }
+
+// A copy lists what the tree lists, although it is not a repository itself.
+func TestOpenCopy(t *testing.T) {
+	tree := newTree(t, map[string]string{".gitignore": "ignored\n", "ignored": "1", "tracked": "1",
+		"nested/.gitignore": "secret\n", "nested/secret": "1", "nested/in": "1"}, Options{List: gitLister(t)})
+	for _, repository := range []string{".", "nested"} {
+		treetest.Git(t, filepath.Join(tree.Dir(), repository), "init", "-q")
+	}
+	dir := t.TempDir()
+	if err := errors.Join(os.CopyFS(dir, os.DirFS(tree.Dir())), os.RemoveAll(filepath.Join(dir, ".git"))); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := tree.OpenCopy(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	treetest.Put(t, dir, "tracked", "of the copy")
+	files, err := copied.Files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `.gitignore file 8 untracked
+nested/.gitignore file 7 untracked
+nested/in file 1 untracked
+tracked file 11 untracked
+`
+	if diff := cmp.Diff(want, summary(files)); diff != "" {
+		t.Error(diff)
+	}
+}

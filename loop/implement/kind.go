@@ -244,16 +244,16 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 		return loop.Built{}, err
 	}
 	walls := s.Walls(loop.WallPlan{Protect: append([]string{BuildName}, Inputs...)})
-	s.SetCheck(walls, func(dir string, w loop.Walls) check.Func {
+	s.SetCheck(walls, func(tree *workspace.Tree, w loop.Walls) check.Func {
 		var checks []check.Func
-		build := check.BuildConfig{Root: dir, Timeout: v.BuildTimeout, MaxText: v.MaxOutput, Live: s.IO().CheckOutput}
+		build := check.BuildConfig{Root: tree.Dir(), Timeout: v.BuildTimeout, MaxText: v.MaxOutput, Live: s.IO().CheckOutput}
 		switch {
-		case v.HasBuild && dir == s.Root():
+		case v.HasBuild && tree == r.Tree:
 			checks = append(checks, l.Build(r, w.With(v.CheckEnv), build))
 		case v.HasBuild:
 			checks = append(checks, l.BuildUnlogged(w.With(v.CheckEnv), build))
 		}
-		if c := s.Check(dir, w); c != nil {
+		if c := s.Check(tree, w); c != nil {
 			checks = append(checks, c)
 		}
 		return check.All(checks...)

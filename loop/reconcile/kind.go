@@ -15,6 +15,7 @@ import (
 	"hone/internal/git"
 	"hone/loop"
 	"hone/sandbox"
+	"hone/workspace"
 	"hone/workspace/secret"
 )
 
@@ -165,7 +166,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		return built, err
 	}
 	walls := s.Walls(loop.WallPlan{Protect: l.Rules().Immutable, Later: v.Check == "" && (v.Checker == "" || !v.Walls.Named())})
-	s.SetCheck(walls, func(dir string, w loop.Walls) check.Func { return v.check(s, dir, w) })
+	s.SetCheck(walls, func(tree *workspace.Tree, w loop.Walls) check.Func { return v.check(s, tree, w) })
 	return loop.Built{Run: r, Round: l.Round, Asking: v.Checker != "" && !v.Walls.Named() && s.IO().Terminal != nil}, nil
 }
 
@@ -179,7 +180,7 @@ func (v *invocation) loop(repo *git.Repo, guard *secret.Guard) Loop {
 // there is neither. The checker is the user's own program: it gets the user's
 // environment, and runs behind walls only if the settings name a wall. Without walls it
 // reads from the user's terminal, so that it can ask them.
-func (v *invocation) check(s loop.Session, dir string, w loop.Walls) check.Func {
+func (v *invocation) check(s loop.Session, tree *workspace.Tree, w loop.Walls) check.Func {
 	var checks []check.Func
 	if v.Checker != "" {
 		var runner sandbox.Runner = sandbox.None{}
@@ -188,9 +189,9 @@ func (v *invocation) check(s loop.Session, dir string, w loop.Walls) check.Func 
 			runner, terminal = w.With(variables(s.IO().Environ)), nil
 		}
 		checks = append(checks, check.Bork(runner, check.BorkConfig{
-			Root: dir, Checker: v.Checker, Env: s.IO().Environ, Timeout: v.CheckTime, Stdin: terminal, Redact: s.Guard().Redact, Live: s.IO().CheckOutput}))
+			Root: tree.Dir(), Checker: v.Checker, Env: s.IO().Environ, Timeout: v.CheckTime, Stdin: terminal, Redact: s.Guard().Redact, Live: s.IO().CheckOutput}))
 	}
-	if c := s.Check(dir, w); c != nil {
+	if c := s.Check(tree, w); c != nil {
 		checks = append(checks, c)
 	}
 	if len(checks) == 0 {
