@@ -32,14 +32,15 @@ var opening = lazyregexp.New(`(?i)^(?:<think(?:ing)?>|<seed:think>|\[THINK\]|◁
 // Answer returns the part of a reply's text after its reasoning, which ends with
 // the last tag such as </think>, whether or not it was opened. A tag between
 // quotation marks does not count, and neither does one in a covered range of
-// offsets: it is part of the answer, such as of a file. The ranges are in order. The
-// answer of a text that is only an open reasoning is empty.
+// offsets: it is part of the answer, such as of a file. The ranges are in order.
+// Reasoning that is not closed has no answer: it is empty.
 func Answer(text string, covered [][2]int) string {
 	for _, tag := range slices.Backward(closing.FindAllStringIndex(text, -1)) {
 		at, end := tag[0], tag[1]
 		quoted := at > 0 && end < len(text) && text[at-1] == text[end] && strings.IndexByte("\"'`", text[end]) >= 0
 		if !quoted && !inside(covered, at) {
-			return text[end:]
+			text = text[end:]
+			break
 		}
 	}
 	if opening.MatchString(strings.TrimSpace(text)) {

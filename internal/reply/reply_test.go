@@ -18,6 +18,7 @@ func TestAnswer(t *testing.T) {
 		"◁think▷x◁/think▷a":                 "a",
 		"<seed:think>x</seed:think>a":       "a",
 		"<think>never closed":               "",
+		"<think>x</think>\n<think>again":    "",
 		"the tag `</think>` and '</think>'": "the tag `</think>` and '</think>'",
 		"```x```</think>a":                  "a",
 		"<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>a": "a",

@@ -33,7 +33,7 @@ func find(text string, tools []model.Spec) []span {
 		case opensCall(rest):
 			f, ok = r.tagged(rest, words)
 		case opensJSON(rest):
-			if f, ok = newReader(rest, tools).only(); !ok && json.Valid([]byte(rest)) {
+			if f, ok = r.only(rest); !ok && json.Valid([]byte(rest)) {
 				return len(text) // an answer in JSON may contain anything in its strings
 			}
 		default:
@@ -44,7 +44,7 @@ func find(text string, tools []model.Spec) []span {
 			return at
 		}
 		to := len(text) - len(f.rest)
-		*list = append(*list, span{at, to, f.parts()})
+		*list = append(*list, span{at, to, f.parts})
 		if opensJSON(text[at:]) {
 			return len(text) // what follows an envelope is text
 		}
@@ -89,50 +89,20 @@ func reasoning(text string) int {
 // calls of offered tools.
 func fencedCalls(s string, tools []model.Spec) (found, bool) {
 	begin := lineEnd(s, 0)
-	run, _ := opensFence(s[:begin])
-	end, closing := begin, ""
+	run := opensFence(strings.Trim(s[:begin], space))
+	end, rest := begin, ""
 	for line := range strings.Lines(s[begin:]) {
-		if closes(line, run) {
-			closing = strings.TrimRight(line, "\r\n")
+		if closes(strings.Trim(line, space), run) {
+			rest = s[end+len(line):]
 			break
 		}
 		end += len(line)
 	}
 	r := newReader(s[begin:end], tools)
-	f, ok := r.only()
-	ok = ok && len(f.calls) > 0 && strings.Trim(f.rest, space) == "" && !slices.ContainsFunc(f.calls, func(c call) bool { return !r.offers(c.Name) })
-	f.rest = s[end+len(closing):]
+	f, ok := r.only(s[begin:end])
+	foreign := func(p model.Part) bool { return p.Call != nil && !r.offers(p.Call.Name) }
+	called := func(p model.Part) bool { return p.Call != nil }
+	ok = ok && strings.Trim(f.rest, space) == "" && slices.ContainsFunc(f.parts, called) && !slices.ContainsFunc(f.parts, foreign)
+	f.rest = rest
 	return f, ok
-}
-
-// only reads a text that contains nothing but calls, all of them in JSON or in tags,
-// or begins with an envelope.
-func (r *reader) only() (all found, ok bool) {
-	s := strings.TrimLeft(r.text, space)
-	if opensJSON(s) {
-		all, ok = r.certain(s)
-		if left := strings.TrimLeft(all.rest, separators); !all.envelope {
-			ok, all.rest = ok && left == "", ""
-		}
-		return all, ok
-	}
-	for ; s != ""; s = strings.TrimLeft(all.rest, separators) {
-		f, ok := r.tagged(s, false)
-		if !ok {
-			return all, false
-		}
-		all = found{text: all.text + f.text, calls: append(all.calls, f.calls...), rest: f.rest}
-	}
-	return all, true
-}
-
-// certain reads objects without a tag, which must be calls beyond doubt. If one of
-// them cannot be parsed, nothing is certain about the others.
-func (r *reader) certain(s string) (found, bool) {
-	f, ok := r.values("", s, "")
-	isUncertain := func(c call) bool { return !c.certain }
-	if f.broken && !slices.ContainsFunc(f.calls[:len(f.calls)-1], isUncertain) {
-		f, ok = r.broken("", s, s, "")
-	}
-	return f, ok && !slices.ContainsFunc(f.calls, isUncertain)
 }

@@ -14,15 +14,15 @@
 //	</tool_call>
 //
 // Many open models were trained on exactly this syntax (Hermes, Qwen, SmolLM
-// and others), and all models know JSON and tags. The JSON itself determines
-// where a call ends, so an argument may contain code, fences and even the tags.
+// and others). The JSON itself determines where a call ends, so an argument may
+// contain code, fences and even the tags.
 //
 // # Accepted syntax
 //
-// Models write what they were trained on, whatever the instructions say. These
-// forms are calls too, any number of them in order, with text around them:
+// Models write what they were trained on. These forms are calls too, any number
+// of them in order, with text around them:
 //
-//   - the tags of all dialects, with what may be between them: see dialects
+//   - the tags of all dialects, see dialects
 //   - a reply that consists only of calls in JSON (Llama 3), or that begins
 //     with an envelope, an object with "text" and "tool_calls" (CodeScribe's
 //     form for Argo); what follows an envelope is text
@@ -33,36 +33,30 @@
 // object or a string; without one, the other members are the arguments. A JSON string
 // may contain unescaped line feeds and tabs, and a comma may precede a bracket.
 //
-// # What is not a call
-//
-// Quoted text is not a call. A tag does not count inside a fenced block, after
-// a backtick in its line, in a line indented like code (four columns), or in a
-// Markdown quotation. In the middle of a line it counts only if it is closed
-// and does not directly follow a quotation mark. A reply that is entirely JSON
-// and not itself a call has no calls in its strings. A fenced block counts only
-// if it contains nothing but calls of offered tools, only such blocks follow it,
-// and the reply has no other calls; so an example with text after it remains
-// text. Reasoning up to the last </think> outside of a call does not count, nor
-// does anything after a tool result that the model invented. A block that is
-// not closed quotes the rest of the reply.
-//
 // A call that cannot be parsed is still a Call, with the model's text as its
 // arguments, so that the caller can report the error to the model. If its end
 // is unclear, it extends to the last closing tag: the text in between may be
 // its contents and must not run as calls.
 //
+// # What is not a call
+//
+// A tag does not count inside a fenced block, after a backtick in its line, in
+// a line indented like code, or in a Markdown quotation. In the middle of a
+// line it counts only if it is closed and does not directly follow a quotation
+// mark. A reply in JSON that is not itself a call has none in its strings. A
+// fenced block counts only if it contains nothing but calls of offered tools,
+// only such blocks follow it, and the reply has no other calls; so an example
+// with text after it remains text. Reasoning up to the last </think> outside of
+// a call does not count, nor does anything after a tool result that the model
+// invented. A block that is not closed quotes the rest of the reply.
+//
 // # Escapes
 //
 // Texts and results of the conversation may contain the syntax, for example in
-// a file. There each tag gets a backslash, <\tool_call>, or one more backslash
-// if it already has some, so that it is not a tag. The instructions explain
-// this to the model, so a quoted text cannot forge a call.
-//
-// # Limits
-//
-// If a model quotes such a text without the backslash, it makes a call. A
-// file's text that is shown as a fenced example at the very end of a reply is a
-// call if it contains nothing else. Therefore tools need walls of their own.
+// a file. There each tag gets a backslash, <\tool_call>, or one more if it
+// already has some, so that a quoted text cannot forge a call. If a model quotes
+// such a text without the backslash, or as a fenced example at the very end of
+// a reply, it makes a call. Therefore tools need walls of their own.
 package texttools
 
 import (
@@ -131,29 +125,28 @@ func Parse(text string, tools []model.Spec) []model.Part {
 
 // split replaces the spans in the parts' texts by their calls. Positions of
 // spans refer to the joined texts. White space before a call is removed.
-func split(parts []model.Part, spans []span) []model.Part {
-	var out []model.Part
+func split(parts []model.Part, spans []span) (out []model.Part) {
 	at := 0
 	for _, p := range parts {
-		begin, end := at, at+len(p.Text)
 		if p.Text == "" || len(spans) == 0 {
-			out, at = append(out, p), end
+			out = append(out, p)
 			continue
 		}
-		for at < end && len(spans) > 0 && spans[0].from < end {
+		text := p.Text
+		for text != "" && len(spans) > 0 && spans[0].from < at+len(text) {
 			s := &spans[0]
-			if at < s.from {
-				out = appendText(out, strings.TrimRight(p.Text[at-begin:s.from-begin], space))
-			}
+			out = appendText(out, strings.TrimRight(text[:max(0, s.from-at)], space))
 			out, s.parts = append(out, s.parts...), nil // once, if the span continues in another part
-			if at = min(end, s.to); at == s.to {
+			used := min(len(text), s.to-at)
+			text, at = text[used:], at+used
+			if at == s.to {
 				spans = spans[1:]
 			}
 		}
-		if rest := p.Text[at-begin:]; strings.Trim(rest, space) != "" {
-			out = append(out, model.Part{Text: rest})
+		if strings.Trim(text, space) != "" {
+			out = append(out, model.Part{Text: text})
 		}
-		at = end
+		at += len(text)
 	}
 	return out
 }

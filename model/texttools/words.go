@@ -56,31 +56,28 @@ func schema(t model.Spec) json.RawMessage {
 }
 
 // plainParts converts calls and results to text. It joins them with the text
-// around them, because many servers expect one text in a message. A part ends
-// before an opaque one and at the end of a cached prefix.
+// around them, because many servers expect one text in a message, except after an
+// opaque part and at the end of a cached prefix.
 func plainParts(parts []model.Part) []model.Part {
 	var out []model.Part
-	var open *model.Part // the last part of out if it may grow
-	block := false       // the open part ends with a call or a result
+	afterBlock := false // the last part ends with a call or a result
 	for _, p := range parts {
-		if p.Opaque != nil {
-			out, open = append(out, p), nil
+		text, block := partText(p)
+		last := len(out) - 1
+		joins := last >= 0 && out[last].Opaque == nil && !out[last].Cache && (block || afterBlock)
+		switch {
+		case p.Opaque != nil:
+			out = append(out, p)
 			continue
+		case joins:
+			out[last].Text = strings.TrimRight(out[last].Text, "\n") + "\n\n" + text
+			out[last].Cache = p.Cache
+		case block && last >= 0:
+			out = append(out, model.Part{Text: "\n" + text, Cache: p.Cache})
+		default:
+			out = append(out, model.Part{Text: text, Cache: p.Cache})
 		}
-		text, isBlock := partText(p)
-		if open == nil || !isBlock && !block {
-			if isBlock && len(out) > 0 {
-				text = "\n" + text
-			}
-			out = append(out, model.Part{Text: text})
-			open = &out[len(out)-1]
-		} else {
-			open.Text = strings.TrimRight(open.Text, "\n") + "\n\n" + text
-		}
-		open.Cache, block = p.Cache, isBlock
-		if p.Cache {
-			open = nil
-		}
+		afterBlock = block
 	}
 	return out
 }
