@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -103,6 +104,22 @@ func TestCommitOfNothing(t *testing.T) {
 	commit(t, r, Commit{Subject: "s"})
 	checkClean(t, r.root)
 	checkTree(t, r.root, "")
+}
+
+func TestChangesNothing(t *testing.T) {
+	g := isolatedGit(t)
+	r := initialize(t, g, newDir(t))
+	for i, want := range []bool{true, false, true} {
+		if i == 1 {
+			if err := os.WriteFile(filepath.Join(r.root, "a"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id := commit(t, r, Commit{Subject: fmt.Sprintf("s%d", i)})
+		if got, err := r.ChangesNothing(t.Context(), id); err != nil || got != want {
+			t.Errorf("commit %d: %v, %v, want %v", i, got, err, want)
+		}
+	}
 }
 
 func TestMessagesAreChecked(t *testing.T) {

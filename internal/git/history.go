@@ -54,6 +54,20 @@ func (r *Repo) FindCommit(ctx context.Context, subject string) (id, message stri
 	return "", "", nil
 }
 
+// ChangesNothing reports whether a commit has the same files as its parent; the first
+// commit, whether it has none.
+func (r *Repo) ChangesNothing(ctx context.Context, id string) (bool, error) {
+	out, err := r.runOwn(ctx, call{args: []string{"cat-file", "--batch-check"}, stdin: []byte(id + "^{tree}\n" + id + "^^{tree}\n")})
+	if err != nil {
+		return false, err
+	}
+	tree, parent, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if strings.HasSuffix(parent, " missing") {
+		return strings.HasSuffix(tree, " tree 0"), nil
+	}
+	return tree == parent, nil
+}
+
 // messages returns the message of each commit, byte for byte.
 func (r *Repo) messages(ctx context.Context, ids []string) ([]string, error) {
 	out, err := r.catFile(ctx, ids...)

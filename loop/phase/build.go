@@ -34,7 +34,7 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (un
 			}
 			return unhealthy, err
 		}
-		if err := l.commit(ctx, r, Src, fmt.Sprintf("build/step-%d/pre-deterministic", r.Round()), attempt); err != nil {
+		if err := l.commit(ctx, r, Src, fmt.Sprintf("build/step-%d", r.Round())+builtPoint, attempt); err != nil {
 			return nil, err
 		}
 		h, err := l.health(ctx, r)

@@ -10,9 +10,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hone"
+	"hone/check"
 	"hone/history"
 	"hone/internal/git"
 	"hone/loop/phase/spec"
@@ -31,8 +33,15 @@ type committed struct {
 	Repo    string `json:"repo"` // "src" or "tests"
 	Subject string `json:"subject"`
 	ID      string `json:"id"`
+	Empty   bool   `json:"empty,omitempty"` // in src, it changes nothing
 	history.Report
 }
+
+// stepCommit is the step that makes a commit.
+const stepCommit = "commit"
+
+// builtPoint is the subject's end in the commit after a builder's session.
+const builtPoint = "/pre-deterministic"
 
 // commit makes one of the seed's commits, whether or not something has changed
 // (ruling A6). Its run and attempt, from 1, identify it, so that it is made only
@@ -42,7 +51,7 @@ func (l Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attem
 	if attempt > 1 {
 		trailers = append(trailers, fmt.Sprintf("%s: %d", trailerAttempt, attempt))
 	}
-	_, err := hone.Step(ctx, r, "commit", []any{repo, point, attempt}, func(ctx context.Context) (committed, error) {
+	_, err := hone.Step(ctx, r, stepCommit, []any{repo, point, attempt}, func(ctx context.Context) (committed, error) {
 		return l.commitIn(ctx, r.Tree.Dir(), repo, point, trailers)
 	})
 	return err
@@ -61,7 +70,30 @@ func (l Loop) commitIn(ctx context.Context, root, repo, point string, trailers [
 		return committed{}, err
 	}
 	id, _, err := at.Commit(ctx, c)
-	return committed{repo, c.Subject, id, history.Report{Said: fmt.Sprintf("commit %.7s in %s: %s", id, repo, c.Subject)}}, err
+	if err != nil {
+		return committed{}, err
+	}
+	made := committed{Repo: repo, Subject: c.Subject, ID: id, Report: history.Report{Said: fmt.Sprintf("commit %.7s in %s: %s", id, repo, c.Subject)}}
+	if repo == Src {
+		made.Empty, err = at.ChangesNothing(ctx, id)
+	}
+	return made, err
+}
+
+// idle returns a finding if the builder's last session changed no file, according to
+// the commit after it. It must be called within a step.
+func (l Loop) idle(r *hone.Run) []check.Finding {
+	for _, e := range slices.Backward(r.Past().Records(stepCommit)) {
+		var c committed
+		if e.Decode(&c) != nil || c.Repo != Src || !strings.HasSuffix(c.Subject, builtPoint) {
+			continue
+		}
+		if c.Empty {
+			return []check.Finding{{Source: sourceIdle, Text: "It changed no file."}}
+		}
+		return nil
+	}
+	return nil
 }
 
 // passedPoint is the subject's end in the commit that records a passed phase.

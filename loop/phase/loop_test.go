@@ -161,6 +161,29 @@ func TestHealthAttempts(t *testing.T) {
 	}
 }
 
+// TestIdleBuilder: ruling A2. Only the session after one that changed no file is told so.
+func TestIdleBuilder(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	dir := t.TempDir()
+	project(t, dir, usual(), nil)
+	m := script(suite(), builder(say("built")), fail(), build("no"), fail(), build("hello"), pass())
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone || end.Rounds != 3 {
+		t.Fatalf("%+v", end)
+	}
+	var told []bool
+	for _, a := range m.first() {
+		if a.role == "builder" {
+			told = append(told, strings.Contains(a.prompt(), "===== your last session =====\nIt changed no file.\n"))
+		} else {
+			lacks(t, "the verifier's prompt", a.prompt(), "changed no file")
+		}
+	}
+	if diff := cmp.Diff([]bool{false, true, false}, told); diff != "" {
+		t.Errorf("the builder is told that its session changed nothing (-want +got):\n%s", diff)
+	}
+}
+
 // TestCommits: the user's identity, and none of the user's hooks (ruling A6).
 func TestCommits(t *testing.T) {
 	skipShort(t)

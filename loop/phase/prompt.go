@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -108,7 +109,11 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, e errand, prior []check.
 		projectMap = ""
 	}
 	c, err := hone.Step(ctx, r, "compose", []any{e, prior, projectMap}, func(context.Context) (composed, error) {
-		return l.prompt(r.Tree.Dir(), e, r.Round(), projectMap, prior)
+		given := prior
+		if e == toBuild {
+			given = slices.Concat(l.idle(r), prior)
+		}
+		return l.prompt(r.Tree.Dir(), e, r.Round(), projectMap, given)
 	})
 	if err != nil {
 		return nil, err
@@ -241,7 +246,7 @@ func (l Loop) reports(e errand, prior []check.Finding) []part {
 	case toReview:
 		return []part{{suitePath + ": what to review", join(from(prior, sourceSuite))}}
 	}
-	parts := []part{{failedName + ": the contracts that failed in the last verification", join(lastVerdict(prior))}}
+	parts := []part{{"your last session", join(from(prior, sourceIdle))}, {failedName + ": the contracts that failed in the last verification", join(lastVerdict(prior))}}
 	if e == toBuild {
 		parts = append(parts,
 			part{path.Base(lintLog) + ": what the health check printed when it failed", join(from(prior, sourceHealth))},
