@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
 	"hone/internal/reply"
 	"hone/workspace"
@@ -136,34 +135,34 @@ func applyPlaces(content []byte, places []placement) []byte {
 	return b.Bytes()
 }
 
-// editResult is the result of a successful call.
+// editResult is the result of a successful call. It does not repeat the texts,
+// which the model has just written.
 type editResult struct {
 	OK           bool                `json:"ok"`
 	Path         string              `json:"path"`
 	Applied      int                 `json:"applied"`
+	Lines        int                 `json:"lines"` // of the file now
 	Replacements []replacementResult `json:"replacements"`
 }
 
+// replacementResult says where a replacement is. The lines of a text include those
+// that are only partly in it.
 type replacementResult struct {
-	Index   int    `json:"index"` // in the call, from 0
-	Matches int    `json:"match_count"`
-	OldLen  int    `json:"old_len"` // in characters
-	NewLen  int    `json:"new_len"`
-	Before  string `json:"before_snippet"`
-	After   string `json:"after_snippet"`
+	Index    int `json:"index"` // in the call, from 0
+	Line     int `json:"line"`  // where it begins in the file as it is now, from 1
+	OldLines int `json:"old_lines"`
+	NewLines int `json:"new_lines"`
 }
 
 func editReport(p string, content, changed []byte, places []placement) (string, error) {
-	result := editResult{OK: true, Path: p, Applied: len(places), Replacements: make([]replacementResult, len(places))}
+	result := editResult{OK: true, Path: p, Applied: len(places), Lines: countLines(changed), Replacements: make([]replacementResult, len(places))}
 	moved := 0
 	for _, one := range places {
-		start := one.start + moved
 		result.Replacements[one.index] = replacementResult{
-			Index: one.index, Matches: 1,
-			OldLen: utf8.RuneCount(content[one.start:one.end]),
-			NewLen: utf8.RuneCount(one.text),
-			Before: snippet(content, one.start, one.end),
-			After:  snippet(changed, start, start+len(one.text)),
+			Index:    one.index,
+			Line:     1 + bytes.Count(changed[:one.start+moved], []byte("\n")),
+			OldLines: countLines(content[one.start:one.end]),
+			NewLines: countLines(one.text),
 		}
 		moved += len(one.text) - (one.end - one.start)
 	}
@@ -172,16 +171,4 @@ func editReport(p string, content, changed []byte, places []placement) (string, 
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(result)
 	return b.String(), err
-}
-
-// snippet returns a place with 80 bytes before and after it. It omits the middle
-// of a long text, because the model has just written it.
-func snippet(content []byte, start, end int) string {
-	const around, longest = 80, 400
-	from := max(0, start-around)
-	for from < start && !utf8.RuneStart(content[from]) {
-		from++
-	}
-	to := boundary(string(content[end:min(len(content), end+around+utf8.UTFMax)]), around)
-	return clipMiddle(string(content[from:end+to]), longest)
 }

@@ -67,12 +67,3 @@ func clip(text string, limit int) string {
 	}
 	return validUTF8(text[:boundary(text, limit)]) + "…"
 }
-
-// clipMiddle shortens a text to about limit bytes by omitting its middle.
-func clipMiddle(text string, limit int) string {
-	if len(text) <= limit {
-		return validUTF8(text)
-	}
-	end := boundary(text, len(text)-limit/2)
-	return validUTF8(text[:boundary(text, limit/2)]) + " … " + validUTF8(text[end:])
-}
