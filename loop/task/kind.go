@@ -62,12 +62,13 @@ type invocation struct {
 	loop.Settings
 	loop.Conversing // of an execution session; Allow adds to the task file's list
 
-	Reviewer    loop.Model `json:"reviewer_model,omitzero"` // zero means the executor's, which is Model
-	System      string     `json:"system"`
-	AgentSystem string     `json:"agent_system,omitempty"` // the executor's system text if it is an agent
-	File        string     `json:"task_file,omitempty"`    // relative to the root; empty if Text is the task
-	Text        string     `json:"task,omitempty"`
-	Log         string     `json:"log,omitempty"` // absolute
+	Reviewer       loop.Model `json:"reviewer_model,omitzero"` // zero means the executor's, which is Model
+	System         string     `json:"system"`
+	ReviewerSystem string     `json:"reviewer_system,omitempty"` // empty means System, in a run of an older hone
+	AgentSystem    string     `json:"agent_system,omitempty"`    // the executor's system text if it is an agent
+	File           string     `json:"task_file,omitempty"`       // relative to the root; empty if Text is the task
+	Text           string     `json:"task,omitempty"`
+	Log            string     `json:"log,omitempty"` // absolute
 
 	flags flags
 	table table
@@ -135,7 +136,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if err := v.resolveModels(in); err != nil {
 		return l, err
 	}
-	v.System = v.Walls.System(System)
+	v.System, v.ReviewerSystem = v.Walls.System(System), v.Walls.System(ReviewerSystem)
 	v.Approve = in.Approve(v.table.Approve)
 	return in.Limits(v.table.Rounds), nil
 }
@@ -259,6 +260,7 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 	execution, inspection := set, set
 	execution.Walls, inspection.Walls = commands, review
 	inspection.ReadOnly, inspection.Programs = true, allow.ReviewPrograms()
+	inspection.Why += ". You cannot read " + reviewOutput + ", but you can write it: that is your review"
 	reviewing, err := s.Tools(inspection)
 	if err != nil {
 		return nil, err
@@ -274,7 +276,7 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 // loop returns the loop of the settings, without models and tools.
 func (v *invocation) loop(guard *secret.Guard) Loop {
 	l := Loop{File: v.File, Text: v.Text, Check: v.Check, Log: v.Log, Guard: guard,
-		Executor: v.Model.Role("executor", v.System), Reviewer: v.reviewer().Role("reviewer", v.System)}
+		Executor: v.Model.Role("executor", v.System), Reviewer: v.reviewer().Role("reviewer", cmp.Or(v.ReviewerSystem, v.System))}
 	l.Executor.Bounds, l.Reviewer.Bounds = v.Bounds(), v.Bounds()
 	l.NoBash = v.Walls.Absent
 	if v.Model.Agent != nil {

@@ -143,7 +143,7 @@ func (p process) set(dir string) func(r *hone.Run) hone.Round {
 func (p process) whole() task.Loop {
 	l := p.loop
 	l.Executor = hone.Role{Name: "executor", Model: p.model, Called: "test/model", System: task.System, MaxOutput: 4096, Bounds: hone.Bounds{Turns: p.turns}}
-	l.Reviewer = hone.Role{Name: "reviewer", Model: p.model, Called: "test/model", System: task.System, MaxOutput: 4096}
+	l.Reviewer = hone.Role{Name: "reviewer", Model: p.model, Called: "test/model", System: task.ReviewerSystem, MaxOutput: 4096}
 	if p.agent {
 		l.Executor.Agent, l.Executor.Called, l.Executor.System = true, "command/test", task.AgentSystem
 	}
@@ -296,12 +296,31 @@ func TestPendingIsFixed(t *testing.T) {
 				t.Errorf("request %d has two messages of one side in a row", i)
 			}
 		}
-		if req.System != task.System || strings.Contains(req.System, "Loop") {
+		want := task.System
+		if strings.Contains(whole(req), "PHASE: REVIEW") {
+			want = task.ReviewerSystem
+		}
+		if req.System != want || strings.Contains(req.System, "Loop") {
 			t.Errorf("request %d has another system text", i)
 		}
 	}
 	if said := m.asked[1].Messages[2].Parts[0].Text; !strings.Contains(said, "not your final answer") {
 		t.Errorf("a text that is no answer is answered with %q", said)
+	}
+}
+
+// TestReviewerSystem: the reviewer has the executor's rules, and no instructions for tools
+// that it does not have.
+func TestReviewerSystem(t *testing.T) {
+	rules, own, ok := strings.Cut(task.ReviewerSystem, "# How to work")
+	if !ok || !strings.HasPrefix(task.System, rules) {
+		t.Errorf("the rules differ: %s", rules)
+	}
+	holds(t, "the reviewer's system text", own, "`write` writes your review, and no other file.", "You cannot run tests or checks", "# How to end")
+	for _, foreign := range []string{"`edit`", "closest test", "`rm`"} {
+		if strings.Contains(own, foreign) || !strings.Contains(task.System, foreign) {
+			t.Errorf("%s in the reviewer's text, or not in the executor's", foreign)
+		}
 	}
 }
 

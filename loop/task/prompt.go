@@ -17,11 +17,21 @@ import (
 	"hone/workspace"
 )
 
-// System describes their part to both agents. It never changes within a run
-// (ruling G13).
-//
-//go:embed prompt.md
-var System string
+var (
+	//go:embed prompt.md
+	rules string // of both roles
+	//go:embed prompt-executor.md
+	executing string
+	//go:embed prompt-reviewer.md
+	reviewing string
+)
+
+// System and ReviewerSystem describe their part to the executor and to the reviewer,
+// whose tools differ. They never change within a run (ruling G13).
+var (
+	System         = rules + executing
+	ReviewerSystem = rules + reviewing
+)
 
 // AgentSystem replaces System if the executor is a command-line agent with
 // tools of its own.
