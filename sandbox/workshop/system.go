@@ -41,7 +41,7 @@ func systemPatterns() []string {
 		"ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem", "ssl/ca-bundle.pem",
 		"ca-certificates/extracted", "ca-certificates.conf", "crypto-policies",
 		"pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust/extracted", "pki/java",
-		"java*", "python3*", "perl", "maven/m2.conf", "maven/logging", "texmf",
+		"java*", "python3*", "matplotlibrc", "perl", "maven/m2.conf", "maven/logging", "texmf",
 	} {
 		patterns = append(patterns, "/etc/"+name)
 	}

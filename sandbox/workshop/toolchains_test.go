@@ -167,6 +167,12 @@ func otherTools() map[string]toolCase {
 			read:  []string{"person/code/tool/bin/x"},
 			none:  []string{"person/code/tool/lib/x", "person/code/tool/.env", "person/code"},
 		},
+		"a prefix outside of the home": {
+			files: []string{"opt/tool/bin/x*", "opt/tool/lib/l", "opt/tool/share/s", "opt/other/lib/l"},
+			path:  "%/opt/tool/bin",
+			read:  []string{"opt/tool/bin/x", "opt/tool/lib/l", "opt/tool/share/s"},
+			none:  []string{"opt/other/lib/l", "opt/other"},
+		},
 		"~/bin":          {files: []string{"person/bin/x*", "person/lib/x"}, path: "%/person/bin", read: []string{"person/bin/x"}, none: []string{"person/lib/x"}},
 		"Docker Desktop": {files: []string{"person/.docker/bin/docker*", "person/.docker/config.json"}, path: "%/person/.docker/bin", read: []string{"person/.docker/bin/docker"}, none: []string{"person/.docker/config.json"}},
 		"a variable that names the home": {
