@@ -225,7 +225,10 @@ func TestDocsBlocks(t *testing.T) {
 			for _, m := range blockLine.FindAllStringSubmatch(string(script), -1) {
 				uses[m[1]+" "+cmp.Or(m[2], "1")] = true
 			}
-			blocks, _, _ := parse(t, page)
+			blocks, _, prose := parse(t, page)
+			if strings.Contains(prose, "\n\n    ") {
+				t.Error("an indented block: give it a fence and a language")
+			}
 			for _, b := range blocks {
 				name := fmt.Sprintf("%s %d", b.section, b.number)
 				switch used := uses[name]; {
