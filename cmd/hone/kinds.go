@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hone"
 	"hone/harness"
@@ -55,18 +57,35 @@ func ownOf(start hone.Start) func(string) bool {
 	return nil
 }
 
-// second returns the role and the name of the second model that a run asks;
-// empty if there is one model alone.
-func second(start hone.Start) (role, name string) {
-	l := recorded(start)
+// second returns the role and the name of the model that a run's loop asks beside the
+// first; empty if it asks one model alone, or if the loop is not known.
+func second(l loop.Loop, first string) (role, name string) {
 	if l == nil {
 		return "", ""
 	}
 	models := l.Models()
-	if len(models) < 2 || models[1].Model.Name == start.Model {
+	if len(models) < 2 || models[1].Model.Name == first {
 		return "", ""
 	}
 	return models[1].Role, models[1].Model.Name
+}
+
+// modelNames returns the names of the models that a run asks, with their roles if there
+// are several.
+func modelNames(l loop.Loop, start hone.Start) []string {
+	if role, name := second(l, start.Model); name != "" {
+		return []string{strings.TrimSpace(l.Models()[0].Role + " " + start.Model), strings.TrimSpace(role + " " + name)}
+	}
+	return []string{cmp.Or(start.Model, "no model")}
+}
+
+// subject returns what a run is about on one line, such as the task's words; empty if
+// that is not known.
+func subject(l loop.Loop) string {
+	if l == nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(l.Subject()), " ")
 }
 
 // sections returns the tables of all loops in a configuration, by their names.

@@ -193,10 +193,9 @@ func summarize(home *journal.Home, run string, foreign func(string, []journal.Ev
 	}
 	if start, err := runs.Started(events); err == nil {
 		s.Loop, s.Model = start.Loop, start.Model
-		s.role, s.second = second(start)
-		if l := recorded(start); l != nil {
-			s.Subject = l.Subject()
-		}
+		l := recorded(start)
+		s.role, s.second = second(l, start.Model)
+		s.Subject = subject(l)
 	}
 	s.When = events[0].Time
 	s.Foreign = foreign(run, events) != 0

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,17 +38,20 @@ func (a *app) showCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show [RUN]",
 		Short: "show what happened in a run, round by round",
-		Long: `show reports what happened in a run: the requests and replies, the tool calls and their results, the outcome
-of every edit, and the findings of the check. RUN is an id from hone runs, a unique prefix of one,
-or "last", the default.`,
+		Long: `show reports what happened in a run on one screen: its result, a line for each round with the files that it
+changed and the verdict of the check, what was declined or is pending, and what the run used. RUN is an id from
+hone runs, a unique prefix of one, or "last", the default.
+
+With -v, --round or --full it reports every event: the requests and replies, the tool calls and their results, the
+outcome of every edit, and the complete findings of the check.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error { return a.show(c.Context(), f, runArg(args)) },
 	}
 	registerDir(c, &f.dir)
-	c.Flags().IntVar(&f.round, "round", 0, "show only this round")
+	c.Flags().IntVar(&f.round, "round", 0, "show only this round, event by event")
 	c.Flags().BoolVar(&f.diff, "diff", false, "show only what changed, including by commands, as a patch for git apply; with --round what changed in that round")
-	c.Flags().BoolVar(&f.full, "full", false, "also show complete requests, replies, calls and results")
-	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "also show the model's text and the start of results; --round implies it")
+	c.Flags().BoolVar(&f.full, "full", false, "show every event, with complete requests, replies, calls and results")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show every event, with the model's text and the start of results; --round implies it")
 	c.Flags().BoolVar(&f.json, "json", false, "print the recorded events as JSON lines")
 	return c
 }
@@ -76,6 +78,10 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	}
 	if f.diff {
 		return a.showDiff(ctx, home, past, f.round, ownOf(start))
+	}
+	if f.round == 0 && !f.full && !f.verbose {
+		_, err := fmt.Fprintln(a.out, strings.Join(a.overviewOf(home, run, past, start, working).lines(), "\n"))
+		return err
 	}
 	s := a.recordScreen(home, run, past, start, f)
 	defer s.Close()
@@ -126,16 +132,8 @@ func works(home *journal.Home, run string) bool {
 // recordScreen returns a screen for a recorded run, with a heading on it.
 func (a *app) recordScreen(home *journal.Home, run string, past *history.Past, start hone.Start, f showFlags) *screen.Screen {
 	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds})
-	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(modelNames(start), " and "), start.Dir, past.Events()[0].Time.Local().Format("2006-01-02 15:04:05"))
+	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(modelNames(recorded(start), start), " and "), start.Dir, past.Events()[0].Time.Local().Format("2006-01-02 15:04:05"))
 	return s
-}
-
-// modelNames returns the names of the models that a run asks.
-func modelNames(start hone.Start) []string {
-	if _, name := second(start); name != "" {
-		return []string{start.Model, name}
-	}
-	return []string{cmp.Or(start.Model, "no model")}
 }
 
 func (a *app) showJSON(past *history.Past, round int) error {

@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/cmd/hone/rounds"
 	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
@@ -62,14 +63,14 @@ func conversationRun(t *testing.T) string {
 func TestShowConversation(t *testing.T) {
 	dir := conversationRun(t)
 	inAll := "  executor, total: 3 turns, 2 calls (1 refused), 0 files changed, 44 tokens, in "
-	brief := []string{"round 1 of 2\n", "    read one.txt: ok, 13 bytes", "round 2 of 2\n", "    read long.txt: ok, 1001 lines", "! nothing is refused: there is no tool", inAll}
+	brief := []string{"  test  ✗ rounds  ", "s ago\n  no model\n! round 1  not yet ", "! round 2  not yet ", "\n  stopped: ", "  77 tokens · cost unknown · ", "  more: --round 2   --full   --html FILE\n"}
 	for _, tt := range []struct {
 		args       []string
 		want, lack []string // want in this order; lack is not shown
 	}{
-		{nil, brief, []string{"words of", "the one line", "line of a long result", "the task", "\x1b"}},
-		{[]string{"-v"}, []string{"words of round one\n", "    read one.txt", "      | the one line\n", `words of round two \x1b[2J` + "\n", "    read long.txt", "      | line of a long result\n",
-			"[993 more lines: hone show last --full]", inAll}, []string{"the last line", "the task", "\x1b"}},
+		{nil, brief, []string{"words of", "round 1 of 2", "read one.txt", "the one line", "line of a long result", "the task", "\x1b"}},
+		{[]string{"-v"}, []string{"round 1 of 2\n", "words of round one\n", "    read one.txt: ok, 13 bytes", "      | the one line\n", `words of round two \x1b[2J` + "\n", "    read long.txt: ok, 1001 lines", "      | line of a long result\n",
+			"[993 more lines: hone show last --full]", "! nothing is refused: there is no tool", inAll}, []string{"the last line", "the task", "\x1b"}},
 		{[]string{"--round", "2"}, []string{"round 2 of 2\n", `words of round two \x1b[2J` + "\n", "      | line of a long result\n", inAll}, []string{"round 1", "one.txt", "the last line", "\x1b"}},
 		{[]string{"--full"}, []string{"---- system ----\na system text\n", "---- tool read ----\nreads a file\n", "---- user ----\nthe task\n", "---- reply ----\nwords of round one\n",
 			"---- call of read ----\n{\"path\": \"one.txt\"}\n", "---- result ----\nthe one line\n", "---- the earlier request, followed by: ----\n", "(the result of read, 13 bytes of it)", "---- reply ----\nan answer\n",
@@ -124,7 +125,7 @@ func TestShowCommitsAndServers(t *testing.T) {
 	for _, tt := range []struct {
 		args            []string
 		commits, server int
-	}{{nil, 2, 1}, {[]string{"--diff"}, 0, 0}, {[]string{"--round", "1"}, 1, 0}, {[]string{"--round", "2"}, 1, 1}} {
+	}{{nil, 0, 0}, {[]string{"-v"}, 2, 1}, {[]string{"--diff"}, 0, 0}, {[]string{"--round", "1"}, 1, 0}, {[]string{"--round", "2"}, 1, 1}} {
 		var out, errs bytes.Buffer
 		a := &app{out: &out, err: &errs, env: func(string) string { return "" }}
 		if status := a.run(t.Context(), append([]string{"show", "last", "-C", dir}, tt.args...)); status != 0 {
@@ -141,13 +142,13 @@ func TestShowCommitsAndServers(t *testing.T) {
 // differ.
 func TestModelsOfARun(t *testing.T) {
 	for settings, want := range map[string]string{
-		`{"verifier_model": {"name": "b/2"}}`: "a/1 + b/2",
+		`{"verifier_model": {"name": "b/2"}}`: "builder a/1 + verifier b/2",
 		`{"verifier_model": {"name": "a/1"}}`: "a/1",
 		`{"model": {"name": "a/1"}}`:          "a/1",
 		`null`:                                "a/1",
 	} {
 		start := hone.Start{Loop: "phase", Model: "a/1", Settings: []byte(settings)}
-		if got := strings.Join(modelNames(start), " + "); got != want {
+		if got := strings.Join(modelNames(recorded(start), start), " + "); got != want {
 			t.Errorf("%s: %q, want %q", settings, got, want)
 		}
 	}
@@ -178,5 +179,34 @@ func TestAge(t *testing.T) {
 	}
 	if got := age(time.Time{}, now); got != "-" {
 		t.Errorf("no time is %q", got)
+	}
+}
+
+// TestOverviewFits: a run of any length fits the terminal: the rounds in the middle are
+// left out.
+func TestOverviewFits(t *testing.T) {
+	home, run, err := openRun(conversationRun(t), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	past, start, err := readRun(home, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 15}} {
+		a := &app{outSize: func() (int, int) { return size[0], size[1] }}
+		o := a.overviewOf(home, run, past, start, false)
+		for n := len(o.rounds) + 1; n <= 60; n++ {
+			o.rounds = append(o.rounds, rounds.Round{Number: n, Outcome: rounds.Failed, Verdict: strings.Repeat("long verdict ", 20)})
+		}
+		lines := o.lines()
+		text := strings.Join(lines, "\n")
+		if got := o.height(lines); got >= size[1] || got < size[1]-3 {
+			t.Errorf("%v: %d rows", size, got)
+		}
+		if !strings.Contains(text, "round 1 ") || !strings.Contains(text, "round 60 ") || strings.Contains(text, "round 30 ") || !strings.Contains(text, " more rounds: ") {
+			t.Errorf("%v: the first or the last round is not shown:\n%s", size, text)
+		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"hone"
-	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/history"
 	"hone/internal/render"
@@ -96,7 +95,7 @@ func (a *app) printEnd(s ending, o outputFlags) {
 	}
 	fmt.Fprintf(out, "%s (%s)\n", why, strings.Join(append(figures, s.cost()...), ", "))
 	printMore(out, more)
-	for _, line := range s.fileLines("-") {
+	for _, line := range s.fileLines("-", maxFiles) {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
 	if next := nextStep(s.home, s.run, s.end); next != "" {
@@ -111,13 +110,7 @@ func (s ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 		figures = append(figures, "+"+render.Short(s.end.Assumed)+" unconfirmed")
 	}
 	used := strings.Join(append(figures, s.cost()...), " · ")
-	mark := c.Red("✗")
-	switch exitStatus(s.end.Kind) {
-	case 0:
-		mark = c.Green("✓")
-	case 4, 130:
-		mark = c.Yellow("!")
-	}
+	mark := resultMark(s.end.Kind).Mark(c)
 	why, more := s.why()
 	gap := columns - 1 - displaywidth.String("x "+why+used)
 	if gap < 2 {
@@ -126,7 +119,7 @@ func (s ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 		fmt.Fprintf(out, "%s %s%s%s\n", mark, c.Bold(why), strings.Repeat(" ", min(gap, 8)), c.Dim(used))
 	}
 	printMore(out, more)
-	for _, line := range s.fileLines("−") {
+	for _, line := range s.fileLines("−", maxFiles) {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
 	for _, note := range s.notes() {
@@ -168,11 +161,11 @@ func (s ending) cost() []string {
 // maxFiles limits how many files the summary names.
 const maxFiles = 10
 
-// fileLines returns a line for each file that changed.
-func (s ending) fileLines(minus string) []string {
+// fileLines returns a line for each file that changed, and at most so many lines.
+func (s ending) fileLines(minus string, most int) []string {
 	named, rest := s.files, changedFile{}
-	if len(named) > maxFiles {
-		named = named[:maxFiles-1]
+	if len(named) > most {
+		named = named[:most-1]
 		for _, f := range s.files[len(named):] {
 			rest.added, rest.removed = rest.added+f.added, rest.removed+f.removed
 		}
@@ -186,7 +179,7 @@ func (s ending) fileLines(minus string) []string {
 	var lines []string
 	for _, f := range named {
 		path := render.Line(f.path)
-		lines = append(lines, path+strings.Repeat(" ", longest-displaywidth.String(path)+2)+screen.StatText(f.added, f.removed, minus))
+		lines = append(lines, path+strings.Repeat(" ", longest-displaywidth.String(path)+2)+render.StatText(f.added, f.removed, minus))
 	}
 	return lines
 }

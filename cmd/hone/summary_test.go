@@ -83,7 +83,7 @@ func TestSummaryOfManyFiles(t *testing.T) {
 	for i := range 12 {
 		files = append(files, changedFile{fmt.Sprintf("file%02d", i), 1, 2})
 	}
-	lines := ending{files: files}.fileLines("-")
+	lines := ending{files: files}.fileLines("-", maxFiles)
 	if len(lines) != 10 || lines[8] != "file08        +1 -2" || lines[9] != "3 more files  +3 -6" {
 		t.Errorf("%q", lines)
 	}

@@ -104,6 +104,19 @@ func Stat(before, after []byte) (added, removed int) {
 	return added, removed
 }
 
+// StatText formats the numbers of lines that were added and removed, with a sign for the
+// latter.
+func StatText(added, removed int, minus string) string {
+	var parts []string
+	if added > 0 || removed == 0 {
+		parts = append(parts, fmt.Sprintf("+%d", added))
+	}
+	if removed > 0 {
+		parts = append(parts, fmt.Sprintf("%s%d", minus, removed))
+	}
+	return strings.Join(parts, " ")
+}
+
 // lineCount counts the lines of a text, of which the last may have no end.
 func lineCount(text string) int {
 	n := strings.Count(text, "\n")

@@ -43,7 +43,6 @@ const (
 // in one line when it has ended.
 func (s *Screen) showCall(b history.ToolCall, e history.Event) {
 	s.takeCall(*e.Step, e) // an earlier process started it and was killed
-	s.before = b.Manifest
 	s.open = append(s.open, call{id: *e.Step, start: b, args: mainArgs(s.args(b)), at: e.Time})
 	if s.o.Quiet {
 		return

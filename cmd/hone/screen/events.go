@@ -7,6 +7,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/cmd/hone/rounds"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -50,10 +51,35 @@ func (s *Screen) Show(e history.Event) {
 // showHeading prints the heading of a round once, also if an earlier process
 // started the round.
 func (s *Screen) showHeading(e history.Event) {
-	before := s.round.number
-	s.trackRound(e)
-	if s.round.number > before && !s.o.Quiet && !s.o.folds() {
-		s.line("round %d of %d", s.round.number, s.maxRounds())
+	if s.o.Quiet {
+		return
+	}
+	before, wasOpen := s.rounds.Open()
+	s.ended = s.rounds.Add(e)
+	now, isOpen := s.rounds.Open()
+	if s.ended == nil && isOpen && (!wasOpen || now.Number > before.Number) {
+		s.details = nil
+	}
+	if now.Number > before.Number && !s.o.folds() {
+		s.line("round %d of %d", now.Number, s.maxRounds())
+	}
+}
+
+func (s *Screen) maxRounds() int {
+	now, _ := s.rounds.Open()
+	return max(s.o.Rounds, now.Number)
+}
+
+// showRound prints the round that has ended as one line.
+func (s *Screen) showRound() {
+	if !s.o.folds() || s.ended == nil {
+		return
+	}
+	s.endLine()
+	s.details = nil
+	columns, _ := s.o.Size()
+	for _, line := range s.ended.Lines(s.o.Colour, rounds.LayoutFor(columns, s.maxRounds())) {
+		s.text.WriteString(line + "\n")
 	}
 }
 
@@ -95,7 +121,7 @@ func (s *Screen) showProgress(e history.Event) {
 		s.asking = false
 		s.waitFor("")
 		s.reportOpenCalls()
-		s.cutRound()
+		s.showRound()
 	}
 }
 
@@ -167,7 +193,7 @@ func itWas(n int) string {
 func (s *Screen) showPaths(paths []string) {
 	for i, p := range paths {
 		if i == maxListed && len(paths) > maxListed+1 && !s.o.whole() {
-			s.line("    [%s: hone show last]", render.Count(len(paths)-i, "more file"))
+			s.line("    [%s: hone show -v]", render.Count(len(paths)-i, "more file"))
 			return
 		}
 		s.line("    %s", p)
@@ -183,7 +209,7 @@ func (s *Screen) showRetry(r history.Retried) {
 func (s *Screen) showChange(c history.Changed, in string) {
 	switch c.Ruling {
 	case workspace.Allow:
-		s.addChange(c.Path, c.Before.Digest, c.After.Digest)
+		s.session.files[c.Path] = true
 		if !s.o.Quiet {
 			s.detail("%s%s %s%s%s", in, verb(c), c.Path, changeSize(c), editedBy(c))
 		}
@@ -220,7 +246,10 @@ func (s *Screen) showDecision(st hone.State) {
 		s.showRemaining(st)
 		return
 	case s.o.folds():
-		s.foldRound(st)
+		s.showRound()
+		if st.Decision == hone.StopNow {
+			s.showRemaining(st)
+		}
 		return
 	}
 	for _, f := range st.RoundFindings() {

@@ -60,15 +60,16 @@ const silence = 5 * time.Second
 
 // liveLines returns the lines that are redrawn in place; nil if there are none now.
 func (s *Screen) liveLines(now time.Time, columns, rows int) []string {
-	if s.closed || s.streaming || s.asking || s.now.what == "" && !s.round.begun {
+	round, open := s.rounds.Open()
+	if s.closed || s.streaming || s.asking || s.now.what == "" && !open {
 		return nil
 	}
 	var lines []string
 	if s.o.folds() {
-		if s.round.number > 0 {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("  round %d/%d  %s", s.round.number, s.maxRounds(), s.filesText(s.round.changes, columns/2)), " "))
+		if round.Number > 0 {
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  round %d/%d  %s", round.Number, s.maxRounds(), round.FilesText(columns/2)), " "))
 		}
-		shown := s.round.details
+		shown := s.details
 		for _, d := range shown[max(0, len(shown)-rows/5):] {
 			lines = append(lines, s.o.Colour.Dim("  "+d))
 		}

@@ -216,7 +216,7 @@ func (p *Prompter) show(q hone.Question, again bool) {
 	if q.Edited {
 		reason = "edited by you; " + reason
 	}
-	fmt.Fprintf(&s.text, "\n%s  %s   (%s)\n", s.o.Colour.Bold(header), StatText(added, removed, "−"), reason)
+	fmt.Fprintf(&s.text, "\n%s  %s   (%s)\n", s.o.Colour.Bold(header), render.StatText(added, removed, "−"), reason)
 	if q.Problem != "" {
 		fmt.Fprintf(&s.text, "  %s your contents cannot be used: %s\n", s.o.Colour.Yellow("!"), render.Line(q.Problem))
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"hone/cmd/hone/rounds"
 	"hone/internal/render"
 )
 
@@ -64,14 +65,14 @@ type Screen struct {
 	region      *region         // nil unless there is a terminal
 	text        strings.Builder // printed since the last flush
 	now         activity
-	round       round
-	undecided   int             // the first round that is not decided
+	rounds      rounds.Fold
+	ended       *rounds.Round   // by the last event; nil if it ended none
+	details     []string        // last lines of the round
 	outputShown bool            // the output of the running check or call was shown
 	outputBytes int             // of the running check or call
 	session     session         // the current one
 	open        []call          // tool calls without a result, in the order of their start
 	command     *command        // the loop's own command that is running; nil if there is none
-	before      string          // object of the manifest before a role's command or session
 	logs        map[string]bool // shown in this round
 	requestTime time.Time       // of the last request
 	streaming   bool            // the model's text is being shown, and its line has not ended
@@ -86,6 +87,7 @@ type Screen struct {
 // New returns a screen that writes to out until it is closed.
 func New(out io.Writer, o Options) *Screen {
 	s := &Screen{o: o, out: out, session: session{files: map[string]bool{}}, logs: map[string]bool{}, closing: make(chan struct{})}
+	s.rounds = rounds.Fold{Get: o.Get, Own: o.Own, Lines: o.folds()}
 	if o.Size != nil {
 		s.region = &region{out: out, size: o.Size}
 		s.done.Go(s.tick)
@@ -203,9 +205,9 @@ func (s *Screen) detail(format string, args ...any) {
 		s.line(format, args...)
 		return
 	}
-	s.round.details = append(s.round.details, lineText(format, args))
-	if n := len(s.round.details); n > maxDetails {
-		s.round.details = s.round.details[n-maxDetails:]
+	s.details = append(s.details, lineText(format, args))
+	if n := len(s.details); n > maxDetails {
+		s.details = s.details[n-maxDetails:]
 	}
 }
 
@@ -317,7 +319,7 @@ func (s *Screen) printLines(print func(string, ...any), head, indent, text strin
 		case i == 0:
 			print("%s%s", head, line)
 		case omitted > 0 && i == headLines:
-			print("%s[%d lines omitted: hone show last]", indent, omitted)
+			print("%s[%d lines omitted: hone show -v]", indent, omitted)
 		case i < headLines || i >= headLines+omitted:
 			print("%s%s", indent, line)
 		}

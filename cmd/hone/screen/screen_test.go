@@ -212,7 +212,7 @@ func TestFindingIsCutUnlessVerbose(t *testing.T) {
 		if got := strings.Count(out.String(), "line\n"); got != want {
 			t.Errorf("verbose %v: %d lines, want %d:\n%s", verbose, got, want, out.String())
 		}
-		if strings.Contains(out.String(), "lines omitted: hone show last]") == verbose {
+		if strings.Contains(out.String(), "lines omitted: hone show -v]") == verbose {
 			t.Errorf("verbose %v: the omitted lines are reported wrongly:\n%s", verbose, out.String())
 		}
 	}

@@ -3,14 +3,12 @@ package screen
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
-	"hone/workspace"
 )
 
 // command is a step of a loop that runs commands and has no result so far.
@@ -78,7 +76,7 @@ func (s *Screen) showReport(head string, t history.Report) {
 	s.logs[t.Log] = true
 	lines := strings.Split(strings.TrimRight(t.Log, "\n"), "\n")
 	if before := len(lines) - outputLines; before > 1 && !s.o.whole() {
-		s.faint(fmt.Sprintf("    [%s before: hone show last]", render.Count(before, "line")))
+		s.faint(fmt.Sprintf("    [%s before: hone show -v]", render.Count(before, "line")))
 		lines = lines[before:]
 	}
 	for _, line := range lines {
@@ -102,7 +100,7 @@ func (s *Screen) showServer(v history.Served) {
 // showSnapshot shows what the command before it changed, and which protected
 // files were restored.
 func (s *Screen) showSnapshot(o history.Snapshot) {
-	s.showChanged(o.Manifest)
+	s.showChanged()
 	if o.Said != "" {
 		s.lines("  ! ", "    ", o.Said)
 	}
@@ -112,37 +110,18 @@ func (s *Screen) showSnapshot(o history.Snapshot) {
 // everything.
 const maxListed = 12
 
-// showChanged shows the files that a role's command or an agent changed: the
-// difference between the manifest before it and this one.
-func (s *Screen) showChanged(manifest string) {
-	was, ok := s.manifest(s.before)
-	s.before = ""
-	if !ok {
-		return
-	}
-	now, ok := s.manifest(manifest)
-	if !ok {
-		return
-	}
-	deltas := slices.DeleteFunc(was.Diff(now), func(d workspace.Delta) bool { return s.o.Own != nil && s.o.Own(d.Path) })
+// showChanged shows the files that a role's command or an agent changed.
+func (s *Screen) showChanged() {
+	deltas := s.rounds.Deltas()
 	for i, d := range deltas {
-		s.addChange(d.Path, d.Before.Digest, d.After.Digest)
+		s.session.files[d.Path] = true
 		switch {
 		case i == maxListed && len(deltas) > maxListed+1 && !s.o.whole():
-			s.detail("    [%s changed: hone show last]", render.Count(len(deltas)-i, "more file"))
+			s.detail("    [%s changed: hone show -v]", render.Count(len(deltas)-i, "more file"))
 		case i < maxListed || len(deltas) == maxListed+1 || s.o.whole():
 			s.detail("    %s", deltaText(d))
 		}
 	}
-}
-
-// manifest reads a manifest of the run, if it can be read.
-func (s *Screen) manifest(object string) (workspace.Manifest, bool) {
-	if object == "" || s.o.Get == nil {
-		return nil, false
-	}
-	m, err := history.ReadManifest(object, s.o.Get)
-	return m, err == nil
 }
 
 // record reads the recorded result of a step, if it can be read.

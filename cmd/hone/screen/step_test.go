@@ -56,7 +56,7 @@ func TestCommand(t *testing.T) {
 		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.GoOn, Findings: []check.Finding{failed, {Source: "contract", Text: "GET /\nno answer"}}}},
 		{Type: "round", Payload: hone.State{Round: 2, Decision: hone.GoOn, Findings: []check.Finding{{Source: "health", Text: "line 0"}, failed}}},
 	}
-	want := "round 1 of 2\n  ! health check: failed, see lint.log\n    [12 lines before: hone show last]\n"
+	want := "round 1 of 2\n  ! health check: failed, see lint.log\n    [12 lines before: hone show -v]\n"
 	for i := 12; i < 20; i++ {
 		want += fmt.Sprintf("    | line %d\n", i)
 	}
@@ -263,7 +263,7 @@ func TestAgentSession(t *testing.T) {
 		return nil
 	}
 	got := session(t, screen.Options{}, nil, many)
-	if n := strings.Count(got, "    created "); n != 12 || !strings.Contains(got, "    [8 more files changed: hone show last]\n  builder, total: 20 files changed") {
+	if n := strings.Count(got, "    created "); n != 12 || !strings.Contains(got, "    [8 more files changed: hone show -v]\n  builder, total: 20 files changed") {
 		t.Errorf("%d of 20 files are named:\n%s", n, got)
 	}
 	if n := strings.Count(session(t, screen.Options{Whole: true}, nil, many), "    created "); n != 20 {

@@ -124,7 +124,7 @@ func (s *Screen) showRequest(a history.Asked, turn int) {
 	s.session.role, s.session.turnCost = a.Role, 0
 	switch {
 	case a.Command:
-		s.session.complete, s.session.agent, s.before = true, true, a.Manifest
+		s.session.complete, s.session.agent = true, true
 		s.detail("  %s works: %s, prompt of %s", a.Role, ModelName(a.Model), render.Bytes(a.Bytes))
 		s.waitFor(a.Role + " works")
 		return

@@ -1,0 +1,169 @@
+package rounds
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"hone/check"
+	"hone/internal/lazyregexp"
+	"hone/internal/render"
+)
+
+// Layout is the room for the lines of rounds.
+type Layout struct {
+	Columns int // of the terminal; 0 means that lines are not cut
+	// Last is the largest number of a round; Files and Verdict are the columns of these.
+	Last, Files, Verdict int
+}
+
+// LayoutFor returns the layout of rounds whose number is at most last, on a terminal
+// with so many columns, before it is known what they will say.
+func LayoutFor(columns, last int) Layout {
+	return Layout{Columns: columns, Last: last, Files: columns / 4, Verdict: 40}
+}
+
+// LayoutOf returns the layout of all these rounds.
+func LayoutOf(all []Round, columns int) Layout {
+	l := Layout{Columns: columns}
+	most := 40
+	if columns > 0 {
+		most = columns / 3
+	}
+	for _, r := range all {
+		l.Last = max(l.Last, r.Number)
+		l.Files = max(l.Files, min(most, displaywidth.String(r.FilesText(most))))
+		l.Verdict = max(l.Verdict, min(60, displaywidth.String(render.Line(r.Verdict))))
+	}
+	return l
+}
+
+// wideColumns is the width from which a round fits one line.
+const wideColumns = 64
+
+// longestVerdict is where a verdict is cut even if lines are not.
+const longestVerdict = 200
+
+// Lines returns the round as one line, or on a narrow terminal as two: the verdict has a
+// line of its own there.
+func (r Round) Lines(c render.Colours, l Layout) []string {
+	name := "start"
+	if r.Number > 0 {
+		name = fmt.Sprintf("round %d", r.Number)
+	}
+	name = pad(name, len(fmt.Sprintf("round %d", l.Last)))
+	figures := c.Dim(fmt.Sprintf("%5s %5s", render.Duration(r.Took), render.Short(r.Tokens)))
+	head := fmt.Sprintf("%s %s  ", r.Outcome.Mark(c), name)
+	fixed := len("x ") + len(name) + len("  ") + len("  ") + len("12.3s 12.3k")
+	if l.Columns > 0 && l.Columns < wideColumns {
+		files := l.Columns - 1 - fixed
+		return []string{head + pad(r.FilesText(files), files) + " " + figures, "    " + cut(r.Verdict, l.Columns-5)}
+	}
+	rest := longestVerdict
+	if l.Columns > 0 {
+		rest = l.Columns - 1 - fixed - l.Files - len("  ")
+	}
+	if l.Files > 0 {
+		head += pad(r.FilesText(l.Files), l.Files) + "  "
+	}
+	return []string{head + pad(cut(r.Verdict, rest), min(rest, l.Verdict)) + "  " + figures}
+}
+
+// pad fills a text with spaces.
+func pad(text string, columns int) string {
+	return text + strings.Repeat(" ", max(0, columns-displaywidth.String(text)))
+}
+
+// cut returns a text on one line that is safe to print, cut to so many columns.
+func cut(text string, columns int) string {
+	return displaywidth.TruncateString(strings.ReplaceAll(render.Line(text), "\t", " "), max(1, columns), "…")
+}
+
+// FilesText names the files that changed, with the lines that were added and removed,
+// in so many columns.
+func (r Round) FilesText(columns int) string {
+	changes := r.Changes()
+	added, removed := 0, 0
+	for _, c := range changes {
+		added, removed = added+c.Added, removed+c.Removed
+	}
+	lines := render.StatText(added, removed, "−")
+	switch len(changes) {
+	case 0:
+		return ""
+	case 1:
+		return shortPath(changes[0].Path, columns-displaywidth.String(lines)-1) + " " + lines
+	}
+	return render.Count(len(changes), "file") + " " + lines
+}
+
+// shortPath cuts the start of a path.
+func shortPath(path string, columns int) string {
+	path = render.Line(path)
+	runes := []rune(path)
+	for len(runes) > 1 && displaywidth.String(string(runes)) > max(4, columns) {
+		runes = runes[1:]
+		runes[0] = '…'
+	}
+	return string(runes)
+}
+
+// gist returns the line of the first finding that says most.
+func gist(findings []check.Finding) string {
+	f := findings[0]
+	text := tellingLine(f.Text)
+	if f.File != "" && !strings.Contains(text, f.File) {
+		text = f.File + ": " + text
+	}
+	if more := len(findings) - 1; more > 0 {
+		text += fmt.Sprintf(" (+%d)", more)
+	}
+	return text
+}
+
+// tellingLine returns the first line of a text, or of the output in it, that says what is
+// wrong: one that names an error, or else one that begins with a position, as a failed
+// test of Go prints it, or else a heading. If there is none it returns the last line of
+// an output, or else the first line.
+func tellingLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	output := slices.IndexFunc(lines, headsOutput)
+	if output < 0 || output == len(lines)-1 {
+		return strings.TrimSpace(lines[0])
+	}
+	lines = lines[output+1:]
+	for _, tells := range []func(string) bool{namesError, position.MatchString, headsFailure.MatchString} {
+		if i := slices.IndexFunc(lines, tells); i >= 0 {
+			return strings.TrimSpace(lines[i])
+		}
+	}
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+var (
+	position = lazyregexp.New(`^\s*[^\s:]+\.[A-Za-z]+:[0-9]+: `)
+	// headsFailure matches the lines of go test, pytest and cargo test that say only that
+	// something failed.
+	headsFailure = lazyregexp.New(`^\s*(--- FAIL|FAIL\b|={3,} |_{3,} |failures:|test .* FAILED$)`)
+)
+
+// headsOutput reports whether the output of a program follows a line, as checks and
+// builds write it.
+func headsOutput(line string) bool {
+	return line == "STDOUT:" || line == "STDERR:" || strings.HasPrefix(line, "Its ") && strings.HasSuffix(line, ":")
+}
+
+func namesError(line string) bool {
+	if headsFailure.MatchString(line) {
+		return false
+	}
+	line = strings.ToLower(line)
+	for _, word := range []string{"error", "undefined", "panic:", "assert", "fail", "expected", "exception", "cannot "} {
+		if strings.Contains(line, word) {
+			return true
+		}
+	}
+	return false
+}

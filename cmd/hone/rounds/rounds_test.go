@@ -1,0 +1,104 @@
+package rounds_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/clipperhouse/displaywidth"
+	"github.com/google/go-cmp/cmp"
+
+	"hone/check"
+	"hone/cmd/hone/rounds"
+	"hone/history"
+	"hone/journal"
+	"hone/model"
+	"hone/workspace"
+)
+
+// inRound returns an event of a round, at so many milliseconds of active time.
+func inRound(round int, active int64, payload any) history.Event {
+	return history.Event{Event: journal.Event{Step: &journal.Identity{Round: round, Name: "x"}, Active: active}, Payload: payload}
+}
+
+func notice(active int64, payload any) history.Event {
+	return history.Event{Event: journal.Event{Active: active}, Payload: payload}
+}
+
+// edit returns the change of a file whose digests are its contents.
+func edit(path, before, after string) history.Changed {
+	return history.Changed{Verdict: workspace.Verdict{Path: path, Ruling: workspace.Allow,
+		Before: workspace.Image{Digest: before}, After: workspace.Image{Digest: after}}}
+}
+
+func contents(digest string) ([]byte, error) { return []byte(digest), nil }
+
+func charged(tokens int64, reported bool) history.Commit {
+	c := history.Commit{Tokens: tokens, Cost: new(float64)}
+	if *c.Cost = float64(tokens) / 1000; reported {
+		c.Usage = &model.Usage{Input: tokens}
+	}
+	return c
+}
+
+// interrupted are the events of a run of three rounds. The second was interrupted and
+// resumed, and the third is not finished.
+func interrupted() []history.Event {
+	failed := []check.Finding{{Source: "check", File: "a.go", Text: "undefined: x"}}
+	return []history.Event{
+		inRound(0, 0, history.CheckBegun{}), inRound(0, 500, history.Checked{Findings: failed}), notice(500, history.State{Decision: history.GoOn, Findings: failed, Checked: failed}),
+		inRound(1, 1000, edit("a.go", "", "1\n2\n")), notice(1000, charged(1200, true)), inRound(1, 1000, edit("log", "", "x\n")),
+		notice(14_000, history.State{Round: 1, Decision: history.GoOn, Findings: failed, Checked: failed}),
+		inRound(2, 14_000, edit("a.go", "1\n2\n", "1\n3\n")), notice(15_000, charged(9000, false)), notice(15_000, history.End{Kind: history.KindInterrupted}),
+		notice(15_000, history.Resumed{}), inRound(2, 15_000, edit("a.go", "1\n3\n", "1\n2\n4\n")), inRound(2, 15_000, edit("b.go", "x\n", "")), notice(15_000, charged(800, true)),
+		notice(17_500, history.State{Round: 2, Decision: history.GoOn, Findings: []check.Finding{{Source: "reply", Text: "not JSON\x1b[2J"}}, Same: 1}),
+		inRound(3, 18_000, edit("a.go", "1\n2\n4\n", "1\n")), inRound(3, 19_000, edit("a.go", "1\n", "1\n2\n4\n")),
+	}
+}
+
+func linesOf(all []rounds.Round, l rounds.Layout) string {
+	var lines []string
+	for _, r := range all {
+		lines = append(lines, r.Lines(false, l)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestOf: a round that was resumed is one round, what nobody reported is no figure of
+// it, and the loop's own files are left out.
+func TestOf(t *testing.T) {
+	all := rounds.Of(interrupted(), contents, func(path string) bool { return path == "log" })
+	want := `✗ start                     a.go: undefined: x                                             0.5s     0
+✗ round 1  a.go +2          a.go: undefined: x                                              13s  1.2k
+! round 2  2 files +1 −1    ↻ as after round 1: not JSON\x1b[2J                            3.5s   800
+- round 3                   not finished                                                   1.0s     0`
+	if diff := cmp.Diff(want, linesOf(all, rounds.Layout{Last: 3, Files: 15, Verdict: 60})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if r := all[2]; r.Unconfirmed != 9000 || r.Cost == nil || *r.Cost != 9.8 || all[0].Cost != nil || all[3].Cost != nil {
+		t.Errorf("round 2 used %d unconfirmed tokens, and cost %v", r.Unconfirmed, r.Cost)
+	}
+	if diff := cmp.Diff([]rounds.Change{{Path: "a.go", Before: "1\n2\n", After: "1\n2\n4\n", Added: 1}, {Path: "b.go", Before: "x\n", Removed: 1}}, all[2].Changes()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLinesFit: a line is never wider than the terminal, and a narrow one has two.
+func TestLinesFit(t *testing.T) {
+	all := rounds.Of(interrupted(), contents, nil)
+	all[1].Verdict = strings.Repeat("長い ", 100)
+	all[1].Number = 12
+	for _, columns := range []int{14, 30, 40, 63, 64, 80, 120} {
+		got := linesOf(all, rounds.LayoutOf(all, columns))
+		for line := range strings.Lines(got) {
+			if n := displaywidth.String(strings.TrimSuffix(line, "\n")); n >= columns && columns >= 40 {
+				t.Errorf("%d columns: %q has %d", columns, line, n)
+			}
+		}
+		if n, want := strings.Count(got, "\n")+1, map[bool]int{true: 2 * len(all), false: len(all)}[columns < 64]; n != want {
+			t.Errorf("%d columns: %d lines, want %d", columns, n, want)
+		}
+	}
+	if got := linesOf(all[:2], rounds.LayoutFor(40, 12)); !strings.Contains(got, "✗ round 12  2 files +3  ") || !strings.HasSuffix(got, "\n    "+strings.Repeat("長い ", 6)+"長い…") {
+		t.Errorf("on 40 columns:\n%s", got)
+	}
+}

@@ -1,0 +1,341 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"hone"
+	"hone/cmd/hone/rounds"
+	"hone/history"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/loop"
+	"hone/workspace"
+)
+
+// overview is a run on one screen.
+type overview struct {
+	ending  // without the end if the run has none
+	past    *history.Past
+	start   hone.Start
+	loop    loop.Loop // nil if this program does not have it
+	ended   bool
+	working bool // a process works on it
+	rounds  []rounds.Round
+	colour  render.Colours
+	columns int // of the terminal; 0 if stdout is none
+	rows    int
+}
+
+// overviewOf returns what show prints of a run without flags.
+func (a *app) overviewOf(home *journal.Home, run string, past *history.Past, start hone.Start, working bool) overview {
+	own := ownOf(start)
+	o := overview{past: past, start: start, loop: recorded(start), working: working, rounds: rounds.Of(past.Events(), home.Get, own), colour: a.outColour}
+	o.home, o.run, o.files = home, run, changedFiles(home, past, own)
+	o.end, o.ended = past.End()
+	o.ended = o.ended && !working
+	events := past.Events()
+	last := events[len(events)-1]
+	if o.active = time.Duration(last.Active) * time.Millisecond; working {
+		o.active += time.Since(last.Time)
+	}
+	if n := len(o.rounds); working && n > 0 && o.rounds[n-1].Outcome == rounds.Unfinished {
+		o.rounds[n-1].Outcome, o.rounds[n-1].Verdict = rounds.Running, "not finished yet"
+	}
+	if a.outSize != nil {
+		o.columns, o.rows = a.outSize()
+	}
+	return o
+}
+
+// lines returns the lines of the screen. If there are too many rounds for a terminal,
+// those in the middle are left out.
+func (o overview) lines() []string {
+	head := o.heading()
+	tail := slices.Concat(o.troubles(), o.changed(), o.totals(), o.commands())
+	room := 0
+	if o.rows > 0 {
+		room = max(3, o.rows-1-o.height(head)-o.height(tail))
+	}
+	return slices.Concat(head, o.roundLines(room), tail)
+}
+
+// height returns how many rows of the terminal some lines take.
+func (o overview) height(lines []string) int {
+	rows := 0
+	for _, line := range lines {
+		rows += max(1, (coloured.String(line)+o.columns-1)/max(1, o.columns))
+	}
+	return rows
+}
+
+// coloured measures a text with colours.
+var coloured = displaywidth.Options{ControlSequences: true}
+
+// cut cuts a line to the terminal's width.
+func (o overview) cut(line string) string {
+	if o.columns == 0 {
+		return line
+	}
+	return coloured.TruncateString(line, max(1, o.columns-1), "…")
+}
+
+// heading says which run it is, how it ended, and what it was about.
+func (o overview) heading() []string {
+	mark, result := runResult(o.past, o.working)
+	head := fmt.Sprintf("%s  %s  %s %s  %s ago", o.colour.Bold(journal.ShortRun(o.run)), o.start.Loop, mark.Mark(o.colour), o.colour.Bold(result),
+		age(o.past.Events()[0].Time, time.Now()))
+	about := render.Line(subject(o.loop))
+	lines := []string{head}
+	switch room := o.columns - 3 - coloured.String(head); {
+	case about == "":
+	case o.columns == 0, displaywidth.String(about) <= room, room >= 30:
+		lines[0] += "  " + about
+	default:
+		lines = append(lines, "  "+about)
+	}
+	if models := strings.Join(modelNames(o.loop, o.start), " · "); models != "" {
+		lines = append(lines, o.colour.Dim("  "+render.Line(models)))
+	}
+	for i, line := range lines {
+		lines[i] = o.cut(line)
+	}
+	return lines
+}
+
+// roundLines returns a line for each round, or fewer lines than those if room is greater
+// than 0: then those in the middle are left out.
+func (o overview) roundLines(room int) []string {
+	layout := rounds.LayoutOf(o.rounds, o.columns)
+	var all [][]string
+	height := 0
+	for _, r := range o.rounds {
+		all = append(all, r.Lines(o.colour, layout))
+		height += len(all[len(all)-1])
+	}
+	if room == 0 || height <= room {
+		return slices.Concat(all...)
+	}
+	each := height / len(all)
+	shown := max(2, (room-1)/each)
+	first := min(3, shown/2)
+	last := len(all) - (shown - first)
+	return slices.Concat(slices.Concat(all[:first]...), []string{o.cut("  " + o.colour.Dim(leftOut(o.rounds[first:last])))}, slices.Concat(all[last:]...))
+}
+
+// leftOut words the rounds that are not shown.
+func leftOut(list []rounds.Round) string {
+	marks := map[rounds.Outcome]int{}
+	for _, r := range list {
+		marks[r.Outcome]++
+	}
+	text := fmt.Sprintf("… %s:", render.Count(len(list), "more round"))
+	for _, mark := range []rounds.Outcome{rounds.Passed, rounds.Failed, rounds.Held, rounds.Unfinished} {
+		if marks[mark] > 0 {
+			text += fmt.Sprintf(" %d %s", marks[mark], mark)
+		}
+	}
+	return text
+}
+
+// troubles says why a run is not done, and what the user should know.
+func (o overview) troubles() []string {
+	var lines []string
+	switch why, more := o.why(); {
+	case o.working:
+		lines = append(lines, "  the run is not finished")
+	case !o.ended:
+		lines = append(lines, "  died: the process of the run ended without a result")
+	case len(o.rounds) == 0 || o.end.Why != o.rounds[len(o.rounds)-1].Verdict:
+		lines = append(lines, "  "+why)
+		for line := range strings.Lines(more) {
+			lines = append(lines, "  | "+render.Line(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	notes := o.notes()
+	if !o.ended {
+		notes = o.declined()
+	}
+	if !o.ended || o.end.Kind == hone.KindBlocked {
+		notes = append(notes, o.pending()...)
+	}
+	notes = append(notes, o.refusals()...)
+	if back := o.past.RestoredTo(); back != nil && !o.end.Restored {
+		notes = append(notes, "files were restored as they were "+endOfRound(*back))
+	}
+	for _, note := range notes {
+		lines = append(lines, "  "+rounds.Held.Mark(o.colour)+" "+render.Line(note))
+	}
+	return lines
+}
+
+// endOfRound names the time to which files were restored.
+func endOfRound(round int) string {
+	if round == 0 {
+		return "before the first round"
+	}
+	return fmt.Sprintf("at the end of round %d", round)
+}
+
+// maxRefusals is how many edits are named that were not made.
+const maxRefusals = 3
+
+// refusals returns which edits were refused and not made later, and why. It leaves out
+// those that other notes name: what the user declined, or has to decide.
+func (o overview) refusals() []string {
+	named := o.past.DeclinedPaths()
+	for _, q := range o.past.Pending() {
+		named = append(named, q.Path)
+	}
+	last := map[string]workspace.Verdict{}
+	var paths []string
+	for _, e := range o.past.Events() {
+		c, ok := e.Payload.(history.Changed)
+		if !ok || slices.Contains(named, c.Path) {
+			continue
+		}
+		if _, known := last[c.Path]; !known {
+			paths = append(paths, c.Path)
+		}
+		last[c.Path] = c.Verdict
+	}
+	var notes []string
+	for _, path := range paths {
+		switch v := last[path]; v.Ruling {
+		case workspace.Allow, workspace.Drop:
+		case workspace.Deny:
+			notes = append(notes, path+" is refused: "+v.Reason)
+		default:
+			notes = append(notes, path+" is not changed: "+v.Reason)
+		}
+	}
+	if more := len(notes) - maxRefusals; more > 1 {
+		notes = append(notes[:maxRefusals], render.Count(more, "more edit")+" not made: -v")
+	}
+	return notes
+}
+
+// declined names the files whose changes the user declined.
+func (o overview) declined() []string {
+	if paths := o.past.DeclinedPaths(); len(paths) > 0 {
+		return []string{"you declined changes of " + strings.Join(paths, ", ")}
+	}
+	return nil
+}
+
+// pending returns which questions are open.
+func (o overview) pending() []string {
+	var notes []string
+	for _, q := range o.past.Pending() {
+		notes = append(notes, q.Path+" waits for your decision: "+q.Reason)
+	}
+	return notes
+}
+
+// changed names the files that the run changed, if its rounds do not.
+func (o overview) changed() []string {
+	several := func(r rounds.Round) bool { return len(r.Changes()) > 1 }
+	if len(o.files) == 0 || len(o.files) == 1 && len(o.rounds) > 0 && !slices.ContainsFunc(o.rounds, several) {
+		return nil
+	}
+	most := maxFiles
+	if o.rows > 0 {
+		most = max(2, min(maxFiles, o.rows/4))
+	}
+	var lines []string
+	for _, line := range o.fileLines("−", most) {
+		lines = append(lines, o.cut("  "+line))
+	}
+	return lines
+}
+
+// totals returns what the run used, and that its journal is intact: the journal would
+// not have been read if a line had been changed.
+func (o overview) totals() []string {
+	spent := o.past.Ledger()
+	parts := []string{render.Short(spent.Tokens-spent.Assumed) + " tokens"}
+	if spent.Assumed > 0 {
+		parts = append(parts, "+"+render.Short(spent.Assumed)+" unconfirmed")
+	}
+	if spent.Tokens > 0 {
+		parts = append(parts, render.Cost(spent.Price(), spent.Assumed > 0))
+	}
+	parts = append(parts, render.Duration(o.active))
+	events := o.past.Events()
+	intact := fmt.Sprintf("journal intact (%.12s)", events[len(events)-1].Hash())
+	used := "  " + strings.Join(parts, " · ")
+	if o.columns > 0 && displaywidth.String(used+intact)+4 > o.columns {
+		return []string{o.cut(o.colour.Dim(used)), o.cut("  " + o.colour.Dim(intact))}
+	}
+	return []string{o.colour.Dim(used + " · " + intact)}
+}
+
+// commands returns which flags show more, and what to type next.
+func (o overview) commands() []string {
+	var flags []string
+	if n := len(o.rounds); n > 0 {
+		telling := o.rounds[n-1].Number
+		for _, r := range slices.Backward(o.rounds) {
+			if r.Outcome == rounds.Failed {
+				telling = r.Number
+				break
+			}
+		}
+		flags = append(flags, fmt.Sprintf("--round %d", max(1, telling)))
+	}
+	if len(o.files) > 0 {
+		flags = append(flags, "--diff")
+	}
+	flags = append(flags, "--full", "--html FILE")
+	more := "  more: " + flags[0]
+	for _, f := range flags[1:] {
+		if o.columns == 0 || len(more+"   "+f) < o.columns {
+			more += "   " + f
+		}
+	}
+	lines := []string{more}
+	if next := o.next(); next != "" {
+		lines = append(lines, "  next: "+render.Escape(next))
+	}
+	return lines
+}
+
+// next returns what to type next; empty if there is nothing.
+func (o overview) next() string {
+	short := journal.ShortRun(o.run)
+	switch {
+	case o.working:
+		return "hone watch " + short
+	case !o.ended:
+		return "hone resume " + short
+	}
+	return nextStep(o.home, o.run, o.end)
+}
+
+// runResult returns how a run ended, or that it has not, as a mark and a word.
+func runResult(past *history.Past, working bool) (rounds.Outcome, string) {
+	end, ended := past.End()
+	switch {
+	case working:
+		return rounds.Running, "running"
+	case !ended:
+		return rounds.Failed, "died"
+	}
+	return resultMark(end.Kind), string(cmp.Or(end.Kind, "ended"))
+}
+
+// resultMark returns the mark of the way that a run ended.
+func resultMark(kind hone.Kind) rounds.Outcome {
+	switch exitStatus(kind) {
+	case 0:
+		return rounds.Passed
+	case 4, 130:
+		return rounds.Held
+	}
+	return rounds.Failed
+}
