@@ -27,6 +27,7 @@ type showFlags struct {
 	full    bool
 	verbose bool
 	json    bool
+	html    string // the file for the page; empty if none is wanted
 }
 
 // showsText reports whether the model's text and the start of tool results are
@@ -52,6 +53,7 @@ outcome of every edit, and the complete findings of the check.`,
 	c.Flags().BoolVar(&f.diff, "diff", false, "show only what changed, including by commands, as a patch for git apply; with --round what changed in that round")
 	c.Flags().BoolVar(&f.full, "full", false, "show every event, with complete requests, replies, calls and results")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show every event, with the model's text and the start of results; --round implies it")
+	c.Flags().StringVar(&f.html, "html", "", "write a page that needs nothing else to `FILE`, which must not exist; - is standard output")
 	c.Flags().BoolVar(&f.json, "json", false, "print the recorded events as JSON lines")
 	return c
 }
@@ -73,6 +75,9 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	if f.json && f.diff {
 		return usage("--diff and --json cannot be combined", "leave out one of them")
 	}
+	if f.html != "" && (f.json || f.diff || f.round != 0 || f.full || f.verbose) {
+		return usage("--html cannot be combined with a flag that selects what is shown", "hone show --html "+f.html)
+	}
 	if f.json {
 		return a.showJSON(past, f.round)
 	}
@@ -80,7 +85,11 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 		return a.showDiff(ctx, home, past, f.round, ownOf(start))
 	}
 	if f.round == 0 && !f.full && !f.verbose {
-		_, err := fmt.Fprintln(a.out, strings.Join(a.overviewOf(home, run, past, start, working).lines(), "\n"))
+		o := a.overviewOf(home, run, past, start, working)
+		if f.html != "" {
+			return a.showHTML(ctx, o, f.html)
+		}
+		_, err := fmt.Fprintln(a.out, strings.Join(o.lines(), "\n"))
 		return err
 	}
 	s := a.recordScreen(home, run, past, start, f)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -25,32 +26,11 @@ func (a *app) showDiff(ctx context.Context, home *journal.Home, past *history.Pa
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "hone-diff-")
+	patch, omitted, err := patchOf(ctx, home, deltas, own, true)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	for _, side := range []string{"a", "b"} {
-		if err := os.Mkdir(filepath.Join(dir, side), 0o700); err != nil {
-			return err
-		}
-	}
-	for _, d := range deltas {
-		if own != nil && own(d.Path) {
-			continue
-		}
-		if err := a.writeSides(home, d, dir); err != nil {
-			return err
-		}
-	}
-	g, err := git.Find()
-	if err != nil {
-		return failed(err, "install git")
-	}
-	patch, err := g.Patch(ctx, dir)
-	if err != nil {
-		return err
-	}
+	a.sayNotes(omitted)
 	if a.outTerminal {
 		return a.page(a.outColour.Diff(render.Escape(string(patch))), os.Stdout)
 	}
@@ -58,15 +38,41 @@ func (a *app) showDiff(ctx context.Context, home *journal.Home, past *history.Pa
 	return err
 }
 
-// writeSides writes what was at a path to a/ and what is there to b/. It names a path
-// whose contents hone does not have.
-func (a *app) writeSides(home *journal.Home, d workspace.Delta, dir string) error {
-	for _, e := range []workspace.Entry{d.Before, d.After} {
-		if why := noDiffReason(home, e); why != "" {
-			a.say("note", render.Line(d.Path)+" is not in the diff: "+why)
-			return nil
+// patchOf returns the patch of changes, without the loop's own files. With binary it can
+// be applied. omitted says which changes are not in it, and why.
+func patchOf(ctx context.Context, home *journal.Home, deltas []workspace.Delta, own func(string) bool, binary bool) (patch []byte, omitted []string, err error) {
+	dir, err := os.MkdirTemp("", "hone-diff-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(dir)
+	for _, side := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, side), 0o700); err != nil {
+			return nil, nil, err
 		}
 	}
+	for _, d := range deltas {
+		if own != nil && own(d.Path) {
+			continue
+		}
+		if why := cmp.Or(noDiffReason(home, d.Before), noDiffReason(home, d.After)); why != "" {
+			omitted = append(omitted, render.Line(d.Path)+" is not in the diff: "+why)
+			continue
+		}
+		if err := writeSides(home, d, dir); err != nil {
+			return nil, omitted, err
+		}
+	}
+	g, err := git.Find()
+	if err != nil {
+		return nil, omitted, failed(err, "install git")
+	}
+	patch, err = g.Patch(ctx, dir, binary)
+	return patch, omitted, err
+}
+
+// writeSides writes what was at a path to a/ and what is there to b/.
+func writeSides(home *journal.Home, d workspace.Delta, dir string) error {
 	return errors.Join(writeEntry(home, d.Before, filepath.Join(dir, "a", filepath.FromSlash(d.Path))),
 		writeEntry(home, d.After, filepath.Join(dir, "b", filepath.FromSlash(d.Path))))
 }

@@ -157,6 +157,15 @@ func (o overview) troubles() []string {
 			lines = append(lines, "  | "+render.Line(strings.TrimSuffix(line, "\n")))
 		}
 	}
+	for _, note := range o.allNotes() {
+		lines = append(lines, "  "+rounds.Held.Mark(o.colour)+" "+render.Line(note))
+	}
+	return lines
+}
+
+// allNotes returns what else the user should know: what was declined, refused or restored,
+// and what is to be decided.
+func (o overview) allNotes() []string {
 	notes := o.notes()
 	if !o.ended {
 		notes = o.declined()
@@ -168,10 +177,7 @@ func (o overview) troubles() []string {
 	if back := o.past.RestoredTo(); back != nil && !o.end.Restored {
 		notes = append(notes, "files were restored as they were "+endOfRound(*back))
 	}
-	for _, note := range notes {
-		lines = append(lines, "  "+rounds.Held.Mark(o.colour)+" "+render.Line(note))
-	}
-	return lines
+	return notes
 }
 
 // endOfRound names the time to which files were restored.

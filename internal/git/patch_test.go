@@ -32,7 +32,7 @@ func TestPatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patch, err := g.Patch(t.Context(), dir)
+	patch, err := g.Patch(t.Context(), dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestPatch(t *testing.T) {
 			t.Fatalf("git %v: %v\n%s\n%s", args, err, out, patch)
 		}
 	}
-	if patch, err := g.Patch(t.Context(), dir); err != nil || len(patch) > 0 {
+	if patch, err := g.Patch(t.Context(), dir, true); err != nil || len(patch) > 0 {
 		t.Errorf("the patch of equal directories is %q, %v", patch, err)
 	}
 }

@@ -40,6 +40,14 @@ func LayoutOf(all []Round, columns int) Layout {
 	return l
 }
 
+// Name names the round.
+func (r Round) Name() string {
+	if r.Number == 0 {
+		return "start"
+	}
+	return fmt.Sprintf("round %d", r.Number)
+}
+
 // wideColumns is the width from which a round fits one line.
 const wideColumns = 64
 
@@ -49,11 +57,7 @@ const longestVerdict = 200
 // Lines returns the round as one line, or on a narrow terminal as two: the verdict has a
 // line of its own there.
 func (r Round) Lines(c render.Colours, l Layout) []string {
-	name := "start"
-	if r.Number > 0 {
-		name = fmt.Sprintf("round %d", r.Number)
-	}
-	name = pad(name, len(fmt.Sprintf("round %d", l.Last)))
+	name := pad(r.Name(), len(Round{Number: l.Last}.Name()))
 	figures := c.Dim(fmt.Sprintf("%5s %5s", render.Duration(r.Took), render.Short(r.Tokens)))
 	head := fmt.Sprintf("%s %s  ", r.Outcome.Mark(c), name)
 	fixed := len("x ") + len(name) + len("  ") + len("  ") + len("12.3s 12.3k")
