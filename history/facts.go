@@ -77,13 +77,6 @@ func (p *Past) Ledger() Ledger {
 	return p.ledger
 }
 
-// Reported returns the usage that the run recorded last: after a call, or at
-// its end.
-func (p *Past) Reported() Usage {
-	defer p.lock().Unlock()
-	return p.spent
-}
-
 // Replies returns the number of recorded replies.
 func (p *Past) Replies() int {
 	defer p.lock().Unlock()

@@ -27,7 +27,6 @@ type facts struct {
 	begun   bool
 	atEnd   bool
 	end     *End // nil: the run has not ended, or was resumed since
-	spent   Usage
 	replies int
 	resumes int
 	answers bool // a reply was recorded since the last decision
@@ -136,11 +135,8 @@ func (p *Past) fold(e Event) {
 			delete(p.open, v.Reserve)
 			p.ledger.commit(r, v)
 		}
-	case Usage:
-		p.spent = v
 	case End:
 		p.end = &v
-		p.spent.Tokens, p.spent.Cost = v.Tokens, v.Cost
 	}
 }
 

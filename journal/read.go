@@ -40,6 +40,15 @@ func (h *Home) Read(run string) ([]Event, error) {
 	return events, nil
 }
 
+// Size returns the size of a run's journal in bytes. It grows with each event.
+func (h *Home) Size(run string) (int64, error) {
+	info, err := h.root.Stat(runFile(run))
+	if err != nil {
+		return 0, fmt.Errorf("read the run's journal: %w", err)
+	}
+	return info.Size(), nil
+}
+
 // Follow yields a run's events: first the existing ones, then each new one as
 // it is appended, until the context is done or the caller stops. It ends with
 // an error if the file is damaged.

@@ -95,11 +95,12 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 	})
 	slices.Reverse(ids)
 	unknown := func(string, []journal.Event) int64 { return 0 } // whose runs they are
+	working, _ := home.LockedRun()
 	var words []cobra.Completion
 	for _, id := range ids[:min(len(ids), proposedRuns)] {
-		s := summarize(home, id, unknown)
+		s := summarize(home, id, id == working, unknown)
 		text := fmt.Sprintf("%s, %s ago: %s %s", s.Result, age(s.When, time.Now()), s.Loop, s.Subject)
-		words = append(words, cobra.CompletionWithDesc(journal.ShortRun(id), cut(render.Line(text), descriptionColumns)))
+		words = append(words, cobra.CompletionWithDesc(journal.ShortRun(id), render.Cut(render.Line(text), descriptionColumns)))
 	}
 	if strings.HasPrefix("last", word) {
 		words = append(words, cobra.CompletionWithDesc("last", "the newest run"))

@@ -3,18 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
-	"github.com/clipperhouse/displaywidth"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"hone/cmd/hone/rounds"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
@@ -28,13 +25,13 @@ func (a *app) runsCommand() *cobra.Command {
 		Use:   "runs",
 		Short: "list the runs in this directory, newest first",
 		Long: `runs lists the runs in this directory, the newest first. The first column identifies a run in other commands.
-On a terminal, lines are cut to its width.
+On a terminal, lines are cut to its width. With --json nothing is printed if there are no runs.
 
-RESULT is running, died, or how the run ended, such as done, rounds (all are used up) or blocked. SUBJECT is
-the run's check, query or task.
+RESULT is running, died, or how the run ended, such as done, rounds (all are used up) or blocked. TASK is the run's
+check, query or task.
 
-TOKENS are those that providers confirmed; +N are reserved for calls that were cut off, so nobody knows what
-they used. AGE is the time since the run started.`,
+TOKENS counts the tokens that providers reported. +N is reserved for interrupted calls, whose use is unknown.
+AGE is the time since the run started.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.runs(dir, asJSON)
@@ -63,6 +60,7 @@ type summary struct {
 	// Foreign means that the user recorded the run neither here nor accepted it.
 	Foreign bool `json:"foreign,omitempty"`
 
+	mark         rounds.Outcome
 	role, second string // of the second model; empty if there is none
 }
 
@@ -80,6 +78,9 @@ func (s summary) MarshalJSON() ([]byte, error) {
 
 func (a *app) runs(dir string, asJSON bool) error {
 	home, err := runs.Open(dir)
+	if errors.Is(err, runs.ErrNone) && asJSON {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -88,18 +89,19 @@ func (a *app) runs(dir string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if len(ids) == 0 {
+	if len(ids) == 0 && !asJSON {
 		return usage("no runs found in "+home.Workspace(), "name the directory of the runs with -C DIR, or start one: hone help")
 	}
 	foreign := runs.Foreign(home.Workspace())
+	working, _ := home.LockedRun()
 	var all []summary
 	for _, id := range slices.Backward(ids) {
-		all = append(all, summarize(home, id, foreign))
+		all = append(all, summarize(home, id, id == working, foreign))
 	}
 	if asJSON {
 		return printJSON(a.out, all)
 	}
-	return printTable(a.out, all, a.width())
+	return a.printRuns(all)
 }
 
 func printJSON(out io.Writer, all []summary) error {
@@ -112,54 +114,44 @@ func printJSON(out io.Writer, all []summary) error {
 	return nil
 }
 
-// printTable prints a line for each run. width is where lines are cut; 0 means nowhere.
-func printTable(out io.Writer, all []summary, width int) error {
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tRESULT\tLOOP\tROUNDS\tTOKENS\tAGE\tSUBJECT")
-	foreign := 0
+// printRuns prints a line for each run, cut to the terminal's width.
+func (a *app) printRuns(all []summary) error {
+	lines := [][]string{{"ID", "RESULT", "LOOP", "ROUNDS", "TOKENS", "AGE", "TASK"}}
+	foreign := false
 	for _, s := range all {
-		if s.Foreign {
-			s.Result += ", foreign"
-			foreign++
-		}
-		tokens := render.Tokens(s.Tokens - s.Unconfirmed)
-		if s.Unconfirmed > 0 {
-			tokens += " +" + render.Tokens(s.Unconfirmed)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", journal.ShortRun(s.Run), s.Result, s.Loop, s.Rounds, tokens,
-			age(s.When, time.Now()), render.Line(s.Subject))
+		foreign = foreign || s.Foreign
+		lines = append(lines, s.cells(a.outColour))
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	columns := 0
+	if a.outSize != nil {
+		columns, _ = a.outSize()
 	}
-	for line := range strings.Lines(text.String()) {
-		if _, err := fmt.Fprintln(out, cut(strings.TrimRight(line, " \n"), width)); err != nil {
+	for _, line := range render.Aligned(lines, false, false, false, true, true, true) {
+		if columns > 0 {
+			line = render.Cut(line, columns)
+		}
+		if _, err := fmt.Fprintln(a.out, line); err != nil {
 			return err
 		}
 	}
-	if foreign == 0 {
+	if !foreign {
 		return nil
 	}
-	_, err := fmt.Fprintln(out, "\nYou did not record the foreign runs on this machine. To see what one would do: hone trust RUN")
+	_, err := fmt.Fprintln(a.out, "\nYou did not record the foreign runs on this machine. To see what one would do: hone trust RUN")
 	return err
 }
 
-// width returns the columns of the terminal that stdout is; 0 if it is none.
-func (a *app) width() int {
-	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
-	if err != nil || !a.outTerminal {
-		return 0
+// cells returns the columns of a run in the list.
+func (s summary) cells(c render.Colours) []string {
+	result := s.mark.Mark(c) + " " + s.Result
+	if s.Foreign {
+		result += ", foreign"
 	}
-	return columns
-}
-
-// cut shortens a line to columns of a terminal; 0 leaves it as it is.
-func cut(line string, columns int) string {
-	if columns == 0 {
-		return line
+	tokens := render.Short(s.Tokens - s.Unconfirmed)
+	if s.Unconfirmed > 0 {
+		tokens += " +" + render.Short(s.Unconfirmed)
 	}
-	return displaywidth.TruncateString(line, columns, "…")
+	return []string{journal.ShortRun(s.Run), result, s.Loop, fmt.Sprint(s.Rounds), tokens, age(s.When, time.Now()), render.Line(s.Subject)}
 }
 
 // age words the time that has passed, in its largest unit; "-" if the beginning is zero
@@ -180,15 +172,12 @@ func age(from, now time.Time) string {
 	}
 }
 
-// summarize returns the summary of a run, even if its journal is unreadable.
-func summarize(home *journal.Home, run string, foreign func(string, []journal.Event) int64) summary {
-	s := summary{Run: run, Result: "died"}
-	if works(home, run) {
-		s.Result = "running"
-	}
+// summarize returns the summary of a run, even if its journal is unreadable. working
+// means that a process works on the run.
+func summarize(home *journal.Home, run string, working bool, foreign func(string, []journal.Event) int64) summary {
+	s := summary{Run: run, Result: "damaged", mark: rounds.Failed}
 	events, err := home.Read(run)
 	if err != nil || len(events) == 0 {
-		s.Result = "damaged"
 		return s
 	}
 	if start, err := runs.Started(events); err == nil {
@@ -202,12 +191,10 @@ func summarize(home *journal.Home, run string, foreign func(string, []journal.Ev
 	past := history.Read(events)
 	spent := past.Ledger()
 	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = past.State().Round, spent.Tokens, spent.Assumed, spent.Price()
+	s.mark, s.Result = runResult(past, working)
 	if end, ok := past.End(); ok {
 		exit := exitStatus(end.Kind)
 		s.Exit = &exit
-		if s.Result != "running" {
-			s.Result = string(end.Kind)
-		}
 	}
 	return s
 }

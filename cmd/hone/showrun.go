@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clipperhouse/displaywidth"
-
 	"hone"
 	"hone/cmd/hone/rounds"
 	"hone/history"
@@ -69,20 +67,17 @@ func (o overview) lines() []string {
 func (o overview) height(lines []string) int {
 	rows := 0
 	for _, line := range lines {
-		rows += max(1, (coloured.String(line)+o.columns-1)/max(1, o.columns))
+		rows += max(1, (render.Width(line)+o.columns-1)/max(1, o.columns))
 	}
 	return rows
 }
-
-// coloured measures a text with colours.
-var coloured = displaywidth.Options{ControlSequences: true}
 
 // cut cuts a line to the terminal's width.
 func (o overview) cut(line string) string {
 	if o.columns == 0 {
 		return line
 	}
-	return coloured.TruncateString(line, max(1, o.columns-1), "…")
+	return render.Cut(line, o.columns-1)
 }
 
 // heading says which run it is, how it ended, and what it was about.
@@ -92,9 +87,9 @@ func (o overview) heading() []string {
 		age(o.past.Events()[0].Time, time.Now()))
 	about := render.Line(subject(o.loop))
 	lines := []string{head}
-	switch room := o.columns - 3 - coloured.String(head); {
+	switch room := o.columns - 3 - render.Width(head); {
 	case about == "":
-	case o.columns == 0, displaywidth.String(about) <= room, room >= 30:
+	case o.columns == 0, render.Width(about) <= room, room >= 30:
 		lines[0] += "  " + about
 	default:
 		lines = append(lines, "  "+about)
@@ -275,7 +270,7 @@ func (o overview) totals() []string {
 	events := o.past.Events()
 	intact := fmt.Sprintf("journal intact (%.12s)", events[len(events)-1].Hash())
 	used := "  " + strings.Join(parts, " · ")
-	if o.columns > 0 && displaywidth.String(used+intact)+4 > o.columns {
+	if o.columns > 0 && render.Width(used+intact)+4 > o.columns {
 		return []string{o.cut(o.colour.Dim(used)), o.cut("  " + o.colour.Dim(intact))}
 	}
 	return []string{o.colour.Dim(used + " · " + intact)}

@@ -36,23 +36,19 @@ func (a *app) follow(ctx context.Context, dir, ref string) error {
 		return err
 	}
 	defer home.Close()
-	var s *screen.Screen
-	for shown := 0; ; {
+	w := watched{home: home, run: run}
+	defer func() {
+		if w.screen != nil {
+			w.screen.Close()
+		}
+	}()
+	for {
 		working := works(home, run) // before reading, so that nothing it still writes is missed
-		past, start, err := readRun(home, run)
-		if err != nil {
+		end, err := a.showNew(&w)
+		switch {
+		case err != nil:
 			return err
-		}
-		if s == nil {
-			s = a.recordScreen(home, run, past, start, showFlags{})
-			defer s.Close()
-		}
-		if err := a.showEvents(s, home, past, showFlags{}, shown); err != nil {
-			return err
-		}
-		shown = len(past.Events())
-		switch end, ended := past.End(); {
-		case ended:
+		case end != nil:
 			a.exit = exitStatus(end.Kind)
 			return nil
 		case !working:
@@ -64,4 +60,36 @@ func (a *app) follow(ctx context.Context, dir, ref string) error {
 		case <-time.After(watchInterval):
 		}
 	}
+}
+
+// watched is a run that is followed, and how far it was shown.
+type watched struct {
+	home   *journal.Home
+	run    string
+	screen *screen.Screen // nil until the run was read
+	size   int64          // of the journal when it was read
+	shown  int            // events
+}
+
+// showNew shows the events that were appended since the last call, if there are any. It
+// returns the end of the run, or nil if there are no new events or the last of them is
+// not an end.
+func (a *app) showNew(w *watched) (*hone.End, error) {
+	size, err := w.home.Size(w.run)
+	if err != nil || size == w.size {
+		return nil, err
+	}
+	past, start, err := readRun(w.home, w.run)
+	if err != nil {
+		return nil, err
+	}
+	if w.screen == nil {
+		w.screen = a.recordScreen(w.home, w.run, past, start, showFlags{})
+	}
+	err = a.showEvents(w.screen, w.home, past, showFlags{}, w.shown)
+	w.size, w.shown = size, len(past.Events())
+	if end, ended := past.End(); ended {
+		return &end, err
+	}
+	return nil, err
 }

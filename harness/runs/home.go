@@ -65,11 +65,14 @@ func Open(dir string) (*journal.Home, error) {
 	return home, nil
 }
 
+// ErrNone is part of an error about a directory in which no run was recorded.
+var ErrNone = errors.New("no runs")
+
 // noHome returns the error for a directory whose runs cannot be opened, with
 // advice for the user.
 func noHome(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return loop.Usage("no runs found in "+dir, "hone demo, or: hone help")
+		return errors.Join(loop.Usage("no runs found in "+dir, "hone demo, or: hone help"), ErrNone)
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
 }

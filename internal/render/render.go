@@ -1,8 +1,8 @@
 // Package render formats texts and files for the user and for models.
 //
 // For the user, [Escape] makes any text safe to print, [Diff] shows a change as a
-// unified diff, and [Stat] counts its lines; [Colours] colours a text. For a model, [Reader] reads a tree's files and
-// leaves out what no model may see.
+// unified diff, and [Stat] counts its lines; [Colours] colours a text, and [Cut] makes it fit. For a model, [Reader]
+// reads a tree's files and leaves out what no model may see.
 package render
 
 import (

@@ -1,11 +1,12 @@
 package render_test
 
 import (
-	"hone/workspace"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"hone/workspace"
 
 	"hone/internal/render"
 )
@@ -152,5 +153,17 @@ func TestFileThatCannotBeLookedAt(t *testing.T) {
 func TestCount(t *testing.T) {
 	if a, b := render.Count(1, "round"), render.Count(2, "round"); a != "1 round" || b != "2 rounds" {
 		t.Errorf("%s, %s", a, b)
+	}
+}
+
+// TestAligned: cells stand below each other, whatever their characters and colours are.
+func TestAligned(t *testing.T) {
+	rows := [][]string{{"ID", "RESULT", "N", "TASK"}, {"a", render.Colours(true).Red("✗") + " 長い", "12", "x"}, {"bc", "✓ done", "3", ""}}
+	want := "ID  RESULT   N  TASK\na   \x1b[31m✗\x1b[0m 長い  12  x\nbc  ✓ done   3"
+	if got := strings.Join(render.Aligned(rows, false, false, true), "\n"); got != want {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+	if got := render.Pad(render.Cut("長い名前", 5), 8); got != "長い…   " {
+		t.Errorf("got %q", got)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clipperhouse/displaywidth"
-
 	"hone/check"
 	"hone/internal/lazyregexp"
 	"hone/internal/render"
@@ -34,8 +32,8 @@ func LayoutOf(all []Round, columns int) Layout {
 	}
 	for _, r := range all {
 		l.Last = max(l.Last, r.Number)
-		l.Files = max(l.Files, min(most, displaywidth.String(r.FilesText(most))))
-		l.Verdict = max(l.Verdict, min(60, displaywidth.String(render.Line(r.Verdict))))
+		l.Files = max(l.Files, min(most, render.Width(r.FilesText(most))))
+		l.Verdict = max(l.Verdict, min(60, render.Width(render.Line(r.Verdict))))
 	}
 	return l
 }
@@ -57,32 +55,27 @@ const longestVerdict = 200
 // Lines returns the round as one line, or on a narrow terminal as two: the verdict has a
 // line of its own there.
 func (r Round) Lines(c render.Colours, l Layout) []string {
-	name := pad(r.Name(), len(Round{Number: l.Last}.Name()))
+	name := render.Pad(r.Name(), len(Round{Number: l.Last}.Name()))
 	figures := c.Dim(fmt.Sprintf("%5s %5s", render.Duration(r.Took), render.Short(r.Tokens)))
 	head := fmt.Sprintf("%s %s  ", r.Outcome.Mark(c), name)
 	fixed := len("x ") + len(name) + len("  ") + len("  ") + len("12.3s 12.3k")
 	if l.Columns > 0 && l.Columns < wideColumns {
 		files := l.Columns - 1 - fixed
-		return []string{head + pad(r.FilesText(files), files) + " " + figures, "    " + cut(r.Verdict, l.Columns-5)}
+		return []string{head + render.Pad(r.FilesText(files), files) + " " + figures, "    " + cut(r.Verdict, l.Columns-5)}
 	}
 	rest := longestVerdict
 	if l.Columns > 0 {
 		rest = l.Columns - 1 - fixed - l.Files - len("  ")
 	}
 	if l.Files > 0 {
-		head += pad(r.FilesText(l.Files), l.Files) + "  "
+		head += render.Pad(r.FilesText(l.Files), l.Files) + "  "
 	}
-	return []string{head + pad(cut(r.Verdict, rest), min(rest, l.Verdict)) + "  " + figures}
-}
-
-// pad fills a text with spaces.
-func pad(text string, columns int) string {
-	return text + strings.Repeat(" ", max(0, columns-displaywidth.String(text)))
+	return []string{head + render.Pad(cut(r.Verdict, rest), min(rest, l.Verdict)) + "  " + figures}
 }
 
 // cut returns a text on one line that is safe to print, cut to so many columns.
 func cut(text string, columns int) string {
-	return displaywidth.TruncateString(strings.ReplaceAll(render.Line(text), "\t", " "), max(1, columns), "…")
+	return render.Cut(strings.ReplaceAll(render.Line(text), "\t", " "), columns)
 }
 
 // FilesText names the files that changed, with the lines that were added and removed,
@@ -98,7 +91,7 @@ func (r Round) FilesText(columns int) string {
 	case 0:
 		return ""
 	case 1:
-		return shortPath(changes[0].Path, columns-displaywidth.String(lines)-1) + " " + lines
+		return shortPath(changes[0].Path, columns-render.Width(lines)-1) + " " + lines
 	}
 	return render.Count(len(changes), "file") + " " + lines
 }
@@ -107,7 +100,7 @@ func (r Round) FilesText(columns int) string {
 func shortPath(path string, columns int) string {
 	path = render.Line(path)
 	runes := []rune(path)
-	for len(runes) > 1 && displaywidth.String(string(runes)) > max(4, columns) {
+	for len(runes) > 1 && render.Width(string(runes)) > max(4, columns) {
 		runes = runes[1:]
 		runes[0] = '…'
 	}

@@ -240,7 +240,7 @@ func (p *Prompter) foldedLength(diff []string) int {
 	used, folded := 0, 1
 	for i, line := range diff {
 		line = strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "        ")
-		used += max(1, (width.String(line)+columns-1)/columns)
+		used += max(1, (render.Width(line)+columns-1)/columns)
 		if used <= min(diffLines, room) {
 			folded = i + 1
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clipperhouse/displaywidth"
+	"hone/internal/render"
 )
 
 // region keeps a few lines at the end of a terminal's contents. Everything else is
@@ -22,7 +22,7 @@ type region struct {
 
 // Sequences that a terminal does not know it ignores. Synchronised output shows an
 // update at once. The terminal must not wrap a line of the region, because it may
-// give a character another width than [displaywidth] does.
+// give a character another width than [render.Width] does.
 const (
 	startUpdate = "\x1b[?2026h"
 	endUpdate   = "\x1b[?2026l"
@@ -58,15 +58,12 @@ func (r *region) update(text string, lines []string) {
 func (r *region) erase(b *strings.Builder, columns int) {
 	rows := 0
 	for _, line := range r.lines {
-		rows += max(1, (width.String(line)+columns-1)/columns)
+		rows += max(1, (render.Width(line)+columns-1)/columns)
 	}
 	if rows > 0 {
 		fmt.Fprintf(b, "\r\x1b[%dA\x1b[J", rows)
 	}
 }
-
-// width measures a text with colours.
-var width = displaywidth.Options{ControlSequences: true}
 
 // fitted returns the lines that a terminal has room for, each cut to its width. The
 // last lines are the most important ones.
@@ -74,7 +71,7 @@ func fitted(lines []string, columns, rows int) []string {
 	lines = lines[max(0, len(lines)-max(1, rows-1)):]
 	fit := make([]string, len(lines))
 	for i, line := range lines {
-		fit[i] = width.TruncateString(strings.ReplaceAll(line, "\t", " "), max(1, columns-1), "…")
+		fit[i] = render.Cut(strings.ReplaceAll(line, "\t", " "), columns-1)
 	}
 	return fit
 }
