@@ -56,8 +56,8 @@ func (p *Past) AllChanges(get Get) ([]workspace.Delta, error) {
 		return nil, nil
 	}
 	last, written := p.Expected()
-	if last == "" { // a command did not end
-		last, written = cmp.Or(p.State().Manifest, opened.Manifest), nil
+	if last == "" { // a command or the check did not end: what it changed is not known
+		last = newestManifest(p.Events())
 	}
 	edits := map[string]workspace.Verdict{}
 	for _, v := range p.Edits() {
@@ -66,6 +66,16 @@ func (p *Past) AllChanges(get Get) ([]workspace.Delta, error) {
 		}
 	}
 	return manifestDeltas(opened.Manifest, last, edits, get)
+}
+
+// newestManifest returns the object of the last manifest that an event names.
+func newestManifest(events []Event) string {
+	for _, e := range slices.Backward(events) {
+		if m := e.Manifest(); m != "" {
+			return m
+		}
+	}
+	return ""
 }
 
 // manifestDeltas returns how the last manifest, with later edits, differs from
