@@ -27,6 +27,7 @@ type showFlags struct {
 	full    bool
 	verbose bool
 	json    bool
+	live    bool   // on a terminal finished rounds fold, and live lines say what is going on
 	html    string // the file for the page; empty if none is wanted
 }
 
@@ -140,7 +141,11 @@ func works(home *journal.Home, run string) bool {
 
 // recordScreen returns a screen for a recorded run, with a heading on it.
 func (a *app) recordScreen(home *journal.Home, run string, past *history.Past, start hone.Start, f showFlags) *screen.Screen {
-	s := screen.New(a.out, screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds})
+	options := screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds}
+	if f.live {
+		options.Size, options.Whole, options.Followed, options.Tokens = a.outSize, a.outSize == nil, true, past.Limits().Tokens
+	}
+	s := screen.New(a.out, options)
 	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(modelNames(recorded(start), start), " and "), start.Dir, past.Events()[0].Time.Local().Format("2006-01-02 15:04:05"))
 	return s
 }
@@ -167,7 +172,7 @@ func roundOf(e history.Event, open int) int {
 }
 
 // showEvents shows the events of a run from the one with the index from on.
-func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Past, f showFlags, from int) error {
+func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Past, f showFlags, from int) (err error) {
 	round := 0
 	for i, e := range past.Events() {
 		if e.Step != nil {
@@ -182,7 +187,8 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Pas
 			}
 		}
 		s.Show(e)
-		if err := a.showDetails(home, e, f); err != nil {
+		s.Around(func() { err = a.showDetails(home, e, f) })
+		if err != nil {
 			return err
 		}
 	}
@@ -197,9 +203,14 @@ func (a *app) showDetails(home *journal.Home, e history.Event, f showFlags) erro
 	case history.End:
 		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
 		a.printEnd(ending{home: home, run: e.Run, end: p, active: active}, outputFlags{})
+		if f.live && a.outSize != nil {
+			return nil
+		}
 		fmt.Fprintf(a.out, "hash of the journal: %s\n", e.Hash())
 	case history.StepResult:
-		return a.showCommit(e)
+		if !f.live || a.outSize == nil {
+			return a.showCommit(e)
+		}
 	default:
 		if f.full {
 			return a.showFull(home, e)

@@ -210,3 +210,19 @@ func TestOverviewFits(t *testing.T) {
 		}
 	}
 }
+
+// TestWatchOnATerminal: finished rounds fold to a line, unless -v asks for every event.
+func TestWatchOnATerminal(t *testing.T) {
+	dir := conversationRun(t)
+	for flag, want := range map[string]string{"--verbose=false": "! round 1 ", "-v": "round 1 of 2\n"} {
+		var out, errs bytes.Buffer
+		a := &app{out: &out, err: &errs, env: func(string) string { return "" }, outSize: func() (int, int) { return 100, 24 }}
+		if status := a.run(t.Context(), []string{"watch", "-C", dir, flag}); status != 1 || errs.Len() > 0 {
+			t.Fatalf("exit %d, %s", status, &errs)
+		}
+		if got := out.String(); !strings.Contains(got, want) || !strings.Contains(got, "✗ stopped: ") ||
+			strings.Contains(got, "round 1 of 2") == (flag != "-v") || strings.Contains(got, "hash of the journal") == (flag != "-v") {
+			t.Errorf("watch %s:\n%s", flag, got)
+		}
+	}
+}

@@ -13,16 +13,22 @@ import (
 
 func (a *app) watchCommand() *cobra.Command {
 	var dir string
+	var verbose bool
 	c := &cobra.Command{
 		Use:   "watch [RUN]",
 		Short: "follow a run from another terminal until it ends",
-		Long: `watch shows what a run has done so far, and follows it until it ends. It exits with the run's exit status, or
-with 5 if the process of the run died.
+		Long: `watch shows what a run has done so far, and follows it until it ends. On a terminal it shows a line for each
+round, and below them what is going on. It exits with the run's exit status, or with 5 if the process of the run
+died.
+
 RUN is an id from hone runs, a unique prefix of one, or "last", the default. Ctrl-C ends watch, not the run.`,
 		Args: oneRun,
-		RunE: func(c *cobra.Command, args []string) error { return a.follow(c.Context(), dir, runArg(args)) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.follow(c.Context(), dir, runArg(args), showFlags{live: !verbose})
+		},
 	}
 	registerDir(c, &dir)
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show every event, also on a terminal")
 	return c
 }
 
@@ -30,13 +36,13 @@ RUN is an id from hone runs, a unique prefix of one, or "last", the default. Ctr
 const watchInterval = 300 * time.Millisecond
 
 // follow shows the events of a run until it ends, or until no process works on it.
-func (a *app) follow(ctx context.Context, dir, ref string) error {
+func (a *app) follow(ctx context.Context, dir, ref string, f showFlags) error {
 	home, run, err := openRun(dir, ref)
 	if err != nil {
 		return err
 	}
 	defer home.Close()
-	w := watched{home: home, run: run}
+	w := watched{home: home, run: run, flags: f}
 	defer func() {
 		if w.screen != nil {
 			w.screen.Close()
@@ -66,6 +72,7 @@ func (a *app) follow(ctx context.Context, dir, ref string) error {
 type watched struct {
 	home   *journal.Home
 	run    string
+	flags  showFlags
 	screen *screen.Screen // nil until the run was read
 	size   int64          // of the journal when it was read
 	shown  int            // events
@@ -84,9 +91,9 @@ func (a *app) showNew(w *watched) (*hone.End, error) {
 		return nil, err
 	}
 	if w.screen == nil {
-		w.screen = a.recordScreen(w.home, w.run, past, start, showFlags{})
+		w.screen = a.recordScreen(w.home, w.run, past, start, w.flags)
 	}
-	err = a.showEvents(w.screen, w.home, past, showFlags{}, w.shown)
+	err = a.showEvents(w.screen, w.home, past, w.flags, w.shown)
 	w.size, w.shown = size, len(past.Events())
 	if end, ended := past.End(); ended {
 		return &end, err

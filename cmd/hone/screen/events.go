@@ -21,7 +21,9 @@ func (s *Screen) Event(e journal.Event) { s.Show(history.Decode(e)) }
 // event that it cannot read, because another version of hone wrote it.
 func (s *Screen) Show(e history.Event) {
 	defer s.lock()()
-	s.spent.note(e)
+	s.at = e.Time
+	defer func() { s.at = time.Time{} }()
+	s.spent.note(e, s.time())
 	s.trackSession(e)
 	s.showHeading(e)
 	switch p := e.Payload.(type) {

@@ -35,7 +35,16 @@ type spending struct {
 
 // waitFor shows what the run waits for; an empty text shows nothing.
 func (s *Screen) waitFor(what string) {
-	s.now = activity{what: render.Line(what), since: time.Now()}
+	s.now = activity{what: render.Line(what), since: s.time()}
+}
+
+// time returns when the event that is being shown happened. For events of this process
+// that is now.
+func (s *Screen) time() time.Time {
+	if s.o.Followed && !s.at.IsZero() {
+		return s.at
+	}
+	return time.Now()
 }
 
 // waitForModel shows that the run waits for a model's reply.
@@ -49,7 +58,7 @@ func (s *Screen) waitForModel(name, turn string) {
 
 // waitToRetry shows the wait before another attempt, and then that attempt.
 func (s *Screen) waitToRetry(r history.Retried) {
-	next := time.Now().Add(time.Duration(r.Wait) * time.Millisecond)
+	next := s.time().Add(time.Duration(r.Wait) * time.Millisecond)
 	s.now = activity{what: s.now.what, model: true, since: next, try: r.Attempt + 2, until: next, why: render.Line(r.Error)}
 }
 
@@ -117,7 +126,7 @@ func (a activity) progress(now time.Time, o Options) []string {
 	if a.heard.After(heard) {
 		heard = a.heard
 	}
-	if quiet := now.Sub(heard); quiet >= silence {
+	if quiet := now.Sub(heard); quiet >= silence && !o.Followed {
 		parts = append(parts, o.Colour.Yellow("silent "+clock(quiet)))
 	}
 	return parts
@@ -138,12 +147,12 @@ func clock(d time.Duration) string {
 	return render.Duration(d)
 }
 
-// note updates the totals of the run with an event.
-func (t *spending) note(e history.Event) {
+// note updates the totals of the run with an event that happened at a time.
+func (t *spending) note(e history.Event, at time.Time) {
 	if u, ok := e.Payload.(history.Usage); ok {
 		t.known, t.use = true, u
 	}
-	t.active, t.at = time.Duration(e.Active)*time.Millisecond, time.Now()
+	t.active, t.at = time.Duration(e.Active)*time.Millisecond, at
 }
 
 // totals returns the run's time, its tokens and its cost.

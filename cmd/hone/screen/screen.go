@@ -32,6 +32,9 @@ type Options struct {
 	// Asking means that a check may ask the user at the terminal: then nothing is drawn
 	// while it runs, and its output is not folded.
 	Asking bool
+	// Followed means that another process works on the run. What a model sends does not
+	// arrive here, so that silence means nothing; and events may be older than now.
+	Followed bool
 	// Get reads an object of the run: the contents of a refused edit, or the
 	// long arguments or result of a call. If it is nil, these are not shown.
 	Get func(object string) ([]byte, error)
@@ -78,6 +81,7 @@ type Screen struct {
 	streaming   bool            // the model's text is being shown, and its line has not ended
 	asking      bool            // the user is asked
 	spent       spending
+	at          time.Time // of the event that is being shown; zero if none is
 	closed      bool
 	closing     chan struct{}
 	closeOnce   sync.Once
