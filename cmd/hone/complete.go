@@ -27,7 +27,7 @@ import (
 // and runs nothing of the folder.
 func (a *app) completeWords(c *cobra.Command) {
 	switch c.Name() {
-	case "show", "resume", "undo", "replay":
+	case "show", "watch", "resume", "undo", "replay":
 		c.ValidArgsFunction = a.completeRun
 	case "trust":
 		c.ValidArgsFunction = a.completeRunOrDir
