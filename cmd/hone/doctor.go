@@ -53,8 +53,8 @@ provider of the model that a run would use, at no cost, and builds the walls tha
 	c.Flags().StringVarP(&f.model, "model", "m", "", "the model whose provider is checked, as PROVIDER/NAME")
 	c.Flags().StringVar(&f.baseURL, "base-url", "", "the provider's endpoint")
 	c.Flags().BoolVar(&f.full, "full", false, "try to cross every wall that works here")
-	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "with --full or --wall, list what each wall leaves open")
-	c.Flags().StringVar(&f.wall, "wall", "auto", "try to cross this wall; auto builds the walls that a run would get, none checks no walls")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "with --full or --sandbox, list what each wall leaves open")
+	registerWall(c.Flags(), &f.wall, "auto", "try to cross this wall; auto builds the walls that a run would get, none checks no walls")
 	return c
 }
 

@@ -51,6 +51,17 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	f.output.register(c)
 }
 
+// registerWall adds the flag --sandbox, which is also accepted as --wall.
+func registerWall(fs *pflag.FlagSet, wall *string, standard, usage string) {
+	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "wall" {
+			name = "sandbox"
+		}
+		return pflag.NormalizedName(name)
+	})
+	fs.StringVar(wall, "sandbox", standard, usage)
+}
+
 // registerNet adds the flag --net, which leaves net nil unless it is given.
 func registerNet(fs *pflag.FlagSet, net **bool, usage string) {
 	fs.BoolFunc("net", usage, func(text string) error {
@@ -170,7 +181,6 @@ func choices() map[string][]string {
 		"template":  {"go", "node", "python"},
 		"tools":     {"native", "text"},
 		"verify":    {"suite", "session"},
-		"wall":      walls,
 		"wire":      {"responses", "chat"},
 	}
 }
@@ -184,7 +194,7 @@ func validChoices(c *cobra.Command) (err error) {
 			return
 		}
 		hint := helpFor(c)
-		if f.Name == "wall" || f.Name == "sandbox" {
+		if f.Name == "sandbox" {
 			hint = "hone doctor --full lists the walls that work here"
 		}
 		last := len(values) - 1

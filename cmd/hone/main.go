@@ -10,8 +10,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -19,6 +21,7 @@ import (
 
 	"hone"
 	"hone/harness"
+	"hone/internal/lazyregexp"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/sandbox"
@@ -93,7 +96,11 @@ func interruptContext() (context.Context, func()) {
 func (a *app) run(ctx context.Context, args []string) int {
 	a.concealKeys()
 	root := a.command()
-	root.SetArgs(rewrittenArgs(args))
+	args = rewrittenArgs(args)
+	if err := ambiguousProve(args); err != nil {
+		return a.fail(root, err)
+	}
+	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	if c, err := root.ExecuteContextC(ctx); err != nil {
@@ -112,6 +119,27 @@ func rewrittenArgs(args []string) []string {
 	}
 	return args
 }
+
+// ambiguousProve returns a usage error if the word after --prove reads like its value,
+// which the flag takes only after an equals sign: one of its values, or in a command that
+// takes a text any single word.
+func ambiguousProve(args []string) error {
+	i := slices.Index(args, "--prove")
+	if end := slices.Index(args, "--"); i < 0 || i+1 >= len(args) || end >= 0 && end < i {
+		return nil
+	}
+	next, values := args[i+1], choices()["prove"]
+	if slices.Contains(values, next) {
+		return usage("--prove "+next+" has no equals sign", "write --prove="+next)
+	}
+	if slices.Contains([]string{"fix", "implement", "task"}, args[0]) && singleWord.MatchString(next) {
+		return usage(fmt.Sprintf("--prove %s is not on, off or strict", next), fmt.Sprintf("write --prove=strict; if %q is the text, write it before --prove", next))
+	}
+	return nil
+}
+
+// singleWord matches a text that may be meant as the value of a flag.
+var singleWord = lazyregexp.New(`^[a-z]+$`)
 
 func (a *app) command() *cobra.Command {
 	var printVersion bool

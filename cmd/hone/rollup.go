@@ -39,6 +39,9 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err != nil {
 		return err
 	}
+	if out != "-" && !filepath.IsLocal(out) {
+		return usage("-o "+out+" is not in "+root, "hone rollup >FILE writes a file anywhere")
+	}
 	file, err := a.loadConfig(root, "", nil)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ afterwards, and only harmless variables are set. Paths are relative to --dir.
 The exit status is that of the command, 128+N if signal N killed it, or 127 if the program does not exist.
 hone itself exits with 5 if there is no wall, and with 3 if a limit stopped the command.`,
 		Example: `  hone sandbox -- make test
-  hone sandbox --wall landlock --ro /opt/data --timeout 5m -- ./build.sh
+  hone sandbox --sandbox landlock --ro /opt/data --timeout 5m -- ./build.sh
   hone sandbox --door 127.0.0.1:5432 -- go test ./...`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() != 0 || len(args) == 0 {
@@ -73,7 +73,7 @@ hone itself exits with 5 if there is no wall, and with 3 if a limit stopped the 
 
 func (f *sandboxFlags) register(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringVar(&f.wall, "wall", "", "auto, hidden, bwrap, landlock, firejail or none (default auto)")
+	registerWall(fs, &f.wall, "", "the wall: auto, hidden, bwrap, landlock, firejail or none (default auto)")
 	registerNet(fs, &f.net, "let the command reach the network")
 	fs.StringArrayVar(&f.rw, "rw", nil, "another directory or file that the command may change; repeatable")
 	fs.StringArrayVar(&f.ro, "ro", nil, "another directory or file that the command may read but not change; repeatable")

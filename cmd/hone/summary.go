@@ -36,10 +36,26 @@ func endingOf(h *harness.Session, r *hone.Run, end hone.End, o outputFlags) endi
 	if !o.quiet {
 		s.files = changedFiles(h.Home, r.Past(), r.Own)
 	}
+	if note := undoneNote(r.Past(), s.run); note != "" && !end.Restored {
+		s.end.Notes = append(slices.Clone(end.Notes), note)
+	}
 	if end.Next.IsZero() && changedTree(r.Past()) {
 		s.end.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
 	}
 	return s
+}
+
+// undoneNote says that a run was undone after its last round, and how to redo it; empty
+// if it was not.
+func undoneNote(past *history.Past, run string) string {
+	to, last := past.RestoredTo(), past.State().Round
+	switch {
+	case to == nil || *to == last:
+		return ""
+	case *to == 0:
+		return fmt.Sprintf("the run was undone: the files are as they were before it; to redo it, run: hone undo %s --to-round %d", run, last)
+	}
+	return fmt.Sprintf("the run was undone: the files are as they were at the end of round %d; to redo it, run: hone undo %s --to-round %d", *to, run, last)
 }
 
 // changedFile is a file that a run changed, with the lines that it added and removed.

@@ -146,7 +146,7 @@ func (s *Script) choose(req model.Request) (Reply, error) {
 	case i >= 0:
 		return s.Replies[i], nil
 	case req.Seq < 0 || req.Seq >= len(s.Replies):
-		return Reply{}, s.invalid("has %d replies, but the run requested reply %d%s", len(s.Replies), req.Seq+1, s.cause(texts, req.Seq))
+		return Reply{}, s.invalid("ends after reply %d, but the run requested reply %d%s", len(s.Replies), req.Seq+1, s.cause(texts, req.Seq))
 	case s.Replies[req.Seq].When != "":
 		return Reply{}, s.invalid("reply %d requires a request that matches %q, but the run sent %q",
 			req.Seq+1, s.Replies[req.Seq].When, model.OneLine(question))

@@ -209,7 +209,7 @@ func TestWhenMatchesResults(t *testing.T) {
 
 func TestErrorsOfGenerate(t *testing.T) {
 	_, err := parsed(t, text).Generate(t.Context(), ask(5, 0, ""))
-	if err == nil || !strings.Contains(err.Error(), "script demo has 5 replies, but the run requested reply 6") {
+	if err == nil || !strings.Contains(err.Error(), "script demo ends after reply 5, but the run requested reply 6") {
 		t.Errorf("error = %v, want one with the number of replies", err)
 	}
 	_, err = new(script.Script).Generate(t.Context(), model.Request{})
