@@ -251,9 +251,32 @@ func (h Host) connect(m loop.Model) (model.Model, error) {
 	a.key, a.variable = p.Key(h.getenv)
 	if a.key == "" && len(p.Keys) > 0 && !(p.keyOptional && a.address != "") {
 		return nil, &noKeyError{hone.UsageError{Why: fmt.Sprintf("%s needs a key, and %s is not set", p.Name, strings.Join(p.Keys, " or ")),
-			Hint: fmt.Sprintf("export %s=…", a.variable)}}
+			Hint: h.keyHint(p)}}
 	}
 	return p.open(a)
+}
+
+// keyHint returns what to type if the key of a provider is not set.
+func (h Host) keyHint(p Provider) string {
+	for _, entry := range slices.Sorted(slices.Values(h.environ())) {
+		variable, value, _ := strings.Cut(entry, "=")
+		if value != "" && p.resembles(variable) {
+			return fmt.Sprintf("hone does not read %[2]s: export %[1]s=\"$%[2]s\"", p.Keys[0], variable)
+		}
+	}
+	hint := fmt.Sprintf("export %s=…", p.Keys[0])
+	if other, err := defaultModel(h.getenv); err == nil {
+		hint += "; or use the key that is set: --model " + other
+	}
+	return hint
+}
+
+// resembles reports whether a variable has a name like those of the provider's key, such
+// as OPENAI_KEY.
+func (p Provider) resembles(variable string) bool {
+	brand, _, _ := strings.Cut(p.Keys[0], "_")
+	return strings.HasPrefix(variable, brand+"_") && (strings.HasSuffix(variable, "KEY") || strings.HasSuffix(variable, "TOKEN")) &&
+		!slices.Contains(p.Keys, variable)
 }
 
 // address returns the address of a model's provider; empty means the provider's

@@ -198,6 +198,9 @@ func unknown(c *cobra.Command, before, what, name string, rest []string) error {
 		known = append(known, sub.Name())
 	}
 	hint := helpFor(c)
+	if strings.Contains(name, " ") && what == "command" {
+		hint = fmt.Sprintf("hone task %q, or hone fix --check \"make test\"", name)
+	}
 	if len(rest) > 0 {
 		if meant := near.Name(rest[0], known); meant != "" {
 			hint = "did you mean " + before + strings.TrimLeft(below(c)+" "+meant, " ") + "?"

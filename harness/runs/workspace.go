@@ -133,7 +133,7 @@ func Working(dir string) (run string, start hone.Start, ok bool) {
 func explainLocked(err error) error {
 	var held *journal.LockedError
 	if errors.As(err, &held) {
-		return loop.Usage(held.Error(), "wait for it, or stop it; to see its progress: hone watch")
+		return loop.Usage(held.Error(), "wait for it, or stop it; to follow it: hone watch")
 	}
 	return explainDamaged(err)
 }
