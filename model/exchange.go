@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 )
@@ -150,13 +151,17 @@ func (x *Exchange) Body() []byte {
 
 // Raw returns the response body if it is JSON. For a stream it returns an
 // array of the events' data in order, each as it is if it is JSON, otherwise
-// as a string, without the closing "[DONE]". It is nil for any other body.
+// as a string, without the closing "[DONE]". For lines of JSON it returns an
+// array of them. It is nil for any other body.
 func (x *Exchange) Raw() json.RawMessage {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	body := bytes.TrimSpace(x.response.body.Bytes())
 	if json.Valid(body) {
 		return bytes.Clone(body)
+	}
+	if lines := lineArray(body); lines != nil {
+		return lines
 	}
 	return eventArray(body)
 }
@@ -274,6 +279,16 @@ func (r *response) add(p []byte) {
 		r.line, p = 0, p[i+1:]
 	}
 	r.line += len(p)
+}
+
+// lineArray returns the lines of a body as a JSON array; nil if one of them is not
+// JSON, or if there are none.
+func lineArray(body []byte) json.RawMessage {
+	lines := bytes.FieldsFunc(body, func(r rune) bool { return r == '\n' })
+	if len(lines) == 0 || slices.ContainsFunc(lines, func(line []byte) bool { return !json.Valid(line) }) {
+		return nil
+	}
+	return slices.Concat([]byte{'['}, bytes.Join(lines, []byte{','}), []byte{']'})
 }
 
 // eventArray returns the data of a stream's events as a JSON array; nil if

@@ -58,6 +58,8 @@ func TestExchangeRaw(t *testing.T) {
 		{"several data lines", "data: {\ndata: \"a\":1}\n\n", "[{\n\"a\":1}]"},
 		{"data that is not JSON", "data: {\"a\ndata: b\n\n", `["{\"a\nb"]`},
 		{"unfinished last event", "data: {\"a\":1}\n\ndata: {\"b\"", `[{"a":1},"{\"b\""]`},
+		{"lines", "{\"a\":1}\n\n{\"b\":2}\n", `[{"a":1},{"b":2}]`},
+		{"a line that is not JSON", "{\"a\":1}\n{\"b\"", ""},
 		{"neither", "<html>", ""},
 		{"empty", "", ""},
 	} {
@@ -289,6 +291,9 @@ func TestFaultOfACompleteResponse(t *testing.T) {
 	var v any
 	if e := fault(t, x, json.Unmarshal(x.Body(), &v)); e.Kind != Garbage {
 		t.Errorf("fault = %v, want kind %q", e, Garbage)
+	}
+	if e := fault(t, x, io.EOF); e.Kind != Cut {
+		t.Errorf("fault = %v, want kind %q", e, Cut)
 	}
 }
 

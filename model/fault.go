@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,7 +20,7 @@ import (
 // nil err. If the caller's context is done, it returns the context's error.
 // The kind follows from what the exchange saw (which timeout fired, whether
 // there was a connection, the HTTP status, what ended the body) and only then
-// from err.
+// from err. An err that is io.EOF means that the response lacks its last event.
 //
 // If the status is 300 or more, the message is read from the response body,
 // in any of the shapes that providers use, so that no SDK's error type is
@@ -49,6 +50,8 @@ func (r *response) fault(err error) *Error {
 	case r.status >= 300:
 		message, code := ErrorBody(r.body.Bytes())
 		return StatusError(r.status, r.header, message, code)
+	case r.status != 0 && errors.Is(err, io.EOF):
+		return &Error{Kind: Cut, Message: "the response ended early"}
 	case r.status != 0:
 		return &Error{Kind: Garbage, Message: "cannot parse the response: " + errorText(err)}
 	case r.connected:
