@@ -57,6 +57,8 @@ func missing(t *testing.T, text, table string, of reflect.Type) {
 			kind = kind.Elem()
 		}
 		switch {
+		case f.Anonymous:
+			missing(t, text, table, kind)
 		case key == "" || key == "-" || kind == reflect.TypeFor[config.Agent]():
 		case kind.Kind() == reflect.Struct && table == "":
 			missing(t, text, key, kind)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"reflect"
 	"regexp"
@@ -102,7 +103,7 @@ func (d *document) known(k key) error {
 		return d.mistyped(table)
 	}
 	var known []string
-	for f := range v.Fields() {
+	for f := range fieldsOf(v) {
 		known = append(known, f.Tag.Get("toml"))
 	}
 	slices.Sort(known)
@@ -135,7 +136,7 @@ func (d *document) lookup(path []string) (v reflect.Value, tag reflect.StructTag
 				inner = reflect.Zero(v.Type().Elem())
 			}
 		case reflect.Struct:
-			for f, value := range v.Fields() {
+			for f, value := range fieldsOf(v) {
 				if f.Tag.Get("toml") == name {
 					if value.Kind() == reflect.Pointer && value.IsNil() {
 						value = reflect.New(value.Type().Elem())
@@ -150,6 +151,18 @@ func (d *document) lookup(path []string) (v reflect.Value, tag reflect.StructTag
 		v = inner
 	}
 	return v, tag, true
+}
+
+// fieldsOf returns the fields of a struct, in order, with those of embedded structs
+// in their place, as go-toml decodes them.
+func fieldsOf(v reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
+	return func(yield func(reflect.StructField, reflect.Value) bool) {
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if !f.Anonymous && !yield(f, v.FieldByIndex(f.Index)) {
+				return
+			}
+		}
+	}
 }
 
 // decode fills the structs.

@@ -184,7 +184,7 @@ func TestLoad(t *testing.T) {
 	}, Loops: Loops{
 		Reconcile: Reconcile{Rounds: 3, Approve: "none"},
 		Implement: Implement{Rounds: 4, MaxOutput: 1000, BuildTimeout: "90s"},
-		Task:      Task{Rounds: 6, Turns: 20, MaxToolCalls: 50, Approve: "all", ReviewerModel: "gemini/gemini-2.5-flash"},
+		Task:      Task{Conversing: Conversing{Rounds: 6, Turns: 20, MaxToolCalls: 50, Approve: "all"}, ReviewerModel: "gemini/gemini-2.5-flash"},
 		Phase: Phase{BuilderModel: "command/gemini/gemini-2.5-pro", VerifierModel: "gpt-5", Rounds: 4, HealthAttempts: 2, Turns: 60, MaxToolCalls: 200,
 			DevURL: "http://localhost:3000", HookRead: []string{"~/.npmrc"}, HookEnv: []string{"DATABASE_URL"}, HookNet: true, HookTimeout: "5m"},
 	}}

@@ -28,11 +28,16 @@ type Implement struct {
 
 // Task is the [task] section.
 type Task struct {
-	Rounds        int    `toml:"rounds" valid:"positive"`
-	Turns         int    `toml:"turns" valid:"positive"`          // limit of model calls in one execution session
-	MaxToolCalls  int    `toml:"max-tool-calls" valid:"positive"` // limit of tool calls in one session
-	Approve       string `toml:"approve" valid:"ask|none|all"`    // ruling G2
-	ReviewerModel string `toml:"reviewer-model" valid:"model"`    // empty means the model of the executor
+	Conversing
+	ReviewerModel string `toml:"reviewer-model" valid:"model"` // empty means the model of the executor
+}
+
+// Conversing is a part of sections.
+type Conversing struct {
+	Rounds       int    `toml:"rounds" valid:"positive"`
+	Turns        int    `toml:"turns" valid:"positive"`          // limit of model calls in one execution session
+	MaxToolCalls int    `toml:"max-tool-calls" valid:"positive"` // limit of tool calls in one session
+	Approve      string `toml:"approve" valid:"ask|none|all"`    // ruling G2
 }
 
 // Phase is the [phase] section: a builder that can write to src/ and a verifier

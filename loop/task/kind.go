@@ -76,10 +76,7 @@ type invocation struct {
 
 // table is the table [task].
 type table struct {
-	Rounds        int    `toml:"rounds" valid:"positive" opens:"-"`
-	Turns         int    `toml:"turns" valid:"positive" opens:"-"`          // limit of model calls in one execution session
-	MaxToolCalls  int    `toml:"max-tool-calls" valid:"positive" opens:"-"` // limit of tool calls in one session
-	Approve       string `toml:"approve" valid:"ask|none|all" opens:"changes to protected files are approved in this way"`
+	loop.ConversingTable
 	ReviewerModel string `toml:"reviewer-model" valid:"model" opens:"your files are sent to this model, at your cost"` // empty means the model of the executor
 }
 
