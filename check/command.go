@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,8 +134,13 @@ func indentRest(text string) string {
 }
 
 // All returns a check that runs the given checks in order and joins their
-// findings. The first error ends it. Without checks it finds nothing.
+// findings. The first error ends it. A nil check is none; without any other, All
+// returns nil.
 func All(fs ...Func) Func {
+	fs = slices.DeleteFunc(slices.Clone(fs), func(f Func) bool { return f == nil })
+	if len(fs) == 0 {
+		return nil
+	}
 	return func(ctx context.Context) ([]Finding, error) {
 		var all []Finding
 		for _, f := range fs {

@@ -253,10 +253,7 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 		case v.HasBuild:
 			checks = append(checks, l.BuildUnlogged(w.With(v.CheckEnv), build))
 		}
-		if c := s.Check(tree, w); c != nil {
-			checks = append(checks, c)
-		}
-		return check.All(checks...)
+		return check.All(append(checks, s.Check(tree, w))...)
 	})
 	return loop.Built{Run: r, Round: l.Round}, nil
 }

@@ -191,13 +191,7 @@ func (v *invocation) check(s loop.Session, tree *workspace.Tree, w loop.Walls) c
 		checks = append(checks, check.Bork(runner, check.BorkConfig{
 			Root: tree.Dir(), Checker: v.Checker, Env: s.IO().Environ, Timeout: v.CheckTime, Stdin: terminal, Redact: s.Guard().Redact, Live: s.IO().CheckOutput}))
 	}
-	if c := s.Check(tree, w); c != nil {
-		checks = append(checks, c)
-	}
-	if len(checks) == 0 {
-		return nil
-	}
-	return check.All(checks...)
+	return check.All(append(checks, s.Check(tree, w))...)
 }
 
 // variables returns the names of the variables of an environment.
