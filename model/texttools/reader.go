@@ -10,11 +10,11 @@ import (
 	"hone/model"
 )
 
-// space is the white space that is ignored around a call, and separators what models
-// write between calls.
+// What is ignored around a call, between calls, and before a closing tag.
 const (
 	space      = " \t\r\n"
 	separators = space + ",;"
+	remains    = separators + "}]`"
 )
 
 // reader reads calls. All strings that its methods take and return as the rest are
@@ -37,19 +37,15 @@ func oneCall(name, args string) found {
 }
 
 func newReader(text string, tools []model.Spec) *reader {
-	return &reader{text: text, tools: tools, lasts: map[string]int{}}
+	r := &reader{text: text, tools: tools, lasts: map[string]int{}}
+	for _, d := range dialects {
+		r.lasts[d.close] = strings.LastIndex(text, d.close)
+	}
+	return r
 }
 
 // last returns the position of the last closing tag in s; negative if there is none.
-// It searches the text only once.
-func (r *reader) last(s, closing string) int {
-	at, ok := r.lasts[closing]
-	if !ok {
-		at = strings.LastIndex(r.text, closing)
-		r.lasts[closing] = at
-	}
-	return at - (len(r.text) - len(s))
-}
+func (r *reader) last(s, closing string) int { return r.lasts[closing] - (len(r.text) - len(s)) }
 
 func (r *reader) offers(name string) bool {
 	return slices.ContainsFunc(r.tools, func(t model.Spec) bool { return t.Name == name })
@@ -132,7 +128,7 @@ func (r *reader) values(d dialect, name, s string) (all found, ok bool) {
 // after returns what follows a closing tag at the beginning of s, before which there
 // may be superfluous brackets; s if there is none.
 func after(s, closing string) string {
-	junk := strings.TrimLeft(s, space+"}],;`")
+	junk := strings.TrimLeft(s, remains)
 	rest := strings.TrimPrefix(junk, closing)
 	rest = rest[len(wrapperEnd.FindString(rest)):]
 	if closing == "" || len(rest) == len(junk) {
@@ -184,7 +180,7 @@ func (r *reader) argument(tool, key, text string) string {
 // without arguments.
 func (r *reader) broken(d dialect, name, s, known string) (found, bool) {
 	end := r.last(s, d.close)
-	if at := strings.TrimLeft(known, space+"}],;`"); d.close != "" && strings.HasPrefix(at, d.close) {
+	if at := strings.TrimLeft(known, remains); d.close != "" && strings.HasPrefix(at, d.close) {
 		end = len(s) - len(at)
 	} else if end < 0 {
 		end = len(s)
