@@ -83,13 +83,15 @@ func runs(terminal *vt.Emulator, y int) []run {
 	breaks := true
 	for x := range terminal.Width() {
 		c := terminal.CellAt(x, y)
-		class := styleClass(c.Style)
-		switch {
-		case c.Width == 0: // covered by a wide character
+		if c.Width == 0 { // covered by a wide character
 			continue
+		}
+		class := styleClass(c.Style)
+		breaks = breaks || row[len(row)-1].class != class
+		switch {
 		case breaks && c.Content == " ":
 			continue
-		case breaks || row[len(row)-1].class != class:
+		case breaks:
 			row = append(row, run{x, c.Content, class})
 		default:
 			row[len(row)-1].text += c.Content

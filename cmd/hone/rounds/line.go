@@ -15,12 +15,15 @@ type Layout struct {
 	Columns int // of the terminal; 0 means that lines are not cut
 	// Last is the largest number of a round; Files and Verdict are the columns of these.
 	Last, Files, Verdict int
+	// Whole gives a verdict that does not fit a line of its own; else it is cut.
+	Whole bool
 }
 
 // LayoutFor returns the layout of rounds whose number is at most last, on a terminal
 // with so many columns, before it is known what they will say.
 func LayoutFor(columns, last int) Layout {
-	return Layout{Columns: columns, Last: last, Files: columns / 4, Verdict: 40}
+	columns = min(columns, widestLine)
+	return Layout{Columns: columns, Last: last, Files: (columns - 1) / 4, Verdict: columns, Whole: true}
 }
 
 // LayoutOf returns the layout of all these rounds.
@@ -46,26 +49,30 @@ func (r Round) Name() string {
 	return fmt.Sprintf("round %d", r.Number)
 }
 
-// wideColumns is the width from which a round fits one line.
-const wideColumns = 64
+// A round fits one line from a width of wideColumns. The lines of a run that is not over
+// are no wider than widestLine.
+const (
+	wideColumns = 64
+	widestLine  = 120
+)
 
 // longestVerdict is where a verdict is cut even if lines are not.
 const longestVerdict = 200
 
-// Lines returns the round as one line, or on a narrow terminal as two: the verdict has a
-// line of its own there.
+// Lines returns the round as one line, or as two: on a narrow terminal the verdict has a
+// line of its own, and so has one that is not to be cut.
 func (r Round) Lines(c render.Colours, l Layout) []string {
 	name := render.Pad(r.Name(), len(Round{Number: l.Last}.Name()))
 	figures := c.Dim(fmt.Sprintf("%5s %5s", render.Duration(r.Took), render.Short(r.Tokens)))
 	head := fmt.Sprintf("%s %s  ", r.Outcome.Mark(c), name)
 	fixed := len("x ") + len(name) + len("  ") + len("  ") + len("12.3s 12.3k")
-	if l.Columns > 0 && l.Columns < wideColumns {
-		files := l.Columns - 1 - fixed
-		return []string{head + render.Pad(r.FilesText(files), files) + " " + figures, "    " + cut(r.Verdict, l.Columns-5)}
-	}
 	rest := longestVerdict
 	if l.Columns > 0 {
 		rest = l.Columns - 1 - fixed - l.Files - len("  ")
+		if l.Columns < wideColumns || l.Whole && render.Width(cut(r.Verdict, longestVerdict)) > rest {
+			files := l.Columns - fixed
+			return []string{head + render.Pad(r.FilesText(files), files) + " " + figures, "    " + cut(r.Verdict, l.Columns-5)}
+		}
 	}
 	if l.Files > 0 {
 		head += render.Pad(r.FilesText(l.Files), l.Files) + "  "

@@ -202,8 +202,11 @@ func (s *Screen) showPaths(paths []string) {
 	}
 }
 
+// showRetry shows why a call is repeated; the live lines say it themselves.
 func (s *Screen) showRetry(r history.Retried) {
-	s.detail("  ! %s; trying again in %s", r.Error, render.Duration(time.Duration(r.Wait)*time.Millisecond))
+	if !s.o.folds() {
+		s.line("  ! %s; trying again in %s", r.Error, render.Duration(time.Duration(r.Wait)*time.Millisecond))
+	}
 	s.waitToRetry(r)
 }
 

@@ -84,27 +84,32 @@ func (s *Screen) liveLines(now time.Time, columns, rows int) []string {
 		}
 	}
 	if s.now.what != "" {
-		lines = append(lines, s.now.line(now, s.o))
+		lines = append(lines, s.now.line(now, columns, s.o))
 	}
 	if s.now.output != "" {
-		lines = append(lines, s.o.Colour.Dim("  | "+short(s.now.output, columns)))
+		lines = append(lines, s.o.Colour.Dim("  | "+short(s.now.output, max(1, columns-len("  | ")-1))))
 	}
 	return append(lines, s.o.Colour.Dim("  "+s.totals(now)))
 }
 
-// line returns what the run does in one line.
-func (a activity) line(now time.Time, o Options) string {
+// line returns what the run does in one line. On a narrow terminal it leaves out whose
+// turn it is rather than what arrives.
+func (a activity) line(now time.Time, columns int, o Options) string {
 	if wait := a.until.Sub(now); wait > 0 {
 		seconds := int((wait + time.Second - 1) / time.Second)
 		return fmt.Sprintf("%s %s in %d:%02d · %s", o.Colour.Yellow("⏸"), a.tryText(o), seconds/60, seconds%60, a.why)
 	}
 	took := now.Sub(a.since)
 	frame := spinner[int(max(0, took)/(100*time.Millisecond))%len(spinner)]
-	line := fmt.Sprintf("%c %s  %s", frame, a.what, o.Colour.Dim(clock(took)))
+	rest := "  " + o.Colour.Dim(clock(took))
 	for _, more := range a.progress(now, o) {
-		line += o.Colour.Dim(" · ") + more
+		rest += o.Colour.Dim(" · ") + more
 	}
-	return line
+	what := a.what
+	if a.model && render.Width(what+rest)+len("x ") >= columns {
+		what, _, _ = strings.Cut(what, ", ")
+	}
+	return fmt.Sprintf("%c %s%s", frame, what, rest)
 }
 
 // progress says what has arrived of a model's reply.

@@ -24,16 +24,19 @@ func size(columns, rows int) func() (int, int) {
 	return func() (int, int) { return columns, rows }
 }
 
-// live returns what a terminal of 120 columns shows after entries, while the run goes
-// on. Every time of the clock is 0s.
+// live returns what a terminal, by default of 120 columns, shows after entries, while the
+// run goes on. Every time of the clock is 0s.
 func live(t *testing.T, o screen.Options, entries ...journal.Entry) string {
 	t.Helper()
-	o.Size = size(120, 24)
+	if o.Size == nil {
+		o.Size = size(120, 24)
+	}
+	columns, _ := o.Size()
 	out := newBuffer()
 	s := screen.New(out, o)
 	defer s.Close()
 	feed(t, s, entries...)
-	return clocks.ReplaceAllString(terminal(out.String(), 120), "0s")
+	return clocks.ReplaceAllString(terminal(out.String(), columns), "0s")
 }
 
 var clocks = regexp.MustCompile(`\b[0-9]+(\.[0-9])?s\b`)
@@ -72,12 +75,14 @@ func TestRoundsFold(t *testing.T) {
 	cost := 0.0123
 	entries := []journal.Entry{
 		askedModel(1), edited(1, "main.go", "one\n", "two\nthree\n"),
+		{Type: "commit", Payload: history.Commit{Tokens: 434, Usage: &model.Usage{Input: 400, Output: 34}, Basis: "provider"}},
+		{Type: "commit", Payload: history.Commit{Tokens: 139_000, Basis: "assumed in full"}}, // unconfirmed
 		{Type: "usage", Payload: history.Usage{Tokens: 2434, Cost: &cost, Known: model.Usage{Input: 2000, Output: 434}}},
 		decided(1, hone.State{Decision: hone.GoOn, Findings: failed, Checked: failed}),
 		askedModel(2), edited(2, "a", "x\n", "y\n"), deleted(2, "b", "x\n"), edited(2, "same", "x\n", "y\n"), edited(2, "same", "y\n", "x\n"),
 	}
 	o := screen.Options{Rounds: 8, Tokens: 5_000_000, Get: objects}
-	want := `✗ round 1  main.go +2 −1                   ./main.go:25:3: undefined: json (+1)       0s     0
+	want := `✗ round 1  main.go +2 −1                  ./main.go:25:3: undefined: json (+1)                               0s   434
   round 2/8  2 files +1 −2
     changed a, 2 bytes
     deleted b
@@ -105,6 +110,37 @@ func TestRoundsFold(t *testing.T) {
 	}
 	if got := live(t, o, append(entries[:len(entries):len(entries)], journal.Entry{Type: "end", Payload: hone.End{}})...); !strings.Contains(got, "\n- round 2  2 files +1 −2 ") || !strings.Contains(got, "  not finished  ") {
 		t.Errorf("the round that was cut off is not shown:\n%s", got)
+	}
+}
+
+// TestRoundsAlign: the figures of rounds end in one column, whatever their verdicts are.
+// One that is too long for its round's line has the next line.
+func TestRoundsAlign(t *testing.T) {
+	finding := func(text string) []check.Finding { return []check.Finding{{Source: "check", Text: text}} }
+	short, long := finding("undefined: json"), finding("Format(40) is XXXX, and in Roman numerals it is written XL, a smaller symbol before a larger one")
+	entries := []journal.Entry{
+		askedModel(1), edited(1, "roman.go", "one\n", "two\n"), decided(1, hone.State{Decision: hone.GoOn, Findings: short, Checked: short}),
+		askedModel(2), edited(2, "roman.go", "two\n", "one\n"), decided(2, hone.State{Decision: hone.GoOn, Findings: long, Checked: long}),
+	}
+	for columns, want := range map[int]string{
+		40: `✗ round 1  roman.go +1 −1    0s     0
+    undefined: json
+✗ round 2  roman.go +1 −1    0s     0
+    Format(40) is XXXX, and in Roman n…
+`,
+		80: `✗ round 1  roman.go +1 −1       undefined: json                      0s     0
+✗ round 2  roman.go +1 −1                                            0s     0
+    Format(40) is XXXX, and in Roman numerals it is written XL, a smaller symb…
+`,
+		200: `✗ round 1  roman.go +1 −1                 undefined: json                                                    0s     0
+✗ round 2  roman.go +1 −1                                                                                    0s     0
+    Format(40) is XXXX, and in Roman numerals it is written XL, a smaller symbol before a larger one
+`,
+	} {
+		got, _, _ := strings.Cut(live(t, screen.Options{Size: size(columns, 24), Get: objects}, entries...), "  round 2/2\n")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d columns (-want +got):\n%s", columns, diff)
+		}
 	}
 }
 
@@ -155,12 +191,27 @@ func TestReplyArrives(t *testing.T) {
 	shown("s · ↓ ~1.2k tokens\n")
 	feed(t, s, journal.Entry{Type: "retry", Payload: history.Retried{Attempt: 0, Error: "rate limited (HTTP 429)", Wait: 3_600_000}})
 	shown("⏸ try 2/6 in 60:00 · rate limited (HTTP 429)\n")
+	if strings.Contains(out.String(), "trying again") {
+		t.Error("the reason is shown twice")
+	}
 	feed(t, s, journal.Entry{Type: "retry", Payload: history.Retried{Attempt: 1, Error: "rate limited (HTTP 429)", Wait: 0}})
 	shown("gemini-2.5-pro, editor  0s · try 3/6\n")
 	s.Stopping()
 	shown("stopping…, ^C again ends now\n")
 	if strings.Contains(out.String(), "xxxx") {
 		t.Error("the text itself is shown")
+	}
+}
+
+// TestReplyArrivesOnANarrowTerminal: what arrives is shown rather than whose turn it is.
+func TestReplyArrivesOnANarrowTerminal(t *testing.T) {
+	out := newBuffer()
+	s := screen.New(out, screen.Options{Size: size(40, 15)})
+	defer s.Close()
+	feed(t, s, askedModel(1))
+	s.Text(strings.Repeat("x", 4800))
+	for !strings.Contains(clocks.ReplaceAllString(terminal(out.String(), 40), "0s"), " gemini-2.5-pro  0s · ↓ ~1.2k tokens\n") {
+		<-out.writes
 	}
 }
 
@@ -173,6 +224,10 @@ func TestOutputIsFolded(t *testing.T) {
 		_, _ = fmt.Fprintf(s, "line %d\n\n", i)
 	}
 	for !strings.Contains(terminal(out.String(), 80), "\n  | line 2999\n") {
+		<-out.writes
+	}
+	_, _ = fmt.Fprintln(s, strings.Repeat("x", 100)+"end")
+	for want := "\n  | " + strings.Repeat("x", 49) + "…" + strings.Repeat("x", 22) + "end"; !strings.Contains(terminal(out.String(), 80), want+"\n"); {
 		<-out.writes
 	}
 	s.Close()
