@@ -276,7 +276,7 @@ func (h Host) keyHint(p Provider) string {
 func (p Provider) resembles(variable string) bool {
 	brand, _, _ := strings.Cut(p.Keys[0], "_")
 	return strings.HasPrefix(variable, brand+"_") && (strings.HasSuffix(variable, "KEY") || strings.HasSuffix(variable, "TOKEN")) &&
-		!slices.Contains(p.Keys, variable)
+		!slices.Contains(KeyVariables(), variable)
 }
 
 // address returns the address of a model's provider; empty means the provider's

@@ -376,13 +376,28 @@ func (s *Session) Check(tree *workspace.Tree, w loop.Walls) check.Func {
 	return s.command(line, tree.Dir(), w)
 }
 
+// afterWalls returns a check that first builds its walls, so that walls which cannot be
+// built end the run, with advice about them. Walls that are built later are those of
+// commands that may never run. A nil check stays nil.
+func afterWalls(w *walls, run check.Func) check.Func {
+	if run == nil || w.plan.Later {
+		return run
+	}
+	return func(ctx context.Context) ([]check.Finding, error) {
+		if err := w.raise(ctx); err != nil {
+			return nil, err
+		}
+		return run(ctx)
+	}
+}
+
 // SetCheck gives the run its check, with a proof if the settings want one; see
 // [loop.Session].
 func (s *Session) SetCheck(w loop.Walls, makeCheck func(tree *workspace.Tree, w loop.Walls) check.Func) {
 	if w == nil {
 		w = s.commandWalls()
 	}
-	s.run.Check = makeCheck(s.Tree, w)
+	s.run.Check = afterWalls(w.(*walls), makeCheck(s.Tree, w))
 	prove := s.loop.Shared().Trust.Prove
 	if prove == "" {
 		return

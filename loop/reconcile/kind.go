@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"hone"
@@ -144,10 +145,33 @@ func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 			return err
 		}
 	}
+	if err := v.checkChecker(in.Root); err != nil {
+		return err
+	}
 	if in.Flags.Wall == string(sandbox.Auto) && v.Checker != "" {
 		in.Note("the correctness checker is your own program and runs without walls; a wall that you name, such as --sandbox hidden, applies to it too")
 	}
 	return nil
+}
+
+// checkChecker returns a failure if the correctness checker is not a program: no round
+// could end well.
+func (v *invocation) checkChecker(root string) error {
+	if v.Checker == "" {
+		return nil
+	}
+	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(v.Checker)))
+	stop := &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("the correctness checker %s, which %s names, cannot run", v.Checker, config.BorkPath)}
+	switch {
+	case err != nil:
+		stop.Err, stop.Next.First = err, "write it, or correct its path"
+	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
+		stop.Why += ": it is not executable"
+		stop.Next.First = "chmod +x " + v.Checker
+	default:
+		return nil
+	}
+	return stop
 }
 
 // Build puts loop and checks together.
