@@ -143,7 +143,7 @@ func (a *app) printRuns(all []summary) error {
 
 // cells returns the columns of a run in the list.
 func (s summary) cells(c render.Colours) []string {
-	result := s.mark.Mark(c) + " " + s.Result
+	result := s.mark.Mark(c) + " " + render.Line(s.Result)
 	if s.Foreign {
 		result += ", foreign"
 	}
@@ -151,7 +151,7 @@ func (s summary) cells(c render.Colours) []string {
 	if s.Unconfirmed > 0 {
 		tokens += " +" + render.Short(s.Unconfirmed)
 	}
-	return []string{journal.ShortRun(s.Run), result, s.Loop, fmt.Sprint(s.Rounds), tokens, age(s.When, time.Now()), render.Line(s.Subject)}
+	return []string{render.Line(journal.ShortRun(s.Run)), result, render.Line(s.Loop), fmt.Sprint(s.Rounds), tokens, age(s.When, time.Now()), render.Line(s.Subject)}
 }
 
 // age words the time that has passed, in its largest unit; "-" if the beginning is zero

@@ -183,7 +183,7 @@ func TestAge(t *testing.T) {
 }
 
 // TestOverviewFits: a run of any length fits the terminal: the rounds in the middle are
-// left out.
+// left out. Nothing in its journal becomes a control character or a line.
 func TestOverviewFits(t *testing.T) {
 	home, run, err := openRun(conversationRun(t), "last")
 	if err != nil {
@@ -197,6 +197,7 @@ func TestOverviewFits(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 15}} {
 		a := &app{outSize: func() (int, int) { return size[0], size[1] }}
 		o := a.overviewOf(home, run, past, start, false)
+		o.start.Loop, o.start.Model, o.end.Kind = "l\x1b[2J\nforged", "m\x1b[2J\nforged", "k\x1b[2J\nforged"
 		for n := len(o.rounds) + 1; n <= 60; n++ {
 			o.rounds = append(o.rounds, rounds.Round{Number: n, Outcome: rounds.Failed, Verdict: strings.Repeat("long verdict ", 20)})
 		}
@@ -207,6 +208,9 @@ func TestOverviewFits(t *testing.T) {
 		}
 		if !strings.Contains(text, "round 1 ") || !strings.Contains(text, "round 60 ") || strings.Contains(text, "round 30 ") || !strings.Contains(text, " more rounds: ") {
 			t.Errorf("%v: the first or the last round is not shown:\n%s", size, text)
+		}
+		if strings.Contains(text, "\x1b") || strings.Contains(text, "\nforged") {
+			t.Errorf("%v: control characters are shown:\n%q", size, text)
 		}
 	}
 }

@@ -51,16 +51,25 @@ func (a *app) overviewOf(home *journal.Home, run string, past *history.Past, sta
 	return o
 }
 
+// leastRounds is how many rows the rounds get at least.
+const leastRounds = 5
+
 // lines returns the lines of the screen. If there are too many rounds for a terminal,
-// those in the middle are left out.
+// those in the middle are left out. What the user should know is cut if it leaves the
+// rounds no room.
 func (o overview) lines() []string {
-	head := o.heading()
-	tail := slices.Concat(o.troubles(), o.changed(), o.totals(), o.commands())
-	room := 0
-	if o.rows > 0 {
-		room = max(3, o.rows-1-o.height(head)-o.height(tail))
+	head, troubles := o.heading(), o.troubles()
+	tail := slices.Concat(o.changed(), o.totals(), o.commands())
+	if o.rows == 0 {
+		return slices.Concat(head, o.roundLines(0), troubles, tail)
 	}
-	return slices.Concat(head, o.roundLines(room), tail)
+	room := o.rows - 1 - o.height(head) - o.height(tail)
+	if room-o.height(troubles) < leastRounds {
+		for i, line := range troubles {
+			troubles[i] = o.cut(line)
+		}
+	}
+	return slices.Concat(head, o.roundLines(max(leastRounds, room-o.height(troubles))), troubles, tail)
 }
 
 // height returns how many rows of the terminal some lines take.
@@ -83,7 +92,7 @@ func (o overview) cut(line string) string {
 // heading says which run it is, how it ended, and what it was about.
 func (o overview) heading() []string {
 	mark, result := runResult(o.past, o.working)
-	head := fmt.Sprintf("%s  %s  %s %s  %s ago", o.colour.Bold(journal.ShortRun(o.run)), o.start.Loop, mark.Mark(o.colour), o.colour.Bold(result),
+	head := fmt.Sprintf("%s  %s  %s %s  %s ago", o.colour.Bold(render.Line(journal.ShortRun(o.run))), render.Line(o.start.Loop), mark.Mark(o.colour), o.colour.Bold(render.Line(result)),
 		age(o.past.Events()[0].Time, time.Now()))
 	about := render.Line(subject(o.loop))
 	lines := []string{head}
@@ -147,7 +156,7 @@ func (o overview) troubles() []string {
 	case !o.ended:
 		lines = append(lines, "  died: the process of the run ended without a result")
 	case len(o.rounds) == 0 || o.end.Why != o.rounds[len(o.rounds)-1].Verdict:
-		lines = append(lines, "  "+why)
+		lines = append(lines, "  "+render.Line(why))
 		for line := range strings.Lines(more) {
 			lines = append(lines, "  | "+render.Line(strings.TrimSuffix(line, "\n")))
 		}
