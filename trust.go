@@ -28,9 +28,9 @@ type Trust struct {
 	// Flaky is how often a failing check runs again, to separate findings that
 	// always appear from those that come and go; 0 means never.
 	Flaky int
-	// Passed says what is true when a loop that verifies its work itself has no
-	// blocking finding left, such as "phase 2 passed". Empty means that only a
-	// check verifies.
+	// Passed is for a loop that verifies its work itself: why its run is done when
+	// no blocking finding is left, such as "phase 2 passed". Empty means that only
+	// a check verifies.
 	Passed string
 	// KeepBest restores the tree of the best round when the rounds or the
 	// budget are used up.
