@@ -112,17 +112,20 @@ func (o overview) heading() []string {
 	return lines
 }
 
-// roundLines returns a line for each round, or fewer lines than those if room is greater
-// than 0: then those in the middle are left out.
+// roundLines returns a line for each round, or two where a verdict is long and there is
+// room. If room is greater than 0 there are at most so many lines: rounds in the middle
+// are left out.
 func (o overview) roundLines(room int) []string {
 	layout := rounds.LayoutOf(o.rounds, o.columns)
-	var all [][]string
-	height := 0
-	for _, r := range o.rounds {
-		all = append(all, r.Lines(o.colour, layout))
-		height += len(all[len(all)-1])
+	all := o.linesIn(layout)
+	height := len(slices.Concat(all...))
+	if room == 0 {
+		return slices.Concat(all...)
 	}
-	if room == 0 || height <= room {
+	if uncut := slices.Concat(o.linesIn(layout.Uncut())...); len(uncut) > height && len(uncut) <= room {
+		return uncut
+	}
+	if height <= room {
 		return slices.Concat(all...)
 	}
 	each := height / len(all)
@@ -130,6 +133,15 @@ func (o overview) roundLines(room int) []string {
 	first := min(3, shown/2)
 	last := len(all) - (shown - first)
 	return slices.Concat(slices.Concat(all[:first]...), []string{o.cut("  " + o.colour.Dim(leftOut(o.rounds[first:last])))}, slices.Concat(all[last:]...))
+}
+
+// linesIn returns the lines of each round.
+func (o overview) linesIn(l rounds.Layout) [][]string {
+	var all [][]string
+	for _, r := range o.rounds {
+		all = append(all, r.Lines(o.colour, l))
+	}
+	return all
 }
 
 // leftOut words the rounds that are not shown.

@@ -41,6 +41,13 @@ func LayoutOf(all []Round, columns int) Layout {
 	return l
 }
 
+// Uncut returns the layout in which a verdict that does not fit has a line of its own.
+func (l Layout) Uncut() Layout {
+	l.Columns = min(l.Columns, widestLine)
+	l.Verdict, l.Whole = l.Columns, true
+	return l
+}
+
 // Name names the round.
 func (r Round) Name() string {
 	if r.Number == 0 {
@@ -68,7 +75,10 @@ func (r Round) Lines(c render.Colours, l Layout) []string {
 	fixed := len("x ") + len(name) + len("  ") + len("  ") + len("12.3s 12.3k")
 	rest := longestVerdict
 	if l.Columns > 0 {
-		rest = l.Columns - 1 - fixed - l.Files - len("  ")
+		rest = l.Columns - 1 - fixed
+		if l.Files > 0 {
+			rest -= l.Files + len("  ")
+		}
 		if l.Columns < wideColumns || l.Whole && render.Width(cut(r.Verdict, longestVerdict)) > rest {
 			files := l.Columns - fixed
 			return []string{head + render.Pad(r.FilesText(files), files) + " " + figures, "    " + cut(r.Verdict, l.Columns-5)}
