@@ -83,7 +83,7 @@ func TestCheckOfCopy(t *testing.T) {
 		}
 		return found, err
 	}
-	l := &codedLoop{Settings: loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}, Trust: loop.Trust{Prove: "on"}}, check: files}
+	l := &codedLoop{Settings: loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}, Trust: loop.Trust{Prove: "on"}, Walls: loop.WallSettings{Wall: "none"}}, check: files}
 	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: dir}, hone.Limits{})
 	if err != nil {
 		t.Fatal(err)

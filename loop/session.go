@@ -47,9 +47,8 @@ type Session interface {
 	// that it gives to Tools, so that they read no more than the others. The session
 	// closes it.
 	RoleTree(t Toolset) (*workspace.Tree, error)
-	// Walls plans walls. They are built when the first round begins, or when a command
-	// needs them, such as a check before that round. They are removed when the session
-	// ends.
+	// Walls plans walls. They are built before the first round, and before a check that
+	// runs earlier. They are removed when the session ends.
 	Walls(p WallPlan) Walls
 	// Command returns a check that runs a command line in the workspace, behind
 	// the session's own walls, and passes if it exits 0.
