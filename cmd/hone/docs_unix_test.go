@@ -152,9 +152,11 @@ func pageOf(ts *testscript.TestScript) string {
 	return "../../docs/" + ts.Name() + ".md"
 }
 
-// shows compares lines without digits, ids and the amount of white space.
+// shows compares lines without digits, ids, the amount of white space, and the time of a
+// tool call, which only a slow one has.
 func shows(t *testing.T, ts *testscript.TestScript, section string) {
 	plain := func(text string) string {
+		text = regexp.MustCompile(`(: ok, [0-9]+ \w+), [0-9.]+s$`).ReplaceAllString(text, "$1")
 		text = regexp.MustCompile(`-[0-9a-f]{6}\b|[0-9.]+m?s\b|[0-9]+`).ReplaceAllString(text, "0")
 		return strings.Join(strings.Fields(text), " ")
 	}

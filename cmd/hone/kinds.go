@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hone"
+	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
@@ -73,10 +74,11 @@ func second(l loop.Loop, first string) (role, name string) {
 // modelNames returns the names of the models that a run asks, with their roles if there
 // are several.
 func modelNames(l loop.Loop, start hone.Start) []string {
+	first := screen.ModelName(start.Model)
 	if role, name := second(l, start.Model); name != "" {
-		return []string{strings.TrimSpace(l.Models()[0].Role + " " + start.Model), strings.TrimSpace(role + " " + name)}
+		return []string{strings.TrimSpace(l.Models()[0].Role + " " + first), strings.TrimSpace(role + " " + screen.ModelName(name))}
 	}
-	return []string{cmp.Or(start.Model, "no model")}
+	return []string{cmp.Or(first, "no model")}
 }
 
 // subject returns what a run is about on one line, such as the task's words; empty if
