@@ -86,9 +86,9 @@ func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.V
 func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	switch {
 	case a.Approved && v.Edited:
-		return workspace.Allow, "edited and approved by " + a.By
+		return workspace.Allow, "edited and approved by the " + a.By
 	case a.Approved:
-		return workspace.Allow, "approved by " + a.By
+		return workspace.Allow, "approved by the " + a.By
 	case a.By == history.NoUser:
 		return workspace.Pending, v.Reason + ", and no user could be asked"
 	case a.By == history.Outdated:
@@ -131,7 +131,7 @@ func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict
 		case ok && (a.Approved || !q.Edited): // the user may write what was declined when a model did
 			return a, nil
 		case rest:
-			return Answer{Approved: true, By: "person"}, nil
+			return Answer{Approved: true, By: "user"}, nil
 		case r.Human == nil:
 			return Answer{By: history.NoUser}, nil
 		}

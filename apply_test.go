@@ -44,7 +44,7 @@ func TestApplyGivesVerdicts(t *testing.T) {
 		})
 		return nil, err
 	}, set: approve(&person{answer: func(q hone.Question) (hone.Answer, error) {
-		return hone.Answer{Approved: q.Path == "asked", By: "person"}, nil
+		return hone.Answer{Approved: q.Path == "asked", By: "user"}, nil
 	}}, "asked")}.end(t, dir)
 	wantEnd(t, end, hone.KindBlocked)
 	var rulings []string
@@ -129,7 +129,7 @@ func TestQuestionAboutAnEmptyFile(t *testing.T) {
 func TestRestIsNotAsked(t *testing.T) {
 	dir := t.TempDir()
 	h := &person{answer: func(q hone.Question) (hone.Answer, error) {
-		return hone.Answer{Approved: true, Rest: q.Path == "b", By: "person"}, nil
+		return hone.Answer{Approved: true, Rest: q.Path == "b", By: "user"}, nil
 	}}
 	edits := []workspace.Edit{edit("a", "1"), edit("b", "2"), edit("c", "3"), edit("d", "4")}
 	wantEnd(t, process{round: applies(edits), set: approve(h, "*")}.end(t, dir), hone.KindDone)

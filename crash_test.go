@@ -123,7 +123,7 @@ func TestCrashAmongAnswers(t *testing.T) {
 					if q.Path == "asked/edit" {
 						return edits("edited " + string(q.New))(q)
 					}
-					return hone.Answer{Approved: q.Path != "asked/no", Rest: q.Path == "asked/all", By: "person"}, nil
+					return hone.Answer{Approved: q.Path != "asked/no", Rest: q.Path == "asked/all", By: "user"}, nil
 				}}
 				r.Check = func(context.Context) ([]check.Finding, error) {
 					if strings.HasPrefix(crashtest.ReadFile(dir, "plain"), "w2") {

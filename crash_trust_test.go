@@ -54,7 +54,7 @@ func TestCrashOfATrustedCheck(t *testing.T) {
 			end := process{round: meddles(dir, edits), observe: o, set: func(r *hone.Run) {
 				r.Trust.Protect = []string{"tests/**"}
 				r.Human = &person{answer: func(q hone.Question) (hone.Answer, error) {
-					return hone.Answer{Approved: q.Path == "tests/more", By: "person"}, nil
+					return hone.Answer{Approved: q.Path == "tests/more", By: "user"}, nil
 				}}
 				r.Check = func(context.Context) ([]check.Finding, error) {
 					if n := crashtest.ReadFile(dir, "a"); n != "2" && n != "3" {

@@ -262,7 +262,7 @@ func TestCrashAroundPendingQuestions(t *testing.T) {
 				return applies([]workspace.Edit{asked, edit("made", string(rune('0'+r.Round())))})(ctx, r, prior)
 			}}
 			decides := &person{answer: func(q hone.Question) (hone.Answer, error) {
-				return hone.Answer{Approved: q.Path == "one", By: "person"}, nil
+				return hone.Answer{Approved: q.Path == "one", By: "user"}, nil
 			}}
 			for _, human := range []hone.Human{nil, &person{answer: away}, decides} {
 				p.set = func(r *hone.Run) {

@@ -240,10 +240,10 @@ func (p *person) paths() []string {
 }
 
 func yes(hone.Question) (hone.Answer, error) {
-	return hone.Answer{Approved: true, By: "person"}, nil
+	return hone.Answer{Approved: true, By: "user"}, nil
 }
 
-func no(hone.Question) (hone.Answer, error) { return hone.Answer{By: "person"}, nil }
+func no(hone.Question) (hone.Answer, error) { return hone.Answer{By: "user"}, nil }
 
 // edits returns an answer that writes other contents, and approves them when they are
 // asked about.
@@ -252,7 +252,7 @@ func edits(contents string) func(hone.Question) (hone.Answer, error) {
 		if q.Edited {
 			return yes(q)
 		}
-		return hone.Answer{By: "person", Contents: []byte(contents)}, nil
+		return hone.Answer{By: "user", Contents: []byte(contents)}, nil
 	}
 }
 

@@ -224,7 +224,7 @@ type Answer struct {
 	Approved bool `json:"approved"`
 	// Rest also approves the questions about the same change that follow.
 	Rest bool `json:"rest,omitempty"`
-	// By says who answered: "person", "flag", [NoUser] or [Outdated].
+	// By says who answered: "user", "flag", [NoUser] or [Outdated].
 	By string `json:"by"`
 	// Edited are the contents that the user made of the proposed ones, which are an
 	// object. It is zero if the user did not edit them.

@@ -16,7 +16,7 @@ import (
 type someone struct{ declines string }
 
 func (s someone) Ask(_ context.Context, q hone.Question) (hone.Answer, error) {
-	return hone.Answer{Approved: q.Path != s.declines, By: "person"}, nil
+	return hone.Answer{Approved: q.Path != s.declines, By: "user"}, nil
 }
 
 // TestCrashAmongQuestions: each edit has an answer of its own, one is declined,

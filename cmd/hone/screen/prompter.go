@@ -95,7 +95,7 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 				return a, err
 			}
 			if content, ok := p.act(q, line); ok || ctx.Err() != nil {
-				return hone.Answer{By: "person", Contents: content}, ctx.Err()
+				return hone.Answer{By: "user", Contents: content}, ctx.Err()
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func (p *Prompter) edit(q hone.Question) (edited []byte, ok bool) {
 }
 
 func answer(line string) (a hone.Answer, err error, known bool) {
-	a.By = "person"
+	a.By = "user"
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":
 		a.Approved = true

@@ -37,16 +37,16 @@ func TestPersonAnswers(t *testing.T) {
 		want  hone.Answer
 		open  bool
 	}{
-		{"y\n", hone.Answer{Approved: true, By: "person"}, false},
-		{" YES \n", hone.Answer{Approved: true, By: "person"}, false},
-		{"n\n", hone.Answer{By: "person"}, false},
-		{"No\n", hone.Answer{By: "person"}, false},
-		{"a\n", hone.Answer{Approved: true, Rest: true, By: "person"}, false},
-		{"all\n", hone.Answer{Approved: true, Rest: true, By: "person"}, false},
-		{"\nperhaps\nyy\nn\n", hone.Answer{By: "person"}, false},
-		{"y", hone.Answer{Approved: true, By: "person"}, false},
-		{"q\n", hone.Answer{By: "person"}, true},
-		{"quit\ny\n", hone.Answer{By: "person"}, true},
+		{"y\n", hone.Answer{Approved: true, By: "user"}, false},
+		{" YES \n", hone.Answer{Approved: true, By: "user"}, false},
+		{"n\n", hone.Answer{By: "user"}, false},
+		{"No\n", hone.Answer{By: "user"}, false},
+		{"a\n", hone.Answer{Approved: true, Rest: true, By: "user"}, false},
+		{"all\n", hone.Answer{Approved: true, Rest: true, By: "user"}, false},
+		{"\nperhaps\nyy\nn\n", hone.Answer{By: "user"}, false},
+		{"y", hone.Answer{Approved: true, By: "user"}, false},
+		{"q\n", hone.Answer{By: "user"}, true},
+		{"quit\ny\n", hone.Answer{By: "user"}, true},
 		{"", hone.Answer{}, true},
 		{"what\n", hone.Answer{}, true},
 	} {
