@@ -130,6 +130,8 @@ type Built struct {
 	// VerboseOut means that --verbose shows the run on stdout, as the loop's original
 	// does.
 	VerboseOut bool
+	// Checks names what the check runs; empty if that is only the command of the settings.
+	Checks string
 	// Asking means that the check may ask the user at the terminal.
 	Asking bool
 	// Summary is the loop's own last lines; nil if there are none.

@@ -255,7 +255,18 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 		}
 		return check.All(append(checks, s.Check(tree, w))...)
 	})
-	return loop.Built{Run: r, Round: l.Round}, nil
+	return loop.Built{Run: r, Round: l.Round, Checks: v.checks()}, nil
+}
+
+// checks names what the check runs; empty if that is only the user's command.
+func (v *invocation) checks() string {
+	switch {
+	case !v.HasBuild:
+		return ""
+	case v.Check == "":
+		return "./" + BuildName
+	}
+	return "./" + BuildName + ", then " + v.Check
 }
 
 // loop returns the loop of the settings, without its model.

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -251,6 +252,9 @@ func (s *Screen) showDecision(st hone.State) {
 		s.showRemaining(st)
 		return
 	case s.o.folds():
+		if st.Decision != hone.StopNow {
+			s.showBuild(st)
+		}
 		s.showRound()
 		if st.Decision == hone.StopNow {
 			s.showRemaining(st)
@@ -262,6 +266,37 @@ func (s *Screen) showDecision(st hone.State) {
 			s.lines("  ! ", "    ", f.Text)
 		}
 	}
+}
+
+// buildLines is the number of lines of a failed build that are shown above its folded
+// round.
+const buildLines = 20
+
+// showBuild shows what a failed build printed: everything if it is short, else its end,
+// which says why.
+func (s *Screen) showBuild(st hone.State) {
+	for _, f := range st.Checked {
+		if f.Source != check.SourceBuild {
+			continue
+		}
+		s.endLine()
+		lines := streamLines(f.Text)
+		if before := len(lines) - buildLines; before > 1 {
+			s.text.WriteString(s.o.Colour.Dim(fmt.Sprintf("  … %s before: hone show --round %d", render.Count(before, "line"), st.Round)) + "\n")
+			lines = lines[before:]
+		}
+		for _, line := range lines {
+			s.text.WriteString("  | " + short(line, outputWidth) + "\n")
+		}
+	}
+}
+
+// streamLines returns the lines of a build's output, without blank lines and the headings
+// of its two streams.
+func streamLines(text string) []string {
+	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
+		return line == "STDOUT:" || line == "STDERR:" || strings.TrimSpace(line) == ""
+	})
 }
 
 // showRemaining shows the findings that a run ends with.

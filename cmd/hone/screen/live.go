@@ -92,8 +92,11 @@ func (s *Screen) liveLines(now time.Time, columns, rows int) []string {
 	return append(lines, s.o.Colour.Dim("  "+s.totals(now)))
 }
 
+// leastName is the number of columns that what the run does has on any terminal.
+const leastName = 10
+
 // line returns what the run does in one line. On a narrow terminal it leaves out whose
-// turn it is rather than what arrives.
+// turn it is, or the end of a command, rather than what arrives and the time.
 func (a activity) line(now time.Time, columns int, o Options) string {
 	if wait := a.until.Sub(now); wait > 0 {
 		seconds := int((wait + time.Second - 1) / time.Second)
@@ -109,6 +112,7 @@ func (a activity) line(now time.Time, columns int, o Options) string {
 	if a.model && render.Width(what+rest)+len("x ") >= columns {
 		what, _, _ = strings.Cut(what, ", ")
 	}
+	what = render.Cut(what, max(leastName, columns-len("x ")-1-render.Width(rest)))
 	return fmt.Sprintf("%c %s%s", frame, what, rest)
 }
 

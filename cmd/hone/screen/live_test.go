@@ -113,6 +113,42 @@ func TestRoundsFold(t *testing.T) {
 	}
 }
 
+// TestFailedBuild: the output of a failed build stands above its folded round, whole or
+// its end. A run that ends shows it once, with its findings.
+func TestFailedBuild(t *testing.T) {
+	show := func(o screen.Options, output string, st hone.State) string {
+		st.Findings = []check.Finding{{Source: check.SourceBuild, Text: "STDOUT:\n" + output + "\n\nSTDERR:\n\x1b[31mld: error 5\n\n\nbuild.sh: exit status 1\n"}}
+		st.Checked = st.Findings
+		return live(t, o, askedModel(1), decided(1, st))
+	}
+	o := screen.Options{Size: size(80, 24)}
+	want := `  | one
+  | \x1b[31mld: error 5
+  | build.sh: exit status 1
+✗ round 1                       \x1b[31mld: error 5                  0s     0
+`
+	got, _, _ := strings.Cut(show(o, "one", hone.State{Decision: hone.GoOn}), "  round 1/1\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("short (-want +got):\n%s", diff)
+	}
+	long := strings.Repeat("line\n", 30)
+	if got := show(o, long, hone.State{Decision: hone.GoOn}); !strings.HasPrefix(got, "  … 12 lines before: hone show --round 1\n  | line\n") || strings.Count(got, "  | ") != 20 {
+		t.Errorf("long:\n%s", got)
+	}
+	if got := show(o, "one", hone.State{Decision: hone.StopNow}); strings.Count(got, "ld: error 5") != 2 || strings.Contains(got, "  | ") {
+		t.Errorf("at the end:\n%s", got)
+	}
+}
+
+// TestCommandAndTime: a long command does not hide how long it has been running.
+func TestCommandAndTime(t *testing.T) {
+	o := screen.Options{Size: size(40, 24), Check: "go vet ./... && go test ./... -run TestEverything"}
+	got := live(t, o, journal.Entry{Type: "check", Phase: journal.Begin, Step: at(1, "check"), Payload: history.CheckBegun{}})
+	if !strings.Contains(got, "⠋ checking  go vet ./... && go tes…  0s\n") {
+		t.Errorf("the time is not shown:\n%s", got)
+	}
+}
+
 // TestRoundsAlign: the figures of rounds end in one column, whatever their verdicts are.
 // One that is too long for its round's line has the next line.
 func TestRoundsAlign(t *testing.T) {
