@@ -15,7 +15,7 @@ import (
 // code, the workspace is locked, commands run behind walls, and keys are not
 // recorded.
 func Example() {
-	harness.Main() // in a helper process of the walls it does not return
+	harness.Main() // does not return in a helper process of the walls
 	dir := project()
 	defer os.RemoveAll(dir)
 	s, err := harness.Open(dir, harness.Options{Model: "script/" + filepath.Join(dir, "replies.script"), Walls: "none"})

@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	harness.Main() // in a helper process of the walls it does not return
+	harness.Main() // does not return in a helper process of the walls
 	s, err := harness.Open(".", harness.Options{})
 	if err != nil {
 		log.Fatal(err)
