@@ -41,7 +41,7 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVar(&f.Approve, "approve", "", "how to approve changes that need approval: ask, all, or none, which declines them (default ask)")
 	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check and for what a model runs: auto, hidden, bwrap, landlock, firejail or none (default auto)")
 	registerNet(fs, &f.Net, "let commands behind walls reach the network")
-	fs.BoolVar(&f.trust, "trust", false, "run the folder's own programs, such as build.sh, without asking; does not accept its settings (see hone help trust)")
+	fs.BoolVar(&f.trust, "trust", false, "run the directory's own programs, such as build.sh, without asking; does not accept its settings (see hone help trust)")
 	fs.IntVar(&f.Flaky, "flaky", 0, "rerun a failing check up to N times; only findings that appear every time count (default 0)")
 	fs.StringVar(&f.Prove, "prove", "", "check the check: warn if it passes at the start (strict: stop), and require it to pass again on a clean copy: on, off or strict (default off)")
 	fs.Lookup("prove").NoOptDefVal = "on"

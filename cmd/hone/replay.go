@@ -32,13 +32,13 @@ func (a *app) replayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay [RUN]",
 		Short: "replay a run offline in a scratch directory and compare the results",
-		Long: `replay repeats a run in a scratch copy of the tree, from its journal. It uses the recorded replies, makes the
-edits again, and restores the recorded changes by commands. It asks no model, runs no command, and writes
-neither to the workspace nor to the journal.
+		Long: `replay repeats a run from its record, in a scratch copy of the project. It uses the recorded replies, makes
+the edits again, and restores the recorded changes by commands. It calls no model, runs no command, and
+writes neither to the project nor to the record.
 
-replay fails unless every prompt, decision and snapshot is identical. It also detects journal lines that
-were edited, removed or swapped. RUN is an id from hone runs, a unique prefix of one,
-or "last", the default.`,
+replay fails unless every prompt, decision and snapshot is identical. It also detects lines of the record
+that were edited, removed or swapped. RUN is an id from hone runs, a unique prefix of one, or "last", the
+default.`,
 		Example: `  hone replay last
   hone replay last --into /tmp/again`,
 		Args: oneRun,

@@ -16,10 +16,10 @@ func (a *app) resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "continue a run that stopped or died",
-		Long: `resume continues a run. Recorded replies are reused, so that you do not pay for them twice. Settings
-stay the same; limits can be raised. If questions about changes are open, resume asks them first, on a
-terminal. For a finished run it only prints the result again. RUN is an id from hone runs, a unique prefix of one,
-or "last", the default.`,
+		Long: `resume continues a run. It reuses recorded replies, so that you do not pay for them twice. Settings stay
+the same, but you can raise limits. If questions about changes are open, resume asks them first, on a
+terminal. If the run is done, it only prints the result again. RUN is an id from hone runs, a unique prefix
+of one, or "last", the default.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := validLimits(c, limits); err != nil {

@@ -21,9 +21,9 @@ func (a *app) rollupCommand() *cobra.Command {
 		Use:   "rollup",
 		Short: "print the code base as one text, as implement sends it",
 		Long: `rollup prints every file of the directory that git does not ignore. For binary files and files that look
-secret it prints only the name. implement makes the same text itself for each run, unless there is a file
-codeRollup.txt: then it sends that. Write it (-o codeRollup.txt) to choose its contents, and write it again
-when the code changes.`,
+secret it prints only the name. implement sends the same text, unless there is a codeRollup.txt: then it
+sends that. To choose its contents, write it with -o codeRollup.txt and edit it; write it again when the code
+changes.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.rollup(c.Context(), dir, out)

@@ -46,7 +46,7 @@ func (a *app) sandboxCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sandbox [flags] -- CMD ARGS…",
 		Short: "run a command behind the same walls as a model's commands",
-		Long: `sandbox runs a command behind the same walls as a model's commands. The command can write to the workspace,
+		Long: `sandbox runs a command behind the same walls as a model's commands. The command can write to the project,
 except to protected files, and can read the system's programs and your toolchains. It sees nothing else.
 It has no network, no terminal and no standard input. HOME is an empty directory that is removed
 afterwards, and only harmless variables are set. Paths are relative to --dir.

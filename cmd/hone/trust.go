@@ -29,23 +29,23 @@ func (a *app) trustCommand() *cobra.Command {
 	var f trustFlags
 	c := &cobra.Command{
 		Use:   "trust [DIR | RUN]",
-		Short: "trust a folder's own programs and settings, or a run, after showing them",
-		Long: `trust shows what the files of a folder would run and open, and asks whether you trust it. Loops ask the
-same questions when they start, so that you rarely need this command.
+		Short: "trust a directory's own programs and settings, or a run, after showing them",
+		Long: `trust shows which programs of a directory would run and what its settings allow, and asks whether you trust
+them. Loops ask the same questions when they start, so that you rarely need this command.
 
-There are two questions. The first is about the folder's own programs: build.sh, a correctness checker, the
+There are two questions. The first is about the directory's own programs: build.sh, a correctness checker, the
 hooks in abl.config.sh, and a check that .config/hone.toml names. hone asks it once, and yes also covers
 these programs when they change. The second is about settings that send files, give access or cost money:
-addresses, models, prices, walls, and the paths and variables of commands. hone asks again if you add or
-change such a setting. Other settings, such as limits, need no trust, nor do the commands that you type.
+addresses, models, prices, walls, and the paths and variables of commands. hone asks again if such a setting
+is added or changed. Other settings, such as limits, need no trust, nor do the commands that you type.
 
-Without a terminal nothing is asked: a folder that is not trusted is an error. There, HONE_TRUST=1 or --trust
-accepts the programs of the folder, also a correctness checker that runs without walls, and HONE_TRUST=DIGEST
-accepts its programs and exactly the settings whose digest trust prints, so that a changed setting is an
-error again. It can have several of these, separated by commas.
+Without a terminal hone does not ask: a directory that is not trusted is an error. HONE_TRUST=1 or --trust
+accepts its programs, including a correctness checker, which runs without walls. HONE_TRUST=DIGEST accepts its
+programs, and exactly the settings whose digest trust prints: a changed setting is an error again. For several
+directories, separate the digests by commas.
 
-A run that was recorded by another user or on another machine is shown by hone show, but not resumed or
-undone. trust RUN shows what resuming it would run and open, and asks whether you accept it.`,
+hone show shows a run that another user or machine recorded, but hone does not resume or undo it. trust RUN
+shows what resuming it would run and open, and asks whether you accept it.`,
 		Example: `  hone trust
   hone trust --list
   hone trust --revoke ~/src/project
@@ -71,8 +71,8 @@ undone. trust RUN shows what resuming it would run and open, and asks whether yo
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().BoolVar(&f.list, "list", false, "list the folders that you trust")
-	c.Flags().BoolVar(&f.revoke, "revoke", false, "no longer trust the folder, or the run")
+	c.Flags().BoolVar(&f.list, "list", false, "list the directories that you trust")
+	c.Flags().BoolVar(&f.revoke, "revoke", false, "no longer trust the directory, or the run")
 	c.Flags().BoolVar(&f.yes, "trust", false, "accept the run without asking")
 	c.MarkFlagsMutuallyExclusive("list", "revoke")
 	return c
@@ -181,18 +181,18 @@ func settingText(s config.Setting) string {
 // askTrust asks a question of trust.
 func (a *app) askTrust(ctx context.Context, q harness.TrustQuestion) bool {
 	var b strings.Builder
-	what := "this folder's programs"
+	what := "this directory's programs"
 	fmt.Fprintf(&b, "\n%s\n", render.Line(q.Folder))
 	switch {
 	case len(q.Programs) > 0:
-		fmt.Fprintln(&b, "hone would run these programs of the folder:")
+		fmt.Fprintln(&b, "hone would run these programs of the directory:")
 		for _, p := range q.Programs {
 			fmt.Fprintf(&b, "  %s\n", render.Line(p))
 		}
 		fmt.Fprintln(&b, "Yes also covers these programs when they change, until hone trust --revoke.")
 	default:
 		what = "these settings"
-		fmt.Fprintln(&b, map[bool]string{true: "These settings are new or have changed since you trusted the folder's settings:", false: "The configuration of the folder opens more than hone does by itself:"}[q.Changed])
+		fmt.Fprintln(&b, map[bool]string{true: "These settings are new or have changed since you trusted the directory's settings:", false: "The configuration of the directory allows more than hone does by default:"}[q.Changed])
 		for _, s := range q.Settings {
 			fmt.Fprintf(&b, "  %s\n", render.Line(fmt.Sprintf("%s = %s (%s:%d)", s.Key, s.Value, s.File, s.Line)))
 			if s.Opens != "" {
@@ -224,7 +224,7 @@ func (a *app) confirm(ctx context.Context, question string) bool {
 func (a *app) listTrust() error {
 	all, err := trust.List()
 	if len(all) == 0 && err == nil {
-		a.sayPlain("no folders are trusted")
+		a.sayPlain("no directories are trusted")
 	}
 	for _, r := range all {
 		var what []string
@@ -267,7 +267,7 @@ func (a *app) trustStarters(root string) error {
 		return err
 	}
 	if err := harness.TrustOwn(n); err != nil {
-		a.say("note", err.Error()+"; hone will ask whether you trust the folder")
+		a.say("note", err.Error()+"; hone will ask whether you trust the directory")
 	}
 	return nil
 }

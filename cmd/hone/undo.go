@@ -30,8 +30,8 @@ func (a *app) undoCommand() *cobra.Command {
 		Use:   "undo [RUN]",
 		Short: "restore the files that a run changed",
 		Long: `undo restores every file that a run changed to its state before the run, or with --to-round to its state
-at the end of a round. It restores the model's edits and the changes by commands and agents. In a git
-repository these are the files that git tracks or would track, in nested repositories as well; elsewhere,
+at the end of a round. It undoes the model's edits and the changes by commands and agents. In a git
+repository it restores the files that git tracks or would track, in nested repositories as well; elsewhere,
 all files. RUN is an id from hone runs, a unique prefix of one, or "last", the default.
 
 If a file was changed after the run, undo restores nothing. With --force it overwrites such files and keeps

@@ -29,14 +29,13 @@ func Kind() loop.Kind {
 		Name:  "implement",
 		Use:   "implement [TEXT]",
 		Short: "change code as query.txt or TEXT asks, until the build passes",
-		Long: `implement sends a query and the code base to a model, writes all files of the reply, or none, and runs
+		Long: `implement sends a query and the code base to a model, writes all files of the reply or none, and runs
 build.sh. If the build fails, its output starts the next round.
 
-It works in the current directory and uses these files if they exist: query.txt, codeRollup.txt,
-gemini-key.txt and gemini-system-prompt.txt. Without these files, say what you want in TEXT, or - to read
-it from standard input: hone builds the rollup itself, reads the key from the environment (such as
-GEMINI_API_KEY) and uses a built-in system prompt.
---check runs after build.sh, or alone if there is no build.sh.
+It uses these files of the directory if they exist: query.txt, codeRollup.txt, gemini-key.txt and
+gemini-system-prompt.txt. If not, TEXT is the query (use - to read it from standard input), the code base
+is every file that git does not ignore, the key comes from the environment, such as GEMINI_API_KEY, and
+the system prompt is built in. --check runs after build.sh, or alone if there is no build.sh.
 
 logs/ contains every query, response and build output.`,
 		Example: `  hone implement

@@ -29,16 +29,15 @@ func Kind() loop.Kind {
 		Use:   "phase N [N …] | all",
 		Short: "build and verify a web service from specifications, phase by phase",
 		Long: `phase builds what specs/phaseN.md and the earlier phases specify. A builder, which sees only src/,
-writes the code. A health check, which is a command of yours, inspects it. A verifier, which sees only
-tests/, writes a test suite from the contracts, and hone runs it against the server: tests/run, one TAP
-point for each contract, each seen failing first. The contracts that fail go back to the builder. A phase
-has passed when every point has passed. With --verify session the verifier runs the suite in its session,
-and its report decides.
+writes the code. Your health check inspects it. A verifier, which sees only tests/, writes a test suite
+from the contracts: tests/run, with one TAP point for each contract. hone runs it, first against servers
+that must fail it, then against yours. The contracts that fail go back to the builder. A phase has passed
+when every point has passed. With --verify session the verifier runs the suite, and its report decides.
 
 The project's own commands (health_check, start_dev, reset_state, map_deps) are in abl.config.sh.
 Everything that a model wrote runs behind walls that hide the rest of the machine: hidden or bwrap,
 unless you name a weaker one. Several phases run in order, up to the first that does not pass; "all"
-skips phases that already passed with the current specifications.`,
+skips phases that passed with the current specifications.`,
 		Example: `  hone init phase --template go
   hone phase 1 --list
   hone phase 1 2 --builder-model gemini-2.5-pro --verifier-model gemini-2.5-flash

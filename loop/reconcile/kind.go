@@ -26,13 +26,13 @@ func Kind() loop.Kind {
 		Name:  "reconcile",
 		Use:   "reconcile [SOURCE_DIR]",
 		Short: "bring code and specifications into sync",
-		Long: `reconcile sends the complete code base, the specifications (specs/*.md) and how they differ from the
-main branch to a model, applies the model's edits, and runs the correctness checker that
+		Long: `reconcile sends a model the complete code base, including the specifications in specs/ and how they
+differ from the branch main, applies the model's edits, and runs the correctness checker that
 .config/bork.json names. The next round starts with the checker's findings. Changes to specs/ need your
 approval.
 
 SOURCE_DIR limits which files are sent and may be changed; specs/ is always included. SOURCE_DIR/specs
-contains specifications too.`,
+may contain specifications, too.`,
 		Example: `  hone reconcile
   hone reconcile --model ollama/qwen3-coder --check "make test"
   hone prompt reconcile`,

@@ -35,7 +35,7 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.log, "log", false, "also log the sessions' events in "+standardLog)
 	fs.StringVar(&f.logPath, "log-path", "", "log the sessions' events in this file")
 	fs.BoolVar(&f.reason, "reason", false, "the same as --reasoning high")
-	fs.Lookup("rounds").Usage = fmt.Sprintf("maximum number of loops of execution and review; also --agent-loops, -nloop (default %d)", Loops)
+	fs.Lookup("rounds").Usage = fmt.Sprintf("maximum number of rounds, each an execution and a review; also --agent-loops, -nloop (default %d)", Loops)
 	fs.Lookup("dir").Usage = "work in this directory; also --workdir"
 	fs.Lookup("model").Usage += "; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"
 	fs.Lookup("check").Usage = "a shell command that decides whether the task is done, by exit status 0 (default [check] command of the task file, or of .config/hone.toml)"

@@ -27,20 +27,19 @@ func Kind() loop.Kind {
 		Use:   `task TASK.toml|"TEXT"|-`,
 		Short: "let a model do a task, with a reviewer, until it is done",
 		Long: `task gives a model tools (read, glob, grep, write, edit, bash) and a task, and lets it work. Then a
-reviewer, which cannot change anything, lists what is left to do, and the next loop starts with that
-list. The reviewer sees what happened, which hone computes from the tool calls, not the model's own
-report. If there is a check, it decides whether the task is done.
+reviewer, which cannot change anything, lists what is left to do, and the next round starts with that
+list. hone tells the reviewer what the tool calls did, not what the model reports. If there is a check,
+it decides whether the task is done.
 
 The task is a TOML file (see hone init task) or a text; use - to read the text from standard input.
 Commands are limited to a list of programs, which the task file and --allow can extend. They run behind
-walls, without network; where there are none (macOS, Windows) a model runs no commands, unless you say
+walls, without network. Without walls (macOS, Windows) a model runs no commands, unless you give
 --sandbox none.
 
-The executor may also be a command-line agent, command/NAME, which .config/hone.toml defines. It runs
-behind the same walls. hone then computes from the files what it did, and the reviewer needs a model
-of its own.
+The model may also be a command-line agent, command/NAME, which .config/hone.toml defines. It runs behind
+the same walls. hone then tells the reviewer which files changed, and the reviewer needs its own model.
 
-For compatibility, the options of code-scribe loop are accepted too, and models such as openai-NAME.`,
+For compatibility, task also accepts the options of code-scribe loop, and models such as openai-NAME.`,
 		Example: `  hone task TASK.toml
   hone task "make the tests in ./parse pass" --check "go test ./parse"
   gh issue view 7 | hone task - --check "go test ./..."
