@@ -187,8 +187,8 @@ func (h Host) untrustedSettings(n Needs, open []config.Setting) error {
 }
 
 // Openings says what a loop's settings open, one line each: addresses that are not the
-// provider's own, paths and variables that commands get, and the network. Nil if
-// nothing is open that is not open in every run.
+// provider's own, and paths and variables that commands get. Nil if nothing is open that
+// is not open in every run. What a run says of its walls names the network.
 func (h Host) Openings(l loop.Loop) []string {
 	var lines []string
 	add := func(format string, list []string) {
@@ -214,9 +214,6 @@ func (h Host) Openings(l loop.Loop) []string {
 	}
 	add("the check gets the variables %s", set.CheckEnv)
 	add("files that look secret are sent: %s", set.Send)
-	if set.Walls.Net && !set.Walls.None() {
-		lines = append(lines, "commands can reach the network")
-	}
 	return lines
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // TestRunsOfOtherPrograms: hone lists, shows and undoes the run of another
-// program with its own loop. Only that program can resume it.
+// program with its own loop. It cannot resume or replay it.
 func TestRunsOfOtherPrograms(t *testing.T) {
 	dir := otherProgramRun(t)
 	for _, tt := range []struct {
@@ -26,7 +26,7 @@ func TestRunsOfOtherPrograms(t *testing.T) {
 		{"runs", 0, "greeter  "},
 		{"show last --diff", 0, "+hello"},
 		{"resume last", exitStatus(hone.KindUsage), `the run uses the loop "greeter", which this program does not have`},
-		{"replay last", exitStatus(hone.KindUsage), "hint: use the program that started the run"},
+		{"replay last", exitStatus(hone.KindUsage), "hint: hone show and hone undo work on it; "},
 		{"undo last", 0, "undone: 1 file"},
 	} {
 		var out, errs bytes.Buffer

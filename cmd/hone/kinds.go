@@ -31,7 +31,7 @@ func kindOf(start hone.Start) (loop.Kind, error) {
 	i := slices.IndexFunc(kinds(), func(k loop.Kind) bool { return k.Name == start.Loop })
 	if i < 0 {
 		return loop.Kind{}, usage(fmt.Sprintf("the run uses the loop %q, which this program does not have", start.Loop),
-			"use the program that started the run")
+			"hone show and hone undo work on it; only loops of this program are resumed and replayed")
 	}
 	return kinds()[i], nil
 }

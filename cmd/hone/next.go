@@ -43,7 +43,7 @@ func nextStep(home *journal.Home, run string, end hone.End) string {
 	if _, err := os.Lstat(filepath.Join(home.Dir(), "runs", run+".jsonl")); errors.Is(err, fs.ErrNotExist) {
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed"
 	}
-	run = runName(home, run)
+	run = runName(home, run) + elsewhere(home.Workspace())
 	line := nextLine(end.Next, run)
 	if end.Kind == hone.KindStuck {
 		line += "; or take all changes back: hone undo " + run

@@ -126,7 +126,7 @@ func (a *app) printRuns(all []summary) error {
 	if a.outSize != nil {
 		columns, _ = a.outSize()
 	}
-	for _, line := range render.Aligned(lines, false, false, false, true, true, true) {
+	for _, line := range fittingTable(lines, columns) {
 		if columns > 0 {
 			line = render.Cut(line, columns)
 		}
@@ -139,6 +139,35 @@ func (a *app) printRuns(all []summary) error {
 	}
 	_, err := fmt.Fprintln(a.out, "\nYou did not record the foreign runs on this machine. To see what one would do: hone trust RUN")
 	return err
+}
+
+// leastTask is the number of columns of a task's words for which others are left out.
+const leastTask = 12
+
+// fittingTable returns the lines of a table of runs. If a terminal has too few columns for
+// the words of the tasks, it leaves out tokens, then rounds, then the loop. Zero columns
+// mean that nothing is left out.
+func fittingTable(rows [][]string, columns int) []string {
+	right := []bool{false, false, false, true, true, true}
+	for _, name := range []string{"TOKENS", "ROUNDS", "LOOP"} {
+		var fixed [][]string
+		for _, row := range rows {
+			fixed = append(fixed, row[:len(row)-1])
+		}
+		widest := 0
+		for _, line := range render.Aligned(fixed, right...) {
+			widest = max(widest, render.Width(line))
+		}
+		if columns == 0 || widest+len("  ")+leastTask <= columns {
+			break
+		}
+		i := slices.Index(rows[0], name)
+		for n, row := range rows {
+			rows[n] = slices.Concat(row[:i], row[i+1:])
+		}
+		right = slices.Delete(right, i, i+1)
+	}
+	return render.Aligned(rows, right...)
 }
 
 // cells returns the columns of a run in the list.

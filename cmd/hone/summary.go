@@ -209,24 +209,24 @@ func (s ending) notes() []string {
 		round = s.end.Rounds
 	}
 	if s.end.Best > 0 {
-		notes = append(notes, fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, s.run, round))
+		notes = append(notes, fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, s.run+elsewhere(s.home.Workspace()), round))
 	}
 	return notes
 }
 
 // commands returns what fits next, each with a word for it.
 func (s ending) commands() [][2]string {
-	const diff = "hone show %s --diff"
 	at := elsewhere(s.home.Workspace())
-	run, next := runName(s.home, s.run), nextStep(s.home, s.run, s.end)
+	run, next := runName(s.home, s.run)+at, nextStep(s.home, s.run, s.end)
+	diff := "hone show " + run + " --diff"
 	var list [][2]string
-	if next != "" && next != fmt.Sprintf(diff, run) {
+	if next != "" && next != diff {
 		list = append(list, [2]string{"next", next})
 	}
 	if len(s.files) == 0 {
 		return list
 	}
-	list = append(list, [2]string{"review", fmt.Sprintf(diff, run) + at}, [2]string{"undo", "hone undo " + run + at})
+	list = append(list, [2]string{"review", diff}, [2]string{"undo", "hone undo " + run})
 	if _, err := os.Stat(filepath.Join(s.home.Workspace(), ".git")); err == nil && s.end.Kind == hone.KindDone {
 		list = append(list, [2]string{"keep", fmt.Sprintf("git%[1]s add -A && git%[1]s commit", at)})
 	}
@@ -234,10 +234,14 @@ func (s ending) commands() [][2]string {
 }
 
 // elsewhere returns the flag -C with a directory that the working directory is not in;
-// empty if it is.
+// empty if it is. The flag names the directory as the user does who stands above it.
 func elsewhere(dir string) string {
-	if at, err := os.Getwd(); err == nil && sandbox.Within(dir, at) {
+	at, err := os.Getwd()
+	if err == nil && sandbox.Within(dir, at) {
 		return ""
+	}
+	if rel, err := filepath.Rel(at, dir); err == nil && filepath.IsLocal(rel) {
+		dir = rel
 	}
 	quoted, err := syntax.Quote(dir, syntax.LangPOSIX)
 	if err != nil {

@@ -104,6 +104,14 @@ func TestElsewhere(t *testing.T) {
 		t.Errorf("in it: %q", got)
 	}
 	t.Chdir(dir)
+	if got, want := elsewhere(inner), ` -C "it's"`; got != want {
+		t.Errorf("above it: %q, want %q", got, want)
+	}
+	beside := filepath.Join(dir, "beside")
+	if err := os.Mkdir(beside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(beside)
 	if got, want := elsewhere(inner), ` -C "`+inner+`"`; got != want {
 		t.Errorf("beside it: %q, want %q", got, want)
 	}

@@ -132,7 +132,7 @@ func Bytes(n int64) string {
 	case n == 1:
 		return "1 byte"
 	case n < 10_000:
-		return fmt.Sprintf("%d bytes", n)
+		return Tokens(n) + " bytes"
 	case n < 10_000_000:
 		return fmt.Sprintf("%d KB", n/1000)
 	}
