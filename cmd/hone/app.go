@@ -122,6 +122,15 @@ func (a *app) say(what, text string) {
 	fmt.Fprintf(a.err, "hone: %s: %s\n", what, strings.TrimRight(render.Escape(text), "\n"))
 }
 
+// printLine prints a line to stdout. On a terminal it is wrapped at words.
+func (a *app) printLine(line string) {
+	if a.outSize != nil {
+		columns, _ := a.outSize()
+		line = render.Fill(line, columns)
+	}
+	fmt.Fprintln(a.out, line)
+}
+
 func (a *app) sayNotes(notes []string) {
 	for _, n := range notes {
 		a.say("note", n)

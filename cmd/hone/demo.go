@@ -23,7 +23,7 @@ func (a *app) demoCommand() *cobra.Command {
 	var output outputFlags
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "run a loop on a small sample project, offline, with scripted replies",
+		Short: "run a loop on a small sample project, with scripted replies",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.demo(c.Context(), output)

@@ -36,7 +36,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	var f doctorFlags
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "check what hone needs: git, keys (never shown), provider, disk, walls",
+		Short: "check what hone needs: git, keys, provider, disk, walls",
 		Long: `doctor checks what hone needs: git, keys (never shown), the provider, the disk and the walls. It asks the
 provider of the model that a run would use, at no cost, and builds the walls that a run would get.
 
@@ -89,10 +89,10 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 			if d.bad {
 				bad++
 			}
-			fmt.Fprintf(a.out, "%s %-12s %s\n", d.mark(), d.what, d.found)
+			a.printLine(fmt.Sprintf("%s %-12s %s", d.mark(), d.what, d.found))
 			for _, line := range append(d.more, d.hint) {
 				if line != "" {
-					fmt.Fprintf(a.out, "  %-12s %s\n", "", line)
+					a.printLine(fmt.Sprintf("  %-12s %s", "", line))
 				}
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"hone/harness"
 	"hone/internal/near"
+	"hone/internal/render"
 )
 
 // everyday is the title of the group of loops.
@@ -57,6 +58,21 @@ func (a *app) groupCommands(root *cobra.Command) {
 	root.SetUsageTemplate(strings.NewReplacer("Additional help topics:", "Topics, for hone help:",
 		"{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}",
 		"{{rpad .CommandPath .CommandPathPadding}}", "{{rpad .Name .NamePadding}}").Replace(root.UsageTemplate()))
+}
+
+// fillHelp fits the help of all commands to a terminal.
+func (a *app) fillHelp(root *cobra.Command) {
+	if a.outSize == nil {
+		return
+	}
+	printHelp := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		var text strings.Builder
+		c.SetOut(&text)
+		printHelp(c, args)
+		columns, _ := a.outSize()
+		fmt.Fprint(a.out, render.Fill(text.String(), columns))
+	})
 }
 
 // topics returns the help topics that are no commands.

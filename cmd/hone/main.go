@@ -146,9 +146,9 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hone",
 		Short: "run bounded loops in which a model edits code and a check decides when it is done",
-		Long: `hone lets a language model edit your code in a loop, within limits, until a check passes.
-The check decides when it is done, not the model. A wall is the sandbox in which commands
-of a model run.
+		Long: `hone lets a language model edit your code in a loop, within limits, until a
+check passes. The check decides when it is done, not the model. A wall is the
+sandbox in which commands of a model run.
 
 Start with: hone demo`,
 		SilenceErrors: true,
@@ -165,6 +165,7 @@ Start with: hone demo`,
 	}
 	root.Flags().BoolVar(&printVersion, "version", false, "print the version of hone")
 	root.SetFlagErrorFunc(flagError)
+	a.fillHelp(root)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	a.groupCommands(root)
 	root.AddCommand(a.manCommand())

@@ -31,7 +31,7 @@ func (a *app) replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
 		Use:   "replay [RUN]",
-		Short: "replay a run offline in a scratch directory and compare the results",
+		Short: "replay a run offline, in a scratch directory, and compare",
 		Long: `replay repeats a run from its record, in a scratch copy of the project. It uses the recorded replies, makes
 the edits again, and restores the recorded changes by commands. It calls no model, runs no command, and
 writes neither to the project nor to the record.

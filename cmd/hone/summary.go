@@ -139,10 +139,14 @@ func (s ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
 	for _, note := range s.notes() {
-		fmt.Fprintf(out, "  %s %s\n", c.Yellow("!"), render.Line(note))
+		fmt.Fprintln(out, render.Wrap("  "+c.Yellow("!")+" "+render.Line(note), columns))
 	}
 	for _, n := range s.commands() {
-		fmt.Fprintf(out, "  %s %s\n", c.Dim(fmt.Sprintf("%-7s", n[0])), render.Escape(n[1]))
+		line := fmt.Sprintf("  %s %s", c.Dim(fmt.Sprintf("%-7s", n[0])), render.Escape(n[1]))
+		if n[0] == "next" && !strings.HasPrefix(n[1], "hone ") { // a command is copied whole
+			line = render.Wrap(line, columns)
+		}
+		fmt.Fprintln(out, line)
 	}
 }
 

@@ -29,7 +29,7 @@ func (a *app) trustCommand() *cobra.Command {
 	var f trustFlags
 	c := &cobra.Command{
 		Use:   "trust [DIR | RUN]",
-		Short: "trust a directory's own programs and settings, or a run, after showing them",
+		Short: "show what a directory or a run would run and open, and trust it",
 		Long: `trust shows which programs of a directory would run and what its settings allow, and asks whether you trust
 them. Loops ask the same questions when they start, so that you rarely need this command.
 

@@ -49,3 +49,82 @@ func Aligned(rows [][]string, right ...bool) []string {
 	}
 	return lines
 }
+
+// Fill wraps the lines of a text at words, so that they fit so many columns. A line goes
+// on below its second column, if two spaces begin one, or else below its start. A
+// paragraph that was filled to a greater width is filled again.
+func Fill(text string, columns int) string {
+	var b strings.Builder
+	for i, paragraph := range joined(strings.Split(text, "\n"), columns) {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(wrapped(paragraph, columns, 0))
+	}
+	return b.String()
+}
+
+// joined joins each line that is longer than columns with the next one, if neither is
+// indented or empty.
+func joined(lines []string, columns int) []string {
+	var all []string
+	long := false
+	for _, line := range lines {
+		indented := line == "" || line[0] == ' '
+		if long && !indented {
+			all[len(all)-1] += " " + line
+		} else {
+			all = append(all, line)
+		}
+		long = !indented && Width(line) > columns
+	}
+	return all
+}
+
+// Wrap is [Fill] for lines that are no paragraphs. They go on indented.
+func Wrap(text string, columns int) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = wrapped(line, columns, 2)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// wrapped breaks a line at words, and indents its rest by so much more than its start. A
+// word that is wider than the columns is not broken.
+func wrapped(line string, columns, more int) string {
+	if Width(line) <= columns {
+		return line
+	}
+	indent := strings.Repeat(" ", hanging(line, columns, more))
+	var b strings.Builder
+	used, gap := 0, ""
+	for _, word := range strings.SplitAfter(line, " ") {
+		text := strings.TrimSuffix(word, " ")
+		if text != "" && used > len(indent) && used+len(gap)+Width(text) > columns {
+			b.WriteString("\n" + indent)
+			used, gap = len(indent), ""
+		}
+		if text != "" {
+			b.WriteString(gap + text)
+			used += len(gap) + Width(text)
+			gap = ""
+		}
+		gap += word[len(text):]
+	}
+	return b.String()
+}
+
+// hanging returns by how much the rest of a line is indented: to its second column, which
+// two spaces separate from the first, or by so much more than its start.
+func hanging(line string, columns, more int) int {
+	start := len(line) - len(strings.TrimLeft(line, " "))
+	if end := strings.Index(line[start:], "  "); end > 0 {
+		rest := strings.TrimLeft(line[start+end:], " ")
+		if at := Width(line) - Width(rest); at <= columns/2 {
+			return at
+		}
+		return start + 4 // the terminal is too narrow for two columns
+	}
+	return start + more
+}

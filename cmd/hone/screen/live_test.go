@@ -140,6 +140,29 @@ func TestFailedBuild(t *testing.T) {
 	}
 }
 
+// TestLinesWrapAtWords: a line that is too wide for a terminal goes on indented, and plain
+// output does not.
+func TestLinesWrapAtWords(t *testing.T) {
+	const text = "hone: commands run behind hidden (hidden, Landlock ABI 7)"
+	for width, want := range map[int]string{
+		40: "hone: commands run behind hidden\n  (hidden, Landlock ABI 7)\n",
+		80: text + "\n",
+		0:  text + "\n",
+	} {
+		o := screen.Options{}
+		if width > 0 {
+			o.Size = size(width, 24)
+		}
+		out := newBuffer()
+		s := screen.New(out, o)
+		s.Say(text)
+		s.Close()
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("%d columns (-want +got):\n%s", width, diff)
+		}
+	}
+}
+
 // TestCommandAndTime: a long command does not hide how long it has been running.
 func TestCommandAndTime(t *testing.T) {
 	o := screen.Options{Size: size(40, 24), Check: "go vet ./... && go test ./... -run TestEverything"}

@@ -187,6 +187,10 @@ func (s *Screen) Say(format string, args ...any) {
 func (s *Screen) line(format string, args ...any) {
 	s.endLine()
 	text := lineText(format, args)
+	if s.o.folds() && !strings.HasPrefix(strings.TrimLeft(text, " "), "| ") { // contents stay as they are
+		columns, _ := s.o.Size()
+		text = render.Wrap(text, columns)
+	}
 	if rest, warns := strings.CutPrefix(strings.TrimLeft(text, " "), "! "); warns {
 		text = text[:len(text)-len(rest)-2] + s.o.Colour.Yellow("!") + " " + rest
 	}
