@@ -82,6 +82,15 @@ func (a *app) answerLine() <-chan string {
 // process is not in its background.
 func (a *app) present() bool { return a.terminal && foreground(a.in) }
 
+// typed returns how much the user has typed that waits to be read; 0 if this process does
+// not own the input of the terminal.
+func (a *app) typed() int {
+	if !a.present() {
+		return 0
+	}
+	return typed(a.in)
+}
+
 // hinter is an error of another package that says what to type next.
 type hinter interface{ Hint() string }
 

@@ -84,7 +84,7 @@ func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags)
 	options := screen.Options{Colour: a.errColour, Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds,
 		Turns: built.Turns, Tokens: r.Limits.Tokens, Attempts: r.Retry.MaxAttempts(), Check: cmp.Or(built.Checks, h.Settings().Check), Asking: built.Asking}
 	if !o.quiet && !o.json {
-		options.Size = a.errSize
+		options.Size, options.Typed = a.errSize, a.typed
 	}
 	return options
 }

@@ -16,8 +16,10 @@ type region struct {
 	// size returns the columns and rows of the terminal. It is called at each update,
 	// so that no signal is needed when the terminal is resized.
 	size  func() (columns, rows int)
-	lines []string // that are drawn
-	at    int      // columns of the terminal when they were drawn
+	typed func() int // see Options; may be nil
+	lines []string   // that are drawn
+	input int        // what typed returned before
+	at    int        // columns of the terminal when they were drawn
 }
 
 // Sequences that a terminal does not know it ignores. Synchronised output shows an
@@ -35,8 +37,9 @@ const (
 func (r *region) update(text string, lines []string) {
 	columns, rows := r.size()
 	lines = fitted(lines, columns, rows)
+	entered := r.entered()
 	switch {
-	case text == "" && slices.Equal(lines, r.lines) && (columns == r.at || len(lines) == 0):
+	case entered == 0 && text == "" && slices.Equal(lines, r.lines) && (columns == r.at || len(lines) == 0):
 		return
 	case len(lines) == 0 && len(r.lines) == 0:
 		_, _ = io.WriteString(r.out, text)
@@ -44,7 +47,7 @@ func (r *region) update(text string, lines []string) {
 	}
 	b := strings.Builder{}
 	b.WriteString(startUpdate)
-	r.erase(&b, columns)
+	r.erase(&b, columns, entered)
 	b.WriteString(text)
 	if len(lines) > 0 {
 		b.WriteString(noWrap + strings.Join(lines, "\n") + "\n" + wrap)
@@ -54,14 +57,30 @@ func (r *region) update(text string, lines []string) {
 	r.lines, r.at = lines, columns
 }
 
-// erase erases the region. A terminal that became narrower has wrapped its lines.
-func (r *region) erase(b *strings.Builder, columns int) {
+// entered returns 1 if the user has typed Enter since the last call, else 0. If it was
+// typed several times since, lines of the region stay: that is better than erasing lines
+// above it, because a line of several characters looks the same.
+func (r *region) entered() int {
+	if r.typed == nil {
+		return 0
+	}
+	before := r.input
+	r.input = r.typed()
+	if r.input > before {
+		return 1
+	}
+	return 0
+}
+
+// erase erases the region, and the lines below it that the terminal has echoed. A terminal
+// that became narrower has wrapped its lines.
+func (r *region) erase(b *strings.Builder, columns, echoed int) {
 	rows := 0
 	for _, line := range r.lines {
 		rows += max(1, (render.Width(line)+columns-1)/columns)
 	}
 	if rows > 0 {
-		fmt.Fprintf(b, "\r\x1b[%dA\x1b[J", rows)
+		fmt.Fprintf(b, "\r\x1b[%dA\x1b[J", rows+echoed)
 	}
 }
 

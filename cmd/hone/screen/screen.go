@@ -21,6 +21,10 @@ type Options struct {
 	// Size returns the size of the terminal that the screen writes to, which may
 	// change. Nil means that it is not a terminal, or that plain lines are wanted.
 	Size func() (columns, rows int)
+	// Typed returns how many bytes of complete lines the user has typed on the terminal
+	// that no process has read. Their echo moves the live lines. Nil means that it is
+	// not known.
+	Typed func() int
 	// Colour colors diffs, marks and times.
 	Colour render.Colours
 	// Verbose shows the model's text, the start of tool output, and complete
@@ -93,7 +97,7 @@ func New(out io.Writer, o Options) *Screen {
 	s := &Screen{o: o, out: out, session: session{files: map[string]bool{}}, logs: map[string]bool{}, closing: make(chan struct{})}
 	s.rounds = rounds.Fold{Get: o.Get, Own: o.Own, Lines: o.folds()}
 	if o.Size != nil {
-		s.region = &region{out: out, size: o.Size}
+		s.region = &region{out: out, size: o.Size, typed: o.Typed}
 		s.done.Go(s.tick)
 	}
 	return s
