@@ -25,7 +25,8 @@ func (a *app) runsCommand() *cobra.Command {
 		Use:   "runs",
 		Short: "list the runs in this directory, newest first",
 		Long: `runs lists the runs in this directory, the newest first. The first column identifies a run in other commands.
-On a terminal, lines are cut to its width. With --json nothing is printed if there are no runs.
+On a terminal, lines are cut to its width, and a narrow one has fewer columns. With --json nothing is printed if
+there are no runs.
 
 RESULT is running, died, or how the run ended, such as done, rounds (all are used up) or blocked. TASK is the run's
 check, query or task.

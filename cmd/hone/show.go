@@ -143,6 +143,7 @@ func works(home *journal.Home, run string) bool {
 func (a *app) recordScreen(home *journal.Home, run string, past *history.Past, start hone.Start, f showFlags) *screen.Screen {
 	options := screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds}
 	if f.live {
+		options.Typed = a.typed
 		options.Size, options.Whole, options.Followed, options.Tokens = a.outSize, a.outSize == nil, true, past.Limits().Tokens
 	}
 	s := screen.New(a.out, options)

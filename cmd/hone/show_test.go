@@ -185,7 +185,8 @@ func TestAge(t *testing.T) {
 // TestOverviewFits: a run of any length fits the terminal: the rounds in the middle are
 // left out. Nothing in its journal becomes a control character or a line.
 func TestOverviewFits(t *testing.T) {
-	home, run, err := openRun(conversationRun(t), "last")
+	t.Chdir(conversationRun(t))
+	home, run, err := openRun(".", "last")
 	if err != nil {
 		t.Fatal(err)
 	}
