@@ -1,9 +1,9 @@
 #!/bin/sh
 # The correctness checker: prints what is wrong with the tree, as JSON.
 # Exit status: 0 nothing is wrong, 1 something is wrong, 2 the checker itself could not run.
-# Add your own checks at the bottom, one "try" per line.
+# Add your own checks at the bottom, one "try" per line. What was found is printed when the script ends.
 
-findings=""
+set -e # a command that fails outside of "try" ends the script: the checker could not run
 
 # quote writes its input as a JSON string. A text that is not UTF-8 is replaced.
 quote() {
@@ -26,17 +26,33 @@ quote() {
 
 # try runs a command, and adds a finding if it fails.
 try() {
-    "$@" >"$scratch/out" 2>"$scratch/err"
-    status=$?
+    status=0
+    "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
     if [ $status -ne 0 ]; then
-        finding=$(printf '{"provenance": "command", "command": %s, "stdout": %s, "stderr": %s, "exit-code": %d}' \
-            "$(printf '%s' "$*" | quote)" "$(quote <"$scratch/out")" "$(quote <"$scratch/err")" $status)
-        findings="${findings:+$findings, }$finding"
+        if [ -s "$scratch/findings" ]; then printf ', ' >>"$scratch/findings"; fi
+        printf '{"provenance": "command", "command": %s, "stdout": %s, "stderr": %s, "exit-code": %d}' \
+            "$(printf '%s' "$*" | quote)" "$(quote <"$scratch/out")" "$(quote <"$scratch/err")" $status >>"$scratch/findings"
     fi
 }
 
+# report prints the findings, and decides the exit status. It runs when the script ends, wherever that is.
+report() {
+    status=$?
+    set +e
+    found=$(cat "$scratch/findings")
+    rm -rf "$scratch"
+    if [ $status -gt 1 ] || { [ $status -eq 1 ] && [ -z "$found" ]; }; then
+        echo "correctness-check.sh: a command outside of \"try\" ended the script with exit status $status" >&2
+        exit 2
+    fi
+    printf '{"per_file_findings": [], "overall_findings": [%s]}\n' "$found"
+    if [ -n "$found" ]; then exit 1; fi
+    exit 0
+}
+
 scratch=$(mktemp -d) || exit 2
-trap 'rm -rf "$scratch"' EXIT
+: >"$scratch/findings" || exit 2
+trap report EXIT
 
 # Your checks, for example:
 #   try go vet ./...
@@ -44,6 +60,3 @@ trap 'rm -rf "$scratch"' EXIT
 #   try uv run pyright .
 #   try npm test
 try git diff --check
-
-printf '{"per_file_findings": [], "overall_findings": [%s]}\n' "$findings"
-[ -z "$findings" ]
