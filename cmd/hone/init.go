@@ -78,6 +78,9 @@ func (a *app) init(root string, starters loop.Starters) error {
 	if !slices.ContainsFunc(files, func(f loop.File) bool { return anyLanguage().marked(f.Path) }) && len(found) == 0 {
 		found = spoken(root, []language{anyLanguage()}) // a Makefile that is not init's own
 	}
+	if len(found) == 0 {
+		found = plainPython(root)
+	}
 	if err := checkParents(root, files, len(found) > 0 || starters.NeedsCheck); err != nil {
 		return err
 	}

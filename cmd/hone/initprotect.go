@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"hone/internal/config"
+	"hone/loop"
 )
 
 // language is a kind of project that init knows the tests of.
@@ -28,7 +29,7 @@ type language struct {
 func languages() []language {
 	return []language{
 		{"Go", []string{"go.mod", "go.work"}, "go vet ./... && go test ./...", []string{"**/*_test.go", "**/testdata/**", ".golangci.yml", "Makefile"}},
-		{"Python", []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"}, "python3 -m pytest",
+		{"Python", []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "pytest.ini", "conftest.py"}, "python3 -m pytest",
 			[]string{"**/tests/**", "**/test_*.py", "**/*_test.py", "**/conftest.py", "pytest.ini", "tox.ini", "noxfile.py"}},
 		{"Node", []string{"package.json"}, "npm test",
 			[]string{"**/*.{test,spec}.*", "**/__tests__/**", "**/__snapshots__/**", "{test,tests,e2e,cypress}/**", "package.json", "{jest,vitest,playwright,eslint}.config.*", "tsconfig*.json"}},
@@ -57,6 +58,17 @@ func spoken(root string, known []language) []language {
 	return slices.DeleteFunc(slices.Clone(known), func(l language) bool {
 		return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Type().IsRegular() && l.marked(e.Name()) })
 	})
+}
+
+// plainPython is Python in a folder whose only sign of it is tests.
+func plainPython(root string) []language {
+	command, known := loop.PythonTests(root), languages()
+	i := slices.IndexFunc(known, func(l language) bool { return l.name == "Python" })
+	if command == "" {
+		return nil
+	}
+	known[i].check = command
+	return known[i : i+1]
 }
 
 // marked reports whether a file's name says that the language is spoken.
@@ -114,7 +126,10 @@ func (a *app) offerConfig(root string, ls []language, starter, needsCheck bool) 
 	if len(ls) == 0 && (starter || !needsCheck) {
 		return nil
 	}
-	report := "wrote   " + config.HonePath + ", with all settings commented out"
+	report := "wrote   " + config.HonePath + ", with the check commented out"
+	if len(ls) > 0 {
+		report = "wrote   " + config.HonePath + ", with the check and the protected files commented out"
+	}
 	err := fs.ErrExist
 	if !starter {
 		err = put(root, config.HonePath, []byte(honeStarter(ls)))

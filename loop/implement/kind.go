@@ -1,6 +1,7 @@
 package implement
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"embed"
@@ -285,7 +286,7 @@ func starterFiles() loop.Starters {
 	return loop.Starters{
 		Short: "a build.sh that fits the code, query.txt and the system prompt",
 		Files: func(root string, _ func(string)) ([]loop.File, error) {
-			script, err := starters.ReadFile("starters/build/" + buildKind(root) + ".sh")
+			script, err := buildScript(root)
 			if err != nil {
 				return nil, err
 			}
@@ -301,16 +302,26 @@ func starterFiles() loop.Starters {
 	}
 }
 
+// buildScript returns the starter script for a directory.
+func buildScript(root string) ([]byte, error) {
+	script, err := starters.ReadFile("starters/build/" + buildKind(root) + ".sh")
+	return bytes.ReplaceAll(script, []byte("PYTHON_TESTS"), []byte(loop.PythonTests(root))), err
+}
+
 // buildKind returns the name of the starter script for a directory.
 func buildKind(root string) string {
 	for _, k := range []struct{ file, kind string }{
 		{"go.mod", "go"}, {"Cargo.toml", "rust"}, {"package.json", "node"},
 		{"pyproject.toml", "python"}, {"setup.py", "python"}, {"requirements.txt", "python"},
+		{"pytest.ini", "python"}, {"conftest.py", "python"},
 		{"Makefile", "make"}, {"makefile", "make"}, {"GNUmakefile", "make"},
 	} {
 		if info, err := os.Stat(filepath.Join(root, k.file)); err == nil && info.Mode().IsRegular() {
 			return k.kind
 		}
+	}
+	if loop.PythonTests(root) != "" {
+		return "pytests"
 	}
 	return "none"
 }
