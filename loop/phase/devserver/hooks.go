@@ -111,5 +111,5 @@ func hookStop(name, what, output string) error {
 		why += "; it printed\n" + excerpt.Middle(output, 2<<10)
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: why, Next: hone.Next{Verb: hone.Resume,
-		First: "fix " + Config + " ([phase] hook_read, hook_env and hook_net in .config/hone.toml let it reach more)"}}
+		First: "fix " + Config + " ([phase] hook-read, hook-env and hook-net in .config/hone.toml let it reach more)"}}
 }

@@ -5,7 +5,7 @@
 #
 # These commands run code that a model wrote. So they run behind walls: they can write src/ and
 # tests/results/, read this file, and see nothing else of the project; HOME is an empty directory, and
-# there is no network. [phase] hook_read, hook_env and hook_net in .config/hone.toml allow more. Edit
+# there is no network. [phase] hook-read, hook-env and hook-net in .config/hone.toml allow more. Edit
 # this file; the Makefile needs no changes.
 
 export PORT=3000 # to change it, also tell hone: --dev-url, or [phase] dev-url
