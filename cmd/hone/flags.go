@@ -128,7 +128,8 @@ func validLimits(c *cobra.Command, f loop.LimitFlags) error {
 }
 
 // raisedLimits returns the limits of a run, raised by the flags of a resume. A
-// lower limit is a usage error, with a hint to resume the run named ref.
+// lower limit is a usage error, with a hint to resume the run named ref; that may be
+// followed by -C.
 func raisedLimits(l hone.Limits, f loop.LimitFlags, ref string) (hone.Limits, error) {
 	raised := l
 	err := cmp.Or(

@@ -80,7 +80,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	if err != nil {
 		return another(err, j)
 	}
-	a.tellReplayed(done, j, f.into)
+	a.tellReplayed(done, j, elsewhere(home.Workspace()), f.into)
 	return nil
 }
 
@@ -161,8 +161,9 @@ func another(err error, j *journal.Journal) error {
 		hint: "another version of hone or of its loop recorded the run, or the journal was changed; hone show " + j.Run() + " --json shows it"}
 }
 
-// tellReplayed says what was the same, and what could not be compared.
-func (a *app) tellReplayed(r hone.Replayed, j *journal.Journal, into string) {
+// tellReplayed says what was the same, and what could not be compared. at is empty, or
+// the flag -C with the directory.
+func (a *app) tellReplayed(r hone.Replayed, j *journal.Journal, at, into string) {
 	for _, p := range r.Unexplained {
 		fmt.Fprintf(a.out, "changed outside the run: %s\n", render.Line(p))
 	}
@@ -174,7 +175,7 @@ func (a *app) tellReplayed(r hone.Replayed, j *journal.Journal, into string) {
 	}
 	fmt.Fprintf(a.out, "replay matches: %s, %s, %s and %s; hash of the journal: %s\n",
 		render.Count(r.Rounds, "decision"), render.Count(r.Requests, "request"), render.Count(r.Edits, "edit"), render.Count(r.Trees, "snapshot"), j.Head())
-	next := "hone show " + j.Run()
+	next := "hone show " + j.Run() + at
 	if into != "" {
 		next = "git diff --no-index " + strings.TrimSpace(into) + " ."
 	}

@@ -43,7 +43,7 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits loop.LimitFlag
 	}
 	defer run.Close()
 	a.sayNotes(run.Notes)
-	l, err := raisedLimits(run.Limits(), limits, ref)
+	l, err := raisedLimits(run.Limits(), limits, ref+elsewhere(run.Dir))
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 		return err
 	}
 	if f.round != 0 && !slices.ContainsFunc(past.Events(), func(e history.Event) bool { return e.Round() == f.round }) {
-		return usage(fmt.Sprintf("the run has no round %d", f.round), "hone show "+run)
+		return usage(fmt.Sprintf("the run has no round %d", f.round), "hone show "+run+elsewhere(home.Workspace()))
 	}
 	if f.json && f.diff {
 		return usage("--diff and --json cannot be combined", "leave out one of them")
@@ -101,11 +101,12 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	if _, ended := past.End(); ended {
 		return nil
 	}
+	at := elsewhere(home.Workspace())
 	if working {
-		s.Say("the run is not finished; to follow it: hone watch %s", journal.ShortRun(run))
+		s.Say("the run is not finished; to follow it: hone watch %s", journal.ShortRun(run)+at)
 		return nil
 	}
-	s.Say("died: the process of the run ended without a result\nnext: hone resume %s", journal.ShortRun(run))
+	s.Say("died: the process of the run ended without a result\nnext: hone resume %s", journal.ShortRun(run)+at)
 	return nil
 }
 

@@ -329,7 +329,7 @@ func (o overview) commands() []string {
 
 // next returns what to type next; empty if there is nothing.
 func (o overview) next() string {
-	short := journal.ShortRun(o.run)
+	short := journal.ShortRun(o.run) + elsewhere(o.home.Workspace())
 	switch {
 	case o.working:
 		return "hone watch " + short

@@ -36,7 +36,7 @@ func endingOf(h *harness.Session, r *hone.Run, end hone.End, o outputFlags) endi
 	if !o.quiet {
 		s.files = changedFiles(h.Home, r.Past(), r.Own)
 	}
-	if note := undoneNote(r.Past(), s.run); note != "" && !end.Restored {
+	if note := undoneNote(r.Past(), s.run+elsewhere(h.Home.Workspace())); note != "" && !end.Restored {
 		s.end.Notes = append(slices.Clone(end.Notes), note)
 	}
 	if end.Next.IsZero() && changedTree(r.Past()) {
@@ -46,7 +46,7 @@ func endingOf(h *harness.Session, r *hone.Run, end hone.End, o outputFlags) endi
 }
 
 // undoneNote says that a run was undone after its last round, and how to redo it; empty
-// if it was not.
+// if it was not. run may be followed by -C.
 func undoneNote(past *history.Past, run string) string {
 	to, last := past.RestoredTo(), past.State().Round
 	switch {

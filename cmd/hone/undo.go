@@ -67,8 +67,10 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	a.sayNotes(run.Notes)
 	j := run.Journal
 	j.Observe(a.observer)
+	at := elsewhere(run.Dir)
+	named := j.Run() + at
 	if rounds := run.Past.State().Round; f.round > rounds {
-		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, render.Count(rounds, "round")), "hone show "+j.Run())
+		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, render.Count(rounds, "round")), "hone show "+named)
 	}
 	before, redo := run.Past.Events(), redoRound(run.Past)
 	v, err := history.Reverse(ctx, j, run.Tree, f.round, ownOf(run.Start))
@@ -76,13 +78,13 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		return err
 	}
 	if len(v.Conflicts) > 0 && (!f.force || slices.ContainsFunc(v.Conflicts, func(c history.Conflict) bool { return c.Lost })) {
-		if err := a.refuseUndo(v, j.Run(), f); err != nil {
+		if err := a.refuseUndo(v, named, f); err != nil {
 			return err
 		}
 	}
 	kept, err := v.Restore(ctx, f.force)
 	if err != nil {
-		return conflictFailure(err, j.Run(), f.round)
+		return conflictFailure(err, named, f.round)
 	}
 	if slices.ContainsFunc(v.Conflicts, func(c history.Conflict) bool { return c.Lost }) {
 		a.exit = exitStatus(hone.KindBlocked) // some files were restored, but not all
@@ -91,9 +93,9 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	if err := a.printKept(ctx, run, v, before); err != nil || len(v.Restored) == 0 {
 		return err
 	}
-	next := "next: git status"
+	next := "next: git" + at + " status"
 	if redo >= 0 && redo != f.round && len(kept) == 0 {
-		next += fmt.Sprintf("; to undo this undo: hone undo %s --to-round %d", j.Run(), redo)
+		next += fmt.Sprintf("; to undo this undo: hone undo %s --to-round %d", named, redo)
 	}
 	_, err = fmt.Fprintln(a.out, next)
 	return err
@@ -113,7 +115,8 @@ func redoRound(past *history.Past) int {
 }
 
 // conflictFailure adds what to do about a path that even --force does not
-// replace: a directory in place of a file, or a file that was just created.
+// replace: a directory in place of a file, or a file that was just created. run may be
+// followed by -C.
 func conflictFailure(err error, run string, round int) error {
 	var conflict *workspace.ConflictError
 	if !errors.As(err, &conflict) {
@@ -124,7 +127,7 @@ func conflictFailure(err error, run string, round int) error {
 }
 
 // refuseUndo names the files that prevent the undo. With force it names only
-// files whose contents are lost, and returns nil.
+// files whose contents are lost, and returns nil. run may be followed by -C.
 func (a *app) refuseUndo(v *history.Reversal, run string, f undoFlags) error {
 	forced := 0
 	for _, c := range v.Conflicts {

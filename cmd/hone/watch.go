@@ -58,7 +58,7 @@ func (a *app) follow(ctx context.Context, dir, ref string, f showFlags) error {
 			a.exit = exitStatus(end.Kind)
 			return nil
 		case !working:
-			return &failure{kind: hone.KindFailed, why: "the process of run " + run + " ended without a result", hint: "hone resume " + journal.ShortRun(run)}
+			return &failure{kind: hone.KindFailed, why: "the process of run " + run + " ended without a result", hint: "hone resume " + journal.ShortRun(run) + elsewhere(home.Workspace())}
 		}
 		select {
 		case <-ctx.Done():
