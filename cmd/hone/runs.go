@@ -91,7 +91,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 		return err
 	}
 	if len(ids) == 0 && !asJSON {
-		return usage("no runs found in "+home.Workspace(), "name the directory of the runs with -C DIR, or start one: hone help")
+		return usage("no runs found in "+home.Workspace(), "cd to the directory in which the run was started, or name it with -C DIR")
 	}
 	foreign := runs.Foreign(home.Workspace())
 	working, _ := home.LockedRun()

@@ -72,7 +72,7 @@ var ErrNone = errors.New("no runs")
 // advice for the user.
 func noHome(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(loop.Usage("no runs found in "+dir, "hone demo, or: hone help"), ErrNone)
+		return errors.Join(loop.Usage("no runs found in "+dir, "cd to the directory in which the run was started, or name it with -C DIR"), ErrNone)
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
 }
