@@ -31,6 +31,10 @@ func (a *app) showDiff(ctx context.Context, home *journal.Home, past *history.Pa
 		return err
 	}
 	a.sayNotes(omitted)
+	if back := past.RestoredTo(); back != nil && round == 0 && len(patch)+len(omitted) == 0 {
+		a.sayNotes([]string{"there is nothing to show: " + restoredText(past, *back)})
+		return nil
+	}
 	if a.outTerminal {
 		return a.page(a.outColour.Diff(render.Escape(string(patch))), os.Stdout)
 	}

@@ -191,9 +191,18 @@ func (o overview) allNotes() []string {
 	}
 	notes = append(notes, o.refusals()...)
 	if back := o.past.RestoredTo(); back != nil && !o.end.Restored {
-		notes = append(notes, "files were restored as they were "+endOfRound(*back))
+		notes = append(notes, restoredText(o.past, *back))
 	}
 	return notes
+}
+
+// restoredText says that the files of a run were restored to those of a round.
+func restoredText(past *history.Past, round int) string {
+	word := "undone"
+	if round == past.State().Round {
+		word = "redone"
+	}
+	return word + ": the files are as they were " + endOfRound(round)
 }
 
 // endOfRound names the time to which files were restored.

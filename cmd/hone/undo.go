@@ -72,7 +72,7 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	if rounds := run.Past.State().Round; f.round > rounds {
 		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, render.Count(rounds, "round")), "hone show "+named)
 	}
-	before, redo := run.Past.Events(), redoRound(run.Past)
+	before, redo, undone := run.Past.Events(), redoRound(run.Past), undoneRound(run.Past, f.round)
 	v, err := history.Reverse(ctx, j, run.Tree, f.round, ownOf(run.Start))
 	if err != nil {
 		return err
@@ -90,6 +90,9 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		a.exit = exitStatus(hone.KindBlocked) // some files were restored, but not all
 	}
 	a.printRestored(v, j.Run(), kept)
+	if len(v.Restored) == 0 && len(v.Conflicts) == 0 && undone > 0 {
+		fmt.Fprintf(a.out, "to undo the undo: hone undo %s --to-round %d\n", named, undone)
+	}
 	if err := a.printKept(ctx, run, v, before); err != nil || len(v.Restored) == 0 {
 		return err
 	}
@@ -112,6 +115,17 @@ func redoRound(past *history.Past) int {
 		return -1
 	}
 	return round
+}
+
+// undoneRound returns the last round of a run that was undone to a round; 0 if it was
+// not, or if it was interrupted in a later round.
+func undoneRound(past *history.Past, to int) int {
+	last, restored := past.State().Round, past.RestoredTo()
+	later := func(e history.Event) bool { return e.Round() > last }
+	if restored == nil || *restored != to || last == to || slices.ContainsFunc(past.Events(), later) {
+		return 0
+	}
+	return last
 }
 
 // conflictFailure adds what to do about a path that even --force does not
