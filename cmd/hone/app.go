@@ -146,11 +146,14 @@ func (a *app) sayNotes(notes []string) {
 	}
 }
 
-// flagError explains a flag that does not exist, or a value that is not of the flag's
-// type. Other errors of flags are returned as they are.
+// flagError explains a flag that does not exist, --html without a file, or a value that
+// is not of the flag's type. Other errors of flags are returned as they are.
 func flagError(c *cobra.Command, err error) error {
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return unknownFlag(c, missing)
+	}
+	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok && bare.GetSpecifiedName() == "html" {
+		return usage(err.Error(), "hone show --html run.html")
 	}
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {

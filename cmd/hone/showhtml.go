@@ -50,7 +50,10 @@ func (a *app) showHTML(ctx context.Context, o overview, name string) error {
 	if _, err = f.Write(b.Bytes()); err != nil {
 		err = failed(err, "free some disk space")
 	}
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		fmt.Fprintf(a.err, "wrote %s\n", render.Line(name))
+	}
+	return err
 }
 
 // pageOf returns the page of a run.
