@@ -158,7 +158,7 @@ func splitModel(model string) (Provider, string, error) {
 	for i := range names {
 		names[i] += "/NAME"
 	}
-	return Provider{}, "", loop.Usage(fmt.Sprintf("model %q has an unknown provider; the providers are %s", model, strings.Join(names, ", ")),
+	return Provider{}, "", loop.Usage(fmt.Sprintf("model %q has an unknown provider; the providers are %s, and %s/NAME for a command-line agent of hone task or phase", model, strings.Join(names, ", "), agentProvider),
 		"for example: --model gemini/gemini-2.5-pro; an OpenAI-compatible server is openai/NAME with --base-url URL")
 }
 
