@@ -13,14 +13,14 @@ import (
 	"hone/history"
 )
 
-// edit opens contents in the user's editor, $VISUAL or $EDITOR, and returns what the
+// edit opens contents in the user's editor, and returns what the
 // user made of them. The editor gets a private file outside the project, with the base
 // name of a file of the project. A later process of the run's project removes the file
 // if this one dies.
 func (a *app) edit(run, file string, content []byte) ([]byte, error) {
-	editor := cmp.Or(a.env("VISUAL"), a.env("EDITOR"))
-	if editor == "" {
-		return nil, errors.New("no editor is set; set EDITOR, for example EDITOR=nano")
+	editor, err := a.editor()
+	if err != nil {
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", history.ScratchPrefix(run))
 	if err != nil {
@@ -39,6 +39,17 @@ func (a *app) edit(run, file string, content []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", editor, err)
 	}
 	return os.ReadFile(name)
+}
+
+// editor returns the user's editor: $VISUAL, $EDITOR or vi.
+func (a *app) editor() (string, error) {
+	if set := cmp.Or(a.env("VISUAL"), a.env("EDITOR")); set != "" {
+		return set, nil
+	}
+	if _, err := exec.LookPath("vi"); err != nil {
+		return "", errors.New("no editor is set, and there is no vi: press q, set EDITOR, then hone resume")
+	}
+	return "vi", nil
 }
 
 // plainName returns a file name without characters that a program might misread. The

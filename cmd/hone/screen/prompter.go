@@ -126,6 +126,9 @@ func (p *Prompter) act(q hone.Question, line string) (edited []byte, ok bool) {
 			p.screen.Say("  the pager failed: %s", err.Error())
 		}
 	default:
+		if word != "" && word != "?" {
+			p.screen.Say("  unknown answer \"%s\"", render.Line(strings.TrimSpace(line)))
+		}
 		p.explain(q)
 	}
 	return nil, false
@@ -135,7 +138,7 @@ func (p *Prompter) act(q hone.Question, line string) (edited []byte, ok bool) {
 func (p *Prompter) explain(q hone.Question) {
 	p.screen.Say("  y  make this change\n  n  do not change this file\n  a  make this and all other changes of this reply")
 	if p.edits(q) {
-		p.screen.Say("  e  edit the new contents in $EDITOR, and see the change again")
+		p.screen.Say("  e  edit the new contents in $EDITOR or vi, and see the change again")
 	}
 	if p.Page != nil {
 		p.screen.Say("  p  show the whole diff in $PAGER, or less")
