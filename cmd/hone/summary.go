@@ -232,9 +232,41 @@ func (s ending) commands() [][2]string {
 	}
 	list = append(list, [2]string{"review", diff}, [2]string{"undo", "hone undo " + run})
 	if _, err := os.Stat(filepath.Join(s.home.Workspace(), ".git")); err == nil && s.end.Kind == hone.KindDone {
-		list = append(list, [2]string{"keep", fmt.Sprintf("git%[1]s add -A && git%[1]s commit", at)})
+		list = append(list, [2]string{"keep", fmt.Sprintf("git%[1]s add %[2]s && git%[1]s commit", at, s.added(at == "" && !isHere(s.home.Workspace())))})
 	}
 	return list
+}
+
+// maxAdded limits how many files the command names that keeps a change.
+const maxAdded = 4
+
+// added returns the arguments of git add: the changed files if they are few, because -A
+// also adds the loop's own files. below means that git runs in a subdirectory; there :/
+// is the root.
+func (s ending) added(below bool) string {
+	if len(s.files) > maxAdded {
+		return "-A"
+	}
+	var args []string
+	for _, f := range s.files {
+		path := f.path
+		if below {
+			path = ":/" + path
+		}
+		quoted, err := syntax.Quote(path, syntax.LangPOSIX)
+		if err != nil || strings.HasPrefix(f.path, "-") || strings.HasPrefix(f.path, ":") {
+			return "-A"
+		}
+		args = append(args, quoted)
+	}
+	return strings.Join(args, " ")
+}
+
+// isHere reports whether dir is the working directory.
+func isHere(dir string) bool {
+	here, err := os.Stat(".")
+	there, err2 := os.Stat(dir)
+	return err == nil && err2 == nil && os.SameFile(here, there)
 }
 
 // elsewhere returns the flag -C with a directory that the working directory is not in;

@@ -56,7 +56,7 @@ func TestSummaryOnATerminal(t *testing.T) {
   ! 1 change was declined: specs/slug.md
   review  hone show last --diff
   undo    hone undo last
-  keep    git add -A && git commit
+  keep    git add main.go 長い.go && git commit
 `
 	s := endOf(t, done, changedFile{"main.go", 15, 3}, changedFile{"長い.go", 1, 0})
 	if diff := cmp.Diff(want, onTerminalOf(s, 100)); diff != "" {
@@ -75,6 +75,24 @@ func TestSummaryOnATerminal(t *testing.T) {
 	}
 	if got := onTerminalOf(endOf(t, hone.End{Kind: hone.KindInterrupted, Why: "interrupted"}), 100); got != "! interrupted        0 rounds · 38s · 0 tokens\n" {
 		t.Errorf("interrupted:\n%s", got)
+	}
+}
+
+// TestAdded: the command that keeps a change names few files, and quotes their names.
+func TestAdded(t *testing.T) {
+	many := []changedFile{{path: "a"}, {path: "b"}, {path: "c"}, {path: "d"}, {path: "e"}}
+	for want, files := range map[string][]changedFile{
+		"a b c d": many[:4], "-A": many, `"it's" 'a b'`: {{path: "it's"}, {path: "a b"}},
+	} {
+		if got := (ending{files: files}).added(false); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := (ending{files: []changedFile{{path: "-x"}}}).added(false); got != "-A" {
+		t.Errorf("an option: %s", got)
+	}
+	if got := (ending{files: many[:1]}).added(true); got != ":/a" {
+		t.Errorf("in a subdirectory: %s", got)
 	}
 }
 
