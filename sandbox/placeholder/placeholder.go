@@ -225,8 +225,9 @@ func (f file) create(root *os.Root) error {
 	return errors.Join(err, to.Close())
 }
 
-// remove removes a placeholder that is still as it was created. What replaced it
-// or was added to it comes from outside the walls.
+// remove removes a placeholder that is still as it was created, or whose text was only
+// begun, because the process was killed meanwhile. What replaced it or was added to it
+// comes from outside the walls.
 func (f file) remove(root *os.Root) error {
 	info, err := root.Lstat(f.Path)
 	switch {
@@ -235,10 +236,10 @@ func (f file) remove(root *os.Root) error {
 	case f.Dir:
 		_ = root.Remove(f.Path) // fails if it is not empty
 		return nil
-	case !info.Mode().IsRegular() || info.Size() != int64(len(f.Text)):
+	case !info.Mode().IsRegular() || info.Size() > int64(len(f.Text)):
 		return nil
 	}
-	if text, err := root.ReadFile(f.Path); err != nil || string(text) != f.Text {
+	if text, err := root.ReadFile(f.Path); err != nil || !strings.HasPrefix(f.Text, string(text)) {
 		return err
 	}
 	return root.Remove(f.Path)

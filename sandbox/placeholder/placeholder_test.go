@@ -142,7 +142,10 @@ func TestSettlePlaceholders(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFiles(t, root, filled)
-	s.dirs[0].lock.Close() // as the kernel does when a process ends
+	s.dirs[0].lock.Close()                                                           // as the kernel does when a process ends
+	if err := os.Truncate(filepath.Join(root, ".config/bork.json"), 0); err != nil { // killed before it wrote the text
+		t.Fatal(err)
+	}
 	torn := filepath.Join(records, "torn"+listEnding)
 	write(t, torn, "no list")
 	if err := Settle(records); err == nil || !strings.Contains(err.Error(), torn) {
