@@ -51,11 +51,11 @@ func TestEditedContentsAreAskedAbout(t *testing.T) {
 	}
 	answers := of[hone.Answer](t, events(t, dir), "approval", journal.Record)
 	if a := answers[0]; a.Approved || a.Edited.Digest != after || string(object(t, dir, after)) != "edited new" {
-		t.Errorf("the answer on record: %+v", a)
+		t.Errorf("the recorded answer: %+v", a)
 	}
 	changed := of[history.Changed](t, events(t, dir), "change", journal.Record)
 	if diff := cmp.Diff(got[0], changed[0].Verdict); diff != "" || changed[0].Bytes != int64(len("edited new")) {
-		t.Errorf("the change on record: %+v", changed[0])
+		t.Errorf("the recorded change: %+v", changed[0])
 	}
 }
 
@@ -77,7 +77,7 @@ func TestEditedAndDeclined(t *testing.T) {
 	p.end(t, dir)
 	changed := of[history.Changed](t, events(t, dir), "change", journal.Record)
 	if len(changed) != 2 || changed[0].Edited || string(object(t, dir, changed[0].Attempted)) != "new" || crashtest.ReadFile(dir, "asked") != "old" {
-		t.Errorf("the changes on record: %+v", changed)
+		t.Errorf("the recorded changes: %+v", changed)
 	}
 	if len(h.asked) != 2 {
 		t.Errorf("asked %d times, want 2: about the edit of the model, and about that of the user", len(h.asked))
@@ -113,7 +113,7 @@ func TestEditedContentsThatCannotBeUsed(t *testing.T) {
 		}
 		home := must(journal.FindHome(dir))
 		if contents != "old" && home.Has(workspace.Digest([]byte(contents))) {
-			t.Errorf("%q is on record", contents)
+			t.Errorf("%q is recorded", contents)
 		}
 		home.Close()
 	}

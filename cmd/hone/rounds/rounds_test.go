@@ -63,8 +63,8 @@ func linesOf(all []rounds.Round, l rounds.Layout) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestOf: a round that was resumed is one round, what nobody reported is no figure of
-// it, and the loop's own files are left out.
+// TestOf: a resumed round is one round, tokens that no provider reported do not count,
+// and the loop's own files are left out.
 func TestOf(t *testing.T) {
 	all := rounds.Of(interrupted(), contents, func(path string) bool { return path == "log" })
 	want := `✗ start                     a.go: undefined: x                                             0.5s     0
