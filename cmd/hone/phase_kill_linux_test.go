@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -356,10 +359,17 @@ func (b phaseProject) processes(t *testing.T, word string) []*os.Process {
 	return found
 }
 
-// freePort returns a port that is free now.
+// freePort returns a port at which no program listens. It is below those that the
+// kernel gives to clients, so that no connection of another test takes it.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l := httptest.NewServer(http.NotFoundHandler())
-	defer l.Close()
-	return l.URL[strings.LastIndexByte(l.URL, ':')+1:]
+	for range 100 {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("there is no free port")
+	return ""
 }

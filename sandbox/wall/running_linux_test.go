@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -130,15 +132,33 @@ func (h *held) client() *http.Client {
 	}}}
 }
 
-// freePort returns a port without a listener.
-func freePort(t *testing.T, host string) string {
+// freePort returns a port that is free at all of the hosts. It is below those that
+// the kernel gives to clients, so that no connection of another test takes it.
+func freePort(t *testing.T, hosts ...string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Skip("SKIPPED: ", err)
+	for _, host := range hosts {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+		if err != nil {
+			t.Skip("SKIPPED: ", err)
+		}
+		l.Close()
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	for range 100 {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		if !slices.ContainsFunc(hosts, func(host string) bool { return !isFree(host, port) }) {
+			return port
+		}
+	}
+	t.Fatal("there is no free port")
+	return ""
+}
+
+func isFree(host, port string) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err == nil {
+		l.Close()
+	}
+	return err == nil
 }
 
 // Only the process that started a server behind walls can reach its ports from
@@ -208,7 +228,7 @@ func (h *held) end(t *testing.T, port int) {
 // A command behind walls reaches a server behind other walls through a door, and
 // nothing else. The forwarding reports each request.
 func TestForwardByDial(t *testing.T) {
-	port := freePort(t, "::1")
+	port := freePort(t, "::1", "127.0.0.1")
 	// Dial tries 127.0.0.1 first, where a server of another test could have the port.
 	bound := must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	defer unix.Close(bound)
