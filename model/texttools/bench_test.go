@@ -60,19 +60,6 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkStream sends the text in small pieces, as providers do.
-func BenchmarkStream(b *testing.B) {
-	for name, unit := range hostile() {
-		text := repeat(unit, 1<<20)
-		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				streamed(text, text, 16)
-			}
-		})
-	}
-}
-
 func BenchmarkEscape(b *testing.B) {
 	for name, unit := range hostile() {
 		text := repeat(unit, 1<<20)

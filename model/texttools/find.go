@@ -20,9 +20,8 @@ type span struct {
 // end extends to the end of the text.
 func find(text string, tools []model.Spec) []span {
 	r := newReader(text, tools)
-	s := scanner{pos: reasoning(text)}
 	var spans, fenced []span
-	s.scan(text, func(at int, words bool) int {
+	scan(text, reasoning(text), func(at int, words bool) int {
 		f, ok := found{}, false
 		list := &spans
 		switch rest := text[at:]; {

@@ -8,17 +8,17 @@ import (
 	"hone/model"
 )
 
-// FuzzParse tests that no text makes Parse panic, that only white space outside
-// of calls is lost, and that a stream emits the visible text.
+// FuzzParse tests that no text makes Parse panic, and that only white space
+// outside of calls is lost.
 func FuzzParse(f *testing.F) {
-	f.Add(lines("x", "<tool_call>", a, "</tool_call>", "```json", b, "```", ""), 3)
-	f.Add("<think>\n</think> ["+a+"]", 1)
-	f.Add(`{"text":"x","tool_calls":[`+a+`]} y`, 5)
-	f.Add("[TOOL_CALLS]read[CALL_ID]1[ARGS]"+a+"\n<function=read><parameter=path>\na\n</parameter></function>", 7)
-	f.Add("<|python_tag|>{\"name\":\"read\"}\n~~~\n\n> <tool_result", 2)
-	f.Add("a\n```\n \n{\n```\n<function=read>x</function>\t```", 4)
-	f.Add("x\n</think>\n"+a+"\n", 6)
-	f.Fuzz(func(t *testing.T, text string, chunk int) {
+	f.Add(lines("x", "<tool_call>", a, "</tool_call>", "```json", b, "```", ""))
+	f.Add("<think>\n</think> [" + a + "]")
+	f.Add(`{"text":"x","tool_calls":[` + a + `]} y`)
+	f.Add("[TOOL_CALLS]read[CALL_ID]1[ARGS]" + a + "\n<function=read><parameter=path>\na\n</parameter></function>")
+	f.Add("<|python_tag|>{\"name\":\"read\"}\n~~~\n\n> <tool_result")
+	f.Add("a\n```\n \n{\n```\n<function=read>x</function>\t```")
+	f.Add("x\n</think>\n" + a + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
 		parts := Parse(text, testTools())
 		visible := model.Reply{Parts: parts}.Text()
 		spans := find(text, testTools())
@@ -36,27 +36,12 @@ func FuzzParse(f *testing.F) {
 		if len(spans) == 0 && visible != text {
 			t.Errorf("text without calls became %q", visible)
 		}
-		if got := streamed(text, visible, chunk); got != visible {
-			t.Errorf("streamed %q, want %q", got, visible)
-		}
 	})
 }
 
 // dense returns a text without white space.
 func dense(text string) string {
 	return strings.NewReplacer(" ", "", "\t", "", "\r", "", "\n", "").Replace(text)
-}
-
-// streamed returns what a stream emits of a text that arrives in pieces.
-func streamed(text, visible string, chunk int) string {
-	var emitted strings.Builder
-	s := &stream{onText: func(piece string) { emitted.WriteString(piece) }}
-	chunk = max(1, min(chunk, 1<<10))
-	for at := 0; at < len(text); at += chunk {
-		s.add(text[at:min(len(text), at+chunk)])
-	}
-	s.end(visible)
-	return emitted.String()
 }
 
 // FuzzFormat tests that Parse reads back any formatted call, and that an

@@ -18,7 +18,7 @@ var instructions string
 // message independently, so that the prefix of a conversation never changes.
 func asText(req model.Request) model.Request {
 	req.System = describe(req.System, req.Tools)
-	req.Tools = nil
+	req.Tools, req.Stream = nil, nil
 	messages := make([]model.Message, len(req.Messages))
 	for i, m := range req.Messages {
 		messages[i] = model.Message{Role: m.Role, Parts: plainParts(m.Parts)}
@@ -55,42 +55,34 @@ func schema(t model.Spec) json.RawMessage {
 	return t.Schema
 }
 
-// plainParts converts calls and results to text. It joins them with the text
-// around them, because many servers expect one text in a message, except after an
-// opaque part and at the end of a cached prefix.
+// plainParts converts calls and results to text. It joins all text, because many
+// servers expect one text in a message, except after an opaque part and at the end of
+// a cached prefix.
 func plainParts(parts []model.Part) []model.Part {
 	var out []model.Part
-	afterBlock := false // the last part ends with a call or a result
 	for _, p := range parts {
-		text, block := partText(p)
 		last := len(out) - 1
-		joins := last >= 0 && out[last].Opaque == nil && !out[last].Cache && (block || afterBlock)
 		switch {
 		case p.Opaque != nil:
 			out = append(out, p)
-			continue
-		case joins:
-			out[last].Text = strings.TrimRight(out[last].Text, "\n") + "\n\n" + text
-			out[last].Cache = p.Cache
-		case block && last >= 0:
-			out = append(out, model.Part{Text: "\n" + text, Cache: p.Cache})
+		case last >= 0 && out[last].Opaque == nil && !out[last].Cache:
+			out[last] = model.Part{Text: strings.TrimRight(out[last].Text, "\n") + "\n\n" + partText(p), Cache: p.Cache}
 		default:
-			out = append(out, model.Part{Text: text, Cache: p.Cache})
+			out = append(out, model.Part{Text: partText(p), Cache: p.Cache})
 		}
-		afterBlock = block
 	}
 	return out
 }
 
-// partText returns a part as text, and whether it is a call or a result.
-func partText(p model.Part) (text string, block bool) {
+// partText returns a part as text.
+func partText(p model.Part) string {
 	switch {
 	case p.Call != nil:
-		return Format(*p.Call), true
+		return Format(*p.Call)
 	case p.Result != nil:
-		return formatResult(*p.Result), true
+		return formatResult(*p.Result)
 	}
-	return escape(p.Text), false
+	return escape(p.Text)
 }
 
 // Format returns a call in the requested syntax, without its ID. [Parse] reads
