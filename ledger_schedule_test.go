@@ -397,6 +397,8 @@ func (s *schedule) rejection() error {
 		return &model.Error{Kind: model.Unreachable}
 	case 3:
 		return &model.Error{Kind: model.Invalid, Status: 400}
+	case 4:
+		return &model.Error{Kind: model.Overloaded, Status: 503} // which G17 counts as nothing
 	}
 	return nil
 }
@@ -407,7 +409,7 @@ func (s *schedule) say(used model.Usage) (*model.Usage, error) {
 	soFar.Output = s.rng.Int64N(used.Output + 1)
 	switch s.rng.IntN(20) {
 	case 0:
-		return nil, &model.Error{Kind: model.Overloaded, Status: 503}
+		return nil, &model.Error{Kind: model.Overloaded, Status: 500}
 	case 1:
 		return nil, &model.Error{Kind: model.Overloaded, Usage: &soFar}
 	case 2:

@@ -127,8 +127,14 @@ func TestRejectedRequestIsFree(t *testing.T) {
 		{model.Error{Kind: model.Auth, Status: 401}, "nothing was generated"},
 		{model.Error{Kind: model.TooLong, Status: 400}, "nothing was generated"},
 		{model.Error{Kind: model.Unreachable}, "nothing was generated"},
+		{model.Error{Kind: model.Overloaded, Status: 503}, "nothing was generated"},
+		{model.Error{Kind: model.Overloaded, Status: 529}, "nothing was generated"},
+		{model.Error{Kind: model.Overloaded, Status: 409}, "nothing was generated"},
 		{model.Error{Kind: model.RateLimited}, "assumed in full"},
-		{model.Error{Kind: model.Overloaded, Status: 503}, "assumed in full"},
+		{model.Error{Kind: model.Overloaded, Status: 408}, "assumed in full"},
+		{model.Error{Kind: model.Overloaded, Status: 499}, "assumed in full"},
+		{model.Error{Kind: model.Overloaded, Status: 500}, "assumed in full"},
+		{model.Error{Kind: model.Overloaded, Status: 503, Streamed: true}, "assumed in full"},
 		{model.Error{Kind: model.Cut, Status: 200}, "assumed in full"},
 	} {
 		dir := t.TempDir()

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -20,7 +21,7 @@ const (
 // The kinds of failure after which a retry may succeed.
 const (
 	RateLimited Kind = "rate limited" // 429; wait for Error.After
-	Overloaded  Kind = "overloaded"   // 408, 409, 5xx, 529; wait for Error.After
+	Overloaded  Kind = "overloaded"   // 408, 409, 425, 499, 5xx; wait for Error.After
 	Unreachable Kind = "unreachable"  // no connection
 	Cut         Kind = "cut"          // the stream or body ended early
 	Garbage     Kind = "garbage"      // the response does not follow the protocol
@@ -33,6 +34,9 @@ type Error struct {
 	Kind Kind
 	// Status is the HTTP status; 0 if there was no response.
 	Status int
+	// Streamed means that the error arrived inside a response that had started, so
+	// that something may have been generated, whatever its status says.
+	Streamed bool
 	// Message is one line: the provider's message if it sent one.
 	Message string
 	// RetryAfter is the minimum wait before another attempt (Retry-After or the
@@ -66,15 +70,24 @@ func (e *Error) Temporary() bool {
 	return true
 }
 
-// Rejected reports whether the attempt failed before anything was generated,
-// so that no tokens were used: there was no connection, or a 4xx status says
-// so. A server's own failure (5xx) may follow work that is charged.
+// Rejected reports whether the attempt failed before anything was generated, so
+// that no tokens were used (ruling G17): there was no connection, or the status is
+// 503, 529 or 4xx. Some servers send 408 and 499 after they have started work, and
+// other failures of a server (5xx) may follow work that is charged.
 func (e *Error) Rejected() bool {
-	switch e.Kind {
-	case Unreachable:
+	switch {
+	case e.Kind == Unreachable:
 		return true
-	case Auth, Invalid, TooLong, RateLimited, Quota:
-		return e.Status >= 400 && e.Status < 500
+	case e.Streamed, e.Status == http.StatusRequestTimeout, e.Status == statusClientClosed:
+		return false
+	case e.Status == http.StatusServiceUnavailable, e.Status == statusOverloaded:
+		return true
 	}
-	return false
+	return e.Status >= 400 && e.Status < 500
 }
+
+// Statuses that net/http does not name.
+const (
+	statusClientClosed = 499 // nginx, Google: the server believes that the client has gone
+	statusOverloaded   = 529 // Anthropic
+)

@@ -109,7 +109,7 @@ func kindOf(status int, message, code string) Kind {
 		return Auth
 	case http.StatusTooManyRequests:
 		return RateLimited
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly:
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, statusClientClosed:
 		return Overloaded
 	}
 	if status >= 500 {

@@ -74,6 +74,8 @@ func TestStatusErrorKinds(t *testing.T) {
 		{422, "", "", Invalid},
 		{429, "", "rate_limit_exceeded", RateLimited},
 		{429, "", "insufficient_quota", Quota},
+		{425, "", "", Overloaded},
+		{499, "", "", Overloaded},
 		{500, "", "", Overloaded},
 		{503, "", "", Overloaded},
 		{529, "", "", Overloaded},

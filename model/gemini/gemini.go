@@ -184,6 +184,7 @@ type apiError struct {
 // fault returns the error for an apiError inside a stream.
 func (a *apiError) fault() *model.Error {
 	e := model.StatusError(a.Code, nil, a.Message, a.Status)
+	e.Streamed = true
 	a.refine(e)
 	return e
 }

@@ -213,7 +213,7 @@ func TestErrorInTheStream(t *testing.T) {
 		_, err := raw(t, 200, body).Generate(t.Context(), ask("hi"))
 		e := fault(t, err)
 		want := &model.Error{
-			Kind: model.Overloaded, Status: 503, Message: "The model is overloaded.",
+			Kind: model.Overloaded, Status: 503, Streamed: true, Message: "The model is overloaded.",
 			Usage: &model.Usage{Input: 9, Output: 1},
 		}
 		if diff := cmp.Diff(want, e); diff != "" {
