@@ -89,7 +89,7 @@ func NewExchange(ctx context.Context, t Timeouts) *Exchange {
 	x := &Exchange{parent: ctx, idle: t.Idle, maxBody: MaxBody, maxLine: MaxLine}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
 	x.idleTimer = time.AfterFunc(t.Idle, func() {
-		x.cancel(&Error{Kind: Silent, Message: fmt.Sprintf("the server sent nothing for %v", t.Idle)})
+		x.cancel(&Error{Kind: Silent, Message: fmt.Sprintf("the response made no progress for %v", t.Idle)})
 	})
 	x.totalTimer = time.AfterFunc(t.Total, func() {
 		x.cancel(&Error{Kind: Silent, Message: fmt.Sprintf("the response was not complete after %v", t.Total)})
