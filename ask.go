@@ -54,9 +54,36 @@ type Role struct {
 	Answered func(text string) string
 }
 
-// maxWait is the longest delay that a provider may ask for before the next
-// attempt. If it asks for more, the run stops.
+// maxWait is the longest delay that a provider may ask for before its first reply
+// in a run. If it asks for more, the run stops.
 const maxWait = 15 * time.Minute
+
+// patience is how long a call may take in spite of temporary errors.
+type patience struct {
+	attempts int           // maximum number; 0 means no limit
+	wait     time.Duration // maximum delay that the provider may ask for; 0 means no limit
+}
+
+// patience returns the patience with a model (ruling G17). A model that has replied
+// in the run is waited for, within the run's time: a user who sleeps cannot resume
+// it.
+func (r *Run) patience(called string) patience {
+	p := patience{attempts: r.Retry.maxAttempts(r.Past().HasReplied(called)), wait: maxWait}
+	if p.attempts == 0 {
+		p.wait = r.Limits.Time
+		if p.wait > 0 {
+			p.wait = max(1, p.wait-r.Journal.Active())
+		}
+	}
+	return p
+}
+
+// ends reports whether an error ends a call after so many attempts.
+func (p patience) ends(fault *model.Error, attempts int) bool {
+	return !fault.Temporary() || p.attempts > 0 && attempts >= p.attempts || p.tooLong(fault.RetryAfter)
+}
+
+func (p patience) tooLong(wait time.Duration) bool { return p.wait > 0 && wait > p.wait }
 
 // Ask sends one request to a role and returns the reply, or the recorded reply
 // if there is one. It records the complete request. It repeats the request
@@ -109,8 +136,8 @@ func (r *Run) reply(got history.Replied) (model.Reply, error) {
 	return history.ReadReply(got, r.Journal.Home().Get)
 }
 
-// attempts sends a request until it succeeds, cannot succeed, or was sent often
-// enough.
+// attempts sends a request until it succeeds or cannot succeed, or until the
+// patience with the model ends.
 func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Replied, error) {
 	var req model.Request
 	if err := json.Unmarshal(sent, &req); err != nil {
@@ -129,11 +156,12 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 		if ctx.Err() != nil || !errors.As(err, &fault) {
 			return history.Replied{}, err
 		}
-		wait := max(pause.NextBackOff(), fault.RetryAfter)
-		if !fault.Temporary() || n+1 >= r.Retry.MaxAttempts() || wait > maxWait {
-			return history.Replied{}, r.retryStop(role, fault, n+1)
+		p := r.patience(role.Called)
+		if p.ends(fault, n+1) {
+			return history.Replied{}, r.retryStop(role, fault, n+1, p)
 		}
-		if err := r.waitToRetry(ctx, fault, n, wait); err != nil {
+		failed := history.Retried{Attempt: n, Limit: p.attempts, Error: r.cleanText(fault.Error())}
+		if err := r.waitToRetry(ctx, failed, max(pause.NextBackOff(), fault.RetryAfter)); err != nil {
 			return history.Replied{}, err
 		}
 	}
@@ -171,27 +199,44 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 }
 
 // waitToRetry records a failed attempt, and waits.
-func (r *Run) waitToRetry(ctx context.Context, fault *model.Error, n int, d time.Duration) error {
-	e := history.Retried{Attempt: n, Error: r.cleanText(fault.Error()), Wait: d.Milliseconds()}
-	if _, err := r.append(journal.Entry{Type: history.TypeRetry, Payload: e}); err != nil {
+func (r *Run) waitToRetry(ctx context.Context, failed history.Retried, d time.Duration) error {
+	failed.Wait = d.Milliseconds()
+	if _, err := r.append(journal.Entry{Type: history.TypeRetry, Payload: failed}); err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
+	return wait(ctx, d, time.Now)
+}
+
+// lookAtClock is how often a wait looks at the clock.
+const lookAtClock = time.Second
+
+// wait waits, by the time of day or by the process's clock, whichever is ahead. Linux
+// stops the latter while the machine is suspended, and the user may set the former
+// back.
+func wait(ctx context.Context, d time.Duration, now func() time.Time) error {
+	started := now()
+	for {
+		at := now()
+		left := d - max(at.Sub(started), at.Round(0).Sub(started.Round(0)))
+		if left <= 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(left, lookAtClock)):
+		}
 	}
 }
 
 // retryStop returns the error for a fault after which another attempt is
 // useless now.
-func (r *Run) retryStop(role Role, fault *model.Error, attempts int) error {
+func (r *Run) retryStop(role Role, fault *model.Error, attempts int, p patience) error {
 	stop := &Stop{Kind: KindFailed, Next: afterFault(fault), Why: fmt.Sprintf("%s did not answer: %s", role.Called, r.cleanText(fault.Error()))}
 	switch {
 	case fault.Kind == model.TooLong:
 		return &ContextError{Limit: role.Context, Says: r.cleanText(fault.Message)}
-	case fault.RetryAfter > maxWait:
+	case p.tooLong(fault.RetryAfter):
 		stop.Next = resumeAfter(fmt.Sprintf("wait %s, as the provider asks", typed(fault.RetryAfter)))
 	case attempts > 1:
 		stop.Why += fmt.Sprintf(" (%d attempts)", attempts)

@@ -14,14 +14,20 @@ type Limits = history.Limits
 // Retry says how often and when a request is repeated after a temporary error
 // of a provider.
 type Retry struct {
-	Attempts int           // maximum number of attempts, including the first; 0 means 6
+	// Attempts is the maximum number of attempts at a call, including the first. 0
+	// means 6 until the model has replied in the run, because its address may be
+	// wrong, and no limit afterwards: then only the run's time limits an outage
+	// (ruling G17).
+	Attempts int
 	First    time.Duration // wait before the second attempt, doubled for each further one; 0 means 1 s
-	Most     time.Duration // maximum wait, unless the provider asks for more; 0 means 1 min
+	// Most is the maximum wait, unless the provider asks for more, before it is
+	// varied by half; 0 means 200 s, so that no wait is longer than 5 min.
+	Most time.Duration
 }
 
-// MaxAttempts returns how many attempts a call may have: Attempts, or 6 if that is 0.
-func (t Retry) MaxAttempts() int {
-	if t.Attempts == 0 {
+// maxAttempts returns how many attempts a call may have; 0 means no limit.
+func (t Retry) maxAttempts(replied bool) int {
+	if t.Attempts == 0 && !replied {
 		return 6
 	}
 	return t.Attempts
@@ -29,7 +35,7 @@ func (t Retry) MaxAttempts() int {
 
 func (t Retry) backoff() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier = time.Second, time.Minute, 2
+	b.InitialInterval, b.MaxInterval, b.Multiplier = time.Second, 200*time.Second, 2
 	if t.First > 0 {
 		b.InitialInterval = t.First
 	}

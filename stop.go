@@ -116,8 +116,7 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	var room *ContextError
 	switch {
 	case errors.Is(context.Cause(ctx), errTime):
-		limit := r.Limits.Time
-		return &Stop{Kind: KindBudget, Why: fmt.Sprintf("the time limit of %s is reached", typed(limit)), Next: resumeWith("max-time", typed(2*limit))}
+		return r.outOfTime()
 	case errors.As(err, &stop):
 		return stop
 	case errors.As(err, &usage):
@@ -133,6 +132,16 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 		return &Stop{Kind: KindInterrupted, Why: "interrupted", Next: Next{Verb: Resume}}
 	}
 	return &Stop{Kind: KindFailed, Why: err.Error(), Next: resumeAfter("fix this")}
+}
+
+// outOfTime stops a run whose time is used up.
+func (r *Run) outOfTime() *Stop {
+	limit := r.Limits.Time
+	why := fmt.Sprintf("the time limit of %s is reached", typed(limit))
+	if o := r.Past().Outage(); o.Tries > 0 {
+		why += fmt.Sprintf("; there was no reply since %s: %s", o.Since.Local().Format("15:04"), o.Error)
+	}
+	return &Stop{Kind: KindBudget, Why: why, Next: resumeWith("max-time", typed(2*limit))}
 }
 
 // stoppedState returns the state of a run that an error stopped.

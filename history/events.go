@@ -176,7 +176,8 @@ type Usage struct {
 
 // Retried is a wait between two attempts.
 type Retried struct {
-	Attempt int    `json:"attempt"` // 0 is the first
+	Attempt int    `json:"attempt"`         // 0 is the first
+	Limit   int    `json:"limit,omitempty"` // maximum number of attempts; 0 means no limit
 	Error   string `json:"error"`
 	Wait    int64  `json:"wait_ms"`
 }

@@ -95,6 +95,18 @@ func (p *Past) Answered() bool {
 	return p.answers
 }
 
+// HasReplied reports whether a reply of a model was recorded.
+func (p *Past) HasReplied(model string) bool {
+	defer p.lock().Unlock()
+	return p.models[model]
+}
+
+// Outage returns the outage that is not over; the zero value if there is none.
+func (p *Past) Outage() Outage {
+	defer p.lock().Unlock()
+	return p.outage
+}
+
 // Resumes returns how often the run was resumed.
 func (p *Past) Resumes() int {
 	defer p.lock().Unlock()

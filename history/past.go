@@ -29,7 +29,9 @@ type facts struct {
 	end     *End // nil: the run has not ended, or was resumed since
 	replies int
 	resumes int
-	answers bool // a reply was recorded since the last decision
+	answers bool            // a reply was recorded since the last decision
+	models  map[string]bool // that have replied
+	outage  Outage
 
 	state    State
 	decided  int64                    // number of the last decision's event; 0: none
@@ -73,6 +75,7 @@ func newPast() *Past {
 	return &Past{facts: facts{
 		state:     State{Findings: []check.Finding{}},
 		rounds:    map[int]*Round{},
+		models:    map[string]bool{},
 		records:   map[string][]int{},
 		begins:    map[journal.Identity]int{},
 		noticed:   map[string]bool{},
@@ -108,6 +111,7 @@ func (p *Past) fold(e Event) {
 	}
 	p.foldTree(e)
 	p.foldApprovals(e)
+	p.outage.Add(e)
 	switch v := e.Payload.(type) {
 	case Unreadable:
 		if p.fault == nil {
@@ -157,6 +161,7 @@ func (p *Past) foldStep(e Event) {
 	case Replied:
 		p.replies++
 		p.answers = true
+		p.models[v.Model] = true
 	case Opened:
 		p.outside, p.restored = nil, nil
 		if p.opened == nil {

@@ -124,7 +124,7 @@ type Model struct {
 	MaxOutput int64           `json:"max_output"`        // tokens
 	Idle      time.Duration   `json:"idle_ns,omitempty"`
 	Total     time.Duration   `json:"total_ns,omitempty"`
-	Attempts  int             `json:"attempts,omitempty"` // 0 means the engine's default
+	Attempts  int             `json:"attempts,omitempty"` // 0 means the engine's defaults
 	Price     *hone.Price     `json:"price,omitempty"`    // nil if it is not known
 	Agent     *Agent          `json:"agent,omitempty"`    // nil if the model is not a command-line agent
 

@@ -190,10 +190,23 @@ func (o overview) allNotes() []string {
 		notes = append(notes, o.pending()...)
 	}
 	notes = append(notes, o.refusals()...)
+	if text := o.outages(); text != "" {
+		notes = append(notes, text)
+	}
 	if back := o.past.RestoredTo(); back != nil && !o.end.Restored {
 		notes = append(notes, restoredText(o.past, *back))
 	}
 	return notes
+}
+
+// outages says when and why models did not answer; empty if they did.
+func (o overview) outages() string {
+	events := o.past.Events()
+	now := events[len(events)-1].Time
+	if o.working {
+		now = time.Now()
+	}
+	return rounds.OutagesText(events, now)
 }
 
 // restoredText says that the files of a run were restored to those of a round.

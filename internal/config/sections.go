@@ -29,7 +29,7 @@ type Model struct {
 	MaxOutput    int64    `toml:"max-output" valid:"positive" opens:"-"` // limit of one reply, in tokens
 	IdleTimeout  Duration `toml:"idle-timeout" opens:"-"`                // longest wait for a byte from the provider
 	TotalTimeout Duration `toml:"total-timeout" opens:"-"`               // for one attempt
-	Attempts     int      `toml:"attempts" valid:"positive" opens:"-"`   // limit for one call, including the first
+	Attempts     int      `toml:"attempts" valid:"positive" opens:"-"`   // limit for one call, including the first; 0: see hone.Retry
 }
 
 // Limits is the [limits] section: the budget of a run.

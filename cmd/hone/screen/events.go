@@ -27,6 +27,9 @@ func (s *Screen) Show(e history.Event) {
 	s.spent.note(e, s.time())
 	s.trackSession(e)
 	s.showHeading(e)
+	if over := s.outage.Add(e); e.Type == history.TypeReply {
+		s.showOutage(over)
+	}
 	switch p := e.Payload.(type) {
 	case history.Notice:
 		s.line("hone: %s", p.Text)
@@ -203,12 +206,25 @@ func (s *Screen) showPaths(paths []string) {
 	}
 }
 
-// showRetry shows why a call is repeated; the live lines say it themselves.
+// showRetry shows why a call is repeated; the live lines say it themselves. Of attempts
+// without a limit it shows only the first, because there may be many.
 func (s *Screen) showRetry(r history.Retried) {
-	if !s.o.folds() {
-		s.line("  ! %s; trying again in %s", r.Error, render.Duration(time.Duration(r.Wait)*time.Millisecond))
+	wait := render.Duration(time.Duration(r.Wait) * time.Millisecond)
+	switch {
+	case s.o.folds():
+	case r.Limit > 0:
+		s.line("  ! %s; trying again in %s", r.Error, wait)
+	case s.outage.Tries == 1:
+		s.line("  ! %s; trying again in %s, and then until it answers", r.Error, wait)
 	}
 	s.waitToRetry(r)
+}
+
+// showOutage shows a long outage that a reply has ended.
+func (s *Screen) showOutage(o history.Outage) {
+	if o.Long(o.Until) {
+		s.line("  ! answered again: %s", rounds.OutageText(o, o.Until))
+	}
 }
 
 // showChange shows the outcome of an edit, indented by in.

@@ -20,9 +20,9 @@ type activity struct {
 	received int64 // bytes of it
 	text     int64 // bytes of visible text in it
 	heard    time.Time
-	try      int       // the number of the attempt, if it is not the first
-	until    time.Time // when that attempt is made
-	why      string    // why the one before it failed
+	try      string         // which attempt it is, if it is not the first
+	until    time.Time      // when that attempt is made
+	outage   history.Outage // the attempts before it
 }
 
 // spending is what the run has used so far.
@@ -59,7 +59,11 @@ func (s *Screen) waitForModel(name, turn string) {
 // waitToRetry shows the wait before another attempt, and then that attempt.
 func (s *Screen) waitToRetry(r history.Retried) {
 	next := s.time().Add(time.Duration(r.Wait) * time.Millisecond)
-	s.now = activity{what: s.now.what, model: true, since: next, try: r.Attempt + 2, until: next, why: render.Line(r.Error)}
+	try := fmt.Sprintf("try %d", r.Attempt+2)
+	if r.Limit > 0 {
+		try += fmt.Sprintf("/%d", r.Limit)
+	}
+	s.now = activity{what: s.now.what, model: true, since: next, try: try, until: next, outage: s.outage}
 }
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
@@ -100,7 +104,7 @@ const leastName = 10
 func (a activity) line(now time.Time, columns int, o Options) string {
 	if wait := a.until.Sub(now); wait > 0 {
 		seconds := int((wait + time.Second - 1) / time.Second)
-		return fmt.Sprintf("%s %s in %d:%02d · %s", o.Colour.Yellow("⏸"), a.tryText(o), seconds/60, seconds%60, a.why)
+		return fmt.Sprintf("%s %s%s in %d:%02d · %s", o.Colour.Yellow("⏸"), a.outageText(now), a.try, seconds/60, seconds%60, render.Line(a.outage.Error))
 	}
 	took := now.Sub(a.since)
 	frame := spinner[int(max(0, took)/(100*time.Millisecond))%len(spinner)]
@@ -122,8 +126,8 @@ func (a activity) progress(now time.Time, o Options) []string {
 	if !a.model {
 		return nil
 	}
-	if a.try > 0 {
-		parts = append(parts, a.tryText(o))
+	if a.try != "" {
+		parts = append(parts, a.outageText(now)+a.try)
 	}
 	switch {
 	case a.text > 0:
@@ -141,11 +145,12 @@ func (a activity) progress(now time.Time, o Options) []string {
 	return parts
 }
 
-func (a activity) tryText(o Options) string {
-	if o.Attempts == 0 {
-		return fmt.Sprintf("try %d", a.try)
+// outageText says since when a model has not replied, if that is long ago.
+func (a activity) outageText(now time.Time) string {
+	if !a.outage.Long(now) {
+		return ""
 	}
-	return fmt.Sprintf("try %d/%d", a.try, o.Attempts)
+	return fmt.Sprintf("no answer since %s (%s) · ", a.outage.Since.Local().Format("15:04"), render.Duration(a.outage.Lasted(now)))
 }
 
 // clock formats a duration in whole seconds.

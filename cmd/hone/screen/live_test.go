@@ -256,7 +256,7 @@ func TestVerdictOfARound(t *testing.T) {
 
 // TestReplyArrives: the live lines count what arrives of a reply.
 func TestReplyArrives(t *testing.T) {
-	o := screen.Options{Size: size(80, 24), Attempts: 6}
+	o := screen.Options{Size: size(80, 24)}
 	out := newBuffer()
 	s := screen.New(out, o)
 	defer s.Close()
@@ -277,12 +277,12 @@ func TestReplyArrives(t *testing.T) {
 	shown("s · ↓ 20 KB\n")
 	s.Text(strings.Repeat("x", 4800))
 	shown("s · ↓ ~1.2k tokens\n")
-	feed(t, s, journal.Entry{Type: "retry", Payload: history.Retried{Attempt: 0, Error: "rate limited (HTTP 429)", Wait: 3_600_000}})
+	feed(t, s, journal.Entry{Type: "retry", Payload: history.Retried{Attempt: 0, Limit: 6, Error: "rate limited (HTTP 429)", Wait: 3_600_000}})
 	shown("⏸ try 2/6 in 60:00 · rate limited (HTTP 429)\n")
 	if strings.Contains(out.String(), "trying again") {
 		t.Error("the reason is shown twice")
 	}
-	feed(t, s, journal.Entry{Type: "retry", Payload: history.Retried{Attempt: 1, Error: "rate limited (HTTP 429)", Wait: 0}})
+	feed(t, s, journal.Entry{Type: "retry", Payload: history.Retried{Attempt: 1, Limit: 6, Error: "rate limited (HTTP 429)", Wait: 0}})
 	shown("gemini-2.5-pro, editor  0s · try 3/6\n")
 	s.Stopping()
 	shown("stopping…, ^C again ends now\n")

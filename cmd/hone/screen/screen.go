@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hone/cmd/hone/rounds"
+	"hone/history"
 	"hone/internal/render"
 )
 
@@ -50,10 +51,8 @@ type Options struct {
 	// Turns is the maximum number of turns in a session, by role. The maximum is
 	// not shown for a role that is missing or has 0.
 	Turns map[string]int
-	// Tokens is the maximum number of tokens, and Attempts that of attempts at a model
-	// call; 0 is not shown.
-	Tokens   int64
-	Attempts int
+	// Tokens is the maximum number of tokens; 0 is not shown.
+	Tokens int64
 	// Check is the command of the check; empty if it has none.
 	Check string
 }
@@ -85,6 +84,7 @@ type Screen struct {
 	streaming   bool            // the model's text is being shown, and its line has not ended
 	asking      bool            // the user is asked
 	spent       spending
+	outage      history.Outage
 	at          time.Time // of the event that is being shown; zero if none is
 	closed      bool
 	closing     chan struct{}
