@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -25,8 +26,8 @@ type BorkConfig struct {
 	Env []string
 	// Timeout stops the checker; 0 means one hour.
 	Timeout time.Duration
-	// MaxOutput is how many bytes of each stream are kept; 0 means the runner's
-	// own limit. A checker whose findings do not fit failed to run.
+	// MaxOutput limits the length of standard output in bytes; 0 means 256 MiB. A
+	// checker whose findings do not fit failed to run.
 	MaxOutput int64
 	// Stdin is what the checker reads, such as the terminal if a user may answer its
 	// questions; nil means nothing.
@@ -46,18 +47,20 @@ type BorkConfig struct {
 // executable, missing, killed, timed out) means that it failed to run: one
 // Broken finding, never success (ruling B9).
 func Bork(r sandbox.Runner, c BorkConfig) Func {
-	return func(ctx context.Context) ([]Finding, error) {
+	if c.Timeout == 0 {
+		c.Timeout = time.Hour
+	}
+	return func(ctx context.Context) (found []Finding, err error) {
 		name := filepath.FromSlash(c.Checker)
 		if !filepath.IsLocal(name) {
 			return c.failedToRun("its path is not below the Git root", nil), nil
 		}
-		if c.Timeout == 0 {
-			c.Timeout = time.Hour
-		}
+		out := spool{max: cmp.Or(c.MaxOutput, maxFindings)}
+		defer func() { err = errors.Join(err, out.remove()) }()
 		watched := newLive(c.Live, c.Redact)
 		result, err := r.Run(ctx, sandbox.Command{
 			Argv: []string{filepath.Join(c.Root, name)}, Dir: c.Root, Env: c.Env, Stdin: c.Stdin,
-			Timeout: c.Timeout, MaxOutput: c.MaxOutput, LiveErr: watched.writer(),
+			Timeout: c.Timeout, MaxOutput: maxStderr, LiveOut: &out, LiveErr: watched.writer(),
 		})
 		watched.close()
 		if ctx.Err() != nil && (err != nil || result.Exit < 0) {
@@ -66,19 +69,28 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 		if err != nil {
 			return c.failedToRun(err.Error(), nil), nil
 		}
-		return c.findings(result), nil
+		return c.findings(result, &out), nil
 	}
 }
 
-// findings returns the findings of a finished checker.
-func (c BorkConfig) findings(r sandbox.Result) []Finding {
+const (
+	maxFindings = 256 << 20 // the default of BorkConfig.MaxOutput
+	maxStderr   = 8 << 20   // the bytes of standard error that are kept
+)
+
+// findings returns the findings of a finished checker, which it printed to out.
+func (c BorkConfig) findings(r sandbox.Result, out *spool) []Finding {
 	if r.TimedOut || r.Exit != 0 && r.Exit != 1 {
 		return c.failedToRun(outcome(r, c.Timeout), r.Stderr)
 	}
-	if most := cmp.Or(c.MaxOutput, sandbox.DefaultMaxOutput); r.Discarded > 0 && int64(len(r.Stdout)) >= most {
-		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", r.Discarded), r.Stderr)
+	if out.lost > 0 {
+		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", out.lost), r.Stderr)
 	}
-	findings, err := parseBork(r.Stdout, c.Redact)
+	stdout, err := out.reader()
+	if err != nil {
+		return c.failedToRun("its output could not be stored: "+err.Error(), r.Stderr)
+	}
+	findings, err := parseBork(stdout, c.Redact)
 	switch {
 	case err != nil:
 		return c.failedToRun(fmt.Sprintf("exit status %d, and its output is not the JSON of a checker: %v", r.Exit, err), r.Stderr)

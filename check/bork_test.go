@@ -214,7 +214,7 @@ func FuzzParseBork(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, out []byte) {
-		found, err := parseBork(out, nil)
+		found, err := parseBork(bytes.NewReader(out), nil)
 		for _, finding := range found {
 			if err != nil || finding.Source != SourceBork || finding.Broken || finding.Advisory {
 				t.Errorf("%q: %+v, %v", out, finding, err)

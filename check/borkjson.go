@@ -16,87 +16,143 @@ import (
 // distinguishes keys that differ in case, and a missing key from null.
 type object map[string]json.RawMessage
 
+// maxItem is the maximum length in bytes of one finding in the output of a checker.
+const maxItem = 32 << 20
+
+// borkDecoder decodes the output of a correctness checker while it reads it.
+type borkDecoder struct {
+	*json.Decoder
+	read   *itemReader
+	redact func(string) string
+	found  bounded
+	raw    json.RawMessage // the last item
+}
+
+// itemReader reads a text, and fails if an item is too long.
+type itemReader struct {
+	io.Reader
+	lines int   // that were read
+	bytes int64 // since the last item
+}
+
+func (r *itemReader) Read(b []byte) (int, error) {
+	if r.bytes > maxItem {
+		return 0, fmt.Errorf("line %d: a finding is longer than %d bytes", 1+r.lines, maxItem)
+	}
+	n, err := r.Reader.Read(b)
+	r.bytes += int64(n)
+	r.lines += bytes.Count(b[:n], []byte("\n"))
+	return n, err
+}
+
 // parseBork parses the JSON of a correctness checker. It ignores unknown keys.
 // One of the two lists may be missing and counts as empty; if both are missing,
-// the output is something else.
-func parseBork(out []byte, redact func(string) string) ([]Finding, error) {
-	top, err := parseTop(out)
-	if err != nil {
+// the output is something else. The findings are bounded ([Bound]).
+func parseBork(out io.Reader, redact func(string) string) ([]Finding, error) {
+	r := &itemReader{Reader: out}
+	d := &borkDecoder{Decoder: json.NewDecoder(r), read: r, redact: redact}
+	if err := d.output(); err != nil {
 		return nil, err
 	}
-	var findings []Finding
-	lists := 0
-	for _, key := range []string{"per_file_findings", "overall_findings"} {
-		raw, ok := top[key]
-		if !ok {
-			continue
-		}
-		lists++
-		found, err := parseList(raw, key, redact)
-		if err != nil {
-			return nil, err
-		}
-		findings = append(findings, found...)
-	}
-	if lists == 0 {
-		return nil, errors.New(`it has neither "per_file_findings" nor "overall_findings"`)
-	}
-	return findings, nil
+	return d.found.findings(), nil
 }
 
-// parseTop parses the single object of the output.
-func parseTop(out []byte) (object, error) {
-	if len(bytes.TrimSpace(out)) == 0 {
-		return nil, errors.New("it is empty")
-	}
-	dec := json.NewDecoder(bytes.NewReader(out))
-	var top object
-	if err := dec.Decode(&top); err != nil {
-		return nil, withLine(out, err)
-	}
-	if top == nil {
-		return nil, errors.New("it is null, not an object")
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("line %d: there is more text after the object", lineAt(out, dec.InputOffset()))
-	}
-	return top, nil
-}
-
-// withLine returns a decoder's error with the line that it occurred in.
-func withLine(out []byte, err error) error {
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("line %d: %w", lineAt(out, syntax.Offset), err)
-	}
-	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+// output decodes the single object of the output.
+func (d *borkDecoder) output() error {
+	switch start, err := d.Token(); {
+	case errors.Is(err, io.EOF):
+		return errors.New("it is empty")
+	case err != nil:
+		return d.withLine(err)
+	case start == nil:
+		return errors.New("it is null, not an object")
+	case start != json.Delim('{'):
 		return errors.New("it is not an object")
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	lists := 0
+	for d.More() {
+		isList, err := d.member()
+		if err != nil {
+			return err
+		}
+		if isList {
+			lists++
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return d.withLine(err)
+	}
+	if lists == 0 {
+		return errors.New(`it has neither "per_file_findings" nor "overall_findings"`)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("line %d: there is more text after the object", d.line())
+	}
+	return nil
+}
+
+// member decodes a member of the object. It reports whether that is a list of findings.
+func (d *borkDecoder) member() (isList bool, err error) {
+	key, err := d.Token()
+	if err != nil {
+		return false, d.withLine(err)
+	}
+	if key != "per_file_findings" && key != "overall_findings" {
+		_, err := d.item()
+		return false, err
+	}
+	start, err := d.Token()
+	if err != nil {
+		return true, d.withLine(err)
+	}
+	if start != json.Delim('[') {
+		return true, fmt.Errorf("%q is not a list", key)
+	}
+	for i := 0; d.More(); i++ {
+		item, err := d.item()
+		if err != nil {
+			return true, err
+		}
+		f, err := parseFinding(item, key == "per_file_findings", d.redact)
+		if err != nil {
+			return true, fmt.Errorf("%s[%d]: %w", key, i, err)
+		}
+		d.found.add(f)
+	}
+	_, err = d.Token()
+	return true, d.withLine(err)
+}
+
+// item decodes one value. It is valid until the next one is decoded.
+func (d *borkDecoder) item() (json.RawMessage, error) {
+	d.read.bytes = 0
+	err := d.Decode(&d.raw)
+	if _, ok := errors.AsType[*json.SyntaxError](err); !ok {
+		return d.raw, d.withLine(err)
+	}
+	// The offset in err counts only what was decoded this way before.
+	rest, _ := io.ReadAll(d.Buffered())
+	if at, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(rest, &d.raw)); ok {
+		rest = rest[min(at.Offset, int64(len(rest))):]
+	}
+	return nil, fmt.Errorf("line %d: %w", 1+d.read.lines-bytes.Count(rest, []byte("\n")), err)
+}
+
+// withLine returns the error of a token with its line; nil if err is nil.
+func (d *borkDecoder) withLine(err error) error {
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("line %d: %w", d.line(), err)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends before the object does")
 	}
 	return err
 }
 
-// lineAt returns the number of the line that contains an offset.
-func lineAt(text []byte, offset int64) int {
-	offset = min(max(offset, 0), int64(len(text)))
-	return 1 + bytes.Count(text[:offset], []byte("\n"))
-}
-
-func parseList(raw json.RawMessage, key string, redact func(string) string) ([]Finding, error) {
-	var items []json.RawMessage
-	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
-		return nil, fmt.Errorf("%q is not a list", key)
-	}
-	findings := make([]Finding, 0, len(items))
-	for i, item := range items {
-		f, err := parseFinding(item, key == "per_file_findings", redact)
-		if err != nil {
-			return nil, fmt.Errorf("%s[%d]: %w", key, i, err)
-		}
-		findings = append(findings, f)
-	}
-	return findings, nil
+// line returns the number of the line that the decoder has reached.
+func (d *borkDecoder) line() int {
+	rest, _ := io.ReadAll(d.Buffered())
+	return 1 + d.read.lines - bytes.Count(rest, []byte("\n"))
 }
 
 // parseFinding parses one finding of either provenance. It requires a file if
@@ -121,7 +177,6 @@ func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) strin
 	switch provenance {
 	case "code-review":
 		f.Text, err = o.text("finding", redact)
-		f.Text = excerpt.Middle(f.Text, MaxText)
 	case "command":
 		f.Text, err = o.command(redact)
 	default:
@@ -142,9 +197,9 @@ func (o object) command(redact func(string) string) (string, error) {
 			return "", err
 		}
 	}
-	text := fmt.Sprintf("The checker ran this command, which exited with status %d:\n\n    %s\n", exit, indentRest(excerpt.Middle(texts["command"], MaxText)))
-	text += section("Its standard output", excerpt.Middle(texts["stdout"], MaxText))
-	return text + section("Its standard error", excerpt.Middle(texts["stderr"], MaxText)), nil
+	text := fmt.Sprintf("The checker ran this command, which exited with status %d:\n\n    %s\n", exit, indentRest(excerpt.Middle(texts["command"], maxFile/2)))
+	text += section("Its standard output", excerpt.Middle(texts["stdout"], MaxText/2))
+	return text + section("Its standard error", excerpt.Middle(texts["stderr"], MaxText/2)), nil
 }
 
 // text returns a required string, redacted, or a placeholder if it is not UTF-8

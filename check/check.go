@@ -36,6 +36,10 @@ type Finding struct {
 	// Blocker says that only the user can solve the problem (ruling S5). It
 	// always blocks.
 	Blocker bool `json:"blocker,omitempty"`
+	// More is how many findings this one stands for, which were omitted ([Bound]); 0
+	// for any other. Digest is the same for the same omitted findings, in any order.
+	More   int    `json:"more,omitempty"`
+	Digest string `json:"digest,omitempty"`
 }
 
 // Unusable returns blocking findings about a reply of which nothing was applied, one

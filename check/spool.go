@@ -10,31 +10,46 @@ import (
 // spoolMemory is how many bytes a spool keeps in memory before it uses a file.
 const spoolMemory = 1 << 20
 
-// spool stores a complete stream, in memory while it is small, then in a
-// temporary file. reader reports an error of storing.
+// spool stores a stream, in memory while it is small, then in a temporary file.
+// reader reports an error of storing.
 type spool struct {
+	max    int64 // bytes that are stored; 0 means no limit
+	lost   int64 // bytes beyond max
+	stored int64
 	memory bytes.Buffer
 	file   *os.File // nil while all is in memory
 	err    error
 }
 
 func (s *spool) Write(p []byte) (int, error) {
+	n := len(p)
+	if s.max > 0 && int64(n) > s.max-s.stored {
+		p = p[:s.max-s.stored]
+	}
+	s.stored += int64(len(p))
+	s.lost += int64(n - len(p))
+	s.store(p)
+	return n, nil
+}
+
+// store stores the next part of the stream.
+func (s *spool) store(p []byte) {
 	if s.err != nil {
-		return len(p), nil
+		return
 	}
 	if s.file == nil && s.memory.Len()+len(p) <= spoolMemory {
-		return s.memory.Write(p)
+		s.memory.Write(p)
+		return
 	}
 	if s.file == nil {
 		if s.file, s.err = os.CreateTemp("", "hone-output-*"); s.err != nil {
-			return len(p), nil
+			return
 		}
 		_, s.err = s.memory.WriteTo(s.file)
 	}
 	if s.err == nil {
 		_, s.err = s.file.Write(p)
 	}
-	return len(p), nil
 }
 
 // reader returns a reader of the stream from its start.
