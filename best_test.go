@@ -2,6 +2,9 @@ package hone_test
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"hone"
@@ -45,6 +48,46 @@ func TestGoOnFromAnEarlierRound(t *testing.T) {
 	wantEnd(t, p.end(t, dir), hone.KindDone)
 	if len(prior) != 2 || prior[1].Source != "undo" || prior[0].Text != "x" && prior[1].Text != "x" {
 		t.Errorf("the fourth round was told %+v", prior)
+	}
+	p.replays(t, dir)
+}
+
+// Of very many findings a few are recorded and given to the next round, but all count:
+// for the best round, for the end, and for whether a state came back.
+func TestManyFindings(t *testing.T) {
+	dir := crashtest.Workspace(t, map[string]string{"a": "0"})
+	number := map[string]int{"1": 1500, "2": 1400, "3": 1500}
+	var prior []check.Finding
+	p := process{round: func(ctx context.Context, r *hone.Run, given []check.Finding) ([]check.Finding, error) {
+		prior = given
+		text := string(rune('0' + r.Round()))
+		if r.Round() == 4 {
+			text = "2"
+		}
+		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", text)}}, nil)
+		return nil, err
+	}, set: func(r *hone.Run) {
+		r.Limits.Rounds = 4
+		r.Check = func(context.Context) (found []check.Finding, err error) {
+			for i := range number[crashtest.ReadFile(dir, "a")] {
+				found = append(found, wrong(fmt.Sprint(i)))
+			}
+			if crashtest.ReadFile(dir, "a") == "2" {
+				rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+			}
+			return found, nil
+		}
+	}}
+	end := p.end(t, dir)
+	wantEnd(t, end, hone.KindRounds)
+	if !strings.Contains(end.Why, "1400 findings left") || end.Best != 0 || len(end.Findings) != check.MaxFindings+2 { // with that about the circle
+		t.Errorf("%q, best round %d, %d findings", end.Why, end.Best, len(end.Findings))
+	}
+	if len(prior) != check.MaxFindings+1 || check.Count(prior) != 1500 {
+		t.Errorf("the last round was given %d findings, which stand for %d", len(prior), check.Count(prior))
+	}
+	if notes := strings.Join(end.Notes, "\n"); !strings.Contains(notes, "round 4 ended like round 2") {
+		t.Errorf("notes: %q", notes)
 	}
 	p.replays(t, dir)
 }

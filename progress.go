@@ -24,14 +24,8 @@ func (r *Run) earlier(round int) []State {
 // except the loop's own files, and the same findings, except for times and the
 // like.
 func (r *Run) fingerprint(s State) (string, error) {
-	var wrong []string
-	for _, f := range s.Findings {
-		if f.Blocks() {
-			wrong = append(wrong, check.Key(f))
-		}
-	}
-	slices.Sort(wrong)
-	return digestOf([]any{r.withoutOwn(r.last).Digest(), slices.Compact(wrong)})
+	wrong := slices.DeleteFunc(slices.Clone(s.Findings), func(f check.Finding) bool { return !f.Blocks() })
+	return digestOf([]any{r.withoutOwn(r.last).Digest(), check.Keys(wrong)})
 }
 
 // compareWithEarlier sets the fingerprint of a state, and which earlier round
@@ -156,13 +150,9 @@ func circlesNote(states []State) string {
 // blocking returns how many findings show that a state's tree is wrong. An
 // unusable reply shows nothing about the tree.
 func blocking(s State) int {
-	n := 0
-	for _, f := range s.Findings {
-		if f.Blocks() && f.Source != check.SourceReply {
-			n++
-		}
-	}
-	return n
+	return check.Count(slices.DeleteFunc(slices.Clone(s.Findings), func(f check.Finding) bool {
+		return !f.Blocks() || f.Source == check.SourceReply
+	}))
 }
 
 // blockingSources returns the sources of a state's blocking findings.

@@ -88,7 +88,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if err != nil {
 		return s, err
 	}
-	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], outsideFindings(o)...)
+	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], check.Bound(outsideFindings(o))...)
 	findings, err := round(ctx, r, prior)
 	short, err := r.unpaidStop(ctx, findings, err)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 // of the round; nil if it did. If it is set the check always runs, because the
 // findings may only say that the round is incomplete.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
-	findings = joinFindings(findings, r.protectFindings(s.Round))
+	findings = check.Bound(joinFindings(findings, r.protectFindings(s.Round)))
 	done, err := r.judge(ctx, &s, !check.Blocking(findings) || short != nil)
 	if err != nil {
 		return s, err

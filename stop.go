@@ -188,7 +188,7 @@ func (r *Run) outOfRounds(s *State, findings []check.Finding, unusableRounds int
 	more := []Flag{r.moreRounds()}
 	blocking := slices.DeleteFunc(slices.Clone(s.Findings), func(f check.Finding) bool { return !f.Blocks() })
 	left := "and it is not done"
-	if n := len(blocking); n > 0 {
+	if n := check.Count(blocking); n > 0 {
 		left = plural(n, "finding left", "findings left")
 	}
 	switch {

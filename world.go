@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"hone/check"
 	"hone/history"
 	"hone/journal"
 )
@@ -106,7 +107,7 @@ func (l live) inspect(ctx context.Context, name string, judge func(context.Conte
 		if err != nil {
 			return c, err
 		}
-		c.Findings, c.Took = joinFindings(c.Findings), time.Since(began)
+		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
 		c.Manifest, c.Tree, err = l.manifest(ctx)
 		return c, err
 	}))

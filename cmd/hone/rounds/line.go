@@ -131,7 +131,7 @@ func gist(findings []check.Finding) string {
 	if f.File != "" && !strings.Contains(text, f.File) {
 		text = f.File + ": " + text
 	}
-	if more := len(findings) - 1; more > 0 {
+	if more := check.Count(findings) - 1; more > 0 {
 		text += fmt.Sprintf(" (+%d)", more)
 	}
 	return text

@@ -277,11 +277,11 @@ func (s *Screen) showDecision(st hone.State) {
 		}
 		return
 	}
-	for _, f := range st.RoundFindings() {
-		if !f.Advisory && !s.logs[f.Text] {
-			s.lines("  ! ", "    ", f.Text)
-		}
+	found, more := s.firstFindings(slices.DeleteFunc(slices.Clone(st.RoundFindings()), func(f check.Finding) bool { return f.Advisory || s.logs[f.Text] }))
+	for _, f := range found {
+		s.lines("  ! ", "    ", f.Text)
 	}
+	s.printMore(s.line, more)
 }
 
 // buildLines is the number of lines of a failed build that are shown above its folded
@@ -317,11 +317,14 @@ func streamLines(text string) []string {
 
 // showRemaining shows the findings that a run ends with.
 func (s *Screen) showRemaining(st hone.State) {
-	for _, f := range st.Findings {
-		if st.Decision == hone.StopNow && !f.Advisory {
-			s.showFinding(f)
-		}
+	if st.Decision != hone.StopNow {
+		return
 	}
+	left, more := s.firstFindings(slices.DeleteFunc(slices.Clone(st.Findings), func(f check.Finding) bool { return f.Advisory }))
+	for _, f := range left {
+		s.showFinding(f)
+	}
+	s.printMore(s.line, more)
 }
 
 func editedBy(c history.Changed) string {
@@ -390,7 +393,7 @@ func (s *Screen) showAttempt(c history.Changed, in string) {
 // showCheck shows what the check found in the tree, or in a clean copy.
 func (s *Screen) showCheck(c history.Checked, copied bool) {
 	s.waitFor("")
-	n := len(c.Findings)
+	n := check.Count(c.Findings)
 	where := ""
 	if copied {
 		where = " in a clean copy"
@@ -400,16 +403,44 @@ func (s *Screen) showCheck(c history.Checked, copied bool) {
 		result = "reports " + render.Count(n, "finding")
 	}
 	s.detail("  the check %s%s (%s)", result, where, render.Duration(c.Took))
-	for _, f := range c.Findings {
+	findings, more := s.firstFindings(c.Findings)
+	for _, f := range findings {
 		if s.outputShown && !f.Broken && (f.Source == check.SourceBuild || f.Source == check.SourceCommand) {
 			s.detail("    - %s failed; see its output above", f.Source)
 			continue
 		}
 		s.printFinding(s.detail, f)
 	}
-	for _, f := range c.Flaky {
+	s.printMore(s.detail, more)
+	flaky, more := s.firstFindings(c.Flaky)
+	for _, f := range flaky {
 		f.Text = "(flaky: not reproduced, does not count) " + f.Text
 		s.printFinding(s.detail, f)
+	}
+	s.printMore(s.detail, more)
+}
+
+// maxFindingLines is the number of lines of one list of findings, unless the screen
+// shows everything.
+const maxFindingLines = 50
+
+// firstFindings returns the first findings of a list, at least one, that fit
+// maxFindingLines together with a line about the others. more counts the others.
+func (s *Screen) firstFindings(all []check.Finding) (first []check.Finding, more int) {
+	room := maxFindingLines
+	for i, f := range all {
+		room -= min(strings.Count(strings.TrimRight(f.Text, "\n"), "\n"), headLines+tailLines) + 1
+		if i > 0 && room < 1 && !s.o.whole() {
+			return all[:i], check.Count(all[i:])
+		}
+	}
+	return all, 0
+}
+
+// printMore says how many findings are not shown.
+func (s *Screen) printMore(print func(string, ...any), n int) {
+	if n > 0 {
+		print("    … and %s: hone show -v", render.Count(n, "more finding"))
 	}
 }
 

@@ -218,6 +218,32 @@ func TestFindingIsCutUnlessVerbose(t *testing.T) {
 	}
 }
 
+// Of many findings a screen shows 50 lines, and counts the others.
+func TestManyFindings(t *testing.T) {
+	var found []check.Finding
+	for range 30 {
+		found = append(found, check.Finding{Source: "checker", Text: "a\nb"})
+	}
+	found = append(found, check.Finding{Source: "checker", Text: "… and 70 more findings", More: 70})
+	for _, c := range []struct {
+		options screen.Options
+		lines   int
+		has     string
+	}{
+		{screen.Options{}, 50, "    … and 76 more findings: hone show -v\n"},
+		{screen.Options{Whole: true}, 62, "    - checker: … and 70 more findings\n"},
+	} {
+		var out bytes.Buffer
+		s := screen.New(&out, c.options)
+		s.Show(history.Event{Event: journal.Event{Step: &journal.Identity{Round: 1, Name: "check"}}, Payload: history.Checked{Findings: found}})
+		s.Close()
+		_, shown, _ := strings.Cut(out.String(), "the check reports 100 findings")
+		if n := strings.Count(shown, "\n"); n != c.lines || !strings.Contains(shown, c.has) {
+			t.Errorf("%d lines:\n%s", n, shown)
+		}
+	}
+}
+
 func TestRefusedContentsAreShown(t *testing.T) {
 	out := newBuffer()
 	s := screen.New(out, screen.Options{Get: func(object string) ([]byte, error) { return []byte("of " + object + "\n\x1b[2J\n"), nil }})
