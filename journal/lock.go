@@ -29,12 +29,12 @@ type Lock struct {
 	file    *os.File
 }
 
-// errLocked is returned by tryLock if another process has the lock.
+// errLocked is returned by tryLock and tryShare if another process has the lock.
 var errLocked = errors.New("held")
 
 // lockGrace is how long Lock tries. If a process is killed while it starts a
 // command, its forked copy keeps the lock until it executes the command. And
-// [Home.LockedRun] has the lock for a moment.
+// [Home.LockedRun] shares the lock for a moment.
 const lockGrace = 500 * time.Millisecond
 
 // Lock locks the workspace for this process. If another process keeps the lock
@@ -44,20 +44,20 @@ const lockGrace = 500 * time.Millisecond
 // While Lock waited, another process may have moved the home. The caller then closes
 // this one, and opens the home where it is now.
 func (h *Home) Lock() (*Lock, error) {
-	l, err := h.lock(lockGrace)
+	l, err := h.lock(tryLock, lockGrace)
 	if err == nil {
 		h.removeMoved()
 	}
 	return l, err
 }
 
-func (h *Home) lock(grace time.Duration) (*Lock, error) {
+func (h *Home) lock(try func(*os.File) error, grace time.Duration) (*Lock, error) {
 	f, err := openLock(h.root, h.path(lockFile))
 	if err != nil {
 		return nil, fmt.Errorf("lock the workspace: %w", err)
 	}
-	err = tryLock(f)
-	for until := time.Now().Add(grace); errors.Is(err, errLocked) && time.Now().Before(until); err = tryLock(f) {
+	err = try(f)
+	for until := time.Now().Add(grace); errors.Is(err, errLocked) && time.Now().Before(until); err = try(f) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	who, readErr := io.ReadAll(io.LimitReader(f, 256))
@@ -98,9 +98,9 @@ func (l *Lock) SetRun(run string) error {
 func (l *Lock) Unlock() error { return l.file.Close() }
 
 // LockedRun returns the run that a process is working on. ok is false if no
-// process has the lock.
+// process has the lock. Several processes may ask at once.
 func (h *Home) LockedRun() (run string, ok bool) {
-	l, err := h.lock(0)
+	l, err := h.lock(tryShare, 0)
 	if err == nil {
 		_ = l.Unlock()
 		return "", false

@@ -11,9 +11,14 @@ import (
 // tryLock locks one byte far behind the contents. Windows prevents others from
 // reading locked bytes, but they must be able to read which run is being worked
 // on.
-func tryLock(f *os.File) error {
+func tryLock(f *os.File) error { return lockByte(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+
+// tryShare is tryLock that others may do at the same time.
+func tryShare(f *os.File) error { return lockByte(f, 0) }
+
+func lockByte(f *os.File, flags uint32) error {
 	at := &windows.Overlapped{OffsetHigh: 1}
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
+	err := windows.LockFileEx(windows.Handle(f.Fd()), flags|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return errLocked
 	}

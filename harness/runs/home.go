@@ -89,9 +89,13 @@ func checkHome(home string) error {
 	return nil
 }
 
-// lockHome opens and locks the home. If create is set it creates the home if it does
+// lockHome opens and locks the home, unless another hone works above or below it. If create is set it creates the home if it does
 // not exist.
-func (w *Workspace) lockHome(create bool) (err error) {
+func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
+	// A workspace that is refused gets no home.
+	if err := checkNested(ctx, w.Dir); err != nil {
+		return err
+	}
 	open := journal.FindHomeAt
 	if create {
 		open = journal.OpenHomeAt
@@ -105,24 +109,34 @@ func (w *Workspace) lockHome(create bool) (err error) {
 			return noHome(w.Dir, err)
 		}
 		w.Home.Owner, w.stateless = owner(w.Dir)
-		if w.lock, err = w.Home.Lock(); err != nil || !w.moved() {
+		if w.lock, err = w.Home.Lock(); err != nil {
 			return err
+		}
+		if !w.moved() {
+			break
 		}
 		w.closeHome()
 	}
+	if err := w.register(); err != nil {
+		return err
+	}
+	return checkNested(ctx, w.Dir)
 }
 
 // moved reports whether another process moved the home before this one locked it.
 func (w *Workspace) moved() bool { return HomePath(w.Dir) != w.Home.Dir() }
 
 func (w *Workspace) closeHome() {
+	if w.registered != "" {
+		_ = os.Remove(w.registered)
+	}
 	if w.lock != nil {
 		w.lock.Unlock()
 	}
 	if w.Home != nil {
 		w.Home.Close()
 	}
-	w.lock, w.Home = nil, nil
+	w.registered, w.lock, w.Home = "", nil, nil
 }
 
 // LeaveTree moves the home, with the journal that this process has open, to the state

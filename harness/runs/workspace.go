@@ -29,10 +29,11 @@ type Workspace struct {
 	// the user's.
 	Notes []string
 
-	lock      *journal.Lock
-	asked     bool  // git was asked whether it tracks .hone
-	tracked   error // of checkUntracked, if git was asked
-	stateless error // why runs cannot be bound to the user; nil if they can
+	lock       *journal.Lock
+	registered string // file that says that the workspace is locked; empty if there is none
+	asked      bool   // git was asked whether it tracks .hone
+	tracked    error  // of checkUntracked, if git was asked
+	stateless  error  // why runs cannot be bound to the user; nil if they can
 }
 
 // Enter opens and locks a directory, and completes the edits that an earlier
@@ -40,7 +41,7 @@ type Workspace struct {
 // directory if that does not exist.
 func Enter(ctx context.Context, dir string, create bool) (*Workspace, error) {
 	w := &Workspace{Dir: dir}
-	err := w.open(create)
+	err := w.open(ctx, create)
 	if err == nil {
 		err = w.settle(ctx)
 	}
@@ -51,7 +52,7 @@ func Enter(ctx context.Context, dir string, create bool) (*Workspace, error) {
 	return w, nil
 }
 
-func (w *Workspace) open(create bool) (err error) {
+func (w *Workspace) open(ctx context.Context, create bool) (err error) {
 	// First, because git itself reads files that a command may have written.
 	if w.Notes, err = walldir.RecoveredNotes(w.Dir); err != nil {
 		return err
@@ -59,7 +60,7 @@ func (w *Workspace) open(create bool) (err error) {
 	if w.Repo, err = listing.Repository(w.Dir); err != nil {
 		return err
 	}
-	if err := w.lockHome(create); err != nil {
+	if err := w.lockHome(ctx, create); err != nil {
 		return err
 	}
 	w.Tree, err = OpenTree(w.Dir)

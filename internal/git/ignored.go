@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -68,4 +69,20 @@ func (r *Repo) lsIgnored(ctx context.Context, env []string, args ...string) ([]s
 	paths = slices.DeleteFunc(paths, func(p string) bool { return p == "" })
 	slices.Sort(paths)
 	return slices.Compact(paths), nil
+}
+
+// Ignores reports whether git ignores a path, which is absolute and has no symbolic
+// links. It never ignores what it tracks.
+func (r *Repo) Ignores(ctx context.Context, path string) (bool, error) {
+	rel, err := filepath.Rel(r.root, path)
+	if err == nil {
+		rel, err = r.relativePath(filepath.ToSlash(rel))
+	}
+	if err != nil {
+		return false, err
+	}
+	const here = "./" // see ignoredAmong
+	out, err := r.run(ctx, call{args: []string{"check-ignore", "-z", "--stdin"}, env: []string{"GIT_LITERAL_PATHSPECS=0"},
+		stdin: nulTerminated(here, []string{rel}), emptyExit: 1})
+	return len(out) > 0, err
 }

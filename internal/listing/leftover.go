@@ -194,7 +194,7 @@ func (s *leftoverSearch) changed(at string) bool {
 	found := false
 	s.walk(at, func(at string, info fs.FileInfo) error {
 		switch {
-		case at == journal.HomeName:
+		case path.Base(at) == journal.HomeName:
 			return fs.SkipDir
 		case at == "." || s.restored[at] || info.IsDir() && s.parents[at] || !s.during(info):
 			return nil

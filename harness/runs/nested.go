@@ -1,0 +1,129 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"hone/harness/internal/state"
+	"hone/internal/git"
+	"hone/journal"
+	"hone/loop"
+)
+
+// Two runs in one tree would take each other's changes for the user's or their own. So
+// a workspace is not entered while another one above or below it is locked. Those
+// above are directories on its path. Those below are known from the state folder,
+// where each locked workspace has a file with its path: no tree is searched.
+//
+// A process locks and registers its workspace before it looks for others, so that of
+// two that start at the same time at least one sees the other. Processes of other
+// users, and those with another state folder, are only seen above.
+
+// registeredDir is the directory of these files in the state folder.
+const registeredDir = "locked"
+
+// register records that the workspace is locked, until closeHome. Without a state
+// folder it does nothing.
+func (w *Workspace) register() error {
+	dir, err := state.Make(registeredDir)
+	if err != nil {
+		return nil
+	}
+	file := filepath.Join(dir, homeName(w.Dir))
+	if err := state.Write(file, []byte(w.Dir)); err != nil {
+		return fmt.Errorf("record that %s is locked: %w", w.Dir, err)
+	}
+	w.registered = file
+	return nil
+}
+
+// registered returns the workspaces that are locked, or whose process was killed. It
+// forgets those that no longer exist.
+func registered() (dirs []string) {
+	dir, err := state.Find(registeredDir)
+	if err != nil {
+		return nil
+	}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		file := filepath.Join(dir, e.Name())
+		b, err := os.ReadFile(file)
+		if err != nil || !filepath.IsAbs(string(b)) {
+			continue // it is being written, or was just removed
+		}
+		if _, err := os.Lstat(string(b)); errors.Is(err, fs.ErrNotExist) {
+			_ = os.Remove(file)
+			continue
+		}
+		dirs = append(dirs, string(b))
+	}
+	return dirs
+}
+
+// checkNested returns an error if another hone works above or below a workspace.
+func checkNested(ctx context.Context, dir string) error {
+	for at := dir; at != filepath.Dir(at); {
+		at = filepath.Dir(at)
+		if run, ok := working(at); ok && isPart(ctx, dir, at) {
+			return nestedError(at, run)
+		}
+	}
+	for _, other := range registered() {
+		rel, err := filepath.Rel(dir, other)
+		if err != nil || rel == "." || !filepath.IsLocal(rel) {
+			continue
+		}
+		if run, ok := working(other); ok && isPart(ctx, other, dir) {
+			return nestedError(other, run)
+		}
+	}
+	return nil
+}
+
+// working returns the run on which another hone of the user works in a directory.
+func working(dir string) (run string, ok bool) {
+	path := HomePath(dir)
+	if !isDir(path) || checkHome(path) != nil {
+		return "", false
+	}
+	home, err := journal.FindHomeAt(dir, path)
+	if err != nil {
+		return "", false
+	}
+	defer home.Close()
+	return home.LockedRun()
+}
+
+// isPart reports whether the files of a directory belong to a workspace above it. Those
+// that git ignores do not, such as work trees of the same repository in an ignored
+// directory.
+func isPart(ctx context.Context, dir, above string) bool {
+	top, err := git.Root(above)
+	if err != nil {
+		return true
+	}
+	repo, err := git.OpenAt(top)
+	if err != nil {
+		return true
+	}
+	ignored, err := repo.Ignores(ctx, dir)
+	return err != nil || !ignored
+}
+
+func nestedError(dir, run string) error {
+	why := "another hone is working in " + dir
+	if run != "" {
+		why += ", on run " + run
+	}
+	quoted, err := syntax.Quote(dir, syntax.LangPOSIX)
+	if err != nil {
+		quoted = "DIR"
+	}
+	return loop.Usage(why+": one of the two directories contains the other", "wait for it, or stop it; to follow it: hone watch -C "+quoted)
+}

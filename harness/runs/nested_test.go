@@ -1,0 +1,93 @@
+package runs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"hone/internal/crashtest"
+)
+
+// TestNestedStartTogether starts a run in a directory and one below it at the same
+// time: both may be refused, but they never both enter.
+func TestNestedStartTogether(t *testing.T) {
+	top := crashtest.Workspace(t, nil)
+	below := filepath.Join(top, "a", "b")
+	if err := os.MkdirAll(below, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	entered := 0
+	for range 100 {
+		var both sync.WaitGroup
+		var entry [2]*Workspace
+		for i, dir := range []string{top, below} {
+			both.Go(func() { entry[i], _ = Enter(t.Context(), dir, true) })
+		}
+		both.Wait()
+		if entry[0] != nil && entry[1] != nil {
+			t.Fatal("both entered")
+		}
+		for _, w := range entry {
+			if w != nil {
+				entered++
+				w.Close()
+			}
+		}
+	}
+	if entered == 0 {
+		t.Error("neither ever entered")
+	}
+}
+
+// TestNestedLeftovers: what a killed process left in the state folder refuses no one,
+// and is removed when its directory is gone.
+func TestNestedLeftovers(t *testing.T) {
+	top := crashtest.Workspace(t, nil)
+	gone, below := filepath.Join(top, "gone"), filepath.Join(top, "below")
+	if err := os.Mkdir(below, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{gone, below} {
+		if err := (&Workspace{Dir: dir}).register(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := Enter(t.Context(), top, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := registered(); strings.Join(got, " ") != below+" "+top && strings.Join(got, " ") != top+" "+below {
+		t.Errorf("registered: %q", got)
+	}
+	w.Close()
+	if got := registered(); len(got) != 1 || got[0] != below {
+		t.Errorf("registered after Close: %q", got)
+	}
+}
+
+// TestNestedWithoutState: a run above is seen without a state folder.
+func TestNestedWithoutState(t *testing.T) {
+	top := crashtest.Workspace(t, nil)
+	below := filepath.Join(top, "below")
+	state := filepath.Join(top, "state")
+	if err := errors.Join(os.Mkdir(below, 0o755), os.WriteFile(state, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_STATE_HOME", state)
+	w, err := Enter(t.Context(), top, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Enter(t.Context(), below, true); err == nil || !strings.Contains(err.Error(), "another hone is working in "+top) {
+		t.Errorf("below a locked workspace: %v", err)
+	}
+	w.Close()
+	w, err = Enter(t.Context(), below, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+}
