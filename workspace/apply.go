@@ -81,7 +81,7 @@ func displayAll(paths []string) string {
 // symlink. A change made by another process between the last check and the
 // rename is lost, because no system call compares and renames in one step.
 func (t *Tree) Apply(ctx context.Context, ch Change, verdicts []Verdict) error {
-	a := &application{tree: t, pins: nofollow.Pins{Root: t.root}}
+	a := &application{tree: t, pins: nofollow.Pins{Root: t.root, Scratch: t.scratch}}
 	defer a.pins.Close()
 	if err := a.selectEdits(ch, verdicts); err != nil {
 		return fmt.Errorf("apply: %w", err)

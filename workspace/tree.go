@@ -56,6 +56,9 @@ type Options struct {
 	Closed string
 	// Why is the explanation that the model gets if it names a closed path.
 	Why string
+	// Scratch means that no change has to survive a crash, because the tree can
+	// be made again: changes are not synced to the disk.
+	Scratch bool
 }
 
 // Tree is a directory whose regular files can be listed, read and changed. It
@@ -69,6 +72,7 @@ type Tree struct {
 	maxFile int64
 	closed  string
 	why     string
+	scratch bool
 
 	// fault is called before every step of Apply. An error from it counts as
 	// the failure of that step. Only tests set it.
@@ -97,6 +101,7 @@ func Open(dir string, o Options) (*Tree, error) {
 		maxFile: cmp.Or(o.MaxFile, DefaultMaxFile),
 		closed:  o.Closed,
 		why:     cmp.Or(o.Why, "this directory is closed"),
+		scratch: o.Scratch,
 	}, nil
 }
 
@@ -127,6 +132,9 @@ func (t *Tree) Dir() string { return t.dir }
 // Root returns the open directory, which is valid until Close. It is for the
 // packages below workspace only, because it bypasses Review and Apply.
 func (t *Tree) Root() *os.Root { return t.root }
+
+// IsScratch reports whether no change has to survive a crash; see Options.
+func (t *Tree) IsScratch() bool { return t.scratch }
 
 // Refusal returns a [*treepath.RefusedError] for the closed directory of the
 // options and for every path in it, and nil for all other paths. The path must

@@ -67,7 +67,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	tree, err := workspace.Open(scratch, workspace.Options{})
+	tree, err := workspace.Open(scratch, workspace.Options{Scratch: true})
 	if err != nil {
 		return err
 	}

@@ -200,7 +200,7 @@ func (r *restorer) seal(from string, items []*item) error {
 			err = r.pins.CheckInPlace(dir)
 		}
 		if err == nil {
-			err = nofollow.SyncDir(dir.Root)
+			err = dir.Sync()
 		}
 		if err != nil {
 			return fmt.Errorf("sync %s: %w", treepath.Display(path), nofollow.WithoutPath(err))

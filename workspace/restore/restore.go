@@ -83,7 +83,7 @@ type restorer struct {
 
 // restore does the work of Paths.
 func (r *restorer) restore(ctx context.Context, list []Target) (changed []string, err error) {
-	r.pins, r.buf = nofollow.Pins{Root: r.tree.Root()}, make([]byte, 64<<10)
+	r.pins, r.buf = nofollow.Pins{Root: r.tree.Root(), Scratch: r.tree.IsScratch()}, make([]byte, 64<<10)
 	defer r.pins.Close()
 	if err = r.setItems(list); err == nil {
 		changed, err = r.run(ctx)

@@ -403,6 +403,29 @@ func TestRestoreManyDirectories(t *testing.T) {
 	checkRestored(t, tree, one, files)
 }
 
+// In a scratch tree nothing is synced; otherwise every changed directory is.
+func TestRestoreInScratchTree(t *testing.T) {
+	for _, scratch := range []bool{false, true} {
+		tree, s := openTree(t, treetest.Dir(t, map[string]string{"a": "1"}), workspace.Options{Scratch: scratch}), objects{}
+		syncs := 0
+		tree.fault = func(step string) error {
+			if strings.HasPrefix(step, "sync") {
+				syncs++
+			}
+			return nil
+		}
+		s.entry("1")
+		list := []Target{{Path: "a", Want: s.entry("2")}, {Path: "d/e/f", Want: s.entry("3")}}
+		if _, err := tree.Restore(t.Context(), list, s.open); err != nil {
+			t.Fatal(err)
+		}
+		checkRestored(t, tree, manifest(t, tree.Tree), map[string]string{"a": "2", "d/e/f": "3"})
+		if (syncs == 0) != scratch {
+			t.Errorf("scratch %v: %d syncs", scratch, syncs)
+		}
+	}
+}
+
 func TestRestoreNamesThatAreNotUTF8(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("this file system refuses such names")

@@ -10,8 +10,8 @@ import (
 // openNonblock is 0: this system has no FIFOs in directories.
 const openNonblock = 0
 
-// SyncDir does nothing: this system cannot sync directories.
-func SyncDir(*os.Root) error { return nil }
+// syncDir does nothing: this system cannot sync directories.
+func syncDir(*os.Root) error { return nil }
 
 // CheckDirWritable returns nil: on this system, the permission bits of a
 // directory do not say whether it is writable.

@@ -14,9 +14,9 @@ import (
 // openNonblock keeps open from waiting for the other end of a FIFO.
 const openNonblock = syscall.O_NONBLOCK
 
-// SyncDir makes the names in a directory durable if its file system supports
+// syncDir makes the names in a directory durable if its file system supports
 // that.
-func SyncDir(dir *os.Root) error {
+func syncDir(dir *os.Root) error {
 	f, err := dir.Open(".")
 	if err != nil {
 		return err

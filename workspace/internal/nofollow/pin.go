@@ -22,7 +22,10 @@ const MaxOpen = 512
 // only in the very directories that were inspected. Up to MaxOpen stay open;
 // the others are reopened when needed and must still be the same.
 type Pins struct {
-	Root   *os.Root
+	Root *os.Root
+	// Scratch means that no change has to survive a crash: nothing is synced.
+	Scratch bool
+
 	byPath map[string]*Pin
 	open   int
 }
@@ -35,6 +38,7 @@ type Pin struct {
 	parent  *Pin // nil for the root
 	Created bool // by At
 	Changed bool // names in it were changed
+	scratch bool // as in Pins
 }
 
 // At returns the directory at a path. With create, it creates a missing
@@ -70,7 +74,7 @@ func (s *Pins) add(p *Pin) *Pin {
 	if s.byPath == nil {
 		s.byPath = map[string]*Pin{}
 	}
-	s.byPath[p.Path] = p
+	s.byPath[p.Path], p.scratch = p, s.Scratch
 	s.countOpen(p)
 	return p
 }
@@ -239,8 +243,11 @@ func (p *Pin) Empty() bool {
 	return errors.Is(err, io.EOF)
 }
 
-// Sync makes the changed names durable.
+// Sync makes the changed names durable, except in a scratch tree.
 func (s *Pins) Sync(step func(string, ...any) error) error {
+	if s.Scratch {
+		return nil
+	}
 	for _, p := range s.sorted() {
 		if !p.Changed {
 			continue
@@ -250,13 +257,21 @@ func (s *Pins) Sync(step func(string, ...any) error) error {
 		}
 		p, err := s.At(p.Path, false)
 		if err == nil {
-			err = SyncDir(p.Root)
+			err = p.Sync()
 		}
 		if err != nil {
 			return fmt.Errorf("sync %s: %w", treepath.Display(p.Path), WithoutPath(err))
 		}
 	}
 	return nil
+}
+
+// Sync makes the names in the directory durable, except in a scratch tree.
+func (p *Pin) Sync() error {
+	if p.scratch {
+		return nil
+	}
+	return syncDir(p.Root)
 }
 
 // Close closes all directories except the root.
@@ -283,8 +298,8 @@ type Temp struct {
 	Replaces fs.FileInfo // the file that it replaces; nil if there is none
 }
 
-// WriteTemp writes and syncs a temporary file in the directory. After an error
-// a part of it may remain.
+// WriteTemp writes a temporary file in the directory, and syncs it except in a
+// scratch tree. After an error a part of it may remain.
 func (p *Pin) WriteTemp(t Temp, fill func(io.Writer) error) error {
 	f, err := p.Root.OpenFile(t.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -297,7 +312,7 @@ func (p *Pin) WriteTemp(t Temp, fill func(io.Writer) error) error {
 	if err == nil {
 		err = f.Chmod(t.Mode)
 	}
-	if err == nil {
+	if err == nil && !p.scratch {
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
