@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"hone/journal"
 	"hone/workspace"
 	"hone/workspace/restore"
+	"hone/workspace/treepath"
 )
 
 // A replay runs the loop again over a recorded journal ([journal.Home.Playback]).
@@ -44,9 +46,9 @@ type played struct {
 	r *Run
 	Replayed
 	tree     workspace.Series          // at the newest recorded manifest
-	scratch  workspace.Manifest        // manifest of the scratch tree, for its stat cache
 	commands bool                      // a command may have changed the tree since it was compared
 	written  map[string]bool           // files that edits wrote and no later manifest has
+	ignored  map[string]bool           // files of the scratch tree that git ignores, and a manifest does not have
 	unpaid   map[journal.Identity]bool // steps that the budget did not pay for
 }
 
@@ -54,7 +56,7 @@ type played struct {
 // and its tree must be empty. The error says what differs; a difference in the
 // tree is in the result instead. Replay must be the only call on the Run.
 func (r *Run) Replay(ctx context.Context, round Round) (Replayed, error) {
-	p := &played{r: r, tree: workspace.Series{Get: r.Journal.Home().Get}, written: map[string]bool{}, unpaid: map[journal.Identity]bool{}}
+	p := &played{r: r, tree: workspace.Series{Get: r.Journal.Home().Get}, written: map[string]bool{}, ignored: map[string]bool{}, unpaid: map[journal.Identity]bool{}}
 	r.replaying = p
 	err := p.drive(ctx, round)
 	if errors.Is(err, errJournalEnds) {
@@ -63,6 +65,9 @@ func (r *Run) Replay(ctx context.Context, round Round) (Replayed, error) {
 			err = p.pass(ctx)
 		}
 		p.Open = true
+	}
+	if err == nil {
+		err = p.matchAll(ctx)
 	}
 	slices.Sort(p.Lost)
 	p.Lost = slices.Compact(p.Lost)
@@ -206,41 +211,82 @@ func (p *played) writeIgnored(ctx context.Context, v workspace.Verdict) error {
 }
 
 // matchTree compares the scratch tree with a recorded manifest, and makes it
-// match.
+// match. Only replay writes in the scratch tree, so it compares the paths that
+// changed since the previous manifest or that edits wrote: the cost is that of
+// the changes. [played.matchAll] compares the whole tree in the end.
 func (p *played) matchTree(ctx context.Context, object string) error {
-	if _, err := p.tree.MoveTo(object); err != nil {
-		return err
-	}
-	want := p.tree.Manifest()
-	now, err := p.r.Tree.Manifest(ctx, p.scratch)
+	first := p.tree.Name() == ""
+	deltas, err := p.tree.MoveTo(object)
 	if err != nil {
 		return err
 	}
-	p.scratch = now
-	list, same := p.differences(now, want)
+	all := p.tree.Manifest()
+	paths, want := pathsOf(all), all
+	if !first {
+		paths = p.touched(deltas)
+		want = only(all, paths)
+	}
+	now, err := p.r.Tree.ManifestOf(ctx, paths, nil)
+	if err != nil {
+		return err
+	}
+	list, same := p.differences(now, want, deltas)
 	if _, err := restore.Paths(ctx, p.r.Tree, list, p.r.openContents); err != nil {
 		return err
 	}
 	if same {
 		p.Trees++
 	}
-	for _, e := range want {
-		delete(p.written, e.Path)
-	}
-	p.commands, p.r.last, p.r.stale = false, want, false
+	maps.DeleteFunc(p.written, func(path string, _ bool) bool { _, listed := all.Entry(path); return listed })
+	p.commands, p.r.last, p.r.stale = false, all, false
 	return nil
 }
 
-// differences returns what makes the scratch tree match a manifest. same
+// touched returns the paths that may differ from the previous manifest, sorted:
+// those of deltas, and those that edits wrote.
+func (p *played) touched(deltas []workspace.Delta) []string {
+	paths := slices.Collect(maps.Keys(p.written))
+	for _, d := range deltas {
+		paths = append(paths, d.Path)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// pathsOf returns the paths of a manifest.
+func pathsOf(m workspace.Manifest) []string {
+	paths := make([]string, len(m))
+	for i, e := range m {
+		paths[i] = e.Path
+	}
+	return paths
+}
+
+// only returns the entries of sorted paths, as far as the manifest has them.
+func only(m workspace.Manifest, paths []string) workspace.Manifest {
+	var some workspace.Manifest
+	for _, path := range paths {
+		if e, listed := m.Entry(path); listed {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// differences returns what makes paths of the scratch tree match a manifest.
+// deltas are the differences between that manifest and the previous one. same
 // reports whether only commands and the loop's own files explain the
 // differences.
-func (p *played) differences(now, want workspace.Manifest) (list []restore.Target, same bool) {
+func (p *played) differences(now, want workspace.Manifest, deltas []workspace.Delta) (list []restore.Target, same bool) {
 	same = true
-	rulesChanged := slices.ContainsFunc(p.r.last.Diff(want), func(d workspace.Delta) bool { return path.Base(d.Path) == ".gitignore" })
+	rulesChanged := slices.ContainsFunc(deltas, func(d workspace.Delta) bool { return path.Base(d.Path) == ".gitignore" })
 	for _, d := range now.Diff(want) {
 		switch {
-		case d.Op == workspace.Removed && (p.written[d.Path] || rulesChanged && !p.commands), d.Before.SameState(d.After):
-			continue // ignored by git, and by the manifest
+		case d.Before.SameState(d.After):
+			continue
+		case d.Op == workspace.Removed && (p.written[d.Path] || rulesChanged && !p.commands):
+			p.ignored[d.Path] = true // by git, and by the manifest
+			continue
 		case d.After.Note != "", d.After.Kind == workspace.Other, d.After.Kind == workspace.Regular && !p.r.Journal.Home().Has(d.After.Digest):
 			p.Lost = append(p.Lost, d.Path)
 			continue
@@ -252,6 +298,26 @@ func (p *played) differences(now, want workspace.Manifest) (list []restore.Targe
 		list = append(list, restore.Target{Path: d.Path, Want: d.After})
 	}
 	return list, same
+}
+
+// matchAll compares the whole scratch tree with the newest manifest, except for
+// what edits wrote later, what git ignores, and what was not stored. A
+// difference means that an edit changed other files than its record says.
+func (p *played) matchAll(ctx context.Context) error {
+	if p.tree.Name() == "" {
+		return nil
+	}
+	now, err := p.r.Tree.Manifest(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, d := range now.Diff(p.tree.Manifest()) {
+		explained := p.written[d.Path] || p.ignored[d.Path] || slices.Contains(p.Lost, d.Path)
+		if !explained && d.Before.Note == "" && !d.Before.SameState(d.After) {
+			return fmt.Errorf("the edits that were made again also changed %s", treepath.Display(d.Path))
+		}
+	}
+	return nil
 }
 
 // begin finds the record of a step, and passes its begin, its record and all

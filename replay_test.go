@@ -25,10 +25,16 @@ import (
 // replay replays the last run in a scratch tree, which it returns.
 func (p process) replay(t testing.TB, dir string) (hone.Replayed, string, error) {
 	t.Helper()
+	return p.replayWith(t, dir, nil)
+}
+
+// replayWith is replay with a lister of the scratch tree; nil lists all files.
+func (p process) replayWith(t testing.TB, dir string, list workspace.Lister) (hone.Replayed, string, error) {
+	t.Helper()
 	home := must(journal.FindHome(dir))
 	defer home.Close()
 	scratch := t.TempDir()
-	tree := must(workspace.Open(scratch, workspace.Options{}))
+	tree := must(workspace.Open(scratch, workspace.Options{List: list, Scratch: true}))
 	defer tree.Close()
 	j, err := home.OpenReplay(must(home.FindRun("last")))
 	if err != nil {
@@ -90,6 +96,56 @@ func TestReplay(t *testing.T) {
 	if !bytes.Equal(journalBefore, journalOf(t, dir)) {
 		t.Error("the replay wrote into the journal")
 	}
+}
+
+// The cost of a replay is that of the changes: it lists the scratch tree once,
+// however many snapshots the run has.
+func TestReplayListsTheTreeOnce(t *testing.T) {
+	dir := crashtest.LargeWorkspace(t, 40)
+	p := process{round: crashtest.RunCommands(dir, 10)}
+	p.end(t, dir)
+	listings := 0
+	done, _, err := p.replayWith(t, dir, countedLister(&listings))
+	if err != nil || done.Trees < 30 || listings != 1 {
+		t.Errorf("%d snapshots, %d listings, %v", done.Trees, listings, err)
+	}
+}
+
+// countedLister counts its calls, and lists all files.
+func countedLister(calls *int) workspace.Lister {
+	return func(context.Context, string) (workspace.Listing, error) {
+		*calls++
+		return workspace.Listing{}, workspace.ErrNoRepository
+	}
+}
+
+// An edit that changed other files than its record says is found in the end.
+func TestReplayFindsOtherChanges(t *testing.T) {
+	dir := crashtest.LargeWorkspace(t, 10)
+	p := process{round: crashtest.RunCommands(dir, 2)}
+	p.end(t, dir)
+	_, _, err := p.replayWith(t, dir, func(_ context.Context, scratch string) (workspace.Listing, error) {
+		crashtest.WriteFile(scratch, "pkg00/other", "")
+		return workspace.Listing{}, workspace.ErrNoRepository
+	})
+	if err == nil || !strings.Contains(err.Error(), "pkg00/other") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// BenchmarkReplay replays a run of 30 commands in a tree of 5 000 files.
+func BenchmarkReplay(b *testing.B) {
+	dir := crashtest.LargeWorkspace(b, 5000)
+	crashtest.AwaitOldStamps()
+	p := process{round: crashtest.RunCommands(dir, 10)}
+	p.end(b, dir)
+	listings := 0
+	for b.Loop() {
+		if _, _, err := p.replayWith(b, dir, countedLister(&listings)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(listings)/float64(b.N), "listings/op")
 }
 
 // A run that was killed anywhere and resumed can be replayed.
