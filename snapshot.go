@@ -1,11 +1,15 @@
 package hone
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"hone/history"
 	"hone/workspace"
+	"hone/workspace/treepath"
 )
 
 // Manifest returns the current manifest of the tree. It reads the tree only if
@@ -44,20 +48,59 @@ func (r *Run) snapshot(ctx context.Context) error {
 }
 
 // keepContents stores the files of a manifest that are not stored yet, so that
-// the tree can be restored.
+// the tree can be restored. It reports the first files that are too large.
 func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace.Manifest, error) {
+	var large workspace.Manifest
 	m, stored, err := history.KeepContents(ctx, r.Tree, r.Journal.Home(), r.last, m, func(e workspace.Entry) bool {
-		return r.Largest > 0 && e.Size > r.Largest || r.hasKey(e.Path)
+		if r.Largest > 0 && e.Size > r.Largest {
+			large = append(large, e)
+			return true
+		}
+		return r.hasKey(e.Path)
 	})
+	if err == nil && len(large) > 0 && !r.saidLarge {
+		r.saidLarge = true
+		err = r.Notice(largeNote(large, r.Largest))
+	}
 	if err != nil || stored < noticeBytes {
 		return m, err
 	}
-	return m, r.Notice(fmt.Sprintf("%d MB of files were copied into .hone, so that they can be restored; [undo] max-file in .config/hone.toml leaves large ones out", stored>>20))
+	return m, r.Notice(fmt.Sprintf("%s of files were copied into .hone, so that undo can restore them; to copy less, name what need not be restored in .gitignore "+
+		"(without git, run git init first), or lower [undo] max-file in .config/hone.toml", sizeText(stored)))
 }
 
 // noticeBytes is how many bytes must be stored at once for the user to be told
 // about the space that they take.
 const noticeBytes = 256 << 20
+
+// maxNamed is how many files a notice names.
+const maxNamed = 3
+
+// largeNote tells the user which files are larger than a limit, and what that
+// means for undo.
+func largeNote(large workspace.Manifest, limit int64) string {
+	slices.SortStableFunc(large, func(a, b workspace.Entry) int { return cmp.Compare(b.Size, a.Size) })
+	var names []string
+	for _, e := range large[:min(len(large), maxNamed)] {
+		names = append(names, fmt.Sprintf("%s (%s)", treepath.Display(e.Path), sizeText(e.Size)))
+	}
+	if more := len(large) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("the contents of files larger than %s are not stored, so undo cannot restore them if a command changes them: %s; "+
+		"[undo] max-file in .config/hone.toml sets the limit (0: none)", sizeText(limit), strings.Join(names, ", "))
+}
+
+// sizeText returns a size in units of 1024, as [undo] max-file reads it.
+func sizeText(n int64) string {
+	for _, unit := range []string{"bytes", "KB", "MB"} {
+		if n < 10<<10 {
+			return fmt.Sprintf("%d %s", n, unit)
+		}
+		n >>= 10
+	}
+	return fmt.Sprintf("%d GB", n)
+}
 
 // hasKey reports whether a file contains a provider's key: its contents are never
 // stored (ruling G6). A file that is too large to be read is not a text with a

@@ -9,6 +9,7 @@ import (
 	"hone/loop"
 	"hone/model"
 	"hone/sandbox"
+	"hone/workspace"
 )
 
 // Resolve resolves the settings that every loop has, in this order of
@@ -95,7 +96,10 @@ func checkCostLimit(f loop.Flags, file config.File, m loop.Model) error {
 func resolveTrust(f loop.Flags, file config.File) loop.Trust {
 	t := loop.Trust{
 		Protect: file.Check.Protect, Flaky: cmp.Or(f.Flaky, file.Check.Flaky), Prove: cmp.Or(f.Prove, file.Check.Prove),
-		KeepBest: cmp.Or(f.Keep, file.Limits.Keep) == "best", Include: file.Undo.Include, MaxFile: int64(file.Undo.MaxFile),
+		KeepBest: cmp.Or(f.Keep, file.Limits.Keep) == "best", Include: file.Undo.Include, MaxFile: workspace.DefaultMaxFile,
+	}
+	if file.Undo.MaxFile != nil {
+		t.MaxFile = int64(*file.Undo.MaxFile)
 	}
 	if t.Prove == "off" {
 		t.Prove = ""

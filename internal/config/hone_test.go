@@ -169,7 +169,7 @@ func TestLoad(t *testing.T) {
 		Guard: Guard{Send: []string{"testdata/**", ".env.ci"}},
 		Sandbox: Sandbox{Wall: "bwrap", Net: new(true), Write: []string{"~/.cache/x", "out"}, Read: []string{"/opt/data"}, Hide: []string{"private"},
 			Env: []string{"DATABASE_URL"}, Memory: 4 << 30, Processes: 512},
-		Undo:   Undo{Include: []string{".env.local", "data/*.db"}, MaxFile: 64 << 20},
+		Undo:   Undo{Include: []string{".env.local", "data/*.db"}, MaxFile: new(Size(64 << 20))},
 		Prices: map[string]Price{"openai/gpt-5": {Input: 1.25, Output: 10, CacheWrite: 1.25}, "ollama/qwen3:8b": {}},
 		Commands: map[string]Agent{
 			"gemini": {
@@ -402,14 +402,14 @@ func TestSpelledTwice(t *testing.T) {
 // TestNone checks that a file can state that there is no limit.
 func TestNone(t *testing.T) {
 	got, err := load(project(t, HonePath, "[check]\nflaky = 0\nprotect = []\n[undo]\nmax-file = 0\ninclude = []\n"))
-	want := everyFile{File: File{Check: Check{Protect: []string{}}, Undo: Undo{Include: []string{}}}}
+	want := everyFile{File: File{Check: Check{Protect: []string{}}, Undo: Undo{Include: []string{}, MaxFile: new(Size(0))}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
 	for text, want := range map[string]int64{"5000000000": 5_000_000_000, "'1GB'": 1 << 30} {
 		got, err := load(project(t, HonePath, "[undo]\nmax_file = "+text+"\n"))
-		if err != nil || int64(got.Undo.MaxFile) != want {
-			t.Errorf("%s: %d, %v", text, got.Undo.MaxFile, err)
+		if err != nil || got.Undo.MaxFile == nil || int64(*got.Undo.MaxFile) != want {
+			t.Errorf("%s: %v, %v", text, got.Undo, err)
 		}
 	}
 }

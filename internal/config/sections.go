@@ -74,7 +74,7 @@ type Sandbox struct {
 // Undo is the [undo] section: what hone keeps so that a run can be undone.
 type Undo struct {
 	Include []string `toml:"include" valid:"glob"` // files that git ignores and hone keeps; nil means none
-	MaxFile Size     `toml:"max-file"`             // contents of larger files are not kept; 0 means no limit
+	MaxFile *Size    `toml:"max-file"`             // contents of larger files are not stored; nil means the default, 0 no limit
 }
 
 // Notify is the [notify] section.
