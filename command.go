@@ -120,7 +120,7 @@ func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	}
 	var changed []string
 	for _, d := range was.Diff(now) {
-		if r.Own == nil || !r.Own(d.Path) {
+		if !r.isOwn(d.Path) {
 			changed = append(changed, d.Path)
 		}
 	}

@@ -287,11 +287,14 @@ func (p *played) differences(now, want workspace.Manifest, deltas []workspace.De
 		case d.Op == workspace.Removed && (p.written[d.Path] || rulesChanged && !p.commands):
 			p.ignored[d.Path] = true // by git, and by the manifest
 			continue
+		case d.Op != workspace.Removed && p.r.isOwn(d.Path) && !p.r.Journal.Home().Has(d.After.Digest):
+			p.ignored[d.Path] = true // the loop's own files are not stored
+			continue
 		case d.After.Note != "", d.After.Kind == workspace.Other, d.After.Kind == workspace.Regular && !p.r.Journal.Home().Has(d.After.Digest):
 			p.Lost = append(p.Lost, d.Path)
 			continue
 		case rulesChanged && d.Op == workspace.Added:
-		case !p.commands && p.r.last != nil && (p.r.Own == nil || !p.r.Own(d.Path)):
+		case !p.commands && p.r.last != nil && !p.r.isOwn(d.Path):
 			same = false
 			p.Unexplained = append(p.Unexplained, d.Path)
 		}

@@ -48,11 +48,15 @@ func (r *Run) snapshot(ctx context.Context) error {
 }
 
 // keepContents stores the files of a manifest that are not stored yet, so that
-// the tree can be restored. It reports the first files that are too large.
+// the tree can be restored. It leaves out the loop's own files, which undo does
+// not restore, and reports the first files that are too large.
 func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace.Manifest, error) {
 	var large workspace.Manifest
 	m, stored, err := history.KeepContents(ctx, r.Tree, r.Journal.Home(), r.last, m, func(e workspace.Entry) bool {
-		if r.Largest > 0 && e.Size > r.Largest {
+		switch {
+		case r.isOwn(e.Path):
+			return true
+		case r.Largest > 0 && e.Size > r.Largest:
 			large = append(large, e)
 			return true
 		}
@@ -118,6 +122,9 @@ func (r *Run) readManifest(object string) (workspace.Manifest, error) {
 	return history.ReadManifest(object, r.Journal.Home().Get)
 }
 
+// isOwn reports whether the loop itself writes a file for the user.
+func (r *Run) isOwn(path string) bool { return r.Own != nil && r.Own(path) }
+
 // withoutOwn returns a manifest without the loop's own files.
 func (r *Run) withoutOwn(m workspace.Manifest) workspace.Manifest {
 	if r.Own == nil {
@@ -125,7 +132,7 @@ func (r *Run) withoutOwn(m workspace.Manifest) workspace.Manifest {
 	}
 	var others workspace.Manifest
 	for _, e := range m {
-		if !r.Own(e.Path) {
+		if !r.isOwn(e.Path) {
 			others = append(others, e)
 		}
 	}

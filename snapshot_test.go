@@ -135,6 +135,23 @@ func TestManifestIsKeptAgain(t *testing.T) {
 	}
 }
 
+// The loop's own files are never restored, so their contents are not stored.
+func TestOwnContents(t *testing.T) {
+	dir := crashtest.LargeWorkspace(t, 1)
+	crashtest.WriteFile(dir, "logs/query-1.txt", "all that was sent")
+	crashtest.WriteFile(dir, "pkg00/theirs", "contents")
+	process{round: finds(), set: func(r *hone.Run) {
+		r.Own = func(path string) bool { return strings.HasPrefix(path, "logs/") }
+	}}.end(t, dir)
+	home := must(journal.FindHome(dir))
+	defer home.Close()
+	for text, want := range map[string]bool{"all that was sent": false, "contents": true} {
+		if home.Has(workspace.Digest([]byte(text))) != want {
+			t.Errorf("%q: stored is not %v", text, want)
+		}
+	}
+}
+
 // A run starts from what the previous run knew of the tree, and stores what
 // that one did not.
 func TestBefore(t *testing.T) {
