@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"hone/history"
@@ -86,7 +87,8 @@ func (p patience) ends(fault *model.Error, attempts int) bool {
 func (p patience) tooLong(wait time.Duration) bool { return p.wait > 0 && wait > p.wait }
 
 // Ask sends one request to a role and returns the reply, or the recorded reply
-// if there is one. It records the complete request. It repeats the request
+// if there is one. It records the complete request, but stores what the role's last
+// request in the round before contained only once. It repeats the request
 // after temporary errors. Before each attempt it reserves the maximum that the
 // attempt can cost.
 //
@@ -107,7 +109,49 @@ func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (mod
 		return model.Reply{}, err
 	}
 	sent = r.redact(sent)
-	return r.send(ctx, role, sent, sent)
+	keep, err := r.addedRequest(role, sent)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	return r.send(ctx, role, sent, keep)
+}
+
+// addedRequest returns how a request is stored: as what it adds to the parts that it
+// repeats of the role's last request in the round before, or whole.
+func (r *Run) addedRequest(role Role, sent []byte) ([]byte, error) {
+	last := r.lastAsked(role, r.at.Round-1)
+	if last == nil {
+		return sent, nil
+	}
+	object := last.Payload.(history.Asked).Request
+	earlier, err := history.ReadWholeRequest(object, r.Journal.Home().Get)
+	if err != nil {
+		return nil, err
+	}
+	var now model.Request
+	if err := json.Unmarshal(sent, &now); err != nil {
+		return nil, err
+	}
+	repeated := repeatedParts(earlier, now)
+	if repeated == 0 {
+		return sent, nil
+	}
+	return marshal(history.AddedRequest{After: object, Repeated: repeated, Parts: now.Messages[0].Parts[repeated:]})
+}
+
+// repeatedParts returns how many parts at the start of a request of one message repeat
+// those of an earlier one; 0 if the requests differ in more than parts.
+func repeatedParts(earlier, now model.Request) int {
+	if earlier.System != now.System || earlier.Reasoning != now.Reasoning || len(earlier.Tools)+len(now.Tools) > 0 ||
+		len(earlier.Messages) != 1 || len(now.Messages) != 1 || earlier.Messages[0].Role != now.Messages[0].Role {
+		return 0
+	}
+	was, is := earlier.Messages[0].Parts, now.Messages[0].Parts
+	n := 0
+	for n < min(len(was), len(is)) && reflect.DeepEqual(was[n], is[n]) {
+		n++
+	}
+	return n
 }
 
 // send sends a request. keep is what is stored: the request, or what it adds to

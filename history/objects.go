@@ -55,18 +55,39 @@ func (c ToolCall) Arguments(get Get) (string, error) {
 	return string(b), err
 }
 
-// AddedRequest is how a request is stored that repeats an earlier one and adds
-// messages to it.
+// AddedRequest is how a request is stored that repeats an earlier one: with all
+// its messages and further ones, or with the first parts of its only message and
+// further ones. An event of the same run names the earlier one.
 type AddedRequest struct {
 	After    string          `json:"after"` // object of the earlier one
-	Messages []model.Message `json:"messages"`
+	Messages []model.Message `json:"messages,omitempty"`
+	// Repeated is the number of parts that the request repeats; 0 if it repeats the
+	// messages. Parts are those that follow.
+	Repeated int          `json:"repeated,omitempty"`
+	Parts    []model.Part `json:"parts,omitempty"`
 }
 
 // StoredRequest is what the object of a request holds: the whole request, or an
 // [AddedRequest], if After is not empty.
 type StoredRequest struct {
-	After string `json:"after"`
+	After    string       `json:"after"`
+	Repeated int          `json:"repeated"`
+	Parts    []model.Part `json:"parts"`
 	model.Request
+}
+
+// follow returns the whole request, given the earlier one.
+func (s StoredRequest) follow(earlier model.Request) (model.Request, error) {
+	if s.Repeated == 0 {
+		earlier.Messages = append(earlier.Messages, s.Messages...)
+		return earlier, nil
+	}
+	if len(earlier.Messages) != 1 || s.Repeated > len(earlier.Messages[0].Parts) {
+		return earlier, fmt.Errorf("a recorded request repeats %d parts, and the request before it has fewer", s.Repeated)
+	}
+	m := &earlier.Messages[0]
+	m.Parts = append(m.Parts[:s.Repeated], s.Parts...)
+	return earlier, nil
 }
 
 // ReadRequest reads the object of a request, which [Asked] names. It does not
@@ -76,21 +97,27 @@ func ReadRequest(object string, get Get) (StoredRequest, error) {
 	return stored, readObject(&stored, "request", object, get)
 }
 
-// ReadWholeRequest reads the object of a request with all the messages of the earlier
-// requests that it repeats.
+// ReadWholeRequest reads the object of a request with everything that it repeats of
+// earlier requests.
 func ReadWholeRequest(object string, get Get) (model.Request, error) {
-	var messages []model.Message
-	for {
+	var chain []StoredRequest // newest first
+	for object != "" {
 		stored, err := ReadRequest(object, get)
 		if err != nil {
 			return stored.Request, err
 		}
-		messages = slices.Concat(stored.Messages, messages)
-		if object = stored.After; object == "" {
-			stored.Messages = messages
-			return stored.Request, nil
+		chain = append(chain, stored)
+		object = stored.After
+	}
+	last := len(chain) - 1
+	whole := chain[last].Request
+	for _, added := range slices.Backward(chain[:last]) {
+		var err error
+		if whole, err = added.follow(whole); err != nil {
+			return whole, err
 		}
 	}
+	return whole, nil
 }
 
 // readObject decodes an object that holds JSON.

@@ -262,14 +262,19 @@ func (a *app) showCommit(e history.Event) error {
 	return err
 }
 
-// showRequest shows a request. If the request repeats an earlier one, it shows
-// only what is new.
+// showRequest shows a request. If the request continues a session, it shows only
+// the new messages.
 func (a *app) showRequest(home *journal.Home, asked history.Asked) error {
 	request, err := history.ReadRequest(asked.Request, home.Get)
 	if err != nil {
 		return err
 	}
-	if request.After != "" {
+	switch {
+	case request.Repeated > 0:
+		if request.Request, err = history.ReadWholeRequest(asked.Request, home.Get); err != nil {
+			return err
+		}
+	case request.After != "":
 		fmt.Fprintln(a.out, "---- the earlier request, followed by: ----")
 	}
 	a.showText("system", request.System)
