@@ -330,12 +330,17 @@ func (h *Home) openPacked(d digest) (io.ReadCloser, error) {
 			return nil, &MissingError{Name: d.String(), DamagedPacks: h.packs.damageErrors()}
 		}
 	}
+	return h.openPlace(p)
+}
+
+// openPlace opens the object of a place, as [Home.OpenObject] does.
+func (h *Home) openPlace(p place) (io.ReadCloser, error) {
 	file := packsDir + "/" + p.pack
 	f, err := h.openRegular(file)
 	if err != nil {
 		return nil, fmt.Errorf("read an object: %w", err)
 	}
-	return &object{from: io.NewSectionReader(f, p.offset, p.size), file: f, sum: sha256.New(), want: d, path: h.path(file)}, nil
+	return &object{from: io.NewSectionReader(f, p.offset, p.size), file: f, sum: sha256.New(), want: p.digest, path: h.path(file)}, nil
 }
 
 // openRegular opens a regular file for reading. Anything else is an error:

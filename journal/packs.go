@@ -200,6 +200,13 @@ func (p *packs) merge(more []place, names ...string) {
 	p.places = append(all, more...)
 }
 
+// forget removes the objects of a pack, but keeps the pack from being loaded again.
+func (p *packs) forget(pack string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.places = slices.DeleteFunc(slices.Clone(p.places), func(at place) bool { return at.pack == pack })
+}
+
 // damageErrors returns the errors of the packs that cannot be used, sorted by
 // name.
 func (p *packs) damageErrors() []error {
