@@ -35,7 +35,7 @@ func (a *app) completeWords(c *cobra.Command) {
 		if c.Parent().Name() != "init" {
 			c.ValidArgsFunction = completePhase
 		}
-	case "runs", "rollup", "doctor", "demo", "version":
+	case "runs", "gc", "rollup", "doctor", "demo", "version":
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	case "help":
 		c.ValidArgsFunction = withTopics(c.ValidArgsFunction)

@@ -187,7 +187,6 @@ func (s summary) cells(c render.Colours) []string {
 // age words the time that has passed, in its largest unit; "-" if the beginning is zero
 // or in the future.
 func age(from, now time.Time) string {
-	const day = 24 * time.Hour
 	switch d := now.Sub(from); {
 	case from.IsZero() || d < 0:
 		return "-"

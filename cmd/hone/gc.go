@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hone/harness/runs"
+	"hone/internal/config"
+	"hone/internal/render"
+)
+
+// gcFlags say which runs are deleted.
+type gcFlags struct {
+	dir        string
+	olderThan  string
+	keep       int
+	maxSize    string
+	unfinished bool
+	dryRun     bool
+	json       bool
+}
+
+// defaultAge is the age from which runs are deleted if the user sets no limit.
+const defaultAge = 30 * day
+
+const day = 24 * time.Hour
+
+func (a *app) gcCommand() *cobra.Command {
+	var f gcFlags
+	c := &cobra.Command{
+		Use:   "gc",
+		Short: "delete old runs, and free the disk space that only they need",
+		Long: `gc deletes runs of this directory that ended more than 30 days ago, and everything in .hone that no other run
+needs. A deleted run cannot be shown, undone or replayed any more. gc changes no other file.
+
+With --older-than, --keep or --max-size, each of these limits deletes runs, and the 30 days do not apply. gc keeps the
+newest run unless --keep is 0, and without --unfinished it keeps runs that can be resumed: those that died, were
+interrupted, wait for an answer, used up their budget, failed, or cannot be read.`,
+		Example: `  hone gc --dry-run
+  hone gc --older-than 7d
+  hone gc --max-size 1GB --keep 20`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			o, err := f.collection(c.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			return a.gc(c.Context(), f, o)
+		},
+	}
+	registerDir(c, &f.dir)
+	c.Flags().StringVar(&f.olderThan, "older-than", "", "delete runs that ended longer ago, such as 7d, 12h or 0 (default 30d without other limits)")
+	c.Flags().IntVar(&f.keep, "keep", 0, "delete all but the newest N runs")
+	c.Flags().StringVar(&f.maxSize, "max-size", "", "delete the oldest runs until the others need no more than this, such as 1GB")
+	c.Flags().BoolVar(&f.unfinished, "unfinished", false, "also delete runs that can be resumed")
+	c.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be deleted, and delete nothing")
+	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	return c
+}
+
+// collection returns what the flags mean.
+func (f gcFlags) collection(changed func(string) bool) (runs.Collection, error) {
+	o := runs.Collection{Keep: -1, OlderThan: -1, MaxSize: -1, Unfinished: f.unfinished, DryRun: f.dryRun}
+	var err error
+	if changed("keep") {
+		if o.Keep = f.keep; o.Keep < 0 {
+			return o, usage("--keep must be 0 or greater", "hone help gc")
+		}
+	}
+	if changed("max-size") {
+		if o.MaxSize, err = config.ParseSize(f.maxSize); err != nil {
+			return o, usage("--max-size: "+err.Error(), "write a number with its unit, such as 500MB or 1GB")
+		}
+	}
+	switch {
+	case changed("older-than"):
+		if o.OlderThan, err = parseAge(f.olderThan); err != nil {
+			return o, usage("--older-than: "+err.Error(), "write a number with its unit, such as 30d, 2w or 12h")
+		}
+	case o.Keep < 0 && o.MaxSize < 0:
+		o.OlderThan = defaultAge
+	}
+	return o, nil
+}
+
+var daysOrWeeks = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
+
+// parseAge returns a duration that may be in days or weeks.
+func parseAge(s string) (time.Duration, error) {
+	if m := daysOrWeeks.FindStringSubmatch(s); m != nil {
+		n, _ := strconv.Atoi(m[1]) // at most five digits
+		return time.Duration(n) * map[string]time.Duration{"d": day, "w": 7 * day}[m[2]], nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not an age", s)
+	}
+	return d, nil
+}
+
+func (a *app) gc(ctx context.Context, f gcFlags, o runs.Collection) error {
+	done, err := runs.Collect(ctx, f.dir, o)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return json.NewEncoder(a.out).Encode(done)
+	}
+	deleted, freed, keep := "deleted", "freed", render.Count(done.Kept, "run")+" left, "
+	if o.DryRun {
+		deleted, freed = "would delete", "would free"
+	}
+	for _, run := range done.Deleted {
+		a.printLine(deleted + " " + render.Line(run))
+	}
+	a.printLine(fmt.Sprintf("%s %s, %s %s; %s%s in .hone", deleted, render.Count(len(done.Deleted), "run"), freed, render.Bytes(done.Freed),
+		keep, render.Bytes(done.Size)))
+	if done.Open > 0 {
+		a.say("note", fmt.Sprintf("%s can be resumed and %s kept; to delete such runs, too: --unfinished",
+			render.Count(done.Open, "older run"), map[bool]string{true: "is", false: "are"}[done.Open == 1]))
+	}
+	return nil
+}

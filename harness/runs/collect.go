@@ -1,0 +1,157 @@
+package runs
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"hone"
+	"hone/history"
+	"hone/journal"
+)
+
+// Collection says which runs are deleted. The newest run is kept unless Keep is 0, and
+// a run that is open, unless Unfinished is set: one that died, was interrupted, waits
+// for an answer, ran out of budget, failed, or cannot be read.
+type Collection struct {
+	Keep       int           // number of runs to keep; less than 0 means any
+	OlderThan  time.Duration // delete runs whose last event is older; less than 0 means none
+	MaxSize    int64         // delete the oldest until the rest needs no more bytes; less than 0 means any
+	Unfinished bool
+	DryRun     bool // delete nothing
+}
+
+// Collected is what a collection deleted, or would delete.
+type Collected struct {
+	Deleted []string `json:"deleted"` // runs, oldest first
+	Kept    int      `json:"kept"`    // number of other runs
+	Open    int      `json:"open"`    // how many of these would be deleted with Unfinished
+	Freed   int64    `json:"freed"`   // bytes
+	Size    int64    `json:"size"`    // bytes of the home afterwards
+}
+
+// Collect deletes runs of the workspace that a directory belongs to, and what no other
+// run needs. It locks the workspace, and changes nothing outside hone's own directory.
+func Collect(ctx context.Context, dir string, o Collection) (Collected, error) {
+	root, err := FindRoot(dir)
+	if err != nil {
+		return Collected{}, err
+	}
+	w := &Workspace{Dir: root}
+	defer w.Close()
+	if err := w.lockHome(ctx, false); err != nil {
+		return Collected{}, explainLocked(err)
+	}
+	if err := w.checkUntracked(ctx); err != nil {
+		return Collected{}, err
+	}
+	return o.collect(ctx, w.Home)
+}
+
+func (o Collection) collect(ctx context.Context, home *journal.Home) (done Collected, err error) {
+	c, err := home.NewCollector()
+	if err != nil {
+		return done, err
+	}
+	if err := o.choose(ctx, home, c, &done); err != nil {
+		return done, err
+	}
+	if done.Size, err = home.TotalSize(); err != nil {
+		return done, err
+	}
+	if done.Freed, err = c.Unneeded(); err != nil || o.DryRun {
+		done.Size -= done.Freed
+		return done, err
+	}
+	before := done.Size
+	if err := c.Delete(ctx); err != nil {
+		return done, err
+	}
+	done.Size, err = home.TotalSize()
+	done.Freed = before - done.Size
+	return done, err
+}
+
+// choice is which runs a collection keeps.
+type choice struct {
+	Collection
+	collector *journal.Collector
+	kept      map[string]bool
+	open      map[string]bool // runs that are kept because they are open
+	size      int64           // of what is kept
+}
+
+// keep keeps a run, unless what is kept then exceeds the limit; less than 0 is none.
+func (c *choice) keep(ctx context.Context, run string, limit int64) (ok bool, err error) {
+	if limit >= 0 {
+		limit = max(0, limit-c.size)
+	}
+	size, ok, err := c.collector.Keep(ctx, run, limit)
+	c.kept[run], c.size = ok, c.size+size
+	return ok, err
+}
+
+// choose keeps runs, and sets which are deleted: first those that stay in any case, so
+// that they count towards the size, then the others, newest first.
+func (o Collection) choose(ctx context.Context, home *journal.Home, collector *journal.Collector, done *Collected) error {
+	all, err := home.Runs()
+	if err != nil {
+		return err
+	}
+	c := &choice{Collection: o, collector: collector, kept: map[string]bool{}, open: map[string]bool{}}
+	ends := map[string]time.Time{}
+	for i, run := range all {
+		at, open := lastEvent(home, run)
+		ends[run] = at
+		newest, open := i == len(all)-1 && o.Keep != 0, open && !o.Unfinished
+		if !newest && !open {
+			continue
+		}
+		c.open[run] = !newest
+		if _, err := c.keep(ctx, run, -1); err != nil {
+			return err
+		}
+	}
+	if done.Open, err = c.keepNewest(ctx, all, ends); err != nil {
+		return err
+	}
+	done.Deleted = slices.DeleteFunc(slices.Clone(all), func(run string) bool { return c.kept[run] })
+	done.Kept = len(all) - len(done.Deleted)
+	return nil
+}
+
+// keepNewest keeps those of the other runs that no limit deletes. ends are the times of
+// the runs' last events. It returns how many open runs have outlived a limit.
+func (c *choice) keepNewest(ctx context.Context, all []string, ends map[string]time.Time) (open int, err error) {
+	full := false
+	for i, run := range slices.Backward(all) {
+		newer := len(all) - 1 - i
+		tooMany := c.Keep >= 0 && newer >= c.Keep
+		tooOld := c.OlderThan >= 0 && time.Since(ends[run]) >= c.OlderThan
+		if c.open[run] && (tooMany || tooOld) {
+			open++
+		}
+		if full || c.kept[run] || tooMany || tooOld {
+			continue
+		}
+		ok, err := c.keep(ctx, run, c.MaxSize)
+		if err != nil {
+			return 0, err
+		}
+		full = !ok // older runs are deleted, too
+	}
+	return open, nil
+}
+
+// lastEvent returns the time of a run's last event; zero if it cannot be read. open
+// means that the run may be resumed, or that this is unknown.
+func lastEvent(home *journal.Home, run string) (at time.Time, open bool) {
+	events, err := home.Read(run)
+	if err != nil || len(events) == 0 {
+		return at, true
+	}
+	past := history.Read(events)
+	end, _ := past.End()
+	over := []hone.Kind{hone.KindDone, hone.KindRounds, hone.KindStuck, hone.KindUnreadable}
+	return events[len(events)-1].Time, !past.Finished() || !slices.Contains(over, end.Kind)
+}
