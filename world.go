@@ -2,6 +2,7 @@ package hone
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"hone/check"
@@ -50,6 +51,9 @@ func (l live) begin(ctx context.Context, p *stepPlace) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := l.checkSpace(); err != nil {
+		return err
+	}
 	p.cutOff = begun != nil && p.command
 	if !p.cutOff {
 		if err := l.recordBegin(ctx, p); err != nil {
@@ -58,6 +62,18 @@ func (l live) begin(ctx context.Context, p *stepPlace) error {
 	}
 	l.r.stale = l.r.stale || p.command
 	return nil
+}
+
+// checkSpace stops the run while a few more events can still be recorded. No step is
+// under way, so that nothing is lost.
+func (l live) checkSpace() error {
+	dir := l.r.Journal.Home().Dir()
+	free, ok := journal.FreeSpace(dir)
+	if !ok || free >= l.r.MinFree {
+		return nil
+	}
+	return &Stop{Kind: KindFailed, Why: fmt.Sprintf("less than %d MB are free on the disk of %s (%d MB); [limits] min-free sets this limit", l.r.MinFree>>20, dir, free>>20),
+		Next: resumeAfter("free some disk space, for example with hone gc")}
 }
 
 // recordBegin records that a step starts.

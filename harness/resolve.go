@@ -97,6 +97,10 @@ func resolveTrust(f loop.Flags, file config.File) loop.Trust {
 	t := loop.Trust{
 		Protect: file.Check.Protect, Flaky: cmp.Or(f.Flaky, file.Check.Flaky), Prove: cmp.Or(f.Prove, file.Check.Prove),
 		KeepBest: cmp.Or(f.Keep, file.Limits.Keep) == "best", Include: file.Undo.Include, MaxFile: workspace.DefaultMaxFile,
+		MinFree: loop.DefaultMinFree,
+	}
+	if file.Limits.MinFree != nil {
+		t.MinFree = int64(*file.Limits.MinFree)
 	}
 	if file.Undo.MaxFile != nil {
 		t.MaxFile = int64(*file.Undo.MaxFile)

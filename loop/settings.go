@@ -50,6 +50,8 @@ const (
 	DefaultPatience   = 2
 	DefaultUnreadable = 3
 
+	DefaultMinFree = 256 << 20 // bytes
+
 	DefaultTokens = 5_000_000
 	DefaultTime   = 4 * time.Hour
 )
@@ -275,8 +277,10 @@ type Trust struct {
 	Flaky    int      `json:"flaky,omitempty"`
 	Prove    string   `json:"prove,omitempty"` // "on" or "strict"; empty if the check is not proved
 	KeepBest bool     `json:"keep_best,omitempty"`
-	Include  []string `json:"include,omitempty"`  // globs of ignored files that are stored for undo
-	MaxFile  int64    `json:"max_file,omitempty"` // bytes; larger files are not stored for undo; 0 means no limit
+	Include  []string `json:"include,omitempty"` // globs of ignored files that are stored for undo
+	// MinFree is how many bytes must be free where runs are recorded; 0 means any.
+	MinFree int64 `json:"min_free,omitempty"`
+	MaxFile int64 `json:"max_file,omitempty"` // bytes; larger files are not stored for undo; 0 means no limit
 	// GitFiles are the paths in the tree that git's settings name, such as those
 	// of hooks. They are immutable, like .git.
 	GitFiles []string `json:"git_files,omitempty"`

@@ -213,7 +213,7 @@ func (a *app) lookAtDisk(dir string) diagnosis {
 	if err != nil {
 		return amiss("disk", err.Error(), "free disk space, or make the directory writable")
 	}
-	free, ok := freeBytes(at)
+	free, ok := journal.FreeSpace(at)
 	if !ok {
 		return diagnosis{what: "disk", found: where}
 	}

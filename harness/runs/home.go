@@ -117,9 +117,7 @@ func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 		}
 		w.closeHome()
 	}
-	if err := w.register(); err != nil {
-		return err
-	}
+	w.register()
 	return checkNested(ctx, w.Dir)
 }
 

@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,19 +27,17 @@ import (
 // registeredDir is the directory of these files in the state folder.
 const registeredDir = "locked"
 
-// register records that the workspace is locked, until closeHome. Without a state
-// folder it does nothing.
-func (w *Workspace) register() error {
+// register records that the workspace is locked, until closeHome. It does nothing if
+// the state folder cannot be written, as on a full disk.
+func (w *Workspace) register() {
 	dir, err := state.Make(registeredDir)
 	if err != nil {
-		return nil
+		return
 	}
 	file := filepath.Join(dir, homeName(w.Dir))
-	if err := state.Write(file, []byte(w.Dir)); err != nil {
-		return fmt.Errorf("record that %s is locked: %w", w.Dir, err)
+	if state.Write(file, []byte(w.Dir)) == nil {
+		w.registered = file
 	}
-	w.registered = file
-	return nil
 }
 
 // registered returns the workspaces that are locked, or whose process was killed. It

@@ -244,7 +244,7 @@ func TestLoadErrors(t *testing.T) {
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: unknown key; did you mean rounds?"},
 		{"[limits]\nmax_token = 5\n", at + "2: limits.max_token: unknown key; did you mean max-tokens?"},
 		{"[limits]\nROUNDS = 5\n", at + "2: limits.ROUNDS: unknown key; did you mean rounds?"},
-		{"[limits]\nspeed = 5\n", at + "2: limits.speed: unknown key; remove it, or use one of: keep, max-cost, max-time, max-tokens, patience, rounds, unreadable"},
+		{"[limits]\nspeed = 5\n", at + "2: limits.speed: unknown key; remove it, or use one of: keep, max-cost, max-time, max-tokens, min-free, patience, rounds, unreadable"},
 		{"[limits.rounds]\nx = 5\n", at + "1: limits.rounds: it is not a whole number; write a whole number greater than 0"},
 		{"model = 'openai/gpt-5'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
 		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
@@ -401,8 +401,8 @@ func TestSpelledTwice(t *testing.T) {
 
 // TestNone checks that a file can state that there is no limit.
 func TestNone(t *testing.T) {
-	got, err := load(project(t, HonePath, "[check]\nflaky = 0\nprotect = []\n[undo]\nmax-file = 0\ninclude = []\n"))
-	want := everyFile{File: File{Check: Check{Protect: []string{}}, Undo: Undo{Include: []string{}, MaxFile: new(Size(0))}}}
+	got, err := load(project(t, HonePath, "[check]\nflaky = 0\nprotect = []\n[limits]\nmin-free = 0\n[undo]\nmax-file = 0\ninclude = []\n"))
+	want := everyFile{File: File{Check: Check{Protect: []string{}}, Limits: Limits{MinFree: new(Size(0))}, Undo: Undo{Include: []string{}, MaxFile: new(Size(0))}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}

@@ -1,12 +1,12 @@
 //go:build linux || darwin
 
-package main
+package journal
 
 import "golang.org/x/sys/unix"
 
-// freeBytes returns how many bytes an ordinary user can still write at path. It
-// returns false if that is unknown.
-func freeBytes(path string) (int64, bool) {
+// FreeSpace returns how many bytes an ordinary user can still write at path. ok is false
+// if that is unknown.
+func FreeSpace(path string) (bytes int64, ok bool) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
 		return 0, false
