@@ -90,20 +90,16 @@ func (a *app) pageOf(ctx context.Context, o overview) (page.Page, error) {
 
 // facts returns what is known about a run: its models, what it used, and when.
 func (o overview) facts() []page.Fact {
-	events, spent := o.past.Events(), o.past.Ledger()
-	tokens := render.Tokens(spent.Tokens - spent.Assumed)
-	if spent.Assumed > 0 {
-		tokens += ", +" + render.Tokens(spent.Assumed) + " unconfirmed"
-	}
+	spent := o.past.Ledger()
+	used := render.Used(spent.Tokens-spent.Assumed, spent.Assumed, spent.Price(), render.Tokens)
 	return []page.Fact{
 		{Name: "run", Text: o.run},
 		{Name: "model", Text: strings.Join(modelNames(o.loop, o.start), " · ")},
 		{Name: "directory", Text: o.start.Dir},
-		{Name: "started", Text: events[0].Time.Local().Format("2006-01-02 15:04:05 MST")},
+		{Name: "started", Text: o.past.Events()[0].Time.Local().Format("2006-01-02 15:04:05 MST")},
 		{Name: "time", Text: render.Duration(o.active)},
-		{Name: "tokens", Text: tokens},
-		{Name: "cost", Text: render.Cost(spent.Price(), spent.Assumed > 0)},
-		{Name: "journal", Text: "intact, " + events[len(events)-1].Hash()},
+		{Name: "used", Text: strings.Join(used, ", ")},
+		{Name: "journal", Text: "intact, " + o.hash()},
 	}
 }
 

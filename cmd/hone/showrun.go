@@ -302,21 +302,19 @@ func (o overview) changed() []string {
 // not have been read if a line had been changed.
 func (o overview) totals() []string {
 	spent := o.past.Ledger()
-	parts := []string{render.Short(spent.Tokens-spent.Assumed) + " tokens"}
-	if spent.Assumed > 0 {
-		parts = append(parts, "+"+render.Short(spent.Assumed)+" unconfirmed")
-	}
-	if spent.Tokens > 0 {
-		parts = append(parts, render.Cost(spent.Price(), spent.Assumed > 0))
-	}
-	parts = append(parts, render.Duration(o.active))
-	events := o.past.Events()
-	intact := fmt.Sprintf("journal intact (%.12s)", events[len(events)-1].Hash())
+	parts := append(render.Used(spent.Tokens-spent.Assumed, spent.Assumed, spent.Price(), render.Short), render.Duration(o.active))
+	intact := fmt.Sprintf("journal intact (%.12s)", o.hash())
 	used := "  " + strings.Join(parts, " · ")
 	if o.columns > 0 && render.Width(used+intact)+4 > o.columns {
 		return []string{o.cut(o.colour.Dim(used)), o.cut("  " + o.colour.Dim(intact))}
 	}
 	return []string{o.colour.Dim(used + " · " + intact)}
+}
+
+// hash returns the hash of the last event, which covers the complete journal.
+func (o overview) hash() string {
+	events := o.past.Events()
+	return events[len(events)-1].Hash()
 }
 
 // commands returns which flags show more, and what to type next.

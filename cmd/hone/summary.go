@@ -105,11 +105,7 @@ func (a *app) printEnd(s ending, o outputFlags) {
 		fmt.Fprintf(out, "note: %s\n", render.Line(note))
 	}
 	why, more := s.why()
-	figures := []string{render.Count(s.end.Rounds, "round"), render.Duration(s.active), render.Tokens(s.end.Tokens-s.end.Assumed) + " tokens"}
-	if s.end.Assumed > 0 {
-		figures = append(figures, "+"+render.Tokens(s.end.Assumed)+" unconfirmed")
-	}
-	fmt.Fprintf(out, "%s (%s)\n", why, strings.Join(append(figures, s.cost()...), ", "))
+	fmt.Fprintf(out, "%s (%s)\n", why, strings.Join(s.figures(render.Tokens), ", "))
 	printMore(out, more)
 	for _, line := range s.fileLines("-", maxFiles) {
 		fmt.Fprintf(out, "  %s\n", line)
@@ -121,11 +117,7 @@ func (a *app) printEnd(s ending, o outputFlags) {
 
 // printOnTerminal prints the summary for a terminal.
 func (s ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
-	figures := []string{render.Count(s.end.Rounds, "round"), render.Duration(s.active), render.Short(s.end.Tokens-s.end.Assumed) + " tokens"}
-	if s.end.Assumed > 0 {
-		figures = append(figures, "+"+render.Short(s.end.Assumed)+" unconfirmed")
-	}
-	used := strings.Join(append(figures, s.cost()...), " · ")
+	used := strings.Join(s.figures(render.Short), " · ")
 	mark := resultMark(s.end.Kind).Mark(c)
 	why, more := s.why()
 	gap := columns - 1 - displaywidth.String("x "+why+used)
@@ -170,12 +162,10 @@ func printMore(out io.Writer, more string) {
 	}
 }
 
-// cost returns the cost, which may be unknown; nil if no model was called.
-func (s ending) cost() []string {
-	if s.end.Tokens == 0 {
-		return nil
-	}
-	return []string{render.Cost(s.end.Cost, s.end.Assumed > 0)}
+// figures returns how long the run took, and what it used.
+func (s ending) figures(number func(int64) string) []string {
+	return append([]string{render.Count(s.end.Rounds, "round"), render.Duration(s.active)},
+		render.Used(s.end.Tokens-s.end.Assumed, s.end.Assumed, s.end.Cost, number)...)
 }
 
 // maxFiles limits how many files the summary names.
